@@ -1,0 +1,156 @@
+# What the root list is made of: floors, their tests, programs, system tests, fuzzers, checks.
+include(GoogleTest)
+
+set(WEIR_TEST_SECONDS_MAX 120)
+set(weir_floors "")
+
+# Splits `root`/**.cpp into <out>_SOURCES and <out>_TESTS (names that end in _test.cpp).
+function(weir_glob out root)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${root}/*.cpp)
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  set(${out}_SOURCES ${sources} PARENT_SCOPE)
+  set(${out}_TESTS ${tests} PARENT_SCOPE)
+endfunction()
+
+# weir_floor(NAME DEPENDS lower... LIBS external...): library weir_NAME of weir/NAME/**.cpp.
+function(weir_floor name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LIBS")
+  weir_glob(floor weir/${name})
+  list(TRANSFORM arg_DEPENDS PREPEND weir_)
+  if(floor_SOURCES)
+    add_library(weir_${name} STATIC ${floor_SOURCES})
+    target_include_directories(weir_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_link_libraries(weir_${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_LIBS})
+  else()
+    add_library(weir_${name} INTERFACE)
+    target_include_directories(weir_${name} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(weir_${name} INTERFACE ${arg_DEPENDS} ${arg_LIBS})
+  endif()
+  if(NOT name STREQUAL "testing")
+    set(weir_floors ${weir_floors} weir_${name} PARENT_SCOPE)
+  endif()
+endfunction()
+
+# The gtest main and the precompiled header that all test binaries share, made on first use.
+function(weir_need_test_main)
+  if(TARGET weir_test_main)
+    return()
+  endif()
+  set(main ${PROJECT_BINARY_DIR}/weir_test_main.cpp)
+  file(CONFIGURE OUTPUT ${main} CONTENT
+    "int main(int argc, char** argv) {\n  testing::InitGoogleTest(&argc, argv);\n  return RUN_ALL_TESTS();\n}\n")
+  add_library(weir_test_main STATIC ${main})
+  target_link_libraries(weir_test_main PUBLIC GTest::gtest GTest::gmock Threads::Threads)
+  target_precompile_headers(weir_test_main PRIVATE
+    <gtest/gtest.h> <gmock/gmock.h> <algorithm> <chrono> <expected> <functional> <map> <memory>
+    <optional> <random> <string> <vector>)
+endfunction()
+
+# A gtest binary whose cases ctest knows one by one.
+function(weir_test_binary target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  weir_need_test_main()
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE ${arg_LIBS} weir_test_main)
+  target_precompile_headers(${target} REUSE_FROM weir_test_main)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    TEST_PREFIX "${WEIR_TEST_PREFIX}" PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
+endfunction()
+
+# weir_floor_tests(NAME DEPENDS also...): binary weir_NAME_test of weir/NAME/**_test.cpp, if any.
+function(weir_floor_tests name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS")
+  weir_glob(floor weir/${name})
+  if(NOT floor_TESTS)
+    return()
+  endif()
+  list(TRANSFORM arg_DEPENDS PREPEND weir_)
+  weir_test_binary(weir_${name}_test SOURCES ${floor_TESTS} LIBS weir_${name} ${arg_DEPENDS})
+endfunction()
+
+# weir_programs(FOLDER PREFIX p [BENCHMARK]): each FOLDER/name.cpp is the executable <p>name.
+function(weir_programs folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BENCHMARK" "PREFIX" "")
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  if(sources AND arg_BENCHMARK)
+    find_package(benchmark REQUIRED)
+  endif()
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM name)
+    set(target ${arg_PREFIX}${name})
+    add_executable(${target} ${source})
+    target_link_libraries(${target} PRIVATE ${weir_floors})
+    if(arg_BENCHMARK)
+      target_link_libraries(${target} PRIVATE benchmark::benchmark_main)
+    endif()
+    set_target_properties(${target} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
+    set_property(GLOBAL APPEND PROPERTY weir_programs_of_${folder} ${target})
+  endforeach()
+endfunction()
+
+# One executable of all the sources in a folder, if it has any.
+function(weir_program_of_folder target folder)
+  weir_glob(program ${folder})
+  if(program_SOURCES)
+    add_executable(${target} ${program_SOURCES})
+    target_link_libraries(${target} PRIVATE ${weir_floors})
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  endif()
+endfunction()
+
+# tests/**.cpp: whole-system tests, which run the example programs over real sockets.
+function(weir_system_tests)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  weir_test_binary(weir_system_test SOURCES ${sources} LIBS ${weir_floors} weir_testing)
+  target_include_directories(weir_system_test PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(weir_system_test PRIVATE
+    WEIR_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data")
+  get_property(examples GLOBAL PROPERTY weir_programs_of_examples)
+  if(examples)
+    list(GET examples 0 first)
+    add_dependencies(weir_system_test ${examples})
+    target_compile_definitions(weir_system_test PRIVATE
+      WEIR_EXAMPLES_DIR="$<TARGET_FILE_DIR:${first}>")
+  endif()
+endfunction()
+
+# fuzz/NAME.cpp: with WEIR_FUZZ a libFuzzer program; otherwise a test that replays fuzz/corpus/NAME.
+function(weir_fuzzers)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*.cpp)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM name)
+    set(target fuzz_${name})
+    add_executable(${target} ${source})
+    target_link_libraries(${target} PRIVATE ${weir_floors})
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+    if(WEIR_FUZZ)
+      target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    else()
+      target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/fuzz/replay/main.cpp)
+      add_test(NAME ${WEIR_TEST_PREFIX}fuzz_${name}_replay
+        COMMAND ${target} ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
+      set_tests_properties(${WEIR_TEST_PREFIX}fuzz_${name}_replay PROPERTIES
+        TIMEOUT ${WEIR_TEST_SECONDS_MAX})
+    endif()
+  endforeach()
+endfunction()
+
+# The checks of the sources themselves, and the proof that each check can fail.
+function(weir_source_checks)
+  if(NOT WEIR_CHECK OR NOT EXISTS ${PROJECT_SOURCE_DIR}/tools/check/check.py)
+    return()
+  endif()
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  add_test(NAME check COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/check/check.py
+    --root ${PROJECT_SOURCE_DIR} --build ${PROJECT_BINARY_DIR})
+  add_test(NAME check_selftest
+    COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/check/check_test.py)
+  set_tests_properties(check check_selftest PROPERTIES TIMEOUT 600)
+endfunction()

@@ -1,0 +1,72 @@
+# Language level, warnings, hardening, sanitizers, linker and compiler cache, for every target.
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_OPTIMIZE_DEPENDENCIES ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+string(REPLACE ";" "," weir_sanitize "${WEIR_SANITIZE}")
+
+# Everywhere, and not only where a library asks for it: see -fPIE below.
+add_compile_options(-pthread)
+add_link_options(-pthread)
+
+# --- Warnings -------------------------------------------------------------------------------------
+add_compile_options(-Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor)
+if(WEIR_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 reports these inside libstdc++ and inside coroutine frames where nothing is wrong:
+  # -Wrestrict on std::string's operator+ (PR 105651), the others once frames are inlined.
+  add_compile_options(-Wno-restrict -Wno-maybe-uninitialized -Wno-dangling-pointer
+                      -Wno-mismatched-new-delete)
+  add_compile_options(-fpch-preprocess)  # lets ccache see through the tests' precompiled header
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  add_compile_options("SHELL:-Xclang -fno-pch-timestamp")  # the same, for clang
+  add_link_options(-fuse-ld=lld)
+endif()
+
+# --- Hardening ------------------------------------------------------------------------------------
+if(WEIR_HARDEN)
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
+  # By hand, not by POSITION_INDEPENDENT_CODE: that gives libraries -fPIC and programs -fPIE, and the
+  # precompiled header that all tests share needs one and the same flag.
+  add_compile_options(-fPIE -fstack-protector-strong)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    add_compile_options(-fstack-clash-protection -fcf-protection)
+  endif()
+  add_link_options(-pie -Wl,-z,relro,-z,now)
+  if(NOT weir_sanitize)
+    # Fortify needs an optimiser, and would hide memory calls from the sanitizers.
+    add_compile_options($<$<CONFIG:Release,RelWithDebInfo>:-U_FORTIFY_SOURCE>
+                        $<$<CONFIG:Release,RelWithDebInfo>:-D_FORTIFY_SOURCE=3>)
+  endif()
+endif()
+
+# --- Sanitizers -----------------------------------------------------------------------------------
+if(weir_sanitize)
+  add_compile_options(-fsanitize=${weir_sanitize} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${weir_sanitize})
+endif()
+if(WEIR_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "WEIR_FUZZ needs clang: libFuzzer is part of it")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+# --- Compiler cache -------------------------------------------------------------------------------
+find_program(WEIR_CCACHE ccache)
+if(WEIR_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The sloppiness settings are what ccache's manual asks for with precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      ${WEIR_CCACHE})
+endif()
