@@ -1,0 +1,117 @@
+// Sockets: opening, accepting, connecting and their options. Every socket made here is
+// non-blocking and close-on-exec, so what cannot be done at once fails with EAGAIN.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "weir/base/result.hpp"
+#include "weir/os/address.hpp"
+#include "weir/os/fd.hpp"
+
+namespace weir::os {
+
+struct ListenSettings {
+  /// Finished handshakes that may wait to be accepted. The kernel cuts it to net.core.somaxconn.
+  int backlog = 4096;
+  /// Several listeners, one per core, share the port; the kernel spreads connections over them.
+  bool reuse_port = false;
+  /// A restarted server takes its port back while old connections are in TIME_WAIT.
+  bool reuse_address = true;
+  /// [::] takes IPv6 only, instead of IPv4 too.
+  bool v6_only = false;
+  /// Clients that may send data in their SYN (RFC 7413) at once; 0: none.
+  int fast_open_max = 0;
+};
+
+/// A listening stream socket on `address` (port 0: the kernel chooses, see local_address()).
+/// `[::]` falls back to `0.0.0.0` on a machine without IPv6, unless v6_only.
+/// A Unix path that exists is taken over only if it is a socket that nobody listens on (a connect
+/// is refused): the file left by a dead server is removed. EADDRINUSE otherwise. Two servers that
+/// start on the same stale path at the same instant may both succeed; the later owns the path.
+Result<Fd> open_listener(const Address& address, const ListenSettings& settings = {});
+
+/// Removes the file of a Unix listener that is about to close. Fine when there is none.
+void remove_local_path(const Address& address) noexcept;
+
+/// A stream socket for a connection to an address of `family`.
+Result<Fd> open_stream(AddressFamily family);
+
+struct SocketPair {
+  Fd first;
+  Fd second;
+};
+
+/// Two connected Unix stream sockets.
+Result<SocketPair> open_socket_pair();
+
+enum class ConnectState : std::uint8_t {
+  established,
+  under_way,  ///< wait until the socket is writable, then ask take_error()
+};
+
+/// Starts a connection. EAGAIN from a Unix listener means that its queue is full.
+Result<ConnectState> start_connect(int socket, const Address& address);
+
+/// The next waiting connection; EAGAIN when there is none. `peer`, if given, receives its address.
+Result<Fd> accept_one(int listener, Address* peer = nullptr);
+
+/// Tells the peer that nothing more will be sent (FIN); receiving goes on.
+Result<> shut_down_sending(int socket);
+/// Ends both directions; wakes whoever waits on the socket.
+Result<> shut_down(int socket);
+
+/// Makes a draining listener turn newcomers away while everybody who already knocked still gets in:
+/// handshakes under way finish and can be accepted, so that a server can empty its queue and close
+/// without resetting anybody. From here on a TCP listener ignores every first SYN (the client's
+/// kernel sends it again and finds the successor, or nobody); a Unix listener refuses connections
+/// at once. Needs no right. Cannot be taken back.
+///
+/// Connections accepted afterwards inherit the filter; it drops nothing that belongs to them.
+Result<> refuse_new_handshakes(int listener);
+
+/// The address that the socket is bound to.
+Result<Address> local_address(int socket);
+/// The address on the other side.
+Result<Address> peer_address(int socket);
+
+/// The error that the socket has kept (SO_ERROR), which this forgets: what came of a connect.
+Result<> take_error(int socket);
+
+/// TCP_NODELAY: small writes leave at once instead of waiting for more.
+Result<> set_no_delay(int socket, bool on);
+/// TCP_QUICKACK: acknowledge at once; the kernel may go back to delaying by itself.
+Result<> set_quick_ack(int socket, bool on);
+
+struct KeepAlive {
+  std::chrono::seconds idle{60};      ///< silence before the first probe
+  std::chrono::seconds interval{10};  ///< between probes
+  int probes_max = 6;                 ///< unanswered probes that end the connection
+};
+
+/// Probes an idle TCP peer, so that one which has vanished is noticed; nullopt: no probes.
+Result<> set_keep_alive(int socket, const std::optional<KeepAlive>& settings);
+
+/// TCP_USER_TIMEOUT: how long sent bytes may stay unacknowledged; zero: the system's default.
+Result<> set_user_timeout(int socket, std::chrono::milliseconds longest);
+
+/// SO_LINGER: zero makes close() reset the connection; nullopt (default): close in the background.
+Result<> set_linger(int socket, std::optional<std::chrono::seconds> longest);
+
+/// SO_INCOMING_CPU: among listeners that share a port, prefer this one for packets of `cpu`.
+Result<> set_incoming_cpu(int socket, int cpu);
+/// The CPU that handled the last packet of this connection.
+Result<int> incoming_cpu(int socket);
+
+/// Asks for a buffer of `bytes` each way; zero leaves that one alone. The kernel doubles what it is
+/// given and cuts it to its limit. On a listener: for the connections that it accepts.
+struct SocketBuffers {
+  int send = 0;
+  int receive = 0;
+};
+Result<> set_buffers(int socket, SocketBuffers bytes);
+/// What the kernel uses now.
+Result<SocketBuffers> buffers(int socket);
+
+}  // namespace weir::os
