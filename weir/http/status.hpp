@@ -1,0 +1,91 @@
+// Status codes: their numbers, their reason phrases, and the one that answers an error.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <system_error>
+
+namespace weir::http {
+
+/// A status code (RFC 9110 §15 and the registry's common ones). Any number from 100 to 599 may be
+/// held, also one without a name here: `Status{299}`.
+enum class Status : std::uint16_t {
+  continue_ = 100,
+  switching_protocols = 101,
+  early_hints = 103,
+  ok = 200,
+  created = 201,
+  accepted = 202,
+  non_authoritative = 203,
+  no_content = 204,
+  reset_content = 205,
+  partial_content = 206,
+  multiple_choices = 300,
+  moved_permanently = 301,
+  found = 302,
+  see_other = 303,
+  not_modified = 304,
+  temporary_redirect = 307,
+  permanent_redirect = 308,
+  bad_request = 400,
+  unauthorized = 401,
+  payment_required = 402,
+  forbidden = 403,
+  not_found = 404,
+  method_not_allowed = 405,
+  not_acceptable = 406,
+  proxy_authentication_required = 407,
+  request_timeout = 408,
+  conflict = 409,
+  gone = 410,
+  length_required = 411,
+  precondition_failed = 412,
+  content_too_large = 413,
+  uri_too_long = 414,
+  unsupported_media_type = 415,
+  range_not_satisfiable = 416,
+  expectation_failed = 417,
+  misdirected_request = 421,
+  unprocessable_content = 422,
+  locked = 423,
+  too_early = 425,
+  upgrade_required = 426,
+  precondition_required = 428,
+  too_many_requests = 429,
+  fields_too_large = 431,
+  unavailable_for_legal_reasons = 451,
+  internal_error = 500,
+  not_implemented = 501,
+  bad_gateway = 502,
+  service_unavailable = 503,
+  gateway_timeout = 504,
+  version_not_supported = 505,
+  insufficient_storage = 507,
+  network_authentication_required = 511,
+};
+
+/// The number on the wire.
+constexpr int code_of(Status status) noexcept {
+  return static_cast<int>(status);
+}
+
+/// True for the numbers that a server may send: 100 to 599.
+constexpr bool is_valid(Status status) noexcept {
+  return code_of(status) >= 100 && code_of(status) <= 599;
+}
+
+/// False where a response ends with its head whatever its fields say: 1xx, 204 and 304
+/// (RFC 9112 §6.3).
+constexpr bool may_have_body(Status status) noexcept {
+  return code_of(status) >= 200 && status != Status::no_content && status != Status::not_modified;
+}
+
+/// The reason phrase, empty for a status without a name here. Lives as long as the process.
+std::string_view reason_of(Status status) noexcept;
+
+/// The status that tells a client about `error`, met while its request was handled: a Refusal's
+/// own, 408 for a time-out, 413 for a limit, 400 for malformed or incomplete input, 503 when this
+/// side is closing, and 500 for everything that is not the client's business.
+Status status_for(std::error_code error) noexcept;
+
+}  // namespace weir::http
