@@ -1,0 +1,25 @@
+// Clocks, by clock_gettime(2), which does not enter the kernel on common machines.
+#include "weir/os/clock.hpp"
+
+#include <ctime>
+
+namespace weir::os {
+namespace {
+
+Duration read(clockid_t clock) noexcept {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace
+
+Instant monotonic_now() noexcept {
+  return Instant(read(CLOCK_MONOTONIC));
+}
+
+WallTime wall_now() noexcept {
+  return WallTime(read(CLOCK_REALTIME));
+}
+
+}  // namespace weir::os

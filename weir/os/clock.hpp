@@ -1,0 +1,14 @@
+// What time it is, from the kernel. Only the operating system's Host reads it.
+#pragma once
+
+#include "weir/base/time.hpp"
+
+namespace weir::os {
+
+/// CLOCK_MONOTONIC: never goes back, stands still while the machine is suspended. Any thread.
+Instant monotonic_now() noexcept;
+
+/// CLOCK_REALTIME: the time of day in UTC. Any thread.
+WallTime wall_now() noexcept;
+
+}  // namespace weir::os

@@ -1,0 +1,84 @@
+// Limits: getrlimit and setrlimit with an account of what came of it.
+#include "weir/os/limits.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <system_error>
+
+#include "weir/os/text_file.hpp"
+
+namespace weir::os {
+namespace {
+
+static_assert(RLIM_INFINITY == std::numeric_limits<rlim_t>::max());
+
+template <class T>
+std::optional<T> read_number(const std::string& path) {
+  const auto text = read_text_file(path);
+  if (!text) return std::nullopt;
+  T value{};
+  const char* end = text->data() + text->size();
+  const auto [rest, error] = std::from_chars(text->data(), end, value);
+  if (error != std::errc() || rest != end || value < 0) return std::nullopt;
+  return value;
+}
+
+std::string print(rlim_t value) {
+  return value == RLIM_INFINITY ? "unlimited" : std::to_string(value);
+}
+
+std::string reason(int error) {
+  return std::system_category().message(error);
+}
+
+Limit raise(__rlimit_resource resource, const std::string& name, rlim_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(resource, &limit) < 0) return {0, 0, name + ": unknown, " + reason(errno)};
+  const rlim_t before = limit.rlim_cur;
+  std::string refused;
+  if (limit.rlim_max < wanted) {
+    const rlimit higher{wanted, wanted};
+    if (::setrlimit(resource, &higher) == 0) {
+      limit = higher;
+    } else {
+      refused = print(wanted) + " refused: " + reason(errno);
+    }
+  }
+  if (limit.rlim_cur < limit.rlim_max) {
+    const rlimit soft{limit.rlim_max, limit.rlim_max};
+    if (::setrlimit(resource, &soft) == 0) {
+      limit = soft;
+    } else {
+      refused = print(limit.rlim_max) + " refused: " + reason(errno);
+    }
+  }
+  std::string comment = limit.rlim_cur > before ? "raised from " + print(before) : "";
+  if (!refused.empty()) comment += (comment.empty() ? "" : "; ") + refused;
+  std::string text = name + ": " + print(limit.rlim_cur);
+  if (!comment.empty()) text += " (" + comment + ")";
+  return {before, limit.rlim_cur, std::move(text)};
+}
+
+}  // namespace
+
+Limit raise_descriptor_limit(std::uint64_t wanted) {
+  const auto nr_open = read_number<std::int64_t>("/proc/sys/fs/nr_open");
+  if (nr_open) wanted = std::min(wanted, static_cast<std::uint64_t>(*nr_open));
+  return raise(RLIMIT_NOFILE, "open files", wanted);
+}
+
+Limit raise_locked_memory_limit(std::uint64_t wanted) {
+  return raise(RLIMIT_MEMLOCK, "locked bytes", wanted);
+}
+
+int listen_backlog_max(const std::string& root) {
+  constexpr int kernel_default = 4096;
+  return read_number<int>(root + "/proc/sys/net/core/somaxconn").value_or(kernel_default);
+}
+
+}  // namespace weir::os

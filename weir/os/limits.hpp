@@ -1,0 +1,29 @@
+// How much this process may have, raised as far as it may be.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace weir::os {
+
+struct Limit {
+  std::uint64_t before = 0;
+  std::uint64_t now = 0;  ///< UINT64_MAX: unlimited
+  /// For the operator: "open files: 20000 (raised from 1024; 1048576 refused: Operation not
+  /// permitted)".
+  std::string explanation;
+};
+
+/// Raises the number of descriptors to the hard limit, and both to `wanted` (or fs.nr_open, if that
+/// is less) where this process has the right (CAP_SYS_RESOURCE). Never lowers anything.
+Limit raise_descriptor_limit(std::uint64_t wanted = 1 << 20);
+
+/// Raises the bytes of memory that may be locked, which the kernel charges for buffers registered
+/// with io_uring, in the same way.
+Limit raise_locked_memory_limit(std::uint64_t wanted);
+
+/// The longest queue of connections that listen(2) grants (net.core.somaxconn); 4096, the kernel's
+/// own default, where it cannot be read. `root` is put before /proc.
+int listen_backlog_max(const std::string& root = {});
+
+}  // namespace weir::os
