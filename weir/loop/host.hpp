@@ -1,0 +1,102 @@
+// The contract of a host: everything else that a program asks the world for.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "weir/base/result.hpp"
+#include "weir/base/time.hpp"
+#include "weir/loop/backend.hpp"
+#include "weir/loop/descriptor.hpp"
+#include "weir/os/address.hpp"
+#include "weir/os/topology.hpp"
+
+namespace weir {
+
+class Loop;
+class RunQueue;
+
+/// Which backend to make. `automatic` takes the best that works here.
+enum class BackendChoice : std::uint8_t { automatic, uring, uring_6_1, epoll, poll };
+
+struct ListenOptions {
+  int backlog = 4096;      ///< capped by the system's own maximum
+  bool reuse_port = true;  ///< several listeners of one address share its connections
+};
+
+struct StreamOptions {
+  bool no_delay = true;  ///< TCP_NODELAY: small writes leave at once
+};
+
+/// A backend and the reason why it is this one, for people ("io_uring refused: EPERM (seccomp)").
+struct ChosenBackend {
+  std::unique_ptr<Backend> backend;
+  std::string reason;
+};
+
+/// A loop and where to run it; see Host::run().
+struct LoopPlace {
+  Loop* loop;
+  int cpu;  ///< to pin its thread to; -1: anywhere
+};
+
+enum class Signal : std::uint8_t { interrupt, terminate };
+
+/// What run() reports back, on a thread that is none of the loops'.
+class RunControl {
+ public:
+  virtual ~RunControl() = default;
+  virtual void signalled(Signal signal) = 0;
+};
+
+/// Clock, randomness, sockets, threads and signals. Two kinds: the operating system's (OsHost) and
+/// simulated ones (weir/testing). Nothing above may ask the world by another way.
+/// Threads: all functions from any thread. Lifetime: outlives every loop and descriptor made by it.
+class Host {
+ public:
+  virtual ~Host() = default;
+
+  virtual Instant now() noexcept = 0;
+  virtual WallTime wall_time() noexcept = 0;
+  /// 64 unpredictable bits (from a seed in a simulation).
+  virtual std::uint64_t random() = 0;
+
+  /// A listening socket. Port 0: the host chooses one, local_address() tells it.
+  virtual Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) = 0;
+  /// An unconnected stream socket of the family of `peer`, for Backend::connect().
+  virtual Result<Descriptor> open_stream(const os::Address& peer) = 0;
+  virtual Result<> configure(int descriptor, const StreamOptions& options) = 0;
+  virtual Result<os::Address> local_address(int descriptor) = 0;
+  virtual Result<os::Address> peer_address(int descriptor) = 0;
+  /// Lets a listener take no new connections while those already begun can still be accepted, so
+  /// that it can be closed without resetting anybody. True (no error) where the host can do it.
+  virtual Result<> refuse_new_connections(int listener) = 0;
+  virtual void close(int descriptor) noexcept = 0;
+
+  virtual os::Topology topology() = 0;
+  /// How many descriptors this process may open; raises the limit once if it can and says so.
+  struct DescriptorLimit {
+    std::size_t descriptors_max;
+    std::string explanation;  ///< "raised from 1024 to 20000", or why it could not be
+  };
+  virtual DescriptorLimit descriptor_limit() = 0;
+
+  /// A backend that pushes what finished to `ready`. The caller keeps `ready` alive longer.
+  /// Errors: Errc::unsupported or the kernel's when an explicit choice cannot be had.
+  virtual Result<ChosenBackend> make_backend(BackendChoice choice, RunQueue& ready) = 0;
+
+  /// Calls Loop::run() of every loop, each on a thread of its own (all on this one in a
+  /// simulation), and returns when all have returned. While it runs, SIGINT and SIGTERM go to
+  /// `control` instead of ending the process, unless it is nullptr. Errors: a thread could not be
+  /// started (none is left running).
+  virtual Result<> run(std::span<const LoopPlace> places, RunControl* control) = 0;
+
+  /// One line for the operator; a newline is added.
+  virtual void log(std::string_view line) noexcept = 0;
+};
+
+}  // namespace weir

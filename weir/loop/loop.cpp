@@ -1,0 +1,112 @@
+#include "weir/loop/loop.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace weir {
+namespace {
+
+// One turn runs at most this many before it looks at the backend and the timers again, so that
+// coroutines which wake each other for ever cannot keep input out.
+constexpr unsigned runs_per_turn = 4096;
+
+}  // namespace
+
+constinit thread_local Loop* Loop::current_ = nullptr;
+
+Loop::Loop(Host& host, const Options& options)
+    : host_(host),
+      now_(host.now()),
+      timers_(now_),
+      own_group_(options.group == nullptr ? std::make_unique<LoopGroup>() : nullptr),
+      group_(options.group == nullptr ? own_group_.get() : options.group),
+      core_(options.core) {}
+
+Result<std::unique_ptr<Loop>> Loop::make(Host& host, const Options& options) {
+  std::unique_ptr<Loop> loop(new Loop(host, options));
+  auto chosen = host.make_backend(options.backend, loop->ready_);
+  if (!chosen) return fail(chosen.error());
+  loop->backend_ = std::move(chosen->backend);
+  loop->backend_reason_ = std::move(chosen->reason);
+  return loop;
+}
+
+Loop::~Loop() {
+  assert(drain_watchers_.empty());
+  const BlockPool::Use blocks(blocks_);
+  backend_.reset();
+}
+
+bool Loop::run_ready() {
+  if (!inbox_.empty()) {
+    RunQueue arrived = inbox_.take();
+    while (Runnable* runnable = arrived.pop()) {
+      counters_.received.add();
+      ready_.push(*runnable);
+    }
+  }
+  unsigned ran = 0;
+  while (ran < runs_per_turn) {
+    Runnable* runnable = ready_.pop();
+    if (runnable == nullptr) break;
+    runnable->run();
+    ++ran;
+  }
+  if (ran != 0) counters_.ran.add(ran);
+  return ran != 0;
+}
+
+bool Loop::has_work() const noexcept {
+  return !ready_.empty() || !inbox_.empty() || timers_.next() <= host_.now() || stopping();
+}
+
+void Loop::wait(Instant until) {
+  if (!ready_.empty() || stopping()) until = Instant::min();
+  until = std::min(until, timers_.next());
+  if (until <= now_) {
+    backend_->wait(Instant::min());
+  } else if (inbox_.prepare_to_sleep()) {
+    backend_->wait(until);
+    inbox_.woke();
+  } else {
+    backend_->wait(Instant::min());
+  }
+}
+
+bool Loop::turn(Instant until) {
+  Loop* const before = std::exchange(current_, this);
+  const BlockPool::Use blocks(blocks_);
+  const Instant started = now_ = host_.now();
+  bool did = run_ready();
+  const Instant ran = host_.now();
+  if (ran - started > slow_turn) counters_.slow_turns.add();
+  now_ = ran;
+  wait(until);
+  now_ = host_.now();
+  if (timers_.next() <= now_) {
+    timers_.advance(now_);
+    did = true;
+  }
+  counters_.turns.add();
+  current_ = before;
+  return did || !ready_.empty();
+}
+
+void Loop::run() {
+  while (!stopping()) turn();
+}
+
+void Loop::stop() noexcept {
+  stopping_.store(true, std::memory_order_release);
+  backend_->wake();
+}
+
+void Loop::drain() {
+  if (std::exchange(draining_, true)) return;
+  List<DrainWatcher> told;
+  told.splice_back(drain_watchers_);
+  while (DrainWatcher* watcher = told.pop_front()) watcher->asked_(*watcher);
+}
+
+}  // namespace weir

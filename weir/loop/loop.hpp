@@ -1,0 +1,124 @@
+// The event loop of one thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "weir/base/block_pool.hpp"
+#include "weir/base/counter.hpp"
+#include "weir/base/list.hpp"
+#include "weir/base/time.hpp"
+#include "weir/loop/backend.hpp"
+#include "weir/loop/host.hpp"
+#include "weir/loop/inbox.hpp"
+#include "weir/loop/loop_group.hpp"
+#include "weir/loop/runnable.hpp"
+#include "weir/loop/timers.hpp"
+
+namespace weir {
+
+/// Called once when its loop is asked to drain: to take no new work and finish what it has.
+class DrainWatcher : public ListNode {
+ public:
+  using Function = void (*)(DrainWatcher&);
+  explicit DrainWatcher(Function asked) noexcept : asked_(asked) {}
+
+ private:
+  friend class Loop;
+  Function asked_;
+};
+
+struct LoopCounters {
+  Counter turns;
+  Counter slow_turns;  ///< turns that ran longer than Loop::slow_turn
+  Counter ran;         ///< runnables run
+  Counter received;    ///< runnables that came through the inbox
+  /// Exceptions of tasks whose outcome nobody wanted any more (the losers of a race).
+  Counter exceptions_dropped;
+};
+
+/// One thread's event loop. A turn: run what is ready, take the inbox, submit and wait until the
+/// next timer or completion, fire timers. It blocks nowhere but in the backend's wait.
+/// Threads: its own, but for post(), stop() and ask_to_drain().
+/// Lifetime: outlives every operation, timer and socket on it.
+class Loop {
+ public:
+  static constexpr Duration slow_turn = std::chrono::milliseconds(50);
+
+  struct Options {
+    BackendChoice backend = BackendChoice::automatic;
+    unsigned core = 0;           ///< its index among the loops of a runtime
+    LoopGroup* group = nullptr;  ///< what it shares with them; nullptr: a group of its own
+  };
+  /// Errors: those of Host::make_backend().
+  static Result<std::unique_ptr<Loop>> make(Host& host, const Options& options);
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  /// The loop whose turn this thread is in, or nullptr. For assertions, logs and memory only.
+  static Loop* current() noexcept { return current_; }
+
+  /// The time at which this turn started or, inside it, was last looked up.
+  Instant now() const noexcept { return now_; }
+  Host& host() noexcept { return host_; }
+  Backend& backend() noexcept { return *backend_; }
+  const std::string& backend_reason() const noexcept { return backend_reason_; }
+  TimerWheel& timers() noexcept { return timers_; }
+  BlockPool& blocks() noexcept { return blocks_; }
+  LoopGroup& group() noexcept { return *group_; }
+  unsigned core() const noexcept { return core_; }
+
+  /// Queues it behind everything ready on this loop. Its own thread only.
+  void ready(Runnable& runnable) noexcept { ready_.push(runnable); }
+  /// Queues it from any thread; wakes the loop if it sleeps.
+  void post(Runnable& runnable) noexcept {
+    if (inbox_.push(runnable)) backend_->wake();
+  }
+
+  /// One turn that waits at most until `until`. Returns whether anything ran or fired.
+  bool turn(Instant until = never);
+  /// Turns until stop().
+  void run();
+  /// Ends run() after the present turn. Any thread.
+  void stop() noexcept;
+  bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
+  /// Whether a turn that does not wait would find something to do (for hosts that drive loops).
+  bool has_work() const noexcept;
+
+  /// Tells every watcher, once, in the order in which they came. Its own thread only.
+  void drain();
+  bool draining() const noexcept { return draining_; }
+  /// Calls it on drain(), until it is destroyed or unlinked. Not called if already draining.
+  void watch_drain(DrainWatcher& watcher) noexcept { drain_watchers_.push_back(watcher); }
+
+  const LoopCounters& counters() const noexcept { return counters_; }
+  /// For what runs tasks: see LoopCounters::exceptions_dropped.
+  void count_dropped_exception() noexcept { counters_.exceptions_dropped.add(); }
+
+ private:
+  Loop(Host& host, const Options& options);
+  bool run_ready();
+  void wait(Instant until);
+
+  static constinit thread_local Loop* current_;
+  Host& host_;
+  BlockPool blocks_;
+  RunQueue ready_;
+  Inbox inbox_;
+  Instant now_;
+  TimerWheel timers_;
+  std::unique_ptr<LoopGroup> own_group_;
+  LoopGroup* group_;
+  std::unique_ptr<Backend> backend_;
+  std::string backend_reason_;
+  List<DrainWatcher> drain_watchers_;
+  bool draining_ = false;
+  unsigned core_;
+  std::atomic<bool> stopping_{false};
+  LoopCounters counters_;
+};
+
+}  // namespace weir

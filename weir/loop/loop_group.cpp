@@ -1,0 +1,22 @@
+#include "weir/loop/loop_group.hpp"
+
+#include <algorithm>
+
+namespace weir {
+
+Result<Descriptor> LoopGroup::listen(Host& host, const os::Address& address,
+                                     const ListenOptions& options) {
+  const std::lock_guard lock(mutex_);
+  const auto known = std::find_if(listening_.begin(), listening_.end(),
+                                  [&](const Listening& each) { return each.asked == address; });
+  if (known != listening_.end()) return host.listen(known->bound, options);
+  auto listener = host.listen(address, options);
+  if (!listener) return listener;
+  auto bound = host.local_address(listener->value());
+  if (!bound) return fail(bound.error());
+  listening_.push_back({address, *bound});
+  if (on_listening) on_listening(*bound);
+  return listener;
+}
+
+}  // namespace weir

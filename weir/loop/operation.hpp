@@ -1,0 +1,103 @@
+// Operations: one piece of input or output each, living in the frame of who waits for it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <system_error>
+
+#include "weir/base/buffer.hpp"
+#include "weir/base/bytes.hpp"
+#include "weir/loop/descriptor.hpp"
+#include "weir/loop/runnable.hpp"
+#include "weir/os/address.hpp"
+
+namespace weir {
+
+class Backend;
+struct Socket;
+
+/// What every operation has. It is started on a backend, finishes exactly once, and when it did
+/// not finish at once its Runnable is then queued on the loop. Until it has finished, the backend
+/// owns it and every buffer that it names: it is neither moved nor destroyed before.
+class Operation : public Runnable {
+ public:
+  enum class Kind : std::uint8_t { receive, send, accept, connect };
+  enum class State : std::uint8_t { idle, pending, finished };
+
+  Kind kind() const noexcept { return kind_; }
+  State state() const noexcept { return state_; }
+  Socket* socket() const noexcept { return socket_; }
+  /// No error: it succeeded. Errc::cancelled: it did nothing. Valid when finished.
+  std::error_code error() const noexcept { return error_; }
+
+  /// For backends: called by start functions and at the end.
+  void pending_on(Socket& socket) noexcept {
+    socket_ = &socket;
+    state_ = State::pending;
+    error_.clear();
+  }
+  void finish(std::error_code error = {}) noexcept {
+    error_ = error;
+    state_ = State::finished;
+  }
+
+ protected:
+  Operation(Kind kind, Function run) noexcept : Runnable(run), kind_(kind) {}
+  ~Operation() { assert(state_ != State::pending); }
+
+ private:
+  Kind kind_;
+  State state_ = State::idle;
+  Socket* socket_ = nullptr;
+  std::error_code error_;
+};
+
+/// Receives what has arrived, at least one byte: into `target` when that is not empty, else into a
+/// buffer lent by the core. The peer's end of sending is Errc::end_of_stream, on every call again.
+struct ReceiveOperation : Operation {
+  explicit ReceiveOperation(Function run) noexcept : Operation(Kind::receive, run) {}
+  MutableBytes target;
+  std::size_t count = 0;  ///< out: bytes in `target`
+  Buffer buffer;          ///< out: the bytes, when there was no target
+};
+
+/// Sends all of `pieces`, in order, or fails. The pieces and what they name stay valid until the
+/// operation has finished.
+struct SendOperation : Operation {
+  explicit SendOperation(Function run) noexcept : Operation(Kind::send, run) {}
+  std::span<const Bytes> pieces;
+  std::size_t sent = 0;  ///< out, kept up to date while pending: bytes the kernel has taken
+};
+
+/// Accepts one connection.
+struct AcceptOperation : Operation {
+  explicit AcceptOperation(Function run) noexcept : Operation(Kind::accept, run) {}
+  Descriptor accepted;  ///< out: non-blocking, close-on-exec
+};
+
+/// Connects a stream socket.
+struct ConnectOperation : Operation {
+  explicit ConnectOperation(Function run) noexcept : Operation(Kind::connect, run) {}
+  os::Address peer;
+};
+
+/// Told once when a connection is dead both ways: reset by the peer, or shut down in both
+/// directions. A peer that only finished sending is not dead.
+class HangupWatcher {
+ public:
+  using Function = void (*)(HangupWatcher&);
+  explicit HangupWatcher(Function hung_up) noexcept : hung_up_(hung_up) {}
+  HangupWatcher(const HangupWatcher&) = delete;
+  HangupWatcher& operator=(const HangupWatcher&) = delete;
+  /// Called by the backend, on the loop's thread, inside wait() or a start function; it must not
+  /// start, cancel or close anything by itself but queue that on the loop.
+  void hung_up() { hung_up_(*this); }
+
+ protected:
+  ~HangupWatcher() = default;
+
+ private:
+  Function hung_up_;
+};
+
+}  // namespace weir

@@ -1,0 +1,79 @@
+// What a coroutine knows of its surroundings: its loop and who may cancel it.
+#pragma once
+
+#include <coroutine>
+
+#include "weir/loop/loop.hpp"
+#include "weir/task/cancel.hpp"
+
+namespace weir {
+
+/// Rides in every task's promise: awaitables take it from the awaiting task, a task from whoever
+/// awaits or spawns it.
+struct Context {
+  Loop* loop = nullptr;
+  CancelSource* cancel = nullptr;  ///< nullptr: cannot be cancelled
+
+  bool cancelled() const noexcept { return cancel != nullptr && cancel->cancelled(); }
+};
+
+/// A coroutine type that Weir's awaitables can be awaited in.
+template <class Promise>
+concept HasContext = requires(Promise& promise) {
+  { promise.context() } -> std::same_as<const Context&>;
+};
+
+/// A suspended coroutine that is resumed from its loop's ready queue. Base of awaiters.
+class Waiter : public Runnable {
+ public:
+  Waiter() noexcept
+      : Runnable([](Runnable& self) { static_cast<Waiter&>(self).handle_.resume(); }) {}
+
+ protected:
+  ~Waiter() = default;
+  template <HasContext Promise>
+  void wait_in(std::coroutine_handle<Promise> handle) noexcept {
+    handle_ = handle;
+    context_ = handle.promise().context();
+  }
+  /// Resumes the coroutine in its loop's next round. Only on the loop's thread.
+  void resume_later() noexcept { context_.loop->ready(*this); }
+  const Context& context() const noexcept { return context_; }
+
+ private:
+  std::coroutine_handle<> handle_;
+  Context context_;
+};
+
+/// `co_await this_context()`: the context of the awaiting task; does not suspend.
+/// Cancel: not affected.
+class this_context {
+ public:
+  this_context() noexcept {}
+  bool await_ready() const noexcept { return false; }
+  template <HasContext Promise>
+  bool await_suspend(std::coroutine_handle<Promise> handle) noexcept {
+    context_ = handle.promise().context();
+    return false;
+  }
+  Context await_resume() const noexcept { return context_; }
+
+ private:
+  Context context_;
+};
+
+/// `co_await yield()`: lets everything else that is ready on this loop run first.
+/// Cancel: not affected; it returns in the next round anyway.
+class yield : public Waiter {
+ public:
+  yield() noexcept {}
+  bool await_ready() const noexcept { return false; }
+  template <HasContext Promise>
+  void await_suspend(std::coroutine_handle<Promise> handle) noexcept {
+    wait_in(handle);
+    resume_later();
+  }
+  void await_resume() const noexcept {}
+};
+
+}  // namespace weir

@@ -1,0 +1,31 @@
+#include "weir/task/gather.hpp"
+
+namespace weir::detail {
+
+bool Gather::start(std::coroutine_handle<> waiting, const Context& context,
+                   std::span<Member> members, Run::StartOne start_one) {
+  waiting_ = waiting;
+  source_.emplace(context.cancel);
+  const Context own{context.loop, &*source_};
+  running_ = 1;  // this function itself: nobody resumes the waiter before it is through
+  for (std::size_t index = 0; index < members.size() && !decided_; ++index) {
+    members[index].gather_ = this;
+    members[index].index_ = index;
+    ++running_;
+    start_one(state_, index, own, members[index]);
+  }
+  return --running_ != 0;
+}
+
+std::coroutine_handle<> Gather::completed(Completion& self, std::coroutine_handle<>) {
+  auto& member = static_cast<Member&>(self);
+  Gather& gather = *member.gather_;
+  if (!gather.decided_ && gather.rule_(gather.state_, member.index_)) {
+    gather.decided_ = true;
+    gather.source_->cancel();
+  }
+  if (--gather.running_ == 0) return gather.waiting_;
+  return std::noop_coroutine();
+}
+
+}  // namespace weir::detail

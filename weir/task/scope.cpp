@@ -1,0 +1,84 @@
+#include "weir/task/scope.hpp"
+
+#include <string>
+
+namespace weir {
+namespace {
+
+std::string describe(std::error_code error, const std::exception_ptr& exception) {
+  if (exception == nullptr) return error.message();
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& thrown) {
+    return std::string("it threw: ") + thrown.what();
+  } catch (...) {
+    return "it threw something that is no std::exception";
+  }
+}
+
+}  // namespace
+
+Scope::Scope(const Context& parent, OnFailure policy) noexcept
+    : policy_(policy),
+      cancel_(parent.cancel),
+      context_{parent.loop, &cancel_},
+      plain_(*this),
+      fallible_(*this) {}
+
+Scope::~Scope() {
+  assert(running_ == 0);
+}
+
+template <class T>
+std::coroutine_handle<> Scope::Children<T>::completed(Completion& self,
+                                                      std::coroutine_handle<> finished) {
+  Scope& scope = static_cast<Children&>(self).scope_;
+  const auto child = Task<T>::Handle::from_address(finished.address());
+  if (child.promise().exception() != nullptr) {
+    scope.child_failed({}, child.promise().exception());
+  } else if constexpr (!std::is_void_v<T>) {
+    if (!child.promise().value()) scope.child_failed(child.promise().value().error(), nullptr);
+  }
+  child.destroy();
+  return scope.child_finished();
+}
+
+std::coroutine_handle<> Scope::child_finished() noexcept {
+  --running_;
+  if (running_ != 0 || waiting_ == nullptr) return std::noop_coroutine();
+  return std::exchange(waiting_, nullptr);
+}
+
+void Scope::spawn(Task<> child) {
+  ++running_;
+  auto handle = child.release();
+  handle.promise().begin(context_, plain_);
+  handle.resume();
+}
+
+void Scope::spawn(Task<Result<>> child) {
+  ++running_;
+  auto handle = child.release();
+  handle.promise().begin(context_, fallible_);
+  handle.resume();
+}
+
+void Scope::child_failed(std::error_code error, const std::exception_ptr& exception) {
+  if (exception == nullptr && error == Errc::cancelled && cancelled()) return;
+  ++failures_;
+  if (policy_ == OnFailure::fail_together) {
+    failed(error, exception);
+  } else {
+    loop().host().log("weir: a task failed: " + describe(error, exception));
+  }
+}
+
+void Scope::failed(std::error_code error, const std::exception_ptr& exception) {
+  if (!first_error_ && first_exception_ == nullptr) {
+    first_error_ = error;
+    first_exception_ = exception;
+  }
+  if (policy_ == OnFailure::fail_together) cancel();
+}
+
+}  // namespace weir

@@ -1,0 +1,30 @@
+#include "weir/task/sleep.hpp"
+
+namespace weir {
+
+bool SleepAwaiter::begin() noexcept {
+  if (context().cancelled()) {
+    cancelled_ = true;
+    return false;
+  }
+  Loop& loop = *context().loop;
+  if (length_ != Duration::min()) deadline_ = after(loop.host().now(), length_);
+  loop.timers().start(static_cast<Timer&>(*this), deadline_);
+  if (context().cancel != nullptr) context().cancel->add(*this);
+  return true;
+}
+
+void SleepAwaiter::fire(Timer& timer) {
+  auto& self = static_cast<SleepAwaiter&>(timer);
+  static_cast<CancelNode&>(self).unlink();
+  self.resume_later();
+}
+
+void SleepAwaiter::cancel(CancelNode& node) {
+  auto& self = static_cast<SleepAwaiter&>(node);
+  static_cast<Timer&>(self).cancel();
+  self.cancelled_ = true;
+  self.resume_later();
+}
+
+}  // namespace weir

@@ -1,0 +1,168 @@
+// Task<T>: a coroutine that may wait.
+#pragma once
+
+#include <cassert>
+#include <concepts>
+#include <coroutine>
+#include <utility>
+
+#include "weir/base/result.hpp"
+#include "weir/task/promise.hpp"
+
+namespace weir {
+
+// Whether a coroutine that hands over to another leaves nothing on the stack. GCC does that only
+// when it optimises and no sanitizer keeps the frames; elsewhere a loop over tasks that finish at
+// once would overflow the stack, so there a task is started by a call instead.
+#if defined(__clang__) || (defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__))
+inline constexpr bool transfers_are_tail_calls = true;
+#else
+inline constexpr bool transfers_are_tail_calls = false;
+#endif
+
+/// A coroutine that returns a T and may wait on the way. Lazy: it runs when it is awaited (or
+/// spawned in a Scope), on the loop of who awaits it, and under its cancellation. Await it once:
+/// `T value = co_await std::move(task)`, or directly the call that returns it. What it throws is
+/// thrown at the co_await.
+/// Threads: those of one loop from its start to its end; it may be made on another thread.
+/// Lifetime: a task that was never started may be dropped; one that runs is owned by whoever
+/// awaits it and finishes first. Parameters by reference must live until its end.
+/// Cancel: passed on to what it waits for; it goes on with the errors that come from there.
+template <class T = void>
+class [[nodiscard]] Task {
+ public:
+  using promise_type = Promise<T>;
+  using Handle = std::coroutine_handle<promise_type>;
+
+  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Task& operator=(Task&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Task() {
+    if (handle_) handle_.destroy();
+  }
+
+  class Awaiter : Completion {
+   public:
+    explicit Awaiter(Handle task) noexcept : Completion(&completed), task_(task) {}
+    Awaiter(Handle task, const Context& context) noexcept
+        : Completion(&completed), task_(task), context_(context), has_context_(true) {}
+
+    bool await_ready() const noexcept { return false; }
+
+    template <HasContext P>
+    auto await_suspend(std::coroutine_handle<P> parent) {
+      parent_ = parent;
+      task_.promise().begin(has_context_ ? context_ : parent.promise().context(), *this);
+      if constexpr (transfers_are_tail_calls) {
+        return task_;
+      } else {
+        starting_ = true;
+        task_.resume();
+        starting_ = false;
+        return !task_.done();
+      }
+    }
+
+    T await_resume() { return task_.promise().take(); }
+
+   private:
+    static std::coroutine_handle<> completed(Completion& self, std::coroutine_handle<>) {
+      auto& awaiter = static_cast<Awaiter&>(self);
+      if (awaiter.starting_) return std::noop_coroutine();
+      return awaiter.parent_;
+    }
+
+    Handle task_;
+    std::coroutine_handle<> parent_;
+    Context context_;
+    bool has_context_ = false;
+    bool starting_ = false;
+  };
+
+  Awaiter operator co_await() && noexcept {
+    assert(handle_ && !handle_.done());
+    return Awaiter(handle_);
+  }
+
+  /// For what runs tasks: starts it outside a coroutine; `completion` is told of the end, maybe
+  /// inside this call.
+  void start(const Context& context, Completion& completion) {
+    handle_.promise().begin(context, completion);
+    handle_.resume();
+  }
+  /// For what runs tasks: the caller destroys the frame from now on.
+  Handle release() noexcept { return std::exchange(handle_, nullptr); }
+  Handle handle() const noexcept { return handle_; }
+
+ private:
+  friend promise_type;
+  explicit Task(Handle handle) noexcept : handle_(handle) {}
+  Handle handle_;
+};
+
+template <class T>
+Task<T> Promise<T>::get_return_object() noexcept {
+  return Task<T>(Task<T>::Handle::from_promise(*this));
+}
+inline Task<void> Promise<void>::get_return_object() noexcept {
+  return Task<void>(Task<void>::Handle::from_promise(*this));
+}
+
+/// `co_await in_context(context, task)`: runs it under another cancellation (or none: a shield).
+/// Cancel: whatever `context` says; the awaiting task's own cancellation does not reach it.
+template <class T>
+class in_context {
+ public:
+  in_context(const Context& context, Task<T> task) noexcept
+      : context_(context), task_(std::move(task)) {}
+  typename Task<T>::Awaiter operator co_await() && noexcept {
+    return typename Task<T>::Awaiter(task_.handle(), context_);
+  }
+
+ private:
+  Context context_;
+  Task<T> task_;
+};
+
+/// The T of a Task<T>.
+template <class TaskType>
+using TaskValue = decltype(std::declval<typename TaskType::promise_type&>().take());
+
+template <class T>
+inline constexpr bool is_task = false;
+template <class T>
+inline constexpr bool is_task<Task<T>> = true;
+
+namespace detail {
+template <class A>
+decltype(auto) awaiter_of(A&& awaitable) {
+  if constexpr (requires { std::forward<A>(awaitable).operator co_await(); }) {
+    return std::forward<A>(awaitable).operator co_await();
+  } else {
+    return std::forward<A>(awaitable);
+  }
+}
+}  // namespace detail
+
+/// Everything that can be awaited in a Task but is none, such as `stream.read()`.
+template <class A>
+concept Awaitable = !is_task<A> && std::move_constructible<A> &&
+                    requires(A& a) { detail::awaiter_of(std::move(a)).await_ready(); };
+
+/// What awaiting an A gives.
+template <class A>
+using AwaitResult = decltype(detail::awaiter_of(std::declval<A>()).await_resume());
+
+/// The same as a Task.
+template <class T>
+Task<T> as_task(Task<T> task) {
+  return task;
+}
+template <Awaitable A>
+Task<AwaitResult<A>> as_task(A awaitable) {
+  co_return co_await std::move(awaitable);
+}
+
+}  // namespace weir
