@@ -40,7 +40,11 @@ function(weir_need_test_main)
   endif()
   set(main ${PROJECT_BINARY_DIR}/weir_test_main.cpp)
   file(CONFIGURE OUTPUT ${main} CONTENT
-    "int main(int argc, char** argv) {\n  testing::InitGoogleTest(&argc, argv);\n  return RUN_ALL_TESTS();\n}\n")
+"int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
+")
   add_library(weir_test_main STATIC ${main})
   target_link_libraries(weir_test_main PUBLIC GTest::gtest GTest::gmock Threads::Threads)
   target_precompile_headers(weir_test_main PRIVATE
@@ -123,6 +127,7 @@ endfunction()
 
 # fuzz/NAME.cpp: with WEIR_FUZZ a libFuzzer program; otherwise a test that replays fuzz/corpus/NAME.
 function(weir_fuzzers)
+  add_library(weir_fuzz_replay OBJECT ${PROJECT_SOURCE_DIR}/fuzz/replay/main.cpp)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*.cpp)
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
@@ -133,7 +138,7 @@ function(weir_fuzzers)
     if(WEIR_FUZZ)
       target_link_options(${target} PRIVATE -fsanitize=fuzzer)
     else()
-      target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/fuzz/replay/main.cpp)
+      target_link_libraries(${target} PRIVATE weir_fuzz_replay)
       add_test(NAME ${WEIR_TEST_PREFIX}fuzz_${name}_replay
         COMMAND ${target} ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
       set_tests_properties(${WEIR_TEST_PREFIX}fuzz_${name}_replay PROPERTIES

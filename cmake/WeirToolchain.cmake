@@ -35,8 +35,8 @@ endif()
 # --- Hardening ------------------------------------------------------------------------------------
 if(WEIR_HARDEN)
   add_compile_definitions(_GLIBCXX_ASSERTIONS)
-  # By hand, not by POSITION_INDEPENDENT_CODE: that gives libraries -fPIC and programs -fPIE, and the
-  # precompiled header that all tests share needs one and the same flag.
+  # By hand, not by POSITION_INDEPENDENT_CODE: that gives libraries -fPIC and programs -fPIE, and
+  # the precompiled header that all tests share needs one and the same flag.
   add_compile_options(-fPIE -fstack-protector-strong)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     add_compile_options(-fstack-clash-protection -fcf-protection)

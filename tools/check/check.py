@@ -1,0 +1,57 @@
+"""Checks what the compiler does not: the house's floors, sizes, format and habits.
+
+    check.py --root FOLDER [--build FOLDER]
+
+Prints one line per fault, `path:line: rule: what is wrong`, and exits 1 if there was any. Without a
+build tree (whose compile_commands.json tells what the targets are made of, and where the memory of
+what passed is kept) the checks that need one are left out.
+"""
+
+import argparse
+import sys
+import time
+
+import compiled
+import content
+import coroutines
+import floors
+import sizes
+from repository import Repository
+
+
+def check(root, build):
+    """The faults found, as sorted (path, line, rule, message)."""
+    repository = Repository(root)
+    faults = set()
+
+    def report(file, line, rule, message):
+        faults.add((file.path, line, rule, message))
+
+    for rules in (floors, sizes, content, coroutines):
+        for rule in rules.CHECKS:
+            rule(repository, report)
+    if build:
+        passed = compiled.Passed(build)
+        compiled.check_format(repository, report, passed)
+        compiled.check_self_contained(repository, report, passed)
+        compiled.check_targets(repository, report, build)
+        passed.save()
+    return sorted(faults), len(repository.files)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Checks Weir's sources.")
+    parser.add_argument("--root", required=True)
+    parser.add_argument("--build")
+    options = parser.parse_args()
+    start = time.monotonic()
+    faults, files = check(options.root, options.build)
+    for path, line, rule, message in faults:
+        print(f"{path}:{line}: {rule}: {message}")
+    seconds = time.monotonic() - start
+    print(f"check: {files} files, {len(faults)} faults, {seconds:.1f} s")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,271 @@
+"""Proves that every check can fail: a clean little tree passes, each fault put in is named."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+import check
+import cxx_text
+
+HEADER = "// What {0} is.\n#pragma once\n\nnamespace weir {{\n\nint {0}();\n\n}}" \
+         "  // namespace weir\n"
+SOURCE = '#include "weir/{1}/{0}.hpp"\n\nnamespace weir {{\n\nint {0}() {{ return 1; }}\n\n}}' \
+         "  // namespace weir\n"
+UNITS = [("error", "base"), ("tcp", "net"), ("wire", "tls"), ("parse", "json"), ("serve", "http"),
+         ("world", "testing")]
+CMAKE = "weir_floor(base)\nweir_floor(net DEPENDS base LIBS x)\n"
+
+
+def clean_tree():
+    tree = {"CMakeLists.txt": CMAKE, ".clang-format": "BasedOnStyle: Google\nColumnLimit: 100\n"}
+    for name, floor in UNITS:
+        tree[f"weir/{floor}/{name}.hpp"] = HEADER.format(name)
+        tree[f"weir/{floor}/{name}.cpp"] = SOURCE.format(name, floor)
+    return tree
+
+
+def coroutine(statement):
+    return f"// A coroutine.\nTask<int> f() {{\n  {statement}\n}}\n"
+
+
+class CheckTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.root = pathlib.Path(self.folder.name).resolve() / "tree"
+
+    def faults_of(self, changes, uncompiled=(), with_tools=False):
+        tree = clean_tree() | changes
+        for path, text in tree.items():
+            file = self.root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        build = None
+        if with_tools:
+            build = self.root / "build"
+            build.mkdir(exist_ok=True)
+            commands = [{"directory": str(self.root), "file": path} for path in tree
+                        if path.endswith(".cpp") and path not in uncompiled]
+            (build / "compile_commands.json").write_text(json.dumps(commands))
+        return check.check(self.root, build)[0]
+
+    def expect(self, rule, path, changes, message="", **options):
+        faults = self.faults_of(changes, **options)
+        hits = [fault for fault in faults
+                if fault[0] == path and fault[2] == rule and message in fault[3]]
+        self.assertTrue(hits, f"no {rule} fault in {path}; found: {faults}")
+
+    def expect_clean(self, changes, **options):
+        self.assertEqual(self.faults_of(changes, **options), [])
+
+    # -- floors
+
+    def test_the_clean_tree_passes(self):
+        self.expect_clean({})
+
+    def include(self, floor, name, included):
+        text = SOURCE.format(name, floor).replace("\n\nname", f"\n#include {included}\n\nname", 1)
+        return {f"weir/{floor}/{name}.cpp": text}
+
+    def test_a_lower_floor_may_be_included(self):
+        self.expect_clean(self.include("http", "serve", '"weir/json/parse.hpp"'))
+        self.expect_clean(self.include("http", "serve", "<vector>"))
+
+    def test_an_upper_floor_may_not_be_included(self):
+        self.expect("floors", "weir/base/error.cpp",
+                    self.include("base", "error", '"weir/net/tcp.hpp"'), "not a lower floor")
+
+    def test_http_never_includes_tls(self):
+        self.expect("floors", "weir/http/serve.cpp",
+                    self.include("http", "serve", '"weir/tls/wire.hpp"'), "must never")
+
+    def test_tls_and_json_do_not_know_each_other(self):
+        self.expect("floors", "weir/tls/wire.cpp",
+                    self.include("tls", "wire", '"weir/json/parse.hpp"'))
+        self.expect("floors", "weir/json/parse.cpp",
+                    self.include("json", "parse", '"weir/tls/wire.hpp"'))
+
+    def test_only_tests_include_testing(self):
+        self.expect("floors", "weir/net/tcp.cpp",
+                    self.include("net", "tcp", '"weir/testing/world.hpp"'), "only tests")
+        self.expect("floors", "examples/hello.cpp",
+                    {"examples/hello.cpp": '// Hello.\n#include "weir/testing/world.hpp"\n'})
+        text = '#include "weir/net/tcp.hpp"\n\n#include "weir/testing/world.hpp"\n'
+        (self.root / "examples/hello.cpp").unlink()
+        self.expect_clean({"weir/net/tcp.cpp": SOURCE.format("tcp", "net"),
+                           "weir/net/tcp_test.cpp": text})
+
+    def test_includes_exist_and_are_spelled_from_the_root(self):
+        self.expect("floors", "weir/net/tcp.cpp",
+                    self.include("net", "tcp", '"weir/base/gone.hpp"'), "does not exist")
+        self.expect("floors", "weir/net/tcp.cpp",
+                    self.include("net", "tcp", '"../base/error.hpp"'), "by its path")
+        self.expect("floors", "weir/net/tcp.cpp", self.include("net", "tcp", '"error.hpp"'))
+
+    def test_a_folder_that_is_no_floor(self):
+        self.expect("floors", "weir/util/x.hpp", {"weir/util/x.hpp": HEADER.format("x")})
+
+    def test_cmake_may_not_link_upwards(self):
+        self.expect("floors", "CMakeLists.txt", {"CMakeLists.txt": "weir_floor(net DEPENDS http)"})
+
+    def test_an_umbrella_header_belongs_to_its_floor(self):
+        umbrella = '// All of net.\n#pragma once\n#include "weir/http/serve.hpp"\n'
+        self.expect("floors", "weir/net.hpp", {"weir/net.hpp": umbrella})
+
+    def test_system_headers_do_not_leak_through_others(self):
+        leaky = HEADER.format("error").replace("once\n", "once\n#include <sys/socket.h>\n")
+        through = HEADER.format("tcp").replace("once\n", 'once\n#include "weir/base/error.hpp"\n')
+        self.expect("system-headers", "weir/net/tcp.hpp",
+                    {"weir/base/error.hpp": leaky, "weir/net/tcp.hpp": through}, "sys/socket.h")
+        heavy = HEADER.format("serve").replace("once\n", "once\n#include <re2/re2.h>\n")
+        self.expect("system-headers", "weir/http/serve.hpp", {"weir/http/serve.hpp": heavy})
+
+    # -- sizes
+
+    def test_long_files(self):
+        self.expect("file-size", "weir/base/big.hpp",
+                    {"weir/base/big.hpp": HEADER.format("big") + "\n" * 500})
+        self.expect("file-size", "weir/base/error_test.cpp",
+                    {"weir/base/error_test.cpp": "// Tests.\n" * 801})
+        self.expect("file-size", "examples/hello.cpp", {"examples/hello.cpp": "// Hello.\n" * 61})
+
+    def test_long_lines(self):
+        self.expect("columns", "dev", {"dev": "#" * 101})
+
+    def body(self, lines):
+        return "// A test.\n#include <x>\nint f(int a)\n{\n" + "  g('}', \"{\");\n" * lines + "}\n"
+
+    def test_long_functions(self):
+        path = "weir/base/error_test.cpp"
+        self.expect_clean({path: self.body(67)})
+        self.expect("function-size", path, {path: self.body(68)}, "71 lines")
+        member = "// T.\nclass A : B<int> {\n public:\n  A() : a_{1}, b_{2} {\n" + "    g();\n" * 70
+        self.expect("function-size", path, {path: member + "  }\n};\n"}, "72 lines")
+
+    def test_functions_are_told_from_what_else_has_braces(self):
+        code = """
+namespace a::b {
+template <class T> requires (sizeof(T) > 1)
+class C final : public D<int(int)> {
+ public:
+  explicit C(int x) noexcept : x_{x}, y_(std::vector{1, 2}) { go([&] { if (x) { y(); } }); }
+  auto at() const -> int { return x_; }
+  Callable<int> call_{nullptr};
+  int x_{0};
+};
+enum class E : int { kA, kB };
+constexpr int table[] = {1, 2, 3};
+TEST(A, B) {}
+}
+"""
+        heads = [function.head for function in cxx_text.functions(cxx_text.code_only(code))]
+        self.assertEqual([head.split("(")[0].split()[-1] for head in heads], ["C", "at", "TEST"])
+
+    def test_unbalanced_braces_are_reported(self):
+        self.expect("function-size", "examples/a.cpp", {"examples/a.cpp": "// A.\nint f() {\n"})
+
+    # -- content
+
+    def test_unfinished_and_disabled_code(self):
+        path = "weir/base/error_test.cpp"
+        self.expect("unfinished", path, {path: "// TO" "DO: the rest\n"})
+        self.expect("disabled", path, {path: "// A.\n#if 0\n#endif\n"})
+        self.expect("disabled", path, {path: "// A.\nTEST(A, DISABLED" "_b) {}\n"})
+
+    def test_machine_paths(self):
+        self.expect("machine-path", "README.md", {"README.md": "see /ho" "me/me/weir\n"})
+        self.expect("machine-path", "README.md", {"README.md": f"see {self.root}\n"})
+        self.expect_clean({"README.md": "see weir/home/work and docs/work/x\n"})
+
+    def test_headers(self):
+        path = "weir/base/error.hpp"
+        good = HEADER.format("error")
+        self.expect("headers", path, {path: good.replace("#pragma once\n", "")})
+        self.expect("headers", path, {path: good + "using namespace std;\n"})
+        self.expect("headers", path, {path: good + "#define A 1\n"})
+
+    def test_units(self):
+        self.expect("units", "weir/base/error.hpp",
+                    {"weir/base/error.hpp": HEADER.format("error").split("\n", 1)[1]})
+        source = SOURCE.format("error", "base")
+        self.expect("units", "weir/base/error.cpp",
+                    {"weir/base/error.hpp": HEADER.format("error"),
+                     "weir/base/error.cpp": "#include <vector>\n" + source})
+        self.expect("units", "weir/base/alone.cpp", {"weir/base/alone.cpp": "// Alone.\n"})
+
+    def test_the_world_is_asked_through_the_host(self):
+        path = "weir/net/tcp.cpp"
+        for call in ("std::chrono::steady_clock::now()", "std::thread t(f)",
+                     "std::this_thread::sleep_for(d)", "std::random_device()"):
+            text = SOURCE.format("tcp", "net").replace("return 1;", f"{call}; return 1;")
+            self.expect("world", path, {path: text})
+        text = SOURCE.format("tcp", "net").replace("return 1;", 'return !std::getenv("A");')
+        self.expect("environment", path, {path: text})
+        test = "weir/net/tcp_test.cpp"
+        self.expect("world", test, {test: "// A.\nint f() { std::this_thread::sleep_for(d); }\n"})
+
+    # -- coroutines
+
+    def test_shapes_that_gcc_breaks(self):
+        path = "examples/a.cpp"
+        for statement in (
+            "co_await run([s] { return s; });",
+            "co_await run([this, p = std::move(p)]() mutable { g(); });",
+            "if (auto x = co_await run([=](int) { g(); h(); })) { k(); }",
+            "co_return co_await fetch(Request{.method = get});",
+            "co_await fetch({a, b});",
+            "auto x = c ? co_await a() : T{};",
+            "auto [a, b] = co_await pair();",
+            "return Reply{.a = co_await f()};",
+        ):
+            with self.subTest(statement):
+                self.expect("coroutines", path, {path: coroutine(statement)})
+
+    def test_shapes_that_are_fine(self):
+        for statement in (
+            "auto f = [s] { return s; }; co_await run(std::move(f));",
+            "co_await run([&s, this] { return s ? 1 : 2; });",
+            "co_await run([] { Request r{.method = get}; send(r); });",
+            "auto r = Request{.method = get}; co_await fetch(r);",
+            "int x = c ? 1 : 2; for (auto y : z) { g({1, 2}); } co_await a[x](std::string(\"?\"));",
+            "while (auto bytes = co_await peer.read()) { if (!co_await w(*bytes)) break; }",
+            "if (c) { x = d ? 1 : 2; co_await a(); }",
+        ):
+            with self.subTest(statement):
+                self.expect_clean({"examples/a.cpp": coroutine(statement)})
+
+    # -- with tools
+
+    def all_included(self):
+        lines = [f'#include "weir/{floor}/{name}.hpp"\n' for name, floor in UNITS]
+        lines.sort()
+        return {"tests/all_test.cpp": "// All.\n" + "".join(lines)}
+
+    def test_the_clean_tree_passes_with_tools_again_and_again(self):
+        for _ in range(2):
+            self.expect_clean(self.all_included(), with_tools=True)
+
+    def test_formatting(self):
+        path = "weir/base/error.cpp"
+        ugly = SOURCE.format("error", "base").replace("return 1", "return   1")
+        self.expect("format", path, self.all_included() | {path: ugly}, with_tools=True)
+
+    def test_headers_that_need_others(self):
+        path = "weir/base/error.hpp"
+        needy = HEADER.format("error").replace("int error();", "std::string error_text();")
+        changes = self.all_included() | {path: needy}
+        self.expect("self-contained", path, changes, with_tools=True)
+        self.expect("self-contained", path, changes, with_tools=True)  # a fault is not remembered
+
+    def test_files_without_a_target(self):
+        lost = {"examples/lost.cpp": "// Lost.\nint main() {}\n"}
+        self.expect("targets", "examples/lost.cpp", self.all_included() | lost, with_tools=True,
+                    uncompiled=["examples/lost.cpp"])
+        unused = {"weir/base/unused.hpp": HEADER.format("unused")}
+        self.expect("targets", "weir/base/unused.hpp", self.all_included() | unused,
+                    with_tools=True)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,97 @@
+"""What must not be written: unfinished business, hidden dependencies, traces of one's machine."""
+
+import re
+
+import cxx_text
+import floors
+
+FIRST_HOSTED_RANK = 3
+
+# Spelled in two halves, so that this file passes its own checks.
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+DISABLED = re.compile(r"^\s*#\s*if\s+0\b|\bDISABLED" r"_\w", re.MULTILINE)
+MACHINE_PATH = re.compile(r"(?<![\w.}*-])/(ho" r"me|ro" r"ot|wo" r"rk|Use" r"rs)/\w")
+MACRO = re.compile(r"^[ \t]*#[ \t]*define\b", re.MULTILINE)
+USING_NAMESPACE = re.compile(r"^\s*using\s+namespace\s+(?!std::\w*literals\b)", re.MULTILINE)
+ENVIRONMENT = re.compile(r"\b(secure_)?getenv\s*\(")
+SLEEP = re.compile(r"\bthis_thread::sleep_\w+|\b(?:usleep|nanosleep)\s*\(")
+WORLD = re.compile(
+    r"\b(?:steady|system|high_resolution)_clock::now\b"
+    r"|\bstd::(?:jthread|thread|condition_variable\w*|random_device|async)\b(?!::id|::hardware)"
+    r"|\bthis_thread::sleep_\w+|\b(?:clock_gettime|gettimeofday|pthread_create)\s*\("
+)
+
+
+def matches(pattern, text):
+    for match in pattern.finditer(text):
+        yield cxx_text.line_of(text, match.end()), match.group(0).strip()
+
+
+def check_unfinished(repository, report):
+    for file in repository.files.values():
+        for line, found in matches(UNFINISHED, file.text):
+            report(file, line, "unfinished", f"{found}: finish it, or file an issue")
+        if file.is_cxx:
+            plain = cxx_text.without_comments(file.text)
+            for line, found in matches(DISABLED, plain):
+                report(file, line, "disabled", f"{found}: code is either run or deleted")
+
+
+def check_machine_paths(repository, report):
+    for file in repository.files.values():
+        for line, found in matches(MACHINE_PATH, file.text):
+            report(file, line, "machine-path", f"{found}... is a place on somebody's machine")
+        for line, _ in matches(re.compile(re.escape(str(repository.root)) + r"\b"), file.text):
+            if len(repository.root.parts) > 2:
+                report(file, line, "machine-path", "names the folder of this checkout")
+
+
+def check_headers(repository, report):
+    for file in repository.cxx:
+        if not file.is_header:
+            continue
+        if "#pragma once" not in file.text:
+            report(file, 1, "headers", "lacks #pragma once")
+        for line, _ in matches(USING_NAMESPACE, file.code):
+            report(file, line, "headers", "a header must not open a namespace for its includers")
+        plain = cxx_text.without_comments(file.text)
+        if file.path.startswith("weir/"):
+            for line, _ in matches(MACRO, plain):
+                report(file, line, "headers", "no macros in headers")
+
+
+def check_units(repository, report):
+    """A unit opens by saying what it is for, and its source includes its header first."""
+    for file in repository.cxx:
+        own = re.sub(r"(_test)?\.cpp$", ".hpp", file.path)
+        first = next((line for line in file.lines if line.strip() and line != "#pragma once"), "")
+        if (file.is_header or own not in repository.files) and not first.startswith("//"):
+            report(file, 1, "units", "the first comment says what the file is for")
+        if not (file.is_source and file.path.startswith("weir/")) or file.is_test:
+            continue
+        folder = file.path.rpartition("/")[0]
+        paths = [path for _, _, path in file.includes]
+        if own in repository.files:
+            if paths[:1] != [own]:
+                report(file, 1, "units", "must include its own header first")
+        elif not any(path.rpartition("/")[0] == folder for path in paths):
+            report(file, 1, "units", "has no header beside it and includes none of its folder")
+
+
+def check_world(repository, report):
+    """Above the Host, nothing asks the world by itself; unit tests never sleep."""
+    for file in repository.cxx:
+        floor = floors.floor_of(file.path)
+        if floor is None:
+            continue
+        for line, _ in matches(ENVIRONMENT, file.code):
+            report(file, line, "environment", "the library's behaviour is set by its caller alone")
+        if file.is_test:
+            for line, found in matches(SLEEP, file.code):
+                report(file, line, "world", f"{found.rstrip('(')}: unit tests never sleep")
+        elif (floors.RANKS.get(floor) or 0) >= FIRST_HOSTED_RANK:
+            for line, found in matches(WORLD, file.code):
+                report(file, line, "world", f"{found.rstrip('(')}: ask the Host")
+
+
+CHECKS = [check_unfinished, check_machine_paths, check_headers, check_units, check_world]

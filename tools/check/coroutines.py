@@ -1,0 +1,133 @@
+"""Shapes of `co_await` expressions that GCC 12 compiles wrongly, as far as text can show them.
+
+GCC 12 destroys some temporaries twice when they are created inside a full expression that awaits.
+Text does not show types, so the rules are a little wider than the faults: name the value first.
+"""
+
+import re
+
+import cxx_text
+
+AWAIT = re.compile(r"\bco_(?:await|yield)\b")
+CONTROL = re.compile(r"^(?:else\s+)?(?:if(?:\s+constexpr)?|while|for|switch)\s*\(")
+LAMBDA = re.compile(r"(?<![\w)\]\[])\s*\[(?!\[)([^\[\]]*(?:\[[^\]]*\][^\[\]]*)*)\]\s*[({<]")
+BY_REFERENCE = re.compile(r"^(?:&|&\s*\w+(?:\s*=.*)?|this|)$", re.DOTALL)
+DESIGNATED = re.compile(r"\{\s*\.\s*\w+\s*[={]")
+BARE_BRACES = re.compile(r"[(,]\s*\{\s*[^}\s]")
+BINDING = re.compile(r"\bauto\s*&{0,2}\s*\[[^\]]*\]\s*=\s*[^;]*\bco_await\b")
+
+
+def is_block(code, partner, brace):
+    """Whether the braces at `brace` hold statements and not the elements of an initializer."""
+    offset = brace + 1
+    while offset < partner[brace]:
+        if code[offset] == ";":
+            return True
+        if code[offset] in "([{":
+            # A nested block ends without a semicolon: `{ if (x) { y; } }`.
+            if code[offset] == "{" and is_block(code, partner, offset):
+                return True
+            offset = partner[offset]
+        offset += 1
+    return not code[brace + 1 : partner[brace]].strip()
+
+
+def full_expression(code, partner, offset):
+    """The bounds of the full expression around `offset`."""
+    start = offset
+    while start > 0:
+        char = code[start - 1]
+        if char == ";" or (char == "{" and is_block(code, partner, start - 1)):
+            break
+        if char == "}" and is_block(code, partner, partner[start - 1]):
+            before = code[: partner[start - 1]].rstrip()
+            if not before.endswith((")", "]", "mutable", "noexcept")) or is_statement(code, start):
+                break  # the block before this statement, not a lambda within it
+            start = partner[start - 1]
+        elif char in ")]}":
+            start = partner[start - 1]
+        else:
+            start -= 1
+    head = code[start:offset]
+    lead = len(head) - len(head.lstrip())
+    if control := CONTROL.match(head.lstrip()):
+        opening = start + lead + control.end() - 1
+        if opening < offset < partner[opening]:
+            return opening + 1, partner[opening]
+        return full_expression_after(code, partner, partner[opening] + 1, offset)
+    return full_expression_after(code, partner, start + lead, offset)
+
+
+def is_statement(code, end_of_block):
+    """Whether what follows a block begins a new statement rather than going on with a call."""
+    following = code[end_of_block:].lstrip()[:1]
+    return following not in (",", ")", "(", ".", "}", "]", "?", ":")
+
+
+def full_expression_after(code, partner, start, offset):
+    end = offset
+    while end < len(code) and code[end] not in ";":
+        if code[end] in "([{":
+            end = partner[end]
+        elif code[end] in ")]}":
+            if is_opening_of_block(code, partner, end):
+                break
+        end += 1
+    return start, end
+
+
+def is_opening_of_block(code, partner, closing):
+    return code[closing] == "}" and is_block(code, partner, partner[closing])
+
+
+def without_blocks(code, partner, start, end):
+    """The expression with the bodies of lambdas blanked out: they are expressions of their own."""
+    text = list(code[start:end])
+    offset = start
+    while offset < end:
+        if code[offset] == "{" and partner[offset] < end and is_block(code, partner, offset):
+            for inner in range(offset + 1, partner[offset]):
+                text[inner - start] = " "
+            offset = partner[offset]
+        offset += 1
+    return "".join(text)
+
+
+def faults(expression):
+    for match in LAMBDA.finditer(expression):
+        captures = [capture.strip() for capture in match.group(1).split(",")]
+        if not all(BY_REFERENCE.match(capture) for capture in captures):
+            yield f"a lambda that captures [{match.group(1).strip()}]"
+    if DESIGNATED.search(expression):
+        yield "an aggregate with designated members"
+    elif BARE_BRACES.search(expression):
+        yield "a braced argument"
+    if "?" in expression:
+        yield "a conditional expression"
+
+
+def check_awaits(repository, report):
+    for file in repository.cxx:
+        if "co_await" not in file.text:
+            continue
+        try:
+            partner = cxx_text.brackets(file.code)
+        except cxx_text.UnbalancedBraces:
+            continue  # reported where functions are measured
+        seen = set()
+        for match in AWAIT.finditer(file.code):
+            start, end = full_expression(file.code, partner, match.start())
+            if start in seen:
+                continue
+            seen.add(start)
+            line = cxx_text.line_of(file.code, match.start())
+            expression = without_blocks(file.code, partner, start, end)
+            for fault in faults(expression):
+                report(file, line, "coroutines",
+                       f"{fault} is created in a co_await expression: name it first")
+            if BINDING.search(expression):
+                report(file, line, "coroutines",
+                       "structured bindings straight from a co_await: name the value first")
+
+
+CHECKS = [check_awaits]
