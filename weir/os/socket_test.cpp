@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "weir/os/temporary_tree.hpp"
+
 namespace weir::os {
 namespace {
 
@@ -74,20 +76,6 @@ Connection connected() {
   result.server = accept_from(listener);
   return result;
 }
-
-class Directory {
- public:
-  Directory() {
-    std::string name = (std::filesystem::temp_directory_path() / "weir-os-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    path_ = name;
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  std::string operator/(std::string_view file) const { return (path_ / file).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 bool has_ipv6() {
   return open_listener(Address::parse("[::1]:0").value()).has_value();
@@ -184,9 +172,9 @@ TEST(Connect, OnABadDescriptor) {
 }
 
 TEST(Unix, PathAndAbstractName) {
-  const Directory directory;
+  const TemporaryTree tree;
   const std::string abstract = "unix:@weir-os-test-" + std::to_string(::getpid());
-  for (const std::string& text : {"unix:" + (directory / "a.sock"), abstract}) {
+  for (const std::string& text : {"unix:" + (tree.path("a.sock")), abstract}) {
     const Address address = Address::parse(text).value();
     const Fd listener = listen_at(address);
     EXPECT_EQ(local_address(listener.get())->to_string(), text);
@@ -200,8 +188,8 @@ TEST(Unix, PathAndAbstractName) {
 }
 
 TEST(Unix, AStalePathIsTakenOverALiveOneIsNot) {
-  const Directory directory;
-  const Address address = Address::local(directory / "a.sock").value();
+  const TemporaryTree tree;
+  const Address address = Address::local(tree.path("a.sock")).value();
   Fd listener = listen_at(address);
   EXPECT_EQ(open_listener(address).error(), system_error(EADDRINUSE));
   EXPECT_TRUE(connect_to(address)) << "the live one still listens";
@@ -212,8 +200,8 @@ TEST(Unix, AStalePathIsTakenOverALiveOneIsNot) {
 }
 
 TEST(Unix, AFullQueueIsStillALiveServer) {
-  const Directory directory;
-  const Address address = Address::local(directory / "a.sock").value();
+  const TemporaryTree tree;
+  const Address address = Address::local(tree.path("a.sock")).value();
   const Fd listener = listen_at(address, {.backlog = 0});
   const Fd waiting = connect_to(address);
   EXPECT_EQ(open_listener(address).error(), system_error(EADDRINUSE));
@@ -221,11 +209,11 @@ TEST(Unix, AFullQueueIsStillALiveServer) {
 }
 
 TEST(Unix, AFileThatIsNoSocketIsLeftAlone) {
-  const Directory directory;
-  const std::string path = directory / "precious";
+  const TemporaryTree tree;
+  const std::string path = tree.path("precious");
   const Fd file(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   ASSERT_TRUE(file);
-  const std::string link = directory / "link";
+  const std::string link = tree.path("link");
   ASSERT_EQ(::symlink(path.c_str(), link.c_str()), 0);
   for (const std::string& name : {path, link}) {
     EXPECT_EQ(open_listener(Address::local(name).value()).error(), system_error(EADDRINUSE));
@@ -234,8 +222,8 @@ TEST(Unix, AFileThatIsNoSocketIsLeftAlone) {
 }
 
 TEST(Unix, RemovingThePath) {
-  const Directory directory;
-  const Address address = Address::local(directory / "a.sock").value();
+  const TemporaryTree tree;
+  const Address address = Address::local(tree.path("a.sock")).value();
   const Fd listener = listen_at(address);
   remove_local_path(address);
   EXPECT_FALSE(std::filesystem::exists(address.path()));
@@ -435,8 +423,8 @@ INSTANTIATE_TEST_SUITE_P(Loopback, Drain, testing::Values("127.0.0.1:0", "[::1]:
                          [](const auto& info) { return info.index == 0 ? "IPv4" : "IPv6"; });
 
 TEST(DrainUnix, NewcomersAreRefusedThoseInTheQueueGetIn) {
-  const Directory directory;
-  const Address address = Address::local(directory / "a.sock").value();
+  const TemporaryTree tree;
+  const Address address = Address::local(tree.path("a.sock")).value();
   const Fd listener = listen_at(address);
   const Fd early = connect_to(address);
   ASSERT_TRUE(refuse_new_handshakes(listener.get()));

@@ -1,0 +1,32 @@
+// Clocks: the right ones, and never backwards where that is promised.
+#include "weir/os/clock.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace weir::os {
+namespace {
+
+TEST(Clock, MonotonicNeverGoesBack) {
+  Instant last = monotonic_now();
+  for (int i = 0; i < 10'000; ++i) {
+    const Instant now = monotonic_now();
+    ASSERT_GE(now, last);
+    last = now;
+  }
+}
+
+TEST(Clock, BothAreTheKernelsClocks) {
+  // libstdc++'s clocks are the same two, so a reading lies between two of theirs.
+  const auto steady_before = std::chrono::steady_clock::now().time_since_epoch();
+  const auto monotonic = monotonic_now().time_since_epoch();
+  const auto steady_after = std::chrono::steady_clock::now().time_since_epoch();
+  EXPECT_LE(steady_before, monotonic);
+  EXPECT_LE(monotonic, steady_after);
+  const auto difference = wall_now() - std::chrono::system_clock::now();
+  EXPECT_LT(std::chrono::abs(difference), std::chrono::seconds(5));
+}
+
+}  // namespace
+}  // namespace weir::os
