@@ -42,7 +42,7 @@ class Operation : public Runnable {
   }
 
  protected:
-  Operation(Kind kind, Function run) noexcept : Runnable(run), kind_(kind) {}
+  Operation(Kind kind, Function function) noexcept : Runnable(function), kind_(kind) {}
   ~Operation() { assert(state_ != State::pending); }
 
  private:
@@ -55,7 +55,7 @@ class Operation : public Runnable {
 /// Receives what has arrived, at least one byte: into `target` when that is not empty, else into a
 /// buffer lent by the core. The peer's end of sending is Errc::end_of_stream, on every call again.
 struct ReceiveOperation : Operation {
-  explicit ReceiveOperation(Function run) noexcept : Operation(Kind::receive, run) {}
+  explicit ReceiveOperation(Function function) noexcept : Operation(Kind::receive, function) {}
   MutableBytes target;
   std::size_t count = 0;  ///< out: bytes in `target`
   Buffer buffer;          ///< out: the bytes, when there was no target
@@ -64,20 +64,20 @@ struct ReceiveOperation : Operation {
 /// Sends all of `pieces`, in order, or fails. The pieces and what they name stay valid until the
 /// operation has finished.
 struct SendOperation : Operation {
-  explicit SendOperation(Function run) noexcept : Operation(Kind::send, run) {}
+  explicit SendOperation(Function function) noexcept : Operation(Kind::send, function) {}
   std::span<const Bytes> pieces;
   std::size_t sent = 0;  ///< out, kept up to date while pending: bytes the kernel has taken
 };
 
 /// Accepts one connection.
 struct AcceptOperation : Operation {
-  explicit AcceptOperation(Function run) noexcept : Operation(Kind::accept, run) {}
+  explicit AcceptOperation(Function function) noexcept : Operation(Kind::accept, function) {}
   Descriptor accepted;  ///< out: non-blocking, close-on-exec
 };
 
 /// Connects a stream socket.
 struct ConnectOperation : Operation {
-  explicit ConnectOperation(Function run) noexcept : Operation(Kind::connect, run) {}
+  explicit ConnectOperation(Function function) noexcept : Operation(Kind::connect, function) {}
   os::Address peer;
 };
 
@@ -86,7 +86,7 @@ struct ConnectOperation : Operation {
 class HangupWatcher {
  public:
   using Function = void (*)(HangupWatcher&);
-  explicit HangupWatcher(Function hung_up) noexcept : hung_up_(hung_up) {}
+  explicit HangupWatcher(Function function) noexcept : hung_up_(function) {}
   HangupWatcher(const HangupWatcher&) = delete;
   HangupWatcher& operator=(const HangupWatcher&) = delete;
   /// Called by the backend, on the loop's thread, inside wait() or a start function; it must not

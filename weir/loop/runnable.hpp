@@ -12,7 +12,7 @@ class Runnable {
  public:
   using Function = void (*)(Runnable&);
 
-  explicit Runnable(Function run) noexcept : run_(run) {}
+  explicit Runnable(Function function) noexcept : run_(function) {}
   Runnable(const Runnable&) = delete;
   Runnable& operator=(const Runnable&) = delete;
 
