@@ -1,0 +1,315 @@
+// The simulated backend: every operation is tried at once and again when its socket has changed.
+#include "weir/testing/memory_backend.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "weir/loop/runnable.hpp"
+#include "weir/testing/memory_host.hpp"
+
+namespace weir {
+namespace {
+
+// How long accepting rests when descriptors have run out.
+constexpr Duration accept_pause = std::chrono::milliseconds(10);
+// TCP's first wait for an answer to its SYN, doubled each time, and how often it tries (RFC 6298,
+// Linux' tcp_syn_retries).
+constexpr Duration connect_retry_first = std::chrono::seconds(1);
+constexpr unsigned connect_tries_max = 7;
+
+}  // namespace
+
+/// A socket with what is pending on it.
+struct MemoryBackend::Entry final : Socket, ListNode, MemoryObserver {
+  Entry(MemoryBackend& owner, int number) : backend(owner) { descriptor = number; }
+
+  bool waits() const noexcept {
+    return receiving != nullptr || sending != nullptr || accepting != nullptr ||
+           connecting != nullptr || watcher != nullptr;
+  }
+  void changed() override {
+    if (waits() && !linked()) backend.changed_.push_back(*this);
+  }
+
+  MemoryBackend& backend;
+  MemoryStream* stream = nullptr;  // one of these two
+  MemoryListener* listener = nullptr;
+  ReceiveOperation* receiving = nullptr;
+  SendOperation* sending = nullptr;
+  AcceptOperation* accepting = nullptr;
+  ConnectOperation* connecting = nullptr;
+  HangupWatcher* watcher = nullptr;
+  unsigned connect_tries = 0;
+  std::optional<MemoryClock::EventId> later;  // when a resting accept or connect goes on
+};
+
+MemoryBackend::MemoryBackend(MemoryHost& host, RunQueue& ready) : host_(host), ready_(ready) {
+  host_.backend_made();
+}
+
+MemoryBackend::~MemoryBackend() {
+  while (!entries_.empty()) close(*entries_.begin()->second);
+  host_.backend_gone();
+}
+
+MemoryBackend::Entry& MemoryBackend::entry_of(Socket& socket) noexcept {
+  return static_cast<Entry&>(socket);
+}
+
+Result<Socket*> MemoryBackend::adopt(Descriptor descriptor, SocketOptions options) {
+  const int number = descriptor.value();
+  auto entry = std::make_unique<Entry>(*this, number);
+  entry->stream = host_.descriptors().stream(number);
+  entry->listener = host_.descriptors().listener(number);
+  const bool right =
+      options.role == SocketRole::stream ? entry->stream != nullptr : entry->listener != nullptr;
+  if (!right) return fail(system_error(EBADF));
+  host_.descriptors().find(number)->observe(entry.get());
+  Socket* const socket = entry.get();
+  entries_.emplace(descriptor.release(), std::move(entry));
+  return socket;
+}
+
+void MemoryBackend::close(Socket& socket) {
+  Entry& entry = entry_of(socket);
+  entry.watcher = nullptr;
+  assert(!entry.waits());
+  forget_later(entry);
+  const int number = entry.descriptor;
+  host_.descriptors().find(number)->observe(nullptr);
+  entries_.erase(number);
+  host_.close(number);
+}
+
+bool MemoryBackend::receive(Socket& socket, ReceiveOperation& operation) {
+  Entry& entry = entry_of(socket);
+  assert(entry.stream != nullptr && entry.receiving == nullptr);
+  operation.pending_on(socket);
+  operation.count = 0;
+  operation.buffer = {};
+  if (try_receive(entry, operation)) return true;
+  entry.receiving = &operation;
+  return false;
+}
+
+bool MemoryBackend::send(Socket& socket, SendOperation& operation) {
+  Entry& entry = entry_of(socket);
+  assert(entry.stream != nullptr && entry.sending == nullptr);
+  operation.pending_on(socket);
+  operation.sent = 0;
+  if (try_send(entry, operation)) return true;
+  entry.sending = &operation;
+  return false;
+}
+
+bool MemoryBackend::accept(Socket& socket, AcceptOperation& operation) {
+  Entry& entry = entry_of(socket);
+  assert(entry.listener != nullptr && entry.accepting == nullptr);
+  operation.pending_on(socket);
+  operation.accepted.reset();
+  if (try_accept(entry, operation)) return true;
+  entry.accepting = &operation;
+  return false;
+}
+
+bool MemoryBackend::connect(Socket& socket, ConnectOperation& operation) {
+  Entry& entry = entry_of(socket);
+  assert(entry.stream != nullptr && entry.connecting == nullptr);
+  operation.pending_on(socket);
+  if (entry.stream->connected()) {
+    operation.finish(system_error(EISCONN));
+    return true;
+  }
+  entry.connect_tries = 0;
+  entry.connecting = &operation;
+  entry.changed();
+  return false;
+}
+
+void MemoryBackend::cancel(Operation& operation) {
+  if (operation.state() != Operation::State::pending) return;
+  Entry& entry = entry_of(*operation.socket());
+  // What could finish has been finished or is listed as changed: then it comes first.
+  if (entry.linked() && entry.connecting == nullptr) progress(entry);
+  if (operation.state() != Operation::State::pending) return;
+  switch (operation.kind()) {
+    case Operation::Kind::receive:
+      entry.receiving = nullptr;
+      break;
+    case Operation::Kind::send:
+      entry.sending = nullptr;
+      break;
+    case Operation::Kind::accept:
+      entry.accepting = nullptr;
+      forget_later(entry);
+      break;
+    case Operation::Kind::connect:
+      entry.connecting = nullptr;
+      forget_later(entry);
+      break;
+  }
+  operation.finish(Errc::cancelled);
+  ready_.push(operation);
+}
+
+Result<> MemoryBackend::shut_down_sending(Socket& socket) {
+  Entry& entry = entry_of(socket);
+  assert(entry.stream != nullptr && entry.sending == nullptr);
+  return entry.stream->shut_down_sending();
+}
+
+void MemoryBackend::watch(Socket& socket, HangupWatcher* watcher) {
+  Entry& entry = entry_of(socket);
+  assert(entry.stream != nullptr);
+  entry.watcher = watcher;
+  tell_hangup(entry);
+}
+
+void MemoryBackend::wait(Instant until) {
+  counters_.system_calls.add();
+  bool woken = woken_.exchange(false, std::memory_order_acquire);
+  take_changes();
+  while (!woken && ready_.empty() && host_.pass_time(until)) {
+    take_changes();
+    woken = woken_.exchange(false, std::memory_order_acquire);
+  }
+}
+
+void MemoryBackend::take_changes() {
+  while (Entry* const entry = changed_.front()) progress(*entry);
+}
+
+void MemoryBackend::progress(Entry& entry) {
+  entry.unlink();
+  const auto finish = [&]<class T>(T*& pending, auto attempt) {
+    if (pending == nullptr || !(this->*attempt)(entry, *pending)) return;
+    ready_.push(*std::exchange(pending, nullptr));
+  };
+  finish(entry.connecting, &MemoryBackend::try_connect);
+  finish(entry.accepting, &MemoryBackend::try_accept);
+  finish(entry.receiving, &MemoryBackend::try_receive);
+  finish(entry.sending, &MemoryBackend::try_send);
+  tell_hangup(entry);
+}
+
+void MemoryBackend::tell_hangup(Entry& entry) {
+  if (entry.watcher == nullptr || !entry.stream->dead()) return;
+  std::exchange(entry.watcher, nullptr)->hung_up();
+}
+
+bool MemoryBackend::try_receive(Entry& entry, ReceiveOperation& operation) {
+  const std::error_code state = entry.stream->receivable();
+  if (state == system_error(EAGAIN)) return false;
+  if (state) {
+    operation.finish(state);
+    return true;
+  }
+  MutableBytes target = operation.target;
+  if (target.empty()) {
+    operation.buffer = Buffer::with_capacity();
+    target = operation.buffer.room();
+  }
+  const std::size_t count = entry.stream->receive(target).value();
+  if (operation.target.empty()) {
+    operation.buffer.grow(count);
+  } else {
+    operation.count = count;
+  }
+  counters_.bytes_received.add(count);
+  operation.finish();
+  return true;
+}
+
+bool MemoryBackend::try_send(Entry& entry, SendOperation& operation) {
+  std::size_t skip = operation.sent;
+  for (const Bytes piece : operation.pieces) {
+    Bytes left = piece.subspan(std::min(skip, piece.size()));
+    skip -= std::min(skip, piece.size());
+    while (!left.empty()) {
+      const auto count = entry.stream->send(left);
+      if (!count && count.error() == system_error(EAGAIN)) return false;
+      if (!count) {
+        operation.finish(count.error());
+        return true;
+      }
+      counters_.bytes_sent.add(*count);
+      operation.sent += *count;
+      left = left.subspan(*count);
+    }
+  }
+  operation.finish();
+  return true;
+}
+
+bool MemoryBackend::try_accept(Entry& entry, AcceptOperation& operation) {
+  if (entry.listener->waiting() == 0) return false;
+  if (host_.descriptors().full()) {
+    if (!entry.later) {
+      counters_.accept_pauses.add();
+      try_later(entry, accept_pause);
+    }
+    return false;
+  }
+  forget_later(entry);
+  operation.accepted = Descriptor(host_, host_.descriptors().add(entry.listener->take()).value());
+  operation.finish();
+  return true;
+}
+
+bool MemoryBackend::try_connect(Entry& entry, ConnectOperation& operation) {
+  if (entry.later) return false;
+  switch (host_.network().connect(*entry.stream, operation.peer)) {
+    case MemoryNetwork::Answer::established:
+      operation.finish();
+      return true;
+    case MemoryNetwork::Answer::refused:
+      operation.finish(system_error(ECONNREFUSED));
+      return true;
+    case MemoryNetwork::Answer::silence:
+      break;
+  }
+  if (operation.peer.family() == os::AddressFamily::local) {
+    operation.finish(system_error(EAGAIN));
+    return true;
+  }
+  if (entry.connect_tries == connect_tries_max) {
+    operation.finish(system_error(ETIMEDOUT));
+    return true;
+  }
+  try_later(entry, connect_retry_first * (1U << entry.connect_tries++));
+  return false;
+}
+
+void MemoryBackend::try_later(Entry& entry, Duration delay) {
+  entry.later = host_.clock().at(after(host_.now(), delay), [&entry] {
+    entry.later.reset();
+    entry.changed();
+  });
+}
+
+void MemoryBackend::forget_later(Entry& entry) {
+  if (entry.later) host_.clock().forget(*std::exchange(entry.later, std::nullopt));
+}
+
+std::string MemoryBackend::pending() const {
+  std::array<std::size_t, 4> counts{};
+  for (const auto& [number, entry] : entries_) {
+    counts[0] += entry->accepting != nullptr;
+    counts[1] += entry->connecting != nullptr;
+    counts[2] += entry->receiving != nullptr;
+    counts[3] += entry->sending != nullptr;
+  }
+  constexpr std::array names = {"accept", "connect", "receive", "send"};
+  std::string text;
+  for (std::size_t kind = 0; kind < names.size(); ++kind) {
+    if (counts[kind] == 0) continue;
+    text += (text.empty() ? "" : ", ") + std::to_string(counts[kind]) + " " + names[kind];
+  }
+  return text;
+}
+
+}  // namespace weir

@@ -1,0 +1,75 @@
+// The backend of simulated hosts: the same contract, kept by moving bytes in memory.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "weir/base/list.hpp"
+#include "weir/loop/backend.hpp"
+#include "weir/loop/host.hpp"
+#include "weir/testing/memory_clock.hpp"
+#include "weir/testing/memory_stream.hpp"
+
+namespace weir {
+
+class MemoryHost;
+class RunQueue;
+
+/// Operations finish at once where a real socket's could; a connect always takes until the next
+/// wait(), as the handshake does. wait() does not block: while nothing has finished it moves the
+/// host's clock to what comes next, at most to `until`; it leaves the clock alone when the host has
+/// several backends, because then somebody else decides (MemoryHost::run(), advance()). So without
+/// anything to wait for it returns with nothing done.
+/// Threads: its host's one, but for wake().
+class MemoryBackend final : public Backend {
+ public:
+  MemoryBackend(MemoryHost& host, RunQueue& ready);
+  ~MemoryBackend() override;
+  MemoryBackend(const MemoryBackend&) = delete;
+  MemoryBackend& operator=(const MemoryBackend&) = delete;
+
+  std::string_view name() const noexcept override { return "memory"; }
+  Result<Socket*> adopt(Descriptor descriptor, SocketOptions options) override;
+  void close(Socket& socket) override;
+  bool receive(Socket& socket, ReceiveOperation& operation) override;
+  bool send(Socket& socket, SendOperation& operation) override;
+  bool accept(Socket& socket, AcceptOperation& operation) override;
+  bool connect(Socket& socket, ConnectOperation& operation) override;
+  void cancel(Operation& operation) override;
+  Result<> shut_down_sending(Socket& socket) override;
+  void watch(Socket& socket, HangupWatcher* watcher) override;
+  void wait(Instant until) override;
+  void wake() noexcept override { woken_.store(true, std::memory_order_release); }
+
+  /// Whether a wait() now would find something to do.
+  bool has_work() const noexcept { return !changed_.empty(); }
+  /// What is pending, for people: "2 receive, 1 accept"; empty if nothing is.
+  std::string pending() const;
+
+ private:
+  struct Entry;
+
+  static Entry& entry_of(Socket& socket) noexcept;
+  void progress(Entry& entry);
+  void tell_hangup(Entry& entry);
+  void take_changes();
+
+  // Each tries to finish the operation; false: it has to wait.
+  bool try_receive(Entry& entry, ReceiveOperation& operation);
+  bool try_send(Entry& entry, SendOperation& operation);
+  bool try_accept(Entry& entry, AcceptOperation& operation);
+  bool try_connect(Entry& entry, ConnectOperation& operation);
+  void try_later(Entry& entry, Duration delay);
+  void forget_later(Entry& entry);
+
+  MemoryHost& host_;
+  RunQueue& ready_;
+  std::map<int, std::unique_ptr<Entry>> entries_;  // by descriptor
+  List<Entry> changed_;
+  std::atomic<bool> woken_{false};
+};
+
+}  // namespace weir

@@ -1,0 +1,56 @@
+// The table of simulated descriptors.
+#include "weir/testing/memory_descriptors.hpp"
+
+#include <cassert>
+#include <cerrno>
+#include <utility>
+
+namespace weir {
+namespace {
+
+constexpr int first_descriptor = 3;  // behind standard input, output and error
+
+}  // namespace
+
+Result<int> MemoryDescriptors::add(std::unique_ptr<MemoryEndpoint> endpoint) {
+  if (full()) return fail(system_error(EMFILE));
+  ++open_;
+  if (!free_.empty()) {
+    const int number = free_.top();
+    free_.pop();
+    endpoints_[static_cast<std::size_t>(number - first_descriptor)] = std::move(endpoint);
+    return number;
+  }
+  endpoints_.push_back(std::move(endpoint));
+  return first_descriptor + static_cast<int>(endpoints_.size()) - 1;
+}
+
+MemoryEndpoint* MemoryDescriptors::find(int descriptor) const noexcept {
+  const auto index = static_cast<std::size_t>(descriptor - first_descriptor);
+  return descriptor >= first_descriptor && index < endpoints_.size() ? endpoints_[index].get()
+                                                                     : nullptr;
+}
+
+MemoryStream* MemoryDescriptors::stream(int descriptor) const noexcept {
+  MemoryEndpoint* const endpoint = find(descriptor);
+  const bool right = endpoint != nullptr && endpoint->kind() == MemoryEndpoint::Kind::stream;
+  return right ? static_cast<MemoryStream*>(endpoint) : nullptr;
+}
+
+MemoryListener* MemoryDescriptors::listener(int descriptor) const noexcept {
+  MemoryEndpoint* const endpoint = find(descriptor);
+  const bool right = endpoint != nullptr && endpoint->kind() == MemoryEndpoint::Kind::listener;
+  return right ? static_cast<MemoryListener*>(endpoint) : nullptr;
+}
+
+void MemoryDescriptors::close(int descriptor) noexcept {
+  assert(find(descriptor) != nullptr);
+  if (find(descriptor) == nullptr) return;
+  --open_;
+  // Moved out first: closing tells others, who may look here.
+  const auto closed =
+      std::move(endpoints_[static_cast<std::size_t>(descriptor - first_descriptor)]);
+  free_.push(descriptor);
+}
+
+}  // namespace weir

@@ -1,0 +1,43 @@
+// The descriptors of one simulated host: small numbers for its sockets, the lowest free one first.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <vector>
+
+#include "weir/base/result.hpp"
+#include "weir/testing/memory_stream.hpp"
+
+namespace weir {
+
+/// Threads: one.
+class MemoryDescriptors {
+ public:
+  explicit MemoryDescriptors(std::size_t open_max) noexcept : open_max_(open_max) {}
+
+  bool full() const noexcept { return open_ >= open_max_; }
+  std::size_t open() const noexcept { return open_; }
+  std::size_t open_max() const noexcept { return open_max_; }
+  /// The limit from now on; more may be open already.
+  void set_open_max(std::size_t count) noexcept { open_max_ = count; }
+
+  /// Errors: EMFILE; `endpoint` is closed then.
+  Result<int> add(std::unique_ptr<MemoryEndpoint> endpoint);
+  /// nullptr: not open.
+  MemoryEndpoint* find(int descriptor) const noexcept;
+  /// The stream, or nullptr when it is something else or not open.
+  MemoryStream* stream(int descriptor) const noexcept;
+  MemoryListener* listener(int descriptor) const noexcept;
+  /// Closing what is not open is a mistake in the caller (asserted).
+  void close(int descriptor) noexcept;
+
+ private:
+  std::size_t open_max_;
+  std::size_t open_ = 0;
+  std::vector<std::unique_ptr<MemoryEndpoint>> endpoints_;  // by number
+  std::priority_queue<int, std::vector<int>, std::greater<>> free_;
+};
+
+}  // namespace weir

@@ -1,0 +1,117 @@
+// A host in memory: unit tests run on it in virtual time, on any number of cores, in one thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weir/loop/host.hpp"
+#include "weir/testing/memory_clock.hpp"
+#include "weir/testing/memory_descriptors.hpp"
+#include "weir/testing/memory_network.hpp"
+
+namespace weir {
+
+class MemoryBackend;
+
+struct MemoryHostOptions {
+  std::uint64_t seed = 1;                 ///< of everything that is drawn
+  std::size_t cores = 1;                  ///< what topology() tells
+  std::size_t buffer_bytes = 64 * 1024;   ///< of each direction of a connection
+  std::size_t descriptors_max = 1 << 20;  ///< beyond: EMFILE
+};
+
+/// A Host whose clock moves only when nobody has anything left to do, with a network of its own.
+/// Same seed and same calls: same run. One loop can be turned by hand (its wait() moves the clock);
+/// several are driven by run(), run_until_idle(), run_until() or advance().
+///
+/// Threads: one for everything, loops included; only Loop::post() and Backend::wake() from others.
+/// Lifetime: outlives its loops and descriptors.
+class MemoryHost final : public Host {
+ public:
+  explicit MemoryHost(const MemoryHostOptions& options = {});
+  ~MemoryHost() override;
+  MemoryHost(const MemoryHost&) = delete;
+  MemoryHost& operator=(const MemoryHost&) = delete;
+
+  Instant now() noexcept override { return clock_.now(); }
+  WallTime wall_time() noexcept override;
+  std::uint64_t random() override;
+  Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) override;
+  Result<Descriptor> open_stream(const os::Address& peer) override;
+  Result<> configure(int descriptor, const StreamOptions& options) override;
+  Result<os::Address> local_address(int descriptor) override;
+  Result<os::Address> peer_address(int descriptor) override;
+  Result<> refuse_new_connections(int listener) override;
+  void close(int descriptor) noexcept override { descriptors_.close(descriptor); }
+  os::Topology topology() override;
+  DescriptorLimit descriptor_limit() override;
+  /// Only BackendChoice::automatic can be had.
+  Result<ChosenBackend> make_backend(BackendChoice choice, RunQueue& ready) override;
+  /// Turns the loops one after the other until all are stopping; when none has work, the clock
+  /// moves to the next timer or event. The loops are this host's.
+  /// Errors: EDEADLK when all wait and nothing will ever happen, with a line in logged() that says
+  /// what they wait for; EINTR after raise() without a control.
+  Result<> run(std::span<const LoopPlace> places, RunControl* control) override;
+  void log(std::string_view line) noexcept override { logged_.emplace_back(line); }
+
+  // For tests.
+
+  const std::vector<std::string>& logged() const noexcept { return logged_; }
+  std::size_t open_descriptors() const noexcept { return descriptors_.open(); }
+  /// Lets opening and accepting fail with EMFILE while so many are open.
+  void set_descriptors_max(std::size_t count) noexcept { descriptors_.set_open_max(count); }
+  /// Calls `event` between turns when the clock arrives at `moment`.
+  MemoryClock::EventId at(Instant moment, MemoryClock::Event event);
+  /// A signal for the control of the present or else the next run().
+  void raise(Signal signal) { signals_.push_back(signal); }
+  /// Lets the wall clock jump; deadlines do not notice.
+  void set_wall_time(WallTime time) noexcept;
+  /// Tears the connection of `descriptor` down, as if the path to the peer had reset it.
+  void reset_connection(int descriptor);
+
+  /// Turns the loops until none has anything left to do now. No time passes.
+  void run_until_idle(std::span<Loop* const> loops);
+  void run_until_idle(Loop& loop) { run_until_idle(std::array{&loop}); }
+  /// Lets `length` pass, stopping at every timer and event on the way until nothing is left to do.
+  void advance(std::span<Loop* const> loops, Duration length);
+  void advance(Loop& loop, Duration length) { advance(std::array{&loop}, length); }
+  /// Turns the loops, and lets time pass when they are idle, until `done`. Returns whether it came
+  /// to that; false: nothing will ever happen any more.
+  [[nodiscard]] bool run_until(std::span<Loop* const> loops, const std::function<bool()>& done);
+  [[nodiscard]] bool run_until(Loop& loop, const std::function<bool()>& done) {
+    return run_until(std::array{&loop}, done);
+  }
+
+  // For its backends.
+
+  MemoryClock& clock() noexcept { return clock_; }
+  MemoryNetwork& network() noexcept { return network_; }
+  MemoryDescriptors& descriptors() noexcept { return descriptors_; }
+  /// What a waiting backend does instead of sleeping. False: no time can pass.
+  bool pass_time(Instant until);
+  void backend_made() noexcept { ++backends_; }
+  void backend_gone() noexcept { --backends_; }
+
+ private:
+  bool turn_each(std::span<Loop* const> loops);
+  Instant next_moment(std::span<Loop* const> loops) const;
+  void log_deadlock(std::span<Loop* const> loops);
+
+  MemoryHostOptions options_;
+  std::uint64_t random_state_;
+  MemoryClock clock_;
+  MemoryNetwork network_;
+  MemoryDescriptors descriptors_;
+  WallTime wall_start_;  // the wall time when the clock stood at Instant{}
+  std::deque<Signal> signals_;
+  std::vector<std::string> logged_;
+  std::size_t backends_ = 0;
+};
+
+}  // namespace weir

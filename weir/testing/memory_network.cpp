@@ -1,0 +1,127 @@
+// The simulated network: finding the listener for an address.
+#include "weir/testing/memory_network.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace weir {
+namespace {
+
+using os::Address;
+using os::AddressFamily;
+
+// The range that Linux chooses from unless told otherwise.
+constexpr std::uint16_t first_port = 32768;
+constexpr std::uint16_t end_port = 61000;
+
+// Whether a listener on all interfaces gets what is sent to `peer`. [::] takes IPv4 too.
+bool covers(const Address& listening, const Address& peer) {
+  if (!listening.is_any() || listening.port() != peer.port() || !peer.is_inet()) return false;
+  return listening.family() == peer.family() || listening.family() == AddressFamily::ipv6;
+}
+
+Address local_end_for(const Address& peer, std::uint16_t port) {
+  if (peer.family() == AddressFamily::ipv4) return Address::loopback(port);
+  std::array<std::uint8_t, 16> loopback{};
+  loopback.back() = 1;
+  return Address::ipv6(loopback, port);
+}
+
+// A Unix socket without a name: its address is the family alone.
+Address unnamed_like(const Address& local) {
+  constexpr std::size_t family_size = 2;
+  Address unnamed;
+  std::memcpy(unnamed.buffer(), local.data(), family_size);
+  unnamed.set_size(family_size);
+  return unnamed;
+}
+
+}  // namespace
+
+std::uint16_t MemoryNetwork::next_port() noexcept {
+  last_port_ = last_port_ < first_port || last_port_ + 1 == end_port
+                   ? first_port
+                   : static_cast<std::uint16_t>(last_port_ + 1);
+  return last_port_;
+}
+
+bool MemoryNetwork::taken(const Address& address, bool reuse_port) const {
+  return std::ranges::any_of(listeners_, [&](const MemoryListener* each) {
+    const Address& other = each->local();
+    if (address.is_inet() && reuse_port && each->reuse_port_) return false;
+    return other == address || covers(other, address) || covers(address, other);
+  });
+}
+
+Result<std::unique_ptr<MemoryListener>> MemoryNetwork::listen(const Address& address,
+                                                              ListenAsk ask) {
+  if (address.family() == AddressFamily::none) return fail(system_error(EAFNOSUPPORT));
+  Address bound = address;
+  if (address.is_inet() && address.port() == 0) {
+    unsigned tried = 0;
+    do {
+      if (tried++ == end_port - first_port) return fail(system_error(EADDRINUSE));
+      bound = address.with_port(next_port());
+    } while (taken(bound, false));
+  } else if (taken(bound, ask.reuse_port)) {
+    return fail(system_error(EADDRINUSE));
+  }
+  auto listener = std::make_unique<MemoryListener>(*this, bound, ask.backlog, ask.reuse_port);
+  listeners_.push_back(listener.get());
+  return listener;
+}
+
+void MemoryNetwork::forget(const MemoryListener& listener) {
+  std::erase(listeners_, &listener);
+}
+
+std::unique_ptr<MemoryStream> MemoryNetwork::open_stream() const {
+  return std::make_unique<MemoryStream>(buffer_bytes_);
+}
+
+std::vector<MemoryListener*> MemoryNetwork::listeners_for(const Address& peer) const {
+  std::vector<MemoryListener*> found;
+  const auto collect = [&](auto matches) {
+    for (MemoryListener* each : listeners_) {
+      if (found.empty() || each->local() == found.front()->local()) {
+        if (matches(each->local())) found.push_back(each);
+      }
+    }
+  };
+  collect([&](const Address& local) { return local == peer; });
+  if (!found.empty()) return found;
+  collect(
+      [&](const Address& local) { return local.family() == peer.family() && covers(local, peer); });
+  if (found.empty()) collect([&](const Address& local) { return covers(local, peer); });
+  return found;
+}
+
+MemoryNetwork::Answer MemoryNetwork::connect(MemoryStream& stream, const Address& peer) {
+  // Who connects to "every interface" means this machine.
+  const Address target = peer.is_any() ? local_end_for(peer, peer.port()) : peer;
+  std::vector<MemoryListener*> listeners = listeners_for(target);
+  if (listeners.empty()) return Answer::refused;
+  const bool local = target.family() == AddressFamily::local;
+  std::erase_if(listeners, [](const MemoryListener* each) { return each->refusing_; });
+  if (listeners.empty()) return local ? Answer::refused : Answer::silence;
+  const std::size_t turn = turns_[listeners.front()->local().to_string()]++;
+  MemoryListener& listener = *listeners[turn % listeners.size()];
+  if (listener.full()) return Answer::silence;
+
+  auto accepted = open_stream();
+  accepted->local_ = target;
+  stream.local_ = local ? unnamed_like(target) : local_end_for(target, next_port());
+  stream.peer_address_ = accepted->local_;
+  accepted->peer_address_ = stream.local_;
+  stream.other_ = accepted.get();
+  accepted->other_ = &stream;
+  stream.state_ = accepted->state_ = MemoryStream::State::connected;
+  listener.queue_.push_back(std::move(accepted));
+  stream.changed();
+  listener.changed();
+  return Answer::established;
+}
+
+}  // namespace weir

@@ -1,0 +1,129 @@
+// Simulated sockets: what Linux does on sending, closing and resetting, as far as peers can tell.
+#include "weir/testing/memory_stream.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "weir/testing/memory_network.hpp"
+
+namespace weir {
+
+std::size_t MemoryBytes::take(MutableBytes target) {
+  const std::size_t count = std::min(size(), target.size());
+  if (count == 0) return 0;
+  std::memcpy(target.data(), bytes_.data() + begin_, count);
+  begin_ += count;
+  if (size() == 0) {
+    bytes_ = {};
+    begin_ = 0;
+  } else if (begin_ > bytes_.size() / 2) {
+    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(begin_));
+    begin_ = 0;
+  }
+  return count;
+}
+
+MemoryStream::~MemoryStream() {
+  if (other_ == nullptr) return;
+  other_->other_ = nullptr;
+  if (unread() > 0) {
+    other_->reset_with(system_error(ECONNRESET));
+  } else {
+    other_->receiving_ended_ = true;
+    other_->changed();
+  }
+}
+
+void MemoryStream::reset_with(std::error_code error) {
+  if (state_ != State::connected) return;
+  state_ = State::reset;
+  reset_error_ = error;
+  changed();
+}
+
+void MemoryStream::reset() {
+  MemoryStream* const other = std::exchange(other_, nullptr);
+  if (other != nullptr) {
+    other->other_ = nullptr;
+    other->reset_with(system_error(ECONNRESET));
+  }
+  reset_with(system_error(ECONNRESET));
+}
+
+std::error_code MemoryStream::receivable() const noexcept {
+  if (state_ == State::unconnected) return system_error(ENOTCONN);
+  if (unread() > 0) return {};
+  if (receiving_ended_) return Errc::end_of_stream;
+  return state_ == State::reset ? reset_error_ : system_error(EAGAIN);
+}
+
+Result<std::size_t> MemoryStream::receive(MutableBytes target) {
+  if (const std::error_code error = receivable()) return fail(error);
+  const std::size_t count = arrived_.take(target);
+  if (other_ != nullptr) other_->changed();
+  return count;
+}
+
+std::error_code MemoryStream::sendable() const noexcept {
+  if (state_ == State::unconnected) return system_error(ENOTCONN);
+  if (sending_ended_) return system_error(EPIPE);
+  if (state_ == State::reset) return reset_error_;
+  if (other_ == nullptr) return is_local() ? system_error(EPIPE) : std::error_code{};
+  return other_->unread() < buffer_bytes_ ? std::error_code{} : system_error(EAGAIN);
+}
+
+Result<std::size_t> MemoryStream::send(Bytes bytes) {
+  if (const std::error_code error = sendable()) return fail(error);
+  if (other_ == nullptr) {
+    // TCP learns only from the answer that nobody is there any more.
+    reset_with(system_error(EPIPE));
+    return bytes.size();
+  }
+  const std::size_t count = std::min(bytes.size(), buffer_bytes_ - other_->unread());
+  other_->arrived_.append(bytes.first(count));
+  other_->changed();
+  return count;
+}
+
+Result<> MemoryStream::shut_down_sending() {
+  if (state_ != State::connected) return fail(system_error(ENOTCONN));
+  if (std::exchange(sending_ended_, true)) return {};
+  if (other_ != nullptr) {
+    other_->receiving_ended_ = true;
+    other_->changed();
+  }
+  changed();
+  return {};
+}
+
+bool MemoryStream::dead() const noexcept {
+  if (state_ == State::unconnected) return false;
+  if (state_ == State::reset || (sending_ended_ && receiving_ended_)) return true;
+  // A Unix socket knows that the other side is closed; for TCP it has only ended its sending.
+  return other_ == nullptr && is_local();
+}
+
+MemoryListener::MemoryListener(MemoryNetwork& network, const os::Address& local,
+                               std::size_t backlog, bool reuse_port)
+    : MemoryEndpoint(Kind::listener),
+      network_(network),
+      backlog_(backlog),
+      reuse_port_(reuse_port) {
+  local_ = local;
+}
+
+MemoryListener::~MemoryListener() {
+  network_.forget(*this);
+  for (auto& waiting : queue_) waiting->reset();
+}
+
+std::unique_ptr<MemoryStream> MemoryListener::take() {
+  if (queue_.empty()) return nullptr;
+  std::unique_ptr<MemoryStream> oldest = std::move(queue_.front());
+  queue_.pop_front();
+  return oldest;
+}
+
+}  // namespace weir

@@ -1,0 +1,139 @@
+// The ends of simulated connections and the listeners behind which they wait: what the kernel's
+// sockets are to a real host.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#include "weir/base/bytes.hpp"
+#include "weir/base/result.hpp"
+#include "weir/os/address.hpp"
+
+namespace weir {
+
+class MemoryNetwork;
+
+/// Told when a socket may have become able to do something: once for many changes is enough.
+class MemoryObserver {
+ public:
+  virtual void changed() = 0;
+
+ protected:
+  ~MemoryObserver() = default;
+};
+
+/// What a simulated descriptor refers to. Threads: one.
+class MemoryEndpoint {
+ public:
+  enum class Kind : std::uint8_t { stream, listener };
+
+  MemoryEndpoint(const MemoryEndpoint&) = delete;
+  MemoryEndpoint& operator=(const MemoryEndpoint&) = delete;
+  virtual ~MemoryEndpoint() = default;
+
+  Kind kind() const noexcept { return kind_; }
+  const os::Address& local() const noexcept { return local_; }
+  /// nullptr: nobody is told.
+  void observe(MemoryObserver* observer) noexcept { observer_ = observer; }
+
+ protected:
+  explicit MemoryEndpoint(Kind kind) noexcept : kind_(kind) {}
+  void changed() {
+    if (observer_ != nullptr) observer_->changed();
+  }
+
+  os::Address local_;
+
+ private:
+  Kind kind_;
+  MemoryObserver* observer_ = nullptr;
+};
+
+/// Bytes on their way, oldest first. Holds memory only while it holds bytes.
+class MemoryBytes {
+ public:
+  std::size_t size() const noexcept { return bytes_.size() - begin_; }
+  void append(Bytes bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+  std::size_t take(MutableBytes target);
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t begin_ = 0;
+};
+
+/// One end of a byte-stream connection, behaving as a non-blocking Linux socket does: TCP, or a
+/// Unix socket where its address is local. What was sent waits in the other end, up to the
+/// network's `buffer_bytes`. Destroying it closes it: the other end sees the end of the stream, or
+/// a reset when bytes were left unread here.
+class MemoryStream final : public MemoryEndpoint {
+ public:
+  explicit MemoryStream(std::size_t buffer_bytes) noexcept
+      : MemoryEndpoint(Kind::stream), buffer_bytes_(buffer_bytes) {}
+  ~MemoryStream() override;
+
+  /// Whether it has ever been connected, and to whom.
+  bool connected() const noexcept { return state_ != State::unconnected; }
+  const os::Address& peer_address() const noexcept { return peer_address_; }
+
+  /// What receive() would say: no error, EAGAIN, ENOTCONN, ECONNRESET or Errc::end_of_stream.
+  std::error_code receivable() const noexcept;
+  /// Some of what has arrived, at least one byte. Errors: those of receivable().
+  Result<std::size_t> receive(MutableBytes target);
+  /// What send() would say: no error, EAGAIN, ENOTCONN, ECONNRESET or EPIPE.
+  std::error_code sendable() const noexcept;
+  /// Takes as much of `bytes` as there is room for. Errors: those of sendable().
+  Result<std::size_t> send(Bytes bytes);
+  /// Errors: ENOTCONN.
+  Result<> shut_down_sending();
+  /// Reset, or shut down in both directions.
+  bool dead() const noexcept;
+  std::size_t unread() const noexcept { return arrived_.size(); }
+  /// Tears the connection down; both ends see a reset (ECONNRESET).
+  void reset();
+
+ private:
+  friend class MemoryNetwork;
+  enum class State : std::uint8_t { unconnected, connected, reset };
+
+  bool is_local() const noexcept { return local_.family() == os::AddressFamily::local; }
+  void reset_with(std::error_code error);
+
+  State state_ = State::unconnected;
+  bool sending_ended_ = false;    // by this side
+  bool receiving_ended_ = false;  // by the other side
+  std::error_code reset_error_;
+  std::size_t buffer_bytes_;
+  MemoryBytes arrived_;
+  MemoryStream* other_ = nullptr;  // nullptr: it is closed
+  os::Address peer_address_;
+};
+
+/// A socket that takes connections. Destroying it resets those that were not accepted.
+class MemoryListener final : public MemoryEndpoint {
+ public:
+  MemoryListener(MemoryNetwork& network, const os::Address& local, std::size_t backlog,
+                 bool reuse_port);
+  ~MemoryListener() override;
+
+  /// The oldest waiting connection, or nullptr.
+  std::unique_ptr<MemoryStream> take();
+  std::size_t waiting() const noexcept { return queue_.size(); }
+  /// From now on newcomers are turned away; those who wait can still be taken.
+  void refuse() noexcept { refusing_ = true; }
+
+ private:
+  friend class MemoryNetwork;
+  // As on Linux, a backlog of n lets n + 1 wait.
+  bool full() const noexcept { return queue_.size() > backlog_; }
+
+  MemoryNetwork& network_;
+  std::size_t backlog_;
+  bool reuse_port_;
+  bool refusing_ = false;
+  std::deque<std::unique_ptr<MemoryStream>> queue_;
+};
+
+}  // namespace weir
