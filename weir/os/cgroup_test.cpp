@@ -188,7 +188,7 @@ TEST_F(CgroupTest, GarbledProcFilesLimitNothing) {
 
 TEST(Cgroup, ThisMachineReads) {
   const CgroupLimits limits = read_cgroup_limits("");
-  if (limits.cpu_quota) EXPECT_GT(*limits.cpu_quota, 0);
+  EXPECT_GT(limits.cpu_quota.value_or(1), 0);
   EXPECT_THAT(limits.complaints, IsEmpty());
 }
 

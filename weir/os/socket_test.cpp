@@ -420,7 +420,7 @@ TEST_P(Drain, ASuccessorOnTheSamePortIsNotAffected) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Loopback, Drain, testing::Values("127.0.0.1:0", "[::1]:0"),
-                         [](const auto& info) { return info.index == 0 ? "IPv4" : "IPv6"; });
+                         [](const auto& each) { return each.index == 0 ? "IPv4" : "IPv6"; });
 
 TEST(DrainUnix, NewcomersAreRefusedThoseInTheQueueGetIn) {
   const TemporaryTree tree;
