@@ -7,6 +7,20 @@ namespace weir {
 Result<Descriptor> LoopGroup::listen(Host& host, const os::Address& address,
                                      const ListenOptions& options) {
   const std::lock_guard lock(mutex_);
+  auto listener = open(host, address, options);
+  if (!listener) {
+    failure_ = "cannot listen on " + address.to_string() + ": " + listener.error().message();
+  }
+  return listener;
+}
+
+std::string LoopGroup::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+Result<Descriptor> LoopGroup::open(Host& host, const os::Address& address,
+                                   const ListenOptions& options) {
   const auto known = std::find_if(listening_.begin(), listening_.end(),
                                   [&](const Listening& each) { return each.asked == address; });
   if (known != listening_.end()) return host.listen(known->bound, options);

@@ -3,8 +3,6 @@
 #include <string>
 
 namespace weir {
-namespace {
-
 std::string describe(std::error_code error, const std::exception_ptr& exception) {
   if (exception == nullptr) return error.message();
   try {
@@ -15,8 +13,6 @@ std::string describe(std::error_code error, const std::exception_ptr& exception)
     return "it threw something that is no std::exception";
   }
 }
-
-}  // namespace
 
 Scope::Scope(const Context& parent, OnFailure policy) noexcept
     : policy_(policy),

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <exception>
+#include <optional>
+#include <string>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -87,6 +89,9 @@ class Scope {
   Children<void> plain_;
   Children<Result<>> fallible_;
 };
+
+/// A failure in words, for logs: the error's message, or what was thrown.
+std::string describe(std::error_code error, const std::exception_ptr& exception);
 
 namespace detail {
 template <class T>

@@ -1,0 +1,68 @@
+// One core of a runtime: its loop, and what runs on it from start to end.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "weir/cores/runtime.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/task/cancel.hpp"
+
+namespace weir {
+
+/// Threads: start(), ask_to_drain() and ask_to_stop() any; the rest the loop's.
+class Runtime::Core : Completion {
+ public:
+  Core(Runtime& runtime, std::unique_ptr<Loop> loop, int cpu, Body body);
+
+  Loop& loop() noexcept { return *loop_; }
+  int cpu() const noexcept { return cpu_; }
+
+  /// Before the loop runs.
+  void start() { start_.post(); }
+  void ask_to_drain() { drain_.post(); }
+  void ask_to_stop() { stop_.post(); }
+
+ private:
+  /// Something that the loop does once, whoever asks for it and how often.
+  struct Request : Runnable {
+    Request(Core& core, void (Core::*action)()) noexcept
+        : Runnable(&run), core_(core), action_(action) {}
+    void post() {
+      if (!posted_.exchange(true, std::memory_order_acq_rel)) core_.loop_->post(*this);
+    }
+    static void run(Runnable& self) {
+      auto& request = static_cast<Request&>(self);
+      (request.core_.*request.action_)();
+    }
+    Core& core_;
+    void (Core::*action_)();
+    std::atomic<bool> posted_{false};
+  };
+  struct DeadlineTimer : Timer {
+    explicit DeadlineTimer(Core& core) noexcept : Timer(&expired), core_(core) {}
+    static void expired(Timer& self) { static_cast<DeadlineTimer&>(self).core_.deadline_passed(); }
+    Core& core_;
+  };
+
+  void run_body();
+  void drain();
+  void stop() { cancel_.cancel(); }
+  void deadline_passed();
+  static std::coroutine_handle<> completed(Completion& self, std::coroutine_handle<> finished);
+  std::string failure_of(Task<Result<>>::Handle finished) const;
+
+  Runtime& runtime_;
+  std::unique_ptr<Loop> loop_;
+  int cpu_;
+  Body body_;
+  CancelSource cancel_;
+  bool finished_ = false;
+  DeadlineTimer deadline_{*this};
+  Request start_{*this, &Core::run_body};
+  Request drain_{*this, &Core::drain};
+  Request stop_{*this, &Core::stop};
+};
+
+}  // namespace weir

@@ -1,0 +1,71 @@
+#include "weir/cores/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+namespace weir {
+namespace {
+
+[[noreturn]] void refuse(const std::string& program, const std::string& why) {
+  std::fprintf(stderr, "%s: %s (--help shows the options)\n", program.c_str(), why.c_str());
+  std::exit(2);
+}
+
+}  // namespace
+
+ServerOptions ServerOptions::from_args(int argc, char** argv) {
+  ServerOptions options;
+  const std::string program = argc > 0 ? argv[0] : "server";
+  int port = options.endpoint.port();
+  std::string address;
+  double deadline = std::chrono::duration<double>(options.deadline).count();
+  bool no_pin = false;
+  const std::map<std::string, BackendChoice> backends{{"auto", BackendChoice::automatic},
+                                                      {"uring", BackendChoice::uring},
+                                                      {"uring:6.1", BackendChoice::uring_6_1},
+                                                      {"epoll", BackendChoice::epoll},
+                                                      {"poll", BackendChoice::poll}};
+  std::string backend = "auto";
+
+  CLI::App parser("A network service on Weir");
+  parser.add_option("--port", port, "port to listen on; 0: any free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  parser.add_option("--address", address,
+                    "address to listen on, such as 127.0.0.1 or ::1 (default: all)");
+  parser.add_option("--cores", options.cores, "event loops (default: one per physical core)")
+      ->check(CLI::Range(1, 1024));
+  parser.add_option("--backend", backend, "auto, uring, uring:6.1, epoll or poll")
+      ->check(CLI::IsMember(backends))
+      ->capture_default_str();
+  parser.add_flag("--no-pin", no_pin, "do not pin loops to cores");
+  parser.add_option("--deadline", deadline, "seconds that a shutdown may take")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  try {
+    parser.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(parser.help().c_str(), stdout);
+    std::exit(0);
+  } catch (const CLI::ParseError& error) {
+    refuse(program, error.what());
+  }
+
+  options.endpoint = Endpoint::any(static_cast<std::uint16_t>(port));
+  if (!address.empty()) {
+    const bool bare_ipv6 = address.find(':') != std::string::npos && address.front() != '[';
+    auto parsed =
+        Endpoint::parse((bare_ipv6 ? '[' + address + ']' : address) + ':' + std::to_string(port));
+    if (!parsed) refuse(program, "--address: '" + address + "' is no IP address");
+    options.endpoint = *parsed;
+  }
+  options.backend = backends.at(backend);
+  options.pin = !no_pin;
+  options.deadline = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(deadline));
+  return options;
+}
+
+}  // namespace weir

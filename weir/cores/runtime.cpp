@@ -1,0 +1,121 @@
+#include "weir/cores/runtime.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "weir/cores/core.hpp"
+#include "weir/loop/os_host.hpp"
+
+namespace weir {
+
+Runtime::Runtime(const RuntimeOptions& options)
+    : own_host_(std::make_unique<OsHost>()), host_(*own_host_), options_(options) {}
+
+Runtime::Runtime(Host& host, const RuntimeOptions& options) : host_(host), options_(options) {}
+
+Runtime::~Runtime() = default;
+
+int Runtime::run(const Body& body) {
+  if (auto made = make_cores(body); !made) {
+    host_.log("weir: cannot make an event loop: " + made.error().message());
+    return 1;
+  }
+  if (options_.announce) announce();
+  std::vector<LoopPlace> places;
+  for (const auto& core : cores_) places.push_back({&core->loop(), core->cpu()});
+  running_.store(cores_.size(), std::memory_order_relaxed);
+  for (const auto& core : cores_) core->start();
+  if (asked_to_drain_.load(std::memory_order_acquire)) drain();
+
+  const auto ran = host_.run(places, options_.handle_signals ? this : nullptr);
+  if (!ran) host_.log("weir: cannot run: " + ran.error().message());
+  std::string failure;
+  {
+    const std::lock_guard lock(mutex_);
+    failure = std::exchange(failure_, {});
+    cores_.clear();
+    asked_to_drain_.store(false, std::memory_order_relaxed);
+  }
+  if (!failure.empty()) host_.log("weir: " + failure);
+  return ran && failure.empty() ? 0 : 1;
+}
+
+Result<> Runtime::make_cores(const Body& body) {
+  const os::Topology topology = host_.topology();
+  const std::size_t physical = std::max<std::size_t>(1, topology.cores.size());
+  const std::size_t count = options_.cores == 0 ? physical : options_.cores;
+  topology_explanation_ = topology.explanation;
+  group_ = std::make_unique<LoopGroup>();
+  if (options_.announce) {
+    group_->on_listening = [this](const os::Address& bound) {
+      host_.log("weir: listening on " + bound.to_string());
+    };
+  }
+  std::vector<std::unique_ptr<Core>> cores;
+  for (std::size_t index = 0; index < count; ++index) {
+    auto loop = Loop::make(
+        host_,
+        {.backend = options_.backend, .core = static_cast<unsigned>(index), .group = group_.get()});
+    if (!loop) return fail(loop.error());
+    const bool pinned = options_.pin && index < topology.cores.size();
+    const int cpu = pinned ? topology.cores[index].cpu : -1;
+    cores.push_back(std::make_unique<Core>(*this, std::move(*loop), cpu, body));
+  }
+  std::vector<Loop*> loops;
+  for (const auto& core : cores) loops.push_back(&core->loop());
+  group_->set_loops(std::move(loops));
+  const std::lock_guard lock(mutex_);
+  cores_ = std::move(cores);
+  return {};
+}
+
+void Runtime::announce() {
+  const Loop& loop = cores_.front()->loop();
+  const auto limit = host_.descriptor_limit();
+  const std::size_t connections = limit.descriptors_max > 64 ? limit.descriptors_max - 64 : 1;
+  host_.log("weir: " + std::to_string(cores_.size()) +
+            (cores_.size() == 1 ? " event loop (" : " event loops (") + topology_explanation_ +
+            ")");
+  host_.log("weir: backend " + loop.backend_reason());
+  host_.log("weir: at most " + std::to_string(connections) +
+            " connections (descriptors: " + limit.explanation + ")");
+}
+
+void Runtime::drain() {
+  const std::lock_guard lock(mutex_);
+  asked_to_drain_.store(true, std::memory_order_release);
+  for (const auto& core : cores_) core->ask_to_drain();
+}
+
+void Runtime::stop() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& core : cores_) core->ask_to_stop();
+}
+
+void Runtime::signalled(Signal signal) {
+  const std::string name = signal == Signal::interrupt ? "SIGINT" : "SIGTERM";
+  if (!asked_to_drain_.load(std::memory_order_acquire)) {
+    host_.log("weir: " + name + ": draining");
+    drain();
+  } else {
+    host_.log("weir: " + name + " again: stopping at once");
+    stop();
+  }
+}
+
+void Runtime::core_finished(std::string failure) {
+  if (!failure.empty()) {
+    const std::string listening = group_->failure();
+    {
+      const std::lock_guard lock(mutex_);
+      if (failure_.empty()) failure_ = listening.empty() ? std::move(failure) : listening;
+    }
+    drain();
+  }
+  // The last one ends all loops: until then a core may still be asked to do something for another.
+  if (running_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const std::lock_guard lock(mutex_);
+  for (const auto& core : cores_) core->loop().stop();
+}
+
+}  // namespace weir

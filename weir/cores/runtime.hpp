@@ -1,0 +1,80 @@
+// The runtime: one event loop per core, started, drained and stopped together.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weir/cores/options.hpp"
+#include "weir/loop/host.hpp"
+#include "weir/loop/loop_group.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir {
+
+/// Many loops, one per core. Any number of runtimes may run in one process, one after the other or
+/// at once. Threads: run_on_each_core() blocks its caller; drain() and stop() may be called from
+/// any thread and from a loop. Lifetime: outlives everything that runs on it.
+class Runtime : RunControl {
+ public:
+  /// On the operating system.
+  explicit Runtime(const RuntimeOptions& options = {});
+  /// On another host, such as a simulated one; `host` outlives the runtime.
+  Runtime(Host& host, const RuntimeOptions& options);
+  ~Runtime() override;
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  /// Calls `body(scope, args...)` on every core, a function that returns a Task<Result<>> or a
+  /// Task<>, with its own copy of the arguments (std::ref for what is shared) and a supervising
+  /// scope; returns when all have finished, children included. The value is for main(): 0, or 1
+  /// when a body failed or a loop could not be made, after one line that says why.
+  template <class Body, class... Args>
+  int run_on_each_core(Body body, Args... args) {
+    return run([body = std::move(body), ... args = std::move(args)](Scope& scope) mutable {
+      return as_fallible(std::invoke(body, scope, args...));
+    });
+  }
+
+  /// Asks every core to finish what it has and take nothing new; after the deadline of the options,
+  /// what still runs is cancelled.
+  void drain();
+  /// Cancels everything now.
+  void stop();
+
+ private:
+  class Core;
+  using Body = std::function<Task<Result<>>(Scope&)>;
+
+  static Task<Result<>> as_fallible(Task<Result<>> task) { return task; }
+  static Task<Result<>> as_fallible(Task<> task) {
+    co_await std::move(task);
+    co_return {};
+  }
+
+  int run(const Body& body);
+  Result<> make_cores(const Body& body);
+  void announce();
+  /// Called by a core at its end; `failure` is empty when all is well.
+  void core_finished(std::string failure);
+  void signalled(Signal signal) override;
+
+  std::unique_ptr<Host> own_host_;
+  Host& host_;
+  RuntimeOptions options_;
+  std::unique_ptr<LoopGroup> group_;
+  std::string topology_explanation_;
+  std::atomic<std::size_t> running_{0};
+  std::atomic<bool> asked_to_drain_{false};
+  std::mutex mutex_;  // guards what follows, which drain() and stop() may meet at any time
+  std::vector<std::unique_ptr<Core>> cores_;
+  std::string failure_;
+};
+
+}  // namespace weir

@@ -1,0 +1,75 @@
+// What a handler is given: one request, its head at once, its body as it arrives.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weir/base/bytes.hpp"
+#include "weir/base/result.hpp"
+#include "weir/http/fields.hpp"
+#include "weir/http/h1/head.hpp"
+#include "weir/http/method.hpp"
+#include "weir/http/uri.hpp"
+#include "weir/os/address.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+/// Where a request's body comes from; implemented by the connection.
+class BodySource {
+ public:
+  virtual ~BodySource() = default;
+  /// The next bytes, valid until the next call; empty at the end, and from then on.
+  virtual Task<Result<Bytes>> read() = 0;
+  /// The rest of the body as one view, valid like the head: in place when it has arrived whole.
+  virtual Task<Result<std::string_view>> read_all() = 0;
+  virtual const Fields& trailers() const noexcept = 0;
+  virtual os::Address peer() const = 0;
+};
+
+/// One request. All views that it gives are valid until its response has been sent or has failed.
+/// Threads: those of its core. Lifetime: the server's; a handler takes it by reference.
+class Request {
+ public:
+  Request(const h1::RequestHead& head, BodySource& body) noexcept : head_(head), body_(body) {}
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  Method method() const noexcept { return head_.method; }
+  std::string_view method_text() const noexcept { return head_.method_text(); }
+  /// The path as it was sent, undecoded; "*" for OPTIONS *.
+  std::string_view path() const noexcept { return head_.path(); }
+  /// What stands behind the '?', undecoded; empty when there is none.
+  std::string_view query_text() const noexcept { return head_.query(); }
+  /// The decoded value of the first query parameter of that name, if there is one.
+  std::optional<std::string> query(std::string_view name) const;
+  /// host[:port] of an absolute target, else the Host field.
+  std::string_view authority() const noexcept { return head_.authority(); }
+  /// The value of the first field of that name, compared without case.
+  std::optional<std::string_view> field(std::string_view name) const noexcept {
+    return head_.field(name);
+  }
+  const h1::RequestHead& head() const noexcept { return head_; }
+  os::Address peer() const { return body_.peer(); }
+
+  /// The whole body. Errors: Errc::limit_reached beyond the route's limit, Errc::timed_out,
+  /// a Refusal for bad framing, the connection's own; an incomplete body is always an error.
+  /// Cancel: the rest of the body stays to be read.
+  Task<Result<std::string>> body();
+  /// The same without a copy where it arrived in one piece.
+  /// Cancel: as body().
+  Task<Result<std::string_view>> body_view() { return body_.read_all(); }
+  /// The next piece of the body, valid until the next call; empty at the end. Errors as body().
+  /// Cancel: nothing is lost; the next call gives the piece.
+  Task<Result<Bytes>> read() { return body_.read(); }
+  /// Fields behind a chunked body; complete once read() has given the end.
+  const Fields& trailers() const noexcept { return body_.trailers(); }
+
+ private:
+  const h1::RequestHead& head_;
+  BodySource& body_;
+};
+
+}  // namespace weir::http

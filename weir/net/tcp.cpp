@@ -1,0 +1,117 @@
+#include "weir/net/tcp.hpp"
+
+#include <cassert>
+#include <utility>
+
+namespace weir::tcp {
+
+Stream& Stream::operator=(Stream&& other) noexcept {
+  if (this == &other) return *this;
+  close();
+  loop_ = other.loop_;
+  socket_ = std::exchange(other.socket_, nullptr);
+  return *this;
+}
+
+Result<> Stream::set_no_delay(bool on) {
+  return loop_->host().configure(socket_->descriptor, StreamOptions{.no_delay = on});
+}
+
+Result<> Stream::finish_writing() {
+  if (socket_ == nullptr) return fail(Errc::closed);
+  return loop_->backend().shut_down_sending(*socket_);
+}
+
+void Stream::close() {
+  if (Socket* socket = std::exchange(socket_, nullptr)) loop_->backend().close(*socket);
+}
+
+os::Address Stream::peer_address() const {
+  if (socket_ == nullptr) return {};
+  return loop_->host().peer_address(socket_->descriptor).value_or(os::Address());
+}
+
+os::Address Stream::local_address() const {
+  if (socket_ == nullptr) return {};
+  return loop_->host().local_address(socket_->descriptor).value_or(os::Address());
+}
+
+void Stream::watch(HangupWatcher* watcher) {
+  if (socket_ != nullptr) loop_->backend().watch(*socket_, watcher);
+}
+
+bool Stream::start_receive(ReceiveOperation& operation) {
+  if (socket_ != nullptr) return loop_->backend().receive(*socket_, operation);
+  operation.finish(Errc::closed);
+  return true;
+}
+
+bool Stream::start_send(SendOperation& operation) {
+  if (socket_ != nullptr) return loop_->backend().send(*socket_, operation);
+  operation.finish(Errc::closed);
+  return true;
+}
+
+void Stream::cancel_operation(Operation& operation) {
+  loop_->backend().cancel(operation);
+}
+
+namespace {
+
+/// Waits for a connection; see connect().
+class Connecting : ConnectOperation, CancelNode {
+ public:
+  Connecting(Loop& loop, Socket& socket, const os::Address& to) noexcept
+      : ConnectOperation(&resume), CancelNode(&ask), loop_(loop), socket_(socket) {
+    peer = to;
+  }
+  bool await_ready() { return loop_.backend().connect(socket_, *this); }
+  template <HasContext Promise>
+  void await_suspend(std::coroutine_handle<Promise> handle) {
+    handle_ = handle;
+    CancelSource* cancel = handle.promise().context().cancel;
+    if (cancel == nullptr) return;
+    if (cancel->cancelled()) {
+      loop_.backend().cancel(*this);
+    } else {
+      cancel->add(*this);
+    }
+  }
+  std::error_code await_resume() const noexcept { return error(); }
+
+ private:
+  static void resume(Runnable& runnable) {
+    auto& self = static_cast<Connecting&>(static_cast<ConnectOperation&>(runnable));
+    static_cast<CancelNode&>(self).unlink();
+    self.handle_.resume();
+  }
+  static void ask(CancelNode& node) {
+    auto& self = static_cast<Connecting&>(node);
+    self.loop_.backend().cancel(self);
+  }
+
+  Loop& loop_;
+  Socket& socket_;
+  std::coroutine_handle<> handle_;
+};
+
+}  // namespace
+
+Task<Result<Stream>> connect(Endpoint peer) {
+  const Context context = co_await this_context();
+  if (context.cancelled()) co_return fail(Errc::cancelled);
+  Loop& loop = *context.loop;
+  auto descriptor = loop.host().open_stream(peer);
+  if (!descriptor) co_return fail(descriptor.error());
+  if (auto configured = loop.host().configure(descriptor->value(), {}); !configured) {
+    co_return fail(configured.error());
+  }
+  auto socket = loop.backend().adopt(std::move(*descriptor), {.role = SocketRole::stream});
+  if (!socket) co_return fail(socket.error());
+  Stream stream(loop, **socket);
+  const std::error_code error = co_await Connecting(loop, **socket, peer);
+  if (error) co_return fail(error);
+  co_return std::move(stream);
+}
+
+}  // namespace weir::tcp

@@ -1,0 +1,22 @@
+// Unix sockets: streams between programs of one machine, named by a path.
+#pragma once
+
+#include <string>
+
+#include "weir/net/tcp.hpp"
+
+namespace weir::unix_socket {
+
+using Stream = tcp::Stream;
+using Listener = tcp::Listener;
+
+/// As tcp::listen(), on a path, or on a name in Linux' abstract namespace that begins with '@'.
+/// Errors: Errc::bad_input for a name that is empty or too long, EADDRINUSE where somebody listens.
+/// Cancel: does not wait.
+Task<Result<Listener>> listen(std::string name);
+
+/// As tcp::connect().
+/// Cancel: gives the attempt up.
+Task<Result<Stream>> connect(std::string name);
+
+}  // namespace weir::unix_socket
