@@ -152,10 +152,9 @@ function(weir_source_checks)
   if(NOT WEIR_CHECK OR NOT EXISTS ${PROJECT_SOURCE_DIR}/tools/check/check.py)
     return()
   endif()
-  find_package(Python3 REQUIRED COMPONENTS Interpreter)
-  add_test(NAME check COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/check/check.py
+  add_test(NAME check COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check/check.py
     --root ${PROJECT_SOURCE_DIR} --build ${PROJECT_BINARY_DIR})
   add_test(NAME check_selftest
-    COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/check/check_test.py)
+    COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check/check_test.py)
   set_tests_properties(check check_selftest PROPERTIES TIMEOUT 600)
 endfunction()
