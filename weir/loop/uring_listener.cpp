@@ -1,0 +1,146 @@
+#include "weir/loop/uring_listener.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <new>
+#include <utility>
+
+namespace weir::uring {
+namespace {
+
+// How long accepting rests when descriptors or memory have run out: doubled each time in a row.
+constexpr Duration pause_min = std::chrono::milliseconds(10);
+constexpr Duration pause_max = std::chrono::milliseconds(160);
+
+// What accept(2) reports about one connection that is already over, or a network in trouble: the
+// listener itself is well.
+bool is_transient(int error) noexcept {
+  switch (error) {
+    case EAGAIN:
+    case ECANCELED:
+    case ECONNABORTED:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case EINTR:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case ENONET:
+    case EPERM:  // a firewall's rule
+    case EPROTO:
+    case ETIMEDOUT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool Listener::accept(Core& core, AcceptOperation& operation) {
+  assert(accepting_ == nullptr);
+  operation.pending_on(*this);
+  if (taken_ < accepted_.size()) {
+    operation.accepted = Descriptor(core.host, accepted_[taken_++]);
+    if (taken_ == accepted_.size()) {
+      accepted_.clear();
+      taken_ = 0;
+    }
+    operation.finish();
+    return true;
+  }
+  accepting_ = &operation;
+  arm(core);
+  return false;
+}
+
+void Listener::cancel(Core& core, Operation& operation) {
+  if (&operation != accepting_) return;
+  accepting_ = nullptr;  // who comes now is queued
+  core.finish(operation, Errc::cancelled);
+}
+
+void Listener::stop(Core& core) {
+  assert(accepting_ == nullptr);
+  if (armed_ && !stopping_) core.ring.cancel(this, Tag::accept);
+  if (paused_) core.wait_no_more(*this);
+  drop_accepted(core);
+}
+
+void Listener::drop_accepted(Core& core) noexcept {
+  for (; taken_ < accepted_.size(); ++taken_) core.host.close(accepted_[taken_]);
+}
+
+void Listener::keep(Core& core, int connection) noexcept {
+  Descriptor kept(core.host, connection);
+  try {
+    accepted_.push_back(connection);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  static_cast<void>(kept.release());
+}
+
+void Listener::arm(Core& core) {
+  if (armed_ || paused_) return;
+  io_uring_sqe& entry = core.ring.next();
+  io_uring_prep_multishot_accept(&entry, descriptor, nullptr, nullptr,
+                                 SOCK_NONBLOCK | SOCK_CLOEXEC);
+  core.started(entry, *this, Tag::accept);
+  armed_ = true;
+  stopping_ = false;
+}
+
+void Listener::completed(Core& core, const Completion& completion) {
+  assert(completion.tag == Tag::accept);
+  if (!completion.more()) {
+    armed_ = false;
+    --in_flight;
+  }
+  if (closing) {
+    if (completion.result >= 0) core.host.close(completion.result);
+    return;
+  }
+  if (completion.result < 0) {
+    failed(core, -completion.result);
+  } else if (pause_ = {}; accepting_ != nullptr) {
+    AcceptOperation& operation = *std::exchange(accepting_, nullptr);
+    operation.accepted = Descriptor(core.host, completion.result);
+    core.finish(operation);
+  } else {
+    keep(core, completion.result);
+  }
+  if (!armed_) {
+    if (accepting_ != nullptr) arm(core);
+  } else if (!stopping_ && accepted_.size() - taken_ >= accepted_max) {
+    stopping_ = true;
+    core.ring.cancel(this, Tag::accept);
+  }
+}
+
+void Listener::failed(Core& core, int error) {
+  if (is_transient(error)) return;
+  if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
+    pause(core);
+  } else if (accepting_ != nullptr) {
+    core.finish(*std::exchange(accepting_, nullptr), system_error(error));
+  }
+}
+
+void Listener::pause(Core& core) {
+  core.counters.accept_pauses.add();
+  pause_ = std::clamp(pause_ * 2, pause_min, pause_max);
+  resume_at_ = after(core.host.now(), pause_);
+  paused_ = true;
+  core.wait_with(*this);
+}
+
+void Listener::resume(Core& core) {
+  paused_ = false;
+  core.wait_no_more(*this);
+  if (accepting_ != nullptr) arm(core);
+}
+
+}  // namespace weir::uring

@@ -1,0 +1,70 @@
+// What the sockets of one io_uring backend have in common, and what they share.
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+
+#include "weir/base/list.hpp"
+#include "weir/loop/backend.hpp"
+#include "weir/loop/host.hpp"
+#include "weir/loop/runnable.hpp"
+#include "weir/loop/uring_buffers.hpp"
+#include "weir/loop/uring_ring.hpp"
+
+namespace weir::uring {
+
+/// Which of the kernel's newer abilities are used; all off with UringOptions::linux_6_1.
+struct Features {
+  /// Linux 6.17: a multishot receive ends by itself after so many bytes. Older kernels have to be
+  /// asked to stop when too much waits unread, and deliver what has arrived until then. There is no
+  /// way to ask for it: tried at the first receive, and forgotten when the kernel refuses.
+  bool receive_limit = false;
+};
+
+/// A socket as this backend knows it. It stays, closed, until the last request that names it has
+/// completed: so no completion ever meets a stranger.
+struct SocketState : Socket, ListNode {
+  SocketState(int value, SocketRole kind) noexcept : Socket{value}, role(kind) {}
+
+  const SocketRole role;
+  bool closing = false;
+  std::uint16_t in_flight = 0;  ///< requests in the kernel, or written down for it
+};
+
+/// What every socket of one backend needs.
+struct Core {
+  Core(Host& its_host, RunQueue& its_ready, BackendCounters& its_counters) noexcept
+      : host(its_host), ready(its_ready), counters(its_counters), ring(its_counters.system_calls) {}
+
+  Host& host;
+  RunQueue& ready;
+  BackendCounters& counters;
+  Features features;
+  Buffers buffers;  // before the ring: the kernel stops using them first
+  Ring ring;
+  List<SocketState> sockets;
+  List<SocketState> waiting;  ///< those of them that want to be called by resume(), later
+  bool told = false;          ///< a hang-up watcher has been called
+
+  /// An entry for a request on behalf of `socket`; see Ring::next(). Count it by started().
+  void started(io_uring_sqe& entry, SocketState& socket, Tag tag) noexcept {
+    Ring::mark(entry, &socket, tag);
+    ++socket.in_flight;
+  }
+
+  void finish(Operation& operation, std::error_code error = {}) noexcept {
+    operation.finish(error);
+    ready.push(operation);
+  }
+
+  void wait_with(SocketState& socket) noexcept {
+    socket.unlink();
+    waiting.push_back(socket);
+  }
+  void wait_no_more(SocketState& socket) noexcept {
+    socket.unlink();
+    sockets.push_back(socket);
+  }
+};
+
+}  // namespace weir::uring

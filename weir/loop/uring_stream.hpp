@@ -1,0 +1,72 @@
+// Streams on io_uring: a receive that stays armed, one send at a time, a watch for hang-ups.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "weir/loop/backend.hpp"
+#include "weir/loop/uring_socket.hpp"
+#include "weir/loop/uring_unread.hpp"
+
+namespace weir::uring {
+
+/// A stream. The kernel receives by itself from the first receive() or watch() on; what arrives
+/// while nobody receives is queued, and when that holds `unread_max` bytes of memory, receiving
+/// stops until half of it has been read. While it is stopped, and after the peer has finished, a
+/// poll request looks out for hang-ups in its place.
+class Stream : public SocketState {
+ public:
+  Stream(int value, std::size_t unread_max) noexcept;
+
+  bool receive(Core& core, ReceiveOperation& operation);
+  bool send(Core& core, SendOperation& operation);
+  bool connect(Core& core, ConnectOperation& operation);
+  void cancel(Core& core, Operation& operation);
+  Result<> shut_down_sending(Core& core);
+  void watch(Core& core, HangupWatcher* watcher);
+  /// Ends the armed requests. No operation is pending.
+  void stop(Core& core);
+
+  void completed(Core& core, const Completion& completion);
+  /// Tries again to arm the receive, for which there was no memory.
+  void resume(Core& core);
+
+ private:
+  void receive_completed(Core& core, const Completion& completion);
+  void send_completed(Core& core, int result);
+  void connect_completed(Core& core, int result);
+  void hangup_completed(Core& core, const Completion& completion);
+
+  void arm_receive(Core& core);
+  void stop_receive(Core& core);
+  void arm_hangup(Core& core);
+  void keep_armed(Core& core);
+  bool wants_more() const noexcept;
+  void arrived(Core& core, std::uint16_t buffer, std::size_t size);
+  void queue(Core& core, std::uint16_t buffer, std::size_t size, std::size_t used);
+  void receive_failed(Core& core, int error);
+  void take_unread(ReceiveOperation& operation) noexcept;
+  void submit_send(Core& core);
+  void submit_connect(Core& core);
+  void die(Core& core);
+
+  bool receive_armed_ : 1 = false;     // its last completion has not come
+  bool receive_stopping_ : 1 = false;  // it has been asked to end
+  bool receive_limited_ : 1 = false;   // it ends by itself after unread_max_ bytes
+  bool hangup_armed_ : 1 = false;
+  bool output_stopping_ : 1 = false;  // the pending send or connect has been cancelled
+  bool ended_ : 1 = false;            // the peer has finished sending
+  bool finished_ : 1 = false;         // so have we
+  bool dead_ : 1 = false;
+  int error_ = 0;  // what every further receive gets
+  std::uint32_t unread_max_;
+  Unread unread_;
+  ReceiveOperation* receiving_ = nullptr;
+  Operation* output_ = nullptr;  // a send or a connect
+  HangupWatcher* watcher_ = nullptr;
+};
+
+static_assert(sizeof(Stream) <= 96, "there is one for each idle connection");
+
+}  // namespace weir::uring
