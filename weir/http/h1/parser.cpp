@@ -1,0 +1,367 @@
+#include "weir/http/h1/parser.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "weir/http/authority.hpp"
+#include "weir/http/block.hpp"
+#include "weir/http/h1/framing.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr std::uint32_t limit_max = 16 * 1024 * 1024;
+constexpr std::uint32_t unlimited = std::numeric_limits<std::uint32_t>::max();
+constexpr std::string_view line_end = "\r\n";
+constexpr std::string_view version_pattern = "HTTP/0.0\r\n";  // '0' stands for any digit
+
+/// True if `name`, which is a token, is `lower` (letters and '-') in any letter case. Setting bit
+/// 0x20 folds letters, and makes no other token character a letter or '-'.
+template <std::size_t size>
+[[gnu::always_inline]] inline bool is_name(std::string_view name, const char (&lower)[size]) {
+  const auto same = [&]<class Word>(std::size_t offset, Word fold) {
+    Word bytes;
+    Word expected;
+    std::memcpy(&bytes, name.data() + offset, sizeof(Word));
+    std::memcpy(&expected, lower + offset, sizeof(Word));
+    return (bytes | fold) == expected;
+  };
+  constexpr std::size_t length = size - 1;
+  static_assert(length >= 4 && length <= 24);
+  constexpr std::uint32_t fold4 = 0x20202020U;
+  constexpr std::uint64_t fold8 = 0x2020202020202020U;
+  if constexpr (length < 8) {
+    return same(0, fold4) && same(length - 4, fold4);
+  } else if constexpr (length <= 16) {
+    return same(0, fold8) && same(length - 8, fold8);
+  } else {
+    return same(0, fold8) && same(8, fold8) && same(length - 8, fold8);
+  }
+}
+
+/// Why a line may not have this byte, which is neither allowed where it stands nor ends anything.
+Refusal blame(char character, Refusal otherwise) noexcept {
+  return character == '\r' || character == '\n' ? Refusal::bad_line_end : otherwise;
+}
+
+}  // namespace
+
+HeadParser::HeadParser(const HeadLimits& limits) noexcept
+    : limits_{std::min(limits.request_line_max, limit_max),
+              std::min(limits.fields_bytes_max, limit_max),
+              std::min<std::uint32_t>(limits.fields_max, RequestHead::fields_max),
+              std::min(limits.empty_lines_max, limit_max)},
+      end_max_(unlimited) {}
+
+void HeadParser::reset() noexcept {
+  position_ = 0;
+  mark_ = 0;
+  end_max_ = unlimited;
+  empty_lines_ = 0;
+  stage_ = Stage::start;
+  refusal_ = Refusal::none;
+}
+
+HeadParser::Step HeadParser::refuse(Refusal refusal) noexcept {
+  refusal_ = refusal;
+  return Step::refused;
+}
+
+/// Allows `bytes` from the cursor on, for the part of the head that starts there.
+void HeadParser::limit(Cursor& at, std::string_view input, std::size_t bytes) noexcept {
+  end_max_ = static_cast<std::uint32_t>(static_cast<std::size_t>(at.position - at.base) + bytes);
+  at.end = at.base + std::min<std::size_t>(input.size(), end_max_);
+}
+
+ParseResult HeadParser::parse(std::string_view input, RequestHead& head) noexcept {
+  assert(refusal_ == Refusal::none);
+  assert(input.size() >= position_);
+  Cursor at{input.data(), input.data() + position_,
+            input.data() + std::min<std::size_t>(input.size(), end_max_), input.data() + mark_};
+  head.base_ = input.data();
+  Stage stage = stage_;
+  const Step step = run(stage, at, input, head);
+  if (step == Step::complete) {
+    const auto consumed = static_cast<std::uint32_t>(at.position - at.base);
+    head.about_.size = consumed;
+    reset();
+    return {ParseResult::Kind::complete, Refusal::none, consumed};
+  }
+  stage_ = stage;
+  position_ = static_cast<std::uint32_t>(at.position - at.base);
+  mark_ = static_cast<std::uint32_t>(at.mark - at.base);
+  if (step == Step::starved) {
+    if (input.size() < end_max_) return {};
+    refuse(stage < Stage::line ? Refusal::request_line_too_long : Refusal::fields_too_long);
+  }
+  return {ParseResult::Kind::refused, refusal_, 0};
+}
+
+/// Reads until the head ends, is refused, or the input ends. Each part starts at the cursor's
+/// mark and may be entered in its middle.
+HeadParser::Step HeadParser::run(Stage& stage, Cursor& at, std::string_view input,
+                                 RequestHead& head) noexcept {
+  while (true) {
+    Step step = Step::done;
+    switch (stage) {
+      case Stage::start:
+        if ((step = skip_empty_lines(at)) != Step::done) return step;
+        head.about_ = {};
+        limit(at, input, limits_.request_line_max + line_end.size());
+        stage = Stage::method;
+        at.mark = at.position;
+        [[fallthrough]];
+      case Stage::method:
+        if ((step = read_method(at, head)) != Step::done) return step;
+        stage = Stage::target;
+        at.mark = at.position;
+        [[fallthrough]];
+      case Stage::target:
+        if ((step = read_target(at, head)) != Step::done) return step;
+        stage = Stage::version;
+        at.mark = at.position;
+        [[fallthrough]];
+      case Stage::version:
+        if ((step = read_version(at, head)) != Step::done) return step;
+        limit(at, input, limits_.fields_bytes_max);
+        stage = Stage::line;
+        [[fallthrough]];
+      case Stage::line:
+        if ((step = start_line(at, head)) != Step::done) return step;
+        stage = Stage::name;
+        at.mark = at.position;
+        [[fallthrough]];
+      case Stage::name:
+        if ((step = read_name(at, head)) != Step::done) return step;
+        stage = Stage::value;
+        at.mark = at.position;
+        [[fallthrough]];
+      case Stage::value:
+        if ((step = read_value(at, head)) != Step::done) return step;
+        stage = Stage::line;
+    }
+  }
+}
+
+HeadParser::Step HeadParser::skip_empty_lines(Cursor& at) noexcept {
+  while (at.position != at.end) {
+    if (*at.position != '\r') {
+      return *at.position == '\n' ? refuse(Refusal::bad_line_end) : Step::done;
+    }
+    if (at.end - at.position < 2) return Step::starved;
+    if (at.position[1] != '\n') return refuse(Refusal::bad_line_end);
+    if (++empty_lines_ > limits_.empty_lines_max) return refuse(Refusal::too_many_empty_lines);
+    at.position += line_end.size();
+  }
+  return Step::starved;
+}
+
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::read_method(Cursor& at,
+                                                                       RequestHead& head) noexcept {
+  if (at.end - at.mark >= 4 && std::memcmp(at.mark, "GET ", 4) == 0) {
+    head.about_.method = Method::get;
+    head.about_.method_text = head.slice_of({at.mark, 3});
+    at.position = at.mark + 4;
+    return Step::done;
+  }
+  while (at.position != at.end && is_in(*at.position, CharacterClass::token)) ++at.position;
+  if (at.position == at.end) return Step::starved;
+  if (*at.position != ' ' || at.position == at.mark) {
+    return refuse(blame(*at.position, Refusal::bad_method));
+  }
+  const std::string_view text(at.mark, static_cast<std::size_t>(at.position - at.mark));
+  head.about_.method = method_of(text);
+  head.about_.method_text = head.slice_of(text);
+  ++at.position;
+  return Step::done;
+}
+
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::read_target(Cursor& at,
+                                                                       RequestHead& head) noexcept {
+  if (at.end - at.mark >= 2 && std::memcmp(at.mark, "/ ", 2) == 0 &&
+      head.about_.method != Method::connect) {
+    head.about_.target = head.about_.path = head.slice_of({at.mark, 1});
+    at.position = at.mark + 2;
+    return Step::done;
+  }
+  while (true) {
+    at.position = find_stop(at.base, at.position, at.end,
+                            [](const Block& block) { return block.not_target(); });
+    if (at.position == at.end) return Step::starved;
+    const bool bracket = *at.position == '[' || *at.position == ']';
+    if (!bracket || *at.mark == '/') break;
+    ++at.position;  // of an IP literal, or parse_target() will refuse it
+  }
+  if (*at.position != ' ') return refuse(blame(*at.position, Refusal::bad_target));
+  const std::string_view text(at.mark, static_cast<std::size_t>(at.position - at.mark));
+  ++at.position;
+  return finish_target(text, head);
+}
+
+HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& head) noexcept {
+  Target target;
+  const Refusal refusal = parse_target(head.about_.method, text, target);
+  if (refusal != Refusal::none) {
+    const bool preface = text == "*" && head.method_text() == "PRI";
+    if (!preface) return refuse(refusal);  // read_version() looks after that one
+  }
+  head.about_.target = head.slice_of(text);
+  head.about_.form = target.form;
+  head.about_.path = head.slice_of(target.path);
+  head.about_.query = head.slice_of(target.query);
+  head.about_.has_query = target.has_query;
+  head.about_.path_has_escapes = target.path_has_escapes;
+  head.about_.authority = head.slice_of(target.authority);
+  return Step::done;
+}
+
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::read_version(
+    Cursor& at, RequestHead& head) noexcept {
+  constexpr std::string_view usual = "HTTP/1.1\r\n";
+  if (static_cast<std::size_t>(at.end - at.position) < usual.size() ||
+      std::memcmp(at.position, usual.data(), usual.size()) != 0 ||
+      head.about_.form == TargetForm::asterisk) {
+    return read_version_slowly(at, head);
+  }
+  head.about_.version_minor = 1;
+  at.position += usual.size();
+  return Step::done;
+}
+
+/// Compares what there is of the version with its pattern, each time from its start: it is short.
+HeadParser::Step HeadParser::read_version_slowly(Cursor& at, RequestHead& head) noexcept {
+  const auto there = static_cast<std::size_t>(at.end - at.position);
+  for (std::size_t index = 0; index < std::min(there, version_pattern.size()); ++index) {
+    const char expected = version_pattern[index];
+    const char actual = at.position[index];
+    const bool fits = expected == '0' ? is_in(actual, CharacterClass::digit) : actual == expected;
+    if (!fits) return refuse(blame(actual, Refusal::bad_version));
+  }
+  if (there < version_pattern.size()) return Step::starved;
+  const char major = at.position[5];
+  const char minor = at.position[7];
+  if (head.method_text() == "PRI" && head.about_.form == TargetForm::asterisk) {
+    return refuse(major == '2' && minor == '0' ? Refusal::http2_preface : Refusal::bad_target_form);
+  }
+  if (major != '1') return refuse(Refusal::unsupported_version);
+  head.about_.version_minor = minor == '0' ? 0 : 1;
+  at.position += version_pattern.size();
+  return Step::done;
+}
+
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::start_line(Cursor& at,
+                                                                      RequestHead& head) noexcept {
+  if (at.position == at.end) return Step::starved;
+  const char first = *at.position;
+  if (first == '\r') {
+    if (at.end - at.position < 2) return Step::starved;
+    if (at.position[1] != '\n') return refuse(Refusal::bad_line_end);
+    at.position += line_end.size();
+    return finish(head);
+  }
+  if (is_space(first)) return refuse(Refusal::folded_line);
+  if (head.about_.field_count == limits_.fields_max) return refuse(Refusal::too_many_fields);
+  return Step::done;
+}
+
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::read_name(Cursor& at,
+                                                                     RequestHead& head) noexcept {
+  while (true) {
+    at.position = find_stop(at.base, at.position, at.end,
+                            [](const Block& block) { return block.not_plain_name(); });
+    if (at.position == at.end) return Step::starved;
+    if (!is_in(*at.position, CharacterClass::token)) break;
+    ++at.position;
+  }
+  if (*at.position != ':' || at.position == at.mark) {
+    const bool space = is_space(*at.position) && at.position != at.mark;
+    return refuse(space ? Refusal::space_before_colon
+                        : blame(*at.position, Refusal::bad_field_name));
+  }
+  const auto length = static_cast<std::size_t>(at.position - at.mark);
+  head.fields_[head.about_.field_count].name = head.slice_of({at.mark, length});
+  ++at.position;
+  return Step::done;
+}
+
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::read_value(Cursor& at,
+                                                                      RequestHead& head) noexcept {
+  while (true) {
+    at.position = find_stop(at.base, at.position, at.end,
+                            [](const Block& block) { return block.controls(); });
+    if (at.position == at.end) return Step::starved;
+    if (*at.position != '\t') break;
+    ++at.position;
+  }
+  if (*at.position != '\r') return refuse(blame(*at.position, Refusal::bad_field_value));
+  if (at.end - at.position < 2) return Step::starved;
+  if (at.position[1] != '\n') return refuse(Refusal::bad_line_end);
+  const std::string_view value = trim({at.mark, static_cast<std::size_t>(at.position - at.mark)});
+  at.position += line_end.size();
+  RequestHead::FieldSlices& field = head.fields_[head.about_.field_count++];
+  field.value = head.slice_of(value);
+  return note_field(head.view(field.name), value, head);
+}
+
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::note_field(std::string_view name,
+                                                                      std::string_view value,
+                                                                      RequestHead& head) noexcept {
+  RequestHead::About& about = head.about_;
+  Refusal refusal = Refusal::none;
+  switch (name.size()) {
+    case 4:
+      if (!is_name(name, "host")) break;
+      if (about.has_host) return refuse(Refusal::repeated_host);
+      if (!parse_authority(value)) return refuse(Refusal::bad_host);
+      about.has_host = true;
+      if (about.authority.length == 0) about.authority = head.slice_of(value);
+      break;
+    case 6:
+      if (!is_name(name, "expect") || about.version_minor == 0) break;
+      if (const Expectation expected = parse_expect(value); expected != Expectation::none) {
+        about.expects_continue = true;
+        about.expects_other |= expected == Expectation::other;
+      }
+      break;
+    case 7:
+      about.has_upgrade |= is_name(name, "upgrade");
+      break;
+    case 10:
+      if (!is_name(name, "connection")) break;
+      if (ConnectionOptions options;
+          (refusal = parse_connection(value, options)) == Refusal::none) {
+        about.close |= options.close;
+        about.keep_alive |= options.keep_alive;
+        about.upgrade |= options.upgrade;
+      }
+      break;
+    case 14:
+      if (!is_name(name, "content-length")) break;
+      if (about.has_content_length) return refuse(Refusal::repeated_content_length);
+      about.has_content_length = true;
+      refusal = parse_content_length(value, about.content_length);
+      break;
+    case 17:
+      if (!is_name(name, "transfer-encoding")) break;
+      if (about.chunked) return refuse(Refusal::repeated_transfer_encoding);
+      about.chunked = true;
+      refusal = about.version_minor == 0 ? Refusal::unexpected_transfer_encoding
+                                         : check_transfer_encoding(value);
+      break;
+    default:
+      break;
+  }
+  return refusal == Refusal::none ? Step::done : refuse(refusal);
+}
+
+/// What can only be judged when all fields are known.
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::finish(RequestHead& head) noexcept {
+  const RequestHead::About& about = head.about_;
+  if (about.chunked && about.has_content_length) return refuse(Refusal::both_lengths);
+  if (!about.has_host && about.version_minor > 0) return refuse(Refusal::missing_host);
+  if (about.expects_other) return refuse(Refusal::unknown_expectation);
+  return Step::complete;
+}
+
+}  // namespace weir::http
