@@ -1,0 +1,142 @@
+// The operating system's answers to what a host is asked. Threads and signals: loop_threads.
+#include "weir/loop/os_host.hpp"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "weir/loop/epoll.hpp"
+#include "weir/loop/loop_threads.hpp"
+#include "weir/loop/poll.hpp"
+#include "weir/loop/uring.hpp"
+#include "weir/os/clock.hpp"
+#include "weir/os/limits.hpp"
+#include "weir/os/random.hpp"
+#include "weir/os/socket.hpp"
+
+namespace weir {
+namespace {
+
+/// What the kernel's refusal of a backend means, for people.
+std::string explain(std::string_view backend, std::error_code error) {
+  std::string text(backend);
+  text += ": " + error.message();
+  if (error == system_error(EPERM)) {
+    text += " (a container's seccomp profile, or kernel.io_uring_disabled?)";
+  } else if (error == system_error(ENOMEM)) {
+    text += " (the limit of locked memory?)";
+  }
+  return text;
+}
+
+Result<ChosenBackend> choose(Result<std::unique_ptr<Backend>> made, std::string reason) {
+  if (!made) return fail(made.error());
+  return ChosenBackend{std::move(*made), std::move(reason)};
+}
+
+Result<ChosenBackend> choose_best(Host& host, RunQueue& ready) {
+  auto uring = make_uring_backend(host, ready, UringOptions{});
+  if (uring) return choose(std::move(uring), "io_uring works here");
+  std::string reasons = explain("io_uring", uring.error());
+  auto epoll = make_epoll_backend(host, ready);
+  if (epoll) return choose(std::move(epoll), std::move(reasons));
+  reasons += "; " + explain("epoll", epoll.error());
+  return choose(make_poll_backend(host, ready), std::move(reasons));
+}
+
+}  // namespace
+
+Instant OsHost::now() noexcept {
+  return os::monotonic_now();
+}
+
+WallTime OsHost::wall_time() noexcept {
+  return os::wall_now();
+}
+
+std::uint64_t OsHost::random() {
+  return os::random_bits();
+}
+
+Result<Descriptor> OsHost::listen(const os::Address& address, const ListenOptions& options) {
+  auto listener =
+      os::open_listener(address, {.backlog = options.backlog, .reuse_port = options.reuse_port});
+  if (!listener) return fail(listener.error());
+  return Descriptor(*this, listener->release());
+}
+
+Result<Descriptor> OsHost::open_stream(const os::Address& peer) {
+  auto stream = os::open_stream(peer.family());
+  if (!stream) return fail(stream.error());
+  return Descriptor(*this, stream->release());
+}
+
+Result<> OsHost::configure(int descriptor, const StreamOptions& options) {
+  auto done = os::set_no_delay(descriptor, options.no_delay);
+  if (!done && done.error() == system_error(EOPNOTSUPP)) return {};
+  return done;
+}
+
+Result<os::Address> OsHost::local_address(int descriptor) {
+  return os::local_address(descriptor);
+}
+
+Result<os::Address> OsHost::peer_address(int descriptor) {
+  return os::peer_address(descriptor);
+}
+
+Result<> OsHost::refuse_new_connections(int listener) {
+  return os::refuse_new_handshakes(listener);
+}
+
+void OsHost::close(int descriptor) noexcept {
+  os::Fd(descriptor).close();
+}
+
+os::Topology OsHost::topology() {
+  return os::read_topology();
+}
+
+Host::DescriptorLimit OsHost::descriptor_limit() {
+  std::call_once(limit_raised_, [this] {
+    os::Limit raised = os::raise_descriptor_limit();
+    limit_ = {static_cast<std::size_t>(raised.now), std::move(raised.explanation)};
+  });
+  return limit_;
+}
+
+Result<ChosenBackend> OsHost::make_backend(BackendChoice choice, RunQueue& ready) {
+  const char* const reason = "asked for";
+  switch (choice) {
+    case BackendChoice::automatic:
+      return choose_best(*this, ready);
+    case BackendChoice::uring:
+      return choose(make_uring_backend(*this, ready, UringOptions{}), reason);
+    case BackendChoice::uring_6_1:
+      return choose(make_uring_backend(*this, ready, UringOptions{.linux_6_1 = true}), reason);
+    case BackendChoice::epoll:
+      return choose(make_epoll_backend(*this, ready), reason);
+    case BackendChoice::poll:
+      return choose(make_poll_backend(*this, ready), reason);
+  }
+  return fail(Errc::unsupported);
+}
+
+Result<> OsHost::run(std::span<const LoopPlace> places, RunControl* control) {
+  return run_on_threads(*this, places, control);
+}
+
+void OsHost::log(std::string_view line) noexcept {
+  char newline = '\n';
+  const std::array<iovec, 2> pieces{{{const_cast<char*>(line.data()), line.size()}, {&newline, 1}}};
+  const int saved = errno;
+  // What cannot be logged is lost: there is nobody left to tell.
+  [[maybe_unused]] const auto written =
+      ::writev(STDERR_FILENO, pieces.data(), static_cast<int>(pieces.size()));
+  errno = saved;
+}
+
+}  // namespace weir

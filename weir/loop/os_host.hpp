@@ -1,0 +1,49 @@
+// The operating system as a host: real clocks, sockets, threads and signals.
+#pragma once
+
+#include <mutex>
+#include <optional>
+
+#include "weir/loop/host.hpp"
+
+namespace weir {
+
+/// The host that programs run on. It keeps next to nothing: several may exist in one process, and
+/// each may run any number of times, also at once.
+///
+/// make_backend(automatic) takes io_uring where the kernel lets it, else epoll, else poll.
+///
+/// run() pins a thread whose place names a CPU, or logs why it could not; thread N is called
+/// "weir-N" after its loop's core. With a control, SIGINT and SIGTERM are blocked on the calling
+/// thread and the loops' (which inherit that), and read on the calling thread; the old mask is back
+/// when run() returns. Threads that exist already and do not block them still die of them, so call
+/// run() on the main thread or block them there first. Of several runs at once, one gets each
+/// signal. Without a control, signals are left alone.
+class OsHost final : public Host {
+ public:
+  Instant now() noexcept override;
+  WallTime wall_time() noexcept override;
+  std::uint64_t random() override;
+
+  Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) override;
+  Result<Descriptor> open_stream(const os::Address& peer) override;
+  /// TCP's options are left out silently for a Unix socket.
+  Result<> configure(int descriptor, const StreamOptions& options) override;
+  Result<os::Address> local_address(int descriptor) override;
+  Result<os::Address> peer_address(int descriptor) override;
+  Result<> refuse_new_connections(int listener) override;
+  void close(int descriptor) noexcept override;
+
+  os::Topology topology() override;
+  DescriptorLimit descriptor_limit() override;
+  Result<ChosenBackend> make_backend(BackendChoice choice, RunQueue& ready) override;
+  Result<> run(std::span<const LoopPlace> places, RunControl* control) override;
+  /// To standard error, in one write.
+  void log(std::string_view line) noexcept override;
+
+ private:
+  std::once_flag limit_raised_;
+  DescriptorLimit limit_;
+};
+
+}  // namespace weir
