@@ -1,0 +1,360 @@
+// The test client: a socket, one buffer, and a parser that refuses what RFC 9112 does not allow.
+#include "tests/client.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <system_error>
+
+#include "weir/os/socket.hpp"
+
+namespace weir::tests {
+namespace {
+
+constexpr std::size_t line_max = 64 * 1024;
+constexpr std::size_t fields_max = 1000;
+
+char lower(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
+bool same(std::string_view left, std::string_view right) {
+  return std::ranges::equal(left, right, {}, lower, lower);
+}
+
+bool is_token(std::string_view text) {
+  static constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+  const auto allowed = [](char each) {
+    return (each >= '0' && each <= '9') || (lower(each) >= 'a' && lower(each) <= 'z') ||
+           marks.contains(each);
+  };
+  return !text.empty() && std::ranges::all_of(text, allowed);
+}
+
+std::optional<std::uint64_t> read_number(std::string_view text, int base) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value, base);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return value;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+/// `HTTP/1.1 200 OK`; the reason may be empty, the space before it may not be missing.
+bool read_status_line(std::string_view line, Response& response) {
+  if (!line.starts_with("HTTP/1.1 ") || line.size() < 13 || line[12] != ' ') return false;
+  const auto status = read_number(line.substr(9, 3), 10);
+  if (!status || *status < 100) return false;
+  response.status = static_cast<int>(*status);
+  response.reason = line.substr(13);
+  return true;
+}
+
+[[noreturn]] void give_up(std::error_code error, const os::Address& server) {
+  throw std::system_error(error, "cannot connect to " + server.to_string());
+}
+
+}  // namespace
+
+std::string Response::field(std::string_view name) const {
+  std::string joined;
+  bool first = true;
+  for (const auto& [each, value] : fields) {
+    if (!same(each, name)) continue;
+    joined += (first ? "" : ", ") + value;
+    first = false;
+  }
+  return joined;
+}
+
+bool Response::has_field(std::string_view name) const {
+  return std::ranges::any_of(fields, [&](const auto& field) { return same(field.first, name); });
+}
+
+Client::Client(std::uint16_t port, std::chrono::milliseconds longest)
+    : Client(os::Address::loopback(port), longest) {}
+
+Client::Client(const os::Address& server, std::chrono::milliseconds longest) : patience_(longest) {
+  auto socket = os::open_stream(server.family());
+  if (!socket) give_up(socket.error(), server);
+  socket_ = std::move(*socket);
+  const auto state = os::start_connect(socket_.get(), server);
+  if (!state) give_up(state.error(), server);
+  if (const auto done = wait(POLLOUT, deadline()); !done) give_up(done.error(), server);
+  if (const auto done = os::take_error(socket_.get()); !done) give_up(done.error(), server);
+  // Pieces must leave as they are sent; a Unix socket has no such option and needs none.
+  if (server.is_inet()) (void)os::set_no_delay(socket_.get(), true);
+}
+
+Result<> Client::wait(short events, Deadline until) const {
+  for (;;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return fail(Errc::timed_out);
+    pollfd wanted{socket_.get(), events, 0};
+    const int ready = ::poll(&wanted, 1, static_cast<int>(left.count()));
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return fail(system_error(errno));
+  }
+}
+
+Result<> Client::send(std::string_view bytes) {
+  const Deadline until = deadline();
+  while (!bytes.empty()) {
+    const auto count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno == EAGAIN) {
+      if (auto ready = wait(POLLOUT, until); !ready) return ready;
+    } else if (errno != EINTR) {
+      return fail(system_error(errno));
+    }
+  }
+  return {};
+}
+
+Result<> Client::send_in_pieces(std::string_view bytes, std::size_t size) {
+  while (!bytes.empty()) {
+    const std::string_view piece = bytes.substr(0, size);
+    if (auto sent = send(piece); !sent) return sent;
+    bytes.remove_prefix(piece.size());
+  }
+  return {};
+}
+
+/// A server that answers as it reads stops reading when nobody takes its answers.
+Result<> Client::send_while_receiving(std::string_view bytes) {
+  const Deadline until = deadline();
+  short events = POLLIN | POLLOUT;
+  while (!bytes.empty()) {
+    const auto count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+      continue;
+    }
+    if (errno != EAGAIN) return fail(system_error(errno));
+    if (auto ready = wait(events, until); !ready) return ready;
+    const std::size_t before = received_.size();
+    unread();
+    // At the stream's end poll says readable for ever.
+    if (received_.size() == before) events = POLLOUT;
+  }
+  return {};
+}
+
+void Client::finish_sending() {
+  (void)os::shut_down_sending(socket_.get());
+}
+
+void Client::reset() {
+  (void)os::set_linger(socket_.get(), std::chrono::seconds(0));
+  close();
+}
+
+void Client::close() {
+  socket_.close();
+  received_.clear();
+  taken_ = 0;
+}
+
+Result<> Client::receive_more(Deadline until) {
+  std::array<char, 65536> bytes;
+  for (;;) {
+    const auto count = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+    if (count > 0) {
+      received_.append(bytes.data(), static_cast<std::size_t>(count));
+      return {};
+    }
+    if (count == 0) return fail(Errc::end_of_stream);
+    if (errno == EAGAIN) {
+      if (auto ready = wait(POLLIN, until); !ready) return ready;
+    } else if (errno != EINTR) {
+      return fail(system_error(errno));
+    }
+  }
+}
+
+Result<std::string> Client::take(std::size_t count, Deadline until) {
+  while (pending().size() < count) {
+    if (auto more = receive_more(until); !more) return fail(more.error());
+  }
+  return consume(count);
+}
+
+/// Up to CRLF, which is taken too. A bare CR or LF is an error.
+Result<std::string> Client::take_line(Deadline until) {
+  std::size_t scanned = 0;
+  for (;;) {
+    const std::string_view bytes = pending();
+    const auto end = std::min(bytes.find_first_of("\r\n", scanned), bytes.size());
+    if (end < bytes.size() && bytes[end] == '\n') return fail(Errc::bad_input);
+    if (end + 1 < bytes.size()) {
+      if (bytes[end + 1] != '\n') return fail(Errc::bad_input);
+      std::string line = consume(end + 2);
+      line.resize(end);
+      return line;
+    }
+    if (end > line_max) return fail(Errc::bad_input);
+    scanned = end;
+    if (auto more = receive_more(until); !more) return fail(more.error());
+  }
+}
+
+std::string Client::consume(std::size_t count) {
+  std::string bytes(pending().substr(0, count));
+  taken_ += count;
+  // Moving the rest to the front for every answer would make long pipelines slow.
+  constexpr std::size_t taken_max = 1 << 20;
+  if (taken_ == received_.size() || taken_ > taken_max) {
+    received_.erase(0, taken_);
+    taken_ = 0;
+  }
+  return bytes;
+}
+
+Result<Client::Fields> Client::take_fields(Deadline until) {
+  Fields fields;
+  for (;;) {
+    const auto line = take_line(until);
+    if (!line) return fail(line.error());
+    if (line->empty()) return fields;
+    const auto colon = line->find(':');
+    if (colon == line->npos || fields.size() == fields_max) return fail(Errc::bad_input);
+    std::string name = line->substr(0, colon);
+    if (!is_token(name)) return fail(Errc::bad_input);
+    fields.emplace_back(std::move(name), trimmed(std::string_view(*line).substr(colon + 1)));
+  }
+}
+
+Result<> Client::take_chunks(Response& response, Deadline until) {
+  for (;;) {
+    const auto line = take_line(until);
+    if (!line) return fail(line.error());
+    const auto size = read_number(std::string_view(*line).substr(0, line->find(';')), 16);
+    if (!size) return fail(Errc::bad_input);
+    if (*size == 0) break;
+    const auto bytes = take(*size, until);
+    if (!bytes) return fail(bytes.error());
+    response.body += *bytes;
+    const auto end = take_line(until);
+    if (!end) return fail(end.error());
+    if (!end->empty()) return fail(Errc::bad_input);
+  }
+  auto trailers = take_fields(until);
+  if (!trailers) return fail(trailers.error());
+  response.trailers = std::move(*trailers);
+  return {};
+}
+
+/// RFC 9112, section 6.3.
+Result<> Client::take_body(Response& response, std::string_view method, Deadline until) {
+  const bool chunked = response.has_field("Transfer-Encoding");
+  const bool counted = response.has_field("Content-Length");
+  const bool bodiless = response.status < 200 || response.status == 204;
+  if (bodiless && (chunked || counted)) return fail(Errc::bad_input);
+  if (bodiless || response.status == 304 || method == "HEAD") return {};
+  if (chunked) {
+    const bool known = same(response.field("Transfer-Encoding"), "chunked");
+    if (!known || counted) return fail(Errc::bad_input);
+    return take_chunks(response, until);
+  }
+  if (counted) {
+    const auto length = read_number(response.field("Content-Length"), 10);
+    if (!length) return fail(Errc::bad_input);
+    auto bytes = take(*length, until);
+    if (!bytes) return fail(bytes.error());
+    response.body = std::move(*bytes);
+    return {};
+  }
+  auto rest = read_to_end();
+  if (!rest) return fail(rest.error());
+  response.body = std::move(*rest);
+  response.ended_by_close = true;
+  return {};
+}
+
+Result<Response> Client::read(std::string_view method) {
+  const Deadline until = deadline();
+  Response response;
+  const auto line = take_line(until);
+  if (!line) return fail(line.error());
+  if (!read_status_line(*line, response)) return fail(Errc::bad_input);
+  auto fields = take_fields(until);
+  if (!fields) return fail(fields.error());
+  response.fields = std::move(*fields);
+  if (auto body = take_body(response, method, until); !body) return fail(body.error());
+  return response;
+}
+
+Result<Response> Client::exchange(std::string_view request, std::string_view method) {
+  if (auto sent = send(request); !sent) return fail(sent.error());
+  auto response = read(method);
+  while (response && response->status < 200 && response->status != 101) response = read(method);
+  return response;
+}
+
+Result<std::vector<Response>> Client::pipeline(std::string_view request, std::size_t count) {
+  std::string batch;
+  batch.reserve(request.size() * count);
+  for (std::size_t i = 0; i < count; ++i) batch += request;
+  if (auto sent = send_while_receiving(batch); !sent) return fail(sent.error());
+  std::vector<Response> responses;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto response = read();
+    if (!response) return fail(response.error());
+    responses.push_back(std::move(*response));
+  }
+  return responses;
+}
+
+Result<std::string> Client::read_to_end() {
+  const Deadline until = deadline();
+  for (;;) {
+    const auto more = receive_more(until);
+    if (more) continue;
+    if (more.error() != Errc::end_of_stream) return fail(more.error());
+    return consume(pending().size());
+  }
+}
+
+Result<> Client::expect_end() {
+  const auto rest = read_to_end();
+  if (!rest) return fail(rest.error());
+  if (!rest->empty()) return fail(Errc::bad_input);
+  return {};
+}
+
+std::string Client::unread() {
+  std::array<char, 65536> bytes;
+  for (;;) {
+    const auto count = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (count <= 0) return std::string(pending());
+    received_.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+}
+
+os::Address Client::local_address() const {
+  return os::local_address(socket_.get()).value();
+}
+
+std::string get(std::string_view target) {
+  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+}
+
+std::string post(std::string_view target, std::string_view body) {
+  return "POST " + std::string(target) +
+         " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + std::string(body);
+}
+
+}  // namespace weir::tests
