@@ -32,6 +32,12 @@ class Block {
     return ~mask(plain) & 0xffffU;
   }
 
+  /// Bytes that are not letters, digits, '-' or '.': the end of a host, or a rarer byte in one.
+  unsigned not_plain_host() const noexcept {
+    const __m128i marks = _mm_or_si128(equals('-'), equals('.'));
+    return ~mask(_mm_or_si128(_mm_or_si128(letters(), in_range('0', '9')), marks)) & 0xffffU;
+  }
+
   /// Bytes outside CharacterClass::target.
   unsigned not_target() const noexcept {
     const __m128i ranges =
@@ -88,6 +94,9 @@ class Block {
   }
   unsigned not_plain_name() const noexcept {
     return mask([](char each) { return !is_in(each, CharacterClass::token); });
+  }
+  unsigned not_plain_host() const noexcept {
+    return mask([](char each) { return !is_in(each, CharacterClass::host); });
   }
   unsigned not_target() const noexcept {
     return mask([](char each) { return !is_in(each, CharacterClass::target); });

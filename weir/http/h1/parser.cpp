@@ -45,7 +45,52 @@ Refusal blame(char character, Refusal otherwise) noexcept {
   return character == '\r' || character == '\n' ? Refusal::bad_line_end : otherwise;
 }
 
+std::string_view between(const char* start, const char* end) noexcept {
+  return {start, static_cast<std::size_t>(end - start)};
+}
+
+/// The first byte from `position` on that may not stand in a target that starts at `mark`. The
+/// brackets of an IP literal may, unless it is a path; parse_target() looks where they are.
+[[gnu::noinline]] const char* find_target_end(const char* base, const char* mark,
+                                              const char* position, const char* end) noexcept {
+  while (true) {
+    position = find_stop(base, position, end, [](const Block& each) { return each.not_target(); });
+    if (position == end || *mark == '/' || (*position != '[' && *position != ']')) return position;
+    ++position;
+  }
+}
+
+/// True for the usual host with or without a port of at most four digits; what is false here is
+/// for parse_authority() to decide. `base` is the input's first byte.
+[[gnu::noinline]] bool is_plain_authority(const char* base, std::string_view value) noexcept {
+  const char* const end = value.data() + value.size();
+  const char* colon =
+      find_stop(base, value.data(), end, [](const Block& block) { return block.not_plain_host(); });
+  if (colon == value.data()) return false;
+  if (colon == end) return true;
+  const std::string_view port = between(colon + 1, end);
+  return *colon == ':' && port.size() <= 4 && all_in(port, CharacterClass::digit);
+}
+
 }  // namespace
+
+/// Where parse() is. Lives in registers: no function that takes it by reference may stay a call.
+struct HeadParser::Cursor {
+  /// Allows `bytes` from here on, for the part of the head that starts here.
+  void limit(std::size_t bytes) noexcept {
+    end_max = static_cast<std::size_t>(position - base) + bytes;
+    end = base + std::min(size, end_max);
+  }
+
+  std::size_t left() const noexcept { return static_cast<std::size_t>(end - position); }
+
+  const char* base;      ///< the input's first byte
+  std::size_t size;      ///< the input's
+  std::size_t end_max;   ///< how many bytes of the input the limit allows to look at
+  const char* end;       ///< behind the last of these
+  const char* position;  ///< the next byte to look at
+  const char* mark;      ///< the first byte of the token that is being read
+};
 
 HeadParser::HeadParser(const HeadLimits& limits) noexcept
     : limits_{std::min(limits.request_line_max, limit_max),
@@ -68,88 +113,13 @@ HeadParser::Step HeadParser::refuse(Refusal refusal) noexcept {
   return Step::refused;
 }
 
-/// Allows `bytes` from the cursor on, for the part of the head that starts there.
-void HeadParser::limit(Cursor& at, std::string_view input, std::size_t bytes) noexcept {
-  end_max_ = static_cast<std::uint32_t>(static_cast<std::size_t>(at.position - at.base) + bytes);
-  at.end = at.base + std::min<std::size_t>(input.size(), end_max_);
-}
-
-ParseResult HeadParser::parse(std::string_view input, RequestHead& head) noexcept {
-  assert(refusal_ == Refusal::none);
-  assert(input.size() >= position_);
-  Cursor at{input.data(), input.data() + position_,
-            input.data() + std::min<std::size_t>(input.size(), end_max_), input.data() + mark_};
-  head.base_ = input.data();
-  Stage stage = stage_;
-  const Step step = run(stage, at, input, head);
-  if (step == Step::complete) {
-    const auto consumed = static_cast<std::uint32_t>(at.position - at.base);
-    head.about_.size = consumed;
-    reset();
-    return {ParseResult::Kind::complete, Refusal::none, consumed};
-  }
-  stage_ = stage;
-  position_ = static_cast<std::uint32_t>(at.position - at.base);
-  mark_ = static_cast<std::uint32_t>(at.mark - at.base);
-  if (step == Step::starved) {
-    if (input.size() < end_max_) return {};
-    refuse(stage < Stage::line ? Refusal::request_line_too_long : Refusal::fields_too_long);
-  }
-  return {ParseResult::Kind::refused, refusal_, 0};
-}
-
-/// Reads until the head ends, is refused, or the input ends. Each part starts at the cursor's
-/// mark and may be entered in its middle.
-HeadParser::Step HeadParser::run(Stage& stage, Cursor& at, std::string_view input,
-                                 RequestHead& head) noexcept {
-  while (true) {
-    Step step = Step::done;
-    switch (stage) {
-      case Stage::start:
-        if ((step = skip_empty_lines(at)) != Step::done) return step;
-        head.about_ = {};
-        limit(at, input, limits_.request_line_max + line_end.size());
-        stage = Stage::method;
-        at.mark = at.position;
-        [[fallthrough]];
-      case Stage::method:
-        if ((step = read_method(at, head)) != Step::done) return step;
-        stage = Stage::target;
-        at.mark = at.position;
-        [[fallthrough]];
-      case Stage::target:
-        if ((step = read_target(at, head)) != Step::done) return step;
-        stage = Stage::version;
-        at.mark = at.position;
-        [[fallthrough]];
-      case Stage::version:
-        if ((step = read_version(at, head)) != Step::done) return step;
-        limit(at, input, limits_.fields_bytes_max);
-        stage = Stage::line;
-        [[fallthrough]];
-      case Stage::line:
-        if ((step = start_line(at, head)) != Step::done) return step;
-        stage = Stage::name;
-        at.mark = at.position;
-        [[fallthrough]];
-      case Stage::name:
-        if ((step = read_name(at, head)) != Step::done) return step;
-        stage = Stage::value;
-        at.mark = at.position;
-        [[fallthrough]];
-      case Stage::value:
-        if ((step = read_value(at, head)) != Step::done) return step;
-        stage = Stage::line;
-    }
-  }
-}
-
-HeadParser::Step HeadParser::skip_empty_lines(Cursor& at) noexcept {
+/// Judges the empty lines at the cursor; usually there are none.
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::skip_empty_lines(Cursor& at) noexcept {
   while (at.position != at.end) {
     if (*at.position != '\r') {
       return *at.position == '\n' ? refuse(Refusal::bad_line_end) : Step::done;
     }
-    if (at.end - at.position < 2) return Step::starved;
+    if (at.left() < line_end.size()) return Step::starved;
     if (at.position[1] != '\n') return refuse(Refusal::bad_line_end);
     if (++empty_lines_ > limits_.empty_lines_max) return refuse(Refusal::too_many_empty_lines);
     at.position += line_end.size();
@@ -159,10 +129,12 @@ HeadParser::Step HeadParser::skip_empty_lines(Cursor& at) noexcept {
 
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::read_method(Cursor& at,
                                                                        RequestHead& head) noexcept {
-  if (at.end - at.mark >= 4 && std::memcmp(at.mark, "GET ", 4) == 0) {
+  constexpr std::string_view usual = "GET ";
+  if (static_cast<std::size_t>(at.end - at.mark) >= usual.size() &&
+      std::memcmp(at.mark, usual.data(), usual.size()) == 0) {
     head.about_.method = Method::get;
-    head.about_.method_text = head.slice_of({at.mark, 3});
-    at.position = at.mark + 4;
+    head.about_.method_text = head.slice_of({at.mark, usual.size() - 1});
+    at.position = at.mark + usual.size();
     return Step::done;
   }
   while (at.position != at.end && is_in(*at.position, CharacterClass::token)) ++at.position;
@@ -170,7 +142,7 @@ HeadParser::Step HeadParser::skip_empty_lines(Cursor& at) noexcept {
   if (*at.position != ' ' || at.position == at.mark) {
     return refuse(blame(*at.position, Refusal::bad_method));
   }
-  const std::string_view text(at.mark, static_cast<std::size_t>(at.position - at.mark));
+  const std::string_view text = between(at.mark, at.position);
   head.about_.method = method_of(text);
   head.about_.method_text = head.slice_of(text);
   ++at.position;
@@ -179,22 +151,18 @@ HeadParser::Step HeadParser::skip_empty_lines(Cursor& at) noexcept {
 
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::read_target(Cursor& at,
                                                                        RequestHead& head) noexcept {
-  if (at.end - at.mark >= 2 && std::memcmp(at.mark, "/ ", 2) == 0 &&
+  constexpr std::string_view usual = "/ ";
+  if (static_cast<std::size_t>(at.end - at.mark) >= usual.size() &&
+      std::memcmp(at.mark, usual.data(), usual.size()) == 0 &&
       head.about_.method != Method::connect) {
     head.about_.target = head.about_.path = head.slice_of({at.mark, 1});
-    at.position = at.mark + 2;
+    at.position = at.mark + usual.size();
     return Step::done;
   }
-  while (true) {
-    at.position = find_stop(at.base, at.position, at.end,
-                            [](const Block& block) { return block.not_target(); });
-    if (at.position == at.end) return Step::starved;
-    const bool bracket = *at.position == '[' || *at.position == ']';
-    if (!bracket || *at.mark == '/') break;
-    ++at.position;  // of an IP literal, or parse_target() will refuse it
-  }
+  at.position = find_target_end(at.base, at.mark, at.position, at.end);
+  if (at.position == at.end) return Step::starved;
   if (*at.position != ' ') return refuse(blame(*at.position, Refusal::bad_target));
-  const std::string_view text(at.mark, static_cast<std::size_t>(at.position - at.mark));
+  const std::string_view text = between(at.mark, at.position);
   ++at.position;
   return finish_target(text, head);
 }
@@ -204,7 +172,7 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& h
   const Refusal refusal = parse_target(head.about_.method, text, target);
   if (refusal != Refusal::none) {
     const bool preface = text == "*" && head.method_text() == "PRI";
-    if (!preface) return refuse(refusal);  // read_version() looks after that one
+    if (!preface) return refuse(refusal);  // read_rare_version() looks after that one
   }
   head.about_.target = head.slice_of(text);
   head.about_.form = target.form;
@@ -219,34 +187,34 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& h
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::read_version(
     Cursor& at, RequestHead& head) noexcept {
   constexpr std::string_view usual = "HTTP/1.1\r\n";
-  if (static_cast<std::size_t>(at.end - at.position) < usual.size() ||
-      std::memcmp(at.position, usual.data(), usual.size()) != 0 ||
-      head.about_.form == TargetForm::asterisk) {
-    return read_version_slowly(at, head);
+  static_assert(usual.size() == version_pattern.size());
+  if (at.left() >= usual.size() && std::memcmp(at.position, usual.data(), usual.size()) == 0 &&
+      head.about_.form != TargetForm::asterisk) {
+    head.about_.version_minor = 1;
+  } else {
+    const Step step = read_rare_version(between(at.position, at.end), head);
+    if (step != Step::done) return step;
   }
-  head.about_.version_minor = 1;
-  at.position += usual.size();
+  at.position += version_pattern.size();
   return Step::done;
 }
 
 /// Compares what there is of the version with its pattern, each time from its start: it is short.
-HeadParser::Step HeadParser::read_version_slowly(Cursor& at, RequestHead& head) noexcept {
-  const auto there = static_cast<std::size_t>(at.end - at.position);
-  for (std::size_t index = 0; index < std::min(there, version_pattern.size()); ++index) {
+HeadParser::Step HeadParser::read_rare_version(std::string_view there, RequestHead& head) noexcept {
+  for (std::size_t index = 0; index < std::min(there.size(), version_pattern.size()); ++index) {
     const char expected = version_pattern[index];
-    const char actual = at.position[index];
-    const bool fits = expected == '0' ? is_in(actual, CharacterClass::digit) : actual == expected;
-    if (!fits) return refuse(blame(actual, Refusal::bad_version));
+    const bool fits =
+        expected == '0' ? is_in(there[index], CharacterClass::digit) : there[index] == expected;
+    if (!fits) return refuse(blame(there[index], Refusal::bad_version));
   }
-  if (there < version_pattern.size()) return Step::starved;
-  const char major = at.position[5];
-  const char minor = at.position[7];
+  if (there.size() < version_pattern.size()) return Step::starved;
+  const char major = there[5];
+  const char minor = there[7];
   if (head.method_text() == "PRI" && head.about_.form == TargetForm::asterisk) {
     return refuse(major == '2' && minor == '0' ? Refusal::http2_preface : Refusal::bad_target_form);
   }
   if (major != '1') return refuse(Refusal::unsupported_version);
   head.about_.version_minor = minor == '0' ? 0 : 1;
-  at.position += version_pattern.size();
   return Step::done;
 }
 
@@ -255,7 +223,7 @@ HeadParser::Step HeadParser::read_version_slowly(Cursor& at, RequestHead& head) 
   if (at.position == at.end) return Step::starved;
   const char first = *at.position;
   if (first == '\r') {
-    if (at.end - at.position < 2) return Step::starved;
+    if (at.left() < line_end.size()) return Step::starved;
     if (at.position[1] != '\n') return refuse(Refusal::bad_line_end);
     at.position += line_end.size();
     return finish(head);
@@ -279,8 +247,7 @@ HeadParser::Step HeadParser::read_version_slowly(Cursor& at, RequestHead& head) 
     return refuse(space ? Refusal::space_before_colon
                         : blame(*at.position, Refusal::bad_field_name));
   }
-  const auto length = static_cast<std::size_t>(at.position - at.mark);
-  head.fields_[head.about_.field_count].name = head.slice_of({at.mark, length});
+  head.fields_[head.about_.field_count].name = head.slice_of(between(at.mark, at.position));
   ++at.position;
   return Step::done;
 }
@@ -295,28 +262,42 @@ HeadParser::Step HeadParser::read_version_slowly(Cursor& at, RequestHead& head) 
     ++at.position;
   }
   if (*at.position != '\r') return refuse(blame(*at.position, Refusal::bad_field_value));
-  if (at.end - at.position < 2) return Step::starved;
+  if (at.left() < line_end.size()) return Step::starved;
   if (at.position[1] != '\n') return refuse(Refusal::bad_line_end);
-  const std::string_view value = trim({at.mark, static_cast<std::size_t>(at.position - at.mark)});
+  const std::string_view value = trim(between(at.mark, at.position));
   at.position += line_end.size();
   RequestHead::FieldSlices& field = head.fields_[head.about_.field_count++];
   field.value = head.slice_of(value);
-  return note_field(head.view(field.name), value, head);
+  return note_field(at, head.view(field.name), value, head);
 }
 
-[[gnu::always_inline]] inline HeadParser::Step HeadParser::note_field(std::string_view name,
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::note_field(const Cursor& at,
+                                                                      std::string_view name,
                                                                       std::string_view value,
                                                                       RequestHead& head) noexcept {
+  constexpr std::uint32_t lengths = 1U << 4 | 1U << 6 | 1U << 7 | 1U << 10 | 1U << 14 | 1U << 17;
+  if (name.size() >= 32 || (lengths >> name.size() & 1U) == 0) return Step::done;
+  if (name.size() == 4) return is_name(name, "host") ? note_host(at, value, head) : Step::done;
+  return note_rare_field(name, value, head);
+}
+
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::note_host(const Cursor& at,
+                                                                     std::string_view value,
+                                                                     RequestHead& head) noexcept {
+  if (head.about_.has_host) return refuse(Refusal::repeated_host);
+  if (!is_plain_authority(at.base, value) && !parse_authority(value)) {
+    return refuse(Refusal::bad_host);
+  }
+  head.about_.has_host = true;
+  if (head.about_.authority.length == 0) head.about_.authority = head.slice_of(value);
+  return Step::done;
+}
+
+HeadParser::Step HeadParser::note_rare_field(std::string_view name, std::string_view value,
+                                             RequestHead& head) noexcept {
   RequestHead::About& about = head.about_;
   Refusal refusal = Refusal::none;
   switch (name.size()) {
-    case 4:
-      if (!is_name(name, "host")) break;
-      if (about.has_host) return refuse(Refusal::repeated_host);
-      if (!parse_authority(value)) return refuse(Refusal::bad_host);
-      about.has_host = true;
-      if (about.authority.length == 0) about.authority = head.slice_of(value);
-      break;
     case 6:
       if (!is_name(name, "expect") || about.version_minor == 0) break;
       if (const Expectation expected = parse_expect(value); expected != Expectation::none) {
@@ -356,12 +337,88 @@ HeadParser::Step HeadParser::read_version_slowly(Cursor& at, RequestHead& head) 
 }
 
 /// What can only be judged when all fields are known.
-[[gnu::always_inline]] inline HeadParser::Step HeadParser::finish(RequestHead& head) noexcept {
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::finish(
+    const RequestHead& head) noexcept {
   const RequestHead::About& about = head.about_;
   if (about.chunked && about.has_content_length) return refuse(Refusal::both_lengths);
   if (!about.has_host && about.version_minor > 0) return refuse(Refusal::missing_host);
   if (about.expects_other) return refuse(Refusal::unknown_expectation);
   return Step::complete;
+}
+
+/// Reads until the head ends, is refused, or the input ends. Each part starts at the cursor's
+/// mark and may be entered in its middle.
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::run(Stage& stage, Cursor& at,
+                                                               RequestHead& head) noexcept {
+  while (true) {
+    Step step = Step::done;
+    switch (stage) {
+      case Stage::start:
+        if ((step = skip_empty_lines(at)) != Step::done) return step;
+        head.about_ = {};
+        at.limit(limits_.request_line_max + line_end.size());
+        stage = Stage::method;
+        at.mark = at.position;
+        [[fallthrough]];
+      case Stage::method:
+        if ((step = read_method(at, head)) != Step::done) return step;
+        stage = Stage::target;
+        at.mark = at.position;
+        [[fallthrough]];
+      case Stage::target:
+        if ((step = read_target(at, head)) != Step::done) return step;
+        stage = Stage::version;
+        [[fallthrough]];
+      case Stage::version:
+        if ((step = read_version(at, head)) != Step::done) return step;
+        at.limit(limits_.fields_bytes_max);
+        stage = Stage::line;
+        [[fallthrough]];
+      case Stage::line:
+        if ((step = start_line(at, head)) != Step::done) return step;
+        stage = Stage::name;
+        at.mark = at.position;
+        [[fallthrough]];
+      case Stage::name:
+        if ((step = read_name(at, head)) != Step::done) return step;
+        stage = Stage::value;
+        at.mark = at.position;
+        [[fallthrough]];
+      case Stage::value:
+        if ((step = read_value(at, head)) != Step::done) return step;
+        stage = Stage::line;
+    }
+  }
+}
+
+ParseResult HeadParser::parse(std::string_view input, RequestHead& head) noexcept {
+  assert(refusal_ == Refusal::none);
+  assert(input.size() >= position_);
+  const char* const base = input.data();
+  Cursor at{base,
+            input.size(),
+            end_max_,
+            base + std::min<std::size_t>(input.size(), end_max_),
+            base + position_,
+            base + mark_};
+  head.base_ = base;
+  Stage stage = stage_;
+  const Step step = run(stage, at, head);
+  const auto position = static_cast<std::uint32_t>(at.position - base);
+  if (step == Step::complete) {
+    head.about_.size = position;
+    if (stage_ != Stage::start || empty_lines_ > 0) reset();
+    return {ParseResult::Kind::complete, Refusal::none, position};
+  }
+  stage_ = stage;
+  position_ = position;
+  mark_ = static_cast<std::uint32_t>(at.mark - base);
+  end_max_ = static_cast<std::uint32_t>(at.end_max);
+  if (step == Step::starved) {
+    if (input.size() < at.end_max) return {};
+    refuse(stage < Stage::line ? Refusal::request_line_too_long : Refusal::fields_too_long);
+  }
+  return {ParseResult::Kind::refused, refusal_, 0};
 }
 
 }  // namespace weir::http

@@ -57,33 +57,29 @@ class HeadParser {
   enum class Stage : std::uint8_t { start, method, target, version, line, name, value };
   enum class Step : std::uint8_t { done, starved, refused, complete };
 
-  /// Where parse() is. Kept in registers, hence not in the parser.
-  struct Cursor {
-    const char* base;      ///< the input's first byte
-    const char* position;  ///< the next byte to look at
-    const char* end;       ///< behind the last byte that limits allow to look at
-    const char* mark;      ///< the first byte of the token that is being read
-  };
+  struct Cursor;
 
-  Step run(Stage& stage, Cursor& at, std::string_view input, RequestHead& head) noexcept;
+  Step run(Stage& stage, Cursor& at, RequestHead& head) noexcept;
   Step skip_empty_lines(Cursor& at) noexcept;
   Step read_method(Cursor& at, RequestHead& head) noexcept;
   Step read_target(Cursor& at, RequestHead& head) noexcept;
   Step finish_target(std::string_view text, RequestHead& head) noexcept;
   Step read_version(Cursor& at, RequestHead& head) noexcept;
-  Step read_version_slowly(Cursor& at, RequestHead& head) noexcept;
+  Step read_rare_version(std::string_view there, RequestHead& head) noexcept;
   Step start_line(Cursor& at, RequestHead& head) noexcept;
   Step read_name(Cursor& at, RequestHead& head) noexcept;
   Step read_value(Cursor& at, RequestHead& head) noexcept;
-  Step note_field(std::string_view name, std::string_view value, RequestHead& head) noexcept;
-  Step finish(RequestHead& head) noexcept;
+  Step note_field(const Cursor& at, std::string_view name, std::string_view value,
+                  RequestHead& head) noexcept;
+  Step note_host(const Cursor& at, std::string_view value, RequestHead& head) noexcept;
+  Step note_rare_field(std::string_view name, std::string_view value, RequestHead& head) noexcept;
+  Step finish(const RequestHead& head) noexcept;
   Step refuse(Refusal refusal) noexcept;
-  void limit(Cursor& at, std::string_view input, std::size_t bytes) noexcept;
 
   HeadLimits limits_;
   std::uint32_t position_ = 0;     ///< how far parse() looked, from the input's start
   std::uint32_t mark_ = 0;         ///< Cursor::mark, from the input's start
-  std::uint32_t end_max_;          ///< the limit that stands now, from the input's start
+  std::uint32_t end_max_;          ///< the limit of the part that is read, from there too
   std::uint32_t empty_lines_ = 0;  ///< skipped before this request
   Stage stage_ = Stage::start;
   Refusal refusal_ = Refusal::none;
