@@ -57,7 +57,7 @@ Result<> LoopThreads::start(std::span<const LoopPlace> places) {
   } catch (const std::system_error& error) {
     for (std::size_t index = 0; index < threads_.size(); ++index) places[index].loop->stop();
     join();
-    return fail(error.code());
+    return fail(system_error(error.code().value()));
   }
 }
 

@@ -86,6 +86,17 @@ TEST_P(ReadinessTest, APeerThatFinishedSendingIsNotDead) {
   backend().close(*pair.ours);
 }
 
+// One report for both; the short read of the data must not end the reading.
+TEST_P(ReadinessTest, AnEndThatWasReportedWithTheDataIsStillRead) {
+  auto pair = peers_.connect_tcp();
+  ASSERT_EQ(::send(pair.theirs.get(), "bye", 3, 0), 3);
+  ASSERT_TRUE(os::shut_down_sending(pair.theirs.get()).has_value());
+  peers_.turn(Duration(0));
+  EXPECT_EQ(receive_text(*pair.ours), "bye");
+  EXPECT_EQ(receive_error(*pair.ours), Errc::end_of_stream);
+  backend().close(*pair.ours);
+}
+
 TEST_P(ReadinessTest, AnUnconnectedStreamIsNotDead) {
   auto listener = os::open_listener(os::Address::loopback(0));
   auto descriptor = os::open_stream(os::AddressFamily::ipv4);
