@@ -67,7 +67,11 @@ void Ring::start() noexcept {
     return;
   }
   issuer_ = std::this_thread::get_id();
-  io_uring_enable_rings(&ring_);
+  // liburing 2.3 declares io_uring_enable_rings() but does not export it.
+  const auto descriptor = static_cast<unsigned>(ring_.ring_fd);
+  [[maybe_unused]] const int enabled =
+      io_uring_register(descriptor, IORING_REGISTER_ENABLE_RINGS, nullptr, 0);
+  assert(enabled == 0);
   io_uring_register_ring_fd(&ring_);  // a little faster; goes without just as well
 }
 

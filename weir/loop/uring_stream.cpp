@@ -214,6 +214,10 @@ void Stream::queue(Core& core, std::uint16_t buffer, std::size_t size, std::size
 void Stream::receive_failed(Core& core, int error) {
   switch (error) {
     case 0:
+      if (reset_) {
+        error = ECONNRESET;
+        break;
+      }
       ended_ = true;
       if (receiving_ != nullptr)
         core.finish(*std::exchange(receiving_, nullptr), Errc::end_of_stream);
@@ -336,12 +340,21 @@ void Stream::send_completed(Core& core, int result) {
   core.finish(operation, error);
   const bool gone =
       result == -ECONNRESET || result == -ETIMEDOUT || (result == -EPIPE && !finished_);
-  if (gone && !dead_) die(core);
+  if (!gone) return;
+  reset_ = true;
+  if (!dead_) die(core);
 }
 
 bool Stream::connect(Core& core, ConnectOperation& operation) {
   assert(output_ == nullptr);
   operation.pending_on(*this);
+  if (operation.peer.family() == os::AddressFamily::local) {
+    // Never under way: it is refused or done, and a full queue is an answer. The ring would wait.
+    core.counters.system_calls.add();
+    const auto connected = os::start_connect(descriptor, operation.peer);
+    operation.finish(connected ? std::error_code() : connected.error());
+    return true;
+  }
   output_ = &operation;
   submit_connect(core);
   return false;

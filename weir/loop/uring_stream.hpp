@@ -58,6 +58,7 @@ class Stream : public SocketState {
   bool output_stopping_ : 1 = false;  // the pending send or connect has been cancelled
   bool ended_ : 1 = false;            // the peer has finished sending
   bool finished_ : 1 = false;         // so have we
+  bool reset_ : 1 = false;            // a send was told so, and the kernel tells it only once
   bool dead_ : 1 = false;
   int error_ = 0;  // what every further receive gets
   std::uint32_t unread_max_;
