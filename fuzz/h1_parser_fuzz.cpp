@@ -1,0 +1,105 @@
+// Any bytes as requests: the verdict does not depend on cuts, and what is accepted can be trusted.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weir/http/authority.hpp"
+#include "weir/http/characters.hpp"
+#include "weir/http/h1/parser.hpp"
+
+namespace {
+
+using weir::http::CharacterClass;
+using weir::http::HeadParser;
+using weir::http::ParseResult;
+using weir::http::Refusal;
+using weir::http::RequestHead;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+/// A copy of exactly its size, so that the address sanitizer sees a read beyond it.
+struct Copy {
+  explicit Copy(std::string_view text) : bytes(new char[text.size()]), size(text.size()) {
+    if (size > 0) std::memcpy(bytes.get(), text.data(), size);
+  }
+  std::string_view view() const { return {bytes.get(), size}; }
+
+  std::unique_ptr<char[]> bytes;
+  std::size_t size;
+};
+
+/// What every accepted head promises.
+void check_promises(const RequestHead& head) {
+  require(weir::http::is_token(head.method_text()));
+  require(head.target().find_first_of(std::string_view("\r\n \t\0", 5)) == std::string_view::npos);
+  require(!head.chunked() || !head.has_content_length());
+  require(!head.chunked() || head.version_minor() > 0);
+  require(head.content_length() <= INT64_MAX);
+  require(head.version_minor() == 0 || weir::http::parse_authority(head.authority()).has_value());
+  std::size_t hosts = 0;
+  std::size_t lengths = 0;
+  for (std::size_t index = 0; index < head.field_count(); ++index) {
+    const weir::http::Field field = head.field_at(index);
+    require(weir::http::valid_field(field.name, field.value));
+    require(weir::http::trim(field.value) == field.value);
+    hosts += weir::http::equals_ignoring_case(field.name, "host");
+    lengths += weir::http::equals_ignoring_case(field.name, "content-length") ||
+               weir::http::equals_ignoring_case(field.name, "transfer-encoding");
+  }
+  require(hosts == 1 || (hosts == 0 && head.version_minor() == 0));
+  require(lengths == (head.chunked() || head.has_content_length() ? 1 : 0));
+  require(head.bytes().ends_with("\r\n\r\n") || head.field_count() == 0);
+  if (head.target_form() == weir::http::TargetForm::origin) {
+    require(head.path().starts_with('/'));
+    require(weir::http::check_path(head.path()) == Refusal::none);
+  }
+}
+
+bool same(const ParseResult& a, const ParseResult& b) {
+  return a.kind == b.kind && a.refusal == b.refusal && a.consumed == b.consumed;
+}
+
+/// The verdict of a parser that is given ever longer pieces of the input.
+ParseResult parse_in_steps(std::string_view input, std::size_t step,
+                           const weir::http::HeadLimits& limits) {
+  HeadParser parser(limits);
+  RequestHead head;
+  for (std::size_t size = step; size < input.size(); size += step) {
+    const Copy part(input.substr(0, size));
+    const ParseResult result = parser.parse(part.view(), head);
+    if (result.kind != ParseResult::Kind::incomplete) return result;
+  }
+  const Copy whole(input);
+  const ParseResult result = parser.parse(whole.view(), head);
+  if (result.kind == ParseResult::Kind::complete) check_promises(head);
+  return result;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view input(reinterpret_cast<const char*>(data), size);
+  const weir::http::HeadLimits tight{
+      .request_line_max = 40, .fields_bytes_max = 80, .fields_max = 3};
+  for (const weir::http::HeadLimits& limits : {weir::http::HeadLimits{}, tight}) {
+    std::string_view rest = input;
+    for (int requests = 0; requests < 4; ++requests) {
+      HeadParser parser(limits);
+      RequestHead head;
+      const Copy copy(rest);
+      const ParseResult whole = parser.parse(copy.view(), head);
+      if (whole.kind == ParseResult::Kind::complete) check_promises(head);
+      if (rest.size() <= 512) require(same(whole, parse_in_steps(rest, 1, limits)));
+      require(same(whole, parse_in_steps(rest, rest.size() / 3 + 1, limits)));
+      if (whole.kind != ParseResult::Kind::complete) break;
+      rest.remove_prefix(whole.consumed);
+    }
+  }
+  return 0;
+}

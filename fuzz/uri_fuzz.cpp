@@ -1,0 +1,70 @@
+// Any bytes as a target, an authority, a query and a form: what is accepted can be trusted.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "weir/http/authority.hpp"
+#include "weir/http/query.hpp"
+#include "weir/http/uri.hpp"
+
+namespace {
+
+using weir::http::Method;
+using weir::http::Refusal;
+using weir::http::Target;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void check_target(Method method, std::string_view text) {
+  Target target;
+  if (parse_target(method, text, target) != Refusal::none) return;
+  for (char each : text) require(each > ' ' && each < '\x7f' && each != '#');
+  if (target.form != weir::http::TargetForm::authority) {
+    const weir::http::Segments segments(target.path);
+    for (auto each = segments.begin(); each != segments.end(); ++each) {
+      const std::string decoded = each.decoded();
+      require(decoded != "." && decoded != ".." && decoded.find('\0') == std::string::npos);
+    }
+    require(weir::http::percent_decode(target.path).has_value());
+    require(weir::http::percent_decode(target.query).has_value());
+    require(target.path_has_escapes == (target.path.find('%') != std::string_view::npos));
+    require(target.has_query || target.query.empty());
+  }
+  if (!target.authority.empty()) require(weir::http::parse_authority(target.authority).has_value());
+}
+
+/// The first byte chooses the method, so that every form is reached.
+Method method_of_byte(std::uint8_t byte) {
+  constexpr std::array methods{Method::get, Method::options, Method::connect, Method::other};
+  return methods[byte % methods.size()];
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  // A copy of its own, so that the address sanitizer sees a read beyond it.
+  const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  check_target(method_of_byte(data[0]), text);
+  if (const auto authority = weir::http::parse_authority(text)) {
+    require(!authority->host.empty() && text.starts_with(authority->host));
+    require(text.find_first_of("/?#@ ,") == std::string::npos);
+  }
+  std::string decoded(text);
+  const auto length = weir::http::percent_decode(decoded, decoded.data());
+  const auto separate = weir::http::percent_decode(text);
+  require(length.has_value() == separate.has_value());
+  if (length) require(decoded.substr(0, *length) == *separate);
+  weir::http::Query query(text);
+  for (std::size_t pairs = 0;; ++pairs) {
+    require(pairs <= size);
+    const auto pair = query.next();
+    if (pair && !pair->has_value()) break;
+  }
+  return 0;
+}
