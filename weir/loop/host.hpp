@@ -74,6 +74,7 @@ class Host {
   virtual Result<os::Address> peer_address(int descriptor) = 0;
   /// Lets a listener take no new connections while those already begun can still be accepted, so
   /// that it can be closed without resetting anybody. True (no error) where the host can do it.
+  /// Those accepted afterwards need configure() before they are read from.
   virtual Result<> refuse_new_connections(int listener) = 0;
   virtual void close(int descriptor) noexcept = 0;
 

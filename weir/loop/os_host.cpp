@@ -75,6 +75,9 @@ Result<Descriptor> OsHost::open_stream(const os::Address& peer) {
 }
 
 Result<> OsHost::configure(int descriptor, const StreamOptions& options) {
+  if (turning_away_.load(std::memory_order_relaxed)) {
+    if (auto welcomed = os::welcome_late(descriptor); !welcomed) return welcomed;
+  }
   auto done = os::set_no_delay(descriptor, options.no_delay);
   if (!done && done.error() == system_error(EOPNOTSUPP)) return {};
   return done;
@@ -89,6 +92,7 @@ Result<os::Address> OsHost::peer_address(int descriptor) {
 }
 
 Result<> OsHost::refuse_new_connections(int listener) {
+  turning_away_.store(true, std::memory_order_relaxed);
   return os::refuse_new_handshakes(listener);
 }
 

@@ -1,6 +1,7 @@
 // The operating system as a host: real clocks, sockets, threads and signals.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <optional>
 
@@ -42,6 +43,7 @@ class OsHost final : public Host {
   void log(std::string_view line) noexcept override;
 
  private:
+  std::atomic<bool> turning_away_ = false;  // connections accepted from now on need a welcome
   std::once_flag limit_raised_;
   DescriptorLimit limit_;
 };

@@ -119,6 +119,16 @@ Result<> drop_first_syns(int listener) {
   return {};
 }
 
+/// The fewest hops' worth of TTL that a packet must have left; 0 takes every packet. The kernel
+/// asks it of a first SYN, but not of the packets of a handshake under way, and hands it on to the
+/// connection that comes of it. An IPv6 socket may talk IPv4 too.
+Result<> set_ttl_min(int socket, AddressFamily family, int ttl) {
+  if (family == AddressFamily::ipv6) {
+    if (auto done = enable(socket, IPPROTO_IPV6, IPV6_MINHOPCOUNT, ttl); !done) return done;
+  }
+  return enable(socket, IPPROTO_IP, IP_MINTTL, ttl);
+}
+
 template <class Call>
 Result<Address> ask_address(int socket, Call call) {
   Address address;
@@ -190,13 +200,28 @@ Result<> shut_down(int socket) {
   return {};
 }
 
-Result<> refuse_new_handshakes(int listener) {
+Result<> refuse_new_handshakes(int listener, TurnAway how) {
   const auto address = local_address(listener);
   if (!address) return fail(address.error());
-  if (address->family() != AddressFamily::local) return drop_first_syns(listener);
-  // On Linux this keeps what is queued; on a TCP listener it would reset it.
-  if (::shutdown(listener, SHUT_RD) < 0) return fail(system_error(errno));
-  return {};
+  if (!address->is_inet()) {
+    // On Linux this keeps what is queued; on a TCP listener it would reset it.
+    if (::shutdown(listener, SHUT_RD) < 0) return fail(system_error(errno));
+    return {};
+  }
+  if (how != TurnAway::distance) {
+    auto filtered = drop_first_syns(listener);
+    const bool forbidden = !filtered && filtered.error() == system_error(EPERM);
+    if (how == TurnAway::filter || !forbidden) return filtered;
+  }
+  constexpr int ttl_max = 255;
+  return set_ttl_min(listener, address->family(), ttl_max);
+}
+
+Result<> welcome_late(int connection) {
+  const auto address = local_address(connection);
+  if (!address) return fail(address.error());
+  if (!address->is_inet()) return {};
+  return set_ttl_min(connection, address->family(), 0);
 }
 
 Result<Address> local_address(int socket) {

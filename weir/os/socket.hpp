@@ -62,14 +62,24 @@ Result<> shut_down_sending(int socket);
 /// Ends both directions; wakes whoever waits on the socket.
 Result<> shut_down(int socket);
 
+/// How a TCP listener turns newcomers away.
+enum class TurnAway : std::uint8_t {
+  best,      ///< by filter, or by distance where that is not permitted
+  filter,    ///< a socket filter; newer kernels (seen: 6.18) want CAP_NET_ADMIN for that
+  distance,  ///< packets count as too far travelled; peers that send with a TTL of 255 get through
+};
+
 /// Makes a draining listener turn newcomers away while everybody who already knocked still gets in:
 /// handshakes under way finish and can be accepted, so that a server can empty its queue and close
 /// without resetting anybody. From here on a TCP listener ignores every first SYN (the client's
 /// kernel sends it again and finds the successor, or nobody); a Unix listener refuses connections
-/// at once. Needs no right. Cannot be taken back.
-///
-/// Connections accepted afterwards inherit the filter; it drops nothing that belongs to them.
-Result<> refuse_new_handshakes(int listener);
+/// at once. Cannot be taken back. Every connection accepted afterwards needs welcome_late().
+Result<> refuse_new_handshakes(int listener, TurnAway how = TurnAway::best);
+
+/// Takes from an accepted connection what it may have inherited from a listener that turns
+/// newcomers away, or it may be deaf. What its peer sent before is sent again by TCP. Harmless on
+/// every other stream socket.
+Result<> welcome_late(int connection);
 
 /// The address that the socket is bound to.
 Result<Address> local_address(int socket);
