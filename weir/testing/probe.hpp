@@ -21,6 +21,8 @@ class Probe : public Kind {
   bool done() const noexcept { return done_; }
   /// Finished without an error.
   bool succeeded() const noexcept { return done_ && !this->error(); }
+  /// Not started, or done: it may be destroyed.
+  bool at_rest() const noexcept { return done_ || this->state() == Operation::State::idle; }
   /// Called when it is done.
   std::function<void()> then;
 
