@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -344,6 +345,8 @@ struct DrainCase {
   const char* listen;
   const char* connect;
   TurnAway how;
+
+  friend void PrintTo(const DrainCase& self, std::ostream* out) { *out << self.name; }
 };
 
 /// A listener, and where to reach it; none when this machine has no such address.
