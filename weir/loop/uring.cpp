@@ -35,7 +35,7 @@ class UringBackend final : public Backend {
  public:
   UringBackend(Host& host, RunQueue& ready, UringOptions options) noexcept
       : core_(host, ready, counters_), name_(options.linux_6_1 ? "uring:6.1" : "uring") {
-    core_.features.receive_limit = !options.linux_6_1;
+    core_.features.limited_multishot = !options.linux_6_1;
   }
   ~UringBackend() override;
 

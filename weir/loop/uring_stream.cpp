@@ -86,7 +86,7 @@ void Stream::die(Core& core) {
 void Stream::stop(Core& core) {
   assert(receiving_ == nullptr && output_ == nullptr);
   watcher_ = nullptr;
-  if (receive_armed_ && !receive_stopping_) stop_receive(core);
+  if (receive_armed_) core.ring.cancel(this, Tag::receive);
   if (hangup_armed_) core.ring.cancel(this, Tag::hangup);
 }
 
@@ -121,20 +121,18 @@ void Stream::arm_receive(Core& core) {
     return;
   }
   io_uring_sqe& entry = core.ring.next();
-  io_uring_prep_recv_multishot(&entry, descriptor, nullptr, 0, 0);
+  multishot_ = core.features.limited_multishot;
+  if (multishot_) {
+    io_uring_prep_recv_multishot(&entry, descriptor, nullptr, 0, 0);
+    // 6.17 and newer call this field optlen: it bounds the sum of all completions.
+    entry.file_index = unread_max_ - static_cast<std::uint32_t>(unread_.held());
+  } else {
+    io_uring_prep_recv(&entry, descriptor, nullptr, 0, 0);
+  }
   entry.flags |= IOSQE_BUFFER_SELECT;
   entry.buf_group = Buffers::group;
-  // 6.17 and newer call this field optlen; on a receive it bounds the sum of all its completions.
-  receive_limited_ = core.features.receive_limit;
-  if (receive_limited_) entry.file_index = unread_max_;
   core.started(entry, *this, Tag::receive);
   receive_armed_ = true;
-  receive_stopping_ = false;
-}
-
-void Stream::stop_receive(Core& core) {
-  receive_stopping_ = true;
-  core.ring.cancel(this, Tag::receive);
 }
 
 void Stream::keep_armed(Core& core) {
@@ -164,11 +162,7 @@ void Stream::receive_completed(Core& core, const Completion& completion) {
     if (closing) return;
     receive_failed(core, -completion.result);
   }
-  if (!receive_armed_) {
-    keep_armed(core);
-  } else if (!receive_stopping_ && unread_.held() >= unread_max_) {
-    stop_receive(core);
-  }
+  if (!receive_armed_) keep_armed(core);
 }
 
 void Stream::arrived(Core& core, std::uint16_t buffer, std::size_t size) {
@@ -223,13 +217,13 @@ void Stream::receive_failed(Core& core, int error) {
         core.finish(*std::exchange(receiving_, nullptr), Errc::end_of_stream);
       return;
     case ENOBUFS:    // all buffers were taken in one turn; by the next they are replaced
-    case ECANCELED:  // it was asked to stop, or the kernel had no room for completions
+    case ECANCELED:  // not at our request: the kernel had no room for completions
     case EAGAIN:
     case EINTR:
       return;
     case EINVAL:
-      if (!receive_limited_) break;
-      core.features.receive_limit = false;
+      if (!multishot_) break;
+      core.features.limited_multishot = false;
       return;
     default:
       break;
@@ -262,126 +256,6 @@ void Stream::hangup_completed(Core& core, const Completion& completion) {
     die(core);
   } else if (!hangup_armed_ && !receive_armed_ && completion.result >= 0) {
     keep_armed(core);
-  }
-}
-
-// Sending and connecting.
-// ---------------------------------------------------------------------------
-
-bool Stream::send(Core& core, SendOperation& operation) {
-  assert(output_ == nullptr);
-  operation.pending_on(*this);
-  operation.sent = 0;
-  std::size_t total = 0;
-  for (const Bytes piece : operation.pieces) total += piece.size();
-  if (total == 0) {
-    operation.finish();
-    return true;
-  }
-  output_ = &operation;
-  submit_send(core);
-  return false;
-}
-
-void Stream::submit_send(Core& core) {
-  const auto& operation = static_cast<const SendOperation&>(*output_);
-  // More pieces than these take another round.
-  constexpr std::size_t pieces_max = 512;
-  std::size_t skip = operation.sent;
-  std::size_t first = 0;
-  while (skip >= operation.pieces[first].size()) skip -= operation.pieces[first++].size();
-  const std::size_t count = std::min(operation.pieces.size() - first, pieces_max);
-  io_uring_sqe& entry = core.ring.next();
-  const auto piece_at = [&](std::size_t index) {
-    return operation.pieces[first + index].subspan(index == 0 ? skip : 0);
-  };
-  const std::size_t bytes = sizeof(msghdr) + count * sizeof(iovec);
-  void* memory = count == 1 ? nullptr : core.ring.until_submitted(bytes);
-  if (memory == nullptr) {  // or there is none; the other pieces then follow one by one
-    const Bytes piece = piece_at(0);
-    // The length of a request has 32 bits.
-    const std::size_t size = std::min<std::size_t>(piece.size(), 1 << 30);
-    io_uring_prep_send(&entry, descriptor, piece.data(), size, MSG_NOSIGNAL);
-  } else {
-    auto* header = new (memory) msghdr{};
-    auto* vectors = reinterpret_cast<iovec*>(header + 1);
-    for (std::size_t index = 0; index < count; ++index) {
-      const Bytes piece = piece_at(index);
-      new (vectors + index) iovec{const_cast<std::byte*>(piece.data()), piece.size()};
-    }
-    header->msg_iov = vectors;
-    header->msg_iovlen = count;
-    io_uring_prep_sendmsg(&entry, descriptor, header, MSG_NOSIGNAL);
-  }
-  core.started(entry, *this, Tag::send);
-}
-
-void Stream::send_completed(Core& core, int result) {
-  if (output_ == nullptr) return;  // the backend is being destroyed
-  auto& operation = static_cast<SendOperation&>(*output_);
-  std::error_code error;
-  if (result >= 0) {
-    core.counters.bytes_sent.add(static_cast<std::uint64_t>(result));
-    operation.sent += static_cast<std::size_t>(result);
-    std::size_t total = 0;
-    for (const Bytes piece : operation.pieces) total += piece.size();
-    if (operation.sent < total) {
-      if (!output_stopping_) return submit_send(core);
-      error = Errc::cancelled;
-    }
-  } else if (result == -ECANCELED || result == -EINTR || result == -EAGAIN) {
-    if (!output_stopping_) return submit_send(core);
-    error = Errc::cancelled;
-  } else {
-    error = system_error(-result);
-  }
-  output_ = nullptr;
-  output_stopping_ = false;
-  core.finish(operation, error);
-  const bool gone =
-      result == -ECONNRESET || result == -ETIMEDOUT || (result == -EPIPE && !finished_);
-  if (!gone) return;
-  reset_ = true;
-  if (!dead_) die(core);
-}
-
-bool Stream::connect(Core& core, ConnectOperation& operation) {
-  assert(output_ == nullptr);
-  operation.pending_on(*this);
-  if (operation.peer.family() == os::AddressFamily::local) {
-    // Never under way: it is refused or done, and a full queue is an answer. The ring would wait.
-    core.counters.system_calls.add();
-    const auto connected = os::start_connect(descriptor, operation.peer);
-    operation.finish(connected ? std::error_code() : connected.error());
-    return true;
-  }
-  output_ = &operation;
-  submit_connect(core);
-  return false;
-}
-
-void Stream::submit_connect(Core& core) {
-  const auto& operation = static_cast<const ConnectOperation&>(*output_);
-  io_uring_sqe& entry = core.ring.next();
-  io_uring_prep_connect(&entry, descriptor, static_cast<const sockaddr*>(operation.peer.data()),
-                        operation.peer.size());
-  core.started(entry, *this, Tag::connect);
-}
-
-void Stream::connect_completed(Core& core, int result) {
-  if (output_ == nullptr) return;  // the backend is being destroyed
-  if (result == -EINTR && !output_stopping_) return submit_connect(core);
-  const bool cancelled = output_stopping_ && (result == -ECANCELED || result == -EINTR);
-  Operation& operation = *std::exchange(output_, nullptr);
-  output_stopping_ = false;
-  if (cancelled) {
-    core.finish(operation, Errc::cancelled);
-  } else if (result < 0) {
-    core.finish(operation, system_error(-result));
-  } else {
-    error_ = 0;  // an earlier receive may have failed with ENOTCONN
-    if (!receive_armed_) keep_armed(core);
-    core.finish(operation);
   }
 }
 

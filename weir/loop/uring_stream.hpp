@@ -12,9 +12,9 @@
 namespace weir::uring {
 
 /// A stream. The kernel receives by itself from the first receive() or watch() on; what arrives
-/// while nobody receives is queued, and when that holds `unread_max` bytes of memory, receiving
-/// stops until half of it has been read. While it is stopped, and after the peer has finished, a
-/// poll request looks out for hang-ups in its place.
+/// while nobody receives is queued. When `unread_max` bytes wait, or are held by the buffers that
+/// they wait in, receiving pauses until half of that has been read. While it pauses, and after the
+/// peer has finished, a poll request looks out for hang-ups in its place.
 class Stream : public SocketState {
  public:
   Stream(int value, std::size_t unread_max) noexcept;
@@ -39,7 +39,6 @@ class Stream : public SocketState {
   void hangup_completed(Core& core, const Completion& completion);
 
   void arm_receive(Core& core);
-  void stop_receive(Core& core);
   void arm_hangup(Core& core);
   void keep_armed(Core& core);
   bool wants_more() const noexcept;
@@ -51,9 +50,8 @@ class Stream : public SocketState {
   void submit_connect(Core& core);
   void die(Core& core);
 
-  bool receive_armed_ : 1 = false;     // its last completion has not come
-  bool receive_stopping_ : 1 = false;  // it has been asked to end
-  bool receive_limited_ : 1 = false;   // it ends by itself after unread_max_ bytes
+  bool receive_armed_ : 1 = false;  // its last completion has not come
+  bool multishot_ : 1 = false;      // it goes on by itself, up to a limit
   bool hangup_armed_ : 1 = false;
   bool output_stopping_ : 1 = false;  // the pending send or connect has been cancelled
   bool ended_ : 1 = false;            // the peer has finished sending
