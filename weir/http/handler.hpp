@@ -1,0 +1,177 @@
+// Handlers: what a function's signature says about it, and how every one becomes a single type.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "weir/base/result.hpp"
+#include "weir/http/captures.hpp"
+#include "weir/http/pattern.hpp"
+#include "weir/http/request.hpp"
+#include "weir/http/response.hpp"
+#include "weir/http/signature.hpp"
+#include "weir/http/status.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+/// A short text answer that says only the status, such as "404 Not Found\n".
+Response status_text(Status status);
+
+namespace detail {
+
+Task<Response> answer_later(Response response);
+
+template <class T>
+Response to_response(T&& value) {
+  if constexpr (is_result<std::remove_cvref_t<T>>) {
+    if (!value) return Response(status_for(value.error()));
+    return Response(*std::forward<T>(value));
+  } else {
+    return Response(std::forward<T>(value));
+  }
+}
+
+inline Task<Response> to_response_task(Task<Response> task) {
+  return task;
+}
+template <class T>
+Task<Response> to_response_task(Task<T> task) {
+  T value = co_await std::move(task);
+  co_return to_response(std::move(value));
+}
+
+/// A handler that takes a Scope&, as with_scope() calls it.
+template <class F>
+class ScopedHandler {
+ public:
+  ScopedHandler(const F& handler, Request& request) noexcept
+      : handler_(&handler), request_(&request) {}
+  template <class... Values>
+  auto operator()(Scope& scope, Values... values) const {
+    if constexpr (Signature<F>::takes_request) {
+      return (*handler_)(*request_, scope, std::move(values)...);
+    } else {
+      return (*handler_)(scope, std::move(values)...);
+    }
+  }
+
+ private:
+  const F* handler_;
+  Request* request_;
+};
+
+}  // namespace detail
+
+/// A route's handler, whatever its type was. Threads: calling is const and may happen on any core.
+/// Lifetime: keeps the function object; captured views live as long as the request's.
+class Handler {
+ public:
+  template <class F>
+  static Handler of(F function) {
+    using S = Signature<F>;
+    S::check();
+    Target target(new F(std::move(function)),
+                  [](const void* object) noexcept { delete static_cast<const F*>(object); });
+    if constexpr (S::waits) {
+      return Handler(std::move(target), nullptr, &start_as<F>);
+    } else {
+      return Handler(std::move(target), &call_as<F>, nullptr);
+    }
+  }
+
+  /// True if it returns a Task: then start() it.
+  bool waits() const noexcept { return call_ == nullptr; }
+  /// The answer of a handler that does not wait; 404 if a capture does not fit its type.
+  Response call(Request& request, const Captures& captures) const {
+    return call_(target_.get(), request, captures);
+  }
+  /// The same for every handler. `request` and what `captures` show live until the task's end.
+  /// Cancel: passed on to the handler.
+  Task<Response> start(Request& request, const Captures& captures) const {
+    if (waits()) return start_(target_.get(), request, captures);
+    return call_later(*this, request, captures);
+  }
+
+ private:
+  using Target = std::unique_ptr<const void, void (*)(const void*) noexcept>;
+  using Call = Response (*)(const void* target, Request&, const Captures&);
+  using Start = Task<Response> (*)(const void* target, Request&, const Captures&);
+
+  Handler(Target target, Call call, Start start) noexcept
+      : target_(std::move(target)), call_(call), start_(start) {}
+
+  static Task<Response> call_later(const Handler& handler, Request& request,
+                                   const Captures& captures);
+
+  /// The captures as the handler wants them; calls `use(values...)` unless one does not fit.
+  template <class Types, class Use>
+  static auto with_values(const Captures& captures, Use use) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      std::tuple<std::optional<std::tuple_element_t<I, Types>>...> values{
+          capture_as<std::tuple_element_t<I, Types>>(captures[I])...};
+      const bool fit = (true && ... && std::get<I>(values).has_value());
+      return use(fit, std::get<I>(values)...);
+    }(std::make_index_sequence<std::tuple_size_v<Types>>());
+  }
+
+  template <class F>
+  static Response call_as(const void* target, Request& request, const Captures& captures) {
+    using S = Signature<F>;
+    const F& handler = *static_cast<const F*>(target);
+    return with_values<typename S::Captured>(captures, [&](bool fit, auto&... values) {
+      if (!fit) return status_text(Status::not_found);
+      if constexpr (S::takes_request) {
+        return detail::to_response(handler(request, std::move(*values)...));
+      } else {
+        return detail::to_response(handler(std::move(*values)...));
+      }
+    });
+  }
+
+  template <class F>
+  static Task<Response> start_as(const void* target, Request& request, const Captures& captures) {
+    using S = Signature<F>;
+    const F& handler = *static_cast<const F*>(target);
+    return with_values<typename S::Captured>(captures, [&](bool fit, auto&... values) {
+      if (!fit) return detail::answer_later(status_text(Status::not_found));
+      if constexpr (S::takes_scope) {
+        return detail::to_response_task(
+            with_scope(detail::ScopedHandler<F>(handler, request), std::move(*values)...));
+      } else if constexpr (S::takes_request) {
+        return detail::to_response_task(handler(request, std::move(*values)...));
+      } else {
+        return detail::to_response_task(handler(std::move(*values)...));
+      }
+    });
+  }
+
+  Target target_;
+  Call call_;
+  Start start_;
+};
+
+/// A literal pattern for a handler of type F. Whether they go together is checked when the program
+/// is compiled; the error names a function that says what is wrong.
+template <class F>
+class PatternFor {
+ public:
+  template <std::convertible_to<std::string_view> Text>
+  consteval PatternFor(const Text& text) : text_(text) {
+    detail::refuse(check_shapes(shape_of_pattern(text_), Signature<F>::shape));
+  }
+  constexpr std::string_view text() const noexcept { return text_; }
+
+ private:
+  std::string_view text_;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,55 @@
+#include "weir/http/route_match.hpp"
+
+#include <string>
+#include <utility>
+
+namespace weir::http {
+
+const RouteOptions& RouteMatch::options() const noexcept {
+  static const RouteOptions defaults;
+  return found() ? route_->options : defaults;
+}
+
+void RouteMatch::clear() noexcept {
+  route_ = nullptr;
+  middleware_ = {};
+  allowed_ = 0;
+  status_ = Status::not_found;
+  captures_.clear();
+}
+
+char* RouteMatch::scratch(std::size_t bytes) {
+  if (bytes <= scratch_inline) return scratch_.data();
+  if (bytes > scratch_more_size_) {
+    scratch_more_.reset(static_cast<char*>(BlockPool::allocate(bytes)));
+    scratch_more_size_ = bytes;
+  }
+  return scratch_more_.get();
+}
+
+Response RouteMatch::own_answer() const {
+  const bool has_body = may_have_body(status_);
+  Response response = has_body ? status_text(status_) : Response(status_);
+  if (allowed_ != 0) response.add("Allow", methods_->allow(allowed_));
+  return response;
+}
+
+Response RouteMatch::answer(Request& request) const {
+  return found() ? route_->handler.call(request, captures_) : own_answer();
+}
+
+Task<Response> RouteMatch::finish(Request& request) const {
+  if (found()) return route_->handler.start(request, captures_);
+  return detail::answer_later(own_answer());
+}
+
+Task<Response> RouteMatch::start(Request& request) const {
+  return Next(*this, 0)(request);
+}
+
+Task<Response> Next::operator()(Request& request) const {
+  if (index_ == match_->middleware_.size()) return match_->finish(request);
+  return match_->middleware_[index_](request, Next(*match_, index_ + 1));
+}
+
+}  // namespace weir::http

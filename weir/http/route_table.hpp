@@ -1,0 +1,86 @@
+// All routes of a router, as a tree of segments: which one is for this path?
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/base/radix_tree.hpp"
+#include "weir/base/result.hpp"
+#include "weir/http/expression.hpp"
+#include "weir/http/method_names.hpp"
+#include "weir/http/route.hpp"
+#include "weir/http/route_match.hpp"
+
+namespace weir::http {
+
+/// Routes that end at the same place, by method.
+class RouteSet {
+ public:
+  /// The route of a method, or nullptr.
+  const Route* find(MethodIndex method) const noexcept;
+  /// As find(), but GET's for HEAD where that has none (RFC 9110 §9.3.2).
+  const Route* answering(MethodIndex method) const noexcept;
+  /// The route that has the method already, else nullptr; then `route` is in.
+  const Route* add(MethodIndex method, const Route& route);
+  MethodSet methods() const noexcept { return methods_; }
+
+ private:
+  struct Entry {
+    MethodIndex method;
+    const Route* route;
+  };
+  std::vector<Entry> entries_;
+  MethodSet methods_ = 0;
+};
+
+/// Threads: const members anywhere; add() before that.
+class RouteTable {
+ public:
+  RouteTable();
+  ~RouteTable();
+  RouteTable(const RouteTable&) = delete;
+  RouteTable& operator=(const RouteTable&) = delete;
+
+  struct Added {
+    RouteId id = {};
+    const Route* conflict = nullptr;  ///< has the same method and shape; the new route is not in
+  };
+  /// Errors: a PatternFault, limit_reached for too many methods.
+  Result<Added> add(Route route);
+
+  /// A path that is asked for. Its escapes are well-formed and it has no dot segments.
+  struct Query {
+    Method method = Method::get;
+    std::string_view method_text;  ///< of Method::other
+    std::string_view path;         ///< raw
+    bool has_escapes = true;
+  };
+  /// The route for the query, with its captures; or else why there is none: not_found;
+  /// method_not_allowed, or no_content for OPTIONS, with what is allowed; not_implemented for a
+  /// method that no route has.
+  void find(const Query& query, RouteMatch& match) const;
+
+  std::size_t size() const noexcept { return routes_.size(); }
+  const Route& route(RouteId id) const noexcept { return *routes_[id.number]; }
+
+ private:
+  struct Node;
+  class Search;
+
+  Result<Node*> child(Node& node, const Pattern::Segment& segment);
+  Result<RouteSet*> place(const Pattern& pattern, std::vector<Route::Capture>& captures);
+  void explain_miss(const Query& query, MethodSet allowed, RouteMatch& match) const noexcept;
+
+  std::vector<std::unique_ptr<Route>> routes_;
+  std::unique_ptr<Node> root_;
+  RadixTree<const RouteSet*> whole_;  // by raw path: those that a path without escapes can name
+  std::size_t segments_max_ = 0;      // of any pattern
+  MethodNames names_;
+  MethodSet methods_ = 0;  // that any route has
+};
+
+}  // namespace weir::http

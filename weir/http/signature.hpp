@@ -1,0 +1,183 @@
+// What a handler's signature says: what it takes of a request, and whether it may wait.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "weir/base/result.hpp"
+#include "weir/http/captures.hpp"
+#include "weir/http/pattern.hpp"
+#include "weir/http/request.hpp"
+#include "weir/http/response.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+namespace detail {
+
+template <class... Types>
+struct Parameters {};
+
+template <class R, class... P>
+struct Function {
+  using Returned = R;
+  using Taken = Parameters<P...>;
+  static constexpr bool callable_as_const = true;
+};
+struct MutableFunction {
+  using Returned = Response;
+  using Taken = Parameters<>;
+  static constexpr bool callable_as_const = false;
+};
+
+template <class T>
+struct FunctionOf;  // not defined for what is overloaded or generic
+template <class R, class... P>
+struct FunctionOf<R (*)(P...)> : Function<R, P...> {};
+template <class R, class... P>
+struct FunctionOf<R (*)(P...) noexcept> : Function<R, P...> {};
+template <class R, class C, class... P>
+struct FunctionOf<R (C::*)(P...) const> : Function<R, P...> {};
+template <class R, class C, class... P>
+struct FunctionOf<R (C::*)(P...) const noexcept> : Function<R, P...> {};
+template <class R, class C, class... P>
+struct FunctionOf<R (C::*)(P...) const&> : Function<R, P...> {};
+template <class R, class C, class... P>
+struct FunctionOf<R (C::*)(P...) const & noexcept> : Function<R, P...> {};
+template <class R, class C, class... P>
+struct FunctionOf<R (C::*)(P...)> : MutableFunction {};
+template <class R, class C, class... P>
+struct FunctionOf<R (C::*)(P...) noexcept> : MutableFunction {};
+
+/// Whatever else F is: a handler of nothing, so that one readable error is all that appears.
+struct Unreadable {
+  using Returned = Response;
+  using Taken = Parameters<>;
+  static constexpr bool callable_as_const = true;
+};
+
+template <class F>
+constexpr auto function_of() {
+  if constexpr (requires { sizeof(FunctionOf<F>); }) {
+    return FunctionOf<F>();
+  } else if constexpr (requires { sizeof(FunctionOf<decltype(&F::operator())>); }) {
+    return FunctionOf<decltype(&F::operator())>();
+  } else {
+    return Unreadable();
+  }
+}
+
+/// Takes the leading Request& and Scope& off a parameter list.
+template <class P>
+struct Split {
+  static constexpr bool request = false;
+  static constexpr bool scope = false;
+  using Left = P;
+};
+template <class... P>
+struct Split<Parameters<Scope&, P...>> {
+  static constexpr bool request = false;
+  static constexpr bool scope = true;
+  using Left = Parameters<P...>;
+};
+template <class... P>
+struct Split<Parameters<Request&, P...>> : Split<Parameters<P...>> {
+  static constexpr bool request = true;
+};
+template <class... P>
+struct Split<Parameters<const Request&, P...>> : Split<Parameters<P...>> {
+  static constexpr bool request = true;
+};
+
+template <class P>
+inline constexpr bool takes_capture =
+    CaptureType<std::remove_cvref_t<P>> &&
+    (!std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>);
+
+template <class P>
+inline constexpr bool takes_text = std::is_same_v<std::remove_cvref_t<P>, Rest> ||
+                                   std::is_same_v<std::remove_cvref_t<P>, std::string_view> ||
+                                   std::is_same_v<std::remove_cvref_t<P>, std::string>;
+
+template <class P>
+struct CapturesOf;
+template <class... P>
+struct CapturesOf<Parameters<P...>> {
+  using Values = std::tuple<std::remove_cvref_t<P>...>;
+  static constexpr bool all_readable = (true && ... && takes_capture<P>);
+  static constexpr bool any_reference = (false || ... || std::is_reference_v<P>);
+
+  static constexpr HandlerShape shape() {
+    HandlerShape shape;
+    shape.captures = sizeof...(P);
+    std::size_t index = 0;
+    [[maybe_unused]] const auto look = [&shape, &index](bool rest, bool text) {
+      if (rest) shape.rest_index = std::min(shape.rest_index, index);
+      shape.last_takes_rest = text;
+      ++index;
+    };
+    (look(std::is_same_v<std::remove_cvref_t<P>, Rest>, takes_text<P>), ...);
+    return shape;
+  }
+};
+
+template <class R>
+inline constexpr bool answers = std::is_convertible_v<R, Response>;
+template <class T>
+inline constexpr bool answers<Result<T>> = answers<T>;
+template <>
+inline constexpr bool answers<Result<void>> = false;
+
+template <class R>
+struct Answer {
+  static constexpr bool waits = false;
+  static constexpr bool good = answers<R>;
+};
+template <class T>
+struct Answer<Task<T>> {
+  static constexpr bool waits = true;
+  static constexpr bool good = answers<T>;
+};
+
+}  // namespace detail
+
+/// Reads the signature of a handler: `(Request&?, Scope&?, captures...)`, returning a Response, a
+/// Status, a Result of one, or a Task of any of these.
+template <class F>
+class Signature {
+  using Of = decltype(detail::function_of<F>());
+  using Leading = detail::Split<typename Of::Taken>;
+  using CapturesOf = detail::CapturesOf<typename Leading::Left>;
+
+ public:
+  using Captured = typename CapturesOf::Values;
+  static constexpr bool takes_request = Leading::request;
+  static constexpr bool takes_scope = Leading::scope;
+  static constexpr bool waits = detail::Answer<typename Of::Returned>::waits;
+  static constexpr HandlerShape shape = CapturesOf::shape();
+
+  /// Does not compile for what cannot be a handler.
+  static constexpr void check() {
+    static_assert(!std::is_same_v<Of, detail::Unreadable>,
+                  "a handler is a function or an object with one operator(): overloaded and "
+                  "generic ones do not say what they take; wrap the call in a lambda");
+    static_assert(Of::callable_as_const,
+                  "all cores share a handler: its operator() must be const (no mutable lambda)");
+    static_assert(CapturesOf::all_readable,
+                  "a handler takes (Request&?, Scope&?, captures...) in this order; captures are "
+                  "std::string_view, std::string, integers (not bool or char), float, double, "
+                  "http::Rest or types with from_capture(), by value or const reference");
+    static_assert(detail::Answer<typename Of::Returned>::good,
+                  "a handler returns a Response, a Status, a Result of one, or a Task of these");
+    static_assert(!takes_scope || waits, "a handler that takes a Scope& returns a Task");
+    static_assert(!waits || !CapturesOf::any_reference,
+                  "a handler that returns a Task takes captures by value: it outlives the call");
+  }
+};
+
+}  // namespace weir::http
