@@ -30,9 +30,11 @@ using WallTime = std::chrono::time_point<std::chrono::system_clock, Duration>;
 
 inline constexpr Instant never = Instant::max();
 
-/// `start + length`, which is `never` where the sum would overflow.
+/// `start + length`, which is `never`, or the first moment there is, where the sum would overflow.
 constexpr Instant after(Instant start, Duration length) noexcept {
-  if (length.count() > 0 && start.time_since_epoch() > Duration::max() - length) return never;
+  const Duration since = start.time_since_epoch();
+  if (length.count() > 0 && since > Duration::max() - length) return never;
+  if (length.count() < 0 && since < Duration::min() - length) return Instant::min();
   return start + length;
 }
 

@@ -70,13 +70,14 @@ Result<> Runtime::make_cores(const Body& body) {
 }
 
 void Runtime::announce() {
-  const Loop& loop = cores_.front()->loop();
+  Loop& loop = cores_.front()->loop();
   const auto limit = host_.descriptor_limit();
   const std::size_t connections = limit.descriptors_max > 64 ? limit.descriptors_max - 64 : 1;
   host_.log("weir: " + std::to_string(cores_.size()) +
             (cores_.size() == 1 ? " event loop (" : " event loops (") + topology_explanation_ +
             ")");
-  host_.log("weir: backend " + loop.backend_reason());
+  host_.log("weir: backend " + std::string(loop.backend().name()) + " (" + loop.backend_reason() +
+            ")");
   host_.log("weir: at most " + std::to_string(connections) +
             " connections (descriptors: " + limit.explanation + ")");
 }

@@ -120,11 +120,10 @@ class Block {
 
 #endif
 
-/// The first byte in [position, end) for which `stops` (a mask of a Block) has a bit, or `end`.
-/// Reads whole blocks, also backwards from `end`, never outside [start, end).
+/// find_stop() without its shortcut.
 template <class Stops>
-[[gnu::always_inline]] inline const char* find_stop(const char* start, const char* position,
-                                                    const char* end, Stops stops) noexcept {
+[[gnu::noinline]] const char* find_stop_further(const char* start, const char* position,
+                                                const char* end, Stops stops) noexcept {
   while (static_cast<std::size_t>(end - position) >= Block::size) {
     if (const unsigned mask = stops(Block(position)); mask != 0) {
       return position + std::countr_zero(mask);
@@ -133,14 +132,30 @@ template <class Stops>
   }
   if (position == end) return end;
   const auto left = static_cast<std::size_t>(end - position);
+  unsigned mask = 0;
   if (static_cast<std::size_t>(end - start) >= Block::size) {
-    const unsigned mask = stops(Block(end - Block::size)) >> (Block::size - left);
-    return mask != 0 ? position + std::countr_zero(mask) : end;
+    mask = stops(Block(end - Block::size)) >> (Block::size - left);
+  } else {
+    char copy[Block::size] = {};
+    for (std::size_t index = 0; index < left; ++index) copy[index] = position[index];
+    mask = stops(Block(copy)) & ((1U << left) - 1U);
   }
-  char copy[Block::size] = {};
-  for (std::size_t index = 0; index < left; ++index) copy[index] = position[index];
-  const unsigned mask = stops(Block(copy)) & ((1U << left) - 1U);
   return mask != 0 ? position + std::countr_zero(mask) : end;
+}
+
+/// The first byte in [position, end) for which `stops` (a mask of a Block) has a bit, or `end`.
+/// Reads whole blocks, also backwards from `end`, never outside [start, end). Only the usual case,
+/// a stop within the first block, is compiled into the caller.
+template <class Stops>
+[[gnu::always_inline]] inline const char* find_stop(const char* start, const char* position,
+                                                    const char* end, Stops stops) noexcept {
+  if (static_cast<std::size_t>(end - position) >= Block::size) {
+    if (const unsigned mask = stops(Block(position)); mask != 0) {
+      return position + std::countr_zero(mask);
+    }
+    position += Block::size;
+  }
+  return find_stop_further(start, position, end, stops);
 }
 
 }  // namespace weir::http

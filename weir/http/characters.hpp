@@ -15,8 +15,6 @@ struct CharacterClass {
   static constexpr std::uint8_t host = 8;    ///< reg-name without "%" and ",", RFC 3986 §3.2.2
   static constexpr std::uint8_t digit = 16;
   static constexpr std::uint8_t hex = 32;
-  static constexpr std::uint8_t question = 64;  ///< '?' alone
-  static constexpr std::uint8_t notable = 128;  ///< '%' and '.', which make a path worth a look
 };
 
 namespace detail {
@@ -37,8 +35,6 @@ constexpr std::array<std::uint8_t, 256> make_character_classes() {
   mark("-._~!$&'()*+,;=:@/?%", C::target);
   mark("-._~!$&'()*+;=", C::host);
   mark("\t", C::value);
-  mark("?", C::question);
-  mark("%.", C::notable);
   for (std::size_t each = 0x20; each < 256; ++each) {
     if (each != 0x7f) table[each] = static_cast<std::uint8_t>(table[each] | C::value);
   }

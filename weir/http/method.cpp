@@ -11,10 +11,29 @@ constexpr std::array<std::string_view, method_count> names{
 }  // namespace
 
 Method method_of(std::string_view text) noexcept {
-  for (std::size_t index = 0; index + 1 < names.size(); ++index) {
-    if (names[index] == text) return static_cast<Method>(index);
+  const auto only = [text](Method method) {
+    return text == name_of(method) ? method : Method::other;
+  };
+  if (text.empty()) return Method::other;
+  switch (text.front()) {
+    case 'G':
+      return only(Method::get);
+    case 'H':
+      return only(Method::head);
+    case 'P':
+      if (text == "POST") return Method::post;
+      return text == "PUT" ? Method::put : only(Method::patch);
+    case 'D':
+      return only(Method::delete_);
+    case 'C':
+      return only(Method::connect);
+    case 'O':
+      return only(Method::options);
+    case 'T':
+      return only(Method::trace);
+    default:
+      return Method::other;
   }
-  return Method::other;
 }
 
 std::string_view name_of(Method method) noexcept {

@@ -9,9 +9,8 @@
 #include "weir/base/bytes.hpp"
 #include "weir/base/result.hpp"
 #include "weir/http/fields.hpp"
-#include "weir/http/h1/head.hpp"
 #include "weir/http/method.hpp"
-#include "weir/http/uri.hpp"
+#include "weir/http/request_head.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/task.hpp"
 
@@ -33,11 +32,11 @@ class BodySource {
 /// Threads: those of its core. Lifetime: the server's; a handler takes it by reference.
 class Request {
  public:
-  Request(const h1::RequestHead& head, BodySource& body) noexcept : head_(head), body_(body) {}
+  Request(const RequestHead& head, BodySource& body) noexcept : head_(head), body_(body) {}
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
-  Method method() const noexcept { return head_.method; }
+  Method method() const noexcept { return head_.method(); }
   std::string_view method_text() const noexcept { return head_.method_text(); }
   /// The path as it was sent, undecoded; "*" for OPTIONS *.
   std::string_view path() const noexcept { return head_.path(); }
@@ -51,7 +50,7 @@ class Request {
   std::optional<std::string_view> field(std::string_view name) const noexcept {
     return head_.field(name);
   }
-  const h1::RequestHead& head() const noexcept { return head_; }
+  const RequestHead& head() const noexcept { return head_; }
   os::Address peer() const { return body_.peer(); }
 
   /// The whole body. Errors: Errc::limit_reached beyond the route's limit, Errc::timed_out,
@@ -68,7 +67,7 @@ class Request {
   const Fields& trailers() const noexcept { return body_.trailers(); }
 
  private:
-  const h1::RequestHead& head_;
+  const RequestHead& head_;
   BodySource& body_;
 };
 

@@ -43,7 +43,8 @@ class Response {
   const Body& body() const noexcept { return body_; }
 
  private:
-  bool may_add(std::string_view name, const Result<>& added);
+  bool may_set(std::string_view name);
+  void note(std::string_view name, const Result<>& added);
 
   Status status_;
   std::string_view content_type_;

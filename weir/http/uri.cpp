@@ -1,6 +1,7 @@
 #include "weir/http/uri.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "weir/http/authority.hpp"
 #include "weir/http/block.hpp"
@@ -40,41 +41,56 @@ std::size_t scheme_length(std::string_view text) noexcept {
   return 0;
 }
 
-/// The classes that every byte of `text` is in, and those that any byte is in.
+/// What is in a path and query.
 struct Survey {
-  std::uint8_t all = 0xff;
-  std::uint8_t any = 0;
+  void look_at(const Block& block) noexcept {
+    valid &= block.not_target() == 0;
+    question |= block.equal_to('?') != 0;
+    escape |= block.equal_to('%') != 0;
+    slash_dot |= (block.equal_to('/') << 1 & block.equal_to('.')) != 0;
+  }
+
+  void look_at(char previous, char character) noexcept {
+    valid &= is_in(character, CharacterClass::target);
+    question |= character == '?';
+    escape |= character == '%';
+    slash_dot |= previous == '/' && character == '.';
+  }
+
+  bool valid = true;  ///< no byte outside CharacterClass::target
+  bool question = false;
+  bool escape = false;
+  bool slash_dot = false;  ///< "/.", which every raw dot segment starts with
 };
 
 Survey survey(std::string_view text) noexcept {
-  Survey survey;
-  while (text.size() >= Block::size) {
-    const Block block(text.data());
-    if (block.not_target() != 0) survey.all = 0;
-    if (block.equal_to('?') != 0) survey.any |= CharacterClass::question;
-    if ((block.equal_to('%') | block.equal_to('.')) != 0) survey.any |= CharacterClass::notable;
-    text.remove_prefix(Block::size);
+  Survey seen;
+  if (text.size() < Block::size) {
+    char previous = '\0';
+    for (char each : text) seen.look_at(std::exchange(previous, each), each);
+    return seen;
   }
-  for (char each : text) {
-    const std::uint8_t classes = character_classes[static_cast<unsigned char>(each)];
-    survey.all &= classes;
-    survey.any |= classes;
+  const char* const last = text.data() + text.size() - Block::size;
+  // Blocks overlap, so that no pair of bytes falls between two of them.
+  for (const char* start = text.data(); start < last; start += Block::size - 1) {
+    seen.look_at(Block(start));
   }
-  return survey;
+  seen.look_at(Block(last));
+  return seen;
 }
 
 /// Splits `text`, which starts with '/' or '?' or is empty, and checks both parts.
 Refusal take_path_and_query(std::string_view text, Target& target) noexcept {
   const Survey seen = survey(text);
-  if ((seen.all & CharacterClass::target) == 0) return Refusal::bad_target;
+  if (!seen.valid) return Refusal::bad_target;
   target.path = text;
-  if ((seen.any & CharacterClass::question) != 0) {
+  if (seen.question) {
     const std::size_t question = text.find('?');
     target.has_query = true;
     target.path = text.substr(0, question);
     target.query = text.substr(question + 1);
   }
-  if ((seen.any & CharacterClass::notable) == 0) return Refusal::none;
+  if (!seen.escape && !seen.slash_dot) return Refusal::none;
   target.path_has_escapes = target.path.find('%') != std::string_view::npos;
   if (const Refusal refusal = check_path(target.path); refusal != Refusal::none) return refusal;
   return check_escapes(target.query);

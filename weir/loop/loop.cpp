@@ -21,7 +21,9 @@ Loop::Loop(Host& host, const Options& options)
       timers_(now_),
       own_group_(options.group == nullptr ? std::make_unique<LoopGroup>() : nullptr),
       group_(options.group == nullptr ? own_group_.get() : options.group),
-      core_(options.core) {}
+      core_(options.core) {
+  if (own_group_ != nullptr) own_group_->set_loops({this});
+}
 
 Result<std::unique_ptr<Loop>> Loop::make(Host& host, const Options& options) {
   std::unique_ptr<Loop> loop(new Loop(host, options));

@@ -29,7 +29,7 @@ class LoopGroup {
   /// when it never did.
   std::string failure() const;
 
-  /// All loops, by their core; set before they run. A loop without a runtime is alone in none.
+  /// All loops, by their core; set before they run. A loop without a runtime is alone in its group.
   std::span<Loop* const> loops() const noexcept { return loops_; }
   void set_loops(std::vector<Loop*> loops) { loops_ = std::move(loops); }
 

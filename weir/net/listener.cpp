@@ -1,7 +1,7 @@
+#include "weir/net/listener.hpp"
+
 #include <cassert>
 #include <utility>
-
-#include "weir/net/tcp.hpp"
 
 namespace weir::tcp {
 
@@ -123,6 +123,8 @@ Result<Stream> Accept::Awaiter::await_resume() {
   if (error() == Errc::cancelled && state_.closed()) return fail(Errc::closed);
   if (error()) return fail(error());
   Loop& loop = state_.loop();
+  // What was accepted from a listener that turns newcomers away may not hear its peer yet.
+  if (loop.draining()) static_cast<void>(loop.host().configure(accepted.value(), {}));
   auto socket = loop.backend().adopt(std::move(accepted), {.role = SocketRole::stream});
   if (!socket) return fail(socket.error());
   return Stream(loop, **socket);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "weir/net/listener.hpp"
 #include "weir/net/tcp.hpp"
 
 namespace weir::unix_socket {

@@ -1,6 +1,7 @@
 // The promise behind Task: where its frame lives, what it knows, and who is told of its end.
 #pragma once
 
+#include <concepts>
 #include <coroutine>
 #include <cstddef>
 #include <exception>
@@ -68,7 +69,7 @@ template <class T>
 class Promise : public PromiseBase {
  public:
   Task<T> get_return_object() noexcept;
-  template <class U = T>
+  template <std::convertible_to<T> U = T>
   void return_value(U&& value) {
     value_.emplace(std::forward<U>(value));
   }

@@ -12,19 +12,25 @@ namespace weir {
 /// coroutine use co_await. `cancel`, if any, may be cancelled by what runs on the loop.
 template <class T>
 T run(Loop& loop, Task<T> task, CancelSource* cancel = nullptr) {
-  struct End : Completion {
-    End() noexcept
-        : Completion([](Completion& self, std::coroutine_handle<>) -> std::coroutine_handle<> {
-            static_cast<End&>(self).reached = true;
-            return std::noop_coroutine();
-          }) {}
-    bool reached = false;
-  } end;
-  {
-    const BlockPool::Use blocks(loop.blocks());
-    task.start(Context{&loop, cancel}, end);
-  }
-  while (!end.reached) loop.turn();
+  struct Root : Runnable, Completion {
+    Root(Task<T>& task, const Context& context) noexcept
+        : Runnable(&start), Completion(&ended), task(task), context(context) {}
+    static void start(Runnable& self) {
+      auto& root = static_cast<Root&>(self);
+      root.task.start(root.context, root);
+    }
+    static std::coroutine_handle<> ended(Completion& self, std::coroutine_handle<>) {
+      auto& root = static_cast<Root&>(self);
+      root.finished = true;
+      root.context.loop->backend().wake();  // this turn has nothing to wait for any more
+      return std::noop_coroutine();
+    }
+    Task<T>& task;
+    Context context;
+    bool finished = false;
+  } root(task, Context{&loop, cancel});
+  loop.ready(root);
+  while (!root.finished) loop.turn();
   return task.handle().promise().take();
 }
 

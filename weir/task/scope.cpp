@@ -16,6 +16,7 @@ std::string describe(std::error_code error, const std::exception_ptr& exception)
 
 Scope::Scope(const Context& parent, OnFailure policy) noexcept
     : policy_(policy),
+      outside_(parent.cancel),
       cancel_(parent.cancel),
       context_{parent.loop, &cancel_},
       plain_(*this),
@@ -60,7 +61,12 @@ void Scope::spawn(Task<Result<>> child) {
 }
 
 void Scope::child_failed(std::error_code error, const std::exception_ptr& exception) {
-  if (exception == nullptr && error == Errc::cancelled && cancelled()) return;
+  if (exception == nullptr && error == Errc::cancelled && cancelled()) {
+    // No failure of its own. But work that was cut short from outside must not look whole.
+    const bool cut_short = outside_ != nullptr && outside_->cancelled();
+    if (cut_short && policy_ == OnFailure::fail_together) failed(error, nullptr);
+    return;
+  }
   ++failures_;
   if (policy_ == OnFailure::fail_together) {
     failed(error, exception);

@@ -16,8 +16,12 @@ namespace weir {
 
 /// What a scope does when a child fails: throws, or, being a Task<Result<>>, returns an error.
 enum class OnFailure : std::uint8_t {
-  fail_together,  ///< cancel the others and the body; the scope fails with the first failure
-  supervise,      ///< log and count it; nobody else is touched
+  /// Cancel the others and the body; the scope fails with the first failure. Being cancelled is
+  /// none,
+  /// unless it came from outside the scope: then the scope gives Errc::cancelled.
+  fail_together,
+  /// Log and count it; nobody else is touched.
+  supervise,
 };
 
 /// Owns running children. Opened by with_scope(), which does not return before every child has
@@ -79,6 +83,7 @@ class Scope {
   std::coroutine_handle<> child_finished() noexcept;
 
   OnFailure policy_;
+  CancelSource* outside_;
   CancelSource cancel_;
   Context context_;
   std::size_t running_ = 0;
@@ -106,8 +111,8 @@ struct ScopeValue<Result<T>> {
 
 /// Runs `body(scope, args...)`, a function that returns a Task, then waits for the children that
 /// it spawned. Gives the body's value, or the scope's first failure: an error as the Result, an
-/// exception thrown on. Arguments are moved in; `body` is a function, or an object that the scope
-/// keeps until the end.
+/// exception thrown on. Arguments are moved in; they (the body's parameters) and `body` itself live
+/// until the children have finished, the body's own variables do not.
 /// Cancel: passed on to the body and all children; returns when they have finished.
 template <class Body, class... Args>
 auto with_scope(OnFailure policy, Body body, Args... args) -> Task<
@@ -115,14 +120,15 @@ auto with_scope(OnFailure policy, Body body, Args... args) -> Task<
   using T = TaskValue<std::invoke_result_t<Body&, Scope&, Args...>>;
   using Value = typename detail::ScopeValue<T>::type;
   Scope scope(co_await this_context(), policy);
+  std::optional<in_context<T>> running;
   std::optional<Value> value;
   try {
-    auto running = in_context(scope.context(), body(scope, std::move(args)...));
+    running.emplace(scope.context(), body(scope, std::move(args)...));
     if constexpr (std::is_void_v<T>) {
-      co_await std::move(running);
+      co_await std::move(*running);
       value.emplace();
     } else {
-      value.emplace(co_await std::move(running));
+      value.emplace(co_await std::move(*running));
     }
   } catch (...) {
     scope.failed({}, std::current_exception());

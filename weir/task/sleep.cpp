@@ -8,7 +8,7 @@ bool SleepAwaiter::begin() noexcept {
     return false;
   }
   Loop& loop = *context().loop;
-  if (length_ != Duration::min()) deadline_ = after(loop.host().now(), length_);
+  if (length_) deadline_ = after(loop.host().now(), *length_);
   loop.timers().start(static_cast<Timer&>(*this), deadline_);
   if (context().cancel != nullptr) context().cancel->add(*this);
   return true;

@@ -1,6 +1,8 @@
 // Sleeping: wait for a moment or for a length of time.
 #pragma once
 
+#include <optional>
+
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
 #include "weir/task/context.hpp"
@@ -10,8 +12,10 @@ namespace weir {
 /// The awaiter behind sleep() and sleep_until().
 class SleepAwaiter : Waiter, Timer, CancelNode {
  public:
-  SleepAwaiter(Duration length, Instant deadline) noexcept
-      : Timer(&fire), CancelNode(&cancel), length_(length), deadline_(deadline) {}
+  explicit SleepAwaiter(Duration length) noexcept
+      : Timer(&fire), CancelNode(&cancel), length_(length) {}
+  explicit SleepAwaiter(Instant deadline) noexcept
+      : Timer(&fire), CancelNode(&cancel), deadline_(deadline) {}
 
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
@@ -29,32 +33,45 @@ class SleepAwaiter : Waiter, Timer, CancelNode {
   static void fire(Timer& timer);
   static void cancel(CancelNode& node);
 
-  Duration length_;
-  Instant deadline_;
+  std::optional<Duration> length_;  // counted from when it is awaited
+  Instant deadline_{};              // without a length
   bool cancelled_ = false;
 };
+
+/// See sleep().
+class [[nodiscard]] Sleep {
+ public:
+  explicit Sleep(Duration length) noexcept : length_(length) {}
+  SleepAwaiter operator co_await() const noexcept { return SleepAwaiter(length_); }
+
+ private:
+  Duration length_;
+};
+
+/// See sleep_until().
+class [[nodiscard]] SleepUntil {
+ public:
+  explicit SleepUntil(Instant deadline) noexcept : deadline_(deadline) {}
+  SleepAwaiter operator co_await() const noexcept { return SleepAwaiter(deadline_); }
+
+ private:
+  Instant deadline_;
+};
+
+// Functions, not types: `using namespace weir` then overloads POSIX' ::sleep(unsigned) instead of
+// making the name ambiguous.
 
 /// `co_await sleep(10ms)`: resumes no sooner than that, on the same loop. A length of zero or less
 /// still lets others run. Errors: Errc::cancelled.
 /// Cancel: returns in the loop's next round.
-class [[nodiscard]] sleep {
- public:
-  explicit sleep(Duration length) noexcept : length_(length) {}
-  SleepAwaiter operator co_await() const noexcept { return {length_, never}; }
-
- private:
-  Duration length_;
-};
+inline Sleep sleep(Duration length) noexcept {
+  return Sleep(length);
+}
 
 /// The same, until a moment on the host's monotonic clock; `never`: until cancelled.
 /// Cancel: returns in the loop's next round.
-class [[nodiscard]] sleep_until {
- public:
-  explicit sleep_until(Instant deadline) noexcept : deadline_(deadline) {}
-  SleepAwaiter operator co_await() const noexcept { return {Duration::min(), deadline_}; }
-
- private:
-  Instant deadline_;
-};
+inline SleepUntil sleep_until(Instant deadline) noexcept {
+  return SleepUntil(deadline);
+}
 
 }  // namespace weir

@@ -12,9 +12,10 @@
 namespace weir {
 
 // Whether a coroutine that hands over to another leaves nothing on the stack. GCC does that only
-// when it optimises and no sanitizer keeps the frames; elsewhere a loop over tasks that finish at
-// once would overflow the stack, so there a task is started by a call instead.
-#if defined(__clang__) || (defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__))
+// when it optimises (-O2) and no sanitizer keeps the frames; elsewhere a loop over tasks that
+// finish at once would overflow the stack, so there a task is started by a call instead.
+#if defined(__clang__) || \
+    (defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__))
 inline constexpr bool transfers_are_tail_calls = true;
 #else
 inline constexpr bool transfers_are_tail_calls = false;

@@ -47,7 +47,8 @@ struct AsResult<Result<T>> {
 
 /// Runs `task` and cancels it after `length`. Gives what the task gives: a Result<T> both for a
 /// Task<Result<T>> and a Task<T>; Errc::timed_out when time was up and the task stopped because of
-/// that. A task that succeeds all the same keeps its value. Returns when the task has finished.
+/// that. A task that succeeds all the same keeps its value; of a Task<>, which cannot tell, it is
+/// taken that it was cut short when time was up before its end. Returns when the task has finished.
 /// Cancel: passed on to the task, which then reports Errc::cancelled.
 template <class T>
 Task<typename detail::AsResult<T>::type> timeout(Duration length, Task<T> task) {
@@ -55,6 +56,7 @@ Task<typename detail::AsResult<T>::type> timeout(Duration length, Task<T> task) 
   auto running = in_context(deadline.context(), std::move(task));
   if constexpr (std::is_void_v<T>) {
     co_await std::move(running);
+    if (deadline.expired()) co_return fail(Errc::timed_out);
     co_return {};
   } else {
     typename detail::AsResult<T>::type result = co_await std::move(running);

@@ -36,19 +36,26 @@ bool has_failed(const typename Task<T>::Handle& handle) {
   }
 }
 
-/// Moves the value out of a finished task: its exception is thrown, its error returned.
+/// Moves the value out of a task that succeeded.
 template <class T>
-Result<typename Unwrapped<T>::type> take_value(const typename Task<T>::Handle& handle) {
-  using Value = typename Unwrapped<T>::type;
-  if constexpr (std::is_void_v<T>) {
-    handle.promise().take();
-    return Value();
-  } else if constexpr (std::is_same_v<T, Result<>>) {
-    auto result = handle.promise().take();
-    if (!result) return fail(result.error());
-    return Value();
+typename Unwrapped<T>::type take_value(const typename Task<T>::Handle& handle) {
+  if constexpr (std::is_void_v<T> || std::is_same_v<T, Result<>>) {
+    return {};
+  } else if constexpr (is_result<T>) {
+    return std::move(*handle.promise().take());
   } else {
     return handle.promise().take();
+  }
+}
+
+/// The error of a task that failed; its exception is thrown.
+template <class T>
+std::error_code take_error(const typename Task<T>::Handle& handle) {
+  if constexpr (is_result<T>) {
+    return handle.promise().take().error();
+  } else {
+    handle.promise().take();
+    return {};
   }
 }
 
@@ -93,19 +100,19 @@ Task<Result<std::tuple<typename detail::Unwrapped<T>::type...>>> all(Task<T>... 
   std::array<detail::Gather::Member, sizeof...(T)> members;
   detail::Gather gather(rule, &state);
   co_await detail::Gather::Run(gather, members, start_one);
-  count_dropped(*(co_await this_context()).loop);
+  const Context context = co_await this_context();
+  count_dropped(*context.loop);
   std::error_code error;
   if (state.failed != detail::nobody) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((I == state.failed
-            ? void(error = detail::take_value<T>(std::get<I>(state.tasks).handle()).error())
-            : void()),
+      ((I == state.failed ? void(error = detail::take_error<T>(std::get<I>(state.tasks).handle()))
+                          : void()),
        ...);
     }(std::index_sequence_for<T...>());
     co_return fail(error);
   }
   co_return std::tuple<typename detail::Unwrapped<T>::type...>(
-      std::move(*detail::take_value<T>(tasks.handle()))...);
+      detail::take_value<T>(tasks.handle())...);
 }
 
 namespace detail {
@@ -154,7 +161,8 @@ Task<T> run_group(std::vector<Task<T>> tasks, Gather::Rule rule) {
   std::vector<Gather::Member> members(group.tasks.size());
   Gather gather(rule, &group);
   co_await Gather::Run(gather, members, &Group<T>::start_one);
-  group.count_dropped(*(co_await this_context()).loop);
+  const Context context = co_await this_context();
+  group.count_dropped(*context.loop);
   co_return group.take_chosen();
 }
 
@@ -178,16 +186,14 @@ Task<Result<std::vector<typename detail::Unwrapped<T>::type>>> all(std::vector<T
   std::vector<detail::Gather::Member> members(group.tasks.size());
   detail::Gather gather(&detail::Group<T>::stop_at_failure, &group);
   co_await detail::Gather::Run(gather, members, &detail::Group<T>::start_one);
-  group.count_dropped(*(co_await this_context()).loop);
+  const Context context = co_await this_context();
+  group.count_dropped(*context.loop);
   if (group.chosen != detail::nobody) {
-    auto failed = detail::take_value<T>(group.tasks[group.chosen].handle());
-    co_return fail(failed.error());
+    co_return fail(detail::take_error<T>(group.tasks[group.chosen].handle()));
   }
   std::vector<typename detail::Unwrapped<T>::type> values;
   values.reserve(group.tasks.size());
-  for (Task<T>& task : group.tasks) {
-    values.push_back(std::move(*detail::take_value<T>(task.handle())));
-  }
+  for (Task<T>& task : group.tasks) values.push_back(detail::take_value<T>(task.handle()));
   co_return values;
 }
 

@@ -67,7 +67,7 @@ Result<Descriptor> MemoryHost::open_stream(const os::Address& peer) {
 }
 
 Result<> MemoryHost::configure(int descriptor, const StreamOptions&) {
-  if (descriptors_.stream(descriptor) == nullptr) return fail(system_error(EBADF));
+  if (descriptors_.find(descriptor) == nullptr) return fail(system_error(EBADF));
   return {};
 }
 

@@ -27,6 +27,7 @@ bool is_other_coding(std::string_view member) noexcept {
 
 Refusal parse_content_length(std::string_view value, std::uint64_t& length) noexcept {
   constexpr std::uint64_t length_max = std::numeric_limits<std::int64_t>::max();
+  constexpr std::uint64_t before_last_digit_max = length_max / 10;
   if (value.empty()) return Refusal::bad_content_length;
   std::uint64_t number = 0;
   for (char each : value) {
@@ -34,8 +35,9 @@ Refusal parse_content_length(std::string_view value, std::uint64_t& length) noex
       return each == ',' ? Refusal::repeated_content_length : Refusal::bad_content_length;
     }
     const auto digit = static_cast<std::uint64_t>(each - '0');
-    if (number > (length_max - digit) / 10) return Refusal::bad_content_length;
+    if (number > before_last_digit_max) return Refusal::bad_content_length;
     number = number * 10 + digit;
+    if (number > length_max) return Refusal::bad_content_length;
   }
   length = number;
   return Refusal::none;
@@ -56,6 +58,10 @@ Refusal check_transfer_encoding(std::string_view value) noexcept {
 }
 
 Refusal parse_connection(std::string_view value, ConnectionOptions& options) noexcept {
+  if (value == "keep-alive") {  // what most clients send, most of the time
+    options.keep_alive = true;
+    return Refusal::none;
+  }
   while (!value.empty()) {
     const std::string_view member = take_member(value);
     if (member.empty()) continue;

@@ -49,6 +49,13 @@ std::string_view between(const char* start, const char* end) noexcept {
   return {start, static_cast<std::size_t>(end - start)};
 }
 
+/// trim() for what usually starts with one space and ends with none.
+[[gnu::always_inline]] inline std::string_view trim_value(const char* start, const char* end) {
+  if (start != end && *start == ' ') ++start;
+  if (start != end && (is_space(*start) || is_space(end[-1]))) return trim(between(start, end));
+  return between(start, end);
+}
+
 /// The first byte from `position` on that may not stand in a target that starts at `mark`. The
 /// brackets of an IP literal may, unless it is a path; parse_target() looks where they are.
 [[gnu::noinline]] const char* find_target_end(const char* base, const char* mark,
@@ -83,6 +90,11 @@ struct HeadParser::Cursor {
   }
 
   std::size_t left() const noexcept { return static_cast<std::size_t>(end - position); }
+
+  RequestHead::Slice slice(std::string_view text) const noexcept {
+    return {static_cast<std::uint32_t>(text.data() - base),
+            static_cast<std::uint32_t>(text.size())};
+  }
 
   const char* base;      ///< the input's first byte
   std::size_t size;      ///< the input's
@@ -133,7 +145,7 @@ HeadParser::Step HeadParser::refuse(Refusal refusal) noexcept {
   if (static_cast<std::size_t>(at.end - at.mark) >= usual.size() &&
       std::memcmp(at.mark, usual.data(), usual.size()) == 0) {
     head.about_.method = Method::get;
-    head.about_.method_text = head.slice_of({at.mark, usual.size() - 1});
+    head.about_.method_text = at.slice({at.mark, usual.size() - 1});
     at.position = at.mark + usual.size();
     return Step::done;
   }
@@ -144,7 +156,7 @@ HeadParser::Step HeadParser::refuse(Refusal refusal) noexcept {
   }
   const std::string_view text = between(at.mark, at.position);
   head.about_.method = method_of(text);
-  head.about_.method_text = head.slice_of(text);
+  head.about_.method_text = at.slice(text);
   ++at.position;
   return Step::done;
 }
@@ -155,7 +167,7 @@ HeadParser::Step HeadParser::refuse(Refusal refusal) noexcept {
   if (static_cast<std::size_t>(at.end - at.mark) >= usual.size() &&
       std::memcmp(at.mark, usual.data(), usual.size()) == 0 &&
       head.about_.method != Method::connect) {
-    head.about_.target = head.about_.path = head.slice_of({at.mark, 1});
+    head.about_.target = head.about_.path = at.slice({at.mark, 1});
     at.position = at.mark + usual.size();
     return Step::done;
   }
@@ -247,7 +259,7 @@ HeadParser::Step HeadParser::read_rare_version(std::string_view there, RequestHe
     return refuse(space ? Refusal::space_before_colon
                         : blame(*at.position, Refusal::bad_field_name));
   }
-  head.fields_[head.about_.field_count].name = head.slice_of(between(at.mark, at.position));
+  head.fields_[head.about_.field_count].name = at.slice(between(at.mark, at.position));
   ++at.position;
   return Step::done;
 }
@@ -264,11 +276,11 @@ HeadParser::Step HeadParser::read_rare_version(std::string_view there, RequestHe
   if (*at.position != '\r') return refuse(blame(*at.position, Refusal::bad_field_value));
   if (at.left() < line_end.size()) return Step::starved;
   if (at.position[1] != '\n') return refuse(Refusal::bad_line_end);
-  const std::string_view value = trim(between(at.mark, at.position));
+  const std::string_view value = trim_value(at.mark, at.position);
   at.position += line_end.size();
   RequestHead::FieldSlices& field = head.fields_[head.about_.field_count++];
-  field.value = head.slice_of(value);
-  return note_field(at, head.view(field.name), value, head);
+  field.value = at.slice(value);
+  return note_field(at, {at.base + field.name.offset, field.name.length}, value, head);
 }
 
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::note_field(const Cursor& at,
@@ -289,7 +301,7 @@ HeadParser::Step HeadParser::read_rare_version(std::string_view there, RequestHe
     return refuse(Refusal::bad_host);
   }
   head.about_.has_host = true;
-  if (head.about_.authority.length == 0) head.about_.authority = head.slice_of(value);
+  if (head.about_.authority.length == 0) head.about_.authority = at.slice(value);
   return Step::done;
 }
 

@@ -1,0 +1,42 @@
+// deadlines: work that takes too long is cancelled, waited for, and answered.
+#include <weir/http.hpp>
+
+using namespace weir;
+
+Task<Result<std::string>> slow_answer(std::string name, Duration length) {
+  if (auto slept = co_await sleep(length); !slept) co_return std::unexpected(slept.error());
+  co_return name + " answered\n";
+}
+
+Task<http::Response> patient(int milliseconds) {
+  auto answer = co_await timeout(200ms, slow_answer("it", std::chrono::milliseconds(milliseconds)));
+  if (!answer) co_return http::status(answer.error() == Errc::timed_out ? 504 : 500);
+  co_return http::text(*answer);
+}
+
+Task<http::Response> fastest() {
+  auto answer = co_await first_ok(slow_answer("primary", 80ms), slow_answer("backup", 20ms));
+  if (!answer) co_return http::status_for(answer.error());
+  co_return http::text(*answer);
+}
+
+Task<http::Response> both() {
+  auto answers = co_await all(slow_answer("one", 20ms), slow_answer("two", 30ms));
+  if (!answers) co_return http::status_for(answers.error());
+  co_return http::text(std::get<0>(*answers) + std::get<1>(*answers));
+}
+
+Task<http::Response> endless() {
+  auto slept = co_await sleep(1h);
+  co_return http::text(slept ? "an hour has passed\n" : "cancelled\n");
+}
+
+int main(int argc, char** argv) {
+  auto options = ServerOptions::from_args(argc, argv);
+  http::Router routes;
+  routes.get("/wait/{milliseconds}", patient);
+  routes.get("/fastest", fastest);
+  routes.get("/both", both);
+  routes.get("/endless", endless, {.deadline = 300ms});
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+}

@@ -1,0 +1,23 @@
+// hello: every physical core serves; Ctrl-C drains and exits 0.
+#include <weir/http.hpp>
+
+using namespace weir;
+
+http::Response hello(std::string_view name) {
+  return http::text("Hello, " + std::string(name) + "!\n");
+}
+
+Task<http::Response> add_note(http::Request& request, int user) {
+  auto note = co_await timeout(5s, request.body());
+  if (!note) co_return http::status_for(note.error());
+  co_return http::text("user " + std::to_string(user) + " said " + *note + "\n");
+}
+
+int main(int argc, char** argv) {
+  auto options = ServerOptions::from_args(argc, argv);
+  http::Router routes;
+  routes.get("/", [] { return http::text("Hello, World!\n"); });
+  routes.get("/hello/{name}", hello);
+  routes.post("/users/{user}/notes", add_note);
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+}

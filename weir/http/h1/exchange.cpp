@@ -1,0 +1,235 @@
+#include "weir/http/h1/exchange.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "weir/http/h1/writer.hpp"
+#include "weir/task/scope.hpp"
+
+namespace weir::http {
+
+Exchange::Exchange(ServerCore& server, Transport& transport, const Context& context) noexcept
+    : Completion(&handler_finished),
+      HangupWatcher(&peer_gone),
+      server_(server),
+      transport_(transport),
+      context_(context),
+      parser_(server.limits().head),
+      body_(transport, server.limits()) {}
+
+Exchange::~Exchange() {
+  assert(!cancel_later_.queued && !handler_);
+}
+
+Exchange::Next Exchange::advance() {
+  for (;;) {
+    const std::string_view input = transport_.input().text();
+    if (input.empty()) return Next::idle;
+    const ParseResult parsed = parser_.parse(input, head_);
+    if (parsed.kind == ParseResult::Kind::incomplete) return Next::more;
+    if (parsed.kind == ParseResult::Kind::refused) return refuse(parsed.refusal);
+    transport_.input().consume(parsed.consumed);
+    ++heads_;
+    const Next next = begin_request();
+    if (next != Next::idle) return next;
+  }
+}
+
+Exchange::Next Exchange::refuse(Refusal refusal) {
+  server_.refused(refusal);
+  keep_alive_ = false;
+  linger_ = refused_ = true;
+  answer_with(status_of(refusal));
+  return answer_now();
+}
+
+/// A head is complete: finds who answers it.
+Exchange::Next Exchange::begin_request() {
+  server_.counters().requests.add();
+  keep_alive_ = head_.keep_alive() && !server_.draining();
+  linger_ = server_.draining() && head_.keep_alive();
+  server_.router().match(head_, match_);
+  body_.begin(head_, match_.options().body_max.value_or(server_.limits().body_max));
+  if (body_.error()) return refuse(Refusal::body_too_large);
+  if (match_.waits()) return start_handler();
+  if (!body_.ended()) {
+    // An answer that comes first would hide that the body is malformed.
+    stage_ = Stage::body_first;
+    return Next::slow;
+  }
+  call_handler();
+  return answer_now();
+}
+
+/// Calls a handler that does not wait, or gives the router's own answer.
+void Exchange::call_handler() {
+  try {
+    response_ = match_.answer(request_);
+  } catch (...) {
+    failed(std::current_exception());
+  }
+}
+
+/// A handler that may wait keeps the head while the input moves on: it gets a copy of its own, and
+/// what was found in the head moves with it.
+void Exchange::keep_head() {
+  const std::string_view bytes = head_.bytes();
+  head_copy_.reset(static_cast<char*>(BlockPool::allocate(bytes.size())));
+  std::memcpy(head_copy_.get(), bytes.data(), bytes.size());
+  match_.rebase(bytes, head_copy_.get());
+  head_.rebase(head_copy_.get());
+}
+
+Exchange::Next Exchange::start_handler() {
+  keep_head();
+  cancel_.emplace(context_.cancel);
+  handler_done_ = false;
+  waiting_ = nullptr;
+  deadline_.expired = false;
+  try {
+    handler_.emplace(match_.start(request_));
+  } catch (...) {
+    cancel_.reset();
+    failed(std::current_exception());
+    return answer_now();
+  }
+  handler_->start(Context{&server_.loop(), &*cancel_}, *this);
+  if (!handler_done_) {
+    if (const auto deadline = match_.options().deadline) {
+      server_.loop().timers().start(deadline_, after(server_.loop().now(), *deadline));
+    }
+    transport_.stream().watch(this);
+    stage_ = Stage::handler;
+    return Next::slow;
+  }
+  take_response();
+  return answer_now();
+}
+
+std::coroutine_handle<> Exchange::handler_finished(Completion& self, std::coroutine_handle<>) {
+  auto& exchange = static_cast<Exchange&>(self);
+  exchange.handler_done_ = true;
+  if (exchange.waiting_) return std::exchange(exchange.waiting_, nullptr);
+  return std::noop_coroutine();
+}
+
+/// The handler has finished: its response, or 500 for what it threw.
+void Exchange::take_response() {
+  deadline_.cancel();
+  try {
+    response_ = handler_->handle().promise().take();
+  } catch (...) {
+    failed(std::current_exception());
+  }
+  if (deadline_.expired) answer_with(Status::service_unavailable);
+  handler_.reset();
+  cancel_.reset();
+}
+
+void Exchange::failed(const std::exception_ptr& exception) {
+  server_.counters().handler_failures.add();
+  server_.loop().host().log("weir: " + std::string(head_.method_text()) + " " +
+                            std::string(head_.path()) + ": " + describe({}, exception));
+  answer_with(Status::internal_error);
+}
+
+void Exchange::answer_with(Status status) {
+  response_ = text(std::to_string(code_of(status)) + " " + std::string(reason_of(status)) + "\n");
+  response_.set_status(status);
+}
+
+/// What a handler gave cannot be sent: 500 instead.
+void Exchange::check_response() {
+  const bool final = code_of(response_.status()) >= 200 && is_valid(response_.status());
+  if (response_.invalid_field().empty() && final) return;
+  server_.counters().handler_failures.add();
+  const std::string why = final ? "the field " + std::string(response_.invalid_field())
+                                : "the status " + std::to_string(code_of(response_.status()));
+  server_.loop().host().log("weir: " + std::string(head_.method_text()) + " " +
+                            std::string(head_.path()) + ": cannot send " + why);
+  answer_with(Status::internal_error);
+}
+
+/// Writes the answer where nothing has to wait for that.
+Exchange::Next Exchange::answer_now() {
+  stage_ = Stage::answer;
+  if ((!body_.ended() && !refused_) || !write_small()) return Next::slow;
+  return ended();
+}
+
+/// The request is answered.
+Exchange::Next Exchange::ended() noexcept {
+  server_.counters().responses.add();
+  body_.release();
+  head_copy_.reset();
+  if (keep_alive_) return Next::idle;
+  return linger_ || !transport_.input().empty() ? Next::linger : Next::close;
+}
+
+bool Exchange::head_only() const noexcept {
+  return head_.method() == Method::head || !may_have_body(response_.status());
+}
+
+/// The response's head as it goes on the wire.
+ResponseHead Exchange::describe_head() {
+  const bool stream = response_.body().is_stream();
+  ResponseHead head;
+  head.status = response_.status();
+  head.date = server_.date();
+  if (!may_have_body(response_.status())) {
+    head.framing = BodyFraming::none;
+  } else if (!stream) {
+    head.content_length = response_.body().text().size();
+  } else if (head_.version_minor() > 0) {
+    head.framing = BodyFraming::chunked;
+  } else {
+    head.framing = BodyFraming::none;  // the body ends with the connection
+    keep_alive_ = false;
+  }
+  if (!keep_alive_) {
+    head.connection = ConnectionField::close;
+  } else if (head_.version_minor() == 0) {
+    head.connection = ConnectionField::keep_alive;
+  }
+  if (may_have_body(response_.status()) && !response_.fields().contains("Content-Type")) {
+    head.content_type = response_.content_type();
+  }
+  head.lines = response_.fields().lines();
+  return head;
+}
+
+/// Appends the whole response to the output; false when it does not fit or is no matter of bytes.
+bool Exchange::write_small() {
+  check_response();
+  Body& body = response_.body();
+  if (body.is_stream() && !head_only()) return false;
+  const ResponseHead head = describe_head();
+  const std::string_view text = head_only() ? std::string_view() : body.text();
+  Buffer& output = transport_.writable_output();
+  if (output.room().size() < head_size_max(head) + text.size()) return false;
+  char* const start = reinterpret_cast<char*>(output.room().data());
+  char* const end = write_head(head, start);
+  if (!text.empty()) std::memcpy(end, text.data(), text.size());
+  output.grow(static_cast<std::size_t>(end - start) + text.size());
+  return true;
+}
+
+void Exchange::HandlerDeadline::expire(Timer& self) {
+  auto& deadline = static_cast<HandlerDeadline&>(self);
+  deadline.expired = true;
+  deadline.exchange_.cancel_->cancel();
+}
+
+void Exchange::peer_gone(HangupWatcher& self) {
+  auto& exchange = static_cast<Exchange&>(self);
+  if (std::exchange(exchange.cancel_later_.queued, true)) return;
+  exchange.server_.loop().ready(exchange.cancel_later_);
+}
+
+void Exchange::CancelLater::run(Runnable& self) {
+  auto& later = static_cast<CancelLater&>(self);
+  later.queued = false;
+  if (later.exchange_.cancel_) later.exchange_.cancel_->cancel();
+}
+
+}  // namespace weir::http

@@ -1,0 +1,129 @@
+// One exchange of a connection: read a request, let its handler answer, write the answer.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "weir/base/block_pool.hpp"
+#include "weir/http/h1/body_reader.hpp"
+#include "weir/http/h1/parser.hpp"
+#include "weir/http/h1/transport.hpp"
+#include "weir/http/h1/writer.hpp"
+#include "weir/http/request.hpp"
+#include "weir/http/response.hpp"
+#include "weir/http/router.hpp"
+#include "weir/http/server_core.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+/// What a connection needs only while it has bytes to work on; it is made when some arrive and
+/// dropped when all are answered. It handles one request after the other, in order. Answers gather
+/// in the transport's output, so that a batch of pipelined requests costs one send.
+/// Threads: its loop's.
+class Exchange : Completion, HangupWatcher {
+ public:
+  /// What the connection has to do next.
+  enum class Next : std::uint8_t {
+    idle,   ///< the input is used up: send the output and wait for the next request
+    more,   ///< a head is not complete: send the output and read on
+    slow,   ///< co_await finish(): something has to wait
+    close,  ///< send the output and close at once: the peer expects that
+    abort,  ///< close: the connection is broken
+    linger  ///< send the output and close politely: the peer may still be sending
+  };
+
+  Exchange(ServerCore& server, Transport& transport, const Context& context) noexcept;
+  ~Exchange();
+
+  /// Answers requests as long as nothing has to wait.
+  Next advance();
+  /// Does what has to wait for the request that advance() stopped at; idle: advance() again.
+  /// Cancel: passed on to the handler; the connection closes.
+  Task<Next> finish();
+
+  /// Answers that the head took too long, and counts it.
+  Next refuse(Refusal refusal);
+  /// Whether a part of a request's head has been read.
+  bool inside_head() const noexcept { return parser_.started(); }
+  /// Heads that were complete so far.
+  std::uint64_t heads() const noexcept { return heads_; }
+
+ private:
+  enum class Stage : std::uint8_t { body_first, handler, answer };
+
+  Next begin_request();
+  Next start_handler();
+  void call_handler();
+  void keep_head();
+  void take_response();
+  void failed(const std::exception_ptr& exception);
+  void answer_with(Status status);
+  void check_response();
+  bool head_only() const noexcept;
+  ResponseHead describe_head();
+  void put_head(const ResponseHead& head);
+  bool write_small();
+  Next answer_now();
+  Next ended() noexcept;
+
+  Task<> wait_for_handler();
+  Task<Result<>> settle_body();
+  Task<Next> deliver();
+  Task<Next> deliver_stream();
+  bool body_is_droppable() const noexcept;
+  static std::coroutine_handle<> handler_finished(Completion& self, std::coroutine_handle<>);
+  static void peer_gone(HangupWatcher& self);
+
+  /// Cancels the handler in the loop's next round.
+  struct CancelLater : Runnable {
+    explicit CancelLater(Exchange& exchange) noexcept : Runnable(&run), exchange_(exchange) {}
+    static void run(Runnable& self);
+    Exchange& exchange_;
+    bool queued = false;
+  };
+  /// Cancels a handler whose route has a deadline.
+  struct HandlerDeadline : Timer {
+    explicit HandlerDeadline(Exchange& exchange) noexcept : Timer(&expire), exchange_(exchange) {}
+    static void expire(Timer& self);
+    Exchange& exchange_;
+    bool expired = false;
+  };
+  /// Waits until the handler has finished.
+  class HandlerEnd {
+   public:
+    explicit HandlerEnd(Exchange& exchange) noexcept : exchange_(exchange) {}
+    bool await_ready() const noexcept { return exchange_.handler_done_; }
+    void await_suspend(std::coroutine_handle<> handle) noexcept { exchange_.waiting_ = handle; }
+    void await_resume() const noexcept {}
+
+   private:
+    Exchange& exchange_;
+  };
+
+  ServerCore& server_;
+  Transport& transport_;
+  Context context_;
+  HeadParser parser_;
+  BodyReader body_;
+  Response response_;
+  std::optional<Task<Response>> handler_;
+  std::optional<CancelSource> cancel_;
+  CancelLater cancel_later_{*this};
+  HandlerDeadline deadline_{*this};
+  std::coroutine_handle<> waiting_;
+  BlockPtr<char> head_copy_;
+  std::uint64_t heads_ = 0;
+  Stage stage_ = Stage::answer;
+  bool handler_done_ = false;
+  bool keep_alive_ = true;
+  bool linger_ = false;
+  bool refused_ = false;  // the answer is a refusal; the handler is not asked
+  RouteMatch match_;
+  RequestHead head_;
+  Request request_{head_, body_};
+};
+
+}  // namespace weir::http

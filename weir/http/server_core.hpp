@@ -1,0 +1,79 @@
+// What the connections of one server on one core share: limits, the date, counters, the drain.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "weir/base/counter.hpp"
+#include "weir/base/list.hpp"
+#include "weir/http/date.hpp"
+#include "weir/http/limits.hpp"
+#include "weir/http/refusal.hpp"
+#include "weir/http/router.hpp"
+#include "weir/loop/loop.hpp"
+
+namespace weir::http {
+
+struct ServerCounters {
+  Counter connections_accepted;
+  Counter connections_refused;  ///< beyond connections_max
+  Counter connections_open;
+  Counter requests;   ///< heads that were parsed
+  Counter responses;  ///< that were handed over to be sent
+  Counter handler_failures;
+  std::array<Counter, refusal_count> refusals;  ///< by reason
+};
+
+/// A connection as its server sees it: something that can be asked to finish.
+class DrainingConnection : public ListNode {
+ public:
+  virtual void drain() = 0;
+
+ protected:
+  ~DrainingConnection() = default;
+};
+
+/// Threads: one loop's, but for reading the counters. Lifetime: outlives its connections.
+class ServerCore : DrainWatcher {
+ public:
+  ServerCore(Loop& loop, const Router& router, const Limits& limits);
+  ~ServerCore();
+
+  Loop& loop() const noexcept { return loop_; }
+  const Router& router() const noexcept { return router_; }
+  const Limits& limits() const noexcept { return limits_; }
+  bool draining() const noexcept { return draining_; }
+
+  /// The value of a Date field, at most a second old.
+  std::string_view date() noexcept {
+    if (loop_.now() >= date_until_) refresh_date();
+    return date_.text();
+  }
+
+  void add(DrainingConnection& connection) noexcept;
+  void remove(DrainingConnection& connection) noexcept;
+  bool full() const noexcept { return open_ >= connections_max_; }
+
+  ServerCounters& counters() noexcept { return counters_; }
+  void refused(Refusal refusal) noexcept {
+    counters_.refusals[static_cast<std::size_t>(refusal)].add();
+  }
+
+ private:
+  void refresh_date() noexcept;
+  static void asked_to_drain(DrainWatcher& self);
+
+  Loop& loop_;
+  const Router& router_;
+  Limits limits_;
+  std::size_t connections_max_;
+  std::size_t open_ = 0;
+  bool draining_;
+  Date date_;
+  Instant date_until_;
+  List<DrainingConnection> connections_;
+  ServerCounters counters_;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,130 @@
+#include "weir/task/cancel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace weir {
+namespace {
+
+class Note : public CancelNode {
+ public:
+  explicit Note(std::function<void()> call = {})
+      : CancelNode([](CancelNode& node) { static_cast<Note&>(node).called(); }),
+        call_(std::move(call)) {}
+  int calls = 0;
+
+ private:
+  void called() {
+    EXPECT_FALSE(linked());
+    ++calls;
+    if (call_) call_();
+  }
+  std::function<void()> call_;
+};
+
+TEST(CancelSource, TellsEachNodeOnceInOrder) {
+  CancelSource source;
+  std::vector<int> order;
+  Note first([&] { order.push_back(1); });
+  Note second([&] { order.push_back(2); });
+  source.add(first);
+  source.add(second);
+  EXPECT_FALSE(source.cancelled());
+  source.cancel();
+  source.cancel();
+  EXPECT_TRUE(source.cancelled());
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+  EXPECT_EQ(first.calls, 1);
+}
+
+TEST(CancelSource, AnUnlinkedNodeIsNotTold) {
+  CancelSource source;
+  Note note;
+  {
+    Note gone;
+    source.add(note);
+    source.add(gone);
+  }
+  note.unlink();
+  source.cancel();
+  EXPECT_EQ(note.calls, 0);
+}
+
+TEST(CancelSource, ANodeMayTakeOthersOutWhileTold) {
+  CancelSource source;
+  std::optional<Note> second, third;
+  Note first([&] {
+    second.reset();
+    third->unlink();
+  });
+  second.emplace();
+  third.emplace();
+  source.add(first);
+  source.add(*second);
+  source.add(*third);
+  source.cancel();
+  EXPECT_EQ(first.calls, 1);
+  EXPECT_EQ(third->calls, 0);
+}
+
+TEST(CancelSource, ReachesTheWholeTreeBelow) {
+  CancelSource root, other;
+  CancelSource left(&root), right(&root), leaf(&left);
+  Note at_leaf, at_other;
+  leaf.add(at_leaf);
+  other.add(at_other);
+  root.cancel();
+  EXPECT_TRUE(left.cancelled() && right.cancelled() && leaf.cancelled());
+  EXPECT_FALSE(other.cancelled());
+  EXPECT_EQ(at_leaf.calls, 1);
+  at_other.unlink();
+}
+
+TEST(CancelSource, DoesNotReachUpOrSideways) {
+  CancelSource root;
+  CancelSource left(&root), right(&root);
+  left.cancel();
+  EXPECT_TRUE(left.cancelled());
+  EXPECT_FALSE(root.cancelled());
+  EXPECT_FALSE(right.cancelled());
+  root.cancel();
+  EXPECT_TRUE(right.cancelled());
+}
+
+TEST(CancelSource, UnderACancelledParentIsCancelledFromTheStart) {
+  CancelSource root;
+  root.cancel();
+  const CancelSource child(&root);
+  EXPECT_TRUE(child.cancelled());
+}
+
+TEST(CancelSource, WithoutAParentStandsAlone) {
+  CancelSource source(nullptr);
+  EXPECT_FALSE(source.cancelled());
+}
+
+TEST(CancelSource, AChildMayLeaveBeforeItsParentIsCancelled) {
+  CancelSource root;
+  auto child = std::make_unique<CancelSource>(&root);
+  child.reset();
+  root.cancel();
+  EXPECT_TRUE(root.cancelled());
+}
+
+TEST(CancelSource, AThousandLevels) {
+  std::vector<std::unique_ptr<CancelSource>> chain;
+  chain.push_back(std::make_unique<CancelSource>());
+  for (int i = 0; i < 1000; ++i) {
+    chain.push_back(std::make_unique<CancelSource>(chain.back().get()));
+  }
+  chain.front()->cancel();
+  EXPECT_TRUE(chain.back()->cancelled());
+  while (!chain.empty()) chain.pop_back();
+}
+
+}  // namespace
+}  // namespace weir

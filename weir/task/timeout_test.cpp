@@ -1,0 +1,183 @@
+#include "weir/task/timeout.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/testing/loop_fixture.hpp"
+
+namespace weir {
+namespace {
+
+using TimeoutTest = LoopTest;
+
+Task<Result<int>> slow(Duration length, int value) {
+  if (auto slept = co_await sleep(length); !slept) co_return fail(slept.error());
+  co_return value;
+}
+
+TEST_F(TimeoutTest, InTime) {
+  EXPECT_EQ(run(timeout(2s, slow(1s, 5))).value(), 5);
+  EXPECT_EQ(elapsed(), 1s);
+  EXPECT_EQ(loop_->timers().armed(), 0U);
+}
+
+TEST_F(TimeoutTest, TooSlow) {
+  EXPECT_EQ(run(timeout(2s, slow(3s, 5))).error(), Errc::timed_out);
+  EXPECT_EQ(elapsed(), 2s);
+}
+
+TEST_F(TimeoutTest, WhatFinishesAtOnceNeedsNoTime) {
+  EXPECT_EQ(run(timeout(0s, slow(0s, 5))).error(), Errc::timed_out);
+  const auto at_once = []() -> Task<Result<int>> { co_return 4; };
+  EXPECT_EQ(run(timeout(0s, at_once())).value(), 4);
+  EXPECT_EQ(run(timeout(-5s, at_once())).value(), 4);
+  EXPECT_EQ(run(timeout(Duration::max(), at_once())).value(), 4);
+  EXPECT_EQ(elapsed(), 0s);
+}
+
+TEST_F(TimeoutTest, OwnErrorsPassThrough) {
+  const auto fails = [](Duration length) -> Task<Result<int>> {
+    static_cast<void>(co_await sleep(length));
+    co_return fail(Errc::bad_input);
+  };
+  EXPECT_EQ(run(timeout(2s, fails(1s))).error(), Errc::bad_input);
+  EXPECT_EQ(run(timeout(1s, fails(2s))).error(), Errc::bad_input) << "even if late";
+}
+
+TEST_F(TimeoutTest, OwnExceptionsPassThrough) {
+  const auto throws = []() -> Task<Result<int>> {
+    static_cast<void>(co_await sleep(5s));
+    throw std::runtime_error("own");
+  };
+  EXPECT_THROW(static_cast<void>(run(timeout(1s, throws()))), std::runtime_error);
+  EXPECT_EQ(elapsed(), 1s);
+}
+
+TEST_F(TimeoutTest, AValueBeatsTheDeadline) {
+  const auto stubborn = []() -> Task<Result<int>> {
+    EXPECT_EQ((co_await sleep(5s)).error(), Errc::cancelled);
+    co_return 8;
+  };
+  EXPECT_EQ(run(timeout(1s, stubborn())).value(), 8);
+}
+
+// The work's own timer fires in the very round in which time is up: the work has succeeded.
+TEST_F(TimeoutTest, FinishingAtTheDeadlineIsInTime) {
+  const auto exact = [](Instant moment) -> Task<Result<int>> {
+    if (auto slept = co_await sleep_until(moment); !slept) co_return fail(slept.error());
+    co_return 6;
+  };
+  const Instant moment = host_.now() + 1s;
+  const auto work_first = [&](Scope& scope) -> Task<Result<int>> {
+    // A task whose sleep begins before the deadline's timer fires before it.
+    Result<int> value = fail(Errc::closed);
+    scope.spawn([](Task<Result<int>> task, Result<int>& to) -> Task<> {
+      to = co_await std::move(task);
+    }(exact(moment), value));
+    static_cast<void>(co_await timeout(1s, exact(moment + 1s)));
+    co_return value;
+  };
+  EXPECT_EQ(run(with_scope(work_first)).value(), 6);
+}
+
+TEST_F(TimeoutTest, OfPlainTasks) {
+  const auto plain = [](Duration length) -> Task<std::string> {
+    const auto slept = co_await sleep(length);
+    co_return slept ? "slept" : "woken";
+  };
+  EXPECT_EQ(run(timeout(2s, plain(1s))).value(), "slept");
+  EXPECT_EQ(run(timeout(1s, plain(2s))).value(), "woken");
+  const auto nothing = [](Duration length) -> Task<> { static_cast<void>(co_await sleep(length)); };
+  EXPECT_TRUE(run(timeout(2s, nothing(1s))));
+  EXPECT_EQ(run(timeout(1s, nothing(2s))).error(), Errc::timed_out);
+  const auto pointer = []() -> Task<std::unique_ptr<int>> { co_return std::make_unique<int>(2); };
+  EXPECT_EQ(**run(timeout(1s, pointer())), 2);
+}
+
+TEST_F(TimeoutTest, OfAwaitables) {
+  EXPECT_TRUE(run(timeout(2s, sleep(1s))));
+  EXPECT_EQ(run(timeout(1s, sleep(2s))).error(), Errc::timed_out);
+  EXPECT_EQ(elapsed(), 2s);
+}
+
+TEST_F(TimeoutTest, CancelledFromOutsideIsCancelled) {
+  CancelSource cancel;
+  host_.at(host_.now() + 1s, [&] { cancel.cancel(); });
+  EXPECT_EQ(run(timeout(2s, slow(3s, 5)), &cancel).error(), Errc::cancelled);
+  EXPECT_EQ(elapsed(), 1s);
+  EXPECT_EQ(run(timeout(0s, slow(3s, 5)), &cancel).error(), Errc::cancelled);
+  EXPECT_EQ(elapsed(), 1s);
+}
+
+TEST_F(TimeoutTest, TheInnerOneOfTwo) {
+  EXPECT_EQ(run(timeout(3s, timeout(1s, slow(5s, 5)))).error(), Errc::timed_out);
+  EXPECT_EQ(elapsed(), 1s);
+}
+
+TEST_F(TimeoutTest, TheOuterOneOfTwo) {
+  const auto inner = []() -> Task<Result<int>> {
+    const auto value = co_await timeout(3s, slow(5s, 5));
+    EXPECT_EQ(value.error(), Errc::cancelled) << "it was not the inner deadline";
+    co_return value;
+  };
+  EXPECT_EQ(run(timeout(1s, inner())).error(), Errc::timed_out);
+  EXPECT_EQ(elapsed(), 1s);
+}
+
+TEST_F(TimeoutTest, BothAtOnce) {
+  EXPECT_EQ(run(timeout(1s, timeout(1s, slow(5s, 5)))).error(), Errc::timed_out);
+  EXPECT_EQ(elapsed(), 1s);
+}
+
+TEST_F(TimeoutTest, WaitsForTheTaskThatItCancelled) {
+  const auto slow_to_end = []() -> Task<Result<>> {
+    const Context own = co_await this_context();
+    const auto slept = co_await sleep(1h);
+    const auto tidy = []() -> Task<> { static_cast<void>(co_await sleep(2s)); };
+    co_await in_context(Context{own.loop, nullptr}, tidy());
+    co_return slept;
+  };
+  EXPECT_EQ(run(timeout(1s, slow_to_end())).error(), Errc::timed_out);
+  EXPECT_EQ(elapsed(), 3s);
+}
+
+TEST_F(TimeoutTest, ManyInALoop) {
+  const auto loop = []() -> Task<int> {
+    int in_time = 0;
+    for (int i = 0; i < 2000; ++i) {
+      const auto value = co_await timeout(10ms, slow(i % 2 == 0 ? 5ms : 15ms, i));
+      in_time += value ? 1 : 0;
+    }
+    co_return in_time;
+  };
+  EXPECT_EQ(run(loop()), 1000);
+  EXPECT_EQ(elapsed(), 15s);
+}
+
+// Whenever the cancellation falls: the right error, at once, and nothing is left.
+TEST_F(TimeoutTest, CancelledAtEveryStep) {
+  int in_time = 0, cancelled = 0;
+  for (int step = 0; step <= 12; ++step) {
+    CancelSource cancel;
+    const auto event = host_.at(host_.now() + step * Duration(1ms), [&] { cancel.cancel(); });
+    const auto value = run(timeout(20ms, timeout(9ms, slow(8ms, 1))), &cancel);
+    host_.clock().forget(event);
+    if (value) {
+      ++in_time;
+    } else {
+      EXPECT_EQ(value.error(), Errc::cancelled);
+      ++cancelled;
+    }
+    EXPECT_EQ(loop_->timers().armed(), 0U);
+  }
+  EXPECT_EQ(in_time, 4);
+  EXPECT_EQ(cancelled, 9);
+}
+
+}  // namespace
+}  // namespace weir
