@@ -37,10 +37,9 @@ Leaf* any_leaf(Ref ref) noexcept {
 
 }  // namespace
 
-Core::Core(Core&& other) noexcept
-    : root_(std::exchange(other.root_, Ref())),
-      size_(std::exchange(other.size_, 0)),
-      store_(std::move(other.store_)) {}
+Core::Core(Core&& other) noexcept : store_(other.store_.room()) {
+  swap(other);
+}
 
 void Core::swap(Core& other) noexcept {
   std::swap(root_, other.root_);

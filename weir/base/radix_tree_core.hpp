@@ -8,14 +8,13 @@
 
 namespace weir::radix {
 
-/// The tree behind RadixTree<V>. It frees its nodes when destroyed, but leaves hold values that it
-/// does not know: whoever uses it calls drain() first. Threads: as for a container.
+/// The tree behind RadixTree<V>. Leaves hold values that it does not know: whoever uses it
+/// calls drain() before it goes. Threads: as for a container.
 class Core {
  public:
   explicit Core(ValueRoom room) noexcept : store_(room) {}
   Core(Core&& other) noexcept;
   Core& operator=(Core&&) = delete;
-  ~Core() = default;
   void swap(Core& other) noexcept;
 
   std::size_t size() const noexcept { return size_; }

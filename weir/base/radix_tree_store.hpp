@@ -56,6 +56,7 @@ class Store {
   /// Forgets the terminal of the node at `slot`, which may then be replaced by its only child.
   void remove_terminal(Ref& slot) noexcept;
 
+  ValueRoom room() const noexcept { return room_; }
   /// Bytes of all leaves and nodes, as asked of the allocator.
   std::size_t bytes() const noexcept { return bytes_; }
   Census census() const noexcept { return {nodes_[1], nodes_[2], nodes_[3], nodes_[4]}; }
