@@ -1,7 +1,6 @@
 #include "weir/loop/uring_stream.hpp"
 
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cassert>
@@ -9,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <utility>
 
 #include "weir/os/socket.hpp"
 

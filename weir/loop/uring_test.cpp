@@ -434,10 +434,10 @@ TEST_P(UringTest, WakesAreNeverLost) {
 
 /// Makes a system call fail with EPERM on this thread, for as long as it lives, as the profiles of
 /// container runtimes do.
-void refuse_system_call(unsigned number) {
+void refuse_system_call(int number) {
   std::array<sock_filter, 4> program = {
       sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, 1),
       sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
       sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -447,7 +447,7 @@ void refuse_system_call(unsigned number) {
 }
 
 TEST(UringRefusedTest, SaysWhy) {
-  for (const unsigned number : {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register}) {
+  for (const int number : {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register}) {
     if (number != SYS_io_uring_setup && !io_uring_works()) continue;
     std::thread([number] {
       ASSERT_NO_FATAL_FAILURE(refuse_system_call(number));
