@@ -5,7 +5,7 @@
 namespace weir::http {
 namespace {
 
-/// "v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" )
+/// "v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" ), but no ",": it would look like a list.
 bool is_future_address(std::string_view text) noexcept {
   if (text.empty() || to_lower(text.front()) != 'v') return false;
   const std::size_t dot = text.find('.');
@@ -14,7 +14,7 @@ bool is_future_address(std::string_view text) noexcept {
   const std::string_view address = text.substr(dot + 1);
   if (version.empty() || !all_in(version, CharacterClass::hex) || address.empty()) return false;
   for (char each : address) {
-    if (!is_in(each, CharacterClass::host) && each != ':' && each != ',') return false;
+    if (!is_in(each, CharacterClass::host) && each != ':') return false;
   }
   return true;
 }

@@ -108,6 +108,7 @@ TEST(Authority, WhatItDoesNot) {
                     "[v1]"sv,
                     "[vg.a]"sv,
                     "[v1.a/b]"sv,
+                    "[v1.a,b]"sv,
                     "[[::1]]"sv,
                     "a[::1]"sv}) {
     EXPECT_FALSE(parse_authority(text)) << text;
