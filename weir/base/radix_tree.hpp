@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -96,26 +98,26 @@ class RadixTree {
   /// Frees everything. Takes no memory and no stack, whatever the keys.
   void clear() noexcept { core_.drain(&core_, &destroy); }
 
-  /// Calls `visit(std::string_view key, V& value)` for each key in byte order. A visit that returns
-  /// a bool ends the walk by false. The tree must not change meanwhile; values may.
+  /// Calls a copy of `visit(std::string_view key, V& value)` for each key in byte order. One that
+  /// returns a bool ends the walk by false. The tree must not change meanwhile; values may.
   template <class F>
-  void walk(F&& visit) {
+  void walk(F visit) {
     core_.walk(&visit, &call<V, F>);
   }
   template <class F>
-  void walk(F&& visit) const {
+  void walk(F visit) const {
     core_.walk(&visit, &call<const V, F>);
   }
 
   /// As walk(), from the first key that is not less than `key`.
   template <class F>
-  void walk_from(std::string_view key, F&& visit) const {
+  void walk_from(std::string_view key, F visit) const {
     core_.walk_from(key, &visit, &call<const V, F>);
   }
 
   /// As walk(), the keys that begin with `prefix`.
   template <class F>
-  void walk_prefix(std::string_view prefix, F&& visit) const {
+  void walk_prefix(std::string_view prefix, F visit) const {
     core_.walk_prefix(prefix, &visit, &call<const V, F>);
   }
 
@@ -145,7 +147,7 @@ class RadixTree {
 
   template <class Value, class F>
   static bool call(void* visit, radix::Leaf* leaf) {
-    auto& f = *static_cast<std::remove_reference_t<F>*>(visit);
+    auto& f = *static_cast<F*>(visit);
     Value& value = *value_of(leaf);
     if constexpr (std::is_same_v<decltype(f(leaf->key(), value)), bool>) {
       return f(leaf->key(), value);
