@@ -138,6 +138,13 @@ Task<Result<std::string_view>> BodyReader::read_all() {
   co_return std::string_view(collected_);
 }
 
+bool BodyReader::drop_received() {
+  std::string_view data;
+  while (take(data) == Found::data) {
+  }
+  return ended_ && !error_;
+}
+
 Task<Result<>> BodyReader::drop(std::uint64_t max) {
   std::uint64_t dropped = 0;
   for (;;) {

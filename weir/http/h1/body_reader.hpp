@@ -41,6 +41,8 @@ class BodyReader final : public BodySource {
   /// How much is known to be left: all of Content-Length, or 0 for chunks not yet seen.
   std::uint64_t known_left() const noexcept { return left_; }
 
+  /// Drops what has already arrived. Returns whether that was all.
+  bool drop_received();
   /// Reads and drops the rest, up to `max` bytes. Errors: limit_reached when there is more; those
   /// of read().
   /// Cancel: as read().

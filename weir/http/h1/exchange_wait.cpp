@@ -42,8 +42,7 @@ Task<Exchange::Next> Exchange::finish() {
 /// Sends the answers before this one, so that they do not wait for a slow handler, then waits.
 Task<> Exchange::wait_for_handler() {
   if (!transport_.writing() && !transport_.output().empty()) {
-    // A failure shows again with the next write, and cancels the handler through the watcher.
-    static_cast<void>(co_await transport_.send());
+    if (auto sent = co_await transport_.send(); !sent) cancel_->cancel();
   }
   co_await HandlerEnd(*this);
   transport_.stream().watch(nullptr);
@@ -60,7 +59,7 @@ bool Exchange::body_is_droppable() const noexcept {
 /// Brings the input behind a body that nobody read, or decides that the connection closes. What is
 /// malformed is refused instead of answered. Errors: the connection's.
 Task<Result<>> Exchange::settle_body() {
-  if (body_.ended() || refused_) co_return {};
+  if (body_.ended() || refused_ || body_.drop_received()) co_return {};
   if (body_is_droppable()) {
     auto dropped = co_await body_.drop(server_.limits().unread_body_max);
     if (dropped) co_return {};
