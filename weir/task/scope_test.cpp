@@ -398,7 +398,7 @@ TEST_F(ScopeTest, CancelledAtEveryStep) {
     }
     EXPECT_EQ(loop_->timers().armed(), 0U);
   }
-  EXPECT_EQ(whole, 12);
+  EXPECT_EQ(whole, 11);
 }
 
 TEST(Describe, SaysWhatFailed) {
