@@ -134,8 +134,7 @@ void Exchange::failed(const std::exception_ptr& exception) {
 }
 
 void Exchange::answer_with(Status status) {
-  response_ = text(std::to_string(code_of(status)) + " " + std::string(reason_of(status)) + "\n");
-  response_.set_status(status);
+  response_ = status_text(status);
 }
 
 /// What a handler gave cannot be sent: 500 instead.
