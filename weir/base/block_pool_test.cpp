@@ -1,0 +1,220 @@
+#include "weir/base/block_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace weir {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool keeps = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool keeps = false;
+#else
+constexpr bool keeps = true;
+#endif
+#else
+constexpr bool keeps = true;
+#endif
+
+TEST(BlockPool, CountsWhatIsOut) {
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  void* one = BlockPool::allocate(100);
+  void* two = BlockPool::allocate(5000);
+  EXPECT_EQ(pool.blocks_in_use(), 2U);
+  BlockPool::release(one);
+  BlockPool::release(two);
+  BlockPool::release(nullptr);
+  EXPECT_EQ(pool.blocks_in_use(), 0U);
+}
+
+TEST(BlockPool, UseIsNested) {
+  EXPECT_EQ(BlockPool::current(), nullptr);
+  BlockPool outer, inner;
+  {
+    const BlockPool::Use one(outer);
+    {
+      const BlockPool::Use two(inner);
+      EXPECT_EQ(BlockPool::current(), &inner);
+    }
+    EXPECT_EQ(BlockPool::current(), &outer);
+  }
+  EXPECT_EQ(BlockPool::current(), nullptr);
+}
+
+TEST(BlockPool, EverySizeIsWholeAlignedAndItsOwn) {
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  std::vector<std::pair<unsigned char*, std::size_t>> blocks;
+  std::vector<std::size_t> sizes{0,    1,    63,   64,    65,    1023, 1024,
+                                 1025, 2048, 2049, 65535, 65536, 65537};
+  for (std::size_t size = 128; size < 300'000; size = size * 5 / 4) sizes.push_back(size);
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      auto* block = static_cast<unsigned char*>(BlockPool::allocate(sizes[i]));
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % __STDCPP_DEFAULT_NEW_ALIGNMENT__, 0U);
+      std::memset(block, static_cast<int>(i), sizes[i]);
+      blocks.emplace_back(block, sizes[i]);
+    }
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      for (std::size_t at = 0; at < blocks[i].second; ++at) {
+        ASSERT_EQ(blocks[i].first[at], static_cast<unsigned char>(i));
+      }
+      BlockPool::release(blocks[i].first);
+    }
+    blocks.clear();
+  }
+  EXPECT_EQ(pool.blocks_in_use(), 0U);
+}
+
+TEST(BlockPool, AFreedBlockIsGivenOutAgain) {
+  if (!keeps) GTEST_SKIP() << "under the address sanitizer every block goes back to the heap";
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  void* block = BlockPool::allocate(200);
+  BlockPool::release(block);
+  EXPECT_EQ(pool.cached_bytes(), 256U);
+  EXPECT_EQ(BlockPool::allocate(250), block);
+  EXPECT_EQ(pool.cached_bytes(), 0U);
+  BlockPool::release(block);
+}
+
+TEST(BlockPool, KeepsNoMoreThanItsLimit) {
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  std::vector<void*> blocks;
+  for (std::size_t taken = 0; taken < BlockPool::cached_bytes_max + (8U << 20);
+       taken += BlockPool::block_max) {
+    blocks.push_back(BlockPool::allocate(BlockPool::block_max));
+  }
+  for (void* block : blocks) BlockPool::release(block);
+  EXPECT_LE(pool.cached_bytes(), BlockPool::cached_bytes_max);
+  if (keeps) EXPECT_EQ(pool.cached_bytes(), BlockPool::cached_bytes_max);
+}
+
+TEST(BlockPool, WithoutAPoolFromTheHeap) {
+  void* block = BlockPool::allocate(100);
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  EXPECT_EQ(pool.blocks_in_use(), 0U);
+  BlockPool::release(block);
+  EXPECT_EQ(pool.blocks_in_use(), 0U);
+}
+
+TEST(BlockPool, AForeignReleaseGoesHome) {
+  BlockPool home, foreign;
+  void* block = nullptr;
+  {
+    const BlockPool::Use use(home);
+    block = BlockPool::allocate(100);
+  }
+  {
+    const BlockPool::Use use(foreign);
+    BlockPool::release(block);
+    EXPECT_EQ(foreign.cached_bytes(), 0U);
+  }
+  EXPECT_EQ(home.blocks_in_use(), 1U) << "not yet seen";
+  home.collect();
+  EXPECT_EQ(home.blocks_in_use(), 0U);
+}
+
+TEST(BlockPool, RunningShortTakesBackWhatForeignersReleased) {
+  BlockPool home;
+  void* block = nullptr;
+  {
+    const BlockPool::Use use(home);
+    block = BlockPool::allocate(100);
+  }
+  BlockPool::release(block);
+  const BlockPool::Use use(home);
+  void* next = BlockPool::allocate(100);
+  if (keeps) EXPECT_EQ(next, block);
+  EXPECT_EQ(home.blocks_in_use(), 1U);
+  BlockPool::release(next);
+}
+
+TEST(BlockPool, MayBeDestroyedWhileBlocksAreOut) {
+  std::vector<void*> out;
+  void* returned = nullptr;
+  {
+    BlockPool pool;
+    const BlockPool::Use use(pool);
+    for (int i = 0; i < 10; ++i) out.push_back(BlockPool::allocate(100));
+    returned = BlockPool::allocate(100);
+    std::thread([&] { BlockPool::release(returned); }).join();
+  }
+  BlockPool another;
+  const BlockPool::Use use(another);
+  for (void* block : out) BlockPool::release(block);
+  EXPECT_EQ(another.blocks_in_use(), 0U);
+  EXPECT_EQ(another.cached_bytes(), 0U);
+}
+
+// Owners hand blocks to foreign threads, which write and release them while the owners go on and
+// finally die, in every order that comes.
+TEST(BlockPool, ForeignThreadsReleaseWhileTheOwnerAllocatesAndDies) {
+  for (int round = 0; round < 20; ++round) {
+    constexpr std::size_t count = 2000;
+    std::vector<std::atomic<int*>> handed(count);
+    std::thread owner([&] {
+      BlockPool pool;
+      const BlockPool::Use use(pool);
+      for (auto& slot : handed) {
+        auto* block = static_cast<int*>(BlockPool::allocate(64));
+        *block = 1;
+        slot.store(block, std::memory_order_release);
+        BlockPool::release(BlockPool::allocate(64));
+      }
+    });
+    std::vector<std::thread> foreigners;
+    for (std::size_t f = 0; f < 2; ++f) {
+      foreigners.emplace_back([&, f] {
+        for (std::size_t i = f; i < count; i += 2) {
+          int* block = nullptr;
+          while ((block = handed[i].load(std::memory_order_acquire)) == nullptr) {
+            std::this_thread::yield();
+          }
+          *block += 1;
+          BlockPool::release(block);
+        }
+      });
+    }
+    owner.join();
+    for (std::thread& foreigner : foreigners) foreigner.join();
+  }
+}
+
+TEST(MakeBlock, OwnsAnObject) {
+  struct Thing {
+    Thing(std::shared_ptr<int> of, bool bad) : held(std::move(of)) {
+      if (bad) throw std::runtime_error("bad");
+    }
+    std::shared_ptr<int> held;
+  };
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  auto held = std::make_shared<int>(1);
+  {
+    const auto thing = make_block<Thing>(held, false);
+    EXPECT_EQ(held.use_count(), 2);
+    EXPECT_EQ(pool.blocks_in_use(), 1U);
+  }
+  EXPECT_THROW(make_block<Thing>(held, true), std::runtime_error);
+  EXPECT_EQ(held.use_count(), 1);
+  EXPECT_EQ(pool.blocks_in_use(), 0U);
+}
+
+}  // namespace
+}  // namespace weir

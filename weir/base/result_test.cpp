@@ -1,0 +1,60 @@
+#include "weir/base/result.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "weir/base/time.hpp"
+
+namespace weir {
+namespace {
+
+static_assert(is_result<Result<int>> && is_result<Result<>> && !is_result<int>);
+
+Result<std::unique_ptr<int>> make(bool good) {
+  if (!good) return fail(Errc::not_found);
+  return std::make_unique<int>(3);
+}
+
+TEST(Result, HoldsAValueOrTheReason) {
+  const auto good = make(true);
+  ASSERT_TRUE(good);
+  EXPECT_EQ(**good, 3);
+  EXPECT_EQ(make(false).error(), Errc::not_found);
+  const Result<> nothing;
+  EXPECT_TRUE(nothing);
+  const Result<> failed = fail(system_error(EPIPE));
+  EXPECT_EQ(failed.error(), std::errc::broken_pipe);
+  Result<std::string> text = "text";
+  text = fail(Errc::closed);
+  EXPECT_FALSE(text);
+  EXPECT_EQ(text.value_or("other"), "other");
+}
+
+TEST(Errc, HasItsCategoryAndAMessageForEach) {
+  const std::error_code code = Errc::timed_out;
+  EXPECT_STREQ(code.category().name(), "weir");
+  EXPECT_EQ(code.message(), "timed out");
+  EXPECT_EQ(code, std::errc::timed_out);
+  EXPECT_EQ(make_error_code(Errc::cancelled), std::errc::operation_canceled);
+  EXPECT_NE(make_error_code(Errc::closed), std::errc::timed_out);
+  for (int value = 1; value <= 10; ++value) {
+    EXPECT_EQ(error_category().message(value).find("unknown"), std::string::npos) << value;
+  }
+  EXPECT_EQ(error_category().message(99), "unknown error 99");
+}
+
+TEST(After, StopsAtTheEnds) {
+  constexpr Instant noon{std::chrono::hours(12)};
+  EXPECT_EQ(after(noon, 1s), noon + 1s);
+  EXPECT_EQ(after(noon, -1s), noon - 1s);
+  EXPECT_EQ(after(noon, Duration::max()), never);
+  EXPECT_EQ(after(never, 1ns), never);
+  EXPECT_EQ(after(Instant::min(), -1ns), Instant::min());
+  EXPECT_EQ(after(noon, Duration::min()), noon + Duration::min());
+}
+
+}  // namespace
+}  // namespace weir

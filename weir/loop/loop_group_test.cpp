@@ -1,0 +1,49 @@
+#include "weir/loop/loop_group.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "weir/loop/os_host.hpp"
+#include "weir/testing/memory_host.hpp"
+
+namespace weir {
+namespace {
+
+TEST(LoopGroup, OnePortForAllWhereTheHostChooses) {
+  MemoryHost memory;
+  OsHost os;
+  for (Host* const host : {static_cast<Host*>(&memory), static_cast<Host*>(&os)}) {
+    LoopGroup group;
+    std::vector<os::Address> told;
+    group.on_listening = [&](const os::Address& bound) { told.push_back(bound); };
+    const os::Address any_port = os::Address::loopback(0);
+    auto first = group.listen(*host, any_port, {});
+    auto second = group.listen(*host, any_port, {});
+    ASSERT_TRUE(first && second);
+    const os::Address bound = host->local_address(first->value()).value();
+    EXPECT_NE(bound.port(), 0);
+    EXPECT_EQ(host->local_address(second->value()).value(), bound);
+    EXPECT_EQ(told, std::vector<os::Address>{bound});
+    EXPECT_EQ(group.failure(), "");
+
+    LoopGroup another;
+    auto third = another.listen(*host, any_port, {});
+    ASSERT_TRUE(third);
+    EXPECT_NE(host->local_address(third->value()).value(), bound);
+  }
+}
+
+TEST(LoopGroup, SaysWhatFailed) {
+  MemoryHost host;
+  LoopGroup one, two;
+  auto taken = one.listen(host, os::Address::loopback(80), {.reuse_port = false});
+  ASSERT_TRUE(taken);
+  const auto refused = two.listen(host, os::Address::loopback(80), {});
+  EXPECT_EQ(refused.error(), std::errc::address_in_use);
+  EXPECT_EQ(two.failure(), "cannot listen on 127.0.0.1:80: Address already in use");
+  EXPECT_EQ(one.failure(), "");
+}
+
+}  // namespace
+}  // namespace weir
