@@ -9,8 +9,8 @@ namespace weir::http {
 Response status_text(Status status) {
   std::array<char, Body::inline_max> line;
   char* end = std::to_chars(line.data(), line.data() + 8, code_of(status)).ptr;
-  *end++ = ' ';
   const std::string_view reason = reason_of(status).substr(0, 40);
+  if (!reason.empty()) *end++ = ' ';
   end = std::copy(reason.begin(), reason.end(), end);
   *end++ = '\n';
   Response response =
