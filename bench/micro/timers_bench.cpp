@@ -1,0 +1,80 @@
+// What starting, cancelling and firing one timer costs, with few and with a million armed.
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "weir/loop/timers.hpp"
+
+namespace weir {
+namespace {
+
+constexpr Instant epoch{std::chrono::hours(1)};
+constexpr std::uint64_t spread_ns = 60'000'000'000;  // deadlines within a minute
+
+struct CountingTimer : Timer {
+  CountingTimer() : Timer([](Timer&) { ++fired; }) {}
+  static inline std::uint64_t fired = 0;
+};
+
+/// Timers that are armed already, and lengths to draw from.
+struct Wheel {
+  explicit Wheel(std::int64_t armed) : background(static_cast<std::size_t>(armed)) {
+    std::mt19937_64 random(1);
+    for (Duration& length : lengths) {
+      length = Duration(static_cast<std::int64_t>(random() % spread_ns));
+    }
+    for (std::size_t i = 0; i < background.size(); ++i) {
+      wheel.start(background[i], epoch + lengths[i % lengths.size()] + Duration(1h));
+    }
+  }
+  Duration length() noexcept { return lengths[next++ % lengths.size()]; }
+
+  TimerWheel wheel{epoch};
+  std::vector<CountingTimer> background;
+  std::vector<Duration> lengths = std::vector<Duration>(4096);
+  std::size_t next = 0;
+};
+
+void start_and_cancel(benchmark::State& state) {
+  Wheel armed(state.range(0));
+  CountingTimer timer;
+  for (auto _ : state) {
+    armed.wheel.start(timer, epoch + armed.length());
+    timer.cancel();
+  }
+}
+BENCHMARK(start_and_cancel)->Arg(0)->Arg(1'000'000);
+
+void restart(benchmark::State& state) {
+  Wheel armed(state.range(0));
+  std::vector<CountingTimer> timers(1024);
+  std::size_t next = 0;
+  for (auto _ : state) {
+    armed.wheel.start(timers[next++ % timers.size()], epoch + armed.length());
+  }
+}
+BENCHMARK(restart)->Arg(0)->Arg(1'000'000);
+
+/// Starts so many, then lets the time of all of them come, one millisecond after the other.
+void start_and_fire(benchmark::State& state) {
+  std::vector<CountingTimer> timers(static_cast<std::size_t>(state.range(0)));
+  Wheel lengths(0);
+  Instant now = epoch;
+  for (auto _ : state) {
+    for (CountingTimer& timer : timers) {
+      lengths.wheel.start(timer, now + lengths.length() + Duration(lengths.next));
+    }
+    while (lengths.wheel.armed() != 0) {
+      now += std::chrono::milliseconds(1);
+      lengths.wheel.advance(now);
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+  benchmark::DoNotOptimize(CountingTimer::fired);
+}
+BENCHMARK(start_and_fire)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace weir
