@@ -1,27 +1,10 @@
 #include "weir/base/block_pool.hpp"
 
-#include <bit>
-#include <cassert>
+#include <atomic>
 #include <cstdlib>
 
 namespace weir {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool keep_free_blocks = false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr bool keep_free_blocks = false;  // so that the sanitizer sees each use after release
-#else
-constexpr bool keep_free_blocks = true;
-#endif
-#else
-constexpr bool keep_free_blocks = true;
-#endif
-
-constexpr std::size_t small_step = 64;
-constexpr std::size_t small_max = 1024;
-constexpr std::size_t small_buckets = small_max / small_step;
 
 void* heap_allocate(std::size_t bytes) {
   void* memory = std::malloc(bytes);
@@ -69,55 +52,29 @@ BlockPool::~BlockPool() {
   if (home_->orphans.fetch_add(out, std::memory_order_acq_rel) + out == 0) delete home_;
 }
 
-std::size_t BlockPool::bucket_of(std::size_t bytes) noexcept {
-  if (bytes <= small_max) return bytes == 0 ? 0 : (bytes - 1) / small_step;
-  if (bytes > block_max) return bucket_count;
-  // 1025..2048 is the first bucket behind the small ones, then 4096, and so on.
-  return small_buckets + static_cast<std::size_t>(std::bit_width(bytes - 1)) - 11;
-}
-
-std::size_t BlockPool::bucket_bytes(std::size_t bucket) noexcept {
-  if (bucket < small_buckets) return (bucket + 1) * small_step;
-  return std::size_t{2048} << (bucket - small_buckets);
-}
-
-void* BlockPool::allocate(std::size_t bytes) {
-  const std::size_t bucket = bucket_of(bytes);
-  BlockPool* pool = current_;
-  if (pool != nullptr && bucket < bucket_count) return pool->take(bucket);
+void* BlockPool::allocate_slowly(std::size_t bytes, std::size_t bucket) {
+  if (current_ != nullptr && bucket < bucket_count) return current_->take(bucket);
   auto* header = static_cast<Header*>(heap_allocate(sizeof(Header) + bytes));
-  *header = {nullptr, bucket_count};
+  *header = {nullptr, bucket_count, 0};
   return header + 1;
 }
 
 void* BlockPool::take(std::size_t bucket) {
-  if (free_[bucket] == nullptr && home_->returned.load(std::memory_order_relaxed) != nullptr) {
-    collect();
-  }
-  FreeBlock* block = free_[bucket];
-  if (block != nullptr) {
-    free_[bucket] = block->next;
-    cached_bytes_ -= bucket_bytes(bucket);
-    ++in_use_;
-    return block;
-  }
-  auto* header = static_cast<Header*>(heap_allocate(sizeof(Header) + bucket_bytes(bucket)));
-  *header = {home_, bucket};
+  // Read without order: collect() takes the list with the order that its blocks need.
+  if (home_->returned.load(std::memory_order_relaxed) != nullptr) collect();
+  if (free_[bucket] != nullptr) return pop(bucket);
+  const std::size_t bytes = bucket_bytes(bucket);
+  auto* header = static_cast<Header*>(heap_allocate(sizeof(Header) + bytes));
+  *header = {home_, static_cast<std::uint32_t>(bucket), static_cast<std::uint32_t>(bytes)};
   ++in_use_;
   return header + 1;
 }
 
-void BlockPool::release(void* block) noexcept {
-  if (block == nullptr) return;
+void BlockPool::release_elsewhere(void* block) noexcept {
   Header* header = header_of(block);
   Home* home = header->home;
   if (home == nullptr) {
     std::free(header);
-    return;
-  }
-  BlockPool* pool = current_;
-  if (pool != nullptr && pool->home_ == home) {
-    pool->give_back(block);
     return;
   }
   auto* returning = static_cast<FreeBlock*>(block);
@@ -133,20 +90,6 @@ void BlockPool::release(void* block) noexcept {
   }
   std::free(header);
   if (home->orphans.fetch_sub(1, std::memory_order_acq_rel) == 1) delete home;
-}
-
-void BlockPool::give_back(void* block) noexcept {
-  const std::size_t bucket = header_of(block)->bucket;
-  assert(in_use_ > 0);
-  --in_use_;
-  if (!keep_free_blocks || cached_bytes_ + bucket_bytes(bucket) > cached_bytes_max) {
-    std::free(header_of(block));
-    return;
-  }
-  auto* free_block = static_cast<FreeBlock*>(block);
-  free_block->next = free_[bucket];
-  free_[bucket] = free_block;
-  cached_bytes_ += bucket_bytes(bucket);
 }
 
 void BlockPool::collect() noexcept {

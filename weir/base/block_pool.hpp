@@ -2,9 +2,11 @@
 #pragma once
 
 #include <array>
-#include <atomic>
+#include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <new>
 #include <utility>
@@ -32,8 +34,37 @@ class BlockPool {
   BlockPool& operator=(const BlockPool&) = delete;
 
   /// At least `bytes` bytes, aligned for any ordinary type.
-  static void* allocate(std::size_t bytes);
-  static void release(void* block) noexcept;
+  static void* allocate(std::size_t bytes) {
+    const std::size_t bucket = bucket_of(bytes);
+    BlockPool* const pool = current_;
+    if (pool == nullptr || bucket >= bucket_count || pool->free_[bucket] == nullptr) {
+      return allocate_slowly(bytes, bucket);
+    }
+    return pool->pop(bucket);
+  }
+  static void release(void* block) noexcept {
+    if (block == nullptr) return;
+    BlockPool* const pool = current_;
+    if (pool != nullptr && header_of(block)->home == pool->home_) {
+      pool->give_back(block);
+    } else {
+      release_elsewhere(block);
+    }
+  }
+
+  /// False under the address sanitizer: there every block goes back to the heap at once, so that
+  /// each use after release is seen.
+#if defined(__SANITIZE_ADDRESS__)
+  static constexpr bool keeps_free_blocks = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  static constexpr bool keeps_free_blocks = false;
+#else
+  static constexpr bool keeps_free_blocks = true;
+#endif
+#else
+  static constexpr bool keeps_free_blocks = true;
+#endif
 
   /// The pool of the core that runs on this thread now, or nullptr.
   static BlockPool* current() noexcept { return current_; }
@@ -59,19 +90,54 @@ class BlockPool {
  private:
   struct Home;
   struct Header {
-    Home* home;          // nullptr: from the heap, outside any pool
-    std::size_t bucket;  // index of the free list, or bucket_count for oversized ones
+    Home* home;            // nullptr: from the heap, outside any pool
+    std::uint32_t bucket;  // index of the free list, or bucket_count for oversized ones
+    std::uint32_t bytes;   // of a block in that list
   };
   struct FreeBlock {
     FreeBlock* next;
   };
-  static constexpr std::size_t bucket_count = 16 + 6;
+  // 64, 128 … 1024, then 2048, 4096 … block_max.
+  static constexpr std::size_t small_step = 64;
+  static constexpr std::size_t small_max = 1024;
+  static constexpr std::size_t small_buckets = small_max / small_step;
+  static constexpr std::size_t bucket_count = small_buckets + 6;
 
-  static std::size_t bucket_of(std::size_t bytes) noexcept;
-  static std::size_t bucket_bytes(std::size_t bucket) noexcept;
+  static constexpr std::size_t bucket_of(std::size_t bytes) noexcept {
+    if (bytes <= small_max) return bytes == 0 ? 0 : (bytes - 1) / small_step;
+    if (bytes > block_max) return bucket_count;
+    return small_buckets + static_cast<std::size_t>(std::bit_width(bytes - 1)) - 11;
+  }
+  static constexpr std::size_t bucket_bytes(std::size_t bucket) noexcept {
+    if (bucket < small_buckets) return (bucket + 1) * small_step;
+    return std::size_t{2048} << (bucket - small_buckets);
+  }
   static Header* header_of(void* block) noexcept { return static_cast<Header*>(block) - 1; }
+
+  static void* allocate_slowly(std::size_t bytes, std::size_t bucket);
+  static void release_elsewhere(void* block) noexcept;
   void* take(std::size_t bucket);
-  void give_back(void* block) noexcept;
+
+  void* pop(std::size_t bucket) noexcept {
+    FreeBlock* const block = free_[bucket];
+    free_[bucket] = block->next;
+    cached_bytes_ -= header_of(block)->bytes;
+    ++in_use_;
+    return block;
+  }
+  void give_back(void* block) noexcept {
+    const Header& header = *header_of(block);
+    assert(in_use_ > 0);
+    --in_use_;
+    if (!keeps_free_blocks || cached_bytes_ + header.bytes > cached_bytes_max) {
+      std::free(header_of(block));
+      return;
+    }
+    auto* const free_block = static_cast<FreeBlock*>(block);
+    free_block->next = free_[header.bucket];
+    free_[header.bucket] = free_block;
+    cached_bytes_ += header.bytes;
+  }
 
   static constinit thread_local BlockPool* current_;
   std::array<FreeBlock*, bucket_count> free_{};
