@@ -1,6 +1,7 @@
 #include "weir/cores/options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -53,6 +54,9 @@ ServerOptions ServerOptions::from_args(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     refuse(program, error.what());
   }
+
+  // A range takes what is no number.
+  if (std::isnan(deadline)) refuse(program, "--deadline: not a number of seconds");
 
   options.endpoint = Endpoint::any(static_cast<std::uint16_t>(port));
   if (!address.empty()) {

@@ -26,6 +26,7 @@ enum class BackendChoice : std::uint8_t { automatic, uring, uring_6_1, epoll, po
 struct ListenOptions {
   int backlog = 4096;      ///< capped by the system's own maximum
   bool reuse_port = true;  ///< several listeners of one address share its connections
+  bool first = false;      ///< EADDRINUSE if anybody has the port, reuse_port or not
 };
 
 struct StreamOptions {

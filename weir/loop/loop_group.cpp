@@ -24,7 +24,10 @@ Result<Descriptor> LoopGroup::open(Host& host, const os::Address& address,
   const auto known = std::find_if(listening_.begin(), listening_.end(),
                                   [&](const Listening& each) { return each.asked == address; });
   if (known != listening_.end()) return host.listen(known->bound, options);
-  auto listener = host.listen(address, options);
+  // The loops of this group share the port, but with nobody else.
+  ListenOptions alone = options;
+  alone.first = true;
+  auto listener = host.listen(address, alone);
   if (!listener) return listener;
   auto bound = host.local_address(listener->value());
   if (!bound) return fail(bound.error());

@@ -34,6 +34,19 @@ TEST(LoopGroup, OnePortForAllWhereTheHostChooses) {
   }
 }
 
+TEST(LoopGroup, SharesItsPortWithNoOtherGroup) {
+  MemoryHost memory;
+  OsHost os;
+  for (Host* const host : {static_cast<Host*>(&memory), static_cast<Host*>(&os)}) {
+    LoopGroup ours, theirs;
+    auto first = ours.listen(*host, os::Address::loopback(0), {});
+    ASSERT_TRUE(first);
+    const os::Address bound = host->local_address(first->value()).value();
+    EXPECT_EQ(theirs.listen(*host, bound, {}).error(), std::errc::address_in_use);
+    EXPECT_TRUE(ours.listen(*host, os::Address::loopback(0), {}));
+  }
+}
+
 TEST(LoopGroup, SaysWhatFailed) {
   MemoryHost host;
   LoopGroup one, two;

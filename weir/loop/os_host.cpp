@@ -62,8 +62,9 @@ std::uint64_t OsHost::random() {
 }
 
 Result<Descriptor> OsHost::listen(const os::Address& address, const ListenOptions& options) {
-  auto listener =
-      os::open_listener(address, {.backlog = options.backlog, .reuse_port = options.reuse_port});
+  auto listener = os::open_listener(
+      address,
+      {.backlog = options.backlog, .reuse_port = options.reuse_port, .first = options.first});
   if (!listener) return fail(listener.error());
   return Descriptor(*this, listener->release());
 }

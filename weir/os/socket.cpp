@@ -69,7 +69,7 @@ Result<> apply(int socket, AddressFamily family, const ListenSettings& settings)
   if (settings.reuse_address) {
     if (auto done = enable(socket, SOL_SOCKET, SO_REUSEADDR); !done) return done;
   }
-  if (settings.reuse_port) {
+  if (settings.reuse_port && !settings.first) {
     if (auto done = enable(socket, SOL_SOCKET, SO_REUSEPORT); !done) return done;
   }
   if (family == AddressFamily::ipv6) {
@@ -91,6 +91,12 @@ Result<Fd> listen_on(const Address& address, const ListenSettings& settings) {
   const bool local = address.family() == AddressFamily::local;
   auto bound = local ? bind_local(socket->get(), address) : bind_to(socket->get(), address);
   if (!bound) return fail(bound.error());
+  if (!local && settings.reuse_port && settings.first) {
+    // Binding has refused to share; those who come later may.
+    if (auto done = enable(socket->get(), SOL_SOCKET, SO_REUSEPORT); !done) {
+      return fail(done.error());
+    }
+  }
   if (::listen(socket->get(), settings.backlog) < 0) return fail(system_error(errno));
   return socket;
 }

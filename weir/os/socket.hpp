@@ -17,6 +17,9 @@ struct ListenSettings {
   int backlog = 4096;
   /// Several listeners, one per core, share the port; the kernel spreads connections over them.
   bool reuse_port = false;
+  /// With reuse_port: EADDRINUSE when anybody has the port already, such as another process of this
+  /// user that would otherwise share its connections unasked.
+  bool first = false;
   /// A restarted server takes its port back while old connections are in TIME_WAIT.
   bool reuse_address = true;
   /// [::] takes IPv6 only, instead of IPv4 too.

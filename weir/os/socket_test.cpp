@@ -134,6 +134,27 @@ TEST(Listener, ATakenPortIsAnErrorUnlessShared) {
   EXPECT_EQ(local_address(first.get()).value(), local_address(second.get()).value());
 }
 
+TEST(Listener, TheFirstOfAPortSharesOnlyWithThoseWhoComeLater) {
+  const Fd theirs = listen_at(Address::loopback(0), {.reuse_port = true});
+  const Address taken = local_address(theirs.get()).value();
+  EXPECT_EQ(open_listener(taken, {.reuse_port = true, .first = true}).error(),
+            system_error(EADDRINUSE));
+
+  const Fd first = listen_at(Address::loopback(0), {.reuse_port = true, .first = true});
+  const Address ours = local_address(first.get()).value();
+  Fd second = listen_at(ours, {.reuse_port = true});
+  // The kernel spreads connections over both.
+  std::vector<Fd> clients;
+  bool accepted[2] = {false, false};
+  for (int i = 0; i < 200 && !(accepted[0] && accepted[1]); ++i) {
+    clients.push_back(open_stream(AddressFamily::ipv4).value());
+    ASSERT_TRUE(start_connect(clients.back().get(), ours));
+    accepted[0] = accepted[0] || accept_one(first.get()).has_value();
+    accepted[1] = accepted[1] || accept_one(second.get()).has_value();
+  }
+  EXPECT_TRUE(accepted[0] && accepted[1]);
+}
+
 TEST(Listener, BacklogAndFastOpenReachTheKernel) {
   const Fd listener = listen_at(Address::loopback(0), {.backlog = 7, .fast_open_max = 5});
   tcp_info info{};

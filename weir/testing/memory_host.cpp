@@ -52,7 +52,7 @@ std::uint64_t MemoryHost::random() {
 Result<Descriptor> MemoryHost::listen(const os::Address& address, const ListenOptions& options) {
   if (descriptors_.full()) return fail(system_error(EMFILE));
   const auto backlog = static_cast<std::size_t>(std::max(options.backlog, 0));
-  auto listener = network_.listen(address, {backlog, options.reuse_port});
+  auto listener = network_.listen(address, {backlog, options.reuse_port, options.first});
   if (!listener) return fail(listener.error());
   auto descriptor = descriptors_.add(std::move(*listener));
   if (!descriptor) return fail(descriptor.error());

@@ -65,7 +65,7 @@ Result<std::unique_ptr<MemoryListener>> MemoryNetwork::listen(const Address& add
       if (tried++ == end_port - first_port) return fail(system_error(EADDRINUSE));
       bound = address.with_port(next_port());
     } while (taken(bound, false));
-  } else if (taken(bound, ask.reuse_port)) {
+  } else if (taken(bound, ask.reuse_port && !ask.first)) {
     return fail(system_error(EADDRINUSE));
   }
   auto listener = std::make_unique<MemoryListener>(*this, bound, ask.backlog, ask.reuse_port);

@@ -25,6 +25,7 @@ class MemoryNetwork {
   struct ListenAsk {
     std::size_t backlog;
     bool reuse_port;
+    bool first;  ///< see ListenOptions
   };
   /// Port 0: one that is free. Errors: EADDRINUSE, EAFNOSUPPORT.
   Result<std::unique_ptr<MemoryListener>> listen(const os::Address& address, ListenAsk ask);
