@@ -1,0 +1,160 @@
+// How the server programs start and fail to start: options, banner, exit status, one clear line.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/process.hpp"
+#include "tests/server.hpp"
+#include "weir/os/socket.hpp"
+
+namespace weir::tests {
+namespace {
+
+constexpr std::array<std::string_view, 6> every_example{"hello",     "echo",      "params",
+                                                        "streaming", "deadlines", "bench"};
+
+struct Outcome {
+  std::optional<int> status;
+  std::string output;
+  std::string errors;
+};
+
+Outcome run(std::string_view example, const std::vector<std::string>& arguments) {
+  Process process = Process::example(example, arguments);
+  const auto status = process.wait_for_exit();
+  return {status, process.output(), process.errors()};
+}
+
+bool one_line(std::string_view text) {
+  return text.size() > 1 && text.find('\n') == text.size() - 1;
+}
+
+/// The last line of `text`, without its end.
+std::string_view last_line(std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  return text.substr(text.rfind('\n') + 1);
+}
+
+TEST(CommandLine, EveryExampleExplainsItsOptions) {
+  for (const std::string_view example : every_example) {
+    const Outcome help = run(example, {"--help"});
+    EXPECT_EQ(help.status, 0) << example;
+    EXPECT_EQ(help.errors, "") << example;
+    for (const char* const option :
+         {"--port", "--cores", "--backend", "--no-pin", "--deadline", "--help"}) {
+      EXPECT_TRUE(help.output.contains(option)) << example << " " << option;
+    }
+  }
+}
+
+TEST(CommandLine, WhatIsWrongIsOneLineAndStatus2) {
+  const std::vector<std::vector<std::string>> wrong{{"--nonsense"},
+                                                    {"stray"},
+                                                    {"--port"},
+                                                    {"--port", "x"},
+                                                    {"--port", "65536"},
+                                                    {"--port", "-1"},
+                                                    {"--cores", "0"},
+                                                    {"--cores", "many"},
+                                                    {"--backend", "kqueue"},
+                                                    {"--backend", "0"},
+                                                    {"--deadline", "-1"},
+                                                    {"--deadline", "nan"},
+                                                    {"--address", "moon"},
+                                                    {"--port", "1", "--port", "2"}};
+  for (const std::vector<std::string>& arguments : wrong) {
+    std::string words;
+    for (const std::string& each : arguments) words += each + " ";
+    const Outcome outcome = run("hello", arguments);
+    EXPECT_EQ(outcome.status, 2) << words << outcome.errors;
+    EXPECT_EQ(outcome.output, "") << words;
+    EXPECT_TRUE(one_line(outcome.errors)) << words << outcome.errors;
+  }
+  for (const std::string_view example : every_example) {
+    EXPECT_EQ(run(example, {"--nonsense"}).status, 2) << example;
+  }
+}
+
+class CommandLineOn : public EachBackend {};
+
+TEST_P(CommandLineOn, TheBannerTellsWhatRunsWhereAndWhy) {
+  Server server("hello", GetParam(), {"--cores", "2"});
+  const std::string backend(GetParam().option);
+  ASSERT_TRUE(server.process().wait_for("listening on 127.0.0.1:" + std::to_string(server.port())));
+  const std::string banner = server.process().output() + server.process().errors();
+  EXPECT_TRUE(banner.contains("2 event loops")) << banner;
+  EXPECT_TRUE(banner.contains("backend " + backend + " (")) << banner;
+  EXPECT_TRUE(banner.contains(" connections")) << banner;
+  EXPECT_TRUE(banner.contains("open files: ")) << banner;
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(CommandLineOn, ATakenPortIsOneClearLineAndStatus1) {
+  // Port 0 on both sides of the race: this listener owns its port and does not share it.
+  const os::Fd taken =
+      os::open_listener(os::Address::loopback(0), {.reuse_address = false}).value();
+  const std::string port = std::to_string(os::local_address(taken.get()).value().port());
+  for (const char* const cores : {"1", "2"}) {
+    for (const std::string_view example : {"hello", "echo"}) {
+      const Outcome outcome = run(example, {"--address", "127.0.0.1", "--port", port, "--backend",
+                                            std::string(GetParam().option), "--cores", cores});
+      EXPECT_EQ(outcome.status, 1) << outcome.errors;
+      const std::string_view line = last_line(outcome.errors);
+      EXPECT_TRUE(line.contains("127.0.0.1:" + port) && line.contains("in use")) << outcome.errors;
+      EXPECT_EQ(outcome.errors.find("in use"), outcome.errors.rfind("in use")) << outcome.errors;
+    }
+  }
+}
+
+TEST_P(CommandLineOn, ASecondServerCannotTakeTheFirstOnesPort) {
+  Server server("hello", GetParam());
+  const Outcome second =
+      run("hello", {"--address", "127.0.0.1", "--port", std::to_string(server.port()), "--backend",
+                    std::string(GetParam().option)});
+  EXPECT_EQ(second.status, 1) << second.errors;
+  EXPECT_TRUE(last_line(second.errors).contains("in use")) << second.errors;
+  const auto answer = server.ask(get("/"));
+  ASSERT_TRUE(answer) << answer.error().message();
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST(CommandLine, WithoutABackendTheBestOneIsTaken) {
+  Process process = Process::example("hello", {"--port", "0", "--cores", "1"});
+  const auto port = process.wait_for_port();
+  ASSERT_TRUE(port) << process.errors();
+  const bool uring = !why_not({"uring"});
+  EXPECT_TRUE(process.errors().contains(uring ? "backend uring (" : "backend epoll ("))
+      << process.errors();
+  EXPECT_EQ(Client(*port).exchange(get("/"))->status, 200);
+  process.signal(SIGINT);
+  EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
+}
+
+TEST(CommandLine, ListensOnIpv6Too) {
+  Process process = Process::example(
+      "hello", {"--port", "0", "--address", "::1", "--cores", "2", "--no-pin", "--deadline", "5"});
+  const auto port = process.wait_for_port();
+  if (!port && process.errors().contains("cannot assign")) GTEST_SKIP() << "no IPv6 here";
+  ASSERT_TRUE(port) << process.errors();
+  Client client(os::Address::parse("[::1]:" + std::to_string(*port)).value());
+  EXPECT_EQ(client.exchange(get("/"))->status, 200);
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
+}
+
+TEST(CommandLine, AnAddressThatIsNotHereIsOneLineAndStatus1) {
+  // 192.0.2.0/24 is for documentation: no machine has it.
+  const Outcome outcome = run("hello", {"--port", "0", "--address", "192.0.2.1"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(last_line(outcome.errors).contains("192.0.2.1:0")) << outcome.errors;
+}
+
+INSTANTIATE_TEST_SUITE_P(On, CommandLineOn, testing::ValuesIn(every_backend), name_of);
+
+}  // namespace
+}  // namespace weir::tests

@@ -1,0 +1,366 @@
+// Every example program over real sockets, on every backend: what it promises is what comes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/client.hpp"
+#include "tests/server.hpp"
+
+namespace weir::tests {
+namespace {
+
+/// Bytes of every value, without a short period.
+std::string mixed_bytes(std::size_t size) {
+  std::string bytes(size, '\0');
+  std::uint32_t state = 1;
+  for (char& each : bytes) {
+    state = state * 1664525 + 1013904223;
+    each = static_cast<char>(state >> 24);
+  }
+  return bytes;
+}
+
+std::string post_chunked(std::string_view target, std::string_view body, std::size_t piece) {
+  std::string request = "POST " + std::string(target) +
+                        " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (; !body.empty(); body.remove_prefix(std::min(piece, body.size()))) {
+    const std::string_view part = body.substr(0, piece);
+    std::array<char, 20> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), part.size(), 16);
+    request.append(digits.data(), end.ptr).append("\r\n").append(part).append("\r\n");
+  }
+  return request + "0\r\n\r\n";
+}
+
+class ExampleHello : public EachBackend {};
+class ExampleEcho : public EachBackend {};
+class ExampleParams : public EachBackend {};
+class ExampleStreaming : public EachBackend {};
+class ExampleDeadlines : public EachBackend {};
+class ExampleBench : public EachBackend {};
+
+TEST_P(ExampleHello, AnswersAsItsRoutesSay) {
+  Server server("hello", GetParam());
+  Client client = server.connect();
+  const auto root = client.exchange(get("/"));
+  ASSERT_TRUE(root) << root.error().message();
+  EXPECT_EQ(root->status, 200);
+  EXPECT_EQ(root->reason, "OK");
+  EXPECT_EQ(root->body, "Hello, World!\n");
+  EXPECT_EQ(root->field("Content-Length"), "14");
+  EXPECT_EQ(root->field("Content-Type"), "text/plain; charset=utf-8");
+  EXPECT_TRUE(root->field("Date").ends_with(" GMT")) << root->field("Date");
+  EXPECT_FALSE(root->has_field("Connection"));
+
+  const auto named = client.exchange(get("/hello/w%C3%B6rld%2F!"));
+  ASSERT_TRUE(named) << named.error().message();
+  EXPECT_EQ(named->body, "Hello, w\xC3\xB6rld/!!\n");
+
+  const auto note = client.exchange(post("/users/7/notes", "so be it"));
+  ASSERT_TRUE(note) << note.error().message();
+  EXPECT_EQ(note->body, "user 7 said so be it\n");
+
+  const auto chunked = client.exchange(post_chunked("/users/-3/notes", "in small chunks", 2));
+  ASSERT_TRUE(chunked) << chunked.error().message();
+  EXPECT_EQ(chunked->body, "user -3 said in small chunks\n");
+
+  const auto misfit = client.exchange(post("/users/seven/notes", "x"));
+  ASSERT_TRUE(misfit) << misfit.error().message();
+  EXPECT_EQ(misfit->status, 404);
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleHello, KnowsTheOtherMethods) {
+  Server server("hello", GetParam());
+  Client client = server.connect();
+  const auto head = client.exchange("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n", "HEAD");
+  ASSERT_TRUE(head) << head.error().message();
+  EXPECT_EQ(head->status, 200);
+  EXPECT_EQ(head->field("Content-Length"), "14");
+
+  const auto wrong = client.exchange(post("/", "x"));
+  ASSERT_TRUE(wrong) << wrong.error().message();
+  EXPECT_EQ(wrong->status, 405);
+  EXPECT_TRUE(wrong->field("Allow").contains("GET")) << wrong->field("Allow");
+
+  const auto options = client.exchange("OPTIONS / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(options) << options.error().message();
+  EXPECT_LT(options->status, 300);
+  EXPECT_TRUE(options->field("Allow").contains("GET")) << options->field("Allow");
+
+  const auto unknown = client.exchange("BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(unknown) << unknown.error().message();
+  EXPECT_EQ(unknown->status, 501);
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleHello, AnswersAPipelineInOrder) {
+  Server server("hello", GetParam());
+  Client client = server.connect();
+  constexpr int count = 1000;
+  std::string batch;
+  for (int i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i);
+    // Every seventh waits for its body, those around it do not wait.
+    batch += i % 7 == 0 ? post("/users/" + number + "/notes", "hi") : get("/hello/" + number);
+  }
+  ASSERT_TRUE(client.send(batch));
+  for (int i = 0; i < count; ++i) {
+    const auto answer = client.read();
+    ASSERT_TRUE(answer) << i << ": " << answer.error().message();
+    const std::string number = std::to_string(i);
+    EXPECT_EQ(answer->body,
+              i % 7 == 0 ? "user " + number + " said hi\n" : "Hello, " + number + "!\n");
+  }
+  EXPECT_EQ(client.unread(), "");
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleHello, InvitesABodyThatIsExpected) {
+  Server server("hello", GetParam());
+  Client client = server.connect();
+  ASSERT_TRUE(
+      client.send("POST /users/1/notes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
+                  "Expect: 100-continue\r\n\r\n"));
+  const auto interim = client.read();
+  ASSERT_TRUE(interim) << interim.error().message();
+  EXPECT_EQ(interim->status, 100);
+  const auto final = client.exchange("hello");
+  ASSERT_TRUE(final) << final.error().message();
+  EXPECT_EQ(final->body, "user 1 said hello\n");
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleHello, FinishesTheAnswersOfAClientThatHasEndedSending) {
+  Server server("hello", GetParam());
+  Client client = server.connect();
+  ASSERT_TRUE(client.send(get("/hello/1") + post("/users/2/notes", "x") + get("/hello/3")));
+  client.finish_sending();
+  for (const char* const body : {"Hello, 1!\n", "user 2 said x\n", "Hello, 3!\n"}) {
+    const auto answer = client.read();
+    ASSERT_TRUE(answer) << answer.error().message();
+    EXPECT_EQ(answer->body, body);
+  }
+  EXPECT_TRUE(client.expect_end());
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleEcho, SendsBackWhatEachPeerSent) {
+  Server server("echo", GetParam());
+  const std::string bytes = mixed_bytes(1 << 20);
+  std::vector<std::string> received(4);
+  std::vector<std::thread> peers;
+  for (std::string& mine : received) {
+    peers.emplace_back([&] {
+      Client peer = server.connect();
+      std::thread sender([&] {
+        ASSERT_TRUE(peer.send(bytes));
+        peer.finish_sending();
+      });
+      auto all = peer.read_to_end();
+      sender.join();
+      ASSERT_TRUE(all) << all.error().message();
+      mine = std::move(*all);
+    });
+  }
+  for (std::thread& each : peers) each.join();
+  for (const std::string& mine : received) EXPECT_TRUE(mine == bytes) << mine.size();
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleParams, GivesHandlersWhatTheirSignaturesSay) {
+  Server server("params", GetParam());
+  Client client = server.connect();
+  const auto body = [&](std::string_view target) {
+    const auto answer = client.exchange(get(target));
+    if (!answer) return answer.error().message();
+    return answer->status == 200 ? answer->body : std::to_string(answer->status);
+  };
+  EXPECT_EQ(body("/sum/2/40"), "42\n");
+  EXPECT_EQ(body("/sum/-2/%34%30"), "38\n");
+  EXPECT_EQ(body("/sum/2/forty"), "404");
+  EXPECT_EQ(body("/sum/2/99999999999"), "404");
+  EXPECT_EQ(body("/sum/2"), "404");
+  EXPECT_EQ(body("/versions/v12.7"), "v12.7 is 12 point 7\n");
+  EXPECT_EQ(body("/versions/12.7"), "404");
+  EXPECT_EQ(body("/versions/v12.7x"), "404");
+  EXPECT_EQ(body("/files/a/b%2Fc//d%20e"), "[a][b/c][][d e]\n");
+  EXPECT_EQ(body("/files/a/../b"), "400");
+}
+
+TEST_P(ExampleParams, ReadsQueriesAndFields) {
+  Server server("params", GetParam());
+  Client client = server.connect();
+  const auto found = client.exchange(
+      "GET /search?x=1&q=a+b%26c&q=late HTTP/1.1\r\nHost: localhost\r\nuser-agent:  probe/1 "
+      "\r\n\r\n");
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->body, "searching for a b&c\n");
+  EXPECT_EQ(found->field("X-Agent"), "probe/1");
+  const auto nothing = client.exchange(get("/search?p=1"));
+  ASSERT_TRUE(nothing) << nothing.error().message();
+  EXPECT_EQ(nothing->status, 400);
+}
+
+TEST_P(ExampleParams, CountsLargeBodies) {
+  Server server("params", GetParam());
+  Client client = server.connect();
+  const std::string bytes = mixed_bytes(5'000'000);
+  const auto counted = client.exchange(post("/count", bytes));
+  ASSERT_TRUE(counted) << counted.error().message();
+  EXPECT_EQ(counted->body, "5000000 bytes\n");
+  const auto chunked = client.exchange(post_chunked("/count", bytes, 70'001));
+  ASSERT_TRUE(chunked) << chunked.error().message();
+  EXPECT_EQ(chunked->body, "5000000 bytes\n");
+  const auto large = client.exchange(
+      "POST /count HTTP/1.1\r\nHost: localhost\r\nContent-Length: 67108865\r\n\r\n");
+  ASSERT_TRUE(large) << large.error().message();
+  EXPECT_EQ(large->status, 413);
+  EXPECT_TRUE(client.expect_end());
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+std::string lines(int count) {
+  std::string text;
+  for (int line = 1; line <= count; ++line) text += "line " + std::to_string(line) + "\n";
+  return text;
+}
+
+TEST_P(ExampleStreaming, ProducesBodiesPieceByPiece) {
+  Server server("streaming", GetParam());
+  Client client = server.connect();
+  const auto many = client.exchange(get("/lines/200000"));
+  ASSERT_TRUE(many) << many.error().message();
+  EXPECT_EQ(many->field("Transfer-Encoding"), "chunked");
+  EXPECT_TRUE(many->body == lines(200000)) << many->body.size();
+  const auto none = client.exchange(get("/lines/0"));
+  ASSERT_TRUE(none) << none.error().message();
+  EXPECT_EQ(none->status, 200);
+  EXPECT_EQ(none->body, "");
+  const auto head = client.exchange("HEAD /lines/9 HTTP/1.1\r\nHost: localhost\r\n\r\n", "HEAD");
+  ASSERT_TRUE(head) << head.error().message();
+  const auto batch = client.pipeline(get("/lines/30000"), 8);
+  ASSERT_TRUE(batch) << batch.error().message();
+  for (const Response& each : *batch) EXPECT_TRUE(each.body == lines(30000));
+  const auto old = client.exchange("GET /lines/1000 HTTP/1.0\r\n\r\n");
+  ASSERT_TRUE(old) << old.error().message();
+  EXPECT_TRUE(old->ended_by_close);
+  EXPECT_EQ(old->body, lines(1000));
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleStreaming, SendsTicksAsTheyHappen) {
+  Server server("streaming", GetParam());
+  const auto ticks = server.ask(get("/ticks"));
+  ASSERT_TRUE(ticks) << ticks.error().message();
+  std::string expected;
+  for (int tick = 0; tick < 5; ++tick) expected += "data: tick " + std::to_string(tick) + "\n\n";
+  EXPECT_EQ(ticks->body, expected);
+  EXPECT_EQ(ticks->field("Content-Type"), "text/event-stream");
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleStreaming, ConsumesBodiesPieceByPiece) {
+  Server server("streaming", GetParam());
+  Client client = server.connect();
+  const std::string bytes = mixed_bytes(3'000'000);
+  const unsigned sum = std::accumulate(bytes.begin(), bytes.end(), 0u, [](unsigned sum, char each) {
+    return sum * 31 + static_cast<unsigned char>(each);
+  });
+  const std::string expected = std::to_string(sum) + "\n";
+  for (const std::string& request :
+       {post("/checksum", bytes), post_chunked("/checksum", bytes, 999),
+        post_chunked("/checksum", bytes, 1'000'000)}) {
+    const auto answer = client.exchange(request);
+    ASSERT_TRUE(answer) << answer.error().message();
+    EXPECT_EQ(answer->body, expected);
+  }
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleDeadlines, AnswersWhenWorkIsCancelled) {
+  Server server("deadlines", GetParam());
+  Client client = server.connect();
+  const auto quick = client.exchange(get("/wait/1"));
+  ASSERT_TRUE(quick) << quick.error().message();
+  EXPECT_EQ(quick->body, "it answered\n");
+  const auto slow = client.exchange(get("/wait/3600000"));
+  ASSERT_TRUE(slow) << slow.error().message();
+  EXPECT_EQ(slow->status, 504);
+  const auto fastest = client.exchange(get("/fastest"));
+  ASSERT_TRUE(fastest) << fastest.error().message();
+  EXPECT_EQ(fastest->body, "backup answered\n");
+  const auto both = client.exchange(get("/both"));
+  ASSERT_TRUE(both) << both.error().message();
+  EXPECT_EQ(both->body, "one answered\ntwo answered\n");
+  const auto endless = client.exchange(get("/endless"));
+  ASSERT_TRUE(endless) << endless.error().message();
+  EXPECT_EQ(endless->status, 503);
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleDeadlines, ASlowHandlerHoldsUpNobody) {
+  Server server("deadlines", GetParam(), {"--cores", "1"});
+  Client slow = server.connect();
+  ASSERT_TRUE(slow.send(get("/wait/150") + get("/wait/0")));
+  Client quick = server.connect();
+  for (int i = 0; i < 20; ++i) {
+    const auto answer = quick.exchange(get("/wait/0"));
+    ASSERT_TRUE(answer) << answer.error().message();
+    EXPECT_EQ(answer->status, 200);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const auto answer = slow.read();
+    ASSERT_TRUE(answer) << answer.error().message();
+    EXPECT_EQ(answer->body, "it answered\n");
+  }
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleBench, TheAnswerHas128BytesInAll) {
+  Server server("bench", GetParam());
+  Client client = server.connect();
+  ASSERT_TRUE(client.send(get("/")));
+  client.finish_sending();
+  const auto all = client.read_to_end();
+  ASSERT_TRUE(all) << all.error().message();
+  EXPECT_EQ(all->size(), 128u) << *all;
+  EXPECT_TRUE(all->starts_with("HTTP/1.1 200 OK\r\n")) << *all;
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleBench, PingsGiveTheirSequenceBack) {
+  Server server("bench", GetParam());
+  Client client = server.connect();
+  for (const int sequence : {0, 1, -1, 2147483647}) {
+    const std::string text = "{\"sequence\": " + std::to_string(sequence) + "}";
+    const auto answer = client.exchange(post("/ping", text));
+    ASSERT_TRUE(answer) << answer.error().message();
+    EXPECT_EQ(answer->body, text);
+    EXPECT_EQ(answer->field("Content-Type"), "application/json");
+  }
+  for (const char* const wrong : {"", "{}", "{\"sequence\": }", "{\"sequence\": 1} x"}) {
+    const auto answer = client.exchange(post("/ping", wrong));
+    ASSERT_TRUE(answer) << answer.error().message();
+    EXPECT_EQ(answer->status, 400) << wrong;
+  }
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+INSTANTIATE_TEST_SUITE_P(On, ExampleHello, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleEcho, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleParams, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleStreaming, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleDeadlines, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleBench, testing::ValuesIn(every_backend), name_of);
+
+}  // namespace
+}  // namespace weir::tests

@@ -1,0 +1,56 @@
+#include "tests/server.hpp"
+
+#include <linux/io_uring.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <stdexcept>
+#include <system_error>
+
+#include "weir/os/fd.hpp"
+
+namespace weir::tests {
+namespace {
+
+std::vector<std::string> arguments_of(BackendName backend, const std::vector<std::string>& more) {
+  std::vector<std::string> arguments{"--port",    "0",         "--address",
+                                     "127.0.0.1", "--backend", std::string(backend.option)};
+  if (std::ranges::find(more, "--cores") == more.end()) {
+    arguments.insert(arguments.end(), {"--cores", "2"});
+  }
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+}  // namespace
+
+std::string name_of(const testing::TestParamInfo<BackendName>& info) {
+  std::string name(info.param.option);
+  std::ranges::replace_if(name, [](char each) { return each == ':' || each == '.'; }, '_');
+  return name;
+}
+
+std::optional<std::string> why_not(BackendName backend) {
+  if (!backend.option.starts_with("uring")) return std::nullopt;
+  io_uring_params parameters{};
+  const os::Fd ring(static_cast<int>(::syscall(SYS_io_uring_setup, 8, &parameters)));
+  if (ring) return std::nullopt;
+  return "this kernel refuses io_uring: " + std::generic_category().message(errno);
+}
+
+Server::Server(std::string_view example, BackendName backend, const std::vector<std::string>& more)
+    : process_(Process::example(example, arguments_of(backend, more))) {
+  const auto port = process_.wait_for_port();
+  if (!port) throw std::runtime_error(std::string(example) + ": " + process_.errors());
+  port_ = *port;
+}
+
+std::optional<int> Server::stop() {
+  process_.signal(SIGTERM);
+  return process_.wait_for_exit();
+}
+
+}  // namespace weir::tests
