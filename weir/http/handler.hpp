@@ -166,7 +166,8 @@ class PatternFor {
  public:
   template <std::convertible_to<std::string_view> Text>
   consteval PatternFor(const Text& text) : text_(text) {
-    detail::refuse(check_shapes(shape_of_pattern(text_), Signature<F>::shape));
+    if (Signature<F>::readable)
+      detail::refuse(check_shapes(shape_of_pattern(text_), Signature<F>::shape));
   }
   constexpr std::string_view text() const noexcept { return text_; }
 

@@ -4,40 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <system_error>
 
 #include "weir/http/characters.hpp"
+#include "weir/http/expression_text.hpp"
+#include "weir/http/pattern_fault.hpp"
 
 namespace weir::http {
 
-/// What is wrong with a pattern, or with a pattern and a handler together. Converts to
-/// std::error_code (category "weir.http.pattern"), whose message says it in words.
-enum class PatternFault : std::uint8_t {
-  none,
-  no_slash,             ///< it does not start with '/'
-  bad_character,        ///< a character that no URI path has; write it as an escape
-  bad_escape,           ///< '%' without two hexadecimal digits, or "%00"
-  dot_segment,          ///< "." or "..": no request gets that far
-  brace_in_literal,     ///< a capture is a whole segment
-  unclosed_brace,       ///< '{' without its '}'
-  bad_capture_name,     ///< letters, digits and '_', not a digit first
-  empty_expression,     ///< "{name:}"
-  bad_expression,       ///< RE2 refuses the regular expression
-  unclear_groups,       ///< RE2 and Weir count its groups differently: it is too clever
-  rest_not_last,        ///< something stands behind "{name...}"
-  too_many_segments,    ///< more than pattern_segments_max
-  too_many_captures,    ///< more than pattern_captures_max, groups included
-  wrong_capture_count,  ///< the handler takes another number of captures
-  wrong_rest_type,      ///< "{name...}" wants Rest or a string, and Rest wants "{name...}"
-};
-
 inline constexpr std::size_t pattern_segments_max = 32;
 inline constexpr std::size_t pattern_captures_max = 16;
-
-const std::error_category& pattern_category() noexcept;
-inline std::error_code make_error_code(PatternFault fault) noexcept {
-  return {static_cast<int>(fault), pattern_category()};
-}
 
 /// One segment as it is written; the views belong to the pattern's text.
 struct SegmentText {
@@ -84,7 +59,6 @@ class PatternReader {
  private:
   constexpr void read_literal(SegmentText& segment) noexcept;
   constexpr void read_capture(SegmentText& segment) noexcept;
-  constexpr std::size_t read_expression(SegmentText& segment, std::size_t start) noexcept;
 
   std::string_view rest_;
   PatternFault fault_ = PatternFault::none;
@@ -131,64 +105,12 @@ constexpr bool is_capture_name(std::string_view name) noexcept {
   return true;
 }
 
-/// The length of a character class of RE2 at the start of `text`, which is '['; 0 if it is open.
-constexpr std::size_t class_length(std::string_view text) noexcept {
-  std::size_t index = 1;
-  if (text.substr(index).starts_with('^')) ++index;
-  if (text.substr(index).starts_with(']')) ++index;  // a first ']' is a member
-  while (index < text.size() && text[index] != ']') {
-    if (text[index] == '\\') {
-      ++index;
-    } else if (text.substr(index).starts_with("[:")) {
-      const std::size_t end = text.find(":]", index + 2);
-      if (end != std::string_view::npos) index = end + 1;
-    }
-    ++index;
-  }
-  return index < text.size() ? index + 1 : 0;
-}
-
-/// True if '(' at the start of `text` opens a group that captures.
-constexpr bool captures_here(std::string_view text) noexcept {
-  if (!text.starts_with("(?")) return true;
-  if (text.starts_with("(?P<")) return true;
-  return text.starts_with("(?<") && !text.starts_with("(?<=") && !text.starts_with("(?<!");
-}
-
 }  // namespace detail
 
 constexpr void PatternReader::read_literal(SegmentText& segment) noexcept {
   segment.literal = rest_.substr(0, rest_.find('/'));
   rest_.remove_prefix(segment.literal.size());
   fault_ = detail::check_literal(segment.literal);
-}
-
-/// Sets the expression that starts at rest_[start]; returns where its '}' is. Braces in it are
-/// balanced (`[0-9]{3}`), unless they are escaped or in a class.
-constexpr std::size_t PatternReader::read_expression(SegmentText& segment,
-                                                     std::size_t start) noexcept {
-  std::size_t depth = 1;
-  std::size_t index = start;
-  for (; index < rest_.size(); ++index) {
-    const char character = rest_[index];
-    if (character == '\\') {
-      ++index;
-    } else if (character == '[') {
-      const std::size_t length = detail::class_length(rest_.substr(index));
-      if (length == 0) break;
-      index += length - 1;
-    } else if (character == '(') {
-      if (detail::captures_here(rest_.substr(index))) ++segment.groups;
-    } else if (character == '{') {
-      ++depth;
-    } else if (character == '}' && --depth == 0) {
-      segment.expression = rest_.substr(start, index - start);
-      if (segment.expression.empty()) fault_ = PatternFault::empty_expression;
-      return index;
-    }
-  }
-  fault_ = PatternFault::unclosed_brace;
-  return rest_.size();
 }
 
 constexpr void PatternReader::read_capture(SegmentText& segment) noexcept {
@@ -205,8 +127,13 @@ constexpr void PatternReader::read_capture(SegmentText& segment) noexcept {
     return;
   }
   if (rest_[name_end] == ':') {
+    const ExpressionText found = read_expression(rest_.substr(name_end + 1));
     segment.kind = SegmentText::Kind::expression;
-    end = read_expression(segment, name_end + 1);
+    segment.expression = rest_.substr(name_end + 1, found.length);
+    segment.groups = found.groups;
+    end = name_end + 1 + found.length;
+    if (found.length == 0) fault_ = PatternFault::empty_expression;
+    if (!found.closed) fault_ = PatternFault::unclosed_brace;
   } else if (rest_.substr(name_end).starts_with("...}")) {
     segment.kind = SegmentText::Kind::rest;
     end = name_end + 3;
@@ -240,6 +167,3 @@ constexpr PatternShape shape_of_pattern(std::string_view text) noexcept {
 }
 
 }  // namespace weir::http
-
-template <>
-struct std::is_error_code_enum<weir::http::PatternFault> : std::true_type {};

@@ -4,10 +4,14 @@
 #include <utility>
 
 namespace weir::http {
+namespace {
+
+constexpr RouteOptions default_options;
+
+}  // namespace
 
 const RouteOptions& RouteMatch::options() const noexcept {
-  static const RouteOptions defaults;
-  return found() ? route_->options : defaults;
+  return found() ? route_->options : default_options;
 }
 
 void RouteMatch::clear() noexcept {

@@ -6,7 +6,10 @@ namespace weir::http {
 
 Result<RouteId> Router::try_add(std::string_view method, Pattern pattern, Handler handler,
                                 const RouteOptions& options, std::string* why) {
-  if (!is_token(method)) return fail(Errc::bad_input);
+  if (!is_token(method) || method == name_of(Method::connect)) {
+    if (why != nullptr) *why = "no path is asked for with this method";
+    return fail(Errc::bad_input);
+  }
   auto added =
       table_.add({std::string(method), std::move(pattern), std::move(handler), options, {}});
   if (!added) return fail(added.error());

@@ -67,7 +67,8 @@ class Router {
     return add("OPTIONS", pattern, std::move(handler), options);
   }
   /// Any method, by its name on the wire. Errors: gathered, see check(): two routes for the same,
-  /// an expression that RE2 refuses, a method that is no token, more than 55 unusual methods.
+  /// an expression that RE2 refuses, CONNECT or a method that is no token, more than 55 unusual
+  /// ones.
   template <class F>
   RouteId add(std::string_view method, std::type_identity_t<PatternFor<F>> pattern, F handler,
               RouteOptions options = {}) {

@@ -328,8 +328,9 @@ TEST(Router, BadExpressionsAndMethodsAreStartUpErrors) {
   routes.get("/{x:(?=a)}", say1("no look-ahead"));
   routes.add("NO GOOD", "/", say("x"));
   routes.add("", "/", say("x"));
+  routes.add("CONNECT", "/", say("x"));
   EXPECT_FALSE(routes.check());
-  EXPECT_EQ(std::count(routes.error_text().begin(), routes.error_text().end(), '\n'), 4);
+  EXPECT_EQ(std::count(routes.error_text().begin(), routes.error_text().end(), '\n'), 5);
   EXPECT_NE(routes.error_text().find("RE2 refuses"), std::string::npos);
   EXPECT_EQ(ask(routes, "GET /").code, 404);
 }
