@@ -1,9 +1,12 @@
 // A buffer lent by a core: bytes that were read, or room to write into, given back when dropped.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -59,15 +62,35 @@ class Buffer {
     assert(count <= capacity_ - end_);
     end_ += static_cast<std::uint32_t>(count);
   }
+  /// Sees to it that there is room for `count` bytes more; the bytes that are there may move.
+  /// Errors: throws std::bad_alloc, also where they would be 2 GiB and more.
+  void make_room(std::size_t count) {
+    if (capacity_ - end_ >= count) return;
+    const std::size_t used = size();
+    if (count >= size_max - used) throw std::bad_alloc();
+    const std::size_t doubled = std::min(2 * used, size_max);
+    Buffer larger = with_capacity(static_cast<std::uint32_t>(
+        std::max({std::size_t{default_capacity}, doubled, used + count})));
+    if (used != 0) std::memcpy(larger.block_, data(), used);
+    larger.end_ = static_cast<std::uint32_t>(used);
+    *this = std::move(larger);
+  }
   /// Drops `count` bytes at the front.
   void consume(std::size_t count) noexcept {
     assert(count <= size());
     begin_ += static_cast<std::uint32_t>(count);
   }
+  /// Drops what is behind the first `count` bytes.
+  void truncate(std::size_t count) noexcept {
+    assert(count <= size());
+    end_ = begin_ + static_cast<std::uint32_t>(count);
+  }
   /// Drops all bytes; the whole block is room again.
   void clear() noexcept { begin_ = end_ = 0; }
 
  private:
+  static constexpr std::size_t size_max = std::size_t{1} << 31;
+
   Buffer(std::byte* block, std::uint32_t capacity) noexcept : block_(block), capacity_(capacity) {}
 
   std::byte* block_ = nullptr;

@@ -44,7 +44,7 @@ Core::Core(Core&& other) noexcept : store_(other.store_.room()) {
 void Core::swap(Core& other) noexcept {
   std::swap(root_, other.root_);
   std::swap(size_, other.size_);
-  std::swap(store_, other.store_);
+  store_.swap(other.store_);
 }
 
 Leaf* Core::find(std::string_view key) const noexcept {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <new>
+#include <utility>
 
 namespace weir::radix {
 namespace {
@@ -64,20 +65,13 @@ void erase(Node48& node, std::uint8_t byte) noexcept {
   --node.count;
 }
 
-void* allocate(std::size_t bytes, std::size_t alignment) {
-  if (alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__) return ::operator new(bytes);
-  return ::operator new(bytes, std::align_val_t{alignment});
-}
-
-void release(void* memory, std::size_t bytes, std::size_t alignment) noexcept {
-  if (alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__) {
-    ::operator delete(memory, bytes);
-  } else {
-    ::operator delete(memory, bytes, std::align_val_t{alignment});
-  }
-}
-
 }  // namespace
+
+void Store::swap(Store& other) noexcept {
+  std::swap(room_, other.room_);
+  memory_.swap(other.memory_);
+  std::swap(nodes_, other.nodes_);
+}
 
 std::size_t Store::leaf_bytes(std::size_t key_size) const noexcept {
   return room_.size + sizeof(Leaf) + key_size;
@@ -85,27 +79,23 @@ std::size_t Store::leaf_bytes(std::size_t key_size) const noexcept {
 
 Leaf* Store::make_leaf(std::string_view key) {
   assert(key.size() <= UINT32_MAX);
-  const std::size_t bytes = leaf_bytes(key.size());
-  void* memory = allocate(bytes, room_.alignment);
+  void* memory = memory_.allocate(leaf_bytes(key.size()), room_.alignment);
   auto* leaf =
       new (static_cast<char*>(memory) + room_.size) Leaf{static_cast<std::uint32_t>(key.size())};
   if (!key.empty()) std::memcpy(leaf + 1, key.data(), key.size());
-  bytes_ += bytes;
   return leaf;
 }
 
 void Store::free_leaf(Leaf* leaf) noexcept {
-  const std::size_t bytes = leaf_bytes(leaf->key_size);
-  bytes_ -= bytes;
-  release(reinterpret_cast<char*>(leaf) - room_.size, bytes, room_.alignment);
+  memory_.release(reinterpret_cast<char*>(leaf) - room_.size, leaf_bytes(leaf->key_size),
+                  room_.alignment);
 }
 
 template <class N>
 N* Store::make_node(const Node& head) {
-  auto* node = new N{};
+  auto* node = new (memory_.allocate(sizeof(N), alignof(N))) N{};
   static_cast<Node&>(*node) = head;
   node->count = 0;
-  bytes_ += sizeof(N);
   ++nodes_[static_cast<std::size_t>(N::kind)];
   return node;
 }
@@ -116,9 +106,8 @@ Ref Store::make_node4(std::uint32_t depth) {
 
 void Store::free_node(Ref ref) noexcept {
   const auto release = [&]<class N>(N* node) {
-    bytes_ -= sizeof(N);
     --nodes_[static_cast<std::size_t>(N::kind)];
-    delete node;
+    memory_.release(node, sizeof(N), alignof(N));
   };
   switch (ref.kind()) {
     case Kind::node4:

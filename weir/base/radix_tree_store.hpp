@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "weir/base/radix_tree_memory.hpp"
 #include "weir/base/radix_tree_node.hpp"
 
 namespace weir::radix {
@@ -35,6 +36,7 @@ struct ValueRoom {
 class Store {
  public:
   explicit Store(ValueRoom room) noexcept : room_(room) {}
+  void swap(Store& other) noexcept;
 
   /// A leaf for `key`; the room for its value is raw memory. Throws std::bad_alloc.
   Leaf* make_leaf(std::string_view key);
@@ -57,8 +59,7 @@ class Store {
   void remove_terminal(Ref& slot) noexcept;
 
   ValueRoom room() const noexcept { return room_; }
-  /// Bytes of all leaves and nodes, as asked of the allocator.
-  std::size_t bytes() const noexcept { return bytes_; }
+  std::size_t bytes() const noexcept { return memory_.bytes(); }
   Census census() const noexcept { return {nodes_[1], nodes_[2], nodes_[3], nodes_[4]}; }
 
  private:
@@ -72,7 +73,7 @@ class Store {
   std::size_t leaf_bytes(std::size_t key_size) const noexcept;
 
   ValueRoom room_;
-  std::size_t bytes_ = 0;
+  Memory memory_;
   std::array<std::size_t, 5> nodes_{};  // by Kind
 };
 

@@ -224,6 +224,25 @@ TEST(RadixTree, WalksStopAndStartWhereTheyAreTold) {
   EXPECT_EQ(*tree.find("7"), -7);
 }
 
+TEST(RadixTree, ALargeTreeGivesItsSlabsBack) {
+  RadixTree<int> tree;
+  const auto key = [](int i) { return std::to_string(0x9e3779b97f4a7c15 * unsigned(i)); };
+  constexpr int count = 300'000;
+  for (int i = 0; i < count; ++i) ASSERT_TRUE(tree.insert(key(i), i).added);
+  const std::size_t full = tree.memory_bytes();
+  EXPECT_GT(full, 4u << 20);
+  for (int i = 0; i < count; ++i) ASSERT_EQ(*tree.find(key(i)), i);
+  RadixTree<int> moved = std::move(tree);
+  EXPECT_EQ(tree.memory_bytes(), 0u);
+  for (int i = 1000; i < count; ++i) ASSERT_TRUE(moved.remove(key(i)));
+  EXPECT_LT(moved.memory_bytes(), full / 2);
+  for (int i = 1000; i < count; ++i) moved.insert(key(i), -i);  // into slots that were used before
+  for (int i = 0; i < count; ++i) ASSERT_EQ(*moved.find(key(i)), i < 1000 ? i : -i);
+  EXPECT_LE(moved.memory_bytes(), full + (4u << 20));
+  for (int i = 0; i < count; ++i) ASSERT_TRUE(moved.remove(key(i)));
+  EXPECT_EQ(moved.memory_bytes(), 0u);
+}
+
 // A path of thousands of nodes must not use the thread's stack: these run on 256 KiB of it.
 void* deep_paths(void*) {
   constexpr std::size_t depth = 6000;
