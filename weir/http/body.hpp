@@ -27,6 +27,21 @@ class Literal {
   std::string_view text_;
 };
 
+/// A media type that stands in the program; what a field cannot hold does not compile.
+class MediaType {
+ public:
+  template <std::size_t N>
+  consteval MediaType(const char (&text)[N]) : text_(text, N - 1) {
+    for (const char each : text_) {
+      if (each < ' ' || each > '~') throw "a media type has printable characters only";
+    }
+  }
+  constexpr std::string_view text() const noexcept { return text_; }
+
+ private:
+  std::string_view text_;
+};
+
 /// Text that is not a literal: it is copied, or moved when it is a std::string that may be.
 template <class S>
 concept OwnedText =
@@ -37,7 +52,8 @@ class BodySink {
  public:
   virtual ~BodySink() = default;
   /// Sends all of `piece` (an empty one sends nothing); returns when the piece may be reused, which
-  /// waits while the client is slow. Errors: what the connection says; then stop.
+  /// waits while the client is slow. One at a time (asserted). Errors: what the connection says;
+  /// then stop.
   /// Cancel: the response is cut off; the connection closes.
   virtual Task<Result<>> write(Bytes piece) = 0;
   Task<Result<>> write(std::string_view piece) { return write(to_bytes(piece)); }

@@ -10,27 +10,24 @@
 
 namespace weir::http {
 
-/// A rate that a peer must keep up, once a while has passed: so many bytes a second since the
-/// start.
+/// A rate that a peer must keep up while it is waited for. It starts with `grace`; waiting spends
+/// that time and bytes earn it back, but never more than `stall_max`, however fast it was before.
 struct MinimumRate {
   Duration grace;
   std::uint32_t bytes_per_second;
-
-  /// Until when so many bytes are enough.
-  Instant deadline(Instant start, std::uint64_t bytes) const noexcept {
-    return after(start, grace + Duration(std::chrono::seconds(1)) *
-                                    static_cast<std::int64_t>(bytes / bytes_per_second));
-  }
+  Duration stall_max;
 };
 
 struct Limits {
-  HeadLimits head;                                        ///< 414 and 431
-  ChunkLimits chunks;                                     ///< 400
-  Duration head_timeout = std::chrono::seconds(10);       ///< 408 and close
-  Duration idle_timeout = std::chrono::seconds(60);       ///< between requests: close
-  std::uint64_t body_max = 1024 * 1024;                   ///< 413, unless the route says otherwise
-  MinimumRate body_rate{std::chrono::seconds(5), 240};    ///< 408 and close
-  MinimumRate write_rate{std::chrono::seconds(10), 240};  ///< close
+  HeadLimits head;                                   ///< 414 and 431
+  ChunkLimits chunks;                                ///< 400
+  Duration head_timeout = std::chrono::seconds(10);  ///< 408 and close
+  Duration idle_timeout = std::chrono::seconds(60);  ///< between requests: close
+  std::uint64_t body_max = 1024 * 1024;              ///< 413, unless the route says otherwise
+  /// 408 and close.
+  MinimumRate body_rate{std::chrono::seconds(5), 240, std::chrono::seconds(20)};
+  /// Close. What only fills the kernel's own buffers does not count.
+  MinimumRate write_rate{std::chrono::seconds(10), 240, std::chrono::seconds(10)};
   /// How much of a body that nobody read is read and dropped; beyond, the connection closes.
   std::uint64_t unread_body_max = 64 * 1024;
   /// How long, and for how many bytes, a closing connection still listens, so that its last answer

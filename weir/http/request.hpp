@@ -53,11 +53,12 @@ class Request {
   const RequestHead& head() const noexcept { return head_; }
   os::Address peer() const { return body_.peer(); }
 
-  /// The whole body. Errors: Errc::limit_reached beyond the route's limit, Errc::timed_out,
-  /// a Refusal for bad framing, the connection's own; an incomplete body is always an error.
+  /// The whole body, or what read() left of it. Errors: a Refusal (body_too_large beyond the
+  /// route's limit, body_timed_out, bad framing), Errc::end_of_stream or the connection's own when
+  /// it is cut, Errc::cancelled; an incomplete body is always an error. See status_for().
   /// Cancel: the rest of the body stays to be read.
   Task<Result<std::string>> body();
-  /// The same without a copy where it arrived in one piece.
+  /// The same without a copy where it arrived in one piece. It may be asked for again.
   /// Cancel: as body().
   Task<Result<std::string_view>> body_view() { return body_.read_all(); }
   /// The next piece of the body, valid until the next call; empty at the end. Errors as body().

@@ -21,7 +21,7 @@ class Response {
  public:
   /// An empty body; also what a handler that returns a Status means.
   Response(Status status = Status::ok) noexcept : status_(status) {}
-  Response(Status status, Literal content_type, Body body) noexcept
+  Response(Status status, MediaType content_type, Body body) noexcept
       : status_(status), content_type_(content_type.text()), body_(std::move(body)) {}
 
   Status status() const noexcept { return status_; }
@@ -82,9 +82,11 @@ inline Response status(int code) noexcept {
 /// 200 with a body that `write(sink, args...)` produces while it is sent, at the speed of the
 /// client: a function that returns a Task<Result<>> and takes a BodySink& first. Arguments are
 /// moved in. In HTTP/1.1 the body is chunked; when the function fails, the connection is closed
-/// without the last chunk, so that the client sees an incomplete body.
+/// without the last chunk, so that the client sees an incomplete body. One that fails before it
+/// wrote or waited is answered as a handler that fails. What the function holds lives until the
+/// body is sent, as the request does; its body cannot be read any more.
 template <class Write, class... Args>
-Response stream(Literal content_type, Write write, Args... args) {
+Response stream(MediaType content_type, Write write, Args... args) {
   return {Status::ok, content_type,
           Body(StreamFunction(
               [write = std::move(write), ... args = std::move(args)](BodySink& sink) mutable {

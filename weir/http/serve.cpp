@@ -29,13 +29,17 @@ Task<Result<>> serve(Scope& scope, const Router& router, Endpoint endpoint) {
 }
 
 Task<Result<>> serve_with(Scope& scope, const Router& router, Endpoint endpoint, Limits limits) {
-  if (auto checked = router.check(); !checked) {
-    scope.loop().host().log("weir: " + std::string(router.error_text()));
+  ServerCore server(scope.loop(), router, limits);
+  co_return co_await serve_on(scope, server, endpoint);
+}
+
+Task<Result<>> serve_on(Scope& scope, ServerCore& server, Endpoint endpoint) {
+  if (auto checked = server.router().check(); !checked) {
+    scope.loop().host().log("weir: " + std::string(server.router().error_text()));
     co_return fail(checked.error());
   }
   auto listener = co_await tcp::listen(endpoint);
   if (!listener) co_return fail(listener.error());
-  ServerCore server(scope.loop(), router, limits);
   co_return co_await with_scope(OnFailure::supervise, accept_connections, std::ref(server),
                                 std::move(*listener));
 }

@@ -3,6 +3,7 @@
 
 #include "weir/http/limits.hpp"
 #include "weir/http/router.hpp"
+#include "weir/http/server_core.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/scope.hpp"
 
@@ -16,5 +17,8 @@ namespace weir::http {
 /// Cancel: closes the listener at once; connections are cancelled with the scope.
 Task<Result<>> serve(Scope& scope, const Router& router, Endpoint endpoint);
 Task<Result<>> serve_with(Scope& scope, const Router& router, Endpoint endpoint, Limits limits);
+/// The same for who wants to see the server's counters: `server` belongs to the scope's loop and
+/// outlives the task.
+Task<Result<>> serve_on(Scope& scope, ServerCore& server, Endpoint endpoint);
 
 }  // namespace weir::http

@@ -55,12 +55,32 @@ class ServerCore : DrainWatcher {
   void remove(DrainingConnection& connection) noexcept;
   bool full() const noexcept { return open_ >= connections_max_; }
 
+  /// A connection beyond the limit, while it is answered that it came too late.
+  class TurningAway {
+   public:
+    explicit TurningAway(ServerCore& server) noexcept : server_(server) {
+      server_.counters_.connections_refused.add();
+      ++server_.turning_away_;
+    }
+    ~TurningAway() { --server_.turning_away_; }
+    TurningAway(const TurningAway&) = delete;
+    TurningAway& operator=(const TurningAway&) = delete;
+    /// So many wait for their answer to arrive that this one had better be closed at once.
+    bool too_many() const noexcept { return server_.turning_away_ > turning_away_max; }
+
+   private:
+    ServerCore& server_;
+  };
+
   ServerCounters& counters() noexcept { return counters_; }
   void refused(Refusal refusal) noexcept {
     counters_.refusals[static_cast<std::size_t>(refusal)].add();
   }
 
  private:
+  // Half of the descriptors that are reserved for other things than connections.
+  static constexpr std::size_t turning_away_max = 32;
+
   void refresh_date() noexcept;
   static void asked_to_drain(DrainWatcher& self);
 
@@ -69,6 +89,7 @@ class ServerCore : DrainWatcher {
   Limits limits_;
   std::size_t connections_max_;
   std::size_t open_ = 0;
+  std::size_t turning_away_ = 0;
   bool draining_;
   Date date_;
   Instant date_until_;

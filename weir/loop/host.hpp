@@ -73,6 +73,8 @@ class Host {
   virtual Result<> configure(int descriptor, const StreamOptions& options) = 0;
   virtual Result<os::Address> local_address(int descriptor) = 0;
   virtual Result<os::Address> peer_address(int descriptor) = 0;
+  /// Bytes that were sent on a stream and have not yet arrived at the other side's host.
+  virtual Result<std::size_t> unacknowledged(int descriptor) = 0;
   /// Lets a listener take no new connections while those already begun can still be accepted, so
   /// that it can be closed without resetting anybody. True (no error) where the host can do it.
   /// Those accepted afterwards need configure() before they are read from.

@@ -92,6 +92,10 @@ Result<os::Address> OsHost::peer_address(int descriptor) {
   return os::peer_address(descriptor);
 }
 
+Result<std::size_t> OsHost::unacknowledged(int descriptor) {
+  return os::unacknowledged(descriptor);
+}
+
 Result<> OsHost::refuse_new_connections(int listener) {
   turning_away_.store(true, std::memory_order_relaxed);
   return os::refuse_new_handshakes(listener);

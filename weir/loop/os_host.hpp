@@ -32,6 +32,7 @@ class OsHost final : public Host {
   Result<> configure(int descriptor, const StreamOptions& options) override;
   Result<os::Address> local_address(int descriptor) override;
   Result<os::Address> peer_address(int descriptor) override;
+  Result<std::size_t> unacknowledged(int descriptor) override;
   Result<> refuse_new_connections(int listener) override;
   void close(int descriptor) noexcept override;
 

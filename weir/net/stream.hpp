@@ -62,6 +62,8 @@ class Stream {
   std::size_t sent_of_pending_write() const noexcept {
     return writing_ == nullptr ? 0 : static_cast<const SendOperation*>(writing_)->sent;
   }
+  /// Bytes that were sent and have not yet arrived at the peer's host.
+  virtual std::size_t unacknowledged() const = 0;
   /// See Backend::watch().
   virtual void watch(HangupWatcher* watcher) = 0;
 

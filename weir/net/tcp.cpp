@@ -36,6 +36,11 @@ os::Address Stream::local_address() const {
   return loop_->host().local_address(socket_->descriptor).value_or(os::Address());
 }
 
+std::size_t Stream::unacknowledged() const {
+  if (socket_ == nullptr) return 0;
+  return loop_->host().unacknowledged(socket_->descriptor).value_or(0);
+}
+
 void Stream::watch(HangupWatcher* watcher) {
   if (socket_ != nullptr) loop_->backend().watch(*socket_, watcher);
 }

@@ -29,6 +29,7 @@ class Stream final : public weir::Stream {
   void close() override;
   os::Address peer_address() const override;
   os::Address local_address() const override;
+  std::size_t unacknowledged() const override;
   void watch(HangupWatcher* watcher) override;
 
  private:

@@ -89,6 +89,9 @@ Result<Address> local_address(int socket);
 /// The address on the other side.
 Result<Address> peer_address(int socket);
 
+/// Bytes sent on a stream that the other side's kernel has not yet taken over (SIOCOUTQ).
+Result<std::size_t> unacknowledged(int socket);
+
 /// The error that the socket has kept (SO_ERROR), which this forgets: what came of a connect.
 Result<> take_error(int socket);
 

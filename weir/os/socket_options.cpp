@@ -1,6 +1,8 @@
 // Socket options: each one a typed setsockopt.
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -34,6 +36,12 @@ int count_of(Chrono time) noexcept {
 }
 
 }  // namespace
+
+Result<std::size_t> unacknowledged(int socket) {
+  int bytes = 0;
+  if (::ioctl(socket, SIOCOUTQ, &bytes) < 0) return fail(system_error(errno));
+  return static_cast<std::size_t>(bytes);
+}
 
 Result<> set_no_delay(int socket, bool on) {
   return set(socket, IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0);

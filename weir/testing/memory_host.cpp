@@ -84,6 +84,11 @@ Result<os::Address> MemoryHost::peer_address(int descriptor) {
   return stream->peer_address();
 }
 
+Result<std::size_t> MemoryHost::unacknowledged(int descriptor) {
+  if (descriptors_.stream(descriptor) == nullptr) return fail(system_error(EBADF));
+  return 0;
+}
+
 Result<> MemoryHost::refuse_new_connections(int listener) {
   MemoryListener* const found = descriptors_.listener(listener);
   if (found == nullptr) return fail(system_error(EBADF));

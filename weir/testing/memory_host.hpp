@@ -47,6 +47,8 @@ class MemoryHost final : public Host {
   Result<> configure(int descriptor, const StreamOptions& options) override;
   Result<os::Address> local_address(int descriptor) override;
   Result<os::Address> peer_address(int descriptor) override;
+  /// Nothing is ever on its way here.
+  Result<std::size_t> unacknowledged(int descriptor) override;
   Result<> refuse_new_connections(int listener) override;
   void close(int descriptor) noexcept override { descriptors_.close(descriptor); }
   os::Topology topology() override;

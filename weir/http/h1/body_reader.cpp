@@ -1,6 +1,7 @@
 #include "weir/http/h1/body_reader.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "weir/http/h1/writer.hpp"
 #include "weir/http/refusal.hpp"
@@ -9,19 +10,18 @@ namespace weir::http {
 
 void BodyReader::begin(const RequestHead& head, std::uint64_t max) {
   max_ = max;
-  chunked_ = head.chunked();
+  if (std::exchange(chunked_, head.chunked()) || chunked_) decoder_.reset();
   left_ = head.content_length();
   ended_ = !head.has_body();
-  touched_ = fetching_ = false;
-  taken_ = received_ = 0;
+  touched_ = false;
+  taken_ = 0;
   lent_ = 0;
   error_.clear();
-  if (ended_) {
-    continue_due_ = false;
-    return;
-  }
+  whole_.reset();
+  continue_due_ = false;
+  if (ended_) return;
   collected_.clear();
-  if (chunked_) decoder_ = ChunkedDecoder(limits_.chunks);
+  patience_ = Patience(limits_.body_rate);
   continue_due_ = head.expects_continue() && head.version_minor() > 0;
   if (left_ > max_) error_ = Refusal::body_too_large;
 }
@@ -80,15 +80,19 @@ BodyReader::Found BodyReader::take_chunked(std::string_view& data) {
 /// Waits for more bytes of the body; invites them first where the client waits for that.
 Task<Result<>> BodyReader::fetch() {
   if (std::exchange(continue_due_, false)) {
-    auto invited = co_await transport_.send(to_bytes(continue_head));
-    if (!invited) co_return fail(failed_with(invited.error()));
+    // Not under the handler's cancellation: half of it would spoil the answer behind it.
+    auto inviting = in_context(context_, transport_.send(to_bytes(continue_head)));
+    if (auto invited = co_await std::move(inviting); !invited) {
+      co_return fail(failed_with(invited.error()));
+    }
   }
-  if (!std::exchange(fetching_, true)) started_ = transport_.loop().now();
-  const std::size_t before = transport_.input().size();
-  auto filled = co_await transport_.fill(Transport::Waiting::body,
-                                         limits_.body_rate.deadline(started_, received_));
+  Loop& loop = transport_.loop();
+  const Instant start = loop.now();
+  const auto filled =
+      co_await transport_.fill(Transport::Waiting::body, after(start, patience_.left()));
+  // Nothing was left in the input, else nobody would wait.
+  patience_.note(loop.now() - start, filled ? transport_.input().size() : 0);
   if (!filled) co_return fail(failed_with(filled.error()));
-  received_ += transport_.input().size() - before;
   co_return {};
 }
 
@@ -120,29 +124,39 @@ Task<Result<Bytes>> BodyReader::read() {
 
 Task<Result<std::string_view>> BodyReader::read_all() {
   touched_ = true;
-  std::string_view data;
-  Found found = take(data);
-  if (found == Found::data && !chunked_ && ended_ && collected_.empty()) {
-    // Whole and in place: it stays at the input's front, which nobody moves before the answer.
-    co_return data;
-  }
-  while (found == Found::data || found == Found::nothing) {
-    if (found == Found::data) {
-      collected_ += data;
-    } else if (auto fetched = co_await fetch(); !fetched) {
-      co_return fail(fetched.error());
+  while (!whole_) {
+    std::string_view data;
+    switch (take(data)) {
+      case Found::data:
+        if (!chunked_ && ended_ && collected_.empty()) {
+          // In place: it stays at the input's front, which nobody moves before the answer.
+          whole_ = data;
+        } else {
+          collected_.make_room(data.size());
+          std::memcpy(collected_.room().data(), data.data(), data.size());
+          collected_.grow(data.size());
+        }
+        break;
+      case Found::end:
+        whole_ = collected_.text();
+        break;
+      case Found::error:
+        co_return fail(error_);
+      case Found::nothing:
+        if (auto fetched = co_await fetch(); !fetched) co_return fail(fetched.error());
+        break;
     }
-    found = take(data);
   }
-  if (found == Found::error) co_return fail(error_);
-  co_return std::string_view(collected_);
+  co_return *whole_;
 }
 
 bool BodyReader::drop_received() {
   std::string_view data;
   while (take(data) == Found::data) {
   }
-  return ended_ && !error_;
+  if (!ended_ || error_) return false;
+  error_ = Errc::closed;
+  return true;
 }
 
 Task<Result<>> BodyReader::drop(std::uint64_t max) {
@@ -150,13 +164,18 @@ Task<Result<>> BodyReader::drop(std::uint64_t max) {
   for (;;) {
     std::string_view data;
     const Found found = take(data);
-    if (found == Found::end) co_return {};
+    if (found == Found::end) {
+      error_ = Errc::closed;
+      co_return {};
+    }
     if (found == Found::error) co_return fail(error_);
-    if (found == Found::data) {
+    if (found == Found::nothing) {
+      // The answers before this one do not wait for this body.
+      if (auto sent = co_await transport_.send(); !sent) co_return fail(sent.error());
+      if (auto fetched = co_await fetch(); !fetched) co_return fail(fetched.error());
+    } else {
       dropped += data.size();
       if (dropped > max) co_return fail(Errc::limit_reached);
-    } else if (auto fetched = co_await fetch(); !fetched) {
-      co_return fail(fetched.error());
     }
   }
 }

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
+#include "weir/base/buffer.hpp"
 #include "weir/http/h1/chunked.hpp"
+#include "weir/http/h1/patience.hpp"
 #include "weir/http/h1/transport.hpp"
 #include "weir/http/request.hpp"
 #include "weir/http/request_head.hpp"
@@ -17,8 +21,13 @@ namespace weir::http {
 /// Threads: its loop's.
 class BodyReader final : public BodySource {
  public:
-  explicit BodyReader(Transport& transport, const Limits& limits) noexcept
-      : transport_(transport), limits_(limits) {}
+  /// `context`: the connection's.
+  BodyReader(Transport& transport, const Limits& limits, const Context& context) noexcept
+      : transport_(transport),
+        limits_(limits),
+        context_(context),
+        decoder_(limits.chunks),
+        patience_(limits.body_rate) {}
 
   /// Makes ready for the body behind `head`, of at most `max` bytes once decoded.
   void begin(const RequestHead& head, std::uint64_t max);
@@ -41,7 +50,7 @@ class BodyReader final : public BodySource {
   /// How much is known to be left: all of Content-Length, or 0 for chunks not yet seen.
   std::uint64_t known_left() const noexcept { return left_; }
 
-  /// Drops what has already arrived. Returns whether that was all.
+  /// Drops what has already arrived. Returns whether that was all; it cannot be read then.
   bool drop_received();
   /// Reads and drops the rest, up to `max` bytes. Errors: limit_reached when there is more; those
   /// of read().
@@ -59,19 +68,19 @@ class BodyReader final : public BodySource {
 
   Transport& transport_;
   const Limits& limits_;
+  Context context_;
   ChunkedDecoder decoder_;
-  std::string collected_;
+  Patience patience_;  // runs while somebody waits for the body
+  Buffer collected_;
+  std::optional<std::string_view> whole_;  // what read_all() gave
   std::uint64_t max_ = 0;
-  std::uint64_t left_ = 0;      // of a body with a length
-  std::uint64_t taken_ = 0;     // of the decoded body
-  std::uint64_t received_ = 0;  // bytes that came while somebody waited
-  std::size_t lent_ = 0;        // at the input's front: the piece given last
-  Instant started_{};
+  std::uint64_t left_ = 0;   // of a body with a length
+  std::uint64_t taken_ = 0;  // of the decoded body
+  std::size_t lent_ = 0;     // at the input's front: the piece given last
   bool chunked_ = false;
   bool ended_ = true;
   bool touched_ = false;
   bool continue_due_ = false;
-  bool fetching_ = false;  // started_ is set
   std::error_code error_;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weir/http/h1/writer.hpp"
+#include "weir/task/sleep.hpp"
 
 namespace weir::http {
 namespace {
@@ -24,6 +25,7 @@ class Connection final : public DrainingConnection {
   ~Connection() { server_.remove(*this); }
 
   Transport& transport() noexcept { return transport_; }
+  bool cancelled() const noexcept { return context_.cancelled(); }
 
   void drain() override {
     const Duration grace = used_ ? drain_grace : drain_grace_new;
@@ -102,13 +104,14 @@ Task<> serve_connection(ServerCore& server, tcp::Stream stream) {
   Connection connection(server, std::move(stream), co_await this_context());
   Transport& transport = connection.transport();
   Next next = Next::idle;
-  while (next == Next::idle) {
+  while (next == Next::idle && !connection.cancelled()) {
+    if (transport.share_used()) static_cast<void>(co_await sleep(Duration::zero()));
     transport.begin_read(Transport::Waiting::request, connection.request_deadline());
     auto bytes = co_await transport.stream().read();
     transport.end_read();
     if (!bytes) {
       const bool waited_long = transport.explain(bytes.error()) == Errc::timed_out;
-      next = waited_long ? Next::linger : Next::abort;
+      next = waited_long ? Next::close : Next::abort;
       break;
     }
     Exchange& exchange = connection.begin(std::move(*bytes));
@@ -117,17 +120,19 @@ Task<> serve_connection(ServerCore& server, tcp::Stream stream) {
       // The usual way: everything is answered, one send is left.
       transport.begin_write();
       const auto sent = co_await transport.stream().write(transport.output().bytes());
-      transport.end_write();
+      transport.end_write(sent ? std::error_code() : sent.error());
       if (!sent) next = Next::abort;
     } else {
       next = co_await work(connection, exchange, next);
     }
     connection.end();
   }
-  if (next == Next::linger) co_await transport.linger();
+  if (next == Next::close) co_await transport.linger();
 }
 
 Task<> turn_away(ServerCore& server, tcp::Stream stream) {
+  const ServerCore::TurningAway turning_away(server);
+  if (turning_away.too_many()) co_return;
   Transport transport(server.loop(), std::move(stream), server.limits());
   Buffer& output = transport.writable_output();
   ResponseHead head;

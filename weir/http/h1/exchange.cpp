@@ -1,6 +1,8 @@
 #include "weir/http/h1/exchange.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "weir/http/h1/writer.hpp"
@@ -9,13 +11,13 @@
 namespace weir::http {
 
 Exchange::Exchange(ServerCore& server, Transport& transport, const Context& context) noexcept
-    : Completion(&handler_finished),
+    : Completion(&finished),
       HangupWatcher(&peer_gone),
       server_(server),
       transport_(transport),
       context_(context),
       parser_(server.limits().head),
-      body_(transport, server.limits()) {}
+      body_(transport, server.limits(), context) {}
 
 Exchange::~Exchange() {
   assert(!cancel_later_.queued && !handler_);
@@ -38,7 +40,7 @@ Exchange::Next Exchange::advance() {
 Exchange::Next Exchange::refuse(Refusal refusal) {
   server_.refused(refusal);
   keep_alive_ = false;
-  linger_ = refused_ = true;
+  refused_ = true;
   answer_with(status_of(refusal));
   return answer_now();
 }
@@ -47,13 +49,13 @@ Exchange::Next Exchange::refuse(Refusal refusal) {
 Exchange::Next Exchange::begin_request() {
   server_.counters().requests.add();
   keep_alive_ = head_.keep_alive() && !server_.draining();
-  linger_ = server_.draining() && head_.keep_alive();
   server_.router().match(head_, match_);
   body_.begin(head_, match_.options().body_max.value_or(server_.limits().body_max));
   if (body_.error()) return refuse(Refusal::body_too_large);
   if (match_.waits()) return start_handler();
   if (!body_.ended()) {
     // An answer that comes first would hide that the body is malformed.
+    keep_head();
     stage_ = Stage::body_first;
     return Next::slow;
   }
@@ -83,8 +85,6 @@ void Exchange::keep_head() {
 Exchange::Next Exchange::start_handler() {
   keep_head();
   cancel_.emplace(context_.cancel);
-  handler_done_ = false;
-  waiting_ = nullptr;
   deadline_.expired = false;
   try {
     handler_.emplace(match_.start(request_));
@@ -93,12 +93,10 @@ Exchange::Next Exchange::start_handler() {
     failed(std::current_exception());
     return answer_now();
   }
-  handler_->start(Context{&server_.loop(), &*cancel_}, *this);
-  if (!handler_done_) {
+  if (!run(*handler_)) {
     if (const auto deadline = match_.options().deadline) {
       server_.loop().timers().start(deadline_, after(server_.loop().now(), *deadline));
     }
-    transport_.stream().watch(this);
     stage_ = Stage::handler;
     return Next::slow;
   }
@@ -106,16 +104,27 @@ Exchange::Next Exchange::start_handler() {
   return answer_now();
 }
 
-std::coroutine_handle<> Exchange::handler_finished(Completion& self, std::coroutine_handle<>) {
+/// Starts it under cancel_. Returns whether it has ended at once.
+template <class T>
+bool Exchange::run(Task<T>& task) {
+  run_ended_ = false;
+  waiting_ = nullptr;
+  task.start(Context{&server_.loop(), &*cancel_}, *this);
+  if (!run_ended_) transport_.stream().watch(this);
+  return run_ended_;
+}
+template bool Exchange::run(Task<Result<>>& task);
+
+std::coroutine_handle<> Exchange::finished(Completion& self, std::coroutine_handle<>) {
   auto& exchange = static_cast<Exchange&>(self);
-  exchange.handler_done_ = true;
+  exchange.run_ended_ = true;
+  exchange.deadline_.cancel();
   if (exchange.waiting_) return std::exchange(exchange.waiting_, nullptr);
   return std::noop_coroutine();
 }
 
 /// The handler has finished: its response, or 500 for what it threw.
 void Exchange::take_response() {
-  deadline_.cancel();
   try {
     response_ = handler_->handle().promise().take();
   } catch (...) {
@@ -128,9 +137,16 @@ void Exchange::take_response() {
 
 void Exchange::failed(const std::exception_ptr& exception) {
   server_.counters().handler_failures.add();
-  server_.loop().host().log("weir: " + std::string(head_.method_text()) + " " +
-                            std::string(head_.path()) + ": " + describe({}, exception));
+  log(describe({}, exception));
   answer_with(Status::internal_error);
+}
+
+/// One line for the operator, whatever it was that a handler threw.
+void Exchange::log(std::string_view what) {
+  std::string line("weir: ");
+  line.append(head_.method_text()).append(" ").append(head_.path()).append(": ").append(what);
+  std::replace_if(line.begin(), line.end(), [](char each) { return each >= 0 && each < ' '; }, '?');
+  server_.loop().host().log(line);
 }
 
 void Exchange::answer_with(Status status) {
@@ -144,8 +160,7 @@ void Exchange::check_response() {
   server_.counters().handler_failures.add();
   const std::string why = final ? "the field " + std::string(response_.invalid_field())
                                 : "the status " + std::to_string(code_of(response_.status()));
-  server_.loop().host().log("weir: " + std::string(head_.method_text()) + " " +
-                            std::string(head_.path()) + ": cannot send " + why);
+  log("cannot send " + why);
   answer_with(Status::internal_error);
 }
 
@@ -161,8 +176,7 @@ Exchange::Next Exchange::ended() noexcept {
   server_.counters().responses.add();
   body_.release();
   head_copy_.reset();
-  if (keep_alive_) return Next::idle;
-  return linger_ || !transport_.input().empty() ? Next::linger : Next::close;
+  return keep_alive_ ? Next::idle : Next::close;
 }
 
 bool Exchange::head_only() const noexcept {
@@ -172,6 +186,7 @@ bool Exchange::head_only() const noexcept {
 /// The response's head as it goes on the wire.
 ResponseHead Exchange::describe_head() {
   const bool stream = response_.body().is_stream();
+  if (server_.draining()) keep_alive_ = false;
   ResponseHead head;
   head.status = response_.status();
   head.date = server_.date();

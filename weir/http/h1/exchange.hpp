@@ -30,9 +30,8 @@ class Exchange : Completion, HangupWatcher {
     idle,   ///< the input is used up: send the output and wait for the next request
     more,   ///< a head is not complete: send the output and read on
     slow,   ///< co_await finish(): something has to wait
-    close,  ///< send the output and close at once: the peer expects that
+    close,  ///< send the output, then close once the peer has had a moment to read it
     abort,  ///< close: the connection is broken
-    linger  ///< send the output and close politely: the peer may still be sending
   };
 
   Exchange(ServerCore& server, Transport& transport, const Context& context) noexcept;
@@ -58,26 +57,28 @@ class Exchange : Completion, HangupWatcher {
   Next start_handler();
   void call_handler();
   void keep_head();
+  template <class T>
+  bool run(Task<T>& task);
   void take_response();
   void failed(const std::exception_ptr& exception);
+  void log(std::string_view what);
   void answer_with(Status status);
   void check_response();
   bool head_only() const noexcept;
   ResponseHead describe_head();
-  void put_head(const ResponseHead& head);
   bool write_small();
   Next answer_now();
   Next ended() noexcept;
 
-  Task<> wait_for_handler();
+  Task<> wait_for_running();
   Task<Result<>> settle_body();
   Task<Next> deliver();
-  Task<Next> deliver_stream();
+  Task<Next> deliver_stream(std::size_t answers_before);
   bool body_is_droppable() const noexcept;
-  static std::coroutine_handle<> handler_finished(Completion& self, std::coroutine_handle<>);
+  static std::coroutine_handle<> finished(Completion& self, std::coroutine_handle<>);
   static void peer_gone(HangupWatcher& self);
 
-  /// Cancels the handler in the loop's next round.
+  /// Cancels what runs in the loop's next round.
   struct CancelLater : Runnable {
     explicit CancelLater(Exchange& exchange) noexcept : Runnable(&run), exchange_(exchange) {}
     static void run(Runnable& self);
@@ -91,11 +92,11 @@ class Exchange : Completion, HangupWatcher {
     Exchange& exchange_;
     bool expired = false;
   };
-  /// Waits until the handler has finished.
-  class HandlerEnd {
+  /// Waits until the handler, or the function that streams the body, has finished.
+  class RunningEnd {
    public:
-    explicit HandlerEnd(Exchange& exchange) noexcept : exchange_(exchange) {}
-    bool await_ready() const noexcept { return exchange_.handler_done_; }
+    explicit RunningEnd(Exchange& exchange) noexcept : exchange_(exchange) {}
+    bool await_ready() const noexcept { return exchange_.run_ended_; }
     void await_suspend(std::coroutine_handle<> handle) noexcept { exchange_.waiting_ = handle; }
     void await_resume() const noexcept {}
 
@@ -117,9 +118,8 @@ class Exchange : Completion, HangupWatcher {
   BlockPtr<char> head_copy_;
   std::uint64_t heads_ = 0;
   Stage stage_ = Stage::answer;
-  bool handler_done_ = false;
+  bool run_ended_ = false;
   bool keep_alive_ = true;
-  bool linger_ = false;
   bool refused_ = false;  // the answer is a refusal; the handler is not asked
   RouteMatch match_;
   RequestHead head_;

@@ -1,5 +1,6 @@
 // The part of an exchange that waits: for handlers, for bodies, for slow readers.
 #include <array>
+#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -17,37 +18,50 @@ class StreamSink final : public BodySink {
 
   Task<Result<>> write(Bytes piece) override {
     if (piece.empty()) co_return {};
+    used_ = true;
     if (!chunked_) co_return co_await transport_.send(piece);
-    Buffer& output = transport_.writable_output();
-    char* const start = reinterpret_cast<char*>(output.room().data());
-    output.grow(static_cast<std::size_t>(write_chunk_size(piece.size(), start) - start));
-    co_return co_await transport_.send(piece, to_bytes(chunk_end));
+    assert(!writing_);
+    writing_ = true;
+    char* const line = size_line_.data();
+    const std::string_view size(
+        line, static_cast<std::size_t>(write_chunk_size(piece.size(), line) - line));
+    const auto sent = co_await transport_.send(to_bytes(size), piece, to_bytes(chunk_end));
+    writing_ = false;
+    co_return sent;
   }
+
+  bool used() const noexcept { return used_; }
 
  private:
   Transport& transport_;
+  std::array<char, chunk_size_max> size_line_;
   bool chunked_;
+  bool used_ = false;
+  bool writing_ = false;
 };
 
 }  // namespace
 
 Task<Exchange::Next> Exchange::finish() {
   const Stage stage = std::exchange(stage_, Stage::answer);
-  if (stage == Stage::handler) co_await wait_for_handler();
+  if (stage == Stage::handler) {
+    co_await wait_for_running();
+    take_response();
+  }
   if (auto settled = co_await settle_body(); !settled) co_return Next::abort;
   if (stage == Stage::body_first && !refused_) call_handler();
-  co_return co_await deliver();
+  const Next next = co_await deliver();
+  co_return transport_.broken() ? Next::abort : next;
 }
 
-/// Sends the answers before this one, so that they do not wait for a slow handler, then waits.
-Task<> Exchange::wait_for_handler() {
+/// Sends what is ready, so that it does not wait for what runs and is slow, then waits for that.
+Task<> Exchange::wait_for_running() {
   if (!transport_.writing() && !transport_.output().empty()) {
     if (auto sent = co_await transport_.send(); !sent) cancel_->cancel();
   }
-  co_await HandlerEnd(*this);
+  co_await RunningEnd(*this);
   transport_.stream().watch(nullptr);
   while (cancel_later_.queued) co_await yield();
-  take_response();
 }
 
 /// The rest of the body may be read only to be dropped.
@@ -59,7 +73,9 @@ bool Exchange::body_is_droppable() const noexcept {
 /// Brings the input behind a body that nobody read, or decides that the connection closes. What is
 /// malformed is refused instead of answered. Errors: the connection's.
 Task<Result<>> Exchange::settle_body() {
-  if (body_.ended() || refused_ || body_.drop_received()) co_return {};
+  if (body_.ended() || refused_) co_return {};
+  const std::error_code seen = body_.error();  // by the handler
+  if (body_.drop_received()) co_return {};
   if (body_is_droppable()) {
     auto dropped = co_await body_.drop(server_.limits().unread_body_max);
     if (dropped) co_return {};
@@ -73,8 +89,11 @@ Task<Result<>> Exchange::settle_body() {
   if (body_.error().category() == refusal_category()) {
     server_.refused(static_cast<Refusal>(body_.error().value()));
   }
+  // Success is no answer to a body that the handler saw to be malformed.
+  if (seen.category() == refusal_category() && code_of(response_.status()) < 400) {
+    answer_with(status_for(seen));
+  }
   keep_alive_ = false;
-  linger_ = true;
   co_return {};
 }
 
@@ -86,40 +105,46 @@ Task<Exchange::Next> Exchange::deliver() {
   Buffer& output = transport_.writable_output();
   if (output.room().size() < size) {
     if (auto sent = co_await transport_.send(); !sent) co_return Next::abort;
-    if (output.room().size() < size) {
-      output = Buffer::with_capacity(static_cast<std::uint32_t>(size));
-    }
+    output.make_room(size);
   }
+  const std::size_t answers_before = output.size();
   char* const start = reinterpret_cast<char*>(output.room().data());
   output.grow(static_cast<std::size_t>(write_head(head, start) - start));
   if (head_only()) co_return ended();
-  if (response_.body().is_stream()) co_return co_await deliver_stream();
+  if (response_.body().is_stream()) co_return co_await deliver_stream(answers_before);
   if (auto sent = co_await transport_.send(to_bytes(response_.body().text())); !sent) {
     co_return Next::abort;
   }
   co_return ended();
 }
 
-/// The head is in the output: sends the body as its function writes it.
-Task<Exchange::Next> Exchange::deliver_stream() {
+/// The head is in the output, behind other answers: sends the body as its function writes it.
+Task<Exchange::Next> Exchange::deliver_stream(std::size_t answers_before) {
   const bool chunked = head_.version_minor() > 0;
   StreamSink sink(transport_, chunked);
   cancel_.emplace(context_.cancel);
-  transport_.stream().watch(this);
-  bool written = false;
+  Result<> written;
+  bool waited = false;
   try {
     auto writing = (*response_.body().stream())(sink);
-    auto result = co_await in_context(Context{&server_.loop(), &*cancel_}, std::move(writing));
-    written = result.has_value();
+    waited = !run(writing);
+    if (waited) co_await wait_for_running();
+    written = writing.handle().promise().take();
+    if (!written) answer_with(status_for(written.error()));
   } catch (...) {
     failed(std::current_exception());
+    written = fail(Errc::closed);
   }
-  transport_.stream().watch(nullptr);
-  while (cancel_later_.queued) co_await yield();
   cancel_.reset();
-  if (!written) co_return Next::abort;
+  Buffer& output = transport_.writable_output();
+  if (!written) {
+    if (waited || sink.used()) co_return Next::abort;
+    // Nothing has left yet: the client hears about it.
+    output.truncate(answers_before);
+    co_return co_await deliver();
+  }
   if (chunked) {
-    Buffer& output = transport_.writable_output();
+    output.make_room(last_chunk.size());
     std::memcpy(output.room().data(), last_chunk.data(), last_chunk.size());
     output.grow(last_chunk.size());
   }

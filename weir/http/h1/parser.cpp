@@ -366,8 +366,8 @@ HeadParser::Step HeadParser::note_rare_field(std::string_view name, std::string_
     Step step = Step::done;
     switch (stage) {
       case Stage::start:
-        if ((step = skip_empty_lines(at)) != Step::done) return step;
         head.about_ = {};
+        if ((step = skip_empty_lines(at)) != Step::done) return step;
         at.limit(limits_.request_line_max + line_end.size());
         stage = Stage::method;
         at.mark = at.position;

@@ -2,47 +2,53 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
+
+#include "weir/task/sleep.hpp"
 
 namespace weir::http {
 
 void Transport::fired(Timer& timer) {
   auto& self = static_cast<Transport&>(timer);
   const Instant now = self.loop_.now();
-  Instant next = never;
-  if (self.waiting_ != Waiting::nothing && !self.read_expired_) {
-    if (now >= self.read_deadline_) {
-      self.read_expired_ = true;
-      self.stream_.cancel_read();
-    } else {
-      next = self.read_deadline_;
-    }
-  }
-  if (self.writing_) {
-    const Instant deadline =
-        self.limits_.write_rate.deadline(self.write_start_, self.stream_.sent_of_pending_write());
-    if (now >= deadline) {
-      self.stream_.cancel_write();
-    } else {
-      next = std::min(next, deadline);
-    }
-  }
-  if (next != never && !self.armed()) self.loop_.timers().start(self, next);
+  const Instant next = std::min(self.check_read(now), self.check_write(now));
+  if (next != never) self.watch_until(next);
 }
 
-void Transport::make_input_room() {
-  constexpr std::size_t enough = 2048;
-  if (input_.room().size() >= enough) return;
-  const std::size_t used = input_.size();
-  const std::size_t capacity = std::max<std::size_t>(Buffer::default_capacity, 2 * used);
-  Buffer larger = Buffer::with_capacity(static_cast<std::uint32_t>(capacity));
-  if (used != 0) std::memcpy(larger.room().data(), input_.data(), used);
-  larger.grow(used);
-  input_ = std::move(larger);
+/// When to look again at the read that is under way.
+Instant Transport::check_read(Instant now) {
+  if (waiting_ == Waiting::nothing || read_expired_) return never;
+  if (now < read_deadline_) return read_deadline_;
+  read_expired_ = true;
+  stream_.cancel_read();
+  return never;
+}
+
+/// When to look again at the write that is under way.
+Instant Transport::check_write(Instant now) {
+  if (!writing_) return never;
+  if (now < write_look_) return write_look_;
+  // It counts from some place in the stream, which does not matter for the difference.
+  const auto arrived = static_cast<std::int64_t>(stream_.sent_of_pending_write()) -
+                       static_cast<std::int64_t>(stream_.unacknowledged());
+  std::int64_t more = std::max<std::int64_t>(0, arrived - write_seen_);
+  if (!std::exchange(write_looked_, true)) {
+    write_patience_ = Patience(limits_.write_rate);
+    more = 0;  // it only filled the kernel's buffers
+  }
+  write_patience_.note(now - write_looked_at_, static_cast<std::uint64_t>(more));
+  write_seen_ = arrived;
+  write_looked_at_ = now;
+  if (write_patience_.exhausted()) {
+    stream_.cancel_write();
+    return never;
+  }
+  write_look_ = after(now, write_patience_.left());
+  return write_look_;
 }
 
 Task<Result<>> Transport::fill(Waiting what, Instant deadline) {
+  if (share_used()) static_cast<void>(co_await sleep(Duration::zero()));
   if (input_.empty()) {
     input_ = {};
     begin_read(what, deadline);
@@ -52,7 +58,9 @@ Task<Result<>> Transport::fill(Waiting what, Instant deadline) {
     input_ = std::move(*read);
     co_return {};
   }
-  make_input_room();
+  // Behind a head that is not complete.
+  constexpr std::size_t worth_reading = 2048;
+  input_.make_room(worth_reading);
   begin_read(what, deadline);
   const auto count = co_await stream_.read_into(input_.room());
   end_read();
@@ -61,13 +69,15 @@ Task<Result<>> Transport::fill(Waiting what, Instant deadline) {
   co_return {};
 }
 
-Task<Result<>> Transport::send(Bytes more, Bytes last) {
-  co_await WriteTurn(*this);
-  const std::array<Bytes, 3> pieces{output_.bytes(), more, last};
-  if (pieces[0].empty() && more.empty() && last.empty()) co_return {};
+Task<Result<>> Transport::send(Bytes first, Bytes second, Bytes third) {
+  if (share_used()) static_cast<void>(co_await sleep(Duration::zero()));
+  while (writing_) co_await WriteTurn(*this);
+  if (broken_) co_return fail(broken_);
+  const std::array<Bytes, 4> pieces{output_.bytes(), first, second, third};
+  if (pieces[0].empty() && first.empty() && second.empty() && third.empty()) co_return {};
   begin_write();
   const auto sent = co_await stream_.write(std::span<const Bytes>(pieces));
-  end_write();
+  end_write(sent ? std::error_code() : sent.error());
   output_.clear();
   if (!sent) co_return fail(sent.error());
   co_return {};

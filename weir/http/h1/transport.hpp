@@ -4,9 +4,11 @@
 #include <cassert>
 #include <coroutine>
 #include <cstdint>
+#include <system_error>
 #include <utility>
 
 #include "weir/base/buffer.hpp"
+#include "weir/http/h1/patience.hpp"
 #include "weir/http/limits.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/tcp.hpp"
@@ -24,7 +26,11 @@ class Transport : Timer {
   enum class Waiting : std::uint8_t { nothing, request, head, body, lingering };
 
   Transport(Loop& loop, tcp::Stream stream, const Limits& limits) noexcept
-      : Timer(&fired), loop_(loop), limits_(limits), stream_(std::move(stream)) {}
+      : Timer(&fired),
+        loop_(loop),
+        limits_(limits),
+        stream_(std::move(stream)),
+        write_patience_(limits.write_rate) {}
 
   tcp::Stream& stream() noexcept { return stream_; }
   Loop& loop() const noexcept { return loop_; }
@@ -53,14 +59,20 @@ class Transport : Timer {
   void begin_write() noexcept {
     assert(!writing_);
     writing_ = true;
-    write_start_ = loop_.now();
-    watch_until(limits_.write_rate.deadline(write_start_, 0));
+    write_looked_ = false;
+    write_looked_at_ = loop_.now();
+    write_look_ = after(write_looked_at_, limits_.write_rate.grace / 10);
+    watch_until(write_look_);
   }
-  void end_write() noexcept {
+  /// A write that failed may have sent a part: nothing can be sent behind it.
+  void end_write(std::error_code error) noexcept {
     writing_ = false;
+    if (error) broken_ = error;
     if (next_writer_ != nullptr) loop_.ready(*std::exchange(next_writer_, nullptr));
   }
   bool writing() const noexcept { return writing_; }
+  /// Why nothing can be sent any more, if so.
+  std::error_code broken() const noexcept { return broken_; }
 
   /// Room for an answer: the output buffer, with a block.
   Buffer& writable_output() {
@@ -68,15 +80,21 @@ class Transport : Timer {
     return output_;
   }
 
-  /// Reads more behind what is in input(); see Stream::read() for errors.
+  /// Whether this connection has done so much in one turn of the loop that others come first.
+  /// Reads and writes that never have to wait would otherwise keep them out.
+  bool share_used() noexcept {
+    const std::uint64_t turn = loop_.counters().turns.value();
+    if (std::exchange(share_turn_, turn) != turn) share_ = 0;
+    return ++share_ > share_max;
+  }
+
+  /// Reads more behind what is in input(), whose bytes may move; see Stream::read() for errors.
   /// Cancel: as Stream::read().
   Task<Result<>> fill(Waiting what, Instant deadline);
-  /// Sends what is in output(), then `more` and `last`; output() is empty afterwards. While another
-  /// send is under way, waits for its end first (at most one does).
+  /// Sends what is in output(), then the pieces; output() is empty afterwards. While another send
+  /// is under way, waits for its end first (at most one does). Errors: broken(), from then on.
   /// Cancel: as Stream::write().
-  Task<Result<>> send(Bytes more = {}, Bytes last = {});
-  /// Makes room behind a head that is not complete; the head's bytes may move.
-  void make_input_room();
+  Task<Result<>> send(Bytes first = {}, Bytes second = {}, Bytes third = {});
 
   /// Tells the peer that nothing more comes and drops what it still sends, for a moment.
   /// Cancel: closes at once.
@@ -100,7 +118,11 @@ class Transport : Timer {
     Transport& transport_;
   };
 
+  static constexpr unsigned share_max = 16;
+
   static void fired(Timer& timer);
+  Instant check_read(Instant now);
+  Instant check_write(Instant now);
   void watch_until(Instant deadline) noexcept {
     if (!armed() || deadline < Timer::deadline()) loop_.timers().start(*this, deadline);
   }
@@ -111,11 +133,18 @@ class Transport : Timer {
   Buffer input_;
   Buffer output_;
   Instant read_deadline_{};
-  Instant write_start_{};
+  Instant write_look_{};         // when the present write is looked at next
+  Instant write_looked_at_{};    // when it was last, or when it began
+  std::int64_t write_seen_ = 0;  // how far it was then
+  Patience write_patience_;
+  std::error_code broken_;
   Waiter* next_writer_ = nullptr;
+  std::uint64_t share_turn_ = 0;
+  unsigned share_ = 0;
   Waiting waiting_ = Waiting::nothing;
   bool read_expired_ = false;
   bool writing_ = false;
+  bool write_looked_ = false;
 };
 
 }  // namespace weir::http
