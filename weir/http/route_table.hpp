@@ -55,8 +55,8 @@ class RouteTable {
   /// A path that is asked for. Its escapes are well-formed and it has no dot segments.
   struct Query {
     Method method = Method::get;
-    std::string_view method_text;  ///< of Method::other
-    std::string_view path;         ///< raw
+    std::string_view method_text{};  ///< of Method::other
+    std::string_view path{};         ///< raw
     bool has_escapes = true;
   };
   /// The route for the query, with its captures; or else why there is none: not_found;
