@@ -37,6 +37,8 @@ struct LoopCounters {
   Counter received;    ///< runnables that came through the inbox
   /// Exceptions of tasks whose outcome nobody wanted any more (the losers of a race).
   Counter exceptions_dropped;
+  /// Accepted connections that were closed because the backend could not take them over.
+  Counter connections_dropped;
 };
 
 /// One thread's event loop. A turn: run what is ready, take the inbox, submit and wait until the
@@ -97,6 +99,8 @@ class Loop {
   const LoopCounters& counters() const noexcept { return counters_; }
   /// For what runs tasks: see LoopCounters::exceptions_dropped.
   void count_dropped_exception() noexcept { counters_.exceptions_dropped.add(); }
+  /// For listeners: see LoopCounters::connections_dropped.
+  void count_dropped_connection() noexcept { counters_.connections_dropped.add(); }
 
  private:
   Loop(Host& host, const Options& options);

@@ -21,8 +21,9 @@ std::string LoopGroup::failure() const {
 
 Result<Descriptor> LoopGroup::open(Host& host, const os::Address& address,
                                    const ListenOptions& options) {
-  const auto known = std::find_if(listening_.begin(), listening_.end(),
-                                  [&](const Listening& each) { return each.asked == address; });
+  const auto known = std::find_if(listening_.begin(), listening_.end(), [&](const Listening& each) {
+    return each.asked == address || each.bound == address;
+  });
   if (known != listening_.end()) return host.listen(known->bound, options);
   // The loops of this group share the port, but with nobody else.
   ListenOptions alone = options;

@@ -26,6 +26,7 @@ TEST(LoopGroup, OnePortForAllWhereTheHostChooses) {
     EXPECT_EQ(host->local_address(second->value()).value(), bound);
     EXPECT_EQ(told, std::vector<os::Address>{bound});
     EXPECT_EQ(group.failure(), "");
+    EXPECT_TRUE(group.listen(*host, bound, {})) << "asked for by its number";
 
     LoopGroup another;
     auto third = another.listen(*host, any_port, {});

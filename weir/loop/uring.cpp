@@ -112,6 +112,9 @@ void UringBackend::close(Socket& socket) {
   if (state.role == SocketRole::stream) {
     stream_of(socket).stop(core_);
   } else {
+    // The ring closes it only in the next wait(): whoever connects until then, maybe to the next
+    // listener on this address, must not end up here.
+    ::shutdown(state.descriptor, SHUT_RD);
     listener_of(socket).stop(core_);
   }
   // Behind the cancellations: an armed request would keep the file open, and its peer waiting.

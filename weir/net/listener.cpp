@@ -23,10 +23,11 @@ class Listener::State : Timer, DrainWatcher {
 
   Loop& loop() noexcept { return loop_; }
   Socket& socket() noexcept { return socket_; }
-  bool closed() const noexcept { return closed_; }
 
+  /// Whether it finished at once.
   bool begin(AcceptOperation& operation) {
     assert(accepting_ == nullptr);
+    quiet_ = false;
     if (closed_) {
       operation.finish(Errc::closed);
       return true;
@@ -35,15 +36,31 @@ class Listener::State : Timer, DrainWatcher {
     accepting_ = &operation;
     return false;
   }
-  void ended(bool accepted) noexcept {
-    accepting_ = nullptr;
-    quiet_ = quiet_ && !accepted;
+  void ended() noexcept { accepting_ = nullptr; }
+
+  /// The stream of what was accepted, or nullptr: then it is closed, for want of memory mostly.
+  Socket* adopt(Descriptor accepted) {
+    // What was accepted from a listener that turns newcomers away may not hear its peer yet.
+    if (draining_) static_cast<void>(loop_.host().configure(accepted.value(), {}));
+    auto socket = loop_.backend().adopt(std::move(accepted), {.role = SocketRole::stream});
+    if (socket) return *socket;
+    loop_.count_dropped_connection();
+    return nullptr;
+  }
+
+  /// What an accept that failed so is told.
+  std::error_code explain(std::error_code error) const noexcept {
+    // The kernel fails the accepts of a Unix listener that takes no newcomers and has none left.
+    const bool drained = closed_ || (draining_ && error != Errc::cancelled);
+    return drained ? make_error_code(Errc::closed) : error;
   }
 
  private:
-  // How long a drained listener must have seen no connection before it closes. A handshake that was
-  // under way when new ones were refused completes within a round trip.
+  // How long somebody must have waited for a connection in vain before a drained listener closes. A
+  // handshake that was under way when new ones were refused completes within a round trip.
   static constexpr Duration grace = std::chrono::milliseconds(50);
+  // Where newcomers cannot be refused and keep coming, it closes on some of them after 2 s.
+  static constexpr int rounds_max = 40;
 
   static void drain_asked(DrainWatcher& self) { static_cast<State&>(self).drain(); }
   static void grace_ended(Timer& self) { static_cast<State&>(self).check_quiet(); }
@@ -51,25 +68,29 @@ class Listener::State : Timer, DrainWatcher {
   void drain() noexcept {
     // Where the host cannot refuse, connections are still accepted until none comes for a while.
     static_cast<void>(loop_.host().refuse_new_connections(socket_.descriptor));
-    quiet_ = true;
-    rounds_left_ = 40;
+    draining_ = true;
     start_grace();
   }
-  void start_grace() noexcept { loop_.timers().start(*this, after(loop_.now(), grace)); }
+  void start_grace() noexcept {
+    quiet_ = accepting_ != nullptr;
+    loop_.timers().start(*this, after(loop_.now(), grace));
+  }
   void check_quiet() {
-    if (!std::exchange(quiet_, true) && --rounds_left_ > 0) {
+    // While nobody accepts, what waits in the queue is not lost but kept.
+    if (accepting_ == nullptr || (!quiet_ && --rounds_left_ > 0)) {
       start_grace();
       return;
     }
     closed_ = true;
-    if (accepting_ != nullptr) loop_.backend().cancel(*accepting_);
+    loop_.backend().cancel(*accepting_);
   }
 
   Loop& loop_;
   Socket& socket_;
   AcceptOperation* accepting_ = nullptr;
-  int rounds_left_ = 0;
-  bool quiet_ = false;   // nothing was accepted since the grace began
+  int rounds_left_ = rounds_max;
+  bool quiet_ = false;  // one and the same accept has been pending since the grace began
+  bool draining_ = false;
   bool closed_ = false;  // drained
 };
 
@@ -90,27 +111,39 @@ Accept::Awaiter::Awaiter(Listener::State& state) noexcept
     : AcceptOperation(&resume), CancelNode(&ask), state_(state) {}
 Accept::Awaiter::~Awaiter() = default;
 
+/// Whether it has something to give: a stream, or an error.
 bool Accept::Awaiter::await_ready() {
-  if (!state_.begin(*this)) return false;
-  state_.ended(!error());
-  return true;
+  while (state_.begin(*this)) {
+    if (settled()) return true;
+  }
+  return false;
 }
 
-bool Accept::Awaiter::suspend(std::coroutine_handle<> handle, CancelSource* cancel) {
+bool Accept::Awaiter::settled() {
+  if (error()) return true;
+  stream_ = state_.adopt(std::move(accepted));
+  return stream_ != nullptr;
+}
+
+void Accept::Awaiter::suspend(std::coroutine_handle<> handle, CancelSource* cancel) {
   handle_ = handle;
-  if (cancel == nullptr) return true;
+  cancel_ = cancel;
+  if (cancel == nullptr) return;
   if (cancel->cancelled()) {
     state_.loop().backend().cancel(*this);
   } else {
     cancel->add(*this);
   }
-  return true;
 }
 
 void Accept::Awaiter::resume(Runnable& runnable) {
   auto& self = static_cast<Awaiter&>(static_cast<AcceptOperation&>(runnable));
+  self.state_.ended();
+  if (!self.settled() && !self.await_ready()) {
+    if (self.cancel_ != nullptr && self.cancel_->cancelled()) ask(self);
+    return;
+  }
   static_cast<CancelNode&>(self).unlink();
-  self.state_.ended(!self.error());
   self.handle_.resume();
 }
 
@@ -120,14 +153,8 @@ void Accept::Awaiter::ask(CancelNode& node) {
 }
 
 Result<Stream> Accept::Awaiter::await_resume() {
-  if (error() == Errc::cancelled && state_.closed()) return fail(Errc::closed);
-  if (error()) return fail(error());
-  Loop& loop = state_.loop();
-  // What was accepted from a listener that turns newcomers away may not hear its peer yet.
-  if (loop.draining()) static_cast<void>(loop.host().configure(accepted.value(), {}));
-  auto socket = loop.backend().adopt(std::move(accepted), {.role = SocketRole::stream});
-  if (!socket) return fail(socket.error());
-  return Stream(loop, **socket);
+  if (error()) return fail(state_.explain(error()));
+  return Stream(state_.loop(), *stream_);
 }
 
 Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options) {

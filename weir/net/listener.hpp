@@ -42,19 +42,22 @@ class [[nodiscard]] Accept {
     ~Awaiter();
     bool await_ready();
     template <HasContext Promise>
-    bool await_suspend(std::coroutine_handle<Promise> handle) {
-      return suspend(handle, handle.promise().context().cancel);
+    void await_suspend(std::coroutine_handle<Promise> handle) {
+      suspend(handle, handle.promise().context().cancel);
     }
     Result<Stream> await_resume();
 
    private:
     friend class Listener::State;
-    bool suspend(std::coroutine_handle<> handle, CancelSource* cancel);
+    bool settled();
+    void suspend(std::coroutine_handle<> handle, CancelSource* cancel);
     static void resume(Runnable& runnable);
     static void ask(CancelNode& node);
 
     Listener::State& state_;
     std::coroutine_handle<> handle_;
+    CancelSource* cancel_ = nullptr;
+    Socket* stream_ = nullptr;
   };
   Awaiter operator co_await() const noexcept { return Awaiter(*state_); }
 

@@ -1,0 +1,106 @@
+#include "weir/net/tcp.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "weir/net/net_fixture.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir {
+namespace {
+
+using TcpTest = NetTest;
+INSTANTIATE_TEST_SUITE_P(On, TcpTest, every_net_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(TcpTest, ConnectingToNobodyIsRefused) {
+  const auto talk = []() -> Task<> {
+    Endpoint address;
+    {
+      const tcp::Listener listener = co_await listen_locally();
+      address = listener.local_address();
+    }
+    const auto stream = co_await tcp::connect(address);
+    EXPECT_EQ(stream.error(), std::errc::connection_refused);
+    const auto nowhere = co_await tcp::connect(Endpoint());
+    EXPECT_FALSE(nowhere);
+  };
+  run(talk());
+}
+
+TEST_P(TcpTest, ACancelledConnectGivesUp) {
+  const auto talk = []() -> Task<> {
+    // A queue that is full leaves newcomers without an answer.
+    tcp::Listener listener = co_await listen_locally({.backlog = 0});
+    std::vector<tcp::Stream> connected;
+    Result<tcp::Stream> stream = fail(Errc::closed);
+    for (int i = 0; i < 10; ++i) {
+      stream = co_await timeout(20ms, tcp::connect(listener.local_address()));
+      if (!stream) break;
+      connected.push_back(std::move(*stream));
+    }
+    EXPECT_EQ(stream.error(), Errc::timed_out);
+  };
+  run(talk());
+}
+
+TEST_P(TcpTest, UnderACancelledTaskItDoesNotEvenBegin) {
+  CancelSource cancel;
+  cancel.cancel();
+  const auto connect = []() -> Task<std::error_code> {
+    tcp::Listener listener = co_await listen_locally();
+    co_return (co_await tcp::connect(listener.local_address())).error();
+  };
+  EXPECT_EQ(run(connect(), &cancel), Errc::cancelled);
+}
+
+TEST_P(TcpTest, SpeaksIpv6) {
+  const auto talk = []() -> Task<> {
+    auto listener = co_await tcp::listen(Endpoint::parse("[::1]:0").value());
+    if (!listener) co_return;  // a machine without
+    auto both = co_await all(as_task(listener->accept()), tcp::connect(listener->local_address()));
+    EXPECT_TRUE(both);
+    EXPECT_TRUE(co_await std::get<0>(*both).write("six"));
+    EXPECT_EQ(co_await read_some(std::get<1>(*both), 3), "six");
+    EXPECT_EQ(std::get<0>(*both).local_address().family(), os::AddressFamily::ipv6);
+  };
+  run(talk());
+}
+
+TEST_P(TcpTest, ManyConnectionsOneAfterTheOtherAndAtOnce) {
+  const auto serve = [](tcp::Stream stream) -> Task<> {
+    while (auto bytes = co_await stream.read()) {
+      if (!co_await stream.write(*bytes)) break;
+    }
+  };
+  const auto ask = [](Endpoint server, int number) -> Task<Result<>> {
+    auto stream = co_await tcp::connect(server);
+    if (!stream) co_return fail(stream.error());
+    const std::string text = "number " + std::to_string(number);
+    if (auto written = co_await stream->write(text); !written) co_return written;
+    if (co_await read_some(*stream, text.size()) != text) co_return fail(Errc::bad_input);
+    co_return {};
+  };
+  const auto body = [&](Scope& scope) -> Task<Result<>> {
+    tcp::Listener listener = co_await listen_locally();
+    scope.spawn([](tcp::Listener& from, Scope& peers, auto& handler) -> Task<> {
+      while (auto stream = co_await from.accept()) peers.spawn(handler(std::move(*stream)));
+    }(listener, scope, serve));
+    std::vector<Task<Result<>>> clients;
+    for (int i = 0; i < 200; ++i) clients.push_back(ask(listener.local_address(), i));
+    if (auto asked = co_await all(std::move(clients)); !asked) co_return fail(asked.error());
+    for (int i = 0; i < 50; ++i) {
+      if (auto asked = co_await ask(listener.local_address(), i); !asked) co_return asked;
+    }
+    scope.cancel();
+    co_await scope.children_finished();
+    co_return {};
+  };
+  EXPECT_TRUE(run(with_scope(body)));
+}
+
+}  // namespace
+}  // namespace weir
