@@ -40,6 +40,16 @@ Response to_response(T&& value) {
   }
 }
 
+/// What `call` returns as a response; one that is a Response already is made in its place.
+template <class Call>
+Response response_of(const Call& call) {
+  if constexpr (std::is_same_v<decltype(call()), Response>) {
+    return call();
+  } else {
+    return to_response(call());
+  }
+}
+
 inline Task<Response> to_response_task(Task<Response> task) {
   return task;
 }
@@ -129,11 +139,13 @@ class Handler {
     const F& handler = *static_cast<const F*>(target);
     return with_values<typename S::Captured>(captures, [&](bool fit, auto&... values) {
       if (!fit) return status_text(Status::not_found);
-      if constexpr (S::takes_request) {
-        return detail::to_response(handler(request, std::move(*values)...));
-      } else {
-        return detail::to_response(handler(std::move(*values)...));
-      }
+      return detail::response_of([&] {
+        if constexpr (S::takes_request) {
+          return handler(request, std::move(*values)...);
+        } else {
+          return handler(std::move(*values)...);
+        }
+      });
     });
   }
 

@@ -66,7 +66,7 @@ Exchange::Next Exchange::begin_request() {
 /// Calls a handler that does not wait, or gives the router's own answer.
 void Exchange::call_handler() {
   try {
-    response_ = match_.answer(request_);
+    response_.fill([this] { return match_.answer(request_); });
   } catch (...) {
     failed(std::current_exception());
   }
@@ -126,7 +126,7 @@ std::coroutine_handle<> Exchange::finished(Completion& self, std::coroutine_hand
 /// The handler has finished: its response, or 500 for what it threw.
 void Exchange::take_response() {
   try {
-    response_ = handler_->handle().promise().take();
+    response_.fill([this] { return handler_->handle().promise().take(); });
   } catch (...) {
     failed(std::current_exception());
   }
@@ -150,16 +150,16 @@ void Exchange::log(std::string_view what) {
 }
 
 void Exchange::answer_with(Status status) {
-  response_ = status_text(status);
+  response_.fill([status] { return status_text(status); });
 }
 
 /// What a handler gave cannot be sent: 500 instead.
 void Exchange::check_response() {
-  const bool final = code_of(response_.status()) >= 200 && is_valid(response_.status());
-  if (response_.invalid_field().empty() && final) return;
+  const bool final = code_of(response_->status()) >= 200 && is_valid(response_->status());
+  if (response_->invalid_field().empty() && final) return;
   server_.counters().handler_failures.add();
-  const std::string why = final ? "the field " + std::string(response_.invalid_field())
-                                : "the status " + std::to_string(code_of(response_.status()));
+  const std::string why = final ? "the field " + std::string(response_->invalid_field())
+                                : "the status " + std::to_string(code_of(response_->status()));
   log("cannot send " + why);
   answer_with(Status::internal_error);
 }
@@ -180,20 +180,20 @@ Exchange::Next Exchange::ended() noexcept {
 }
 
 bool Exchange::head_only() const noexcept {
-  return head_.method() == Method::head || !may_have_body(response_.status());
+  return head_.method() == Method::head || !may_have_body(response_->status());
 }
 
 /// The response's head as it goes on the wire.
 ResponseHead Exchange::describe_head() {
-  const bool stream = response_.body().is_stream();
+  const bool stream = response_->body().is_stream();
   if (server_.draining()) keep_alive_ = false;
   ResponseHead head;
-  head.status = response_.status();
+  head.status = response_->status();
   head.date = server_.date();
-  if (!may_have_body(response_.status())) {
+  if (!may_have_body(response_->status())) {
     head.framing = BodyFraming::none;
   } else if (!stream) {
-    head.content_length = response_.body().text().size();
+    head.content_length = response_->body().text().size();
   } else if (head_.version_minor() > 0) {
     head.framing = BodyFraming::chunked;
   } else {
@@ -205,17 +205,18 @@ ResponseHead Exchange::describe_head() {
   } else if (head_.version_minor() == 0) {
     head.connection = ConnectionField::keep_alive;
   }
-  if (may_have_body(response_.status()) && !response_.fields().contains("Content-Type")) {
-    head.content_type = response_.content_type();
+  const Fields& fields = response_->fields();
+  if (may_have_body(response_->status()) && (fields.empty() || !fields.contains("Content-Type"))) {
+    head.content_type = response_->content_type();
   }
-  head.lines = response_.fields().lines();
+  head.lines = fields.lines();
   return head;
 }
 
 /// Appends the whole response to the output; false when it does not fit or is no matter of bytes.
 bool Exchange::write_small() {
   check_response();
-  Body& body = response_.body();
+  Body& body = response_->body();
   if (body.is_stream() && !head_only()) return false;
   const ResponseHead head = describe_head();
   const std::string_view text = head_only() ? std::string_view() : body.text();

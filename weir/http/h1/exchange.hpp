@@ -9,6 +9,7 @@
 #include "weir/base/block_pool.hpp"
 #include "weir/http/h1/body_reader.hpp"
 #include "weir/http/h1/parser.hpp"
+#include "weir/http/h1/response_slot.hpp"
 #include "weir/http/h1/transport.hpp"
 #include "weir/http/h1/writer.hpp"
 #include "weir/http/request.hpp"
@@ -109,7 +110,7 @@ class Exchange : Completion, HangupWatcher {
   Context context_;
   HeadParser parser_;
   BodyReader body_;
-  Response response_;
+  ResponseSlot response_;
   std::optional<Task<Response>> handler_;
   std::optional<CancelSource> cancel_;
   CancelLater cancel_later_{*this};

@@ -75,8 +75,9 @@ bool Exchange::body_is_droppable() const noexcept {
 Task<Result<>> Exchange::settle_body() {
   if (body_.ended() || refused_) co_return {};
   const std::error_code seen = body_.error();  // by the handler
+  const bool droppable = body_is_droppable();
   if (body_.drop_received()) co_return {};
-  if (body_is_droppable()) {
+  if (droppable) {
     auto dropped = co_await body_.drop(server_.limits().unread_body_max);
     if (dropped) co_return {};
     const std::error_code error = dropped.error();
@@ -90,7 +91,7 @@ Task<Result<>> Exchange::settle_body() {
     server_.refused(static_cast<Refusal>(body_.error().value()));
   }
   // Success is no answer to a body that the handler saw to be malformed.
-  if (seen.category() == refusal_category() && code_of(response_.status()) < 400) {
+  if (seen.category() == refusal_category() && code_of(response_->status()) < 400) {
     answer_with(status_for(seen));
   }
   keep_alive_ = false;
@@ -111,8 +112,8 @@ Task<Exchange::Next> Exchange::deliver() {
   char* const start = reinterpret_cast<char*>(output.room().data());
   output.grow(static_cast<std::size_t>(write_head(head, start) - start));
   if (head_only()) co_return ended();
-  if (response_.body().is_stream()) co_return co_await deliver_stream(answers_before);
-  if (auto sent = co_await transport_.send(to_bytes(response_.body().text())); !sent) {
+  if (response_->body().is_stream()) co_return co_await deliver_stream(answers_before);
+  if (auto sent = co_await transport_.send(to_bytes(response_->body().text())); !sent) {
     co_return Next::abort;
   }
   co_return ended();
@@ -126,7 +127,7 @@ Task<Exchange::Next> Exchange::deliver_stream(std::size_t answers_before) {
   Result<> written;
   bool waited = false;
   try {
-    auto writing = (*response_.body().stream())(sink);
+    auto writing = (*response_->body().stream())(sink);
     waited = !run(writing);
     if (waited) co_await wait_for_running();
     written = writing.handle().promise().take();

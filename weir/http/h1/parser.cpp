@@ -67,8 +67,8 @@ std::string_view between(const char* start, const char* end) noexcept {
   }
 }
 
-/// True for the usual host with or without a port of at most four digits; what is false here is
-/// for parse_authority() to decide. `base` is the input's first byte.
+/// True for the usual host with or without a usual port; what is false here is for
+/// parse_authority() to decide. `base` is the input's first byte.
 [[gnu::noinline]] bool is_plain_authority(const char* base, std::string_view value) noexcept {
   const char* const end = value.data() + value.size();
   const char* colon =
@@ -76,7 +76,10 @@ std::string_view between(const char* start, const char* end) noexcept {
   if (colon == value.data()) return false;
   if (colon == end) return true;
   const std::string_view port = between(colon + 1, end);
-  return *colon == ':' && port.size() <= 4 && all_in(port, CharacterClass::digit);
+  constexpr std::string_view port_max = "65535";
+  const bool in_range =
+      port.size() < port_max.size() || (port.size() == port_max.size() && port <= port_max);
+  return *colon == ':' && in_range && all_in(port, CharacterClass::digit);
 }
 
 }  // namespace
@@ -297,12 +300,22 @@ HeadParser::Step HeadParser::read_rare_version(std::string_view there, RequestHe
                                                                      std::string_view value,
                                                                      RequestHead& head) noexcept {
   if (head.about_.has_host) return refuse(Refusal::repeated_host);
-  if (!is_plain_authority(at.base, value) && !parse_authority(value)) {
-    return refuse(Refusal::bad_host);
+  if (value.empty() || value != std::string_view(known_host_.data(), known_host_size_)) {
+    if (!is_plain_authority(at.base, value) && !parse_authority(value)) {
+      return refuse(Refusal::bad_host);
+    }
+    remember_host(value);
   }
   head.about_.has_host = true;
   if (head.about_.authority.length == 0) head.about_.authority = at.slice(value);
   return Step::done;
+}
+
+/// Clients say the same host again and again; the last good one need not be judged again.
+void HeadParser::remember_host(std::string_view host) noexcept {
+  if (host.size() > known_host_.size()) return;
+  std::memcpy(known_host_.data(), host.data(), host.size());
+  known_host_size_ = static_cast<std::uint8_t>(host.size());
 }
 
 HeadParser::Step HeadParser::note_rare_field(std::string_view name, std::string_view value,

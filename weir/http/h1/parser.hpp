@@ -2,6 +2,7 @@
 // for nothing (RFC 9112 §2 to §5, in the strict profile that tests/data/http1-*.json spell out).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -73,6 +74,7 @@ class HeadParser {
                   RequestHead& head) noexcept;
   Step note_host(const Cursor& at, std::string_view value, RequestHead& head) noexcept;
   Step note_rare_field(std::string_view name, std::string_view value, RequestHead& head) noexcept;
+  void remember_host(std::string_view host) noexcept;
   Step finish(const RequestHead& head) noexcept;
   Step refuse(Refusal refusal) noexcept;
 
@@ -83,6 +85,8 @@ class HeadParser {
   std::uint32_t empty_lines_ = 0;  ///< skipped before this request
   Stage stage_ = Stage::start;
   Refusal refusal_ = Refusal::none;
+  std::uint8_t known_host_size_ = 0;
+  std::array<char, 46> known_host_;  ///< the last good Host
 };
 
 }  // namespace weir::http
