@@ -85,15 +85,33 @@ Client::Client(std::uint16_t port, std::chrono::milliseconds longest)
     : Client(os::Address::loopback(port), longest) {}
 
 Client::Client(const os::Address& server, std::chrono::milliseconds longest) : patience_(longest) {
+  if (const auto done = open(server); !done) give_up(done.error(), server);
+}
+
+Result<Client> Client::connect(const os::Address& server, std::chrono::milliseconds longest) {
+  Client client;
+  client.patience_ = longest;
+  if (const auto done = client.open(server); !done) return fail(done.error());
+  return client;
+}
+
+Client Client::of_bytes(std::string received) {
+  Client client;
+  client.received_ = std::move(received);
+  return client;
+}
+
+Result<> Client::open(const os::Address& server) {
   auto socket = os::open_stream(server.family());
-  if (!socket) give_up(socket.error(), server);
+  if (!socket) return fail(socket.error());
   socket_ = std::move(*socket);
   const auto state = os::start_connect(socket_.get(), server);
-  if (!state) give_up(state.error(), server);
-  if (const auto done = wait(POLLOUT, deadline()); !done) give_up(done.error(), server);
-  if (const auto done = os::take_error(socket_.get()); !done) give_up(done.error(), server);
+  if (!state) return fail(state.error());
+  if (auto done = wait(POLLOUT, deadline()); !done) return done;
+  if (auto done = os::take_error(socket_.get()); !done) return done;
   // Pieces must leave as they are sent; a Unix socket has no such option and needs none.
   if (server.is_inet()) (void)os::set_no_delay(socket_.get(), true);
+  return {};
 }
 
 Result<> Client::wait(short events, Deadline until) const {
@@ -168,6 +186,7 @@ void Client::close() {
 }
 
 Result<> Client::receive_more(Deadline until) {
+  if (!socket_) return fail(Errc::end_of_stream);
   std::array<char, 65536> bytes;
   for (;;) {
     const auto count = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);

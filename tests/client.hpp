@@ -39,6 +39,13 @@ class Client {
   /// Connects to 127.0.0.1:`port`. Throws when that fails, as no test can go on without.
   explicit Client(std::uint16_t port, std::chrono::milliseconds longest = patience);
   explicit Client(const os::Address& server, std::chrono::milliseconds longest = patience);
+  /// The same for one that may fail, with the kernel's reason.
+  static Result<Client> connect(const os::Address& server,
+                                std::chrono::milliseconds longest = patience);
+  /// A connection that has ended, of which these bytes came: for reading them.
+  static Client of_bytes(std::string received);
+
+  void set_patience(std::chrono::milliseconds longest) noexcept { patience_ = longest; }
 
   /// Sends all of `bytes`.
   Result<> send(std::string_view bytes);
@@ -75,6 +82,8 @@ class Client {
   using Deadline = std::chrono::steady_clock::time_point;
   using Fields = std::vector<std::pair<std::string, std::string>>;
 
+  Client() = default;
+  Result<> open(const os::Address& server);
   Deadline deadline() const { return std::chrono::steady_clock::now() + patience_; }
   Result<> wait(short events, Deadline until) const;
   Result<> send_while_receiving(std::string_view bytes);
@@ -88,7 +97,7 @@ class Client {
   Result<> take_body(Response& response, std::string_view method, Deadline until);
 
   os::Fd socket_;
-  std::chrono::milliseconds patience_;
+  std::chrono::milliseconds patience_ = patience;
   std::string received_;
   std::size_t taken_ = 0;  ///< of those, given to the caller
 };

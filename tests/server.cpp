@@ -15,14 +15,17 @@
 namespace weir::tests {
 namespace {
 
-std::vector<std::string> arguments_of(BackendName backend, const std::vector<std::string>& more) {
-  std::vector<std::string> arguments{"--port",    "0",         "--address",
-                                     "127.0.0.1", "--backend", std::string(backend.option)};
-  if (std::ranges::find(more, "--cores") == more.end()) {
-    arguments.insert(arguments.end(), {"--cores", "2"});
-  }
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
+std::vector<std::string> arguments_of(BackendName backend, std::vector<std::string> more) {
+  const auto unless_given = [&](const std::string& option, std::string_view value) {
+    if (std::ranges::find(more, option) == more.end()) {
+      more.insert(more.end(), {option, std::string(value)});
+    }
+  };
+  unless_given("--port", "0");
+  unless_given("--address", "127.0.0.1");
+  unless_given("--backend", backend.option);
+  unless_given("--cores", "2");
+  return more;
 }
 
 }  // namespace

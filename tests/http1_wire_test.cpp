@@ -1,0 +1,169 @@
+// Every wire case against a running server, on every backend: whole, byte by byte, and cut in two
+// wherever it can be. The verdict never depends on the cuts, every answer is whole and in order,
+// and no connection is reset.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tests/http1_cases.hpp"
+#include "tests/server.hpp"
+#include "tests/wire_runner.hpp"
+
+namespace weir::tests {
+namespace {
+
+/// What a case came to, as far as it may not change: a body that is here already needs no 100.
+struct Verdict {
+  std::vector<std::pair<int, std::string>> answers;  ///< final ones: status, body
+  bool closes = false;
+  bool operator==(const Verdict&) const = default;
+  friend void PrintTo(const Verdict& verdict, std::ostream* out) {
+    for (const auto& [status, body] : verdict.answers) *out << status << ' ';
+    *out << (verdict.closes ? "and closes" : "and goes on");
+  }
+};
+
+/// The cases of a file, and those that POST to / once more to a handler that reads the body. Who
+/// expects a 100 needs such a handler: nobody else has to invite the body.
+std::vector<Http1Case> cases_of(std::string_view file) {
+  constexpr std::string_view to_nobody = "POST / ";
+  constexpr std::string_view to_reader = "POST /users/1/notes ";
+  std::vector<Http1Case> cases;
+  for (Http1Case& each : read_http1_cases(file)) {
+    const bool posts = each.bytes.starts_with(to_nobody);
+    if (!posts || each.expect.front() != "100") cases.push_back(each);
+    if (!posts) continue;
+    each.id += " read";
+    each.bytes.replace(0, to_nobody.size(), to_reader);
+    cases.push_back(std::move(each));
+  }
+  return cases;
+}
+
+constexpr std::string_view shared_file = "http1-cases.json";
+
+std::vector<Http1Case> all_cases() {
+  std::vector<Http1Case> cases = cases_of(shared_file);
+  std::vector<Http1Case> more = cases_of("http1-more.json");
+  std::move(more.begin(), more.end(), std::back_inserter(cases));
+  return cases;
+}
+
+class Http1Wire : public EachBackend {
+ protected:
+  void SetUp() override {
+    EachBackend::SetUp();
+    if (IsSkipped()) return;
+    server_.emplace("hello", GetParam(), std::vector<std::string>{"--cores", "1"});
+  }
+  void TearDown() override {
+    if (server_) EXPECT_EQ(server_->stop(), 0) << server_->process().errors();
+  }
+
+  std::vector<WireResult> run(const std::vector<WireJob>& jobs) {
+    return run_on_the_wire(server_->port(), jobs);
+  }
+
+  /// Checks one result by itself, whatever the cuts.
+  Verdict check(const Http1Case& the_case, const WireResult& result, const std::string& how) {
+    const std::string which = the_case.id + " (" + the_case.why + ") " + how;
+    EXPECT_EQ(result.failure, "") << which << "\n" << result.received;
+    // Who was left waiting may get an answer once it has given up: that is another matter.
+    const bool waits = the_case.answers == 0;
+    const auto responses =
+        read_responses(result.received.substr(0, waits ? result.before_end : std::string::npos));
+    EXPECT_TRUE(responses) << which << "\n" << result.received;
+    if (!responses) return {};
+    Verdict verdict;
+    Http1Outcome outcome;
+    for (const Response& each : *responses) {
+      EXPECT_FALSE(verdict.closes) << which << ": an answer behind the last one";
+      if (each.status < 200) {
+        outcome.interim = outcome.interim || verdict.answers.empty();
+        continue;
+      }
+      verdict.answers.emplace_back(each.status, each.body);
+      verdict.closes = each.field("Connection") == "close";
+    }
+    EXPECT_EQ(result.server_ended, verdict.closes) << which << "\n" << result.received;
+    outcome.status = verdict.answers.empty() ? 0 : verdict.answers.front().first;
+    outcome.closes = verdict.closes;
+    EXPECT_TRUE(allows(the_case, outcome)) << which << "\n" << result.received;
+    if (the_case.answers) {
+      EXPECT_EQ(verdict.answers.size(), *the_case.answers) << which << "\n" << result.received;
+    }
+    return verdict;
+  }
+
+  std::vector<Verdict> verdicts_of_whole(const std::vector<Http1Case>& cases) {
+    std::vector<WireJob> jobs;
+    for (const Http1Case& each : cases) jobs.push_back({each.bytes, {}});
+    const std::vector<WireResult> results = run(jobs);
+    std::vector<Verdict> verdicts;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      verdicts.push_back(check(cases[i], results[i], "whole"));
+    }
+    return verdicts;
+  }
+
+  std::optional<Server> server_;
+};
+
+TEST_P(Http1Wire, WholeAndByteByByte) {
+  const std::vector<Http1Case> cases = all_cases();
+  const std::vector<Verdict> whole = verdicts_of_whole(cases);
+  std::vector<WireJob> jobs;
+  for (const Http1Case& each : cases) {
+    jobs.push_back({each.bytes, {}});
+    // Cases that flood go in larger pieces, but for their beginning.
+    const std::size_t step = each.bytes.size() / 300 + 1;
+    for (std::size_t cut = 1; cut < each.bytes.size(); cut += cut < 50 ? 1 : step) {
+      jobs.back().cuts.push_back(cut);
+    }
+  }
+  const std::vector<WireResult> results = run(jobs);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    EXPECT_EQ(check(cases[i], results[i], "byte by byte"), whole[i]) << cases[i].id;
+  }
+}
+
+TEST_P(Http1Wire, CutInTwo) {
+  // The shared cases are cut at every point on every backend; of our own each point has its turn on
+  // one of the backends, and floods are cut near both ends. (All points of all cases: the tests of
+  // weir/http, on a simulated network.)
+  constexpr std::size_t flood = 700;
+  const std::vector<Http1Case> cases = all_cases();
+  const std::size_t shared = cases_of(shared_file).size();
+  const std::vector<Verdict> whole = verdicts_of_whole(cases);
+  const auto turn = static_cast<std::size_t>(std::ranges::find(every_backend, GetParam()) -
+                                             every_backend.begin());
+  std::vector<WireJob> jobs;
+  std::vector<std::size_t> case_of;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const std::size_t size = cases[i].bytes.size();
+    for (std::size_t cut = 1; cut < size; ++cut) {
+      if (i >= shared && cut % every_backend.size() != turn) continue;
+      if (size > flood && cut > 40 && cut < size - 40) continue;
+      jobs.push_back({cases[i].bytes, {cut}});
+      case_of.push_back(i);
+    }
+  }
+  const std::vector<WireResult> results = run(jobs);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Http1Case& the_case = cases[case_of[i]];
+    const std::string how = "cut at " + std::to_string(jobs[i].cuts.front());
+    ASSERT_EQ(check(the_case, results[i], how), whole[case_of[i]]) << the_case.id << " " << how;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(On, Http1Wire, testing::ValuesIn(every_backend), name_of);
+
+}  // namespace
+}  // namespace weir::tests
