@@ -76,7 +76,9 @@ TEST(BlockPool, AFreedBlockIsGivenOutAgain) {
   BlockPool::release(block);
   EXPECT_EQ(pool.cached_bytes(), keeps ? 256U : 0U);
   void* again = BlockPool::allocate(250);
-  if (keeps) EXPECT_EQ(again, block);
+  if (keeps) {
+    EXPECT_EQ(again, block);
+  }
   EXPECT_EQ(pool.cached_bytes(), 0U);
   BlockPool::release(again);
 }
@@ -91,7 +93,9 @@ TEST(BlockPool, KeepsNoMoreThanItsLimit) {
   }
   for (void* block : blocks) BlockPool::release(block);
   EXPECT_LE(pool.cached_bytes(), BlockPool::cached_bytes_max);
-  if (keeps) EXPECT_EQ(pool.cached_bytes(), BlockPool::cached_bytes_max);
+  if (keeps) {
+    EXPECT_EQ(pool.cached_bytes(), BlockPool::cached_bytes_max);
+  }
 }
 
 TEST(BlockPool, WithoutAPoolFromTheHeap) {
@@ -130,7 +134,9 @@ TEST(BlockPool, RunningShortTakesBackWhatForeignersReleased) {
   BlockPool::release(block);
   const BlockPool::Use use(home);
   void* next = BlockPool::allocate(100);
-  if (keeps) EXPECT_EQ(next, block);
+  if (keeps) {
+    EXPECT_EQ(next, block);
+  }
   EXPECT_EQ(home.blocks_in_use(), 1U);
   BlockPool::release(next);
 }

@@ -12,11 +12,26 @@ Runtime::Core::Core(Runtime& runtime, std::unique_ptr<Loop> loop, int cpu, Body 
       cpu_(cpu),
       body_(std::move(body)) {}
 
-void Runtime::Core::run_body() {
-  auto root = with_scope(OnFailure::supervise, std::move(body_));
+void Runtime::Core::begin() {
+  auto root = with_scope(OnFailure::supervise, [this](Scope& scope) { return run_body(scope); });
   auto handle = root.release();
   handle.promise().begin(Context{loop_.get(), &cancel_}, *this);
   handle.resume();
+}
+
+Task<Result<>> Runtime::Core::run_body(Scope& scope) {
+  Result<> result;
+  std::exception_ptr thrown;
+  try {
+    body_task_.emplace(body_(scope));
+    result = co_await std::move(*body_task_);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  // At once: the children may have no reason to end before everything drains.
+  std::string failure = failure_of(result, thrown);
+  if (!failure.empty()) runtime_.core_failed(std::move(failure));
+  co_return {};
 }
 
 void Runtime::Core::drain() {
@@ -35,21 +50,19 @@ void Runtime::Core::deadline_passed() {
 std::coroutine_handle<> Runtime::Core::completed(Completion& self,
                                                  std::coroutine_handle<> finished) {
   auto& core = static_cast<Core&>(self);
-  const auto root = Task<Result<>>::Handle::from_address(finished.address());
-  std::string failure = core.failure_of(root);
-  root.destroy();
+  Task<Result<>>::Handle::from_address(finished.address()).destroy();
+  core.body_task_.reset();
+  core.body_ = nullptr;
   core.finished_ = true;
   core.deadline_.cancel();
-  core.runtime_.core_finished(std::move(failure));
+  core.runtime_.core_finished();
   return std::noop_coroutine();
 }
 
 /// Why the body failed; empty when it ended well, or because it was asked to end.
-std::string Runtime::Core::failure_of(Task<Result<>>::Handle finished) const {
-  if (finished.promise().exception() != nullptr) {
-    return describe({}, finished.promise().exception());
-  }
-  const Result<>& result = finished.promise().value();
+std::string Runtime::Core::failure_of(const Result<>& result,
+                                      const std::exception_ptr& thrown) const {
+  if (thrown != nullptr) return describe({}, thrown);
   if (result) return {};
   const std::error_code error = result.error();
   if (loop_->draining() && error == Errc::closed) return {};

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "weir/cores/runtime.hpp"
@@ -21,6 +23,8 @@ class Runtime::Core : Completion {
 
   /// Before the loop runs.
   void start() { start_.post(); }
+  /// Whether the body has begun and not ended. Only while the loop does not run.
+  bool begun() const noexcept { return body_task_.has_value(); }
   void ask_to_drain() { drain_.post(); }
   void ask_to_stop() { stop_.post(); }
 
@@ -46,21 +50,23 @@ class Runtime::Core : Completion {
     Core& core_;
   };
 
-  void run_body();
+  void begin();
+  Task<Result<>> run_body(Scope& scope);
   void drain();
   void stop() { cancel_.cancel(); }
   void deadline_passed();
   static std::coroutine_handle<> completed(Completion& self, std::coroutine_handle<> finished);
-  std::string failure_of(Task<Result<>>::Handle finished) const;
+  std::string failure_of(const Result<>& result, const std::exception_ptr& thrown) const;
 
   Runtime& runtime_;
   std::unique_ptr<Loop> loop_;
   int cpu_;
   Body body_;
+  std::optional<Task<Result<>>> body_task_;  // its parameters live until its children have ended
   CancelSource cancel_;
   bool finished_ = false;
   DeadlineTimer deadline_{*this};
-  Request start_{*this, &Core::run_body};
+  Request start_{*this, &Core::begin};
   Request drain_{*this, &Core::drain};
   Request stop_{*this, &Core::stop};
 };

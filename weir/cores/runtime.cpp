@@ -26,15 +26,24 @@ int Runtime::run(const Body& body) {
   running_.store(cores_.size(), std::memory_order_relaxed);
   for (const auto& core : cores_) core->start();
   if (asked_to_drain_.load(std::memory_order_acquire)) drain();
+  if (asked_to_stop_.load(std::memory_order_acquire)) stop();
 
   const auto ran = host_.run(places, options_.handle_signals ? this : nullptr);
-  if (!ran) host_.log("weir: cannot run: " + ran.error().message());
+  if (!ran) {
+    host_.log("weir: cannot run: " + ran.error().message());
+    // A simulated host also gives up on bodies that wait for what will never happen.
+    stop();
+    const bool begun = std::ranges::any_of(cores_, [](auto& core) { return core->begun(); });
+    if (begun) static_cast<void>(host_.run(places, nullptr));
+  }
   std::string failure;
   {
     const std::lock_guard lock(mutex_);
     failure = std::exchange(failure_, {});
     cores_.clear();
     asked_to_drain_.store(false, std::memory_order_relaxed);
+    asked_to_stop_.store(false, std::memory_order_relaxed);
+    abandon_at_.store(never, std::memory_order_relaxed);
   }
   if (!failure.empty()) host_.log("weir: " + failure);
   return ran && failure.empty() ? 0 : 1;
@@ -42,8 +51,7 @@ int Runtime::run(const Body& body) {
 
 Result<> Runtime::make_cores(const Body& body) {
   const os::Topology topology = host_.topology();
-  const std::size_t physical = std::max<std::size_t>(1, topology.cores.size());
-  const std::size_t count = options_.cores == 0 ? physical : options_.cores;
+  const std::size_t count = core_count();
   topology_explanation_ = topology.explanation;
   group_ = std::make_unique<LoopGroup>();
   if (options_.announce) {
@@ -82,15 +90,33 @@ void Runtime::announce() {
             " connections (descriptors: " + limit.explanation + ")");
 }
 
+std::size_t Runtime::core_count() const {
+  if (options_.cores != 0) return options_.cores;
+  return std::max<std::size_t>(1, host_.topology().cores.size());
+}
+
 void Runtime::drain() {
   const std::lock_guard lock(mutex_);
   asked_to_drain_.store(true, std::memory_order_release);
+  if (cores_.empty()) return;
   for (const auto& core : cores_) core->ask_to_drain();
+  abandon_after(options_.deadline);
 }
 
 void Runtime::stop() {
   const std::lock_guard lock(mutex_);
+  asked_to_stop_.store(true, std::memory_order_release);
+  if (cores_.empty()) return;
   for (const auto& core : cores_) core->ask_to_stop();
+  abandon_after(Duration(0));
+}
+
+/// From then on loops have a second to return, which takes them a turn. The mutex is held.
+void Runtime::abandon_after(Duration length) {
+  const Instant moment = after(host_.now(), after(Instant(length), 1s).time_since_epoch());
+  if (moment >= abandon_at_.load(std::memory_order_relaxed)) return;
+  abandon_at_.store(moment, std::memory_order_relaxed);
+  abandon_changed();
 }
 
 void Runtime::signalled(Signal signal) {
@@ -104,15 +130,16 @@ void Runtime::signalled(Signal signal) {
   }
 }
 
-void Runtime::core_finished(std::string failure) {
-  if (!failure.empty()) {
-    const std::string listening = group_->failure();
-    {
-      const std::lock_guard lock(mutex_);
-      if (failure_.empty()) failure_ = listening.empty() ? std::move(failure) : listening;
-    }
-    drain();
+void Runtime::core_failed(std::string failure) {
+  const std::string listening = group_->failure();
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_.empty()) failure_ = listening.empty() ? std::move(failure) : listening;
   }
+  drain();
+}
+
+void Runtime::core_finished() {
   // The last one ends all loops: until then a core may still be asked to do something for another.
   if (running_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::lock_guard lock(mutex_);

@@ -34,7 +34,8 @@ class Runtime : RunControl {
   /// Calls `body(scope, args...)` on every core, a function that returns a Task<Result<>> or a
   /// Task<>, with its own copy of the arguments (std::ref for what is shared) and a supervising
   /// scope; returns when all have finished, children included. The value is for main(): 0, or 1
-  /// when a body failed or a loop could not be made, after one line that says why.
+  /// when a body failed or a loop could not be made, after one line that says why. When one body
+  /// fails, all cores drain.
   template <class Body, class... Args>
   int run_on_each_core(Body body, Args... args) {
     return run([body = std::move(body), ... args = std::move(args)](Scope& scope) mutable {
@@ -43,10 +44,12 @@ class Runtime : RunControl {
   }
 
   /// Asks every core to finish what it has and take nothing new; after the deadline of the options,
-  /// what still runs is cancelled.
+  /// what still runs is cancelled. Before run_on_each_core() it holds for the next run.
   void drain();
-  /// Cancels everything now.
+  /// Cancels everything now. Before run_on_each_core() it holds for the next run.
   void stop();
+  /// How many cores run_on_each_core() uses, counted from 0; see on_core() and PerCore.
+  std::size_t core_count() const;
 
  private:
   class Core;
@@ -61,9 +64,12 @@ class Runtime : RunControl {
   int run(const Body& body);
   Result<> make_cores(const Body& body);
   void announce();
-  /// Called by a core at its end; `failure` is empty when all is well.
-  void core_finished(std::string failure);
+  void core_failed(std::string failure);
+  /// Called by each core at its end.
+  void core_finished();
   void signalled(Signal signal) override;
+  Instant abandon_at() noexcept override { return abandon_at_.load(std::memory_order_relaxed); }
+  void abandon_after(Duration length);
 
   std::unique_ptr<Host> own_host_;
   Host& host_;
@@ -72,6 +78,8 @@ class Runtime : RunControl {
   std::string topology_explanation_;
   std::atomic<std::size_t> running_{0};
   std::atomic<bool> asked_to_drain_{false};
+  std::atomic<bool> asked_to_stop_{false};
+  std::atomic<Instant> abandon_at_{never};
   std::mutex mutex_;  // guards what follows, which drain() and stop() may meet at any time
   std::vector<std::unique_ptr<Core>> cores_;
   std::string failure_;

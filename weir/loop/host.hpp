@@ -3,10 +3,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
@@ -47,11 +50,32 @@ struct LoopPlace {
 
 enum class Signal : std::uint8_t { interrupt, terminate };
 
-/// What run() reports back, on a thread that is none of the loops'.
+/// What run() reports back and asks, on a thread that is none of the loops'.
 class RunControl {
  public:
   virtual ~RunControl() = default;
   virtual void signalled(Signal signal) = 0;
+  /// When the patience with loops that do not return ends: a handler may never yield. The operating
+  /// system's host ends the process then, with a log line and status 1; a simulated one, which has
+  /// but one thread, cannot. Any thread.
+  virtual Instant abandon_at() noexcept { return never; }
+
+  /// For hosts: from now on `changed` is called when abandon_at() has changed, on any thread, until
+  /// nullptr is set.
+  void on_abandon_change(std::function<void()> changed) {
+    const std::lock_guard lock(mutex_);
+    changed_ = std::move(changed);
+  }
+
+ protected:
+  void abandon_changed() {
+    const std::lock_guard lock(mutex_);
+    if (changed_) changed_();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::function<void()> changed_;
 };
 
 /// Clock, randomness, sockets, threads and signals. Two kinds: the operating system's (OsHost) and
@@ -96,7 +120,7 @@ class Host {
   /// Calls Loop::run() of every loop, each on a thread of its own (all on this one in a
   /// simulation), and returns when all have returned. While it runs, SIGINT and SIGTERM go to
   /// `control` instead of ending the process, unless it is nullptr. Errors: a thread could not be
-  /// started (none is left running).
+  /// started (then no loop has run).
   virtual Result<> run(std::span<const LoopPlace> places, RunControl* control) = 0;
 
   /// One line for the operator; a newline is added.

@@ -3,9 +3,14 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
 #include <new>
 #include <optional>
 #include <string>
@@ -30,7 +35,7 @@ class LoopThreads {
   LoopThreads& operator=(const LoopThreads&) = delete;
   ~LoopThreads() { join(); }
 
-  /// Errors: a thread could not be started. The others have been stopped and joined then.
+  /// Errors: a thread could not be started. The others have been joined then, and no loop has run.
   Result<> start(std::span<const LoopPlace> places);
   /// An eventfd that becomes readable when the last loop has returned.
   int all_ended() const noexcept { return all_ended_.get(); }
@@ -42,8 +47,16 @@ class LoopThreads {
  private:
   void run(LoopPlace place);
 
+  enum class Gate { shut, open, given_up };
+  void set(Gate gate) {
+    // release: the threads see everything that was done before.
+    gate_.store(gate, std::memory_order_release);
+    gate_.notify_all();
+  }
+
   Host& host_;
   os::Fd all_ended_;
+  std::atomic<Gate> gate_{Gate::shut};  // no loop runs before all threads exist
   std::atomic<std::size_t> running_{0};
   std::vector<std::thread> threads_;
 };
@@ -53,9 +66,10 @@ Result<> LoopThreads::start(std::span<const LoopPlace> places) {
   try {
     threads_.reserve(places.size());
     for (const LoopPlace& place : places) threads_.emplace_back(&LoopThreads::run, this, place);
+    set(Gate::open);
     return {};
   } catch (const std::system_error& error) {
-    for (std::size_t index = 0; index < threads_.size(); ++index) places[index].loop->stop();
+    set(Gate::given_up);
     join();
     return fail(system_error(error.code().value()));
   }
@@ -70,6 +84,8 @@ void LoopThreads::run(LoopPlace place) {
                 std::to_string(place.cpu) + ": " + pinned.error().message());
     }
   }
+  gate_.wait(Gate::shut, std::memory_order_acquire);
+  if (gate_.load(std::memory_order_acquire) == Gate::given_up) return;
   place.loop->run();
   // acq_rel: whoever reads the event sees what every loop has done.
   if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) os::signal_event(all_ended_.get());
@@ -81,15 +97,52 @@ void pass_on(os::SignalFd& signals, RunControl& control) {
   }
 }
 
-/// Tells `control` of every signal until the event is signalled.
-void watch_signals(os::SignalFd& signals, RunControl& control, int until_event) {
-  std::array<pollfd, 2> watched{{{signals.get(), POLLIN, 0}, {until_event, POLLIN, 0}}};
-  for (;;) {
-    if (::poll(watched.data(), watched.size(), -1) < 0) continue;  // EINTR, or no memory just now
-    if (watched[0].revents != 0) pass_on(signals, control);
-    if (watched[1].revents != 0) return;
-  }
+/// For poll(2): how long until `moment`, rounded up.
+int milliseconds_until(Instant moment, Instant now) {
+  if (moment == never) return -1;
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(std::max(moment - now, Duration()));
+  return static_cast<int>(std::min<std::int64_t>(left.count(), std::numeric_limits<int>::max()));
 }
+
+/// What the thread that called run() does meanwhile.
+class Watch {
+ public:
+  Watch(Host& host, RunControl& control, os::SignalFd signals, os::Fd changed)
+      : host_(host), control_(control), signals_(std::move(signals)), changed_(std::move(changed)) {
+    control_.on_abandon_change([this] { os::signal_event(changed_.get()); });
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  ~Watch() { control_.on_abandon_change(nullptr); }
+
+  /// Tells the control of every signal until the event is signalled.
+  void until(int all_ended) {
+    std::array<pollfd, 3> watched{
+        {{signals_.get(), POLLIN, 0}, {all_ended, POLLIN, 0}, {changed_.get(), POLLIN, 0}}};
+    for (;;) {
+      const int timeout = milliseconds_until(control_.abandon_at(), host_.now());
+      const int ready = ::poll(watched.data(), watched.size(), timeout);
+      if (ready < 0) continue;  // EINTR, or no memory just now
+      if (watched[0].revents != 0) pass_on(signals_, control_);
+      if (watched[1].revents != 0) return;
+      if (watched[2].revents != 0) os::drain_event(changed_.get());
+      if (ready == 0 && host_.now() >= control_.abandon_at()) give_up();
+    }
+  }
+
+ private:
+  /// Threads that do not return cannot be stopped; nothing that they use may be taken from them.
+  [[noreturn]] void give_up() {
+    host_.log("weir: an event loop does not return (a handler that never waits?): giving up");
+    std::_Exit(1);
+  }
+
+  Host& host_;
+  RunControl& control_;
+  os::SignalFd signals_;
+  os::Fd changed_;
+};
 
 }  // namespace
 
@@ -98,15 +151,17 @@ Result<> run_on_threads(Host& host, std::span<const LoopPlace> places, RunContro
   auto all_ended = os::open_event();
   if (!all_ended) return fail(all_ended.error());
   // Before the threads, which inherit the mask; and it is restored only after they are joined.
-  std::optional<os::SignalFd> signals;
+  std::optional<Watch> watch;
   if (control != nullptr) {
-    auto opened = os::SignalFd::open();
-    if (!opened) return fail(opened.error());
-    signals.emplace(std::move(*opened));
+    auto signals = os::SignalFd::open();
+    if (!signals) return fail(signals.error());
+    auto changed = os::open_event();
+    if (!changed) return fail(changed.error());
+    watch.emplace(host, *control, std::move(*signals), std::move(*changed));
   }
   LoopThreads threads(host, std::move(*all_ended));
   if (auto started = threads.start(places); !started) return started;
-  if (signals) watch_signals(*signals, *control, threads.all_ended());
+  if (watch) watch->until(threads.all_ended());
   threads.join();
   return {};
 }

@@ -54,7 +54,9 @@ TEST(TimerWheel, NextIsExactForTheNearAndNeverLateForTheFar) {
   for (const Duration length : std::initializer_list<Duration>{1ns, 65535ns, 65536ns, 100us, 4ms}) {
     wheel.start(timer, start + length);
     EXPECT_LE(wheel.next(), start + length);
-    if (length < 4ms) EXPECT_EQ(wheel.next(), start + length);
+    if (length < 4ms) {
+      EXPECT_EQ(wheel.next(), start + length);
+    }
     timer.cancel();
   }
 }
@@ -331,7 +333,9 @@ class Model {
     for (std::size_t i = 1; i < fired_.size(); ++i) {
       // What was due already when it was started fires first, in the order of starts.
       const Key &before = keys_before.at(fired_[i - 1]), &next = keys_before.at(fired_[i]);
-      if (before.deadline > now_ && next.deadline > now_) ASSERT_TRUE(before < next);
+      if (before.deadline > now_ && next.deadline > now_) {
+        ASSERT_TRUE(before < next);
+      }
     }
     now_ = to;
   }

@@ -206,7 +206,9 @@ TEST_P(ListenerTest, Moves) {
     EXPECT_NE(second.local_address(), address);
     const auto gone = co_await tcp::connect(address);
     EXPECT_FALSE(gone);
-    if (!gone) EXPECT_EQ(gone.error(), std::errc::connection_refused);
+    if (!gone) {
+      EXPECT_EQ(gone.error(), std::errc::connection_refused);
+    }
   };
   run(talk());
 }

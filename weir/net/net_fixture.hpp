@@ -61,7 +61,9 @@ class NetTest : public testing::TestWithParam<NetKind> {
     }
     EXPECT_EQ(loop_->timers().armed(), 0U);
     loop_.reset();
-    if (memory_ != nullptr) EXPECT_EQ(memory_->open_descriptors(), 0U);
+    if (memory_ != nullptr) {
+      EXPECT_EQ(memory_->open_descriptors(), 0U);
+    }
   }
 
   template <class T>

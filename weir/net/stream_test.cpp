@@ -224,7 +224,9 @@ TEST_P(StreamTest, ACancelledReadLosesNothing) {
           write(pair.client, text, i % 5),
           [](Task<Result<std::string>> task) -> Task<std::string> {
             const auto got = co_await std::move(task);
-            if (!got) EXPECT_EQ(got.error(), Errc::cancelled);
+            if (!got) {
+              EXPECT_EQ(got.error(), Errc::cancelled);
+            }
             co_return got ? *got : "";
           }(read(pair.server)),
           hurry(pair.server, (i / 5) % 7));
