@@ -1,0 +1,177 @@
+#include "tools/weir/bench_command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/weir/bench_report.hpp"
+#include "tools/weir/load.hpp"
+#include "tools/weir/process_time.hpp"
+#include "tools/weir/target.hpp"
+#include "weir/cores/runtime.hpp"
+#include "weir/loop/os_host.hpp"
+
+namespace weir::bench {
+namespace {
+
+const std::map<std::string, BackendChoice> backends{{"auto", BackendChoice::automatic},
+                                                    {"uring", BackendChoice::uring},
+                                                    {"uring:6.1", BackendChoice::uring_6_1},
+                                                    {"epoll", BackendChoice::epoll},
+                                                    {"poll", BackendChoice::poll}};
+
+struct Command {
+  std::string url;
+  RequestOptions request;
+  LoadPlan plan;
+  unsigned threads = 1;
+  double seconds = 4;
+  double timeout_seconds = 5;
+  std::string backend = "auto";
+  std::vector<int> server_processes;
+  bool json = false;
+};
+
+void add_options(CLI::App& verb, Command& command) {
+  LoadPlan& plan = command.plan;
+  verb.add_option("url", command.url, "http://host[:port][/path][?query]")->required();
+  verb.add_option("-c,--connections", plan.connections, "connections")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  verb.add_option("-d,--depth", plan.depth, "requests written at once on each connection")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  verb.add_option("-t,--threads", command.threads, "threads, each with a loop")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  auto* seconds = verb.add_option("-s,--seconds", command.seconds, "how long to measure")
+                      ->check(CLI::Range(0.001, 1e6))
+                      ->capture_default_str();
+  verb.add_option("-n,--requests", plan.requests, "measure until so many were sent")
+      ->check(CLI::PositiveNumber)
+      ->excludes(seconds);
+  auto* rate =
+      verb.add_option("--rate", plan.rate,
+                      "requests per second in all, on time; latency from when they are due")
+          ->check(CLI::PositiveNumber);
+  verb.add_flag("--new-connections", plan.new_connections,
+                "a connection for each request, with Connection: close")
+      ->excludes(rate);
+  verb.add_option("-m,--method", command.request.method, "method")->capture_default_str();
+  verb.add_option("-b,--body", command.request.body, "body of each request");
+  verb.add_option("-H,--header", command.request.fields, "\"Name: value\", any number of times")
+      ->allow_extra_args(false);
+  verb.add_option("--timeout", command.timeout_seconds, "seconds to wait for an answer")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+  verb.add_option("--status", plan.rules.status, "the status that is right")
+      ->check(CLI::Range(200, 599))
+      ->capture_default_str();
+  verb.add_option("--body-bytes", plan.rules.body_bytes,
+                  "the length of each body (default: as the first)");
+  verb.add_flag("--bodies-vary", plan.rules.bodies_vary, "bodies may differ from the first");
+  verb.add_option("--backend", command.backend, "of this program, not of the server")
+      ->check(CLI::IsMember(backends))
+      ->capture_default_str();
+  verb.add_option("--server-pid", command.server_processes,
+                  "processes on this machine whose CPU time to read, any number of times")
+      ->allow_extra_args(false);
+  verb.add_flag("--json", command.json, "print one JSON object");
+}
+
+/// Fills in what the options only imply; an empty text, or what is wrong.
+std::string complete(Command& command) {
+  LoadPlan& plan = command.plan;
+  const auto target = parse_target(command.url);
+  if (!target && target.error() == Errc::unsupported) return "only http:// can be measured";
+  if (!target) return "not a URL of a server: '" + command.url + "'";
+  const auto endpoint = resolve(*target);
+  if (!endpoint) return "no address for '" + target->host + "'";
+  plan.endpoint = *endpoint;
+
+  command.request.close = plan.new_connections;
+  const auto request = make_request(*target, command.request);
+  if (!request) return "the method is no token, or a header is not \"Name: value\"";
+  plan.request = *request;
+  plan.rules.to_head = command.request.method == "HEAD";
+  plan.length =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(command.seconds));
+  plan.timeout =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(command.timeout_seconds));
+
+  if (plan.new_connections && plan.depth != 1) return "--new-connections sends one request each";
+  if (plan.depth * plan.request.size() > LoadPlan::batch_bytes_max) {
+    return "requests written at once may have " + std::to_string(LoadPlan::batch_bytes_max) +
+           " bytes in all: --depth or --body is too large";
+  }
+  if (command.threads > plan.connections) return "more threads than connections";
+  if (!command.server_processes.empty()) {
+    if (!process_time(command.server_processes)) return "--server-pid: there is no such process";
+    plan.server_time = [processes = command.server_processes]() -> std::optional<Duration> {
+      const auto time = process_time(processes);
+      return time ? std::optional(*time) : std::nullopt;
+    };
+  }
+  return {};
+}
+
+struct Threads {
+  const LoadPlan& plan;
+  std::vector<LoadResult> results;
+};
+
+Task<> load_of_thread(Scope& scope, Threads& threads) {
+  const unsigned thread = scope.loop().core();
+  const auto count = static_cast<unsigned>(threads.results.size());
+  threads.results[thread] = co_await put_load(share_of(threads.plan, thread, count));
+}
+
+int run(const Command& command) {
+  OsHost host;
+  const auto descriptors = host.descriptor_limit();
+  if (command.plan.connections + 64 > descriptors.descriptors_max) {
+    std::fprintf(stderr, "weir bench: too many connections (open files: %s)\n",
+                 descriptors.explanation.c_str());
+    return 2;
+  }
+  RuntimeOptions options;
+  options.cores = command.threads;
+  options.backend = backends.at(command.backend);
+  options.pin = false;  // whoever calls this decides where it may run
+  options.announce = false;
+  options.deadline = command.plan.timeout;
+  Runtime runtime(host, options);
+  Threads threads{command.plan, std::vector<LoadResult>(command.threads)};
+  const int status = runtime.run_on_each_core(load_of_thread, std::ref(threads));
+  if (status != 0) return status;
+
+  LoadResult total;
+  for (const LoadResult& each : threads.results) total.add(each);
+  const std::string text =
+      command.json ? to_json(command.plan, total) : to_text(command.plan, total);
+  std::fputs(text.c_str(), stdout);
+  return is_clean(total) ? 0 : 1;
+}
+
+}  // namespace
+
+void add_command(CLI::App& tool, int& status) {
+  auto command = std::make_shared<Command>();
+  CLI::App* verb =
+      tool.add_subcommand("bench", "put load on an HTTP server, verify every response");
+  add_options(*verb, *command);
+  verb->callback([command, &status] {
+    const std::string wrong = complete(*command);
+    if (!wrong.empty()) {
+      std::fprintf(stderr, "weir bench: %s\n", wrong.c_str());
+      status = 2;
+      return;
+    }
+    status = run(*command);
+  });
+}
+
+}  // namespace weir::bench

@@ -1,0 +1,102 @@
+#include "tools/weir/load.hpp"
+
+#include <algorithm>
+
+namespace weir::bench {
+
+std::string_view name_of(LoadFault fault) noexcept {
+  switch (fault) {
+    case LoadFault::refused:
+      return "connection refused";
+    case LoadFault::not_connected:
+      return "could not connect";
+    case LoadFault::timed_out:
+      return "timed out";
+    case LoadFault::reset:
+      return "connection broken";
+    case LoadFault::ended:
+      return "closed before the answer";
+    case LoadFault::not_closed:
+      return "not closed after the answer";
+  }
+  return "unknown";
+}
+
+void Faults::count(LoadFault fault, std::string_view detail) {
+  count(static_cast<std::size_t>(fault), detail);
+}
+
+void Faults::count(ResponseFault fault, std::string_view detail) {
+  count(load_faults + static_cast<std::size_t>(fault), detail);
+}
+
+void Faults::count(std::size_t index, std::string_view detail) {
+  Kind& kind = kinds_[index];
+  if (kind.count++ == 0) kind.first = detail;
+}
+
+void Faults::add(const Faults& other) {
+  for (std::size_t index = 0; index < kinds_.size(); ++index) {
+    const Kind& theirs = other.kinds_[index];
+    if (kinds_[index].count == 0) kinds_[index].first = theirs.first;
+    kinds_[index].count += theirs.count;
+  }
+}
+
+std::uint64_t Faults::total() const noexcept {
+  std::uint64_t total = 0;
+  for (const Kind& kind : kinds_) total += kind.count;
+  return total;
+}
+
+std::uint64_t Faults::of(LoadFault fault) const noexcept {
+  return kinds_[static_cast<std::size_t>(fault)].count;
+}
+
+std::uint64_t Faults::of(ResponseFault fault) const noexcept {
+  return kinds_[load_faults + static_cast<std::size_t>(fault)].count;
+}
+
+std::string_view Faults::name_of_kind(std::size_t index) noexcept {
+  return index < load_faults ? name_of(static_cast<LoadFault>(index))
+                             : name_of(static_cast<ResponseFault>(index - load_faults));
+}
+
+void Faults::visit(
+    const std::function<void(std::string_view, std::uint64_t, std::string_view)>& visit) const {
+  for (std::size_t index = 0; index < kinds_.size(); ++index) {
+    const Kind& kind = kinds_[index];
+    if (kind.count != 0) visit(name_of_kind(index), kind.count, kind.first);
+  }
+}
+
+void LoadResult::add(const LoadResult& other) {
+  responses += other.responses;
+  late += other.late;
+  unanswered += other.unanswered;
+  unsent += other.unsent;
+  connections += other.connections;
+  closed_by_server += other.closed_by_server;
+  bytes_received += other.bytes_received;
+  body_bytes = std::max(body_bytes, other.body_bytes);
+  length = std::max(length, other.length);
+  per_second += other.per_second;
+  if (!server_time) server_time = other.server_time;
+  latency.add(other.latency);
+  faults.add(other.faults);
+  if (backend.empty()) backend = other.backend;
+}
+
+LoadPlan share_of(const LoadPlan& plan, unsigned thread, unsigned threads) {
+  const auto part = [&](std::uint64_t whole) {
+    return whole / threads + (thread < whole % threads ? 1 : 0);
+  };
+  LoadPlan share = plan;
+  share.connections = static_cast<unsigned>(part(plan.connections));
+  share.requests = part(plan.requests);
+  share.rate = plan.rate * share.connections / plan.connections;
+  if (thread != 0) share.server_time = nullptr;
+  return share;
+}
+
+}  // namespace weir::bench

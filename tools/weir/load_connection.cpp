@@ -1,0 +1,202 @@
+#include "tools/weir/load_connection.hpp"
+
+#include <algorithm>
+
+#include "tools/weir/load_worker.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir::bench {
+namespace {
+
+// Before a connection that failed tries again, so that a server which is down is not hammered.
+constexpr Duration pause_length = std::chrono::milliseconds(10);
+
+constexpr std::size_t shown_bytes_max = 400;
+
+}  // namespace
+
+LoadConnection::LoadConnection(LoadWorker& worker, unsigned index) noexcept
+    : worker_(worker), index_(index), reader_(worker.reference()) {}
+
+Task<> LoadConnection::open() {
+  LoadResult& result = worker_.result();
+  auto stream = co_await timeout(worker_.plan().timeout, tcp::connect(worker_.plan().endpoint));
+  if (stream) {
+    ++result.connections;
+    reader_ = ResponseReader(worker_.reference());
+    stream_.emplace(std::move(*stream));
+    co_return;
+  }
+  const std::error_code error = stream.error();
+  if (error == Errc::cancelled) co_return;
+  failed_ = true;
+  const LoadFault fault = error == std::errc::connection_refused ? LoadFault::refused
+                          : error == Errc::timed_out             ? LoadFault::timed_out
+                                                                 : LoadFault::not_connected;
+  result.faults.count(fault, "connecting: " + error.message());
+  worker_.lose_one();
+}
+
+Task<> LoadConnection::run() {
+  if (worker_.plan().new_connections) return run_each_anew();
+  return worker_.interval() == Duration::zero() ? run_in_turns() : run_on_schedule();
+}
+
+Task<> LoadConnection::run_in_turns() {
+  while (!worker_.over()) {
+    if (!stream_) co_await open();
+    while (stream_) {
+      const unsigned count = worker_.take(worker_.plan().depth);
+      if (count == 0) co_return close();
+      // The time of the last answer, where there was one, is the time of this request.
+      if (due_ == Instant{}) due_ = worker_.now();
+      const Exchange exchanged = co_await exchange(count);
+      if (exchanged == Exchange::over) close();
+    }
+    co_await pause();
+  }
+}
+
+Task<> LoadConnection::run_on_schedule() {
+  interval_ = worker_.interval();
+  Instant next = worker_.first_due(index_);
+  while (!worker_.over()) {
+    const Instant now = worker_.now();
+    if (now < next) {
+      const auto slept = co_await sleep_until(std::min(next, worker_.end()));
+      if (!slept) break;
+      continue;
+    }
+    if (!stream_) co_await open();
+    if (stream_) {
+      const auto behind = static_cast<std::uint64_t>((now - next) / interval_);
+      const unsigned count = worker_.take(
+          static_cast<unsigned>(std::min<std::uint64_t>(behind + 1, worker_.plan().depth)));
+      if (count == 0) break;
+      due_ = next;
+      next = after(next, interval_ * count);
+      const Exchange exchanged = co_await exchange(count);
+      if (exchanged == Exchange::over) close();
+    }
+    co_await pause();
+  }
+  close();
+  if (worker_.end() == never || next >= worker_.end()) co_return;
+  const Duration missed = worker_.end() - next;  // what is due at its very end is not any more
+  worker_.result().unsent +=
+      static_cast<std::uint64_t>((missed + interval_ - Duration(1)) / interval_);
+}
+
+Task<> LoadConnection::run_each_anew() {
+  while (worker_.take(1) != 0) {
+    due_ = worker_.now();
+    co_await open();
+    if (stream_) {
+      const Exchange exchanged = co_await exchange(1);
+      if (exchanged == Exchange::done) co_await read_end();
+      close();
+    }
+    co_await pause();
+  }
+}
+
+Task<LoadConnection::Exchange> LoadConnection::exchange(unsigned count) {
+  outstanding_ = count;
+  waiting_since_ = worker_.loop_time();
+  const auto written = co_await stream_->write(worker_.requests(count));
+  if (!written) co_return broken(written.error());
+  while (outstanding_ != 0) {
+    const auto input = co_await stream_->read();
+    if (!input) co_return broken(input.error());
+    worker_.result().bytes_received += input->size();
+    if (const unsigned whole = reader_.read(input->text(), outstanding_)) answered(whole);
+    if (reader_.fault() != ResponseFault::none) co_return faulty();
+    if (outstanding_ != 0 && reader_.idle() && reader_.closes()) break;
+  }
+  waiting_since_ = never;
+  if (!reader_.closes() || worker_.plan().new_connections) co_return Exchange::done;
+  ++worker_.result().closed_by_server;
+  worker_.result().unanswered += std::exchange(outstanding_, 0);
+  co_return Exchange::over;
+}
+
+Task<> LoadConnection::read_end() {
+  Faults& faults = worker_.result().faults;
+  waiting_since_ = worker_.loop_time();
+  const auto input = co_await stream_->read();
+  waiting_since_ = never;
+  if (input) {
+    failed_ = true;
+    faults.count(ResponseFault::unexpected, "after the answer: " + std::string(input->text()));
+  } else if (input.error() == Errc::cancelled && timed_out_) {
+    failed_ = true;
+    faults.count(LoadFault::not_closed, "asked to by Connection: close");
+  } else if (input.error() != Errc::end_of_stream && input.error() != Errc::cancelled) {
+    failed_ = true;
+    faults.count(LoadFault::reset, "after the answer: " + input.error().message());
+  }
+}
+
+void LoadConnection::answered(unsigned count) {
+  const Instant now = worker_.now();
+  outstanding_ -= count;
+  waiting_since_ = now;
+  if (interval_ == Duration::zero()) {
+    worker_.record(now - due_, count);
+    if (outstanding_ == 0) due_ = now;
+    return;
+  }
+  for (; count != 0; --count) {
+    worker_.record(now - due_, 1);
+    due_ = after(due_, interval_);
+  }
+}
+
+LoadConnection::Exchange LoadConnection::broken(std::error_code error) {
+  LoadResult& result = worker_.result();
+  if (error == Errc::end_of_stream) {
+    // Where the end of the connection is the end of the body, this is how that looks.
+    if (reader_.end() != 0) {
+      answered(1);
+      return Exchange::done;
+    }
+    if (reader_.fault() != ResponseFault::none) return faulty();
+  }
+  result.unanswered += outstanding_;
+  if (error == Errc::cancelled && !timed_out_) return Exchange::over;  // nobody wants it any more
+  failed_ = true;
+  const LoadFault fault = timed_out_                     ? LoadFault::timed_out
+                          : error == Errc::end_of_stream ? LoadFault::ended
+                                                         : LoadFault::reset;
+  result.faults.count(fault, error.message());
+  return Exchange::over;
+}
+
+LoadConnection::Exchange LoadConnection::faulty() {
+  failed_ = true;
+  worker_.result().unanswered += outstanding_;
+  worker_.result().faults.count(reader_.fault(), reader_.head().substr(0, shown_bytes_max));
+  return Exchange::over;
+}
+
+void LoadConnection::give_up_before(Instant since) {
+  if (waiting_since_ > since || !stream_) return;
+  timed_out_ = true;
+  stream_->cancel_read();
+  stream_->cancel_write();
+}
+
+void LoadConnection::close() {
+  stream_.reset();
+  outstanding_ = 0;
+  due_ = {};
+  waiting_since_ = never;
+  timed_out_ = false;
+}
+
+Task<> LoadConnection::pause() {
+  if (std::exchange(failed_, false)) static_cast<void>(co_await sleep(pause_length));
+}
+
+}  // namespace weir::bench

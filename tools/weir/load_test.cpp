@@ -1,0 +1,259 @@
+#include "tools/weir/load.hpp"
+
+#include <gtest/gtest.h>
+
+#include "weir/http.hpp"
+#include "weir/net/listener.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/testing/loop_fixture.hpp"
+
+namespace weir::bench {
+namespace {
+
+constexpr std::string_view hello_response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+constexpr std::string_view hello_closing =
+    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
+
+const Endpoint endpoint = Endpoint::loopback(8080);
+
+/// Answers one connection as a test wants it.
+using Behaviour = Task<> (*)(tcp::Stream stream);
+
+Task<> serve_raw(Scope& scope, Behaviour behaviour) {
+  auto listener = co_await tcp::listen(endpoint);
+  if (!listener) co_return;
+  for (;;) {
+    auto stream = co_await listener->accept();
+    if (!stream) co_return;
+    scope.spawn(behaviour(std::move(*stream)));
+  }
+}
+
+Task<LoadResult> load_on_raw(Scope& scope, Behaviour behaviour, LoadPlan plan) {
+  scope.spawn(serve_raw(scope, behaviour));
+  LoadResult result = co_await put_load(std::move(plan));
+  scope.cancel();
+  co_return result;
+}
+
+Task<LoadResult> load_on_router(Scope& scope, const http::Router& router, LoadPlan plan) {
+  scope.spawn(http::serve(scope, router, endpoint));
+  LoadResult result = co_await put_load(std::move(plan));
+  scope.cancel();
+  co_return result;
+}
+
+Task<LoadResult> raw(Behaviour behaviour, LoadPlan plan) {
+  auto result = co_await with_scope(load_on_raw, behaviour, std::move(plan));
+  co_return std::move(*result);
+}
+
+Task<LoadResult> routed(const http::Router& router, LoadPlan plan) {
+  auto result = co_await with_scope(load_on_router, std::cref(router), std::move(plan));
+  co_return std::move(*result);
+}
+
+LoadPlan plan_of(unsigned connections, std::uint64_t requests) {
+  LoadPlan plan;
+  plan.endpoint = endpoint;
+  plan.request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  plan.connections = connections;
+  plan.requests = requests;
+  return plan;
+}
+
+/// Everything in virtual time on one loop, the server too.
+class Load : public LoopTest {
+ protected:
+  LoadResult on_raw(Behaviour behaviour, LoadPlan plan) {
+    return run_made(raw, behaviour, std::move(plan));
+  }
+  LoadResult on_router(const http::Router& router, LoadPlan plan) {
+    return run_made([&router](LoadPlan own) { return routed(router, std::move(own)); },
+                    std::move(plan));
+  }
+};
+
+TEST_F(Load, CountsEveryResponseOfWeirsOwnServer) {
+  http::Router routes;
+  routes.get("/", [] { return http::text("Hello\n"); });
+  for (const unsigned depth : {1U, 3U, 64U}) {
+    LoadPlan plan = plan_of(8, 1001);
+    plan.depth = depth;
+    const LoadResult result = on_router(routes, plan);
+    EXPECT_EQ(result.responses, 1001U);
+    EXPECT_EQ(result.latency.count(), 1001U);
+    EXPECT_EQ(result.connections, 8U);
+    EXPECT_EQ(result.body_bytes, 6U);
+    EXPECT_EQ(result.unanswered, 0U);
+    EXPECT_EQ(result.faults.total(), 0U);
+  }
+}
+
+TEST_F(Load, SendsBodiesAndReadsChunkedOnes) {
+  http::Router routes;
+  routes.post("/", [](http::Request& request) -> Task<http::Response> {
+    auto body = co_await request.body_view();
+    if (!body || *body != "ping") co_return http::Status::bad_request;
+    co_return http::text("pong");
+  });
+  LoadPlan plan = plan_of(2, 20);
+  plan.request =
+      "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "4\r\nping\r\n0\r\n\r\n";
+  const LoadResult result = on_router(routes, plan);
+  EXPECT_EQ(result.responses, 20U);
+  EXPECT_EQ(result.faults.total(), 0U);
+}
+
+TEST_F(Load, OpensAConnectionForEachRequestWhereAsked) {
+  http::Router routes;
+  routes.get("/", [] { return http::text("Hello\n"); });
+  LoadPlan plan = plan_of(4, 50);
+  plan.new_connections = true;
+  plan.request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+  const LoadResult result = on_router(routes, plan);
+  EXPECT_EQ(result.responses, 50U);
+  EXPECT_EQ(result.connections, 50U);
+  EXPECT_EQ(result.faults.total(), 0U);
+}
+
+TEST_F(Load, AWrongStatusIsAnError) {
+  const http::Router routes;
+  const LoadResult result = on_router(routes, plan_of(1, 3));
+  EXPECT_EQ(result.responses, 0U);
+  EXPECT_EQ(result.faults.of(ResponseFault::status), 3U);
+  EXPECT_EQ(result.unanswered, 3U);
+}
+
+TEST_F(Load, NobodyListening) {
+  const LoadResult result = run_made(put_load, plan_of(2, 10));
+  EXPECT_EQ(result.responses, 0U);
+  EXPECT_EQ(result.unanswered, 10U);
+  EXPECT_EQ(result.faults.of(LoadFault::refused), 10U);
+}
+
+TEST_F(Load, AServerThatGoesAwayIsAnErrorUnlessItSaidSo) {
+  const Behaviour rude = [](tcp::Stream stream) -> Task<> {
+    static_cast<void>(co_await stream.read());
+    static_cast<void>(co_await stream.write(hello_response));
+  };
+  const LoadResult rudely = on_raw(rude, plan_of(1, 5));
+  EXPECT_GE(rudely.faults.of(LoadFault::ended) + rudely.faults.of(LoadFault::reset), 2U);
+  EXPECT_EQ(rudely.responses + rudely.unanswered, 5U);
+
+  const Behaviour polite = [](tcp::Stream stream) -> Task<> {
+    static_cast<void>(co_await stream.read());
+    static_cast<void>(co_await stream.write(hello_closing));
+  };
+  const LoadResult politely = on_raw(polite, plan_of(1, 5));
+  EXPECT_EQ(politely.faults.total(), 0U);
+  EXPECT_EQ(politely.responses, 5U);
+  EXPECT_EQ(politely.closed_by_server, 5U);
+  EXPECT_EQ(politely.connections, 5U);
+}
+
+TEST_F(Load, AServerThatKeepsAConnectionItWasToCloseIsCaught) {
+  const Behaviour keeping = [](tcp::Stream stream) -> Task<> {
+    static_cast<void>(co_await stream.read());
+    static_cast<void>(co_await stream.write(hello_response));
+    static_cast<void>(co_await stream.read());
+  };
+  LoadPlan plan = plan_of(1, 2);
+  plan.new_connections = true;
+  const LoadResult result = on_raw(keeping, plan);
+  EXPECT_EQ(result.responses, 2U);
+  EXPECT_EQ(result.faults.of(LoadFault::not_closed), 2U);
+}
+
+TEST_F(Load, SilenceTimesOut) {
+  const Behaviour silent = [](tcp::Stream stream) -> Task<> {
+    while (co_await stream.read()) {
+    }
+  };
+  LoadPlan plan = plan_of(3, 6);
+  plan.timeout = 2s;
+  const LoadResult result = on_raw(silent, plan);
+  EXPECT_EQ(result.responses, 0U);
+  EXPECT_EQ(result.faults.of(LoadFault::timed_out), 6U);
+  EXPECT_EQ(result.unanswered, 6U);
+  EXPECT_GE(elapsed(), 4s);
+  EXPECT_LE(elapsed(), 6s);
+}
+
+TEST_F(Load, MoreResponsesThanRequestsAreCaught) {
+  const Behaviour generous = [](tcp::Stream stream) -> Task<> {
+    const std::string twice = std::string(hello_response) + std::string(hello_response);
+    while (co_await stream.read()) {
+      if (!co_await stream.write(twice)) co_return;
+    }
+  };
+  const LoadResult result = on_raw(generous, plan_of(1, 2));
+  EXPECT_EQ(result.faults.of(ResponseFault::unexpected), 2U);
+}
+
+TEST_F(Load, AtAFixedRateRequestsAreSentWhenTheyAreDue) {
+  http::Router routes;
+  routes.get("/", [] { return http::text("Hello\n"); });
+  LoadPlan plan = plan_of(10, 0);
+  plan.rate = 1000;
+  plan.length = 2s;
+  const LoadResult result = on_router(routes, plan);
+  EXPECT_EQ(result.responses + result.late, 2000U);
+  EXPECT_EQ(result.unsent, 0U);
+  EXPECT_EQ(result.length, 2s);
+  EXPECT_EQ(result.faults.total(), 0U);
+  EXPECT_EQ(result.latency.max(), 0U) << "nothing takes any time here";
+}
+
+TEST_F(Load, AStallCountsForEveryRequestThatWasDueInIt) {
+  // One connection, one request each 10 ms; the 11th answer takes 100 ms. Those due meanwhile have
+  // waited 90, 80, ... 10 ms when they are answered, though they could not be sent before.
+  int count = 0;
+  http::Router routes;
+  routes.get("/", [&count]() -> Task<http::Response> {
+    if (++count == 11) static_cast<void>(co_await sleep(100ms));
+    co_return http::text("Hello\n");
+  });
+  LoadPlan plan = plan_of(1, 0);
+  plan.rate = 100;
+  plan.length = 1s;
+  const LoadResult result = on_router(routes, plan);
+  EXPECT_EQ(result.responses + result.late, 100U);
+  EXPECT_EQ(result.latency.max(), 100'000'000U);
+  EXPECT_NEAR(result.latency.mean() * 100, 550e6, 1e6);
+}
+
+TEST_F(Load, WhatCouldNotBeSentInTimeIsTold) {
+  http::Router routes;
+  routes.get("/", []() -> Task<http::Response> {
+    static_cast<void>(co_await sleep(100ms));
+    co_return http::text("Hello\n");
+  });
+  LoadPlan plan = plan_of(1, 0);
+  plan.rate = 100;
+  plan.length = 1s;
+  const LoadResult result = on_router(routes, plan);
+  EXPECT_EQ(result.responses + result.late, 10U);
+  EXPECT_EQ(result.unsent, 90U);
+}
+
+TEST(LoadPlan, IsSharedOutWithoutLosingAnything) {
+  LoadPlan plan = plan_of(10, 101);
+  plan.rate = 1000;
+  unsigned connections = 0;
+  std::uint64_t requests = 0;
+  double rate = 0;
+  for (unsigned thread = 0; thread < 3; ++thread) {
+    const LoadPlan share = share_of(plan, thread, 3);
+    connections += share.connections;
+    requests += share.requests;
+    rate += share.rate;
+  }
+  EXPECT_EQ(connections, 10U);
+  EXPECT_EQ(requests, 101U);
+  EXPECT_DOUBLE_EQ(rate, 1000);
+}
+
+}  // namespace
+}  // namespace weir::bench

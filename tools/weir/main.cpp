@@ -1,0 +1,18 @@
+// The command-line tool `weir`.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "tools/weir/bench_command.hpp"
+
+int main(int argc, char** argv) {
+  int status = 0;
+  CLI::App tool("Weir's tool");
+  tool.require_subcommand(1);
+  weir::bench::add_command(tool, status);
+  try {
+    tool.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return tool.exit(error) == 0 ? 0 : 2;
+  }
+  return status;
+}

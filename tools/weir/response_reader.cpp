@@ -1,0 +1,261 @@
+#include "tools/weir/response_reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "weir/http/characters.hpp"
+
+namespace weir::bench {
+namespace {
+
+constexpr std::string_view head_end = "\r\n\r\n";
+
+/// A whole decimal number of digits only.
+std::optional<std::uint64_t> number_of(std::string_view text) {
+  std::uint64_t value = 0;
+  if (text.empty() || !http::all_in(text, http::CharacterClass::digit)) return std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool lists_close(std::string_view value) {
+  while (!value.empty()) {
+    const std::size_t comma = std::min(value.find(','), value.size());
+    if (http::equals_ignoring_case(http::trim(value.substr(0, comma)), "close")) return true;
+    value.remove_prefix(std::min(comma + 1, value.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
+unsigned ResponseReader::read(std::string_view input, unsigned wanted) {
+  unsigned whole = 0;
+  while (!input.empty() && fault_ == ResponseFault::none) {
+    if (state_ == State::start) {
+      if (whole == wanted) {
+        fail(ResponseFault::unexpected);
+        break;
+      }
+      const std::string& seen = reference_->seen;
+      if (!seen.empty() && input.starts_with(seen)) {
+        closes_ = reference_->seen_closes;
+        input.remove_prefix(seen.size());
+        ++whole;
+        continue;
+      }
+    }
+    const bool from_start = state_ == State::start;
+    const std::string_view before = input;
+    while (!input.empty() && fault_ == ResponseFault::none) {
+      if (!step(input)) continue;
+      ++whole;
+      const std::size_t size = before.size() - input.size();
+      if (from_start && size <= ResponseReference::body_bytes_max) {
+        reference_->seen.assign(before.substr(0, size));
+        reference_->seen_closes = closes_;
+      }
+      break;
+    }
+  }
+  return whole;
+}
+
+unsigned ResponseReader::end() {
+  if (state_ == State::start || fault_ != ResponseFault::none) return 0;
+  if (state_ == State::until_end) return finish() ? 1 : 0;
+  fail(ResponseFault::malformed);
+  return 0;
+}
+
+bool ResponseReader::step(std::string_view& input) {
+  switch (state_) {
+    case State::start:
+      head_.clear();
+      state_ = State::head;
+      [[fallthrough]];
+    case State::head:
+      return read_head(input);
+    case State::body:
+      return read_body(input);
+    case State::chunks:
+      return read_chunks(input);
+    case State::until_end:
+      take_body(input);
+      input = {};
+      return false;
+  }
+  return false;
+}
+
+// The head. ---------------------------------------------------------------------------------------
+
+bool ResponseReader::read_head(std::string_view& input) {
+  const std::size_t before = head_.size();
+  head_.append(input.substr(0, head_bytes_max + 1 - before));
+  // Its end may have begun in the last piece.
+  const std::size_t end = head_.find(head_end, before < 3 ? 0 : before - 3);
+  if (end == std::string::npos) {
+    input = {};
+    if (head_.size() > head_bytes_max) fail(ResponseFault::malformed);
+    return false;
+  }
+  input.remove_prefix(end + head_end.size() - before);
+  head_.resize(end + head_end.size());
+  return parse_head(head_) && start_body();
+}
+
+bool ResponseReader::parse_head(std::string_view head) {
+  closes_ = chunked_ = differs_ = false;
+  length_.reset();
+  body_bytes_ = 0;
+  first_ = !reference_->known;
+  first_body_.clear();
+
+  const std::size_t line_end = head.find("\r\n");
+  const std::string_view line = head.substr(0, line_end);
+  head.remove_prefix(line_end + 2);
+  // RFC 9112 §4: the space behind the status is there even when no reason follows.
+  constexpr std::string_view version = "HTTP/1.1 ";
+  const auto status =
+      line.size() < version.size() + 4 ? std::nullopt : number_of(line.substr(version.size(), 3));
+  if (!line.starts_with(version) || !status || *status < 100 || *status > 599 ||
+      line[version.size() + 3] != ' ' || !http::all_in(line, http::CharacterClass::value)) {
+    return fail(ResponseFault::malformed);
+  }
+  status_ = static_cast<unsigned>(*status);
+  while (!head.starts_with("\r\n")) {
+    const std::size_t end = head.find("\r\n");
+    if (!parse_field(head.substr(0, end))) return fail(ResponseFault::malformed);
+    head.remove_prefix(end + 2);
+  }
+  return !(length_ && chunked_) || fail(ResponseFault::malformed);
+}
+
+bool ResponseReader::parse_field(std::string_view line) {
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return false;
+  const std::string_view name = line.substr(0, colon);
+  const std::string_view value = http::trim(line.substr(colon + 1));
+  if (!http::is_token(name) || !http::all_in(value, http::CharacterClass::value)) return false;
+  if (http::equals_ignoring_case(name, "content-length")) {
+    if (length_) return false;
+    length_ = number_of(value);
+    return length_.has_value();
+  }
+  if (http::equals_ignoring_case(name, "transfer-encoding")) {
+    if (chunked_ || !http::equals_ignoring_case(value, "chunked")) return false;
+    chunked_ = true;
+  } else if (http::equals_ignoring_case(name, "connection")) {
+    closes_ |= lists_close(value);
+  }
+  return true;
+}
+
+// The body. ---------------------------------------------------------------------------------------
+
+bool ResponseReader::start_body() {
+  const bool interim = status_ < 200;
+  if (!interim && status_ != reference_->rules.status) return fail(ResponseFault::status);
+  if (interim) {
+    if (status_ == 101 || length_ || chunked_) return fail(ResponseFault::malformed);
+    state_ = State::start;  // the response that was asked for follows
+    return false;
+  }
+  if (reference_->rules.to_head || status_ == 204 || status_ == 304) {
+    // What it would have been is not what came.
+    return finish();
+  }
+  if (chunked_) {
+    decoder_.reset();
+    state_ = State::chunks;
+    return false;
+  }
+  if (length_) {
+    left_ = *length_;
+    state_ = State::body;
+    return left_ == 0 && finish();
+  }
+  if (!reference_->rules.closing) return fail(ResponseFault::no_length);
+  state_ = State::until_end;
+  closes_ = true;
+  return false;
+}
+
+bool ResponseReader::read_body(std::string_view& input) {
+  const std::string_view piece = input.substr(0, std::min<std::uint64_t>(left_, input.size()));
+  take_body(piece);
+  left_ -= piece.size();
+  input.remove_prefix(piece.size());
+  return left_ == 0 && finish();
+}
+
+bool ResponseReader::read_chunks(std::string_view& input) {
+  using Kind = http::ChunkedDecoder::Step::Kind;
+  for (;;) {
+    const auto step = decoder_.next(input);
+    take_body(step.data);
+    input.remove_prefix(step.consumed);
+    if (step.kind == Kind::end) return finish();
+    if (step.kind == Kind::refused) return fail(ResponseFault::malformed);
+    if (step.kind == Kind::need_more) return false;
+  }
+}
+
+void ResponseReader::take_body(std::string_view piece) {
+  constexpr std::uint64_t compared_max = ResponseReference::body_bytes_max;
+  const std::uint64_t at = body_bytes_;
+  body_bytes_ += piece.size();
+  if (reference_->rules.bodies_vary || at >= compared_max) return;
+  piece = piece.substr(0, static_cast<std::size_t>(compared_max - at));
+  if (first_) {
+    first_body_.append(piece);
+  } else {
+    const std::string_view body = reference_->body;
+    const auto begin = static_cast<std::size_t>(std::min<std::uint64_t>(at, body.size()));
+    // Where this body is longer, its length tells.
+    const std::string_view expected = body.substr(begin, piece.size());
+    differs_ |= expected != piece.substr(0, expected.size());
+  }
+}
+
+bool ResponseReader::finish() {
+  ResponseReference& reference = *reference_;
+  state_ = State::start;
+  const auto& asked = reference.rules.body_bytes;
+  if (asked && *asked != body_bytes_) return fail(ResponseFault::length);
+  if (reference.rules.bodies_vary) return true;
+  if (!reference.known) {
+    reference.known = true;
+    reference.body = first_body_;
+    reference.body_bytes = body_bytes_;
+    return true;
+  }
+  if (body_bytes_ != reference.body_bytes) return fail(ResponseFault::length);
+  // Another connection's response may have become the reference since this one began.
+  if (differs_ || (first_ && first_body_ != reference.body)) return fail(ResponseFault::body);
+  return true;
+}
+
+std::string_view name_of(ResponseFault fault) noexcept {
+  switch (fault) {
+    case ResponseFault::none:
+      return "none";
+    case ResponseFault::malformed:
+      return "malformed response";
+    case ResponseFault::no_length:
+      return "response without length";
+    case ResponseFault::status:
+      return "wrong status";
+    case ResponseFault::length:
+      return "wrong length";
+    case ResponseFault::body:
+      return "wrong body";
+    case ResponseFault::unexpected:
+      return "unexpected bytes";
+  }
+  return "unknown";
+}
+
+}  // namespace weir::bench

@@ -1,0 +1,75 @@
+#include "tools/weir/target.hpp"
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <memory>
+
+#include "weir/http/authority.hpp"
+#include "weir/http/characters.hpp"
+#include "weir/http/uri.hpp"
+
+namespace weir::bench {
+
+Result<Target> parse_target(std::string_view url) {
+  const std::size_t colon = url.find("://");
+  if (colon == std::string_view::npos || colon == 0) return fail(Errc::bad_input);
+  if (!http::equals_ignoring_case(url.substr(0, colon), "http")) return fail(Errc::unsupported);
+  http::Target parts;
+  if (http::parse_target(http::Method::get, url, parts) != http::Refusal::none ||
+      parts.form != http::TargetForm::absolute) {
+    return fail(Errc::bad_input);
+  }
+  const auto authority = http::parse_authority(parts.authority);
+  if (!authority) return fail(Errc::bad_input);
+  Target target;
+  target.authority = parts.authority;
+  target.host = authority->host;
+  if (target.host.starts_with('[')) target.host = target.host.substr(1, target.host.size() - 2);
+  target.port = authority->port.value_or(80);
+  target.resource = parts.path.empty() ? "/" : std::string(parts.path);
+  if (parts.has_query) target.resource.append("?").append(parts.query);
+  return target;
+}
+
+Result<Endpoint> resolve(const Target& target) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const std::string port = std::to_string(target.port);
+  if (::getaddrinfo(target.host.c_str(), port.c_str(), &hints, &found) != 0) {
+    return fail(Errc::not_found);
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
+  Endpoint endpoint;
+  const auto* bytes = reinterpret_cast<const char*>(all->ai_addr);
+  std::copy(bytes, bytes + all->ai_addrlen, static_cast<char*>(endpoint.buffer()));
+  endpoint.set_size(all->ai_addrlen);
+  return endpoint;
+}
+
+Result<std::string> make_request(const Target& target, const RequestOptions& options) {
+  if (!http::is_token(options.method)) return fail(Errc::bad_input);
+  std::string fields;
+  bool has_host = false;
+  for (const std::string& field : options.fields) {
+    const std::string_view text = field;
+    const std::size_t colon = text.find(':');
+    if (colon == std::string_view::npos || !http::is_token(text.substr(0, colon)) ||
+        !http::all_in(text.substr(colon + 1), http::CharacterClass::value)) {
+      return fail(Errc::bad_input);
+    }
+    has_host |= http::equals_ignoring_case(text.substr(0, colon), "host");
+    fields.append(text).append("\r\n");
+  }
+  std::string request = options.method + " " + target.resource + " HTTP/1.1\r\n";
+  if (!has_host) request += "Host: " + target.authority + "\r\n";
+  request += fields;
+  if (options.close) request += "Connection: close\r\n";
+  if (!options.body.empty() || options.method == "POST" || options.method == "PUT") {
+    request += "Content-Length: " + std::to_string(options.body.size()) + "\r\n";
+  }
+  return request + "\r\n" + options.body;
+}
+
+}  // namespace weir::bench

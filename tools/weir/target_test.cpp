@@ -1,0 +1,74 @@
+#include "tools/weir/target.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weir::bench {
+namespace {
+
+TEST(Target, TakesUrlsApart) {
+  const auto full = parse_target("http://localhost:8080/a/b?c=d");
+  ASSERT_TRUE(full.has_value());
+  EXPECT_EQ(full->authority, "localhost:8080");
+  EXPECT_EQ(full->host, "localhost");
+  EXPECT_EQ(full->port, 8080);
+  EXPECT_EQ(full->resource, "/a/b?c=d");
+
+  const auto bare = parse_target("HTTP://10.0.0.1");
+  ASSERT_TRUE(bare.has_value());
+  EXPECT_EQ(bare->port, 80);
+  EXPECT_EQ(bare->resource, "/");
+
+  const auto literal = parse_target("http://[::1]:81/?");
+  ASSERT_TRUE(literal.has_value());
+  EXPECT_EQ(literal->host, "::1");
+  EXPECT_EQ(literal->authority, "[::1]:81");
+  EXPECT_EQ(literal->resource, "/?");
+}
+
+TEST(Target, RefusesWhatIsNoHttpUrl) {
+  for (const char* url : {"", "localhost:8080", "http://", "http://a b/", "http://u@host/",
+                          "http://host:99999/", "http://host/\r\nX: y", "://host/", "/path"}) {
+    EXPECT_EQ(parse_target(url).error(), Errc::bad_input) << url;
+  }
+  EXPECT_EQ(parse_target("https://localhost/").error(), Errc::unsupported);
+}
+
+TEST(Target, ResolvesLiteralsAndLocalhost) {
+  const auto address = [](const char* url) { return resolve(*parse_target(url))->to_string(); };
+  EXPECT_EQ(address("http://127.0.0.1:8080/"), "127.0.0.1:8080");
+  EXPECT_EQ(address("http://[::1]:8080/"), "[::1]:8080");
+  EXPECT_EQ(resolve(*parse_target("http://localhost:7/"))->port(), 7);
+}
+
+TEST(Target, MakesRequests) {
+  const Target target = *parse_target("http://localhost:8080/a");
+  EXPECT_EQ(make_request(target, {}), "GET /a HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
+
+  RequestOptions post;
+  post.method = "POST";
+  post.fields = {"Content-Type: text/plain"};
+  post.body = "hello";
+  post.close = true;
+  EXPECT_EQ(make_request(target, post),
+            "POST /a HTTP/1.1\r\nHost: localhost:8080\r\nContent-Type: text/plain\r\n"
+            "Connection: close\r\nContent-Length: 5\r\n\r\nhello");
+
+  RequestOptions own_host;
+  own_host.fields = {"host: example.test"};
+  EXPECT_EQ(make_request(target, own_host), "GET /a HTTP/1.1\r\nhost: example.test\r\n\r\n");
+}
+
+TEST(Target, RefusesRequestsThatWouldBeTwo) {
+  const Target target = *parse_target("http://localhost:8080/a");
+  RequestOptions method;
+  method.method = "GET /x";
+  EXPECT_EQ(make_request(target, method).error(), Errc::bad_input);
+  for (const char* field : {"no colon", "A: b\r\nC: d", "sp ace: x", ": x"}) {
+    RequestOptions options;
+    options.fields = {field};
+    EXPECT_EQ(make_request(target, options).error(), Errc::bad_input) << field;
+  }
+}
+
+}  // namespace
+}  // namespace weir::bench
