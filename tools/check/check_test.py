@@ -96,6 +96,14 @@ class CheckTest(unittest.TestCase):
         self.expect_clean({"weir/net/tcp.cpp": SOURCE.format("tcp", "net"),
                            "weir/net/tcp_test.cpp": text})
 
+    def test_fixtures_are_for_tests(self):
+        fixture = '// F.\n#pragma once\n#include <gtest/gtest.h>\n' \
+                  '#include "weir/testing/world.hpp"\n'
+        uses = '#include "weir/net/net_fixture.hpp"\n'
+        self.expect_clean({"weir/net/net_fixture.hpp": fixture, "weir/net/tcp_test.cpp": uses})
+        self.expect("floors", "weir/net/tcp.cpp",
+                    {"weir/net/tcp.cpp": SOURCE.format("tcp", "net") + uses}, "fixture")
+
     def test_includes_exist_and_are_spelled_from_the_root(self):
         self.expect("floors", "weir/net/tcp.cpp",
                     self.include("net", "tcp", '"weir/base/gone.hpp"'), "does not exist")

@@ -56,6 +56,8 @@ def check_include(repository, report, file, floor, line, opening, path):
     target = floor_of(path)
     if path not in repository.files:
         report(file, line, "floors", f"{path} does not exist")
+    elif repository.files[path].is_fixture and not file.is_test:
+        report(file, line, "floors", "only tests may include a fixture")
     elif target == "testing" and not may_use_testing(file):
         report(file, line, "floors", "only tests may include weir/testing")
     elif floor is None or target == floor or target == "testing":
@@ -71,7 +73,7 @@ def check_header_reach(repository, report):
     for file in repository.cxx:
         floor = floor_of(file.path)
         rank = rank_of(floor) if floor else None
-        if not file.is_header or rank is None or rank < FIRST_CLEAN_RANK:
+        if not file.is_header or file.is_test or rank is None or rank < FIRST_CLEAN_RANK:
             continue
         for reached in repository.closure(file):
             for line, _, path in reached.includes:

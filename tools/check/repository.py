@@ -22,7 +22,9 @@ class File:
         self.is_header = path.endswith(".hpp")
         self.is_source = path.endswith(".cpp")
         self.is_cxx = self.is_header or self.is_source
-        self.is_test = path.endswith("_test.cpp") or path.startswith("tests/")
+        self.is_fixture = path.endswith("_fixture.hpp")
+        self.is_test = (path.endswith("_test.cpp") or path.startswith("tests/") or
+                        self.is_fixture)
 
     @cached_property
     def bytes(self):
