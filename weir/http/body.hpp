@@ -103,7 +103,7 @@ class Body {
    public:
     explicit Short(std::string_view text) noexcept
         : size_(static_cast<unsigned char>(text.size())) {
-      std::memcpy(text_.data(), text.data(), text.size());
+      if (!text.empty()) std::memcpy(text_.data(), text.data(), text.size());
     }
     std::string_view view() const noexcept { return {text_.data(), size_}; }
 

@@ -19,8 +19,8 @@ struct MinimumRate {
 };
 
 struct Limits {
-  HeadLimits head;                                   ///< 414 and 431
-  ChunkLimits chunks;                                ///< 400
+  HeadLimits head = {};                              ///< 414 and 431
+  ChunkLimits chunks = {};                           ///< 400
   Duration head_timeout = std::chrono::seconds(10);  ///< 408 and close
   Duration idle_timeout = std::chrono::seconds(60);  ///< between requests: close
   std::uint64_t body_max = 1024 * 1024;              ///< 413, unless the route says otherwise

@@ -18,9 +18,9 @@ void BodyReader::begin(const RequestHead& head, std::uint64_t max) {
   lent_ = 0;
   error_.clear();
   whole_.reset();
+  collected_.clear();
   continue_due_ = false;
   if (ended_) return;
-  collected_.clear();
   patience_ = Patience(limits_.body_rate);
   continue_due_ = head.expects_continue() && head.version_minor() > 0;
   if (left_ > max_) error_ = Refusal::body_too_large;

@@ -180,18 +180,22 @@ Exchange::Next Exchange::ended() noexcept {
 }
 
 bool Exchange::head_only() const noexcept {
-  return head_.method() == Method::head || !may_have_body(response_->status());
+  const Status status = response_->status();
+  return head_.method() == Method::head || !may_have_body(status) ||
+         status == Status::reset_content;
 }
 
 /// The response's head as it goes on the wire.
 ResponseHead Exchange::describe_head() {
   const bool stream = response_->body().is_stream();
-  if (server_.draining()) keep_alive_ = false;
+  if (server_.draining() || context_.cancelled()) keep_alive_ = false;
   ResponseHead head;
   head.status = response_->status();
   head.date = server_.date();
   if (!may_have_body(response_->status())) {
     head.framing = BodyFraming::none;
+  } else if (response_->status() == Status::reset_content) {
+    head.content_length = 0;  // RFC 9110 §15.3.6
   } else if (!stream) {
     head.content_length = response_->body().text().size();
   } else if (head_.version_minor() > 0) {
@@ -237,6 +241,7 @@ void Exchange::HandlerDeadline::expire(Timer& self) {
 
 void Exchange::peer_gone(HangupWatcher& self) {
   auto& exchange = static_cast<Exchange&>(self);
+  exchange.gone_ = true;
   if (std::exchange(exchange.cancel_later_.queued, true)) return;
   exchange.server_.loop().ready(exchange.cancel_later_);
 }

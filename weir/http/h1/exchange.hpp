@@ -120,6 +120,7 @@ class Exchange : Completion, HangupWatcher {
   std::uint64_t heads_ = 0;
   Stage stage_ = Stage::answer;
   bool run_ended_ = false;
+  bool gone_ = false;  // the peer, while something ran
   bool keep_alive_ = true;
   bool refused_ = false;  // the answer is a refusal; the handler is not asked
   RouteMatch match_;

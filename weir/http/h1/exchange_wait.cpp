@@ -47,11 +47,12 @@ Task<Exchange::Next> Exchange::finish() {
   if (stage == Stage::handler) {
     co_await wait_for_running();
     take_response();
+    if (gone_) co_return Next::abort;
   }
   if (auto settled = co_await settle_body(); !settled) co_return Next::abort;
   if (stage == Stage::body_first && !refused_) call_handler();
   const Next next = co_await deliver();
-  co_return transport_.broken() ? Next::abort : next;
+  co_return gone_ || transport_.broken() ? Next::abort : next;
 }
 
 /// Sends what is ready, so that it does not wait for what runs and is slow, then waits for that.
@@ -59,6 +60,7 @@ Task<> Exchange::wait_for_running() {
   if (!transport_.writing() && !transport_.output().empty()) {
     if (auto sent = co_await transport_.send(); !sent) cancel_->cancel();
   }
+  transport_.drop_empty_buffers();  // it may take long
   co_await RunningEnd(*this);
   transport_.stream().watch(nullptr);
   while (cancel_later_.queued) co_await yield();
@@ -81,11 +83,12 @@ Task<Result<>> Exchange::settle_body() {
     auto dropped = co_await body_.drop(server_.limits().unread_body_max);
     if (dropped) co_return {};
     const std::error_code error = dropped.error();
-    if (error.category() != refusal_category() && error != Errc::limit_reached) {
+    const bool cut = error == Errc::end_of_stream;
+    if (error.category() != refusal_category() && error != Errc::limit_reached && !cut) {
       co_return fail(error);
     }
-    refused_ = error.category() == refusal_category();
-    if (refused_) answer_with(status_for(error));
+    refused_ = cut || error.category() == refusal_category();
+    if (refused_) answer_with(cut ? Status::bad_request : status_for(error));
   }
   if (body_.error().category() == refusal_category()) {
     server_.refused(static_cast<Refusal>(body_.error().value()));

@@ -1,0 +1,110 @@
+#include "weir/testing/http_answers.hpp"
+
+#include <charconv>
+
+namespace weir {
+namespace {
+
+/// Takes the text in front of `mark` and the mark; nullopt: it is not there.
+std::optional<std::string_view> take_until(std::string_view& text, std::string_view mark) {
+  const std::size_t end = text.find(mark);
+  if (end == text.npos) return std::nullopt;
+  const std::string_view taken = text.substr(0, end);
+  text.remove_prefix(end + mark.size());
+  return taken;
+}
+
+std::size_t number(std::string_view text, int base) {
+  std::size_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return value;
+}
+
+/// Returns whether the body is whole.
+bool read_chunks(std::string_view& text, std::string& body) {
+  for (;;) {
+    const auto line = take_until(text, "\r\n");
+    if (!line) return false;
+    const std::size_t size = number(*line, 16);
+    if (text.size() < size + 2) {
+      body += text;
+      text = {};
+      return false;
+    }
+    body += text.substr(0, size);
+    const bool framed = text.substr(size, 2) == "\r\n";
+    text.remove_prefix(size + 2);
+    if (size == 0 || !framed) return framed;
+  }
+}
+
+bool read_head(std::string_view head, HttpAnswer& answer) {
+  auto line = take_until(head, "\r\n");
+  if (!line || !line->starts_with("HTTP/1.1 ")) return false;
+  answer.status = static_cast<int>(number(line->substr(9, 3), 10));
+  while (line = take_until(head, "\r\n"), line) {
+    const std::size_t colon = line->find(": ");
+    if (colon == line->npos) return false;
+    answer.fields.emplace_back(line->substr(0, colon), line->substr(colon + 2));
+  }
+  return answer.status >= 100;
+}
+
+void read_body(std::string_view& text, HttpAnswer& answer, bool head_only) {
+  const bool bodiless = answer.status < 200 || answer.status == 204 || answer.status == 304;
+  if (head_only || bodiless) {
+    answer.whole = true;
+  } else if (answer.field("Transfer-Encoding") == "chunked") {
+    answer.whole = read_chunks(text, answer.body);
+  } else if (const std::string length = answer.field("Content-Length"); !length.empty()) {
+    const std::size_t size = number(length, 10);
+    answer.body = text.substr(0, size);
+    answer.whole = answer.body.size() == size;
+    text.remove_prefix(answer.body.size());
+  } else {
+    answer.body = text;
+    answer.until_end = true;
+    text = {};
+  }
+}
+
+}  // namespace
+
+std::string HttpAnswer::field(std::string_view name) const {
+  for (const auto& [each, value] : fields) {
+    if (each == name) return value;
+  }
+  return {};
+}
+
+std::vector<HttpAnswer> read_http_answers(std::string_view text,
+                                          const std::vector<std::string_view>& methods) {
+  std::vector<HttpAnswer> answers;
+  std::size_t final = 0;
+  while (!text.empty()) {
+    HttpAnswer& answer = answers.emplace_back();
+    const std::size_t end = text.find("\r\n\r\n");
+    if (end == text.npos) break;
+    if (!read_head(text.substr(0, end + 2), answer)) {
+      answer.status = 0;
+      answer.body = text;
+      break;
+    }
+    text.remove_prefix(end + 4);
+    read_body(text, answer, final < methods.size() && methods[final] == "HEAD");
+    if (answer.status >= 200) ++final;
+  }
+  return answers;
+}
+
+std::string statuses_of(const std::vector<HttpAnswer>& answers) {
+  std::string text;
+  for (const HttpAnswer& each : answers) {
+    if (!text.empty()) text += ' ';
+    text += std::to_string(each.status);
+    if (!each.whole && !each.until_end) text += '-';
+  }
+  return text;
+}
+
+}  // namespace weir
