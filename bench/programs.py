@@ -19,6 +19,7 @@ class Work:
     body: str = ""
     load: tuple = ()
     closing: bool = False
+    server_share: float = 1  # of a processor; less where the client's side of the work is dearer
 
     def request(self):
         """The bytes of one request, as the generator sends it."""
@@ -53,7 +54,8 @@ WORKS = [
          load=("--connections", "64", "--depth", "64")),
     ping("B13", 400),
     ping("B13-2", 2),
-    Work("B15", "new connections, 64 at once", load=("--connections", "64"), closing=True),
+    Work("B15", "new connections, 64 at once", load=("--connections", "64"), closing=True,
+         server_share=0.3),
 ]
 
 

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 
+import cpu_share
 import figures
 import programs
 
@@ -98,7 +99,9 @@ def resident_bytes(process):
 def measure(server, work, options, response_bytes):
     """One run of one server, as a dictionary of numbers."""
     command = server.command(options.build, work, response_bytes)
-    with serving(command, options.server_cpu) as (process, port):
+    with (cpu_share.limited(work.server_share) as (allowed, limit),
+          serving(command, options.server_cpu) as (process, port)):
+        limit(process.pid)
         generator = [str(options.build / "bin/weir"), "bench", f"http://127.0.0.1:{port}{work.path}",
                      "--json", "--seconds", str(options.seconds), "--server-pid",
                      str(process.pid), *work.options()]
@@ -112,7 +115,7 @@ def measure(server, work, options, response_bytes):
     share = load.get("server", {"responses_per_cpu_second": 0, "busy": 0})
     return {
         "figure": share["responses_per_cpu_second"],
-        "busy": share["busy"],
+        "busy": share["busy"] / allowed,
         "rate": load["responses_per_second"],
         "p50": load["latency_ns"]["p50"],
         "p99": load["latency_ns"]["p99"],

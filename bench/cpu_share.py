@@ -1,0 +1,40 @@
+"""Less than a whole processor for a server, where the generator alone cannot keep one busy."""
+
+import contextlib
+import os
+import pathlib
+
+PERIOD_US = 10_000  # short, so that a server is never held up for longer than this
+ROOT = pathlib.Path("/sys/fs/cgroup")
+
+
+def _limits(folder, share):
+    """The files to write for a share, of the old kind of control group or the new."""
+    quota = str(int(PERIOD_US * share))
+    if (folder / "cpu.cfs_quota_us").exists():
+        return {"cpu.cfs_period_us": str(PERIOD_US), "cpu.cfs_quota_us": quota}
+    return {"cpu.max": f"{quota} {PERIOD_US}"}
+
+
+@contextlib.contextmanager
+def limited(share):
+    """Yields the share that can be had here, and a function that limits a process to it."""
+    folder = None
+    if share < 1:
+        parent = ROOT / "cpu" if (ROOT / "cpu").is_dir() else ROOT
+        folder = parent / f"weir-bench-{os.getpid()}"
+        try:
+            folder.mkdir()
+            for name, value in _limits(folder, share).items():
+                (folder / name).write_text(value)
+        except OSError:  # not permitted: the server then shows as not saturated
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+            folder = None
+    if folder is None:
+        yield 1, lambda process: None
+        return
+    try:
+        yield share, lambda process: (folder / "cgroup.procs").write_text(str(process))
+    finally:
+        folder.rmdir()
