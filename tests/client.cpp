@@ -141,6 +141,19 @@ Result<> Client::send(std::string_view bytes) {
   return {};
 }
 
+std::size_t Client::send_some(std::string_view bytes) {
+  const std::size_t all = bytes.size();
+  while (!bytes.empty()) {
+    const auto count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count > 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno != EAGAIN || !wait(POLLOUT, deadline())) {
+      break;
+    }
+  }
+  return all - bytes.size();
+}
+
 Result<> Client::send_in_pieces(std::string_view bytes, std::size_t size) {
   while (!bytes.empty()) {
     const std::string_view piece = bytes.substr(0, size);

@@ -49,6 +49,9 @@ class Client {
 
   /// Sends all of `bytes`.
   Result<> send(std::string_view bytes);
+  /// Sends of `bytes` what goes, until nothing has gone for as long as its patience lasts or the
+  /// connection is broken; says how many.
+  std::size_t send_some(std::string_view bytes);
   /// Sends `bytes` in pieces of `size`, each in a segment of its own.
   Result<> send_in_pieces(std::string_view bytes, std::size_t size = 1);
 

@@ -235,6 +235,7 @@ TEST_P(Drain, APortIsFreeWhenItsServerHasEnded) {
   Server first("hello", GetParam());
   Client client = first.connect();
   ASSERT_TRUE(client.exchange(get("/")));
+  client.close();
   EXPECT_EQ(first.stop(), 0);
   Server second("hello", GetParam(), {"--port", std::to_string(first.port())});
   EXPECT_EQ(second.port(), first.port());

@@ -75,6 +75,7 @@ TEST_P(ExampleHello, AnswersAsItsRoutesSay) {
   const auto misfit = client.exchange(post("/users/seven/notes", "x"));
   ASSERT_TRUE(misfit) << misfit.error().message();
   EXPECT_EQ(misfit->status, 404);
+  client.close();
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
@@ -99,6 +100,7 @@ TEST_P(ExampleHello, KnowsTheOtherMethods) {
   const auto unknown = client.exchange("BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n");
   ASSERT_TRUE(unknown) << unknown.error().message();
   EXPECT_EQ(unknown->status, 501);
+  client.close();
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
@@ -121,6 +123,7 @@ TEST_P(ExampleHello, AnswersAPipelineInOrder) {
               i % 7 == 0 ? "user " + number + " said hi\n" : "Hello, " + number + "!\n");
   }
   EXPECT_EQ(client.unread(), "");
+  client.close();
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
@@ -136,6 +139,7 @@ TEST_P(ExampleHello, InvitesABodyThatIsExpected) {
   const auto final = client.exchange("hello");
   ASSERT_TRUE(final) << final.error().message();
   EXPECT_EQ(final->body, "user 1 said hello\n");
+  client.close();
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
@@ -150,6 +154,7 @@ TEST_P(ExampleHello, FinishesTheAnswersOfAClientThatHasEndedSending) {
     EXPECT_EQ(answer->body, body);
   }
   EXPECT_TRUE(client.expect_end());
+  client.close();
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
@@ -225,6 +230,7 @@ TEST_P(ExampleParams, CountsLargeBodies) {
   ASSERT_TRUE(large) << large.error().message();
   EXPECT_EQ(large->status, 413);
   EXPECT_TRUE(client.expect_end());
+  client.close();
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
@@ -254,6 +260,7 @@ TEST_P(ExampleStreaming, ProducesBodiesPieceByPiece) {
   ASSERT_TRUE(old) << old.error().message();
   EXPECT_TRUE(old->ended_by_close);
   EXPECT_EQ(old->body, lines(1000));
+  client.close();
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
@@ -283,6 +290,7 @@ TEST_P(ExampleStreaming, ConsumesBodiesPieceByPiece) {
     ASSERT_TRUE(answer) << answer.error().message();
     EXPECT_EQ(answer->body, expected);
   }
+  client.close();
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
@@ -304,6 +312,7 @@ TEST_P(ExampleDeadlines, AnswersWhenWorkIsCancelled) {
   const auto endless = client.exchange(get("/endless"));
   ASSERT_TRUE(endless) << endless.error().message();
   EXPECT_EQ(endless->status, 503);
+  client.close();
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
@@ -334,6 +343,7 @@ TEST_P(ExampleBench, TheAnswerHas128BytesInAll) {
   ASSERT_TRUE(all) << all.error().message();
   EXPECT_EQ(all->size(), 128u) << *all;
   EXPECT_TRUE(all->starts_with("HTTP/1.1 200 OK\r\n")) << *all;
+  client.close();
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
@@ -352,6 +362,7 @@ TEST_P(ExampleBench, PingsGiveTheirSequenceBack) {
     ASSERT_TRUE(answer) << answer.error().message();
     EXPECT_EQ(answer->status, 400) << wrong;
   }
+  client.close();
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 

@@ -181,8 +181,12 @@ Process::~Process() {
   wait_for_exit(patience);
 }
 
+std::string example_path(std::string_view name) {
+  return std::string(examples_dir) + "/example_" + std::string(name);
+}
+
 Process Process::example(std::string_view name, const std::vector<std::string>& arguments) {
-  return Process(std::string(examples_dir) + "/example_" + std::string(name), arguments);
+  return Process(example_path(name), arguments);
 }
 
 std::string Process::output() const {

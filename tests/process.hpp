@@ -20,6 +20,9 @@ namespace weir::tests {
 /// and a busy machine make everything slow, and nothing waits for it when all goes well.
 inline constexpr std::chrono::seconds patience{30};
 
+/// Where examples/`name`.cpp is, built.
+std::string example_path(std::string_view name);
+
 /// A child process. Killed with SIGKILL when destroyed, or when the thread that started it ends.
 /// Threads: one at a time.
 class Process {
