@@ -41,7 +41,9 @@ class OnCore : public testing::Test {
       co_await body(scope);
       for (Loop* const loop : loops_) {
         loop->blocks().collect();
-        if (loop != &scope.loop()) EXPECT_EQ(loop->blocks().blocks_in_use(), 0U);
+        if (loop != &scope.loop()) {
+          EXPECT_EQ(loop->blocks().blocks_in_use(), 0U);
+        }
         EXPECT_EQ(loop->timers().armed(), 0U);
       }
       co_return {};

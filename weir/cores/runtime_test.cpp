@@ -371,8 +371,9 @@ TEST(RuntimeOnThreads, ASignalDrainsAndASecondOneStops) {
   EXPECT_NE(logged.find("SIGINT again: stopping"), std::string::npos);
 }
 
-[[noreturn]] void never_yield() {
-  for (volatile unsigned i = 0;; i = i + 1) {
+void never_yield() {
+  const std::atomic<bool> for_ever = true;
+  while (for_ever.load()) {
   }
 }
 
