@@ -168,5 +168,7 @@ function(weir_source_checks)
     --root ${PROJECT_SOURCE_DIR} --build ${PROJECT_BINARY_DIR})
   add_test(NAME check_selftest
     COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check/check_test.py)
-  set_tests_properties(check check_selftest PROPERTIES TIMEOUT 600)
+  add_test(NAME bench_figures
+    COMMAND python3 ${PROJECT_SOURCE_DIR}/bench/figures_test.py)
+  set_tests_properties(check check_selftest bench_figures PROPERTIES TIMEOUT 600)
 endfunction()

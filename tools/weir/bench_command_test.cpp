@@ -1,0 +1,109 @@
+#include "tools/weir/bench_command.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weir/cores/runtime.hpp"
+#include "weir/net/listener.hpp"
+
+namespace weir::bench {
+namespace {
+
+/// The exit status of `weir bench ...`; what it printed is in `output`.
+int run_tool(std::vector<std::string> arguments, std::string& output) {
+  int status = -1;
+  CLI::App tool;
+  add_command(tool, status);
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  arguments.push_back("bench");
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  try {
+    tool.parse(arguments);
+  } catch (const CLI::ParseError&) {
+    status = 2;
+  }
+  output = testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+  return status;
+}
+
+TEST(BenchCommand, RefusesWhatCannotBeMeasured) {
+  const std::string url = "http://127.0.0.1:1/";
+  const std::vector<std::vector<std::string>> wrong{
+      {},
+      {"127.0.0.1"},
+      {"https://127.0.0.1/"},
+      {url, "--connections", "0"},
+      {url, "--connections", "1", "--threads", "2"},
+      {url, "--connections", "1000000"},
+      {url, "--depth", "5000"},
+      {url, "--new-connections", "--depth", "2"},
+      {url, "--new-connections", "--rate", "5"},
+      {url, "--requests", "5", "--seconds", "5"},
+      {url, "--header", "no colon"},
+      {url, "--method", "two words"},
+      {url, "--backend", "carrier pigeon"},
+      {url, "--server-pid", "1073741824"},
+  };
+  for (const auto& arguments : wrong) {
+    std::string output;
+    EXPECT_EQ(run_tool(arguments, output), 2) << testing::PrintToString(arguments) << output;
+  }
+}
+
+TEST(BenchCommand, FailsWhenNobodyAnswers) {
+  // Port 1 is reserved and taken by nothing; whoever runs this there would have to be root.
+  std::string output;
+  EXPECT_EQ(run_tool({"http://127.0.0.1:1/", "--requests", "3", "--connections", "1"}, output), 1);
+  EXPECT_NE(output.find("3 × connection refused"), std::string::npos) << output;
+}
+
+Task<> answer(tcp::Stream stream) {
+  while (co_await stream.read()) {
+    if (!co_await stream.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")) co_return;
+  }
+}
+
+Task<> serve(Scope& scope, std::promise<std::uint16_t>& port) {
+  auto listener = co_await tcp::listen(Endpoint::loopback(0));
+  port.set_value(listener->local_address().port());
+  for (;;) {
+    auto stream = co_await listener->accept();
+    if (!stream) co_return;
+    scope.spawn(answer(std::move(*stream)));
+  }
+}
+
+TEST(BenchCommand, MeasuresAServerOverLoopbackOnEachBackend) {
+  RuntimeOptions options;
+  options.cores = 1;
+  options.pin = options.announce = options.handle_signals = false;
+  Runtime server(options);
+  std::promise<std::uint16_t> listening;
+  auto port = listening.get_future();
+  std::jthread thread([&] { server.run_on_each_core(serve, std::ref(listening)); });
+  const std::string url = "http://127.0.0.1:" + std::to_string(port.get()) + "/";
+
+  for (const char* backend : {"auto", "epoll", "poll"}) {
+    std::string output;
+    const std::string own_pid = std::to_string(::getpid());
+    EXPECT_EQ(run_tool({url, "--requests", "1000", "--connections", "7", "--threads", "2",
+                        "--server-pid", own_pid, "--json", "--backend", backend},
+                       output),
+              0);
+    EXPECT_NE(output.find("\"responses\": 1000,"), std::string::npos) << output;
+    EXPECT_NE(output.find("\"body_bytes\": 5,"), std::string::npos) << output;
+    EXPECT_NE(output.find("\"responses_per_cpu_second\": "), std::string::npos) << output;
+  }
+  server.drain();
+  server.stop();
+}
+
+}  // namespace
+}  // namespace weir::bench
