@@ -65,7 +65,9 @@ std::string Runtime::Core::failure_of(const Result<>& result,
   if (thrown != nullptr) return describe({}, thrown);
   if (result) return {};
   const std::error_code error = result.error();
-  if (loop_->draining() && error == Errc::closed) return {};
+  // Of all cores, not only of this one: what it shares with another may be closed a moment before.
+  const bool draining = runtime_.asked_to_drain_.load(std::memory_order_acquire);
+  if (draining && error == Errc::closed) return {};
   if (cancel_.cancelled() && error == Errc::cancelled) return {};
   return error.message();
 }

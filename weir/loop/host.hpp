@@ -103,6 +103,12 @@ class Host {
   /// that it can be closed without resetting anybody. True (no error) where the host can do it.
   /// Those accepted afterwards need configure() before they are read from.
   virtual Result<> refuse_new_connections(int listener) = 0;
+  /// Another descriptor of the same listening socket, for another loop: each connection comes to
+  /// one of them, and the socket listens until all are closed.
+  virtual Result<Descriptor> share(int listener) = 0;
+  /// Removes the file that listen() has made for a Unix address, unless it is another's by now.
+  /// Called while the listener is still open. Does nothing for other addresses.
+  virtual void remove_local_path(const os::Address& bound) noexcept = 0;
   virtual void close(int descriptor) noexcept = 0;
 
   virtual os::Topology topology() = 0;

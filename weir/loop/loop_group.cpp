@@ -1,11 +1,13 @@
 #include "weir/loop/loop_group.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <utility>
 
 namespace weir {
 
-Result<Descriptor> LoopGroup::listen(Host& host, const os::Address& address,
-                                     const ListenOptions& options) {
+Result<LoopGroup::Listener> LoopGroup::listen(Host& host, const os::Address& address,
+                                              const ListenOptions& options) {
   const std::lock_guard lock(mutex_);
   auto listener = open(host, address, options);
   if (!listener) {
@@ -19,22 +21,40 @@ std::string LoopGroup::failure() const {
   return failure_;
 }
 
-Result<Descriptor> LoopGroup::open(Host& host, const os::Address& address,
-                                   const ListenOptions& options) {
+Result<LoopGroup::Listener> LoopGroup::open(Host& host, const os::Address& address,
+                                            const ListenOptions& options) {
+  std::erase_if(listening_, [](const Listening& each) {
+    return each.bound.family() == os::AddressFamily::local && each.shared.expired();
+  });
   const auto known = std::find_if(listening_.begin(), listening_.end(), [&](const Listening& each) {
     return each.asked == address || each.bound == address;
   });
-  if (known != listening_.end()) return host.listen(known->bound, options);
+  if (known != listening_.end()) return open_another(host, *known, options);
   // The loops of this group share the port, but with nobody else.
   ListenOptions alone = options;
   alone.first = true;
   auto listener = host.listen(address, alone);
-  if (!listener) return listener;
+  if (!listener) return fail(listener.error());
   auto bound = host.local_address(listener->value());
   if (!bound) return fail(bound.error());
-  listening_.push_back({address, *bound});
+  std::shared_ptr<SharedListener> shared;
+  if (bound->family() == os::AddressFamily::local) {
+    auto own = host.share(listener->value());
+    if (!own) return fail(own.error());
+    shared = std::make_shared<SharedListener>(host, std::move(*own), *bound);
+  }
+  listening_.push_back({address, *bound, shared});
   if (on_listening) on_listening(*bound);
-  return listener;
+  return Listener{std::move(*listener), std::move(shared)};
+}
+
+Result<LoopGroup::Listener> LoopGroup::open_another(Host& host, const Listening& first,
+                                                    const ListenOptions& options) {
+  std::shared_ptr<SharedListener> shared = first.shared.lock();
+  if (shared != nullptr && !options.reuse_port) return fail(system_error(EADDRINUSE));
+  auto listener = shared != nullptr ? shared->share() : host.listen(first.bound, options);
+  if (!listener) return fail(listener.error());
+  return Listener{std::move(*listener), std::move(shared)};
 }
 
 }  // namespace weir

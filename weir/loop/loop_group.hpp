@@ -1,7 +1,10 @@
 // What the loops of one runtime share: where they listen, and each other.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -10,11 +13,13 @@
 
 #include "weir/base/result.hpp"
 #include "weir/loop/host.hpp"
+#include "weir/loop/shared_listener.hpp"
 
 namespace weir {
 
 /// Lets the loops of one runtime find each other, and listen on one address, also where the host
 /// chooses the port: the first loop that asks for port 0 gets a free one, the others get the same.
+/// Of a TCP port each loop has a listener of its own; a Unix socket they share.
 /// Threads: any, but for the functions that say otherwise.
 class LoopGroup {
  public:
@@ -22,24 +27,38 @@ class LoopGroup {
   /// thread of the first loop that did. Set before the loops run.
   std::function<void(const os::Address& bound)> on_listening;
 
+  /// A listener of one loop.
+  struct Listener {
+    Descriptor descriptor;
+    /// Where the loops share one socket: to be kept until `descriptor` is closed.
+    std::shared_ptr<SharedListener> shared;
+  };
+
   /// Host::listen() for one loop of the group.
-  Result<Descriptor> listen(Host& host, const os::Address& address, const ListenOptions& options);
+  Result<Listener> listen(Host& host, const os::Address& address, const ListenOptions& options);
 
   /// Why listening failed last, for people ("cannot listen on [::]:80: Permission denied"); empty
   /// when it never did.
   std::string failure() const;
+
+  /// What the servers on these loops have open together, so that a limit of the process is one
+  /// limit, however unevenly connections fall on cores. Relaxed: only the count matters.
+  std::atomic<std::size_t> connections{0};
 
   /// All loops, by their core; set before they run. A loop without a runtime is alone in its group.
   std::span<Loop* const> loops() const noexcept { return loops_; }
   void set_loops(std::vector<Loop*> loops) { loops_ = std::move(loops); }
 
  private:
-  Result<Descriptor> open(Host& host, const os::Address& address, const ListenOptions& options);
+  Result<Listener> open(Host& host, const os::Address& address, const ListenOptions& options);
 
   struct Listening {
     os::Address asked;
     os::Address bound;
+    std::weak_ptr<SharedListener> shared;  // for a Unix socket
   };
+  Result<Listener> open_another(Host& host, const Listening& first, const ListenOptions& options);
+
   std::vector<Loop*> loops_;
   mutable std::mutex mutex_;
   std::vector<Listening> listening_;

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <vector>
 
 #include "weir/loop/os_host.hpp"
+#include "weir/os/temporary_tree.hpp"
 #include "weir/testing/memory_host.hpp"
 
 namespace weir {
@@ -21,9 +23,9 @@ TEST(LoopGroup, OnePortForAllWhereTheHostChooses) {
     auto first = group.listen(*host, any_port, {});
     auto second = group.listen(*host, any_port, {});
     ASSERT_TRUE(first && second);
-    const os::Address bound = host->local_address(first->value()).value();
+    const os::Address bound = host->local_address(first->descriptor.value()).value();
     EXPECT_NE(bound.port(), 0);
-    EXPECT_EQ(host->local_address(second->value()).value(), bound);
+    EXPECT_EQ(host->local_address(second->descriptor.value()).value(), bound);
     EXPECT_EQ(told, std::vector<os::Address>{bound});
     EXPECT_EQ(group.failure(), "");
     EXPECT_TRUE(group.listen(*host, bound, {})) << "asked for by its number";
@@ -31,7 +33,7 @@ TEST(LoopGroup, OnePortForAllWhereTheHostChooses) {
     LoopGroup another;
     auto third = another.listen(*host, any_port, {});
     ASSERT_TRUE(third);
-    EXPECT_NE(host->local_address(third->value()).value(), bound);
+    EXPECT_NE(host->local_address(third->descriptor.value()).value(), bound);
   }
 }
 
@@ -42,10 +44,59 @@ TEST(LoopGroup, SharesItsPortWithNoOtherGroup) {
     LoopGroup ours, theirs;
     auto first = ours.listen(*host, os::Address::loopback(0), {});
     ASSERT_TRUE(first);
-    const os::Address bound = host->local_address(first->value()).value();
+    const os::Address bound = host->local_address(first->descriptor.value()).value();
     EXPECT_EQ(theirs.listen(*host, bound, {}).error(), std::errc::address_in_use);
     EXPECT_TRUE(ours.listen(*host, os::Address::loopback(0), {}));
   }
+}
+
+TEST(LoopGroup, LoopsShareAUnixSocketUntilTheLastClosesIt) {
+  const os::TemporaryTree tree;
+  const os::Address path = os::Address::local(tree.path("a.sock")).value();
+  OsHost host;
+  LoopGroup ours, theirs;
+  auto first = ours.listen(host, path, {});
+  auto second = ours.listen(host, path, {});
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(host.local_address(second->descriptor.value()).value(), path);
+  EXPECT_EQ(theirs.listen(host, path, {}).error(), std::errc::address_in_use);
+
+  *first = {};
+  EXPECT_TRUE(std::filesystem::exists(path.path()));
+  auto third = ours.listen(host, path, {});
+  ASSERT_TRUE(third);
+  *second = {};
+  *third = {};
+  EXPECT_FALSE(std::filesystem::exists(path.path())) << "the last takes the file with it";
+  EXPECT_TRUE(ours.listen(host, path, {})) << "and listening begins anew";
+}
+
+TEST(LoopGroup, LeavesAUnixPathThatIsAnothersByNow) {
+  const os::TemporaryTree tree;
+  const os::Address path = os::Address::local(tree.path("a.sock")).value();
+  OsHost host, another;
+  LoopGroup group;
+  auto listener = group.listen(host, path, {});
+  ASSERT_TRUE(listener);
+  ASSERT_TRUE(host.refuse_new_connections(listener->descriptor.value()));
+  const auto successor = another.listen(path, {});
+  ASSERT_TRUE(successor) << "takes over what refuses connections";
+  *listener = {};
+  EXPECT_TRUE(std::filesystem::exists(path.path()));
+}
+
+TEST(LoopGroup, SharesAUnixNameInMemory) {
+  MemoryHost host;
+  const os::Address name = os::Address::local("name").value();
+  LoopGroup ours, theirs;
+  auto first = ours.listen(host, name, {});
+  auto second = ours.listen(host, name, {});
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(theirs.listen(host, name, {}).error(), std::errc::address_in_use);
+  *first = {};
+  *second = {};
+  EXPECT_EQ(host.open_descriptors(), 0U);
+  EXPECT_TRUE(theirs.listen(host, name, {}));
 }
 
 TEST(LoopGroup, SaysWhatFailed) {

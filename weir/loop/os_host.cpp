@@ -66,6 +66,11 @@ Result<Descriptor> OsHost::listen(const os::Address& address, const ListenOption
       address,
       {.backlog = options.backlog, .reuse_port = options.reuse_port, .first = options.first});
   if (!listener) return fail(listener.error());
+  if (const auto file = os::file_of(address)) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(local_paths_, [&](const LocalPath& each) { return each.address == address; });
+    local_paths_.push_back({address, *file});
+  }
   return Descriptor(*this, listener->release());
 }
 
@@ -99,6 +104,21 @@ Result<std::size_t> OsHost::unacknowledged(int descriptor) {
 Result<> OsHost::refuse_new_connections(int listener) {
   turning_away_.store(true, std::memory_order_relaxed);
   return os::refuse_new_handshakes(listener);
+}
+
+Result<Descriptor> OsHost::share(int listener) {
+  auto duplicate = os::duplicate(listener);
+  if (!duplicate) return fail(duplicate.error());
+  return Descriptor(*this, duplicate->release());
+}
+
+void OsHost::remove_local_path(const os::Address& bound) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(local_paths_, [&](const LocalPath& each) {
+    if (each.address != bound) return false;
+    os::remove_local_path(bound, each.file);
+    return true;
+  });
 }
 
 void OsHost::close(int descriptor) noexcept {

@@ -4,8 +4,10 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "weir/loop/host.hpp"
+#include "weir/os/socket.hpp"
 
 namespace weir {
 
@@ -34,6 +36,8 @@ class OsHost final : public Host {
   Result<os::Address> peer_address(int descriptor) override;
   Result<std::size_t> unacknowledged(int descriptor) override;
   Result<> refuse_new_connections(int listener) override;
+  Result<Descriptor> share(int listener) override;
+  void remove_local_path(const os::Address& bound) noexcept override;
   void close(int descriptor) noexcept override;
 
   os::Topology topology() override;
@@ -47,6 +51,13 @@ class OsHost final : public Host {
   std::atomic<bool> turning_away_ = false;  // connections accepted from now on need a welcome
   std::once_flag limit_raised_;
   DescriptorLimit limit_;
+
+  struct LocalPath {
+    os::Address address;
+    os::FileIdentity file;
+  };
+  std::mutex mutex_;  // guards what follows
+  std::vector<LocalPath> local_paths_;
 };
 
 }  // namespace weir

@@ -14,6 +14,7 @@
 #include "weir/loop/uring_socket.hpp"
 #include "weir/loop/uring_stream.hpp"
 #include "weir/os/fd.hpp"
+#include "weir/os/socket.hpp"
 
 namespace weir {
 namespace uring {
@@ -114,7 +115,9 @@ void UringBackend::close(Socket& socket) {
   } else {
     // The ring closes it only in the next wait(): whoever connects until then, maybe to the next
     // listener on this address, must not end up here.
-    ::shutdown(state.descriptor, SHUT_RD);
+    // Loops share a Unix listener: that goes on for the others, and loses its name first.
+    const auto address = os::local_address(state.descriptor);
+    if (address && address->is_inet()) ::shutdown(state.descriptor, SHUT_RD);
     listener_of(socket).stop(core_);
   }
   // Behind the cancellations: an armed request would keep the file open, and its peer waiting.

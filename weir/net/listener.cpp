@@ -1,6 +1,8 @@
 #include "weir/net/listener.hpp"
 
 #include <cassert>
+#include <cerrno>
+#include <memory>
 #include <utility>
 
 namespace weir::tcp {
@@ -8,8 +10,12 @@ namespace weir::tcp {
 /// What a listener shares with its pending accept; it stays where it is when the listener moves.
 class Listener::State : Timer, DrainWatcher {
  public:
-  State(Loop& loop, Socket& socket) noexcept
-      : Timer(&grace_ended), DrainWatcher(&drain_asked), loop_(loop), socket_(socket) {
+  State(Loop& loop, Socket& socket, std::shared_ptr<SharedListener> shared) noexcept
+      : Timer(&grace_ended),
+        DrainWatcher(&drain_asked),
+        loop_(loop),
+        socket_(socket),
+        shared_(std::move(shared)) {
     if (loop.draining()) {
       drain();
     } else {
@@ -50,8 +56,10 @@ class Listener::State : Timer, DrainWatcher {
 
   /// What an accept that failed so is told.
   std::error_code explain(std::error_code error) const noexcept {
-    // The kernel fails the accepts of a Unix listener that takes no newcomers and has none left.
-    const bool drained = closed_ || (draining_ && error != Errc::cancelled);
+    // The kernel fails the accepts of a Unix listener that takes no newcomers and has none left,
+    // also where another loop that shares it has begun to drain first.
+    const bool refusing = draining_ || (shared_ != nullptr && error == system_error(EINVAL));
+    const bool drained = closed_ || (refusing && error != Errc::cancelled);
     return drained ? make_error_code(Errc::closed) : error;
   }
 
@@ -87,6 +95,7 @@ class Listener::State : Timer, DrainWatcher {
 
   Loop& loop_;
   Socket& socket_;
+  std::shared_ptr<SharedListener> shared_;
   AcceptOperation* accepting_ = nullptr;
   int rounds_left_ = rounds_max;
   bool quiet_ = false;  // one and the same accept has been pending since the grace began
@@ -159,15 +168,17 @@ Result<Stream> Accept::Awaiter::await_resume() {
 
 Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options) {
   Loop& loop = *(co_await this_context()).loop;
-  auto descriptor = loop.group().listen(loop.host(), endpoint, options);
-  if (!descriptor) co_return fail(descriptor.error());
+  auto listener = loop.group().listen(loop.host(), endpoint, options);
+  if (!listener) co_return fail(listener.error());
+  const int descriptor = listener->descriptor.value();
   // Accepted connections inherit it.
-  if (auto configured = loop.host().configure(descriptor->value(), {}); !configured) {
+  if (auto configured = loop.host().configure(descriptor, {}); !configured) {
     co_return fail(configured.error());
   }
-  auto socket = loop.backend().adopt(std::move(*descriptor), {.role = SocketRole::listener});
+  auto socket =
+      loop.backend().adopt(std::move(listener->descriptor), {.role = SocketRole::listener});
   if (!socket) co_return fail(socket.error());
-  co_return Listener(make_block<Listener::State>(loop, **socket));
+  co_return Listener(make_block<Listener::State>(loop, **socket, std::move(listener->shared)));
 }
 
 }  // namespace weir::tcp

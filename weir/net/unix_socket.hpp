@@ -12,7 +12,9 @@ using Stream = tcp::Stream;
 using Listener = tcp::Listener;
 
 /// As tcp::listen(), on a path, or on a name in Linux' abstract namespace that begins with '@'.
-/// Errors: Errc::bad_input for a name that is empty or too long, EADDRINUSE where somebody listens.
+/// The loops of one runtime share the socket; when the last closes it, the path is removed.
+/// Errors: Errc::bad_input for a name that is empty or too long, EADDRINUSE where another program
+/// or runtime listens.
 /// Cancel: does not wait.
 Task<Result<Listener>> listen(std::string name);
 

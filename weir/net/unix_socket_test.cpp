@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "weir/cores/runtime.hpp"
 #include "weir/net/net_fixture.hpp"
 
 namespace weir {
@@ -13,7 +16,7 @@ namespace {
 
 class UnixSocketTest : public NetTest {
  protected:
-  /// A path of this test alone, which is removed at its end.
+  /// A path of this test alone; nothing is there at its end.
   std::string path() const {
     return (std::filesystem::temp_directory_path() /
             ("weir-unix-" + std::to_string(reinterpret_cast<std::uintptr_t>(this)) + "-" +
@@ -21,7 +24,7 @@ class UnixSocketTest : public NetTest {
         .string();
   }
   void TearDown() override {
-    std::filesystem::remove(path());
+    EXPECT_FALSE(std::filesystem::exists(path())) << "left behind";
     NetTest::TearDown();
   }
 };
@@ -44,7 +47,7 @@ Task<> talk(std::string name) {
   EXPECT_EQ(heard.second, Errc::end_of_stream);
   EXPECT_TRUE(co_await server.write("and back"));
   EXPECT_EQ(co_await read_some(client, 8), "and back");
-  const auto taken = co_await unix_socket::listen(name);
+  const auto taken = co_await tcp::listen(listener->local_address(), {.reuse_port = false});
   EXPECT_EQ(taken.error(), std::errc::address_in_use);
 }
 
@@ -99,6 +102,50 @@ TEST_P(UnixSocketTest, ADrainAcceptsWhatWaitsThenIsClosed) {
     EXPECT_EQ((co_await listener->accept()).error(), Errc::closed);
   };
   run(drain(path()));
+}
+
+Task<> read_and_close(tcp::Stream peer) {
+  EXPECT_EQ((co_await peer.read()).error(), Errc::end_of_stream);
+}
+
+struct Everywhere {
+  Runtime& runtime;
+  std::string name;
+  std::atomic<int> listening{0};
+  std::array<int, 2> accepted{};  // by core
+};
+
+constexpr int knocks = 20;
+
+Task<> knock_then_drain(Everywhere& test) {
+  for (int i = 0; i < knocks; ++i) EXPECT_TRUE(co_await unix_socket::connect(test.name));
+  test.runtime.drain();
+}
+
+Task<Result<>> accept_everywhere(Scope& scope, Everywhere& test) {
+  auto listener = co_await unix_socket::listen(test.name);
+  if (!listener) co_return fail(listener.error());
+  if (++test.listening == 2) scope.spawn(knock_then_drain(test));
+  for (;;) {
+    auto peer = co_await listener->accept();
+    if (!peer) co_return fail(peer.error());
+    ++test.accepted[scope.loop().core()];
+    scope.spawn(read_and_close(std::move(*peer)));
+  }
+}
+
+TEST_P(UnixSocketTest, TwoCoresShareIt) {
+  RuntimeOptions options;
+  options.cores = 2;
+  options.pin = false;
+  options.announce = false;
+  options.backend = GetParam().backend;
+  options.handle_signals = false;
+  Runtime runtime(*host_, options);
+  loop_.reset();
+  Everywhere test{runtime, path()};
+  EXPECT_EQ(runtime.run_on_each_core(accept_everywhere, std::ref(test)), 0);
+  EXPECT_EQ(test.accepted[0] + test.accepted[1], knocks);
 }
 
 }  // namespace

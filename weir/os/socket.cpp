@@ -45,10 +45,9 @@ Result<> bind_to(int socket, const Address& address) {
   return {};
 }
 
-/// Whether the file at `path` is a socket that refuses connections because its server is gone.
-bool is_stale(const Address& address, const std::string& path) {
-  struct stat file{};
-  if (::lstat(path.c_str(), &file) < 0 || !S_ISSOCK(file.st_mode)) return false;
+/// Whether the path names a socket that refuses connections because its server is gone.
+bool is_stale(const Address& address) {
+  if (!file_of(address)) return false;
   const auto probe = open_stream(AddressFamily::local);
   if (!probe) return false;
   const auto connected = start_connect(probe->get(), address);
@@ -59,7 +58,7 @@ Result<> bind_local(int socket, const Address& address) {
   auto bound = bind_to(socket, address);
   if (bound || bound.error() != system_error(EADDRINUSE)) return bound;
   const std::string path(address.path());
-  if (path.empty() || !is_stale(address, path)) return bound;
+  if (path.empty() || !is_stale(address)) return bound;
   if (::unlink(path.c_str()) < 0 && errno != ENOENT) return bound;
   return bind_to(socket, address);
 }
@@ -155,8 +154,15 @@ Result<Fd> open_listener(const Address& address, const ListenSettings& settings)
   return listen_on(Address::ipv4({}, address.port()), settings);
 }
 
-void remove_local_path(const Address& address) noexcept {
-  if (!address.path().empty()) ::unlink(address.path().data());
+std::optional<FileIdentity> file_of(const Address& address) noexcept {
+  struct stat file{};
+  if (address.path().empty() || ::lstat(address.path().data(), &file) < 0) return std::nullopt;
+  if (!S_ISSOCK(file.st_mode)) return std::nullopt;
+  return FileIdentity{file.st_dev, file.st_ino};
+}
+
+void remove_local_path(const Address& address, const FileIdentity& file) noexcept {
+  if (file_of(address) == file) ::unlink(address.path().data());
 }
 
 Result<Fd> open_stream(AddressFamily family) {

@@ -35,8 +35,20 @@ struct ListenSettings {
 /// start on the same stale path at the same instant may both succeed; the later owns the path.
 Result<Fd> open_listener(const Address& address, const ListenSettings& settings = {});
 
-/// Removes the file of a Unix listener that is about to close. Fine when there is none.
-void remove_local_path(const Address& address) noexcept;
+/// Tells one file from another while either exists. The file of a Unix listener exists as long as
+/// the socket is open, even when its path names another by now.
+struct FileIdentity {
+  std::uint64_t device;
+  std::uint64_t inode;
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
+/// The socket's file at a Unix path; nullopt: there is none, or this is no path.
+std::optional<FileIdentity> file_of(const Address& address) noexcept;
+
+/// Removes the file of a Unix listener that is about to close, unless the path has been taken over:
+/// `file` is what file_of() told when it began to listen.
+void remove_local_path(const Address& address, const FileIdentity& file) noexcept;
 
 /// A stream socket for a connection to an address of `family`.
 Result<Fd> open_stream(AddressFamily family);

@@ -246,11 +246,27 @@ TEST(Unix, RemovingThePath) {
   const TemporaryTree tree;
   const Address address = Address::local(tree.path("a.sock")).value();
   const Fd listener = listen_at(address);
-  remove_local_path(address);
+  const auto file = file_of(address);
+  ASSERT_TRUE(file);
+  remove_local_path(address, *file);
   EXPECT_FALSE(std::filesystem::exists(address.path()));
-  remove_local_path(address);
-  remove_local_path(Address::loopback(1));
-  remove_local_path(Address::local("@abstract").value());
+  remove_local_path(address, *file);
+  EXPECT_FALSE(file_of(Address::loopback(1)));
+  EXPECT_FALSE(file_of(Address::local("@abstract").value()));
+}
+
+TEST(Unix, APathTakenOverByAnotherStays) {
+  const TemporaryTree tree;
+  const Address address = Address::local(tree.path("a.sock")).value();
+  const Fd first = listen_at(address);
+  const auto file = file_of(address);
+  ASSERT_TRUE(file);
+  ASSERT_EQ(::unlink(address.path().data()), 0);
+  const Fd second = listen_at(address);
+  EXPECT_NE(file_of(address), file);
+  remove_local_path(address, *file);
+  EXPECT_TRUE(std::filesystem::exists(address.path()));
+  EXPECT_TRUE(connect_to(address));
 }
 
 TEST(ShutDown, SendingEndsWhileReceivingGoesOn) {

@@ -68,7 +68,7 @@ Result<Socket*> MemoryBackend::adopt(Descriptor descriptor, SocketOptions option
   const bool right =
       options.role == SocketRole::stream ? entry->stream != nullptr : entry->listener != nullptr;
   if (!right) return fail(system_error(EBADF));
-  host_.descriptors().find(number)->observe(entry.get());
+  host_.descriptors().find(number)->observe(*entry);
   Socket* const socket = entry.get();
   entries_.emplace(descriptor.release(), std::move(entry));
   return socket;
@@ -80,7 +80,7 @@ void MemoryBackend::close(Socket& socket) {
   assert(!entry.waits());
   forget_later(entry);
   const int number = entry.descriptor;
-  host_.descriptors().find(number)->observe(nullptr);
+  host_.descriptors().find(number)->forget(entry);
   entries_.erase(number);
   host_.close(number);
 }

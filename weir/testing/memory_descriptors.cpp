@@ -12,7 +12,7 @@ constexpr int first_descriptor = 3;  // behind standard input, output and error
 
 }  // namespace
 
-Result<int> MemoryDescriptors::add(std::unique_ptr<MemoryEndpoint> endpoint) {
+Result<int> MemoryDescriptors::add(std::shared_ptr<MemoryEndpoint> endpoint) {
   if (full()) return fail(system_error(EMFILE));
   ++open_;
   if (!free_.empty()) {
@@ -23,6 +23,11 @@ Result<int> MemoryDescriptors::add(std::unique_ptr<MemoryEndpoint> endpoint) {
   }
   endpoints_.push_back(std::move(endpoint));
   return first_descriptor + static_cast<int>(endpoints_.size()) - 1;
+}
+
+Result<int> MemoryDescriptors::duplicate(int descriptor) {
+  if (find(descriptor) == nullptr) return fail(system_error(EBADF));
+  return add(endpoints_[static_cast<std::size_t>(descriptor - first_descriptor)]);
 }
 
 MemoryEndpoint* MemoryDescriptors::find(int descriptor) const noexcept {

@@ -24,7 +24,9 @@ class MemoryDescriptors {
   void set_open_max(std::size_t count) noexcept { open_max_ = count; }
 
   /// Errors: EMFILE; `endpoint` is closed then.
-  Result<int> add(std::unique_ptr<MemoryEndpoint> endpoint);
+  Result<int> add(std::shared_ptr<MemoryEndpoint> endpoint);
+  /// Another number for what `descriptor` is. Errors: EBADF, EMFILE.
+  Result<int> duplicate(int descriptor);
   /// nullptr: not open.
   MemoryEndpoint* find(int descriptor) const noexcept;
   /// The stream, or nullptr when it is something else or not open.
@@ -36,7 +38,7 @@ class MemoryDescriptors {
  private:
   std::size_t open_max_;
   std::size_t open_ = 0;
-  std::vector<std::unique_ptr<MemoryEndpoint>> endpoints_;  // by number
+  std::vector<std::shared_ptr<MemoryEndpoint>> endpoints_;  // by number
   std::priority_queue<int, std::vector<int>, std::greater<>> free_;
 };
 

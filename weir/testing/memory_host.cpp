@@ -96,6 +96,12 @@ Result<> MemoryHost::refuse_new_connections(int listener) {
   return {};
 }
 
+Result<Descriptor> MemoryHost::share(int listener) {
+  auto duplicate = descriptors_.duplicate(listener);
+  if (!duplicate) return fail(duplicate.error());
+  return Descriptor(*this, *duplicate);
+}
+
 os::Topology MemoryHost::topology() {
   os::Topology topology;
   for (std::size_t cpu = 0; cpu < options_.cores; ++cpu) {

@@ -50,6 +50,9 @@ class MemoryHost final : public Host {
   /// Nothing is ever on its way here.
   Result<std::size_t> unacknowledged(int descriptor) override;
   Result<> refuse_new_connections(int listener) override;
+  Result<Descriptor> share(int listener) override;
+  /// Unix addresses here are names without files.
+  void remove_local_path(const os::Address&) noexcept override {}
   void close(int descriptor) noexcept override { descriptors_.close(descriptor); }
   os::Topology topology() override;
   DescriptorLimit descriptor_limit() override;

@@ -36,20 +36,21 @@ class MemoryEndpoint {
 
   Kind kind() const noexcept { return kind_; }
   const os::Address& local() const noexcept { return local_; }
-  /// nullptr: nobody is told.
-  void observe(MemoryObserver* observer) noexcept { observer_ = observer; }
+  /// From now on `observer` is told too, until forget().
+  void observe(MemoryObserver& observer) { observers_.push_back(&observer); }
+  void forget(MemoryObserver& observer) noexcept { std::erase(observers_, &observer); }
 
  protected:
   explicit MemoryEndpoint(Kind kind) noexcept : kind_(kind) {}
   void changed() {
-    if (observer_ != nullptr) observer_->changed();
+    for (MemoryObserver* const observer : observers_) observer->changed();
   }
 
   os::Address local_;
 
  private:
   Kind kind_;
-  MemoryObserver* observer_ = nullptr;
+  std::vector<MemoryObserver*> observers_;  // several when descriptors share it
 };
 
 /// Bytes on their way, oldest first. Holds memory only while it holds bytes.
