@@ -19,6 +19,12 @@ Response status_text(Status status) {
   return response;
 }
 
+Response error_response(std::error_code error) {
+  Response response(status_for(error));
+  response.set_cause(error);
+  return response;
+}
+
 Task<Response> detail::answer_later(Response response) {
   co_return std::move(response);
 }

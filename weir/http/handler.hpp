@@ -25,6 +25,8 @@ namespace weir::http {
 
 /// A short text answer that says only the status, such as "404 Not Found\n".
 Response status_text(Status status);
+/// The answer for an error that a handler returned; see status_for() and Response::cause().
+Response error_response(std::error_code error);
 
 namespace detail {
 
@@ -33,7 +35,7 @@ Task<Response> answer_later(Response response);
 template <class T>
 Response to_response(T&& value) {
   if constexpr (is_result<std::remove_cvref_t<T>>) {
-    if (!value) return Response(status_for(value.error()));
+    if (!value) return error_response(value.error());
     return Response(*std::forward<T>(value));
   } else {
     return Response(std::forward<T>(value));

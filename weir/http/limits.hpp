@@ -34,7 +34,7 @@ struct Limits {
   /// is not lost to a reset.
   Duration linger_timeout = std::chrono::seconds(1);
   std::uint64_t linger_bytes_max = 64 * 1024;
-  /// Of one server on one core; 0: the descriptor limit less 64, shared by the cores. Beyond: 503.
+  /// Of all cores of a runtime together; 0: the descriptor limit less 64. Beyond: 503.
   std::size_t connections_max = 0;
 };
 

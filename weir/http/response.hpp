@@ -33,6 +33,11 @@ class Response {
   void add(std::string_view name, std::string_view value);
   void set(std::string_view name, std::string_view value);
   const Fields& fields() const noexcept { return fields_; }
+  /// The error that this response tells the client of, if a handler returned one: when the status
+  /// is 500 or more, the server logs it.
+  std::error_code cause() const noexcept { return cause_; }
+  void set_cause(std::error_code cause) noexcept { cause_ = cause; }
+
   /// The name of the first field that was refused; empty when all is well.
   std::string_view invalid_field() const noexcept { return invalid_field_; }
 
@@ -51,6 +56,7 @@ class Response {
   Fields fields_;
   Body body_;
   std::string invalid_field_;
+  std::error_code cause_;
 };
 
 inline constexpr char text_type[] = "text/plain; charset=utf-8";

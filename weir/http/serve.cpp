@@ -5,13 +5,20 @@
 #include "weir/http/h1/connection.hpp"
 #include "weir/http/server_core.hpp"
 #include "weir/net/listener.hpp"
+#include "weir/task/sleep.hpp"
 
 namespace weir::http {
 namespace {
 
+// A flood of connections lets others have their turn after so many.
+constexpr unsigned accepts_in_a_row = 64;
+
 /// Accepts until the listener is closed; the connections end before this scope does.
 Task<Result<>> accept_connections(Scope& connections, ServerCore& server, tcp::Listener listener) {
-  for (;;) {
+  for (unsigned accepted = 0; !connections.cancelled(); ++accepted) {
+    if (accepted % accepts_in_a_row == accepts_in_a_row - 1) {
+      static_cast<void>(co_await sleep(Duration::zero()));
+    }
     auto stream = co_await listener.accept();
     if (!stream) co_return fail(stream.error());
     if (server.full()) {
@@ -20,6 +27,7 @@ Task<Result<>> accept_connections(Scope& connections, ServerCore& server, tcp::L
       connections.spawn(serve_connection(server, std::move(*stream)));
     }
   }
+  co_return fail(Errc::cancelled);
 }
 
 }  // namespace
@@ -30,7 +38,10 @@ Task<Result<>> serve(Scope& scope, const Router& router, Endpoint endpoint) {
 
 Task<Result<>> serve_with(Scope& scope, const Router& router, Endpoint endpoint, Limits limits) {
   ServerCore server(scope.loop(), router, limits);
-  co_return co_await serve_on(scope, server, endpoint);
+  auto served = co_await serve_on(scope, server, endpoint);
+  scope.loop().host().log("weir: core " + std::to_string(scope.loop().core()) + ": " +
+                          server.summary());
+  co_return served;
 }
 
 Task<Result<>> serve_on(Scope& scope, ServerCore& server, Endpoint endpoint) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "weir/cores/runtime.hpp"
-#include "weir/task/sleep.hpp"
 #include "weir/http/http_fixture.hpp"
+#include "weir/task/sleep.hpp"
 
 namespace weir::http {
 namespace {
@@ -141,6 +141,18 @@ TEST_F(ServeTest, WhatIsUnderWayWhenItDrainsIsFinished) {
   EXPECT_EQ(only_answer(reading).body.size(), 1'000'000u);
   expect_closed_politely(reading);
   pass(1s);
+  EXPECT_TRUE(stopped());
+}
+
+TEST_F(ServeTest, HalfAHeadDoesNotHoldADrainUp) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, get.substr(0, 10));
+  drain();
+  pass(2s);
+  EXPECT_EQ(only_answer(peer).status, 408);
+  peer.close();
+  pass(100ms);
   EXPECT_TRUE(stopped());
 }
 

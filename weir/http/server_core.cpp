@@ -8,10 +8,9 @@ namespace {
 // Descriptors that a server leaves for files, listeners and the backend.
 constexpr std::size_t descriptors_reserved = 64;
 
-std::size_t share_of_descriptors(Loop& loop) {
+std::size_t default_connections_max(Loop& loop) {
   const std::size_t all = loop.host().descriptor_limit().descriptors_max;
-  const std::size_t cores = std::max<std::size_t>(1, loop.group().loops().size());
-  return std::max<std::size_t>(1, (all - std::min(all, descriptors_reserved)) / cores);
+  return all > descriptors_reserved ? all - descriptors_reserved : 1;
 }
 
 }  // namespace
@@ -22,7 +21,7 @@ ServerCore::ServerCore(Loop& loop, const Router& router, const Limits& limits)
       router_(router),
       limits_(limits),
       connections_max_(limits.connections_max != 0 ? limits.connections_max
-                                                   : share_of_descriptors(loop)),
+                                                   : default_connections_max(loop)),
       draining_(loop.draining()),
       date_(loop.host().wall_time()),
       date_until_(loop.now()) {
@@ -42,15 +41,30 @@ void ServerCore::refresh_date() noexcept {
 
 void ServerCore::add(DrainingConnection& connection) noexcept {
   connections_.push_back(connection);
-  ++open_;
+  loop_.group().connections.fetch_add(1, std::memory_order_relaxed);
   counters_.connections_accepted.add();
   counters_.connections_open.add();
 }
 
 void ServerCore::remove(DrainingConnection& connection) noexcept {
   connection.unlink();
-  --open_;
+  loop_.group().connections.fetch_sub(1, std::memory_order_relaxed);
   counters_.connections_open.subtract();
+}
+
+std::string ServerCore::summary() const {
+  std::string text = std::to_string(counters_.connections_accepted.value()) + " connections, " +
+                     std::to_string(counters_.requests.value()) + " requests";
+  const auto mention = [&text](std::uint64_t count, std::string_view what) {
+    if (count == 0) return;
+    text.append(", ").append(std::to_string(count)).append(" ").append(what);
+  };
+  mention(counters_.connections_refused.value(), "turned away");
+  mention(counters_.handler_failures.value(), "handler failures");
+  for (std::size_t index = 0; index < refusal_count; ++index) {
+    mention(counters_.refusals[index].value(), name_of(static_cast<Refusal>(index)));
+  }
+  return text;
 }
 
 void ServerCore::asked_to_drain(DrainWatcher& self) {

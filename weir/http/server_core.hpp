@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "weir/base/counter.hpp"
@@ -53,7 +55,9 @@ class ServerCore : DrainWatcher {
 
   void add(DrainingConnection& connection) noexcept;
   void remove(DrainingConnection& connection) noexcept;
-  bool full() const noexcept { return open_ >= connections_max_; }
+  bool full() const noexcept {
+    return loop_.group().connections.load(std::memory_order_relaxed) >= connections_max_;
+  }
 
   /// A connection beyond the limit, while it is answered that it came too late.
   class TurningAway {
@@ -65,7 +69,7 @@ class ServerCore : DrainWatcher {
     ~TurningAway() { --server_.turning_away_; }
     TurningAway(const TurningAway&) = delete;
     TurningAway& operator=(const TurningAway&) = delete;
-    /// So many wait for their answer to arrive that this one had better be closed at once.
+    /// So many wait for their answer to arrive that this one is closed behind its own at once.
     bool too_many() const noexcept { return server_.turning_away_ > turning_away_max; }
 
    private:
@@ -73,6 +77,8 @@ class ServerCore : DrainWatcher {
   };
 
   ServerCounters& counters() noexcept { return counters_; }
+  /// The counters in words, refusals by reason: "3 connections, 12 requests, 1 bad_host".
+  std::string summary() const;
   void refused(Refusal refusal) noexcept {
     counters_.refusals[static_cast<std::size_t>(refusal)].add();
   }
@@ -88,7 +94,6 @@ class ServerCore : DrainWatcher {
   const Router& router_;
   Limits limits_;
   std::size_t connections_max_;
-  std::size_t open_ = 0;
   std::size_t turning_away_ = 0;
   bool draining_;
   Date date_;

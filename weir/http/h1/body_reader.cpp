@@ -36,7 +36,9 @@ BodyReader::Found BodyReader::take(std::string_view& data) {
   transport_.input().consume(std::exchange(lent_, 0));
   if (error_) return Found::error;
   if (ended_) return Found::end;
-  return chunked_ ? take_chunked(data) : take_sized(data);
+  const Found found = chunked_ ? take_chunked(data) : take_sized(data);
+  if (found == Found::data) continue_due_ = false;  // the client did not wait for it
+  return found;
 }
 
 BodyReader::Found BodyReader::take_sized(std::string_view& data) {

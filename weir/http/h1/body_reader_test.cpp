@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "weir/http/http_fixture.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
-#include "weir/http/http_fixture.hpp"
 
 namespace weir::http {
 namespace {
@@ -208,9 +208,18 @@ TEST_F(BodyReaderTest, ACutUploadIsNeverWhole) {
     talk(finished, head + "012345678");
     finished.finish();
     settle();
-    EXPECT_EQ(finished.received(), "");
+    EXPECT_EQ(statuses_of(read_http_answers(finished.received())), "400");
     EXPECT_TRUE(finished.ended());
   }
+}
+
+TEST_F(BodyReaderTest, NobodyIsInvitedToSendWhatIsHere) {
+  serve();
+  MemoryPeer& peer = connect();
+  const std::string answer = talk(
+      peer,
+      "POST /back HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200")) << answer;
 }
 
 TEST_F(BodyReaderTest, WhatNobodyReadIsDroppedUpTo64KiB) {

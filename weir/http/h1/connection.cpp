@@ -13,6 +13,8 @@ namespace {
 // How long a connection without a request under way may still bring one when its server drains.
 constexpr Duration drain_grace = std::chrono::milliseconds(100);
 constexpr Duration drain_grace_new = std::chrono::seconds(1);  // before its first request
+// How long the rest of a head may still take.
+constexpr Duration drain_grace_head = std::chrono::seconds(2);
 
 class Connection final : public DrainingConnection {
  public:
@@ -28,9 +30,11 @@ class Connection final : public DrainingConnection {
   bool cancelled() const noexcept { return context_.cancelled(); }
 
   void drain() override {
-    const Duration grace = used_ ? drain_grace : drain_grace_new;
+    const Instant now = server_.loop().now();
     if (transport_.waiting() == Transport::Waiting::request) {
-      transport_.hurry(after(server_.loop().now(), grace));
+      transport_.hurry(after(now, used_ ? drain_grace : drain_grace_new));
+    } else if (transport_.waiting() == Transport::Waiting::head) {
+      transport_.hurry(after(now, drain_grace_head));
     }
   }
 
@@ -44,7 +48,8 @@ class Connection final : public DrainingConnection {
     if (std::exchange(head_number_, exchange_->heads()) != exchange_->heads()) {
       head_started_ = server_.loop().now();
     }
-    return after(head_started_, server_.limits().head_timeout);
+    const Duration usual = server_.limits().head_timeout;
+    return after(head_started_, server_.draining() ? std::min(usual, drain_grace_head) : usual);
   }
 
   /// Bytes have arrived: what works on them.
@@ -132,7 +137,6 @@ Task<> serve_connection(ServerCore& server, tcp::Stream stream) {
 
 Task<> turn_away(ServerCore& server, tcp::Stream stream) {
   const ServerCore::TurningAway turning_away(server);
-  if (turning_away.too_many()) co_return;
   Transport transport(server.loop(), std::move(stream), server.limits());
   Buffer& output = transport.writable_output();
   ResponseHead head;
@@ -141,7 +145,8 @@ Task<> turn_away(ServerCore& server, tcp::Stream stream) {
   head.date = server.date();
   char* const start = reinterpret_cast<char*>(output.room().data());
   output.grow(static_cast<std::size_t>(write_head(head, start) - start));
-  if (co_await transport.send()) co_await transport.linger();
+  const auto sent = co_await transport.send();
+  if (sent && !turning_away.too_many()) co_await transport.linger();
 }
 
 }  // namespace weir::http

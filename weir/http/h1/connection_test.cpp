@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "weir/task/sleep.hpp"
 #include "weir/http/http_fixture.hpp"
+#include "weir/task/sleep.hpp"
 
 namespace weir::http {
 namespace {

@@ -141,6 +141,15 @@ void Exchange::failed(const std::exception_ptr& exception) {
   answer_with(Status::internal_error);
 }
 
+/// A handler returned an error that is not the client's: it is counted and logged once.
+void Exchange::handler_error() {
+  const std::error_code cause = response_->cause();
+  response_->set_cause({});
+  if (cause == Errc::cancelled) return;
+  server_.counters().handler_failures.add();
+  log("it failed: " + cause.message());
+}
+
 /// One line for the operator, whatever it was that a handler threw.
 void Exchange::log(std::string_view what) {
   std::string line("weir: ");
@@ -156,7 +165,10 @@ void Exchange::answer_with(Status status) {
 /// What a handler gave cannot be sent: 500 instead.
 void Exchange::check_response() {
   const bool final = code_of(response_->status()) >= 200 && is_valid(response_->status());
-  if (response_->invalid_field().empty() && final) return;
+  if (response_->invalid_field().empty() && final) {
+    if (response_->cause() && code_of(response_->status()) >= 500) handler_error();
+    return;
+  }
   server_.counters().handler_failures.add();
   const std::string why = final ? "the field " + std::string(response_->invalid_field())
                                 : "the status " + std::to_string(code_of(response_->status()));
@@ -185,10 +197,16 @@ bool Exchange::head_only() const noexcept {
          status == Status::reset_content;
 }
 
+/// Whether the connection lives on behind this response.
+void Exchange::decide_keep_alive() {
+  const bool ends_with_connection =
+      response_->body().is_stream() && head_.version_minor() == 0 && !head_only();
+  if (ends_with_connection || server_.draining() || context_.cancelled()) keep_alive_ = false;
+}
+
 /// The response's head as it goes on the wire.
-ResponseHead Exchange::describe_head() {
+ResponseHead Exchange::describe_head() const {
   const bool stream = response_->body().is_stream();
-  if (server_.draining() || context_.cancelled()) keep_alive_ = false;
   ResponseHead head;
   head.status = response_->status();
   head.date = server_.date();
@@ -202,7 +220,6 @@ ResponseHead Exchange::describe_head() {
     head.framing = BodyFraming::chunked;
   } else {
     head.framing = BodyFraming::none;  // the body ends with the connection
-    keep_alive_ = false;
   }
   if (!keep_alive_) {
     head.connection = ConnectionField::close;
@@ -220,6 +237,7 @@ ResponseHead Exchange::describe_head() {
 /// Appends the whole response to the output; false when it does not fit or is no matter of bytes.
 bool Exchange::write_small() {
   check_response();
+  decide_keep_alive();
   Body& body = response_->body();
   if (body.is_stream() && !head_only()) return false;
   const ResponseHead head = describe_head();

@@ -62,11 +62,14 @@ class Exchange : Completion, HangupWatcher {
   bool run(Task<T>& task);
   void take_response();
   void failed(const std::exception_ptr& exception);
+  void stream_failed(std::error_code error, bool cut);
+  void handler_error();
   void log(std::string_view what);
   void answer_with(Status status);
   void check_response();
   bool head_only() const noexcept;
-  ResponseHead describe_head();
+  void decide_keep_alive();
+  ResponseHead describe_head() const;
   bool write_small();
   Next answer_now();
   Next ended() noexcept;

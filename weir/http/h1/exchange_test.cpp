@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/task/sleep.hpp"
 #include "weir/http/http_fixture.hpp"
+#include "weir/task/sleep.hpp"
 
 namespace weir::http {
 namespace {
@@ -34,6 +34,14 @@ class ExchangeTest : public HttpTest {
       return http::stream(text_type, writer_of(name), this);
     });
     routes_.get("/deaf", [this](Request&) { return deaf(*this); });
+    routes_.get("/returns/not-found", []() -> Result<Response> { return fail(Errc::not_found); });
+    routes_.get("/returns/broken",
+                []() -> Result<Response> { return fail(Errc::bad_configuration); });
+    routes_.get("/reset-content", [] {
+      Response response = text("not to be sent");
+      response.set_status(Status::reset_content);
+      return response;
+    });
   }
 
   using Writer = Task<Result<>> (*)(BodySink&, ExchangeTest*);
@@ -45,6 +53,7 @@ class ExchangeTest : public HttpTest {
     if (name == "late-throw") return late_throw;
     if (name == "early-throw") return early_throw;
     if (name == "early-error") return early_error;
+    if (name == "late-error") return late_error;
     if (name == "hides-errors") return hides_errors;
     return three;
   }
@@ -99,6 +108,10 @@ class ExchangeTest : public HttpTest {
   static Task<Result<>> early_throw(BodySink&, ExchangeTest*) {
     throw std::runtime_error("internal detail");
     co_return {};
+  }
+  static Task<Result<>> late_error(BodySink& sink, ExchangeTest*) {
+    static_cast<void>(co_await sink.write("a part"));
+    co_return fail(Errc::not_found);
   }
   static Task<Result<>> early_error(BodySink&, ExchangeTest*) { co_return fail(Errc::not_found); }
   static Task<Result<>> hides_errors(BodySink& sink, ExchangeTest*) {
@@ -183,6 +196,32 @@ TEST_F(ExchangeTest, AStreamThatFailsIsCutOff) {
   EXPECT_TRUE(peer.ended());
   ASSERT_EQ(host_.logged().size(), 1u);
   EXPECT_EQ(host_.logged()[0], "weir: GET /streams/late-throw: it threw: internal detail");
+}
+
+TEST_F(ExchangeTest, AStreamThatGivesUpIsCutOffAndLogged) {
+  serve();
+  const auto answers = read_http_answers(talk(connect(), get_of("/streams/late-error")));
+  ASSERT_EQ(statuses_of(answers), "200-");
+  ASSERT_EQ(host_.logged().size(), 1u);
+  EXPECT_EQ(host_.logged()[0],
+            "weir: GET /streams/late-error: the body was not finished: not found");
+}
+
+TEST_F(ExchangeTest, AnErrorThatAHandlerReturnsIsLoggedWhereItIsNotTheClients) {
+  serve();
+  EXPECT_EQ(statuses(get_of("/returns/not-found")), "404");
+  EXPECT_TRUE(host_.logged().empty());
+  EXPECT_EQ(statuses(get_of("/returns/broken")), "500");
+  ASSERT_EQ(host_.logged().size(), 1u);
+  EXPECT_EQ(host_.logged()[0], "weir: GET /returns/broken: it failed: bad configuration");
+}
+
+TEST_F(ExchangeTest, ResetContentHasNone) {
+  serve();
+  const std::string answer = talk(connect(), get_of("/reset-content") + std::string(get));
+  EXPECT_NE(answer.find("205"), std::string::npos);
+  EXPECT_NE(answer.find("Content-Length: 0\r\n"), std::string::npos);
+  EXPECT_EQ(statuses_of(read_http_answers(answer)), "205 200");
 }
 
 TEST_F(ExchangeTest, AStreamThatFailsBeforeItBeganIsAnswered) {

@@ -122,6 +122,16 @@ Task<Exchange::Next> Exchange::deliver() {
   co_return ended();
 }
 
+/// A streaming function gave up. The log tells it where no answer does, unless the peer or a
+/// cancellation made it so.
+void Exchange::stream_failed(std::error_code error, bool cut) {
+  answer_with(status_for(error));
+  const bool theirs = gone_ || transport_.broken() || error == Errc::cancelled;
+  if (theirs || (!cut && code_of(response_->status()) < 500)) return;
+  server_.counters().handler_failures.add();
+  log("the body was not finished: " + error.message());
+}
+
 /// The head is in the output, behind other answers: sends the body as its function writes it.
 Task<Exchange::Next> Exchange::deliver_stream(std::size_t answers_before) {
   const bool chunked = head_.version_minor() > 0;
@@ -134,7 +144,7 @@ Task<Exchange::Next> Exchange::deliver_stream(std::size_t answers_before) {
     waited = !run(writing);
     if (waited) co_await wait_for_running();
     written = writing.handle().promise().take();
-    if (!written) answer_with(status_for(written.error()));
+    if (!written) stream_failed(written.error(), waited || sink.used());
   } catch (...) {
     failed(std::current_exception());
     written = fail(Errc::closed);

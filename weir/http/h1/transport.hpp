@@ -96,6 +96,12 @@ class Transport : Timer {
   /// Cancel: as Stream::write().
   Task<Result<>> send(Bytes first = {}, Bytes second = {}, Bytes third = {});
 
+  /// Gives back blocks that hold nothing.
+  void drop_empty_buffers() noexcept {
+    if (input_.empty()) input_ = {};
+    if (output_.empty() && !writing_) output_ = {};
+  }
+
   /// Tells the peer that nothing more comes and drops what it still sends, for a moment.
   /// Cancel: closes at once.
   Task<> linger();
