@@ -2,53 +2,21 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <new>
 #include <utility>
 
+#include "weir/loop/accept_failure.hpp"
 #include "weir/loop/readiness.hpp"
 #include "weir/os/socket.hpp"
 
 namespace weir {
 namespace {
 
-constexpr Duration pause_min = std::chrono::milliseconds(10);
-constexpr Duration pause_max = std::chrono::milliseconds(100);
 // So many connections in a row that were gone when accepted: let others have a turn.
 constexpr unsigned accept_tries_max = 128;
 constexpr std::size_t gathered_max = 64;
-
-enum class AcceptFailure { nobody_waits, connection_gone, exhausted, broken };
-
-// What accept(2) lists as the pending connection's own errors, "treat like EAGAIN by retrying".
-AcceptFailure classify(std::error_code error) noexcept {
-  switch (error.value()) {
-    case EAGAIN:
-      return AcceptFailure::nobody_waits;
-    case ECONNABORTED:
-    case ECONNRESET:
-    case EPROTO:
-    case ENOPROTOOPT:
-    case EOPNOTSUPP:
-    case EPERM:
-    case ENETDOWN:
-    case ENETUNREACH:
-    case EHOSTDOWN:
-    case EHOSTUNREACH:
-    case ENONET:
-    case ETIMEDOUT:
-      return AcceptFailure::connection_gone;
-    case EMFILE:
-    case ENFILE:
-    case ENOBUFS:
-    case ENOMEM:
-      return AcceptFailure::exhausted;
-    default:
-      return AcceptFailure::broken;
-  }
-}
 
 /// What is left to send, as much of it as one system call takes.
 class Gathered {
@@ -176,7 +144,7 @@ bool ReadinessBackend::try_accept(ReadinessSocket& socket, AcceptOperation& oper
       operation.accepted = Descriptor(host_, accepted->release());
       return finish(operation);
     }
-    switch (classify(accepted.error())) {
+    switch (classify_accept(accepted.error().value())) {
       case AcceptFailure::nobody_waits:
         socket.may_receive = false;
         return false;
@@ -202,7 +170,7 @@ bool ReadinessBackend::try_connect(ReadinessSocket& socket, ConnectOperation& op
 
 void ReadinessBackend::pause(ReadinessSocket& listener) {
   if (paused_.empty()) {
-    pause_ = std::clamp(pause_ * 2, pause_min, pause_max);
+    pause_ = next_accept_pause(pause_);
     retry_at_ = after(host_.now(), pause_);
   }
   listener.paused = true;

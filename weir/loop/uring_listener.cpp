@@ -2,43 +2,13 @@
 
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cassert>
-#include <cerrno>
 #include <new>
 #include <utility>
 
+#include "weir/loop/accept_failure.hpp"
+
 namespace weir::uring {
-namespace {
-
-// How long accepting rests when descriptors or memory have run out: doubled each time in a row.
-constexpr Duration pause_min = std::chrono::milliseconds(10);
-constexpr Duration pause_max = std::chrono::milliseconds(160);
-
-// What accept(2) reports about one connection that is already over, or a network in trouble: the
-// listener itself is well.
-bool is_transient(int error) noexcept {
-  switch (error) {
-    case EAGAIN:
-    case ECANCELED:
-    case ECONNABORTED:
-    case EHOSTDOWN:
-    case EHOSTUNREACH:
-    case EINTR:
-    case ENETDOWN:
-    case ENETUNREACH:
-    case ENONET:
-    case EPERM:  // a firewall's rule
-    case EPROTO:
-    case ETIMEDOUT:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
-
 bool Listener::accept(Core& core, AcceptOperation& operation) {
   assert(accepting_ == nullptr);
   operation.pending_on(*this);
@@ -121,17 +91,23 @@ void Listener::completed(Core& core, const Completion& completion) {
 }
 
 void Listener::failed(Core& core, int error) {
-  if (is_transient(error)) return;
-  if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
-    pause(core);
-  } else if (accepting_ != nullptr) {
-    core.finish(*std::exchange(accepting_, nullptr), system_error(error));
+  switch (classify_accept(error)) {
+    case AcceptFailure::nobody_waits:
+    case AcceptFailure::connection_gone:
+      break;
+    case AcceptFailure::exhausted:
+      pause(core);
+      break;
+    case AcceptFailure::broken:
+      if (accepting_ != nullptr) {
+        core.finish(*std::exchange(accepting_, nullptr), system_error(error));
+      }
   }
 }
 
 void Listener::pause(Core& core) {
   core.counters.accept_pauses.add();
-  pause_ = std::clamp(pause_ * 2, pause_min, pause_max);
+  pause_ = next_accept_pause(pause_);
   resume_at_ = after(core.host.now(), pause_);
   paused_ = true;
   core.wait_with(*this);
