@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cassert>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "weir/base/block_pool.hpp"
@@ -97,10 +98,14 @@ Result<> UringBackend::open() {
 
 Result<Socket*> UringBackend::adopt(Descriptor descriptor, SocketOptions options) {
   SocketState* socket = nullptr;
-  if (options.role == SocketRole::stream) {
-    socket = make_block<Stream>(descriptor.value(), options.unread_max).release();
-  } else {
-    socket = make_block<Listener>(descriptor.value()).release();
+  try {
+    if (options.role == SocketRole::stream) {
+      socket = make_block<Stream>(descriptor.value(), options.unread_max).release();
+    } else {
+      socket = make_block<Listener>(descriptor.value()).release();
+    }
+  } catch (const std::bad_alloc&) {
+    return fail(system_error(ENOMEM));
   }
   static_cast<void>(descriptor.release());
   core_.sockets.push_back(*socket);
