@@ -117,18 +117,24 @@ void wait_for_the_ends(std::vector<Connection>& connections) {
   }
 }
 
-/// Asks again and again: what has arrived before the first question has been read, and answered
-/// where it can be, when the last is answered, because the server's one loop takes turns, and takes
-/// some kilobytes from each connection in one.
+/// Asks somebody who takes turns with all of them: once for what fits a turn, which is some
+/// kilobytes of each connection.
 void let_the_server_read(const std::vector<Connection>& connections, Client& bystander) {
-  const bool all =
-      eventually([&] { return std::ranges::all_of(connections, &Connection::arrived); });
-  if (!all) throw std::runtime_error("bytes do not arrive");
   std::size_t largest = 0;
   for (const Connection& each : connections) largest = std::max(largest, each.last_piece());
   for (std::size_t turn = 0; turn <= largest / 4096; ++turn) {
     bystander.exchange(get("/")).value();
   }
+}
+
+/// The same for the last pieces, whose answers must not come when this side has given up: they have
+/// arrived, not only been sent.
+void let_the_server_answer(const std::vector<Connection>& connections, Client& bystander) {
+  const bool all =
+      eventually([&] { return std::ranges::all_of(connections, &Connection::arrived); });
+  if (!all) throw std::runtime_error("bytes do not arrive");
+  let_the_server_read(connections, bystander);
+  bystander.exchange(get("/")).value();
 }
 
 }  // namespace
@@ -152,7 +158,7 @@ std::vector<WireResult> run_on_the_wire(std::uint16_t port, const std::vector<Wi
       let_the_server_read(connections, bystander);
       for (Connection& each : connections) each.receive();
     }
-    let_the_server_read(connections, bystander);
+    let_the_server_answer(connections, bystander);
     for (Connection& each : connections) each.receive();
     for (Connection& each : connections) each.finish();
     wait_for_the_ends(connections);
