@@ -12,7 +12,8 @@ namespace weir {
 struct RuntimeOptions {
   unsigned cores = 0;  ///< loops; 0: one per physical core that this process may use
   BackendChoice backend = BackendChoice::automatic;
-  bool pin = true;                               ///< each loop's thread stays on its core
+  bool pin = true;                               ///< each loop's thread stays on its core, unless
+                                                 ///< a cgroup quota left some cores out
   Duration deadline = std::chrono::seconds(10);  ///< how long a drain may take
   bool handle_signals = true;  ///< SIGINT and SIGTERM drain, the second one stops at once
   bool announce = true;        ///< log what runs where, and why, at the start

@@ -52,7 +52,9 @@ int Runtime::run(const Body& body) {
 Result<> Runtime::make_cores(const Body& body) {
   const os::Topology topology = host_.topology();
   const std::size_t count = core_count();
+  const bool pin = options_.pin && !topology.cut_by_quota;
   topology_explanation_ = topology.explanation;
+  if (options_.pin && !pin) topology_explanation_ += "; not pinned, for the quota names no CPUs";
   group_ = std::make_unique<LoopGroup>();
   if (options_.announce) {
     group_->on_listening = [this](const os::Address& bound) {
@@ -65,8 +67,7 @@ Result<> Runtime::make_cores(const Body& body) {
         host_,
         {.backend = options_.backend, .core = static_cast<unsigned>(index), .group = group_.get()});
     if (!loop) return fail(loop.error());
-    const bool pinned = options_.pin && index < topology.cores.size();
-    const int cpu = pinned ? topology.cores[index].cpu : -1;
+    const int cpu = pin && index < topology.cores.size() ? topology.cores[index].cpu : -1;
     cores.push_back(std::make_unique<Core>(*this, std::move(*loop), cpu, body));
   }
   std::vector<Loop*> loops;

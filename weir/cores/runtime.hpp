@@ -75,7 +75,7 @@ class Runtime : RunControl {
   Host& host_;
   RuntimeOptions options_;
   std::unique_ptr<LoopGroup> group_;
-  std::string topology_explanation_;
+  std::string topology_explanation_;  // and whether it is pinned
   std::atomic<std::size_t> running_{0};
   std::atomic<bool> asked_to_drain_{false};
   std::atomic<bool> asked_to_stop_{false};

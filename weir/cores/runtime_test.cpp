@@ -264,6 +264,21 @@ TEST_F(RuntimeInMemory, ABackendThatCannotBeHadIsOneLine) {
   EXPECT_EQ(host_.logged().size(), 1U);
 }
 
+TEST(RuntimeAnnounces, ThatItDoesNotPinWhereAQuotaLeftCoresOut) {
+  const auto announced = [](bool cut_by_quota, bool pin) {
+    MemoryHost host({.cores = 2, .cut_by_quota = cut_by_quota});
+    RuntimeOptions options;
+    options.pin = pin;
+    const auto nothing = [](Scope&) -> Task<> { co_return; };
+    EXPECT_EQ(Runtime(host, options).run_on_each_core(nothing), 0);
+    return host.logged().empty() ? std::string() : host.logged().front();
+  };
+  EXPECT_EQ(announced(false, true), "weir: 2 event loops (2 simulated)");
+  EXPECT_EQ(announced(true, false), "weir: 2 event loops (2 simulated)");
+  EXPECT_EQ(announced(true, true),
+            "weir: 2 event loops (2 simulated; not pinned, for the quota names no CPUs)");
+}
+
 // --- on threads ---------------------------------------------------------------------------------
 
 std::size_t entries_of(const char* folder) {

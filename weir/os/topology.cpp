@@ -119,6 +119,7 @@ Topology read_topology(const TopologySource& source) {
   if (limits.cpu_quota && *limits.cpu_quota < static_cast<double>(topology.cores.size())) {
     const double most = std::max(1.0, std::ceil(*limits.cpu_quota));
     topology.cores.resize(static_cast<std::size_t>(most));
+    topology.cut_by_quota = topology.cores.size() < topology.physical_cores;
   }
   topology.explanation = explain(topology, limits.complaints);
   return topology;

@@ -21,6 +21,9 @@ struct Topology {
   std::size_t cpus_allowed = 1;     ///< of those, allowed by the affinity mask and the cpuset
   std::size_t physical_cores = 1;   ///< that the allowed CPUs belong to; a quota may leave fewer
   std::optional<double> cpu_quota;  ///< in CPUs, where a cgroup sets one
+  /// The quota left out cores that this process may run on. Do not pin to those kept then: every
+  /// container of this machine with a quota would keep the same ones.
+  bool cut_by_quota = false;
   /// For the operator, one line:
   /// "2 cores: 4 physical of 8 CPUs, cgroup quota of 1.5 CPUs".
   std::string explanation;

@@ -113,6 +113,7 @@ TEST_F(TopologyTest, ACpusetThatContradictsTheAffinityIsLeftOut) {
   tree_.write("proc/self/cgroup", "0::/\n");
   tree_.write("sys/fs/cgroup/cpuset.cpus.effective", "2-3\n");
   EXPECT_EQ(cpus(read("0-1")), "0 1");
+  EXPECT_FALSE(read("2").cut_by_quota) << "affinity and cpusets name their CPUs";
 }
 
 TEST_F(TopologyTest, AQuotaIsRoundedUp) {
@@ -140,6 +141,7 @@ TEST_F(TopologyTest, AQuotaIsRoundedUp) {
     const Topology topology = read("0-7");
     EXPECT_EQ(topology.cores.size(), each.cores) << each.cpu_max;
     EXPECT_EQ(topology.physical_cores, 8u);
+    EXPECT_EQ(topology.cut_by_quota, each.cores < 8) << each.cpu_max;
     EXPECT_EQ(topology.explanation, each.explanation);
   }
 }

@@ -108,6 +108,7 @@ os::Topology MemoryHost::topology() {
     topology.cores.push_back({static_cast<int>(cpu), 0});
   }
   topology.cpus_online = topology.cpus_allowed = topology.physical_cores = options_.cores;
+  topology.cut_by_quota = options_.cut_by_quota;
   topology.explanation = std::to_string(options_.cores) + " simulated";
   return topology;
 }

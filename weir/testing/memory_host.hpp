@@ -22,6 +22,7 @@ class MemoryBackend;
 struct MemoryHostOptions {
   std::uint64_t seed = 1;                 ///< of everything that is drawn
   std::size_t cores = 1;                  ///< what topology() tells
+  bool cut_by_quota = false;              ///< likewise
   std::size_t buffer_bytes = 64 * 1024;   ///< of each direction of a connection
   std::size_t descriptors_max = 1 << 20;  ///< beyond: EMFILE
 };
