@@ -45,11 +45,10 @@ class Waiter : public Runnable {
   Context context_;
 };
 
-/// `co_await this_context()`: the context of the awaiting task; does not suspend.
-/// Cancel: not affected.
-class this_context {
+/// See this_context().
+class [[nodiscard]] ThisContext {
  public:
-  this_context() noexcept {}
+  ThisContext() noexcept {}
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
   bool await_suspend(std::coroutine_handle<Promise> handle) noexcept {
@@ -62,11 +61,10 @@ class this_context {
   Context context_;
 };
 
-/// `co_await yield()`: lets everything else that is ready on this loop run first.
-/// Cancel: not affected; it returns in the next round anyway.
-class yield : public Waiter {
+/// See yield().
+class [[nodiscard]] Yield : public Waiter {
  public:
-  yield() noexcept {}
+  Yield() noexcept {}
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) noexcept {
@@ -75,5 +73,17 @@ class yield : public Waiter {
   }
   void await_resume() const noexcept {}
 };
+
+/// `co_await this_context()`: the context of the awaiting task; does not suspend.
+/// Cancel: not affected.
+inline ThisContext this_context() noexcept {
+  return ThisContext();
+}
+
+/// `co_await yield()`: lets everything else that is ready on this loop run first.
+/// Cancel: not affected; it returns in the next round anyway.
+inline Yield yield() noexcept {
+  return Yield();
+}
 
 }  // namespace weir
