@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
+#include <string>
 #include <utility>
 
 namespace weir {
@@ -82,7 +84,7 @@ bool Loop::turn(Instant until) {
   const Instant started = now_ = host_.now();
   bool did = run_ready();
   const Instant ran = host_.now();
-  if (ran - started > slow_turn) counters_.slow_turns.add();
+  if (ran - started > slow_turn) report_slow_turn(ran - started);
   now_ = ran;
   wait(until);
   now_ = host_.now();
@@ -93,6 +95,17 @@ bool Loop::turn(Instant until) {
   counters_.turns.add();
   current_ = before;
   return did || !ready_.empty();
+}
+
+void Loop::report_slow_turn(Duration took) {
+  constexpr Duration pause = std::chrono::seconds(1);
+  counters_.slow_turns.add();
+  const Instant now = host_.now();
+  if (now < after(slow_turn_reported_, pause)) return;
+  slow_turn_reported_ = now;
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
+  host_.log("weir: core " + std::to_string(core_) + ": a turn took " +
+            std::to_string(milliseconds) + " ms");
 }
 
 void Loop::run() {

@@ -32,7 +32,7 @@ class DrainWatcher : public ListNode {
 
 struct LoopCounters {
   Counter turns;
-  Counter slow_turns;  ///< turns that ran longer than Loop::slow_turn
+  Counter slow_turns;  ///< turns that ran longer than Loop::slow_turn; logged once a second at most
   Counter ran;         ///< runnables run
   Counter received;    ///< runnables that came through the inbox
   /// Exceptions of tasks whose outcome nobody wanted any more (the losers of a race).
@@ -105,6 +105,7 @@ class Loop {
  private:
   Loop(Host& host, const Options& options);
   bool run_ready();
+  void report_slow_turn(Duration took);
   void wait(Instant until);
 
   static constinit thread_local Loop* current_;
@@ -122,6 +123,7 @@ class Loop {
   bool draining_ = false;
   unsigned core_;
   std::atomic<bool> stopping_{false};
+  Instant slow_turn_reported_ = Instant::min();
   LoopCounters counters_;
 };
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <string>
 #include <vector>
 
 #include "weir/loop/os_host.hpp"
@@ -127,6 +128,23 @@ TEST_F(LoopOfMemory, CountsSlowTurns) {
   loop_->ready(slow);
   loop_->turn();
   EXPECT_EQ(loop_->counters().slow_turns.value(), 1U);
+}
+
+TEST_F(LoopOfMemory, LogsASlowTurnOnceASecondAtMost) {
+  CallProbe slow([&] { host_.clock().move_to(host_.now() + 73ms); });
+  const auto turn = [&] {
+    loop_->ready(slow);
+    loop_->turn(host_.now());
+  };
+  using Lines = std::vector<std::string>;
+  turn();
+  EXPECT_EQ(host_.logged(), Lines{"weir: core 0: a turn took 73 ms"});
+  const Instant reported = host_.now();
+  while (host_.now() + 73ms < reported + 1s) turn();
+  EXPECT_EQ(host_.logged().size(), 1U);
+  turn();
+  EXPECT_EQ(host_.logged().size(), 2U);
+  EXPECT_GT(loop_->counters().slow_turns.value(), 10U) << "all are counted";
 }
 
 TEST_F(LoopOfMemory, RunEndsAfterTheTurnThatStopsIt) {
