@@ -242,12 +242,12 @@ TEST(OnCoreOnThreads, EveryoneCallsEveryone) {
     options.pin = false;
     PerCore<long> calls(cores);
     Runtime runtime(options);
-    const auto count = [&calls](std::string text) {
-      ++calls.local();
+    const auto count = [&calls](std::string text, unsigned core) {
+      ++calls.on(core);
       return text + "!";
     };
     const auto count_later = [&calls](std::unique_ptr<int> number) -> Task<Result<int>> {
-      ++calls.local();
+      ++calls.local(*(co_await this_context()).loop);
       co_await yield();
       if (auto slept = co_await sleep(Duration(*number)); !slept) co_return fail(slept.error());
       co_return *number;
@@ -258,7 +258,7 @@ TEST(OnCoreOnThreads, EveryoneCallsEveryone) {
       for (int i = 0; i < 500; ++i) {
         const unsigned other = (own + static_cast<unsigned>(i)) % cores;
         const std::string text(static_cast<std::size_t>(i % 40), 'x');
-        const std::string answer = co_await on_core(other, std::ref(count), text);
+        const std::string answer = co_await on_core(other, std::ref(count), text, other);
         if (answer != text + "!") co_return fail(Errc::bad_input);
         auto number = std::make_unique<int>(i * 100);
         const auto value =

@@ -11,8 +11,8 @@ namespace weir {
 
 /// A T for each core, made when this is: what handlers count or cache without sharing. Each is on
 /// cache lines of its own, so that cores do not slow each other down.
-/// Threads: local() on any loop; a T belongs to its core, so reach for another's by on_core(), or
-/// while no loop runs. Lifetime: outlives the run of the loops.
+/// Threads: local() on the loop that it is given; a T belongs to its core, so reach for another's
+/// by on_core(), or while no loop runs. Lifetime: outlives the run of the loops.
 template <class T>
 class PerCore {
  public:
@@ -28,11 +28,8 @@ class PerCore {
   PerCore(const PerCore&) = delete;
   PerCore& operator=(const PerCore&) = delete;
 
-  /// The T of the loop whose turn this is.
-  T& local() noexcept {
-    assert(Loop::current() != nullptr);
-    return on(Loop::current()->core());
-  }
+  /// The T of the loop that the caller is on.
+  T& local(const Loop& loop) noexcept { return on(loop.core()); }
   T& on(std::size_t core) noexcept {
     assert(core < slots_.size());
     return slots_[core].value;

@@ -53,7 +53,7 @@ TEST(PerCore, LocalIsTheCoresOwn) {
     options.pin = false;
     const auto count = [](Scope& scope, PerCore<long>& counts) -> Task<> {
       for (int i = 0; i < 1000; ++i) {
-        counts.local() += scope.loop().core() + 1;
+        counts.local(scope.loop()) += scope.loop().core() + 1;
         co_await yield();
       }
     };
