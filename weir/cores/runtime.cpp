@@ -112,12 +112,17 @@ void Runtime::stop() {
   abandon_after(Duration(0));
 }
 
-/// From then on loops have a second to return, which takes them a turn. The mutex is held.
+void Runtime::on_abandon_change(std::function<void()> changed) {
+  const std::lock_guard lock(mutex_);
+  abandon_changed_ = std::move(changed);
+}
+
+/// The mutex is held.
 void Runtime::abandon_after(Duration length) {
-  const Instant moment = after(host_.now(), after(Instant(length), 1s).time_since_epoch());
+  const Instant moment = after(host_.now(), length);
   if (moment >= abandon_at_.load(std::memory_order_relaxed)) return;
   abandon_at_.store(moment, std::memory_order_relaxed);
-  abandon_changed();
+  if (abandon_changed_) abandon_changed_();
 }
 
 void Runtime::signalled(Signal signal) {

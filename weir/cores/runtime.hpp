@@ -69,6 +69,7 @@ class Runtime : RunControl {
   void core_finished();
   void signalled(Signal signal) override;
   Instant abandon_at() noexcept override { return abandon_at_.load(std::memory_order_relaxed); }
+  void on_abandon_change(std::function<void()> changed) override;
   void abandon_after(Duration length);
 
   std::unique_ptr<Host> own_host_;
@@ -83,6 +84,7 @@ class Runtime : RunControl {
   std::mutex mutex_;  // guards what follows, which drain() and stop() may meet at any time
   std::vector<std::unique_ptr<Core>> cores_;
   std::string failure_;
+  std::function<void()> abandon_changed_;
 };
 
 }  // namespace weir

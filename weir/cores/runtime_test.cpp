@@ -433,5 +433,31 @@ TEST(RuntimeDeathTest, NorADrainThatTheProgramAskedFor) {
   EXPECT_EXIT(run(), testing::ExitedWithCode(1), "does not return");
 }
 
+Task<> waits_for_ever(Scope& scope) {
+  if (scope.loop().core() == 0) ::kill(::getpid(), SIGTERM);
+  co_await std::suspend_always();
+}
+
+TEST(RuntimeDeathTest, NorDoesAWaitThatNothingEnds) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  RuntimeOptions options = on_threads(BackendChoice::epoll, 2);
+  options.deadline = 100ms;
+  EXPECT_EXIT(std::exit(Runtime(options).run_on_each_core(waits_for_ever)),
+              testing::ExitedWithCode(1), "does not return");
+}
+
+// As when 19,000 handlers clean up: one core is busy long after the deadline, the other is idle.
+Task<> cleans_up(Scope& scope, Runtime& runtime, Duration length) {
+  if (scope.loop().core() != 0) co_return;
+  runtime.stop();
+  const Instant end = after(scope.loop().now(), length);
+  while (scope.loop().now() < end) co_await yield();
+}
+
+TEST(RuntimeOnThreads, LoopsThatStillGetSomewhereAreNotGivenUpOn) {
+  Runtime runtime(on_threads(BackendChoice::epoll, 2));
+  EXPECT_EQ(runtime.run_on_each_core(cleans_up, std::ref(runtime), Duration(2500ms)), 0);
+}
+
 }  // namespace
 }  // namespace weir

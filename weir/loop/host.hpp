@@ -5,11 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
@@ -55,27 +53,13 @@ class RunControl {
  public:
   virtual ~RunControl() = default;
   virtual void signalled(Signal signal) = 0;
-  /// When the patience with loops that do not return ends: a handler may never yield. The operating
-  /// system's host ends the process then, with a log line and status 1; a simulated one, which has
-  /// but one thread, cannot. Any thread.
+  /// From when on loops are expected to return soon: one that stays in a handler for a second then,
+  /// or none of which runs anything, is given up on. The operating system's host ends the process,
+  /// with a log line and status 1; a simulated one, which has but one thread, cannot. Any thread.
   virtual Instant abandon_at() noexcept { return never; }
-
-  /// For hosts: from now on `changed` is called when abandon_at() has changed, on any thread, until
-  /// nullptr is set.
-  void on_abandon_change(std::function<void()> changed) {
-    const std::lock_guard lock(mutex_);
-    changed_ = std::move(changed);
-  }
-
- protected:
-  void abandon_changed() {
-    const std::lock_guard lock(mutex_);
-    if (changed_) changed_();
-  }
-
- private:
-  std::mutex mutex_;
-  std::function<void()> changed_;
+  /// For hosts: until it is called with nullptr, `changed` is to be called, on any thread, when
+  /// abandon_at() has changed.
+  virtual void on_abandon_change(std::function<void()> changed) { static_cast<void>(changed); }
 };
 
 /// Clock, randomness, sockets, threads and signals. Two kinds: the operating system's (OsHost) and

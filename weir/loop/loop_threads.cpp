@@ -80,7 +80,7 @@ void LoopThreads::run(LoopPlace place) {
   if (place.cpu >= 0) {
     const auto pinned = os::pin_this_thread(place.cpu);
     if (!pinned) {
-      host_.log("core " + std::to_string(place.loop->core()) + " is not pinned to CPU " +
+      host_.log("weir: core " + std::to_string(place.loop->core()) + " is not pinned to CPU " +
                 std::to_string(place.cpu) + ": " + pinned.error().message());
     }
   }
@@ -105,11 +105,50 @@ int milliseconds_until(Instant moment, Instant now) {
   return static_cast<int>(std::min<std::int64_t>(left.count(), std::numeric_limits<int>::max()));
 }
 
+/// Tells loops that still get somewhere from those that hang.
+class Progress {
+ public:
+  explicit Progress(std::span<const LoopPlace> places) : places_(places), turns_(places.size()) {}
+
+  /// Remembers how far each loop is, and has each make a turn if it can.
+  void begin() {
+    ran_ = total_ran();
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      turns_[i] = places_[i].loop->counters().turns.value();
+      places_[i].loop->backend().wake();
+    }
+  }
+  /// Whether none ran anything since, or one has not even come to the end of a turn.
+  bool hangs() const {
+    if (total_ran() == ran_) return true;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      if (places_[i].loop->counters().turns.value() == turns_[i]) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::uint64_t total_ran() const {
+    std::uint64_t total = 0;
+    for (const LoopPlace& place : places_) total += place.loop->counters().ran.value();
+    return total;
+  }
+
+  std::span<const LoopPlace> places_;
+  std::vector<std::uint64_t> turns_;
+  std::uint64_t ran_ = 0;
+};
+
 /// What the thread that called run() does meanwhile.
 class Watch {
  public:
-  Watch(Host& host, RunControl& control, os::SignalFd signals, os::Fd changed)
-      : host_(host), control_(control), signals_(std::move(signals)), changed_(std::move(changed)) {
+  Watch(Host& host, std::span<const LoopPlace> places, RunControl& control, os::SignalFd signals,
+        os::Fd changed)
+      : host_(host),
+        control_(control),
+        signals_(std::move(signals)),
+        changed_(std::move(changed)),
+        progress_(places) {
     control_.on_abandon_change([this] { os::signal_event(changed_.get()); });
   }
   Watch(const Watch&) = delete;
@@ -120,18 +159,31 @@ class Watch {
   void until(int all_ended) {
     std::array<pollfd, 3> watched{
         {{signals_.get(), POLLIN, 0}, {all_ended, POLLIN, 0}, {changed_.get(), POLLIN, 0}}};
+    check_at_ = control_.abandon_at();
     for (;;) {
-      const int timeout = milliseconds_until(control_.abandon_at(), host_.now());
+      const int timeout = milliseconds_until(check_at_, host_.now());
       const int ready = ::poll(watched.data(), watched.size(), timeout);
       if (ready < 0) continue;  // EINTR, or no memory just now
       if (watched[0].revents != 0) pass_on(signals_, control_);
       if (watched[1].revents != 0) return;
-      if (watched[2].revents != 0) os::drain_event(changed_.get());
-      if (ready == 0 && host_.now() >= control_.abandon_at()) give_up();
+      if (watched[2].revents != 0) expect_the_end();
+      if (ready == 0 && host_.now() >= check_at_) check();
     }
   }
 
  private:
+  void expect_the_end() {
+    os::drain_event(changed_.get());
+    check_at_ = control_.abandon_at();
+    checking_ = false;
+  }
+  void check() {
+    constexpr Duration patience = std::chrono::seconds(1);
+    if (checking_ && progress_.hangs()) give_up();
+    checking_ = true;
+    progress_.begin();
+    check_at_ = after(host_.now(), patience);
+  }
   /// Threads that do not return cannot be stopped; nothing that they use may be taken from them.
   [[noreturn]] void give_up() {
     host_.log("weir: an event loop does not return (a handler that never waits?): giving up");
@@ -142,6 +194,9 @@ class Watch {
   RunControl& control_;
   os::SignalFd signals_;
   os::Fd changed_;
+  Progress progress_;
+  Instant check_at_ = never;
+  bool checking_ = false;  // since a second before check_at_
 };
 
 }  // namespace
@@ -157,7 +212,7 @@ Result<> run_on_threads(Host& host, std::span<const LoopPlace> places, RunContro
     if (!signals) return fail(signals.error());
     auto changed = os::open_event();
     if (!changed) return fail(changed.error());
-    watch.emplace(host, *control, std::move(*signals), std::move(*changed));
+    watch.emplace(host, places, *control, std::move(*signals), std::move(*changed));
   }
   LoopThreads threads(host, std::move(*all_ended));
   if (auto started = threads.start(places); !started) return started;
