@@ -9,11 +9,15 @@ ROOT = pathlib.Path("/sys/fs/cgroup")
 
 
 def _limits(folder, share):
-    """The files to write for a share, of the old kind of control group or the new."""
+    """The files to write for a share, of the old kind of control group or the new.
+
+    With ten times the usual weight, so that the share is had whatever else runs.
+    """
     quota = str(int(PERIOD_US * share))
     if (folder / "cpu.cfs_quota_us").exists():
-        return {"cpu.cfs_period_us": str(PERIOD_US), "cpu.cfs_quota_us": quota}
-    return {"cpu.max": f"{quota} {PERIOD_US}"}
+        return {"cpu.cfs_period_us": str(PERIOD_US), "cpu.cfs_quota_us": quota,
+                "cpu.shares": "10240"}
+    return {"cpu.max": f"{quota} {PERIOD_US}", "cpu.weight": "1000"}
 
 
 @contextlib.contextmanager
