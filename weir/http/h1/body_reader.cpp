@@ -33,9 +33,10 @@ BodyReader::Found BodyReader::failed(std::error_code error) noexcept {
 
 /// The next piece that is already here; it stays at the input's front until the next call.
 BodyReader::Found BodyReader::take(std::string_view& data) {
+  // The last piece stays until release(): read_all() may have given it as the whole.
+  if (ended_ && !error_) return Found::end;
   transport_.input().consume(std::exchange(lent_, 0));
   if (error_) return Found::error;
-  if (ended_) return Found::end;
   const Found found = chunked_ ? take_chunked(data) : take_sized(data);
   if (found == Found::data) continue_due_ = false;  // the client did not wait for it
   return found;

@@ -44,6 +44,14 @@ Task<Response> twice(Request& request) {
   if (!first || !second) co_return Response(Status::bad_request);
   co_return text(std::string(*first) + "+" + *second);
 }
+/// Keeps the view while it asks on and waits.
+Task<Response> holds_view(Request& request) {
+  auto body = co_await request.body_view();
+  auto rest = co_await request.read();
+  static_cast<void>(co_await sleep(1s));
+  if (!body || !rest) co_return Response(Status::bad_request);
+  co_return text(std::string(*body) + "+" + std::to_string(rest->size()));
+}
 Task<Response> one_piece_only(Request& request) {
   auto piece = co_await request.read();
   co_return text(std::string(piece ? "a piece\n" : "nothing\n"));
@@ -81,6 +89,7 @@ class BodyReaderTest : public HttpTest {
     routes_.post("/back", give_back);
     routes_.post("/copied", copied);
     routes_.post("/twice", twice);
+    routes_.post("/holds", holds_view);
     routes_.post("/piece", one_piece_only);
     routes_.post("/deaf", deaf);
     routes_.post("/swallows", swallows);
@@ -166,6 +175,22 @@ TEST_F(BodyReaderTest, ItMayBeAskedForAgain) {
   EXPECT_EQ(body_of(answers_however_cut(chunked_of("/twice") + "3\r\nabc\r\n0\r\n\r\n")),
             "abc+abc");
   EXPECT_EQ(body_of(talk(connect(), post_of("/twice", 0))), "+");
+}
+
+TEST_F(BodyReaderTest, TheViewLivesAsLongAsTheRequest) {
+  serve();
+  for (const std::string& request :
+       {post_of("/holds", 3) + "abc", chunked_of("/holds") + "3\r\nabc\r\n0\r\n\r\n"}) {
+    MemoryPeer& peer = connect();
+    talk(peer, request + std::string(get));
+    pass(1s);
+    EXPECT_EQ(statuses_of(read_http_answers(peer.received())), "200 200");
+    EXPECT_EQ(body_of(peer.received()), "abc+0");
+    MemoryPeer& alone = connect();
+    talk(alone, request);
+    pass(1s);
+    EXPECT_EQ(body_of(alone.received()), "abc+0");
+  }
 }
 
 TEST_F(BodyReaderTest, WhatIsMalformedIsRefusedHoweverItIsCut) {

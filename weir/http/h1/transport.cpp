@@ -73,10 +73,12 @@ Task<Result<>> Transport::send(Bytes first, Bytes second, Bytes third) {
   if (share_used()) static_cast<void>(co_await sleep(Duration::zero()));
   while (writing_) co_await WriteTurn(*this);
   if (broken_) co_return fail(broken_);
-  const std::array<Bytes, 4> pieces{output_.bytes(), first, second, third};
-  if (pieces[0].empty() && first.empty() && second.empty() && third.empty()) co_return {};
+  std::array<Bytes, 4> pieces{output_.bytes(), first, second, third};
+  const auto end =
+      std::remove_if(pieces.begin(), pieces.end(), [](Bytes each) { return each.empty(); });
+  if (end == pieces.begin()) co_return {};
   begin_write();
-  const auto sent = co_await stream_.write(std::span<const Bytes>(pieces));
+  const auto sent = co_await stream_.write(std::span<const Bytes>(pieces.begin(), end));
   end_write(sent ? std::error_code() : sent.error());
   output_.clear();
   if (!sent) co_return fail(sent.error());
