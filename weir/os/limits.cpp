@@ -72,10 +72,6 @@ Limit raise_descriptor_limit(std::uint64_t wanted) {
   return raise(RLIMIT_NOFILE, "open files", wanted);
 }
 
-Limit raise_locked_memory_limit(std::uint64_t wanted) {
-  return raise(RLIMIT_MEMLOCK, "locked bytes", wanted);
-}
-
 int listen_backlog_max(const std::string& root) {
   constexpr int kernel_default = 4096;
   return read_number<int>(root + "/proc/sys/net/core/somaxconn").value_or(kernel_default);

@@ -18,10 +18,6 @@ struct Limit {
 /// is less) where this process has the right (CAP_SYS_RESOURCE). Never lowers anything.
 Limit raise_descriptor_limit(std::uint64_t wanted = 1 << 20);
 
-/// Raises the bytes of memory that may be locked, which the kernel charges for buffers registered
-/// with io_uring, in the same way.
-Limit raise_locked_memory_limit(std::uint64_t wanted);
-
 /// The longest queue of connections that listen(2) grants (net.core.somaxconn); 4096, the kernel's
 /// own default, where it cannot be read. `root` is put before /proc.
 int listen_backlog_max(const std::string& root = {});

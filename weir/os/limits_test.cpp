@@ -78,19 +78,6 @@ TEST(LimitsDeathTest, TheKernelsOwnMaximumIsTheMostThatIsAskedFor) {
   EXPECT_EXIT(ask_beyond_nr_open(), testing::ExitedWithCode(0), "^open files: [0-9]+");
 }
 
-[[noreturn]] void lock_memory() {
-  const rlimit start{65536, read(RLIMIT_MEMLOCK).rlim_max};
-  ::setrlimit(RLIMIT_MEMLOCK, &start);
-  const Limit limit = raise_locked_memory_limit(65536);
-  finish(limit.before == 65536 && limit.now == start.rlim_max, limit);
-}
-
-TEST(LimitsDeathTest, LockedMemory) {
-  const rlim_t hard = read(RLIMIT_MEMLOCK).rlim_max;
-  const std::string text = hard == RLIM_INFINITY ? "unlimited" : std::to_string(hard);
-  EXPECT_EXIT(lock_memory(), testing::ExitedWithCode(0), "^locked bytes: " + text);
-}
-
 TEST(Limits, ListenBacklog) {
   const TemporaryTree tree;
   EXPECT_EQ(listen_backlog_max(tree.root()), 4096);

@@ -3,7 +3,6 @@
 
 #include <linux/filter.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -74,9 +73,6 @@ Result<> apply(int socket, AddressFamily family, const ListenSettings& settings)
   if (family == AddressFamily::ipv6) {
     const int only = settings.v6_only ? 1 : 0;
     if (auto done = enable(socket, IPPROTO_IPV6, IPV6_V6ONLY, only); !done) return done;
-  }
-  if (settings.fast_open_max > 0) {
-    return enable(socket, IPPROTO_TCP, TCP_FASTOPEN, settings.fast_open_max);
   }
   return {};
 }

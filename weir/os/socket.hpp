@@ -24,8 +24,6 @@ struct ListenSettings {
   bool reuse_address = true;
   /// [::] takes IPv6 only, instead of IPv4 too.
   bool v6_only = false;
-  /// Clients that may send data in their SYN (RFC 7413) at once; 0: none.
-  int fast_open_max = 0;
 };
 
 /// A listening stream socket on `address` (port 0: the kernel chooses, see local_address()).
@@ -109,37 +107,7 @@ Result<> take_error(int socket);
 
 /// TCP_NODELAY: small writes leave at once instead of waiting for more.
 Result<> set_no_delay(int socket, bool on);
-/// TCP_QUICKACK: acknowledge at once; the kernel may go back to delaying by itself.
-Result<> set_quick_ack(int socket, bool on);
-
-struct KeepAlive {
-  std::chrono::seconds idle{60};      ///< silence before the first probe
-  std::chrono::seconds interval{10};  ///< between probes
-  int probes_max = 6;                 ///< unanswered probes that end the connection
-};
-
-/// Probes an idle TCP peer, so that one which has vanished is noticed; nullopt: no probes.
-Result<> set_keep_alive(int socket, const std::optional<KeepAlive>& settings);
-
-/// TCP_USER_TIMEOUT: how long sent bytes may stay unacknowledged; zero: the system's default.
-Result<> set_user_timeout(int socket, std::chrono::milliseconds longest);
-
 /// SO_LINGER: zero makes close() reset the connection; nullopt (default): close in the background.
 Result<> set_linger(int socket, std::optional<std::chrono::seconds> longest);
-
-/// SO_INCOMING_CPU: among listeners that share a port, prefer this one for packets of `cpu`.
-Result<> set_incoming_cpu(int socket, int cpu);
-/// The CPU that handled the last packet of this connection.
-Result<int> incoming_cpu(int socket);
-
-/// Asks for a buffer of `bytes` each way; zero leaves that one alone. The kernel doubles what it is
-/// given and cuts it to its limit. On a listener: for the connections that it accepts.
-struct SocketBuffers {
-  int send = 0;
-  int receive = 0;
-};
-Result<> set_buffers(int socket, SocketBuffers bytes);
-/// What the kernel uses now.
-Result<SocketBuffers> buffers(int socket);
 
 }  // namespace weir::os

@@ -155,13 +155,12 @@ TEST(Listener, TheFirstOfAPortSharesOnlyWithThoseWhoComeLater) {
   EXPECT_TRUE(accepted[0] && accepted[1]);
 }
 
-TEST(Listener, BacklogAndFastOpenReachTheKernel) {
-  const Fd listener = listen_at(Address::loopback(0), {.backlog = 7, .fast_open_max = 5});
+TEST(Listener, TheBacklogReachesTheKernel) {
+  const Fd listener = listen_at(Address::loopback(0), {.backlog = 7});
   tcp_info info{};
   socklen_t size = sizeof info;
   ASSERT_EQ(::getsockopt(listener.get(), IPPROTO_TCP, TCP_INFO, &info, &size), 0);
   EXPECT_EQ(info.tcpi_sacked, 7u);  // of a listener: its backlog
-  EXPECT_EQ(option(listener.get(), IPPROTO_TCP, TCP_FASTOPEN), 5);
 }
 
 TEST(Listener, AnAddressThatIsNotOursIsAnError) {
@@ -300,33 +299,6 @@ TEST(Options, ReachTheKernel) {
   EXPECT_EQ(option(socket, IPPROTO_TCP, TCP_NODELAY), 1);
   ASSERT_TRUE(set_no_delay(socket, false));
   EXPECT_EQ(option(socket, IPPROTO_TCP, TCP_NODELAY), 0);
-  ASSERT_TRUE(set_quick_ack(socket, false));
-  EXPECT_EQ(option(socket, IPPROTO_TCP, TCP_QUICKACK), 0);
-
-  using namespace std::chrono_literals;
-  ASSERT_TRUE(set_keep_alive(socket, KeepAlive{.idle = 20s, .interval = 3s, .probes_max = 4}));
-  EXPECT_EQ(option(socket, SOL_SOCKET, SO_KEEPALIVE), 1);
-  EXPECT_EQ(option(socket, IPPROTO_TCP, TCP_KEEPIDLE), 20);
-  EXPECT_EQ(option(socket, IPPROTO_TCP, TCP_KEEPINTVL), 3);
-  EXPECT_EQ(option(socket, IPPROTO_TCP, TCP_KEEPCNT), 4);
-  ASSERT_TRUE(set_keep_alive(socket, std::nullopt));
-  EXPECT_EQ(option(socket, SOL_SOCKET, SO_KEEPALIVE), 0);
-  ASSERT_TRUE(set_user_timeout(socket, 1500ms));
-  EXPECT_EQ(option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT), 1500);
-  EXPECT_GE(incoming_cpu(socket).value(), -1);
-
-  const SocketBuffers before = buffers(socket).value();
-  ASSERT_TRUE(set_buffers(socket, {.receive = 40000}));
-  EXPECT_EQ(buffers(socket)->receive, 80000);
-  EXPECT_EQ(buffers(socket)->send, before.send);
-  ASSERT_TRUE(set_buffers(socket, {.send = 30000}));
-  EXPECT_EQ(buffers(socket)->send, 60000);
-}
-
-TEST(Options, IncomingCpuOfAListener) {
-  const Fd listener = listen_at(Address::loopback(0), {.reuse_port = true});
-  ASSERT_TRUE(set_incoming_cpu(listener.get(), 0));
-  EXPECT_EQ(incoming_cpu(listener.get()).value(), 0);
 }
 
 TEST(Options, LingerOfZeroResets) {
@@ -342,10 +314,6 @@ TEST(Options, LingerOfZeroResets) {
 TEST(Options, FailuresAreValues) {
   const Fd event = open_event().value();
   EXPECT_EQ(set_no_delay(event.get(), true).error(), system_error(ENOTSOCK));
-  EXPECT_EQ(set_keep_alive(event.get(), KeepAlive{}).error(), system_error(ENOTSOCK));
-  EXPECT_EQ(set_buffers(event.get(), {.send = 1}).error(), system_error(ENOTSOCK));
-  EXPECT_EQ(buffers(event.get()).error(), system_error(ENOTSOCK));
-  EXPECT_EQ(incoming_cpu(event.get()).error(), system_error(ENOTSOCK));
   EXPECT_EQ(refuse_new_handshakes(event.get()).error(), system_error(ENOTSOCK));
   EXPECT_EQ(welcome_late(event.get()).error(), system_error(ENOTSOCK));
 }
