@@ -7,11 +7,12 @@
 #include <array>
 #include <cassert>
 #include <cerrno>
-#include <ctime>
+#include <chrono>
 #include <limits>
 #include <utility>
 
 #include "weir/loop/readiness.hpp"
+#include "weir/os/clock.hpp"
 #include "weir/os/fd.hpp"
 
 namespace weir {
@@ -100,10 +101,7 @@ int EpollBackend::ask_kernel(Duration longest) {
   const int room = static_cast<int>(events_.size());
   const bool for_ever = longest == Duration::max();
   if (has_nanoseconds_) {
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(longest);
-    timespec timeout{};
-    timeout.tv_sec = seconds.count();
-    timeout.tv_nsec = (longest - seconds).count();
+    const timespec timeout = os::to_timespec(longest);
     counters_.system_calls.add();
     const int count =
         ::epoll_pwait2(epoll_.get(), events_.data(), room, for_ever ? nullptr : &timeout, nullptr);

@@ -8,13 +8,12 @@
 #include <array>
 #include <cassert>
 #include <cerrno>
-#include <chrono>
-#include <ctime>
 #include <new>
 #include <utility>
 #include <vector>
 
 #include "weir/loop/readiness.hpp"
+#include "weir/os/clock.hpp"
 #include "weir/os/fd.hpp"
 
 namespace weir {
@@ -117,10 +116,7 @@ int PollBackend::ask_kernel(Instant until) {
     if (until != Instant::min() && until != never) {
       longest = std::max(Duration(0), until - host().now());
     }
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(longest);
-    timespec timeout{};
-    timeout.tv_sec = seconds.count();
-    timeout.tv_nsec = (longest - seconds).count();
+    const timespec timeout = os::to_timespec(longest);
     counters_.system_calls.add();
     const int count =
         ::ppoll(polled_.data(), polled_.size(), until == never ? nullptr : &timeout, nullptr);

@@ -1,7 +1,7 @@
 // Clocks, by clock_gettime(2), which does not enter the kernel on common machines.
 #include "weir/os/clock.hpp"
 
-#include <ctime>
+#include <chrono>
 
 namespace weir::os {
 namespace {
@@ -20,6 +20,14 @@ Instant monotonic_now() noexcept {
 
 WallTime wall_now() noexcept {
   return WallTime(read(CLOCK_REALTIME));
+}
+
+timespec to_timespec(Duration length) noexcept {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(length);
+  timespec time{};
+  time.tv_sec = seconds.count();
+  time.tv_nsec = (length - seconds).count();
+  return time;
 }
 
 }  // namespace weir::os

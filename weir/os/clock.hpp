@@ -1,6 +1,8 @@
 // What time it is, from the kernel. Only the operating system's Host reads it.
 #pragma once
 
+#include <ctime>
+
 #include "weir/base/time.hpp"
 
 namespace weir::os {
@@ -10,5 +12,8 @@ Instant monotonic_now() noexcept;
 
 /// CLOCK_REALTIME: the time of day in UTC. Any thread.
 WallTime wall_now() noexcept;
+
+/// A length of time that is not negative, as system calls take it.
+timespec to_timespec(Duration length) noexcept;
 
 }  // namespace weir::os

@@ -28,5 +28,15 @@ TEST(Clock, BothAreTheKernelsClocks) {
   EXPECT_LT(std::chrono::abs(difference), std::chrono::seconds(5));
 }
 
+TEST(Clock, LengthsForSystemCalls) {
+  using namespace std::chrono_literals;
+  for (const Duration length : {Duration(0ns), Duration(999'999'999ns), Duration(1s),
+                                Duration(1s + 1ns), Duration::max()}) {
+    const timespec time = to_timespec(length);
+    EXPECT_EQ(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec), length);
+    EXPECT_LT(time.tv_nsec, 1'000'000'000);
+  }
+}
+
 }  // namespace
 }  // namespace weir::os
