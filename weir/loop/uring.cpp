@@ -150,8 +150,9 @@ void UringBackend::cancel(Operation& operation) {
   }
 }
 
-// Waking. The event's counter is never read back: the poll is edge-triggered, and the kernel looks
-// at it at each write. --------------------------------------------------------------------------
+// --- waking --------------------------------------------------------------------------------------
+// The event's counter is never read back: the poll is edge-triggered, and the kernel looks at it at
+// each write.
 
 void UringBackend::arm_wake() {
   io_uring_sqe& entry = core_.ring.next();
@@ -167,7 +168,7 @@ void UringBackend::wake() noexcept {
   }
 }
 
-// Waiting. ----------------------------------------------------------------------------------------
+// --- waiting -------------------------------------------------------------------------------------
 
 void UringBackend::wait(Instant until) {
   core_.told = false;
@@ -238,7 +239,7 @@ void UringBackend::resume_waiting() {
   }
 }
 
-// The end. ----------------------------------------------------------------------------------------
+// --- the end -------------------------------------------------------------------------------------
 
 UringBackend::~UringBackend() {
   destroying_ = true;

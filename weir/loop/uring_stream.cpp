@@ -106,8 +106,7 @@ void Stream::completed(Core& core, const Completion& completion) {
   }
 }
 
-// Receiving.
-// ----------------------------------------------------------------------------------------
+// --- receiving -----------------------------------------------------------------------------------
 
 bool Stream::wants_more() const noexcept {
   return (receiving_ != nullptr || watcher_ != nullptr) && !ended_ && error_ == 0 &&
@@ -233,8 +232,7 @@ void Stream::receive_failed(Core& core, int error) {
   if (error != ENOTCONN) die(core);
 }
 
-// Watching.
-// -----------------------------------------------------------------------------------------
+// --- watching ------------------------------------------------------------------------------------
 
 void Stream::arm_hangup(Core& core) {
   if (hangup_armed_ || dead_) return;

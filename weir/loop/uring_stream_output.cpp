@@ -11,7 +11,6 @@
 #include "weir/os/socket.hpp"
 
 namespace weir::uring {
-// ---------------------------------------------------------------------------
 
 bool Stream::send(Core& core, SendOperation& operation) {
   assert(output_ == nullptr);

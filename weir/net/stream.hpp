@@ -64,7 +64,11 @@ class Stream {
   }
   /// Bytes that were sent and have not yet arrived at the peer's host.
   virtual std::size_t unacknowledged() const = 0;
-  /// See Backend::watch().
+  /// From now on `watcher` (or nobody, for nullptr) is told when the stream is dead: both
+  /// directions are closed or it was reset, also while nothing is read or written. It is told once,
+  /// on the loop's thread, at once (inside this call) when the stream is known to be dead already.
+  /// The watcher outlives the watch, which ends when it has been told, when another or nullptr
+  /// takes its place, or with the stream.
   virtual void watch(HangupWatcher* watcher) = 0;
 
  protected:

@@ -17,8 +17,7 @@ namespace weir {
 /// What a scope does when a child fails: throws, or, being a Task<Result<>>, returns an error.
 enum class OnFailure : std::uint8_t {
   /// Cancel the others and the body; the scope fails with the first failure. Being cancelled is
-  /// none,
-  /// unless it came from outside the scope: then the scope gives Errc::cancelled.
+  /// none, unless it came from outside the scope: then the scope gives Errc::cancelled.
   fail_together,
   /// Log and count it; nobody else is touched.
   supervise,
