@@ -103,8 +103,9 @@ def measure(server, work, options, response_bytes):
           serving(command, options.server_cpu) as (process, port)):
         limit(process.pid)
         generator = [str(options.build / "bin/weir"), "bench",
-                     f"http://127.0.0.1:{port}{work.path}", "--json", "--seconds", str(options.seconds), "--server-pid",
-                     str(process.pid), *work.options()]
+                     f"http://127.0.0.1:{port}{work.path}", "--json",
+                     "--seconds", str(options.seconds), "--server-pid", str(process.pid),
+                     *work.options()]
         ran = subprocess.run(on_processor(options.load_cpu, generator), capture_output=True,
                              text=True, timeout=options.seconds + 120)
         resident = resident_bytes(process.pid)
