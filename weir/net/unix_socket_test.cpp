@@ -47,7 +47,8 @@ Task<> talk(std::string name) {
   EXPECT_EQ(heard.second, Errc::end_of_stream);
   EXPECT_TRUE(co_await server.write("and back"));
   EXPECT_EQ(co_await read_some(client, 8), "and back");
-  const auto taken = co_await tcp::listen(listener->local_address(), {.reuse_port = false});
+  const ListenOptions alone{.reuse_port = false};
+  const auto taken = co_await tcp::listen(listener->local_address(), alone);
   EXPECT_EQ(taken.error(), std::errc::address_in_use);
 }
 
