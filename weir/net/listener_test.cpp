@@ -215,8 +215,9 @@ TEST_P(ListenerTest, Moves) {
 
 TEST_P(ListenerTest, ATakenAddressIsAnError) {
   const auto talk = []() -> Task<> {
-    tcp::Listener alone = co_await listen_locally({.reuse_port = false});
-    const auto second = co_await tcp::listen(alone.local_address(), {.reuse_port = false});
+    const ListenOptions not_shared{.reuse_port = false};
+    tcp::Listener alone = co_await listen_locally(not_shared);
+    const auto second = co_await tcp::listen(alone.local_address(), not_shared);
     EXPECT_EQ(second.error(), std::errc::address_in_use);
     tcp::Listener shared = co_await listen_locally({}, Endpoint::parse("127.0.0.2:0").value());
     const auto with = co_await tcp::listen(shared.local_address());

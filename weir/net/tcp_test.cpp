@@ -34,7 +34,8 @@ TEST_P(TcpTest, ConnectingToNobodyIsRefused) {
 TEST_P(TcpTest, ACancelledConnectGivesUp) {
   const auto talk = []() -> Task<> {
     // A queue that is full leaves newcomers without an answer.
-    tcp::Listener listener = co_await listen_locally({.backlog = 0});
+    const ListenOptions full{.backlog = 0};
+    tcp::Listener listener = co_await listen_locally(full);
     std::vector<tcp::Stream> connected;
     Result<tcp::Stream> stream = fail(Errc::closed);
     for (int i = 0; i < 10; ++i) {

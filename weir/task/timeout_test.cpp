@@ -150,7 +150,8 @@ TEST_F(TimeoutTest, ManyInALoop) {
   const auto loop = []() -> Task<int> {
     int in_time = 0;
     for (int i = 0; i < 2000; ++i) {
-      const auto value = co_await timeout(10ms, slow(i % 2 == 0 ? 5ms : 15ms, i));
+      const Duration length = i % 2 == 0 ? 5ms : 15ms;
+      const auto value = co_await timeout(10ms, slow(length, i));
       in_time += value ? 1 : 0;
     }
     co_return in_time;
