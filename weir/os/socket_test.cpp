@@ -292,6 +292,22 @@ TEST(SocketPair, IsConnected) {
   EXPECT_EQ(errno, EAGAIN);
 }
 
+TEST(Unacknowledged, IsWhatThePeersKernelHasNotTaken) {
+  const Connection both = connected();
+  EXPECT_EQ(unacknowledged(both.client.get()).value(), 0u);
+  const std::string block(64 * 1024, 'x');
+  while (::send(both.client.get(), block.data(), block.size(), MSG_NOSIGNAL) > 0) {
+  }
+  ASSERT_EQ(errno, EAGAIN);
+  const std::size_t full = unacknowledged(both.client.get()).value();
+  EXPECT_GT(full, 0u);
+  std::string taken(full, ' ');
+  while (::recv(both.server.get(), taken.data(), taken.size(), 0) > 0) {
+  }
+  EXPECT_LT(unacknowledged(both.client.get()).value(), full);
+  EXPECT_EQ(unacknowledged(-1).error(), system_error(EBADF));
+}
+
 TEST(Options, ReachTheKernel) {
   const Connection both = connected();
   const int socket = both.client.get();
