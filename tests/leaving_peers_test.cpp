@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iostream>
 #include <random>
 #include <string>
 #include <string_view>
@@ -108,6 +109,7 @@ void send_deserters(const Server& server, std::uint32_t seed, std::size_t count)
 
 TEST_P(LeavingPeers, LeaveNothingBehind) {
   const std::uint32_t seed = choose_seed();
+  std::cout << "seed " << seed << "\n";
   SCOPED_TRACE("replay with --gtest_random_seed=" + std::to_string(seed));
   Server server("streaming", GetParam());
   ASSERT_TRUE(server.ask(get("/lines/1")));

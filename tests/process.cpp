@@ -56,14 +56,19 @@ constexpr std::string_view examples_dir = "examples";
   ::_exit(127);
 }
 
-std::size_t entries(const std::string& folder) {
+template <class Counts>
+std::size_t count_entries(const std::string& folder, Counts counts) {
   std::error_code error;
   std::size_t count = 0;
   for (std::filesystem::directory_iterator each(folder, error), end; !error && each != end;
        each.increment(error)) {
-    ++count;
+    if (counts(*each)) ++count;
   }
   return count;
+}
+
+std::size_t entries(const std::string& folder) {
+  return count_entries(folder, [](const std::filesystem::directory_entry&) { return true; });
 }
 
 std::optional<std::uint16_t> find_port(std::string_view text) {
@@ -244,6 +249,15 @@ std::optional<int> Process::wait_for_exit(std::chrono::milliseconds longest) {
 
 std::size_t Process::descriptors() const {
   return status_ ? 0 : entries("/proc/" + std::to_string(pid_) + "/fd");
+}
+
+std::size_t Process::sockets() const {
+  if (status_) return 0;
+  const auto is_socket = [](const std::filesystem::directory_entry& entry) {
+    std::error_code gone;
+    return std::filesystem::read_symlink(entry.path(), gone).native().starts_with("socket:");
+  };
+  return count_entries("/proc/" + std::to_string(pid_) + "/fd", is_socket);
 }
 
 std::size_t Process::threads() const {

@@ -60,6 +60,7 @@ class Process {
 
   /// What it uses now; 0 when it has ended.
   std::size_t descriptors() const;
+  std::size_t sockets() const;
   std::size_t threads() const;
   std::size_t resident_bytes() const;
 

@@ -81,6 +81,7 @@ TEST(Process, InheritsNoDescriptorsAndTellsItsOwn) {
   ASSERT_TRUE(process.wait_for("ready"));
   EXPECT_TRUE(eventually([&] { return process.descriptors() == 4; }, std::chrono::seconds(5)))
       << process.descriptors();
+  EXPECT_EQ(process.sockets(), 0u);
   EXPECT_EQ(process.threads(), 1u);
   // One page is what a program has that was executed this very moment.
   EXPECT_TRUE(eventually([&] { return process.resident_bytes() > 4096; }));

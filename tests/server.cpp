@@ -15,6 +15,8 @@
 namespace weir::tests {
 namespace {
 
+constexpr std::size_t loops_unless_given = 2;
+
 std::vector<std::string> arguments_of(BackendName backend, std::vector<std::string> more) {
   const auto unless_given = [&](const std::string& option, std::string_view value) {
     if (std::ranges::find(more, option) == more.end()) {
@@ -24,7 +26,7 @@ std::vector<std::string> arguments_of(BackendName backend, std::vector<std::stri
   unless_given("--port", "0");
   unless_given("--address", "127.0.0.1");
   unless_given("--backend", backend.option);
-  unless_given("--cores", "2");
+  unless_given("--cores", std::to_string(loops_unless_given));
   return more;
 }
 
@@ -49,6 +51,12 @@ Server::Server(std::string_view example, BackendName backend, const std::vector<
   const auto port = process_.wait_for_port();
   if (!port) throw std::runtime_error(std::string(example) + ": " + process_.errors());
   port_ = *port;
+  // The line tells of the first loop that listens; what is counted later needs all of them.
+  const auto cores = std::ranges::find(more, "--cores");
+  const std::size_t loops = cores == more.end() ? loops_unless_given : std::stoul(*(cores + 1));
+  if (!eventually([&] { return process_.sockets() >= loops; })) {
+    throw std::runtime_error(std::string(example) + " does not listen on every core");
+  }
 }
 
 std::optional<int> Server::stop() {

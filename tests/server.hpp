@@ -35,8 +35,8 @@ std::optional<std::string> why_not(BackendName backend);
 /// A running server on a port of 127.0.0.1 that the kernel chose. Killed when destroyed.
 class Server {
  public:
-  /// Starts examples/`example`.cpp with two loops; `more` are further options, which win. Throws
-  /// when it does not serve.
+  /// Starts examples/`example`.cpp with two loops; `more` are further options, which win. All its
+  /// loops listen when this returns. Throws when it does not serve.
   Server(std::string_view example, BackendName backend, const std::vector<std::string>& more = {});
 
   std::uint16_t port() const noexcept { return port_; }
