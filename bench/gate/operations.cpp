@@ -1,0 +1,313 @@
+// What the gate counts: small operations that every request is made of, each done a given number of
+// times under callgrind. bench/gate.py reads the instructions between measure() and the operation.
+#include <gnu/libc-version.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/http/date.hpp"
+#include "weir/http/h1/chunked.hpp"
+#include "weir/http/h1/parser.hpp"
+#include "weir/http/h1/writer.hpp"
+#include "weir/http/router.hpp"
+#include "weir/loop/inbox.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/loop/os_host.hpp"
+#include "weir/loop/timers.hpp"
+#include "weir/task/run.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::gate {
+namespace {
+
+/// Keeps the compiler from knowing what is in `value`, and from leaving out what made it.
+template <class T>
+void use(T& value) {
+  asm volatile("" : : "g"(&value) : "memory");
+}
+
+void expect(bool right, const char* what) {
+  if (right) return;
+  std::fprintf(stderr, "gate: %s went another way\n", what);
+  std::exit(1);
+}
+
+// ---- Heads --------------------------------------------------------------------------------------
+
+constexpr std::string_view small_head = "GET / HTTP/1.1\r\nHost: bench\r\n\r\n";
+constexpr std::string_view browser_head =
+    "GET /articles/2024/11/a-title-of-many-words?page=2&sort=date HTTP/1.1\r\n"
+    "Host: www.example.org\r\n"
+    "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n"
+    "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8\r\n"
+    "Accept-Language: en-US,en;q=0.5\r\n"
+    "Accept-Encoding: gzip, deflate, br, zstd\r\n"
+    "Connection: keep-alive\r\n"
+    "Cookie: session=0123456789abcdef0123456789abcdef; theme=dark\r\n"
+    "Upgrade-Insecure-Requests: 1\r\n"
+    "Cache-Control: max-age=0\r\n\r\n";
+
+void parse(std::string_view text, unsigned times) {
+  http::HeadParser parser;
+  http::RequestHead head;
+  for (; times != 0; --times) {
+    use(text);
+    const http::ParseResult result = parser.parse(text, head);
+    expect(result.consumed == text.size(), "parsing");
+  }
+}
+
+[[gnu::noinline]] void parse_small_head(unsigned times) {
+  parse(small_head, times);
+}
+
+[[gnu::noinline]] void parse_browser_head(unsigned times) {
+  parse(browser_head, times);
+}
+
+// ---- Chunks -------------------------------------------------------------------------------------
+
+/// One whole body: twelve chunks of 1 to 2048 bytes.
+std::string chunked_body() {
+  std::string body;
+  for (std::size_t size = 1; size <= 2048; size *= 2) {
+    std::array<char, http::chunk_size_max> line;
+    body.append(line.data(), http::write_chunk_size(size, line.data()));
+    body.append(size, 'x').append(http::chunk_end);
+  }
+  return body.append(http::last_chunk);
+}
+
+[[gnu::noinline]] void decode_chunk(unsigned times) {
+  static const std::string body = chunked_body();
+  constexpr unsigned chunks = 12;
+  http::ChunkedDecoder decoder;
+  for (unsigned left = 0; times != 0; --times) {
+    static std::string_view input;
+    if (left == 0) {
+      decoder.reset();
+      input = body;
+      left = chunks;
+    }
+    for (;;) {
+      const auto step = decoder.next(input);
+      input.remove_prefix(step.consumed);
+      if (step.kind == http::ChunkedDecoder::Step::Kind::data) break;
+      expect(step.kind == http::ChunkedDecoder::Step::Kind::need_more, "decoding");
+    }
+    if (--left == 0) expect(decoder.next(input).consumed == input.size(), "the last chunk");
+  }
+}
+
+// ---- Routes -------------------------------------------------------------------------------------
+
+http::Response nothing() {
+  return http::Status::ok;
+}
+http::Response one_capture(std::string_view) {
+  return http::Status::ok;
+}
+http::Response two_captures(std::string_view, int) {
+  return http::Status::ok;
+}
+
+/// A service of a hundred routes, and a parsed head that asks it for something.
+class Asked {
+ public:
+  explicit Asked(std::string_view path)
+      : text_("GET " + std::string(path) + " HTTP/1.1\r\nHost: bench\r\n\r\n") {
+    routes_.get("/", nothing);
+    for (unsigned number = 0; number < 33; ++number) {
+      const std::string base = "/api/resource" + std::to_string(number);
+      const auto add = [&](const std::string& pattern, auto handler) {
+        expect(routes_.get(http::Pattern::parse(pattern).value(), handler).has_value(), "adding");
+      };
+      add(base, nothing);
+      add(base + "/{name}", one_capture);
+      add(base + "/{name}/items/{item}", two_captures);
+    }
+    http::HeadParser parser;
+    expect(parser.parse(text_, head_).kind == http::ParseResult::Kind::complete, "parsing");
+  }
+
+  void match(unsigned times) {
+    for (; times != 0; --times) {
+      routes_.match(head_, match_);
+      expect(match_.found(), "matching");
+    }
+  }
+
+ private:
+  std::string text_;
+  http::Router routes_;
+  http::RequestHead head_;
+  http::RouteMatch match_;
+};
+
+[[gnu::noinline]] void match_literal_route(unsigned times) {
+  static Asked asked("/api/resource17");
+  asked.match(times);
+}
+
+[[gnu::noinline]] void match_captures(unsigned times) {
+  static Asked asked("/api/resource17/anybody/items/1234");
+  asked.match(times);
+}
+
+// ---- Responses ----------------------------------------------------------------------------------
+
+template <class Head>
+void give_date(Head& head, const http::Date& date) {
+  if constexpr (requires { head.date = &date; }) {
+    head.date = &date;
+  } else {
+    head.date = &date;
+  }
+}
+
+[[gnu::noinline]] void write_response(unsigned times) {
+  static const http::Date date(WallTime{});
+  http::ResponseHead head;
+  head.content_length = 1234;
+  give_date(head, date);
+  head.content_type = http::json_type;
+  std::array<char, 1024> out;
+  expect(http::head_size_max(head) <= out.size(), "the size of a head");
+  for (; times != 0; --times) {
+    use(head);
+    const char* end = http::write_head(head, out.data());
+    use(end);
+    use(out);
+  }
+}
+
+// ---- Tasks --------------------------------------------------------------------------------------
+
+Loop& loop() {
+  static OsHost host;
+  static const std::unique_ptr<Loop> made =
+      Loop::make(host, {.backend = BackendChoice::poll}).value();
+  return *made;
+}
+
+[[gnu::noinline]] Task<int> one() {
+  co_return 1;
+}
+
+Task<> await_tasks(unsigned times) {
+  int sum = 0;
+  for (; times != 0; --times) sum += co_await one();
+  use(sum);
+}
+
+[[gnu::noinline]] void run_task(unsigned times) {
+  run(loop(), await_tasks(times));
+}
+
+Task<> spawn_tasks(Scope& scope, unsigned times) {
+  for (; times != 0; --times) scope.spawn(await_tasks(0));
+  co_return;
+}
+
+[[gnu::noinline]] void spawn_task(unsigned times) {
+  expect(run(loop(), with_scope(spawn_tasks, times)).has_value(), "a scope");
+}
+
+// ---- Timers and the inbox -----------------------------------------------------------------------
+
+[[gnu::noinline]] void start_and_cancel_timer(unsigned times) {
+  constexpr Instant epoch{std::chrono::hours(1)};
+  TimerWheel wheel(epoch);
+  Timer timer([](Timer&) {});
+  for (unsigned step = 1; step <= times; ++step) {
+    wheel.start(timer, epoch + std::chrono::microseconds(step * 7919));
+    timer.cancel();
+  }
+}
+
+struct Message : Runnable {
+  Message() : Runnable([](Runnable& self) { ++static_cast<Message&>(self).runs; }) {}
+  unsigned runs = 0;
+};
+
+/// From the producer's push to the consumer's call, eight a batch.
+[[gnu::noinline]] void hop_through_inbox(unsigned times) {
+  static Inbox inbox;
+  static std::array<Message, 8> messages;
+  for (; times >= messages.size(); times -= static_cast<unsigned>(messages.size())) {
+    for (Message& message : messages) expect(!inbox.push(message), "an inbox that is awake");
+    RunQueue arrived = inbox.take();
+    while (Runnable* const message = arrived.pop()) message->run();
+  }
+}
+
+// ---- All of them --------------------------------------------------------------------------------
+
+struct Operation {
+  const char* name;
+  void (*run)(unsigned times);
+};
+constexpr Operation operations[]{
+    {"parse_small_head", parse_small_head},
+    {"parse_browser_head", parse_browser_head},
+    {"decode_chunk", decode_chunk},
+    {"match_literal_route", match_literal_route},
+    {"match_captures", match_captures},
+    {"write_response", write_response},
+    {"run_task", run_task},
+    {"spawn_task", spawn_task},
+    {"start_and_cancel_timer", start_and_cancel_timer},
+    {"hop_through_inbox", hop_through_inbox},
+};
+constexpr unsigned times = 1200;  // a multiple of the batches above
+
+/// What the number of instructions depends on beside the sources: figures are kept by this name.
+#if defined(__clang__)
+constexpr std::string_view compiler = "clang-" __clang_version__;
+#else
+constexpr std::string_view compiler = "gcc-" __VERSION__;
+#endif
+
+#if defined(__x86_64__)
+/// As seen under valgrind: the C library's copies and comparisons choose by them.
+std::string features() {
+  std::string found = "x86_64";
+  if (__builtin_cpu_supports("sse4.2")) found += "-sse4.2";
+  if (__builtin_cpu_supports("avx2")) found += "-avx2";
+  if (__builtin_cpu_supports("bmi2")) found += "-bmi2";
+  if (__builtin_cpu_supports("avx512f")) found += "-avx512f";
+  return found;
+}
+#else
+std::string features() {
+  return "other";
+}
+#endif
+
+[[gnu::noinline]] void warm_up(const Operation& operation) {
+  operation.run(times);
+}
+
+[[gnu::noinline]] void measure(const Operation& operation) {
+  operation.run(times);
+}
+
+}  // namespace
+}  // namespace weir::gate
+
+int main() {
+  using namespace weir::gate;
+  const std::string version(compiler.substr(0, compiler.find(' ')));
+  std::printf("key %s_glibc-%s_%s\n", version.c_str(), gnu_get_libc_version(), features().c_str());
+  for (const Operation& operation : operations) {
+    warm_up(operation);
+    measure(operation);
+    std::printf("operation %s %u\n", operation.name, times);
+  }
+}
