@@ -1,6 +1,7 @@
 """What is measured: the works of the benchmarks, and the servers that do them."""
 
 import dataclasses
+import pathlib
 
 HOST = "bench"  # of the same length in every request, whatever the port
 PING_BODY = '{"sequence": 2}'
@@ -67,6 +68,8 @@ class Server:
     program: str  # below the build tree
     options: tuple = ()
     canned: bool = False  # told how long requests and responses are
+    source: str = ""  # of a peer: its folder in peers/
+    refuses: tuple = ()  # (family of works, why this server is not measured at them)
 
     def command(self, build, work, response_bytes):
         command = [str(build / self.program), "--port", "0", *self.options]
@@ -77,6 +80,23 @@ class Server:
             if work.closing:
                 command.append("--close")
         return command
+
+    def refusal(self, work):
+        """Why this server is not measured at a work, or nothing."""
+        return dict(self.refuses).get(work.id.partition("-")[0], "")
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer(Server):
+    """Somebody else's server, by a small program of ours in peers/; peers.py builds it."""
+
+    tools: tuple = ()  # commands without which it is left out
+    steps: tuple = ()  # commands that build it, in its copy of the folder
+    home: pathlib.Path = None  # that copy
+
+    def command(self, build, work, response_bytes):
+        program = [part.format(home=self.home) for part in self.program.split()]
+        return [*program, "--port", "0", *self.options]
 
 
 def weir(backend):
@@ -90,6 +110,17 @@ SERVERS = [
     weir("uring"),
     weir("epoll"),
     weir("poll"),
+]
+
+NO_JSON = ("B13", "makes no JSON")
+
+PEERS = [
+    Peer("nginx", "python3 {home}/start.py --prefix {home}", source="nginx", tools=("nginx",),
+         refuses=(NO_JSON,)),
+    Peer("fasthttp", "{home}/fasthttp", source="fasthttp", tools=("go",),
+         steps=(("go", "build", "-o", "fasthttp", "."),)),
+    Peer("go-net-http", "{home}/nethttp", source="nethttp", tools=("go",),
+         steps=(("go", "build", "-o", "nethttp", "."),)),
 ]
 
 # Canned responses are as long as this one's.

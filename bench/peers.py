@@ -1,0 +1,78 @@
+"""Builds the peers: programs of ours in peers/, each on a server library of somebody else's.
+
+What a peer needs and this machine lacks leaves it out, by name and with the reason; nothing here
+makes a benchmark fail. Sources are copied to a folder below the build tree and built there, so that
+no tool leaves its own files among the sources.
+"""
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import subprocess
+
+SOURCES = pathlib.Path(__file__).resolve().parent / "peers"
+BUILD_SECONDS_MAX = 900
+# Where toolchains are often installed without being in the path.
+MORE_PATHS = ("/usr/sbin", "/usr/local/go/bin", str(pathlib.Path.home() / ".cargo/bin"))
+
+
+class Missing(Exception):
+    """Why a peer is left out."""
+
+
+def prepared(servers, folder, say):
+    """The servers that can be started: those of ours, and each peer that is built or could be.
+
+    Returns them and {name: reason} of those left out.
+    """
+    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *MORE_PATHS])
+    folder = folder.resolve()
+    ready, left_out = [], {}
+    for server in servers:
+        if not server.source:
+            ready.append(server)
+            continue
+        try:
+            ready.append(build(server, folder / server.source, say))
+        except Missing as reason:
+            left_out[server.name] = str(reason)
+            say(f"without {server.name}: {reason}")
+    return ready, left_out
+
+
+def build(peer, home, say):
+    """The peer, with the folder that it is built in."""
+    for tool in peer.tools:
+        if not shutil.which(tool):
+            raise Missing(f"there is no {tool}")
+    copy_sources(SOURCES / peer.source, home)
+    log = home.parent / f"{peer.source}.log"
+    with log.open("w") as output:
+        for step in peer.steps:
+            say(f"building {peer.name}: {' '.join(step)}")
+            run(step, home, output, log)
+    return dataclasses.replace(peer, home=home)
+
+
+def run(step, home, output, log):
+    # npm asks no questions and go takes no newer toolchain than the one that is there.
+    environment = os.environ | {"GOTOOLCHAIN": "local", "CI": "true"}
+    try:
+        done = subprocess.run(step, cwd=home, env=environment, stdin=subprocess.DEVNULL,
+                              stdout=output, stderr=subprocess.STDOUT, timeout=BUILD_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        raise Missing(f"{step[0]} took more than {BUILD_SECONDS_MAX} s, see {log}") from None
+    if done.returncode != 0:
+        raise Missing(f"`{' '.join(step)}` failed, see {log}")
+
+
+def copy_sources(source, home):
+    """Copies what has changed, and leaves what was built from it for the tools to judge."""
+    home.mkdir(parents=True, exist_ok=True)
+    for file in source.rglob("*"):
+        copy = home / file.relative_to(source)
+        if file.is_dir():
+            copy.mkdir(exist_ok=True)
+        elif not copy.exists() or copy.read_bytes() != file.read_bytes():
+            shutil.copy(file, copy)

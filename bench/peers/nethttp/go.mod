@@ -1,0 +1,3 @@
+module weir.bench/nethttp
+
+go 1.22

@@ -1,0 +1,59 @@
+"""Becomes nginx, on a free port that it prints once connections are taken."""
+
+import argparse
+import os
+import pathlib
+import resource
+import socket
+import time
+
+SECONDS_MAX = 10
+
+
+def reserve(port):
+    """A socket that keeps a port of the kernel's choice free for nginx, which shares it."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    reserved.bind(("127.0.0.1", port))
+    return reserved
+
+
+def announce(port):
+    """Prints the port when something listens there."""
+    deadline = time.monotonic() + SECONDS_MAX
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX).close()
+        except ConnectionRefusedError:
+            time.sleep(0.01)
+        else:
+            print(f"listening on 127.0.0.1:{port}", flush=True)
+            return
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=0, help="on 127.0.0.1; 0: any free one")
+    parser.add_argument("--prefix", type=pathlib.Path, required=True,
+                        help="folder for its configuration and files")
+    options = parser.parse_args()
+
+    reserved = reserve(options.port)
+    port = reserved.getsockname()[1]
+    configuration = options.prefix / "started.conf"
+    text = (pathlib.Path(__file__).parent / "nginx.conf").read_text()
+    configuration.write_text(text.replace("@port@", str(port)))
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+    if os.fork() == 0:
+        announce(port)
+        return
+    # Left open in nginx, so that the port is its own for as long as it lives.
+    reserved.set_inheritable(True)
+    os.execvp("nginx", ["nginx", "-p", f"{options.prefix}/", "-c", str(configuration),
+                        "-e", "stderr"])
+
+
+if __name__ == "__main__":
+    main()
