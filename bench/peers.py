@@ -46,13 +46,21 @@ def build(peer, home, say):
     for tool in peer.tools:
         if not shutil.which(tool):
             raise Missing(f"there is no {tool}")
-    copy_sources(SOURCES / peer.source, home)
-    log = home.parent / f"{peer.source}.log"
-    with log.open("w") as output:
-        for step in peer.steps:
-            say(f"building {peer.name}: {' '.join(step)}")
-            run(step, home, output, log)
+    stamp = home / "built.txt"
+    steps = "".join(f"{' '.join(step)}\n" for step in peer.steps)
+    if copy_sources(SOURCES / peer.source, home) or not has_text(stamp, steps):
+        stamp.unlink(missing_ok=True)
+        log = home.parent / f"{peer.source}.log"
+        with log.open("w") as output:
+            for step in peer.steps:
+                say(f"building {peer.name}: {' '.join(step)}")
+                run(step, home, output, log)
+        stamp.write_text(steps)
     return dataclasses.replace(peer, home=home)
+
+
+def has_text(file, text):
+    return file.exists() and file.read_text() == text
 
 
 def run(step, home, output, log):
@@ -68,11 +76,14 @@ def run(step, home, output, log):
 
 
 def copy_sources(source, home):
-    """Copies what has changed, and leaves what was built from it for the tools to judge."""
+    """Copies what has changed; returns whether anything has."""
     home.mkdir(parents=True, exist_ok=True)
+    changed = False
     for file in source.rglob("*"):
         copy = home / file.relative_to(source)
         if file.is_dir():
             copy.mkdir(exist_ok=True)
         elif not copy.exists() or copy.read_bytes() != file.read_bytes():
             shutil.copy(file, copy)
+            changed = True
+    return changed

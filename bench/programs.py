@@ -1,63 +1,7 @@
-"""What is measured: the works of the benchmarks, and the servers that do them."""
+"""The servers that are measured: the limit, Weir on each backend, and peers."""
 
 import dataclasses
 import pathlib
-
-HOST = "bench"  # of the same length in every request, whatever the port
-PING_BODY = '{"sequence": 2}'
-JSON_TYPE = "Content-Type: application/json"
-
-
-@dataclasses.dataclass(frozen=True)
-class Work:
-    """One request, repeated; `load` are options of `weir bench`."""
-
-    id: str
-    title: str
-    method: str = "GET"
-    path: str = "/"
-    fields: tuple = ()
-    body: str = ""
-    load: tuple = ()
-    closing: bool = False
-    server_share: float = 1  # of a processor; less where the client's side of the work is dearer
-
-    def request(self):
-        """The bytes of one request, as the generator sends it."""
-        lines = [f"{self.method} {self.path} HTTP/1.1", f"Host: {HOST}", *self.fields]
-        if self.closing:
-            lines.append("Connection: close")
-        if self.body:
-            lines.append(f"Content-Length: {len(self.body)}")
-        return ("\r\n".join(lines) + "\r\n\r\n" + self.body).encode()
-
-    def options(self):
-        options = ["--method", self.method, "--header", f"Host: {HOST}", *self.load]
-        for field in self.fields:
-            options += ["--header", field]
-        if self.body:
-            options += ["--body", self.body]
-        if self.closing:
-            options.append("--new-connections")
-        return options
-
-
-def ping(identity, connections):
-    return Work(identity, f"JSON ping, {connections} connections", "POST", "/ping", (JSON_TYPE,),
-                PING_BODY, ("--connections", str(connections)))
-
-
-WORKS = [
-    Work("B2", "GET, 64 connections", load=("--connections", "64")),
-    Work("B1", "GET, 64 in one write, 512 connections",
-         load=("--connections", "512", "--depth", "64")),
-    Work("B1-64", "GET, 64 in one write, 64 connections",
-         load=("--connections", "64", "--depth", "64")),
-    ping("B13", 400),
-    ping("B13-2", 2),
-    Work("B15", "new connections, 64 at once", load=("--connections", "64"), closing=True,
-         server_share=0.3),
-]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,6 +65,14 @@ PEERS = [
          steps=(("go", "build", "-o", "fasthttp", "."),)),
     Peer("go-net-http", "{home}/nethttp", source="nethttp", tools=("go",),
          steps=(("go", "build", "-o", "nethttp", "."),)),
+    Peer("hyper", "{home}/target/release/hyper_peer", source="hyper", tools=("cargo",),
+         steps=(("cargo", "build", "--release"),)),
+    Peer("may_minihttp", "{home}/target/release/may_peer", source="may_minihttp",
+         tools=("cargo",), steps=(("cargo", "build", "--release"),),
+         refuses=(("B15", "answers Connection: close without closing"),)),
+    Peer("node", "node {home}/server.js", source="node", tools=("node",)),
+    Peer("express", "node {home}/server.js", source="express", tools=("node", "npm"),
+         steps=(("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"),)),
 ]
 
 # Canned responses are as long as this one's.
