@@ -22,7 +22,7 @@ app.get("/", (request, response) => {
   response.send(hello);
 });
 
-app.get("/b3", (request, response) => {
+app.get("/190", (request, response) => {
   response.setHeader("Content-Type", "text/plain");
   response.send(padded);
 });

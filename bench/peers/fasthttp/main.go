@@ -42,7 +42,7 @@ func serve(context *fasthttp.RequestCtx) {
 			context.SetBodyString("Hello Weir\n")
 			return
 		}
-	case "/b3":
+	case "/190":
 		if context.IsGet() {
 			context.SetBodyString(padded)
 			return

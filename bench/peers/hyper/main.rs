@@ -56,7 +56,7 @@ async fn ping(body: Incoming) -> Response<Full<Bytes>> {
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     Ok(match (request.method(), request.uri().path()) {
         (&Method::GET, "/") => ok(TEXT, Bytes::from_static(HELLO)),
-        (&Method::GET, "/b3") => ok(TEXT, Bytes::from_static(PADDED)),
+        (&Method::GET, "/190") => ok(TEXT, Bytes::from_static(PADDED)),
         (&Method::POST, "/ping") => ping(request.into_body()).await,
         _ => failure(StatusCode::NOT_FOUND),
     })

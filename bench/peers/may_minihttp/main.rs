@@ -41,7 +41,7 @@ impl HttpService for Service {
     fn call(&mut self, request: Request, response: &mut Response) -> io::Result<()> {
         match (request.method(), request.path()) {
             ("GET", "/") => response.header("Content-Type: text/plain").body(HELLO),
-            ("GET", "/b3") => response.header("Content-Type: text/plain").body(PADDED),
+            ("GET", "/190") => response.header("Content-Type: text/plain").body(PADDED),
             ("POST", "/ping") => ping(request, response)?,
             _ => {
                 response.status_code(404, "Not Found");

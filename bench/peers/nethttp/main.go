@@ -54,7 +54,7 @@ func main() {
 
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /{$}", text("Hello Weir\n"))
-	routes.HandleFunc("GET /b3", text("Hello Weir"+strings.Repeat(".", 62)+"\n"))
+	routes.HandleFunc("GET /190", text("Hello Weir"+strings.Repeat(".", 62)+"\n"))
 	routes.HandleFunc("POST /ping", ping)
 
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))

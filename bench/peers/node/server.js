@@ -51,7 +51,7 @@ const server = http.createServer((request, response) => {
     case "GET /":
       text(response, hello);
       break;
-    case "GET /b3":
+    case "GET /190":
       text(response, padded);
       break;
     case "POST /ping":
