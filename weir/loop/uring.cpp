@@ -23,6 +23,8 @@ namespace {
 
 // How long a stream for which there was no read buffer waits before it asks again.
 constexpr Duration memory_pause = std::chrono::milliseconds(10);
+// How many doubted streams are checked between two looks at what is done.
+constexpr int checks_max = 256;
 
 Stream& stream_of(Socket& socket) noexcept {
   assert(static_cast<SocketState&>(socket).role == SocketRole::stream);
@@ -74,6 +76,7 @@ class UringBackend final : public Backend {
   void reap();
   void dispatch(const Completion& completion);
   void resume_waiting();
+  void check_doubted();
   Instant next_resume() noexcept;
   void forget(SocketState& socket) noexcept;
   void close_in_order();
@@ -176,6 +179,7 @@ void UringBackend::wait(Instant until) {
     enter(std::min(until, next_resume()));
     reap();
     resume_waiting();
+    check_doubted();
     if (wake_signalled_.load(std::memory_order_relaxed)) {
       wake_signalled_.exchange(false, std::memory_order_acq_rel);
       return;
@@ -213,8 +217,9 @@ void UringBackend::dispatch(const Completion& completion) {
   if (socket.closing && socket.in_flight == 0) forget(socket);
 }
 
+// When resume_waiting() or check_doubted() have something to do.
 Instant UringBackend::next_resume() noexcept {
-  Instant earliest = never;
+  Instant earliest = core_.check_at;
   for (auto* each = core_.waiting.front(); each != nullptr; each = core_.waiting.next(*each)) {
     const Instant when = each->role == SocketRole::listener ? listener_of(*each).resume_at()
                                                             : after(core_.host.now(), memory_pause);
@@ -239,11 +244,24 @@ void UringBackend::resume_waiting() {
   }
 }
 
+void UringBackend::check_doubted() {
+  if (core_.check_at == never || core_.host.now() < core_.check_at) return;
+  for (int left = checks_max; left > 0; --left) {
+    SocketState* each = core_.doubted.front();
+    if (each == nullptr) {
+      core_.check_at = never;
+      return;
+    }
+    stream_of(*each).check(core_);
+  }
+}
+
 // --- the end -------------------------------------------------------------------------------------
 
 UringBackend::~UringBackend() {
   destroying_ = true;
   core_.sockets.splice_back(core_.waiting);
+  core_.sockets.splice_back(core_.doubted);
   if (core_.ring.is_open() && core_.ring.issued_by_this_thread()) {
     close_in_order();
   } else {

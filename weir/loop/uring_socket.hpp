@@ -46,7 +46,9 @@ struct Core {
   Ring ring;
   List<SocketState> sockets;
   List<SocketState> waiting;  ///< those of them that want to be called by resume(), later
-  bool told = false;          ///< a hang-up watcher has been called
+  List<SocketState> doubted;  ///< streams to be called by check(), from `check_at` on
+  Instant check_at = never;
+  bool told = false;  ///< a hang-up watcher has been called
 
   /// An entry for a request on behalf of `socket`; see Ring::next(). Count it by started().
   void started(io_uring_sqe& entry, SocketState& socket, Tag tag) noexcept {
@@ -63,9 +65,18 @@ struct Core {
     socket.unlink();
     waiting.push_back(socket);
   }
+  /// Ends wait_with() or doubt().
   void wait_no_more(SocketState& socket) noexcept {
     socket.unlink();
     sockets.push_back(socket);
+  }
+
+  void doubt(SocketState& stream) noexcept {
+    // Connections that live for less never pay for a check.
+    constexpr Duration check_pause = std::chrono::seconds(1);
+    if (check_at == never) check_at = after(host.now(), check_pause);
+    stream.unlink();
+    doubted.push_back(stream);
   }
 };
 

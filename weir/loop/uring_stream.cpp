@@ -116,6 +116,7 @@ bool Stream::wants_more() const noexcept {
 void Stream::arm_receive(Core& core) {
   if (receive_armed_) return;
   if (!core.buffers.fill()) {
+    doubted_ = false;
     core.wait_with(*this);
     return;
   }
@@ -156,6 +157,10 @@ void Stream::receive_completed(Core& core, const Completion& completion) {
   const auto buffer = static_cast<std::uint16_t>(completion.flags >> IORING_CQE_BUFFER_SHIFT);
   if (completion.result > 0 && has_buffer && !closing) {
     arrived(core, buffer, static_cast<std::size_t>(completion.result));
+    if (receive_armed_ && !hangup_armed_ && !doubted_) {
+      doubted_ = true;
+      core.doubt(*this);
+    }
   } else {
     if (has_buffer) core.buffers.give_back(buffer);
     if (closing) return;
@@ -216,7 +221,7 @@ void Stream::receive_failed(Core& core, int error) {
         core.finish(*std::exchange(receiving_, nullptr), Errc::end_of_stream);
       return;
     case ENOBUFS:    // all buffers were taken in one turn; by the next they are replaced
-    case ECANCELED:  // not at our request: the kernel had no room for completions
+    case ECANCELED:  // the kernel had no room for completions, or a poll has seen the end first
     case EAGAIN:
     case EINTR:
       return;
@@ -234,6 +239,12 @@ void Stream::receive_failed(Core& core, int error) {
 
 // --- watching ------------------------------------------------------------------------------------
 
+void Stream::check(Core& core) {
+  doubted_ = false;
+  core.wait_no_more(*this);
+  if (!closing && receive_armed_) arm_hangup(core);
+}
+
 void Stream::arm_hangup(Core& core) {
   if (hangup_armed_ || dead_) return;
   // No events: errors and hang-ups are always reported. So is the end of the peer's sending, once:
@@ -250,7 +261,12 @@ void Stream::hangup_completed(Core& core, const Completion& completion) {
     --in_flight;
   }
   if (closing) return;
-  if (completion.result > 0 && (completion.result & (POLLERR | POLLHUP)) != 0) {
+  const int events = std::max(completion.result, 0);
+  // It may have missed that; it is armed again when it has ended, and then sees it at once.
+  const bool receive_may_be_deaf =
+      receive_armed_ && (events & (POLLERR | POLLHUP | POLLRDHUP)) != 0;
+  if (receive_may_be_deaf) core.ring.cancel(this, Tag::receive);
+  if ((events & (POLLERR | POLLHUP)) != 0) {
     die(core);
   } else if (!hangup_armed_ && !receive_armed_ && completion.result >= 0) {
     keep_armed(core);

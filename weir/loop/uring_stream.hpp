@@ -15,6 +15,11 @@ namespace weir::uring {
 /// while nobody receives is queued. When `unread_max` bytes wait, or are held by the buffers that
 /// they wait in, receiving pauses until half of that has been read. While it pauses, and after the
 /// peer has finished, a poll request looks out for hang-ups in its place.
+///
+/// The kernel (6.18) can lose a reset that comes while an armed receive delivers data: the request
+/// stays armed for ever and reports nothing. So a stream whose receive goes on behind data is
+/// doubted: check() puts a poll request beside the receive, once, and when that sees an end, the
+/// receive is asked for anew.
 class Stream : public SocketState {
  public:
   Stream(int value, std::size_t unread_max) noexcept;
@@ -31,6 +36,8 @@ class Stream : public SocketState {
   void completed(Core& core, const Completion& completion);
   /// Tries again to arm the receive, for which there was no memory.
   void resume(Core& core);
+  /// Makes sure that the armed receive, which is doubted, misses no end.
+  void check(Core& core);
 
  private:
   void receive_completed(Core& core, const Completion& completion);
@@ -53,6 +60,7 @@ class Stream : public SocketState {
   bool receive_armed_ : 1 = false;  // its last completion has not come
   bool multishot_ : 1 = false;      // it goes on by itself, up to a limit
   bool hangup_armed_ : 1 = false;
+  bool doubted_ : 1 = false;          // it is in Core::doubted
   bool output_stopping_ : 1 = false;  // the pending send or connect has been cancelled
   bool ended_ : 1 = false;            // the peer has finished sending
   bool finished_ : 1 = false;         // so have we

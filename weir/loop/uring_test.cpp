@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <liburing.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -12,6 +13,8 @@
 
 #include <array>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -283,6 +286,33 @@ TEST_P(UringTest, AResetIsSeenAfterTheEndOfTheStream) {
   ASSERT_NO_FATAL_FAILURE(reset(pair.theirs));
   peers_->turn();
   EXPECT_EQ(hangup.calls, 1);
+  backend().close(*pair.ours);
+}
+
+/// How many requests of a kind the rings of this process have armed, as the kernel shows them.
+std::size_t armed(io_uring_op kind) {
+  const std::string prefix = "  op=" + std::to_string(kind) + ",";
+  std::size_t count = 0;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+    std::ifstream lines(each.path());
+    for (std::string line; std::getline(lines, line);) count += line.starts_with(prefix);
+  }
+  return count;
+}
+
+// What the poll request is for is tested with the stream.
+TEST_P(UringTest, AReceiveThatStaysArmedGetsAPollRequestBesideItAfterASecond) {
+  turn_now();
+  const std::size_t polls = armed(IORING_OP_POLL_ADD);
+  if (polls == 0) GTEST_SKIP() << "the kernel does not show what is armed";
+  auto pair = peers_->connect_tcp();
+  std::string text;
+  send_all(pair.theirs, "data");
+  ASSERT_FALSE(receive(*pair.ours, text));
+  EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls);
+  const std::size_t receives = armed(IORING_OP_RECV);
+  peers_->turn(std::chrono::milliseconds(1200));
+  EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls + receives);
   backend().close(*pair.ours);
 }
 
