@@ -1,5 +1,5 @@
-// bench: what the benchmarks ask for. GET / answers 128 bytes in all, head included; POST /ping
-// takes {"sequence": n} and gives it back.
+// bench: what the benchmarks ask for. GET / answers 128 bytes in all, head included, and GET /190
+// as many as it says; POST /ping takes {"sequence": n} and gives it back.
 #include <charconv>
 #include <weir/http.hpp>
 
@@ -39,10 +39,17 @@ Task<http::Response> ping(http::Request& request) {
       http::Body(std::string_view(text.data(), static_cast<std::size_t>(size))));
 }
 
+http::Response poem() {
+  constexpr http::Literal text(
+      "Eighty-seven bytes of body, and a head of a hundred and three: one of a hundred ninety.");
+  return {http::Status::ok, "text/x-poem", http::Body(text)};
+}
+
 int main(int argc, char** argv) {
   auto options = ServerOptions::from_args(argc, argv);
   http::Router routes;
   routes.get("/", [] { return http::text("Hello Weir\n"); });
+  routes.get("/190", poem);
   routes.post("/ping", ping);
   return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.endpoint);
 }

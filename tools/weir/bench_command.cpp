@@ -29,6 +29,7 @@ struct Command {
   LoadPlan plan;
   unsigned threads = 1;
   double seconds = 4;
+  double warm_up_seconds = 0;
   double timeout_seconds = 5;
   std::string backend = "auto";
   std::vector<int> server_processes;
@@ -50,9 +51,14 @@ void add_options(CLI::App& verb, Command& command) {
   auto* seconds = verb.add_option("-s,--seconds", command.seconds, "how long to measure")
                       ->check(CLI::Range(0.001, 1e6))
                       ->capture_default_str();
+  auto* warm_up = verb.add_option("--warm-up", command.warm_up_seconds,
+                                  "seconds of load before that, not measured")
+                      ->check(CLI::Range(0.0, 1e6));
   verb.add_option("-n,--requests", plan.requests, "measure until so many were sent")
       ->check(CLI::PositiveNumber)
-      ->excludes(seconds);
+      ->excludes(seconds)
+      ->excludes(warm_up);
+  verb.add_flag("--abandon", plan.abandon, "when the time is over, wait for no more answers");
   auto* rate =
       verb.add_option("--rate", plan.rate,
                       "requests per second in all, on time; latency from when they are due")
@@ -82,6 +88,10 @@ void add_options(CLI::App& verb, Command& command) {
   verb.add_flag("--json", command.json, "print one JSON object");
 }
 
+Duration duration_of(double seconds) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
 /// Fills in what the options only imply; an empty text, or what is wrong.
 std::string complete(Command& command) {
   LoadPlan& plan = command.plan;
@@ -97,10 +107,9 @@ std::string complete(Command& command) {
   if (!request) return "the method is no token, or a header is not \"Name: value\"";
   plan.request = *request;
   plan.rules.to_head = command.request.method == "HEAD";
-  plan.length =
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(command.seconds));
-  plan.timeout =
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(command.timeout_seconds));
+  plan.warm_up = duration_of(command.warm_up_seconds);
+  plan.length = duration_of(command.seconds);
+  plan.timeout = duration_of(command.timeout_seconds);
 
   if (plan.new_connections && plan.depth != 1) return "--new-connections sends one request each";
   if (plan.depth * plan.request.size() > LoadPlan::batch_bytes_max) {

@@ -26,8 +26,11 @@ struct LoadPlan {
   ResponseRules rules;
   unsigned connections = 64;
   unsigned depth = 1;  ///< requests written at once on a connection, before any is answered
+  Duration warm_up{};  ///< under load before the measured time; nothing of it is counted but faults
   Duration length = std::chrono::seconds(4);
-  std::uint64_t requests = 0;  ///< how many in all, however long that takes; 0: for `length`
+  /// How many in all, however long that takes and without warming up; 0: for `length`.
+  std::uint64_t requests = 0;
+  bool abandon = false;  ///< when the measured time is over, do not wait for what is under way
   /// Requests per second in all, sent when they are due whatever the server does; 0: as fast as
   /// responses come.
   double rate = 0;
@@ -76,9 +79,10 @@ class Faults {
 
 /// What one thread saw, or all together.
 struct LoadResult {
-  std::uint64_t responses = 0;    ///< verified, within the measured time
-  std::uint64_t late = 0;         ///< verified, but after it had ended
-  std::uint64_t unanswered = 0;   ///< sent on connections that then ended, for whatever reason
+  std::uint64_t responses = 0;  ///< verified, within the measured time
+  std::uint64_t late = 0;       ///< verified, but after it had ended
+  /// Sent on connections that then ended, for whatever reason; and what was abandoned.
+  std::uint64_t unanswered = 0;
   std::uint64_t unsent = 0;       ///< due (at a fixed rate) but not sent when the time was over
   std::uint64_t connections = 0;  ///< opened
   std::uint64_t closed_by_server = 0;  ///< ends of connections that the server had announced

@@ -183,6 +183,11 @@ LoadConnection::Exchange LoadConnection::faulty() {
 void LoadConnection::give_up_before(Instant since) {
   if (waiting_since_ > since || !stream_) return;
   timed_out_ = true;
+  abandon();
+}
+
+void LoadConnection::abandon() {
+  if (!stream_) return;
   stream_->cancel_read();
   stream_->cancel_write();
 }

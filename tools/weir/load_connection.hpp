@@ -21,8 +21,10 @@ class LoadConnection {
   Task<> open();
   /// Puts its load on the server until the worker is over. Opens itself where it is not open.
   Task<> run();
-  /// Gives up on what has been waited for since before `since`.
+  /// Gives up on what has been waited for since before `since`: it has timed out.
   void give_up_before(Instant since);
+  /// Does not wait for anything that is under way.
+  void abandon();
 
  private:
   enum class Exchange : std::uint8_t { done, over };

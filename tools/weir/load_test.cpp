@@ -238,6 +238,41 @@ TEST_F(Load, WhatCouldNotBeSentInTimeIsTold) {
   EXPECT_EQ(result.unsent, 90U);
 }
 
+TEST_F(Load, WhatWarmsUpIsNotCounted) {
+  // Requests 0 to 49 are answered slowly, and all of them within the first second.
+  int count = 0;
+  http::Router routes;
+  routes.get("/", [&count]() -> Task<http::Response> {
+    if (++count <= 50) static_cast<void>(co_await sleep(10ms));
+    co_return http::text("Hello\n");
+  });
+  LoadPlan plan = plan_of(1, 0);
+  plan.rate = 50;
+  plan.warm_up = 1s;
+  plan.length = 2s;
+  const LoadResult result = on_router(routes, plan);
+  EXPECT_EQ(count, 150);
+  EXPECT_EQ(result.responses + result.late, 100U);
+  EXPECT_EQ(result.latency.count(), 100U);
+  EXPECT_EQ(result.latency.max(), 0U);
+  EXPECT_EQ(result.length, 2s);
+}
+
+TEST_F(Load, WhatIsUnderWayAtTheEndCanBeAbandoned) {
+  const Behaviour silent = [](tcp::Stream stream) -> Task<> {
+    while (co_await stream.read()) {
+    }
+  };
+  LoadPlan plan = plan_of(3, 0);
+  plan.length = 1s;
+  plan.timeout = 60s;
+  plan.abandon = true;
+  const LoadResult result = on_raw(silent, plan);
+  EXPECT_EQ(result.unanswered, 3U);
+  EXPECT_EQ(result.faults.total(), 0U);
+  EXPECT_LT(elapsed(), 2s);
+}
+
 TEST(LoadPlan, IsSharedOutWithoutLosingAnything) {
   LoadPlan plan = plan_of(10, 101);
   plan.rate = 1000;

@@ -38,7 +38,7 @@ Task<> LoadWorker::run() {
   if (!plan_.new_connections) {
     static_cast<void>(co_await with_scope(OnFailure::supervise, open_all, std::ref(*this)));
   }
-  begin();
+  start_clock();
   static_cast<void>(co_await with_scope(OnFailure::supervise, run_all, std::ref(*this)));
   finish();
   timeout_alarm_.cancel();
@@ -64,21 +64,33 @@ Task<> LoadWorker::run_all(Scope& scope, LoadWorker& worker) {
   co_return;
 }
 
+void LoadWorker::start_clock() {
+  start_ = now();
+  if (over_ || plan_.requests != 0 || plan_.warm_up == Duration::zero()) {
+    begin();
+  } else {
+    loop_.timers().start(begin_alarm_, after(start_, plan_.warm_up));
+  }
+  if (over_ || plan_.requests != 0) return;
+  end_ = after(after(start_, plan_.warm_up), plan_.length);
+  loop_.timers().start(end_alarm_, end_);
+}
+
 void LoadWorker::begin() {
   if (over_) return;
   begin_ = now();
   measuring_ = true;
   server_time_at_begin_ = server_time();
   result_.bytes_received = 0;
-  if (plan_.requests != 0) return;
-  end_ = after(begin_, plan_.length);
-  loop_.timers().start(end_alarm_, end_);
+  result_.late = 0;
+  result_.latency = {};
 }
 
 void LoadWorker::finish() {
   over_ = true;
-  if (!std::exchange(measuring_, false)) return;
+  begin_alarm_.cancel();
   end_alarm_.cancel();
+  if (!std::exchange(measuring_, false)) return;
   const Instant now = this->now();
   end_ = std::min(end_, now);
   result_.length = now - begin_;
@@ -88,6 +100,8 @@ void LoadWorker::finish() {
   if (server_time_now && server_time_at_begin_) {
     result_.server_time = *server_time_now - *server_time_at_begin_;
   }
+  if (!plan_.abandon) return;
+  for (LoadConnection& connection : connections_) connection.abandon();
 }
 
 void LoadWorker::look_for_timeouts() {
@@ -104,7 +118,7 @@ unsigned LoadWorker::take(unsigned wanted) noexcept {
 }
 
 Instant LoadWorker::first_due(unsigned index) const noexcept {
-  return after(begin_, interval_ * index / std::max<unsigned>(plan_.connections, 1));
+  return after(start_, interval_ * index / std::max<unsigned>(plan_.connections, 1));
 }
 
 LoadResult LoadWorker::take_result() {

@@ -67,6 +67,8 @@ class LoadWorker : DrainWatcher {
   static Task<> open_all(Scope& scope, LoadWorker& worker);
   static Task<> open_every(LoadWorker& worker, std::size_t first, std::size_t step);
   static Task<> run_all(Scope& scope, LoadWorker& worker);
+  void start_clock();
+  /// The measured time begins: what has been counted before was for warming up.
   void begin();
   /// The measured time is over; what is under way is still waited for.
   void finish();
@@ -83,11 +85,13 @@ class LoadWorker : DrainWatcher {
   LoadResult result_;
   std::uint64_t left_;  // requests that may still be sent
   Duration interval_{};
-  Instant begin_{};
+  Instant start_{};  // of the load
+  Instant begin_{};  // of the measured time
   Instant end_ = never;
   std::optional<Duration> server_time_at_begin_;
   bool measuring_ = false;
   bool over_ = false;
+  Alarm begin_alarm_{*this, &LoadWorker::begin};
   Alarm end_alarm_{*this, &LoadWorker::finish};
   Alarm timeout_alarm_{*this, &LoadWorker::look_for_timeouts};
 };
