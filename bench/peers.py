@@ -54,7 +54,7 @@ def build(peer, home, say):
         with log.open("w") as output:
             for step in peer.steps:
                 say(f"building {peer.name}: {' '.join(step)}")
-                run(step, home, output, log)
+                run(step, home, output, log, peer.library)
         stamp.write_text(steps)
     return dataclasses.replace(peer, home=home)
 
@@ -63,7 +63,7 @@ def has_text(file, text):
     return file.exists() and file.read_text() == text
 
 
-def run(step, home, output, log):
+def run(step, home, output, log, library):
     # npm asks no questions and go takes no newer toolchain than the one that is there.
     environment = os.environ | {"GOTOOLCHAIN": "local", "CI": "true"}
     try:
@@ -72,7 +72,8 @@ def run(step, home, output, log):
     except subprocess.TimeoutExpired:
         raise Missing(f"{step[0]} took more than {BUILD_SECONDS_MAX} s, see {log}") from None
     if done.returncode != 0:
-        raise Missing(f"`{' '.join(step)}` failed, see {log}")
+        needs = f"; it needs {library}" if library else ""
+        raise Missing(f"`{' '.join(step)}` failed, see {log}{needs}")
 
 
 def copy_sources(source, home):

@@ -35,12 +35,14 @@ class Peer(Server):
     """Somebody else's server, by a small program of ours in peers/; peers.py builds it."""
 
     tools: tuple = ()  # commands without which it is left out
+    library: str = ""  # what `steps` cannot do without: named when they fail
     steps: tuple = ()  # commands that build it, in its copy of the folder
     home: pathlib.Path = None  # that copy
 
     def command(self, build, work, response_bytes):
         program = [part.format(home=self.home) for part in self.program.split()]
-        return [*program, "--port", "0", *self.options]
+        command = [*program, "--port", "0", *self.options]
+        return command + (["--response-bytes", str(response_bytes)] if self.canned else [])
 
 
 def weir(backend):
@@ -70,6 +72,14 @@ PEERS = [
     Peer("may_minihttp", "{home}/target/release/may_peer", source="may_minihttp",
          tools=("cargo",), steps=(("cargo", "build", "--release"),),
          refuses=(("B15", "answers Connection: close without closing"),)),
+    Peer("libuv-octane", "{home}/octane", source="libuv", canned=True, tools=("cc",),
+         library="libuv (libuv1-dev)",
+         steps=(("cc", "-std=gnu11", "-O2", "-o", "octane", "octane.c", "-luv", "-pthread"),),
+         refuses=(NO_JSON, ("B15", "reads no field, so it never closes"))),
+    Peer("beast", "{home}/beast", source="beast", tools=("c++",),
+         library="Boost 1.81 or later (libboost1.81-dev)",
+         steps=(("c++", "-std=c++20", "-O2", "-DNDEBUG", "-o", "beast", "beast.cpp",
+                 "-pthread"),)),
     Peer("node", "node {home}/server.js", source="node", tools=("node",)),
     Peer("express", "node {home}/server.js", source="express", tools=("node", "npm"),
          steps=(("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"),)),

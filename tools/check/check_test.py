@@ -274,6 +274,11 @@ TEST(A, B) {}
         self.expect("targets", "weir/base/unused.hpp", self.all_included() | unused,
                     with_tools=True)
 
+    def test_peers_need_no_target(self):
+        peer = {"bench/peers/theirs/theirs.cpp": "// Theirs.\nint main() {}\n"}
+        self.expect_clean(self.all_included() | peer, with_tools=True,
+                          uncompiled=["bench/peers/theirs/theirs.cpp"])
+
 
 if __name__ == "__main__":
     unittest.main()
