@@ -15,6 +15,13 @@ class Server:
     source: str = ""  # of a peer: its folder in peers/
     refuses: tuple = ()  # (family of works, why this server is not measured at them)
 
+    @property
+    def kind(self):
+        """"limit", "weir" or "peer"."""
+        if self.source:
+            return "peer"
+        return "limit" if self.canned else "weir"
+
     def command(self, build, work, response_bytes):
         command = [str(build / self.program), "--port", "0", *self.options]
         if self.canned:
@@ -50,9 +57,13 @@ def weir(backend):
                   ("--address", "127.0.0.1", "--cores", "1", "--backend", backend))
 
 
-SERVERS = [
+LIMITS = [
     Server("limit-epoll", "bench/limit/epoll_limit", canned=True),
     Server("limit-uring", "bench/limit/uring_limit", canned=True),
+]
+
+SERVERS = [
+    *LIMITS,
     weir("uring"),
     weir("epoll"),
     weir("poll"),
@@ -61,7 +72,8 @@ SERVERS = [
 NO_JSON = ("B13", "makes no JSON")
 
 PEERS = [
-    Peer("nginx", "python3 {home}/start.py --prefix {home}", source="nginx", tools=("nginx",),
+    Peer("nginx", "python3 {home}/start.py --prefix {home}", source="nginx",
+         library="nginx, or apt-get to fetch it", steps=(("python3", "fetch.py"),),
          refuses=(NO_JSON,)),
     Peer("fasthttp", "{home}/fasthttp", source="fasthttp", tools=("go",),
          steps=(("go", "build", "-o", "fasthttp", "."),)),

@@ -7,6 +7,8 @@ import resource
 import socket
 import time
 
+import fetch
+
 SECONDS_MAX = 10
 
 
@@ -51,8 +53,8 @@ def main():
         return
     # Left open in nginx, so that the port is its own for as long as it lives.
     reserved.set_inheritable(True)
-    os.execvp("nginx", ["nginx", "-p", f"{options.prefix}/", "-c", str(configuration),
-                        "-e", "stderr"])
+    os.execv(fetch.program(), ["nginx", "-p", f"{options.prefix}/", "-c", str(configuration),
+                               "-e", "stderr"])
 
 
 if __name__ == "__main__":
