@@ -42,6 +42,7 @@ class SleepAwaiter : Waiter, Timer, CancelNode {
 class [[nodiscard]] Sleep {
  public:
   explicit Sleep(Duration length) noexcept : length_(length) {}
+  Duration length() const noexcept { return length_; }
   SleepAwaiter operator co_await() const noexcept { return SleepAwaiter(length_); }
 
  private:
@@ -52,6 +53,7 @@ class [[nodiscard]] Sleep {
 class [[nodiscard]] SleepUntil {
  public:
   explicit SleepUntil(Instant deadline) noexcept : deadline_(deadline) {}
+  Instant deadline() const noexcept { return deadline_; }
   SleepAwaiter operator co_await() const noexcept { return SleepAwaiter(deadline_); }
 
  private:
