@@ -59,7 +59,9 @@ class WaitOwner {
 class Wait {
  public:
   Wait() noexcept = default;
-  Wait(Wait&& other) noexcept { assert(other.owner_ == nullptr && "moved while it waits"); }
+  Wait([[maybe_unused]] Wait&& other) noexcept {
+    assert(other.owner_ == nullptr && "moved while it waits");
+  }
   Wait& operator=(Wait&&) = delete;
 
   void owned_by(WaitOwner& owner) noexcept { owner_ = &owner; }
