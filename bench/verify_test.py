@@ -105,6 +105,9 @@ class VerifyTest(unittest.TestCase):
         self.expect_flaw("not 7", PLAIN, echo, response_bytes=7)
         self.expect_flaw("not 7", PING, echo, server=CANNED, response_bytes=7)
 
+    def test_no_length(self):
+        self.expect_flaw("no Content-Length", PLAIN, lambda _: b"HTTP/1.1 200 OK\r\n\r\n")
+
     def test_a_body_that_is_cut(self):
         self.wait_less()
         self.expect_flaw("does not answer", PLAIN, lambda _: reply("ab", length=3))
