@@ -11,6 +11,7 @@ import socket
 
 SECONDS_MAX = 5
 PIPELINED = 16
+CLOSES = "closes before it has answered"
 LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
 DATE = re.compile(rb"(?i)\r\ndate: [^\r]*")
 
@@ -63,7 +64,7 @@ class Client:
         except TimeoutError:
             raise Flaw("does not answer") from None
         if not data:
-            raise Flaw("closes before it has answered")
+            raise Flaw(CLOSES)
         return data
 
 
@@ -86,6 +87,8 @@ def verify(server, work, port, response_bytes):
             verify_same(client, work.request() * PIPELINED, first)
             if work.body and not server.canned:
                 verify_order(client, work)
+    except (ConnectionResetError, BrokenPipeError):
+        raise Flaw(CLOSES) from None
     except OSError as error:
         raise Flaw(str(error)) from None
 
