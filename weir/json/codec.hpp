@@ -1,0 +1,177 @@
+// How values of a type are read and written: the common ground, and single values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "weir/json/reader.hpp"
+#include "weir/json/shape.hpp"
+#include "weir/json/writer.hpp"
+
+namespace weir::json {
+namespace detail {
+
+/// The codec of a type with this shape.
+template <class T, Shape>
+struct CodecOf;
+
+}  // namespace detail
+
+/// Reads and writes a T. To give a type of yours a form of its own, specialise it with the same two
+/// functions, made of those of Reader, Writer and other codecs, and with the kinds of JSON values
+/// that may become a T if a variant holds one.
+template <class T>
+struct Codec : detail::CodecOf<T, detail::shape_of<T>()> {};
+
+namespace detail {
+
+/// A set of Kinds.
+using Kinds = std::uint8_t;
+template <class... K>
+constexpr Kinds kinds_of(K... kinds) {
+  return static_cast<Kinds>((0U | ... | (1U << static_cast<unsigned>(kinds))));
+}
+
+template <class T>
+struct CodecOf<T, Shape::none> {
+  static_assert(sizeof(T) == 0,
+                "weir::json: this type is neither a struct whose fields are all public, nor one of "
+                "those that json.hpp names, and has no Codec of its own");
+};
+
+template <class T>
+struct CodecOf<T, Shape::boolean> {
+  static constexpr Kinds kinds = kinds_of(Kind::boolean);
+  static bool read(Reader& in, T& value) { return in.read(value); }
+  static void write(Writer& out, T value) { out.write(value); }
+};
+template <class T>
+struct CodecOf<T, Shape::integer> {
+  static constexpr Kinds kinds = kinds_of(Kind::number);
+  static bool read(Reader& in, T& value) { return in.read(value); }
+  static void write(Writer& out, T value) { out.write(value); }
+};
+template <class T>
+struct CodecOf<T, Shape::real> : CodecOf<T, Shape::integer> {};
+
+template <class T>
+struct CodecOf<T, Shape::text> {
+  static constexpr Kinds kinds = kinds_of(Kind::text);
+  static bool read(Reader& in, T& value) { return in.read(value); }
+  static void write(Writer& out, std::string_view value) { out.write(value); }
+};
+template <class T>
+struct CodecOf<T, Shape::view> {
+  static bool read(Reader&, T&) {
+    static_assert(sizeof(T) == 0,
+                  "weir::json: a std::string_view cannot hold what escapes stand for, and would "
+                  "dangle: read into a std::string");
+    return false;
+  }
+  static void write(Writer& out, std::string_view value) { out.write(value); }
+};
+
+template <class T>
+struct CodecOf<T, Shape::nothing> {
+  static constexpr Kinds kinds = kinds_of(Kind::null);
+  static bool read(Reader& in, T&) { return in.take_null() || in.fail_expected("null"); }
+  static void write(Writer& out, const T&) { out.put(std::string_view("null")); }
+};
+
+template <class T>
+struct CodecOf<T, Shape::number_enumeration> {
+  using Number = std::underlying_type_t<T>;
+  static_assert(Integer<Number>,
+                "weir::json: an enum of bool or characters needs names: see json::enumerators");
+  static constexpr Kinds kinds = kinds_of(Kind::number);
+  static bool read(Reader& in, T& value) {
+    Number number = 0;
+    if (!in.read(number)) return false;
+    value = static_cast<T>(number);
+    return true;
+  }
+  static void write(Writer& out, T value) { out.write(static_cast<Number>(value)); }
+};
+
+/// `expected "a", "b" or "c"`.
+bool fail_expected_names(Reader& in, const std::string_view* names, std::size_t count);
+
+template <class T>
+struct CodecOf<T, Shape::named_enumeration> {
+  static constexpr Kinds kinds = kinds_of(Kind::text);
+  static bool read(Reader& in, T& value) {
+    std::string name;
+    if (!in.read(name)) return false;
+    for (const Named<T>& each : enumerators<T>) {
+      if (each.name != name) continue;
+      value = each.value;
+      return true;
+    }
+    std::array<std::string_view, enumerators<T>.size()> names;
+    for (std::size_t index = 0; index < names.size(); ++index) {
+      names[index] = enumerators<T>[index].name;
+    }
+    return fail_expected_names(in, names.data(), names.size());
+  }
+  static void write(Writer& out, T value) {
+    for (const Named<T>& each : enumerators<T>) {
+      if (each.value == value) return out.write(each.name);
+    }
+    using Number = std::conditional_t<Integer<std::underlying_type_t<T>>, std::underlying_type_t<T>,
+                                      std::int32_t>;
+    out.write(static_cast<Number>(value));
+  }
+};
+
+template <class T>
+struct CodecOf<T, Shape::optional> {
+  using Value = typename T::value_type;
+  static_assert(shape_of<Value>() != Shape::optional && shape_of<Value>() != Shape::pointer &&
+                    shape_of<Value>() != Shape::nothing,
+                "weir::json: null says only that there is no value, not at which level");
+  static constexpr Kinds kinds = kinds_of(Kind::null) | Codec<Value>::kinds;
+  static bool read(Reader& in, T& value) {
+    if (in.take_null()) {
+      value.reset();
+      return true;
+    }
+    return Codec<Value>::read(in, value.emplace());
+  }
+  static void write(Writer& out, const T& value) {
+    if (!value) return out.put(std::string_view("null"));
+    Codec<Value>::write(out, *value);
+  }
+};
+
+template <class T>
+struct CodecOf<T, Shape::pointer> {
+  using Value = std::remove_const_t<typename T::element_type>;
+  static bool read(Reader& in, T& value) {
+    if (in.take_null()) {
+      value.reset();
+      return true;
+    }
+    if (!in.charge(sizeof(Value))) return false;
+    auto made = std::make_unique<Value>();
+    const bool read = Codec<Value>::read(in, *made);
+    value = std::move(made);
+    return read;
+  }
+  static void write(Writer& out, const T& value) {
+    if (value == nullptr) return out.put(std::string_view("null"));
+    Codec<Value>::write(out, *value);
+  }
+};
+
+/// Whether a field of this type may be left out: it has a value for that.
+template <class T>
+inline constexpr bool may_be_absent =
+    shape_of<T>() == Shape::optional || shape_of<T>() == Shape::pointer;
+
+}  // namespace detail
+}  // namespace weir::json

@@ -1,0 +1,33 @@
+// What is accepted beyond the letter of the struct, and the limits of what is read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weir::json {
+
+/// What becomes of a member whose name the struct does not have.
+enum class UnknownFields : std::uint8_t {
+  refuse,
+  skip,  ///< it must be valid JSON all the same
+};
+
+/// What becomes of a field that the text does not mention and that is no optional or pointer.
+enum class MissingFields : std::uint8_t {
+  refuse,
+  keep,  ///< it keeps the value that the struct was made with
+};
+
+struct ReadOptions {
+  UnknownFields unknown_fields = UnknownFields::refuse;
+  MissingFields missing_fields = MissingFields::refuse;
+  /// How deep objects and arrays may be nested; never more than 1000.
+  std::size_t depth_max = 64;
+  /// How long the text may be.
+  std::size_t text_bytes_max = std::size_t{64} << 20;
+  /// How much memory the elements of arrays and maps may take together, each counted with its
+  /// sizeof: two bytes of text must not become an element of a kilobyte again and again.
+  std::size_t element_bytes_max = std::size_t{64} << 20;
+};
+
+}  // namespace weir::json

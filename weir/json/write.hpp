@@ -1,0 +1,38 @@
+// json::write(): a value as a JSON text.
+#pragma once
+
+#include <string>
+
+#include "weir/base/buffer.hpp"
+#include "weir/json/codec.hpp"
+#include "weir/json/codec_lists.hpp"
+#include "weir/json/codec_object.hpp"
+#include "weir/json/codec_variant.hpp"
+#include "weir/json/writer.hpp"
+
+namespace weir::json {
+
+/// Appends `value` as JSON without blanks, always valid: see Writer for what JSON cannot hold.
+/// Allocates nothing itself where `out` has room. Threads: any. Errors: std::bad_alloc only.
+template <class T>
+void write_to(std::string& out, const T& value) {
+  StringWriter writer(out);
+  Codec<T>::write(writer, value);
+  writer.finish();
+}
+template <class T>
+void write_to(Buffer& out, const T& value) {
+  BufferWriter writer(out);
+  Codec<T>::write(writer, value);
+  writer.finish();
+}
+
+/// The same as a string of its own.
+template <class T>
+std::string write(const T& value) {
+  std::string text;
+  write_to(text, value);
+  return text;
+}
+
+}  // namespace weir::json
