@@ -48,9 +48,12 @@ def main():
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
-    if os.fork() == 0:
-        announce(port)
+    # By a grandchild: one that ends by itself shall not count among the processes of the server.
+    if (child := os.fork()) == 0:
+        if os.fork() == 0:
+            announce(port)
         return
+    os.waitpid(child, 0)
     # Left open in nginx, so that the port is its own for as long as it lives.
     reserved.set_inheritable(True)
     os.execv(fetch.program(), ["nginx", "-p", f"{options.prefix}/", "-c", str(configuration),
