@@ -1,0 +1,154 @@
+#include "weir/task/interval.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "weir/task/channel.hpp"
+#include "weir/task/select.hpp"
+#include "weir/task/strike_fixture.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir {
+namespace {
+
+using IntervalTest = StrikeTest;
+
+TEST_F(IntervalTest, DoesNotDriftHoweverLongTheWorkTakes) {
+  const auto body = [this]() -> Task<> {
+    Interval ticks(100ms);
+    for (std::uint64_t number = 0; number < 50; ++number) {
+      const auto tick = co_await ticks.next();
+      EXPECT_EQ(tick->number, number);
+      EXPECT_EQ(tick->missed, 0U);
+      EXPECT_EQ(tick->due, started_ + 100ms * (static_cast<int>(number) + 1));
+      EXPECT_EQ(host_.now(), tick->due);
+      EXPECT_TRUE(co_await sleep(Duration(1ms) * (number * 37 % 100)));
+    }
+  };
+  run(body());
+}
+
+TEST_F(IntervalTest, TheFirstTickMayBeAtOnceOrLater) {
+  const auto body = [this]() -> Task<> {
+    IntervalOptions options;
+    options.first_after = 0s;
+    Interval at_once(1s, options);
+    EXPECT_EQ((co_await at_once.next())->due, started_);
+    EXPECT_EQ(elapsed(), 0s);
+    EXPECT_EQ((co_await at_once.next())->due, started_ + 1s);
+    options.first_after = 10s;
+    Interval later(1s, options);
+    EXPECT_EQ((co_await later.next())->due, started_ + 11s);
+    EXPECT_EQ((co_await later.next())->due, started_ + 12s);
+  };
+  run(body());
+}
+
+TEST_F(IntervalTest, MissedTicksAreSkippedAndCounted) {
+  const auto body = [this]() -> Task<> {
+    Interval ticks(1s);
+    EXPECT_EQ((co_await ticks.next())->number, 0U);
+    EXPECT_TRUE(co_await sleep(3500ms));
+    const auto late = co_await ticks.next();
+    EXPECT_EQ(elapsed(), 4500ms) << "at once: its time has passed";
+    EXPECT_EQ(late->due, started_ + 4s);
+    EXPECT_EQ(late->number, 3U);
+    EXPECT_EQ(late->missed, 2U);
+    const auto next = co_await ticks.next();
+    EXPECT_EQ(elapsed(), 5s) << "the grid is where it was";
+    EXPECT_EQ(next->number, 4U);
+    EXPECT_EQ(next->missed, 0U);
+  };
+  run(body());
+}
+
+TEST_F(IntervalTest, MissedTicksComeInABurst) {
+  const auto body = [this]() -> Task<> {
+    IntervalOptions options;
+    options.missed = MissedTicks::burst;
+    Interval ticks(1s, options);
+    EXPECT_EQ((co_await ticks.next())->number, 0U);
+    EXPECT_TRUE(co_await sleep(3500ms));
+    for (std::uint64_t number = 1; number <= 3; ++number) {
+      const auto late = co_await ticks.next();
+      EXPECT_EQ(late->number, number);
+      EXPECT_EQ(late->due, started_ + 1s * (static_cast<int>(number) + 1));
+      EXPECT_EQ(elapsed(), 4500ms);
+    }
+    EXPECT_EQ((co_await ticks.next())->number, 4U);
+    EXPECT_EQ(elapsed(), 5s);
+  };
+  run(body());
+}
+
+TEST_F(IntervalTest, BeginsAnewWhenTold) {
+  const auto body = [this]() -> Task<> {
+    Interval ticks(1s);
+    EXPECT_TRUE(co_await sleep(700ms));
+    EXPECT_EQ((co_await ticks.next())->due, started_ + 1700ms) << "the grid begins with the first";
+    EXPECT_TRUE(co_await sleep(300ms));
+    ticks.restart();
+    const auto tick = co_await ticks.next();
+    EXPECT_EQ(tick->number, 0U);
+    EXPECT_EQ(tick->due, started_ + 3s);
+  };
+  run(body());
+}
+
+TEST_F(IntervalTest, ACancelledWaitTakesNoTick) {
+  const auto body = [this]() -> Task<> {
+    Interval ticks(1s);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ((co_await timeout(300ms, ticks.next())).error(), Errc::timed_out);
+    }
+    EXPECT_EQ((co_await ticks.next())->number, 0U);
+    EXPECT_EQ(elapsed(), 1s);
+  };
+  run(body());
+}
+
+TEST_F(IntervalTest, IsACaseOfASelect) {
+  CoreChannel<int> channel(1);
+  const auto body = [&]() -> Task<> {
+    Interval ticks(1s);
+    std::uint64_t expected = 0;
+    for (int round = 0; round < 6; ++round) {
+      if (round % 2 == 1) EXPECT_TRUE(channel.try_send(int(round)));
+      const auto first = co_await select(channel.receive(), ticks.next());
+      EXPECT_EQ(first->index(), round % 2 == 1 ? 0U : 1U);
+      if (first->index() == 1) {
+        const Result<Tick>& tick = std::get<1>(*first);
+        EXPECT_EQ(tick->number, expected++);
+      }
+    }
+  };
+  run(body());
+  EXPECT_EQ(elapsed(), 3s);
+}
+
+Task<> tick_struck(Strike& strike, Interval& ticks, std::vector<std::uint64_t>& numbers) {
+  for (int i = 0; i < 3; ++i) {
+    strike.point();
+    const auto tick = co_await ticks.next();
+    strike.point();
+    if (!tick) co_return;
+    numbers.push_back(tick->number);
+  }
+}
+
+TEST_F(IntervalTest, NoTickIsLostWhenCancelled) {
+  const auto scenario = [](Strike& strike) -> Task<> {
+    IntervalOptions options;
+    options.missed = MissedTicks::burst;
+    Interval ticks(1s, options);
+    std::vector<std::uint64_t> numbers;
+    co_await strike.as_victim(0, tick_struck(strike, ticks, numbers));
+    while (numbers.size() < 4) numbers.push_back((co_await ticks.next())->number);
+    EXPECT_EQ(numbers, (std::vector<std::uint64_t>{0, 1, 2, 3}));
+  };
+  EXPECT_GT(sweep(1, scenario), 6U);
+}
+
+}  // namespace
+}  // namespace weir
