@@ -13,6 +13,7 @@
 #include "weir/base/time.hpp"
 #include "weir/loop/backend.hpp"
 #include "weir/loop/descriptor.hpp"
+#include "weir/loop/host_thread.hpp"
 #include "weir/os/address.hpp"
 #include "weir/os/topology.hpp"
 
@@ -112,6 +113,10 @@ class Host {
   /// `control` instead of ending the process, unless it is nullptr. Errors: a thread could not be
   /// started (then no loop has run).
   virtual Result<> run(std::span<const LoopPlace> places, RunControl* control) = 0;
+
+  /// A thread for `work`, called `name` (at most 15 bytes are seen), not started yet. `work`
+  /// outlives it.
+  virtual std::unique_ptr<HostThread> make_thread(std::string name, ThreadWork& work) = 0;
 
   /// One line for the operator; a newline is added.
   virtual void log(std::string_view line) noexcept = 0;

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace weir {
@@ -37,6 +38,7 @@ Result<std::unique_ptr<Loop>> Loop::make(Host& host, const Options& options) {
 }
 
 Loop::~Loop() {
+  while (outsiders_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   assert(drain_watchers_.empty());
   const BlockPool::Use blocks(blocks_);
   backend_.reset();

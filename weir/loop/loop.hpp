@@ -43,7 +43,7 @@ struct LoopCounters {
 
 /// One thread's event loop. A turn: run what is ready, take the inbox, submit and wait until the
 /// next timer or completion, fire timers. It blocks nowhere but in the backend's wait.
-/// Threads: its own, but for post(), stop() and ask_to_drain().
+/// Threads: its own, but for post(), post_from_outside() and stop().
 /// Lifetime: outlives every operation, timer and socket on it.
 class Loop {
  public:
@@ -78,6 +78,15 @@ class Loop {
   /// Queues it from any thread; wakes the loop if it sleeps.
   void post(Runnable& runnable) noexcept {
     if (inbox_.push(runnable)) backend_->wake();
+  }
+  /// The same from a thread that is none of this runtime's loops, and so may still be in here when
+  /// what it has brought is done and the loop goes: the destructor waits for it.
+  void post_from_outside(Runnable& runnable) noexcept {
+    // relaxed: the push publishes it, before anybody can want to destroy the loop.
+    outsiders_.fetch_add(1, std::memory_order_relaxed);
+    post(runnable);
+    // release pairs with the destructor's acquire.
+    outsiders_.fetch_sub(1, std::memory_order_release);
   }
 
   /// One turn that waits at most until `until`. Returns whether anything ran or fired.
@@ -123,6 +132,7 @@ class Loop {
   bool draining_ = false;
   unsigned core_;
   std::atomic<bool> stopping_{false};
+  std::atomic<unsigned> outsiders_{0};  // inside post_from_outside()
   Instant slow_turn_reported_ = Instant::min();
   LoopCounters counters_;
 };

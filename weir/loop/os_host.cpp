@@ -10,6 +10,7 @@
 
 #include "weir/loop/epoll.hpp"
 #include "weir/loop/loop_threads.hpp"
+#include "weir/loop/os_thread.hpp"
 #include "weir/loop/poll.hpp"
 #include "weir/loop/uring.hpp"
 #include "weir/os/clock.hpp"
@@ -126,7 +127,12 @@ void OsHost::close(int descriptor) noexcept {
 }
 
 os::Topology OsHost::topology() {
-  return os::read_topology();
+  if (cpus_.empty()) return os::read_topology();
+  return os::read_topology({.root = {}, .affinity = cpus_});
+}
+
+std::unique_ptr<HostThread> OsHost::make_thread(std::string name, ThreadWork& work) {
+  return std::make_unique<OsThread>(std::move(name), work, cpus_);
 }
 
 Host::DescriptorLimit OsHost::descriptor_limit() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weir/loop/host.hpp"
+#include "weir/os/affinity.hpp"
 #include "weir/os/socket.hpp"
 
 namespace weir {
@@ -40,14 +41,18 @@ class OsHost final : public Host {
   void remove_local_path(const os::Address& bound) noexcept override;
   void close(int descriptor) noexcept override;
 
+  /// As seen by the thread that made this host, which is not pinned to one core.
   os::Topology topology() override;
   DescriptorLimit descriptor_limit() override;
   Result<ChosenBackend> make_backend(BackendChoice choice, RunQueue& ready) override;
   Result<> run(std::span<const LoopPlace> places, RunControl* control) override;
+  /// May run on every CPU that the thread could which made this host.
+  std::unique_ptr<HostThread> make_thread(std::string name, ThreadWork& work) override;
   /// To standard error, in one write.
   void log(std::string_view line) noexcept override;
 
  private:
+  const std::vector<int> cpus_ = os::allowed_cpus();
   std::atomic<bool> turning_away_ = false;  // connections accepted from now on need a welcome
   std::once_flag limit_raised_;
   DescriptorLimit limit_;

@@ -8,6 +8,7 @@
 
 #include "weir/loop/loop.hpp"
 #include "weir/testing/memory_backend.hpp"
+#include "weir/testing/memory_thread.hpp"
 
 namespace weir {
 namespace {
@@ -120,6 +121,10 @@ Host::DescriptorLimit MemoryHost::descriptor_limit() {
 Result<ChosenBackend> MemoryHost::make_backend(BackendChoice choice, RunQueue& ready) {
   if (choice != BackendChoice::automatic) return fail(Errc::unsupported);
   return ChosenBackend{std::make_unique<MemoryBackend>(*this, ready), "simulated host"};
+}
+
+std::unique_ptr<HostThread> MemoryHost::make_thread(std::string, ThreadWork& work) {
+  return std::make_unique<MemoryThread>(clock_, work);
 }
 
 MemoryClock::EventId MemoryHost::at(Instant moment, MemoryClock::Event event) {

@@ -1,0 +1,79 @@
+#include "weir/loop/os_thread.hpp"
+
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+#include "weir/os/affinity.hpp"
+
+namespace weir {
+namespace {
+
+/// While it lives, this thread takes no signals, nor will those that it starts.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t blocked;
+    ::sigfillset(&blocked);
+    // What a thread does wrong itself must still end the process there.
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) {
+      ::sigdelset(&blocked, own);
+    }
+    ::pthread_sigmask(SIG_BLOCK, &blocked, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+OsThread::OsThread(std::string name, ThreadWork& work, std::vector<int> cpus)
+    : name_(std::move(name)), work_(work), cpus_(std::move(cpus)) {}
+
+OsThread::~OsThread() {
+  if (!thread_.joinable()) return;
+  // relaxed: the parker orders it before the next look at it.
+  stopping_.store(true, std::memory_order_relaxed);
+  parker_.unpark();
+  thread_.join();
+}
+
+Result<> OsThread::start() {
+  const SignalsBlocked inherited;
+  try {
+    thread_ = std::thread(&OsThread::run, this);
+    return {};
+  } catch (const std::system_error& error) {
+    return fail(system_error(error.code().value()));
+  }
+}
+
+void OsThread::run() {
+  os::name_this_thread(name_);
+  // Refused where the CPUs were taken from this process meanwhile; the kernel has chosen others.
+  if (!cpus_.empty()) static_cast<void>(os::allow_cpus(cpus_));
+  probe_ = os::ThreadProbe::of_this_thread();
+  // release: whoever sees it sees the probe.
+  probed_.store(true, std::memory_order_release);
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    const auto until = work_.step();
+    if (!until) return;
+    if (*until != Instant::min()) parker_.park(*until);
+  }
+}
+
+Duration OsThread::cpu_time() noexcept {
+  return probed_.load(std::memory_order_acquire) ? probe_->cpu_time() : Duration(0);
+}
+
+os::ThreadState OsThread::state() noexcept {
+  // One that has not come to its first line waits for a CPU.
+  if (!probed_.load(std::memory_order_acquire)) return os::ThreadState::running;
+  return probe_->state();
+}
+
+}  // namespace weir

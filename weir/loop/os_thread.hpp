@@ -1,0 +1,42 @@
+// A thread of the operating system's, lent by OsHost.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weir/loop/host_thread.hpp"
+#include "weir/os/parker.hpp"
+
+namespace weir {
+
+/// It takes no signals but those that the thread itself causes, and may run on any of `cpus`,
+/// whatever its starter is pinned to (all that its starter may run on, if there are none).
+class OsThread final : public HostThread {
+ public:
+  OsThread(std::string name, ThreadWork& work, std::vector<int> cpus);
+  OsThread(const OsThread&) = delete;
+  OsThread& operator=(const OsThread&) = delete;
+  ~OsThread() override;
+
+  Result<> start() override;
+  void wake() noexcept override { parker_.unpark(); }
+  Duration cpu_time() noexcept override;
+  os::ThreadState state() noexcept override;
+
+ private:
+  void run();
+
+  const std::string name_;
+  ThreadWork& work_;
+  const std::vector<int> cpus_;
+  os::Parker parker_;
+  std::optional<os::ThreadProbe> probe_;  // the thread's own until `probed_`, constant then
+  std::atomic<bool> probed_{false};
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace weir

@@ -1,0 +1,38 @@
+// A thread that is none: the simulated host takes its steps when the clock comes to them.
+#pragma once
+
+#include <optional>
+
+#include "weir/loop/host_thread.hpp"
+#include "weir/testing/memory_clock.hpp"
+
+namespace weir {
+
+/// Made by MemoryHost::make_thread(). Each step is an event of the clock's: between turns, in an
+/// instant. Threads: one for everything.
+class MemoryThread final : public HostThread {
+ public:
+  MemoryThread(MemoryClock& clock, ThreadWork& work) noexcept : clock_(clock), work_(work) {}
+  MemoryThread(const MemoryThread&) = delete;
+  MemoryThread& operator=(const MemoryThread&) = delete;
+  ~MemoryThread() override;
+
+  Result<> start() override;
+  void wake() noexcept override;
+  /// Nothing is known of what never takes time.
+  Duration cpu_time() noexcept override { return {}; }
+  os::ThreadState state() noexcept override { return os::ThreadState::unknown; }
+
+ private:
+  void step_at(Instant moment);
+  void step();
+
+  MemoryClock& clock_;
+  ThreadWork& work_;
+  bool started_ = false;  // and not ended
+  bool stepping_ = false;
+  bool called_ = false;  // wake() was called inside the present step
+  std::optional<MemoryClock::EventId> next_;
+};
+
+}  // namespace weir
