@@ -1,0 +1,54 @@
+// What can be chosen about a pool of threads for blocking work, with the defaults.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "weir/base/time.hpp"
+
+namespace weir {
+
+/// How many threads of a pool may have work at once.
+struct PoolSizeOptions {
+  /// So many, started when first needed and kept. 0: automatic, which keeps as many threads running
+  /// as there are CPUs for them, and adds others while those that have work are blocked.
+  std::size_t fixed = 0;
+  // For automatic:
+  std::size_t min = 1;                               ///< so many at least, and kept without work
+  std::size_t max = 1024;                            ///< and never more
+  Duration idle_timeout = std::chrono::seconds(10);  ///< a thread without work ends after that
+  /// How often the threads are looked at while work is queued; more seldom when there are so many
+  /// that looking would cost more than a twentieth of a CPU.
+  Duration sample_period = std::chrono::milliseconds(5);
+};
+
+/// What becomes of work that comes when the queue is full.
+enum class WhenFull : std::uint8_t {
+  reject,  ///< Errc::limit_reached
+  wait,    ///< whoever brought it waits for room, in the order of coming
+};
+
+/// A kind of work in a pool, kept from using up what other kinds need.
+struct PoolLaneOptions {
+  static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+
+  std::string name = "work";
+  std::size_t queue_max = 4096;  ///< work that waits for a thread, beyond that which has one
+  WhenFull when_full = WhenFull::reject;
+  /// Work of a higher priority is taken first; of the same, whatever came first.
+  int priority = 0;
+  /// At most this part of the pool's present size, but at least one thread. A pool with such a lane
+  /// should have a size of two or more.
+  double share = 1.0;
+  std::size_t running_max = unlimited;  ///< and never more threads than that
+};
+
+struct BlockingPoolOptions {
+  std::string name = "pool";  ///< its threads are called so
+  PoolSizeOptions size;
+  PoolLaneOptions lane;  ///< for what is run on the pool itself
+};
+
+}  // namespace weir

@@ -1,0 +1,75 @@
+// The queue of a pool: work in lanes, and which of it may be run next.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+#include "weir/base/list.hpp"
+#include "weir/base/result.hpp"
+#include "weir/base/time.hpp"
+#include "weir/cores/pool_options.hpp"
+#include "weir/cores/pool_report.hpp"
+
+namespace weir {
+
+/// A piece of work in a PoolQueue; it lives in whatever waits for it. Threads: those of its queue.
+class PoolJob : public ListNode {
+ protected:
+  PoolJob() noexcept = default;
+  ~PoolJob() = default;
+
+ private:
+  friend class PoolQueue;
+  std::size_t lane_ = 0;
+  std::uint64_t number_ = 0;  // in the order of coming, over all lanes
+  Instant queued_at_{};
+  Instant began_at_{};
+};
+
+/// Knows neither threads nor clocks: it is told the time, and how many threads may have work.
+/// Threads: one at a time.
+class PoolQueue {
+ public:
+  /// Returns its index; they are never removed.
+  std::size_t add_lane(const PoolLaneOptions& options);
+
+  /// Errors: Errc::limit_reached when the lane is full and rejects.
+  Result<> push(PoolJob& job, std::size_t lane, Instant now);
+  /// The next job to run while `size` threads may have work: the oldest one of the highest priority
+  /// among the lanes that may have one more thread; nullptr when there is none. It runs until
+  /// finished().
+  PoolJob* take(std::size_t size, Instant now);
+  void finished(PoolJob& job, Instant now);
+  /// Gives up a job that is queued.
+  void cancel(PoolJob& job);
+  /// Any queued job, given up; nullptr without one.
+  PoolJob* cancel_any();
+
+  /// Whether take() would give one.
+  bool takeable(std::size_t size) const noexcept { return next_lane(size) != nullptr; }
+  std::size_t queued() const noexcept { return queued_; }
+  std::size_t running() const noexcept { return running_; }
+  std::uint64_t finished_count() const noexcept { return finished_; }
+  void report(PoolReport& report) const;
+
+ private:
+  struct Lane {
+    explicit Lane(const PoolLaneOptions& chosen) : options(chosen) { report.name = chosen.name; }
+    /// Whether one more of its jobs may run.
+    bool free(std::size_t size) const noexcept;
+
+    PoolLaneOptions options;
+    List<PoolJob> jobs;
+    PoolLaneReport report;  // and the present counts
+  };
+  const Lane* next_lane(std::size_t size) const noexcept;
+
+  std::deque<Lane> lanes_;  // never moved: a List cannot be
+  std::uint64_t next_number_ = 0;
+  std::size_t queued_ = 0;
+  std::size_t running_ = 0;
+  std::uint64_t finished_ = 0;
+};
+
+}  // namespace weir

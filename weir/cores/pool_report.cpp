@@ -1,0 +1,27 @@
+#include "weir/cores/pool_report.hpp"
+
+namespace weir {
+
+std::string_view describe(SizeReason reason) noexcept {
+  switch (reason) {
+    case SizeReason::started:
+      return "its first size";
+    case SizeReason::set:
+      return "set by the program";
+    case SizeReason::all_blocked:
+      return "all threads with work are blocked";
+    case SizeReason::some_blocked:
+      return "fewer threads run than there are CPUs";
+    case SizeReason::too_many_run:
+      return "more threads run than there are CPUs";
+    case SizeReason::no_gain:
+      return "more threads got no more work done";
+    case SizeReason::little_work:
+      return "threads found nothing to do";
+    case SizeReason::no_threads_left:
+      return "no more threads can be started";
+  }
+  return "?";
+}
+
+}  // namespace weir
