@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import time
 
 PERIOD_US = 10_000  # short, so that a server is never held up for longer than this
 ROOT = pathlib.Path("/sys/fs/cgroup")
@@ -39,6 +40,20 @@ def limited(share):
         yield 1, lambda process: None
         return
     try:
-        yield share, lambda process: (folder / "cgroup.procs").write_text(str(process))
+        yield share, lambda process: add(folder, process)
     finally:
-        folder.rmdir()
+        remove(folder)
+
+
+def add(folder, process):
+    with contextlib.suppress(ProcessLookupError):  # it has just ended
+        (folder / "cgroup.procs").write_text(str(process))
+
+
+def remove(folder):
+    """A process that has ended may still be leaving the group."""
+    for _ in range(50):
+        try:
+            return folder.rmdir()
+        except OSError:
+            time.sleep(0.02)

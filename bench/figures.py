@@ -1,10 +1,11 @@
-"""What the measured numbers come to: medians, paired ratios with intervals, tables."""
+"""What the measured numbers come to: medians, paired ratios with intervals, verdicts, tables."""
 
 import random
 import statistics
 
 RESAMPLES = 2000
 SATURATED = 0.95  # a server that is less busy has waited for the generator
+PAIRS_MIN = 9  # for a verdict
 
 
 def median_interval(values, level=0.95):
@@ -17,69 +18,121 @@ def median_interval(values, level=0.95):
     return medians[cut], medians[RESAMPLES - 1 - cut]
 
 
-def shares(rounds, names):
-    """Of each server, its figure as a share of the best one's in the same round."""
+def ratios(rounds, names, key="figure", others=None):
+    """Of each server, its number as a share of the best among `others` (all) in the same round."""
     found = {name: [] for name in names}
     for results in rounds:
-        figures = {name: result["figure"] for name, result in results.items() if result["figure"]}
-        if not figures:
-            continue
-        best = max(figures.values())
-        for name, figure in figures.items():
-            found[name].append(figure / best)
+        numbers = {name: result[key] for name, result in results.items() if result.get(key)}
+        best = max((value for name, value in numbers.items() if others is None or name in others),
+                   default=0)
+        for name, value in numbers.items():
+            if best and name in found:
+                found[name].append(value / best)
     return found
 
 
-def summary(rounds, names):
-    """One row of numbers for each server that was measured at least once."""
+def spread(values):
+    """A median, the ends, and the interval of the median."""
+    low, high = median_interval(values)
+    return {"median": statistics.median(values), "min": min(values), "max": max(values),
+            "low": low, "high": high, "pairs": len(values)}
+
+
+def summary(rounds, servers, work):
+    """One row of numbers for each server; those of Weir with a verdict where there is a target."""
+    of_best = ratios(rounds, [server.name for server in servers])
     rows = []
-    of_best = shares(rounds, names)
-    for name in names:
-        results = [results[name] for results in rounds if name in results]
-        figures = [result["figure"] for result in results if result["figure"]]
-        if not figures:
-            rows.append({"name": name, "errors": sum(result["errors"] for result in results)})
+    for server in servers:
+        results = [results[server.name] for results in rounds if server.name in results]
+        errors = sum(result["errors"] for result in results)
+        results = [result for result in results if result["figure"]]
+        row = {"name": server.name, "kind": server.kind, "errors": errors}
+        rows.append(row)
+        if not results:
             continue
-        low, high = median_interval(of_best[name])
-        rows.append({
-            "name": name,
-            "figure": statistics.median(figures),
-            "figure_min": min(figures),
-            "figure_max": max(figures),
-            "share": statistics.median(of_best[name]),
-            "share_low": low,
-            "share_high": high,
-            "pairs": len(of_best[name]),
-            "busy": statistics.median(result["busy"] for result in results),
-            "rate": statistics.median(result["rate"] for result in results),
-            "p50": statistics.median(result["p50"] for result in results),
-            "p99": statistics.median(result["p99"] for result in results),
-            "resident": max(result["resident"] for result in results),
-            "errors": sum(result["errors"] for result in results),
-        })
+        figures = [result["figure"] for result in results]
+        row |= {"figure": statistics.median(figures), "figure_min": min(figures),
+                "figure_max": max(figures), "share": spread(of_best[server.name]),
+                "resident": max(result["resident"] for result in results)}
+        for key in ("busy", "rate", "p50", "p99"):
+            row[key] = statistics.median(result[key] for result in results)
+    for row in rows:
+        if row["kind"] == "weir" and work.target is not None:
+            row["verdict"] = verdict(work, row, rows, rounds)
     return rows
+
+
+def verdict(work, row, rows, rounds):
+    """Whether a row of Weir's reaches the work's target, or why that cannot be said."""
+    if row["errors"]:
+        return "missed: errors"
+    if "figure" not in row:
+        return "not judged: no figure"
+    if work.target.peers:
+        return verdict_among_peers(work, row, rows, rounds)
+    share = row["share"]
+    if share["pairs"] < PAIRS_MIN:
+        return f"not judged: {share['pairs']} rounds"
+    best = max((each for each in rows if "figure" in each), key=lambda each: each["figure"])
+    if work.saturates and min(row["busy"], best["busy"]) < SATURATED:
+        return "not judged: not saturated"
+    if not any(each["kind"] == "limit" and "figure" in each for each in rows):
+        return "not judged: no limit server"
+    return met_or_missed(share["median"] >= work.target.median and share["low"] >= work.target.low,
+                         work.target)
+
+
+def verdict_among_peers(work, row, rows, rounds):
+    """Throughput, p50 and p99 are to be better than every peer's."""
+    peers = [each for each in rows if each["kind"] == "peer" and "figure" in each]
+    if not peers:
+        return "not judged: no peers"
+    names = {each["name"] for each in peers}
+    found = ratios(rounds, [row["name"]], "rate", names)[row["name"]]
+    if len(found) < PAIRS_MIN:
+        return f"not judged: {len(found)} rounds"
+    ahead = statistics.median(found) >= work.target.median
+    for key in ("p50", "p99"):
+        ahead = ahead and row[key] <= min(each[key] for each in peers)
+    return met_or_missed(ahead, work.target) + f", {statistics.median(found):.2f} of the best peer"
+
+
+def met_or_missed(met, target):
+    wanted = "ahead of all peers" if target.peers else f"{target.median:.2f}"
+    return f"{'met' if met else 'MISSED'} ({wanted})"
 
 
 def thousands(value):
     return f"{value / 1000:,.0f}" if value >= 100_000 else f"{value / 1000:,.1f}"
 
 
+def in_a_line(name, result):
+    """One measurement, while it goes on."""
+    if not result["figure"]:
+        return f"{name:14} no figure, {result['errors']} errors {result.get('reason', '')}"
+    errors = f", {result['errors']} ERRORS" if result["errors"] else ""
+    return (f"{name:14} {thousands(result['figure']):>8} k per CPU second, "
+            f"{100 * result['busy']:5.1f} % busy, p99 {result['p99'] / 1000:.0f} us{errors}")
+
+
 def table(rows):
     """Markdown. The figures are thousands of requests per second."""
     lines = [
-        "| server | per CPU second: median | min..max | share of the best | 95 % | busy "
-        "| per second | p50 us | p99 us | MiB | errors |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| server | k per CPU second | min..max | share of the best | 95 % | target | busy "
+        "| k per second | p50 us | p99 us | MiB | errors |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         if "figure" not in row:
-            lines.append(f"| {row['name']} | no figure |" + " |" * 8 + f" {row['errors']} |")
+            lines.append(f"| {row['name']} | no figure |" + " |" * 9 + f" {row['errors']} |")
             continue
-        mark = "" if row["busy"] >= SATURATED else " (not saturated)"
+        mark = "" if row["busy"] >= SATURATED else " (waits)"
+        share = row["share"]
         lines.append(
             f"| {row['name']} | {thousands(row['figure'])} "
             f"| {thousands(row['figure_min'])}..{thousands(row['figure_max'])} "
-            f"| {row['share']:.3f} | {row['share_low']:.3f}..{row['share_high']:.3f} "
+            f"| {share['median']:.3f} | {share['low']:.3f}..{share['high']:.3f} "
+            f"| {row.get('verdict', '')} "
             f"| {100 * row['busy']:.1f} %{mark} | {thousands(row['rate'])} "
             f"| {row['p50'] / 1000:.0f} | {row['p99'] / 1000:.0f} "
             f"| {row['resident'] / 2**20:.1f} | {row['errors']} |"

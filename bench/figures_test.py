@@ -1,26 +1,33 @@
-"""The statistics of the benchmarks."""
+"""The statistics of the benchmarks, and their verdicts."""
 
 import unittest
 
 import figures
+import works
+from programs import Peer, Server
+
+A = Server("a", "")
+LIMIT = Server("limit", "", canned=True)
+PEER = Peer("peer", "", source="peer")
+WORK = works.Work("W", "a work", target=works.Target(0.9, 0.85))
 
 
-def result(figure, errors=0):
+def result(figure, errors=0, **more):
     return {"figure": figure, "busy": 0.99, "rate": figure, "p50": 1000, "p99": 2000,
-            "resident": 2**20, "errors": errors}
+            "resident": 2**20, "errors": errors} | more
 
 
 class FiguresTest(unittest.TestCase):
     def test_shares_are_of_the_best_in_the_same_round(self):
         rounds = [{"a": result(100), "b": result(50)}, {"a": result(10), "b": result(20)}]
-        self.assertEqual(figures.shares(rounds, ["a", "b"]), {"a": [1.0, 0.5], "b": [0.5, 1.0]})
+        self.assertEqual(figures.ratios(rounds, ["a", "b"]), {"a": [1.0, 0.5], "b": [0.5, 1.0]})
+        self.assertEqual(figures.ratios(rounds, ["a"], others={"b"}), {"a": [2.0, 0.5]})
 
     def test_a_machine_that_changes_between_rounds_does_not_change_the_shares(self):
-        rounds = [{"a": result(100 * speed), "b": result(80 * speed)} for speed in (1, 3, 7)]
-        row = figures.summary(rounds, ["a", "b"])[1]
-        self.assertAlmostEqual(row["share"], 0.8)
-        self.assertAlmostEqual(row["share_low"], 0.8)
-        self.assertAlmostEqual(row["share_high"], 0.8)
+        rounds = [{"a": result(80 * speed), "limit": result(100 * speed)} for speed in (1, 3, 7)]
+        share = figures.summary(rounds, [A, LIMIT], WORK)[0]["share"]
+        for key in ("median", "low", "high"):
+            self.assertAlmostEqual(share[key], 0.8)
 
     def test_the_interval_holds_the_median_and_widens_with_the_spread(self):
         narrow = figures.median_interval([1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99])
@@ -30,15 +37,45 @@ class FiguresTest(unittest.TestCase):
         self.assertGreater(wide[1] - wide[0], narrow[1] - narrow[0])
 
     def test_failures_are_shown_and_never_dropped(self):
-        rounds = [{"a": result(100), "b": result(0, errors=7)}]
-        rows = figures.summary(rounds, ["a", "b"])
-        self.assertEqual(rows[1], {"name": "b", "errors": 7})
-        self.assertIn("| b | no figure |", figures.table(rows))
-        self.assertTrue(figures.table(rows).splitlines()[-1].endswith("| 7 |"))
+        rounds = [{"a": result(0, errors=7), "limit": result(100)}]
+        rows = figures.summary(rounds, [A, LIMIT], WORK)
+        self.assertEqual(rows[0]["errors"], 7)
+        self.assertIn("| a | no figure |", figures.table(rows))
+        self.assertTrue(figures.table(rows).splitlines()[-2].endswith("| 7 |"))
 
     def test_a_server_that_waited_is_marked(self):
-        rounds = [{"a": result(100) | {"busy": 0.9}}]
-        self.assertIn("not saturated", figures.table(figures.summary(rounds, ["a"])))
+        rounds = [{"a": result(100, busy=0.9)}]
+        self.assertIn("(waits)", figures.table(figures.summary(rounds, [A], WORK)))
+
+
+class VerdictTest(unittest.TestCase):
+    def verdict(self, ours, limit=100, rounds=9, work=WORK, **more):
+        each = {"a": result(ours, **more), "limit": result(limit)}
+        return figures.summary([each] * rounds, [A, LIMIT], work)[0]["verdict"]
+
+    def test_is_by_the_median_and_the_lower_end(self):
+        self.assertTrue(self.verdict(91).startswith("met"))
+        self.assertTrue(self.verdict(89).startswith("MISSED"))
+        unsteady = [{"a": result(ours), "limit": result(100)}
+                    for ours in (50, 60, 70, 80, 91, 92, 93, 94, 95)]
+        rows = figures.summary(unsteady, [A, LIMIT], WORK)
+        self.assertTrue(rows[0]["verdict"].startswith("MISSED"))
+
+    def test_needs_nine_rounds_a_busy_server_and_no_errors(self):
+        self.assertEqual(self.verdict(95, rounds=8), "not judged: 8 rounds")
+        self.assertEqual(self.verdict(95, busy=0.9), "not judged: not saturated")
+        self.assertEqual(self.verdict(95, errors=1), "missed: errors")
+
+    def test_among_peers_counts_every_figure_they_are_judged_by(self):
+        work = works.Work("W", "a work", saturates=False, target=works.Target(1, peers=True))
+
+        def verdict(**ours):
+            each = {"a": result(100) | ours, "peer": result(100)}
+            return figures.summary([each] * 9, [A, PEER], work)[0]["verdict"]
+
+        self.assertTrue(verdict(rate=120).startswith("met"))
+        self.assertTrue(verdict(rate=90).startswith("MISSED"))
+        self.assertTrue(verdict(rate=120, p99=3000).startswith("MISSED"))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ class Server:
     name: str
     program: str  # below the build tree
     options: tuple = ()
+    preload: str = ""  # a library to load before all others
     canned: bool = False  # told how long requests and responses are
     source: str = ""  # of a peer: its folder in peers/
     refuses: tuple = ()  # (family of works, why this server is not measured at them)

@@ -1,0 +1,107 @@
+"""How many system calls a request takes, counted by perf while the server is saturated with B2."""
+
+import re
+import shutil
+import statistics
+import subprocess
+
+import works
+from serving import LOAD_SECONDS_MORE_MAX, Failure, generator, on_processors, serving
+
+WORK = next(work for work in works.WORKS if work.id == "B2")
+REQUESTS = 150_000
+ROUNDS = 3
+ALL = "raw_syscalls:sys_enter"
+ENTER = "syscalls:sys_enter_io_uring_enter"
+EVENTS = (ALL, ENTER)
+TARGETS = {"weir-uring": (ENTER, 0.1), "weir-epoll": (ALL, 2.1)}
+
+
+class SystemCalls:
+    id = "calls"
+    title = f"system calls a request, {REQUESTS:,} requests over {WORK.connections} connections"
+
+    def __init__(self, servers, options):
+        self.servers = servers
+        self.options = options
+
+    def seconds(self):
+        return 2 * ROUNDS * len(self.servers)
+
+    def run(self, say):
+        say(f"{self.id}: {self.title}")
+        if reason := missing():
+            say(f"  skipped: {reason}")
+            return {"title": self.title, "kind": "calls", "summary": [], "errors": 0,
+                    "markdown": f"Not counted: {reason}."}
+        rows = []
+        for server in self.servers:
+            row = {"name": server.name, "kind": server.kind}
+            rows.append(row)
+            try:
+                counts = [self.count(server) for _ in range(ROUNDS)]
+            except Failure as reason:
+                row["reason"] = str(reason)
+                continue
+            for event in EVENTS:
+                row[event] = statistics.median(count[event] for count in counts) / REQUESTS
+            if server.name in TARGETS:
+                event, most = TARGETS[server.name]
+                row["verdict"] = f"{'met' if row[event] <= most else 'MISSED'} (≤ {most})"
+            say(f"  {server.name:14} {row[ALL]:.3f} in all, {row[ENTER]:.3f} io_uring_enter")
+        return {"title": self.title, "kind": "calls", "summary": rows,
+                "errors": sum("reason" in row and row["kind"] != "peer" for row in rows),
+                "markdown": table(rows)}
+
+    def count(self, server):
+        command = server.command(self.options.build, WORK, 128)
+        with serving(command, [self.options.server_cpu]) as running:
+            processes = ",".join(map(str, running.processes()))
+            load = [*generator(self.options, running.port, WORK), "--requests", str(REQUESTS)]
+            counting = ["perf", "stat", "-x", ",", "-e", ",".join(EVENTS), "-p", processes, "--"]
+            try:
+                ran = subprocess.run(
+                    on_processors([self.options.load_cpu], counting + load),
+                    capture_output=True, text=True, timeout=LOAD_SECONDS_MORE_MAX)
+            except subprocess.TimeoutExpired:
+                raise Failure("the generator does not come to an end") from None
+        if ran.returncode != 0:
+            raise Failure(ran.stderr.strip() or ran.stdout.strip())
+        return counts_of(ran.stderr)
+
+
+def counts_of(report):
+    """From perf's report: `count,unit,event,...` in each line."""
+    found = dict.fromkeys(EVENTS, 0)
+    for line in report.splitlines():
+        fields = line.split(",")
+        if len(fields) > 2 and fields[2] in found and fields[0].isdigit():
+            found[fields[2]] = int(fields[0])
+    return found
+
+
+def missing():
+    """Why calls cannot be counted here, or nothing."""
+    if not shutil.which("perf"):
+        return "there is no perf"
+    tried = subprocess.run(["perf", "stat", "-x", ",", "-e", ",".join(EVENTS), "true"],
+                           capture_output=True, text=True)
+    if tried.returncode == 0 and counts_of(tried.stderr)[ALL]:
+        return ""
+    return "perf may not count system calls: " + re.sub(r"\s+", " ", tried.stderr).strip()[:100]
+
+
+def table(rows):
+    lines = ["| server | system calls a request | of them io_uring_enter | target |",
+             "|---|---|---|---|"]
+    for row in rows:
+        if "reason" in row:
+            lines.append(f"| {row['name']} | no figure: {row['reason']} | | |")
+        else:
+            lines.append(f"| {row['name']} | {row[ALL]:.3f} | {row[ENTER]:.3f} "
+                         f"| {row.get('verdict', '')} |")
+    return "\n".join(lines)
+
+
+def sections(servers, options):
+    return [SystemCalls(servers, options)]

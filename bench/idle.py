@@ -1,0 +1,103 @@
+"""What a connection costs that is kept alive and idle: resident bytes of the server's process."""
+
+import socket
+import statistics
+import time
+
+import works
+from serving import Failure, serving
+
+CONNECTIONS = 10_000
+ROUNDS = 3
+TARGET = 512
+WORK = works.Work("B15-idle", "")
+SECONDS_MAX = 10
+QUIET_SECONDS = 0.3
+
+
+class IdleMemory:
+    """A fresh process each time, over the same server without connections."""
+
+    id = "B15-idle"
+    title = f"resident bytes of each of {CONNECTIONS:,} idle keep-alive connections"
+
+    def __init__(self, servers, options):
+        self.servers = servers
+        self.options = options
+
+    def seconds(self):
+        return 3 * ROUNDS * len(self.servers)
+
+    def run(self, say):
+        say(f"{self.id}: {self.title}")
+        found = {server.name: [] for server in self.servers}
+        reasons = {}
+        for number in range(ROUNDS):
+            for server in self.servers:
+                if server.name in reasons:
+                    continue
+                try:
+                    found[server.name].append(each := self.measure(server))
+                    say(f"  {number + 1}/{ROUNDS} {server.name:14} {each:8.0f} bytes each")
+                except (Failure, OSError) as reason:
+                    reasons[server.name] = str(reason)
+                    say(f"  {number + 1}/{ROUNDS} {server.name:14} no figure: {reason}")
+        rows = [self.row(server, found[server.name], reasons.get(server.name))
+                for server in self.servers]
+        ours = {server.name for server in self.servers if server.kind != "peer"}
+        return {"title": self.title, "kind": "idle", "summary": rows,
+                "errors": len(ours & reasons.keys()), "markdown": table(rows)}
+
+    def measure(self, server):
+        command = server.command(self.options.build, WORK, 128)
+        with serving(command, [self.options.server_cpu]) as running:
+            answered(connect(running.port))  # what the first of all needs is not a connection's
+            time.sleep(QUIET_SECONDS)
+            before = running.resident_bytes()
+            connections = [answered(connect(running.port)) for _ in range(CONNECTIONS)]
+            time.sleep(QUIET_SECONDS)
+            after = running.resident_bytes()
+            for connection in connections:
+                connection.close()
+        return (after - before) / CONNECTIONS
+
+    @staticmethod
+    def row(server, values, reason):
+        row = {"name": server.name, "kind": server.kind}
+        if reason or not values:
+            return row | {"reason": reason}
+        row |= {"bytes": statistics.median(values), "min": min(values), "max": max(values)}
+        if server.kind == "weir":
+            row["verdict"] = f"{'met' if row['bytes'] <= TARGET else 'MISSED'} (≤ {TARGET})"
+        return row
+
+
+def connect(port):
+    return socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX)
+
+
+def answered(connection):
+    """The connection, after one request and its whole response of less than a segment."""
+    connection.sendall(WORK.request())
+    response = b""
+    while b"\r\n\r\n" not in response:
+        data = connection.recv(4096)
+        if not data:
+            raise Failure("closed a connection that was to be kept")
+        response += data
+    return connection
+
+
+def table(rows):
+    lines = ["| server | bytes each | min..max | target |", "|---|---|---|---|"]
+    for row in rows:
+        if "bytes" in row:
+            lines.append(f"| {row['name']} | {row['bytes']:,.0f} | {row['min']:,.0f}.."
+                         f"{row['max']:,.0f} | {row.get('verdict', '')} |")
+        else:
+            lines.append(f"| {row['name']} | no figure: {row['reason']} | | |")
+    return "\n".join(lines)
+
+
+def sections(servers, options):
+    return [IdleMemory(servers, options)]

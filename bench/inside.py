@@ -1,0 +1,154 @@
+"""Works inside one process: the radix tree, hops between loops, tasks. Each program does rounds by
+itself, with everything that is compared in each of them, and prints a line of JSON for each."""
+
+import json
+import statistics
+import subprocess
+
+import figures
+from serving import Failure, on_processors
+
+SECONDS_MAX = 1800
+
+
+class Inside:
+    """One program of bench/inside/."""
+
+    def __init__(self, options):
+        self.options = options
+
+    def seconds(self):
+        return self.round_seconds * self.options.runs
+
+    def run(self, say):
+        say(f"{self.id}: {self.title}")
+        try:
+            rounds = self.rounds()
+        except Failure as reason:
+            say(f"  no figure: {reason}")
+            return {"title": self.title, "kind": "inside", "summary": [], "errors": 1,
+                    "markdown": f"No figure: {reason}"}
+        rows = self.rows(rounds)
+        return {"title": self.title, "kind": "inside", "summary": rows, "rounds": rounds,
+                "errors": 0, "markdown": self.table(rows)}
+
+    def rounds(self):
+        command = [str(self.options.build / self.program), str(self.options.runs), *self.arguments]
+        try:
+            ran = subprocess.run(on_processors(self.processors(), command), capture_output=True,
+                                 text=True, timeout=SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"{self.program} does not come to an end") from None
+        if ran.returncode != 0:
+            raise Failure(f"{self.program}: {ran.stderr.strip()}")
+        return [json.loads(line) for line in ran.stdout.splitlines()]
+
+    def rows(self, rounds):
+        return [{"name": name, "kind": "inside",
+                 **{key: statistics.median(each[name][key] for each in rounds)
+                    for key in rounds[0][name]}}
+                for name in rounds[0]]
+
+    def processors(self):
+        return [self.options.server_cpu]
+
+
+def verdict(found, target):
+    """Of paired ratios, which shall be above the target."""
+    if len(found) < figures.PAIRS_MIN:
+        return f"not judged: {len(found)} rounds"
+    return f"{'met' if statistics.median(found) >= target else 'MISSED'} (≥ {target:g})"
+
+
+class RadixTree(Inside):
+    id = "B5"
+    title = "radix tree, 1,600,000 keys: ns for each operation, and bytes for each key"
+    program = "bench/inside/inside_radix_tree"
+    arguments = ()
+    round_seconds = 13
+    operations = ("insert", "hit", "miss", "walk", "remove", "bytes")
+    targets = {"std::map": dict.fromkeys(operations, 1),
+               "std::unordered_map": {"hit": 1, "miss": 0.6}}
+
+    def rows(self, rounds):
+        rows = super().rows(rounds)
+        sums = {each[row["name"]]["sum"] for row in rows for each in rounds}
+        assert len(sums) == 1, "they have not walked in the same order"
+        for row in rows:
+            row["ratios"] = {}
+            if row["name"] == "weir::RadixTree":
+                continue
+            for operation in self.operations:
+                found = [each[row["name"]][operation] / each["weir::RadixTree"][operation]
+                         for each in rounds]
+                row["ratios"][operation] = figures.spread(found)
+                target = self.targets[row["name"]].get(operation)
+                if target is not None:
+                    row["ratios"][operation]["verdict"] = verdict(found, target)
+        return rows
+
+    def table(self, rows):
+        head = "".join(f" {operation} |" for operation in self.operations)
+        lines = [f"| |{head}", "|---|" + "---|" * len(self.operations)]
+        for row in rows:
+            cells = "".join(f" {row[operation]:.0f} |" for operation in self.operations)
+            lines.append(f"| {row['name']} |{cells}")
+        for row in rows:
+            if not row["ratios"]:
+                continue
+            cells = ""
+            for operation in self.operations:
+                ratio = row["ratios"][operation]
+                cells += (f" {ratio['median']:.2f} ({ratio['low']:.2f}..{ratio['high']:.2f}) "
+                          f"{ratio.get('verdict', '')} |")
+            lines.append(f"| {row['name']} / weir |{cells}")
+        return "\n".join(lines)
+
+
+class Tasks(Inside):
+    id = "task"
+    title = "a Task created, run and destroyed: ns, beside a bare coroutine handle"
+    program = "bench/inside/inside_task"
+    arguments = ()
+    round_seconds = 0.1
+    most = 15
+
+    def rows(self, rounds):
+        rows = super().rows(rounds)
+        for row in rows:
+            row |= figures.spread([each[row["name"]]["all"] for each in rounds])
+        met = "met" if rows[0]["median"] <= self.most else "MISSED"
+        rows[0]["verdict"] = f"{met} (≤ {self.most} ns)"
+        return rows
+
+    def table(self, rows):
+        lines = ["| | ns | min..max | target |", "|---|---|---|---|"]
+        for row in rows:
+            lines.append(f"| {row['name']} | {row['median']:.1f} "
+                         f"| {row['min']:.1f}..{row['max']:.1f} | {row.get('verdict', '')} |")
+        return "\n".join(lines)
+
+
+class Hops(Inside):
+    program = "bench/inside/inside_hop"
+    round_seconds = 0.6
+
+    def __init__(self, options, backend):
+        super().__init__(options)
+        self.id = f"hop-{backend}"
+        self.title = f"a hop between two loops on {backend}: ns"
+        self.arguments = (backend,)
+
+    def processors(self):
+        return [self.options.server_cpu, self.options.load_cpu]
+
+    def table(self, rows):
+        lines = ["| | one way | there and back |", "|---|---|---|"]
+        for row in rows:
+            lines.append(f"| {row['name']} | {row['one way']:,.0f} "
+                         f"| {row['there and back']:,.0f} |")
+        return "\n".join(lines)
+
+
+def sections(_servers, options):
+    return [RadixTree(options), Tasks(options), Hops(options, "uring"), Hops(options, "epoll")]

@@ -1,0 +1,122 @@
+"""The works that servers do: each server in turn, again and again (A B C A B C ...)."""
+
+import cpu_share
+import figures
+import programs
+import verify
+import works
+from serving import Failure, load, serving
+
+BUSY_ENOUGH = 0.97  # of the limit servers, in a short look: a little above what rows need
+LOOK_SECONDS = 0.5
+START_SECONDS = 0.35  # about what starting and ending a server and a generator takes
+CONNECT_SECONDS = 0.00005
+
+
+class ServedWork:
+    """A work of works.py, on all the servers that do it."""
+
+    def __init__(self, work, servers, options):
+        self.id = work.id
+        self.title = work.title
+        self.work = work
+        self.options = options
+        self.left_out = {server.name: reason for server in servers
+                         if (reason := server.refusal(work))}
+        self.servers = [server for server in servers if server.name not in self.left_out]
+        self.response_bytes = 0
+        self.share = 1
+
+    def seconds(self):
+        """About how long it takes."""
+        each = (self.options.seconds + self.options.warm_up + START_SECONDS
+                + self.work.connections * CONNECT_SECONDS)
+        return each * self.options.runs * len(self.servers) + 2 * len(self.work.shares)
+
+    def run(self, say):
+        self.prepare(say)
+        rounds = []
+        for number in range(self.options.runs):
+            # Each starts a round in turn, so that none is always the first after a pause.
+            turn = number % max(1, len(self.servers))
+            results = {}
+            for server in self.servers[turn:] + self.servers[:turn]:
+                results[server.name] = result = self.measure(server)
+                say(f"  {number + 1}/{self.options.runs} {figures.in_a_line(server.name, result)}")
+            rounds.append(results)
+        rows = figures.summary(rounds, self.servers, self.work)
+        return {
+            "title": self.title,
+            "kind": "served",
+            "share_of_processor": self.share,
+            "response_bytes": self.response_bytes,
+            "left_out": self.left_out,
+            "summary": rows,
+            "rounds": rounds,
+            "errors": sum(row["errors"] for row in rows if row["kind"] != "peer"),
+            "markdown": figures.table(rows),
+        }
+
+    def prepare(self, say):
+        """Leaves out who does not do the work, and finds the share at which the rest are busy."""
+        model = programs.MODEL.command(self.options.build, self.work, 0)
+        with serving(model, [self.options.server_cpu]) as server:
+            self.response_bytes = len(verify.response_to(server.port, self.work.request()))
+        for server in list(self.servers):
+            if reason := self.flaw_of(server):
+                self.left_out[server.name] = reason
+                self.servers.remove(server)
+        self.share = self.saturating_share()
+        of = f", {100 * self.share:.0f} % of a processor each" if self.share < 1 else ""
+        say(f"{self.id}: {self.title}; responses of {self.response_bytes} bytes{of}")
+        for name, reason in self.left_out.items():
+            say(f"  without {name}: {reason}")
+
+    def flaw_of(self, server):
+        command = server.command(self.options.build, self.work, self.response_bytes)
+        try:
+            with serving(command, [self.options.server_cpu]) as running:
+                verify.verify(server, self.work, running.port, self.response_bytes)
+        except (Failure, verify.Flaw) as reason:
+            return str(reason)
+        return ""
+
+    def saturating_share(self):
+        """The largest share of a processor at which the generator keeps the limit servers busy."""
+        for share in self.work.shares:
+            looks = [self.measure(server, share, LOOK_SECONDS) for server in programs.LIMITS]
+            if all(look["busy"] >= BUSY_ENOUGH for look in looks) or not self.work.saturates:
+                break
+        return share
+
+    def measure(self, server, share=None, seconds=None):
+        """One run of one server, as a dictionary of numbers."""
+        options = self.options
+        command = server.command(options.build, self.work, self.response_bytes)
+        try:
+            with (cpu_share.limited(share or self.share) as (allowed, limit),
+                  serving(command, [options.server_cpu], server.preload) as running):
+                for process in running.processes():
+                    limit(process)
+                said = load(options, running.port, running.processes(), self.work,
+                            seconds or options.seconds)
+                resident = running.resident_bytes()
+        except Failure as reason:
+            return {"figure": 0, "errors": 1, "reason": str(reason)}
+        used = said.get("server")
+        if used is None:
+            return {"figure": 0, "errors": 1, "reason": "its processor time is not known"}
+        return {
+            "figure": used["responses_per_cpu_second"],
+            "busy": used["busy"] / allowed,
+            "rate": said["responses_per_second"],
+            "p50": said["latency_ns"]["p50"],
+            "p99": said["latency_ns"]["p99"],
+            "resident": resident,
+            "errors": said["error_count"],
+            "load": said,
+        }
+
+
+def sections(servers, options):
+    return [ServedWork(work, servers, options) for work in works.WORKS]

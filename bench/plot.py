@@ -1,0 +1,96 @@
+"""Draws what was measured: a panel of bars for each work, as SVG that is readable on light and dark
+pages alike."""
+
+from xml.sax.saxutils import escape
+
+COLOURS = {"limit": "#b0b5be", "weir": "#1f83c6", "peer": "#d08a2e"}
+INK = "#7c828c"  # text and lines: readable on white and on black
+WHISKER = "#565c66"
+FONT = "font-family='Helvetica, Arial, sans-serif'"
+PANEL_WIDTH = 440
+NAME_WIDTH = 96
+VALUE_WIDTH = 46
+BAR_WIDTH = PANEL_WIDTH - NAME_WIDTH - VALUE_WIDTH - 20
+BAR_HEIGHT = 13
+BAR_STEP = 18
+HEAD_HEIGHT = 44
+COLUMNS = 2
+LEGEND_HEIGHT = 62
+
+
+def text(x, y, what, size=11, anchor="start", weight="normal"):
+    return (f"<text x='{x:.1f}' y='{y:.1f}' font-size='{size}' text-anchor='{anchor}' "
+            f"font-weight='{weight}' fill='{INK}' {FONT}>{escape(what)}</text>")
+
+
+def line(x1, y1, x2, y2, colour=INK, opacity=1.0):
+    return (f"<line x1='{x1:.1f}' y1='{y1:.1f}' x2='{x2:.1f}' y2='{y2:.1f}' stroke='{colour}' "
+            f"stroke-width='1.2' stroke-opacity='{opacity}'/>")
+
+
+def bar(row, x, y):
+    """One server: its name, a bar as long as its share, a whisker from least to most."""
+    share = row["share"]
+    middle = y + BAR_HEIGHT / 2
+    left, right = (x + NAME_WIDTH + BAR_WIDTH * share[end] for end in ("min", "max"))
+    return [
+        text(x + NAME_WIDTH - 6, middle + 4, row["name"], anchor="end",
+             weight="bold" if row["kind"] == "weir" else "normal"),
+        f"<rect x='{x + NAME_WIDTH:.1f}' y='{y:.1f}' width='{BAR_WIDTH * share['median']:.1f}' "
+        f"height='{BAR_HEIGHT}' fill='{COLOURS[row['kind']]}'/>",
+        line(left, middle, right, middle, WHISKER),
+        line(left, middle - 3, left, middle + 3, WHISKER),
+        line(right, middle - 3, right, middle + 3, WHISKER),
+        text(x + PANEL_WIDTH - 20, middle + 4, f"{share['median']:.2f}", anchor="end"),
+    ]
+
+
+def panel(identity, outcome, rows, x, y):
+    """One work: its servers, the best first."""
+    best = max(row["figure"] for row in rows)
+    parts = [
+        text(x, y + 14, f"{identity}: {outcome['title']}", size=13, weight="bold"),
+        text(x, y + 30, f"1.00 = {best / 1000:,.0f} thousand requests per second of CPU time"),
+    ]
+    top = y + HEAD_HEIGHT
+    bottom = top + len(rows) * BAR_STEP
+    for mark in (0, 0.25, 0.5, 0.75, 1):
+        at = x + NAME_WIDTH + BAR_WIDTH * mark
+        parts.append(line(at, top - 4, at, bottom, opacity=0.35 if mark in (0, 1) else 0.15))
+    for number, row in enumerate(rows):
+        parts += bar(row, x, top + number * BAR_STEP)
+    return parts
+
+
+def legend(report, width):
+    machine = report["machine"]
+    parts = [text(12, 24, "Share of the best program of the same round", size=15, weight="bold"),
+             text(12, 42, f"median and min..max of {report['runs']} rounds · "
+                          f"{machine['processor']}, {machine['processors']} processors, "
+                          f"Linux {machine['kernel']} · {machine['date']}")]
+    at = width - 280
+    for kind, name in (("limit", "limit servers"), ("weir", "Weir"), ("peer", "others")):
+        parts.append(f"<rect x='{at}' y='14' width='12' height='12' fill='{COLOURS[kind]}'/>")
+        parts.append(text(at + 17, 24, name, size=12))
+        at += 30 + 6.5 * len(name) + 12
+    return parts
+
+
+def shares(report):
+    """An SVG of all works that servers did."""
+    panels = []
+    for identity, outcome in report["works"].items():
+        rows = [row for row in outcome["summary"] if "share" in row]
+        if outcome["kind"] == "served" and rows:
+            rows.sort(key=lambda row: -row["share"]["median"])
+            panels.append((identity, outcome, rows))
+    width = COLUMNS * PANEL_WIDTH + 12
+    parts = legend(report, width)
+    y = LEGEND_HEIGHT
+    for first in range(0, len(panels), COLUMNS):
+        in_row = panels[first:first + COLUMNS]
+        for column, (identity, outcome, rows) in enumerate(in_row):
+            parts += panel(identity, outcome, rows, 12 + column * PANEL_WIDTH, y)
+        y += HEAD_HEIGHT + max(len(rows) for _, _, rows in in_row) * BAR_STEP + 26
+    return (f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{y}' "
+            f"viewBox='0 0 {width} {y}'>\n" + "\n".join(parts) + "\n</svg>\n")

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Puts the latest full run into README.md, between its markers, and the plot into docs/bench/:
+`./dev bench --publish`."""
+
+import argparse
+import json
+import pathlib
+import sys
+
+import plot
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BEGIN = "<!-- bench: written by ./dev bench --publish -->"
+END = "<!-- bench: end -->"
+WORKS = ("B1", "B2", "B3", "B13", "B13-2", "B13-19000", "B15")
+
+
+def cell(identity, row):
+    """Of one server at one work."""
+    if row is None or "share" not in row:
+        return "–"
+    share = f"{row['share']['median']:.2f}"
+    if identity == "B13-2":
+        return f"{row['p50'] / 1000:.0f} / {row['p99'] / 1000:.0f} us"
+    return f"**{share}**" if row["kind"] == "weir" else share
+
+
+def table(report):
+    """One row for each server, one column for each work."""
+    ids = [identity for identity in WORKS if identity in report["works"]]
+    rows = {identity: {row["name"]: row for row in report["works"][identity]["summary"]}
+            for identity in ids}
+    idle = {row["name"]: row for row in report["works"].get("B15-idle", {}).get("summary", [])}
+    names = list(dict.fromkeys(name for identity in ids for name in rows[identity]))
+
+    def order(name):
+        shares = [rows[identity][name]["share"]["median"] for identity in ids
+                  if "share" in rows[identity].get(name, {})]
+        return -sum(shares) / len(shares) if shares else 0
+
+    names.sort(key=order)
+    titles = "".join(f" {identity}{' p50 / p99' if identity == 'B13-2' else ''} |"
+                     for identity in ids)
+    lines = [f"| |{titles} bytes per idle connection |", "|---|" + "---|" * (len(ids) + 1)]
+    for name in names:
+        cells = "".join(f" {cell(identity, rows[identity].get(name))} |" for identity in ids)
+        bytes_each = f"{idle[name]['bytes']:,.0f}" if "bytes" in idle.get(name, {}) else "–"
+        lines.append(f"| {name} |{cells} {bytes_each} |")
+    return "\n".join(lines)
+
+
+def verdicts(report):
+    """A line for each target of one server in one work."""
+    lines = ["| work | of | reached | target |", "|---|---|---|---|"]
+    for identity, outcome in report["works"].items():
+        for row in outcome["summary"]:
+            if "verdict" in row:
+                reached = reached_by(row)
+                lines.append(f"| {identity} | {row.get('compared') or ''} {row['name']} "
+                             f"| {reached} | {row['verdict']} |")
+            for operation, ratio in row.get("ratios", {}).items():
+                if "verdict" in ratio:
+                    lines.append(f"| {identity} | {operation}, {row['name']} / weir "
+                                 f"| {ratio['median']:.2f} | {ratio['verdict']} |")
+    return "\n".join(lines)
+
+
+def reached_by(row):
+    if "ratio" in row or "share" in row:
+        spread = row.get("ratio") or row["share"]
+        return f"{spread['median']:.3f} ({spread['low']:.3f}..{spread['high']:.3f})"
+    if "bytes" in row:
+        return f"{row['bytes']:.0f} bytes"
+    if "median" in row:
+        return f"{row['median']:.1f} ns"
+    calls = [value for key, value in row.items() if "sys_enter" in key]
+    return " / ".join(f"{value:.3f}" for value in calls) or "–"
+
+
+def text(report):
+    machine = report["machine"]
+    titles = ", ".join(f"{identity}: {report['works'][identity]['title']}" for identity in WORKS
+                       if identity in report["works"])
+    left_out = "; ".join(f"{name}: {reason}" for name, reason in report["left_out"].items())
+    parts = [
+        f"{machine['date']}, {machine['processor']}, {machine['processors']} processors, Linux "
+        f"{machine['kernel']}, commit {machine['commit']}; {report['runs']} interleaved rounds of "
+        f"{report['seconds']:g} s each. Requests per second of the server's CPU time, as a share "
+        "of the best program in the same round (median).",
+        table(report),
+        titles + ".",
+        "![The same as bars](docs/bench/shares.svg)",
+        "<details><summary>Targets</summary>\n\n" + verdicts(report) + "\n\n</details>",
+    ]
+    if left_out:
+        parts.append(f"Left out: {left_out}.")
+    return "\n\n".join(parts)
+
+
+def between_markers(page, inserted):
+    """The page with everything between the markers replaced."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"publish: the page has not both {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n{inserted}\n{END}{after}"
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev bench --publish",
+                                     description="Puts the latest full run into README.md.")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    file = options.out / "bench.json"
+    if not file.exists():
+        raise SystemExit("publish: nothing was measured yet; run ./dev bench")
+    report = json.loads(file.read_text())
+    missing = [identity for identity in WORKS if identity not in report["works"]]
+    if missing:
+        raise SystemExit(f"publish: not a full run: without {', '.join(missing)}")
+    readme = ROOT / "README.md"
+    readme.write_text(between_markers(readme.read_text(), text(report)))
+    folder = ROOT / "docs" / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "shares.svg").write_text(plot.shares(report))
+    (folder / "bench.md").write_text((options.out / "bench.md").read_text())
+    print("publish: README.md and docs/bench/ are written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""What is published: the table, the picture, and nothing else of the page."""
+
+import unittest
+from xml.dom import minidom
+
+import plot
+import publish
+
+
+def row(name, kind, share):
+    spread = {"median": share, "min": share / 2, "max": 1.0, "low": share, "high": share}
+    return {"name": name, "kind": kind, "share": spread, "figure": 1e5 * share, "p50": 1000,
+            "p99": 2000}
+
+
+REPORT = {
+    "machine": {"processor": "A & B", "processors": 2, "kernel": "6", "date": "2026-01-02",
+                "commit": "abc"},
+    "runs": 9,
+    "seconds": 1,
+    "left_out": {"nginx": "there is no nginx"},
+    "works": {
+        "B2": {"title": "GET", "kind": "served",
+               "summary": [row("peer", "peer", 0.5), row("weir-uring", "weir", 0.97) |
+                           {"verdict": "met (0.95)"}, {"name": "broken", "kind": "peer"}]},
+        "B15-idle": {"title": "idle", "kind": "idle",
+                     "summary": [{"name": "weir-uring", "bytes": 400.0}]},
+    },
+}
+
+
+class PublishTest(unittest.TestCase):
+    def test_the_best_comes_first_and_what_has_no_figure_is_shown(self):
+        lines = publish.table(REPORT).splitlines()
+        self.assertEqual(lines[2], "| weir-uring | **0.97** | 400 |")
+        self.assertEqual(lines[3], "| peer | 0.50 | – |")
+        self.assertEqual(lines[4], "| broken | – | – |")
+
+    def test_verdicts_dates_and_what_was_left_out_are_told(self):
+        text = publish.text(REPORT)
+        self.assertIn("| 0.970 (0.970..0.970) | met (0.95) |", text)
+        self.assertIn("2026-01-02, A & B, 2 processors", text)
+        self.assertIn("nginx: there is no nginx", text)
+
+    def test_only_what_is_between_the_markers_changes(self):
+        page = f"before\n{publish.BEGIN}\nold\n{publish.END}\nafter\n"
+        once = publish.between_markers(page, "new")
+        self.assertEqual(once, page.replace("old", "new"))
+        self.assertEqual(publish.between_markers(once, "old"), page)
+        with self.assertRaises(SystemExit):
+            publish.between_markers("no markers", "new")
+
+    def test_the_picture_is_well_formed_and_has_a_bar_for_each_server(self):
+        picture = minidom.parseString(plot.shares(REPORT))
+        bars = [each for each in picture.getElementsByTagName("rect")
+                if each.getAttribute("height") == str(plot.BAR_HEIGHT)]
+        self.assertEqual(len(bars), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

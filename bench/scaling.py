@@ -1,0 +1,169 @@
+"""B4: what a second serving core adds, and one process with two loops beside two processes.
+
+Servers and generators share both processors; the servers have a part of each, by a control group,
+so that they are the bottleneck. In all shapes the same two generators put on the same load.
+"""
+
+import concurrent.futures
+import contextlib
+
+import cpu_share
+import figures
+import programs
+import verify
+import works
+from serving import Failure, load, serving
+
+WORK = works.Work("B4", "", path="/190", connections=500)  # of each generator
+SHARES = (0.4, 0.3, 0.2)  # of each processor, for its server
+START_SECONDS = 0.5
+SHAPES = ("one", "two", "pair")  # one loop, a process of two, two processes of one
+NAMES = {"one": "one loop", "two": "two loops", "pair": "two processes"}
+
+
+class Scaling:
+    """For Weir's backends, and for the limit server as far as it has these shapes."""
+
+    id = "B4"
+    title = "two serving cores: requests per second of CPU time"
+
+    def __init__(self, servers, options):
+        self.servers = [server for server in servers
+                        if server.kind == "weir" or server.name == "limit-epoll"]
+        self.options = options
+        self.processors = (options.server_cpu, options.load_cpu)
+        self.share = SHARES[0]
+
+    def seconds(self):
+        each = self.options.seconds + self.options.warm_up + START_SECONDS
+        return each * self.options.runs * len(SHAPES) * len(self.servers)
+
+    def run(self, say):
+        model = programs.MODEL.command(self.options.build, WORK, 0)
+        with serving(model, self.processors) as server:
+            self.response_bytes = len(verify.response_to(server.port, WORK.request()))
+        self.share = self.saturating_share()
+        say(f"{self.id}: {self.title}; servers have {100 * self.share:.0f} % of each processor")
+        rounds = []
+        for number in range(self.options.runs):
+            results = {}
+            for server in self.servers:
+                for shape in shapes_of(server):
+                    name = f"{server.name} {shape}"
+                    results[name] = self.measure(server, shape)
+                    say(f"  {number + 1}/{self.options.runs} "
+                        f"{figures.in_a_line(f'{name:18}', results[name])}")
+            rounds.append(results)
+        rows = [row for server in self.servers for row in rows_of(server, rounds)]
+        return {"title": self.title, "kind": "scaling", "share_of_processor": self.share,
+                "summary": rows, "rounds": rounds, "errors": sum(row["errors"] for row in rows),
+                "markdown": table(rows)}
+
+    def saturating_share(self):
+        for share in SHARES:
+            self.share = share
+            looks = [self.measure(server, "one") for server in programs.LIMITS]
+            if all(look.get("busy", 0) >= figures.SATURATED for look in looks):
+                break
+        return share
+
+    def measure(self, server, shape):
+        """One run of one shape, with both generators."""
+        loops = 1 if shape == "one" else 2
+        try:
+            with (cpu_share.limited(self.share * loops) as (allowed, limit),
+                  contextlib.ExitStack() as stack):
+                running = [stack.enter_context(serving(command, processors))
+                           for command, processors in self.commands(server, shape)]
+                processes = [process for each in running for process in each.processes()]
+                for process in processes:
+                    limit(process)
+                ports = [running[0].port, running[-1].port]
+                return total(self.loads(ports, processes), allowed)
+        except Failure as reason:
+            return {"figure": 0, "errors": 1, "reason": str(reason)}
+
+    def commands(self, server, shape):
+        """Each server to start, with the processors that it may use."""
+        first, second = self.processors
+        command = server.command(self.options.build, WORK, self.response_bytes)
+        if shape == "one":
+            return [(command, [first])]
+        if shape == "two":
+            command[command.index("--cores") + 1] = "2"
+            return [(command, [first, second])]
+        return [(command, [first]), (command, [second])]
+
+    def loads(self, ports, processes):
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            started = [threads.submit(load, self.options, port, processes, WORK,
+                                      self.options.seconds, processor)
+                       for port, processor in zip(ports, self.processors)]
+            return [each.result() for each in started]
+
+
+def shapes_of(server):
+    return SHAPES if server.kind == "weir" else ("one", "pair")
+
+
+def total(loads, allowed):
+    """Of both generators. The servers' time is that of the same, nearly simultaneous windows."""
+    rate = sum(each["responses_per_second"] for each in loads)
+    busy = sum(each["server"]["busy"] for each in loads) / len(loads)
+    return {
+        "figure": rate / busy,
+        "rate": rate,
+        "busy": busy / allowed,
+        "p99": max(each["latency_ns"]["p99"] for each in loads),
+        "errors": sum(each["error_count"] for each in loads),
+    }
+
+
+def rows_of(server, rounds):
+    """Ratios between the shapes of one server in the same round."""
+    wanted = [("two", "one", 0.95), ("two", "pair", 0.97)]
+    if server.kind != "weir":
+        wanted = [("pair", "one", None)]
+    rows = []
+    for upper, lower, target in wanted:
+        pairs = [(results[f"{server.name} {upper}"], results[f"{server.name} {lower}"])
+                 for results in rounds]
+        row = {"name": server.name, "compared": f"{NAMES[upper]} / {NAMES[lower]}",
+               "errors": sum(each["errors"] for pair in pairs for each in pair)}
+        rows.append(row)
+        found = [a["figure"] / b["figure"] for a, b in pairs if a["figure"] and b["figure"]]
+        if not found:
+            continue
+        row["ratio"] = figures.spread(found)
+        row["busy"] = min(each["busy"] for pair in pairs for each in pair if each["figure"])
+        if target:
+            row["verdict"] = verdict(row, target)
+    return rows
+
+
+def verdict(row, target):
+    if row["errors"]:
+        return "missed: errors"
+    if row["ratio"]["pairs"] < figures.PAIRS_MIN:
+        return f"not judged: {row['ratio']['pairs']} rounds"
+    return f"{'met' if row['ratio']['median'] >= target else 'MISSED'} (≥ {target})"
+
+
+def table(rows):
+    lines = ["| server | per CPU second | median | min..max | 95 % | target | least busy "
+             "| errors |", "|---|---|---|---|---|---|---|---|"]
+    for row in rows:
+        if "ratio" not in row:
+            lines.append(f"| {row['name']} | {row['compared']} | no figure | | | | "
+                         f"| {row['errors']} |")
+            continue
+        ratio = row["ratio"]
+        lines.append(f"| {row['name']} | {row['compared']} | {ratio['median']:.3f} "
+                     f"| {ratio['min']:.3f}..{ratio['max']:.3f} "
+                     f"| {ratio['low']:.3f}..{ratio['high']:.3f} | {row.get('verdict', '')} "
+                     f"| {100 * row['busy']:.0f} % | {row['errors']} |")
+    return "\n".join(lines)
+
+
+def sections(servers, options):
+    return [Scaling(servers, options)]
