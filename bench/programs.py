@@ -85,6 +85,8 @@ PEERS = [
     Peer("may_minihttp", "{home}/target/release/may_peer", source="may_minihttp",
          tools=("cargo",), steps=(("cargo", "build", "--release"),),
          refuses=(("B15", "answers Connection: close without closing"),)),
+    Peer("ntex", "{home}/target/release/ntex_peer", source="ntex", tools=("cargo",),
+         steps=(("cargo", "build", "--release"),)),
     Peer("libuv-octane", "{home}/octane", source="libuv", canned=True, tools=("cc",),
          library="libuv (libuv1-dev)",
          steps=(("cc", "-std=gnu11", "-O2", "-o", "octane", "octane.c", "-luv", "-pthread"),),
