@@ -54,8 +54,13 @@ class ServedWork:
             "summary": rows,
             "rounds": rounds,
             "errors": sum(row["errors"] for row in rows if row["kind"] != "peer"),
-            "markdown": figures.table(rows),
+            "markdown": "\n\n".join([figures.table(rows), *self.exclusions()]),
         }
+
+    def exclusions(self):
+        """A sentence on who is left out, if anybody is."""
+        named = [f"{name} ({reason})" for name, reason in self.left_out.items()]
+        return [f"Not measured: {', '.join(named)}."] if named else []
 
     def prepare(self, say):
         """Leaves out who does not do the work, and finds the share at which the rest are busy."""

@@ -100,5 +100,15 @@ PEERS = [
          steps=(("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"),)),
 ]
 
+
+def peers_called(names):
+    """`all`, `none`, or those named, with commas between them."""
+    known = {peer.name: peer for peer in PEERS}
+    wanted = {"all": list(known), "none": []}.get(names, names.split(","))
+    if unknown := [name for name in wanted if name not in known]:
+        raise SystemExit(f"no such peer: {', '.join(unknown)}; there are {', '.join(known)}")
+    return [known[name] for name in wanted]
+
+
 # Canned responses are as long as this one's.
 MODEL = weir("epoll")

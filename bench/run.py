@@ -70,16 +70,15 @@ def parse_arguments():
     parser.add_argument("--runs", type=int, default=9, help="of each server and work (9)")
     parser.add_argument("--server-cpu", type=int, default=0, metavar="N")
     parser.add_argument("--load-cpu", type=int, default=1, metavar="N")
-    parser.add_argument("--peers", choices=("all", "none"), default="all",
-                        help="whether to build and measure others' servers (all)")
+    parser.add_argument("--peers", default="all", metavar="all|none|NAME,...",
+                        help="others' servers to build and measure (all)")
     parser.add_argument("--list", action="store_true", help="print the names for --only")
     return parser.parse_args()
 
 
 def chosen(options):
     """The sections to run, with the servers that --only names; all where it names none."""
-    with_peers = options.peers == "all" and not options.allocators
-    every = programs.SERVERS + (programs.PEERS if with_peers else [])
+    every = programs.SERVERS + ([] if options.allocators else programs.peers_called(options.peers))
     known = {section.id for kind in KINDS for section in kind.sections([], options)}
     parts = [name for name in options.only if name not in known]
     servers = [server for server in every
@@ -125,6 +124,7 @@ def write(report, folder):
     text = [f"{report['machine']['processor']}, {report['machine']['processors']} processors, "
             f"Linux {report['machine']['kernel']}, {report['machine']['date']}, "
             f"commit {report['machine']['commit']}\n"]
+    text += [f"Without {name}: {reason}.\n" for name, reason in report["left_out"].items()]
     for identity, outcome in report["works"].items():
         text.append(f"### {identity}: {outcome['title']}\n\n{outcome['markdown']}\n")
     (folder / "bench.md").write_text("\n".join(text))
