@@ -90,7 +90,7 @@ class ServedWork:
         """The largest share of a processor at which the generator keeps the limit servers busy."""
         for share in self.work.shares:
             looks = [self.measure(server, share, LOOK_SECONDS) for server in programs.LIMITS]
-            if all(look["busy"] >= BUSY_ENOUGH for look in looks) or not self.work.saturates:
+            if all(look.get("busy", 0) >= BUSY_ENOUGH for look in looks) or not self.work.saturates:
                 break
         return share
 
