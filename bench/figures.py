@@ -40,7 +40,9 @@ def spread(values):
 
 def summary(rounds, servers, work):
     """One row of numbers for each server; those of Weir with a verdict where there is a target."""
-    of_best = ratios(rounds, [server.name for server in servers])
+    to_limit = work.target is not None and work.target.to == "limit"
+    best = {server.name for server in servers if server.kind == "limit" or not to_limit}
+    of_best = ratios(rounds, [server.name for server in servers], others=best)
     rows = []
     for server in servers:
         results = [results[server.name] for results in rounds if server.name in results]
@@ -48,7 +50,7 @@ def summary(rounds, servers, work):
         results = [result for result in results if result["figure"]]
         row = {"name": server.name, "kind": server.kind, "errors": errors}
         rows.append(row)
-        if not results:
+        if not results or not of_best[server.name]:
             continue
         figures = [result["figure"] for result in results]
         row |= {"figure": statistics.median(figures), "figure_min": min(figures),
@@ -68,16 +70,16 @@ def verdict(work, row, rows, rounds):
         return "missed: errors"
     if "figure" not in row:
         return "not judged: no figure"
-    if work.target.peers:
+    if work.target.to == "peers":
         return verdict_among_peers(work, row, rows, rounds)
     share = row["share"]
     if share["pairs"] < PAIRS_MIN:
         return f"not judged: {share['pairs']} rounds"
-    best = max((each for each in rows if "figure" in each), key=lambda each: each["figure"])
-    if work.saturates and min(row["busy"], best["busy"]) < SATURATED:
-        return "not judged: not saturated"
-    if not any(each["kind"] == "limit" and "figure" in each for each in rows):
+    limits = [each for each in rows if each["kind"] == "limit" and "figure" in each]
+    if not limits:
         return "not judged: no limit server"
+    if work.saturates and min(each["busy"] for each in [row, *limits]) < SATURATED:
+        return "not judged: not saturated"
     return met_or_missed(share["median"] >= work.target.median and share["low"] >= work.target.low,
                          work.target)
 
@@ -98,7 +100,7 @@ def verdict_among_peers(work, row, rows, rounds):
 
 
 def met_or_missed(met, target):
-    wanted = "ahead of all peers" if target.peers else f"{target.median:.2f}"
+    wanted = "ahead of all peers" if target.to == "peers" else f"{target.median:.2f}"
     return f"{'met' if met else 'MISSED'} ({wanted})"
 
 

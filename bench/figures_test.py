@@ -66,8 +66,15 @@ class VerdictTest(unittest.TestCase):
         self.assertEqual(self.verdict(95, busy=0.9), "not judged: not saturated")
         self.assertEqual(self.verdict(95, errors=1), "missed: errors")
 
+    def test_may_be_against_the_limit_servers_alone(self):
+        work = works.Work("W", "a work", target=works.Target(0.9, to="limit"))
+        each = {"a": result(91), "limit": result(100), "peer": result(150)}
+        row = figures.summary([each] * 9, [A, LIMIT, PEER], work)[0]
+        self.assertAlmostEqual(row["share"]["median"], 0.91)
+        self.assertTrue(row["verdict"].startswith("met"))
+
     def test_among_peers_counts_every_figure_they_are_judged_by(self):
-        work = works.Work("W", "a work", saturates=False, target=works.Target(1, peers=True))
+        work = works.Work("W", "a work", saturates=False, target=works.Target(1, to="peers"))
 
         def verdict(**ours):
             each = {"a": result(100) | ours, "peer": result(100)}

@@ -11,6 +11,8 @@ BUSY_ENOUGH = 0.97  # of the limit servers, in a short look: a little above what
 LOOK_SECONDS = 0.5
 START_SECONDS = 0.35  # about what starting and ending a server and a generator takes
 CONNECT_SECONDS = 0.00005
+PORTS_EASILY_FOUND = 14_000  # half of Linux's usual range; each more is searched for
+SEARCH_SECONDS = 0.0007
 
 
 class ServedWork:
@@ -29,9 +31,13 @@ class ServedWork:
 
     def seconds(self):
         """About how long it takes."""
+        many = max(0, self.work.connections - PORTS_EASILY_FOUND)
         each = (self.options.seconds + self.options.warm_up + START_SECONDS
-                + self.work.connections * CONNECT_SECONDS)
-        return each * self.options.runs * len(self.servers) + 2 * len(self.work.shares)
+                + self.work.connections * CONNECT_SECONDS + many * SEARCH_SECONDS)
+        runs = self.options.runs
+        count = sum(min(runs, self.work.peer_rounds) if server.kind == "peer" else runs
+                    for server in self.servers)
+        return each * count + 4 * (each - self.options.seconds)
 
     def run(self, say):
         self.prepare(say)
@@ -41,6 +47,8 @@ class ServedWork:
             turn = number % max(1, len(self.servers))
             results = {}
             for server in self.servers[turn:] + self.servers[:turn]:
+                if server.kind == "peer" and number >= self.work.peer_rounds:
+                    continue
                 results[server.name] = result = self.measure(server)
                 say(f"  {number + 1}/{self.options.runs} {figures.in_a_line(server.name, result)}")
             rounds.append(results)
