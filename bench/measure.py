@@ -35,9 +35,11 @@ class ServedWork:
         each = (self.options.seconds + self.options.warm_up + START_SECONDS
                 + self.work.connections * CONNECT_SECONDS + many * SEARCH_SECONDS)
         runs = self.options.runs
-        count = sum(min(runs, self.work.peer_rounds) if server.kind == "peer" else runs
-                    for server in self.servers)
-        return each * count + 4 * (each - self.options.seconds)
+        total = 0
+        for server in self.servers:
+            rounds = min(runs, self.work.peer_rounds) if server.kind == "peer" else runs
+            total += rounds * (each + server.warm_up / self.work.shares[-1])
+        return total + 4 * (each - self.options.seconds)
 
     def run(self, say):
         self.prepare(say)
@@ -112,7 +114,7 @@ class ServedWork:
                 for process in running.processes():
                     limit(process)
                 said = load(options, running.port, running.processes(), self.work,
-                            seconds or options.seconds)
+                            seconds or options.seconds, warm_up=server.warm_up / allowed)
                 resident = running.resident_bytes()
         except Failure as reason:
             return {"figure": 0, "errors": 1, "reason": str(reason)}

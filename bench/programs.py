@@ -15,6 +15,7 @@ class Server:
     canned: bool = False  # told how long requests and responses are
     source: str = ""  # of a peer: its folder in peers/
     refuses: tuple = ()  # (family of works, why this server is not measured at them)
+    warm_up: float = 0  # seconds of a whole processor, until it has compiled what it runs
 
     @property
     def kind(self):
@@ -95,8 +96,8 @@ PEERS = [
          library="Boost 1.81 or later (libboost1.81-dev)",
          steps=(("c++", "-std=c++20", "-O2", "-DNDEBUG", "-o", "beast", "beast.cpp",
                  "-pthread"),)),
-    Peer("node", "node {home}/server.js", source="node", tools=("node",)),
-    Peer("express", "node {home}/server.js", source="express", tools=("node", "npm"),
+    Peer("node", "node {home}/server.js", source="node", tools=("node",), warm_up=1),
+    Peer("express", "node {home}/server.js", source="express", tools=("node", "npm"), warm_up=2,
          steps=(("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"),)),
 ]
 

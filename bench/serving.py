@@ -93,14 +93,14 @@ def port_of(process, log, command):
     raise Failure(f"does not serve: {' '.join(command)}\n{text}")
 
 
-def load(options, port, processes, work, seconds, processor=None):
+def load(options, port, processes, work, seconds, processor=None, warm_up=0):
     """What `weir bench` says of its load on a server that is made of these processes."""
     command = [*generator(options, port, work), "--abandon", "--seconds", str(seconds),
-               "--warm-up", str(options.warm_up)]
+               "--warm-up", str(max(options.warm_up, warm_up))]
     for process in processes:
         command += ["--server-pid", str(process)]
     processor = options.load_cpu if processor is None else processor
-    return said(on_processors([processor], command), seconds + LOAD_SECONDS_MORE_MAX)
+    return said(on_processors([processor], command), seconds + warm_up + LOAD_SECONDS_MORE_MAX)
 
 
 def generator(options, port, work):
