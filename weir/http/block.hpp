@@ -2,7 +2,6 @@
 // target?
 #pragma once
 
-#include <bit>
 #include <cstddef>
 
 #include "weir/http/characters.hpp"
@@ -120,16 +119,15 @@ class Block {
 
 #endif
 
-/// find_stop() without its shortcut.
+/// The lowest bit of a mask that has one; std::countr_zero() would look for none first.
+inline int first_bit(unsigned mask) noexcept {
+  return __builtin_ctz(mask);
+}
+
+/// find_stop() in what is shorter than a block.
 template <class Stops>
-[[gnu::noinline]] const char* find_stop_further(const char* start, const char* position,
-                                                const char* end, Stops stops) noexcept {
-  while (static_cast<std::size_t>(end - position) >= Block::size) {
-    if (const unsigned mask = stops(Block(position)); mask != 0) {
-      return position + std::countr_zero(mask);
-    }
-    position += Block::size;
-  }
+[[gnu::noinline]] const char* find_stop_at_end(const char* start, const char* position,
+                                               const char* end, Stops stops) noexcept {
   if (position == end) return end;
   const auto left = static_cast<std::size_t>(end - position);
   unsigned mask = 0;
@@ -140,22 +138,21 @@ template <class Stops>
     for (std::size_t index = 0; index < left; ++index) copy[index] = position[index];
     mask = stops(Block(copy)) & ((1U << left) - 1U);
   }
-  return mask != 0 ? position + std::countr_zero(mask) : end;
+  return mask != 0 ? position + first_bit(mask) : end;
 }
 
 /// The first byte in [position, end) for which `stops` (a mask of a Block) has a bit, or `end`.
-/// Reads whole blocks, also backwards from `end`, never outside [start, end). Only the usual case,
-/// a stop within the first block, is compiled into the caller.
+/// Reads whole blocks, also backwards from `end`, never outside [start, end).
 template <class Stops>
 [[gnu::always_inline]] inline const char* find_stop(const char* start, const char* position,
                                                     const char* end, Stops stops) noexcept {
-  if (static_cast<std::size_t>(end - position) >= Block::size) {
+  while (static_cast<std::size_t>(end - position) >= Block::size) {
     if (const unsigned mask = stops(Block(position)); mask != 0) {
-      return position + std::countr_zero(mask);
+      return position + first_bit(mask);
     }
     position += Block::size;
   }
-  return find_stop_further(start, position, end, stops);
+  return find_stop_at_end(start, position, end, stops);
 }
 
 }  // namespace weir::http

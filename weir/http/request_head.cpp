@@ -6,12 +6,6 @@
 
 namespace weir::http {
 
-std::string_view RequestHead::path() const noexcept {
-  if (about_.form == TargetForm::asterisk) return "*";
-  if (about_.form == TargetForm::absolute && about_.path.length == 0) return "/";
-  return view(about_.path);
-}
-
 std::optional<std::string_view> RequestHead::field(std::string_view name) const noexcept {
   for (std::size_t index = 0; index < about_.field_count; ++index) {
     const FieldSlices& each = fields_[index];

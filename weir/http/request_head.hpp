@@ -45,7 +45,7 @@ class RequestHead {
   std::string_view target() const noexcept { return view(about_.target); }
 
   /// The raw path, which starts with '/'; "*" for the asterisk form, empty for CONNECT.
-  std::string_view path() const noexcept;
+  std::string_view path() const noexcept { return view(about_.path); }
 
   /// True if decoding would change the path.
   bool path_has_escapes() const noexcept { return about_.path_has_escapes; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "weir/http/authority.hpp"
 #include "weir/http/block.hpp"
@@ -49,11 +50,40 @@ std::string_view between(const char* start, const char* end) noexcept {
   return {start, static_cast<std::size_t>(end - start)};
 }
 
-/// trim() for what usually starts with one space and ends with none.
+/// trim() for what usually starts with one space and ends with none. There are no other control
+/// characters in it than HTAB.
 [[gnu::always_inline]] inline std::string_view trim_value(const char* start, const char* end) {
+  const auto blank = [](char each) { return static_cast<unsigned char>(each) <= ' '; };
   if (start != end && *start == ' ') ++start;
-  if (start != end && (is_space(*start) || is_space(end[-1]))) return trim(between(start, end));
+  if (start != end && (blank(*start) || blank(end[-1]))) return trim(between(start, end));
   return between(start, end);
+}
+
+/// a == b without a call for what is not long.
+[[gnu::always_inline]] inline bool equal(std::string_view a, std::string_view b) noexcept {
+  using Word = std::uint64_t;
+  if (a.size() != b.size()) return false;
+  if (a.size() < sizeof(Word)) return a == b;
+  const auto same_at = [&](std::size_t offset) {
+    Word left;
+    Word right;
+    std::memcpy(&left, a.data() + offset, sizeof(Word));
+    std::memcpy(&right, b.data() + offset, sizeof(Word));
+    return left == right;
+  };
+  const std::size_t last = a.size() - sizeof(Word);
+  for (std::size_t offset = 0; offset < last; offset += sizeof(Word)) {
+    if (!same_at(offset)) return false;
+  }
+  return same_at(last);
+}
+
+/// The path as RequestHead::path() shows it, which has to be a part of the head's bytes. The "/"
+/// of an absolute form without a path is found in its "//".
+std::string_view path_of(const Target& target, std::string_view text) noexcept {
+  if (target.form == TargetForm::asterisk) return text;
+  if (target.form != TargetForm::absolute || !target.path.empty()) return target.path;
+  return text.substr(text.find('/'), 1);
 }
 
 /// The first byte from `position` on that may not stand in a target that starts at `mark`. The
@@ -191,7 +221,7 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& h
   }
   head.about_.target = head.slice_of(text);
   head.about_.form = target.form;
-  head.about_.path = head.slice_of(target.path);
+  head.about_.path = head.slice_of(path_of(target, text));
   head.about_.query = head.slice_of(target.query);
   head.about_.has_query = target.has_query;
   head.about_.path_has_escapes = target.path_has_escapes;
@@ -283,39 +313,57 @@ HeadParser::Step HeadParser::read_rare_version(std::string_view there, RequestHe
   at.position += line_end.size();
   RequestHead::FieldSlices& field = head.fields_[head.about_.field_count++];
   field.value = at.slice(value);
-  return note_field(at, {at.base + field.name.offset, field.name.length}, value, head);
+  return note_field({at.base + field.name.offset, field.name.length}, value, head);
 }
 
-[[gnu::always_inline]] inline HeadParser::Step HeadParser::note_field(const Cursor& at,
-                                                                      std::string_view name,
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::note_field(std::string_view name,
                                                                       std::string_view value,
                                                                       RequestHead& head) noexcept {
   constexpr std::uint32_t lengths = 1U << 4 | 1U << 6 | 1U << 7 | 1U << 10 | 1U << 14 | 1U << 17;
   if (name.size() >= 32 || (lengths >> name.size() & 1U) == 0) return Step::done;
-  if (name.size() == 4) return is_name(name, "host") ? note_host(at, value, head) : Step::done;
+  if (name.size() == 4) return is_name(name, "host") ? note_host(value, head) : Step::done;
   return note_rare_field(name, value, head);
 }
 
-[[gnu::always_inline]] inline HeadParser::Step HeadParser::note_host(const Cursor& at,
-                                                                     std::string_view value,
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::note_host(std::string_view value,
                                                                      RequestHead& head) noexcept {
   if (head.about_.has_host) return refuse(Refusal::repeated_host);
-  if (value.empty() || value != std::string_view(known_host_.data(), known_host_size_)) {
-    if (!is_plain_authority(at.base, value) && !parse_authority(value)) {
-      return refuse(Refusal::bad_host);
-    }
-    remember_host(value);
+  if (!is_plain_authority(head.base_, value) && !parse_authority(value)) {
+    return refuse(Refusal::bad_host);
   }
   head.about_.has_host = true;
-  if (head.about_.authority.length == 0) head.about_.authority = at.slice(value);
+  if (head.about_.authority.length == 0) head.about_.authority = head.slice_of(value);
   return Step::done;
 }
 
-/// Clients say the same host again and again; the last good one need not be judged again.
-void HeadParser::remember_host(std::string_view host) noexcept {
-  if (host.size() > known_host_.size()) return;
-  std::memcpy(known_host_.data(), host.data(), host.size());
-  known_host_size_ = static_cast<std::uint8_t>(host.size());
+/// Clients say the same Host again and again; a line that was good need not be judged again.
+void HeadParser::remember_host(std::string_view line, RequestHead::FieldSlices field,
+                               std::uint32_t start) noexcept {
+  if (line.size() > known_line_.size()) return;
+  std::memcpy(known_line_.data(), line.data(), line.size());
+  known_line_size_ = static_cast<std::uint8_t>(line.size());
+  field.name.offset -= start;
+  field.value.offset -= start;
+  known_host_ = field;
+}
+
+/// Takes the Host line if it is the one that was good before. Returns whether it was.
+[[gnu::always_inline]] inline bool HeadParser::take_known_host(std::string_view text,
+                                                               RequestHead& head) noexcept {
+  RequestHead::About& about = head.about_;
+  if (about.has_host || known_line_size_ == 0 || text.size() < known_line_size_) return false;
+  if (!equal(text.substr(0, known_line_size_), {known_line_.data(), known_line_size_})) {
+    return false;
+  }
+  if (about.field_count >= limits_.fields_max) return false;
+  const auto start = static_cast<std::uint32_t>(text.data() - head.base_);
+  RequestHead::FieldSlices field = known_host_;
+  field.name.offset += start;
+  field.value.offset += start;
+  head.fields_[about.field_count++] = field;
+  about.has_host = true;
+  if (about.authority.length == 0) about.authority = field.value;
+  return true;
 }
 
 HeadParser::Step HeadParser::note_rare_field(std::string_view name, std::string_view value,
@@ -361,6 +409,43 @@ HeadParser::Step HeadParser::note_rare_field(std::string_view name, std::string_
   return refusal == Refusal::none ? Step::done : refuse(refusal);
 }
 
+/// Reads lines of the usual shape that are here whole, without the bookkeeping that others need:
+/// "name: value" with one space or none, and no white space at the value's end. Stops in front of
+/// the first other one; that is read_name()'s and read_value()'s.
+[[gnu::noinline]] HeadParser::UsualLines HeadParser::read_usual_lines(const char* position,
+                                                                      const char* end,
+                                                                      RequestHead& head) noexcept {
+  const char* const base = head.base_;
+  const auto blank = [](char each) { return static_cast<unsigned char>(each) <= ' '; };
+  while (position != end && !blank(*position)) {
+    if (take_known_host(between(position, end), head)) {
+      position += known_line_size_;
+      continue;
+    }
+    const bool had_host = head.about_.has_host;
+    const char* const colon =
+        find_stop(base, position, end, [](const Block& block) { return block.not_plain_name(); });
+    if (end - colon < 2 || *colon != ':' || colon == position) break;
+    const char* const value = colon[1] == ' ' ? colon + 2 : colon + 1;
+    const char* const stop =
+        find_stop(base, value, end, [](const Block& block) { return block.controls(); });
+    if (end - stop < 2 || stop[0] != '\r' || stop[1] != '\n') break;
+    if (stop != value && (blank(*value) || blank(stop[-1]))) break;
+    const std::uint32_t count = head.about_.field_count;
+    if (count >= limits_.fields_max) break;
+    RequestHead::FieldSlices& field = head.fields_[count];
+    field = {head.slice_of(between(position, colon)), head.slice_of(between(value, stop))};
+    head.about_.field_count = count + 1;
+    const char* const line = std::exchange(position, stop + line_end.size());
+    const Step step = note_field(between(line, colon), between(value, stop), head);
+    if (step != Step::done) return {position, step};
+    if (head.about_.has_host != had_host) {
+      remember_host(between(line, position), field, static_cast<std::uint32_t>(line - base));
+    }
+  }
+  return {position, Step::done};
+}
+
 /// What can only be judged when all fields are known.
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::finish(
     const RequestHead& head) noexcept {
@@ -400,6 +485,10 @@ HeadParser::Step HeadParser::note_rare_field(std::string_view name, std::string_
         stage = Stage::line;
         [[fallthrough]];
       case Stage::line:
+        if (const UsualLines lines = read_usual_lines(at.position, at.end, head); true) {
+          at.position = lines.position;
+          if (lines.step != Step::done) return lines.step;
+        }
         if ((step = start_line(at, head)) != Step::done) return step;
         stage = Stage::name;
         at.mark = at.position;
@@ -416,8 +505,63 @@ HeadParser::Step HeadParser::note_rare_field(std::string_view name, std::string_
   }
 }
 
+/// Reads "GET target HTTP/1.1" or the same with POST, if that is what is there, whole. Returns
+/// where the lines behind it start, or nullptr: then nothing counts as read.
+[[gnu::always_inline]] inline const char* HeadParser::read_usual_request_line(
+    std::string_view input, RequestHead& head) noexcept {
+  constexpr std::string_view get = "GET ";
+  constexpr std::string_view post = "POST ";
+  constexpr std::string_view version = "HTTP/1.1\r\n";
+  const std::string_view line =
+      input.substr(0, std::size_t{limits_.request_line_max} + line_end.size());
+  const bool is_get = line.starts_with(get);
+  if (!is_get && !line.starts_with(post)) return nullptr;
+  const char* const end = line.data() + line.size();
+  const char* const target = line.data() + (is_get ? get.size() : post.size());
+  if (target == end || *target != '/') return nullptr;
+  head.base_ = input.data();
+  head.about_ = {};
+  head.about_.method = is_get ? Method::get : Method::post;
+  head.about_.method_text = head.slice_of(between(line.data(), target - 1));
+  const bool root = end - target >= 2 && target[1] == ' ';
+  const char* const stop = root ? target + 1 : find_target_end(line.data(), target, target, end);
+  if (stop == end || *stop != ' ') return nullptr;
+  if (root) {
+    head.about_.target = head.about_.path = head.slice_of({target, 1});
+  } else if (finish_target(between(target, stop), head) != Step::done) {
+    refusal_ = Refusal::none;  // parse_further() will tell
+    return nullptr;
+  }
+  if (!between(stop + 1, end).starts_with(version)) return nullptr;
+  head.about_.version_minor = 1;
+  return stop + 1 + version.size();
+}
+
 ParseResult HeadParser::parse(std::string_view input, RequestHead& head) noexcept {
   assert(refusal_ == Refusal::none);
+  if (stage_ != Stage::start || position_ != 0) return parse_further(input, head);
+  const char* const lines = read_usual_request_line(input, head);
+  if (lines == nullptr) return parse_further(input, head);
+  const char* const base = input.data();
+  const auto end_max = static_cast<std::size_t>(lines - base) + limits_.fields_bytes_max;
+  const char* const end = base + std::min(input.size(), end_max);
+  const UsualLines usual = read_usual_lines(lines, end, head);
+  const auto position = static_cast<std::uint32_t>(usual.position - base);
+  if (usual.step == Step::done && between(usual.position, end).starts_with(line_end) &&
+      finish(head) == Step::complete) {
+    head.about_.size = position + static_cast<std::uint32_t>(line_end.size());
+    return {ParseResult::Kind::complete, Refusal::none, head.about_.size};
+  }
+  if (refusal_ != Refusal::none) return {ParseResult::Kind::refused, refusal_, 0};
+  stage_ = Stage::line;
+  position_ = position;
+  end_max_ = static_cast<std::uint32_t>(end_max);
+  return parse_further(input, head);
+}
+
+/// What is of an unusual form, or has come in pieces.
+[[gnu::noinline]] ParseResult HeadParser::parse_further(std::string_view input,
+                                                        RequestHead& head) noexcept {
   assert(input.size() >= position_);
   const char* const base = input.data();
   Cursor at{base,

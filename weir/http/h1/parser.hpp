@@ -59,7 +59,13 @@ class HeadParser {
   enum class Step : std::uint8_t { done, starved, refused, complete };
 
   struct Cursor;
+  struct UsualLines {
+    const char* position;  ///< behind the last of them
+    Step step;             ///< refused, if the last of them was
+  };
 
+  const char* read_usual_request_line(std::string_view input, RequestHead& head) noexcept;
+  ParseResult parse_further(std::string_view input, RequestHead& head) noexcept;
   Step run(Stage& stage, Cursor& at, RequestHead& head) noexcept;
   Step skip_empty_lines(Cursor& at) noexcept;
   Step read_method(Cursor& at, RequestHead& head) noexcept;
@@ -70,11 +76,13 @@ class HeadParser {
   Step start_line(Cursor& at, RequestHead& head) noexcept;
   Step read_name(Cursor& at, RequestHead& head) noexcept;
   Step read_value(Cursor& at, RequestHead& head) noexcept;
-  Step note_field(const Cursor& at, std::string_view name, std::string_view value,
-                  RequestHead& head) noexcept;
-  Step note_host(const Cursor& at, std::string_view value, RequestHead& head) noexcept;
+  UsualLines read_usual_lines(const char* position, const char* end, RequestHead& head) noexcept;
+  Step note_field(std::string_view name, std::string_view value, RequestHead& head) noexcept;
+  Step note_host(std::string_view value, RequestHead& head) noexcept;
   Step note_rare_field(std::string_view name, std::string_view value, RequestHead& head) noexcept;
-  void remember_host(std::string_view host) noexcept;
+  void remember_host(std::string_view line, RequestHead::FieldSlices field,
+                     std::uint32_t start) noexcept;
+  bool take_known_host(std::string_view text, RequestHead& head) noexcept;
   Step finish(const RequestHead& head) noexcept;
   Step refuse(Refusal refusal) noexcept;
 
@@ -85,8 +93,9 @@ class HeadParser {
   std::uint32_t empty_lines_ = 0;  ///< skipped before this request
   Stage stage_ = Stage::start;
   Refusal refusal_ = Refusal::none;
-  std::uint8_t known_host_size_ = 0;
-  std::array<char, 46> known_host_;  ///< the last good Host
+  std::uint8_t known_line_size_ = 0;
+  std::array<char, 64> known_line_;      ///< the last good Host line
+  RequestHead::FieldSlices known_host_;  ///< where in it name and value are
 };
 
 }  // namespace weir::http
