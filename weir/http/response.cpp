@@ -14,12 +14,34 @@ constexpr std::array<std::string_view, 4> owned_by_server{"content-length", "tra
 
 }  // namespace
 
+Response::Extras& Response::extras() {
+  if (extras_ == nullptr) extras_ = make_block<Extras>();
+  return *extras_;
+}
+
+const Fields& Response::fields() const noexcept {
+  static const Fields none{};
+  return extras_ != nullptr ? extras_->fields : none;
+}
+
+std::error_code Response::cause() const noexcept {
+  return extras_ != nullptr ? extras_->cause : std::error_code();
+}
+
+void Response::set_cause(std::error_code cause) {
+  if (cause || extras_ != nullptr) extras().cause = cause;
+}
+
+std::string_view Response::invalid_field() const noexcept {
+  return extras_ != nullptr ? std::string_view(extras_->invalid_field) : std::string_view();
+}
+
 void Response::add(std::string_view name, std::string_view value) {
-  if (may_set(name)) note(name, fields_.add(name, value));
+  if (may_set(name)) note(name, extras().fields.add(name, value));
 }
 
 void Response::set(std::string_view name, std::string_view value) {
-  if (may_set(name)) note(name, fields_.set(name, value));
+  if (may_set(name)) note(name, extras().fields.set(name, value));
 }
 
 bool Response::may_set(std::string_view name) {
@@ -31,12 +53,12 @@ bool Response::may_set(std::string_view name) {
 }
 
 void Response::note(std::string_view name, const Result<>& added) {
-  if (added || !invalid_field_.empty()) return;
+  if (added || !invalid_field().empty()) return;
   // It goes to the log: nothing but a token's characters.
   std::string shown(name.empty() ? "(an empty name)" : name.substr(0, 64));
   std::replace_if(
       shown.begin(), shown.end(), [](char each) { return each < ' ' || each > '~'; }, '?');
-  invalid_field_ = std::move(shown);
+  extras().invalid_field = std::move(shown);
 }
 
 }  // namespace weir::http

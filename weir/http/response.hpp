@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weir/base/block_pool.hpp"
 #include "weir/base/bytes.hpp"
 #include "weir/http/body.hpp"
 #include "weir/http/fields.hpp"
@@ -32,14 +33,18 @@ class Response {
   /// the client gets a 500, the log the field's name.
   void add(std::string_view name, std::string_view value);
   void set(std::string_view name, std::string_view value);
-  const Fields& fields() const noexcept { return fields_; }
+  const Fields& fields() const noexcept;
   /// The error that this response tells the client of, if a handler returned one: when the status
   /// is 500 or more, the server logs it.
-  std::error_code cause() const noexcept { return cause_; }
-  void set_cause(std::error_code cause) noexcept { cause_ = cause; }
+  std::error_code cause() const noexcept;
+  void set_cause(std::error_code cause);
 
   /// The name of the first field that was refused; empty when all is well.
-  std::string_view invalid_field() const noexcept { return invalid_field_; }
+  std::string_view invalid_field() const noexcept;
+
+  /// True if there is nothing to it but the status, the media type and the body: no field was
+  /// added, and no error is told.
+  bool plain() const noexcept { return extras_ == nullptr; }
 
   /// The media type unless a field says so; empty for none.
   std::string_view content_type() const noexcept { return content_type_; }
@@ -48,15 +53,21 @@ class Response {
   const Body& body() const noexcept { return body_; }
 
  private:
+  /// What few responses have; the others do not pay for it.
+  struct Extras {
+    Fields fields;
+    std::string invalid_field;
+    std::error_code cause;
+  };
+
+  Extras& extras();
   bool may_set(std::string_view name);
   void note(std::string_view name, const Result<>& added);
 
   Status status_;
   std::string_view content_type_;
-  Fields fields_;
   Body body_;
-  std::string invalid_field_;
-  std::error_code cause_;
+  BlockPtr<Extras> extras_;
 };
 
 inline constexpr char text_type[] = "text/plain; charset=utf-8";

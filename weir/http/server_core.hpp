@@ -47,10 +47,10 @@ class ServerCore : DrainWatcher {
   const Limits& limits() const noexcept { return limits_; }
   bool draining() const noexcept { return draining_; }
 
-  /// The value of a Date field, at most a second old.
-  std::string_view date() noexcept {
+  /// For a Date field, at most a second old.
+  const Date& date() noexcept {
     if (loop_.now() >= date_until_) refresh_date();
-    return date_.text();
+    return date_;
   }
 
   void add(DrainingConnection& connection) noexcept;

@@ -1,6 +1,7 @@
 #include "weir/http/h1/body_reader.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "weir/http/h1/writer.hpp"
@@ -8,11 +9,11 @@
 
 namespace weir::http {
 
-void BodyReader::begin(const RequestHead& head, std::uint64_t max) {
-  max_ = max;
-  if (std::exchange(chunked_, head.chunked()) || chunked_) decoder_.reset();
-  left_ = head.content_length();
-  ended_ = !head.has_body();
+/// As if there had never been a body.
+void BodyReader::reset() noexcept {
+  if (std::exchange(chunked_, false)) decoder_.reset();
+  left_ = 0;
+  ended_ = true;
   touched_ = false;
   taken_ = 0;
   lent_ = 0;
@@ -20,7 +21,17 @@ void BodyReader::begin(const RequestHead& head, std::uint64_t max) {
   whole_.reset();
   collected_.clear();
   continue_due_ = false;
-  if (ended_) return;
+  used_ = false;
+}
+
+void BodyReader::begin(const RequestHead& head, std::uint64_t max) {
+  assert(head.has_body());
+  if (used_) reset();
+  used_ = true;
+  max_ = max;
+  chunked_ = head.chunked();
+  left_ = head.content_length();
+  ended_ = false;
   patience_ = Patience(limits_.body_rate);
   continue_due_ = head.expects_continue() && head.version_minor() > 0;
   if (left_ > max_) error_ = Refusal::body_too_large;
@@ -108,7 +119,7 @@ std::error_code BodyReader::failed_with(std::error_code error) noexcept {
 }
 
 Task<Result<Bytes>> BodyReader::read() {
-  touched_ = true;
+  used_ = touched_ = true;
   for (;;) {
     std::string_view data;
     switch (take(data)) {
@@ -126,7 +137,7 @@ Task<Result<Bytes>> BodyReader::read() {
 }
 
 Task<Result<std::string_view>> BodyReader::read_all() {
-  touched_ = true;
+  used_ = touched_ = true;
   while (!whole_) {
     std::string_view data;
     switch (take(data)) {

@@ -31,6 +31,10 @@ class BodyReader final : public BodySource {
 
   /// Makes ready for the body behind `head`, of at most `max` bytes once decoded.
   void begin(const RequestHead& head, std::uint64_t max);
+  /// The same where no body follows.
+  void begin_without() noexcept {
+    if (used_) reset();
+  }
 
   Task<Result<Bytes>> read() override;
   Task<Result<std::string_view>> read_all() override;
@@ -38,7 +42,9 @@ class BodyReader final : public BodySource {
   os::Address peer() const override { return transport_.stream().peer_address(); }
 
   /// Forgets the piece given last: the answer has been made.
-  void release() noexcept { transport_.input().consume(std::exchange(lent_, 0)); }
+  void release() noexcept {
+    if (lent_ != 0) transport_.input().consume(std::exchange(lent_, 0));
+  }
 
   /// The whole body was read, or there is none.
   bool ended() const noexcept { return ended_; }
@@ -59,6 +65,7 @@ class BodyReader final : public BodySource {
 
  private:
   enum class Found : std::uint8_t { data, end, nothing, error };
+  void reset() noexcept;
   Found take(std::string_view& data);
   Found take_sized(std::string_view& data);
   Found take_chunked(std::string_view& data);
@@ -77,6 +84,7 @@ class BodyReader final : public BodySource {
   std::uint64_t left_ = 0;   // of a body with a length
   std::uint64_t taken_ = 0;  // of the decoded body
   std::size_t lent_ = 0;     // at the input's front: the piece given last
+  bool used_ = false;        // something differs from what reset() makes
   bool chunked_ = false;
   bool ended_ = true;
   bool touched_ = false;

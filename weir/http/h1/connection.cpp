@@ -142,7 +142,7 @@ Task<> turn_away(ServerCore& server, tcp::Stream stream) {
   ResponseHead head;
   head.status = Status::service_unavailable;
   head.connection = ConnectionField::close;
-  head.date = server.date();
+  head.date = &server.date();
   char* const start = reinterpret_cast<char*>(output.room().data());
   output.grow(static_cast<std::size_t>(write_head(head, start) - start));
   const auto sent = co_await transport.send();

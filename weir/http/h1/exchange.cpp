@@ -50,8 +50,12 @@ Exchange::Next Exchange::begin_request() {
   server_.counters().requests.add();
   keep_alive_ = head_.keep_alive() && !server_.draining();
   server_.router().match(head_, match_);
-  body_.begin(head_, match_.options().body_max.value_or(server_.limits().body_max));
-  if (body_.error()) return refuse(Refusal::body_too_large);
+  if (head_.has_body()) {
+    body_.begin(head_, match_.options().body_max.value_or(server_.limits().body_max));
+    if (body_.error()) return refuse(Refusal::body_too_large);
+  } else {
+    body_.begin_without();
+  }
   if (match_.waits()) return start_handler();
   if (!body_.ended()) {
     // An answer that comes first would hide that the body is malformed.
@@ -162,7 +166,7 @@ void Exchange::answer_with(Status status) {
   response_.fill([status] { return status_text(status); });
 }
 
-/// What a handler gave cannot be sent: 500 instead.
+/// Looks after what is not plain about a response. What cannot be sent becomes a 500.
 void Exchange::check_response() {
   const bool final = code_of(response_->status()) >= 200 && is_valid(response_->status());
   if (response_->invalid_field().empty() && final) {
@@ -209,7 +213,7 @@ ResponseHead Exchange::describe_head() const {
   const bool stream = response_->body().is_stream();
   ResponseHead head;
   head.status = response_->status();
-  head.date = server_.date();
+  head.date = &server_.date();
   if (!may_have_body(response_->status())) {
     head.framing = BodyFraming::none;
   } else if (response_->status() == Status::reset_content) {
@@ -226,16 +230,37 @@ ResponseHead Exchange::describe_head() const {
   } else if (head_.version_minor() == 0) {
     head.connection = ConnectionField::keep_alive;
   }
+  if (may_have_body(response_->status())) head.content_type = response_->content_type();
+  if (response_->plain()) return head;
   const Fields& fields = response_->fields();
-  if (may_have_body(response_->status()) && (fields.empty() || !fields.contains("Content-Type"))) {
-    head.content_type = response_->content_type();
-  }
+  if (fields.contains("Content-Type")) head.content_type = {};
   head.lines = fields.lines();
   return head;
 }
 
+/// Whether the response is of the kind that most are; see UsualHead.
+bool Exchange::is_usual() const noexcept {
+  return response_->plain() && response_->status() == Status::ok &&
+         !response_->body().is_stream() && head_.version_minor() > 0 &&
+         head_.method() != Method::head && keep_alive_ && !server_.draining() &&
+         !context_.cancelled();
+}
+
+bool Exchange::write_usual() {
+  const std::string_view text = response_->body().text();
+  const UsualHead head{server_.date(), response_->content_type(), text.size()};
+  Buffer& output = transport_.writable_output();
+  if (output.room().size() < usual_head_size_max(head) + text.size()) return false;
+  char* const start = reinterpret_cast<char*>(output.room().data());
+  char* const end = write_usual_head(head, start);
+  std::memcpy(end, text.data(), text.size());
+  output.grow(static_cast<std::size_t>(end - start) + text.size());
+  return true;
+}
+
 /// Appends the whole response to the output; false when it does not fit or is no matter of bytes.
 bool Exchange::write_small() {
+  if (is_usual()) return write_usual();
   check_response();
   decide_keep_alive();
   Body& body = response_->body();

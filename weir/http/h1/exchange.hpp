@@ -70,6 +70,8 @@ class Exchange : Completion, HangupWatcher {
   bool head_only() const noexcept;
   void decide_keep_alive();
   ResponseHead describe_head() const;
+  bool is_usual() const noexcept;
+  bool write_usual();
   bool write_small();
   Next answer_now();
   Next ended() noexcept;
