@@ -4,8 +4,7 @@
 
 namespace weir::http {
 
-std::optional<MethodIndex> MethodNames::find(Method method, std::string_view name) const noexcept {
-  if (method != Method::other) return index_of(method);
+std::optional<MethodIndex> MethodNames::find_other(std::string_view name) const noexcept {
   const auto found = std::find(others_.begin(), others_.end(), name);
   if (found == others_.end()) return std::nullopt;
   return static_cast<MethodIndex>(index_of(Method::other) + (found - others_.begin()));

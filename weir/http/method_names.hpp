@@ -34,11 +34,15 @@ class MethodNames {
   /// The number of a method, given one if it is new; nothing when all numbers are taken.
   std::optional<MethodIndex> add(std::string_view name);
   /// The number of a method; nothing for a name that no route has.
-  std::optional<MethodIndex> find(Method method, std::string_view name) const noexcept;
+  std::optional<MethodIndex> find(Method method, std::string_view name) const noexcept {
+    if (method != Method::other) return index_of(method);
+    return find_other(name);
+  }
   /// The value of an Allow field (RFC 9110 §10.2.1): the names, sorted, between commas.
   std::string allow(MethodSet methods) const;
 
  private:
+  std::optional<MethodIndex> find_other(std::string_view name) const noexcept;
   std::string_view name(MethodIndex index) const noexcept;
 
   std::vector<std::string> others_;  // their numbers begin at Method::other

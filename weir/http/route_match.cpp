@@ -14,14 +14,6 @@ const RouteOptions& RouteMatch::options() const noexcept {
   return found() ? route_->options : default_options;
 }
 
-void RouteMatch::clear() noexcept {
-  route_ = nullptr;
-  middleware_ = {};
-  allowed_ = 0;
-  status_ = Status::not_found;
-  captures_.clear();
-}
-
 char* RouteMatch::scratch(std::size_t bytes) {
   if (bytes <= scratch_inline) return scratch_.data();
   if (bytes > scratch_more_size_) {

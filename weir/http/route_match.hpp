@@ -55,7 +55,15 @@ class RouteMatch {
   friend class Router;
   friend class RouteTable;
 
-  void clear() noexcept;
+  void clear() noexcept { set_literal(nullptr); }
+  /// A route whose pattern catches nothing.
+  void set_literal(const Route* route) noexcept {
+    route_ = route;
+    middleware_ = {};
+    allowed_ = 0;
+    status_ = Status::not_found;
+    captures_.clear();
+  }
   char* scratch(std::size_t bytes);
   Response own_answer() const;
   Task<Response> finish(Request& request) const;

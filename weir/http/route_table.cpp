@@ -30,18 +30,6 @@ struct RouteTable::Node::Matching {
   Node node;
 };
 
-const Route* RouteSet::find(MethodIndex method) const noexcept {
-  if ((methods_ & set_of(method)) == 0) return nullptr;
-  const auto has_method = [method](const Entry& entry) { return entry.method == method; };
-  return std::find_if(entries_.begin(), entries_.end(), has_method)->route;
-}
-
-const Route* RouteSet::answering(MethodIndex method) const noexcept {
-  const Route* const route = find(method);
-  const bool take_get = route == nullptr && method == index_of(Method::head);
-  return take_get ? find(index_of(Method::get)) : route;
-}
-
 const Route* RouteSet::add(MethodIndex method, const Route& route) {
   if (const Route* before = find(method)) return before;
   entries_.push_back({method, &route});
@@ -146,10 +134,8 @@ void RouteTable::find(const Query& query, RouteMatch& match) const {
   }
   if (!query.path.starts_with('/')) return explain_miss(query, methods_, match);
   if (!query.has_escapes) {
-    if (const auto* set = whole_.find(query.path)) {
-      match.route_ = (*set)->answering(*method);
-      if (match.found()) return;
-    }
+    match.route_ = find_literal(query.method, query.path);
+    if (match.found()) return;
   }
   Search search(query.path, segments_max_);
   search.method = *method;

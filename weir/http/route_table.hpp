@@ -21,9 +21,18 @@ namespace weir::http {
 class RouteSet {
  public:
   /// The route of a method, or nullptr.
-  const Route* find(MethodIndex method) const noexcept;
+  const Route* find(MethodIndex method) const noexcept {
+    for (const Entry& each : entries_) {
+      if (each.method == method) return each.route;
+    }
+    return nullptr;
+  }
   /// As find(), but GET's for HEAD where that has none (RFC 9110 §9.3.2).
-  const Route* answering(MethodIndex method) const noexcept;
+  const Route* answering(MethodIndex method) const noexcept {
+    const Route* const route = find(method);
+    const bool take_get = route == nullptr && method == index_of(Method::head);
+    return take_get ? find(index_of(Method::get)) : route;
+  }
   /// The route that has the method already, else nullptr; then `route` is in.
   const Route* add(MethodIndex method, const Route& route);
   MethodSet methods() const noexcept { return methods_; }
@@ -63,6 +72,14 @@ class RouteTable {
   /// method_not_allowed, or no_content for OPTIONS, with what is allowed; not_implemented for a
   /// method that no route has.
   void find(const Query& query, RouteMatch& match) const;
+
+  /// The route for a raw path without escapes that is a literal pattern's own; nullptr where there
+  /// is none, and for Method::other: then find() knows more.
+  const Route* find_literal(Method method, std::string_view path) const noexcept {
+    if (method == Method::other) return nullptr;
+    const auto* set = whole_.find(path);
+    return set != nullptr ? (*set)->answering(index_of(method)) : nullptr;
+  }
 
   std::size_t size() const noexcept { return routes_.size(); }
   const Route& route(RouteId id) const noexcept { return *routes_[id.number]; }

@@ -39,7 +39,14 @@ Result<> Router::check() const {
 }
 
 void Router::match(const RequestHead& head, RouteMatch& match) const {
-  table_.find({head.method(), head.method_text(), head.path(), head.path_has_escapes()}, match);
+  const std::string_view path = head.path();
+  const Route* const literal =
+      head.path_has_escapes() ? nullptr : table_.find_literal(head.method(), path);
+  if (literal != nullptr) {
+    match.set_literal(literal);
+  } else {
+    table_.find({head.method(), head.method_text(), path, head.path_has_escapes()}, match);
+  }
   match.middleware_ = middleware_;
 }
 
