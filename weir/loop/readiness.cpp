@@ -34,10 +34,6 @@ Result<Socket*> ReadinessBackend::adopt(Descriptor descriptor, SocketOptions opt
   }
   socket->descriptor = descriptor.value();
   socket->role = options.role;
-  if (auto watching = start_watching(*socket); !watching) {
-    sockets_.give_back(*socket);
-    return fail(watching.error());
-  }
   std::ignore = descriptor.release();
   return static_cast<Socket*>(socket);
 }
@@ -46,19 +42,34 @@ void ReadinessBackend::close(Socket& closing) {
   ReadinessSocket& socket = state_of(closing);
   assert(socket.incoming == nullptr && socket.outgoing == nullptr);
   socket.unlink();
-  stop_watching(socket);
+  if (socket.reported) stop_watching(socket);
   counters_.system_calls.add();
   host_.close(socket.descriptor);
   sockets_.give_back(socket);
+}
+
+Result<> ReadinessBackend::start_reports(ReadinessSocket& socket) {
+  if (socket.reported) return {};
+  if (auto watching = start_watching(socket); !watching) return watching;
+  socket.reported = true;
+  return {};
+}
+
+/// Whether the operation can wait; else it has failed.
+bool ReadinessBackend::reports(ReadinessSocket& socket, Operation& operation) {
+  if (socket.reported) return true;
+  const auto started = start_reports(socket);
+  if (!started) operation.finish(started.error());
+  return started.has_value();
 }
 
 bool ReadinessBackend::receive(Socket& on, ReceiveOperation& operation) {
   ReadinessSocket& socket = state_of(on);
   assert(socket.role == SocketRole::stream && socket.incoming == nullptr);
   operation.pending_on(on);
-  if (try_receive(socket, operation)) return true;
+  if (try_receive(socket, operation) || !reports(socket, operation)) return true;
   socket.incoming = &operation;
-  interest_changed(socket);
+  changed(socket);
   return false;
 }
 
@@ -67,9 +78,9 @@ bool ReadinessBackend::send(Socket& on, SendOperation& operation) {
   assert(socket.role == SocketRole::stream && socket.outgoing == nullptr);
   operation.pending_on(on);
   operation.sent = 0;
-  if (try_send(socket, operation)) return true;
+  if (try_send(socket, operation) || !reports(socket, operation)) return true;
   socket.outgoing = &operation;
-  interest_changed(socket);
+  changed(socket);
   return false;
 }
 
@@ -77,9 +88,9 @@ bool ReadinessBackend::accept(Socket& on, AcceptOperation& operation) {
   ReadinessSocket& socket = state_of(on);
   assert(socket.role == SocketRole::listener && socket.incoming == nullptr);
   operation.pending_on(on);
-  if (try_accept(socket, operation)) return true;
+  if (try_accept(socket, operation) || !reports(socket, operation)) return true;
   socket.incoming = &operation;
-  interest_changed(socket);
+  changed(socket);
   return false;
 }
 
@@ -89,15 +100,16 @@ bool ReadinessBackend::connect(Socket& on, ConnectOperation& operation) {
   operation.pending_on(on);
   counters_.system_calls.add();
   const auto started = os::start_connect(socket.descriptor, operation.peer);
-  // Nothing can have arrived yet, and what arrives from now on is reported.
+  // Nothing can have arrived yet, and what arrives is reported.
   socket.may_receive = false;
   if (!started || *started == os::ConnectState::established) {
     operation.finish(started ? std::error_code() : started.error());
     return true;
   }
   socket.may_send = false;
+  if (!reports(socket, operation)) return true;
   socket.outgoing = &operation;
-  interest_changed(socket);
+  changed(socket);
   return false;
 }
 
@@ -108,7 +120,7 @@ void ReadinessBackend::cancel(Operation& operation) {
   (socket.incoming == &operation ? socket.incoming : socket.outgoing) = nullptr;
   operation.finish(Errc::cancelled);
   ready_.push(operation);
-  interest_changed(socket);
+  changed(socket);
 }
 
 Result<> ReadinessBackend::shut_down_sending(Socket& socket) {
@@ -119,8 +131,10 @@ Result<> ReadinessBackend::shut_down_sending(Socket& socket) {
 
 void ReadinessBackend::watch(Socket& on, HangupWatcher* watcher) {
   ReadinessSocket& socket = state_of(on);
+  // What could not be reported later counts as lost already.
+  if (watcher != nullptr && !start_reports(socket)) socket.dead = true;
   socket.watcher = socket.dead ? nullptr : watcher;
-  interest_changed(socket);
+  changed(socket);
   if (socket.dead && watcher != nullptr) watcher->hung_up();
 }
 
@@ -135,20 +149,20 @@ void ReadinessBackend::became(ReadinessSocket& socket, Readiness what) {
   serve_outgoing(socket);
   if (!socket.dead) return;
   HangupWatcher* watcher = std::exchange(socket.watcher, nullptr);
-  interest_changed(socket);
+  changed(socket);
   if (watcher != nullptr) watcher->hung_up();
 }
 
 void ReadinessBackend::serve_incoming(ReadinessSocket& socket) {
   if (socket.incoming == nullptr || !socket.may_receive || !try_incoming(socket)) return;
   ready_.push(*std::exchange(socket.incoming, nullptr));
-  interest_changed(socket);
+  changed(socket);
 }
 
 void ReadinessBackend::serve_outgoing(ReadinessSocket& socket) {
   if (socket.outgoing == nullptr || !socket.may_send || !try_outgoing(socket)) return;
   ready_.push(*std::exchange(socket.outgoing, nullptr));
-  interest_changed(socket);
+  changed(socket);
 }
 
 bool ReadinessBackend::try_incoming(ReadinessSocket& socket) {
@@ -171,7 +185,7 @@ void ReadinessBackend::retry_paused() {
   retrying.splice_back(paused_);
   while (ReadinessSocket* listener = retrying.pop_front()) {
     listener->paused = false;
-    interest_changed(*listener);
+    changed(*listener);
     serve_incoming(*listener);
   }
 }

@@ -25,6 +25,9 @@ struct Readiness {
 /// nothing is tried again before the kernel has reported the socket anew. That holds for reports on
 /// edges (epoll) and on levels (poll) alike.
 ///
+/// The kernel is asked for reports of a socket when something has to wait for the first time: a
+/// connection that is served in one go needs none. Should it refuse then, that operation fails.
+///
 /// A Unix socket's connect fails with EAGAIN when the listener's queue is full: a limit that was
 /// hit is an answer here, not a wait.
 class ReadinessBackend : public Backend {
@@ -44,10 +47,11 @@ class ReadinessBackend : public Backend {
   /// Closes what is still open.
   ~ReadinessBackend() override;
 
-  /// Registers a new socket with the kernel, and forgets it before its descriptor is closed.
+  /// Registers a socket with the kernel, which then reports at once what it has missed, and forgets
+  /// it before its descriptor is closed.
   virtual Result<> start_watching(ReadinessSocket& socket) = 0;
   virtual void stop_watching(ReadinessSocket& socket) = 0;
-  /// What the socket waits for has changed; for those who tell the kernel each time.
+  /// What a registered socket waits for has changed; for those who tell the kernel each time.
   virtual void interest_changed(ReadinessSocket& socket) = 0;
 
   Host& host() noexcept { return host_; }
@@ -62,6 +66,11 @@ class ReadinessBackend : public Backend {
   void pause(ReadinessSocket& listener);
 
  private:
+  Result<> start_reports(ReadinessSocket& socket);
+  bool reports(ReadinessSocket& socket, Operation& operation);
+  void changed(ReadinessSocket& socket) {
+    if (socket.reported) interest_changed(socket);
+  }
   bool try_incoming(ReadinessSocket& socket);
   bool try_outgoing(ReadinessSocket& socket);
   bool try_receive(ReadinessSocket& socket, ReceiveOperation& operation);

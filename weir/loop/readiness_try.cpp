@@ -175,7 +175,7 @@ void ReadinessBackend::pause(ReadinessSocket& listener) {
   }
   listener.paused = true;
   paused_.push_back(listener);
-  interest_changed(listener);
+  changed(listener);
 }
 
 }  // namespace weir

@@ -24,8 +24,8 @@ struct Features {
 };
 
 /// A socket as this backend knows it. It stays, closed, until the last request that names it has
-/// completed: so no completion ever meets a stranger.
-struct SocketState : Socket, ListNode {
+/// completed: so no completion ever meets a stranger. Aligned as Ring::mark() needs it.
+struct alignas(16) SocketState : Socket, ListNode {
   SocketState(int value, SocketRole kind) noexcept : Socket{value}, role(kind) {}
 
   const SocketRole role;

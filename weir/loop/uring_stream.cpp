@@ -121,7 +121,7 @@ void Stream::arm_receive(Core& core) {
     return;
   }
   io_uring_sqe& entry = core.ring.next();
-  multishot_ = core.features.limited_multishot;
+  multishot_ = core.features.limited_multishot && began_;
   if (multishot_) {
     io_uring_prep_recv_multishot(&entry, descriptor, nullptr, 0, 0);
     // 6.17 and newer call this field optlen: it bounds the sum of all completions.
@@ -170,6 +170,7 @@ void Stream::receive_completed(Core& core, const Completion& completion) {
 }
 
 void Stream::arrived(Core& core, std::uint16_t buffer, std::size_t size) {
+  began_ = true;
   core.counters.bytes_received.add(size);
   if (receiving_ == nullptr) {
     queue(core, buffer, size, 0);

@@ -16,6 +16,9 @@ namespace weir::uring {
 /// they wait in, receiving pauses until half of that has been read. While it pauses, and after the
 /// peer has finished, a poll request looks out for hang-ups in its place.
 ///
+/// The first request receives only once: a connection that lives for one exchange then leaves
+/// nothing behind that had to be cancelled.
+///
 /// The kernel (6.18) can lose a reset that comes while an armed receive delivers data: the request
 /// stays armed for ever and reports nothing. So a stream whose receive goes on behind data is
 /// doubted: check() puts a poll request beside the receive, once, and when that sees an end, the
@@ -59,6 +62,7 @@ class Stream : public SocketState {
 
   bool receive_armed_ : 1 = false;  // its last completion has not come
   bool multishot_ : 1 = false;      // it goes on by itself, up to a limit
+  bool began_ : 1 = false;          // something has arrived
   bool hangup_armed_ : 1 = false;
   bool doubted_ : 1 = false;          // it is in Core::doubted
   bool output_stopping_ : 1 = false;  // the pending send or connect has been cancelled

@@ -307,8 +307,10 @@ TEST_P(UringTest, AReceiveThatStaysArmedGetsAPollRequestBesideItAfterASecond) {
   if (polls == 0) GTEST_SKIP() << "the kernel does not show what is armed";
   auto pair = peers_->connect_tcp();
   std::string text;
-  send_all(pair.theirs, "data");
-  ASSERT_FALSE(receive(*pair.ours, text));
+  for (int i = 0; i < 2; ++i) {  // the first receive ends in any case
+    send_all(pair.theirs, "data");
+    ASSERT_FALSE(receive(*pair.ours, text));
+  }
   EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls);
   const std::size_t receives = armed(IORING_OP_RECV);
   peers_->turn(std::chrono::milliseconds(1200));
