@@ -136,6 +136,28 @@ TEST_F(ConnectionTest, WhatComesBehindTheLastAnswerDoesNotResetIt) {
   EXPECT_TRUE(peer.ended());
 }
 
+// Whoever asks for the close sends nothing more: the connection need not linger.
+TEST_F(ConnectionTest, ACloseThatTheClientAskedForIsADoneThing) {
+  serve();
+  const auto open_after = [&](std::string_view request) {
+    MemoryPeer& peer = connect();
+    EXPECT_EQ(statuses_of(read_http_answers(talk(peer, request))), "200") << request;
+    EXPECT_TRUE(peer.ended());
+    const auto open = server_->counters().connections_open.value();
+    pass(1001ms);
+    EXPECT_EQ(server_->counters().connections_open.value(), 0u);
+    return open;
+  };
+  EXPECT_EQ(open_after(get_of("/", "Connection: close\r\n")), 0u);
+  EXPECT_EQ(open_after("GET / HTTP/1.0\r\n\r\n"), 0u);
+  // It went on all the same, or may be about to: with the line that some clients send behind a
+  // body.
+  EXPECT_EQ(open_after(get_of("/", "Connection: close\r\n") + "\r\n"), 1u);
+  EXPECT_EQ(open_after("POST /ignored HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+                       "Content-Length: 2\r\n\r\nhi"),
+            1u);
+}
+
 TEST_F(ConnectionTest, Http10ClosesUnlessAskedNotTo) {
   serve();
   MemoryPeer& first = connect();
