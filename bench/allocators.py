@@ -41,7 +41,7 @@ def variants(server, say):
 
 
 def sections(servers, options, say):
-    chosen = [variant for server in servers if server.kind == "weir" and "poll" != server.name[-4:]
+    chosen = [variant for server in servers if server.kind == "weir" and server.name != "weir-poll"
               for variant in variants(server, say)]
     every = {work.id: dataclasses.replace(work, target=None) for work in works.WORKS}
     return [measure.ServedWork(every[identity], chosen, options) for identity in IDS]
