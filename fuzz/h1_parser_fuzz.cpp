@@ -61,6 +61,16 @@ void check_promises(const RequestHead& head) {
   }
 }
 
+/// The Host line was compared with a known one the second time.
+void check_same(const RequestHead& first, const RequestHead& second) {
+  require(first.authority() == second.authority());
+  require(first.field_count() == second.field_count());
+  for (std::size_t index = 0; index < first.field_count(); ++index) {
+    require(first.field_at(index).name == second.field_at(index).name);
+    require(first.field_at(index).value == second.field_at(index).value);
+  }
+}
+
 bool same(const ParseResult& a, const ParseResult& b) {
   return a.kind == b.kind && a.refusal == b.refusal && a.consumed == b.consumed;
 }
@@ -90,10 +100,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const weir::http::HeadLimits& limits : {weir::http::HeadLimits{}, tight}) {
     std::string_view rest = input;
     for (int requests = 0; requests < 4; ++requests) {
-      HeadParser parser(limits);
+      weir::http::KnownHost known_host;
+      HeadParser parser(limits, &known_host);
       RequestHead head;
       const Copy copy(rest);
       const ParseResult whole = parser.parse(copy.view(), head);
+      HeadParser knowing(limits, &known_host);
+      RequestHead known_head;
+      require(same(whole, knowing.parse(copy.view(), known_head)));
+      if (whole.kind == ParseResult::Kind::complete) check_same(head, known_head);
       if (whole.kind == ParseResult::Kind::complete) check_promises(head);
       if (rest.size() <= 512) require(same(whole, parse_in_steps(rest, 1, limits)));
       require(same(whole, parse_in_steps(rest, rest.size() / 3 + 1, limits)));

@@ -10,6 +10,7 @@
 #include "weir/base/counter.hpp"
 #include "weir/base/list.hpp"
 #include "weir/http/date.hpp"
+#include "weir/http/h1/known_host.hpp"
 #include "weir/http/limits.hpp"
 #include "weir/http/refusal.hpp"
 #include "weir/http/router.hpp"
@@ -52,6 +53,8 @@ class ServerCore : DrainWatcher {
     if (loop_.now() >= date_until_) refresh_date();
     return date_;
   }
+
+  KnownHost& known_host() noexcept { return known_host_; }
 
   void add(DrainingConnection& connection) noexcept;
   void remove(DrainingConnection& connection) noexcept;
@@ -96,6 +99,7 @@ class ServerCore : DrainWatcher {
   std::size_t connections_max_;
   std::size_t turning_away_ = 0;
   bool draining_;
+  KnownHost known_host_;
   Date date_;
   Instant date_until_;
   List<DrainingConnection> connections_;

@@ -16,7 +16,7 @@ Exchange::Exchange(ServerCore& server, Transport& transport, const Context& cont
       server_(server),
       transport_(transport),
       context_(context),
-      parser_(server.limits().head),
+      parser_(server.limits().head, &server.known_host()),
       body_(transport, server.limits(), context) {}
 
 Exchange::~Exchange() {

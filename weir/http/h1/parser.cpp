@@ -17,30 +17,6 @@ constexpr std::uint32_t unlimited = std::numeric_limits<std::uint32_t>::max();
 constexpr std::string_view line_end = "\r\n";
 constexpr std::string_view version_pattern = "HTTP/0.0\r\n";  // '0' stands for any digit
 
-/// True if `name`, which is a token, is `lower` (letters and '-') in any letter case. Setting bit
-/// 0x20 folds letters, and makes no other token character a letter or '-'.
-template <std::size_t size>
-[[gnu::always_inline]] inline bool is_name(std::string_view name, const char (&lower)[size]) {
-  const auto same = [&]<class Word>(std::size_t offset, Word fold) {
-    Word bytes;
-    Word expected;
-    std::memcpy(&bytes, name.data() + offset, sizeof(Word));
-    std::memcpy(&expected, lower + offset, sizeof(Word));
-    return (bytes | fold) == expected;
-  };
-  constexpr std::size_t length = size - 1;
-  static_assert(length >= 4 && length <= 24);
-  constexpr std::uint32_t fold4 = 0x20202020U;
-  constexpr std::uint64_t fold8 = 0x2020202020202020U;
-  if constexpr (length < 8) {
-    return same(0, fold4) && same(length - 4, fold4);
-  } else if constexpr (length <= 16) {
-    return same(0, fold8) && same(length - 8, fold8);
-  } else {
-    return same(0, fold8) && same(8, fold8) && same(length - 8, fold8);
-  }
-}
-
 /// Why a line may not have this byte, which is neither allowed where it stands nor ends anything.
 Refusal blame(char character, Refusal otherwise) noexcept {
   return character == '\r' || character == '\n' ? Refusal::bad_line_end : otherwise;
@@ -59,25 +35,6 @@ std::string_view between(const char* start, const char* end) noexcept {
   return between(start, end);
 }
 
-/// a == b without a call for what is not long.
-[[gnu::always_inline]] inline bool equal(std::string_view a, std::string_view b) noexcept {
-  using Word = std::uint64_t;
-  if (a.size() != b.size()) return false;
-  if (a.size() < sizeof(Word)) return a == b;
-  const auto same_at = [&](std::size_t offset) {
-    Word left;
-    Word right;
-    std::memcpy(&left, a.data() + offset, sizeof(Word));
-    std::memcpy(&right, b.data() + offset, sizeof(Word));
-    return left == right;
-  };
-  const std::size_t last = a.size() - sizeof(Word);
-  for (std::size_t offset = 0; offset < last; offset += sizeof(Word)) {
-    if (!same_at(offset)) return false;
-  }
-  return same_at(last);
-}
-
 /// The path as RequestHead::path() shows it, which has to be a part of the head's bytes. The "/"
 /// of an absolute form without a path is found in its "//".
 std::string_view path_of(const Target& target, std::string_view text) noexcept {
@@ -86,10 +43,13 @@ std::string_view path_of(const Target& target, std::string_view text) noexcept {
   return text.substr(text.find('/'), 1);
 }
 
+}  // namespace
+
 /// The first byte from `position` on that may not stand in a target that starts at `mark`. The
 /// brackets of an IP literal may, unless it is a path; parse_target() looks where they are.
-[[gnu::noinline]] const char* find_target_end(const char* base, const char* mark,
-                                              const char* position, const char* end) noexcept {
+[[gnu::noinline]] const char* HeadParser::find_target_end(const char* base, const char* mark,
+                                                          const char* position,
+                                                          const char* end) noexcept {
   while (true) {
     position = find_stop(base, position, end, [](const Block& each) { return each.not_target(); });
     if (position == end || *mark == '/' || (*position != '[' && *position != ']')) return position;
@@ -97,24 +57,8 @@ std::string_view path_of(const Target& target, std::string_view text) noexcept {
   }
 }
 
-/// True for the usual host with or without a usual port; what is false here is for
-/// parse_authority() to decide. `base` is the input's first byte.
-[[gnu::noinline]] bool is_plain_authority(const char* base, std::string_view value) noexcept {
-  const char* const end = value.data() + value.size();
-  const char* colon =
-      find_stop(base, value.data(), end, [](const Block& block) { return block.not_plain_host(); });
-  if (colon == value.data()) return false;
-  if (colon == end) return true;
-  const std::string_view port = between(colon + 1, end);
-  constexpr std::string_view port_max = "65535";
-  const bool in_range =
-      port.size() < port_max.size() || (port.size() == port_max.size() && port <= port_max);
-  return *colon == ':' && in_range && all_in(port, CharacterClass::digit);
-}
-
-}  // namespace
-
-/// Where parse() is. Lives in registers: no function that takes it by reference may stay a call.
+/// Where parse_further() is. Lives in registers: no function that takes it by reference may stay a
+/// call.
 struct HeadParser::Cursor {
   /// Allows `bytes` from here on, for the part of the head that starts here.
   void limit(std::size_t bytes) noexcept {
@@ -137,11 +81,12 @@ struct HeadParser::Cursor {
   const char* mark;      ///< the first byte of the token that is being read
 };
 
-HeadParser::HeadParser(const HeadLimits& limits) noexcept
+HeadParser::HeadParser(const HeadLimits& limits, KnownHost* known_host) noexcept
     : limits_{std::min(limits.request_line_max, limit_max),
               std::min(limits.fields_bytes_max, limit_max),
               std::min<std::uint32_t>(limits.fields_max, RequestHead::fields_max),
               std::min(limits.empty_lines_max, limit_max)},
+      known_host_(known_host),
       end_max_(unlimited) {}
 
 void HeadParser::reset() noexcept {
@@ -313,147 +258,8 @@ HeadParser::Step HeadParser::read_rare_version(std::string_view there, RequestHe
   at.position += line_end.size();
   RequestHead::FieldSlices& field = head.fields_[head.about_.field_count++];
   field.value = at.slice(value);
+  if (!may_matter(field.name.length)) return Step::done;
   return note_field({at.base + field.name.offset, field.name.length}, value, head);
-}
-
-[[gnu::always_inline]] inline HeadParser::Step HeadParser::note_field(std::string_view name,
-                                                                      std::string_view value,
-                                                                      RequestHead& head) noexcept {
-  constexpr std::uint32_t lengths = 1U << 4 | 1U << 6 | 1U << 7 | 1U << 10 | 1U << 14 | 1U << 17;
-  if (name.size() >= 32 || (lengths >> name.size() & 1U) == 0) return Step::done;
-  if (name.size() == 4) return is_name(name, "host") ? note_host(value, head) : Step::done;
-  return note_rare_field(name, value, head);
-}
-
-[[gnu::always_inline]] inline HeadParser::Step HeadParser::note_host(std::string_view value,
-                                                                     RequestHead& head) noexcept {
-  if (head.about_.has_host) return refuse(Refusal::repeated_host);
-  if (!is_plain_authority(head.base_, value) && !parse_authority(value)) {
-    return refuse(Refusal::bad_host);
-  }
-  head.about_.has_host = true;
-  if (head.about_.authority.length == 0) head.about_.authority = head.slice_of(value);
-  return Step::done;
-}
-
-/// Clients say the same Host again and again; a line that was good need not be judged again.
-void HeadParser::remember_host(std::string_view line, RequestHead::FieldSlices field,
-                               std::uint32_t start) noexcept {
-  if (line.size() > known_line_.size()) return;
-  std::memcpy(known_line_.data(), line.data(), line.size());
-  known_line_size_ = static_cast<std::uint8_t>(line.size());
-  field.name.offset -= start;
-  field.value.offset -= start;
-  known_host_ = field;
-}
-
-/// Takes the Host line if it is the one that was good before. Returns whether it was.
-[[gnu::always_inline]] inline bool HeadParser::take_known_host(std::string_view text,
-                                                               RequestHead& head) noexcept {
-  RequestHead::About& about = head.about_;
-  if (about.has_host || known_line_size_ == 0 || text.size() < known_line_size_) return false;
-  if (!equal(text.substr(0, known_line_size_), {known_line_.data(), known_line_size_})) {
-    return false;
-  }
-  if (about.field_count >= limits_.fields_max) return false;
-  const auto start = static_cast<std::uint32_t>(text.data() - head.base_);
-  RequestHead::FieldSlices field = known_host_;
-  field.name.offset += start;
-  field.value.offset += start;
-  head.fields_[about.field_count++] = field;
-  about.has_host = true;
-  if (about.authority.length == 0) about.authority = field.value;
-  return true;
-}
-
-HeadParser::Step HeadParser::note_rare_field(std::string_view name, std::string_view value,
-                                             RequestHead& head) noexcept {
-  RequestHead::About& about = head.about_;
-  Refusal refusal = Refusal::none;
-  switch (name.size()) {
-    case 6:
-      if (!is_name(name, "expect") || about.version_minor == 0) break;
-      if (const Expectation expected = parse_expect(value); expected != Expectation::none) {
-        about.expects_continue = true;
-        about.expects_other |= expected == Expectation::other;
-      }
-      break;
-    case 7:
-      about.has_upgrade |= is_name(name, "upgrade");
-      break;
-    case 10:
-      if (!is_name(name, "connection")) break;
-      if (ConnectionOptions options;
-          (refusal = parse_connection(value, options)) == Refusal::none) {
-        about.close |= options.close;
-        about.keep_alive |= options.keep_alive;
-        about.upgrade |= options.upgrade;
-      }
-      break;
-    case 14:
-      if (!is_name(name, "content-length")) break;
-      if (about.has_content_length) return refuse(Refusal::repeated_content_length);
-      about.has_content_length = true;
-      refusal = parse_content_length(value, about.content_length);
-      break;
-    case 17:
-      if (!is_name(name, "transfer-encoding")) break;
-      if (about.chunked) return refuse(Refusal::repeated_transfer_encoding);
-      about.chunked = true;
-      refusal = about.version_minor == 0 ? Refusal::unexpected_transfer_encoding
-                                         : check_transfer_encoding(value);
-      break;
-    default:
-      break;
-  }
-  return refusal == Refusal::none ? Step::done : refuse(refusal);
-}
-
-/// Reads lines of the usual shape that are here whole, without the bookkeeping that others need:
-/// "name: value" with one space or none, and no white space at the value's end. Stops in front of
-/// the first other one; that is read_name()'s and read_value()'s.
-[[gnu::noinline]] HeadParser::UsualLines HeadParser::read_usual_lines(const char* position,
-                                                                      const char* end,
-                                                                      RequestHead& head) noexcept {
-  const char* const base = head.base_;
-  const auto blank = [](char each) { return static_cast<unsigned char>(each) <= ' '; };
-  while (position != end && !blank(*position)) {
-    if (take_known_host(between(position, end), head)) {
-      position += known_line_size_;
-      continue;
-    }
-    const bool had_host = head.about_.has_host;
-    const char* const colon =
-        find_stop(base, position, end, [](const Block& block) { return block.not_plain_name(); });
-    if (end - colon < 2 || *colon != ':' || colon == position) break;
-    const char* const value = colon[1] == ' ' ? colon + 2 : colon + 1;
-    const char* const stop =
-        find_stop(base, value, end, [](const Block& block) { return block.controls(); });
-    if (end - stop < 2 || stop[0] != '\r' || stop[1] != '\n') break;
-    if (stop != value && (blank(*value) || blank(stop[-1]))) break;
-    const std::uint32_t count = head.about_.field_count;
-    if (count >= limits_.fields_max) break;
-    RequestHead::FieldSlices& field = head.fields_[count];
-    field = {head.slice_of(between(position, colon)), head.slice_of(between(value, stop))};
-    head.about_.field_count = count + 1;
-    const char* const line = std::exchange(position, stop + line_end.size());
-    const Step step = note_field(between(line, colon), between(value, stop), head);
-    if (step != Step::done) return {position, step};
-    if (head.about_.has_host != had_host) {
-      remember_host(between(line, position), field, static_cast<std::uint32_t>(line - base));
-    }
-  }
-  return {position, Step::done};
-}
-
-/// What can only be judged when all fields are known.
-[[gnu::always_inline]] inline HeadParser::Step HeadParser::finish(
-    const RequestHead& head) noexcept {
-  const RequestHead::About& about = head.about_;
-  if (about.chunked && about.has_content_length) return refuse(Refusal::both_lengths);
-  if (!about.has_host && about.version_minor > 0) return refuse(Refusal::missing_host);
-  if (about.expects_other) return refuse(Refusal::unknown_expectation);
-  return Step::complete;
 }
 
 /// Reads until the head ends, is refused, or the input ends. Each part starts at the cursor's
@@ -503,60 +309,6 @@ HeadParser::Step HeadParser::note_rare_field(std::string_view name, std::string_
         stage = Stage::line;
     }
   }
-}
-
-/// Reads "GET target HTTP/1.1" or the same with POST, if that is what is there, whole. Returns
-/// where the lines behind it start, or nullptr: then nothing counts as read.
-[[gnu::always_inline]] inline const char* HeadParser::read_usual_request_line(
-    std::string_view input, RequestHead& head) noexcept {
-  constexpr std::string_view get = "GET ";
-  constexpr std::string_view post = "POST ";
-  constexpr std::string_view version = "HTTP/1.1\r\n";
-  const std::string_view line =
-      input.substr(0, std::size_t{limits_.request_line_max} + line_end.size());
-  const bool is_get = line.starts_with(get);
-  if (!is_get && !line.starts_with(post)) return nullptr;
-  const char* const end = line.data() + line.size();
-  const char* const target = line.data() + (is_get ? get.size() : post.size());
-  if (target == end || *target != '/') return nullptr;
-  head.base_ = input.data();
-  head.about_ = {};
-  head.about_.method = is_get ? Method::get : Method::post;
-  head.about_.method_text = head.slice_of(between(line.data(), target - 1));
-  const bool root = end - target >= 2 && target[1] == ' ';
-  const char* const stop = root ? target + 1 : find_target_end(line.data(), target, target, end);
-  if (stop == end || *stop != ' ') return nullptr;
-  if (root) {
-    head.about_.target = head.about_.path = head.slice_of({target, 1});
-  } else if (finish_target(between(target, stop), head) != Step::done) {
-    refusal_ = Refusal::none;  // parse_further() will tell
-    return nullptr;
-  }
-  if (!between(stop + 1, end).starts_with(version)) return nullptr;
-  head.about_.version_minor = 1;
-  return stop + 1 + version.size();
-}
-
-ParseResult HeadParser::parse(std::string_view input, RequestHead& head) noexcept {
-  assert(refusal_ == Refusal::none);
-  if (stage_ != Stage::start || position_ != 0) return parse_further(input, head);
-  const char* const lines = read_usual_request_line(input, head);
-  if (lines == nullptr) return parse_further(input, head);
-  const char* const base = input.data();
-  const auto end_max = static_cast<std::size_t>(lines - base) + limits_.fields_bytes_max;
-  const char* const end = base + std::min(input.size(), end_max);
-  const UsualLines usual = read_usual_lines(lines, end, head);
-  const auto position = static_cast<std::uint32_t>(usual.position - base);
-  if (usual.step == Step::done && between(usual.position, end).starts_with(line_end) &&
-      finish(head) == Step::complete) {
-    head.about_.size = position + static_cast<std::uint32_t>(line_end.size());
-    return {ParseResult::Kind::complete, Refusal::none, head.about_.size};
-  }
-  if (refusal_ != Refusal::none) return {ParseResult::Kind::refused, refusal_, 0};
-  stage_ = Stage::line;
-  position_ = position;
-  end_max_ = static_cast<std::uint32_t>(end_max);
-  return parse_further(input, head);
 }
 
 /// What is of an unusual form, or has come in pieces.

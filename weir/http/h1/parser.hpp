@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "weir/http/h1/known_host.hpp"
 #include "weir/http/refusal.hpp"
 #include "weir/http/request_head.hpp"
 
@@ -38,7 +39,8 @@ struct ParseResult {
 /// never on how they were cut; no byte is judged twice. Threads: one at a time.
 class HeadParser {
  public:
-  explicit HeadParser(const HeadLimits& limits = {}) noexcept;
+  /// `known_host`, which outlives the parser, may be shared with others of the same thread.
+  explicit HeadParser(const HeadLimits& limits = {}, KnownHost* known_host = nullptr) noexcept;
 
   /// Reads on in `input`: everything received since the end of the last request, the same bytes
   /// as in the last call and more behind them, perhaps at another address. `head` must be the same
@@ -77,25 +79,28 @@ class HeadParser {
   Step read_name(Cursor& at, RequestHead& head) noexcept;
   Step read_value(Cursor& at, RequestHead& head) noexcept;
   UsualLines read_usual_lines(const char* position, const char* end, RequestHead& head) noexcept;
+  /// Whether a field with a name of this length may be one of those that note_field() knows.
+  static constexpr bool may_matter(std::uint32_t name_size) noexcept {
+    constexpr std::uint32_t sizes = 1U << 4 | 1U << 6 | 1U << 7 | 1U << 10 | 1U << 14 | 1U << 17;
+    return name_size < 32 && (sizes >> name_size & 1U) != 0;
+  }
+  static const char* find_target_end(const char* base, const char* mark, const char* position,
+                                     const char* end) noexcept;
   Step note_field(std::string_view name, std::string_view value, RequestHead& head) noexcept;
   Step note_host(std::string_view value, RequestHead& head) noexcept;
   Step note_rare_field(std::string_view name, std::string_view value, RequestHead& head) noexcept;
-  void remember_host(std::string_view line, RequestHead::FieldSlices field,
-                     std::uint32_t start) noexcept;
   bool take_known_host(std::string_view text, RequestHead& head) noexcept;
   Step finish(const RequestHead& head) noexcept;
   Step refuse(Refusal refusal) noexcept;
 
   HeadLimits limits_;
+  KnownHost* known_host_;
   std::uint32_t position_ = 0;     ///< how far parse() looked, from the input's start
   std::uint32_t mark_ = 0;         ///< Cursor::mark, from the input's start
   std::uint32_t end_max_;          ///< the limit of the part that is read, from there too
   std::uint32_t empty_lines_ = 0;  ///< skipped before this request
   Stage stage_ = Stage::start;
   Refusal refusal_ = Refusal::none;
-  std::uint8_t known_line_size_ = 0;
-  std::array<char, 64> known_line_;      ///< the last good Host line
-  RequestHead::FieldSlices known_host_;  ///< where in it name and value are
 };
 
 }  // namespace weir::http

@@ -282,5 +282,37 @@ TEST(Parser, ReasonsOfTheRequestLine) {
   EXPECT_EQ(refusal_of("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Refusal::http2_preface);
 }
 
+TEST(Parser, AKnownHostChangesNothing) {
+  KnownHost known;
+  HeadLimits limits;
+  limits.fields_max = 3;
+  const auto parse = [&](std::string_view text, RequestHead& head) {
+    HeadParser parser(limits, &known);
+    return parser.parse(text, head);
+  };
+  RequestHead head;
+  const std::string_view text = "GET / HTTP/1.1\r\nX: 1\r\nhOst:  a.test:80\r\nY: 2\r\n\r\n";
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_EQ(parse(text, head).kind, Kind::complete);
+    EXPECT_EQ(head.authority(), "a.test:80");
+    ASSERT_EQ(head.field_count(), 3u);
+    EXPECT_EQ(head.field_at(1).name, "hOst");
+    EXPECT_EQ(head.field_at(1).value, "a.test:80");
+  }
+  const std::string_view usual = "GET / HTTP/1.1\r\nHost: a.test\r\n";
+  const std::string line(usual);
+  ASSERT_EQ(parse(line + "\r\n", head).kind, Kind::complete);
+  ASSERT_TRUE(known.begins("Host: a.test\r\n"));
+  ASSERT_EQ(parse(line + "\r\n", head).kind, Kind::complete);
+  EXPECT_EQ(head.authority(), "a.test");
+  EXPECT_EQ(parse(line + "Host: a.test\r\n\r\n", head).refusal, Refusal::repeated_host);
+  EXPECT_EQ(parse(line + "Y: 1\r\nZ: 1\r\nA: 1\r\n\r\n", head).refusal, Refusal::too_many_fields);
+  EXPECT_EQ(parse("GET / HTTP/1.1\r\nHost: a.test\rX", head).refusal, Refusal::bad_line_end);
+  EXPECT_EQ(parse("GET / HTTP/1.1\r\nHost: a.tes", head).kind, Kind::incomplete);
+  ASSERT_EQ(parse("GET http://b.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", head).kind,
+            Kind::complete);
+  EXPECT_EQ(head.authority(), "b.test");
+}
+
 }  // namespace
 }  // namespace weir::http
