@@ -46,6 +46,7 @@ class ExampleParams : public EachBackend {};
 class ExampleStreaming : public EachBackend {};
 class ExampleDeadlines : public EachBackend {};
 class ExampleBench : public EachBackend {};
+class ExampleJson : public EachBackend {};
 
 TEST_P(ExampleHello, AnswersAsItsRoutesSay) {
   Server server("hello", GetParam());
@@ -351,10 +352,10 @@ TEST_P(ExampleBench, PingsGiveTheirSequenceBack) {
   Server server("bench", GetParam());
   Client client = server.connect();
   for (const int sequence : {0, 1, -1, 2147483647}) {
-    const std::string text = "{\"sequence\": " + std::to_string(sequence) + "}";
-    const auto answer = client.exchange(post("/ping", text));
+    const std::string number = std::to_string(sequence);
+    const auto answer = client.exchange(post("/ping", "{\"sequence\": " + number + "}"));
     ASSERT_TRUE(answer) << answer.error().message();
-    EXPECT_EQ(answer->body, text);
+    EXPECT_EQ(answer->body, "{\"sequence\":" + number + "}");
     EXPECT_EQ(answer->field("Content-Type"), "application/json");
   }
   for (const char* const wrong : {"", "{}", "{\"sequence\": }", "{\"sequence\": 1} x"}) {
@@ -366,6 +367,31 @@ TEST_P(ExampleBench, PingsGiveTheirSequenceBack) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
+TEST_P(ExampleJson, OrdersBecomeInvoices) {
+  Server server("json", GetParam());
+  Client client = server.connect();
+  const auto invoice = client.exchange(
+      post("/invoices", R"({"customer":"Ann","items":[{"name":"tea","cents":250,"count":2},)"
+                        R"({"name":"cup","cents":999}],"shipping":"express"})"));
+  ASSERT_TRUE(invoice) << invoice.error().message();
+  EXPECT_EQ(invoice->body, R"({"customer":"Ann","lines":["2 x tea: 500","1 x cup: 999"],)"
+                           R"("total_cents":2998})");
+  EXPECT_EQ(invoice->field("Content-Type"), "application/json");
+  const auto wrong = client.exchange(
+      post("/invoices", R"({"customer":"Ann","items":[{"name":"tea","cents":"2.50"}]})"));
+  ASSERT_TRUE(wrong) << wrong.error().message();
+  EXPECT_EQ(wrong->status, 400);
+  EXPECT_NE(wrong->body.find("items[0].cents: expected an integer, found a string"),
+            std::string::npos)
+      << wrong->body;
+  const auto empty = client.exchange(post("/invoices", R"({"customer":"Ann","items":[]})"));
+  ASSERT_TRUE(empty) << empty.error().message();
+  EXPECT_EQ(empty->status, 400);
+  client.close();
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+INSTANTIATE_TEST_SUITE_P(On, ExampleJson, testing::ValuesIn(every_backend), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleHello, testing::ValuesIn(every_backend), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleEcho, testing::ValuesIn(every_backend), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleParams, testing::ValuesIn(every_backend), name_of);

@@ -2,11 +2,13 @@
 #pragma once
 
 #include "weir/cores/runtime.hpp"
+#include "weir/http/json.hpp"
 #include "weir/http/limits.hpp"
 #include "weir/http/request.hpp"
 #include "weir/http/response.hpp"
 #include "weir/http/router.hpp"
 #include "weir/http/serve.hpp"
+#include "weir/json.hpp"
 #include "weir/net/listener.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/scope.hpp"

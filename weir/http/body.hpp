@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include "weir/base/buffer.hpp"
 #include "weir/base/bytes.hpp"
 #include "weir/task/task.hpp"
 
@@ -61,7 +62,8 @@ class BodySink {
 
 using StreamFunction = std::function<Task<Result<>>(BodySink&)>;
 
-/// Move-only. Short bodies need no heap memory. Threads: one at a time.
+/// Move-only. Short bodies need no heap memory, and one in a Buffer has the core's. Threads: one at
+/// a time.
 class Body {
  public:
   static constexpr std::size_t inline_max = 62;
@@ -85,6 +87,7 @@ class Body {
       content_.emplace<Short>(view);
     }
   }
+  explicit Body(Buffer&& bytes) noexcept : content_(std::move(bytes)) {}
   explicit Body(StreamFunction stream) : content_(std::move(stream)) {}
 
   /// The function that writes it, or nullptr when the bytes are here.
@@ -95,6 +98,7 @@ class Body {
     if (const auto* literal = std::get_if<std::string_view>(&content_)) return *literal;
     if (const auto* shorter = std::get_if<Short>(&content_)) return shorter->view();
     if (const auto* owned = std::get_if<std::string>(&content_)) return *owned;
+    if (const auto* buffer = std::get_if<Buffer>(&content_)) return buffer->text();
     return {};
   }
 
@@ -112,7 +116,7 @@ class Body {
     unsigned char size_;
   };
 
-  std::variant<std::string_view, Short, std::string, StreamFunction> content_;
+  std::variant<std::string_view, Short, std::string, Buffer, StreamFunction> content_;
 };
 
 }  // namespace weir::http

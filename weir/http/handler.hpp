@@ -13,11 +13,13 @@
 
 #include "weir/base/result.hpp"
 #include "weir/http/captures.hpp"
+#include "weir/http/json.hpp"
 #include "weir/http/pattern.hpp"
 #include "weir/http/request.hpp"
 #include "weir/http/response.hpp"
 #include "weir/http/signature.hpp"
 #include "weir/http/status.hpp"
+#include "weir/json/read.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/task.hpp"
 
@@ -36,9 +38,11 @@ template <class T>
 Response to_response(T&& value) {
   if constexpr (is_result<std::remove_cvref_t<T>>) {
     if (!value) return error_response(value.error());
-    return Response(*std::forward<T>(value));
-  } else {
+    return to_response(*std::forward<T>(value));
+  } else if constexpr (std::is_convertible_v<T, Response>) {
     return Response(std::forward<T>(value));
+  } else {
+    return json(value);
   }
 }
 
@@ -93,14 +97,16 @@ class Handler {
     S::check();
     Target target(new F(std::move(function)),
                   [](const void* object) noexcept { delete static_cast<const F*>(object); });
-    if constexpr (S::waits) {
+    if constexpr (S::takes_body) {
+      return Handler(std::move(target), nullptr, &start_with_body<F>);
+    } else if constexpr (S::waits) {
       return Handler(std::move(target), nullptr, &start_as<F>);
     } else {
       return Handler(std::move(target), &call_as<F>, nullptr);
     }
   }
 
-  /// True if it returns a Task: then start() it.
+  /// True if it returns a Task or takes a body, which may have to arrive: then start() it.
   bool waits() const noexcept { return call_ == nullptr; }
   /// The answer of a handler that does not wait; 404 if a capture does not fit its type.
   Response call(Request& request, const Captures& captures) const {
@@ -124,48 +130,73 @@ class Handler {
   static Task<Response> call_later(const Handler& handler, Request& request,
                                    const Captures& captures);
 
-  /// The captures as the handler wants them; calls `use(values...)` unless one does not fit.
-  template <class Types, class Use>
-  static auto with_values(const Captures& captures, Use use) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      std::tuple<std::optional<std::tuple_element_t<I, Types>>...> values{
+  /// The captures as the handler wants them; nothing where one does not fit.
+  template <class Types>
+  static auto values_of(const Captures& captures) {
+    return [&captures]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::tuple<std::optional<std::tuple_element_t<I, Types>>...>{
           capture_as<std::tuple_element_t<I, Types>>(captures[I])...};
-      const bool fit = (true && ... && std::get<I>(values).has_value());
-      return use(fit, std::get<I>(values)...);
     }(std::make_index_sequence<std::tuple_size_v<Types>>());
+  }
+  template <class... T>
+  static bool all_fit(const std::tuple<std::optional<T>...>& values) {
+    return std::apply([](const auto&... each) { return (true && ... && each.has_value()); },
+                      values);
+  }
+
+  /// Calls the handler with the values, and the body if it takes one.
+  template <class F, class Values, class... Body>
+  static auto invoke(const F& handler, Request& request, Values& values, Body&... body) {
+    using S = Signature<F>;
+    return std::apply(
+        [&](auto&... each) {
+          if constexpr (S::takes_scope) {
+            return with_scope(detail::ScopedHandler<F>(handler, request), std::move(*each)...,
+                              std::move(body)...);
+          } else if constexpr (S::takes_request) {
+            return handler(request, std::move(*each)..., std::move(body)...);
+          } else {
+            return handler(std::move(*each)..., std::move(body)...);
+          }
+        },
+        values);
   }
 
   template <class F>
   static Response call_as(const void* target, Request& request, const Captures& captures) {
-    using S = Signature<F>;
     const F& handler = *static_cast<const F*>(target);
-    return with_values<typename S::Captured>(captures, [&](bool fit, auto&... values) {
-      if (!fit) return status_text(Status::not_found);
-      return detail::response_of([&] {
-        if constexpr (S::takes_request) {
-          return handler(request, std::move(*values)...);
-        } else {
-          return handler(std::move(*values)...);
-        }
-      });
-    });
+    auto values = values_of<typename Signature<F>::Captured>(captures);
+    if (!all_fit(values)) return status_text(Status::not_found);
+    return detail::response_of([&] { return invoke(handler, request, values); });
   }
 
   template <class F>
   static Task<Response> start_as(const void* target, Request& request, const Captures& captures) {
+    const F& handler = *static_cast<const F*>(target);
+    auto values = values_of<typename Signature<F>::Captured>(captures);
+    if (!all_fit(values)) return detail::answer_later(status_text(Status::not_found));
+    return detail::to_response_task(invoke(handler, request, values));
+  }
+
+  /// Reads the body first.
+  template <class F>
+  static Task<Response> start_with_body(const void* target, Request& request,
+                                        const Captures& captures) {
     using S = Signature<F>;
     const F& handler = *static_cast<const F*>(target);
-    return with_values<typename S::Captured>(captures, [&](bool fit, auto&... values) {
-      if (!fit) return detail::answer_later(status_text(Status::not_found));
-      if constexpr (S::takes_scope) {
-        return detail::to_response_task(
-            with_scope(detail::ScopedHandler<F>(handler, request), std::move(*values)...));
-      } else if constexpr (S::takes_request) {
-        return detail::to_response_task(handler(request, std::move(*values)...));
-      } else {
-        return detail::to_response_task(handler(std::move(*values)...));
-      }
-    });
+    auto values = values_of<typename S::Captured>(captures);
+    if (!all_fit(values)) co_return status_text(Status::not_found);
+    if (!detail::accepts_json(request)) co_return status_text(Status::unsupported_media_type);
+    const auto text = co_await request.body_view();
+    if (!text) co_return error_response(text.error());
+    auto body = json::read<typename S::Body>(*text);
+    if (!body) co_return detail::bad_json(body.error());
+    if constexpr (S::waits) {
+      auto answer = detail::to_response_task(invoke(handler, request, values, *body));
+      co_return co_await std::move(answer);
+    } else {
+      co_return detail::response_of([&] { return invoke(handler, request, values, *body); });
+    }
   }
 
   Target target_;

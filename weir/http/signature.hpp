@@ -14,6 +14,7 @@
 #include "weir/http/pattern.hpp"
 #include "weir/http/request.hpp"
 #include "weir/http/response.hpp"
+#include "weir/json/shape.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/task.hpp"
 
@@ -104,6 +105,39 @@ inline constexpr bool takes_text = std::is_same_v<std::remove_cvref_t<P>, Rest> 
                                    std::is_same_v<std::remove_cvref_t<P>, std::string_view> ||
                                    std::is_same_v<std::remove_cvref_t<P>, std::string>;
 
+/// A parameter that is made of the body: what is an array or an object in JSON.
+template <class P>
+inline constexpr bool takes_body =
+    json::is_composite<std::remove_cvref_t<P>> && !CaptureType<std::remove_cvref_t<P>> &&
+    (!std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>);
+
+template <class... P>
+constexpr bool last_takes_body() {
+  if constexpr (sizeof...(P) == 0) {
+    return false;
+  } else {
+    return takes_body<std::tuple_element_t<sizeof...(P) - 1, std::tuple<P...>>>;
+  }
+}
+
+/// Takes the body off the end of a parameter list.
+template <class P>
+struct SplitBody;
+template <class... P>
+struct SplitBody<Parameters<P...>> {
+  using Body = void;
+  using Left = Parameters<P...>;
+};
+template <class... P>
+  requires(last_takes_body<P...>())
+struct SplitBody<Parameters<P...>> {
+  using All = std::tuple<P...>;
+  using Body = std::remove_cvref_t<std::tuple_element_t<sizeof...(P) - 1, All>>;
+  template <std::size_t... I>
+  static Parameters<std::tuple_element_t<I, All>...> left(std::index_sequence<I...>);
+  using Left = decltype(left(std::make_index_sequence<sizeof...(P) - 1>()));
+};
+
 template <class P>
 struct CapturesOf;
 template <class... P>
@@ -126,8 +160,10 @@ struct CapturesOf<Parameters<P...>> {
   }
 };
 
+/// A Response, what becomes one, or what is written as JSON.
 template <class R>
-inline constexpr bool answers = std::is_convertible_v<R, Response>;
+inline constexpr bool answers =
+    std::is_convertible_v<R, Response> || json::is_composite<std::remove_cvref_t<R>>;
 template <class T>
 inline constexpr bool answers<Result<T>> = answers<T>;
 template <>
@@ -146,16 +182,26 @@ struct Answer<Task<T>> {
 
 }  // namespace detail
 
-/// Reads the signature of a handler: `(Request&?, Scope&?, captures...)`, returning a Response, a
-/// Status, a Result of one, or a Task of any of these.
+/// Reads the signature of a handler: `(Request&?, Scope&?, captures..., body?)`, returning a
+/// Response, a Status, a value that is written as JSON, a Result of one, or a Task of any of these.
+///
+/// The body is a struct, container, tuple or variant, by value or const reference, and is read from
+/// JSON before the handler is called; see json.hpp for what becomes what. Who sends another one
+/// gets 415 if its Content-Type is not JSON, else 400 with a problem (RFC 9457) that names the
+/// place in the body, and where it does not arrive what Request::body() says. A value that is
+/// returned is sent with 200; for another status return http::json(value, status).
 template <class F>
 class Signature {
   using Of = decltype(detail::function_of<F>());
   using Leading = detail::Split<typename Of::Taken>;
-  using CapturesOf = detail::CapturesOf<typename Leading::Left>;
+  using Trailing = detail::SplitBody<typename Leading::Left>;
+  using CapturesOf = detail::CapturesOf<typename Trailing::Left>;
 
  public:
   using Captured = typename CapturesOf::Values;
+  /// void for a handler that takes none.
+  using Body = typename Trailing::Body;
+  static constexpr bool takes_body = !std::is_void_v<Body>;
   static constexpr bool takes_request = Leading::request;
   static constexpr bool takes_scope = Leading::scope;
   static constexpr bool waits = detail::Answer<typename Of::Returned>::waits;
@@ -170,12 +216,20 @@ class Signature {
                   "generic ones do not say what they take; wrap the call in a lambda");
     static_assert(Of::callable_as_const,
                   "all cores share a handler: its operator() must be const (no mutable lambda)");
-    static_assert(CapturesOf::all_readable,
-                  "a handler takes (Request&?, Scope&?, captures...) in this order; captures are "
-                  "std::string_view, std::string, integers (not bool or char), float, double, "
-                  "http::Rest or types with from_capture(), by value or const reference");
+    static_assert(
+        CapturesOf::all_readable,
+        "a handler takes (Request&?, Scope&?, captures..., body?) in this order; captures "
+        "are std::string_view, std::string, integers (not bool or char), float, double, "
+        "http::Rest or types with from_capture(); the body, read from JSON, is one struct "
+        "of public fields, container, tuple or variant; all by value or const reference");
     static_assert(detail::Answer<typename Of::Returned>::good,
-                  "a handler returns a Response, a Status, a Result of one, or a Task of these");
+                  "a handler returns a Response, a Status, a value that is written as JSON (a "
+                  "struct of public fields, container, tuple or variant), a Result of one, or a "
+                  "Task of these");
+    if constexpr (takes_body) {
+      static_assert(std::is_default_constructible_v<Body>,
+                    "the body of a request is first made without arguments, then read");
+    }
     static_assert(!takes_scope || waits, "a handler that takes a Scope& returns a Task");
     static_assert(!waits || !CapturesOf::any_reference,
                   "a handler that returns a Task takes captures by value: it outlives the call");

@@ -19,7 +19,7 @@ consteval std::uint32_t required_fields() {
   return with_fields(place<T>.value, [](auto&... fields) {
     std::uint32_t required = 0;
     std::uint32_t bit = 1;
-    const auto look = [&required, &bit](bool may_be_missing) {
+    [[maybe_unused]] const auto look = [&required, &bit](bool may_be_missing) {
       if (!may_be_missing) required |= bit;
       bit <<= 1;
     };

@@ -145,4 +145,10 @@ consteval Shape shape_of() {
 }
 
 }  // namespace detail
+
+/// True for what is an array or an object in JSON, or a choice between such: structs, containers,
+/// tuples and variants.
+template <class T>
+inline constexpr bool is_composite = detail::shape_of<T>() >= detail::Shape::sequence;
+
 }  // namespace weir::json

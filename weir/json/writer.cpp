@@ -1,5 +1,6 @@
 #include "weir/json/writer.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -91,8 +92,9 @@ void Writer::write_real(T value) {
   if (!std::isfinite(value)) return put(std::string_view("null"));
   char* const out = room(number_size_max);
   position_ = std::to_chars(out, out + number_size_max, value).ptr;
-  const std::string_view written(out, static_cast<std::size_t>(position_ - out));
-  if (written.find_first_of(".e") == std::string_view::npos) put(std::string_view(".0"));
+  const bool like_an_integer =
+      std::none_of(out, position_, [](char each) { return each == '.' || each == 'e'; });
+  if (like_an_integer) put(std::string_view(".0"));
 }
 
 void Writer::write(double value) {

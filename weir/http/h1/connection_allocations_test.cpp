@@ -87,6 +87,14 @@ Task<Response> ping(Request& request) {
   co_return Response(Status::ok, json_type, Body(*body));
 }
 
+struct Ping {
+  int sequence;
+};
+struct Pong {
+  Ping ping;
+  const char* text;
+};
+
 /// A server on a loop of this thread and a client without one, so that what is counted between two
 /// moments is what the requests between them cost.
 class AllocationsTest : public testing::TestWithParam<BackendChoice>, Completion, Runnable {
@@ -103,6 +111,11 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Completion
     routes_.get("/hello/{name}",
                 [](std::string_view name) { return text("Hello, " + std::string(name) + "!\n"); });
     routes_.post("/ping", ping);
+    routes_.post("/json", [](const Ping& ping) { return ping; });
+    routes_.post("/json/task", [](Ping ping) -> Task<Result<Ping>> { co_return ping; });
+    routes_.post("/json/long", [](const Ping& ping) {
+      return Pong{ping, "a text that makes the answer longer than what a Body holds in itself"};
+    });
     loop_->group().on_listening = [this](const os::Address& bound) { bound_ = bound; };
     server_.emplace(*loop_, routes_, Limits());
     loop_->ready(*this);
@@ -245,6 +258,16 @@ TEST_P(AllocationsTest, ChunkedBodies) {
   expect_none(
       "POST /ping HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
       "9\r\n{\"sequenc\r\n9\r\ne\": 1234}\r\n0\r\n\r\n");
+}
+
+TEST_P(AllocationsTest, Json) {
+  for (const std::string_view path : {"/json", "/json/task", "/json/long"}) {
+    const std::string head =
+        "POST " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 18\r\n\r\n";
+    expect_none(head + "{\"sequence\": 1234}");
+    const std::array<std::string_view, 3> in_pieces{head, "{\"sequence\"", ": 1234}"};
+    expect_none(in_pieces);
+  }
 }
 
 TEST_P(AllocationsTest, HeadsInPieces) {
