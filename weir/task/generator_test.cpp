@@ -213,7 +213,9 @@ TEST_F(GeneratorTest, AMillionValuesTakeNoStackAndNoMemory) {
       const auto number = co_await numbers.next();
       if (!*number) break;
       total += **number;
-      if (**number % 100'000 == 0) EXPECT_EQ(frames(), blocks);
+      if (**number % 100'000 == 0) {
+        EXPECT_EQ(frames(), blocks);
+      }
     }
     co_return total;
   };

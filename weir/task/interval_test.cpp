@@ -114,7 +114,9 @@ TEST_F(IntervalTest, IsACaseOfASelect) {
     Interval ticks(1s);
     std::uint64_t expected = 0;
     for (int round = 0; round < 6; ++round) {
-      if (round % 2 == 1) EXPECT_TRUE(channel.try_send(int(round)));
+      if (round % 2 == 1) {
+        EXPECT_TRUE(channel.try_send(int(round)));
+      }
       const auto first = co_await select(channel.receive(), ticks.next());
       EXPECT_EQ(first->index(), round % 2 == 1 ? 0U : 1U);
       if (first->index() == 1) {
