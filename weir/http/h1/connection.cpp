@@ -121,7 +121,7 @@ Task<> serve_connection(ServerCore& server, tcp::Stream stream) {
     }
     Exchange& exchange = connection.begin(std::move(*bytes));
     next = exchange.advance();
-    if (next == Next::idle) {
+    if (next == Next::idle || next == Next::close_now) {
       // The usual way: everything is answered, one send is left.
       transport.begin_write();
       const auto sent = co_await transport.stream().write(transport.output().bytes());

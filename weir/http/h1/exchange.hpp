@@ -28,11 +28,12 @@ class Exchange : Completion, HangupWatcher {
  public:
   /// What the connection has to do next.
   enum class Next : std::uint8_t {
-    idle,   ///< the input is used up: send the output and wait for the next request
-    more,   ///< a head is not complete: send the output and read on
-    slow,   ///< co_await finish(): something has to wait
-    close,  ///< send the output, then close once the peer has had a moment to read it
-    abort,  ///< close: the connection is broken
+    idle,       ///< the input is used up: send the output and wait for the next request
+    more,       ///< a head is not complete: send the output and read on
+    slow,       ///< co_await finish(): something has to wait
+    close,      ///< send the output, then close once the peer has had a moment to read it
+    close_now,  ///< send the output, then close: the peer has said that nothing more comes
+    abort,      ///< close: the connection is broken
   };
 
   Exchange(ServerCore& server, Transport& transport, const Context& context) noexcept;
@@ -74,6 +75,7 @@ class Exchange : Completion, HangupWatcher {
   bool write_usual();
   bool write_small();
   Next answer_now();
+  bool peer_is_done() const noexcept;
   Next ended() noexcept;
 
   Task<> wait_for_running();
