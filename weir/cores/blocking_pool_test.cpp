@@ -182,6 +182,59 @@ TEST_F(BlockingPoolTest, AFullQueueLetsWaitWhereThatIsAsked) {
   EXPECT_EQ(pool.report().lanes.at(0).finished, 100U);
 }
 
+TEST_F(BlockingPoolTest, WithoutAnyThreadItSaysWhy) {
+  host_.set_threads_max(0);
+  const auto body = [](BlockingPool& pool, MemoryHost& host) -> Task<> {
+    const auto number = [](int value) { return value; };
+    EXPECT_EQ((co_await pool.run(number, 1)).error(), system_error(EAGAIN));
+    EXPECT_EQ(pool.report().threads, 0U);
+    EXPECT_EQ(pool.report().queued, 0U);
+    host.set_threads_max(9);
+    EXPECT_EQ((co_await pool.run(number, 2)).value(), 2);
+  };
+  run(body(pool_, host_));
+}
+
+TEST_F(BlockingPoolTest, WithFewerThreadsThanItWantsItWorksOn) {
+  BlockingPoolOptions options;
+  options.size.fixed = 10;
+  BlockingPool pool(host_, options);
+  host_.set_threads_max(2);
+  const auto body = [](BlockingPool& few) -> Task<> {
+    const auto number = [](int value) { return value; };
+    std::vector<Task<Result<int>>> calls;
+    for (int i = 0; i < 50; ++i) calls.push_back(few.run(number, i));
+    EXPECT_TRUE(co_await all(std::move(calls)));
+    EXPECT_EQ(few.report().threads, 2U);
+    EXPECT_EQ(few.report().last_change.reason, SizeReason::no_threads_left);
+  };
+  run(body(pool));
+}
+
+TEST_F(BlockingPoolTest, IdleThreadsEndAndAreStartedAgain) {
+  BlockingPoolOptions options;
+  options.size.min = 2;
+  options.size.max = 9;
+  options.size.idle_timeout = 3s;
+  MemoryHost eight{{.cores = 8}};
+  const auto loop = Loop::make(eight, {}).value();
+  BlockingPool pool(eight, options);
+  const auto body = [](BlockingPool& idle) -> Task<> {
+    const auto number = [](int value) { return value; };
+    for (int round = 0; round < 3; ++round) {
+      std::vector<Task<Result<int>>> calls;
+      for (int i = 0; i < 50; ++i) calls.push_back(idle.run(number, i));
+      EXPECT_TRUE(co_await all(std::move(calls)));
+      EXPECT_EQ(idle.report().threads, 8U);
+      EXPECT_TRUE(co_await sleep(2s));
+      EXPECT_EQ(idle.report().threads, 8U);
+      EXPECT_TRUE(co_await sleep(2s));
+      EXPECT_EQ(idle.report().threads, 2U);
+    }
+  };
+  weir::run(*loop, body(pool));
+}
+
 TEST_F(BlockingPoolTest, NothingWaitsForTimeInMemory) {
   const auto body = [](BlockingPool& pool) -> Task<> {
     const auto number = [](int value) { return value; };

@@ -1,6 +1,7 @@
 // A pool on the operating system's threads: what blocks, what is stopped, who shares with whom.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <latch>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "weir/cores/runtime.hpp"
 #include "weir/loop/os_host.hpp"
 #include "weir/os/affinity.hpp"
+#include "weir/os/thread_probe.hpp"
 #include "weir/task/run.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
@@ -230,6 +232,86 @@ TEST_F(BlockingPoolThreads, AFixedSizeCanBeChanged) {
     EXPECT_EQ(pool.report().threads, 2U);
   };
   static_cast<void>(run(with_scope(body)));
+}
+
+TEST_F(BlockingPoolThreads, AnAutomaticSizeGrowsWhileThreadsAreBlocked) {
+  constexpr int count = 100;
+  BlockingPool pool(host_);
+  std::latch all_there(count);
+  const auto meet = [&] { all_there.arrive_and_wait(); };  // hangs unless all hundred run together
+  const auto body = [&]() -> Task<> {
+    std::vector<Task<Result<>>> calls;
+    for (int i = 0; i < count; ++i) calls.push_back(pool.run(meet));
+    EXPECT_TRUE(co_await all(std::move(calls)));
+  };
+  run(body());
+  const PoolReport report = pool.report();
+  EXPECT_GE(report.threads, static_cast<std::size_t>(count));
+  EXPECT_EQ(report.evidence, SizeEvidence::thread_states);
+  EXPECT_GT(report.blocked_share, 0.1);
+}
+
+TEST_F(BlockingPoolThreads, AShareGrowsWithTheSize) {
+  constexpr int count = 20;
+  BlockingPool pool(host_);
+  const PoolLane slow = pool.add_lane({.name = "slow", .share = 0.5});
+  std::latch all_there(count);
+  const auto meet = [&] { all_there.arrive_and_wait(); };
+  const auto body = [&]() -> Task<> {
+    std::vector<Task<Result<>>> calls;
+    for (int i = 0; i < count; ++i) calls.push_back(slow.run(meet));
+    EXPECT_TRUE(co_await all(std::move(calls)));
+  };
+  run(body());
+}
+
+TEST_F(BlockingPoolThreads, ForeignLoadDoesNotMakeItGrow) {
+  // Twice as many busy threads as CPUs: what the pool runs waits for CPUs more than it runs.
+  const std::size_t cpus = host_.topology().cpus_allowed;
+  std::atomic<bool> busy = true;
+  std::vector<std::thread> foreign;
+  for (std::size_t i = 0; i < 2 * cpus; ++i) {
+    foreign.emplace_back([&busy] {
+      while (busy) {
+      }
+    });
+  }
+  BlockingPool pool(host_);
+  std::atomic<std::size_t> largest = 0;
+  const auto compute = [&] {
+    const auto self = os::ThreadProbe::of_this_thread();
+    const Duration until = self.cpu_time() + 2ms;
+    while (self.cpu_time() < until) {
+    }
+    largest = std::max(largest.load(), pool.report().size);
+  };
+  const auto body = [&]() -> Task<> {
+    std::vector<Task<Result<>>> calls;
+    for (int i = 0; i < 60; ++i) calls.push_back(pool.run(compute));
+    EXPECT_TRUE(co_await all(std::move(calls)));
+  };
+  run(body());
+  busy = false;
+  for (std::thread& thread : foreign) thread.join();
+  EXPECT_EQ(largest, cpus);
+}
+
+TEST_F(BlockingPoolThreads, IdleThreadsEnd) {
+  BlockingPoolOptions options;
+  options.size.idle_timeout = 1ms;
+  options.size.sample_period = 1ms;
+  BlockingPool pool(host_, options);
+  const auto body = [&]() -> Task<> {
+    for (int round = 0; round < 20; ++round) {
+      std::latch all_there(10);
+      const auto meet = [&] { all_there.arrive_and_wait(); };
+      std::vector<Task<Result<>>> calls;
+      for (int i = 0; i < 10; ++i) calls.push_back(pool.run(meet));
+      EXPECT_TRUE(co_await all(std::move(calls)));
+      while (round % 4 == 0 && pool.report().threads > 1) co_await yield();
+    }
+  };
+  run(body());
 }
 
 // What the thread sanitizer looks at: everybody asks, cancels, and is answered on their own core.

@@ -19,37 +19,32 @@ std::size_t cpus_of(const os::Topology& topology) {
 
 }  // namespace
 
-/// A thread. All but `thread` is guarded by the crew's mutex.
-class PoolCrew::Worker final : public ThreadWork, public ListNode {
- public:
-  explicit Worker(PoolCrew& crew) : crew_(crew) {}
-
-  std::optional<Instant> step() noexcept override { return crew_.step(*this); }
-
-  BlockingJob* job = nullptr;
-  Instant rests_until = never;         // while it is linked
-  std::unique_ptr<HostThread> thread;  // the last member, for it ends first
-
- private:
-  PoolCrew& crew_;
-};
+std::optional<Instant> PoolWorker::step() noexcept {
+  return crew_.step(*this);
+}
 
 PoolCrew::PoolCrew(Host& host, const BlockingPoolOptions& options)
-    : host_(host), name_(options.name), size_(options.size, cpus_of(host.topology()), host.now()) {
-  queue_.add_lane(options.lane);
+    : host_(host),
+      name_(options.name),
+      keeper_thread_(host.make_thread(options.name, keeper_)),
+      size_(options.size, cpus_of(host.topology()), host.now()) {
+  add_lane(options.lane);
 }
 
 PoolCrew::~PoolCrew() {
   close();
   // With nothing queued there are no more calls; the last ones may still be on their way.
   while (calls_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
-  // Without the mutex, which they need for their last step, and before any is freed.
+  // Without the mutex, which they need for their last step, and before any of them is freed. The
+  // keeper looks at the others.
+  keeper_thread_.reset();
   for (const auto& worker : workers_) worker->thread.reset();
   assert(queue_.queued() == 0 && queue_.running() == 0);
 }
 
 std::size_t PoolCrew::add_lane(const PoolLaneOptions& options) {
   const std::lock_guard lock(mutex_);
+  if (options.share < 1) size_.need(2, host_.now());
   return queue_.add_lane(options);
 }
 
@@ -60,7 +55,7 @@ Result<> PoolCrew::submit(BlockingJob& job) {
     if (closed_) return fail(Errc::closed);
     if (auto pushed = queue_.push(job, job.lane_, host_.now()); !pushed) return pushed;
     job.phase_.store(BlockingJob::Phase::queued, std::memory_order_relaxed);
-    call = call_one();
+    call = call_for_queued();
   }
   follow(call);
   return {};
@@ -149,58 +144,86 @@ PoolCrew::Call PoolCrew::call_one() {
   return {.needed = true, .rested = resting_.pop_front()};
 }
 
+/// For what has just been queued.
+PoolCrew::Call PoolCrew::call_for_queued() {
+  const Call call = call_one();
+  if (call.needed || watched_ || !size_.automatic()) return call;
+  watched_ = true;
+  return call_keeper();
+}
+
+PoolCrew::Call PoolCrew::call_keeper() {
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  return {.keeper = true};
+}
+
 void PoolCrew::follow(Call call) {
-  if (!call.needed) return;
-  if (call.rested != nullptr) {
+  if (!call.needed && !call.keeper) return;
+  if (call.keeper) {
+    start_keeper();
+    keeper_thread_->wake();
+  } else if (call.rested != nullptr) {
     call.rested->thread->wake();
   } else if (auto started = start_one(); !started) {
     refuse_queued(started.error());
   }
-  // release: with the acquire in the destructor, the threads are not freed before.
+  // release: with the acquire of whoever looks for zero, the threads are not freed before.
   calls_.fetch_sub(1, std::memory_order_release);
+}
+
+void PoolCrew::start_keeper() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(keeper_started_, true)) return;
+  }
+  if (keeper_thread_->start()) return;
+  const std::lock_guard lock(mutex_);
+  keeper_started_ = watched_ = false;
 }
 
 /// Errors: the kernel's when there is no thread at all.
 Result<> PoolCrew::start_one() {
-  auto made = std::make_unique<Worker>(*this);
-  Worker& worker = *made;
+  auto made = std::make_unique<PoolWorker>(*this);
+  PoolWorker& worker = *made;
   worker.thread = host_.make_thread(name_, worker);
+  worker.watched.thread = worker.thread.get();
   {
     const std::lock_guard lock(mutex_);
     workers_.push_back(std::move(made));
-    ++threads_;
   }
   auto started = worker.thread->start();
   if (started) return {};
   const std::lock_guard lock(mutex_);
   --active_;
   std::erase_if(workers_, [&](const auto& each) { return each.get() == &worker; });
-  size_.no_thread_left(--threads_, host_.now());
-  if (threads_ != 0) return {};
+  const std::size_t left = workers_.size() - ended_;
+  size_.no_thread_left(left, host_.now());
+  if (left != 0) return {};
   return started;
 }
 
-std::optional<Instant> PoolCrew::step(Worker& worker) {
+std::optional<Instant> PoolCrew::step(PoolWorker& worker) {
   Call call;
+  std::optional<Instant> next = Instant::min();
   {
     const std::lock_guard lock(mutex_);
     const Instant now = host_.now();
-    if (worker.linked()) return rest(worker, now);
-    PoolJob* const taken = active_ > size_.now() ? nullptr : queue_.take(size_.now(), now);
-    if (taken == nullptr) {
-      --active_;
-      if (queue_.queued() == 0) size_.rested(active_, now);
-      resting_.push_front(worker);
-      worker.rests_until = size_.automatic() ? after(now, size_.options().idle_timeout) : now;
-      return rest(worker, now);
+    if (!worker.linked()) {
+      PoolJob* const taken = active_ > size_.now() ? nullptr : queue_.take(size_.now(), now);
+      worker.job = static_cast<BlockingJob*>(taken);
     }
-    worker.job = static_cast<BlockingJob*>(taken);
-    worker.job->phase_.store(BlockingJob::Phase::running, std::memory_order_relaxed);
-    call = call_one();
+    if (worker.job != nullptr) {
+      worker.job->phase_.store(BlockingJob::Phase::running, std::memory_order_relaxed);
+      call = call_one();
+    } else {
+      next = rest(worker, now);
+      if (!next && keeper_started_ && !closed_) call = call_keeper();
+    }
   }
   follow(call);
-  worker.job->call();
+  if (worker.job == nullptr) return next;
   BlockingJob& job = *worker.job;
+  job.call();
   {
     const std::lock_guard lock(mutex_);
     queue_.finished(job, host_.now());
@@ -208,15 +231,22 @@ std::optional<Instant> PoolCrew::step(Worker& worker) {
     end(job, {});
   }
   job.go_home();
-  return Instant::min();
+  return next;
 }
 
-/// When to look again, of one that rests; nullopt: it ends.
-std::optional<Instant> PoolCrew::rest(Worker& worker, Instant now) {
-  if (threads_ <= size_.kept()) return never;
+/// When to look for work again; nullopt: the thread ends.
+std::optional<Instant> PoolCrew::rest(PoolWorker& worker, Instant now) {
+  if (!worker.linked()) {
+    --active_;
+    if (queue_.queued() == 0) size_.rested(active_, now);
+    resting_.push_front(worker);
+    worker.rests_until = size_.automatic() ? after(now, size_.options().idle_timeout) : now;
+  }
+  if (workers_.size() - ended_ <= size_.kept()) return never;
   if (now < worker.rests_until) return worker.rests_until;
   worker.unlink();
-  --threads_;
+  worker.ended = true;
+  ++ended_;
   return std::nullopt;
 }
 
@@ -225,7 +255,9 @@ PoolReport PoolCrew::report() const {
   const std::lock_guard lock(mutex_);
   queue_.report(report);
   report.size = size_.now();
-  report.threads = threads_;
+  report.threads = workers_.size() - ended_;
+  report.evidence = evidence_;
+  report.blocked_share = blocked_share_;
   report.last_change = size_.last_change();
   return report;
 }

@@ -10,10 +10,12 @@
 
 #include "weir/base/list.hpp"
 #include "weir/cores/blocking_job.hpp"
+#include "weir/cores/pool_keeper.hpp"
 #include "weir/cores/pool_options.hpp"
 #include "weir/cores/pool_queue.hpp"
 #include "weir/cores/pool_report.hpp"
 #include "weir/cores/pool_size.hpp"
+#include "weir/cores/pool_worker.hpp"
 #include "weir/loop/host.hpp"
 
 namespace weir {
@@ -43,35 +45,47 @@ class PoolCrew {
   PoolReport report() const;
 
  private:
-  class Worker;
+  friend class PoolKeeper;
+  friend class PoolWorker;
 
-  /// Who is called to look for work: a thread that rested, or, if that is nullptr, a new one.
+  /// What was decided with the mutex, to be done without it: wake a thread that rested, or start a
+  /// new one; and have the keeper look.
   struct Call {
     bool needed = false;
-    Worker* rested = nullptr;
+    PoolWorker* rested = nullptr;
+    bool keeper = false;
   };
   // The mutex is held in these.
   Call call_one();
-  std::optional<Instant> rest(Worker& worker, Instant now);
+  Call call_for_queued();
+  Call call_keeper();
+  std::optional<Instant> rest(PoolWorker& worker, Instant now);
   void end(BlockingJob& job, std::error_code refusal);
 
   // And not in these.
   void follow(Call call);
   Result<> start_one();
-  std::optional<Instant> step(Worker& worker);
+  void start_keeper();
+  std::optional<Instant> step(PoolWorker& worker);
   void call_all();
   void refuse_queued(std::error_code refusal);
 
   Host& host_;
   const std::string name_;
+  PoolKeeper keeper_{*this};
+  std::unique_ptr<HostThread> keeper_thread_;
   mutable std::mutex mutex_;  // guards what follows
   PoolQueue queue_;
   PoolSize size_;
+  std::vector<std::unique_ptr<PoolWorker>> workers_;
   std::size_t active_ = 0;
-  std::vector<std::unique_ptr<Worker>> workers_;
-  List<Worker> resting_;     // the last one to lie down first
-  std::size_t threads_ = 0;  // that have not ended
+  std::size_t ended_ = 0;     // of the workers: cleared away by the keeper
+  List<PoolWorker> resting_;  // the last one to lie down first
   bool closed_ = false;
+  bool keeper_started_ = false;
+  bool watched_ = false;  // the keeper looks, or has been called to
+  SizeEvidence evidence_ = SizeEvidence::none;
+  double blocked_share_ = 0;
   std::atomic<unsigned> calls_{0};  // that were decided upon and not yet made
 };
 

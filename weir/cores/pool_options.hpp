@@ -39,8 +39,8 @@ struct PoolLaneOptions {
   WhenFull when_full = WhenFull::reject;
   /// Work of a higher priority is taken first; of the same, whatever came first.
   int priority = 0;
-  /// At most this part of the pool's present size, but at least one thread. A pool with such a lane
-  /// should have a size of two or more.
+  /// At most this part of the pool's present size, but at least one thread. An automatic size is
+  /// two or more then; so should a fixed one be.
   double share = 1.0;
   std::size_t running_max = unlimited;  ///< and never more threads than that
 };

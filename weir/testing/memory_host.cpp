@@ -8,7 +8,6 @@
 
 #include "weir/loop/loop.hpp"
 #include "weir/testing/memory_backend.hpp"
-#include "weir/testing/memory_thread.hpp"
 
 namespace weir {
 namespace {
@@ -124,7 +123,7 @@ Result<ChosenBackend> MemoryHost::make_backend(BackendChoice choice, RunQueue& r
 }
 
 std::unique_ptr<HostThread> MemoryHost::make_thread(std::string, ThreadWork& work) {
-  return std::make_unique<MemoryThread>(clock_, work);
+  return std::make_unique<MemoryThread>(clock_, threads_, work);
 }
 
 MemoryClock::EventId MemoryHost::at(Instant moment, MemoryClock::Event event) {

@@ -14,6 +14,7 @@
 #include "weir/testing/memory_clock.hpp"
 #include "weir/testing/memory_descriptors.hpp"
 #include "weir/testing/memory_network.hpp"
+#include "weir/testing/memory_thread.hpp"
 
 namespace weir {
 
@@ -74,6 +75,8 @@ class MemoryHost final : public Host {
   std::size_t open_descriptors() const noexcept { return descriptors_.open(); }
   /// Lets opening and accepting fail with EMFILE while so many are open.
   void set_descriptors_max(std::size_t count) noexcept { descriptors_.set_open_max(count); }
+  /// Lets starting a thread fail with EAGAIN while so many run.
+  void set_threads_max(std::size_t count) noexcept { threads_.max = count; }
   /// Calls `event` between turns when the clock arrives at `moment`.
   MemoryClock::EventId at(Instant moment, MemoryClock::Event event);
   /// A signal for the control of the present or else the next run().
@@ -117,6 +120,7 @@ class MemoryHost final : public Host {
   MemoryNetwork network_;
   MemoryDescriptors descriptors_;
   WallTime wall_start_;  // the wall time when the clock stood at Instant{}
+  MemoryThread::Count threads_;
   std::deque<Signal> signals_;
   std::vector<std::string> logged_;
   std::size_t backends_ = 0;

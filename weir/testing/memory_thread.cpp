@@ -1,6 +1,7 @@
 #include "weir/testing/memory_thread.hpp"
 
 #include <cassert>
+#include <cerrno>
 #include <utility>
 
 namespace weir {
@@ -8,9 +9,16 @@ namespace weir {
 MemoryThread::~MemoryThread() {
   assert(!stepping_);
   if (next_) clock_.forget(*next_);
+  end();
+}
+
+void MemoryThread::end() noexcept {
+  if (std::exchange(started_, false)) --count_.running;
 }
 
 Result<> MemoryThread::start() {
+  if (count_.running >= count_.max) return fail(system_error(EAGAIN));
+  ++count_.running;
   started_ = true;
   step_at(clock_.now());
   return {};
@@ -32,8 +40,11 @@ void MemoryThread::step() {
   stepping_ = true;
   const auto until = work_.step();
   stepping_ = false;
-  started_ = until.has_value();
-  if (started_) step_at(called_ ? clock_.now() : *until);
+  if (!until) {
+    end();
+  } else {
+    step_at(called_ ? clock_.now() : *until);
+  }
 }
 
 }  // namespace weir

@@ -1,6 +1,8 @@
 // A thread that is none: the simulated host takes its steps when the clock comes to them.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <optional>
 
 #include "weir/loop/host_thread.hpp"
@@ -12,7 +14,13 @@ namespace weir {
 /// instant. Threads: one for everything.
 class MemoryThread final : public HostThread {
  public:
-  MemoryThread(MemoryClock& clock, ThreadWork& work) noexcept : clock_(clock), work_(work) {}
+  /// Of one host.
+  struct Count {
+    std::size_t running = 0;
+    std::size_t max = std::numeric_limits<std::size_t>::max();  ///< then starting fails: EAGAIN
+  };
+  MemoryThread(MemoryClock& clock, Count& count, ThreadWork& work) noexcept
+      : clock_(clock), count_(count), work_(work) {}
   MemoryThread(const MemoryThread&) = delete;
   MemoryThread& operator=(const MemoryThread&) = delete;
   ~MemoryThread() override;
@@ -26,8 +34,10 @@ class MemoryThread final : public HostThread {
  private:
   void step_at(Instant moment);
   void step();
+  void end() noexcept;
 
   MemoryClock& clock_;
+  Count& count_;
   ThreadWork& work_;
   bool started_ = false;  // and not ended
   bool stepping_ = false;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <functional>
 #include <vector>
 
@@ -58,6 +59,18 @@ TEST(MemoryThread, TakesNoStepOnceItIsGone) {
   }
   host.clock().move_to(host.now() + 1s);
   EXPECT_EQ(work.steps, 0);
+}
+
+TEST(MemoryThread, CannotBeStartedWhereThereIsNoneLeft) {
+  MemoryHost host;
+  host.set_threads_max(1);
+  Work work([](int) -> std::optional<Instant> { return std::nullopt; });
+  const auto first = host.make_thread("test", work);
+  const auto second = host.make_thread("test", work);
+  ASSERT_TRUE(first->start());
+  EXPECT_EQ(second->start().error(), system_error(EAGAIN));
+  host.clock().move_to(host.now() + 1s);
+  EXPECT_TRUE(second->start()) << "the first has ended";
 }
 
 }  // namespace

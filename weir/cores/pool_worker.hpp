@@ -1,0 +1,33 @@
+// A thread of a pool.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "weir/base/list.hpp"
+#include "weir/cores/pool_watch.hpp"
+#include "weir/loop/host_thread.hpp"
+
+namespace weir {
+
+class BlockingJob;
+class PoolCrew;
+
+/// Threads: step() its own; the rest is guarded by the mutex of its crew, but for what says
+/// otherwise.
+class PoolWorker final : public ThreadWork, public ListNode {
+ public:
+  explicit PoolWorker(PoolCrew& crew) noexcept : crew_(crew) {}
+  std::optional<Instant> step() noexcept override;
+
+  BlockingJob* job = nullptr;
+  Instant rests_until = never;         // while it is linked
+  bool ended = false;                  // its thread is about to be gone, or is
+  WatchedThread watched;               // the keeper's
+  std::unique_ptr<HostThread> thread;  // constant; the last member, for it ends first
+
+ private:
+  PoolCrew& crew_;
+};
+
+}  // namespace weir
