@@ -37,6 +37,13 @@ class Block {
     return ~mask(_mm_or_si128(_mm_or_si128(letters(), in_range('0', '9')), marks)) & 0xffffU;
   }
 
+  /// Bytes that are not letters, digits, '/', '-' or '_': the end of a path that needs no second
+  /// look, or a rarer byte in one.
+  unsigned not_plain_path() const noexcept {
+    const __m128i marks = _mm_or_si128(equals('-'), equals('_'));
+    return ~mask(_mm_or_si128(_mm_or_si128(letters(), in_range('/', '9')), marks)) & 0xffffU;
+  }
+
   /// Bytes outside CharacterClass::target.
   unsigned not_target() const noexcept {
     const __m128i ranges =
@@ -96,6 +103,12 @@ class Block {
   }
   unsigned not_plain_host() const noexcept {
     return mask([](char each) { return !is_in(each, CharacterClass::host); });
+  }
+  unsigned not_plain_path() const noexcept {
+    return mask([](char each) {
+      return each != '/' && each != '-' && each != '_' && !is_in(each, CharacterClass::digit) &&
+             (to_lower(each) < 'a' || to_lower(each) > 'z');
+    });
   }
   unsigned not_target() const noexcept {
     return mask([](char each) { return !is_in(each, CharacterClass::target); });

@@ -27,6 +27,8 @@ TEST(Block, EveryByteAtEveryPlaceIsJudgedAsTheTableSays) {
       if (plain || !token) {
         EXPECT_EQ(block.not_plain_name(), plain ? 0 : bit) << each;
       }
+      const bool path = plain || each == '/' || each == '_';
+      EXPECT_EQ(block.not_plain_path(), path ? 0 : bit) << each;
       const bool host = is_in(bytes[place], CharacterClass::host);
       if (plain || each == '.' || !host) {
         EXPECT_EQ(block.not_plain_host(), host ? 0 : bit) << each;

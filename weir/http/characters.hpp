@@ -84,6 +84,7 @@ constexpr char to_lower(char character) noexcept {
 /// Equal but for the case of ASCII letters.
 constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
+  if (a == b) return true;  // mostly, and much faster
   for (std::size_t index = 0; index < a.size(); ++index) {
     if (to_lower(a[index]) != to_lower(b[index])) return false;
   }

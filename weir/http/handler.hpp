@@ -98,7 +98,9 @@ class Handler {
     Target target(new F(std::move(function)),
                   [](const void* object) noexcept { delete static_cast<const F*>(object); });
     if constexpr (S::takes_body) {
-      return Handler(std::move(target), nullptr, &start_with_body<F>);
+      Handler handler(std::move(target), nullptr, &start_with_body<F>);
+      if constexpr (!S::waits) handler.call_with_body_ = &call_with_body<F>;
+      return handler;
     } else if constexpr (S::waits) {
       return Handler(std::move(target), nullptr, &start_as<F>);
     } else {
@@ -112,6 +114,11 @@ class Handler {
   Response call(Request& request, const Captures& captures) const {
     return call_(target_.get(), request, captures);
   }
+  /// True for one that waits for a body only: where that is here, call_with_body() will do.
+  bool waits_for_body_only() const noexcept { return call_with_body_ != nullptr; }
+  Response call_with_body(Request& request, const Captures& captures, std::string_view body) const {
+    return call_with_body_(target_.get(), request, captures, body);
+  }
   /// The same for every handler. `request` and what `captures` show live until the task's end.
   /// Cancel: passed on to the handler.
   Task<Response> start(Request& request, const Captures& captures) const {
@@ -122,6 +129,8 @@ class Handler {
  private:
   using Target = std::unique_ptr<const void, void (*)(const void*) noexcept>;
   using Call = Response (*)(const void* target, Request&, const Captures&);
+  using CallWithBody = Response (*)(const void* target, Request&, const Captures&,
+                                    std::string_view body);
   using Start = Task<Response> (*)(const void* target, Request&, const Captures&);
 
   Handler(Target target, Call call, Start start) noexcept
@@ -178,6 +187,19 @@ class Handler {
     return detail::to_response_task(invoke(handler, request, values));
   }
 
+  template <class F>
+  static Response call_with_body(const void* target, Request& request, const Captures& captures,
+                                 std::string_view text) {
+    using S = Signature<F>;
+    const F& handler = *static_cast<const F*>(target);
+    auto values = values_of<typename S::Captured>(captures);
+    if (!all_fit(values)) return status_text(Status::not_found);
+    if (!detail::accepts_json(request)) return status_text(Status::unsupported_media_type);
+    auto body = json::read<typename S::Body>(text);
+    if (!body) return detail::bad_json(body.error());
+    return detail::response_of([&] { return invoke(handler, request, values, *body); });
+  }
+
   /// Reads the body first.
   template <class F>
   static Task<Response> start_with_body(const void* target, Request& request,
@@ -189,18 +211,19 @@ class Handler {
     if (!detail::accepts_json(request)) co_return status_text(Status::unsupported_media_type);
     const auto text = co_await request.body_view();
     if (!text) co_return error_response(text.error());
-    auto body = json::read<typename S::Body>(*text);
-    if (!body) co_return detail::bad_json(body.error());
-    if constexpr (S::waits) {
+    if constexpr (!S::waits) {
+      co_return call_with_body<F>(target, request, captures, *text);
+    } else {
+      auto body = json::read<typename S::Body>(*text);
+      if (!body) co_return detail::bad_json(body.error());
       auto answer = detail::to_response_task(invoke(handler, request, values, *body));
       co_return co_await std::move(answer);
-    } else {
-      co_return detail::response_of([&] { return invoke(handler, request, values, *body); });
     }
   }
 
   Target target_;
   Call call_;
+  CallWithBody call_with_body_ = nullptr;
   Start start_;
 };
 

@@ -34,6 +34,10 @@ Response RouteMatch::answer(Request& request) const {
   return found() ? route_->handler.call(request, captures_) : own_answer();
 }
 
+Response RouteMatch::answer_with(std::string_view body, Request& request) const {
+  return route_->handler.call_with_body(request, captures_, body);
+}
+
 Task<Response> RouteMatch::finish(Request& request) const {
   if (found()) return route_->handler.start(request, captures_);
   return detail::answer_later(own_answer());

@@ -33,6 +33,10 @@ class RouteMatch {
   bool waits() const noexcept {
     return !middleware_.empty() || (route_ != nullptr && route_->handler.waits());
   }
+  /// True if all that may have to be waited for is the body: where that is here, answer_with() it.
+  bool waits_for_body_only() const noexcept {
+    return middleware_.empty() && route_ != nullptr && route_->handler.waits_for_body_only();
+  }
   /// The route's options; the defaults if none was found.
   const RouteOptions& options() const noexcept;
   /// The route that was found, or nullptr.
@@ -41,6 +45,7 @@ class RouteMatch {
 
   /// The answer where nothing waits. Throws what the handler throws.
   Response answer(Request& request) const;
+  Response answer_with(std::string_view body, Request& request) const;
   /// The answer, through the middleware. This and `request` live until the task's end.
   /// Cancel: passed on to middleware and handler.
   Task<Response> start(Request& request) const;

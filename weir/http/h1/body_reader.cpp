@@ -64,6 +64,17 @@ BodyReader::Found BodyReader::take_sized(std::string_view& data) {
   return Found::data;
 }
 
+std::optional<std::string_view> BodyReader::whole_here() noexcept {
+  if (ended_) return std::string_view();
+  if (chunked_ || error_ || taken_ != 0 || left_ > transport_.input().size()) return std::nullopt;
+  std::string_view data;
+  take_sized(data);
+  touched_ = true;
+  continue_due_ = false;
+  whole_ = data;
+  return data;
+}
+
 BodyReader::Found BodyReader::take_chunked(std::string_view& data) {
   for (;;) {
     const std::string_view here = transport_.input().text();

@@ -41,6 +41,10 @@ class BodyReader final : public BodySource {
   const Fields& trailers() const noexcept override { return decoder_.trailers(); }
   os::Address peer() const override { return transport_.stream().peer_address(); }
 
+  /// The whole body, if it has a length and all of it has arrived; it stays where it is until
+  /// release(). Empty where there is none.
+  std::optional<std::string_view> whole_here() noexcept;
+
   /// Forgets the piece given last: the answer has been made.
   void release() noexcept {
     if (lent_ != 0) transport_.input().consume(std::exchange(lent_, 0));

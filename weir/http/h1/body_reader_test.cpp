@@ -82,6 +82,14 @@ Task<Response> streams_request(Request& request) {
   co_return stream(text_type, &Later::write, &request);
 }
 
+struct Pair {
+  int left;
+  int right;
+};
+int sum(const Pair& pair) {
+  return pair.left + pair.right;
+}
+
 class BodyReaderTest : public HttpTest {
  protected:
   BodyReaderTest() {
@@ -95,6 +103,7 @@ class BodyReaderTest : public HttpTest {
     routes_.post("/swallows", swallows);
     routes_.post("/patient", patient);
     routes_.post("/streams", streams_request);
+    routes_.post("/sum", [](const Pair& pair) { return text(std::to_string(sum(pair)) + "\n"); });
     routes_.post("/ignored", [] { return text("ignored\n"); });
     routes_.post("/echoes-path/{rest...}",
                  [](Request& request, std::string_view) { return text(request.path()); });
@@ -388,6 +397,23 @@ TEST_F(BodyReaderTest, AStreamedUploadIsHeldUpByWhoReadsIt) {
   pass(10s);
   EXPECT_EQ(body_of(peer.received()), std::to_string(size));
   EXPECT_LE(blocks_most, before + 4);
+}
+
+TEST_F(BodyReaderTest, AFunctionOfTheBodyIsCalledAtOnceWhereItIsHere) {
+  serve();
+  const std::string_view json = R"({"left":2,"right":3})";
+  const std::string sized = post_of("/sum", json.size()) + std::string(json);
+  const std::string expected = answers_however_cut(sized);
+  EXPECT_NE(expected.find("\r\n\r\n5\n"), std::string::npos) << expected;
+  // Pipelined behind one another and in front of another request, with and without a length.
+  const std::string chunked = chunked_of("/sum") + "14\r\n" + std::string(json) + "\r\n0\r\n\r\n";
+  const std::string all = answers_however_cut(sized + chunked + sized + std::string(get));
+  EXPECT_EQ(all.substr(0, 3 * expected.size()), expected + expected + expected);
+  EXPECT_TRUE(all.ends_with("hello\n"));
+  const std::string invited =
+      talk(connect(), post_of("/sum", json.size(), "Expect: 100-continue\r\n") + std::string(json));
+  EXPECT_EQ(invited, expected) << "nobody is invited to send what has come";
+  EXPECT_TRUE(answers_however_cut(post_of("/sum", 0)).starts_with("HTTP/1.1 400"));
 }
 
 }  // namespace

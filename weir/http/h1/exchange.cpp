@@ -56,7 +56,13 @@ Exchange::Next Exchange::begin_request() {
   } else {
     body_.begin_without();
   }
-  if (match_.waits()) return start_handler();
+  if (match_.waits()) {
+    if (!match_.waits_for_body_only()) return start_handler();
+    const auto body = body_.whole_here();
+    if (!body) return start_handler();
+    answer([&] { return match_.answer_with(*body, request_); });
+    return answer_now();
+  }
   if (!body_.ended()) {
     // An answer that comes first would hide that the body is malformed.
     keep_head();
@@ -67,13 +73,19 @@ Exchange::Next Exchange::begin_request() {
   return answer_now();
 }
 
-/// Calls a handler that does not wait, or gives the router's own answer.
-void Exchange::call_handler() {
+/// Takes the answer that `make()` returns, or 500 for what it throws.
+template <class Make>
+void Exchange::answer(const Make& make) {
   try {
-    response_.fill([this] { return match_.answer(request_); });
+    response_.fill(make);
   } catch (...) {
     failed(std::current_exception());
   }
+}
+
+/// Calls a handler that does not wait, or gives the router's own answer.
+void Exchange::call_handler() {
+  answer([this] { return match_.answer(request_); });
 }
 
 /// A handler that may wait keeps the head while the input moves on: it gets a copy of its own, and

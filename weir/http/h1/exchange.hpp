@@ -57,6 +57,8 @@ class Exchange : Completion, HangupWatcher {
 
   Next begin_request();
   Next start_handler();
+  template <class Make>
+  void answer(const Make& make);
   void call_handler();
   void keep_head();
   template <class T>

@@ -90,13 +90,18 @@ std::string_view between(const char* start, const char* end) noexcept {
   head.about_.method = is_get ? Method::get : Method::post;
   head.about_.method_text = head.slice_of(between(line.data(), target - 1));
   const bool root = end - target >= 2 && target[1] == ' ';
-  const char* const stop = root ? target + 1 : find_target_end(line.data(), target, target, end);
-  if (stop == end || *stop != ' ') return nullptr;
-  if (root) {
-    head.about_.target = head.about_.path = head.slice_of({target, 1});
-  } else if (finish_target(between(target, stop), head) != Step::done) {
-    refusal_ = Refusal::none;  // parse_further() will tell
-    return nullptr;
+  const char* stop =
+      root ? target + 1
+           : find_stop(line.data(), target, end, [](const Block& b) { return b.not_plain_path(); });
+  if (stop != end && *stop == ' ') {
+    head.about_.target = head.about_.path = head.slice_of(between(target, stop));
+  } else {
+    stop = find_target_end(line.data(), target, stop, end);
+    if (stop == end || *stop != ' ') return nullptr;
+    if (finish_target(between(target, stop), head) != Step::done) {
+      refusal_ = Refusal::none;  // parse_further() will tell
+      return nullptr;
+    }
   }
   if (!between(stop + 1, end).starts_with(version)) return nullptr;
   head.about_.version_minor = 1;
