@@ -9,10 +9,10 @@ from serving import Failure, load, serving
 
 BUSY_ENOUGH = 0.97  # of the limit servers, in a short look: a little above what rows need
 LOOK_SECONDS = 0.5
-START_SECONDS = 0.35  # about what starting and ending a server and a generator takes
+START_SECONDS = 0.45  # about what starting and ending a server and a generator takes
 CONNECT_SECONDS = 0.00005
 PORTS_EASILY_FOUND = 14_000  # half of Linux's usual range; each more is searched for
-SEARCH_SECONDS = 0.0007
+SEARCH_SECONDS = 0.0006
 
 
 class ServedWork:
@@ -49,7 +49,7 @@ class ServedWork:
             turn = number % max(1, len(self.servers))
             results = {}
             for server in self.servers[turn:] + self.servers[:turn]:
-                if server.kind == "peer" and number >= self.work.peer_rounds:
+                if server.kind == "peer" and not self.peers_join(number):
                     continue
                 results[server.name] = result = self.measure(server)
                 say(f"  {number + 1}/{self.options.runs} {figures.in_a_line(server.name, result)}")
@@ -71,6 +71,11 @@ class ServedWork:
         """A sentence on who is left out, if anybody is."""
         named = [f"{name} ({reason})" for name, reason in self.left_out.items()]
         return [f"Not measured: {', '.join(named)}."] if named else []
+
+    def peers_join(self, number):
+        """Whether a round has others' servers too: some have, evenly spread."""
+        wanted = min(self.work.peer_rounds, self.options.runs)
+        return number * wanted % self.options.runs < wanted
 
     def prepare(self, say):
         """Leaves out who does not do the work, and finds the share at which the rest are busy."""

@@ -90,6 +90,7 @@ def text(report):
         table(report),
         titles + ".",
         "![The same as bars](docs/bench/shares.svg)",
+        "All figures: [docs/bench/bench.md](docs/bench/bench.md).",
         "<details><summary>Targets</summary>\n\n" + verdicts(report) + "\n\n</details>",
     ]
     if left_out:
@@ -123,7 +124,9 @@ def main():
     folder = ROOT / "docs" / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "shares.svg").write_text(plot.shares(report))
-    (folder / "bench.md").write_text((options.out / "bench.md").read_text())
+    for source, copy in (("bench.md", "bench.md"), ("allocators/bench.md", "allocators.md")):
+        if (options.out / source).exists():
+            (folder / copy).write_text((options.out / source).read_text())
     print("publish: README.md and docs/bench/ are written")
     return 0
 
