@@ -42,7 +42,8 @@ def summary(rounds, servers, work):
     """One row of numbers for each server; those of Weir with a verdict where there is a target."""
     to_limit = work.target is not None and work.target.to == "limit"
     best = {server.name for server in servers if server.kind == "limit" or not to_limit}
-    of_best = ratios(rounds, [server.name for server in servers], others=best)
+    key = "figure" if work.saturates else "rate"
+    of_best = ratios(rounds, [server.name for server in servers], key, best)
     rows = []
     for server in servers:
         results = [results[server.name] for results in rounds if server.name in results]

@@ -58,6 +58,7 @@ class ServedWork:
         return {
             "title": self.title,
             "kind": "served",
+            "share_of": "figure" if self.work.saturates else "rate",
             "share_of_processor": self.share,
             "response_bytes": self.response_bytes,
             "left_out": self.left_out,

@@ -39,7 +39,8 @@ class Work:
     closing: bool = False
     # Of a processor, tried from the left until the generator keeps the limit servers busy.
     shares: tuple = (0.9, 0.75, 0.6, 0.45, 0.3)
-    saturates: bool = True  # else it is about latency, and nobody is to be busy
+    # Else it is about latency: nobody is to be busy, and shares are of requests per second.
+    saturates: bool = True
     peer_rounds: int = 5  # others' servers are left out of the other rounds, to save time
     target: Target = None
 
