@@ -32,7 +32,12 @@ struct RouteTable::Node::Matching {
 
 const Route* RouteSet::add(MethodIndex method, const Route& route) {
   if (const Route* before = find(method)) return before;
-  entries_.push_back({method, &route});
+  const Entry entry{method, &route};
+  if (first_.route == nullptr) {
+    first_ = entry;
+  } else {
+    more_.push_back(entry);
+  }
   methods_ |= set_of(method);
   return nullptr;
 }

@@ -22,7 +22,8 @@ class RouteSet {
  public:
   /// The route of a method, or nullptr.
   const Route* find(MethodIndex method) const noexcept {
-    for (const Entry& each : entries_) {
+    if (first_.method == method) return first_.route;
+    for (const Entry& each : more_) {
       if (each.method == method) return each.route;
     }
     return nullptr;
@@ -42,7 +43,8 @@ class RouteSet {
     MethodIndex method;
     const Route* route;
   };
-  std::vector<Entry> entries_;
+  Entry first_{0, nullptr};  // most places have one
+  std::vector<Entry> more_;
   MethodSet methods_ = 0;
 };
 
