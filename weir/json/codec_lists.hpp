@@ -35,14 +35,25 @@ struct CodecOf<T, Shape::sequence> {
     value.clear();
     if (!in.open_array()) return false;
     for (std::size_t index = 0; in.next_item(index, ']'); ++index) {
-      if (!in.charge(sizeof(Element))) return in.failed_in_element(index);
-      Element element{};
-      if (!Codec<Element>::read(in, element)) return in.failed_in_element(index);
-      value.push_back(std::move(element));
+      if (!in.charge(sizeof(Element)) || !read_element(in, value)) {
+        return in.failed_in_element(index);
+      }
     }
     return in.ok();
   }
   static void write(Writer& out, const T& value) { write_elements(out, value); }
+
+ private:
+  static bool read_element(Reader& in, T& value) {
+    if constexpr (std::is_same_v<decltype(value.back()), Element&>) {
+      return Codec<Element>::read(in, value.emplace_back());
+    } else {  // std::vector<bool>
+      Element element{};
+      if (!Codec<Element>::read(in, element)) return false;
+      value.push_back(element);
+      return true;
+    }
+  }
 };
 
 template <class T>

@@ -238,6 +238,7 @@ TEST(Read, LongPathsStayShort) {
   ASSERT_FALSE(result);
   EXPECT_LE(result.error().path.size(), 600u);
   EXPECT_TRUE(result.error().path.ends_with("children[0].children[0]")) << result.error().path;
+  EXPECT_TRUE(result.error().path.starts_with("...")) << result.error().path;
   const auto keyed = read<std::map<std::string, int>>("{\"" + std::string(100'000, 'k') + "\":x}");
   ASSERT_FALSE(keyed);
   EXPECT_EQ(keyed.error().path, "[\"" + std::string(64, 'k') + "...\"]");

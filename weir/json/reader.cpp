@@ -37,11 +37,16 @@ std::string path_part(std::string_view name) {
   return part.append(cut ? "...\"]" : "\"]");
 }
 
-/// Without the dot that separates a path's first part from none before it.
+/// Puts a part in front of a path. Of one that grows too long, the inner end is kept: it says more.
 void prepend(std::string& path, std::string part) {
+  constexpr std::string_view cut = "...";
+  if (path.starts_with(cut)) return;
+  if (path.size() + part.size() > path_max) {
+    path.insert(0, cut);
+    return;
+  }
   if (!path.empty() && path.front() != '[') path.insert(0, 1, '.');
   if (part.front() == '.') part.erase(0, 1);
-  if (path.size() + part.size() > path_max) return;  // the inner end says more
   path.insert(0, part);
 }
 
@@ -151,7 +156,8 @@ bool Reader::open(char bracket, std::string_view expected) {
   return enter();
 }
 
-bool Reader::next_item(std::size_t index, char close) {
+/// next_item() of the first item, and where blanks or the end come first.
+bool Reader::next_item_further(std::size_t index, char close) {
   skip_space();
   if (at(close)) {
     ++position_;
@@ -165,9 +171,7 @@ bool Reader::next_item(std::size_t index, char close) {
   return !at(close) || fail("a comma with nothing behind it");
 }
 
-bool Reader::charge(std::size_t bytes) {
-  element_bytes_ += bytes;
-  if (element_bytes_ <= options_.element_bytes_max) return true;
+bool Reader::fail_charge() {
   return fail_at(position_, "too many elements", Errc::limit_reached);
 }
 

@@ -86,11 +86,19 @@ class Reader {
   bool open_object() { return open('{', "an object"); }
   /// Whether an item follows; `index` counts them from 0 on and `close` is ']' or '}'. False at the
   /// end and after an error: tell them apart by ok().
-  bool next_item(std::size_t index, char close);
+  bool next_item(std::size_t index, char close) {
+    if (index == 0 || !at(',')) return next_item_further(index, close);
+    ++position_;
+    skip_space();
+    return !at(close) || fail("a comma with nothing behind it");
+  }
   /// The key of a map's next item, and the colon behind it.
   bool read_key(std::string& key);
   /// Accounts for an element of so many bytes.
-  bool charge(std::size_t bytes);
+  bool charge(std::size_t bytes) {
+    element_bytes_ += bytes;
+    return element_bytes_ <= options_.element_bytes_max || fail_charge();
+  }
   bool ok() const noexcept { return error_.what.empty(); }
 
   // Structs: first read_in_order(), then next_field() until it is false; see codec_object.hpp.
@@ -149,6 +157,7 @@ class Reader {
     if (position_ != end_ && static_cast<unsigned char>(*position_) <= ' ') skip_more_space();
   }
   void skip_more_space() noexcept;
+  bool next_item_further(std::size_t index, char close);
   bool open(char bracket, std::string_view expected);
   bool enter();
   bool read_signed(std::int64_t& value, std::int64_t min, std::int64_t max);
@@ -167,6 +176,7 @@ class Reader {
   bool take_word(std::string_view word) noexcept;
   bool skip_scalar();
   bool fail_at(const char* position, std::string_view what, Errc code = Errc::bad_input);
+  bool fail_charge();
   bool fail_unknown(const char* position, std::string_view key, std::string_view what);
 
   const char* start_;

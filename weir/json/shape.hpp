@@ -92,8 +92,9 @@ concept SetLike = requires(T& set, typename T::key_type key) {
   set.clear();
 };
 template <class T>
-concept SequenceLike = requires(T& sequence, typename T::value_type element) {
-  sequence.push_back(std::move(element));
+concept SequenceLike = requires(T& sequence) {
+  sequence.emplace_back();
+  sequence.back();
   sequence.clear();
   sequence.begin() != sequence.end();
 };

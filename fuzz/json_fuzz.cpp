@@ -1,0 +1,135 @@
+// Any bytes as JSON: what is accepted is what another library accepts and means, comes back from
+// our own writing, and is the same whether it is read or skipped; what is refused has an error
+// that may be shown to anybody.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include "weir/json.hpp"
+
+namespace {
+
+using weir::json::MissingFields;
+using weir::json::ReadOptions;
+using weir::json::UnknownFields;
+
+enum class Color : std::uint8_t { red, green };
+
+struct Point {
+  std::int64_t x;
+  std::optional<double> y;
+};
+struct Line {
+  std::vector<Point> points;
+  std::optional<float> y;
+};
+struct Tree {
+  std::string name;
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, Point, Line> value;
+  std::vector<Tree> children;
+  std::map<std::string, std::uint64_t> counts;
+  std::map<std::int16_t, Color> colors;
+  std::unique_ptr<Tree> next;
+  std::optional<std::tuple<std::int8_t, std::array<bool, 2>>> pair;
+};
+struct Nothing {};
+
+struct AnyValue {
+  std::variant<std::nullptr_t, bool, double, std::string, std::vector<AnyValue>,
+               std::map<std::string, AnyValue>>
+      held;
+};
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+/// A copy of exactly its size, so that the address sanitizer sees a read beyond it.
+struct Copy {
+  explicit Copy(std::string_view text) : bytes(new char[text.size()]), size(text.size()) {
+    if (size > 0) std::memcpy(bytes.get(), text.data(), size);
+  }
+  std::string_view view() const { return {bytes.get(), size}; }
+
+  std::unique_ptr<char[]> bytes;
+  std::size_t size;
+};
+
+}  // namespace
+
+template <>
+inline constexpr std::array weir::json::enumerators<Color>{
+    weir::json::Named{Color::red, "red"}, weir::json::Named{Color::green, "green"}};
+
+template <>
+struct weir::json::Codec<AnyValue> {
+  using Held = decltype(AnyValue::held);
+  static bool read(Reader& in, AnyValue& value) { return Codec<Held>::read(in, value.held); }
+  static void write(Writer& out, const AnyValue& value) { Codec<Held>::write(out, value.held); }
+};
+
+namespace {
+
+void check_error(const weir::json::Error& error, std::size_t size) {
+  require(!error.what.empty() && error.offset <= size && error.path.size() <= 600);
+  for (const char each : error.message()) require(each >= ' ' && each <= '~');
+}
+
+/// What was read comes back from what is written, and that is JSON.
+template <class T>
+void check_writing(const T& value, const ReadOptions& options) {
+  const std::string text = weir::json::write(value);
+  require(nlohmann::json::accept(text));
+  const auto again = weir::json::read<T>(text, options);
+  require(again.has_value());
+  require(weir::json::write(*again) == text);
+}
+
+void check_struct(std::string_view text, const ReadOptions& options) {
+  const auto tree = weir::json::read<Tree>(text, options);
+  if (!tree) return check_error(tree.error(), text.size());
+  check_writing(*tree, options);
+}
+
+void check_any(std::string_view text) {
+  const ReadOptions deep{.depth_max = 1000};
+  const auto value = weir::json::read<AnyValue>(text, deep);
+  // Ours alone: a limit, names that are there twice, no byte order mark and no zero at the end.
+  const bool ours =
+      !value && (value.error().code == weir::Errc::limit_reached ||
+                 value.error().what == "given twice" || text.starts_with("\xEF\xBB\xBF"));
+  if (!value) check_error(value.error(), text.size());
+  if (!ours && text.find('\0') == std::string_view::npos) {
+    require(value.has_value() == nlohmann::json::accept(text));
+  }
+  if (!value) return;
+  check_writing(*value, deep);
+  require(nlohmann::json::parse(weir::json::write(*value)) == nlohmann::json::parse(text));
+  const std::string member = "{\"x\":" + std::string(text) + "}";
+  const auto skipped = weir::json::read<Nothing>(
+      Copy(member).view(), {.unknown_fields = UnknownFields::skip, .depth_max = 1000});
+  require(skipped.has_value() || skipped.error().code == weir::Errc::limit_reached);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const Copy copy(std::string_view(reinterpret_cast<const char*>(data), size));
+  check_struct(copy.view(), {.element_bytes_max = 1 << 20});
+  check_struct(copy.view(), {.unknown_fields = UnknownFields::skip,
+                             .missing_fields = MissingFields::keep,
+                             .element_bytes_max = 1 << 20});
+  check_any(copy.view());
+  return 0;
+}
