@@ -3,7 +3,7 @@
 //   struct Address { std::string street; std::optional<int> zip; };
 //   struct User { std::string name; std::vector<Address> addresses; };
 //
-//   auto user = weir::json::read<User>(text);   // or: users[3].address.zip: expected an integer, ...
+//   auto user = weir::json::read<User>(text);   // or: addresses[3].zip: expected an integer, ...
 //   std::string text = weir::json::write(*user);
 //
 // What a C++ type is in JSON:
@@ -23,8 +23,8 @@
 //   anything else                         what its json::Codec makes of it
 //
 // A struct has at most 32 fields, no base class, no C arrays and no bit-fields. All its fields but
-// optionals and pointers must be there, each once, and no others, in any order; ReadOptions are more
-// lenient. json::renames gives fields other names, and a field called `class_` is "class".
+// optionals and pointers must be there, each once, and no others, in any order; ReadOptions are
+// more lenient. json::renames gives fields other names, and a field called `class_` is "class".
 #pragma once
 
 #include "weir/json/read.hpp"

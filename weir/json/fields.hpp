@@ -81,9 +81,9 @@ consteval bool check_struct() {
   return field_count<T> <= fields_max && !has_base<T> && initialisers_are_fields<T>();
 }
 
-/// Calls `use` with a reference to each field of `object`, in the order of declaration.
+// One branch for each number of fields: structured bindings need to know it.
 template <class T, class Use>
-constexpr decltype(auto) with_fields(T& object, Use&& use) {
+constexpr decltype(auto) with_up_to_16_fields(T& object, Use&& use) {
   constexpr std::size_t count = field_count<std::remove_const_t<T>>;
   if constexpr (count == 0) {
     return use();
@@ -135,7 +135,13 @@ constexpr decltype(auto) with_fields(T& object, Use&& use) {
   } else if constexpr (count == 16) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = object;
     return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
-  } else if constexpr (count == 17) {
+  }
+}
+
+template <class T, class Use>
+constexpr decltype(auto) with_up_to_24_fields(T& object, Use&& use) {
+  constexpr std::size_t count = field_count<std::remove_const_t<T>>;
+  if constexpr (count == 17) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = object;
     return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
   } else if constexpr (count == 18) {
@@ -159,7 +165,13 @@ constexpr decltype(auto) with_fields(T& object, Use&& use) {
   } else if constexpr (count == 24) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x] = object;
     return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x);
-  } else if constexpr (count == 25) {
+  }
+}
+
+template <class T, class Use>
+constexpr decltype(auto) with_up_to_32_fields(T& object, Use&& use) {
+  constexpr std::size_t count = field_count<std::remove_const_t<T>>;
+  if constexpr (count == 25) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y] = object;
     return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y);
   } else if constexpr (count == 26) {
@@ -193,6 +205,19 @@ constexpr decltype(auto) with_fields(T& object, Use&& use) {
            E, F] = object;
     return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, A, B,
                C, D, E, F);
+  }
+}
+
+/// Calls `use` with a reference to each field of `object`, in the order of declaration.
+template <class T, class Use>
+constexpr decltype(auto) with_fields(T& object, Use&& use) {
+  constexpr std::size_t count = field_count<std::remove_const_t<T>>;
+  if constexpr (count <= 16) {
+    return with_up_to_16_fields(object, std::forward<Use>(use));
+  } else if constexpr (count <= 24) {
+    return with_up_to_24_fields(object, std::forward<Use>(use));
+  } else {
+    return with_up_to_32_fields(object, std::forward<Use>(use));
   }
 }
 

@@ -1,3 +1,4 @@
+// Reading numbers and truth values: exact, in range, or refused.
 #include <gtest/gtest.h>
 
 #include <cmath>

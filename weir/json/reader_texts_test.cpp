@@ -1,3 +1,4 @@
+// Reading strings: escapes, surrogates, UTF-8, limits.
 #include <gtest/gtest.h>
 
 #include <string>
