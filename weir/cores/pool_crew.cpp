@@ -38,7 +38,14 @@ PoolCrew::~PoolCrew() {
   // Without the mutex, which they need for their last step, and before any of them is freed. The
   // keeper looks at the others.
   keeper_thread_.reset();
-  for (const auto& worker : workers_) worker->thread.reset();
+  for (const auto& worker : workers_) {
+    worker->thread.reset();
+    if (worker->job == nullptr) continue;
+    // It was taken, and its call has not begun.
+    queue_.give_up(*worker->job);
+    end(*worker->job, Errc::cancelled);
+    worker->job->go_home();
+  }
   assert(queue_.queued() == 0 && queue_.running() == 0);
 }
 
@@ -203,35 +210,37 @@ Result<> PoolCrew::start_one() {
 }
 
 std::optional<Instant> PoolCrew::step(PoolWorker& worker) {
+  BlockingJob* const done = worker.job;
+  if (done != nullptr) done->call();
   Call call;
-  std::optional<Instant> next = Instant::min();
+  std::optional<Instant> next;
   {
+    // Once for each job: the end of one and the beginning of the next.
     const std::lock_guard lock(mutex_);
     const Instant now = host_.now();
-    if (!worker.linked()) {
-      PoolJob* const taken = active_ > size_.now() ? nullptr : queue_.take(size_.now(), now);
-      worker.job = static_cast<BlockingJob*>(taken);
+    if (done != nullptr) {
+      queue_.finished(*done, now);
+      end(*done, {});
     }
+    worker.job = take(worker, now);
     if (worker.job != nullptr) {
-      worker.job->phase_.store(BlockingJob::Phase::running, std::memory_order_relaxed);
       call = call_one();
+      next = Instant::min();
     } else {
       next = rest(worker, now);
       if (!next && keeper_started_ && !closed_) call = call_keeper();
     }
   }
+  if (done != nullptr) done->go_home();
   follow(call);
-  if (worker.job == nullptr) return next;
-  BlockingJob& job = *worker.job;
-  job.call();
-  {
-    const std::lock_guard lock(mutex_);
-    queue_.finished(job, host_.now());
-    worker.job = nullptr;
-    end(job, {});
-  }
-  job.go_home();
   return next;
+}
+
+BlockingJob* PoolCrew::take(PoolWorker& worker, Instant now) {
+  if (worker.linked() || active_ > size_.now()) return nullptr;
+  auto* const job = static_cast<BlockingJob*>(queue_.take(size_.now(), now));
+  if (job != nullptr) job->phase_.store(BlockingJob::Phase::running, std::memory_order_relaxed);
+  return job;
 }
 
 /// When to look for work again; nullopt: the thread ends.

@@ -59,6 +59,7 @@ class PoolCrew {
   Call call_one();
   Call call_for_queued();
   Call call_keeper();
+  BlockingJob* take(PoolWorker& worker, Instant now);
   std::optional<Instant> rest(PoolWorker& worker, Instant now);
   void end(BlockingJob& job, std::error_code refusal);
 

@@ -75,6 +75,13 @@ void PoolQueue::finished(PoolJob& job, Instant now) {
   ++finished_;
 }
 
+void PoolQueue::give_up(PoolJob& job) {
+  Lane& lane = lanes_[job.lane_];
+  ++lane.report.cancelled;
+  --lane.report.running;
+  --running_;
+}
+
 void PoolQueue::cancel(PoolJob& job) {
   assert(job.linked());
   Lane& lane = lanes_[job.lane_];

@@ -41,6 +41,8 @@ class PoolQueue {
   /// finished().
   PoolJob* take(std::size_t size, Instant now);
   void finished(PoolJob& job, Instant now);
+  /// Instead of finished(), for one that was taken and will not be called.
+  void give_up(PoolJob& job);
   /// Gives up a job that is queued.
   void cancel(PoolJob& job);
   /// Any queued job, given up; nullptr without one.

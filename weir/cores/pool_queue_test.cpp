@@ -131,6 +131,10 @@ TEST_F(PoolQueueTest, QueuedWorkCanBeGivenUp) {
   EXPECT_EQ(lane(1).cancelled, 1U);
   EXPECT_EQ(queue_.queued(), 0U);
   EXPECT_EQ(queue_.running(), 1U);
+  queue_.give_up(first);
+  EXPECT_EQ(lane(0).cancelled, 4U);
+  EXPECT_EQ(lane(0).finished, 0U);
+  EXPECT_EQ(queue_.running(), 0U);
 }
 
 }  // namespace

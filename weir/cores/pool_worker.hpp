@@ -20,7 +20,7 @@ class PoolWorker final : public ThreadWork, public ListNode {
   explicit PoolWorker(PoolCrew& crew) noexcept : crew_(crew) {}
   std::optional<Instant> step() noexcept override;
 
-  BlockingJob* job = nullptr;
+  BlockingJob* job = nullptr;          // that it has taken, and calls in its next step
   Instant rests_until = never;         // while it is linked
   bool ended = false;                  // its thread is about to be gone, or is
   WatchedThread watched;               // the keeper's

@@ -132,7 +132,7 @@ os::Topology OsHost::topology() {
 }
 
 std::unique_ptr<HostThread> OsHost::make_thread(std::string name, ThreadWork& work) {
-  return std::make_unique<OsThread>(std::move(name), work, cpus_);
+  return std::make_unique<OsThread>(std::move(name), work, cpus_, spin_place_);
 }
 
 Host::DescriptorLimit OsHost::descriptor_limit() {

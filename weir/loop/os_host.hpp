@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weir/loop/host.hpp"
+#include "weir/loop/spinning.hpp"
 #include "weir/os/affinity.hpp"
 #include "weir/os/socket.hpp"
 
@@ -53,6 +54,7 @@ class OsHost final : public Host {
 
  private:
   const std::vector<int> cpus_ = os::allowed_cpus();
+  SpinPlace spin_place_{cpus_.size()};
   std::atomic<bool> turning_away_ = false;  // connections accepted from now on need a welcome
   std::once_flag limit_raised_;
   DescriptorLimit limit_;

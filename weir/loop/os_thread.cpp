@@ -1,10 +1,12 @@
 #include "weir/loop/os_thread.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <system_error>
 #include <utility>
 
 #include "weir/os/affinity.hpp"
+#include "weir/os/clock.hpp"
 
 namespace weir {
 namespace {
@@ -29,10 +31,23 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
+// Lets the other hyper-thread have the core for a moment.
+#if defined(__x86_64__)
+void pause() {
+  __builtin_ia32_pause();
+}
+#elif defined(__aarch64__)
+void pause() {
+  asm volatile("yield");
+}
+#else
+void pause() {}
+#endif
+
 }  // namespace
 
-OsThread::OsThread(std::string name, ThreadWork& work, std::vector<int> cpus)
-    : name_(std::move(name)), work_(work), cpus_(std::move(cpus)) {}
+OsThread::OsThread(std::string name, ThreadWork& work, std::vector<int> cpus, SpinPlace& spin_place)
+    : name_(std::move(name)), work_(work), cpus_(std::move(cpus)), spin_place_(spin_place) {}
 
 OsThread::~OsThread() {
   if (!thread_.joinable()) return;
@@ -62,8 +77,18 @@ void OsThread::run() {
   while (!stopping_.load(std::memory_order_relaxed)) {
     const auto until = work_.step();
     if (!until) return;
-    if (*until != Instant::min()) parker_.park(*until);
+    if (*until != Instant::min()) rest(*until);
   }
+}
+
+void OsThread::rest(Instant until) {
+  if (spinning_.begin(spin_place_)) {
+    const Instant end = std::min(until, after(os::monotonic_now(), Spinning::longest));
+    while (!parker_.has_call() && os::monotonic_now() < end) pause();
+    parker_.has_call() ? spinning_.succeeded() : spinning_.failed();
+    spin_place_.give_back();
+  }
+  parker_.park(until);
 }
 
 Duration OsThread::cpu_time() noexcept {

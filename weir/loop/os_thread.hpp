@@ -8,15 +8,18 @@
 #include <vector>
 
 #include "weir/loop/host_thread.hpp"
+#include "weir/loop/spinning.hpp"
 #include "weir/os/parker.hpp"
 
 namespace weir {
 
-/// It takes no signals but those that the thread itself causes, and may run on any of `cpus`,
-/// whatever its starter is pinned to (all that its starter may run on, if there are none).
+/// Where it is called again soon after each step, as a rule, it waits for that awake for some
+/// microseconds, as one of those that share `spin_place`. It takes no signals but those that the
+/// thread itself causes, and may run on any of `cpus`, whatever its starter is pinned to (all that
+/// its starter may run on, if there are none).
 class OsThread final : public HostThread {
  public:
-  OsThread(std::string name, ThreadWork& work, std::vector<int> cpus);
+  OsThread(std::string name, ThreadWork& work, std::vector<int> cpus, SpinPlace& spin_place);
   OsThread(const OsThread&) = delete;
   OsThread& operator=(const OsThread&) = delete;
   ~OsThread() override;
@@ -28,10 +31,13 @@ class OsThread final : public HostThread {
 
  private:
   void run();
+  void rest(Instant until);
 
   const std::string name_;
   ThreadWork& work_;
   const std::vector<int> cpus_;
+  SpinPlace& spin_place_;
+  Spinning spinning_;  // the thread's own
   os::Parker parker_;
   std::optional<os::ThreadProbe> probe_;  // the thread's own until `probed_`, constant then
   std::atomic<bool> probed_{false};

@@ -15,6 +15,8 @@ class Parker {
   /// Returns once unpark() has been called since the last return, or when os::monotonic_now() has
   /// reached `until`, or now and then for no reason.
   void park(Instant until = never) noexcept;
+  /// Whether park() would return at once. What the caller did before is seen then.
+  bool has_call() const noexcept { return state_.load(std::memory_order_acquire) == called; }
   /// What this thread did before is seen by the one that park() returns on. Costs a system call
   /// only where that one sleeps.
   void unpark() noexcept;

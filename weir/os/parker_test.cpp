@@ -12,9 +12,12 @@ namespace {
 
 TEST(Parker, KeepsACallThatComesFirst) {
   Parker parker;
+  EXPECT_FALSE(parker.has_call());
   parker.unpark();
   parker.unpark();
+  EXPECT_TRUE(parker.has_call());
   parker.park();
+  EXPECT_FALSE(parker.has_call());
   const Instant until = after(monotonic_now(), 5ms);
   while (monotonic_now() < until) parker.park(until);  // several calls were one
 }
