@@ -33,6 +33,7 @@ struct Command {
   double timeout_seconds = 5;
   std::string backend = "auto";
   std::vector<int> server_processes;
+  bool numbered = false;
   bool json = false;
 };
 
@@ -70,6 +71,9 @@ void add_options(CLI::App& verb, Command& command) {
   verb.add_option("-b,--body", command.request.body, "body of each request");
   verb.add_option("-H,--header", command.request.fields, "\"Name: value\", any number of times")
       ->allow_extra_args(false);
+  verb.add_flag("--numbered", command.numbered,
+                "put a number of its own in place of the run of # in each request; the body of its "
+                "response must have it too");
   verb.add_option("--timeout", command.timeout_seconds, "seconds to wait for an answer")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
@@ -106,6 +110,11 @@ std::string complete(Command& command) {
   const auto request = make_request(*target, command.request);
   if (!request) return "the method is no token, or a header is not \"Name: value\"";
   plan.request = *request;
+  if (command.numbered) {
+    const auto numbering = Numbering::in(plan.request);
+    if (!numbering) return "--numbered takes one run of at most 18 # in the body";
+    plan.rules.numbering = *numbering;
+  }
   plan.rules.to_head = command.request.method == "HEAD";
   plan.warm_up = duration_of(command.warm_up_seconds);
   plan.length = duration_of(command.seconds);

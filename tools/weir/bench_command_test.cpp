@@ -47,6 +47,8 @@ TEST(BenchCommand, RefusesWhatCannotBeMeasured) {
       {url, "--new-connections", "--rate", "5"},
       {url, "--requests", "5", "--seconds", "5"},
       {url, "--header", "no colon"},
+      {url, "--numbered"},
+      {url, "--numbered", "--body", "# and #"},
       {url, "--method", "two words"},
       {url, "--backend", "carrier pigeon"},
       {url, "--server-pid", "1073741824"},

@@ -93,6 +93,7 @@ LoadPlan share_of(const LoadPlan& plan, unsigned thread, unsigned threads) {
   };
   LoadPlan share = plan;
   share.connections = static_cast<unsigned>(part(plan.connections));
+  share.connections_before = thread * (plan.connections / threads + 1);
   share.requests = part(plan.requests);
   share.rate = plan.rate * share.connections / plan.connections;
   if (thread != 0) share.server_time = nullptr;

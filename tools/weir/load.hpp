@@ -22,9 +22,10 @@ struct LoadPlan {
   static constexpr std::size_t batch_bytes_max = 64 * 1024;
 
   Endpoint endpoint;
-  std::string request;
+  std::string request;  ///< with a run of '#' where `rules.numbering` says
   ResponseRules rules;
   unsigned connections = 64;
+  unsigned connections_before = 0;  ///< of other threads: numbers differ between connections
   unsigned depth = 1;  ///< requests written at once on a connection, before any is answered
   Duration warm_up{};  ///< under load before the measured time; nothing of it is counted but faults
   Duration length = std::chrono::seconds(4);
@@ -67,7 +68,7 @@ class Faults {
 
  private:
   static constexpr std::size_t load_faults = 6;
-  static constexpr std::size_t response_faults = 7;
+  static constexpr std::size_t response_faults = 8;
   struct Kind {
     std::uint64_t count = 0;
     std::string first;

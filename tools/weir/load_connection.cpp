@@ -17,7 +17,10 @@ constexpr std::size_t shown_bytes_max = 400;
 }  // namespace
 
 LoadConnection::LoadConnection(LoadWorker& worker, unsigned index) noexcept
-    : worker_(worker), index_(index), reader_(worker.reference()) {}
+    : worker_(worker), index_(index), reader_(worker.reference()) {
+  const Numbering& numbering = worker.plan().rules.numbering;
+  if (numbering) number_ = numbering.first(worker.plan().connections_before + index);
+}
 
 Task<> LoadConnection::open() {
   LoadResult& result = worker_.result();
@@ -104,7 +107,7 @@ Task<> LoadConnection::run_each_anew() {
 Task<LoadConnection::Exchange> LoadConnection::exchange(unsigned count) {
   outstanding_ = count;
   waiting_since_ = worker_.loop_time();
-  const auto written = co_await stream_->write(worker_.requests(count));
+  const auto written = co_await stream_->write(requests(count));
   if (!written) co_return broken(written.error());
   while (outstanding_ != 0) {
     const auto input = co_await stream_->read();
@@ -119,6 +122,20 @@ Task<LoadConnection::Exchange> LoadConnection::exchange(unsigned count) {
   ++worker_.result().closed_by_server;
   worker_.result().unanswered += std::exchange(outstanding_, 0);
   co_return Exchange::over;
+}
+
+/// To be sent together. Their responses' numbers are expected from now on.
+std::string_view LoadConnection::requests(unsigned count) {
+  const LoadPlan& plan = worker_.plan();
+  const Numbering& numbering = plan.rules.numbering;
+  if (!numbering) return worker_.requests(count);
+  reader_.expect(number_);
+  numbered_.assign(worker_.requests(count));
+  for (std::size_t at = numbering.offset; at < numbered_.size(); at += plan.request.size()) {
+    numbered_.replace(at, numbering.digits, numbering.text(number_));
+    number_ = numbering.next(number_);
+  }
+  return numbered_;
 }
 
 Task<> LoadConnection::read_end() {

@@ -37,6 +37,7 @@ class LoadConnection {
   /// After the one response of a connection that the server is to close.
   Task<> read_end();
 
+  std::string_view requests(unsigned count);
   void answered(unsigned count);
   Exchange broken(std::error_code error);
   Exchange faulty();
@@ -47,6 +48,8 @@ class LoadConnection {
   unsigned index_;
   std::optional<tcp::Stream> stream_;
   ResponseReader reader_;
+  std::string numbered_;      // requests with their numbers
+  std::uint64_t number_ = 0;  // of the next request
   unsigned outstanding_ = 0;
   Instant due_{};        // when the oldest request without an answer was sent, or was to be
   Duration interval_{};  // between that and the next; zero: all at once

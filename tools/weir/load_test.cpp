@@ -238,6 +238,55 @@ TEST_F(Load, WhatCouldNotBeSentInTimeIsTold) {
   EXPECT_EQ(result.unsent, 90U);
 }
 
+LoadPlan numbered_plan(unsigned connections, std::uint64_t requests) {
+  LoadPlan plan = plan_of(connections, requests);
+  plan.request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{\"n\":###}";
+  plan.rules.numbering = Numbering::in(plan.request).value();
+  return plan;
+}
+
+TEST_F(Load, NumbersTellEveryRequestFromTheOthers) {
+  std::vector<std::string> bodies;
+  http::Router routes;
+  routes.post("/", [&bodies](http::Request& request) -> Task<http::Response> {
+    auto body = co_await request.body();
+    if (!body) co_return http::Status::bad_request;
+    bodies.push_back(*body);
+    co_return http::text(std::move(*body));
+  });
+  for (const unsigned depth : {1U, 16U}) {
+    LoadPlan plan = numbered_plan(4, 200);
+    plan.depth = depth;
+    const LoadResult result = on_router(routes, plan);
+    EXPECT_EQ(result.responses, 200U);
+    EXPECT_EQ(result.faults.total(), 0U);
+  }
+  std::ranges::sort(bodies);
+  bodies.erase(std::ranges::unique(bodies).begin(), bodies.end());
+  EXPECT_GT(bodies.size(), 150U);
+}
+
+TEST_F(Load, AnswersInTheWrongOrderAreCaughtByTheirNumbers) {
+  // Two requests come in one piece; their answers leave the other way round.
+  const Behaviour reversing = [](tcp::Stream stream) -> Task<> {
+    while (auto input = co_await stream.read()) {
+      const std::string_view text = input->text();
+      const std::string_view second = text.substr(text.size() - 9);
+      const std::string_view first = text.substr(text.size() / 2 - 9, 9);
+      std::string answers;
+      for (const std::string_view body : {second, first}) {
+        answers.append("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n").append(body);
+      }
+      if (!co_await stream.write(answers)) co_return;
+    }
+  };
+  LoadPlan plan = numbered_plan(1, 4);
+  plan.depth = 2;
+  const LoadResult result = on_raw(reversing, plan);
+  EXPECT_EQ(result.responses, 0U);
+  EXPECT_EQ(result.faults.of(ResponseFault::number), 2U);
+}
+
 TEST_F(Load, WhatWarmsUpIsNotCounted) {
   // Requests 0 to 49 are answered slowly, and all of them within the first second.
   int count = 0;

@@ -39,7 +39,7 @@ unsigned ResponseReader::read(std::string_view input, unsigned wanted) {
         break;
       }
       const std::string& seen = reference_->seen;
-      if (!seen.empty() && input.starts_with(seen)) {
+      if (!seen.empty() && !reference_->rules.numbering && input.starts_with(seen)) {
         closes_ = reference_->seen_closes;
         input.remove_prefix(seen.size());
         ++whole;
@@ -209,7 +209,7 @@ void ResponseReader::take_body(std::string_view piece) {
   body_bytes_ += piece.size();
   if (reference_->rules.bodies_vary || at >= compared_max) return;
   piece = piece.substr(0, static_cast<std::size_t>(compared_max - at));
-  if (first_) {
+  if (first_ || reference_->rules.numbering) {
     first_body_.append(piece);
   } else {
     const std::string_view body = reference_->body;
@@ -226,6 +226,7 @@ bool ResponseReader::finish() {
   const auto& asked = reference.rules.body_bytes;
   if (asked && *asked != body_bytes_) return fail(ResponseFault::length);
   if (reference.rules.bodies_vary) return true;
+  if (reference.rules.numbering && !check_number()) return false;
   if (!reference.known) {
     reference.known = true;
     reference.body = first_body_;
@@ -235,6 +236,23 @@ bool ResponseReader::finish() {
   if (body_bytes_ != reference.body_bytes) return fail(ResponseFault::length);
   // Another connection's response may have become the reference since this one began.
   if (differs_ || (first_ && first_body_ != reference.body)) return fail(ResponseFault::body);
+  return true;
+}
+
+/// Then makes the body as it would be with the reference's number, so that the rest is compared.
+bool ResponseReader::check_number() {
+  const Numbering& numbering = reference_->rules.numbering;
+  const std::string number = numbering.text(number_);
+  number_ = numbering.next(number_);
+  std::size_t& at = reference_->number_at;
+  if (!reference_->known) {
+    at = first_body_.find(number);
+    return at != std::string::npos || fail(ResponseFault::number);
+  }
+  if (first_body_.size() != reference_->body.size()) return fail(ResponseFault::length);
+  if (first_body_.compare(at, numbering.digits, number) != 0) return fail(ResponseFault::number);
+  first_body_.replace(at, numbering.digits, reference_->body, at, numbering.digits);
+  differs_ = first_body_ != reference_->body;
   return true;
 }
 
@@ -252,6 +270,8 @@ std::string_view name_of(ResponseFault fault) noexcept {
       return "wrong length";
     case ResponseFault::body:
       return "wrong body";
+    case ResponseFault::number:
+      return "number of another request";
     case ResponseFault::unexpected:
       return "unexpected bytes";
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tools/weir/numbering.hpp"
 #include "weir/http/h1/chunked.hpp"
 
 namespace weir::bench {
@@ -19,6 +20,7 @@ enum class ResponseFault : std::uint8_t {
   status,      ///< another than expected
   length,      ///< another length of the body than expected
   body,        ///< another body than the first response had
+  number,      ///< not the number of its request: the response to another one, maybe
   unexpected,  ///< bytes behind the last response that was asked for
 };
 
@@ -32,6 +34,9 @@ struct ResponseRules {
   bool to_head = false;
   /// The end of the connection may be the end of a body.
   bool closing = false;
+  /// Of the requests, whose numbers their responses' bodies have too; then bodies have at most
+  /// ResponseReference::body_bytes_max.
+  Numbering numbering;
 };
 
 /// What all the responses of one run are compared with; the first one sets it.
@@ -44,6 +49,7 @@ struct ResponseReference {
   bool known = false;
   std::string body;
   std::uint64_t body_bytes = 0;
+  std::size_t number_at = 0;  ///< in `body`, with ResponseRules::numbering
   /// The last response that was verified, head included: one that is equal to it needs no parsing.
   std::string seen;
   bool seen_closes = false;
@@ -58,6 +64,9 @@ class ResponseReader {
 
   explicit ResponseReader(ResponseReference& reference) noexcept : reference_(&reference) {}
 
+  /// With ResponseRules::numbering: the number that the next response has, and from then on those
+  /// that follow it.
+  void expect(std::uint64_t number) noexcept { number_ = number; }
   /// Reads on; returns how many responses end in `input`. More than `wanted` is a fault. After a
   /// fault nothing more is read.
   unsigned read(std::string_view input, unsigned wanted);
@@ -86,6 +95,7 @@ class ResponseReader {
   bool start_body();
   void take_body(std::string_view piece);
   bool finish();
+  bool check_number();
   bool fail(ResponseFault fault) noexcept {
     fault_ = fault;
     return false;
@@ -103,7 +113,8 @@ class ResponseReader {
   std::uint64_t left_ = 0;        // of a body with a length
   std::uint64_t body_bytes_ = 0;  // that were read
   std::string head_;              // as far as it was read
-  std::string first_body_;        // of a response that is `first_`
+  std::string first_body_;        // of a response that is `first_`, or that has a number
+  std::uint64_t number_ = 0;      // that the present response shall have
   http::ChunkedDecoder decoder_;
 };
 
