@@ -23,6 +23,7 @@ ServerCore::ServerCore(Loop& loop, const Router& router, const Limits& limits)
       connections_max_(limits.connections_max != 0 ? limits.connections_max
                                                    : default_connections_max(loop)),
       draining_(loop.draining()),
+      last_answers_(loop),
       date_(loop.host().wall_time()),
       date_until_(loop.now()) {
   if (!draining_) loop.watch_drain(*this);

@@ -11,6 +11,7 @@
 #include "weir/base/list.hpp"
 #include "weir/http/date.hpp"
 #include "weir/http/h1/known_host.hpp"
+#include "weir/http/last_answers.hpp"
 #include "weir/http/limits.hpp"
 #include "weir/http/refusal.hpp"
 #include "weir/http/router.hpp"
@@ -55,6 +56,7 @@ class ServerCore : DrainWatcher {
   }
 
   KnownHost& known_host() noexcept { return known_host_; }
+  LastAnswers& last_answers() noexcept { return last_answers_; }
 
   void add(DrainingConnection& connection) noexcept;
   void remove(DrainingConnection& connection) noexcept;
@@ -100,6 +102,7 @@ class ServerCore : DrainWatcher {
   std::size_t turning_away_ = 0;
   bool draining_;
   KnownHost known_host_;
+  LastAnswers last_answers_;
   Date date_;
   Instant date_until_;
   List<DrainingConnection> connections_;

@@ -133,6 +133,9 @@ Task<> serve_connection(ServerCore& server, tcp::Stream stream) {
     connection.end();
   }
   if (next == Next::close) co_await transport.linger();
+  if (next == Next::close_now && transport.stream().finish_writing()) {
+    server.last_answers().keep(std::move(transport.stream()), server.limits().linger_timeout);
+  }
 }
 
 Task<> turn_away(ServerCore& server, tcp::Stream stream) {

@@ -200,9 +200,9 @@ Exchange::Next Exchange::answer_now() {
   return next == Next::close && peer_is_done() ? Next::close_now : next;
 }
 
-/// Whether the peer sends nothing more, so that no reset can follow that would cost it the answer:
-/// it asked for the close itself (RFC 9112 §9.6: it "MUST NOT send further requests"), in a request
-/// without a body (behind one, some old clients send an empty line).
+/// Whether the peer should send nothing more, so that nobody needs to read what it sends: it asked
+/// for the close itself (RFC 9112 §9.6: it "MUST NOT send further requests"), in a request without
+/// a body (behind one, some old clients send an empty line).
 bool Exchange::peer_is_done() const noexcept {
   return !head_.keep_alive() && !refused_ && !head_.has_body() && transport_.input().empty();
 }

@@ -32,7 +32,7 @@ class Exchange : Completion, HangupWatcher {
     more,       ///< a head is not complete: send the output and read on
     slow,       ///< co_await finish(): something has to wait
     close,      ///< send the output, then close once the peer has had a moment to read it
-    close_now,  ///< send the output, then close: the peer has said that nothing more comes
+    close_now,  ///< send the output, then be done: the peer has said that nothing more comes
     abort,      ///< close: the connection is broken
   };
 
