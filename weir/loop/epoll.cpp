@@ -61,13 +61,7 @@ class EpollBackend final : public ReadinessBackend {
   std::array<epoll_event, 512> events_;
 };
 
-// The sanitizer asks the kernel for a pipe before it believes in an object, and calls it invalid
-// when descriptors have run out, which is tested.
-#if defined(__clang__)
-__attribute__((no_sanitize("vptr")))
-#endif
-Result<>
-EpollBackend::start_watching(ReadinessSocket& socket) {
+Result<> EpollBackend::start_watching(ReadinessSocket& socket) {
   epoll_event event{};
   event.events = everything;
   event.data.u64 = SocketSlab::tag(socket);
