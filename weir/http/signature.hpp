@@ -207,8 +207,8 @@ class Signature {
   static constexpr bool waits = detail::Answer<typename Of::Returned>::waits;
   static constexpr HandlerShape shape = CapturesOf::shape();
   /// False for what does not say what it takes; check() says so.
-  static constexpr bool readable = !std::is_same_v<Of, detail::Unreadable> &&
-                                   Of::callable_as_const && CapturesOf::all_readable;
+  static constexpr bool readable =
+      !std::is_same_v<Of, detail::Unreadable> && Of::callable_as_const && CapturesOf::all_readable;
 
   /// Does not compile for what cannot be a handler.
   static constexpr void check() {
