@@ -157,7 +157,7 @@ TEST_F(BlockingPoolTest, AFullQueueRefuses) {
   const auto body = [](BlockingPool& full) -> Task<> {
     const auto number = [](int value) { return value; };
     std::vector<Task<Result<int>>> calls;
-    for (int i = 0; i < 4; ++i) calls.push_back(full.run(number, i));
+    for (int i = 0; i < 5; ++i) calls.push_back(full.run(number, i));  // one gets the thread
     const auto first = co_await all(std::move(calls));
     EXPECT_EQ(first.error(), Errc::limit_reached);
     EXPECT_EQ((co_await full.run(number, 5)).value(), 5);

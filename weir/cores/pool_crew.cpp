@@ -27,7 +27,8 @@ PoolCrew::PoolCrew(Host& host, const BlockingPoolOptions& options)
     : host_(host),
       name_(options.name),
       keeper_thread_(host.make_thread(options.name, keeper_)),
-      size_(options.size, cpus_of(host.topology()), host.now()) {
+      size_(options.size, {.cpus = cpus_of(host.topology()), .threads_max = host.threads_max()},
+            host.now()) {
   add_lane(options.lane);
 }
 
@@ -60,7 +61,8 @@ Result<> PoolCrew::submit(BlockingJob& job) {
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return fail(Errc::closed);
-    if (auto pushed = queue_.push(job, job.lane_, host_.now()); !pushed) return pushed;
+    auto pushed = queue_.push(job, job.lane_, size_.now(), host_.now());
+    if (!pushed) return pushed;
     job.phase_.store(BlockingJob::Phase::queued, std::memory_order_relaxed);
     call = call_for_queued();
   }
@@ -98,13 +100,14 @@ void PoolCrew::close() {
     for (const auto& worker : workers_) {
       if (worker->job != nullptr) running.push_back(worker->job->stop_source());
     }
+    // In the same breath: a thread whose call has been stopped would take one of them.
+    refuse_queued(Errc::cancelled);
   }
   for (std::stop_source& each : running) each.request_stop();
-  refuse_queued(Errc::cancelled);
 }
 
+/// Under the mutex.
 void PoolCrew::refuse_queued(std::error_code refusal) {
-  const std::lock_guard lock(mutex_);
   while (PoolJob* const queued = queue_.cancel_any()) {
     auto& job = static_cast<BlockingJob&>(*queued);
     end(job, refusal);
@@ -172,6 +175,7 @@ void PoolCrew::follow(Call call) {
   } else if (call.rested != nullptr) {
     call.rested->thread->wake();
   } else if (auto started = start_one(); !started) {
+    const std::lock_guard lock(mutex_);
     refuse_queued(started.error());
   }
   // release: with the acquire of whoever looks for zero, the threads are not freed before.

@@ -32,8 +32,8 @@ class PoolCrew {
   ~PoolCrew();
 
   std::size_t add_lane(const PoolLaneOptions& options);
-  /// On the job's loop. Errors: Errc::closed, Errc::limit_reached, or the kernel's where there is
-  /// not even one thread. Without one, the job comes home when it has been called.
+  /// On the job's loop. Errors: Errc::closed, Errc::limit_reached. Without one, the job comes home
+  /// later: when it has been called, or with the reason why it was not.
   Result<> submit(BlockingJob& job);
   /// On the job's loop, before it has come home: lets it come home at once if it is queued, else
   /// asks it to stop.

@@ -17,7 +17,7 @@ struct PoolSizeOptions {
   std::size_t fixed = 0;
   // For automatic:
   std::size_t min = 1;                               ///< so many at least, and kept without work
-  std::size_t max = 1024;                            ///< and never more
+  std::size_t max = 0;                               ///< and never more; 0: Host::threads_max()
   Duration idle_timeout = std::chrono::seconds(10);  ///< a thread without work ends after that
   /// How often the threads are looked at while work is queued; more seldom when there are so many
   /// that looking would cost more than a twentieth of a CPU.

@@ -10,9 +10,10 @@ std::size_t PoolQueue::add_lane(const PoolLaneOptions& options) {
   return lanes_.size() - 1;
 }
 
-Result<> PoolQueue::push(PoolJob& job, std::size_t lane_index, Instant now) {
+Result<> PoolQueue::push(PoolJob& job, std::size_t lane_index, std::size_t size, Instant now) {
   Lane& lane = lanes_[lane_index];
-  if (lane.report.queued >= lane.options.queue_max) {
+  const std::size_t leaving = std::min(lane.free(size), size - std::min(size, running_));
+  if (lane.report.queued >= leaving && lane.report.queued - leaving >= lane.options.queue_max) {
     if (lane.options.when_full == WhenFull::reject) {
       ++lane.report.refused;
       return fail(Errc::limit_reached);
@@ -29,18 +30,20 @@ Result<> PoolQueue::push(PoolJob& job, std::size_t lane_index, Instant now) {
   return {};
 }
 
-bool PoolQueue::Lane::free(std::size_t size) const noexcept {
-  if (report.running >= options.running_max) return false;
-  if (options.share >= 1.0) return true;
-  const auto part = static_cast<std::size_t>(static_cast<double>(size) * options.share);
-  return report.running < std::max<std::size_t>(part, 1);
+std::size_t PoolQueue::Lane::free(std::size_t size) const noexcept {
+  std::size_t most = options.running_max;
+  if (options.share < 1.0) {
+    const auto part = static_cast<std::size_t>(static_cast<double>(size) * options.share);
+    most = std::min(most, std::max<std::size_t>(part, 1));
+  }
+  return most - std::min(most, report.running);
 }
 
 const PoolQueue::Lane* PoolQueue::next_lane(std::size_t size) const noexcept {
   const Lane* next = nullptr;
   if (queued_ == 0) return next;
   for (const Lane& lane : lanes_) {
-    if (lane.jobs.empty() || !lane.free(size)) continue;
+    if (lane.jobs.empty() || lane.free(size) == 0) continue;
     if (next == nullptr || lane.options.priority > next->options.priority ||
         (lane.options.priority == next->options.priority &&
          lane.jobs.front()->number_ < next->jobs.front()->number_)) {

@@ -34,8 +34,9 @@ class PoolQueue {
   /// Returns its index; they are never removed.
   std::size_t add_lane(const PoolLaneOptions& options);
 
-  /// Errors: Errc::limit_reached when the lane is full and rejects.
-  Result<> push(PoolJob& job, std::size_t lane, Instant now);
+  /// Full is a lane that has its most beyond what `size` threads are about to take from it.
+  /// Errors: Errc::limit_reached when it is full and rejects.
+  Result<> push(PoolJob& job, std::size_t lane, std::size_t size, Instant now);
   /// The next job to run while `size` threads may have work: the oldest one of the highest priority
   /// among the lanes that may have one more thread; nullptr when there is none. It runs until
   /// finished().
@@ -58,8 +59,8 @@ class PoolQueue {
  private:
   struct Lane {
     explicit Lane(const PoolLaneOptions& chosen) : options(chosen) { report.name = chosen.name; }
-    /// Whether one more of its jobs may run.
-    bool free(std::size_t size) const noexcept;
+    /// How many more of its jobs may run.
+    std::size_t free(std::size_t size) const noexcept;
 
     PoolLaneOptions options;
     List<PoolJob> jobs;

@@ -14,7 +14,7 @@ class PoolQueueTest : public testing::Test {
  protected:
   Job& push(std::size_t lane = 0) {
     jobs_.push_back(std::make_unique<Job>());
-    EXPECT_TRUE(queue_.push(*jobs_.back(), lane, now_));
+    EXPECT_TRUE(queue_.push(*jobs_.back(), lane, 0, now_));
     return *jobs_.back();
   }
   PoolLaneReport lane(std::size_t index = 0) const {
@@ -55,12 +55,27 @@ TEST_F(PoolQueueTest, AFullQueueRejects) {
   push();
   push();
   Job third;
-  EXPECT_EQ(queue_.push(third, 0, now_).error(), Errc::limit_reached);
+  EXPECT_EQ(queue_.push(third, 0, 0, now_).error(), Errc::limit_reached);
   EXPECT_FALSE(third.linked());
   EXPECT_EQ(lane().refused, 1U);
   ASSERT_NE(queue_.take(4, now_), nullptr);
   push();
   EXPECT_EQ(lane().queued, 2U);
+}
+
+TEST_F(PoolQueueTest, WhatThreadsAreAboutToTakeDoesNotFillIt) {
+  queue_.add_lane({.queue_max = 1});
+  queue_.add_lane({.queue_max = 0, .share = 0.5});
+  std::vector<Job> jobs(8);
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_TRUE(queue_.push(jobs[i], 0, 4, now_)) << i;
+  EXPECT_FALSE(queue_.push(jobs[5], 0, 4, now_));
+  EXPECT_TRUE(queue_.push(jobs[5], 1, 4, now_));
+  EXPECT_TRUE(queue_.push(jobs[6], 1, 4, now_));
+  EXPECT_FALSE(queue_.push(jobs[7], 1, 4, now_)) << "its share is two";
+  for (int i = 0; i < 4; ++i) EXPECT_NE(queue_.take(4, now_), nullptr);
+  EXPECT_FALSE(queue_.push(jobs[7], 0, 4, now_));
+  while (queue_.cancel_any() != nullptr) {
+  }
 }
 
 TEST_F(PoolQueueTest, AFullQueueLetsWaitInOrder) {

@@ -36,8 +36,8 @@ std::size_t scaled(std::size_t count, double factor) {
 
 }  // namespace
 
-PoolSize::PoolSize(const PoolSizeOptions& options, std::size_t cpus, Instant now)
-    : cpus_(std::max<std::size_t>(cpus, 1)) {
+PoolSize::PoolSize(const PoolSizeOptions& options, const PoolMachine& machine, Instant now)
+    : cpus_(std::max<std::size_t>(machine.cpus, 1)), threads_max_(machine.threads_max) {
   set(options, now);
   last_change_ = {now, 0, size_, SizeReason::started};
 }
@@ -55,7 +55,7 @@ std::size_t PoolSize::max(Instant now) const noexcept {
 void PoolSize::set(const PoolSizeOptions& options, Instant now) {
   options_ = options;
   options_.min = std::max<std::size_t>(options_.min, 1);
-  options_.max = std::max(options_.max, options_.min);
+  options_.max = std::max(options_.max == 0 ? threads_max_ : options_.max, options_.min);
   ceiling_until_ = Instant::min();
   change(base(), SizeReason::set, {.at = now, .finished = finished_before_});
 }

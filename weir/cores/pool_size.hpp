@@ -22,6 +22,12 @@ struct PoolSample {
   std::uint64_t finished = 0;  ///< work done since the pool began
 };
 
+/// What a pool runs on.
+struct PoolMachine {
+  std::size_t cpus = 1;            ///< that may run threads of the pool at once
+  std::size_t threads_max = 1024;  ///< see Host::threads_max()
+};
+
 /// The size of a pool, told what happens and when: it reads no clock and knows no thread.
 ///
 /// Automatic: the size begins at one thread for each CPU. While work is queued,
@@ -41,8 +47,7 @@ struct PoolSample {
 /// Threads: one at a time.
 class PoolSize {
  public:
-  /// `cpus`: that may run threads of the pool at once.
-  PoolSize(const PoolSizeOptions& options, std::size_t cpus, Instant now);
+  PoolSize(const PoolSizeOptions& options, const PoolMachine& machine, Instant now);
 
   /// Threads that may have work at once.
   std::size_t now() const noexcept { return size_; }
@@ -85,6 +90,7 @@ class PoolSize {
 
   PoolSizeOptions options_;
   std::size_t cpus_;
+  std::size_t threads_max_;
   std::size_t needed_ = 1;
   std::size_t size_ = 0;
   SizeChange last_change_;

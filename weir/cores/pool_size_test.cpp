@@ -28,17 +28,17 @@ class PoolSizeTest : public testing::Test {
 
   Instant now_ = start;
   std::uint64_t finished_ = 0;
-  PoolSize size_{PoolSizeOptions{}, 4, now_};
+  PoolSize size_{PoolSizeOptions{}, {.cpus = 4}, now_};
 };
 
 TEST_F(PoolSizeTest, BeginsWithAThreadForEachCpu) {
   EXPECT_EQ(size_.now(), 4U);
   EXPECT_EQ(reason(), SizeReason::started);
-  EXPECT_EQ(PoolSize(PoolSizeOptions{.min = 6}, 4, now_).now(), 6U);
-  EXPECT_EQ(PoolSize(PoolSizeOptions{.max = 3}, 4, now_).now(), 3U);
-  EXPECT_EQ(PoolSize(PoolSizeOptions{.fixed = 9}, 4, now_).now(), 9U);
-  EXPECT_EQ(PoolSize(PoolSizeOptions{.min = 9, .max = 3}, 4, now_).now(), 9U);
-  EXPECT_EQ(PoolSize(PoolSizeOptions{}, 0, now_).now(), 1U);
+  EXPECT_EQ(PoolSize(PoolSizeOptions{.min = 6}, {.cpus = 4}, now_).now(), 6U);
+  EXPECT_EQ(PoolSize(PoolSizeOptions{.max = 3}, {.cpus = 4}, now_).now(), 3U);
+  EXPECT_EQ(PoolSize(PoolSizeOptions{.fixed = 9}, {.cpus = 4}, now_).now(), 9U);
+  EXPECT_EQ(PoolSize(PoolSizeOptions{.min = 9, .max = 3}, {.cpus = 4}, now_).now(), 9U);
+  EXPECT_EQ(PoolSize(PoolSizeOptions{}, {.cpus = 0}, now_).now(), 1U);
 }
 
 TEST_F(PoolSizeTest, DoublesWhileNobodyRuns) {
@@ -50,6 +50,19 @@ TEST_F(PoolSizeTest, DoublesWhileNobodyRuns) {
   EXPECT_EQ(size_.last_change().from, 512U);
   EXPECT_EQ(size_.last_change().to, 1024U);
   EXPECT_EQ(size_.last_change().at, start + 40ms);
+}
+
+TEST_F(PoolSizeTest, TheMachineLimitsItUnlessSomebodySaysOtherwise) {
+  PoolSize small({}, {.cpus = 4, .threads_max = 30}, now_);
+  PoolSize larger({.max = 50}, {.cpus = 4, .threads_max = 30}, now_);
+  for (int i = 0; i < 10; ++i) {
+    now_ += 5ms;
+    for (PoolSize* const each : {&small, &larger}) {
+      each->sample({.at = now_, .queued = 9, .active = each->now(), .running = 0, .finished = 0});
+    }
+  }
+  EXPECT_EQ(small.now(), 30U);
+  EXPECT_EQ(larger.now(), 50U);
 }
 
 TEST_F(PoolSizeTest, GrowsInProportionWhenTooFewRun) {
@@ -176,7 +189,7 @@ struct Work {
 /// A machine with `cpus` on which `jobs`, that all come at once, are run by a pool.
 double makespan_ms(std::vector<Work> jobs, const PoolSizeOptions& options, std::size_t cpus) {
   constexpr double tick_ms = 0.25;
-  PoolSize size(options, cpus, start);
+  PoolSize size(options, {.cpus = cpus}, start);
   std::vector<Work> active;
   std::uint64_t finished = 0;
   std::size_t next = 0;

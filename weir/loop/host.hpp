@@ -114,6 +114,8 @@ class Host {
   /// started (then no loop has run).
   virtual Result<> run(std::span<const LoopPlace> places, RunControl* control) = 0;
 
+  /// How many threads a pool may have here unless somebody says otherwise; at least 1.
+  virtual std::size_t threads_max() = 0;
   /// A thread for `work`, called `name` (at most 15 bytes are seen), not started yet. `work`
   /// outlives it.
   virtual std::unique_ptr<HostThread> make_thread(std::string name, ThreadWork& work) = 0;

@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -129,6 +130,11 @@ void OsHost::close(int descriptor) noexcept {
 os::Topology OsHost::topology() {
   if (cpus_.empty()) return os::read_topology();
   return os::read_topology({.root = {}, .affinity = cpus_});
+}
+
+std::size_t OsHost::threads_max() {
+  constexpr std::uint64_t enough = 1024;
+  return static_cast<std::size_t>(std::min(os::read_thread_limit().threads_max, enough));
 }
 
 std::unique_ptr<HostThread> OsHost::make_thread(std::string name, ThreadWork& work) {

@@ -47,6 +47,8 @@ class OsHost final : public Host {
   DescriptorLimit descriptor_limit() override;
   Result<ChosenBackend> make_backend(BackendChoice choice, RunQueue& ready) override;
   Result<> run(std::span<const LoopPlace> places, RunControl* control) override;
+  /// 1024, or what os::read_thread_limit() leaves of that.
+  std::size_t threads_max() override;
   /// May run on every CPU that the thread could which made this host.
   std::unique_ptr<HostThread> make_thread(std::string name, ThreadWork& work) override;
   /// To standard error, in one write.

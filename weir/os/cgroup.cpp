@@ -112,6 +112,14 @@ class Reader {
   CgroupLimits read() {
     for (const std::string& group : groups_of("", "/sys/fs/cgroup")) read_quota_v2(group);
     for (const std::string& group : groups_of("cpu", "/sys/fs/cgroup/cpu")) read_quota_v1(group);
+    for (const std::string& group : groups_of("", "/sys/fs/cgroup")) {
+      read_tasks(group);
+      read_memory(group + "/memory.max");
+    }
+    for (const std::string& group : groups_of("pids", "/sys/fs/cgroup/pids")) read_tasks(group);
+    for (const std::string& group : groups_of("memory", "/sys/fs/cgroup/memory")) {
+      read_memory(group + "/memory.limit_in_bytes");
+    }
     read_cpuset(groups_of("", "/sys/fs/cgroup"), {"cpuset.cpus.effective"});
     read_cpuset(groups_of("cpuset", "/sys/fs/cgroup/cpuset"),
                 {"cpuset.effective_cpus", "cpuset.cpus"});
@@ -164,6 +172,32 @@ class Reader {
     if (!quota || *quota == 0) return complain(path, *text);
     if (!period || *period <= 0) return complain(period_path, period_text);
     take_quota(*quota, *period);
+  }
+
+  /// `max` or a number; nullopt: unlimited, or not there.
+  std::optional<std::int64_t> read_limit(const std::string& path) {
+    const auto text = read_text_file(path);
+    if (!text || *text == "max") return std::nullopt;
+    const auto value = read_integer(*text);
+    if (value && *value >= 0) return value;
+    complain(path, *text);
+    return std::nullopt;
+  }
+
+  /// The same names in both versions.
+  void read_tasks(const std::string& group) {
+    const auto limit = read_limit(group + "/pids.max");
+    if (!limit) return;
+    const auto present = read_limit(group + "/pids.current").value_or(0);
+    const auto left = std::max<std::int64_t>(*limit - present, 0);
+    limits_.tasks_left = std::min(limits_.tasks_left.value_or(left), left);
+  }
+
+  void read_memory(const std::string& path) {
+    constexpr std::int64_t unlimited = std::int64_t{1} << 60;  // how version 1 says that, about
+    const auto limit = read_limit(path);
+    if (!limit || *limit >= unlimited) return;
+    limits_.memory_bytes = std::min(limits_.memory_bytes.value_or(*limit), *limit);
   }
 
   /// The innermost group that has one of `names` decides: what is effective there includes what

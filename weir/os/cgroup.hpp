@@ -1,6 +1,7 @@
-// What the control groups of this process (cgroups(7), versions 1 and 2) allow it of the CPUs.
+// What the control groups of this process (cgroups(7), versions 1 and 2) allow it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,10 @@ struct CgroupLimits {
   std::optional<double> cpu_quota;
   /// The cpuset of this process; nullopt where there is none.
   std::optional<std::vector<int>> cpuset;
+  /// How many more threads and processes may be started: the least along the path.
+  std::optional<std::int64_t> tasks_left;
+  /// Of memory: the least along the path; nullopt: unlimited.
+  std::optional<std::int64_t> memory_bytes;
   /// Files that were there but made no sense and were left out, for the operator.
   std::vector<std::string> complaints;
 };

@@ -49,6 +49,38 @@ TEST_F(CgroupTest, NothingThereLimitsNothing) {
   EXPECT_THAT(limits.complaints, IsEmpty());
 }
 
+TEST_F(CgroupTest, TasksAndMemoryInVersion2) {
+  use_v2("/a.slice/b.service");
+  tree_.write("sys/fs/cgroup/a.slice/b.service/pids.max", "max\n");
+  tree_.write("sys/fs/cgroup/a.slice/b.service/memory.max", "max\n");
+  EXPECT_FALSE(read().tasks_left);
+  EXPECT_FALSE(read().memory_bytes);
+  tree_.write("sys/fs/cgroup/a.slice/pids.max", "100\n");
+  tree_.write("sys/fs/cgroup/a.slice/pids.current", "30\n");
+  tree_.write("sys/fs/cgroup/a.slice/memory.max", "67108864\n");
+  EXPECT_EQ(read().tasks_left, 70);
+  EXPECT_EQ(read().memory_bytes, 67108864);
+  tree_.write("sys/fs/cgroup/a.slice/b.service/pids.max", "20\n");
+  tree_.write("sys/fs/cgroup/a.slice/b.service/pids.current", "25\n");
+  EXPECT_EQ(read().tasks_left, 0);
+  EXPECT_THAT(read().complaints, IsEmpty());
+  tree_.write("sys/fs/cgroup/a.slice/memory.max", "much\n");
+  EXPECT_FALSE(read().memory_bytes);
+  EXPECT_THAT(read().complaints, ElementsAre(HasSubstr("memory.max")));
+}
+
+TEST_F(CgroupTest, TasksAndMemoryInVersion1) {
+  tree_.write("proc/self/mountinfo", "");
+  tree_.write("proc/self/cgroup", "8:pids:/x\n4:memory:/y\n");
+  tree_.write("sys/fs/cgroup/pids/x/pids.max", "50\n");
+  tree_.write("sys/fs/cgroup/pids/x/pids.current", "8\n");
+  tree_.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(read().tasks_left, 42);
+  EXPECT_FALSE(read().memory_bytes);
+  tree_.write("sys/fs/cgroup/memory/y/memory.limit_in_bytes", "1048576\n");
+  EXPECT_EQ(read().memory_bytes, 1048576);
+}
+
 TEST_F(CgroupTest, Version2TakesTheSmallestAlongThePath) {
   use_v2("/a.slice/b.service");
   tree_.write("sys/fs/cgroup/a.slice/b.service/cpu.max", "max 100000\n");

@@ -10,6 +10,7 @@
 #include <optional>
 #include <system_error>
 
+#include "weir/os/cgroup.hpp"
 #include "weir/os/text_file.hpp"
 
 namespace weir::os {
@@ -75,6 +76,32 @@ Limit raise_descriptor_limit(std::uint64_t wanted) {
 int listen_backlog_max(const std::string& root) {
   constexpr int kernel_default = 4096;
   return read_number<int>(root + "/proc/sys/net/core/somaxconn").value_or(kernel_default);
+}
+
+ThreadLimit read_thread_limit(const std::string& root) {
+  constexpr std::uint64_t thread_bytes = 64 * 1024;  // its kernel's part, and the stack it touches
+  ThreadLimit least{std::numeric_limits<std::uint64_t>::max(), {}};
+  const auto limit = [&least](std::uint64_t threads, const char* by) {
+    if (threads < least.threads_max) least = {threads, by};
+  };
+  const CgroupLimits groups = read_cgroup_limits(root);
+  if (const auto all = read_number<std::int64_t>(root + "/proc/sys/kernel/threads-max")) {
+    limit(static_cast<std::uint64_t>(*all) / 2, "half of the kernel's threads-max");
+  }
+  rlimit user{};
+  if (::getrlimit(RLIMIT_NPROC, &user) == 0 && user.rlim_cur != RLIM_INFINITY) {
+    limit(user.rlim_cur / 2, "half of RLIMIT_NPROC");
+  }
+  if (groups.tasks_left) {
+    limit(static_cast<std::uint64_t>(*groups.tasks_left) / 2, "half of what pids.max leaves");
+  }
+  if (groups.memory_bytes) {
+    limit(static_cast<std::uint64_t>(*groups.memory_bytes) / 4 / thread_bytes,
+          "a quarter of the cgroup's memory");
+  }
+  least.threads_max = std::max<std::uint64_t>(least.threads_max, 1);
+  least.explanation = std::to_string(least.threads_max) + " threads: " + least.explanation;
+  return least;
 }
 
 }  // namespace weir::os

@@ -22,4 +22,15 @@ Limit raise_descriptor_limit(std::uint64_t wanted = 1 << 20);
 /// own default, where it cannot be read. `root` is put before /proc.
 int listen_backlog_max(const std::string& root = {});
 
+struct ThreadLimit {
+  std::uint64_t threads_max = 0;  ///< at least 1
+  std::string explanation;        ///< "48182 threads: half of RLIMIT_NPROC"
+};
+
+/// How many more threads this process may start without taking from others what they need: half of
+/// what the control groups (pids) have left, of RLIMIT_NPROC and of the kernel's threads-max, and a
+/// quarter of the memory that the control groups allow, at 64 KiB for each. `root` is put before
+/// /proc and /sys.
+ThreadLimit read_thread_limit(const std::string& root = {});
+
 }  // namespace weir::os

@@ -90,5 +90,23 @@ TEST(Limits, ListenBacklog) {
   EXPECT_GT(listen_backlog_max(), 0);
 }
 
+TEST(ThreadLimit, IsTheLeastOfWhatLimitsIt) {
+  const TemporaryTree tree;
+  tree.write("proc/self/cgroup", "0::/a\n");
+  tree.write("proc/sys/kernel/threads-max", "300\n");
+  EXPECT_EQ(read_thread_limit(tree.root()).threads_max, 150U);
+  tree.write("sys/fs/cgroup/a/pids.max", "100\n");
+  tree.write("sys/fs/cgroup/a/pids.current", "20\n");
+  EXPECT_EQ(read_thread_limit(tree.root()).explanation, "40 threads: half of what pids.max leaves");
+  tree.write("sys/fs/cgroup/a/memory.max", "4194304\n");
+  EXPECT_EQ(read_thread_limit(tree.root()).threads_max, 16U);
+  tree.write("sys/fs/cgroup/a/pids.current", "100\n");
+  EXPECT_EQ(read_thread_limit(tree.root()).threads_max, 1U);
+}
+
+TEST(ThreadLimit, OfThisMachine) {
+  EXPECT_GE(read_thread_limit().threads_max, 1U);
+}
+
 }  // namespace
 }  // namespace weir::os

@@ -65,6 +65,7 @@ class MemoryHost final : public Host {
   /// Errors: EDEADLK when all wait and nothing will ever happen, with a line in logged() that says
   /// what they wait for; EINTR after raise() without a control.
   Result<> run(std::span<const LoopPlace> places, RunControl* control) override;
+  std::size_t threads_max() override { return 1024; }
   /// Its steps are taken between turns, without a thread, and take no time.
   std::unique_ptr<HostThread> make_thread(std::string name, ThreadWork& work) override;
   void log(std::string_view line) noexcept override { logged_.emplace_back(line); }
