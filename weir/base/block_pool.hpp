@@ -97,8 +97,8 @@ class BlockPool {
   struct FreeBlock {
     FreeBlock* next;
   };
-  // 64, 128 … 1024, then 2048, 4096 … block_max.
-  static constexpr std::size_t small_step = 64;
+  // 16, 32 … 1024, then 2048, 4096 … block_max.
+  static constexpr std::size_t small_step = 16;
   static constexpr std::size_t small_max = 1024;
   static constexpr std::size_t small_buckets = small_max / small_step;
   static constexpr std::size_t bucket_count = small_buckets + 6;

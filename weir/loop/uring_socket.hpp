@@ -23,14 +23,19 @@ struct Features {
   bool limited_multishot = false;
 };
 
-/// A socket as this backend knows it. It stays, closed, until the last request that names it has
-/// completed: so no completion ever meets a stranger. Aligned as Ring::mark() needs it.
-struct alignas(16) SocketState : Socket, ListNode {
-  SocketState(int value, SocketRole kind) noexcept : Socket{value}, role(kind) {}
+/// What a socket is to the kernel; it fills the word that Socket begins.
+struct SocketUse : Socket {
+  SocketUse(int value, SocketRole kind) noexcept : Socket{value}, role(kind) {}
 
   const SocketRole role;
   bool closing = false;
   std::uint16_t in_flight = 0;  ///< requests in the kernel, or written down for it
+};
+
+/// A socket as this backend knows it. It stays, closed, until the last request that names it has
+/// completed: so no completion ever meets a stranger. Aligned as Ring::mark() needs it.
+struct alignas(16) SocketState : SocketUse, ListNode {
+  using SocketUse::SocketUse;
 };
 
 /// What every socket of one backend needs.

@@ -233,7 +233,7 @@ void Stream::receive_failed(Core& core, int error) {
     default:
       break;
   }
-  error_ = error;
+  error_ = static_cast<std::int16_t>(error);
   if (receiving_ != nullptr) core.finish(*std::exchange(receiving_, nullptr), system_error(error));
   if (error != ENOTCONN) die(core);
 }

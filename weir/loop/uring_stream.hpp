@@ -70,7 +70,7 @@ class Stream : public SocketState {
   bool finished_ : 1 = false;         // so have we
   bool reset_ : 1 = false;            // a send was told so, and the kernel tells it only once
   bool dead_ : 1 = false;
-  int error_ = 0;  // what every further receive gets
+  std::int16_t error_ = 0;  // an errno: what every further receive gets
   std::uint32_t unread_max_;
   Unread unread_;
   ReceiveOperation* receiving_ = nullptr;
@@ -78,6 +78,6 @@ class Stream : public SocketState {
   HangupWatcher* watcher_ = nullptr;
 };
 
-static_assert(sizeof(Stream) <= 96, "there is one for each idle connection");
+static_assert(sizeof(Stream) <= 80, "there is one for each idle connection");
 
 }  // namespace weir::uring

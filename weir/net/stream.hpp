@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cassert>
+#include <concepts>
 #include <coroutine>
 #include <cstddef>
 #include <span>
@@ -100,11 +101,10 @@ class Stream {
 template <class Op>
 class StreamAwaiter : protected Op, CancelNode {
  public:
-  StreamAwaiter(Stream& stream, Operation*& slot) noexcept
-      : Op(&resume), CancelNode(&ask), stream_(stream), slot_(slot) {
-    assert(slot_ == nullptr);
+  explicit StreamAwaiter(Stream& stream) noexcept : Op(&resume), CancelNode(&ask), stream_(stream) {
+    assert(pending() == nullptr);
   }
-  ~StreamAwaiter() { assert(slot_ != static_cast<Operation*>(this)); }
+  ~StreamAwaiter() { assert(pending() != static_cast<Operation*>(this)); }
 
   template <HasContext Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) {
@@ -120,15 +120,23 @@ class StreamAwaiter : protected Op, CancelNode {
 
  protected:
   bool started(bool finished) noexcept {
-    if (!finished) slot_ = this;
+    if (!finished) pending() = this;
     return finished;
   }
   Stream& stream() noexcept { return stream_; }
 
  private:
+  /// The stream's operation of this kind, while it is pending.
+  Operation*& pending() const noexcept {
+    if constexpr (std::same_as<Op, ReceiveOperation>) {
+      return stream_.reading_;
+    } else {
+      return stream_.writing_;
+    }
+  }
   static void resume(Runnable& runnable) {
     auto& self = static_cast<StreamAwaiter&>(static_cast<Op&>(runnable));
-    self.slot_ = nullptr;
+    self.pending() = nullptr;
     static_cast<CancelNode&>(self).unlink();
     self.handle_.resume();
   }
@@ -138,7 +146,6 @@ class StreamAwaiter : protected Op, CancelNode {
   }
 
   Stream& stream_;
-  Operation*& slot_;
   std::coroutine_handle<> handle_;
 };
 
@@ -148,7 +155,7 @@ class [[nodiscard]] Read {
   explicit Read(Stream& stream) noexcept : stream_(&stream) {}
   class Awaiter : public StreamAwaiter<ReceiveOperation> {
    public:
-    explicit Awaiter(Stream& stream) noexcept : StreamAwaiter(stream, stream.reading_) {}
+    explicit Awaiter(Stream& stream) noexcept : StreamAwaiter(stream) {}
     bool await_ready() { return started(stream().start_receive(*this)); }
     Result<Buffer> await_resume() noexcept {
       if (error()) return fail(error());
@@ -169,9 +176,7 @@ class [[nodiscard]] ReadInto {
   }
   class Awaiter : public StreamAwaiter<ReceiveOperation> {
    public:
-    Awaiter(Stream& stream, MutableBytes into) noexcept : StreamAwaiter(stream, stream.reading_) {
-      target = into;
-    }
+    Awaiter(Stream& stream, MutableBytes into) noexcept : StreamAwaiter(stream) { target = into; }
     bool await_ready() { return started(stream().start_receive(*this)); }
     Result<std::size_t> await_resume() const noexcept {
       if (error()) return fail(error());
@@ -194,7 +199,7 @@ class [[nodiscard]] Write {
   class Awaiter : public StreamAwaiter<SendOperation> {
    public:
     Awaiter(Stream& stream, Bytes single, std::span<const Bytes> several, bool is_several) noexcept
-        : StreamAwaiter(stream, stream.writing_), single_(single) {
+        : StreamAwaiter(stream), single_(single) {
       pieces = is_several ? several : std::span<const Bytes>(&single_, 1);
     }
     bool await_ready() { return started(stream().start_send(*this)); }

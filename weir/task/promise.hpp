@@ -60,6 +60,12 @@ class PromiseBase {
   };
   FinalAwaiter final_suspend() const noexcept { return {}; }
 
+ protected:
+  // Not inline: their temporaries would take a word of every frame.
+  /// Stores the exception that is being handled.
+  static void keep_exception(std::exception_ptr& exception) noexcept;
+  [[noreturn]] static void throw_on(const std::exception_ptr& exception);
+
  private:
   Context context_;
   Completion* completion_ = nullptr;
@@ -73,11 +79,11 @@ class Promise : public PromiseBase {
   void return_value(U&& value) {
     value_.emplace(std::forward<U>(value));
   }
-  void unhandled_exception() noexcept { exception_ = std::current_exception(); }
+  void unhandled_exception() noexcept { keep_exception(exception_); }
 
   /// The value, moved out; or throws what the task threw. Once, after the end.
   T take() {
-    if (exception_ != nullptr) std::rethrow_exception(exception_);
+    if (exception_ != nullptr) throw_on(exception_);
     return std::move(*value_);
   }
   const std::exception_ptr& exception() const noexcept { return exception_; }
@@ -94,9 +100,9 @@ class Promise<void> : public PromiseBase {
  public:
   Task<void> get_return_object() noexcept;
   void return_void() const noexcept {}
-  void unhandled_exception() noexcept { exception_ = std::current_exception(); }
+  void unhandled_exception() noexcept { keep_exception(exception_); }
   void take() {
-    if (exception_ != nullptr) std::rethrow_exception(exception_);
+    if (exception_ != nullptr) throw_on(exception_);
   }
   const std::exception_ptr& exception() const noexcept { return exception_; }
 

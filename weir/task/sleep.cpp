@@ -8,8 +8,8 @@ bool SleepAwaiter::begin() noexcept {
     return false;
   }
   Loop& loop = *context().loop;
-  if (length_) deadline_ = after(loop.host().now(), *length_);
-  loop.timers().start(static_cast<Timer&>(*this), deadline_);
+  const Instant deadline = relative_ ? after(loop.host().now(), length_) : Instant(length_);
+  loop.timers().start(static_cast<Timer&>(*this), deadline);
   if (context().cancel != nullptr) context().cancel->add(*this);
   return true;
 }

@@ -1,8 +1,6 @@
 // Sleeping: wait for a moment or for a length of time.
 #pragma once
 
-#include <optional>
-
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
 #include "weir/task/context.hpp"
@@ -10,12 +8,12 @@
 namespace weir {
 
 /// The awaiter behind sleep() and sleep_until().
-class SleepAwaiter : Waiter, Timer, CancelNode {
+class SleepAwaiter : Waiter, CancelNode, Timer {
  public:
   explicit SleepAwaiter(Duration length) noexcept
-      : Timer(&fire), CancelNode(&cancel), length_(length) {}
+      : CancelNode(&cancel), Timer(&fire), relative_(true), length_(length) {}
   explicit SleepAwaiter(Instant deadline) noexcept
-      : Timer(&fire), CancelNode(&cancel), deadline_(deadline) {}
+      : CancelNode(&cancel), Timer(&fire), length_(deadline.time_since_epoch()) {}
 
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
@@ -33,9 +31,9 @@ class SleepAwaiter : Waiter, Timer, CancelNode {
   static void fire(Timer& timer);
   static void cancel(CancelNode& node);
 
-  std::optional<Duration> length_;  // counted from when it is awaited
-  Instant deadline_{};              // without a length
   bool cancelled_ = false;
+  bool relative_ = false;
+  Duration length_;  // from when it is awaited, if relative_, else from the clock's beginning
 };
 
 /// See sleep().

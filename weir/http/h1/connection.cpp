@@ -1,87 +1,20 @@
 #include "weir/http/h1/connection.hpp"
 
-#include <algorithm>
-#include <cstdint>
+#include <optional>
 #include <utility>
 
+#include "weir/http/h1/open_connection.hpp"
 #include "weir/http/h1/writer.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::http {
 namespace {
 
-// How long a connection without a request under way may still bring one when its server drains.
-constexpr Duration drain_grace = std::chrono::milliseconds(100);
-constexpr Duration drain_grace_new = std::chrono::seconds(1);  // before its first request
-// How long the rest of a head may still take.
-constexpr Duration drain_grace_head = std::chrono::seconds(2);
-
-class Connection final : public DrainingConnection {
- public:
-  Connection(ServerCore& server, tcp::Stream stream, const Context& context) noexcept
-      : server_(server),
-        context_(context),
-        transport_(server.loop(), std::move(stream), server.limits()) {
-    server_.add(*this);
-  }
-  ~Connection() { server_.remove(*this); }
-
-  Transport& transport() noexcept { return transport_; }
-  bool cancelled() const noexcept { return context_.cancelled(); }
-
-  void drain() override {
-    const Instant now = server_.loop().now();
-    if (transport_.waiting() == Transport::Waiting::request) {
-      transport_.hurry(after(now, used_ ? drain_grace : drain_grace_new));
-    } else if (transport_.waiting() == Transport::Waiting::head) {
-      transport_.hurry(after(now, drain_grace_head));
-    }
-  }
-
-  Instant request_deadline() const noexcept {
-    const Duration idle = server_.limits().idle_timeout;
-    const Duration grace = used_ ? drain_grace : drain_grace_new;
-    return after(server_.loop().now(), server_.draining() ? std::min(idle, grace) : idle);
-  }
-  /// Of the head that is being read: from the moment when its first bytes were seen.
-  Instant head_deadline() noexcept {
-    if (std::exchange(head_number_, exchange_->heads()) != exchange_->heads()) {
-      head_started_ = server_.loop().now();
-    }
-    const Duration usual = server_.limits().head_timeout;
-    return after(head_started_, server_.draining() ? std::min(usual, drain_grace_head) : usual);
-  }
-
-  /// Bytes have arrived: what works on them.
-  Exchange& begin(Buffer bytes) {
-    transport_.input() = std::move(bytes);
-    used_ = true;
-    head_number_ = none_;
-    exchange_ = make_block<Exchange>(server_, transport_, context_);
-    return *exchange_;
-  }
-  /// All are answered: an idle connection holds no memory but this.
-  void end() noexcept {
-    exchange_.reset();
-    transport_.input() = {};
-    transport_.output() = {};
-  }
-
- private:
-  ServerCore& server_;
-  Context context_;
-  Transport transport_;
-  BlockPtr<Exchange> exchange_;
-  static constexpr std::uint64_t none_ = static_cast<std::uint64_t>(-1);
-  Instant head_started_{};
-  std::uint64_t head_number_ = none_;
-  bool used_ = false;
-};
-
 /// Works on what has arrived until the input is used up. Gives idle, or how to close.
-Task<Exchange::Next> work(Connection& connection, Exchange& exchange, Exchange::Next next) {
+Task<Exchange::Next> work_on(OpenConnection& connection, Exchange::Next next) {
   using Next = Exchange::Next;
-  Transport& transport = connection.transport();
+  Transport& transport = connection.activity();
+  Exchange& exchange = connection.activity().exchange;
   for (;;) {
     if (next == Next::slow) {
       next = co_await exchange.finish();
@@ -102,54 +35,54 @@ Task<Exchange::Next> work(Connection& connection, Exchange& exchange, Exchange::
   }
 }
 
+/// Works on what has arrived until the input is used up, and drops the activity; then lingers where
+/// that is how to close. Gives idle where the connection goes on.
+Task<Exchange::Next> work(OpenConnection& connection, Exchange::Next next) {
+  if (connection.active()) {
+    next = co_await work_on(connection, next);
+    connection.end();
+  }
+  if (next == Exchange::Next::close) co_await connection.linger(connection.limits());
+  co_return next;
+}
+
+Task<> serve_opened(OpenConnection connection) {
+  using Next = Exchange::Next;
+  connection.open((co_await this_context()).cancel);
+  Next next = Next::idle;
+  while (next == Next::idle && !connection.cancelled()) {
+    if (connection.share_used()) static_cast<void>(co_await sleep(Duration::zero()));
+    next = co_await connection.bytes();
+    if (connection.active() && (next == Next::idle || next == Next::close_now)) {
+      // The usual way: everything is answered, one send is left.
+      next = co_await connection.send_answers(next);
+    } else {
+      next = co_await work(connection, next);
+    }
+  }
+  if (next == Next::close_now) connection.leave_answer();
+}
+
 }  // namespace
 
 Task<> serve_connection(ServerCore& server, tcp::Stream stream) {
-  using Next = Exchange::Next;
-  Connection connection(server, std::move(stream), co_await this_context());
-  Transport& transport = connection.transport();
-  Next next = Next::idle;
-  while (next == Next::idle && !connection.cancelled()) {
-    if (transport.share_used()) static_cast<void>(co_await sleep(Duration::zero()));
-    transport.begin_read(Transport::Waiting::request, connection.request_deadline());
-    auto bytes = co_await transport.stream().read();
-    transport.end_read();
-    if (!bytes) {
-      const bool waited_long = transport.explain(bytes.error()) == Errc::timed_out;
-      next = waited_long ? Next::close : Next::abort;
-      break;
-    }
-    Exchange& exchange = connection.begin(std::move(*bytes));
-    next = exchange.advance();
-    if (next == Next::idle || next == Next::close_now) {
-      // The usual way: everything is answered, one send is left.
-      transport.begin_write();
-      const auto sent = co_await transport.stream().write(transport.output().bytes());
-      transport.end_write(sent ? std::error_code() : sent.error());
-      if (!sent) next = Next::abort;
-    } else {
-      next = co_await work(connection, exchange, next);
-    }
-    connection.end();
-  }
-  if (next == Next::close) co_await transport.linger();
-  if (next == Next::close_now && transport.stream().finish_writing()) {
-    server.last_answers().keep(std::move(transport.stream()), server.limits().linger_timeout);
-  }
+  return serve_opened(OpenConnection(server, std::move(stream)));
 }
 
 Task<> turn_away(ServerCore& server, tcp::Stream stream) {
   const ServerCore::TurningAway turning_away(server);
-  Transport transport(server.loop(), std::move(stream), server.limits());
-  Buffer& output = transport.writable_output();
+  TimedStream timed(std::move(stream));
+  std::optional<Transport> transport(std::in_place, timed, server.limits());
+  Buffer& output = transport->writable_output();
   ResponseHead head;
   head.status = Status::service_unavailable;
   head.connection = ConnectionField::close;
   head.date = &server.date();
   char* const start = reinterpret_cast<char*>(output.room().data());
   output.grow(static_cast<std::size_t>(write_head(head, start) - start));
-  const auto sent = co_await transport.send();
-  if (sent && !turning_away.too_many()) co_await transport.linger();
+  const auto sent = co_await transport->send();
+  transport.reset();
+  if (sent && !turning_away.too_many()) co_await timed.linger(server.limits());
 }
 
 }  // namespace weir::http

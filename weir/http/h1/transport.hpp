@@ -1,4 +1,4 @@
-// The bytes of one HTTP/1.1 connection: its stream, its buffers, and its patience with the peer.
+// The bytes of one HTTP/1.1 connection at work: its buffers, and its patience with slow readers.
 #pragma once
 
 #include <cassert>
@@ -9,6 +9,7 @@
 
 #include "weir/base/buffer.hpp"
 #include "weir/http/h1/patience.hpp"
+#include "weir/http/h1/timed_stream.hpp"
 #include "weir/http/limits.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/tcp.hpp"
@@ -16,59 +17,46 @@
 
 namespace weir::http {
 
-/// A stream with what was read and not yet used, what is to be sent, and one timer for whatever
-/// the peer must do next. The timer is lazy: a deadline costs a few stores; only when the timer
-/// fires it is compared with the clock. Idle, it holds no buffer.
+/// What was read from a stream and not yet used, and what is to be sent on it. There is one while a
+/// connection has work: it is made when bytes have arrived, as what they are the input of, and
+/// dropped when all are answered.
 /// Threads: its loop's.
-class Transport : Timer {
+class Transport {
  public:
-  /// What the peer is expected to send.
-  enum class Waiting : std::uint8_t { nothing, request, head, body, lingering };
+  using Waiting = TimedStream::Waiting;
 
-  Transport(Loop& loop, tcp::Stream stream, const Limits& limits) noexcept
-      : Timer(&fired),
-        loop_(loop),
+  Transport(TimedStream& timed, const Limits& limits, Buffer input = {}) noexcept
+      : timed_(timed),
         limits_(limits),
-        stream_(std::move(stream)),
-        write_patience_(limits.write_rate) {}
+        input_(std::move(input)),
+        write_patience_(limits.write_rate) {
+    assert(timed.transport_ == nullptr);
+    timed.transport_ = this;
+    timed.used_ = true;
+  }
+  ~Transport() { timed_.transport_ = nullptr; }
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
 
-  tcp::Stream& stream() noexcept { return stream_; }
-  Loop& loop() const noexcept { return loop_; }
+  tcp::Stream& stream() noexcept { return timed_.stream(); }
+  Loop& loop() const noexcept { return timed_.loop(); }
   Buffer& input() noexcept { return input_; }
   Buffer& output() noexcept { return output_; }
-
-  /// Brackets every read of the stream: after the deadline it is cancelled.
-  void begin_read(Waiting what, Instant deadline) noexcept {
-    waiting_ = what;
-    read_expired_ = false;
-    read_deadline_ = deadline;
-    watch_until(deadline);
-  }
-  void end_read() noexcept { waiting_ = Waiting::nothing; }
-  Waiting waiting() const noexcept { return waiting_; }
-  /// Makes the deadline of the present read come sooner.
-  void hurry(Instant deadline) noexcept {
-    if (waiting_ != Waiting::nothing && deadline < read_deadline_) begin_read(waiting_, deadline);
-  }
-  /// `error` of a read, or Errc::timed_out when its deadline made it.
-  std::error_code explain(std::error_code error) const noexcept {
-    return read_expired_ && error == Errc::cancelled ? make_error_code(Errc::timed_out) : error;
-  }
 
   /// Brackets every write of the stream: without progress it is cancelled.
   void begin_write() noexcept {
     assert(!writing_);
     writing_ = true;
     write_looked_ = false;
-    write_looked_at_ = loop_.now();
+    write_looked_at_ = loop().now();
     write_look_ = after(write_looked_at_, limits_.write_rate.grace / 10);
-    watch_until(write_look_);
+    timed_.watch_until(write_look_);
   }
   /// A write that failed may have sent a part: nothing can be sent behind it.
   void end_write(std::error_code error) noexcept {
     writing_ = false;
     if (error) broken_ = error;
-    if (next_writer_ != nullptr) loop_.ready(*std::exchange(next_writer_, nullptr));
+    if (next_writer_ != nullptr) loop().ready(*std::exchange(next_writer_, nullptr));
   }
   bool writing() const noexcept { return writing_; }
   /// Why nothing can be sent any more, if so.
@@ -78,14 +66,6 @@ class Transport : Timer {
   Buffer& writable_output() {
     if (!output_.owns_memory()) output_ = Buffer::with_capacity();
     return output_;
-  }
-
-  /// Whether this connection has done so much in one turn of the loop that others come first.
-  /// Reads and writes that never have to wait would otherwise keep them out.
-  bool share_used() noexcept {
-    const std::uint64_t turn = loop_.counters().turns.value();
-    if (std::exchange(share_turn_, turn) != turn) share_ = 0;
-    return ++share_ > share_max;
   }
 
   /// Reads more behind what is in input(), whose bytes may move; see Stream::read() for errors.
@@ -101,10 +81,6 @@ class Transport : Timer {
     if (input_.empty()) input_ = {};
     if (output_.empty() && !writing_) output_ = {};
   }
-
-  /// Tells the peer that nothing more comes and drops what it still sends, for a moment.
-  /// Cancel: closes at once.
-  Task<> linger();
 
  private:
   /// Waits until the write that is under way has ended.
@@ -124,31 +100,19 @@ class Transport : Timer {
     Transport& transport_;
   };
 
-  static constexpr unsigned share_max = 16;
-
-  static void fired(Timer& timer);
-  Instant check_read(Instant now);
+  friend TimedStream;
   Instant check_write(Instant now);
-  void watch_until(Instant deadline) noexcept {
-    if (!armed() || deadline < Timer::deadline()) loop_.timers().start(*this, deadline);
-  }
 
-  Loop& loop_;
+  TimedStream& timed_;
   const Limits& limits_;
-  tcp::Stream stream_;
   Buffer input_;
   Buffer output_;
-  Instant read_deadline_{};
   Instant write_look_{};         // when the present write is looked at next
   Instant write_looked_at_{};    // when it was last, or when it began
   std::int64_t write_seen_ = 0;  // how far it was then
   Patience write_patience_;
   std::error_code broken_;
   Waiter* next_writer_ = nullptr;
-  std::uint64_t share_turn_ = 0;
-  unsigned share_ = 0;
-  Waiting waiting_ = Waiting::nothing;
-  bool read_expired_ = false;
   bool writing_ = false;
   bool write_looked_ = false;
 };
