@@ -14,7 +14,10 @@ constexpr std::uint64_t bit_of(unsigned slot) {
 
 }  // namespace
 
-TimerWheel::TimerWheel(Instant now) noexcept : origin_(now) {}
+TimerWheel::TimerWheel(Instant now) : origin_(now) {
+  constexpr std::size_t usual = 64;
+  sorting_.reserve(usual);
+}
 
 TimerWheel::~TimerWheel() {
   const auto disarm = [this](List<Timer>& timers) {

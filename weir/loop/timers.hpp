@@ -38,7 +38,7 @@ class Timer : public ListNode {
 /// Threads: one. Lifetime: timers may outlive it; they are cancelled.
 class TimerWheel {
  public:
-  explicit TimerWheel(Instant now) noexcept;
+  explicit TimerWheel(Instant now);
   ~TimerWheel();
   TimerWheel(const TimerWheel&) = delete;
   TimerWheel& operator=(const TimerWheel&) = delete;
@@ -85,7 +85,7 @@ class TimerWheel {
   std::array<std::uint64_t, level_count> occupied_{};  // one bit a slot
   std::array<Instant, slots> earliest_{};              // of each finest slot, a lower bound
   List<Timer> due_;                                    // deadlines before tick_
-  std::vector<Due> sorting_;                           // kept for its memory
+  std::vector<Due> sorting_;                           // kept for its memory, some from the start
   Instant origin_;
   std::uint64_t tick_ = 0;  // the wheels stand here
   std::size_t armed_ = 0;
