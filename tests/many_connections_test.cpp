@@ -65,7 +65,8 @@ TEST_P(ManyConnections, BeyondTheLimitIsAnAnswer) {
     ASSERT_TRUE(answer) << i << ": " << answer.error().message();
     EXPECT_EQ(answer->status, 503);
     EXPECT_EQ(answer->field("Connection"), "close");
-    ASSERT_TRUE(late.expect_end());
+    const auto end = late.expect_end();
+    ASSERT_TRUE(end) << i << ": " << end.error().message();
   }
   for (Client& each : clients) ASSERT_EQ(each.exchange(get("/"))->status, 200);
   clients.pop_back();

@@ -152,6 +152,8 @@ std::vector<WireResult> run_on_the_wire(std::uint16_t port, const std::vector<Wi
     for (std::size_t i = first; i < std::min(first + connections_max, jobs.size()); ++i) {
       connections.emplace_back(port, jobs[order[i]], results[order[i]]);
     }
+    // The server accepts in order, some in each turn: with this one answered, it has all of them.
+    Client(port).exchange(get("/")).value();
     const auto sending = [](const Connection& each) { return each.open() && !each.all_sent(); };
     while (std::ranges::any_of(connections, sending)) {
       for (Connection& each : connections) each.send_next_piece();

@@ -10,8 +10,10 @@
 namespace weir::http {
 namespace {
 
-// A flood of connections lets others have their turn after so many.
-constexpr unsigned accepts_in_a_row = 64;
+// A flood of connections lets others have their turn after so many; among them those that have been
+// turned away and have left: more than are accepted in a row may be on their way out at a time.
+constexpr unsigned accepts_in_a_row = 16;
+static_assert(accepts_in_a_row < ServerCore::turning_away_max);
 
 /// Accepts until the listener is closed; the connections end before this scope does.
 Task<Result<>> accept_connections(Scope& connections, ServerCore& server, tcp::Listener listener) {

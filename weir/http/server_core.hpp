@@ -64,6 +64,8 @@ class ServerCore : DrainWatcher {
     return loop_.group().connections.load(std::memory_order_relaxed) >= connections_max_;
   }
 
+  /// Half of the descriptors that are reserved for other things than connections.
+  static constexpr std::size_t turning_away_max = 32;
   /// A connection beyond the limit, while it is answered that it came too late.
   class TurningAway {
    public:
@@ -89,9 +91,6 @@ class ServerCore : DrainWatcher {
   }
 
  private:
-  // Half of the descriptors that are reserved for other things than connections.
-  static constexpr std::size_t turning_away_max = 32;
-
   void refresh_date() noexcept;
   static void asked_to_drain(DrainWatcher& self);
 
