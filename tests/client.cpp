@@ -118,11 +118,12 @@ Result<> Client::wait(short events, Deadline until) const {
   for (;;) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    if (left.count() <= 0) return fail(Errc::timed_out);
+    // What is here already counts, however late this process comes to look at it.
     pollfd wanted{socket_.get(), events, 0};
-    const int ready = ::poll(&wanted, 1, static_cast<int>(left.count()));
+    const int ready = ::poll(&wanted, 1, static_cast<int>(std::max<long>(left.count(), 0)));
     if (ready > 0) return {};
     if (ready < 0 && errno != EINTR) return fail(system_error(errno));
+    if (left.count() <= 0) return fail(Errc::timed_out);
   }
 }
 

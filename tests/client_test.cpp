@@ -18,10 +18,16 @@ namespace {
 /// A connected client and the other end of its connection.
 class Conversation : public testing::Test {
  protected:
-  explicit Conversation(std::chrono::milliseconds longest = patience)
+  Conversation()
       : listener_(os::open_listener(os::Address::loopback(0)).value()),
-        client_(os::local_address(listener_.get()).value(), longest),
-        peer_(os::accept_one(listener_.get()).value()) {}
+        client_(os::local_address(listener_.get()).value()),
+        peer_(accept()) {}
+
+  os::Fd accept() const {
+    pollfd wanted{listener_.get(), POLLIN, 0};
+    ::poll(&wanted, 1, 5000);
+    return os::accept_one(listener_.get()).value();
+  }
 
   void say(std::string_view bytes) const {
     ASSERT_EQ(::send(peer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
@@ -31,7 +37,7 @@ class Conversation : public testing::Test {
   /// What the client reads from a peer that says `bytes` and then ends.
   Result<Response> hear(std::string_view bytes, std::string_view method = "GET") {
     Client client(os::local_address(listener_.get()).value());
-    const os::Fd peer = os::accept_one(listener_.get()).value();
+    const os::Fd peer = accept();
     EXPECT_EQ(::send(peer.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
     EXPECT_TRUE(os::shut_down_sending(peer.get()));
@@ -54,7 +60,7 @@ class Conversation : public testing::Test {
 
 class HurriedConversation : public Conversation {
  protected:
-  HurriedConversation() : Conversation(std::chrono::milliseconds(50)) {}
+  HurriedConversation() { client_.set_patience(std::chrono::milliseconds(50)); }
 };
 
 TEST_F(Conversation, ReadsAResponseWithALengthAndLeavesTheNext) {

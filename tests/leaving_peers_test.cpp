@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/client.hpp"
@@ -119,14 +120,20 @@ TEST_P(LeavingPeers, LeaveNothingBehind) {
   const auto settled = [&] { return server.process().descriptors() <= descriptors; };
   ASSERT_TRUE(eventually(settled));
 
+  // How much it holds at most depends on how many are there at once, so on the machine, and may
+  // still grow for a while. What it loses, it loses each time.
   constexpr std::size_t count = 1200;
-  send_deserters(server, seed, count);  // now it holds all that it ever needs
-  EXPECT_TRUE(eventually(settled)) << server.process().descriptors() << " > " << descriptors;
-  const std::size_t resident = server.process().resident_bytes();
-  send_deserters(server, seed + count, count);
-  EXPECT_TRUE(eventually(settled)) << server.process().descriptors() << " > " << descriptors;
+  constexpr std::uint32_t rounds_max = 6;
+  std::size_t before = 0;
+  std::size_t resident = 0;
+  for (std::uint32_t round = 0; round < rounds_max; ++round) {
+    send_deserters(server, seed + round * count, count);
+    EXPECT_TRUE(eventually(settled)) << server.process().descriptors() << " > " << descriptors;
+    before = std::exchange(resident, server.process().resident_bytes());
+    if (round > 0 && resident <= before + growth_max) break;
+  }
   EXPECT_EQ(server.process().threads(), threads);
-  EXPECT_LE(server.process().resident_bytes(), resident + growth_max) << "from " << resident;
+  EXPECT_LE(resident, before + growth_max);
 
   const auto answer = server.ask(get("/lines/1"));
   ASSERT_TRUE(answer) << answer.error().message();

@@ -33,9 +33,11 @@ TEST(Process, TakesMoreOutputThanAPipeHolds) {
 }
 
 TEST(Process, WaitsForAPort) {
-  const Process first =
-      shell("echo 'hello is listening on 0.0.0.0:8080, 2 cores'; exec cat /dev/zero");
-  EXPECT_EQ(first.wait_for_port(), 8080);
+  {
+    const Process talks_on =
+        shell("echo 'hello is listening on 0.0.0.0:8080, 2 cores'; exec cat /dev/zero");
+    EXPECT_EQ(talks_on.wait_for_port(), 8080);
+  }
   const Process second = shell("echo 'weir: listening on [::]:41234' >&2; exec sleep 60");
   EXPECT_EQ(second.wait_for_port(), 41234);
   const Process ended = shell("echo 'cannot listen'");

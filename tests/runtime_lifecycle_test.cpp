@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -48,16 +49,25 @@ struct Usage {
   std::size_t bytes = bytes_in_use();
 };
 
+/// A joined thread may stay in sight for another moment: after the end, and at the beginning.
+bool come_down_to(std::size_t threads) {
+  return eventually([&] { return Usage().threads <= threads; });
+}
+
 BackendChoice choice_of(BackendName name) {
   if (name.option == "uring") return BackendChoice::uring;
   if (name.option == "uring:6.1") return BackendChoice::uring_6_1;
   return name.option == "epoll" ? BackendChoice::epoll : BackendChoice::poll;
 }
 
-/// A port of 127.0.0.1 that is free, or was a moment ago.
-std::uint16_t free_port() {
-  const os::Fd listener = os::open_listener(os::Address::loopback(0)).value();
-  return os::local_address(listener.get()).value().port();
+/// A port that is free. It is of a loopback address that no other process uses, so that nobody
+/// takes it before it is listened on.
+os::Address free_address() {
+  const auto pid = static_cast<unsigned>(::getpid());
+  const std::string host = "127." + std::to_string(1 + (pid >> 16 & 0x7f)) + "." +
+                           std::to_string(pid >> 8 & 0xff) + "." + std::to_string(pid & 0xff);
+  const os::Fd listener = os::open_listener(os::Address::parse(host + ":0").value()).value();
+  return os::local_address(listener.get()).value();
 }
 
 Task<http::Response> twice(http::Request& request) {
@@ -70,19 +80,18 @@ Task<http::Response> twice(http::Request& request) {
 class Service {
  public:
   Service(Runtime& runtime, std::string name)
-      : runtime_(runtime), name_(std::move(name)), port_(free_port()) {
+      : runtime_(runtime), name_(std::move(name)), address_(free_address()) {
     routes_.get("/", [this] { return http::text(name_); });
     routes_.post("/twice", twice);
     status_ = std::async(std::launch::async, [this] {
-      return runtime_.run_on_each_core(http::serve, std::cref(routes_),
-                                       os::Address::loopback(port_));
+      return runtime_.run_on_each_core(http::serve, std::cref(routes_), address_);
     });
   }
 
-  std::uint16_t port() const { return port_; }
+  const os::Address& address() const { return address_; }
 
   bool wait_until_it_listens() const {
-    return eventually([&] { return Client::connect(os::Address::loopback(port_)).has_value(); });
+    return eventually([&] { return Client::connect(address_).has_value(); });
   }
 
   /// After drain() or stop().
@@ -91,14 +100,14 @@ class Service {
  private:
   Runtime& runtime_;
   std::string name_;
-  std::uint16_t port_;
+  os::Address address_;
   http::Router routes_;
   std::future<int> status_;
 };
 
 /// Real requests, one after the other and in a batch.
 void use(const Service& service, const std::string& name) {
-  Client client(service.port());
+  Client client(service.address());
   const auto root = client.exchange(get("/"));
   ASSERT_TRUE(root) << root.error().message();
   EXPECT_EQ(root->body, name);
@@ -127,7 +136,7 @@ class RuntimeLifecycle : public EachBackend {
     ASSERT_TRUE(service.wait_until_it_listens());
     std::vector<Client> idle;
     for (int i = 0; i < 10; ++i) {
-      idle.emplace_back(service.port());
+      idle.emplace_back(service.address());
       if (i % 2 == 0) ASSERT_TRUE(idle.back().exchange(get("/")));
       if (i % 3 == 0) ASSERT_TRUE(idle.back().send("GET / HTTP/1.1\r\nHo"));
     }
@@ -144,12 +153,18 @@ TEST_P(RuntimeLifecycle, LeavesNothingBehindHoweverOften) {
     live(runtime, drained);
   };
   for (int round = 0; round < 4; ++round) one_round(round % 2 == 0);  // what is made once
-  const Usage before;
-  for (int round = 0; round < 20; ++round) one_round(round % 2 == 0);
-  EXPECT_TRUE(eventually([&] { return Usage().threads == before.threads; })) << Usage().threads;
-  const Usage after;
-  EXPECT_EQ(after.descriptors, before.descriptors);
-  EXPECT_LE(after.bytes, before.bytes + growth_max);
+  // What is lost is lost in each series; what threads need more because they meet, only in some.
+  std::size_t grown = 0;
+  for (int series = 0; series < 4; ++series) {
+    const Usage before;
+    for (int round = 0; round < 20; ++round) one_round(round % 2 == 0);
+    EXPECT_TRUE(come_down_to(before.threads)) << Usage().threads;
+    const Usage after;
+    EXPECT_EQ(after.descriptors, before.descriptors);
+    grown = after.bytes - std::min(after.bytes, before.bytes);
+    if (grown <= growth_max) break;
+  }
+  EXPECT_LE(grown, growth_max);
 }
 
 TEST_P(RuntimeLifecycle, OneRuntimeRunsAgainAndAgain) {
@@ -165,7 +180,7 @@ TEST_P(RuntimeLifecycle, TwoAtOnceDoNotKnowEachOther) {
     Service one(first, "one\n");
     std::optional<Service> two(std::in_place, second, "two\n");
     ASSERT_TRUE(one.wait_until_it_listens() && two->wait_until_it_listens());
-    Client stays(one.port());
+    Client stays(one.address());
     for (int round = 0; round < 5; ++round) {
       std::thread at_once([&] { use(one, "one\n"); });
       use(*two, "two\n");
@@ -183,7 +198,7 @@ TEST_P(RuntimeLifecycle, TwoAtOnceDoNotKnowEachOther) {
     EXPECT_EQ(one.wait_for_the_end(), 0);
     EXPECT_EQ(two->wait_for_the_end(), 0);
   }
-  EXPECT_TRUE(eventually([&] { return Usage().threads == before.threads; })) << Usage().threads;
+  EXPECT_TRUE(come_down_to(before.threads)) << Usage().threads;
   EXPECT_EQ(Usage().descriptors, before.descriptors);
 }
 
@@ -196,7 +211,7 @@ TEST_P(RuntimeLifecycle, APortThatIsTakenEndsAllCores) {
     Runtime runtime(options());
     EXPECT_EQ(runtime.run_on_each_core(http::serve, std::cref(routes), address), 1);
   }
-  EXPECT_TRUE(eventually([&] { return Usage().threads == before.threads; })) << Usage().threads;
+  EXPECT_TRUE(come_down_to(before.threads)) << Usage().threads;
   EXPECT_EQ(Usage().descriptors, before.descriptors);
 }
 

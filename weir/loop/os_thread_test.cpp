@@ -23,7 +23,7 @@ struct Work final : ThreadWork {
 
 TEST(OsThread, StepsWhenWokenAndWhenItsMomentComes) {
   OsHost host;
-  std::binary_semaphore stepped(0);
+  std::counting_semaphore<> stepped(0);
   Work work([&](int step) -> std::optional<Instant> {
     if (step == 2) return after(host.now(), 1ms);
     if (step == 3) return Instant::min();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <memory>
 #include <string>
@@ -29,6 +30,15 @@ struct RecordedHangup : HangupWatcher {
       : HangupWatcher([](HangupWatcher& self) { ++static_cast<RecordedHangup&>(self).calls; }) {}
   int calls = 0;
 };
+
+/// A connection that has been asked for; it may still be on its way.
+inline os::Fd accept_from(const os::Fd& listener) {
+  pollfd wanted{listener.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&wanted, 1, 10'000), 1);
+  auto accepted = os::accept_one(listener.get());
+  EXPECT_TRUE(accepted.has_value());
+  return std::move(*accepted);
+}
 
 /// One backend and what a loop would give it.
 class ReadinessPeers {
@@ -64,9 +74,7 @@ class ReadinessPeers {
     auto listener = os::open_listener(os::Address::loopback(0));
     auto theirs = os::open_stream(os::AddressFamily::ipv4);
     EXPECT_TRUE(os::start_connect(theirs->get(), *os::local_address(listener->get())).has_value());
-    auto accepted = os::accept_one(listener->get());
-    EXPECT_TRUE(accepted.has_value());
-    return {adopt(std::move(*accepted)), std::move(*theirs)};
+    return {adopt(accept_from(*listener)), std::move(*theirs)};
   }
   Socket* adopt(os::Fd descriptor, SocketRole role = SocketRole::stream) {
     auto socket = backend_->adopt(Descriptor(host_, descriptor.release()), {.role = role});

@@ -35,7 +35,7 @@ class UringStreamTest : public testing::Test {
     auto listener = os::open_listener(os::Address::loopback(0));
     peer_ = std::move(*os::open_stream(os::AddressFamily::ipv4));
     ASSERT_TRUE(os::start_connect(peer_.get(), *os::local_address(listener->get())));
-    descriptor_ = std::move(*os::accept_one(listener->get()));
+    descriptor_ = accept_from(*listener);
     stream_.emplace(descriptor_.get(), std::size_t{64} * 1024);
     core_.sockets.push_back(*stream_);
     cancelled_in_vain_ = 0;

@@ -93,8 +93,8 @@ class UringTest : public testing::TestWithParam<BackendChoice> {
     auto listener = os::open_listener(os::Address::loopback(0));
     auto theirs = os::open_stream(os::AddressFamily::ipv4);
     EXPECT_TRUE(os::start_connect(theirs->get(), *os::local_address(listener->get())).has_value());
-    auto ours = backend().adopt(
-        Descriptor(peers_->host(), os::accept_one(listener->get())->release()), options);
+    auto ours =
+        backend().adopt(Descriptor(peers_->host(), accept_from(*listener).release()), options);
     return {*ours, std::move(*theirs)};
   }
 

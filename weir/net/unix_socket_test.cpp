@@ -1,6 +1,7 @@
 #include "weir/net/unix_socket.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -16,11 +17,9 @@ namespace {
 
 class UnixSocketTest : public NetTest {
  protected:
-  /// A path of this test alone; nothing is there at its end.
+  /// A path of this process alone; nothing is there at a test's end.
   std::string path() const {
-    return (std::filesystem::temp_directory_path() /
-            ("weir-unix-" + std::to_string(reinterpret_cast<std::uintptr_t>(this)) + "-" +
-             GetParam().name))
+    return (std::filesystem::temp_directory_path() / ("weir-unix-" + std::to_string(::getpid())))
         .string();
   }
   void TearDown() override {
