@@ -76,6 +76,7 @@ class UringBackend final : public Backend {
   void reap();
   void dispatch(const Completion& completion);
   void resume_waiting();
+  void resume_starved();
   void check_doubted();
   Instant next_resume() noexcept;
   void forget(SocketState& socket) noexcept;
@@ -179,6 +180,7 @@ void UringBackend::wait(Instant until) {
     enter(std::min(until, next_resume()));
     reap();
     resume_waiting();
+    resume_starved();
     check_doubted();
     if (wake_signalled_.load(std::memory_order_relaxed)) {
       wake_signalled_.exchange(false, std::memory_order_acq_rel);
@@ -244,6 +246,15 @@ void UringBackend::resume_waiting() {
   }
 }
 
+void UringBackend::resume_starved() {
+  // Without any, the first finds out how to wait for memory.
+  for (std::size_t left = std::max<std::size_t>(core_.buffers.lent(), 1); left > 0; --left) {
+    SocketState* each = core_.starved.front();
+    if (each == nullptr) return;
+    stream_of(*each).resume(core_);
+  }
+}
+
 void UringBackend::check_doubted() {
   if (core_.check_at == never || core_.host.now() < core_.check_at) return;
   for (int left = checks_max; left > 0; --left) {
@@ -261,6 +272,7 @@ void UringBackend::check_doubted() {
 UringBackend::~UringBackend() {
   destroying_ = true;
   core_.sockets.splice_back(core_.waiting);
+  core_.sockets.splice_back(core_.starved);
   core_.sockets.splice_back(core_.doubted);
   if (core_.ring.is_open() && core_.ring.issued_by_this_thread()) {
     close_in_order();

@@ -35,12 +35,14 @@ class Buffers {
 
   /// Takes buffer `id`, into which the kernel has put `size` bytes.
   Buffer take(std::uint16_t id, std::size_t size) noexcept;
+  /// How many there are at most for what arrives before the next look at completions.
+  std::size_t lent() const noexcept { return count - missing_.size(); }
   /// Looks at what the kernel has put into it instead; give_back() it afterwards.
   Bytes peek(std::uint16_t id, std::size_t size) noexcept;
   void give_back(std::uint16_t id) noexcept { lend(id); }
 
  private:
-  // More than arrives in one turn, mostly; if not, receives end with ENOBUFS and are armed again.
+  // More than arrives in one turn, mostly; if not, receives end with ENOBUFS; see Core::starved.
   static constexpr unsigned count = 256;
   static constexpr std::size_t ring_bytes = count * sizeof(io_uring_buf);
 

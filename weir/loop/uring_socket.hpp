@@ -51,6 +51,9 @@ struct Core {
   Ring ring;
   List<SocketState> sockets;
   List<SocketState> waiting;  ///< those of them that want to be called by resume(), later
+  /// Streams for which no buffer was left. They receive again in that order, as many in a turn as
+  /// there are buffers: if all did at once, all but so many would fail again, each turn.
+  List<SocketState> starved;
   List<SocketState> doubted;  ///< streams to be called by check(), from `check_at` on
   Instant check_at = never;
   bool told = false;  ///< a hang-up watcher has been called
@@ -70,7 +73,11 @@ struct Core {
     socket.unlink();
     waiting.push_back(socket);
   }
-  /// Ends wait_with() or doubt().
+  void starve(SocketState& stream) noexcept {
+    stream.unlink();
+    starved.push_back(stream);
+  }
+  /// Ends wait_with(), starve() or doubt().
   void wait_no_more(SocketState& socket) noexcept {
     socket.unlink();
     sockets.push_back(socket);

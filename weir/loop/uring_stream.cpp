@@ -114,7 +114,7 @@ bool Stream::wants_more() const noexcept {
 }
 
 void Stream::arm_receive(Core& core) {
-  if (receive_armed_) return;
+  if (receive_armed_ || starved_) return;
   if (!core.buffers.fill()) {
     doubted_ = false;
     core.wait_with(*this);
@@ -145,6 +145,7 @@ void Stream::keep_armed(Core& core) {
 
 void Stream::resume(Core& core) {
   core.wait_no_more(*this);
+  starved_ = false;
   if (!closing && !receive_armed_) keep_armed(core);
 }
 
@@ -221,7 +222,13 @@ void Stream::receive_failed(Core& core, int error) {
       if (receiving_ != nullptr)
         core.finish(*std::exchange(receiving_, nullptr), Errc::end_of_stream);
       return;
-    case ENOBUFS:    // all buffers were taken in one turn; by the next they are replaced
+    case ENOBUFS:
+      if (wants_more()) {
+        doubted_ = false;
+        starved_ = true;
+        core.starve(*this);
+      }
+      return;
     case ECANCELED:  // the kernel had no room for completions, or a poll has seen the end first
     case EAGAIN:
     case EINTR:

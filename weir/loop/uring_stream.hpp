@@ -37,7 +37,7 @@ class Stream : public SocketState {
   void stop(Core& core);
 
   void completed(Core& core, const Completion& completion);
-  /// Tries again to arm the receive, for which there was no memory.
+  /// Tries again to arm the receive, for which there was no memory or no buffer.
   void resume(Core& core);
   /// Makes sure that the armed receive, which is doubted, misses no end.
   void check(Core& core);
@@ -65,6 +65,7 @@ class Stream : public SocketState {
   bool began_ : 1 = false;          // something has arrived
   bool hangup_armed_ : 1 = false;
   bool doubted_ : 1 = false;          // it is in Core::doubted
+  bool starved_ : 1 = false;          // it is in Core::starved
   bool output_stopping_ : 1 = false;  // the pending send or connect has been cancelled
   bool ended_ : 1 = false;            // the peer has finished sending
   bool finished_ : 1 = false;         // so have we
