@@ -8,6 +8,8 @@
 #include <cassert>
 #include <utility>
 
+#include "weir/base/same_text.hpp"
+
 namespace weir::radix {
 namespace {
 
@@ -15,35 +17,8 @@ std::uint8_t byte_at(std::string_view key, std::size_t index) noexcept {
   return static_cast<std::uint8_t>(key[index]);
 }
 
-template <class Word>
-bool same_word(const char* a, const char* b) noexcept {
-  Word left;
-  Word right;
-  std::memcpy(&left, a, sizeof(Word));
-  std::memcpy(&right, b, sizeof(Word));
-  return left == right;
-}
-
-/// Without a call for short keys, which routes are.
 bool holds(const Leaf* leaf, std::string_view key) noexcept {
-  using Half = std::uint32_t;
-  using Word = std::uint64_t;
-  const std::size_t size = key.size();
-  const char* const own = leaf->bytes();
-  if (leaf->key_size != size) return false;
-  if (size > 2 * sizeof(Word)) return std::memcmp(own, key.data(), size) == 0;
-  if (size >= sizeof(Word)) {
-    const std::size_t last = size - sizeof(Word);
-    return same_word<Word>(own, key.data()) && same_word<Word>(own + last, key.data() + last);
-  }
-  if (size >= sizeof(Half)) {
-    const std::size_t last = size - sizeof(Half);
-    return same_word<Half>(own, key.data()) && same_word<Half>(own + last, key.data() + last);
-  }
-  for (std::size_t index = 0; index < size; ++index) {
-    if (own[index] != key[index]) return false;
-  }
-  return true;
+  return same_text({leaf->bytes(), leaf->key_size}, key);
 }
 
 std::size_t common_bytes(std::string_view a, std::string_view b) noexcept {

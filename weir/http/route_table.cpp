@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "weir/base/radix_tree.hpp"
 #include "weir/http/characters.hpp"
 #include "weir/http/uri.hpp"
 

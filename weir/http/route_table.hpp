@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "weir/base/radix_tree.hpp"
 #include "weir/base/result.hpp"
 #include "weir/http/expression.hpp"
+#include "weir/http/literal_paths.hpp"
 #include "weir/http/method_names.hpp"
 #include "weir/http/route.hpp"
 #include "weir/http/route_match.hpp"
@@ -79,8 +79,8 @@ class RouteTable {
   /// is none, and for Method::other: then find() knows more.
   const Route* find_literal(Method method, std::string_view path) const noexcept {
     if (method == Method::other) return nullptr;
-    const auto* set = whole_.find(path);
-    return set != nullptr ? (*set)->answering(index_of(method)) : nullptr;
+    const RouteSet* const set = whole_.find(path);
+    return set != nullptr ? set->answering(index_of(method)) : nullptr;
   }
 
   std::size_t size() const noexcept { return routes_.size(); }
@@ -96,8 +96,8 @@ class RouteTable {
 
   std::vector<std::unique_ptr<Route>> routes_;
   std::unique_ptr<Node> root_;
-  RadixTree<const RouteSet*> whole_;  // by raw path: those that a path without escapes can name
-  std::size_t segments_max_ = 0;      // of any pattern
+  LiteralPaths<const RouteSet*> whole_;  // by raw path: what a path without escapes can name
+  std::size_t segments_max_ = 0;         // of any pattern
   MethodNames names_;
   MethodSet methods_ = 0;  // that any route has
 };

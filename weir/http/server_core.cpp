@@ -36,6 +36,7 @@ ServerCore::~ServerCore() {
 void ServerCore::refresh_date() noexcept {
   const WallTime now = loop_.host().wall_time();
   date_ = Date(now);
+  usual_head_ = UsualHead();
   const Duration into_second = now.time_since_epoch() % std::chrono::seconds(1);
   date_until_ = after(loop_.now(), std::chrono::seconds(1) - into_second);
 }

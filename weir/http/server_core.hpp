@@ -11,6 +11,7 @@
 #include "weir/base/list.hpp"
 #include "weir/http/date.hpp"
 #include "weir/http/h1/known_host.hpp"
+#include "weir/http/h1/usual_head.hpp"
 #include "weir/http/last_answers.hpp"
 #include "weir/http/limits.hpp"
 #include "weir/http/refusal.hpp"
@@ -53,6 +54,12 @@ class ServerCore : DrainWatcher {
   const Date& date() noexcept {
     if (loop_.now() >= date_until_) refresh_date();
     return date_;
+  }
+  /// For a usual answer with this media type, of at most UsualHead::type_size_max bytes.
+  const UsualHead& usual_head(std::string_view content_type) noexcept {
+    const Date& now = date();
+    if (!usual_head_.is_for(content_type)) usual_head_.begin(now, content_type);
+    return usual_head_;
   }
 
   KnownHost& known_host() noexcept { return known_host_; }
@@ -104,6 +111,7 @@ class ServerCore : DrainWatcher {
   LastAnswers last_answers_;
   Date date_;
   Instant date_until_;
+  UsualHead usual_head_;
   List<DrainingConnection> connections_;
   ServerCounters counters_;
 };

@@ -261,18 +261,18 @@ ResponseHead Exchange::describe_head() const {
 /// Whether the response is of the kind that most are; see UsualHead.
 bool Exchange::is_usual() const noexcept {
   return response_->plain() && response_->status() == Status::ok &&
-         !response_->body().is_stream() && head_.version_minor() > 0 &&
-         head_.method() != Method::head && keep_alive_ && !server_.draining() &&
-         !context_.cancelled();
+         !response_->body().is_stream() &&
+         response_->content_type().size() <= UsualHead::type_size_max &&
+         head_.version_minor() > 0 && head_.method() != Method::head && keep_alive_ &&
+         !server_.draining() && !context_.cancelled();
 }
 
 bool Exchange::write_usual() {
   const std::string_view text = response_->body().text();
-  const UsualHead head{server_.date(), response_->content_type(), text.size()};
   Buffer& output = transport_.writable_output();
-  if (output.room().size() < usual_head_size_max(head) + text.size()) return false;
+  if (output.room().size() < UsualHead::size_max + text.size()) return false;
   char* const start = reinterpret_cast<char*>(output.room().data());
-  char* const end = write_usual_head(head, start);
+  char* const end = server_.usual_head(response_->content_type()).write(text.size(), start);
   std::memcpy(end, text.data(), text.size());
   output.grow(static_cast<std::size_t>(end - start) + text.size());
   return true;

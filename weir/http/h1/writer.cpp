@@ -12,7 +12,6 @@ namespace {
 constexpr std::string_view version = "HTTP/1.1 ";
 constexpr std::string_view ok_line = "HTTP/1.1 200 OK\r\n";
 constexpr std::string_view line_end = "\r\n";
-constexpr std::string_view empty_line = "\r\n\r\n";  // behind another line
 constexpr std::string_view date_name = "Date: ";
 constexpr std::string_view type_name = "Content-Type: ";
 constexpr std::string_view length_name = "Content-Length: ";
@@ -34,21 +33,8 @@ static_assert(version.size() + 4 + reason_size_max + date_name.size() + date_siz
   return out + text.size();
 }
 
-/// put() for what is usually 16 to 32 bytes long: two copies that overlap, and no call.
-[[gnu::always_inline]] inline char* put_short(char* out, std::string_view text) noexcept {
-  constexpr std::size_t half = 16;
-  if (text.size() < half || text.size() > 2 * half) return put(out, text);
-  std::memcpy(out, text.data(), half);
-  std::memcpy(out + text.size() - half, text.data() + text.size() - half, half);
-  return out + text.size();
-}
-
-/// The usual lengths have few digits.
-[[gnu::always_inline]] inline char* put_number(char* out, std::uint64_t number) noexcept {
-  if (number >= 100) return std::to_chars(out, out + digits_max, number).ptr;
-  if (number >= 10) *out++ = static_cast<char>('0' + number / 10);
-  *out++ = static_cast<char>('0' + number % 10);
-  return out;
+char* put_number(char* out, std::uint64_t number) noexcept {
+  return std::to_chars(out, out + digits_max, number).ptr;
 }
 
 char* put_status_line(char* out, Status status) noexcept {
@@ -74,7 +60,7 @@ char* write_head(const ResponseHead& head, char* out) noexcept {
   out = head.status == Status::ok ? put(out, ok_line) : put_status_line(out, head.status);
   if (head.date != nullptr) out = put(put(put(out, date_name), head.date->text()), line_end);
   if (!head.content_type.empty()) {
-    out = put(put_short(put(out, type_name), head.content_type), line_end);
+    out = put(put(put(out, type_name), head.content_type), line_end);
   }
   if (head.framing == BodyFraming::length) {
     out = put(put_number(put(out, length_name), head.content_length), line_end);
@@ -87,14 +73,6 @@ char* write_head(const ResponseHead& head, char* out) noexcept {
     out = put(out, keep_alive_line);
   }
   return put(put(out, head.lines), line_end);
-}
-
-char* write_usual_head(const UsualHead& head, char* out) noexcept {
-  out = put(put(put(put(out, ok_line), date_name), head.date.text()), line_end);
-  if (!head.content_type.empty()) {
-    out = put(put_short(put(out, type_name), head.content_type), line_end);
-  }
-  return put(put_number(put(out, length_name), head.content_length), empty_line);
 }
 
 void append_head(std::string& out, const ResponseHead& head) {

@@ -41,21 +41,6 @@ std::size_t head_size_max(const ResponseHead& head) noexcept;
 /// returns the end. Allocates nothing. `head.content_type` must have passed valid_field().
 char* write_head(const ResponseHead& head, char* out) noexcept;
 
-/// The head of most answers: 200, its body's length, a connection that stays.
-struct UsualHead {
-  const Date& date;
-  std::string_view content_type;  ///< as ResponseHead::content_type
-  std::uint64_t content_length;
-};
-
-/// How many bytes write_usual_head() needs at most.
-inline std::size_t usual_head_size_max(const UsualHead& head) noexcept {
-  return 160 + head.content_type.size();
-}
-
-/// Writes the same bytes as write_head() with these members, in a third of the time.
-char* write_usual_head(const UsualHead& head, char* out) noexcept;
-
 /// Appends the head to `out`.
 void append_head(std::string& out, const ResponseHead& head);
 

@@ -58,25 +58,6 @@ TEST(Writer, FieldsOfTheHandlerComeAsTheyAre) {
       "HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\nAllow: GET, HEAD\r\nX: \r\n\r\n");
 }
 
-TEST(Writer, AUsualHeadIsLikeAnyOther) {
-  constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
-  for (const std::uint64_t length : {0UL, 9UL, 10UL, 99UL, 100UL, 1234567UL, largest}) {
-    for (const std::size_t type_size : {0U, 1U, 15U, 16U, 17U, 31U, 32U, 33U, 200U}) {
-      const std::string type(type_size, 'x');
-      const UsualHead usual{date, type, length};
-      const std::size_t room = usual_head_size_max(usual);
-      const std::unique_ptr<char[]> out(new char[room]);
-      char* const end = write_usual_head(usual, out.get());
-      ASSERT_LE(end, out.get() + room);
-      ResponseHead head;
-      head.date = &date;
-      head.content_type = type;
-      head.content_length = length;
-      EXPECT_EQ(std::string(out.get(), end), written(head));
-    }
-  }
-}
-
 TEST(Writer, EveryStatusHasALineAndRoom) {
   for (int code = 100; code <= 599; ++code) {
     ResponseHead head;
