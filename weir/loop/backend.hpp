@@ -1,6 +1,7 @@
 // The contract of a backend: one loop's input and output, completion-shaped and small.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -69,6 +70,12 @@ class Backend {
   virtual bool send(Socket& socket, SendOperation& operation) = 0;
   virtual bool accept(Socket& socket, AcceptOperation& operation) = 0;
   virtual bool connect(Socket& socket, ConnectOperation& operation) = 0;
+  /// Whether start_file() may be called; where not, a thread does it: see FileSystem.
+  virtual bool does_files() const noexcept { return false; }
+  /// It is always pending then. Any number may be, on one file too; the file stays open meanwhile.
+  virtual void start_file([[maybe_unused]] FileOperation& operation) {
+    assert(false && "it does no files");
+  }
   virtual void cancel(Operation& operation) = 0;
 
   /// Sends the end of the stream once everything sent before is out; no send may be pending.

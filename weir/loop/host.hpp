@@ -19,6 +19,7 @@
 
 namespace weir {
 
+class FileSystem;
 class Loop;
 class RunQueue;
 
@@ -63,8 +64,8 @@ class RunControl {
   virtual void on_abandon_change(std::function<void()> changed) { static_cast<void>(changed); }
 };
 
-/// Clock, randomness, sockets, threads and signals. Two kinds: the operating system's (OsHost) and
-/// simulated ones (weir/testing). Nothing above may ask the world by another way.
+/// Clock, randomness, sockets, files, threads and signals. Two kinds: the operating system's
+/// (OsHost) and simulated ones (weir/testing). Nothing above may ask the world by another way.
 /// Threads: all functions from any thread. Lifetime: outlives every loop and descriptor made by it.
 class Host {
  public:
@@ -95,6 +96,9 @@ class Host {
   /// Called while the listener is still open. Does nothing for other addresses.
   virtual void remove_local_path(const os::Address& bound) noexcept = 0;
   virtual void close(int descriptor) noexcept = 0;
+
+  /// Its files; they live as long as the host.
+  virtual FileSystem& files() noexcept = 0;
 
   virtual os::Topology topology() = 0;
   /// How many descriptors this process may open; raises the limit once if it can and says so.

@@ -21,11 +21,12 @@ struct Socket;
 /// owns it and every buffer that it names: it is neither moved nor destroyed before.
 class Operation : public Runnable {
  public:
-  enum class Kind : std::uint8_t { receive, send, accept, connect };
+  enum class Kind : std::uint8_t { receive, send, accept, connect, file };
   enum class State : std::uint8_t { idle, pending, finished };
 
   Kind kind() const noexcept { return kind_; }
   State state() const noexcept { return state_; }
+  /// nullptr for a file's.
   Socket* socket() const noexcept { return socket_; }
   /// No error: it succeeded. Errc::cancelled: it did nothing. Valid when finished.
   std::error_code error() const noexcept { return error_; }
@@ -33,6 +34,9 @@ class Operation : public Runnable {
   /// For backends: called by start functions and at the end.
   void pending_on(Socket& socket) noexcept {
     socket_ = &socket;
+    pending();
+  }
+  void pending() noexcept {
     state_ = State::pending;
     error_.clear();
   }
@@ -79,6 +83,23 @@ struct AcceptOperation : Operation {
 struct ConnectOperation : Operation {
   explicit ConnectOperation(Function function) noexcept : Operation(Kind::connect, function) {}
   os::Address peer;
+};
+
+/// Reads, writes or syncs an open file of the host. Aligned for io_uring's tags.
+struct alignas(16) FileOperation : Operation {
+  enum class Action : std::uint8_t {
+    read,   ///< some bytes into `target`, at least one; a `count` of 0: the file ends at `offset`
+    write,  ///< some bytes of `source`, at least one
+    sync,   ///< everything that was written, to where a loss of power leaves it
+  };
+  explicit FileOperation(Function function) noexcept : Operation(Kind::file, function) {}
+  Action action = Action::read;
+  int file = -1;
+  std::uint64_t offset = 0;  ///< at most os::file_offset_max
+  MutableBytes target;       ///< not empty, to read
+  Bytes source;              ///< not empty, to write
+  std::size_t count = 0;     ///< out: bytes read or written
+  bool cancelling = false;   ///< for backends: cancel() was called
 };
 
 /// Told once when a connection is dead both ways: reset by the peer, or shut down in both

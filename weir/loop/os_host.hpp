@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weir/loop/host.hpp"
+#include "weir/loop/os_file_system.hpp"
 #include "weir/loop/spinning.hpp"
 #include "weir/os/affinity.hpp"
 #include "weir/os/socket.hpp"
@@ -41,6 +42,7 @@ class OsHost final : public Host {
   Result<Descriptor> share(int listener) override;
   void remove_local_path(const os::Address& bound) noexcept override;
   void close(int descriptor) noexcept override;
+  FileSystem& files() noexcept override { return files_; }
 
   /// As seen by the thread that made this host, which is not pinned to one core.
   os::Topology topology() override;
@@ -55,6 +57,7 @@ class OsHost final : public Host {
   void log(std::string_view line) noexcept override;
 
  private:
+  OsFileSystem files_{*this};
   const std::vector<int> cpus_ = os::allowed_cpus();
   SpinPlace spin_place_{cpus_.size()};
   std::atomic<bool> turning_away_ = false;  // connections accepted from now on need a welcome

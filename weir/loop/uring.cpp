@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "weir/base/block_pool.hpp"
+#include "weir/loop/uring_file.hpp"
 #include "weir/loop/uring_listener.hpp"
 #include "weir/loop/uring_socket.hpp"
 #include "weir/loop/uring_stream.hpp"
@@ -60,6 +61,8 @@ class UringBackend final : public Backend {
   bool connect(Socket& socket, ConnectOperation& operation) override {
     return stream_of(socket).connect(core_, operation);
   }
+  bool does_files() const noexcept override { return true; }
+  void start_file(FileOperation& operation) override { uring::start_file(core_, operation); }
   void cancel(Operation& operation) override;
   Result<> shut_down_sending(Socket& socket) override {
     return stream_of(socket).shut_down_sending(core_);
@@ -146,6 +149,10 @@ void UringBackend::forget(SocketState& socket) noexcept {
 
 void UringBackend::cancel(Operation& operation) {
   if (operation.state() != Operation::State::pending) return;
+  if (operation.kind() == Operation::Kind::file) {
+    cancel_file(core_, static_cast<FileOperation&>(operation));
+    return;
+  }
   Socket& socket = *operation.socket();
   if (operation.kind() == Operation::Kind::accept) {
     listener_of(socket).cancel(core_, operation);
@@ -208,6 +215,10 @@ void UringBackend::dispatch(const Completion& completion) {
   if (completion.tag == Tag::none) return;
   if (completion.tag == Tag::wake) {
     if (!completion.more() && !destroying_) arm_wake();
+    return;
+  }
+  if (completion.tag == Tag::file) {
+    file_completed(core_, completion);
     return;
   }
   auto& socket = *static_cast<SocketState*>(completion.object);

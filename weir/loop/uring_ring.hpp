@@ -18,7 +18,7 @@ namespace weir::uring {
 
 /// What a completion belongs to: the low bits of its user data. The rest is a pointer to an object
 /// that lives until its last request has completed.
-enum class Tag : std::uint8_t { none, receive, send, connect, accept, hangup, wake };
+enum class Tag : std::uint8_t { none, receive, send, connect, accept, hangup, wake, file };
 
 struct Completion {
   void* object;

@@ -130,8 +130,47 @@ bool MemoryBackend::connect(Socket& socket, ConnectOperation& operation) {
   return false;
 }
 
+bool MemoryBackend::does_files() const noexcept {
+  return host_.options().files == MemoryFiles::by_backend;
+}
+
+void MemoryBackend::start_file(FileOperation& operation) {
+  operation.count = 0;
+  operation.pending();
+  const Instant end = after(host_.now(), host_.options().file_time);
+  files_.emplace(&operation, host_.clock().at(end, [this, &operation] { finish_file(operation); }));
+}
+
+void MemoryBackend::finish_file(FileOperation& operation) {
+  files_.erase(&operation);
+  MemoryFileSystem& files = host_.files();
+  Result<std::size_t> done = 0;
+  switch (operation.action) {
+    case FileOperation::Action::read:
+      done = files.read_at(operation.file, operation.target, operation.offset);
+      break;
+    case FileOperation::Action::write:
+      done = files.write_at(operation.file, operation.source, operation.offset);
+      break;
+    case FileOperation::Action::sync:
+      if (const auto synced = files.sync(operation.file); !synced) done = fail(synced.error());
+      break;
+  }
+  operation.count = done.value_or(0);
+  operation.finish(done ? std::error_code() : done.error());
+  ready_.push(operation);
+}
+
 void MemoryBackend::cancel(Operation& operation) {
   if (operation.state() != Operation::State::pending) return;
+  if (operation.kind() == Operation::Kind::file) {
+    const auto file = files_.find(&static_cast<FileOperation&>(operation));
+    host_.clock().forget(file->second);
+    files_.erase(file);
+    operation.finish(Errc::cancelled);
+    ready_.push(operation);
+    return;
+  }
   Entry& entry = entry_of(*operation.socket());
   // What could finish has been finished or is listed as changed: then it comes first.
   if (entry.linked() && entry.connecting == nullptr) progress(entry);
@@ -150,6 +189,8 @@ void MemoryBackend::cancel(Operation& operation) {
     case Operation::Kind::connect:
       entry.connecting = nullptr;
       forget_later(entry);
+      break;
+    case Operation::Kind::file:  // above
       break;
   }
   operation.finish(Errc::cancelled);
@@ -296,14 +337,15 @@ void MemoryBackend::forget_later(Entry& entry) {
 }
 
 std::string MemoryBackend::pending() const {
-  std::array<std::size_t, 4> counts{};
+  std::array<std::size_t, 5> counts{};
   for (const auto& [number, entry] : entries_) {
     counts[0] += entry->accepting != nullptr;
     counts[1] += entry->connecting != nullptr;
     counts[2] += entry->receiving != nullptr;
     counts[3] += entry->sending != nullptr;
   }
-  constexpr std::array names = {"accept", "connect", "receive", "send"};
+  counts[4] = files_.size();
+  constexpr std::array names = {"accept", "connect", "receive", "send", "file"};
   std::string text;
   for (std::size_t kind = 0; kind < names.size(); ++kind) {
     if (counts[kind] == 0) continue;

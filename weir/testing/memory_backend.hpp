@@ -19,11 +19,11 @@ class MemoryHost;
 class RunQueue;
 
 /// Operations finish at once where a real socket's could; a connect always takes until the next
-/// wait(), as the handshake does. wait() does not block: while nothing has finished it moves the
-/// host's clock to what comes next, at most to `until`; it leaves the clock alone when the host has
-/// several backends, because then somebody else decides (MemoryHost::run(), advance()). So without
-/// anything to wait for it returns with nothing done.
-/// Threads: its host's one, but for wake().
+/// wait(), as the handshake does, and a file as long as the options of the host say. wait() does
+/// not block: while nothing has finished it moves the host's clock to what comes next, at most to
+/// `until`; it leaves the clock alone when the host has several backends, because then somebody
+/// else decides (MemoryHost::run(), advance()). So without anything to wait for it returns with
+/// nothing done. Threads: its host's one, but for wake().
 class MemoryBackend final : public Backend {
  public:
   MemoryBackend(MemoryHost& host, RunQueue& ready);
@@ -38,6 +38,8 @@ class MemoryBackend final : public Backend {
   bool send(Socket& socket, SendOperation& operation) override;
   bool accept(Socket& socket, AcceptOperation& operation) override;
   bool connect(Socket& socket, ConnectOperation& operation) override;
+  bool does_files() const noexcept override;
+  void start_file(FileOperation& operation) override;
   void cancel(Operation& operation) override;
   Result<> shut_down_sending(Socket& socket) override;
   void watch(Socket& socket, HangupWatcher* watcher) override;
@@ -62,6 +64,7 @@ class MemoryBackend final : public Backend {
   bool try_send(Entry& entry, SendOperation& operation);
   bool try_accept(Entry& entry, AcceptOperation& operation);
   bool try_connect(Entry& entry, ConnectOperation& operation);
+  void finish_file(FileOperation& operation);
   void try_later(Entry& entry, Duration delay);
   void forget_later(Entry& entry);
 
@@ -69,6 +72,7 @@ class MemoryBackend final : public Backend {
   RunQueue& ready_;
   std::map<int, std::unique_ptr<Entry>> entries_;  // by descriptor
   List<Entry> changed_;
+  std::map<FileOperation*, MemoryClock::EventId> files_;  // pending, and when they finish
   std::atomic<bool> woken_{false};
 };
 

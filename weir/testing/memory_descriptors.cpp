@@ -48,6 +48,12 @@ MemoryListener* MemoryDescriptors::listener(int descriptor) const noexcept {
   return right ? static_cast<MemoryListener*>(endpoint) : nullptr;
 }
 
+MemoryOpenFile* MemoryDescriptors::file(int descriptor) const noexcept {
+  MemoryEndpoint* const endpoint = find(descriptor);
+  const bool right = endpoint != nullptr && endpoint->kind() == MemoryEndpoint::Kind::file;
+  return right ? static_cast<MemoryOpenFile*>(endpoint) : nullptr;
+}
+
 void MemoryDescriptors::close(int descriptor) noexcept {
   assert(find(descriptor) != nullptr);
   if (find(descriptor) == nullptr) return;

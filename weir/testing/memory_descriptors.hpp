@@ -1,4 +1,5 @@
-// The descriptors of one simulated host: small numbers for its sockets, the lowest free one first.
+// The descriptors of one simulated host: small numbers for what it has open, the lowest free one
+// first.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "weir/base/result.hpp"
+#include "weir/testing/memory_file.hpp"
 #include "weir/testing/memory_stream.hpp"
 
 namespace weir {
@@ -32,6 +34,7 @@ class MemoryDescriptors {
   /// The stream, or nullptr when it is something else or not open.
   MemoryStream* stream(int descriptor) const noexcept;
   MemoryListener* listener(int descriptor) const noexcept;
+  MemoryOpenFile* file(int descriptor) const noexcept;
   /// Closing what is not open is a mistake in the caller (asserted).
   void close(int descriptor) noexcept;
 

@@ -26,8 +26,9 @@ MemoryHost::MemoryHost(const MemoryHostOptions& options)
     : options_(options),
       random_state_(options.seed),
       network_(options.buffer_bytes),
-      descriptors_(options.descriptors_max),
-      wall_start_(wall_at_start - clock_.now().time_since_epoch()) {}
+      wall_start_(wall_at_start - clock_.now().time_since_epoch()),
+      files_(*this),
+      descriptors_(options.descriptors_max) {}
 
 MemoryHost::~MemoryHost() {
   assert(backends_ == 0);

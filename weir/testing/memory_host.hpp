@@ -13,6 +13,7 @@
 #include "weir/loop/host.hpp"
 #include "weir/testing/memory_clock.hpp"
 #include "weir/testing/memory_descriptors.hpp"
+#include "weir/testing/memory_file_system.hpp"
 #include "weir/testing/memory_network.hpp"
 #include "weir/testing/memory_thread.hpp"
 
@@ -20,17 +21,25 @@ namespace weir {
 
 class MemoryBackend;
 
+/// Who reads and writes files.
+enum class MemoryFiles : std::uint8_t {
+  by_backend,  ///< as io_uring does
+  by_threads,  ///< as with epoll and poll
+};
+
 struct MemoryHostOptions {
   std::uint64_t seed = 1;                 ///< of everything that is drawn
   std::size_t cores = 1;                  ///< what topology() tells
   bool cut_by_quota = false;              ///< likewise
   std::size_t buffer_bytes = 64 * 1024;   ///< of each direction of a connection
   std::size_t descriptors_max = 1 << 20;  ///< beyond: EMFILE
+  MemoryFiles files = MemoryFiles::by_backend;
+  Duration file_time{};  ///< how long the backend takes for each read, write and sync
 };
 
-/// A Host whose clock moves only when nobody has anything left to do, with a network of its own.
-/// Same seed and same calls: same run. One loop can be turned by hand (its wait() moves the clock);
-/// several are driven by run(), run_until_idle(), run_until() or advance().
+/// A Host whose clock moves only when nobody has anything left to do, with a network and files of
+/// its own. Same seed and same calls: same run. One loop can be turned by hand (its wait() moves
+/// the clock); several are driven by run(), run_until_idle(), run_until() or advance().
 ///
 /// Threads: one for everything, loops included; only Loop::post() and Backend::wake() from others.
 /// Lifetime: outlives its loops and descriptors.
@@ -56,6 +65,7 @@ class MemoryHost final : public Host {
   /// Unix addresses here are names without files.
   void remove_local_path(const os::Address&) noexcept override {}
   void close(int descriptor) noexcept override { descriptors_.close(descriptor); }
+  MemoryFileSystem& files() noexcept override { return files_; }
   os::Topology topology() override;
   DescriptorLimit descriptor_limit() override;
   /// Only BackendChoice::automatic can be had.
@@ -102,6 +112,7 @@ class MemoryHost final : public Host {
 
   // For its backends.
 
+  const MemoryHostOptions& options() const noexcept { return options_; }
   MemoryClock& clock() noexcept { return clock_; }
   MemoryNetwork& network() noexcept { return network_; }
   MemoryDescriptors& descriptors() noexcept { return descriptors_; }
@@ -119,8 +130,9 @@ class MemoryHost final : public Host {
   std::uint64_t random_state_;
   MemoryClock clock_;
   MemoryNetwork network_;
-  MemoryDescriptors descriptors_;
   WallTime wall_start_;  // the wall time when the clock stood at Instant{}
+  MemoryFileSystem files_;
+  MemoryDescriptors descriptors_;
   MemoryThread::Count threads_;
   std::deque<Signal> signals_;
   std::vector<std::string> logged_;

@@ -1,0 +1,70 @@
+#include "weir/loop/uring_file.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <cstdint>
+
+namespace weir::uring {
+namespace {
+
+// The kernel's own limit for one call (MAX_RW_COUNT) is a page less than 2 GiB.
+constexpr std::size_t transfer_max = 1 << 30;
+
+unsigned length_of(std::size_t size) noexcept {
+  return static_cast<unsigned>(std::min(size, transfer_max));
+}
+
+void submit(Core& core, FileOperation& operation) {
+  io_uring_sqe& entry = core.ring.next();
+  switch (operation.action) {
+    case FileOperation::Action::read:
+      io_uring_prep_read(&entry, operation.file, operation.target.data(),
+                         length_of(operation.target.size()), operation.offset);
+      break;
+    case FileOperation::Action::write:
+      io_uring_prep_write(&entry, operation.file, operation.source.data(),
+                          length_of(operation.source.size()), operation.offset);
+      break;
+    case FileOperation::Action::sync:
+      io_uring_prep_fsync(&entry, operation.file, 0);
+      break;
+  }
+  Ring::mark(entry, &operation, Tag::file);
+}
+
+}  // namespace
+
+void start_file(Core& core, FileOperation& operation) {
+  operation.count = 0;
+  operation.cancelling = false;
+  operation.pending();
+  submit(core, operation);
+}
+
+void cancel_file(Core& core, FileOperation& operation) {
+  if (operation.cancelling) return;
+  operation.cancelling = true;
+  core.ring.cancel(&operation, Tag::file);
+}
+
+void file_completed(Core& core, const Completion& completion) {
+  auto& operation = *static_cast<FileOperation*>(completion.object);
+  assert(operation.state() == Operation::State::pending);
+  if (completion.result >= 0) {
+    operation.count = static_cast<std::size_t>(completion.result);
+    core.finish(operation);
+    return;
+  }
+  // A cancellation interrupts what a thread of the kernel's is at; nothing else of ours does.
+  const bool interrupted = completion.result == -EINTR || completion.result == -ECANCELED;
+  if (interrupted && !operation.cancelling) {
+    submit(core, operation);
+  } else if (interrupted) {
+    core.finish(operation, Errc::cancelled);
+  } else {
+    core.finish(operation, system_error(-completion.result));
+  }
+}
+
+}  // namespace weir::uring
