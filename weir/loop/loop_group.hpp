@@ -45,6 +45,17 @@ class LoopGroup {
   /// limit, however unevenly connections fall on cores. Relaxed: only the count matters.
   std::atomic<std::size_t> connections{0};
 
+  /// What a higher floor keeps for all loops of a group; it goes with the group.
+  class Shared {
+   public:
+    virtual ~Shared() = default;
+  };
+  /// The one of this group, made by the first call. It belongs to weir/cores/shared_pool.
+  Shared& shared(Host& host, std::unique_ptr<Shared> (*make)(Host& host)) {
+    std::call_once(shared_made_, [&] { shared_ = make(host); });
+    return *shared_;
+  }
+
   /// All loops, by their core; set before they run. A loop without a runtime is alone in its group.
   std::span<Loop* const> loops() const noexcept { return loops_; }
   void set_loops(std::vector<Loop*> loops) { loops_ = std::move(loops); }
@@ -63,6 +74,8 @@ class LoopGroup {
   mutable std::mutex mutex_;
   std::vector<Listening> listening_;
   std::string failure_;
+  std::once_flag shared_made_;
+  std::unique_ptr<Shared> shared_;
 };
 
 }  // namespace weir

@@ -1,0 +1,27 @@
+#include "weir/cores/shared_pool.hpp"
+
+#include <memory>
+
+namespace weir {
+
+BlockingPoolOptions SharedPool::options() {
+  BlockingPoolOptions options;
+  options.name = "weir-pool";
+  return options;
+}
+
+PoolLaneOptions SharedPool::files() {
+  PoolLaneOptions options;
+  options.name = "files";
+  options.priority = 1;
+  return options;
+}
+
+SharedPool& shared_pool(Loop& loop) {
+  const auto make = [](Host& host) -> std::unique_ptr<LoopGroup::Shared> {
+    return std::make_unique<SharedPool>(host);
+  };
+  return static_cast<SharedPool&>(loop.group().shared(loop.host(), make));
+}
+
+}  // namespace weir
