@@ -47,6 +47,8 @@ class Strike {
 /// A LoopTest with sweeps over all cancellations that a scenario can suffer.
 class StrikeTest : public LoopTest {
  protected:
+  using LoopTest::LoopTest;
+
   /// Calls `scenario(strike)`, which returns a Task<>, once for each victim and each point: the
   /// points that the tasks name and, between any two turns of the loop, one more. Each run must
   /// come to its end and leave no frame and no timer; what else must hold, the scenario itself

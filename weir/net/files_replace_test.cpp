@@ -1,0 +1,131 @@
+// Replacing a file: all of it or nothing, whatever happens meanwhile.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "weir/net/files.hpp"
+#include "weir/net/files_fixture.hpp"
+#include "weir/task/together.hpp"
+
+namespace weir {
+namespace {
+
+using files::File;
+
+class FilesReplace : public FilesTest {};
+
+Task<Result<>> write_text(File& file, std::string text) {
+  co_return co_await file.write(text);
+}
+
+Task<Result<>> fail_midway(File& file, std::error_code error) {
+  auto written = co_await file.write("half of it");
+  EXPECT_TRUE(written);
+  co_return fail(error);
+}
+
+Task<Result<>> throw_midway(File& file, std::string what) {
+  auto written = co_await file.write("half of it");
+  EXPECT_TRUE(written);
+  throw std::runtime_error(what);
+}
+
+Task<Result<>> cancel_midway(File& file, std::string folder, std::vector<std::string>* seen,
+                             CancelSource* own) {
+  auto written = co_await file.write("half of it");
+  EXPECT_TRUE(written);
+  const auto entries = co_await files::list(folder);
+  for (const auto& entry : entries.value()) seen->push_back(entry.name);
+  own->cancel();
+  co_return co_await file.write("the other half");
+}
+
+TEST_P(FilesReplace, MakesAFileAndReplacesOne) {
+  ASSERT_TRUE(run(files::replace(path("f"), write_text, std::string("first"))));
+  EXPECT_EQ(contents("f"), "first");
+  const std::string text = pattern(2'500'000, 5);
+  ASSERT_TRUE(run(files::replace(path("f"), write_text, text)));
+  EXPECT_TRUE(contents("f") == text);
+  EXPECT_EQ(names(), std::vector<std::string>{"f"});
+}
+
+TEST_P(FilesReplace, WhoHasTheOldFileOpenKeepsIt) {
+  put("f", "the old one");
+  File old = run(files::open(path("f"))).value();
+  ASSERT_TRUE(run(files::write_file(path("f"), "new")));
+  EXPECT_EQ(run(read_rest(old, 4)).value(), "the old one");
+  EXPECT_EQ(contents("f"), "new");
+}
+
+TEST_P(FilesReplace, AFailureLeavesEverythingAsItWas) {
+  const std::error_code why = system_error(ECONNRESET);
+  EXPECT_EQ(error_of(run(files::replace(path("f"), fail_midway, why))), why);
+  EXPECT_EQ(names(), std::vector<std::string>{});
+  put("f", "old");
+  EXPECT_EQ(error_of(run(files::replace(path("f"), fail_midway, why))), why);
+  EXPECT_EQ(names(), std::vector<std::string>{"f"});
+  EXPECT_EQ(contents("f"), "old");
+}
+
+TEST_P(FilesReplace, AnExceptionLeavesEverythingAsItWas) {
+  put("f", "old");
+  EXPECT_THROW(static_cast<void>(run(files::replace(path("f"), throw_midway, std::string("x")))),
+               std::runtime_error);
+  EXPECT_EQ(names(), std::vector<std::string>{"f"});
+  EXPECT_EQ(contents("f"), "old");
+}
+
+TEST_P(FilesReplace, BeingCancelledLeavesEverythingAsItWas) {
+  put("f", "old");
+  CancelSource source;
+  std::vector<std::string> seen;
+  auto replacing = files::replace(path("f"), cancel_midway, folder(), &seen, &source);
+  EXPECT_EQ(error_of(run(std::move(replacing), &source)), Errc::cancelled);
+  ASSERT_EQ(seen.size(), 2U) << "while it is written, it has a name of its own";
+  EXPECT_TRUE(seen[0].starts_with(".weir-")) << seen[0];
+  EXPECT_EQ(names(), std::vector<std::string>{"f"});
+  EXPECT_EQ(contents("f"), "old");
+}
+
+TEST_P(FilesReplace, AFolderThatIsNotThereIsAnError) {
+  EXPECT_EQ(error_of(run(files::write_file(path("none/f"), "x"))), system_error(ENOENT));
+  put("file", "");
+  EXPECT_EQ(error_of(run(files::write_file(path("file/f"), "x"))), system_error(ENOTDIR));
+  EXPECT_EQ(names(), std::vector<std::string>{"file"});
+}
+
+Task<Result<>> write_in_turn(std::string path, std::vector<std::string> texts, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    for (const std::string& text : texts) {
+      auto written = co_await files::write_file(path, text);
+      if (!written) co_return written;
+    }
+  }
+  co_return {};
+}
+
+Task<Result<>> read_again_and_again(std::string path, std::vector<std::string> texts, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    const auto text = co_await files::read_file(path);
+    if (!text) co_return fail(text.error());
+    EXPECT_TRUE(*text == texts[0] || *text == texts[1]) << text->size();
+  }
+  co_return {};
+}
+
+TEST_P(FilesReplace, AReaderSeesOneFileOrTheOther) {
+  const std::vector<std::string> texts = {pattern(150'000, 1), pattern(70'000, 2)};
+  put("f", texts[0]);
+  const auto both = run(
+      weir::all(write_in_turn(path("f"), texts, 10), read_again_and_again(path("f"), texts, 40)));
+  EXPECT_TRUE(both) << both.error().message();
+  EXPECT_EQ(names(), std::vector<std::string>{"f"});
+}
+
+INSTANTIATE_TEST_SUITE_P(On, FilesReplace, every_files_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,356 @@
+// Open files: the same on every backend, whether it moves the bytes or a thread does.
+#include "weir/net/files.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "weir/net/files_fixture.hpp"
+#include "weir/task/scope.hpp"
+
+namespace weir {
+namespace {
+
+using files::File;
+using files::Mode;
+
+std::error_code sys(int code) {
+  return system_error(code);
+}
+
+class Files : public FilesTest {
+ protected:
+  File open(std::string_view name, Mode mode = Mode::read) {
+    return run(files::open(path(name), mode)).value();
+  }
+};
+
+/// Kinds of files that a simulated host has not.
+class KernelFiles : public Files {};
+
+Task<Result<>> write_in_pieces(File& file, std::string text, std::size_t piece) {
+  for (std::size_t at = 0; at < text.size(); at += piece) {
+    auto written = co_await file.write(std::string_view(text).substr(at, piece));
+    if (!written) co_return written;
+  }
+  co_return {};
+}
+
+TEST_P(Files, WhatWasWrittenIsReadBackInAnyPieces) {
+  const std::string text = pattern(3'000'001, 7);
+  {
+    File file = open("f", Mode::make_new);
+    ASSERT_TRUE(run(write_in_pieces(file, text, 100'000)));
+    EXPECT_EQ(file.position(), text.size());
+  }
+  EXPECT_TRUE(contents("f") == text);
+  for (const std::size_t most : {std::size_t{1} << 40, std::size_t{16'384}, std::size_t{99'991}}) {
+    File file = open("f");
+    EXPECT_TRUE(run(read_rest(file, most)).value() == text) << most;
+    EXPECT_EQ(file.position(), text.size());
+  }
+}
+
+TEST_P(Files, TheEndIsAnEmptyBufferUntilTheFileGrows) {
+  put("f", "one");
+  File reader = open("f");
+  File writer = open("f", Mode::append);
+  EXPECT_EQ(run(read_rest(reader, 100)).value(), "one");
+  EXPECT_TRUE(run(reader.read()).value().empty());
+  ASSERT_TRUE(run(writer.write("two")));
+  EXPECT_EQ(run(reader.read()).value().text(), "two");
+  EXPECT_TRUE(run(reader.read()).value().empty());
+}
+
+TEST_P(Files, AnEmptyFileEndsAtOnceAndNothingIsWrittenAsNothing) {
+  File file = open("f", Mode::replace);
+  ASSERT_TRUE(run(file.write("")));
+  EXPECT_EQ(contents("f"), "");
+  EXPECT_EQ(run(files::read_file(path("f"))).value(), "");
+}
+
+TEST_P(Files, OffsetsBeyondFourGigabytesAreReached) {
+  constexpr std::uint64_t far = (std::uint64_t{5} << 30) + 3;
+  File file = open("f", Mode::replace);
+  ASSERT_TRUE(run(file.write_at(far, to_bytes("far"))));
+  ASSERT_TRUE(run(file.write_at(0, to_bytes("near"))));
+  EXPECT_EQ(file.position(), 0U);
+  EXPECT_EQ(run(file.status()).value().size, far + 3);
+  file = open("f");
+  EXPECT_EQ(run(file.read_at(far - 2)).value().text(), std::string_view("\0\0far", 5));
+  EXPECT_EQ(run(file.read_at(0, 6)).value().text(), std::string_view("near\0\0", 6));
+  EXPECT_TRUE(run(file.read_at(far + 3)).value().empty());
+  file.seek(far + 1);
+  EXPECT_EQ(run(file.read()).value().text(), "ar");
+  EXPECT_EQ(file.position(), far + 3);
+}
+
+TEST_P(Files, OffsetsThatNoFileHasAreRefused) {
+  File file = open("f", Mode::replace);
+  for (const std::uint64_t offset : {os::file_offset_max + 1, UINT64_MAX}) {
+    EXPECT_EQ(error_of(run(file.write_at(offset, to_bytes("x")))), sys(EINVAL));
+    EXPECT_EQ(error_of(run(file.resize(offset))), sys(EINVAL));
+  }
+  file = open("f");
+  for (const std::uint64_t offset : {os::file_offset_max + 1, UINT64_MAX}) {
+    EXPECT_EQ(error_of(run(file.read_at(offset))), sys(EINVAL));
+  }
+  EXPECT_EQ(contents("f"), "");
+}
+
+TEST_P(Files, ModesDoWithAFileWhatTheySay) {
+  EXPECT_EQ(error_of(run(files::open(path("f")))), sys(ENOENT));
+  EXPECT_EQ(error_of(run(files::open(path("f"), Mode::update))), sys(ENOENT));
+  EXPECT_EQ(contents("f"), std::nullopt);
+  {
+    File file = open("f", Mode::make_new);
+  }
+  EXPECT_EQ(error_of(run(files::open(path("f"), Mode::make_new))), sys(EEXIST));
+  put("f", "before");
+  {
+    File file = open("f", Mode::update);
+    EXPECT_EQ(run(file.read(3)).value().text(), "bef");
+    ASSERT_TRUE(run(file.write("XY")));
+  }
+  EXPECT_EQ(contents("f"), "befXYe");
+  {
+    File file = open("f", Mode::append);
+  }
+  EXPECT_EQ(contents("f"), "befXYe");
+  {
+    File file = open("f", Mode::replace);
+  }
+  EXPECT_EQ(contents("f"), "");
+  {
+    File file = open("new", Mode::append);
+    ASSERT_TRUE(run(file.write("made")));
+  }
+  EXPECT_EQ(contents("new"), "made");
+}
+
+TEST_P(Files, AppendingGoesBehindWhateverTheEndIs) {
+  File one = open("f", Mode::append);
+  File two = open("f", Mode::append);
+  ASSERT_TRUE(run(one.write("a")));
+  ASSERT_TRUE(run(two.write("bb")));
+  ASSERT_TRUE(run(one.write("c")));
+  ASSERT_TRUE(run(two.write_at(0, to_bytes("d"))));
+  EXPECT_EQ(contents("f"), "abbcd");
+}
+
+TEST_P(Files, AFileDoesOnlyWhatItWasOpenedFor) {
+  put("f", "text");
+  File reader = open("f");
+  EXPECT_EQ(error_of(run(reader.write("x"))), sys(EBADF));
+  EXPECT_EQ(error_of(run(reader.resize(0))), sys(EINVAL));
+  EXPECT_EQ(reader.position(), 0U);
+  File writer = open("f", Mode::append);
+  EXPECT_EQ(error_of(run(writer.read())), sys(EBADF));
+  EXPECT_EQ(contents("f"), "text");
+}
+
+TEST_P(Files, ResizingCutsAndFillsWithZeros) {
+  put("f", std::string(10'000, 'x'));
+  File file = open("f", Mode::update);
+  ASSERT_TRUE(run(file.resize(5000)));
+  EXPECT_EQ(contents("f"), std::string(5000, 'x'));
+  ASSERT_TRUE(run(file.resize(9000)));
+  EXPECT_EQ(contents("f"), std::string(5000, 'x') + std::string(4000, '\0'));
+  EXPECT_TRUE(run(file.sync()));
+}
+
+TEST_P(Files, AFileIsReadToItsEndAfterItWasRemoved) {
+  const std::string text = pattern(200'000, 3);
+  put("f", text);
+  File file = open("f");
+  EXPECT_EQ(run(file.read(1000)).value().text(), text.substr(0, 1000));
+  ASSERT_TRUE(run(files::remove(path("f"))));
+  EXPECT_EQ(run(read_rest(file, 70'000)).value(), text.substr(1000));
+  EXPECT_EQ(error_of(run(files::open(path("f")))), sys(ENOENT));
+}
+
+TEST_P(Files, AFileThatShrinksWhileItIsReadJustEnds) {
+  put("f", pattern(200'000, 4));
+  File file = open("f");
+  ASSERT_EQ(run(file.read(150'000)).value().size(), 150'000U);
+  put("f", "short");
+  EXPECT_TRUE(run(file.read()).value().empty());
+}
+
+TEST_P(Files, MovingTakesThePositionAlong) {
+  put("f", "abcdef");
+  File file = open("f");
+  EXPECT_EQ(run(file.read(2)).value().text(), "ab");
+  File moved = std::move(file);
+  EXPECT_EQ(run(moved.read(2)).value().text(), "cd");
+  File other = open("f");
+  other = std::move(moved);
+  EXPECT_EQ(run(other.read()).value().text(), "ef");
+  run(other.close());
+}
+
+TEST_P(Files, StatusTellsSizeKindTimeAndPermissions) {
+  File file = run(files::open(path("f"), files::Opening(Mode::make_new, 0600))).value();
+  ASSERT_TRUE(run(file.write("12345")));
+  const auto of_file = run(file.status()).value();
+  const auto of_path = run(files::status(path("f"))).value();
+  for (const auto& status : {of_file, of_path}) {
+    EXPECT_EQ(status.kind, files::Kind::file);
+    EXPECT_EQ(status.size, 5U);
+    EXPECT_EQ(status.permissions, 0600U);
+    // The kernel stamps files with the time of its last tick.
+    EXPECT_LE(status.modified, host_->wall_time());
+    EXPECT_GT(status.modified + 1h, host_->wall_time());
+  }
+}
+
+TEST_P(Files, ReadFileHasALimit) {
+  put("f", pattern(50'000, 1));
+  EXPECT_TRUE(run(files::read_file(path("f"), 50'000)).value() == pattern(50'000, 1));
+  EXPECT_EQ(error_of(run(files::read_file(path("f"), 49'999))), Errc::limit_reached);
+  EXPECT_EQ(error_of(run(files::read_file(path("f"), 0))), Errc::limit_reached);
+  put("empty", "");
+  EXPECT_EQ(run(files::read_file(path("empty"), 0)).value(), "");
+}
+
+Task<Result<>> check_read(File& file, const std::string& text, std::size_t at) {
+  auto bytes = co_await file.read_at(at, 5000);
+  if (!bytes) co_return fail(bytes.error());
+  EXPECT_TRUE(bytes->text() == std::string_view(text).substr(at, bytes->size())) << at;
+  EXPECT_GT(bytes->size(), 0U);
+  co_return {};
+}
+
+TEST_P(Files, ManyReadsOfOneFileAreUnderWayAtOnce) {
+  const std::string text = pattern(1'000'000, 9);
+  put("f", text);
+  File file = open("f");
+  const auto read_all_over = [&](Scope& scope) -> Task<Result<>> {
+    for (std::size_t i = 0; i < 500; ++i) scope.spawn(check_read(file, text, i * 1999));
+    co_return {};
+  };
+  const auto all = run(with_scope(OnFailure::fail_together, read_all_over));
+  EXPECT_TRUE(all) << all.error().message();
+}
+
+Task<Result<>> write_and_read(std::string path, std::string text) {
+  if (auto written = co_await files::write_file(path, text); !written) co_return written;
+  const auto read = co_await files::read_file(path);
+  if (!read) co_return fail(read.error());
+  EXPECT_TRUE(*read == text) << path;
+  co_return {};
+}
+
+TEST_P(Files, ManyFilesAreUnderWayAtOnce) {
+  const auto fill = [&](Scope& scope) -> Task<Result<>> {
+    for (unsigned i = 0; i < 60; ++i) {
+      scope.spawn(write_and_read(path(std::to_string(i)), pattern(i * 997, i)));
+    }
+    co_return {};
+  };
+  const auto all = run(with_scope(OnFailure::fail_together, fill));
+  EXPECT_TRUE(all) << all.error().message();
+  EXPECT_EQ(names().size(), 60U);
+}
+
+// --- when the world says no ----------------------------------------------------------------------
+
+TEST_P(Files, AFullDiskIsAnError) {
+  if (simulated()) {
+    put("f", "");
+    memory_->files().set_pages_max(memory_->files().pages() + 3);
+    File file = open("f", Mode::replace);
+    EXPECT_EQ(error_of(run(file.write(std::string(20'000, 'x')))), sys(ENOSPC));
+    EXPECT_EQ(file.position(), 3 * MemoryFileBytes::page_bytes);
+    EXPECT_EQ(contents("f"), std::string(file.position(), 'x'));
+    return;
+  }
+  // A device that is always full (full(4)).
+  File file = run(files::open("/dev/full", Mode::append)).value();
+  EXPECT_EQ(error_of(run(file.write("x"))), sys(ENOSPC));
+  EXPECT_EQ(file.position(), 0U);
+}
+
+TEST_P(Files, MissingPermissionsAreErrors) {
+  if (simulated()) {
+    put("f", "text");
+    ASSERT_TRUE(memory_->files().set_permissions(path("f"), 0));
+    EXPECT_EQ(error_of(run(files::open(path("f")))), sys(EACCES));
+    EXPECT_EQ(error_of(run(files::open(path("f"), Mode::append))), sys(EACCES));
+    ASSERT_TRUE(memory_->files().set_permissions(folder(), 0500));
+    EXPECT_EQ(error_of(run(files::open(path("g"), Mode::replace))), sys(EACCES));
+    EXPECT_EQ(error_of(run(files::write_file(path("g"), "x"))), sys(EACCES));
+    EXPECT_EQ(error_of(run(files::remove(path("f")))), sys(EACCES));
+    EXPECT_EQ(error_of(run(files::make_directory(path("g")))), sys(EACCES));
+    ASSERT_TRUE(memory_->files().set_permissions(folder(), 0200));
+    EXPECT_EQ(error_of(run(files::list(folder()))), sys(EACCES));
+    EXPECT_EQ(error_of(run(files::status(path("f")))), sys(EACCES));
+    return;
+  }
+  // One that not even root may write to, whose every right counts elsewhere.
+  const auto error = error_of(run(files::open("/proc/sys/kernel/ostype", Mode::append)));
+  EXPECT_TRUE(error == sys(EACCES) || error == sys(EROFS) || error == sys(EPERM))
+      << error.message();
+}
+
+TEST_P(Files, WhenDescriptorsRunOutOpeningFailsAndWorksAgainLater) {
+  put("f", "text");
+  ASSERT_TRUE(run(files::status(path("f")))) << "starts a thread, for which it may need some";
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  if (simulated()) {
+    memory_->set_descriptors_max(memory_->open_descriptors());
+  } else {
+    // Those below are open, whatever other threads open and close meanwhile.
+    for (int standard = 0; standard < 3; ++standard) ASSERT_GE(::fcntl(standard, F_GETFD), 0);
+    rlimit lowered = before;
+    lowered.rlim_cur = 3;
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &lowered), 0);
+  }
+  const auto reading = error_of(run(files::open(path("f"))));
+  const auto making = error_of(run(files::open(path("g"), Mode::make_new)));
+  const auto replacing = error_of(run(files::write_file(path("f"), "new")));
+  if (simulated()) {
+    memory_->set_descriptors_max(1000);
+  } else {
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  }
+  EXPECT_EQ(reading, sys(EMFILE));
+  EXPECT_EQ(making, sys(EMFILE));
+  EXPECT_EQ(replacing, sys(EMFILE));
+  EXPECT_EQ(names(), std::vector<std::string>{"f"}) << "nothing was made";
+  EXPECT_EQ(run(files::read_file(path("f"))).value(), "text");
+}
+
+TEST_P(KernelFiles, PipesAndSocketsAreNoFilesAndKeepNobodyWaiting) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const auto listener = host_->listen(os::Address::local(path("socket")).value(), {});
+  ASSERT_TRUE(listener) << listener.error().message();
+  for (const Mode mode : {Mode::read, Mode::update, Mode::replace, Mode::append}) {
+    EXPECT_EQ(error_of(run(files::open(path("pipe"), mode))), Errc::unsupported);
+    EXPECT_EQ(error_of(run(files::open(path("socket"), mode))), Errc::unsupported);
+  }
+  EXPECT_EQ(run(files::status(path("pipe"))).value().kind, files::Kind::other);
+}
+
+TEST_P(KernelFiles, FilesWithoutASizeAndDevicesAreReadUntilTheyEnd) {
+  EXPECT_EQ(run(files::status("/proc/self/status")).value().size, 0U);
+  const std::string text = run(files::read_file("/proc/self/status")).value();
+  EXPECT_TRUE(text.starts_with("Name:")) << text;
+  EXPECT_EQ(run(files::read_file("/dev/null")).value(), "");
+  EXPECT_EQ(error_of(run(files::read_file("/dev/zero", 100'000))), Errc::limit_reached);
+}
+
+INSTANTIATE_TEST_SUITE_P(On, KernelFiles, every_kernel_files_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(On, Files, every_files_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace weir
