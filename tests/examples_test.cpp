@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -13,6 +14,7 @@
 
 #include "tests/client.hpp"
 #include "tests/server.hpp"
+#include "weir/os/temporary_tree.hpp"
 
 namespace weir::tests {
 namespace {
@@ -47,6 +49,17 @@ class ExampleStreaming : public EachBackend {};
 class ExampleDeadlines : public EachBackend {};
 class ExampleBench : public EachBackend {};
 class ExampleJson : public EachBackend {};
+class ExampleFiles : public EachBackend {
+ protected:
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.root())) {
+      names.push_back(entry.path().filename().string());
+    }
+    return names;
+  }
+  os::TemporaryTree folder_;
+};
 
 TEST_P(ExampleHello, AnswersAsItsRoutesSay) {
   Server server("hello", GetParam());
@@ -391,6 +404,123 @@ TEST_P(ExampleJson, OrdersBecomeInvoices) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
+std::string put(std::string_view target, std::string_view body, std::size_t length) {
+  return "PUT " + std::string(target) +
+         " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(length) + "\r\n\r\n" +
+         std::string(body);
+}
+std::string put(std::string_view target, std::string_view body) {
+  return put(target, body, body.size());
+}
+
+TEST_P(ExampleFiles, ServesWhatWasUploaded) {
+  Server server("files", GetParam(), {folder_.root()});
+  Client client = server.connect();
+  const std::string bytes = mixed_bytes(9'000'001);
+  for (const auto& [name, request] :
+       {std::pair("/files/one.bin", put("/files/one.bin", bytes)),
+        std::pair("/files/two-2", post_chunked("/files/two-2", bytes, 70'001)),
+        std::pair("/files/one.bin", put("/files/one.bin", bytes.substr(7)))}) {
+    const auto stored = client.exchange(request);
+    ASSERT_TRUE(stored) << stored.error().message();
+    EXPECT_EQ(stored->status, 201);
+    const auto served = client.exchange(get(name));
+    ASSERT_TRUE(served) << served.error().message();
+    EXPECT_EQ(served->status, 200);
+    EXPECT_TRUE(served->body == bytes.substr(bytes.size() - served->body.size()));
+    EXPECT_GE(served->body.size(), bytes.size() - 7);
+  }
+  const auto empty = client.exchange(put("/files/empty", ""));
+  ASSERT_TRUE(empty) << empty.error().message();
+  EXPECT_EQ(empty->status, 201);
+  const auto nothing = client.exchange(get("/files/empty"));
+  ASSERT_TRUE(nothing) << nothing.error().message();
+  EXPECT_EQ(nothing->body, "");
+  const auto missing = client.exchange(get("/files/three"));
+  ASSERT_TRUE(missing) << missing.error().message();
+  EXPECT_EQ(missing->status, 404);
+  EXPECT_EQ(names().size(), 3u);
+  client.close();
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleFiles, ACutUploadLeavesNothing) {
+  Server server("files", GetParam(), {folder_.root()});
+  const std::string bytes = mixed_bytes(1'000'000);
+  ASSERT_EQ(server.ask(put("/files/kept", "the old one"))->status, 201);
+  for (const bool orderly : {true, false}) {
+    for (const std::string name : {"kept", "new"}) {
+      Client client = server.connect();
+      ASSERT_TRUE(client.send(put("/files/" + name, bytes, bytes.size() + 1)));
+      EXPECT_TRUE(eventually([&] { return names().size() == 2; })) << "one has begun to be stored";
+      if (orderly) {
+        client.finish_sending();
+        const auto answer = client.read();
+        ASSERT_TRUE(answer) << answer.error().message();
+        EXPECT_EQ(answer->status, 400);
+      } else {
+        client.reset();
+      }
+      EXPECT_TRUE(eventually([&] { return names().size() == 1; })) << "its part is removed";
+    }
+  }
+  EXPECT_EQ(names(), std::vector<std::string>{"kept"});
+  EXPECT_EQ(server.ask(get("/files/kept"))->body, "the old one");
+  EXPECT_EQ(server.ask(get("/files/new"))->status, 404);
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleFiles, WhatIsTooLargeIsRefused) {
+  constexpr std::size_t most = 16 * 1024 * 1024;
+  Server server("files", GetParam(), {folder_.root()});
+  const auto announced = server.ask(put("/files/large", "", most + 1));
+  ASSERT_TRUE(announced) << announced.error().message();
+  EXPECT_EQ(announced->status, 413);
+  // One that does not say beforehand how long it is: its last chunk, of one byte, is too much.
+  Client client = server.connect();
+  const auto refused = client.exchange(post_chunked("/files/large", mixed_bytes(most + 1), 65'536));
+  ASSERT_TRUE(refused) << refused.error().message();
+  EXPECT_EQ(refused->status, 413);
+  EXPECT_EQ(names(), std::vector<std::string>{});
+  client.close();
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleFiles, NamesThatCouldLeadElsewhereAreRefused) {
+  folder_.write("store/.secret", "for nobody");
+  folder_.write("outside", "for nobody");
+  Server server("files", GetParam(), {folder_.path("store")});
+  const std::vector<std::string> wrong = {"",
+                                          ".",
+                                          "..",
+                                          "%2e%2e",
+                                          "../outside",
+                                          "..%2Foutside",
+                                          "%2e%2e%2foutside",
+                                          ".secret",
+                                          "a%2Fb",
+                                          "a/b",
+                                          "a%00",
+                                          "%00",
+                                          "a%20b",
+                                          "a%5Cb",
+                                          "%C3%A4",
+                                          "/etc/passwd",
+                                          "%2Fetc%2Fpasswd",
+                                          std::string(256, 'n')};
+  for (const std::string& name : wrong) {
+    for (const std::string& request : {get("/files/" + name), put("/files/" + name, "x")}) {
+      const auto answer = server.ask(request);
+      ASSERT_TRUE(answer) << name << ": " << answer.error().message();
+      EXPECT_TRUE(answer->status == 400 || answer->status == 404) << name << answer->status;
+    }
+  }
+  EXPECT_EQ(names().size(), 2u);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path("store")), {}), 1);
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+INSTANTIATE_TEST_SUITE_P(On, ExampleFiles, testing::ValuesIn(every_backend), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleJson, testing::ValuesIn(every_backend), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleHello, testing::ValuesIn(every_backend), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleEcho, testing::ValuesIn(every_backend), name_of);
