@@ -1,7 +1,9 @@
 #include "weir/base/block_pool.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 
 namespace weir {
 namespace {
@@ -90,6 +92,29 @@ void BlockPool::release_elsewhere(void* block) noexcept {
   }
   std::free(header);
   if (home->orphans.fetch_sub(1, std::memory_order_acq_rel) == 1) delete home;
+}
+
+void BlockPool::prefault(std::size_t bytes) noexcept {
+  if (!keeps_free_blocks) return;
+  for (std::size_t bucket = 0; bucket < bucket_count; ++bucket) {
+    const std::size_t size = bucket_bytes(bucket);
+    FreeBlock* taken = nullptr;
+    try {
+      for (std::size_t left = std::max<std::size_t>(bytes / bucket_count / size, 1); left > 0;
+           --left) {
+        void* const block = take(bucket);
+        std::memset(block, 0, size);
+        taken = ::new (block) FreeBlock{taken};
+      }
+    } catch (const std::bad_alloc&) {
+      // What there is must do.
+    }
+    while (taken != nullptr) {
+      FreeBlock* const next = taken->next;
+      give_back(taken);
+      taken = next;
+    }
+  }
 }
 
 void BlockPool::collect() noexcept {

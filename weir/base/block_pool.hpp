@@ -86,6 +86,10 @@ class BlockPool {
   std::size_t cached_bytes() const noexcept { return cached_bytes_; }
   /// Takes back what foreign threads have released. Owner only.
   void collect() noexcept;
+  /// Makes and touches free blocks of every size, `bytes` in all (and one of each at least), as far
+  /// as there is memory: so that the first ones cost no system call and no page fault. Does nothing
+  /// where free blocks are not kept.
+  void prefault(std::size_t bytes) noexcept;
 
  private:
   struct Home;

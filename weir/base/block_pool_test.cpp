@@ -192,6 +192,33 @@ TEST(BlockPool, ForeignThreadsReleaseWhileTheOwnerAllocatesAndDies) {
   }
 }
 
+TEST(BlockPool, WhatIsPrefaultedServesEverySize) {
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  pool.prefault(1 << 20);
+  EXPECT_EQ(pool.blocks_in_use(), 0U);
+  if (!keeps) {
+    EXPECT_EQ(pool.cached_bytes(), 0U);
+    return;
+  }
+  const std::size_t cached = pool.cached_bytes();
+  EXPECT_GT(cached, std::size_t{512} * 1024);
+  EXPECT_LT(cached, std::size_t{2048} * 1024);
+  // What is taken comes from there: as much less is cached as is given out.
+  std::vector<void*> taken;
+  for (std::size_t bytes = 1; bytes <= BlockPool::block_max; bytes += bytes / 8 + 1) {
+    const std::size_t before = pool.cached_bytes();
+    void* const block = BlockPool::allocate(bytes);
+    if (bytes <= 1024) {
+      EXPECT_GE(before - pool.cached_bytes(), bytes);
+    }
+    taken.push_back(block);
+  }
+  for (void* const block : taken) BlockPool::release(block);
+  pool.prefault(1 << 20);
+  EXPECT_LT(pool.cached_bytes(), std::size_t{2048} * 1024) << "there are enough already";
+}
+
 TEST(MakeBlock, OwnsAnObject) {
   struct Thing {
     Thing(std::shared_ptr<int> of, bool bad) : held(std::move(of)) {

@@ -111,7 +111,10 @@ class Reader {
 
   CgroupLimits read() {
     for (const std::string& group : groups_of("", "/sys/fs/cgroup")) read_quota_v2(group);
-    for (const std::string& group : groups_of("cpu", "/sys/fs/cgroup/cpu")) read_quota_v1(group);
+    for (const std::string& group : groups_of("cpu", "/sys/fs/cgroup/cpu")) {
+      read_quota_v1(group);
+      if (!limits_.real_time_us) limits_.real_time_us = read_real_time(group);
+    }
     for (const std::string& group : groups_of("", "/sys/fs/cgroup")) {
       read_tasks(group);
       read_memory(group + "/memory.max");
@@ -172,6 +175,15 @@ class Reader {
     if (!quota || *quota == 0) return complain(path, *text);
     if (!period || *period <= 0) return complain(period_path, period_text);
     take_quota(*quota, *period);
+  }
+
+  std::optional<std::int64_t> read_real_time(const std::string& group) {
+    const std::string path = group + "/cpu.rt_runtime_us";
+    const auto text = read_text_file(path);
+    if (!text) return std::nullopt;
+    const auto runtime = read_integer(*text);
+    if (!runtime) complain(path, *text);
+    return runtime;
   }
 
   /// `max` or a number; nullopt: unlimited, or not there.

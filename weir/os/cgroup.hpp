@@ -18,6 +18,9 @@ struct CgroupLimits {
   std::optional<std::int64_t> tasks_left;
   /// Of memory: the least along the path; nullopt: unlimited.
   std::optional<std::int64_t> memory_bytes;
+  /// Microseconds of each second or so that its real-time threads may run (version 1, where the
+  /// kernel shares real time out to groups; negative: all); nullopt: it does not.
+  std::optional<std::int64_t> real_time_us;
   /// Files that were there but made no sense and were left out, for the operator.
   std::vector<std::string> complaints;
 };
