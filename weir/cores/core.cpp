@@ -13,6 +13,9 @@ Runtime::Core::Core(Runtime& runtime, std::unique_ptr<Loop> loop, int cpu, Body 
       body_(std::move(body)) {}
 
 void Runtime::Core::begin() {
+  if (const auto& real_time = runtime_.options_.real_time) {
+    loop_->blocks().prefault(real_time->pool_bytes);
+  }
   auto root = with_scope(OnFailure::supervise, [this](Scope& scope) { return run_body(scope); });
   auto handle = root.release();
   handle.promise().begin(Context{loop_.get(), &cancel_}, *this);

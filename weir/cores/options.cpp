@@ -24,6 +24,8 @@ ServerOptions ServerOptions::from_args(int argc, char** argv) {
   std::string address;
   double deadline = std::chrono::duration<double>(options.deadline).count();
   bool no_pin = false;
+  int priority = 0;
+  bool required = false;
   const std::map<std::string, BackendChoice> backends{{"auto", BackendChoice::automatic},
                                                       {"uring", BackendChoice::uring},
                                                       {"uring:6.1", BackendChoice::uring_6_1},
@@ -46,6 +48,14 @@ ServerOptions ServerOptions::from_args(int argc, char** argv) {
   parser.add_option("--deadline", deadline, "seconds that a shutdown may take")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
+  parser.add_flag("--busy-poll", options.busy_poll, "loops never sleep");
+  auto* const real_time =
+      parser
+          .add_option("--real-time", priority,
+                      "run loops by SCHED_FIFO with this priority, in locked memory")
+          ->check(CLI::Range(1, 99));
+  parser.add_flag("--real-time-required", required, "end where the kernel refuses that")
+      ->needs(real_time);
   try {
     parser.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -68,6 +78,7 @@ ServerOptions ServerOptions::from_args(int argc, char** argv) {
   }
   options.backend = backends.at(backend);
   options.pin = !no_pin;
+  if (priority != 0) options.real_time = RealTime{.priority = priority, .required = required};
   options.deadline = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(deadline));
   return options;
 }

@@ -1,13 +1,27 @@
 // What a runtime and a server can be told from outside, with its defaults.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "weir/base/time.hpp"
 #include "weir/loop/host.hpp"
 #include "weir/os/address.hpp"
 
 namespace weir {
+
+/// What a runtime asks of the kernel so that its loops answer in time whatever else runs on the
+/// machine. Where the kernel refuses, a log line says which setting would allow it. The defaults
+/// mean well with a machine that others use too: an idle loop sleeps, and what a busy one leaves to
+/// others of its CPU is up to kernel.sched_rt_runtime_us (5 % by default).
+struct RealTime {
+  int priority = 50;        ///< of the loops' threads under SCHED_FIFO, 1 to 99; see sched(7)
+  bool lock_memory = true;  ///< all memory of the process stays in RAM, until the process ends
+  /// Of blocks for frames, connections and buffers that each core makes and touches before it runs.
+  std::size_t pool_bytes = 4 * 1024 * 1024;
+  bool required = false;  ///< a refusal ends the run with status 1 instead of going on without
+};
 
 struct RuntimeOptions {
   unsigned cores = 0;  ///< loops; 0: one per physical core that this process may use
@@ -17,14 +31,19 @@ struct RuntimeOptions {
   Duration deadline = std::chrono::seconds(10);  ///< how long a drain may take
   bool handle_signals = true;  ///< SIGINT and SIGTERM drain, the second one stops at once
   bool announce = true;        ///< log what runs where, and why, at the start
+  /// Loops never sleep: the kernel is asked again and again, and nobody need wake them. For a core
+  /// that nobody else uses.
+  bool busy_poll = false;
+  std::optional<RealTime> real_time = {};  ///< together with `pin`, as a rule
 };
 
 /// The options of a program that serves one endpoint.
 struct ServerOptions : RuntimeOptions {
   Endpoint endpoint = Endpoint::any(8080);
 
-  /// From --port N, --address A, --cores N, --backend B, --no-pin, --deadline SECONDS. Prints the
-  /// usage and exits with 0 for --help; prints one line and exits with 2 for what is wrong.
+  /// From --port N, --address A, --cores N, --backend B, --no-pin, --deadline SECONDS, --busy-poll,
+  /// --real-time PRIORITY and --real-time-required. Prints the usage and exits with 0 for --help;
+  /// prints one line and exits with 2 for what is wrong.
   static ServerOptions from_args(int argc, char** argv);
 };
 

@@ -16,13 +16,19 @@ Runtime::Runtime(Host& host, const RuntimeOptions& options) : host_(host), optio
 Runtime::~Runtime() = default;
 
 int Runtime::run(const Body& body) {
+  if (!lock_memory()) return 1;
   if (auto made = make_cores(body); !made) {
     host_.log("weir: cannot make an event loop: " + made.error().message());
     return 1;
   }
   if (options_.announce) announce();
+  LoopSchedule schedule{.busy_poll = options_.busy_poll};
+  if (options_.real_time) {
+    schedule.fifo_priority = options_.real_time->priority;
+    schedule.fifo_required = options_.real_time->required;
+  }
   std::vector<LoopPlace> places;
-  for (const auto& core : cores_) places.push_back({&core->loop(), core->cpu()});
+  for (const auto& core : cores_) places.push_back({&core->loop(), core->cpu(), schedule});
   running_.store(cores_.size(), std::memory_order_relaxed);
   for (const auto& core : cores_) core->start();
   if (asked_to_drain_.load(std::memory_order_acquire)) drain();
@@ -78,6 +84,15 @@ Result<> Runtime::make_cores(const Body& body) {
   return {};
 }
 
+/// Before anything is made, so that all of it is there at once. False where it is required and
+/// refused.
+bool Runtime::lock_memory() {
+  if (!options_.real_time || !options_.real_time->lock_memory) return true;
+  const auto memory = host_.lock_memory();
+  if (!memory.locked) host_.log("weir: memory is not locked: " + memory.explanation);
+  return memory.locked || !options_.real_time->required;
+}
+
 void Runtime::announce() {
   Loop& loop = cores_.front()->loop();
   const auto limit = host_.descriptor_limit();
@@ -89,6 +104,10 @@ void Runtime::announce() {
             ")");
   host_.log("weir: at most " + std::to_string(connections) +
             " connections (descriptors: " + limit.explanation + ")");
+  if (options_.busy_poll) host_.log("weir: busy polling: loops never sleep");
+  if (!options_.real_time) return;
+  host_.log("weir: real time: SCHED_FIFO with priority " +
+            std::to_string(options_.real_time->priority));
 }
 
 std::size_t Runtime::core_count() const {

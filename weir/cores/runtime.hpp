@@ -63,6 +63,7 @@ class Runtime : RunControl {
 
   int run(const Body& body);
   Result<> make_cores(const Body& body);
+  bool lock_memory();
   void announce();
   void core_failed(std::string failure);
   /// Called by each core at its end.

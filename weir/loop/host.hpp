@@ -42,10 +42,21 @@ struct ChosenBackend {
   std::string reason;
 };
 
+/// How the thread of a loop gets its CPU. A simulated host has no such threads.
+struct LoopSchedule {
+  /// Of SCHED_FIFO, 1 to 99: before all ordinary threads; 0: as one of them. Where the kernel
+  /// refuses it, one log line says which setting would allow it, and the loop runs as an ordinary
+  /// thread, or
+  int fifo_priority = 0;
+  bool fifo_required = false;  ///< run() fails with the refusal, and no loop has run
+  bool busy_poll = false;      ///< the loop asks the kernel again and again and never sleeps
+};
+
 /// A loop and where to run it; see Host::run().
 struct LoopPlace {
   Loop* loop;
   int cpu;  ///< to pin its thread to; -1: anywhere
+  LoopSchedule schedule = {};
 };
 
 enum class Signal : std::uint8_t { interrupt, terminate };
@@ -107,6 +118,13 @@ class Host {
     std::string explanation;  ///< "raised from 1024 to 20000", or why it could not be
   };
   virtual DescriptorLimit descriptor_limit() = 0;
+  /// Keeps all memory of this process, also what it gets later, in RAM until it ends; all of it is
+  /// there at once.
+  struct LockedMemory {
+    bool locked;
+    std::string explanation;  ///< why not, and which setting would allow it
+  };
+  virtual LockedMemory lock_memory() = 0;
 
   /// A backend that pushes what finished to `ready`. The caller keeps `ready` alive longer.
   /// Errors: Errc::unsupported or the kernel's when an explicit choice cannot be had.
@@ -115,7 +133,7 @@ class Host {
   /// Calls Loop::run() of every loop, each on a thread of its own (all on this one in a
   /// simulation), and returns when all have returned. While it runs, SIGINT and SIGTERM go to
   /// `control` instead of ending the process, unless it is nullptr. Errors: a thread could not be
-  /// started (then no loop has run).
+  /// started, or not be scheduled as is required (then no loop has run).
   virtual Result<> run(std::span<const LoopPlace> places, RunControl* control) = 0;
 
   /// How many threads a pool may have here unless somebody says otherwise; at least 1.

@@ -22,6 +22,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/os/affinity.hpp"
 #include "weir/os/fd.hpp"
+#include "weir/os/real_time.hpp"
 #include "weir/os/signals.hpp"
 
 namespace weir {
@@ -35,7 +36,8 @@ class LoopThreads {
   LoopThreads& operator=(const LoopThreads&) = delete;
   ~LoopThreads() { join(); }
 
-  /// Errors: a thread could not be started. The others have been joined then, and no loop has run.
+  /// Errors: a thread could not be started, or not be scheduled as is required. The others have
+  /// been joined then, and no loop has run.
   Result<> start(std::span<const LoopPlace> places);
   /// An eventfd that becomes readable when the last loop has returned.
   int all_ended() const noexcept { return all_ended_.get(); }
@@ -46,6 +48,11 @@ class LoopThreads {
 
  private:
   void run(LoopPlace place);
+  void place_this_thread(const LoopPlace& place);
+  void give_up() {
+    set(Gate::given_up);
+    join();
+  }
 
   enum class Gate { shut, open, given_up };
   void set(Gate gate) {
@@ -56,26 +63,34 @@ class LoopThreads {
 
   Host& host_;
   os::Fd all_ended_;
-  std::atomic<Gate> gate_{Gate::shut};  // no loop runs before all threads exist
+  std::atomic<Gate> gate_{Gate::shut};  // no loop runs before all threads are in their places
+  std::atomic<std::size_t> unplaced_{0};
+  std::atomic<int> refusal_{0};  // the kernel's, of what is required
+  std::atomic<bool> refusal_told_{false};
   std::atomic<std::size_t> running_{0};
   std::vector<std::thread> threads_;
 };
 
 Result<> LoopThreads::start(std::span<const LoopPlace> places) {
-  running_ = places.size();
+  running_ = unplaced_ = places.size();
   try {
     threads_.reserve(places.size());
     for (const LoopPlace& place : places) threads_.emplace_back(&LoopThreads::run, this, place);
-    set(Gate::open);
-    return {};
   } catch (const std::system_error& error) {
-    set(Gate::given_up);
-    join();
+    give_up();
     return fail(system_error(error.code().value()));
   }
+  // acquire: with the release of each thread that is in its place, its refusal is seen.
+  while (const std::size_t left = unplaced_.load(std::memory_order_acquire)) unplaced_.wait(left);
+  if (const int refusal = refusal_.load(std::memory_order_relaxed)) {
+    give_up();
+    return fail(system_error(refusal));
+  }
+  set(Gate::open);
+  return {};
 }
 
-void LoopThreads::run(LoopPlace place) {
+void LoopThreads::place_this_thread(const LoopPlace& place) {
   os::name_this_thread("weir-" + std::to_string(place.loop->core()));
   if (place.cpu >= 0) {
     const auto pinned = os::pin_this_thread(place.cpu);
@@ -84,9 +99,29 @@ void LoopThreads::run(LoopPlace place) {
                 std::to_string(place.cpu) + ": " + pinned.error().message());
     }
   }
+  const LoopSchedule& schedule = place.schedule;
+  if (schedule.fifo_priority == 0) return;
+  const auto scheduled = os::run_fifo(schedule.fifo_priority);
+  if (scheduled) return;
+  if (schedule.fifo_required) {
+    refusal_.store(scheduled.error().value(), std::memory_order_relaxed);
+  }
+  // It is the same for all of them, so one tells.
+  if (refusal_told_.exchange(true, std::memory_order_relaxed)) return;
+  host_.log("weir: SCHED_FIFO with priority " + std::to_string(schedule.fifo_priority) +
+            " refused: " + os::explain_fifo_refusal(scheduled.error(), schedule.fifo_priority));
+}
+
+void LoopThreads::run(LoopPlace place) {
+  place_this_thread(place);
+  if (unplaced_.fetch_sub(1, std::memory_order_release) == 1) unplaced_.notify_all();
   gate_.wait(Gate::shut, std::memory_order_acquire);
   if (gate_.load(std::memory_order_acquire) == Gate::given_up) return;
-  place.loop->run();
+  if (place.schedule.busy_poll) {
+    while (!place.loop->stopping()) place.loop->turn(Instant::min());
+  } else {
+    place.loop->run();
+  }
   // acq_rel: whoever reads the event sees what every loop has done.
   if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) os::signal_event(all_ended_.get());
 }

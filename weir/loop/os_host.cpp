@@ -17,6 +17,7 @@
 #include "weir/os/clock.hpp"
 #include "weir/os/limits.hpp"
 #include "weir/os/random.hpp"
+#include "weir/os/real_time.hpp"
 #include "weir/os/socket.hpp"
 
 namespace weir {
@@ -147,6 +148,12 @@ Host::DescriptorLimit OsHost::descriptor_limit() {
     limit_ = {static_cast<std::size_t>(raised.now), std::move(raised.explanation)};
   });
   return limit_;
+}
+
+Host::LockedMemory OsHost::lock_memory() {
+  const auto locked = os::lock_memory();
+  if (locked) return {true, {}};
+  return {false, os::explain_lock_refusal(locked.error())};
 }
 
 Result<ChosenBackend> OsHost::make_backend(BackendChoice choice, RunQueue& ready) {

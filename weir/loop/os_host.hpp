@@ -47,6 +47,7 @@ class OsHost final : public Host {
   /// As seen by the thread that made this host, which is not pinned to one core.
   os::Topology topology() override;
   DescriptorLimit descriptor_limit() override;
+  LockedMemory lock_memory() override;
   Result<ChosenBackend> make_backend(BackendChoice choice, RunQueue& ready) override;
   Result<> run(std::span<const LoopPlace> places, RunControl* control) override;
   /// 1024, or what os::read_thread_limit() leaves of that.

@@ -76,6 +76,9 @@ class MemoryHost final : public Host {
   /// what they wait for; EINTR after raise() without a control.
   Result<> run(std::span<const LoopPlace> places, RunControl* control) override;
   std::size_t threads_max() override { return 1024; }
+  /// Its memory is as good as locked, unless a test says why not.
+  LockedMemory lock_memory() override { return {lock_refusal_.empty(), lock_refusal_}; }
+  void refuse_to_lock_memory(std::string why) { lock_refusal_ = std::move(why); }
   /// Its steps are taken between turns, without a thread, and take no time.
   std::unique_ptr<HostThread> make_thread(std::string name, ThreadWork& work) override;
   void log(std::string_view line) noexcept override { logged_.emplace_back(line); }
@@ -136,6 +139,7 @@ class MemoryHost final : public Host {
   MemoryThread::Count threads_;
   std::deque<Signal> signals_;
   std::vector<std::string> logged_;
+  std::string lock_refusal_;
   std::size_t backends_ = 0;
 };
 
