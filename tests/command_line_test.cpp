@@ -46,7 +46,8 @@ TEST(CommandLine, EveryExampleExplainsItsOptions) {
     EXPECT_EQ(help.status, 0) << example;
     EXPECT_EQ(help.errors, "") << example;
     for (const char* const option :
-         {"--port", "--cores", "--backend", "--no-pin", "--deadline", "--help"}) {
+         {"--port", "--cores", "--backend", "--no-pin", "--deadline", "--busy-poll", "--real-time",
+          "--real-time-required", "--help"}) {
       EXPECT_TRUE(help.output.contains(option)) << example << " " << option;
     }
   }
@@ -66,6 +67,9 @@ TEST(CommandLine, WhatIsWrongIsOneLineAndStatus2) {
                                                     {"--deadline", "-1"},
                                                     {"--deadline", "nan"},
                                                     {"--address", "moon"},
+                                                    {"--real-time", "0"},
+                                                    {"--real-time", "100"},
+                                                    {"--real-time-required"},
                                                     {"--port", "1", "--port", "2"}};
   for (const std::vector<std::string>& arguments : wrong) {
     std::string words;
@@ -133,6 +137,22 @@ TEST(CommandLine, WithoutABackendTheBestOneIsTaken) {
   EXPECT_EQ(Client(*port).exchange(get("/"))->status, 200);
   process.signal(SIGINT);
   EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
+}
+
+// Not both at once: a real-time thread that never sleeps leaves next to nothing to other tests.
+TEST(CommandLine, ServesInRealTimeAsFarAsAllowedAndWithoutSleeping) {
+  const std::array<std::vector<std::string>, 2> kinds{{{"--real-time", "1"}, {"--busy-poll"}}};
+  for (const std::vector<std::string>& kind : kinds) {
+    std::vector<std::string> arguments{"--port", "0", "--address", "127.0.0.1", "--cores", "1"};
+    arguments.insert(arguments.end(), kind.begin(), kind.end());
+    Process process = Process::example("hello", arguments);
+    const auto port = process.wait_for_port();
+    ASSERT_TRUE(port) << process.errors();
+    EXPECT_EQ(Client(*port).exchange(get("/"))->status, 200);
+    EXPECT_TRUE(process.errors().contains(kind.size() == 1 ? "busy polling" : "real time"));
+    process.signal(SIGTERM);
+    EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
+  }
 }
 
 TEST(CommandLine, ListensOnIpv6Too) {

@@ -521,6 +521,36 @@ TEST_P(ExampleFiles, NamesThatCouldLeadElsewhereAreRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(On, ExampleFiles, testing::ValuesIn(every_backend), name_of);
+
+/// The numbers behind `words` in `text`, wherever it comes.
+std::vector<std::size_t> numbers_before(std::string_view text, std::string_view words) {
+  std::vector<std::size_t> numbers;
+  for (auto at = text.find(words); at != text.npos; at = text.find(words, at + 1)) {
+    const auto start = text.find_last_not_of("0123456789", at - 1) + 1;
+    numbers.push_back(std::stoul(std::string(text.substr(start, at - start))));
+  }
+  return numbers;
+}
+
+TEST(ExampleRealTime, CountsEveryRunTwice) {
+  Process process = Process::example("real_time", {"200"});
+  ASSERT_EQ(process.wait_for_exit(), 0) << process.errors();
+  const std::string output = process.output();
+  const auto real_time = output.find("in real time: ");
+  ASSERT_TRUE(output.starts_with("as usual: ") && real_time != output.npos) << output;
+  for (const std::string& part : {output.substr(0, real_time), output.substr(real_time)}) {
+    EXPECT_EQ(numbers_before(part, " runs"), std::vector<std::size_t>{200}) << part;
+    const auto missed = numbers_before(part, " missed");
+    ASSERT_EQ(missed.size(), 1U) << part;
+    const auto histogram = numbers_before(part.substr(part.find('\n') + 1), "\n");
+    ASSERT_EQ(histogram.size(), 10U) << part;
+    EXPECT_EQ(std::accumulate(histogram.begin(), histogram.end(), std::size_t{0}), 200U) << part;
+    // One may lie on the last bound, which is the period, to the nanosecond.
+    EXPECT_GE(histogram.back(), missed.front()) << part;
+    EXPECT_LE(histogram.back(), missed.front() + 1) << part;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(On, ExampleJson, testing::ValuesIn(every_backend), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleHello, testing::ValuesIn(every_backend), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleEcho, testing::ValuesIn(every_backend), name_of);
