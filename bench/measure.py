@@ -26,6 +26,7 @@ class ServedWork:
         self.left_out = {server.name: reason for server in servers
                          if (reason := server.refusal(work))}
         self.servers = [server for server in servers if server.name not in self.left_out]
+        self.broken = {}  # servers of ours that do not do the work, with the reason
         self.response_bytes = 0
         self.share = 1
 
@@ -51,7 +52,9 @@ class ServedWork:
             for server in self.servers[turn:] + self.servers[:turn]:
                 if server.kind == "peer" and not self.peers_join(number):
                     continue
-                results[server.name] = result = self.measure(server)
+                reason = self.broken.get(server.name)
+                result = failed(reason) if reason else self.measure(server)
+                results[server.name] = result
                 say(f"  {number + 1}/{self.options.runs} {figures.in_a_line(server.name, result)}")
             rounds.append(results)
         rows = figures.summary(rounds, self.servers, self.work)
@@ -69,9 +72,10 @@ class ServedWork:
         }
 
     def exclusions(self):
-        """A sentence on who is left out, if anybody is."""
-        named = [f"{name} ({reason})" for name, reason in self.left_out.items()]
-        return [f"Not measured: {', '.join(named)}."] if named else []
+        """Sentences on who is left out and who is broken, if anybody is."""
+        return [f"{what}: {', '.join(f'{name} ({reason})' for name, reason in those.items())}."
+                for what, those in (("Not measured", self.left_out), ("Broken", self.broken))
+                if those]
 
     def peers_join(self, number):
         """Whether a round has others' servers too: some have, evenly spread."""
@@ -79,19 +83,25 @@ class ServedWork:
         return number * wanted % self.options.runs < wanted
 
     def prepare(self, say):
-        """Leaves out who does not do the work, and finds the share at which the rest are busy."""
+        """Leaves out the peers that do not do the work, notes who of ours does not, and finds the
+        share at which the rest are busy."""
         model = programs.MODEL.command(self.options.build, self.work, 0)
         with serving(model, [self.options.server_cpu]) as server:
             self.response_bytes = len(verify.response_to(server.port, self.work.request()))
         for server in list(self.servers):
-            if reason := self.flaw_of(server):
+            reason = self.flaw_of(server)
+            if reason and server.kind == "peer":
                 self.left_out[server.name] = reason
                 self.servers.remove(server)
+            elif reason:
+                self.broken[server.name] = reason
         self.share = self.saturating_share()
         of = f", {100 * self.share:.0f} % of a processor each" if self.share < 1 else ""
         say(f"{self.id}: {self.title}; responses of {self.response_bytes} bytes{of}")
         for name, reason in self.left_out.items():
             say(f"  without {name}: {reason}")
+        for name, reason in self.broken.items():
+            say(f"  BROKEN: {name}: {reason}")
 
     def flaw_of(self, server):
         command = server.command(self.options.build, self.work, self.response_bytes)
@@ -104,9 +114,15 @@ class ServedWork:
 
     def saturating_share(self):
         """The largest share of a processor at which the generator keeps the limit servers busy."""
+        if not self.work.saturates:
+            return self.work.shares[0]
         for share in self.work.shares:
-            looks = [self.measure(server, share, LOOK_SECONDS) for server in programs.LIMITS]
-            if all(look.get("busy", 0) >= BUSY_ENOUGH for look in looks) or not self.work.saturates:
+            looks = [self.measure(server, share, LOOK_SECONDS) for server in programs.LIMITS
+                     if server.name not in self.broken]
+            busy = [look["busy"] for look in looks if "busy" in look]
+            if not busy:
+                raise Failure("; ".join(look["reason"] for look in looks) or "no limit server")
+            if min(busy) >= BUSY_ENOUGH:
                 break
         return share
 
@@ -123,10 +139,10 @@ class ServedWork:
                             seconds or options.seconds, warm_up=server.warm_up / allowed)
                 resident = running.resident_bytes()
         except Failure as reason:
-            return {"figure": 0, "errors": 1, "reason": str(reason)}
+            return failed(reason)
         used = said.get("server")
         if used is None:
-            return {"figure": 0, "errors": 1, "reason": "its processor time is not known"}
+            return failed("its processor time is not known")
         return {
             "figure": used["responses_per_cpu_second"],
             "busy": used["busy"] / allowed,
@@ -137,6 +153,11 @@ class ServedWork:
             "errors": said["error_count"],
             "load": said,
         }
+
+
+def failed(reason):
+    """The result of a run that gave no figure."""
+    return {"figure": 0, "errors": 1, "reason": str(reason)}
 
 
 def sections(servers, options):

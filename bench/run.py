@@ -26,6 +26,8 @@ import peers
 import plot
 import programs
 import scaling
+import verify
+from serving import Failure
 
 KINDS = (measure, scaling, idle, calls, inside)
 
@@ -111,11 +113,21 @@ def run_all(sections, report, options):
         pace = elapsed / (planned - left) if planned > left else 1
         say(f"-- {number} of {len(sections)}, {in_minutes(left * pace)} left")
         left -= section.seconds()
-        outcome = section.run(say)
+        outcome = outcome_of(section)
         report["works"][section.id] = outcome
         print(f"### {section.id}: {outcome['title']}\n\n{outcome['markdown']}\n", flush=True)
         write(report, options.out)
     say(f"took {in_minutes(time.monotonic() - began)}; written to {options.out}")
+
+
+def outcome_of(section):
+    """What a section comes to; one that cannot run is an error of its own, and the others go on."""
+    try:
+        return section.run(say)
+    except (Failure, verify.Flaw, OSError) as reason:
+        say(f"  no figure: {reason}")
+        return {"title": section.title, "kind": "failed", "summary": [], "errors": 1,
+                "markdown": f"No figure: {reason}"}
 
 
 def write(report, folder):
