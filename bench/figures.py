@@ -6,6 +6,7 @@ import statistics
 RESAMPLES = 2000
 SATURATED = 0.95  # a server that is less busy has waited for the generator
 PAIRS_MIN = 9  # for a verdict
+LIMITS = "the limit servers"
 
 
 def median_interval(values, level=0.95):
@@ -73,16 +74,45 @@ def verdict(work, row, rows, rounds):
         return "not judged: no figure"
     if work.target.to == "peers":
         return verdict_among_peers(work, row, rows, rounds)
-    share = row["share"]
-    if share["pairs"] < PAIRS_MIN:
-        return f"not judged: {share['pairs']} rounds"
     limits = [each for each in rows if each["kind"] == "limit" and "figure" in each]
     if not limits:
         return "not judged: no limit server"
-    if work.saturates and min(each["busy"] for each in [row, *limits]) < SATURATED:
+    beside = ratios_to_each(work, row, rows, rounds)
+    pairs = len(beside[LIMITS])
+    if pairs < PAIRS_MIN:
+        return f"not judged: {pairs} rounds"
+    # Others run in some of the rounds only, so each is compared in its own: the worst counts.
+    ahead = min(beside, key=lambda name: statistics.median(beside[name]))
+    row["reached"] = spread(beside[ahead]) | {"of": ahead}
+    judged = [row, *limits, *(each for each in rows if each["name"] == ahead)]
+    if work.saturates and min(each["busy"] for each in judged) < SATURATED:
         return "not judged: not saturated"
-    return met_or_missed(share["median"] >= work.target.median and share["low"] >= work.target.low,
-                         work.target)
+    reached = row["reached"]
+    met = reached["median"] >= work.target.median and all(
+        spread(found)["low"] >= work.target.low for found in beside.values())
+    return met_or_missed(met, work.target) + ("" if ahead == LIMITS else f", beside {ahead}")
+
+
+def ratios_to_each(work, row, rows, rounds):
+    """A row's figures over those of the better limit server, and over each other server's where the
+    target is about all; of the rounds that both ran in."""
+    key = "figure" if work.saturates else "rate"
+    others = {LIMITS: {each["name"] for each in rows if each["kind"] == "limit"}}
+    if work.target.to == "all":
+        others |= {each["name"]: {each["name"]} for each in rows
+                   if each["kind"] != "limit" and each is not row}
+    found = {name: ratios(rounds, [row["name"]], key, names)[row["name"]]
+             for name, names in others.items()}
+    return {name: each for name, each in found.items() if each or name == LIMITS}
+
+
+def overtakers(rows, rounds):
+    """{name: its median share of the better limit server} of who is ahead of both of these."""
+    limits = {row["name"] for row in rows if row["kind"] == "limit"}
+    shares = ratios(rounds, [row["name"] for row in rows if row["name"] not in limits],
+                    others=limits)
+    medians = {name: statistics.median(found) for name, found in shares.items() if found}
+    return {name: median for name, median in medians.items() if median > 1}
 
 
 def verdict_among_peers(work, row, rows, rounds):
@@ -94,9 +124,10 @@ def verdict_among_peers(work, row, rows, rounds):
     found = ratios(rounds, [row["name"]], "rate", names)[row["name"]]
     if len(found) < PAIRS_MIN:
         return f"not judged: {len(found)} rounds"
-    ahead = statistics.median(found) >= work.target.median
+    row["reached"] = spread(found) | {"of": "the best peer"}
+    ahead = row["reached"]["median"] > work.target.median
     for key in ("p50", "p99"):
-        ahead = ahead and row[key] <= min(each[key] for each in peers)
+        ahead = ahead and row[key] < min(each[key] for each in peers)
     return met_or_missed(ahead, work.target) + f", {statistics.median(found):.2f} of the best peer"
 
 

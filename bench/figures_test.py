@@ -73,6 +73,34 @@ class VerdictTest(unittest.TestCase):
         self.assertAlmostEqual(row["share"]["median"], 0.91)
         self.assertTrue(row["verdict"].startswith("met"))
 
+    def test_a_peer_that_leads_in_the_few_rounds_it_joins_decides(self):
+        alone = {"a": result(95), "limit": result(100)}
+        joined = alone | {"peer": result(120)}
+        row = figures.summary([alone] * 5 + [joined] * 4, [A, LIMIT, PEER], WORK)[0]
+        self.assertEqual(row["verdict"], "MISSED (0.90), beside peer")
+        self.assertEqual((row["reached"]["of"], row["reached"]["pairs"]), ("peer", 4))
+        behind = alone | {"peer": result(50)}
+        row = figures.summary([alone] * 5 + [behind] * 4, [A, LIMIT, PEER], WORK)[0]
+        self.assertEqual(row["verdict"], "met (0.90)")
+
+    def test_whoever_decides_must_have_been_busy(self):
+        each = {"a": result(95), "limit": result(100), "peer": result(120, busy=0.9)}
+        row = figures.summary([each] * 9, [A, LIMIT, PEER], WORK)[0]
+        self.assertEqual(row["verdict"], "not judged: not saturated")
+
+    def test_who_is_ahead_of_the_limit_servers_is_told(self):
+        each = {"a": result(95), "limit": result(100), "peer": result(120)}
+        rows = figures.summary([each] * 9, [A, LIMIT, PEER], WORK)
+        self.assertEqual(figures.overtakers(rows, [each] * 9), {"peer": 1.2})
+
+    def test_as_good_as_the_best_peer_is_not_ahead(self):
+        work = works.Work("W", "a work", saturates=False, target=works.Target(1, to="peers"))
+        for ours in ({"p50": 999, "p99": 1999}, {"rate": 120, "p99": 1999}):
+            each = {"a": result(100) | ours, "peer": result(100)}
+            row = figures.summary([each] * 9, [A, PEER], work)[0]
+            self.assertTrue(row["verdict"].startswith("MISSED"), row["verdict"])
+            self.assertEqual(row["reached"]["of"], "the best peer")
+
     def test_among_peers_counts_every_figure_they_are_judged_by(self):
         work = works.Work("W", "a work", saturates=False, target=works.Target(1, to="peers"))
 
@@ -80,9 +108,9 @@ class VerdictTest(unittest.TestCase):
             each = {"a": result(100) | ours, "peer": result(100)}
             return figures.summary([each] * 9, [A, PEER], work)[0]["verdict"]
 
-        self.assertTrue(verdict(rate=120).startswith("met"))
-        self.assertTrue(verdict(rate=90).startswith("MISSED"))
-        self.assertTrue(verdict(rate=120, p99=3000).startswith("MISSED"))
+        self.assertTrue(verdict(rate=120, p50=900, p99=1900).startswith("met"))
+        self.assertTrue(verdict(rate=90, p50=900, p99=1900).startswith("MISSED"))
+        self.assertTrue(verdict(rate=120, p50=900, p99=3000).startswith("MISSED"))
 
 
 if __name__ == "__main__":

@@ -68,7 +68,8 @@ class ServedWork:
             "summary": rows,
             "rounds": rounds,
             "errors": sum(row["errors"] for row in rows if row["kind"] != "peer"),
-            "markdown": "\n\n".join([figures.table(rows), *self.exclusions()]),
+            "markdown": "\n\n".join([figures.table(rows), *self.exclusions(),
+                                     *self.overtaking(rows, rounds, say)]),
         }
 
     def exclusions(self):
@@ -76,6 +77,16 @@ class ServedWork:
         return [f"{what}: {', '.join(f'{name} ({reason})' for name, reason in those.items())}."
                 for what, those in (("Not measured", self.left_out), ("Broken", self.broken))
                 if those]
+
+    def overtaking(self, rows, rounds, say):
+        """A sentence on who is ahead of both limit servers, which are to mark the limit."""
+        ahead = figures.overtakers(rows, rounds) if self.work.saturates else {}
+        if not ahead:
+            return []
+        named = ", ".join(f"{name} ({share:.2f})" for name, share in ahead.items())
+        sentence = f"Ahead of both limit servers, which are to be improved first: {named}."
+        say(f"  {sentence}")
+        return [sentence]
 
     def peers_join(self, number):
         """Whether a round has others' servers too: some have, evenly spread."""

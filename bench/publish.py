@@ -66,9 +66,10 @@ def verdicts(report):
 
 
 def reached_by(row):
-    if "ratio" in row or "share" in row:
-        spread = row.get("ratio") or row["share"]
-        return f"{spread['median']:.3f} ({spread['low']:.3f}..{spread['high']:.3f})"
+    spread = row.get("reached") or row.get("ratio") or row.get("share")
+    if spread:
+        of = f" of {spread['of']}" if "of" in spread else ""
+        return f"{spread['median']:.3f} ({spread['low']:.3f}..{spread['high']:.3f}){of}"
     if "bytes" in row:
         return f"{row['bytes']:.0f} bytes"
     if "median" in row:
