@@ -1,15 +1,21 @@
 """How many system calls a request takes, counted by perf while the server is saturated with B2."""
 
+import contextlib
+import json
 import re
 import shutil
 import statistics
 import subprocess
 
+import cpu_share
+import figures
+import measure
 import works
 from serving import LOAD_SECONDS_MORE_MAX, Failure, generator, on_processors, serving
 
 WORK = next(work for work in works.WORKS if work.id == "B2")
 REQUESTS = 150_000
+RESPONSE_BYTES = 128
 ROUNDS = 3
 ALL = "raw_syscalls:sys_enter"
 ENTER = "syscalls:sys_enter_io_uring_enter"
@@ -34,6 +40,7 @@ class SystemCalls:
             say(f"  skipped: {reason}")
             return {"title": self.title, "kind": "calls", "summary": [], "errors": 0,
                     "markdown": f"Not counted: {reason}."}
+        self.share = self.saturating_share()
         rows = []
         for server in self.servers:
             row = {"name": server.name, "kind": server.kind}
@@ -43,22 +50,28 @@ class SystemCalls:
             except Failure as reason:
                 row["reason"] = str(reason)
                 continue
-            for event in EVENTS:
-                row[event] = statistics.median(count[event] for count in counts) / REQUESTS
-            if server.name in TARGETS:
-                event, most = TARGETS[server.name]
-                row["verdict"] = f"{'met' if row[event] <= most else 'MISSED'} (≤ {most})"
+            row |= row_of(server.name, counts)
             say(f"  {server.name:14} {row[ALL]:.3f} in all, {row[ENTER]:.3f} io_uring_enter")
         return {"title": self.title, "kind": "calls", "summary": rows,
                 "errors": sum("reason" in row and row["kind"] != "peer" for row in rows),
                 "markdown": table(rows)}
 
+    def saturating_share(self):
+        look = measure.ServedWork(WORK, [], self.options)
+        look.response_bytes = RESPONSE_BYTES
+        return look.saturating_share()
+
     def count(self, server):
-        command = server.command(self.options.build, WORK, 128)
-        with serving(command, [self.options.server_cpu]) as running:
-            processes = ",".join(map(str, running.processes()))
+        command = server.command(self.options.build, WORK, RESPONSE_BYTES)
+        with (cpu_share.limited(self.share) as (allowed, limit),
+              serving(command, [self.options.server_cpu]) as running):
+            processes = [str(process) for process in running.processes()]
             load = [*generator(self.options, running.port, WORK), "--requests", str(REQUESTS)]
-            counting = ["perf", "stat", "-x", ",", "-e", ",".join(EVENTS), "-p", processes, "--"]
+            for process in processes:
+                limit(process)
+                load += ["--server-pid", process]
+            counting = ["perf", "stat", "-x", ",", "-e", ",".join(EVENTS),
+                        "-p", ",".join(processes), "--"]
             try:
                 ran = subprocess.run(
                     on_processors([self.options.load_cpu], counting + load),
@@ -67,17 +80,42 @@ class SystemCalls:
                 raise Failure("the generator does not come to an end") from None
         if ran.returncode != 0:
             raise Failure(ran.stderr.strip() or ran.stdout.strip())
-        return counts_of(ran.stderr)
+        return counts_of(ran.stderr) | {"busy": busy_of(ran.stdout) / allowed}
 
 
 def counts_of(report):
     """From perf's report: `count,unit,event,...` in each line."""
-    found = dict.fromkeys(EVENTS, 0)
+    found = {}
     for line in report.splitlines():
         fields = line.split(",")
-        if len(fields) > 2 and fields[2] in found and fields[0].isdigit():
+        if len(fields) > 2 and fields[2] in EVENTS and fields[0].isdigit():
             found[fields[2]] = int(fields[0])
+    if uncounted := [event for event in EVENTS if event not in found]:
+        raise Failure(f"perf has not counted {', '.join(uncounted)}")
     return found
+
+
+def busy_of(report):
+    """From the generator's JSON: how much of a processor the server used."""
+    try:
+        return json.loads(report)["server"]["busy"]
+    except (ValueError, KeyError, TypeError):
+        raise Failure("the server's processor time is not known") from None
+
+
+def row_of(name, counts):
+    """The medians of one server's rounds; a verdict needs every one of them to reach the target:
+    counts hardly vary, so these few are enough."""
+    row = {event: statistics.median(count[event] for count in counts) / REQUESTS
+           for event in EVENTS}
+    row["busy"] = statistics.median(count["busy"] for count in counts)
+    if name in TARGETS:
+        event, most = TARGETS[name]
+        worst = max(count[event] for count in counts) / REQUESTS
+        row["verdict"] = f"{'met' if worst <= most else 'MISSED'} (≤ {most})"
+        if row["busy"] < figures.SATURATED:
+            row["verdict"] = "not judged: not saturated"
+    return row
 
 
 def missing():
@@ -86,20 +124,21 @@ def missing():
         return "there is no perf"
     tried = subprocess.run(["perf", "stat", "-x", ",", "-e", ",".join(EVENTS), "true"],
                            capture_output=True, text=True)
-    if tried.returncode == 0 and counts_of(tried.stderr)[ALL]:
-        return ""
+    with contextlib.suppress(Failure):
+        if tried.returncode == 0 and counts_of(tried.stderr)[ALL]:
+            return ""
     return "perf may not count system calls: " + re.sub(r"\s+", " ", tried.stderr).strip()[:100]
 
 
 def table(rows):
-    lines = ["| server | system calls a request | of them io_uring_enter | target |",
-             "|---|---|---|---|"]
+    lines = ["| server | system calls a request | of them io_uring_enter | target | busy |",
+             "|---|---|---|---|---|"]
     for row in rows:
         if "reason" in row:
-            lines.append(f"| {row['name']} | no figure: {row['reason']} | | |")
+            lines.append(f"| {row['name']} | no figure: {row['reason']} | | | |")
         else:
             lines.append(f"| {row['name']} | {row[ALL]:.3f} | {row[ENTER]:.3f} "
-                         f"| {row.get('verdict', '')} |")
+                         f"| {row.get('verdict', '')} | {100 * row['busy']:.0f} % |")
     return "\n".join(lines)
 
 

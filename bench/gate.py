@@ -116,8 +116,9 @@ def main():
     if options.record:
         return 0
     if not recorded:
-        print("gate: no figures for this compiler and processor yet, so nothing can fail here; "
-              "./dev bench --gate --record makes some")
+        known = ", ".join(sorted(each.stem for each in FIGURES.glob("*.json"))) or "nothing"
+        print(f"gate: WARNING: NOTHING WAS CHECKED. There are no figures for {key}, only for "
+              f"{known}; ./dev bench --gate --record makes some", file=sys.stderr)
     elif failed:
         print(f"gate: FAILED: {', '.join(failed)}. Where it is worth it: "
               "./dev bench --gate --record, and say why in the commit")

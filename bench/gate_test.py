@@ -79,7 +79,8 @@ class GateCommandTest(unittest.TestCase):
         with (mock.patch.object(gate, "FIGURES", self.figures),
               mock.patch.object(gate, "count", lambda program: ("some-key", counts)),
               mock.patch.object(sys, "argv", arguments),
-              contextlib.redirect_stdout(io.StringIO()) as printed):
+              contextlib.redirect_stdout(io.StringIO()) as printed,
+              contextlib.redirect_stderr(printed)):
             return gate.main(), printed.getvalue()
 
     def test_what_was_recorded_passes_until_it_grows(self):
@@ -93,6 +94,7 @@ class GateCommandTest(unittest.TestCase):
     def test_an_unknown_compiler_or_processor_passes_and_says_how_to_record(self):
         status, printed = self.run_gate({"a": 100.0})
         self.assertEqual(status, 0)
+        self.assertIn("NOTHING WAS CHECKED", printed)
         self.assertIn("--gate --record", printed)
         self.assertEqual(list(self.figures.iterdir()), [])
 

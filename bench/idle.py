@@ -1,5 +1,6 @@
 """What a connection costs that is kept alive and idle: resident bytes of the server's process."""
 
+import resource
 import socket
 import statistics
 import time
@@ -8,7 +9,8 @@ import works
 from serving import Failure, serving
 
 CONNECTIONS = 10_000
-ROUNDS = 3
+ROUNDS = 3  # sizes hardly vary, so these are enough for a verdict, if each of them reaches it
+FILES_MORE = 100  # that a process has open anyway
 TARGET = 512
 WORK = works.Work("B15-idle", "")
 SECONDS_MAX = 10
@@ -49,6 +51,7 @@ class IdleMemory:
                 "errors": len(ours & reasons.keys()), "markdown": table(rows)}
 
     def measure(self, server):
+        allow_files(CONNECTIONS + FILES_MORE)
         command = server.command(self.options.build, WORK, 128)
         with serving(command, [self.options.server_cpu]) as running:
             answered(connect(running.port))  # what the first of all needs is not a connection's
@@ -68,8 +71,17 @@ class IdleMemory:
             return row | {"reason": reason}
         row |= {"bytes": statistics.median(values), "min": min(values), "max": max(values)}
         if server.kind == "weir":
-            row["verdict"] = f"{'met' if row['bytes'] <= TARGET else 'MISSED'} (≤ {TARGET})"
+            row["verdict"] = f"{'met' if row['max'] <= TARGET else 'MISSED'} (≤ {TARGET})"
         return row
+
+
+def allow_files(count):
+    """Raises this process's limit of open files as far as it goes; servers inherit it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if hard != resource.RLIM_INFINITY and hard < count:
+        raise Failure(f"{count:,} open files are needed, and {hard:,} are allowed")
 
 
 def connect(port):
