@@ -52,6 +52,15 @@ void read_if_next(Reader& in, FieldWalk& walk, Field& field) {
   in.next_separator(walk);
 }
 
+/// Empties an optional or pointer that the text did not mention, as what is empty is not written: a
+/// value that is read into again must not carry one message's data into the next.
+template <std::size_t Index, class Field>
+void empty_if_unseen([[maybe_unused]] const FieldWalk& walk, [[maybe_unused]] Field& field) {
+  if constexpr (may_be_absent<Field>) {
+    if ((walk.seen >> Index & 1U) == 0) field.reset();
+  }
+}
+
 /// Reads the fields that are left, in any order.
 template <class T, std::size_t... I, class... Field>
 void read_others(Reader& in, FieldWalk& walk, std::index_sequence<I...>, Field&... fields) {
@@ -75,6 +84,7 @@ struct CodecOf<T, Shape::object> {
           // Most senders keep the order, and many have no blanks: one comparison a field.
           (read_if_next<T, I>(in, walk, fields), ...);
           if (walk.next < FieldWalk::Next::closed) read_others<T>(in, walk, all, fields...);
+          if (!in.keeps_missing_fields()) (empty_if_unseen<I>(walk, fields), ...);
         }(std::make_index_sequence<sizeof...(fields)>());
       });
       return in.finish_fields(field_table<T>, walk);

@@ -27,6 +27,7 @@ class [[nodiscard]] Read : public std::expected<T, Error> {
 };
 
 /// Reads `text`, the whole of it, into `value`, whose memory is used again where that is possible.
+/// Nothing of what it held before is left, but with MissingFields::keep what the text leaves out.
 /// After an error it holds some of the values that came before. Errors: see read().
 template <class T>
 Read<> read_into(T& value, std::string_view text, const ReadOptions& options = {}) {

@@ -12,10 +12,10 @@ enum class UnknownFields : std::uint8_t {
   skip,  ///< it must be valid JSON all the same
 };
 
-/// What becomes of a field that the text does not mention and that is no optional or pointer.
+/// What becomes of a field that the text does not mention.
 enum class MissingFields : std::uint8_t {
-  refuse,
-  keep,  ///< it keeps the value that the struct was made with
+  refuse,  ///< an error; but an optional or a pointer may be missing and is then empty
+  keep,    ///< it keeps its value: the one before read_into(), or that the struct was made with
 };
 
 struct ReadOptions {

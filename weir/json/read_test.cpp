@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -225,11 +226,69 @@ TEST(Read, IntoAValueThatIsThere) {
   User user{"a name that is too long for the string itself", 1, {{"s", 1}}};
   const char* const memory = user.name.data();
   ASSERT_TRUE(read_into(user, R"({"addresses":[],"name":"another one"})"));
-  EXPECT_EQ(user, (User{"another one", 1, {}}));
+  EXPECT_EQ(user, (User{"another one", std::nullopt, {}}));
   EXPECT_EQ(user.name.data(), memory);
   const auto result = read_into(user, "[]");
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().what, "expected an object, found an array");
+}
+
+struct Message {
+  std::optional<std::string> token;
+  std::unique_ptr<Ping> ping;
+  std::optional<Address> address;
+  int number = 0;
+  std::optional<int> last = 5;
+};
+
+TEST(Read, IntoAValueThatIsThereNothingOfItStays) {
+  // The fields in order, out of order, some skipped, and none before the end.
+  for (const std::string_view text :
+       {R"({"number":2})", R"( { "number" : 2 } )", R"({"ping":null,"number":2})",
+        R"({"number":2,"token":null})", R"({"x":1,"number":2})"}) {
+    Message message{"secret", std::make_unique<Ping>(1), Address{"s", 1}, 1, 1};
+    ASSERT_TRUE(read_into(message, text, {.unknown_fields = UnknownFields::skip})) << text;
+    EXPECT_EQ(message.token, std::nullopt) << text;
+    EXPECT_EQ(message.ping, nullptr) << text;
+    EXPECT_EQ(message.address, std::nullopt) << text;
+    EXPECT_EQ(message.number, 2) << text;
+    EXPECT_EQ(message.last, std::nullopt) << text;
+  }
+}
+
+TEST(Read, IntoNestedValuesThatAreThereNothingOfThemStays) {
+  struct Outer {
+    Message inner;
+    std::array<Message, 1> array;
+  };
+  Outer outer;
+  ASSERT_TRUE(read_into(outer, R"({"inner":{"token":"secret","number":1},)"
+                               R"("array":[{"token":"secret","number":1}]})"));
+  ASSERT_EQ(outer.inner.token, "secret");
+  ASSERT_EQ(outer.array[0].token, "secret");
+  ASSERT_TRUE(read_into(outer, R"({"inner":{"number":2},"array":[{"number":2}]})"));
+  EXPECT_EQ(outer.inner.token, std::nullopt);
+  EXPECT_EQ(outer.array[0].token, std::nullopt);
+}
+
+TEST(Read, IntoAValueThatIsThereWhatIsMissingIsKeptIfAskedFor) {
+  Message message{"token", std::make_unique<Ping>(1), Address{"s", 1}, 1, 1};
+  const ReadOptions options{.missing_fields = MissingFields::keep};
+  ASSERT_TRUE(read_into(message, R"({"address":null})", options));
+  EXPECT_EQ(message.token, "token");
+  ASSERT_NE(message.ping, nullptr);
+  EXPECT_EQ(message.ping->sequence, 1);
+  EXPECT_EQ(message.address, std::nullopt);
+  EXPECT_EQ(message.number, 1);
+  EXPECT_EQ(message.last, 1);
+}
+
+TEST(Read, AnEmptyOptionalComesBackEmptyWhateverItsDefault) {
+  Message message;
+  message.last.reset();
+  const auto back = read<Message>(write(message));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->last, std::nullopt);
 }
 
 TEST(Read, LongPathsStayShort) {

@@ -225,7 +225,7 @@ bool Reader::next_field(const FieldTable& table, FieldWalk& walk) {
 bool Reader::finish_fields(const FieldTable& table, const FieldWalk& walk) {
   if (walk.next == FieldWalk::Next::failed) return false;
   const std::uint32_t missing = table.required & ~walk.seen;
-  if (missing == 0 || options_.missing_fields == MissingFields::keep) return true;
+  if (missing == 0 || keeps_missing_fields()) return true;
   const auto index = static_cast<std::size_t>(std::countr_zero(missing));
   return fail_unknown(position_ - 1, table.names[index], "missing");
 }

@@ -81,7 +81,8 @@ class Reader {
   /// Any value, for nobody.
   bool skip_value();
 
-  /// Arrays and maps: open, then items as long as next_item() says, each with leave or failed.
+  /// Arrays and maps: open, then items as long as next_item() says. What goes wrong in an item is
+  /// handed on through failed_in_element() or failed_in_key().
   bool open_array() { return open('[', "an array"); }
   bool open_object() { return open('{', "an object"); }
   /// Whether an item follows; `index` counts them from 0 on and `close` is ']' or '}'. False at the
@@ -101,7 +102,8 @@ class Reader {
   }
   bool ok() const noexcept { return error_.what.empty(); }
 
-  // Structs: first read_in_order(), then next_field() until it is false; see codec_object.hpp.
+  // Structs: open_object(), then take() and next_separator() for as long as the fields come in
+  // order, next_field() for the rest until it is false, and finish_fields(); see codec_object.hpp.
 
   /// Takes `token`, a whole key with its quotes and colon, if that comes next.
   template <std::size_t N>
@@ -129,6 +131,10 @@ class Reader {
   bool next_field(const FieldTable& table, FieldWalk& walk);
   /// Checks at the end of the object that no field is missing.
   bool finish_fields(const FieldTable& table, const FieldWalk& walk);
+  /// Whether a field that the text does not mention is left as it is.
+  bool keeps_missing_fields() const noexcept {
+    return options_.missing_fields == MissingFields::keep;
+  }
 
   /// Which of some structs the object that comes next is: the first that has all of the object's
   /// names and no required ones besides, else the one that is left when they are looked at in turn.
