@@ -1,12 +1,37 @@
 #include "weir/json/codec.hpp"
 
+#include <array>
+#include <bit>
+
 namespace weir::json::detail {
+namespace {
+
+/// What stands before the name at `index` in `a, b or c`.
+std::string_view separator_before(std::size_t index, std::size_t count) {
+  if (index == 0) return "";
+  return index + 1 == count ? " or " : ", ";
+}
+
+}  // namespace
+
+bool fail_expected_kinds(Reader& in, Kinds kinds) {
+  // In the order of Kind.
+  constexpr std::array<std::string_view, 6> names{"null",     "true or false", "a number",
+                                                  "a string", "an array",      "an object"};
+  const auto count = static_cast<std::size_t>(std::popcount(kinds));
+  std::string expected;
+  std::size_t index = 0;
+  for (std::size_t kind = 0; kind < names.size(); ++kind) {
+    if ((kinds >> kind & 1U) == 0) continue;
+    expected.append(separator_before(index++, count)).append(names[kind]);
+  }
+  return in.fail_expected(expected);
+}
 
 bool fail_expected_names(Reader& in, const std::string_view* names, std::size_t count) {
   std::string what("expected ");
   for (std::size_t index = 0; index < count; ++index) {
-    if (index > 0) what.append(index + 1 == count ? " or " : ", ");
-    what.append("\"").append(names[index]).append("\"");
+    what.append(separator_before(index, count)).append("\"").append(names[index]).append("\"");
   }
   return in.fail_text(what.append(", found another string"));
 }

@@ -14,6 +14,14 @@
 #include "weir/json/writer.hpp"
 
 namespace weir::json {
+
+/// A set of Kinds.
+using Kinds = std::uint8_t;
+template <class... K>
+constexpr Kinds kinds_of(K... kinds) {
+  return static_cast<Kinds>((0U | ... | (1U << static_cast<unsigned>(kinds))));
+}
+
 namespace detail {
 
 /// The codec of a type with this shape.
@@ -23,19 +31,25 @@ struct CodecOf;
 }  // namespace detail
 
 /// Reads and writes a T. To give a type of yours a form of its own, specialise it with the same two
-/// functions, made of those of Reader, Writer and other codecs, and with the kinds of JSON values
-/// that may become a T if a variant holds one.
+/// functions, made of those of Reader, Writer and other codecs, and with `kinds`, those of the JSON
+/// values that may become a T, if a variant holds one.
 template <class T>
 struct Codec : detail::CodecOf<T, detail::shape_of<T>()> {};
 
 namespace detail {
 
-/// A set of Kinds.
-using Kinds = std::uint8_t;
-template <class... K>
-constexpr Kinds kinds_of(K... kinds) {
-  return static_cast<Kinds>((0U | ... | (1U << static_cast<unsigned>(kinds))));
+/// The kinds of JSON values that may become a T.
+template <class T>
+consteval Kinds kinds_for() {
+  static_assert(
+      requires { Codec<T>::kinds; },
+      "weir::json: a variant needs to know how its alternatives look: give the Codec of "
+      "this type a `static constexpr json::Kinds kinds`, made by json::kinds_of()");
+  return Codec<T>::kinds;
 }
+
+/// `expected null, a number or an object`, or whatever the kinds are.
+bool fail_expected_kinds(Reader& in, Kinds kinds);
 
 template <class T>
 struct CodecOf<T, Shape::none> {
@@ -67,6 +81,7 @@ struct CodecOf<T, Shape::text> {
 };
 template <class T>
 struct CodecOf<T, Shape::view> {
+  static constexpr Kinds kinds = kinds_of(Kind::text);
   static bool read(Reader&, T&) {
     static_assert(sizeof(T) == 0,
                   "weir::json: a std::string_view cannot hold what escapes stand for, and would "
@@ -134,7 +149,7 @@ struct CodecOf<T, Shape::optional> {
   static_assert(shape_of<Value>() != Shape::optional && shape_of<Value>() != Shape::pointer &&
                     shape_of<Value>() != Shape::nothing,
                 "weir::json: null says only that there is no value, not at which level");
-  static constexpr Kinds kinds = kinds_of(Kind::null) | Codec<Value>::kinds;
+  static constexpr Kinds kinds = kinds_of(Kind::null) | kinds_for<Value>();
   static bool read(Reader& in, T& value) {
     if (in.take_null()) {
       value.reset();
@@ -151,6 +166,7 @@ struct CodecOf<T, Shape::optional> {
 template <class T>
 struct CodecOf<T, Shape::pointer> {
   using Value = std::remove_const_t<typename T::element_type>;
+  static constexpr Kinds kinds = kinds_of(Kind::null) | kinds_for<Value>();
   static bool read(Reader& in, T& value) {
     if (in.take_null()) {
       value.reset();

@@ -17,7 +17,7 @@ namespace weir::json::detail {
 
 template <class... T>
 struct Alternatives {
-  static constexpr std::array<Kinds, sizeof...(T)> kinds{Codec<T>::kinds...};
+  static constexpr std::array<Kinds, sizeof...(T)> kinds{kinds_for<T>()...};
   static constexpr std::array<Shape, sizeof...(T)> shapes{shape_of<T>()...};
   static constexpr std::size_t none = sizeof...(T);
 
@@ -53,7 +53,7 @@ struct Alternatives {
   static constexpr std::size_t object_count =
       (0 + ... + (shape_of<T>() == Shape::object ? 1U : 0U));
   static constexpr std::size_t number_count =
-      (0 + ... + ((Codec<T>::kinds & kinds_of(Kind::number)) != 0 ? 1U : 0U));
+      (0 + ... + ((kinds_for<T>() & kinds_of(Kind::number)) != 0 ? 1U : 0U));
   static_assert(object_count <= 16, "weir::json: a variant has at most 16 structs");
 };
 
@@ -65,11 +65,11 @@ struct CodecOf<std::variant<T...>, Shape::variant> {
       All::all_distinct(),
       "weir::json: two alternatives of a variant look the same: at most one for each kind "
       "of JSON value, but for any number of structs and an integer beside a double");
-  static constexpr Kinds kinds = static_cast<Kinds>((0U | ... | Codec<T>::kinds));
+  static constexpr Kinds kinds = static_cast<Kinds>((0U | ... | kinds_for<T>()));
 
   static bool read(Reader& in, Value& value) {
     const std::size_t index = choose(in);
-    if (index == All::none) return in.ok() ? in.fail_expected(expected) : false;
+    if (index == All::none) return in.ok() ? fail_expected_kinds(in, kinds) : false;
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return (false || ... || (index == I && Codec<T>::read(in, value.template emplace<I>())));
     }(std::index_sequence_for<T...>());
@@ -81,8 +81,6 @@ struct CodecOf<std::variant<T...>, Shape::variant> {
   }
 
  private:
-  static constexpr std::string_view expected = "a value of another kind";
-
   static std::size_t choose(Reader& in) {
     const Kind kind = in.kind();
     if constexpr (All::object_count > 1) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,28 @@
 #include "weir/json/write.hpp"
 
 namespace weir::json {
+
+/// Written by its user as text.
+struct Ratio {
+  int part = 0;
+  int whole = 1;
+  bool operator==(const Ratio&) const = default;
+};
+template <>
+struct Codec<Ratio> {
+  static constexpr Kinds kinds = kinds_of(Kind::text);
+  static bool read(Reader& in, Ratio& value) {
+    std::string text;
+    if (!in.read(text)) return false;
+    if (text.size() != 3 || text[1] != '/') return in.fail_text("expected a ratio such as 1/2");
+    value = {text[0] - '0', text[2] - '0'};
+    return true;
+  }
+  static void write(Writer& out, const Ratio& value) {
+    out.write(std::string_view(std::to_string(value.part) + "/" + std::to_string(value.whole)));
+  }
+};
+
 namespace {
 
 struct Circle {
@@ -32,6 +55,9 @@ struct Point {
 };
 using Scalar = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 using Figure = std::variant<Circle, Square, Point>;
+
+using Owned = std::variant<int, std::unique_ptr<Circle>, std::vector<bool>>;
+using Rational = std::variant<int, Ratio, std::vector<int>>;
 
 struct Leaf {
   int leaf;
@@ -78,10 +104,16 @@ TEST(Variants, StructsAreToldApartByTheirFields) {
 }
 
 TEST(Variants, WhatNoAlternativeTakes) {
-  EXPECT_EQ(error_of<Scalar>("[]"), "expected a value of another kind, found an array (at byte 0)");
+  EXPECT_EQ(error_of<Scalar>("[]"),
+            "expected null, true or false, a number or a string, found an array (at byte 0)");
   EXPECT_EQ(error_of<Scalar>(""),
-            "expected a value of another kind, found the end of the text (at byte 0)");
-  EXPECT_EQ(error_of<Figure>("1"), "expected a value of another kind, found a number (at byte 0)");
+            "expected null, true or false, a number or a string, found the end of the text (at "
+            "byte 0)");
+  EXPECT_EQ(error_of<Figure>("1"), "expected an object, found a number (at byte 0)");
+  EXPECT_EQ((error_of<std::vector<std::variant<std::vector<int>, Circle>>>("[[], null]")),
+            "[1]: expected an array or an object, found null (at byte 5)");
+  EXPECT_EQ(error_of<Rational>("true"),
+            "expected a number, a string or an array, found true (at byte 0)");
   EXPECT_EQ(error_of<Scalar>("9223372036854775808"),
             "expected an integer from -9223372036854775808 to 9223372036854775807, found another "
             "(at byte 0)");
@@ -94,6 +126,31 @@ TEST(Variants, WhatNoAlternativeTakes) {
   EXPECT_EQ(error_of<Figure>(R"({"name":tru})"),
             "name: expected true or false, found 't' (at byte 8)");
   EXPECT_EQ(error_of<Figure>(R"({"name":1,})"), "a comma with nothing behind it (at byte 10)");
+}
+
+TEST(Variants, OfPointers) {
+  const auto circle = read<Owned>(R"({"radius":2})");
+  ASSERT_TRUE(circle) << circle.error().message();
+  ASSERT_EQ(circle->index(), 1u);
+  ASSERT_NE(std::get<1>(*circle), nullptr);
+  EXPECT_EQ(*std::get<1>(*circle), (Circle{2, {}}));
+  EXPECT_EQ(write(*circle), R"({"radius":2.0})");
+  const auto null = read<Owned>("null");
+  ASSERT_TRUE(null) << null.error().message();
+  ASSERT_EQ(null->index(), 1u);
+  EXPECT_EQ(std::get<1>(*null), nullptr);
+  EXPECT_EQ(error_of<Owned>("true"),
+            "expected null, a number, an array or an object, found true (at byte 0)");
+}
+
+TEST(Variants, OfTypesWithACodecOfTheirOwn) {
+  expect_both_ways(Rational(Ratio{1, 2}), "\"1/2\"");
+  expect_both_ways(Rational(7), "7");
+  EXPECT_EQ(error_of<Rational>("\"half\""), "expected a ratio such as 1/2 (at byte 0)");
+}
+
+TEST(Variants, OfViewsAreWritten) {
+  EXPECT_EQ((write(std::variant<int, std::string_view>("text"))), "\"text\"");
 }
 
 TEST(Variants, SkipUnknownFieldsIfAskedTo) {
