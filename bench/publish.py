@@ -7,7 +7,9 @@ import json
 import pathlib
 import sys
 
+import figures
 import plot
+import programs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN = "<!-- bench: written by ./dev bench --publish -->"
@@ -108,6 +110,25 @@ def between_markers(page, inserted):
     return f"{before}{BEGIN}\n{inserted}\n{END}{after}"
 
 
+def lacks(report):
+    """What a run lacks to be published."""
+    found = []
+    for identity in report["sections"]:
+        outcome = report["works"].get(identity)
+        if outcome is None or outcome["kind"] == "failed":
+            found.append(f"{identity} was not measured")
+        elif outcome["kind"] == "served":
+            with_figure = {row["name"] for row in outcome["summary"] if "figure" in row}
+            found += [f"{identity} has no figure of {limit.name}" for limit in programs.LIMITS
+                      if limit.name not in with_figure]
+    if report["runs"] < figures.PAIRS_MIN:
+        found.append(f"{report['runs']} rounds, not {figures.PAIRS_MIN}")
+    commit = report["machine"]["commit"]
+    if not commit or commit.endswith("-dirty"):
+        found.append("its sources are not those of a commit")
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench --publish",
                                      description="Puts the latest full run into README.md.")
@@ -117,9 +138,8 @@ def main():
     if not file.exists():
         raise SystemExit("publish: nothing was measured yet; run ./dev bench")
     report = json.loads(file.read_text())
-    missing = [identity for identity in WORKS if identity not in report["works"]]
-    if missing:
-        raise SystemExit(f"publish: not a full run: without {', '.join(missing)}")
+    if lacking := lacks(report):
+        raise SystemExit(f"publish: not a full run: {'; '.join(lacking)}")
     readme = ROOT / "README.md"
     readme.write_text(between_markers(readme.read_text(), text(report)))
     folder = ROOT / "docs" / "bench"

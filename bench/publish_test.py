@@ -50,6 +50,26 @@ class PublishTest(unittest.TestCase):
         with self.assertRaises(SystemExit):
             publish.between_markers("no markers", "new")
 
+    def test_only_a_full_run_of_a_commit_is_published(self):
+        def row_of(name):
+            return {"name": name, "figure": 1}
+
+        served = {"kind": "served", "summary": [row_of("limit-epoll"), row_of("limit-uring")]}
+        full = {"machine": {"commit": "abc"}, "runs": 9, "sections": ["B2", "hop-uring"],
+                "works": {"B2": served, "hop-uring": {"kind": "inside", "summary": []}}}
+        self.assertEqual(publish.lacks(full), [])
+        for wrong, reason in (
+                ({"machine": {"commit": "abc-dirty"}}, "commit"),
+                ({"machine": {"commit": ""}}, "commit"),
+                ({"runs": 8}, "8 rounds"),
+                ({"works": {"B2": served}}, "hop-uring was not"),
+                ({"works": full["works"] | {"B2": served | {"kind": "failed"}}}, "B2 was not"),
+                ({"works": full["works"] | {"B2": served | {"summary": [row_of("limit-epoll")]}}},
+                 "no figure of limit-uring")):
+            lacking = publish.lacks(full | wrong)
+            self.assertEqual(len(lacking), 1)
+            self.assertIn(reason, lacking[0])
+
     def test_the_picture_is_well_formed_and_has_a_bar_for_each_server(self):
         picture = minidom.parseString(plot.shares(REPORT))
         bars = [each for each in picture.getElementsByTagName("rect")

@@ -9,6 +9,7 @@ processor time, next to how busy it was; ratios are of neighbours in time.
 import argparse
 import datetime
 import json
+import math
 import os
 import pathlib
 import platform
@@ -30,6 +31,7 @@ import verify
 from serving import Failure
 
 KINDS = (measure, scaling, idle, calls, inside)
+WITHOUT_PEERS = (scaling, inside)
 
 
 def say(text):
@@ -58,44 +60,92 @@ def commit():
     return ran.stdout.strip()
 
 
+def positive(text):
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError("must be more than 0")
+    return value
+
+
+def not_negative(text):
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
+
+
+def at_least_one(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
 def parse_arguments():
-    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0],
+                                     allow_abbrev=False)
     parser.add_argument("--build", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--allocators", action="store_true",
                         help="Weir with other allocators preloaded, at B1, B2 and B13")
     parser.add_argument("--only", action="append", default=[], metavar="NAME",
-                        help="a work, or a server (a part of its name will do); may be repeated")
-    parser.add_argument("--seconds", type=float, default=1, help="of each measurement (1)")
-    parser.add_argument("--warm-up", type=float, default=0.3, metavar="SECONDS",
+                        help="a work, or a server (or what is between hyphens in its name); may be "
+                             "repeated")
+    parser.add_argument("--seconds", type=positive, default=1, help="of each measurement (1)")
+    parser.add_argument("--warm-up", type=not_negative, default=0.3, metavar="SECONDS",
                         help="of load before each (0.3)")
-    parser.add_argument("--runs", type=int, default=9, help="of each server and work (9)")
+    parser.add_argument("--runs", type=at_least_one, default=9, help="of each server and work (9)")
     parser.add_argument("--server-cpu", type=int, default=0, metavar="N")
     parser.add_argument("--load-cpu", type=int, default=1, metavar="N")
     parser.add_argument("--peers", default="all", metavar="all|none|NAME,...",
                         help="others' servers to build and measure (all)")
+    parser.add_argument("--plan", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help="print the names for --only")
     return parser.parse_args()
 
 
-def chosen(options):
-    """The sections to run, with the servers that --only names; all where it names none."""
+def every_section(options, kinds=KINDS):
+    """The names of all sections, of these kinds."""
+    return [section.id for kind in kinds for section in kind.sections([], options)]
+
+
+def named(options):
+    """(names of sections, servers) to run: those that --only names, all where it names none."""
     every = programs.SERVERS + ([] if options.allocators else programs.peers_called(options.peers))
-    known = {section.id for kind in KINDS for section in kind.sections([], options)}
+    known = list(allocators.IDS) if options.allocators else every_section(options)
     parts = [name for name in options.only if name not in known]
+    unknown = [part for part in parts if not any(is_called(server, part) for server in every)]
+    if options.list or unknown:
+        output = sys.stdout if options.list else sys.stderr
+        print("works: ", ", ".join(sorted(known)), file=output)
+        print("servers: ", ", ".join(server.name for server in every), file=output)
+        raise SystemExit(0 if options.list else f"nothing is called {', '.join(unknown)}")
     servers = [server for server in every
-               if not parts or any(part in server.name for part in parts)]
-    if options.list or not servers:
-        print("works: ", ", ".join(sorted(known)))
-        print("servers: ", ", ".join(server.name for server in every))
-        raise SystemExit(0 if options.list else f"nothing is called {', '.join(parts)}")
+               if not parts or any(is_called(server, part) for part in parts)]
+    identities = [identity for identity in known if identity in options.only] or known
+    if set(identities) <= set(every_section(options, WITHOUT_PEERS)):
+        servers = [server for server in servers if server.kind != "peer"]
+    return identities, servers
+
+
+def is_called(server, part):
+    """Whether this is the name, or a part of it between hyphens: `uring`, `weir`, `net-http`."""
+    return f"-{part}-" in f"-{server.name}-"
+
+
+def chosen(options, identities, servers):
+    """The sections to run, and why which peers are left out; builds the others."""
     servers, left_out = peers.prepared(servers, options.build.parent / "bench/peers", say)
     if options.allocators:
         sections = allocators.sections(servers, options, say)
     else:
         sections = [section for kind in KINDS for section in kind.sections(servers, options)]
-    wanted = known.intersection(options.only)
-    return [section for section in sections if not wanted or section.id in wanted], left_out
+    return [section for section in sections if section.id in identities], left_out
+
+
+def is_full(options):
+    """Whether this run is of everything: only such a one is to be published."""
+    return not options.only and options.peers == "all"
 
 
 def in_minutes(seconds):
@@ -146,15 +196,24 @@ def write(report, folder):
 def main():
     options = parse_arguments()
     usable = os.sched_getaffinity(0)
-    if not {options.server_cpu, options.load_cpu} <= usable:
+    if options.list:
+        named(options)
+    wanted = {options.server_cpu, options.load_cpu}
+    if len(wanted) < 2 or not wanted <= usable:
         raise SystemExit(f"needs two processors; this process may use {sorted(usable)}")
+    identities, servers = named(options)
+    if options.plan:
+        print("peers" if any(server.kind == "peer" for server in servers) else "ours")
+        return 0
     if options.allocators:
         options.out = options.out / "allocators"
-    sections, left_out = chosen(options)
+    elif not is_full(options):
+        options.out = options.out / "part"
+    sections, left_out = chosen(options, identities, servers)
     if not sections:
         raise SystemExit("nothing to do")
     report = {"machine": machine(), "seconds": options.seconds, "runs": options.runs,
-              "left_out": left_out, "works": {}}
+              "sections": every_section(options), "left_out": left_out, "works": {}}
     run_all(sections, report, options)
     errors = {identity: outcome["errors"] for identity, outcome in report["works"].items()
               if outcome["errors"]}

@@ -1,5 +1,8 @@
 """The command: which sections run, and what becomes of one that fails."""
 
+import contextlib
+import io
+import sys
 import types
 import unittest
 from unittest import mock
@@ -32,6 +35,44 @@ class OutcomeTest(unittest.TestCase):
 
     def test_one_that_runs_is_left_as_it_is(self):
         self.assertEqual(run.outcome_of(section())["errors"], 0)
+
+
+class NamedTest(unittest.TestCase):
+    def named(self, *only, **more):
+        arguments = ["run.py", "--build", ".", "--out", "."]
+        for name in only:
+            arguments += ["--only", name]
+        with (mock.patch.object(sys, "argv", arguments + list(more.get("options", ()))),
+              contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())):
+            identities, servers = run.named(run.parse_arguments())
+        return identities, [server.name for server in servers]
+
+    def test_all_where_none_is_named(self):
+        identities, servers = self.named()
+        self.assertIn("hop-uring", identities)
+        self.assertIn("nginx", servers)
+
+    def test_works_and_parts_of_servers_names(self):
+        self.assertEqual(self.named("B2", "uring"), (["B2"], ["limit-uring", "weir-uring"]))
+        self.assertEqual(self.named("net-http")[1], ["go-net-http"])
+
+    def test_a_name_of_nothing_is_refused_even_beside_others(self):
+        for names in (("nonsense",), ("B2", "nonsense"), ("B2", "e"), ("weir", "B99")):
+            with self.assertRaisesRegex(SystemExit, f"^nothing is called {names[-1]}$"):
+                self.named(*names)
+
+    def test_peers_are_built_only_for_works_that_have_them(self):
+        self.assertNotIn("nginx", self.named("task", "B5", "B4")[1])
+        self.assertIn("nginx", self.named("task", "B2")[1])
+        self.assertNotIn("nginx", self.named("B2", options=["--peers=none"])[1])
+
+    def test_numbers_have_ranges(self):
+        for options in (["--runs", "0"], ["--runs", "-3"], ["--seconds", "nan"],
+                        ["--seconds", "0"], ["--seconds", "inf"], ["--warm-up", "-1"],
+                        ["--run", "9"]):
+            with self.assertRaises(SystemExit) as ended:
+                self.named(options=options)
+            self.assertEqual(ended.exception.code, 2)
 
 
 if __name__ == "__main__":
