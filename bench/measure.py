@@ -28,6 +28,7 @@ class ServedWork:
         self.servers = [server for server in servers if server.name not in self.left_out]
         self.broken = {}  # servers of ours that do not do the work, with the reason
         self.response_bytes = 0
+        self.lengths = {}  # of each server's response
         self.share = 1
 
     def seconds(self):
@@ -68,9 +69,18 @@ class ServedWork:
             "summary": rows,
             "rounds": rounds,
             "errors": sum(row["errors"] for row in rows if row["kind"] != "peer"),
-            "markdown": "\n\n".join([figures.table(rows), *self.exclusions(),
+            "lengths": self.lengths,
+            "markdown": "\n\n".join([figures.table(rows), *self.other_lengths(),
+                                     *self.exclusions(),
                                      *self.overtaking(rows, rounds, say)]),
         }
+
+    def other_lengths(self):
+        """A sentence on whose responses are not as long as Weir's, if anybody's are."""
+        others = [f"{name} {length}" for name, length in self.lengths.items()
+                  if length != self.response_bytes]
+        return [f"Responses have {self.response_bytes} bytes; other lengths: {', '.join(others)}."
+                ] if others else []
 
     def exclusions(self):
         """Sentences on who is left out and who is broken, if anybody is."""
@@ -118,7 +128,8 @@ class ServedWork:
         command = server.command(self.options.build, self.work, self.response_bytes)
         try:
             with serving(command, [self.options.server_cpu]) as running:
-                verify.verify(server, self.work, running.port, self.response_bytes)
+                self.lengths[server.name] = verify.verify(server, self.work, running.port,
+                                                          self.response_bytes)
         except (Failure, verify.Flaw) as reason:
             return str(reason)
         return ""

@@ -79,6 +79,15 @@ class ServedWorkTest(unittest.TestCase):
         work = works.Work("W", "a work", shares=(1,), saturates=False)
         self.assertEqual(self.ran(work=work)[2], [])
 
+    def test_responses_of_other_lengths_are_told(self):
+        section = measure.ServedWork(works.Work("W", "a work"), [], OPTIONS)
+        section.response_bytes = 122
+        section.lengths = {"weir-epoll": 122}
+        self.assertEqual(section.other_lengths(), [])
+        section.lengths["node"] = 146
+        self.assertEqual(section.other_lengths(),
+                         ["Responses have 122 bytes; other lengths: node 146."])
+
     def test_what_a_server_refuses_is_left_out_from_the_start(self):
         refusing = Server("refusing", "", refuses=(("W", "does not do it"),))
         section = measure.ServedWork(works.Work("W-2", "a work"), [refusing, OURS], OPTIONS)

@@ -64,10 +64,22 @@ def panel(identity, outcome, rows, x, y):
     return parts
 
 
+def rounds_of(report):
+    """How many rounds there were, in words: others' servers joined some of them."""
+    joined = {row["share"]["pairs"] for outcome in report["works"].values()
+              for row in outcome["summary"] if row.get("kind") == "peer" and "share" in row}
+    few = min(joined, default=report["runs"])
+    if few == report["runs"]:
+        return f"{few} rounds"
+    many = max(joined)
+    others = f"{few}" if few == many else f"{few} to {many}"
+    return f"{report['runs']} rounds, others' servers in {others} of them"
+
+
 def legend(report, width):
     machine = report["machine"]
     parts = [text(12, 24, "Share of the best program of the same round", size=15, weight="bold"),
-             text(12, 42, f"median and min..max of {report['runs']} rounds · "
+             text(12, 42, f"median and min..max of {rounds_of(report)} · "
                           f"{machine['processor']}, {machine['processors']} processors, "
                           f"Linux {machine['kernel']} · {machine['date']}")]
     at = width - 280

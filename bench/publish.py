@@ -21,10 +21,13 @@ def cell(identity, row):
     """Of one server at one work."""
     if row is None or "share" not in row:
         return "–"
-    share = f"{row['share']['median']:.2f}"
     if identity == "B13-2":
         return f"{row['p50'] / 1000:.0f} / {row['p99'] / 1000:.0f} us"
-    return f"**{share}**" if row["kind"] == "weir" else share
+    share = row["share"]
+    median = f"{share['median']:.2f}"
+    if row["kind"] == "weir":
+        median = f"**{median}**"
+    return f"{median} ({share['low']:.2f}..{share['high']:.2f}; {share['pairs']})"
 
 
 def table(report):
@@ -87,9 +90,9 @@ def text(report):
     left_out = "; ".join(f"{name}: {reason}" for name, reason in report["left_out"].items())
     parts = [
         f"{machine['date']}, {machine['processor']}, {machine['processors']} processors, Linux "
-        f"{machine['kernel']}, commit {machine['commit']}; {report['runs']} interleaved rounds of "
-        f"{report['seconds']:g} s each. Requests per second of the server's CPU time, as a share "
-        "of the best program in the same round (median).",
+        f"{machine['kernel']}, commit {machine['commit']}; {plot.rounds_of(report)}, "
+        f"interleaved, of {report['seconds']:g} s each. Requests per second of the server's CPU "
+        "time, as a share of the best program in the same round: median (95 % interval; rounds).",
         table(report),
         titles + ".",
         "![The same as bars](docs/bench/shares.svg)",

@@ -8,7 +8,8 @@ import publish
 
 
 def row(name, kind, share):
-    spread = {"median": share, "min": share / 2, "max": 1.0, "low": share, "high": share}
+    spread = {"median": share, "min": share / 2, "max": 1.0, "low": share, "high": share,
+              "pairs": 5 if kind == "peer" else 9}
     return {"name": name, "kind": kind, "share": spread, "figure": 1e5 * share, "p50": 1000,
             "p99": 2000}
 
@@ -32,8 +33,8 @@ REPORT = {
 class PublishTest(unittest.TestCase):
     def test_the_best_comes_first_and_what_has_no_figure_is_shown(self):
         lines = publish.table(REPORT).splitlines()
-        self.assertEqual(lines[2], "| weir-uring | **0.97** | 400 |")
-        self.assertEqual(lines[3], "| peer | 0.50 | – |")
+        self.assertEqual(lines[2], "| weir-uring | **0.97** (0.97..0.97; 9) | 400 |")
+        self.assertEqual(lines[3], "| peer | 0.50 (0.50..0.50; 5) | – |")
         self.assertEqual(lines[4], "| broken | – | – |")
 
     def test_verdicts_dates_and_what_was_left_out_are_told(self):
@@ -41,6 +42,12 @@ class PublishTest(unittest.TestCase):
         self.assertIn("| 0.970 (0.970..0.970) | met (0.95) |", text)
         self.assertIn("2026-01-02, A & B, 2 processors", text)
         self.assertIn("nginx: there is no nginx", text)
+        self.assertIn("9 rounds, others' servers in 5 of them", text)
+
+    def test_the_target_is_beside_what_it_was_compared_with(self):
+        reached = {"median": 1.1, "low": 1.0, "high": 1.2, "of": "the best peer"}
+        compared = row("weir-uring", "weir", 0.9) | {"reached": reached}
+        self.assertEqual(publish.reached_by(compared), "1.100 (1.000..1.200) of the best peer")
 
     def test_only_what_is_between_the_markers_changes(self):
         page = f"before\n{publish.BEGIN}\nold\n{publish.END}\nafter\n"

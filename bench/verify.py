@@ -76,17 +76,18 @@ def response_to(port, request):
 
 
 def verify(server, work, port, response_bytes):
-    """Raises Flaw if the server does not do the work, or does another."""
+    """The length of its response; raises Flaw if the server does not do the work, or another."""
     try:
         with Client(port) as client:
             first = verify_one(client, server, work, response_bytes)
             if work.closing:
                 if not client.closed():
                     raise Flaw("keeps connections that it is asked to close")
-                return
+                return len(first)
             verify_same(client, work.request() * PIPELINED, first)
             if work.body and not server.canned:
                 verify_order(client, work)
+            return len(first)
     except (ConnectionResetError, BrokenPipeError):
         raise Flaw(CLOSES) from None
     except OSError as error:

@@ -82,11 +82,14 @@ class VerifyTest(unittest.TestCase):
 
     def test_an_honest_server_passes(self):
         with Script(echo) as running:
-            verify.verify(PEER, PLAIN, running.port, len(reply("")))
+            length = verify.verify(PEER, PLAIN, running.port, len(reply("")))
+            self.assertEqual(length, len(reply("")))
         with Script(echo) as running:
-            verify.verify(PEER, PING, running.port, 1)
+            length = verify.verify(PEER, PING, running.port, 1)
+            self.assertEqual(length, len(reply(PING.body)))
         with Script(echo, close_after=1) as running:
-            verify.verify(PEER, CLOSING, running.port, 1)
+            length = verify.verify(PEER, CLOSING, running.port, 1)
+            self.assertEqual(length, len(reply("")))
 
     def test_the_date_may_change(self):
         dates = iter(range(100))
