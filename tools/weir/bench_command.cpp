@@ -1,9 +1,13 @@
 #include "tools/weir/bench_command.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <iomanip>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -37,33 +41,59 @@ struct Command {
   bool json = false;
 };
 
+/// A decimal number within limits. CLI11's own ranges let "nan" and, of what is unsigned, "-1"
+/// pass.
+template <typename Value>
+CLI::Validator within(Value least, Value most, const char* kind) {
+  std::ostringstream limits;
+  limits << std::setprecision(15) << "a " << kind << " from " << least << " to " << most;
+  return {[=, wanted = limits.str()](std::string& text) -> std::string {
+            Value value{};
+            const char* const text_end = text.data() + text.size();
+            const auto [end, error] = std::from_chars(text.data(), text_end, value);
+            // Put so that what is not a number fails.
+            const bool right =
+                error == std::errc() && end == text_end && value >= least && value <= most;
+            return right ? std::string() : "'" + text + "' is not " + wanted;
+          },
+          std::string()};
+}
+
+CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
+  return within(least, most, "whole number");
+}
+
+CLI::Validator number(double least, double most) {
+  return within(least, most, "number");
+}
+
 void add_options(CLI::App& verb, Command& command) {
   LoadPlan& plan = command.plan;
   verb.add_option("url", command.url, "http://host[:port][/path][?query]")->required();
   verb.add_option("-c,--connections", plan.connections, "connections")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(whole(1, 1'000'000))
       ->capture_default_str();
   verb.add_option("-d,--depth", plan.depth, "requests written at once on each connection")
-      ->check(CLI::Range(1, 10'000))
+      ->check(whole(1, 10'000))
       ->capture_default_str();
   verb.add_option("-t,--threads", command.threads, "threads, each with a loop")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole(1, 1024))
       ->capture_default_str();
   auto* seconds = verb.add_option("-s,--seconds", command.seconds, "how long to measure")
-                      ->check(CLI::Range(0.001, 1e6))
+                      ->check(number(0.001, 1e6))
                       ->capture_default_str();
   auto* warm_up = verb.add_option("--warm-up", command.warm_up_seconds,
                                   "seconds of load before that, not measured")
-                      ->check(CLI::Range(0.0, 1e6));
+                      ->check(number(0, 1e6));
   verb.add_option("-n,--requests", plan.requests, "measure until so many were sent")
-      ->check(CLI::PositiveNumber)
+      ->check(whole(1, 1'000'000'000'000))
       ->excludes(seconds)
       ->excludes(warm_up);
   verb.add_flag("--abandon", plan.abandon, "when the time is over, wait for no more answers");
   auto* rate =
       verb.add_option("--rate", plan.rate,
                       "requests per second in all, on time; latency from when they are due")
-          ->check(CLI::PositiveNumber);
+          ->check(number(0.001, 1e9));
   verb.add_flag("--new-connections", plan.new_connections,
                 "a connection for each request, with Connection: close")
       ->excludes(rate);
@@ -75,13 +105,14 @@ void add_options(CLI::App& verb, Command& command) {
                 "put a number of its own in place of the run of # in each request; the body of its "
                 "response must have it too");
   verb.add_option("--timeout", command.timeout_seconds, "seconds to wait for an answer")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(number(0.001, 1e6))
       ->capture_default_str();
   verb.add_option("--status", plan.rules.status, "the status that is right")
-      ->check(CLI::Range(200, 599))
+      ->check(whole(200, 599))
       ->capture_default_str();
   verb.add_option("--body-bytes", plan.rules.body_bytes,
-                  "the length of each body (default: as the first)");
+                  "the length of each body (default: as the first)")
+      ->check(whole(0, 1'000'000'000'000));
   verb.add_flag("--bodies-vary", plan.rules.bodies_vary, "bodies may differ from the first");
   verb.add_option("--backend", command.backend, "of this program, not of the server")
       ->check(CLI::IsMember(backends))
@@ -108,7 +139,9 @@ std::string complete(Command& command) {
 
   command.request.close = plan.new_connections;
   const auto request = make_request(*target, command.request);
-  if (!request) return "the method is no token, or a header is not \"Name: value\"";
+  if (!request)
+    return "the method is no token, a header is not \"Name: value\", or both a header and "
+           "--body give the length";
   plan.request = *request;
   if (command.numbered) {
     const auto numbering = Numbering::in(plan.request);
@@ -127,6 +160,9 @@ std::string complete(Command& command) {
   }
   if (command.threads > plan.connections) return "more threads than connections";
   if (!command.server_processes.empty()) {
+    std::ranges::sort(command.server_processes);
+    const auto repeated = std::ranges::unique(command.server_processes);
+    command.server_processes.erase(repeated.begin(), repeated.end());
     if (!process_time(command.server_processes)) return "--server-pid: there is no such process";
     plan.server_time = [processes = command.server_processes]() -> std::optional<Duration> {
       const auto time = process_time(processes);
@@ -151,7 +187,7 @@ int run(const Command& command) {
   OsHost host;
   const auto descriptors = host.descriptor_limit();
   if (command.plan.connections + 64 > descriptors.descriptors_max) {
-    std::fprintf(stderr, "weir bench: too many connections (open files: %s)\n",
+    std::fprintf(stderr, "weir bench: too many connections (%s)\n",
                  descriptors.explanation.c_str());
     return 2;
   }

@@ -52,6 +52,15 @@ TEST(BenchCommand, RefusesWhatCannotBeMeasured) {
       {url, "--method", "two words"},
       {url, "--backend", "carrier pigeon"},
       {url, "--server-pid", "1073741824"},
+      {url, "--requests", "0"},
+      {url, "--requests", "-1"},
+      {url, "--seconds", "nan"},
+      {url, "--timeout", "inf"},
+      {url, "--rate", "nan"},
+      {url, "--rate", "0"},
+      {url, "--rate", "3e9"},
+      {url, "--body-bytes", "-1"},
+      {url, "--header", "Content-Length: 3", "--body", "hello"},
   };
   for (const auto& arguments : wrong) {
     std::string output;
@@ -103,6 +112,9 @@ TEST(BenchCommand, MeasuresAServerOverLoopbackOnEachBackend) {
     EXPECT_NE(output.find("\"body_bytes\": 5,"), std::string::npos) << output;
     EXPECT_NE(output.find("\"responses_per_cpu_second\": "), std::string::npos) << output;
   }
+  std::string one;
+  EXPECT_EQ(run_tool({url, "-n", "1", "-c", "2", "-t", "2", "--json"}, one), 0);
+  EXPECT_NE(one.find("\"responses\": 1,"), std::string::npos) << one;
   server.drain();
   server.stop();
 }

@@ -69,7 +69,8 @@ std::optional<ServerShare> server_share(const LoadResult& result) {
 }  // namespace
 
 bool is_clean(const LoadResult& result) noexcept {
-  return result.faults.total() == 0 && result.responses != 0;
+  return result.faults.total() == 0 && result.unanswered == 0 && result.unsent == 0 &&
+         result.responses + result.late != 0;
 }
 
 std::string to_text(const LoadPlan& plan, const LoadResult& result) {
@@ -95,6 +96,7 @@ std::string to_text(const LoadPlan& plan, const LoadResult& result) {
           result.closed_by_server);
   }
   if (result.unanswered != 0) print(out, "  unanswered %" PRIu64 " requests\n", result.unanswered);
+  if (result.abandoned != 0) print(out, "  abandoned  %" PRIu64 " requests\n", result.abandoned);
   if (result.unsent != 0) print(out, "  unsent     %" PRIu64 " requests were due\n", result.unsent);
   if (result.faults.total() == 0) out += "  errors     none\n";
   result.faults.visit([&](std::string_view name, std::uint64_t count, std::string_view first) {
@@ -110,8 +112,9 @@ std::string to_json(const LoadPlan& plan, const LoadResult& result) {
         plan.connections, plan.depth, plan.new_connections ? "true" : "false", plan.rate);
   print(out, "\"backend\": \"%s\", \"seconds\": %.9f, \"responses\": %" PRIu64 ", ",
         result.backend.c_str(), seconds_of(result.length), result.responses);
-  print(out, "\"late\": %" PRIu64 ", \"unanswered\": %" PRIu64 ", \"unsent\": %" PRIu64 ", ",
-        result.late, result.unanswered, result.unsent);
+  print(out, "\"late\": %" PRIu64 ", \"unanswered\": %" PRIu64 ", \"abandoned\": %" PRIu64 ", ",
+        result.late, result.unanswered, result.abandoned);
+  print(out, "\"unsent\": %" PRIu64 ", ", result.unsent);
   print(out, "\"opened\": %" PRIu64 ", \"closed_by_server\": %" PRIu64 ", ", result.connections,
         result.closed_by_server);
   print(out, "\"bytes_received\": %" PRIu64 ", \"body_bytes\": %" PRIu64 ", ",

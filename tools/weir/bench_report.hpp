@@ -14,7 +14,8 @@ std::string to_text(const LoadPlan& plan, const LoadResult& result);
 /// faults under "errors" by name.
 std::string to_json(const LoadPlan& plan, const LoadResult& result);
 
-/// Whether every request was answered, and rightly.
+/// Whether every request that was due was sent and answered, and rightly; those that were to be
+/// abandoned at the end do not count.
 bool is_clean(const LoadResult& result) noexcept;
 
 }  // namespace weir::bench

@@ -74,6 +74,7 @@ void LoadResult::add(const LoadResult& other) {
   responses += other.responses;
   late += other.late;
   unanswered += other.unanswered;
+  abandoned += other.abandoned;
   unsent += other.unsent;
   connections += other.connections;
   closed_by_server += other.closed_by_server;
@@ -94,7 +95,7 @@ LoadPlan share_of(const LoadPlan& plan, unsigned thread, unsigned threads) {
   LoadPlan share = plan;
   share.connections = static_cast<unsigned>(part(plan.connections));
   share.connections_before = thread * (plan.connections / threads + 1);
-  share.requests = part(plan.requests);
+  if (plan.requests) share.requests = part(*plan.requests);
   share.rate = plan.rate * share.connections / plan.connections;
   if (thread != 0) share.server_time = nullptr;
   return share;

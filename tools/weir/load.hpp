@@ -29,8 +29,9 @@ struct LoadPlan {
   unsigned depth = 1;  ///< requests written at once on a connection, before any is answered
   Duration warm_up{};  ///< under load before the measured time; nothing of it is counted but faults
   Duration length = std::chrono::seconds(4);
-  /// How many in all, however long that takes and without warming up; 0: for `length`.
-  std::uint64_t requests = 0;
+  /// How many in all (none, too), however long that takes and without warming up; nullopt: for
+  /// `length`.
+  std::optional<std::uint64_t> requests;
   bool abandon = false;  ///< when the measured time is over, do not wait for what is under way
   /// Requests per second in all, sent when they are due whatever the server does; 0: as fast as
   /// responses come.
@@ -82,8 +83,9 @@ class Faults {
 struct LoadResult {
   std::uint64_t responses = 0;  ///< verified, within the measured time
   std::uint64_t late = 0;       ///< verified, but after it had ended
-  /// Sent on connections that then ended, for whatever reason; and what was abandoned.
+  /// Sent on connections that then ended, for whatever reason but LoadPlan::abandon.
   std::uint64_t unanswered = 0;
+  std::uint64_t abandoned = 0;    ///< under way at the end, and as asked not waited for
   std::uint64_t unsent = 0;       ///< due (at a fixed rate) but not sent when the time was over
   std::uint64_t connections = 0;  ///< opened
   std::uint64_t closed_by_server = 0;  ///< ends of connections that the server had announced
@@ -92,7 +94,9 @@ struct LoadResult {
   Duration length{};                    ///< the measured time: from when all were connected
   double per_second = 0;                ///< responses
   std::optional<Duration> server_time;  ///< that the server used in the measured time
-  Histogram latency;  ///< of every verified response; at a fixed rate from when it was due
+  /// Of every verified response. At a fixed rate from when it was due, and then also of requests
+  /// that were never answered or never sent: as long as they had waited when that was clear.
+  Histogram latency;
   Faults faults;
   std::string backend;
 

@@ -14,6 +14,8 @@ constexpr Duration pause_length = std::chrono::milliseconds(10);
 
 constexpr std::size_t shown_bytes_max = 400;
 
+constexpr std::uint64_t lost_records_max = 4096;  // of one connection, when the time is over
+
 }  // namespace
 
 LoadConnection::LoadConnection(LoadWorker& worker, unsigned index) noexcept
@@ -85,10 +87,23 @@ Task<> LoadConnection::run_on_schedule() {
     co_await pause();
   }
   close();
-  if (worker_.end() == never || next >= worker_.end()) co_return;
+  count_unsent(next);
+}
+
+void LoadConnection::count_unsent(Instant next) {
+  if (worker_.end() == never || next >= worker_.end()) return;
   const Duration missed = worker_.end() - next;  // what is due at its very end is not any more
-  worker_.result().unsent +=
-      static_cast<std::uint64_t>((missed + interval_ - Duration(1)) / interval_);
+  std::uint64_t left = static_cast<std::uint64_t>((missed - Duration(1)) / interval_) + 1;
+  worker_.result().unsent += left;
+  // Of very many, some at a time, with the wait of the last of them.
+  const std::uint64_t together = (left - 1) / lost_records_max + 1;
+  while (left != 0) {
+    const std::uint64_t count = std::min(together, left);
+    left -= count;
+    next = after(next, interval_ * static_cast<std::int64_t>(count - 1));
+    worker_.record_lost(worker_.end() - next, count);
+    next = after(next, interval_);
+  }
 }
 
 Task<> LoadConnection::run_each_anew() {
@@ -120,7 +135,7 @@ Task<LoadConnection::Exchange> LoadConnection::exchange(unsigned count) {
   waiting_since_ = never;
   if (!reader_.closes() || worker_.plan().new_connections) co_return Exchange::done;
   ++worker_.result().closed_by_server;
-  worker_.result().unanswered += std::exchange(outstanding_, 0);
+  lose(worker_.result().unanswered);
   co_return Exchange::over;
 }
 
@@ -145,7 +160,8 @@ Task<> LoadConnection::read_end() {
   waiting_since_ = never;
   if (input) {
     failed_ = true;
-    faults.count(ResponseFault::unexpected, "after the answer: " + std::string(input->text()));
+    faults.count(ResponseFault::unexpected,
+                 "after the answer: " + std::string(input->text().substr(0, shown_bytes_max)));
   } else if (input.error() == Errc::cancelled && timed_out_) {
     failed_ = true;
     faults.count(LoadFault::not_closed, "asked to by Connection: close");
@@ -170,6 +186,16 @@ void LoadConnection::answered(unsigned count) {
   }
 }
 
+void LoadConnection::lose(std::uint64_t& count) {
+  count += outstanding_;
+  const Instant now = worker_.now();
+  for (; outstanding_ != 0; --outstanding_) {
+    if (interval_ == Duration::zero()) continue;
+    worker_.record_lost(now - due_, 1);
+    due_ = after(due_, interval_);
+  }
+}
+
 LoadConnection::Exchange LoadConnection::broken(std::error_code error) {
   LoadResult& result = worker_.result();
   if (error == Errc::end_of_stream) {
@@ -180,19 +206,19 @@ LoadConnection::Exchange LoadConnection::broken(std::error_code error) {
     }
     if (reader_.fault() != ResponseFault::none) return faulty();
   }
-  result.unanswered += outstanding_;
+  lose(abandoned_ ? result.abandoned : result.unanswered);
   if (error == Errc::cancelled && !timed_out_) return Exchange::over;  // nobody wants it any more
   failed_ = true;
   const LoadFault fault = timed_out_                     ? LoadFault::timed_out
                           : error == Errc::end_of_stream ? LoadFault::ended
                                                          : LoadFault::reset;
-  result.faults.count(fault, error.message());
+  result.faults.count(fault, timed_out_ ? "no answer in time" : error.message());
   return Exchange::over;
 }
 
 LoadConnection::Exchange LoadConnection::faulty() {
   failed_ = true;
-  worker_.result().unanswered += outstanding_;
+  lose(worker_.result().unanswered);
   worker_.result().faults.count(reader_.fault(), reader_.head().substr(0, shown_bytes_max));
   return Exchange::over;
 }
@@ -200,11 +226,13 @@ LoadConnection::Exchange LoadConnection::faulty() {
 void LoadConnection::give_up_before(Instant since) {
   if (waiting_since_ > since || !stream_) return;
   timed_out_ = true;
-  abandon();
+  stream_->cancel_read();
+  stream_->cancel_write();
 }
 
 void LoadConnection::abandon() {
   if (!stream_) return;
+  abandoned_ = !timed_out_;
   stream_->cancel_read();
   stream_->cancel_write();
 }
@@ -214,7 +242,7 @@ void LoadConnection::close() {
   outstanding_ = 0;
   due_ = {};
   waiting_since_ = never;
-  timed_out_ = false;
+  timed_out_ = abandoned_ = false;
 }
 
 Task<> LoadConnection::pause() {

@@ -39,6 +39,10 @@ class LoadConnection {
 
   std::string_view requests(unsigned count);
   void answered(unsigned count);
+  /// What is outstanding will not be answered; `count` is where that is counted.
+  void lose(std::uint64_t& count);
+  /// At a fixed rate, when the time is over: `next` was due, and what follows it until the end.
+  void count_unsent(Instant next);
   Exchange broken(std::error_code error);
   Exchange faulty();
   void close();
@@ -55,6 +59,7 @@ class LoadConnection {
   Duration interval_{};  // between that and the next; zero: all at once
   Instant waiting_since_ = never;
   bool timed_out_ = false;
+  bool abandoned_ = false;
   bool failed_ = false;  // since the last pause
 };
 

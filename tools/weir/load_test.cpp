@@ -53,7 +53,7 @@ Task<LoadResult> routed(const http::Router& router, LoadPlan plan) {
   co_return std::move(*result);
 }
 
-LoadPlan plan_of(unsigned connections, std::uint64_t requests) {
+LoadPlan plan_of(unsigned connections, std::optional<std::uint64_t> requests) {
   LoadPlan plan;
   plan.endpoint = endpoint;
   plan.request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -195,7 +195,7 @@ TEST_F(Load, MoreResponsesThanRequestsAreCaught) {
 TEST_F(Load, AtAFixedRateRequestsAreSentWhenTheyAreDue) {
   http::Router routes;
   routes.get("/", [] { return http::text("Hello\n"); });
-  LoadPlan plan = plan_of(10, 0);
+  LoadPlan plan = plan_of(10, std::nullopt);
   plan.rate = 1000;
   plan.length = 2s;
   const LoadResult result = on_router(routes, plan);
@@ -215,7 +215,7 @@ TEST_F(Load, AStallCountsForEveryRequestThatWasDueInIt) {
     if (++count == 11) static_cast<void>(co_await sleep(100ms));
     co_return http::text("Hello\n");
   });
-  LoadPlan plan = plan_of(1, 0);
+  LoadPlan plan = plan_of(1, std::nullopt);
   plan.rate = 100;
   plan.length = 1s;
   const LoadResult result = on_router(routes, plan);
@@ -230,12 +230,49 @@ TEST_F(Load, WhatCouldNotBeSentInTimeIsTold) {
     static_cast<void>(co_await sleep(100ms));
     co_return http::text("Hello\n");
   });
-  LoadPlan plan = plan_of(1, 0);
+  LoadPlan plan = plan_of(1, std::nullopt);
   plan.rate = 100;
   plan.length = 1s;
   const LoadResult result = on_router(routes, plan);
   EXPECT_EQ(result.responses + result.late, 10U);
   EXPECT_EQ(result.unsent, 90U);
+  // They count as long as they had been due at the end: 900, 890, ... 10 ms.
+  EXPECT_EQ(result.latency.count(), 100U);
+  EXPECT_NEAR(result.latency.mean() * 100, 90 * 455e6 + 10 * 505e6, 1e6);
+}
+
+TEST_F(Load, WhatIsNeverAnsweredAtAFixedRateCountsInTheLatency) {
+  const Behaviour silent = [](tcp::Stream stream) -> Task<> {
+    while (co_await stream.read()) {
+    }
+  };
+  LoadPlan plan = plan_of(1, std::nullopt);
+  plan.rate = 1;
+  plan.length = 1s;
+  plan.timeout = 5s;
+  const LoadResult result = on_raw(silent, plan);
+  EXPECT_EQ(result.responses + result.late, 0U);
+  EXPECT_EQ(result.unanswered, 1U);
+  EXPECT_EQ(result.faults.of(LoadFault::timed_out), 1U);
+  EXPECT_EQ(result.latency.count(), 1U);
+  EXPECT_GE(result.latency.max(), 5'000'000'000U);
+}
+
+TEST_F(Load, TheHighestRateIsStillARate) {
+  // More in a nanosecond than one: as many as can be are sent, the others are told.
+  LoadPlan plan = plan_of(1, std::nullopt);
+  plan.rate = 3e9;
+  plan.length = 10us;
+  const Behaviour slow = [](tcp::Stream stream) -> Task<> {
+    while (co_await stream.read()) {
+      static_cast<void>(co_await sleep(1us));
+      if (!co_await stream.write(hello_response)) co_return;
+    }
+  };
+  const LoadResult result = on_raw(slow, plan);
+  EXPECT_GT(result.unsent, 0U);
+  EXPECT_EQ(result.responses + result.late + result.unsent, 10'000U);
+  EXPECT_EQ(result.latency.count(), 10'000U);
 }
 
 LoadPlan numbered_plan(unsigned connections, std::uint64_t requests) {
@@ -295,7 +332,7 @@ TEST_F(Load, WhatWarmsUpIsNotCounted) {
     if (++count <= 50) static_cast<void>(co_await sleep(10ms));
     co_return http::text("Hello\n");
   });
-  LoadPlan plan = plan_of(1, 0);
+  LoadPlan plan = plan_of(1, std::nullopt);
   plan.rate = 50;
   plan.warm_up = 1s;
   plan.length = 2s;
@@ -312,12 +349,13 @@ TEST_F(Load, WhatIsUnderWayAtTheEndCanBeAbandoned) {
     while (co_await stream.read()) {
     }
   };
-  LoadPlan plan = plan_of(3, 0);
+  LoadPlan plan = plan_of(3, std::nullopt);
   plan.length = 1s;
   plan.timeout = 60s;
   plan.abandon = true;
   const LoadResult result = on_raw(silent, plan);
-  EXPECT_EQ(result.unanswered, 3U);
+  EXPECT_EQ(result.abandoned, 3U);
+  EXPECT_EQ(result.unanswered, 0U);
   EXPECT_EQ(result.faults.total(), 0U);
   EXPECT_LT(elapsed(), 2s);
 }
@@ -331,12 +369,23 @@ TEST(LoadPlan, IsSharedOutWithoutLosingAnything) {
   for (unsigned thread = 0; thread < 3; ++thread) {
     const LoadPlan share = share_of(plan, thread, 3);
     connections += share.connections;
-    requests += share.requests;
+    requests += share.requests.value();
     rate += share.rate;
   }
   EXPECT_EQ(connections, 10U);
   EXPECT_EQ(requests, 101U);
   EXPECT_DOUBLE_EQ(rate, 1000);
+}
+
+TEST(LoadPlan, AShareOfNoRequestsIsNotOneWithoutLimit) {
+  EXPECT_EQ(share_of(plan_of(2, 1), 0, 2).requests, 1U);
+  EXPECT_EQ(share_of(plan_of(2, 1), 1, 2).requests, 0U);
+  EXPECT_EQ(share_of(plan_of(2, std::nullopt), 1, 2).requests, std::nullopt);
+}
+
+TEST_F(Load, OfNoRequestsNoneIsSent) {
+  const LoadResult result = run_made(put_load, plan_of(2, 0));
+  EXPECT_EQ(result.responses + result.unanswered, 0U);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <limits>
 
 namespace weir::bench {
@@ -17,14 +18,16 @@ LoadWorker::LoadWorker(Loop& loop, LoadPlan plan)
     : DrainWatcher([](DrainWatcher& self) { static_cast<LoadWorker&>(self).finish(); }),
       loop_(loop),
       plan_(std::move(plan)),
-      left_(plan_.requests == 0 ? std::numeric_limits<std::uint64_t>::max() : plan_.requests) {
+      left_(plan_.requests.value_or(std::numeric_limits<std::uint64_t>::max())) {
   assert(plan_.depth * plan_.request.size() <= LoadPlan::batch_bytes_max);
   for (unsigned each = 0; each < plan_.depth; ++each) batch_ += plan_.request;
   reference_.rules = plan_.rules;
   reference_.rules.closing = plan_.new_connections;
   if (plan_.rate > 0) {
-    interval_ = std::chrono::duration_cast<Duration>(
-        std::chrono::duration<double>(plan_.connections / plan_.rate));
+    // Zero would mean no rate at all.
+    interval_ =
+        std::max(Duration(1), std::chrono::duration_cast<Duration>(
+                                  std::chrono::duration<double>(plan_.connections / plan_.rate)));
   }
   for (unsigned index = 0; index < plan_.connections; ++index) {
     connections_.emplace_back(*this, index);
@@ -66,12 +69,12 @@ Task<> LoadWorker::run_all(Scope& scope, LoadWorker& worker) {
 
 void LoadWorker::start_clock() {
   start_ = now();
-  if (over_ || plan_.requests != 0 || plan_.warm_up == Duration::zero()) {
+  if (over_ || plan_.requests || plan_.warm_up == Duration::zero()) {
     begin();
   } else {
     loop_.timers().start(begin_alarm_, after(start_, plan_.warm_up));
   }
-  if (over_ || plan_.requests != 0) return;
+  if (over_ || plan_.requests) return;
   end_ = after(after(start_, plan_.warm_up), plan_.length);
   loop_.timers().start(end_alarm_, end_);
 }
@@ -118,7 +121,10 @@ unsigned LoadWorker::take(unsigned wanted) noexcept {
 }
 
 Instant LoadWorker::first_due(unsigned index) const noexcept {
-  return after(start_, interval_ * index / std::max<unsigned>(plan_.connections, 1));
+  // In floating point: the product of a long interval and many connections does not fit.
+  const double share = static_cast<double>(index) / plan_.connections;
+  return after(start_, Duration(static_cast<std::int64_t>(
+                           std::llround(static_cast<double>(interval_.count()) * share))));
 }
 
 LoadResult LoadWorker::take_result() {

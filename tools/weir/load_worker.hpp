@@ -35,7 +35,7 @@ class LoadWorker : DrainWatcher {
   unsigned take(unsigned wanted) noexcept;
   /// One that could not even be sent: of a given number, it is spent all the same.
   void lose_one() noexcept {
-    if (plan_.requests != 0) result_.unanswered += plan_.new_connections ? 1 : take(1);
+    if (plan_.requests) result_.unanswered += plan_.new_connections ? 1 : take(1);
   }
   std::string_view requests(unsigned count) const noexcept {
     return std::string_view(batch_).substr(0, count * plan_.request.size());
@@ -44,6 +44,11 @@ class LoadWorker : DrainWatcher {
     const auto nanoseconds = static_cast<std::uint64_t>(std::max<std::int64_t>(0, latency.count()));
     result_.latency.record(nanoseconds, times);
     (measuring_ ? result_.responses : result_.late) += times;
+  }
+  /// A request that got no answer, at a fixed rate: it has waited for so long at least.
+  void record_lost(Duration waited, std::uint64_t times) noexcept {
+    result_.latency.record(static_cast<std::uint64_t>(std::max<std::int64_t>(0, waited.count())),
+                           times);
   }
   /// When connection `index` sends first, and in which steps, at a fixed rate.
   Instant first_due(unsigned index) const noexcept;

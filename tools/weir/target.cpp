@@ -52,6 +52,7 @@ Result<std::string> make_request(const Target& target, const RequestOptions& opt
   if (!http::is_token(options.method)) return fail(Errc::bad_input);
   std::string fields;
   bool has_host = false;
+  bool has_length = false;
   for (const std::string& field : options.fields) {
     const std::string_view text = field;
     const std::size_t colon = text.find(':');
@@ -60,13 +61,20 @@ Result<std::string> make_request(const Target& target, const RequestOptions& opt
       return fail(Errc::bad_input);
     }
     has_host |= http::equals_ignoring_case(text.substr(0, colon), "host");
+    if (http::equals_ignoring_case(text.substr(0, colon), "content-length")) {
+      const std::string_view value = http::trim(text.substr(colon + 1));
+      if (has_length || value != std::to_string(options.body.size())) return fail(Errc::bad_input);
+      has_length = true;
+    }
     fields.append(text).append("\r\n");
   }
   std::string request = options.method + " " + target.resource + " HTTP/1.1\r\n";
   if (!has_host) request += "Host: " + target.authority + "\r\n";
   request += fields;
   if (options.close) request += "Connection: close\r\n";
-  if (!options.body.empty() || options.method == "POST" || options.method == "PUT") {
+  const bool wants_length =
+      !options.body.empty() || options.method == "POST" || options.method == "PUT";
+  if (wants_length && !has_length) {
     request += "Content-Length: " + std::to_string(options.body.size()) + "\r\n";
   }
   return request + "\r\n" + options.body;

@@ -34,7 +34,7 @@ struct RequestOptions {
 
 /// One whole request for `target`: Content-Length where there is a body or the method wants one,
 /// and Host unless a field of that name is given. Errors: Errc::bad_input for a method that is no
-/// token, or a field that is none.
+/// token, a field that is none, or a Content-Length that is given and not the body's.
 Result<std::string> make_request(const Target& target, const RequestOptions& options);
 
 }  // namespace weir::bench

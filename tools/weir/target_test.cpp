@@ -58,6 +58,19 @@ TEST(Target, MakesRequests) {
   EXPECT_EQ(make_request(target, own_host), "GET /a HTTP/1.1\r\nhost: example.test\r\n\r\n");
 }
 
+TEST(Target, GivesALengthOnceAndTheRightOne) {
+  const Target target = *parse_target("http://localhost:8080/a");
+  RequestOptions options;
+  options.body = "hello";
+  options.fields = {"content-length: 5"};
+  EXPECT_EQ(make_request(target, options),
+            "GET /a HTTP/1.1\r\nHost: localhost:8080\r\ncontent-length: 5\r\n\r\nhello");
+  options.fields = {"Content-Length: 3"};
+  EXPECT_EQ(make_request(target, options).error(), Errc::bad_input);
+  options.fields = {"Content-Length: 5", "Content-Length: 5"};
+  EXPECT_EQ(make_request(target, options).error(), Errc::bad_input);
+}
+
 TEST(Target, RefusesRequestsThatWouldBeTwo) {
   const Target target = *parse_target("http://localhost:8080/a");
   RequestOptions method;
