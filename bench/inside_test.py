@@ -1,0 +1,34 @@
+"""Verdicts on works inside one process."""
+
+import types
+import unittest
+
+import inside
+
+OPTIONS = types.SimpleNamespace(runs=9, server_cpu=0, load_cpu=1)
+
+
+class InsideTest(unittest.TestCase):
+    def test_ratios_are_judged_by_their_median_of_nine_rounds_or_more(self):
+        self.assertEqual(inside.verdict([1.0] * 9, 1), "met (≥ 1)")
+        self.assertEqual(inside.verdict([0.9] * 5 + [2.0] * 4, 1), "MISSED (≥ 1)")
+        self.assertEqual(inside.verdict([2.0] * 8, 1), "not judged: 8 rounds")
+
+    def test_a_task_too_needs_nine_rounds(self):
+        def verdict(nanoseconds, count):
+            rounds = [{"Task": {"all": nanoseconds}}] * count
+            return inside.Tasks(OPTIONS).rows(rounds)[0]["verdict"]
+
+        self.assertEqual(verdict(14.0, 9), "met (≤ 15 ns)")
+        self.assertEqual(verdict(16.0, 9), "MISSED (≤ 15 ns)")
+        self.assertEqual(verdict(14.0, 1), "not judged: 1 rounds")
+
+    def test_a_program_that_fails_is_an_error(self):
+        section = inside.Tasks(OPTIONS)
+        section.rounds = lambda: (_ for _ in ()).throw(inside.Failure("crashed"))
+        outcome = section.run(lambda _: None)
+        self.assertEqual((outcome["errors"], outcome["markdown"]), (1, "No figure: crashed"))
+
+
+if __name__ == "__main__":
+    unittest.main()
