@@ -24,7 +24,8 @@ class JsonBodyWriter final : public json::Writer {
   Buffer earlier_;
 };
 
-/// Whether the body may be read as JSON: its Content-Type says so, or there is none.
+/// Whether the body may be read as JSON: its Content-Type says so, or there is none; and neither a
+/// charset nor a Content-Encoding says that the bytes are not UTF-8 as they stand.
 bool accepts_json(const Request& request) noexcept;
 
 /// 400 with a problem (RFC 9457) that says where in the body what is wrong.

@@ -171,6 +171,38 @@ TEST_F(JsonHandlerTest, OtherContentTypesAre415) {
   }
 }
 
+TEST_F(JsonHandlerTest, OtherCharsetsAre415) {
+  const std::string_view body = R"({"sequence":2})";
+  for (const std::string_view parameters :
+       {"charset=utf-8", "Charset=\"UTF-8\"", "charset=us-ascii", "charset=utf8",
+        "a=\";charset=latin1\" ; charset=utf-8", "a=\"\\\"\"", "", ";", " ; "}) {
+    const std::string line = "Content-Type: application/json;" + std::string(parameters) + "\r\n";
+    EXPECT_EQ(answer(echo, body, line).status(), Status::ok) << parameters;
+  }
+  for (const std::string_view parameters :
+       {"charset=latin1", "charset=iso-8859-1", "charset=utf-16", "CHARSET=\"UTF-16LE\"",
+        "a=b; charset=utf-7", "charset=utf-8;charset=latin1", "charset=", "charset", "charset=\"",
+        "charset=\"utf-8\\", "charset =latin1", "charset= latin1x y", "charset=\"utf-8\"x",
+        "=utf-8", "a=\"b\";charset=latin1", ";;charset=latin1"}) {
+    const std::string line = "Content-Type: application/json;" + std::string(parameters) + "\r\n";
+    EXPECT_EQ(answer(echo, body, line).status(), Status::unsupported_media_type) << parameters;
+  }
+}
+
+TEST_F(JsonHandlerTest, CodedBodiesAre415) {
+  const std::string_view body = R"({"sequence":2})";
+  EXPECT_EQ(answer(echo, body, "Content-Encoding: Identity\r\n").status(), Status::ok);
+  EXPECT_EQ(answer(later, body, "Content-Encoding: \r\n").status(), Status::ok);
+  for (const std::string_view line :
+       {"Content-Encoding: gzip\r\n", "content-encoding: br\r\n",
+        "Content-Type: application/json\r\nContent-Encoding: identity, deflate\r\n",
+        "Content-Encoding: identity\r\nContent-Encoding: gzip\r\n",
+        "Content-Type: application/json\r\nContent-Type: text/plain\r\n"}) {
+    EXPECT_EQ(answer(echo, body, line).status(), Status::unsupported_media_type) << line;
+    EXPECT_EQ(answer(later, body, line).status(), Status::unsupported_media_type) << line;
+  }
+}
+
 TEST_F(JsonHandlerTest, CapturesThatDoNotFitAreNotFound) {
   EXPECT_EQ(answer(from, R"({"sequence":2})", {}, {"me", "x"}).status(), Status::not_found);
 }
