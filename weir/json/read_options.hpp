@@ -26,7 +26,14 @@ struct ReadOptions {
   /// How long the text may be.
   std::size_t text_bytes_max = std::size_t{64} << 20;
   /// How much memory the elements of arrays and maps may take together, each counted with its
-  /// sizeof: two bytes of text must not become an element of a kilobyte again and again.
+  /// sizeof: two bytes of text must not become an element of a kilobyte again and again. What
+  /// lists, maps and sets need besides for the node of an element is not counted: some 16 to 64
+  /// bytes each.
+  ///
+  /// Nor does a limit here guard hash tables: std::hash of an integer is the integer, so that who
+  /// knows it can send keys that all fall into one bucket, whose cost is the square of their
+  /// number. For keys that strangers choose take std::map and std::set, or a hash with a secret in
+  /// it.
   std::size_t element_bytes_max = std::size_t{64} << 20;
 };
 
