@@ -57,6 +57,27 @@ void restart(benchmark::State& state) {
 }
 BENCHMARK(restart)->Arg(0)->Arg(1'000'000);
 
+/// Starts so many, cancels every other one, then lets the time of the rest come, one millisecond
+/// after the other.
+void start_half_cancel_fire(benchmark::State& state) {
+  std::vector<CountingTimer> timers(static_cast<std::size_t>(state.range(0)));
+  Wheel lengths(0);
+  Instant now = epoch;
+  for (auto _ : state) {
+    for (CountingTimer& timer : timers) {
+      lengths.wheel.start(timer, now + lengths.length() + Duration(lengths.next));
+    }
+    for (std::size_t i = 0; i < timers.size(); i += 2) timers[i].cancel();
+    while (lengths.wheel.armed() != 0) {
+      now += std::chrono::milliseconds(1);
+      lengths.wheel.advance(now);
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+  benchmark::DoNotOptimize(CountingTimer::fired);
+}
+BENCHMARK(start_half_cancel_fire)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
 /// Starts so many, then lets the time of all of them come, one millisecond after the other.
 void start_and_fire(benchmark::State& state) {
   std::vector<CountingTimer> timers(static_cast<std::size_t>(state.range(0)));

@@ -6,13 +6,6 @@
 #include <vector>
 
 namespace weir {
-namespace {
-
-constexpr std::uint64_t bit_of(unsigned slot) {
-  return std::uint64_t{1} << slot;
-}
-
-}  // namespace
 
 TimerWheel::TimerWheel(Instant now) : origin_(now) {
   constexpr std::size_t usual = 64;
@@ -50,7 +43,7 @@ void TimerWheel::place(Timer& timer) noexcept {
     due_.push_back(timer);
     return;
   }
-  // The level is that of the highest digit (base 64) in which the tick differs from the present
+  // The level is that of the highest digit (base 1024) in which the tick differs from the present
   // one: the timer comes down to the next level when the present time reaches that digit.
   const std::uint64_t difference = tick ^ tick_;
   const unsigned level =
@@ -58,10 +51,10 @@ void TimerWheel::place(Timer& timer) noexcept {
   assert(level < level_count);
   const auto slot = static_cast<unsigned>(tick >> (level * slot_bits)) & (slots - 1);
   if (level == 0) {
-    const bool first = (occupied_[0] & bit_of(slot)) == 0;
-    if (first || timer.deadline_ < earliest_[slot]) earliest_[slot] = timer.deadline_;
+    if (!occupied_[0].contains(slot) || timer.deadline_ < earliest_[slot])
+      earliest_[slot] = timer.deadline_;
   }
-  occupied_[level] |= bit_of(slot);
+  occupied_[level].insert(slot);
   timer.slot_ = static_cast<std::uint16_t>(level * slots + slot);
   wheels_[level][slot].push_back(timer);
 }
@@ -73,16 +66,16 @@ void TimerWheel::forget(Timer& timer) noexcept {
   if (timer.slot_ == due_slot) return;
   const unsigned level = timer.slot_ / slots;
   const unsigned slot = timer.slot_ % slots;
-  if (wheels_[level][slot].empty()) occupied_[level] &= ~bit_of(slot);
+  if (wheels_[level][slot].empty()) occupied_[level].erase(slot);
 }
 
 Instant TimerWheel::next() const noexcept {
   if (!due_.empty()) return Instant::min();
-  if (occupied_[0] != 0) return earliest_[static_cast<unsigned>(std::countr_zero(occupied_[0]))];
+  if (!occupied_[0].empty()) return earliest_[occupied_[0].first()];
   for (unsigned level = 1; level < level_count; ++level) {
-    if (occupied_[level] == 0) continue;
+    if (occupied_[level].empty()) continue;
     const unsigned shift = level * slot_bits;
-    const auto slot = static_cast<std::uint64_t>(std::countr_zero(occupied_[level]));
+    const std::uint64_t slot = occupied_[level].first();
     const std::uint64_t block = tick_ >> (shift + slot_bits) << (shift + slot_bits);
     return origin_ + Duration(static_cast<std::int64_t>((block | slot << shift) << tick_bits));
   }
@@ -110,14 +103,14 @@ void TimerWheel::take_due(unsigned slot, Instant now) noexcept {
   }
   timers.splice_back(later);
   earliest_[slot] = earliest;
-  if (timers.empty()) occupied_[0] &= ~bit_of(slot);
+  if (timers.empty()) occupied_[0].erase(slot);
 }
 
 /// Moves the wheels to `target`, gathering in `due_` what has come due by `now`.
 void TimerWheel::turn_to(std::uint64_t target, Instant now) noexcept {
   for (;;) {
-    if (occupied_[0] != 0) {
-      const auto slot = static_cast<unsigned>(std::countr_zero(occupied_[0]));
+    if (!occupied_[0].empty()) {
+      const unsigned slot = occupied_[0].first();
       const std::uint64_t tick = (tick_ & ~std::uint64_t{slots - 1}) | slot;
       if (tick > target) break;
       tick_ = tick;
@@ -126,17 +119,17 @@ void TimerWheel::turn_to(std::uint64_t target, Instant now) noexcept {
       continue;
     }
     unsigned level = 1;
-    while (level < level_count && occupied_[level] == 0) ++level;
+    while (level < level_count && occupied_[level].empty()) ++level;
     if (level == level_count) break;
     const unsigned shift = level * slot_bits;
-    const auto slot = static_cast<unsigned>(std::countr_zero(occupied_[level]));
+    const unsigned slot = occupied_[level].first();
     const std::uint64_t block = tick_ >> (shift + slot_bits) << (shift + slot_bits);
     const std::uint64_t tick = block | std::uint64_t{slot} << shift;
     if (tick > target) break;
     tick_ = tick;
     List<Timer> down;
     down.splice_back(wheels_[level][slot]);
-    occupied_[level] &= ~bit_of(slot);
+    occupied_[level].erase(slot);
     while (Timer* timer = down.pop_front()) place(*timer);
   }
   tick_ = std::max(tick_, target);

@@ -7,6 +7,7 @@
 
 #include "weir/base/list.hpp"
 #include "weir/base/time.hpp"
+#include "weir/loop/slot_set.hpp"
 
 namespace weir {
 
@@ -31,9 +32,10 @@ class Timer : public ListNode {
   std::uint16_t slot_ = 0;
 };
 
-/// The timers of one loop. Starting and cancelling are O(1), firing is amortised O(levels): eight
-/// wheels of 64 slots, each 64 times coarser than the one below (Varghese and Lauck, "Hashed and
-/// Hierarchical Timing Wheels", 1987). The finest slot is 65.5 us wide, but a timer never fires
+/// The timers of one loop. Starting and cancelling are O(1), firing is amortised O(levels): five
+/// wheels of 1024 slots, each 1024 times coarser than the one below (Varghese and Lauck, "Hashed
+/// and Hierarchical Timing Wheels", 1987); a timer of less than 69 s moves from one to the other at
+/// most once. The finest slot is 65.5 us wide, but a timer never fires
 /// before its deadline, and a loop that wakes at next() fires it at its exact time.
 /// Threads: one. Lifetime: timers may outlive it; they are cancelled.
 class TimerWheel {
@@ -60,9 +62,10 @@ class TimerWheel {
 
  private:
   friend class Timer;
-  static constexpr unsigned level_count = 8;
-  static constexpr unsigned slot_bits = 6;
+  static constexpr unsigned level_count = 5;
+  static constexpr unsigned slot_bits = 10;
   static constexpr unsigned slots = 1U << slot_bits;
+  static_assert(slots == SlotSet::size);
   static constexpr unsigned tick_bits = 16;
   static constexpr std::uint16_t due_slot = level_count * slots;
 
@@ -82,10 +85,10 @@ class TimerWheel {
   std::uint64_t tick_of(Instant moment) const noexcept;
 
   std::array<std::array<List<Timer>, slots>, level_count> wheels_;
-  std::array<std::uint64_t, level_count> occupied_{};  // one bit a slot
-  std::array<Instant, slots> earliest_{};              // of each finest slot, a lower bound
-  List<Timer> due_;                                    // deadlines before tick_
-  std::vector<Due> sorting_;                           // kept for its memory, some from the start
+  std::array<SlotSet, level_count> occupied_;
+  std::array<Instant, slots> earliest_{};  // of each finest slot, a lower bound
+  List<Timer> due_;                        // deadlines before tick_
+  std::vector<Due> sorting_;               // kept for its memory, some from the start
   Instant origin_;
   std::uint64_t tick_ = 0;  // the wheels stand here
   std::size_t armed_ = 0;
