@@ -215,7 +215,7 @@ Task<> spawn_tasks(Scope& scope, unsigned times) {
 
 [[gnu::noinline]] void start_and_cancel_timer(unsigned times) {
   constexpr Instant epoch{std::chrono::hours(1)};
-  TimerWheel wheel(epoch);
+  static TimerWheel wheel(epoch);
   Timer timer([](Timer&) {});
   for (unsigned step = 1; step <= times; ++step) {
     wheel.start(timer, epoch + std::chrono::microseconds(step * 7919));

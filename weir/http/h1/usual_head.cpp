@@ -1,17 +1,15 @@
 #include "weir/http/h1/usual_head.hpp"
 
 #include <cassert>
-#include <charconv>
 #include <cstring>
 
+#include "weir/http/h1/put.hpp"
 #include "weir/http/h1/writer.hpp"
 
 namespace weir::http {
 namespace {
 
 constexpr std::string_view any_length = "0\r\n\r\n";  // how write_head() ends a head
-constexpr std::string_view empty_line = "\r\n\r\n";   // behind another line
-constexpr std::size_t digits_max = 20;
 static_assert(digits_max + empty_line.size() <= 24);
 
 }  // namespace
@@ -36,14 +34,7 @@ char* UsualHead::write(std::uint64_t content_length, char* out) const noexcept {
   // All of it, because a copy of a fixed size takes the fewest instructions.
   std::memcpy(out, start_.data(), start_.size());
   out += start_size_;
-  if (content_length >= 100) {
-    out = std::to_chars(out, out + digits_max, content_length).ptr;
-  } else {  // few digits are usual
-    if (content_length >= 10) *out++ = static_cast<char>('0' + content_length / 10);
-    *out++ = static_cast<char>('0' + content_length % 10);
-  }
-  std::memcpy(out, empty_line.data(), empty_line.size());
-  return out + empty_line.size();
+  return put(put_number(out, content_length), empty_line);
 }
 
 }  // namespace weir::http

@@ -4,21 +4,20 @@
 #include <bit>
 #include <cassert>
 #include <charconv>
-#include <cstring>
+
+#include "weir/http/h1/put.hpp"
 
 namespace weir::http {
 namespace {
 
 constexpr std::string_view version = "HTTP/1.1 ";
 constexpr std::string_view ok_line = "HTTP/1.1 200 OK\r\n";
-constexpr std::string_view line_end = "\r\n";
 constexpr std::string_view date_name = "Date: ";
 constexpr std::string_view type_name = "Content-Type: ";
 constexpr std::string_view length_name = "Content-Length: ";
 constexpr std::string_view chunked_line = "Transfer-Encoding: chunked\r\n";
 constexpr std::string_view close_line = "Connection: close\r\n";
 constexpr std::string_view keep_alive_line = "Connection: keep-alive\r\n";
-constexpr std::size_t digits_max = 20;
 
 /// More than everything of a head that has a fixed or bounded length.
 constexpr std::size_t fixed_size_max = 256;
@@ -27,15 +26,6 @@ static_assert(version.size() + 4 + reason_size_max + date_name.size() + date_siz
                   type_name.size() + length_name.size() + digits_max + chunked_line.size() +
                   keep_alive_line.size() + 5 * line_end.size() <
               fixed_size_max);
-
-[[gnu::always_inline]] inline char* put(char* out, std::string_view text) noexcept {
-  if (!text.empty()) std::memcpy(out, text.data(), text.size());
-  return out + text.size();
-}
-
-char* put_number(char* out, std::uint64_t number) noexcept {
-  return std::to_chars(out, out + digits_max, number).ptr;
-}
 
 char* put_status_line(char* out, Status status) noexcept {
   const std::string_view reason = reason_of(status);
@@ -60,7 +50,7 @@ char* write_head(const ResponseHead& head, char* out) noexcept {
   out = head.status == Status::ok ? put(out, ok_line) : put_status_line(out, head.status);
   if (head.date != nullptr) out = put(put(put(out, date_name), head.date->text()), line_end);
   if (!head.content_type.empty()) {
-    out = put(put(put(out, type_name), head.content_type), line_end);
+    out = put(put_short(put(out, type_name), head.content_type), line_end);
   }
   if (head.framing == BodyFraming::length) {
     out = put(put_number(put(out, length_name), head.content_length), line_end);
