@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <string>
 
 #include "weir/base/time.hpp"
+#include "weir/cores/when_full.hpp"
 
 namespace weir {
 
@@ -22,12 +22,6 @@ struct PoolSizeOptions {
   /// How often the threads are looked at while work is queued; more seldom when there are so many
   /// that looking would cost more than a twentieth of a CPU.
   Duration sample_period = std::chrono::milliseconds(5);
-};
-
-/// What becomes of work that comes when the queue is full.
-enum class WhenFull : std::uint8_t {
-  reject,  ///< Errc::limit_reached
-  wait,    ///< whoever brought it waits for room, in the order of coming
 };
 
 /// A kind of work in a pool, kept from using up what other kinds need.

@@ -20,6 +20,7 @@ constinit thread_local Loop* Loop::current_ = nullptr;
 
 Loop::Loop(Host& host, const Options& options)
     : host_(host),
+      homecoming_(Homecoming::of(*this)),
       now_(host.now()),
       timers_(now_),
       own_group_(options.group == nullptr ? std::make_unique<LoopGroup>() : nullptr),
@@ -40,8 +41,11 @@ Result<std::unique_ptr<Loop>> Loop::make(Host& host, const Options& options) {
 Loop::~Loop() {
   while (outsiders_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   assert(drain_watchers_.empty());
+  Loop* const before = std::exchange(current_, this);
   const BlockPool::Use blocks(blocks_);
+  homecoming_.close();
   backend_.reset();
+  current_ = before;
 }
 
 bool Loop::run_ready() {

@@ -11,6 +11,7 @@
 #include "weir/base/list.hpp"
 #include "weir/base/time.hpp"
 #include "weir/loop/backend.hpp"
+#include "weir/loop/homecoming.hpp"
 #include "weir/loop/host.hpp"
 #include "weir/loop/inbox.hpp"
 #include "weir/loop/loop_group.hpp"
@@ -71,6 +72,8 @@ class Loop {
   TimerWheel& timers() noexcept { return timers_; }
   BlockPool& blocks() noexcept { return blocks_; }
   LoopGroup& group() noexcept { return *group_; }
+  /// Where what belongs to this loop comes back to, from any thread.
+  Homecoming& homecoming() const noexcept { return homecoming_; }
   unsigned core() const noexcept { return core_; }
 
   /// Queues it behind everything ready on this loop. Its own thread only.
@@ -120,6 +123,7 @@ class Loop {
   static constinit thread_local Loop* current_;
   Host& host_;
   BlockPool blocks_;
+  Homecoming& homecoming_;  // until ~Loop() closes it
   RunQueue ready_;
   Inbox inbox_;
   Instant now_;

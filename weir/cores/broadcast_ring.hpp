@@ -1,0 +1,145 @@
+// What a broadcast keeps, how far each of its readers is, and who waits for more.
+#pragma once
+
+#include <cassert>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "weir/base/list.hpp"
+#include "weir/base/result.hpp"
+#include "weir/cores/broadcast_options.hpp"
+#include "weir/task/context.hpp"
+
+namespace weir::detail {
+
+class BroadcastReader;
+class BroadcastWait;
+
+/// The last values, under one mutex: no value is made, copied or destroyed while it is held, no
+/// memory taken and no loop woken. Threads: any.
+class BroadcastRing {
+ public:
+  using Value = std::shared_ptr<const void>;
+
+  explicit BroadcastRing(const BroadcastOptions& options);
+  BroadcastRing(const BroadcastRing&) = delete;
+  BroadcastRing& operator=(const BroadcastRing&) = delete;
+  ~BroadcastRing();
+
+  /// Errors: Errc::closed.
+  Result<> publish(Value value);
+  void close();
+  std::size_t readers() const;
+  std::size_t capacity() const noexcept { return kept_.size(); }
+
+ private:
+  friend class BroadcastReader;
+  friend class BroadcastWait;
+  void take_waiting(RunQueue& woken) noexcept;
+  static void send_home(RunQueue& woken) noexcept;
+
+  const WhenSlow when_slow_;
+  mutable std::mutex mutex_;  // guards all that follows, and what readers say is guarded by it
+  std::vector<Value> kept_;   // value number n is at n % size
+  std::uint64_t next_ = 0;    // the number of the next value
+  bool closed_ = false;
+  std::size_t readers_ = 0;
+  List<BroadcastWait> waiting_;
+};
+
+/// One subscription. Threads: its loop's.
+class BroadcastReader {
+ public:
+  explicit BroadcastReader(BroadcastRing& ring);
+  BroadcastReader(BroadcastReader&& other) noexcept;
+  BroadcastReader& operator=(BroadcastReader&& other) noexcept {
+    BroadcastReader moved(std::move(other));
+    std::swap(ring_, moved.ring_);
+    std::swap(place_, moved.place_);
+    return *this;
+  }
+  ~BroadcastReader() { leave(); }
+
+  std::uint64_t missed() const noexcept { return place_.missed; }
+
+  /// Nothing, when there is nothing yet; else a value, or why there will be none.
+  struct Taken {
+    bool anything = false;
+    BroadcastRing::Value value;
+    std::error_code error;
+  };
+  /// Takes the next value, or, when there is nothing yet, lets `wait` wait.
+  Taken take_or_wait(BroadcastWait* wait);
+
+ private:
+  friend class BroadcastWait;
+  /// After so many values without a wait the loop takes a turn.
+  static constexpr unsigned streak_max = 256;
+
+  Taken take_locked();
+  void leave() noexcept;
+
+  struct Place {
+    std::uint64_t next = 0;  // the number of the value that it takes next
+    std::uint64_t missed = 0;
+    unsigned streak = 0;
+    bool expelled = false;
+    bool waits = false;  // for assertions
+  };
+  BroadcastRing* ring_;  // nullptr: moved from
+  Place place_;
+};
+
+/// A reader while it waits, in the frame of its coroutine. Threads: its loop's, but what the mutex
+/// guards. Whoever publishes takes it off the list and posts it home; only the home loop resumes
+/// it.
+class BroadcastWait : Runnable, public ListNode {
+ public:
+  explicit BroadcastWait(BroadcastReader& reader) noexcept : Runnable(&run), reader_(reader) {}
+  ~BroadcastWait() { assert(!linked()); }
+
+  bool await_ready() const noexcept { return false; }
+  template <HasContext Promise>
+  bool await_suspend(std::coroutine_handle<Promise> handle) {
+    handle_ = handle;
+    return begin(handle.promise().context());
+  }
+
+ protected:
+  /// What it was given. Once.
+  Result<BroadcastRing::Value> take() noexcept {
+    if (taken_.error) return fail(taken_.error);
+    return std::move(taken_.value);
+  }
+
+ private:
+  friend class BroadcastRing;
+  friend class BroadcastReader;
+  /// Its own, since it is in the ring's list as itself.
+  struct Cancelling : CancelNode {
+    explicit Cancelling(BroadcastWait& of) noexcept : CancelNode(&ask), wait(of) {}
+    static void ask(CancelNode& node);
+    BroadcastWait& wait;
+  };
+  struct EndOfTurn : Timer {
+    explicit EndOfTurn(BroadcastWait& of) noexcept : Timer(&has_come), wait(of) {}
+    static void has_come(Timer& timer);
+    BroadcastWait& wait;
+  };
+  bool begin(const Context& context);
+  static void run(Runnable& self);
+
+  BroadcastReader& reader_;
+  std::coroutine_handle<> handle_;
+  Loop* loop_ = nullptr;
+  BroadcastReader::Taken taken_;
+  Cancelling cancelling_{*this};
+  EndOfTurn end_of_turn_{*this};
+};
+
+}  // namespace weir::detail
