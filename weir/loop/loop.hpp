@@ -117,6 +117,7 @@ class Loop {
  private:
   Loop(Host& host, const Options& options);
   bool run_ready();
+  void take_inbox() noexcept;
   void report_slow_turn(Duration took);
   void wait(Instant until);
 
