@@ -1,5 +1,6 @@
-"""Works inside one process: the radix tree, hops between loops, tasks. Each program does rounds by
-itself, with everything that is compared in each of them, and prints a line of JSON for each."""
+"""Works inside one process: the radix tree, hops and messages between loops, tasks. Each program
+does rounds by itself, with everything that is compared in each of them, and prints a line of JSON
+for each."""
 
 import json
 import statistics
@@ -133,6 +134,7 @@ class Tasks(Inside):
 class Hops(Inside):
     program = "bench/inside/inside_hop"
     round_seconds = 0.6
+    most = 1000
 
     def __init__(self, options, backend):
         super().__init__(options)
@@ -143,13 +145,66 @@ class Hops(Inside):
     def processors(self):
         return [self.options.server_cpu, self.options.load_cpu]
 
+    def rows(self, rounds):
+        rows = super().rows(rounds)
+        for row in rows:
+            if row["name"] == "loop that is awake":
+                met = "met" if row["there and back"] <= self.most else "MISSED"
+                row["verdict"] = f"{met} (≤ {self.most:,} ns)"
+        return rows
+
     def table(self, rows):
-        lines = ["| | one way | there and back |", "|---|---|---|"]
+        lines = ["| | one way | there and back | target |", "|---|---|---|---|"]
         for row in rows:
             lines.append(f"| {row['name']} | {row['one way']:,.0f} "
-                         f"| {row['there and back']:,.0f} |")
+                         f"| {row['there and back']:,.0f} | {row.get('verdict', '')} |")
+        return "\n".join(lines)
+
+
+class Messages(Inside):
+    program = "bench/inside/inside_messages"
+    round_seconds = 1
+    baseline = "an eventfd for each message"
+    figure = "millions a second"
+    least_millions = 10
+    least_ratio = 5
+
+    def __init__(self, options, backend):
+        super().__init__(options)
+        self.id = f"messages-{backend}"
+        self.title = f"messages from one core to another on {backend}: millions a second, one way"
+        self.arguments = (backend,)
+
+    def processors(self):
+        return [self.options.server_cpu, self.options.load_cpu]
+
+    def rows(self, rounds):
+        rows = super().rows(rounds)
+        for row in rows:
+            row |= figures.spread([each[row["name"]][self.figure] for each in rounds])
+            if row["name"] == self.baseline:
+                continue
+            ratios = [each[row["name"]][self.figure] / each[self.baseline][self.figure]
+                      for each in rounds]
+            row["ratio"] = figures.spread(ratios)
+            row["ratio"]["verdict"] = verdict(ratios, self.least_ratio)
+            met = "met" if row["median"] >= self.least_millions else "MISSED"
+            row["verdict"] = f"{met} (≥ {self.least_millions})"
+        return rows
+
+    def table(self, rows):
+        lines = ["| | millions a second | target | wakes a million "
+                 "| times the eventfd's | target |", "|---|---|---|---|---|---|"]
+        for row in rows:
+            ratio = row.get("ratio")
+            beside = (f" {ratio['median']:.1f} ({ratio['low']:.1f}..{ratio['high']:.1f}) "
+                      f"| {ratio['verdict']} |" if ratio else " | |")
+            lines.append(f"| {row['name']} | {row['median']:.2f} ({row['min']:.2f}.."
+                         f"{row['max']:.2f}) | {row.get('verdict', '')} "
+                         f"| {row['wakes a million']:,.0f} |{beside}")
         return "\n".join(lines)
 
 
 def sections(_servers, options):
-    return [RadixTree(options), Tasks(options), Hops(options, "uring"), Hops(options, "epoll")]
+    return [RadixTree(options), Tasks(options), Hops(options, "uring"), Hops(options, "epoll"),
+            Messages(options, "uring"), Messages(options, "epoll")]

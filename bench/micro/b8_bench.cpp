@@ -1,5 +1,6 @@
 // B8: 5,000,000 times, one coroutine waits on an auto-reset event and a queued function's coroutine
-// sets it; the same loop on bare handles beside it. In one thread; the peak of memory is told.
+// sets it; the same loop on bare handles beside it. In one thread, and on one loop per core at
+// once; the peak of memory is told.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "weir/cores/runtime.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/loop/os_host.hpp"
 #include "weir/task/event.hpp"
@@ -57,6 +59,25 @@ void weir_tasks(benchmark::State& state) {
     if (!passed || *passed != rounds) std::abort();
   }
   report(state, before);
+}
+
+/// The rounds on every core at once. Items are those of all cores.
+void weir_tasks_on_each_core(benchmark::State& state) {
+  weir::RuntimeOptions options;
+  options.backend = weir::BackendChoice::epoll;
+  options.announce = options.handle_signals = false;
+  weir::Runtime runtime(options);
+  const auto body = [](weir::Scope& scope) -> weir::Task<> {
+    if (co_await wait_often(scope, rounds) != rounds) std::abort();
+  };
+  const double before = peak_kilobytes();
+  for (auto _ : state) {
+    if (runtime.run_on_each_core(body) != 0) std::abort();
+  }
+  report(state, before);
+  const auto cores = static_cast<std::int64_t>(runtime.core_count());
+  state.SetItemsProcessed(state.iterations() * rounds * cores);
+  state.counters["cores"] = static_cast<double>(cores);
 }
 
 // --- Bare handles -------------------------------------------------------------------------------
@@ -157,6 +178,7 @@ void bare_handles(benchmark::State& state) {
 }
 
 BENCHMARK(weir_tasks)->Unit(benchmark::kMillisecond);
+BENCHMARK(weir_tasks_on_each_core)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(bare_handles<HeapFrames>)->Unit(benchmark::kMillisecond);
 BENCHMARK(bare_handles<ListedFrames>)->Unit(benchmark::kMillisecond);
 
