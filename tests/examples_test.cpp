@@ -1,8 +1,10 @@
 // Every example program over real sockets, on every backend: what it promises is what comes.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -60,6 +62,7 @@ class ExampleFiles : public EachBackend {
   }
   os::TemporaryTree folder_;
 };
+class ExampleChat : public EachBackend {};
 
 TEST_P(ExampleHello, AnswersAsItsRoutesSay) {
   Server server("hello", GetParam());
@@ -551,6 +554,118 @@ TEST(ExampleRealTime, CountsEveryRunTwice) {
   }
 }
 
+/// Whether the client comes to have heard `text`; what it has heard stays.
+bool hears(Client& client, std::string_view text) {
+  return eventually([&] { return client.unread().contains(text); });
+}
+
+/// What has come since, past the client's own memory.
+std::string take_all(const Client& client) {
+  std::string taken;
+  std::array<char, 65536> bytes;
+  for (;;) {
+    const auto count = ::recv(client.descriptor(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (count <= 0) return taken;
+    taken.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+}
+
+bool has_ended(const Client& client) {
+  char byte = 0;
+  const auto count = ::recv(client.descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return count == 0 || (count < 0 && errno != EAGAIN);
+}
+
+/// Clients of a chat, on whatever cores they fall, all of whom have heard the last one come.
+std::vector<Client> joined(const Server& server, int count) {
+  std::vector<Client> clients;
+  std::string line;
+  for (int i = 0; i < count; ++i) {
+    clients.push_back(server.connect());
+    line = "client " + std::to_string(i) + " has come\n";
+    EXPECT_TRUE(clients.back().send(line));
+    EXPECT_TRUE(hears(clients.back(), line));
+  }
+  for (Client& each : clients) EXPECT_TRUE(hears(each, line));
+  return clients;
+}
+
+TEST_P(ExampleChat, EverybodyHearsEverybodyInOneOrder) {
+  constexpr int talkers = 8;
+  constexpr int words = 20;  // in all fewer than the chat keeps: nobody misses any
+  Server server("chat", GetParam());
+  std::vector<Client> clients = joined(server, talkers);
+  for (int word = 0; word < words; ++word) {
+    for (int i = 0; i < talkers; ++i) {
+      const std::string line = std::to_string(i) + ":" + std::to_string(word) + "\n";
+      Client& client = clients[static_cast<std::size_t>(i)];
+      EXPECT_TRUE(word % 2 == 0 ? client.send(line) : client.send_in_pieces(line));
+    }
+  }
+  std::string first;
+  for (Client& client : clients) {
+    const auto heard = [&] {
+      const std::string all = client.unread();
+      return all.substr(all.find("client 7 has come"));
+    };
+    EXPECT_TRUE(
+        eventually([&] { return std::ranges::count(heard(), '\n') == 1 + talkers * words; }));
+    if (first.empty()) first = heard();
+    EXPECT_EQ(heard(), first);
+  }
+  for (int i = 0; i < talkers; ++i) {
+    std::size_t at = 0;
+    for (int word = 0; word < words; ++word) {
+      at = first.find("\n" + std::to_string(i) + ":" + std::to_string(word) + "\n", at);
+      ASSERT_NE(at, std::string::npos) << "word " << word << " of " << i;
+    }
+  }
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+  for (const Client& client : clients) EXPECT_TRUE(has_ended(client));
+}
+
+TEST_P(ExampleChat, GoesOnWithoutThoseWhoVanishOrBabble) {
+  Server server("chat", GetParam());
+  std::vector<Client> clients = joined(server, 5);
+  EXPECT_TRUE(clients[0].send("the beginning of a li"));
+  clients[0].reset();
+  EXPECT_TRUE(clients[1].send("a last word\n"));
+  clients[1].finish_sending();
+  EXPECT_TRUE(clients[2].send(std::string(1001, 'x')));
+  EXPECT_TRUE(eventually([&] { return take_all(clients[2]).empty() && has_ended(clients[2]); }));
+  EXPECT_TRUE(hears(clients[3], "a last word\n"));
+  EXPECT_TRUE(clients[3].send("who is there?\n"));
+  EXPECT_TRUE(hears(clients[4], "who is there?\n"));
+  EXPECT_FALSE(clients[4].unread().contains("beginning"));
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExampleChat, WaitsForNobodyWhoDoesNotRead) {
+  Server server("chat", GetParam());
+  std::vector<Client> clients = joined(server, 2);
+  Client& silent = clients[0];
+  Client& talker = clients[1];
+  // More than the kernel keeps for a connection, in rounds of which the talker misses nothing.
+  const std::string word(998, 'x');
+  std::string lines;
+  for (int line = 0; line < 100; ++line) lines += word + ".\n";
+  for (int round = 0; round < 100; ++round) {
+    ASSERT_TRUE(talker.send(lines));
+    std::string heard;
+    ASSERT_TRUE(eventually([&] {
+      heard += take_all(talker);
+      return heard.size() >= lines.size();
+    })) << round;
+    ASSERT_TRUE(heard == lines) << round;
+  }
+  // A client that has taken nothing for ten seconds has been sent away: on a slow machine.
+  EXPECT_TRUE(eventually(
+      [&] { return silent.unread().contains(" lines missed so far)\n") || has_ended(silent); }));
+  silent.close();  // a drain waits for it otherwise, as long as it may
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+INSTANTIATE_TEST_SUITE_P(On, ExampleChat, testing::ValuesIn(every_backend), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleJson, testing::ValuesIn(every_backend), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleHello, testing::ValuesIn(every_backend), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleEcho, testing::ValuesIn(every_backend), name_of);

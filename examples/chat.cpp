@@ -1,0 +1,60 @@
+// chat: what one client says, all hear, whichever cores they are on; a line is a message. Each
+// connection stays on its core. Nobody waits for a client that does not read: it misses lines, and
+// is told how many; one that takes nothing for ten seconds has to go.
+#include <weir/cores/broadcast.hpp>
+#include <weir/cores/runtime.hpp>
+#include <weir/net/listener.hpp>
+#include <weir/net/tcp.hpp>
+#include <weir/task/timeout.hpp>
+#include <weir/task/together.hpp>
+
+using namespace weir;
+
+using Room = Broadcast<std::string>;
+
+Task<Result<>> hear(tcp::Stream& client, Room::Subscription lines) {
+  for (;;) {
+    auto line = co_await lines.receive();
+    if (!line && line.error() != Errc::limit_reached) co_return fail(line.error());
+    std::string text = "(" + std::to_string(lines.missed()) + " lines missed so far)\n";
+    if (line) text = **line;
+    if (auto sent = co_await timeout(10s, client.write(text)); !sent) co_return sent;
+  }
+}
+
+Task<Result<>> speak(tcp::Stream& client, Room& room) {
+  std::string line;
+  for (;;) {
+    auto bytes = co_await client.read();
+    if (!bytes) co_return fail(bytes.error());
+    for (const char each : bytes->text()) {
+      line.push_back(each);
+      if (line.size() > 1000) co_return fail(Errc::limit_reached);
+      if (line.back() != '\n') continue;
+      if (auto said = room.publish(std::exchange(line, {})); !said) co_return said;
+    }
+  }
+}
+
+Task<> talk(tcp::Stream client, Room& room) {
+  static_cast<void>(co_await race(hear(client, room.subscribe()), speak(client, room)));
+}
+
+Task<Result<>> serve(Scope& clients, Room& room, Endpoint endpoint) {
+  auto listener = co_await tcp::listen(endpoint);
+  if (!listener) co_return fail(listener.error());
+  for (;;) {
+    auto client = co_await listener->accept();
+    if (!client) {
+      room.close();  // all hear what has been said, and then the end
+      co_return fail(client.error());
+    }
+    clients.spawn(talk(std::move(*client), room));
+  }
+}
+
+int main(int argc, char** argv) {
+  auto options = ServerOptions::from_args(argc, argv);
+  Room room;
+  return Runtime(options).run_on_each_core(serve, std::ref(room), options.endpoint);
+}
