@@ -32,6 +32,12 @@ std::string mixed_bytes(std::size_t size) {
   return bytes;
 }
 
+std::size_t count_of(std::string_view part, std::string_view text) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 std::string post_chunked(std::string_view target, std::string_view body, std::size_t piece) {
   std::string request = "POST " + std::string(target) +
                         " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -51,6 +57,7 @@ class ExampleStreaming : public EachBackend {};
 class ExampleDeadlines : public EachBackend {};
 class ExampleBench : public EachBackend {};
 class ExampleJson : public EachBackend {};
+class ExamplePoolLab : public EachBackend {};
 class ExampleFiles : public EachBackend {
  protected:
   std::vector<std::string> names() const {
@@ -523,6 +530,60 @@ TEST_P(ExampleFiles, NamesThatCouldLeadElsewhereAreRefused) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
+/// What the lab reports once `count` operations have ended, all of them in it.
+std::string report_of(Client& client, std::size_t count) {
+  std::string body;
+  EXPECT_TRUE(eventually([&] {
+    const auto answer = client.exchange(get("/report/0"));
+    if (!answer || answer->status != 200) return false;
+    body = answer->body;
+    return count_of("\"arrived_ns\"", body) >= count;
+  })) << body;
+  return body;
+}
+
+TEST_P(ExamplePoolLab, AnswersAtOnceAndReportsEachOperation) {
+  Server server("pool_lab", GetParam(), {"--pool", "3"});
+  Client client = server.connect();
+  // The cheap endpoint answers while the pool is at work, and so do more tests.
+  for (const char* const test : {"/test/cpu/50", "/test/sleep/1", "/test/mix/50"}) {
+    const auto accepted = client.exchange(post(test, ""));
+    ASSERT_TRUE(accepted) << accepted.error().message();
+    EXPECT_EQ(accepted->status, 202);
+    const auto cheap = client.exchange(get("/"));
+    ASSERT_TRUE(cheap) << cheap.error().message();
+    EXPECT_EQ(cheap->body, "cheap\n");
+  }
+  const std::string report = report_of(client, 30);
+  EXPECT_EQ(count_of("\"took_ns\":", report), 30U) << report;
+  EXPECT_TRUE(report.starts_with(R"({"size":3,"running":0,"queued":0,"reason":"its first size",)"))
+      << report;
+  EXPECT_TRUE(client.exchange(get("/report/30"))->body.ends_with(R"("ended":[]})"));
+  for (const char* const unknown : {"/test/naps/1", "/test/cpu/many", "/report/x"}) {
+    const auto answer = client.exchange(post(unknown, ""));
+    ASSERT_TRUE(answer) << answer.error().message();
+    EXPECT_GE(answer->status, 404) << unknown;
+  }
+  client.close();
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(ExamplePoolLab, AnAutomaticPoolIsReportedWithTheReasonOfItsSize) {
+  Server server("pool_lab", GetParam(), {"--pool", "auto"});
+  Client client = server.connect();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(client.exchange(post("/test/sleep/1", "")));
+  const std::string report = report_of(client, 50);
+  EXPECT_NE(report.find(R"("running":0,"queued":0,"reason":")"), std::string::npos) << report;
+  EXPECT_EQ(report.find(R"("reason":"")"), std::string::npos) << report;
+  const std::string_view key = "\"took_ns\":";
+  for (auto at = report.find(key); at != report.npos; at = report.find(key, at + 1)) {
+    EXPECT_GE(std::stoll(report.substr(at + key.size())), 50'000'000) << "it has slept";
+  }
+  client.close();
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+INSTANTIATE_TEST_SUITE_P(On, ExamplePoolLab, testing::ValuesIn(every_backend), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleFiles, testing::ValuesIn(every_backend), name_of);
 
 /// The numbers behind `words` in `text`, wherever it comes.

@@ -1,0 +1,59 @@
+// pool_lab: a request starts ten operations in a pool of threads, and is answered at once. Try:
+//   pool_lab --pool 4 --port 8080                      (or another number of threads, or auto)
+//   curl -X POST localhost:8080/test/mix/20000; sleep 1; curl localhost:8080/report/0
+#include "examples/pool_lab.hpp"
+
+#include <weir/cores/blocking_pool.hpp>
+#include <weir/cores/on_core.hpp>
+#include <weir/http.hpp>
+#include <weir/loop/os_host.hpp>
+
+using namespace weir;
+
+struct Lab {
+  BlockingPool pool;
+  std::vector<Ended> ended{};  // core 0's
+};
+
+Task<> operate(Lab& lab, Loop& loop, bool computes, int iterations) {
+  const Instant arrived = loop.now();
+  if (!co_await lab.pool.run(work, computes, iterations)) co_return;
+  const Duration took = loop.host().now() - arrived;
+  const auto note = [&] {
+    lab.ended.push_back({arrived.time_since_epoch().count(), took.count()});
+  };
+  co_await on_core(0, note);
+}
+
+Task<Report> report(Lab& lab, std::size_t from) {
+  const auto later_ones = [&] { return ended_from(lab.ended, from); };
+  auto ended = co_await on_core(0, later_ones);
+  const PoolReport pool = lab.pool.report();
+  const std::string_view reason = describe(pool.last_change.reason);
+  co_return Report{pool.size, pool.running, pool.queued, reason, std::move(ended)};
+}
+
+Task<Result<>> serve(Scope& core, Lab& lab, Endpoint endpoint) {
+  http::Router routes;
+  routes.get("/", [] { return http::text("cheap\n"); });
+  routes.get("/report/{from}", [&lab](std::size_t from) { return report(lab, from); });
+  routes.post("/test/{kind:cpu|sleep|mix}/{iterations}", [&](std::string_view kind, int count) {
+    for (int i = 0; i < 10; ++i) {
+      const bool computes = kind == "cpu" || (kind == "mix" && i % 2 == 0);
+      core.spawn(operate(lab, core.loop(), computes, count));
+    }
+    return http::Status::accepted;
+  });
+  const auto on_scope = [&](Scope& peers) { return http::serve(peers, routes, endpoint); };
+  co_return co_await with_scope(OnFailure::supervise, on_scope);
+}
+
+int main(int argc, char** argv) {
+  BlockingPoolOptions pool;
+  pool.lane.when_full = WhenFull::wait;
+  pool.size.fixed = take_pool_size(argc, argv);
+  const auto options = ServerOptions::from_args(argc, argv);
+  OsHost host;
+  Lab lab{BlockingPool(host, pool)};
+  return Runtime(host, options).run_on_each_core(serve, std::ref(lab), options.endpoint);
+}
