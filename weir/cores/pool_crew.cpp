@@ -25,8 +25,8 @@ std::optional<Instant> PoolWorker::step() noexcept {
 
 PoolCrew::PoolCrew(Host& host, const BlockingPoolOptions& options)
     : host_(host),
-      name_(options.name),
-      keeper_thread_(host.make_thread(options.name, keeper_)),
+      threads_{options.name, options.rank},
+      keeper_thread_(host.make_thread({.name = options.name}, keeper_)),
       size_(options.size, {.cpus = cpus_of(host.topology()), .threads_max = host.threads_max()},
             host.now()) {
   add_lane(options.lane);
@@ -196,7 +196,7 @@ void PoolCrew::start_keeper() {
 Result<> PoolCrew::start_one() {
   auto made = std::make_unique<PoolWorker>(*this);
   PoolWorker& worker = *made;
-  worker.thread = host_.make_thread(name_, worker);
+  worker.thread = host_.make_thread(threads_, worker);
   worker.watched.thread = worker.thread.get();
   {
     const std::lock_guard lock(mutex_);
@@ -215,7 +215,11 @@ Result<> PoolCrew::start_one() {
 
 std::optional<Instant> PoolCrew::step(PoolWorker& worker) {
   BlockingJob* const done = worker.job;
-  if (done != nullptr) done->call();
+  if (done != nullptr) {
+    worker.watched.in_work.store(true, std::memory_order_relaxed);  // see pool_watch.cpp
+    done->call();
+    worker.watched.in_work.store(false, std::memory_order_relaxed);
+  }
   Call call;
   std::optional<Instant> next;
   {

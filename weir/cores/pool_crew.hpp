@@ -72,7 +72,7 @@ class PoolCrew {
   void refuse_queued(std::error_code refusal);
 
   Host& host_;
-  const std::string name_;
+  const HostThreadOptions threads_;
   PoolKeeper keeper_{*this};
   std::unique_ptr<HostThread> keeper_thread_;
   mutable std::mutex mutex_;  // guards what follows

@@ -7,6 +7,7 @@
 
 #include "weir/base/time.hpp"
 #include "weir/cores/when_full.hpp"
+#include "weir/loop/host_thread.hpp"
 
 namespace weir {
 
@@ -41,6 +42,9 @@ struct PoolLaneOptions {
 
 struct BlockingPoolOptions {
   std::string name = "pool";  ///< its threads are called so
+  /// Behind: what the loops have to do comes first, however long the pool computes; where they keep
+  /// all CPUs busy, the pool has about a tenth. Equal: it competes with them.
+  ThreadRank rank = ThreadRank::behind;
   PoolSizeOptions size;
   PoolLaneOptions lane;  ///< for what is run on the pool itself
 };

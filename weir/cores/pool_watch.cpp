@@ -39,7 +39,8 @@ double PoolWatch::running_among(std::span<WatchedThread* const> threads) {
     if (state != os::ThreadState::unknown) states_known_ = true;
     const bool runs = state == os::ThreadState::unknown ? each.looks_still < still_looks
                                                         : state == os::ThreadState::running;
-    running += runs ? 1 : 0;
+    // relaxed: it guards nothing, and being late by a moment does no harm.
+    running += runs || !each.in_work.load(std::memory_order_relaxed) ? 1 : 0;
   }
   return static_cast<double>(running) * static_cast<double>(threads.size()) /
          static_cast<double>(count);

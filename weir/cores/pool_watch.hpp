@@ -1,6 +1,7 @@
 // Looks at the threads of a pool, and estimates how many of them run.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -11,9 +12,12 @@
 
 namespace weir {
 
-/// What is remembered about a thread from one look to the next.
+/// A thread, and what is remembered about it from one look to the next.
 struct WatchedThread {
   HostThread* thread = nullptr;
+  /// Its own: whether it is in the work that it was given. Outside it can only wait for the pool's
+  /// own lock, whose holder may wait for a CPU: that does not count as blocked.
+  std::atomic<bool> in_work{false};
   Duration cpu_time{};       // at the last look
   unsigned looks_still = 0;  // on end without using a CPU
 };

@@ -28,6 +28,7 @@ class PoolWatchTest : public testing::Test {
       threads_.push_back(std::make_unique<FakeThread>());
       watched_.push_back(std::make_unique<WatchedThread>());
       watched_.back()->thread = threads_.back().get();
+      watched_.back()->in_work = true;
     }
   }
   PoolWatch::Seen look() {
@@ -90,6 +91,12 @@ TEST_F(PoolWatchTest, WithoutStatesAClockThatStandsStillLongMeansBlocked) {
   const auto seen = look();
   EXPECT_EQ(seen.running, 1);
   EXPECT_EQ(seen.evidence, SizeEvidence::cpu_clocks);
+}
+
+TEST_F(PoolWatchTest, WaitingForThePoolsOwnLockIsNotBeingBlocked) {
+  make(10);
+  for (const std::size_t i : {3U, 4U}) watched_[i]->in_work = false;
+  EXPECT_EQ(look().running, 2);
 }
 
 TEST_F(PoolWatchTest, NothingIsSeenOfNobody) {

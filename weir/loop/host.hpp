@@ -138,9 +138,9 @@ class Host {
 
   /// How many threads a pool may have here unless somebody says otherwise; at least 1.
   virtual std::size_t threads_max() = 0;
-  /// A thread for `work`, called `name` (at most 15 bytes are seen), not started yet. `work`
-  /// outlives it.
-  virtual std::unique_ptr<HostThread> make_thread(std::string name, ThreadWork& work) = 0;
+  /// A thread for `work`, not started yet. `work` outlives it.
+  virtual std::unique_ptr<HostThread> make_thread(const HostThreadOptions& options,
+                                                  ThreadWork& work) = 0;
 
   /// One line for the operator; a newline is added.
   virtual void log(std::string_view line) noexcept = 0;

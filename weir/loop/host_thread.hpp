@@ -1,7 +1,9 @@
 // A thread that a host lends for work that may block, which a loop must never do.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
@@ -20,6 +22,17 @@ class ThreadWork {
 
  protected:
   ~ThreadWork() = default;
+};
+
+/// Who has a CPU that several threads of the process want.
+enum class ThreadRank : std::uint8_t {
+  equal,   ///< a thread like others
+  behind,  ///< stands back behind the loops, which take the CPU from it; see os::stand_back()
+};
+
+struct HostThreadOptions {
+  std::string name;  ///< at most 15 bytes are seen
+  ThreadRank rank = ThreadRank::equal;
 };
 
 /// Made by Host::make_thread(). Threads: start() and the destructor one; the rest any, while the

@@ -138,8 +138,9 @@ std::size_t OsHost::threads_max() {
   return static_cast<std::size_t>(std::min(os::read_thread_limit().threads_max, enough));
 }
 
-std::unique_ptr<HostThread> OsHost::make_thread(std::string name, ThreadWork& work) {
-  return std::make_unique<OsThread>(std::move(name), work, cpus_, spin_place_);
+std::unique_ptr<HostThread> OsHost::make_thread(const HostThreadOptions& options,
+                                                ThreadWork& work) {
+  return std::make_unique<OsThread>(options, work, cpus_, spin_place_);
 }
 
 Host::DescriptorLimit OsHost::descriptor_limit() {

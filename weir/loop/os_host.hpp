@@ -53,7 +53,8 @@ class OsHost final : public Host {
   /// 1024, or what os::read_thread_limit() leaves of that.
   std::size_t threads_max() override;
   /// May run on every CPU that the thread could which made this host.
-  std::unique_ptr<HostThread> make_thread(std::string name, ThreadWork& work) override;
+  std::unique_ptr<HostThread> make_thread(const HostThreadOptions& options,
+                                          ThreadWork& work) override;
   /// To standard error, in one write.
   void log(std::string_view line) noexcept override;
 

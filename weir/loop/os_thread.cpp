@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weir/os/affinity.hpp"
+#include "weir/os/background.hpp"
 #include "weir/os/clock.hpp"
 
 namespace weir {
@@ -46,8 +47,9 @@ void pause() {}
 
 }  // namespace
 
-OsThread::OsThread(std::string name, ThreadWork& work, std::vector<int> cpus, SpinPlace& spin_place)
-    : name_(std::move(name)), work_(work), cpus_(std::move(cpus)), spin_place_(spin_place) {}
+OsThread::OsThread(HostThreadOptions options, ThreadWork& work, std::vector<int> cpus,
+                   SpinPlace& spin_place)
+    : options_(std::move(options)), work_(work), cpus_(std::move(cpus)), spin_place_(spin_place) {}
 
 OsThread::~OsThread() {
   if (!thread_.joinable()) return;
@@ -68,7 +70,9 @@ Result<> OsThread::start() {
 }
 
 void OsThread::run() {
-  os::name_this_thread(name_);
+  os::name_this_thread(options_.name);
+  // Refused in some sandbox: then it competes as all do.
+  if (options_.rank == ThreadRank::behind) static_cast<void>(os::stand_back());
   // Refused where the CPUs were taken from this process meanwhile; the kernel has chosen others.
   if (!cpus_.empty()) static_cast<void>(os::allow_cpus(cpus_));
   probe_ = os::ThreadProbe::of_this_thread();

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <optional>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -19,7 +18,8 @@ namespace weir {
 /// its starter may run on, if there are none).
 class OsThread final : public HostThread {
  public:
-  OsThread(std::string name, ThreadWork& work, std::vector<int> cpus, SpinPlace& spin_place);
+  OsThread(HostThreadOptions options, ThreadWork& work, std::vector<int> cpus,
+           SpinPlace& spin_place);
   OsThread(const OsThread&) = delete;
   OsThread& operator=(const OsThread&) = delete;
   ~OsThread() override;
@@ -33,7 +33,7 @@ class OsThread final : public HostThread {
   void run();
   void rest(Instant until);
 
-  const std::string name_;
+  const HostThreadOptions options_;
   ThreadWork& work_;
   const std::vector<int> cpus_;
   SpinPlace& spin_place_;

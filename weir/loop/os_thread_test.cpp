@@ -1,6 +1,7 @@
 #include "weir/loop/os_thread.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <csignal>
@@ -30,7 +31,7 @@ TEST(OsThread, StepsWhenWokenAndWhenItsMomentComes) {
     stepped.release();
     return never;
   });
-  const auto thread = host.make_thread("test", work);
+  const auto thread = host.make_thread({.name = "test"}, work);
   thread->wake();  // not started yet
   ASSERT_TRUE(thread->start());
   stepped.acquire();  // the first step, and the second for the call that came before
@@ -51,13 +52,30 @@ TEST(OsThread, EndsByItselfOrWhenItGoes) {
     return never;
   });
   for (Work* const work : {&once, &resting}) {
-    const auto thread = host.make_thread("test", *work);
+    const auto thread = host.make_thread({.name = "test"}, *work);
     ASSERT_TRUE(thread->start());
     stepped.acquire();
     thread->wake();
   }
   EXPECT_EQ(once.steps, 1);
-  const auto not_started = host.make_thread("test", once);
+  const auto not_started = host.make_thread({.name = "test"}, once);
+}
+
+TEST(OsThread, StandsBackWhereItIsToldTo) {
+  OsHost host;
+  for (const ThreadRank rank : {ThreadRank::equal, ThreadRank::behind}) {
+    int policy = -1;
+    std::binary_semaphore stepped(0);
+    Work work([&](int) -> std::optional<Instant> {
+      policy = ::sched_getscheduler(0);
+      stepped.release();
+      return std::nullopt;
+    });
+    const auto thread = host.make_thread({.name = "test", .rank = rank}, work);
+    ASSERT_TRUE(thread->start());
+    stepped.acquire();
+    EXPECT_EQ(policy == SCHED_BATCH, rank == ThreadRank::behind);
+  }
 }
 
 TEST(OsThread, TakesNoSignalsAndIsNotPinnedLikeItsStarter) {
@@ -73,7 +91,7 @@ TEST(OsThread, TakesNoSignalsAndIsNotPinnedLikeItsStarter) {
     stepped.release();
     return std::nullopt;
   });
-  const auto thread = host.make_thread("test", work);
+  const auto thread = host.make_thread({.name = "test"}, work);
   ASSERT_TRUE(thread->start());
   stepped.acquire();
   ASSERT_TRUE(os::allow_cpus(allowed));
@@ -93,7 +111,7 @@ TEST(OsThread, TellsWhatItIsDoing) {
     }
     return never;
   });
-  const auto thread = host.make_thread("test", work);
+  const auto thread = host.make_thread({.name = "test"}, work);
   EXPECT_EQ(thread->cpu_time(), Duration(0));
   ASSERT_TRUE(thread->start());
   while (thread->cpu_time() < 1ms) {

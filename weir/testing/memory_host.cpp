@@ -123,7 +123,7 @@ Result<ChosenBackend> MemoryHost::make_backend(BackendChoice choice, RunQueue& r
   return ChosenBackend{std::make_unique<MemoryBackend>(*this, ready), "simulated host"};
 }
 
-std::unique_ptr<HostThread> MemoryHost::make_thread(std::string, ThreadWork& work) {
+std::unique_ptr<HostThread> MemoryHost::make_thread(const HostThreadOptions&, ThreadWork& work) {
   return std::make_unique<MemoryThread>(clock_, threads_, work);
 }
 

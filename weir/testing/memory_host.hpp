@@ -80,7 +80,8 @@ class MemoryHost final : public Host {
   LockedMemory lock_memory() override { return {lock_refusal_.empty(), lock_refusal_}; }
   void refuse_to_lock_memory(std::string why) { lock_refusal_ = std::move(why); }
   /// Its steps are taken between turns, without a thread, and take no time.
-  std::unique_ptr<HostThread> make_thread(std::string name, ThreadWork& work) override;
+  std::unique_ptr<HostThread> make_thread(const HostThreadOptions& options,
+                                          ThreadWork& work) override;
   void log(std::string_view line) noexcept override { logged_.emplace_back(line); }
 
   // For tests.

@@ -31,7 +31,7 @@ TEST(MemoryThread, StepsWhenWokenAndWhenItsMomentComes) {
     if (step == 4) return std::nullopt;
     return never;
   });
-  thread = host.make_thread("test", work);
+  thread = host.make_thread({.name = "test"}, work);
   thread->wake();
   host.clock().move_to(began + 1s);
   EXPECT_TRUE(at.empty()) << "not started";
@@ -54,7 +54,7 @@ TEST(MemoryThread, TakesNoStepOnceItIsGone) {
   MemoryHost host;
   Work work([](int) -> std::optional<Instant> { return Instant::min(); });
   {
-    const auto thread = host.make_thread("test", work);
+    const auto thread = host.make_thread({.name = "test"}, work);
     ASSERT_TRUE(thread->start());
   }
   host.clock().move_to(host.now() + 1s);
@@ -65,8 +65,8 @@ TEST(MemoryThread, CannotBeStartedWhereThereIsNoneLeft) {
   MemoryHost host;
   host.set_threads_max(1);
   Work work([](int) -> std::optional<Instant> { return std::nullopt; });
-  const auto first = host.make_thread("test", work);
-  const auto second = host.make_thread("test", work);
+  const auto first = host.make_thread({.name = "test"}, work);
+  const auto second = host.make_thread({.name = "test"}, work);
   ASSERT_TRUE(first->start());
   EXPECT_EQ(second->start().error(), system_error(EAGAIN));
   host.clock().move_to(host.now() + 1s);
