@@ -231,6 +231,18 @@ def write(report, laboratory, folder):
     return markdown
 
 
+def wanting(only):
+    """Whether a kind, a case or a program is wanted: all of a group of which nothing is named."""
+    groups = (pool_work.KINDS, tuple(case.id for case in pool_work.CASES), program_names())
+
+    def wants(name):
+        group = next(group for group in groups if name in group)
+        named = [each for each in only if each in group]
+        return not named or name in named
+
+    return wants
+
+
 def parse_arguments():
     known = (*pool_work.KINDS, *(case.id for case in pool_work.CASES), *program_names())
     parser = argparse.ArgumentParser(prog="./dev bench pool", description=__doc__.splitlines()[0])
@@ -250,14 +262,7 @@ def parse_arguments():
     options.sizes = options.sizes.split(",")
     if unknown := set(options.sizes) - set(SIZES):
         parser.error(f"no such size: {', '.join(unknown)}")
-    groups = (pool_work.KINDS, tuple(case.id for case in pool_work.CASES), program_names())
-
-    def wants(name):
-        named = [each for group in groups if name in group for each in options.only
-                 if each in group]
-        return not named or name in named
-
-    options.wants = wants
+    options.wants = wanting(options.only)
     return options
 
 

@@ -31,7 +31,8 @@ def outcome(sent_ns, operations, pools):
     since_start = statistics.fmean(each["arrived_ns"] + each["took_ns"] for each in operations)
     return {"min": min(took), "average": statistics.fmean(took), "max": max(took),
             "makespan": makespan,
-            "average_since_start": (since_start - sent_ns[0]) / 1e6, "throughput": 1000 * len(took) / makespan,
+            "average_since_start": (since_start - sent_ns[0]) / 1e6,
+            "throughput": 1000 * len(took) / makespan,
             "size": max(pool["size"] for pool in pools),
             "reasons": sorted({pool["reason"] for pool in pools})}
 
@@ -113,8 +114,8 @@ def number(value, digits=0):
 
 def table(rows):
     """Of one work: {(program, size): row}."""
-    lines = ["| program | size | makespan ms | min..max | since the start, on average | operation: min | average | max "
-             "| per second | cheap p99 us | idle |",
+    lines = ["| program | size | makespan ms | min..max | since the start, on average "
+             "| operation: min | average | max | per second | cheap p99 us | idle |",
              "|" + "---|" * 11]
     for (program, size), each in rows.items():
         shown = f"{size} (to {each['size']})" if size == AUTOMATIC else size
@@ -133,8 +134,8 @@ def target_table(lines, cheap):
             "|---|---|---|---|---|"]
     for line in lines:
         less = f", less {line['more_ms']} ms" if line["more_ms"] else ""
-        text.append(f"| {line['work']}: {line['figure'].replace('_', ' ')}{less} | {line['median']:.3f} "
-                    f"| {line['low']:.3f}..{line['high']:.3f} | {line['best']} threads "
+        text.append(f"| {line['work']}: {line['figure'].replace('_', ' ')}{less} "
+                    f"| {line['median']:.3f} | {line['low']:.3f}..{line['high']:.3f} | {line['best']} threads "
                     f"| {line['verdict']} (≤ {line['most']:.2f}) |")
     for program, each in cheap.items():
         verdict = f"{each['verdict']} (≤ {each['most_us']:,.0f})" if program == "weir" else ""

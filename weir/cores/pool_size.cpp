@@ -9,18 +9,21 @@ namespace {
 // Running threads are counted by samples: less than half a thread is none.
 constexpr double half = 0.5;
 // Lack and excess, as parts of all CPUs, that are normal; and sums of what goes beyond them that
-// are reason to act. All CPUs idle: at once. Half of them: two samples. A tenth of them: ten.
+// are reason to act. All CPUs idle: at once. Half of them: two samples. A tenth of them: ten. In a
+// mix of work that sleeps and work that computes, threads that were added to keep the CPUs busy now
+// and then all compute: up to three for each CPU are normal; five of them are too many after three
+// samples.
 constexpr double lack_normal = 0.05;
 constexpr double lack_max = 0.5;
-constexpr double excess_normal = 0.5;
-constexpr double excess_max = 1.2;
+constexpr double excess_normal = 2;
+constexpr double excess_max = 4;
 // An enlargement is judged when so many times the former number of threads has been finished: the
 // new ones have had their first results by then. It must bring a fifth of what it could.
 constexpr std::uint64_t verdict_after = 3;
 constexpr double gain_min = 0.2;
 // If work is too slow for that, growing goes on after so many sample periods; sooner when no thread
 // runs, for then a CPU is idle for certain.
-constexpr int trial_periods = 20;
+constexpr int trial_periods = 10;
 constexpr int trial_periods_all_blocked = 4;
 constexpr Duration hold_first = std::chrono::milliseconds(100);
 constexpr Duration hold_max = std::chrono::seconds(5);

@@ -36,8 +36,9 @@ struct PoolMachine {
 /// - and fewer run than there are CPUs, it grows in the proportion that is lacking, at most
 ///   doubling; if then neither more threads run nor more work gets done (they wait for each other,
 ///   or for one disk), it goes back, and tries again after a while that doubles each time;
-/// - and far more run than there are CPUs, it shrinks by those that are too many, at most halving,
-///   down to one for each CPU. Some more do no harm, while each CPU without work is work not done.
+/// - and far more run than there are CPUs (more than three for each, for a while), it shrinks by
+///   those that are too many, at most halving, down to one for each CPU. Some more do no harm: the
+///   loops take the CPU from them. But each CPU without work is work not done.
 /// Lack and excess are summed up over samples (CUSUM; E. S. Page: "Continuous inspection schemes",
 /// 1954): much of it tells at once, little of it after a while, and what comes and goes not at all.
 ///

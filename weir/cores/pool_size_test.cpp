@@ -98,16 +98,16 @@ TEST_F(PoolSizeTest, ForeignLoadIsNoReasonToGrow) {
 TEST_F(PoolSizeTest, ShrinksWhenTooManyRun) {
   for (int i = 0; i < 5; ++i) sample(0);
   ASSERT_EQ(size_.now(), 128U);
-  sample(8);
-  sample(8);
+  sample(20);
+  sample(20);
   EXPECT_EQ(size_.now(), 128U);
-  sample(8);
-  EXPECT_EQ(size_.now(), 124U);
+  sample(20);
+  EXPECT_EQ(size_.now(), 112U);
   EXPECT_EQ(reason(), SizeReason::too_many_run);
-  for (int i = 0; i < 100; ++i) sample(6);
-  EXPECT_EQ(size_.now(), 124U) << "some more do no harm";
-  sample(120);
-  EXPECT_EQ(size_.now(), 62U) << "at most half";
+  for (int i = 0; i < 100; ++i) sample(12);
+  EXPECT_EQ(size_.now(), 112U) << "three for each CPU do no harm";
+  sample(110);
+  EXPECT_EQ(size_.now(), 56U) << "at most half";
   for (int i = 0; i < 100; ++i) sample(50);
   EXPECT_EQ(size_.now(), 4U) << "one for each CPU is left";
 }
@@ -259,6 +259,13 @@ TEST(PoolSizeRun, IsNotFarFromTheBestFixedSize) {
       }
     }
   }
+}
+
+TEST(PoolSizeRun, AMixOfSleepsAndComputationsKeepsTheCpusBusy) {
+  // As in examples/pool_lab.cpp, case 3.
+  const auto mix =
+      many(750, [](std::size_t i) { return i % 2 == 0 ? Work{0, 5.3} : Work{50, 0.02}; });
+  EXPECT_LE(makespan_ms(mix, {}, 2), 0.95 * best_fixed_ms(mix, 2) + 200);
 }
 
 TEST(PoolSizeRun, SlowOnesAmongQuickOnesDoNotHoldItBack) {
