@@ -135,7 +135,8 @@ def target_table(lines, cheap):
     for line in lines:
         less = f", less {line['more_ms']} ms" if line["more_ms"] else ""
         text.append(f"| {line['work']}: {line['figure'].replace('_', ' ')}{less} "
-                    f"| {line['median']:.3f} | {line['low']:.3f}..{line['high']:.3f} | {line['best']} threads "
+                    f"| {line['median']:.3f} | {line['low']:.3f}..{line['high']:.3f} "
+                    f"| {line['best']} threads "
                     f"| {line['verdict']} (≤ {line['most']:.2f}) |")
     for program, each in cheap.items():
         verdict = f"{each['verdict']} (≤ {each['most_us']:,.0f})" if program == "weir" else ""
