@@ -301,7 +301,7 @@ TEST_F(BlockingPoolThreads, ForeignLoadDoesNotMakeItGrow) {
   };
   const auto body = [&]() -> Task<> {
     std::vector<Task<Result<>>> calls;
-    for (int i = 0; i < 60; ++i) calls.push_back(compute_and_look());
+    for (int i = 0; i < 20; ++i) calls.push_back(compute_and_look());
     EXPECT_TRUE(co_await all(std::move(calls)));
   };
   run(body());
