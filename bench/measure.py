@@ -5,7 +5,7 @@ import figures
 import programs
 import verify
 import works
-from serving import Failure, load, serving
+from serving import Failure, errors_of, load, serving
 
 BUSY_ENOUGH = 0.97  # of the limit servers, in a short look: a little above what rows need
 LOOK_SECONDS = 0.5
@@ -172,7 +172,7 @@ class ServedWork:
             "p50": said["latency_ns"]["p50"],
             "p99": said["latency_ns"]["p99"],
             "resident": resident,
-            "errors": said["error_count"],
+            "errors": errors_of(said),
             "load": said,
         }
 

@@ -13,7 +13,7 @@ import figures
 import programs
 import verify
 import works
-from serving import Failure, load, serving
+from serving import Failure, errors_of, load, serving
 
 WORK = works.Work("B4", "", path="/190", connections=500)  # of each generator
 SHARES = (0.4, 0.3, 0.2)  # of each processor, for its server
@@ -119,7 +119,7 @@ def total(loads, allowed):
         "rate": rate,
         "busy": busy / allowed,
         "p99": max(each["latency_ns"]["p99"] for each in loads),
-        "errors": sum(each["error_count"] for each in loads),
+        "errors": sum(map(errors_of, loads)),
     }
 
 

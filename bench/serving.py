@@ -103,6 +103,11 @@ def load(options, port, processes, work, seconds, processor=None, warm_up=0):
     return said(on_processors([processor], command), seconds + warm_up + LOAD_SECONDS_MORE_MAX)
 
 
+def errors_of(load):
+    """What went wrong in it: also what was never answered, or not even sent."""
+    return load["error_count"] + load["unanswered"] + load["unsent"]
+
+
 def generator(options, port, work):
     """The beginning of a command line, which does not yet say for how long."""
     return [str(options.build / "bin/weir"), "bench", f"http://127.0.0.1:{port}{work.path}",
