@@ -1,4 +1,5 @@
 // One HTTP server on one loop of a host in memory, for tests of what happens on its connections.
+// Included by tests only, so it may use weir/testing.
 #pragma once
 
 #include <gtest/gtest.h>

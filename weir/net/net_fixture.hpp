@@ -1,4 +1,5 @@
 // What the tests of streams and listeners run on: every host and backend that this machine has.
+// Included by tests only, so it may use weir/testing.
 #pragma once
 
 #include <gtest/gtest.h>

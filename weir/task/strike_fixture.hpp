@@ -1,4 +1,5 @@
-// One scenario again and again, each time with one of its tasks cancelled a step later.
+// One scenario again and again, each time with one of its tasks cancelled a step later. Included by
+// tests only, so it may use weir/testing.
 #pragma once
 
 #include <gtest/gtest.h>
