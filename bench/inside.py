@@ -54,11 +54,16 @@ class Inside:
         return [self.options.server_cpu]
 
 
+def judged(rounds, met, target):
+    """Of a median, which no few rounds decide."""
+    if len(rounds) < figures.PAIRS_MIN:
+        return f"not judged: {len(rounds)} rounds"
+    return f"{'met' if met else 'MISSED'} ({target})"
+
+
 def verdict(found, target):
     """Of paired ratios, which shall be above the target."""
-    if len(found) < figures.PAIRS_MIN:
-        return f"not judged: {len(found)} rounds"
-    return f"{'met' if statistics.median(found) >= target else 'MISSED'} (≥ {target:g})"
+    return judged(found, statistics.median(found) >= target, f"≥ {target:g}")
 
 
 class RadixTree(Inside):
@@ -118,9 +123,7 @@ class Tasks(Inside):
         rows = super().rows(rounds)
         for row in rows:
             row |= figures.spread([each[row["name"]]["all"] for each in rounds])
-        met = "met" if rows[0]["median"] <= self.most else "MISSED"
-        rows[0]["verdict"] = (f"{met} (≤ {self.most} ns)" if len(rounds) >= figures.PAIRS_MIN
-                              else f"not judged: {len(rounds)} rounds")
+        rows[0]["verdict"] = judged(rounds, rows[0]["median"] <= self.most, f"≤ {self.most} ns")
         return rows
 
     def table(self, rows):
@@ -131,26 +134,33 @@ class Tasks(Inside):
         return "\n".join(lines)
 
 
-class Hops(Inside):
-    program = "bench/inside/inside_hop"
-    round_seconds = 0.6
-    most = 1000
+class BetweenCores(Inside):
+    """On two processors, with one of the backends."""
 
     def __init__(self, options, backend):
         super().__init__(options)
-        self.id = f"hop-{backend}"
-        self.title = f"a hop between two loops on {backend}: ns"
+        self.id = f"{self.name}-{backend}"
+        self.title = f"{self.what} on {backend}: {self.unit}"
         self.arguments = (backend,)
 
     def processors(self):
         return [self.options.server_cpu, self.options.load_cpu]
 
+
+class Hops(BetweenCores):
+    name = "hop"
+    what = "a hop between two loops"
+    unit = "ns"
+    program = "bench/inside/inside_hop"
+    round_seconds = 0.6
+    most = 1000
+
     def rows(self, rounds):
         rows = super().rows(rounds)
         for row in rows:
             if row["name"] == "loop that is awake":
-                met = "met" if row["there and back"] <= self.most else "MISSED"
-                row["verdict"] = f"{met} (≤ {self.most:,} ns)"
+                row["verdict"] = judged(rounds, row["there and back"] <= self.most,
+                                        f"≤ {self.most:,} ns")
         return rows
 
     def table(self, rows):
@@ -161,22 +171,16 @@ class Hops(Inside):
         return "\n".join(lines)
 
 
-class Messages(Inside):
+class Messages(BetweenCores):
+    name = "messages"
+    what = "messages from one core to another"
+    unit = "millions a second, one way"
     program = "bench/inside/inside_messages"
     round_seconds = 1
     baseline = "an eventfd for each message"
     figure = "millions a second"
     least_millions = 10
     least_ratio = 5
-
-    def __init__(self, options, backend):
-        super().__init__(options)
-        self.id = f"messages-{backend}"
-        self.title = f"messages from one core to another on {backend}: millions a second, one way"
-        self.arguments = (backend,)
-
-    def processors(self):
-        return [self.options.server_cpu, self.options.load_cpu]
 
     def rows(self, rounds):
         rows = super().rows(rounds)
@@ -188,8 +192,8 @@ class Messages(Inside):
                       for each in rounds]
             row["ratio"] = figures.spread(ratios)
             row["ratio"]["verdict"] = verdict(ratios, self.least_ratio)
-            met = "met" if row["median"] >= self.least_millions else "MISSED"
-            row["verdict"] = f"{met} (≥ {self.least_millions})"
+            row["verdict"] = judged(rounds, row["median"] >= self.least_millions,
+                                    f"≥ {self.least_millions}")
         return rows
 
     def table(self, rows):

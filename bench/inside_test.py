@@ -23,6 +23,25 @@ class InsideTest(unittest.TestCase):
         self.assertEqual(verdict(16.0, 9), "MISSED (≤ 15 ns)")
         self.assertEqual(verdict(14.0, 1), "not judged: 1 rounds")
 
+    def test_hops_and_messages_too_need_nine_rounds(self):
+        def hop(nanoseconds, count):
+            times = {"one way": 1, "there and back": nanoseconds}
+            return inside.Hops(OPTIONS, "epoll").rows([{"loop that is awake": times}] * count)[0]
+
+        def mail(millions, count):
+            figures = {"millions a second": millions, "wakes a million": 1}
+            beside = {"millions a second": 1, "wakes a million": 1}
+            return inside.Messages(OPTIONS, "uring").rows(
+                [{"Mailbox": figures, inside.Messages.baseline: beside}] * count)[0]
+
+        self.assertEqual(hop(900, 9)["verdict"], "met (≤ 1,000 ns)")
+        self.assertEqual(hop(1100, 9)["verdict"], "MISSED (≤ 1,000 ns)")
+        self.assertEqual(hop(900, 8)["verdict"], "not judged: 8 rounds")
+        self.assertEqual(mail(10, 9)["verdict"], "met (≥ 10)")
+        self.assertEqual(mail(4, 9)["verdict"], "MISSED (≥ 10)")
+        self.assertEqual(mail(4, 9)["ratio"]["verdict"], "MISSED (≥ 5)")
+        self.assertEqual(mail(10, 3)["verdict"], "not judged: 3 rounds")
+
     def test_a_program_that_fails_is_an_error(self):
         section = inside.Tasks(OPTIONS)
         section.rounds = lambda: (_ for _ in ()).throw(inside.Failure("crashed"))

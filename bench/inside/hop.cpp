@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "bench/inside/two_cores.hpp"
 #include "weir/cores/on_core.hpp"
 #include "weir/cores/runtime.hpp"
 #include "weir/os/affinity.hpp"
@@ -122,39 +122,24 @@ Times wake_with_eventfds() {
 
 // ---- All of it ----------------------------------------------------------------------------------
 
-Task<> rounds_from_here(Runtime& runtime, unsigned long rounds) {
-  for (unsigned long round = 0; round < rounds; ++round) {
-    Times asleep = co_await hop();
-    std::atomic<bool> over = false;
-    auto awake = co_await with_scope(hop_awake, std::ref(over));
-    Times bare = wake_with_eventfds();
-    std::fputs("{", stdout);
-    print("loop that sleeps", asleep);
-    std::fputs(", ", stdout);
-    print("loop that is awake", *awake);
-    std::fputs(", ", stdout);
-    print("two threads, eventfd", bare);
-    std::puts("}");
-    std::fflush(stdout);
-  }
-  runtime.stop();
-}
-
-Task<> serve(Scope& scope, Runtime& runtime, unsigned long rounds) {
-  if (scope.loop().core() == 0) co_return co_await rounds_from_here(runtime, rounds);
-  static_cast<void>(co_await sleep(std::chrono::hours(24)));
+Task<> measure_once(Loop&) {
+  Times asleep = co_await hop();
+  std::atomic<bool> over = false;
+  auto awake = co_await with_scope(hop_awake, std::ref(over));
+  Times bare = wake_with_eventfds();
+  std::fputs("{", stdout);
+  print("loop that sleeps", asleep);
+  std::fputs(", ", stdout);
+  print("loop that is awake", *awake);
+  std::fputs(", ", stdout);
+  print("two threads, eventfd", bare);
+  std::puts("}");
+  std::fflush(stdout);
 }
 
 }  // namespace
 }  // namespace weir
 
 int main(int argc, char** argv) {
-  using namespace weir;
-  const unsigned long rounds = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1;
-  RuntimeOptions options;
-  options.cores = 2;
-  options.announce = options.handle_signals = false;
-  if (argc > 2 && std::string_view(argv[2]) == "epoll") options.backend = BackendChoice::epoll;
-  Runtime runtime(options);
-  return runtime.run_on_each_core(serve, std::ref(runtime), rounds);
+  return weir::measure_on_two_cores(argc, argv, weir::measure_once);
 }

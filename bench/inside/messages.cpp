@@ -11,15 +11,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
-#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "bench/inside/two_cores.hpp"
 #include "weir/cores/mailbox.hpp"
 #include "weir/cores/on_core.hpp"
-#include "weir/cores/runtime.hpp"
 #include "weir/os/affinity.hpp"
-#include "weir/task/sleep.hpp"
 #include "weir/task/together.hpp"
 
 namespace weir {
@@ -154,40 +152,23 @@ Figures by_eventfd() {
 
 // ---- All of it ----------------------------------------------------------------------------------
 
-Task<> rounds_from_here(Loop& loop, Runtime& runtime, unsigned long rounds) {
-  for (unsigned long round = 0; round < rounds; ++round) {
-    const Figures from_core = co_await by_mailbox(loop, false);
-    const Figures from_thread = co_await by_mailbox(loop, true);
-    const Figures eventfd = by_eventfd();
-    std::fputs("{", stdout);
-    print("Mailbox, from a core", from_core);
-    std::fputs(", ", stdout);
-    print("Mailbox, from a thread", from_thread);
-    std::fputs(", ", stdout);
-    print("an eventfd for each message", eventfd);
-    std::puts("}");
-    std::fflush(stdout);
-  }
-  runtime.stop();
-}
-
-Task<> serve(Scope& scope, Runtime& runtime, unsigned long rounds) {
-  if (scope.loop().core() == 0) {
-    co_return co_await rounds_from_here(scope.loop(), runtime, rounds);
-  }
-  static_cast<void>(co_await sleep(std::chrono::hours(24)));
+Task<> measure_once(Loop& loop) {
+  const Figures from_core = co_await by_mailbox(loop, false);
+  const Figures from_thread = co_await by_mailbox(loop, true);
+  const Figures eventfd = by_eventfd();
+  std::fputs("{", stdout);
+  print("Mailbox, from a core", from_core);
+  std::fputs(", ", stdout);
+  print("Mailbox, from a thread", from_thread);
+  std::fputs(", ", stdout);
+  print("an eventfd for each message", eventfd);
+  std::puts("}");
+  std::fflush(stdout);
 }
 
 }  // namespace
 }  // namespace weir
 
 int main(int argc, char** argv) {
-  using namespace weir;
-  const unsigned long rounds = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1;
-  RuntimeOptions options;
-  options.cores = 2;
-  options.announce = options.handle_signals = false;
-  if (argc > 2 && std::string_view(argv[2]) == "epoll") options.backend = BackendChoice::epoll;
-  Runtime runtime(options);
-  return runtime.run_on_each_core(serve, std::ref(runtime), rounds);
+  return weir::measure_on_two_cores(argc, argv, weir::measure_once);
 }

@@ -1,0 +1,43 @@
+// Rounds of a measurement on the first of two loops, for the programs that measure between them.
+#pragma once
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <string_view>
+
+#include "weir/cores/runtime.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir {
+
+/// One round; it prints a line.
+using Round = Task<> (*)(Loop& loop);
+
+namespace detail {
+
+inline Task<> serve_rounds(Scope& scope, Runtime& runtime, Round round, unsigned long rounds) {
+  if (scope.loop().core() != 0) {
+    static_cast<void>(co_await sleep(std::chrono::hours(24)));
+    co_return;
+  }
+  for (unsigned long done = 0; done < rounds; ++done) co_await round(scope.loop());
+  runtime.stop();
+}
+
+}  // namespace detail
+
+/// What `PROGRAM [ROUNDS [uring|epoll]]` does. Returns the exit status.
+inline int measure_on_two_cores(int argc, char** argv, Round round) {
+  const unsigned long rounds = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1;
+  RuntimeOptions options;
+  options.cores = 2;
+  options.announce = options.handle_signals = false;
+  if (argc > 2 && std::string_view(argv[2]) == "epoll") options.backend = BackendChoice::epoll;
+  Runtime runtime(options);
+  return runtime.run_on_each_core(detail::serve_rounds, std::ref(runtime), round, rounds);
+}
+
+}  // namespace weir
