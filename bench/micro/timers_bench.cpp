@@ -57,9 +57,9 @@ void restart(benchmark::State& state) {
 }
 BENCHMARK(restart)->Arg(0)->Arg(1'000'000);
 
-/// Starts so many, cancels every other one, then lets the time of the rest come, one millisecond
-/// after the other.
-void start_half_cancel_fire(benchmark::State& state) {
+/// Starts so many, cancels every `cancel_every`th (0: none), then lets the time of the others come,
+/// one millisecond after the other.
+void start_and_fire(benchmark::State& state, std::size_t cancel_every) {
   std::vector<CountingTimer> timers(static_cast<std::size_t>(state.range(0)));
   Wheel lengths(0);
   Instant now = epoch;
@@ -67,25 +67,8 @@ void start_half_cancel_fire(benchmark::State& state) {
     for (CountingTimer& timer : timers) {
       lengths.wheel.start(timer, now + lengths.length() + Duration(lengths.next));
     }
-    for (std::size_t i = 0; i < timers.size(); i += 2) timers[i].cancel();
-    while (lengths.wheel.armed() != 0) {
-      now += std::chrono::milliseconds(1);
-      lengths.wheel.advance(now);
-    }
-  }
-  state.SetItemsProcessed(state.iterations() * state.range(0));
-  benchmark::DoNotOptimize(CountingTimer::fired);
-}
-BENCHMARK(start_half_cancel_fire)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
-
-/// Starts so many, then lets the time of all of them come, one millisecond after the other.
-void start_and_fire(benchmark::State& state) {
-  std::vector<CountingTimer> timers(static_cast<std::size_t>(state.range(0)));
-  Wheel lengths(0);
-  Instant now = epoch;
-  for (auto _ : state) {
-    for (CountingTimer& timer : timers) {
-      lengths.wheel.start(timer, now + lengths.length() + Duration(lengths.next));
+    for (std::size_t i = 0; cancel_every != 0 && i < timers.size(); i += cancel_every) {
+      timers[i].cancel();
     }
     while (lengths.wheel.armed() != 0) {
       now += std::chrono::milliseconds(1);
@@ -95,7 +78,8 @@ void start_and_fire(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * state.range(0));
   benchmark::DoNotOptimize(CountingTimer::fired);
 }
-BENCHMARK(start_and_fire)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(start_and_fire, all, 0)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(start_and_fire, half, 2)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace weir
