@@ -3,21 +3,18 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "fuzz/require.hpp"
 #include "weir/http/h1/chunked.hpp"
 #include "weir/http/h1/writer.hpp"
 
 namespace {
 
+using weir::fuzz::require;
 using weir::http::ChunkedDecoder;
 using Kind = ChunkedDecoder::Step::Kind;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 struct Decoded {
   std::string data;

@@ -1,38 +1,23 @@
 // Any bytes as requests: the verdict does not depend on cuts, and what is accepted can be trusted.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <string>
 #include <string_view>
 
+#include "fuzz/require.hpp"
 #include "weir/http/authority.hpp"
 #include "weir/http/characters.hpp"
 #include "weir/http/h1/parser.hpp"
 
 namespace {
 
+using weir::fuzz::ExactCopy;
+using weir::fuzz::require;
 using weir::http::CharacterClass;
 using weir::http::HeadParser;
 using weir::http::ParseResult;
 using weir::http::Refusal;
 using weir::http::RequestHead;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-/// A copy of exactly its size, so that the address sanitizer sees a read beyond it.
-struct Copy {
-  explicit Copy(std::string_view text) : bytes(new char[text.size()]), size(text.size()) {
-    if (size > 0) std::memcpy(bytes.get(), text.data(), size);
-  }
-  std::string_view view() const { return {bytes.get(), size}; }
-
-  std::unique_ptr<char[]> bytes;
-  std::size_t size;
-};
 
 /// What every accepted head promises.
 void check_promises(const RequestHead& head) {
@@ -81,11 +66,11 @@ ParseResult parse_in_steps(std::string_view input, std::size_t step,
   HeadParser parser(limits);
   RequestHead head;
   for (std::size_t size = step; size < input.size(); size += step) {
-    const Copy part(input.substr(0, size));
+    const ExactCopy part(input.substr(0, size));
     const ParseResult result = parser.parse(part.view(), head);
     if (result.kind != ParseResult::Kind::incomplete) return result;
   }
-  const Copy whole(input);
+  const ExactCopy whole(input);
   const ParseResult result = parser.parse(whole.view(), head);
   if (result.kind == ParseResult::Kind::complete) check_promises(head);
   return result;
@@ -103,7 +88,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       weir::http::KnownHost known_host;
       HeadParser parser(limits, &known_host);
       RequestHead head;
-      const Copy copy(rest);
+      const ExactCopy copy(rest);
       const ParseResult whole = parser.parse(copy.view(), head);
       HeadParser knowing(limits, &known_host);
       RequestHead known_head;

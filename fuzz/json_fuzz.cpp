@@ -4,8 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,10 +14,13 @@
 #include <variant>
 #include <vector>
 
+#include "fuzz/require.hpp"
 #include "weir/json.hpp"
 
 namespace {
 
+using weir::fuzz::ExactCopy;
+using weir::fuzz::require;
 using weir::json::MissingFields;
 using weir::json::ReadOptions;
 using weir::json::UnknownFields;
@@ -49,21 +50,6 @@ struct AnyValue {
   std::variant<std::nullptr_t, bool, double, std::string, std::vector<AnyValue>,
                std::map<std::string, AnyValue>>
       held;
-};
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-/// A copy of exactly its size, so that the address sanitizer sees a read beyond it.
-struct Copy {
-  explicit Copy(std::string_view text) : bytes(new char[text.size()]), size(text.size()) {
-    if (size > 0) std::memcpy(bytes.get(), text.data(), size);
-  }
-  std::string_view view() const { return {bytes.get(), size}; }
-
-  std::unique_ptr<char[]> bytes;
-  std::size_t size;
 };
 
 }  // namespace
@@ -118,14 +104,14 @@ void check_any(std::string_view text) {
   require(nlohmann::json::parse(weir::json::write(*value)) == nlohmann::json::parse(text));
   const std::string member = "{\"x\":" + std::string(text) + "}";
   const auto skipped = weir::json::read<Nothing>(
-      Copy(member).view(), {.unknown_fields = UnknownFields::skip, .depth_max = 1000});
+      ExactCopy(member).view(), {.unknown_fields = UnknownFields::skip, .depth_max = 1000});
   require(skipped.has_value() || skipped.error().code == weir::Errc::limit_reached);
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const Copy copy(std::string_view(reinterpret_cast<const char*>(data), size));
+  const ExactCopy copy(std::string_view(reinterpret_cast<const char*>(data), size));
   check_struct(copy.view(), {.element_bytes_max = 1 << 20});
   check_struct(copy.view(), {.unknown_fields = UnknownFields::skip,
                              .missing_fields = MissingFields::keep,

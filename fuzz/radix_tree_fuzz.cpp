@@ -1,22 +1,19 @@
 // Any sequence of operations on an adaptive radix tree, side by side with std::map.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 
+#include "fuzz/require.hpp"
 #include "weir/base/radix_tree.hpp"
 
 namespace {
 
+using weir::fuzz::require;
 using Tree = weir::RadixTree<std::uint32_t>;
 using Model = std::map<std::string, std::uint32_t, std::less<>>;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 /// Reads operations: what to do, and a key that is made from the one before.
 class Script {

@@ -2,23 +2,20 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "fuzz/require.hpp"
 #include "weir/http/authority.hpp"
 #include "weir/http/query.hpp"
 #include "weir/http/uri.hpp"
 
 namespace {
 
+using weir::fuzz::require;
 using weir::http::Method;
 using weir::http::Refusal;
 using weir::http::Target;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void check_target(Method method, std::string_view text) {
   Target target;
