@@ -4,7 +4,6 @@
 
 #include <array>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -15,12 +14,6 @@
 
 namespace weir {
 namespace {
-
-std::vector<int> numbers(int first, int last) {
-  std::vector<int> all(static_cast<std::size_t>(last - first + 1));
-  std::iota(all.begin(), all.end(), first);
-  return all;
-}
 
 Task<> receive_all(Broadcast<int>::Subscription& from, std::vector<int>& to) {
   for (;;) {
@@ -35,10 +28,6 @@ Task<> receive_all(Broadcast<int>::Subscription& from, std::vector<int>& to) {
 
 class BroadcastTest : public CoresTest {
  protected:
-  void run_on_cores(std::vector<std::function<Task<>()>> bodies) {
-    ByCore scenario(std::move(bodies));
-    run(scenario);
-  }
   /// What the next receive() gives to somebody who need not wait.
   template <class T>
   Result<std::shared_ptr<const T>> next(typename Broadcast<T>::Subscription& of) {
@@ -249,15 +238,7 @@ TEST_F(BroadcastTest, AFloodLetsTheReadersCoreBreathe) {
   for (int i = 0; i < count; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
   broadcast.close();
   std::vector<int> received;
-  const auto both = [&](Scope& scope) -> Task<> {
-    scope.spawn(receive_all(subscription, received));
-    EXPECT_LT(received.size(), 1000U) << "it has not taken all of them in one go";
-    const std::uint64_t turns = loop(0).counters().turns.value();
-    while (received.size() != count) co_await yield();
-    EXPECT_GT(loop(0).counters().turns.value() - turns, 10U);
-  };
-  const auto body = [&]() -> Task<> { static_cast<void>(co_await with_scope(both)); };
-  run_on_cores({body});
+  run_beside_others(receive_all(subscription, received), received, count);
   EXPECT_EQ(received, numbers(0, count - 1));
 }
 

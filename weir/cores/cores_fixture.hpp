@@ -1,19 +1,23 @@
 // One scenario on several cores in memory, again and again, each time with one of its tasks
-// cancelled a step later.
+// cancelled a step later. Included by tests only, so it may use weir/testing.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "weir/loop/loop_group.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
 #include "weir/task/strike_fixture.hpp"
 #include "weir/testing/memory_host.hpp"
 
@@ -26,6 +30,13 @@ struct ByCore {
   static Task<> nothing() { co_return; }
   std::vector<std::function<Task<>()>> bodies;
 };
+
+/// From `first` to `last`, both included.
+inline std::vector<int> numbers(int first, int last) {
+  std::vector<int> all(static_cast<std::size_t>(last - first + 1));
+  std::iota(all.begin(), all.end(), first);
+  return all;
+}
 
 /// `cores` loops of one group. Nothing may be left on them at the end.
 class CoresTest : public testing::Test {
@@ -86,12 +97,31 @@ class CoresTest : public testing::Test {
     for (Root& root : roots) root.take();
   }
 
-  /// The same with a Scenario of its own for each of `victims` and each point at which one can be
-  /// cancelled: those that the tasks name, and one more between any two turns of any two loops, in
-  /// both orders of the loops. There `scenario.outside()` is called too, which does what threads do
-  /// that are no loop's; it returns whether it did anything. Each run must come to its end, and
-  /// `scenario.check()` expects what else must hold. The last run of each victim is undisturbed.
-  /// Returns the number of runs.
+  void run_on_cores(std::vector<std::function<Task<>()>> bodies) {
+    ByCore scenario(std::move(bodies));
+    run(scenario);
+  }
+
+  /// Runs `receiving` on core 0, which appends `count` values to `received` that are there from the
+  /// beginning: others of that core must have their turns meanwhile.
+  void run_beside_others(Task<> receiving, const std::vector<int>& received, std::size_t count) {
+    const auto both = [&](Scope& scope) -> Task<> {
+      scope.spawn(std::move(receiving));
+      EXPECT_LT(received.size(), count / 10) << "it has not taken all of them in one go";
+      const std::uint64_t turns = loop(0).counters().turns.value();
+      while (received.size() != count) co_await yield();
+      EXPECT_GT(loop(0).counters().turns.value() - turns, 10U);
+    };
+    const auto body = [&]() -> Task<> { static_cast<void>(co_await with_scope(both)); };
+    run_on_cores({body});
+  }
+
+  /// The same as run(), with a Scenario of its own for each of `victims` and each point at which
+  /// one can be cancelled: those that the tasks name, and one more between any two turns of any two
+  /// loops, in both orders of the loops. There `scenario.outside()` is called too, which does what
+  /// threads do that are no loop's; it returns whether it did anything. Each run must come to its
+  /// end, and `scenario.check()` expects what else must hold. The last run of each victim is
+  /// undisturbed. Returns the number of runs.
   template <class Scenario>
   std::size_t sweep(std::size_t victims) {
     std::size_t runs = 0;

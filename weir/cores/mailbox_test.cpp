@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,12 +16,6 @@
 namespace weir {
 namespace {
 
-std::vector<int> numbers(int first, int last) {
-  std::vector<int> all(static_cast<std::size_t>(last - first + 1));
-  std::iota(all.begin(), all.end(), first);
-  return all;
-}
-
 Task<> receive_all(Mailbox<int>& mailbox, std::vector<int>& to) {
   for (;;) {
     const auto number = co_await mailbox.receive();
@@ -34,13 +27,7 @@ Task<> receive_all(Mailbox<int>& mailbox, std::vector<int>& to) {
   }
 }
 
-class MailboxTest : public CoresTest {
- protected:
-  void run_on_cores(std::vector<std::function<Task<>()>> bodies) {
-    ByCore scenario(std::move(bodies));
-    run(scenario);
-  }
-};
+class MailboxTest : public CoresTest {};
 
 TEST_F(MailboxTest, ValuesComeOutInOrderWhateverTheRoom) {
   for (const std::size_t capacity : {1U, 2U, 3U, 7U, 8U, 100U}) {
@@ -282,15 +269,7 @@ TEST_F(MailboxTest, AFloodLetsTheReceiversCoreBreathe) {
   for (int i = 0; i < count; ++i) EXPECT_TRUE(mailbox.try_send(int(i)));
   mailbox.close();
   std::vector<int> received;
-  const auto both = [&](Scope& scope) -> Task<> {
-    scope.spawn(receive_all(mailbox, received));
-    EXPECT_LT(received.size(), 1000U) << "it has not taken all of them in one go";
-    const std::uint64_t turns = loop(0).counters().turns.value();
-    while (received.size() != count) co_await yield();
-    EXPECT_GT(loop(0).counters().turns.value() - turns, 10U);
-  };
-  const auto body = [&]() -> Task<> { static_cast<void>(co_await with_scope(both)); };
-  run_on_cores({body});
+  run_beside_others(receive_all(mailbox, received), received, count);
   EXPECT_EQ(received, numbers(0, count - 1));
 }
 
