@@ -25,11 +25,11 @@ class Inside:
         say(f"{self.id}: {self.title}")
         try:
             rounds = self.rounds()
+            rows = self.rows(rounds)
         except Failure as reason:
             say(f"  no figure: {reason}")
             return {"title": self.title, "kind": "inside", "summary": [], "errors": 1,
                     "markdown": f"No figure: {reason}"}
-        rows = self.rows(rounds)
         return {"title": self.title, "kind": "inside", "summary": rows, "rounds": rounds,
                 "errors": 0, "markdown": self.table(rows)}
 
@@ -42,7 +42,13 @@ class Inside:
             raise Failure(f"{self.program} does not come to an end") from None
         if ran.returncode != 0:
             raise Failure(f"{self.program}: {ran.stderr.strip()}")
-        return [json.loads(line) for line in ran.stdout.splitlines()]
+        try:
+            rounds = [json.loads(line) for line in ran.stdout.splitlines()]
+        except ValueError as reason:
+            raise Failure(f"{self.program}: prints no JSON: {reason}") from None
+        if len(rounds) != self.options.runs:
+            raise Failure(f"{self.program}: {len(rounds)} of {self.options.runs} rounds")
+        return rounds
 
     def rows(self, rounds):
         return [{"name": name, "kind": "inside",
@@ -78,8 +84,8 @@ class RadixTree(Inside):
 
     def rows(self, rounds):
         rows = super().rows(rounds)
-        sums = {each[row["name"]]["sum"] for row in rows for each in rounds}
-        assert len(sums) == 1, "they have not walked in the same order"
+        if len({each[row["name"]]["sum"] for row in rows for each in rounds}) != 1:
+            raise Failure("the containers have not walked in the same order")
         for row in rows:
             row["ratios"] = {}
             if row["name"] == "weir::RadixTree":
@@ -128,6 +134,30 @@ class Tasks(Inside):
 
     def table(self, rows):
         lines = ["| | ns | min..max | target |", "|---|---|---|---|"]
+        for row in rows:
+            lines.append(f"| {row['name']} | {row['median']:.1f} "
+                         f"| {row['min']:.1f}..{row['max']:.1f} | {row.get('verdict', '')} |")
+        return "\n".join(lines)
+
+
+class Json(Inside):
+    id = "B10"
+    title = 'JSON there and back, {"id":20,"val":"five hundred"}, one thread'
+    program = "bench/inside/inside_json"
+    arguments = ()
+    round_seconds = 1.5
+    least_millions = 10
+
+    def rows(self, rounds):
+        rows = super().rows(rounds)
+        for row in rows:
+            row |= figures.spread([each[row["name"]]["millions"] for each in rounds])
+        rows[0]["verdict"] = judged(rounds, rows[0]["median"] >= self.least_millions,
+                                    f"≥ {self.least_millions}")
+        return rows
+
+    def table(self, rows):
+        lines = ["| | millions a second | min..max | target |", "|---|---|---|---|"]
         for row in rows:
             lines.append(f"| {row['name']} | {row['median']:.1f} "
                          f"| {row['min']:.1f}..{row['max']:.1f} | {row.get('verdict', '')} |")
@@ -210,5 +240,5 @@ class Messages(BetweenCores):
 
 
 def sections(_servers, options):
-    return [RadixTree(options), Tasks(options), Hops(options, "uring"), Hops(options, "epoll"),
-            Messages(options, "uring"), Messages(options, "epoll")]
+    return [RadixTree(options), Json(options), Tasks(options), Hops(options, "uring"),
+            Hops(options, "epoll"), Messages(options, "uring"), Messages(options, "epoll")]

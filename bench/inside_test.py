@@ -23,6 +23,21 @@ class InsideTest(unittest.TestCase):
         self.assertEqual(verdict(16.0, 9), "MISSED (≤ 15 ns)")
         self.assertEqual(verdict(14.0, 1), "not judged: 1 rounds")
 
+    def test_round_trips_of_json_too(self):
+        def verdict(millions, count):
+            rounds = [{"weir::json": {"millions": millions}}] * count
+            return inside.Json(OPTIONS).rows(rounds)[0]["verdict"]
+
+        self.assertEqual(verdict(10.5, 9), "met (≥ 10)")
+        self.assertEqual(verdict(9.5, 9), "MISSED (≥ 10)")
+        self.assertEqual(verdict(10.5, 8), "not judged: 8 rounds")
+
+    def test_containers_that_walk_differently_are_no_figure(self):
+        row = dict.fromkeys(inside.RadixTree.operations, 1.0)
+        rounds = [{"weir::RadixTree": row | {"sum": 1}, "std::map": row | {"sum": 2}}] * 9
+        with self.assertRaises(inside.Failure):
+            inside.RadixTree(OPTIONS).rows(rounds)
+
     def test_hops_and_messages_too_need_nine_rounds(self):
         def hop(nanoseconds, count):
             times = {"one way": 1, "there and back": nanoseconds}

@@ -1,4 +1,5 @@
-"""B4: what a second serving core adds, and one process with two loops beside two processes.
+"""B4: what a second serving core adds, and one process with two loops beside two processes; and
+B13 with the user's logic on another core than the connection's.
 
 Servers and generators share both processors; the servers have a part of each, by a control group,
 so that they are the bottleneck. In all shapes the same two generators put on the same load.
@@ -6,6 +7,7 @@ so that they are the bottleneck. In all shapes the same two generators put on th
 
 import concurrent.futures
 import contextlib
+import dataclasses
 import statistics
 
 import cpu_share
@@ -15,11 +17,8 @@ import verify
 import works
 from serving import Failure, errors_of, load, serving
 
-WORK = works.Work("B4", "", path="/190", connections=500)  # of each generator
 SHARES = (0.4, 0.3, 0.2)  # of each processor, for its server
 START_SECONDS = 0.5
-SHAPES = ("one", "two", "pair")  # one loop, a process of two, two processes of one
-NAMES = {"one": "one loop", "two": "two loops", "pair": "two processes"}
 
 
 class Scaling:
@@ -27,35 +26,53 @@ class Scaling:
 
     id = "B4"
     title = "two serving cores: requests per second of CPU time"
+    # Connections are of each of the two generators.
+    work = works.Work("B4", "", path="/190", connections=500, busy_poll=False)
+    names = {"one": "one loop", "two": "two loops", "pair": "two processes"}
+    wanted = (("two", "one", 0.95), ("two", "pair", 0.97))
+    wanted_of_limits = (("pair", "one", None),)
 
     def __init__(self, servers, options):
         self.servers = [server for server in servers
-                        if server.kind == "weir" or server.name == "limit-epoll"]
+                        if server.kind == "weir"
+                        or (server.name == "limit-epoll" and self.wanted_of_limits)]
         self.options = options
         self.processors = (options.server_cpu, options.load_cpu)
         self.share = SHARES[0]
 
     def seconds(self):
         each = self.options.seconds + self.options.warm_up + START_SECONDS
-        return each * self.options.runs * len(SHAPES) * len(self.servers)
+        shapes = sum(len(self.shapes_of(server)) for server in self.servers)
+        return each * self.options.runs * shapes
+
+    def wanted_by(self, server):
+        """(shape, the one that it is compared with, the least ratio or None)"""
+        return self.wanted if server.kind == "weir" else self.wanted_of_limits
+
+    def shapes_of(self, server):
+        return list(dict.fromkeys(shape for upper, lower, _ in self.wanted_by(server)
+                                  for shape in (lower, upper)))
+
+    def work_of(self, _shape):
+        return self.work
 
     def run(self, say):
-        model = programs.MODEL.command(self.options.build, WORK, 0)
+        model = programs.MODEL.command(self.options.build, self.work, 0)
         with serving(model, self.processors) as server:
-            self.response_bytes = len(verify.response_to(server.port, WORK.request()))
+            self.response_bytes = len(verify.response_to(server.port, self.work.request()))
         self.share = self.saturating_share()
         say(f"{self.id}: {self.title}; servers have {100 * self.share:.0f} % of each processor")
         rounds = []
         for number in range(self.options.runs):
             results = {}
             for server in self.servers:
-                for shape in shapes_of(server):
+                for shape in self.shapes_of(server):
                     name = f"{server.name} {shape}"
                     results[name] = self.measure(server, shape)
                     say(f"  {number + 1}/{self.options.runs} "
                         f"{figures.in_a_line(f'{name:18}', results[name])}")
             rounds.append(results)
-        rows = [row for server in self.servers for row in rows_of(server, rounds)]
+        rows = [row for server in self.servers for row in self.rows_of(server, rounds)]
         return {"title": self.title, "kind": "scaling", "share_of_processor": self.share,
                 "summary": rows, "rounds": rounds, "errors": sum(row["errors"] for row in rows),
                 "markdown": table(rows)}
@@ -73,41 +90,73 @@ class Scaling:
 
     def measure(self, server, shape):
         """One run of one shape, with both generators."""
+        commands = self.commands(server, shape)
         loops = 1 if shape == "one" else 2
         try:
             with (cpu_share.limited(self.share * loops) as (allowed, limit),
                   contextlib.ExitStack() as stack):
                 running = [stack.enter_context(serving(command, processors))
-                           for command, processors in self.commands(server, shape)]
+                           for command, processors in commands]
                 processes = [process for each in running for process in each.processes()]
                 for process in processes:
                     limit(process)
                 ports = [running[0].port, running[-1].port]
-                return total(self.loads(ports, processes), allowed)
+                return total(self.loads(self.work_of(shape), ports, processes), allowed)
         except Failure as reason:
             return {"figure": 0, "errors": 1, "reason": str(reason)}
 
     def commands(self, server, shape):
         """Each server to start, with the processors that it may use."""
         first, second = self.processors
-        command = server.command(self.options.build, WORK, self.response_bytes)
+        command = server.command(self.options.build, self.work, self.response_bytes)
         if shape == "one":
             return [(command, [first])]
-        if shape == "two":
-            command[command.index("--cores") + 1] = "2"
-            return [(command, [first, second])]
-        return [(command, [first]), (command, [second])]
+        if shape == "pair":
+            return [(command, [first]), (command, [second])]
+        command[command.index("--cores") + 1] = "2"
+        return [(command, [first, second])]
 
-    def loads(self, ports, processes):
+    def loads(self, work, ports, processes):
         with concurrent.futures.ThreadPoolExecutor() as threads:
-            started = [threads.submit(load, self.options, port, processes, WORK,
+            started = [threads.submit(load, self.options, port, processes, work,
                                       self.options.seconds, processor)
                        for port, processor in zip(ports, self.processors)]
             return [each.result() for each in started]
 
+    def rows_of(self, server, rounds):
+        """Ratios between the shapes of one server in the same round."""
+        rows = []
+        for upper, lower, target in self.wanted_by(server):
+            pairs = [(results[f"{server.name} {upper}"], results[f"{server.name} {lower}"])
+                     for results in rounds]
+            row = {"name": server.name, "compared": f"{self.names[upper]} / {self.names[lower]}",
+                   "errors": sum(each["errors"] for pair in pairs for each in pair)}
+            rows.append(row)
+            found = [a["figure"] / b["figure"] for a, b in pairs if a["figure"] and b["figure"]]
+            if not found:
+                continue
+            row["ratio"] = figures.spread(found)
+            row["busy"] = min(statistics.median(each["busy"] for each in shape if each["figure"])
+                              for shape in zip(*pairs))
+            if target:
+                row["verdict"] = verdict(row, target)
+        return rows
 
-def shapes_of(server):
-    return SHAPES if server.kind == "weir" else ("one", "pair")
+
+class Elsewhere(Scaling):
+    """Beside the same server whose handlers run where their connections are."""
+
+    id = "B13-elsewhere"
+    title = "JSON ping, the user's logic on another core than the connection's: per CPU second"
+    work = works.ping("B13-elsewhere", 200, busy_poll=False)
+    names = {"here": "on the connection's core", "elsewhere": "logic on another core"}
+    wanted = (("elsewhere", "here", None),)
+    wanted_of_limits = ()
+
+    def work_of(self, shape):
+        if shape == "here":
+            return self.work
+        return dataclasses.replace(self.work, path=f"{self.work.path}/elsewhere")
 
 
 def total(loads, allowed):
@@ -121,29 +170,6 @@ def total(loads, allowed):
         "p99": max(each["latency_ns"]["p99"] for each in loads),
         "errors": sum(map(errors_of, loads)),
     }
-
-
-def rows_of(server, rounds):
-    """Ratios between the shapes of one server in the same round."""
-    wanted = [("two", "one", 0.95), ("two", "pair", 0.97)]
-    if server.kind != "weir":
-        wanted = [("pair", "one", None)]
-    rows = []
-    for upper, lower, target in wanted:
-        pairs = [(results[f"{server.name} {upper}"], results[f"{server.name} {lower}"])
-                 for results in rounds]
-        row = {"name": server.name, "compared": f"{NAMES[upper]} / {NAMES[lower]}",
-               "errors": sum(each["errors"] for pair in pairs for each in pair)}
-        rows.append(row)
-        found = [a["figure"] / b["figure"] for a, b in pairs if a["figure"] and b["figure"]]
-        if not found:
-            continue
-        row["ratio"] = figures.spread(found)
-        row["busy"] = min(statistics.median(each["busy"] for each in shape if each["figure"])
-                          for shape in zip(*pairs))
-        if target:
-            row["verdict"] = verdict(row, target)
-    return rows
 
 
 def verdict(row, target):
@@ -173,4 +199,4 @@ def table(rows):
 
 
 def sections(servers, options):
-    return [Scaling(servers, options)]
+    return [Scaling(servers, options), Elsewhere(servers, options)]

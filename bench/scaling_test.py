@@ -1,11 +1,14 @@
 """The verdict on what a second core adds."""
 
+import types
 import unittest
 
 import programs
 import scaling
 
 OURS = programs.weir("epoll")
+OPTIONS = types.SimpleNamespace(server_cpu=0, load_cpu=1)
+SCALING = scaling.Scaling([OURS], OPTIONS)
 
 
 def shape(figure, busy=0.99, errors=0):
@@ -19,7 +22,7 @@ def rounds_of(two, count=9):
 
 class VerdictTest(unittest.TestCase):
     def verdicts(self, two, count=9):
-        return [row["verdict"] for row in scaling.rows_of(OURS, rounds_of(two, count))]
+        return [row["verdict"] for row in SCALING.rows_of(OURS, rounds_of(two, count))]
 
     def test_is_by_the_median(self):
         self.assertEqual(self.verdicts(shape(98)), ["met (≥ 0.95)", "met (≥ 0.97)"])
@@ -32,15 +35,23 @@ class VerdictTest(unittest.TestCase):
 
     def test_one_round_that_waited_does_not_undo_the_others(self):
         rounds = rounds_of(shape(98), 8) + rounds_of(shape(98, busy=0.5), 1)
-        rows = scaling.rows_of(OURS, rounds)
+        rows = SCALING.rows_of(OURS, rounds)
         self.assertEqual(rows[0]["verdict"], "met (≥ 0.95)")
         self.assertEqual(rows[0]["busy"], 0.99)
 
     def test_what_gave_no_figure_is_no_pair(self):
         failed = {"figure": 0, "errors": 1, "reason": "does not serve"}
-        rows = scaling.rows_of(OURS, rounds_of(failed))
+        rows = SCALING.rows_of(OURS, rounds_of(failed))
         self.assertNotIn("ratio", rows[0])
         self.assertEqual(rows[0]["errors"], 9)
+
+    def test_logic_elsewhere_is_compared_and_not_judged(self):
+        elsewhere = scaling.Elsewhere([OURS, *programs.LIMITS], OPTIONS)
+        rounds = [{f"{OURS.name} here": shape(200), f"{OURS.name} elsewhere": shape(100)}] * 9
+        self.assertEqual(elsewhere.servers, [OURS])
+        row, = elsewhere.rows_of(OURS, rounds)
+        self.assertEqual(row["ratio"]["median"], 0.5)
+        self.assertNotIn("verdict", row)
 
 
 if __name__ == "__main__":

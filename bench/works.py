@@ -41,6 +41,9 @@ class Work:
     shares: tuple = (0.9, 0.75, 0.6, 0.45, 0.3)
     # Else it is about latency: nobody is to be busy, and shares are of requests per second.
     saturates: bool = True
+    # The generator never sleeps, so that no server's time goes into waking it: else the slower a
+    # server is, the more it pays for that. Not where they share a processor.
+    busy_poll: bool = True
     peer_rounds: int = 5  # others' servers are left out of the other rounds, to save time
     target: Target = None
 
@@ -63,6 +66,8 @@ class Work:
             options += ["--body", self.body]
         if self.closing:
             options.append("--new-connections")
+        if self.saturates and self.busy_poll:
+            options.append("--busy-poll")
         return options
 
 

@@ -1,5 +1,7 @@
 // bench: what the benchmarks ask for. GET / answers 128 bytes in all, head included, and GET /190
-// as many as it says; POST /ping takes {"sequence": n} and gives it back.
+// as many as it says; POST /ping takes {"sequence": n} and gives it back, and POST /ping/elsewhere
+// does so on another core than that of the connection.
+#include <weir/cores/on_core.hpp>
 #include <weir/http.hpp>
 
 using namespace weir;
@@ -10,6 +12,11 @@ struct Ping {
 
 Ping ping(const Ping& ping) {
   return ping;
+}
+
+Task<Ping> ping_elsewhere(Ping sent, unsigned cores) {
+  const Context here = co_await this_context();
+  co_return co_await on_core((here.loop->core() + 1) % cores, ping, sent);
 }
 
 http::Response poem() {
@@ -24,5 +31,8 @@ int main(int argc, char** argv) {
   routes.get("/", [] { return http::text("Hello Weir\n"); });
   routes.get("/190", poem);
   routes.post("/ping", ping);
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+  Runtime runtime(options);
+  const auto cores = static_cast<unsigned>(runtime.core_count());
+  routes.post("/ping/elsewhere", [cores](const Ping& sent) { return ping_elsewhere(sent, cores); });
+  return runtime.run_on_each_core(http::serve, std::cref(routes), options.endpoint);
 }

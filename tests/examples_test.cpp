@@ -375,11 +375,13 @@ TEST_P(ExampleBench, PingsGiveTheirSequenceBack) {
   Server server("bench", GetParam());
   Client client = server.connect();
   for (const int sequence : {0, 1, -1, 2147483647}) {
-    const std::string number = std::to_string(sequence);
-    const auto answer = client.exchange(post("/ping", "{\"sequence\": " + number + "}"));
-    ASSERT_TRUE(answer) << answer.error().message();
-    EXPECT_EQ(answer->body, "{\"sequence\":" + number + "}");
-    EXPECT_EQ(answer->field("Content-Type"), "application/json");
+    for (const char* const path : {"/ping", "/ping/elsewhere"}) {
+      const std::string number = std::to_string(sequence);
+      const auto answer = client.exchange(post(path, "{\"sequence\": " + number + "}"));
+      ASSERT_TRUE(answer) << answer.error().message();
+      EXPECT_EQ(answer->body, "{\"sequence\":" + number + "}");
+      EXPECT_EQ(answer->field("Content-Type"), "application/json");
+    }
   }
   for (const char* const wrong : {"", "{}", "{\"sequence\": }", "{\"sequence\": 1} x"}) {
     const auto answer = client.exchange(post("/ping", wrong));

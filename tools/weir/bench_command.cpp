@@ -38,6 +38,7 @@ struct Command {
   std::string backend = "auto";
   std::vector<int> server_processes;
   bool numbered = false;
+  bool busy_poll = false;
   bool json = false;
 };
 
@@ -117,6 +118,8 @@ void add_options(CLI::App& verb, Command& command) {
   verb.add_option("--backend", command.backend, "of this program, not of the server")
       ->check(CLI::IsMember(backends))
       ->capture_default_str();
+  verb.add_flag("--busy-poll", command.busy_poll,
+                "never sleep while answers are awaited: a server that wakes nobody is measured");
   verb.add_option("--server-pid", command.server_processes,
                   "processes on this machine whose CPU time to read, any number of times")
       ->allow_extra_args(false);
@@ -196,6 +199,7 @@ int run(const Command& command) {
   options.backend = backends.at(command.backend);
   options.pin = false;  // whoever calls this decides where it may run
   options.announce = false;
+  options.busy_poll = command.busy_poll;
   options.deadline = command.plan.timeout;
   Runtime runtime(host, options);
   Threads threads{command.plan, std::vector<LoadResult>(command.threads)};
