@@ -14,18 +14,26 @@ function(weir_glob out root)
   set(${out}_TESTS ${tests} PARENT_SCOPE)
 endfunction()
 
-# weir_floor(NAME DEPENDS lower... LIBS external...): library weir_NAME of weir/NAME/**.cpp.
+# weir_floor(NAME DEPENDS lower... LIBS external... HEADERS external...): library weir_NAME of
+# weir/NAME/**.cpp. HEADERS are libraries that are only included, by sources only: who links an
+# installed Weir does not need them.
 function(weir_floor name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LIBS;HEADERS")
   weir_glob(floor weir/${name})
   list(TRANSFORM arg_DEPENDS PREPEND weir_)
+  set(weir_include_dirs $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   if(floor_SOURCES)
     add_library(weir_${name} STATIC ${floor_SOURCES})
-    target_include_directories(weir_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_include_directories(weir_${name} PUBLIC ${weir_include_dirs})
     target_link_libraries(weir_${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_LIBS})
+    foreach(library IN LISTS arg_HEADERS)
+      target_link_libraries(weir_${name} PRIVATE $<BUILD_INTERFACE:${library}>)
+    endforeach()
+    target_compile_features(weir_${name} PUBLIC cxx_std_23)
   else()
     add_library(weir_${name} INTERFACE)
-    target_include_directories(weir_${name} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_include_directories(weir_${name} INTERFACE ${weir_include_dirs})
     target_link_libraries(weir_${name} INTERFACE ${arg_DEPENDS} ${arg_LIBS})
   endif()
   if(NOT name STREQUAL "testing")
@@ -121,6 +129,7 @@ endfunction()
 # tests/**.cpp: whole-system tests, which run the example programs over real sockets.
 function(weir_system_tests)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/consumer/")  # a project of its own: tests/install_test.py
   if(NOT sources)
     return()
   endif()
@@ -169,6 +178,11 @@ function(weir_source_checks)
   add_test(NAME check_selftest
     COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check/check_test.py)
   set_tests_properties(check check_selftest PROPERTIES TIMEOUT 600)
+  foreach(way IN ITEMS install package)
+    add_test(NAME ${way} COMMAND python3 ${PROJECT_SOURCE_DIR}/tests/install_test.py
+      --build ${PROJECT_BINARY_DIR} $<$<STREQUAL:${way},package>:--package>)
+    set_tests_properties(${way} PROPERTIES TIMEOUT 600)
+  endforeach()
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*_test.py)
   foreach(test IN LISTS tests)
     cmake_path(GET test STEM name)

@@ -89,9 +89,9 @@ def check_cmake_floors(repository, report):
         return
     for match in CMAKE_FLOOR.finditer(lists.text):
         floor = match.group(1)
-        depends = match.group(2).partition("DEPENDS")[2].partition("LIBS")[0].split()
+        depends = re.split(r"\b(?:LIBS|HEADERS)\b", match.group(2).partition("DEPENDS")[2])[0]
         line = lists.text.count("\n", 0, match.start()) + 1
-        for target in depends:
+        for target in depends.split():
             if rank_of(floor) is None or rank_of(target) is None:
                 report(lists, line, "floors", f"unknown floor in weir_floor({floor} ...)")
             elif rank_of(target) >= rank_of(floor) or (floor, target) in FORBIDDEN_PAIRS:

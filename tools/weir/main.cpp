@@ -1,13 +1,16 @@
 // The command-line tool `weir`.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <string>
 
 #include "tools/weir/bench_command.hpp"
+#include "weir/base/version.hpp"
 
 int main(int argc, char** argv) {
   int status = 0;
   CLI::App tool("Weir's tool");
   tool.require_subcommand(1);
+  tool.set_version_flag("--version", std::string(weir::version()));
   weir::bench::add_command(tool, status);
   try {
     tool.parse(argc, argv);

@@ -1,0 +1,27 @@
+// A service as somebody writes it who has installed Weir.
+#include <weir/base/version.hpp>
+#include <weir/http.hpp>
+
+using namespace weir;
+
+struct Sum {
+  int left;
+  int right;
+};
+
+struct Total {
+  int total;
+};
+
+Task<Total> add(Sum sum) {
+  static_cast<void>(co_await sleep(1ms));
+  co_return Total{sum.left + sum.right};
+}
+
+int main(int argc, char** argv) {
+  auto options = ServerOptions::from_args(argc, argv);
+  http::Router routes;
+  routes.get("/version", [] { return http::text(std::string(version())); });
+  routes.post("/sums", add);
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+}

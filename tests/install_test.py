@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Installs Weir from a build tree, builds somebody's project against what was installed, with each
+compiler, by CMake and by pkg-config, and asks the service that comes of it.
+
+    install_test.py --build TREE [--package]
+
+With --package, what is installed is the Debian package, into a root of its own.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+
+CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
+VERSION = re.search(r"project\(weir VERSION ([0-9.]+)",
+                    (CONSUMER.parent.parent / "CMakeLists.txt").read_text()).group(1)
+COMPILERS = ("clang++-19", "g++-12")
+SECONDS_MAX = 60
+
+
+def run(*command, **more):
+    """What a command prints; fails with all of it if the command fails."""
+    ran = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL, **more)
+    if ran.returncode != 0:
+        raise SystemExit(f"FAILED: {' '.join(map(str, command))}\n{ran.stdout}")
+    return ran.stdout
+
+
+def install(build, folder):
+    run("cmake", "--install", build, "--prefix", folder / "usr")
+    return folder / "usr"
+
+
+def install_package(build, folder):
+    """Into a root that knows of the packages that this machine has, and has none of their files."""
+    run("cpack", "-G", "DEB", "-B", folder, "--config", build / "CPackConfig.cmake")
+    package, = folder.glob("*.deb")
+    root = folder / "root"
+    known = root / "var/lib/dpkg"
+    (known / "info").mkdir(parents=True)
+    (known / "updates").mkdir()
+    shutil.copy("/var/lib/dpkg/status", known / "status")
+    # It looks for programs of the system administrator's.
+    path = os.environ["PATH"] + ":/usr/sbin:/sbin"
+    run("dpkg", f"--root={root}", "--force-not-root", "--install", package,
+        env=dict(os.environ, PATH=path))
+    listed = run("dpkg", f"--root={root}", "--listfiles", "weir")
+    for file in ("/usr/bin/weir", "/usr/include/weir/http.hpp"):
+        if file not in listed.splitlines():
+            raise SystemExit(f"FAILED: {file} is not in the package:\n{listed}")
+    return root / "usr"
+
+
+def by_cmake(prefix, compiler, folder):
+    run("cmake", "-S", CONSUMER, "-B", folder, f"-DCMAKE_CXX_COMPILER={compiler}",
+        f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")
+    run("cmake", "--build", folder)
+    return folder / "consumer"
+
+
+def by_pkg_config(prefix, compiler, folder):
+    file, = prefix.rglob("weir.pc")
+    environment = dict(os.environ, PKG_CONFIG_PATH=str(file.parent))
+    flags = run("pkg-config", "--cflags", "--libs", "weir", env=environment).split()
+    if run("pkg-config", "--modversion", "weir", env=environment).strip() != VERSION:
+        raise SystemExit("FAILED: pkg-config knows another version")
+    folder.mkdir()
+    run(compiler, "-std=c++23", "-O1", "-Wall", "-Wextra", "-Werror", CONSUMER / "consumer.cpp",
+        "-o", folder / "consumer", *flags)
+    return folder / "consumer"
+
+
+@contextlib.contextmanager
+def serving(program):
+    server = subprocess.Popen([program, "--port", "0", "--address", "127.0.0.1", "--cores", "1"],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+    try:
+        yield server
+    finally:
+        server.kill()
+        server.wait()
+
+
+def ask(program):
+    """Whether the service works, and ends when it is told to."""
+    with serving(program) as server:
+        said = ""
+        for line in server.stdout:
+            said += line
+            if found := re.search(r"listening on \S*:(\d+)", line):
+                break
+        else:
+            raise SystemExit(f"FAILED: {program} does not serve:\n{said}")
+        address = f"http://127.0.0.1:{found.group(1)}"
+        with urllib.request.urlopen(f"{address}/version", timeout=SECONDS_MAX) as answer:
+            version = answer.read().decode()
+        request = urllib.request.Request(f"{address}/sums",
+                                         json.dumps({"left": 20, "right": 22}).encode(),
+                                         {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=SECONDS_MAX) as answer:
+            total = answer.read().decode()
+        server.send_signal(signal.SIGTERM)
+        server.stdout.read()
+        status = server.wait(SECONDS_MAX)
+    if (version, total, status) != (VERSION, '{"total":42}', 0):
+        raise SystemExit(f"FAILED: {program}: version {version}, 20 + 22 = {total}, exit {status}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--package", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="weir-install-") as name:
+        folder = pathlib.Path(name)
+        prefix = (install_package if options.package else install)(options.build, folder)
+        tool = run(prefix / "bin/weir", "--version").strip()
+        if tool != VERSION:
+            raise SystemExit(f"FAILED: weir --version says {tool}, not {VERSION}")
+        for compiler in filter(shutil.which, COMPILERS):
+            for way in (by_cmake, by_pkg_config):
+                ask(way(prefix, compiler, folder / f"{way.__name__}-{compiler}"))
+                print(f"{way.__name__}, {compiler}: works", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+#include "weir/base/version.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace weir {
+namespace {
+
+TEST(Version, IsThreeNumbers) {
+  EXPECT_THAT(std::string(version()), testing::MatchesRegex("[0-9]+[.][0-9]+[.][0-9]+"));
+}
+
+}  // namespace
+}  // namespace weir
