@@ -46,8 +46,8 @@ TEST(CommandLine, EveryExampleExplainsItsOptions) {
     EXPECT_EQ(help.status, 0) << example;
     EXPECT_EQ(help.errors, "") << example;
     for (const char* const option :
-         {"--port", "--cores", "--backend", "--no-pin", "--deadline", "--busy-poll", "--real-time",
-          "--real-time-required", "--help"}) {
+         {"--port", "--cores", "--backend", "--no-pin", "--deadline", "--busy-poll", "--busy-wait",
+          "--real-time", "--real-time-required", "--help"}) {
       EXPECT_TRUE(help.output.contains(option)) << example << " " << option;
     }
   }

@@ -15,6 +15,15 @@ namespace {
   std::exit(2);
 }
 
+Endpoint endpoint_of(const std::string& program, const std::string& address, int port) {
+  if (address.empty()) return Endpoint::any(static_cast<std::uint16_t>(port));
+  const bool bare_ipv6 = address.find(':') != std::string::npos && address.front() != '[';
+  const auto parsed =
+      Endpoint::parse((bare_ipv6 ? '[' + address + ']' : address) + ':' + std::to_string(port));
+  if (!parsed) refuse(program, "--address: '" + address + "' is no IP address");
+  return *parsed;
+}
+
 }  // namespace
 
 ServerOptions ServerOptions::from_args(int argc, char** argv) {
@@ -32,6 +41,7 @@ ServerOptions ServerOptions::from_args(int argc, char** argv) {
                                                       {"epoll", BackendChoice::epoll},
                                                       {"poll", BackendChoice::poll}};
   std::string backend = "auto";
+  int busy_wait = 0;
 
   CLI::App parser("A network service on Weir");
   parser.add_option("--port", port, "port to listen on; 0: any free one")
@@ -49,6 +59,10 @@ ServerOptions ServerOptions::from_args(int argc, char** argv) {
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   parser.add_flag("--busy-poll", options.busy_poll, "loops never sleep");
+  parser
+      .add_option("--busy-wait", busy_wait,
+                  "microseconds that an idle loop stays awake (default: 0)")
+      ->check(CLI::Range(0, 1'000'000));
   auto* const real_time =
       parser
           .add_option("--real-time", priority,
@@ -68,16 +82,10 @@ ServerOptions ServerOptions::from_args(int argc, char** argv) {
   // A range takes what is no number.
   if (std::isnan(deadline)) refuse(program, "--deadline: not a number of seconds");
 
-  options.endpoint = Endpoint::any(static_cast<std::uint16_t>(port));
-  if (!address.empty()) {
-    const bool bare_ipv6 = address.find(':') != std::string::npos && address.front() != '[';
-    auto parsed =
-        Endpoint::parse((bare_ipv6 ? '[' + address + ']' : address) + ':' + std::to_string(port));
-    if (!parsed) refuse(program, "--address: '" + address + "' is no IP address");
-    options.endpoint = *parsed;
-  }
+  options.endpoint = endpoint_of(program, address, port);
   options.backend = backends.at(backend);
   options.pin = !no_pin;
+  options.busy_wait = std::chrono::microseconds(busy_wait);
   if (priority != 0) options.real_time = RealTime{.priority = priority, .required = required};
   options.deadline = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(deadline));
   return options;

@@ -34,6 +34,10 @@ struct RuntimeOptions {
   /// Loops never sleep: the kernel is asked again and again, and nobody need wake them. For a core
   /// that nobody else uses.
   bool busy_poll = false;
+  /// How long a loop that has nothing to do asks the kernel again before it sleeps, 50 to 200 us as
+  /// a rule: who is asked again soon answers sooner, by what waking a core costs, and uses more of
+  /// its CPU. Where that was in vain it is tried ever more seldom. Zero: loops sleep at once.
+  Duration busy_wait = {};
   std::optional<RealTime> real_time = {};  ///< together with `pin`, as a rule
 };
 
@@ -42,8 +46,8 @@ struct ServerOptions : RuntimeOptions {
   Endpoint endpoint = Endpoint::any(8080);
 
   /// From --port N, --address A, --cores N, --backend B, --no-pin, --deadline SECONDS, --busy-poll,
-  /// --real-time PRIORITY and --real-time-required. Prints the usage and exits with 0 for --help;
-  /// prints one line and exits with 2 for what is wrong.
+  /// --busy-wait MICROSECONDS, --real-time PRIORITY and --real-time-required. Prints the usage and
+  /// exits with 0 for --help; prints one line and exits with 2 for what is wrong.
   static ServerOptions from_args(int argc, char** argv);
 };
 

@@ -22,7 +22,7 @@ int Runtime::run(const Body& body) {
     return 1;
   }
   if (options_.announce) announce();
-  LoopSchedule schedule{.busy_poll = options_.busy_poll};
+  LoopSchedule schedule{.busy_poll = options_.busy_poll, .busy_wait = options_.busy_wait};
   if (options_.real_time) {
     schedule.fifo_priority = options_.real_time->priority;
     schedule.fifo_required = options_.real_time->required;

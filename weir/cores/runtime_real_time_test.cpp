@@ -121,15 +121,13 @@ TEST(RealTimeOnThreads, LoopsRunByFifoAndNobodyElse) {
   EXPECT_EQ(::sched_getscheduler(0), SCHED_OTHER);
 }
 
-// A loop that slept would sleep for ever: nothing happens on it, and nobody wakes it.
-TEST(RealTimeOnThreads, ALoopThatPollsNeverSleeps) {
-  for (const BackendChoice backend :
-       {BackendChoice::automatic, BackendChoice::epoll, BackendChoice::poll}) {
-    RuntimeOptions options = in_real_time();
+class LoopsThatStayAwake : public testing::TestWithParam<BackendChoice> {
+ protected:
+  /// A loop that slept would sleep for ever: nothing happens on it, and nobody wakes it.
+  static void expect_turns(RuntimeOptions options) {
     options.real_time.reset();
     options.cores = 1;
-    options.backend = backend;
-    options.busy_poll = true;
+    options.backend = GetParam();
     Runtime runtime(options);
     std::atomic<Loop*> waiting = nullptr;
     const auto body = [&](Scope& scope) -> Task<> {
@@ -146,6 +144,22 @@ TEST(RealTimeOnThreads, ALoopThatPollsNeverSleeps) {
     EXPECT_EQ(runtime.run_on_each_core(body), 0);
     watcher.join();
   }
+};
+INSTANTIATE_TEST_SUITE_P(, LoopsThatStayAwake,
+                         testing::Values(BackendChoice::automatic, BackendChoice::epoll,
+                                         BackendChoice::poll));
+
+TEST_P(LoopsThatStayAwake, BusyPolling) {
+  RuntimeOptions options = in_real_time();
+  options.busy_poll = true;
+  expect_turns(options);
+}
+
+TEST_P(LoopsThatStayAwake, WaitingBusily) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "with one CPU that is not done";
+  RuntimeOptions options = in_real_time();
+  options.busy_wait = std::chrono::hours(1);
+  expect_turns(options);
 }
 
 /// Ends this (child) process with the status of a run for which it has no privilege.

@@ -50,6 +50,7 @@ struct LoopSchedule {
   int fifo_priority = 0;
   bool fifo_required = false;  ///< run() fails with the refusal, and no loop has run
   bool busy_poll = false;      ///< the loop asks the kernel again and again and never sleeps
+  Duration busy_wait = {};     ///< for so long it does so before it sleeps, if that pays
 };
 
 /// A loop and where to run it; see Host::run().

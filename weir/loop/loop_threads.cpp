@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "weir/loop/loop.hpp"
+#include "weir/loop/spinning.hpp"
 #include "weir/os/affinity.hpp"
 #include "weir/os/fd.hpp"
 #include "weir/os/real_time.hpp"
@@ -48,6 +49,7 @@ class LoopThreads {
 
  private:
   void run(LoopPlace place);
+  void run_awake(Loop& loop, Duration longest);
   void place_this_thread(const LoopPlace& place);
   void give_up() {
     set(Gate::given_up);
@@ -119,11 +121,35 @@ void LoopThreads::run(LoopPlace place) {
   if (gate_.load(std::memory_order_acquire) == Gate::given_up) return;
   if (place.schedule.busy_poll) {
     while (!place.loop->stopping()) place.loop->turn(Instant::min());
+  } else if (place.schedule.busy_wait > Duration::zero()) {
+    run_awake(*place.loop, place.schedule.busy_wait);
   } else {
     place.loop->run();
   }
   // acq_rel: whoever reads the event sees what every loop has done.
   if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) os::signal_event(all_ended_.get());
+}
+
+/// Waits awake before it sleeps, ever more seldom where that was in vain.
+void LoopThreads::run_awake(Loop& loop, Duration longest) {
+  SpinPlace own(std::thread::hardware_concurrency());  // each loop has a core, so each may
+  Spinning spinning;
+  while (!loop.stopping()) {
+    if (!spinning.begin(own)) {
+      loop.turn();
+      continue;
+    }
+    const Instant end = after(host_.now(), longest);
+    bool waited = false;
+    bool worked = loop.turn(Instant::min());
+    while (!worked && !loop.stopping() && host_.now() < end) {
+      waited = true;
+      worked = loop.turn(Instant::min());
+    }
+    if (!worked) spinning.failed();
+    if (worked && waited) spinning.succeeded();
+    own.give_back();
+  }
 }
 
 void pass_on(os::SignalFd& signals, RunControl& control) {
