@@ -146,8 +146,7 @@ struct CodecOf<T, Shape::named_enumeration> {
 template <class T>
 struct CodecOf<T, Shape::optional> {
   using Value = typename T::value_type;
-  static_assert(shape_of<Value>() != Shape::optional && shape_of<Value>() != Shape::pointer &&
-                    shape_of<Value>() != Shape::nothing,
+  static_assert((kinds_for<Value>() & kinds_of(Kind::null)) == 0,
                 "weir::json: null says only that there is no value, not at which level");
   static constexpr Kinds kinds = kinds_of(Kind::null) | kinds_for<Value>();
   static bool read(Reader& in, T& value) {
@@ -179,6 +178,8 @@ struct CodecOf<T, Shape::pointer> {
     return read;
   }
   static void write(Writer& out, const T& value) {
+    static_assert((kinds_for<Value>() & kinds_of(Kind::null)) == 0,
+                  "weir::json: null says only that there is no value, not at which level");
     if (value == nullptr) return out.put(std::string_view("null"));
     Codec<Value>::write(out, *value);
   }

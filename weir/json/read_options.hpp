@@ -9,7 +9,9 @@ namespace weir::json {
 /// What becomes of a member whose name the struct does not have.
 enum class UnknownFields : std::uint8_t {
   refuse,
-  skip,  ///< it must be valid JSON all the same
+  /// It must be valid JSON all the same, but its names are not kept: one that comes twice is not
+  /// noticed, neither beside it nor in it.
+  skip,
 };
 
 /// What becomes of a field that the text does not mention.

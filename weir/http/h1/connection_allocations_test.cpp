@@ -44,10 +44,30 @@ void* counted(std::size_t bytes) {
 constexpr bool counts_mallocs = false;
 #else
 constexpr bool counts_mallocs = true;
-extern "C" void* __libc_malloc(std::size_t bytes);  // NOLINT: glibc's name
+extern "C" void* __libc_malloc(std::size_t bytes);                           // NOLINT: glibc's name
+extern "C" void* __libc_calloc(std::size_t count, std::size_t bytes);        // NOLINT: as well
+extern "C" void* __libc_realloc(void* memory, std::size_t bytes);            // NOLINT: as well
+extern "C" void* __libc_memalign(std::size_t alignment, std::size_t bytes);  // NOLINT: as well
 extern "C" void* malloc(std::size_t bytes) {
   mallocs.fetch_add(1, std::memory_order_relaxed);
   return __libc_malloc(bytes);
+}
+extern "C" void* calloc(std::size_t count, std::size_t bytes) {
+  mallocs.fetch_add(1, std::memory_order_relaxed);
+  return __libc_calloc(count, bytes);
+}
+extern "C" void* realloc(void* memory, std::size_t bytes) {
+  mallocs.fetch_add(1, std::memory_order_relaxed);
+  return __libc_realloc(memory, bytes);
+}
+extern "C" void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  mallocs.fetch_add(1, std::memory_order_relaxed);
+  return __libc_memalign(alignment, bytes);
+}
+extern "C" int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) {
+  mallocs.fetch_add(1, std::memory_order_relaxed);
+  *memory = __libc_memalign(alignment, bytes);
+  return *memory == nullptr ? ENOMEM : 0;
 }
 #endif
 
@@ -208,6 +228,13 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Completion
   std::array<char, 64 * 1024> received_;
 };
 
+/// The same pointer, used for all that a compiler can tell.
+template <class T>
+T* kept_from_optimiser(T* pointer) {
+  asm volatile("" : "+r"(pointer) : : "memory");
+  return pointer;
+}
+
 TEST(Allocations, AreCounted) {
   const std::uint64_t news_before = news;
   const std::uint64_t mallocs_before = mallocs;
@@ -218,6 +245,17 @@ TEST(Allocations, AreCounted) {
     void* const block = BlockPool::allocate(100);  // no pool is current: from the heap
     EXPECT_GE(mallocs - mallocs_before, 3u);
     BlockPool::release(block);
+    struct alignas(128) Wide {
+      std::array<char, 128> bytes;
+    };
+    const auto counts = [](auto allocate) {
+      const std::uint64_t before = mallocs;
+      allocate();
+      return mallocs > before;
+    };
+    EXPECT_TRUE(counts([] { delete kept_from_optimiser(new Wide); }));
+    EXPECT_TRUE(counts([] { std::free(kept_from_optimiser(std::calloc(3, 100))); }));
+    EXPECT_TRUE(counts([] { std::free(kept_from_optimiser(std::realloc(nullptr, 100))); }));
   }
 }
 
