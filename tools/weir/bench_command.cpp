@@ -16,7 +16,9 @@
 #include "tools/weir/process_time.hpp"
 #include "tools/weir/target.hpp"
 #include "weir/cores/runtime.hpp"
+#include "weir/loop/loop.hpp"
 #include "weir/loop/os_host.hpp"
+#include "weir/task/run.hpp"
 
 namespace weir::bench {
 namespace {
@@ -29,6 +31,7 @@ const std::map<std::string, BackendChoice> backends{{"auto", BackendChoice::auto
 
 struct Command {
   std::string url;
+  std::vector<Endpoint> endpoints;
   RequestOptions request;
   LoadPlan plan;
   unsigned threads = 1;
@@ -136,9 +139,10 @@ std::string complete(Command& command) {
   const auto target = parse_target(command.url);
   if (!target && target.error() == Errc::unsupported) return "only http:// can be measured";
   if (!target) return "not a URL of a server: '" + command.url + "'";
-  const auto endpoint = resolve(*target);
-  if (!endpoint) return "no address for '" + target->host + "'";
-  plan.endpoint = *endpoint;
+  const auto endpoints = resolve(*target);
+  if (!endpoints) return "no address for '" + target->host + "'";
+  command.endpoints = *endpoints;
+  plan.endpoint = endpoints->front();
 
   command.request.close = plan.new_connections;
   const auto request = make_request(*target, command.request);
@@ -157,7 +161,7 @@ std::string complete(Command& command) {
   plan.timeout = duration_of(command.timeout_seconds);
 
   if (plan.new_connections && plan.depth != 1) return "--new-connections sends one request each";
-  if (plan.depth * plan.request.size() > LoadPlan::batch_bytes_max) {
+  if (plan.depth > 1 && plan.depth * plan.request.size() > LoadPlan::batch_bytes_max) {
     return "requests written at once may have " + std::to_string(LoadPlan::batch_bytes_max) +
            " bytes in all: --depth or --body is too large";
   }
@@ -176,7 +180,7 @@ std::string complete(Command& command) {
 }
 
 struct Threads {
-  const LoadPlan& plan;
+  LoadPlan plan;
   std::vector<LoadResult> results;
 };
 
@@ -202,7 +206,13 @@ int run(const Command& command) {
   options.busy_poll = command.busy_poll;
   options.deadline = command.plan.timeout;
   Runtime runtime(host, options);
+  LoadGroup group(command.threads);
   Threads threads{command.plan, std::vector<LoadResult>(command.threads)};
+  if (command.threads > 1) threads.plan.group = &group;
+  if (command.endpoints.size() > 1) {
+    const auto loop = Loop::make(host, {.backend = BackendChoice::poll});
+    if (loop) threads.plan.endpoint = weir::run(**loop, first_reachable(command.endpoints));
+  }
   const int status = runtime.run_on_each_core(load_of_thread, std::ref(threads));
   if (status != 0) return status;
 

@@ -70,7 +70,7 @@ std::optional<ServerShare> server_share(const LoadResult& result) {
 
 bool is_clean(const LoadResult& result) noexcept {
   return result.faults.total() == 0 && result.unanswered == 0 && result.unsent == 0 &&
-         result.responses + result.late != 0;
+         result.starved == 0 && result.responses + result.late != 0;
 }
 
 std::string to_text(const LoadPlan& plan, const LoadResult& result) {
@@ -97,6 +97,10 @@ std::string to_text(const LoadPlan& plan, const LoadResult& result) {
   }
   if (result.unanswered != 0) print(out, "  unanswered %" PRIu64 " requests\n", result.unanswered);
   if (result.abandoned != 0) print(out, "  abandoned  %" PRIu64 " requests\n", result.abandoned);
+  if (result.starved != 0) {
+    print(out, "  starved    %" PRIu64 " connections got nothing in all the time\n",
+          result.starved);
+  }
   if (result.unsent != 0) print(out, "  unsent     %" PRIu64 " requests were due\n", result.unsent);
   if (result.faults.total() == 0) out += "  errors     none\n";
   result.faults.visit([&](std::string_view name, std::uint64_t count, std::string_view first) {
@@ -114,7 +118,7 @@ std::string to_json(const LoadPlan& plan, const LoadResult& result) {
         result.backend.c_str(), seconds_of(result.length), result.responses);
   print(out, "\"late\": %" PRIu64 ", \"unanswered\": %" PRIu64 ", \"abandoned\": %" PRIu64 ", ",
         result.late, result.unanswered, result.abandoned);
-  print(out, "\"unsent\": %" PRIu64 ", ", result.unsent);
+  print(out, "\"starved\": %" PRIu64 ", \"unsent\": %" PRIu64 ", ", result.starved, result.unsent);
   print(out, "\"opened\": %" PRIu64 ", \"closed_by_server\": %" PRIu64 ", ", result.connections,
         result.closed_by_server);
   print(out, "\"bytes_received\": %" PRIu64 ", \"body_bytes\": %" PRIu64 ", ",
@@ -124,14 +128,20 @@ std::string to_json(const LoadPlan& plan, const LoadResult& result) {
   for (const auto& [name, percent] : percentiles) {
     print(out, "\"%s\": %" PRIu64 ", ", name, result.latency.percentile(percent));
   }
-  print(out, "\"max\": %" PRIu64 "}, ", result.latency.max());
+  print(out, "\"max\": %" PRIu64 "}, \"histogram_ns\": [", result.latency.max());
+  bool separate = false;
+  result.latency.visit([&](std::uint64_t top, std::uint64_t count) {
+    if (std::exchange(separate, true)) out += ", ";
+    print(out, "[%" PRIu64 ", %" PRIu64 "]", top, count);
+  });
+  out += "], ";
   if (const auto share = server_share(result)) {
     print(out, "\"server\": {\"cpu_seconds\": %.9f, ", seconds_of(*result.server_time));
     print(out, "\"busy\": %.6f, \"responses_per_cpu_second\": %.3f}, ", share->busy,
           share->per_cpu_second);
   }
   print(out, "\"error_count\": %" PRIu64 ", \"errors\": {", result.faults.total());
-  bool separate = false;
+  separate = false;
   result.faults.visit([&](std::string_view name, std::uint64_t count, std::string_view first) {
     if (std::exchange(separate, true)) out += ", ";
     print(out, "\"%s\": {\"count\": %" PRIu64 ", \"first\": \"", std::string(name).c_str(), count);

@@ -30,11 +30,12 @@ TEST(BenchReport, JsonHasEveryCount) {
   EXPECT_EQ(to_json(plan(), result),
             R"({"connections": 64, "depth": 2, "new_connections": false, "rate": 0.000, )"
             R"("backend": "epoll", "seconds": 2.000000000, "responses": 1000, )"
-            R"("late": 0, "unanswered": 0, "abandoned": 0, "unsent": 0, )"
+            R"("late": 0, "unanswered": 0, "abandoned": 0, "starved": 0, "unsent": 0, )"
             R"("opened": 64, "closed_by_server": 0, )"
             R"("bytes_received": 0, "body_bytes": 11, "responses_per_second": 500.000, )"
             R"("latency_ns": {"min": 200, "mean": 200.0, "p50": 200, "p90": 200, "p99": 200, )"
-            R"("p99.9": 200, "max": 200}, "server": {"cpu_seconds": 0.500000000, )"
+            R"("p99.9": 200, "max": 200}, "histogram_ns": [[200, 1000]], )"
+            R"("server": {"cpu_seconds": 0.500000000, )"
             R"("busy": 0.250000, "responses_per_cpu_second": 2000.000}, )"
             R"("error_count": 0, "errors": {}})"
             "\n");

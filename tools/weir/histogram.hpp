@@ -34,6 +34,14 @@ class Histogram {
   /// A value that `percent` % of those recorded do not exceed, and at most 0.8 % above the least
   /// such value; percentile(100) is the maximum.
   std::uint64_t percentile(double percent) const noexcept;
+  /// Calls visit(top, count) for each bucket in which there are values, from the least; `top` is
+  /// the largest value that belongs there.
+  template <class Visit>
+  void visit(Visit visit) const {
+    for (std::size_t index = 0; index < counts_.size(); ++index) {
+      if (counts_[index] != 0) visit(top_of(index), counts_[index]);
+    }
+  }
 
  private:
   static constexpr unsigned sub_bits = 7;

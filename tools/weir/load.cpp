@@ -75,16 +75,21 @@ void LoadResult::add(const LoadResult& other) {
   late += other.late;
   unanswered += other.unanswered;
   abandoned += other.abandoned;
+  starved += other.starved;
   unsent += other.unsent;
   connections += other.connections;
   closed_by_server += other.closed_by_server;
   bytes_received += other.bytes_received;
+  faults.add(other.faults);
+  if (body && other.body && (*body != *other.body || body_bytes != other.body_bytes)) {
+    faults.count(ResponseFault::body, "two threads got different ones");
+  }
+  if (!body) body = other.body;
   body_bytes = std::max(body_bytes, other.body_bytes);
   length = std::max(length, other.length);
   per_second += other.per_second;
   if (!server_time) server_time = other.server_time;
   latency.add(other.latency);
-  faults.add(other.faults);
   if (backend.empty()) backend = other.backend;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "tools/weir/histogram.hpp"
+#include "tools/weir/load_group.hpp"
 #include "tools/weir/response_reader.hpp"
 #include "weir/base/time.hpp"
 #include "weir/os/address.hpp"
@@ -17,8 +18,8 @@
 namespace weir::bench {
 
 struct LoadPlan {
-  /// A batch is written as a whole before its responses are read, so it must fit the sockets'
-  /// buffers: depth × the request's size has this limit.
+  /// A batch of several requests is written as a whole before its responses are read, so it must
+  /// fit the sockets' buffers: depth × the request's size has this limit.
   static constexpr std::size_t batch_bytes_max = 64 * 1024;
 
   Endpoint endpoint;
@@ -38,6 +39,7 @@ struct LoadPlan {
   double rate = 0;
   bool new_connections = false;                ///< one request each; the server closes
   Duration timeout = std::chrono::seconds(5);  ///< for connecting, and for the oldest response
+  LoadGroup* group = nullptr;  ///< of the threads that share this load; nullptr: there is one
   /// The processor time of the server so far; read when the measured time begins and ends.
   std::function<std::optional<Duration>()> server_time;
 };
@@ -86,11 +88,14 @@ struct LoadResult {
   /// Sent on connections that then ended, for whatever reason but LoadPlan::abandon.
   std::uint64_t unanswered = 0;
   std::uint64_t abandoned = 0;    ///< under way at the end, and as asked not waited for
+  std::uint64_t starved = 0;      ///< connections that wait for an answer all the measured time
   std::uint64_t unsent = 0;       ///< due (at a fixed rate) but not sent when the time was over
   std::uint64_t connections = 0;  ///< opened
   std::uint64_t closed_by_server = 0;  ///< ends of connections that the server had announced
   std::uint64_t bytes_received = 0;
-  std::uint64_t body_bytes = 0;         ///< of each response
+  std::uint64_t body_bytes = 0;  ///< of each response
+  /// That of the first response, as far as bodies are compared; nullopt: none came, or they vary.
+  std::optional<std::string> body;
   Duration length{};                    ///< the measured time: from when all were connected
   double per_second = 0;                ///< responses
   std::optional<Duration> server_time;  ///< that the server used in the measured time
@@ -100,7 +105,7 @@ struct LoadResult {
   Faults faults;
   std::string backend;
 
-  /// What another thread saw in the same time.
+  /// What another thread saw in the same time. Bodies that differ between threads are a fault.
   void add(const LoadResult& other);
 };
 

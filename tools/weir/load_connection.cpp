@@ -39,7 +39,8 @@ Task<> LoadConnection::open() {
   const LoadFault fault = error == std::errc::connection_refused ? LoadFault::refused
                           : error == Errc::timed_out             ? LoadFault::timed_out
                                                                  : LoadFault::not_connected;
-  result.faults.count(fault, "connecting: " + error.message());
+  result.faults.count(
+      fault, "connecting to " + worker_.plan().endpoint.to_string() + ": " + error.message());
   worker_.lose_one();
 }
 
@@ -202,7 +203,10 @@ LoadConnection::Exchange LoadConnection::broken(std::error_code error) {
     // Where the end of the connection is the end of the body, this is how that looks.
     if (reader_.end() != 0) {
       answered(1);
-      return Exchange::done;
+      if (worker_.plan().new_connections) return Exchange::done;
+      ++result.closed_by_server;
+      lose(result.unanswered);
+      return Exchange::over;
     }
     if (reader_.fault() != ResponseFault::none) return faulty();
   }
@@ -218,8 +222,9 @@ LoadConnection::Exchange LoadConnection::broken(std::error_code error) {
 
 LoadConnection::Exchange LoadConnection::faulty() {
   failed_ = true;
+  if (outstanding_ != 0) --outstanding_;  // this one counts as a fault
   lose(worker_.result().unanswered);
-  worker_.result().faults.count(reader_.fault(), reader_.head().substr(0, shown_bytes_max));
+  worker_.result().faults.count(reader_.fault(), reader_.describe_fault());
   return Exchange::over;
 }
 
@@ -233,6 +238,9 @@ void LoadConnection::give_up_before(Instant since) {
 void LoadConnection::abandon() {
   if (!stream_) return;
   abandoned_ = !timed_out_;
+  if (outstanding_ != 0 && waiting_since_ <= worker_.begin_of_measuring()) {
+    ++worker_.result().starved;
+  }
   stream_->cancel_read();
   stream_->cancel_write();
 }

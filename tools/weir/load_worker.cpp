@@ -19,7 +19,7 @@ LoadWorker::LoadWorker(Loop& loop, LoadPlan plan)
       loop_(loop),
       plan_(std::move(plan)),
       left_(plan_.requests.value_or(std::numeric_limits<std::uint64_t>::max())) {
-  assert(plan_.depth * plan_.request.size() <= LoadPlan::batch_bytes_max);
+  assert(plan_.depth == 1 || plan_.depth * plan_.request.size() <= LoadPlan::batch_bytes_max);
   for (unsigned each = 0; each < plan_.depth; ++each) batch_ += plan_.request;
   reference_.rules = plan_.rules;
   reference_.rules.closing = plan_.new_connections;
@@ -41,11 +41,14 @@ Task<> LoadWorker::run() {
   if (!plan_.new_connections) {
     static_cast<void>(co_await with_scope(OnFailure::supervise, open_all, std::ref(*this)));
   }
-  start_clock();
+  Instant start = now();
+  if (plan_.group != nullptr) start = co_await plan_.group->all_connected();
+  start_clock(start);
   static_cast<void>(co_await with_scope(OnFailure::supervise, run_all, std::ref(*this)));
   finish();
   timeout_alarm_.cancel();
   result_.body_bytes = reference_.body_bytes;
+  if (reference_.known && !plan_.rules.numbering) result_.body = reference_.body;
 }
 
 Task<> LoadWorker::open_all(Scope& scope, LoadWorker& worker) {
@@ -67,8 +70,8 @@ Task<> LoadWorker::run_all(Scope& scope, LoadWorker& worker) {
   co_return;
 }
 
-void LoadWorker::start_clock() {
-  start_ = now();
+void LoadWorker::start_clock(Instant start) {
+  start_ = start;
   if (over_ || plan_.requests || plan_.warm_up == Duration::zero()) {
     begin();
   } else {

@@ -54,6 +54,7 @@ class LoadWorker : DrainWatcher {
   Instant first_due(unsigned index) const noexcept;
   Duration interval() const noexcept { return interval_; }
   Instant end() const noexcept { return end_; }
+  Instant begin_of_measuring() const noexcept { return begin_; }
   LoadResult& result() noexcept { return result_; }
   ResponseReference& reference() noexcept { return reference_; }
 
@@ -72,7 +73,7 @@ class LoadWorker : DrainWatcher {
   static Task<> open_all(Scope& scope, LoadWorker& worker);
   static Task<> open_every(LoadWorker& worker, std::size_t first, std::size_t step);
   static Task<> run_all(Scope& scope, LoadWorker& worker);
-  void start_clock();
+  void start_clock(Instant start);
   /// The measured time begins: what has been counted before was for warming up.
   void begin();
   /// The measured time is over; what is under way is still waited for.

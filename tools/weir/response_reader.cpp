@@ -9,6 +9,7 @@ namespace weir::bench {
 namespace {
 
 constexpr std::string_view head_end = "\r\n\r\n";
+constexpr std::size_t shown_bytes_max = 400;
 
 /// A whole decimal number of digits only.
 std::optional<std::uint64_t> number_of(std::string_view text) {
@@ -19,10 +20,15 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
   return value;
 }
 
-bool lists_close(std::string_view value) {
+std::string shown(char byte) {
+  if (byte > ' ' && byte < 0x7f) return {'\'', byte, '\''};
+  return "byte " + std::to_string(static_cast<unsigned char>(byte));
+}
+
+bool lists(std::string_view value, std::string_view option) {
   while (!value.empty()) {
     const std::size_t comma = std::min(value.find(','), value.size());
-    if (http::equals_ignoring_case(http::trim(value.substr(0, comma)), "close")) return true;
+    if (http::equals_ignoring_case(http::trim(value.substr(0, comma)), option)) return true;
     value.remove_prefix(std::min(comma + 1, value.size()));
   }
   return false;
@@ -35,6 +41,9 @@ unsigned ResponseReader::read(std::string_view input, unsigned wanted) {
   while (!input.empty() && fault_ == ResponseFault::none) {
     if (state_ == State::start) {
       if (whole == wanted) {
+        wrong_ = "no request is unanswered, and this came: " +
+                 std::string(input.substr(0, shown_bytes_max));
+        head_.clear();
         fail(ResponseFault::unexpected);
         break;
       }
@@ -89,6 +98,12 @@ bool ResponseReader::step(std::string_view& input) {
   return false;
 }
 
+std::string ResponseReader::describe_fault() const {
+  const std::string head = head_.substr(0, shown_bytes_max);
+  if (wrong_.empty() || head.empty()) return wrong_ + head;
+  return wrong_ + ": " + head;
+}
+
 // The head. ---------------------------------------------------------------------------------------
 
 bool ResponseReader::read_head(std::string_view& input) {
@@ -107,7 +122,8 @@ bool ResponseReader::read_head(std::string_view& input) {
 }
 
 bool ResponseReader::parse_head(std::string_view head) {
-  closes_ = chunked_ = differs_ = false;
+  chunked_ = false;
+  difference_.clear();
   length_.reset();
   body_bytes_ = 0;
   first_ = !reference_->known;
@@ -118,9 +134,11 @@ bool ResponseReader::parse_head(std::string_view head) {
   head.remove_prefix(line_end + 2);
   // RFC 9112 §4: the space behind the status is there even when no reason follows.
   constexpr std::string_view version = "HTTP/1.1 ";
+  constexpr std::string_view old_version = "HTTP/1.0 ";  // RFC 9112 §9.3: ends, unless it says not
+  closes_ = line.starts_with(old_version);
   const auto status =
       line.size() < version.size() + 4 ? std::nullopt : number_of(line.substr(version.size(), 3));
-  if (!line.starts_with(version) || !status || *status < 100 || *status > 599 ||
+  if (!(closes_ || line.starts_with(version)) || !status || *status < 100 || *status > 599 ||
       line[version.size() + 3] != ' ' || !http::all_in(line, http::CharacterClass::value)) {
     return fail(ResponseFault::malformed);
   }
@@ -140,15 +158,17 @@ bool ResponseReader::parse_field(std::string_view line) {
   const std::string_view value = http::trim(line.substr(colon + 1));
   if (!http::is_token(name) || !http::all_in(value, http::CharacterClass::value)) return false;
   if (http::equals_ignoring_case(name, "content-length")) {
-    if (length_) return false;
-    length_ = number_of(value);
-    return length_.has_value();
+    const auto length = number_of(value);
+    // RFC 9110 §8.6: the same length twice is that length.
+    if (!length || (length_ && *length_ != *length)) return false;
+    length_ = length;
+    return true;
   }
   if (http::equals_ignoring_case(name, "transfer-encoding")) {
     if (chunked_ || !http::equals_ignoring_case(value, "chunked")) return false;
     chunked_ = true;
   } else if (http::equals_ignoring_case(name, "connection")) {
-    closes_ |= lists_close(value);
+    closes_ = lists(value, "close") || (closes_ && !lists(value, "keep-alive"));
   }
   return true;
 }
@@ -157,7 +177,11 @@ bool ResponseReader::parse_field(std::string_view line) {
 
 bool ResponseReader::start_body() {
   const bool interim = status_ < 200;
-  if (!interim && status_ != reference_->rules.status) return fail(ResponseFault::status);
+  if (!interim && status_ != reference_->rules.status) {
+    wrong_ =
+        "expected " + std::to_string(reference_->rules.status) + ", got " + std::to_string(status_);
+    return fail(ResponseFault::status);
+  }
   if (interim) {
     if (status_ == 101 || length_ || chunked_) return fail(ResponseFault::malformed);
     state_ = State::start;  // the response that was asked for follows
@@ -177,7 +201,7 @@ bool ResponseReader::start_body() {
     state_ = State::body;
     return left_ == 0 && finish();
   }
-  if (!reference_->rules.closing) return fail(ResponseFault::no_length);
+  if (!reference_->rules.closing && !closes_) return fail(ResponseFault::no_length);
   state_ = State::until_end;
   closes_ = true;
   return false;
@@ -214,17 +238,37 @@ void ResponseReader::take_body(std::string_view piece) {
   } else {
     const std::string_view body = reference_->body;
     const auto begin = static_cast<std::size_t>(std::min<std::uint64_t>(at, body.size()));
-    // Where this body is longer, its length tells.
-    const std::string_view expected = body.substr(begin, piece.size());
-    differs_ |= expected != piece.substr(0, expected.size());
+    compare(at, body.substr(begin), piece);
   }
+}
+
+/// Where one is longer, its length tells.
+void ResponseReader::compare(std::uint64_t at, std::string_view expected, std::string_view found) {
+  const std::size_t size = std::min(expected.size(), found.size());
+  const auto [wanted, got] =
+      std::mismatch(expected.begin(), expected.begin() + size, found.begin());
+  const auto same = static_cast<std::size_t>(wanted - expected.begin());
+  if (same != size) differs_at(at + same, *wanted, *got);
+}
+
+void ResponseReader::differs_at(std::uint64_t at, char expected, char found) {
+  if (!difference_.empty()) return;
+  difference_ = "byte " + std::to_string(at) + " of the body: expected " + shown(expected) +
+                ", got " + shown(found);
+}
+
+bool ResponseReader::check_length(std::uint64_t expected) {
+  if (body_bytes_ == expected) return true;
+  wrong_ = "expected a body of " + std::to_string(expected) + " bytes, got " +
+           std::to_string(body_bytes_);
+  return fail(ResponseFault::length);
 }
 
 bool ResponseReader::finish() {
   ResponseReference& reference = *reference_;
   state_ = State::start;
   const auto& asked = reference.rules.body_bytes;
-  if (asked && *asked != body_bytes_) return fail(ResponseFault::length);
+  if (asked && !check_length(*asked)) return false;
   if (reference.rules.bodies_vary) return true;
   if (reference.rules.numbering && !check_number()) return false;
   if (!reference.known) {
@@ -233,10 +277,12 @@ bool ResponseReader::finish() {
     reference.body_bytes = body_bytes_;
     return true;
   }
-  if (body_bytes_ != reference.body_bytes) return fail(ResponseFault::length);
+  if (!check_length(reference.body_bytes)) return false;
   // Another connection's response may have become the reference since this one began.
-  if (differs_ || (first_ && first_body_ != reference.body)) return fail(ResponseFault::body);
-  return true;
+  if (first_) compare(0, reference.body, first_body_);
+  if (difference_.empty()) return true;
+  wrong_ = difference_;
+  return fail(ResponseFault::body);
 }
 
 /// Then makes the body as it would be with the reference's number, so that the rest is compared.
@@ -247,12 +293,17 @@ bool ResponseReader::check_number() {
   std::size_t& at = reference_->number_at;
   if (!reference_->known) {
     at = first_body_.find(number);
-    return at != std::string::npos || fail(ResponseFault::number);
+    if (at != std::string::npos) return true;
+    wrong_ = "expected " + number + ", got: " + first_body_.substr(0, shown_bytes_max);
+    return fail(ResponseFault::number);
   }
-  if (first_body_.size() != reference_->body.size()) return fail(ResponseFault::length);
-  if (first_body_.compare(at, numbering.digits, number) != 0) return fail(ResponseFault::number);
+  if (!check_length(reference_->body_bytes)) return false;
+  if (first_body_.compare(at, numbering.digits, number) != 0) {
+    wrong_ = "expected " + number + ", got " + first_body_.substr(at, numbering.digits);
+    return fail(ResponseFault::number);
+  }
   first_body_.replace(at, numbering.digits, reference_->body, at, numbering.digits);
-  differs_ = first_body_ != reference_->body;
+  compare(0, reference_->body, first_body_);
   return true;
 }
 

@@ -15,7 +15,7 @@ namespace weir::bench {
 /// What is wrong with a response.
 enum class ResponseFault : std::uint8_t {
   none,
-  malformed,   ///< not HTTP/1.1 as RFC 9112 has it
+  malformed,   ///< not HTTP/1.1, or HTTP/1.0, as RFC 9112 has it
   no_length,   ///< neither Content-Length nor chunked, on a connection that goes on
   status,      ///< another than expected
   length,      ///< another length of the body than expected
@@ -78,8 +78,8 @@ class ResponseReader {
   bool closes() const noexcept { return closes_; }
   /// Whether it stands between two responses.
   bool idle() const noexcept { return state_ == State::start; }
-  /// The head that was read last, for messages about a fault.
-  std::string_view head() const noexcept { return head_; }
+  /// What was expected and what came, where that is known, and the head that was read last.
+  std::string describe_fault() const;
 
  private:
   enum class State : std::uint8_t { start, head, body, chunks, until_end };
@@ -96,6 +96,10 @@ class ResponseReader {
   void take_body(std::string_view piece);
   bool finish();
   bool check_number();
+  bool check_length(std::uint64_t expected);
+  /// That the body's byte `at` is not the expected one; only the first such byte is kept.
+  void differs_at(std::uint64_t at, char expected, char found);
+  void compare(std::uint64_t at, std::string_view expected, std::string_view found);
   bool fail(ResponseFault fault) noexcept {
     fault_ = fault;
     return false;
@@ -107,12 +111,13 @@ class ResponseReader {
   bool closes_ = false;
   bool chunked_ = false;
   bool first_ = false;  // there was no reference yet when this response began
-  bool differs_ = false;
   unsigned status_ = 0;
   std::optional<std::uint64_t> length_;
   std::uint64_t left_ = 0;        // of a body with a length
   std::uint64_t body_bytes_ = 0;  // that were read
   std::string head_;              // as far as it was read
+  std::string difference_;        // of the body, in words
+  std::string wrong_;             // of the response, in words: what was expected, what came
   std::string first_body_;        // of a response that is `first_`, or that has a number
   std::uint64_t number_ = 0;      // that the present response shall have
   http::ChunkedDecoder decoder_;

@@ -100,6 +100,33 @@ TEST(ResponseReader, RefusesAnotherStatus) {
   EXPECT_EQ(read_every_way(missing, rules), good(1));
 }
 
+/// How the fault in `second`, which follows `first`, is told.
+std::string description(const std::string& first, const std::string& second,
+                        ResponseRules rules = {}) {
+  ResponseReference reference;
+  reference.rules = rules;
+  ResponseReader reader(reference);
+  EXPECT_EQ(reader.read(first, 1), 1U);
+  reader.read(second, 1);
+  return reader.describe_fault();
+}
+
+TEST(ResponseReader, TellsWhatWasExpectedAndWhatCame) {
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+  EXPECT_EQ(description(head + "hello", head + "heLLo"),
+            "byte 2 of the body: expected 'l', got 'L': " + head);
+  EXPECT_EQ(description(head + "hello", head + std::string("hell\0", 5)),
+            "byte 4 of the body: expected 'o', got byte 0: " + head);
+  const std::string short_head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
+  EXPECT_EQ(description(head + "hello", short_head + "hell"),
+            "expected a body of 5 bytes, got 4: " + short_head);
+  const std::string missing = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+  EXPECT_EQ(description(head + "hello", missing), "expected 200, got 404: " + missing);
+  EXPECT_EQ(description(head + "hello", head + "hello!"),
+            "no request is unanswered, and this came: !");
+  EXPECT_EQ(description(head + "hello", "HTTP/2 200\r\n\r\n"), "HTTP/2 200\r\n\r\n");
+}
+
 TEST(ResponseReader, RefusesMoreThanWasAskedFor) {
   ResponseReference reference;
   ResponseReader reader(reference);
@@ -126,12 +153,33 @@ TEST(ResponseReader, BodilessResponses) {
   EXPECT_EQ(read_every_way(head + head, to_head), good(2));
 }
 
+TEST(ResponseReader, TheSameLengthTwiceIsThatLength) {
+  const std::string twice = "Content-Length: 5\r\nContent-Length: ";
+  EXPECT_EQ(read_every_way("HTTP/1.1 200 OK\r\n" + twice + "5\r\n\r\nhello"), good(1));
+  EXPECT_EQ(read_every_way("HTTP/1.1 200 OK\r\n" + twice + "6\r\n\r\nhello"),
+            bad(ResponseFault::malformed));
+}
+
+/// On a connection that ends behind `input`, with the ordinary rules.
+Outcome read_to_end(const std::string& input) {
+  ResponseReference reference;
+  ResponseReader reader(reference);
+  Outcome outcome{.whole = reader.read(input, 100)};
+  outcome.whole += reader.end();
+  outcome.fault = reader.fault();
+  return outcome;
+}
+
 TEST(ResponseReader, TheEndOfTheConnectionEndsABodyOnlyWhereItMay) {
   const std::string open_ended = "HTTP/1.1 200 OK\r\n\r\nhello";
   EXPECT_EQ(read_every_way(open_ended), bad(ResponseFault::no_length));
   ResponseRules closing;
   closing.closing = true;
   EXPECT_EQ(read_every_way(open_ended, closing), good(1));
+  EXPECT_EQ(read_to_end("HTTP/1.1 200 OK\r\nConnection: x, Close\r\n\r\nhello"), good(1));
+  EXPECT_EQ(read_to_end("HTTP/1.0 200 OK\r\n\r\nhello"), good(1));
+  EXPECT_EQ(read_to_end("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nhello"),
+            bad(ResponseFault::no_length));
   EXPECT_EQ(read_every_way(hello.substr(0, hello.size() - 1), closing),
             bad(ResponseFault::malformed));
 }
@@ -184,7 +232,8 @@ TEST(ResponseReader, ComparesLongBodiesToTheirEnds) {
 
 TEST(ResponseReader, RefusesWhatIsNotHttp) {
   for (const std::string head : {
-           "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n",
+           "HTTP/2.0 200 OK\r\nContent-Length: 5\r\n\r\n",
+           "HTTP/1.0 20 OK\r\nContent-Length: 5\r\n\r\n",
            "HTTP/1.1 200\r\nContent-Length: 5\r\n\r\n",
            "HTTP/1.1 20 OK\r\nContent-Length: 5\r\n\r\n",
            "HTTP/1.1 2000 OK\r\nContent-Length: 5\r\n\r\n",
@@ -195,7 +244,7 @@ TEST(ResponseReader, RefusesWhatIsNotHttp) {
            "HTTP/1.1 200 OK\r\nContent-Length: 5 5\r\n\r\n",
            "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
            "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
-           "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n",
+           "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
            "HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\n",
            "HTTP/1.1 200 OK\r\n Content-Length: 5\r\n\r\n",
            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",

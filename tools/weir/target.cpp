@@ -3,13 +3,21 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "weir/http/authority.hpp"
 #include "weir/http/characters.hpp"
 #include "weir/http/uri.hpp"
+#include "weir/net/tcp.hpp"
+#include "weir/task/timeout.hpp"
 
 namespace weir::bench {
+namespace {
+
+constexpr Duration reaching_max = std::chrono::seconds(2);  // of one address of several
+
+}  // namespace
 
 Result<Target> parse_target(std::string_view url) {
   const std::size_t colon = url.find("://");
@@ -32,7 +40,7 @@ Result<Target> parse_target(std::string_view url) {
   return target;
 }
 
-Result<Endpoint> resolve(const Target& target) {
+Result<std::vector<Endpoint>> resolve(const Target& target) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -41,11 +49,22 @@ Result<Endpoint> resolve(const Target& target) {
     return fail(Errc::not_found);
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
-  Endpoint endpoint;
-  const auto* bytes = reinterpret_cast<const char*>(all->ai_addr);
-  std::copy(bytes, bytes + all->ai_addrlen, static_cast<char*>(endpoint.buffer()));
-  endpoint.set_size(all->ai_addrlen);
-  return endpoint;
+  std::vector<Endpoint> endpoints;
+  for (const addrinfo* each = all.get(); each != nullptr; each = each->ai_next) {
+    Endpoint& endpoint = endpoints.emplace_back();
+    const auto* bytes = reinterpret_cast<const char*>(each->ai_addr);
+    std::copy(bytes, bytes + each->ai_addrlen, static_cast<char*>(endpoint.buffer()));
+    endpoint.set_size(each->ai_addrlen);
+  }
+  return endpoints;
+}
+
+Task<Endpoint> first_reachable(std::vector<Endpoint> endpoints) {
+  for (const Endpoint& endpoint : endpoints) {
+    const auto stream = co_await timeout(reaching_max, tcp::connect(endpoint));
+    if (stream) co_return endpoint;
+  }
+  co_return endpoints.front();
 }
 
 Result<std::string> make_request(const Target& target, const RequestOptions& options) {

@@ -7,6 +7,7 @@
 
 #include "weir/base/result.hpp"
 #include "weir/os/address.hpp"
+#include "weir/task/task.hpp"
 
 namespace weir::bench {
 
@@ -21,9 +22,14 @@ struct Target {
 /// it https; Errc::unsupported for a scheme that is well-formed.
 Result<Target> parse_target(std::string_view url);
 
-/// The first address of the target. Blocks while a name is looked up, which is for the start of a
-/// program only. Errors: Errc::not_found.
-Result<Endpoint> resolve(const Target& target);
+/// The addresses of the target, in the system's order of preference (RFC 6724), at least one.
+/// Blocks while a name is looked up, which is for the start of a program only. Errors:
+/// Errc::not_found.
+Result<std::vector<Endpoint>> resolve(const Target& target);
+
+/// The first of these that accepts a connection; the first of all if none does.
+/// Cancel: as if the others did not accept.
+Task<Endpoint> first_reachable(std::vector<Endpoint> endpoints);
 
 struct RequestOptions {
   std::string method = "GET";

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "weir/net/listener.hpp"
+#include "weir/testing/loop_fixture.hpp"
+
 namespace weir::bench {
 namespace {
 
@@ -34,10 +37,29 @@ TEST(Target, RefusesWhatIsNoHttpUrl) {
 }
 
 TEST(Target, ResolvesLiteralsAndLocalhost) {
-  const auto address = [](const char* url) { return resolve(*parse_target(url))->to_string(); };
+  const auto address = [](const char* url) {
+    return resolve(*parse_target(url))->at(0).to_string();
+  };
   EXPECT_EQ(address("http://127.0.0.1:8080/"), "127.0.0.1:8080");
   EXPECT_EQ(address("http://[::1]:8080/"), "[::1]:8080");
-  EXPECT_EQ(resolve(*parse_target("http://localhost:7/"))->port(), 7);
+  for (const Endpoint& each : *resolve(*parse_target("http://localhost:7/"))) {
+    EXPECT_EQ(each.port(), 7);
+  }
+}
+
+class ReachableTarget : public LoopTest {};
+
+TEST_F(ReachableTarget, IsTheFirstAddressThatAccepts) {
+  const std::vector<Endpoint> all{Endpoint::loopback(1), Endpoint::loopback(2),
+                                  Endpoint::loopback(3)};
+  const auto reached = [&](Endpoint listening) -> Task<Endpoint> {
+    const auto listener = co_await tcp::listen(listening);
+    EXPECT_TRUE(listener);
+    co_return co_await first_reachable(all);
+  };
+  EXPECT_EQ(run(reached(all[2])).port(), 3);
+  EXPECT_EQ(run(reached(all[1])).port(), 2);
+  EXPECT_EQ(run(reached(Endpoint::loopback(9))).port(), 1) << "none does, so the first";
 }
 
 TEST(Target, MakesRequests) {

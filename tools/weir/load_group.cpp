@@ -1,0 +1,22 @@
+#include "tools/weir/load_group.hpp"
+
+#include <functional>
+
+#include "weir/cores/on_core.hpp"
+#include "weir/loop/loop.hpp"
+
+namespace weir::bench {
+
+Task<Instant> LoadGroup::all_connected() {
+  return on_core(0, arrive, std::ref(*this));
+}
+
+Task<Instant> LoadGroup::arrive(LoadGroup& group) {
+  const Context context = co_await this_context();
+  group.connected_.count_down();
+  static_cast<void>(co_await group.connected_.wait());
+  if (group.start_ == Instant{}) group.start_ = context.loop->host().now();
+  co_return group.start_;
+}
+
+}  // namespace weir::bench

@@ -1,0 +1,32 @@
+#include "tools/weir/load_group.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "weir/cores/cores_fixture.hpp"
+
+namespace weir::bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+class LoadGroupTest : public CoresTest {};
+
+TEST_F(LoadGroupTest, GivesEveryThreadTheMomentAtWhichTheLastWasConnected) {
+  LoadGroup group(3);
+  std::array<Instant, 3> starts{};
+  const Instant begin = host_.now();
+  const auto thread = [&](unsigned core) -> Task<> {
+    static_cast<void>(co_await sleep(core * 10ms));
+    starts[core] = co_await group.all_connected();
+  };
+  run_on_cores({[&] { return thread(0); }, [&] { return thread(2); }, [&] { return thread(1); }});
+  EXPECT_GE(starts[0] - begin, 20ms);
+  EXPECT_LE(starts[0], host_.now());
+  EXPECT_EQ(starts[1], starts[0]);
+  EXPECT_EQ(starts[2], starts[0]);
+}
+
+}  // namespace
+}  // namespace weir::bench
