@@ -8,7 +8,7 @@ import subprocess
 import measure
 import works
 
-IDS = ("B1", "B2", "B13")
+IDS = ("B1", "B2", "B13", "B15")
 LIBRARIES = {
     "mimalloc": "libmimalloc.so.2",
     "jemalloc": "libjemalloc.so.2",
@@ -30,18 +30,20 @@ def path_of(library):
     return None
 
 
-def variants(server, say):
+def variants(server, left_out):
     found = [dataclasses.replace(server, name=f"{server.name} malloc")]
     for name, library in LIBRARIES.items():
         if path := path_of(library):
             found.append(dataclasses.replace(server, name=f"{server.name} {name}", preload=path))
         else:
-            say(f"without {name}: there is no {library}")
+            left_out[name] = f"there is no {library}"
     return found
 
 
-def sections(servers, options, say):
-    chosen = [variant for server in servers if server.kind == "weir" and server.name != "weir-poll"
-              for variant in variants(server, say)]
+def sections(servers, options, left_out):
+    """`left_out`: there the libraries that are missing are told."""
+    ours = [server for server in servers
+            if server.kind == "weir" and server.name != "weir-poll" and not server.only]
+    chosen = [variant for server in ours for variant in variants(server, left_out)]
     every = {work.id: dataclasses.replace(work, target=None) for work in works.WORKS}
     return [measure.ServedWork(every[identity], chosen, options) for identity in IDS]

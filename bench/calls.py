@@ -28,7 +28,7 @@ class SystemCalls:
     title = f"system calls a request, {REQUESTS:,} requests over {WORK.connections} connections"
 
     def __init__(self, servers, options):
-        self.servers = servers
+        self.servers = [server for server in servers if server.joins(self.id)]
         self.options = options
 
     def seconds(self):

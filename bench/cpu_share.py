@@ -21,6 +21,12 @@ def _limits(folder, share):
     return {"cpu.max": f"{quota} {PERIOD_US}", "cpu.weight": "1000"}
 
 
+def possible():
+    """Whether this machine lets us have control groups."""
+    with limited(0.5) as (share, _):
+        return share < 1
+
+
 @contextlib.contextmanager
 def limited(share):
     """Yields the share that can be had here, and a function that limits a process to it."""

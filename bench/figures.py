@@ -19,15 +19,24 @@ def median_interval(values, level=0.95):
     return medians[cut], medians[RESAMPLES - 1 - cut]
 
 
-def ratios(rounds, names, key="figure", others=None):
-    """Of each server, its number as a share of the best among `others` (all) in the same round."""
+def waited(result):
+    """Whether a server was not kept busy: then its figure says nothing of what it can do."""
+    return result.get("busy", 0) < SATURATED
+
+
+def ratios(rounds, names, key="figure", others=None, judging=False):
+    """Of each server, its number as a share of the best among `others` (all) in the same round.
+
+    Per CPU second, what waited is nobody's measure; `judging`, it is no pair at all.
+    """
     found = {name: [] for name in names}
     for results in rounds:
         numbers = {name: result[key] for name, result in results.items() if result.get(key)}
-        best = max((value for name, value in numbers.items() if others is None or name in others),
-                   default=0)
+        idle = {name for name in numbers if key == "figure" and waited(results[name])}
+        best = max((value for name, value in numbers.items()
+                    if (others is None or name in others) and name not in idle), default=0)
         for name, value in numbers.items():
-            if best and name in found:
+            if best and name in found and not (judging and name in idle):
                 found[name].append(value / best)
     return found
 
@@ -52,12 +61,14 @@ def summary(rounds, servers, work):
         results = [result for result in results if result["figure"]]
         row = {"name": server.name, "kind": server.kind, "errors": errors}
         rows.append(row)
-        if not results or not of_best[server.name]:
+        if not results:
             continue
         figures = [result["figure"] for result in results]
         row |= {"figure": statistics.median(figures), "figure_min": min(figures),
-                "figure_max": max(figures), "share": spread(of_best[server.name]),
+                "figure_max": max(figures),
                 "resident": max(result["resident"] for result in results)}
+        if of_best[server.name]:
+            row["share"] = spread(of_best[server.name])
         for key in ("busy", "rate", "p50", "p99"):
             row[key] = statistics.median(result[key] for result in results)
     for row in rows:
@@ -80,13 +91,11 @@ def verdict(work, row, rows, rounds):
     beside = ratios_to_each(work, row, rows, rounds)
     pairs = len(beside[LIMITS])
     if pairs < PAIRS_MIN:
-        return f"not judged: {pairs} rounds"
+        why = "saturated in " if pairs < len(rounds) else ""
+        return f"not judged: {why}{pairs} rounds"
     # Others run in some of the rounds only, so each is compared in its own: the worst counts.
     ahead = min(beside, key=lambda name: statistics.median(beside[name]))
     row["reached"] = spread(beside[ahead]) | {"of": ahead}
-    judged = [row, *limits, *(each for each in rows if each["name"] == ahead)]
-    if work.saturates and min(each["busy"] for each in judged) < SATURATED:
-        return "not judged: not saturated"
     reached = row["reached"]
     met = reached["median"] >= work.target.median and all(
         spread(found)["low"] >= work.target.low for found in beside.values())
@@ -101,7 +110,7 @@ def ratios_to_each(work, row, rows, rounds):
     if work.target.to == "all":
         others |= {each["name"]: {each["name"]} for each in rows
                    if each["kind"] != "limit" and each is not row}
-    found = {name: ratios(rounds, [row["name"]], key, names)[row["name"]]
+    found = {name: ratios(rounds, [row["name"]], key, names, judging=True)[row["name"]]
              for name, names in others.items()}
     return {name: each for name, each in found.items() if each or name == LIMITS}
 
@@ -128,7 +137,8 @@ def verdict_among_peers(work, row, rows, rounds):
     ahead = row["reached"]["median"] > work.target.median
     for key in ("p50", "p99"):
         ahead = ahead and row[key] < min(each[key] for each in peers)
-    return met_or_missed(ahead, work.target) + f", {statistics.median(found):.2f} of the best peer"
+    return (met_or_missed(ahead, work.target) + f", {statistics.median(found):.2f} of the best of "
+            f"{len(peers)}")
 
 
 def met_or_missed(met, target):
@@ -153,7 +163,7 @@ def table(rows):
     """Markdown. The figures are thousands of requests per second."""
     lines = [
         "| server | k per CPU second | min..max | share of the best | 95 % | target | busy "
-        "| k per second | p50 us | p99 us | MiB | errors |",
+        "| k per second | p50 us | p99 us | peak MiB | errors |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
@@ -161,11 +171,13 @@ def table(rows):
             lines.append(f"| {row['name']} | no figure |" + " |" * 9 + f" {row['errors']} |")
             continue
         mark = "" if row["busy"] >= SATURATED else " (waits)"
-        share = row["share"]
+        share = row.get("share")
+        shares = (f"{share['median']:.3f} | {share['low']:.3f}..{share['high']:.3f}" if share
+                  else "– | –")
         lines.append(
             f"| {row['name']} | {thousands(row['figure'])} "
             f"| {thousands(row['figure_min'])}..{thousands(row['figure_max'])} "
-            f"| {share['median']:.3f} | {share['low']:.3f}..{share['high']:.3f} "
+            f"| {shares} "
             f"| {row.get('verdict', '')} "
             f"| {100 * row['busy']:.1f} %{mark} | {thousands(row['rate'])} "
             f"| {row['p50'] / 1000:.0f} | {row['p99'] / 1000:.0f} "

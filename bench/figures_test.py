@@ -63,8 +63,18 @@ class VerdictTest(unittest.TestCase):
 
     def test_needs_nine_rounds_a_busy_server_and_no_errors(self):
         self.assertEqual(self.verdict(95, rounds=8), "not judged: 8 rounds")
-        self.assertEqual(self.verdict(95, busy=0.9), "not judged: not saturated")
+        self.assertEqual(self.verdict(95, busy=0.9), "not judged: saturated in 0 rounds")
         self.assertEqual(self.verdict(95, errors=1), "missed: errors")
+
+    def test_rounds_in_which_somebody_waited_are_no_pairs(self):
+        good = {"a": result(95), "limit": result(100)}
+        for waiting in ({"a": result(150, busy=0.9), "limit": result(100)},
+                        {"a": result(95), "limit": result(60, busy=0.9)}):
+            row = figures.summary([good] * 9 + [waiting] * 10, [A, LIMIT], WORK)[0]
+            self.assertEqual(row["verdict"], "met (0.90)")
+            self.assertEqual((row["reached"]["pairs"], row["reached"]["max"]), (9, 0.95))
+            row = figures.summary([good] * 8 + [waiting] * 10, [A, LIMIT], WORK)[0]
+            self.assertEqual(row["verdict"], "not judged: saturated in 8 rounds")
 
     def test_may_be_against_the_limit_servers_alone(self):
         work = works.Work("W", "a work", target=works.Target(0.9, to="limit"))
@@ -83,10 +93,10 @@ class VerdictTest(unittest.TestCase):
         row = figures.summary([alone] * 5 + [behind] * 4, [A, LIMIT, PEER], WORK)[0]
         self.assertEqual(row["verdict"], "met (0.90)")
 
-    def test_whoever_decides_must_have_been_busy(self):
+    def test_who_waited_decides_nothing(self):
         each = {"a": result(95), "limit": result(100), "peer": result(120, busy=0.9)}
         row = figures.summary([each] * 9, [A, LIMIT, PEER], WORK)[0]
-        self.assertEqual(row["verdict"], "not judged: not saturated")
+        self.assertEqual(row["verdict"], "met (0.90)")
 
     def test_who_is_ahead_of_the_limit_servers_is_told(self):
         each = {"a": result(95), "limit": result(100), "peer": result(120)}

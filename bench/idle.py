@@ -24,7 +24,7 @@ class IdleMemory:
     title = f"resident bytes of each of {CONNECTIONS:,} idle keep-alive connections"
 
     def __init__(self, servers, options):
-        self.servers = servers
+        self.servers = [server for server in servers if server.joins(self.id)]
         self.options = options
 
     def seconds(self):
@@ -61,6 +61,7 @@ class IdleMemory:
             time.sleep(QUIET_SECONDS)
             after = running.resident_bytes()
             for connection in connections:
+                require_open(connection)
                 connection.close()
         return (after - before) / CONNECTIONS
 
@@ -97,7 +98,19 @@ def answered(connection):
         if not data:
             raise Failure("closed a connection that was to be kept")
         response += data
+    if not response.startswith(b"HTTP/1.1 200 "):
+        raise Failure(f"answers {response.splitlines()[0].decode(errors='replace')}")
     return connection
+
+
+def require_open(connection):
+    """A connection that the server has closed costs it nothing, and is not what is measured."""
+    connection.setblocking(False)
+    try:
+        connection.recv(1)
+    except BlockingIOError:
+        return
+    raise Failure("did not keep a connection, or sent more than was asked for")
 
 
 def table(rows):

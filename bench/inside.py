@@ -72,6 +72,16 @@ def verdict(found, target):
     return judged(found, statistics.median(found) >= target, f"≥ {target:g}")
 
 
+def published(row, of, reached, verdict):
+    """Adds a line on a target, in words, for the page of the project."""
+    row.setdefault("targets", []).append({"of": of, "reached": reached, "verdict": verdict})
+
+
+def in_words(spread, digits, unit=""):
+    return (f"{spread['median']:,.{digits}f}{unit} ({spread['low']:,.{digits}f}.."
+            f"{spread['high']:,.{digits}f})")
+
+
 class RadixTree(Inside):
     id = "B5"
     title = "radix tree, 1,600,000 keys: ns for each operation, and bytes for each key"
@@ -96,7 +106,10 @@ class RadixTree(Inside):
                 row["ratios"][operation] = figures.spread(found)
                 target = self.targets[row["name"]].get(operation)
                 if target is not None:
-                    row["ratios"][operation]["verdict"] = verdict(found, target)
+                    ratio = row["ratios"][operation]
+                    ratio["verdict"] = verdict(found, target)
+                    published(row, f"{operation}, {row['name']} / weir", in_words(ratio, 2),
+                              ratio["verdict"])
         return rows
 
     def table(self, rows):
@@ -130,6 +143,7 @@ class Tasks(Inside):
         for row in rows:
             row |= figures.spread([each[row["name"]]["all"] for each in rounds])
         rows[0]["verdict"] = judged(rounds, rows[0]["median"] <= self.most, f"≤ {self.most} ns")
+        published(rows[0], rows[0]["name"], in_words(rows[0], 1, " ns"), rows[0]["verdict"])
         return rows
 
     def table(self, rows):
@@ -154,6 +168,7 @@ class Json(Inside):
             row |= figures.spread([each[row["name"]]["millions"] for each in rounds])
         rows[0]["verdict"] = judged(rounds, rows[0]["median"] >= self.least_millions,
                                     f"≥ {self.least_millions}")
+        published(rows[0], rows[0]["name"], in_words(rows[0], 1, " M/s"), rows[0]["verdict"])
         return rows
 
     def table(self, rows):
@@ -191,6 +206,9 @@ class Hops(BetweenCores):
             if row["name"] == "loop that is awake":
                 row["verdict"] = judged(rounds, row["there and back"] <= self.most,
                                         f"≤ {self.most:,} ns")
+                back = figures.spread([each[row["name"]]["there and back"] for each in rounds])
+                published(row, f"{row['name']}, there and back", in_words(back, 0, " ns"),
+                          row["verdict"])
         return rows
 
     def table(self, rows):
@@ -224,6 +242,9 @@ class Messages(BetweenCores):
             row["ratio"]["verdict"] = verdict(ratios, self.least_ratio)
             row["verdict"] = judged(rounds, row["median"] >= self.least_millions,
                                     f"≥ {self.least_millions}")
+            published(row, row["name"], in_words(row, 1, " M/s"), row["verdict"])
+            published(row, f"{row['name']} / {self.baseline}", in_words(row["ratio"], 1),
+                      row["ratio"]["verdict"])
         return rows
 
     def table(self, rows):

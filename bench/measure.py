@@ -7,6 +7,7 @@ import verify
 import works
 from serving import Failure, errors_of, load, serving
 
+AGAIN_MAX = 2  # times that a measurement of ours is repeated in which the server waited
 BUSY_ENOUGH = 0.97  # of the limit servers, in a short look: a little above what rows need
 LOOK_SECONDS = 0.5
 START_SECONDS = 0.45  # about what starting and ending a server and a generator takes
@@ -54,7 +55,7 @@ class ServedWork:
                 if server.kind == "peer" and not self.peers_join(number):
                     continue
                 reason = self.broken.get(server.name)
-                result = failed(reason) if reason else self.measure(server)
+                result = failed(reason) if reason else self.saturated(server)
                 results[server.name] = result
                 say(f"  {number + 1}/{self.options.runs} {figures.in_a_line(server.name, result)}")
             rounds.append(results)
@@ -62,6 +63,7 @@ class ServedWork:
         return {
             "title": self.title,
             "kind": "served",
+            "share_to": self.work.target.to if self.work.target else "all",
             "share_of": "figure" if self.work.saturates else "rate",
             "share_of_processor": self.share,
             "response_bytes": self.response_bytes,
@@ -136,6 +138,8 @@ class ServedWork:
 
     def saturating_share(self):
         """The largest share of a processor at which the generator keeps the limit servers busy."""
+        if not cpu_share.possible():
+            return 1
         if not self.work.saturates:
             return self.work.shares[0]
         for share in self.work.shares:
@@ -148,6 +152,15 @@ class ServedWork:
                 break
         return share
 
+    def saturated(self, server):
+        """A run of a server; of ours another, and a third, where it was not kept busy."""
+        result = self.measure(server)
+        again = AGAIN_MAX if self.work.saturates and server.kind != "peer" else 0
+        while again and "busy" in result and figures.waited(result):
+            result = self.measure(server)
+            again -= 1
+        return result
+
     def measure(self, server, share=None, seconds=None):
         """One run of one server, as a dictionary of numbers."""
         options = self.options
@@ -159,7 +172,7 @@ class ServedWork:
                     limit(process)
                 said = load(options, running.port, running.processes(), self.work,
                             seconds or options.seconds, warm_up=server.warm_up / allowed)
-                resident = running.resident_bytes()
+                resident = running.peak_bytes()
         except Failure as reason:
             return failed(reason)
         used = said.get("server")
@@ -183,4 +196,5 @@ def failed(reason):
 
 
 def sections(servers, options):
-    return [ServedWork(work, servers, options) for work in works.WORKS]
+    return [ServedWork(work, [server for server in servers if server.joins(work.id)], options)
+            for work in works.WORKS]

@@ -39,6 +39,7 @@ class ServedWorkTest(unittest.TestCase):
         with (mock.patch.object(section, "measure", measured),
               mock.patch.object(section, "flaw_of", flaw_of),
               mock.patch.object(measure, "serving", fake_serving),
+              mock.patch.object(measure.cpu_share, "possible", lambda: True),
               mock.patch.object(measure.verify, "response_to", lambda *_: b"x" * 128)):
             return section.run(lambda _: None), section, tried
 

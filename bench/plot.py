@@ -48,8 +48,10 @@ def bar(row, x, y):
 def panel(identity, outcome, rows, x, y):
     """One work: its servers, the best first."""
     key = outcome.get("share_of", "figure")
-    best = max(row[key] for row in rows)
+    to_limits = outcome.get("share_to") == "limit"
+    best = max((row[key] for row in rows if row["kind"] == "limit" or not to_limits), default=0)
     of = "CPU time" if key == "figure" else "time, whatever CPU that takes"
+    of += ", the better limit server" if to_limits else ""
     parts = [
         text(x, y + 14, f"{identity}: {outcome['title']}", size=13, weight="bold"),
         text(x, y + 30, f"1.00 = {best / 1000:,.0f} thousand requests per second of {of}"),

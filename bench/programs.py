@@ -16,6 +16,7 @@ class Server:
     source: str = ""  # of a peer: its folder in peers/
     refuses: tuple = ()  # (family of works, why this server is not measured at them)
     warm_up: float = 0  # seconds of a whole processor, until it has compiled what it runs
+    only: tuple = ()  # the works that it does; (): all
 
     @property
     def kind(self):
@@ -33,6 +34,10 @@ class Server:
             if work.closing:
                 command.append("--close")
         return command
+
+    def joins(self, identity):
+        """Whether it is measured at a work at all."""
+        return not self.only or identity in self.only
 
     def refusal(self, work):
         """Why this server is not measured at a work, or nothing."""
@@ -59,6 +64,13 @@ def weir(backend):
                   ("--address", "127.0.0.1", "--cores", "1", "--backend", backend))
 
 
+def weir_awake(backend):
+    """The same, awake for a while before it sleeps: for what is about latency."""
+    same = weir(backend)
+    return dataclasses.replace(same, name=f"{same.name}-awake", only=("B13-2",),
+                               options=(*same.options, "--busy-wait", "100"))
+
+
 LIMITS = [
     Server("limit-epoll", "bench/limit/epoll_limit", canned=True),
     Server("limit-uring", "bench/limit/uring_limit", canned=True),
@@ -69,6 +81,8 @@ SERVERS = [
     weir("uring"),
     weir("epoll"),
     weir("poll"),
+    weir_awake("uring"),
+    weir_awake("epoll"),
 ]
 
 NO_JSON = ("B13", "makes no JSON")

@@ -14,6 +14,9 @@ import programs
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN = "<!-- bench: written by ./dev bench --publish -->"
 END = "<!-- bench: end -->"
+SECONDS_MIN = 1
+ALLOCATORS = ("With mimalloc, jemalloc and tcmalloc in place of the system's allocator: "
+              "[docs/bench/allocators.md](docs/bench/allocators.md).")
 WORKS = ("B1", "B2", "B3", "B13", "B13-2", "B13-19000", "B15")
 
 
@@ -24,6 +27,8 @@ def cell(identity, row):
     if identity == "B13-2":
         return f"{row['p50'] / 1000:.0f} / {row['p99'] / 1000:.0f} us"
     share = row["share"]
+    if row["kind"] == "weir":
+        share = row.get("reached", share)  # what is judged: beside whoever is ahead
     median = f"{share['median']:.2f}"
     if row["kind"] == "weir":
         median = f"**{median}**"
@@ -59,14 +64,11 @@ def verdicts(report):
     lines = ["| work | of | reached | target |", "|---|---|---|---|"]
     for identity, outcome in report["works"].items():
         for row in outcome["summary"]:
-            if "verdict" in row:
-                reached = reached_by(row)
-                lines.append(f"| {identity} | {row.get('compared') or ''} {row['name']} "
-                             f"| {reached} | {row['verdict']} |")
-            for operation, ratio in row.get("ratios", {}).items():
-                if "verdict" in ratio:
-                    lines.append(f"| {identity} | {operation}, {row['name']} / weir "
-                                 f"| {ratio['median']:.2f} | {ratio['verdict']} |")
+            if "verdict" in row and "targets" not in row:
+                named = ", ".join(filter(None, (row["name"], row.get("compared"))))
+                lines.append(f"| {identity} | {named} | {reached_by(row)} | {row['verdict']} |")
+            lines += [f"| {identity} | {target['of']} | {target['reached']} "
+                      f"| {target['verdict']} |" for target in row.get("targets", [])]
     return "\n".join(lines)
 
 
@@ -77,8 +79,6 @@ def reached_by(row):
         return f"{spread['median']:.3f} ({spread['low']:.3f}..{spread['high']:.3f}){of}"
     if "bytes" in row:
         return f"{row['bytes']:.0f} bytes"
-    if "median" in row:
-        return f"{row['median']:.1f} ns"
     calls = [value for key, value in row.items() if "sys_enter" in key]
     return " / ".join(f"{value:.3f}" for value in calls) or "–"
 
@@ -88,11 +88,15 @@ def text(report):
     titles = ", ".join(f"{identity}: {report['works'][identity]['title']}" for identity in WORKS
                        if identity in report["works"])
     left_out = "; ".join(f"{name}: {reason}" for name, reason in report["left_out"].items())
+    limited = [identity for identity in WORKS
+               if report["works"].get(identity, {}).get("share_to") == "limit"]
+    of_limits = (f" (at {', '.join(limited)} of the better limit server)" if limited else "")
     parts = [
         f"{machine['date']}, {machine['processor']}, {machine['processors']} processors, Linux "
         f"{machine['kernel']}, commit {machine['commit']}; {plot.rounds_of(report)}, "
         f"interleaved, of {report['seconds']:g} s each. Requests per second of the server's CPU "
-        "time, as a share of the best program in the same round: median (95 % interval; rounds).",
+        f"time, as a share of the best program in the same round{of_limits}: median (95 % "
+        "interval; rounds); of Weir beside whoever is ahead.",
         table(report),
         titles + ".",
         "![The same as bars](docs/bench/shares.svg)",
@@ -122,14 +126,29 @@ def lacks(report):
             found.append(f"{identity} was not measured")
         elif outcome["kind"] == "served":
             with_figure = {row["name"] for row in outcome["summary"] if "figure" in row}
-            found += [f"{identity} has no figure of {limit.name}" for limit in programs.LIMITS
-                      if limit.name not in with_figure]
+            found += [f"{identity} has no figure of {server.name}" for server in programs.SERVERS
+                      if server.joins(identity) and server.name not in with_figure]
+            if not any(row.get("kind") == "peer" for row in outcome["summary"]):
+                found.append(f"{identity} has nobody else's server")
+        elif not outcome["summary"]:
+            found.append(f"{identity} was left out")
+        if outcome is not None and outcome.get("errors"):
+            found.append(f"{identity} has errors")
     if report["runs"] < figures.PAIRS_MIN:
         found.append(f"{report['runs']} rounds, not {figures.PAIRS_MIN}")
+    if report["seconds"] < SECONDS_MIN:
+        found.append(f"runs of {report['seconds']} s, not {SECONDS_MIN}")
     commit = report["machine"]["commit"]
     if not commit or commit.endswith("-dirty"):
         found.append("its sources are not those of a commit")
     return found
+
+
+def of_same_sources(folder, report):
+    """Whether there are the figures of a run in there, of the sources of this one."""
+    file = folder / "bench.json"
+    return file.exists() and (json.loads(file.read_text())["machine"]["commit"]
+                              == report["machine"]["commit"])
 
 
 def main():
@@ -143,14 +162,16 @@ def main():
     report = json.loads(file.read_text())
     if lacking := lacks(report):
         raise SystemExit(f"publish: not a full run: {'; '.join(lacking)}")
-    readme = ROOT / "README.md"
-    readme.write_text(between_markers(readme.read_text(), text(report)))
     folder = ROOT / "docs" / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "shares.svg").write_text(plot.shares(report))
-    for source, copy in (("bench.md", "bench.md"), ("allocators/bench.md", "allocators.md")):
-        if (options.out / source).exists():
-            (folder / copy).write_text((options.out / source).read_text())
+    (folder / "bench.md").write_text((options.out / "bench.md").read_text())
+    page = text(report)
+    if of_same_sources(options.out / "allocators", report):
+        (folder / "allocators.md").write_text((options.out / "allocators/bench.md").read_text())
+        page += f"\n\n{ALLOCATORS}"
+    readme = ROOT / "README.md"
+    readme.write_text(between_markers(readme.read_text(), page))
     print("publish: README.md and docs/bench/ are written")
     return 0
 

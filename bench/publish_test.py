@@ -1,9 +1,12 @@
 """What is published: the table, the picture, and nothing else of the page."""
 
+import types
 import unittest
 from xml.dom import minidom
 
+import inside
 import plot
+import programs
 import publish
 
 
@@ -49,6 +52,13 @@ class PublishTest(unittest.TestCase):
         compared = row("weir-uring", "weir", 0.9) | {"reached": reached}
         self.assertEqual(publish.reached_by(compared), "1.100 (1.000..1.200) of the best peer")
 
+    def test_works_inside_one_process_say_themselves_what_they_reached(self):
+        rounds = [{"weir::json": {"millions": 17.0}}] * 9
+        options = types.SimpleNamespace(runs=9)
+        report = REPORT | {"works": {"B10": {"summary": inside.Json(options).rows(rounds)}}}
+        self.assertIn("| B10 | weir::json | 17.0 M/s (17.0..17.0) | met (≥ 10) |",
+                      publish.verdicts(report))
+
     def test_only_what_is_between_the_markers_changes(self):
         page = f"before\n{publish.BEGIN}\nold\n{publish.END}\nafter\n"
         once = publish.between_markers(page, "new")
@@ -58,12 +68,14 @@ class PublishTest(unittest.TestCase):
             publish.between_markers("no markers", "new")
 
     def test_only_a_full_run_of_a_commit_is_published(self):
-        def row_of(name):
-            return {"name": name, "figure": 1}
+        def row_of(name, kind="limit"):
+            return {"name": name, "kind": kind, "figure": 1}
 
-        served = {"kind": "served", "summary": [row_of("limit-epoll"), row_of("limit-uring")]}
-        full = {"machine": {"commit": "abc"}, "runs": 9, "sections": ["B2", "hop-uring"],
-                "works": {"B2": served, "hop-uring": {"kind": "inside", "summary": []}}}
+        ours = [row_of(server.name) for server in programs.SERVERS if server.joins("B2")]
+        served = {"kind": "served", "summary": [*ours, row_of("nginx", "peer")]}
+        hops = {"kind": "inside", "summary": [{"name": "hop"}]}
+        full = {"machine": {"commit": "abc"}, "runs": 9, "seconds": 1,
+                "sections": ["B2", "hop-uring"], "works": {"B2": served, "hop-uring": hops}}
         self.assertEqual(publish.lacks(full), [])
         for wrong, reason in (
                 ({"machine": {"commit": "abc-dirty"}}, "commit"),
@@ -71,8 +83,13 @@ class PublishTest(unittest.TestCase):
                 ({"runs": 8}, "8 rounds"),
                 ({"works": {"B2": served}}, "hop-uring was not"),
                 ({"works": full["works"] | {"B2": served | {"kind": "failed"}}}, "B2 was not"),
-                ({"works": full["works"] | {"B2": served | {"summary": [row_of("limit-epoll")]}}},
-                 "no figure of limit-uring")):
+                ({"seconds": 0.5}, "runs of 0.5 s"),
+                ({"works": full["works"] | {"B2": served | {"errors": 1}}}, "B2 has errors"),
+                ({"works": full["works"] | {"B2": served | {"summary": ours}}}, "nobody else's"),
+                ({"works": full["works"] | {"hop-uring": hops | {"summary": []}}},
+                 "hop-uring was left out"),
+                ({"works": full["works"] | {"B2": served | {"summary": [
+                    *ours[1:], row_of("nginx", "peer")]}}}, f"no figure of {ours[0]['name']}")):
             lacking = publish.lacks(full | wrong)
             self.assertEqual(len(lacking), 1)
             self.assertIn(reason, lacking[0])

@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 import time
+import traceback
 
 import allocators
 import calls
@@ -87,7 +88,7 @@ def parse_arguments():
     parser.add_argument("--build", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--allocators", action="store_true",
-                        help="Weir with other allocators preloaded, at B1, B2 and B13")
+                        help="Weir with other allocators preloaded, at B1, B2, B13 and B15")
     parser.add_argument("--only", action="append", default=[], metavar="NAME",
                         help="a work, or a server (or what is between hyphens in its name); may be "
                              "repeated")
@@ -137,7 +138,7 @@ def chosen(options, identities, servers):
     """The sections to run, and why which peers are left out; builds the others."""
     servers, left_out = peers.prepared(servers, options.build.parent / "bench/peers", say)
     if options.allocators:
-        sections = allocators.sections(servers, options, say)
+        sections = allocators.sections(servers, options, left_out)
     else:
         sections = [section for kind in KINDS for section in kind.sections(servers, options)]
     return [section for section in sections if section.id in identities], left_out
@@ -174,7 +175,9 @@ def outcome_of(section):
     """What a section comes to; one that cannot run is an error of its own, and the others go on."""
     try:
         return section.run(say)
-    except (Failure, verify.Flaw, OSError) as reason:
+    except (Failure, verify.Flaw, OSError, ArithmeticError, LookupError, ValueError) as reason:
+        if not isinstance(reason, (Failure, verify.Flaw, OSError)):
+            traceback.print_exc()  # a fault of the benchmark's own, which shall not end the others
         say(f"  no figure: {reason}")
         return {"title": section.title, "kind": "failed", "summary": [], "errors": 1,
                 "markdown": f"No figure: {reason}"}

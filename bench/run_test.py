@@ -53,7 +53,8 @@ class NamedTest(unittest.TestCase):
         self.assertIn("nginx", servers)
 
     def test_works_and_parts_of_servers_names(self):
-        self.assertEqual(self.named("B2", "uring"), (["B2"], ["limit-uring", "weir-uring"]))
+        self.assertEqual(self.named("B2", "uring"), (["B2"], ["limit-uring", "weir-uring",
+                                                                "weir-uring-awake"]))
         self.assertEqual(self.named("net-http")[1], ["go-net-http"])
 
     def test_a_name_of_nothing_is_refused_even_beside_others(self):

@@ -34,7 +34,7 @@ class Scaling:
 
     def __init__(self, servers, options):
         self.servers = [server for server in servers
-                        if server.kind == "weir"
+                        if (server.kind == "weir" and server.joins(self.id))
                         or (server.name == "limit-epoll" and self.wanted_of_limits)]
         self.options = options
         self.processors = (options.server_cpu, options.load_cpu)
@@ -57,6 +57,9 @@ class Scaling:
         return self.work
 
     def run(self, say):
+        if not cpu_share.possible():
+            raise Failure("servers share processors with generators here, and control groups, "
+                          "which would confine them, are not permitted")
         model = programs.MODEL.command(self.options.build, self.work, 0)
         with serving(model, self.processors) as server:
             self.response_bytes = len(verify.response_to(server.port, self.work.request()))
@@ -132,12 +135,13 @@ class Scaling:
             row = {"name": server.name, "compared": f"{self.names[upper]} / {self.names[lower]}",
                    "errors": sum(each["errors"] for pair in pairs for each in pair)}
             rows.append(row)
-            found = [a["figure"] / b["figure"] for a, b in pairs if a["figure"] and b["figure"]]
+            found = [a["figure"] / b["figure"] for a, b in pairs
+                     if not figures.waited(a) and not figures.waited(b)]
             if not found:
                 continue
             row["ratio"] = figures.spread(found)
-            row["busy"] = min(statistics.median(each["busy"] for each in shape if each["figure"])
-                              for shape in zip(*pairs))
+            row["busy"] = min(min(a["busy"], b["busy"]) for a, b in pairs
+                              if not figures.waited(a) and not figures.waited(b))
             if target:
                 row["verdict"] = verdict(row, target)
         return rows
@@ -161,6 +165,8 @@ class Elsewhere(Scaling):
 
 def total(loads, allowed):
     """Of both generators. The servers' time is that of the same, nearly simultaneous windows."""
+    if any(not each.get("server") or not each["server"]["busy"] for each in loads):
+        raise Failure("the server's processor time is not known, or none")
     rate = sum(each["responses_per_second"] for each in loads)
     busy = sum(each["server"]["busy"] for each in loads) / len(loads)
     return {
@@ -176,9 +182,7 @@ def verdict(row, target):
     if row["errors"]:
         return "missed: errors"
     if row["ratio"]["pairs"] < figures.PAIRS_MIN:
-        return f"not judged: {row['ratio']['pairs']} rounds"
-    if row["busy"] < figures.SATURATED:
-        return "not judged: not saturated"
+        return f"not judged: saturated in {row['ratio']['pairs']} rounds"
     return f"{'met' if row['ratio']['median'] >= target else 'MISSED'} (≥ {target})"
 
 

@@ -29,15 +29,21 @@ class VerdictTest(unittest.TestCase):
         self.assertEqual(self.verdicts(shape(96)), ["met (≥ 0.95)", "MISSED (≥ 0.97)"])
 
     def test_needs_nine_rounds_busy_servers_and_no_errors(self):
-        self.assertEqual(self.verdicts(shape(98), count=8), ["not judged: 8 rounds"] * 2)
-        self.assertEqual(self.verdicts(shape(98, busy=0.9)), ["not judged: not saturated"] * 2)
+        self.assertEqual(self.verdicts(shape(98), count=8),
+                         ["not judged: saturated in 8 rounds"] * 2)
+        rows = SCALING.rows_of(OURS, rounds_of(shape(98, busy=0.9)))
+        self.assertNotIn("ratio", rows[0])
         self.assertEqual(self.verdicts(shape(98, errors=1)), ["missed: errors"] * 2)
 
-    def test_one_round_that_waited_does_not_undo_the_others(self):
-        rounds = rounds_of(shape(98), 8) + rounds_of(shape(98, busy=0.5), 1)
+    def test_a_round_that_waited_is_no_pair_and_does_not_undo_the_others(self):
+        rounds = rounds_of(shape(98), 9) + rounds_of(shape(150, busy=0.5), 1)
         rows = SCALING.rows_of(OURS, rounds)
         self.assertEqual(rows[0]["verdict"], "met (≥ 0.95)")
-        self.assertEqual(rows[0]["busy"], 0.99)
+        self.assertEqual((rows[0]["busy"], rows[0]["ratio"]["max"]), (0.99, 0.98))
+
+    def test_a_server_whose_time_is_not_known_is_a_failure_and_no_traceback(self):
+        with self.assertRaises(scaling.Failure):
+            scaling.total([{"responses_per_second": 1}], 1)
 
     def test_what_gave_no_figure_is_no_pair(self):
         failed = {"figure": 0, "errors": 1, "reason": "does not serve"}

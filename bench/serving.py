@@ -31,6 +31,10 @@ class Running:
         """The ids of the server's processes: a server may work in children of the first."""
         return family(self.process.pid)
 
+    def peak_bytes(self):
+        """The most that was resident at once: while it was loaded, that is."""
+        return sum(peak_bytes(process) for process in self.processes())
+
     def resident_bytes(self):
         return sum(resident_bytes(process) for process in self.processes())
 
@@ -55,6 +59,16 @@ def resident_bytes(process):
     return int(found.group(1)) * 1024 if found else 0
 
 
+def peak_bytes(process):
+    """Of its whole life; 0 for a process that has gone."""
+    try:
+        status = pathlib.Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
+    return int(found.group(1)) * 1024 if found else 0
+
+
 def on_processors(numbers, command):
     return ["taskset", "--cpu-list", ",".join(map(str, numbers)), *command]
 
@@ -69,7 +83,10 @@ def serving(command, processors, preload=""):
         process = subprocess.Popen(on_processors(processors, command), stdin=subprocess.DEVNULL,
                                    stdout=log, stderr=subprocess.STDOUT, env=environment)
         try:
-            yield Running(process, port_of(process, log, command))
+            running = Running(process, port_of(process, log, command))
+            if preload:
+                require_loaded(preload, running)
+            yield running
         finally:
             process.terminate()
             try:
@@ -77,6 +94,14 @@ def serving(command, processors, preload=""):
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def require_loaded(library, running):
+    """The loader only prints a line when it cannot preload what it was asked to."""
+    maps = "".join(pathlib.Path(f"/proc/{process}/maps").read_text()
+                   for process in running.processes())
+    if os.path.realpath(library) not in maps:
+        raise Failure(f"{library} has not been preloaded")
 
 
 def port_of(process, log, command):
@@ -95,8 +120,9 @@ def port_of(process, log, command):
 
 def load(options, port, processes, work, seconds, processor=None, warm_up=0):
     """What `weir bench` says of its load on a server that is made of these processes."""
+    warm_up = max(options.warm_up, warm_up)
     command = [*generator(options, port, work), "--abandon", "--seconds", str(seconds),
-               "--warm-up", str(max(options.warm_up, warm_up))]
+               "--warm-up", str(warm_up)]
     for process in processes:
         command += ["--server-pid", str(process)]
     processor = options.load_cpu if processor is None else processor
@@ -105,7 +131,8 @@ def load(options, port, processes, work, seconds, processor=None, warm_up=0):
 
 def errors_of(load):
     """What went wrong in it: also what was never answered, or not even sent."""
-    return load["error_count"] + load["unanswered"] + load["unsent"]
+    found = load["error_count"] + load["unanswered"] + load["unsent"] + load["starved"]
+    return found or int(load["responses"] == 0)
 
 
 def generator(options, port, work):
