@@ -28,15 +28,27 @@ Tick Interval::take(Instant now) noexcept {
   return taken;
 }
 
+/// Unless there is one.
+void Interval::start_grid(Loop& loop) noexcept {
+  if (std::exchange(started_, true)) return;
+  const Duration first = options_.first_after;
+  next_.due = after(loop.host().now(), first < Duration::zero() ? period_ : first);
+}
+
+/// Takes the tick whose time has passed.
+bool Interval::Next::due(Loop& loop) noexcept {
+  assert(!interval_.waited_on_ && "one next() at a time");
+  interval_.start_grid(loop);
+  if (interval_.next_.due > loop.now()) return false;
+  tick_ = interval_.take(loop.now());
+  return true;
+}
+
 bool Interval::Next::begin(Loop& loop) {
   assert(!interval_.waited_on_ && "one next() at a time");
   interval_.waited_on_ = true;
   loop_ = &loop;
-  if (!std::exchange(interval_.started_, true)) {
-    const Duration first = interval_.options_.first_after;
-    const Duration length = first < Duration::zero() ? interval_.period_ : first;
-    interval_.next_.due = after(loop.host().now(), length);
-  }
+  interval_.start_grid(loop);
   loop.timers().start(*this, interval_.next_.due);
   return true;
 }

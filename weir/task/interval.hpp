@@ -51,6 +51,7 @@ class Interval {
         : Wait(std::move(other)), Timer(&fire), interval_(other.interval_) {}
 
     bool ready() const noexcept { return false; }
+    bool due(Loop& loop) noexcept;
     bool begin(Loop& loop);
     void withdraw() noexcept;
     Value value() const noexcept { return tick_; }
@@ -72,6 +73,7 @@ class Interval {
   Next next() noexcept { return Next(*this); }
 
  private:
+  void start_grid(Loop& loop) noexcept;
   Tick take(Instant now) noexcept;
 
   Duration period_;

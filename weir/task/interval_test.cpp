@@ -129,6 +129,54 @@ TEST_F(IntervalTest, IsACaseOfASelect) {
   EXPECT_EQ(elapsed(), 3s);
 }
 
+TEST_F(IntervalTest, AnOverdueTickIsHadInItsPlaceOfASelect) {
+  CoreChannel<int> channel(3);
+  const auto body = [&]() -> Task<> {
+    Interval ticks(1s);
+    EXPECT_EQ((co_await ticks.next())->number, 0U);
+    EXPECT_TRUE(co_await sleep(2500ms));
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(channel.try_send(int(i)));
+    const auto behind = co_await select(channel.receive(), ticks.next());
+    EXPECT_EQ(behind->index(), 0U);
+    const auto late = co_await select(ticks.next(), channel.receive());
+    EXPECT_EQ(late->index(), 0U);
+    EXPECT_EQ(std::get<0>(*late)->number, 2U);
+    EXPECT_EQ(std::get<0>(*late)->missed, 1U);
+    const auto early = co_await select(ticks.next(), channel.receive());
+    EXPECT_EQ(early->index(), 1U) << "the next one is not due yet";
+    EXPECT_EQ(channel.size(), 1U);
+    EXPECT_EQ(elapsed(), 3500ms);
+    EXPECT_EQ((co_await ticks.next())->number, 3U);
+    EXPECT_EQ(elapsed(), 4s);
+  };
+  run(body());
+}
+
+TEST_F(IntervalTest, AChannelThatIsNeverEmptyKeepsNoTickOut) {
+  CoreChannel<int> channel(1);
+  const auto body = [&]() -> Task<> {
+    Interval ticks(1ms);
+    std::uint64_t next = 0;
+    int seen = 0;
+    for (int i = 0; i < 100'000 && seen < 3; ++i) {
+      host_.clock().move_to(host_.now() + 1us);
+      if (channel.size() == 0) {
+        EXPECT_TRUE(channel.try_send(int(i)));
+      }
+      const auto first = co_await select(ticks.next(), channel.receive());
+      if (first->index() == 0) {
+        const Result<Tick>& tick = std::get<0>(*first);
+        EXPECT_EQ(tick->number, next + tick->missed);
+        next = tick->number + 1;
+        ++seen;
+      }
+      co_await yield();
+    }
+    EXPECT_EQ(seen, 3);
+  };
+  run(body());
+}
+
 Task<> tick_struck(Strike& strike, Interval& ticks, std::vector<std::uint64_t>& numbers) {
   for (int i = 0; i < 3; ++i) {
     strike.point();

@@ -86,7 +86,7 @@ void CoreRateLimiter::serve() {
 }
 
 bool CoreRateLimiter::Acquire::begin(Loop& loop) {
-  if (limiter_.try_acquire(loop.now(), count_)) return false;
+  if (due(loop)) return false;
   limiter_.loop_ = &loop;
   limiter_.waiting_.push_back(*this);
   if (limiter_.waiting_.front() == this) limiter_.serve();

@@ -38,6 +38,7 @@ class CoreRateLimiter {
         : limiter_(limiter), count_(count) {}
 
     bool ready() const noexcept { return refused(); }
+    bool due(Loop& loop) noexcept { return limiter_.try_acquire(loop.now(), count_); }
     bool begin(Loop& loop);
     void withdraw() noexcept { unlink(); }
     void withdrawn() { limiter_.serve(); }

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "weir/task/channel.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/select.hpp"
 #include "weir/task/sleep.hpp"
@@ -160,6 +161,24 @@ TEST_F(RateLimiterTest, TellsWhichLimitsCanBeServed) {
   EXPECT_TRUE(fast.try_acquire(host_.now(), 1'000'000));
   EXPECT_FALSE(fast.try_acquire(host_.now(), 1));
   EXPECT_TRUE(fast.try_acquire(host_.now() + 1ns, 1'000'000));
+}
+
+TEST_F(RateLimiterTest, TokensThatAreThereAreHadInTheirPlaceOfASelect) {
+  CoreRateLimiter limiter(ten_a_second);
+  CoreChannel<int> channel(2);
+  const auto body = [&]() -> Task<> {
+    EXPECT_TRUE(channel.try_send(1));
+    const auto first = co_await select(limiter.acquire(5), channel.receive());
+    EXPECT_EQ(first->index(), 0U);
+    EXPECT_EQ(limiter.available(host_.now()), 0U);
+    const auto second = co_await select(limiter.acquire(), channel.receive());
+    EXPECT_EQ(second->index(), 1U) << "there are none yet";
+    const auto third = co_await select(limiter.acquire(6), channel.receive());
+    EXPECT_EQ(third->index(), 0U) << "refused";
+    EXPECT_EQ(std::get<0>(*third).error(), Errc::limit_reached);
+    EXPECT_EQ(elapsed(), 0s);
+  };
+  run(body());
 }
 
 // --- struck at every point ----------------------------------------------------------------------

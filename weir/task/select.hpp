@@ -1,7 +1,10 @@
 // select(): whichever of several waits is granted first, and only that one.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -22,7 +25,8 @@ class SleepWait : public Wait, Timer {
   SleepWait(SleepWait&& other) noexcept
       : Wait(std::move(other)), Timer(&fire), length_(other.length_), deadline_(other.deadline_) {}
 
-  bool ready() const noexcept { return false; }  // also no length lets others run
+  bool ready() const noexcept { return false; }
+  bool due(const Loop& loop) const noexcept { return !length_ && deadline_ <= loop.now(); }
   bool begin(Loop& loop);
   void withdraw() noexcept { cancel(); }
   Value value() const noexcept { return {}; }
@@ -45,6 +49,13 @@ inline SleepWait as_wait(SleepUntil sleep) noexcept {
   return SleepWait(sleep);
 }
 
+/// A wait that the time ends. Its own timer would not do in a select(): each begins with it anew,
+/// and a channel that is never empty for long would withdraw it every time before it fires.
+template <class W>
+concept Timed = requires(W& wait, Loop& loop) {
+  { wait.due(loop) } -> std::same_as<bool>;
+};
+
 /// The awaiter of a select().
 template <class... W>
 class SelectAwaiter : Waiter, CancelNode, WaitOwner {
@@ -55,11 +66,15 @@ class SelectAwaiter : Waiter, CancelNode, WaitOwner {
       : CancelNode(&SelectAwaiter::cancel), WaitOwner(&SelectAwaiter::granted), waits_(waits) {}
 
   bool await_ready() {
+    if constexpr ((Timed<W> || ...)) return false;  // only the loop knows the time
     return any([this](std::size_t index, auto& wait) { return wait.ready() && choose(index); });
   }
   template <HasContext Promise>
   bool await_suspend(std::coroutine_handle<Promise> handle) {
     wait_in(handle);
+    if constexpr ((Timed<W> || ...)) {
+      if (const At had = had_at_once(); had != At::not_yet) return had == At::next_round;
+    }
     const bool had = any([this](std::size_t index, auto& wait) {
       wait.owned_by(*this);
       if (!wait.begin(*context().loop)) return choose(index);
@@ -92,7 +107,27 @@ class SelectAwaiter : Waiter, CancelNode, WaitOwner {
 
  private:
   static constexpr std::size_t none = sizeof...(W);
+  enum class At : std::uint8_t { not_yet, once, next_round };
 
+  /// The first that can be had, in their order, those that are due among them.
+  At had_at_once() {
+    At at = At::not_yet;
+    any([&](std::size_t index, auto& wait) {
+      if (wait.ready()) {
+        at = At::once;
+      } else if (is_due(wait)) {
+        at = At::next_round;  // as when its timer fires: a task that is always late lets others run
+        resume_later();
+      }
+      return at != At::not_yet && choose(index);
+    });
+    return at;
+  }
+  template <class Case>
+  bool is_due([[maybe_unused]] Case& wait) {
+    if constexpr (Timed<Case>) return wait.due(*context().loop);
+    return false;
+  }
   /// Calls `function(index, wait)` for each, in order, until one says yes.
   template <class Function>
   bool any(Function function) {
@@ -156,7 +191,9 @@ class [[nodiscard]] Select {
 /// and takes the first that can be had, exactly one: from a channel that lost, nothing is received,
 /// into one that lost, nothing is sent. Gives a Result<std::variant<...>> of what each of them
 /// gives; its index() tells which one it was: `std::get<0>(*first)` is a Result<Job> here. A closed
-/// channel counts as had, with its error. Of several that can be had at once, the one named first.
+/// channel counts as had, with its error. Of several that can be had at once, the one named first;
+/// a deadline or a tick whose time had come when the loop's turn began is one of them (then others
+/// run before the task goes on), so name it before a channel that may always have something.
 /// Takes every Wait (of events, latches, semaphores, mutexes, channels, intervals, rate limiters),
 /// sleep() and sleep_until(); for whole tasks there is race().
 /// Who grants the first one takes the others out of their queues in the same moment; the loop

@@ -167,6 +167,104 @@ TEST_F(SelectTest, UnderACancelledSourceOnlyWhatNeedsNoWaiting) {
   EXPECT_EQ(elapsed(), 0s);
 }
 
+// --- what the time decides ----------------------------------------------------------------------
+
+TEST_F(SelectTest, ADeadlineThatHasPassedIsHadInItsPlace) {
+  CoreChannel<int> channel(3), silent(1);
+  const auto body = [&]() -> Task<> {
+    const Instant past = host_.now();
+    EXPECT_TRUE(co_await sleep(1s));
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(channel.try_send(int(i)));
+    const auto before = co_await select(sleep_until(past), channel.receive());
+    EXPECT_EQ(before->index(), 0U);
+    EXPECT_TRUE(std::get<0>(*before));
+    const auto between = co_await select(silent.receive(), sleep_until(past), channel.receive());
+    EXPECT_EQ(between->index(), 1U);
+    EXPECT_EQ(channel.size(), 3U);
+    const auto behind = co_await select(channel.receive(), sleep_until(past));
+    EXPECT_EQ(behind->index(), 0U);
+    const auto length = co_await select(sleep(0s), channel.receive());
+    EXPECT_EQ(length->index(), 1U) << "no length begins now, and what is there is there before";
+    EXPECT_EQ(elapsed(), 1s);
+  };
+  run(body());
+}
+
+TEST_F(SelectTest, WhoIsAlwaysLateLetsOthersRun) {
+  CoreChannel<int> silent(1);
+  const auto body = [&](Scope& scope) -> Task<> {
+    bool others_ran = false;
+    scope.spawn([](bool& ran) -> Task<> {
+      co_await yield();
+      ran = true;
+    }(others_ran));
+    const Instant now = host_.now();
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(co_await select(sleep_until(now), silent.receive()));
+    EXPECT_TRUE(others_ran);
+  };
+  EXPECT_TRUE(run(with_scope(body)));
+}
+
+TEST_F(SelectTest, WhatIsDueNeedsNoWaitingUnderACancelledSource) {
+  CoreChannel<int> silent(1);
+  CancelSource cancel;
+  cancel.cancel();
+  const Instant now = host_.now();
+  EXPECT_TRUE(run(as_task(select(silent.receive(), sleep_until(now))), &cancel));
+  EXPECT_EQ(run(as_task(select(silent.receive(), sleep_until(now + 1ns))), &cancel).error(),
+            Errc::cancelled);
+}
+
+/// Sends for ever, as far as the test goes; each value takes a microsecond.
+Task<> flood(MemoryHost& host, CoreChannel<int>& channel, int rounds_later) {
+  for (int i = 0; i < rounds_later; ++i) co_await yield();
+  for (int i = 0; i < 100'000; ++i) {
+    host.clock().move_to(host.now() + 1us);
+    if (!co_await channel.send(int(i))) co_return;
+  }
+  channel.close();
+}
+
+// The sender and the receiver take turns: each time the loop comes to its timers, either one may
+// have run last.
+TEST_F(SelectTest, AChannelThatIsNeverSilentKeepsNoDeadlineOut) {
+  for (const int rounds_later : {0, 1}) {
+    CoreChannel<int> channel(1);
+    const Instant end = host_.now() + 10ms;
+    const auto body = [&](Scope& scope) -> Task<> {
+      scope.spawn(flood(host_, channel, rounds_later));
+      for (bool over = false; !over;) {
+        const auto first = co_await select(sleep_until(end), channel.receive());
+        over = first->index() == 0;
+        if (!over && !std::get<1>(*first)) {
+          ADD_FAILURE() << "it never came";
+          co_return;
+        }
+      }
+      channel.close();
+    };
+    EXPECT_TRUE(run(with_scope(body)));
+    EXPECT_GE(host_.now(), end);
+    EXPECT_LE(host_.now(), end + 5ms) << "more than a turn later";
+  }
+}
+
+TEST_F(SelectTest, AChannelThatIsNeverEmptyKeepsNoDeadlineOut) {
+  CoreChannel<int> channel(1);
+  const Instant end = host_.now() + 10ms;
+  const auto body = [&]() -> Task<> {
+    for (int i = 0; i < 100'000; ++i) {
+      host_.clock().move_to(host_.now() + 1us);
+      EXPECT_TRUE(channel.try_send(int(i)));
+      const auto first = co_await select(sleep_until(end), channel.receive());
+      if (first->index() == 0) co_return;
+      co_await yield();
+    }
+    ADD_FAILURE() << "it never came";
+  };
+  run(body());
+}
+
 // --- struck at every point ----------------------------------------------------------------------
 
 Task<> send_struck(Strike& strike, CoreChannel<int>& channel, int first, int& kept) {

@@ -50,6 +50,7 @@ class WaitOwner {
 ///   using Value = Result<...>;         what awaiting it gives
 ///   bool ready();                      takes the thing if it can be had now; else no effect
 ///   bool begin(Loop&);                 starts to wait; false: it could be had after all
+///   bool due(Loop&);                   optional: ready(), for what only the time decides
 ///   void withdraw();                   after begin(): stops waiting, nothing else
 ///   void withdrawn();                  after that: those it stood in the way of may go on
 ///   Value value();                     once, after it had the thing
