@@ -118,6 +118,43 @@ TEST_F(EventTest, AutoLosesNoSetWhoeverIsCancelled) {
   EXPECT_GT(sweep(3, scenario), 30U);
 }
 
+// Each set() lets everybody pass who waited when it came, and nobody else, whoever is cancelled.
+Task<> pass_each(Strike& strike, CoreManualResetEvent& event, const int& sets, int& passed) {
+  for (int i = 0; i < 3; ++i) {
+    strike.point();
+    const int before = sets;
+    if (!co_await event.wait()) co_return;
+    EXPECT_EQ(sets, before + 1);
+    ++passed;
+  }
+  strike.point();
+}
+
+TEST_F(EventTest, ManualForgetsNobodyWhoeverIsCancelled) {
+  const auto scenario = [](Strike& strike) -> Task<> {
+    CoreManualResetEvent event;
+    int passed = 0, sets = 0;
+    const auto body = [&](Scope& scope) -> Task<> {
+      for (std::size_t victim = 0; victim < 3; ++victim) {
+        scope.spawn(strike.as_victim(victim, pass_each(strike, event, sets, passed)));
+      }
+      while (scope.running() != 0 && sets < 10) {
+        ++sets;
+        event.set();
+        event.reset();
+        strike.point();
+        co_await yield();
+        co_await yield();
+      }
+      EXPECT_EQ(scope.running(), 0U) << "somebody was forgotten";
+      scope.cancel();
+    };
+    EXPECT_TRUE(co_await with_scope(body));
+    EXPECT_GE(passed, 6) << "those who were not cancelled pass three times each";
+  };
+  EXPECT_GT(sweep(3, scenario), 30U);
+}
+
 // --- cancelling ---------------------------------------------------------------------------------
 
 TEST_F(EventTest, UnderACancelledSourceOnlyWhatNeedsNoWaiting) {
