@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <map>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "weir/cores/cores_fixture.hpp"
@@ -93,6 +96,63 @@ TEST_F(HomedTest, ManyComeHomeTogetherOldestFirst) {
   EXPECT_TRUE(std::ranges::is_sorted(order));
   const std::uint64_t posted = loop(1).counters().received.value();
   EXPECT_EQ(posted, 1U + count / 1024) << "a turn takes a part of them";
+}
+
+/// Counts those that were destroyed, by the turn of their loop.
+struct ByTurn {
+  struct Member {
+    explicit Member(ByTurn& its_all) noexcept : all(its_all) {}
+    Member(const Member&) = delete;
+    Member& operator=(const Member&) = delete;
+    ~Member() { ++all.destroyed[all.home.counters().turns.value()]; }
+    ByTurn& all;
+  };
+  explicit ByTurn(Loop& its_home) noexcept : home(its_home) {}
+  std::vector<Homed<Member>> make(int count) {
+    std::vector<Homed<Member>> made;
+    for (int i = 0; i < count; ++i) made.push_back(make_homed<Member>(home, *this));
+    return made;
+  }
+  int total() const {
+    int sum = 0;
+    for (const auto& [turn, count] : destroyed) sum += count;
+    return sum;
+  }
+  Loop& home;
+  std::map<std::uint64_t, int> destroyed;
+};
+
+TEST_F(HomedTest, ABusyHomeTakesNoMoreInATurn) {
+  constexpr int count = 5000;
+  ByTurn all(loop(0));
+  const auto stay_busy = [&]() -> Task<> {
+    while (all.total() < count) co_await yield();
+  };
+  const auto drop = [](std::vector<Homed<ByTurn::Member>> values) { values.clear(); };
+  const auto body = [&](Scope& scope) -> Task<> {
+    for (int i = 0; i < 100; ++i) scope.spawn(stay_busy());
+    auto many = all.make(count);
+    co_await on_core(1, drop, std::move(many));
+  };
+  run_on_first([&]() -> Task<> { EXPECT_TRUE(co_await with_scope(body)); });
+  EXPECT_EQ(all.total(), count);
+  for (const auto& [turn, destroyed] : all.destroyed) EXPECT_LE(destroyed, 1024) << turn;
+}
+
+TEST_F(HomedTest, HoweverOftenTheBellRingsInThatTurn) {
+  ByTurn all(loop(0));
+  run_on_first([&]() -> Task<> {
+    const std::uint64_t turn = loop(0).counters().turns.value();
+    for (int batch = 0; batch < 3; ++batch) {
+      auto some = all.make(700);
+      std::thread([&some] { some.clear(); }).join();
+      for (int i = 0; i < 100; ++i) co_await yield();  // it looks into its inbox meanwhile
+    }
+    EXPECT_EQ(loop(0).counters().turns.value(), turn);
+    EXPECT_EQ(all.total(), 1024);
+  });
+  host_.run_until_idle(loops());
+  EXPECT_EQ(all.total(), 2100);
 }
 
 TEST_F(HomedTest, OneInTheOther) {

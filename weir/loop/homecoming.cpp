@@ -36,6 +36,7 @@ void Homecoming::Guest::let_go() noexcept {
 bool Homecoming::push(Guest& guest) noexcept {
   // relaxed: published by the exchange below, if that succeeds; if not, nobody needs to know.
   visitors_.fetch_add(1, std::memory_order_relaxed);
+  // relaxed, here and when the exchange fails: the head is only compared, or kept for the loop.
   Guest* head = returned_.load(std::memory_order_relaxed);
   bool came = false;
   while (head != closed() && !came) {
@@ -78,13 +79,16 @@ void Homecoming::receive() noexcept {
   rung_.exchange(false, std::memory_order_acq_rel);
   // acquire pairs with the release in push().
   take_returned(returned_.exchange(nullptr, std::memory_order_acquire));
-  for (unsigned count = 0; first_ != nullptr; ++count) {
-    if (count == guests_per_turn) return ring();
+  const std::uint64_t turn = loop_.counters().turns.value();
+  if (std::exchange(turn_, turn) != turn) left_ = guests_per_turn;
+  for (; first_ != nullptr && left_ != 0; --left_) {
     Guest& guest = *first_;
     first_ = guest.next_;
     if (first_ == nullptr) last_ = nullptr;
     guest.destroy_(guest);
   }
+  // Not by ringing now: a busy loop looks into its inbox again and again in one turn.
+  if (first_ != nullptr) loop_.timers().start(turn_end_, loop_.now());
 }
 
 void Homecoming::close() noexcept {
@@ -97,6 +101,7 @@ void Homecoming::close() noexcept {
     guest.destroy_(guest);
   }
   last_ = nullptr;
+  turn_end_.cancel();
   release();
 }
 

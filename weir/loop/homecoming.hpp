@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 #include "weir/loop/runnable.hpp"
+#include "weir/loop/timers.hpp"
 
 namespace weir {
 
@@ -64,6 +66,12 @@ class Homecoming {
         : Runnable([](Runnable& self) { static_cast<Bell&>(self).home.receive(); }), home(of) {}
     Homecoming& home;
   };
+  /// Rings for the next turn, when this one is over.
+  struct TurnEnd : Timer {
+    explicit TurnEnd(Homecoming& of) noexcept
+        : Timer([](Timer& self) { static_cast<TurnEnd&>(self).home.ring(); }), home(of) {}
+    Homecoming& home;
+  };
 
   Loop& loop_;                             // until close()
   std::atomic<std::size_t> keepers_{1};    // the loop and the guests
@@ -72,7 +80,10 @@ class Homecoming {
   std::atomic<std::size_t> visitors_{0};   // foreign threads that may yet touch the loop
   Guest* first_ = nullptr;                 // the loop's own: taken and not yet destroyed
   Guest* last_ = nullptr;
+  std::uint64_t turn_ = UINT64_MAX;  // the loop's, in which the bell came last
+  unsigned left_ = 0;                // to be destroyed in that turn
   Bell bell_{*this};
+  TurnEnd turn_end_{*this};
 };
 
 }  // namespace weir
