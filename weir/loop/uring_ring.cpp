@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <new>
 
+#include "weir/os/signals.hpp"
+
 namespace weir::uring {
 namespace {
 
@@ -67,6 +69,9 @@ void Ring::start() noexcept {
     return;
   }
   issuer_ = std::this_thread::get_id();
+  // The kernel writes to files on this thread, while it submits. For as long as the thread lives:
+  // it may run other loops after this one.
+  os::block_file_size_signal();
   // liburing 2.3 declares io_uring_enable_rings() but does not export it.
   const auto descriptor = static_cast<unsigned>(ring_.ring_fd);
   [[maybe_unused]] const int enabled =

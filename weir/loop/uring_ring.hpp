@@ -31,7 +31,8 @@ struct Completion {
 };
 
 /// A ring with one issuing thread, which is the first to submit, wait or poll. Before that,
-/// requests are only written down, so they may come from the thread that made the ring.
+/// requests are only written down, so they may come from the thread that made the ring. From then
+/// on that thread takes no SIGXFSZ; see os::block_file_size_signal().
 /// Threads: one at a time until then; afterwards only that thread, but for the destructor.
 class Ring {
  public:

@@ -54,6 +54,11 @@ SignalFd::~SignalFd() {
   ::pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
 }
 
+void block_file_size_signal() noexcept {
+  const sigset_t blocked = set_of({SIGXFSZ});
+  ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+}
+
 std::optional<StopSignal> SignalFd::read() noexcept {
   signalfd_siginfo signal{};
   for (;;) {

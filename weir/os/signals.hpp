@@ -44,4 +44,9 @@ class SignalFd {
   bool pipe_was_pending_;
 };
 
+/// From now on a write of this thread beyond the limit on the size of files (RLIMIT_FSIZE) is no
+/// more than an error, EFBIG: the SIGXFSZ that comes with it, and would end the process, stays with
+/// the thread. Threads that it starts afterwards inherit that.
+void block_file_size_signal() noexcept;
+
 }  // namespace weir::os

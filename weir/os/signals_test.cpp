@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -89,6 +91,21 @@ TEST(SignalFd, ABrokenPipeIsAnErrorAndKillsNobodyLater) {
   }
   ::close(ends[1]);
   EXPECT_FALSE(blocked(SIGPIPE));
+}
+
+/// Ends this (child) process, with the error of a write beyond the limit unless a signal does.
+[[noreturn]] void write_beyond_the_limit(bool blocked) {
+  constexpr rlimit nothing{0, 0};
+  ::setrlimit(RLIMIT_CORE, &nothing);
+  if (blocked) block_file_size_signal();
+  const int file = ::memfd_create("file", MFD_CLOEXEC);
+  if (file < 0 || ::setrlimit(RLIMIT_FSIZE, &nothing) != 0) ::_exit(1);
+  ::_exit(::write(file, "x", 1) < 0 ? errno : 0);
+}
+
+TEST(FileSizeSignalDeathTest, EndsTheProcessUnlessItIsBlocked) {
+  EXPECT_EXIT(write_beyond_the_limit(false), testing::KilledBySignal(SIGXFSZ), "");
+  EXPECT_EXIT(write_beyond_the_limit(true), testing::ExitedWithCode(EFBIG), "");
 }
 
 TEST(SignalFdDeathTest, AnUnreadSignalActsAfterwards) {
