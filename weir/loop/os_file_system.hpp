@@ -7,7 +7,7 @@
 namespace weir {
 
 /// Passes each call on to weir/os/file. Threads: any. Lifetime: `host` outlives it.
-class OsFileSystem final : public FileSystem {
+class OsFileSystem : public FileSystem {
  public:
   explicit OsFileSystem(Host& host) noexcept : host_(host) {}
 

@@ -25,7 +25,7 @@ namespace weir {
 /// when run() returns. Threads that exist already and do not block them still die of them, so call
 /// run() on the main thread or block them there first. Of several runs at once, one gets each
 /// signal. Without a control, signals are left alone.
-class OsHost final : public Host {
+class OsHost : public Host {
  public:
   Instant now() noexcept override;
   WallTime wall_time() noexcept override;

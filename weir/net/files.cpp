@@ -43,6 +43,12 @@ Result<> give_name(FileSystem& host_files, const std::string& temporary, const s
   return host_files.sync_directory(directory_of(path));
 }
 
+/// On a thread; `came` says that there was one.
+Result<> remove_there(FileSystem& host_files, const std::string& path, bool& came) {
+  came = true;
+  return host_files.remove(path);
+}
+
 }  // namespace
 
 /// An operation on a file, from its start to its end.
@@ -149,14 +155,14 @@ Task<Result<File>> open(std::string path, Opening how) {
   co_return File(std::move(*descriptor));
 }
 
-Task<Result<std::string>> read_file(std::string path, std::size_t bytes_max) {
-  auto file = co_await open(std::move(path));
-  if (!file) co_return fail(file.error());
+namespace {
+
+Task<Result<std::string>> read_to_the_end(File& file, std::size_t bytes_max) {
   std::string text;
   for (;;) {
     // Sizes that are told beforehand can be wrong: /proc says 0, and files grow.
     const auto bytes =
-        co_await file->read(std::max(text.size(), std::size_t{Buffer::default_capacity}));
+        co_await file.read(std::max(text.size(), std::size_t{Buffer::default_capacity}));
     if (!bytes) co_return fail(bytes.error());
     if (bytes->empty()) co_return text;
     if (bytes->size() > bytes_max - text.size()) co_return fail(Errc::limit_reached);
@@ -164,13 +170,19 @@ Task<Result<std::string>> read_file(std::string path, std::size_t bytes_max) {
   }
 }
 
-namespace {
-
 Task<Result<>> write_contents(File& file, std::string contents) {
   co_return co_await file.write(contents);
 }
 
 }  // namespace
+
+Task<Result<std::string>> read_file(std::string path, std::size_t bytes_max) {
+  auto file = co_await open(std::move(path));
+  if (!file) co_return fail(file.error());
+  auto text = co_await read_to_the_end(*file, bytes_max);
+  co_await file->close();  // whatever came of it: where the file is far away, closing takes long
+  co_return text;
+}
 
 Task<Result<>> write_file(std::string path, std::string contents) {
   return replace(std::move(path), write_contents, std::move(contents));
@@ -183,9 +195,7 @@ Task<Result<Status>> status(std::string path) {
 
 Task<Result<std::vector<Entry>>> list(std::string path, std::size_t entries_max) {
   const Threads threads(co_await this_context());
-  auto entries = co_await threads.run(&FileSystem::list, std::move(path), entries_max);
-  if (entries) std::ranges::sort(*entries, {}, &Entry::name);
-  co_return entries;
+  co_return co_await threads.run(&FileSystem::list, std::move(path), entries_max);
 }
 
 Task<Result<>> rename(std::string from, std::string to) {
@@ -234,12 +244,14 @@ Task<> Replacement::discard() {
   Loop& loop = *(co_await this_context()).loop;
   const Context uncancelled{&loop, nullptr};
   co_await in_context(uncancelled, file_.close());
-  auto removed = co_await in_context(uncancelled, files::remove(temporary_));
-  // It has got its name, or somebody else was quicker.
-  if (!removed && removed.error() != system_error(ENOENT)) {
-    // No thread was to be had. Better a moment's wait here than half a file that stays.
-    removed = loop.host().files().remove(temporary_);
-  }
+  // It may fail, as it does when somebody else was quicker.
+  const Threads threads(uncancelled);
+  bool came = false;
+  auto removing =
+      threads.lane.run(&remove_there, borrow(threads.host_files), temporary_, borrow(came));
+  static_cast<void>(co_await in_context(uncancelled, std::move(removing)));
+  // No thread was to be had. Better a moment's wait here than half a file that stays.
+  if (!came) static_cast<void>(threads.host_files.remove(temporary_));
   temporary_.clear();
 }
 

@@ -64,7 +64,9 @@ class File {
   /// Cancel: see above.
   Task<Result<Buffer>> read_at(std::uint64_t offset, std::size_t most = Buffer::default_capacity);
   /// All of `bytes`, which stay valid meanwhile, or an error; the position tells how many were
-  /// written before it. In Mode::append they go behind whatever the end is by then.
+  /// written before it. They go piece by piece, a mebibyte each or what the kernel took of it; in
+  /// Mode::append each piece behind whatever the end is by then. So what several append at once
+  /// stays whole, as a rule, up to a mebibyte, and longer records get mixed up.
   /// Cancel: see above; a part may have been written.
   Task<Result<>> write(Bytes bytes);
   Task<Result<>> write(std::string_view text) { return write(to_bytes(text)); }
@@ -80,9 +82,8 @@ class File {
   Task<Result<>> resize(std::uint64_t size);
   /// Cancel: see above.
   Task<Result<Status>> status();
-  /// Closes it on another thread. What that reports is dropped, as for every descriptor: who must
-  /// know calls sync() first.
-  /// Cancel: not affected.
+  /// Closes it on another thread (on this one, if none is to be had). What that reports is dropped,
+  /// as for every descriptor: who must know calls sync() first. Cancel: not affected.
   Task<> close();
 
   std::uint64_t position() const noexcept { return position_; }

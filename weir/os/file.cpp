@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -192,12 +193,14 @@ Result<std::vector<DirectoryEntry>> list_directory(const std::string& path,
     errno = 0;
     const dirent* const entry = ::readdir(directory.get());
     if (entry == nullptr && errno != 0) return fail(system_error(errno));
-    if (entry == nullptr) return entries;
+    if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
     if (entries.size() == entries_max) return fail(Errc::limit_reached);
     entries.push_back({std::string(name), kind_of(descriptor, *entry)});
   }
+  std::ranges::sort(entries, {}, &DirectoryEntry::name);
+  return entries;
 }
 
 Result<> rename_path(const std::string& from, const std::string& to) {

@@ -66,8 +66,8 @@ Result<FileStatus> file_status(int file);
 
 /// Links are followed.
 Result<FileStatus> path_status(const std::string& path);
-/// What is in a directory but "." and "..", in no order. Errors: the kernel's; Errc::limit_reached
-/// when there are more than `entries_max`.
+/// What is in a directory but "." and "..", sorted by name. Errors: the kernel's;
+/// Errc::limit_reached when there are more than `entries_max`.
 Result<std::vector<DirectoryEntry>> list_directory(const std::string& path,
                                                    std::size_t entries_max);
 /// In one step, also over a file that is there.

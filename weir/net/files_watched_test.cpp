@@ -1,0 +1,117 @@
+// What the helpers of files leave to a loop's own thread: nothing that a disk can make wait.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "weir/net/files.hpp"
+#include "weir/net/files_fixture.hpp"
+
+namespace weir {
+namespace {
+
+using files::File;
+
+/// Counts the calls that remove a file, and those of them inside a loop's turn; fails them all, if
+/// it is told to.
+class WatchedFiles final : public OsFileSystem {
+ public:
+  using OsFileSystem::OsFileSystem;
+  Result<> remove(const std::string& path) override {
+    ++removed;
+    if (Loop::current() != nullptr) ++removed_in_turns;
+    if (const int error = failing.load(); error != 0) return fail(system_error(error));
+    return OsFileSystem::remove(path);
+  }
+
+  std::atomic<int> removed = 0;
+  std::atomic<int> removed_in_turns = 0;
+  std::atomic<int> failing = 0;
+};
+
+/// Counts descriptors that are closed, and those of them inside a loop's turn.
+class WatchedHost final : public OsHost {
+ public:
+  void close(int descriptor) noexcept override {
+    ++closed;
+    if (Loop::current() != nullptr) ++closed_in_turns;
+    OsHost::close(descriptor);
+  }
+  WatchedFiles& files() noexcept override { return watched_files_; }
+
+  std::atomic<int> closed = 0;
+  std::atomic<int> closed_in_turns = 0;
+
+ private:
+  WatchedFiles watched_files_{*this};
+};
+
+class FilesWatched : public testing::TestWithParam<FilesKind> {
+ protected:
+  void SetUp() override {
+    auto made = Loop::make(host_, {.backend = GetParam().backend});
+    if (!made) GTEST_SKIP() << "not to be had here: " << made.error().message();
+    loop_ = std::move(*made);
+  }
+  template <class T>
+  T run(Task<T> task, CancelSource* cancel = nullptr) {
+    return weir::run(*loop_, std::move(task), cancel);
+  }
+  std::string path(std::string_view name) const { return tree_.path(name); }
+  std::size_t names() { return host_.files().list(tree_.root(), 100).value().size(); }
+
+  const os::TemporaryTree tree_;
+  WatchedHost host_;
+  std::unique_ptr<Loop> loop_;
+};
+
+TEST_P(FilesWatched, WholeFilesAreClosedBesideTheLoop) {
+  tree_.write("f", std::string(100'000, 'x'));
+  EXPECT_EQ(run(files::read_file(path("f"))).value().size(), 100'000U);
+  EXPECT_EQ(host_.closed, 1);
+  EXPECT_EQ(error_of(run(files::read_file(path("f"), 99'999))), Errc::limit_reached);
+  EXPECT_EQ(host_.closed, 2);
+  ASSERT_TRUE(run(files::write_file(path("g"), "text")));
+  EXPECT_EQ(host_.closed, 3);
+  EXPECT_EQ(host_.closed_in_turns, 0);
+}
+
+Task<Result<>> cancel_and_write(File& file, CancelSource& own) {
+  own.cancel();
+  co_return co_await file.write("never");
+}
+
+Task<Result<>> fail_after_writing(File& file) {
+  auto written = co_await file.write("text");
+  if (!written) co_return written;
+  co_return fail(system_error(ECONNRESET));
+}
+
+TEST_P(FilesWatched, WhatIsGivenUpIsClosedAndRemovedBesideTheLoop) {
+  CancelSource source;
+  auto cancelled = files::replace(path("f"), cancel_and_write, std::ref(source));
+  EXPECT_EQ(error_of(run(std::move(cancelled), &source)), Errc::cancelled);
+  EXPECT_EQ(error_of(run(files::replace(path("f"), fail_after_writing))), system_error(ECONNRESET));
+  EXPECT_EQ(names(), 0U);
+  EXPECT_EQ(host_.closed, 2);
+  EXPECT_EQ(host_.closed_in_turns, 0);
+  EXPECT_EQ(host_.files().removed, 2);
+  EXPECT_EQ(host_.files().removed_in_turns, 0);
+}
+
+TEST_P(FilesWatched, WhatCannotBeRemovedIsNotTriedAgainOnTheLoop) {
+  host_.files().failing = EACCES;
+  EXPECT_EQ(error_of(run(files::replace(path("f"), fail_after_writing))), system_error(ECONNRESET));
+  EXPECT_EQ(host_.files().removed, 1);
+  EXPECT_EQ(host_.files().removed_in_turns, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(On, FilesWatched, every_kernel_files_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace weir
