@@ -40,8 +40,9 @@ struct BlockAllocator {
 /// Gives each value to every subscriber there is when it is published. All share it, const. Who
 /// publishes never waits for readers: the broadcast keeps the last `capacity` values, and what
 /// becomes of a reader who is slower is in the options. So is its memory bounded: these values, and
-/// those that readers hold. Everybody sees the same order. Subscribers who wait are posted to their
-/// loops, each once, however much is published until it runs; a loop is woken only if it sleeps.
+/// those that readers hold; with the last subscriber what is kept goes too. Everybody sees the same
+/// order. Subscribers who wait are posted to their loops, each once, however much is published
+/// until it runs; a loop is woken only if it sleeps.
 ///
 /// Threads: any for publish(), close(), subscribe() and subscribers(). Lifetime: longer than every
 /// subscription (asserted).
@@ -56,7 +57,10 @@ class Broadcast {
 
   /// To all who subscribe now; does nothing when there are none. Never waits. Wakes subscribers who
   /// wait: each is resumed by its own loop. Errors: Errc::closed.
-  Result<> publish(T value) { return ring_->publish(share(std::move(value))); }
+  Result<> publish(T value) {
+    if (ring_->readers() == 0) return ring_->publish_to_nobody();
+    return ring_->publish(share(std::move(value)));
+  }
 
   /// From here on a subscriber; its first value is the next that is published.
   Subscription subscribe() { return Subscription(*ring_); }
@@ -65,7 +69,7 @@ class Broadcast {
   /// fail with Errc::end_of_stream; their loops resume them. Closing twice does nothing.
   void close() { ring_->close(); }
 
-  /// Those who have not been disconnected.
+  /// Those who have not been disconnected; see WhenSlow::disconnect for when that is.
   std::size_t subscribers() const { return ring_->readers(); }
   std::size_t capacity() const noexcept { return ring_->capacity(); }
 
@@ -88,8 +92,18 @@ class Broadcast<T>::Subscription {
   /// turn. Errors: Errc::limit_reached for who was too slow, see WhenSlow; Errc::end_of_stream when
   /// the broadcast is closed and everything was received; Errc::cancelled.
   /// Cancel: returns in one of the loop's next rounds and has taken nothing: the next receive()
-  /// goes on where this would have. What was published before it was cancelled is returned.
+  /// goes on where this would have. What was published before it was cancelled is returned. So
+  /// timeout() loses nothing; in a race() with something else, a receive() that loses may have
+  /// received: see arrival().
   Receive receive() noexcept { return Receive(reader_); }
+
+  /// `co_await race(as_task(subscription.arrival()), as_task(quit.wait()))`: returns when receive()
+  /// has something to say, and takes nothing; otherwise like receive(), and instead of it. Whatever
+  /// it is raced with, no value is lost. (select() takes neither: its losers leave their queues at
+  /// once, which here another core may have to agree to.)
+  /// Errors: Errc::end_of_stream, Errc::cancelled; that it was too slow receive() tells.
+  /// Cancel: as above.
+  detail::BroadcastArrival arrival() noexcept { return detail::BroadcastArrival(reader_); }
 
   /// How many values this subscriber has lost by being slow, up to its last receive().
   std::uint64_t missed() const noexcept { return reader_.missed(); }
@@ -108,7 +122,8 @@ class [[nodiscard]] Broadcast<T>::Receive {
 
   class Awaiter : public detail::BroadcastWait {
    public:
-    explicit Awaiter(detail::BroadcastReader& reader) noexcept : BroadcastWait(reader) {}
+    explicit Awaiter(detail::BroadcastReader& reader) noexcept
+        : BroadcastWait(reader, detail::BroadcastReader::Mode::take) {}
     Result<std::shared_ptr<const T>> await_resume() noexcept {
       auto taken = take();
       if (!taken) return fail(taken.error());

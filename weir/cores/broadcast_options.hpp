@@ -15,6 +15,9 @@ enum class WhenSlow : std::uint8_t {
   /// It goes on with the oldest value that is left, and only missed() tells.
   drop_oldest,
   /// It is no reader any more: from its next receive() on, all fail with Errc::limit_reached.
+  /// Nobody
+  /// looks after it but itself: one that never receives again is counted as long as it subscribes,
+  /// and as long the last values are kept.
   disconnect,
 };
 

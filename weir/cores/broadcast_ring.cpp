@@ -1,6 +1,7 @@
 #include "weir/cores/broadcast_ring.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace weir::detail {
 
@@ -8,7 +9,7 @@ BroadcastRing::BroadcastRing(const BroadcastOptions& options)
     : when_slow_(options.when_slow), kept_(std::max<std::size_t>(options.capacity, 1)) {}
 
 BroadcastRing::~BroadcastRing() {
-  assert(waiting_.empty() && readers_ == 0 && "destroyed while there are readers");
+  assert(waiting_.empty() && readers() == 0 && "destroyed while there are readers");
 }
 
 Result<> BroadcastRing::publish(Value value) {
@@ -16,7 +17,7 @@ Result<> BroadcastRing::publish(Value value) {
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return fail(Errc::closed);
-    if (readers_ == 0) return {};
+    if (readers() == 0) return {};
     std::swap(kept_[next_ % kept_.size()], value);  // what it held dies outside the lock
     ++next_;
     take_waiting(woken);
@@ -35,9 +36,23 @@ void BroadcastRing::close() {
   send_home(woken);
 }
 
-std::size_t BroadcastRing::readers() const {
+Result<> BroadcastRing::publish_to_nobody() const {
   const std::lock_guard lock(mutex_);
-  return readers_;
+  if (closed_) return fail(Errc::closed);
+  return {};
+}
+
+/// Without the mutex: when the last reader has gone, nobody will read what is kept. The next ones
+/// begin behind it.
+void BroadcastRing::forget_unread() noexcept {
+  for (std::size_t place = 0; place < kept_.size();) {
+    std::array<Value, 16> unread;  // dies outside the lock
+    const std::lock_guard lock(mutex_);
+    if (readers() != 0) return;
+    for (Value& each : unread) {
+      if (place < kept_.size()) std::swap(each, kept_[place++]);
+    }
+  }
 }
 
 /// Under the mutex. Who is off the list is only posted, by whoever took it off.
@@ -56,7 +71,7 @@ void BroadcastRing::send_home(RunQueue& woken) noexcept {
 
 BroadcastReader::BroadcastReader(BroadcastRing& ring) : ring_(&ring) {
   const std::lock_guard lock(ring.mutex_);
-  ++ring.readers_;
+  ring.add_reader();
   place_.next = ring.next_;
 }
 
@@ -68,8 +83,21 @@ BroadcastReader::BroadcastReader(BroadcastReader&& other) noexcept
 void BroadcastReader::leave() noexcept {
   if (ring_ == nullptr) return;
   assert(!place_.waits);
-  const std::lock_guard lock(ring_->mutex_);
-  if (!place_.expelled) --ring_->readers_;
+  if (place_.expelled) return;
+  {
+    const std::lock_guard lock(ring_->mutex_);
+    ring_->remove_reader();
+  }
+  ring_->forget_unread();
+}
+
+/// take_locked() without effect.
+BroadcastReader::Taken BroadcastReader::look_locked() const {
+  Taken seen;
+  const bool more = place_.expelled || place_.next < ring_->next_;
+  seen.anything = more || ring_->closed_;
+  if (!more && seen.anything) seen.error = Errc::end_of_stream;
+  return seen;
 }
 
 BroadcastReader::Taken BroadcastReader::take_locked() {
@@ -87,7 +115,7 @@ BroadcastReader::Taken BroadcastReader::take_locked() {
       taken.error = Errc::limit_reached;
       if (ring.when_slow_ == WhenSlow::lag) return taken;
       place_.expelled = true;
-      --ring.readers_;
+      ring.remove_reader();
       return taken;
     }
   }
@@ -101,17 +129,22 @@ BroadcastReader::Taken BroadcastReader::take_locked() {
   return taken;
 }
 
-BroadcastReader::Taken BroadcastReader::take_or_wait(BroadcastWait* wait) {
-  const std::lock_guard lock(ring_->mutex_);
-  Taken taken = take_locked();
-  if (!taken.anything && wait != nullptr) ring_->waiting_.push_back(*wait);
+BroadcastReader::Taken BroadcastReader::next(Mode mode, BroadcastWait* wait) {
+  const bool expelled_before = place_.expelled;
+  Taken taken;
+  {
+    const std::lock_guard lock(ring_->mutex_);
+    taken = mode == Mode::look ? look_locked() : take_locked();
+    if (!taken.anything && wait != nullptr) ring_->waiting_.push_back(*wait);
+  }
+  if (place_.expelled && !expelled_before) ring_->forget_unread();
   return taken;
 }
 
 bool BroadcastWait::begin(const Context& context) {
   loop_ = context.loop;
   assert(!reader_.place_.waits && "one receive() at a time");
-  taken_ = reader_.take_or_wait(context.cancelled() ? nullptr : this);
+  taken_ = reader_.next(mode_, context.cancelled() ? nullptr : this);
   if (taken_.anything) {
     if (++reader_.place_.streak < BroadcastReader::streak_max) return false;
     loop_->timers().start(end_of_turn_, loop_->now());
@@ -138,7 +171,7 @@ void BroadcastWait::run(Runnable& self) {
   wait.reader_.place_.waits = false;
   // Even if it was cancelled on its way: what has come beats that.
   if (!wait.taken_.anything && !wait.taken_.error) {
-    wait.taken_ = wait.reader_.take_or_wait(nullptr);
+    wait.taken_ = wait.reader_.next(wait.mode_, nullptr);
     assert(wait.taken_.anything);
   }
   wait.handle_.resume();

@@ -1,6 +1,7 @@
 // What a broadcast keeps, how far each of its readers is, and who waits for more.
 #pragma once
 
+#include <atomic>
 #include <cassert>
 #include <coroutine>
 #include <cstddef>
@@ -33,8 +34,12 @@ class BroadcastRing {
 
   /// Errors: Errc::closed.
   Result<> publish(Value value);
+  /// What publish() does when there are no readers. Errors: Errc::closed.
+  Result<> publish_to_nobody() const;
   void close();
-  std::size_t readers() const;
+  /// relaxed: whoever publishes sees all who came before, by whatever has made that "before"; of
+  /// those who come at the same time it may see any.
+  std::size_t readers() const noexcept { return readers_.load(std::memory_order_relaxed); }
   std::size_t capacity() const noexcept { return kept_.size(); }
 
  private:
@@ -42,13 +47,16 @@ class BroadcastRing {
   friend class BroadcastWait;
   void take_waiting(RunQueue& woken) noexcept;
   static void send_home(RunQueue& woken) noexcept;
+  void add_reader() noexcept { readers_.store(readers() + 1, std::memory_order_relaxed); }
+  void remove_reader() noexcept { readers_.store(readers() - 1, std::memory_order_relaxed); }
+  void forget_unread() noexcept;
 
   const WhenSlow when_slow_;
   mutable std::mutex mutex_;  // guards all that follows, and what readers say is guarded by it
   std::vector<Value> kept_;   // value number n is at n % size
   std::uint64_t next_ = 0;    // the number of the next value
   bool closed_ = false;
-  std::size_t readers_ = 0;
+  std::atomic<std::size_t> readers_{0};  // written under the mutex
   List<BroadcastWait> waiting_;
 };
 
@@ -73,14 +81,17 @@ class BroadcastReader {
     BroadcastRing::Value value;
     std::error_code error;
   };
-  /// Takes the next value, or, when there is nothing yet, lets `wait` wait.
-  Taken take_or_wait(BroadcastWait* wait);
+  enum class Mode : bool { take, look };
+  /// Takes the next value, or only looks whether there is one; when there is nothing yet, lets
+  /// `wait` wait, if any.
+  Taken next(Mode mode, BroadcastWait* wait);
 
  private:
   friend class BroadcastWait;
   /// After so many values without a wait the loop takes a turn.
   static constexpr unsigned streak_max = 256;
 
+  Taken look_locked() const;
   Taken take_locked();
   void leave() noexcept;
 
@@ -100,7 +111,8 @@ class BroadcastReader {
 /// it.
 class BroadcastWait : Runnable, public ListNode {
  public:
-  explicit BroadcastWait(BroadcastReader& reader) noexcept : Runnable(&run), reader_(reader) {}
+  BroadcastWait(BroadcastReader& reader, BroadcastReader::Mode mode) noexcept
+      : Runnable(&run), reader_(reader), mode_(mode) {}
   ~BroadcastWait() { assert(!linked()); }
 
   bool await_ready() const noexcept { return false; }
@@ -135,11 +147,32 @@ class BroadcastWait : Runnable, public ListNode {
   static void run(Runnable& self);
 
   BroadcastReader& reader_;
+  const BroadcastReader::Mode mode_;
   std::coroutine_handle<> handle_;
   Loop* loop_ = nullptr;
   BroadcastReader::Taken taken_;
   Cancelling cancelling_{*this};
   EndOfTurn end_of_turn_{*this};
+};
+
+/// See Broadcast::Subscription::arrival().
+class [[nodiscard]] BroadcastArrival {
+ public:
+  explicit BroadcastArrival(BroadcastReader& reader) noexcept : reader_(&reader) {}
+
+  class Awaiter final : public BroadcastWait {
+   public:
+    explicit Awaiter(BroadcastReader& reader) noexcept
+        : BroadcastWait(reader, BroadcastReader::Mode::look) {}
+    Result<> await_resume() noexcept {
+      if (const auto seen = take(); !seen) return fail(seen.error());
+      return {};
+    }
+  };
+  Awaiter operator co_await() && noexcept { return Awaiter(*reader_); }
+
+ private:
+  BroadcastReader* reader_;
 };
 
 }  // namespace weir::detail

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "weir/cores/cores_fixture.hpp"
+#include "weir/task/event.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
+#include "weir/task/together.hpp"
 
 namespace weir {
 namespace {
@@ -115,6 +117,54 @@ TEST_F(BroadcastTest, WhatIsKeptIsBounded) {
   EXPECT_EQ(value.use_count(), 1);
 }
 
+TEST_F(BroadcastTest, WhatIsKeptGoesWithTheLastWhoReads) {
+  const auto value = std::make_shared<int>(1);
+  Broadcast<std::shared_ptr<int>> broadcast({.capacity = 40});
+  {
+    auto first = broadcast.subscribe();
+    {
+      auto second = broadcast.subscribe();
+      for (int i = 0; i < 100; ++i) EXPECT_TRUE(broadcast.publish(std::shared_ptr<int>(value)));
+    }
+    EXPECT_EQ(value.use_count(), 1 + 40) << "the first may still want it";
+  }
+  EXPECT_EQ(value.use_count(), 1);
+  auto third = broadcast.subscribe();
+  EXPECT_TRUE(broadcast.publish(std::make_shared<int>(7)));
+  EXPECT_EQ(**next<std::shared_ptr<int>>(third).value(), 7);
+}
+
+TEST_F(BroadcastTest, WhatIsKeptGoesWithTheLastWhoIsDisconnected) {
+  const auto value = std::make_shared<int>(1);
+  Broadcast<std::shared_ptr<int>> broadcast({.capacity = 3, .when_slow = WhenSlow::disconnect});
+  auto slow = broadcast.subscribe();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(broadcast.publish(std::shared_ptr<int>(value)));
+  EXPECT_EQ(value.use_count(), 1 + 3);
+  EXPECT_EQ(next<std::shared_ptr<int>>(slow).error(), Errc::limit_reached);
+  EXPECT_EQ(value.use_count(), 1);
+}
+
+TEST_F(BroadcastTest, ToNobodyAValueIsNotEvenMoved) {
+  struct Moving {
+    explicit Moving(int& to) noexcept : moves(&to) {}
+    Moving(Moving&& other) noexcept : moves(other.moves) { ++*moves; }
+    Moving& operator=(Moving&&) = delete;
+    int* moves;
+  };
+  int moves = 0;
+  Broadcast<Moving> broadcast;
+  EXPECT_TRUE(broadcast.publish(Moving(moves)));
+  EXPECT_EQ(moves, 0);
+  {
+    auto somebody = broadcast.subscribe();
+    EXPECT_TRUE(broadcast.publish(Moving(moves)));
+    EXPECT_EQ(moves, 1);
+  }
+  broadcast.close();
+  EXPECT_EQ(broadcast.publish(Moving(moves)).error(), Errc::closed);
+  EXPECT_EQ(moves, 1);
+}
+
 // --- who is too slow ----------------------------------------------------------------------------
 
 TEST_F(BroadcastTest, WhoLagsIsToldHowMuch) {
@@ -171,8 +221,7 @@ TEST_F(BroadcastTest, WhoIsDisconnectedStaysSo) {
   EXPECT_EQ(*next(again).value(), 5);
 }
 
-// --- the end, cancelling, other cores
-// --------------------------------------------------------------
+// --- the end, cancelling, other cores -----------------------------------------------------------
 
 TEST_F(BroadcastTest, WhatIsKeptByAClosedOneCanStillBeReceived) {
   Broadcast<int> broadcast;
@@ -231,6 +280,29 @@ TEST_F(BroadcastTest, CancellingTakesNothing) {
   run_on_cores({body});
 }
 
+TEST_F(BroadcastTest, AnArrivalTakesNothing) {
+  Broadcast<int> broadcast({.capacity = 2});
+  const auto body = [&]() -> Task<> {
+    auto subscription = broadcast.subscribe();
+    EXPECT_EQ((co_await timeout(1s, subscription.arrival())).error(), Errc::timed_out);
+    for (int i = 1; i <= 3; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
+    EXPECT_TRUE(co_await subscription.arrival());
+    EXPECT_EQ(subscription.missed(), 0U) << "it has not looked closer";
+    EXPECT_EQ((co_await subscription.receive()).error(), Errc::limit_reached);
+    for (int i = 2; i <= 3; ++i) {
+      EXPECT_TRUE(co_await subscription.arrival());
+      const auto value = co_await subscription.receive();
+      EXPECT_EQ(**value, i);
+    }
+    EXPECT_TRUE(co_await subscription.arrival()) << "of what comes from elsewhere";
+    EXPECT_EQ(**co_await subscription.receive(), 4);
+    broadcast.close();
+    EXPECT_EQ((co_await subscription.arrival()).error(), Errc::end_of_stream);
+  };
+  host_.at(host_.now() + 2s, [&] { EXPECT_TRUE(broadcast.publish(4)); });
+  run_on_cores({body});
+}
+
 TEST_F(BroadcastTest, AFloodLetsTheReadersCoreBreathe) {
   constexpr int count = 10'000;
   Broadcast<int> broadcast({.capacity = count});
@@ -281,6 +353,49 @@ struct Hearing {
 
 TEST_F(BroadcastTest, CancelledAtEveryStepNobodyMissesAnything) {
   EXPECT_GT(sweep<Hearing>(3), 60U);
+}
+
+/// The same with readers that also wait for a bell, which rings in each turn: both come in one
+/// round again and again.
+struct HearingAndRacing : Hearing {
+  using Hearing::Hearing;
+
+  Task<> on(unsigned core) {
+    const auto body = [this, core](Scope& scope) -> Task<> {
+      scope.spawn(ring(core));
+      co_await strike.as_victim(core, race_until_cancelled(core));
+      co_await race_until_cancelled(core);
+      rings_left[core] = 0;
+    };
+    EXPECT_TRUE(co_await with_scope(body));
+  }
+  Task<> ring(std::size_t core) {
+    for (; rings_left[core] > 0; --rings_left[core]) {
+      bells[core].set();
+      static_cast<void>(co_await sleep(0s));
+    }
+  }
+  Task<> race_until_cancelled(std::size_t core) {
+    Broadcast<int>::Subscription& subscription = subscriptions[core];
+    for (;;) {
+      const auto first =
+          co_await race(as_task(subscription.arrival()), as_task(bells[core].wait()));
+      strike.point();
+      if (!first) co_return;
+      // The bell says nothing of the subscription.
+      const auto more = co_await timeout(0s, subscription.receive());
+      strike.point();
+      if (more) received[core].push_back(**more);
+      if (!more && more.error() != Errc::timed_out) co_return;
+    }
+  }
+
+  std::array<CoreAutoResetEvent, 3> bells;
+  std::array<int, 3> rings_left{50, 50, 50};  // some turns more than it takes
+};
+
+TEST_F(BroadcastTest, NothingIsLostInARace) {
+  EXPECT_GT(sweep<HearingAndRacing>(3), 60U);
 }
 
 }  // namespace

@@ -29,9 +29,9 @@ struct MailboxOptions {
 /// by the constructor. A receiver that waits is posted to its loop once, however much is sent until
 /// it runs, and that loop is woken only if it sleeps.
 ///
-/// Threads: any for send(), try_send() and close(); receive() and try_receive() belong to one task
-/// at a time (asserted), which may be another one later. Lifetime: longer than every call and every
-/// wait (asserted); what nobody received is destroyed with it.
+/// Threads: any for send(), try_send() and close(); receive(), arrival() and try_receive() belong
+/// to one task at a time (asserted), which may be another one later. Lifetime: longer than every
+/// call and every wait (asserted); what nobody received is destroyed with it.
 template <class T>
 class Mailbox {
   static_assert(std::is_nothrow_move_constructible_v<T> && std::is_object_v<T>,
@@ -85,8 +85,16 @@ class Mailbox {
   /// Errors: Errc::end_of_stream when the mailbox is closed and everything was received;
   /// Errc::cancelled.
   /// Cancel: returns in one of the loop's next rounds and has taken nothing; a value that comes
-  /// later is for the next receive(). One that came before is returned.
+  /// later is for the next receive(). One that came before is returned. So timeout() loses nothing;
+  /// in a race() with something else, a receive() that loses may have received: see arrival().
   Receive receive() noexcept { return Receive(*this); }
+
+  /// `co_await race(as_task(mailbox.arrival()), as_task(quit.wait()))`: returns when there is a
+  /// value for try_receive() or receive(), and takes nothing; otherwise like receive(), and instead
+  /// of it. Whatever it is raced with, no value is lost. (select() takes neither: its losers leave
+  /// their queues at once, which here another core may have to agree to.)
+  /// Errors: those of receive(). Cancel: as above.
+  detail::MailboxArrival arrival() noexcept { return detail::MailboxArrival(*gate_); }
 
   /// The oldest value without waiting, for whoever may receive(); nothing if there is none now, or
   /// (when closed() was true before) ever.
@@ -128,15 +136,9 @@ class Mailbox<T>::Receiving final : public detail::MailboxReceiver {
   explicit Receiving(Mailbox& mailbox) noexcept
       : MailboxReceiver(*mailbox.gate_), mailbox_(mailbox) {}
 
-  bool await_ready() const noexcept {
-    detail::MailboxGate& gate = *mailbox_.gate_;
-    return gate.arrived() ? gate.goes_on() : gate.ended();
-  }
   Result<T> await_resume() {
-    detail::MailboxGate& gate = *mailbox_.gate_;
-    // In this order: what came beats a cancellation, and so does the end.
-    if (gate.arrived()) return mailbox_.take();
-    return fail(gate.ended() ? Errc::end_of_stream : Errc::cancelled);
+    if (const auto came = outcome(); !came) return fail(came.error());
+    return mailbox_.take();
   }
 
  private:

@@ -12,6 +12,7 @@ MailboxGate::MailboxGate(std::size_t capacity, WhenFull when_full)
       turns_(std::make_unique<std::atomic<std::uint64_t>[]>(mask_ + 1)) {}
 
 MailboxGate::~MailboxGate() {
+  // relaxed: nobody else is left who could write it.
   assert(receiver_.load(std::memory_order_relaxed) == nullptr && "destroyed while waited on");
   assert(waiting_.empty() && "destroyed while waited on");
 }
@@ -137,7 +138,7 @@ bool MailboxGate::let_in(RunQueue& entered) noexcept {
     const auto position = claim();
     if (!position) break;
     sender->unlink();
-    waiting_count_.fetch_sub(1, std::memory_order_relaxed);
+    waiting_count_.fetch_sub(1, std::memory_order_relaxed);  // see there
     sender->put(*position);
     turns_[*position & mask_].store(*position + 1, std::memory_order_seq_cst);  // see rest()
     entered.push(*sender);
@@ -159,7 +160,7 @@ bool MailboxGate::withdraw(MailboxSender& sender) {
   const std::lock_guard lock(mutex_);
   if (!sender.linked()) return false;
   sender.unlink();
-  waiting_count_.fetch_sub(1, std::memory_order_relaxed);
+  waiting_count_.fetch_sub(1, std::memory_order_relaxed);  // see there
   return true;
 }
 
@@ -197,9 +198,10 @@ void MailboxGate::close() {
       sender->refuse(Errc::closed);
       refused.push(*sender);
     }
-    waiting_count_.store(0, std::memory_order_relaxed);
+    waiting_count_.store(0, std::memory_order_relaxed);  // see there
   }
   send_home(refused);
+  // seq_cst, behind the bit: see rest().
   if (receiver_.load(std::memory_order_seq_cst) != nullptr) wake_receiver();
 }
 

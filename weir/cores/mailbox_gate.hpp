@@ -22,6 +22,7 @@ class MailboxGate;
 /// brings it mail takes it from the gate and posts it home; only the home loop resumes it.
 class MailboxReceiver : Runnable, CancelNode, Timer {
  public:
+  bool await_ready() const noexcept;
   template <HasContext Promise>
   bool await_suspend(std::coroutine_handle<Promise> handle) {
     handle_ = handle;
@@ -32,6 +33,8 @@ class MailboxReceiver : Runnable, CancelNode, Timer {
   explicit MailboxReceiver(MailboxGate& gate) noexcept
       : Runnable(&run), CancelNode(&ask), Timer(&turned), gate_(gate) {}
   ~MailboxReceiver() = default;
+  /// Errors: Errc::end_of_stream, Errc::cancelled; none: the front can be taken.
+  Result<> outcome() const noexcept;
 
  private:
   friend class MailboxGate;
@@ -44,6 +47,23 @@ class MailboxReceiver : Runnable, CancelNode, Timer {
   std::coroutine_handle<> handle_;
   Loop* loop_ = nullptr;
   bool cancelled_ = false;
+};
+
+/// A receiver that takes nothing.
+class MailboxArriving final : public MailboxReceiver {
+ public:
+  explicit MailboxArriving(MailboxGate& gate) noexcept : MailboxReceiver(gate) {}
+  Result<> await_resume() const noexcept { return outcome(); }
+};
+
+/// See Mailbox::arrival().
+class [[nodiscard]] MailboxArrival {
+ public:
+  explicit MailboxArrival(MailboxGate& gate) noexcept : gate_(&gate) {}
+  MailboxArriving operator co_await() && noexcept { return MailboxArriving(*gate_); }
+
+ private:
+  MailboxGate* gate_;
 };
 
 /// A sender while it waits for room, in the frame of its coroutine. Threads: its loop's, but what
@@ -111,10 +131,12 @@ class MailboxGate {
   Result<std::uint64_t> enter() noexcept;
   void publish(std::uint64_t position) noexcept;
   void close();
+  /// acquire, with close(): who sees it closed sees what its closer did before.
   bool closed() const noexcept { return (tail_.load(std::memory_order_acquire) & closed_bit) != 0; }
 
   // The receiver.
 
+  /// relaxed: its own; whoever receives next has been told so by this one.
   std::uint64_t front() const noexcept { return head_.load(std::memory_order_relaxed); }
   /// Whether the front can be taken. seq_cst: see rest().
   bool arrived() const noexcept {
@@ -130,7 +152,7 @@ class MailboxGate {
   /// Whether another value may be taken without a turn of the loop in between.
   bool goes_on() noexcept { return ++streak_ < streak_max; }
 
-  /// While nobody sends.
+  /// While nobody sends. relaxed: whoever knows that has synchronized with the last who did.
   std::uint64_t end() const noexcept { return tail_.load(std::memory_order_relaxed) & ~closed_bit; }
 
  private:
@@ -161,10 +183,23 @@ class MailboxGate {
   unsigned streak_ = 0;
   // Seldom written.
   alignas(64) std::atomic<MailboxReceiver*> receiver_{nullptr};  // while it waits
-  std::atomic<std::size_t> waiting_count_{0};                    // written under the mutex
-  std::mutex mutex_;                                             // guards the list
+  // Written under the mutex: a copy of the list's length for those who only look. It goes up before
+  // who waits looks for room a last time (seq_cst, see wait_for_room()). It comes down relaxed: the
+  // receiver who does not see that yet takes the mutex and finds nobody, and enter() see there.
+  std::atomic<std::size_t> waiting_count_{0};
+  std::mutex mutex_;  // guards the list
   List<MailboxSender> waiting_;
 };
+
+inline bool MailboxReceiver::await_ready() const noexcept {
+  return gate_.arrived() ? gate_.goes_on() : gate_.ended();
+}
+
+inline Result<> MailboxReceiver::outcome() const noexcept {
+  // In this order: what came beats a cancellation, and so does the end.
+  if (gate_.arrived()) return {};
+  return fail(gate_.ended() ? Errc::end_of_stream : Errc::cancelled);
+}
 
 inline Result<std::uint64_t> MailboxGate::claim() noexcept {
   std::uint64_t tail = tail_.load(std::memory_order_relaxed);
@@ -189,8 +224,10 @@ inline Result<std::uint64_t> MailboxGate::claim() noexcept {
 }
 
 inline Result<std::uint64_t> MailboxGate::enter() noexcept {
-  // Nobody overtakes who waits. relaxed: who came before this one saw it is enough, and whoever can
-  // tell the order of the two has synchronized with both.
+  // Nobody overtakes who waits. relaxed: whoever can tell that somebody waited before this call has
+  // synchronized with that one, and does not see an older count. A count that is too high by now
+  // (the one who waited has just been let in) only refuses, or lets wait_for_room() look again,
+  // under the mutex; one that is too low belongs to calls at the same time, which have no order.
   if (waiting_count_.load(std::memory_order_relaxed) != 0 && !closed()) {
     return fail(Errc::limit_reached);
   }

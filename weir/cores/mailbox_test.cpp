@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "weir/cores/cores_fixture.hpp"
+#include "weir/task/event.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
+#include "weir/task/together.hpp"
 
 namespace weir {
 namespace {
@@ -230,6 +232,26 @@ TEST_F(MailboxTest, CancellingTakesNothing) {
   run_on_cores({receiver});
 }
 
+TEST_F(MailboxTest, AnArrivalTakesNothing) {
+  Mailbox<int> mailbox;
+  const auto receiver = [&]() -> Task<> {
+    EXPECT_EQ((co_await timeout(1s, mailbox.arrival())).error(), Errc::timed_out);
+    EXPECT_TRUE(co_await mailbox.send(1));
+    EXPECT_TRUE(co_await mailbox.arrival());
+    EXPECT_TRUE(co_await mailbox.arrival());
+    EXPECT_EQ((co_await mailbox.receive()).value(), 1);
+    EXPECT_TRUE(co_await mailbox.arrival()) << "of what comes from elsewhere";
+    EXPECT_EQ(mailbox.try_receive(), 2);
+    EXPECT_TRUE(co_await mailbox.send(3));
+    mailbox.close();
+    EXPECT_TRUE(co_await mailbox.arrival());
+    EXPECT_EQ(mailbox.try_receive(), 3);
+    EXPECT_EQ((co_await mailbox.arrival()).error(), Errc::end_of_stream);
+  };
+  host_.at(host_.now() + 2s, [&] { EXPECT_TRUE(mailbox.try_send(2)); });
+  run_on_cores({receiver});
+}
+
 TEST_F(MailboxTest, UnderACancelledTaskOnlyWhatNeedNotWait) {
   Mailbox<int> mailbox({.capacity = 1});
   const auto body = [&]() -> Task<> {
@@ -333,6 +355,49 @@ struct Exchange {
 
 TEST_F(MailboxTest, CancelledAtEveryStepNothingIsLostOrDoubled) {
   EXPECT_GT(sweep<Exchange>(3), 60U);
+}
+
+/// The same with a receiver that also waits for a bell, which rings in each turn: both come in one
+/// round again and again.
+struct Racing : Exchange {
+  using Exchange::Exchange;
+
+  Task<> on(unsigned core) {
+    if (core != 0) return Exchange::on(core);
+    return receive_by_the_bell();
+  }
+  Task<> receive_by_the_bell() {
+    const auto body = [this](Scope& scope) -> Task<> {
+      scope.spawn(ring());
+      co_await strike.as_victim(0, race_until_cancelled());
+      co_await race_until_cancelled();
+      rings_left = 0;
+    };
+    EXPECT_TRUE(co_await with_scope(body));
+  }
+  Task<> ring() {
+    for (; rings_left > 0; --rings_left) {
+      bell.set();
+      static_cast<void>(co_await sleep(0s));
+    }
+  }
+  Task<> race_until_cancelled() {
+    for (bool over = false; !over;) {
+      const auto first = co_await race(as_task(mailbox.arrival()), as_task(bell.wait()));
+      strike.point();
+      while (const auto value = mailbox.try_receive()) received.push_back(*value);
+      over = !first;
+      EXPECT_TRUE(first || first.error() == Errc::cancelled ||
+                  first.error() == Errc::end_of_stream);
+    }
+  }
+
+  CoreAutoResetEvent bell;
+  int rings_left = 30;  // some turns more than it takes
+};
+
+TEST_F(MailboxTest, NothingIsLostInARace) {
+  EXPECT_GT(sweep<Racing>(3), 60U);
 }
 
 }  // namespace
