@@ -33,6 +33,8 @@ class Runtime::Core : Completion {
   struct Request : Runnable {
     Request(Core& core, void (Core::*action)()) noexcept
         : Runnable(&run), core_(core), action_(action) {}
+    // acq_rel, although only one may post it is all that is needed: who is second may take it that
+    // the first one's request is under way.
     void post() {
       if (!posted_.exchange(true, std::memory_order_acq_rel)) core_.loop_->post(*this);
     }

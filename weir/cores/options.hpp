@@ -20,7 +20,9 @@ struct RealTime {
   bool lock_memory = true;  ///< all memory of the process stays in RAM, until the process ends
   /// Of blocks for frames, connections and buffers that each core makes and touches before it runs.
   std::size_t pool_bytes = 4 * 1024 * 1024;
-  bool required = false;  ///< a refusal ends the run with status 1 instead of going on without
+  /// A refusal of the scheduling or of locked memory ends the run with status 1 instead of going on
+  /// without. (Pinning is not the kernel's to refuse, but a quota's; that is only told.)
+  bool required = false;
 };
 
 struct RuntimeOptions {

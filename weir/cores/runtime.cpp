@@ -29,8 +29,11 @@ int Runtime::run(const Body& body) {
   }
   std::vector<LoopPlace> places;
   for (const auto& core : cores_) places.push_back({&core->loop(), core->cpu(), schedule});
+  // relaxed: nobody counts before a loop runs, and starting its thread orders that.
   running_.store(cores_.size(), std::memory_order_relaxed);
   for (const auto& core : cores_) core->start();
+  // Who asked before make_cores() had the mutex is seen here; who asks after that finds the cores.
+  // So any order would do; acquire goes with the release in drain() and stop().
   if (asked_to_drain_.load(std::memory_order_acquire)) drain();
   if (asked_to_stop_.load(std::memory_order_acquire)) stop();
 
@@ -47,6 +50,7 @@ int Runtime::run(const Body& body) {
     const std::lock_guard lock(mutex_);
     failure = std::exchange(failure_, {});
     cores_.clear();
+    // relaxed: under the mutex, like every store to these three; their readers run no more.
     asked_to_drain_.store(false, std::memory_order_relaxed);
     asked_to_stop_.store(false, std::memory_order_relaxed);
     abandon_at_.store(never, std::memory_order_relaxed);
@@ -60,7 +64,15 @@ Result<> Runtime::make_cores(const Body& body) {
   const std::size_t count = core_count();
   const bool pin = options_.pin && !topology.cut_by_quota;
   topology_explanation_ = topology.explanation;
-  if (options_.pin && !pin) topology_explanation_ += "; not pinned, for the quota names no CPUs";
+  if (options_.pin && !pin) {
+    topology_explanation_ += "; not pinned, for the quota names no CPUs";
+    if (options_.real_time) {
+      host_.log(
+          "weir: loops are not pinned: a CPU quota (cpu.max, CPUQuota=, docker run --cpus) names "
+          "no CPUs; give this process CPUs of its own instead: cpuset.cpus of its cgroup, "
+          "AllowedCPUs= in systemd, docker run --cpuset-cpus");
+    }
+  }
   group_ = std::make_unique<LoopGroup>();
   if (options_.announce) {
     group_->on_listening = [this](const os::Address& bound) {
@@ -106,7 +118,8 @@ void Runtime::announce() {
             " connections (descriptors: " + limit.explanation + ")");
   if (options_.busy_poll) host_.log("weir: busy polling: loops never sleep");
   if (!options_.real_time) return;
-  host_.log("weir: real time: SCHED_FIFO with priority " +
+  // Each loop's thread asks for itself, and a refusal is told then.
+  host_.log("weir: real time: asking for SCHED_FIFO with priority " +
             std::to_string(options_.real_time->priority));
 }
 
@@ -117,6 +130,8 @@ std::size_t Runtime::core_count() const {
 
 void Runtime::drain() {
   const std::lock_guard lock(mutex_);
+  // release, before any core can close something because of it: whoever then meets what is closed
+  // sees that it was asked for; see Core::failure_of().
   asked_to_drain_.store(true, std::memory_order_release);
   if (cores_.empty()) return;
   for (const auto& core : cores_) core->ask_to_drain();
@@ -125,6 +140,7 @@ void Runtime::drain() {
 
 void Runtime::stop() {
   const std::lock_guard lock(mutex_);
+  // release: as in drain(). It is read by run() only.
   asked_to_stop_.store(true, std::memory_order_release);
   if (cores_.empty()) return;
   for (const auto& core : cores_) core->ask_to_stop();
@@ -139,6 +155,8 @@ void Runtime::on_abandon_change(std::function<void()> changed) {
 /// The mutex is held.
 void Runtime::abandon_after(Duration length) {
   const Instant moment = after(host_.now(), length);
+  // relaxed: a time and nothing else, written under the mutex; the host looks again whenever it is
+  // called, and that call orders the two.
   if (moment >= abandon_at_.load(std::memory_order_relaxed)) return;
   abandon_at_.store(moment, std::memory_order_relaxed);
   if (abandon_changed_) abandon_changed_();
@@ -146,6 +164,8 @@ void Runtime::abandon_after(Duration length) {
 
 void Runtime::signalled(Signal signal) {
   const std::string name = signal == Signal::interrupt ? "SIGINT" : "SIGTERM";
+  // acquire: as in run(). A drain that another thread asks for at this moment may be missed: then
+  // this one is the second to ask, which changes nothing.
   if (!asked_to_drain_.load(std::memory_order_acquire)) {
     host_.log("weir: " + name + ": draining");
     drain();
@@ -166,6 +186,7 @@ void Runtime::core_failed(std::string failure) {
 
 void Runtime::core_finished() {
   // The last one ends all loops: until then a core may still be asked to do something for another.
+  // acq_rel: whatever the others did before they counted themselves comes before that.
   if (running_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::lock_guard lock(mutex_);
   for (const auto& core : cores_) core->loop().stop();

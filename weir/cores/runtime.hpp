@@ -69,6 +69,7 @@ class Runtime : RunControl {
   /// Called by each core at its end.
   void core_finished();
   void signalled(Signal signal) override;
+  /// relaxed: see abandon_after().
   Instant abandon_at() noexcept override { return abandon_at_.load(std::memory_order_relaxed); }
   void on_abandon_change(std::function<void()> changed) override;
   void abandon_after(Duration length);

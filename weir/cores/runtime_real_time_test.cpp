@@ -79,8 +79,24 @@ TEST_F(RealTimeInMemory, SaysWhatItRunsBy) {
   options.announce = true;
   options.busy_poll = true;
   EXPECT_EQ(run(options), 0);
-  EXPECT_TRUE(logged("real time: SCHED_FIFO with priority 7"));
+  EXPECT_TRUE(logged("real time: asking for SCHED_FIFO with priority 7")) << "not yet granted";
   EXPECT_TRUE(logged("busy polling"));
+}
+
+TEST(RealTimeUnderAQuota, LoopsThatAreNotPinnedAreToldWithTheSettingThatWouldAllowIt) {
+  for (const bool real_time : {true, false}) {
+    MemoryHost host({.cores = 2, .cut_by_quota = true});
+    RuntimeOptions options = in_real_time();
+    options.pin = true;
+    if (!real_time) options.real_time.reset();
+    std::atomic<int> runs = 0;
+    EXPECT_EQ(Runtime(host, options).run_on_each_core(count, std::ref(runs)), 0);
+    const auto told = std::ranges::count_if(host.logged(), [](const std::string& line) {
+      return line.find("not pinned") != std::string::npos &&
+             line.find("cpuset.cpus") != std::string::npos;
+    });
+    EXPECT_EQ(told, real_time ? 1 : 0) << "though nothing is announced";
+  }
 }
 
 TEST_F(RealTimeInMemory, EachCoreHasItsBlocksBeforeItsBodyBegins) {

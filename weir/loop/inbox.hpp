@@ -21,10 +21,13 @@ class Inbox {
       // below: either this push is seen by the check before sleeping, or the flag is seen here.
     } while (!head_.compare_exchange_weak(head, &runnable, std::memory_order_seq_cst,
                                           std::memory_order_relaxed));
+    // seq_cst: see above. The exchange only picks one of several producers who see the flag;
+    // acq_rel is more than that needs.
     return sleeping_.load(std::memory_order_seq_cst) &&
            sleeping_.exchange(false, std::memory_order_acq_rel);
   }
 
+  /// relaxed: a hint; what is there is acquired by take(), what comes later is found later.
   bool empty() const noexcept { return head_.load(std::memory_order_relaxed) == nullptr; }
 
   /// Everything that has arrived, oldest first.
@@ -50,8 +53,10 @@ class Inbox {
 
   /// Announces that the consumer is about to sleep. False: something has arrived, do not sleep.
   [[nodiscard]] bool prepare_to_sleep() noexcept {
+    // Both seq_cst: see push().
     sleeping_.store(true, std::memory_order_seq_cst);
     if (head_.load(std::memory_order_seq_cst) == nullptr) return true;
+    // relaxed, also in woke(): a producer that still sees the flag wakes in vain, once.
     sleeping_.store(false, std::memory_order_relaxed);
     return false;
   }

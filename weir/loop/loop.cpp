@@ -124,6 +124,7 @@ void Loop::run() {
 }
 
 void Loop::stop() noexcept {
+  // Before the wake-up, which no wait() misses: the turn after it finds the flag.
   stopping_.store(true, std::memory_order_release);
   backend_->wake();
 }

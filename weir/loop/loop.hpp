@@ -61,7 +61,8 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  /// The loop whose turn this thread is in, or nullptr. For assertions, logs and memory only.
+  /// The loop whose turn this thread is in, or nullptr. For assertions, logs and memory only; and
+  /// for a Homecoming::Guest, which a destructor lets go: no context reaches that.
   static Loop* current() noexcept { return current_; }
 
   /// The time at which this turn started or, inside it, was last looked up.
@@ -98,6 +99,7 @@ class Loop {
   void run();
   /// Ends run() after the present turn. Any thread.
   void stop() noexcept;
+  /// acquire, with the release in stop(): who sees it sees what came before it was stopped.
   bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
   /// Whether a turn that does not wait would find something to do (for hosts that drive loops).
   bool has_work() const noexcept;

@@ -98,7 +98,8 @@ void LoopThreads::place_this_thread(const LoopPlace& place) {
     const auto pinned = os::pin_this_thread(place.cpu);
     if (!pinned) {
       host_.log("weir: core " + std::to_string(place.loop->core()) + " is not pinned to CPU " +
-                std::to_string(place.cpu) + ": " + pinned.error().message());
+                std::to_string(place.cpu) + ": " + pinned.error().message() +
+                " (cpuset.cpus of its cgroup would have to name that CPU)");
     }
   }
   const LoopSchedule& schedule = place.schedule;

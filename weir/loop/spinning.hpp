@@ -15,7 +15,7 @@ class SpinPlace {
  public:
   /// `cpus` that the threads may run on: on a single one, spinning only keeps the others from work.
   explicit SpinPlace(std::size_t cpus) noexcept : useful_(cpus > 1) {}
-  // relaxed: it is a right, and guards no memory.
+  // relaxed, both: it is a right, and guards no memory.
   bool take() noexcept { return useful_ && !taken_.exchange(true, std::memory_order_relaxed); }
   void give_back() noexcept { taken_.store(false, std::memory_order_relaxed); }
 
