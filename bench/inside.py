@@ -260,6 +260,43 @@ class Messages(BetweenCores):
         return "\n".join(lines)
 
 
+class Datagrams(BetweenCores):
+    name = "udp"
+    what = "datagrams of 64 bytes sent back by one core"
+    unit = "millions a second"
+    program = "bench/inside/inside_datagrams"
+    round_seconds = 8
+    figures_of = ("one peer", "16 peers")
+    baselines = {"weir, many at once": "epoll, recvmmsg and sendmmsg",
+                 "weir, one by one": "epoll, recvfrom and sendto"}
+    least_ratio = 0.95
+
+    def rows(self, rounds):
+        rows = super().rows(rounds)
+        for row in rows:
+            baseline = self.baselines.get(row["name"])
+            row["ratios"] = {}
+            for figure in self.figures_of if baseline else ():
+                found = [each[row["name"]][figure] / each[baseline][figure] for each in rounds]
+                row["ratios"][figure] = (figures.spread(found)
+                                         | {"verdict": verdict(found, self.least_ratio)})
+        return rows
+
+    def table(self, rows):
+        head = "".join(f" {figure} | times the plain loop's |" for figure in self.figures_of)
+        lines = [f"| |{head}", "|---|" + "---|" * 2 * len(self.figures_of)]
+        for row in rows:
+            cells = ""
+            for figure in self.figures_of:
+                ratio = row["ratios"].get(figure)
+                beside = (f"{ratio['median']:.2f} ({ratio['low']:.2f}..{ratio['high']:.2f}) "
+                          f"{ratio['verdict']}" if ratio else "")
+                cells += f" {row[figure]:.2f} | {beside} |"
+            lines.append(f"| {row['name']} |{cells}")
+        return "\n".join(lines)
+
+
 def sections(_servers, options):
     return [RadixTree(options), Json(options), Tasks(options), Hops(options, "uring"),
-            Hops(options, "epoll"), Messages(options, "uring"), Messages(options, "epoll")]
+            Hops(options, "epoll"), Messages(options, "uring"), Messages(options, "epoll"),
+            Datagrams(options, "uring"), Datagrams(options, "epoll")]

@@ -57,6 +57,22 @@ class InsideTest(unittest.TestCase):
         self.assertEqual(mail(4, 9)["ratio"]["verdict"], "MISSED (≥ 5)")
         self.assertEqual(mail(10, 3)["verdict"], "not judged: 3 rounds")
 
+    def test_datagrams_are_judged_beside_the_loop_that_does_the_same(self):
+        def row(ratio, count):
+            rounds = {"weir, many at once": {"one peer": ratio, "16 peers": 2.0},
+                      "epoll, recvmmsg and sendmmsg": {"one peer": 1.0, "16 peers": 1.0},
+                      "weir, one by one": {"one peer": 1.0, "16 peers": 1.0},
+                      "epoll, recvfrom and sendto": {"one peer": 1.0, "16 peers": 1.0}}
+            section = inside.Datagrams(OPTIONS, "epoll")
+            rows = section.rows([rounds] * count)
+            self.assertIn("| weir, one by one | 1.00 |", section.table(rows))
+            return rows[0]["ratios"]
+
+        self.assertEqual(row(0.96, 9)["one peer"]["verdict"], "met (≥ 0.95)")
+        self.assertEqual(row(0.90, 9)["one peer"]["verdict"], "MISSED (≥ 0.95)")
+        self.assertEqual(row(0.90, 9)["16 peers"]["verdict"], "met (≥ 0.95)")
+        self.assertEqual(row(0.96, 8)["one peer"]["verdict"], "not judged: 8 rounds")
+
     def test_a_program_that_fails_is_an_error(self):
         section = inside.Tasks(OPTIONS)
         section.rounds = lambda: (_ for _ in ()).throw(inside.Failure("crashed"))

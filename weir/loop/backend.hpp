@@ -19,7 +19,7 @@ struct Socket {
   int descriptor = -1;
 };
 
-enum class SocketRole : std::uint8_t { stream, listener };
+enum class SocketRole : std::uint8_t { stream, listener, datagrams };
 
 struct SocketOptions {
   SocketRole role = SocketRole::stream;
@@ -40,11 +40,13 @@ struct BackendCounters {
 /// Starting: receive(), send(), accept() and connect() return true when the operation finished at
 /// once (its result is in it, it is not queued); else it is pending and, when it has finished, its
 /// Runnable is pushed to the loop's ready queue by a later wait() or cancel(). A stream has at most
-/// one pending receive and one pending send, a listener one accept (asserted).
+/// one pending receive and one pending send, so has a datagram socket, a listener one accept
+/// (asserted).
 /// Cancelling: cancel() asks; the operation finishes as soon as nothing uses its buffers any more,
 /// with its result when it succeeded first, else with Errc::cancelled. Nothing is lost: bytes and
 /// connections that arrive late are handed to the next operation. A cancelled send may have sent a
-/// part (`sent` tells). Cancelling what is not pending does nothing.
+/// part (`sent` tells). Cancelling what is not pending does nothing. Nothing is read ahead of a
+/// datagram socket: what nobody receives waits in the kernel, which drops what it has no room for.
 /// Errors a peer can cause are values (ECONNRESET, EPIPE …); no signal is raised. accept() retries
 /// what is transient (ECONNABORTED, EINTR, EPROTO …); when descriptors or memory run out it backs
 /// off, counts, and goes on by itself.
@@ -70,6 +72,17 @@ class Backend {
   virtual bool send(Socket& socket, SendOperation& operation) = 0;
   virtual bool accept(Socket& socket, AcceptOperation& operation) = 0;
   virtual bool connect(Socket& socket, ConnectOperation& operation) = 0;
+  /// Of a datagram socket. A datagram that was longer than there was room tells so (`cut_off`).
+  virtual bool receive_datagrams([[maybe_unused]] Socket& socket,
+                                 ReceiveDatagramsOperation& operation) {
+    return lacks_datagrams(operation);
+  }
+  /// The other half. On a connected socket either of them may be told what came of a datagram sent
+  /// before (ECONNREFUSED, EHOSTUNREACH …): whichever asks next; a send that is told so has sent
+  /// `sent` and may be tried again from there.
+  virtual bool send_datagrams([[maybe_unused]] Socket& socket, SendDatagramsOperation& operation) {
+    return lacks_datagrams(operation);
+  }
   /// Whether start_file() may be called; where not, a thread does it: see FileSystem.
   virtual bool does_files() const noexcept { return false; }
   /// It is always pending then. Any number may be, on one file too; the file stays open meanwhile.
@@ -96,6 +109,12 @@ class Backend {
 
  protected:
   BackendCounters counters_;
+
+ private:
+  static bool lacks_datagrams(Operation& operation) noexcept {
+    operation.finish(Errc::unsupported);
+    return true;
+  }
 };
 
 }  // namespace weir

@@ -15,6 +15,7 @@
 #include "weir/loop/descriptor.hpp"
 #include "weir/loop/host_thread.hpp"
 #include "weir/os/address.hpp"
+#include "weir/os/datagram_socket.hpp"
 #include "weir/os/topology.hpp"
 
 namespace weir {
@@ -34,6 +35,17 @@ struct ListenOptions {
 
 struct StreamOptions {
   bool no_delay = true;  ///< TCP_NODELAY: small writes leave at once
+};
+
+/// How a datagram socket is opened; see os::DatagramSettings, which says more.
+struct DatagramOptions {
+  os::Address local =
+      {};                 ///< where it is bound, port 0: the host chooses; none: as `peer` needs it
+  os::Address peer = {};  ///< to whom it is connected; none: it talks with everybody
+  bool reuse_port = false;  ///< several sockets of one address share what comes to it
+  bool first = false;       ///< EADDRINUSE if anybody has the port, reuse_port or not
+  /// The index of the interface by which it sends to groups; 0: as the routes say.
+  unsigned multicast_interface = 0;
 };
 
 /// A backend and the reason why it is this one, for people ("io_uring refused: EPERM (seccomp)").
@@ -92,6 +104,21 @@ class Host {
   virtual Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) = 0;
   /// An unconnected stream socket of the family of `peer`, for Backend::connect().
   virtual Result<Descriptor> open_stream(const os::Address& peer) = 0;
+  /// A datagram socket for SocketRole::datagrams. Errors: Errc::unsupported where a host has none.
+  virtual Result<Descriptor> open_datagrams([[maybe_unused]] const DatagramOptions& options) {
+    return fail(Errc::unsupported);
+  }
+  /// From now on the socket hears what is sent to the group and to its own port, or does so no
+  /// more. Errors: EINVAL for what is no group, EADDRINUSE when it is in it already, EADDRNOTAVAIL
+  /// when it is not.
+  virtual Result<> join(int datagrams, const os::MulticastGroup& group) {
+    static_cast<void>(datagrams), static_cast<void>(group);
+    return fail(Errc::unsupported);
+  }
+  virtual Result<> leave(int datagrams, const os::MulticastGroup& group) {
+    static_cast<void>(datagrams), static_cast<void>(group);
+    return fail(Errc::unsupported);
+  }
   virtual Result<> configure(int descriptor, const StreamOptions& options) = 0;
   virtual Result<os::Address> local_address(int descriptor) = 0;
   virtual Result<os::Address> peer_address(int descriptor) = 0;

@@ -48,6 +48,28 @@ Result<LoopGroup::Listener> LoopGroup::open(Host& host, const os::Address& addre
   return Listener{std::move(*listener), std::move(shared)};
 }
 
+Result<Descriptor> LoopGroup::open_datagrams(Host& host, const DatagramOptions& options) {
+  if (!options.reuse_port) return host.open_datagrams(options);
+  const std::lock_guard lock(mutex_);
+  const auto known = std::find_if(datagrams_.begin(), datagrams_.end(), [&](const Bound& each) {
+    return each.asked == options.local || each.bound == options.local;
+  });
+  DatagramOptions own = options;
+  own.first = known == datagrams_.end();
+  if (!own.first) own.local = known->bound;
+  auto socket = host.open_datagrams(own);
+  if (!socket) {
+    failure_ = "cannot bind to " + own.local.to_string() + ": " + socket.error().message();
+    return socket;
+  }
+  if (!own.first) return socket;
+  auto bound = host.local_address(socket->value());
+  if (!bound) return fail(bound.error());
+  datagrams_.push_back({options.local, *bound});
+  if (on_listening) on_listening(*bound);
+  return socket;
+}
+
 Result<LoopGroup::Listener> LoopGroup::open_another(Host& host, const Listening& first,
                                                     const ListenOptions& options) {
   std::shared_ptr<SharedListener> shared = first.shared.lock();

@@ -23,8 +23,9 @@ namespace weir {
 /// Threads: any, but for the functions that say otherwise.
 class LoopGroup {
  public:
-  /// Called once for each address that was asked for, with the one that is listened on; on the
-  /// thread of the first loop that did. Set before the loops run.
+  /// Called once for each address that was asked for, with the one that is listened on, or where
+  /// datagrams are heard on a shared port; on the thread of the first loop that did. Set before the
+  /// loops run.
   std::function<void(const os::Address& bound)> on_listening;
 
   /// A listener of one loop.
@@ -36,6 +37,10 @@ class LoopGroup {
 
   /// Host::listen() for one loop of the group.
   Result<Listener> listen(Host& host, const os::Address& address, const ListenOptions& options);
+
+  /// Host::open_datagrams() for one loop of the group. With `reuse_port` its loops share the port
+  /// of one address, but with nobody else.
+  Result<Descriptor> open_datagrams(Host& host, const DatagramOptions& options);
 
   /// Why listening failed last, for people ("cannot listen on [::]:80: Permission denied"); empty
   /// when it never did.
@@ -70,9 +75,15 @@ class LoopGroup {
   };
   Result<Listener> open_another(Host& host, const Listening& first, const ListenOptions& options);
 
+  struct Bound {
+    os::Address asked;
+    os::Address bound;
+  };
+
   std::vector<Loop*> loops_;
   mutable std::mutex mutex_;
   std::vector<Listening> listening_;
+  std::vector<Bound> datagrams_;
   std::string failure_;
   std::once_flag shared_made_;
   std::unique_ptr<Shared> shared_;

@@ -7,6 +7,7 @@
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/bytes.hpp"
+#include "weir/loop/datagram.hpp"
 #include "weir/loop/descriptor.hpp"
 #include "weir/loop/runnable.hpp"
 #include "weir/os/address.hpp"
@@ -21,7 +22,15 @@ struct Socket;
 /// owns it and every buffer that it names: it is neither moved nor destroyed before.
 class Operation : public Runnable {
  public:
-  enum class Kind : std::uint8_t { receive, send, accept, connect, file };
+  enum class Kind : std::uint8_t {
+    receive,
+    send,
+    accept,
+    connect,
+    file,
+    receive_datagrams,
+    send_datagrams,
+  };
   enum class State : std::uint8_t { idle, pending, finished };
 
   Kind kind() const noexcept { return kind_; }
@@ -83,6 +92,27 @@ struct AcceptOperation : Operation {
 struct ConnectOperation : Operation {
   explicit ConnectOperation(Function function) noexcept : Operation(Kind::connect, function) {}
   os::Address peer;
+};
+
+/// Receives datagrams: at least one, as many as wait and as one system call takes, in the order in
+/// which they arrived. An error is the socket's and is told once; the socket goes on.
+struct ReceiveDatagramsOperation : Operation {
+  explicit ReceiveDatagramsOperation(Function function) noexcept
+      : Operation(Kind::receive_datagrams, function) {}
+  /// Not empty. A buffer of `bytes_max` that is there already is used again. While none has arrived
+  /// they hold no buffers.
+  std::span<Datagram> target;
+  std::uint32_t bytes_max = Buffer::default_capacity;  ///< of one; not 0
+  std::size_t count = 0;                               ///< out: the first so many of `target`
+};
+
+/// Sends datagrams in order, each whole or not at all, until all are sent or one cannot be. They
+/// and what they name stay valid until the operation has finished.
+struct SendDatagramsOperation : Operation {
+  explicit SendDatagramsOperation(Function function) noexcept
+      : Operation(Kind::send_datagrams, function) {}
+  std::span<const OutgoingDatagram> datagrams;
+  std::size_t sent = 0;  ///< out, kept up to date while pending: datagrams the kernel has taken
 };
 
 /// Reads, writes or syncs an open file of the host. Aligned for io_uring's tags.

@@ -83,6 +83,24 @@ Result<Descriptor> OsHost::open_stream(const os::Address& peer) {
   return Descriptor(*this, stream->release());
 }
 
+Result<Descriptor> OsHost::open_datagrams(const DatagramOptions& options) {
+  auto socket = os::open_datagram_socket({.local = options.local,
+                                          .peer = options.peer,
+                                          .reuse_port = options.reuse_port,
+                                          .first = options.first,
+                                          .multicast_interface = options.multicast_interface});
+  if (!socket) return fail(socket.error());
+  return Descriptor(*this, socket->release());
+}
+
+Result<> OsHost::join(int datagrams, const os::MulticastGroup& group) {
+  return os::join_group(datagrams, group);
+}
+
+Result<> OsHost::leave(int datagrams, const os::MulticastGroup& group) {
+  return os::leave_group(datagrams, group);
+}
+
 Result<> OsHost::configure(int descriptor, const StreamOptions& options) {
   if (turning_away_.load(std::memory_order_relaxed)) {
     if (auto welcomed = os::welcome_late(descriptor); !welcomed) return welcomed;

@@ -33,6 +33,9 @@ class OsHost : public Host {
 
   Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) override;
   Result<Descriptor> open_stream(const os::Address& peer) override;
+  Result<Descriptor> open_datagrams(const DatagramOptions& options) override;
+  Result<> join(int datagrams, const os::MulticastGroup& group) override;
+  Result<> leave(int datagrams, const os::MulticastGroup& group) override;
   /// TCP's options are left out silently for a Unix socket.
   Result<> configure(int descriptor, const StreamOptions& options) override;
   Result<os::Address> local_address(int descriptor) override;

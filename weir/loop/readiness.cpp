@@ -113,6 +113,27 @@ bool ReadinessBackend::connect(Socket& on, ConnectOperation& operation) {
   return false;
 }
 
+bool ReadinessBackend::receive_datagrams(Socket& on, ReceiveDatagramsOperation& operation) {
+  ReadinessSocket& socket = state_of(on);
+  assert(socket.role == SocketRole::datagrams && socket.incoming == nullptr);
+  operation.pending_on(on);
+  if (try_receive_datagrams(socket, operation) || !reports(socket, operation)) return true;
+  socket.incoming = &operation;
+  changed(socket);
+  return false;
+}
+
+bool ReadinessBackend::send_datagrams(Socket& on, SendDatagramsOperation& operation) {
+  ReadinessSocket& socket = state_of(on);
+  assert(socket.role == SocketRole::datagrams && socket.outgoing == nullptr);
+  operation.pending_on(on);
+  operation.sent = 0;
+  if (try_send_datagrams(socket, operation) || !reports(socket, operation)) return true;
+  socket.outgoing = &operation;
+  changed(socket);
+  return false;
+}
+
 void ReadinessBackend::cancel(Operation& operation) {
   if (operation.state() != Operation::State::pending) return;
   ReadinessSocket& socket = state_of(*operation.socket());
@@ -139,6 +160,14 @@ void ReadinessBackend::watch(Socket& on, HangupWatcher* watcher) {
 }
 
 void ReadinessBackend::became(ReadinessSocket& socket, Readiness what) {
+  if (socket.role == SocketRole::datagrams) {
+    // An error is no end here: who asks next is told, and the socket goes on.
+    if (what.readable || what.dead) socket.may_receive = true;
+    if (what.writable || what.dead) socket.may_send = true;
+    serve_incoming(socket);
+    serve_outgoing(socket);
+    return;
+  }
   if (what.peer_finished) socket.peer_finished = true;
   if (what.urgent) socket.urgent = true;
   if (what.dead) socket.dead = true;
@@ -166,8 +195,14 @@ void ReadinessBackend::serve_outgoing(ReadinessSocket& socket) {
 }
 
 bool ReadinessBackend::try_incoming(ReadinessSocket& socket) {
-  if (socket.role == SocketRole::listener) {
-    return try_accept(socket, static_cast<AcceptOperation&>(*socket.incoming));
+  switch (socket.role) {
+    case SocketRole::listener:
+      return try_accept(socket, static_cast<AcceptOperation&>(*socket.incoming));
+    case SocketRole::datagrams:
+      return try_receive_datagrams(socket,
+                                   static_cast<ReceiveDatagramsOperation&>(*socket.incoming));
+    case SocketRole::stream:
+      break;
   }
   return try_receive(socket, static_cast<ReceiveOperation&>(*socket.incoming));
 }
@@ -175,6 +210,9 @@ bool ReadinessBackend::try_incoming(ReadinessSocket& socket) {
 bool ReadinessBackend::try_outgoing(ReadinessSocket& socket) {
   if (socket.outgoing->kind() == Operation::Kind::connect) {
     return try_connect(socket, static_cast<ConnectOperation&>(*socket.outgoing));
+  }
+  if (socket.role == SocketRole::datagrams) {
+    return try_send_datagrams(socket, static_cast<SendDatagramsOperation&>(*socket.outgoing));
   }
   return try_send(socket, static_cast<SendOperation&>(*socket.outgoing));
 }

@@ -38,6 +38,8 @@ class ReadinessBackend : public Backend {
   bool send(Socket& socket, SendOperation& operation) final;
   bool accept(Socket& socket, AcceptOperation& operation) final;
   bool connect(Socket& socket, ConnectOperation& operation) final;
+  bool receive_datagrams(Socket& socket, ReceiveDatagramsOperation& operation) final;
+  bool send_datagrams(Socket& socket, SendDatagramsOperation& operation) final;
   void cancel(Operation& operation) final;
   Result<> shut_down_sending(Socket& socket) final;
   void watch(Socket& socket, HangupWatcher* watcher) final;
@@ -77,6 +79,8 @@ class ReadinessBackend : public Backend {
   bool try_send(ReadinessSocket& socket, SendOperation& operation);
   bool try_accept(ReadinessSocket& socket, AcceptOperation& operation);
   bool try_connect(ReadinessSocket& socket, ConnectOperation& operation);
+  bool try_receive_datagrams(ReadinessSocket& socket, ReceiveDatagramsOperation& operation);
+  bool try_send_datagrams(ReadinessSocket& socket, SendDatagramsOperation& operation);
   void serve_incoming(ReadinessSocket& socket);
   void serve_outgoing(ReadinessSocket& socket);
 

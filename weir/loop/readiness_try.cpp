@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "weir/loop/accept_failure.hpp"
+#include "weir/loop/datagram_calls.hpp"
 #include "weir/loop/readiness.hpp"
 #include "weir/os/socket.hpp"
 
@@ -166,6 +167,22 @@ bool ReadinessBackend::try_connect(ReadinessSocket& socket, ConnectOperation& op
   counters_.system_calls.add();
   const auto connected = os::take_error(socket.descriptor);
   return finish(operation, connected ? std::error_code() : connected.error());
+}
+
+bool ReadinessBackend::try_receive_datagrams(ReadinessSocket& socket,
+                                             ReceiveDatagramsOperation& operation) {
+  if (!socket.may_receive) return false;
+  const DatagramTry tried = weir::try_receive(socket.descriptor, operation, counters_);
+  socket.may_receive = tried.again;
+  return tried.finished;
+}
+
+bool ReadinessBackend::try_send_datagrams(ReadinessSocket& socket,
+                                          SendDatagramsOperation& operation) {
+  if (!socket.may_send && !operation.datagrams.empty()) return false;
+  const DatagramTry tried = weir::try_send(socket.descriptor, operation, counters_);
+  socket.may_send = tried.again;
+  return tried.finished;
 }
 
 void ReadinessBackend::pause(ReadinessSocket& listener) {

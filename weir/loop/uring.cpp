@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "weir/base/block_pool.hpp"
+#include "weir/loop/uring_datagrams.hpp"
 #include "weir/loop/uring_file.hpp"
 #include "weir/loop/uring_listener.hpp"
 #include "weir/loop/uring_socket.hpp"
@@ -34,6 +35,10 @@ Stream& stream_of(Socket& socket) noexcept {
 Listener& listener_of(Socket& socket) noexcept {
   assert(static_cast<SocketState&>(socket).role == SocketRole::listener);
   return static_cast<Listener&>(socket);
+}
+Datagrams& datagrams_of(Socket& socket) noexcept {
+  assert(static_cast<SocketState&>(socket).role == SocketRole::datagrams);
+  return static_cast<Datagrams&>(socket);
 }
 
 class UringBackend final : public Backend {
@@ -61,6 +66,12 @@ class UringBackend final : public Backend {
   bool connect(Socket& socket, ConnectOperation& operation) override {
     return stream_of(socket).connect(core_, operation);
   }
+  bool receive_datagrams(Socket& socket, ReceiveDatagramsOperation& operation) override {
+    return datagrams_of(socket).receive(core_, operation);
+  }
+  bool send_datagrams(Socket& socket, SendDatagramsOperation& operation) override {
+    return datagrams_of(socket).send(core_, operation);
+  }
   bool does_files() const noexcept override { return true; }
   void start_file(FileOperation& operation) override { uring::start_file(core_, operation); }
   void cancel(Operation& operation) override;
@@ -82,6 +93,7 @@ class UringBackend final : public Backend {
   void resume_starved();
   void check_doubted();
   Instant next_resume() noexcept;
+  void stop(SocketState& socket);
   void forget(SocketState& socket) noexcept;
   void close_in_order();
   void close_abruptly();
@@ -106,10 +118,16 @@ Result<> UringBackend::open() {
 Result<Socket*> UringBackend::adopt(Descriptor descriptor, SocketOptions options) {
   SocketState* socket = nullptr;
   try {
-    if (options.role == SocketRole::stream) {
-      socket = make_block<Stream>(descriptor.value(), options.unread_max).release();
-    } else {
-      socket = make_block<Listener>(descriptor.value()).release();
+    switch (options.role) {
+      case SocketRole::stream:
+        socket = make_block<Stream>(descriptor.value(), options.unread_max).release();
+        break;
+      case SocketRole::listener:
+        socket = make_block<Listener>(descriptor.value()).release();
+        break;
+      case SocketRole::datagrams:
+        socket = make_block<Datagrams>(descriptor.value()).release();
+        break;
     }
   } catch (const std::bad_alloc&) {
     return fail(system_error(ENOMEM));
@@ -122,28 +140,44 @@ Result<Socket*> UringBackend::adopt(Descriptor descriptor, SocketOptions options
 void UringBackend::close(Socket& socket) {
   auto& state = static_cast<SocketState&>(socket);
   assert(!state.closing);
-  if (state.role == SocketRole::stream) {
-    stream_of(socket).stop(core_);
+  stop(state);
+  if (state.role == SocketRole::datagrams && state.in_flight == 0) {
+    // Nothing is behind it in the ring, and its port is free at once.
+    core_.host.close(state.descriptor);
   } else {
-    // The ring closes it only in the next wait(): whoever connects until then, maybe to the next
-    // listener on this address, must not end up here.
-    // Loops share a Unix listener: that goes on for the others, and loses its name first.
-    const auto address = os::local_address(state.descriptor);
-    if (address && address->is_inet()) ::shutdown(state.descriptor, SHUT_RD);
-    listener_of(socket).stop(core_);
+    // Behind the cancellations: an armed request would keep the file open, and its peer waiting.
+    core_.ring.close_descriptor(state.descriptor);
   }
-  // Behind the cancellations: an armed request would keep the file open, and its peer waiting.
-  core_.ring.close_descriptor(state.descriptor);
   state.closing = true;
   if (state.in_flight == 0) forget(state);
 }
 
+void UringBackend::stop(SocketState& socket) {
+  switch (socket.role) {
+    case SocketRole::stream:
+      return stream_of(socket).stop(core_);
+    case SocketRole::datagrams:
+      return datagrams_of(socket).stop(core_);
+    case SocketRole::listener:
+      break;
+  }
+  // The ring closes it only in the next wait(): whoever connects until then, maybe to the next
+  // listener on this address, must not end up here.
+  // Loops share a Unix listener: that goes on for the others, and loses its name first.
+  const auto address = os::local_address(socket.descriptor);
+  if (address && address->is_inet()) ::shutdown(socket.descriptor, SHUT_RD);
+  listener_of(socket).stop(core_);
+}
+
 void UringBackend::forget(SocketState& socket) noexcept {
   socket.unlink();
-  if (socket.role == SocketRole::stream) {
-    BlockDeleter<Stream>()(&stream_of(socket));
-  } else {
-    BlockDeleter<Listener>()(&listener_of(socket));
+  switch (socket.role) {
+    case SocketRole::stream:
+      return BlockDeleter<Stream>()(&stream_of(socket));
+    case SocketRole::listener:
+      return BlockDeleter<Listener>()(&listener_of(socket));
+    case SocketRole::datagrams:
+      return BlockDeleter<Datagrams>()(&datagrams_of(socket));
   }
 }
 
@@ -154,10 +188,13 @@ void UringBackend::cancel(Operation& operation) {
     return;
   }
   Socket& socket = *operation.socket();
-  if (operation.kind() == Operation::Kind::accept) {
-    listener_of(socket).cancel(core_, operation);
-  } else {
-    stream_of(socket).cancel(core_, operation);
+  switch (static_cast<SocketState&>(socket).role) {
+    case SocketRole::stream:
+      return stream_of(socket).cancel(core_, operation);
+    case SocketRole::listener:
+      return listener_of(socket).cancel(core_, operation);
+    case SocketRole::datagrams:
+      return datagrams_of(socket).cancel(core_, operation);
   }
 }
 
@@ -222,10 +259,16 @@ void UringBackend::dispatch(const Completion& completion) {
     return;
   }
   auto& socket = *static_cast<SocketState*>(completion.object);
-  if (socket.role == SocketRole::stream) {
-    stream_of(socket).completed(core_, completion);
-  } else {
-    listener_of(socket).completed(core_, completion);
+  switch (socket.role) {
+    case SocketRole::stream:
+      stream_of(socket).completed(core_, completion);
+      break;
+    case SocketRole::listener:
+      listener_of(socket).completed(core_, completion);
+      break;
+    case SocketRole::datagrams:
+      datagrams_of(socket).completed(core_, completion);
+      break;
   }
   if (socket.closing && socket.in_flight == 0) forget(socket);
 }

@@ -33,5 +33,6 @@ std::vector<ContractClause> contract_of_cancelling();
 std::vector<ContractClause> contract_of_connecting();
 std::vector<ContractClause> contract_of_memory();
 std::vector<ContractClause> contract_of_waiting();
+std::vector<ContractClause> contract_of_datagrams();
 
 }  // namespace weir

@@ -46,12 +46,17 @@ ContractBench::~ContractBench() {
   cancel_all(receives_, same);
   cancel_all(accepts_, same);
   cancel_all(connects_, same);
-  cancel_all(sends_, [](HeldSend& held) -> Operation& { return held.probe; });
+  const auto held = [](auto& each) -> Operation& { return each.probe; };
+  cancel_all(sends_, held);
+  cancel_all(datagram_receives_, held);
+  cancel_all(datagram_sends_, held);
   const auto at_rest = [](const auto& probe) { return probe.at_rest(); };
+  const auto held_at_rest = [](const auto& each) { return each.probe.at_rest(); };
   const bool rested = until([&] {
     return std::ranges::all_of(receives_, at_rest) && std::ranges::all_of(accepts_, at_rest) &&
-           std::ranges::all_of(connects_, at_rest) &&
-           std::ranges::all_of(sends_, [&](const HeldSend& held) { return at_rest(held.probe); });
+           std::ranges::all_of(connects_, at_rest) && std::ranges::all_of(sends_, held_at_rest) &&
+           std::ranges::all_of(datagram_receives_, held_at_rest) &&
+           std::ranges::all_of(datagram_sends_, held_at_rest);
   });
   if (!rested) std::abort();  // memory that a backend still uses cannot be freed
   while (!sockets_.empty()) close(*const_cast<Socket*>(sockets_.begin()->first));
@@ -87,6 +92,12 @@ Socket& ContractBench::open(const os::Address& peer, SocketOptions options) {
   auto descriptor = host().open_stream(peer);
   if (!descriptor) give_up("open a stream", descriptor.error());
   return adopt(std::move(*descriptor), options);
+}
+
+Socket& ContractBench::open_datagrams(const DatagramOptions& options) {
+  auto descriptor = host().open_datagrams(options);
+  if (!descriptor) give_up("open a datagram socket", descriptor.error());
+  return adopt(std::move(*descriptor), {.role = SocketRole::datagrams});
 }
 
 os::Address ContractBench::address_of(const Socket& socket) {
@@ -163,6 +174,26 @@ ConnectProbe& ContractBench::start_connect(Socket& socket, const os::Address& pe
   probe.peer = peer;
   start(backend_of(socket), socket, probe);
   return probe;
+}
+
+ReceiveDatagramsProbe& ContractBench::receive_datagrams(Socket& socket, std::size_t slots,
+                                                        std::uint32_t bytes_max) {
+  HeldReceive& held = datagram_receives_.emplace_back();
+  held.slots.resize(slots);
+  held.probe.target = held.slots;
+  held.probe.bytes_max = bytes_max;
+  start(backend_of(socket), socket, held.probe);
+  return held.probe;
+}
+
+SendDatagramsProbe& ContractBench::send_datagrams(Socket& socket, std::vector<std::string> texts,
+                                                  const os::Address& peer) {
+  HeldDatagrams& held = datagram_sends_.emplace_back();
+  held.texts = std::move(texts);
+  for (const std::string& text : held.texts) held.datagrams.push_back({to_bytes(text), peer});
+  held.probe.datagrams = held.datagrams;
+  start(backend_of(socket), socket, held.probe);
+  return held.probe;
 }
 
 HangupProbe& ContractBench::watch(Socket& socket) {

@@ -63,6 +63,9 @@ class ContractBench {
   Socket& listen(const os::Address& address = os::Address::loopback(0),
                  const ListenOptions& options = {});
   Socket& open(const os::Address& peer, SocketOptions options = {});
+  Socket& open_datagrams(const DatagramOptions& options);
+  /// One on a port of its own that talks with everybody.
+  Socket& open_datagrams() { return open_datagrams({.local = os::Address::loopback(0)}); }
   os::Address address_of(const Socket& socket);
   struct Pair {
     Socket& client;
@@ -85,6 +88,12 @@ class ContractBench {
   SendProbe& send_pieces(Socket& socket, std::vector<std::string> texts);
   AcceptProbe& accept(Socket& listener);
   ConnectProbe& start_connect(Socket& socket, const os::Address& peer);
+  /// Into slots of its own, which `target` names.
+  ReceiveDatagramsProbe& receive_datagrams(Socket& socket, std::size_t slots = 1,
+                                           std::uint32_t bytes_max = Buffer::default_capacity);
+  /// All to `peer`.
+  SendDatagramsProbe& send_datagrams(Socket& socket, std::vector<std::string> texts,
+                                     const os::Address& peer = {});
   void cancel(Operation& operation) { backend_of(*operation.socket()).cancel(operation); }
   HangupProbe& watch(Socket& socket);
 
@@ -114,6 +123,15 @@ class ContractBench {
     std::vector<std::string> texts;
     std::vector<Bytes> pieces;
   };
+  struct HeldReceive {
+    ReceiveDatagramsProbe probe;
+    std::vector<Datagram> slots;
+  };
+  struct HeldDatagrams {
+    SendDatagramsProbe probe;
+    std::vector<std::string> texts;
+    std::vector<OutgoingDatagram> datagrams;
+  };
   [[noreturn]] static void give_up(const std::string& what, std::error_code error = {});
   Result<> read_once(Socket& socket, std::string& text);
 
@@ -131,6 +149,8 @@ class ContractBench {
   std::list<AcceptProbe> accepts_;
   std::list<ConnectProbe> connects_;
   std::list<HangupProbe> watchers_;
+  std::list<HeldReceive> datagram_receives_;
+  std::list<HeldDatagrams> datagram_sends_;
 };
 
 /// `size` bytes that look random, repeat nowhere and depend on `seed` alone.

@@ -61,6 +61,7 @@ MemoryBackend::Entry& MemoryBackend::entry_of(Socket& socket) noexcept {
 }
 
 Result<Socket*> MemoryBackend::adopt(Descriptor descriptor, SocketOptions options) {
+  if (options.role == SocketRole::datagrams) return datagrams_.adopt(std::move(descriptor));
   const int number = descriptor.value();
   auto entry = std::make_unique<Entry>(*this, number);
   entry->stream = host_.descriptors().stream(number);
@@ -75,6 +76,7 @@ Result<Socket*> MemoryBackend::adopt(Descriptor descriptor, SocketOptions option
 }
 
 void MemoryBackend::close(Socket& socket) {
+  if (datagrams_.owns(socket)) return datagrams_.close(socket);
   Entry& entry = entry_of(socket);
   entry.watcher = nullptr;
   assert(!entry.waits());
@@ -171,6 +173,7 @@ void MemoryBackend::cancel(Operation& operation) {
     ready_.push(operation);
     return;
   }
+  if (datagrams_.owns(*operation.socket())) return datagrams_.cancel(operation);
   Entry& entry = entry_of(*operation.socket());
   // What could finish has been finished or is listed as changed: then it comes first.
   if (entry.linked() && entry.connecting == nullptr) progress(entry);
@@ -191,6 +194,8 @@ void MemoryBackend::cancel(Operation& operation) {
       forget_later(entry);
       break;
     case Operation::Kind::file:  // above
+    case Operation::Kind::receive_datagrams:
+    case Operation::Kind::send_datagrams:
       break;
   }
   operation.finish(Errc::cancelled);
@@ -222,6 +227,7 @@ void MemoryBackend::wait(Instant until) {
 
 void MemoryBackend::take_changes() {
   while (Entry* const entry = changed_.front()) progress(*entry);
+  datagrams_.take_changes();
 }
 
 void MemoryBackend::progress(Entry& entry) {
@@ -344,6 +350,7 @@ std::string MemoryBackend::pending() const {
     counts[2] += entry->receiving != nullptr;
     counts[3] += entry->sending != nullptr;
   }
+  counts[2] += datagrams_.receiving();
   counts[4] = files_.size();
   constexpr std::array names = {"accept", "connect", "receive", "send", "file"};
   std::string text;

@@ -11,6 +11,7 @@
 #include "weir/loop/backend.hpp"
 #include "weir/loop/host.hpp"
 #include "weir/testing/memory_clock.hpp"
+#include "weir/testing/memory_datagrams.hpp"
 #include "weir/testing/memory_stream.hpp"
 
 namespace weir {
@@ -38,6 +39,12 @@ class MemoryBackend final : public Backend {
   bool send(Socket& socket, SendOperation& operation) override;
   bool accept(Socket& socket, AcceptOperation& operation) override;
   bool connect(Socket& socket, ConnectOperation& operation) override;
+  bool receive_datagrams(Socket& socket, ReceiveDatagramsOperation& operation) override {
+    return datagrams_.receive(socket, operation);
+  }
+  bool send_datagrams(Socket& socket, SendDatagramsOperation& operation) override {
+    return datagrams_.send(socket, operation);
+  }
   bool does_files() const noexcept override;
   void start_file(FileOperation& operation) override;
   void cancel(Operation& operation) override;
@@ -47,7 +54,7 @@ class MemoryBackend final : public Backend {
   void wake() noexcept override { woken_.store(true, std::memory_order_release); }
 
   /// Whether a wait() now would find something to do.
-  bool has_work() const noexcept { return !changed_.empty(); }
+  bool has_work() const noexcept { return !changed_.empty() || datagrams_.has_work(); }
   /// What is pending, for people: "2 receive, 1 accept"; empty if nothing is.
   std::string pending() const;
 
@@ -72,6 +79,7 @@ class MemoryBackend final : public Backend {
   RunQueue& ready_;
   std::map<int, std::unique_ptr<Entry>> entries_;  // by descriptor
   List<Entry> changed_;
+  MemoryDatagrams datagrams_{host_, ready_, counters_};
   std::map<FileOperation*, MemoryClock::EventId> files_;  // pending, and when they finish
   std::atomic<bool> woken_{false};
 };

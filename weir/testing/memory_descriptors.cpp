@@ -54,6 +54,12 @@ MemoryOpenFile* MemoryDescriptors::file(int descriptor) const noexcept {
   return right ? static_cast<MemoryOpenFile*>(endpoint) : nullptr;
 }
 
+MemoryDatagramSocket* MemoryDescriptors::datagrams(int descriptor) const noexcept {
+  MemoryEndpoint* const endpoint = find(descriptor);
+  const bool right = endpoint != nullptr && endpoint->kind() == MemoryEndpoint::Kind::datagrams;
+  return right ? static_cast<MemoryDatagramSocket*>(endpoint) : nullptr;
+}
+
 void MemoryDescriptors::close(int descriptor) noexcept {
   assert(find(descriptor) != nullptr);
   if (find(descriptor) == nullptr) return;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weir/base/result.hpp"
+#include "weir/testing/memory_datagram_network.hpp"
 #include "weir/testing/memory_file.hpp"
 #include "weir/testing/memory_stream.hpp"
 
@@ -35,6 +36,7 @@ class MemoryDescriptors {
   MemoryStream* stream(int descriptor) const noexcept;
   MemoryListener* listener(int descriptor) const noexcept;
   MemoryOpenFile* file(int descriptor) const noexcept;
+  MemoryDatagramSocket* datagrams(int descriptor) const noexcept;
   /// Closing what is not open is a mistake in the caller (asserted).
   void close(int descriptor) noexcept;
 

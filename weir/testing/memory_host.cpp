@@ -67,6 +67,25 @@ Result<Descriptor> MemoryHost::open_stream(const os::Address& peer) {
   return Descriptor(*this, *descriptor);
 }
 
+Result<Descriptor> MemoryHost::open_datagrams(const DatagramOptions& options) {
+  if (descriptors_.full()) return fail(system_error(EMFILE));
+  auto socket = datagram_network_.open(options);
+  if (!socket) return fail(socket.error());
+  return Descriptor(*this, descriptors_.add(std::move(*socket)).value());
+}
+
+Result<> MemoryHost::join(int datagrams, const os::MulticastGroup& group) {
+  MemoryDatagramSocket* const socket = descriptors_.datagrams(datagrams);
+  if (socket == nullptr) return fail(system_error(EBADF));
+  return socket->join(group.address);
+}
+
+Result<> MemoryHost::leave(int datagrams, const os::MulticastGroup& group) {
+  MemoryDatagramSocket* const socket = descriptors_.datagrams(datagrams);
+  if (socket == nullptr) return fail(system_error(EBADF));
+  return socket->leave(group.address);
+}
+
 Result<> MemoryHost::configure(int descriptor, const StreamOptions&) {
   if (descriptors_.find(descriptor) == nullptr) return fail(system_error(EBADF));
   return {};
@@ -79,6 +98,10 @@ Result<os::Address> MemoryHost::local_address(int descriptor) {
 }
 
 Result<os::Address> MemoryHost::peer_address(int descriptor) {
+  if (const MemoryDatagramSocket* const socket = descriptors_.datagrams(descriptor)) {
+    if (socket->peer().family() == os::AddressFamily::none) return fail(system_error(ENOTCONN));
+    return socket->peer();
+  }
   const MemoryStream* const stream = descriptors_.stream(descriptor);
   if (stream == nullptr) return fail(system_error(EBADF));
   if (!stream->connected()) return fail(system_error(ENOTCONN));

@@ -12,6 +12,7 @@
 
 #include "weir/loop/host.hpp"
 #include "weir/testing/memory_clock.hpp"
+#include "weir/testing/memory_datagram_network.hpp"
 #include "weir/testing/memory_descriptors.hpp"
 #include "weir/testing/memory_file_system.hpp"
 #include "weir/testing/memory_network.hpp"
@@ -55,6 +56,9 @@ class MemoryHost final : public Host {
   std::uint64_t random() override;
   Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) override;
   Result<Descriptor> open_stream(const os::Address& peer) override;
+  Result<Descriptor> open_datagrams(const DatagramOptions& options) override;
+  Result<> join(int datagrams, const os::MulticastGroup& group) override;
+  Result<> leave(int datagrams, const os::MulticastGroup& group) override;
   Result<> configure(int descriptor, const StreamOptions& options) override;
   Result<os::Address> local_address(int descriptor) override;
   Result<os::Address> peer_address(int descriptor) override;
@@ -134,6 +138,7 @@ class MemoryHost final : public Host {
   std::uint64_t random_state_;
   MemoryClock clock_;
   MemoryNetwork network_;
+  MemoryDatagramNetwork datagram_network_;
   WallTime wall_start_;  // the wall time when the clock stood at Instant{}
   MemoryFileSystem files_;
   MemoryDescriptors descriptors_;

@@ -28,7 +28,7 @@ class MemoryObserver {
 /// What a simulated descriptor refers to. Threads: one.
 class MemoryEndpoint {
  public:
-  enum class Kind : std::uint8_t { stream, listener, file };
+  enum class Kind : std::uint8_t { stream, listener, file, datagrams };
 
   MemoryEndpoint(const MemoryEndpoint&) = delete;
   MemoryEndpoint& operator=(const MemoryEndpoint&) = delete;

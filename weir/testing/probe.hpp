@@ -48,6 +48,8 @@ using ReceiveProbe = Probe<ReceiveOperation>;
 using SendProbe = Probe<SendOperation>;
 using AcceptProbe = Probe<AcceptOperation>;
 using ConnectProbe = Probe<ConnectOperation>;
+using ReceiveDatagramsProbe = Probe<ReceiveDatagramsOperation>;
+using SendDatagramsProbe = Probe<SendDatagramsOperation>;
 
 // Each returns whether the operation finished at once.
 
@@ -62,6 +64,12 @@ inline bool start(Backend& backend, Socket& socket, AcceptProbe& probe) {
 }
 inline bool start(Backend& backend, Socket& socket, ConnectProbe& probe) {
   return probe.started(backend.connect(socket, probe));
+}
+inline bool start(Backend& backend, Socket& socket, ReceiveDatagramsProbe& probe) {
+  return probe.started(backend.receive_datagrams(socket, probe));
+}
+inline bool start(Backend& backend, Socket& socket, SendDatagramsProbe& probe) {
+  return probe.started(backend.send_datagrams(socket, probe));
 }
 
 /// Notes when it fired.

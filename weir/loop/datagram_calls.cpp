@@ -1,0 +1,213 @@
+#include "weir/loop/datagram_calls.hpp"
+
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+namespace weir {
+namespace {
+
+// So many messages pass in one call. More would save little and let others wait.
+constexpr std::size_t messages_max = 32;
+// The kernel's own limit for one message that is to be cut into segments (before Linux 6.9), and as
+// many bytes as an IP packet of 64 KiB holds whatever its headers are.
+constexpr std::size_t segments_max = 64;
+constexpr std::size_t segmented_bytes_max = 65'000;
+constexpr std::size_t pieces_max = 256;
+
+DatagramTry finish(Operation& operation, std::error_code error = {}) noexcept {
+  operation.finish(error);
+  return {.finished = true, .again = true};
+}
+
+/// Gives each slot a buffer. Returns for how many there was memory.
+std::size_t lend_buffers(std::span<Datagram> slots, std::uint32_t bytes) noexcept {
+  for (std::size_t index = 0; index < slots.size(); ++index) {
+    Buffer& buffer = slots[index].buffer;
+    buffer.clear();
+    if (buffer.capacity() >= bytes) continue;
+    try {
+      buffer = Buffer::with_capacity(bytes);
+    } catch (const std::bad_alloc&) {
+      return index;
+    }
+  }
+  return slots.size();
+}
+
+void take_buffers_back(std::span<Datagram> slots) noexcept {
+  for (Datagram& slot : slots) slot.buffer = {};
+}
+
+/// What is left to send, as much of it as one system call takes.
+class Messages {
+ public:
+  Messages(std::span<const OutgoingDatagram> datagrams, bool segmenting) noexcept {
+    while (count_ < messages_max && !datagrams.empty()) {
+      const std::size_t run = segmenting ? run_of(datagrams) : 1;
+      if (pieces_used_ + run > pieces_max) break;
+      add(datagrams.first(run));
+      datagrams = datagrams.subspan(run);
+    }
+  }
+
+  /// How many messages the kernel has taken, at least one, or -1 and errno.
+  int send(int descriptor) noexcept {
+    return ::sendmmsg(descriptor, messages_.data(), static_cast<unsigned>(count_), MSG_NOSIGNAL);
+  }
+  /// How many datagrams the first `messages` are.
+  std::size_t datagrams_in(int messages) const noexcept {
+    std::size_t sum = 0;
+    for (int each = 0; each < messages; ++each) sum += runs_[static_cast<std::size_t>(each)];
+    return sum;
+  }
+  bool begins_with_segments() const noexcept { return runs_[0] > 1; }
+
+ private:
+  /// How many at the front make one message: all of one size but the last, which may be shorter.
+  static std::size_t run_of(std::span<const OutgoingDatagram> datagrams) noexcept {
+    const OutgoingDatagram& first = datagrams.front();
+    const std::size_t size = first.bytes.size();
+    if (size == 0) return 1;
+    const std::size_t most = std::min({datagrams.size(), segments_max, segmented_bytes_max / size});
+    std::size_t run = 1;
+    while (run < most) {
+      const OutgoingDatagram& next = datagrams[run];
+      if (next.bytes.empty() || next.bytes.size() > size || next.peer != first.peer) break;
+      ++run;
+      if (next.bytes.size() < size) break;
+    }
+    return run;
+  }
+
+  void add(std::span<const OutgoingDatagram> run) noexcept {
+    const OutgoingDatagram& first = run.front();
+    msghdr& header = messages_[count_].msg_hdr;
+    header = {};
+    if (first.peer.family() != os::AddressFamily::none) {
+      header.msg_name = const_cast<void*>(first.peer.data());
+      header.msg_namelen = first.peer.size();
+    }
+    header.msg_iov = &pieces_[pieces_used_];
+    header.msg_iovlen = run.size();
+    for (const OutgoingDatagram& each : run) {
+      pieces_[pieces_used_++] = {const_cast<std::byte*>(each.bytes.data()), each.bytes.size()};
+    }
+    if (run.size() > 1) segment(header, static_cast<std::uint16_t>(first.bytes.size()));
+    runs_[count_++] = run.size();
+  }
+
+  void segment(msghdr& header, std::uint16_t size) noexcept {
+    Control& control = controls_[count_];
+    control = {};
+    header.msg_control = control.bytes.data();
+    header.msg_controllen = control.bytes.size();
+    cmsghdr* const message = CMSG_FIRSTHDR(&header);
+    message->cmsg_level = IPPROTO_UDP;
+    message->cmsg_type = UDP_SEGMENT;
+    message->cmsg_len = CMSG_LEN(sizeof size);
+    std::memcpy(CMSG_DATA(message), &size, sizeof size);
+  }
+
+  struct Control {
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(std::uint16_t))> bytes;
+  };
+
+  // Only what is used is ever written: they are kilobytes.
+  std::array<mmsghdr, messages_max> messages_;
+  std::array<std::size_t, messages_max> runs_;
+  std::array<Control, messages_max> controls_;
+  std::array<iovec, pieces_max> pieces_;
+  std::size_t count_ = 0;
+  std::size_t pieces_used_ = 0;
+};
+
+/// Whether an error may mean only that the message cannot be cut into segments: one of them is
+/// longer than a packet may be on this route, or the route wants to see each packet by itself.
+bool may_be_of_segmenting(int error) noexcept {
+  return error == EMSGSIZE || error == EINVAL || error == EIO;
+}
+
+}  // namespace
+
+DatagramTry try_receive(int descriptor, ReceiveDatagramsOperation& operation,
+                        BackendCounters& counters) {
+  assert(!operation.target.empty() && operation.bytes_max != 0);
+  operation.count = 0;
+  std::span<Datagram> slots =
+      operation.target.first(std::min(operation.target.size(), messages_max));
+  slots = slots.first(lend_buffers(slots, operation.bytes_max));
+  if (slots.empty()) return finish(operation, system_error(ENOMEM));
+
+  std::array<mmsghdr, messages_max> messages;
+  std::array<iovec, messages_max> rooms;
+  for (std::size_t index = 0; index < slots.size(); ++index) {
+    Datagram& slot = slots[index];
+    rooms[index] = {slot.buffer.room().data(), operation.bytes_max};
+    msghdr& header = messages[index].msg_hdr;
+    header = {};
+    header.msg_name = slot.peer.buffer();
+    header.msg_namelen = os::Address::capacity;
+    header.msg_iov = &rooms[index];
+    header.msg_iovlen = 1;
+  }
+  int received = 0;
+  do {
+    counters.system_calls.add();
+    // MSG_TRUNC: the length that a datagram had, not what fitted.
+    received = ::recvmmsg(descriptor, messages.data(), static_cast<unsigned>(slots.size()),
+                          MSG_TRUNC, nullptr);
+  } while (received < 0 && errno == EINTR);
+  if (received < 0) {
+    const int error = errno;
+    take_buffers_back(slots);
+    if (error == EAGAIN || error == EWOULDBLOCK) return {};
+    return finish(operation, system_error(error));
+  }
+  operation.count = static_cast<std::size_t>(received);
+  for (std::size_t index = 0; index < operation.count; ++index) {
+    const std::size_t size = messages[index].msg_len;
+    const std::size_t kept = std::min<std::size_t>(size, operation.bytes_max);
+    slots[index].buffer.grow(kept);
+    slots[index].cut_off = size - kept;
+    slots[index].peer.set_size(messages[index].msg_hdr.msg_namelen);
+    counters.bytes_received.add(kept);
+  }
+  operation.finish();
+  return {.finished = true, .again = operation.count == slots.size()};
+}
+
+DatagramTry try_send(int descriptor, SendDatagramsOperation& operation, BackendCounters& counters) {
+  bool segmenting = true;
+  while (operation.sent < operation.datagrams.size()) {
+    const auto left = operation.datagrams.subspan(operation.sent);
+    Messages messages(left, segmenting);
+    counters.system_calls.add();
+    const int taken = messages.send(descriptor);
+    if (taken >= 0) {
+      const std::size_t sent = messages.datagrams_in(taken);
+      for (const OutgoingDatagram& each : left.first(sent)) {
+        counters.bytes_sent.add(each.bytes.size());
+      }
+      operation.sent += sent;
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      return {};
+    } else if (messages.begins_with_segments() && may_be_of_segmenting(errno)) {
+      segmenting = false;
+    } else if (errno != EINTR) {
+      return finish(operation, system_error(errno));
+    }
+  }
+  return finish(operation);
+}
+
+}  // namespace weir

@@ -1,0 +1,345 @@
+#include "weir/net/udp.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "weir/cores/runtime.hpp"
+#include "weir/net/net_fixture.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir {
+namespace {
+
+using UdpTest = NetTest;
+INSTANTIATE_TEST_SUITE_P(On, UdpTest, every_net_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+Task<udp::Socket> bind_locally(udp::Options options = {}) {
+  auto socket = co_await udp::bind(Endpoint::loopback(0), options);
+  co_return std::move(socket.value());
+}
+
+/// The text of the next datagram, or the error in words.
+Task<std::string> hear(udp::Socket& socket) {
+  const auto datagram = co_await socket.receive();
+  if (!datagram) co_return datagram.error().message();
+  co_return std::string(datagram->buffer.text());
+}
+
+Task<Result<udp::Datagram>> receive(udp::Socket& socket) {
+  co_return co_await socket.receive();
+}
+
+TEST_P(UdpTest, ThereAndBack) {
+  const auto talk = []() -> Task<> {
+    udp::Socket server = co_await bind_locally();
+    udp::Socket client = co_await bind_locally();
+    EXPECT_TRUE(co_await client.send("question", server.local_address()));
+    const auto question = co_await server.receive();
+    EXPECT_TRUE(question);
+    if (!question) co_return;
+    EXPECT_EQ(question->buffer.text(), "question");
+    EXPECT_EQ(question->peer, client.local_address());
+    EXPECT_EQ(question->cut_off, 0U);
+    EXPECT_TRUE(co_await server.send(question->buffer, question->peer));
+    EXPECT_EQ(co_await hear(client), "question");
+    EXPECT_EQ(client.peer_address(), Endpoint());
+  };
+  run(talk());
+}
+
+TEST_P(UdpTest, AConnectedOneNeedsNoAddress) {
+  const auto talk = []() -> Task<> {
+    udp::Socket server = co_await bind_locally();
+    auto connected = co_await udp::connect(server.local_address());
+    EXPECT_TRUE(connected);
+    if (!connected) co_return;
+    udp::Socket client = std::move(*connected);
+    EXPECT_EQ(client.peer_address(), server.local_address());
+    EXPECT_TRUE(co_await client.send("text"));
+    EXPECT_TRUE(co_await client.send(to_bytes("bytes")));
+    const std::string first = co_await hear(server);
+    const std::string second = co_await hear(server);
+    EXPECT_EQ((std::set<std::string>{first, second}), (std::set<std::string>{"text", "bytes"}));
+    EXPECT_EQ((co_await server.send("to nobody")).error(), system_error(EDESTADDRREQ));
+  };
+  run(talk());
+}
+
+TEST_P(UdpTest, ManyAtOnce) {
+  const auto talk = []() -> Task<> {
+    udp::Socket server = co_await bind_locally();
+    udp::Socket client = co_await bind_locally();
+    std::vector<std::string> texts;
+    for (int i = 0; i < 70; ++i) texts.push_back("number " + std::to_string(i));
+    std::vector<udp::Outgoing> datagrams;
+    const Endpoint to = server.local_address();
+    for (const std::string& text : texts) datagrams.push_back({to_bytes(text), to});
+    EXPECT_TRUE(co_await client.send(datagrams));
+    EXPECT_EQ(client.sent(), 70U);
+    std::set<std::string> missing(texts.begin(), texts.end());
+    std::array<udp::Datagram, 16> slots;
+    while (!missing.empty()) {
+      const auto count = co_await server.receive(slots);
+      EXPECT_TRUE(count);
+      if (!count) co_return;
+      EXPECT_GE(*count, 1U);
+      for (std::size_t i = 0; i < *count; ++i) {
+        EXPECT_EQ(missing.erase(std::string(slots[i].buffer.text())), 1U);
+        EXPECT_EQ(slots[i].peer, client.local_address());
+      }
+    }
+  };
+  run(talk());
+}
+
+TEST_P(UdpTest, WhatIsTooLongIsToldOnBothSides) {
+  const auto talk = []() -> Task<> {
+    const udp::Options small{.bytes_max = 4};
+    udp::Socket server = co_await bind_locally(small);
+    udp::Socket client = co_await bind_locally();
+    const Endpoint to = server.local_address();
+    EXPECT_TRUE(co_await client.send("0123456789", to));
+    const auto cut = co_await server.receive();
+    EXPECT_TRUE(cut);
+    if (!cut) co_return;
+    EXPECT_EQ(cut->buffer.text(), "0123");
+    EXPECT_EQ(cut->cut_off, 6U);
+    const std::string longest(65'508, 'x');
+    const std::vector<udp::Outgoing> mixed = {{to_bytes("fits"), to}, {to_bytes(longest), to}};
+    EXPECT_EQ((co_await client.send(mixed)).error(), system_error(EMSGSIZE));
+    EXPECT_EQ(client.sent(), 1U);
+    EXPECT_EQ(co_await hear(server), "fits");
+  };
+  run(talk());
+}
+
+TEST_P(UdpTest, ThatNobodyIsThereIsAnError) {
+  const auto talk = []() -> Task<> {
+    // It has the port but hears nobody here.
+    const DatagramOptions elsewhere{.local = Endpoint::loopback(0),
+                                    .peer = Endpoint::ipv4({127, 0, 0, 2}, 9)};
+    const Context own = co_await this_context();
+    const auto nobody = own.loop->host().open_datagrams(elsewhere);
+    EXPECT_TRUE(nobody);
+    if (!nobody) co_return;
+    const auto address = own.loop->host().local_address(nobody->value());
+    auto connected = co_await udp::connect(address.value());
+    EXPECT_TRUE(connected);
+    if (!connected) co_return;
+    udp::Socket client = std::move(*connected);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_TRUE(co_await client.send("anybody?"));
+      EXPECT_EQ((co_await client.receive()).error(), system_error(ECONNREFUSED));
+    }
+  };
+  run(talk());
+}
+
+TEST_P(UdpTest, AReceiveThatTimedOutLosesNothing) {
+  const auto talk = []() -> Task<> {
+    udp::Socket server = co_await bind_locally();
+    udp::Socket client = co_await bind_locally();
+    EXPECT_EQ((co_await timeout(1ms, receive(server))).error(), Errc::timed_out);
+    EXPECT_EQ((co_await timeout(0ms, receive(server))).error(), Errc::timed_out);
+    EXPECT_TRUE(co_await client.send("late", server.local_address()));
+    EXPECT_EQ(co_await hear(server), "late");
+  };
+  run(talk());
+}
+
+TEST_P(UdpTest, UnderACancelledTaskNothingWaits) {
+  CancelSource cancel;
+  cancel.cancel();
+  const auto talk = []() -> Task<> {
+    udp::Socket socket = co_await bind_locally();
+    EXPECT_EQ((co_await socket.receive()).error(), Errc::cancelled);
+    EXPECT_TRUE(co_await socket.send("to me", socket.local_address()));
+  };
+  run(talk(), &cancel);
+}
+
+TEST_P(UdpTest, ADrainLetsABoundOneHearWhatWaits) {
+  if (!simulated()) GTEST_SKIP() << "when a datagram has arrived is up to the kernel";
+  const auto talk = []() -> Task<> {
+    const Context own = co_await this_context();
+    udp::Socket server = co_await bind_locally();
+    udp::Socket client = co_await bind_locally();
+    EXPECT_TRUE(co_await client.send("one", server.local_address()));
+    EXPECT_EQ(co_await hear(server), "one");
+    EXPECT_TRUE(co_await client.send("two", server.local_address()));
+    own.loop->drain();
+    EXPECT_EQ(co_await hear(server), "two");
+    EXPECT_EQ((co_await server.receive()).error(), Errc::closed);
+    EXPECT_EQ((co_await server.receive()).error(), Errc::closed) << "and stays so";
+    EXPECT_TRUE(co_await server.send("answer", client.local_address())) << "sending goes on";
+  };
+  run(talk());
+}
+
+TEST_P(UdpTest, ADrainEndsAReceiveThatWaits) {
+  const auto talk = []() -> Task<> {
+    udp::Socket server = co_await bind_locally();
+    const auto drain = []() -> Task<> {
+      const Context own = co_await this_context();
+      co_await yield();
+      own.loop->drain();
+    };
+    const auto both = co_await all(hear(server), drain());
+    EXPECT_EQ(std::get<0>(*both), make_error_code(Errc::closed).message());
+    udp::Socket late = co_await bind_locally();
+    EXPECT_EQ((co_await late.receive()).error(), Errc::closed);
+  };
+  run(talk());
+}
+
+TEST_P(UdpTest, WhoAskedToGoesOnInADrain) {
+  const auto talk = []() -> Task<> {
+    const udp::Options goes_on{.ends_with_drain = false};
+    udp::Socket server = co_await bind_locally(goes_on);
+    auto connected = co_await udp::connect(server.local_address());
+    EXPECT_TRUE(connected);
+    if (!connected) co_return;
+    udp::Socket client = std::move(*connected);
+    const Context own = co_await this_context();
+    own.loop->drain();
+    const auto serve = [](udp::Socket& socket) -> Task<> {
+      const auto asked = co_await socket.receive();
+      EXPECT_TRUE(asked);
+      EXPECT_TRUE(co_await socket.send("answer", asked->peer));
+    };
+    const auto ask = [](udp::Socket& socket) -> Task<std::string> {
+      EXPECT_TRUE(co_await socket.send("question"));
+      co_return co_await hear(socket);
+    };
+    const auto both = co_await all(serve(server), ask(client));
+    EXPECT_EQ(std::get<1>(*both), "answer");
+  };
+  run(talk());
+}
+
+// A datagram is always there when it looks: without giving way it would never end.
+Task<> send_to_itself(udp::Socket& socket, const bool& over) {
+  while (!over) {
+    EXPECT_TRUE(co_await socket.send("round", socket.local_address()));
+    EXPECT_EQ(co_await hear(socket), "round");
+  }
+}
+
+TEST_P(UdpTest, AFloodLeavesRoomForOthers) {
+  const auto talk = []() -> Task<> {
+    udp::Socket socket = co_await bind_locally();
+    bool over = false;
+    const auto end = [](bool& flag) -> Task<> {
+      for (int i = 0; i < 3; ++i) static_cast<void>(co_await sleep(0s));
+      flag = true;
+    };
+    EXPECT_TRUE(co_await all(send_to_itself(socket, over), end(over)));
+  };
+  run(talk());
+}
+
+TEST_P(UdpTest, Moves) {
+  const auto talk = []() -> Task<> {
+    udp::Socket first = co_await bind_locally();
+    const Endpoint address = first.local_address();
+    udp::Socket second = std::move(first);
+    udp::Socket third = co_await bind_locally();
+    EXPECT_TRUE(co_await third.send("hello", address));
+    EXPECT_EQ(co_await hear(second), "hello");
+    third = std::move(second);
+    EXPECT_EQ(third.local_address(), address);
+  };
+  run(talk());
+}
+
+TEST_P(UdpTest, AddressesThatCannotBe) {
+  const auto talk = []() -> Task<> {
+    udp::Socket socket = co_await bind_locally();
+    EXPECT_EQ((co_await udp::bind(socket.local_address())).error(), system_error(EADDRINUSE));
+    EXPECT_EQ((co_await udp::bind(Endpoint())).error(), system_error(EAFNOSUPPORT));
+    EXPECT_EQ((co_await udp::connect(Endpoint())).error(), system_error(EAFNOSUPPORT));
+    EXPECT_EQ(socket.join(Endpoint::loopback(0)).error(), system_error(EINVAL));
+    EXPECT_EQ(socket.leave(Endpoint::loopback(0)).error(), system_error(EADDRNOTAVAIL));
+  };
+  run(talk());
+}
+
+TEST_P(UdpTest, SpeaksIpv6) {
+  const auto talk = []() -> Task<> {
+    auto server = co_await udp::bind(Endpoint::parse("[::1]:0").value());
+    if (!server) co_return;  // a machine without
+    auto client = co_await udp::connect(server->local_address());
+    EXPECT_TRUE(client);
+    if (!client) co_return;
+    EXPECT_TRUE(co_await client->send("six"));
+    const auto heard = co_await server->receive();
+    EXPECT_TRUE(heard);
+    if (!heard) co_return;
+    EXPECT_EQ(heard->buffer.text(), "six");
+    EXPECT_EQ(heard->peer, client->local_address());
+  };
+  run(talk());
+}
+
+struct SharedPort {
+  Runtime& runtime;
+  std::atomic<unsigned> bound{0};
+  std::array<std::uint16_t, 2> ports{};  // by core
+  std::array<int, 2> heard{};            // likewise
+};
+
+constexpr int peers_of_shared_port = 20;
+
+Task<> say_and_drain(SharedPort& test, Endpoint server) {
+  for (int i = 0; i < peers_of_shared_port; ++i) {
+    const udp::Options goes_on{.ends_with_drain = false};
+    udp::Socket client = co_await bind_locally(goes_on);
+    // Until it is answered it has not been heard.
+    EXPECT_TRUE(co_await client.send("hello", server));
+    EXPECT_EQ(co_await hear(client), "hello");
+  }
+  test.runtime.drain();
+}
+
+Task<Result<>> hear_on_each_core(Scope& scope, SharedPort& test) {
+  const udp::Options shared{.reuse_port = true};
+  auto socket = co_await udp::bind(Endpoint::loopback(0), shared);
+  if (!socket) co_return fail(socket.error());
+  const unsigned core = scope.loop().core();
+  test.ports[core] = socket->local_address().port();
+  if (++test.bound == 2) scope.spawn(say_and_drain(test, socket->local_address()));
+  for (;;) {
+    const auto datagram = co_await socket->receive();
+    if (!datagram) co_return fail(datagram.error());
+    ++test.heard[core];
+    EXPECT_TRUE(co_await socket->send(datagram->buffer, datagram->peer));
+  }
+}
+
+TEST_P(UdpTest, CoresShareAPort) {
+  RuntimeOptions options;
+  options.cores = 2;
+  options.pin = false;
+  options.announce = false;
+  options.backend = GetParam().backend;
+  options.handle_signals = false;
+  Runtime runtime(*host_, options);
+  loop_.reset();
+  SharedPort test{runtime};
+  EXPECT_EQ(runtime.run_on_each_core(hear_on_each_core, std::ref(test)), 0);
+  EXPECT_NE(test.ports[0], 0);
+  EXPECT_EQ(test.ports[0], test.ports[1]);
+  EXPECT_EQ(test.heard[0] + test.heard[1], peers_of_shared_port);
+}
+
+}  // namespace
+}  // namespace weir

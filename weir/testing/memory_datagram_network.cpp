@@ -1,0 +1,204 @@
+#include "weir/testing/memory_datagram_network.hpp"
+
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <utility>
+
+namespace weir {
+namespace {
+
+using os::Address;
+using os::AddressFamily;
+
+// The range that Linux chooses from unless told otherwise.
+constexpr std::uint16_t first_port = 32768;
+constexpr std::uint16_t end_port = 61000;
+// What a datagram holds at most: an IP packet of 64 KiB without its headers.
+constexpr std::size_t datagram_bytes_max = 65'507;
+
+/// Whether a socket on all interfaces gets what is sent to `peer`. [::] takes IPv4 too.
+bool covers(const Address& bound, const Address& peer) {
+  if (!bound.is_any() || bound.port() != peer.port()) return false;
+  return bound.family() == peer.family() || bound.family() == AddressFamily::ipv6;
+}
+
+Address loopback_of(AddressFamily family, std::uint16_t port) {
+  if (family == AddressFamily::ipv4) return Address::loopback(port);
+  std::array<std::uint8_t, 16> loopback{};
+  loopback.back() = 1;
+  return Address::ipv6(loopback, port);
+}
+
+/// 224.0.0.0/4 or ff00::/8.
+bool is_group(const Address& address) {
+  const auto* const bytes = static_cast<const unsigned char*>(address.data());
+  if (address.family() == AddressFamily::ipv6) {
+    return bytes[offsetof(sockaddr_in6, sin6_addr)] == 0xff;
+  }
+  return address.is_inet() && (bytes[offsetof(sockaddr_in, sin_addr)] & 0xf0) == 0xe0;
+}
+
+}  // namespace
+
+MemoryDatagramSocket::MemoryDatagramSocket(MemoryDatagramNetwork& network, const Address& local,
+                                           const DatagramOptions& options)
+    : MemoryEndpoint(Kind::datagrams),
+      network_(network),
+      peer_(options.peer),
+      reuse_port_(options.reuse_port) {
+  local_ = local;
+  network_.sockets_.push_back(this);
+}
+
+MemoryDatagramSocket::~MemoryDatagramSocket() {
+  std::erase(network_.sockets_, this);
+}
+
+std::error_code MemoryDatagramSocket::receivable() const noexcept {
+  if (error_) return error_;
+  return queue_.empty() ? system_error(EAGAIN) : std::error_code();
+}
+
+Result<MemoryDatagram> MemoryDatagramSocket::receive() {
+  if (error_) return fail(std::exchange(error_, {}));
+  if (queue_.empty()) return fail(system_error(EAGAIN));
+  MemoryDatagram oldest = std::move(queue_.front());
+  queue_.pop_front();
+  held_ -= oldest.bytes.size() + overhead_bytes;
+  return oldest;
+}
+
+Result<> MemoryDatagramSocket::send(Bytes bytes, const Address& to) {
+  if (error_) return fail(std::exchange(error_, {}));
+  Address target = to.family() == AddressFamily::none ? peer_ : to;
+  if (target.family() == AddressFamily::none) return fail(system_error(EDESTADDRREQ));
+  const bool from_ipv4 = local_.family() == AddressFamily::ipv4;
+  if (!target.is_inet() || (from_ipv4 && target.family() != AddressFamily::ipv4)) {
+    return fail(system_error(EAFNOSUPPORT));
+  }
+  if (bytes.size() > datagram_bytes_max) return fail(system_error(EMSGSIZE));
+  // Who sends to "every interface" means this machine, and who is on all of them sends from there.
+  if (target.is_any()) target = loopback_of(target.family(), target.port());
+  const Address source = local_.is_any() ? loopback_of(target.family(), local_.port()) : local_;
+  const bool heard = network_.deliver(bytes, {source, target});
+  if (!heard && peer_.family() != AddressFamily::none) refused();
+  return {};
+}
+
+void MemoryDatagramSocket::arrived(Bytes bytes, const Address& from) {
+  const std::size_t needed = bytes.size() + overhead_bytes;
+  if (held_ + needed > buffer_bytes) return;
+  held_ += needed;
+  queue_.push_back({{bytes.begin(), bytes.end()}, from});
+  changed();
+}
+
+void MemoryDatagramSocket::refused() {
+  error_ = system_error(ECONNREFUSED);
+  changed();
+}
+
+bool MemoryDatagramSocket::is_member(const Address& group) const noexcept {
+  return std::ranges::find(groups_, group.with_port(0)) != groups_.end();
+}
+
+Result<> MemoryDatagramSocket::join(const Address& group) {
+  if (!is_group(group)) return fail(system_error(EINVAL));
+  if (is_member(group)) return fail(system_error(EADDRINUSE));
+  groups_.push_back(group.with_port(0));
+  return {};
+}
+
+Result<> MemoryDatagramSocket::leave(const Address& group) {
+  if (std::erase(groups_, group.with_port(0)) == 0) return fail(system_error(EADDRNOTAVAIL));
+  return {};
+}
+
+std::uint16_t MemoryDatagramNetwork::next_port() noexcept {
+  last_port_ = last_port_ < first_port || last_port_ + 1 == end_port
+                   ? first_port
+                   : static_cast<std::uint16_t>(last_port_ + 1);
+  return last_port_;
+}
+
+bool MemoryDatagramNetwork::taken(const Address& address, bool shared) const {
+  return std::ranges::any_of(sockets_, [&](const MemoryDatagramSocket* each) {
+    if (shared && each->reuse_port_) return false;
+    const Address& other = each->local();
+    return other == address || covers(other, address) || covers(address, other);
+  });
+}
+
+Result<std::unique_ptr<MemoryDatagramSocket>> MemoryDatagramNetwork::open(
+    const DatagramOptions& options) {
+  const bool bound = options.local.family() != AddressFamily::none;
+  if (!(bound ? options.local : options.peer).is_inet()) return fail(system_error(EAFNOSUPPORT));
+  Address local = bound ? options.local : loopback_of(options.peer.family(), 0);
+  if (local.port() == 0) {
+    const Address asked = local;
+    unsigned tried = 0;
+    do {
+      if (tried++ == end_port - first_port) return fail(system_error(EADDRINUSE));
+      local = asked.with_port(next_port());
+    } while (taken(local, false));
+  } else if (taken(local, options.reuse_port && !options.first)) {
+    return fail(system_error(EADDRINUSE));
+  }
+  return std::make_unique<MemoryDatagramSocket>(*this, local, options);
+}
+
+std::vector<MemoryDatagramSocket*> MemoryDatagramNetwork::receivers_of(
+    const Envelope& envelope) const {
+  std::vector<MemoryDatagramSocket*> found;
+  const auto collect = [&](auto matches) {
+    if (!found.empty()) return;
+    std::ranges::copy_if(sockets_, std::back_inserter(found), matches);
+  };
+  const auto connected = [](const MemoryDatagramSocket* each) {
+    return each->peer().family() != AddressFamily::none;
+  };
+  const auto at = [&](const MemoryDatagramSocket* each) { return each->local() == envelope.to; };
+  const auto around = [&](const MemoryDatagramSocket* each) {
+    return covers(each->local(), envelope.to);
+  };
+  // The more somebody has said of what he wants, the sooner it is his.
+  collect([&](auto* each) { return at(each) && each->peer() == envelope.from; });
+  collect([&](auto* each) { return at(each) && !connected(each); });
+  collect([&](auto* each) { return around(each) && each->peer() == envelope.from; });
+  collect([&](auto* each) { return around(each) && !connected(each); });
+  return found;
+}
+
+bool MemoryDatagramNetwork::deliver(Bytes bytes, const Envelope& envelope) {
+  if (is_group(envelope.to)) {
+    deliver_to_group(bytes, envelope);
+    return true;
+  }
+  const auto receivers = receivers_of(envelope);
+  if (receivers.empty()) return false;
+  // All that one peer sends goes to one of those who share the port.
+  const std::size_t choice = std::hash<std::string>()(envelope.from.to_string());
+  receivers[choice % receivers.size()]->arrived(bytes, envelope.from);
+  return true;
+}
+
+void MemoryDatagramNetwork::deliver_to_group(Bytes bytes, const Envelope& envelope) {
+  for (MemoryDatagramSocket* const each : sockets_) {
+    const Address& local = each->local();
+    const bool bound_there = local == envelope.to || covers(local, envelope.to);
+    const bool stranger =
+        each->peer().family() != AddressFamily::none && each->peer() != envelope.from;
+    if (bound_there && !stranger && each->is_member(envelope.to)) {
+      each->arrived(bytes, envelope.from);
+    }
+  }
+}
+
+}  // namespace weir

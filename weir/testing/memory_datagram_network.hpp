@@ -1,0 +1,91 @@
+// Datagrams between the sockets of a simulated host, and the sockets themselves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#include "weir/base/bytes.hpp"
+#include "weir/base/result.hpp"
+#include "weir/loop/host.hpp"
+#include "weir/os/address.hpp"
+#include "weir/testing/memory_stream.hpp"
+
+namespace weir {
+
+class MemoryDatagramNetwork;
+
+/// A datagram that nobody has received yet.
+struct MemoryDatagram {
+  std::vector<std::byte> bytes;
+  os::Address peer;
+};
+
+/// A UDP socket, behaving as a non-blocking one of Linux does. What there is no room for is
+/// dropped. Threads: one.
+class MemoryDatagramSocket final : public MemoryEndpoint {
+ public:
+  MemoryDatagramSocket(MemoryDatagramNetwork& network, const os::Address& local,
+                       const DatagramOptions& options);
+  ~MemoryDatagramSocket() override;
+
+  /// None: it is not connected.
+  const os::Address& peer() const noexcept { return peer_; }
+  /// What receive() would say: no error, EAGAIN, or what came of an earlier datagram, once.
+  std::error_code receivable() const noexcept;
+  /// The oldest. Errors: those of receivable().
+  Result<MemoryDatagram> receive();
+  /// To `to`, or to whom it is connected for none. Errors: as receivable() but for EAGAIN;
+  /// EMSGSIZE, EDESTADDRREQ, EAFNOSUPPORT.
+  Result<> send(Bytes bytes, const os::Address& to);
+  /// Errors: those of Host::join() and leave().
+  Result<> join(const os::Address& group);
+  Result<> leave(const os::Address& group);
+
+ private:
+  friend class MemoryDatagramNetwork;
+  // What Linux' net.core.rmem_default holds, and about what it counts for each beside its bytes.
+  static constexpr std::size_t buffer_bytes = 212'992;
+  static constexpr std::size_t overhead_bytes = 768;
+
+  void arrived(Bytes bytes, const os::Address& from);
+  void refused();
+  bool is_member(const os::Address& group) const noexcept;
+
+  MemoryDatagramNetwork& network_;
+  os::Address peer_;
+  bool reuse_port_;
+  std::error_code error_;
+  std::deque<MemoryDatagram> queue_;
+  std::size_t held_ = 0;
+  std::vector<os::Address> groups_;  // their ports are 0
+};
+
+/// Who is bound where. What is sent has arrived: nothing takes time, is lost or comes twice.
+/// Threads: one. Lifetime: outlives its sockets.
+class MemoryDatagramNetwork {
+ public:
+  /// Errors: those of Host::open_datagrams().
+  Result<std::unique_ptr<MemoryDatagramSocket>> open(const DatagramOptions& options);
+
+ private:
+  friend class MemoryDatagramSocket;
+  struct Envelope {
+    const os::Address& from;
+    const os::Address& to;
+  };
+  /// Whether anybody could have heard it.
+  bool deliver(Bytes bytes, const Envelope& envelope);
+  void deliver_to_group(Bytes bytes, const Envelope& envelope);
+  bool taken(const os::Address& address, bool shared) const;
+  std::uint16_t next_port() noexcept;
+  std::vector<MemoryDatagramSocket*> receivers_of(const Envelope& envelope) const;
+
+  std::vector<MemoryDatagramSocket*> sockets_;
+  std::uint16_t last_port_ = 0;
+};
+
+}  // namespace weir
