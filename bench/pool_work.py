@@ -128,6 +128,8 @@ def ended(port, count):
         report = json.loads(body)
         operations += report.pop("ended")
         pools.append(report)
+        if report.get("refused"):
+            raise OSError(f"{report['refused']} operations were refused")
         if len(operations) < count:
             time.sleep(LOOK_SECONDS)
     if len(operations) != count:

@@ -19,10 +19,9 @@ Task<> operate(Lab& lab, Loop& loop, bool computes, int iterations) {
   const Instant arrived = loop.now();
   if (!co_await lab.pool.run(work, computes, iterations)) co_return;
   const Duration took = loop.host().now() - arrived;
-  const auto note = [&] {
-    lab.ended.push_back({arrived.time_since_epoch().count(), took.count()});
-  };
-  co_await on_core(0, note);
+  const Ended ended{arrived.time_since_epoch().count(), took.count()};
+  const auto note_it = [&] { note(lab.ended, ended); };
+  co_await on_core(0, note_it);
 }
 
 Task<Report> report(Lab& lab, std::size_t from) {
@@ -30,7 +29,8 @@ Task<Report> report(Lab& lab, std::size_t from) {
   auto ended = co_await on_core(0, later_ones);
   const PoolReport pool = lab.pool.report();
   const std::string_view reason = describe(pool.last_change.reason);
-  co_return Report{pool.size, pool.running, pool.queued, reason, std::move(ended)};
+  const std::uint64_t refused = pool.lanes.front().refused;
+  co_return Report{pool.size, pool.running, pool.queued, reason, refused, std::move(ended)};
 }
 
 Task<Result<>> serve(Scope& core, Lab& lab, Endpoint endpoint) {
@@ -38,6 +38,7 @@ Task<Result<>> serve(Scope& core, Lab& lab, Endpoint endpoint) {
   routes.get("/", [] { return http::text("cheap\n"); });
   routes.get("/report/{from}", [&lab](std::size_t from) { return report(lab, from); });
   routes.post("/test/{kind:cpu|sleep|mix}/{iterations}", [&](std::string_view kind, int count) {
+    if (count < 1 || count > 10'000'000) return http::Status::bad_request;
     for (int i = 0; i < 10; ++i) {
       const bool computes = kind == "cpu" || (kind == "mix" && i % 2 == 0);
       core.spawn(operate(lab, core.loop(), computes, count));
@@ -50,7 +51,6 @@ Task<Result<>> serve(Scope& core, Lab& lab, Endpoint endpoint) {
 
 int main(int argc, char** argv) {
   BlockingPoolOptions pool;
-  pool.lane.when_full = WhenFull::wait;
   pool.size.fixed = take_pool_size(argc, argv);
   const auto options = ServerOptions::from_args(argc, argv);
   OsHost host;

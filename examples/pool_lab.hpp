@@ -20,6 +20,11 @@ struct Ended {
   std::int64_t took_ns;     ///< from then to its end
 };
 
+/// Of very many only the first are kept.
+inline void note(std::vector<Ended>& all, const Ended& each) {
+  if (all.size() < 100'000) all.push_back(each);
+}
+
 inline std::vector<Ended> ended_from(std::span<const Ended> all, std::size_t from) {
   const auto later_ones = all.subspan(std::min(from, all.size()));
   return {later_ones.begin(), later_ones.end()};
@@ -30,6 +35,7 @@ struct Report {
   std::size_t running;
   std::size_t queued;
   std::string_view reason;   ///< why the size is what it is
+  std::uint64_t refused;     ///< operations, because too many waited already
   std::vector<Ended> ended;  ///< in the order in which they have
 };
 

@@ -62,6 +62,8 @@ class BlockingPool {
     return own_.run(std::move(fn), std::move(args)...);
   }
 
+  /// What run() uses.
+  const PoolLane& own_lane() const noexcept { return own_; }
   /// A kind of work with limits of its own on the same threads. Lanes stay as long as the pool.
   PoolLane add_lane(const PoolLaneOptions& options) { return {crew_, crew_.add_lane(options)}; }
 

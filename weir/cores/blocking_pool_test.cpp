@@ -211,6 +211,26 @@ TEST_F(BlockingPoolTest, WithFewerThreadsThanItWantsItWorksOn) {
   run(body(pool));
 }
 
+TEST_F(BlockingPoolTest, AFixedSizeThatWasCutIsWholeAgainLater) {
+  BlockingPoolOptions options;
+  options.size.fixed = 10;
+  BlockingPool pool(host_, options);
+  host_.set_threads_max(1);
+  const auto body = [](BlockingPool& cut, MemoryHost& host) -> Task<> {
+    const auto number = [](int value) { return value; };
+    for (const std::size_t expected : {1U, 10U}) {
+      std::vector<Task<Result<int>>> calls;
+      for (int i = 0; i < 50; ++i) calls.push_back(cut.run(number, i));
+      EXPECT_TRUE(co_await all(std::move(calls)));
+      EXPECT_EQ(cut.report().size, expected);
+      EXPECT_EQ(cut.report().threads, expected);
+      host.set_threads_max(100);
+      EXPECT_TRUE(co_await sleep(1s));
+    }
+  };
+  run(body(pool, host_));
+}
+
 TEST_F(BlockingPoolTest, IdleThreadsEndAndAreStartedAgain) {
   BlockingPoolOptions options;
   options.size.min = 2;

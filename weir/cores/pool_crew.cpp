@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cerrno>
 #include <cmath>
-#include <thread>
 #include <utility>
 
 namespace weir {
 namespace {
+
+// It looks at threads and starts them: that takes no deep stack.
+constexpr std::size_t keeper_stack_bytes = std::size_t{256} * 1024;
+// Where the host had no thread for the keeper, another one is asked for after so long.
+constexpr Duration keeper_again = std::chrono::milliseconds(100);
+// After so many brief jobs on end, the CPU time of one in so many is looked at.
+constexpr unsigned brief_jobs_timed = 16;
 
 /// How many threads can run at once here.
 std::size_t cpus_of(const os::Topology& topology) {
@@ -25,17 +32,20 @@ std::optional<Instant> PoolWorker::step() noexcept {
 
 PoolCrew::PoolCrew(Host& host, const BlockingPoolOptions& options)
     : host_(host),
-      threads_{options.name, options.rank},
-      keeper_thread_(host.make_thread({.name = options.name}, keeper_)),
+      threads_{.name = options.name, .rank = options.rank, .stack_bytes = options.stack_bytes},
+      keeper_thread_(host.make_thread(
+          {.name = options.name, .rank = ThreadRank::equal, .stack_bytes = keeper_stack_bytes},
+          keeper_)),
       size_(options.size, {.cpus = cpus_of(host.topology()), .threads_max = host.threads_max()},
             host.now()) {
+  keeper_.thread = keeper_thread_.get();
   add_lane(options.lane);
 }
 
 PoolCrew::~PoolCrew() {
   close();
   // With nothing queued there are no more calls; the last ones may still be on their way.
-  while (calls_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+  calls_.await_none();
   // Without the mutex, which they need for their last step, and before any of them is freed. The
   // keeper looks at the others.
   keeper_thread_.reset();
@@ -61,10 +71,12 @@ Result<> PoolCrew::submit(BlockingJob& job) {
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return fail(Errc::closed);
-    auto pushed = queue_.push(job, job.lane_, size_.now(), host_.now());
+    const Instant now = host_.now();
+    auto pushed = queue_.push(job, job.lane_, size_.now(), now);
     if (!pushed) return pushed;
+    // relaxed, here and wherever it is not the end: all who act upon it have the mutex.
     job.phase_.store(BlockingJob::Phase::queued, std::memory_order_relaxed);
-    call = call_for_queued();
+    call = next_call(now);
   }
   follow(call);
   return {};
@@ -122,6 +134,7 @@ void PoolCrew::end(BlockingJob& job, std::error_code refusal) {
 }
 
 void PoolCrew::resize(const PoolSizeOptions& options) {
+  Call call;
   {
     const std::lock_guard lock(mutex_);
     size_.set(options, host_.now());
@@ -130,8 +143,13 @@ void PoolCrew::resize(const PoolSizeOptions& options) {
       worker->rests_until = Instant::min();
       if (worker->thread != nullptr) worker->thread->wake();
     }
+    if (queue_.queued() != 0) {
+      // To start what threads are missing now may take long: not here, which may be a loop.
+      watched_ = true;
+      call = call_keeper();
+    }
   }
-  call_all();
+  follow(call);
 }
 
 void PoolCrew::call_all() {
@@ -139,31 +157,32 @@ void PoolCrew::call_all() {
     Call call;
     {
       const std::lock_guard lock(mutex_);
-      call = call_one();
+      call = next_call(host_.now());
     }
-    if (!call.needed) return;
+    if (!call.needed && !call.keeper) return;
     follow(call);
   }
 }
 
-PoolCrew::Call PoolCrew::call_one() {
-  if (active_ >= size_.now() || !queue_.takeable(size_.now())) return {};
-  ++active_;
-  // relaxed: under the mutex, which whoever looks for zero has taken before.
-  calls_.fetch_add(1, std::memory_order_relaxed);
-  return {.needed = true, .rested = resting_.pop_front()};
-}
-
-/// For what has just been queued.
-PoolCrew::Call PoolCrew::call_for_queued() {
-  const Call call = call_one();
-  if (call.needed || watched_ || !size_.automatic()) return call;
+/// For one thread more, if there may be one and it would find work; else for the keeper, if work
+/// waits for nothing but the size and the keeper does not know.
+PoolCrew::Call PoolCrew::next_call(Instant now) {
+  size_.try_again(now);
+  const std::size_t size = size_.now();
+  if (active_ < size + queue_.beside() && queue_.takeable(size)) {
+    ++active_;
+    calls_.begin();
+    return {.needed = true, .rested = resting_.pop_front()};
+  }
+  if (watched_ || !size_.automatic() || !queue_.held_back() || now < keeper_refused_until_) {
+    return {};
+  }
   watched_ = true;
   return call_keeper();
 }
 
 PoolCrew::Call PoolCrew::call_keeper() {
-  calls_.fetch_add(1, std::memory_order_relaxed);
+  calls_.begin();
   return {.keeper = true};
 }
 
@@ -178,8 +197,7 @@ void PoolCrew::follow(Call call) {
     const std::lock_guard lock(mutex_);
     refuse_queued(started.error());
   }
-  // release: with the acquire of whoever looks for zero, the threads are not freed before.
-  calls_.fetch_sub(1, std::memory_order_release);
+  calls_.end();
 }
 
 void PoolCrew::start_keeper() {
@@ -188,25 +206,36 @@ void PoolCrew::start_keeper() {
     if (std::exchange(keeper_started_, true)) return;
   }
   if (keeper_thread_->start()) return;
-  const std::lock_guard lock(mutex_);
-  keeper_started_ = watched_ = false;
-}
-
-/// Errors: the kernel's when there is no thread at all.
-Result<> PoolCrew::start_one() {
-  auto made = std::make_unique<PoolWorker>(*this);
-  PoolWorker& worker = *made;
-  worker.thread = host_.make_thread(threads_, worker);
-  worker.watched.thread = worker.thread.get();
   {
     const std::lock_guard lock(mutex_);
-    workers_.push_back(std::move(made));
+    keeper_started_ = watched_ = false;
+    keeper_refused_until_ = after(host_.now(), keeper_again);
   }
-  auto started = worker.thread->start();
+  call_all();  // as far as it goes without one
+}
+
+/// Errors: the kernel's when there is no thread at all; ENOMEM, also for whatever the host throws:
+/// work is queued, and nobody above could give it back.
+Result<> PoolCrew::start_one() noexcept {
+  PoolWorker* worker = nullptr;
+  Result<> started;
+  try {
+    auto made = std::make_unique<PoolWorker>(*this);
+    made->thread = host_.make_thread(threads_, *made);
+    made->watched.thread = made->thread.get();
+    {
+      const std::lock_guard lock(mutex_);
+      workers_.push_back(std::move(made));
+      worker = workers_.back().get();
+    }
+    started = worker->thread->start();
+  } catch (...) {
+    started = fail(system_error(ENOMEM));
+  }
   if (started) return {};
   const std::lock_guard lock(mutex_);
   --active_;
-  std::erase_if(workers_, [&](const auto& each) { return each.get() == &worker; });
+  std::erase_if(workers_, [&](const auto& each) { return each.get() == worker; });
   const std::size_t left = workers_.size() - ended_;
   size_.no_thread_left(left, host_.now());
   if (left != 0) return {};
@@ -215,11 +244,8 @@ Result<> PoolCrew::start_one() {
 
 std::optional<Instant> PoolCrew::step(PoolWorker& worker) {
   BlockingJob* const done = worker.job;
-  if (done != nullptr) {
-    worker.watched.in_work.store(true, std::memory_order_relaxed);  // see pool_watch.cpp
-    done->call();
-    worker.watched.in_work.store(false, std::memory_order_relaxed);
-  }
+  std::optional<Duration> used;
+  if (done != nullptr) used = call_job(worker);
   Call call;
   std::optional<Instant> next;
   {
@@ -227,16 +253,21 @@ std::optional<Instant> PoolCrew::step(PoolWorker& worker) {
     const std::lock_guard lock(mutex_);
     const Instant now = host_.now();
     if (done != nullptr) {
-      queue_.finished(*done, now);
+      const bool brief = now - worker.took_at < PoolQueue::brief;
+      worker.brief_jobs = brief ? worker.brief_jobs + 1 : 0;
+      queue_.finished(*done, now, used);
       end(*done, {});
     }
     worker.job = take(worker, now);
+    worker.straight = done != nullptr;
+    worker.took_at = now;
     if (worker.job != nullptr) {
-      call = call_one();
+      call = next_call(now);
       next = Instant::min();
     } else {
       next = rest(worker, now);
-      if (!next && keeper_started_ && !closed_) call = call_keeper();
+      // It clears away what is left of this thread.
+      if (!next && !closed_) call = call_keeper();
     }
   }
   if (done != nullptr) done->go_home();
@@ -244,8 +275,28 @@ std::optional<Instant> PoolCrew::step(PoolWorker& worker) {
   return next;
 }
 
+/// Returns the CPU time that it has used, if that was looked at.
+std::optional<Duration> PoolCrew::call_job(PoolWorker& worker) {
+  // Not by `worker.thread`, which is empty while its destructor waits for this step.
+  HostThread& self = *worker.watched.thread;
+  // Reading the clock is a system call: once for each job while one follows the other, and seldom
+  // while they take no longer than that.
+  const bool timed =
+      worker.brief_jobs < brief_jobs_timed || worker.brief_jobs % brief_jobs_timed == 0;
+  std::optional<Duration> before;
+  if (timed) before = worker.straight && worker.cpu_time ? worker.cpu_time : self.cpu_time();
+  // relaxed: see pool_watch.cpp.
+  worker.watched.in_work.store(true, std::memory_order_relaxed);
+  worker.job->call();
+  worker.watched.in_work.store(false, std::memory_order_relaxed);
+  worker.cpu_time.reset();
+  if (!before) return std::nullopt;
+  worker.cpu_time = self.cpu_time();
+  return *worker.cpu_time - *before;
+}
+
 BlockingJob* PoolCrew::take(PoolWorker& worker, Instant now) {
-  if (worker.linked() || active_ > size_.now()) return nullptr;
+  if (worker.linked() || active_ > size_.now() + queue_.beside()) return nullptr;
   auto* const job = static_cast<BlockingJob*>(queue_.take(size_.now(), now));
   if (job != nullptr) job->phase_.store(BlockingJob::Phase::running, std::memory_order_relaxed);
   return job;
@@ -255,11 +306,12 @@ BlockingJob* PoolCrew::take(PoolWorker& worker, Instant now) {
 std::optional<Instant> PoolCrew::rest(PoolWorker& worker, Instant now) {
   if (!worker.linked()) {
     --active_;
-    if (queue_.queued() == 0) size_.rested(active_, now);
+    if (!queue_.held_back()) size_.rested(active_, now);
     resting_.push_front(worker);
     worker.rests_until = size_.automatic() ? after(now, size_.options().idle_timeout) : now;
   }
-  if (workers_.size() - ended_ <= size_.kept()) return never;
+  const std::size_t kept = size_.kept() + (size_.automatic() ? 0 : queue_.beside_max());
+  if (workers_.size() - ended_ <= kept) return never;
   if (now < worker.rests_until) return worker.rests_until;
   worker.unlink();
   worker.ended = true;
@@ -274,7 +326,7 @@ PoolReport PoolCrew::report() const {
   report.size = size_.now();
   report.threads = workers_.size() - ended_;
   report.evidence = evidence_;
-  report.blocked_share = blocked_share_;
+  report.blocked_now = blocked_now_;
   report.last_change = size_.last_change();
   return report;
 }

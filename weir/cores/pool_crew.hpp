@@ -1,15 +1,16 @@
 // The threads of a pool, and which of them does what.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "weir/base/list.hpp"
 #include "weir/cores/blocking_job.hpp"
+#include "weir/cores/pool_calls.hpp"
 #include "weir/cores/pool_keeper.hpp"
 #include "weir/cores/pool_options.hpp"
 #include "weir/cores/pool_queue.hpp"
@@ -21,7 +22,8 @@
 namespace weir {
 
 /// A thread has work, or looks for it (then it is active), or rests. While fewer are active than
-/// the size allows, work that may be run has been given to one that is about to look.
+/// the size allows, work that may be run has been given to one that is about to look. The size has
+/// the keeper's attention while it is automatic and keeps work waiting (`watched_`).
 /// Threads: any, but the destructor. Lifetime: outlives every job.
 class PoolCrew {
  public:
@@ -56,8 +58,7 @@ class PoolCrew {
     bool keeper = false;
   };
   // The mutex is held in these.
-  Call call_one();
-  Call call_for_queued();
+  Call next_call(Instant now);
   Call call_keeper();
   BlockingJob* take(PoolWorker& worker, Instant now);
   std::optional<Instant> rest(PoolWorker& worker, Instant now);
@@ -65,7 +66,8 @@ class PoolCrew {
 
   // And not in these.
   void follow(Call call);
-  Result<> start_one();
+  std::optional<Duration> call_job(PoolWorker& worker);
+  Result<> start_one() noexcept;
   void start_keeper();
   std::optional<Instant> step(PoolWorker& worker);
   void call_all();
@@ -79,15 +81,16 @@ class PoolCrew {
   PoolQueue queue_;
   PoolSize size_;
   std::vector<std::unique_ptr<PoolWorker>> workers_;
+  PoolCalls calls_{mutex_};
   std::size_t active_ = 0;
   std::size_t ended_ = 0;     // of the workers: cleared away by the keeper
   List<PoolWorker> resting_;  // the last one to lie down first
   bool closed_ = false;
   bool keeper_started_ = false;
   bool watched_ = false;  // the keeper looks, or has been called to
+  Instant keeper_refused_until_ = Instant::min();
   SizeEvidence evidence_ = SizeEvidence::none;
-  double blocked_share_ = 0;
-  std::atomic<unsigned> calls_{0};  // that were decided upon and not yet made
+  std::optional<double> blocked_now_;
 };
 
 }  // namespace weir

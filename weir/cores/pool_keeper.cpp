@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <new>
 
 #include "weir/cores/pool_crew.hpp"
 #include "weir/cores/pool_worker.hpp"
@@ -17,11 +18,22 @@ constexpr unsigned calm_looks = 8;
 // The weight of the last look in the share of blocked threads.
 constexpr double look_weight = 0.2;
 constexpr Duration clear_again = std::chrono::milliseconds(1);
+constexpr Duration without_memory = std::chrono::milliseconds(100);
 
 }  // namespace
 
 std::optional<Instant> PoolKeeper::step() noexcept {
+  try {
+    return look_after();
+  } catch (const std::bad_alloc&) {
+    // Whatever was not done is still there to do.
+    return after(crew_.host_.now(), without_memory);
+  }
+}
+
+Instant PoolKeeper::look_after() {
   const bool left = clear_away();
+  crew_.call_all();
   const Instant next = watch();
   return left ? std::min(next, after(crew_.host_.now(), clear_again)) : next;
 }
@@ -31,9 +43,8 @@ bool PoolKeeper::clear_away() {
   {
     const std::lock_guard lock(crew_.mutex_);
     if (crew_.ended_ == 0) return false;
-    // Somebody may be about to wake one of them. acquire pairs with the end of that; and none
-    // begins, for that needs the mutex.
-    if (crew_.calls_.load(std::memory_order_acquire) != 0) return true;
+    // Somebody may be about to wake one of them.
+    if (!crew_.calls_.none()) return true;
     auto& workers = crew_.workers_;
     const auto first = std::partition(workers.begin(), workers.end(),
                                       [](const auto& worker) { return !worker->ended; });
@@ -50,8 +61,9 @@ Instant PoolKeeper::watch() {
   Duration period{};
   {
     const std::lock_guard lock(crew_.mutex_);
-    if (!crew_.size_.automatic() || crew_.closed_ || crew_.queue_.queued() == 0) {
+    if (!crew_.size_.automatic() || crew_.closed_ || !crew_.queue_.held_back()) {
       crew_.watched_ = watching_ = false;
+      crew_.blocked_now_.reset();
       return never;
     }
     watched_.clear();
@@ -61,7 +73,7 @@ Instant PoolKeeper::watch() {
     sample.active = crew_.active_;
     period = crew_.size_.options().sample_period * (calm_ < calm_looks ? 1 : 2);
   }
-  const Instant began = crew_.host_.now();
+  const Duration used_before = thread->cpu_time();  // waiting for a CPU is no cost
   const PoolWatch::Seen seen = watch_.look(watched_);
   // Threads that are awake without work are about to have some.
   const auto waking = static_cast<double>(sample.active - std::min(sample.active, watched_.size()));
@@ -69,7 +81,6 @@ Instant PoolKeeper::watch() {
   sample.at = crew_.host_.now();
   {
     const std::lock_guard lock(crew_.mutex_);
-    sample.queued = crew_.queue_.queued();
     sample.finished = crew_.queue_.finished_count();
     if (!watching_) {
       watching_ = true;
@@ -82,12 +93,14 @@ Instant PoolKeeper::watch() {
     }
     if (!watched_.empty()) {
       const double blocked = 1.0 - seen.running / static_cast<double>(watched_.size());
-      crew_.blocked_share_ += look_weight * (blocked - crew_.blocked_share_);
+      const double before = crew_.blocked_now_.value_or(blocked);
+      crew_.blocked_now_ = before + look_weight * (blocked - before);
       crew_.evidence_ = seen.evidence;
     }
   }
+  const Duration cost = thread->cpu_time() - used_before;
   crew_.call_all();
-  return after(crew_.host_.now(), std::max(period, cost_share * (sample.at - began)));
+  return after(crew_.host_.now(), std::max(period, cost_share * cost));
 }
 
 }  // namespace weir

@@ -11,14 +11,18 @@ namespace weir {
 
 class PoolCrew;
 
-/// It sleeps unless work is queued in a pool of automatic size, or a thread has ended.
+/// It sleeps unless the size keeps work waiting in a pool of automatic size, a thread has ended, or
+/// the size has been set.
 /// Threads: step() one.
 class PoolKeeper final : public ThreadWork {
  public:
   explicit PoolKeeper(PoolCrew& crew) noexcept : crew_(crew) {}
   std::optional<Instant> step() noexcept override;
 
+  HostThread* thread = nullptr;  ///< its own; set before its first step
+
  private:
+  Instant look_after();
   /// Frees the threads that have ended. Returns whether some had to be left for later.
   bool clear_away();
   Instant watch();

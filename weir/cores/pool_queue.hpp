@@ -1,9 +1,11 @@
 // The queue of a pool: work in lanes, and which of it may be run next.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include "weir/base/list.hpp"
 #include "weir/base/result.hpp"
@@ -27,7 +29,8 @@ class PoolJob : public ListNode {
   Instant began_at_{};
 };
 
-/// Knows neither threads nor clocks: it is told the time, and how many threads may have work.
+/// Knows neither threads nor clocks: it is told the time, and how many threads may have work. To
+/// that size those come that lanes have beside it; of a lane's jobs the first run on them.
 /// Threads: one at a time.
 class PoolQueue {
  public:
@@ -41,7 +44,10 @@ class PoolQueue {
   /// among the lanes that may have one more thread; nullptr when there is none. It runs until
   /// finished().
   PoolJob* take(std::size_t size, Instant now);
-  void finished(PoolJob& job, Instant now);
+  /// Work that took less can hardly have been blocked: sleeping and waking up takes longer.
+  static constexpr Duration brief = std::chrono::microseconds(20);
+  /// `cpu_time` is what its call has used, where that was looked at.
+  void finished(PoolJob& job, Instant now, std::optional<Duration> cpu_time);
   /// Instead of finished(), for one that was taken and will not be called.
   void give_up(PoolJob& job);
   /// Gives up a job that is queued.
@@ -51,6 +57,12 @@ class PoolQueue {
 
   /// Whether take() would give one.
   bool takeable(std::size_t size) const noexcept { return next_lane(size) != nullptr; }
+  /// Whether something is queued that no limit of its own lane keeps from running: it takes a
+  /// thread that is free, or a larger size.
+  bool held_back() const noexcept;
+  /// Threads beyond the size for which there is work.
+  std::size_t beside() const noexcept;
+  std::size_t beside_max() const noexcept { return beside_max_; }
   std::size_t queued() const noexcept { return queued_; }
   std::size_t running() const noexcept { return running_; }
   std::uint64_t finished_count() const noexcept { return finished_; }
@@ -61,17 +73,23 @@ class PoolQueue {
     explicit Lane(const PoolLaneOptions& chosen) : options(chosen) { report.name = chosen.name; }
     /// How many more of its jobs may run.
     std::size_t free(std::size_t size) const noexcept;
+    std::size_t free_beside() const noexcept {
+      return options.beside - std::min(options.beside, report.running);
+    }
 
     PoolLaneOptions options;
     List<PoolJob> jobs;
     PoolLaneReport report;  // and the present counts
   };
   const Lane* next_lane(std::size_t size) const noexcept;
+  void leave(Lane& lane) noexcept;
 
   std::deque<Lane> lanes_;  // never moved: a List cannot be
   std::uint64_t next_number_ = 0;
   std::size_t queued_ = 0;
   std::size_t running_ = 0;
+  std::size_t counted_ = 0;  // of those, the ones that are not beside the size
+  std::size_t beside_max_ = 0;
   std::uint64_t finished_ = 0;
 };
 

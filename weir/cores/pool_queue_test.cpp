@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace weir {
@@ -41,12 +43,17 @@ TEST_F(PoolQueueTest, FirstInFirstOutAndTimed) {
   EXPECT_EQ(lane().queue_wait.longest, 3s);
   EXPECT_EQ(lane().queue_wait.mean(), 2s);
   now_ += 5s;
-  queue_.finished(second, now_);
+  queue_.finished(second, now_, 3s);
   now_ += 2s;
-  queue_.finished(first, now_);
+  queue_.finished(first, now_, 100s);
   EXPECT_EQ(lane().run_time.mean(), 6s);
   EXPECT_EQ(lane().run_time.longest, 7s);
   EXPECT_EQ(lane().finished, 2U);
+  EXPECT_EQ(lane().cpu_time, 10s) << "3 s, and no more than the 7 s that the other one ran";
+  EXPECT_DOUBLE_EQ(lane().blocked_share(), 2.0 / 12);
+  PoolReport all;
+  queue_.report(all);
+  EXPECT_DOUBLE_EQ(all.blocked_share, 2.0 / 12);
   EXPECT_EQ(queue_.running(), 0U);
 }
 
@@ -114,7 +121,7 @@ TEST_F(PoolQueueTest, AShareIsOfThePresentSizeAndAtLeastOne) {
   EXPECT_NE(queue_.take(4, now_), nullptr);
   EXPECT_FALSE(queue_.takeable(5));
   EXPECT_EQ(queue_.take(5, now_), nullptr);
-  queue_.finished(*jobs_[0], now_);
+  queue_.finished(*jobs_[0], now_, {});
   EXPECT_TRUE(queue_.takeable(4));
 }
 
@@ -125,6 +132,102 @@ TEST_F(PoolQueueTest, ALaneMayHaveALimitOfItsOwn) {
   EXPECT_NE(queue_.take(100, now_), nullptr);
   EXPECT_EQ(queue_.take(100, now_), nullptr);
   EXPECT_EQ(queue_.queued(), 1U);
+}
+
+TEST_F(PoolQueueTest, BriefWorkCountsAsComputingAndLongWorkNotUnseen) {
+  queue_.add_lane({});
+  for (const Duration took : {10us, 19us, 20us, 50'000us}) {
+    Job& job = push();
+    EXPECT_EQ(queue_.take(1, now_), &job);
+    now_ += took;
+    queue_.finished(job, now_, std::nullopt);
+  }
+  EXPECT_EQ(lane().cpu_time, 29us);
+  EXPECT_EQ(lane().unseen_time, 50'020us);
+  EXPECT_EQ(lane().blocked_share(), 0);
+}
+
+TEST_F(PoolQueueTest, WhatIsNoShareCountsAsTheNearest) {
+  queue_.add_lane({.name = "less than nothing", .share = -1e300});
+  queue_.add_lane({.name = "not a number", .share = std::numeric_limits<double>::quiet_NaN()});
+  queue_.add_lane({.name = "more than all", .share = 1e300});
+  for (const std::size_t lane : {0U, 0U, 1U, 1U, 2U, 2U, 2U}) push(lane);
+  for (const std::size_t expected : {0U, 2U, 4U, 5U, 6U}) {
+    EXPECT_EQ(queue_.take(100, now_), jobs_[expected].get());
+  }
+  EXPECT_EQ(queue_.take(100, now_), nullptr) << "one thread each is what the first two have";
+  while (queue_.cancel_any() != nullptr) {
+  }
+}
+
+TEST_F(PoolQueueTest, ThreadsBesideTheSizeAreForTheirLaneAlone) {
+  queue_.add_lane({.name = "own"});
+  queue_.add_lane({.name = "files", .priority = 1, .beside = 2});
+  for (int i = 0; i < 4; ++i) push(0);
+  EXPECT_EQ(queue_.beside(), 0U);
+  EXPECT_NE(queue_.take(2, now_), nullptr);
+  EXPECT_NE(queue_.take(2, now_), nullptr);
+  EXPECT_EQ(queue_.take(2, now_), nullptr);
+  Job& first = push(1);
+  EXPECT_EQ(queue_.beside(), 1U);
+  Job& second = push(1);
+  Job& third = push(1);
+  EXPECT_EQ(queue_.beside(), 2U) << "no more than there are";
+  EXPECT_EQ(queue_.take(2, now_), &first);
+  EXPECT_EQ(queue_.take(2, now_), &second);
+  EXPECT_FALSE(queue_.takeable(2));
+  queue_.finished(first, now_, {});
+  EXPECT_EQ(queue_.take(2, now_), &third);
+  queue_.finished(*jobs_[0], now_, {});
+  Job& fourth = push(1);
+  EXPECT_EQ(queue_.take(2, now_), &fourth) << "in the size, whose priority it has";
+  EXPECT_EQ(queue_.take(2, now_), nullptr);
+  queue_.finished(second, now_, {});
+  EXPECT_EQ(queue_.take(2, now_), jobs_[2].get()) << "the files that are left are beside it now";
+  EXPECT_EQ(queue_.take(2, now_), nullptr);
+  for (Job* const each : {&third, &fourth}) queue_.give_up(*each);
+  EXPECT_EQ(queue_.beside(), 0U);
+  EXPECT_EQ(queue_.take(2, now_), nullptr);
+  EXPECT_EQ(queue_.cancel_any(), jobs_[3].get());
+}
+
+// As in the shared pool.
+TEST_F(PoolQueueTest, AHigherPriorityCanLeaveAThreadToOthers) {
+  for (const std::size_t size : {1U, 2U, 8U, 100U}) {
+    PoolQueue queue;
+    queue.add_lane({.name = "own"});
+    queue.add_lane({.name = "files", .priority = 1, .share = 0.9, .beside = 1});
+    std::vector<Job> files(size + 2);
+    Job own;
+    for (Job& each : files) EXPECT_TRUE(queue.push(each, 1, size, now_));
+    EXPECT_TRUE(queue.push(own, 0, size, now_));
+    std::size_t before = 0;
+    while (before < size + 2 && queue.take(size, now_) != &own) ++before;
+    EXPECT_GE(before, 1U) << size;
+    EXPECT_LE(before, size) << size;
+    while (queue.cancel_any() != nullptr) {
+    }
+  }
+}
+
+TEST_F(PoolQueueTest, OnlyItsLanesOwnLimitIsNoReasonForMoreThreads) {
+  queue_.add_lane({.running_max = 1});
+  queue_.add_lane({.name = "shared", .share = 0.5});
+  EXPECT_FALSE(queue_.held_back());
+  push(0);
+  EXPECT_TRUE(queue_.held_back());
+  Job& second = push(0);
+  EXPECT_NE(queue_.take(2, now_), nullptr);
+  EXPECT_FALSE(queue_.held_back()) << "whatever the size, it has its one thread";
+  push(1);
+  push(1);
+  EXPECT_NE(queue_.take(2, now_), nullptr);
+  EXPECT_FALSE(queue_.takeable(2));
+  EXPECT_TRUE(queue_.held_back()) << "a share grows with the size";
+  queue_.finished(*jobs_[0], now_, {});
+  EXPECT_EQ(queue_.take(2, now_), &second);
+  while (queue_.cancel_any() != nullptr) {
+  }
 }
 
 TEST_F(PoolQueueTest, QueuedWorkCanBeGivenUp) {

@@ -1,5 +1,7 @@
 #include "weir/cores/pool_report.hpp"
 
+#include <algorithm>
+
 namespace weir {
 
 std::string_view describe(SizeReason reason) noexcept {
@@ -20,8 +22,17 @@ std::string_view describe(SizeReason reason) noexcept {
       return "threads found nothing to do";
     case SizeReason::no_threads_left:
       return "no more threads can be started";
+    case SizeReason::tries_again:
+      return "tries again to start what threads it lacks";
   }
   return "?";
+}
+
+double PoolLaneReport::blocked_share() const noexcept {
+  const Duration seen = run_time.total - unseen_time;
+  if (seen <= Duration(0)) return 0;
+  return std::clamp(1 - static_cast<double>(cpu_time.count()) / static_cast<double>(seen.count()),
+                    0.0, 1.0);
 }
 
 }  // namespace weir

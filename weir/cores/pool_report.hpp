@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,7 @@ enum class SizeReason : std::uint8_t {
   no_gain,          ///< the last ones that were added did not get more work done
   little_work,      ///< threads found nothing to do
   no_threads_left,  ///< the host could not start another one
+  tries_again,      ///< it could not, some time ago
 };
 
 /// For people.
@@ -67,18 +69,30 @@ struct PoolLaneReport {
   std::uint64_t cancelled = 0;        ///< while queued
   DurationSum queue_wait;             ///< of work that got a thread
   DurationSum run_time;               ///< of work that has finished
+  Duration cpu_time{};                ///< the part of all that in which it had a CPU
+  /// Another part, of which that was not looked at: work that took long after a row of such that
+  /// took microseconds.
+  Duration unseen_time{};
+
+  /// The rest, of what was looked at, from 0 to 1: it was blocked, or (where more threads want a
+  /// CPU than there are) waited for one. 0 before any has finished. Of late: by the difference of
+  /// two reports.
+  double blocked_share() const noexcept;
 };
 
 struct PoolReport {
-  std::size_t size = 0;     ///< threads that may have work at once
+  std::size_t size = 0;     ///< threads that may have work at once (PoolLaneOptions::beside apart)
   std::size_t threads = 0;  ///< that exist
   std::size_t running = 0;  ///< that have work now
   std::size_t queued = 0;   ///< work that has no thread yet
   SizeChange last_change;
   SizeEvidence evidence = SizeEvidence::none;
-  /// Of the threads with work that were looked at (only while more was queued), the part that was
-  /// blocked, from 0 to 1; recent looks weigh more.
+  /// PoolLaneReport::blocked_share() of all lanes together.
   double blocked_share = 0;
+  /// Of the threads with work, the part that sleeps in the kernel, whoever else wants the CPUs;
+  /// recent looks weigh more. Only while they are looked at: in a pool of automatic size, while its
+  /// size keeps work waiting.
+  std::optional<double> blocked_now;
   std::vector<PoolLaneReport> lanes;  ///< in the order in which they were made
 };
 

@@ -173,4 +173,9 @@ void PoolSize::no_thread_left(std::size_t threads, Instant now) {
   }
 }
 
+void PoolSize::try_again(Instant now) {
+  if (automatic() || size_ >= options_.fixed || now < ceiling_until_) return;
+  change(options_.fixed, SizeReason::tries_again, {.at = now, .finished = finished_before_});
+}
+
 }  // namespace weir

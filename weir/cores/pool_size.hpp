@@ -14,7 +14,6 @@ namespace weir {
 /// What a pool looks like at a moment.
 struct PoolSample {
   Instant at{};
-  std::size_t queued = 0;  ///< work without a thread
   std::size_t active = 0;  ///< threads that have work or are about to look for it
   /// About so many of those are on a CPU or wait for one. That one waits for a CPU because other
   /// programs use them all makes no difference: one more would wait too.
@@ -67,9 +66,11 @@ class PoolSize {
   void sample(const PoolSample& sample);
   /// A thread found nothing to do, nothing is queued, and `active` others are left.
   void rested(std::size_t active, Instant now);
-  /// The host could not start one more than `threads`. An automatic size tries again in a second, a
-  /// fixed one when it is set.
+  /// The host could not start one more than `threads`: for a second the size is not larger.
   void no_thread_left(std::size_t threads, Instant now);
+  /// When work comes or ends: a fixed size that no_thread_left() has cut is whole again after that
+  /// second. (An automatic one grows by samples.)
+  void try_again(Instant now);
 
  private:
   /// An enlargement that has yet to show that it was of use.

@@ -18,11 +18,7 @@ class PoolSizeTest : public testing::Test {
   void sample(double running, std::uint64_t finished_since = 0) {
     now_ += 5ms;
     finished_ += finished_since;
-    size_.sample({.at = now_,
-                  .queued = 1000,
-                  .active = size_.now(),
-                  .running = running,
-                  .finished = finished_});
+    size_.sample({.at = now_, .active = size_.now(), .running = running, .finished = finished_});
   }
   SizeReason reason() const { return size_.last_change().reason; }
 
@@ -58,7 +54,7 @@ TEST_F(PoolSizeTest, TheMachineLimitsItUnlessSomebodySaysOtherwise) {
   for (int i = 0; i < 10; ++i) {
     now_ += 5ms;
     for (PoolSize* const each : {&small, &larger}) {
-      each->sample({.at = now_, .queued = 9, .active = each->now(), .running = 0, .finished = 0});
+      each->sample({.at = now_, .active = each->now(), .running = 0, .finished = 0});
     }
   }
   EXPECT_EQ(small.now(), 30U);
@@ -158,6 +154,22 @@ TEST_F(PoolSizeTest, WithoutThreadsLeftItKeepsToWhatThereIsForASecond) {
   EXPECT_EQ(size_.now(), 200U);
 }
 
+TEST_F(PoolSizeTest, AFixedSizeIsWholeAgainAfterThatSecondToo) {
+  size_.set({.fixed = 20}, now_);
+  size_.no_thread_left(3, now_);
+  EXPECT_EQ(size_.now(), 3U);
+  size_.try_again(now_ + 999ms);
+  EXPECT_EQ(size_.now(), 3U);
+  size_.try_again(now_ + 1s);
+  EXPECT_EQ(size_.now(), 20U);
+  EXPECT_EQ(reason(), SizeReason::tries_again);
+  EXPECT_EQ(size_.last_change().from, 3U);
+  size_.set({.min = 2, .max = 30}, now_ + 2s);
+  size_.no_thread_left(3, now_ + 2s);
+  size_.try_again(now_ + 9s);
+  EXPECT_EQ(size_.now(), 3U) << "an automatic one grows when it is of use";
+}
+
 TEST_F(PoolSizeTest, CanBeSetAtAnyTime) {
   size_.set({.fixed = 20}, now_);
   EXPECT_EQ(size_.now(), 20U);
@@ -175,7 +187,7 @@ TEST_F(PoolSizeTest, CanBeSetAtAnyTime) {
 
 TEST_F(PoolSizeTest, GrowsFromTheThreadsThatAreActive) {
   // After shrinking, those that are too many go on with what they have.
-  size_.sample({.at = now_, .queued = 9, .active = 50, .running = 0, .finished = 0});
+  size_.sample({.at = now_, .active = 50, .running = 0, .finished = 0});
   EXPECT_EQ(size_.now(), 100U);
 }
 
@@ -199,11 +211,7 @@ double makespan_ms(std::vector<Work> jobs, const PoolSizeOptions& options, std::
     const auto runs = [](const Work& work) { return work.sleep_ms <= 0; };
     const auto running = static_cast<double>(std::ranges::count_if(active, runs));
     if (tick > 0 && tick % 20 == 0 && next < jobs.size()) {
-      size.sample({.at = now,
-                   .queued = jobs.size() - next,
-                   .active = active.size(),
-                   .running = running,
-                   .finished = finished});
+      size.sample({.at = now, .active = active.size(), .running = running, .finished = finished});
     }
     const double speed = std::min(1.0, static_cast<double>(cpus) / std::max(running, 1.0));
     for (Work& work : active) {

@@ -23,6 +23,10 @@ class PoolWorker final : public ThreadWork, public ListNode {
   BlockingJob* job = nullptr;          // that it has taken, and calls in its next step
   Instant rests_until = never;         // while it is linked
   bool ended = false;                  // its thread is about to be gone, or is
+  bool straight = false;               // its own: from the last job to the next
+  Instant took_at{};                   // its own: that job
+  unsigned brief_jobs = 0;             // its own: so many on end that were
+  std::optional<Duration> cpu_time;    // its own: after the last job, if it was read
   WatchedThread watched;               // the keeper's
   std::unique_ptr<HostThread> thread;  // constant; the last member, for it ends first
 

@@ -14,6 +14,8 @@ PoolLaneOptions SharedPool::files() {
   PoolLaneOptions options;
   options.name = "files";
   options.priority = 1;
+  options.share = 0.9;  // one thread at least is left to others
+  options.beside = 1;   // and one to files
   return options;
 }
 

@@ -18,10 +18,11 @@ class SharedPool final : public LoopGroup::Shared {
  public:
   explicit SharedPool(Host& host) : pool_(host, options()), files_(pool_.add_lane(files())) {}
 
-  /// For run(), resize() and report(). It is not closed.
+  /// For run(), resize() and report(). It is not closed. Files leave a thread to what runs here.
   BlockingPool& pool() noexcept { return pool_; }
-  /// The lane of weir/net/files, whose work is short and taken before any other. When 4096 of its
-  /// operations wait already, one more fails with Errc::limit_reached.
+  /// The lane of weir/net/files, whose work is short and taken before any other; one thread beside
+  /// the pool's size is for it alone, however long the others compute. When 4096 of its operations
+  /// wait already, one more fails with Errc::limit_reached.
   const PoolLane& file_lane() const noexcept { return files_; }
 
  private:

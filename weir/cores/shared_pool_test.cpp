@@ -4,12 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "weir/cores/runtime.hpp"
 #include "weir/loop/os_host.hpp"
 #include "weir/task/run.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
 #include "weir/testing/memory_host.hpp"
 
 namespace weir {
@@ -38,6 +43,35 @@ TEST(SharedPool, HasNoThreadUntilThereIsWork) {
   EXPECT_EQ(shared_pool(*loop).pool().report().threads, 0U);
   EXPECT_EQ(run(*loop, add_on_a_thread(2, 3)).value(), 5);
   EXPECT_GE(shared_pool(*loop).pool().report().threads, 1U);
+}
+
+constexpr auto nothing = [] {};
+
+/// Keeps all that `busy` may have of the shared pool computing, and asks `other` for something.
+Task<Result<>> ask_beside(BlockingPool& pool, PoolLane busy, PoolLane other) {
+  std::atomic<bool> done = false;
+  const auto compute = [&done] {
+    while (!done) std::this_thread::yield();  // it is not blocked, and lets others run
+  };
+  const auto whole = [&](Scope& computing) -> Task<Result<>> {
+    const std::size_t size = pool.report().size;
+    for (std::size_t i = 0; i < size + 3; ++i) computing.spawn(busy.run(compute));
+    while (pool.report().running < size) static_cast<void>(co_await sleep(1ms));
+    auto asked = other.run(nothing);
+    auto answer = co_await timeout(2min, std::move(asked));
+    done = true;
+    co_return answer;
+  };
+  co_return co_await with_scope(whole);
+}
+
+TEST(SharedPool, NeitherFilesNorWhatAProgramRunsThereStarvesTheOther) {
+  OsHost host;
+  const auto loop = Loop::make(host, {}).value();
+  SharedPool& shared = shared_pool(*loop);
+  const PoolLane own = shared.pool().own_lane();
+  EXPECT_TRUE(run(*loop, ask_beside(shared.pool(), own, shared.file_lane())));
+  EXPECT_TRUE(run(*loop, ask_beside(shared.pool(), shared.file_lane(), own)));
 }
 
 Task<Result<>> ask_on_each_core(Scope& scope, std::array<SharedPool*, 2>& asked) {

@@ -1,6 +1,7 @@
 // A thread that a host lends for work that may block, which a loop must never do.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,8 +32,13 @@ enum class ThreadRank : std::uint8_t {
 };
 
 struct HostThreadOptions {
+  /// Enough for the C library's resolver and for deep calls of one's own; and a thousand of them do
+  /// not fill a machine whose memory is locked.
+  static constexpr std::size_t stack_bytes_usual = std::size_t{1} << 20;
+
   std::string name;  ///< at most 15 bytes are seen
   ThreadRank rank = ThreadRank::equal;
+  std::size_t stack_bytes = stack_bytes_usual;  ///< the kernel's or libc's least, if that is more
 };
 
 /// Made by Host::make_thread(). Threads: start() and the destructor one; the rest any, while the

@@ -153,7 +153,12 @@ os::Topology OsHost::topology() {
 
 std::size_t OsHost::threads_max() {
   constexpr std::uint64_t enough = 1024;
-  return static_cast<std::size_t>(std::min(os::read_thread_limit().threads_max, enough));
+  // relaxed: it guards nothing.
+  const bool locked = memory_locked_.load(std::memory_order_relaxed);
+  const std::uint64_t stack_bytes =
+      locked ? HostThreadOptions::stack_bytes_usual : os::thread_stack_touched;
+  return static_cast<std::size_t>(
+      std::min(os::read_thread_limit({}, stack_bytes).threads_max, enough));
 }
 
 std::unique_ptr<HostThread> OsHost::make_thread(const HostThreadOptions& options,
@@ -171,7 +176,10 @@ Host::DescriptorLimit OsHost::descriptor_limit() {
 
 Host::LockedMemory OsHost::lock_memory() {
   const auto locked = os::lock_memory();
-  if (locked) return {true, {}};
+  if (locked) {
+    memory_locked_.store(true, std::memory_order_relaxed);
+    return {true, {}};
+  }
   return {false, os::explain_lock_refusal(locked.error())};
 }
 

@@ -53,7 +53,8 @@ class OsHost : public Host {
   LockedMemory lock_memory() override;
   Result<ChosenBackend> make_backend(BackendChoice choice, RunQueue& ready) override;
   Result<> run(std::span<const LoopPlace> places, RunControl* control) override;
-  /// 1024, or what os::read_thread_limit() leaves of that.
+  /// 1024, or what os::read_thread_limit() leaves of that: less once memory is locked, for stacks
+  /// are all there then.
   std::size_t threads_max() override;
   /// May run on every CPU that the thread could which made this host.
   std::unique_ptr<HostThread> make_thread(const HostThreadOptions& options,
@@ -66,6 +67,7 @@ class OsHost : public Host {
   const std::vector<int> cpus_ = os::allowed_cpus();
   SpinPlace spin_place_{cpus_.size()};
   std::atomic<bool> turning_away_ = false;  // connections accepted from now on need a welcome
+  std::atomic<bool> memory_locked_ = false;
   std::once_flag limit_raised_;
   DescriptorLimit limit_;
 

@@ -1,8 +1,8 @@
 #include "weir/loop/os_thread.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <csignal>
-#include <system_error>
 #include <utility>
 
 #include "weir/os/affinity.hpp"
@@ -52,21 +52,32 @@ OsThread::OsThread(HostThreadOptions options, ThreadWork& work, std::vector<int>
     : options_(std::move(options)), work_(work), cpus_(std::move(cpus)), spin_place_(spin_place) {}
 
 OsThread::~OsThread() {
-  if (!thread_.joinable()) return;
+  if (!joinable_) return;
   // relaxed: the parker orders it before the next look at it.
   stopping_.store(true, std::memory_order_relaxed);
   parker_.unpark();
-  thread_.join();
+  ::pthread_join(thread_, nullptr);
 }
 
 Result<> OsThread::start() {
   const SignalsBlocked inherited;
-  try {
-    thread_ = std::thread(&OsThread::run, this);
-    return {};
-  } catch (const std::system_error& error) {
-    return fail(system_error(error.code().value()));
+  pthread_attr_t attributes;
+  if (const int error = ::pthread_attr_init(&attributes); error != 0) {
+    return fail(system_error(error));
   }
+  // Not std::thread, whose stacks are as large as the main thread's may become.
+  const auto least = static_cast<std::size_t>(PTHREAD_STACK_MIN);
+  ::pthread_attr_setstacksize(&attributes, std::max(options_.stack_bytes, least));
+  const int error = ::pthread_create(&thread_, &attributes, &enter, this);
+  ::pthread_attr_destroy(&attributes);
+  if (error != 0) return fail(system_error(error));
+  joinable_ = true;
+  return {};
+}
+
+void* OsThread::enter(void* self) noexcept {
+  static_cast<OsThread*>(self)->run();
+  return nullptr;
 }
 
 void OsThread::run() {
@@ -78,6 +89,7 @@ void OsThread::run() {
   probe_ = os::ThreadProbe::of_this_thread();
   // release: whoever sees it sees the probe.
   probed_.store(true, std::memory_order_release);
+  // relaxed: what asks for it calls the parker afterwards; see has_call() and park().
   while (!stopping_.load(std::memory_order_relaxed)) {
     const auto until = work_.step();
     if (!until) return;
@@ -96,6 +108,7 @@ void OsThread::rest(Instant until) {
 }
 
 Duration OsThread::cpu_time() noexcept {
+  // acquire, here and below, pairs with the release in run().
   return probed_.load(std::memory_order_acquire) ? probe_->cpu_time() : Duration(0);
 }
 

@@ -1,9 +1,10 @@
 // A thread of the operating system's, lent by OsHost.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "weir/loop/host_thread.hpp"
@@ -30,6 +31,7 @@ class OsThread final : public HostThread {
   os::ThreadState state() noexcept override;
 
  private:
+  static void* enter(void* self) noexcept;
   void run();
   void rest(Instant until);
 
@@ -42,7 +44,8 @@ class OsThread final : public HostThread {
   std::optional<os::ThreadProbe> probe_;  // the thread's own until `probed_`, constant then
   std::atomic<bool> probed_{false};
   std::atomic<bool> stopping_{false};
-  std::thread thread_;
+  pthread_t thread_{};
+  bool joinable_ = false;
 };
 
 }  // namespace weir

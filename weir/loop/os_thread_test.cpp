@@ -1,6 +1,7 @@
 #include "weir/loop/os_thread.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sched.h>
 
 #include <atomic>
@@ -59,6 +60,33 @@ TEST(OsThread, EndsByItselfOrWhenItGoes) {
   }
   EXPECT_EQ(once.steps, 1);
   const auto not_started = host.make_thread({.name = "test"}, once);
+}
+
+TEST(OsThread, HasTheStackThatItIsToldTo) {
+  OsHost host;
+  const auto stack_of = [&](std::size_t wanted) {
+    std::size_t size = 0;
+    std::binary_semaphore stepped(0);
+    Work work([&](int) -> std::optional<Instant> {
+      pthread_attr_t attributes;
+      ::pthread_getattr_np(::pthread_self(), &attributes);
+      ::pthread_attr_getstacksize(&attributes, &size);
+      ::pthread_attr_destroy(&attributes);
+      stepped.release();
+      return std::nullopt;
+    });
+    const auto thread =
+        host.make_thread({.name = "test", .rank = ThreadRank::equal, .stack_bytes = wanted}, work);
+    EXPECT_TRUE(thread->start());
+    stepped.acquire();
+    return size;
+  };
+  // The C library may give a used one that is up to four times as large.
+  constexpr std::size_t mebibyte = 1 << 20;
+  EXPECT_LT(stack_of(mebibyte / 4), 2 * mebibyte);
+  EXPECT_LT(stack_of(HostThreadOptions::stack_bytes_usual), 5 * mebibyte);
+  EXPECT_GT(stack_of(30 * mebibyte), 29 * mebibyte);
+  EXPECT_GT(stack_of(0), 0U) << "the least that a thread can have";
 }
 
 TEST(OsThread, StandsBackWhereItIsToldTo) {

@@ -78,8 +78,8 @@ int listen_backlog_max(const std::string& root) {
   return read_number<int>(root + "/proc/sys/net/core/somaxconn").value_or(kernel_default);
 }
 
-ThreadLimit read_thread_limit(const std::string& root) {
-  constexpr std::uint64_t thread_bytes = 64 * 1024;  // its kernel's part, and the stack it touches
+ThreadLimit read_thread_limit(const std::string& root, std::uint64_t stack_bytes) {
+  const std::uint64_t thread_bytes = thread_own_bytes + stack_bytes;
   ThreadLimit least{std::numeric_limits<std::uint64_t>::max(), {}};
   const auto limit = [&least](std::uint64_t threads, const char* by) {
     if (threads < least.threads_max) least = {threads, by};

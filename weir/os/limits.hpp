@@ -27,10 +27,16 @@ struct ThreadLimit {
   std::string explanation;        ///< "48182 threads: half of RLIMIT_NPROC"
 };
 
+/// What a thread takes beside its stack: the kernel's part of it, and the allocator's.
+inline constexpr std::uint64_t thread_own_bytes = std::uint64_t{32} * 1024;
+/// What of its stack a thread touches, as a rule. Where memory is locked, it has all of it.
+inline constexpr std::uint64_t thread_stack_touched = std::uint64_t{32} * 1024;
+
 /// How many more threads this process may start without taking from others what they need: half of
 /// what the control groups (pids) have left, of RLIMIT_NPROC and of the kernel's threads-max, and a
-/// quarter of the memory that the control groups allow, at 64 KiB for each. `root` is put before
-/// /proc and /sys.
-ThreadLimit read_thread_limit(const std::string& root = {});
+/// quarter of the memory that the control groups allow, when each has `stack_bytes` of stack in it.
+/// `root` is put before /proc and /sys.
+ThreadLimit read_thread_limit(const std::string& root = {},
+                              std::uint64_t stack_bytes = thread_stack_touched);
 
 }  // namespace weir::os

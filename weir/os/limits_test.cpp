@@ -100,6 +100,7 @@ TEST(ThreadLimit, IsTheLeastOfWhatLimitsIt) {
   EXPECT_EQ(read_thread_limit(tree.root()).explanation, "40 threads: half of what pids.max leaves");
   tree.write("sys/fs/cgroup/a/memory.max", "4194304\n");
   EXPECT_EQ(read_thread_limit(tree.root()).threads_max, 16U);
+  EXPECT_EQ(read_thread_limit(tree.root(), 224 * 1024).threads_max, 4U) << "with all of its stack";
   tree.write("sys/fs/cgroup/a/pids.current", "100\n");
   EXPECT_EQ(read_thread_limit(tree.root()).threads_max, 1U);
 }

@@ -43,8 +43,8 @@ struct MemoryHostOptions {
 /// the clock); several are driven by run(), run_until_idle(), run_until() or advance().
 ///
 /// Threads: one for everything, loops included; only Loop::post() and Backend::wake() from others.
-/// Lifetime: outlives its loops and descriptors.
-class MemoryHost final : public Host {
+/// Lifetime: outlives its loops and descriptors. A test may derive from it what it wants otherwise.
+class MemoryHost : public Host {
  public:
   explicit MemoryHost(const MemoryHostOptions& options = {});
   ~MemoryHost() override;
