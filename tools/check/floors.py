@@ -15,7 +15,9 @@ SYSTEM_HEADER = re.compile(
     r"|^(unistd|fcntl|poll|pthread|sched|signal|netdb|dirent|dlfcn|ifaddrs|liburing)\.h$"
     r"|^(csignal|liburing/.*)$"
 )
-HEAVY_HEADER = re.compile(r"^(CLI|re2|fmt|spdlog|openssl|nghttp2|simdjson|gtest|gmock)[/.]")
+HEAVY_HEADER = re.compile(
+    r"^(CLI|toml\+\+|re2|fmt|spdlog|openssl|nghttp2|simdjson|gtest|gmock)[/.]"
+)
 CMAKE_FLOOR = re.compile(r"^weir_floor\(\s*(\w+)([^)]*)\)", re.MULTILINE)
 
 

@@ -1,0 +1,119 @@
+// The config example, run as a program: its sources, its errors, its help, and a file that changes.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/client.hpp"
+#include "tests/process.hpp"
+#include "weir/os/temporary_tree.hpp"
+
+namespace weir::tests {
+namespace {
+
+/// A variable that the programs started meanwhile see.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() { ::unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+class ConfigExample : public testing::Test {
+ protected:
+  std::vector<std::string> arguments(const std::vector<std::string>& more) const {
+    std::vector<std::string> all{"--config=" + path(), "--listen=127.0.0.1:0", "--runtime.cores=2",
+                                 "--runtime.pin=false", "--reload_every=20ms"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  std::string path() const { return tree_.path("greeter.toml"); }
+  /// In one step: nobody ever sees a part of it.
+  void replace(std::string_view text) const {
+    tree_.write("new.toml", text);
+    ASSERT_EQ(std::rename(tree_.path("new.toml").c_str(), path().c_str()), 0);
+  }
+  static std::string ask(std::uint16_t port, std::string_view request) {
+    const auto answer = Client(port).exchange(request);
+    return answer ? answer->body : answer.error().message();
+  }
+
+  os::TemporaryTree tree_;
+};
+
+TEST_F(ConfigExample, FileEnvironmentAndArgumentsMakeTheSettings) {
+  tree_.write("greeter.toml", "body_max = '1KiB'\n[greeting]\ntext = 'file'\nnames = ['a']\n");
+  const Variable text("GREETER_GREETING_TEXT", "environment");
+  const Variable names("GREETER_GREETING_NAMES", "b,c");
+  Process process = Process::example("config", arguments({"--greeting.text", "Good morning"}));
+  const auto port = process.wait_for_port();
+  ASSERT_TRUE(port.has_value()) << process.errors();
+  EXPECT_EQ(ask(*port, get("/")), "Good morning, b, c!\n");
+  EXPECT_EQ(ask(*port, post("/count", std::string(1024, 'x'))), "1024 bytes\n");
+  const auto larger = Client(*port).exchange(post("/count", std::string(1025, 'x')));
+  ASSERT_TRUE(larger) << larger.error().message();
+  EXPECT_EQ(larger->status, 413);
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
+}
+
+TEST_F(ConfigExample, FollowsItsFileAndStaysAsItIsWhenThatIsWrong) {
+  tree_.write("greeter.toml", "greeting.text = 'first'\n");
+  Process process = Process::example("config", arguments({}));
+  const auto port = process.wait_for_port();
+  ASSERT_TRUE(port.has_value()) << process.errors();
+  EXPECT_EQ(ask(*port, get("/")), "first, World!\n");
+
+  tree_.write("greeter.toml", "greeting.text = 'second'\n");
+  EXPECT_TRUE(eventually([&] { return ask(*port, get("/")) == "second, World!\n"; }));
+
+  replace("greeting.text = 'third'\ngreeting.name = 1\n");
+  EXPECT_TRUE(process.wait_for("weir: not taken: " + path() + ":2:")) << process.errors();
+  EXPECT_TRUE(process.wait_for("greeting.name: unknown; did you mean names?")) << process.errors();
+  EXPECT_EQ(ask(*port, get("/")), "second, World!\n");
+
+  replace("greeting.text = 'fourth'\n");
+  EXPECT_TRUE(eventually([&] { return ask(*port, get("/")) == "fourth, World!\n"; }));
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
+}
+
+TEST_F(ConfigExample, TellsEverythingThatIsWrongAndEndsWithStatus2) {
+  tree_.write("greeter.toml", "body_max = 'much'\n");
+  const Variable text("GREETER_GREETING_TEXTS", "x");
+  Process process = Process::example("config", arguments({"--runtime.core=x"}));
+  EXPECT_EQ(process.wait_for_exit(), 2);
+  EXPECT_EQ(process.output(), "");
+  const std::string errors = process.errors();
+  EXPECT_TRUE(errors.starts_with(
+      path() +
+      ":1:12: body_max: expected a size such as 64KiB, 1.5MiB or 1000, found the string \"much\"\n"
+      "environment GREETER_GREETING_TEXTS: unknown; did you mean GREETER_GREETING_TEXT?\n"
+      "argument --runtime.core: unknown; did you mean --runtime.cores?\n"))
+      << errors;
+  EXPECT_TRUE(errors.ends_with("(--help shows the keys)\n")) << errors;
+}
+
+TEST_F(ConfigExample, ExplainsItsKeys) {
+  Process process = Process::example("config", {"--help"});
+  EXPECT_EQ(process.wait_for_exit(), 0);
+  EXPECT_EQ(process.errors(), "");
+  const std::string help = process.output();
+  EXPECT_TRUE(help.contains("--listen ADDRESS ")) << help;
+  EXPECT_TRUE(help.contains("where to serve; an address")) << help;
+  EXPECT_TRUE(help.contains("--runtime.backend auto|uring|uring:6.1|epoll|poll")) << help;
+  EXPECT_TRUE(help.contains("GREETER_CONFIG")) << help;
+}
+
+}  // namespace
+}  // namespace weir::tests
