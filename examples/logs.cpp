@@ -1,0 +1,60 @@
+// logs: requests carry an id through what they call; levels are set by name, also while it runs.
+// ./dev run logs -- --log.level debug --log.format json --log.levels.store off, then
+// curl localhost:8080/greet/ann; curl -X PUT localhost:8080/levels/store/trace
+#include <weir/app/config.hpp>
+#include <weir/app/logs.hpp>
+#include <weir/http.hpp>
+#include <weir/loop/os_host.hpp>
+
+using namespace weir;
+
+struct Settings {
+  Endpoint listen = Endpoint::any(8080);
+  LogOptions log;
+  RuntimeOptions runtime;
+};
+
+class Store {
+ public:
+  explicit Store(Logger log) : log_(std::move(log)) { log_.info("open"); }
+  Task<std::string> greeting_for(const Logger& request, std::string_view name) const {
+    request.debug("looks for a greeting", field("name", name));
+    static_cast<void>(co_await sleep(1ms));
+    log_.trace("read", field("bytes", name.size()));
+    co_return "Hello, " + std::string(name) + "!\n";
+  }
+
+ private:
+  Logger log_;
+};
+
+Task<http::Response> greet(const Logger& service, const Store& store, std::string name) {
+  const Logger log = service.with_id("request");
+  const std::string text = co_await store.greeting_for(log, name);
+  log.info("greeted", field("name", name), field("bytes", text.size()));
+  co_return http::text(text);
+}
+
+http::Response set_level(Logs& logs, std::string_view name, std::string_view wanted) {
+  const auto level = log_level(wanted);
+  if (!level) return http::Status::bad_request;
+  logs.set_level(name, *level);
+  return http::status(204);
+}
+
+int main(int, char** argv, char** environment) {
+  auto sources = config::Sources::of_main(argv, environment);
+  sources.prefix = "LOGS";
+  OsHost host;
+  const auto settings = config::load_or_exit<Settings>(host.files(), sources);
+  Logs logs(host, settings.log);  // made before the runtime, and gone after it
+  const Logger log = logs.logger("http");
+  const Store store(logs.logger("store"));
+  http::Router routes;
+  routes.get("/greet/{name}", [&](std::string name) { return greet(log, store, name); });
+  routes.put("/levels/{name}/{level}", [&](std::string_view name, std::string_view level) {
+    return set_level(logs, name, level);
+  });
+  return Runtime(host, settings.runtime)
+      .run_on_each_core(http::serve, std::cref(routes), settings.listen);
+}

@@ -1,0 +1,91 @@
+// The logs example, run as a program: ids that requests carry, levels that change, and the end.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/client.hpp"
+#include "tests/process.hpp"
+
+namespace weir::tests {
+namespace {
+
+Process start(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments{"--listen=127.0.0.1:0", "--runtime.cores=2",
+                                     "--runtime.pin=false"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return Process::example("logs", arguments);
+}
+
+/// The records among the lines of a program's log.
+std::vector<nlohmann::json> records(std::string_view text) {
+  std::vector<nlohmann::json> records;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.starts_with('{')) records.push_back(nlohmann::json::parse(line));
+  }
+  return records;
+}
+
+TEST(LogsExample, RequestsCarryTheirIdsAndNothingIsLostAtTheEnd) {
+  constexpr int count = 200;
+  Process process = start({"--log.level=debug", "--log.format=json", "--log.levels.store=off"});
+  const auto port = process.wait_for_port();
+  ASSERT_TRUE(port.has_value()) << process.errors();
+  Client client(*port);
+  for (int i = 0; i < count; ++i) {
+    const auto answer = client.exchange(get("/greet/n" + std::to_string(i)));
+    ASSERT_TRUE(answer) << answer.error().message();
+    EXPECT_EQ(answer->body, "Hello, n" + std::to_string(i) + "!\n");
+  }
+  client.close();
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
+  const auto all = records(process.errors());
+  ASSERT_EQ(all.size(), 2u * count);
+  for (std::size_t i = 0; i < all.size(); i += 2) {
+    const std::string name = "n" + std::to_string(i / 2);
+    EXPECT_EQ(all[i].at("message"), "looks for a greeting");
+    EXPECT_EQ(all[i].at("level"), "debug");
+    EXPECT_EQ(all[i + 1].at("message"), "greeted");
+    EXPECT_EQ(all[i + 1].at("logger"), "http");
+    EXPECT_EQ(all[i + 1].at("name"), name);
+    EXPECT_EQ(all[i].at("name"), name);
+    EXPECT_EQ(all[i].at("request"), all[i + 1].at("request"));
+    if (i > 0) {
+      EXPECT_NE(all[i].at("request"), all[i - 1].at("request"));
+    }
+  }
+}
+
+TEST(LogsExample, LevelsChangeWhileItRuns) {
+  Process process = start({"--log.levels.http=off"});
+  const auto port = process.wait_for_port();
+  ASSERT_TRUE(port.has_value()) << process.errors();
+  EXPECT_TRUE(process.wait_for(" info [-] store: open\n")) << process.errors();
+  Client client(*port);
+  EXPECT_EQ(client.exchange(get("/greet/quiet"))->status, 200);
+  const auto put = client.exchange(
+      "PUT /levels/store/trace HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+  ASSERT_TRUE(put) << put.error().message();
+  EXPECT_EQ(put->status, 204);
+  const auto wrong = client.exchange(
+      "PUT /levels/store/loud HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+  ASSERT_TRUE(wrong) << wrong.error().message();
+  EXPECT_EQ(wrong->status, 400);
+  EXPECT_EQ(client.exchange(get("/greet/traced"))->status, 200);
+  EXPECT_TRUE(process.wait_for("store: read bytes=6\n")) << process.errors();
+  client.close();
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
+  EXPECT_FALSE(process.errors().contains("bytes=5")) << process.errors();
+  EXPECT_FALSE(process.errors().contains("greeted")) << process.errors();
+}
+
+}  // namespace
+}  // namespace weir::tests
