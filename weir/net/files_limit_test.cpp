@@ -1,9 +1,11 @@
 // Writing more than the process may: an error like any other, whoever writes, and nobody dies of
 // it.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <string>
 
@@ -15,13 +17,27 @@ namespace {
 
 constexpr std::size_t limit_bytes = 64 * 1024;
 
+alignas(4096) constexpr std::array<std::byte, 2 * limit_bytes> too_much{};
+
 Task<Result<>> write_too_much(std::string path, std::uint64_t& position) {
   auto file = co_await files::open(std::move(path), files::Mode::replace);
   if (!file) co_return fail(file.error());
-  const std::string text(2 * limit_bytes, 'x');
-  auto written = co_await file->write(text);
+  auto written = co_await file->write(too_much);
   position = file->position();
   co_await file->close();
+  co_return written;
+}
+
+/// Past the page cache, where the file system can do that: a kernel that hands other writes to
+/// threads of its own makes these while it submits.
+Task<Result<>> write_directly(Host& host, std::string path, std::uint64_t& position) {
+  constexpr int how = O_WRONLY | O_CREAT | O_CLOEXEC;
+  int descriptor = ::open(path.c_str(), how | O_DIRECT, 0600);
+  if (descriptor < 0) descriptor = ::open(path.c_str(), how, 0600);
+  files::File file(Descriptor(host, descriptor));
+  auto written = co_await file.write(too_much);
+  position = file.position();
+  co_await file.close();
   co_return written;
 }
 
@@ -37,9 +53,14 @@ Task<Result<>> write_too_much(std::string path, std::uint64_t& position) {
     const os::TemporaryTree tree;
     OsHost host;
     const auto loop = Loop::make(host, {.backend = backend}).value();
+    const auto stopped_there = [](const Result<>& written, std::uint64_t position) {
+      return error_of(written) == system_error(EFBIG) && position == limit_bytes;
+    };
     std::uint64_t position = 0;
-    const auto written = run(*loop, write_too_much(tree.root() + "/f", position));
-    right = error_of(written) == system_error(EFBIG) && position == limit_bytes;
+    const auto written = run(*loop, write_too_much(tree.path("f"), position));
+    right = stopped_there(written, position);
+    const auto directly = run(*loop, write_directly(host, tree.path("g"), position));
+    right = right && stopped_there(directly, position);
   }
   ::_exit(right ? 0 : 1);
 }
