@@ -1,6 +1,6 @@
-"""Works inside one process: the radix tree, hops and messages between loops, tasks. Each program
-does rounds by itself, with everything that is compared in each of them, and prints a line of JSON
-for each."""
+"""Works inside one process: the radix tree, JSON, coroutines, what they wait for, timers, hops to a
+pool, hops and messages between loops, datagrams. Each program does rounds by itself, with all that
+is compared in each of them, and prints a line of JSON for each."""
 
 import json
 import statistics
@@ -179,6 +179,149 @@ class Json(Inside):
         return "\n".join(lines)
 
 
+class PoolHops(Inside):
+    id = "pool-hop"
+    title = "a no-op handed to a pool of threads and back on the loop: ns"
+    program = "bench/inside/inside_pool_hop"
+    arguments = ()
+    round_seconds = 2.5
+    kinds = ("one", "sixty-four")
+    judged_rows = ("Weir", "Weir, epoll")
+
+    def processors(self):
+        return [self.options.server_cpu, self.options.load_cpu]
+
+    def rows(self, rounds):
+        rows = super().rows(rounds)
+        others = [row["name"] for row in rows if not row["name"].startswith("Weir")]
+        for row in rows:
+            row["beside"] = {}
+            for other in others if row["name"] in self.judged_rows else ():
+                row["beside"][other] = {}
+                for kind in self.kinds:
+                    found = [each[other][kind] / each[row["name"]][kind] for each in rounds]
+                    ratio = figures.spread(found)
+                    ratio["verdict"] = verdict(found, 1)
+                    row["beside"][other][kind] = ratio
+                    published(row, f"{other} / {row['name']}, {kind} at a time",
+                              in_words(ratio, 2), ratio["verdict"])
+        return rows
+
+    def table(self, rows):
+        lines = ["| | one at a time | sixty-four at a time |", "|---|---|---|"]
+        lines += [f"| {row['name']} | {row['one']:,.0f} | {row['sixty-four']:,.0f} |"
+                  for row in rows]
+        for row in rows:
+            for other, ratios in row["beside"].items():
+                cells = "".join(f" {in_words(ratios[kind], 2)} {ratios[kind]['verdict']} |"
+                                for kind in self.kinds)
+                lines.append(f"| {other} / {row['name']} |{cells}")
+        return "\n".join(lines)
+
+
+class Coroutines(Inside):
+    id = "B8"
+    title = "a coroutine waits on an event, a queued one sets it: millions a second of each core"
+    program = "bench/inside/inside_b8"
+    arguments = ()
+    round_seconds = 2.5
+    least_millions = 30
+    least_ratio = 0.5
+    most_grown_kib = 256
+
+    def processors(self):
+        return [self.options.server_cpu, self.options.load_cpu]
+
+    def rows(self, rounds):
+        rows = super().rows(rounds)
+        bare = [row["name"] for row in rows if not row["name"].startswith("Weir")]
+        for row in rows:
+            name = row["name"]
+            row |= figures.spread([each[name]["millions"] for each in rounds])
+            if name in bare:
+                continue
+            row["verdict"] = judged(rounds, row["median"] >= self.least_millions,
+                                    f"≥ {self.least_millions}")
+            published(row, name, in_words(row, 1, " M/s"), row["verdict"])
+            row["beside"] = {}
+            for other in bare:
+                found = [each[name]["millions"] / each[other]["millions"] for each in rounds]
+                ratio = row["beside"][other] = figures.spread(found)
+                ratio["verdict"] = verdict(found, self.least_ratio)
+                published(row, f"{name} / {other}", in_words(ratio, 2), ratio["verdict"])
+            # One that grows in a single round is not flat.
+            row["grown KiB"] = max(each[name]["grown KiB"] for each in rounds)
+            row["flat"] = judged(rounds, row["grown KiB"] <= self.most_grown_kib,
+                                 f"≤ {self.most_grown_kib} KiB")
+            published(row, f"{name}, growth of the process", f"{row['grown KiB']:,.0f} KiB",
+                      row["flat"])
+        return rows
+
+    def table(self, rows):
+        lines = ["| | cores | millions a second, each | target | grown KiB | target |",
+                 "|---|---|---|---|---|---|"]
+        for row in rows:
+            lines.append(f"| {row['name']} | {row['cores']:.0f} | {in_words(row, 1)} "
+                         f"| {row.get('verdict', '')} | {row['grown KiB']:,.0f} "
+                         f"| {row.get('flat', '')} |")
+        for row in rows:
+            for other, ratio in row.get("beside", {}).items():
+                lines.append(f"| {row['name']} / {other} | | {in_words(ratio, 2)} "
+                             f"| {ratio['verdict']} | | |")
+        return "\n".join(lines)
+
+
+class Uncontended(Inside):
+    id = "uncontended"
+    title = "a mutex, a semaphore and a channel when nobody has to wait: ns for each operation"
+    program = "bench/inside/inside_uncontended"
+    arguments = ()
+    round_seconds = 0.4
+    most = 10
+
+    def rows(self, rounds):
+        rows = super().rows(rounds)
+        for row in rows:
+            row |= figures.spread([each[row["name"]]["each"] for each in rounds])
+            if row["name"].startswith("Core"):
+                row["verdict"] = judged(rounds, row["median"] <= self.most, f"≤ {self.most} ns")
+                published(row, row["name"], in_words(row, 1, " ns"), row["verdict"])
+        return rows
+
+    def table(self, rows):
+        lines = ["| | ns | target |", "|---|---|---|"]
+        lines += [f"| {row['name']} | {in_words(row, 1)} | {row.get('verdict', '')} |"
+                  for row in rows]
+        return "\n".join(lines)
+
+
+class Timers(Inside):
+    id = "timers"
+    title = "a million timers started, half cancelled, the rest fired: ns for each of the million"
+    program = "bench/inside/inside_timers"
+    arguments = ()
+    round_seconds = 3
+    most = 100
+    parts = ("start", "cancel", "fire")
+
+    def rows(self, rounds):
+        rows = super().rows(rounds)
+        for row in rows:
+            row |= figures.spread([each[row["name"]]["all"] for each in rounds])
+        rows[0]["verdict"] = judged(rounds, rows[0]["median"] <= self.most, f"≤ {self.most} ns")
+        published(rows[0], rows[0]["name"], in_words(rows[0], 1, " ns"), rows[0]["verdict"])
+        return rows
+
+    def table(self, rows):
+        head = "".join(f" {part} |" for part in self.parts)
+        lines = [f"| |{head} all | target |", "|---|" + "---|" * (len(self.parts) + 2)]
+        for row in rows:
+            cells = "".join(f" {row[part]:.1f} |" for part in self.parts)
+            lines.append(f"| {row['name']} |{cells} {in_words(row, 1)} "
+                         f"| {row.get('verdict', '')} |")
+        return "\n".join(lines)
+
+
 class BetweenCores(Inside):
     """On two processors, with one of the backends."""
 
@@ -297,6 +440,7 @@ class Datagrams(BetweenCores):
 
 
 def sections(_servers, options):
-    return [RadixTree(options), Json(options), Tasks(options), Hops(options, "uring"),
+    return [RadixTree(options), Json(options), Coroutines(options), Tasks(options),
+            Uncontended(options), Timers(options), PoolHops(options), Hops(options, "uring"),
             Hops(options, "epoll"), Messages(options, "uring"), Messages(options, "epoll"),
             Datagrams(options, "uring"), Datagrams(options, "epoll")]

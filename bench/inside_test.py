@@ -73,6 +73,65 @@ class InsideTest(unittest.TestCase):
         self.assertEqual(row(0.90, 9)["16 peers"]["verdict"], "met (≥ 0.95)")
         self.assertEqual(row(0.96, 8)["one peer"]["verdict"], "not judged: 8 rounds")
 
+    def test_a_hop_to_the_pool_is_compared_with_everybody_who_is_there(self):
+        def ratios(count, **others):
+            times = {"one": 100, "sixty-four": 50}
+            one = {"Weir": times, "Weir, four threads": times, **others}
+            return inside.PoolHops(OPTIONS).rows([one] * count)
+
+        slow, quick = {"one": 200, "sixty-four": 51}, {"one": 99, "sixty-four": 40}
+        rows = ratios(9, libuv=slow, asio=quick)
+        beside = rows[0]["beside"]
+        self.assertEqual(beside["libuv"]["one"]["verdict"], "met (≥ 1)")
+        self.assertEqual(beside["libuv"]["sixty-four"]["verdict"], "met (≥ 1)")
+        self.assertEqual(beside["asio"]["one"]["verdict"], "MISSED (≥ 1)")
+        self.assertEqual(beside["asio"]["sixty-four"]["verdict"], "MISSED (≥ 1)")
+        self.assertEqual(len(rows[0]["targets"]), 4)
+        self.assertEqual(rows[1]["beside"], {}, "shown, not judged")
+        self.assertEqual(ratios(8, libuv=slow)[0]["beside"]["libuv"]["one"]["verdict"],
+                         "not judged: 8 rounds")
+        self.assertEqual(ratios(9)[0]["beside"], {}, "nobody else was built")
+        self.assertIn("libuv / Weir", inside.PoolHops(OPTIONS).table(rows))
+
+    def test_coroutines_have_a_rate_a_ratio_and_a_memory(self):
+        def row(millions, bare, grown, count=9):
+            one = {"Weir, one loop": {"millions": millions, "grown KiB": 0, "cores": 1},
+                   "bare": {"millions": bare, "grown KiB": 0, "cores": 1}}
+            last = {"Weir, one loop": {"millions": millions, "grown KiB": grown, "cores": 1},
+                    "bare": {"millions": bare, "grown KiB": 0, "cores": 1}}
+            return inside.Coroutines(OPTIONS).rows([one] * (count - 1) + [last])[0]
+
+        good = row(30, 60, 256)
+        self.assertEqual(good["verdict"], "met (≥ 30)")
+        self.assertEqual(good["beside"]["bare"]["verdict"], "met (≥ 0.5)")
+        self.assertEqual(good["flat"], "met (≤ 256 KiB)")
+        bad = row(29, 60, 257)
+        self.assertEqual(bad["verdict"], "MISSED (≥ 30)")
+        self.assertEqual(bad["beside"]["bare"]["verdict"], "MISSED (≥ 0.5)")
+        self.assertEqual(bad["flat"], "MISSED (≤ 256 KiB)", "one round is enough")
+        few = row(31, 60, 0, count=8)
+        self.assertEqual({few["verdict"], few["beside"]["bare"]["verdict"], few["flat"]},
+                         {"not judged: 8 rounds"})
+
+    def test_what_costs_nobody_a_wait_and_timers_too(self):
+        def uncontended(each, count):
+            rounds = [{"CoreMutex": {"each": each}, "std::mutex": {"each": 1}}] * count
+            return inside.Uncontended(OPTIONS).rows(rounds)
+
+        def timers(all_of_it, count):
+            times = {"start": 1, "cancel": 1, "fire": 1, "all": all_of_it}
+            rounds = [{"TimerWheel": times, "std::multimap": times}] * count
+            return inside.Timers(OPTIONS).rows(rounds)
+
+        self.assertEqual(uncontended(10, 9)[0]["verdict"], "met (≤ 10 ns)")
+        self.assertEqual(uncontended(10.1, 9)[0]["verdict"], "MISSED (≤ 10 ns)")
+        self.assertEqual(uncontended(9, 8)[0]["verdict"], "not judged: 8 rounds")
+        self.assertNotIn("verdict", uncontended(9, 9)[1])
+        self.assertEqual(timers(100, 9)[0]["verdict"], "met (≤ 100 ns)")
+        self.assertEqual(timers(101, 9)[0]["verdict"], "MISSED (≤ 100 ns)")
+        self.assertEqual(timers(9, 8)[0]["verdict"], "not judged: 8 rounds")
+        self.assertNotIn("verdict", timers(9, 9)[1])
+
     def test_a_program_that_fails_is_an_error(self):
         section = inside.Tasks(OPTIONS)
         section.rounds = lambda: (_ for _ in ()).throw(inside.Failure("crashed"))

@@ -1,0 +1,170 @@
+// What it costs to hand a no-op to a pool of threads and to be back on the loop: one at a time, and
+// sixty-four at once; beside libuv's uv_queue_work and Boost.Asio's thread_pool, where there are.
+// Prints one line of JSON for each round: nanoseconds for each hop.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weir/cores/blocking_pool.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/loop/os_host.hpp"
+#include "weir/task/run.hpp"
+#include "weir/task/scope.hpp"
+
+#if WEIR_BENCH_LIBUV
+#include <uv.h>
+#endif
+#if __has_include(<boost/asio.hpp>)
+#include <boost/asio.hpp>
+#endif
+
+namespace weir {
+namespace {
+
+constexpr int hops = 16'384;
+constexpr int at_once = 64;
+constexpr std::size_t threads = 4;  // libuv's own default
+
+using Clock = std::chrono::steady_clock;
+
+struct Figures {
+  double one = 0;
+  double many = 0;
+};
+
+void nothing() {}
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+/// Nanoseconds for each of the hops that `round(so_many)` makes, after some to warm up.
+double measure(int in_a_round, const std::function<void(int)>& round) {
+  for (int done = 0; done < hops / 8; done += in_a_round) round(in_a_round);
+  const auto begin = Clock::now();
+  for (int done = 0; done < hops; done += in_a_round) round(in_a_round);
+  const std::chrono::duration<double, std::nano> took = Clock::now() - begin;
+  return took.count() / hops;
+}
+
+Figures measure(const std::function<void(int)>& round) {
+  Figures figures;
+  figures.one = measure(1, round);
+  figures.many = measure(at_once, round);
+  return figures;
+}
+
+// ---- Weir ---------------------------------------------------------------------------------------
+
+Task<> hop(BlockingPool& pool) {
+  const auto done = co_await pool.run(&nothing);
+  require(done.has_value());
+}
+
+Task<> hop_at_once(Scope& scope, BlockingPool& pool, int count) {
+  for (int i = 0; i < count; ++i) scope.spawn(hop(pool));
+  co_return;
+}
+
+Task<double> hop_often(BlockingPool& pool, int in_a_round) {
+  Clock::time_point begin;
+  for (int done = -hops / 8; done < hops; done += in_a_round) {
+    if (done == 0) begin = Clock::now();
+    if (in_a_round == 1) {
+      co_await hop(pool);
+    } else {
+      static_cast<void>(co_await with_scope(hop_at_once, std::ref(pool), in_a_round));
+    }
+  }
+  const std::chrono::duration<double, std::nano> took = Clock::now() - begin;
+  co_return took.count() / hops;
+}
+
+Figures by_weir(BackendChoice backend, std::size_t size) {
+  OsHost host;
+  const auto loop = Loop::make(host, {.backend = backend}).value();
+  BlockingPoolOptions options;
+  options.size.fixed = size;
+  BlockingPool pool(host, options);
+  Figures figures;
+  figures.one = run(*loop, hop_often(pool, 1));
+  figures.many = run(*loop, hop_often(pool, at_once));
+  return figures;
+}
+
+// ---- Others -------------------------------------------------------------------------------------
+
+#if WEIR_BENCH_LIBUV
+Figures by_libuv() {
+  uv_loop_t loop;
+  require(uv_loop_init(&loop) == 0);
+  std::vector<uv_work_t> requests(at_once);
+  const Figures figures = measure([&](int count) {
+    for (int i = 0; i < count; ++i) {
+      uv_queue_work(
+          &loop, &requests[static_cast<std::size_t>(i)], [](uv_work_t*) { nothing(); },
+          [](uv_work_t*, int) {});
+    }
+    uv_run(&loop, UV_RUN_DEFAULT);
+  });
+  require(uv_loop_close(&loop) == 0);
+  return figures;
+}
+#endif
+
+#if __has_include(<boost/asio.hpp>)
+Figures by_asio() {
+  boost::asio::thread_pool pool(threads);
+  boost::asio::io_context context(1);  // told that one thread runs it
+  const auto guard = boost::asio::make_work_guard(context);
+  const Figures figures = measure([&](int count) {
+    int left = count;
+    for (int i = 0; i < count; ++i) {
+      boost::asio::post(pool, [&context, &left] {
+        nothing();
+        boost::asio::post(context, [&left] { --left; });
+      });
+    }
+    while (left != 0) context.run_one();
+  });
+  pool.join();
+  return figures;
+}
+#endif
+
+// ---- All of it ----------------------------------------------------------------------------------
+
+void add(std::string& line, const char* name, const Figures& figures) {
+  char text[128];
+  std::snprintf(text, sizeof text, "%s\"%s\": {\"one\": %.0f, \"sixty-four\": %.0f}",
+                line.empty() ? "" : ", ", name, figures.one, figures.many);
+  line += text;
+}
+
+std::string measure_once() {
+  std::string line;
+  add(line, "Weir", by_weir(BackendChoice::automatic, 0));
+  add(line, "Weir, epoll", by_weir(BackendChoice::epoll, 0));
+  add(line, "Weir, four threads", by_weir(BackendChoice::automatic, threads));
+#if WEIR_BENCH_LIBUV
+  add(line, "libuv, uv_queue_work", by_libuv());
+#endif
+#if __has_include(<boost/asio.hpp>)
+  add(line, "Boost.Asio, thread_pool", by_asio());
+#endif
+  return line;
+}
+
+}  // namespace
+}  // namespace weir
+
+int main(int argc, char** argv) {
+  const unsigned long rounds = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1;
+  for (unsigned long round = 0; round < rounds; ++round) {
+    std::printf("{%s}\n", weir::measure_once().c_str());
+    std::fflush(stdout);
+  }
+}
