@@ -70,6 +70,7 @@ class ExampleFiles : public EachBackend {
   os::TemporaryTree folder_;
 };
 class ExampleChat : public EachBackend {};
+class ExampleLiveRoutes : public EachBackend {};
 
 TEST_P(ExampleHello, AnswersAsItsRoutesSay) {
   Server server("hello", GetParam());
@@ -729,6 +730,35 @@ TEST_P(ExampleChat, WaitsForNobodyWhoDoesNotRead) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
+std::string put(std::string_view target, std::string_view body) {
+  return "PUT" + post(target, body).substr(4);
+}
+std::string del(std::string_view target) {
+  return "DELETE" + get(target).substr(3);
+}
+
+TEST_P(ExampleLiveRoutes, PagesComeAndGoOnEveryCore) {
+  Server server("live_routes", GetParam());
+  Client client = server.connect();
+  EXPECT_EQ(client.exchange(get("/greeting"))->status, 404);
+  for (const std::string text : {"hello", "good evening"}) {
+    ASSERT_EQ(client.exchange(put("/pages/greeting", text))->status, 204);
+    // On some connections each: the kernel chooses their cores.
+    for (int count = 0; count < 8; ++count) {
+      EXPECT_EQ(server.ask(get("/greeting"))->body, text);
+    }
+  }
+  EXPECT_EQ(client.exchange(put("/pages/a%7Bb", "x"))->status, 400);
+  EXPECT_EQ(client.exchange(put("/pages/pages%2F%7Bany%7D", "x"))->status, 400);
+  EXPECT_EQ(client.exchange(get("/pages/any"))->status, 405);
+  ASSERT_EQ(client.exchange(del("/pages/greeting"))->status, 204);
+  for (int count = 0; count < 8; ++count) EXPECT_EQ(server.ask(get("/greeting"))->status, 404);
+  EXPECT_EQ(client.exchange(del("/pages/greeting"))->status, 404);
+  client.close();
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+INSTANTIATE_TEST_SUITE_P(On, ExampleLiveRoutes, testing::ValuesIn(every_backend), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleChat, testing::ValuesIn(every_backend), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleJson, testing::ValuesIn(every_backend), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleHello, testing::ValuesIn(every_backend), name_of);

@@ -54,22 +54,6 @@ bool come_down_to(std::size_t threads) {
   return eventually([&] { return Usage().threads <= threads; });
 }
 
-BackendChoice choice_of(BackendName name) {
-  if (name.option == "uring") return BackendChoice::uring;
-  if (name.option == "uring:6.1") return BackendChoice::uring_6_1;
-  return name.option == "epoll" ? BackendChoice::epoll : BackendChoice::poll;
-}
-
-/// A port that is free. It is of a loopback address that no other process uses, so that nobody
-/// takes it before it is listened on.
-os::Address free_address() {
-  const auto pid = static_cast<unsigned>(::getpid());
-  const std::string host = "127." + std::to_string(1 + (pid >> 16 & 0x7f)) + "." +
-                           std::to_string(pid >> 8 & 0xff) + "." + std::to_string(pid & 0xff);
-  const os::Fd listener = os::open_listener(os::Address::parse(host + ":0").value()).value();
-  return os::local_address(listener.get()).value();
-}
-
 Task<http::Response> twice(http::Request& request) {
   auto body = co_await request.body();
   if (!body) co_return http::status_for(body.error());

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "weir/os/fd.hpp"
+#include "weir/os/socket.hpp"
 
 namespace weir::tests {
 namespace {
@@ -44,6 +45,20 @@ std::optional<std::string> why_not(BackendName backend) {
   const os::Fd ring(static_cast<int>(::syscall(SYS_io_uring_setup, 8, &parameters)));
   if (ring) return std::nullopt;
   return "this kernel refuses io_uring: " + std::generic_category().message(errno);
+}
+
+BackendChoice choice_of(BackendName name) {
+  if (name.option == "uring") return BackendChoice::uring;
+  if (name.option == "uring:6.1") return BackendChoice::uring_6_1;
+  return name.option == "epoll" ? BackendChoice::epoll : BackendChoice::poll;
+}
+
+os::Address free_address() {
+  const auto pid = static_cast<unsigned>(::getpid());
+  const std::string host = "127." + std::to_string(1 + (pid >> 16 & 0x7f)) + "." +
+                           std::to_string(pid >> 8 & 0xff) + "." + std::to_string(pid & 0xff);
+  const os::Fd listener = os::open_listener(os::Address::parse(host + ":0").value()).value();
+  return os::local_address(listener.get()).value();
 }
 
 Server::Server(std::string_view example, BackendName backend, const std::vector<std::string>& more)

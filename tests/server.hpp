@@ -13,6 +13,8 @@
 
 #include "tests/client.hpp"
 #include "tests/process.hpp"
+#include "weir/loop/host.hpp"
+#include "weir/os/address.hpp"
 
 namespace weir::tests {
 
@@ -31,6 +33,13 @@ std::string name_of(const testing::TestParamInfo<BackendName>& info);
 /// Why this machine's kernel cannot have the backend, asked without Weir; nullopt when it must
 /// work.
 std::optional<std::string> why_not(BackendName backend);
+
+/// The same for a runtime in this process.
+BackendChoice choice_of(BackendName name);
+
+/// A port that is free. It is of a loopback address that no other process uses, so that nobody
+/// takes it before it is listened on.
+os::Address free_address();
 
 /// A running server on a port of 127.0.0.1 that the kernel chose. Killed when destroyed.
 class Server {

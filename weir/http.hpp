@@ -4,6 +4,7 @@
 #include "weir/cores/runtime.hpp"
 #include "weir/http/json.hpp"
 #include "weir/http/limits.hpp"
+#include "weir/http/live_routes.hpp"
 #include "weir/http/request.hpp"
 #include "weir/http/response.hpp"
 #include "weir/http/router.hpp"

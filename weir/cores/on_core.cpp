@@ -9,6 +9,7 @@ void RemoteCall::begin() {
   home_ = context().loop;
   out_ = 1;
   CancelSource* const cancel = context().cancel;
+  if (cancel != nullptr) cancelled_there_.set_unit(cancel->unit());
   if (cancel != nullptr && cancel->cancelled()) {
     cancelled_there_.cancel();  // nobody there knows of it yet
   } else if (cancel != nullptr) {

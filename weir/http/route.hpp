@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,28 +21,30 @@ struct RouteOptions {
   std::optional<Duration> deadline = std::nullopt;  ///< for a handler that waits; then it is 503
 };
 
-/// Names a route of one router.
+/// Names a route of one router; never used for another, also when the route has gone.
 struct RouteId {
-  static constexpr std::uint32_t none = 0xffffffff;  ///< of a route that could not be added
+  static constexpr std::uint64_t none = ~std::uint64_t{0};  ///< of a route that could not be added
 
-  std::uint32_t number = none;
+  std::uint64_t number = none;
   bool operator==(const RouteId&) const = default;
 };
 
-/// Threads: const anywhere. Lifetime: its router's.
+/// Threads: const anywhere. Lifetime: its router's, or until it is removed.
 struct Route {
   /// A segment of the pattern that is a capture.
   struct Capture {
     SegmentText::Kind kind;
-    std::size_t segment;           ///< its index in the path
-    const Expression* expression;  ///< or nullptr; the table's
+    std::size_t segment;  ///< its index in the path
+    std::shared_ptr<const Expression> expression = nullptr;
   };
 
   std::string method;
   Pattern pattern;
   Handler handler;
   RouteOptions options;
-  std::vector<Capture> captures;
+  std::vector<Capture> captures = {};  ///< found by the book, in the order of the pattern
+  RouteId id = {};
+  std::size_t slot = 0;  ///< a small number that no other living route has
 };
 
 }  // namespace weir::http

@@ -1,5 +1,6 @@
 #include "weir/http/route_match.hpp"
 
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -23,10 +24,20 @@ char* RouteMatch::scratch(std::size_t bytes) {
   return scratch_more_.get();
 }
 
+void RouteMatch::settle() {
+  if (found() || allowed_ == 0 || methods_ == nullptr) return;
+  const std::string names = methods_->allow(allowed_);
+  char* const out = scratch(names.size());  // free: where nothing was found, nothing was caught
+  std::memcpy(out, names.data(), names.size());
+  allow_ = {out, names.size()};
+  methods_ = nullptr;
+}
+
 Response RouteMatch::own_answer() const {
   const bool has_body = may_have_body(status_);
   Response response = has_body ? status_text(status_) : Response(status_);
-  if (allowed_ != 0) response.add("Allow", methods_->allow(allowed_));
+  if (allowed_ != 0 && methods_ != nullptr) response.add("Allow", methods_->allow(allowed_));
+  if (allowed_ != 0 && methods_ == nullptr) response.add("Allow", allow_);
   return response;
 }
 

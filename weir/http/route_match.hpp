@@ -18,9 +18,9 @@
 
 namespace weir::http {
 
-/// Filled by Router::match(), for one request after the other. What it shows points into the
+/// Filled by RouteTable::match(), for one request after the other. What it shows points into the
 /// head's bytes (see rebase()) or into memory of its own, which stays for the next request.
-/// Threads: those of its connection. Lifetime: shorter than the router's.
+/// Threads: those of its connection. Lifetime: the table's, or after settle() the route's only.
 class RouteMatch {
  public:
   RouteMatch() noexcept {}  // NOLINT: scratch_ is left as it is, on purpose
@@ -54,10 +54,11 @@ class RouteMatch {
   void rebase(std::string_view old_bytes, const char* new_base) noexcept {
     captures_.rebase(old_bytes, new_base);
   }
+  /// For an answer that waits: the table may go from now on.
+  void settle();
 
  private:
   friend class Next;
-  friend class Router;
   friend class RouteTable;
 
   void clear() noexcept { set_literal(nullptr); }
@@ -76,10 +77,11 @@ class RouteMatch {
   static constexpr std::size_t scratch_inline = 512;
 
   const Route* route_ = nullptr;
-  const MethodNames* methods_ = nullptr;
+  const MethodNames* methods_ = nullptr;  // the table's; nullptr once it is settled
   std::span<const Middleware> middleware_;
   MethodSet allowed_ = 0;
   Status status_ = Status::not_found;  // of the router's own answer
+  std::string_view allow_;             // then: the names of what is allowed
   Captures captures_;
   BlockPtr<char> scratch_more_;
   std::size_t scratch_more_size_ = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
+#include <optional>
 #include <string>
 
 #include "weir/base/radix_tree.hpp"
@@ -23,16 +25,16 @@ struct RouteTable::Node {
 
 /// A capture with an expression.
 struct RouteTable::Node::Matching {
-  Matching(std::string_view expression_text, Expression compiled)
-      : text(expression_text), expression(std::move(compiled)) {}
+  Matching(std::string_view expression_text, const Expression* compiled)
+      : text(expression_text), expression(compiled) {}
 
   std::string text;
-  Expression expression;
+  const Expression* expression;  // of the first route that has it
   Node node;
 };
 
-const Route* RouteSet::add(MethodIndex method, const Route& route) {
-  if (const Route* before = find(method)) return before;
+void RouteSet::add(MethodIndex method, const Route& route) {
+  assert(find(method) == nullptr);
   const Entry entry{method, &route};
   if (first_.route == nullptr) {
     first_ = entry;
@@ -40,7 +42,6 @@ const Route* RouteSet::add(MethodIndex method, const Route& route) {
     more_.push_back(entry);
   }
   methods_ |= set_of(method);
-  return nullptr;
 }
 
 /// One look-up. The tree's depth is the index of the segment, so each node is visited at most once:
@@ -102,7 +103,7 @@ const Route* RouteTable::Search::visit(const Node& node, std::size_t index) noex
     if (const Route* route = visit(**literal, index + 1)) return route;
   }
   for (const auto& each : node.matching) {
-    if (!each->expression.matches(segment)) continue;
+    if (!each->expression->matches(segment)) continue;
     if (const Route* route = visit(each->node, index + 1)) return route;
   }
   if (node.capture != nullptr && !segment.empty()) {
@@ -160,48 +161,48 @@ void RouteTable::explain_miss(const Query& query, MethodSet allowed,
   match.status_ = query.method == Method::options ? Status::no_content : Status::method_not_allowed;
 }
 
-Result<RouteTable::Node*> RouteTable::child(Node& node, const Pattern::Segment& segment) {
+void RouteTable::match(const RequestHead& head, RouteMatch& match) const {
+  const std::string_view path = head.path();
+  const Route* const literal =
+      head.path_has_escapes() ? nullptr : find_literal(head.method(), path);
+  if (literal != nullptr) {
+    match.set_literal(literal);
+  } else {
+    find({head.method(), head.method_text(), path, head.path_has_escapes()}, match);
+  }
+  match.middleware_ = middleware_;
+}
+
+RouteTable::Node& RouteTable::child(Node& node, const Pattern::Segment& segment,
+                                    const Expression* expression) {
   using Kind = SegmentText::Kind;
   if (segment.kind == Kind::literal) {
     const auto inserted = node.literals.insert(segment.text);
     if (inserted.added) *inserted.value = std::make_unique<Node>();
-    return inserted.value->get();
+    return **inserted.value;
   }
   if (segment.kind == Kind::capture) {
     if (node.capture == nullptr) node.capture = std::make_unique<Node>();
-    return node.capture.get();
+    return *node.capture;
   }
   for (const auto& each : node.matching) {
-    if (each->text == segment.text) return &each->node;
+    if (each->text == segment.text) return each->node;
   }
-  auto expression = Expression::compile(segment.text, segment.groups);
-  if (!expression) return fail(expression.error());
-  node.matching.push_back(std::make_unique<Node::Matching>(segment.text, std::move(*expression)));
-  return &node.matching.back()->node;
+  node.matching.push_back(std::make_unique<Node::Matching>(segment.text, expression));
+  return node.matching.back()->node;
 }
 
-/// Where routes of this pattern end; says in `captures` what they catch on the way.
-Result<RouteSet*> RouteTable::place(const Pattern& pattern, std::vector<Route::Capture>& captures) {
+/// Where routes of this pattern end.
+RouteSet& RouteTable::place(const Route& route) {
   Node* node = root_.get();
-  std::size_t index = 0;
-  for (const Pattern::Segment& segment : pattern.segments()) {
-    Route::Capture capture{segment.kind, index++, nullptr};
-    if (segment.kind == SegmentText::Kind::rest) {
-      captures.push_back(capture);
-      return &node->rest;
-    }
-    auto next = child(*node, segment);
-    if (!next) return fail(next.error());
-    if (segment.kind == SegmentText::Kind::expression) {
-      // The node was found by this very text, or made for it.
-      for (const auto& each : node->matching) {
-        if (&each->node == *next) capture.expression = &each->expression;
-      }
-    }
-    if (segment.kind != SegmentText::Kind::literal) captures.push_back(capture);
-    node = *next;
+  auto capture = route.captures.begin();
+  for (const Pattern::Segment& segment : route.pattern.segments()) {
+    if (segment.kind == SegmentText::Kind::rest) return node->rest;
+    const Expression* expression = nullptr;
+    if (segment.kind != SegmentText::Kind::literal) expression = (capture++)->expression.get();
+    node = &child(*node, segment, expression);
   }
-  return &node->here;
+  return node->here;
 }
 
 namespace {
@@ -221,18 +222,18 @@ std::optional<std::string> plain_path(const Pattern& pattern) {
 
 }  // namespace
 
-Result<RouteTable::Added> RouteTable::add(Route route) {
+Result<const Route*> RouteTable::add(const Route& route) {
+  RouteSet& set = place(route);
+  if (const auto known = names_.find(method_of(route.method), route.method)) {
+    if (const Route* const before = set.find(*known)) return before;
+  }
   const std::optional<MethodIndex> method = names_.add(route.method);
   if (!method) return fail(Errc::limit_reached);
-  auto set = place(route.pattern, route.captures);
-  if (!set) return fail(set.error());
-  auto kept = std::make_unique<Route>(std::move(route));
-  if (const Route* before = (*set)->add(*method, *kept)) return Added{.conflict = before};
-  if (const auto path = plain_path(kept->pattern)) whole_.insert(*path, *set);
-  segments_max_ = std::max(segments_max_, kept->pattern.segments().size());
+  set.add(*method, route);
+  if (const auto path = plain_path(route.pattern)) whole_.insert(*path, &set);
+  segments_max_ = std::max(segments_max_, route.pattern.segments().size());
   methods_ |= set_of(*method);
-  routes_.push_back(std::move(kept));
-  return Added{.id = {static_cast<std::uint32_t>(routes_.size() - 1)}};
+  return &route;
 }
 
 }  // namespace weir::http

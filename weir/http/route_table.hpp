@@ -1,9 +1,10 @@
-// All routes of a router, as a tree of segments: which one is for this path?
+// Routes as a tree of segments: which one is for this path? What a router publishes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "weir/http/expression.hpp"
 #include "weir/http/literal_paths.hpp"
 #include "weir/http/method_names.hpp"
+#include "weir/http/middleware.hpp"
+#include "weir/http/request_head.hpp"
 #include "weir/http/route.hpp"
 #include "weir/http/route_match.hpp"
 
@@ -34,8 +37,8 @@ class RouteSet {
     const bool take_get = route == nullptr && method == index_of(Method::head);
     return take_get ? find(index_of(Method::get)) : route;
   }
-  /// The route that has the method already, else nullptr; then `route` is in.
-  const Route* add(MethodIndex method, const Route& route);
+  /// For a method that none has here.
+  void add(MethodIndex method, const Route& route);
   MethodSet methods() const noexcept { return methods_; }
 
  private:
@@ -48,7 +51,8 @@ class RouteSet {
   MethodSet methods_ = 0;
 };
 
-/// Threads: const members anywhere; add() before that.
+/// Threads: const members anywhere; the others before that. Lifetime: shorter than that of the
+/// routes and the middleware.
 class RouteTable {
  public:
   RouteTable();
@@ -56,12 +60,16 @@ class RouteTable {
   RouteTable(const RouteTable&) = delete;
   RouteTable& operator=(const RouteTable&) = delete;
 
-  struct Added {
-    RouteId id = {};
-    const Route* conflict = nullptr;  ///< has the same method and shape; the new route is not in
-  };
-  /// Errors: a PatternFault, limit_reached for too many methods.
-  Result<Added> add(Route route);
+  /// Gives the route that now answers for the method and shape of `route`: this one, or one that
+  /// was in before; then nothing has changed. Errors: limit_reached for too many methods.
+  Result<const Route*> add(const Route& route);
+
+  /// What is around all answers; see Router::use().
+  std::span<const Middleware> middleware() const noexcept { return middleware_; }
+  void set_middleware(std::span<const Middleware> middleware) noexcept { middleware_ = middleware; }
+
+  /// Who answers the request with this head. `match` is used again and again, without allocating.
+  void match(const RequestHead& head, RouteMatch& match) const;
 
   /// A path that is asked for. Its escapes are well-formed and it has no dot segments.
   struct Query {
@@ -83,23 +91,20 @@ class RouteTable {
     return set != nullptr ? set->answering(index_of(method)) : nullptr;
   }
 
-  std::size_t size() const noexcept { return routes_.size(); }
-  const Route& route(RouteId id) const noexcept { return *routes_[id.number]; }
-
  private:
   struct Node;
   class Search;
 
-  Result<Node*> child(Node& node, const Pattern::Segment& segment);
-  Result<RouteSet*> place(const Pattern& pattern, std::vector<Route::Capture>& captures);
+  static Node& child(Node& node, const Pattern::Segment& segment, const Expression* expression);
+  RouteSet& place(const Route& route);
   void explain_miss(const Query& query, MethodSet allowed, RouteMatch& match) const noexcept;
 
-  std::vector<std::unique_ptr<Route>> routes_;
   std::unique_ptr<Node> root_;
   LiteralPaths<const RouteSet*> whole_;  // by raw path: what a path without escapes can name
   std::size_t segments_max_ = 0;         // of any pattern
   MethodNames names_;
   MethodSet methods_ = 0;  // that any route has
+  std::span<const Middleware> middleware_;
 };
 
 }  // namespace weir::http

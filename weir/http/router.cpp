@@ -1,21 +1,35 @@
 #include "weir/http/router.hpp"
 
-#include "weir/http/characters.hpp"
+#include <cassert>
+
+#include "weir/http/route_publisher.hpp"
 
 namespace weir::http {
 
+Router::Router() : publisher_(std::make_unique<RoutePublisher>(book_)) {}
+Router::~Router() = default;
+
 Result<RouteId> Router::try_add(std::string_view method, Pattern pattern, Handler handler,
                                 const RouteOptions& options, std::string* why) {
-  if (!is_token(method) || method == name_of(Method::connect)) {
-    if (why != nullptr) *why = "no path is asked for with this method";
-    return fail(Errc::bad_input);
+  assert(!publisher_->serving() && "routes of a router that is served are changed by LiveRoutes");
+  auto route = std::make_unique<Route>(
+      Route{std::string(method), std::move(pattern), std::move(handler), options});
+  const auto added = book_.add(route);
+  if (!added) {
+    if (why != nullptr && added.error() == Errc::bad_input) {
+      *why = "no path is asked for with this method";
+    }
+    return fail(added.error());
   }
-  auto added =
-      table_.add({std::string(method), std::move(pattern), std::move(handler), options, {}});
-  if (!added) return fail(added.error());
   if (added->conflict == nullptr) return added->id;
   if (why != nullptr) *why = "the same as " + added->conflict->pattern.text();
   return fail(Errc::conflict);
+}
+
+void Router::add_middleware(Middleware middleware) {
+  assert(!publisher_->serving() && "middleware is added before a router is served");
+  middleware_.push_back(std::move(middleware));
+  book_.table().set_middleware(middleware_);
 }
 
 RouteId Router::keep(std::string_view method, std::string_view text, Handler handler,
@@ -36,18 +50,6 @@ RouteId Router::keep(std::string_view method, std::string_view text, Handler han
 Result<> Router::check() const {
   if (errors_.empty()) return {};
   return fail(Errc::conflict);
-}
-
-void Router::match(const RequestHead& head, RouteMatch& match) const {
-  const std::string_view path = head.path();
-  const Route* const literal =
-      head.path_has_escapes() ? nullptr : table_.find_literal(head.method(), path);
-  if (literal != nullptr) {
-    match.set_literal(literal);
-  } else {
-    table_.find({head.method(), head.method_text(), path, head.path_has_escapes()}, match);
-  }
-  match.middleware_ = middleware_;
 }
 
 }  // namespace weir::http

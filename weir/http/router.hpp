@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -14,10 +15,12 @@
 #include "weir/http/pattern.hpp"
 #include "weir/http/request_head.hpp"
 #include "weir/http/route.hpp"
+#include "weir/http/route_book.hpp"
 #include "weir/http/route_match.hpp"
-#include "weir/http/route_table.hpp"
 
 namespace weir::http {
+
+class RoutePublisher;
 
 /// Routes and the middleware around them.
 ///
@@ -31,11 +34,16 @@ namespace weir::http {
 /// handler unless it has its own. The router itself answers 404, 405 with Allow, 501 for methods
 /// that no route has, and OPTIONS.
 ///
-/// Threads: routes are added before it is served, by one thread; const members anywhere.
+/// While it is served, its routes are changed through LiveRoutes only, and nothing here is called.
+///
+/// Threads: routes are added before it is served, by one thread (asserted); const members anywhere.
 /// Lifetime: outlives the servers that use it.
 class Router {
  public:
-  Router() = default;
+  Router();
+  ~Router();
+  Router(const Router&) = delete;
+  Router& operator=(const Router&) = delete;
 
   template <class F>
   RouteId get(std::type_identity_t<PatternFor<F>> pattern, F handler, RouteOptions options = {}) {
@@ -117,7 +125,7 @@ class Router {
   /// among them; the first to be added is the outermost.
   template <class F>
   void use(F middleware) {
-    middleware_.push_back(Middleware::of(std::move(middleware)));
+    add_middleware(Middleware::of(std::move(middleware)));
   }
 
   /// conflict if any route could not be added as it was written. A server does not start then.
@@ -126,19 +134,24 @@ class Router {
   const std::string& error_text() const noexcept { return errors_; }
 
   /// Who answers the request with this head. `match` is used again and again, without allocating.
-  void match(const RequestHead& head, RouteMatch& match) const;
+  void match(const RequestHead& head, RouteMatch& match) const { book_.table().match(head, match); }
 
-  std::size_t size() const noexcept { return table_.size(); }
+  std::size_t size() const noexcept { return book_.size(); }
+
+  /// For servers, which read the routes from there, and for LiveRoutes.
+  RoutePublisher& publisher() const noexcept { return *publisher_; }
 
  private:
   RouteId keep(std::string_view method, std::string_view pattern, Handler handler,
                const RouteOptions& options);
   Result<RouteId> try_add(std::string_view method, Pattern pattern, Handler handler,
                           const RouteOptions& options, std::string* why = nullptr);
+  void add_middleware(Middleware middleware);
 
-  RouteTable table_;
+  RouteBook book_;
   std::vector<Middleware> middleware_;
   std::string errors_;
+  std::unique_ptr<RoutePublisher> publisher_;
 };
 
 }  // namespace weir::http

@@ -19,6 +19,7 @@ ServerCore::ServerCore(Loop& loop, const Router& router, const Limits& limits)
     : DrainWatcher(&asked_to_drain),
       loop_(loop),
       router_(router),
+      routes_(loop, router.publisher()),
       limits_(limits),
       connections_max_(limits.connections_max != 0 ? limits.connections_max
                                                    : default_connections_max(loop)),

@@ -15,6 +15,7 @@
 #include "weir/http/last_answers.hpp"
 #include "weir/http/limits.hpp"
 #include "weir/http/refusal.hpp"
+#include "weir/http/route_reader.hpp"
 #include "weir/http/router.hpp"
 #include "weir/loop/loop.hpp"
 
@@ -47,6 +48,8 @@ class ServerCore : DrainWatcher {
 
   Loop& loop() const noexcept { return loop_; }
   const Router& router() const noexcept { return router_; }
+  /// The router's routes as this core serves them now.
+  RouteReader& routes() noexcept { return routes_; }
   const Limits& limits() const noexcept { return limits_; }
   bool draining() const noexcept { return draining_; }
 
@@ -103,6 +106,7 @@ class ServerCore : DrainWatcher {
 
   Loop& loop_;
   const Router& router_;
+  RouteReader routes_;
   Limits limits_;
   std::size_t connections_max_;
   std::size_t turning_away_ = 0;

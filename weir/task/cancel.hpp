@@ -29,6 +29,7 @@ class CancelSource {
   /// Under `parent`, when that is not nullptr.
   explicit CancelSource(CancelSource* parent) noexcept : in_parent_(*this) {
     if (parent == nullptr) return;
+    unit_ = parent->unit_;
     cancelled_ = parent->cancelled_;
     if (!cancelled_) parent->nodes_.push_back(in_parent_);
   }
@@ -37,6 +38,12 @@ class CancelSource {
   CancelSource& operator=(const CancelSource&) = delete;
 
   bool cancelled() const noexcept { return cancelled_; }
+
+  /// The unit of work that is cancelled by this source or by one above it: an address that means
+  /// something to whoever set it (a server, that of the route whose request it is); nullptr for
+  /// none. So a task can be asked on whose behalf it runs. Sources made below it have it too.
+  const void* unit() const noexcept { return unit_; }
+  void set_unit(const void* unit) noexcept { unit_ = unit; }
 
   void cancel() {
     if (std::exchange(cancelled_, true)) return;
@@ -61,6 +68,7 @@ class CancelSource {
 
   List<CancelNode> nodes_;
   InParent in_parent_;
+  const void* unit_ = nullptr;
   bool cancelled_ = false;
 };
 

@@ -49,7 +49,7 @@ Exchange::Next Exchange::refuse(Refusal refusal) {
 Exchange::Next Exchange::begin_request() {
   server_.counters().requests.add();
   keep_alive_ = head_.keep_alive() && !server_.draining();
-  server_.router().match(head_, match_);
+  server_.routes().table().match(head_, match_);
   if (head_.has_body()) {
     body_.begin(head_, match_.options().body_max.value_or(server_.limits().body_max));
     if (body_.error()) return refuse(Refusal::body_too_large);
@@ -98,9 +98,15 @@ void Exchange::keep_head() {
   head_.rebase(head_copy_.get());
 }
 
+/// What runs from now on is cancelled with the connection, and on behalf of the route's request.
+void Exchange::begin_cancel() {
+  cancel_.emplace(context_.cancel);
+  cancel_->set_unit(match_.route());
+}
+
 Exchange::Next Exchange::start_handler() {
   keep_head();
-  cancel_.emplace(context_.cancel);
+  begin_cancel();
   deadline_.expired = false;
   try {
     handler_.emplace(match_.start(request_));
@@ -273,7 +279,7 @@ bool Exchange::write_usual() {
   if (output.room().size() < UsualHead::size_max + text.size()) return false;
   char* const start = reinterpret_cast<char*>(output.room().data());
   char* const end = server_.usual_head(response_->content_type()).write(text.size(), start);
-  std::memcpy(end, text.data(), text.size());
+  if (!text.empty()) std::memcpy(end, text.data(), text.size());
   output.grow(static_cast<std::size_t>(end - start) + text.size());
   return true;
 }
@@ -293,7 +299,22 @@ bool Exchange::write_small() {
   char* const end = write_head(head, start);
   if (!text.empty()) std::memcpy(end, text.data(), text.size());
   output.grow(static_cast<std::size_t>(end - start) + text.size());
+  if (body.is_stream()) response_.clear();  // what it holds may be the handler's
   return true;
+}
+
+Exchange::InUse::InUse(Exchange& exchange)
+    : RouteUse(exchange.server_.routes(), exchange.match_.route(), &stop), exchange_(exchange) {
+  exchange.match_.settle();
+}
+
+/// As if its deadline had passed: a handler is answered for with 503, a streamed body is cut off.
+/// What waits for the client has limits of its own.
+void Exchange::InUse::stop(RouteUse& self) {
+  Exchange& exchange = static_cast<InUse&>(self).exchange_;
+  if (!exchange.cancel_) return;
+  if (exchange.handler_) exchange.deadline_.expired = true;
+  exchange.cancel_->cancel();
 }
 
 void Exchange::HandlerDeadline::expire(Timer& self) {

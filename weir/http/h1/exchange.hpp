@@ -14,7 +14,8 @@
 #include "weir/http/h1/writer.hpp"
 #include "weir/http/request.hpp"
 #include "weir/http/response.hpp"
-#include "weir/http/router.hpp"
+#include "weir/http/route_match.hpp"
+#include "weir/http/route_reader.hpp"
 #include "weir/http/server_core.hpp"
 #include "weir/task/task.hpp"
 
@@ -57,6 +58,7 @@ class Exchange : Completion, HangupWatcher {
 
   Next begin_request();
   Next start_handler();
+  void begin_cancel();
   template <class Make>
   void answer(const Make& make);
   void call_handler();
@@ -88,6 +90,13 @@ class Exchange : Completion, HangupWatcher {
   static std::coroutine_handle<> finished(Completion& self, std::coroutine_handle<>);
   static void peer_gone(HangupWatcher& self);
 
+  /// While something of the request waits: its route stays, and with it the handler.
+  struct InUse : RouteUse {
+    explicit InUse(Exchange& exchange);
+    ~InUse() { exchange_.response_.clear(); }  // what streams it may be the handler's
+    static void stop(RouteUse& self);
+    Exchange& exchange_;
+  };
   /// Cancels what runs in the loop's next round.
   struct CancelLater : Runnable {
     explicit CancelLater(Exchange& exchange) noexcept : Runnable(&run), exchange_(exchange) {}

@@ -43,6 +43,7 @@ class StreamSink final : public BodySink {
 }  // namespace
 
 Task<Exchange::Next> Exchange::finish() {
+  InUse in_use(*this);
   const Stage stage = std::exchange(stage_, Stage::answer);
   if (stage == Stage::handler) {
     co_await wait_for_running();
@@ -136,7 +137,7 @@ void Exchange::stream_failed(std::error_code error, bool cut) {
 Task<Exchange::Next> Exchange::deliver_stream(std::size_t answers_before) {
   const bool chunked = head_.version_minor() > 0;
   StreamSink sink(transport_, chunked);
-  cancel_.emplace(context_.cancel);
+  begin_cancel();
   Result<> written;
   bool waited = false;
   try {
