@@ -730,9 +730,6 @@ TEST_P(ExampleChat, WaitsForNobodyWhoDoesNotRead) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-std::string put(std::string_view target, std::string_view body) {
-  return "PUT" + post(target, body).substr(4);
-}
 std::string del(std::string_view target) {
   return "DELETE" + get(target).substr(3);
 }
