@@ -134,11 +134,23 @@ def verdict_among_peers(work, row, rows, rounds):
     if len(found) < PAIRS_MIN:
         return f"not judged: {len(found)} rounds"
     row["reached"] = spread(found) | {"of": "the best peer"}
-    ahead = row["reached"]["median"] > work.target.median
-    for key in ("p50", "p99"):
-        ahead = ahead and row[key] < min(each[key] for each in peers)
-    return (met_or_missed(ahead, work.target) + f", {statistics.median(found):.2f} of the best of "
-            f"{len(peers)}")
+    leads = {"rate": row["reached"]["median"]}
+    leads |= {key: statistics.median(leads_of(row, rounds, names, key)) for key in ("p50", "p99")}
+    ahead = min(leads.values()) > work.target.median
+    told = ", ".join(f"{key} {lead:.2f}" for key, lead in leads.items())
+    return (f"{met_or_missed(ahead, work.target)}: times better than the best of {len(peers)}: "
+            f"{told}")
+
+
+def leads_of(row, rounds, names, key):
+    """How many times longer the best of others' latencies was, in each round."""
+    found = []
+    for results in rounds:
+        theirs = [results[name][key] for name in names if results.get(name, {}).get(key)]
+        ours = results.get(row["name"], {}).get(key)
+        if theirs and ours:
+            found.append(min(theirs) / ours)
+    return found
 
 
 def met_or_missed(met, target):
