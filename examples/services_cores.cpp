@@ -1,0 +1,45 @@
+// services_cores: one configuration for all cores, a store and a worker on each, a clock on one.
+#include <weir/app.hpp>
+
+#include <cstdio>
+
+using namespace weir;
+
+/// Shared: every core may use it, so all of them get it as const.
+struct Config {
+  int shards = 2;
+};
+
+/// One on each core, for the services of that core alone: no lock, no atomic.
+struct Store {
+  Store(const Config& config, Loop& loop) : shards(config.shards), core(loop.core()) {}
+  int shards;
+  unsigned core;
+};
+
+struct Worker {
+  Worker(Store& store, Loop& loop) {
+    std::fprintf(stderr, "worker on core %u with the store of core %u, %d shards\n", loop.core(),
+                 store.core, store.shards);
+  }
+};
+
+/// Only on core 1, where it may take what that core has.
+struct Clock {
+  Clock(Store& store, Scope& scope) : core(store.core) { scope.spawn(tick()); }
+  Task<> tick() {
+    while (co_await sleep(100ms)) std::fprintf(stderr, "tick on core %u\n", core);
+  }
+  unsigned core;
+};
+
+int main(int argc, char** argv) {
+  auto options = ServerOptions::from_args(argc, argv);
+  options.cores = 2;
+  App app;
+  app.on_core<Clock>(1);
+  app.per_core<Worker>();
+  app.per_core<Store>();
+  app.shared<Config>();
+  return app.run(options);
+}

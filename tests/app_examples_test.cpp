@@ -1,0 +1,77 @@
+// The example programs that are apps of services: what they say, in which order, and how they end.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/process.hpp"
+
+namespace weir::tests {
+namespace {
+
+/// Runs an example until it has said `until`, ends it with SIGTERM, and gives all that it said but
+/// the runtime's own lines.
+std::vector<std::string> lines_of(std::string_view name, std::string_view until) {
+  Process process = Process::example(name, {"--no-pin"});
+  EXPECT_TRUE(process.wait_for(until)) << process.errors();
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
+  EXPECT_EQ(process.output(), "");
+  std::vector<std::string> lines;
+  const std::string errors = process.errors();
+  for (std::size_t at = 0; at < errors.size();) {
+    const std::size_t end = std::min(errors.find('\n', at), errors.size());
+    if (!errors.substr(at).starts_with("weir: ")) lines.push_back(errors.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+TEST(ExampleServices, Hello) {
+  EXPECT_EQ(lines_of("services_hello", "Hello, services!"),
+            (Lines{"greeter: started", "speaker: Hello, services!", "speaker: Goodbye!",
+                   "greeter: stopped"}));
+}
+
+TEST(ExampleServices, Optional) {
+  EXPECT_EQ(lines_of("services_optional", "a cache of 64"),
+            (Lines{"store: no cache", "store: a cache of 64", "store: no cache"}));
+}
+
+TEST(ExampleServices, Requester) {
+  EXPECT_EQ(lines_of("services_requester", "[Alarms] ready"),
+            (Lines{"[Orders] ready", "[Alarms] ready!", "[Alarms] that was all!",
+                   "[Orders] that was all"}));
+}
+
+TEST(ExampleServices, Explain) {
+  const Lines lines = lines_of("services_explain", "]}");
+  ASSERT_EQ(lines.size(), 5U + 3 + 5 + 4 + 1 + 1);
+  EXPECT_TRUE(lines[0].starts_with("Config: running (")) << lines[0];
+  EXPECT_TRUE(lines[1].starts_with("Database on core 0: starting (")) << lines[1];
+  EXPECT_TRUE(lines[2].starts_with("Web on core 0: waiting for Database on core 0 (")) << lines[2];
+  EXPECT_EQ(lines[5], "digraph services {");
+  EXPECT_TRUE(lines.back().starts_with(R"({"services":[{"name":"Config")")) << lines.back();
+}
+
+TEST(ExampleServices, Cores) {
+  Lines lines = lines_of("services_cores", "tick on core 1");
+  std::erase(lines, "tick on core 1");
+  std::ranges::sort(lines);
+  EXPECT_EQ(lines, (Lines{"worker on core 0 with the store of core 0, 2 shards",
+                          "worker on core 1 with the store of core 1, 2 shards"}));
+}
+
+TEST(ExampleServices, Replace) {
+  EXPECT_EQ(lines_of("services_replace", "prices of 10: gone"),
+            (Lines{"shop: open at 10", "shop: open at 11", "shop: closed at 10",
+                   "prices of 10: gone", "shop: closed at 11", "prices of 11: gone"}));
+}
+
+}  // namespace
+}  // namespace weir::tests

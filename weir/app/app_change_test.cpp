@@ -1,0 +1,166 @@
+// What happens to a running app when services are stopped, added and removed.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weir/app/app_fixture.hpp"
+#include "weir/task/together.hpp"
+
+namespace weir {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+struct Store : Said {
+  explicit Store(const Journal& journal) : Said(journal, "store") {}
+  Task<Result<>> start() {
+    static_cast<void>(co_await sleep(1s));
+    co_return {};
+  }
+  Task<> stop() {
+    say("stopping");
+    static_cast<void>(co_await sleep(1s));
+  }
+};
+struct Cache : Said {
+  Cache(const Journal& journal, Store&) : Said(journal, "cache") {}
+};
+struct Web : Said {
+  Web(const Journal& journal, Cache&) : Said(journal, "web") {}
+};
+struct Other : Said {
+  explicit Other(const Journal& journal) : Said(journal, "other") {}
+};
+
+class AppChange : public AppTest {
+ protected:
+  void start_all() {
+    ASSERT_TRUE(start());
+    lines_.clear();
+  }
+};
+
+TEST_F(AppChange, DependantsStopFirstAndStartAgain) {
+  const ServiceId store = app_.per_core<Store>();
+  app_.per_core<Cache>();
+  app_.per_core<Web>();
+  app_.per_core<Other>();
+  start_all();
+  ASSERT_TRUE(run(app_.stop(store)));
+  EXPECT_EQ(std::exchange(lines_, {}),
+            (Lines{"web gone", "cache gone", "store stopping", "store gone"}));
+  ASSERT_TRUE(run(app_.stop(store)));
+  EXPECT_TRUE(lines_.empty());
+  ASSERT_TRUE(run(app_.start(store)));
+  EXPECT_EQ(lines_, (Lines{"store made", "cache made", "web made"}));
+  ASSERT_TRUE(run(app_.start(store)));
+  stop();
+}
+
+TEST_F(AppChange, RemovedProvidersAreWaitedFor) {
+  const ServiceId store = app_.per_core<Store>();
+  app_.per_core<Cache>();
+  start_all();
+  ASSERT_TRUE(run(app_.remove(store)));
+  EXPECT_EQ(std::exchange(lines_, {}), (Lines{"cache gone", "store stopping", "store gone"}));
+  EXPECT_EQ(run(app_.stop(store)).error(), Errc::not_found);
+  EXPECT_EQ(run(app_.start(store)).error(), Errc::not_found);
+  EXPECT_EQ(run(app_.remove(store)).error(), Errc::not_found);
+  const ServiceId again = app_.per_core<Store>();
+  EXPECT_NE(again, store);
+  EXPECT_EQ(run(app_.stop(store)).error(), Errc::not_found) << "the same place, another service";
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_EQ(lines_, (Lines{"store made", "cache made"}));
+  stop();
+}
+
+TEST_F(AppChange, WhatIsAddedMayWait) {
+  start_all();
+  app_.per_core<Cache>();
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_TRUE(lines_.empty());
+  app_.per_core<Store>();
+  EXPECT_TRUE(lines_.empty()) << "not before apply()";
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_EQ(lines_, (Lines{"store made", "cache made"}));
+  stop();
+}
+
+TEST_F(AppChange, WhatDoesNotFitIsNotAdded) {
+  app_.per_core<Store>();
+  app_.per_core<Cache>();
+  start_all();
+  app_.per_core<Store>();
+  app_.per_core<Other>();
+  EXPECT_EQ(run(app_.apply()).error(), Errc::bad_configuration);
+  ASSERT_EQ(app_.problems().size(), 1U);
+  EXPECT_NE(app_.problems().front().find("several"), std::string::npos);
+  EXPECT_TRUE(lines_.empty());
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_TRUE(lines_.empty());
+  stop();
+  EXPECT_EQ(lines_, (Lines{"cache gone", "store stopping", "store gone"}));
+}
+
+struct Moody {
+  explicit Moody(const std::function<bool()>& good) : good_(good) {}
+  Task<Result<>> start() {
+    if (!good_()) co_return fail(Errc::limit_reached);
+    co_return {};
+  }
+  std::function<bool()> good_;
+};
+struct NeedsMoody : Said {
+  NeedsMoody(const Journal& journal, Moody&) : Said(journal, "needs moody") {}
+};
+
+TEST_F(AppChange, AFailureWhileItRunsIsThatServicesOwn) {
+  bool good = true;
+  const ServiceId moody = app_.per_core([&good] { return Moody([&good] { return good; }); });
+  app_.per_core<NeedsMoody>();
+  app_.per_core<Other>();
+  start_all();
+  ASSERT_TRUE(run(app_.stop(moody)));
+  good = false;
+  EXPECT_EQ(run(app_.start(moody)).error(), Errc::limit_reached);
+  ASSERT_EQ(app_.problems().size(), 1U);
+  EXPECT_NE(app_.problems().front().find("NeedsMoody"), std::string::npos);
+  EXPECT_EQ(lines_, (Lines{"needs moody gone"}));
+  EXPECT_TRUE(app_.running());
+  good = true;
+  EXPECT_TRUE(run(app_.start(moody)));
+  EXPECT_EQ(lines_.back(), "needs moody made");
+  stop();
+}
+
+TEST_F(AppChange, ManyChangesAtOnceEndWell) {
+  const ServiceId store = app_.per_core<Store>();
+  const ServiceId cache = app_.per_core<Cache>();
+  app_.per_core<Web>();
+  start_all();
+  const auto changes = [&]() -> Task<> {
+    const auto results = co_await all(app_.stop(store), app_.stop(cache), app_.start(store),
+                                      app_.start(cache), app_.stop(store), app_.start(store));
+    EXPECT_TRUE(results);
+  };
+  run(changes());
+  EXPECT_EQ(lines_.back(), "web made");
+  stop();
+}
+
+TEST_F(AppChange, TheyAreRemovedAndAddedAgainAndAgain) {
+  ServiceId store = app_.per_core<Store>();
+  app_.per_core<Cache>();
+  app_.per_core<Web>();
+  start_all();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(run(app_.remove(store)));
+    store = app_.per_core<Store>();
+    ASSERT_TRUE(run(app_.apply()));
+    EXPECT_EQ(lines_.back(), "web made");
+  }
+  stop();
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,210 @@
+// Apps on several cores: in memory, and on threads.
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weir/app/app_fixture.hpp"
+#include "weir/cores/runtime.hpp"
+
+namespace weir {
+namespace {
+
+RuntimeOptions quiet(unsigned cores) {
+  RuntimeOptions options;
+  options.cores = cores;
+  options.pin = false;
+  options.announce = false;
+  return options;
+}
+
+struct Config {
+  Config() : core(Loop::current()->core()) {}
+  Task<Result<>> start() {
+    co_await yield();
+    ready = true;
+    co_return {};
+  }
+  unsigned core;
+  bool ready = false;
+};
+
+/// Sees that it is made, used and destroyed on one and the same core.
+struct OnOne {
+  explicit OnOne(Loop& loop) : home(loop) { check(); }
+  ~OnOne() { check(); }
+  Task<Result<>> start() {
+    check();
+    co_await yield();
+    check();
+    co_return {};
+  }
+  Task<> stop() {
+    check();
+    co_await yield();
+    check();
+  }
+  void check() const { EXPECT_EQ(Loop::current(), &home); }
+  Loop& home;
+};
+
+struct Store : OnOne {
+  Store(Loop& loop, const Config& config) : OnOne(loop) {
+    EXPECT_TRUE(config.ready);
+    EXPECT_EQ(config.core, 0U);
+  }
+};
+
+struct Web : OnOne {
+  Web(Loop& loop, Store& store) : OnOne(loop) { EXPECT_EQ(&store.home, &loop); }
+};
+
+struct Last : OnOne {
+  Last(Loop& loop, Web&, Optional<Store> store) : OnOne(loop) {
+    EXPECT_TRUE(store);
+    EXPECT_EQ(loop.core(), 2U);
+  }
+};
+
+struct Counters {
+  mutable std::atomic<int> up{0};
+};
+struct Counted : OnOne {
+  Counted(Loop& loop, const Web& web, const Counters& counters, All<Store> stores)
+      : OnOne(loop), counters_(counters) {
+    EXPECT_EQ(&web.home, &loop);
+    EXPECT_LE(stores.size(), 1U);
+    ++counters_.up;
+  }
+  ~Counted() { --counters_.up; }
+  const Counters& counters_;
+};
+
+void register_all(App& app) {
+  app.shared<Counters>();
+  app.per_core<Counted>();
+  app.on_core<Last>(2);
+  app.per_core<Web>();
+  app.per_core<Store>();
+  app.shared<Config>();
+}
+
+/// Runs `body(app)` on core 0 of a runtime of three.
+void run_on_three(Runtime& runtime, const std::function<Task<>(App&)>& body) {
+  App app;
+  register_all(app);
+  const auto on_first = [&](Scope& scope) -> Task<> {
+    if (scope.loop().core() == 0) co_await body(app);
+  };
+  EXPECT_EQ(runtime.run_on_each_core(on_first), 0);
+}
+
+Task<> start_and_stop(App& app) {
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(co_await app.start());
+    const auto services = app.explain().services;
+    EXPECT_EQ(services.size(), 1U + 1U + 1U + 3U * 3U);
+    for (const ServiceReport& each : services) EXPECT_EQ(each.state, ServiceState::running);
+    co_await app.stop();
+  }
+}
+
+TEST(AppCores, EachServiceStaysOnItsCore) {
+  MemoryHost host({.cores = 3});
+  Runtime runtime(host, quiet(3));
+  run_on_three(runtime, start_and_stop);
+}
+
+TEST(AppCoresOnThreads, EachServiceStaysOnItsCore) {
+  Runtime runtime(quiet(3));
+  run_on_three(runtime, start_and_stop);
+}
+
+Task<> change(App& app) {
+  EXPECT_TRUE(co_await app.start());
+  for (int i = 0; i < 20; ++i) {
+    const ServiceId extra = app.per_core([](Loop& loop, const Web&) { return OnOne(loop); });
+    EXPECT_TRUE(co_await app.apply());
+    const auto services = app.explain().services;
+    const auto web = std::ranges::find(services, wiring::type<Web>.name, &ServiceReport::name);
+    EXPECT_TRUE(co_await app.stop(web->id));
+    EXPECT_TRUE(co_await app.start(web->id));
+    EXPECT_TRUE(co_await app.remove(extra));
+  }
+  for (const ServiceReport& each : app.explain().services) {
+    EXPECT_EQ(each.state, ServiceState::running);
+  }
+  co_await app.stop();
+}
+
+TEST(AppCores, ServicesChangeOnAllCores) {
+  MemoryHost host({.cores = 3});
+  Runtime runtime(host, quiet(3));
+  run_on_three(runtime, change);
+}
+
+TEST(AppCoresOnThreads, ServicesChangeOnAllCores) {
+  Runtime runtime(quiet(3));
+  run_on_three(runtime, change);
+}
+
+struct FailingOnTwo : OnOne {
+  FailingOnTwo(Loop& loop, Web&) : OnOne(loop) {}
+  Task<Result<>> start() {
+    if (home.core() != 2) co_return {};
+    co_await yield();
+    co_return fail(Errc::unsupported);
+  }
+};
+
+TEST(AppCoresOnThreads, AFailureOnOneCoreStopsAll) {
+  Runtime runtime(quiet(3));
+  const auto body = [](App& app) -> Task<> {
+    app.per_core<FailingOnTwo>();
+    EXPECT_EQ((co_await app.start()).error(), Errc::unsupported);
+    EXPECT_EQ(app.problems().size(), 1U);
+    EXPECT_NE(app.problems().front().find("on core 2"), std::string::npos);
+  };
+  run_on_three(runtime, body);
+}
+
+struct Endless {
+  Task<Result<>> start() { co_return co_await sleep_until(never); }
+};
+
+TEST(AppRun, ServesUntilItIsAskedToDrain) {
+  for (const bool starting : {false, true}) {
+    MemoryHost host({.cores = 3});
+    RuntimeOptions options = quiet(3);
+    options.handle_signals = true;
+    Runtime runtime(host, options);
+    App app;
+    register_all(app);
+    if (starting) app.per_core<Endless>();
+    bool up = false;
+    host.at(host.now() + 5s, [&] {
+      up = app.running() && std::ranges::all_of(app.explain().services, [](const auto& each) {
+             return each.state == ServiceState::running;
+           });
+      host.raise(Signal::terminate);
+    });
+    EXPECT_EQ(app.run(runtime), 0);
+    EXPECT_EQ(up, !starting);
+    EXPECT_FALSE(app.running());
+  }
+}
+
+TEST(AppRun, FailsWithWhatFailed) {
+  MemoryHost host({.cores = 3});
+  Runtime runtime(host, quiet(3));
+  App app;
+  register_all(app);
+  app.per_core<FailingOnTwo>();
+  EXPECT_EQ(app.run(runtime), 1);
+  EXPECT_FALSE(app.running());
+}
+
+}  // namespace
+}  // namespace weir

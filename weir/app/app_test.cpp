@@ -1,0 +1,320 @@
+#include "weir/app/app.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "weir/app/app_fixture.hpp"
+
+namespace weir {
+namespace {
+
+struct Store : Said {
+  explicit Store(const Journal& journal) : Said(journal, "store") {}
+  Task<Result<>> start() {
+    say("starting");
+    static_cast<void>(co_await sleep(1s));
+    say("started");
+    co_return {};
+  }
+  Task<> stop() {
+    say("stopping");
+    static_cast<void>(co_await sleep(1s));
+    say("stopped");
+  }
+  int value() const { return 42; }
+};
+
+struct Cache : Said {
+  Cache(const Journal& journal, Store& store) : Said(journal, "cache") {
+    EXPECT_EQ(store.value(), 42);
+  }
+};
+
+struct Web : Said {
+  Web(Cache&, Store&, const Journal& journal) : Said(journal, "web") {}
+  Task<Result<>> start() {
+    say("started");
+    co_return {};
+  }
+};
+
+TEST_F(AppTest, StartsWhatIsRequiredFirstAndStopsItLast) {
+  app_.per_core<Web>();
+  app_.per_core<Cache>();
+  app_.per_core<Store>();
+  ASSERT_TRUE(start());
+  EXPECT_TRUE(app_.running());
+  EXPECT_EQ(lines_, (std::vector<std::string>{"store made", "store starting", "store started",
+                                              "cache made", "web made", "web started"}));
+  lines_.clear();
+  stop();
+  EXPECT_FALSE(app_.running());
+  EXPECT_EQ(lines_, (std::vector<std::string>{"web gone", "cache gone", "store stopping",
+                                              "store stopped", "store gone"}));
+}
+
+TEST_F(AppTest, CanBeStartedAgain) {
+  app_.per_core<Web>();
+  app_.per_core<Cache>();
+  app_.per_core<Store>();
+  ASSERT_TRUE(start());
+  stop();
+  const auto first = std::exchange(lines_, {});
+  ASSERT_TRUE(start());
+  EXPECT_EQ(start().error(), Errc::conflict);
+  stop();
+  stop();
+  EXPECT_EQ(lines_, first);
+}
+
+template <int N>
+struct Slow {
+  Task<Result<>> start() {
+    static_cast<void>(co_await sleep(1s));
+    co_return {};
+  }
+  Task<> stop() { static_cast<void>(co_await sleep(2s)); }
+};
+struct NeedsSlow {
+  NeedsSlow(Slow<0>&, Slow<1>&, Slow<2>&) {}
+};
+
+TEST_F(AppTest, WhatIsIndependentStartsAndStopsAtTheSameTime) {
+  app_.per_core<Slow<0>>();
+  app_.per_core<NeedsSlow>();
+  app_.per_core<Slow<1>>();
+  app_.per_core<Slow<2>>();
+  ASSERT_TRUE(start());
+  EXPECT_EQ(elapsed(), 1s);
+  stop();
+  EXPECT_EQ(elapsed(), 3s);
+}
+
+struct Failing : Said {
+  Failing(const Journal& journal, Store&) : Said(journal, "failing") {}
+  Task<Result<>> start() {
+    static_cast<void>(co_await sleep(1s));
+    co_return fail(Errc::limit_reached);
+  }
+  Task<> stop() {
+    say("stopping");
+    co_return;
+  }
+};
+struct NeedsFailing : Said {
+  NeedsFailing(const Journal& journal, Failing&) : Said(journal, "needs failing") {}
+};
+
+TEST_F(AppTest, AFailingStartUndoesWhatHadStartedAndSaysWhatAndWhy) {
+  app_.per_core<NeedsFailing>();
+  app_.per_core<Failing>();
+  app_.per_core<Store>();
+  const Result<> started = start();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error(), Errc::limit_reached);
+  EXPECT_FALSE(app_.running());
+  EXPECT_FALSE(said("needs failing made"));
+  EXPECT_FALSE(said("failing stopping"));
+  expect_order({"store started", "failing made", "failing gone", "store stopping", "store gone"});
+  ASSERT_EQ(app_.problems().size(), 1U);
+  const std::string problem = app_.problems().front();
+  EXPECT_NE(problem.find("Failing on core 0 could not start"), problem.npos) << problem;
+  EXPECT_NE(problem.find(started.error().message()), problem.npos) << problem;
+  EXPECT_NE(problem.find("NeedsFailing"), problem.npos) << problem;
+  EXPECT_FALSE(start());
+}
+
+struct Endless : Said {
+  explicit Endless(const Journal& journal) : Said(journal, "endless") {}
+  Task<Result<>> start() {
+    const Result<> slept = co_await sleep_until(never);
+    say("gave up");
+    co_return slept;
+  }
+};
+
+TEST_F(AppTest, OneFailureCancelsWhatStillStarts) {
+  app_.per_core<Endless>();
+  app_.per_core<Store>();
+  app_.per_core<Failing>();
+  EXPECT_EQ(start().error(), Errc::limit_reached);
+  expect_order({"endless made", "endless gave up", "endless gone"});
+  EXPECT_EQ(app_.problems().size(), 1U);
+}
+
+TEST_F(AppTest, AStartHasADeadline) {
+  app_.per_core<Endless>({.start_deadline = 3s});
+  EXPECT_EQ(start().error(), Errc::timed_out);
+  EXPECT_EQ(elapsed(), 3s);
+  EXPECT_TRUE(said("endless gone"));
+}
+
+struct StopsNever : Said {
+  explicit StopsNever(const Journal& journal) : Said(journal, "stops never") {}
+  Task<> stop() { static_cast<void>(co_await sleep_until(never)); }
+};
+
+TEST_F(AppTest, AStopHasADeadline) {
+  app_.per_core<StopsNever>({.stop_deadline = 4s});
+  ASSERT_TRUE(start());
+  stop();
+  EXPECT_EQ(elapsed(), 4s);
+  EXPECT_TRUE(said("stops never gone"));
+  ASSERT_FALSE(host_.logged().empty());
+  EXPECT_NE(host_.logged().back().find("StopsNever"), std::string::npos);
+}
+
+struct Throwing {
+  Throwing() { throw std::runtime_error("no luck"); }
+};
+
+TEST_F(AppTest, WhatAConstructorThrowsIsTheReason) {
+  app_.per_core<Store>();
+  app_.per_core<Throwing>();
+  EXPECT_FALSE(start());
+  ASSERT_EQ(app_.problems().size(), 1U);
+  EXPECT_NE(app_.problems().front().find("no luck"), std::string::npos);
+  EXPECT_EQ(said("store made"), said("store gone"));
+}
+
+struct ThrowingLater : Said {
+  explicit ThrowingLater(const Journal& journal) : Said(journal, "throwing later") {}
+  Task<Result<>> start() {
+    static_cast<void>(co_await sleep(1s));
+    throw std::runtime_error("bad luck");
+  }
+};
+
+TEST_F(AppTest, WhatAStartThrowsIsTheReason) {
+  app_.per_core<ThrowingLater>();
+  EXPECT_FALSE(start());
+  ASSERT_EQ(app_.problems().size(), 1U);
+  EXPECT_NE(app_.problems().front().find("bad luck"), std::string::npos);
+  EXPECT_TRUE(said("throwing later gone"));
+}
+
+// --- factories -----------------------------------------------------------------------------------
+
+struct Number {
+  int value;
+};
+struct Shape {
+  virtual ~Shape() = default;
+  virtual int corners() const = 0;
+};
+struct Named {
+  virtual ~Named() = default;
+  std::string name = "square";
+};
+struct Square : Named, Shape {
+  int corners() const override { return 4; }
+};
+
+TEST_F(AppTest, AFactoryMakesWhatItReturns) {
+  app_.shared([] { return Number{7}; });
+  app_.per_core<Shape>([](const Number&) { return std::make_unique<Square>(); });
+  std::vector<std::string> seen;
+  struct Last {};
+  app_.per_core([&seen](const Number& number, Shape& shape, Square& square) {
+    seen.push_back(std::to_string(number.value) + std::to_string(shape.corners()) + square.name);
+    return Last();
+  });
+  ASSERT_TRUE(start());
+  EXPECT_EQ(seen, (std::vector<std::string>{"74square"}));
+  stop();
+}
+
+TEST_F(AppTest, OneInstanceHasSeveralInterfaces) {
+  app_.per_core<Square, Named, Shape>();
+  bool same = false;
+  struct Last {};
+  app_.per_core([&same](Named& named, Shape& shape, Square& square) {
+    same = &named == &square && &shape == &square;
+    return Last();
+  });
+  ASSERT_TRUE(start());
+  EXPECT_TRUE(same);
+  stop();
+}
+
+TEST_F(AppTest, AFactoryMayFail) {
+  app_.shared([]() -> Result<Number> { return fail(Errc::not_found); });
+  EXPECT_EQ(start().error(), Errc::not_found);
+  ASSERT_EQ(app_.problems().size(), 1U);
+  EXPECT_NE(app_.problems().front().find("Number"), std::string::npos);
+}
+
+TEST_F(AppTest, AFactoryMayFailAndDoesNot) {
+  app_.shared(
+      []() -> Result<std::unique_ptr<Number>> { return std::make_unique<Number>(Number{3}); });
+  ASSERT_TRUE(start());
+  stop();
+}
+
+struct alignas(128) Wide {
+  Wide() = default;
+  std::array<char, 128> bytes{};
+};
+
+TEST_F(AppTest, AlignmentIsKept) {
+  app_.per_core<Wide>();
+  std::uintptr_t address = 1;
+  struct Last {};
+  app_.per_core([&address](Wide& wide) {
+    address = reinterpret_cast<std::uintptr_t>(&wide);
+    return Last();
+  });
+  ASSERT_TRUE(start());
+  EXPECT_EQ(address % 128, 0U);
+  stop();
+}
+
+struct Itself {
+  explicit Itself(const Journal&) : self(this) {}
+  Itself* self;
+};
+
+TEST_F(AppTest, AConstructorMakesItsObjectInPlace) {
+  app_.per_core<Itself>();
+  bool same = false;
+  struct Last {};
+  app_.per_core([&same](Itself& itself) {
+    same = itself.self == &itself;
+    return Last();
+  });
+  ASSERT_TRUE(start());
+  EXPECT_TRUE(same);
+  stop();
+}
+
+struct Spawning : Said {
+  Spawning(const Journal& journal, Scope& scope) : Said(journal, "spawning"), scope_(scope) {}
+  Task<Result<>> start() {
+    scope_.spawn(work());
+    co_return {};
+  }
+  Task<> stop() {
+    say("stopping");
+    co_return;
+  }
+  Task<> work() {
+    static_cast<void>(co_await sleep_until(never));
+    say("work ended");
+  }
+  Scope& scope_;
+};
+
+TEST_F(AppTest, WhatAServiceSpawnsEndsBeforeIt) {
+  app_.per_core<Spawning>();
+  ASSERT_TRUE(start());
+  EXPECT_FALSE(said("spawning work ended"));
+  stop();
+  expect_order({"spawning stopping", "spawning work ended", "spawning gone"});
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,270 @@
+#include "weir/app/core_services.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "weir/app/requester.hpp"
+#include "weir/base/block_pool.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir::wiring {
+namespace {
+
+bool is_ordinary(const Plan& plan) noexcept {
+  return plan.alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+}
+
+void* allocate(const Plan& plan) {
+  if (is_ordinary(plan)) return BlockPool::allocate(plan.bytes);
+  return ::operator new(plan.bytes, std::align_val_t(plan.alignment));
+}
+
+void release(const Plan& plan, void* memory) noexcept {
+  if (is_ordinary(plan)) {
+    BlockPool::release(memory);
+  } else {
+    ::operator delete(memory, std::align_val_t(plan.alignment));
+  }
+}
+
+/// The edge of the node's Scope& parameter, or nullptr.
+Edge* scope_edge(const Node& node) noexcept {
+  const auto parameters = node.recipe->plan->parameters;
+  const auto found = std::ranges::find(parameters, Need::scope, &Parameter::need);
+  if (found == parameters.end()) return nullptr;
+  return &node.edges[found - parameters.begin()];
+}
+
+Scope* scope_of(const Node& node) noexcept {
+  const Edge* const edge = scope_edge(node);
+  return edge == nullptr ? nullptr : static_cast<Scope*>(edge->argument);
+}
+
+}  // namespace
+
+/// A service's task while it runs.
+class Operation : Completion {
+ public:
+  Operation(CoreServices& core, Node& node, Task<Report> task) noexcept
+      : Completion(&completed), core_(core), node_(node), task_(std::move(task)) {}
+
+  /// It may be gone when this returns.
+  void start() { task_.start(Context{&core_.loop_, &cancel_}, *this); }
+  void cancel() { cancel_.cancel(); }
+
+ private:
+  static std::coroutine_handle<> completed(Completion& self, std::coroutine_handle<>) {
+    auto& operation = static_cast<Operation&>(self);
+    CoreServices& core = operation.core_;
+    Report report = operation.task_.handle().promise().take();
+    operation.node_.operation = nullptr;
+    BlockPtr<Operation>(&operation).reset();
+    core.tell_(core.listener_, std::move(report));
+    return std::noop_coroutine();
+  }
+
+  CoreServices& core_;
+  Node& node_;
+  CancelSource cancel_;
+  Task<Report> task_;
+};
+
+void CoreServices::execute(const Order& order) {
+  switch (order.kind) {
+    case Order::Kind::make:
+      return make(*order.node);
+    case Order::Kind::stop:
+      return stop(*order.node);
+    case Order::Kind::cancel:
+      if (order.node->operation != nullptr) order.node->operation->cancel();
+      return;
+    case Order::Kind::clear:
+      return order.providers->objects.clear();
+    case Order::Kind::add:
+    case Order::Kind::remove:
+      return change(order);
+  }
+}
+
+void CoreServices::run(Node& node, Task<Report> task) {
+  auto operation = make_block<Operation>(*this, node, std::move(task));
+  node.operation = operation.get();
+  operation.release()->start();
+}
+
+// --- from nothing to started ---------------------------------------------------------------------
+
+void CoreServices::find_arguments(Node& node, void** arguments, void* asking) {
+  const auto parameters = node.recipe->plan->parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    Edge& edge = node.edges[i];
+    switch (parameters[i].need) {
+      case Need::required:
+      case Need::some:
+        break;
+      case Need::requester:
+        arguments[i] = asking;  // for this call only
+        continue;
+      case Need::scope:
+        if (edge.argument == nullptr) {
+          edge.argument =
+              make_block<Scope>(Context{&loop_, nullptr}, OnFailure::supervise).release();
+        }
+        break;
+      case Need::loop:
+        edge.argument = &loop_;
+        break;
+      case Need::app:
+        edge.argument = &app_;
+        break;
+    }
+    arguments[i] = edge.argument;
+  }
+}
+
+void CoreServices::make(Node& node) {
+  const Plan& plan = *node.recipe->plan;
+  Report report(Report::Kind::started, &node);
+  std::array<void*, parameters_max> arguments;
+  Requester::Asking asking{};
+  if (node.owner != nullptr) {
+    const Recipe& owner = *node.owner->recipe;
+    asking = {owner.plan->type, &owner.said().properties, node.core};
+  }
+  try {
+    find_arguments(node, arguments.data(), &asking);
+    node.memory = allocate(plan);
+    if (auto made = plan.make(node.memory, node.recipe->factory.get(), arguments.data()); !made) {
+      report.error = made.error();
+      report.why = made.error().message();
+    }
+  } catch (...) {
+    report.error = std::make_error_code(std::errc::state_not_recoverable);
+    report.why = describe({}, std::current_exception());
+  }
+  if (report.error) {
+    report.kind = Report::Kind::failed;
+    if (node.memory != nullptr) release(plan, std::exchange(node.memory, nullptr));
+    if (scope_of(node) != nullptr) return run(node, give_up_task(&node, std::move(report)));
+    clean(node);
+  } else if (plan.start != nullptr) {
+    return run(node, start_task(&node));
+  }
+  tell_(listener_, std::move(report));
+}
+
+Task<Report> CoreServices::start_task(Node* node) {
+  const Recipe& recipe = *node->recipe;
+  Report report(Report::Kind::started, node);
+  try {
+    const Result<> started =
+        co_await timeout(recipe.said().start_deadline, recipe.plan->start(node->memory));
+    if (!started) {
+      report.error = started.error();
+      report.why = started.error().message();
+    }
+  } catch (...) {
+    report.error = std::make_error_code(std::errc::state_not_recoverable);
+    report.why = describe({}, std::current_exception());
+  }
+  if (!report.error) co_return report;
+  report.kind = Report::Kind::failed;
+  co_await close_scope(node);
+  destroy(*node);
+  co_return report;
+}
+
+/// What could not be made, but may have spawned.
+Task<Report> CoreServices::give_up_task(Node* node, Report report) {
+  co_await close_scope(node);
+  clean(*node);
+  co_return report;
+}
+
+// --- and back ------------------------------------------------------------------------------------
+
+void CoreServices::stop(Node& node) {
+  if (node.recipe->plan->stop != nullptr || scope_of(node) != nullptr) {
+    return run(node, stop_task(&node));
+  }
+  destroy(node);
+  tell_(listener_, Report(Report::Kind::stopped, &node));
+}
+
+Task<Report> CoreServices::stop_task(Node* node) {
+  const Recipe& recipe = *node->recipe;
+  std::string trouble;
+  if (recipe.plan->stop != nullptr) {
+    try {
+      const Result<> stopped =
+          co_await timeout(recipe.said().stop_deadline, recipe.plan->stop(node->memory));
+      if (!stopped) trouble = stopped.error().message();
+    } catch (...) {
+      trouble = describe({}, std::current_exception());
+    }
+  }
+  if (!trouble.empty()) {
+    loop_.host().log("weir: stopping " + std::string(recipe.plan->type->name) + ": " + trouble);
+  }
+  co_await close_scope(node);
+  destroy(*node);
+  co_return Report(Report::Kind::stopped, node);
+}
+
+/// Ends what the service has spawned, and waits for it: it uses the service.
+Task<> CoreServices::close_scope(Node* node) {
+  Scope* const scope = scope_of(*node);
+  if (scope == nullptr) co_return;
+  scope->cancel();
+  co_await scope->children_finished();
+}
+
+void CoreServices::destroy(Node& node) noexcept {
+  const Plan& plan = *node.recipe->plan;
+  plan.destroy(node.memory);
+  release(plan, std::exchange(node.memory, nullptr));
+  clean(node);
+}
+
+/// What the parameters hold for the service.
+void CoreServices::clean(Node& node) noexcept {
+  if (Edge* const edge = scope_edge(node); edge != nullptr && edge->argument != nullptr) {
+    const BlockPtr<Scope> ends_here(static_cast<Scope*>(std::exchange(edge->argument, nullptr)));
+  }
+  const auto parameters = node.recipe->plan->parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].need != Need::some) continue;
+    auto& providers = *static_cast<Providers*>(node.edges[i].argument);
+    providers.changed = nullptr;
+    providers.objects.clear();
+  }
+}
+
+// --- who comes and goes --------------------------------------------------------------------------
+
+void CoreServices::change(const Order& order) {
+  Providers& providers = *order.providers;
+  if (order.kind == Order::Kind::add) {
+    providers.objects.push_back(order.object);
+  } else if (const auto at = std::ranges::find(providers.objects, order.object);
+             at != providers.objects.end()) {
+    providers.objects.erase(at);
+  }
+  try {
+    const auto changed = providers.changed;  // it may replace itself
+    if (changed) changed();
+  } catch (...) {
+    loop_.host().log("weir: " + std::string(order.node->recipe->plan->type->name) +
+                     ": what it does on a change threw: " + describe({}, std::current_exception()));
+  }
+  if (order.kind == Order::Kind::add) return;
+  Report report(Report::Kind::removed, order.node);
+  report.edge = order.edge;
+  tell_(listener_, std::move(report));
+}
+
+}  // namespace weir::wiring

@@ -1,0 +1,77 @@
+// The services that live on one core: made, started, stopped and destroyed there, as ordered.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "weir/app/node.hpp"
+#include "weir/app/providers.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::wiring {
+
+/// What the home core wants done on a service's core.
+struct Order {
+  enum class Kind : std::uint8_t {
+    make,    ///< and start
+    stop,    ///< and destroy
+    cancel,  ///< the start() or stop() that runs
+    clear,   ///< what was left in `providers` of an earlier life
+    add,     ///< `object` to what the node has been given for `edge`
+    remove,  ///< `object` from it
+  };
+  Kind kind;
+  Node* node;
+  Index edge = none;
+  Providers* providers = nullptr;
+  void* object = nullptr;
+};
+
+/// What has come of it.
+struct Report {
+  enum class Kind : std::uint8_t { started, failed, stopped, removed };
+  Report(Kind of, Node* about) noexcept : kind(of), node(about) {}
+
+  Kind kind;
+  Node* node;
+  Index edge = none;  ///< of `removed`
+  std::error_code error;
+  std::string why;  ///< of `failed`: the error or exception in words
+};
+
+/// Threads: its loop's. Lifetime: until nothing of it runs any more.
+class CoreServices {
+ public:
+  using Tell = void (*)(void* listener, Report report);
+  /// `tell` is called for each report, maybe inside execute(). `app` is what App& asks for.
+  CoreServices(Loop& loop, App& app, Tell tell, void* listener) noexcept
+      : loop_(loop), app_(app), tell_(tell), listener_(listener) {}
+  CoreServices(const CoreServices&) = delete;
+  CoreServices& operator=(const CoreServices&) = delete;
+
+  void execute(const Order& order);
+
+ private:
+  friend class Operation;
+  void make(Node& node);
+  void stop(Node& node);
+  void change(const Order& order);
+  void find_arguments(Node& node, void** arguments, void* asking);
+  void run(Node& node, Task<Report> task);
+  Task<Report> start_task(Node* node);
+  Task<Report> stop_task(Node* node);
+  Task<Report> give_up_task(Node* node, Report report);
+  Task<> close_scope(Node* node);
+  void destroy(Node& node) noexcept;
+  void clean(Node& node) noexcept;
+
+  Loop& loop_;
+  App& app_;
+  Tell tell_;
+  void* listener_;
+};
+
+}  // namespace weir::wiring

@@ -1,0 +1,82 @@
+// What a parameter of a constructor or factory asks for.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include "weir/app/properties.hpp"
+#include "weir/app/type.hpp"
+
+namespace weir {
+class App;
+class Loop;
+class Scope;
+}  // namespace weir
+
+namespace weir::wiring {
+
+enum class Need : std::uint8_t {
+  required,   ///< const T&, T&, Chosen<T, Filter>: not without it
+  some,       ///< Optional<T>, All<T>: as they come and go
+  requester,  ///< Requester: who asks
+  scope,      ///< Scope&: where the service may spawn
+  loop,       ///< Loop&: the loop that it lives on
+  app,        ///< App&: for introspection
+};
+
+/// One parameter, without its C++ type.
+struct Parameter {
+  const Type* type;
+  const Filter* filter;
+  Need need;
+  bool writable;  ///< the service may change what it is given: only on one core
+};
+
+/// A class of Weir's own that says itself what it needs, as `static constexpr Parameter needs`, and
+/// is made of what the wiring gives: `explicit P(void*)`.
+template <class P>
+concept TellsItsNeed = requires {
+  { std::remove_cvref_t<P>::needs } -> std::convertible_to<Parameter>;
+};
+
+/// What a plain reference asks for: another service, but for the few types below.
+template <class T>
+inline constexpr Need need_of = Need::required;
+template <>
+inline constexpr Need need_of<Scope> = Need::scope;
+template <>
+inline constexpr Need need_of<Loop> = Need::loop;
+template <>
+inline constexpr Need need_of<App> = Need::app;
+
+template <class P>
+inline constexpr bool is_parameter =
+    TellsItsNeed<P> ||
+    (std::is_lvalue_reference_v<P> && std::is_class_v<std::remove_reference_t<P>>);
+
+template <class P>
+constexpr Parameter parameter_of() {
+  using T = std::remove_cvref_t<P>;
+  if constexpr (TellsItsNeed<P>) {
+    return T::needs;
+  } else {
+    static_assert(
+        is_parameter<P>,
+        "a service asks for others by `const T&` or `T&`, Chosen<T, Filter>, Optional<T>, "
+        "All<T>, or for Requester, Scope&, Loop&, App&; for values write a factory");
+    return {&type<T>, nullptr, need_of<T>, !std::is_const_v<std::remove_reference_t<P>>};
+  }
+}
+
+/// The argument for a parameter P: `given` is the object or cell that was found for it.
+template <class P>
+decltype(auto) argument(void* given) {
+  if constexpr (TellsItsNeed<P>) {
+    return std::remove_cvref_t<P>(given);
+  } else {
+    return *static_cast<std::remove_reference_t<P>*>(given);
+  }
+}
+
+}  // namespace weir::wiring
