@@ -1,0 +1,38 @@
+#include "weir/app/event_queue.hpp"
+
+#include <new>
+
+#include "weir/base/block_pool.hpp"
+
+namespace weir::detail {
+
+EventQueue::~EventQueue() {
+  assert(empty());
+  BlockPool::release(last_);
+}
+
+void EventQueue::grow() {
+  void* const memory = BlockPool::allocate(chunk_bytes);
+  auto* const chunk = ::new (memory) Chunk{nullptr, nullptr};
+  if (last_ == nullptr) {
+    first_ = chunk;
+    read_ = chunk->begin();
+  } else {
+    assert(!empty() && "an empty queue has room");
+    last_->end = write_;
+    last_->next = chunk;
+    if (first_ == last_) read_end_ = write_;
+  }
+  last_ = chunk;
+  write_ = chunk->begin();
+  limit_ = reinterpret_cast<std::byte*>(chunk) + chunk_bytes;
+}
+
+void EventQueue::next_chunk() noexcept {
+  Chunk* const done = std::exchange(first_, first_->next);
+  BlockPool::release(done);
+  read_ = first_->begin();
+  read_end_ = first_->end;
+}
+
+}  // namespace weir::detail

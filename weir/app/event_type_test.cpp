@@ -1,0 +1,72 @@
+#include "weir/app/event_type.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string>
+
+namespace weir::detail {
+struct NamedEvent {};
+template <class T>
+struct EventOfEvents {};
+
+namespace {
+
+struct Hidden {};
+
+TEST(EventType, IsNamedAsInCxx) {
+  EXPECT_EQ(event_type<int>.name, "int");
+  EXPECT_EQ(event_type<NamedEvent>.name, "weir::detail::NamedEvent");
+  EXPECT_EQ(event_type<EventOfEvents<NamedEvent>>.name,
+            "weir::detail::EventOfEvents<weir::detail::NamedEvent>");
+  EXPECT_TRUE(event_type<Hidden>.name.ends_with("::Hidden")) << event_type<Hidden>.name;
+  EXPECT_EQ((event_type<std::array<int, 3>>.name), "std::array<int, 3>");
+}
+
+TEST(EventType, IsKnownByItsAddress) {
+  const EventType* const one = &event_type<NamedEvent>;
+  const EventType* const other = &event_type<Hidden>;
+  EXPECT_NE(one, other);
+  EXPECT_EQ(one, &event_type<NamedEvent>);
+}
+
+TEST(EventType, SmallValuesLieInTheRecord) {
+  EXPECT_EQ(event_type<char>.record_bytes, 16U);
+  EXPECT_EQ(event_type<std::uint64_t>.record_bytes, 16U) << "8 bytes of payload";
+  EXPECT_EQ((event_type<std::array<char, 9>>.record_bytes), 24U);
+  EXPECT_EQ((event_type<std::array<char, 128>>.record_bytes), 136U);
+  EXPECT_EQ((event_type<std::array<char, 129>>.record_bytes), 0U);
+  struct alignas(16) Aligned {
+    double both[2];
+  };
+  EXPECT_EQ(event_type<Aligned>.record_bytes, 0U);
+}
+
+TEST(EventType, KnowsHowToEndAValue) {
+  EXPECT_EQ(event_type<int>.destroy, nullptr);
+  auto shared = std::make_shared<int>(1);
+  alignas(std::shared_ptr<int>) std::array<std::byte, sizeof shared> memory;
+  void* const copy = std::construct_at(reinterpret_cast<std::shared_ptr<int>*>(&memory), shared);
+  EXPECT_EQ(shared.use_count(), 2);
+  event_type<std::shared_ptr<int>>.destroy(copy);
+  EXPECT_EQ(shared.use_count(), 1);
+}
+
+struct ThrowsWhenMoved {
+  ThrowsWhenMoved() = default;
+  ThrowsWhenMoved(ThrowsWhenMoved&&) noexcept(false) {}
+};
+struct alignas(64) Wide {};
+
+TEST(EventType, IsOnlyOfWhatMovesWithoutFailing) {
+  EXPECT_TRUE(EventValue<std::string>);
+  EXPECT_TRUE(EventValue<std::unique_ptr<int>>);
+  EXPECT_FALSE(EventValue<ThrowsWhenMoved>);
+  EXPECT_FALSE(EventValue<Wide>);
+  EXPECT_FALSE(EventValue<int&>);
+  EXPECT_FALSE(EventValue<const int>);
+}
+
+}  // namespace
+}  // namespace weir::detail
