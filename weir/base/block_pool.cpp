@@ -42,16 +42,27 @@ BlockPool::~BlockPool() {
     give_back(returned);
     returned = next;
   }
-  for (FreeBlock* block : free_) {
+  free_cached();
+  const auto out = static_cast<std::ptrdiff_t>(in_use_);
+  // acq_rel: the one who deletes the home has seen all others finish with it.
+  if (home_->orphans.fetch_add(out, std::memory_order_acq_rel) + out == 0) delete home_;
+}
+
+void BlockPool::free_cached() noexcept {
+  for (FreeBlock*& block : free_) {
     while (block != nullptr) {
       FreeBlock* next = block->next;
       std::free(header_of(block));
       block = next;
     }
   }
-  const auto out = static_cast<std::ptrdiff_t>(in_use_);
-  // acq_rel: the one who deletes the home has seen all others finish with it.
-  if (home_->orphans.fetch_add(out, std::memory_order_acq_rel) + out == 0) delete home_;
+  cached_bytes_ = 0;
+}
+
+void BlockPool::fail_after(std::size_t count) noexcept {
+  free_cached();
+  kept_bytes_max_ = 0;
+  until_failure_ = count + 1;
 }
 
 void* BlockPool::allocate_slowly(std::size_t bytes, std::size_t bucket) {
@@ -62,6 +73,10 @@ void* BlockPool::allocate_slowly(std::size_t bytes, std::size_t bucket) {
 }
 
 void* BlockPool::take(std::size_t bucket) {
+  if (until_failure_ != 0 && --until_failure_ == 0) {
+    kept_bytes_max_ = cached_bytes_max;
+    throw std::bad_alloc();
+  }
   // Read without order: collect() takes the list with the order that its blocks need.
   if (home_->returned.load(std::memory_order_relaxed) != nullptr) collect();
   if (free_[bucket] != nullptr) return pop(bucket);

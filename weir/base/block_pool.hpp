@@ -91,6 +91,12 @@ class BlockPool {
   /// where free blocks are not kept.
   void prefault(std::size_t bytes) noexcept;
 
+  /// For tests: the allocation that follows `count` others throws std::bad_alloc, once. Until then
+  /// free blocks are not kept, so that none is given out uncounted. Owner only.
+  void fail_after(std::size_t count) noexcept;
+  /// Whether that is still to come.
+  bool will_fail() const noexcept { return until_failure_ != 0; }
+
  private:
   struct Home;
   struct Header {
@@ -121,6 +127,7 @@ class BlockPool {
   static void* allocate_slowly(std::size_t bytes, std::size_t bucket);
   static void release_elsewhere(void* block) noexcept;
   void* take(std::size_t bucket);
+  void free_cached() noexcept;
 
   void* pop(std::size_t bucket) noexcept {
     FreeBlock* const block = free_[bucket];
@@ -133,7 +140,7 @@ class BlockPool {
     const Header& header = *header_of(block);
     assert(in_use_ > 0);
     --in_use_;
-    if (!keeps_free_blocks || cached_bytes_ + header.bytes > cached_bytes_max) {
+    if (!keeps_free_blocks || cached_bytes_ + header.bytes > kept_bytes_max_) {
       std::free(header_of(block));
       return;
     }
@@ -147,6 +154,8 @@ class BlockPool {
   std::array<FreeBlock*, bucket_count> free_{};
   std::size_t in_use_ = 0;
   std::size_t cached_bytes_ = 0;
+  std::size_t kept_bytes_max_ = cached_bytes_max;
+  std::size_t until_failure_ = 0;  // allocations, the one that fails included; 0: none does
   Home* home_;
 };
 

@@ -219,6 +219,21 @@ TEST(BlockPool, WhatIsPrefaultedServesEverySize) {
   EXPECT_LT(pool.cached_bytes(), std::size_t{2048} * 1024) << "there are enough already";
 }
 
+TEST(BlockPool, OneAllocationFailsWhereATestAsksForIt) {
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  BlockPool::release(BlockPool::allocate(100));
+  pool.fail_after(2);
+  EXPECT_TRUE(pool.will_fail());
+  BlockPool::release(BlockPool::allocate(100));
+  BlockPool::release(BlockPool::allocate(100));
+  EXPECT_EQ(pool.cached_bytes(), 0U) << "a block that is kept would be given out uncounted";
+  EXPECT_THROW(BlockPool::allocate(100), std::bad_alloc);
+  EXPECT_FALSE(pool.will_fail());
+  BlockPool::release(BlockPool::allocate(100));
+  EXPECT_EQ(pool.blocks_in_use(), 0U);
+}
+
 TEST(MakeBlock, OwnsAnObject) {
   struct Thing {
     Thing(std::shared_ptr<int> of, bool bad) : held(std::move(of)) {
