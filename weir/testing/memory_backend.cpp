@@ -5,10 +5,12 @@
 #include <array>
 #include <cassert>
 #include <cerrno>
+#include <new>
 #include <optional>
 #include <utility>
 
 #include "weir/loop/runnable.hpp"
+#include "weir/testing/memory_chance.hpp"
 #include "weir/testing/memory_host.hpp"
 
 namespace weir {
@@ -20,6 +22,25 @@ constexpr Duration accept_pause = std::chrono::milliseconds(10);
 // Linux' tcp_syn_retries).
 constexpr Duration connect_retry_first = std::chrono::seconds(1);
 constexpr unsigned connect_tries_max = 7;
+
+std::size_t bytes_of(const Operation& operation) {
+  switch (operation.kind()) {
+    case Operation::Kind::receive: {
+      const auto& receive = static_cast<const ReceiveOperation&>(operation);
+      return receive.target.empty() ? receive.buffer.size() : receive.count;
+    }
+    case Operation::Kind::send:
+      return static_cast<const SendOperation&>(operation).sent;
+    case Operation::Kind::file:
+      return static_cast<const FileOperation&>(operation).count;
+    case Operation::Kind::accept:
+    case Operation::Kind::connect:
+    case Operation::Kind::receive_datagrams:
+    case Operation::Kind::send_datagrams:
+      break;
+  }
+  return 0;
+}
 
 }  // namespace
 
@@ -47,7 +68,8 @@ struct MemoryBackend::Entry final : Socket, ListNode, MemoryObserver {
   std::optional<MemoryClock::EventId> later;  // when a resting accept or connect goes on
 };
 
-MemoryBackend::MemoryBackend(MemoryHost& host, RunQueue& ready) : host_(host), ready_(ready) {
+MemoryBackend::MemoryBackend(MemoryHost& host, RunQueue& ready)
+    : host_(host), chance_(host.chance()), ready_(ready) {
   host_.backend_made();
 }
 
@@ -93,9 +115,17 @@ bool MemoryBackend::receive(Socket& socket, ReceiveOperation& operation) {
   operation.pending_on(socket);
   operation.count = 0;
   operation.buffer = {};
-  if (try_receive(entry, operation)) return true;
+  chance_.beginning(operation, entry.stream);
+  const bool at_once = chance_.at_once();
+  if (at_once && try_receive(entry, operation)) return finished_at_once(operation);
   entry.receiving = &operation;
+  if (!at_once) entry.changed();
   return false;
+}
+
+bool MemoryBackend::finished_at_once(const Operation& operation) {
+  chance_.finished(operation, bytes_of(operation));
+  return true;
 }
 
 bool MemoryBackend::send(Socket& socket, SendOperation& operation) {
@@ -103,8 +133,12 @@ bool MemoryBackend::send(Socket& socket, SendOperation& operation) {
   assert(entry.stream != nullptr && entry.sending == nullptr);
   operation.pending_on(socket);
   operation.sent = 0;
-  if (try_send(entry, operation)) return true;
+  chance_.beginning(operation, entry.stream);
+  const bool at_once = chance_.at_once();
+  if (at_once && try_send(entry, operation)) return finished_at_once(operation);
   entry.sending = &operation;
+  // Also where only a part was sent although there is room for more.
+  if (!at_once || !entry.stream->sendable()) entry.changed();
   return false;
 }
 
@@ -113,8 +147,11 @@ bool MemoryBackend::accept(Socket& socket, AcceptOperation& operation) {
   assert(entry.listener != nullptr && entry.accepting == nullptr);
   operation.pending_on(socket);
   operation.accepted.reset();
-  if (try_accept(entry, operation)) return true;
+  chance_.beginning(operation, nullptr);
+  const bool at_once = chance_.at_once();
+  if (at_once && try_accept(entry, operation)) return finished_at_once(operation);
   entry.accepting = &operation;
+  if (!at_once) entry.changed();
   return false;
 }
 
@@ -126,9 +163,14 @@ bool MemoryBackend::connect(Socket& socket, ConnectOperation& operation) {
     operation.finish(system_error(EISCONN));
     return true;
   }
+  chance_.beginning(operation, entry.stream);
   entry.connect_tries = 0;
   entry.connecting = &operation;
-  entry.changed();
+  if (const Duration time = chance_.connect_time(); time > Duration::zero()) {
+    try_later(entry, time);
+  } else {
+    entry.changed();
+  }
   return false;
 }
 
@@ -139,7 +181,8 @@ bool MemoryBackend::does_files() const noexcept {
 void MemoryBackend::start_file(FileOperation& operation) {
   operation.count = 0;
   operation.pending();
-  const Instant end = after(host_.now(), host_.options().file_time);
+  chance_.beginning(operation, nullptr);
+  const Instant end = after(host_.now(), host_.options().file_time + chance_.step_time());
   files_.emplace(&operation, host_.clock().at(end, [this, &operation] { finish_file(operation); }));
 }
 
@@ -160,6 +203,7 @@ void MemoryBackend::finish_file(FileOperation& operation) {
   }
   operation.count = done.value_or(0);
   operation.finish(done ? std::error_code() : done.error());
+  chance_.finished(operation, bytes_of(operation));
   ready_.push(operation);
 }
 
@@ -170,13 +214,16 @@ void MemoryBackend::cancel(Operation& operation) {
     host_.clock().forget(file->second);
     files_.erase(file);
     operation.finish(Errc::cancelled);
+    chance_.finished(operation, bytes_of(operation));
     ready_.push(operation);
     return;
   }
   if (datagrams_.owns(*operation.socket())) return datagrams_.cancel(operation);
   Entry& entry = entry_of(*operation.socket());
   // What could finish has been finished or is listed as changed: then it comes first.
-  if (entry.linked() && entry.connecting == nullptr) progress(entry);
+  if (entry.linked() && entry.connecting == nullptr && chance_.completes_when_cancelled()) {
+    progress(entry);
+  }
   if (operation.state() != Operation::State::pending) return;
   switch (operation.kind()) {
     case Operation::Kind::receive:
@@ -199,6 +246,7 @@ void MemoryBackend::cancel(Operation& operation) {
       break;
   }
   operation.finish(Errc::cancelled);
+  chance_.finished(operation, bytes_of(operation));
   ready_.push(operation);
 }
 
@@ -226,7 +274,25 @@ void MemoryBackend::wait(Instant until) {
 }
 
 void MemoryBackend::take_changes() {
-  while (Entry* const entry = changed_.front()) progress(*entry);
+  // Which of the first few is next is left open: the order between connections means nothing.
+  constexpr std::size_t choice_max = 8;
+  while (!changed_.empty()) {
+    Entry* entry = changed_.front();
+    std::size_t choice = 1;
+    for (Entry* each = changed_.next(*entry); each != nullptr && choice < choice_max; ++choice) {
+      each = changed_.next(*each);
+    }
+    for (std::size_t left = chance_.pick(choice); left > 0; --left) entry = changed_.next(*entry);
+    const bool later = !chance_.at_once();
+    if (later) {
+      entry->unlink();
+    } else {
+      progress(*entry);
+    }
+    const bool could_send = entry->sending != nullptr && !entry->stream->sendable();
+    if (later || (could_send && !entry->linked())) unfinished_.push_back(*entry);
+  }
+  changed_.splice_back(unfinished_);
   datagrams_.take_changes();
 }
 
@@ -234,6 +300,7 @@ void MemoryBackend::progress(Entry& entry) {
   entry.unlink();
   const auto finish = [&]<class T>(T*& pending, auto attempt) {
     if (pending == nullptr || !(this->*attempt)(entry, *pending)) return;
+    chance_.finished(*pending, bytes_of(*pending));
     ready_.push(*std::exchange(pending, nullptr));
   };
   finish(entry.connecting, &MemoryBackend::try_connect);
@@ -257,9 +324,15 @@ bool MemoryBackend::try_receive(Entry& entry, ReceiveOperation& operation) {
   }
   MutableBytes target = operation.target;
   if (target.empty()) {
-    operation.buffer = Buffer::with_capacity();
+    try {
+      operation.buffer = Buffer::with_capacity();
+    } catch (const std::bad_alloc&) {
+      operation.finish(system_error(ENOMEM));
+      return true;
+    }
     target = operation.buffer.room();
   }
+  target = target.first(chance_.part(std::min(target.size(), entry.stream->unread())));
   const std::size_t count = entry.stream->receive(target).value();
   if (operation.target.empty()) {
     operation.buffer.grow(count);
@@ -277,7 +350,8 @@ bool MemoryBackend::try_send(Entry& entry, SendOperation& operation) {
     Bytes left = piece.subspan(std::min(skip, piece.size()));
     skip -= std::min(skip, piece.size());
     while (!left.empty()) {
-      const auto count = entry.stream->send(left);
+      const std::size_t part = chance_.part(left.size());
+      const auto count = entry.stream->send(left.first(part));
       if (!count && count.error() == system_error(EAGAIN)) return false;
       if (!count) {
         operation.finish(count.error());
@@ -285,6 +359,7 @@ bool MemoryBackend::try_send(Entry& entry, SendOperation& operation) {
       }
       counters_.bytes_sent.add(*count);
       operation.sent += *count;
+      if (part < left.size()) return false;
       left = left.subspan(*count);
     }
   }
@@ -294,7 +369,7 @@ bool MemoryBackend::try_send(Entry& entry, SendOperation& operation) {
 
 bool MemoryBackend::try_accept(Entry& entry, AcceptOperation& operation) {
   if (entry.listener->waiting() == 0) return false;
-  if (host_.descriptors().full()) {
+  if (host_.descriptors().full() || (!entry.later && chance_.accept_failure())) {
     if (!entry.later) {
       counters_.accept_pauses.add();
       try_later(entry, accept_pause);

@@ -16,11 +16,13 @@
 
 namespace weir {
 
+class MemoryChance;
 class MemoryHost;
 class RunQueue;
 
-/// Operations finish at once where a real socket's could; a connect always takes until the next
-/// wait(), as the handshake does, and a file as long as the options of the host say. wait() does
+/// Operations finish at once where a real socket's could, unless the host's MemoryChance decides
+/// otherwise; a connect always takes until the next wait(), as the handshake does, and a file as
+/// long as the options of the host say. wait() does
 /// not block: while nothing has finished it moves the host's clock to what comes next, at most to
 /// `until`; it leaves the clock alone when the host has several backends, because then somebody
 /// else decides (MemoryHost::run(), advance()). So without anything to wait for it returns with
@@ -71,14 +73,17 @@ class MemoryBackend final : public Backend {
   bool try_send(Entry& entry, SendOperation& operation);
   bool try_accept(Entry& entry, AcceptOperation& operation);
   bool try_connect(Entry& entry, ConnectOperation& operation);
+  bool finished_at_once(const Operation& operation);
   void finish_file(FileOperation& operation);
   void try_later(Entry& entry, Duration delay);
   void forget_later(Entry& entry);
 
   MemoryHost& host_;
+  MemoryChance& chance_;
   RunQueue& ready_;
   std::map<int, std::unique_ptr<Entry>> entries_;  // by descriptor
   List<Entry> changed_;
+  List<Entry> unfinished_;                                // those that the next wait() goes on with
   MemoryDatagrams datagrams_{host_, ready_, counters_};
   std::map<FileOperation*, MemoryClock::EventId> files_;  // pending, and when they finish
   std::atomic<bool> woken_{false};

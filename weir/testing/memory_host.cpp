@@ -25,7 +25,21 @@ MemoryBackend& backend_of(Loop& loop) {
 MemoryHost::MemoryHost(const MemoryHostOptions& options)
     : options_(options),
       random_state_(options.seed),
-      network_(options.buffer_bytes),
+      own_clock_(std::make_unique<MemoryClock>()),
+      own_chance_(std::make_unique<MemoryChance>()),
+      clock_(*own_clock_),
+      chance_(*own_chance_),
+      network_(options.buffer_bytes, chance_),
+      wall_start_(wall_at_start - clock_.now().time_since_epoch()),
+      files_(*this),
+      descriptors_(options.descriptors_max) {}
+
+MemoryHost::MemoryHost(const MemoryHostOptions& options, const Shared& shared)
+    : options_(options),
+      random_state_(options.seed),
+      clock_(shared.clock),
+      chance_(shared.chance),
+      network_(options.buffer_bytes, chance_),
       wall_start_(wall_at_start - clock_.now().time_since_epoch()),
       files_(*this),
       descriptors_(options.descriptors_max) {}
@@ -109,8 +123,9 @@ Result<os::Address> MemoryHost::peer_address(int descriptor) {
 }
 
 Result<std::size_t> MemoryHost::unacknowledged(int descriptor) {
-  if (descriptors_.stream(descriptor) == nullptr) return fail(system_error(EBADF));
-  return 0;
+  const MemoryStream* const stream = descriptors_.stream(descriptor);
+  if (stream == nullptr) return fail(system_error(EBADF));
+  return stream->on_the_way();
 }
 
 Result<> MemoryHost::refuse_new_connections(int listener) {
@@ -147,7 +162,7 @@ Result<ChosenBackend> MemoryHost::make_backend(BackendChoice choice, RunQueue& r
 }
 
 std::unique_ptr<HostThread> MemoryHost::make_thread(const HostThreadOptions&, ThreadWork& work) {
-  return std::make_unique<MemoryThread>(clock_, threads_, work);
+  return std::make_unique<MemoryThread>(clock_, chance_, threads_, work);
 }
 
 MemoryClock::EventId MemoryHost::at(Instant moment, MemoryClock::Event event) {
@@ -156,6 +171,13 @@ MemoryClock::EventId MemoryHost::at(Instant moment, MemoryClock::Event event) {
 
 void MemoryHost::reset_connection(int descriptor) {
   if (MemoryStream* const stream = descriptors_.stream(descriptor)) stream->reset();
+}
+
+std::optional<Signal> MemoryHost::take_signal() {
+  if (signals_.empty()) return std::nullopt;
+  const Signal signal = signals_.front();
+  signals_.pop_front();
+  return signal;
 }
 
 bool MemoryHost::pass_time(Instant until) {
@@ -191,11 +213,9 @@ Result<> MemoryHost::run(std::span<const LoopPlace> places, RunControl* control)
     return std::ranges::all_of(loops, [](const Loop* loop) { return loop->stopping(); });
   };
   while (!stopped()) {
-    if (!signals_.empty()) {
-      const Signal signal = signals_.front();
-      signals_.pop_front();
+    if (const auto signal = take_signal()) {
       if (control == nullptr) return fail(system_error(EINTR));
-      control->signalled(signal);
+      control->signalled(*signal);
     }
     if (turn_each(loops) || !signals_.empty() || stopped()) continue;
     const Instant next = next_moment(loops);

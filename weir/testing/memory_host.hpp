@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "weir/loop/host.hpp"
+#include "weir/testing/memory_chance.hpp"
 #include "weir/testing/memory_clock.hpp"
 #include "weir/testing/memory_datagram_network.hpp"
 #include "weir/testing/memory_descriptors.hpp"
@@ -62,7 +65,7 @@ class MemoryHost : public Host {
   Result<> configure(int descriptor, const StreamOptions& options) override;
   Result<os::Address> local_address(int descriptor) override;
   Result<os::Address> peer_address(int descriptor) override;
-  /// Nothing is ever on its way here.
+  /// Nothing is ever on its way, but between the hosts of a World.
   Result<std::size_t> unacknowledged(int descriptor) override;
   Result<> refuse_new_connections(int listener) override;
   Result<Descriptor> share(int listener) override;
@@ -122,12 +125,26 @@ class MemoryHost : public Host {
 
   const MemoryHostOptions& options() const noexcept { return options_; }
   MemoryClock& clock() noexcept { return clock_; }
+  MemoryChance& chance() noexcept { return chance_; }
   MemoryNetwork& network() noexcept { return network_; }
   MemoryDescriptors& descriptors() noexcept { return descriptors_; }
   /// What a waiting backend does instead of sleeping. False: no time can pass.
-  bool pass_time(Instant until);
+  virtual bool pass_time(Instant until);
   void backend_made() noexcept { ++backends_; }
   void backend_gone() noexcept { --backends_; }
+
+ protected:
+  /// For a host of a World: what it shares with others, which outlives it.
+  struct Shared {
+    MemoryClock& clock;
+    MemoryChance& chance;
+  };
+  MemoryHost(const MemoryHostOptions& options, const Shared& shared);
+
+  std::size_t backends() const noexcept { return backends_; }
+  std::size_t threads_running() const noexcept { return threads_.running; }
+  /// Takes the signal that is next, if any.
+  std::optional<Signal> take_signal();
 
  private:
   bool turn_each(std::span<Loop* const> loops);
@@ -136,7 +153,10 @@ class MemoryHost : public Host {
 
   MemoryHostOptions options_;
   std::uint64_t random_state_;
-  MemoryClock clock_;
+  std::unique_ptr<MemoryClock> own_clock_;  // these two unless they are shared
+  std::unique_ptr<MemoryChance> own_chance_;
+  MemoryClock& clock_;
+  MemoryChance& chance_;
   MemoryNetwork network_;
   MemoryDatagramNetwork datagram_network_;
   WallTime wall_start_;  // the wall time when the clock stood at Instant{}

@@ -40,6 +40,11 @@ Address unnamed_like(const Address& local) {
 
 }  // namespace
 
+void MemoryNetwork::join(MemoryRoutes& routes, const os::Address& own) noexcept {
+  routes_ = &routes;
+  own_ = own.with_port(0);
+}
+
 std::uint16_t MemoryNetwork::next_port() noexcept {
   last_port_ = last_port_ < first_port || last_port_ + 1 == end_port
                    ? first_port
@@ -77,8 +82,8 @@ void MemoryNetwork::forget(const MemoryListener& listener) {
   std::erase(listeners_, &listener);
 }
 
-std::unique_ptr<MemoryStream> MemoryNetwork::open_stream() const {
-  return std::make_unique<MemoryStream>(buffer_bytes_);
+std::unique_ptr<MemoryStream> MemoryNetwork::open_stream() {
+  return std::make_unique<MemoryStream>(chance_.buffer_bytes(buffer_bytes_));
 }
 
 std::vector<MemoryListener*> MemoryNetwork::listeners_for(const Address& peer) const {
@@ -98,21 +103,46 @@ std::vector<MemoryListener*> MemoryNetwork::listeners_for(const Address& peer) c
   return found;
 }
 
+/// nullptr: nobody has that address.
+MemoryNetwork* MemoryNetwork::network_of(const Address& peer) {
+  const bool local = peer.family() == AddressFamily::local;
+  const Address loopback = local ? peer : local_end_for(peer, peer.port());
+  if (routes_ == nullptr || local || peer == loopback || peer.with_port(0) == own_) return this;
+  return routes_->network_at(peer);
+}
+
+MemoryListener* MemoryNetwork::next_of(const std::vector<MemoryListener*>& listeners) {
+  const std::size_t turn = turns_[listeners.front()->local().to_string()]++;
+  const std::size_t first = turn % listeners.size();
+  return listeners[(first + chance_.pick(listeners.size())) % listeners.size()];
+}
+
 MemoryNetwork::Answer MemoryNetwork::connect(MemoryStream& stream, const Address& peer) {
   // Who connects to "every interface" means this machine.
   const Address target = peer.is_any() ? local_end_for(peer, peer.port()) : peer;
-  std::vector<MemoryListener*> listeners = listeners_for(target);
-  if (listeners.empty()) return Answer::refused;
+  MemoryNetwork* const there = network_of(target);
+  if (there == nullptr) return Answer::silence;
   const bool local = target.family() == AddressFamily::local;
+  const bool routed = routes_ != nullptr && !local;
+  MemoryPath* const way_there = routed ? &routes_->path(*this, *there) : nullptr;
+  MemoryPath* const way_back = routed ? &routes_->path(*there, *this) : nullptr;
+  if (routed && !(way_there->open() && way_back->open())) return Answer::silence;
+  std::vector<MemoryListener*> listeners = there->listeners_for(target);
+  if (listeners.empty()) return Answer::refused;
   std::erase_if(listeners, [](const MemoryListener* each) { return each->refusing_; });
   if (listeners.empty()) return local ? Answer::refused : Answer::silence;
-  const std::size_t turn = turns_[listeners.front()->local().to_string()]++;
-  MemoryListener& listener = *listeners[turn % listeners.size()];
+  MemoryListener& listener = *there->next_of(listeners);
   if (listener.full()) return Answer::silence;
 
-  auto accepted = open_stream();
+  auto accepted = there->open_stream();
   accepted->local_ = target;
-  stream.local_ = local ? unnamed_like(target) : local_end_for(target, next_port());
+  accepted->coming_.set_path(way_there);
+  stream.coming_.set_path(way_back);
+  if (there != this) {
+    stream.local_ = own_.with_port(next_port());
+  } else {
+    stream.local_ = local ? unnamed_like(target) : local_end_for(target, next_port());
+  }
   stream.peer_address_ = accepted->local_;
   accepted->peer_address_ = stream.local_;
   stream.other_ = accepted.get();

@@ -10,17 +10,26 @@
 
 #include "weir/base/result.hpp"
 #include "weir/os/address.hpp"
+#include "weir/testing/memory_chance.hpp"
+#include "weir/testing/memory_path.hpp"
 #include "weir/testing/memory_stream.hpp"
 
 namespace weir {
 
-/// Listeners by address and the way to them. Several listeners of one address get its connections
-/// in turn. Nothing takes time here: what is sent has arrived.
+/// The listeners of one host by address, and the way to them. Several listeners of one address get
+/// its connections in turn. Unless it is joined to others, nothing takes time here: what is sent
+/// has arrived.
 /// Threads: one. Lifetime: outlives its listeners; streams may outlive it.
 class MemoryNetwork {
  public:
   /// `buffer_bytes`: what each direction of a connection holds before sending has to wait.
-  explicit MemoryNetwork(std::size_t buffer_bytes) noexcept : buffer_bytes_(buffer_bytes) {}
+  MemoryNetwork(std::size_t buffer_bytes, MemoryChance& chance) noexcept
+      : chance_(chance), buffer_bytes_(buffer_bytes) {}
+
+  /// From now on this host has the address `own`, whatever the port, besides loopback, and its
+  /// connections, also those inside it, take the paths of `routes`.
+  void join(MemoryRoutes& routes, const os::Address& own) noexcept;
+  const os::Address& own_address() const noexcept { return own_; }
 
   struct ListenAsk {
     std::size_t backlog;
@@ -30,12 +39,13 @@ class MemoryNetwork {
   /// Port 0: one that is free. Errors: EADDRINUSE, EAFNOSUPPORT.
   Result<std::unique_ptr<MemoryListener>> listen(const os::Address& address, ListenAsk ask);
 
-  std::unique_ptr<MemoryStream> open_stream() const;
+  std::unique_ptr<MemoryStream> open_stream();
 
   enum class Answer : std::uint8_t {
     established,
     refused,  ///< nobody listens
-    silence,  ///< the listener's queue is full, or it is closing: TCP would try again
+    silence,  ///< the listener's queue is full, or it is closing, or nobody is there at all: TCP
+              ///< would try again
   };
   /// One attempt to connect `stream`, which is unconnected.
   Answer connect(MemoryStream& stream, const os::Address& peer);
@@ -45,8 +55,13 @@ class MemoryNetwork {
   void forget(const MemoryListener& listener);
   bool taken(const os::Address& address, bool reuse_port) const;
   std::vector<MemoryListener*> listeners_for(const os::Address& peer) const;
+  MemoryNetwork* network_of(const os::Address& peer);
+  MemoryListener* next_of(const std::vector<MemoryListener*>& listeners);
   std::uint16_t next_port() noexcept;
 
+  MemoryChance& chance_;
+  MemoryRoutes* routes_ = nullptr;  // to other hosts
+  os::Address own_ = os::Address::loopback(0);
   std::size_t buffer_bytes_;
   std::vector<MemoryListener*> listeners_;
   std::map<std::string, std::size_t> turns_;  // by address: whose turn it is

@@ -28,18 +28,49 @@ std::size_t MemoryBytes::take(MutableBytes target) {
 MemoryStream::~MemoryStream() {
   if (other_ == nullptr) return;
   other_->other_ = nullptr;
+  const MemoryParcel reset{MemoryParcel::What::reset, {}, system_error(ECONNRESET)};
   if (unread() > 0) {
-    other_->reset_with(system_error(ECONNRESET));
-  } else {
-    other_->receiving_ended_ = true;
-    other_->changed();
+    other_->coming_.send(reset);
+    return;
   }
+  other_->coming_.send(MemoryParcel{MemoryParcel::What::end});
+  // What has not come yet will find nobody here.
+  if (coming_.bytes() > 0) other_->coming_.send(reset);
+}
+
+void MemoryStream::arrived(MemoryParcel& parcel) {
+  switch (parcel.what) {
+    case MemoryParcel::What::bytes:
+      if (state_ == State::connected) {
+        arrived_.append(parcel.bytes);
+      } else if (other_ != nullptr) {
+        other_->coming_.send(MemoryParcel{MemoryParcel::What::reset, {}, system_error(ECONNRESET)});
+      }
+      break;
+    case MemoryParcel::What::end:
+      receiving_ended_ = true;
+      break;
+    case MemoryParcel::What::reset:
+      reset_with(parcel.error);
+      return;
+  }
+  changed();
+}
+
+/// Who has sent in vain learns of it; here nothing is known.
+void MemoryStream::lost() {
+  if (other_ != nullptr) other_->reset_with(system_error(ETIMEDOUT));
+}
+
+void MemoryStream::end_receiving() {
+  if (other_ != nullptr) static_cast<void>(other_->shut_down_sending());
 }
 
 void MemoryStream::reset_with(std::error_code error) {
   if (state_ != State::connected) return;
   state_ = State::reset;
   reset_error_ = error;
+  coming_.clear();
   changed();
 }
 
@@ -71,29 +102,32 @@ std::error_code MemoryStream::sendable() const noexcept {
   if (sending_ended_) return system_error(EPIPE);
   if (state_ == State::reset) return reset_error_;
   if (other_ == nullptr) return is_local() ? system_error(EPIPE) : std::error_code{};
-  return other_->unread() < buffer_bytes_ ? std::error_code{} : system_error(EAGAIN);
+  const bool room = other_->unread() + other_->coming_.bytes() < buffer_bytes_;
+  return room ? std::error_code{} : system_error(EAGAIN);
 }
 
 Result<std::size_t> MemoryStream::send(Bytes bytes) {
   if (const std::error_code error = sendable()) return fail(error);
   if (other_ == nullptr) {
     // TCP learns only from the answer that nobody is there any more.
-    reset_with(system_error(EPIPE));
+    coming_.send(MemoryParcel{MemoryParcel::What::reset, {}, system_error(EPIPE)});
     return bytes.size();
   }
-  const std::size_t count = std::min(bytes.size(), buffer_bytes_ - other_->unread());
-  other_->arrived_.append(bytes.first(count));
-  other_->changed();
+  const std::size_t room = buffer_bytes_ - other_->unread() - other_->coming_.bytes();
+  const std::size_t count = std::min(bytes.size(), room);
+  if (other_->coming_.at_once()) {
+    other_->arrived_.append(bytes.first(count));
+    other_->changed();
+  } else {
+    other_->coming_.send(bytes.first(count));
+  }
   return count;
 }
 
 Result<> MemoryStream::shut_down_sending() {
   if (state_ != State::connected) return fail(system_error(ENOTCONN));
   if (std::exchange(sending_ended_, true)) return {};
-  if (other_ != nullptr) {
-    other_->receiving_ended_ = true;
-    other_->changed();
-  }
+  if (other_ != nullptr) other_->coming_.send(MemoryParcel{MemoryParcel::What::end});
   changed();
   return {};
 }

@@ -11,6 +11,7 @@
 #include "weir/base/bytes.hpp"
 #include "weir/base/result.hpp"
 #include "weir/os/address.hpp"
+#include "weir/testing/memory_arrivals.hpp"
 
 namespace weir {
 
@@ -66,10 +67,10 @@ class MemoryBytes {
 };
 
 /// One end of a byte-stream connection, behaving as a non-blocking Linux socket does: TCP, or a
-/// Unix socket where its address is local. What was sent waits in the other end, up to the
-/// network's `buffer_bytes`. Destroying it closes it: the other end sees the end of the stream, or
-/// a reset when bytes were left unread here.
-class MemoryStream final : public MemoryEndpoint {
+/// Unix socket where its address is local. What was sent waits in the other end or on the way, up
+/// to the network's `buffer_bytes`. Destroying it closes it: the other end sees the end of the
+/// stream, or a reset when bytes were left unread here.
+class MemoryStream final : public MemoryEndpoint, MemoryArrivals::Receiver {
  public:
   explicit MemoryStream(std::size_t buffer_bytes) noexcept
       : MemoryEndpoint(Kind::stream), buffer_bytes_(buffer_bytes) {}
@@ -92,8 +93,16 @@ class MemoryStream final : public MemoryEndpoint {
   /// Reset, or shut down in both directions.
   bool dead() const noexcept;
   std::size_t unread() const noexcept { return arrived_.size(); }
+  /// What was sent and is on its way to the other end.
+  std::size_t on_the_way() const noexcept {
+    return other_ == nullptr ? 0 : other_->coming_.bytes();
+  }
   /// Tears the connection down; both ends see a reset (ECONNRESET).
   void reset();
+  /// Ends what the other side sends, as if it had shut its sending down just now.
+  void end_receiving();
+  /// Nothing that is sent from now on arrives here before.
+  void hold_until(Instant moment) noexcept { coming_.hold_until(moment); }
 
  private:
   friend class MemoryNetwork;
@@ -101,12 +110,15 @@ class MemoryStream final : public MemoryEndpoint {
 
   bool is_local() const noexcept { return local_.family() == os::AddressFamily::local; }
   void reset_with(std::error_code error);
+  void arrived(MemoryParcel& parcel) override;
+  void lost() override;
 
   State state_ = State::unconnected;
   bool sending_ended_ = false;    // by this side
   bool receiving_ended_ = false;  // by the other side
   std::error_code reset_error_;
   std::size_t buffer_bytes_;
+  MemoryArrivals coming_{*this};
   MemoryBytes arrived_;
   MemoryStream* other_ = nullptr;  // nullptr: it is closed
   os::Address peer_address_;

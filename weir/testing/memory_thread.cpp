@@ -1,5 +1,6 @@
 #include "weir/testing/memory_thread.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <utility>
@@ -20,13 +21,15 @@ Result<> MemoryThread::start() {
   if (count_.running >= count_.max) return fail(system_error(EAGAIN));
   ++count_.running;
   started_ = true;
-  step_at(clock_.now());
+  step_at(after(clock_.now(), chance_.step_time()));
   return {};
 }
 
 void MemoryThread::wake() noexcept {
   called_ = true;
-  if (started_ && !stepping_) step_at(clock_.now());
+  if (!started_ || stepping_) return;
+  const Instant moment = after(clock_.now(), chance_.step_time());
+  if (!next_ || next_->first >= moment) step_at(moment);
 }
 
 void MemoryThread::step_at(Instant moment) {
@@ -38,12 +41,15 @@ void MemoryThread::step() {
   next_.reset();
   called_ = false;
   stepping_ = true;
+  chance_.step_begins();
   const auto until = work_.step();
+  chance_.step_ends();
   stepping_ = false;
   if (!until) {
     end();
   } else {
-    step_at(called_ ? clock_.now() : *until);
+    const Instant moment = called_ ? clock_.now() : std::max(*until, clock_.now());
+    step_at(after(moment, chance_.step_time()));
   }
 }
 

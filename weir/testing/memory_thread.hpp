@@ -6,12 +6,13 @@
 #include <optional>
 
 #include "weir/loop/host_thread.hpp"
+#include "weir/testing/memory_chance.hpp"
 #include "weir/testing/memory_clock.hpp"
 
 namespace weir {
 
 /// Made by MemoryHost::make_thread(). Each step is an event of the clock's: between turns, in an
-/// instant. Threads: one for everything.
+/// instant, which comes MemoryChance::step_time() late. Threads: one for everything.
 class MemoryThread final : public HostThread {
  public:
   /// Of one host.
@@ -19,8 +20,8 @@ class MemoryThread final : public HostThread {
     std::size_t running = 0;
     std::size_t max = std::numeric_limits<std::size_t>::max();  ///< then starting fails: EAGAIN
   };
-  MemoryThread(MemoryClock& clock, Count& count, ThreadWork& work) noexcept
-      : clock_(clock), count_(count), work_(work) {}
+  MemoryThread(MemoryClock& clock, MemoryChance& chance, Count& count, ThreadWork& work) noexcept
+      : clock_(clock), chance_(chance), count_(count), work_(work) {}
   MemoryThread(const MemoryThread&) = delete;
   MemoryThread& operator=(const MemoryThread&) = delete;
   ~MemoryThread() override;
@@ -37,6 +38,7 @@ class MemoryThread final : public HostThread {
   void end() noexcept;
 
   MemoryClock& clock_;
+  MemoryChance& chance_;
   Count& count_;
   ThreadWork& work_;
   bool started_ = false;  // and not ended
