@@ -24,7 +24,10 @@ std::size_t number(std::string_view text, int base) {
 bool read_chunks(std::string_view& text, std::string& body) {
   for (;;) {
     const auto line = take_until(text, "\r\n");
-    if (!line) return false;
+    if (!line) {
+      text = {};
+      return false;
+    }
     const std::size_t size = number(*line, 16);
     if (text.size() < size + 2) {
       body += text;

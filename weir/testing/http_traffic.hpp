@@ -1,0 +1,78 @@
+// Clients that ask a server for all kinds of things, pipelined, and judge what it answers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "weir/base/result.hpp"
+#include "weir/net/stream.hpp"
+#include "weir/os/address.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/testing/http_answers.hpp"
+#include "weir/testing/http_asked.hpp"
+
+namespace weir {
+
+struct HttpTrafficOptions {
+  Endpoint server;
+  std::size_t connections = 6;
+  std::size_t requests_max = 10;  ///< on each connection
+  /// Nothing else goes wrong, so that every request must be answered.
+  bool undisturbed = true;
+};
+
+/// One connection: what it asks, how it behaves, and what came of it.
+struct HttpTalk {
+  enum class Leaving : std::uint8_t {
+    when_answered,
+    half_closes,  ///< tells that nothing more comes, and waits for the answers
+    early,        ///< closes before all answers are there
+  };
+  WorldDraw draw{0};  ///< for all its choices
+  std::vector<HttpAsked> asked;
+  std::string text;  ///< all requests
+  Leaving leaving = Leaving::when_answered;
+  std::size_t leaves_after = 0;  ///< bytes of answers, when early
+
+  bool connected = false;
+  std::string received;
+  std::error_code ended;        ///< why reading has ended; none: it was done
+  bool waited_in_vain = false;  ///< nothing came, and no end either
+};
+
+/// For a server that has the resources which HttpAsked names. What all its clients see must hold:
+/// each request is answered once or its connection closes; answers come in the order of the
+/// requests; none is cut unless the connection is.
+/// Threads: those of one World. Lifetime: outlives what run() spawns.
+class HttpTraffic {
+ public:
+  explicit HttpTraffic(const HttpTrafficOptions& options) : options_(options) {}
+  HttpTraffic(const HttpTraffic&) = delete;
+  HttpTraffic& operator=(const HttpTraffic&) = delete;
+
+  /// The body of a client, for Runtime::run_on_each_core(): opens the connections at moments that
+  /// the host draws, and returns when all are over.
+  /// Cancel: closes them.
+  Task<> run(Scope& scope);
+
+  /// What did not hold, for World::check(); empty if all did.
+  std::string find_fault() const;
+  /// Whole answers that came.
+  std::size_t answered() const;
+
+ private:
+  HttpTalk& plan(std::uint64_t seed);
+  Task<> converse(HttpTalk& talk);
+  Task<Result<>> ask(HttpTalk& talk, Stream& stream);
+  Task<Result<>> listen(HttpTalk& talk, Stream& stream);
+  std::string fault_of(const HttpTalk& talk) const;
+
+  HttpTrafficOptions options_;
+  std::deque<HttpTalk> talks_;
+};
+
+}  // namespace weir

@@ -1,0 +1,226 @@
+// The World: who has the next turn, and when the clock moves.
+#include "weir/testing/world.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <utility>
+
+#include "weir/loop/loop.hpp"
+#include "weir/testing/memory_backend.hpp"
+
+namespace weir {
+namespace {
+
+// How long what was cancelled, because time was up, may take to end.
+constexpr Duration end_time_max = std::chrono::hours(1);
+
+bool has_work(const WorldHost::Core& core) {
+  const auto& backend = static_cast<const MemoryBackend&>(core.loop->backend());
+  return core.loop->has_work() || backend.has_work();
+}
+
+std::string seconds_of(Duration length) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(length).count()) + " s";
+}
+
+}  // namespace
+
+std::uint64_t fresh_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+std::string WorldReport::text() const {
+  std::string text;
+  for (const std::string& failure : failures) text += failure + "\n";
+  return text + "seed " + std::to_string(seed) + ", again by: " + replay + "\n";
+}
+
+World::World(const WorldOptions& options)
+    : seed_(options.seed), replay_(options.replay), state_(options), links_(state_) {}
+
+World::~World() = default;
+
+WorldHost& World::host(const std::string& name, const WorldHostOptions& options) {
+  for (const auto& each : hosts_) {
+    if (each->name() == name) return *each;
+  }
+  const auto number = static_cast<unsigned>(hosts_.size());
+  hosts_.push_back(std::make_unique<WorldHost>(state_, name, number, options));
+  WorldHost& made = *hosts_.back();
+  made.network().join(links_, made.address(0));
+  links_.add(made.network());
+  return made;
+}
+
+void World::set_open(WorldHost& one, WorldHost& other, bool open) {
+  links_.path(one.network(), other.network()).set_open(open);
+  links_.path(other.network(), one.network()).set_open(open);
+}
+
+void World::slow_down(WorldHost& one, WorldHost& other, Duration extra) {
+  links_.path(one.network(), other.network()).set_extra_delay(extra);
+  links_.path(other.network(), one.network()).set_extra_delay(extra);
+}
+
+void World::jump(Duration length) {
+  state_.trace.note("the clock jumps");
+  state_.clock.move_to(after(now(), length));
+}
+
+void World::at(Duration later, std::function<void()> event) {
+  state_.clock.at(after(now(), later), std::move(event));
+}
+
+void World::check(std::string name, std::function<std::string()> find_fault) {
+  at_end_.push_back({std::move(name), std::move(find_fault)});
+}
+
+void World::always(std::string name, std::function<std::string()> find_fault) {
+  always_.push_back({std::move(name), std::move(find_fault)});
+}
+
+void World::ask(std::vector<Check>& checks) {
+  for (Check& check : checks) {
+    if (check.failed) continue;
+    const std::string fault = check.find_fault();
+    check.failed = !fault.empty();
+    if (check.failed) failed(check.name + ": " + fault);
+  }
+}
+
+bool World::all_done() const {
+  return std::ranges::all_of(hosts_, [](const auto& host) { return host->done(); });
+}
+
+WorldReport World::run_until_done(Duration limit) {
+  Instant end = after(now(), limit);
+  while (!all_done()) {
+    bool did = state_.clock.move_to(now());
+    for (const auto& host : hosts_) did = go_on(*host) || did;
+    if (did || turn_one()) continue;
+    const Instant next = next_moment();
+    if (next <= end && next != never) {
+      state_.clock.move_to(next);
+      continue;
+    }
+    give_up(next == never ? "deadlock: nothing is ready, no timer is armed, nothing is on its way"
+                          : "not done after " + seconds_of(limit));
+    end = after(now(), end_time_max);
+  }
+  for (const auto& host : hosts_) {
+    for (std::string& left : host->left_on_host()) failed(std::move(left));
+  }
+  ask(at_end_);
+  return {seed_, std::exchange(failures_, {}), replay_ + std::to_string(seed_)};
+}
+
+/// What main and the signals of a host ask for. Returns whether there was anything.
+bool World::go_on(WorldHost& host) {
+  if (host.done()) return false;
+  WorldHost::Run* const run = host.running();
+  if (run == nullptr) {
+    host.go_on();
+    tell_services();
+    return true;
+  }
+  if (const auto signal = host.next_signal()) {
+    if (run->control != nullptr) {
+      run->control->signalled(*signal);
+      return true;
+    }
+    run->outcome = fail(system_error(EINTR));
+  } else if (std::ranges::any_of(run->cores, [](auto& core) { return !core.loop->stopping(); })) {
+    return false;
+  } else {
+    for (std::string& left : host.left_on_loops()) failed(std::move(left));
+  }
+  host.go_on();
+  tell_services();
+  return true;
+}
+
+/// Services end when nobody is left who needs them.
+void World::tell_services() {
+  bool waited_for = false;
+  for (const auto& host : hosts_) {
+    waited_for = waited_for || host->waited_for();
+    if (!host->service() && !host->done()) return;
+  }
+  if (!waited_for) return;
+  for (const auto& host : hosts_) {
+    if (!host->service() || host->done() || std::exchange(host->told_to_end, true)) continue;
+    host->raise(Signal::terminate);
+  }
+}
+
+bool World::turn_one() {
+  std::vector<std::pair<WorldHost*, WorldHost::Core*>> ready;
+  for (const auto& host : hosts_) {
+    if (host->running() == nullptr) continue;
+    for (WorldHost::Core& core : host->running()->cores) {
+      if (core.loop->stopping() || core.rests_until > now() || !has_work(core)) continue;
+      ready.emplace_back(host.get(), &core);
+    }
+  }
+  if (ready.empty()) return false;
+  const auto [host, core] = ready[state_.draw.below(ready.size())];
+  if (state_.draw.happens(state_.variation.late_turn)) {
+    core->rests_until = after(now(), state_.draw.between({}, state_.variation.late_turn_max));
+    state_.clock.at(core->rests_until, [] {});
+  } else {
+    turn(*host, *core);
+  }
+  return true;
+}
+
+void World::turn(WorldHost& host, WorldHost::Core& core) {
+  if (state_.trace.on()) {
+    state_.trace.set_place(host.name() + "/" + std::to_string(core.loop->core()));
+  }
+  core.loop->turn(now());
+  state_.trace.set_place("-");
+  ask(always_);
+}
+
+Instant World::next_moment() const {
+  Instant next = state_.clock.next();
+  for (const auto& host : hosts_) {
+    if (host->running() == nullptr) continue;
+    for (const WorldHost::Core& core : host->running()->cores) {
+      // One that rests has its end among the clock's events.
+      if (core.loop->stopping() || core.rests_until > now()) continue;
+      next = std::min(next, core.loop->timers().next());
+    }
+  }
+  return next;
+}
+
+/// All that runs is told that its host cannot go on: a Runtime then cancels everything.
+void World::give_up(std::string why) {
+  for (const auto& host : hosts_) {
+    if (host->running() == nullptr) continue;
+    why += "; " + host->name();
+    for (const WorldHost::Core& core : host->running()->cores) {
+      const auto& backend = static_cast<const MemoryBackend&>(core.loop->backend());
+      const std::string pending = core.loop->stopping() ? "has stopped" : backend.pending();
+      why += " [" + (pending.empty() ? "waits for nothing" : pending) + "]";
+    }
+  }
+  failed(why);
+  if (std::exchange(given_up_, true)) {
+    std::fprintf(stderr, "weir: a World cannot be ended\n%s",
+                 WorldReport{seed_, failures_, replay_ + std::to_string(seed_)}.text().c_str());
+    std::abort();
+  }
+  for (const auto& host : hosts_) {
+    if (host->running() == nullptr) continue;
+    host->running()->outcome = fail(system_error(ETIMEDOUT));
+    host->go_on();
+  }
+}
+
+}  // namespace weir

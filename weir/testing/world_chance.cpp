@@ -1,0 +1,91 @@
+#include "weir/testing/world_chance.hpp"
+
+#include <array>
+#include <cerrno>
+
+#include "weir/base/result.hpp"
+#include "weir/loop/backend.hpp"
+#include "weir/testing/memory_stream.hpp"
+
+namespace weir {
+namespace {
+
+std::string_view name_of(Operation::Kind kind) noexcept {
+  constexpr std::array<std::string_view, 5> names = {"receive", "send", "accept", "connect",
+                                                     "file"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string text_of(const Operation& operation) {
+  std::string text(name_of(operation.kind()));
+  if (operation.socket() != nullptr) text += " " + std::to_string(operation.socket()->descriptor);
+  return text;
+}
+
+}  // namespace
+
+void WorldChance::beginning(const Operation& operation, MemoryStream* stream) {
+  if (stream == nullptr) return;
+  const std::uint64_t number = operations_++;
+  const auto fault = state_.faults.at_operation(host_, number, state_.draw);
+  if (!fault) return;
+  if (state_.trace.on()) {
+    state_.trace.note(std::string(to_string(*fault)) + " before operation " +
+                      std::to_string(number) + ", " + text_of(operation));
+  }
+  strike(*fault, *stream);
+}
+
+void WorldChance::strike(Fault fault, MemoryStream& stream) {
+  switch (fault) {
+    case Fault::reset:
+      stream.reset();
+      break;
+    case Fault::half_close:
+      stream.end_receiving();
+      break;
+    case Fault::stall:
+      stream.hold_until(
+          after(state_.clock.now(), state_.draw.between({}, state_.faults.rates.stall_max)));
+      break;
+    case Fault::accept_failure:  // these strike elsewhere
+    case Fault::allocation:
+      break;
+  }
+}
+
+void WorldChance::finished(const Operation& operation, std::size_t bytes) {
+  if (!state_.trace.on()) return;
+  std::string text = text_of(operation) + ": " + std::to_string(bytes);
+  if (operation.error()) text += ", " + operation.error().message();
+  state_.trace.note(text);
+}
+
+std::size_t WorldChance::part(std::size_t most) {
+  if (most <= 1 || !state_.draw.happens(state_.variation.partial)) return most;
+  // Half of them are small: where a head or a chunk is cut matters more than by how much.
+  constexpr std::size_t small = 16;
+  const std::size_t range = state_.draw.happens(0.5) && most > small ? small : most;
+  return 1 + state_.draw.below(range);
+}
+
+std::error_code WorldChance::accept_failure() {
+  if (!state_.faults.at_accept(host_, accepts_++, state_.draw)) return {};
+  constexpr std::array reasons = {EMFILE, ENFILE, ENOBUFS, ENOMEM};
+  const std::error_code reason = system_error(reasons[state_.draw.below(reasons.size())]);
+  if (state_.trace.on()) state_.trace.note("accept fails: " + reason.message());
+  return reason;
+}
+
+Duration WorldChance::connect_time() {
+  return 2 * state_.draw.between(state_.variation.delay_min, state_.variation.delay_max);
+}
+
+std::size_t WorldChance::buffer_bytes(std::size_t usual) {
+  const std::size_t least = state_.variation.buffer_bytes_min;
+  if (least == 0) return usual;
+  while (usual / 2 >= least && state_.draw.happens(0.5)) usual /= 2;
+  return usual;
+}
+
+}  // namespace weir

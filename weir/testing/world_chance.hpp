@@ -1,0 +1,45 @@
+// What one host of a World leaves to its seed, and where faults strike it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "weir/testing/memory_chance.hpp"
+#include "weir/testing/world_state.hpp"
+
+namespace weir {
+
+/// Threads: one at a time. Lifetime: shorter than that of its state.
+class WorldChance final : public MemoryChance {
+ public:
+  WorldChance(WorldState& state, std::string host) : state_(state), host_(std::move(host)) {}
+
+  /// Operations on connections that have begun, and attempts to accept somebody who waits.
+  std::uint64_t operations() const noexcept { return operations_; }
+  std::uint64_t accepts() const noexcept { return accepts_; }
+
+  void beginning(const Operation& operation, MemoryStream* stream) override;
+  void finished(const Operation& operation, std::size_t bytes) override;
+  bool at_once() override { return !state_.draw.happens(state_.variation.deferred); }
+  bool completes_when_cancelled() override {
+    return !state_.draw.happens(state_.variation.cancelled);
+  }
+  std::size_t part(std::size_t most) override;
+  std::size_t pick(std::size_t count) override { return state_.draw.below(count); }
+  std::error_code accept_failure() override;
+  Duration connect_time() override;
+  Duration step_time() override { return state_.draw.between({}, state_.variation.step_max); }
+  void step_begins() override { state_.watch.call_begins(); }
+  void step_ends() override { state_.watch.call_ends(); }
+  std::size_t buffer_bytes(std::size_t usual) override;
+
+ private:
+  void strike(Fault fault, MemoryStream& stream);
+
+  WorldState& state_;
+  std::string host_;
+  std::uint64_t operations_ = 0;
+  std::uint64_t accepts_ = 0;
+};
+
+}  // namespace weir

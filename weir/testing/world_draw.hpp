@@ -1,0 +1,45 @@
+// Numbers drawn from a seed: the same ones each time, on every machine.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+
+#include "weir/base/time.hpp"
+
+namespace weir {
+
+/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
+/// Threads: one.
+class WorldDraw {
+ public:
+  explicit WorldDraw(std::uint64_t seed) noexcept : state_(seed) {}
+
+  std::uint64_t next() noexcept {
+    std::uint64_t mixed = state_ += 0x9e3779b97f4a7c15u;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
+    return mixed ^ (mixed >> 31);
+  }
+  /// 0 to `count` - 1.
+  std::size_t below(std::size_t count) noexcept {
+    assert(count > 0);
+    return count == 1 ? 0 : static_cast<std::size_t>(next() % count);
+  }
+  /// True so often on average: 0 never, 1 always. Nothing is drawn for these two.
+  bool happens(double rate) noexcept {
+    if (rate <= 0) return false;
+    return rate >= 1 || static_cast<double>(next() >> 11) * 0x1p-53 < rate;
+  }
+  /// Both ends included.
+  Duration between(Duration least, Duration most) noexcept {
+    if (most <= least) return least;
+    const auto range = static_cast<std::uint64_t>((most - least).count()) + 1;
+    return least + Duration(static_cast<std::int64_t>(next() % range));
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace weir

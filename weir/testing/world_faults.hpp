@@ -1,0 +1,85 @@
+// What goes wrong in a World: so often, or at an exact point.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/loop/operation.hpp"
+#include "weir/testing/world_draw.hpp"
+
+namespace weir {
+
+enum class Fault : std::uint8_t {
+  reset,           ///< both sides of the connection get ECONNRESET
+  half_close,      ///< the other side can send nothing more
+  stall,           ///< nothing new arrives for a drawn time
+  accept_failure,  ///< accept(2) gives EMFILE, ENFILE, ENOBUFS or ENOMEM
+  allocation,      ///< a core's pool has no block: std::bad_alloc, or ENOMEM where that is a value
+};
+inline constexpr std::size_t fault_count = 5;
+
+std::string_view to_string(Fault fault) noexcept;
+
+/// How often each strikes: at one of so many operations on average; an accept_failure at one of so
+/// many accepts.
+struct FaultRates {
+  double reset = 0;
+  double half_close = 0;
+  double stall = 0;
+  double accept_failure = 0;
+  Duration stall_max = std::chrono::seconds(20);
+};
+
+/// Strikes when an operation begins, just before it. Operations on connections are counted for each
+/// host, from 0, and so are attempts to accept what waits. Threads: one.
+class WorldFaults {
+ public:
+  FaultRates rates;
+
+  /// Lets it strike once, at the operation of `host` (the accept, for an accept_failure) that has
+  /// this number, unless that one has been already.
+  void strike(std::string_view host, std::uint64_t number, Fault fault) {
+    planned_.push_back({std::string(host), number, fault});
+  }
+  /// Lets one allocation of a core fail, once, the one with this number from the start of the next
+  /// run of its runtime.
+  void fail_allocation(std::string_view host, unsigned core, std::size_t number) {
+    allocations_.push_back({std::string(host), core, number});
+  }
+  /// How often it has struck.
+  std::uint64_t struck(Fault fault) const noexcept {
+    return struck_[static_cast<std::size_t>(fault)];
+  }
+
+  // For the hosts.
+
+  /// What strikes at this operation; one on a connection.
+  std::optional<Fault> at_operation(std::string_view host, std::uint64_t number, WorldDraw& draw);
+  bool at_accept(std::string_view host, std::uint64_t number, WorldDraw& draw);
+  std::optional<std::size_t> failing_allocation(std::string_view host, unsigned core);
+  void count(Fault fault) noexcept { ++struck_[static_cast<std::size_t>(fault)]; }
+
+ private:
+  struct Planned {
+    std::string host;
+    std::uint64_t number;
+    Fault fault;
+  };
+  struct PlannedAllocation {
+    std::string host;
+    unsigned core;
+    std::size_t number;
+  };
+  std::optional<Fault> planned(std::string_view host, std::uint64_t number, bool accepting);
+
+  std::vector<Planned> planned_;
+  std::vector<PlannedAllocation> allocations_;
+  std::array<std::uint64_t, fault_count> struck_{};
+};
+
+}  // namespace weir

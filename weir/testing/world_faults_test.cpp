@@ -1,0 +1,205 @@
+// Each fault of a World strikes where it is asked to.
+#include "weir/testing/world_faults.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
+#include "weir/testing/world_fixture.hpp"
+
+namespace weir {
+namespace {
+
+TEST(WorldFaults, AResetStrikesAtEachOperationInTurn) {
+  std::uint64_t at = 0;
+  for (bool struck = true; struck; ++at) {
+    EchoWorld echo({.seed = 2});
+    echo.world.faults().strike("server", at, Fault::reset);
+    const WorldReport report = echo.run();
+    EXPECT_TRUE(report.ok()) << report.text();
+    struck = echo.world.faults().struck(Fault::reset) == 1;
+    EXPECT_EQ(struck, at < echo.server.operations());
+    const bool answered = echo.asked.received == echo.asked.text;
+    if (!struck) {
+      EXPECT_TRUE(answered);
+    }
+    if (!answered) {
+      EXPECT_EQ(echo.asked.reading, system_error(ECONNRESET)) << "at " << at;
+    }
+  }
+  EXPECT_GT(at, 3U);
+}
+
+TEST(WorldFaults, AHalfCloseEndsWhatTheOtherSideSends) {
+  EchoWorld echo({.seed = 2, .variation = no_variation});
+  echo.asked.text = std::string(200'000, 'x');  // more than the connection holds
+  echo.world.faults().strike("server", 0, Fault::half_close);
+  const WorldReport report = echo.run();
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(echo.asked.writing, system_error(EPIPE));
+  EXPECT_EQ(echo.asked.reading, Errc::end_of_stream);
+}
+
+TEST(WorldFaults, AStallDelaysWhatComes) {
+  EchoWorld echo({.seed = 5, .variation = no_variation});
+  echo.world.faults().rates.stall_max = 20s;
+  echo.world.faults().strike("client", 1, Fault::stall);
+  const WorldReport report = echo.run();
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(echo.asked.received, echo.asked.text);
+  EXPECT_GT(echo.asked.took, 10ms);
+  EXPECT_LE(echo.asked.took, 21s);
+}
+
+TEST(WorldFaults, AcceptingFailsAndGoesOn) {
+  EchoWorld echo({.seed = 5, .variation = no_variation});
+  for (std::uint64_t at = 0; at < 5; ++at) {
+    echo.world.faults().strike("server", at, Fault::accept_failure);
+  }
+  const WorldReport report = echo.run();
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(echo.world.faults().struck(Fault::accept_failure), 5U);
+  EXPECT_EQ(echo.asked.received, echo.asked.text);
+  EXPECT_GE(echo.asked.took, 50ms) << "accepting rests 10 ms each time";
+}
+
+TEST(WorldFaults, AnAllocationFailsAtEachPointInTurn) {
+  std::size_t number = 4;  // before that, the core itself begins, and cannot do without
+  for (bool struck = true; struck; ++number) {
+    EchoWorld echo({.seed = 2});
+    echo.world.faults().fail_allocation("server", 0, number);
+    const WorldReport report = echo.run();
+    struck = echo.world.faults().struck(Fault::allocation) == 1;
+    // What it hits may be the service itself, which then ends, but leaves nothing behind.
+    for (const std::string& failure : report.failures) {
+      EXPECT_EQ(failure, "server: main has returned 1") << "at allocation " << number;
+    }
+    if (!struck) {
+      EXPECT_TRUE(report.ok()) << report.text();
+      EXPECT_EQ(echo.asked.received, echo.asked.text);
+    }
+  }
+  EXPECT_GT(number, 5U);
+}
+
+TEST(WorldFaults, RatesStrikeAnywhere) {
+  std::uint64_t resets = 0;
+  std::uint64_t stalls = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    EchoWorld echo({.seed = seed});
+    echo.world.faults().rates = {
+        .reset = 0.05, .half_close = 0.05, .stall = 0.05, .accept_failure = 0.3};
+    const WorldReport report = echo.run();
+    EXPECT_TRUE(report.ok()) << report.text();
+    resets += echo.world.faults().struck(Fault::reset);
+    stalls += echo.world.faults().struck(Fault::stall);
+  }
+  EXPECT_GT(resets, 0U);
+  EXPECT_GT(stalls, 0U);
+}
+
+TEST(WorldFaults, WhatIsCutOffArrivesAfterHealing) {
+  EchoWorld echo({.seed = 9, .variation = no_variation});
+  echo.world.at(1s + 150us, [&] { echo.world.cut(echo.server, echo.client); });
+  echo.world.at(30s, [&] { echo.world.heal(echo.server, echo.client); });
+  const WorldReport report = echo.run();
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(echo.asked.received, echo.asked.text);
+  EXPECT_GT(echo.asked.took, 30s);
+  EXPECT_LT(echo.asked.took, 2min);
+}
+
+TEST(WorldFaults, WhoIsCutOffForGoodGivesUp) {
+  EchoWorld echo({.seed = 9, .variation = no_variation});
+  echo.world.at(1s + 250us, [&] { echo.world.cut(echo.server, echo.client); });
+  const WorldReport report = echo.run();
+  EXPECT_EQ(echo.asked.reading, system_error(ETIMEDOUT)) << report.text();
+  EXPECT_GT(echo.asked.took, 10min);
+  EXPECT_LT(echo.asked.took, 30min);
+}
+
+TEST(WorldFaults, ASlowWayTakesItsTime) {
+  EchoWorld echo({.seed = 9, .variation = no_variation});
+  echo.world.slow_down(echo.server, echo.client, 3s);
+  const WorldReport report = echo.run();
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_GT(echo.asked.took, 6s);
+}
+
+Task<> wait_a_minute(Scope& scope, Duration& took) {
+  const Instant begun = scope.loop().host().now();
+  auto slept = co_await sleep(1min);
+  EXPECT_TRUE(slept);
+  took = scope.loop().host().now() - begun;
+}
+
+TEST(WorldFaults, AfterAJumpOfTheClockEverythingIsLate) {
+  World world({.seed = 1});
+  Duration took{};
+  world.host("host").start([&](Host& host) {
+    return Runtime(host, quiet()).run_on_each_core(wait_a_minute, std::ref(took));
+  });
+  world.at(10s, [&] { world.jump(1h); });
+  const WorldReport report = world.run_until_done(2h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_GE(took, 1h);
+}
+
+Task<Result<>> read_one(Stream& stream, std::string& received) {
+  const auto bytes = co_await stream.read();
+  if (!bytes) co_return fail(bytes.error());
+  received += bytes->text();
+  co_return {};
+}
+
+struct Raced {
+  int completed = 0;
+  int cancelled = 0;
+};
+
+/// A read that is cancelled in the moment in which the answer comes: it has it, or the next has.
+Task<> race_reads(Scope&, Endpoint server, Raced& raced) {
+  auto stream = co_await tcp::connect(server);
+  EXPECT_TRUE(stream);
+  if (!stream) co_return;
+  for (int round = 0; round < 50; ++round) {
+    const auto written = co_await stream->write("a");
+    EXPECT_TRUE(written);
+    std::string received;
+    const auto read = co_await timeout(200us, read_one(*stream, received));
+    ++(read ? raced.completed : raced.cancelled);
+    EXPECT_EQ(received.empty(), !read);
+    if (read) continue;
+    EXPECT_EQ(read.error(), Errc::timed_out);
+    const auto again = co_await read_one(*stream, received);
+    EXPECT_TRUE(again);
+    EXPECT_EQ(received, "a") << "nothing is lost";
+  }
+}
+
+TEST(WorldFaults, ACompletionMeetsItsCancellation) {
+  Raced raced;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    WorldVariation variation = no_variation;
+    variation.deferred = 0.5;
+    variation.cancelled = 0.5;
+    World world({.seed = seed, .variation = variation});
+    WorldHost& server = world.host("server");
+    server.start_service(
+        [](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+    world.host("client").start([&](Host& host) {
+      return Runtime(host, quiet())
+          .run_on_each_core(race_reads, server.address(7), std::ref(raced));
+    });
+    const WorldReport report = world.run_until_done(1h);
+    EXPECT_TRUE(report.ok()) << report.text();
+  }
+  EXPECT_GT(raced.completed, 20);
+  EXPECT_GT(raced.cancelled, 20);
+}
+
+}  // namespace
+}  // namespace weir

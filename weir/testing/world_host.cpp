@@ -1,0 +1,122 @@
+#include "weir/testing/world_host.hpp"
+
+#include <cassert>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <utility>
+
+#include "weir/loop/loop.hpp"
+#include "weir/testing/memory_backend.hpp"
+
+namespace weir {
+namespace {
+
+MemoryHostOptions options_for(const WorldHostOptions& options, WorldState& state) {
+  return {.seed = state.draw.next(),
+          .cores = options.cores,
+          .buffer_bytes = options.buffer_bytes,
+          .descriptors_max = options.descriptors_max,
+          .files = options.files};
+}
+
+}  // namespace
+
+WorldHost::WorldHost(WorldState& state, std::string name, unsigned number,
+                     const WorldHostOptions& options)
+    : WorldHost(state, name, number, options, std::make_unique<WorldChance>(state, name)) {}
+
+WorldHost::WorldHost(WorldState& state, std::string name, unsigned number,
+                     const WorldHostOptions& options, std::unique_ptr<WorldChance> chance)
+    : MemoryHost(options_for(options, state), {state.clock, *chance}),
+      state_(state),
+      name_(std::move(name)),
+      address_(Endpoint::ipv4({10, 0, 0, static_cast<std::uint8_t>(number + 1)}, 0)),
+      chance_(std::move(chance)) {}
+
+WorldHost::~WorldHost() = default;
+
+void WorldHost::begin(WorldMainFunction main, bool service) {
+  assert(done());
+  service_ = service;
+  told_to_end = false;
+  status_.reset();
+  main_ = std::make_unique<WorldMain>([this, main = std::move(main)] {
+    try {
+      status_ = main(*this);
+    } catch (const std::exception& thrown) {
+      thrown_ = thrown.what();
+    } catch (...) {
+      thrown_ = "something that is no std::exception";
+    }
+  });
+}
+
+Result<> WorldHost::run(std::span<const LoopPlace> places, RunControl* control) {
+  assert(run_ == nullptr && "one runtime at a time");
+  run_ = std::make_unique<Run>();
+  Run& run = *run_;
+  for (const LoopPlace& place : places) {
+    WorldHost::Core& core = run.cores.emplace_back(WorldHost::Core{place.loop});
+    const auto number = state_.faults.failing_allocation(name_, place.loop->core());
+    if (!number) continue;
+    place.loop->blocks().fail_after(*number);
+    core.fails_to_allocate = true;
+  }
+  run.control = control;
+  main_->hand_back();
+  const Result<> outcome = run.outcome;
+  run_.reset();
+  return outcome;
+}
+
+bool WorldHost::pass_time(Instant until) {
+  if (until <= now()) return false;
+  std::fprintf(stderr, "weir: %s: a loop of a World is turned by hand: use a Runtime\n",
+               name_.c_str());
+  std::abort();
+}
+
+void WorldHost::log(std::string_view line) noexcept {
+  MemoryHost::log(line);
+  if (state_.trace.on()) state_.trace.note(name_ + ": " + std::string(line));
+}
+
+std::vector<std::string> WorldHost::left_on_loops() {
+  std::vector<std::string> left;
+  for (const Core& core : run_->cores) {
+    Loop& loop = *core.loop;
+    if (core.fails_to_allocate && !loop.blocks().will_fail()) {
+      state_.faults.count(Fault::allocation);
+    }
+    const std::string place = name_ + "/" + std::to_string(loop.core()) + ": ";
+    loop.blocks().collect();
+    if (const std::size_t blocks = loop.blocks().blocks_in_use(); blocks != 0) {
+      left.push_back(place + std::to_string(blocks) + " blocks of the pool are in use");
+    }
+    if (const std::size_t timers = loop.timers().armed(); timers != 0) {
+      left.push_back(place + std::to_string(timers) + " timers are armed");
+    }
+    const std::string pending = static_cast<MemoryBackend&>(loop.backend()).pending();
+    if (!pending.empty()) left.push_back(place + pending + " pending");
+  }
+  return left;
+}
+
+std::vector<std::string> WorldHost::left_on_host() const {
+  std::vector<std::string> left;
+  if (!thrown_.empty()) left.push_back(name_ + ": main has thrown " + thrown_);
+  if (status_.value_or(0) != 0) {
+    left.push_back(name_ + ": main has returned " + std::to_string(*status_));
+  }
+  if (const std::size_t open = open_descriptors(); open != 0) {
+    left.push_back(name_ + ": " + std::to_string(open) + " descriptors are open");
+  }
+  if (backends() != 0) left.push_back(name_ + ": " + std::to_string(backends()) + " loops exist");
+  if (const std::size_t threads = threads_running(); threads != 0) {
+    left.push_back(name_ + ": " + std::to_string(threads) + " threads run");
+  }
+  return left;
+}
+
+}  // namespace weir

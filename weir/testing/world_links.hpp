@@ -1,0 +1,52 @@
+// The network of a World: a way from each host to each, which can be cut and slowed down.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "weir/testing/memory_network.hpp"
+#include "weir/testing/memory_path.hpp"
+#include "weir/testing/world_state.hpp"
+
+namespace weir {
+
+/// One direction.
+class WorldPath final : public MemoryPath {
+ public:
+  WorldPath(WorldState& state, bool inside) noexcept : state_(state), inside_(inside) {}
+
+  MemoryClock& clock() noexcept override { return state_.clock; }
+  Duration delay() override;
+  std::size_t parcel(std::size_t most) override;
+  bool open() const noexcept override { return open_; }
+  void set_open(bool open) noexcept { open_ = open; }
+  void set_extra_delay(Duration delay) noexcept { extra_delay_ = delay; }
+
+ private:
+  WorldState& state_;
+  bool inside_;  // of one host
+  bool open_ = true;
+  Duration extra_delay_{};
+};
+
+/// Threads: one at a time.
+class WorldLinks final : public MemoryRoutes {
+ public:
+  explicit WorldLinks(WorldState& state) noexcept : state_(state) {}
+
+  void add(MemoryNetwork& network) { networks_.push_back(&network); }
+  MemoryNetwork* network_at(const os::Address& address) override;
+  WorldPath& path(const MemoryNetwork& from, const MemoryNetwork& to) override;
+
+ private:
+  std::size_t number_of(const MemoryNetwork& network) const;
+
+  WorldState& state_;
+  std::vector<MemoryNetwork*> networks_;
+  std::map<std::pair<std::size_t, std::size_t>, std::unique_ptr<WorldPath>> paths_;
+};
+
+}  // namespace weir

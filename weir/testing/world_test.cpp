@@ -1,0 +1,245 @@
+// The World: seeds, time, what is left at the end, and what it says about it.
+#include "weir/testing/world.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weir/cores/shared_pool.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/testing/world_fixture.hpp"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+std::string trace_of(std::uint64_t seed) {
+  EchoWorld echo({.seed = seed, .trace = true});
+  const WorldReport report = echo.run();
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(echo.asked.received, echo.asked.text);
+  return echo.world.trace();
+}
+
+TEST(World, TheSameSeedGivesTheSameRunAndOthersDoNot) {
+  std::set<std::string> traces;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const std::string trace = trace_of(seed);
+    EXPECT_EQ(trace, trace_of(seed)) << "seed " << seed;
+    EXPECT_TRUE(traces.insert(trace).second) << "seed " << seed << " is no new run";
+  }
+}
+
+TEST(World, TextArrivesWhateverTheSeed) {
+  for (int run = 0; run < 50; ++run) {
+    EchoWorld echo({});
+    const WorldReport report = echo.run();
+    EXPECT_TRUE(report.ok()) << report.text();
+    EXPECT_EQ(echo.asked.received, echo.asked.text) << report.text();
+  }
+}
+
+TEST(World, WithoutVariationOnlyTheWayTakesTime) {
+  EchoWorld echo({.seed = 1, .variation = no_variation});
+  const WorldReport report = echo.run();
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(echo.asked.reads, 1U);
+  const Duration way = no_variation.delay_min;
+  EXPECT_EQ(echo.asked.took, 4 * way) << "a handshake, there and back";
+}
+
+Task<Result<>> sleep_an_hour(Scope&) {
+  co_return co_await sleep(1h);
+}
+
+int sleep_on(Host& host) {
+  return Runtime(host, quiet()).run_on_each_core(sleep_an_hour);
+}
+
+TEST(World, AnHourPassesAtOnce) {
+  World world;
+  world.host("sleeper").start(sleep_on);
+  const Instant begun = world.now();
+  const WorldReport report = world.run_until_done(2h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_GE(world.now() - begun, 1h);
+  EXPECT_LT(world.now() - begun, 1h + 1s);
+}
+
+TEST(World, WhatTakesTooLongIsCancelledAndReported) {
+  World world({.seed = 7, .replay = "again "});
+  world.host("sleeper").start(sleep_on);
+  const WorldReport report = world.run_until_done(1min);
+  ASSERT_FALSE(report.ok());
+  EXPECT_THAT(report.failures.front(), HasSubstr("not done after 60 s; sleeper"));
+  EXPECT_THAT(report.text(), HasSubstr("seed 7, again by: again 7"));
+}
+
+Task<Result<>> accept_nobody(Scope&) {
+  auto listener = co_await tcp::listen(Endpoint::any(7));
+  if (!listener) co_return fail(listener.error());
+  auto peer = co_await listener->accept();
+  co_return fail(peer.error());
+}
+
+TEST(World, WhoWaitsForWhatNeverHappensIsReported) {
+  World world;
+  world.host("server").start(
+      [](Host& host) { return Runtime(host, quiet()).run_on_each_core(accept_nobody); });
+  const WorldReport report = world.run_until_done(1h);
+  ASSERT_FALSE(report.ok());
+  EXPECT_THAT(report.failures.front(), HasSubstr("deadlock"));
+  EXPECT_THAT(report.failures.front(), HasSubstr("server [1 accept]"));
+}
+
+TEST(World, WhatIsLeftIsReported) {
+  World world({.seed = 3});
+  WorldHost& host = world.host("host");
+  host.start([](Host& its) {
+    static_cast<void>(its.listen(Endpoint::any(7), {}).value().release());
+    return 5;
+  });
+  EXPECT_THAT(world.run_until_done(1h).failures,
+              ElementsAre("host: main has returned 5", "host: 1 descriptors are open"));
+  host.close(3);
+}
+
+struct ForgottenTimer : Timer {
+  ForgottenTimer() : Timer([](Timer&) {}) {}
+};
+
+Task<> leave_timer(Scope& scope, Timer& timer) {
+  scope.loop().timers().start(timer, after(scope.loop().now(), 1h));
+  co_return;
+}
+
+Task<> leave_block(Scope&, void*& block) {
+  block = BlockPool::allocate(100);
+  co_return;
+}
+
+TEST(World, WhatIsLeftOnALoopIsReported) {
+  World world({.seed = 3});
+  ForgottenTimer timer;
+  void* block = nullptr;
+  world.host("one").start([&](Host& host) {
+    return Runtime(host, quiet()).run_on_each_core(leave_timer, std::ref<Timer>(timer));
+  });
+  world.host("two").start([&](Host& host) {
+    return Runtime(host, quiet()).run_on_each_core(leave_block, std::ref(block));
+  });
+  EXPECT_THAT(
+      world.run_until_done(1h).failures,
+      UnorderedElementsAre("one/0: 1 timers are armed", "two/0: 1 blocks of the pool are in use"));
+  BlockPool::release(block);
+}
+
+TEST(World, ChecksOfATestsOwnAreAsked) {
+  EchoWorld echo({.seed = 1});
+  echo.world.check("kept", [] { return std::string(); });
+  echo.world.check("broken", [] { return std::string("wrong"); });
+  echo.world.always("few operations",
+                    [&] { return echo.server.operations() < 2 ? std::string() : "2 have begun"; });
+  EXPECT_THAT(echo.run().failures, ElementsAre("few operations: 2 have begun", "broken: wrong"));
+}
+
+TEST(World, AMainThatThrowsIsReported) {
+  World world({.seed = 1});
+  world.host("host").start([](Host&) -> int { throw std::runtime_error("no luck"); });
+  EXPECT_THAT(world.run_until_done(1h).failures, ElementsAre("host: main has thrown no luck"));
+}
+
+TEST(World, AHostIsStartedAgain) {
+  EchoWorld echo({.seed = 4});
+  int runs = 0;
+  EXPECT_TRUE(echo.run().ok());
+  for (; runs < 3; ++runs) {
+    echo.asked = {};
+    echo.server.start_service(
+        [](Host& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
+    echo.client.start([&](Host& host) {
+      return Runtime(host, quiet())
+          .run_on_each_core(ask_echo, echo.server.address(7), std::ref(echo.asked));
+    });
+    const WorldReport report = echo.run();
+    EXPECT_TRUE(report.ok()) << report.text();
+    EXPECT_EQ(echo.asked.received, echo.asked.text);
+  }
+}
+
+int seven() {
+  return 7;
+}
+
+Task<> call_pool(Scope& scope, std::vector<Duration>& took) {
+  for (int call = 0; call < 20; ++call) {
+    const Instant begun = scope.loop().host().now();
+    const auto result = co_await shared_pool(scope.loop()).pool().run(seven);
+    EXPECT_EQ(result.value_or(0), 7);
+    took.push_back(scope.loop().host().now() - begun);
+  }
+}
+
+TEST(World, FunctionsInAPoolTakeADrawnTime) {
+  World world({.seed = 1});
+  std::vector<Duration> took;
+  world.host("host").start([&](Host& host) {
+    return Runtime(host, quiet()).run_on_each_core(call_pool, std::ref(took));
+  });
+  const WorldReport report = world.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  ASSERT_EQ(took.size(), 20U);
+  EXPECT_GT(std::set<Duration>(took.begin(), took.end()).size(), 10U);
+}
+
+std::mutex held_by_another;
+
+int wait_for_another() {
+  const std::lock_guard lock(held_by_another);
+  return 7;
+}
+
+Task<> call_waiting(Scope& scope) {
+  static_cast<void>(co_await shared_pool(scope.loop()).pool().run(wait_for_another));
+}
+
+void run_waiting() {
+  const std::lock_guard lock(held_by_another);
+  std::thread world_thread([] {
+    World world({.seed = 12, .asleep_max = 200ms});
+    world.host("host").start(
+        [](Host& host) { return Runtime(host, quiet()).run_on_each_core(call_waiting); });
+    static_cast<void>(world.run_until_done(1h));
+  });
+  world_thread.join();
+}
+
+TEST(World, AFunctionInAPoolThatWaitsForAnotherIsReported) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(run_waiting(), "not supported in a World: a function in a blocking pool waits");
+}
+
+TEST(World, NobodyHasAnAddressThatNoHostHas) {
+  World world;
+  Asked asked;
+  world.host("client").start([&](Host& host) {
+    return Runtime(host, quiet())
+        .run_on_each_core(ask_echo, Endpoint::ipv4({10, 0, 0, 99}, 7), std::ref(asked));
+  });
+  const WorldReport report = world.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(asked.connecting, system_error(ETIMEDOUT));
+}
+
+}  // namespace
+}  // namespace weir
