@@ -50,6 +50,12 @@ std::string post_chunked(std::string_view target, std::string_view body, std::si
   return request + "0\r\n\r\n";
 }
 
+TEST(ExampleSimulated, AnHourPassesAtOnce) {
+  Process simulated = Process::example("simulated");
+  EXPECT_EQ(simulated.wait_for_exit(), 0) << simulated.output();
+  EXPECT_NE(simulated.output().find("heard 200 409 200 \n"), std::string::npos);
+}
+
 class ExampleHello : public EachBackend {};
 class ExampleEcho : public EachBackend {};
 class ExampleParams : public EachBackend {};

@@ -34,7 +34,8 @@ def rank_of(floor):
 
 
 def may_use_testing(file):
-    return file.is_test or file.path.startswith(("weir/testing/", "fuzz/"))
+    return file.is_test or file.path.startswith(
+        ("weir/testing/", "fuzz/", "tools/simulate/", "examples/simulated.cpp"))
 
 
 def check_includes(repository, report):

@@ -11,8 +11,8 @@ namespace weir {
 namespace {
 
 std::string_view name_of(Operation::Kind kind) noexcept {
-  constexpr std::array<std::string_view, 5> names = {"receive", "send", "accept", "connect",
-                                                     "file"};
+  constexpr std::array<std::string_view, 7> names = {
+      "receive", "send", "accept", "connect", "file", "receive datagrams", "send datagrams"};
   return names[static_cast<std::size_t>(kind)];
 }
 

@@ -1,0 +1,23 @@
+// The HTTP service that the traffic of weir/testing/http_traffic asks.
+#pragma once
+
+#include "weir/cores/runtime.hpp"
+#include "weir/http/limits.hpp"
+#include "weir/http/router.hpp"
+#include "weir/loop/host.hpp"
+
+namespace weir::simulate {
+
+/// The resources that HttpAsked names.
+void add_routes(http::Router& routes);
+
+struct HttpServiceOptions {
+  RuntimeOptions runtime = {};
+  http::Limits limits = {};
+  Endpoint endpoint = Endpoint::any(80);
+};
+
+/// A main function: serves them until it is told to end.
+int serve_http(Host& host, const HttpServiceOptions& options);
+
+}  // namespace weir::simulate

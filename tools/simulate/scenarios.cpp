@@ -1,0 +1,159 @@
+#include "tools/simulate/scenarios.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "tools/simulate/http_service.hpp"
+#include "weir/testing/http_traffic.hpp"
+
+namespace weir::simulate {
+namespace {
+
+constexpr Duration limit = std::chrono::hours(1);
+
+RuntimeOptions quiet(unsigned cores) {
+  return {.cores = cores, .announce = false};
+}
+
+/// A main function of a client.
+int ask(Host& host, HttpTraffic& traffic) {
+  return Runtime(host, quiet(1)).run_on_each_core([&traffic](Scope& scope) {
+    return traffic.run(scope);
+  });
+}
+
+std::uint64_t struck(const WorldFaults& faults) {
+  std::uint64_t sum = 0;
+  for (const Fault each :
+       {Fault::reset, Fault::half_close, Fault::stall, Fault::accept_failure, Fault::allocation}) {
+    sum += faults.struck(each);
+  }
+  return sum;
+}
+
+Outcome undisturbed(const WorldOptions& options) {
+  return run_http(options, {});
+}
+
+Outcome with_faults(const WorldOptions& options) {
+  const auto begin = [](World& world) {
+    // Some runs are stormy, most have a few faults.
+    const double rate = world.draw().happens(0.2) ? 0.05 : 0.005;
+    world.faults().rates = {.reset = rate,
+                            .half_close = rate,
+                            .stall = rate,
+                            .accept_failure = 8 * rate,
+                            .stall_max = std::chrono::seconds(10)};
+  };
+  return run_http(options, {.undisturbed = false, .begin = begin});
+}
+
+/// One fault, somewhere in a run that is known to go well without.
+Outcome with_strike(const WorldOptions& options) {
+  WorldOptions before = options;
+  before.trace = false;
+  Outcome outcome = run_http(before, {});
+  if (!outcome.report.ok()) return outcome;
+  const auto begin = [&](World& world) {
+    constexpr std::array faults = {Fault::reset, Fault::half_close, Fault::stall};
+    // Not from the World's own seed: what comes before the strike stays as it was.
+    WorldDraw draw(~world.seed());
+    world.faults().strike("server", draw.below(outcome.operations),
+                          faults[draw.below(faults.size())]);
+  };
+  return run_http(options, {.undisturbed = false, .begin = begin});
+}
+
+void cut_now_and_then(World& world) {
+  WorldHost& server = world.host("server");
+  WorldHost& client = world.host("clients 0");
+  Duration moment{};
+  for (int times = 0; times < 3; ++times) {
+    moment += world.draw().between({}, std::chrono::seconds(1));
+    world.at(moment, [&world, &server, &client] { world.cut(server, client); });
+    const bool long_one = world.draw().happens(0.2);
+    moment += world.draw().between({}, std::chrono::seconds(long_one ? 60 : 2));
+    world.at(moment, [&world, &server, &client] { world.heal(server, client); });
+  }
+}
+
+Outcome with_partitions(const WorldOptions& options) {
+  return run_http(options, {.undisturbed = false, .begin = cut_now_and_then});
+}
+
+/// More clients than may be served, and little patience with them.
+Outcome with_limits(const WorldOptions& options) {
+  const http::Limits limits{.head_timeout = std::chrono::seconds(1),
+                            .idle_timeout = std::chrono::seconds(1),
+                            .connections_max = 4};
+  return run_http(options, {.undisturbed = false, .connections = 12, .limits = limits});
+}
+
+void end_early(World& world) {
+  WorldHost& server = world.host("server");
+  const auto tell = [&server] { server.raise(Signal::terminate); };
+  world.at(world.draw().between({}, std::chrono::milliseconds(2500)), tell);
+  if (!world.draw().happens(0.3)) return;
+  world.at(world.draw().between({}, std::chrono::milliseconds(4000)), tell);
+}
+
+Outcome with_drain(const WorldOptions& options) {
+  return run_http(options, {.undisturbed = false, .begin = end_early});
+}
+
+constexpr std::array all_scenarios = {
+    Scenario{"http", "an HTTP server on two cores, pipelined requests of all kinds", undisturbed},
+    Scenario{"faults", "the same while connections are reset, half-closed and stalled",
+             with_faults},
+    Scenario{"strike", "the same with one fault at an operation that is drawn", with_strike},
+    Scenario{"partitions", "the same while one host of clients is cut off and reached again",
+             with_partitions},
+    Scenario{"limits", "the same with more clients than may be served", with_limits},
+    Scenario{"drain", "the same while the server is told to end, perhaps twice", with_drain},
+};
+
+}  // namespace
+
+std::span<const Scenario> scenarios() {
+  return all_scenarios;
+}
+
+const Scenario* find_scenario(std::string_view name) {
+  const auto found = std::ranges::find(all_scenarios, name, &Scenario::name);
+  return found == all_scenarios.end() ? nullptr : &*found;
+}
+
+WorldOptions options_for(const Scenario& scenario, std::uint64_t seed, bool trace) {
+  WorldOptions options{.seed = seed, .trace = trace};
+  options.replay = "./dev simulate --only " + std::string(scenario.name) + " --trace --seed ";
+  return options;
+}
+
+Outcome run_http(const WorldOptions& options, const HttpRun& run) {
+  World world(options);
+  WorldHost& server = world.host("server", {.cores = 2});
+  std::array<std::unique_ptr<HttpTraffic>, 2> traffics;
+  server.start_service(
+      [&run](Host& host) { return serve_http(host, {.runtime = quiet(2), .limits = run.limits}); });
+  for (std::size_t number = 0; number < traffics.size(); ++number) {
+    traffics[number] =
+        std::make_unique<HttpTraffic>(HttpTrafficOptions{.server = server.address(80),
+                                                         .connections = run.connections,
+                                                         .requests_max = run.requests_max,
+                                                         .undisturbed = run.undisturbed});
+    HttpTraffic& traffic = *traffics[number];
+    const std::string name = "clients " + std::to_string(number);
+    world.host(name).start([&traffic](Host& host) { return ask(host, traffic); });
+    world.check(name, [&traffic] { return traffic.find_fault(); });
+  }
+  run.begin(world);
+  Outcome outcome{.report = world.run_until_done(limit)};
+  outcome.trace = world.trace();
+  outcome.struck = struck(world.faults());
+  outcome.operations = server.operations();
+  for (const auto& traffic : traffics) outcome.answered += traffic->answered();
+  return outcome;
+}
+
+}  // namespace weir::simulate

@@ -1,0 +1,47 @@
+// What `./dev simulate` runs in a World, once for each seed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "weir/http/limits.hpp"
+#include "weir/testing/world.hpp"
+
+namespace weir::simulate {
+
+struct Outcome {
+  WorldReport report;
+  std::string trace = {};    ///< if it was asked for
+  std::uint64_t struck = 0;  ///< faults
+  std::size_t answered = 0;  ///< requests
+  /// See WorldHost::operations(), of the server.
+  std::uint64_t operations = 0;
+};
+
+struct Scenario {
+  std::string_view name;
+  std::string_view what;  ///< for people
+  Outcome (*run)(const WorldOptions& options);
+};
+
+std::span<const Scenario> scenarios();
+/// nullptr: there is none of that name.
+const Scenario* find_scenario(std::string_view name);
+/// Its seed is the one to replay, by a command that names the scenario.
+WorldOptions options_for(const Scenario& scenario, std::uint64_t seed, bool trace = false);
+
+/// A server on two cores, "server", and two hosts of clients, "clients 0" and "clients 1".
+struct HttpRun {
+  bool undisturbed = true;  ///< nothing goes wrong, so that every request must be answered
+  std::size_t connections = 6;
+  std::size_t requests_max = 10;
+  http::Limits limits = {};
+  std::function<void(World&)> begin = [](World&) {};  ///< sees to what goes wrong
+};
+Outcome run_http(const WorldOptions& options, const HttpRun& run);
+
+}  // namespace weir::simulate

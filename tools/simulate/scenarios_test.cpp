@@ -1,0 +1,96 @@
+// Every scenario holds for seeds that nobody has tried, and one seed gives one run.
+#include "tools/simulate/scenarios.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace weir::simulate {
+namespace {
+
+/// What a program writes to its standard output.
+std::string output_of(const std::string& command) {
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  std::string output;
+  std::array<char, 4096> bytes;
+  while (const std::size_t count = std::fread(bytes.data(), 1, bytes.size(), pipe)) {
+    output.append(bytes.data(), count);
+  }
+  EXPECT_EQ(::pclose(pipe), 0) << command;
+  return output;
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> names;
+  for (const Scenario& each : scenarios()) names.emplace_back(each.name);
+  return names;
+}
+
+class Scenarios : public testing::TestWithParam<std::string> {
+ protected:
+  const Scenario& scenario_ = *find_scenario(GetParam());
+};
+
+TEST_P(Scenarios, HoldsForFreshSeeds) {
+  constexpr int seeds = 12;
+  std::size_t answered = 0;
+  for (int run = 0; run < seeds; ++run) {
+    const Outcome outcome = scenario_.run(options_for(scenario_, fresh_seed()));
+    ASSERT_TRUE(outcome.report.ok()) << outcome.report.text();
+    answered += outcome.answered;
+  }
+  EXPECT_GT(answered, 0U);
+}
+
+// Each process has its own addresses, stack and heap.
+TEST_P(Scenarios, OneSeedGivesOneRunInEveryProcess) {
+  const std::string seed = std::to_string(fresh_seed());
+  const std::string command =
+      std::string(WEIR_SIMULATE_PROGRAM) + " --trace --only " + GetParam() + " --seed " + seed;
+  const std::string first = output_of(command);
+  EXPECT_EQ(first, output_of(command)) << command;
+  EXPECT_GT(first.size(), 10'000U) << command;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Scenarios, testing::ValuesIn(names()),
+                         [](const auto& scenario) { return scenario.param; });
+
+TEST(Simulate, FaultsStrike) {
+  std::uint64_t struck = 0;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const Scenario& scenario = *find_scenario("faults");
+    struck += scenario.run(options_for(scenario, seed)).struck;
+  }
+  EXPECT_GT(struck, 0U);
+}
+
+TEST(Simulate, AFaultAtEveryOperationOfASmallRunInTurn) {
+  const HttpRun small{.undisturbed = false, .connections = 1, .requests_max = 4};
+  const Scenario& scenario = *find_scenario("strike");
+  const std::uint64_t operations = run_http(options_for(scenario, 11), small).operations;
+  EXPECT_GT(operations, 10U);
+  for (const Fault fault : {Fault::reset, Fault::half_close, Fault::stall}) {
+    for (std::uint64_t at = 0; at < operations; ++at) {
+      HttpRun run = small;
+      run.begin = [&](World& world) { world.faults().strike("server", at, fault); };
+      const Outcome outcome = run_http(options_for(scenario, 11), run);
+      ASSERT_TRUE(outcome.report.ok())
+          << to_string(fault) << " at " << at << ": " << outcome.report.text();
+      EXPECT_EQ(outcome.struck, 1U) << to_string(fault) << " at " << at;
+    }
+  }
+}
+
+TEST(Simulate, EveryRequestIsAnsweredWhereNothingGoesWrong) {
+  const Scenario& scenario = *find_scenario("http");
+  const Outcome outcome = scenario.run(options_for(scenario, 1));
+  EXPECT_TRUE(outcome.report.ok()) << outcome.report.text();
+  EXPECT_EQ(outcome.struck, 0U);
+  EXPECT_GT(outcome.answered, 20U);
+}
+
+}  // namespace
+}  // namespace weir::simulate
