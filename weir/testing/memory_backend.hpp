@@ -83,7 +83,7 @@ class MemoryBackend final : public Backend {
   RunQueue& ready_;
   std::map<int, std::unique_ptr<Entry>> entries_;  // by descriptor
   List<Entry> changed_;
-  List<Entry> unfinished_;                                // those that the next wait() goes on with
+  List<Entry> unfinished_;  // those that the next wait() goes on with
   MemoryDatagrams datagrams_{host_, ready_, counters_};
   std::map<FileOperation*, MemoryClock::EventId> files_;  // pending, and when they finish
   std::atomic<bool> woken_{false};
