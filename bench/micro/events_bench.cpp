@@ -47,7 +47,7 @@ Task<> push(Events& events, std::uint64_t count) {
 }
 
 void drain(Loop& loop, const Events& events) {
-  while (events.queued() != 0) loop.turn();
+  while (events.queued() != 0) loop.turn(Instant::min());
 }
 
 /// The loop, and with it its memory, is made anew for each round.
