@@ -3,7 +3,6 @@
 #include <netinet/in.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <functional>
@@ -17,24 +16,8 @@ namespace {
 using os::Address;
 using os::AddressFamily;
 
-// The range that Linux chooses from unless told otherwise.
-constexpr std::uint16_t first_port = 32768;
-constexpr std::uint16_t end_port = 61000;
 // What a datagram holds at most: an IP packet of 64 KiB without its headers.
 constexpr std::size_t datagram_bytes_max = 65'507;
-
-/// Whether a socket on all interfaces gets what is sent to `peer`. [::] takes IPv4 too.
-bool covers(const Address& bound, const Address& peer) {
-  if (!bound.is_any() || bound.port() != peer.port()) return false;
-  return bound.family() == peer.family() || bound.family() == AddressFamily::ipv6;
-}
-
-Address loopback_of(AddressFamily family, std::uint16_t port) {
-  if (family == AddressFamily::ipv4) return Address::loopback(port);
-  std::array<std::uint8_t, 16> loopback{};
-  loopback.back() = 1;
-  return Address::ipv6(loopback, port);
-}
 
 /// 224.0.0.0/4 or ff00::/8.
 bool is_group(const Address& address) {
@@ -121,13 +104,6 @@ Result<> MemoryDatagramSocket::leave(const Address& group) {
   return {};
 }
 
-std::uint16_t MemoryDatagramNetwork::next_port() noexcept {
-  last_port_ = last_port_ < first_port || last_port_ + 1 == end_port
-                   ? first_port
-                   : static_cast<std::uint16_t>(last_port_ + 1);
-  return last_port_;
-}
-
 bool MemoryDatagramNetwork::taken(const Address& address, bool shared) const {
   return std::ranges::any_of(sockets_, [&](const MemoryDatagramSocket* each) {
     if (shared && each->reuse_port_) return false;
@@ -142,12 +118,10 @@ Result<std::unique_ptr<MemoryDatagramSocket>> MemoryDatagramNetwork::open(
   if (!(bound ? options.local : options.peer).is_inet()) return fail(system_error(EAFNOSUPPORT));
   Address local = bound ? options.local : loopback_of(options.peer.family(), 0);
   if (local.port() == 0) {
-    const Address asked = local;
-    unsigned tried = 0;
-    do {
-      if (tried++ == end_port - first_port) return fail(system_error(EADDRINUSE));
-      local = asked.with_port(next_port());
-    } while (taken(local, false));
+    const auto found =
+        ports_.find(local, [this](const Address& each) { return taken(each, false); });
+    if (!found) return fail(system_error(EADDRINUSE));
+    local = *found;
   } else if (taken(local, options.reuse_port && !options.first)) {
     return fail(system_error(EADDRINUSE));
   }

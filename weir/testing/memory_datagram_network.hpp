@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <memory>
 #include <system_error>
@@ -12,6 +11,7 @@
 #include "weir/base/result.hpp"
 #include "weir/loop/host.hpp"
 #include "weir/os/address.hpp"
+#include "weir/testing/memory_ports.hpp"
 #include "weir/testing/memory_stream.hpp"
 
 namespace weir {
@@ -81,11 +81,10 @@ class MemoryDatagramNetwork {
   bool deliver(Bytes bytes, const Envelope& envelope);
   void deliver_to_group(Bytes bytes, const Envelope& envelope);
   bool taken(const os::Address& address, bool shared) const;
-  std::uint16_t next_port() noexcept;
   std::vector<MemoryDatagramSocket*> receivers_of(const Envelope& envelope) const;
 
   std::vector<MemoryDatagramSocket*> sockets_;
-  std::uint16_t last_port_ = 0;
+  MemoryPorts ports_;
 };
 
 }  // namespace weir

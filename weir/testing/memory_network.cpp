@@ -2,7 +2,6 @@
 #include "weir/testing/memory_network.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -11,23 +10,6 @@ namespace {
 
 using os::Address;
 using os::AddressFamily;
-
-// The range that Linux chooses from unless told otherwise.
-constexpr std::uint16_t first_port = 32768;
-constexpr std::uint16_t end_port = 61000;
-
-// Whether a listener on all interfaces gets what is sent to `peer`. [::] takes IPv4 too.
-bool covers(const Address& listening, const Address& peer) {
-  if (!listening.is_any() || listening.port() != peer.port() || !peer.is_inet()) return false;
-  return listening.family() == peer.family() || listening.family() == AddressFamily::ipv6;
-}
-
-Address local_end_for(const Address& peer, std::uint16_t port) {
-  if (peer.family() == AddressFamily::ipv4) return Address::loopback(port);
-  std::array<std::uint8_t, 16> loopback{};
-  loopback.back() = 1;
-  return Address::ipv6(loopback, port);
-}
 
 // A Unix socket without a name: its address is the family alone.
 Address unnamed_like(const Address& local) {
@@ -45,13 +27,6 @@ void MemoryNetwork::join(MemoryRoutes& routes, const os::Address& own) noexcept 
   own_ = own.with_port(0);
 }
 
-std::uint16_t MemoryNetwork::next_port() noexcept {
-  last_port_ = last_port_ < first_port || last_port_ + 1 == end_port
-                   ? first_port
-                   : static_cast<std::uint16_t>(last_port_ + 1);
-  return last_port_;
-}
-
 bool MemoryNetwork::taken(const Address& address, bool reuse_port) const {
   return std::ranges::any_of(listeners_, [&](const MemoryListener* each) {
     const Address& other = each->local();
@@ -65,11 +40,10 @@ Result<std::unique_ptr<MemoryListener>> MemoryNetwork::listen(const Address& add
   if (address.family() == AddressFamily::none) return fail(system_error(EAFNOSUPPORT));
   Address bound = address;
   if (address.is_inet() && address.port() == 0) {
-    unsigned tried = 0;
-    do {
-      if (tried++ == end_port - first_port) return fail(system_error(EADDRINUSE));
-      bound = address.with_port(next_port());
-    } while (taken(bound, false));
+    const auto found =
+        ports_.find(address, [this](const Address& each) { return taken(each, false); });
+    if (!found) return fail(system_error(EADDRINUSE));
+    bound = *found;
   } else if (taken(bound, ask.reuse_port && !ask.first)) {
     return fail(system_error(EADDRINUSE));
   }
@@ -106,7 +80,7 @@ std::vector<MemoryListener*> MemoryNetwork::listeners_for(const Address& peer) c
 /// nullptr: nobody has that address.
 MemoryNetwork* MemoryNetwork::network_of(const Address& peer) {
   const bool local = peer.family() == AddressFamily::local;
-  const Address loopback = local ? peer : local_end_for(peer, peer.port());
+  const Address loopback = local ? peer : loopback_of(peer.family(), peer.port());
   if (routes_ == nullptr || local || peer == loopback || peer.with_port(0) == own_) return this;
   return routes_->network_at(peer);
 }
@@ -119,7 +93,7 @@ MemoryListener* MemoryNetwork::next_of(const std::vector<MemoryListener*>& liste
 
 MemoryNetwork::Answer MemoryNetwork::connect(MemoryStream& stream, const Address& peer) {
   // Who connects to "every interface" means this machine.
-  const Address target = peer.is_any() ? local_end_for(peer, peer.port()) : peer;
+  const Address target = peer.is_any() ? loopback_of(peer.family(), peer.port()) : peer;
   MemoryNetwork* const there = network_of(target);
   if (there == nullptr) return Answer::silence;
   const bool local = target.family() == AddressFamily::local;
@@ -139,9 +113,9 @@ MemoryNetwork::Answer MemoryNetwork::connect(MemoryStream& stream, const Address
   accepted->coming_.set_path(way_there);
   stream.coming_.set_path(way_back);
   if (there != this) {
-    stream.local_ = own_.with_port(next_port());
+    stream.local_ = own_.with_port(ports_.next());
   } else {
-    stream.local_ = local ? unnamed_like(target) : local_end_for(target, next_port());
+    stream.local_ = local ? unnamed_like(target) : loopback_of(target.family(), ports_.next());
   }
   stream.peer_address_ = accepted->local_;
   accepted->peer_address_ = stream.local_;

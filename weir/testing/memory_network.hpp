@@ -12,6 +12,7 @@
 #include "weir/os/address.hpp"
 #include "weir/testing/memory_chance.hpp"
 #include "weir/testing/memory_path.hpp"
+#include "weir/testing/memory_ports.hpp"
 #include "weir/testing/memory_stream.hpp"
 
 namespace weir {
@@ -57,7 +58,6 @@ class MemoryNetwork {
   std::vector<MemoryListener*> listeners_for(const os::Address& peer) const;
   MemoryNetwork* network_of(const os::Address& peer);
   MemoryListener* next_of(const std::vector<MemoryListener*>& listeners);
-  std::uint16_t next_port() noexcept;
 
   MemoryChance& chance_;
   MemoryRoutes* routes_ = nullptr;  // to other hosts
@@ -65,7 +65,7 @@ class MemoryNetwork {
   std::size_t buffer_bytes_;
   std::vector<MemoryListener*> listeners_;
   std::map<std::string, std::size_t> turns_;  // by address: whose turn it is
-  std::uint16_t last_port_ = 0;
+  MemoryPorts ports_;
 };
 
 }  // namespace weir
