@@ -105,17 +105,28 @@ void PoolCrew::cancel(BlockingJob& job) {
 }
 
 void PoolCrew::close() {
-  std::vector<std::stop_source> running;
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(closed_, true)) return;
-    for (const auto& worker : workers_) {
-      if (worker->job != nullptr) running.push_back(worker->job->stop_source());
-    }
     // In the same breath: a thread whose call has been stopped would take one of them.
     refuse_queued(Errc::cancelled);
   }
-  for (std::stop_source& each : running) each.request_stop();
+  // One at a time: what is called back may be anything, also something of this pool's; and without
+  // memory, for this must not fail.
+  for (std::stop_source next = running_call(); next.stop_possible(); next = running_call()) {
+    next.request_stop();
+  }
+}
+
+/// Of a call that runs and has not been asked to stop, if any; else without a state.
+std::stop_source PoolCrew::running_call() const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& worker : workers_) {
+    if (worker->job == nullptr) continue;
+    std::stop_source source = worker->job->stop_source();
+    if (source.stop_possible() && !source.stop_requested()) return source;
+  }
+  return std::stop_source(std::nostopstate);
 }
 
 /// Under the mutex.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,7 @@ class PoolCrew {
   std::optional<Instant> step(PoolWorker& worker);
   void call_all();
   void refuse_queued(std::error_code refusal);
+  std::stop_source running_call() const;
 
   Host& host_;
   const HostThreadOptions threads_;
