@@ -94,21 +94,22 @@ class InsideTest(unittest.TestCase):
         self.assertIn("libuv / Weir", inside.PoolHops(OPTIONS).table(rows))
 
     def test_coroutines_have_a_rate_a_ratio_and_a_memory(self):
+        def coroutine(millions, grown=0):
+            return {"millions": millions, "grown KiB": grown, "peak KiB": 1, "cores": 1}
+
         def row(millions, bare, grown, count=9):
-            one = {"Weir, one loop": {"millions": millions, "grown KiB": 0, "cores": 1},
-                   "bare": {"millions": bare, "grown KiB": 0, "cores": 1}}
-            last = {"Weir, one loop": {"millions": millions, "grown KiB": grown, "cores": 1},
-                    "bare": {"millions": bare, "grown KiB": 0, "cores": 1}}
+            one = {"Weir, one loop": coroutine(millions), "bare": coroutine(bare)}
+            last = {"Weir, one loop": coroutine(millions, grown), "bare": coroutine(bare)}
             return inside.Coroutines(OPTIONS).rows([one] * (count - 1) + [last])[0]
 
-        good = row(30, 60, 256)
+        good = row(30, 60, 64)
         self.assertEqual(good["verdict"], "met (≥ 30)")
         self.assertEqual(good["beside"]["bare"]["verdict"], "met (≥ 0.5)")
-        self.assertEqual(good["flat"], "met (≤ 256 KiB)")
-        bad = row(29, 60, 257)
+        self.assertEqual(good["flat"], "met (≤ 64 KiB)")
+        bad = row(29, 60, 65)
         self.assertEqual(bad["verdict"], "MISSED (≥ 30)")
         self.assertEqual(bad["beside"]["bare"]["verdict"], "MISSED (≥ 0.5)")
-        self.assertEqual(bad["flat"], "MISSED (≤ 256 KiB)", "one round is enough")
+        self.assertEqual(bad["flat"], "MISSED (≤ 64 KiB)", "one round is enough")
         few = row(31, 60, 0, count=8)
         self.assertEqual({few["verdict"], few["beside"]["bare"]["verdict"], few["flat"]},
                          {"not judged: 8 rounds"})

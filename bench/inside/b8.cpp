@@ -1,7 +1,9 @@
 // B8: again and again one coroutine waits on an auto-reset event and a queued function's coroutine
 // sets it: on one loop, on one loop per core at once, and the same on bare handles. Prints one line
-// of JSON for each round: millions a second, of each core, and by how many KiB the process has
-// grown since the first hundredth. Each of them is measured in a process of its own.
+// of JSON for each round: millions a second, of each core, the most that the process ever had in
+// memory, and by how many KiB what it allocated has grown since the first hundredth. Each of them
+// is measured in a process of its own.
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,11 +36,13 @@ using Clock = std::chrono::steady_clock;
 struct Figures {
   double millions = 0;  // a second, of each core
   double grown_kib = 0;
+  double peak_kib = 0;
   unsigned cores = 1;
 };
 
-/// What of this process is in memory, exactly. Takes no memory itself.
-double resident_kib() {
+/// What of this process's own data is in memory, exactly: heap, stacks, globals, and not the pages
+/// of programs and libraries, which come as code is first run. Takes no memory itself.
+double anonymous_kib() {
   std::array<char, 4096> text{};
   std::FILE* const file = std::fopen("/proc/self/smaps_rollup", "re");
   if (file == nullptr) return 0;
@@ -46,21 +50,28 @@ double resident_kib() {
   const std::size_t count = std::fread(text.data(), 1, text.size() - 1, file);
   std::fclose(file);
   text[count] = '\0';
-  const char* const found = std::strstr(text.data(), "\nRss:");
-  return found == nullptr ? 0 : std::strtod(found + std::strlen("\nRss:"), nullptr);
+  const char* const found = std::strstr(text.data(), "\nAnonymous:");
+  return found == nullptr ? 0 : std::strtod(found + std::strlen("\nAnonymous:"), nullptr);
+}
+
+/// The most that was in memory, of everything.
+double peak_kib() {
+  rusage usage{};
+  return ::getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<double>(usage.ru_maxrss) : 0;
 }
 
 /// From its start to figures().
 class Measurement {
  public:
-  Measurement() : resident_(resident_kib()), begun_(Clock::now()) {}
+  Measurement() : anonymous_(anonymous_kib()), begun_(Clock::now()) {}
   Figures figures(unsigned cores = 1) const {
     const std::chrono::duration<double> took = Clock::now() - begun_;
-    return {static_cast<double>(times) / took.count() / 1e6, resident_kib() - resident_, cores};
+    return {static_cast<double>(times) / took.count() / 1e6, anonymous_kib() - anonymous_,
+            peak_kib(), cores};
   }
 
  private:
-  double resident_;
+  double anonymous_;
   Clock::time_point begun_;
 };
 
@@ -253,8 +264,9 @@ Figures in_a_fresh_process(Figures (*measure)()) {
 }
 
 void print(const char* name, const Figures& of, const char* behind) {
-  std::printf("\"%s\": {\"millions\": %.3f, \"grown KiB\": %.0f, \"cores\": %u}%s", name,
-              of.millions, of.grown_kib, of.cores, behind);
+  std::printf(
+      "\"%s\": {\"millions\": %.3f, \"grown KiB\": %.0f, \"peak KiB\": %.0f, \"cores\": %u}%s",
+      name, of.millions, of.grown_kib, of.peak_kib, of.cores, behind);
 }
 
 }  // namespace
