@@ -30,6 +30,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # frames are inlined, -Wshadow in gtest's own macros. Clang gives the true ones.
   add_compile_options(-Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread
                       -Wno-maybe-uninitialized -Wno-dangling-pointer -Wno-mismatched-new-delete)
+  add_compile_definitions(WEIR_KNOWS_GCC_12)  # users are told: weir/task/task.hpp
   add_compile_options(-fpch-preprocess)  # lets ccache see through the tests' precompiled header
 endif()
 

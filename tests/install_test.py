@@ -24,6 +24,7 @@ CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
 VERSION = re.search(r"project\(weir VERSION ([0-9.]+)",
                     (CONSUMER.parent.parent / "CMakeLists.txt").read_text()).group(1)
 COMPILERS = ("clang++-19", "g++-12")
+GCC_12_PAGE = "docs/gcc-12.md"
 SECONDS_MAX = 60
 
 
@@ -75,8 +76,10 @@ def by_pkg_config(prefix, compiler, folder):
     if run("pkg-config", "--modversion", "weir", env=environment).strip() != VERSION:
         raise SystemExit("FAILED: pkg-config knows another version")
     folder.mkdir()
-    run(compiler, "-std=c++23", "-O1", "-Wall", "-Wextra", "-Werror", CONSUMER / "consumer.cpp",
-        "-o", folder / "consumer", *flags)
+    said = run(compiler, "-std=c++23", "-O1", "-Wall", "-Wextra", "-Werror",
+               CONSUMER / "consumer.cpp", "-o", folder / "consumer", *flags)
+    if (GCC_12_PAGE in said) != (compiler == "g++-12"):
+        raise SystemExit(f"FAILED: who uses GCC 12, and nobody else, is told:\n{said}")
     return folder / "consumer"
 
 
@@ -125,6 +128,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="weir-install-") as name:
         folder = pathlib.Path(name)
         prefix = (install_package if options.package else install)(options.build, folder)
+        if not (prefix / "share/doc/weir/gcc-12.md").exists():
+            raise SystemExit("FAILED: the page that GCC 12's note names is not installed")
         tool = run(prefix / "bin/weir", "--version").strip()
         if tool != VERSION:
             raise SystemExit(f"FAILED: weir --version says {tool}, not {VERSION}")

@@ -226,6 +226,8 @@ TEST(A, B) {}
             "auto x = c ? co_await a() : T{};",
             "auto [a, b] = co_await pair();",
             "return Reply{.a = co_await f()};",
+            "if (ok && co_await next()) { g(); }",
+            "return done || !(co_await next()).empty();",
         ):
             with self.subTest(statement):
                 self.expect("coroutines", path, {path: coroutine(statement)})
@@ -239,6 +241,7 @@ TEST(A, B) {}
             "int x = c ? 1 : 2; for (auto y : z) { g({1, 2}); } co_await a[x](std::string(\"?\"));",
             "while (auto bytes = co_await peer.read()) { if (!co_await w(*bytes)) break; }",
             "if (c) { x = d ? 1 : 2; co_await a(); }",
+            "if (a && b) sent = co_await write(std::forward<T&&>(x));",
         ):
             with self.subTest(statement):
                 self.expect_clean({"examples/a.cpp": coroutine(statement)})

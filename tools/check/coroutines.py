@@ -14,6 +14,7 @@ LAMBDA = re.compile(r"(?<![\w)\]\[])\s*\[(?!\[)([^\[\]]*(?:\[[^\]]*\][^\[\]]*)*)
 BY_REFERENCE = re.compile(r"^(?:&|&\s*\w+(?:\s*=.*)?|this|)$", re.DOTALL)
 DESIGNATED = re.compile(r"\{\s*\.\s*\w+\s*[={]")
 BARE_BRACES = re.compile(r"[(,]\s*\{\s*[^}\s]")
+SOMETIMES = re.compile(r"(?:&&|\|\|)[\s!(*]*co_await\b")
 BINDING = re.compile(r"\bauto\s*&{0,2}\s*\[[^\]]*\]\s*=\s*[^;]*\bco_await\b")
 
 
@@ -104,6 +105,8 @@ def faults(expression):
         yield "a braced argument"
     if "?" in expression:
         yield "a conditional expression"
+    if SOMETIMES.search(expression):
+        yield "a result that && or || may leave out"
 
 
 def check_awaits(repository, report):

@@ -9,6 +9,13 @@
 #include "weir/base/result.hpp"
 #include "weir/task/promise.hpp"
 
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13 && !defined(WEIR_KNOWS_GCC_12)
+#pragma message(                                                                            \
+    "Weir: GCC 12 destroys some temporaries twice that are made in a co_await expression. " \
+    "docs/gcc-12.md (installed: share/doc/weir) says which, and what to write instead; "    \
+    "define WEIR_KNOWS_GCC_12 when you know")
+#endif
+
 namespace weir {
 
 // Whether a coroutine that hands over to another leaves nothing on the stack. GCC does that only
