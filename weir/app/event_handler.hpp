@@ -12,6 +12,7 @@
 
 #include "weir/app/event_receiver.hpp"
 #include "weir/app/event_roster.hpp"
+#include "weir/base/function_type.hpp"
 #include "weir/task/scope.hpp"
 
 namespace weir {
@@ -36,35 +37,25 @@ namespace detail {
 /// The event of a function that does not say which it wants.
 struct NoEvent {};
 
-/// The first parameter of a function, or of an object with one operator(), without const and
-/// reference.
-template <class F>
-struct EventOfFunction {
+template <class Taken>
+struct FirstParameter {
   using type = NoEvent;
 };
-template <class R, class E, class... More>
-struct EventOfFunction<R (*)(E, More...)> {
+template <class E, class... More>
+struct FirstParameter<Parameters<E, More...>> {
   using type = std::remove_cvref_t<E>;
 };
-template <class R, class E, class... More>
-struct EventOfFunction<R (*)(E, More...) noexcept> : EventOfFunction<R (*)(E, More...)> {};
-template <class R, class C, class E, class... More>
-struct EventOfFunction<R (C::*)(E, More...)> : EventOfFunction<R (*)(E, More...)> {};
-template <class R, class C, class E, class... More>
-struct EventOfFunction<R (C::*)(E, More...) noexcept> : EventOfFunction<R (*)(E, More...)> {};
-template <class R, class C, class E, class... More>
-struct EventOfFunction<R (C::*)(E, More...) const> : EventOfFunction<R (*)(E, More...)> {};
-template <class R, class C, class E, class... More>
-struct EventOfFunction<R (C::*)(E, More...) const noexcept> : EventOfFunction<R (*)(E, More...)> {};
 
 template <class F>
 constexpr auto event_of() {
-  if constexpr (std::is_class_v<F> && requires { &F::operator(); }) {
-    return EventOfFunction<decltype(&F::operator())>();
+  if constexpr (std::is_void_v<FunctionTypeOf<F>>) {
+    return FirstParameter<void>();
   } else {
-    return EventOfFunction<F>();
+    return FirstParameter<typename FunctionTypeOf<F>::Taken>();
   }
 }
+/// The first parameter of a function, or of an object with one operator(), without const and
+/// reference.
 template <class F>
 using EventOf = typename decltype(event_of<F>())::type;
 

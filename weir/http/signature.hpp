@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weir/base/function_type.hpp"
 #include "weir/base/result.hpp"
 #include "weir/http/captures.hpp"
 #include "weir/http/pattern.hpp"
@@ -21,39 +22,12 @@
 namespace weir::http {
 namespace detail {
 
-template <class... Types>
-struct Parameters {};
-
-template <class R, class... P>
-struct Function {
-  using Returned = R;
-  using Taken = Parameters<P...>;
-  static constexpr bool callable_as_const = true;
-};
+/// As a handler of nothing, too.
 struct MutableFunction {
   using Returned = Response;
   using Taken = Parameters<>;
   static constexpr bool callable_as_const = false;
 };
-
-template <class T>
-struct FunctionOf;  // not defined for what is overloaded or generic
-template <class R, class... P>
-struct FunctionOf<R (*)(P...)> : Function<R, P...> {};
-template <class R, class... P>
-struct FunctionOf<R (*)(P...) noexcept> : Function<R, P...> {};
-template <class R, class C, class... P>
-struct FunctionOf<R (C::*)(P...) const> : Function<R, P...> {};
-template <class R, class C, class... P>
-struct FunctionOf<R (C::*)(P...) const noexcept> : Function<R, P...> {};
-template <class R, class C, class... P>
-struct FunctionOf<R (C::*)(P...) const&> : Function<R, P...> {};
-template <class R, class C, class... P>
-struct FunctionOf<R (C::*)(P...) const & noexcept> : Function<R, P...> {};
-template <class R, class C, class... P>
-struct FunctionOf<R (C::*)(P...)> : MutableFunction {};
-template <class R, class C, class... P>
-struct FunctionOf<R (C::*)(P...) noexcept> : MutableFunction {};
 
 /// Whatever else F is: a handler of nothing, so that one readable error is all that appears.
 struct Unreadable {
@@ -64,12 +38,13 @@ struct Unreadable {
 
 template <class F>
 constexpr auto function_of() {
-  if constexpr (requires { sizeof(FunctionOf<F>); }) {
-    return FunctionOf<F>();
-  } else if constexpr (requires { sizeof(FunctionOf<decltype(&F::operator())>); }) {
-    return FunctionOf<decltype(&F::operator())>();
-  } else {
+  using Of = FunctionTypeOf<F>;
+  if constexpr (std::is_void_v<Of>) {
     return Unreadable();
+  } else if constexpr (Of::callable_as_const) {
+    return Of();
+  } else {
+    return MutableFunction();
   }
 }
 
