@@ -45,7 +45,15 @@ Result<LoopGroup::Listener> LoopGroup::open(Host& host, const os::Address& addre
   }
   listening_.push_back({address, *bound, shared});
   if (on_listening) on_listening(*bound);
-  return Listener{std::move(*listener), std::move(shared)};
+  return Listener{std::move(*listener), std::move(shared), balance_on(*bound)};
+}
+
+Balance* LoopGroup::balance_on(const os::Address& bound) {
+  if (loops_.size() < 2) return nullptr;
+  for (const Balanced& each : balanced_) {
+    if (each.bound == bound) return each.balance.get();
+  }
+  return balanced_.emplace_back(Balanced{bound, std::make_unique<Balance>(loops_)}).balance.get();
 }
 
 Result<Descriptor> LoopGroup::open_datagrams(Host& host, const DatagramOptions& options) {
@@ -76,7 +84,7 @@ Result<LoopGroup::Listener> LoopGroup::open_another(Host& host, const Listening&
   if (shared != nullptr && !options.reuse_port) return fail(system_error(EADDRINUSE));
   auto listener = shared != nullptr ? shared->share() : host.listen(first.bound, options);
   if (!listener) return fail(listener.error());
-  return Listener{std::move(*listener), std::move(shared)};
+  return Listener{std::move(*listener), std::move(shared), balance_on(first.bound)};
 }
 
 }  // namespace weir

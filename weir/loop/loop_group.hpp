@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "weir/base/result.hpp"
+#include "weir/loop/balance.hpp"
 #include "weir/loop/host.hpp"
 #include "weir/loop/shared_listener.hpp"
 
@@ -32,7 +33,10 @@ class LoopGroup {
   struct Listener {
     Descriptor descriptor;
     /// Where the loops share one socket: to be kept until `descriptor` is closed.
-    std::shared_ptr<SharedListener> shared;
+    std::shared_ptr<SharedListener> shared = {};
+    /// How its loops keep even on this address; nullptr where there is but one. Lives as long as
+    /// the group.
+    Balance* balance = nullptr;
   };
 
   /// Host::listen() for one loop of the group.
@@ -67,6 +71,7 @@ class LoopGroup {
 
  private:
   Result<Listener> open(Host& host, const os::Address& address, const ListenOptions& options);
+  Balance* balance_on(const os::Address& bound);
 
   struct Listening {
     os::Address asked;
@@ -83,6 +88,11 @@ class LoopGroup {
   std::vector<Loop*> loops_;
   mutable std::mutex mutex_;
   std::vector<Listening> listening_;
+  struct Balanced {
+    os::Address bound;
+    std::unique_ptr<Balance> balance;
+  };
+  std::vector<Balanced> balanced_;  // they stay: other loops may know them
   std::vector<Bound> datagrams_;
   std::string failure_;
   std::once_flag shared_made_;

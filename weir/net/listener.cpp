@@ -8,14 +8,18 @@
 namespace weir::tcp {
 
 /// What a listener shares with its pending accept; it stays where it is when the listener moves.
-class Listener::State : Timer, DrainWatcher {
+class Listener::State final : Timer, DrainWatcher, Intake::Receiver {
  public:
-  State(Loop& loop, Socket& socket, std::shared_ptr<SharedListener> shared) noexcept
+  State(Loop& loop, Socket& socket, const LoopGroup::Listener& listener)
       : Timer(&grace_ended),
         DrainWatcher(&drain_asked),
         loop_(loop),
         socket_(socket),
-        shared_(std::move(shared)) {
+        shared_(listener.shared),
+        balance_(listener.balance) {
+    if (balance_ != nullptr && balance_->intake(loop.core()).open(*this)) {
+      intake_ = &balance_->intake(loop.core());
+    }
     if (loop.draining()) {
       drain();
     } else {
@@ -24,6 +28,7 @@ class Listener::State : Timer, DrainWatcher {
   }
   ~State() {
     assert(accepting_ == nullptr);
+    if (intake_ != nullptr) intake_->close();
     loop_.backend().close(socket_);
   }
 
@@ -34,6 +39,7 @@ class Listener::State : Timer, DrainWatcher {
   bool begin(AcceptOperation& operation) {
     assert(accepting_ == nullptr);
     quiet_ = false;
+    if (take_over(operation)) return true;
     if (closed_) {
       operation.finish(Errc::closed);
       return true;
@@ -43,6 +49,27 @@ class Listener::State : Timer, DrainWatcher {
     return false;
   }
   void ended() noexcept { accepting_ = nullptr; }
+
+  /// Whether it has finished with a connection that another core has handed over.
+  bool take_over(AcceptOperation& operation) {
+    if (intake_ == nullptr) return false;
+    Descriptor connection = intake_->take();
+    if (!connection) return false;
+    operation.accepted = std::move(connection);
+    operation.finish();
+    taken_over_ = true;
+    loop_.count_taken_over();
+    return true;
+  }
+  /// Whether what was accepted last came so. Asked once for each.
+  bool was_taken_over() noexcept { return std::exchange(taken_over_, false); }
+  /// Whether what this core has accepted is another core's now.
+  bool hand_over(Descriptor& accepted) {
+    if (intake_ == nullptr || draining_) return false;
+    if (!balance_->hand_over(loop_.core(), accepted)) return false;
+    loop_.count_handed_over();
+    return true;
+  }
 
   /// The stream of what was accepted, or nullptr: then it is closed, for want of memory mostly.
   Socket* adopt(Descriptor accepted) {
@@ -70,6 +97,9 @@ class Listener::State : Timer, DrainWatcher {
   // Where newcomers cannot be refused and keep coming, it closes on some of them after 2 s.
   static constexpr int rounds_max = 40;
 
+  void connections_came() override {
+    if (accepting_ != nullptr) loop_.backend().cancel(*accepting_);
+  }
   static void drain_asked(DrainWatcher& self) { static_cast<State&>(self).drain(); }
   static void grace_ended(Timer& self) { static_cast<State&>(self).check_quiet(); }
 
@@ -77,6 +107,7 @@ class Listener::State : Timer, DrainWatcher {
     // Where the host cannot refuse, connections are still accepted until none comes for a while.
     static_cast<void>(loop_.host().refuse_new_connections(socket_.descriptor));
     draining_ = true;
+    if (intake_ != nullptr) intake_->shut();
     start_grace();
   }
   void start_grace() noexcept {
@@ -84,8 +115,10 @@ class Listener::State : Timer, DrainWatcher {
     loop_.timers().start(*this, after(loop_.now(), grace));
   }
   void check_quiet() {
-    // While nobody accepts, what waits in the queue is not lost but kept.
-    if (accepting_ == nullptr || (!quiet_ && --rounds_left_ > 0)) {
+    // While nobody accepts, what waits in the queue is not lost but kept. Nor is what other cores
+    // have handed over: whoever accepts has been told.
+    const bool has_some = intake_ != nullptr && !intake_->empty();
+    if (accepting_ == nullptr || has_some || (!quiet_ && --rounds_left_ > 0)) {
       start_grace();
       return;
     }
@@ -96,11 +129,14 @@ class Listener::State : Timer, DrainWatcher {
   Loop& loop_;
   Socket& socket_;
   std::shared_ptr<SharedListener> shared_;
+  Balance* balance_;
+  Intake* intake_ = nullptr;  // what other cores give this one
   AcceptOperation* accepting_ = nullptr;
   int rounds_left_ = rounds_max;
   bool quiet_ = false;  // one and the same accept has been pending since the grace began
   bool draining_ = false;
-  bool closed_ = false;  // drained
+  bool closed_ = false;      // drained
+  bool taken_over_ = false;  // see was_taken_over()
 };
 
 Listener::Listener(BlockPtr<State> state) noexcept : state_(std::move(state)) {}
@@ -116,6 +152,10 @@ os::Address Listener::local_address() const {
   return state_->loop().host().local_address(state_->socket().descriptor).value_or(os::Address());
 }
 
+// A flood that is handed over shall not keep a loop from everything else: of so many in a row the
+// last is kept, and the task that accepts goes on.
+constexpr unsigned handed_over_max = 16;
+
 Accept::Awaiter::Awaiter(Listener::State& state) noexcept
     : AcceptOperation(&resume), CancelNode(&ask), state_(state) {}
 Accept::Awaiter::~Awaiter() = default;
@@ -129,7 +169,13 @@ bool Accept::Awaiter::await_ready() {
 }
 
 bool Accept::Awaiter::settled() {
-  if (error()) return true;
+  // The wait was cut short for what another core has handed over, or it is over.
+  if (error() && (error() != Errc::cancelled || !state_.take_over(*this))) return true;
+  const bool ours = !state_.was_taken_over();
+  if (ours && handed_over_ < handed_over_max && state_.hand_over(accepted)) {
+    ++handed_over_;
+    return false;
+  }
   stream_ = state_.adopt(std::move(accepted));
   return stream_ != nullptr;
 }
@@ -148,6 +194,7 @@ void Accept::Awaiter::suspend(std::coroutine_handle<> handle, CancelSource* canc
 void Accept::Awaiter::resume(Runnable& runnable) {
   auto& self = static_cast<Awaiter&>(static_cast<AcceptOperation&>(runnable));
   self.state_.ended();
+  self.handed_over_ = 0;
   if (!self.settled() && !self.await_ready()) {
     if (self.cancel_ != nullptr && self.cancel_->cancelled()) ask(self);
     return;
@@ -178,7 +225,7 @@ Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options) {
   auto socket =
       loop.backend().adopt(std::move(listener->descriptor), {.role = SocketRole::listener});
   if (!socket) co_return fail(socket.error());
-  co_return Listener(make_block<Listener::State>(loop, **socket, std::move(listener->shared)));
+  co_return Listener(make_block<Listener::State>(loop, **socket, *listener));
 }
 
 }  // namespace weir::tcp

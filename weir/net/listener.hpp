@@ -10,9 +10,11 @@ namespace weir::tcp {
 
 class Accept;
 
-/// A listening socket of its loop. One accept at a time (asserted). When the loop drains, the
-/// listener stops new handshakes, hands out every connection that is already there or on its way,
-/// and then answers Errc::closed. Move-only; destroying it closes it.
+/// A listening socket of its loop. One accept at a time (asserted). Where the loops of a runtime
+/// listen on one address and this one has far more connections than they have on average, some that
+/// it accepts go to the listener of the one with the fewest instead; see Balance. When the loop
+/// drains, the listener stops new handshakes, hands out every connection that is already there or
+/// on its way, and then answers Errc::closed. Move-only; destroying it closes it.
 class Listener {
  public:
   class State;
@@ -58,6 +60,7 @@ class [[nodiscard]] Accept {
     std::coroutine_handle<> handle_;
     CancelSource* cancel_ = nullptr;
     Socket* stream_ = nullptr;
+    unsigned handed_over_ = 0;  // in this turn
   };
   Awaiter operator co_await() const noexcept { return Awaiter(*state_); }
 

@@ -23,7 +23,10 @@ Result<> Stream::finish_writing() {
 }
 
 void Stream::close() {
-  if (Socket* socket = std::exchange(socket_, nullptr)) loop_->backend().close(*socket);
+  Socket* const socket = std::exchange(socket_, nullptr);
+  if (socket == nullptr) return;
+  loop_->count_connection_closed();
+  loop_->backend().close(*socket);
 }
 
 os::Address Stream::peer_address() const {

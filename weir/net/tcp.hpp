@@ -15,7 +15,9 @@ namespace weir::tcp {
 class Stream final : public weir::Stream {
  public:
   /// For listeners and connect(): owns `socket` of the loop's backend.
-  Stream(Loop& loop, Socket& socket) noexcept : loop_(&loop), socket_(&socket) {}
+  Stream(Loop& loop, Socket& socket) noexcept : loop_(&loop), socket_(&socket) {
+    loop.count_connection_opened();
+  }
   Stream(Stream&& other) noexcept
       : weir::Stream(other), loop_(other.loop_), socket_(std::exchange(other.socket_, nullptr)) {}
   Stream& operator=(Stream&& other) noexcept;
