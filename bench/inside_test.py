@@ -59,10 +59,10 @@ class InsideTest(unittest.TestCase):
 
     def test_datagrams_are_judged_beside_the_loop_that_does_the_same(self):
         def row(ratio, count):
-            rounds = {"weir, many at once": {"one peer": ratio, "16 peers": 2.0},
-                      "epoll, recvmmsg and sendmmsg": {"one peer": 1.0, "16 peers": 1.0},
-                      "weir, one by one": {"one peer": 1.0, "16 peers": 1.0},
-                      "epoll, recvfrom and sendto": {"one peer": 1.0, "16 peers": 1.0}}
+            same = dict.fromkeys(inside.Datagrams.figures_of, 1.0)
+            rounds = {"weir, many at once": same | {"one peer": ratio, "16 peers": 2.0},
+                      "weir, one by one": same} | dict.fromkeys(
+                          inside.Datagrams.baselines.values(), same)
             section = inside.Datagrams(OPTIONS, "epoll")
             rows = section.rows([rounds] * count)
             self.assertIn("| weir, one by one | 1.00 |", section.table(rows))

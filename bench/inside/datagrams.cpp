@@ -1,8 +1,10 @@
 // How many datagrams of 64 bytes a second one core sends back, one at a time and many in a system
-// call, to one peer and to 16; beside plain epoll loops that do the same. The load is a thread on
-// another processor that keeps 128 of them on their way. Prints one line of JSON for each round:
+// call, to one peer, to 16, and to one who leaves it to the kernel to cut them apart; beside plain
+// epoll loops that do the same. The load is a thread on another processor that keeps 128 of them on
+// their way. Prints one line of JSON for each round:
 // millions a second.
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -13,6 +15,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <span>
 #include <thread>
 #include <vector>
@@ -77,6 +80,23 @@ class Batch {
     }
     return ::sendmmsg(socket, messages_.data(), static_cast<unsigned>(count), 0);
   }
+  /// To whom the socket is connected, in one message that the kernel cuts into datagrams.
+  int send_as_one(int socket, std::size_t count) noexcept {
+    for (std::size_t index = 0; index < count; ++index) pieces_[index].iov_len = datagram_bytes;
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(std::uint16_t))> control{};
+    msghdr header{};
+    header.msg_iov = pieces_.data();
+    header.msg_iovlen = count;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+    cmsghdr* const message = CMSG_FIRSTHDR(&header);
+    message->cmsg_level = IPPROTO_UDP;
+    message->cmsg_type = UDP_SEGMENT;
+    message->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
+    const std::uint16_t size = datagram_bytes;
+    std::memcpy(CMSG_DATA(message), &size, sizeof size);
+    return ::sendmsg(socket, &header, 0) < 0 ? -1 : static_cast<int>(count);
+  }
   std::size_t size(std::size_t index) const noexcept { return pieces_[index].iov_len; }
 
  private:
@@ -88,21 +108,29 @@ class Batch {
 
 // ---- The load -----------------------------------------------------------------------------------
 
+struct Load {
+  std::size_t peers = 1;
+  bool as_one = false;  // see Batch::send_as_one()
+};
+constexpr std::array<Load, 3> loads = {{{}, {.peers = 16}, {.as_one = true}}};
+
 /// Sends until all have come back, then ends the server. What is lost is sent again.
-void load(const os::Address& server, std::size_t peers) {
+void load(const os::Address& server, Load how) {
   static_cast<void>(os::pin_this_thread(1));
   std::vector<os::Fd> sockets;
-  for (std::size_t peer = 0; peer < peers; ++peer) {
+  for (std::size_t peer = 0; peer < how.peers; ++peer) {
     sockets.push_back(os::open_datagram_socket({.peer = server}).value());
   }
   Batch messages;
-  const std::size_t each = on_the_way / peers;
+  const std::size_t each = on_the_way / how.peers;
   std::size_t back = 0;
   while (back < datagrams) {
     for (const os::Fd& socket : sockets) {
       for (std::size_t sent = 0; sent < each;) {
-        const int count = messages.send(socket.get(), std::min(batch, each - sent), true);
-        require(count > 0, "sendmmsg");
+        const std::size_t next = std::min(batch, each - sent);
+        const int count = how.as_one ? messages.send_as_one(socket.get(), next)
+                                     : messages.send(socket.get(), next, true);
+        require(count > 0, "send");
         sent += static_cast<std::size_t>(count);
       }
     }
@@ -186,6 +214,25 @@ Task<> serve_many(udp::Socket& socket) {
   }
 }
 
+Task<> serve_joined(udp::Socket& socket) {
+  std::array<udp::Datagram, batch> arrived;
+  std::vector<udp::Outgoing> answers;
+  for (;;) {
+    const auto count = co_await socket.receive(arrived);
+    require(count.has_value(), "receive");
+    answers.clear();
+    bool ends = false;
+    for (const udp::Datagram& several : std::span(arrived).first(*count)) {
+      several.for_each([&](Bytes each) {
+        ends = ends || each.size() == end_bytes;
+        answers.push_back({each, several.peer});
+      });
+    }
+    if (ends) co_return;
+    require((co_await socket.send(answers)).has_value(), "send");
+  }
+}
+
 // ---- All of it ----------------------------------------------------------------------------------
 
 double millions_since(Clock::time_point began) {
@@ -194,45 +241,55 @@ double millions_since(Clock::time_point began) {
 }
 
 template <class Serve>
-double by_epoll(Serve serve, std::size_t peers) {
+double by_epoll(Serve serve, Load how) {
   const os::Fd socket = os::open_datagram_socket({.local = os::Address::loopback(0)}).value();
   const os::Address address = os::local_address(socket.get()).value();
   const auto began = Clock::now();
-  std::jthread sender(load, std::cref(address), peers);
+  std::jthread sender(load, std::cref(address), how);
   loop_on_epoll(socket.get(), serve);
   return millions_since(began);
 }
 
-Task<double> by_weir(Task<> (*serve)(udp::Socket&), std::size_t peers) {
-  const udp::Options options{.bytes_max = 2048};
+Task<double> by_weir(Task<> (*serve)(udp::Socket&), bool joined, Load how) {
+  const udp::Options options{.bytes_max = 2048, .joined = joined};
   auto socket = co_await udp::bind(Endpoint::loopback(0), options);
   require(socket.has_value(), "bind");
   const os::Address address = socket->local_address();
   const auto began = Clock::now();
-  std::jthread sender(load, std::cref(address), peers);
+  std::jthread sender(load, std::cref(address), how);
   co_await serve(*socket);
   co_return millions_since(began);
 }
 
-void print(const char* name, double one_peer, double many_peers) {
-  std::printf("\"%s\": {\"one peer\": %.3f, \"16 peers\": %.3f}", name, one_peer, many_peers);
+void print(const char* name, const std::array<double, loads.size()>& millions, const char* behind) {
+  std::printf("\"%s\": {\"one peer\": %.3f, \"16 peers\": %.3f, \"one peer, as one\": %.3f}%s",
+              name, millions[0], millions[1], millions[2], behind);
 }
 
-constexpr std::size_t many_peers = 16;
+template <class Serve>
+void print_epoll(const char* name, Serve serve, const char* behind) {
+  std::array<double, loads.size()> millions{};
+  for (std::size_t index = 0; index < loads.size(); ++index) {
+    millions[index] = by_epoll(serve, loads[index]);
+  }
+  print(name, millions, behind);
+}
+
+Task<> print_weir(const char* name, Task<> (*serve)(udp::Socket&), bool joined) {
+  std::array<double, loads.size()> millions{};
+  for (std::size_t index = 0; index < loads.size(); ++index) {
+    millions[index] = co_await by_weir(serve, joined, loads[index]);
+  }
+  print(name, millions, ", ");
+}
 
 Task<> measure_once(Loop&) {
   std::fputs("{", stdout);
-  double one = co_await by_weir(serve_many, 1);
-  print("weir, many at once", one, co_await by_weir(serve_many, many_peers));
-  std::fputs(", ", stdout);
-  one = co_await by_weir(serve_one_by_one, 1);
-  print("weir, one by one", one, co_await by_weir(serve_one_by_one, many_peers));
-  std::fputs(", ", stdout);
-  print("epoll, recvmmsg and sendmmsg", by_epoll(echo_many, 1), by_epoll(echo_many, many_peers));
-  std::fputs(", ", stdout);
-  print("epoll, recvfrom and sendto", by_epoll(echo_one_by_one, 1),
-        by_epoll(echo_one_by_one, many_peers));
-  std::puts("}");
+  co_await print_weir("weir, joined by the kernel", serve_joined, true);
+  co_await print_weir("weir, many at once", serve_many, false);
+  co_await print_weir("weir, one by one", serve_one_by_one, false);
+  print_epoll("epoll, recvmmsg and sendmmsg", echo_many, ", ");
+  print_epoll("epoll, recvfrom and sendto", echo_one_by_one, "}\n");
   std::fflush(stdout);
 }
 

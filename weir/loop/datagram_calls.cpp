@@ -44,6 +44,25 @@ std::size_t lend_buffers(std::span<Datagram> slots, std::uint32_t bytes) noexcep
   return slots.size();
 }
 
+/// Room for what the kernel says of a message, or tells the kernel: one number.
+template <class Number>
+struct Control {
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(Number))> bytes;
+};
+using SegmentControl = Control<std::uint16_t>;  // UDP_SEGMENT, on its way out
+using JoinedControl = Control<int>;             // UDP_GRO, on its way in
+
+/// 0: the kernel has not joined anything.
+std::size_t size_of_each(const msghdr& header) noexcept {
+  const cmsghdr* const message = CMSG_FIRSTHDR(&header);
+  if (message == nullptr || message->cmsg_level != IPPROTO_UDP || message->cmsg_type != UDP_GRO) {
+    return 0;
+  }
+  int size = 0;
+  std::memcpy(&size, CMSG_DATA(message), sizeof size);
+  return size > 0 ? static_cast<std::size_t>(size) : 0;
+}
+
 void take_buffers_back(std::span<Datagram> slots) noexcept {
   for (Datagram& slot : slots) slot.buffer = {};
 }
@@ -107,7 +126,7 @@ class Messages {
   }
 
   void segment(msghdr& header, std::uint16_t size) noexcept {
-    Control& control = controls_[count_];
+    SegmentControl& control = controls_[count_];
     control = {};
     header.msg_control = control.bytes.data();
     header.msg_controllen = control.bytes.size();
@@ -118,14 +137,10 @@ class Messages {
     std::memcpy(CMSG_DATA(message), &size, sizeof size);
   }
 
-  struct Control {
-    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(std::uint16_t))> bytes;
-  };
-
   // Only what is used is ever written: they are kilobytes.
   std::array<mmsghdr, messages_max> messages_;
   std::array<std::size_t, messages_max> runs_;
-  std::array<Control, messages_max> controls_;
+  std::array<SegmentControl, messages_max> controls_;
   std::array<iovec, pieces_max> pieces_;
   std::size_t count_ = 0;
   std::size_t pieces_used_ = 0;
@@ -150,6 +165,7 @@ DatagramTry try_receive(int descriptor, ReceiveDatagramsOperation& operation,
 
   std::array<mmsghdr, messages_max> messages;
   std::array<iovec, messages_max> rooms;
+  std::array<JoinedControl, messages_max> controls;
   for (std::size_t index = 0; index < slots.size(); ++index) {
     Datagram& slot = slots[index];
     rooms[index] = {slot.buffer.room().data(), operation.bytes_max};
@@ -159,6 +175,10 @@ DatagramTry try_receive(int descriptor, ReceiveDatagramsOperation& operation,
     header.msg_namelen = os::Address::capacity;
     header.msg_iov = &rooms[index];
     header.msg_iovlen = 1;
+    if (operation.joined) {
+      header.msg_control = controls[index].bytes.data();
+      header.msg_controllen = controls[index].bytes.size();
+    }
   }
   int received = 0;
   do {
@@ -179,6 +199,7 @@ DatagramTry try_receive(int descriptor, ReceiveDatagramsOperation& operation,
     const std::size_t kept = std::min<std::size_t>(size, operation.bytes_max);
     slots[index].buffer.grow(kept);
     slots[index].cut_off = size - kept;
+    slots[index].size_each = size_of_each(messages[index].msg_hdr);
     slots[index].peer.set_size(messages[index].msg_hdr.msg_namelen);
     counters.bytes_received.add(kept);
   }

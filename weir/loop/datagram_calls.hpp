@@ -13,8 +13,7 @@ struct DatagramTry {
 };
 
 /// Takes what has arrived, in one system call (recvmmsg(2)). Each datagram goes straight to a
-/// buffer of its own. UDP_GRO is not asked for: the kernel would hand over many in one buffer, and
-/// they would have to be copied apart.
+/// buffer of its own, but for those that the kernel has joined (UDP_GRO), where that is asked for.
 DatagramTry try_receive(int descriptor, ReceiveDatagramsOperation& operation,
                         BackendCounters& counters);
 

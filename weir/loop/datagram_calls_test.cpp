@@ -158,8 +158,8 @@ TEST(DatagramCalls, StopWhereThereIsNoRoomAndGoOnFromThere) {
   EXPECT_TRUE(arrived == as_set(mail.texts));
 }
 
-os::Fd udp_socket() {
-  auto socket = os::open_datagram_socket({.local = os::Address::loopback(0)});
+os::Fd udp_socket(bool joined = false) {
+  auto socket = os::open_datagram_socket({.local = os::Address::loopback(0), .joined = joined});
   EXPECT_TRUE(socket);
   return std::move(*socket);
 }
@@ -180,6 +180,47 @@ TEST(DatagramCalls, NeighboursOfOneSizeLeaveInOneCall) {
   EXPECT_EQ(counters.system_calls.value(), 1u);
   EXPECT_EQ(counters.bytes_sent.value(), 6017u);
   EXPECT_TRUE(read_texts(server.get(), texts.size()) == as_set(texts));
+}
+
+TEST(DatagramCalls, WhatLeftAsOneMayArriveAsOneAndIsToldApart) {
+  const os::Fd server = udp_socket(true);
+  const os::Fd client = udp_socket();
+  BackendCounters counters;
+  std::vector<std::string> texts;
+  for (char each = 'A'; each < 'A' + 50; ++each) texts.push_back(std::string(100, each));
+  texts.push_back("and a shorter one");
+  const Mail mail(texts, os::local_address(server.get()).value());
+  Sending sending;
+  sending.datagrams = mail.datagrams;
+  ASSERT_TRUE(try_send(client.get(), sending, counters).finished);
+  std::array<Datagram, 4> slots;
+  Receiving receiving;
+  receiving.target = slots;
+  receiving.bytes_max = 65'535;
+  receiving.joined = true;
+  pollfd wanted{server.get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&wanted, 1, 20'000), 1);
+  ASSERT_TRUE(try_receive(server.get(), receiving, counters).finished);
+  ASSERT_EQ(receiving.count, 1U);
+  EXPECT_EQ(slots[0].size_each, 100U);
+  EXPECT_EQ(slots[0].cut_off, 0U);
+  EXPECT_EQ(slots[0].buffer.size(), 5'017U);
+  std::vector<std::string> heard;
+  slots[0].for_each([&](Bytes each) { heard.emplace_back(to_text(each)); });
+  EXPECT_EQ(heard, texts);
+}
+
+TEST(DatagramCalls, ASingleOneIsItselfAlsoWhenItIsEmpty) {
+  Datagram datagram;
+  std::vector<std::size_t> sizes;
+  const auto collect = [&](Bytes each) { sizes.push_back(each.size()); };
+  datagram.for_each(collect);
+  datagram.buffer = Buffer::with_capacity(16);
+  datagram.buffer.grow(7);
+  datagram.for_each(collect);
+  datagram.size_each = 3;
+  datagram.for_each(collect);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{0, 7, 3, 3, 1}));
 }
 
 // The kernel cuts nothing into segments for a socket that sends without checksums.

@@ -46,6 +46,8 @@ struct DatagramOptions {
   bool first = false;       ///< EADDRINUSE if anybody has the port, reuse_port or not
   /// The index of the interface by which it sends to groups; 0: as the routes say.
   unsigned multicast_interface = 0;
+  /// What comes from one peer in datagrams of one size may be received as one: Datagram::size_each.
+  bool joined = false;
 };
 
 /// A backend and the reason why it is this one, for people ("io_uring refused: EPERM (seccomp)").

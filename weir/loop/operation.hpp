@@ -103,6 +103,7 @@ struct ReceiveDatagramsOperation : Operation {
   /// they hold no buffers.
   std::span<Datagram> target;
   std::uint32_t bytes_max = Buffer::default_capacity;  ///< of one; not 0
+  bool joined = false;                                 ///< see DatagramOptions::joined
   std::size_t count = 0;                               ///< out: the first so many of `target`
 };
 

@@ -88,7 +88,8 @@ Result<Descriptor> OsHost::open_datagrams(const DatagramOptions& options) {
                                           .peer = options.peer,
                                           .reuse_port = options.reuse_port,
                                           .first = options.first,
-                                          .multicast_interface = options.multicast_interface});
+                                          .multicast_interface = options.multicast_interface,
+                                          .joined = options.joined});
   if (!socket) return fail(socket.error());
   return Descriptor(*this, socket->release());
 }

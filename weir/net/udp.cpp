@@ -11,7 +11,11 @@ namespace weir::udp {
 class Socket::State : DrainWatcher {
  public:
   State(Loop& loop, weir::Socket& socket, const Options& options) noexcept
-      : DrainWatcher(&drain_asked), loop_(loop), socket_(socket), bytes_max_(options.bytes_max) {
+      : DrainWatcher(&drain_asked),
+        loop_(loop),
+        socket_(socket),
+        bytes_max_(options.joined ? joined_bytes_max : options.bytes_max),
+        joined_(options.joined) {
     if (!options.ends_with_drain) return;
     if (loop.draining()) {
       ending_ = true;
@@ -32,6 +36,7 @@ class Socket::State : DrainWatcher {
   bool start(ReceiveDatagramsOperation& operation) {
     assert(receiving_ == nullptr);
     operation.bytes_max = bytes_max_;
+    operation.joined = joined_;
     if (loop_.backend().receive_datagrams(socket_, operation)) return true;
     if (ending_) loop_.backend().cancel(operation);
     return false;
@@ -85,7 +90,9 @@ class Socket::State : DrainWatcher {
   ReceiveDatagramsOperation* receiving_ = nullptr;
   SendDatagramsOperation* sending_ = nullptr;
   std::size_t sent_ = 0;
+  static constexpr std::uint32_t joined_bytes_max = 65'535;
   std::uint32_t bytes_max_;
+  bool joined_;
   unsigned in_a_row_ = 0;
   bool ending_ = false;  // the loop drains: what has not arrived will not be received
 };
@@ -214,13 +221,15 @@ Task<Result<Socket>> bind(Endpoint endpoint, Options options) {
   Loop& loop = *(co_await this_context()).loop;
   const DatagramOptions how{.local = endpoint,
                             .reuse_port = options.reuse_port,
-                            .multicast_interface = options.multicast_interface};
+                            .multicast_interface = options.multicast_interface,
+                            .joined = options.joined};
   co_return adopt(loop, loop.group().open_datagrams(loop.host(), how), options);
 }
 
 Task<Result<Socket>> connect(Endpoint peer, Options options) {
   Loop& loop = *(co_await this_context()).loop;
-  const DatagramOptions how{.peer = peer, .multicast_interface = options.multicast_interface};
+  const DatagramOptions how{
+      .peer = peer, .multicast_interface = options.multicast_interface, .joined = options.joined};
   co_return adopt(loop, loop.host().open_datagrams(how), options);
 }
 

@@ -34,6 +34,10 @@ struct Options {
   bool reuse_port = false;
   /// Of a datagram that is received: what is longer is cut off there, and tells so. At most 65535.
   std::uint32_t bytes_max = Buffer::default_capacity;
+  /// The kernel may hand over several datagrams of one peer in one buffer, where they came together
+  /// and are of one size (UDP_GRO); Datagram::for_each() tells them apart. For who gets many of a
+  /// kind. Buffers hold 64 KiB then, whatever `bytes_max` says.
+  bool joined = false;
   /// receive() gives what has arrived and then Errc::closed once the loop drains. For a server;
   /// what a drain itself still needs (a client, a resolver) says false.
   bool ends_with_drain = true;

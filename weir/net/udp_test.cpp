@@ -101,6 +101,30 @@ TEST_P(UdpTest, ManyAtOnce) {
   run(talk());
 }
 
+TEST_P(UdpTest, WhatIsJoinedOnTheWayIsToldApart) {
+  const auto talk = []() -> Task<> {
+    const udp::Options joined{.bytes_max = 8, .joined = true};
+    udp::Socket server = co_await bind_locally(joined);
+    udp::Socket client = co_await bind_locally();
+    const Endpoint to = server.local_address();
+    std::vector<std::string> texts;
+    for (char each = 'a'; each <= 'z'; ++each) texts.push_back(std::string(20, each));
+    texts.push_back("a last one, of another size");
+    std::vector<udp::Outgoing> datagrams;
+    for (const std::string& text : texts) datagrams.push_back({to_bytes(text), to});
+    EXPECT_TRUE(co_await client.send(datagrams));
+    std::set<std::string> missing(texts.begin(), texts.end());
+    while (!missing.empty()) {
+      const auto some = co_await server.receive();
+      EXPECT_TRUE(some);
+      if (!some) co_return;
+      EXPECT_EQ(some->peer, client.local_address());
+      some->for_each([&](Bytes each) { EXPECT_EQ(missing.erase(std::string(to_text(each))), 1U); });
+    }
+  };
+  run(talk());
+}
+
 TEST_P(UdpTest, WhatIsTooLongIsToldOnBothSides) {
   const auto talk = []() -> Task<> {
     const udp::Options small{.bytes_max = 4};

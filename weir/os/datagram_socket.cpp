@@ -1,6 +1,7 @@
 #include "weir/os/datagram_socket.hpp"
 
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -39,6 +40,13 @@ Result<> choose_interface(int socket, bool is_ipv6, unsigned index) {
   return set(socket, IPPROTO_IP, IP_MULTICAST_IF, choice);
 }
 
+Result<> join_what_arrives(int socket, bool joined) {
+  if (!joined) return {};
+  auto done = set(socket, IPPROTO_UDP, UDP_GRO, 1);
+  if (!done && done.error() == system_error(ENOPROTOOPT)) return {};
+  return done;
+}
+
 Result<> apply(int socket, bool is_ipv6, const DatagramSettings& settings) {
   if (is_ipv6) {
     const int only = settings.v6_only ? 1 : 0;
@@ -48,6 +56,7 @@ Result<> apply(int socket, bool is_ipv6, const DatagramSettings& settings) {
   if (auto done = choose_interface(socket, is_ipv6, settings.multicast_interface); !done) {
     return done;
   }
+  if (auto done = join_what_arrives(socket, settings.joined); !done) return done;
   if (!settings.reuse_port || settings.first) return {};
   return set(socket, SOL_SOCKET, SO_REUSEPORT, 1);
 }

@@ -21,6 +21,10 @@ struct DatagramSettings {
   bool v6_only = false;
   /// The index of the interface by which it sends to groups; 0: as the routes say.
   unsigned multicast_interface = 0;
+  /// It receives what came from one peer in datagrams of one size as one, and with it a control
+  /// message that says which size (UDP_GRO). Where the kernel cannot do that (before Linux 5.0), it
+  /// does not.
+  bool joined = false;
 };
 
 /// A datagram socket, non-blocking and close-on-exec. `[::]` falls back to `0.0.0.0` on a machine

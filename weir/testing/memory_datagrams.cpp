@@ -125,6 +125,7 @@ bool MemoryDatagrams::try_receive(Entry& entry, ReceiveDatagramsOperation& opera
     slot.buffer.grow(kept);
     slot.peer = arrived.peer;
     slot.cut_off = arrived.bytes.size() - kept;
+    slot.size_each = 0;
     ++operation.count;
     counters_.bytes_received.add(kept);
   }
