@@ -270,6 +270,12 @@ Task<> all_to_one(Cores& test, Loop& loop) {
     clients.push_back(std::move(*client));
   }
   EXPECT_EQ(clients.size(), std::size_t{even_again}) << "too many of the ports are taken";
+  // Who hands over counts it when the other core may have answered already.
+  const LoopCounters& giving = loop.group().loops()[0]->counters();
+  const LoopCounters& taking = loop.group().loops()[1]->counters();
+  while (giving.handed_over.value() < taking.taken_over.value()) {
+    static_cast<void>(co_await sleep(1ms));
+  }
   test.look(loop);
 }
 
@@ -279,12 +285,14 @@ TEST_P(BalanceOfCoresTest, AreEvenWhenAllCameToOne) {
   Cores test(runtime);
   test.clients = all_to_one;
   run_with(test, runtime);
-  // Each client has waited for its answer, so that nothing was on its way when the next one came.
-  EXPECT_EQ(test.connections[0], even_again / 2);
-  EXPECT_EQ(test.connections[1], even_again / 2);
-  EXPECT_EQ(test.answered[1], even_again / 2);
-  EXPECT_EQ(test.handed_over[0], even_again / 2);
-  EXPECT_EQ(test.taken_over[1], even_again / 2);
+  // Where clients come faster than the core turns, of 17 in a row it keeps one: two while it evens
+  // out 32 against none, so that it begins again at 57 against 34 rather than 54 against 32.
+  EXPECT_GE(test.connections[0], even_again / 2);
+  EXPECT_LE(test.connections[0], even_again / 2 + 3);
+  EXPECT_EQ(test.connections[0] + test.connections[1], even_again);
+  EXPECT_EQ(test.answered[1], test.connections[1]);
+  EXPECT_EQ(test.taken_over[1], test.connections[1]);
+  EXPECT_EQ(test.handed_over[0], test.connections[1]);
   EXPECT_EQ(test.handed_over[1] + test.taken_over[0], 0u);
 }
 
