@@ -43,6 +43,13 @@ TEST(ExampleServices, Optional) {
             (Lines{"store: no cache", "store: a cache of 64", "store: no cache"}));
 }
 
+TEST(ExampleServices, Lazy) {
+  EXPECT_EQ(lines_of("services_lazy", "page 2"),
+            (Lines{"reports: ready", "renderer: starting", "renderer: started",
+                   "renderer: summary, page 1", "renderer: details, page 2", "reports: gone",
+                   "renderer: gone"}));
+}
+
 TEST(ExampleServices, Requester) {
   EXPECT_EQ(lines_of("services_requester", "[Alarms] ready"),
             (Lines{"[Orders] ready", "[Alarms] ready!", "[Alarms] that was all!",

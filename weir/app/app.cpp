@@ -127,7 +127,6 @@ void App::look_at_nodes_of(ServiceId id) {
   for (wiring::Index each = 0; recipe.by_request && each < graph.node_count(); ++each) {
     if (graph.node(each).recipe == &recipe) look(graph.node(each));
   }
-  parts_->life.run();
 }
 
 Result<> App::failure_since(std::size_t known) {
@@ -143,6 +142,7 @@ Task<Result<>> App::stop(ServiceId id) {
   if (recipe == nullptr) co_return fail(Errc::not_found);
   recipe->held = true;
   look_at_nodes_of(id);
+  parts_->life.run();
   if (!parts_->life.settled()) co_await settle();
   co_return {};
 }
@@ -151,8 +151,9 @@ Task<Result<>> App::start(ServiceId id) {
   wiring::Recipe* const recipe = parts_->graph.find(id);
   if (recipe == nullptr) co_return fail(Errc::not_found);
   recipe->held = false;
+  look_at_nodes_of(id);  // which forgives them
   const std::size_t known = parts_->life.failures().size();
-  look_at_nodes_of(id);
+  parts_->life.run();
   if (!parts_->life.settled()) co_await settle();
   co_return failure_since(known);
 }

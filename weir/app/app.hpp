@@ -9,6 +9,7 @@
 
 #include "weir/app/chosen.hpp"
 #include "weir/app/explanation.hpp"
+#include "weir/app/lazy.hpp"
 #include "weir/app/plan.hpp"
 #include "weir/app/providers.hpp"
 #include "weir/app/requester.hpp"
@@ -27,6 +28,7 @@ class Runtime;
 ///   const T&, T&      required: it is made when the T has started, and stopped before the T stops
 ///   Chosen<T, F>      the same, of those T whose properties the filter F accepts
 ///   Optional<T, F?>   there or not; All<T, F?>: all there are. They come and go
+///   Lazy<T, F?>       required too, but only made, or waited for, when it is first used
 ///   Requester         who asks: one instance for each service that requires it
 ///   Scope&            where it may spawn tasks; they are cancelled and waited for after its stop()
 ///   Loop&, App&       the loop it lives on; the app, for introspection

@@ -87,6 +87,10 @@ void CoreServices::execute(const Order& order) {
     case Order::Kind::add:
     case Order::Kind::remove:
       return change(order);
+    case Order::Kind::renew:
+    case Order::Kind::give:
+    case Order::Kind::refuse:
+      return answer(order);
   }
 }
 
@@ -105,6 +109,7 @@ void CoreServices::find_arguments(Node& node, void** arguments, void* asking) {
     switch (parameters[i].need) {
       case Need::required:
       case Need::some:
+      case Need::lazy:
         break;
       case Need::requester:
         arguments[i] = asking;  // for this call only
@@ -242,6 +247,35 @@ void CoreServices::clean(Node& node) noexcept {
     providers.changed = nullptr;
     providers.objects.clear();
   }
+}
+
+// --- what is asked for when it is used -----------------------------------------------------------
+
+void CoreServices::answer(const Order& order) {
+  const Index parameter = order.edge - order.node->first_edge;
+  Deferred& deferred = *static_cast<Deferred*>(order.node->edges[parameter].argument);
+  deferred.asking = false;
+  if (order.kind == Order::Kind::renew) {
+    deferred.ask = &ask;
+    deferred.services = this;
+    deferred.node = order.node;
+    deferred.edge = order.edge;
+  }
+  if (order.kind != Order::Kind::refuse) deferred.object = order.object;
+  while (DeferredWait* const first = deferred.waiting.front()) {
+    if (order.kind == Order::Kind::refuse) {
+      first->refuse(deferred.refusal);
+    } else {
+      first->grant();
+    }
+  }
+}
+
+void CoreServices::ask(Deferred& deferred) {
+  Report report(Report::Kind::asked, deferred.node);
+  report.edge = deferred.edge;
+  CoreServices& services = *deferred.services;
+  services.tell_(services.listener_, std::move(report));
 }
 
 // --- who comes and goes --------------------------------------------------------------------------

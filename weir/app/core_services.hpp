@@ -6,6 +6,7 @@
 #include <system_error>
 #include <vector>
 
+#include "weir/app/lazy.hpp"
 #include "weir/app/node.hpp"
 #include "weir/app/providers.hpp"
 #include "weir/loop/loop.hpp"
@@ -22,6 +23,9 @@ struct Order {
     clear,   ///< what was left in `providers` of an earlier life
     add,     ///< `object` to what the node has been given for `edge`
     remove,  ///< `object` from it
+    renew,   ///< the Lazy of `edge`, which was given `object` before, if anything
+    give,    ///< `object` to that
+    refuse,  ///< it, for the reason that it holds
   };
   Kind kind;
   Node* node;
@@ -32,12 +36,18 @@ struct Order {
 
 /// What has come of it.
 struct Report {
-  enum class Kind : std::uint8_t { started, failed, stopped, removed };
+  enum class Kind : std::uint8_t {
+    started,
+    failed,
+    stopped,
+    removed,  ///< what an order to remove was about
+    asked,    ///< for the provider of `edge`, a Lazy
+  };
   Report(Kind of, Node* about) noexcept : kind(of), node(about) {}
 
   Kind kind;
   Node* node;
-  Index edge = none;  ///< of `removed`
+  Index edge = none;  ///< of `removed` and `asked`
   std::error_code error;
   std::string why;  ///< of `failed`: the error or exception in words
 };
@@ -59,6 +69,8 @@ class CoreServices {
   void make(Node& node);
   void stop(Node& node);
   void change(const Order& order);
+  void answer(const Order& order);
+  static void ask(Deferred& deferred);
   void find_arguments(Node& node, void** arguments, void* asking);
   void run(Node& node, Task<Report> task);
   Task<Report> start_task(Node* node);

@@ -72,8 +72,8 @@ class View {
     const auto parameters = node.recipe->plan->parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const Edge& edge = node.edges[i];
-      if (parameters[i].need == Need::required && edge.provider != none) {
-        report.uses.push_back(places_[edge.provider]);
+      if (is_for_one(parameters[i].need) && edge.provider != none) {
+        (graph_.is_loose(edge) ? report.may_use : report.uses).push_back(places_[edge.provider]);
       }
       if (parameters[i].need != Need::some) continue;
       for (const Index seen : graph_.watch_of(edge).edges) {
@@ -90,9 +90,10 @@ class View {
     if (!life_.running()) waits.emplace_back("the app to be started");
     if (node.recipe->held) waits.emplace_back("being started again");
     if (node.demand == 0) waits.emplace_back(full_name_of(*node.owner) + " to ask for it");
+    if (node.demand != 0 && node.sleeps()) waits.emplace_back("somebody to ask for it");
     const auto parameters = node.recipe->plan->parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (parameters[i].need != Need::required) continue;
+      if (!is_for_one(parameters[i].need) || graph_.is_loose(node.edges[i])) continue;
       const Index provider = node.edges[i].provider;
       if (provider == none) {
         waits.push_back(std::string(graph_.want_of(node, i).type->name) +

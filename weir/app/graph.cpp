@@ -20,17 +20,18 @@ const ServiceOptions& Recipe::said() const noexcept {
 }
 
 Graph::~Graph() {
-  drop_watches();
+  drop_arguments();
 }
 
 /// All of them, before the edges themselves go.
-void Graph::drop_watches() noexcept {
+void Graph::drop_arguments() noexcept {
   for (Index index = 0; index < nodes_.size(); ++index) {
     const Node& node = nodes_[index];
     if (node.recipe == nullptr) continue;
     const auto parameters = node.recipe->plan->parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if (parameters[i].need == Need::some) delete &watch_of(node.edges[i]);
+      if (parameters[i].need == Need::lazy) delete static_cast<Deferred*>(node.edges[i].argument);
     }
   }
 }
@@ -70,8 +71,7 @@ Index Graph::kind_of(const Plan& plan) {
     if (std::ranges::find(kind.types, type) == kind.types.end()) kind.types.push_back(type);
   }
   for (const Parameter& each : plan.parameters) {
-    const bool wants = each.need == Need::required || each.need == Need::some;
-    kind.wants.push_back(wants ? want(each.type, each.filter) : none);
+    kind.wants.push_back(is_for_others(each.need) ? want(each.type, each.filter) : none);
   }
   kinds_.push_back(std::move(kind));
   return place->second;
@@ -128,7 +128,7 @@ const Graph::Want& Graph::want_of(const Node& node, std::size_t parameter) const
 // --- nodes ---------------------------------------------------------------------------------------
 
 void Graph::build(std::size_t cores, std::size_t home) {
-  drop_watches();
+  drop_arguments();
   nodes_.clear();
   edges_.clear();
   slots_.clear();

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/app/lazy.hpp"
 #include "weir/app/node.hpp"
 #include "weir/app/providers.hpp"
 
@@ -80,10 +81,17 @@ class Graph {
   Watch& watch_of(const Edge& edge) const noexcept {
     return *static_cast<Watch*>(static_cast<Providers*>(edge.argument));
   }
-  /// Whether its node does not depend on the provider, but takes it while it is there.
-  bool is_weak(const Edge& edge) const noexcept {
-    return nodes_[edge.node].recipe->plan->parameters[edge.parameter].need == Need::some;
+  /// Of a Lazy parameter.
+  Deferred& deferred_of(const Edge& edge) const noexcept {
+    return *static_cast<Deferred*>(edge.argument);
   }
+  Need need(const Edge& edge) const noexcept {
+    return nodes_[edge.node].recipe->plan->parameters[edge.parameter].need;
+  }
+  /// Whether its node does not depend on the provider, but takes it while it is there.
+  bool is_weak(const Edge& edge) const noexcept { return need(edge) == Need::some; }
+  /// Whether its node does not depend on the provider yet.
+  bool is_loose(const Edge& edge) const noexcept { return !edge.firm && need(edge) == Need::lazy; }
 
   // For a replacement: what a recipe that is not pending any more, and nodes that are not in the
   // slots of their recipe, are made and forgotten by.
@@ -129,9 +137,9 @@ class Graph {
   Index make_node(Index recipe, std::size_t core, Node* owner);
   void remove_node(Index node);
   void drop_edges(Node& node);
-  void drop_watches() noexcept;
+  void drop_arguments() noexcept;
   void leave_dependants(Node& node);
-  void bind_required(Node& node, Index edge);
+  void bind_one(Node& node, Index edge);
   void look_for_provider(Index edge);
   void watch(Node& node, Index edge);
   void forget_seen(Index seen);
@@ -141,6 +149,7 @@ class Graph {
 
   Index& list_of(const Edge& edge) noexcept;
   void link(Index edge) noexcept;
+  void note_use(const Edge& edge) noexcept;
   void unlink(Index edge) noexcept;
 
   std::unordered_map<const Plan*, Index> kind_indices_;

@@ -48,7 +48,7 @@ void Graph::bind_made() {
     const auto parameters = node.recipe->plan->parameters;
     for (std::size_t each = 0; each < parameters.size(); ++each) {
       const Index edge = node.first_edge + static_cast<Index>(each);
-      if (parameters[each].need == Need::required) bind_required(node, edge);
+      if (is_for_one(parameters[each].need)) bind_one(node, edge);
       if (parameters[each].need == Need::some) watch(node, edge);
     }
   }
@@ -56,9 +56,14 @@ void Graph::bind_made() {
   made_.clear();
 }
 
-void Graph::bind_required(Node& node, Index edge) {
-  ++node.missing;
-  look_for_provider(edge);
+void Graph::bind_one(Node& node, Index index) {
+  Edge& edge = edges_[index];
+  if (need(edge) == Need::lazy) {
+    edge.argument = new Deferred();
+  } else {
+    ++node.missing;
+  }
+  look_for_provider(index);
 }
 
 /// For an edge that is in no list and lacks a provider: gets it one where there is just one.
@@ -81,14 +86,18 @@ void Graph::provide(Index index, Index recipe_index) {
   touched_.push_back(edge.node);
   if (!recipe.by_request) {
     edge.provider = slot_of(recipe, node);
-    if (nodes_[edge.provider].state == State::up) --node.missing;
+    if (nodes_[edge.provider].state == State::up && !is_loose(edge)) --node.missing;
   } else if (!is_made_for(node, recipe_index)) {
     edge.child = true;
     edge.provider = make_node(recipe_index, node.core, &node);
-    --node.missing;
-    ++node.absent;
+    if (!is_loose(edge)) {
+      --node.missing;
+      ++node.absent;
+    }
   }
   link(index);
+  if (edge.provider == none) return;
+  if (nodes_[edge.provider].lazy) touched_.push_back(edge.provider);  // it may sleep no longer
 }
 
 /// Whether the node, or one that it is made for, comes from that recipe: it would never end.
@@ -163,8 +172,7 @@ void Graph::leave_dependants(Node& node) {
     touched_.push_back(edge.node);
     unlink(index);
     edge.provider = none;
-    if (edge.child) {
-      edge.child = false;
+    if (std::exchange(edge.child, false) && !is_loose(edge)) {
       --dependant.absent;
       ++dependant.missing;
     }
@@ -183,11 +191,11 @@ void Graph::drop_edges(Node& node) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Index index = node.first_edge + static_cast<Index>(i);
     Edge& edge = edges_[index];
-    if (parameters[i].need == Need::required) {
+    if (is_for_one(parameters[i].need)) {
       const Index child = edge.child ? edge.provider : none;
       unlink(index);
-      edge.provider = none;
-      edge.child = false;
+      if (parameters[i].need == Need::lazy) delete static_cast<Deferred*>(edge.argument);
+      edge = Edge();
       if (child != none) remove_node(child);
     } else if (parameters[i].need == Need::some && edge.argument != nullptr) {
       Watch& watch = watch_of(edge);
@@ -212,6 +220,17 @@ void Graph::link(Index index) noexcept {
   edge.next = head;
   if (head != none) edges_[head].previous = index;
   head = index;
+  if (edge.provider != none) note_use(edge);
+}
+
+/// Tells the provider that it has this edge now, by which it may have to sleep until it is asked
+/// for. What is there already goes on.
+void Graph::note_use(const Edge& edge) noexcept {
+  Node& provider = nodes_[edge.provider];
+  if (need(edge) == Need::required) provider.required = true;
+  if (need(edge) != Need::lazy) return;
+  provider.lazy = true;
+  if (edge.firm || edge.asked || provider.state != State::waiting) provider.asked = true;
 }
 
 void Graph::unlink(Index index) noexcept {

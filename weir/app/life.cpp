@@ -151,7 +151,7 @@ void Life::Settling::settled() {
 // --- one of them ---------------------------------------------------------------------------------
 
 bool Life::wanted(const Node& node) const noexcept {
-  return running_ && node.demand != 0 && !node.recipe->held && node.missing == 0;
+  return running_ && node.demand != 0 && !node.sleeps() && !node.recipe->held && node.missing == 0;
 }
 
 void Life::enter(Node& node, State state) {
@@ -167,10 +167,10 @@ void Life::forgive(Node& node) {
 }
 
 void Life::step(Node& node) {
+  if (node.asks) answer_questions_of(node);
   switch (node.state) {
     case State::waiting:
-      if (wanted(node)) call(node);
-      return;
+      return wanted(node) ? call(node) : answer_askers(node);
     case State::calling:
       if (!wanted(node)) {
         enter(node, State::waiting);
@@ -208,6 +208,7 @@ void Life::call(Node& node) {
 void Life::demand_children(Node& node, std::uint32_t demand) {
   for (std::size_t i = 0; i < node.recipe->plan->parameters.size(); ++i) {
     if (!node.edges[i].child) continue;
+    if (demand != 0 && graph_.is_loose(node.edges[i])) continue;
     Node& child = graph_.node(node.edges[i].provider);
     if (std::exchange(child.demand, demand) != demand) look(child);
   }
@@ -222,6 +223,8 @@ void Life::start(Node& node) {
     if (parameters[i].need == Need::required) {
       ++graph_.node(edge.provider).users;
       edge.argument = graph_.object_for(edge);
+    } else if (parameters[i].need == Need::lazy) {
+      renew(node.first_edge + static_cast<Index>(i));
     } else if (parameters[i].need == Need::some) {
       Watch& watch = graph_.watch_of(edge);
       order({.kind = Order::Kind::clear, .node = &node, .providers = &watch});
@@ -242,6 +245,8 @@ void Life::started(Node& node) {
     Node& dependant = graph_.node(edge.node);
     if (graph_.is_weak(edge)) {
       introduce(edge);
+    } else if (graph_.is_loose(edge)) {
+      answer(index);
     } else if (--(edge.child ? dependant.absent : dependant.missing) == 0) {
       look(dependant);
     }
@@ -250,12 +255,13 @@ void Life::started(Node& node) {
 
 void Life::leave(Node& node) {
   enter(node, State::leaving);
+  if (node.asks) answer_questions_of(node);
   for (Index index = node.dependants; index != none; index = graph_.edge(index).next) {
     Edge& edge = graph_.edge(index);
     Node& dependant = graph_.node(edge.node);
     if (graph_.is_weak(edge)) {
       if (edge.told && !edge.untelling) hide(index);
-    } else {
+    } else if (!graph_.is_loose(edge)) {
       ++(edge.child ? dependant.absent : dependant.missing);
       look(dependant);
     }
@@ -265,6 +271,7 @@ void Life::leave(Node& node) {
 
 void Life::stop(Node& node) {
   enter(node, State::stopping);
+  if (node.asks) answer_questions_of(node);
   order({.kind = Order::Kind::stop, .node = &node});
 }
 
@@ -272,8 +279,9 @@ void Life::stop(Node& node) {
 void Life::release_providers(Node& node) {
   const auto parameters = node.recipe->plan->parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const Edge& edge = node.edges[i];
-    if (parameters[i].need == Need::required) {
+    Edge& edge = node.edges[i];
+    edge.asked = false;
+    if (parameters[i].need == Need::required || edge.firm) {
       release(graph_.node(edge.provider));
     } else if (parameters[i].need == Need::some) {
       for (const Index each : graph_.watch_of(edge).edges) {
@@ -303,6 +311,8 @@ void Life::handle(Report& report) {
       return look(node);
     case Report::Kind::removed:
       return hidden(graph_.edge(report.edge));
+    case Report::Kind::asked:
+      return asked(report.edge);
   }
 }
 
@@ -315,6 +325,7 @@ void Life::failed(Node& node, Report& report) {
   }
   enter(node, State::failed);
   failures_.push_back({node.index, report.error, std::move(report.why)});
+  if (node.lazy && !node.required) return answer_askers(node);  // they say what comes of it
   if (all_or_nothing_ && running_) end();
 }
 

@@ -137,6 +137,16 @@ class Life {
   void release_providers(Node& node);
   void release(Node& provider);
 
+  // For what is taken as Lazy; edges by index.
+  void renew(Index edge);
+  void asked(Index edge);
+  void answer(Index edge);
+  void answer_questions_of(Node& node);
+  void answer_askers(const Node& provider);
+  void give(Index edge);
+  void refuse(Index edge, std::error_code error);
+  std::error_code failure_of(const Node& node) const;
+
   void handle(Report& report);
   void started(Node& node);
   void failed(Node& node, Report& report);

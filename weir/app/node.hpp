@@ -53,6 +53,8 @@ struct Edge {
   bool child = false;      ///< the provider is made for this node alone
   bool told = false;       ///< the node has the provider in its Providers
   bool untelling = false;  ///< and was ordered to take it out
+  bool asked = false;      ///< of a Lazy: the node waits for the provider
+  bool firm = false;       ///< of a Lazy: it has been given it, and depends on it from then on
 };
 
 /// One instance of a service: on one core, there or not.
@@ -77,7 +79,13 @@ struct Node {
   bool roams = false;       ///< used by all cores
   bool queued = false;      ///< to be looked at
   bool cancelling = false;  ///< its start was asked to end
-  bool replacing = false;   ///< a new instance beside the one in the slot
+  bool lazy = false;        ///< somebody takes it as Lazy
+  bool required = false;    ///< somebody requires it
+  bool asked = false;       ///< somebody who takes it as Lazy has asked for it
+  bool asks = false;        ///< it waits for what it takes as Lazy
+
+  /// Whether nobody needs it yet.
+  bool sleeps() const noexcept { return lazy && !required && !asked; }
 };
 
 }  // namespace weir::wiring

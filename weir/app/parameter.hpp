@@ -19,11 +19,21 @@ namespace weir::wiring {
 enum class Need : std::uint8_t {
   required,   ///< const T&, T&, Chosen<T, Filter>: not without it
   some,       ///< Optional<T>, All<T>: as they come and go
+  lazy,       ///< Lazy<T>: when it asks for it
   requester,  ///< Requester: who asks
   scope,      ///< Scope&: where the service may spawn
   loop,       ///< Loop&: the loop that it lives on
   app,        ///< App&: for introspection
 };
+
+/// Whether it is for one other service, which must be there sooner or later.
+constexpr bool is_for_one(Need need) noexcept {
+  return need == Need::required || need == Need::lazy;
+}
+/// Whether it is for other services at all.
+constexpr bool is_for_others(Need need) noexcept {
+  return is_for_one(need) || need == Need::some;
+}
 
 /// One parameter, without its C++ type.
 struct Parameter {
@@ -64,7 +74,7 @@ constexpr Parameter parameter_of() {
     static_assert(
         is_parameter<P>,
         "a service asks for others by `const T&` or `T&`, Chosen<T, Filter>, Optional<T>, "
-        "All<T>, or for Requester, Scope&, Loop&, App&; for values write a factory");
+        "All<T>, Lazy<T>, or for Requester, Scope&, Loop&, App&; for values write a factory");
     return {&type<T>, nullptr, need_of<T>, !std::is_const_v<std::remove_reference_t<P>>};
   }
 }

@@ -162,7 +162,7 @@ inline constexpr Plan plan{
 template <class... P>
 constexpr bool only_reads(Parameters<P...>) {
   [[maybe_unused]] const auto reads = [](const Parameter& each) {
-    return !each.writable || (each.need != Need::required && each.need != Need::some);
+    return !each.writable || !is_for_others(each.need);
   };
   return (true && ... && reads(parameter_of<P>()));
 }

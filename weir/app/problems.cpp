@@ -60,12 +60,12 @@ class Inspection {
   void look_at(const Node& node) {
     const auto parameters = node.recipe->plan->parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (parameters[i].need == Need::required) look_at_required(node, i);
+      if (is_for_one(parameters[i].need)) look_at_one(node, i);
       if (parameters[i].need == Need::some && parameters[i].writable) look_at_some(node, i);
     }
   }
 
-  void look_at_required(const Node& node, std::size_t index) {
+  void look_at_one(const Node& node, std::size_t index) {
     const Parameter& parameter = node.recipe->plan->parameters[index];
     const Graph::Want& want = graph_.want_of(node, index);
     const Graph::Choice choice = graph_.choose(want, node);

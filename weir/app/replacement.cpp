@@ -32,7 +32,10 @@ void Replacement::make() {
     pairs_.push_back({old_slots[i], fresh_slots[i]});
   }
   for (const Index each : seen_) pairs_.push_back({each, graph_.make_twin(each)});
-  for (const Pair& each : pairs_) twins_[each.old] = each.twin;
+  for (const Pair& each : pairs_) {
+    twins_[each.old] = each.twin;
+    graph_.node(each.twin).asked = true;  // as the old one was, where it waits to be asked for
+  }
   graph_.bind_made();
   for (const Index each : graph_.take_touched()) {
     redirect(each);
@@ -52,7 +55,8 @@ void Replacement::find_dependants() {
     for (Index at = node.dependants; at != none; at = graph_.edge(at).next) {
       const Edge& edge = graph_.edge(at);
       const Node& dependant = graph_.node(edge.node);
-      if (graph_.is_weak(edge) || dependant.state != State::up || known[edge.node]) continue;
+      if (graph_.is_weak(edge) || graph_.is_loose(edge)) continue;
+      if (dependant.state != State::up || known[edge.node]) continue;
       known[edge.node] = true;
       way.push_back(edge.node);
       if (dependant.owner == nullptr) seen_.push_back(edge.node);
@@ -67,7 +71,7 @@ void Replacement::redirect(Index index) {
     const Index provider = node.edges[i].provider;
     if (provider == none || !is_old(provider)) continue;
     graph_.rebind(node.first_edge + static_cast<Index>(i), twin_of(provider));
-    ++node.missing;
+    if (!graph_.is_loose(node.edges[i])) ++node.missing;
   }
 }
 
@@ -111,7 +115,8 @@ void Replacement::move_edges(const Pair& pair) {
       if (graph_.could_provide(edge, *graph_.node(pair.twin).recipe)) {
         life_.introduce(graph_.see(dependant, edge.parameter, pair.twin));
       }
-    } else if (dependant.state == State::waiting || dependant.state == State::failed) {
+    } else if (dependant.state == State::waiting || dependant.state == State::failed ||
+               graph_.is_loose(edge)) {
       graph_.rebind(at, pair.twin);
     }
     at = next;
