@@ -50,6 +50,12 @@ TEST(ExampleServices, Lazy) {
                    "renderer: gone"}));
 }
 
+TEST(ExampleServices, Remote) {
+  EXPECT_EQ(lines_of("services_remote", "no ledger any more"),
+            (Lines{"ledger on core 1: 5", "shop on core 0: sold for 5", "shop: 500 is too much",
+                   "shop: no ledger any more"}));
+}
+
 TEST(ExampleServices, Requester) {
   EXPECT_EQ(lines_of("services_requester", "[Alarms] ready"),
             (Lines{"[Orders] ready", "[Alarms] ready!", "[Alarms] that was all!",

@@ -12,6 +12,7 @@
 #include "weir/app/lazy.hpp"
 #include "weir/app/plan.hpp"
 #include "weir/app/providers.hpp"
+#include "weir/app/remote.hpp"
 #include "weir/app/requester.hpp"
 #include "weir/app/service_options.hpp"
 #include "weir/base/result.hpp"
@@ -29,6 +30,7 @@ class Runtime;
 ///   Chosen<T, F>      the same, of those T whose properties the filter F accepts
 ///   Optional<T, F?>   there or not; All<T, F?>: all there are. They come and go
 ///   Lazy<T, F?>       required too, but only made, or waited for, when it is first used
+///   Remote<T, F?>     one on another core, whose methods are called there; it comes and goes
 ///   Requester         who asks: one instance for each service that requires it
 ///   Scope&            where it may spawn tasks; they are cancelled and waited for after its stop()
 ///   Loop&, App&       the loop it lives on; the app, for introspection

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <exception>
 #include <new>
 #include <utility>
@@ -37,6 +38,14 @@ Edge* scope_edge(const Node& node) noexcept {
   const auto found = std::ranges::find(parameters, Need::scope, &Parameter::need);
   if (found == parameters.end()) return nullptr;
   return &node.edges[found - parameters.begin()];
+}
+
+/// Of a service that is not there.
+void forget(Providers& providers) noexcept {
+  assert(std::ranges::none_of(providers.used, [](const auto& each) { return each->used(); }) &&
+         "a service has gone before its calls");
+  providers.objects.clear();
+  providers.used.clear();
 }
 
 Scope* scope_of(const Node& node) noexcept {
@@ -83,7 +92,7 @@ void CoreServices::execute(const Order& order) {
       if (order.node->operation != nullptr) order.node->operation->cancel();
       return;
     case Order::Kind::clear:
-      return order.providers->objects.clear();
+      return forget(*order.providers);
     case Order::Kind::add:
     case Order::Kind::remove:
       return change(order);
@@ -110,6 +119,7 @@ void CoreServices::find_arguments(Node& node, void** arguments, void* asking) {
       case Need::required:
       case Need::some:
       case Need::lazy:
+      case Need::remote:
         break;
       case Need::requester:
         arguments[i] = asking;  // for this call only
@@ -242,10 +252,10 @@ void CoreServices::clean(Node& node) noexcept {
   }
   const auto parameters = node.recipe->plan->parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].need != Need::some) continue;
+    if (!is_for_any(parameters[i].need)) continue;
     auto& providers = *static_cast<Providers*>(node.edges[i].argument);
     providers.changed = nullptr;
-    providers.objects.clear();
+    forget(providers);
   }
 }
 
@@ -282,11 +292,14 @@ void CoreServices::ask(Deferred& deferred) {
 
 void CoreServices::change(const Order& order) {
   Providers& providers = *order.providers;
-  if (order.kind == Order::Kind::add) {
+  bool out = true;
+  if (order.kind == Order::Kind::remove) {
+    out = take_out(order);
+  } else if (order.provider == nullptr) {
     providers.objects.push_back(order.object);
-  } else if (const auto at = std::ranges::find(providers.objects, order.object);
-             at != providers.objects.end()) {
-    providers.objects.erase(at);
+  } else {
+    providers.used.push_back(std::make_unique<UsedProvider>(order.object, *order.provider));
+    providers.objects.push_back(providers.used.back().get());
   }
   try {
     const auto changed = providers.changed;  // it may replace itself
@@ -295,10 +308,40 @@ void CoreServices::change(const Order& order) {
     loop_.host().log("weir: " + std::string(order.node->recipe->plan->type->name) +
                      ": what it does on a change threw: " + describe({}, std::current_exception()));
   }
-  if (order.kind == Order::Kind::add) return;
+  if (order.kind == Order::Kind::add || !out) return;
   Report report(Report::Kind::removed, order.node);
   report.edge = order.edge;
   tell_(listener_, std::move(report));
+}
+
+/// Whether that is all; else gone() comes later.
+bool CoreServices::take_out(const Order& order) {
+  Providers& providers = *order.providers;
+  if (order.provider == nullptr) {
+    std::erase(providers.objects, order.object);
+    return true;
+  }
+  const auto at = std::ranges::find(providers.used, order.provider,
+                                    [](const auto& each) { return &each->node(); });
+  if (at == providers.used.end()) return true;
+  std::erase(providers.objects, at->get());
+  if (!(*at)->used()) {
+    providers.used.erase(at);
+    return true;
+  }
+  (*at)->let_go(loop_, {.unused = &gone,
+                        .services = this,
+                        .user = order.node,
+                        .edge = order.edge,
+                        .among = &providers});
+  return false;
+}
+
+void CoreServices::gone(UsedProvider& provider, const UsedProvider::Farewell& farewell) {
+  std::erase_if(farewell.among->used, [&](const auto& each) { return each.get() == &provider; });
+  Report report(Report::Kind::removed, farewell.user);
+  report.edge = farewell.edge;
+  farewell.services->tell_(farewell.services->listener_, std::move(report));
 }
 
 }  // namespace weir::wiring

@@ -32,6 +32,7 @@ struct Order {
   Index edge = none;
   Providers* providers = nullptr;
   void* object = nullptr;
+  const Node* provider = nullptr;  ///< whose it is, for who tells when its uses have ended
 };
 
 /// What has come of it.
@@ -69,6 +70,8 @@ class CoreServices {
   void make(Node& node);
   void stop(Node& node);
   void change(const Order& order);
+  bool take_out(const Order& order);
+  static void gone(UsedProvider& provider, const UsedProvider::Farewell& farewell);
   void answer(const Order& order);
   static void ask(Deferred& deferred);
   void find_arguments(Node& node, void** arguments, void* asking);

@@ -75,7 +75,7 @@ class View {
       if (is_for_one(parameters[i].need) && edge.provider != none) {
         (graph_.is_loose(edge) ? report.may_use : report.uses).push_back(places_[edge.provider]);
       }
-      if (parameters[i].need != Need::some) continue;
+      if (!is_for_any(parameters[i].need)) continue;
       for (const Index seen : graph_.watch_of(edge).edges) {
         report.may_use.push_back(places_[graph_.edge(seen).provider]);
       }
@@ -133,7 +133,7 @@ std::string tell_failure(const Graph& graph, const Life::Failure& failure) {
   for (int steps = 0; steps < steps_max && node->dependants != none; ++steps) {
     const Edge& edge = graph.edge(node->dependants);
     node = &graph.node(edge.node);
-    const bool some = node->recipe->plan->parameters[edge.parameter].need == Need::some;
+    const bool some = graph.is_weak(edge);
     text += (some ? "; used by " : "; required by ") + full_name_of(*node);
     if (some) break;
   }

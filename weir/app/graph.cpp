@@ -30,7 +30,7 @@ void Graph::drop_arguments() noexcept {
     if (node.recipe == nullptr) continue;
     const auto parameters = node.recipe->plan->parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (parameters[i].need == Need::some) delete &watch_of(node.edges[i]);
+      if (is_for_any(parameters[i].need)) delete &watch_of(node.edges[i]);
       if (parameters[i].need == Need::lazy) delete static_cast<Deferred*>(node.edges[i].argument);
     }
   }

@@ -72,8 +72,9 @@ class Graph {
   Index slot_of(const Recipe& recipe, const Node& of) noexcept;
   std::size_t cores() const noexcept { return cores_; }
 
-  Choice choose(const Want& want, const Node& of) const;
-  bool visible(const Recipe& provider, const Node& to) const noexcept;
+  Choice choose(const Want& want, const Node& of, Need need) const;
+  /// Whether a parameter of that kind can be given what the recipe makes.
+  bool visible(const Recipe& provider, const Node& to, Need need) const noexcept;
   /// What an edge's node gets from its provider.
   void* object_for(const Edge& edge) const;
 
@@ -89,7 +90,7 @@ class Graph {
     return nodes_[edge.node].recipe->plan->parameters[edge.parameter].need;
   }
   /// Whether its node does not depend on the provider, but takes it while it is there.
-  bool is_weak(const Edge& edge) const noexcept { return need(edge) == Need::some; }
+  bool is_weak(const Edge& edge) const noexcept { return is_for_any(need(edge)); }
   /// Whether its node does not depend on the provider yet.
   bool is_loose(const Edge& edge) const noexcept { return !edge.firm && need(edge) == Need::lazy; }
 

@@ -7,7 +7,10 @@
 
 namespace weir::wiring {
 
-bool Graph::visible(const Recipe& provider, const Node& to) const noexcept {
+bool Graph::visible(const Recipe& provider, const Node& to, Need need) const noexcept {
+  if (need == Need::remote) {
+    return provider.place == Place::on_core && provider.core < cores_ && !provider.by_request;
+  }
   switch (provider.place) {
     case Place::shared:
       return true;
@@ -19,10 +22,10 @@ bool Graph::visible(const Recipe& provider, const Node& to) const noexcept {
   std::unreachable();
 }
 
-Graph::Choice Graph::choose(const Want& want, const Node& of) const {
+Graph::Choice Graph::choose(const Want& want, const Node& of, Need need) const {
   Choice choice;
   for (const Index each : want.recipes) {
-    if (!visible(recipes_[each], of)) continue;
+    if (!visible(recipes_[each], of, need)) continue;
     if (choice.recipe != none) {
       choice.rival = each;
       break;
@@ -49,7 +52,7 @@ void Graph::bind_made() {
     for (std::size_t each = 0; each < parameters.size(); ++each) {
       const Index edge = node.first_edge + static_cast<Index>(each);
       if (is_for_one(parameters[each].need)) bind_one(node, edge);
-      if (parameters[each].need == Need::some) watch(node, edge);
+      if (is_for_any(parameters[each].need)) watch(node, edge);
     }
   }
   touched_.insert(touched_.end(), made_.begin(), made_.end());
@@ -70,7 +73,7 @@ void Graph::bind_one(Node& node, Index index) {
 void Graph::look_for_provider(Index index) {
   const Edge& edge = edges_[index];
   const Node& node = nodes_[edge.node];
-  const Choice choice = choose(want_of(node, edge.parameter), node);
+  const Choice choice = choose(want_of(node, edge.parameter), node, need(edge));
   if (choice.recipe != none && choice.rival == none) {
     provide(index, choice.recipe);
   } else {
@@ -113,7 +116,7 @@ void Graph::watch(Node& node, Index index) {
   edge.argument = static_cast<Providers*>(new Watch());
   link(index);
   for (const Index each : want_of(node, edge.parameter).recipes) {
-    if (recipes_[each].by_request || !visible(recipes_[each], node)) continue;
+    if (recipes_[each].by_request || !visible(recipes_[each], node, need(edge))) continue;
     const Index provider = slot_of(recipes_[each], node);
     if (provider != node.index) see(node, edge.parameter, provider);
   }
@@ -139,7 +142,7 @@ void Graph::offer(Index index) {
       if (!accepts(want, recipe)) continue;
       for (Index edge = want.unbound; edge != none;) {
         const Index next = edges_[edge].next;
-        if (visible(recipe, nodes_[edges_[edge].node])) {
+        if (visible(recipe, nodes_[edges_[edge].node], need(edges_[edge]))) {
           unlink(edge);
           provide(edge, index);
         }
@@ -147,7 +150,7 @@ void Graph::offer(Index index) {
       }
       for (Index edge = want.watching; edge != none; edge = edges_[edge].next) {
         Node& node = nodes_[edges_[edge].node];
-        if (recipe.by_request || !visible(recipe, node)) continue;
+        if (recipe.by_request || !visible(recipe, node, need(edges_[edge]))) continue;
         const Index provider = slot_of(recipe, node);
         const auto& known = watch_of(edges_[edge]).edges;
         const bool seen =
@@ -197,7 +200,7 @@ void Graph::drop_edges(Node& node) {
       if (parameters[i].need == Need::lazy) delete static_cast<Deferred*>(edge.argument);
       edge = Edge();
       if (child != none) remove_node(child);
-    } else if (parameters[i].need == Need::some && edge.argument != nullptr) {
+    } else if (is_for_any(parameters[i].need) && edge.argument != nullptr) {
       Watch& watch = watch_of(edge);
       for (const Index seen : watch.edges) forget_seen(seen);
       unlink(index);

@@ -225,7 +225,7 @@ void Life::start(Node& node) {
       edge.argument = graph_.object_for(edge);
     } else if (parameters[i].need == Need::lazy) {
       renew(node.first_edge + static_cast<Index>(i));
-    } else if (parameters[i].need == Need::some) {
+    } else if (is_for_any(parameters[i].need)) {
       Watch& watch = graph_.watch_of(edge);
       order({.kind = Order::Kind::clear, .node = &node, .providers = &watch});
       for (const Index seen : watch.edges) {
@@ -283,7 +283,7 @@ void Life::release_providers(Node& node) {
     edge.asked = false;
     if (parameters[i].need == Need::required || edge.firm) {
       release(graph_.node(edge.provider));
-    } else if (parameters[i].need == Need::some) {
+    } else if (is_for_any(parameters[i].need)) {
       for (const Index each : graph_.watch_of(edge).edges) {
         Edge& seen = graph_.edge(each);
         if (seen.told && !seen.untelling) hidden(seen);
@@ -343,8 +343,11 @@ void Life::show(Edge& edge, const Node& provider) {
   ++graph_.node(provider.index).users;
   edge.argument = graph_.object_for(edge);
   Providers& providers = graph_.watch_of(node.edges[edge.parameter]);
-  order(
-      {.kind = Order::Kind::add, .node = &node, .providers = &providers, .object = edge.argument});
+  order({.kind = Order::Kind::add,
+         .node = &node,
+         .providers = &providers,
+         .object = edge.argument,
+         .provider = graph_.need(edge) == Need::some ? nullptr : &provider});
 }
 
 void Life::hide(Index index) {
@@ -356,7 +359,8 @@ void Life::hide(Index index) {
          .node = &node,
          .edge = index,
          .providers = &providers,
-         .object = edge.argument});
+         .object = edge.argument,
+         .provider = graph_.need(edge) == Need::some ? nullptr : &graph_.node(edge.provider)});
 }
 
 void Life::hidden(Edge& edge) {

@@ -20,6 +20,7 @@ enum class Need : std::uint8_t {
   required,   ///< const T&, T&, Chosen<T, Filter>: not without it
   some,       ///< Optional<T>, All<T>: as they come and go
   lazy,       ///< Lazy<T>: when it asks for it
+  remote,     ///< Remote<T>: on another core, as it comes and goes
   requester,  ///< Requester: who asks
   scope,      ///< Scope&: where the service may spawn
   loop,       ///< Loop&: the loop that it lives on
@@ -30,9 +31,12 @@ enum class Need : std::uint8_t {
 constexpr bool is_for_one(Need need) noexcept {
   return need == Need::required || need == Need::lazy;
 }
-/// Whether it is for other services at all.
+/// Whether it is for services that may come and go meanwhile.
+constexpr bool is_for_any(Need need) noexcept {
+  return need == Need::some || need == Need::remote;
+}
 constexpr bool is_for_others(Need need) noexcept {
-  return is_for_one(need) || need == Need::some;
+  return is_for_one(need) || is_for_any(need);
 }
 
 /// One parameter, without its C++ type.
@@ -74,7 +78,8 @@ constexpr Parameter parameter_of() {
     static_assert(
         is_parameter<P>,
         "a service asks for others by `const T&` or `T&`, Chosen<T, Filter>, Optional<T>, "
-        "All<T>, Lazy<T>, or for Requester, Scope&, Loop&, App&; for values write a factory");
+        "All<T>, Lazy<T>, Remote<T>, or for Requester, Scope&, Loop&, App&; for values write a "
+        "factory");
     return {&type<T>, nullptr, need_of<T>, !std::is_const_v<std::remove_reference_t<P>>};
   }
 }

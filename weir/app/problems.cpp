@@ -62,16 +62,18 @@ class Inspection {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if (is_for_one(parameters[i].need)) look_at_one(node, i);
       if (parameters[i].need == Need::some && parameters[i].writable) look_at_some(node, i);
+      if (parameters[i].need == Need::remote) look_at_remote(node, i);
     }
   }
 
   void look_at_one(const Node& node, std::size_t index) {
     const Parameter& parameter = node.recipe->plan->parameters[index];
     const Graph::Want& want = graph_.want_of(node, index);
-    const Graph::Choice choice = graph_.choose(want, node);
+    const Graph::Choice choice = graph_.choose(want, node, parameter.need);
     const std::string needs = name_of(*node.recipe) + " requires " + std::string(want.type->name);
     if (choice.rival != none) {
-      report(needs + ", and there are several: " + all_of(want, node) + "; a filter may choose");
+      report(needs + ", and there are several: " + all_of(want, node, parameter.need) +
+             "; a filter may choose");
     } else if (choice.recipe == none && !want.recipes.empty()) {
       const Recipe& other = graph_.recipe(want.recipes.front());
       report(needs + ", which is " + place_of(other) + ", and it is itself " +
@@ -102,12 +104,29 @@ class Inspection {
     }
   }
 
-  std::string all_of(const Graph::Want& want, const Node& node) const {
+  void look_at_remote(const Node& node, std::size_t index) {
+    const Graph::Want& want = graph_.want_of(node, index);
+    const Graph::Choice choice = graph_.choose(want, node, Need::remote);
+    const std::string calls = name_of(*node.recipe) + " calls " + std::string(want.type->name) +
+                              " as one on a core of its own";
+    if (choice.rival != none) {
+      report(calls + ", and there are several: " + all_of(want, node, Need::remote) +
+             "; a filter may choose");
+    } else if (choice.recipe == none && !want.recipes.empty()) {
+      const Recipe& other = graph_.recipe(want.recipes.front());
+      report(calls + ", and that is " + (other.by_request ? "by request" : place_of(other)));
+    } else if (choice.recipe == none && !missing_may_come_) {
+      report(calls + (want.filter == nullptr ? ", and nobody provides it"
+                                             : ", and nobody provides one that its filter takes"));
+    }
+  }
+
+  std::string all_of(const Graph::Want& want, const Node& node, Need need) const {
     constexpr std::size_t shown_max = 8;
     std::string names;
     std::size_t shown = 0;
     for (const Index each : want.recipes) {
-      if (!graph_.visible(graph_.recipe(each), node)) continue;
+      if (!graph_.visible(graph_.recipe(each), node, need)) continue;
       if (++shown > shown_max) return names + ", ...";
       names += (names.empty() ? "" : ", ") + name_of(graph_.recipe(each));
     }

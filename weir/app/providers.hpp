@@ -4,10 +4,12 @@
 #include <cassert>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "weir/app/parameter.hpp"
+#include "weir/app/used_provider.hpp"
 
 namespace weir {
 namespace wiring {
@@ -15,8 +17,9 @@ namespace wiring {
 /// Who is there at the moment, for one parameter of one service; it changes between two turns'
 /// runnables, never inside one. Threads: those of the service's core.
 struct Providers {
-  std::vector<void*> objects;
+  std::vector<void*> objects;  ///< of a Remote: those of `used` that do not go
   std::function<void()> changed;
+  std::vector<std::unique_ptr<UsedProvider>> used;
 };
 
 /// What Optional and All share: handles that may be copied within their service.
