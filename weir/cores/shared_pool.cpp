@@ -20,10 +20,10 @@ PoolLaneOptions SharedPool::files() {
 }
 
 SharedPool& shared_pool(Loop& loop) {
-  const auto make = [](Host& host) -> std::unique_ptr<LoopGroup::Shared> {
+  const auto make = [](Host& host, LoopGroup&) -> std::unique_ptr<LoopGroup::Shared> {
     return std::make_unique<SharedPool>(host);
   };
-  return static_cast<SharedPool&>(loop.group().shared(loop.host(), make));
+  return static_cast<SharedPool&>(loop.group().shared(LoopGroup::Keeper::pool, loop.host(), make));
 }
 
 }  // namespace weir

@@ -1,8 +1,10 @@
 // What the loops of one runtime share: where they listen, and each other.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -59,10 +61,13 @@ class LoopGroup {
    public:
     virtual ~Shared() = default;
   };
-  /// The one of this group, made by the first call. It belongs to weir/cores/shared_pool.
-  Shared& shared(Host& host, std::unique_ptr<Shared> (*make)(Host& host)) {
-    std::call_once(shared_made_, [&] { shared_ = make(host); });
-    return *shared_;
+  /// Who keeps one: weir/cores/shared_pool, weir/net/core_resolver.
+  enum class Keeper : std::uint8_t { pool, resolvers };
+  /// That of this group, made by the first call.
+  Shared& shared(Keeper keeper, Host& host, std::unique_ptr<Shared> (*make)(Host&, LoopGroup&)) {
+    Kept& kept = kept_[static_cast<std::size_t>(keeper)];
+    std::call_once(kept.made, [&] { kept.shared = make(host, *this); });
+    return *kept.shared;
   }
 
   /// All loops, by their core; set before they run. A loop without a runtime is alone in its group.
@@ -95,8 +100,12 @@ class LoopGroup {
   std::vector<Balanced> balanced_;  // they stay: other loops may know them
   std::vector<Bound> datagrams_;
   std::string failure_;
-  std::once_flag shared_made_;
-  std::unique_ptr<Shared> shared_;
+
+  struct Kept {
+    std::once_flag made;
+    std::unique_ptr<Shared> shared;
+  };
+  std::array<Kept, 2> kept_;  // by Keeper
 };
 
 }  // namespace weir

@@ -1,0 +1,57 @@
+#include "weir/net/resolv_conf.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weir::names {
+namespace {
+
+TEST(ResolvConf, IsReadAsTheManualSays) {
+  const auto conf = ResolvConf::parse(
+      "; comment\n# comment\nnameserver 192.0.2.1\nnameserver\t2001:db8::1 # ours\n"
+      "search example.org. Sub.Example.ORG\noptions ndots:3 timeout:7\toptions rotate "
+      "attempts:4\n");
+  ASSERT_EQ(conf.servers.size(), 2U);
+  EXPECT_EQ(conf.servers[0].to_string(), "192.0.2.1:53");
+  EXPECT_EQ(conf.servers[1].to_string(), "[2001:db8::1]:53");
+  EXPECT_EQ(conf.search, (std::vector<std::string>{"example.org", "sub.example.org"}));
+  EXPECT_EQ(conf.ndots, 3U);
+  EXPECT_EQ(conf.timeout, 7s);
+  EXPECT_EQ(conf.attempts, 4U);
+}
+
+TEST(ResolvConf, WithoutItThisMachineIsAsked) {
+  for (const std::string_view text : {"", "\n\n", "nameserver nowhere\noptions ndots\nports 7"}) {
+    const auto conf = ResolvConf::parse(text);
+    ASSERT_EQ(conf.servers.size(), 1U) << text;
+    EXPECT_EQ(conf.servers[0].to_string(), "127.0.0.1:53");
+    EXPECT_TRUE(conf.search.empty());
+    EXPECT_EQ(conf.ndots, 1U);
+    EXPECT_EQ(conf.timeout, 5s);
+    EXPECT_EQ(conf.attempts, 2U);
+  }
+}
+
+TEST(ResolvConf, OfSearchAndDomainTheLastCounts) {
+  using Domains = std::vector<std::string>;
+  EXPECT_EQ(ResolvConf::parse("search a b\ndomain c d").search, Domains{"c"});
+  EXPECT_EQ(ResolvConf::parse("domain c\nsearch a b").search, (Domains{"a", "b"}));
+  EXPECT_EQ(ResolvConf::parse("search a b\nsearch").search, Domains{});
+}
+
+TEST(ResolvConf, HasLimits) {
+  std::string text = "options ndots:99999999999 timeout:99 attempts:0\n";
+  for (int each = 0; each < 5; ++each) text += "nameserver 192.0.2.1\n";
+  text += "search";
+  for (int each = 0; each < 50; ++each) text += " a" + std::to_string(each) + ".org";
+  const auto conf = ResolvConf::parse(text);
+  EXPECT_EQ(conf.servers.size(), ResolvConf::servers_max);
+  EXPECT_EQ(conf.search.size(), ResolvConf::search_max);
+  EXPECT_EQ(conf.ndots, ResolvConf::ndots_max);
+  EXPECT_EQ(conf.timeout, 30s);
+  EXPECT_EQ(conf.attempts, 1U);
+  EXPECT_EQ(ResolvConf::parse("options timeout:0").timeout, 1s);
+  EXPECT_EQ(ResolvConf::parse("options ndots:2x ndots: ndots").ndots, 1U);
+}
+
+}  // namespace
+}  // namespace weir::names
