@@ -47,7 +47,7 @@ TEST(CommandLine, EveryExampleExplainsItsOptions) {
     EXPECT_EQ(help.errors, "") << example;
     for (const char* const option :
          {"--port", "--cores", "--backend", "--no-pin", "--deadline", "--busy-poll", "--busy-wait",
-          "--real-time", "--real-time-required", "--help"}) {
+          "--real-time", "--real-time-required", "--takeover", "--help"}) {
       EXPECT_TRUE(help.output.contains(option)) << example << " " << option;
     }
   }

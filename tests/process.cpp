@@ -40,19 +40,54 @@ constexpr std::string_view examples_dir = "examples";
   throw std::system_error(errno, std::system_category(), what);
 }
 
+/// What a service manager passes on: descriptors, and an environment that tells of them.
+class Activation {
+ public:
+  explicit Activation(const std::vector<int>& given) : given_(given), moved_(given.size()) {
+    for (char** each = environ; *each != nullptr; ++each) environment_.push_back(*each);
+    count_ = "LISTEN_FDS=" + std::to_string(given.size());
+    if (!given.empty()) environment_.insert(environment_.end(), {count_.data(), pid_.data()});
+    environment_.push_back(nullptr);
+  }
+
+  /// In the child; gives the first descriptor that is none of them.
+  unsigned pass_on() {
+    // Out of the way first, for they may have each other's numbers.
+    constexpr int beyond = 1000;
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+      moved_[i] = ::fcntl(given_[i], F_DUPFD, beyond);
+    }
+    int next = 3;
+    for (const int each : moved_) ::dup2(each, next++);
+    const auto [end, error] =
+        std::to_chars(pid_.data() + pid_name.size(), pid_.data() + pid_.size() - 1, ::getpid());
+    *end = '\0';
+    return static_cast<unsigned>(next);
+  }
+  char* const* environment() { return environment_.data(); }
+
+ private:
+  static constexpr std::string_view pid_name = "LISTEN_PID=";
+  const std::vector<int>& given_;
+  std::vector<int> moved_;
+  std::string count_;
+  std::string pid_ = std::string(pid_name) + std::string(16, '\0');
+  std::vector<char*> environment_;
+};
+
 /// In the child, between fork and exec: only what is safe after a fork of a threaded process.
 [[noreturn]] void become(const char* path, char* const* arguments, pid_t parent,
-                         std::array<int, 3> streams) {
+                         std::array<int, 3> streams, Activation& activation) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(126);
   for (int i = 0; i < 3; ++i) ::dup2(streams[static_cast<std::size_t>(i)], i);
   // What this process itself has inherited, from whoever runs the tests, is none of the child's.
-  ::close_range(3, ~0u, 0);
+  ::close_range(activation.pass_on(), ~0u, 0);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
-  ::execv(path, arguments);
+  ::execve(path, arguments, activation.environment());
   ::_exit(127);
 }
 
@@ -153,7 +188,11 @@ class Process::Capture {
   std::thread reader_;
 };
 
-Process::Process(const std::string& path, const std::vector<std::string>& arguments) {
+Process::Process(const std::string& path, const std::vector<std::string>& arguments)
+    : Process(path, arguments, {}) {}
+
+Process::Process(const std::string& path, const std::vector<std::string>& arguments,
+                 const std::vector<int>& given) {
   if (::access(path.c_str(), X_OK) != 0) give_up(path);
   os::Pipe output = os::open_pipe().value();
   os::Pipe errors = os::open_pipe().value();
@@ -166,12 +205,13 @@ Process::Process(const std::string& path, const std::vector<std::string>& argume
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
 
+  Activation activation(given);
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) give_up("fork");
   if (pid_ == 0) {
     become(path.c_str(), pointers.data(), parent,
-           {nothing.get(), output.write_end.get(), errors.write_end.get()});
+           {nothing.get(), output.write_end.get(), errors.write_end.get()}, activation);
   }
   pidfd_ = os::Fd(::pidfd_open(pid_, 0));
   if (!pidfd_) give_up("pidfd_open");

@@ -30,6 +30,10 @@ class Process {
   /// Starts the program at `path`, with its output captured and nothing to read. Throws when there
   /// is no such program, which no test can go on without.
   explicit Process(const std::string& path, const std::vector<std::string>& arguments = {});
+  /// The same with these descriptors as 3, 4, ..., as a service manager gives them: LISTEN_FDS and
+  /// LISTEN_PID tell of them.
+  Process(const std::string& path, const std::vector<std::string>& arguments,
+          const std::vector<int>& given);
   Process(Process&&) noexcept;
   Process& operator=(Process&&) = delete;
   ~Process();

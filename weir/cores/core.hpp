@@ -13,7 +13,7 @@
 
 namespace weir {
 
-/// Threads: start(), ask_to_drain() and ask_to_stop() any; the rest the loop's.
+/// Threads: start() and those that ask, any; the rest the loop's.
 class Runtime::Core : Completion {
  public:
   Core(Runtime& runtime, std::unique_ptr<Loop> loop, int cpu, Body body);
@@ -27,6 +27,8 @@ class Runtime::Core : Completion {
   bool begun() const noexcept { return body_task_.has_value(); }
   void ask_to_drain() { drain_.post(); }
   void ask_to_stop() { stop_.post(); }
+  /// For a loop that was made held; see Loop::hold().
+  void ask_to_admit() { admit_.post(); }
 
  private:
   /// Something that the loop does once, whoever asks for it and how often.
@@ -56,6 +58,7 @@ class Runtime::Core : Completion {
   Task<Result<>> run_body(Scope& scope);
   void drain();
   void stop() { cancel_.cancel(); }
+  void admit() { loop_->admit(); }
   void deadline_passed();
   static std::coroutine_handle<> completed(Completion& self, std::coroutine_handle<> finished);
   std::string failure_of(const Result<>& result, const std::exception_ptr& thrown) const;
@@ -71,6 +74,7 @@ class Runtime::Core : Completion {
   Request start_{*this, &Core::begin};
   Request drain_{*this, &Core::drain};
   Request stop_{*this, &Core::stop};
+  Request admit_{*this, &Core::admit};
 };
 
 }  // namespace weir

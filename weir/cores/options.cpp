@@ -42,6 +42,7 @@ ServerOptions ServerOptions::from_args(int argc, char** argv) {
                                                       {"poll", BackendChoice::poll}};
   std::string backend = "auto";
   int busy_wait = 0;
+  std::string takeover;
 
   CLI::App parser("A network service on Weir");
   parser.add_option("--port", port, "port to listen on; 0: any free one")
@@ -70,6 +71,9 @@ ServerOptions ServerOptions::from_args(int argc, char** argv) {
           ->check(CLI::Range(1, 99));
   parser.add_flag("--real-time-required", required, "end where the kernel refuses that")
       ->needs(real_time);
+  parser.add_option("--takeover", takeover,
+                    "take the sockets of an older process over, which serves until then: the path "
+                    "where they meet");
   try {
     parser.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -85,6 +89,7 @@ ServerOptions ServerOptions::from_args(int argc, char** argv) {
   options.endpoint = endpoint_of(program, address, port);
   options.backend = backends.at(backend);
   options.pin = !no_pin;
+  if (!takeover.empty()) options.takeover = HandoverOptions{.path = takeover};
   options.busy_wait = std::chrono::microseconds(busy_wait);
   if (priority != 0) options.real_time = RealTime{.priority = priority, .required = required};
   options.deadline = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(deadline));

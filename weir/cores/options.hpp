@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "weir/base/time.hpp"
+#include "weir/cores/inherited_sockets.hpp"
+#include "weir/loop/handover.hpp"
 #include "weir/loop/host.hpp"
 #include "weir/os/address.hpp"
 
@@ -41,6 +44,14 @@ struct RuntimeOptions {
   /// its CPU. Where that was in vain it is tried ever more seldom. Zero: loops sleep at once.
   Duration busy_wait = {};
   std::optional<RealTime> real_time = {};  ///< together with `pin`, as a rule
+  /// Sockets for the addresses that are listened on, instead of opening them; see
+  /// inherited_sockets_from_environment().
+  std::vector<InheritedSocket> inherited = {};
+  /// Hot restart: the sockets of an older process of this service are taken over, if there is one,
+  /// and given to the next; see Handover. run_on_each_core() fails, and the older process goes on,
+  /// where that cannot be or where this process does not listen on all of them in time. Once a
+  /// newer process has taken over, this one drains, and run_on_each_core() returns 0.
+  std::optional<HandoverOptions> takeover = {};
 };
 
 /// The options of a program that serves one endpoint.
@@ -48,8 +59,9 @@ struct ServerOptions : RuntimeOptions {
   Endpoint endpoint = Endpoint::any(8080);
 
   /// From --port N, --address A, --cores N, --backend B, --no-pin, --deadline SECONDS, --busy-poll,
-  /// --busy-wait MICROSECONDS, --real-time PRIORITY and --real-time-required. Prints the usage and
-  /// exits with 0 for --help; prints one line and exits with 2 for what is wrong.
+  /// --busy-wait MICROSECONDS, --real-time PRIORITY, --real-time-required and --takeover PATH.
+  /// Prints the usage and exits with 0 for --help; prints one line and exits with 2 for what is
+  /// wrong.
   static ServerOptions from_args(int argc, char** argv);
 };
 

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "weir/cores/core.hpp"
+#include "weir/cores/restart.hpp"
 #include "weir/loop/os_host.hpp"
 
 namespace weir {
@@ -16,9 +17,10 @@ Runtime::Runtime(Host& host, const RuntimeOptions& options) : host_(host), optio
 Runtime::~Runtime() = default;
 
 int Runtime::run(const Body& body) {
-  if (!lock_memory()) return 1;
+  if (!lock_memory() || !begin_restart()) return 1;
   if (auto made = make_cores(body); !made) {
     host_.log("weir: cannot make an event loop: " + made.error().message());
+    end_restart();
     return 1;
   }
   if (options_.announce) announce();
@@ -37,7 +39,8 @@ int Runtime::run(const Body& body) {
   if (asked_to_drain_.load(std::memory_order_acquire)) drain();
   if (asked_to_stop_.load(std::memory_order_acquire)) stop();
 
-  const auto ran = host_.run(places, options_.handle_signals ? this : nullptr);
+  auto ran = restart_ != nullptr ? restart_->start() : Result<>();
+  if (ran) ran = host_.run(places, options_.handle_signals ? this : nullptr);
   if (!ran) {
     host_.log("weir: cannot run: " + ran.error().message());
     // A simulated host also gives up on bodies that wait for what will never happen.
@@ -45,6 +48,7 @@ int Runtime::run(const Body& body) {
     const bool begun = std::ranges::any_of(cores_, [](auto& core) { return core->begun(); });
     if (begun) static_cast<void>(host_.run(places, nullptr));
   }
+  end_restart();
   std::string failure;
   {
     const std::lock_guard lock(mutex_);
@@ -74,17 +78,15 @@ Result<> Runtime::make_cores(const Body& body) {
     }
   }
   group_ = std::make_unique<LoopGroup>();
-  if (options_.announce) {
-    group_->on_listening = [this](const os::Address& bound) {
-      host_.log("weir: listening on " + bound.to_string());
-    };
-  }
+  name_listeners();
+  if (restart_ != nullptr) restart_->prepare(*group_);
   std::vector<std::unique_ptr<Core>> cores;
   for (std::size_t index = 0; index < count; ++index) {
     auto loop = Loop::make(
         host_,
         {.backend = options_.backend, .core = static_cast<unsigned>(index), .group = group_.get()});
     if (!loop) return fail(loop.error());
+    if (restart_ != nullptr && restart_->taking_over()) (*loop)->hold();
     const int cpu = pin && index < topology.cores.size() ? topology.cores[index].cpu : -1;
     cores.push_back(std::make_unique<Core>(*this, std::move(*loop), cpu, body));
   }
@@ -94,6 +96,36 @@ Result<> Runtime::make_cores(const Body& body) {
   const std::lock_guard lock(mutex_);
   cores_ = std::move(cores);
   return {};
+}
+
+void Runtime::name_listeners() {
+  if (!options_.announce) return;
+  group_->on_listening = [this](const os::Address& bound) {
+    host_.log("weir: listening on " + bound.to_string());
+  };
+}
+
+/// False, after one line that says why, where sockets cannot be had that are asked for.
+bool Runtime::begin_restart() {
+  if (!options_.takeover && options_.inherited.empty()) return true;
+  auto restart = std::make_unique<Restart>(*this);
+  const std::string failure = restart->begin();
+  if (!failure.empty()) {
+    host_.log("weir: " + failure);
+    return false;
+  }
+  const std::lock_guard lock(mutex_);
+  restart_ = std::move(restart);
+  return true;
+}
+
+/// Its thread may be about to call drain(), which takes the mutex.
+void Runtime::end_restart() {
+  std::unique_ptr<Restart> ending;
+  {
+    const std::lock_guard lock(mutex_);
+    ending = std::move(restart_);
+  }
 }
 
 /// Before anything is made, so that all of it is there at once. False where it is required and
@@ -134,6 +166,7 @@ void Runtime::drain() {
   // sees that it was asked for; see Core::failure_of().
   asked_to_drain_.store(true, std::memory_order_release);
   if (cores_.empty()) return;
+  if (restart_ != nullptr) restart_->stop();
   for (const auto& core : cores_) core->ask_to_drain();
   abandon_after(options_.deadline);
 }
@@ -167,6 +200,10 @@ void Runtime::signalled(Signal signal) {
   // acquire: as in run(). A drain that another thread asks for at this moment may be missed: then
   // this one is the second to ask, which changes nothing.
   if (!asked_to_drain_.load(std::memory_order_acquire)) {
+    if (restart_ != nullptr && restart_->postpones_drain()) {
+      host_.log("weir: " + name + ": draining when the newer process is ready, which is starting");
+      return;
+    }
     host_.log("weir: " + name + ": draining");
     drain();
   } else {

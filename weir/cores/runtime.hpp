@@ -53,6 +53,7 @@ class Runtime : RunControl {
 
  private:
   class Core;
+  class Restart;
   using Body = std::function<Task<Result<>>(Scope&)>;
 
   static Task<Result<>> as_fallible(Task<Result<>> task) { return task; }
@@ -63,6 +64,9 @@ class Runtime : RunControl {
 
   int run(const Body& body);
   Result<> make_cores(const Body& body);
+  void name_listeners();
+  bool begin_restart();
+  void end_restart();
   bool lock_memory();
   void announce();
   void core_failed(std::string failure);
@@ -85,6 +89,7 @@ class Runtime : RunControl {
   std::atomic<Instant> abandon_at_{never};
   std::mutex mutex_;  // guards what follows, which drain() and stop() may meet at any time
   std::vector<std::unique_ptr<Core>> cores_;
+  std::unique_ptr<Restart> restart_;  // nullptr: nothing is taken over or given on
   std::string failure_;
   std::function<void()> abandon_changed_;
 };

@@ -23,6 +23,9 @@ enum class SocketRole : std::uint8_t { stream, listener, datagrams };
 
 struct SocketOptions {
   SocketRole role = SocketRole::stream;
+  /// Of a listener: the socket goes on elsewhere (in another loop, in another process) when it is
+  /// closed here, so nothing is done to it but closing the descriptor.
+  bool shared = false;
   /// A backend that reads ahead pauses reading a stream while this many unread bytes wait.
   std::size_t unread_max = 64 * 1024;
 };
@@ -72,6 +75,11 @@ class Backend {
   virtual bool send(Socket& socket, SendOperation& operation) = 0;
   virtual bool accept(Socket& socket, AcceptOperation& operation) = 0;
   virtual bool connect(Socket& socket, ConnectOperation& operation) = 0;
+  /// From now on nothing more is taken from this listener's queue, with which others go on:
+  /// accept() gives out what had been taken by then, and finishes with Errc::closed when that is
+  /// all. When it has, not even the kernel accepts any more on this backend's behalf. Cannot be
+  /// taken back.
+  virtual void stop_accepting(Socket& socket) = 0;
   /// Of a datagram socket. A datagram that was longer than there was room tells so (`cut_off`).
   virtual bool receive_datagrams([[maybe_unused]] Socket& socket,
                                  ReceiveDatagramsOperation& operation) {

@@ -47,9 +47,7 @@ class EpollBackend final : public ReadinessBackend {
 
  private:
   Result<> start_watching(ReadinessSocket& socket) override;
-  // Closing the descriptor takes it out of the set. Should a forked child hold it open for another
-  // moment, what is still reported carries a tag that is no longer valid.
-  void stop_watching(ReadinessSocket&) override {}
+  void stop_watching(ReadinessSocket& socket) override;
   void interest_changed(ReadinessSocket&) override {}
 
   int wait_for_events(Instant until);
@@ -70,6 +68,15 @@ Result<> EpollBackend::start_watching(ReadinessSocket& socket) {
     return fail(system_error(errno));
   }
   return {};
+}
+
+// Closing the descriptor takes a stream out of the set. Should a forked child hold it open for
+// another moment, what is still reported carries a tag that is no longer valid. A listener may go
+// on elsewhere for good, and each of its connections would wake this loop.
+void EpollBackend::stop_watching(ReadinessSocket& socket) {
+  if (socket.role != SocketRole::listener) return;
+  counters_.system_calls.add();
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket.descriptor, nullptr);
 }
 
 void EpollBackend::wait(Instant until) {

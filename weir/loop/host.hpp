@@ -13,6 +13,7 @@
 #include "weir/base/time.hpp"
 #include "weir/loop/backend.hpp"
 #include "weir/loop/descriptor.hpp"
+#include "weir/loop/handover.hpp"
 #include "weir/loop/host_thread.hpp"
 #include "weir/os/address.hpp"
 #include "weir/os/datagram_socket.hpp"
@@ -133,6 +134,19 @@ class Host {
   /// Another descriptor of the same listening socket, for another loop: each connection comes to
   /// one of them, and the socket listens until all are closed.
   virtual Result<Descriptor> share(int listener) = 0;
+  /// A listening socket that this process has been given: the host's from now on, non-blocking. It
+  /// is closed where it cannot be had. Errors: Errc::unsupported where a host has none; EINVAL,
+  /// ENOTSOCK, EPROTOTYPE for what is no stream socket that listens; EBADF.
+  virtual Result<Descriptor> inherit_listener(int descriptor) {
+    static_cast<void>(descriptor);
+    return fail(Errc::unsupported);
+  }
+  /// Meets other processes of the same service; see Handover. Waits for the older one, if there is
+  /// one, to pass its sockets on.
+  virtual HandoverStart begin_handover(const HandoverOptions& options) {
+    static_cast<void>(options);
+    return {nullptr, "sockets cannot be taken over on this host"};
+  }
   /// Removes the file that listen() has made for a Unix address, unless it is another's by now.
   /// Called while the listener is still open. Does nothing for other addresses.
   virtual void remove_local_path(const os::Address& bound) noexcept = 0;

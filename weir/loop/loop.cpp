@@ -43,7 +43,7 @@ Result<std::unique_ptr<Loop>> Loop::make(Host& host, const Options& options) {
 
 Loop::~Loop() {
   while (outsiders_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
-  assert(drain_watchers_.empty());
+  assert(drain_watchers_.empty() && admission_watchers_.empty());
   Loop* const before = std::exchange(current_, this);
   const BlockPool::Use blocks(blocks_);
   homecoming_.close();
@@ -134,6 +134,13 @@ void Loop::drain() {
   List<DrainWatcher> told;
   told.splice_back(drain_watchers_);
   while (DrainWatcher* watcher = told.pop_front()) watcher->asked_(*watcher);
+}
+
+void Loop::admit() {
+  if (!std::exchange(holding_, false)) return;
+  List<AdmissionWatcher> told;
+  told.splice_back(admission_watchers_);
+  while (AdmissionWatcher* watcher = told.pop_front()) watcher->admitted_(*watcher);
 }
 
 }  // namespace weir

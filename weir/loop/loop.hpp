@@ -31,6 +31,17 @@ class DrainWatcher : public ListNode {
   Function asked_;
 };
 
+/// Called once when its loop admits: from then on its listeners may accept; see Loop::hold().
+class AdmissionWatcher : public ListNode {
+ public:
+  using Function = void (*)(AdmissionWatcher&);
+  explicit AdmissionWatcher(Function admitted) noexcept : admitted_(admitted) {}
+
+ private:
+  friend class Loop;
+  Function admitted_;
+};
+
 struct LoopCounters {
   Counter turns;
   Counter slow_turns;  ///< turns that ran longer than Loop::slow_turn; logged once a second at most
@@ -113,6 +124,16 @@ class Loop {
   /// Calls it on drain(), until it is destroyed or unlinked. Not called if already draining.
   void watch_drain(DrainWatcher& watcher) noexcept { drain_watchers_.push_back(watcher); }
 
+  /// Before it runs: its listeners accept nobody before admit(), for another process still does.
+  void hold() noexcept { holding_ = true; }
+  bool holding() const noexcept { return holding_; }
+  /// Tells every watcher, once. Its own thread only.
+  void admit();
+  /// Calls it on admit(), until it is destroyed or unlinked. Only while holding.
+  void watch_admission(AdmissionWatcher& watcher) noexcept {
+    admission_watchers_.push_back(watcher);
+  }
+
   const LoopCounters& counters() const noexcept { return counters_; }
   /// For what runs tasks: see LoopCounters::exceptions_dropped.
   void count_dropped_exception() noexcept { counters_.exceptions_dropped.add(); }
@@ -144,7 +165,9 @@ class Loop {
   std::unique_ptr<Backend> backend_;
   std::string backend_reason_;
   List<DrainWatcher> drain_watchers_;
+  List<AdmissionWatcher> admission_watchers_;
   bool draining_ = false;
+  bool holding_ = false;
   unsigned core_;
   std::atomic<bool> stopping_{false};
   std::atomic<unsigned> outsiders_{0};  // inside post_from_outside()

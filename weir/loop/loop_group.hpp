@@ -34,8 +34,11 @@ class LoopGroup {
   /// A listener of one loop.
   struct Listener {
     Descriptor descriptor;
-    /// Where the loops share one socket: to be kept until `descriptor` is closed.
+    /// Where other loops or processes have the socket too: to be kept until `descriptor` is closed.
     std::shared_ptr<SharedListener> shared = {};
+    /// Further sockets of the address that this loop is to accept from: where more were inherited
+    /// than there are loops.
+    std::vector<std::shared_ptr<SharedListener>> further = {};
     /// How its loops keep even on this address; nullptr where there is but one. Lives as long as
     /// the group.
     Balance* balance = nullptr;
@@ -43,6 +46,25 @@ class LoopGroup {
 
   /// Host::listen() for one loop of the group.
   Result<Listener> listen(Host& host, const os::Address& address, const ListenOptions& options);
+
+  /// Listening sockets that were opened before this runtime began, for their addresses: instead of
+  /// opening one, a loop gets its even share of them, the same address with port 0 too. Before the
+  /// loops run.
+  void inherit(std::vector<std::shared_ptr<SharedListener>> sockets);
+  /// Every listener is a SharedListener from now on, so that listeners() has all. Before the loops
+  /// run.
+  void keep_listeners() noexcept { keeps_listeners_ = true; }
+  /// Those that are open now.
+  std::vector<std::shared_ptr<SharedListener>> listeners() const;
+  /// Called when no loop accepts any more from a socket; on that loop's thread.
+  std::function<void()> on_stopped;
+  /// Called when a listener is asked to accept for the first time and no inherited socket is left
+  /// that somebody awaits; on its loop's thread.
+  std::function<void()> on_accepting;
+  /// For listeners, then: of their sockets `awaited` are.
+  void asked_to_accept(std::size_t awaited);
+  /// Where nobody listens yet of what is awaited, for people: "[::]:80, [::]:443".
+  std::string awaited() const;
 
   /// Host::open_datagrams() for one loop of the group. With `reuse_port` its loops share the port
   /// of one address, but with nobody else.
@@ -65,7 +87,7 @@ class LoopGroup {
   enum class Keeper : std::uint8_t { pool, resolvers };
   /// That of this group, made by the first call.
   Shared& shared(Keeper keeper, Host& host, std::unique_ptr<Shared> (*make)(Host&, LoopGroup&)) {
-    Kept& kept = kept_[static_cast<std::size_t>(keeper)];
+    Owned& kept = owned_[static_cast<std::size_t>(keeper)];
     std::call_once(kept.made, [&] { kept.shared = make(host, *this); });
     return *kept.shared;
   }
@@ -81,9 +103,17 @@ class LoopGroup {
   struct Listening {
     os::Address asked;
     os::Address bound;
-    std::weak_ptr<SharedListener> shared;  // for a Unix socket
+    std::weak_ptr<SharedListener> shared = {};                    // one that loops can share
+    std::vector<std::shared_ptr<SharedListener>> inherited = {};  // that no loop has yet
+    std::size_t loops = 0;                                        // that have had some
   };
-  Result<Listener> open_another(Host& host, const Listening& first, const ListenOptions& options);
+  Listening* find(const os::Address& asked);
+  Listening* find_inherited(const os::Address& asked);
+  Result<Listener> open_first(Host& host, const os::Address& asked, const ListenOptions& options);
+  Result<Listener> open_another(Host& host, Listening& first, const ListenOptions& options);
+  Result<Listener> give_inherited(Listening& listening);
+  Result<std::shared_ptr<SharedListener>> keep(Host& host, const Descriptor& listener,
+                                               const os::Address& bound);
 
   struct Bound {
     os::Address asked;
@@ -93,6 +123,10 @@ class LoopGroup {
   std::vector<Loop*> loops_;
   mutable std::mutex mutex_;
   std::vector<Listening> listening_;
+  std::vector<std::shared_ptr<SharedListener>> inherited_;  // that nobody has asked for yet
+  mutable std::vector<std::weak_ptr<SharedListener>> kept_;
+  bool keeps_listeners_ = false;
+  std::size_t awaited_ = 0;  // sockets that have not been asked to accept
   struct Balanced {
     os::Address bound;
     std::unique_ptr<Balance> balance;
@@ -101,11 +135,11 @@ class LoopGroup {
   std::vector<Bound> datagrams_;
   std::string failure_;
 
-  struct Kept {
+  struct Owned {
     std::once_flag made;
     std::unique_ptr<Shared> shared;
   };
-  std::array<Kept, 2> kept_;  // by Keeper
+  std::array<Owned, 2> owned_;  // by Keeper
 };
 
 }  // namespace weir

@@ -11,10 +11,12 @@
 
 #include "weir/loop/epoll.hpp"
 #include "weir/loop/loop_threads.hpp"
+#include "weir/loop/os_handover.hpp"
 #include "weir/loop/os_thread.hpp"
 #include "weir/loop/poll.hpp"
 #include "weir/loop/uring.hpp"
 #include "weir/os/clock.hpp"
+#include "weir/os/fd.hpp"
 #include "weir/os/limits.hpp"
 #include "weir/os/random.hpp"
 #include "weir/os/real_time.hpp"
@@ -69,12 +71,16 @@ Result<Descriptor> OsHost::listen(const os::Address& address, const ListenOption
       address,
       {.backlog = options.backlog, .reuse_port = options.reuse_port, .first = options.first});
   if (!listener) return fail(listener.error());
-  if (const auto file = os::file_of(address)) {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(local_paths_, [&](const LocalPath& each) { return each.address == address; });
-    local_paths_.push_back({address, *file});
-  }
+  keep_local_path(address);
   return Descriptor(*this, listener->release());
+}
+
+void OsHost::keep_local_path(const os::Address& address) {
+  const auto file = os::file_of(address);
+  if (!file) return;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(local_paths_, [&](const LocalPath& each) { return each.address == address; });
+  local_paths_.push_back({address, *file});
 }
 
 Result<Descriptor> OsHost::open_stream(const os::Address& peer) {
@@ -132,6 +138,21 @@ Result<Descriptor> OsHost::share(int listener) {
   auto duplicate = os::duplicate(listener);
   if (!duplicate) return fail(duplicate.error());
   return Descriptor(*this, duplicate->release());
+}
+
+Result<Descriptor> OsHost::inherit_listener(int descriptor) {
+  Descriptor inherited(*this, descriptor);
+  if (auto listens = os::check_listens(descriptor); !listens) return fail(listens.error());
+  if (auto done = os::set_nonblocking(descriptor); !done) return fail(done.error());
+  if (auto done = os::set_on_exec(descriptor, os::OnExec::close); !done) return fail(done.error());
+  const auto address = os::local_address(descriptor);
+  if (!address) return fail(address.error());
+  keep_local_path(*address);
+  return inherited;
+}
+
+HandoverStart OsHost::begin_handover(const HandoverOptions& options) {
+  return OsHandover::meet(*this, options);
 }
 
 void OsHost::remove_local_path(const os::Address& bound) noexcept {

@@ -43,6 +43,8 @@ class OsHost : public Host {
   Result<std::size_t> unacknowledged(int descriptor) override;
   Result<> refuse_new_connections(int listener) override;
   Result<Descriptor> share(int listener) override;
+  Result<Descriptor> inherit_listener(int descriptor) override;
+  HandoverStart begin_handover(const HandoverOptions& options) override;
   void remove_local_path(const os::Address& bound) noexcept override;
   void close(int descriptor) noexcept override;
   FileSystem& files() noexcept override { return files_; }
@@ -63,6 +65,8 @@ class OsHost : public Host {
   void log(std::string_view line) noexcept override;
 
  private:
+  void keep_local_path(const os::Address& address);
+
   OsFileSystem files_{*this};
   const std::vector<int> cpus_ = os::allowed_cpus();
   SpinPlace spin_place_{cpus_.size()};

@@ -88,6 +88,10 @@ bool ReadinessBackend::accept(Socket& on, AcceptOperation& operation) {
   ReadinessSocket& socket = state_of(on);
   assert(socket.role == SocketRole::listener && socket.incoming == nullptr);
   operation.pending_on(on);
+  if (socket.stopped) {
+    operation.finish(Errc::closed);
+    return true;
+  }
   if (try_accept(socket, operation) || !reports(socket, operation)) return true;
   socket.incoming = &operation;
   changed(socket);
@@ -111,6 +115,18 @@ bool ReadinessBackend::connect(Socket& on, ConnectOperation& operation) {
   socket.outgoing = &operation;
   changed(socket);
   return false;
+}
+
+void ReadinessBackend::stop_accepting(Socket& on) {
+  ReadinessSocket& socket = state_of(on);
+  assert(socket.role == SocketRole::listener);
+  socket.stopped = true;
+  if (socket.reported) stop_watching(socket);
+  socket.reported = false;
+  Operation* const accepting = std::exchange(socket.incoming, nullptr);
+  if (accepting == nullptr) return;
+  accepting->finish(Errc::closed);
+  ready_.push(*accepting);
 }
 
 bool ReadinessBackend::receive_datagrams(Socket& on, ReceiveDatagramsOperation& operation) {

@@ -38,6 +38,7 @@ class ReadinessBackend : public Backend {
   bool send(Socket& socket, SendOperation& operation) final;
   bool accept(Socket& socket, AcceptOperation& operation) final;
   bool connect(Socket& socket, ConnectOperation& operation) final;
+  void stop_accepting(Socket& socket) final;
   bool receive_datagrams(Socket& socket, ReceiveDatagramsOperation& operation) final;
   bool send_datagrams(Socket& socket, SendDatagramsOperation& operation) final;
   void cancel(Operation& operation) final;

@@ -28,6 +28,7 @@ struct alignas(64) ReadinessSocket : Socket, ListNode {
   bool dead : 1 = false;           ///< both directions are closed, or the connection was reset
   bool paused : 1 = false;         ///< a listener that waits for descriptors or memory
   bool reported : 1 = false;       ///< the kernel tells what becomes of it
+  bool stopped : 1 = false;        ///< a listener that takes no more
 };
 static_assert(sizeof(ReadinessSocket) == 64);
 

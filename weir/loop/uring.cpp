@@ -66,6 +66,7 @@ class UringBackend final : public Backend {
   bool connect(Socket& socket, ConnectOperation& operation) override {
     return stream_of(socket).connect(core_, operation);
   }
+  void stop_accepting(Socket& socket) override { listener_of(socket).take_no_more(core_); }
   bool receive_datagrams(Socket& socket, ReceiveDatagramsOperation& operation) override {
     return datagrams_of(socket).receive(core_, operation);
   }
@@ -123,7 +124,7 @@ Result<Socket*> UringBackend::adopt(Descriptor descriptor, SocketOptions options
         socket = make_block<Stream>(descriptor.value(), options.unread_max).release();
         break;
       case SocketRole::listener:
-        socket = make_block<Listener>(descriptor.value()).release();
+        socket = make_block<Listener>(descriptor.value(), options.shared).release();
         break;
       case SocketRole::datagrams:
         socket = make_block<Datagrams>(descriptor.value()).release();
@@ -141,7 +142,7 @@ void UringBackend::close(Socket& socket) {
   auto& state = static_cast<SocketState&>(socket);
   assert(!state.closing);
   stop(state);
-  if (state.role == SocketRole::datagrams && state.in_flight == 0) {
+  if (state.role != SocketRole::stream && state.in_flight == 0) {
     // Nothing is behind it in the ring, and its port is free at once.
     core_.host.close(state.descriptor);
   } else {
@@ -163,10 +164,9 @@ void UringBackend::stop(SocketState& socket) {
   }
   // The ring closes it only in the next wait(): whoever connects until then, maybe to the next
   // listener on this address, must not end up here.
-  // Loops share a Unix listener: that goes on for the others, and loses its name first.
-  const auto address = os::local_address(socket.descriptor);
-  if (address && address->is_inet()) ::shutdown(socket.descriptor, SHUT_RD);
-  listener_of(socket).stop(core_);
+  Listener& listener = listener_of(socket);
+  if (!listener.shared()) ::shutdown(socket.descriptor, SHUT_RD);
+  listener.stop(core_);
 }
 
 void UringBackend::forget(SocketState& socket) noexcept {
@@ -361,8 +361,9 @@ void UringBackend::close_abruptly() {
        each = core_.sockets.next(*each)) {
     if (each->closing) continue;
     each->closing = true;
-    if (each->role == SocketRole::listener) listener_of(*each).drop_accepted(core_);
-    ::shutdown(each->descriptor, SHUT_RDWR);
+    const bool listens = each->role == SocketRole::listener;
+    if (listens) listener_of(*each).drop_accepted(core_);
+    if (!listens || !listener_of(*each).shared()) ::shutdown(each->descriptor, SHUT_RDWR);
     core_.host.close(each->descriptor);
   }
   if (core_.ring.is_open()) reap();

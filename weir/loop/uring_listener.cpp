@@ -21,9 +21,26 @@ bool Listener::accept(Core& core, AcceptOperation& operation) {
     operation.finish();
     return true;
   }
+  if (takes_no_more_ && !armed_) {
+    operation.finish(Errc::closed);
+    return true;
+  }
   accepting_ = &operation;
   arm(core);
   return false;
+}
+
+void Listener::take_no_more(Core& core) {
+  if (std::exchange(takes_no_more_, true)) return;
+  if (paused_) {
+    paused_ = false;
+    core.wait_no_more(*this);
+  }
+  if (!armed_) {
+    if (accepting_ != nullptr) core.finish(*std::exchange(accepting_, nullptr), Errc::closed);
+  } else if (!std::exchange(stopping_, true)) {
+    core.ring.cancel(this, Tag::accept);
+  }
 }
 
 void Listener::cancel(Core& core, Operation& operation) {
@@ -54,7 +71,7 @@ void Listener::keep(Core& core, int connection) noexcept {
 }
 
 void Listener::arm(Core& core) {
-  if (armed_ || paused_) return;
+  if (armed_ || paused_ || takes_no_more_) return;
   io_uring_sqe& entry = core.ring.next();
   io_uring_prep_multishot_accept(&entry, descriptor, nullptr, nullptr,
                                  SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -83,7 +100,12 @@ void Listener::completed(Core& core, const Completion& completion) {
     keep(core, completion.result);
   }
   if (!armed_) {
-    if (accepting_ != nullptr) arm(core);
+    if (accepting_ == nullptr) return;
+    if (takes_no_more_) {
+      core.finish(*std::exchange(accepting_, nullptr), Errc::closed);
+    } else {
+      arm(core);
+    }
   } else if (!stopping_ && accepted_.size() - taken_ >= accepted_max) {
     stopping_ = true;
     core.ring.cancel(this, Tag::accept);
@@ -106,6 +128,7 @@ void Listener::failed(Core& core, int error) {
 }
 
 void Listener::pause(Core& core) {
+  if (takes_no_more_) return;
   core.counters.accept_pauses.add();
   pause_ = next_accept_pause(pause_);
   resume_at_ = after(core.host.now(), pause_);

@@ -15,10 +15,16 @@ namespace weir::uring {
 /// program which has enough leaves the rest to the kernel's own queue.
 class Listener : public SocketState {
  public:
-  explicit Listener(int value) noexcept : SocketState(value, SocketRole::listener) {}
+  Listener(int value, bool shared) noexcept
+      : SocketState(value, SocketRole::listener), shared_(shared) {}
+
+  /// See SocketOptions::shared.
+  bool shared() const noexcept { return shared_; }
 
   bool accept(Core& core, AcceptOperation& operation);
   void cancel(Core& core, Operation& operation);
+  /// See Backend::stop_accepting().
+  void take_no_more(Core& core);
   /// Ends the armed request and drops the connections that nobody took. No operation is pending.
   void stop(Core& core);
 
@@ -43,6 +49,8 @@ class Listener : public SocketState {
   bool armed_ = false;
   bool stopping_ = false;
   bool paused_ = false;
+  bool takes_no_more_ = false;
+  bool shared_;
   Duration pause_{};
   Instant resume_at_{};
 };

@@ -99,6 +99,10 @@ Result<Address> local_address(int socket);
 /// The address on the other side.
 Result<Address> peer_address(int socket);
 
+/// Success where the descriptor is a stream socket that listens. ENOTSOCK, EINVAL (it does not
+/// listen), EPROTOTYPE (it is of another type), EBADF.
+Result<> check_listens(int descriptor);
+
 /// Bytes sent on a stream that the other side's kernel has not yet taken over (SIOCOUTQ).
 Result<std::size_t> unacknowledged(int socket);
 

@@ -22,6 +22,13 @@ Result<> set(int socket, int level, int option, const T& value) {
   return {};
 }
 
+Result<int> ask(int socket, int option) {
+  int value = 0;
+  socklen_t size = sizeof value;
+  if (::getsockopt(socket, SOL_SOCKET, option, &value, &size) < 0) return fail(system_error(errno));
+  return value;
+}
+
 template <class Chrono>
 int count_of(Chrono time) noexcept {
   constexpr std::int64_t most = std::numeric_limits<int>::max();
@@ -29,6 +36,16 @@ int count_of(Chrono time) noexcept {
 }
 
 }  // namespace
+
+Result<> check_listens(int descriptor) {
+  const auto type = ask(descriptor, SO_TYPE);
+  if (!type) return fail(type.error());
+  if (*type != SOCK_STREAM) return fail(system_error(EPROTOTYPE));
+  const auto listens = ask(descriptor, SO_ACCEPTCONN);
+  if (!listens) return fail(listens.error());
+  if (*listens == 0) return fail(system_error(EINVAL));
+  return {};
+}
 
 Result<std::size_t> unacknowledged(int socket) {
   int bytes = 0;

@@ -474,6 +474,16 @@ INSTANTIATE_TEST_SUITE_P(
                     DrainCase{"IPv4OnIPv6Distance", "[::]:0", "127.0.0.1:0", TurnAway::distance}),
     [](const auto& each) { return each.param.name; });
 
+TEST(CheckListens, TellsListenersFromEverythingElse) {
+  const Fd listener = listen_at(Address::loopback(0));
+  EXPECT_TRUE(check_listens(listener.get()));
+  EXPECT_EQ(check_listens(open_stream(AddressFamily::ipv4)->get()).error(), system_error(EINVAL));
+  EXPECT_EQ(check_listens(open_event()->get()).error(), system_error(ENOTSOCK));
+  const Fd datagrams(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(check_listens(datagrams.get()).error(), system_error(EPROTOTYPE));
+  EXPECT_EQ(check_listens(-1).error(), system_error(EBADF));
+}
+
 TEST(DrainUnix, NewcomersAreRefusedThoseInTheQueueGetIn) {
   const TemporaryTree tree;
   const Address address = Address::local(tree.path("a.sock")).value();

@@ -102,6 +102,78 @@ void listeners_share_an_address(ContractBench& bench) {
   }));
 }
 
+// A listener whose socket others have too: its descriptor, and another of the same socket.
+struct SharedPair {
+  Socket& ours;
+  Socket& others;
+};
+
+SharedPair listen_together(ContractBench& bench) {
+  const SocketOptions options{.role = SocketRole::listener, .shared = true};
+  Descriptor first = bench.host().listen(os::Address::loopback(0), {}).value();
+  Descriptor second = bench.host().share(first.value()).value();
+  Socket& ours = bench.adopt(std::move(first), options);
+  return {ours, bench.adopt(std::move(second), options)};
+}
+
+void connect_many(ContractBench& bench, const os::Address& address, int count) {
+  for (int i = 0; i < count; ++i) {
+    ASSERT_TRUE(bench.finish(bench.start_connect(bench.open(address), address)).succeeded());
+  }
+}
+
+// What it had taken is given out, then it is closed; the rest is there for others.
+void a_listener_that_stops_accepting_loses_nobody(ContractBench& bench) {
+  constexpr int connections = 12;
+  const auto [ours, others] = listen_together(bench);
+  const os::Address address = bench.address_of(ours);
+  connect_many(bench, address, connections);
+  bench.accept_one(ours);
+  bench.settle();
+  bench.backend().stop_accepting(ours);
+  bench.backend().stop_accepting(ours);
+  int taken = 1;
+  for (;;) {
+    AcceptProbe& accept = bench.finish(bench.accept(ours));
+    if (accept.error()) {
+      EXPECT_EQ(accept.error(), Errc::closed);
+      break;
+    }
+    bench.adopt(std::move(accept.accepted));
+    ++taken;
+  }
+  for (; taken < connections; ++taken) bench.accept_one(others);
+  connect_many(bench, address, 2);
+  EXPECT_EQ(bench.finish(bench.accept(ours)).error(), Errc::closed);
+  for (int i = 0; i < 2; ++i) bench.accept_one(others);
+}
+
+void an_accept_that_waits_ends_when_accepting_stops(ContractBench& bench) {
+  const auto [ours, others] = listen_together(bench);
+  AcceptProbe& waiting = bench.accept(ours);
+  bench.settle();
+  EXPECT_FALSE(waiting.done());
+  bench.backend().stop_accepting(ours);
+  EXPECT_EQ(bench.finish(waiting).error(), Errc::closed);
+  connect_many(bench, bench.address_of(ours), 1);
+  bench.accept_one(others);
+}
+
+void a_shared_listener_goes_on_when_it_is_closed_here(ContractBench& bench) {
+  const auto [ours, others] = listen_together(bench);
+  const os::Address address = bench.address_of(others);
+  AcceptProbe& waiting = bench.accept(ours);
+  bench.settle();
+  bench.cancel(waiting);
+  EXPECT_EQ(bench.finish(waiting).error(), Errc::cancelled);
+  bench.backend().stop_accepting(ours);
+  EXPECT_EQ(bench.finish(bench.accept(ours)).error(), Errc::closed);
+  bench.close(ours);
+  bench.settle();
+  connect_many(bench, address, 3);
+  for (int i = 0; i < 3; ++i) bench.accept_one(others);
+}
+
 // Draining: newcomers are turned away, who already knocked gets in and is not reset.
 void a_listener_that_refuses_still_serves_its_queue(ContractBench& bench) {
   Socket& listener = bench.listen();
@@ -160,6 +232,12 @@ std::vector<ContractClause> contract_of_connecting() {
       {"a_connect_to_nobody_is_refused", a_connect_to_nobody_is_refused},
       {"a_burst_of_connections_is_accepted", a_burst_of_connections_is_accepted},
       {"listeners_share_an_address", listeners_share_an_address},
+      {"a_listener_that_stops_accepting_loses_nobody",
+       a_listener_that_stops_accepting_loses_nobody},
+      {"an_accept_that_waits_ends_when_accepting_stops",
+       an_accept_that_waits_ends_when_accepting_stops},
+      {"a_shared_listener_goes_on_when_it_is_closed_here",
+       a_shared_listener_goes_on_when_it_is_closed_here},
       {"a_listener_that_refuses_still_serves_its_queue",
        a_listener_that_refuses_still_serves_its_queue},
       {"accepting_rests_without_descriptors_and_recovers",

@@ -66,6 +66,7 @@ struct MemoryBackend::Entry final : Socket, ListNode, MemoryObserver {
   HangupWatcher* watcher = nullptr;
   unsigned connect_tries = 0;
   std::optional<MemoryClock::EventId> later;  // when a resting accept or connect goes on
+  bool stopped = false;                       // a listener that takes no more
 };
 
 MemoryBackend::MemoryBackend(MemoryHost& host, RunQueue& ready)
@@ -148,11 +149,27 @@ bool MemoryBackend::accept(Socket& socket, AcceptOperation& operation) {
   operation.pending_on(socket);
   operation.accepted.reset();
   chance_.beginning(operation, nullptr);
+  if (entry.stopped) {
+    operation.finish(Errc::closed);
+    return finished_at_once(operation);
+  }
   const bool at_once = chance_.at_once();
   if (at_once && try_accept(entry, operation)) return finished_at_once(operation);
   entry.accepting = &operation;
   if (!at_once) entry.changed();
   return false;
+}
+
+void MemoryBackend::stop_accepting(Socket& socket) {
+  Entry& entry = entry_of(socket);
+  assert(entry.listener != nullptr);
+  entry.stopped = true;
+  AcceptOperation* const accepting = std::exchange(entry.accepting, nullptr);
+  if (accepting == nullptr) return;
+  forget_later(entry);
+  accepting->finish(Errc::closed);
+  chance_.finished(*accepting, 0);
+  ready_.push(*accepting);
 }
 
 bool MemoryBackend::connect(Socket& socket, ConnectOperation& operation) {

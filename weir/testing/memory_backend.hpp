@@ -40,6 +40,7 @@ class MemoryBackend final : public Backend {
   bool receive(Socket& socket, ReceiveOperation& operation) override;
   bool send(Socket& socket, SendOperation& operation) override;
   bool accept(Socket& socket, AcceptOperation& operation) override;
+  void stop_accepting(Socket& socket) override;
   bool connect(Socket& socket, ConnectOperation& operation) override;
   bool receive_datagrams(Socket& socket, ReceiveDatagramsOperation& operation) override {
     return datagrams_.receive(socket, operation);

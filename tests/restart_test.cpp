@@ -1,0 +1,257 @@
+// Hot restarts of real programs under traffic, on every backend: nobody is refused, nobody sees a
+// reset, every request is answered; and a start that fails changes nothing.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "tests/client.hpp"
+#include "tests/server.hpp"
+#include "weir/os/socket.hpp"
+#include "weir/os/temporary_tree.hpp"
+
+namespace weir::tests {
+namespace {
+
+/// Clients that ask all the time, and complain about everything but an answer.
+class Visitors {
+ public:
+  explicit Visitors(const os::Address& server) : server_(server) {
+    for (unsigned habit = 0; habit < threads_.size(); ++habit) {
+      threads_[habit] = std::thread([this, habit] { visit(habit); });
+    }
+  }
+  ~Visitors() { leave(); }
+
+  std::uint64_t answers() const { return answers_.load(); }
+  void leave() {
+    leaving_ = true;
+    for (std::thread& each : threads_) {
+      if (each.joinable()) each.join();
+    }
+  }
+  /// After leave(): what must not have happened.
+  const std::vector<std::string>& complaints() const { return complaints_; }
+
+ private:
+  /// A connection for each request, or one for as long as the server keeps it.
+  void visit(unsigned habit) {
+    const bool stays = habit % 2 == 1;
+    while (!leaving_) {
+      auto client = Client::connect(server_);
+      if (!client) {
+        complain("connect", client.error());
+        return;
+      }
+      while (ask(*client, stays) && stays && !leaving_ && !has_ended(*client)) {
+      }
+    }
+  }
+
+  /// Whether the server has ended the connection between two requests, as it may.
+  static bool has_ended(const Client& client) {
+    char byte = 0;
+    return ::recv(client.descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+  }
+
+  /// Whether the connection goes on.
+  bool ask(Client& client, bool stays) {
+    const std::string name = std::to_string(next_.fetch_add(1));
+    const std::string request = "GET /hello/" + name + " HTTP/1.1\r\nHost: x\r\n" +
+                                (stays ? "\r\n" : "Connection: close\r\n\r\n");
+    if (auto sent = client.send(request); !sent) return complain("send", sent.error());
+    const auto answer = client.read();
+    if (!answer) {
+      // The end met the request on its way: it was not answered, and is asked again (RFC 9112
+      // §9.3).
+      const bool met = stays && answer.error() == Errc::end_of_stream && client.unread().empty();
+      return met ? false : complain("read", answer.error());
+    }
+    if (answer->body != "Hello, " + name + "!\n") return complain("got " + answer->body, {});
+    ++answers_;
+    if (answer->field("Connection") != "close") return true;
+    if (auto end = client.expect_end(); !end) return complain("end", end.error());
+    return false;
+  }
+
+  bool complain(std::string_view what, std::error_code error) {
+    const std::lock_guard lock(mutex_);
+    complaints_.push_back(std::string(what) + ": " + error.message());
+    return false;
+  }
+
+  os::Address server_;
+  std::atomic<std::uint64_t> next_{0};
+  std::atomic<std::uint64_t> answers_{0};
+  std::atomic<bool> leaving_{false};
+  std::mutex mutex_;
+  std::vector<std::string> complaints_;
+  std::array<std::thread, 6> threads_;
+};
+
+class Restart : public EachBackend {
+ protected:
+  std::vector<std::string> arguments(unsigned cores) const {
+    return {"--takeover", tree_.path("meet"),
+            "--address",  "127.0.0.1",
+            "--port",     std::to_string(port_),
+            "--cores",    std::to_string(cores),
+            "--backend",  std::string(GetParam().option)};
+  }
+  /// The first, which others can take over from when this returns.
+  std::unique_ptr<Process> begin_first(unsigned cores = 2) {
+    auto first = std::make_unique<Process>(Process::example("hello", arguments(cores)));
+    port_ = first->wait_for_port().value_or(0);
+    EXPECT_TRUE(first->wait_for(open_for_newer)) << first->errors();
+    EXPECT_TRUE(eventually([&] { return first->sockets() >= 2 * cores; })) << "each core listens";
+    return first;
+  }
+  std::unique_ptr<Process> begin_next(unsigned cores = 2) {
+    return std::make_unique<Process>(Process::example("hello", arguments(cores)));
+  }
+  /// One that will never be ready: it listens elsewhere.
+  std::unique_ptr<Process> begin_wrong() {
+    auto given = arguments(1);
+    given[3] = "127.0.0.2";
+    given[5] = "0";
+    auto wrong = std::make_unique<Process>(Process::example("hello", given));
+    EXPECT_TRUE(wrong->wait_for("taking over 2 sockets")) << wrong->errors();
+    return wrong;
+  }
+  /// Waits until the visitors have seen what comes now, too.
+  static testing::AssertionResult are_served(const Visitors& visitors) {
+    const std::uint64_t before = visitors.answers();
+    if (eventually([&] { return visitors.answers() > before + 50; })) {
+      return testing::AssertionSuccess();
+    }
+    return testing::AssertionFailure() << visitors.answers() - before << " answers";
+  }
+  static void expect_content(Visitors& visitors) {
+    visitors.leave();
+    EXPECT_EQ(visitors.complaints(), std::vector<std::string>());
+  }
+  os::Address address() const { return os::Address::loopback(port_); }
+
+  static constexpr std::string_view open_for_newer = "a newer process can take over";
+  static constexpr std::string_view accepts = "taken over: this process accepts";
+  os::TemporaryTree tree_;
+  std::uint16_t port_ = 0;
+};
+
+TEST_P(Restart, NobodyNoticesHoweverOftenItIsDone) {
+  auto older = begin_first();
+  Visitors visitors(address());
+  for (const unsigned cores : {2U, 3U, 1U, 2U, 4U}) {
+    EXPECT_TRUE(are_served(visitors));
+    auto newer = begin_next(cores);
+    ASSERT_TRUE(newer->wait_for(accepts)) << newer->errors();
+    EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
+    EXPECT_FALSE(older->errors().contains("deadline")) << older->errors();
+    older = std::move(newer);
+  }
+  EXPECT_TRUE(are_served(visitors));
+  expect_content(visitors);
+  older->signal(SIGTERM);
+  EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
+  EXPECT_FALSE(std::filesystem::exists(tree_.path("meet")));
+}
+
+TEST_P(Restart, ANewerOneThatIsKilledBeforeItIsReadyChangesNothing) {
+  const auto older = begin_first();
+  Visitors visitors(address());
+  for (int round = 0; round < 3; ++round) {
+    const auto wrong = begin_wrong();
+    wrong->signal(SIGKILL);
+    EXPECT_EQ(wrong->wait_for_exit(), 128 + SIGKILL);
+    EXPECT_TRUE(are_served(visitors));
+  }
+  EXPECT_TRUE(older->wait_for("this one goes on")) << older->errors();
+  const auto newer = begin_next();
+  ASSERT_TRUE(newer->wait_for(accepts)) << newer->errors();
+  EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
+  expect_content(visitors);
+}
+
+TEST_P(Restart, AnOlderOneThatIsKilledLeavesItsSocketsToTheNewer) {
+  const auto older = begin_first();
+  const auto newer = begin_wrong();
+  Client waiting(port_);  // in the queue of one of the sockets, or served by the older one
+  older->signal(SIGKILL);
+  EXPECT_EQ(older->wait_for_exit(), 128 + SIGKILL);
+  EXPECT_TRUE(newer->wait_for("the older process has gone")) << newer->errors();
+  // Nobody is refused: the sockets are open.
+  EXPECT_TRUE(Client::connect(address()));
+}
+
+TEST_P(Restart, ASignalWhileANewerOneBeginsWaitsForIt) {
+  const auto older = begin_first();
+  Visitors visitors(address());
+  const auto wrong = begin_wrong();
+  older->signal(SIGTERM);
+  EXPECT_TRUE(older->wait_for("draining when the newer process is ready")) << older->errors();
+  EXPECT_TRUE(are_served(visitors));
+  expect_content(visitors);
+  wrong->signal(SIGKILL);
+  EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
+  EXPECT_FALSE(std::filesystem::exists(tree_.path("meet")));
+}
+
+// As systemd does it: the sockets outlive each process, and who comes in between waits in a queue.
+TEST_P(Restart, SocketsOfAServiceManagerAreServedByOneProcessAfterTheOther) {
+  const os::Fd socket = os::open_listener(os::Address::loopback(0)).value();
+  const os::Address bound = os::local_address(socket.get()).value();
+  for (int round = 0; round < 3; ++round) {
+    std::vector<Client> waiting;
+    for (int i = 0; i < 10; ++i) waiting.emplace_back(bound);
+    Process process(example_path("hot_restart"),
+                    {"--cores", "2", "--backend", std::string(GetParam().option)}, {socket.get()});
+    for (Client& each : waiting) {
+      const auto answer = each.exchange(get("/"));
+      ASSERT_TRUE(answer) << answer.error().message() << process.errors();
+      EXPECT_EQ(answer->body, "served by process " + std::to_string(process.pid()) + "\n");
+    }
+    process.signal(SIGTERM);
+    EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
+  }
+}
+
+TEST_P(Restart, WhatAServiceManagerGivesMustListen) {
+  const os::Fd stream = os::open_stream(os::AddressFamily::ipv4).value();
+  Process process(example_path("hot_restart"), {}, {stream.get()});
+  EXPECT_EQ(process.wait_for_exit(), 2);
+  EXPECT_TRUE(process.errors().contains("LISTEN_FDS")) << process.errors();
+}
+
+TEST_P(Restart, AProgramOfAnotherServiceIsRefused) {
+  const auto older = begin_first();
+  Process other = Process::example("hot_restart", arguments(2));
+  EXPECT_EQ(other.wait_for_exit(), 1);
+  EXPECT_TRUE(other.errors().contains("this is the service ''")) << other.errors();
+  EXPECT_TRUE(Client::connect(address())->exchange(get("/")));
+}
+
+TEST_P(Restart, APathThatCannotBeUsedIsOneClearLine) {
+  tree_.write("meet", "precious");
+  Process server = Process::example("hello", arguments(1));
+  EXPECT_EQ(server.wait_for_exit(), 1);
+  EXPECT_TRUE(server.errors().contains(tree_.path("meet"))) << server.errors();
+  EXPECT_FALSE(server.errors().contains("listening")) << server.errors();
+}
+
+INSTANTIATE_TEST_SUITE_P(On, Restart, testing::ValuesIn(every_backend), name_of);
+
+}  // namespace
+}  // namespace weir::tests

@@ -1,0 +1,148 @@
+#include "weir/loop/handover_message.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <string_view>
+
+namespace weir {
+namespace {
+
+constexpr std::string_view magic = "WEIR";
+
+using Kind = HandoverMessage::Kind;
+
+bool printable(char each) noexcept {
+  return each >= ' ' && each <= '~';
+}
+
+bool has_text(Kind kind) noexcept {
+  return kind == Kind::ask || kind == Kind::refuse;
+}
+
+class Writer {
+ public:
+  void byte(std::uint8_t value) { bytes_.push_back(static_cast<std::byte>(value)); }
+  void number(std::size_t value) {
+    byte(static_cast<std::uint8_t>(value & 0xff));
+    byte(static_cast<std::uint8_t>(value >> 8 & 0xff));
+  }
+  void raw(std::string_view text) {
+    const Bytes bytes = to_bytes(text);
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+  void text(std::string_view text) {
+    assert(text.size() <= HandoverMessage::text_bytes_max);
+    number(text.size());
+    raw(text);
+  }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+/// Reads from the front; once something is missing, everything is.
+class Reader {
+ public:
+  explicit Reader(Bytes bytes) noexcept : rest_(bytes) {}
+
+  bool failed() const noexcept { return failed_; }
+  bool at_the_end() const noexcept { return rest_.empty(); }
+
+  std::string_view raw(std::size_t size) {
+    if (size > rest_.size()) {
+      failed_ = true;
+      return {};
+    }
+    const std::string_view text = to_text(rest_.first(size));
+    rest_ = rest_.subspan(size);
+    return text;
+  }
+  std::uint8_t byte() {
+    const std::string_view one = raw(1);
+    return one.empty() ? std::uint8_t{0} : static_cast<std::uint8_t>(one.front());
+  }
+  std::size_t number() {
+    const std::size_t low = byte();
+    return low | std::size_t{byte()} << 8;
+  }
+  bool flag() {
+    const std::uint8_t value = byte();
+    if (value > 1) failed_ = true;
+    return value == 1;
+  }
+  std::string text() {
+    const std::size_t size = number();
+    if (size > HandoverMessage::text_bytes_max) failed_ = true;
+    const std::string_view found = failed_ ? std::string_view() : raw(size);
+    if (!std::ranges::all_of(found, printable)) failed_ = true;
+    return std::string(found);
+  }
+
+ private:
+  Bytes rest_;
+  bool failed_ = false;
+};
+
+HandoverMessage::Socket read_socket(Reader& reader, bool& known) {
+  HandoverMessage::Socket socket;
+  const std::uint8_t use = reader.byte();
+  known = known && (use == static_cast<std::uint8_t>(HandoverMessage::Use::listening) ||
+                    use == static_cast<std::uint8_t>(HandoverMessage::Use::meeting));
+  socket.use = static_cast<HandoverMessage::Use>(use);
+  socket.held = reader.flag();
+  socket.address = reader.text();
+  return socket;
+}
+
+}  // namespace
+
+std::string handover_text(std::string_view text) {
+  std::string fit(text.substr(0, HandoverMessage::text_bytes_max));
+  std::ranges::replace_if(fit, [](char each) { return !printable(each); }, '?');
+  return fit;
+}
+
+std::vector<std::byte> encode(const HandoverMessage& message) {
+  Writer writer;
+  writer.raw(magic);
+  writer.byte(HandoverMessage::version);
+  writer.byte(static_cast<std::uint8_t>(message.kind));
+  if (has_text(message.kind)) writer.text(message.text);
+  if (message.kind == Kind::offer) {
+    writer.byte(message.last ? 1 : 0);
+    writer.number(message.sockets.size());
+    for (const HandoverMessage::Socket& each : message.sockets) {
+      writer.byte(static_cast<std::uint8_t>(each.use));
+      writer.byte(each.held ? 1 : 0);
+      writer.text(each.address);
+    }
+  }
+  return writer.take();
+}
+
+Result<HandoverMessage> decode_handover(Bytes packet) {
+  Reader reader(packet);
+  if (reader.raw(magic.size()) != magic) return fail(Errc::bad_input);
+  const std::uint8_t version = reader.byte();
+  if (reader.failed()) return fail(Errc::bad_input);
+  if (version != HandoverMessage::version) return fail(Errc::unsupported);
+  const std::uint8_t kind = reader.byte();
+  bool known = kind >= static_cast<std::uint8_t>(Kind::ask) &&
+               kind <= static_cast<std::uint8_t>(Kind::stopped);
+  if (!known) return fail(Errc::bad_input);
+  HandoverMessage message;
+  message.kind = static_cast<Kind>(kind);
+  if (has_text(message.kind)) message.text = reader.text();
+  if (message.kind == Kind::offer) {
+    message.last = reader.flag();
+    const std::size_t count = reader.number();
+    for (std::size_t index = 0; index < count && !reader.failed(); ++index) {
+      message.sockets.push_back(read_socket(reader, known));
+    }
+  }
+  if (!known || reader.failed() || !reader.at_the_end()) return fail(Errc::bad_input);
+  return message;
+}
+
+}  // namespace weir
