@@ -21,6 +21,7 @@ import traceback
 
 import allocators
 import calls
+import hardening
 import idle
 import inside
 import measure
@@ -89,6 +90,9 @@ def parse_arguments():
     parser.add_argument("--out", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--allocators", action="store_true",
                         help="Weir with other allocators preloaded, at B1, B2, B13 and B15")
+    parser.add_argument("--hardening", action="store_true",
+                        help="Weir with and without hardening, at B1 and B2, with instructions")
+    parser.add_argument("--plain", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("--only", action="append", default=[], metavar="NAME",
                         help="a work, or a server (or what is between hyphens in its name); may be "
                              "repeated")
@@ -110,10 +114,18 @@ def every_section(options, kinds=KINDS):
     return [section.id for kind in kinds for section in kind.sections([], options)]
 
 
+def variants_of(options):
+    """The module whose variants of Weir are compared, instead of Weir with others; or None."""
+    if options.hardening:
+        return hardening
+    return allocators if options.allocators else None
+
+
 def named(options):
     """(names of sections, servers) to run: those that --only names, all where it names none."""
-    every = programs.SERVERS + ([] if options.allocators else programs.peers_called(options.peers))
-    known = list(allocators.IDS) if options.allocators else every_section(options)
+    own = variants_of(options)
+    every = programs.SERVERS + ([] if own else programs.peers_called(options.peers))
+    known = list(own.IDS) if own else every_section(options)
     parts = [name for name in options.only if name not in known]
     unknown = [part for part in parts if not any(is_called(server, part) for server in every)]
     if options.list or unknown:
@@ -137,7 +149,9 @@ def is_called(server, part):
 def chosen(options, identities, servers):
     """The sections to run, and why which peers are left out; builds the others."""
     servers, left_out = peers.prepared(servers, options.build.parent / "bench/peers", say)
-    if options.allocators:
+    if options.hardening:
+        sections = hardening.sections(servers, options)
+    elif options.allocators:
         sections = allocators.sections(servers, options, left_out)
     else:
         sections = [section for kind in KINDS for section in kind.sections(servers, options)]
@@ -208,8 +222,8 @@ def main():
     if options.plan:
         print("peers" if any(server.kind == "peer" for server in servers) else "ours")
         return 0
-    if options.allocators:
-        options.out = options.out / "allocators"
+    if own := variants_of(options):
+        options.out = options.out / own.__name__
     elif not is_full(options):
         options.out = options.out / "part"
     sections, left_out = chosen(options, identities, servers)

@@ -35,20 +35,63 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 # --- Hardening ------------------------------------------------------------------------------------
-if(WEIR_HARDEN)
-  add_compile_definitions(_GLIBCXX_ASSERTIONS)
+# ./dev bench --hardening measures what it costs. What a compiler or a processor lacks is left out;
+# without `pie` and the like, what the compiler does by itself stays.
+include(CheckCXXCompilerFlag)
+include(CheckCXXSourceCompiles)
+set(weir_hardening_known assertions fortify stack-protector stack-clash control-flow pie)
+string(REPLACE "," ";" weir_hardening "${WEIR_HARDEN}")
+if(WEIR_HARDEN MATCHES "^(ON|TRUE|YES|1)$")
+  set(weir_hardening ${weir_hardening_known})
+elseif(NOT WEIR_HARDEN)
+  set(weir_hardening "")
+endif()
+foreach(family IN LISTS weir_hardening)
+  if(NOT family IN_LIST weir_hardening_known)
+    message(FATAL_ERROR "WEIR_HARDEN: ${family} is none of ${weir_hardening_known}")
+  endif()
+endforeach()
+
+# weir_harden(FAMILY FLAG): where it is wanted and the compiler has it.
+function(weir_harden family flag)
+  if(NOT family IN_LIST weir_hardening)
+    return()
+  endif()
+  string(MAKE_C_IDENTIFIER "WEIR_HAS${flag}" has)
+  check_cxx_compiler_flag(${flag} ${has})
+  if(${has})
+    add_compile_options(${flag})
+  endif()
+endfunction()
+if("pie" IN_LIST weir_hardening)
   # By hand, not by POSITION_INDEPENDENT_CODE: that gives libraries -fPIC and programs -fPIE, and
   # the precompiled header that all tests share needs one and the same flag.
-  add_compile_options(-fPIE -fstack-protector-strong)
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    add_compile_options(-fstack-clash-protection -fcf-protection)
-  endif()
+  add_compile_options(-fPIE)
   add_link_options(-pie -Wl,-z,relro,-z,now)
-  if(NOT weir_sanitize)
-    # Fortify needs an optimiser, and would hide memory calls from the sanitizers.
-    add_compile_options($<$<CONFIG:Release,RelWithDebInfo>:-U_FORTIFY_SOURCE>
-                        $<$<CONFIG:Release,RelWithDebInfo>:-D_FORTIFY_SOURCE=3>)
+endif()
+weir_harden(stack-protector -fstack-protector-strong)
+weir_harden(stack-clash -fstack-clash-protection)
+weir_harden(control-flow -fcf-protection)  # x86-64: indirect branches and returns
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  weir_harden(control-flow -mbranch-protection=standard)
+endif()
+if("assertions" IN_LIST weir_hardening)
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
+endif()
+if("fortify" IN_LIST weir_hardening AND NOT weir_sanitize)
+  # It needs an optimiser, and would hide memory calls from the sanitizers. A C library that has no
+  # level 3 warns.
+  set(CMAKE_REQUIRED_FLAGS "-O2 -Werror -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3")
+  check_cxx_source_compiles("#include <features.h>\nint main() {}" WEIR_HAS_FORTIFY_3)
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(WEIR_HAS_FORTIFY_3)
+    set(weir_fortify_level 3)
+  else()
+    set(weir_fortify_level 2)
   endif()
+  add_compile_options(
+    $<$<CONFIG:Release,RelWithDebInfo>:-U_FORTIFY_SOURCE>
+    $<$<CONFIG:Release,RelWithDebInfo>:-D_FORTIFY_SOURCE=${weir_fortify_level}>)
 endif()
 
 # --- Sanitizers -----------------------------------------------------------------------------------

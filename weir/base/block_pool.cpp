@@ -43,7 +43,7 @@ BlockPool::~BlockPool() {
     returned = next;
   }
   free_cached();
-  const auto out = static_cast<std::ptrdiff_t>(in_use_);
+  const auto out = static_cast<std::ptrdiff_t>(in_use_.value());
   // acq_rel: the one who deletes the home has seen all others finish with it.
   if (home_->orphans.fetch_add(out, std::memory_order_acq_rel) + out == 0) delete home_;
 }
@@ -56,7 +56,7 @@ void BlockPool::free_cached() noexcept {
       block = next;
     }
   }
-  cached_bytes_ = 0;
+  cached_bytes_.subtract(cached_bytes_.value());
 }
 
 void BlockPool::fail_after(std::size_t count) noexcept {
@@ -83,7 +83,7 @@ void* BlockPool::take(std::size_t bucket) {
   const std::size_t bytes = bucket_bytes(bucket);
   auto* header = static_cast<Header*>(heap_allocate(sizeof(Header) + bytes));
   *header = {home_, static_cast<std::uint32_t>(bucket), static_cast<std::uint32_t>(bytes)};
-  ++in_use_;
+  in_use_.add();
   return header + 1;
 }
 

@@ -11,6 +11,8 @@
 #include <new>
 #include <utility>
 
+#include "weir/base/counter.hpp"
+
 namespace weir {
 
 /// Blocks of memory that belong to a core. A block is taken from the pool that is current on the
@@ -18,9 +20,9 @@ namespace weir {
 /// on any thread: a foreign thread sends it home through a lock-free list, which the owner empties
 /// when it next runs short. After the first rounds of a steady load it asks the heap for nothing.
 ///
-/// Threads: allocate() and release() anywhere; everything else only the owner's.
-/// Lifetime: a pool may be destroyed while blocks of it are in use; they are freed when released.
-/// Errors: allocate() throws std::bad_alloc.
+/// Threads: allocate(), release(), blocks_in_use() and cached_bytes() anywhere; everything else
+/// only the owner's. Lifetime: a pool may be destroyed while blocks of it are in use; they are
+/// freed when released. Errors: allocate() throws std::bad_alloc.
 class BlockPool {
  public:
   /// Larger blocks than this bypass the lists.
@@ -82,8 +84,9 @@ class BlockPool {
   };
 
   /// Blocks given out and not yet seen to be back.
-  std::size_t blocks_in_use() const noexcept { return in_use_; }
-  std::size_t cached_bytes() const noexcept { return cached_bytes_; }
+  std::size_t blocks_in_use() const noexcept { return in_use_.value(); }
+  /// In free blocks that are kept.
+  std::size_t cached_bytes() const noexcept { return cached_bytes_.value(); }
   /// Takes back what foreign threads have released. Owner only.
   void collect() noexcept;
   /// Makes and touches free blocks of every size, `bytes` in all (and one of each at least), as far
@@ -132,28 +135,28 @@ class BlockPool {
   void* pop(std::size_t bucket) noexcept {
     FreeBlock* const block = free_[bucket];
     free_[bucket] = block->next;
-    cached_bytes_ -= header_of(block)->bytes;
-    ++in_use_;
+    cached_bytes_.subtract(header_of(block)->bytes);
+    in_use_.add();
     return block;
   }
   void give_back(void* block) noexcept {
     const Header& header = *header_of(block);
-    assert(in_use_ > 0);
-    --in_use_;
-    if (!keeps_free_blocks || cached_bytes_ + header.bytes > kept_bytes_max_) {
+    assert(in_use_.value() > 0);
+    in_use_.subtract();
+    if (!keeps_free_blocks || cached_bytes_.value() + header.bytes > kept_bytes_max_) {
       std::free(header_of(block));
       return;
     }
     auto* const free_block = static_cast<FreeBlock*>(block);
     free_block->next = free_[header.bucket];
     free_[header.bucket] = free_block;
-    cached_bytes_ += header.bytes;
+    cached_bytes_.add(header.bytes);
   }
 
   static constinit thread_local BlockPool* current_;
   std::array<FreeBlock*, bucket_count> free_{};
-  std::size_t in_use_ = 0;
-  std::size_t cached_bytes_ = 0;
+  Counter in_use_;
+  Counter cached_bytes_;
   std::size_t kept_bytes_max_ = cached_bytes_max;
   std::size_t until_failure_ = 0;  // allocations, the one that fails included; 0: none does
   Home* home_;

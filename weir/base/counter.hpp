@@ -16,6 +16,10 @@ class Counter {
   void subtract(std::uint64_t amount = 1) noexcept {
     value_.store(value_.load(std::memory_order_relaxed) - amount, std::memory_order_relaxed);
   }
+  /// For the most there has been of something.
+  void raise_to(std::uint64_t amount) noexcept {
+    if (amount > value()) value_.store(amount, std::memory_order_relaxed);
+  }
   std::uint64_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
 
  private:

@@ -174,7 +174,7 @@ void BroadcastWait::run(Runnable& self) {
     wait.taken_ = wait.reader_.next(wait.mode_, nullptr);
     assert(wait.taken_.anything);
   }
-  wait.handle_.resume();
+  Running::resume(wait.handle_);
 }
 
 void BroadcastWait::Cancelling::ask(CancelNode& node) {

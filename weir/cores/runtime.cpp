@@ -5,6 +5,8 @@
 
 #include "weir/cores/core.hpp"
 #include "weir/cores/restart.hpp"
+
+#include "weir/cores/shared_pool.hpp"
 #include "weir/loop/os_host.hpp"
 
 namespace weir {
@@ -53,6 +55,8 @@ int Runtime::run(const Body& body) {
   {
     const std::lock_guard lock(mutex_);
     failure = std::exchange(failure_, {});
+    last_report_ = report_now();
+    last_report_.running = false;
     cores_.clear();
     // relaxed: under the mutex, like every store to these three; their readers run no more.
     asked_to_drain_.store(false, std::memory_order_relaxed);
@@ -95,6 +99,7 @@ Result<> Runtime::make_cores(const Body& body) {
   group_->set_loops(std::move(loops));
   const std::lock_guard lock(mutex_);
   cores_ = std::move(cores);
+  made_at_ = host_.now();
   return {};
 }
 
@@ -126,6 +131,29 @@ void Runtime::end_restart() {
     const std::lock_guard lock(mutex_);
     ending = std::move(restart_);
   }
+}
+
+RuntimeReport Runtime::report() const {
+  const std::lock_guard lock(mutex_);
+  return cores_.empty() ? last_report_ : report_now();
+}
+
+/// With the mutex, which keeps the cores there.
+RuntimeReport Runtime::report_now() const {
+  RuntimeReport report;
+  report.running = true;
+  report.up = host_.now() - made_at_;
+  for (const auto& core : cores_) {
+    report.cores.push_back(report_on(core->loop()));
+    report.cores.back().cpu = core->cpu();
+    report.cores.back().up = report.up;
+  }
+  Loop& first = cores_.front()->loop();
+  // relaxed: see LoopGroup::connections.
+  report.connections = first.group().connections.load(std::memory_order_relaxed);
+  report.slow_places = first.group().slow_turns().places();
+  if (const SharedPool* const pool = shared_pool_if_made(first)) report.pool = pool->report();
+  return report;
 }
 
 /// Before anything is made, so that all of it is there at once. False where it is required and

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "weir/cores/options.hpp"
+#include "weir/cores/report.hpp"
 #include "weir/loop/host.hpp"
 #include "weir/loop/loop_group.hpp"
 #include "weir/task/scope.hpp"
@@ -19,8 +20,8 @@
 namespace weir {
 
 /// Many loops, one per core. Any number of runtimes may run in one process, one after the other or
-/// at once. Threads: run_on_each_core() blocks its caller; drain() and stop() may be called from
-/// any thread and from a loop. Lifetime: outlives everything that runs on it.
+/// at once. Threads: run_on_each_core() blocks its caller; drain(), stop() and report() may be
+/// called from any thread and from a loop. Lifetime: outlives everything that runs on it.
 class Runtime : RunControl {
  public:
   /// On the operating system.
@@ -48,6 +49,11 @@ class Runtime : RunControl {
   void drain();
   /// Cancels everything now. Before run_on_each_core() it holds for the next run.
   void stop();
+  /// What its cores have done so far and what they have now, read while they go on; after a run
+  /// that of the last moment, before the first one nothing. `std::cerr << runtime.report()` prints
+  /// it. It stops no core, but is not for every request: it allocates, and asks the kernel for each
+  /// core's CPU time.
+  RuntimeReport report() const;
   /// How many cores run_on_each_core() uses, counted from 0; see on_core() and PerCore.
   std::size_t core_count() const;
 
@@ -70,6 +76,7 @@ class Runtime : RunControl {
   bool lock_memory();
   void announce();
   void core_failed(std::string failure);
+  RuntimeReport report_now() const;
   /// Called by each core at its end.
   void core_finished();
   void signalled(Signal signal) override;
@@ -87,9 +94,11 @@ class Runtime : RunControl {
   std::atomic<bool> asked_to_drain_{false};
   std::atomic<bool> asked_to_stop_{false};
   std::atomic<Instant> abandon_at_{never};
-  std::mutex mutex_;  // guards what follows, which drain() and stop() may meet at any time
+  mutable std::mutex mutex_;  // guards what follows, which drain() and others may meet at any time
   std::vector<std::unique_ptr<Core>> cores_;
   std::unique_ptr<Restart> restart_;  // nullptr: nothing is taken over or given on
+  Instant made_at_{};                 // the cores
+  RuntimeReport last_report_;         // of the last run
   std::string failure_;
   std::function<void()> abandon_changed_;
 };

@@ -26,4 +26,8 @@ SharedPool& shared_pool(Loop& loop) {
   return static_cast<SharedPool&>(loop.group().shared(LoopGroup::Keeper::pool, loop.host(), make));
 }
 
+const SharedPool* shared_pool_if_made(Loop& loop) noexcept {
+  return static_cast<const SharedPool*>(loop.group().shared_if_made(LoopGroup::Keeper::pool));
+}
+
 }  // namespace weir

@@ -20,6 +20,7 @@ class SharedPool final : public LoopGroup::Shared {
 
   /// For run(), resize() and report(). It is not closed. Files leave a thread to what runs here.
   BlockingPool& pool() noexcept { return pool_; }
+  PoolReport report() const { return pool_.report(); }
   /// The lane of weir/net/files, whose work is short and taken before any other; one thread beside
   /// the pool's size is for it alone, however long the others compute. When 4096 of its operations
   /// wait already, one more fails with Errc::limit_reached.
@@ -35,5 +36,7 @@ class SharedPool final : public LoopGroup::Shared {
 
 /// That of the loops with which `loop` runs: `shared_pool(*context.loop).pool().run(fn, args...)`.
 SharedPool& shared_pool(Loop& loop);
+/// The same, or nullptr where nobody has asked for it yet. Any thread.
+const SharedPool* shared_pool_if_made(Loop& loop) noexcept;
 
 }  // namespace weir

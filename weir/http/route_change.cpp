@@ -28,7 +28,7 @@ bool RouteChange::begin(const Context& context) {
 void RouteChange::came_home(Runnable& self) {
   auto& change = static_cast<RouteChange&>(self);
   change.cancelling_.unlink();
-  change.handle_.resume();
+  Running::resume(change.handle_);
 }
 
 void RouteChange::Cancelling::ask(CancelNode& node) {

@@ -1,6 +1,7 @@
 #include "weir/http/server_core.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace weir::http {
 namespace {
@@ -28,10 +29,30 @@ ServerCore::ServerCore(Loop& loop, const Router& router, const Limits& limits)
       date_(loop.host().wall_time()),
       date_until_(loop.now()) {
   if (!draining_) loop.watch_drain(*this);
+  loop.figures().add(*this);
 }
 
 ServerCore::~ServerCore() {
   assert(connections_.empty());
+  loop_.figures().remove(*this);
+}
+
+/// Any thread: see FigureSource. What there was none of is left out where there are many kinds.
+void ServerCore::tell(FigureSum& sum) const {
+  const auto total = [&sum](std::string name, const Counter& counter) {
+    sum.add({std::move(name), counter.value()});
+  };
+  total("http connections", counters_.connections_accepted);
+  sum.add({"http connections open", counters_.connections_open.value(), Figure::Kind::level});
+  total("http connections turned away", counters_.connections_refused);
+  total("http requests", counters_.requests);
+  total("http responses", counters_.responses);
+  total("http handler failures", counters_.handler_failures);
+  for (std::size_t index = 1; index < refusal_count; ++index) {
+    if (counters_.refusals[index].value() == 0) continue;
+    total("http refused: " + std::string(name_of(static_cast<Refusal>(index))),
+          counters_.refusals[index]);
+  }
 }
 
 void ServerCore::refresh_date() noexcept {

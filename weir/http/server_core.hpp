@@ -41,7 +41,7 @@ class DrainingConnection : public ListNode {
 };
 
 /// Threads: one loop's, but for reading the counters. Lifetime: outlives its connections.
-class ServerCore : DrainWatcher {
+class ServerCore final : DrainWatcher, FigureSource {
  public:
   ServerCore(Loop& loop, const Router& router, const Limits& limits);
   ~ServerCore();
@@ -101,6 +101,7 @@ class ServerCore : DrainWatcher {
   }
 
  private:
+  void tell(FigureSum& sum) const override;
   void refresh_date() noexcept;
   static void asked_to_drain(DrainWatcher& self);
 

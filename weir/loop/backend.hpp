@@ -34,6 +34,7 @@ struct BackendCounters {
   Counter system_calls;
   Counter bytes_received;
   Counter bytes_sent;
+  Counter accepts;        ///< connections that the kernel has given
   Counter accept_pauses;  ///< times accepting paused because descriptors or memory ran out
 };
 

@@ -99,6 +99,8 @@ class Host {
   virtual ~Host() = default;
 
   virtual Instant now() noexcept = 0;
+  /// Whether now() costs nothing, as in virtual time: then loops ask more often than they need to.
+  virtual bool clock_is_free() const noexcept { return false; }
   virtual WallTime wall_time() noexcept = 0;
   /// 64 unpredictable bits (from a seed in a simulation).
   virtual std::uint64_t random() = 0;

@@ -61,6 +61,8 @@ class Inbox {
     return false;
   }
   void woke() noexcept { sleeping_.store(false, std::memory_order_relaxed); }
+  /// Any thread. relaxed: it may have changed when the caller looks at it.
+  bool sleeping() const noexcept { return sleeping_.load(std::memory_order_relaxed); }
 
  private:
   alignas(64) std::atomic<Runnable*> head_{nullptr};

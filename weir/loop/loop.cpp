@@ -28,7 +28,8 @@ Loop::Loop(Host& host, const Options& options)
       timers_(now_),
       own_group_(options.group == nullptr ? std::make_unique<LoopGroup>() : nullptr),
       group_(options.group == nullptr ? own_group_.get() : options.group),
-      core_(options.core) {
+      core_(options.core),
+      watch_(host) {
   if (own_group_ != nullptr) own_group_->set_loops({this});
 }
 
@@ -53,10 +54,13 @@ Loop::~Loop() {
 
 void Loop::take_inbox() noexcept {
   RunQueue arrived = inbox_.take();
+  std::uint64_t count = 0;
   while (Runnable* runnable = arrived.pop()) {
-    counters_.received.add();
+    ++count;
     ready_.push(*runnable);
   }
+  counters_.received.add(count);
+  counters_.inbox_most.raise_to(count);
 }
 
 bool Loop::run_ready() {
@@ -65,7 +69,10 @@ bool Loop::run_ready() {
     if (ran % runs_per_look == 0 && !inbox_.empty()) take_inbox();
     Runnable* runnable = ready_.pop();
     if (runnable == nullptr) break;
+    Running::begin(*runnable);
     runnable->run();
+    if (watch_.ticked()) [[unlikely]]
+      watch_.look_at_all();
     ++ran;
   }
   if (ran != 0) counters_.ran.add(ran);
@@ -92,13 +99,17 @@ void Loop::wait(Instant until) {
 bool Loop::turn(Instant until) {
   Loop* const before = std::exchange(current_, this);
   const BlockPool::Use blocks(blocks_);
+  watch_.wake_watchdog();
   const Instant started = now_ = host_.now();
+  const TurnWatch::Turn watched(watch_, started);
   bool did = run_ready();
   const Instant ran = host_.now();
   if (ran - started > slow_turn) report_slow_turn(ran - started);
+  counters_.run_time.add(static_cast<std::uint64_t>((ran - started).count()));
   now_ = ran;
   wait(until);
   now_ = host_.now();
+  counters_.wait_time.add(static_cast<std::uint64_t>((now_ - ran).count()));
   if (timers_.next() <= now_) {
     timers_.advance(now_);
     did = true;
@@ -109,14 +120,12 @@ bool Loop::turn(Instant until) {
 }
 
 void Loop::report_slow_turn(Duration took) {
-  constexpr Duration pause = std::chrono::seconds(1);
   counters_.slow_turns.add();
-  const Instant now = host_.now();
-  if (now < after(slow_turn_reported_, pause)) return;
-  slow_turn_reported_ = now;
+  const std::string place = group_->slow_turns().add(watch_.suspect(), took);
+  if (place.empty()) return;
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
   host_.log("weir: core " + std::to_string(core_) + ": a turn took " +
-            std::to_string(milliseconds) + " ms");
+            std::to_string(milliseconds) + " ms: " + place + " (told once; see Runtime::report())");
 }
 
 void Loop::run() {

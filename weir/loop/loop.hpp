@@ -11,12 +11,14 @@
 #include "weir/base/list.hpp"
 #include "weir/base/time.hpp"
 #include "weir/loop/backend.hpp"
+#include "weir/loop/figures.hpp"
 #include "weir/loop/homecoming.hpp"
 #include "weir/loop/host.hpp"
 #include "weir/loop/inbox.hpp"
 #include "weir/loop/loop_group.hpp"
 #include "weir/loop/runnable.hpp"
 #include "weir/loop/timers.hpp"
+#include "weir/loop/turn_watch.hpp"
 
 namespace weir {
 
@@ -42,11 +44,15 @@ class AdmissionWatcher : public ListNode {
   Function admitted_;
 };
 
+/// Of one loop; its thread writes them. All but `connections` only grow.
 struct LoopCounters {
   Counter turns;
-  Counter slow_turns;  ///< turns that ran longer than Loop::slow_turn; logged once a second at most
+  Counter slow_turns;  ///< that ran for longer than Loop::slow_turn; see SlowTurns
+  Counter run_time;    ///< nanoseconds for which runnables ran
+  Counter wait_time;   ///< nanoseconds in the backend: submitting, looking and sleeping
   Counter ran;         ///< runnables run
   Counter received;    ///< runnables that came through the inbox
+  Counter inbox_most;  ///< as many have waited there at once, when the loop looked
   /// Exceptions of tasks whose outcome nobody wanted any more (the losers of a race).
   Counter exceptions_dropped;
   /// Accepted connections that were closed because the backend could not take them over.
@@ -58,7 +64,7 @@ struct LoopCounters {
 
 /// One thread's event loop. A turn: run what is ready, take the inbox, submit and wait until the
 /// next timer or completion, fire timers. It blocks nowhere but in the backend's wait.
-/// Threads: its own, but for post(), post_from_outside() and stop().
+/// Threads: its own, but for post(), post_from_outside(), stop(), counters() and sleeps().
 /// Lifetime: outlives every operation, timer and socket on it.
 class Loop {
  public:
@@ -135,6 +141,12 @@ class Loop {
   }
 
   const LoopCounters& counters() const noexcept { return counters_; }
+  /// What others count on this core.
+  Figures& figures() noexcept { return figures_; }
+  /// What makes this turn take long.
+  TurnWatch& watch() noexcept { return watch_; }
+  /// Whether it waits for something to happen. Any thread; a moment later it may be otherwise.
+  bool sleeps() const noexcept { return inbox_.sleeping(); }
   /// For what runs tasks: see LoopCounters::exceptions_dropped.
   void count_dropped_exception() noexcept { counters_.exceptions_dropped.add(); }
   /// For listeners: see LoopCounters::connections_dropped.
@@ -171,8 +183,9 @@ class Loop {
   unsigned core_;
   std::atomic<bool> stopping_{false};
   std::atomic<unsigned> outsiders_{0};  // inside post_from_outside()
-  Instant slow_turn_reported_ = Instant::min();
+  TurnWatch watch_;
   LoopCounters counters_;
+  Figures figures_;
 };
 
 }  // namespace weir

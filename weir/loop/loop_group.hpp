@@ -17,6 +17,7 @@
 #include "weir/loop/balance.hpp"
 #include "weir/loop/host.hpp"
 #include "weir/loop/shared_listener.hpp"
+#include "weir/loop/slow_turns.hpp"
 
 namespace weir {
 
@@ -78,6 +79,9 @@ class LoopGroup {
   /// limit, however unevenly connections fall on cores. Relaxed: only the count matters.
   std::atomic<std::size_t> connections{0};
 
+  /// What has made turns of these loops slow.
+  SlowTurns& slow_turns() noexcept { return slow_turns_; }
+
   /// What a higher floor keeps for all loops of a group; it goes with the group.
   class Shared {
    public:
@@ -88,8 +92,16 @@ class LoopGroup {
   /// That of this group, made by the first call.
   Shared& shared(Keeper keeper, Host& host, std::unique_ptr<Shared> (*make)(Host&, LoopGroup&)) {
     Owned& kept = owned_[static_cast<std::size_t>(keeper)];
-    std::call_once(kept.made, [&] { kept.shared = make(host, *this); });
+    std::call_once(kept.once, [&] {
+      kept.shared = make(host, *this);
+      // release, with the acquire below: who finds it finds it made.
+      kept.made.store(kept.shared.get(), std::memory_order_release);
+    });
     return *kept.shared;
+  }
+  /// The same, or nullptr where nobody has asked for it yet.
+  Shared* shared_if_made(Keeper keeper) const noexcept {
+    return owned_[static_cast<std::size_t>(keeper)].made.load(std::memory_order_acquire);
   }
 
   /// All loops, by their core; set before they run. A loop without a runtime is alone in its group.
@@ -134,10 +146,12 @@ class LoopGroup {
   std::vector<Balanced> balanced_;  // they stay: other loops may know them
   std::vector<Bound> datagrams_;
   std::string failure_;
+  SlowTurns slow_turns_;
 
   struct Owned {
-    std::once_flag made;
+    std::once_flag once;
     std::unique_ptr<Shared> shared;
+    std::atomic<Shared*> made{nullptr};
   };
   std::array<Owned, 2> owned_;  // by Keeper
 };

@@ -21,6 +21,7 @@
 
 #include "weir/loop/loop.hpp"
 #include "weir/loop/spinning.hpp"
+#include "weir/loop/watchdog.hpp"
 #include "weir/os/affinity.hpp"
 #include "weir/os/fd.hpp"
 #include "weir/os/real_time.hpp"
@@ -120,6 +121,7 @@ void LoopThreads::run(LoopPlace place) {
   if (unplaced_.fetch_sub(1, std::memory_order_release) == 1) unplaced_.notify_all();
   gate_.wait(Gate::shut, std::memory_order_acquire);
   if (gate_.load(std::memory_order_acquire) == Gate::given_up) return;
+  place.loop->figures().thread_begins();
   if (place.schedule.busy_poll) {
     while (!place.loop->stopping()) place.loop->turn(Instant::min());
   } else if (place.schedule.busy_wait > Duration::zero()) {
@@ -127,6 +129,7 @@ void LoopThreads::run(LoopPlace place) {
   } else {
     place.loop->run();
   }
+  place.loop->figures().thread_ends();
   // acq_rel: whoever reads the event sees what every loop has done.
   if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) os::signal_event(all_ended_.get());
 }
@@ -204,39 +207,51 @@ class Progress {
 /// What the thread that called run() does meanwhile.
 class Watch {
  public:
-  Watch(Host& host, std::span<const LoopPlace> places, RunControl& control, os::SignalFd signals,
-        os::Fd changed)
-      : host_(host),
-        control_(control),
-        signals_(std::move(signals)),
-        changed_(std::move(changed)),
-        progress_(places) {
-    control_.on_abandon_change([this] { os::signal_event(changed_.get()); });
+  Watch(Host& host, std::span<const LoopPlace> places, Watchdog watchdog)
+      : host_(host), progress_(places), watchdog_(std::move(watchdog)) {
+    watchdog_.start();
   }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
-  ~Watch() { control_.on_abandon_change(nullptr); }
+  ~Watch() {
+    if (control_ != nullptr) control_->on_abandon_change(nullptr);
+  }
+
+  /// Looks after signals from now on, and after loops that do not end.
+  void obey(RunControl& control, os::SignalFd signals, os::Fd changed) {
+    control_ = &control;
+    signals_.emplace(std::move(signals));
+    changed_ = std::move(changed);
+    control.on_abandon_change([this] { os::signal_event(changed_.get()); });
+  }
 
   /// Tells the control of every signal until the event is signalled.
   void until(int all_ended) {
-    std::array<pollfd, 3> watched{
-        {{signals_.get(), POLLIN, 0}, {all_ended, POLLIN, 0}, {changed_.get(), POLLIN, 0}}};
-    check_at_ = control_.abandon_at();
+    // poll(2) passes over what is no descriptor.
+    std::array<pollfd, 4> watched{{{signals_ ? signals_->get() : -1, POLLIN, 0},
+                                   {all_ended, POLLIN, 0},
+                                   {changed_.get(), POLLIN, 0},
+                                   {watchdog_.woken(), POLLIN, 0}}};
+    if (control_ != nullptr) check_at_ = control_->abandon_at();
     for (;;) {
-      const int timeout = milliseconds_until(check_at_, host_.now());
-      const int ready = ::poll(watched.data(), watched.size(), timeout);
+      const Instant next = std::min(check_at_, watchdog_.next());
+      const int ready =
+          ::poll(watched.data(), watched.size(), milliseconds_until(next, host_.now()));
       if (ready < 0) continue;  // EINTR, or no memory just now
-      if (watched[0].revents != 0) pass_on(signals_, control_);
+      if (watched[0].revents != 0) pass_on(*signals_, *control_);
       if (watched[1].revents != 0) return;
       if (watched[2].revents != 0) expect_the_end();
-      if (ready == 0 && host_.now() >= check_at_) check();
+      if (watched[3].revents != 0) watchdog_.wake();
+      const Instant now = host_.now();
+      if (now >= watchdog_.next()) watchdog_.look();
+      if (ready == 0 && now >= check_at_) check();
     }
   }
 
  private:
   void expect_the_end() {
     os::drain_event(changed_.get());
-    check_at_ = control_.abandon_at();
+    check_at_ = control_->abandon_at();
     checking_ = false;
   }
   void check() {
@@ -253,10 +268,11 @@ class Watch {
   }
 
   Host& host_;
-  RunControl& control_;
-  os::SignalFd signals_;
-  os::Fd changed_;
   Progress progress_;
+  Watchdog watchdog_;
+  RunControl* control_ = nullptr;
+  std::optional<os::SignalFd> signals_;
+  os::Fd changed_;
   Instant check_at_ = never;
   bool checking_ = false;  // since a second before check_at_
 };
@@ -267,18 +283,20 @@ Result<> run_on_threads(Host& host, std::span<const LoopPlace> places, RunContro
   if (places.empty()) return {};
   auto all_ended = os::open_event();
   if (!all_ended) return fail(all_ended.error());
-  // Before the threads, which inherit the mask; and it is restored only after they are joined.
-  std::optional<Watch> watch;
+  auto watchdog = Watchdog::make(host, places);
+  if (!watchdog) return fail(watchdog.error());
+  Watch watch(host, places, std::move(*watchdog));
   if (control != nullptr) {
+    // Before the threads, which inherit the mask; and it is restored only after they are joined.
     auto signals = os::SignalFd::open();
     if (!signals) return fail(signals.error());
     auto changed = os::open_event();
     if (!changed) return fail(changed.error());
-    watch.emplace(host, places, *control, std::move(*signals), std::move(*changed));
+    watch.obey(*control, std::move(*signals), std::move(*changed));
   }
   LoopThreads threads(host, std::move(*all_ended));
   if (auto started = threads.start(places); !started) return started;
-  if (watch) watch->until(threads.all_ended());
+  watch.until(threads.all_ended());
   threads.join();
   return {};
 }

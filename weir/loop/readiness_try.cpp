@@ -142,6 +142,7 @@ bool ReadinessBackend::try_accept(ReadinessSocket& socket, AcceptOperation& oper
     auto accepted = os::accept_one(socket.descriptor);
     if (accepted) {
       pause_ = {};
+      counters_.accepts.add();
       operation.accepted = Descriptor(host_, accepted->release());
       return finish(operation);
     }

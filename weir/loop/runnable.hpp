@@ -17,6 +17,8 @@ class Runnable {
   Runnable& operator=(const Runnable&) = delete;
 
   void run() { run_(*this); }
+  /// What run() calls, to name it.
+  const void* function() const noexcept { return reinterpret_cast<const void*>(run_); }
 
  protected:
   ~Runnable() = default;

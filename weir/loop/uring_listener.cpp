@@ -90,6 +90,7 @@ void Listener::completed(Core& core, const Completion& completion) {
     if (completion.result >= 0) core.host.close(completion.result);
     return;
   }
+  if (completion.result >= 0) core.counters.accepts.add();
   if (completion.result < 0) {
     failed(core, -completion.result);
   } else if (pause_ = {}; accepting_ != nullptr) {

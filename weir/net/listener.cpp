@@ -66,7 +66,7 @@ void Accept::Awaiter::resume(Runnable& runnable) {
     return;
   }
   static_cast<CancelNode&>(self).unlink();
-  self.handle_.resume();
+  Running::resume(self.handle_);
 }
 
 void Accept::Awaiter::ask(CancelNode& node) {

@@ -91,7 +91,7 @@ class Connecting : ConnectOperation, CancelNode {
   static void resume(Runnable& runnable) {
     auto& self = static_cast<Connecting&>(static_cast<ConnectOperation&>(runnable));
     static_cast<CancelNode&>(self).unlink();
-    self.handle_.resume();
+    Running::resume(self.handle_);
   }
   static void ask(CancelNode& node) {
     auto& self = static_cast<Connecting&>(node);

@@ -188,7 +188,7 @@ void Awaiting<Op>::resume(Runnable& runnable) {
   self.state_.resumed(self);
   self.state_.ended(self);
   static_cast<CancelNode&>(self).unlink();
-  self.handle_.resume();
+  Running::resume(self.handle_);
 }
 
 template <class Op>

@@ -27,7 +27,7 @@ concept HasContext = requires(Promise& promise) {
 class Waiter : public Runnable {
  public:
   Waiter() noexcept
-      : Runnable([](Runnable& self) { static_cast<Waiter&>(self).handle_.resume(); }) {}
+      : Runnable([](Runnable& self) { Running::resume(static_cast<Waiter&>(self).handle_); }) {}
 
  protected:
   ~Waiter() = default;

@@ -24,8 +24,9 @@ std::coroutine_handle<> Gather::completed(Completion& self, std::coroutine_handl
     gather.decided_ = true;
     gather.source_->cancel();
   }
-  if (--gather.running_ == 0) return gather.waiting_;
-  return std::noop_coroutine();
+  if (--gather.running_ != 0) return std::noop_coroutine();
+  Running::go_on(gather.waiting_);
+  return gather.waiting_;
 }
 
 }  // namespace weir::detail

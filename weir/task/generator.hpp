@@ -131,6 +131,7 @@ class [[nodiscard]] Generator {
       auto& next = static_cast<Next&>(self);
       next.generator_.running_ = false;
       if (next.starting_) return std::noop_coroutine();
+      Running::go_on(next.parent_);
       return next.parent_;
     }
 

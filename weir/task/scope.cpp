@@ -43,6 +43,7 @@ std::coroutine_handle<> Scope::Children<T>::completed(Completion& self,
 std::coroutine_handle<> Scope::child_finished() noexcept {
   --running_;
   if (running_ != 0 || waiting_ == nullptr) return std::noop_coroutine();
+  Running::go_on(waiting_);
   return std::exchange(waiting_, nullptr);
 }
 

@@ -79,6 +79,7 @@ class [[nodiscard]] Task {
     static std::coroutine_handle<> completed(Completion& self, std::coroutine_handle<>) {
       auto& awaiter = static_cast<Awaiter&>(self);
       if (awaiter.starting_) return std::noop_coroutine();
+      Running::go_on(awaiter.parent_);
       return awaiter.parent_;
     }
 
@@ -98,7 +99,7 @@ class [[nodiscard]] Task {
   /// inside this call.
   void start(const Context& context, Completion& completion) {
     handle_.promise().begin(context, completion);
-    handle_.resume();
+    Running::resume(handle_);
   }
   /// For what runs tasks: the caller destroys the frame from now on.
   Handle release() noexcept { return std::exchange(handle_, nullptr); }

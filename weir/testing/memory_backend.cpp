@@ -394,6 +394,7 @@ bool MemoryBackend::try_accept(Entry& entry, AcceptOperation& operation) {
     return false;
   }
   forget_later(entry);
+  counters_.accepts.add();
   operation.accepted = Descriptor(host_, host_.descriptors().add(entry.listener->take()).value());
   operation.finish();
   return true;

@@ -55,6 +55,7 @@ class MemoryHost : public Host {
   MemoryHost& operator=(const MemoryHost&) = delete;
 
   Instant now() noexcept override { return clock_.now(); }
+  bool clock_is_free() const noexcept override { return true; }
   WallTime wall_time() noexcept override;
   std::uint64_t random() override;
   Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) override;

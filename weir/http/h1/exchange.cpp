@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -115,7 +116,9 @@ Exchange::Next Exchange::start_handler() {
     failed(std::current_exception());
     return answer_now();
   }
-  if (!run(*handler_)) {
+  const bool answered = run(*handler_);
+  look_at_turn();
+  if (!answered) {
     if (const auto deadline = match_.options().deadline) {
       server_.loop().timers().start(deadline_, after(server_.loop().now(), *deadline));
     }
@@ -216,9 +219,26 @@ bool Exchange::peer_is_done() const noexcept {
 /// The request is answered.
 Exchange::Next Exchange::ended() noexcept {
   server_.counters().responses.add();
+  look_at_turn();
   body_.release();
   head_copy_.reset();
   return keep_alive_ ? Next::idle : Next::close;
+}
+
+/// A part of a request has run: whether it was what makes this turn slow.
+void Exchange::look_at_turn() noexcept {
+  if (server_.loop().watch().ticked()) [[unlikely]]
+    blame_route();
+}
+
+void Exchange::blame_route() noexcept {
+  const Route* const route = match_.route();
+  if (route == nullptr || refused_) return;
+  try {
+    server_.loop().watch().look_at([route] { return route->method + " " + route->pattern.text(); });
+  } catch (const std::bad_alloc&) {
+    // It stays without a name.
+  }
 }
 
 bool Exchange::head_only() const noexcept {

@@ -72,6 +72,8 @@ class Exchange : Completion, HangupWatcher {
   void log(std::string_view what);
   void answer_with(Status status);
   void check_response();
+  void look_at_turn() noexcept;
+  void blame_route() noexcept;
   bool head_only() const noexcept;
   void decide_keep_alive();
   ResponseHead describe_head() const;

@@ -1,0 +1,68 @@
+// The program that tells what its cores do, on every backend.
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "tests/server.hpp"
+
+namespace weir::tests {
+namespace {
+
+class ExampleReport : public EachBackend {
+ protected:
+  static std::string body_of(const Server& server, std::string_view path) {
+    const auto response =
+        server.ask("GET " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    EXPECT_TRUE(response) << response.error().message();
+    return response ? response->body : std::string();
+  }
+  /// The total in the line that begins so.
+  static std::string total_of(const std::string& report, std::string_view name) {
+    std::istringstream lines(report);
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with(name)) continue;
+      std::istringstream words(line.substr(name.size()));
+      std::string total;
+      words >> total;
+      return total;
+    }
+    return "(no such line)";
+  }
+};
+
+TEST_P(ExampleReport, TellsWhatWasCounted) {
+  Server server("report", GetParam());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(body_of(server, "/"), "Hello, World!\n");
+  EXPECT_EQ(server.ask("GET / HTTP/1.1\r\n\r\n")->status, 400);
+  const std::string report = body_of(server, "/report");
+  EXPECT_TRUE(report.starts_with("2 cores, ")) << report;
+  EXPECT_EQ(total_of(report, "accepts "), "5") << report;
+  EXPECT_EQ(total_of(report, "http connections "), "5") << report;
+  EXPECT_EQ(total_of(report, "http requests "), "4") << report;
+  EXPECT_EQ(total_of(report, "http refused: missing_host "), "1") << report;
+  EXPECT_EQ(server.stop(), 0);
+}
+
+TEST_P(ExampleReport, NamesWhatMadeATurnSlow) {
+  Server server("report", GetParam());
+  // However fast the machine is: until it has taken long enough.
+  std::string report;
+  for (int below = 100'000; below < 100'000'000; below *= 2) {
+    EXPECT_NE(body_of(server, "/primes/" + std::to_string(below)), "");
+    report = body_of(server, "/report");
+    if (report.find(" ms: GET /primes/{below}\n") != report.npos) break;
+  }
+  EXPECT_NE(report.find(" ms: GET /primes/{below}\n"), report.npos) << report;
+  EXPECT_NE(total_of(report, "slow turns "), "0") << report;
+  EXPECT_EQ(server.stop(), 0);
+  EXPECT_NE(server.process().errors().find(" ms: GET /primes/{below} (told once"),
+            std::string::npos)
+      << server.process().errors();
+}
+
+INSTANTIATE_TEST_SUITE_P(Report, ExampleReport, testing::ValuesIn(every_backend), name_of);
+
+}  // namespace
+}  // namespace weir::tests

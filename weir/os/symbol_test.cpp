@@ -1,0 +1,62 @@
+#include "weir/os/symbol.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace weir::os {
+namespace {
+
+// Not to be seen from outside, as most of what a program runs is.
+[[gnu::noinline]] int doubled(int number) {
+  return 2 * number;
+}
+
+struct Shop {
+  [[gnu::noinline]] static int price_of(int number) { return 3 * number; }
+};
+
+const void* address_of(int (*function)(int)) {
+  return reinterpret_cast<const void*>(function);
+}
+
+TEST(Symbol, NamesFunctionsOfThisFileAndOfOthers) {
+  EXPECT_EQ(function_at(address_of(&doubled)), "weir::os::(anonymous namespace)::doubled");
+  EXPECT_EQ(function_at(address_of(&Shop::price_of)),
+            "weir::os::(anonymous namespace)::Shop::price_of");
+  EXPECT_EQ(function_at(reinterpret_cast<const void*>(&function_at)), "weir::os::function_at");
+}
+
+TEST(Symbol, NamesTheFunctionAroundAnAddress) {
+  const auto* const inside = static_cast<const char*>(address_of(&doubled)) + 1;
+  EXPECT_EQ(function_at(inside), "weir::os::(anonymous namespace)::doubled");
+}
+
+TEST(Symbol, SaysWhereAnAddressIsThatHasNoName) {
+  EXPECT_EQ(function_at(nullptr), "0x0");
+  EXPECT_EQ(function_at(reinterpret_cast<const void*>(0x1f40)), "0x1f40");
+  const auto data = std::make_unique<int>();
+  EXPECT_TRUE(function_at(data.get()).starts_with("0x")) << function_at(data.get());
+  // Data of this program is in its file, but no function.
+  static int variable = 0;
+  EXPECT_NE(function_at(&variable).find("+0x"), std::string::npos) << function_at(&variable);
+}
+
+TEST(Symbol, LeavesOutParametersAndPartsOfCoroutines) {
+  EXPECT_EQ(readable_symbol("main"), "main");
+  EXPECT_EQ(readable_symbol("no symbol at all"), "no symbol at all");
+  EXPECT_EQ(readable_symbol(""), "");
+  EXPECT_EQ(readable_symbol("()"), "()");
+  EXPECT_EQ(readable_symbol("_Z4slowi"), "slow");
+  EXPECT_EQ(readable_symbol("_Z4slowPFviE"), "slow");
+  EXPECT_EQ(readable_symbol("_Z4slowi.resume"), "slow") << "clang's";
+  EXPECT_EQ(readable_symbol("_Z4slowi.actor"), "slow") << "GCC's";
+  EXPECT_EQ(readable_symbol("slow.resume"), "slow");
+  EXPECT_EQ(readable_symbol("_ZNK4Shop5priceEv"), "Shop::price");
+  EXPECT_EQ(readable_symbol("_Z5labelB5cxx11i"), "label");
+  EXPECT_EQ(readable_symbol("_ZZ4mainENKUliE_clEi"), "main::{lambda(int)#1}::operator()");
+}
+
+}  // namespace
+}  // namespace weir::os
