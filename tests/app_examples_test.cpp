@@ -86,5 +86,11 @@ TEST(ExampleServices, Replace) {
                    "prices of 10: gone", "shop: closed at 11", "prices of 11: gone"}));
 }
 
+TEST(ExampleServices, Faked) {
+  Process process = Process::example("services_faked");
+  EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
+  EXPECT_EQ(process.output(), "heard 200 409 500 200 , kept 2\n");
+}
+
 }  // namespace
 }  // namespace weir::tests

@@ -35,7 +35,8 @@ def rank_of(floor):
 
 def may_use_testing(file):
     return file.is_test or file.path.startswith(
-        ("weir/testing/", "fuzz/", "tools/simulate/", "examples/simulated.cpp"))
+        ("weir/testing/", "fuzz/", "tools/simulate/", "examples/simulated.cpp",
+         "examples/services_faked.cpp"))
 
 
 def check_includes(repository, report):

@@ -1,28 +1,20 @@
 #include "weir/app/app.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
+#include "weir/app/app_parts.hpp"
 #include "weir/app/drain.hpp"
 #include "weir/app/explain.hpp"
-#include "weir/app/life.hpp"
 #include "weir/app/problems.hpp"
-#include "weir/app/replacement.hpp"
 #include "weir/cores/on_core.hpp"
 #include "weir/cores/runtime.hpp"
-#include "weir/task/mutex.hpp"
 
 namespace weir {
-
-struct App::Parts {
-  wiring::Graph graph;
-  wiring::Life life{graph};
-  CoreMutex changing;  // who changes the graph, which takes several steps
-  std::vector<std::string> problems;
-  Host* host = nullptr;  // of the last start()
-};
 
 App::App() : parts_(std::make_unique<Parts>()) {}
 App::~App() {
@@ -37,6 +29,41 @@ ServiceId App::add(wiring::Blueprint blueprint, Place place, unsigned core,
   return parts_->graph.add(std::move(blueprint), place, static_cast<std::uint16_t>(core), options);
 }
 
+ServiceId App::add_fake(const wiring::Type& type, wiring::Blueprint blueprint) {
+  assert(!parts_->life.opened() && "before the start");
+  wiring::Graph& graph = parts_->graph;
+  std::optional<Place> place;
+  std::uint16_t core = 0;
+  ServiceOptions options;
+  for (wiring::Index index = 0; index < graph.recipe_count(); ++index) {
+    const wiring::Recipe& each = graph.recipe(index);
+    if (each.plan == nullptr) continue;
+    const auto provided = each.plan->provided;
+    if (std::ranges::find(provided, &type, &wiring::Provided::type) == provided.end()) continue;
+    if (!place) {
+      place = each.place;
+      core = each.core;
+      options = each.said();
+    }
+    graph.remove(index);
+  }
+  if (!place) throw std::invalid_argument("App::fake(): nobody provides " + std::string(type.name));
+  return graph.add(std::move(blueprint), *place, core, options);
+}
+
+void App::mount(http::Router& router, const http::RouteBoardOptions& options) {
+  assert(!parts_->life.opened() && "before the start");
+  parts_->board.emplace(router, options);
+}
+
+http::RouteBoard* App::route_board() const noexcept {
+  return parts_->board ? &*parts_->board : nullptr;
+}
+
+std::vector<std::string> App::problems_now(bool missing_may_come) const {
+  return wiring::find_problems(parts_->graph, missing_may_come, parts_->board.has_value());
+}
+
 bool App::running() const noexcept {
   return parts_->life.running();
 }
@@ -49,6 +76,13 @@ Explanation App::explain() const {
   return wiring::explain(parts_->graph, parts_->life);
 }
 
+Task<Explanation> App::explained() const {
+  // acquire, with the release in start() and close().
+  const Loop* const home = parts_->home.load(std::memory_order_acquire);
+  if (home == nullptr) co_return Explanation();
+  co_return co_await weir::on_core(home->core(), &App::explain, this);
+}
+
 Task<Result<>> App::start() {
   const Context context = co_await this_context();
   if (parts_->life.opened()) co_return fail(Errc::conflict);  // also while it stops
@@ -59,17 +93,22 @@ Task<Result<>> App::start() {
   wiring::Graph& graph = parts_->graph;
   wiring::Life& life = parts_->life;
   graph.build(loops.size(), context.loop->core());
-  parts_->problems = wiring::find_problems(graph, false);
+  parts_->problems = problems_now(false);
   if (!parts_->problems.empty()) {
     for (const std::string& each : parts_->problems) parts_->host->log("weir: " + each);
     co_return fail(Errc::bad_configuration);
   }
-  life.open(*context.loop, loops, *this);
+  if (parts_->board) parts_->board->open(*context.loop, loops);
+  parts_->changes.emplace(*context.loop);
+  life.open(*context.loop, loops, *this, route_board());
+  parts_->home.store(context.loop, std::memory_order_release);
   life.begin(true);
   while (!life.settled()) co_await life.settling(&wiring::Life::end);
   if (life.running() && !context.cancelled()) {
     life.begun();
-    co_return {};
+    if (parts_->board) co_await parts_->board->let_serve();
+    if (life.running()) co_return {};
+    co_return fail(Errc::cancelled);  // whoever stopped it closes it, too
   }
   if (life.running()) life.end();
   while (!life.settled()) co_await life.settling(&wiring::Life::hurry);
@@ -91,13 +130,24 @@ namespace {
 void nothing() {}
 }  // namespace
 
-/// Returns when no core is in this app's code any more.
+/// Returns when no core is in this app's code any more. What still changes sees that all has ended.
 Task<> App::close() {
   const Context context = co_await this_context();
-  for (Loop* const each : context.loop->group().loops()) {
-    if (each != context.loop) co_await weir::on_core(each->core(), &nothing);
-  }
+  const Context shield{context.loop, nullptr};
+  auto locking = in_context(shield, as_task(parts_->closing.lock()));
+  const auto alone = co_await std::move(locking);
+  if (!parts_->life.opened() || running()) co_return;  // somebody else has closed it
+  parts_->home.store(nullptr, std::memory_order_release);
+  do {
+    auto quiet = in_context(shield, as_task(parts_->changes->none.wait()));
+    static_cast<void>(co_await std::move(quiet));
+    for (Loop* const each : context.loop->group().loops()) {
+      if (each != context.loop) co_await weir::on_core(each->core(), &nothing);
+    }
+  } while (parts_->changes->running != 0);
   parts_->life.close();
+  parts_->changes.reset();
+  if (parts_->board) parts_->board->close();
 }
 
 /// Those behind the first `known`, each with the way from it to a service that nobody requires.
@@ -107,133 +157,6 @@ void App::tell_failures(std::size_t known) {
     parts_->problems.push_back(wiring::tell_failure(parts_->graph, life.failures()[i]));
     parts_->host->log("weir: " + parts_->problems.back());
   }
-}
-
-// --- while it runs -------------------------------------------------------------------------------
-
-/// Only what has settled may be changed.
-Task<> App::settle() {
-  while (!parts_->life.settled()) co_await parts_->life.settling(&wiring::Life::go_on);
-}
-
-void App::look_at_nodes_of(ServiceId id) {
-  wiring::Graph& graph = parts_->graph;
-  wiring::Recipe& recipe = *graph.find(id);
-  const auto look = [&](wiring::Node& node) {
-    if (node.state == wiring::State::failed && !recipe.held) parts_->life.forgive(node);
-    parts_->life.look(node);
-  };
-  for (const wiring::Index each : graph.slots(recipe)) look(graph.node(each));
-  for (wiring::Index each = 0; recipe.by_request && each < graph.node_count(); ++each) {
-    if (graph.node(each).recipe == &recipe) look(graph.node(each));
-  }
-}
-
-Result<> App::failure_since(std::size_t known) {
-  const auto& failures = parts_->life.failures();
-  if (failures.size() <= known) return {};
-  parts_->problems.clear();
-  tell_failures(known);
-  return fail(failures[known].error);
-}
-
-Task<Result<>> App::stop(ServiceId id) {
-  wiring::Recipe* const recipe = parts_->graph.find(id);
-  if (recipe == nullptr) co_return fail(Errc::not_found);
-  recipe->held = true;
-  look_at_nodes_of(id);
-  parts_->life.run();
-  if (!parts_->life.settled()) co_await settle();
-  co_return {};
-}
-
-Task<Result<>> App::start(ServiceId id) {
-  wiring::Recipe* const recipe = parts_->graph.find(id);
-  if (recipe == nullptr) co_return fail(Errc::not_found);
-  recipe->held = false;
-  look_at_nodes_of(id);  // which forgives them
-  const std::size_t known = parts_->life.failures().size();
-  parts_->life.run();
-  if (!parts_->life.settled()) co_await settle();
-  co_return failure_since(known);
-}
-
-Task<Result<>> App::apply() {
-  const auto changing = co_await parts_->changing.lock();
-  if (!changing) co_return fail(changing.error());
-  co_return co_await apply_alone();
-}
-
-Task<Result<>> App::apply_alone() {
-  co_await settle();
-  if (!running()) co_return {};
-  wiring::Graph& graph = parts_->graph;
-  wiring::Life& life = parts_->life;
-  const std::vector<wiring::Index> fresh = graph.extend();
-  parts_->problems = wiring::find_problems(graph, true);
-  if (!parts_->problems.empty()) {
-    for (const wiring::Index each : fresh) graph.remove(each);
-    graph.take_touched();
-    for (const std::string& each : parts_->problems) parts_->host->log("weir: " + each);
-    co_return fail(Errc::bad_configuration);
-  }
-  const std::size_t known = life.failures().size();
-  life.look_at_touched();
-  life.run();
-  co_await settle();
-  co_return failure_since(known);
-}
-
-Task<Result<>> App::remove(ServiceId id) {
-  const auto changing = co_await parts_->changing.lock();
-  if (!changing) co_return fail(changing.error());
-  co_return co_await remove_alone(id);
-}
-
-Task<Result<>> App::remove_alone(ServiceId id) {
-  if (auto stopped = co_await stop(id); !stopped) co_return stopped;
-  wiring::Graph& graph = parts_->graph;
-  graph.remove(id.index());
-  parts_->life.look_at_touched();
-  parts_->life.run();
-  co_await settle();
-  co_return {};
-}
-
-Task<Result<>> App::replace(ServiceId old, ServiceId fresh) {
-  const auto changing = co_await parts_->changing.lock();
-  if (!changing) co_return fail(changing.error());
-  co_await settle();
-  const wiring::Recipe* const from = parts_->graph.find(old);
-  const wiring::Recipe* const to = parts_->graph.find(fresh);
-  if (from == nullptr || to == nullptr) co_return fail(Errc::not_found);
-  if (!running() || !parts_->graph.is_pending(fresh.index())) co_return fail(Errc::conflict);
-  if (from->said().replacing == Replacing::side_by_side &&
-      to->said().replacing == Replacing::side_by_side) {
-    wiring::Replacement replacement(parts_->graph, parts_->life, old.index(), fresh.index());
-    if (replacement.possible()) co_return co_await replace_side_by_side(old, fresh);
-  }
-  if (auto removed = co_await remove_alone(old); !removed) co_return removed;
-  co_return co_await apply_alone();
-}
-
-Task<Result<>> App::replace_side_by_side(ServiceId old, ServiceId fresh) {
-  const std::size_t known = parts_->life.failures().size();
-  wiring::Replacement replacement(parts_->graph, parts_->life, old.index(), fresh.index());
-  replacement.make();
-  co_await settle();
-  Result<> result = failure_since(known);
-  const bool good = replacement.all_up();
-  if (good) {
-    replacement.take_over();
-  } else {
-    if (result) result = fail(running() ? Errc::bad_configuration : Errc::cancelled);
-    replacement.drop();
-  }
-  co_await settle();
-  replacement.bury();
-  co_await settle();
-  co_return result;
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,11 +18,16 @@
 #include "weir/app/service_options.hpp"
 #include "weir/base/result.hpp"
 #include "weir/cores/options.hpp"
+#include "weir/http/route_board_options.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir {
 
 class Runtime;
+namespace http {
+class RouteBoard;
+class Router;
+}  // namespace http
 
 /// Services and their lives. A service is an object of any class. What it depends on are the
 /// parameters of its constructor, or of the factory that makes it:
@@ -34,6 +40,7 @@ class Runtime;
 ///   Requester         who asks: one instance for each service that requires it
 ///   Scope&            where it may spawn tasks; they are cancelled and waited for after its stop()
 ///   Loop&, App&       the loop it lives on; the app, for introspection
+///   http::Routes&     where it may register routes, which come and go with it; see mount()
 ///
 ///   App app;
 ///   app.shared([] { return Config{.port = 80}; });
@@ -103,6 +110,24 @@ class App {
                core, options);
   }
 
+  /// For tests, before the start: what `factory` makes, a T or something derived from it, takes the
+  /// place of everything that is registered as a T, on the same cores and with the same options as
+  /// the first of these. So a test has the program's own wiring, but for what it fakes. Errors:
+  /// throws std::invalid_argument where nothing is registered as a T.
+  template <class T, wiring::Factory F>
+  ServiceId fake(F factory) {
+    if constexpr (std::is_same_v<typename wiring::FactoryOf<F>::Service, T>) {
+      return add_fake(wiring::type<T>, wiring::blueprint_of_factory<F>(std::move(factory)));
+    } else {
+      return add_fake(wiring::type<T>, wiring::blueprint_of_factory<F, T>(std::move(factory)));
+    }
+  }
+
+  /// From now on services may ask for http::Routes&: what they register is served by `router`,
+  /// wherever that is served; serve_http() does it on every core. Before the start; the router
+  /// outlives the app.
+  void mount(http::Router& router, const http::RouteBoardOptions& options = {});
+
   /// For main(): starts everything on the cores of a runtime, waits until it is asked to drain
   /// (SIGINT, SIGTERM), and stops everything. 0, or 1 after log lines that say why.
   int run(const RuntimeOptions& options);
@@ -120,51 +145,77 @@ class App {
   Task<> stop();
   bool running() const noexcept;
 
-  // While it runs. Each returns when what it has set in motion has come to rest; services must not
-  // wait for one of these in their own start() or stop().
+  // While it runs. Each returns when what it has set in motion has come to rest. Who is cancelled
+  // while it waits for that gets Errc::cancelled, and it goes on: a service may ask for its own end
+  // from a task in its scope, or from one of its requests. It must not wait for one of these in its
+  // start() or stop().
 
   /// `co_await app.stop(id)`: stops that service, its dependants first; they stay registered.
   /// Errors: Errc::not_found for one that was removed.
-  /// Cancel: not affected.
+  /// Cancel: it stops all the same.
   Task<Result<>> stop(ServiceId id);
   /// `co_await app.start(id)`: lets it run again, after a stop(id) or a failure, and those who
   /// depend on it too. It may still wait for others then: see explain(). Errors: Errc::not_found;
   /// that with which it failed.
-  /// Cancel: not affected.
+  /// Cancel: it starts all the same.
   Task<Result<>> start(ServiceId id);
   /// `co_await app.apply()`: what was registered since the start becomes a part of the app. Who
   /// lacks a provider waits for one. Errors: Errc::bad_configuration when something does not fit
   /// (see problems()): then none of it was added; else that of the first that failed.
-  /// Cancel: before it has begun.
+  /// Cancel: it goes on.
   Task<Result<>> apply();
   /// `co_await app.replace(old, fresh)`: `fresh`, which was registered since the start, takes the
   /// place of `old`. Side by side, as a rule: new instances of it and of all that depend on it
   /// start beside the old ones; then everybody is given the new ones, and the old ones stop,
-  /// dependants first. When one of the new ones cannot start, all of them stop and nothing has
-  /// changed. Where that cannot be (ServiceOptions::replacing of either says exclusive, they live
-  /// in different places, are by request, or the old one does not run), the old one and its
-  /// dependants stop first, and nobody is there when the new one fails. Errors: Errc::not_found;
-  /// Errc::conflict when `fresh` takes part already; those of apply(). Cancel: before it has begun.
+  /// dependants first. Their routes change hands in between, on each core in one step: a request
+  /// that began before is finished by the old instance, and none is refused. When one of the new
+  /// ones cannot start, all of them stop and nothing has changed.
+  ///
+  /// Where that cannot be (ServiceOptions::replacing of either says exclusive, they live in
+  /// different places, are by request, or the old one does not run), the old one and its dependants
+  /// stop first. Requests for their routes wait meanwhile, for RouteBoardOptions::wait_max; then
+  /// they are answered with 503 and Retry-After. When the new one or a dependant cannot start, the
+  /// old one starts again, in its old place; if it cannot either, problems() says why too.
+  ///
+  /// Errors: Errc::not_found; Errc::conflict when `fresh` takes part already; else that of the
+  /// first that failed, Errc::bad_configuration where something does not fit or waits for another
+  /// (see problems()), Errc::cancelled when the app does not run or was stopped meanwhile. But for
+  /// the first two, `fresh` is removed then. Cancel: it goes on.
   Task<Result<>> replace(ServiceId old, ServiceId fresh);
   /// `co_await app.remove(id)`: stops that service and forgets it. Its dependants wait for another.
   /// Errors: Errc::not_found.
-  /// Cancel: before it has begun.
+  /// Cancel: it goes on.
   Task<Result<>> remove(ServiceId id);
 
   /// What was wrong at the last start() or change, a line for each.
   const std::vector<std::string>& problems() const noexcept;
   /// On the app's core, or while it does not run.
   Explanation explain() const;
+  /// `co_await app.explained()`: the same from any of its loops. Empty while it does not run.
+  /// Cancel: not affected.
+  Task<Explanation> explained() const;
+  /// For servers: what mount() made; nullptr without it. Any core, while it runs.
+  http::RouteBoard* route_board() const noexcept;
 
  private:
   struct Parts;
 
   ServiceId add(wiring::Blueprint blueprint, Place place, unsigned core,
                 const ServiceOptions& options);
+  ServiceId add_fake(const wiring::Type& type, wiring::Blueprint blueprint);
   Task<> settle();
+  Task<Result<>> change(Task<Result<>> body);
+  Task<Result<>> change_alone(Task<Result<>> body);
+  Task<Result<>> stop_one(ServiceId id);
+  Task<Result<>> start_one(ServiceId id);
   Task<Result<>> apply_alone();
   Task<Result<>> remove_alone(ServiceId id);
+  Task<Result<>> replace_alone(ServiceId old, ServiceId fresh);
   Task<Result<>> replace_side_by_side(ServiceId old, ServiceId fresh);
+  Task<Result<>> replace_exclusively(ServiceId old, ServiceId fresh);
+  Task<Result<>> start_in_place(ServiceId fresh);
+  Task<> put_back(ServiceId old, ServiceId fresh, std::size_t known);
+  std::vector<std::string> problems_now(bool missing_may_come) const;
   Task<> close();
   void look_at_nodes_of(ServiceId id);
   Result<> failure_since(std::size_t known);

@@ -32,14 +32,6 @@ void release(const Plan& plan, void* memory) noexcept {
   }
 }
 
-/// The edge of the node's Scope& parameter, or nullptr.
-Edge* scope_edge(const Node& node) noexcept {
-  const auto parameters = node.recipe->plan->parameters;
-  const auto found = std::ranges::find(parameters, Need::scope, &Parameter::need);
-  if (found == parameters.end()) return nullptr;
-  return &node.edges[found - parameters.begin()];
-}
-
 /// Of a service that is not there.
 void forget(Providers& providers) noexcept {
   assert(std::ranges::none_of(providers.used, [](const auto& each) { return each->used(); }) &&
@@ -49,11 +41,25 @@ void forget(Providers& providers) noexcept {
 }
 
 Scope* scope_of(const Node& node) noexcept {
-  const Edge* const edge = scope_edge(node);
+  const Edge* const edge = find_edge(node, Need::scope);
   return edge == nullptr ? nullptr : static_cast<Scope*>(edge->argument);
 }
 
 }  // namespace
+
+Edge* find_edge(const Node& node, Need need) noexcept {
+  if (!node.recipe->plan->has_cells) return nullptr;
+  const auto parameters = node.recipe->plan->parameters;
+  const auto found = std::ranges::find(parameters, need, &Parameter::need);
+  if (found == parameters.end()) return nullptr;
+  return &node.edges[found - parameters.begin()];
+}
+
+http::OwnedRoutes* routes_of(const Node& node) noexcept {
+  const Edge* const edge = find_edge(node, Need::routes);
+  if (edge == nullptr) return nullptr;
+  return static_cast<http::OwnedRoutes*>(static_cast<http::Routes*>(edge->argument));
+}
 
 /// A service's task while it runs.
 class Operation : Completion {
@@ -87,7 +93,7 @@ void CoreServices::execute(const Order& order) {
     case Order::Kind::make:
       return make(*order.node);
     case Order::Kind::stop:
-      return stop(*order.node);
+      return stop(order);
     case Order::Kind::cancel:
       if (order.node->operation != nullptr) order.node->operation->cancel();
       return;
@@ -100,6 +106,12 @@ void CoreServices::execute(const Order& order) {
     case Order::Kind::give:
     case Order::Kind::refuse:
       return answer(order);
+    case Order::Kind::open:
+      return run(*order.node,
+                 open_task(order.node, static_cast<const http::OwnedRoutes*>(order.object)));
+    case Order::Kind::take:
+      routes_of(*order.node)->hand_over(loop_);
+      return tell_(listener_, Report(Report::Kind::taken, order.node));
   }
 }
 
@@ -136,9 +148,21 @@ void CoreServices::find_arguments(Node& node, void** arguments, void* asking) {
       case Need::app:
         edge.argument = &app_;
         break;
+      case Need::routes:
+        if (edge.argument == nullptr) edge.argument = make_routes(node);
+        break;
     }
     arguments[i] = edge.argument;
   }
+}
+
+void* CoreServices::make_routes(const Node& node) {
+  using Reach = http::OwnedRoutes::Reach;
+  http::Routes* const routes =
+      make_block<http::OwnedRoutes>(*board_, std::string(node.recipe->plan->type->name), loop_,
+                                    node.roams ? Reach::all_cores : Reach::own_core)
+          .release();
+  return routes;
 }
 
 void CoreServices::make(Node& node) {
@@ -166,7 +190,7 @@ void CoreServices::make(Node& node) {
     if (node.memory != nullptr) release(plan, std::exchange(node.memory, nullptr));
     if (scope_of(node) != nullptr) return run(node, give_up_task(&node, std::move(report)));
     clean(node);
-  } else if (plan.start != nullptr) {
+  } else if (plan.start != nullptr || (!node.replacing && routes_of(node) != nullptr)) {
     return run(node, start_task(&node));
   }
   tell_(listener_, std::move(report));
@@ -175,21 +199,42 @@ void CoreServices::make(Node& node) {
 Task<Report> CoreServices::start_task(Node* node) {
   const Recipe& recipe = *node->recipe;
   Report report(Report::Kind::started, node);
-  try {
-    const Result<> started =
-        co_await timeout(recipe.said().start_deadline, recipe.plan->start(node->memory));
-    if (!started) {
-      report.error = started.error();
-      report.why = started.error().message();
+  if (recipe.plan->start != nullptr) {
+    try {
+      const Result<> started =
+          co_await timeout(recipe.said().start_deadline, recipe.plan->start(node->memory));
+      if (!started) {
+        report.error = started.error();
+        report.why = started.error().message();
+      }
+    } catch (...) {
+      report.error = std::make_error_code(std::errc::state_not_recoverable);
+      report.why = describe({}, std::current_exception());
     }
-  } catch (...) {
-    report.error = std::make_error_code(std::errc::state_not_recoverable);
-    report.why = describe({}, std::current_exception());
+  }
+  if (!report.error && !node->replacing && routes_of(*node) != nullptr) {
+    Report opened = co_await open_task(node, nullptr);
+    report.error = opened.error;
+    report.why = std::move(opened.why);
+    if (report.error) co_await stop_service(node);
   }
   if (!report.error) co_return report;
   report.kind = Report::Kind::failed;
   co_await close_scope(node);
   destroy(*node);
+  co_return report;
+}
+
+/// Lets its routes be served, once it has started.
+Task<Report> CoreServices::open_task(Node* node, const http::OwnedRoutes* beside) {
+  http::OwnedRoutes& routes = *routes_of(*node);
+  Report report(Report::Kind::opened, node);
+  const Result<> opened =
+      co_await timeout(node->recipe->said().start_deadline, routes.open(beside));
+  if (!opened) {
+    report.error = opened.error();
+    report.why = routes.problem().empty() ? opened.error().message() : routes.problem();
+  }
   co_return report;
 }
 
@@ -202,29 +247,37 @@ Task<Report> CoreServices::give_up_task(Node* node, Report report) {
 
 // --- and back ------------------------------------------------------------------------------------
 
-void CoreServices::stop(Node& node) {
-  if (node.recipe->plan->stop != nullptr || scope_of(node) != nullptr) {
-    return run(node, stop_task(&node));
+void CoreServices::stop(const Order& order) {
+  Node& node = *order.node;
+  const bool has_routes = routes_of(node) != nullptr;
+  if (node.recipe->plan->stop != nullptr || scope_of(node) != nullptr || has_routes) {
+    const Duration patience = has_routes ? node.recipe->said().stop_deadline : Duration::zero();
+    const http::Leaving how{order.expecting, order.ending, patience};
+    return run(node, stop_task(&node, how));
   }
   destroy(node);
   tell_(listener_, Report(Report::Kind::stopped, &node));
 }
 
-Task<Report> CoreServices::stop_task(Node* node) {
+/// Its own stop(), if it has one.
+Task<> CoreServices::stop_service(Node* node) {
   const Recipe& recipe = *node->recipe;
+  if (recipe.plan->stop == nullptr) co_return;
   std::string trouble;
-  if (recipe.plan->stop != nullptr) {
-    try {
-      const Result<> stopped =
-          co_await timeout(recipe.said().stop_deadline, recipe.plan->stop(node->memory));
-      if (!stopped) trouble = stopped.error().message();
-    } catch (...) {
-      trouble = describe({}, std::current_exception());
-    }
+  try {
+    const Result<> stopped =
+        co_await timeout(recipe.said().stop_deadline, recipe.plan->stop(node->memory));
+    if (!stopped) trouble = stopped.error().message();
+  } catch (...) {
+    trouble = describe({}, std::current_exception());
   }
-  if (!trouble.empty()) {
-    loop_.host().log("weir: stopping " + std::string(recipe.plan->type->name) + ": " + trouble);
-  }
+  if (trouble.empty()) co_return;
+  loop_.host().log("weir: stopping " + std::string(recipe.plan->type->name) + ": " + trouble);
+}
+
+Task<Report> CoreServices::stop_task(Node* node, http::Leaving how) {
+  if (http::OwnedRoutes* const routes = routes_of(*node)) co_await routes->leave(how);
+  if (node->recipe->plan->stop != nullptr) co_await stop_service(node);
   co_await close_scope(node);
   destroy(*node);
   co_return Report(Report::Kind::stopped, node);
@@ -247,8 +300,12 @@ void CoreServices::destroy(Node& node) noexcept {
 
 /// What the parameters hold for the service.
 void CoreServices::clean(Node& node) noexcept {
-  if (Edge* const edge = scope_edge(node); edge != nullptr && edge->argument != nullptr) {
+  if (Edge* const edge = find_edge(node, Need::scope); edge != nullptr) {
     const BlockPtr<Scope> ends_here(static_cast<Scope*>(std::exchange(edge->argument, nullptr)));
+  }
+  if (http::OwnedRoutes* const routes = routes_of(node)) {
+    const BlockPtr<http::OwnedRoutes> ends_here(routes);
+    find_edge(node, Need::routes)->argument = nullptr;
   }
   const auto parameters = node.recipe->plan->parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i) {

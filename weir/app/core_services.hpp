@@ -9,6 +9,7 @@
 #include "weir/app/lazy.hpp"
 #include "weir/app/node.hpp"
 #include "weir/app/providers.hpp"
+#include "weir/http/owned_routes.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/task/task.hpp"
 
@@ -26,6 +27,8 @@ struct Order {
     renew,   ///< the Lazy of `edge`, which was given `object` before, if anything
     give,    ///< `object` to that
     refuse,  ///< it, for the reason that it holds
+    open,    ///< the routes of a node beside another one, whose routes `object` may be
+    take,    ///< on each core that they are served on: the routes of that other one
   };
   Kind kind;
   Node* node;
@@ -33,6 +36,8 @@ struct Order {
   Providers* providers = nullptr;
   void* object = nullptr;
   const Node* provider = nullptr;  ///< whose it is, for who tells when its uses have ended
+  bool expecting = false;          ///< of `stop`: another one comes soon for the node's routes
+  bool ending = false;             ///< and: with everything else
 };
 
 /// What has come of it.
@@ -43,6 +48,8 @@ struct Report {
     stopped,
     removed,  ///< what an order to remove was about
     asked,    ///< for the provider of `edge`, a Lazy
+    opened,   ///< what an order to open was about
+    taken,    ///< what an order to take was about
   };
   Report(Kind of, Node* about) noexcept : kind(of), node(about) {}
 
@@ -50,16 +57,23 @@ struct Report {
   Node* node;
   Index edge = none;  ///< of `removed` and `asked`
   std::error_code error;
-  std::string why;  ///< of `failed`: the error or exception in words
+  std::string why;  ///< of `failed`, and of `opened` with an error: that or the exception in words
 };
+
+/// The edge of the node's parameter for a Scope& or for Routes&, of which it has one at most; or
+/// nullptr.
+Edge* find_edge(const Node& node, Need need) noexcept;
+/// The routes of a node that is there, or nullptr for one that has none.
+http::OwnedRoutes* routes_of(const Node& node) noexcept;
 
 /// Threads: its loop's. Lifetime: until nothing of it runs any more.
 class CoreServices {
  public:
   using Tell = void (*)(void* listener, Report report);
-  /// `tell` is called for each report, maybe inside execute(). `app` is what App& asks for.
-  CoreServices(Loop& loop, App& app, Tell tell, void* listener) noexcept
-      : loop_(loop), app_(app), tell_(tell), listener_(listener) {}
+  /// `tell` is called for each report, maybe inside execute(). `app` is what App& asks for, `board`
+  /// is where routes go, if there is one.
+  CoreServices(Loop& loop, App& app, http::RouteBoard* board, Tell tell, void* listener) noexcept
+      : loop_(loop), app_(app), board_(board), tell_(tell), listener_(listener) {}
   CoreServices(const CoreServices&) = delete;
   CoreServices& operator=(const CoreServices&) = delete;
 
@@ -68,7 +82,7 @@ class CoreServices {
  private:
   friend class Operation;
   void make(Node& node);
-  void stop(Node& node);
+  void stop(const Order& order);
   void change(const Order& order);
   bool take_out(const Order& order);
   static void gone(UsedProvider& provider, const UsedProvider::Farewell& farewell);
@@ -76,8 +90,11 @@ class CoreServices {
   static void ask(Deferred& deferred);
   void find_arguments(Node& node, void** arguments, void* asking);
   void run(Node& node, Task<Report> task);
+  void* make_routes(const Node& node);
   Task<Report> start_task(Node* node);
-  Task<Report> stop_task(Node* node);
+  Task<Report> open_task(Node* node, const http::OwnedRoutes* beside);
+  Task<> stop_service(Node* node);
+  Task<Report> stop_task(Node* node, http::Leaving how);
   Task<Report> give_up_task(Node* node, Report report);
   Task<> close_scope(Node* node);
   void destroy(Node& node) noexcept;
@@ -85,6 +102,7 @@ class CoreServices {
 
   Loop& loop_;
   App& app_;
+  http::RouteBoard* board_;
   Tell tell_;
   void* listener_;
 };

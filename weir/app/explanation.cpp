@@ -7,18 +7,18 @@
 #include "weir/json.hpp"
 
 namespace weir {
-namespace {
-
-std::string_view word_for(ServiceState state) {
+std::string_view word_for(ServiceState state) noexcept {
   constexpr std::array<std::string_view, 5> words{"waiting", "starting", "running", "stopping",
                                                   "failed"};
   return words[static_cast<std::size_t>(state)];
 }
 
-std::string_view word_for(Place place) {
+std::string_view word_for(Place place) noexcept {
   constexpr std::array<std::string_view, 3> words{"shared", "per core", "on core"};
   return words[static_cast<std::size_t>(place)];
 }
+
+namespace {
 
 std::string full_name(const ServiceReport& service) {
   if (service.place == Place::shared) return service.name;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weir/app/service_options.hpp"
@@ -12,6 +13,10 @@
 namespace weir {
 
 enum class ServiceState : std::uint8_t { waiting, starting, running, stopping, failed };
+
+/// "running", "per core": the words of all forms of an explanation.
+std::string_view word_for(ServiceState state) noexcept;
+std::string_view word_for(Place place) noexcept;
 
 /// One instance of a service: a service that is per core has one for each.
 struct ServiceReport {

@@ -146,6 +146,16 @@ void Graph::build(std::size_t cores, std::size_t home) {
 
 std::vector<Index> Graph::extend() {
   std::vector<Index> fresh = std::exchange(pending_, {});
+  join(fresh);
+  return fresh;
+}
+
+void Graph::extend_by(Index recipe) {
+  std::erase(pending_, recipe);
+  join({&recipe, 1});
+}
+
+void Graph::join(std::span<const Index> fresh) {
   for (const Index each : fresh) {
     activate(each);
     make_nodes(each);
@@ -153,7 +163,6 @@ std::vector<Index> Graph::extend() {
   bind_made();
   for (const Index each : fresh) offer(each);
   bind_made();
-  return fresh;
 }
 
 bool Graph::is_pending(Index recipe) const noexcept {
@@ -210,6 +219,12 @@ Index Graph::slot_of(const Recipe& recipe, const Node& of) noexcept {
 
 void Graph::remove(Index index) {
   std::erase(pending_, index);
+  withdraw(index);
+  recipes_[index] = Recipe();
+  recipes_.give_back(index);
+}
+
+void Graph::withdraw(Index index) {
   deactivate(index);
   Recipe& recipe = recipes_[index];
   for (const Index each : slots(recipe)) remove_node(each);
@@ -219,9 +234,8 @@ void Graph::remove(Index index) {
   bind_made();
   if (recipe.slots != none) {
     slots_.give_back(recipe.slots, recipe.place == Place::per_core ? cores_ : 1);
+    recipe.slots = none;
   }
-  recipe = Recipe();
-  recipes_.give_back(index);
 }
 
 void Graph::remove_node(Index index) {

@@ -49,12 +49,16 @@ class Graph {
   void build(std::size_t cores, std::size_t home);
   /// The same for recipes that were added since, which is returned.
   std::vector<Index> extend();
+  /// The same for one of them alone, or for one that was withdrawn.
+  void extend_by(Index recipe);
   bool is_pending(Index recipe) const noexcept;
   /// The nodes that came, or whose edges were bound anew, since it was asked last.
   std::vector<Index> take_touched() { return std::exchange(touched_, {}); }
   /// Forgets a recipe with its nodes, all of them down; those whom it provided for get another one
   /// where there is one, else they lack it.
   void remove(Index recipe);
+  /// The same, but keeps the recipe, for extend_by() or remove().
+  void withdraw(Index recipe);
 
   /// The recipe behind an id, or nullptr when it was removed.
   Recipe* find(ServiceId id) noexcept;
@@ -130,6 +134,7 @@ class Graph {
   Index kind_of(const Plan& plan);
   Index type_entry(const Type* type);
   Index want(const Type* type, const Filter* filter);
+  void join(std::span<const Index> fresh);
   void activate(Index recipe);
   void deactivate(Index recipe);
   bool accepts(const Want& want, const Recipe& recipe) const;

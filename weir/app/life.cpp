@@ -17,8 +17,8 @@ bool is_on_the_way(State state) noexcept {
 
 // --- cores ---------------------------------------------------------------------------------------
 
-Life::Outpost::Outpost(Loop& loop, App& app, Life& life)
-    : services(loop, app, &Outpost::tell, this),
+Life::Outpost::Outpost(Loop& loop, App& app, http::RouteBoard* board, Life& life)
+    : services(loop, app, board, &Outpost::tell, this),
       in(loop, &Outpost::receive, this),
       home(*life.inbox_) {}
 
@@ -36,14 +36,15 @@ void Life::Outpost::tell(void* self, Report report) {
   if (!outpost.receiving) outpost.home.send(outpost.reports);
 }
 
-void Life::open(Loop& home, std::span<Loop* const> loops, App& app) {
+void Life::open(Loop& home, std::span<Loop* const> loops, App& app, http::RouteBoard* board) {
   home_ = &home;
   loops_ = loops;
   outposts_.clear();
-  here_.emplace(home, app, &Life::tell, this);
+  here_.emplace(home, app, board, &Life::tell, this);
   inbox_.emplace(home, &Life::receive, this);
   for (Loop* const each : loops) {
-    outposts_.push_back(each == &home ? nullptr : std::make_unique<Outpost>(*each, app, *this));
+    outposts_.push_back(each == &home ? nullptr
+                                      : std::make_unique<Outpost>(*each, app, board, *this));
   }
   failures_.clear();
 }
@@ -60,8 +61,8 @@ void Life::receive(void* self, std::vector<Report>& reports) {
   life.run();
 }
 
-void Life::order(const Order& order) {
-  const auto& outpost = outposts_[order.node->core];
+void Life::order_on(std::size_t core, const Order& order) {
+  const auto& outpost = outposts_[core];
   if (outpost == nullptr) {
     here_->execute(order);
   } else {
@@ -91,7 +92,8 @@ void Life::end() {
 void Life::hurry() {
   for (Index index = 0; index < graph_.node_count(); ++index) {
     Node& node = graph_.node(index);
-    if (node.state != State::starting && node.state != State::stopping) continue;
+    const bool runs = node.state == State::starting || node.state == State::stopping;
+    if (!runs && !node.opening) continue;
     order({.kind = Order::Kind::cancel, .node = &node});
   }
   run();
@@ -186,7 +188,7 @@ void Life::step(Node& node) {
       node.cancelling = true;
       return order({.kind = Order::Kind::cancel, .node = &node});
     case State::up:
-      if (!may_stay(node)) leave(node);
+      if (!may_stay(node) && !node.opening) leave(node);
       return;
     case State::leaving:
       if (node.users == 0) stop(node);
@@ -272,7 +274,7 @@ void Life::leave(Node& node) {
 void Life::stop(Node& node) {
   enter(node, State::stopping);
   if (node.asks) answer_questions_of(node);
-  order({.kind = Order::Kind::stop, .node = &node});
+  order({.kind = Order::Kind::stop, .node = &node, .expecting = expecting_, .ending = !running_});
 }
 
 /// A node that is no more needs its providers no longer.
@@ -313,6 +315,32 @@ void Life::handle(Report& report) {
       return hidden(graph_.edge(report.edge));
     case Report::Kind::asked:
       return asked(report.edge);
+    case Report::Kind::opened:
+      --on_the_way_;
+      node.opening = false;
+      if (report.error) failures_.push_back({node.index, report.error, std::move(report.why)});
+      return look(node);
+    case Report::Kind::taken:
+      --on_the_way_;
+      return;
+  }
+}
+
+// --- routes --------------------------------------------------------------------------------------
+
+void Life::open_routes(Node& node, const Node& old) {
+  if (routes_of(node) == nullptr) return;
+  node.opening = true;
+  ++on_the_way_;
+  order({.kind = Order::Kind::open, .node = &node, .object = routes_of(old)});
+}
+
+void Life::take_routes(Node& node) {
+  http::OwnedRoutes* const routes = routes_of(node);
+  if (routes == nullptr) return;
+  for (Loop* const each : routes->loops()) {
+    ++on_the_way_;
+    order_on(each->core(), {.kind = Order::Kind::take, .node = &node});
   }
 }
 

@@ -36,7 +36,7 @@ class Life {
   Life& operator=(const Life&) = delete;
 
   /// Before the first begin(): where nodes live. Nothing runs.
-  void open(Loop& home, std::span<Loop* const> loops, App& app);
+  void open(Loop& home, std::span<Loop* const> loops, App& app, http::RouteBoard* board);
   /// After the last end(): forgets the loops, which nothing is on any more.
   void close() noexcept {
     home_ = nullptr;
@@ -56,6 +56,13 @@ class Life {
   void forgive(Node& node);
   /// Tells a node of a provider that is there already.
   void introduce(Edge& edge);
+  /// Opens the routes of a node that is up, beside `old`, which it replaces; a failure is one of
+  /// failures(). Nothing where it has none.
+  void open_routes(Node& node, const Node& old);
+  /// From now on, on each core, they are this node's, in the place of the old one's.
+  void take_routes(Node& node);
+  /// Whether those that stop now leave their routes for somebody who comes soon.
+  void expect_routes(bool expecting) noexcept { expecting_ = expecting; }
   /// Looks at a node again after something about it was changed from outside.
   void look(Node& node) {
     if (node.queued) return;
@@ -109,7 +116,7 @@ class Life {
  private:
   /// A core other than home: its services, and what goes there and back.
   struct Outpost {
-    Outpost(Loop& loop, App& app, Life& life);
+    Outpost(Loop& loop, App& app, http::RouteBoard* board, Life& life);
     static void receive(void* self, std::vector<Order>& orders);
     static void tell(void* self, Report report);
 
@@ -123,7 +130,8 @@ class Life {
 
   static void tell(void* self, Report report);
   static void receive(void* self, std::vector<Report>& reports);
-  void order(const Order& order);
+  void order(const Order& order) { order_on(order.node->core, order); }
+  void order_on(std::size_t core, const Order& order);
 
   bool wanted(const Node& node) const noexcept;
   bool may_stay(const Node& node) const noexcept { return wanted(node) && node.absent == 0; }
@@ -169,6 +177,7 @@ class Life {
   std::size_t on_the_way_ = 0;
   bool running_ = false;
   bool all_or_nothing_ = false;
+  bool expecting_ = false;
   bool busy_ = false;
 };
 

@@ -79,6 +79,8 @@ struct Node {
   bool roams = false;       ///< used by all cores
   bool queued = false;      ///< to be looked at
   bool cancelling = false;  ///< its start was asked to end
+  bool replacing = false;   ///< a new instance beside the one in the slot
+  bool opening = false;     ///< its routes are on their way: it stays meanwhile
   bool lazy = false;        ///< somebody takes it as Lazy
   bool required = false;    ///< somebody requires it
   bool asked = false;       ///< somebody who takes it as Lazy has asked for it

@@ -12,6 +12,9 @@ namespace weir {
 class App;
 class Loop;
 class Scope;
+namespace http {
+class Routes;
+}
 }  // namespace weir
 
 namespace weir::wiring {
@@ -25,6 +28,7 @@ enum class Need : std::uint8_t {
   scope,      ///< Scope&: where the service may spawn
   loop,       ///< Loop&: the loop that it lives on
   app,        ///< App&: for introspection
+  routes,     ///< http::Routes&: where the service may register routes
 };
 
 /// Whether it is for one other service, which must be there sooner or later.
@@ -63,6 +67,8 @@ template <>
 inline constexpr Need need_of<Loop> = Need::loop;
 template <>
 inline constexpr Need need_of<App> = Need::app;
+template <>
+inline constexpr Need need_of<http::Routes> = Need::routes;
 
 template <class P>
 inline constexpr bool is_parameter =
@@ -78,8 +84,8 @@ constexpr Parameter parameter_of() {
     static_assert(
         is_parameter<P>,
         "a service asks for others by `const T&` or `T&`, Chosen<T, Filter>, Optional<T>, "
-        "All<T>, Lazy<T>, Remote<T>, or for Requester, Scope&, Loop&, App&; for values write a "
-        "factory");
+        "All<T>, Lazy<T>, Remote<T>, or for Requester, Scope&, Loop&, App&, http::Routes&; for "
+        "values write a factory");
     return {&type<T>, nullptr, need_of<T>, !std::is_const_v<std::remove_reference_t<P>>};
   }
 }

@@ -38,6 +38,7 @@ struct Plan {
   void (*destroy)(void* memory) noexcept;
   Task<Result<>> (*start)(void* memory);  ///< or nullptr
   Task<> (*stop)(void* memory);           ///< or nullptr
+  bool has_cells;  ///< a parameter is something of its own: a Scope&, or Routes&
 };
 
 namespace detail {
@@ -64,6 +65,9 @@ template <class F, class... P>
 struct Maker<F, Parameters<P...>> {
   static_assert(sizeof...(P) <= parameters_max, "a service asks for at most 16 things");
   static constexpr std::array<Parameter, sizeof...(P)> parameters{parameter_of<P>()...};
+  static constexpr bool has_cells =
+      (false || ... ||
+       (parameter_of<P>().need == Need::scope || parameter_of<P>().need == Need::routes));
 
   template <class Stored>
   static Result<> make(void* memory, const void* factory, void* const* arguments) {
@@ -156,6 +160,7 @@ inline constexpr Plan plan{
     &detail::destroy<Stored>,
     detail::start_of<Stored, Service>(),
     detail::stop_of<Stored, Service>(),
+    detail::Maker<F, Taken>::has_cells,
 };
 
 /// Whether nothing is taken that might be changed.

@@ -27,8 +27,8 @@ std::string place_of(const Recipe& recipe) {
 
 class Inspection {
  public:
-  Inspection(const Graph& graph, bool missing_may_come)
-      : graph_(graph), missing_may_come_(missing_may_come) {}
+  Inspection(const Graph& graph, bool missing_may_come, bool serves_routes)
+      : graph_(graph), missing_may_come_(missing_may_come), serves_routes_(serves_routes) {}
 
   std::vector<std::string> run() {
     for (Index index = 0; index < graph_.recipe_count(); ++index) look_at(graph_.recipe(index));
@@ -51,10 +51,25 @@ class Inspection {
   }
 
   void look_at(const Recipe& recipe) {
-    if (recipe.plan == nullptr || recipe.place != Place::on_core) return;
+    if (recipe.plan == nullptr) return;
+    const auto parameters = recipe.plan->parameters;
+    if (std::ranges::find(parameters, Need::routes, &Parameter::need) != parameters.end()) {
+      look_at_routes(recipe);
+    }
+    if (recipe.place != Place::on_core) return;
     if (recipe.core < graph_.cores()) return;
     report(name_of(recipe) + " shall be " + place_of(recipe) + ", and there are only " +
            std::to_string(graph_.cores()));
+  }
+
+  void look_at_routes(const Recipe& recipe) {
+    const std::string asks = name_of(recipe) + " asks for http::Routes, and ";
+    if (!serves_routes_) report(asks + "no router is mounted: see App::mount()");
+    if (recipe.by_request) {
+      report(asks + "is made for each who requires it: let those register routes");
+    } else if (recipe.place == Place::on_core) {
+      report(asks + "lives " + place_of(recipe) + " alone, where all cores serve: make it shared");
+    }
   }
 
   void look_at(const Node& node) {
@@ -172,14 +187,16 @@ class Inspection {
 
   const Graph& graph_;
   bool missing_may_come_;
+  bool serves_routes_;
   std::vector<std::string> problems_;
   std::unordered_set<std::string> known_;
 };
 
 }  // namespace
 
-std::vector<std::string> find_problems(const Graph& graph, bool missing_may_come) {
-  return Inspection(graph, missing_may_come).run();
+std::vector<std::string> find_problems(const Graph& graph, bool missing_may_come,
+                                       bool serves_routes) {
+  return Inspection(graph, missing_may_come, serves_routes).run();
 }
 
 }  // namespace weir::wiring

@@ -34,7 +34,9 @@ void Replacement::make() {
   for (const Index each : seen_) pairs_.push_back({each, graph_.make_twin(each)});
   for (const Pair& each : pairs_) {
     twins_[each.old] = each.twin;
-    graph_.node(each.twin).asked = true;  // as the old one was, where it waits to be asked for
+    Node& twin = graph_.node(each.twin);
+    twin.replacing = true;
+    twin.asked = true;  // as the old one was, where it waits to be asked for
   }
   graph_.bind_made();
   for (const Index each : graph_.take_touched()) {
@@ -88,8 +90,21 @@ void Replacement::drop() {
   life_.run();
 }
 
+void Replacement::open_routes() {
+  for (const Pair& each : pairs_) {
+    life_.open_routes(graph_.node(each.twin), graph_.node(each.old));
+  }
+  life_.run();
+}
+
+void Replacement::take_routes() {
+  for (const Pair& each : pairs_) life_.take_routes(graph_.node(each.twin));
+  life_.run();
+}
+
 void Replacement::take_over() {
   taken_over_ = true;
+  for (const Pair& each : pairs_) graph_.node(each.twin).replacing = false;
   graph_.replace(old_, fresh_);
   for (const Pair& each : pairs_) {
     if (graph_.node(each.old).recipe_index != old_) graph_.set_slot(each.old, each.twin);

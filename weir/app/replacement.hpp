@@ -14,6 +14,8 @@ namespace weir::wiring {
 ///
 ///   make()         twins are made, bound to each other and to what stays
 ///   all_up()       whether they run; if not, drop()
+///   open_routes()  their routes are served where the old ones have none; else as after all_up()
+///   take_routes()  on each core, in one step, theirs are served in the place of the old ones'
 ///   take_over()    they are what others get, and the old ones are let go
 ///   bury()         what has stopped is forgotten
 ///
@@ -31,6 +33,8 @@ class Replacement {
   bool all_up() const;
   /// After a failure: the twins stop; then bury() forgets them, with the fresh recipe.
   void drop();
+  void open_routes();
+  void take_routes();
   void take_over();
   void bury();
 

@@ -25,7 +25,8 @@ class LivePattern {
  public:
   template <std::convertible_to<std::string_view> Text>
   consteval LivePattern(const Text& text) : text_(PatternFor<F>(text).text()) {}
-  LivePattern(const Pattern& pattern) noexcept : pattern_(&pattern) {}
+  LivePattern(const Pattern& pattern) noexcept : text_(pattern.text()), pattern_(&pattern) {}
+  std::string_view text() const noexcept { return text_; }
 
   /// Errors: a PatternFault, also when the handler cannot take what the pattern gives.
   Result<Pattern> get() const {

@@ -15,6 +15,9 @@
 
 namespace weir::http {
 
+class RouteSeats;
+class RouteTenancies;
+
 /// What a route may set for itself; the server's limits hold for the rest.
 struct RouteOptions {
   std::optional<std::uint64_t> body_max = std::nullopt;  ///< bytes; a longer body is 413
@@ -45,6 +48,10 @@ struct Route {
   std::vector<Capture> captures = {};  ///< found by the book, in the order of the pattern
   RouteId id = {};
   std::size_t slot = 0;  ///< a small number that no other living route has
+  /// Of a route that each core answers by itself: by whom. Its handler is for where nobody is.
+  std::shared_ptr<RouteSeats> seats = nullptr;
+  /// Of one that answers in such a seat: where its requests are. Its owner's.
+  RouteTenancies* tenancies = nullptr;
 };
 
 }  // namespace weir::http

@@ -41,6 +41,10 @@ class RouteMatch {
   const RouteOptions& options() const noexcept;
   /// The route that was found, or nullptr.
   const Route* route() const noexcept { return route_; }
+  /// Whether that is one that each core answers by itself, and who does so is still to be found.
+  bool by_core() const noexcept { return route_ != nullptr && route_->seats != nullptr; }
+  /// It is `tenant` who answers in that route's place.
+  void move_to(const Route& tenant) noexcept { route_ = &tenant; }
   const Captures& captures() const noexcept { return captures_; }
 
   /// The answer where nothing waits. Throws what the handler throws.

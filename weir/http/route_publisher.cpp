@@ -84,7 +84,7 @@ void RoutePublisher::stop_late(RouteReader& reader) {
     }
   }
   // A request that is stopped may have asked for a change itself, so not under the mutex.
-  for (RouteUses* const each : late) RouteReader::stop(*each);
+  for (RouteUses* const each : late) RouteUse::stop_all(each->requests);
 }
 
 void RoutePublisher::last_request_ended(RouteChange& change) {

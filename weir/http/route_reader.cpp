@@ -6,6 +6,7 @@
 
 #include "weir/http/route_change.hpp"
 #include "weir/http/route_publisher.hpp"
+#include "weir/http/route_tenancy.hpp"
 
 namespace weir::http {
 
@@ -76,22 +77,28 @@ void RouteReader::left(RouteUses& uses) {
   publisher_.last_request_ended(*std::exchange(uses.retiring, nullptr));
 }
 
-void RouteReader::stop(RouteUses& uses) {
-  List<RouteUse>& requests = uses.requests;
+void RouteUse::stop_all(List<RouteUse>& requests) {
   for (RouteUse* each = requests.front(); each != nullptr; each = requests.next(*each)) {
     each->stop_(*each);
   }
 }
 
 RouteUse::RouteUse(RouteReader& reader, const Route* route, Stop stop)
-    : reader_(reader), uses_(route == nullptr ? nullptr : &reader.uses_of(*route)), stop_(stop) {
-  if (uses_ != nullptr) uses_->requests.push_back(*this);
+    : reader_(reader), stop_(stop) {
+  if (route == nullptr) return;
+  if (route->tenancies != nullptr) {
+    tenancy_ = &route->tenancies->on(reader.loop_);
+    tenancy_->requests.push_back(*this);
+  } else {
+    uses_ = &reader.uses_of(*route);
+    uses_->requests.push_back(*this);
+  }
 }
 
 RouteUse::~RouteUse() {
-  if (uses_ == nullptr) return;
   unlink();
-  reader_.left(*uses_);
+  if (uses_ != nullptr) reader_.left(*uses_);
+  if (tenancy_ != nullptr) tenancy_->left();
 }
 
 }  // namespace weir::http

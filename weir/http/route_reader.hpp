@@ -14,6 +14,7 @@ namespace weir::http {
 class RouteChange;
 class RoutePublisher;
 class RouteReader;
+struct RouteTenancy;
 struct RouteUses;
 
 /// A request that waits keeps its route until this ends. It lives in the frame of what waits; what
@@ -27,10 +28,13 @@ class RouteUse : public ListNode {
   RouteUse(RouteReader& reader, const Route* route, Stop stop);
   ~RouteUse();
 
+  /// Asks all of them.
+  static void stop_all(List<RouteUse>& requests);
+
  private:
-  friend class RouteReader;
   RouteReader& reader_;
-  RouteUses* const uses_;
+  RouteUses* uses_ = nullptr;
+  RouteTenancy* tenancy_ = nullptr;
   Stop stop_;
 };
 
@@ -63,7 +67,6 @@ class RouteReader : public ListNode {
   RouteUses& uses_of(const Route& route);
   RouteUses* uses_of(const RouteChange& change) noexcept;
   void left(RouteUses& uses);
-  static void stop(RouteUses& uses);
 
   const RouteTable* table_;
   Loop& loop_;

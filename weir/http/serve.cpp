@@ -15,7 +15,8 @@ namespace {
 constexpr unsigned accepts_in_a_row = 16;
 static_assert(accepts_in_a_row < ServerCore::turning_away_max);
 
-/// Accepts until the listener is closed; the connections end before this scope does.
+}  // namespace
+
 Task<Result<>> accept_connections(Scope& connections, ServerCore& server, tcp::Listener listener) {
   for (unsigned accepted = 0; !connections.cancelled(); ++accepted) {
     if (accepted % accepts_in_a_row == accepts_in_a_row - 1) {
@@ -31,8 +32,6 @@ Task<Result<>> accept_connections(Scope& connections, ServerCore& server, tcp::L
   }
   co_return fail(Errc::cancelled);
 }
-
-}  // namespace
 
 Task<Result<>> serve(Scope& scope, const Router& router, Endpoint endpoint) {
   return serve_with(scope, router, endpoint, Limits());

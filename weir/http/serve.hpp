@@ -4,6 +4,7 @@
 #include "weir/http/limits.hpp"
 #include "weir/http/router.hpp"
 #include "weir/http/server_core.hpp"
+#include "weir/net/listener.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/scope.hpp"
 
@@ -20,5 +21,9 @@ Task<Result<>> serve_with(Scope& scope, const Router& router, Endpoint endpoint,
 /// The same for who wants to see the server's counters: `server` belongs to the scope's loop and
 /// outlives the task.
 Task<Result<>> serve_on(Scope& scope, ServerCore& server, Endpoint endpoint);
+/// Accepts from `listener` until that is closed, each connection as a child of `connections`, which
+/// ends before `server` does. Errors: those of Listener::accept().
+/// Cancel: closes the listener at once, without the connections.
+Task<Result<>> accept_connections(Scope& connections, ServerCore& server, tcp::Listener listener);
 
 }  // namespace weir::http

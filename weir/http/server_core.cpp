@@ -92,10 +92,13 @@ std::string ServerCore::summary() const {
 }
 
 void ServerCore::asked_to_drain(DrainWatcher& self) {
-  auto& core = static_cast<ServerCore&>(self);
-  core.draining_ = true;
-  for (DrainingConnection* each = core.connections_.front(); each != nullptr;
-       each = core.connections_.next(*each)) {
+  static_cast<ServerCore&>(self).drain();
+}
+
+void ServerCore::drain() {
+  if (std::exchange(draining_, true)) return;
+  for (DrainingConnection* each = connections_.front(); each != nullptr;
+       each = connections_.next(*each)) {
     each->drain();
   }
 }

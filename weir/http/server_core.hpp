@@ -52,6 +52,8 @@ class ServerCore final : DrainWatcher, FigureSource {
   RouteReader& routes() noexcept { return routes_; }
   const Limits& limits() const noexcept { return limits_; }
   bool draining() const noexcept { return draining_; }
+  /// Its connections end with what they have; it happens by itself when the loop drains.
+  void drain();
 
   /// For a Date field, at most a second old.
   const Date& date() noexcept {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weir/http/h1/writer.hpp"
+#include "weir/http/route_seats.hpp"
 #include "weir/task/scope.hpp"
 
 namespace weir::http {
@@ -51,6 +52,25 @@ Exchange::Next Exchange::begin_request() {
   server_.counters().requests.add();
   keep_alive_ = head_.keep_alive() && !server_.draining();
   server_.routes().table().match(head_, match_);
+  if (match_.by_core() && !find_tenant()) [[unlikely]] {
+    keep_head();
+    stage_ = Stage::tenant;
+    return Next::slow;
+  }
+  return take_request();
+}
+
+/// Of a route that each core answers by itself: who does so here. False when somebody will soon;
+/// where nobody does, the route itself says so.
+bool Exchange::find_tenant() {
+  RouteSeat* const seat = match_.route()->seats->on(server_.loop());
+  if (seat == nullptr) return true;
+  if (seat->tenant() != nullptr) match_.move_to(*seat->tenant());
+  return seat->tenant() != nullptr || !seat->expecting();
+}
+
+/// It is known who answers.
+Exchange::Next Exchange::take_request() {
   if (head_.has_body()) {
     body_.begin(head_, match_.options().body_max.value_or(server_.limits().body_max));
     if (body_.error()) return refuse(Refusal::body_too_large);
@@ -92,6 +112,7 @@ void Exchange::call_handler() {
 /// A handler that may wait keeps the head while the input moves on: it gets a copy of its own, and
 /// what was found in the head moves with it.
 void Exchange::keep_head() {
+  if (head_copy_ != nullptr) return;  // it has waited before
   const std::string_view bytes = head_.bytes();
   head_copy_.reset(static_cast<char*>(BlockPool::allocate(bytes.size())));
   std::memcpy(head_copy_.get(), bytes.data(), bytes.size());

@@ -54,9 +54,11 @@ class Exchange : Completion, HangupWatcher {
   std::uint64_t heads() const noexcept { return heads_; }
 
  private:
-  enum class Stage : std::uint8_t { body_first, handler, answer };
+  enum class Stage : std::uint8_t { tenant, body_first, handler, answer };
 
   Next begin_request();
+  bool find_tenant();
+  Next take_request();
   Next start_handler();
   void begin_cancel();
   template <class Make>
@@ -84,6 +86,7 @@ class Exchange : Completion, HangupWatcher {
   bool peer_is_done() const noexcept;
   Next ended() noexcept;
 
+  Task<> wait_for_tenant();
   Task<> wait_for_running();
   Task<Result<>> settle_body();
   Task<Next> deliver();

@@ -6,6 +6,8 @@
 
 #include "weir/http/h1/exchange.hpp"
 #include "weir/http/h1/writer.hpp"
+#include "weir/http/route_seats.hpp"
+#include "weir/task/timeout.hpp"
 
 namespace weir::http {
 namespace {
@@ -43,6 +45,11 @@ class StreamSink final : public BodySink {
 }  // namespace
 
 Task<Exchange::Next> Exchange::finish() {
+  if (stage_ == Stage::tenant) {
+    co_await wait_for_tenant();
+    const Next next = take_request();
+    if (next != Next::slow) co_return transport_.broken() ? Next::abort : next;
+  }
   InUse in_use(*this);
   const Stage stage = std::exchange(stage_, Stage::answer);
   if (stage == Stage::handler) {
@@ -54,6 +61,20 @@ Task<Exchange::Next> Exchange::finish() {
   if (stage == Stage::body_first && !refused_) call_handler();
   const Next next = co_await deliver();
   co_return gone_ || transport_.broken() ? Next::abort : next;
+}
+
+/// Waits for who will answer on this core, for as long as the route says. A client that leaves
+/// meanwhile is noticed with the answer.
+Task<> Exchange::wait_for_tenant() {
+  const InUse in_use(*this);  // the route stays, and with it the seat
+  if (!transport_.writing() && !transport_.output().empty()) {
+    if (auto sent = co_await transport_.send(); !sent) co_return;
+  }
+  transport_.drop_empty_buffers();
+  RouteSeats& seats = *match_.route()->seats;
+  auto settled = as_task(seats.on(server_.loop())->settled());
+  static_cast<void>(co_await timeout(seats.wait_max(), std::move(settled)));
+  static_cast<void>(find_tenant());  // and if there is none yet, the route says so
 }
 
 /// Sends what is ready, so that it does not wait for what runs and is slow, then waits for that.

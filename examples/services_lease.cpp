@@ -1,0 +1,12 @@
+// services_lease: a service with a route, a store and a clock; services_faked tests it.
+//   curl -X POST localhost:8080/lease/ann
+#include "examples/services_lease.hpp"
+
+int main(int argc, char** argv) {
+  auto options = weir::ServerOptions::from_args(argc, argv);
+  options.cores = 1;  // one lease for all
+  weir::http::Router router;
+  weir::App app;
+  wire(app, router, options.endpoint);
+  return app.run(options);
+}

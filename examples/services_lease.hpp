@@ -1,0 +1,55 @@
+// services_lease: who asks first has the lease for an hour. Its services, and how they are wired.
+#pragma once
+
+#include <weir/app.hpp>
+#include <weir/app/clock.hpp>
+#include <weir/app/http_server.hpp>
+#include <weir/http.hpp>
+#include <weir/http/routes.hpp>
+#include <weir/net/files.hpp>
+
+#include <string>
+#include <utility>
+
+/// Keeps who has it.
+struct Store {
+  virtual ~Store() = default;
+  virtual weir::Task<weir::Result<>> keep(std::string name) = 0;
+};
+
+struct FileStore : Store {
+  weir::Task<weir::Result<>> keep(std::string name) override {
+    return weir::files::write_file("lease.txt", std::move(name));
+  }
+};
+
+class Leases {
+ public:
+  Leases(weir::http::Routes& routes, Store& store, const weir::Clock& clock)
+      : store_(store), clock_(clock) {
+    routes.post("/lease/{name}", [this](std::string name) { return take(std::move(name)); });
+  }
+
+ private:
+  weir::Task<weir::http::Response> take(std::string name) {
+    using namespace std::chrono_literals;
+    if (clock_.now() < until_) co_return weir::http::status(409);
+    until_ = clock_.now() + 1h;
+    if (auto kept = co_await store_.keep(name); !kept) {
+      until_ = {};
+      co_return weir::http::status_for(kept.error());
+    }
+    co_return weir::http::text("yours, " + name + "\n");
+  }
+
+  Store& store_;
+  const weir::Clock& clock_;
+  weir::Instant until_{};
+};
+
+inline void wire(weir::App& app, weir::http::Router& router, const weir::Endpoint& endpoint) {
+  app.per_core<weir::HostClock, weir::Clock>();
+  app.per_core<FileStore, Store>();
+  app.per_core<Leases>();
+  weir::serve_http(app, router, {.endpoint = endpoint});
+}

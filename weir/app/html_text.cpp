@@ -1,0 +1,93 @@
+#include "weir/app/html_text.hpp"
+
+#include <cstdint>
+
+namespace weir::drawing {
+namespace {
+
+constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
+
+/// How many bytes the well-formed character at the start of `text` has; 0 if there is none.
+/// (Unicode 15, table 3-7.)
+std::size_t character_at(std::string_view text) {
+  const auto byte = [&](std::size_t index) { return static_cast<std::uint8_t>(text[index]); };
+  const std::uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  std::size_t size = 0;
+  std::uint8_t low = 0x80;
+  std::uint8_t high = 0xBF;
+  if (first >= 0xC2 && first <= 0xDF) {
+    size = 2;
+  } else if (first >= 0xE0 && first <= 0xEF) {
+    size = 3;
+    if (first == 0xE0) low = 0xA0;
+    if (first == 0xED) high = 0x9F;
+  } else if (first >= 0xF0 && first <= 0xF4) {
+    size = 4;
+    if (first == 0xF0) low = 0x90;
+    if (first == 0xF4) high = 0x8F;
+  }
+  if (size == 0 || text.size() < size || byte(1) < low || byte(1) > high) return 0;
+  for (std::size_t i = 2; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  return size;
+}
+
+void append_escaped(std::string& out, std::string_view character) {
+  const char first = character.front();
+  switch (first) {
+    case '&':
+      out += "&amp;";
+      return;
+    case '<':
+      out += "&lt;";
+      return;
+    case '>':
+      out += "&gt;";
+      return;
+    case '"':
+      out += "&quot;";
+      return;
+    case '\'':
+      out += "&#39;";
+      return;
+    default:
+      break;
+  }
+  const bool control = first >= 0 && first < ' ' && first != '\n' && first != '\t';
+  const bool none = character == "\xEF\xBF\xBE" || character == "\xEF\xBF\xBF";
+  out += control || first == '\x7F' || none ? replacement : character;
+}
+
+}  // namespace
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t size = character_at(text);
+    if (size == 0) {
+      out += replacement;
+      text.remove_prefix(1);
+    } else {
+      append_escaped(out, text.substr(0, size));
+      text.remove_prefix(size);
+    }
+  }
+  return out;
+}
+
+std::string shortened(std::string_view text, std::size_t characters_max) {
+  std::size_t end = 0;
+  std::size_t last = 0;
+  for (std::size_t count = 0; end < text.size(); ++count) {
+    if (count == characters_max) return std::string(text.substr(0, last)) + "\xE2\x80\xA6";
+    last = end;
+    const std::size_t size = character_at(text.substr(end));
+    end += size == 0 ? 1 : size;
+  }
+  return std::string(text);
+}
+
+}  // namespace weir::drawing

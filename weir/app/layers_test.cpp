@@ -1,0 +1,87 @@
+#include "weir/app/layers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace weir::drawing {
+namespace {
+
+using Edges = std::vector<GraphEdge>;
+
+TEST(Layers, NothingAndOne) {
+  EXPECT_EQ(lay_out(0, {}).columns, 0U);
+  const Layers one = lay_out(1, {});
+  EXPECT_EQ(one.columns, 1U);
+  EXPECT_EQ(one.rows, 1);
+}
+
+TEST(Layers, EachIsBehindAllWhoTakeIt) {
+  const Edges edges{{0, 1}, {1, 2}, {0, 2}};
+  const Layers layers = lay_out(3, edges);
+  EXPECT_EQ(layers.columns, 3U);
+  for (std::size_t node = 0; node < 3; ++node) EXPECT_EQ(layers.nodes[node].column, node);
+  ASSERT_EQ(layers.edges[2].size(), 3U) << "it passes the column between";
+  EXPECT_EQ(layers.edges[2][1].column, 1U);
+  EXPECT_NE(layers.edges[2][1].row, layers.nodes[1].row) << "not through the box there";
+}
+
+TEST(Layers, CirclesAreNoTrouble) {
+  const Edges edges{{0, 1}, {1, 2}, {2, 0}, {1, 1}};
+  const Layers layers = lay_out(3, edges);
+  EXPECT_EQ(layers.columns, 3U);
+  EXPECT_EQ(layers.edges[2].front().column, layers.nodes[2].column);
+  EXPECT_EQ(layers.edges[2].back().column, layers.nodes[0].column);
+}
+
+TEST(Layers, EdgesThatNeedNotCrossDoNot) {
+  // Two ladders, given in the order that crosses most.
+  const Edges edges{{0, 3}, {1, 2}};
+  const Layers layers = lay_out(4, edges);
+  EXPECT_EQ(layers.nodes[0].row < layers.nodes[1].row, layers.nodes[3].row < layers.nodes[2].row);
+}
+
+TEST(Layers, FullColumnsBecomeSeveral) {
+  const Layers layers = lay_out(60, {}, 24);
+  EXPECT_EQ(layers.columns, 3U);
+  EXPECT_LE(layers.rows, 24);
+}
+
+TEST(Layers, WhateverTheGraphNoTwoBoxesShareAPlace) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    const std::size_t nodes = random() % 40 + 1;
+    Edges edges;
+    for (std::size_t i = random() % 120; i > 0; --i) {
+      edges.push_back({random() % nodes, random() % nodes});
+    }
+    const Layers layers = lay_out(nodes, edges, 8);
+    std::vector<std::set<double>> rows(layers.columns);
+    for (const Spot& each : layers.nodes) {
+      for (const double other : rows.at(each.column)) {
+        ASSERT_GE(std::abs(other - each.row), 1) << "in round " << round;
+      }
+      rows[each.column].insert(each.row);
+      ASSERT_GE(each.row, 0);
+      ASSERT_LE(each.row + 1, layers.rows);
+    }
+    for (std::size_t edge = 0; edge < edges.size(); ++edge) {
+      const auto& way = layers.edges[edge];
+      ASSERT_EQ(way.front().column, layers.nodes[edges[edge].from].column);
+      ASSERT_EQ(way.back().column, layers.nodes[edges[edge].to].column);
+      const bool itself = edges[edge].from == edges[edge].to;
+      for (std::size_t i = 1; i < way.size() && !itself; ++i) {
+        const auto step = static_cast<long>(way[i].column) - static_cast<long>(way[i - 1].column);
+        ASSERT_EQ(std::abs(step), 1) << "in round " << round;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::drawing
