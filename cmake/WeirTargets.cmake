@@ -126,6 +126,25 @@ function(weir_program_of_folder target folder)
   endif()
 endfunction()
 
+# weir_embed(TARGET HEADER NAMESPACE FILES f...): files of ASCII as the constants that the header
+# declares: a-b.json is NAMESPACE::a_b.
+function(weir_embed target header namespace)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "FILES")
+  set(source "#include \"${header}\"\n\nnamespace ${namespace} {\n")
+  foreach(path IN LISTS arg_FILES)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+    cmake_path(GET path STEM name)
+    string(REPLACE "-" "_" name ${name})
+    file(READ ${path} bytes HEX)
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+    string(APPEND source "static constexpr char ${name}_bytes[] = {${bytes}};\n"
+      "const std::string_view ${name}(${name}_bytes, sizeof ${name}_bytes);\n")
+  endforeach()
+  set(file ${PROJECT_BINARY_DIR}/${target}_embedded.cpp)
+  file(CONFIGURE OUTPUT ${file} CONTENT "${source}}  // namespace ${namespace}\n" @ONLY)
+  target_sources(${target} PRIVATE ${file})
+endfunction()
+
 # tests/**.cpp: whole-system tests, which run the example programs over real sockets.
 function(weir_system_tests)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*.cpp)
@@ -137,6 +156,8 @@ function(weir_system_tests)
   target_include_directories(weir_system_test PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(weir_system_test PRIVATE
     WEIR_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data")
+  target_compile_definitions(weir_system_test PRIVATE WEIR_TOOL_PROGRAM="$<TARGET_FILE:weir>")
+  add_dependencies(weir_system_test weir)
   get_property(examples GLOBAL PROPERTY weir_programs_of_examples)
   if(examples)
     list(GET examples 0 first)
@@ -144,6 +165,17 @@ function(weir_system_tests)
     target_compile_definitions(weir_system_test PRIVATE
       WEIR_EXAMPLES_DIR="$<TARGET_FILE_DIR:${first}>")
   endif()
+endfunction()
+
+# tools/differential: mutated cases, which Weir reads as the reference does, beside present peers.
+function(weir_differential_tests)
+  set(folder ${PROJECT_SOURCE_DIR}/tools/differential)
+  add_test(NAME ${WEIR_TEST_PREFIX}differential COMMAND python3 ${folder}/differential.py --as-test
+    --weir $<TARGET_FILE:differential_reporter> --build ${PROJECT_SOURCE_DIR}/build --cases 600)
+  add_test(NAME ${WEIR_TEST_PREFIX}differential_selftest
+    COMMAND python3 ${folder}/differential_test.py)
+  set_tests_properties(${WEIR_TEST_PREFIX}differential ${WEIR_TEST_PREFIX}differential_selftest
+    PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
 endfunction()
 
 # fuzz/NAME.cpp: with WEIR_FUZZ a libFuzzer program; otherwise a test that replays fuzz/corpus/NAME.

@@ -103,8 +103,10 @@ Http1Outcome outcome_of(const Got& got) {
 
 std::vector<Http1Case> all_cases() {
   std::vector<Http1Case> cases = read_http1_cases("http1-cases.json");
-  std::vector<Http1Case> more = read_http1_cases("http1-more.json");
-  std::move(more.begin(), more.end(), std::back_inserter(cases));
+  for (const char* const file : {"http1-more.json", "http1-smuggling.json", "http1-found.json"}) {
+    std::vector<Http1Case> more = read_http1_cases(file);
+    std::move(more.begin(), more.end(), std::back_inserter(cases));
+  }
   return cases;
 }
 

@@ -54,8 +54,10 @@ constexpr std::string_view shared_file = "http1-cases.json";
 
 std::vector<Http1Case> all_cases(Target target) {
   std::vector<Http1Case> cases = cases_of(shared_file, target);
-  std::vector<Http1Case> more = cases_of("http1-more.json", target);
-  std::move(more.begin(), more.end(), std::back_inserter(cases));
+  for (const char* const file : {"http1-more.json", "http1-smuggling.json", "http1-found.json"}) {
+    std::vector<Http1Case> more = cases_of(file, target);
+    std::move(more.begin(), more.end(), std::back_inserter(cases));
+  }
   return cases;
 }
 

@@ -2,17 +2,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
-#include <iomanip>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "tools/weir/bench_report.hpp"
 #include "tools/weir/load.hpp"
+#include "tools/weir/option_limits.hpp"
 #include "tools/weir/process_time.hpp"
 #include "tools/weir/target.hpp"
 #include "weir/cores/runtime.hpp"
@@ -44,32 +42,6 @@ struct Command {
   bool busy_poll = false;
   bool json = false;
 };
-
-/// A decimal number within limits. CLI11's own ranges let "nan" and, of what is unsigned, "-1"
-/// pass.
-template <typename Value>
-CLI::Validator within(Value least, Value most, const char* kind) {
-  std::ostringstream limits;
-  limits << std::setprecision(15) << "a " << kind << " from " << least << " to " << most;
-  return {[=, wanted = limits.str()](std::string& text) -> std::string {
-            Value value{};
-            const char* const text_end = text.data() + text.size();
-            const auto [end, error] = std::from_chars(text.data(), text_end, value);
-            // Put so that what is not a number fails.
-            const bool right =
-                error == std::errc() && end == text_end && value >= least && value <= most;
-            return right ? std::string() : "'" + text + "' is not " + wanted;
-          },
-          std::string()};
-}
-
-CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
-  return within(least, most, "whole number");
-}
-
-CLI::Validator number(double least, double most) {
-  return within(least, most, "number");
-}
 
 void add_options(CLI::App& verb, Command& command) {
   LoadPlan& plan = command.plan;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tools/weir/bench_command.hpp"
+#include "tools/weir/check/check_command.hpp"
 #include "weir/base/version.hpp"
 
 int main(int argc, char** argv) {
@@ -12,6 +13,7 @@ int main(int argc, char** argv) {
   tool.require_subcommand(1);
   tool.set_version_flag("--version", std::string(weir::version()));
   weir::bench::add_command(tool, status);
+  weir::check::add_command(tool, status);
   try {
     tool.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,129 @@
+// `weir check` against whole servers: Weir's own, which pass everything, and others' where they are
+// installed, which are known not to.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/process.hpp"
+#include "tests/server.hpp"
+
+namespace weir::tests {
+namespace {
+
+struct Checked {
+  std::optional<int> status;
+  std::string output;
+};
+
+/// `weir check` on a port of this machine. Unless told, no answer is given up before the test is.
+Checked check(std::uint16_t port, std::vector<std::string> more,
+              std::chrono::seconds timeout = patience) {
+  more.insert(more.begin(), {"check", "http://127.0.0.1:" + std::to_string(port) + "/"});
+  more.insert(more.end(), {"--timeout", std::to_string(timeout.count())});
+  Process tool(WEIR_TOOL_PROGRAM, more);
+  Checked checked;
+  checked.status = tool.wait_for_exit(2 * patience);
+  checked.output = tool.output() + tool.errors();
+  return checked;
+}
+
+class Check : public EachBackend {};
+
+TEST_P(Check, TheHelloExamplePassesEveryProtocolCase) {
+  Server server("hello", GetParam());
+  const Checked checked = check(server.port(), {"--skip", "slow"});
+  EXPECT_EQ(checked.status, 0) << checked.output;
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(Check, ItPassesThemWhereBodiesAreReadToo) {
+  Server server("hello", GetParam());
+  const Checked checked = check(server.port(), {"--skip", "slow", "--post-path", "/users/1/notes"});
+  EXPECT_EQ(checked.status, 0) << checked.output;
+  EXPECT_TRUE(checked.output.contains("POST /users/1/notes answers 200\n")) << checked.output;
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+INSTANTIATE_TEST_SUITE_P(On, Check, testing::ValuesIn(every_backend), name_of);
+
+// Its head may take 10 s, its body has 5 s of grace: the deadline is far beyond. Who is only idle
+// may stay for a minute, which tests in virtual time wait for.
+TEST(CheckSlow, TheHelloExamplePassesTheSlowCases) {
+  Server server("hello", {"auto"});
+  const Checked checked =
+      check(server.port(), {"--only", "slow", "--skip", "slow/idle", "--post-path",
+                            "/users/1/notes", "--slow-deadline", "50"});
+  EXPECT_EQ(checked.status, 0) << checked.output;
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+// ---- Others' servers
+// -----------------------------------------------------------------------------
+
+const std::filesystem::path root = std::filesystem::path(WEIR_TEST_DATA_DIR) / "../..";
+
+/// Where a program is that is in the path; empty: nowhere.
+std::string in_path(const std::string& name) {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string program = folder + "/" + name;
+    if (::access(program.c_str(), X_OK) == 0) return program;
+  }
+  return {};
+}
+
+/// Plays these cases against a server that prints its port; each of them fails.
+void expect_failures(Process& server, const std::vector<std::string>& names) {
+  const auto port = server.wait_for_port();
+  ASSERT_TRUE(port) << server.errors();
+  std::vector<std::string> arguments{"--slow-deadline", "2"};
+  for (const std::string& name : names) arguments.insert(arguments.end(), {"--only", name});
+  // What is waited for here, such as an end, does not come.
+  const Checked checked = check(*port, arguments, std::chrono::seconds(10));
+  EXPECT_EQ(checked.status, 1) << checked.output;
+  for (const std::string& name : names) {
+    EXPECT_TRUE(checked.output.contains("\n" + name + ": ")) << checked.output;
+  }
+  EXPECT_TRUE(checked.output.contains("\n0 passed, ")) << checked.output;
+}
+
+TEST(CheckOthers, NodeTakesAnyHostAndWaitsForSlowHeads) {
+  const std::string node = in_path("node");
+  if (node.empty()) GTEST_SKIP() << "there is no node";
+  Process server(node, {(root / "tools/differential/peers/reporter.js").string()});
+  expect_failures(server, {"host-02", "rule-05-06", "slow/head-bytes"});
+}
+
+TEST(CheckOthers, GoTakesBothLengthsAndBareLineFeeds) {
+  const std::string go = (root / "build/differential/go-reporter").string();
+  if (::access(go.c_str(), X_OK) != 0) GTEST_SKIP() << "./dev differential has not built it";
+  Process server(go);
+  expect_failures(server, {"transfer-encoding-01", "request-line-02", "slow/body"});
+}
+
+TEST(CheckOthers, NginxTakesBareLineFeeds) {
+  const std::filesystem::path folder = root / "build/bench/peers/nginx";
+  const std::string python = in_path("python3");
+  if (!std::filesystem::exists(folder / "package/usr/sbin/nginx") || python.empty()) {
+    GTEST_SKIP() << "./dev bench has not unpacked nginx";
+  }
+  const std::filesystem::path prefix =
+      std::filesystem::temp_directory_path() / ("weir-nginx-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(prefix);
+  {
+    Process server(python, {(folder / "start.py").string(), "--prefix", prefix.string()});
+    expect_failures(server, {"request-line-02", "rule-01-04", "slow/head-bytes"});
+  }
+  std::filesystem::remove_all(prefix);
+}
+
+}  // namespace
+}  // namespace weir::tests

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Sends mutated cases to Weir and to other servers, and decides what they disagree in.
+
+Who is right is decided by reference.py, which reads the same bytes by the grammar of the RFCs in
+the strict profile. Where Weir understands something else than it, this fails. Where another server
+does, that is counted by the rule which the case breaks: it took what should be refused, or framed
+it otherwise, or refused what is right.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import contextlib
+import dataclasses
+import json
+import pathlib
+import sys
+
+import mutate
+import peers
+import reference
+import wire
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DATA = ROOT / "tests/data"
+FOUND = DATA / "http1-found.json"
+KEPT_BYTES_MAX = 700
+SERVED = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")  # by reporter.cpp
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    data: bytes
+    reading: reference.Reading
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """What a server makes of a case otherwise."""
+    kind: str  # "takes", "frames", "refuses", "silent"
+    rule: int  # that the case breaks; 0: none
+    reason: str
+
+
+def compare(reading, understood, proxied=False):
+    """The Difference between the reference's reading and what a server told; None: they agree.
+
+    A proxy may put a target otherwise, and Weir behind it does not tell of methods that it has not.
+    """
+    requests = reading.requests
+    if proxied:
+        requests = [each for each in requests if each.method in SERVED]
+        understood = [each for each in understood if each.told or each.status not in (405, 501)]
+    for index, right in enumerate(requests):
+        if index == len(understood):
+            return Difference("refuses", 0, "and closes")
+        seen = understood[index]
+        if not seen.told:
+            return Difference("refuses", 0, f"with {seen.status}")
+        same = (right.method == seen.method and len(right.body) == seen.body_bytes and
+                right.body[:256].hex() == seen.body and
+                (proxied or right.target == seen.target))
+        if not same:
+            return Difference("frames", reading.rule, reading.reason or "another request")
+    if any(each.told for each in understood[len(requests):]):
+        reason = {"refused": reading.reason, "closed": "a request behind the close",
+                  "incomplete": "a request that is not whole", "all": "nothing"}[reading.end]
+        return Difference("takes", reading.rule or (10 if reading.end == "closed" else 0), reason)
+    return None
+
+
+def weir_is_wrong(reading, understood):
+    """Where Weir differs from the reference, in words. Methods that it does not serve are answered
+    with 404, 405 or 501, OPTIONS * with 204: they count as understood."""
+    requests = len(reading.requests)
+    for index, right in enumerate(reading.requests):
+        if index == len(understood):
+            return f"request {index + 1} has no answer"
+        seen = understood[index]
+        if not seen.told:
+            if seen.status not in (204, 404, 405, 501):
+                return f"request {index + 1} is answered with {seen.status}"
+        elif compare(reference.Reading([right], "all"), [seen]):
+            return f"request {index + 1} is understood as {seen}"
+    behind = understood[requests:]
+    if reading.end == "refused" and [each.status >= 400 for each in behind] != [True]:
+        return f"{reading.reason} is answered with {[each.status for each in behind]}"
+    if reading.end == "incomplete" and any(each.status < 400 for each in behind):
+        return "what is not whole is answered"
+    if reading.end in ("all", "closed") and behind:
+        return f"nothing more is answered with {[each.status for each in behind]}"
+    return None
+
+
+def ask(server, cases):
+    """What the server made of each case: a list of Understood, or None where it is silent."""
+    made = []
+    for case in cases:
+        try:
+            made.append(wire.send(server.port, case.data))
+        except (wire.Silent, ConnectionError, ValueError) as trouble:
+            print(f"{server.name}: {case.name}: {trouble}", file=sys.stderr)
+            made.append(None)
+    return made
+
+
+def start(stack, options):
+    """The servers that could be started, Weir first, and {name: why} of those left out."""
+    ours = stack.enter_context(peers.weir(options.weir))
+    servers, absent = [ours], {}
+    makers = {"node": peers.node, "go": lambda: peers.go(options.build, not options.as_test),
+              "nginx": lambda: peers.nginx(options.build, ours.port)}
+    for name, make in makers.items():
+        try:
+            servers.append(stack.enter_context(make()))
+        except (peers.Absent, OSError) as reason:
+            absent[name] = str(reason)
+    return servers, absent
+
+
+def differences_of(server, cases, made):
+    """[(Case, Difference)] of a peer."""
+    found = []
+    for case, understood in zip(cases, made):
+        if understood is None:
+            found.append((case, Difference("silent", 0, "no answer and no end")))
+        elif difference := compare(case.reading, understood, proxied=server.name == "nginx"):
+            found.append((case, difference))
+    return found
+
+
+def print_differences(found):
+    """A table by kind, rule and reason, with the shortest example of each."""
+    rows = collections.defaultdict(lambda: (collections.Counter(), []))
+    for name, differences in found.items():
+        for case, difference in differences:
+            counts, examples = rows[difference]
+            counts[name] += 1
+            examples.append(case.data)
+    order = ("takes", "frames", "silent", "refuses")
+    for difference in sorted(rows, key=lambda each: (order.index(each.kind), each.rule,
+                                                     each.reason)):
+        counts, examples = rows[difference]
+        who = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+        rule = f"rule {difference.rule}: " if difference.rule else ""
+        print(f"  {difference.kind:8} {rule}{difference.reason} ({who})")
+        print(f"           {min(examples, key=len)!r}")
+
+
+def expectation(reading):
+    """How the file of cases puts it; None: not at all."""
+    if reading.rule == 15 or any(each.method not in ("GET", "POST") for each in reading.requests):
+        return None
+    if reading.requests:
+        return {"expect": ["200"],
+                "answers": len(reading.requests) + (reading.end == "refused")}
+    if reading.end == "refused":
+        return {"expect": ["400"], "answers": 1}
+    return {"expect": ["wait"], "answers": 0} if reading.end == "incomplete" else None
+
+
+def keep(found):
+    """Adds to the file of found cases one of each new kind: the shortest."""
+    kept = json.loads(FOUND.read_text()) if FOUND.exists() else []
+    known = {case["why"].partition(" (")[0] for case in kept}
+    shortest = {}
+    for name, differences in found.items():
+        for case, difference in differences:
+            if difference.kind not in ("takes", "frames") or len(case.data) > KEPT_BYTES_MAX:
+                continue
+            if difference.reason in known or expectation(case.reading) is None:
+                continue
+            best, who = shortest.get(difference.reason, (case, set()))
+            best = min(best, case, key=lambda each: len(each.data))
+            shortest[difference.reason] = (best, who | {f"{name} {difference.kind} it"})
+    for reason, (case, who) in sorted(shortest.items()):
+        rule = case.reading.rule or 10
+        number = sum(each["id"].startswith(f"found-{rule:02}-") for each in kept) + 1
+        kept.append({"id": f"found-{rule:02}-{number:02}", "bytes": case.data.decode("latin-1"),
+                     **expectation(case.reading), "why": f"{reason} ({', '.join(sorted(who))})"})
+    kept.sort(key=lambda case: case["id"])
+    FOUND.write_text(json.dumps(kept, indent=1) + "\n")
+    print(f"{len(shortest)} new cases in {FOUND.relative_to(ROOT)}")
+
+
+def run(options):
+    known = mutate.known_cases(DATA)
+    cases = [Case(name, data, reference.read(data))
+             for name, data in mutate.mutated(known, options.seed, options.cases)]
+    with contextlib.ExitStack() as stack:
+        servers, absent = start(stack, options)
+        print(f"seed {options.seed}, {len(cases)} cases; "
+              f"{', '.join(server.name for server in servers)}")
+        for name, reason in absent.items():
+            print(f"without {name}: {reason}")
+        with concurrent.futures.ThreadPoolExecutor(len(servers)) as pool:
+            made = dict(zip((server.name for server in servers),
+                            pool.map(lambda server: ask(server, cases), servers)))
+    wrong = 0
+    for case, understood in zip(cases, made["weir"]):
+        trouble = "silence" if understood is None else weir_is_wrong(case.reading, understood)
+        if trouble:
+            wrong += 1
+            print(f"WEIR DIFFERS: {case.name}: {trouble}\n  {case.data!r}\n  "
+                  f"reference: {case.reading}")
+    found = {server.name: differences_of(server, cases, made[server.name])
+             for server in servers[1:]}
+    print_differences(found)
+    if options.keep:
+        keep(found)
+    same = len(cases) - wrong
+    print(f"weir reads {same} of {len(cases)} cases as the RFCs have it")
+    return 0 if wrong == 0 else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--weir", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build",
+                        help=argparse.SUPPRESS)
+    parser.add_argument("--as-test", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--seed", type=int, default=1, help="of the mutations (1 unless told)")
+    parser.add_argument("--cases", type=int, default=2000, help="how many (2000 unless told)")
+    parser.add_argument("--keep", action="store_true",
+                        help="add a case of each new kind to tests/data/http1-found.json")
+    return run(parser.parse_args())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

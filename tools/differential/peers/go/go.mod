@@ -1,0 +1,3 @@
+module weir.differential/reporter
+
+go 1.22

@@ -1,0 +1,93 @@
+#include "tools/weir/check/check_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace weir::check {
+namespace {
+
+TEST(CheckReport, WhatWasSentIsPrintable) {
+  EXPECT_EQ(shortened("GET / HTTP/1.1\r\n\t\\\xe9\x01", 100), R"(GET / HTTP/1.1\r\n\t\\\xe9\x01)");
+  EXPECT_EQ(shortened("0123456789", 10), "0123456789");
+  EXPECT_EQ(shortened("0123456789a", 10), "01234 ... 1 bytes ... 6789a");
+}
+
+class CheckReportText : public testing::Test {
+ protected:
+  CheckReportText() {
+    rule_[0] = {1, "first", "RFC 1", "the first comes first"};
+    rule_[1] = {2, "second", "RFC 2", "the second does not"};
+    for (int index = 0; index < 3; ++index) {
+      case_[index].name = "case-" + std::to_string(index);
+      case_[index].why = "odd";
+      case_[index].rule = &rule_[index / 2];
+      case_[index].bytes = "GET / HTTP/1.1\r\n";
+      CaseResult& result = report_.results.emplace_back();
+      result.of = &case_[index];
+      result.verdict.kind = static_cast<VerdictKind>(index);
+      result.verdict.wanted = "400";
+      result.verdict.came = "came \"" + std::to_string(index) + "\"";
+    }
+    report_.results[1].verdict.sent = "own\n";
+    report_.took = std::chrono::milliseconds(1250);
+    report_.site.get.status = 200;
+    options_.url = "http://a.test/";
+  }
+
+  Rule rule_[2];
+  Case case_[3];
+  CheckReport report_;
+  ReportOptions options_;
+};
+
+TEST_F(CheckReportText, IsATableThenWhatFailedThenWhatDidNotApply) {
+  EXPECT_EQ(to_text(report_, options_),
+            R"(http://a.test/: 3 cases
+  GET / answers 200, POST / answers nothing (--post-path)
+
+                    passed  failed  not applicable
+first                    1       1               0
+second                   0       0               1
+
+---- failed ----
+
+case-1: odd
+  rule    1 first: the first comes first (RFC 1)
+  sent    own\n
+  wanted  400
+  came    came "1"
+
+---- not applicable ----
+
+case-2: odd
+  rule    2 second: the second does not (RFC 2)
+  sent    GET / HTTP/1.1\r\n
+  wanted  400
+  came    came "2"
+
+1 passed, 1 failed, 1 not applicable, in 1.2 s
+)");
+  options_.all = true;
+  EXPECT_NE(to_text(report_, options_).find("---- passed ----\n\ncase-0: odd\n"),
+            std::string::npos);
+}
+
+TEST_F(CheckReportText, IsOneJsonObject) {
+  report_.results.resize(2);
+  EXPECT_EQ(to_json(report_, options_),
+            R"({"url":"http://a.test/","get_status":200,"post_status":0,"passed":1,"failed":1,)"
+            R"("not_applicable":0,"seconds":1.25,"cases":[)"
+            R"({"name":"case-0","verdict":"passed","category":"first","rule":1,"source":"RFC 1",)"
+            R"("about":"odd","sent":"GET / HTTP/1.1\\r\\n","wanted":"400","came":"came \"0\""},)"
+            R"({"name":"case-1","verdict":"failed","category":"first","rule":1,"source":"RFC 1",)"
+            R"("about":"odd","sent":"own\\n","wanted":"400","came":"came \"1\""}]})"
+            "\n");
+}
+
+TEST_F(CheckReportText, TheListNamesCaseAndCategory) {
+  EXPECT_EQ(to_list({&case_[0]}), "case-0                     first              odd\n");
+}
+
+}  // namespace
+}  // namespace weir::check

@@ -1,0 +1,228 @@
+#include "tools/weir/check/check_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/weir/check/check_report.hpp"
+#include "tools/weir/check/faulty_server_fixture.hpp"
+#include "tools/weir/check/probe.hpp"
+#include "weir/http.hpp"
+#include "weir/testing/loop_fixture.hpp"
+
+namespace weir::check {
+namespace {
+
+const Endpoint endpoint = Endpoint::loopback(8080);
+
+/// Both the server and who checks it, in virtual time on one loop.
+class CheckRun : public LoopTest {
+ protected:
+  CheckRun() {
+    site_.endpoint = endpoint;
+    site_.authority = "a.test:8080";
+    site_.slow_deadline = std::chrono::seconds(40);
+    site_.idle_deadline = std::chrono::seconds(90);
+    site_.idle_must_end = true;
+  }
+
+  /// The plan for those that `selector` names; all for an empty one.
+  CheckPlan plan(std::string_view selector = {}) {
+    CheckPlan made;
+    made.site = site_;
+    for (const Case& each : book_.cases()) {
+      if (selector.empty() || is_selected(each, selector)) made.cases.push_back(&each);
+    }
+    return made;
+  }
+
+  CheckReport check_faulty(const Faults& faults, CheckPlan plan);
+  CheckReport check_weir(CheckPlan plan);
+
+  /// Verdicts by name.
+  static std::map<std::string, Verdict> verdicts(const CheckReport& report) {
+    std::map<std::string, Verdict> all;
+    for (const CaseResult& each : report.results) all[each.of->name] = each.verdict;
+    return all;
+  }
+
+  CaseBook book_;
+  Site site_;
+};
+
+Task<CheckReport> baseline_and_run(CheckPlan plan) {
+  const std::string trouble = co_await find_baseline(plan.site);
+  EXPECT_EQ(trouble, "");
+  co_return co_await run_checks(std::move(plan));
+}
+
+Task<CheckReport> on_faulty(Scope& scope, FaultyServer& server, CheckPlan plan) {
+  auto listener = co_await tcp::listen(endpoint);
+  scope.spawn(server.serve(scope, std::move(*listener)));
+  CheckReport report = co_await baseline_and_run(std::move(plan));
+  scope.cancel();
+  co_return report;
+}
+
+Task<CheckReport> on_weir(Scope& scope, const http::Router& routes, CheckPlan plan) {
+  scope.spawn(http::serve(scope, routes, endpoint));
+  CheckReport report = co_await baseline_and_run(std::move(plan));
+  scope.cancel();
+  co_return report;
+}
+
+Task<CheckReport> with_faulty(FaultyServer& server, CheckPlan plan) {
+  auto report =
+      co_await with_scope(OnFailure::supervise, on_faulty, std::ref(server), std::move(plan));
+  co_return std::move(*report);
+}
+
+Task<CheckReport> with_weir(const http::Router& routes, CheckPlan plan) {
+  auto report =
+      co_await with_scope(OnFailure::supervise, on_weir, std::cref(routes), std::move(plan));
+  co_return std::move(*report);
+}
+
+CheckReport CheckRun::check_faulty(const Faults& faults, CheckPlan plan) {
+  FaultyServer server(faults);
+  return run_made([&server](CheckPlan own) { return with_faulty(server, std::move(own)); },
+                  std::move(plan));
+}
+
+Task<http::Response> body_back(http::Request& request) {
+  auto body = co_await request.body_view();
+  if (!body) co_return http::Response(http::status_for(body.error()));
+  co_return http::text(*body);
+}
+
+CheckReport CheckRun::check_weir(CheckPlan plan) {
+  http::Router routes;
+  routes.get("/", [] { return http::text("hello\n"); });
+  routes.post("/", body_back);
+  return run_made([&routes](CheckPlan own) { return with_weir(routes, std::move(own)); },
+                  std::move(plan));
+}
+
+std::string text_of(const CheckReport& report) {
+  ReportOptions options;
+  options.url = "http://a.test:8080/";
+  return to_text(report, options);
+}
+
+TEST_F(CheckRun, WeirsOwnServerPassesEverything) {
+  const CheckReport report = check_weir(plan());
+  EXPECT_EQ(report.count(VerdictKind::failed), 0U) << text_of(report);
+  EXPECT_GT(report.count(VerdictKind::passed), 500U);
+  for (const CaseResult& each : report.results) {
+    if (each.verdict.kind != VerdictKind::not_applicable) continue;
+    // It knows no conditions for what a handler makes, and answers OPTIONS with 200 or 405.
+    EXPECT_TRUE(each.of->name == "answers/not-modified" || each.of->name == "answers/no-content")
+        << each.of->name << ": " << each.verdict.came;
+  }
+}
+
+TEST_F(CheckRun, ARightServerOfFewLinesPassesEverything) {
+  const CheckReport report = check_faulty({}, plan());
+  EXPECT_EQ(report.count(VerdictKind::failed), 0U) << text_of(report);
+}
+
+struct Finding {
+  const char* what;
+  Faults faults;
+  const char* selector;               ///< the cases that are played
+  std::vector<std::string> failures;  ///< exactly these of them fail
+};
+
+Faults with(bool Faults::* fault) {
+  Faults faults;
+  faults.*fault = true;
+  return faults;
+}
+
+class EachFault : public CheckRun, public testing::WithParamInterface<Finding> {};
+
+TEST_P(EachFault, IsFound) {
+  const Finding& finding = GetParam();
+  const CheckReport report = check_faulty(finding.faults, plan(finding.selector));
+  std::vector<std::string> failures;
+  for (const CaseResult& each : report.results) {
+    if (each.verdict.kind == VerdictKind::failed) failures.push_back(each.of->name);
+  }
+  EXPECT_EQ(failures, finding.failures) << text_of(report);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, EachFault,
+    testing::Values(
+        Finding{"BareLineFeeds",
+                with(&Faults::takes_bare_lf),
+                "line-ends",
+                {"rule-01-01", "rule-01-04", "rule-01-09", "rule-01-14", "rule-01-19"}},
+        Finding{"BothLengths",
+                with(&Faults::takes_both_lengths),
+                "transfer-encoding",
+                {"transfer-encoding-01", "transfer-encoding-02", "rule-08-22", "rule-08-23"}},
+        Finding{"AnswersOutOfOrder",
+                with(&Faults::swaps_answers),
+                "connection/pipelining",
+                {"connection/pipelining"}},
+        Finding{"NoPatienceLost",
+                with(&Faults::never_times_out),
+                "slow",
+                {"slow/head-bytes", "slow/head-lines", "slow/body", "slow/chunks", "slow/idle",
+                 "slow/idle-after-an-answer"}},
+        Finding{"ABodyForHead", with(&Faults::body_to_head), "answers/head", {"answers/head"}},
+        Finding{"NoEnd",
+                with(&Faults::stays_open),
+                "connection/close",
+                {"connection/close", "connection/close-of-1.0"}},
+        Finding{"RequestsBehindAnError",
+                with(&Faults::reads_on),
+                "after-an-error",
+                {"rule-14-01", "rule-14-02"}},
+        Finding{
+            "Splitting", with(&Faults::echoes_target), "answers/splitting", {"answers/splitting"}},
+        Finding{"NoDate", with(&Faults::lacks_date), "answers/date", {"answers/date"}},
+        Finding{"NoContinue",
+                with(&Faults::never_continues),
+                "expect",
+                {"rule-11-02", "rule-11-03", "expect/continue"}}),
+    [](const testing::TestParamInfo<Finding>& info) { return std::string(info.param.what); });
+
+TEST_F(CheckRun, WhatPassesWaitsForNothingButSilence) {
+  CheckPlan quick = plan();
+  std::erase_if(quick.cases, [](const Case* each) { return each->rule->name == "slow"; });
+  quick.site.timeout = std::chrono::hours(1);
+  const CheckReport report = check_weir(std::move(quick));
+  EXPECT_LT(report.took, std::chrono::minutes(1)) << text_of(report);
+}
+
+TEST_F(CheckRun, LenientTakesWhatTheRfcLetsAServerDo) {
+  CheckPlan lenient = plan("line-ends");
+  lenient.site.lenient = true;
+  const CheckReport report = check_faulty(with(&Faults::takes_bare_lf), std::move(lenient));
+  EXPECT_EQ(report.count(VerdictKind::failed), 0U) << text_of(report);
+}
+
+TEST_F(CheckRun, AServerThatDiesFailsTheCaseAndThoseBehindIt) {
+  CheckPlan all = plan("fields");
+  all.at_once = 1;
+  const CheckReport report = check_faulty(with(&Faults::dies_of_nul), std::move(all));
+  auto verdict = verdicts(report);
+  EXPECT_EQ(verdict["header-05"].kind, VerdictKind::passed);
+  EXPECT_EQ(verdict["header-06"].kind, VerdictKind::failed);
+  EXPECT_EQ(verdict["rule-06-25"].kind, VerdictKind::failed);
+  EXPECT_EQ(verdict["rule-06-25"].came, "not run: it does not serve any more");
+}
+
+TEST_F(CheckRun, NobodyThereIsSaidSo) {
+  const std::string trouble = run_made([this](int) { return find_baseline(site_); }, 0);
+  EXPECT_TRUE(trouble.starts_with("no connection: ")) << trouble;
+  EXPECT_EQ(site_.get.status, 0);
+}
+
+}  // namespace
+}  // namespace weir::check
