@@ -49,8 +49,9 @@ PoolCrew::~PoolCrew() {
   // Without the mutex, which they need for their last step, and before any of them is freed. The
   // keeper looks at the others.
   keeper_thread_.reset();
+  for (const auto& worker : workers_) worker->thread.reset();
+  // Now there is nobody left who would need the mutex.
   for (const auto& worker : workers_) {
-    worker->thread.reset();
     if (worker->job == nullptr) continue;
     // It was taken, and its call has not begun.
     queue_.give_up(*worker->job);
