@@ -3,12 +3,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <future>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "tools/weir/command_fixture.hpp"
 #include "weir/cores/runtime.hpp"
 #include "weir/net/listener.hpp"
 
@@ -17,20 +18,7 @@ namespace {
 
 /// The exit status of `weir bench ...`; what it printed is in `output`.
 int run_tool(std::vector<std::string> arguments, std::string& output) {
-  int status = -1;
-  CLI::App tool;
-  add_command(tool, status);
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
-  arguments.push_back("bench");
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  try {
-    tool.parse(arguments);
-  } catch (const CLI::ParseError&) {
-    status = 2;
-  }
-  output = testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
-  return status;
+  return run_command(&add_command, "bench", std::move(arguments), output);
 }
 
 TEST(BenchCommand, RefusesWhatCannotBeMeasured) {

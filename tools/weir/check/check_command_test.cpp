@@ -2,15 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <future>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tools/weir/check/faulty_server_fixture.hpp"
+#include "tools/weir/command_fixture.hpp"
 #include "weir/cores/runtime.hpp"
 #include "weir/net/listener.hpp"
 
@@ -19,20 +20,7 @@ namespace {
 
 /// The exit status of `weir check ...`; what it printed is in `output`.
 int run_tool(std::vector<std::string> arguments, std::string& output) {
-  int status = -1;
-  CLI::App tool;
-  add_command(tool, status);
-  std::ranges::reverse(arguments);  // as CLI11 wants them
-  arguments.push_back("check");
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  try {
-    tool.parse(arguments);
-  } catch (const CLI::ParseError&) {
-    status = 2;
-  }
-  output = testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
-  return status;
+  return run_command(&add_command, "check", std::move(arguments), output);
 }
 
 TEST(CheckCommand, RefusesWhatCannotBeChecked) {

@@ -1,0 +1,33 @@
+// Runs a verb of the tool inside a test, as a shell would.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace weir {
+
+/// The exit status of `weir VERB ARGUMENTS...`, where `add_command` adds the verb to the tool; what
+/// it printed is in `output`.
+inline int run_command(void (*add_command)(CLI::App&, int&), const std::string& verb,
+                       std::vector<std::string> arguments, std::string& output) {
+  int status = -1;
+  CLI::App tool;
+  add_command(tool, status);
+  std::ranges::reverse(arguments);  // as CLI11 wants them
+  arguments.push_back(verb);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  try {
+    tool.parse(arguments);
+  } catch (const CLI::ParseError&) {
+    status = 2;
+  }
+  output = testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+  return status;
+}
+
+}  // namespace weir
