@@ -59,13 +59,14 @@ def table(times):
     return "\n".join(lines) + "\n"
 
 
-def page(root, times):
+def page(root, times, runs):
     commit = subprocess.run(["git", "-C", str(root), "rev-parse", "--short", "HEAD"],
                             capture_output=True, text=True).stdout.strip()
     slow = sum(max(each.values()) > SECONDS_MAX for each in times.values())
     return (f"# What each public header costs\n\n{datetime.date.today()}, commit {commit}, written "
             f"by `./dev headers --publish`. Each of {len(times)} headers alone, by "
-            f"`{' '.join(FLAGS)}`: CPU time of the compiler, the best of several runs. Of these, "
+            f"`{' '.join(FLAGS)}`: CPU time of the compiler, "
+            f"{'once' if runs == 1 else f'the best of {runs} runs'}. Of these, "
             f"{slow} take more than {SECONDS_MAX:.0f} s.\n\n{table(times)}")
 
 
@@ -100,7 +101,7 @@ def main():
         print(f"headers: {fault}", file=sys.stderr)
     print(f"headers: {len(times)}, {len(faults)} faults")
     if options.publish:
-        options.publish.write_text(page(root, times))
+        options.publish.write_text(page(root, times, options.runs))
     return 1 if faults else 0
 
 
