@@ -25,25 +25,22 @@ bool may_change_unseen(const files::Status& status, WallTime now) noexcept {
 
 Task<std::optional<std::string>> NameFiles::read_changed(Watched& file) {
   if (file.path.empty()) co_return std::nullopt;
+  const Context context = co_await this_context();
   const auto status = co_await files::status(file.path);
   if (status && file.seen && same(*status, *file.seen)) co_return std::nullopt;
-  std::error_code error;
-  if (status) {
-    const Context context = co_await this_context();
-    const WallTime now = context.loop->host().wall_time();
-    auto text = co_await files::read_file(file.path, file_bytes_max);
-    if (text) {
-      file.seen.reset();
-      if (!may_change_unseen(*status, now)) file.seen = *status;
-      co_return std::move(*text);
-    }
-    error = text.error();
-  } else {
-    error = status.error();
+  const WallTime now = context.loop->host().wall_time();
+  Result<std::string> text;
+  if (!status) {
+    text = fail(status.error());
+  } else if (status->size <= file_bytes_max) {
+    text = co_await files::read_file(file.path, file_bytes_max);
   }
-  if (error != system_error(ENOENT)) co_return std::nullopt;
+  const bool missing = !text && text.error() == system_error(ENOENT);
+  if (!text && !missing) co_return std::nullopt;
   file.seen.reset();
-  co_return std::string();
+  if (missing) co_return std::string();
+  if (!may_change_unseen(*status, now)) file.seen = *status;
+  co_return std::move(*text);
 }
 
 /// A long one (they are used to block half the internet) is read on another thread.

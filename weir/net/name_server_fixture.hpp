@@ -281,7 +281,7 @@ inline ResolverOptions only(std::vector<Endpoint> servers) {
   options.resolv_conf.clear();
   options.servers = std::move(servers);
   options.attempts = 1;
-  options.timeout = options.negative_ttl_max = std::chrono::hours(1);
+  options.timeout = options.negative_ttl_max = options.failure_ttl = std::chrono::hours(1);
   return options;
 }
 

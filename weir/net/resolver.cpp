@@ -154,14 +154,15 @@ Task<NameAnswer> Resolver::look_elsewhere(const NameQuestion& question) {
   }
   configure();
   NameAnswer answer = failed(Failure::not_found, options_.negative_ttl_max);
+  // Whatever a later name is said to be is true as long as there is none of the earlier ones.
+  Duration none_before = Duration::max();
   const std::vector<std::string> names = candidates(question.name);
   for (const std::string& name : names) {
     auto told = co_await servers_.ask(name, type_of(question.family));
-    const Duration lifetime = answer.lifetime;
     answer = from_servers(std::move(told));
-    // That there is none of several names is true as long as it is of each.
+    answer.lifetime = std::min(answer.lifetime, none_before);
     if (answer.error != Failure::not_found) break;
-    answer.lifetime = std::min(answer.lifetime, lifetime);
+    none_before = answer.lifetime;
   }
   co_return answer;
 }
@@ -214,7 +215,7 @@ NameAnswer Resolver::from_servers(Result<dns::Answer> told) const {
     const bool exists = told->code == dns::ResponseCode::none;
     return failed(
         exists ? Failure::no_address : Failure::not_found,
-        std::min(told->lifetime.value_or(options_.negative_ttl_max), options_.negative_ttl_max));
+        std::min(told->lifetime.value_or(options_.failure_ttl), options_.negative_ttl_max));
   }
   const Duration lifetime = std::max(
       std::min(told->lifetime.value_or(Duration::zero()), options_.ttl_max), options_.ttl_min);

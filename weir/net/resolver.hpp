@@ -48,7 +48,9 @@ struct ResolverOptions {
   Duration ttl_max = std::chrono::hours(1);
   Duration hosts_ttl = std::chrono::seconds(5);          ///< of what the hosts file says
   Duration negative_ttl_max = std::chrono::seconds(10);  ///< of a name or address that is not there
-  Duration failure_ttl = std::chrono::seconds(1);        ///< of a failure (RFC 9520 §3.2: 1 s)
+  /// Of a failure (RFC 9520 §3.2: 1 s), and of a name or address that is not there when its server
+  /// does not say for how long.
+  Duration failure_ttl = std::chrono::seconds(1);
 
   std::size_t cache_max = 1024;    ///< answers that are kept, one for each name and family
   std::size_t lookups_max = 1024;  ///< under way at once; beyond: Errc::limit_reached

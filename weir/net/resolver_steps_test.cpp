@@ -140,13 +140,35 @@ TEST_F(ResolverTime, WhatIsNotThereIsAskedForAgainSoon) {
   server_.rules["a.example"].code = 3;
   ResolverOptions options = only(Addresses());
   options.negative_ttl_max = 10s;
+  options.failure_ttl = 1s;
+  server_.rules["a.example"].negative_ttl = 3600;
   serve([&]() -> Task<> { EXPECT_EQ(co_await ask_each_second(server_, options, 20), 2U); });
   server_.asked.clear();
   server_.rules["a.example"].negative_ttl = 2;
   serve([&]() -> Task<> { EXPECT_EQ(co_await ask_each_second(server_, options, 20), 10U); });
   server_.asked.clear();
+  server_.rules["a.example"].negative_ttl.reset();  // RFC 2308 §5: not to be kept
+  serve([&]() -> Task<> { EXPECT_EQ(co_await ask_each_second(server_, options, 20), 20U); });
+  server_.asked.clear();
   server_.rules["a.example"].code = 2;
   serve([&]() -> Task<> { EXPECT_EQ(co_await ask_each_second(server_, options, 20), 20U); });
+}
+
+TEST_F(ResolverTime, WhatALaterNameIsLivesAsLongAsThereIsNoEarlierOne) {
+  server_.rules["web.a.example"].code = 3;
+  server_.rules["web.a.example"].negative_ttl = 2;
+  server_.rules["web.b.example"] = at("192.0.2.2");
+  server_.rules["web.b.example"].ttl = 3600;
+  serve([&]() -> Task<> {
+    ResolverOptions options = only(Addresses(1, server_.address()));
+    options.search = std::vector<std::string>{"a.example", "b.example"};
+    Resolver resolver(options);
+    EXPECT_EQ((co_await resolver.resolve("web", Family::ipv4)).value(), ips("192.0.2.2"));
+    server_.rules["web.a.example"] = at("192.0.2.1");
+    EXPECT_EQ((co_await resolver.resolve("web", Family::ipv4)).value(), ips("192.0.2.2"));
+    static_cast<void>(co_await sleep(2s));
+    EXPECT_EQ((co_await resolver.resolve("web", Family::ipv4)).value(), ips("192.0.2.1"));
+  });
 }
 
 TEST_F(ResolverTime, ADeadServerCostsItsTimeOutOnce) {
@@ -204,6 +226,24 @@ TEST_F(ResolverTime, AChangedFileIsNoticed) {
     static_cast<void>(co_await sleep(NameFiles::period + options.hosts_ttl));
     const auto gone = co_await resolver.resolve("a.example");
     EXPECT_EQ(gone.error(), Failure::not_found);
+  });
+}
+
+TEST_F(ResolverTime, AFileThatHasGrownTooLongSaysNothing) {
+  const auto write = [&](os::FileMode mode, std::string_view text, std::uint64_t place) {
+    const auto file = host_.files().open("/tmp/hosts", {.mode = mode});
+    EXPECT_TRUE(host_.files().write_at(file->value(), to_bytes(text), place));
+  };
+  serve([&]() -> Task<> {
+    ResolverOptions options = only(Addresses(1, server_.address()));
+    options.hosts_file = "/tmp/hosts";
+    Resolver resolver(options);
+    write(os::FileMode::replace, "192.0.2.1 a.example\n", 0);
+    EXPECT_EQ((co_await resolver.resolve("a.example")).value(), ips("192.0.2.1"));
+    write(os::FileMode::update, "#", 16 * 1024 * 1024);
+    static_cast<void>(co_await sleep(NameFiles::period + options.hosts_ttl));
+    const auto found = co_await resolver.resolve("a.example");
+    EXPECT_EQ(found.error(), Failure::not_found);
   });
 }
 
