@@ -56,6 +56,12 @@ TEST(ExampleServices, Remote) {
                    "shop: no ledger any more"}));
 }
 
+TEST(ExampleServices, Scoped) {
+  EXPECT_EQ(lines_of("services_scoped", "trace of Grace"),
+            (Lines{"web: Hello, Ada", "session of Ada: closed", "trace of Ada: written",
+                   "web: Hello, Grace", "session of Grace: closed", "trace of Grace: written"}));
+}
+
 TEST(ExampleServices, Requester) {
   EXPECT_EQ(lines_of("services_requester", "[Alarms] ready"),
             (Lines{"[Orders] ready", "[Alarms] ready!", "[Alarms] that was all!",

@@ -15,6 +15,7 @@
 #include "weir/app/providers.hpp"
 #include "weir/app/remote.hpp"
 #include "weir/app/requester.hpp"
+#include "weir/app/scoped.hpp"
 #include "weir/app/service_options.hpp"
 #include "weir/base/result.hpp"
 #include "weir/cores/options.hpp"
@@ -37,6 +38,7 @@ class Router;
 ///   Optional<T, F?>   there or not; All<T, F?>: all there are. They come and go
 ///   Lazy<T, F?>       required too, but only made, or waited for, when it is first used
 ///   Remote<T, F?>     one on another core, whose methods are called there; it comes and goes
+///   Scoped<Seed>      opens scopes, such as requests, that have services of their own: scoped()
 ///   Requester         who asks: one instance for each service that requires it
 ///   Scope&            where it may spawn tasks; they are cancelled and waited for after its stop()
 ///   Loop&, App&       the loop it lives on; the app, for introspection
@@ -108,6 +110,20 @@ class App {
   ServiceId on_core(unsigned core, F factory, const ServiceOptions& options = {}) {
     return add(wiring::blueprint_of_factory<F, Interfaces...>(std::move(factory)), Place::on_core,
                core, options);
+  }
+
+  /// An instance for each scope that somebody opens for a Seed, such as a request; see Scoped. By
+  /// its constructor, or by a factory; either may take a Seed&, and what a per_core() one may.
+  template <class Seed, class T, class... Interfaces>
+    requires(!wiring::Factory<T>)
+  ServiceId scoped(const ServiceOptions& options = {}) {
+    return add(wiring::scoped_blueprint_of_constructor<Seed, T, Interfaces...>(), Place::per_core,
+               0, options);
+  }
+  template <class Seed, class... Interfaces, wiring::Factory F>
+  ServiceId scoped(F factory, const ServiceOptions& options = {}) {
+    return add(wiring::scoped_blueprint_of_factory<Seed, F, Interfaces...>(std::move(factory)),
+               Place::per_core, 0, options);
   }
 
   /// For tests, before the start: what `factory` makes, a T or something derived from it, takes the

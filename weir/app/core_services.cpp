@@ -132,6 +132,7 @@ void CoreServices::find_arguments(Node& node, void** arguments, void* asking) {
       case Need::some:
       case Need::lazy:
       case Need::remote:
+      case Need::opened:
         break;
       case Need::requester:
         arguments[i] = asking;  // for this call only
@@ -141,6 +142,11 @@ void CoreServices::find_arguments(Node& node, void** arguments, void* asking) {
           edge.argument =
               make_block<Scope>(Context{&loop_, nullptr}, OnFailure::supervise).release();
         }
+        break;
+      case Need::seed:
+        break;
+      case Need::self:
+        edge.argument = &node;
         break;
       case Need::loop:
         edge.argument = &loop_;

@@ -43,6 +43,7 @@ ServiceId Graph::add(Blueprint blueprint, Place place, std::uint16_t core,
   const Index index = recipes_.take();
   Recipe& recipe = recipes_[index];
   recipe.plan = blueprint.plan;
+  recipe.seed = blueprint.seed;
   recipe.factory = std::move(blueprint.factory);
   if (!is_default(options)) recipe.options = std::make_unique<const ServiceOptions>(options);
   recipe.kind = kind_of(*blueprint.plan);

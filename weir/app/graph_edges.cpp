@@ -8,6 +8,10 @@
 namespace weir::wiring {
 
 bool Graph::visible(const Recipe& provider, const Node& to, Need need) const noexcept {
+  if (provider.seed != nullptr && need != Need::opened) {
+    // For an instance of the same scope; nobody else has one.
+    if (need != Need::required || provider.seed != to.recipe->seed) return false;
+  }
   if (need == Need::remote) {
     return provider.place == Place::on_core && provider.core < cores_ && !provider.by_request;
   }
@@ -223,6 +227,7 @@ void Graph::link(Index index) noexcept {
   edge.next = head;
   if (head != none) edges_[head].previous = index;
   head = index;
+  edge.in_scope = edge.provider != none && nodes_[edge.provider].recipe->seed != nullptr;
   if (edge.provider != none) note_use(edge);
 }
 

@@ -16,6 +16,7 @@ class Operation;
 /// A service as it was registered. Does not change while it has nodes, but for the flags.
 struct Recipe {
   const Plan* plan = nullptr;  ///< nullptr: no recipe is here
+  const Type* seed = nullptr;  ///< of a scoped service: the nodes are ScopedMakers
   FactoryPtr factory{nullptr, [](const void*) {}};
   std::unique_ptr<const ServiceOptions> options;  ///< nullptr: the defaults
   Index kind = none;                              ///< what Graph knows of its plan
@@ -51,6 +52,7 @@ struct Edge {
   void* argument = nullptr;  ///< what the parameter is made of; written before the order to make it
   std::uint8_t parameter = 0;
   bool child = false;      ///< the provider is made for this node alone
+  bool in_scope = false;   ///< the provider makes instances for scopes
   bool told = false;       ///< the node has the provider in its Providers
   bool untelling = false;  ///< and was ordered to take it out
   bool asked = false;      ///< of a Lazy: the node waits for the provider

@@ -24,6 +24,9 @@ enum class Need : std::uint8_t {
   some,       ///< Optional<T>, All<T>: as they come and go
   lazy,       ///< Lazy<T>: when it asks for it
   remote,     ///< Remote<T>: on another core, as it comes and goes
+  opened,     ///< Scoped<Seed>: what is made for scopes, as it comes and goes
+  seed,       ///< of a scoped service: what its scope was opened for
+  self,       ///< of the maker of scoped services: its node
   requester,  ///< Requester: who asks
   scope,      ///< Scope&: where the service may spawn
   loop,       ///< Loop&: the loop that it lives on
@@ -37,7 +40,7 @@ constexpr bool is_for_one(Need need) noexcept {
 }
 /// Whether it is for services that may come and go meanwhile.
 constexpr bool is_for_any(Need need) noexcept {
-  return need == Need::some || need == Need::remote;
+  return need == Need::some || need == Need::remote || need == Need::opened;
 }
 constexpr bool is_for_others(Need need) noexcept {
   return is_for_one(need) || is_for_any(need);
@@ -84,8 +87,8 @@ constexpr Parameter parameter_of() {
     static_assert(
         is_parameter<P>,
         "a service asks for others by `const T&` or `T&`, Chosen<T, Filter>, Optional<T>, "
-        "All<T>, Lazy<T>, Remote<T>, or for Requester, Scope&, Loop&, App&, http::Routes&; for "
-        "values write a factory");
+        "All<T>, Lazy<T>, Remote<T>, Scoped<Seed>, or for Requester, Scope&, Loop&, App&, "
+        "http::Routes&; for values write a factory");
     return {&type<T>, nullptr, need_of<T>, !std::is_const_v<std::remove_reference_t<P>>};
   }
 }

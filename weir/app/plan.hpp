@@ -179,6 +179,7 @@ using FactoryPtr = std::unique_ptr<const void, void (*)(const void*)>;
 struct Blueprint {
   const Plan* plan;
   FactoryPtr factory;
+  const Type* seed = nullptr;  ///< of a scoped service
 };
 
 template <class F>

@@ -91,8 +91,13 @@ class Inspection {
              "; a filter may choose");
     } else if (choice.recipe == none && !want.recipes.empty()) {
       const Recipe& other = graph_.recipe(want.recipes.front());
-      report(needs + ", which is " + place_of(other) + ", and it is itself " +
-             (node.roams ? "shared" : "on core " + std::to_string(node.core)));
+      if (other.seed != nullptr) {
+        report(needs + ", which is made for each " + std::string(other.seed->name) +
+               ": others open scopes, by Scoped<" + std::string(other.seed->name) + ">");
+      } else {
+        report(needs + ", which is " + place_of(other) + ", and it is itself " +
+               (node.roams ? "shared" : "on core " + std::to_string(node.core)));
+      }
     } else if (choice.recipe == none && missing_may_come_) {
       return;
     } else if (choice.recipe == none) {

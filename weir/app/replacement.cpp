@@ -9,7 +9,7 @@ bool Replacement::possible() {
   const Recipe& old = graph_.recipe(old_);
   const Recipe& fresh = graph_.recipe(fresh_);
   if (old.by_request || fresh.by_request || old.held) return false;
-  if (old.place != fresh.place || old.core != fresh.core) return false;
+  if (old.place != fresh.place || old.core != fresh.core || old.seed != fresh.seed) return false;
   for (const Index each : graph_.slots(old)) {
     const Node& node = graph_.node(each);
     if (node.state != State::up) return false;
