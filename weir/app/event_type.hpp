@@ -7,6 +7,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "weir/app/type.hpp"
+
 namespace weir::detail {
 
 /// One constant for each type; its address is the type's identity.
@@ -21,18 +23,6 @@ struct EventType {
 inline constexpr std::size_t event_tag_bytes = 8;
 /// Larger values lie outside the queues.
 inline constexpr std::size_t event_inline_max = 128;
-
-template <class T>
-consteval const char* text_with_event_type() {
-  return __PRETTY_FUNCTION__;
-}
-
-/// `... text_with_event_type() [T = ns::Tick]` says clang, `... [with T = ns::Tick]` says GCC.
-consteval std::string_view type_in_text(std::string_view text) {
-  constexpr std::string_view mark = "T = ";
-  text.remove_prefix(text.find(mark) + mark.size());
-  return text.substr(0, text.rfind(']'));
-}
 
 template <class T>
 consteval std::uint32_t event_record_bytes() {
@@ -50,7 +40,7 @@ constexpr auto event_destroyer() noexcept -> void (*)(void*) noexcept {
 }
 
 template <class T>
-inline constexpr EventType event_type{type_in_text(text_with_event_type<T>()), event_destroyer<T>(),
+inline constexpr EventType event_type{wiring::type_name<T>(), event_destroyer<T>(),
                                       event_record_bytes<T>()};
 
 /// What can be an event: an object that moves without failing, since it must not get lost half way.

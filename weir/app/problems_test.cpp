@@ -139,5 +139,18 @@ TEST_F(ProblemsTest, AllAreToldAtOnceAndNoneTwice) {
   expect({{"Reader requires "}, {"Configured requires "}, {"a cycle"}});
 }
 
+TEST_F(ProblemsTest, OfAllKindsAtOnce) {
+  app_.per_core<Noisy>();
+  app_.per_core<Reader>();
+  app_.shared<Config>();
+  app_.shared<Config>();
+  app_.per_core<Configured>();
+  app_.per_core<Hen>();
+  app_.per_core<Egg>();
+  expect({{"Reader requires ", "Database", "nobody provides it"},
+          {"Configured requires ", "Config", "several: "},
+          {"a cycle: "}});
+}
+
 }  // namespace
 }  // namespace weir

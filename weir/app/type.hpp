@@ -1,4 +1,4 @@
-// Types as values: what a service is, and what another one asks for.
+// Types as values, and their names: what services are and ask for, what events are.
 #pragma once
 
 #include <cstddef>
