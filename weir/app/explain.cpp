@@ -89,7 +89,11 @@ class View {
     std::vector<std::string> waits;
     if (!life_.running()) waits.emplace_back("the app to be started");
     if (node.recipe->held) waits.emplace_back("being started again");
-    if (node.demand == 0) waits.emplace_back(full_name_of(*node.owner) + " to ask for it");
+    if (node.demand == 0 && node.owner != nullptr) {
+      waits.emplace_back(full_name_of(*node.owner) + " to ask for it");
+    } else if (node.demand == 0) {
+      waits.emplace_back("the end of a replacement");  // in which it had no part, or has none now
+    }
     if (node.demand != 0 && node.sleeps()) waits.emplace_back("somebody to ask for it");
     const auto parameters = node.recipe->plan->parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/app/app_fixture.hpp"
@@ -87,6 +88,57 @@ TEST_F(ExplainTest, WhatStopsWaitsForItsDependants) {
   EXPECT_TRUE(waits_for(find(meanwhile, "::Store"), "::Web"));
   EXPECT_TRUE(waits_for(find(meanwhile, "::Web"), "::Stubborn"));
   EXPECT_EQ(find(meanwhile, "::Stubborn").in_state, 1s);
+  stop();
+}
+
+struct Slow {
+  Task<Result<>> start() {
+    static_cast<void>(co_await sleep(1s));
+    co_return {};
+  }
+  Task<> stop() { static_cast<void>(co_await sleep(3s)); }
+};
+struct Quick {
+  explicit Quick(Slow&) {}
+};
+/// Of which there may be one.
+struct Only {
+  Only(Slow&, bool its_fault) : fault(its_fault) {}
+  Task<Result<>> start() {
+    if (fault) co_return fail(Errc::unsupported);
+    co_return {};
+  }
+  bool fault;
+};
+
+TEST_F(ExplainTest, WhatWasReplacedWaitsForTheOthers) {
+  const ServiceId slow = app_.per_core<Slow>();
+  app_.per_core<Quick>();
+  ASSERT_TRUE(start());
+  const ServiceId next = app_.per_core<Slow>();
+  Explanation meanwhile;
+  host_.at(host_.now() + 2s, [&] { meanwhile = app_.explain(); });
+  ASSERT_TRUE(run(app_.replace(slow, next)));
+  ASSERT_EQ(meanwhile.services.size(), 5U) << "the journal, and two of each";
+  EXPECT_EQ(find(meanwhile, "::Slow").state, ServiceState::stopping);
+  EXPECT_EQ(find(meanwhile, "::Quick").state, ServiceState::waiting);
+  EXPECT_TRUE(waits_for(find(meanwhile, "::Quick"), "the end of a replacement"));
+  EXPECT_EQ(app_.explain().services.size(), 3U);
+  stop();
+}
+
+TEST_F(ExplainTest, WhatCouldNotReplaceAnythingWaitsForTheOthers) {
+  const ServiceId slow = app_.per_core<Slow>();
+  bool one = false;
+  app_.per_core([&](Slow& below) { return Only(below, std::exchange(one, true)); });
+  ASSERT_TRUE(start());
+  const ServiceId next = app_.per_core<Slow>();
+  Explanation meanwhile;
+  host_.at(host_.now() + 2s, [&] { meanwhile = app_.explain(); });
+  EXPECT_EQ(run(app_.replace(slow, next)).error(), Errc::unsupported);
+  ASSERT_EQ(meanwhile.services.size(), 5U) << "the journal, and two of each";
+  std::ranges::reverse(meanwhile.services);
+  EXPECT_TRUE(waits_for(find(meanwhile, "::Only"), "the end of a replacement"));
   stop();
 }
 
