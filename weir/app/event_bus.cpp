@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <functional>
+#include <utility>
 
 #include "weir/cores/on_core.hpp"
 #include "weir/task/sleep.hpp"
@@ -44,8 +45,13 @@ Task<> EventBus::stop() {
 
 /// On their core.
 Task<> EventBus::finish(Events& events) {
-  // A turn at a time. Cancelled or not: what was published is handled soon.
-  while (events.busy()) static_cast<void>(co_await sleep(Duration()));
+  // A turn at a time. Cancelled or not: what was published is handled soon; but under a cancelled
+  // context a sleep is over at once, and nothing would ever be.
+  const Context shield{(co_await this_context()).loop, nullptr};
+  while (events.busy()) {
+    auto turn = in_context(shield, as_task(sleep(Duration())));
+    static_cast<void>(co_await std::move(turn));
+  }
 }
 
 }  // namespace weir

@@ -268,6 +268,23 @@ TEST_F(EventBusTest, StopEndsWhatWouldGoOnForEver) {
   run_on_cores({body});
 }
 
+TEST_F(EventBusTest, WhoIsCancelledStopsItAllTheSame) {
+  note_greetings_on_all_cores();
+  const auto body = [this]() -> Task<> {
+    const Context context = co_await this_context();
+    CancelSource cancelled(context.cancel);
+    cancelled.cancel();
+    for (int number = 0; number < 50000; ++number) {
+      EXPECT_TRUE(events(0).publish_to_all(Greeting{.number = number}));
+    }
+    auto stopping = in_context({context.loop, &cancelled}, bus_->stop());
+    co_await std::move(stopping);
+    for (const Numbers& noted : noted_) EXPECT_EQ(noted, numbers(0, 49999));
+    EXPECT_EQ(error_of(events(0).publish(Greeting{})), Errc::closed);
+  };
+  run_on_cores({body});
+}
+
 TEST_F(EventBusTest, WhatIsOnItsWayIsDestroyedWithTheBus) {
   auto alive = std::make_shared<int>(7);
   for (int number = 0; number < 3000; ++number) {
