@@ -161,33 +161,14 @@ void App::tell_failures(std::size_t known) {
 
 namespace {
 
-/// Cancels what is under it when its loop drains.
-class EndedByDrain : DrainWatcher {
- public:
-  explicit EndedByDrain(const Context& context) : DrainWatcher(&asked), source_(context.cancel) {
-    if (context.loop->draining()) {
-      source_.cancel();
-    } else {
-      context.loop->watch_drain(*this);
-    }
-  }
-  CancelSource* source() noexcept { return &source_; }
-
- private:
-  static void asked(DrainWatcher& self) { static_cast<EndedByDrain&>(self).source_.cancel(); }
-
-  CancelSource source_;
-};
-
 Task<Result<>> serve(Scope&, App* app) {
   const Context context = co_await this_context();
   if (context.loop->core() != 0) {
     co_await wiring::Drain();
     co_return {};
   }
-  EndedByDrain draining(context);
-  const Context until_drain{context.loop, draining.source()};
-  auto starting = in_context(until_drain, app->start());
+  wiring::UntilDrain until_drain(context);
+  auto starting = in_context(until_drain.context(), app->start());
   const Result<> started = co_await std::move(starting);
   if (!started && context.loop->draining()) co_return {};
   if (!started) co_return started;

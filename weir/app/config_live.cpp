@@ -3,6 +3,7 @@
 #include <cassert>
 #include <exception>
 
+#include "weir/app/drain.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/files.hpp"
 #include "weir/task/scope.hpp"
@@ -10,26 +11,6 @@
 
 namespace weir::config::detail {
 namespace {
-
-/// A source that is cancelled when its loop drains.
-class UntilDrain : DrainWatcher {
- public:
-  explicit UntilDrain(const Context& outside)
-      : DrainWatcher(&asked), source_(outside.cancel), loop_(*outside.loop) {
-    if (loop_.draining()) {
-      source_.cancel();
-    } else {
-      loop_.watch_drain(*this);
-    }
-  }
-  Context context() noexcept { return {&loop_, &source_}; }
-
- private:
-  static void asked(DrainWatcher& self) { static_cast<UntilDrain&>(self).source_.cancel(); }
-
-  CancelSource source_;
-  Loop& loop_;
-};
 
 std::string text_of(const Type& type, const void* value) {
   std::string text;
@@ -188,7 +169,7 @@ Task<Reload> LiveCore::take_over(const FileText& file, Host& host) {
 
 Task<> LiveCore::watch() {
   const Context outside = co_await this_context();
-  UntilDrain until(outside);
+  wiring::UntilDrain until(outside);
   for (;;) {
     const auto slept = co_await in_context(until.context(), as_task(sleep(options_.period)));
     if (!slept) co_return;

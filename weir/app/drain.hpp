@@ -1,7 +1,8 @@
-// Waiting for a loop to be asked to drain.
+// Waiting for a loop to be asked to drain, and being cancelled by that.
 #pragma once
 
 #include "weir/loop/loop.hpp"
+#include "weir/task/cancel.hpp"
 #include "weir/task/context.hpp"
 
 namespace weir::wiring {
@@ -34,6 +35,27 @@ class [[nodiscard]] Drain : Waiter, CancelNode, DrainWatcher {
     static_cast<DrainWatcher&>(self).unlink();
     self.resume_later();
   }
+};
+
+/// What is under it is cancelled when its loop drains, and with what it is under itself.
+/// Threads: the loop's. Lifetime: outlives what runs in its context().
+class UntilDrain : DrainWatcher {
+ public:
+  explicit UntilDrain(const Context& outside)
+      : DrainWatcher(&asked), source_(outside.cancel), loop_(*outside.loop) {
+    if (loop_.draining()) {
+      source_.cancel();
+    } else {
+      loop_.watch_drain(*this);
+    }
+  }
+  Context context() noexcept { return {&loop_, &source_}; }
+
+ private:
+  static void asked(DrainWatcher& self) { static_cast<UntilDrain&>(self).source_.cancel(); }
+
+  CancelSource source_;
+  Loop& loop_;
 };
 
 }  // namespace weir::wiring
