@@ -50,7 +50,8 @@ Task<Result<>> App::change(Task<Result<>> body) {
   co_return outcome->result;
 }
 
-/// One after the other.
+/// One after the other: also stopping and starting by hand, for what is being replaced is there
+/// twice, and failures are counted from the beginning of a change.
 Task<Result<>> App::change_alone(Task<Result<>> body) {
   const auto changing = co_await parts_->changing.lock();
   if (!changing) co_return fail(changing.error());
@@ -58,10 +59,10 @@ Task<Result<>> App::change_alone(Task<Result<>> body) {
 }
 
 Task<Result<>> App::stop(ServiceId id) {
-  return change(stop_one(id));
+  return change(change_alone(stop_one(id)));
 }
 Task<Result<>> App::start(ServiceId id) {
-  return change(start_one(id));
+  return change(change_alone(start_one(id)));
 }
 Task<Result<>> App::apply() {
   return change(change_alone(apply_alone()));
