@@ -18,6 +18,7 @@
 
 #include "tests/client.hpp"
 #include "tests/sanitized.hpp"
+#include "tests/seed.hpp"
 #include "tests/server.hpp"
 
 namespace weir::tests {
@@ -26,12 +27,6 @@ namespace {
 /// How much more memory a server may hold after it has done again what it did before. Sanitizers
 /// keep what was freed for a while; they find leaks at the end by themselves.
 constexpr std::size_t growth_max = (sanitized ? 400 : 4) << 20;
-
-/// New each time, unless --gtest_random_seed asks for one.
-std::uint32_t choose_seed() {
-  const int asked = testing::UnitTest::GetInstance()->random_seed();
-  return asked != 0 ? static_cast<std::uint32_t>(asked) : std::random_device()() % 99999 + 1;
-}
 
 /// A client of the streaming example that does something and leaves in the middle of it.
 class Deserter {
@@ -111,7 +106,7 @@ void send_deserters(const Server& server, std::uint32_t seed, std::size_t count)
 TEST_P(LeavingPeers, LeaveNothingBehind) {
   const std::uint32_t seed = choose_seed();
   std::cout << "seed " << seed << "\n";
-  SCOPED_TRACE("replay with --gtest_random_seed=" + std::to_string(seed));
+  SCOPED_TRACE(replay_of(seed));
   Server server("streaming", GetParam());
   ASSERT_TRUE(server.ask(get("/lines/1")));
   ASSERT_TRUE(eventually([&] { return server.process().threads() >= 2; }));

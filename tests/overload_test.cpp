@@ -1,0 +1,200 @@
+// More connections, requests, bytes and slow peers than the limits allow: over real sockets and on
+// every backend, with slowhttptest and with attackers of our own. Whoever asks within the limits is
+// served meanwhile, memory stays under the bound that the limits imply, and all is as before when
+// the attackers have gone.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "tests/attack.hpp"
+#include "tests/limited_server.hpp"
+#include "tests/regular_client.hpp"
+#include "tests/sanitized.hpp"
+#include "tests/seed.hpp"
+#include "weir/os/limits.hpp"
+
+namespace weir::tests {
+namespace {
+
+/// Little patience, so that the tests need not have much. An idle connection may stay: the regular
+/// client is one between its requests.
+const std::vector<std::string> impatient{"--limits.connections_max=200",
+                                         "--limits.body_max=65536",
+                                         "--limits.head_timeout=1s",
+                                         "--limits.body_rate.grace=1s",
+                                         "--limits.body_rate.stall_max=1s",
+                                         "--limits.body_rate.bytes_per_second=20000",
+                                         "--limits.write_rate.grace=1s",
+                                         "--limits.write_rate.stall_max=1s",
+                                         "--limits.write_rate.bytes_per_second=20000"};
+
+class Overload : public EachBackend {
+ protected:
+  /// What the process may hold more than before, when it holds all that its limits allow: what
+  /// malloc keeps beside that, and the threads' stacks. Sanitizers keep what was freed for a while.
+  static constexpr std::size_t margin = std::size_t{32} << 20;
+
+  /// Until `enough`; watches over memory meanwhile.
+  template <class Enough>
+  void attack_until(const LimitedServer& server, const RegularClient& client, Enough enough) {
+    EXPECT_TRUE(eventually(
+        [&] {
+          resident_ = std::max(resident_, server.process().resident_bytes());
+          return enough() || !client.fault().empty();
+        },
+        patience));
+    EXPECT_EQ(client.fault(), "");
+  }
+  std::size_t resident_ = 0;  // the most that was seen
+};
+
+TEST_P(Overload, AttackersOfAllKindsHurtNobodyElse) {
+  const std::uint32_t seed = choose_seed();
+  std::cout << "seed " << seed << "\n";
+  SCOPED_TRACE(replay_of(seed));
+  LimitedServer server(GetParam(), impatient);
+  const std::size_t before = server.process().resident_bytes();
+  {
+    RegularClient client(server.port());
+    Client observer(server.port());
+    Herd herd(server.port(), 400, seed);
+    attack_until(server, client, [&] {
+      const auto counted = [&](std::string_view name) {
+        return LimitedServer::total(observer, name).value_or(0);
+      };
+      return client.answered() > 1000 && herd.ended() > 2000 &&
+             counted("http connections turned away") > 100 &&
+             counted("http refused: head_timed_out") > 20 &&
+             counted("http refused: body_timed_out") > 20 &&
+             counted("http refused: fields_too_long") > 2 &&
+             counted("http refused: trailers_too_long") > 2 &&
+             counted("http refused: chunk_extensions_too_long") > 2;
+    });
+    EXPECT_LE(LimitedServer::total(observer, "http connections open").value_or(0), 201U);
+    std::cout << herd.ended() << " attackers ended, " << client.answered() << " answers\n";
+  }
+  EXPECT_TRUE(server.recovers());
+  if (!sanitized) {
+    EXPECT_LE(resident_, before + server.bound() + margin);
+  }
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+// The generators that others attack with: slow heads, slow bodies, ranges and slow reading.
+TEST_P(Overload, SlowHttpTestInAllItsModes) {
+  LimitedServer server(GetParam(), impatient);
+  const std::size_t before = server.process().resident_bytes();
+  const std::string url = "http://127.0.0.1:" + std::to_string(server.port());
+  const std::vector<std::string> common{"-c", "100", "-r", "100", "-l", "4", "-i", "1", "-p", "3"};
+  const std::vector<std::vector<std::string>> modes{
+      {"-H", "-u", url + "/"},
+      {"-B", "-s", "60000", "-u", url + "/count"},
+      {"-R", "-a", "1", "-b", "3000", "-u", url + "/large"},
+      {"-X", "-k", "5", "-w", "256", "-y", "1024", "-n", "1", "-z", "32", "-u", url + "/large"}};
+  {
+    RegularClient client(server.port());
+    std::deque<Process> generators;
+    for (std::vector<std::string> mode : modes) {
+      mode.insert(mode.end(), common.begin(), common.end());
+      generators.emplace_back("/usr/bin/slowhttptest", mode);
+    }
+    attack_until(server, client, [&] {
+      return std::ranges::all_of(generators, [](Process& each) {
+        return each.wait_for_exit(std::chrono::milliseconds(1)).has_value();
+      });
+    });
+    for (Process& each : generators) {
+      EXPECT_EQ(each.wait_for_exit(), 0) << each.errors();
+      EXPECT_TRUE(each.output().contains("Test ended on")) << each.output();
+    }
+  }
+  EXPECT_TRUE(server.recovers());
+  if (!sanitized) {
+    EXPECT_LE(resident_, before + server.bound() + margin);
+  }
+  EXPECT_GT(server.total("http refused: head_timed_out").value_or(0), 0U);
+  EXPECT_GT(server.total("http refused: body_timed_out").value_or(0), 0U);
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(Overload, NineteenThousandIdleConnectionsAreHeldAndOthersServed) {
+  // This process holds one end of each, and so must be allowed as many as the server.
+  const auto limit = static_cast<std::size_t>(os::raise_descriptor_limit().now);
+  // poll() looks at all of them each time.
+  const std::size_t wanted = GetParam().option == "poll" ? 6000 : 19'000;
+  const std::size_t count = std::min(wanted, limit - std::min<std::size_t>(limit, 900));
+  LimitedServer server(GetParam(), {"--limits.connections_max=" + std::to_string(count + 10)});
+  const std::size_t before = server.process().resident_bytes();
+  {
+    RegularClient client(server.port());
+    Client observer(server.port());
+    std::vector<Client> idle;
+    for (std::size_t i = 0; i < count; ++i) {
+      idle.emplace_back(server.port());
+      if (i % 3 != 0) continue;  // the others have not asked yet
+      ASSERT_TRUE(idle.back().exchange(get("/"))) << i;
+    }
+    const auto open = [&] { return LimitedServer::total(observer, "http connections open"); };
+    EXPECT_TRUE(eventually([&] { return open() == count + 2; }));
+    const std::size_t resident = server.process().resident_bytes();
+    if (!sanitized) {
+      EXPECT_LE(resident, before + count * 2048 + margin);
+    }
+    const std::size_t answered = client.answered();
+    attack_until(server, client, [&] { return client.answered() > answered + 100; });
+    // Those beyond are told so.
+    for (int i = 0; i < 100; ++i) {
+      auto late = Client::connect(os::Address::loopback(server.port()));
+      ASSERT_TRUE(late);
+      const auto answer = late->exchange(get("/"));
+      if (answer && answer->status != 200) {
+        EXPECT_EQ(answer->status, 503);
+      }
+    }
+    std::cout << (resident - before) / count << " bytes each\n";
+    for (Client& each : idle) each.reset();
+    EXPECT_TRUE(eventually([&] { return open() == 2U; }));
+    EXPECT_EQ(client.fault(), "");
+  }
+  EXPECT_TRUE(server.recovers());
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(Overload, AStormOfResetsLeavesNothing) {
+  LimitedServer server(GetParam(), {"--limits.connections_max=100"});
+  {
+    RegularClient client(server.port());
+    std::vector<std::thread> storm;
+    for (int number = 0; number < 3; ++number) {
+      storm.emplace_back([&server, number] {
+        for (int i = 0; i < 2000; ++i) {
+          auto peer = Client::connect(os::Address::loopback(server.port()));
+          if (!peer) continue;
+          if (i % 4 == 1) (void)peer->send_some(get("/large"));
+          if (i % 4 == 2) (void)peer->send_some("POST /count HTTP/1.1\r\nHost: h\r\nContent-Le");
+          if (i % 4 == 3) (void)peer->send_some(post("/count", std::string(100, 'x')));
+          (i + number) % 5 == 0 ? peer->close() : peer->reset();
+        }
+      });
+    }
+    for (std::thread& each : storm) each.join();
+    const std::size_t answered = client.answered();
+    attack_until(server, client, [&] { return client.answered() > answered + 100; });
+  }
+  EXPECT_TRUE(server.recovers());
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+INSTANTIATE_TEST_SUITE_P(On, Overload, testing::ValuesIn(every_backend), name_of);
+
+}  // namespace
+}  // namespace weir::tests
