@@ -1,7 +1,7 @@
 // json: POST /invoices takes an order and answers with an invoice, both plain structs. Try it:
 //
-//   curl localhost:8080/invoices -H 'Content-Type: application/json' \
-//     -d '{"customer":"Ann","items":[{"name":"tea","cents":250}]}'
+//   echo '{"customer":"Ann","items":[{"name":"tea","cents":250}]}' >order.json
+//   curl localhost:8080/invoices -H 'Content-Type: application/json' -d @order.json
 //
 // What is no such order is answered with 400 and the place where it is wrong.
 #include <weir/http.hpp>
