@@ -211,7 +211,9 @@ function(weir_source_checks)
     COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check/check_test.py)
   add_test(NAME headers_selftest
     COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/headers/headers_test.py)
-  set_tests_properties(check check_selftest headers_selftest PROPERTIES TIMEOUT 600)
+  add_test(NAME stress_selftest
+    COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/stress/stress_test.py)
+  set_tests_properties(check check_selftest headers_selftest stress_selftest PROPERTIES TIMEOUT 600)
   set(install_test
     python3 ${PROJECT_SOURCE_DIR}/tests/install_test.py --build ${PROJECT_BINARY_DIR})
   add_test(NAME install COMMAND ${install_test})
