@@ -1,5 +1,6 @@
 #include "weir/http/h1/connection.hpp"
 
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -50,16 +51,23 @@ Task<> serve_opened(OpenConnection connection) {
   using Next = Exchange::Next;
   connection.open((co_await this_context()).cancel);
   Next next = Next::idle;
-  while (next == Next::idle && !connection.cancelled()) {
-    if (connection.share_used()) static_cast<void>(co_await sleep(Duration::zero()));
-    next = co_await connection.bytes();
-    if (connection.active() && (next == Next::idle || next == Next::close_now)) {
-      // The usual way: everything is answered, one send is left.
-      next = co_await connection.send_answers(next);
-    } else {
-      next = co_await work(connection, next);
+  try {
+    while (next == Next::idle && !connection.cancelled()) {
+      if (connection.share_used()) static_cast<void>(co_await sleep(Duration::zero()));
+      next = co_await connection.bytes();
+      if (connection.active() && (next == Next::idle || next == Next::close_now)) {
+        // The usual way: everything is answered, one send is left.
+        next = co_await connection.send_answers(next);
+      } else {
+        next = co_await work(connection, next);
+      }
     }
+  } catch (...) {
+    // There was no memory to wait for what runs; still it is awaited.
+    if (!connection.active()) throw;
+    connection.activity().exchange.abandon(std::current_exception());
   }
+  if (connection.active()) co_await connection.activity().exchange.abandoned();
   if (next == Next::close_now) connection.leave_answer();
 }
 

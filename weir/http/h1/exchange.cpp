@@ -22,7 +22,8 @@ Exchange::Exchange(ServerCore& server, Transport& transport, const Context& cont
       body_(transport, server.limits(), context) {}
 
 Exchange::~Exchange() {
-  assert(!cancel_later_.queued && !handler_);
+  assert(!busy());
+  handler_.reset();  // before its route is let go, where it was abandoned
 }
 
 Exchange::Next Exchange::advance() {
@@ -153,19 +154,19 @@ Exchange::Next Exchange::start_handler() {
 /// Starts it under cancel_. Returns whether it has ended at once.
 template <class T>
 bool Exchange::run(Task<T>& task) {
-  run_ended_ = false;
+  running_ = true;
   waiting_ = nullptr;
   task.start(Context{&server_.loop(), &*cancel_}, *this);
-  if (!run_ended_) transport_.stream().watch(this);
-  return run_ended_;
+  if (running_) transport_.stream().watch(this);
+  return !running_;
 }
 template bool Exchange::run(Task<Result<>>& task);
 
 std::coroutine_handle<> Exchange::finished(Completion& self, std::coroutine_handle<>) {
   auto& exchange = static_cast<Exchange&>(self);
-  exchange.run_ended_ = true;
+  exchange.running_ = false;
   exchange.deadline_.cancel();
-  if (exchange.waiting_) return std::exchange(exchange.waiting_, nullptr);
+  if (exchange.waiting_ && !exchange.busy()) return std::exchange(exchange.waiting_, nullptr);
   return std::noop_coroutine();
 }
 
@@ -374,7 +375,24 @@ void Exchange::peer_gone(HangupWatcher& self) {
 void Exchange::CancelLater::run(Runnable& self) {
   auto& later = static_cast<CancelLater&>(self);
   later.queued = false;
-  if (later.exchange_.cancel_) later.exchange_.cancel_->cancel();
+  Exchange& exchange = later.exchange_;
+  if (exchange.running_) {
+    exchange.cancel_->cancel();
+  } else if (exchange.waiting_) {
+    Running::resume(std::exchange(exchange.waiting_, nullptr));
+  }
+}
+
+void Exchange::abandon(std::exception_ptr why) {
+  abandoned_ = std::move(why);
+  if (!running_) return;
+  in_use_.emplace(*this);
+  cancel_->cancel();
+}
+
+void Exchange::stop_watching() {
+  transport_.stream().watch(nullptr);
+  if (abandoned_) std::rethrow_exception(std::exchange(abandoned_, nullptr));
 }
 
 }  // namespace weir::http

@@ -3,6 +3,7 @@
 
 #include <coroutine>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string_view>
 
@@ -45,6 +46,23 @@ class Exchange : Completion, HangupWatcher {
   /// Does what has to wait for the request that advance() stopped at; idle: advance() again.
   /// Cancel: passed on to the handler; the connection closes.
   Task<Next> finish();
+
+  /// Waits until the handler, or the function that streams the body, has finished, and nothing will
+  /// cancel it any more.
+  class RunningEnd {
+   public:
+    explicit RunningEnd(Exchange& exchange) noexcept : exchange_(exchange) {}
+    bool await_ready() const noexcept { return !exchange_.busy(); }
+    void await_suspend(std::coroutine_handle<> handle) noexcept { exchange_.waiting_ = handle; }
+    void await_resume() const { exchange_.stop_watching(); }
+
+   private:
+    Exchange& exchange_;
+  };
+  /// An exception has come between a request and its end, `why`: what still runs is cancelled.
+  void abandon(std::exception_ptr why);
+  /// `co_await abandoned()`: waits until nothing runs, then throws `why`. It needs no memory.
+  RunningEnd abandoned() noexcept { return RunningEnd(*this); }
 
   /// Answers that the head took too long, and counts it.
   Next refuse(Refusal refusal);
@@ -116,17 +134,8 @@ class Exchange : Completion, HangupWatcher {
     Exchange& exchange_;
     bool expired = false;
   };
-  /// Waits until the handler, or the function that streams the body, has finished.
-  class RunningEnd {
-   public:
-    explicit RunningEnd(Exchange& exchange) noexcept : exchange_(exchange) {}
-    bool await_ready() const noexcept { return exchange_.run_ended_; }
-    void await_suspend(std::coroutine_handle<> handle) noexcept { exchange_.waiting_ = handle; }
-    void await_resume() const noexcept {}
-
-   private:
-    Exchange& exchange_;
-  };
+  bool busy() const noexcept { return running_ || cancel_later_.queued; }
+  void stop_watching();
 
   ServerCore& server_;
   Transport& transport_;
@@ -142,13 +151,15 @@ class Exchange : Completion, HangupWatcher {
   BlockPtr<char> head_copy_;
   std::uint64_t heads_ = 0;
   Stage stage_ = Stage::answer;
-  bool run_ended_ = false;
+  bool running_ = false;
   bool gone_ = false;  // the peer, while something ran
   bool keep_alive_ = true;
   bool refused_ = false;  // the answer is a refusal; the handler is not asked
   RouteMatch match_;
   RequestHead head_;
   Request request_{head_, body_};
+  std::exception_ptr abandoned_;  // why
+  std::optional<InUse> in_use_;   // of what was abandoned
 };
 
 }  // namespace weir::http

@@ -33,6 +33,8 @@ class ExchangeTest : public HttpTest {
     routes_.get("/streams/{name}", [this](std::string_view name) {
       return http::stream(text_type, writer_of(name), this);
     });
+    routes_.get("/path",
+                [](Request& request) { return http::stream(text_type, late_path, &request); });
     routes_.get("/deaf", [this](Request&) { return deaf(*this); });
     routes_.get("/returns/not-found", []() -> Result<Response> { return fail(Errc::not_found); });
     routes_.get("/returns/broken",
@@ -111,6 +113,11 @@ class ExchangeTest : public HttpTest {
   }
   static Task<Result<>> late_error(BodySink& sink, ExchangeTest*) {
     static_cast<void>(co_await sink.write("a part"));
+    co_return fail(Errc::not_found);
+  }
+  static Task<Result<>> late_path(BodySink& sink, Request* request) {
+    if (auto slept = co_await sleep(1s); !slept) co_return slept;
+    static_cast<void>(co_await sink.write(request->path()));
     co_return fail(Errc::not_found);
   }
   static Task<Result<>> early_error(BodySink&, ExchangeTest*) { co_return fail(Errc::not_found); }
@@ -205,6 +212,19 @@ TEST_F(ExchangeTest, AStreamThatGivesUpIsCutOffAndLogged) {
   ASSERT_EQ(host_.logged().size(), 1u);
   EXPECT_EQ(host_.logged()[0],
             "weir: GET /streams/late-error: the body was not finished: not found");
+}
+
+// Its handler has not waited, and the input is given back while the function does.
+TEST_F(ExchangeTest, AStreamThatWaitsStillHasItsRequest) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, get_of("/path"));
+  pass(1s);
+  const auto answers = read_http_answers(peer.received());
+  ASSERT_EQ(statuses_of(answers), "200-");
+  EXPECT_EQ(answers[0].body, "/path");
+  ASSERT_EQ(host_.logged().size(), 1u);
+  EXPECT_EQ(host_.logged()[0], "weir: GET /path: the body was not finished: not found");
 }
 
 TEST_F(ExchangeTest, AnErrorThatAHandlerReturnsIsLoggedWhereItIsNotTheClients) {

@@ -2,6 +2,8 @@
 #include <array>
 #include <cassert>
 #include <cstring>
+#include <exception>
+#include <optional>
 #include <utility>
 
 #include "weir/http/h1/exchange.hpp"
@@ -50,6 +52,7 @@ Task<Exchange::Next> Exchange::finish() {
     const Next next = take_request();
     if (next != Next::slow) co_return transport_.broken() ? Next::abort : next;
   }
+  if (!refused_) keep_head();  // of what is streamed or large, too: the input goes
   InUse in_use(*this);
   const Stage stage = std::exchange(stage_, Stage::answer);
   if (stage == Stage::handler) {
@@ -77,15 +80,21 @@ Task<> Exchange::wait_for_tenant() {
   static_cast<void>(find_tenant());  // and if there is none yet, the route says so
 }
 
-/// Sends what is ready, so that it does not wait for what runs and is slow, then waits for that.
+/// Sends what is ready, so that it does not wait for what runs and is slow, then waits for that,
+/// also where there is no memory for the sending.
 Task<> Exchange::wait_for_running() {
-  if (!transport_.writing() && !transport_.output().empty()) {
-    if (auto sent = co_await transport_.send(); !sent) cancel_->cancel();
+  std::exception_ptr thrown;
+  try {
+    if (!transport_.writing() && !transport_.output().empty()) {
+      if (auto sent = co_await transport_.send(); !sent) cancel_->cancel();
+    }
+  } catch (...) {
+    thrown = std::current_exception();
+    cancel_->cancel();
   }
   transport_.drop_empty_buffers();  // it may take long
   co_await RunningEnd(*this);
-  transport_.stream().watch(nullptr);
-  while (cancel_later_.queued) co_await yield();
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 /// The rest of the body may be read only to be dropped.
@@ -161,16 +170,24 @@ Task<Exchange::Next> Exchange::deliver_stream(std::size_t answers_before) {
   begin_cancel();
   Result<> written;
   bool waited = false;
+  std::optional<Task<Result<>>> writing;
+  std::exception_ptr thrown;
   try {
-    auto writing = (*response_->body().stream())(sink);
-    waited = !run(writing);
+    writing.emplace((*response_->body().stream())(sink));
+    waited = !run(*writing);
     if (waited) co_await wait_for_running();
-    written = writing.handle().promise().take();
+    written = writing->handle().promise().take();
     if (!written) stream_failed(written.error(), waited || sink.used());
   } catch (...) {
-    failed(std::current_exception());
+    thrown = std::current_exception();
+  }
+  if (thrown) {
+    cancel_->cancel();
+    co_await RunningEnd(*this);  // there was no memory to wait for it otherwise
+    failed(thrown);
     written = fail(Errc::closed);
   }
+  writing.reset();
   cancel_.reset();
   Buffer& output = transport_.writable_output();
   if (!written) {
