@@ -51,6 +51,12 @@ class WorldFaults {
   void fail_allocation(std::string_view host, unsigned core, std::size_t number) {
     allocations_.push_back({std::string(host), core, number});
   }
+  /// From now on nothing strikes: what was asked for is forgotten.
+  void stop() {
+    rates = {};
+    planned_.clear();
+    allocations_.clear();
+  }
   /// How often it has struck.
   std::uint64_t struck(Fault fault) const noexcept {
     return struck_[static_cast<std::size_t>(fault)];

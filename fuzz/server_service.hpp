@@ -1,0 +1,135 @@
+// The service that server_fuzz attacks: each answer says to which request it belongs.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/cores/shared_pool.hpp"
+#include "weir/http/serve.hpp"
+#include "weir/task/context.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir::fuzz {
+
+inline std::string plain_line(std::string_view path) {
+  return "plain " + std::string(path) + "\n";
+}
+/// `sum`: of the body's bytes.
+inline std::string echo_line(std::string_view path, std::size_t size, unsigned sum) {
+  return "echo " + std::string(path) + " " + std::to_string(size) + " " + std::to_string(sum) +
+         "\n";
+}
+inline unsigned sum_of(std::string_view bytes) {
+  unsigned sum = 0;
+  for (const char each : bytes) sum += static_cast<unsigned char>(each);
+  return sum;
+}
+
+inline http::Response plain(http::Request& request) {
+  return http::text(plain_line(request.path()));
+}
+
+inline Task<http::Response> slow(http::Request& request, unsigned milliseconds) {
+  const auto slept = co_await sleep(std::chrono::milliseconds(milliseconds));
+  if (!slept) co_return http::Response(http::Status::service_unavailable);
+  co_return http::text(plain_line(request.path()));
+}
+
+inline Task<http::Response> in_pool(http::Request& request) {
+  Loop& loop = *(co_await this_context()).loop;
+  auto text = co_await shared_pool(loop).pool().run(plain_line, std::string(request.path()));
+  if (!text) co_return http::Response(http::status_for(text.error()));
+  co_return http::text(std::move(*text));
+}
+
+inline Task<Result<>> write_lines(http::BodySink& body, std::string line, unsigned count) {
+  for (unsigned number = 0; number < count % 512; ++number) {
+    if (auto written = co_await body.write(line); !written) co_return written;
+  }
+  co_return {};
+}
+
+inline http::Response lines(http::Request& request, unsigned count) {
+  return http::stream("text/plain", write_lines, plain_line(request.path()), count);
+}
+
+inline Task<http::Response> echo(http::Request& request) {
+  std::string body;
+  for (;;) {
+    const auto piece = co_await request.read();
+    if (!piece) co_return http::Response(http::status_for(piece.error()));
+    if (piece->empty()) break;
+    body.append(reinterpret_cast<const char*>(piece->data()), piece->size());
+  }
+  co_return http::text(echo_line(request.path(), body.size(), sum_of(body)));
+}
+
+inline Task<http::Response> echo_whole(http::Request& request) {
+  const auto body = co_await request.body_view();
+  if (!body) co_return http::Response(http::status_for(body.error()));
+  co_return http::text(echo_line(request.path(), body->size(), sum_of(*body)));
+}
+
+inline http::Response throwing(http::Request&) {
+  throw std::runtime_error("as it was asked to");
+}
+
+inline void add_routes(http::Router& routes) {
+  routes.get("/slow/{milliseconds}", slow);
+  routes.get("/pool", in_pool);
+  routes.get("/lines/{count}", lines);
+  routes.get("/throw", throwing);
+  routes.get("/", plain);
+  routes.get("/{rest...}", [](http::Request& request, std::string_view) { return plain(request); });
+  routes.post("/echo", echo);
+  routes.post("/whole", echo_whole);
+  routes.post("/unread", plain);
+}
+
+/// Small enough that few bytes and little time reach each of them.
+inline http::Limits tight_limits() {
+  http::Limits limits;
+  limits.head = {.request_line_max = 200, .fields_bytes_max = 400, .fields_max = 8};
+  limits.chunks = {
+      .line_max = 40, .extensions_max = 60, .trailers_bytes_max = 80, .trailers_max = 2};
+  limits.head_timeout = std::chrono::seconds(2);
+  limits.idle_timeout = std::chrono::seconds(3);
+  limits.body_max = 600;
+  limits.body_rate = {std::chrono::seconds(1), 240, std::chrono::seconds(2)};
+  limits.write_rate = {std::chrono::seconds(1), 240, std::chrono::seconds(2)};
+  limits.unread_body_max = 200;
+  limits.linger_bytes_max = 300;
+  limits.connections_max = 3;
+  return limits;
+}
+
+/// Those that serve now, one for each core.
+using ServersNow = std::vector<http::ServerCore*>;
+
+/// Among them while it is there.
+struct SeenServer {
+  SeenServer(Loop& loop, const http::Router& routes, const http::Limits& limits,
+             ServersNow& all_servers)
+      : servers(all_servers), core(loop, routes, limits) {
+    servers.push_back(&core);
+  }
+  ~SeenServer() { std::erase(servers, &core); }
+  SeenServer(const SeenServer&) = delete;
+  SeenServer& operator=(const SeenServer&) = delete;
+
+  ServersNow& servers;
+  http::ServerCore core;
+};
+
+inline Task<Result<>> serve_seen(Scope& scope, const http::Router& routes, Endpoint endpoint,
+                                 http::Limits limits, ServersNow& servers) {
+  SeenServer server(scope.loop(), routes, limits, servers);
+  co_return co_await http::serve_on(scope, server.core, endpoint);
+}
+
+}  // namespace weir::fuzz
