@@ -47,7 +47,7 @@ TEST(CommandLine, EveryExampleExplainsItsOptions) {
     EXPECT_EQ(help.errors, "") << example;
     for (const char* const option :
          {"--port", "--cores", "--backend", "--no-pin", "--deadline", "--busy-poll", "--busy-wait",
-          "--real-time", "--real-time-required", "--takeover", "--help"}) {
+          "--real-time", "--real-time-required", "--takeover", "--processes", "--help"}) {
       EXPECT_TRUE(help.output.contains(option)) << example << " " << option;
     }
   }
@@ -67,6 +67,8 @@ TEST(CommandLine, WhatIsWrongIsOneLineAndStatus2) {
                                                     {"--deadline", "-1"},
                                                     {"--deadline", "nan"},
                                                     {"--address", "moon"},
+                                                    {"--processes", "0"},
+                                                    {"--processes", "2", "--takeover", "x"},
                                                     {"--real-time", "0"},
                                                     {"--real-time", "100"},
                                                     {"--real-time-required"},

@@ -69,9 +69,7 @@ std::string Runtime::Core::failure_of(const Result<>& result,
   if (result) return {};
   const std::error_code error = result.error();
   // Of all cores, not only of this one: what it shares with another may be closed a moment before.
-  // acquire, with the release in drain(): that core was asked after the flag was set.
-  const bool draining = runtime_.asked_to_drain_.load(std::memory_order_acquire);
-  if (draining && error == Errc::closed) return {};
+  if (runtime_.draining() && error == Errc::closed) return {};
   if (cancel_.cancelled() && error == Errc::cancelled) return {};
   return error.message();
 }

@@ -10,6 +10,7 @@
 #include "weir/cores/inherited_sockets.hpp"
 #include "weir/loop/handover.hpp"
 #include "weir/loop/host.hpp"
+#include "weir/loop/restart_policy.hpp"
 #include "weir/os/address.hpp"
 
 namespace weir {
@@ -28,8 +29,21 @@ struct RealTime {
   bool required = false;
 };
 
+/// Several processes instead of one: a crash ends one of them, the others serve on, and it begins
+/// again. A supervisor, which does nothing else, makes them by fork; each is a runtime of its own
+/// with an equal share of the cores (those that are left over are not used). Between processes
+/// there is no on_core(), PerCore, mailbox or balance.
+struct ProcessOptions {
+  unsigned count = 2;
+  /// Everything that the program listens on. The supervisor opens it once and keeps it open: who
+  /// waits in the queue of a worker that has crashed, or comes to it meanwhile, is served when that
+  /// begins again. A worker that listens elsewhere meets the others there (EADDRINUSE).
+  std::vector<Endpoint> endpoints = {};
+  RestartPolicy restart = {};
+};
+
 struct RuntimeOptions {
-  unsigned cores = 0;  ///< loops; 0: one per physical core that this process may use
+  unsigned cores = 0;  ///< loops, of all processes; 0: one per physical core that may be used
   BackendChoice backend = BackendChoice::automatic;
   bool pin = true;                               ///< each loop's thread stays on its core, unless
                                                  ///< a cgroup quota left some cores out
@@ -52,6 +66,13 @@ struct RuntimeOptions {
   /// where that cannot be or where this process does not listen on all of them in time. Once a
   /// newer process has taken over, this one drains, and run_on_each_core() returns 0.
   std::optional<HandoverOptions> takeover = {};
+  /// The program must not have threads yet (no pool, no other runtime). SIGINT and SIGTERM to the
+  /// supervisor drain all workers, at once and with one deadline; sent to a worker they mean
+  /// nothing. Other signals are left alone: a SIGHUP ends the supervisor, and with it all workers.
+  /// run_on_each_core() returns in each worker, as without processes, and in the supervisor: 0 when
+  /// all have ended well; 1 when one has not, or has crashed too often in a row, or could not
+  /// begin. Not together with `takeover` and `inherited`: refused.
+  std::optional<ProcessOptions> processes = {};
 };
 
 /// The options of a program that serves one endpoint.
@@ -59,9 +80,9 @@ struct ServerOptions : RuntimeOptions {
   Endpoint endpoint = Endpoint::any(8080);
 
   /// From --port N, --address A, --cores N, --backend B, --no-pin, --deadline SECONDS, --busy-poll,
-  /// --busy-wait MICROSECONDS, --real-time PRIORITY, --real-time-required and --takeover PATH.
-  /// Prints the usage and exits with 0 for --help; prints one line and exits with 2 for what is
-  /// wrong.
+  /// --busy-wait MICROSECONDS, --real-time PRIORITY, --real-time-required, --takeover PATH and
+  /// --processes N. Prints the usage and exits with 0 for --help; prints one line and exits with 2
+  /// for what is wrong.
   static ServerOptions from_args(int argc, char** argv);
 };
 

@@ -20,7 +20,22 @@ std::string Runtime::Restart::begin() {
           (sockets_.size() == 1 ? " socket" : " sockets") + " from an older process");
     }
   }
+  if (runtime_.seat_ != nullptr) sit_down(*runtime_.seat_);
   return inherit();
+}
+
+/// A worker's sockets are its own, but outlive it.
+void Runtime::Restart::sit_down(WorkerSeat& seat) {
+  for (WorkerSeat::Socket& each : seat.take_sockets()) {
+    auto listener =
+        std::make_shared<SharedListener>(runtime_.host_, std::move(each.descriptor), each.bound);
+    listener->set_held();
+    sockets_.push_back(std::move(listener));
+  }
+}
+
+void Runtime::Restart::keep_for_good() {
+  for (const auto& each : runtime_.group_->listeners()) each->set_goes_on(false);
 }
 
 /// Those that an older process has given too are the same, and are known already.

@@ -20,6 +20,8 @@ class Runtime::Restart final : HandoverParty {
   /// Takes what there is, from an older process or from whoever started this one. Gives what
   /// failed, for people; empty: nothing.
   std::string begin();
+  /// From here on the sockets are this process' alone.
+  void keep_for_good();
   /// Before its loops are made.
   void prepare(LoopGroup& group);
   /// Whether loops begin held, for an older process still accepts.
@@ -42,6 +44,7 @@ class Runtime::Restart final : HandoverParty {
   void not_taken_over(std::string why) override;
 
   std::string inherit();
+  void sit_down(WorkerSeat& seat);
   void log(const std::string& what) { runtime_.host_.log("weir: " + what); }
 
   Runtime& runtime_;

@@ -19,6 +19,7 @@ Runtime::Runtime(Host& host, const RuntimeOptions& options) : host_(host), optio
 Runtime::~Runtime() = default;
 
 int Runtime::run(const Body& body) {
+  if (const auto ended = supervise()) return *ended;
   if (!lock_memory() || !begin_restart()) return 1;
   if (auto made = make_cores(body); !made) {
     host_.log("weir: cannot make an event loop: " + made.error().message());
@@ -91,7 +92,8 @@ Result<> Runtime::make_cores(const Body& body) {
         {.backend = options_.backend, .core = static_cast<unsigned>(index), .group = group_.get()});
     if (!loop) return fail(loop.error());
     if (restart_ != nullptr && restart_->taking_over()) (*loop)->hold();
-    const int cpu = pin && index < topology.cores.size() ? topology.cores[index].cpu : -1;
+    const std::size_t place = index + (seat_ != nullptr ? seat_->index() * count : 0);
+    const int cpu = pin && place < topology.cores.size() ? topology.cores[place].cpu : -1;
     cores.push_back(std::make_unique<Core>(*this, std::move(*loop), cpu, body));
   }
   std::vector<Loop*> loops;
@@ -112,7 +114,7 @@ void Runtime::name_listeners() {
 
 /// False, after one line that says why, where sockets cannot be had that are asked for.
 bool Runtime::begin_restart() {
-  if (!options_.takeover && options_.inherited.empty()) return true;
+  if (!options_.takeover && options_.inherited.empty() && seat_ == nullptr) return true;
   auto restart = std::make_unique<Restart>(*this);
   const std::string failure = restart->begin();
   if (!failure.empty()) {
@@ -184,8 +186,9 @@ void Runtime::announce() {
 }
 
 std::size_t Runtime::core_count() const {
-  if (options_.cores != 0) return options_.cores;
-  return std::max<std::size_t>(1, host_.topology().cores.size());
+  const std::size_t all = options_.cores != 0 ? options_.cores : host_.topology().cores.size();
+  const std::size_t processes = options_.processes ? std::max(1U, options_.processes->count) : 1;
+  return std::max<std::size_t>(1, all / processes);
 }
 
 void Runtime::drain() {
@@ -224,6 +227,7 @@ void Runtime::abandon_after(Duration length) {
 }
 
 void Runtime::signalled(Signal signal) {
+  if (seat_ != nullptr) return obey();
   const std::string name = signal == Signal::interrupt ? "SIGINT" : "SIGTERM";
   // acquire: as in run(). A drain that another thread asks for at this moment may be missed: then
   // this one is the second to ask, which changes nothing.

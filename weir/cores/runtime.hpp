@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -54,7 +55,8 @@ class Runtime : RunControl {
   /// it. It stops no core, but is not for every request: it allocates, and asks the kernel for each
   /// core's CPU time.
   RuntimeReport report() const;
-  /// How many cores run_on_each_core() uses, counted from 0; see on_core() and PerCore.
+  /// How many cores run_on_each_core() uses, counted from 0; see on_core() and PerCore. Of several
+  /// processes each has so many.
   std::size_t core_count() const;
 
  private:
@@ -69,6 +71,10 @@ class Runtime : RunControl {
   }
 
   int run(const Body& body);
+  std::optional<int> supervise();
+  std::string why_no_processes() const;
+  void obey();
+  bool draining() const noexcept;
   Result<> make_cores(const Body& body);
   void name_listeners();
   bool begin_restart();
@@ -88,6 +94,7 @@ class Runtime : RunControl {
   std::unique_ptr<Host> own_host_;
   Host& host_;
   RuntimeOptions options_;
+  std::unique_ptr<WorkerSeat> seat_;  // in a worker process
   std::unique_ptr<LoopGroup> group_;
   std::string topology_explanation_;  // and whether it is pinned
   std::atomic<std::size_t> running_{0};

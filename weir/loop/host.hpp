@@ -15,6 +15,7 @@
 #include "weir/loop/descriptor.hpp"
 #include "weir/loop/handover.hpp"
 #include "weir/loop/host_thread.hpp"
+#include "weir/loop/supervision.hpp"
 #include "weir/os/address.hpp"
 #include "weir/os/datagram_socket.hpp"
 #include "weir/os/topology.hpp"
@@ -148,6 +149,13 @@ class Host {
   virtual HandoverStart begin_handover(const HandoverOptions& options) {
     static_cast<void>(options);
     return {nullptr, "sockets cannot be taken over on this host"};
+  }
+  /// Makes worker processes of this one, by fork, before it has threads. Returns in each worker
+  /// with its seat, and here when all of them have ended for good. Signals: SIGINT and SIGTERM
+  /// order all workers to drain, the second one to stop; workers end with their supervisor.
+  virtual Supervised supervise(const SupervisionOptions& options) {
+    static_cast<void>(options);
+    return {.failure = "this host has but one process"};
   }
   /// Removes the file that listen() has made for a Unix address, unless it is another's by now.
   /// Called while the listener is still open. Does nothing for other addresses.

@@ -12,6 +12,7 @@
 #include "weir/loop/epoll.hpp"
 #include "weir/loop/loop_threads.hpp"
 #include "weir/loop/os_handover.hpp"
+#include "weir/loop/os_supervisor.hpp"
 #include "weir/loop/os_thread.hpp"
 #include "weir/loop/poll.hpp"
 #include "weir/loop/uring.hpp"
@@ -153,6 +154,10 @@ Result<Descriptor> OsHost::inherit_listener(int descriptor) {
 
 HandoverStart OsHost::begin_handover(const HandoverOptions& options) {
   return OsHandover::meet(*this, options);
+}
+
+Supervised OsHost::supervise(const SupervisionOptions& options) {
+  return OsSupervisor::run(*this, options);
 }
 
 void OsHost::remove_local_path(const os::Address& bound) noexcept {

@@ -45,6 +45,7 @@ class OsHost : public Host {
   Result<Descriptor> share(int listener) override;
   Result<Descriptor> inherit_listener(int descriptor) override;
   HandoverStart begin_handover(const HandoverOptions& options) override;
+  Supervised supervise(const SupervisionOptions& options) override;
   void remove_local_path(const os::Address& bound) noexcept override;
   void close(int descriptor) noexcept override;
   FileSystem& files() noexcept override { return files_; }

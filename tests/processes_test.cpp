@@ -1,0 +1,238 @@
+// Several processes of one service, over real sockets: a crash is one worker's own, all drain
+// together, and none outlives its supervisor.
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <atomic>
+#include <charconv>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "tests/client.hpp"
+#include "tests/server.hpp"
+#include "weir/os/socket.hpp"
+#include "weir/os/temporary_tree.hpp"
+#include "weir/os/text_file.hpp"
+
+namespace weir::tests {
+namespace {
+
+class Processes : public EachBackend {
+ protected:
+  /// Two workers with a loop each, which both serve.
+  Process begin(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{
+        "--processes", "2",         "--cores",   "2",         "--port",
+        "0",           "--address", "127.0.0.1", "--backend", std::string(GetParam().option)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Process supervisor = Process::example("processes", arguments);
+    port_ = supervisor.wait_for_port().value_or(0);
+    EXPECT_TRUE(eventually([&] { return ask_until_two_answer().size() == 2; }))
+        << supervisor.errors();
+    return supervisor;
+  }
+  Result<Response> ask(std::string_view target = "/") const {
+    auto client = Client::connect(os::Address::loopback(port_));
+    if (!client) return fail(client.error());
+    return client->exchange(get(target));
+  }
+  /// The workers that answer, of some who ask.
+  std::set<pid_t> ask_until_two_answer() const {
+    std::set<pid_t> workers;
+    for (int i = 0; i < 100 && workers.size() < 2; ++i) {
+      const auto answer = ask();
+      EXPECT_TRUE(answer) << answer.error().message();
+      if (!answer) break;
+      const std::string_view text = answer->body;
+      pid_t worker = 0;
+      const auto digits = text.find_last_of(' ') + 1;
+      std::from_chars(text.data() + digits, text.data() + text.size(), worker);
+      workers.insert(worker);
+    }
+    return workers;
+  }
+  static bool runs(pid_t process) { return ::kill(process, 0) == 0; }
+
+  std::uint16_t port_ = 0;
+};
+
+TEST_P(Processes, AKilledWorkerComesBackAndNobodyIsRefusedMeanwhile) {
+  Process supervisor = begin();
+  const std::set<pid_t> before = ask_until_two_answer();
+  ASSERT_EQ(before.size(), 2U);
+  const pid_t victim = *before.begin();
+  ::kill(victim, SIGKILL);
+  ASSERT_TRUE(supervisor.wait_for("killed by signal 9")) << supervisor.errors();
+  // Whoever comes now is served: by the other one, or by the next life of this one, in whose queue
+  // they wait.
+  for (int i = 0; i < 60; ++i) {
+    const auto answer = ask();
+    ASSERT_TRUE(answer) << answer.error().message();
+  }
+  std::set<pid_t> after;
+  EXPECT_TRUE(eventually([&] {
+    after = ask_until_two_answer();
+    return after.size() == 2 && !after.contains(victim);
+  })) << supervisor.errors();
+  EXPECT_TRUE(after.contains(*before.rbegin())) << "the other one has gone on";
+  supervisor.signal(SIGTERM);
+  EXPECT_EQ(supervisor.wait_for_exit(), 0) << supervisor.errors();
+}
+
+TEST_P(Processes, ACrashIsOneWorkersOwn) {
+  Process supervisor = begin();
+  EXPECT_FALSE(ask("/crash")) << "it has gone without an answer";
+  EXPECT_TRUE(supervisor.wait_for("exit status 3, begins again")) << supervisor.errors();
+  EXPECT_TRUE(eventually([&] { return ask_until_two_answer().size() == 2; }));
+  supervisor.signal(SIGINT);
+  EXPECT_EQ(supervisor.wait_for_exit(), 0) << supervisor.errors();
+}
+
+TEST_P(Processes, ASignalDrainsAllOfThem) {
+  Process supervisor = begin();
+  std::vector<Client> connected;
+  for (int i = 0; i < 20; ++i) connected.emplace_back(port_);
+  for (Client& each : connected) ASSERT_TRUE(each.exchange(get("/")));
+  for (Client& each : connected) ASSERT_TRUE(each.send("GET / HTTP/1.1\r\nHo"));
+  const std::set<pid_t> workers = ask_until_two_answer();
+  // To a worker it means nothing.
+  for (const pid_t each : workers) ::kill(each, SIGTERM);
+  supervisor.signal(SIGTERM);
+  ASSERT_TRUE(supervisor.wait_for("draining all workers"));
+  for (Client& each : connected) {
+    ASSERT_TRUE(each.send("st: x\r\n\r\n"));
+    const auto answer = each.read();
+    ASSERT_TRUE(answer) << answer.error().message();
+    // It may have been answered a moment before its worker took the order; it ends all the same.
+    EXPECT_TRUE(each.expect_end());
+  }
+  EXPECT_EQ(supervisor.wait_for_exit(), 0) << supervisor.errors();
+  for (const pid_t each : workers) EXPECT_FALSE(runs(each));
+}
+
+TEST_P(Processes, WhoWaitsForACrashedWorkerIsServedByTheDrain) {
+  Process supervisor = begin();
+  const std::set<pid_t> workers = ask_until_two_answer();
+  ASSERT_FALSE(workers.empty());
+  ::kill(*workers.begin(), SIGKILL);
+  ASSERT_TRUE(supervisor.wait_for("killed by signal 9")) << supervisor.errors();
+  // Half of them come to the one that is not there.
+  std::vector<Client> clients;
+  for (int i = 0; i < 20; ++i) clients.emplace_back(port_);
+  for (Client& each : clients) ASSERT_TRUE(each.send(get("/")));
+  supervisor.signal(SIGTERM);
+  for (Client& each : clients) {
+    const auto answer = each.read();
+    ASSERT_TRUE(answer) << answer.error().message() << supervisor.errors();
+    EXPECT_EQ(answer->status, 200);
+  }
+  EXPECT_EQ(supervisor.wait_for_exit(), 0) << supervisor.errors();
+}
+
+/// Asks on a new connection each time, until told to leave.
+class Visitor {
+ public:
+  explicit Visitor(std::uint16_t port)
+      : thread_([this, port](const std::stop_token& leave) {
+          while (!leave.stop_requested()) visit(port);
+        }) {}
+  int answers() const { return answers_; }
+  int refused() const { return refused_; }
+  int broken() const { return broken_; }
+
+ private:
+  void visit(std::uint16_t port) {
+    auto client = Client::connect(os::Address::loopback(port));
+    if (!client) {
+      ++refused_;
+    } else if (client->exchange(get("/"))) {
+      ++answers_;
+    } else {
+      ++broken_;
+    }
+  }
+  std::atomic<int> answers_ = 0;
+  std::atomic<int> refused_ = 0;
+  std::atomic<int> broken_ = 0;
+  std::jthread thread_;
+};
+
+TEST_P(Processes, CrashesUnderLoadBreakWhatTheWorkerHadAndNothingElse) {
+  Process supervisor = begin();
+  std::deque<Visitor> visitors;
+  for (int i = 0; i < 4; ++i) visitors.emplace_back(port_);
+  constexpr int crashes = 4;
+  for (int crash = 0; crash < crashes; ++crash) {
+    const std::set<pid_t> workers = ask_until_two_answer();
+    ASSERT_FALSE(workers.empty());
+    const pid_t victim = crash % 2 == 0 ? *workers.begin() : *workers.rbegin();
+    ::kill(victim, SIGKILL);
+    ASSERT_TRUE(supervisor.wait_for("(process " + std::to_string(victim) + ") has ended"));
+    std::vector<int> before;
+    for (const Visitor& each : visitors) before.push_back(each.answers());
+    for (std::size_t i = 0; i < visitors.size(); ++i) {
+      EXPECT_TRUE(eventually([&] { return visitors[i].answers() > before[i] + 5; }));
+    }
+  }
+  for (const Visitor& each : visitors) {
+    EXPECT_EQ(each.refused(), 0);
+    EXPECT_LE(each.broken(), crashes) << "one connection each time, at most";
+  }
+  visitors.clear();
+  supervisor.signal(SIGTERM);
+  EXPECT_EQ(supervisor.wait_for_exit(), 0) << supervisor.errors();
+}
+
+TEST_P(Processes, ASecondSignalStopsThem) {
+  Process supervisor = begin();
+  Client slow(port_);
+  ASSERT_TRUE(slow.exchange(get("/")));
+  ASSERT_TRUE(slow.send("GET / HTTP/1.1\r\nHo"));
+  supervisor.signal(SIGTERM);
+  ASSERT_TRUE(supervisor.wait_for("draining all workers"));
+  supervisor.signal(SIGINT);
+  EXPECT_TRUE(supervisor.wait_for("SIGINT again: stopping all workers at once"));
+  EXPECT_EQ(supervisor.wait_for_exit(), 0) << supervisor.errors();
+}
+
+TEST_P(Processes, WhereTheAddressIsTakenNothingBegins) {
+  const os::Fd taken = os::open_listener(os::Address::loopback(0)).value();
+  const std::uint16_t port = os::local_address(taken.get()).value().port();
+  Process supervisor = Process::example(
+      "processes", {"--processes", "2", "--address", "127.0.0.1", "--port", std::to_string(port)});
+  EXPECT_EQ(supervisor.wait_for_exit(), 1);
+  EXPECT_TRUE(supervisor.errors().contains("cannot listen on")) << supervisor.errors();
+}
+
+TEST_P(Processes, NoneOutlivesItsSupervisor) {
+  Process supervisor = begin();
+  const std::set<pid_t> workers = ask_until_two_answer();
+  supervisor.signal(SIGKILL);
+  EXPECT_EQ(supervisor.wait_for_exit(), 128 + SIGKILL);
+  for (const pid_t each : workers) {
+    EXPECT_TRUE(eventually([&] {
+      const auto state = os::read_text_file("/proc/" + std::to_string(each) + "/stat");
+      return !state || state->contains(") Z ");
+    })) << each;
+  }
+}
+
+TEST_P(Processes, WhatDoesNotGoTogetherIsRefused) {
+  const os::TemporaryTree tree;
+  Process both =
+      Process::example("processes", {"--processes", "2", "--takeover", tree.path("meet")});
+  EXPECT_EQ(both.wait_for_exit(), 2);
+  EXPECT_TRUE(both.errors().contains("do not go together")) << both.errors();
+}
+
+INSTANTIATE_TEST_SUITE_P(On, Processes, testing::ValuesIn(every_backend), name_of);
+
+}  // namespace
+}  // namespace weir::tests
