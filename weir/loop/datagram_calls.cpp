@@ -63,6 +63,14 @@ std::size_t size_of_each(const msghdr& header) noexcept {
   return size > 0 ? static_cast<std::size_t>(size) : 0;
 }
 
+void arrived(Datagram& slot, std::size_t size, ReceiveDatagramsOperation& operation,
+             BackendCounters& counters) noexcept {
+  const std::size_t kept = std::min<std::size_t>(size, operation.bytes_max);
+  slot.buffer.grow(kept);
+  slot.cut_off = size - kept;
+  counters.bytes_received.add(kept);
+}
+
 void take_buffers_back(std::span<Datagram> slots) noexcept {
   for (Datagram& slot : slots) slot.buffer = {};
 }
@@ -152,6 +160,54 @@ bool may_be_of_segmenting(int error) noexcept {
   return error == EMSGSIZE || error == EINVAL || error == EIO;
 }
 
+/// What has not been received, and why.
+DatagramTry nothing_received(std::span<Datagram> slots, ReceiveDatagramsOperation& operation,
+                             int error) noexcept {
+  take_buffers_back(slots);
+  if (error == EAGAIN || error == EWOULDBLOCK) return {};
+  return finish(operation, system_error(error));
+}
+
+/// With the call for one, which costs the kernel less than recvmmsg(2) does for one.
+DatagramTry receive_one(int descriptor, Datagram& slot, ReceiveDatagramsOperation& operation,
+                        BackendCounters& counters) {
+  ssize_t size = 0;
+  socklen_t peer_size = 0;
+  do {
+    counters.system_calls.add();
+    peer_size = os::Address::capacity;
+    size = ::recvfrom(descriptor, slot.buffer.room().data(), operation.bytes_max, MSG_TRUNC,
+                      static_cast<sockaddr*>(slot.peer.buffer()), &peer_size);
+  } while (size < 0 && errno == EINTR);
+  if (size < 0) return nothing_received({&slot, 1}, operation, errno);
+  operation.count = 1;
+  arrived(slot, static_cast<std::size_t>(size), operation, counters);
+  slot.size_each = 0;
+  slot.peer.set_size(peer_size);
+  return finish(operation);
+}
+
+/// With the call for one, too.
+DatagramTry send_one(int descriptor, SendDatagramsOperation& operation,
+                     BackendCounters& counters) noexcept {
+  const OutgoingDatagram& datagram = operation.datagrams.front();
+  const bool to_peer = datagram.peer.family() != os::AddressFamily::none;
+  const void* const peer = to_peer ? datagram.peer.data() : nullptr;
+  ssize_t sent = 0;
+  do {
+    counters.system_calls.add();
+    sent = ::sendto(descriptor, datagram.bytes.data(), datagram.bytes.size(), MSG_NOSIGNAL,
+                    static_cast<const sockaddr*>(peer), to_peer ? datagram.peer.size() : 0);
+  } while (sent < 0 && errno == EINTR);
+  if (sent < 0) {
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return {};
+    return finish(operation, system_error(errno));
+  }
+  counters.bytes_sent.add(datagram.bytes.size());
+  operation.sent = 1;
+  return finish(operation);
+}
+
 }  // namespace
 
 DatagramTry try_receive(int descriptor, ReceiveDatagramsOperation& operation,
@@ -162,6 +218,9 @@ DatagramTry try_receive(int descriptor, ReceiveDatagramsOperation& operation,
       operation.target.first(std::min(operation.target.size(), messages_max));
   slots = slots.first(lend_buffers(slots, operation.bytes_max));
   if (slots.empty()) return finish(operation, system_error(ENOMEM));
+  if (slots.size() == 1 && !operation.joined) {
+    return receive_one(descriptor, slots.front(), operation, counters);
+  }
 
   std::array<mmsghdr, messages_max> messages;
   std::array<iovec, messages_max> rooms;
@@ -187,27 +246,21 @@ DatagramTry try_receive(int descriptor, ReceiveDatagramsOperation& operation,
     received = ::recvmmsg(descriptor, messages.data(), static_cast<unsigned>(slots.size()),
                           MSG_TRUNC, nullptr);
   } while (received < 0 && errno == EINTR);
-  if (received < 0) {
-    const int error = errno;
-    take_buffers_back(slots);
-    if (error == EAGAIN || error == EWOULDBLOCK) return {};
-    return finish(operation, system_error(error));
-  }
+  if (received < 0) return nothing_received(slots, operation, errno);
   operation.count = static_cast<std::size_t>(received);
   for (std::size_t index = 0; index < operation.count; ++index) {
-    const std::size_t size = messages[index].msg_len;
-    const std::size_t kept = std::min<std::size_t>(size, operation.bytes_max);
-    slots[index].buffer.grow(kept);
-    slots[index].cut_off = size - kept;
+    arrived(slots[index], messages[index].msg_len, operation, counters);
     slots[index].size_each = size_of_each(messages[index].msg_hdr);
     slots[index].peer.set_size(messages[index].msg_hdr.msg_namelen);
-    counters.bytes_received.add(kept);
   }
   operation.finish();
   return {.finished = true, .again = operation.count == slots.size()};
 }
 
 DatagramTry try_send(int descriptor, SendDatagramsOperation& operation, BackendCounters& counters) {
+  if (operation.datagrams.size() == 1 && operation.sent == 0) {
+    return send_one(descriptor, operation, counters);
+  }
   bool segmenting = true;
   while (operation.sent < operation.datagrams.size()) {
     const auto left = operation.datagrams.subspan(operation.sent);

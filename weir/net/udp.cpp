@@ -47,12 +47,11 @@ class Socket::State : DrainWatcher {
   }
 
   /// For what has finished at once: whether others are to have a turn first.
-  bool too_many_in_a_row() noexcept {
-    // Each may be dozens of datagrams; a turn stays far below a millisecond.
-    constexpr unsigned in_a_row_max = 32;
-    if (++in_a_row_ < in_a_row_max) return false;
-    in_a_row_ = 0;
-    return true;
+  bool too_many_in_a_row(const ReceiveDatagramsOperation& operation) noexcept {
+    return too_many_in_a_row(operation.count);
+  }
+  bool too_many_in_a_row(const SendDatagramsOperation& operation) noexcept {
+    return too_many_in_a_row(operation.sent);
   }
 
   void suspended(ReceiveDatagramsOperation& operation) noexcept { receiving_ = &operation; }
@@ -79,6 +78,15 @@ class Socket::State : DrainWatcher {
   }
 
  private:
+  bool too_many_in_a_row(std::size_t datagrams) noexcept {
+    // A call costs about as much as some datagrams in it. A turn stays far below a millisecond.
+    constexpr std::size_t a_call = 4;
+    constexpr std::size_t in_a_row_max = 1024;
+    in_a_row_ += a_call + datagrams;
+    if (in_a_row_ < in_a_row_max) return false;
+    in_a_row_ = 0;
+    return true;
+  }
   static void drain_asked(DrainWatcher& self) {
     auto& state = static_cast<State&>(self);
     state.ending_ = true;
@@ -93,7 +101,7 @@ class Socket::State : DrainWatcher {
   static constexpr std::uint32_t joined_bytes_max = 65'535;
   std::uint32_t bytes_max_;
   bool joined_;
-  unsigned in_a_row_ = 0;
+  std::size_t in_a_row_ = 0;
   bool ending_ = false;  // the loop drains: what has not arrived will not be received
 };
 
@@ -154,7 +162,7 @@ Awaiting<Op>::~Awaiting() {
 template <class Op>
 bool Awaiting<Op>::await_ready() {
   if (!state_.start(*this)) return false;
-  gives_way_ = state_.too_many_in_a_row();
+  gives_way_ = state_.too_many_in_a_row(*this);
   if (!gives_way_) state_.ended(*this);
   return !gives_way_;
 }
