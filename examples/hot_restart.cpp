@@ -1,5 +1,5 @@
 // hot_restart: a new version takes over from the one that serves, and no client notices. Try:
-//   hot_restart --takeover /tmp/hot_restart.sock &    and then the same again and again
+//   hot_restart --takeover ./hot_restart.sock &       and then the same again and again
 //   systemd-socket-activate -l 8080 hot_restart       sockets that outlive every version
 #include <unistd.h>
 

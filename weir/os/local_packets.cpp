@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 namespace weir::os {
 namespace {
@@ -28,22 +29,61 @@ Result<Fd> open_packets() {
   return Fd(socket);
 }
 
-/// The only one in this folder that decides, while it lives. A lock on the folder itself, so that
-/// no file is left behind.
-Result<Fd> lock_folder_of(std::string_view path) {
+/// The only one that decides at this place, while it lives. The lock is a file of its own, which
+/// nobody else can open: whoever can may lock a file, and keep it locked.
+class PlaceLock {
+ public:
+  static Result<PlaceLock> take(std::string_view path);
+  PlaceLock(PlaceLock&&) noexcept = default;
+  PlaceLock& operator=(PlaceLock&&) = delete;
+  /// Removed first: whoever waits for it finds that it is no more the one at its path.
+  ~PlaceLock() {
+    if (file_) ::unlink(path_.c_str());
+  }
+
+ private:
+  PlaceLock(std::string path, Fd file) noexcept : path_(std::move(path)), file_(std::move(file)) {}
+
+  std::string path_;
+  Fd file_;
+};
+
+/// Whether the open file is the one at that path.
+bool is_at(const Fd& file, const std::string& path) {
+  struct stat opened{};
+  struct stat named{};
+  return ::fstat(file.get(), &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+/// One that is not there yet is made; one that is not only this user's is refused.
+Result<Fd> open_lock(const std::string& path) {
+  constexpr int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  Fd file(::open(path.c_str(), flags, S_IRUSR | S_IWUSR));
+  if (!file) return fail(system_error(errno == ELOOP ? EACCES : errno));
+  struct stat status{};
+  if (::fstat(file.get(), &status) < 0) return fail(system_error(errno));
+  const bool only_ours = S_ISREG(status.st_mode) && status.st_uid == own_user() &&
+                         (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+  if (!only_ours) return fail(system_error(EACCES));
+  return file;
+}
+
+Result<PlaceLock> PlaceLock::take(std::string_view place) {
   constexpr int tries_max = 500;
   constexpr int pause_milliseconds = 10;
-  const auto slash = path.rfind('/');
-  std::string folder(path.substr(0, slash == path.npos ? 0 : slash));
-  if (folder.empty()) folder = slash == path.npos ? "." : "/";
-  Fd opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened) return fail(system_error(errno));
-  for (int tries = 0; ::flock(opened.get(), LOCK_EX | LOCK_NB) < 0; ++tries) {
+  const std::string path = std::string(place) + ".lock";
+  for (int tries = 0; tries < tries_max; ++tries) {
+    auto file = open_lock(path);
+    if (!file) return fail(file.error());
+    if (::flock(file->get(), LOCK_EX | LOCK_NB) == 0) {
+      if (is_at(*file, path)) return PlaceLock(path, std::move(*file));
+      continue;  // whoever had it has just removed it
+    }
     if (errno != EWOULDBLOCK && errno != EINTR) return fail(system_error(errno));
-    if (tries == tries_max) return fail(system_error(ETIMEDOUT));
     ::poll(nullptr, 0, pause_milliseconds);
   }
-  return opened;
+  return fail(system_error(ETIMEDOUT));
 }
 
 Result<Meeting> listen_at(const Address& place) {
@@ -79,12 +119,16 @@ std::vector<Fd> take_descriptors(const msghdr& message) {
 
 Result<Meeting> meet_at(const Address& place) {
   if (place.path().empty()) return fail(Errc::bad_input);
-  const auto lock = lock_folder_of(place.path());
+  const auto lock = PlaceLock::take(place.path());
   if (!lock) return fail(lock.error());
   auto connection = open_packets();
   if (!connection) return fail(connection.error());
+  const auto file = file_of(place);
   if (::connect(connection->get(), as_sockaddr(place), place.size()) == 0) {
-    return Meeting{.connection = std::move(*connection), .listener = {}};
+    Meeting meeting{.connection = std::move(*connection), .listener = {}};
+    // Somebody who heeds no lock may have replaced it between the two.
+    if (file == file_of(place)) meeting.file = file;
+    return meeting;
   }
   if (errno == ENOENT) return listen_at(place);
   if (errno != ECONNREFUSED) return fail(system_error(errno));

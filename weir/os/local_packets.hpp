@@ -21,17 +21,20 @@ inline constexpr std::size_t packet_descriptors_max = 250;
 
 /// What meet_at() gives: one of the two.
 struct Meeting {
-  Fd connection;                          ///< to whoever listened there first
-  Fd listener;                            ///< nobody did: now this process does
-  std::optional<FileIdentity> file = {};  ///< of the listener, for remove_local_path()
+  Fd connection;  ///< to whoever listened there first
+  Fd listener;    ///< nobody did: now this process does
+  /// Of the listener, whichever it is, for remove_local_path(); nothing if that cannot be told.
+  std::optional<FileIdentity> file = {};
 };
 
 /// Connects to whoever listens for packets at the path `place`; where nobody does, listens there,
 /// so that of processes that come at the same time one listens and the others are connected. Only
 /// this user may connect: the file's mode is 0600. The file of a dead listener is replaced.
-/// Waits for others who are just deciding the same in that folder, five seconds at most.
+/// Waits for others who are just deciding the same, five seconds at most: whoever does has the file
+/// "PATH.lock" meanwhile, which only this user may open.
 /// Errors: Errc::bad_input for what is no path; ENOTSOCK where the path is something else's,
-/// EPROTOTYPE where it is another kind of socket; ETIMEDOUT; the kernel's.
+/// EPROTOTYPE where it is another kind of socket; EACCES where the lock is another user's or no
+/// plain file; ETIMEDOUT; the kernel's.
 Result<Meeting> meet_at(const Address& place);
 
 /// Sends all of `bytes` as one packet, with descriptors of the same open files. Does not wait:

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -109,6 +110,43 @@ TEST_F(MeetAt, OfManyAtOnceExactlyOneListens) {
     EXPECT_EQ(listeners, 1);
     std::filesystem::remove(tree_.path("meet"));
   }
+}
+
+TEST_F(MeetAt, WhoeverLocksTheFolderHoldsUpNobody) {
+  const Fd folder(::open(tree_.path("").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(::flock(folder.get(), LOCK_EX), 0);
+  EXPECT_TRUE(meet_at(place_));
+}
+
+TEST_F(MeetAt, LeavesNoLockBehind) {
+  const auto first = meet_at(place_);
+  ASSERT_TRUE(first && meet_at(place_));
+  EXPECT_FALSE(std::filesystem::exists(tree_.path("meet.lock")));
+}
+
+TEST_F(MeetAt, TheLockOfOneThatWasKilledIsTaken) {
+  Fd(::open(tree_.path("meet.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  EXPECT_TRUE(meet_at(place_));
+  EXPECT_FALSE(std::filesystem::exists(tree_.path("meet.lock")));
+}
+
+TEST_F(MeetAt, ALockThatOthersCouldHoldIsRefused) {
+  const std::string lock = tree_.path("meet.lock");
+  tree_.write("meet.lock", "precious");
+  std::filesystem::permissions(lock, std::filesystem::perms(0644));
+  EXPECT_EQ(meet_at(place_).error(), system_error(EACCES));
+  EXPECT_TRUE(std::filesystem::exists(lock)) << "it is not ours to remove";
+  std::filesystem::remove(lock);
+  tree_.write("other", "");
+  std::filesystem::create_symlink(tree_.path("other"), lock);
+  EXPECT_EQ(meet_at(place_).error(), system_error(EACCES));
+}
+
+TEST_F(MeetAt, TellsWhoseFileItIs) {
+  const auto first = meet_at(place_);
+  const auto second = meet_at(place_);
+  ASSERT_TRUE(first && second && first->file);
+  EXPECT_EQ(second->file, first->file);
 }
 
 TEST(Packets, CarryDescriptorsOfTheSameFiles) {
