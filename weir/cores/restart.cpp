@@ -76,8 +76,9 @@ Result<> Runtime::Restart::start() {
   return handover_ != nullptr ? handover_->start(*this) : Result<>();
 }
 
-void Runtime::Restart::stop() noexcept {
+bool Runtime::Restart::stop() noexcept {
   if (handover_ != nullptr) handover_->stop();
+  return !word_awaited_;
 }
 
 bool Runtime::Restart::postpones_drain() {
@@ -121,15 +122,36 @@ std::string Runtime::Restart::awaited() {
   return runtime_.group_->awaited();
 }
 
-void Runtime::Restart::taken_over() {
-  for (const auto& each : runtime_.group_->listeners()) {
-    if (each->awaited()) each->set_goes_on(each->held());
+bool Runtime::Restart::ready() {
+  const std::lock_guard lock(runtime_.mutex_);
+  // relaxed: under the mutex, like every store to it.
+  word_awaited_ = !runtime_.asked_to_drain_.load(std::memory_order_relaxed);
+  return word_awaited_;
+}
+
+void Runtime::Restart::owned() {
+  bool drain = false;
+  {
+    const std::lock_guard lock(runtime_.mutex_);
+    for (const auto& each : runtime_.group_->listeners()) {
+      if (each->awaited()) each->set_goes_on(each->held());
+    }
+    word_awaited_ = false;
+    drain = runtime_.asked_to_drain_.load(std::memory_order_relaxed);
   }
+  if (drain) runtime_.drain();
+}
+
+void Runtime::Restart::taken_over() {
   log("taken over: this process accepts");
   for (const auto& core : runtime_.cores_) core->ask_to_admit();
 }
 
 void Runtime::Restart::not_taken_over(std::string why) {
+  {
+    const std::lock_guard lock(runtime_.mutex_);
+    word_awaited_ = false;
+  }
   runtime_.core_failed(std::move(why));
 }
 

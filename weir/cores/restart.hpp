@@ -28,8 +28,10 @@ class Runtime::Restart final : HandoverParty {
   bool taking_over() const noexcept { return taking_over_; }
   /// When the cores are there. Errors: those of Handover::start().
   Result<> start();
-  /// The runtime drains: nothing is given any more.
-  void stop() noexcept;
+  /// The runtime drains: nothing is given any more. With the runtime's mutex. False: the loops must
+  /// wait with it, for it is not known yet whether what they listen on is theirs; it is asked for
+  /// again when it is.
+  bool stop() noexcept;
   /// Whether a drain must wait, because a newer process has the sockets but is not ready: it begins
   /// when that one is, or has failed. True once at most: who asks again means it.
   bool postpones_drain();
@@ -40,6 +42,8 @@ class Runtime::Restart final : HandoverParty {
   void kept(const Sockets& sockets) override;
   void handed_over() override;
   std::string awaited() override;
+  bool ready() override;
+  void owned() override;
   void taken_over() override;
   void not_taken_over(std::string why) override;
 
@@ -50,7 +54,8 @@ class Runtime::Restart final : HandoverParty {
   Runtime& runtime_;
   Sockets sockets_;  // until prepare()
   bool taking_over_ = false;
-  std::mutex mutex_;  // guards what follows
+  bool word_awaited_ = false;  // the older process decides; guarded by the runtime's mutex
+  std::mutex mutex_;           // guards what follows
   bool newer_is_here_ = false;
   bool drain_postponed_ = false;
   std::unique_ptr<Handover> handover_;  // last: its thread calls all this

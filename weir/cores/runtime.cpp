@@ -5,7 +5,6 @@
 
 #include "weir/cores/core.hpp"
 #include "weir/cores/restart.hpp"
-
 #include "weir/cores/shared_pool.hpp"
 #include "weir/loop/os_host.hpp"
 
@@ -197,7 +196,7 @@ void Runtime::drain() {
   // sees that it was asked for; see Core::failure_of().
   asked_to_drain_.store(true, std::memory_order_release);
   if (cores_.empty()) return;
-  if (restart_ != nullptr) restart_->stop();
+  if (restart_ != nullptr && !restart_->stop()) return;
   for (const auto& core : cores_) core->ask_to_drain();
   abandon_after(options_.deadline);
 }

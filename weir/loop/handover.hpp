@@ -16,7 +16,9 @@ class SharedListener;
 
 struct HandoverOptions {
   /// Where the processes of the service meet: a Unix socket of this path, which only this user may
-  /// connect to.
+  /// connect to. Best in a folder that nobody else may write to, such as /run/NAME or
+  /// $XDG_RUNTIME_DIR: elsewhere (/tmp) somebody else may have taken the name, or the one with
+  /// ".lock" behind it, which then fails the start.
   std::string path;
   std::string service = {};  ///< what it is called, at most 255 bytes: both must say the same
   /// How long after its start a newer process may take until it listens on everything that it was
@@ -43,6 +45,13 @@ class HandoverParty {
 
   /// For people: on which of the sockets that were taken nobody listens yet.
   virtual std::string awaited() = 0;
+  /// The older process is about to hear that this one is ready. False: it is not, for it drains.
+  /// From then on until owned() or not_taken_over() nobody here knows whose the sockets are, and a
+  /// drain waits.
+  virtual bool ready() = 0;
+  /// They are this process' own: the older one stops accepting, or is gone. A drain answers who
+  /// waits in them. taken_over() follows, unless this process drains.
+  virtual void owned() = 0;
   /// The older process accepts no more, or is gone: this one does from now on.
   virtual void taken_over() = 0;
   /// The older process goes on; this one has to end without having accepted anybody.

@@ -129,12 +129,23 @@ Result<Descriptor> LoopGroup::open_datagrams(Host& host, const DatagramOptions& 
   return socket;
 }
 
+/// Those that were inherited take turns.
+std::shared_ptr<SharedListener> LoopGroup::next_to_share(Listening& listening) {
+  std::erase_if(listening.given, [](const auto& each) { return each.expired(); });
+  if (listening.given.empty()) return listening.shared.lock();
+  std::ranges::rotate(listening.given, listening.given.begin() + 1);
+  return listening.given.back().lock();
+}
+
 Result<LoopGroup::Listener> LoopGroup::open_another(Host& host, Listening& first,
                                                     const ListenOptions& options) {
-  std::shared_ptr<SharedListener> shared = first.shared.lock();
+  std::shared_ptr<SharedListener> shared = next_to_share(first);
   Balance* const balance = balance_on(first.bound);
   const bool local = first.bound.family() == os::AddressFamily::local;
-  if (shared != nullptr && (local || shared->held())) {
+  // One more socket of a port has its share of newcomers from its first moment on. While it is not
+  // sure that this process goes on, nobody would serve those.
+  const bool elsewhere_too = shared != nullptr && (shared->held() || shared->awaited());
+  if (shared != nullptr && (local || elsewhere_too)) {
     if (!options.reuse_port) return fail(system_error(EADDRINUSE));
     auto another = shared->share();
     if (!another) return fail(another.error());
@@ -169,6 +180,7 @@ Result<LoopGroup::Listener> LoopGroup::give_inherited(Listening& listening) {
   given.further.assign(std::make_move_iterator(rest), std::make_move_iterator(end));
   listening.inherited.erase(listening.inherited.begin(), end);
   listening.shared = given.shared;
+  listening.given.push_back(given.shared);
   given.balance = balance_on(listening.bound);
   return given;
 }

@@ -118,12 +118,14 @@ class LoopGroup {
     std::weak_ptr<SharedListener> shared = {};                    // one that loops can share
     std::vector<std::shared_ptr<SharedListener>> inherited = {};  // that no loop has yet
     std::size_t loops = 0;                                        // that have had some
+    std::vector<std::weak_ptr<SharedListener>> given = {};        // which they have
   };
   Listening* find(const os::Address& asked);
   Listening* find_inherited(const os::Address& asked);
   Result<Listener> open_first(Host& host, const os::Address& asked, const ListenOptions& options);
   Result<Listener> open_another(Host& host, Listening& first, const ListenOptions& options);
   Result<Listener> give_inherited(Listening& listening);
+  static std::shared_ptr<SharedListener> next_to_share(Listening& listening);
   Result<std::shared_ptr<SharedListener>> keep(Host& host, const Descriptor& listener,
                                                const os::Address& bound);
 

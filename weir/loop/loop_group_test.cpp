@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "weir/loop/loop.hpp"
 #include "weir/loop/os_host.hpp"
 #include "weir/os/temporary_tree.hpp"
 #include "weir/testing/memory_host.hpp"
@@ -97,6 +101,41 @@ TEST(LoopGroup, SharesAUnixNameInMemory) {
   *second = {};
   EXPECT_EQ(host.open_descriptors(), 0U);
   EXPECT_TRUE(theirs.listen(host, name, {}));
+}
+
+// Before this process goes on for sure, nobody would serve who comes to a socket of its own.
+TEST(LoopGroup, MoreLoopsThanSocketsOfAnOlderProcessShareThese) {
+  MemoryHost memory;
+  OsHost os;
+  for (Host* const host : {static_cast<Host*>(&memory), static_cast<Host*>(&os)}) {
+    const ListenOptions joining;
+    std::vector<std::shared_ptr<SharedListener>> older;
+    os::Address bound = os::Address::loopback(0);
+    while (older.size() < 2) {
+      auto socket = host->listen(bound, joining);
+      ASSERT_TRUE(socket);
+      bound = host->local_address(socket->value()).value();
+      older.push_back(std::make_shared<SharedListener>(*host, std::move(*socket), bound));
+      older.back()->set_awaited();
+    }
+    LoopGroup group;
+    group.inherit(older);
+    std::vector<std::unique_ptr<Loop>> loops;
+    std::vector<Loop*> all;
+    for (unsigned core = 0; core < 6; ++core) {
+      loops.push_back(
+          Loop::make(*host, {.backend = BackendChoice::poll, .core = core, .group = &group})
+              .value());
+      all.push_back(loops.back().get());
+    }
+    group.set_loops(std::move(all));
+    std::vector<Result<LoopGroup::Listener>> given;
+    for (unsigned core = 0; core < 6; ++core) given.push_back(group.listen(*host, bound, joining));
+    for (const auto& socket : older) {
+      const auto has_it = [&](const auto& each) { return each && each->shared == socket; };
+      EXPECT_EQ(std::ranges::count_if(given, has_it), 3);
+    }
+  }
 }
 
 TEST(LoopGroup, SaysWhatFailed) {

@@ -60,6 +60,7 @@ std::string OsHandover::find_place() {
       file_ = met->file;
       return {};
     }
+    older_file_ = met->file;
     bool gone = false;
     std::string failure = ask(std::move(met->connection), gone);
     if (!gone) return failure;
@@ -155,9 +156,16 @@ std::optional<Instant> OsHandover::step() noexcept {
 
 /// Whether the sockets are this process' now.
 bool OsHandover::take_over() {
-  if (!wait_until_accepting() || !wait_for_the_word()) return false;
-  file_ = os::file_of(place_);
-  party_->taken_over();
+  if (!wait_until_accepting()) return false;
+  if (!party_->ready()) {
+    older_->refuse("it ends");
+    return false;
+  }
+  if (!wait_for_the_word()) return false;
+  file_ = std::exchange(older_file_, std::nullopt);
+  party_->owned();
+  wait_until_the_older_stops();
+  if (!stopping()) party_->taken_over();
   return true;
 }
 
@@ -203,9 +211,14 @@ bool OsHandover::wait_for_the_word() {
   if (!older_->says(heard, Kind::yours)) {
     return give_up("from the older process: " + describe(heard, older_->message()));
   }
-  // That it has stopped, or is gone. If neither is heard, it is stuck, and accepts next to nothing.
-  static_cast<void>(older_->hear_undisturbed(in(answer_within)));
   return true;
+}
+
+/// Until it says so, or is gone. If neither is heard, it is stuck, and accepts next to nothing.
+void OsHandover::wait_until_the_older_stops() {
+  const Instant until = in(answer_within);
+  Heard heard = Heard::interruption;
+  while (heard == Heard::interruption && !stopping()) heard = older_->hear(until);
 }
 
 bool OsHandover::give_up(std::string why) {

@@ -43,6 +43,7 @@ class OsHandover final : public Handover, ThreadWork {
   bool take_over();
   bool wait_until_accepting();
   bool wait_for_the_word();
+  void wait_until_the_older_stops();
   bool give_up(std::string why);
   void serve_newer_ones();
   bool hand_over(HandoverTalk newer);
@@ -65,6 +66,7 @@ class OsHandover final : public Handover, ThreadWork {
   os::Fd listener_;                       // at the place
   std::optional<os::FileIdentity> file_;  // of the place, while it is ours to remove
   std::optional<HandoverTalk> older_;
+  std::optional<os::FileIdentity> older_file_;  // of the place, while it is the older one's
   HandoverParty::Sockets taken_;
   HandoverParty* party_ = nullptr;
   std::unique_ptr<HostThread> thread_;  // last: it ends first

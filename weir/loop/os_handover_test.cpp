@@ -49,6 +49,11 @@ class Party final : public HandoverParty {
   void kept(const Sockets&) override { note("kept"); }
   void handed_over() override { note("handed over"); }
   std::string awaited() override { return "somewhere"; }
+  bool ready() override {
+    note("ready");
+    return agrees;
+  }
+  void owned() override { note("owned"); }
   void taken_over() override { note("ours"); }
   void not_taken_over(std::string why) override { note(why); }
 
@@ -341,6 +346,43 @@ TEST_F(OsHandoverTest, AnOlderOneThatHasAgreedAndDiesLeavesEverything) {
   EXPECT_TRUE(older.talk().say({.kind = Kind::yours}));
   older.die();
   EXPECT_TRUE(newer->party.told("ours"));
+}
+
+TEST_F(OsHandoverTest, ANewerOneThatDrainsWhenTheSocketsAreItsOwnWaitsForNobody) {
+  Older older(place_);
+  const auto newer = begin_after(older);
+  newer->handover->accepting();
+  EXPECT_TRUE(older.talk().says(older.hear(), Kind::ready));
+  EXPECT_FALSE(newer->party.was_told("owned"));
+  EXPECT_TRUE(older.talk().say({.kind = Kind::yours}));
+  EXPECT_TRUE(newer->party.told("owned"));
+  newer->handover.reset();
+  EXPECT_FALSE(newer->party.was_told("ours")) << "the older one has not stopped";
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "it was the newer one's place";
+}
+
+TEST_F(OsHandoverTest, ANewerOneThatDrainsDoesNotSayThatItIsReady) {
+  auto older = begin_first();
+  auto newer = begin();
+  newer->party.agrees = false;
+  newer->handover->accepting();
+  EXPECT_TRUE(older->party.told("kept"));
+  EXPECT_FALSE(older->party.was_told("asked whether"));
+  EXPECT_FALSE(newer->party.was_told("own"));
+  EXPECT_TRUE(std::filesystem::exists(path_));
+}
+
+TEST_F(OsHandoverTest, APlaceThatIsAnothersByNowIsLeftAlone) {
+  auto older = begin_first();
+  auto newer = begin();
+  std::filesystem::remove(path_);
+  const auto stranger = os::meet_at(place_);
+  ASSERT_TRUE(stranger && stranger->listener);
+  newer->handover->accepting();
+  EXPECT_TRUE(newer->party.told("ours"));
+  older.reset();
+  newer.reset();
+  EXPECT_TRUE(std::filesystem::exists(path_));
 }
 
 TEST_F(OsHandoverTest, AnOlderOneMayRefuseToTheLast) {

@@ -195,6 +195,25 @@ TEST_P(InheritedListenerTest, ADrainEndsOneThatIsHeld) {
   run(talk(address_));
 }
 
+TEST_P(InheritedListenerTest, ADrainOfOneThatIsHeldServesWhoWaitsInWhatIsItsOwnByNow) {
+  Sockets sockets = open(3);
+  for (const auto& each : sockets) {
+    each->set_awaited();
+    each->set_goes_on(false);
+  }
+  loop_->group().inherit(std::move(sockets));
+  loop_->hold();
+  const auto talk = [](Endpoint address) -> Task<> {
+    const Context own = co_await this_context();
+    tcp::Listener listener = co_await listen_locally({}, address);
+    std::vector<tcp::Stream> waiting;
+    for (int i = 0; i < visitors; ++i) waiting.push_back((co_await tcp::connect(address)).value());
+    own.loop->drain();
+    EXPECT_EQ(co_await accept_all(listener), visitors);
+  };
+  run(talk(address_));
+}
+
 TEST_P(InheritedListenerTest, TheGroupIsToldWhenAllAreAboutToBeAcceptedFrom) {
   Sockets sockets = open(3);
   for (const auto& each : sockets) each->set_awaited();

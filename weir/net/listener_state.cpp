@@ -52,7 +52,7 @@ void Listener::State::announce() {
   std::size_t awaited = shared_ != nullptr && shared_->awaited() ? 1 : 0;
   for (const SideDoor* const each : side_doors_) awaited += each->awaited() ? 1 : 0;
   loop_.group().asked_to_accept(awaited);
-  if (loop_.holding()) return;
+  if (loop_.holding() && !draining_) return;
   for (SideDoor* const each : side_doors_) each->begin();
 }
 
@@ -197,6 +197,7 @@ void Listener::State::drain() {
     } else {
       empties_ = true;
       static_cast<void>(loop_.host().refuse_new_connections(each->descriptor()));
+      if (announced_) each->begin();
     }
   }
   if (empties_) start_grace();

@@ -31,9 +31,8 @@ SideDoor::SideDoor(Loop& loop, Socket& socket, std::shared_ptr<SharedListener> s
 }
 
 void SideDoor::begin() {
-  assert(!begun_);
-  begun_ = true;
-  if (!ended_) accept_next();
+  if (std::exchange(begun_, true) || ended_) return;
+  accept_next();
 }
 
 Descriptor SideDoor::take() {

@@ -22,7 +22,7 @@ class SideDoor : AcceptOperation {
 
   SideDoor(Loop& loop, Socket& socket, std::shared_ptr<SharedListener> shared, Owner& owner);
 
-  /// Begins to accept. Once.
+  /// Begins to accept, if it has not yet.
   void begin();
   bool has_one() const noexcept { return has_one_; }
   /// What has come; then the next may. Only if has_one().
