@@ -9,6 +9,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/process.hpp"
@@ -22,16 +23,22 @@ struct Checked {
   std::string output;
 };
 
-/// `weir check` on a port of this machine. Unless told, no answer is given up before the test is.
-Checked check(std::uint16_t port, std::vector<std::string> more,
+/// `weir check` on a server of this machine ("127.0.0.1:8080"). Unless told, no answer is given up
+/// before the test is.
+Checked check(const std::string& server, std::vector<std::string> more,
               std::chrono::seconds timeout = patience) {
-  more.insert(more.begin(), {"check", "http://127.0.0.1:" + std::to_string(port) + "/"});
+  more.insert(more.begin(), {"check", "http://" + server + "/"});
   more.insert(more.end(), {"--timeout", std::to_string(timeout.count())});
   Process tool(WEIR_TOOL_PROGRAM, more);
   Checked checked;
   checked.status = tool.wait_for_exit(2 * patience);
   checked.output = tool.output() + tool.errors();
   return checked;
+}
+
+Checked check(std::uint16_t port, std::vector<std::string> more,
+              std::chrono::seconds timeout = patience) {
+  return check("127.0.0.1:" + std::to_string(port), std::move(more), timeout);
 }
 
 class Check : public EachBackend {};
@@ -48,6 +55,15 @@ TEST_P(Check, ItPassesThemWhereBodiesAreReadToo) {
   const Checked checked = check(server.port(), {"--skip", "slow", "--post-path", "/users/1/notes"});
   EXPECT_EQ(checked.status, 0) << checked.output;
   EXPECT_TRUE(checked.output.contains("POST /users/1/notes answers 200\n")) << checked.output;
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+// Where localhost is ::1 first, as on most machines, nobody listens there.
+TEST_P(Check, FindsAServerThatHasOneAddressOfItsNameOnly) {
+  Server server("hello", GetParam());
+  const std::string name = "localhost:" + std::to_string(server.port());
+  const Checked checked = check(name, {"--only", "connection"});
+  EXPECT_EQ(checked.status, 0) << checked.output;
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Installs Weir from a build tree, builds somebody's project against what was installed, with each
-compiler, by CMake and by pkg-config, and asks the service that comes of it.
+compiler, by CMake (with its test in the simulated world) and by pkg-config, and asks the service
+that comes of it.
 
     install_test.py --build TREE [--package]
 
@@ -23,6 +24,8 @@ import urllib.request
 CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
 VERSION = re.search(r"project\(weir VERSION ([0-9.]+)",
                     (CONSUMER.parent.parent / "CMakeLists.txt").read_text()).group(1)
+# What weir-config.cmake and the libraries need where somebody builds.
+NEEDED = {"liburing-dev", "libre2-dev", "pkg-config"}
 COMPILERS = ("clang++-19", "g++-12")
 GCC_12_PAGE = "docs/gcc-12.md"
 SECONDS_MAX = 60
@@ -46,6 +49,9 @@ def install_package(build, folder):
     """Into a root that knows of the packages that this machine has, and has none of their files."""
     run("cpack", "-G", "DEB", "-B", folder, "--config", build / "CPackConfig.cmake")
     package, = folder.glob("*.deb")
+    depends = run("dpkg-deb", "--field", package, "Depends")
+    if missing := NEEDED - {part.split()[0] for part in depends.split(",")}:
+        raise SystemExit(f"FAILED: the package does not depend on {missing}: {depends}")
     root = folder / "root"
     known = root / "var/lib/dpkg"
     (known / "info").mkdir(parents=True)
@@ -66,6 +72,7 @@ def by_cmake(prefix, compiler, folder):
     run("cmake", "-S", CONSUMER, "-B", folder, f"-DCMAKE_CXX_COMPILER={compiler}",
         f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")
     run("cmake", "--build", folder)
+    run("ctest", "--test-dir", folder, "--output-on-failure", "--timeout", SECONDS_MAX)
     return folder / "consumer"
 
 

@@ -2,10 +2,13 @@
 
 import json
 import pathlib
+import sys
 import unittest
+from unittest import mock
 
 import differential
 import mutate
+import peers
 import reference
 import wire
 
@@ -88,6 +91,16 @@ class MutateTest(unittest.TestCase):
         self.assertGreater(sum(len(each.requests) > 1 for each in readings), 30)
         broken = {each.rule for each in readings if each.end == "refused"}
         self.assertLessEqual(set(range(1, 12)), broken)
+
+
+class PeersTest(unittest.TestCase):
+    def test_a_peer_that_does_not_start_is_ended(self):
+        with mock.patch.object(peers, "START_SECONDS_MAX", 0.05):
+            hangs = [sys.executable, "-c", "import time; time.sleep(3600)"]
+            server = peers.Server("one that hangs", hangs, port=1)
+            with self.assertRaises(peers.Absent), server:
+                pass
+        self.assertIsNotNone(server.process.poll())
 
 
 class CompareTest(unittest.TestCase):

@@ -39,10 +39,14 @@ class Server:
         self.process = subprocess.Popen(self.command, cwd=self.folder, stdin=subprocess.DEVNULL,
                                         stdout=piped or subprocess.DEVNULL,
                                         stderr=subprocess.STDOUT, text=True)
-        if self.port is None:
-            self.port = self.read_port()
-        else:
-            self.wait_until_it_listens()
+        try:
+            if self.port is None:
+                self.port = self.read_port()
+            else:
+                self.wait_until_it_listens()
+        except BaseException:
+            self.__exit__()  # which `with` calls only after this
+            raise
         return self
 
     def wait_until_it_listens(self):

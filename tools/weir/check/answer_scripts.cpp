@@ -56,8 +56,7 @@ Task<Exchange> exchange(const Site& site, std::string_view method, std::string s
   co_return made;
 }
 
-// ---- Pipelining
-// ----------------------------------------------------------------------------------
+// ---- Pipelining ---------------------------------------------------------------------------------
 
 constexpr std::size_t pipeline_length = 64;
 
@@ -120,8 +119,7 @@ Task<Verdict> check_keep_alive(const Site& site, const Case&) {
                                : failed(wanted, describe(second));
 }
 
-// ---- The end
-// -------------------------------------------------------------------------------------
+// ---- The end ------------------------------------------------------------------------------------
 
 Task<Verdict> check_end(const Site& site, std::string sent, std::string wanted) {
   Conversation talk(site);
@@ -143,8 +141,7 @@ Task<Verdict> check_close_of_1_0(const Site& site, const Case& of) {
                    of.why);
 }
 
-// ---- Bodies and fields
-// ---------------------------------------------------------------------------
+// ---- Bodies and fields --------------------------------------------------------------------------
 
 Task<Verdict> check_head(const Site& site, const Case&) {
   const std::string wanted =
@@ -236,8 +233,7 @@ Task<Verdict> check_trace(const Site& site, const Case&) {
   co_return about(right ? passed(wanted, came) : failed(wanted, came), sent);
 }
 
-// ---- Splitting
-// -----------------------------------------------------------------------------------
+// ---- Splitting ----------------------------------------------------------------------------------
 
 /// What a client names must not become a field of the answer, wherever it is echoed.
 Task<Verdict> check_splitting(const Site& site, const Case&) {
@@ -263,8 +259,7 @@ Task<Verdict> check_splitting(const Site& site, const Case&) {
   co_return passed(wanted, "16 answers without");
 }
 
-// ---- Expect
-// --------------------------------------------------------------------------------------
+// ---- Expect -------------------------------------------------------------------------------------
 
 Task<Verdict> check_continue(const Site& site, const Case&) {
   const std::string wanted = "100 or a final answer before the body, one final answer in all";

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/weir/check/case_book.hpp"
@@ -112,20 +113,20 @@ bool is_path(const std::string& path) {
          parts.form == http::TargetForm::origin;
 }
 
-/// Fills in the site; an empty text, or what is wrong.
-std::string find_site(const Command& command, Site& site) {
+/// Fills in the site and where it may be; an empty text, or what is wrong.
+std::string find_site(const Command& command, Site& site, std::vector<Endpoint>& endpoints) {
   if (command.url.empty()) return "a URL is needed";
   const auto target = bench::parse_target(command.url);
   if (!target && target.error() == Errc::unsupported) return "only http:// can be checked";
   if (!target) return "not a URL of a server: '" + command.url + "'";
-  const auto endpoints = bench::resolve(*target);
-  if (!endpoints) return "no address for '" + target->host + "'";
-  if (!command.yes_remote && !std::ranges::all_of(*endpoints, is_near)) {
+  auto resolved = bench::resolve(*target);
+  if (!resolved) return "no address for '" + target->host + "'";
+  endpoints = std::move(*resolved);
+  if (!command.yes_remote && !std::ranges::all_of(endpoints, is_near)) {
     return "'" + target->host +
            "' is neither this machine nor in a private network: these cases are attacks. "
            "--yes-remote if it is yours";
   }
-  site.endpoint = endpoints->front();
   site.authority = target->authority;
   site.path = command.path.empty() ? target->resource : command.path;
   site.post_path = command.post_path.empty() ? site.path : command.post_path;
@@ -150,13 +151,16 @@ int run(const Command& command) {
     std::fputs(to_list(plan.cases).c_str(), stdout);
     return 0;
   }
-  wrong = find_site(command, plan.site);
+  std::vector<Endpoint> endpoints;
+  wrong = find_site(command, plan.site, endpoints);
   if (!wrong.empty()) return misused(wrong);
   plan.at_once = command.at_once;
 
   OsHost host;
   const auto loop = Loop::make(host, {});
   if (!loop) return misused("no event loop: " + loop.error().message());
+  // One that a name stands for may be nobody's: localhost is ::1 first, for servers of IPv4 too.
+  plan.site.endpoint = weir::run(**loop, bench::first_reachable(std::move(endpoints)));
   const std::string trouble = weir::run(**loop, find_baseline(plan.site));
   if (!trouble.empty()) return misused(plan.site.endpoint.to_string() + " answers: " + trouble);
   if (plan.site.get.status < 200 || plan.site.get.status > 299) {

@@ -125,8 +125,7 @@ Task<Verdict> check_idle_after_an_answer(const Site& site, const Case&) {
   return check_silence(site, get_request(site));
 }
 
-// ---- One who does not read
-// -----------------------------------------------------------------------
+// ---- One who does not read ----------------------------------------------------------------------
 
 Task<Verdict> check_reader(const Site& site, const Case&) {
   const std::string wanted = "it stops reading requests, and serves others";
@@ -154,8 +153,7 @@ Task<Verdict> check_reader(const Site& site, const Case&) {
   co_return verdict;
 }
 
-// ---- Those who go away
-// ---------------------------------------------------------------------------
+// ---- Those who go away --------------------------------------------------------------------------
 
 Task<Verdict> check_half_close(const Site& site, const Case&) {
   const std::string wanted = "the answer, then the end";
