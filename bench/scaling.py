@@ -1,5 +1,6 @@
-"""B4: what a second serving core adds, and one process with two loops beside two processes; and
-B13 with the user's logic on another core than the connection's.
+"""B4: what a second serving core adds, and one process with two loops beside two processes, which
+have nothing to do with each other or are workers of one service (`--processes 2`); and B13 with the
+user's logic on another core than the connection's.
 
 Servers and generators share both processors; the servers have a part of each, by a control group,
 so that they are the bottleneck. In all shapes the same two generators put on the same load.
@@ -8,7 +9,7 @@ so that they are the bottleneck. In all shapes the same two generators put on th
 import concurrent.futures
 import contextlib
 import dataclasses
-import statistics
+import time
 
 import cpu_share
 import figures
@@ -19,6 +20,7 @@ from serving import Failure, errors_of, load, serving
 
 SHARES = (0.4, 0.3, 0.2)  # of each processor, for its server
 START_SECONDS = 0.5
+WORKER_SECONDS_MAX = 5
 
 
 class Scaling:
@@ -28,8 +30,9 @@ class Scaling:
     title = "two serving cores: requests per second of CPU time"
     # Connections are of each of the two generators.
     work = works.Work("B4", "", path="/190", connections=500, busy_poll=False)
-    names = {"one": "one loop", "two": "two loops", "pair": "two processes"}
-    wanted = (("two", "one", 0.95), ("two", "pair", 0.97))
+    names = {"one": "one loop", "two": "two loops", "pair": "two processes",
+             "workers": "two workers"}
+    wanted = (("two", "one", 0.95), ("two", "pair", 0.97), ("two", "workers", 0.97))
     wanted_of_limits = (("pair", "one", None),)
 
     def __init__(self, servers, options):
@@ -100,7 +103,7 @@ class Scaling:
                   contextlib.ExitStack() as stack):
                 running = [stack.enter_context(serving(command, processors))
                            for command, processors in commands]
-                processes = [process for each in running for process in each.processes()]
+                processes = processes_of(running, 3 if shape == "workers" else len(running))
                 for process in processes:
                     limit(process)
                 ports = [running[0].port, running[-1].port]
@@ -117,6 +120,8 @@ class Scaling:
         if shape == "pair":
             return [(command, [first]), (command, [second])]
         command[command.index("--cores") + 1] = "2"
+        if shape == "workers":
+            command += ["--processes", "2"]
         return [(command, [first, second])]
 
     def loads(self, work, ports, processes):
@@ -161,6 +166,18 @@ class Elsewhere(Scaling):
         if shape == "here":
             return self.work
         return dataclasses.replace(self.work, path=f"{self.work.path}/elsewhere")
+
+
+def processes_of(servers, count):
+    """Of all servers, when there are so many: workers begin a moment after their supervisor."""
+    deadline = time.monotonic() + WORKER_SECONDS_MAX
+    while True:
+        found = [process for server in servers for process in server.processes()]
+        if len(found) >= count:
+            return found
+        if time.monotonic() > deadline:
+            raise Failure(f"{len(found)} processes instead of {count}")
+        time.sleep(0.01)
 
 
 def total(loads, allowed):

@@ -1,5 +1,6 @@
 """The verdict on what a second core adds."""
 
+import pathlib
 import types
 import unittest
 
@@ -17,7 +18,7 @@ def shape(figure, busy=0.99, errors=0):
 
 def rounds_of(two, count=9):
     return [{f"{OURS.name} one": shape(100), f"{OURS.name} pair": shape(100),
-             f"{OURS.name} two": two}] * count
+             f"{OURS.name} workers": shape(100), f"{OURS.name} two": two}] * count
 
 
 class VerdictTest(unittest.TestCase):
@@ -25,15 +26,15 @@ class VerdictTest(unittest.TestCase):
         return [row["verdict"] for row in SCALING.rows_of(OURS, rounds_of(two, count))]
 
     def test_is_by_the_median(self):
-        self.assertEqual(self.verdicts(shape(98)), ["met (≥ 0.95)", "met (≥ 0.97)"])
-        self.assertEqual(self.verdicts(shape(96)), ["met (≥ 0.95)", "MISSED (≥ 0.97)"])
+        self.assertEqual(self.verdicts(shape(98)), ["met (≥ 0.95)"] + ["met (≥ 0.97)"] * 2)
+        self.assertEqual(self.verdicts(shape(96)), ["met (≥ 0.95)"] + ["MISSED (≥ 0.97)"] * 2)
 
     def test_needs_nine_rounds_busy_servers_and_no_errors(self):
         self.assertEqual(self.verdicts(shape(98), count=8),
-                         ["not judged: saturated in 8 rounds"] * 2)
+                         ["not judged: saturated in 8 rounds"] * 3)
         rows = SCALING.rows_of(OURS, rounds_of(shape(98, busy=0.9)))
         self.assertNotIn("ratio", rows[0])
-        self.assertEqual(self.verdicts(shape(98, errors=1)), ["missed: errors"] * 2)
+        self.assertEqual(self.verdicts(shape(98, errors=1)), ["missed: errors"] * 3)
 
     def test_a_round_that_waited_is_no_pair_and_does_not_undo_the_others(self):
         rounds = rounds_of(shape(98), 9) + rounds_of(shape(150, busy=0.5), 1)
@@ -58,6 +59,17 @@ class VerdictTest(unittest.TestCase):
         row, = elsewhere.rows_of(OURS, rounds)
         self.assertEqual(row["ratio"]["median"], 0.5)
         self.assertNotIn("verdict", row)
+
+
+class CommandTest(unittest.TestCase):
+    def test_workers_are_of_one_server_on_both_processors(self):
+        options = types.SimpleNamespace(server_cpu=0, load_cpu=1, build=pathlib.Path("build"))
+        service = scaling.Scaling([OURS], options)
+        service.response_bytes = 190
+        (command, processors), = service.commands(OURS, "workers")
+        self.assertEqual(processors, [0, 1])
+        self.assertEqual(command[command.index("--cores") + 1], "2")
+        self.assertEqual(command[-2:], ["--processes", "2"])
 
 
 if __name__ == "__main__":
