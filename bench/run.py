@@ -29,11 +29,12 @@ import peers
 import plot
 import programs
 import scaling
+import services
 import verify
 from serving import Failure
 
-KINDS = (measure, scaling, idle, calls, inside)
-WITHOUT_PEERS = (scaling, inside)
+KINDS = (measure, scaling, idle, calls, inside, services)
+WITHOUT_PEERS = (scaling, inside, services)
 
 
 def say(text):

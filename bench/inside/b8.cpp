@@ -4,8 +4,6 @@
 // memory, and by how many KiB what it allocated has grown since the first hundredth. Each of them
 // is measured in a process of its own.
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,6 +16,7 @@
 #include <cstring>
 #include <utility>
 
+#include "bench/inside/fresh_process.hpp"
 #include "weir/cores/runtime.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/loop/os_host.hpp"
@@ -75,10 +74,6 @@ class Measurement {
   Clock::time_point begun_;
 };
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
 // ---- Weir ---------------------------------------------------------------------------------------
 
 weir::Task<> set_later(weir::CoreAutoResetEvent& event) {
@@ -98,7 +93,7 @@ weir::Task<std::int64_t> wait_often(weir::Scope& scope, std::int64_t count) {
 
 weir::Task<> wait_in_a_scope(std::int64_t count) {
   const auto passed = co_await weir::with_scope(wait_often, count);
-  require(passed && *passed == count);
+  weir::require(passed && *passed == count);
 }
 
 weir::Task<Figures> measure_one_loop() {
@@ -135,8 +130,8 @@ Figures loop_per_core() {
   const auto cores = static_cast<unsigned>(runtime.core_count());
   std::barrier<> all(static_cast<std::ptrdiff_t>(cores));
   Figures figures;
-  require(runtime.run_on_each_core(measure_this_loop, std::ref(all), std::ref(figures), cores) ==
-          0);
+  weir::require(
+      runtime.run_on_each_core(measure_this_loop, std::ref(all), std::ref(figures), cores) == 0);
   return figures;
 }
 
@@ -230,7 +225,7 @@ void wait_bare_often(std::int64_t count) {
   std::int64_t passed = 0;
   queue.push(wait_bare<Frames>(queue, count, passed).handle);
   queue.run();
-  require(passed == count);
+  weir::require(passed == count);
 }
 
 template <class Frames>
@@ -243,25 +238,6 @@ Figures bare_handles() {
 }
 
 // ---- All of it ----------------------------------------------------------------------------------
-
-/// Measures in a child, so that nothing is there that others have left behind.
-Figures in_a_fresh_process(Figures (*measure)()) {
-  std::array<int, 2> ends{};
-  require(::pipe(ends.data()) == 0);
-  const pid_t child = ::fork();
-  require(child >= 0);
-  if (child == 0) {
-    const Figures figures = measure();
-    ::_exit(::write(ends[1], &figures, sizeof figures) == sizeof figures ? 0 : 1);
-  }
-  Figures figures;
-  ::close(ends[1]);
-  require(::read(ends[0], &figures, sizeof figures) == sizeof figures);
-  ::close(ends[0]);
-  int status = 0;
-  require(::waitpid(child, &status, 0) == child && status == 0);
-  return figures;
-}
 
 void print(const char* name, const Figures& of, const char* behind) {
   std::printf(
@@ -276,10 +252,10 @@ int main(int argc, char** argv) {
   for (unsigned long round = 0; round < rounds; ++round) {
     std::fputs("{", stdout);
     std::fflush(stdout);
-    print("Weir, one loop", in_a_fresh_process(one_loop), ", ");
-    print("Weir, a loop per core", in_a_fresh_process(loop_per_core), ", ");
-    print("bare handles, malloc", in_a_fresh_process(bare_handles<HeapFrames>), ", ");
-    print("bare handles, a free list", in_a_fresh_process(bare_handles<ListedFrames>), "}\n");
+    print("Weir, one loop", weir::in_a_fresh_process(one_loop), ", ");
+    print("Weir, a loop per core", weir::in_a_fresh_process(loop_per_core), ", ");
+    print("bare handles, malloc", weir::in_a_fresh_process(bare_handles<HeapFrames>), ", ");
+    print("bare handles, a free list", weir::in_a_fresh_process(bare_handles<ListedFrames>), "}\n");
     std::fflush(stdout);
   }
 }
