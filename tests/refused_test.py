@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""What the wiring of services refuses to compile, by which words, and the same just right, which
+compiles: each compiler reads all of it in one go.
+
+    refused_test.py [COMPILER...]
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COMPILERS = sys.argv[1:] or ("clang++-19", "g++-12")
+
+HEAD = """
+#include <weir/app.hpp>
+#include <string>
+using namespace weir;
+struct Store {
+  std::string& name() { return text; }
+  int size() const { return 0; }
+  std::string text;
+};
+struct Reads { explicit Reads(const Store&) {} };
+struct Writes { explicit Writes(Store&) {} };
+struct Seed {};
+struct OfSeed { explicit OfSeed(Seed&) {} };
+struct Spawns { explicit Spawns(Scope&) {} };
+struct Asks { explicit Asks(Requester) {} };
+struct Starts { Task<Result<>> start() { co_return {}; } };
+struct StartsWrongly { Task<> start() { co_return; } };
+struct TwoWays { explicit TwoWays(Store&) {} TwoWays(Store&, Reads&) {} };
+"""
+
+SHARED = "a shared service is used by all cores and takes others as const"
+
+# What does not compile, with the words that say why, and what does.
+CASES = (
+    ("app.shared<Writes>();", SHARED, "app.shared<Reads>();"),
+    ("app.shared([](Store& of) { return Writes(of); });", SHARED,
+     "app.per_core([](Store& of) { return Writes(of); });"),
+    ("app.shared([](Optional<Store>) { return Seed(); });", SHARED,
+     "app.per_core([](Optional<Store>) { return Seed(); });"),
+    ("app.shared([](Scoped<Seed>) { return Store(); });", SHARED,
+     "app.per_core([](Scoped<Seed>) { return Store(); });"),
+    ("app.per_core<Store, Seed>();", "a T is none of its interfaces", "app.per_core<Store>();"),
+    ("app.per_core([](int) { return Store(); });", "for values write a factory",
+     "app.per_core([] { return Store(); });"),
+    ("app.per_core<TwoWays>();", "this class can be made in several ways",
+     "app.per_core([](Store& of) { return TwoWays(of); });"),
+    ("app.per_core<StartsWrongly>();", "start() of a service returns a Task<Result<>>",
+     "app.per_core<Starts>();"),
+    ("app.scoped<Seed, Starts>();", "it has no start() and no stop()",
+     "app.scoped<Seed, OfSeed>();"),
+    ("app.scoped<Seed, Spawns>();", "a scoped service takes no Scope&",
+     "app.per_core<Spawns>();"),
+    ("app.scoped<Seed, Asks>();", "a scoped service takes no Requester", "app.per_core<Asks>();"),
+    ("static_cast<void>(remote.call(&Store::name));", "call",
+     "static_cast<void>(remote.call(&Store::size));"),
+)
+
+
+def program(which):
+    """A function for each case, in a line of its own: the first case is in line 1."""
+    return "".join(
+        f"void case_{number}(App& app, const Remote<Store>& remote) "
+        f"{{ static_cast<void>(app); static_cast<void>(remote); {case[which]} }}\n"
+        for number, case in enumerate(CASES))
+
+
+def compiled(compiler, text):
+    """The exit status, and what the compiler says."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "cases.cpp"
+        file.write_text(f'{HEAD}#line 1 "cases"\n{text}')
+        every = "-fmax-errors=0" if "g++" in compiler and "clang" not in compiler \
+            else "-ferror-limit=0"
+        ran = subprocess.run([compiler, "-std=c++2b", "-fsyntax-only", every, f"-I{ROOT}", file],
+                             capture_output=True, text=True, timeout=300)
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+class RefusedTest(unittest.TestCase):
+    def each_compiler(self):
+        for compiler in COMPILERS:
+            with self.subTest(compiler):
+                if shutil.which(compiler) is None:
+                    self.skipTest(f"there is no {compiler}")
+                yield compiler
+
+    def test_what_is_right_compiles(self):
+        for compiler in self.each_compiler():
+            status, text = compiled(compiler, program(2))
+            self.assertEqual(status, 0, text)
+
+    def test_what_is_wrong_does_not_and_is_told_why(self):
+        for compiler in self.each_compiler():
+            status, text = compiled(compiler, program(0))
+            self.assertNotEqual(status, 0)
+            for line, (code, words, _) in enumerate(CASES, 1):
+                with self.subTest(code):
+                    self.assertRegex(text, rf"\bcases:{line}:", "no error leads there")
+                    self.assertIn(words, text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
