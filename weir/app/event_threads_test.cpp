@@ -1,6 +1,7 @@
 // Events between running cores: what the thread sanitizer looks at.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <functional>
@@ -14,7 +15,9 @@
 #include "weir/cores/broadcast.hpp"
 #include "weir/cores/mailbox.hpp"
 #include "weir/cores/runtime.hpp"
+#include "weir/loop/os_host.hpp"
 #include "weir/task/event.hpp"
+#include "weir/task/run.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir {
@@ -23,11 +26,20 @@ namespace {
 constexpr unsigned cores = 3;
 constexpr int count = 600;
 
-class EventsOnThreads : public testing::TestWithParam<BackendChoice> {};
+class EventsOnThreads : public testing::TestWithParam<BackendChoice> {
+ protected:
+  void SetUp() override {
+    const auto made = Loop::make(host_, {.backend = GetParam()});
+    if (!made) GTEST_SKIP() << "not to be had here: " << made.error().message();
+  }
+  OsHost host_;
+};
 INSTANTIATE_TEST_SUITE_P(On, EventsOnThreads,
-                         testing::Values(BackendChoice::epoll, BackendChoice::automatic),
+                         testing::Values(BackendChoice::uring, BackendChoice::epoll,
+                                         BackendChoice::poll),
                          [](const auto& backend) {
-                           return backend.param == BackendChoice::epoll ? "epoll" : "automatic";
+                           if (backend.param == BackendChoice::uring) return "uring";
+                           return backend.param == BackendChoice::epoll ? "epoll" : "poll";
                          });
 
 /// Where tasks of all cores wait for each other.
@@ -102,6 +114,36 @@ class Talk {
   Meeting registered_;
   Meeting finished_;
 };
+
+/// Publishes from a task and from handlers, in all classes, more than one turn of the loop takes.
+TEST_P(EventsOnThreads, ClassesAndTheirOrderAreKept) {
+  struct Numbered {
+    EventPriority priority;
+    int number;
+  };
+  constexpr int each = 2000;
+  const auto loop = Loop::make(host_, {.backend = GetParam()}).value();
+  EventBus bus(1);
+  Events& events = bus.local(*loop);
+  std::vector<EventPriority> classes;
+  std::array<int, event_priorities> seen{};
+  const auto registration = events.on([&](const Numbered& event) {
+    EXPECT_EQ(event.number, seen[static_cast<std::size_t>(event.priority)]++);
+    classes.push_back(event.priority);
+  });
+  const auto body = [&]() -> Task<> {
+    for (int number = 0; number < each; ++number) {
+      for (const EventPriority priority : {EventPriority::low, EventPriority::normal,
+                                           EventPriority::high, EventPriority::urgent}) {
+        EXPECT_TRUE(events.publish(Numbered{priority, number}, {.priority = priority}));
+      }
+    }
+    while (events.queued() != 0) co_await yield();
+  };
+  run(*loop, body());
+  EXPECT_EQ(classes.size(), each * event_priorities);
+  EXPECT_TRUE(std::ranges::is_sorted(classes)) << "the most urgent class first";
+}
 
 TEST_P(EventsOnThreads, EverybodyTellsEverybody) {
   for (const std::size_t queued_max : {2U, 7U, 100'000U}) {
