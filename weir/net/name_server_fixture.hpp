@@ -90,8 +90,9 @@ struct NameRule {
   std::optional<std::uint32_t> negative_ttl = {};  ///< of what is not there
 };
 
-/// Both its sockets are on one port of loopback, chosen by the kernel. It notes what it is asked as
-/// "www.example.org AAAA", with " by connection" behind it where it was. Threads: its loop's.
+/// Both its sockets are on one port, of loopback and chosen by the kernel unless told. It notes
+/// what it is asked as "www.example.org AAAA", with " by connection" behind it where it was.
+/// Threads: its loop's.
 class NameServer {
  public:
   using Manner = NameRule::Manner;
@@ -104,9 +105,10 @@ class NameServer {
     return static_cast<std::size_t>(std::count(asked.begin(), asked.end(), question));
   }
 
-  Task<> open() {
+  /// On `endpoint`; a port that is 0 is chosen.
+  Task<> open(Endpoint endpoint = Endpoint::loopback(0)) {
     for (int tries = 0; tries < 100 && listener_ == std::nullopt; ++tries) {
-      auto socket = co_await udp::bind(Endpoint::loopback(0), datagrams_);
+      auto socket = co_await udp::bind(endpoint, datagrams_);
       ListenOptions alone;
       alone.reuse_port = false;
       auto listener = co_await tcp::listen(socket.value().local_address(), alone);
@@ -285,10 +287,10 @@ inline ResolverOptions only(std::vector<Endpoint> servers) {
   return options;
 }
 
-/// Runs `body(server)` while the server answers.
+/// Runs `body()` while the server answers on `endpoint`.
 template <class Body>
-Task<> with_name_server(NameServer& server, Body body) {
-  co_await server.open();
+Task<> with_name_server(NameServer& server, Body body, Endpoint endpoint = Endpoint::loopback(0)) {
+  co_await server.open(endpoint);
   const auto serving = [&](Scope& scope) -> Task<Result<>> {
     scope.spawn(server.serve(scope));
     co_await body();

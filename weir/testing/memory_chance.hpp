@@ -35,10 +35,15 @@ class MemoryChance {
   virtual bool completes_when_cancelled() { return true; }
   /// How much of `most` bytes one call moves: 1 to `most`.
   virtual std::size_t part(std::size_t most) { return most; }
+  /// Whether the next connection goes to the first of those who listen, rather than to another.
+  virtual bool crowds() { return false; }
   /// Which of `count` comes next: 0 to `count` - 1.
   virtual std::size_t pick([[maybe_unused]] std::size_t count) { return 0; }
   /// Why accept(2) fails although somebody waits; no error: it does not.
   virtual std::error_code accept_failure() { return {}; }
+  /// How often the datagram that is sent now gets to where it goes: 1, unless it is lost or
+  /// doubled.
+  virtual std::size_t datagram_copies() { return 1; }
   /// How long a handshake takes.
   virtual Duration connect_time() { return {}; }
   /// How much later than it could a thread takes its next step: what it does takes so long.

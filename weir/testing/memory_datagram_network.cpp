@@ -69,8 +69,8 @@ Result<> MemoryDatagramSocket::send(Bytes bytes, const Address& to) {
   if (bytes.size() > datagram_bytes_max) return fail(system_error(EMSGSIZE));
   // Who sends to "every interface" means this machine, and who is on all of them sends from there.
   if (target.is_any()) target = loopback_of(target.family(), target.port());
-  const Address source = local_.is_any() ? loopback_of(target.family(), local_.port()) : local_;
-  const bool heard = network_.deliver(bytes, {source, target});
+  const Address source = local_.is_any() ? network_.source_of(local_, target) : local_;
+  const bool heard = network_.send(bytes, {source, target});
   if (!heard && peer_.family() != AddressFamily::none) refused();
   return {};
 }
@@ -116,7 +116,7 @@ Result<std::unique_ptr<MemoryDatagramSocket>> MemoryDatagramNetwork::open(
     const DatagramOptions& options) {
   const bool bound = options.local.family() != AddressFamily::none;
   if (!(bound ? options.local : options.peer).is_inet()) return fail(system_error(EAFNOSUPPORT));
-  Address local = bound ? options.local : loopback_of(options.peer.family(), 0);
+  Address local = bound ? options.local : source_of(options.local, options.peer).with_port(0);
   if (local.port() == 0) {
     const auto found =
         ports_.find(local, [this](const Address& each) { return taken(each, false); });
@@ -148,6 +148,61 @@ std::vector<MemoryDatagramSocket*> MemoryDatagramNetwork::receivers_of(
   collect([&](auto* each) { return around(each) && each->peer() == envelope.from; });
   collect([&](auto* each) { return around(each) && !connected(each); });
   return found;
+}
+
+void MemoryDatagramNetwork::join(MemoryRoutes& routes, const Address& own) noexcept {
+  routes_ = &routes;
+  own_ = own.with_port(0);
+}
+
+/// Whether it is no address of loopback.
+bool MemoryDatagramNetwork::elsewhere(const Address& target) const noexcept {
+  return routes_ != nullptr && target != loopback_of(target.family(), target.port());
+}
+
+/// What somebody on all interfaces sends from.
+Address MemoryDatagramNetwork::source_of(const Address& local, const Address& target) const {
+  const bool own = elsewhere(target) && target.family() == own_.family();
+  const std::uint16_t port = local.is_inet() ? local.port() : std::uint16_t{0};
+  return own ? own_.with_port(port) : loopback_of(target.family(), port);
+}
+
+bool MemoryDatagramNetwork::send(Bytes bytes, const Envelope& envelope) {
+  const std::size_t copies = chance_.datagram_copies();
+  bool heard = true;
+  for (std::size_t copy = 0; copy < copies; ++copy) {
+    if (routes_ == nullptr || is_group(envelope.to)) {
+      heard = deliver(bytes, envelope);
+      continue;
+    }
+    const bool here = !elsewhere(envelope.to) || envelope.to.with_port(0) == own_;
+    MemoryDatagramNetwork* const there = here ? this : routes_->datagrams_at(envelope.to);
+    if (there != nullptr) travel(bytes, envelope, *there);
+  }
+  return heard;
+}
+
+void MemoryDatagramNetwork::travel(Bytes bytes, const Envelope& envelope,
+                                   MemoryDatagramNetwork& there) {
+  MemoryPath& path = routes_->path(own_, there.own_);
+  if (!path.open()) return;
+  const auto arrive = [this, &path, &there, kept = std::vector(bytes.begin(), bytes.end()),
+                       from = envelope.from, to = envelope.to] {
+    if (!path.open() || there.deliver(kept, {from, to})) return;
+    MemoryPath& back = routes_->path(there.own_, own_);
+    const auto tell = [this, &back, from, to] {
+      if (back.open()) refused({from, to});
+    };
+    back.clock().at(after(back.clock().now(), back.delay()), tell);
+  };
+  path.clock().at(after(path.clock().now(), path.delay()), arrive);
+}
+
+void MemoryDatagramNetwork::refused(const Envelope& envelope) {
+  for (MemoryDatagramSocket* const each : sockets_) {
+    const bool sender = each->local() == envelope.from || covers(each->local(), envelope.from);
+    if (sender && each->peer() == envelope.to) each->refused();
+  }
 }
 
 bool MemoryDatagramNetwork::deliver(Bytes bytes, const Envelope& envelope) {

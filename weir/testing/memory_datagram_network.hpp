@@ -11,6 +11,8 @@
 #include "weir/base/result.hpp"
 #include "weir/loop/host.hpp"
 #include "weir/os/address.hpp"
+#include "weir/testing/memory_chance.hpp"
+#include "weir/testing/memory_path.hpp"
 #include "weir/testing/memory_ports.hpp"
 #include "weir/testing/memory_stream.hpp"
 
@@ -64,10 +66,17 @@ class MemoryDatagramSocket final : public MemoryEndpoint {
   std::vector<os::Address> groups_;  // their ports are 0
 };
 
-/// Who is bound where. What is sent has arrived: nothing takes time, is lost or comes twice.
+/// Who is bound where. Unless it is joined to others, what is sent has arrived: nothing takes time,
+/// is lost or comes twice. Groups are heard on their own host only.
 /// Threads: one. Lifetime: outlives its sockets.
 class MemoryDatagramNetwork {
  public:
+  explicit MemoryDatagramNetwork(MemoryChance& chance) noexcept : chance_(chance) {}
+
+  /// From now on this host has the address `own`, whatever the port, besides loopback, and its
+  /// datagrams, also those inside it, take the paths of `routes`: each by itself, so that one may
+  /// overtake another. What comes while a path is shut is lost.
+  void join(MemoryRoutes& routes, const os::Address& own) noexcept;
   /// Errors: those of Host::open_datagrams().
   Result<std::unique_ptr<MemoryDatagramSocket>> open(const DatagramOptions& options);
 
@@ -77,12 +86,22 @@ class MemoryDatagramNetwork {
     const os::Address& from;
     const os::Address& to;
   };
+  /// False: it is known already that nobody could have heard it.
+  bool send(Bytes bytes, const Envelope& envelope);
+  void travel(Bytes bytes, const Envelope& envelope, MemoryDatagramNetwork& there);
+  os::Address source_of(const os::Address& local, const os::Address& target) const;
+  bool elsewhere(const os::Address& target) const noexcept;
+  /// Those who are connected to `to` hear that nobody is there.
+  void refused(const Envelope& envelope);
   /// Whether anybody could have heard it.
   bool deliver(Bytes bytes, const Envelope& envelope);
   void deliver_to_group(Bytes bytes, const Envelope& envelope);
   bool taken(const os::Address& address, bool shared) const;
   std::vector<MemoryDatagramSocket*> receivers_of(const Envelope& envelope) const;
 
+  MemoryChance& chance_;
+  MemoryRoutes* routes_ = nullptr;  // to other hosts
+  os::Address own_ = os::Address::loopback(0);
   std::vector<MemoryDatagramSocket*> sockets_;
   MemoryPorts ports_;
 };

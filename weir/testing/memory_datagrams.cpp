@@ -63,8 +63,10 @@ bool MemoryDatagrams::receive(Socket& socket, ReceiveDatagramsOperation& operati
   Entry& entry = entry_of(socket);
   assert(entry.receiving == nullptr);
   operation.pending_on(socket);
-  if (try_receive(entry, operation)) return true;
+  const bool at_once = host_.chance().at_once();
+  if (at_once && try_receive(entry, operation)) return finished(operation);
   entry.receiving = &operation;
+  if (!at_once) entry.changed();
   return false;
 }
 
@@ -75,23 +77,29 @@ bool MemoryDatagrams::send(Socket& socket, SendDatagramsOperation& operation) {
   for (const OutgoingDatagram& each : operation.datagrams) {
     if (const auto sent = entry.socket.send(each.bytes, each.peer); !sent) {
       operation.finish(sent.error());
-      return true;
+      return finished(operation);
     }
     ++operation.sent;
     counters_.bytes_sent.add(each.bytes.size());
   }
   operation.finish();
+  return finished(operation);
+}
+
+bool MemoryDatagrams::finished(const Operation& operation) {
+  host_.chance().finished(operation, 0);
   return true;
 }
 
 void MemoryDatagrams::cancel(Operation& operation) {
   Entry& entry = entry_of(*operation.socket());
   // What could finish is listed as changed: then it comes first.
-  if (entry.linked()) progress(entry);
+  if (entry.linked() && host_.chance().completes_when_cancelled()) progress(entry);
   if (operation.state() != Operation::State::pending) return;
   assert(entry.receiving == &operation);
   entry.receiving = nullptr;
   operation.finish(Errc::cancelled);
+  finished(operation);
   ready_.push(operation);
 }
 
@@ -102,6 +110,7 @@ void MemoryDatagrams::take_changes() {
 void MemoryDatagrams::progress(Entry& entry) {
   entry.unlink();
   if (entry.receiving == nullptr || !try_receive(entry, *entry.receiving)) return;
+  finished(*entry.receiving);
   ready_.push(*std::exchange(entry.receiving, nullptr));
 }
 
@@ -113,7 +122,7 @@ std::size_t MemoryDatagrams::receiving() const {
 bool MemoryDatagrams::try_receive(Entry& entry, ReceiveDatagramsOperation& operation) {
   assert(!operation.target.empty() && operation.bytes_max != 0);
   operation.count = 0;
-  for (Datagram& slot : operation.target) {
+  for (Datagram& slot : operation.target.first(host_.chance().part(operation.target.size()))) {
     if (entry.socket.receivable()) break;
     const MemoryDatagram arrived = entry.socket.receive().value();
     const std::size_t kept = std::min<std::size_t>(arrived.bytes.size(), operation.bytes_max);

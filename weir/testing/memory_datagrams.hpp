@@ -40,6 +40,8 @@ class MemoryDatagrams {
   static Entry& entry_of(Socket& socket) noexcept;
   bool try_receive(Entry& entry, ReceiveDatagramsOperation& operation);
   void progress(Entry& entry);
+  /// True.
+  bool finished(const Operation& operation);
 
   MemoryHost& host_;
   RunQueue& ready_;

@@ -30,6 +30,7 @@ MemoryHost::MemoryHost(const MemoryHostOptions& options)
       clock_(*own_clock_),
       chance_(*own_chance_),
       network_(options.buffer_bytes, chance_),
+      datagram_network_(chance_),
       wall_start_(wall_at_start - clock_.now().time_since_epoch()),
       files_(*this),
       descriptors_(options.descriptors_max) {}
@@ -40,6 +41,7 @@ MemoryHost::MemoryHost(const MemoryHostOptions& options, const Shared& shared)
       clock_(shared.clock),
       chance_(shared.chance),
       network_(options.buffer_bytes, chance_),
+      datagram_network_(chance_),
       wall_start_(wall_at_start - clock_.now().time_since_epoch()),
       files_(*this),
       descriptors_(options.descriptors_max) {}

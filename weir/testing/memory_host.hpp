@@ -128,6 +128,7 @@ class MemoryHost : public Host {
   MemoryClock& clock() noexcept { return clock_; }
   MemoryChance& chance() noexcept { return chance_; }
   MemoryNetwork& network() noexcept { return network_; }
+  MemoryDatagramNetwork& datagram_network() noexcept { return datagram_network_; }
   MemoryDescriptors& descriptors() noexcept { return descriptors_; }
   /// What a waiting backend does instead of sleeping. False: no time can pass.
   virtual bool pass_time(Instant until);

@@ -86,6 +86,7 @@ MemoryNetwork* MemoryNetwork::network_of(const Address& peer) {
 }
 
 MemoryListener* MemoryNetwork::next_of(const std::vector<MemoryListener*>& listeners) {
+  if (chance_.crowds()) return listeners.front();
   const std::size_t turn = turns_[listeners.front()->local().to_string()]++;
   const std::size_t first = turn % listeners.size();
   return listeners[(first + chance_.pick(listeners.size())) % listeners.size()];
@@ -98,8 +99,8 @@ MemoryNetwork::Answer MemoryNetwork::connect(MemoryStream& stream, const Address
   if (there == nullptr) return Answer::silence;
   const bool local = target.family() == AddressFamily::local;
   const bool routed = routes_ != nullptr && !local;
-  MemoryPath* const way_there = routed ? &routes_->path(*this, *there) : nullptr;
-  MemoryPath* const way_back = routed ? &routes_->path(*there, *this) : nullptr;
+  MemoryPath* const way_there = routed ? &routes_->path(own_, there->own_) : nullptr;
+  MemoryPath* const way_back = routed ? &routes_->path(there->own_, own_) : nullptr;
   if (routed && !(way_there->open() && way_back->open())) return Answer::silence;
   std::vector<MemoryListener*> listeners = there->listeners_for(target);
   if (listeners.empty()) return Answer::refused;

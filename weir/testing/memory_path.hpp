@@ -9,6 +9,7 @@
 
 namespace weir {
 
+class MemoryDatagramNetwork;
 class MemoryNetwork;
 
 /// One direction between two hosts, or inside one. Threads: one. Lifetime: outlives the streams.
@@ -32,7 +33,9 @@ class MemoryRoutes {
 
   /// Of the host that has this address, whatever the port; nullptr: there is none.
   virtual MemoryNetwork* network_at(const os::Address& address) = 0;
-  virtual MemoryPath& path(const MemoryNetwork& from, const MemoryNetwork& to) = 0;
+  virtual MemoryDatagramNetwork* datagrams_at(const os::Address& address) = 0;
+  /// Between the hosts that have these addresses.
+  virtual MemoryPath& path(const os::Address& from, const os::Address& to) = 0;
 };
 
 }  // namespace weir

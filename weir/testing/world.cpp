@@ -52,18 +52,19 @@ WorldHost& World::host(const std::string& name, const WorldHostOptions& options)
   hosts_.push_back(std::make_unique<WorldHost>(state_, name, number, options));
   WorldHost& made = *hosts_.back();
   made.network().join(links_, made.address(0));
-  links_.add(made.network());
+  made.datagram_network().join(links_, made.address(0));
+  links_.add(made.address(0), made.network(), made.datagram_network());
   return made;
 }
 
 void World::set_open(WorldHost& one, WorldHost& other, bool open) {
-  links_.path(one.network(), other.network()).set_open(open);
-  links_.path(other.network(), one.network()).set_open(open);
+  links_.path(one.address(0), other.address(0)).set_open(open);
+  links_.path(other.address(0), one.address(0)).set_open(open);
 }
 
 void World::slow_down(WorldHost& one, WorldHost& other, Duration extra) {
-  links_.path(one.network(), other.network()).set_extra_delay(extra);
-  links_.path(other.network(), one.network()).set_extra_delay(extra);
+  links_.path(one.address(0), other.address(0)).set_extra_delay(extra);
+  links_.path(other.address(0), one.address(0)).set_extra_delay(extra);
 }
 
 void World::jump(Duration length) {

@@ -61,7 +61,8 @@ class World {
 
   WorldFaults& faults() noexcept { return state_.faults; }
   /// Nothing gets from one to the other, in both directions, until heal(); what is sent meanwhile
-  /// is sent again and again, as TCP does it, and given up after a quarter of an hour.
+  /// is sent again and again, as TCP does it, and given up after a quarter of an hour; datagrams
+  /// are lost.
   void cut(WorldHost& one, WorldHost& other) { set_open(one, other, false); }
   void heal(WorldHost& one, WorldHost& other) { set_open(one, other, true); }
   /// From now on what travels between them takes so much longer.

@@ -1,7 +1,6 @@
 #include "weir/testing/world_chance.hpp"
 
 #include <array>
-#include <cerrno>
 
 #include "weir/base/result.hpp"
 #include "weir/loop/backend.hpp"
@@ -50,6 +49,8 @@ void WorldChance::strike(Fault fault, MemoryStream& stream) {
       break;
     case Fault::accept_failure:  // these strike elsewhere
     case Fault::allocation:
+    case Fault::loss:
+    case Fault::doubling:
       break;
   }
 }
@@ -70,11 +71,19 @@ std::size_t WorldChance::part(std::size_t most) {
 }
 
 std::error_code WorldChance::accept_failure() {
-  if (!state_.faults.at_accept(host_, accepts_++, state_.draw)) return {};
-  constexpr std::array reasons = {EMFILE, ENFILE, ENOBUFS, ENOMEM};
-  const std::error_code reason = system_error(reasons[state_.draw.below(reasons.size())]);
-  if (state_.trace.on()) state_.trace.note("accept fails: " + reason.message());
+  const std::error_code reason = state_.faults.at_accept(host_, accepts_++, state_.draw);
+  if (reason && state_.trace.on()) state_.trace.note("accept fails: " + reason.message());
   return reason;
+}
+
+std::size_t WorldChance::datagram_copies() {
+  const std::uint64_t number = datagrams_++;
+  const auto fault = state_.faults.at_datagram(host_, number, state_.draw);
+  if (!fault) return 1;
+  if (state_.trace.on()) {
+    state_.trace.note(std::string(to_string(*fault)) + " of datagram " + std::to_string(number));
+  }
+  return *fault == Fault::loss ? 0 : 2;
 }
 
 Duration WorldChance::connect_time() {

@@ -17,6 +17,8 @@ class WorldChance final : public MemoryChance {
   /// Operations on connections that have begun, and attempts to accept somebody who waits.
   std::uint64_t operations() const noexcept { return operations_; }
   std::uint64_t accepts() const noexcept { return accepts_; }
+  /// That were sent.
+  std::uint64_t datagrams() const noexcept { return datagrams_; }
 
   void beginning(const Operation& operation, MemoryStream* stream) override;
   void finished(const Operation& operation, std::size_t bytes) override;
@@ -25,8 +27,10 @@ class WorldChance final : public MemoryChance {
     return !state_.draw.happens(state_.variation.cancelled);
   }
   std::size_t part(std::size_t most) override;
+  bool crowds() override { return state_.draw.happens(state_.variation.crowding); }
   std::size_t pick(std::size_t count) override { return state_.draw.below(count); }
   std::error_code accept_failure() override;
+  std::size_t datagram_copies() override;
   Duration connect_time() override;
   Duration step_time() override { return state_.draw.between({}, state_.variation.step_max); }
   void step_begins() override { state_.watch.call_begins(); }
@@ -40,6 +44,7 @@ class WorldChance final : public MemoryChance {
   std::string host_;
   std::uint64_t operations_ = 0;
   std::uint64_t accepts_ = 0;
+  std::uint64_t datagrams_ = 0;
 };
 
 }  // namespace weir

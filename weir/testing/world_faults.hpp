@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "weir/loop/operation.hpp"
@@ -20,31 +21,40 @@ enum class Fault : std::uint8_t {
   stall,           ///< nothing new arrives for a drawn time
   accept_failure,  ///< accept(2) gives EMFILE, ENFILE, ENOBUFS or ENOMEM
   allocation,      ///< a core's pool has no block: std::bad_alloc, or ENOMEM where that is a value
+  loss,            ///< a datagram does not arrive
+  doubling,        ///< a datagram arrives twice
 };
-inline constexpr std::size_t fault_count = 5;
+inline constexpr std::size_t fault_count = 7;
 
 std::string_view to_string(Fault fault) noexcept;
 
 /// How often each strikes: at one of so many operations on average; an accept_failure at one of so
-/// many accepts.
+/// many accepts, loss and doubling at one of so many datagrams.
 struct FaultRates {
   double reset = 0;
   double half_close = 0;
   double stall = 0;
   double accept_failure = 0;
+  double loss = 0;
+  double doubling = 0;
   Duration stall_max = std::chrono::seconds(20);
 };
 
 /// Strikes when an operation begins, just before it. Operations on connections are counted for each
-/// host, from 0, and so are attempts to accept what waits. Threads: one.
+/// host, from 0, and so are attempts to accept what waits, and datagrams that it sends. Threads:
+/// one.
 class WorldFaults {
  public:
   FaultRates rates;
 
-  /// Lets it strike once, at the operation of `host` (the accept, for an accept_failure) that has
-  /// this number, unless that one has been already.
+  /// Lets it strike once, at the operation of `host` (the accept, for an accept_failure; the
+  /// datagram, for loss and doubling) that has this number, unless that one has been already.
   void strike(std::string_view host, std::uint64_t number, Fault fault) {
-    planned_.push_back({std::string(host), number, fault});
+    planned_.push_back({std::string(host), number, fault, {}});
+  }
+  /// An accept_failure for this reason: EMFILE, ENFILE, ENOBUFS or ENOMEM.
+  void fail_accept(std::string_view host, std::uint64_t number, std::error_code reason) {
+    planned_.push_back({std::string(host), number, Fault::accept_failure, reason});
   }
   /// Lets one allocation of a core fail, once, the one with this number from the start of the next
   /// run of its runtime.
@@ -62,11 +72,16 @@ class WorldFaults {
     return struck_[static_cast<std::size_t>(fault)];
   }
 
+  /// How often anything has.
+  std::uint64_t struck() const noexcept;
+
   // For the hosts.
 
   /// What strikes at this operation; one on a connection.
   std::optional<Fault> at_operation(std::string_view host, std::uint64_t number, WorldDraw& draw);
-  bool at_accept(std::string_view host, std::uint64_t number, WorldDraw& draw);
+  /// Why this accept fails; no error: it does not.
+  std::error_code at_accept(std::string_view host, std::uint64_t number, WorldDraw& draw);
+  std::optional<Fault> at_datagram(std::string_view host, std::uint64_t number, WorldDraw& draw);
   std::optional<std::size_t> failing_allocation(std::string_view host, unsigned core);
   void count(Fault fault) noexcept { ++struck_[static_cast<std::size_t>(fault)]; }
 
@@ -75,13 +90,16 @@ class WorldFaults {
     std::string host;
     std::uint64_t number;
     Fault fault;
+    std::error_code reason;
   };
   struct PlannedAllocation {
     std::string host;
     unsigned core;
     std::size_t number;
   };
-  std::optional<Fault> planned(std::string_view host, std::uint64_t number, bool accepting);
+  enum class Place : std::uint8_t { operation, accept, datagram };
+  static Place place_of(Fault fault) noexcept;
+  std::optional<Planned> planned(std::string_view host, std::uint64_t number, Place place);
 
   std::vector<Planned> planned_;
   std::vector<PlannedAllocation> allocations_;

@@ -1,6 +1,7 @@
 // Each fault of a World strikes where it is asked to.
 #include "weir/testing/world_faults.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -64,6 +65,31 @@ TEST(WorldFaults, AcceptingFailsAndGoesOn) {
   EXPECT_EQ(echo.world.faults().struck(Fault::accept_failure), 5U);
   EXPECT_EQ(echo.asked.received, echo.asked.text);
   EXPECT_GE(echo.asked.took, 50ms) << "accepting rests 10 ms each time";
+}
+
+TEST(WorldFaults, AcceptingFailsForEachReason) {
+  for (const int reason : {EMFILE, ENFILE, ENOBUFS, ENOMEM}) {
+    EchoWorld echo({.seed = 5, .trace = true});
+    echo.world.faults().fail_accept("server", 0, system_error(reason));
+    const WorldReport report = echo.run();
+    EXPECT_TRUE(report.ok()) << report.text();
+    EXPECT_EQ(echo.world.faults().struck(Fault::accept_failure), 1U);
+    EXPECT_EQ(echo.asked.received, echo.asked.text);
+    EXPECT_THAT(echo.world.trace(),
+                testing::HasSubstr("accept fails: " + system_error(reason).message()));
+  }
+}
+
+TEST(WorldFaults, NothingStrikesOnceTheyAreStopped) {
+  EchoWorld echo({.seed = 2});
+  echo.world.faults().rates = {.reset = 1, .half_close = 1, .stall = 1, .accept_failure = 1};
+  echo.world.faults().strike("server", 0, Fault::reset);
+  echo.world.faults().fail_allocation("server", 0, 5);
+  echo.world.faults().stop();
+  const WorldReport report = echo.run();
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(echo.asked.received, echo.asked.text);
+  EXPECT_EQ(echo.world.faults().struck(), 0U);
 }
 
 TEST(WorldFaults, AnAllocationFailsAtEachPointInTurn) {

@@ -53,6 +53,7 @@ class WorldHost final : public MemoryHost {
   /// See WorldFaults::strike().
   std::uint64_t operations() const noexcept { return chance_->operations(); }
   std::uint64_t accepts() const noexcept { return chance_->accepts(); }
+  std::uint64_t datagrams() const noexcept { return chance_->datagrams(); }
 
   Result<> run(std::span<const LoopPlace> places, RunControl* control) override;
   bool pass_time(Instant until) override;

@@ -18,22 +18,26 @@ std::size_t WorldPath::parcel(std::size_t most) {
   return 1 + state_.draw.below(most);
 }
 
+std::size_t WorldLinks::number_of(const os::Address& address) const {
+  const auto found = std::ranges::find(sites_, address.with_port(0), &Site::own);
+  return static_cast<std::size_t>(found - sites_.begin());
+}
+
 MemoryNetwork* WorldLinks::network_at(const os::Address& address) {
-  const auto found = std::ranges::find_if(networks_, [&](const MemoryNetwork* each) {
-    return each->own_address() == address.with_port(0);
-  });
-  return found == networks_.end() ? nullptr : *found;
+  const std::size_t number = number_of(address);
+  return number == sites_.size() ? nullptr : sites_[number].streams;
 }
 
-std::size_t WorldLinks::number_of(const MemoryNetwork& network) const {
-  const auto found = std::ranges::find(networks_, &network);
-  assert(found != networks_.end());
-  return static_cast<std::size_t>(found - networks_.begin());
+MemoryDatagramNetwork* WorldLinks::datagrams_at(const os::Address& address) {
+  const std::size_t number = number_of(address);
+  return number == sites_.size() ? nullptr : sites_[number].datagrams;
 }
 
-WorldPath& WorldLinks::path(const MemoryNetwork& from, const MemoryNetwork& to) {
-  auto& path = paths_[{number_of(from), number_of(to)}];
-  if (path == nullptr) path = std::make_unique<WorldPath>(state_, &from == &to);
+WorldPath& WorldLinks::path(const os::Address& from, const os::Address& to) {
+  const std::pair ends(number_of(from), number_of(to));
+  assert(std::max(ends.first, ends.second) < sites_.size());
+  auto& path = paths_[ends];
+  if (path == nullptr) path = std::make_unique<WorldPath>(state_, ends.first == ends.second);
   return *path;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/testing/memory_datagram_network.hpp"
 #include "weir/testing/memory_network.hpp"
 #include "weir/testing/memory_path.hpp"
 #include "weir/testing/world_state.hpp"
@@ -37,15 +38,25 @@ class WorldLinks final : public MemoryRoutes {
  public:
   explicit WorldLinks(WorldState& state) noexcept : state_(state) {}
 
-  void add(MemoryNetwork& network) { networks_.push_back(&network); }
+  /// `own`: the address of the host that has these, with port 0.
+  void add(const os::Address& own, MemoryNetwork& streams, MemoryDatagramNetwork& datagrams) {
+    sites_.push_back({own, &streams, &datagrams});
+  }
   MemoryNetwork* network_at(const os::Address& address) override;
-  WorldPath& path(const MemoryNetwork& from, const MemoryNetwork& to) override;
+  MemoryDatagramNetwork* datagrams_at(const os::Address& address) override;
+  WorldPath& path(const os::Address& from, const os::Address& to) override;
 
  private:
-  std::size_t number_of(const MemoryNetwork& network) const;
+  struct Site {
+    os::Address own;
+    MemoryNetwork* streams;
+    MemoryDatagramNetwork* datagrams;
+  };
+  /// Of the host that has this address, or how many hosts there are.
+  std::size_t number_of(const os::Address& address) const;
 
   WorldState& state_;
-  std::vector<MemoryNetwork*> networks_;
+  std::vector<Site> sites_;
   std::map<std::pair<std::size_t, std::size_t>, std::unique_ptr<WorldPath>> paths_;
 };
 

@@ -14,6 +14,7 @@ struct WorldVariation {
   double partial = 0.25;    ///< receives and sends that move a part of what they could
   double cancelled = 0.5;   ///< of the operations that could finish as they are cancelled: those
                             ///< that do not
+  double crowding = 0;      ///< connections that all go to one of those who share an address
   double late_turn = 0.01;  ///< turns before which a core rests, as if others had its CPU,
   Duration late_turn_max = std::chrono::milliseconds(20);  ///< for so long
   Duration delay_min = std::chrono::microseconds(20);      ///< of what travels between hosts
@@ -31,6 +32,7 @@ inline constexpr WorldVariation no_variation{
     .deferred = 0,
     .partial = 0,
     .cancelled = 0,
+    .crowding = 0,
     .late_turn = 0,
     .late_turn_max = {},
     .delay_min = std::chrono::microseconds(100),
