@@ -178,7 +178,8 @@ function(weir_differential_tests)
     PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
 endfunction()
 
-# fuzz/NAME.cpp: with WEIR_FUZZ a libFuzzer program; otherwise a test that replays fuzz/corpus/NAME.
+# fuzz/NAME.cpp: with WEIR_FUZZ a libFuzzer program; otherwise a test that replays fuzz/corpus/NAME,
+# and under the address sanitizer one that goes on with inputs made of these for some seconds.
 function(weir_fuzzers)
   add_library(weir_fuzz_replay OBJECT ${PROJECT_SOURCE_DIR}/fuzz/replay/main.cpp)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*.cpp)
@@ -196,6 +197,12 @@ function(weir_fuzzers)
         COMMAND ${target} ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
       set_tests_properties(${WEIR_TEST_PREFIX}fuzz_${name}_replay PROPERTIES
         TIMEOUT ${WEIR_TEST_SECONDS_MAX})
+      if(WEIR_SANITIZE MATCHES address)
+        add_test(NAME ${WEIR_TEST_PREFIX}fuzz_${name}_run
+          COMMAND ${target} --seconds 3 ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
+        set_tests_properties(${WEIR_TEST_PREFIX}fuzz_${name}_run PROPERTIES
+          TIMEOUT ${WEIR_TEST_SECONDS_MAX})
+      endif()
     endif()
   endforeach()
 endfunction()
