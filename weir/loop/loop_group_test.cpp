@@ -123,9 +123,7 @@ TEST(LoopGroup, MoreLoopsThanSocketsOfAnOlderProcessShareThese) {
     std::vector<std::unique_ptr<Loop>> loops;
     std::vector<Loop*> all;
     for (unsigned core = 0; core < 6; ++core) {
-      loops.push_back(
-          Loop::make(*host, {.backend = BackendChoice::poll, .core = core, .group = &group})
-              .value());
+      loops.push_back(Loop::make(*host, {.core = core, .group = &group}).value());
       all.push_back(loops.back().get());
     }
     group.set_loops(std::move(all));
