@@ -2,33 +2,20 @@
 
 #include <poll.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
-#include <limits>
 #include <utility>
 
 #include "weir/os/clock.hpp"
 #include "weir/os/local_packets.hpp"
 
 namespace weir {
-namespace {
-
-/// For poll(2): how long until `moment`, rounded up.
-int milliseconds_until(Instant moment) {
-  if (moment == never) return -1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-      std::max(moment - os::monotonic_now(), Duration()));
-  return static_cast<int>(std::min<std::int64_t>(left.count(), std::numeric_limits<int>::max()));
-}
-
-}  // namespace
 
 Woken wait_readable(int descriptor, int event, Instant until) {
   std::array<pollfd, 2> watched{{{descriptor, POLLIN, 0}, {event, POLLIN, 0}}};
   for (;;) {
-    const int ready = ::poll(watched.data(), watched.size(), milliseconds_until(until));
+    const int ready =
+        ::poll(watched.data(), watched.size(), os::to_poll_timeout(until, os::monotonic_now()));
     if (ready < 0) continue;  // EINTR, or no memory just now
     if (watched[1].revents != 0) {
       os::drain_event(event);
@@ -111,7 +98,7 @@ std::string describe(HandoverTalk::Heard heard, const HandoverMessage& message) 
     case Heard::interruption:
       break;
   }
-  return "what it says is no message";
+  return "what it says is no message, or none with all of its descriptors";
 }
 
 }  // namespace weir

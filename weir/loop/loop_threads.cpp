@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <limits>
 #include <new>
 #include <optional>
 #include <string>
@@ -23,6 +22,7 @@
 #include "weir/loop/spinning.hpp"
 #include "weir/loop/watchdog.hpp"
 #include "weir/os/affinity.hpp"
+#include "weir/os/clock.hpp"
 #include "weir/os/fd.hpp"
 #include "weir/os/real_time.hpp"
 #include "weir/os/signals.hpp"
@@ -162,14 +162,6 @@ void pass_on(os::SignalFd& signals, RunControl& control) {
   }
 }
 
-/// For poll(2): how long until `moment`, rounded up.
-int milliseconds_until(Instant moment, Instant now) {
-  if (moment == never) return -1;
-  const auto left =
-      std::chrono::ceil<std::chrono::milliseconds>(std::max(moment - now, Duration()));
-  return static_cast<int>(std::min<std::int64_t>(left.count(), std::numeric_limits<int>::max()));
-}
-
 /// Tells loops that still get somewhere from those that hang.
 class Progress {
  public:
@@ -236,7 +228,7 @@ class Watch {
     for (;;) {
       const Instant next = std::min(check_at_, watchdog_.next());
       const int ready =
-          ::poll(watched.data(), watched.size(), milliseconds_until(next, host_.now()));
+          ::poll(watched.data(), watched.size(), os::to_poll_timeout(next, host_.now()));
       if (ready < 0) continue;  // EINTR, or no memory just now
       if (watched[0].revents != 0) pass_on(*signals_, *control_);
       if (watched[1].revents != 0) return;

@@ -284,8 +284,9 @@ bool OsHandover::check(HandoverTalk& newer) {
   } else {
     log("not handed over at " + place_.to_string() + ": somebody asked, but " +
         describe(heard, newer.message()));
-    newer.refuse(heard == Heard::other_version ? "this process speaks version 1"
-                                               : "that was no question");
+    newer.refuse(heard == Heard::other_version
+                     ? "this process speaks version " + std::to_string(HandoverMessage::version)
+                     : "that was no question");
   }
   return false;
 }

@@ -1,7 +1,10 @@
 // Clocks, by clock_gettime(2), which does not enter the kernel on common machines.
 #include "weir/os/clock.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 
 namespace weir::os {
 namespace {
@@ -28,6 +31,14 @@ timespec to_timespec(Duration length) noexcept {
   time.tv_sec = seconds.count();
   time.tv_nsec = (length - seconds).count();
   return time;
+}
+
+int to_poll_timeout(Instant until, Instant now) noexcept {
+  if (until == never) return -1;
+  if (until <= now) return 0;
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
+  return static_cast<int>(std::min<std::int64_t>(left.count(), most));
 }
 
 }  // namespace weir::os

@@ -16,4 +16,8 @@ WallTime wall_now() noexcept;
 /// A length of time that is not negative, as system calls take it.
 timespec to_timespec(Duration length) noexcept;
 
+/// How long it is from `now` until then, as poll(2) takes it: in milliseconds, rounded up; -1 for
+/// `never`.
+int to_poll_timeout(Instant until, Instant now) noexcept;
+
 }  // namespace weir::os

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <limits>
 
 namespace weir::os {
 namespace {
@@ -36,6 +37,17 @@ TEST(Clock, LengthsForSystemCalls) {
     EXPECT_EQ(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec), length);
     EXPECT_LT(time.tv_nsec, 1'000'000'000);
   }
+}
+
+TEST(Clock, WaitsOfPollAreRoundedUp) {
+  using namespace std::chrono_literals;
+  const Instant now(1h);
+  EXPECT_EQ(to_poll_timeout(never, now), -1);
+  EXPECT_EQ(to_poll_timeout(Instant::min(), now), 0);
+  EXPECT_EQ(to_poll_timeout(now, now), 0);
+  EXPECT_EQ(to_poll_timeout(now + 1ns, now), 1);
+  EXPECT_EQ(to_poll_timeout(now + 1ms, now), 1);
+  EXPECT_EQ(to_poll_timeout(now + 24h * 365, now), std::numeric_limits<int>::max());
 }
 
 }  // namespace

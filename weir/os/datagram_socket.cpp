@@ -7,42 +7,32 @@
 #include <cerrno>
 #include <cstring>
 
+#include "weir/os/socket_calls.hpp"
+
 namespace weir::os {
 namespace {
-
-template <class T>
-Result<> set(int socket, int level, int option, const T& value) {
-  if (::setsockopt(socket, level, option, &value, sizeof value) < 0) {
-    return fail(system_error(errno));
-  }
-  return {};
-}
-
-const sockaddr* as_sockaddr(const Address& address) noexcept {
-  return static_cast<const sockaddr*>(address.data());
-}
 
 /// The groups of other sockets stay theirs (Linux hands them to everybody by default).
 Result<> keep_to_own_groups(int socket, bool is_ipv6) {
   // IPV6_MULTICAST_ALL is newer than some headers: Linux 4.20.
   constexpr int ipv6_multicast_all = 29;
   if (is_ipv6) {
-    if (auto done = set(socket, IPPROTO_IPV6, ipv6_multicast_all, 0); !done) return done;
+    if (auto done = set_option(socket, IPPROTO_IPV6, ipv6_multicast_all, 0); !done) return done;
   }
-  return set(socket, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+  return set_option(socket, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 }
 
 Result<> choose_interface(int socket, bool is_ipv6, unsigned index) {
   if (index == 0) return {};
-  if (is_ipv6) return set(socket, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(index));
+  if (is_ipv6) return set_option(socket, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(index));
   ip_mreqn choice{};
   choice.imr_ifindex = static_cast<int>(index);
-  return set(socket, IPPROTO_IP, IP_MULTICAST_IF, choice);
+  return set_option(socket, IPPROTO_IP, IP_MULTICAST_IF, choice);
 }
 
 Result<> join_what_arrives(int socket, bool joined) {
   if (!joined) return {};
-  auto done = set(socket, IPPROTO_UDP, UDP_GRO, 1);
+  auto done = set_option(socket, IPPROTO_UDP, UDP_GRO, 1);
   if (!done && done.error() == system_error(ENOPROTOOPT)) return {};
   return done;
 }
@@ -50,7 +40,7 @@ Result<> join_what_arrives(int socket, bool joined) {
 Result<> apply(int socket, bool is_ipv6, const DatagramSettings& settings) {
   if (is_ipv6) {
     const int only = settings.v6_only ? 1 : 0;
-    if (auto done = set(socket, IPPROTO_IPV6, IPV6_V6ONLY, only); !done) return done;
+    if (auto done = set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, only); !done) return done;
   }
   if (auto done = keep_to_own_groups(socket, is_ipv6); !done) return done;
   if (auto done = choose_interface(socket, is_ipv6, settings.multicast_interface); !done) {
@@ -58,7 +48,7 @@ Result<> apply(int socket, bool is_ipv6, const DatagramSettings& settings) {
   }
   if (auto done = join_what_arrives(socket, settings.joined); !done) return done;
   if (!settings.reuse_port || settings.first) return {};
-  return set(socket, SOL_SOCKET, SO_REUSEPORT, 1);
+  return set_option(socket, SOL_SOCKET, SO_REUSEPORT, 1);
 }
 
 Result<Fd> open_as(const DatagramSettings& settings) {
@@ -74,7 +64,7 @@ Result<Fd> open_as(const DatagramSettings& settings) {
   }
   if (settings.reuse_port && settings.first) {
     // Binding has refused to share; those who come later may.
-    if (auto done = set(socket.get(), SOL_SOCKET, SO_REUSEPORT, 1); !done) {
+    if (auto done = set_option(socket.get(), SOL_SOCKET, SO_REUSEPORT, 1); !done) {
       return fail(done.error());
     }
   }
@@ -100,7 +90,7 @@ Result<> change_membership(int socket, const MulticastGroup& group, int action) 
     request.gr_interface = scoped.sin6_scope_id;
   }
   std::memcpy(&request.gr_group, group.address.data(), group.address.size());
-  return set(socket, is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, action, request);
+  return set_option(socket, is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, action, request);
 }
 
 }  // namespace

@@ -13,15 +13,13 @@
 #include <string>
 #include <utility>
 
+#include "weir/os/socket_calls.hpp"
+
 namespace weir::os {
 namespace {
 
 // Those who wait until it is their turn. It takes each of them some milliseconds at most.
 constexpr int queue_max = 64;
-
-const sockaddr* as_sockaddr(const Address& address) noexcept {
-  return static_cast<const sockaddr*>(address.data());
-}
 
 Result<Fd> open_packets() {
   const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

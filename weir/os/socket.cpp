@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <string>
 
+#include "weir/os/socket_calls.hpp"
+
 namespace weir::os {
 namespace {
 
@@ -26,17 +28,6 @@ int domain_of(AddressFamily family) noexcept {
       break;
   }
   return AF_UNSPEC;
-}
-
-const sockaddr* as_sockaddr(const Address& address) noexcept {
-  return static_cast<const sockaddr*>(address.data());
-}
-
-Result<> enable(int socket, int level, int option, int value = 1) {
-  if (::setsockopt(socket, level, option, &value, sizeof value) < 0) {
-    return fail(system_error(errno));
-  }
-  return {};
 }
 
 Result<> bind_to(int socket, const Address& address) {
@@ -65,14 +56,14 @@ Result<> bind_local(int socket, const Address& address) {
 Result<> apply(int socket, AddressFamily family, const ListenSettings& settings) {
   if (family == AddressFamily::local) return {};
   if (settings.reuse_address) {
-    if (auto done = enable(socket, SOL_SOCKET, SO_REUSEADDR); !done) return done;
+    if (auto done = set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1); !done) return done;
   }
   if (settings.reuse_port && !settings.first) {
-    if (auto done = enable(socket, SOL_SOCKET, SO_REUSEPORT); !done) return done;
+    if (auto done = set_option(socket, SOL_SOCKET, SO_REUSEPORT, 1); !done) return done;
   }
   if (family == AddressFamily::ipv6) {
     const int only = settings.v6_only ? 1 : 0;
-    if (auto done = enable(socket, IPPROTO_IPV6, IPV6_V6ONLY, only); !done) return done;
+    if (auto done = set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, only); !done) return done;
   }
   return {};
 }
@@ -88,7 +79,7 @@ Result<Fd> listen_on(const Address& address, const ListenSettings& settings) {
   if (!bound) return fail(bound.error());
   if (!local && settings.reuse_port && settings.first) {
     // Binding has refused to share; those who come later may.
-    if (auto done = enable(socket->get(), SOL_SOCKET, SO_REUSEPORT); !done) {
+    if (auto done = set_option(socket->get(), SOL_SOCKET, SO_REUSEPORT, 1); !done) {
       return fail(done.error());
     }
   }
@@ -125,9 +116,9 @@ Result<> drop_first_syns(int listener) {
 /// connection that comes of it. An IPv6 socket may talk IPv4 too.
 Result<> set_ttl_min(int socket, AddressFamily family, int ttl) {
   if (family == AddressFamily::ipv6) {
-    if (auto done = enable(socket, IPPROTO_IPV6, IPV6_MINHOPCOUNT, ttl); !done) return done;
+    if (auto done = set_option(socket, IPPROTO_IPV6, IPV6_MINHOPCOUNT, ttl); !done) return done;
   }
-  return enable(socket, IPPROTO_IP, IP_MINTTL, ttl);
+  return set_option(socket, IPPROTO_IP, IP_MINTTL, ttl);
 }
 
 template <class Call>

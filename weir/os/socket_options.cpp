@@ -10,17 +10,10 @@
 #include <limits>
 
 #include "weir/os/socket.hpp"
+#include "weir/os/socket_calls.hpp"
 
 namespace weir::os {
 namespace {
-
-template <class T>
-Result<> set(int socket, int level, int option, const T& value) {
-  if (::setsockopt(socket, level, option, &value, sizeof value) < 0) {
-    return fail(system_error(errno));
-  }
-  return {};
-}
 
 Result<int> ask(int socket, int option) {
   int value = 0;
@@ -54,12 +47,12 @@ Result<std::size_t> unacknowledged(int socket) {
 }
 
 Result<> set_no_delay(int socket, bool on) {
-  return set(socket, IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0);
+  return set_option(socket, IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0);
 }
 
 Result<> set_linger(int socket, std::optional<std::chrono::seconds> longest) {
   const linger value{longest ? 1 : 0, longest ? count_of(*longest) : 0};
-  return set(socket, SOL_SOCKET, SO_LINGER, value);
+  return set_option(socket, SOL_SOCKET, SO_LINGER, value);
 }
 
 }  // namespace weir::os

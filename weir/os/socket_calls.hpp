@@ -1,0 +1,26 @@
+// What system calls on sockets have in common. Included by this floor's sources only.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "weir/base/result.hpp"
+#include "weir/os/address.hpp"
+
+namespace weir::os {
+
+inline const sockaddr* as_sockaddr(const Address& address) noexcept {
+  return static_cast<const sockaddr*>(address.data());
+}
+
+/// setsockopt(2) with a value of the type that the option has. Errors: the kernel's.
+template <class T>
+Result<> set_option(int socket, int level, int option, const T& value) {
+  if (::setsockopt(socket, level, option, &value, sizeof value) < 0) {
+    return fail(system_error(errno));
+  }
+  return {};
+}
+
+}  // namespace weir::os
