@@ -65,6 +65,9 @@ class HandoverParty {
 /// says so; the newer one accepts. A connection waits in the queue of its socket meanwhile, and the
 /// socket is open all the time.
 ///
+/// Sockets for datagrams are not passed on: where cores share a port (udp::Options::reuse_port),
+/// both processes' do until the older one has drained, and each answers what it gets.
+///
 /// Until the older one has said that they are the newer one's, whatever happens to the newer one
 /// changes nothing. An older one that dies leaves everything to the newer one. Of several newer
 /// ones at once each takes over from the one before.

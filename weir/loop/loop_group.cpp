@@ -117,6 +117,12 @@ Result<Descriptor> LoopGroup::open_datagrams(Host& host, const DatagramOptions& 
   own.first = known == datagrams_.end();
   if (!own.first) own.local = known->bound;
   auto socket = host.open_datagrams(own);
+  if (!socket && own.first && takes_over_ && socket.error() == system_error(EADDRINUSE)) {
+    // It is the older process', which shares it as loops do.
+    own.first = false;
+    socket = host.open_datagrams(own);
+    own.first = true;
+  }
   if (!socket) {
     failure_ = "cannot bind to " + own.local.to_string() + ": " + socket.error().message();
     return socket;
@@ -189,7 +195,10 @@ void LoopGroup::inherit(std::vector<std::shared_ptr<SharedListener>> sockets) {
   const std::lock_guard lock(mutex_);
   for (std::shared_ptr<SharedListener>& each : sockets) {
     each->on_stopped = on_stopped;
-    if (each->awaited()) ++awaited_;
+    if (each->awaited()) {
+      ++awaited_;
+      takes_over_ = true;
+    }
     kept_.push_back(each);
     inherited_.push_back(std::move(each));
   }

@@ -68,7 +68,7 @@ class LoopGroup {
   std::string awaited() const;
 
   /// Host::open_datagrams() for one loop of the group. With `reuse_port` its loops share the port
-  /// of one address, but with nobody else.
+  /// of one address, but with nobody else; only with an older process that gave this one sockets.
   Result<Descriptor> open_datagrams(Host& host, const DatagramOptions& options);
 
   /// Why listening failed last, for people ("cannot listen on [::]:80: Permission denied"); empty
@@ -141,6 +141,7 @@ class LoopGroup {
   mutable std::vector<std::weak_ptr<SharedListener>> kept_;
   bool keeps_listeners_ = false;
   std::size_t awaited_ = 0;  // sockets that have not been asked to accept
+  bool takes_over_ = false;  // from an older process
   struct Balanced {
     os::Address bound;
     std::unique_ptr<Balance> balance;

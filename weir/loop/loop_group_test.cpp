@@ -136,6 +136,28 @@ TEST(LoopGroup, MoreLoopsThanSocketsOfAnOlderProcessShareThese) {
   }
 }
 
+TEST(LoopGroup, SharesItsDatagramPortsWithAnOlderProcessOnly) {
+  MemoryHost memory;
+  OsHost os;
+  for (Host* const host : {static_cast<Host*>(&memory), static_cast<Host*>(&os)}) {
+    LoopGroup older, stranger, newer;
+    const os::Address any_port = os::Address::loopback(0);
+    const auto first = older.open_datagrams(*host, {.local = any_port, .reuse_port = true});
+    ASSERT_TRUE(first);
+    const os::Address bound = host->local_address(first->value()).value();
+    const DatagramOptions same{.local = bound, .reuse_port = true};
+    EXPECT_EQ(stranger.open_datagrams(*host, same).error(), std::errc::address_in_use);
+    auto listener = host->listen(any_port, {}).value();
+    const os::Address listening = host->local_address(listener.value()).value();
+    auto given = std::make_shared<SharedListener>(*host, std::move(listener), listening);
+    given->set_awaited();
+    newer.inherit({given});
+    const auto one = newer.open_datagrams(*host, same);
+    const auto another = newer.open_datagrams(*host, same);
+    EXPECT_TRUE(one && another);
+  }
+}
+
 TEST(LoopGroup, SaysWhatFailed) {
   MemoryHost host;
   LoopGroup one, two;

@@ -30,7 +30,8 @@ class Send;
 
 struct Options {
   /// Each core has a socket of its own on one port, also where the host chooses that; each peer's
-  /// datagrams go to one of them.
+  /// datagrams go to one of them. In a hot restart the newer process has such sockets beside the
+  /// older one's, until that drains; without this, it cannot bind to the port and does not start.
   bool reuse_port = false;
   /// Of a datagram that is received: what is longer is cut off there, and tells so. At most 65535.
   std::uint32_t bytes_max = Buffer::default_capacity;
