@@ -73,14 +73,23 @@ ServiceGroups group(const Explanation& explanation) {
 }
 
 std::string last_part(const std::string& name) {
-  std::size_t start = 0;
-  int depth = 0;
+  constexpr std::string_view nameless = "(anonymous namespace)";
+  std::string text;
+  std::vector<std::size_t> parts{0};  // where the part began that is being read, outermost first
   for (std::size_t i = 0; i < name.size(); ++i) {
-    if (name[i] == '<' || name[i] == '(') ++depth;
-    if ((name[i] == '>' || name[i] == ')') && depth > 0) --depth;
-    if (depth == 0 && name.compare(i, 2, "::") == 0) start = i + 2;
+    if (name.compare(i, nameless.size(), nameless) == 0) {
+      i += nameless.size() - 1;  // "::" comes behind it
+    } else if (name.compare(i, 2, "::") == 0 && i + 2 < name.size()) {
+      text.resize(parts.back());
+      ++i;
+    } else {
+      text += name[i];
+      if (name[i] == '<' || name[i] == '(') parts.push_back(text.size());
+      if ((name[i] == '>' || name[i] == ')') && parts.size() > 1) parts.pop_back();
+      if (name[i] == ',' || name[i] == ' ') parts.back() = text.size();
+    }
   }
-  return start < name.size() ? name.substr(start) : name;
+  return text;
 }
 
 }  // namespace weir::drawing

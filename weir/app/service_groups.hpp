@@ -37,7 +37,7 @@ struct ServiceGroups {
 
 ServiceGroups group(const Explanation& explanation);
 
-/// The last part of a type's name: "weir::(anonymous namespace)::Web<a::B>" is "Web<a::B>".
+/// The last part of a type's name: "weir::(anonymous namespace)::Web<a::B>" is "Web<B>".
 std::string last_part(const std::string& name);
 
 }  // namespace weir::drawing

@@ -65,14 +65,15 @@ TEST(ServicePage, EachServiceIsDrawnOnce) {
   EXPECT_EQ(count(svg, "class=\"takes\""), 1U);
   EXPECT_EQ(count(svg, "class=\"may\""), 1U);
   EXPECT_EQ(count(svg, "class=\"cell "), 4U);
-  EXPECT_NE(svg.find(">Cache&lt;a::B&gt;</text>"), svg.npos) << svg;
+  EXPECT_NE(svg.find(">Cache&lt;B&gt;</text>"), svg.npos) << svg;
 }
 
 TEST(ServicePage, OfANameTheLastPartIsShown) {
   EXPECT_EQ(last_part("Web"), "Web");
   EXPECT_EQ(last_part("a::b::Web"), "Web");
-  EXPECT_EQ(last_part("a::(anonymous namespace)::Web<x::Y<z::Q>, r::S>"), "Web<x::Y<z::Q>, r::S>");
+  EXPECT_EQ(last_part("a::(anonymous namespace)::Web<x::Y<z::Q>, r::S>"), "Web<Y<Q>, S>");
   EXPECT_EQ(last_part("a::Web<x>::In"), "In");
+  EXPECT_EQ(last_part("a::F<int (b::C, const d::E *)>"), "F<int (C, const E *)>");
   EXPECT_EQ(last_part("odd::"), "odd::");
 }
 

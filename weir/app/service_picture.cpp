@@ -186,6 +186,7 @@ td.fixed { white-space: nowrap; }
 td.count { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .state { display: inline-block; padding: 0 8px; border-radius: 9px; font-size: 12px;
   color: var(--ink); background: var(--fill); border: 1px solid var(--frame); }
+@media (max-width: 700px) { table { min-width: 700px; } }
 @media (prefers-color-scheme: dark) {
   :root { --ground: #16191c; --ink: #e6e9ec; --soft: #98a4ae; --line: #343b42; --edge: #75818c; }
   .running { --fill: #14301f; } .starting { --fill: #12293f; } .waiting { --fill: #262b30; }
