@@ -115,5 +115,32 @@ TEST_F(ConfigExample, ExplainsItsKeys) {
   EXPECT_TRUE(help.contains("GREETER_CONFIG")) << help;
 }
 
+TEST_F(ConfigExample, AServiceIsMadeAnewWithItsPart) {
+  tree_.write("greeter.toml", "");
+  Process process = Process::example("services_config", arguments({}));
+  const auto port = process.wait_for_port();
+  ASSERT_TRUE(port.has_value()) << process.errors();
+  const auto becomes = [&](std::string_view path, std::string_view price) {
+    std::string now;
+    while (now != price) {
+      now = ask(*port, get(path));
+      if (now.empty() || now.size() > 4) return now;  // no price
+    }
+    return now;
+  };
+  EXPECT_EQ(ask(*port, get("/coffee")), "3");
+  replace("[prices]\ncoffee = 4\n");
+  EXPECT_EQ(becomes("/coffee", "4"), "4");
+  replace("[prices]\ncoffee = 400\ntea = 9\n");
+  EXPECT_TRUE(process.wait_for("could not start")) << process.errors();
+  EXPECT_EQ(ask(*port, get("/coffee")), "4");
+  EXPECT_EQ(ask(*port, get("/tea")), "2");
+  replace("[prices]\ntea = 9\n");
+  EXPECT_EQ(becomes("/tea", "9"), "9");
+  EXPECT_EQ(ask(*port, get("/coffee")), "3");
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
+}
+
 }  // namespace
 }  // namespace weir::tests

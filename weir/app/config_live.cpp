@@ -24,8 +24,13 @@ bool same(const FileText& left, const FileText& right) noexcept {
 
 }  // namespace
 
-Task<> nothing_to_wait_for() {
-  co_return;
+Task<Refusal> taken(Refusal refusal) {
+  co_return refusal;
+}
+
+Task<Refusal> taken_by(Task<> taking) {
+  co_await std::move(taking);
+  co_return std::nullopt;
 }
 
 LiveCore::LiveCore(const SectionType& type, Make make, std::shared_ptr<const void> first,
@@ -149,22 +154,45 @@ Task<Reload> LiveCore::take_over(const FileText& file, Host& host) {
     }
   }
   if (!errors.empty()) co_return refuse(errors, host);
-  {
-    const std::lock_guard lock(mutex_);
-    now_ = next;
-  }
-  for (const auto& taker : takers) {
-    if (!*taker->active) continue;
-    std::exception_ptr thrown;
-    try {
-      co_await taker->take(next.get());
-    } catch (...) {
-      thrown = std::current_exception();
-    }
-    if (thrown == nullptr) continue;
-    host.log("weir: configuration: who takes " + name_of(*taker) + ": " + describe({}, thrown));
+  set_now(next);
+  for (std::size_t taken = 0; taken < takers.size(); ++taken) {
+    auto refusal = co_await tell(*takers[taken], next.get(), host);
+    if (!refusal) continue;
+    errors.add({file.path, name_of(*takers[taken]), std::move(*refusal)});
+    set_now(before);
+    co_await take_back(std::span(takers).first(taken), before.get(), host);
+    co_return refuse(errors, host);
   }
   co_return Reload::changed;
+}
+
+void LiveCore::set_now(std::shared_ptr<const void> now) {
+  const std::lock_guard lock(mutex_);
+  now_ = std::move(now);
+}
+
+/// Gives a taker its part; why it cannot take it.
+Task<Refusal> LiveCore::tell(Taker& taker, const void* whole, Host& host) {
+  if (!*taker.active) co_return std::nullopt;
+  std::exception_ptr thrown;
+  try {
+    co_return co_await taker.take(whole);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  host.log("weir: configuration: who takes " + name_of(taker) + ": " + describe({}, thrown));
+  co_return std::nullopt;
+}
+
+/// Those who have taken what another then could not take are given what they had before.
+Task<> LiveCore::take_back(std::span<const std::shared_ptr<Taker>> takers, const void* before,
+                           Host& host) {
+  for (std::size_t left = takers.size(); left-- > 0;) {
+    const auto refusal = co_await tell(*takers[left], before, host);
+    if (!refusal) continue;
+    host.log("weir: configuration: who takes " + name_of(*takers[left]) +
+             " cannot go back: " + *refusal);
+  }
 }
 
 Task<> LiveCore::watch() {

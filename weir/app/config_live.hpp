@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -62,7 +63,7 @@ struct Taker {
 
   std::size_t field = everything;
   /// Both are given the whole configuration.
-  std::function<Task<>(const void*)> take;
+  std::function<Task<Refusal>(const void*)> take;
   std::function<Refusal(const void*)> check;
   std::shared_ptr<bool> active = std::make_shared<bool>(true);
 };
@@ -92,6 +93,9 @@ class LiveCore {
   bool is_known(const FileText& file) const noexcept;
   Task<Reload> take_over(const FileText& file, Host& host);
   std::vector<std::shared_ptr<Taker>> concerned(const void* before, const void* next);
+  Task<Refusal> tell(Taker& taker, const void* whole, Host& host);
+  Task<> take_back(std::span<const std::shared_ptr<Taker>> takers, const void* before, Host& host);
+  void set_now(std::shared_ptr<const void> now);
   Reload refuse(const Errors& errors, Host& host) const;
   std::string name_of(const Taker& taker) const;
 
@@ -107,7 +111,8 @@ class LiveCore {
   std::shared_ptr<const void> now_;
 };
 
-Task<> nothing_to_wait_for();
+Task<Refusal> taken(Refusal refusal);
+Task<Refusal> taken_by(Task<> taking);
 
 }  // namespace detail
 
@@ -134,9 +139,10 @@ class Live {
 
   /// As long as the subscription lives: when a new file changes `part`, `check(new part)`, if any,
   /// may refuse it, before anybody takes anything; then `take(new part)` is called, a function that
-  /// returns nothing or a Task<>, which is awaited. Those concerned are called in the order in
-  /// which they came, after now() has changed. What `take` throws is logged, and the others are
-  /// told.
+  /// returns nothing, a Refusal, or a Task<> or Task<Refusal>, which is awaited. Those concerned
+  /// are called in the order in which they came, after now() has changed. Where one finds only then
+  /// that it cannot take it, now() is what it was before, and those who have taken it are given the
+  /// old part again, the last one first. What `take` throws is logged, and the others are told.
   template <class Part, class Take>
   Subscription on_change(Part T::* part, Take take,
                          std::function<Refusal(const std::type_identity_t<Part>&)> check = {}) {
@@ -170,12 +176,18 @@ class Live {
   Subscription add(std::size_t field, PartOf part_of, Take take, Check check) {
     detail::Taker taker;
     taker.field = field;
-    taker.take = [part_of, take = std::move(take)](const void* whole) mutable -> Task<> {
-      if constexpr (is_task<decltype(take(part_of(whole)))>) {
+    taker.take = [part_of, take = std::move(take)](const void* whole) mutable -> Task<Refusal> {
+      using Returned = decltype(take(part_of(whole)));
+      if constexpr (std::is_same_v<Returned, Task<Refusal>>) {
         return take(part_of(whole));
+      } else if constexpr (is_task<Returned>) {
+        return detail::taken_by(take(part_of(whole)));
+      } else if constexpr (std::is_same_v<Returned, Refusal>) {
+        return detail::taken(take(part_of(whole)));
       } else {
+        static_assert(std::is_void_v<Returned>);
         take(part_of(whole));
-        return detail::nothing_to_wait_for();
+        return detail::taken({});
       }
     };
     if (check) {

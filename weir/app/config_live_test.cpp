@@ -196,6 +196,32 @@ TEST_F(ConfigLive, WhatATakerThrowsIsItsOwn) {
             std::vector<std::string>{"weir: configuration: who takes name: it threw: no disk"});
 }
 
+TEST_F(ConfigLive, WhenOneCannotTakeItAllHaveTheOldOneAgain) {
+  const auto all = live_->on_change([&](const Settings& next) { told_.push_back(next.name); });
+  const auto name = live_->on_change(&Settings::name, [&](const std::string& next) -> Task<> {
+    co_await yield();
+    told_.push_back("name " + next);
+    if (next == "first") throw std::runtime_error("no way back");
+  });
+  const auto seed = live_->on_change(&Settings::seed, [&](std::uint64_t next) -> Task<Refusal> {
+    co_await yield();
+    co_return next > 9 ? Refusal("no disk for it") : Refusal();
+  });
+  const auto last = live_->on_change([&](const Settings&) { told_.push_back("last"); });
+  put("name = 'x'\nseed = 10\n");
+  EXPECT_EQ(reload(), Reload::refused);
+  EXPECT_EQ(refused_, std::vector<std::string>{path_ + ": seed: no disk for it"});
+  EXPECT_EQ(told_, (std::vector<std::string>{"x", "name x", "name first", "first"}));
+  EXPECT_EQ(live_->now()->name, "first");
+  EXPECT_EQ(host_.logged().size(), 1u);
+  EXPECT_EQ(reload(), Reload::refused) << "it is the same file";
+  EXPECT_EQ(told_.size(), 4u);
+  told_.clear();
+  put("name = 'x'\nseed = 9\n");
+  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(told_, (std::vector<std::string>{"x", "name x", "last"}));
+}
+
 TEST_F(ConfigLive, SubscriptionsEndAlsoWhileTheyAreTold) {
   Subscription second;
   Subscription first = live_->on_change([&](const Settings&) {
