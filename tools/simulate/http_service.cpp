@@ -72,8 +72,10 @@ void add_routes(http::Router& routes) {
 int serve_http(Host& host, const HttpServiceOptions& options) {
   http::Router routes;
   add_routes(routes);
-  return Runtime(host, options.runtime)
-      .run_on_each_core(http::serve_with, std::cref(routes), options.endpoint, options.limits);
+  Runtime runtime(host, options.runtime);
+  const RuntimeWatch::Watching watching(options.watch, runtime);
+  return runtime.run_on_each_core(http::serve_with, std::cref(routes), options.endpoint,
+                                  options.limits);
 }
 
 }  // namespace weir::simulate

@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "tools/simulate/http_service.hpp"
+#include "tools/simulate/play_scenarios.hpp"
+#include "tools/simulate/runtime_watch.hpp"
 #include "weir/testing/http_traffic.hpp"
 
 namespace weir::simulate {
@@ -21,15 +23,6 @@ int ask(Host& host, HttpTraffic& traffic) {
   return Runtime(host, quiet(1)).run_on_each_core([&traffic](Scope& scope) {
     return traffic.run(scope);
   });
-}
-
-std::uint64_t struck(const WorldFaults& faults) {
-  std::uint64_t sum = 0;
-  for (const Fault each :
-       {Fault::reset, Fault::half_close, Fault::stall, Fault::accept_failure, Fault::allocation}) {
-    sum += faults.struck(each);
-  }
-  return sum;
 }
 
 Outcome undisturbed(const WorldOptions& options) {
@@ -102,6 +95,28 @@ Outcome with_drain(const WorldOptions& options) {
   return run_http(options, {.undisturbed = false, .begin = end_early});
 }
 
+/// One allocation of the server fails, wherever that hits: it may be the service itself, which then
+/// ends, but leaves nothing behind; or a request, which is answered by 500.
+Outcome with_little_memory(const WorldOptions& options) {
+  const auto begin = [](World& world) {
+    const auto core = static_cast<unsigned>(world.draw().below(2));
+    // Before the fourth the core itself begins, and cannot do without.
+    world.faults().fail_allocation("server", core, 4 + world.draw().below(1500));
+  };
+  Outcome outcome = run_http(options, {.undisturbed = false, .begin = begin});
+  std::erase_if(outcome.report.failures, [](const std::string& each) {
+    return each == "server: main has returned 1" || each.find(": answered by 500 ") != each.npos;
+  });
+  return outcome;
+}
+
+/// Few are enough for a core to have too many.
+Outcome with_balance(const WorldOptions& options) {
+  WorldOptions crowded = options;
+  crowded.variation.crowding = 0.9;
+  return run_http(crowded, {.connections = 150, .requests_max = 3});
+}
+
 constexpr std::array all_scenarios = {
     Scenario{"http", "an HTTP server on two cores, pipelined requests of all kinds", undisturbed},
     Scenario{"faults", "the same while connections are reset, half-closed and stalled",
@@ -111,6 +126,17 @@ constexpr std::array all_scenarios = {
              with_partitions},
     Scenario{"limits", "the same with more clients than may be served", with_limits},
     Scenario{"drain", "the same while the server is told to end, perhaps twice", with_drain},
+    Scenario{"memory", "the same while one allocation of the server fails", with_little_memory},
+    Scenario{"balance", "the same with far more connections on one core than on the other",
+             with_balance},
+    Scenario{"routes", "pages that are asked for while their routes come, go and are replaced",
+             with_routes},
+    Scenario{"services", "pages of services that are replaced while they are asked for",
+             with_services},
+    Scenario{"cores", "one to five cores that use mailboxes, broadcasts, calls and a pool",
+             with_cores},
+    Scenario{"datagrams", "questions by datagrams that are lost, doubled and cut off",
+             with_datagrams},
 };
 
 }  // namespace
@@ -134,8 +160,11 @@ Outcome run_http(const WorldOptions& options, const HttpRun& run) {
   World world(options);
   WorldHost& server = world.host("server", {.cores = 2});
   std::array<std::unique_ptr<HttpTraffic>, 2> traffics;
-  server.start_service(
-      [&run](Host& host) { return serve_http(host, {.runtime = quiet(2), .limits = run.limits}); });
+  RuntimeWatch watch({.connections_max = run.limits.connections_max});
+  server.start_service([&](Host& host) {
+    return serve_http(host, {.runtime = quiet(2), .limits = run.limits, .watch = &watch});
+  });
+  world.always("report", [&watch] { return watch.find_fault(); });
   for (std::size_t number = 0; number < traffics.size(); ++number) {
     traffics[number] =
         std::make_unique<HttpTraffic>(HttpTrafficOptions{.server = server.address(80),
@@ -150,8 +179,9 @@ Outcome run_http(const WorldOptions& options, const HttpRun& run) {
   run.begin(world);
   Outcome outcome{.report = world.run_until_done(limit)};
   outcome.trace = world.trace();
-  outcome.struck = struck(world.faults());
+  outcome.struck = world.faults().struck();
   outcome.operations = server.operations();
+  outcome.handed_over = watch.handed_over();
   for (const auto& traffic : traffics) outcome.answered += traffic->answered();
   return outcome;
 }

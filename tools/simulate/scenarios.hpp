@@ -20,6 +20,7 @@ struct Outcome {
   std::size_t answered = 0;  ///< requests
   /// See WorldHost::operations(), of the server.
   std::uint64_t operations = 0;
+  std::uint64_t handed_over = 0;  ///< connections, from one core of the server to another
 };
 
 struct Scenario {

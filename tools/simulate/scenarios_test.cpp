@@ -52,19 +52,23 @@ TEST_P(Scenarios, OneSeedGivesOneRunInEveryProcess) {
       std::string(WEIR_SIMULATE_PROGRAM) + " --trace --only " + GetParam() + " --seed " + seed;
   const std::string first = output_of(command);
   EXPECT_EQ(first, output_of(command)) << command;
-  EXPECT_FALSE(first.empty()) << command;
+  if (GetParam() != "cores") {  // where nothing is sent, there is nothing to trace
+    EXPECT_FALSE(first.empty()) << command;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Scenarios, testing::ValuesIn(names()),
                          [](const auto& scenario) { return scenario.param; });
 
 TEST(Simulate, FaultsStrike) {
-  std::uint64_t struck = 0;
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    const Scenario& scenario = *find_scenario("faults");
-    struck += scenario.run(options_for(scenario, seed)).struck;
+  for (const char* const name : {"faults", "memory", "routes", "services", "datagrams"}) {
+    const Scenario& scenario = *find_scenario(name);
+    std::uint64_t struck = 0;
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+      struck += scenario.run(options_for(scenario, seed)).struck;
+    }
+    EXPECT_GT(struck, 0U) << name;
   }
-  EXPECT_GT(struck, 0U);
 }
 
 TEST(Simulate, AFaultAtEveryOperationOfASmallRunInTurn) {
@@ -82,6 +86,11 @@ TEST(Simulate, AFaultAtEveryOperationOfASmallRunInTurn) {
       EXPECT_EQ(outcome.struck, 1U) << to_string(fault) << " at " << at;
     }
   }
+}
+
+TEST(Simulate, ConnectionsAreHandedOver) {
+  const Scenario& scenario = *find_scenario("balance");
+  EXPECT_GT(scenario.run(options_for(scenario, 1)).handed_over, 0U);
 }
 
 TEST(Simulate, EveryRequestIsAnsweredWhereNothingGoesWrong) {

@@ -1,0 +1,232 @@
+#include "tools/simulate/changing_pages.hpp"
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "tools/simulate/page_traffic.hpp"
+#include "weir/app/app.hpp"
+#include "weir/app/http_server.hpp"
+#include "weir/cores/runtime.hpp"
+#include "weir/http/live_routes.hpp"
+#include "weir/http/routes.hpp"
+#include "weir/http/serve.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir::simulate {
+namespace {
+
+constexpr int changes = 20;
+
+Task<Result<>> pause(Host& host, unsigned milliseconds_max) {
+  co_return co_await sleep(std::chrono::milliseconds(host.random() % milliseconds_max));
+}
+
+/// What a handler has; shared by its copies.
+class Page {
+ public:
+  Page(std::string& fault, unsigned page, unsigned version)
+      : fault_(fault), text_(page_text(page, version)) {}
+  ~Page() {
+    if (asked_ != 0) fault_ = "a handler has gone before its last request";
+  }
+  Page(const Page&) = delete;
+  Page& operator=(const Page&) = delete;
+
+  /// Takes its time, and needs the page to its end.
+  Task<http::Response> show(Host& host) {
+    ++asked_;
+    const auto slept = co_await pause(host, 40);
+    --asked_;
+    if (!slept) co_return http::Response(http::Status::service_unavailable);
+    co_return http::text(text_);
+  }
+
+ private:
+  std::string& fault_;
+  std::string text_;
+  int asked_ = 0;
+};
+
+/// The pages that are up, and their changes.
+class Routes {
+ public:
+  Routes(Host& host, http::Router& router, std::string& fault)
+      : host_(host), routes_(router), fault_(fault) {}
+
+  Task<> change_all() {
+    for (int change = 0; change < changes; ++change) {
+      if (auto slept = co_await pause(host_, 200); !slept) co_return;
+      const auto page = static_cast<unsigned>(host_.random() % page_count);
+      if (host_.random() % 4 == 0) {
+        co_await change_hastily(page);
+      } else {
+        co_await change_one(page);
+      }
+    }
+  }
+
+ private:
+  struct Up {
+    http::RouteId id;
+    std::weak_ptr<Page> page;
+  };
+
+  auto handler(std::shared_ptr<Page> page) {
+    return [&host = host_, page = std::move(page)](http::Request&) { return page->show(host); };
+  }
+
+  Task<> change_hastily(unsigned page) {
+    static_cast<void>(co_await timeout(std::chrono::milliseconds(5), change_one(page)));
+  }
+
+  Task<> change_one(unsigned page) {
+    std::optional<Up>& up = up_[page];
+    if (!up) {
+      co_await add(page);
+    } else if (host_.random() % 2 == 0) {
+      co_await replace(page);
+    } else {
+      const Up old = *up;
+      const Result<> removed = co_await routes_.remove(old.id);
+      if (removed) up.reset();
+      look_at(removed, old.page, "removed");
+    }
+  }
+  Task<> add(unsigned page) {
+    auto made = std::make_shared<Page>(fault_, page, ++version_);
+    std::weak_ptr<Page> weak = made;
+    auto pattern = http::Pattern::parse(page_path(page));
+    auto added = co_await routes_.get(*pattern, handler(std::move(made)));
+    if (added) {
+      up_[page] = Up{*added, std::move(weak)};
+    } else if (added.error() != Errc::cancelled) {
+      fault_ = page_path(page) + ": not added: " + added.error().message();
+    }
+  }
+  Task<> replace(unsigned page) {
+    auto made = std::make_shared<Page>(fault_, page, ++version_);
+    std::weak_ptr<Page> weak = made;
+    const Up old = *up_[page];
+    const Result<> replaced = co_await routes_.replace(old.id, handler(std::move(made)));
+    if (replaced) up_[page]->page = std::move(weak);
+    look_at(replaced, old.page, "replaced");
+  }
+  void look_at(const Result<>& done, const std::weak_ptr<Page>& old, std::string_view what) {
+    if (!done && done.error() != Errc::cancelled) {
+      fault_ = "not " + std::string(what) + ": " + done.error().message();
+    }
+    if (done && !old.expired()) fault_ = "a handler was " + std::string(what) + " and still is";
+  }
+
+  Host& host_;
+  http::LiveRoutes routes_;
+  std::string& fault_;
+  std::array<std::optional<Up>, page_count> up_;
+  unsigned version_ = 0;
+};
+
+/// What the pages of an app depend on.
+struct Version {
+  unsigned number;
+};
+
+/// The pages on one core.
+class Pages {
+ public:
+  Pages(const Version& version, http::Routes& routes, Host& host, std::string& fault)
+      : version_(version), host_(host), fault_(fault) {
+    for (unsigned page = 0; page < page_count; ++page) {
+      routes.get(http::Pattern::parse(page_path(page)).value(),
+                 [this, page](http::Request&) { return show(page); });
+    }
+  }
+  ~Pages() {
+    if (asked_ != 0) fault_ = "a service has gone before its last request";
+  }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+ private:
+  Task<http::Response> show(unsigned page) {
+    ++asked_;
+    const auto slept = co_await pause(host_, 40);
+    --asked_;
+    if (!slept) co_return http::Response(http::Status::service_unavailable);
+    co_return http::text(page_text(page, version_.number));
+  }
+
+  const Version& version_;
+  Host& host_;
+  std::string& fault_;
+  int asked_ = 0;
+};
+
+/// Replaces the version that the pages require, again and again.
+class Editor {
+ public:
+  Editor(App& app, Scope& scope, ServiceId version, std::string& fault)
+      : app_(app), version_(version), fault_(fault) {
+    scope.spawn(edit(scope.loop().host()));
+  }
+
+ private:
+  Task<> edit(Host& host) {
+    for (unsigned number = 2; number < 2 + changes; ++number) {
+      if (auto slept = co_await pause(host, 200); !slept) co_return;
+      const ServiceId fresh = app_.shared([number] { return Version{number}; });
+      const auto replaced = co_await app_.replace(version_, fresh);
+      if (replaced) version_ = fresh;
+      const bool ends = !replaced && (replaced.error() == Errc::cancelled ||
+                                      replaced.error() == Errc::conflict);  // the app is stopping
+      if (ends) co_return;
+      if (!replaced) fault_ = "not replaced: " + replaced.error().message();
+    }
+  }
+
+  App& app_;
+  ServiceId version_;
+  std::string& fault_;
+};
+
+/// One core of the service with routes.
+Task<Result<>> serve_and_change(Scope& scope, http::Router& router, std::string& fault) {
+  std::optional<Routes> routes;
+  if (scope.loop().core() == 0) {
+    routes.emplace(scope.loop().host(), router, fault);
+    const auto both = [&](Scope& inner) -> Task<Result<>> {
+      inner.spawn(routes->change_all());
+      co_return co_await http::serve(inner, router, Endpoint::any(80));
+    };
+    co_return co_await with_scope(OnFailure::supervise, both);
+  }
+  co_return co_await http::serve(scope, router, Endpoint::any(80));
+}
+
+}  // namespace
+
+int serve_changing_routes(Host& host, const RuntimeOptions& options, std::string& fault) {
+  http::Router router;
+  return Runtime(host, options)
+      .run_on_each_core(serve_and_change, std::ref(router), std::ref(fault));
+}
+
+int serve_changing_services(Host& host, const RuntimeOptions& options, std::string& fault) {
+  http::Router router;
+  App app;
+  const ServiceId version = app.shared([] { return Version{1}; });
+  app.per_core([&host, &fault](const Version& of, http::Routes& routes) {
+    return Pages(of, routes, host, fault);
+  });
+  app.on_core(
+      0, [version, &fault](App& of, Scope& scope) { return Editor(of, scope, version, fault); });
+  serve_http(app, router, {.endpoint = Endpoint::any(80)});
+  Runtime runtime(host, options);
+  return app.run(runtime);
+}
+
+}  // namespace weir::simulate
