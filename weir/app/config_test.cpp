@@ -197,6 +197,13 @@ TEST(Config, WhatIsNoTomlIsToldWithItsPlaceBesideTheRest) {
   EXPECT_NE(complaint({"name = '\xff'\n"}), "");
 }
 
+// toml++ stated that it starts well before it looked; config_fuzz found it.
+TEST(Config, ATableWithoutAFirstNameIsAnError) {
+  for (const char* const text : {"[.5g]\n", "[ . ]\n", "[[.a]]\n", "[=]\n", "[]\n", ".a = 1\n"}) {
+    EXPECT_TRUE(complaint({text}).starts_with("a.toml:1:")) << text;
+  }
+}
+
 TEST(Config, KeysFromAFileAreShownSafely) {
   const std::string key(500, 'k');
   const std::string told = complaint({"\"\\u001b[31m\" = 1\n" + key + " = 2"});
