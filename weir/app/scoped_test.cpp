@@ -397,9 +397,13 @@ struct Opener {
       Request request{"/x"};
       auto scope = requests.open(request);
       const auto handler = scope.get<Handler>();
-      if (handler) EXPECT_EQ(Loop::current(), &handler->get().core.loop);
+      if (handler) {
+        EXPECT_EQ(Loop::current(), &handler->get().core.loop);
+      }
       static_cast<void>(co_await sleep(50us));  // or it would keep the others' processors busy
-      if (handler) EXPECT_EQ(handler->get().request.path, "/x");
+      if (handler) {
+        EXPECT_EQ(handler->get().request.path, "/x");
+      }
     }
   }
   Scoped<Request> requests;
