@@ -270,6 +270,37 @@ TEST_F(OwnedRoutesTest, AClientThatLeavesWhileItWaitsIsNoTrouble) {
   EXPECT_EQ(ask(1, "/a"), "200 new 0");
 }
 
+TEST_F(OwnedRoutesTest, ARouteThatIsGivenUpStaysForWhoHasWaitedForATenant) {
+  routes_.get("/fill/{size}", [](unsigned size) { return text(std::string(size, 'x')); });
+  start_all();
+  OwnedRoutes& old = owner(1);
+  old.post("/page", [] { return text("old"); });
+  ASSERT_TRUE(open(old));
+  leave_now(old, {.expecting = true});
+  // A client that does not read, until its connection holds some bytes more and no whole answer.
+  constexpr std::size_t first_body = 60'000;
+  MemoryPeer& slow = send_get(1, "/fill/" + std::to_string(first_body));
+  const std::size_t head = slow.unread() - first_body;
+  const std::size_t left = MemoryHostOptions().buffer_bytes - slow.unread();
+  slow.send(get("/fill/" + std::to_string(left - head - 10)));
+  settle();
+  slow.send(get("/none") + "POST /page HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
+  settle();
+  ASSERT_EQ(slow.unread(), MemoryHostOptions().buffer_bytes);
+  // Nobody comes: the route goes, but for the request, which waits for its client to read...
+  Running<bool> releasing(loop(0), ended(board_.release_kept()));
+  settle();
+  EXPECT_FALSE(releasing.done());
+  // ... and then for its own body.
+  static_cast<void>(slow.received());
+  settle();
+  EXPECT_FALSE(releasing.done()) << "the route is gone, and a request will be answered by it";
+  slow.send("hello");
+  settle();
+  EXPECT_TRUE(releasing.done());
+  EXPECT_NE(slow.received().find("HTTP/1.1 503 "), std::string::npos);
+}
+
 TEST_F(OwnedRoutesTest, TwoCannotHaveTheSameRoute) {
   start_all();
   open_with(1, "first ");

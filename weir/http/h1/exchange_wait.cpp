@@ -47,13 +47,19 @@ class StreamSink final : public BodySink {
 }  // namespace
 
 Task<Exchange::Next> Exchange::finish() {
+  // The route that was found stays, and with it the seat, until what answers is in use, be it this
+  // one itself: somebody may give it up meanwhile, and waits for nobody else then.
+  std::optional<RouteUse> found;
   if (stage_ == Stage::tenant) {
+    // There is nothing to stop yet.
+    found.emplace(server_.routes(), match_.route(), [](RouteUse&) {});
     co_await wait_for_tenant();
     const Next next = take_request();
     if (next != Next::slow) co_return transport_.broken() ? Next::abort : next;
   }
   if (!refused_) keep_head();  // of what is streamed or large, too: the input goes
   InUse in_use(*this);
+  found.reset();
   const Stage stage = std::exchange(stage_, Stage::answer);
   if (stage == Stage::handler) {
     co_await wait_for_running();
@@ -69,7 +75,6 @@ Task<Exchange::Next> Exchange::finish() {
 /// Waits for who will answer on this core, for as long as the route says. A client that leaves
 /// meanwhile is noticed with the answer.
 Task<> Exchange::wait_for_tenant() {
-  const InUse in_use(*this);  // the route stays, and with it the seat
   if (!transport_.writing() && !transport_.output().empty()) {
     if (auto sent = co_await transport_.send(); !sent) co_return;
   }
