@@ -21,9 +21,11 @@ Task<Refusal> LiveService::renew(std::function<ServiceId()> add) {
     co_return std::nullopt;
   }
   const std::error_code error = replaced.error();
+  // It is here still if nobody was found whose place it could take. Else it has gone with a start()
+  // that failed, maybe for something that was not found either.
   if (error == Errc::not_found) {
-    static_cast<void>(co_await app_.remove(fresh));
-    co_return std::nullopt;
+    const Result<> removed = co_await app_.remove(fresh);
+    if (removed) co_return std::nullopt;
   }
   if (error != Errc::cancelled) {
     std::string why;

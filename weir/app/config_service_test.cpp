@@ -33,6 +33,7 @@ struct Database : Said {
   Task<Result<>> start() {
     static_cast<void>(co_await sleep(1s));
     if (name == "bad") co_return fail(Errc::limit_reached);
+    if (name == "unknown") co_return fail(Errc::not_found);
     co_return {};
   }
   std::string name;
@@ -127,6 +128,19 @@ TEST_F(LiveServiceTest, AllOrNothing) {
   EXPECT_EQ(reload(), Reload::changed);
   EXPECT_TRUE(said("web on good made"));
   EXPECT_TRUE(said("cache of 2 made"));
+  stop();
+}
+
+TEST_F(LiveServiceTest, AStartThatFindsNothingIsAFailureToo) {
+  start_all();
+  put("database.name = 'unknown'\n");
+  EXPECT_EQ(reload(), Reload::refused);
+  EXPECT_EQ(live_->now()->database.name, "a");
+  EXPECT_EQ(take_lines(), (Lines{"database unknown made", "database unknown gone"}));
+  ASSERT_EQ(refused_.size(), 1U);
+  EXPECT_NE(refused_[0].find("not found"), std::string::npos) << refused_[0];
+  EXPECT_TRUE(run(app_.stop(database_->id())));
+  EXPECT_EQ(take_lines(), (Lines{"web on a gone", "database a gone"}));
   stop();
 }
 
