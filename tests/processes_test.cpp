@@ -191,6 +191,26 @@ TEST_P(Processes, CrashesUnderLoadBreakWhatTheWorkerHadAndNothingElse) {
   EXPECT_EQ(supervisor.wait_for_exit(), 0) << supervisor.errors();
 }
 
+TEST_P(Processes, AWorkerThatLeavesByItselfServesWhoHasComeToIt) {
+  Process supervisor = begin();
+  std::deque<Visitor> visitors;
+  for (int i = 0; i < 4; ++i) visitors.emplace_back(port_);
+  ASSERT_TRUE(ask("/leave"));
+  ASSERT_TRUE(supervisor.wait_for("has left: its work is done"));
+  std::vector<int> before;
+  for (const Visitor& each : visitors) before.push_back(each.answers());
+  for (std::size_t i = 0; i < visitors.size(); ++i) {
+    EXPECT_TRUE(eventually([&] { return visitors[i].answers() > before[i] + 5; }));
+  }
+  for (const Visitor& each : visitors) {
+    EXPECT_EQ(each.refused(), 0);
+    EXPECT_EQ(each.broken(), 0);
+  }
+  visitors.clear();
+  supervisor.signal(SIGTERM);
+  EXPECT_EQ(supervisor.wait_for_exit(), 0) << supervisor.errors();
+}
+
 TEST_P(Processes, ASecondSignalStopsThem) {
   Process supervisor = begin();
   Client slow(port_);

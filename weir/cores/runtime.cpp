@@ -197,6 +197,8 @@ void Runtime::drain() {
   asked_to_drain_.store(true, std::memory_order_release);
   if (cores_.empty()) return;
   if (restart_ != nullptr && !restart_->stop()) return;
+  // A worker that leaves by itself has no next life, which would serve who waits for it.
+  if (seat_ != nullptr && failure_.empty()) restart_->keep_for_good();
   for (const auto& core : cores_) core->ask_to_drain();
   abandon_after(options_.deadline);
 }

@@ -59,9 +59,10 @@ void Runtime::obey() {
     case WorkerOrder::serve:
       return;
     case WorkerOrder::drain:
+      // Whether it drains already, for a failure, or not.
+      if (restart_ != nullptr) restart_->keep_for_good();
       // acquire: as in signalled().
       if (asked_to_drain_.load(std::memory_order_acquire)) return;
-      if (restart_ != nullptr) restart_->keep_for_good();
       return drain();
     case WorkerOrder::stop:
       return stop();

@@ -6,19 +6,13 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <limits>
 #include <string>
 #include <utility>
 
+#include "weir/os/clock.hpp"
+
 namespace weir {
 namespace {
-
-int milliseconds_until(Instant moment, Instant now) {
-  if (moment == never) return -1;
-  const auto left =
-      std::chrono::ceil<std::chrono::milliseconds>(std::max(moment - now, Duration()));
-  return static_cast<int>(std::min<std::int64_t>(left.count(), std::numeric_limits<int>::max()));
-}
 
 /// Whether this process has others than this one. A joined thread may stay in sight for another
 /// moment, so this gives it some.
@@ -180,7 +174,7 @@ void OsSupervisor::wait() {
     until = std::min(until, each.begins);
   }
   // Whatever it says, everything is looked at.
-  ::poll(watched.data(), watched.size(), milliseconds_until(until, host_.now()));
+  ::poll(watched.data(), watched.size(), os::to_poll_timeout(until, host_.now()));
 }
 
 void OsSupervisor::read_signals() {
@@ -207,13 +201,15 @@ void OsSupervisor::look_after(std::size_t index) {
   worker.process.reset();
   // It was told to, or its work is done; or the signal came before it could take it.
   const bool early = ending_ && end.killed && (end.code == SIGTERM || end.code == SIGINT);
+  const std::string who =
+      "worker " + std::to_string(index) + " (process " + std::to_string(pid) + ")";
   if (early || (!end.killed && end.code == 0)) {
+    if (!ending_) log(who + " has left: its work is done");
     // Whoever comes from here on is the others'.
     worker.sockets.clear();
     return;
   }
-  begin_again(index, "worker " + std::to_string(index) + " (process " + std::to_string(pid) +
-                         ") has ended: " + end.to_string());
+  begin_again(index, who + " has ended: " + end.to_string());
 }
 
 /// When it is time, and unless it is over.
