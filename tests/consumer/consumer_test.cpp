@@ -2,6 +2,7 @@
 // by TCP, found by name, and by UDP.
 #include <weir/app.hpp>
 #include <weir/net/connect.hpp>
+#include <weir/net/listener.hpp>
 #include <weir/net/udp.hpp>
 #include <weir/testing/world.hpp>
 
