@@ -204,6 +204,15 @@ TEST(Config, ATableWithoutAFirstNameIsAnError) {
   }
 }
 
+// The same of letters where white space may be.
+TEST(Config, LettersBesideAValueAreAnError) {
+  for (const char* const letter : {"\u0100", "\u0142", "\u01f2", "\u0436", "\u1681", "\u2030"}) {
+    EXPECT_TRUE(
+        complaint({std::string("seed = 1\nseed =") + letter + "2\n"}).starts_with("a.toml:2:"));
+    EXPECT_TRUE(complaint({std::string("seed ") + letter + "= 2\n"}).starts_with("a.toml:1:"));
+  }
+}
+
 TEST(Config, KeysFromAFileAreShownSafely) {
   const std::string key(500, 'k');
   const std::string told = complaint({"\"\\u001b[31m\" = 1\n" + key + " = 2"});
