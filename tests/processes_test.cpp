@@ -165,6 +165,13 @@ class Visitor {
   std::jthread thread_;
 };
 
+void expect_more_answers(const std::deque<Visitor>& visitors) {
+  for (const Visitor& each : visitors) {
+    const int before = each.answers();
+    EXPECT_TRUE(eventually([&] { return each.answers() > before + 5; }));
+  }
+}
+
 TEST_P(Processes, CrashesUnderLoadBreakWhatTheWorkerHadAndNothingElse) {
   Process supervisor = begin();
   std::deque<Visitor> visitors;
@@ -176,11 +183,7 @@ TEST_P(Processes, CrashesUnderLoadBreakWhatTheWorkerHadAndNothingElse) {
     const pid_t victim = crash % 2 == 0 ? *workers.begin() : *workers.rbegin();
     ::kill(victim, SIGKILL);
     ASSERT_TRUE(supervisor.wait_for("(process " + std::to_string(victim) + ") has ended"));
-    std::vector<int> before;
-    for (const Visitor& each : visitors) before.push_back(each.answers());
-    for (std::size_t i = 0; i < visitors.size(); ++i) {
-      EXPECT_TRUE(eventually([&] { return visitors[i].answers() > before[i] + 5; }));
-    }
+    expect_more_answers(visitors);
   }
   for (const Visitor& each : visitors) {
     EXPECT_EQ(each.refused(), 0);
@@ -197,11 +200,7 @@ TEST_P(Processes, AWorkerThatLeavesByItselfServesWhoHasComeToIt) {
   for (int i = 0; i < 4; ++i) visitors.emplace_back(port_);
   ASSERT_TRUE(ask("/leave"));
   ASSERT_TRUE(supervisor.wait_for("has left: its work is done"));
-  std::vector<int> before;
-  for (const Visitor& each : visitors) before.push_back(each.answers());
-  for (std::size_t i = 0; i < visitors.size(); ++i) {
-    EXPECT_TRUE(eventually([&] { return visitors[i].answers() > before[i] + 5; }));
-  }
+  expect_more_answers(visitors);
   for (const Visitor& each : visitors) {
     EXPECT_EQ(each.refused(), 0);
     EXPECT_EQ(each.broken(), 0);
