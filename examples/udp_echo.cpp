@@ -33,5 +33,6 @@ Task<Result<>> serve(Scope&, Endpoint endpoint) {
 
 int main(int argc, char** argv) {
   auto options = ServerOptions::from_args(argc, argv);
+  if (options.processes) options.processes->endpoints.clear();  // nobody connects
   return Runtime(options).run_on_each_core(serve, options.endpoint);
 }

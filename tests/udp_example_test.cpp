@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
+#include <cstdio>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,6 +14,7 @@
 
 #include "tests/server.hpp"
 #include "weir/os/datagram_socket.hpp"
+#include "weir/os/text_file.hpp"
 
 namespace weir::tests {
 namespace {
@@ -19,8 +22,9 @@ namespace {
 /// A peer of the server.
 class Peer {
  public:
-  explicit Peer(std::uint16_t port)
-      : socket_(os::open_datagram_socket({.peer = os::Address::loopback(port)}).value()) {}
+  explicit Peer(std::uint16_t port) : Peer(os::Address::loopback(port)) {}
+  explicit Peer(const os::Address& server)
+      : socket_(os::open_datagram_socket({.peer = server}).value()) {}
 
   void say(std::string_view text) const {
     ASSERT_EQ(::send(socket_.get(), text.data(), text.size(), 0),
@@ -74,6 +78,38 @@ TEST_P(ExampleUdpEcho, SendsToEachPeerItsOwn) {
     EXPECT_EQ(heard, expected);
   }
   EXPECT_EQ(server.stop(), 0);
+}
+
+/// How many sockets of this network namespace are bound to it.
+std::size_t sockets_on(const os::Address& address) {
+  const std::string text = os::read_text_file("/proc/net/udp").value();
+  const std::vector<unsigned char> bytes(static_cast<const unsigned char*>(address.data()),
+                                         static_cast<const unsigned char*>(address.data()) + 8);
+  std::array<char, 16> wanted;  // the kernel writes the address' four bytes as one number
+  std::snprintf(wanted.data(), wanted.size(), "%02X%02X%02X%02X:%04X", bytes[7], bytes[6], bytes[5],
+                bytes[4], address.port());
+  std::size_t count = 0;
+  for (auto at = text.find(wanted.data()); at != std::string::npos; ++count) {
+    at = text.find(wanted.data(), at + 1);
+  }
+  return count;
+}
+
+TEST_P(ExampleUdpEcho, SeveralProcessesShareItsPort) {
+  const os::Address address = free_address();
+  const std::string text = address.to_string();
+  Process supervisor = Process::example(
+      "udp_echo",
+      {"--processes", "2", "--cores", "2", "--backend", std::string(GetParam().option), "--address",
+       text.substr(0, text.find(':')), "--port", std::to_string(address.port())});
+  ASSERT_TRUE(eventually([&] { return sockets_on(address) == 2; })) << supervisor.errors();
+  for (int i = 0; i < 20; ++i) {
+    const Peer peer(address);
+    peer.say("hello");
+    EXPECT_EQ(peer.hear(), "hello");
+  }
+  supervisor.signal(SIGTERM);
+  EXPECT_EQ(supervisor.wait_for_exit(), 0) << supervisor.errors();
 }
 
 INSTANTIATE_TEST_SUITE_P(On, ExampleUdpEcho, testing::ValuesIn(every_backend), name_of);

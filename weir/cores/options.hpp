@@ -37,7 +37,9 @@ struct ProcessOptions {
   unsigned count = 2;
   /// Everything that the program listens on. The supervisor opens it once and keeps it open: who
   /// waits in the queue of a worker that has crashed, or comes to it meanwhile, is served when that
-  /// begins again. A worker that listens elsewhere meets the others there (EADDRINUSE).
+  /// begins again. A worker that listens elsewhere meets the others there (EADDRINUSE). For
+  /// datagrams each worker has sockets of its own on a port that is named and shared
+  /// (udp::Options::reuse_port); on port 0 each gets another one.
   std::vector<Endpoint> endpoints = {};
   RestartPolicy restart = {};
 };

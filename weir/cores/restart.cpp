@@ -70,6 +70,7 @@ void Runtime::Restart::prepare(LoopGroup& group) {
     group.on_stopped = [this] { handover_->stopped_one(); };
   }
   group.inherit(std::exchange(sockets_, {}));
+  if (runtime_.seat_ != nullptr) group.share_ports();
 }
 
 Result<> Runtime::Restart::start() {

@@ -37,7 +37,8 @@ class Runtime : RunControl {
   /// Task<>, with its own copy of the arguments (std::ref for what is shared) and a supervising
   /// scope; returns when all have finished, children included. The value is for main(): 0, or 1
   /// when a body failed or a loop could not be made, after one line that says why. When one body
-  /// fails, all cores drain.
+  /// fails, all cores drain. With RuntimeOptions::processes it returns in each worker and in the
+  /// supervisor; there it may be called once.
   template <class Body, class... Args>
   int run_on_each_core(Body body, Args... args) {
     return run([body = std::move(body), ... args = std::move(args)](Scope& scope) mutable {

@@ -17,9 +17,14 @@ std::string Runtime::why_no_processes() const {
   return {};
 }
 
-/// In the supervisor, when all has ended: the status. Nothing in a worker, or without processes.
+/// In the supervisor, when all has ended: the status. Nothing in a worker that begins, or without
+/// processes.
 std::optional<int> Runtime::supervise() {
-  if (!options_.processes || options_.processes->count < 2 || seat_ != nullptr) return {};
+  if (!options_.processes || options_.processes->count < 2) return {};
+  if (seat_ != nullptr) {
+    host_.log("weir: a worker process runs once: its sockets went with the first run");
+    return 1;
+  }
   std::string failure = why_no_processes();
   if (failure.empty()) {
     SupervisionOptions options;

@@ -66,12 +66,13 @@ class HandoverParty {
 /// socket is open all the time.
 ///
 /// Sockets for datagrams are not passed on: where cores share a port (udp::Options::reuse_port),
-/// both processes' do until the older one has drained, and each answers what it gets.
+/// both processes' do from the newer one's bind() until the older one has drained, and each answers
+/// what it gets.
 ///
 /// Until the older one has said that they are the newer one's, whatever happens to the newer one
-/// changes nothing. An older one that dies leaves everything to the newer one. Of several newer
-/// ones at once each takes over from the one before.
-/// Threads: any, but for the destructor, take_sockets() and start().
+/// changes nothing for connections. An older one that dies leaves everything to the newer one. Of
+/// several newer ones at once each takes over from the one before. Threads: any, but for the
+/// destructor, take_sockets() and start().
 class Handover {
  public:
   /// Ends it and waits for its thread. A path that is still this process' own is removed.

@@ -114,20 +114,21 @@ Result<Descriptor> LoopGroup::open_datagrams(Host& host, const DatagramOptions& 
     return each.asked == options.local || each.bound == options.local;
   });
   DatagramOptions own = options;
-  own.first = known == datagrams_.end();
-  if (!own.first) own.local = known->bound;
+  const bool first = known == datagrams_.end();
+  if (!first) own.local = known->bound;
+  // Of a port that the kernel chooses no other process knows.
+  own.first = first && (!shares_ports_ || own.local.port() == 0);
   auto socket = host.open_datagrams(own);
   if (!socket && own.first && takes_over_ && socket.error() == system_error(EADDRINUSE)) {
     // It is the older process', which shares it as loops do.
     own.first = false;
     socket = host.open_datagrams(own);
-    own.first = true;
   }
   if (!socket) {
     failure_ = "cannot bind to " + own.local.to_string() + ": " + socket.error().message();
     return socket;
   }
-  if (!own.first) return socket;
+  if (!first) return socket;
   auto bound = host.local_address(socket->value());
   if (!bound) return fail(bound.error());
   datagrams_.push_back({options.local, *bound});

@@ -68,8 +68,12 @@ class LoopGroup {
   std::string awaited() const;
 
   /// Host::open_datagrams() for one loop of the group. With `reuse_port` its loops share the port
-  /// of one address, but with nobody else; only with an older process that gave this one sockets.
+  /// of one address, but with nobody else; in a process that took sockets over, with the older one
+  /// too, and after share_ports() with every process of this user that shares it.
   Result<Descriptor> open_datagrams(Host& host, const DatagramOptions& options);
+  /// This process is one of several of a service, which share ports for datagrams that were named.
+  /// Before the loops run.
+  void share_ports() noexcept { shares_ports_ = true; }
 
   /// Why listening failed last, for people ("cannot listen on [::]:80: Permission denied"); empty
   /// when it never did.
@@ -142,6 +146,7 @@ class LoopGroup {
   bool keeps_listeners_ = false;
   std::size_t awaited_ = 0;  // sockets that have not been asked to accept
   bool takes_over_ = false;  // from an older process
+  bool shares_ports_ = false;
   struct Balanced {
     os::Address bound;
     std::unique_ptr<Balance> balance;

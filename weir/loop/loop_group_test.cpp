@@ -158,6 +158,26 @@ TEST(LoopGroup, SharesItsDatagramPortsWithAnOlderProcessOnly) {
   }
 }
 
+TEST(LoopGroup, OrWithTheOtherProcessesOfItsService) {
+  MemoryHost memory;
+  OsHost os;
+  for (Host* const host : {static_cast<Host*>(&memory), static_cast<Host*>(&os)}) {
+    LoopGroup one, other, stranger;
+    one.share_ports();
+    other.share_ports();
+    const os::Address any_port = os::Address::loopback(0);
+    const auto first = one.open_datagrams(*host, {.local = any_port, .reuse_port = true});
+    ASSERT_TRUE(first);
+    const os::Address bound = host->local_address(first->value()).value();
+    const DatagramOptions same{.local = bound, .reuse_port = true};
+    EXPECT_TRUE(other.open_datagrams(*host, same));
+    EXPECT_EQ(stranger.open_datagrams(*host, same).error(), std::errc::address_in_use);
+    const auto elsewhere = other.open_datagrams(*host, {.local = any_port, .reuse_port = true});
+    ASSERT_TRUE(elsewhere);
+    EXPECT_NE(host->local_address(elsewhere->value()).value(), bound);
+  }
+}
+
 TEST(LoopGroup, SaysWhatFailed) {
   MemoryHost host;
   LoopGroup one, two;

@@ -119,8 +119,9 @@ std::unique_ptr<WorkerSeat> OsSupervisor::serve() {
   do {
     if (auto seat = begin_due()) return seat;
     wait();
-    read_signals();
+    // Ends before orders: who has crashed lives once more only if that is known.
     for (std::size_t index = 0; index < workers_.size(); ++index) look_after(index);
+    read_signals();
     kill_late();
   } while (any_left());
   return nullptr;
@@ -200,10 +201,10 @@ void OsSupervisor::look_after(std::size_t index) {
   const os::ProcessEnd end = worker.process->wait();
   worker.process.reset();
   // It was told to, or its work is done; or the signal came before it could take it.
-  const bool early = ending_ && end.killed && (end.code == SIGTERM || end.code == SIGINT);
+  const bool early = ending_ && (end.killed_by(SIGTERM) || end.killed_by(SIGINT));
   const std::string who =
       "worker " + std::to_string(index) + " (process " + std::to_string(pid) + ")";
-  if (early || (!end.killed && end.code == 0)) {
+  if (early || end.well()) {
     if (!ending_) log(who + " has left: its work is done");
     // Whoever comes from here on is the others'.
     worker.sockets.clear();

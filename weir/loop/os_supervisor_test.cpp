@@ -184,7 +184,7 @@ TEST(OsSupervisor, WorkersEndWithIt) {
   });
   for (int worker = 0; worker < 2; ++worker) EXPECT_EQ(read_one(pipe), 'r');
   supervisor.signal(SIGKILL);
-  EXPECT_TRUE(supervisor.wait().killed);
+  EXPECT_TRUE(supervisor.wait().killed_by(SIGKILL));
   pipe.write_end.close();
   EXPECT_EQ(read_one(pipe), -1) << "nobody has the writing end any more";
 }

@@ -30,8 +30,11 @@ class Send;
 
 struct Options {
   /// Each core has a socket of its own on one port, also where the host chooses that; each peer's
-  /// datagrams go to one of them. In a hot restart the newer process has such sockets beside the
-  /// older one's, until that drains; without this, it cannot bind to the port and does not start.
+  /// datagrams go to one of them. So do those of several processes (RuntimeOptions::processes), of
+  /// a port that is not chosen by the host. In a hot restart the newer process has such sockets
+  /// beside the older one's from its bind() on, until the older one has drained: some peers change
+  /// to it at once, and what it has not read is lost if it does not start. Without this, it cannot
+  /// bind to the port and does not start.
   bool reuse_port = false;
   /// Of a datagram that is received: what is longer is cut off there, and tells so. At most 65535.
   std::uint32_t bytes_max = Buffer::default_capacity;

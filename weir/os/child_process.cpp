@@ -45,7 +45,8 @@ void keep_ends() noexcept {
 }  // namespace
 
 std::string ProcessEnd::to_string() const {
-  if (!killed) return "exit status " + std::to_string(code);
+  if (how == How::unknown) return "nobody knows how";
+  if (how == How::exited) return "exit status " + std::to_string(code);
   const char* const name = ::sigdescr_np(code);
   return "killed by signal " + std::to_string(code) +
          (name == nullptr ? std::string() : " (" + std::string(name) + ")");
@@ -57,11 +58,14 @@ void ChildProcess::signal(int number) const noexcept {
 
 ProcessEnd ChildProcess::wait() noexcept {
   int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-  }
+  pid_t ended = 0;
+  do {
+    ended = ::waitpid(pid_, &status, 0);
+  } while (ended < 0 && errno == EINTR);
   fd_.close();
-  if (WIFSIGNALED(status)) return {true, WTERMSIG(status)};
-  return {false, WEXITSTATUS(status)};
+  if (ended < 0) return {ProcessEnd::How::unknown, 0};
+  if (WIFSIGNALED(status)) return {ProcessEnd::How::killed, WTERMSIG(status)};
+  return {ProcessEnd::How::exited, WEXITSTATUS(status)};
 }
 
 Result<std::optional<ChildProcess>> fork_child() {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,8 +15,15 @@ namespace weir::os {
 
 /// How a process has ended.
 struct ProcessEnd {
-  bool killed = false;  ///< by a signal
-  int code = 0;         ///< of the exit, or the signal's number
+  enum class How : std::uint8_t {
+    exited,
+    killed,   ///< by a signal
+    unknown,  ///< somebody else in this process has waited for it
+  };
+  How how = How::exited;
+  int code = 0;  ///< of the exit, or the signal's number
+  bool well() const noexcept { return how == How::exited && code == 0; }
+  bool killed_by(int signal) const noexcept { return how == How::killed && code == signal; }
   /// "exit status 1", "killed by signal 9 (Killed)"
   std::string to_string() const;
 };

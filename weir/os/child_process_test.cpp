@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -29,8 +30,9 @@ TEST(ChildProcess, EndsWithAnExitStatus) {
   pollfd wanted{child.get(), POLLIN, 0};
   EXPECT_EQ(::poll(&wanted, 1, 30'000), 1);
   const ProcessEnd end = child.wait();
-  EXPECT_FALSE(end.killed);
+  EXPECT_EQ(end.how, ProcessEnd::How::exited);
   EXPECT_EQ(end.code, 7);
+  EXPECT_FALSE(end.well());
   EXPECT_EQ(end.to_string(), "exit status 7");
   child.signal(SIGKILL);  // nobody is there
 }
@@ -41,9 +43,18 @@ TEST(ChildProcess, OrByASignal) {
   EXPECT_EQ(::poll(&wanted, 1, 0), 0) << "it runs";
   child.signal(SIGKILL);
   const ProcessEnd end = child.wait();
-  EXPECT_TRUE(end.killed);
-  EXPECT_EQ(end.code, SIGKILL);
+  EXPECT_TRUE(end.killed_by(SIGKILL));
+  EXPECT_FALSE(end.well());
   EXPECT_EQ(end.to_string(), "killed by signal 9 (Killed)");
+}
+
+TEST(ChildProcess, OrAsSomebodyElseKnowsWhoHasWaitedForIt) {
+  ChildProcess child = child_that([] { return 0; });
+  ASSERT_EQ(::waitpid(child.pid(), nullptr, 0), child.pid());
+  const ProcessEnd end = child.wait();
+  EXPECT_EQ(end.how, ProcessEnd::How::unknown);
+  EXPECT_FALSE(end.well());
+  EXPECT_EQ(end.to_string(), "nobody knows how");
 }
 
 TEST(ChildProcess, EndsWithItsParent) {
