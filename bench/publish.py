@@ -15,8 +15,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN = "<!-- bench: written by ./dev bench --publish -->"
 END = "<!-- bench: end -->"
 SECONDS_MIN = 1
-ALLOCATORS = ("With mimalloc, jemalloc and tcmalloc in place of the system's allocator: "
-              "[docs/bench/allocators.md](docs/bench/allocators.md).")
+# Runs of variants of Weir, which have pages of their own; each says of which commit it is.
+VARIANTS = {"allocators": "With mimalloc, jemalloc and tcmalloc in place of the system's allocator",
+            "hardening": "What hardening costs"}
 WORKS = ("B1", "B2", "B3", "B13", "B13-2", "B13-19000", "B15")
 
 
@@ -144,11 +145,17 @@ def lacks(report):
     return found
 
 
-def of_same_sources(folder, report):
-    """Whether there are the figures of a run in there, of the sources of this one."""
-    file = folder / "bench.json"
-    return file.exists() and (json.loads(file.read_text())["machine"]["commit"]
-                              == report["machine"]["commit"])
+def publish_variants(out, folder):
+    """Copies the pages of those that were run; lines about all that were ever published."""
+    lines = []
+    for name, what in VARIANTS.items():
+        page = folder / f"{name}.md"
+        ran = out / name / "bench.md"
+        if ran.exists():
+            page.write_text(ran.read_text())
+        if page.exists():
+            lines.append(f"{what}: [docs/bench/{page.name}](docs/bench/{page.name}).")
+    return lines
 
 
 def main():
@@ -166,10 +173,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "shares.svg").write_text(plot.shares(report))
     (folder / "bench.md").write_text((options.out / "bench.md").read_text())
-    page = text(report)
-    if of_same_sources(options.out / "allocators", report):
-        (folder / "allocators.md").write_text((options.out / "allocators/bench.md").read_text())
-        page += f"\n\n{ALLOCATORS}"
+    page = "\n\n".join([text(report), *publish_variants(options.out, folder)])
     readme = ROOT / "README.md"
     readme.write_text(between_markers(readme.read_text(), page))
     print("publish: README.md and docs/bench/ are written")

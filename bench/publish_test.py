@@ -1,5 +1,7 @@
 """What is published: the table, the picture, and nothing else of the page."""
 
+import pathlib
+import tempfile
 import types
 import unittest
 from xml.dom import minidom
@@ -93,6 +95,20 @@ class PublishTest(unittest.TestCase):
             lacking = publish.lacks(full | wrong)
             self.assertEqual(len(lacking), 1)
             self.assertIn(reason, lacking[0])
+
+    def test_variants_have_pages_of_their_own_and_a_line_each(self):
+        with tempfile.TemporaryDirectory() as root:
+            out, folder = pathlib.Path(root) / "out", pathlib.Path(root) / "docs"
+            (out / "hardening").mkdir(parents=True)
+            folder.mkdir()
+            self.assertEqual(publish.publish_variants(out, folder), [])
+            (out / "hardening/bench.md").write_text("+3 %")
+            (folder / "allocators.md").write_text("of an earlier run")
+            lines = publish.publish_variants(out, folder)
+            self.assertEqual([line.split("[")[1].split("]")[0] for line in lines],
+                             ["docs/bench/allocators.md", "docs/bench/hardening.md"])
+            self.assertEqual((folder / "hardening.md").read_text(), "+3 %")
+            self.assertEqual((folder / "allocators.md").read_text(), "of an earlier run")
 
     def test_the_picture_is_well_formed_and_has_a_bar_for_each_server(self):
         picture = minidom.parseString(plot.shares(REPORT))
