@@ -43,7 +43,7 @@ BlockPool::~BlockPool() {
     returned = next;
   }
   free_cached();
-  const auto out = static_cast<std::ptrdiff_t>(in_use_.value());
+  const auto out = static_cast<std::ptrdiff_t>(blocks_in_use());
   // acq_rel: the one who deletes the home has seen all others finish with it.
   if (home_->orphans.fetch_add(out, std::memory_order_acq_rel) + out == 0) delete home_;
 }
@@ -65,25 +65,25 @@ void BlockPool::fail_after(std::size_t count) noexcept {
   until_failure_ = count + 1;
 }
 
-void* BlockPool::allocate_slowly(std::size_t bytes, std::size_t bucket) {
-  if (current_ != nullptr && bucket < bucket_count) return current_->take(bucket);
+void* BlockPool::allocate_slowly(std::size_t bytes, std::size_t bucket, BlockUse use) {
+  if (current_ != nullptr && bucket < bucket_count) return current_->take(bucket, use);
   auto* header = static_cast<Header*>(heap_allocate(sizeof(Header) + bytes));
-  *header = {nullptr, bucket_count, 0};
+  *header = {nullptr, bucket_count, use, 0};
   return header + 1;
 }
 
-void* BlockPool::take(std::size_t bucket) {
+void* BlockPool::take(std::size_t bucket, BlockUse use) {
   if (until_failure_ != 0 && --until_failure_ == 0) {
     kept_bytes_max_ = cached_bytes_max;
     throw std::bad_alloc();
   }
   // Read without order: collect() takes the list with the order that its blocks need.
   if (home_->returned.load(std::memory_order_relaxed) != nullptr) collect();
-  if (free_[bucket] != nullptr) return pop(bucket);
+  if (free_[bucket] != nullptr) return pop(bucket, use);
   const std::size_t bytes = bucket_bytes(bucket);
   auto* header = static_cast<Header*>(heap_allocate(sizeof(Header) + bytes));
-  *header = {home_, static_cast<std::uint32_t>(bucket), static_cast<std::uint32_t>(bytes)};
-  in_use_.add();
+  *header = {home_, static_cast<std::uint16_t>(bucket), use, static_cast<std::uint32_t>(bytes)};
+  counter_of(use).add();
   return header + 1;
 }
 
@@ -117,7 +117,7 @@ void BlockPool::prefault(std::size_t bytes) noexcept {
     try {
       for (std::size_t left = std::max<std::size_t>(bytes / bucket_count / size, 1); left > 0;
            --left) {
-        void* const block = take(bucket);
+        void* const block = take(bucket, BlockUse::other);
         std::memset(block, 0, size);
         taken = ::new (block) FreeBlock{taken};
       }

@@ -15,6 +15,13 @@
 
 namespace weir {
 
+/// What a block is for, as far as that is counted apart.
+enum class BlockUse : std::uint16_t {
+  frame,   ///< of a coroutine
+  buffer,  ///< of bytes that came or are to leave
+  other,
+};
+
 /// Blocks of memory that belong to a core. A block is taken from the pool that is current on the
 /// calling thread (set by the loop for each turn; without one, from the heap) and may be released
 /// on any thread: a foreign thread sends it home through a lock-free list, which the owner empties
@@ -36,13 +43,13 @@ class BlockPool {
   BlockPool& operator=(const BlockPool&) = delete;
 
   /// At least `bytes` bytes, aligned for any ordinary type.
-  static void* allocate(std::size_t bytes) {
+  static void* allocate(std::size_t bytes, BlockUse use = BlockUse::other) {
     const std::size_t bucket = bucket_of(bytes);
     BlockPool* const pool = current_;
     if (pool == nullptr || bucket >= bucket_count || pool->free_[bucket] == nullptr) {
-      return allocate_slowly(bytes, bucket);
+      return allocate_slowly(bytes, bucket, use);
     }
-    return pool->pop(bucket);
+    return pool->pop(bucket, use);
   }
   static void release(void* block) noexcept {
     if (block == nullptr) return;
@@ -84,7 +91,14 @@ class BlockPool {
   };
 
   /// Blocks given out and not yet seen to be back.
-  std::size_t blocks_in_use() const noexcept { return in_use_.value(); }
+  std::size_t blocks_in_use() const noexcept {
+    std::size_t all = 0;
+    for (const Counter& each : in_use_) all += each.value();
+    return all;
+  }
+  std::size_t blocks_in_use(BlockUse use) const noexcept {
+    return in_use_[static_cast<std::size_t>(use)].value();
+  }
   /// In free blocks that are kept.
   std::size_t cached_bytes() const noexcept { return cached_bytes_.value(); }
   /// Takes back what foreign threads have released. Owner only.
@@ -104,7 +118,8 @@ class BlockPool {
   struct Home;
   struct Header {
     Home* home;            // nullptr: from the heap, outside any pool
-    std::uint32_t bucket;  // index of the free list, or bucket_count for oversized ones
+    std::uint16_t bucket;  // index of the free list, or bucket_count for oversized ones
+    BlockUse use;          // while it is in use
     std::uint32_t bytes;   // of a block in that list
   };
   struct FreeBlock {
@@ -127,22 +142,28 @@ class BlockPool {
   }
   static Header* header_of(void* block) noexcept { return static_cast<Header*>(block) - 1; }
 
-  static void* allocate_slowly(std::size_t bytes, std::size_t bucket);
+  static void* allocate_slowly(std::size_t bytes, std::size_t bucket, BlockUse use);
   static void release_elsewhere(void* block) noexcept;
-  void* take(std::size_t bucket);
+  void* take(std::size_t bucket, BlockUse use);
+  // Of a block that is ours: not looked at again on each release.
+  Counter& counter_of(BlockUse use) noexcept {
+    return in_use_.data()[static_cast<std::size_t>(use)];
+  }
   void free_cached() noexcept;
 
-  void* pop(std::size_t bucket) noexcept {
+  void* pop(std::size_t bucket, BlockUse use) noexcept {
     FreeBlock* const block = free_[bucket];
     free_[bucket] = block->next;
-    cached_bytes_.subtract(header_of(block)->bytes);
-    in_use_.add();
+    Header& header = *header_of(block);
+    cached_bytes_.subtract(header.bytes);
+    header.use = use;
+    counter_of(use).add();
     return block;
   }
   void give_back(void* block) noexcept {
     const Header& header = *header_of(block);
-    assert(in_use_.value() > 0);
-    in_use_.subtract();
+    assert(blocks_in_use(header.use) > 0);
+    counter_of(header.use).subtract();
     if (!keeps_free_blocks || cached_bytes_.value() + header.bytes > kept_bytes_max_) {
       std::free(header_of(block));
       return;
@@ -155,7 +176,8 @@ class BlockPool {
 
   static constinit thread_local BlockPool* current_;
   std::array<FreeBlock*, bucket_count> free_{};
-  Counter in_use_;
+  static constexpr std::size_t use_count = 3;
+  std::array<Counter, use_count> in_use_;
   Counter cached_bytes_;
   std::size_t kept_bytes_max_ = cached_bytes_max;
   std::size_t until_failure_ = 0;  // allocations, the one that fails included; 0: none does

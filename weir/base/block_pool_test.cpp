@@ -30,6 +30,30 @@ TEST(BlockPool, CountsWhatIsOut) {
   EXPECT_EQ(pool.blocks_in_use(), 0U);
 }
 
+TEST(BlockPool, CountsWhatItIsFor) {
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  const auto counts = [&pool] {
+    return std::vector{pool.blocks_in_use(BlockUse::frame), pool.blocks_in_use(BlockUse::buffer),
+                       pool.blocks_in_use(BlockUse::other), pool.blocks_in_use()};
+  };
+  void* frame = BlockPool::allocate(100, BlockUse::frame);
+  void* buffer = BlockPool::allocate(5000, BlockUse::buffer);
+  void* another = BlockPool::allocate(BlockPool::block_max, BlockUse::buffer);
+  void* other = BlockPool::allocate(100);
+  EXPECT_EQ(counts(), (std::vector<std::size_t>{1, 2, 1, 4}));
+  BlockPool::release(frame);
+  BlockPool::release(buffer);
+  EXPECT_EQ(counts(), (std::vector<std::size_t>{0, 1, 1, 2}));
+  frame = BlockPool::allocate(5000, BlockUse::frame);  // what was a buffer's
+  std::thread([another] { BlockPool::release(another); }).join();
+  pool.collect();
+  EXPECT_EQ(counts(), (std::vector<std::size_t>{1, 0, 1, 2}));
+  BlockPool::release(frame);
+  BlockPool::release(other);
+  EXPECT_EQ(counts(), (std::vector<std::size_t>{0, 0, 0, 0}));
+}
+
 TEST(BlockPool, UseIsNested) {
   EXPECT_EQ(BlockPool::current(), nullptr);
   BlockPool outer, inner;

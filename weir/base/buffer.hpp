@@ -26,7 +26,8 @@ class Buffer {
   Buffer() noexcept = default;
   /// An empty buffer with room for `capacity` bytes. Errors: throws std::bad_alloc.
   static Buffer with_capacity(std::uint32_t capacity = default_capacity) {
-    return Buffer(static_cast<std::byte*>(BlockPool::allocate(capacity)), capacity);
+    return Buffer(static_cast<std::byte*>(BlockPool::allocate(capacity, BlockUse::buffer)),
+                  capacity);
   }
 
   Buffer(Buffer&& other) noexcept

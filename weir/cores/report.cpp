@@ -20,6 +20,7 @@ constexpr std::array rows{
     Row{"slow turns", &CoreReport::slow_turns},
     Row{"runs", &CoreReport::runs},
     Row{"from other threads", &CoreReport::received},
+    Row{"in the inbox", &CoreReport::inbox_depth},
     Row{"most in the inbox", &CoreReport::inbox_most},
     Row{"system calls", &CoreReport::system_calls},
     Row{"bytes received", &CoreReport::bytes_received},
@@ -31,6 +32,8 @@ constexpr std::array rows{
     Row{"accept pauses", &CoreReport::accept_pauses},
     Row{"connections dropped", &CoreReport::connections_dropped},
     Row{"exceptions dropped", &CoreReport::exceptions_dropped},
+    Row{"frames in use", &CoreReport::frames_in_use},
+    Row{"buffers in use", &CoreReport::buffers_in_use},
     Row{"blocks in use", &CoreReport::blocks_in_use},
     Row{"cached bytes", &CoreReport::cached_bytes},
 };
@@ -232,6 +235,7 @@ CoreReport report_on(Loop& loop) {
   report.slow_turns = counters.slow_turns.value();
   report.runs = counters.ran.value();
   report.received = counters.received.value();
+  report.inbox_depth = loop.inbox_depth();
   report.inbox_most = counters.inbox_most.value();
   report.system_calls = backend.system_calls.value();
   report.bytes_received = backend.bytes_received.value();
@@ -243,6 +247,8 @@ CoreReport report_on(Loop& loop) {
   report.accept_pauses = backend.accept_pauses.value();
   report.connections_dropped = counters.connections_dropped.value();
   report.exceptions_dropped = counters.exceptions_dropped.value();
+  report.frames_in_use = loop.blocks().blocks_in_use(BlockUse::frame);
+  report.buffers_in_use = loop.blocks().blocks_in_use(BlockUse::buffer);
   report.blocks_in_use = loop.blocks().blocks_in_use();
   report.cached_bytes = loop.blocks().cached_bytes();
   report.figures = loop.figures().read().figures();

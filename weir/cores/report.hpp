@@ -31,10 +31,11 @@ struct CoreReport {
   Duration wait_time{};  ///< in the backend: submitting, asking the kernel, and sleeping
 
   std::uint64_t turns = 0;
-  std::uint64_t slow_turns = 0;  ///< that ran for longer than Loop::slow_turn
-  std::uint64_t runs = 0;        ///< of coroutines and other things that were ready
-  std::uint64_t received = 0;    ///< of these, what came from other threads, through the inbox
-  std::uint64_t inbox_most = 0;  ///< that the loop has found waiting there at once
+  std::uint64_t slow_turns = 0;   ///< that ran for longer than Loop::slow_turn
+  std::uint64_t runs = 0;         ///< of coroutines and other things that were ready
+  std::uint64_t received = 0;     ///< of these, what came from other threads, through the inbox
+  std::uint64_t inbox_depth = 0;  ///< that wait there: at this moment
+  std::uint64_t inbox_most = 0;   ///< that the loop has found waiting there at once
   std::uint64_t system_calls = 0;
   std::uint64_t bytes_received = 0;
   std::uint64_t bytes_sent = 0;
@@ -45,8 +46,10 @@ struct CoreReport {
   std::uint64_t accept_pauses = 0;        ///< because descriptors or memory had run out
   std::uint64_t connections_dropped = 0;  ///< accepted, and closed because memory had run out
   std::uint64_t exceptions_dropped = 0;   ///< of tasks whose outcome nobody wanted any more
-  std::uint64_t blocks_in_use = 0;  ///< frames, buffers and what connections keep: at this moment
-  std::uint64_t cached_bytes = 0;   ///< in free blocks of this core's memory: at this moment
+  std::uint64_t frames_in_use = 0;        ///< of coroutines: at this moment
+  std::uint64_t buffers_in_use = 0;       ///< also those that io_uring may fill: at this moment
+  std::uint64_t blocks_in_use = 0;        ///< these, and what else is of this core: at this moment
+  std::uint64_t cached_bytes = 0;         ///< in free blocks of this core's memory: at this moment
   /// What others count on this core: servers (of whose refusals each reason is one), applications.
   std::vector<Figure> figures;
 

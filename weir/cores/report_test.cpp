@@ -8,11 +8,13 @@
 #include <thread>
 #include <vector>
 
+#include "weir/base/buffer.hpp"
 #include "weir/cores/runtime.hpp"
 #include "weir/cores/shared_pool.hpp"
 #include "weir/loop/os_host.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/testing/memory_host.hpp"
+#include "weir/testing/probe.hpp"
 
 namespace weir {
 namespace {
@@ -35,6 +37,12 @@ class Counting final : public FigureSource {
   Loop& loop_;
 };
 
+std::vector<Buffer> buffers(unsigned count) {
+  std::vector<Buffer> some;
+  while (some.size() < count) some.push_back(Buffer::with_capacity(100));
+  return some;
+}
+
 class ReportInMemory : public testing::Test {
  protected:
   MemoryHost host_{{.cores = 3}};
@@ -53,6 +61,7 @@ TEST_F(ReportInMemory, TellsOfEachCoreWhileItRunsAndAfterwards) {
   const auto body = [&](Scope& scope) -> Task<> {
     Counting counting(scope.loop());
     counting.things.add(scope.loop().core() + 1);
+    const std::vector<Buffer> held = buffers(scope.loop().core());
     static_cast<void>(co_await sleep(4s));
     if (scope.loop().core() == 0) inside.push_back(runtime_.report());
     static_cast<void>(co_await sleep(1s));
@@ -68,7 +77,9 @@ TEST_F(ReportInMemory, TellsOfEachCoreWhileItRunsAndAfterwards) {
     EXPECT_EQ(during.cores[core].core, core);
     EXPECT_EQ(during.cores[core].backend, "memory");
     EXPECT_GT(during.cores[core].turns, 0U);
-    EXPECT_GT(during.cores[core].blocks_in_use, 0U) << "the frames of what waits";
+    EXPECT_GT(during.cores[core].frames_in_use, 0U) << "of what waits";
+    EXPECT_EQ(during.cores[core].buffers_in_use, core);
+    EXPECT_GE(during.cores[core].blocks_in_use, during.cores[core].frames_in_use + core);
     ASSERT_EQ(during.cores[core].figures.size(), 1U);
     EXPECT_EQ(during.cores[core].figures[0].value, core + 1);
   }
@@ -79,6 +90,8 @@ TEST_F(ReportInMemory, TellsOfEachCoreWhileItRunsAndAfterwards) {
   EXPECT_EQ(end.up, 5s);
   ASSERT_EQ(end.cores.size(), 3U);
   EXPECT_GT(end.total().turns, during.total().turns);
+  EXPECT_EQ(end.total().frames_in_use, 0U);
+  EXPECT_EQ(end.total().buffers_in_use, 0U);
   EXPECT_EQ(end.total().blocks_in_use, 0U);
   EXPECT_EQ(end.total().figures[0].value, 6U) << "who counted has gone, what it counted has not";
 }
@@ -101,6 +114,24 @@ TEST_F(ReportInMemory, NamesWhatMakesTurnsSlowOnAllCores) {
   EXPECT_EQ(report.slow_places[0].longest, 80ms);
   EXPECT_EQ(report.total().run_time, 30 * 80ms);
   EXPECT_EQ(host_.logged().size(), 1U) << "it is told once, and not by each core";
+}
+
+TEST_F(ReportInMemory, TellsHowManyWaitForACoreThatIsBusy) {
+  int ran = 0;
+  CallProbe one([&] { ++ran; });
+  CallProbe two([&] { ++ran; });
+  std::uint64_t waiting = 0;
+  const auto body = [&](Scope& scope) -> Task<> {
+    if (scope.loop().core() != 0) co_return;
+    Loop& loop = scope.loop();
+    loop.post(one);
+    loop.post(two);
+    waiting = runtime_.report().cores[0].inbox_depth;
+    while (ran < 2) co_await yield();
+    EXPECT_EQ(runtime_.report().cores[0].inbox_depth, 0U);
+  };
+  EXPECT_EQ(runtime_.run_on_each_core(body), 0);
+  EXPECT_EQ(waiting, 2U);
 }
 
 TEST_F(ReportInMemory, TellsOfTheSharedPoolOnceItIsUsed) {
@@ -134,6 +165,7 @@ CoreReport core_of(unsigned number) {
   core.cpu_time = (number + 1) * 2s;
   core.run_time = (number + 1) * 1500ms;
   core.turns = 1'234'567 * (number + 1);
+  core.inbox_depth = 4 - 3 * number;
   core.inbox_most = 3 - number;
   core.figures = {{"http requests", 5}};
   if (number == 1) core.figures.push_back({"http refused: bad_host", 2});
@@ -163,6 +195,7 @@ TEST(Report, ReadsAsATable) {
       "slow turns                      0          0          0\n"
       "runs                            0          0          0\n"
       "from other threads              0          0          0\n"
+      "in the inbox                    5          4          1\n"
       "most in the inbox               3          3          2\n"
       "system calls                    0          0          0\n"
       "bytes received                  0          0          0\n"
@@ -174,6 +207,8 @@ TEST(Report, ReadsAsATable) {
       "accept pauses                   0          0          0\n"
       "connections dropped             0          0          0\n"
       "exceptions dropped              0          0          0\n"
+      "frames in use                   0          0          0\n"
+      "buffers in use                  0          0          0\n"
       "blocks in use                   0          0          0\n"
       "cached bytes                    0          0          0\n"
       "http requests                  10          5          5\n"

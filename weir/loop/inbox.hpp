@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 #include "weir/loop/runnable.hpp"
 
@@ -14,6 +15,9 @@ class Inbox {
   /// Returns whether the consumer sleeps and has to be woken; at most one producer is told so for
   /// each sleep, so a batch costs one wake-up.
   [[nodiscard]] bool push(Runnable& runnable) noexcept {
+    // relaxed: it orders nothing. Before the push, so that no more are ever taken than were
+    // counted.
+    pushed_.fetch_add(1, std::memory_order_relaxed);
     Runnable* head = head_.load(std::memory_order_relaxed);
     do {
       runnable.next_ = head;
@@ -27,6 +31,8 @@ class Inbox {
            sleeping_.exchange(false, std::memory_order_acq_rel);
   }
 
+  /// All that were pushed so far, or are about to be. Any thread.
+  std::uint64_t pushed() const noexcept { return pushed_.load(std::memory_order_relaxed); }
   /// relaxed: a hint; what is there is acquired by take(), what comes later is found later.
   bool empty() const noexcept { return head_.load(std::memory_order_relaxed) == nullptr; }
 
@@ -66,6 +72,7 @@ class Inbox {
 
  private:
   alignas(64) std::atomic<Runnable*> head_{nullptr};
+  std::atomic<std::uint64_t> pushed_{0};  // on the line that a push takes anyway
   alignas(64) std::atomic<bool> sleeping_{false};
 };
 

@@ -113,6 +113,14 @@ class Loop {
     outsiders_.fetch_sub(1, std::memory_order_release);
   }
 
+  /// How many of those have not been taken yet. Any thread.
+  std::uint64_t inbox_depth() const noexcept {
+    // Each was counted before it came; but the two are read one by one, and in no order.
+    const std::uint64_t received = counters_.received.value();
+    const std::uint64_t pushed = inbox_.pushed();
+    return pushed > received ? pushed - received : 0;
+  }
+
   /// One turn that waits at most until `until`. Returns whether anything ran or fired.
   bool turn(Instant until = never);
   /// Turns until stop().

@@ -162,11 +162,16 @@ TEST_F(LoopOfMemory, CountsWhatComesThroughTheInbox) {
   CallProbe one([] {});
   CallProbe two([] {});
   CallProbe three([] {});
+  EXPECT_EQ(loop_->inbox_depth(), 0U);
   loop_->post(one);
   loop_->post(two);
+  EXPECT_EQ(loop_->inbox_depth(), 2U);
   loop_->turn(host_.now());
+  EXPECT_EQ(loop_->inbox_depth(), 0U);
   loop_->post(three);
+  EXPECT_EQ(loop_->inbox_depth(), 1U);
   loop_->turn(host_.now());
+  EXPECT_EQ(loop_->inbox_depth(), 0U);
   EXPECT_EQ(loop_->counters().received.value(), 3U);
   EXPECT_EQ(loop_->counters().inbox_most.value(), 2U);
 }

@@ -35,7 +35,7 @@ class Completion {
 class PromiseBase {
  public:
   // Frames come from the memory of the core that makes them; see BlockPool.
-  static void* operator new(std::size_t size) { return BlockPool::allocate(size); }
+  static void* operator new(std::size_t size) { return BlockPool::allocate(size, BlockUse::frame); }
   static void operator delete(void* frame) noexcept { BlockPool::release(frame); }
 
   const Context& context() const noexcept { return context_; }
