@@ -1,6 +1,6 @@
-// logs: requests carry an id through what they call; levels are set by name, also while it runs.
-// ./dev run logs -- --log.level debug --log.format json --log.levels.store off, then
-// curl localhost:8080/greet/ann; curl -X PUT localhost:8080/levels/store/trace
+// logs: what is logged for a request says which one it was, whoever logs it; levels are set by
+// name, also while it runs. ./dev run logs -- --log.level debug --log.format json, then
+// curl -H "X-Request-Id: 7" localhost:8080/greet/ann; curl -X PUT localhost:8080/levels/store/trace
 #include <weir/app/config.hpp>
 #include <weir/app/logs.hpp>
 #include <weir/http.hpp>
@@ -17,8 +17,8 @@ struct Settings {
 class Store {
  public:
   explicit Store(Logger log) : log_(std::move(log)) { log_.info("open"); }
-  Task<std::string> greeting_for(const Logger& request, std::string_view name) const {
-    request.debug("looks for a greeting", field("name", name));
+  Task<std::string> greeting_for(std::string_view name) const {
+    log_.debug("looks for a greeting", field("name", name));
     static_cast<void>(co_await sleep(1ms));
     log_.trace("read", field("bytes", name.size()));
     co_return "Hello, " + std::string(name) + "!\n";
@@ -28,9 +28,8 @@ class Store {
   Logger log_;
 };
 
-Task<http::Response> greet(const Logger& service, const Store& store, std::string name) {
-  const Logger log = service.with_id("request");
-  const std::string text = co_await store.greeting_for(log, name);
+Task<http::Response> greet(const Logger& log, const Store& store, std::string name) {
+  const std::string text = co_await store.greeting_for(name);
   log.info("greeted", field("name", name), field("bytes", text.size()));
   co_return http::text(text);
 }
@@ -51,6 +50,7 @@ int main(int, char** argv, char** environment) {
   const Logger log = logs.logger("http");
   const Store store(logs.logger("store"));
   http::Router routes;
+  routes.trust_id_field("X-Request-Id");  // else, or where there is none, they are numbered
   routes.get("/greet/{name}", [&](std::string name) { return greet(log, store, name); });
   routes.put("/levels/{name}/{level}", [&](std::string_view name, std::string_view level) {
     return set_level(logs, name, level);

@@ -155,6 +155,16 @@ std::string LogRecordWriter::encoded(std::string_view before, std::span<const Lo
   return std::string(to_text(Bytes(writer.bytes_.data(), writer.size_)));
 }
 
+bool has_log_field(std::string_view encoded, std::string_view key) noexcept {
+  Bytes bytes = to_bytes(encoded);
+  while (!bytes.empty()) {
+    const auto field = load<FieldHeader>(bytes);
+    if (load_text(bytes, field.key_size) == key) return true;
+    load_value(bytes, field);
+  }
+  return false;
+}
+
 std::size_t log_record_size(Bytes beginning) noexcept {
   return load<std::uint32_t>(beginning);
 }

@@ -66,6 +66,9 @@ class LogRecordWriter {
   std::array<std::byte, LogRecord::bytes_max> bytes_;  // as far as size_
 };
 
+/// Whether the bytes of some fields have one of that name.
+bool has_log_field(std::string_view encoded, std::string_view key) noexcept;
+
 /// How many bytes a record has that begins with these; there are at least log_size_bytes.
 inline constexpr std::size_t log_size_bytes = sizeof(std::uint32_t);
 std::size_t log_record_size(Bytes beginning) noexcept;

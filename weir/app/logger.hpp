@@ -2,13 +2,10 @@
 // record has.
 //
 //   log.info("request done", field("path", path), field("status", 200));
-//   const Logger mine = log.with_id("request");   // goes on as a parameter: mine.info(…) says
-//   which
+//   const Logger mine = log.with(field("user", user));   // goes on as a parameter
 //
-// What belongs to a request rides in a Logger that is handed on, not in the task's Context: a third
-// word there would make every frame and every awaiter larger and every start of a task slower, for
-// programs that do not log too; and a Logger goes where a task does not, to another core and into a
-// pool, and stands in the signature of whoever may log.
+// Whatever a task logs that works for an HTTP request, directly or not, on whichever core or in
+// which pool, has that request's id as the field `request`, by itself: see WorkUnit.
 #pragma once
 
 #include <atomic>
@@ -173,7 +170,8 @@ class Logger {
   Logger with(const detail::BoundField<T>&... fields) const {
     return bound({LogField(fields.key(), detail::as_value(detail::logged(fields.value())))...});
   }
-  /// The same with an id that no other call has given in this Logs: short, and quickly made.
+  /// The same with an id that no other call has given in this Logs: short, and quickly made. For
+  /// work that is no request: those have one.
   Logger with_id(std::string_view key = "request") const;
 
  private:

@@ -1,11 +1,13 @@
 #include "weir/app/logs.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <tuple>
 #include <utility>
 
 #include "weir/loop/loop.hpp"
+#include "weir/loop/work_unit.hpp"
 
 namespace weir {
 namespace {
@@ -22,6 +24,16 @@ std::vector<std::unique_ptr<LogSink>> only(std::unique_ptr<LogSink> sink) {
 std::size_t place_for(const Loop& loop, std::size_t places) noexcept {
   // Loops are large and aligned: the lowest bits say nothing.
   return (reinterpret_cast<std::uintptr_t>(&loop) >> 6) * 0x9E3779B97F4A7C15U % places;
+}
+
+/// For whom this thread works, as the record's first field, unless it has one of that name anyway.
+void add_unit(LogRecordWriter& record, std::string_view bound, std::span<const LogField> fields) {
+  const WorkUnit* const unit = Running::unit();
+  if (unit == nullptr || has_log_field(bound, unit->kind())) return;
+  const auto of_unit = [&](const LogField& each) { return each.key == unit->kind(); };
+  if (std::ranges::any_of(fields, of_unit)) return;
+  std::array<char, WorkUnit::id_bytes_max> room;
+  record.add(LogField(unit->kind(), unit->id(room)));
 }
 
 }  // namespace
@@ -166,6 +178,7 @@ void Logs::write(const detail::LogChannel& channel, LogLevel level, std::string_
   LogRecordWriter record(host_.wall_time(), level,
                          loop == nullptr ? LogRecord::no_core : loop->core(), channel.name,
                          message);
+  add_unit(record, bound, fields);
   record.add_encoded(bound);
   for (const LogField& each : fields) record.add(each);
   const Bytes bytes = record.finish();

@@ -9,6 +9,7 @@ bool BlockingJob::begin() {
     refusal_ = Errc::cancelled;
     return false;
   }
+  unit_ = context().unit();
   // Before it can end: its end comes home by this loop's inbox, which is not looked at meanwhile.
   if (context().cancel != nullptr) context().cancel->add(*this);
   if (auto queued = crew_.submit(*this); !queued) {

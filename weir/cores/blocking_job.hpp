@@ -56,6 +56,7 @@ class BlockingJob : public PoolJob, Waiter, CancelNode {
 
   PoolCrew& crew_;
   const std::size_t lane_;
+  const WorkUnit* unit_ = nullptr;  // for whom it is called
   std::error_code refusal_;
   // Written under the crew's mutex; see ask() for who reads it without.
   std::atomic<Phase> phase_{Phase::idle};

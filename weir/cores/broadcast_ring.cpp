@@ -174,7 +174,7 @@ void BroadcastWait::run(Runnable& self) {
     wait.taken_ = wait.reader_.next(wait.mode_, nullptr);
     assert(wait.taken_.anything);
   }
-  Running::resume(wait.handle_);
+  go_on_with(wait.handle_);
 }
 
 void BroadcastWait::Cancelling::ask(CancelNode& node) {

@@ -19,7 +19,7 @@ void Runtime::Core::begin() {
   auto root = with_scope(OnFailure::supervise, [this](Scope& scope) { return run_body(scope); });
   auto handle = root.release();
   handle.promise().begin(Context{loop_.get(), &cancel_}, *this);
-  Running::resume(handle);
+  go_on_with(handle);
 }
 
 Task<Result<>> Runtime::Core::run_body(Scope& scope) {

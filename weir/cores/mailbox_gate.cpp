@@ -70,7 +70,7 @@ void MailboxReceiver::run(Runnable& self) {
   const bool over = receiver.cancelled_ || gate.arrived() || gate.ended();
   if (!over && gate.rest(receiver)) return;
   static_cast<CancelNode&>(receiver).unlink();
-  Running::resume(receiver.handle_);
+  go_on_with(receiver.handle_);
 }
 
 void MailboxReceiver::turned(Timer& timer) {
@@ -178,7 +178,7 @@ bool MailboxSender::begin(const Context& context) {
 void MailboxSender::run(Runnable& self) {
   auto& sender = static_cast<MailboxSender&>(self);
   sender.cancelling_.unlink();
-  Running::resume(sender.handle_);
+  go_on_with(sender.handle_);
 }
 
 void MailboxSender::Cancelling::ask(CancelNode& node) {

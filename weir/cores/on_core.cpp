@@ -25,6 +25,7 @@ void RemoteCall::ask(CancelNode& node) {
 }
 
 void RemoteCall::start_there() {
+  Running::work_for(cancelled_there_.unit());
   start(Context{&remote_, &cancelled_there_});
 }
 

@@ -96,7 +96,7 @@ class RemoteCallOf final : public RemoteCall, Completion {
       if constexpr (is_task<std::invoke_result_t<Make&>>) {
         auto handle = make_().release();
         handle.promise().begin(context, *this);
-        Running::resume(handle);  // *this may be gone when it returns
+        go_on_with(handle);  // *this may be gone when it returns
         return;
       } else if constexpr (std::is_void_v<T>) {
         make_();

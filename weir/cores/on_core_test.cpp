@@ -10,6 +10,7 @@
 
 #include "weir/cores/per_core.hpp"
 #include "weir/cores/runtime.hpp"
+#include "weir/loop/work_unit.hpp"
 #include "weir/task/run.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
@@ -63,6 +64,38 @@ TEST_F(OnCore, CallsFunctionsThere) {
     for (unsigned core = 0; core < 3; ++core) {
       EXPECT_EQ(co_await on_core(core, here), core);
       EXPECT_EQ(here(), 0U);
+    }
+  });
+}
+
+struct Job final : WorkUnit {
+  std::string_view kind() const noexcept override { return "job"; }
+  std::string_view id(IdRoom) const noexcept override { return "7"; }
+};
+
+TEST_F(OnCore, WorksForTheSameThere) {
+  run([](Scope& scope) -> Task<> {
+    const Job job;
+    CancelSource source(scope.context().cancel);
+    source.set_unit(&job);
+    const auto unit = [] { return Running::unit(); };
+    const auto task = []() -> Task<const WorkUnit*> {
+      const WorkUnit* const before = Running::unit();
+      static_cast<void>(co_await sleep(1s));
+      EXPECT_EQ(Running::unit(), before);
+      co_return before;
+    };
+    const auto job_of = [&](Task<const WorkUnit*> working) -> Task<> {
+      EXPECT_EQ(co_await std::move(working), &job);
+      EXPECT_EQ(Running::unit(), &job);
+    };
+    for (unsigned core = 0; core < 3; ++core) {
+      auto called = in_context({&scope.loop(), &source}, job_of(as_task(on_core(core, unit))));
+      co_await std::move(called);
+      auto awaited = in_context({&scope.loop(), &source}, job_of(as_task(on_core(core, task))));
+      co_await std::move(awaited);
+      EXPECT_EQ(Running::unit(), nullptr) << "who asked for it is nobody's";
+      EXPECT_EQ(co_await on_core(core, unit), nullptr);
     }
   });
 }

@@ -299,7 +299,10 @@ std::optional<Duration> PoolCrew::call_job(PoolWorker& worker) {
   if (timed) before = worker.straight && worker.cpu_time ? worker.cpu_time : self.cpu_time();
   // relaxed: see pool_watch.cpp.
   worker.watched.in_work.store(true, std::memory_order_relaxed);
-  worker.job->call();
+  {
+    const Running::Working working(worker.job->unit_);
+    worker.job->call();
+  }
   worker.watched.in_work.store(false, std::memory_order_relaxed);
   worker.cpu_time.reset();
   if (!before) return std::nullopt;

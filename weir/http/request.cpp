@@ -1,11 +1,19 @@
 #include "weir/http/request.hpp"
 
+#include <array>
+
 #include "weir/http/query.hpp"
 
 namespace weir::http {
 
 std::optional<std::string> Request::query(std::string_view name) const {
   return Query(query_text()).find(name);
+}
+
+std::string Request::id() const {
+  if (unit_ == nullptr) return {};
+  std::array<char, WorkUnit::id_bytes_max> room;
+  return std::string(unit_->id(room));
 }
 
 Task<Result<std::string>> Request::body() {

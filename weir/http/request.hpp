@@ -11,6 +11,7 @@
 #include "weir/http/fields.hpp"
 #include "weir/http/method.hpp"
 #include "weir/http/request_head.hpp"
+#include "weir/loop/work_unit.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/task.hpp"
 
@@ -32,7 +33,8 @@ class BodySource {
 /// Threads: those of its core. Lifetime: the server's; a handler takes it by reference.
 class Request {
  public:
-  Request(const RequestHead& head, BodySource& body) noexcept : head_(head), body_(body) {}
+  Request(const RequestHead& head, BodySource& body, const WorkUnit* unit = nullptr) noexcept
+      : head_(head), body_(body), unit_(unit) {}
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
@@ -52,6 +54,10 @@ class Request {
   }
   const RequestHead& head() const noexcept { return head_; }
   os::Address peer() const { return body_.peer(); }
+  /// What tells it from all others of this service, in the logs too: a Logger adds it by itself to
+  /// each record that a task of this request's handler writes. See Router::trust_id_field(). Empty
+  /// where there is no server.
+  std::string id() const;
 
   /// The whole body, or what read() left of it. Errors: a Refusal (body_too_large beyond the
   /// route's limit, body_timed_out, bad framing), Errc::end_of_stream or the connection's own when
@@ -70,6 +76,7 @@ class Request {
  private:
   const RequestHead& head_;
   BodySource& body_;
+  const WorkUnit* unit_;
 };
 
 }  // namespace weir::http

@@ -2,6 +2,8 @@
 
 #include <cassert>
 
+#include "weir/loop/work_unit.hpp"
+
 namespace weir::http {
 
 RouteChange::~RouteChange() {
@@ -12,7 +14,7 @@ RouteChange::~RouteChange() {
 bool RouteChange::begin(const Context& context) {
   loop_ = context.loop;
   CancelSource* const cancel = context.cancel;
-  if (cancel != nullptr) unit_ = cancel->unit();
+  if (const WorkUnit* const unit = context.unit()) unit_ = unit->of();
   const bool cancelled = context.cancelled();
   if (cancelled && kind_ != Kind::remove) {
     error_ = Errc::cancelled;
@@ -28,7 +30,7 @@ bool RouteChange::begin(const Context& context) {
 void RouteChange::came_home(Runnable& self) {
   auto& change = static_cast<RouteChange&>(self);
   change.cancelling_.unlink();
-  Running::resume(change.handle_);
+  go_on_with(change.handle_);
 }
 
 void RouteChange::Cancelling::ask(CancelNode& node) {

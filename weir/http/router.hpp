@@ -128,6 +128,14 @@ class Router {
     add_middleware(Middleware::of(std::move(middleware)));
   }
 
+  /// Before it is served: requests have the id that they bring in this field, "X-Request-Id" or
+  /// "traceparent" for example, where it is_request_id(); else one of the server's own. For servers
+  /// behind a proxy that sets the field: otherwise clients choose what the logs call them. See
+  /// Request::id().
+  void trust_id_field(std::string_view name) { id_field_ = name; }
+  /// Empty: none.
+  std::string_view id_field() const noexcept { return id_field_; }
+
   /// conflict if any route could not be added as it was written. A server does not start then.
   Result<> check() const;
   /// What is wrong, one line each; empty when all is well.
@@ -150,6 +158,7 @@ class Router {
 
   RouteBook book_;
   std::vector<Middleware> middleware_;
+  std::string id_field_;
   std::string errors_;
   std::unique_ptr<RoutePublisher> publisher_;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "weir/http/request_unit.hpp"
+
 namespace weir::http {
 namespace {
 
@@ -22,6 +24,7 @@ ServerCore::ServerCore(Loop& loop, const Router& router, const Limits& limits)
       router_(router),
       routes_(loop, router.publisher()),
       limits_(limits),
+      id_prefix_(request_id_prefix(loop.host().wall_time(), loop.core())),
       connections_max_(limits.connections_max != 0 ? limits.connections_max
                                                    : default_connections_max(loop)),
       draining_(loop.draining()),

@@ -51,6 +51,8 @@ class ServerCore final : DrainWatcher, FigureSource {
   /// The router's routes as this core serves them now.
   RouteReader& routes() noexcept { return routes_; }
   const Limits& limits() const noexcept { return limits_; }
+  /// See request_id_prefix().
+  const std::string& id_prefix() const noexcept { return id_prefix_; }
   bool draining() const noexcept { return draining_; }
   /// Its connections end with what they have; it happens by itself when the loop drains.
   void drain();
@@ -111,6 +113,7 @@ class ServerCore final : DrainWatcher, FigureSource {
   const Router& router_;
   RouteReader routes_;
   Limits limits_;
+  std::string id_prefix_;
   std::size_t connections_max_;
   std::size_t turning_away_ = 0;
   bool draining_;

@@ -75,6 +75,7 @@ bool Loop::run_ready() {
       watch_.look_at_all();
     ++ran;
   }
+  Running::end();
   if (ran != 0) counters_.ran.add(ran);
   return ran != 0;
 }

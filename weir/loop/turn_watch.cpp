@@ -4,8 +4,10 @@
 
 namespace weir {
 
-void Running::look() noexcept {
+std::coroutine_handle<> Running::look_and_go_on(std::coroutine_handle<> coroutine) noexcept {
   Loop::current()->watch().look_at_part();
+  function_ = function_of(coroutine);
+  return coroutine;
 }
 
 bool TurnWatch::look() noexcept {

@@ -13,6 +13,8 @@
 
 namespace weir {
 
+class WorkUnit;
+
 /// What the loop of this thread runs at the moment: the function that it has called, or else the
 /// coroutine that this has resumed. A store each; read only when a turn was slow.
 ///
@@ -20,20 +22,44 @@ namespace weir {
 /// has awaited its end and goes on in its place is told apart.
 class Running {
  public:
-  static void begin(const Runnable& runnable) noexcept { function_ = runnable.function(); }
+  static void begin(const Runnable& runnable) noexcept {
+    function_ = runnable.function();
+    unit_ = nullptr;
+  }
+  /// Nothing runs any more.
+  static void end() noexcept { unit_ = nullptr; }
   /// Resumes it on behalf of the runnable that is running.
   static void resume(std::coroutine_handle<> coroutine) {
     function_ = function_of(coroutine);
     coroutine.resume();
   }
-  /// The coroutine that was running has ended, and this one goes on in its place.
-  static void go_on(std::coroutine_handle<> coroutine) noexcept {
-    // relaxed: see TurnWatch::ticked().
+  /// The coroutine that was running has ended, and this one, which is returned, goes on in its
+  /// place.
+  static std::coroutine_handle<> go_on(std::coroutine_handle<> coroutine) noexcept {
+    // A tail call, so that nothing has to be kept across it where it is not made. relaxed: see
+    // TurnWatch::ticked().
     if (ticks_->load(std::memory_order_relaxed) != 0) [[unlikely]]
-      look();
+      return look_and_go_on(coroutine);
     function_ = function_of(coroutine);
+    return coroutine;
   }
   static const void* function() noexcept { return function_; }
+
+  /// For whom this thread works at the moment; nullptr: for nobody in particular. For logs only.
+  static const WorkUnit* unit() noexcept { return unit_; }
+  /// From now on, until something else is run or says otherwise, for that one.
+  static void work_for(const WorkUnit* unit) noexcept { unit_ = unit; }
+  /// While it lives; then for whom it was before.
+  class Working {
+   public:
+    explicit Working(const WorkUnit* unit) noexcept : before_(std::exchange(unit_, unit)) {}
+    ~Working() { unit_ = before_; }
+    Working(const Working&) = delete;
+    Working& operator=(const Working&) = delete;
+
+   private:
+    const WorkUnit* before_;
+  };
 
  private:
   friend class TurnWatch;
@@ -42,12 +68,13 @@ class Running {
   static const void* function_of(std::coroutine_handle<> coroutine) noexcept {
     return *static_cast<const void* const*>(coroutine.address());
   }
-  static void look() noexcept;
+  static std::coroutine_handle<> look_and_go_on(std::coroutine_handle<> coroutine) noexcept;
 
   // Outside of turns, nobody ticks.
   static constinit inline const std::atomic<std::uint32_t> no_ticks_{0};
   static constinit inline thread_local const std::atomic<std::uint32_t>* ticks_ = &no_ticks_;
   static constinit inline thread_local const void* function_ = nullptr;
+  static constinit inline thread_local const WorkUnit* unit_ = nullptr;
 };
 
 /// Where a turn spent its time.

@@ -43,7 +43,7 @@ class Transfer : public FileOperation, CancelNode {
   static void resume(Runnable& runnable) {
     auto& self = static_cast<Transfer&>(static_cast<FileOperation&>(runnable));
     static_cast<CancelNode&>(self).unlink();
-    Running::resume(self.handle_);
+    go_on_with(self.handle_);
   }
   static void ask(CancelNode& node) {
     auto& self = static_cast<Transfer&>(node);

@@ -66,7 +66,7 @@ void Accept::Awaiter::resume(Runnable& runnable) {
     return;
   }
   static_cast<CancelNode&>(self).unlink();
-  Running::resume(self.handle_);
+  go_on_with(self.handle_);
 }
 
 void Accept::Awaiter::ask(CancelNode& node) {

@@ -138,7 +138,7 @@ class StreamAwaiter : protected Op, CancelNode {
     auto& self = static_cast<StreamAwaiter&>(static_cast<Op&>(runnable));
     self.pending() = nullptr;
     static_cast<CancelNode&>(self).unlink();
-    Running::resume(self.handle_);
+    go_on_with(self.handle_);
   }
   static void ask(CancelNode& node) {
     auto& self = static_cast<StreamAwaiter&>(node);

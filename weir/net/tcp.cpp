@@ -91,7 +91,7 @@ class Connecting : ConnectOperation, CancelNode {
   static void resume(Runnable& runnable) {
     auto& self = static_cast<Connecting&>(static_cast<ConnectOperation&>(runnable));
     static_cast<CancelNode&>(self).unlink();
-    Running::resume(self.handle_);
+    go_on_with(self.handle_);
   }
   static void ask(CancelNode& node) {
     auto& self = static_cast<Connecting&>(node);

@@ -196,7 +196,7 @@ void Awaiting<Op>::resume(Runnable& runnable) {
   self.state_.resumed(self);
   self.state_.ended(self);
   static_cast<CancelNode&>(self).unlink();
-  Running::resume(self.handle_);
+  go_on_with(self.handle_);
 }
 
 template <class Op>

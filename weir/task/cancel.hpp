@@ -7,6 +7,8 @@
 
 namespace weir {
 
+class WorkUnit;
+
 /// Called once when its source is cancelled, after it was unlinked from the source. It asks (a
 /// backend to cancel, a loop to run something) and never resumes a coroutine itself.
 class CancelNode : public ListNode {
@@ -39,11 +41,11 @@ class CancelSource {
 
   bool cancelled() const noexcept { return cancelled_; }
 
-  /// The unit of work that is cancelled by this source or by one above it: an address that means
-  /// something to whoever set it (a server, that of the route whose request it is); nullptr for
-  /// none. So a task can be asked on whose behalf it runs. Sources made below it have it too.
-  const void* unit() const noexcept { return unit_; }
-  void set_unit(const void* unit) noexcept { unit_ = unit; }
+  /// The unit of work that is cancelled by this source or by one above it; nullptr for none. So a
+  /// task can be asked on whose behalf it runs. Sources made below it have it too.
+  const WorkUnit* unit() const noexcept { return unit_; }
+  /// Before anything runs under this source.
+  void set_unit(const WorkUnit* unit) noexcept { unit_ = unit; }
 
   void cancel() {
     if (std::exchange(cancelled_, true)) return;
@@ -68,7 +70,7 @@ class CancelSource {
 
   List<CancelNode> nodes_;
   InParent in_parent_;
-  const void* unit_ = nullptr;
+  const WorkUnit* unit_ = nullptr;
   bool cancelled_ = false;
 };
 

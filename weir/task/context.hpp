@@ -1,6 +1,7 @@
 // What a coroutine knows of its surroundings: its loop and who may cancel it.
 #pragma once
 
+#include <concepts>
 #include <coroutine>
 
 #include "weir/loop/loop.hpp"
@@ -15,19 +16,42 @@ struct Context {
   CancelSource* cancel = nullptr;  ///< nullptr: cannot be cancelled
 
   bool cancelled() const noexcept { return cancel != nullptr && cancel->cancelled(); }
+  /// For whom it works; what is shielded from cancellation works for nobody in particular.
+  const WorkUnit* unit() const noexcept { return cancel == nullptr ? nullptr : cancel->unit(); }
 };
 
-/// A coroutine type that Weir's awaitables can be awaited in.
-template <class Promise>
-concept HasContext = requires(Promise& promise) {
-  { promise.context() } -> std::same_as<const Context&>;
+/// What the promise of every coroutine begins with that Weir's awaitables can be awaited in.
+class ContextHolder {
+ public:
+  const Context& context() const noexcept { return context_; }
+  /// That of such a coroutine, whatever else its promise has.
+  static const Context& of(std::coroutine_handle<> coroutine) noexcept {
+    return std::coroutine_handle<ContextHolder>::from_address(coroutine.address())
+        .promise()
+        .context_;
+  }
+
+ protected:
+  Context context_;
 };
+
+/// A coroutine type that Weir's awaitables can be awaited in. Where a promise begins in a frame
+/// depends on its alignment, and on that alone.
+template <class Promise>
+concept HasContext =
+    std::derived_from<Promise, ContextHolder> && alignof(Promise) <= 2 * sizeof(void*);
+
+/// Goes on with a suspended coroutine on behalf of the runnable that is running, for whom it works.
+inline void go_on_with(std::coroutine_handle<> coroutine) {
+  Running::work_for(ContextHolder::of(coroutine).unit());
+  Running::resume(coroutine);
+}
 
 /// A suspended coroutine that is resumed from its loop's ready queue. Base of awaiters.
 class Waiter : public Runnable {
  public:
   Waiter() noexcept
-      : Runnable([](Runnable& self) { Running::resume(static_cast<Waiter&>(self).handle_); }) {}
+      : Runnable([](Runnable& self) { go_on_with(static_cast<Waiter&>(self).handle_); }) {}
 
  protected:
   ~Waiter() = default;

@@ -25,8 +25,7 @@ std::coroutine_handle<> Gather::completed(Completion& self, std::coroutine_handl
     gather.source_->cancel();
   }
   if (--gather.running_ != 0) return std::noop_coroutine();
-  Running::go_on(gather.waiting_);
-  return gather.waiting_;
+  return Running::go_on(gather.waiting_);
 }
 
 }  // namespace weir::detail

@@ -130,9 +130,8 @@ class [[nodiscard]] Generator {
     static std::coroutine_handle<> completed(Completion& self, std::coroutine_handle<>) {
       auto& next = static_cast<Next&>(self);
       next.generator_.running_ = false;
-      if (next.starting_) return std::noop_coroutine();
-      Running::go_on(next.parent_);
-      return next.parent_;
+      if (!transfers_are_tail_calls && next.starting_) return std::noop_coroutine();
+      return Running::go_on(next.parent_);
     }
 
     Generator& generator_;

@@ -32,13 +32,12 @@ class Completion {
   Function completed_;
 };
 
-class PromiseBase {
+class PromiseBase : public ContextHolder {
  public:
   // Frames come from the memory of the core that makes them; see BlockPool.
   static void* operator new(std::size_t size) { return BlockPool::allocate(size, BlockUse::frame); }
   static void operator delete(void* frame) noexcept { BlockPool::release(frame); }
 
-  const Context& context() const noexcept { return context_; }
   /// Before the first resume.
   void begin(const Context& context, Completion& completion) noexcept {
     context_ = context;
@@ -67,7 +66,6 @@ class PromiseBase {
   [[noreturn]] static void throw_on(const std::exception_ptr& exception);
 
  private:
-  Context context_;
   Completion* completion_ = nullptr;
 };
 

@@ -1,10 +1,13 @@
-// Which coroutine is named when it made a turn slow.
+// What is known of a coroutine that runs: its name, when it made a turn slow; for whom it works.
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "weir/loop/work_unit.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
@@ -74,6 +77,103 @@ Task<> awaits_a_culprit(NamedCoroutine& test) {
 TEST_F(NamedCoroutine, IsTheAwaitedOneThatComputesAndNotWhoGoesOn) {
   run(awaits_a_culprit(*this));
   EXPECT_NE(place().find("::culprit"), std::string::npos) << place();
+}
+
+// --- for whom it works ---------------------------------------------------------------------------
+
+struct Job final : WorkUnit {
+  std::string_view kind() const noexcept override { return "job"; }
+  std::string_view id(IdRoom) const noexcept override { return "7"; }
+};
+
+class WorkingFor : public LoopTest {
+ protected:
+  /// Runs a task that works for job_.
+  void work(Task<> task) {
+    CancelSource source;
+    source.set_unit(&job_);
+    run(std::move(task), &source);
+    EXPECT_EQ(Running::unit(), nullptr) << "it is over";
+  }
+  /// At each point it works for that one.
+  static Task<> works_for(const WorkUnit* unit) {
+    EXPECT_EQ(Running::unit(), unit);
+    co_await yield();
+    EXPECT_EQ(Running::unit(), unit);
+    static_cast<void>(co_await sleep(1s));
+    EXPECT_EQ(Running::unit(), unit);
+  }
+  Job job_;
+};
+
+TEST_F(WorkingFor, GoesOnInWhatIsAwaited) {
+  const auto task = [this]() -> Task<> {
+    co_await works_for(&job_);
+    EXPECT_EQ(Running::unit(), &job_);
+    const auto passes = [this]() -> Task<Result<>> {
+      co_await works_for(&job_);
+      co_return co_await sleep(1s);
+    };
+    EXPECT_FALSE(co_await timeout(1ms, passes()));
+    EXPECT_EQ(Running::unit(), &job_);
+    EXPECT_TRUE(co_await timeout(1h, passes()));
+    EXPECT_EQ(Running::unit(), &job_);
+  };
+  work(task());
+}
+
+TEST_F(WorkingFor, IsEachTasksOwn) {
+  const auto both = [this](Scope& outer) -> Task<> {
+    const auto mine = [this, &outer](Scope& inner) -> Task<> {
+      inner.spawn(works_for(&job_));
+      EXPECT_EQ(Running::unit(), &job_);
+      outer.spawn(works_for(nullptr));  // that scope is nobody's
+      EXPECT_EQ(Running::unit(), &job_);
+      co_await works_for(&job_);
+    };
+    CancelSource source(outer.context().cancel);
+    source.set_unit(&job_);
+    auto working = in_context({&outer.loop(), &source}, as_task(with_scope(mine)));
+    outer.spawn(works_for(nullptr));
+    EXPECT_TRUE(co_await std::move(working));
+    EXPECT_EQ(Running::unit(), nullptr) << "and who has awaited it goes on with its own";
+    co_await works_for(nullptr);
+  };
+  EXPECT_TRUE(run(with_scope(both)));
+}
+
+TEST_F(WorkingFor, EndsAtAShield) {
+  const auto task = [this]() -> Task<> {
+    const Context shield{(co_await this_context()).loop, nullptr};
+    auto shielded = in_context(shield, works_for(nullptr));
+    co_await std::move(shielded);
+    EXPECT_EQ(Running::unit(), &job_);
+    auto at_once = in_context(shield, as_task(sleep(Duration())));
+    EXPECT_TRUE(co_await std::move(at_once));
+    EXPECT_EQ(Running::unit(), &job_);
+  };
+  work(task());
+}
+
+/// Is run by the loop, and no coroutine.
+struct Look : Runnable {
+  Look() : Runnable([](Runnable& self) { static_cast<Look&>(self).look(); }) {}
+  void look() {
+    EXPECT_EQ(Running::unit(), nullptr);
+    ++looks;
+  }
+  int looks = 0;
+};
+
+TEST_F(WorkingFor, IsNotWhatRunsNext) {
+  Look look;
+  const auto task = [&]() -> Task<> {
+    loop_->ready(look);
+    host_.at(host_.now() + 500ms, [&] { look.look(); });
+    co_await works_for(&job_);
+  };
+  work(task());
+  EXPECT_EQ(look.looks, 2);
 }
 
 }  // namespace

@@ -43,14 +43,14 @@ std::coroutine_handle<> Scope::Children<T>::completed(Completion& self,
 std::coroutine_handle<> Scope::child_finished() noexcept {
   --running_;
   if (running_ != 0 || waiting_ == nullptr) return std::noop_coroutine();
-  Running::go_on(waiting_);
-  return std::exchange(waiting_, nullptr);
+  return Running::go_on(std::exchange(waiting_, nullptr));
 }
 
 void Scope::spawn(Task<> child) {
   ++running_;
   auto handle = child.release();
   handle.promise().begin(context_, plain_);
+  const Running::Working working(cancel_.unit());
   handle.resume();
 }
 
@@ -58,6 +58,7 @@ void Scope::spawn(Task<Result<>> child) {
   ++running_;
   auto handle = child.release();
   handle.promise().begin(context_, fallible_);
+  const Running::Working working(cancel_.unit());
   handle.resume();
 }
 

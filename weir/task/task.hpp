@@ -51,18 +51,23 @@ class [[nodiscard]] Task {
     if (handle_) handle_.destroy();
   }
 
-  class Awaiter : Completion {
+  class Awaiter : protected Completion {
    public:
-    explicit Awaiter(Handle task) noexcept : Completion(&completed), task_(task) {}
-    Awaiter(Handle task, const Context& context) noexcept
-        : Completion(&completed), task_(task), context_(context), has_context_(true) {}
+    explicit Awaiter(Handle task) noexcept : Awaiter(task, &completed) {}
 
     bool await_ready() const noexcept { return false; }
-
     template <HasContext P>
     auto await_suspend(std::coroutine_handle<P> parent) {
+      return begin(parent, parent.promise().context());
+    }
+    T await_resume() { return task_.promise().take(); }
+
+   protected:
+    Awaiter(Handle task, Function completed) noexcept : Completion(completed), task_(task) {}
+
+    auto begin(std::coroutine_handle<> parent, const Context& context) {
       parent_ = parent;
-      task_.promise().begin(has_context_ ? context_ : parent.promise().context(), *this);
+      task_.promise().begin(context, *this);
       if constexpr (transfers_are_tail_calls) {
         return task_;
       } else {
@@ -72,21 +77,16 @@ class [[nodiscard]] Task {
         return !task_.done();
       }
     }
-
-    T await_resume() { return task_.promise().take(); }
-
-   private:
     static std::coroutine_handle<> completed(Completion& self, std::coroutine_handle<>) {
       auto& awaiter = static_cast<Awaiter&>(self);
-      if (awaiter.starting_) return std::noop_coroutine();
-      Running::go_on(awaiter.parent_);
-      return awaiter.parent_;
+      if (!transfers_are_tail_calls && awaiter.starting_) return std::noop_coroutine();
+      return Running::go_on(awaiter.parent_);
     }
+    std::coroutine_handle<> parent() const noexcept { return parent_; }
 
+   private:
     Handle task_;
     std::coroutine_handle<> parent_;
-    Context context_;
-    bool has_context_ = false;
     bool starting_ = false;
   };
 
@@ -98,6 +98,7 @@ class [[nodiscard]] Task {
   /// For what runs tasks: starts it outside a coroutine; `completion` is told of the end, maybe
   /// inside this call.
   void start(const Context& context, Completion& completion) {
+    const Running::Working working(context.unit());
     handle_.promise().begin(context, completion);
     Running::resume(handle_);
   }
@@ -123,12 +124,32 @@ inline Task<void> Promise<void>::get_return_object() noexcept {
 /// Cancel: whatever `context` says; the awaiting task's own cancellation does not reach it.
 template <class T>
 class in_context {
+  /// Who awaits may work for somebody else than the task does.
+  class Awaiter : public Task<T>::Awaiter {
+    using Base = typename Task<T>::Awaiter;
+
+   public:
+    Awaiter(typename Task<T>::Handle task, const Context& context) noexcept
+        : Base(task, &completed_elsewhere), context_(context) {}
+    template <HasContext P>
+    auto await_suspend(std::coroutine_handle<P> parent) {
+      Running::work_for(context_.unit());
+      return Base::begin(parent, context_);
+    }
+
+   private:
+    static std::coroutine_handle<> completed_elsewhere(Completion& self,
+                                                       std::coroutine_handle<> finished) {
+      Running::work_for(ContextHolder::of(static_cast<Awaiter&>(self).parent()).unit());
+      return Base::completed(self, finished);
+    }
+    const Context& context_;  // the in_context's, which lives until its task has ended
+  };
+
  public:
   in_context(const Context& context, Task<T> task) noexcept
       : context_(context), task_(std::move(task)) {}
-  typename Task<T>::Awaiter operator co_await() && noexcept {
-    return typename Task<T>::Awaiter(task_.handle(), context_);
-  }
+  Awaiter operator co_await() && noexcept { return Awaiter(task_.handle(), context_); }
 
  private:
   Context context_;

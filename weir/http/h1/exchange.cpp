@@ -51,6 +51,7 @@ Exchange::Next Exchange::refuse(Refusal refusal) {
 /// A head is complete: finds who answers it.
 Exchange::Next Exchange::begin_request() {
   server_.counters().requests.add();
+  unit_.begin(server_.counters().requests.value());
   keep_alive_ = head_.keep_alive() && !server_.draining();
   server_.routes().table().match(head_, match_);
   if (match_.by_core() && !find_tenant()) [[unlikely]] {
@@ -98,11 +99,13 @@ Exchange::Next Exchange::take_request() {
 /// Takes the answer that `make()` returns, or 500 for what it throws.
 template <class Make>
 void Exchange::answer(const Make& make) {
+  Running::work_for(&unit_);
   try {
     response_.fill(make);
   } catch (...) {
     failed(std::current_exception());
   }
+  Running::work_for(nullptr);
 }
 
 /// Calls a handler that does not wait, or gives the router's own answer.
@@ -124,13 +127,15 @@ void Exchange::keep_head() {
 /// What runs from now on is cancelled with the connection, and on behalf of the route's request.
 void Exchange::begin_cancel() {
   cancel_.emplace(context_.cancel);
-  cancel_->set_unit(match_.route());
+  unit_.found(match_.route());
+  cancel_->set_unit(&unit_);
 }
 
 Exchange::Next Exchange::start_handler() {
   keep_head();
   begin_cancel();
   deadline_.expired = false;
+  const Running::Working working(&unit_);
   try {
     handler_.emplace(match_.start(request_));
   } catch (...) {
@@ -166,6 +171,7 @@ std::coroutine_handle<> Exchange::finished(Completion& self, std::coroutine_hand
   auto& exchange = static_cast<Exchange&>(self);
   exchange.running_ = false;
   exchange.deadline_.cancel();
+  Running::work_for(nullptr);  // the connection goes on
   if (exchange.waiting_ && !exchange.busy()) return std::exchange(exchange.waiting_, nullptr);
   return std::noop_coroutine();
 }

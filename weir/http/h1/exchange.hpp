@@ -14,6 +14,7 @@
 #include "weir/http/h1/transport.hpp"
 #include "weir/http/h1/writer.hpp"
 #include "weir/http/request.hpp"
+#include "weir/http/request_unit.hpp"
 #include "weir/http/response.hpp"
 #include "weir/http/route_match.hpp"
 #include "weir/http/route_reader.hpp"
@@ -157,7 +158,8 @@ class Exchange : Completion, HangupWatcher {
   bool refused_ = false;  // the answer is a refusal; the handler is not asked
   RouteMatch match_;
   RequestHead head_;
-  Request request_{head_, body_};
+  RequestUnit unit_{server_, head_};
+  Request request_{head_, body_, &unit_};
   std::exception_ptr abandoned_;  // why
   std::optional<InUse> in_use_;   // of what was abandoned
 };
