@@ -228,6 +228,41 @@ TEST_P(Restart, SocketsOfAServiceManagerAreServedByOneProcessAfterTheOther) {
   }
 }
 
+// Both at once: each version is given the manager's socket and takes it over from the one before.
+TEST_P(Restart, SocketsOfAServiceManagerAreTakenOverOnlyOnce) {
+  const os::Fd socket = os::open_listener(os::Address::loopback(0)).value();
+  const os::Address bound = os::local_address(socket.get()).value();
+  const auto begin = [&] {
+    const std::vector<std::string> options{"--takeover", tree_.path("meet"),
+                                           "--cores",    "2",
+                                           "--backend",  std::string(GetParam().option)};
+    return std::make_unique<Process>(example_path("hot_restart"), options,
+                                     std::vector<int>{socket.get()});
+  };
+  const auto serves = [&](const Process& process) {
+    const auto answer = Client(bound).exchange(get("/"));
+    return answer && answer->body == "served by process " + std::to_string(process.pid()) + "\n";
+  };
+  auto older = begin();
+  ASSERT_TRUE(older->wait_for(open_for_newer)) << older->errors();
+  for (int generation = 0; generation < 3; ++generation) {
+    EXPECT_TRUE(serves(*older)) << older->errors();
+    auto newer = begin();
+    ASSERT_TRUE(newer->wait_for(accepts)) << newer->errors();
+    EXPECT_TRUE(newer->errors().contains("taking over 1 socket from")) << newer->errors();
+    EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
+    older = std::move(newer);
+  }
+  older->signal(SIGTERM);
+  EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
+  // The manager has it still: who comes now waits for the next.
+  Client waiting(bound);
+  const auto next = begin();
+  const auto answer = waiting.exchange(get("/"));
+  ASSERT_TRUE(answer) << next->errors();
+  EXPECT_EQ(answer->body, "served by process " + std::to_string(next->pid()) + "\n");
+}
+
 TEST_P(Restart, WhatAServiceManagerGivesMustListen) {
   const os::Fd stream = os::open_stream(os::AddressFamily::ipv4).value();
   Process process(example_path("hot_restart"), {}, {stream.get()});
