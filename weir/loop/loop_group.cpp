@@ -162,6 +162,8 @@ Result<LoopGroup::Listener> LoopGroup::open_another(Host& host, Listening& first
   if (!listener) {
     // What was inherited may have been opened by somebody who shares no port.
     const bool taken = listener.error() == system_error(EADDRINUSE);
+    // Or the loops that had it have closed it, because they drain, and who gave it has it still.
+    if (taken && shared == nullptr && first.loops != 0) return fail(Errc::closed);
     if (!taken || shared == nullptr || !options.reuse_port) return fail(listener.error());
     listener = shared->share();
     if (!listener) return fail(listener.error());

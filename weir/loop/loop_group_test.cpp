@@ -136,6 +136,25 @@ TEST(LoopGroup, MoreLoopsThanSocketsOfAnOlderProcessShareThese) {
   }
 }
 
+// Where the first loop has drained before the second one listens.
+TEST(LoopGroup, WhatWasInheritedAndClosedHereIsClosedThoughWhoGaveItGoesOn) {
+  MemoryHost memory;
+  OsHost os;
+  for (Host* const host : {static_cast<Host*>(&memory), static_cast<Host*>(&os)}) {
+    const auto managers = host->listen(os::Address::loopback(0), {.reuse_port = false});
+    ASSERT_TRUE(managers);
+    const os::Address bound = host->local_address(managers->value()).value();
+    LoopGroup group;
+    {
+      auto own = host->share(managers->value());
+      ASSERT_TRUE(own);
+      group.inherit({std::make_shared<SharedListener>(*host, std::move(*own), bound)});
+    }
+    EXPECT_TRUE(group.listen(*host, bound, {}));
+    EXPECT_EQ(group.listen(*host, bound, {}).error(), Errc::closed);
+  }
+}
+
 TEST(LoopGroup, SharesItsDatagramPortsWithAnOlderProcessOnly) {
   MemoryHost memory;
   OsHost os;
