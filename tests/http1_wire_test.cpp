@@ -69,7 +69,9 @@ class Http1Wire : public EachBackend {
     server_.emplace("hello", GetParam(), std::vector<std::string>{"--cores", "1"});
   }
   void TearDown() override {
-    if (server_) EXPECT_EQ(server_->stop(), 0) << server_->process().errors();
+    if (server_) {
+      EXPECT_EQ(server_->stop(), 0) << server_->process().errors();
+    }
   }
 
   std::vector<WireResult> run(const std::vector<WireJob>& jobs) {

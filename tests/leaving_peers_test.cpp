@@ -117,7 +117,7 @@ TEST_P(LeavingPeers, LeaveNothingBehind) {
 
   // How much it holds at most depends on how many are there at once, so on the machine, and may
   // still grow for a while. What it loses, it loses each time.
-  constexpr std::size_t count = 1200;
+  constexpr std::uint32_t count = 1200;
   constexpr std::uint32_t rounds_max = 6;
   std::size_t before = 0;
   std::size_t resident = 0;

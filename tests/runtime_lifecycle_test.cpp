@@ -121,8 +121,12 @@ class RuntimeLifecycle : public EachBackend {
     std::vector<Client> idle;
     for (int i = 0; i < 10; ++i) {
       idle.emplace_back(service.address());
-      if (i % 2 == 0) ASSERT_TRUE(idle.back().exchange(get("/")));
-      if (i % 3 == 0) ASSERT_TRUE(idle.back().send("GET / HTTP/1.1\r\nHo"));
+      if (i % 2 == 0) {
+        ASSERT_TRUE(idle.back().exchange(get("/")));
+      }
+      if (i % 3 == 0) {
+        ASSERT_TRUE(idle.back().send("GET / HTTP/1.1\r\nHo"));
+      }
     }
     use(service, "one\n");
     if (drained) idle.clear();

@@ -99,7 +99,7 @@ class StressedService {
   /// Serves until that many clients more have come, then ends by draining or by stopping.
   void serve_one_round(const std::atomic<std::size_t>& clients) {
     RuntimeOptions options;
-    options.cores = 1 + random_() % 3;
+    options.cores = 1 + static_cast<unsigned>(random_() % 3);
     options.backend = backend_;
     options.pin = false;
     options.handle_signals = false;

@@ -193,6 +193,12 @@ TEST(A, B) {}
         self.expect("headers", path, {path: good + "using namespace std;\n"})
         self.expect("headers", path, {path: good + "#define A 1\n"})
 
+    def test_branches_of_tests(self):
+        path = "tests/a_test.cpp"
+        for branch in ("if (a) EXPECT_TRUE(b);", "if (a) {\n  } else ASSERT_EQ(a, b);"):
+            self.expect("bare-branch", path, {path: f"// A.\nvoid f() {{\n  {branch}\n}}\n"})
+        self.expect_clean({path: "// A.\nvoid f() {\n  if (a) {\n    EXPECT_TRUE(b);\n  }\n}\n"})
+
     def test_units(self):
         self.expect("units", "weir/base/error.hpp",
                     {"weir/base/error.hpp": HEADER.format("error").split("\n", 1)[1]})

@@ -15,6 +15,9 @@ MACRO = re.compile(r"^[ \t]*#[ \t]*define\b", re.MULTILINE)
 USING_NAMESPACE = re.compile(r"^\s*using\s+namespace\s+(?!std::\w*literals\b)", re.MULTILINE)
 ENVIRONMENT = re.compile(r"\b(secure_)?getenv\s*\(")
 SLEEP = re.compile(r"\bthis_thread::sleep_\w+|\b(?:usleep|nanosleep)\s*\(")
+# What GCC refuses (-Wdangling-else): the macro begins with an if of its own.
+BARE_BRANCH = re.compile(r"^\s*\}?\s*(?:else\s+)?(?:if \(.*\)|else) ((?:EXPECT|ASSERT)_\w+|FAIL)",
+                         re.MULTILINE)
 WORLD = re.compile(
     r"\b(?:steady|system|high_resolution)_clock::now\b"
     r"|\bstd::(?:jthread|thread|condition_variable\w*|random_device|async)\b(?!::id|::hardware)"
@@ -44,6 +47,12 @@ def check_machine_paths(repository, report):
         for line, _ in matches(re.compile(re.escape(str(repository.root)) + r"\b"), file.text):
             if len(repository.root.parts) > 2:
                 report(file, line, "machine-path", "names the folder of this checkout")
+
+
+def check_branches(repository, report):
+    for file in repository.cxx:
+        for line, found in matches(BARE_BRANCH, file.code):
+            report(file, line, "bare-branch", f"{found}: what a test asks needs braces behind if")
 
 
 def check_headers(repository, report):
@@ -95,4 +104,5 @@ def check_world(repository, report):
                 report(file, line, "world", f"{found.rstrip('(')}: ask the Host")
 
 
-CHECKS = [check_unfinished, check_machine_paths, check_headers, check_units, check_world]
+CHECKS = [check_unfinished, check_machine_paths, check_branches, check_headers, check_units,
+          check_world]

@@ -59,7 +59,9 @@ struct Diamond {
   struct Made : Counted<N> {
     template <class Below>
     Made(Census& census, const Below* below) : Counted<N>(census) {
-      if (below != nullptr) EXPECT_TRUE(below->started());
+      if (below != nullptr) {
+        EXPECT_TRUE(below->started());
+      }
     }
     Made(Census& census, std::nullptr_t) : Counted<N>(census) {}
   };
@@ -73,9 +75,13 @@ struct Diamond {
     strike.point();
     EXPECT_TRUE(started || started.error() == Errc::cancelled);
     EXPECT_EQ(app.running(), started.has_value());
-    if (!started) EXPECT_EQ(census.alive, 0);
+    if (!started) {
+      EXPECT_EQ(census.alive, 0);
+    }
     // One is shared, one on core 1; each core has three more, of which two have a first one each.
-    if (started) EXPECT_EQ(census.alive, 1 + 1 + 3 * (3 + 2));
+    if (started) {
+      EXPECT_EQ(census.alive, 1 + 1 + 3 * (3 + 2));
+    }
     if (started) {
       auto stopping = app.stop();
       co_await strike.as_victim(1, std::move(stopping));
@@ -109,7 +115,9 @@ struct StoppedMeanwhile : Diamond {
       scope.spawn(stop_when_struck());
       const Result<> started = co_await app.start();
       EXPECT_TRUE(started || started.error() == Errc::cancelled);
-      if (!started) EXPECT_EQ(census.alive, 0);
+      if (!started) {
+        EXPECT_EQ(census.alive, 0);
+      }
       strike.cancel_all();
     };
     static_cast<void>(co_await with_scope(body));

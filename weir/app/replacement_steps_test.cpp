@@ -65,7 +65,9 @@ struct Replaced {
   }
   Task<> life() {
     EXPECT_TRUE(co_await app.start());
-    if (blow == Blow::dependant_starts) EXPECT_TRUE(co_await app.stop(page));
+    if (blow == Blow::dependant_starts) {
+      EXPECT_TRUE(co_await app.stop(page));
+    }
     const auto body = [this](Scope& scope) -> Task<> {
       scope.spawn(act_when_struck());
       const ServiceId fresh = app.shared([this] { return Version(census); }, {.replacing = how});
@@ -127,7 +129,9 @@ struct Replaced {
     EXPECT_EQ(running("::Page"), version && !no_pages ? 3U : 0U);
     EXPECT_EQ(running("::SharedPage"), version ? 1U : 0U);
     EXPECT_EQ(census.alive, !version ? 0 : no_pages ? 2 : 5) << "nobody is hidden";
-    if (blow == Blow::dependant_stops) EXPECT_TRUE(co_await app.start(page));
+    if (blow == Blow::dependant_stops) {
+      EXPECT_TRUE(co_await app.start(page));
+    }
     if (!version && !fresh_is_left) app.shared([this] { return Version(census); });
   }
 

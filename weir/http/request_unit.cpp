@@ -17,7 +17,7 @@ bool is_request_id(std::string_view text) noexcept {
 }
 
 std::string request_id_prefix(WallTime now, unsigned core) {
-  // Six digits of the nanosecond: two servers have the same ones as often as not to matter.
+  // Six digits of the nanosecond, of some two seconds: enough to tell servers of one service apart.
   constexpr int base = 36;
   constexpr std::int64_t moments = std::int64_t{base} * base * base * base * base * base;
   std::string prefix(6, '0');

@@ -224,7 +224,9 @@ TEST(OsSupervisor, WhoWaitsInTheQueueOfAWorkerThatCrashesIsServedByItsNextLife) 
       for (const pollfd& each : listening) {
         if (each.revents == 0) continue;
         const auto visitor = os::accept_one(each.fd);
-        if (visitor) EXPECT_EQ(::send(visitor->get(), "x", 1, MSG_NOSIGNAL), 1);
+        if (visitor) {
+          EXPECT_EQ(::send(visitor->get(), "x", 1, MSG_NOSIGNAL), 1);
+        }
       }
     }
     return 0;
