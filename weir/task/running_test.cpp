@@ -2,12 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "weir/loop/work_unit.hpp"
+#include "weir/task/channel.hpp"
+#include "weir/task/event.hpp"
+#include "weir/task/generator.hpp"
+#include "weir/task/mutex.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
@@ -150,6 +155,86 @@ TEST_F(WorkingFor, EndsAtAShield) {
     EXPECT_EQ(Running::unit(), &job_);
     auto at_once = in_context(shield, as_task(sleep(Duration())));
     EXPECT_TRUE(co_await std::move(at_once));
+    EXPECT_EQ(Running::unit(), &job_);
+  };
+  work(task());
+}
+
+TEST_F(WorkingFor, WhoLetsAnotherGoOnIsNotWhomThatWorksFor) {
+  Job other;
+  CoreManualResetEvent event;
+  CoreMutex mutex;
+  CoreChannel<int> channel(1);
+  const auto waits = [&](const WorkUnit* unit) -> Task<> {
+    EXPECT_TRUE(co_await event.wait());
+    EXPECT_EQ(Running::unit(), unit);
+    {
+      const auto alone = co_await mutex.lock();
+      EXPECT_EQ(Running::unit(), unit);
+    }
+    EXPECT_EQ((co_await channel.receive()).value(), 7);
+    EXPECT_EQ(Running::unit(), unit);
+  };
+  const auto opens = [&](const WorkUnit* unit) -> Task<> {
+    {
+      const auto alone = co_await mutex.lock();
+      event.set();
+      EXPECT_EQ(Running::unit(), unit);
+      co_await yield();
+    }
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_TRUE(co_await channel.send(7));
+      EXPECT_EQ(Running::unit(), unit);
+    }
+  };
+  const auto all = [&](Scope& scope) -> Task<> {
+    const CancelSource& own = *scope.context().cancel;
+    EXPECT_EQ(own.unit(), nullptr);
+    CancelSource for_job(scope.context().cancel);
+    for_job.set_unit(&job_);
+    CancelSource for_other(scope.context().cancel);
+    for_other.set_unit(&other);
+    Scope first({&scope.loop(), &for_job}, OnFailure::supervise);
+    Scope second({&scope.loop(), &for_other}, OnFailure::supervise);
+    first.spawn(waits(&job_));
+    second.spawn(waits(&other));
+    second.spawn(opens(&other));
+    EXPECT_EQ(Running::unit(), nullptr);
+    co_await first.children_finished();
+    EXPECT_EQ(Running::unit(), nullptr) << "it is not the last child that goes on";
+    co_await second.children_finished();
+    EXPECT_EQ(Running::unit(), nullptr);
+  };
+  EXPECT_TRUE(run(with_scope(all)));
+}
+
+TEST_F(WorkingFor, GoesOnInAGeneratorAndBehindAnException) {
+  const auto values = [this](int count) -> Generator<int> {
+    for (int i = 0; i < count; ++i) {
+      EXPECT_EQ(Running::unit(), &job_);
+      co_await yield();
+      EXPECT_EQ(Running::unit(), &job_);
+      co_yield i;
+    }
+  };
+  const auto throws = []() -> Task<> {
+    co_await yield();
+    throw std::runtime_error("out of ink");
+  };
+  const auto task = [&]() -> Task<> {
+    auto each = values(2);
+    while (const auto value = (co_await each.next()).value()) {
+      EXPECT_EQ(Running::unit(), &job_);
+    }
+    const Context shield{(co_await this_context()).loop, nullptr};
+    bool thrown = false;
+    try {
+      auto shielded = in_context(shield, throws());
+      co_await std::move(shielded);
+    } catch (const std::runtime_error&) {
+      thrown = true;
+    }
+    EXPECT_TRUE(thrown);
     EXPECT_EQ(Running::unit(), &job_);
   };
   work(task());

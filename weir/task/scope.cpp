@@ -43,6 +43,8 @@ std::coroutine_handle<> Scope::Children<T>::completed(Completion& self,
 std::coroutine_handle<> Scope::child_finished() noexcept {
   --running_;
   if (running_ != 0 || waiting_ == nullptr) return std::noop_coroutine();
+  // Who waits may work for somebody else than the scope does.
+  Running::work_for(ContextHolder::of(waiting_).unit());
   return Running::go_on(std::exchange(waiting_, nullptr));
 }
 

@@ -99,13 +99,12 @@ Exchange::Next Exchange::take_request() {
 /// Takes the answer that `make()` returns, or 500 for what it throws.
 template <class Make>
 void Exchange::answer(const Make& make) {
-  Running::work_for(&unit_);
+  const Running::Working working(&unit_);
   try {
     response_.fill(make);
   } catch (...) {
     failed(std::current_exception());
   }
-  Running::work_for(nullptr);
 }
 
 /// Calls a handler that does not wait, or gives the router's own answer.
@@ -171,7 +170,7 @@ std::coroutine_handle<> Exchange::finished(Completion& self, std::coroutine_hand
   auto& exchange = static_cast<Exchange&>(self);
   exchange.running_ = false;
   exchange.deadline_.cancel();
-  Running::work_for(nullptr);  // the connection goes on
+  Running::work_for(exchange.context_.unit());  // the connection goes on
   if (exchange.waiting_ && !exchange.busy()) return std::exchange(exchange.waiting_, nullptr);
   return std::noop_coroutine();
 }
@@ -385,7 +384,7 @@ void Exchange::CancelLater::run(Runnable& self) {
   if (exchange.running_) {
     exchange.cancel_->cancel();
   } else if (exchange.waiting_) {
-    Running::resume(std::exchange(exchange.waiting_, nullptr));
+    go_on_with(std::exchange(exchange.waiting_, nullptr));
   }
 }
 

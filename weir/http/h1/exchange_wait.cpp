@@ -178,7 +178,10 @@ Task<Exchange::Next> Exchange::deliver_stream(std::size_t answers_before) {
   std::optional<Task<Result<>>> writing;
   std::exception_ptr thrown;
   try {
-    writing.emplace((*response_->body().stream())(sink));
+    {
+      const Running::Working working(&unit_);
+      writing.emplace((*response_->body().stream())(sink));
+    }
     waited = !run(*writing);
     if (waited) co_await wait_for_running();
     written = writing->handle().promise().take();
