@@ -72,7 +72,9 @@ class App {
 
   /// One instance, which others take as `const T&`, safe from every core. By its constructor, also
   /// as its bases `Interfaces`; or what `factory` makes: a T, a std::unique_ptr<T>, a Result of
-  /// one.
+  /// one. What it takes as Optional, All or Lazy is there on its own core only (asserted): for its
+  /// start(), its stop() and the tasks of its scope, not for what others call from their cores, who
+  /// take these themselves. Remote::call() is for every core.
   template <class T, class... Interfaces>
     requires(!wiring::Factory<T>)
   ServiceId shared(const ServiceOptions& options = {}) {

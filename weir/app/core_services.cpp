@@ -98,6 +98,7 @@ void CoreServices::execute(const Order& order) {
       if (order.node->operation != nullptr) order.node->operation->cancel();
       return;
     case Order::Kind::clear:
+      order.providers->home = &loop_;
       return forget(*order.providers);
     case Order::Kind::add:
     case Order::Kind::remove:

@@ -78,6 +78,7 @@ class CoreServices {
   CoreServices& operator=(const CoreServices&) = delete;
 
   void execute(const Order& order);
+  bool is_on(const Loop& loop) const noexcept { return &loop == &loop_; }
 
  private:
   friend class Operation;

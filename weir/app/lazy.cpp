@@ -1,6 +1,14 @@
 #include "weir/app/lazy.hpp"
 
+#include "weir/app/core_services.hpp"
+#include "weir/loop/loop.hpp"
+
 namespace weir::wiring {
+
+bool Deferred::is_at_home() const noexcept {
+  const Loop* const here = Loop::current();
+  return here == nullptr || services->is_on(*here);
+}
 
 bool DeferredWait::begin(Loop&) {
   if (!of_->asking) {

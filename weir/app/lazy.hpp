@@ -1,6 +1,7 @@
 // Lazy<T>: another service that is made, or waited for, when it is first used.
 #pragma once
 
+#include <cassert>
 #include <functional>
 #include <system_error>
 #include <type_traits>
@@ -48,12 +49,16 @@ struct Deferred {
   CoreServices* services = nullptr;
   Node* node = nullptr;
   Index edge = none;
+
+  /// False on another core than that of the service that asks, which must not look at this.
+  bool is_at_home() const noexcept;
 };
 
 inline void* DeferredWait::object() const noexcept {
   return of_->object;
 }
 inline bool DeferredWait::ready() const noexcept {
+  assert(of_->is_at_home() && "used on another core than its service's");
   return object() != nullptr;
 }
 
@@ -73,8 +78,8 @@ inline bool DeferredWait::ready() const noexcept {
 ///   if (!renderer) co_return fail(renderer.error());
 ///   renderer->get().render(page);
 ///
-/// Threads: the service's core. Lifetime: of the handle, which may be copied, and of what get()
-/// gave, that of the service.
+/// Threads: the service's core (asserted), as for an Optional. Lifetime: of the handle, which may
+/// be copied, and of what get() gave, that of the service.
 template <class T, class Filter = void>
 class Lazy {
  public:

@@ -12,6 +12,8 @@
 #include "weir/app/used_provider.hpp"
 
 namespace weir {
+class Loop;
+
 namespace wiring {
 
 /// Who is there at the moment, for one parameter of one service; it changes between two turns'
@@ -20,6 +22,10 @@ struct Providers {
   std::vector<void*> objects;  ///< of a Remote: those of `used` that do not go
   std::function<void()> changed;
   std::vector<std::unique_ptr<UsedProvider>> used;
+  Loop* home = nullptr;  ///< that core's: from before the service is made
+
+  /// False on another core, which may look at nothing but `home`.
+  bool is_at_home() const noexcept;
 };
 
 /// What Optional and All share: handles that may be copied within their service.
@@ -27,16 +33,23 @@ class ProvidersHandle {
  public:
   explicit ProvidersHandle(void* given) noexcept : of_(static_cast<Providers*>(given)) {}
 
-  std::size_t size() const noexcept { return of_->objects.size(); }
-  bool empty() const noexcept { return of_->objects.empty(); }
+  std::size_t size() const noexcept { return of().objects.size(); }
+  bool empty() const noexcept { return of().objects.empty(); }
 
   /// Calls `changed` after each coming and, before that provider stops, each going, on this core.
   /// One per parameter: a second call replaces the first. It is dropped with the service.
-  void on_change(std::function<void()> changed) const { of_->changed = std::move(changed); }
+  void on_change(std::function<void()> changed) const {
+    assert(of_->is_at_home() && "used on another core than its service's");
+    of_->changed = std::move(changed);
+  }
 
  protected:
   ~ProvidersHandle() = default;
-  const Providers& of() const noexcept { return *of_; }
+  const Providers& of() const noexcept {
+    assert(of_->is_at_home() && "used on another core than its service's");
+    return *of_;
+  }
+  const Providers& of_any_core() const noexcept { return *of_; }
 
  private:
   Providers* of_;
@@ -46,8 +59,10 @@ class ProvidersHandle {
 
 /// A parameter that is there or not, and may come and go: `if (cache) cache->put(...)`. Of several
 /// it is the first that came. T is const for a shared service (and always in one).
-/// Threads: the service's core. Lifetime: of the handle, that of the service; of what it points to,
-/// until the next co_await: a provider stops only after on_change() has told of it.
+/// Threads: the service's core (asserted). So a shared service uses it in its start(), its stop(),
+/// its scope's tasks and on_change(), but not in what others call from their cores: those take it
+/// themselves. Lifetime: of the handle, that of the service; of what it points to, until the next
+/// co_await: a provider stops only after on_change() has told of it.
 template <class T, class Filter = void>
 class Optional : public wiring::ProvidersHandle {
  public:

@@ -1,6 +1,7 @@
 // Remote<T>: a service that lives on another core, called from this one.
 #pragma once
 
+#include <cassert>
 #include <functional>
 #include <type_traits>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "weir/app/providers.hpp"
 #include "weir/app/used_provider.hpp"
 #include "weir/cores/on_core.hpp"
+#include "weir/loop/loop.hpp"
 #include "weir/task/task.hpp"
 #include "weir/task/timeout.hpp"
 
@@ -45,8 +47,10 @@ concept RemoteMethod =
 ///   const auto balance = co_await ledger_.call(&Ledger::add, account, 5);
 ///   if (!balance) co_return http::status(503);
 ///
-/// Threads: the service's core. Lifetime: of the handle, which may be copied, and of its calls,
-/// that of the service.
+/// Threads: of call(), any of the runtime's loops, so that a shared service may use it in what
+/// others call from their cores: a call from another core than that service's own goes by that one.
+/// Of everything else, the service's core (asserted). Lifetime: of the handle, which may be copied,
+/// and of its calls, that of the service.
 template <class T, class Filter = void>
 class Remote : public wiring::ProvidersHandle {
  public:
@@ -66,7 +70,7 @@ class Remote : public wiring::ProvidersHandle {
   template <class Method, class... Args>
     requires RemoteMethod<Method, T, Args...>
   auto call(Method method, Args... arguments) const {
-    return call_at(this->of(), method, std::move(arguments)...);
+    return call_at(this->of_any_core(), method, std::move(arguments)...);
   }
 
  private:
@@ -75,6 +79,12 @@ class Remote : public wiring::ProvidersHandle {
       -> Task<typename detail::AsResult<wiring::RemoteValue<Method, T, Args...>>::type> {
     using Value = wiring::RemoteValue<Method, T, Args...>;
     Context context = co_await this_context();
+    if (context.loop != providers.home) {
+      auto hop = on_core(providers.home->core(), &Remote::template call_at<Method, Args...>,
+                         std::cref(providers), method, std::move(arguments)...);
+      co_return co_await std::move(hop);
+    }
+    assert(providers.is_at_home());
     if (providers.objects.empty()) co_return fail(Errc::not_found);
     auto& provider = *static_cast<wiring::UsedProvider*>(providers.objects.front());
     CancelSource cancel(context.cancel);

@@ -49,11 +49,21 @@ class Ledger {
   int under_way_ = 0;
 };
 
-/// Calls again and again while it runs.
+/// Lives on one core, and is called from all.
+class Clerk {
+ public:
+  explicit Clerk(Remote<Ledger> ledger) : ledger_(ledger) {}
+  Task<Result<long>> add(long amount) const { return ledger_.call(&Ledger::add, amount); }
+
+ private:
+  Remote<Ledger> ledger_;
+};
+
+/// Calls again and again while it runs, itself or by the clerk.
 class Caller {
  public:
-  Caller(const Totals& totals, Remote<Ledger> ledger, Scope& scope)
-      : totals_(totals), ledger_(ledger), scope_(scope) {}
+  Caller(const Totals& totals, Remote<Ledger> ledger, const Clerk& clerk, Scope& scope)
+      : totals_(totals), ledger_(ledger), clerk_(clerk), scope_(scope) {}
   Task<Result<>> start() {
     for (int i = 0; i < 4; ++i) scope_.spawn(call());
     co_return {};
@@ -63,8 +73,10 @@ class Caller {
   Task<> call() {
     for (int i = 0; !scope_.cancelled(); ++i) {
       Result<long> answer = fail(Errc::not_found);
-      if (i % 2 == 0) {
+      if (i % 3 == 0) {
         answer = co_await ledger_.call(&Ledger::add, 1L);
+      } else if (i % 3 == 1) {
+        answer = co_await clerk_.add(1);
       } else {
         answer = co_await ledger_.call(&Ledger::add_later, std::make_unique<long>(1));
       }
@@ -75,12 +87,14 @@ class Caller {
 
   const Totals& totals_;
   Remote<Ledger> ledger_;
+  const Clerk& clerk_;
   Scope& scope_;
 };
 
 Task<> change(App& app, int rounds) {
   const Totals* totals = nullptr;
   app.shared<Totals>();
+  app.shared<Clerk>();
   app.per_core<Caller>();
   struct Last {};
   app.on_core(0, [&totals](const Totals& of) {

@@ -184,6 +184,11 @@ class RemoteTest : public testing::Test {
     return on_core(core, there, users_[core], method, std::move(args)...);
   }
 
+  /// Whether the user on that core sees one.
+  Task<bool> has_ledger(unsigned core) {
+    const auto there = [](const User* user) { return bool(user->ledger); };
+    return on_core(core, there, users_[core]);
+  }
   Task<> call_that_ends_well() { EXPECT_TRUE(co_await call(1, &Ledger::waits)); }
   Task<> call_that_is_cancelled() {
     EXPECT_EQ((co_await call(1, &Ledger::waits_for_ever)).error(), Errc::cancelled);
@@ -199,7 +204,7 @@ TEST_F(RemoteTest, MethodsRunOnTheServicesOwnCore) {
   add_ledger(2, 100);
   const auto body = [&]() -> Task<> {
     for (const unsigned core : {0U, 1U, 2U}) {
-      EXPECT_TRUE(users_[core]->ledger);
+      EXPECT_TRUE(co_await has_ledger(core));
       const Result<int> added = co_await call(core, &Ledger::add, 1);
       EXPECT_EQ(added.value(), 101 + static_cast<int>(core));
     }
@@ -207,6 +212,54 @@ TEST_F(RemoteTest, MethodsRunOnTheServicesOwnCore) {
     EXPECT_EQ((co_await call(1, &Ledger::total)).value(), 110);
     EXPECT_EQ((co_await call(1, &Ledger::take, 1000)).error(), Errc::limit_reached);
     EXPECT_EQ((co_await call(1, &Ledger::take, 10)).value(), 100);
+  };
+  run(body);
+}
+
+/// Lives on core 0, and is used by all.
+struct Clerk {
+  explicit Clerk(Remote<Ledger> of) : ledger(of) {}
+  template <class Method, class... Args>
+  auto call(Method method, Args... args) const {
+    return ledger.call(method, std::move(args)...);
+  }
+  Remote<Ledger> ledger;
+};
+
+TEST_F(RemoteTest, ASharedServiceMayCallOnWhicheverCoreItIsUsed) {
+  const Clerk* clerk = nullptr;
+  app_.shared([&clerk](Remote<Ledger> of) {
+    auto made = std::make_unique<Clerk>(of);
+    clerk = made.get();
+    return made;
+  });
+  ServiceId ledger = add_ledger(0);
+  const auto body = [&]() -> Task<> {
+    const auto add = [&clerk](int amount) { return clerk->call(&Ledger::add_later, amount); };
+    const auto name = [&clerk] {
+      return clerk->call(&Ledger::name, std::string("Weir"), std::string("Ledger of"));
+    };
+    const auto note = [&clerk] {
+      return clerk->call(&Ledger::note, std::make_unique<std::string>("one"));
+    };
+    const auto waits = [&clerk] { return timeout(1s, clerk->call(&Ledger::waits_for_ever)); };
+    for (const unsigned where : {0U, 1U, 2U}) {
+      if (where != 0) {
+        const ServiceId fresh = add_ledger(where);
+        EXPECT_TRUE(co_await app_.replace(ledger, fresh));
+        ledger = fresh;
+      }
+      for (const unsigned core : {0U, 1U, 2U}) {
+        EXPECT_EQ((co_await on_core(core, add, 1)).value(), static_cast<int>(core) + 1);
+        EXPECT_EQ((co_await on_core(core, name)).value(), "Ledger of Weir");
+        EXPECT_TRUE(co_await on_core(core, note));
+        EXPECT_EQ((co_await on_core(core, waits)).error(), Errc::timed_out);
+      }
+      EXPECT_TRUE(co_await app_.stop(ledger));
+      for (const unsigned core : {0U, 1U, 2U}) {
+        EXPECT_EQ((co_await on_core(core, add, 1)).error(), Errc::not_found);
+      }
+    }
   };
   run(body);
 }
@@ -243,7 +296,7 @@ TEST_F(RemoteTest, OneThatWentIsAnErrorAndOneThatComesIsCalled) {
   const ServiceId ledger = add_ledger(2);
   const auto body = [&]() -> Task<> {
     EXPECT_TRUE(co_await app_.stop(ledger));
-    EXPECT_FALSE(users_[1]->ledger);
+    EXPECT_FALSE(co_await has_ledger(1));
     EXPECT_EQ((co_await call(1, &Ledger::add, 1)).error(), Errc::not_found);
     EXPECT_TRUE(co_await app_.start(ledger));
     EXPECT_EQ((co_await call(1, &Ledger::add, 2)).value(), 2) << "another one";
