@@ -112,10 +112,10 @@ Task<Result<>> App::start() {
   }
   if (life.running()) life.end();
   while (!life.settled()) co_await life.settling(&wiring::Life::hurry);
-  tell_failures(0);
+  const Result<> started = failure_since(0);
   co_await close();
-  if (life.failures().empty()) co_return fail(Errc::cancelled);
-  co_return fail(life.failures().front().error);
+  if (started) co_return fail(Errc::cancelled);
+  co_return started;
 }
 
 Task<> App::stop() {

@@ -212,6 +212,8 @@ class App {
   /// `co_await app.explained()`: the same from any of its loops. Empty while it does not run.
   /// Cancel: not affected.
   Task<Explanation> explained() const;
+  /// Whether it is registered, and was not removed. As explain().
+  bool knows(ServiceId id) const noexcept;
   /// For servers: what mount() made; nullptr without it. Any core, while it runs.
   http::RouteBoard* route_board() const noexcept;
 
@@ -236,7 +238,7 @@ class App {
   std::vector<std::string> problems_now(bool missing_may_come) const;
   Task<> close();
   void look_at_nodes_of(ServiceId id);
-  Result<> failure_since(std::size_t known);
+  Result<> failure_since(std::size_t known, ServiceId of = {});
   void tell_failures(std::size_t known);
 
   std::unique_ptr<Parts> parts_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -30,12 +31,18 @@ void App::look_at_nodes_of(ServiceId id) {
   }
 }
 
-Result<> App::failure_since(std::size_t known) {
-  const auto& failures = parts_->life.failures();
-  if (failures.size() <= known) return {};
+/// Of those behind the first `known`, the first that concerns whoever made the change, which `of`
+/// always does.
+Result<> App::failure_since(std::size_t known, ServiceId of) {
+  const auto failures = std::span(parts_->life.failures()).subspan(known);
+  const auto concerns = [&](const wiring::Life::Failure& each) {
+    return !each.told || parts_->graph.node(each.node).recipe_index == of.index();
+  };
+  const auto found = std::ranges::find_if(failures, concerns);
+  if (found == failures.end()) return {};
   parts_->problems.clear();
   tell_failures(known);
-  return fail(failures[known].error);
+  return fail(found->error);
 }
 
 Task<Result<>> App::change(Task<Result<>> body) {
@@ -74,6 +81,10 @@ Task<Result<>> App::replace(ServiceId old, ServiceId fresh) {
   return change(change_alone(replace_alone(old, fresh)));
 }
 
+bool App::knows(ServiceId id) const noexcept {
+  return parts_->graph.find(id) != nullptr;
+}
+
 Task<Result<>> App::stop_one(ServiceId id) {
   wiring::Recipe* const recipe = parts_->graph.find(id);
   if (recipe == nullptr) co_return fail(Errc::not_found);
@@ -92,7 +103,7 @@ Task<Result<>> App::start_one(ServiceId id) {
   const std::size_t known = parts_->life.failures().size();
   if (parts_->life.opened()) parts_->life.run();
   if (!parts_->life.settled()) co_await settle();
-  co_return failure_since(known);
+  co_return failure_since(known, id);
 }
 
 Task<Result<>> App::apply_alone() {
@@ -200,7 +211,7 @@ Task<Result<>> App::start_in_place(ServiceId fresh) {
   life.run();
   co_await settle();
   if (!running()) co_return fail(Errc::cancelled);
-  if (auto started = failure_since(known); !started) co_return started;
+  if (auto started = failure_since(known, fresh); !started) co_return started;
   const auto nodes = graph.slots(graph.recipe(fresh.index()));
   const bool up = std::ranges::all_of(
       nodes, [&](wiring::Index each) { return graph.node(each).state == wiring::State::up; });

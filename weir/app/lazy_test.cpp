@@ -403,6 +403,25 @@ TEST_F(LazyTest, ReplacingTakesWhoHasUsedItAlong) {
   stop();
 }
 
+TEST_F(LazyTest, ReplacingItByOneThatCannotStartChangesNothing) {
+  const ServiceId old = add_store();
+  add_user();
+  ASSERT_TRUE(start());
+  ASSERT_TRUE(use());
+  for (const Replacing how : {Replacing::side_by_side, Replacing::exclusive}) {
+    const ServiceId fresh =
+        app_.per_core([](const Journal& journal) { return Store(journal, Duration::zero()); },
+                      {.replacing = how});
+    EXPECT_EQ(run(app_.replace(old, fresh)).error(), Errc::limit_reached);
+    EXPECT_EQ(app_.problems().size(), 1U);
+    for (const ServiceReport& each : app_.explain().services) {
+      EXPECT_EQ(each.state, ServiceState::running) << each.name;
+    }
+    EXPECT_EQ(app_.explain().services.size(), 3U);
+  }
+  stop();
+}
+
 TEST_F(LazyTest, ReplacingLeavesWhoHasNotUsedIt) {
   const ServiceId old = add_store();
   add_user();
@@ -416,6 +435,67 @@ TEST_F(LazyTest, ReplacingLeavesWhoHasNotUsedIt) {
   ASSERT_TRUE(use());
   ASSERT_TRUE(run(app_.stop(fresh)));
   EXPECT_TRUE(said("user gone")) << "it has used the new one";
+  stop();
+}
+
+// --- and what has nothing to do with it ----------------------------------------------------------
+
+struct Slow : Said {
+  explicit Slow(const Journal& journal) : Said(journal, "slow") {}
+  Task<Result<>> start() { co_return co_await sleep(1s); }
+};
+
+class LazyMeanwhile : public LazyTest {
+ protected:
+  LazyMeanwhile() {
+    store_ = add_store(Duration::zero());
+    add_user();
+    slow_ = app_.per_core<Slow>();
+  }
+  /// Makes a change, in the middle of which a user asks for a store that cannot start.
+  Result<> change(Task<Result<>> changing) {
+    Result<> changed;
+    const auto both = [&](Scope& scope) -> Task<> {
+      scope.spawn(ask_later());
+      changed = co_await std::move(changing);
+    };
+    EXPECT_TRUE(run(with_scope(both)));
+    EXPECT_TRUE(said("user has no store: " + make_error_code(Errc::limit_reached).message()));
+    lines_.clear();
+    return changed;
+  }
+  Task<> ask_later() {
+    static_cast<void>(co_await sleep(500ms));
+    EXPECT_EQ((co_await user_->use()).error(), Errc::limit_reached);
+  }
+  ServiceId store_;
+  ServiceId slow_;
+};
+
+TEST_F(LazyMeanwhile, ItsFailureIsNotThatOfAReplacement) {
+  ASSERT_TRUE(start());
+  const ServiceId fresh = app_.per_core<Slow>();
+  EXPECT_TRUE(change(app_.replace(slow_, fresh)));
+  EXPECT_TRUE(app_.problems().empty());
+  EXPECT_TRUE(run(app_.stop(store_)));
+  EXPECT_EQ(run(app_.start(store_)).error(), Errc::limit_reached) << "but its own is";
+  EXPECT_EQ(app_.problems().size(), 1U);
+  stop();
+}
+
+TEST_F(LazyMeanwhile, NorThatOfAnExclusiveOne) {
+  ASSERT_TRUE(start());
+  const ServiceId fresh = app_.per_core<Slow>({.replacing = Replacing::exclusive});
+  EXPECT_TRUE(change(app_.replace(slow_, fresh)));
+  EXPECT_TRUE(app_.problems().empty());
+  stop();
+}
+
+TEST_F(LazyMeanwhile, NorThatOfWhatIsAdded) {
+  ASSERT_TRUE(start());
+  app_.per_core<Slow>();
+  EXPECT_TRUE(change(app_.apply()));
+  EXPECT_TRUE(app_.problems().empty());
   stop();
 }
 

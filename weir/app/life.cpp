@@ -352,7 +352,7 @@ void Life::failed(Node& node, Report& report) {
     return look(node);
   }
   enter(node, State::failed);
-  failures_.push_back({node.index, report.error, std::move(report.why)});
+  failures_.push_back({node.index, report.error, std::move(report.why), is_for_askers(node)});
   if (node.lazy && !node.required) return answer_askers(node);  // they say what comes of it
   if (all_or_nothing_ && running_) end();
 }

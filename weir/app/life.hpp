@@ -29,6 +29,7 @@ class Life {
     Index node;
     std::error_code error;
     std::string why;
+    bool told = false;  ///< to those who asked for it by a Lazy: it concerns nobody else
   };
 
   explicit Life(Graph& graph) noexcept : graph_(graph) {}
@@ -154,6 +155,7 @@ class Life {
   void give(Index edge);
   void refuse(Index edge, std::error_code error);
   std::error_code failure_of(const Node& node) const;
+  bool is_for_askers(const Node& node) const;
 
   void handle(Report& report);
   void started(Node& node);

@@ -93,4 +93,16 @@ std::error_code Life::failure_of(const Node& node) const {
   return found == failures_.rend() ? make_error_code(Errc::not_found) : found->error;
 }
 
+/// Whether it was made for those alone who wait for it by a Lazy.
+bool Life::is_for_askers(const Node& node) const {
+  if (!node.lazy || node.required || node.replacing) return false;
+  bool asked = false;
+  for (Index each = node.dependants; each != none; each = graph_.edge(each).next) {
+    const Edge& edge = graph_.edge(each);
+    if (edge.firm) return false;
+    asked = asked || edge.asked;
+  }
+  return asked;
+}
+
 }  // namespace weir::wiring
