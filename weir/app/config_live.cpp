@@ -18,6 +18,10 @@ std::string text_of(const Type& type, const void* value) {
   return text;
 }
 
+bool is_unsure(const std::shared_ptr<Taker>& taker) noexcept {
+  return taker->unsure && *taker->active;
+}
+
 bool same(const FileText& left, const FileText& right) noexcept {
   return left.text == right.text && left.error == right.error;
 }
@@ -82,6 +86,7 @@ Task<Result<FileText>> LiveCore::read() {
 }
 
 bool LiveCore::is_known(const FileText& file) const noexcept {
+  if (std::ranges::any_of(takers_, &is_unsure)) return false;
   if (seen_) return same(file, seen_->file);
   // One that was never there, nor had to be.
   return !choice_.named && file.error == std::errc::no_such_file_or_directory;
@@ -110,9 +115,10 @@ Task<Reload> LiveCore::reload() {
     const bool was_refused = seen_ && seen_->became == Reload::refused;
     co_return was_refused ? Reload::refused : Reload::unchanged;
   }
-  const Reload became = co_await take_over(*file, host);
-  seen_ = Seen{*file, became};
-  co_return became;
+  const std::optional<Reload> became = co_await take_over(*file, host);
+  if (!became) co_return Reload::unchanged;
+  seen_ = Seen{*file, *became};
+  co_return *became;
 }
 
 Reload LiveCore::refuse(const Errors& errors, Host& host) const {
@@ -125,28 +131,29 @@ Reload LiveCore::refuse(const Errors& errors, Host& host) const {
 }
 
 std::vector<std::shared_ptr<Taker>> LiveCore::concerned(const void* before, const void* next) {
+  const bool anything = text_of(type_, before) != text_of(type_, next);
+  const auto differs = [&](std::size_t field) {
+    if (field == Taker::everything || !anything) return anything;
+    const Type& type = type_.fields()[field].type();
+    return text_of(type, type_.member(before, field)) != text_of(type, type_.member(next, field));
+  };
   std::vector<std::shared_ptr<Taker>> found;
   for (const auto& taker : takers_) {
     if (!*taker->active) continue;
-    if (taker->field != Taker::everything) {
-      const Type& type = type_.fields()[taker->field].type();
-      const bool differs = text_of(type, type_.member(before, taker->field)) !=
-                           text_of(type, type_.member(next, taker->field));
-      if (!differs) continue;
-    }
-    found.push_back(taker);
+    if (taker->unsure || differs(taker->field)) found.push_back(taker);
   }
   return found;
 }
 
-Task<Reload> LiveCore::take_over(const FileText& file, Host& host) {
+Task<std::optional<Reload>> LiveCore::take_over(const FileText& file, Host& host) {
   const auto before = now();
   const std::shared_ptr<void> next = make_();
   Errors errors = fill(type_, next.get(), file, sources_);
   if (!errors.empty()) co_return refuse(errors, host);
-  if (text_of(type_, before.get()) == text_of(type_, next.get())) co_return Reload::unchanged;
-
   const auto takers = concerned(before.get(), next.get());
+  if (takers.empty() && text_of(type_, before.get()) == text_of(type_, next.get())) {
+    co_return Reload::unchanged;
+  }
   for (const auto& taker : takers) {
     if (!taker->check) continue;
     if (auto refusal = taker->check(next.get())) {
@@ -157,10 +164,12 @@ Task<Reload> LiveCore::take_over(const FileText& file, Host& host) {
   set_now(next);
   for (std::size_t taken = 0; taken < takers.size(); ++taken) {
     auto refusal = co_await tell(*takers[taken], next.get(), host);
-    if (!refusal) continue;
-    errors.add({file.path, name_of(*takers[taken]), std::move(*refusal)});
+    const bool cancelled = takers[taken]->unsure;
+    if (!refusal && !cancelled) continue;
     set_now(before);
     co_await take_back(std::span(takers).first(taken), before.get(), host);
+    if (cancelled) co_return std::nullopt;
+    errors.add({file.path, name_of(*takers[taken]), std::move(*refusal)});
     co_return refuse(errors, host);
   }
   co_return Reload::changed;
@@ -174,12 +183,16 @@ void LiveCore::set_now(std::shared_ptr<const void> now) {
 /// Gives a taker its part; why it cannot take it.
 Task<Refusal> LiveCore::tell(Taker& taker, const void* whole, Host& host) {
   if (!*taker.active) co_return std::nullopt;
+  Refusal refusal;
   std::exception_ptr thrown;
   try {
-    co_return co_await taker.take(whole);
+    refusal = co_await taker.take(whole);
   } catch (...) {
     thrown = std::current_exception();
   }
+  const Context context = co_await this_context();
+  taker.unsure = taker.waits && context.cancelled();
+  if (thrown == nullptr) co_return refusal;
   host.log("weir: configuration: who takes " + name_of(taker) + ": " + describe({}, thrown));
   co_return std::nullopt;
 }

@@ -24,7 +24,7 @@ namespace weir::config {
 using Refusal = std::optional<std::string>;
 
 enum class Reload : std::uint8_t {
-  unchanged,  ///< also where the file has changed and says the same
+  unchanged,  ///< also where the file has changed and says the same, and where it was cancelled
   changed,    ///< and everybody concerned has been told
   refused,    ///< the file is wrong, or somebody has refused: everything is as it was
 };
@@ -65,6 +65,8 @@ struct Taker {
   /// Both are given the whole configuration.
   std::function<Task<Refusal>(const void*)> take;
   std::function<Refusal(const void*)> check;
+  bool waits = false;   ///< `take` does
+  bool unsure = false;  ///< it was cancelled while it took something: who knows what it has
   std::shared_ptr<bool> active = std::make_shared<bool>(true);
 };
 
@@ -91,7 +93,8 @@ class LiveCore {
   Task<Result<FileText>> read();
   Task<Result<FileText>> read_settled();
   bool is_known(const FileText& file) const noexcept;
-  Task<Reload> take_over(const FileText& file, Host& host);
+  /// Nothing where it was cancelled in between.
+  Task<std::optional<Reload>> take_over(const FileText& file, Host& host);
   std::vector<std::shared_ptr<Taker>> concerned(const void* before, const void* next);
   Task<Refusal> tell(Taker& taker, const void* whole, Host& host);
   Task<> take_back(std::span<const std::shared_ptr<Taker>> takers, const void* before, Host& host);
@@ -164,7 +167,9 @@ class Live {
 
   /// Looks at the file now; returns when everybody concerned has been told. Not from inside a
   /// `take`, which it would wait for.
-  /// Cancel: what has not begun to be told is not; then it is `unchanged`.
+  /// Cancel: passed on to who waits while it takes its part. Then the file does not count: now() is
+  /// what it was, those who have taken it are given the old part again, and who was cancelled is
+  /// told by the next reload(), whatever the file says then.
   Task<Reload> reload() { return core_.reload(); }
 
   /// Looks at the file every period, until the loop drains.
@@ -174,10 +179,11 @@ class Live {
  private:
   template <class PartOf, class Take, class Check>
   Subscription add(std::size_t field, PartOf part_of, Take take, Check check) {
+    using Returned = decltype(take(part_of(nullptr)));
     detail::Taker taker;
     taker.field = field;
+    taker.waits = is_task<Returned>;
     taker.take = [part_of, take = std::move(take)](const void* whole) mutable -> Task<Refusal> {
-      using Returned = decltype(take(part_of(whole)));
       if constexpr (std::is_same_v<Returned, Task<Refusal>>) {
         return take(part_of(whole));
       } else if constexpr (is_task<Returned>) {

@@ -25,7 +25,9 @@ namespace weir::config {
 ///
 /// Whoever runs Live::watch() or reload() must not depend on this service, which would wait for
 /// itself. An app that is stopped meanwhile refuses the file; one that does not run starts with the
-/// new part. A service that was removed from the app stays away.
+/// new part. A service that was removed from the app stays away. Where reload() is cancelled, what
+/// it has begun goes on and comes to its own end, with one service or the other, and the next
+/// reload() gives it its part again: see Live::reload().
 ///
 /// Threads: the app's core, or, while that does not run, one at a time. Lifetime: the app and the
 /// Live outlive it, and it outlives each reload() and watch().
@@ -42,12 +44,14 @@ class LiveService {
   LiveService(const LiveService&) = delete;
   LiveService& operator=(const LiveService&) = delete;
 
-  /// The one that is registered now.
-  ServiceId id() const noexcept { return ids_.back(); }
+  /// The one that was registered last; nobody's once it is known that it was removed.
+  ServiceId id() const noexcept { return ids_.empty() ? ServiceId() : ids_.back(); }
 
  private:
   Task<Refusal> renew(std::function<ServiceId()> add);
   Task<> register_anew(const std::function<ServiceId()>& add);
+  void forget_removed();
+  std::string why_not(std::error_code error) const;
 
   App& app_;
   std::vector<ServiceId> ids_;  // more than one: nobody knows any more which of them it is

@@ -34,6 +34,7 @@ struct Database : Said {
     static_cast<void>(co_await sleep(1s));
     if (name == "bad") co_return fail(Errc::limit_reached);
     if (name == "unknown") co_return fail(Errc::not_found);
+    if (name == "cancelled") co_return fail(Errc::cancelled);
     co_return {};
   }
   std::string name;
@@ -77,6 +78,13 @@ class LiveServiceTest : public AppTest {
     }
   }
   Reload reload() { return run(live_->reload()); }
+  /// One that is cancelled in the middle of the database's start().
+  Reload reload_cut_short() {
+    CancelSource cancel;
+    host_.at(host_.now() + 600ms, [&] { cancel.cancel(); });
+    return run(live_->reload(), &cancel);
+  }
+  Task<> reload_later() { EXPECT_EQ(co_await live_->reload(), Reload::refused); }
   Lines take_lines() { return std::exchange(lines_, {}); }
   void start_all() {
     ASSERT_TRUE(start());
@@ -201,19 +209,110 @@ TEST_F(LiveServiceTest, AServiceOfTheAppMayWatch) {
   stop();
 }
 
-TEST_F(LiveServiceTest, WhoIsCancelledLeavesItToGoOn) {
+TEST_F(LiveServiceTest, WhoIsCancelledLeavesItToGoOnAndIsToldAgain) {
   start_all();
-  put("database.name = 'b'\n");
-  CancelSource cancel;
-  host_.at(host_.now() + 500ms, [&] { cancel.cancel(); });
-  EXPECT_EQ(run(live_->reload(), &cancel), Reload::changed);
+  put("database.name = 'b'\n[cache]\nentries = 2\n");
+  EXPECT_EQ(reload_cut_short(), Reload::unchanged) << "the cache could be told, and goes back";
+  EXPECT_EQ(live_->now()->database.name, "a");
   EXPECT_TRUE(run(as_task(sleep(5s))));
-  EXPECT_TRUE(said("web on b made"));
+  EXPECT_TRUE(said("web on b made")) << "it goes on";
   EXPECT_TRUE(said("database a gone"));
+  EXPECT_EQ(lines_.back(), "cache of 2 gone");
+  take_lines();
+  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(live_->now()->database.name, "b");
+  EXPECT_EQ(take_lines(), (Lines{"cache of 2 made", "cache of 1 gone", "database b made",
+                                 "web on b made", "web on b gone", "database b gone"}));
+  EXPECT_EQ(app_.explain().services.size(), 4U);
+  EXPECT_EQ(reload(), Reload::unchanged);
+  EXPECT_TRUE(refused_.empty());
+  stop();
+}
+
+TEST_F(LiveServiceTest, WhoIsCancelledIsToldAgainAlsoWhenTheFileIsAsItWas) {
+  put("database.name = 'b'\n");
+  start_all();
+  EXPECT_EQ(reload(), Reload::changed);
+  put("database.name = 'c'\n");
+  EXPECT_EQ(reload_cut_short(), Reload::unchanged);
+  put("database.name = 'b'\n");
+  EXPECT_TRUE(run(as_task(sleep(5s))));
+  EXPECT_TRUE(said("web on c made"));
+  take_lines();
+  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(take_lines(),
+            (Lines{"database b made", "web on b made", "web on c gone", "database c gone"}));
+  stop();
+}
+
+TEST_F(LiveServiceTest, WhatIsCancelledAndThenFailsHasChangedNothing) {
+  start_all();
+  put("database.name = 'bad'\n[cache]\nentries = 2\n");
+  EXPECT_EQ(reload_cut_short(), Reload::unchanged);
+  EXPECT_TRUE(run(as_task(sleep(5s))));
+  EXPECT_EQ(live_->now()->database.name, "a");
+  EXPECT_FALSE(said("web on bad made"));
+  EXPECT_EQ(lines_.back(), "cache of 2 gone");
+  EXPECT_EQ(app_.explain().services.size(), 4U);
+  EXPECT_TRUE(refused_.empty()) << "nobody knows yet what is wrong";
+  EXPECT_EQ(reload(), Reload::refused);
+  EXPECT_EQ(refused_.size(), 1U);
   put("database.name = 'c'\n");
   EXPECT_EQ(reload(), Reload::changed) << "whichever of them it was";
-  EXPECT_TRUE(said("database b gone"));
+  EXPECT_TRUE(said("database a gone"));
   EXPECT_EQ(app_.explain().services.size(), 4U);
+  stop();
+}
+
+TEST_F(LiveServiceTest, TheAppStopsWhileSomeHaveTheirs) {
+  start_all();
+  put("database.name = 'b'\n[cache]\nentries = 2\n");
+  const auto both = [this](Scope& scope) -> Task<> {
+    scope.spawn(reload_later());
+    static_cast<void>(co_await sleep(600ms));
+    co_await app_.stop();
+  };
+  EXPECT_TRUE(run(with_scope(both)));
+  EXPECT_EQ(live_->now()->cache.entries, 1);
+  lines_.clear();
+  ASSERT_TRUE(start());
+  EXPECT_TRUE(said("cache of 1 made"));
+  EXPECT_TRUE(said("web on a made"));
+  EXPECT_EQ(app_.explain().services.size(), 4U);
+  stop();
+}
+
+TEST_F(LiveServiceTest, TheAppStopsWithWhoWatches) {
+  struct Watching {};
+  app_.per_core([this](Scope& scope) {
+    scope.spawn(live_->watch());
+    return Watching();
+  });
+  start_all();
+  put("database.name = 'b'\n[cache]\nentries = 2\n");
+  EXPECT_TRUE(run(as_task(sleep(1600ms))));
+  EXPECT_EQ(lines_.back(), "database b made");
+  stop();
+  EXPECT_EQ(live_->now()->cache.entries, 1);
+  lines_.clear();
+  ASSERT_TRUE(start());
+  EXPECT_TRUE(said("cache of 1 made"));
+  EXPECT_TRUE(said("web on a made"));
+  EXPECT_TRUE(run(as_task(sleep(5s))));
+  EXPECT_TRUE(said("cache of 2 made")) << "who watches again tells it again";
+  EXPECT_TRUE(said("web on b made"));
+  EXPECT_EQ(app_.explain().services.size(), 5U);
+  stop();
+}
+
+TEST_F(LiveServiceTest, AStartThatSaysCancelledIsAFailureToo) {
+  start_all();
+  put("database.name = 'cancelled'\n");
+  EXPECT_EQ(reload(), Reload::refused);
+  EXPECT_EQ(live_->now()->database.name, "a");
+  EXPECT_EQ(take_lines(), (Lines{"database cancelled made", "database cancelled gone"}));
+  EXPECT_TRUE(run(app_.stop(database_->id())));
+  EXPECT_EQ(take_lines(), (Lines{"web on a gone", "database a gone"}));
   stop();
 }
 
