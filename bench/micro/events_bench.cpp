@@ -1,7 +1,6 @@
-// B9: 5,000,000 events of 8 bytes are pushed, and then drained without handlers, with every page
-// faulted in anew; and what one event costs on its way to one handler, alone and in company.
+// What an event costs on its way to a handler: alone and in company, among others of another type,
+// and with statistics. (Many at once, and one behind the other: bench/inside/b9.cpp.)
 #include <benchmark/benchmark.h>
-#include <sys/resource.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -16,21 +15,12 @@
 namespace weir {
 namespace {
 
-constexpr std::uint64_t pushed = 5'000'000;
-
 struct Sample {
   std::uint64_t value;
 };
 struct OtherSample {
   std::uint64_t value;
 };
-
-/// Bytes that the process has had at most.
-double peak_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) * 1024;
-}
 
 std::unique_ptr<Loop> make_loop(Host& host) {
   return Loop::make(host, {.backend = BackendChoice::epoll}).value();
@@ -44,44 +34,6 @@ void must_publish(Events& events, std::uint64_t value) {
 Task<> push(Events& events, std::uint64_t count) {
   for (std::uint64_t value = 0; value < count; ++value) must_publish<Sample>(events, value);
   co_return;
-}
-
-void drain(Loop& loop, const Events& events) {
-  while (events.queued() != 0) loop.turn(Instant::min());
-}
-
-/// The loop, and with it its memory, is made anew for each round.
-void push_then_drain(benchmark::State& state) {
-  OsHost host;
-  const double before = peak_bytes();
-  for (auto _ : state) {
-    EventBus bus(1, {.queued_max = pushed});
-    const auto loop = make_loop(host);
-    Events& events = bus.local(*loop);
-    run(*loop, push(events, pushed));
-    drain(*loop, events);
-    if (events.counters().handled.value() != pushed) std::abort();
-  }
-  const auto count = static_cast<double>(pushed);
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(pushed));
-  state.counters["bytes_per_event"] = (peak_bytes() - before) / count;
-}
-
-/// Each handler call publishes the next event: one at a time, one behind the other.
-void one_after_the_other(benchmark::State& state) {
-  OsHost host;
-  EventBus bus(1);
-  const auto loop = make_loop(host);
-  Events& events = bus.local(*loop);
-  constexpr std::uint64_t count = 1'000'000;
-  const auto handler = events.on([&](const Sample& sample) {
-    if (sample.value != 0) must_publish<Sample>(events, sample.value - 1);
-  });
-  for (auto _ : state) {
-    must_publish<Sample>(events, count - 1);
-    drain(*loop, events);
-  }
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(count));
 }
 
 /// So many at a time are published by a task, which then lets its loop go on. With none it is the
@@ -148,8 +100,6 @@ void with_statistics(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * at_once);
 }
 
-BENCHMARK(push_then_drain)->Unit(benchmark::kMillisecond);
-BENCHMARK(one_after_the_other)->Unit(benchmark::kMillisecond);
 BENCHMARK(from_a_task)->Arg(0)->Arg(1)->Arg(64)->Arg(1000);
 BENCHMARK(types_in_turns);
 BENCHMARK(with_statistics);
