@@ -222,6 +222,32 @@ TEST_F(ConfigLive, WhenOneCannotTakeItAllHaveTheOldOneAgain) {
   EXPECT_EQ(told_, (std::vector<std::string>{"x", "name x", "last"}));
 }
 
+TEST_F(ConfigLive, WhoIsCancelledWhileItTakesItIsToldAgain) {
+  const auto plain =
+      live_->on_change([&](const Settings& next) { told_.push_back("plain " + next.name); });
+  const auto waits = [&](const std::string& name) -> Task<> {
+    told_.push_back("begins " + name);
+    static_cast<void>(co_await sleep(1s));
+    told_.push_back("has " + name);
+  };
+  const auto slow = live_->on_change(&Settings::name, waits);
+  const auto never = live_->on_change(
+      &Settings::name, [&](const std::string& name) { told_.push_back("never " + name); });
+  put("name = 'second'\n[server]\nidle_timeout = '1s'\n");
+  CancelSource cancel;
+  host_.at(host_.now() + 600ms, [&] { cancel.cancel(); });
+  EXPECT_EQ(run(live_->reload(), &cancel), Reload::unchanged);
+  EXPECT_EQ(told_, (std::vector<std::string>{"plain second", "begins second", "has second",
+                                             "plain first"}));
+  EXPECT_EQ(live_->now()->name, "first");
+  told_.clear();
+  put("name = 'first'\n[server]\nidle_timeout = '1s'\n");
+  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(told_, (std::vector<std::string>{"begins first", "has first"}));
+  EXPECT_EQ(reload(), Reload::unchanged) << "now it has what counts";
+  EXPECT_TRUE(refused_.empty());
+}
+
 TEST_F(ConfigLive, SubscriptionsEndAlsoWhileTheyAreTold) {
   Subscription second;
   Subscription first = live_->on_change([&](const Settings&) {
