@@ -72,6 +72,7 @@ void add_routes(http::Router& routes) {
 int serve_http(Host& host, const HttpServiceOptions& options) {
   http::Router routes;
   add_routes(routes);
+  if (options.requests != nullptr) options.requests->see(routes);
   Runtime runtime(host, options.runtime);
   const RuntimeWatch::Watching watching(options.watch, runtime);
   return runtime.run_on_each_core(http::serve_with, std::cref(routes), options.endpoint,

@@ -1,6 +1,7 @@
 // The HTTP service that the traffic of weir/testing/http_traffic asks.
 #pragma once
 
+#include "tools/simulate/request_watch.hpp"
 #include "tools/simulate/runtime_watch.hpp"
 #include "weir/cores/runtime.hpp"
 #include "weir/http/limits.hpp"
@@ -16,7 +17,8 @@ struct HttpServiceOptions {
   RuntimeOptions runtime = {};
   http::Limits limits = {};
   Endpoint endpoint = Endpoint::any(80);
-  RuntimeWatch* watch = nullptr;  ///< sees its runtime, if there is one
+  RuntimeWatch* watch = nullptr;     ///< sees its runtime, if there is one
+  RequestWatch* requests = nullptr;  ///< the same for its requests
 };
 
 /// A main function: serves them until it is told to end.

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +33,14 @@ struct Wanted {
   std::exit(status);
 }
 
+/// For the test that compares runs of processes of which no address is the same.
+[[noreturn]] void tell_address() {
+  const auto heap = std::make_unique<int>(0);
+  std::printf("%p %p %p\n", static_cast<const void*>(heap.get()), static_cast<const void*>(&heap),
+              reinterpret_cast<const void*>(&tell_address));
+  std::exit(0);
+}
+
 std::uint64_t number(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -44,6 +53,7 @@ Wanted parse(int argc, char** argv) {
   for (int at = 1; at < argc; ++at) {
     const std::string_view name = argv[at];
     if (name == "--help") explain(0);
+    if (name == "--address") tell_address();
     if (name == "--trace") {
       wanted.trace = true;
       continue;

@@ -48,6 +48,9 @@ std::string RuntimeWatch::look() {
   if (options_.connections_max != 0 && now.connections > options_.connections_max) {
     return std::to_string(now.connections) + " connections";
   }
+  if (options_.look) {
+    if (std::string fault = options_.look(now); !fault.empty()) return fault;
+  }
   if (sum.taken_over > sum.handed_over) return "more connections taken over than handed over";
   if (last_ && last_->cores.size() == now.cores.size()) {
     for (std::size_t core = 0; core < now.cores.size(); ++core) {

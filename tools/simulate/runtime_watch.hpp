@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -17,6 +18,8 @@ namespace weir::simulate {
 struct RuntimeWatchOptions {
   std::size_t connections_max = 0;  ///< 0: any number
   unsigned turns = 16;              ///< after so many it looks again
+  /// What else must hold of a report; gives what does not.
+  std::function<std::string(const RuntimeReport&)> look = {};
 };
 
 /// What must hold: the limit of connections, also while connections are handed over; what is

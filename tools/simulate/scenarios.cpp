@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "tools/simulate/http_service.hpp"
+#include "tools/simulate/overload.hpp"
 #include "tools/simulate/play_scenarios.hpp"
+#include "tools/simulate/request_watch.hpp"
 #include "tools/simulate/runtime_watch.hpp"
 #include "weir/testing/http_traffic.hpp"
 
@@ -77,9 +79,9 @@ Outcome with_partitions(const WorldOptions& options) {
 
 /// More clients than may be served, and little patience with them.
 Outcome with_limits(const WorldOptions& options) {
-  const http::Limits limits{.head_timeout = std::chrono::seconds(1),
-                            .idle_timeout = std::chrono::seconds(1),
-                            .connections_max = 4};
+  http::Limits limits = small_limits();
+  limits.head_timeout = limits.idle_timeout = std::chrono::seconds(1);
+  limits.connections_max = 4;
   return run_http(options, {.undisturbed = false, .connections = 12, .limits = limits});
 }
 
@@ -130,6 +132,8 @@ constexpr std::array all_scenarios = {
     Scenario{"memory", "the same while one allocation of the server fails", with_little_memory},
     Scenario{"balance", "the same with far more connections on one core than on the other",
              with_balance},
+    Scenario{"overload", "more connections, requests, bytes and slow peers than the limits allow",
+             with_overload},
     Scenario{"routes", "pages that are asked for while their routes come, go and are replaced",
              with_routes},
     Scenario{"services", "pages of services that are replaced while they are asked for",
@@ -157,15 +161,30 @@ WorldOptions options_for(const Scenario& scenario, std::uint64_t seed, bool trac
   return options;
 }
 
+http::Limits small_limits() {
+  return {.head = {.request_line_max = 1024, .fields_bytes_max = 4096}, .linger_bytes_max = 4096};
+}
+
 Outcome run_http(const WorldOptions& options, const HttpRun& run) {
   World world(options);
   WorldHost& server = world.host("server", {.cores = 2});
   std::array<std::unique_ptr<HttpTraffic>, 2> traffics;
   RuntimeWatch watch({.connections_max = run.limits.connections_max});
+  RequestWatch requests(ahead_max(run.limits), [&](const Endpoint& client, std::size_t count) {
+    std::size_t end = 0;  // it is a client of one of them
+    for (const auto& traffic : traffics) end += traffic->end_of(client, count);
+    return end;
+  });
+  const bool drawn = world.draw().happens(0.5);
+  RequestWatch* const seeing = run.watched.value_or(drawn) ? &requests : nullptr;
   server.start_service([&](Host& host) {
-    return serve_http(host, {.runtime = quiet(2), .limits = run.limits, .watch = &watch});
+    return serve_http(
+        host, {.runtime = quiet(2), .limits = run.limits, .watch = &watch, .requests = seeing});
   });
   world.always("report", [&watch] { return watch.find_fault(); });
+  if (seeing != nullptr) {
+    world.always("requests", [&] { return requests.find_fault(server); });
+  }
   for (std::size_t number = 0; number < traffics.size(); ++number) {
     traffics[number] =
         std::make_unique<HttpTraffic>(HttpTrafficOptions{.server = server.address(80),
@@ -183,6 +202,7 @@ Outcome run_http(const WorldOptions& options, const HttpRun& run) {
   outcome.struck = world.faults().struck();
   outcome.operations = server.operations();
   outcome.handed_over = watch.handed_over();
+  outcome.ahead_most = requests.ahead_most();
   for (const auto& traffic : traffics) outcome.answered += traffic->answered();
   return outcome;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct Outcome {
   std::size_t answered = 0;  ///< requests
   /// See WorldHost::operations(), of the server.
   std::uint64_t operations = 0;
+  std::size_t ahead_most = 0;     ///< see RequestWatch
   std::uint64_t handed_over = 0;  ///< connections, from one core of the server to another
 };
 
@@ -35,12 +37,18 @@ const Scenario* find_scenario(std::string_view name);
 /// Its seed is the one to replay, by a command that names the scenario.
 WorldOptions options_for(const Scenario& scenario, std::uint64_t seed, bool trace = false);
 
+/// So small that traffic reaches them: of heads, and of what a closing connection drops.
+http::Limits small_limits();
+
 /// A server on two cores, "server", and two hosts of clients, "clients 0" and "clients 1".
 struct HttpRun {
   bool undisturbed = true;  ///< nothing goes wrong, so that every request must be answered
   std::size_t connections = 6;
   std::size_t requests_max = 10;
-  http::Limits limits = {};
+  http::Limits limits = small_limits();
+  /// Whether its requests are watched, which is in the way of handlers that do not wait; nullopt:
+  /// in half of the runs.
+  std::optional<bool> watched = {};
   std::function<void(World&)> begin = [](World&) {};  ///< sees to what goes wrong
 };
 Outcome run_http(const WorldOptions& options, const HttpRun& run);

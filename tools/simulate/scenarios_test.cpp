@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdio>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -45,20 +46,28 @@ TEST_P(Scenarios, HoldsForFreshSeeds) {
   EXPECT_GT(answered, 0U);
 }
 
-// Each process has its own addresses, stack and heap.
+// Each process has its own addresses, of stack, heap and program; see the test of that below.
 TEST_P(Scenarios, OneSeedGivesOneRunInEveryProcess) {
   const std::string seed = std::to_string(fresh_seed());
   const std::string command =
       std::string(WEIR_SIMULATE_PROGRAM) + " --trace --only " + GetParam() + " --seed " + seed;
   const std::string first = output_of(command);
   EXPECT_EQ(first, output_of(command)) << command;
-  if (GetParam() != "cores") {  // where nothing is sent, there is nothing to trace
-    EXPECT_FALSE(first.empty()) << command;
-  }
+  EXPECT_TRUE(first.contains(" turns, whose order is ")) << command;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Scenarios, testing::ValuesIn(names()),
                          [](const auto& scenario) { return scenario.param; });
+
+// Else the comparison above would not show that no address decides anything.
+TEST(Simulate, AddressesAreRandomised) {
+  std::ifstream setting("/proc/sys/kernel/randomize_va_space");
+  int randomised = 0;
+  setting >> randomised;
+  if (randomised == 0) GTEST_SKIP() << "off on this machine: kernel.randomize_va_space is 0";
+  const std::string command = std::string(WEIR_SIMULATE_PROGRAM) + " --address";
+  EXPECT_NE(output_of(command), output_of(command));
+}
 
 TEST(Simulate, FaultsStrike) {
   for (const char* const name : {"faults", "memory", "routes", "services", "datagrams"}) {
@@ -84,6 +93,51 @@ TEST(Simulate, AFaultAtEveryOperationOfASmallRunInTurn) {
       ASSERT_TRUE(outcome.report.ok())
           << to_string(fault) << " at " << at << ": " << outcome.report.text();
       EXPECT_EQ(outcome.struck, 1U) << to_string(fault) << " at " << at;
+    }
+  }
+}
+
+TEST(Simulate, AcceptingFailsAtEachAcceptOfASmallRunInTurn) {
+  const Scenario& scenario = *find_scenario("strike");
+  const HttpRun small{.undisturbed = false, .connections = 3, .requests_max = 2};
+  // Two hosts of clients.
+  for (std::uint64_t at = 0; at < 2 * small.connections; ++at) {
+    HttpRun run = small;
+    run.begin = [&](World& world) { world.faults().strike("server", at, Fault::accept_failure); };
+    const Outcome outcome = run_http(options_for(scenario, 12), run);
+    ASSERT_TRUE(outcome.report.ok()) << "at " << at << ": " << outcome.report.text();
+    EXPECT_EQ(outcome.struck, 1U) << "at " << at;
+  }
+}
+
+/// Lets the server have `signals` before its cores' turn with that number.
+void end_at_turn(HttpRun& run, std::uint64_t number, int signals, std::uint64_t& turns) {
+  run.begin = [number, signals, &turns](World& world) {
+    turns = 0;
+    world.always("signals", [number, signals, &turns, &world] {
+      for (int left = turns++ == number ? signals : 0; left > 0; --left) {
+        world.host("server").raise(Signal::terminate);
+      }
+      return std::string();
+    });
+  };
+}
+
+TEST(Simulate, TheServerDrainsOrStopsAtEachTurnOfASmallRunInTurn) {
+  const Scenario& scenario = *find_scenario("drain");
+  const std::uint64_t seed = fresh_seed();
+  for (const int signals : {1, 2}) {
+    HttpRun run{.undisturbed = false, .connections = 1, .requests_max = 3};
+    std::uint64_t turns = 0;
+    end_at_turn(run, 0, 0, turns);
+    ASSERT_TRUE(run_http(options_for(scenario, seed), run).report.ok());
+    const std::uint64_t all = turns;
+    EXPECT_GT(all, 20U);
+    for (std::uint64_t at = 0; at < all; ++at) {
+      end_at_turn(run, at, signals, turns);
+      const Outcome outcome = run_http(options_for(scenario, seed), run);
+      ASSERT_TRUE(outcome.report.ok())
+          << signals << " signals at turn " << at << ": " << outcome.report.text();
     }
   }
 }

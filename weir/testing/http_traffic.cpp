@@ -84,6 +84,7 @@ Task<> HttpTraffic::converse(HttpTalk& talk) {
     co_return;
   }
   talk.connected = true;
+  talk.local = stream->local_address();
   auto both = co_await timeout(patience, all(ask(talk, *stream), listen(talk, *stream)));
   talk.waited_in_vain = !both && both.error() == Errc::timed_out;
 }
@@ -154,6 +155,17 @@ std::string HttpTraffic::find_fault() const {
     if (!fault.empty()) return "connection " + std::to_string(number) + ": " + fault;
   }
   return {};
+}
+
+std::size_t HttpTraffic::end_of(const Endpoint& local, std::size_t requests) const {
+  const auto talk = std::ranges::find_if(
+      talks_, [&](const HttpTalk& each) { return each.connected && each.local == local; });
+  if (talk == talks_.end()) return 0;
+  std::size_t end = 0;
+  for (std::size_t number = 0; number < std::min(requests, talk->asked.size()); ++number) {
+    end += talk->asked[number].text.size();
+  }
+  return end;
 }
 
 std::size_t HttpTraffic::answered() const {

@@ -39,6 +39,7 @@ struct HttpTalk {
   std::size_t leaves_after = 0;  ///< bytes of answers, when early
 
   bool connected = false;
+  Endpoint local;  ///< then: this side
   std::string received;
   std::error_code ended;        ///< why reading has ended; none: it was done
   bool waited_in_vain = false;  ///< nothing came, and no end either
@@ -61,6 +62,9 @@ class HttpTraffic {
 
   /// What did not hold, for World::check(); empty if all did.
   std::string find_fault() const;
+  /// On the connection that has this address here: where the first `requests` requests end, in
+  /// bytes of what it sends. 0 if it has asked nothing.
+  std::size_t end_of(const Endpoint& local, std::size_t requests) const;
   /// Whole answers that came.
   std::size_t answered() const;
 

@@ -116,6 +116,10 @@ WorldReport World::run_until_done(Duration limit) {
     for (std::string& left : host->left_on_host()) failed(std::move(left));
   }
   ask(at_end_);
+  if (state_.trace.on()) {
+    state_.trace.note(std::to_string(turns_) + " turns, whose order is " +
+                      std::to_string(turns_hash_));
+  }
   return {seed_, std::exchange(failures_, {}), replay_ + std::to_string(seed_)};
 }
 
@@ -180,11 +184,23 @@ bool World::turn_one() {
 
 void World::turn(WorldHost& host, WorldHost::Core& core) {
   if (state_.trace.on()) {
-    state_.trace.set_place(host.name() + "/" + std::to_string(core.loop->core()));
+    const std::string place = host.name() + "/" + std::to_string(core.loop->core());
+    note_turn(place);
+    state_.trace.set_place(place);
   }
   core.loop->turn(now());
   state_.trace.set_place("-");
   ask(always_);
+}
+
+/// Most turns have no line of their own; which came when shows in the trace's last line.
+void World::note_turn(const std::string& place) {
+  const auto add = [this](std::uint64_t part) {
+    turns_hash_ = WorldDraw(turns_hash_ ^ part).next();
+  };
+  ++turns_;
+  add(static_cast<std::uint64_t>(now().time_since_epoch().count()));
+  for (const char each : place) add(static_cast<unsigned char>(each));
 }
 
 Instant World::next_moment() const {

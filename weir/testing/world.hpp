@@ -99,6 +99,7 @@ class World {
   bool go_on(WorldHost& host);
   bool turn_one();
   void turn(WorldHost& host, WorldHost::Core& core);
+  void note_turn(const std::string& place);
   void tell_services();
   Instant next_moment() const;
   void give_up(std::string why);
@@ -114,6 +115,9 @@ class World {
   std::vector<Check> always_;
   std::vector<std::string> failures_;
   bool given_up_ = false;
+  // For the trace: of all turns so far.
+  std::uint64_t turns_ = 0;
+  std::uint64_t turns_hash_ = 0;
 };
 
 }  // namespace weir

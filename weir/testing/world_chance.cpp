@@ -56,10 +56,31 @@ void WorldChance::strike(Fault fault, MemoryStream& stream) {
 }
 
 void WorldChance::finished(const Operation& operation, std::size_t bytes) {
+  count(operation, bytes);
   if (!state_.trace.on()) return;
   std::string text = text_of(operation) + ": " + std::to_string(bytes);
   if (operation.error()) text += ", " + operation.error().message();
   state_.trace.note(text);
+}
+
+/// Descriptors are given out again: a new connection begins at nothing.
+void WorldChance::count(const Operation& operation, std::size_t bytes) {
+  switch (operation.kind()) {
+    case Operation::Kind::receive:
+      if (bytes != 0) received_[operation.socket()->descriptor] += bytes;
+      break;
+    case Operation::Kind::accept:
+      received_.erase(static_cast<const AcceptOperation&>(operation).accepted.value());
+      break;
+    case Operation::Kind::connect:
+      received_.erase(operation.socket()->descriptor);
+      break;
+    case Operation::Kind::send:
+    case Operation::Kind::file:
+    case Operation::Kind::receive_datagrams:
+    case Operation::Kind::send_datagrams:
+      break;
+  }
 }
 
 std::size_t WorldChance::part(std::size_t most) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "weir/testing/memory_chance.hpp"
@@ -19,6 +20,9 @@ class WorldChance final : public MemoryChance {
   std::uint64_t accepts() const noexcept { return accepts_; }
   /// That were sent.
   std::uint64_t datagrams() const noexcept { return datagrams_; }
+
+  /// Bytes that each stream has received, by its descriptor, since it was accepted or connected.
+  const std::map<int, std::uint64_t>& received() const noexcept { return received_; }
 
   void beginning(const Operation& operation, MemoryStream* stream) override;
   void finished(const Operation& operation, std::size_t bytes) override;
@@ -39,9 +43,11 @@ class WorldChance final : public MemoryChance {
 
  private:
   void strike(Fault fault, MemoryStream& stream);
+  void count(const Operation& operation, std::size_t bytes);
 
   WorldState& state_;
   std::string host_;
+  std::map<int, std::uint64_t> received_;
   std::uint64_t operations_ = 0;
   std::uint64_t accepts_ = 0;
   std::uint64_t datagrams_ = 0;

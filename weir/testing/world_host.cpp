@@ -82,6 +82,16 @@ void WorldHost::log(std::string_view line) noexcept {
   if (state_.trace.on()) state_.trace.note(name_ + ": " + std::string(line));
 }
 
+std::vector<WorldConnection> WorldHost::connections() {
+  std::vector<WorldConnection> open;
+  for (const auto& [descriptor, received] : chance_->received()) {
+    const MemoryStream* const stream = descriptors().stream(descriptor);
+    if (stream != nullptr && stream->connected())
+      open.push_back({stream->peer_address(), received});
+  }
+  return open;
+}
+
 std::vector<std::string> WorldHost::left_on_loops() {
   std::vector<std::string> left;
   for (const Core& core : run_->cores) {

@@ -24,6 +24,12 @@ struct WorldHostOptions {
   MemoryFiles files = MemoryFiles::by_backend;
 };
 
+/// A connection as the host that has it open knows it.
+struct WorldConnection {
+  Endpoint peer;
+  std::uint64_t received = 0;  ///< bytes that the program has been given
+};
+
 /// What a main function is given; it makes a Runtime on it and returns what that returns.
 using WorldMainFunction = std::function<int(Host&)>;
 
@@ -54,6 +60,9 @@ class WorldHost final : public MemoryHost {
   std::uint64_t operations() const noexcept { return chance_->operations(); }
   std::uint64_t accepts() const noexcept { return chance_->accepts(); }
   std::uint64_t datagrams() const noexcept { return chance_->datagrams(); }
+
+  /// Those that are open and have received anything, for checks of what a program takes.
+  std::vector<WorldConnection> connections();
 
   Result<> run(std::span<const LoopPlace> places, RunControl* control) override;
   bool pass_time(Instant until) override;
