@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/http/h1/heap_fixture.hpp"
 #include "weir/http/serve.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/task/scope.hpp"
@@ -94,7 +95,14 @@ class HttpBench : Completion, Runnable {
   }
 
  protected:
-  MemoryHost host_;
+  struct Host : MemoryHost {
+    using MemoryHost::MemoryHost;
+    void log(std::string_view line) noexcept override {
+      const TestHeap::Spared spared;
+      MemoryHost::log(line);
+    }
+  };
+  Host host_;
   std::unique_ptr<Loop> loop_ = Loop::make(host_, {}).value();
   os::Address address_ = os::Address::loopback(80);
   http::Router routes_;

@@ -24,7 +24,7 @@ class RouteUse : public ListNode {
   /// Asks the request to end soon: whoever removes its route does not want to wait for it any
   /// longer. May be called again and again; resumes nobody itself.
   using Stop = void (*)(RouteUse&);
-  /// Of `route`, or of none when it is nullptr.
+  /// Of `route`, or of none when it is nullptr. Throws std::bad_alloc where nobody has made room.
   RouteUse(RouteReader& reader, const Route* route, Stop stop);
   ~RouteUse();
 
@@ -54,6 +54,10 @@ class RouteReader : public ListNode {
   RouteReader(Loop& loop, RoutePublisher& publisher);
   ~RouteReader();
   const RouteTable& table() const noexcept { return *table_; }
+  /// So that a RouteUse of `route` needs no memory.
+  void make_room(const Route& route) {
+    if (route.tenancies == nullptr) static_cast<void>(uses_of(route));
+  }
 
  private:
   friend class RoutePublisher;

@@ -1,8 +1,22 @@
 #include "weir/task/scope.hpp"
 
+#include <new>
 #include <string>
 
 namespace weir {
+namespace {
+
+/// What a supervised task has failed of may be that there is no memory; then the line says less.
+void log_failure(Host& host, std::error_code error, const std::exception_ptr& exception) noexcept {
+  try {
+    host.log("weir: a task failed: " + describe(error, exception));
+  } catch (const std::bad_alloc&) {
+    host.log("weir: a task failed, and there is no memory to say why");
+  }
+}
+
+}  // namespace
+
 std::string describe(std::error_code error, const std::exception_ptr& exception) {
   if (exception == nullptr) return error.message();
   try {
@@ -75,7 +89,7 @@ void Scope::child_failed(std::error_code error, const std::exception_ptr& except
   if (policy_ == OnFailure::fail_together) {
     failed(error, exception);
   } else {
-    loop().host().log("weir: a task failed: " + describe(error, exception));
+    log_failure(loop().host(), error, exception);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weir/http/h1/heap_fixture.hpp"
 #include "weir/http/http_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
@@ -48,6 +49,10 @@ const std::vector<Kind>& kinds() {
       {"stream", {"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n", a_second, a_second, get}, "200 200"},
       {"large", {"GET /large HTTP/1.1\r\nHost: a\r\n\r\n", get}, "200 200"},
       {"refused", {"GET / HTTP/1.1\r\nHost: a\r\n\r\nnonsense\r\n", "more"}, "200 400"},
+      {"wrapped", {"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n", a_second, a_second, get}, "200 200"},
+      {"wrapped and not allowed",
+       {"DELETE /slow HTTP/1.1\r\nHost: a\r\n\r\n", a_second, a_second, get},
+       "405 200"},
       {"closing", {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "more"}, "200"},
   };
   return all;
@@ -77,15 +82,28 @@ Task<Result<>> two_pieces(BodySink& sink) {
   co_return {};
 }
 
-enum class Strike { none, reset, half_close, close, drain, stop, no_memory };
+Task<Response> waits_first(Request& request, Next next) {
+  static_cast<void>(co_await sleep(1s));
+  co_return co_await next(request);
+}
+
+/// `out_of_memory`: no_memory fails one allocation, this one all from there on, until what has been
+/// struck is gone.
+enum class Strike { none, reset, half_close, close, drain, stop, no_memory, out_of_memory };
 
 /// A server of its own for one run of a script.
-class StruckServer : HttpBench {
+class StruckServer final : HttpBench, TestHeap::Shortage {
  public:
   StruckServer(const Kind& kind, Strike strike, std::size_t at)
       : kind_(kind), strike_(strike), at_(at) {
+    // More than a core has room for before it has ever waited for one of them.
+    for (int number = 0; number < 100; ++number) {
+      const auto pattern = Pattern::parse("/unused/" + std::to_string(number));
+      EXPECT_TRUE(routes_.get(*pattern, [] { return text(""); }));
+    }
     routes_.get("/", [] { return text("hello\n"); });
     routes_.get("/slow", slow);
+    if (kind.name.starts_with("wrapped")) routes_.use(waits_first);
     routes_.get("/tree", tree);
     routes_.post("/size", size_of_body);
     routes_.post("/ignored", [] { return text("ignored\n"); });
@@ -95,7 +113,7 @@ class StruckServer : HttpBench {
 
   void play() {
     serve();
-    if (strike_ == Strike::no_memory) loop_->blocks().fail_after(at_);
+    if (memory_strikes()) loop_->blocks().fail_after(at_);
     peer_ = &connect();
     turns();
     for (const std::string_view step : kind_.script) {
@@ -117,11 +135,8 @@ class StruckServer : HttpBench {
   void turns() {
     do {
       received_ += peer_->take();
-      if (strike_ == Strike::no_memory) {
-        struck_ = !loop_->blocks().will_fail();
-      } else if (strike_ != Strike::none && turn_++ == at_) {
-        strike();
-      }
+      look_at_memory();
+      if (strike_ != Strike::none && !memory_strikes() && turn_++ == at_) strike();
     } while (turn() || peer_->unread() != 0);
     received_ += peer_->take();
   }
@@ -140,16 +155,48 @@ class StruckServer : HttpBench {
         return stop();
       case Strike::none:
       case Strike::no_memory:
+      case Strike::out_of_memory:
         return;
     }
   }
+  bool memory_strikes() const noexcept {
+    return strike_ == Strike::no_memory || strike_ == Strike::out_of_memory;
+  }
+  void look_at_memory() noexcept {
+    if (memory_strikes() && !loop_->blocks().will_fail()) struck_ = true;
+  }
+  bool turn() {
+    const MemoryEnd end(*this);
+    return HttpBench::turn();
+  }
+  void pass(Duration length) {
+    const MemoryEnd end(*this);
+    HttpBench::pass(length);
+  }
+  /// From the blow to the end of the connection the heap has nothing, and the pool fails again with
+  /// each turn.
+  class MemoryEnd {
+   public:
+    explicit MemoryEnd(StruckServer& server) {
+      if (server.strike_ != Strike::out_of_memory) return;
+      TestHeap::shortage = &server;
+      if (server.now()) server.loop_->blocks().fail_after(0);
+    }
+    ~MemoryEnd() { TestHeap::shortage = nullptr; }
+    MemoryEnd(const MemoryEnd&) = delete;
+    MemoryEnd& operator=(const MemoryEnd&) = delete;
+  };
+  bool now() noexcept override {
+    look_at_memory();
+    return struck_ && server_->counters().connections_open.value() != 0;
+  }
   void finish() {
-    const bool orderly =
-        strike_ != Strike::reset && strike_ != Strike::stop && strike_ != Strike::no_memory;
+    const bool orderly = strike_ != Strike::reset && strike_ != Strike::stop && !memory_strikes();
     for (int second = 0; second < 3; ++second) {
       pass(1s);
       received_ += peer_->take();
     }
+    look_at_memory();
     EXPECT_FALSE(orderly && peer_->was_reset()) << "an orderly peer sees no reset";
     EXPECT_TRUE(stopped() || !struck_ || strike_ != Strike::stop);
     peer_->close();
@@ -212,12 +259,13 @@ TEST_P(ConnectionStrike, AtEveryTurnOfEveryKind) {
 
 std::string name_of_strike(const testing::TestParamInfo<Strike>& info) {
   constexpr const char* names[] = {"None",  "Reset", "HalfClose", "Close",
-                                   "Drain", "Stop",  "NoMemory"};
+                                   "Drain", "Stop",  "NoMemory",  "OutOfMemory"};
   return names[static_cast<std::size_t>(info.param)];
 }
 INSTANTIATE_TEST_SUITE_P(Every, ConnectionStrike,
                          testing::Values(Strike::reset, Strike::half_close, Strike::close,
-                                         Strike::drain, Strike::stop, Strike::no_memory),
+                                         Strike::drain, Strike::stop, Strike::no_memory,
+                                         Strike::out_of_memory),
                          name_of_strike);
 
 }  // namespace

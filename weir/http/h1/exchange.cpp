@@ -123,8 +123,16 @@ void Exchange::keep_head() {
   head_.rebase(head_copy_.get());
 }
 
+/// Takes what waiting for a handler needs before there is one that must be waited for: from here to
+/// its end, an InUse needs no memory.
+void Exchange::prepare_to_wait() {
+  match_.settle();
+  if (const Route* const route = match_.route()) server_.routes().make_room(*route);
+  begin_cancel();
+}
+
 /// What runs from now on is cancelled with the connection, and on behalf of the route's request.
-void Exchange::begin_cancel() {
+void Exchange::begin_cancel() noexcept {
   cancel_.emplace(context_.cancel);
   unit_.found(match_.route());
   cancel_->set_unit(&unit_);
@@ -132,7 +140,7 @@ void Exchange::begin_cancel() {
 
 Exchange::Next Exchange::start_handler() {
   keep_head();
-  begin_cancel();
+  prepare_to_wait();
   deadline_.expired = false;
   const Running::Working working(&unit_);
   try {
@@ -388,10 +396,10 @@ void Exchange::CancelLater::run(Runnable& self) {
   }
 }
 
-void Exchange::abandon(std::exception_ptr why) {
+void Exchange::abandon(std::exception_ptr why) noexcept {
   abandoned_ = std::move(why);
   if (!running_) return;
-  in_use_.emplace(*this);
+  in_use_.emplace(*this);  // there is room: prepare_to_wait()
   cancel_->cancel();
 }
 

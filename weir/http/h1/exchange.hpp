@@ -49,7 +49,7 @@ class Exchange : Completion, HangupWatcher {
   Task<Next> finish();
 
   /// Waits until the handler, or the function that streams the body, has finished, and nothing will
-  /// cancel it any more.
+  /// cancel it any more. Cancel: not affected.
   class RunningEnd {
    public:
     explicit RunningEnd(Exchange& exchange) noexcept : exchange_(exchange) {}
@@ -60,8 +60,9 @@ class Exchange : Completion, HangupWatcher {
    private:
     Exchange& exchange_;
   };
-  /// An exception has come between a request and its end, `why`: what still runs is cancelled.
-  void abandon(std::exception_ptr why);
+  /// An exception has come between a request and its end, `why`: what still runs is cancelled. It
+  /// needs no memory, which may be what there is none of.
+  void abandon(std::exception_ptr why) noexcept;
   /// `co_await abandoned()`: waits until nothing runs, then throws `why`. It needs no memory.
   RunningEnd abandoned() noexcept { return RunningEnd(*this); }
 
@@ -79,7 +80,8 @@ class Exchange : Completion, HangupWatcher {
   bool find_tenant();
   Next take_request();
   Next start_handler();
-  void begin_cancel();
+  void prepare_to_wait();
+  void begin_cancel() noexcept;
   template <class Make>
   void answer(const Make& make);
   void call_handler();
