@@ -24,7 +24,10 @@ TEST_P(ManyConnections, IdleOnesAreKeptAndAnswered) {
   ASSERT_TRUE(server.ask(get("/")));
   const std::size_t base = server.process().descriptors();
   std::vector<Client> clients;
-  for (std::size_t i = 0; i < count; ++i) clients.push_back(server.connect());
+  for (std::size_t i = 0; i < count; ++i) {
+    clients.push_back(server.connect());
+    ASSERT_TRUE(clients.back().exchange(get("/"))) << i;
+  }
   for (int round = 0; round < 2; ++round) {
     for (std::size_t i = 0; i < count; ++i) {
       ASSERT_TRUE(clients[i].send(get("/hello/" + std::to_string(i)))) << i;

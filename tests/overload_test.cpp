@@ -72,7 +72,7 @@ TEST_P(Overload, AttackersOfAllKindsHurtNobodyElse) {
         return LimitedServer::total(observer, name).value_or(0);
       };
       return client.answered() > 1000 && herd.ended() > 2000 &&
-             counted("http connections turned away") > 100 &&
+             counted("http connections turned away") > 100 && counted("http slow readers") > 2 &&
              counted("http refused: head_timed_out") > 20 &&
              counted("http refused: body_timed_out") > 20 &&
              counted("http refused: fields_too_long") > 2 &&

@@ -53,8 +53,8 @@ class BodySink {
  public:
   virtual ~BodySink() = default;
   /// Sends all of `piece` (an empty one sends nothing); returns when the piece may be reused, which
-  /// waits while the client is slow. One at a time (asserted). Errors: what the connection says;
-  /// then stop.
+  /// waits while the client is slow. One at a time (asserted). Errors: what the connection says,
+  /// Errc::timed_out where the client was too slow for Limits::write_rate; then stop.
   /// Cancel: the response is cut off; the connection closes.
   virtual Task<Result<>> write(Bytes piece) = 0;
   Task<Result<>> write(std::string_view piece) { return write(to_bytes(piece)); }

@@ -24,10 +24,10 @@ Task<Result<>> accept_connections(Scope& connections, ServerCore& server, tcp::L
     }
     auto stream = co_await listener.accept();
     if (!stream) co_return fail(stream.error());
-    if (server.full()) {
-      connections.spawn(turn_away(server, std::move(*stream)));
+    if (auto place = server.admit()) {
+      connections.spawn(serve_connection(std::move(*place), std::move(*stream)));
     } else {
-      connections.spawn(serve_connection(server, std::move(*stream)));
+      connections.spawn(turn_away(server, std::move(*stream)));
     }
   }
   co_return fail(Errc::cancelled);

@@ -68,6 +68,57 @@ TEST_F(ServeTest, BeyondTheLimitIs503) {
   EXPECT_EQ(statuses(get), "200");
 }
 
+TEST_F(ServeTest, APlaceIsTakenWhereItIsFoundFree) {
+  serve({.connections_max = 2});
+  {
+    const auto first = server_->admit();
+    auto second = server_->admit();
+    EXPECT_TRUE(first && second);
+    EXPECT_FALSE(server_->admit()) << "also before any of them is served";
+    second.reset();
+    EXPECT_TRUE(server_->admit());
+    EXPECT_EQ(statuses(get), "200");
+  }
+  EXPECT_EQ(loop_->group().connections.load(), 1u);
+}
+
+TEST_F(ServeTest, WhoNeverAsksIsClosedSoonerThanWhoHasAsked) {
+  serve();
+  MemoryPeer& silent = connect();
+  MemoryPeer& used = connect();
+  talk(used, get);
+  pass(14'999ms);
+  EXPECT_FALSE(silent.ended());
+  EXPECT_EQ(server_->counters().silent_connections.value(), 0u);
+  pass(1ms);
+  expect_closed_politely(silent);
+  EXPECT_EQ(server_->counters().silent_connections.value(), 1u);
+  EXPECT_NE(server_->summary().find(", 1 silent"), std::string::npos);
+  EXPECT_FALSE(used.ended());
+  pass(45s);
+  expect_closed_politely(used);
+  EXPECT_EQ(server_->counters().silent_connections.value(), 1u);
+}
+
+TEST_F(ServeTest, WhoNeverAsksStaysNoLongerThanWhoIsIdle) {
+  serve({.idle_timeout = 2s});
+  MemoryPeer& silent = connect();
+  pass(1999ms);
+  EXPECT_FALSE(silent.ended());
+  pass(1ms);
+  expect_closed_politely(silent);
+}
+
+TEST_F(ServeTest, WhoHasNotAskedYetWhenItDrainsIsNoSilentOne) {
+  serve();
+  MemoryPeer& fresh = connect();
+  settle();
+  drain();
+  pass(2s);
+  expect_closed_politely(fresh);
+  EXPECT_EQ(server_->counters().silent_connections.value(), 0u);
+}
+
 TEST_F(ServeTest, AFloodBeyondTheLimitHoldsFewDescriptors) {
   serve({.connections_max = 1});
   connect();

@@ -48,6 +48,8 @@ void ServerCore::tell(FigureSum& sum) const {
   total("http connections", counters_.connections_accepted);
   sum.add({"http connections open", counters_.connections_open.value(), Figure::Kind::level});
   total("http connections turned away", counters_.connections_refused);
+  total("http connections silent", counters_.silent_connections);
+  total("http slow readers", counters_.slow_readers);
   total("http requests", counters_.requests);
   total("http responses", counters_.responses);
   total("http handler failures", counters_.handler_failures);
@@ -66,16 +68,23 @@ void ServerCore::refresh_date() noexcept {
   date_until_ = after(loop_.now(), std::chrono::seconds(1) - into_second);
 }
 
+/// Relaxed: nothing but the number passes between cores.
+std::optional<ServerCore::Place> ServerCore::admit() noexcept {
+  std::size_t taken = places_taken().load(std::memory_order_relaxed);
+  do {
+    if (taken >= connections_max_) return std::nullopt;
+  } while (!places_taken().compare_exchange_weak(taken, taken + 1, std::memory_order_relaxed));
+  return Place(*this);
+}
+
 void ServerCore::add(DrainingConnection& connection) noexcept {
   connections_.push_back(connection);
-  loop_.group().connections.fetch_add(1, std::memory_order_relaxed);
   counters_.connections_accepted.add();
   counters_.connections_open.add();
 }
 
 void ServerCore::remove(DrainingConnection& connection) noexcept {
   connection.unlink();
-  loop_.group().connections.fetch_sub(1, std::memory_order_relaxed);
   counters_.connections_open.subtract();
 }
 
@@ -87,6 +96,8 @@ std::string ServerCore::summary() const {
     text.append(", ").append(std::to_string(count)).append(" ").append(what);
   };
   mention(counters_.connections_refused.value(), "turned away");
+  mention(counters_.silent_connections.value(), "silent");
+  mention(counters_.slow_readers.value(), "slow readers");
   mention(counters_.handler_failures.value(), "handler failures");
   for (std::size_t index = 0; index < refusal_count; ++index) {
     mention(counters_.refusals[index].value(), name_of(static_cast<Refusal>(index)));

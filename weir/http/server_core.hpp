@@ -2,10 +2,13 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cassert>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weir/base/counter.hpp"
 #include "weir/base/list.hpp"
@@ -25,8 +28,10 @@ struct ServerCounters {
   Counter connections_accepted;
   Counter connections_refused;  ///< beyond connections_max
   Counter connections_open;
-  Counter requests;   ///< heads that were parsed
-  Counter responses;  ///< that were handed over to be sent
+  Counter silent_connections;  ///< that were closed because no request ever came
+  Counter slow_readers;        ///< connections closed because of Limits::write_rate
+  Counter requests;            ///< heads that were parsed
+  Counter responses;           ///< that were handed over to be sent
   Counter handler_failures;
   std::array<Counter, refusal_count> refusals;  ///< by reason
 };
@@ -72,11 +77,26 @@ class ServerCore final : DrainWatcher, FigureSource {
   KnownHost& known_host() noexcept { return known_host_; }
   LastAnswers& last_answers() noexcept { return last_answers_; }
 
+  /// One of the connections that there may be at once, on all cores of the runtime together.
+  class Place {
+   public:
+    Place(Place&& other) noexcept : server_(std::exchange(other.server_, nullptr)) {}
+    ~Place() {
+      if (server_ != nullptr) server_->places_taken().fetch_sub(1, std::memory_order_relaxed);
+    }
+    ServerCore& server() const noexcept { return *server_; }
+
+   private:
+    friend ServerCore;
+    explicit Place(ServerCore& server) noexcept : server_(&server) {}
+    ServerCore* server_;
+  };
+  /// A place for one more connection; nullopt when there are as many as may be.
+  std::optional<Place> admit() noexcept;
+
+  /// Of connections that have a place.
   void add(DrainingConnection& connection) noexcept;
   void remove(DrainingConnection& connection) noexcept;
-  bool full() const noexcept {
-    return loop_.group().connections.load(std::memory_order_relaxed) >= connections_max_;
-  }
 
   /// Half of the descriptors that are reserved for other things than connections.
   static constexpr std::size_t turning_away_max = 32;
@@ -105,6 +125,7 @@ class ServerCore final : DrainWatcher, FigureSource {
   }
 
  private:
+  std::atomic<std::size_t>& places_taken() const noexcept { return loop_.group().connections; }
   void tell(FigureSum& sum) const override;
   void refresh_date() noexcept;
   static void asked_to_drain(DrainWatcher& self);

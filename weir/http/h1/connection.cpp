@@ -73,8 +73,8 @@ Task<> serve_opened(OpenConnection connection) {
 
 }  // namespace
 
-Task<> serve_connection(ServerCore& server, tcp::Stream stream) {
-  return serve_opened(OpenConnection(server, std::move(stream)));
+Task<> serve_connection(ServerCore::Place place, tcp::Stream stream) {
+  return serve_opened(OpenConnection(std::move(place), std::move(stream)));
 }
 
 Task<> turn_away(ServerCore& server, tcp::Stream stream) {

@@ -15,12 +15,19 @@ constexpr Duration drain_grace_head = std::chrono::seconds(2);
 
 OpenConnection::~OpenConnection() {
   if (active()) end();
-  if (is_open()) server_.remove(*this);
+  if (is_open()) server().remove(*this);
 }
 
 void OpenConnection::open(CancelSource* cancel) noexcept {
   cancel_ = cancel;
-  server_.add(*this);
+  server().add(*this);
+}
+
+void OpenConnection::end() noexcept {
+  if (const auto broken = activity().broken(); broken && broken == Errc::timed_out) {
+    server().counters().slow_readers.add();
+  }
+  BlockDeleter<Activity>()(&activity());
 }
 
 void OpenConnection::drain() {
@@ -34,13 +41,15 @@ void OpenConnection::drain() {
 
 void OpenConnection::leave_answer() noexcept {
   if (!stream().finish_writing()) return;
-  server_.last_answers().keep(std::move(stream()), limits().linger_timeout);
+  server().last_answers().keep(std::move(stream()), limits().linger_timeout);
 }
 
 Instant OpenConnection::request_deadline() const noexcept {
-  const Duration idle = limits().idle_timeout;
+  const Limits& most = limits();
+  const Duration idle =
+      used() ? most.idle_timeout : std::min(most.idle_timeout, most.first_request_timeout);
   const Duration grace = used() ? drain_grace : drain_grace_new;
-  return after(loop().now(), server_.draining() ? std::min(idle, grace) : idle);
+  return after(loop().now(), server().draining() ? std::min(idle, grace) : idle);
 }
 
 Instant OpenConnection::head_deadline() noexcept {
@@ -49,7 +58,7 @@ Instant OpenConnection::head_deadline() noexcept {
     now.head_started = loop().now();
   }
   const Duration usual = limits().head_timeout;
-  return after(now.head_started, server_.draining() ? std::min(usual, drain_grace_head) : usual);
+  return after(now.head_started, server().draining() ? std::min(usual, drain_grace_head) : usual);
 }
 
 bool OpenConnection::Arrival::await_ready() {
@@ -62,12 +71,16 @@ Exchange::Next OpenConnection::Arrival::await_resume() {
   connection_.end_read();
   if (!bytes) {
     const bool waited_long = connection_.explain(bytes.error()) == Errc::timed_out;
+    ServerCore& server = connection_.server();
+    if (waited_long && !connection_.used() && !server.draining()) {
+      server.counters().silent_connections.add();
+    }
     return waited_long ? Exchange::Next::close : Exchange::Next::abort;
   }
   // From here on transport() owns it, until end().
   const Context context{&connection_.loop(), connection_.cancel_};
   Activity* const activity =
-      make_block<Activity>(connection_, connection_.server_, context, std::move(*bytes)).release();
+      make_block<Activity>(connection_, connection_.server(), context, std::move(*bytes)).release();
   return activity->exchange.advance();
 }
 

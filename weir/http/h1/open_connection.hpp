@@ -32,10 +32,10 @@ struct Activity : Transport {
 /// Threads: its loop's. Lifetime: its server outlives it.
 class OpenConnection final : public DrainingConnection, public TimedStream {
  public:
-  OpenConnection(ServerCore& server, tcp::Stream stream) noexcept
-      : TimedStream(std::move(stream)), server_(server) {}
+  OpenConnection(ServerCore::Place place, tcp::Stream stream) noexcept
+      : TimedStream(std::move(stream)), place_(std::move(place)) {}
   OpenConnection(OpenConnection&& other) noexcept
-      : DrainingConnection(), TimedStream(std::move(other)), server_(other.server_) {
+      : DrainingConnection(), TimedStream(std::move(other)), place_(std::move(other.place_)) {
     assert(!other.is_open());
   }
   ~OpenConnection();
@@ -43,7 +43,7 @@ class OpenConnection final : public DrainingConnection, public TimedStream {
   /// From now on it stays where it is, and hears of the drain. `cancel`: of what serves it.
   void open(CancelSource* cancel) noexcept;
   bool cancelled() const noexcept { return cancel_ != nullptr && cancel_->cancelled(); }
-  const Limits& limits() const noexcept { return server_.limits(); }
+  const Limits& limits() const noexcept { return server().limits(); }
 
   void drain() override;
 
@@ -86,8 +86,8 @@ class OpenConnection final : public DrainingConnection, public TimedStream {
   bool active() const noexcept { return transport() != nullptr; }
   /// While it is active.
   Activity& activity() const noexcept { return static_cast<Activity&>(*transport()); }
-  /// All is answered: it is idle again.
-  void end() noexcept { BlockDeleter<Activity>()(&activity()); }
+  /// All is answered, or the connection is broken: it is idle again.
+  void end() noexcept;
 
   /// All is said: the stream goes to where its peer can still hear it.
   void leave_answer() noexcept;
@@ -96,10 +96,11 @@ class OpenConnection final : public DrainingConnection, public TimedStream {
   Instant head_deadline() noexcept;
 
  private:
+  ServerCore& server() const noexcept { return place_.server(); }
   bool is_open() const noexcept { return DrainingConnection::linked(); }
   Instant request_deadline() const noexcept;
 
-  ServerCore& server_;
+  ServerCore::Place place_;
   CancelSource* cancel_ = nullptr;
 };
 

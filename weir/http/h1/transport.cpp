@@ -24,6 +24,7 @@ Instant Transport::check_write(Instant now) {
   write_seen_ = arrived;
   write_looked_at_ = now;
   if (write_patience_.exhausted()) {
+    write_expired_ = true;
     stream().cancel_write();
     return never;
   }
@@ -65,7 +66,7 @@ Task<Result<>> Transport::send(Bytes first, Bytes second, Bytes third) {
   const auto sent = co_await stream().write(std::span<const Bytes>(pieces.begin(), end));
   end_write(sent ? std::error_code() : sent.error());
   output_.clear();
-  if (!sent) co_return fail(sent.error());
+  if (!sent) co_return fail(broken_);
   co_return {};
 }
 

@@ -55,11 +55,11 @@ class Transport {
   /// A write that failed may have sent a part: nothing can be sent behind it.
   void end_write(std::error_code error) noexcept {
     writing_ = false;
-    if (error) broken_ = error;
+    if (error) broken_ = write_expired_ ? make_error_code(Errc::timed_out) : error;
     if (next_writer_ != nullptr) loop().ready(*std::exchange(next_writer_, nullptr));
   }
   bool writing() const noexcept { return writing_; }
-  /// Why nothing can be sent any more, if so.
+  /// Why nothing can be sent any more, if so; Errc::timed_out: the peer reads too slowly.
   std::error_code broken() const noexcept { return broken_; }
 
   /// Room for an answer: the output buffer, with a block.
@@ -115,6 +115,7 @@ class Transport {
   Waiter* next_writer_ = nullptr;
   bool writing_ = false;
   bool write_looked_ = false;
+  bool write_expired_ = false;
 };
 
 }  // namespace weir::http

@@ -5,6 +5,8 @@
 
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
 #include "weir/http/http_fixture.hpp"
 #include "weir/task/sleep.hpp"
@@ -47,6 +49,17 @@ Task<Result<>> ticks(BodySink& sink, int count) {
   co_return {};
 }
 
+/// Keeps what it is told when nothing more can be sent.
+Task<Result<>> write_twice_too_much(BodySink& sink, std::vector<std::error_code>* said) {
+  const std::string piece(10'000, 'x');
+  Result<> sent;
+  while (said->size() < 2) {
+    sent = co_await sink.write(piece);
+    if (!sent) said->push_back(sent.error());
+  }
+  co_return sent;
+}
+
 class TransportTest : public HttpTest {
  protected:
   TransportTest() {
@@ -71,7 +84,7 @@ TEST_F(TransportTest, AHeadHasTenSeconds) {
   serve();
   MemoryPeer& peer = connect();
   settle();
-  pass(30s);  // idle still: nothing of a head is there
+  pass(14s);  // idle still: nothing of a head is there
   for (int second = 0; second < 10; ++second) {
     EXPECT_EQ(talk(peer, get.substr(static_cast<std::size_t>(second), 1)), "") << second;
     pass(999ms);
@@ -102,15 +115,16 @@ TEST_F(TransportTest, TheHeadBehindAnAnswerHasTenSecondsOfItsOwn) {
 TEST_F(TransportTest, IdleForAMinuteClosesQuietly) {
   serve();
   MemoryPeer& used = connect();
-  MemoryPeer& fresh = connect();
+  MemoryPeer& idle = connect();
   talk(used, get);
+  talk(idle, get);
   pass(59s);
   talk(used, get);
   pass(999ms);
-  EXPECT_FALSE(fresh.ended());
+  EXPECT_FALSE(idle.ended());
   pass(1ms);
-  EXPECT_TRUE(fresh.ended());
-  EXPECT_EQ(fresh.received(), "");
+  EXPECT_TRUE(idle.ended());
+  EXPECT_EQ(answers(idle), "200");
   pass(58999ms);
   EXPECT_FALSE(used.ended());
   pass(1ms);
@@ -212,11 +226,41 @@ TEST_F(TransportTest, WhoNeverReadsIsClosed) {
   EXPECT_GT(peer.unread(), 60'000u);
   pass(9999ms);
   EXPECT_FALSE(gone());
+  EXPECT_EQ(server_->counters().slow_readers.value(), 0u);
   pass(1ms);
   EXPECT_TRUE(gone());
+  EXPECT_EQ(server_->counters().slow_readers.value(), 1u);
+  EXPECT_NE(server_->summary().find(", 1 slow readers"), std::string::npos);
   peer.close();
   settle();
   expect_at_rest();
+}
+
+TEST_F(TransportTest, WhoLeavesInsteadOfReadingIsNoSlowReader) {
+  serve();
+  for (const bool reset : {false, true}) {
+    MemoryPeer& peer = connect();
+    peer.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+    pass(9s);
+    reset ? peer.reset() : peer.close();
+    pass(9s);
+    EXPECT_TRUE(gone());
+  }
+  EXPECT_EQ(server_->counters().slow_readers.value(), 0u);
+}
+
+TEST_F(TransportTest, AStreamIsToldThatItsReaderIsSlow) {
+  std::vector<std::error_code> said;
+  routes_.get("/endless", [&said] { return stream(text_type, write_twice_too_much, &said); });
+  serve();
+  connect().send("GET /endless HTTP/1.1\r\nHost: a\r\n\r\n");
+  pass(10s);
+  EXPECT_TRUE(gone());
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_EQ(said[0], Errc::timed_out);
+  EXPECT_EQ(said[1], Errc::timed_out);
+  EXPECT_EQ(server_->counters().slow_readers.value(), 1u);
+  EXPECT_EQ(server_->counters().handler_failures.value(), 0u) << "it is the client's";
 }
 
 TEST_F(TransportTest, WhoStopsReadingIsClosed) {
