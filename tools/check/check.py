@@ -11,6 +11,7 @@ import argparse
 import sys
 import time
 
+import awaitables
 import compiled
 import content
 import coroutines
@@ -27,7 +28,7 @@ def check(root, build):
     def report(file, line, rule, message):
         faults.add((file.path, line, rule, message))
 
-    for rules in (floors, sizes, content, coroutines):
+    for rules in (floors, sizes, content, coroutines, awaitables):
         for rule in rules.CHECKS:
             rule(repository, report)
     if build:

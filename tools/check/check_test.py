@@ -29,6 +29,19 @@ def coroutine(statement):
     return f"// A coroutine.\nTask<int> f() {{\n  {statement}\n}}\n"
 
 
+AWAITABLE = """// Things that wait.
+#pragma once
+
+namespace weir::files {{
+
+/// Waits.{0}
+Task<Result<>> wait(int length);
+
+}}  // namespace weir::files
+"""
+SWEEP = "// Cancels.\nconst SweepCase one = SweepCase{{\"{0}\", wait}};\n"
+
+
 class CheckTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -287,6 +300,25 @@ TEST(A, B) {}
         peer = {"bench/peers/theirs/theirs.cpp": "// Theirs.\nint main() {}\n"}
         self.expect_clean(self.all_included() | peer, with_tools=True,
                           uncompiled=["bench/peers/theirs/theirs.cpp"])
+
+    def test_what_is_awaited_says_what_cancelling_it_does(self):
+        fine = {"weir/net/wait.hpp": AWAITABLE.format("\n/// Cancel: at once."),
+                "tests/cancel_sweep_test.cpp": SWEEP.format("files::wait for long")}
+        self.expect_clean(fine)
+        silent = fine | {"weir/net/wait.hpp": AWAITABLE.format("")}
+        self.expect("cancel", "weir/net/wait.hpp", silent, "files::wait: what does it do")
+        # A type that is awaited counts as a task does; what is private or internal does not.
+        own = AWAITABLE.format("").replace("Task<Result<>>", "Wait").replace(
+            "/// Waits.", "class Wait {\n  void operator co_await();\n};\n/// Waits.")
+        self.expect("cancel", "weir/net/wait.hpp", fine | {"weir/net/wait.hpp": own},
+                    "files::wait: what does it do")
+        self.expect_clean({"weir/net/wait.hpp": AWAITABLE.format("").replace("files", "detail")})
+
+    def test_what_is_awaited_is_swept(self):
+        header = {"weir/net/wait.hpp": AWAITABLE.format("\n/// Cancel: at once.")}
+        self.expect("cancel", "weir/net/wait.hpp", header, "no case")
+        other = {"tests/cancel_sweep_test.cpp": SWEEP.format("files::wait_longer")}
+        self.expect("cancel", "weir/net/wait.hpp", header | other, "no case")
 
 
 if __name__ == "__main__":

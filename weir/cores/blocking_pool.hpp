@@ -16,7 +16,7 @@ namespace weir {
 /// copied. Threads: any. Lifetime: used no longer than the pool lives.
 class PoolLane {
  public:
-  /// See BlockingPool::run().
+  /// As BlockingPool::run(). Cancel: as there.
   template <class Fn, class... Args>
   Task<PoolResult<Fn, Args...>> run(Fn fn, Args... args) const {
     return detail::run_blocking<Fn, Args...>(*crew_, index_, std::move(fn), std::move(args)...);

@@ -44,6 +44,7 @@ class Middleware {
           return (*static_cast<const F*>(object))(request, next);
         });
   }
+  /// Cancel: passed on to it.
   Task<Response> operator()(Request& request, Next next) const {
     return call_(target_.get(), request, next);
   }

@@ -22,8 +22,10 @@ class BodySource {
  public:
   virtual ~BodySource() = default;
   /// The next bytes, valid until the next call; empty at the end, and from then on.
+  /// Cancel: nothing is lost.
   virtual Task<Result<Bytes>> read() = 0;
   /// The rest of the body as one view, valid like the head: in place when it has arrived whole.
+  /// Cancel: the rest stays to be read.
   virtual Task<Result<std::string_view>> read_all() = 0;
   virtual const Fields& trailers() const noexcept = 0;
   virtual os::Address peer() const = 0;

@@ -185,7 +185,7 @@ concept Awaitable = !is_task<A> && std::move_constructible<A> &&
 template <class A>
 using AwaitResult = decltype(detail::awaiter_of(std::declval<A>()).await_resume());
 
-/// The same as a Task.
+/// The same as a Task. Cancel: as the awaitable.
 template <class T>
 Task<T> as_task(Task<T> task) {
   return task;
