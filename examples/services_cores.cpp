@@ -28,7 +28,9 @@ struct Worker {
 struct Clock {
   Clock(Store& store, Scope& scope) : core(store.core) { scope.spawn(tick()); }
   Task<> tick() {
-    while (co_await sleep(100ms)) std::fprintf(stderr, "tick on core %u\n", core);
+    while (const auto slept = co_await sleep(100ms)) {
+      std::fprintf(stderr, "tick on core %u\n", core);
+    }
   }
   unsigned core;
 };

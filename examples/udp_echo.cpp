@@ -11,7 +11,11 @@ using namespace weir;
 
 /// What cannot be sent (its peer is out of reach) is left out; the others go.
 Task<> send_all(udp::Socket& socket, std::span<const udp::Outgoing> datagrams) {
-  while (!co_await socket.send(datagrams)) datagrams = datagrams.subspan(socket.sent() + 1);
+  for (;;) {
+    const auto sent = co_await socket.send(datagrams);
+    if (sent) co_return;
+    datagrams = datagrams.subspan(socket.sent() + 1);
+  }
 }
 
 Task<Result<>> serve(Scope&, Endpoint endpoint) {

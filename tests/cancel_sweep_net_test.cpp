@@ -51,7 +51,7 @@ Task<> reading_into_a_span(Blow& blow, Stage& stage) {
 
 /// Until the end.
 Task<> drop_all(tcp::Stream* stream) {
-  while (co_await stream->read()) {
+  while (const auto bytes = co_await stream->read()) {
   }
 }
 

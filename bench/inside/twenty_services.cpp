@@ -94,7 +94,7 @@ class Mails {
 
  private:
   Task<> send() {
-    while (co_await sleep(1s)) ++sent_;
+    while (const auto slept = co_await sleep(1s)) ++sent_;
   }
   Scope& scope_;
   int sent_ = 0;

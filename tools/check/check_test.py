@@ -265,6 +265,24 @@ TEST(A, B) {}
             with self.subTest(statement):
                 self.expect_clean({"examples/a.cpp": coroutine(statement)})
 
+    def test_conditions_that_await(self):
+        path = "examples/a.cpp"
+        function = "// A.\nTask<> f(S& s) {{\n  {}\n}}\n".format
+        for body in ("while (co_await s.read()) { }", "do { g(); } while (co_await s.read());",
+                     "g(); if (!co_await s.read()) g();", "for (; co_await s.read();) g();",
+                     "for (;;) { if (a) { if (co_await s.read()) break; } }",
+                     "switch (co_await s.read()) { default: g(); }"):
+            with self.subTest(body):
+                self.expect("coroutines", path, {path: function(body)}, "without a variable")
+        for body in ("while (auto b = co_await s.read()) { }",
+                     "if (co_await s.read()) g(); int k = 0;",
+                     "for (int i = 0; i < 3; ++i) { if (co_await s.read()) g(); }",
+                     "const S t(s); while (co_await s.read()) { }",
+                     "try { if (co_await s.read()) g(); } catch (int) { }",
+                     "run([](S& s) -> Task<> { while (co_await s.read()) { } });"):
+            with self.subTest(body):
+                self.expect_clean({path: function(body)})
+
     # -- with tools
 
     def all_included(self):

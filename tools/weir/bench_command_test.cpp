@@ -64,7 +64,7 @@ TEST(BenchCommand, FailsWhenNobodyAnswers) {
 }
 
 Task<> answer(tcp::Stream stream) {
-  while (co_await stream.read()) {
+  while (const auto asked = co_await stream.read()) {
     if (!co_await stream.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")) co_return;
   }
 }

@@ -42,9 +42,8 @@ TEST(Target, ResolvesLiteralsAndLocalhost) {
   };
   EXPECT_EQ(address("http://127.0.0.1:8080/"), "127.0.0.1:8080");
   EXPECT_EQ(address("http://[::1]:8080/"), "[::1]:8080");
-  for (const Endpoint& each : *resolve(*parse_target("http://localhost:7/"))) {
-    EXPECT_EQ(each.port(), 7);
-  }
+  const auto localhost = resolve(*parse_target("http://localhost:7/"));
+  for (const Endpoint& each : *localhost) EXPECT_EQ(each.port(), 7);
 }
 
 class ReachableTarget : public LoopTest {};

@@ -47,7 +47,8 @@ class EventTaskTest : public EventsTest {
   /// Notes when it begins, sleeps for a second, and notes when it ends.
   Task<> doze(Ping ping) {
     note("begin ", ping.number);
-    if (!co_await sleep(1s)) note("cancelled ", ping.number);
+    const auto slept = co_await sleep(1s);
+    if (!slept) note("cancelled ", ping.number);
     note("end ", ping.number);
   }
   auto dozing() {
