@@ -47,7 +47,7 @@ class Transport {
   void begin_write() noexcept {
     assert(!writing_);
     writing_ = true;
-    write_looked_ = false;
+    write_looked_ = write_expired_ = false;
     write_looked_at_ = loop().now();
     write_look_ = after(write_looked_at_, limits_.write_rate.grace / 10);
     timed_.watch_until(write_look_);
@@ -55,7 +55,8 @@ class Transport {
   /// A write that failed may have sent a part: nothing can be sent behind it.
   void end_write(std::error_code error) noexcept {
     writing_ = false;
-    if (error) broken_ = write_expired_ ? make_error_code(Errc::timed_out) : error;
+    const bool too_slow = write_expired_ && error == Errc::cancelled;
+    if (error) broken_ = too_slow ? make_error_code(Errc::timed_out) : error;
     if (next_writer_ != nullptr) loop().ready(*std::exchange(next_writer_, nullptr));
   }
   bool writing() const noexcept { return writing_; }
