@@ -149,7 +149,10 @@ Task<std::optional<Reload>> LiveCore::take_over(const FileText& file, Host& host
   const auto before = now();
   const std::shared_ptr<void> next = make_();
   Errors errors = fill(type_, next.get(), file, sources_);
-  if (!errors.empty()) co_return refuse(errors, host);
+  if (!errors.empty()) {
+    co_await settle_unsure(before.get(), host);
+    co_return refuse(errors, host);
+  }
   const auto takers = concerned(before.get(), next.get());
   if (takers.empty() && text_of(type_, before.get()) == text_of(type_, next.get())) {
     co_return Reload::unchanged;
@@ -160,7 +163,10 @@ Task<std::optional<Reload>> LiveCore::take_over(const FileText& file, Host& host
       errors.add({file.path, name_of(*taker), std::move(*refusal)});
     }
   }
-  if (!errors.empty()) co_return refuse(errors, host);
+  if (!errors.empty()) {
+    co_await settle_unsure(before.get(), host);
+    co_return refuse(errors, host);
+  }
   set_now(next);
   for (std::size_t taken = 0; taken < takers.size(); ++taken) {
     auto refusal = co_await tell(*takers[taken], next.get(), host);
@@ -170,6 +176,7 @@ Task<std::optional<Reload>> LiveCore::take_over(const FileText& file, Host& host
     co_await take_back(std::span(takers).first(taken), before.get(), host);
     if (cancelled) co_return std::nullopt;
     errors.add({file.path, name_of(*takers[taken]), std::move(*refusal)});
+    co_await settle_unsure(before.get(), host);
     co_return refuse(errors, host);
   }
   co_return Reload::changed;
@@ -182,7 +189,10 @@ void LiveCore::set_now(std::shared_ptr<const void> now) {
 
 /// Gives a taker its part; why it cannot take it.
 Task<Refusal> LiveCore::tell(Taker& taker, const void* whole, Host& host) {
-  if (!*taker.active) co_return std::nullopt;
+  if (!*taker.active) {
+    taker.unsure = false;
+    co_return std::nullopt;
+  }
   Refusal refusal;
   std::exception_ptr thrown;
   try {
@@ -195,6 +205,14 @@ Task<Refusal> LiveCore::tell(Taker& taker, const void* whole, Host& host) {
   if (thrown == nullptr) co_return refusal;
   host.log("weir: configuration: who takes " + name_of(taker) + ": " + describe({}, thrown));
   co_return std::nullopt;
+}
+
+/// Where the file does not count: who was cut short before is given what does.
+Task<> LiveCore::settle_unsure(const void* whole, Host& host) {
+  const auto takers = takers_;
+  for (const auto& taker : takers) {
+    if (taker->unsure) static_cast<void>(co_await tell(*taker, whole, host));
+  }
 }
 
 /// Those who have taken what another then could not take are given what they had before.

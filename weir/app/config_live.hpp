@@ -97,6 +97,7 @@ class LiveCore {
   Task<std::optional<Reload>> take_over(const FileText& file, Host& host);
   std::vector<std::shared_ptr<Taker>> concerned(const void* before, const void* next);
   Task<Refusal> tell(Taker& taker, const void* whole, Host& host);
+  Task<> settle_unsure(const void* whole, Host& host);
   Task<> take_back(std::span<const std::shared_ptr<Taker>> takers, const void* before, Host& host);
   void set_now(std::shared_ptr<const void> now);
   Reload refuse(const Errors& errors, Host& host) const;

@@ -248,6 +248,25 @@ TEST_F(ConfigLive, WhoIsCancelledWhileItTakesItIsToldAgain) {
   EXPECT_TRUE(refused_.empty());
 }
 
+TEST_F(ConfigLive, WhoWasCancelledIsToldWhatCountsAlsoWhereTheFileIsWrongThen) {
+  const auto waits = [&](const std::string& name) -> Task<> {
+    told_.push_back(name);
+    static_cast<void>(co_await sleep(1s));
+  };
+  const auto slow = live_->on_change(&Settings::name, waits);
+  put("name = 'second'\n");
+  CancelSource cancel;
+  host_.at(host_.now() + 600ms, [&] { cancel.cancel(); });
+  EXPECT_EQ(run(live_->reload(), &cancel), Reload::unchanged);
+  EXPECT_EQ(told_, std::vector<std::string>{"second"});
+  put("nothing = 'is called so'\n");
+  EXPECT_EQ(reload(), Reload::refused);
+  EXPECT_EQ(told_, (std::vector<std::string>{"second", "first"}));
+  EXPECT_EQ(reload(), Reload::refused);
+  EXPECT_EQ(told_.size(), 2U) << "it has what counts";
+  EXPECT_EQ(refused_.size(), 1U) << "and the file is known";
+}
+
 TEST_F(ConfigLive, SubscriptionsEndAlsoWhileTheyAreTold) {
   Subscription second;
   Subscription first = live_->on_change([&](const Settings&) {

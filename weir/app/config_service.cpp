@@ -27,6 +27,11 @@ Task<Refusal> LiveService::renew(std::function<ServiceId()> add) {
     static_cast<void>(co_await app_.remove(fresh));  // nobody is there whose place it could take
     co_return std::nullopt;
   }
+  if (replaced.error() != Errc::cancelled) {
+    // Another change of the app has taken it along.
+    static_cast<void>(co_await app_.remove(fresh));
+    co_return why_not(replaced.error());
+  }
   ids_.push_back(fresh);  // who reloads is cancelled, and the change goes on
   co_return "it was cancelled";
 }
