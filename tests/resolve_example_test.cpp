@@ -16,12 +16,7 @@ namespace {
 /// The server on a core of its own, as long as this lives.
 class NamesOfOurs {
  public:
-  NamesOfOurs() {
-    // What answers there is its own listener for connections; nobody listens at the other address.
-    server_.rules["www.example.test"].addresses.push_back(names::ip("127.0.0.1"));
-    server_.rules["silent.example.test"].manner = names::NameRule::Manner::never;
-    address_ = opened_.get_future().get();
-  }
+  NamesOfOurs() { address_ = opened_.get_future().get(); }
   ~NamesOfOurs() {
     runtime_.stop();
     thread_.join();
@@ -32,6 +27,9 @@ class NamesOfOurs {
 
  private:
   static Task<> serve(Scope&, NamesOfOurs& ours) {
+    // What answers there is its own listener for connections; nobody listens at the other address.
+    ours.server_.rules["www.example.test"].addresses.push_back(names::ip("127.0.0.1"));
+    ours.server_.rules["silent.example.test"].manner = names::NameRule::Manner::never;
     const auto until_stopped = [&ours]() -> Task<> {
       ours.opened_.set_value(ours.server_.address());
       static_cast<void>(co_await sleep_until(never));

@@ -105,6 +105,11 @@ void use(const Service& service, const std::string& name) {
 
 class RuntimeLifecycle : public EachBackend {
  protected:
+  // The thread sanitizer begins a thread of its own, for good, with the first that is made.
+  RuntimeLifecycle() {
+    std::thread([] {}).join();
+  }
+
   RuntimeOptions options() const {
     RuntimeOptions options;
     options.cores = 2;
