@@ -23,7 +23,7 @@ struct Limits {
   ChunkLimits chunks = {};                           ///< 400
   Duration head_timeout = std::chrono::seconds(10);  ///< 408 and close
   Duration idle_timeout = std::chrono::seconds(60);  ///< between requests: close
-  /// Before the first byte of the first request, where that is shorter than idle_timeout: close.
+  /// Before the first byte of all, where that is shorter than idle_timeout: close.
   Duration first_request_timeout = std::chrono::seconds(15);
   std::uint64_t body_max = 1024 * 1024;  ///< 413, unless the route says otherwise
   /// 408 and close.

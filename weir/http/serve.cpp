@@ -17,7 +17,10 @@ static_assert(accepts_in_a_row < ServerCore::turning_away_max);
 
 }  // namespace
 
-Task<Result<>> accept_connections(Scope& connections, ServerCore& server, tcp::Listener listener) {
+Task<Result<>> accept_connections(Scope& connections, ServerCore& server, tcp::Listener given) {
+  // Closed when this returns, and not when its connections have ended, which may take long: who
+  // comes then is refused instead of waiting in vain, and another process may have the port.
+  tcp::Listener listener = std::move(given);
   for (unsigned accepted = 0; !connections.cancelled(); ++accepted) {
     if (accepted % accepts_in_a_row == accepts_in_a_row - 1) {
       static_cast<void>(co_await sleep(Duration::zero()));

@@ -195,6 +195,23 @@ TEST_F(ServeTest, WhatIsUnderWayWhenItDrainsIsFinished) {
   EXPECT_TRUE(stopped());
 }
 
+// Nobody shall wait at a socket from which nobody accepts, nor another process for its port.
+TEST_F(ServeTest, WhoConnectsWhenItHasDrainedItsQueueIsRefusedAlthoughOthersAreStillServed) {
+  serve();
+  MemoryPeer& slow = connect();
+  talk(slow, get_slow);
+  drain();
+  pass(100ms);
+  const auto late = host_.network().open_stream();
+  EXPECT_EQ(host_.network().connect(*late, address_), MemoryNetwork::Answer::refused);
+  EXPECT_FALSE(stopped());
+  pass(3s);
+  EXPECT_EQ(only_answer(slow).status, 200);
+  expect_closed_politely(slow);
+  pass(1s);
+  EXPECT_TRUE(stopped());
+}
+
 TEST_F(ServeTest, HalfAHeadDoesNotHoldADrainUp) {
   serve();
   MemoryPeer& peer = connect();

@@ -28,7 +28,7 @@ struct ServerCounters {
   Counter connections_accepted;
   Counter connections_refused;  ///< beyond connections_max
   Counter connections_open;
-  Counter silent_connections;  ///< that were closed because no request ever came
+  Counter silent_connections;  ///< that were closed because nothing ever came
   Counter slow_readers;        ///< connections closed because of Limits::write_rate
   Counter requests;            ///< heads that were parsed
   Counter responses;           ///< that were handed over to be sent

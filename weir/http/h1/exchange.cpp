@@ -399,7 +399,7 @@ void Exchange::CancelLater::run(Runnable& self) {
 void Exchange::abandon(std::exception_ptr why) noexcept {
   abandoned_ = std::move(why);
   if (!running_) return;
-  in_use_.emplace(*this);  // there is room: prepare_to_wait()
+  if (!in_use_) in_use_.emplace(*this);  // there is room: prepare_to_wait()
   cancel_->cancel();
 }
 

@@ -58,17 +58,22 @@ Task<Exchange::Next> Exchange::finish() {
     if (next != Next::slow) co_return transport_.broken() ? Next::abort : next;
   }
   if (!refused_) keep_head();  // of what is streamed or large, too: the input goes
-  InUse in_use(*this);
+  in_use_.emplace(*this);      // until all is said, or, where something throws, until nothing runs
   found.reset();
   const Stage stage = std::exchange(stage_, Stage::answer);
+  Result<> settled;
   if (stage == Stage::handler) {
     co_await wait_for_running();
     take_response();
-    if (gone_) co_return Next::abort;
+    if (gone_) settled = fail(Errc::closed);
   }
-  if (auto settled = co_await settle_body(); !settled) co_return Next::abort;
-  if (stage == Stage::body_first && !refused_) call_handler();
-  const Next next = co_await deliver();
+  if (settled) settled = co_await settle_body();
+  Next next = Next::abort;
+  if (settled) {
+    if (stage == Stage::body_first && !refused_) call_handler();
+    next = co_await deliver();
+  }
+  in_use_.reset();
   co_return gone_ || transport_.broken() ? Next::abort : next;
 }
 

@@ -30,12 +30,13 @@ struct Activity : Transport {
 /// the parameter of the coroutine that serves it, and can be moved until it is opened: so the
 /// stream is in that frame once.
 /// Threads: its loop's. Lifetime: its server outlives it.
-class OpenConnection final : public DrainingConnection, public TimedStream {
+/// Its place is free again when its stream is closed, for the stream goes first.
+class OpenConnection final : public DrainingConnection, ServerCore::Place, public TimedStream {
  public:
   OpenConnection(ServerCore::Place place, tcp::Stream stream) noexcept
-      : TimedStream(std::move(stream)), place_(std::move(place)) {}
+      : Place(std::move(place)), TimedStream(std::move(stream)) {}
   OpenConnection(OpenConnection&& other) noexcept
-      : DrainingConnection(), TimedStream(std::move(other)), place_(std::move(other.place_)) {
+      : DrainingConnection(), Place(std::move(other)), TimedStream(std::move(other)) {
     assert(!other.is_open());
   }
   ~OpenConnection();
@@ -96,11 +97,9 @@ class OpenConnection final : public DrainingConnection, public TimedStream {
   Instant head_deadline() noexcept;
 
  private:
-  ServerCore& server() const noexcept { return place_.server(); }
   bool is_open() const noexcept { return DrainingConnection::linked(); }
   Instant request_deadline() const noexcept;
 
-  ServerCore::Place place_;
   CancelSource* cancel_ = nullptr;
 };
 
