@@ -1,5 +1,6 @@
 // What happens to an app while it runs: services stop and start, come, go, and are replaced.
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -34,14 +35,13 @@ void App::look_at_nodes_of(ServiceId id) {
 /// Of those behind the first `known`, the first that concerns whoever made the change, which `of`
 /// always does.
 Result<> App::failure_since(std::size_t known, ServiceId of) {
+  assert(known <= parts_->life.failures().size());
   const auto failures = std::span(parts_->life.failures()).subspan(known);
-  const auto concerns = [&](const wiring::Life::Failure& each) {
-    return !each.told || parts_->graph.node(each.node).recipe_index == of.index();
-  };
-  const auto found = std::ranges::find_if(failures, concerns);
+  const auto found = std::ranges::find_if(
+      failures, [&](const wiring::Life::Failure& each) { return each.concerns(of); });
   if (found == failures.end()) return {};
   parts_->problems.clear();
-  tell_failures(known);
+  tell_failures(known);  // the others, too: one of them may be its cause
   return fail(found->error);
 }
 

@@ -25,7 +25,7 @@ using Refusal = std::optional<std::string>;
 
 enum class Reload : std::uint8_t {
   unchanged,  ///< also where the file has changed and says the same, and where it was cancelled
-  changed,    ///< and everybody concerned has been told
+  changed,    ///< and everybody concerned has been told; or who was cancelled before has been
   refused,    ///< the file is wrong, or somebody has refused: everything is as it was
 };
 

@@ -47,6 +47,11 @@ struct Web : Said {
   Web(const Journal& journal, Database& below) : Said(journal, "web on " + below.name) {}
 };
 
+struct Slow : Said {
+  explicit Slow(const Journal& journal) : Said(journal, "slow") {}
+  Task<Result<>> start() { co_return co_await sleep(1s); }
+};
+
 /// An app with a database, whatever depends on it, and a cache; the last two from the file.
 class LiveServiceTest : public AppTest {
  protected:
@@ -85,6 +90,7 @@ class LiveServiceTest : public AppTest {
     return run(live_->reload(), &cancel);
   }
   Task<> reload_later() { EXPECT_EQ(co_await live_->reload(), Reload::refused); }
+  Task<> apply() { EXPECT_TRUE(co_await app_.apply()); }
   Lines take_lines() { return std::exchange(lines_, {}); }
   void start_all() {
     ASSERT_TRUE(start());
@@ -136,6 +142,27 @@ TEST_F(LiveServiceTest, AllOrNothing) {
   EXPECT_EQ(reload(), Reload::changed);
   EXPECT_TRUE(said("web on good made"));
   EXPECT_TRUE(said("cache of 2 made"));
+  stop();
+}
+
+// The first change lasts, the second waits for it, and then finds the fresh service among what was
+// added.
+TEST_F(LiveServiceTest, AChangeThatTakesTheFreshOneAlongLeavesTheOldOne) {
+  start_all();
+  app_.per_core<Slow>();
+  put("[cache]\nentries = 2\n");
+  const auto all_at_once = [&](Scope& scope) -> Task<Result<>> {
+    scope.spawn(apply());
+    scope.spawn(apply());
+    EXPECT_EQ(co_await live_->reload(), Reload::refused);
+    co_return {};
+  };
+  EXPECT_TRUE(run(with_scope(all_at_once)));
+  EXPECT_EQ(take_lines(), (Lines{"slow made", "cache of 2 made", "cache of 2 gone"}));
+  EXPECT_EQ(live_->now()->cache.entries, 1);
+  put("[cache]\nentries = 3\n");
+  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(take_lines(), (Lines{"cache of 3 made", "cache of 1 gone"}));
   stop();
 }
 

@@ -318,7 +318,7 @@ void Life::handle(Report& report) {
     case Report::Kind::opened:
       --on_the_way_;
       node.opening = false;
-      if (report.error) failures_.push_back({node.index, report.error, std::move(report.why)});
+      if (report.error) note_failure(node, report, false);
       return look(node);
     case Report::Kind::taken:
       --on_the_way_;
@@ -344,6 +344,14 @@ void Life::take_routes(Node& node) {
   }
 }
 
+void Life::note_failure(const Node& node, Report& report, bool told) {
+  failures_.push_back({.node = node.index,
+                       .service = node.recipe->id(node.recipe_index),
+                       .error = report.error,
+                       .why = std::move(report.why),
+                       .told = told});
+}
+
 void Life::failed(Node& node, Report& report) {
   release_providers(node);
   demand_children(node, 0);
@@ -352,7 +360,7 @@ void Life::failed(Node& node, Report& report) {
     return look(node);
   }
   enter(node, State::failed);
-  failures_.push_back({node.index, report.error, std::move(report.why), is_for_askers(node)});
+  note_failure(node, report, is_for_askers(node));
   if (node.lazy && !node.required) return answer_askers(node);  // they say what comes of it
   if (all_or_nothing_ && running_) end();
 }

@@ -27,9 +27,12 @@ class Life {
   /// Why a node could not be started.
   struct Failure {
     Index node;
+    ServiceId service;  ///< whose node it was: by now it may be another's, or nobody's
     std::error_code error;
     std::string why;
     bool told = false;  ///< to those who asked for it by a Lazy: it concerns nobody else
+    /// Whether it does who made a change of that service.
+    bool concerns(ServiceId changed) const noexcept { return !told || service == changed; }
   };
 
   explicit Life(Graph& graph) noexcept : graph_(graph) {}
@@ -160,6 +163,7 @@ class Life {
   void handle(Report& report);
   void started(Node& node);
   void failed(Node& node, Report& report);
+  void note_failure(const Node& node, Report& report, bool told);
   void show(Edge& edge, const Node& provider);
   void hide(Index edge);
   void hidden(Edge& edge);

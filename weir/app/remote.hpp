@@ -79,6 +79,7 @@ class Remote : public wiring::ProvidersHandle {
       -> Task<typename detail::AsResult<wiring::RemoteValue<Method, T, Args...>>::type> {
     using Value = wiring::RemoteValue<Method, T, Args...>;
     Context context = co_await this_context();
+    assert(&context.loop->group() == &providers.home->group() && "of another runtime");
     if (context.loop != providers.home) {
       auto hop = on_core(providers.home->core(), &Remote::template call_at<Method, Args...>,
                          std::cref(providers), method, std::move(arguments)...);
