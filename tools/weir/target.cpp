@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <memory>
 
 #include "weir/http/authority.hpp"
@@ -41,6 +43,12 @@ Result<Target> parse_target(std::string_view url) {
 }
 
 Result<std::vector<Endpoint>> resolve(const Target& target) {
+  // Also where no hosts file says so (RFC 6761 §6.3).
+  if (http::equals_ignoring_case(target.host, "localhost")) {
+    constexpr std::array<std::uint8_t, 16> ipv6 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+    return std::vector<Endpoint>{Endpoint::ipv6(ipv6, target.port),
+                                 Endpoint::loopback(target.port)};
+  }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;

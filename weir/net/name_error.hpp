@@ -7,7 +7,7 @@
 namespace weir::names {
 
 /// What came of asking. Beside these there are weir::Errc: `bad_input` for what is no host name,
-/// `limit_reached` when too many look-ups are under way, `cancelled`.
+/// `limit_reached` when too many look-ups ask servers, `cancelled`.
 /// Values are stable: they may be logged and compared as numbers.
 enum class Failure {
   no_address = 1,     ///< the name exists and has no address (of the family that was asked for)

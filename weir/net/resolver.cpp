@@ -119,10 +119,6 @@ Task<Resolver::Answer> Resolver::find(NameQuestion question) {
     auto waiting = SharedLookup::wait_for(found->second.lock());
     co_return co_await std::move(waiting);
   }
-  if (counters_.under_way.value() >= options_.lookups_max) {
-    counters_.refused.add();
-    co_return std::make_shared<const NameAnswer>(failed(Errc::limit_reached));
-  }
   SharedLookup::Owner& owner = *this;
   const auto lookup = std::make_shared<SharedLookup>(owner, question, look_up(question));
   auto waiting = SharedLookup::wait_for(lookup);
@@ -152,6 +148,11 @@ Task<NameAnswer> Resolver::look_elsewhere(const NameQuestion& question) {
   if (const auto* const known = files_.hosts().find(question.name.text)) {
     co_return from_hosts(*known, question.family);
   }
+  if (counters_.at_servers.value() >= options_.lookups_max) {
+    counters_.refused.add();
+    co_return failed(Errc::limit_reached);
+  }
+  const UnderWay here(counters_.at_servers);
   configure();
   NameAnswer answer = failed(Failure::not_found, options_.negative_ttl_max);
   // Whatever a later name is said to be is true as long as there is none of the earlier ones.
@@ -223,7 +224,7 @@ NameAnswer Resolver::from_servers(Result<dns::Answer> told) const {
 }
 
 void Resolver::count(std::error_code error) noexcept {
-  if (!error || error == Errc::cancelled) return;
+  if (!error || error == Errc::cancelled || error == Errc::limit_reached) return;
   if (error.category() == failure_category()) {
     counters_.failures[static_cast<std::size_t>(error.value()) - 1].add();
   } else {

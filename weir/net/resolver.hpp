@@ -40,8 +40,10 @@ struct ResolverOptions {
   /// Domains to be tried. An empty list: none.
   std::optional<std::vector<std::string>> search = {};
   std::optional<unsigned> ndots = {};  ///< a name with so many dots is tried as it is first
-  Duration timeout = {};               ///< for each question to one server
-  unsigned attempts = 0;               ///< how often all servers are gone through
+  /// For each question to one server. One that is slower counts as dead: what comes later is heard
+  /// by nobody, as each question has a socket of its own.
+  Duration timeout = {};
+  unsigned attempts = 0;  ///< how often all servers are gone through
 
   // How long an answer is kept: as its server says (RFC 1035: its TTL), within these limits.
   Duration ttl_min = {};
@@ -52,19 +54,22 @@ struct ResolverOptions {
   /// does not say for how long.
   Duration failure_ttl = std::chrono::seconds(1);
 
-  std::size_t cache_max = 1024;    ///< answers that are kept, one for each name and family
-  std::size_t lookups_max = 1024;  ///< under way at once; beyond: Errc::limit_reached
+  std::size_t cache_max = 1024;  ///< answers that are kept, one for each name and family
+  /// Look-ups that ask servers at once; beyond: Errc::limit_reached. What can be told without
+  /// servers is, however many wait for them.
+  std::size_t lookups_max = 1024;
   std::size_t addresses_max = 32;  ///< of one family of a name; the rest is dropped
 };
 
 /// One core writes, anybody may read. Each name counts once for each family asked for.
 struct ResolverCounters {
   Counter asked;
-  Counter hits;       ///< known already
-  Counter joined;     ///< another was asking for the same
-  Counter lookups;    ///< begun
-  Counter under_way;  ///< now
-  Counter refused;    ///< because too many were under way
+  Counter hits;        ///< known already
+  Counter joined;      ///< another was asking for the same
+  Counter lookups;     ///< begun
+  Counter under_way;   ///< now
+  Counter at_servers;  ///< of these: asking servers, now
+  Counter refused;     ///< because too many were
   /// Look-ups that failed, by Failure.
   std::array<Counter, failure_count> failures;
   Counter failed_otherwise;  ///< by what this machine lacks: descriptors, memory

@@ -125,6 +125,45 @@ TEST_P(ResolverFilesTest, MoreThanIsAllowedAtOnceIsRefused) {
   });
 }
 
+// However many wait for dead servers, what can be told without any is.
+TEST_P(ResolverFilesTest, WhatNeedsNoServerIsNeverRefused) {
+  put("hosts", "192.0.2.1 here.example\n192.0.2.2 also.example\n");
+  server_.rules["there.example"] = at("192.0.2.8");
+  serve([&]() -> Task<> {
+    ResolverOptions options = to_the_dead();
+    options.hosts_file = path("hosts");
+    options.lookups_max = 1;
+    Resolver resolver(options);
+    EXPECT_EQ((co_await resolver.resolve("there.example", Family::ipv4)).value(), ips("192.0.2.8"));
+    const auto wait_in_vain = [&]() -> Task<> {
+      const auto found = co_await resolver.resolve("dead.example", Family::ipv4);
+      EXPECT_EQ(error_of(found), Errc::cancelled);
+    };
+    const auto meanwhile = [&](Scope& scope) -> Task<Result<>> {
+      scope.spawn(wait_in_vain());
+      const auto refused = co_await resolver.resolve("other.example", Family::ipv4);
+      EXPECT_EQ(error_of(refused), Errc::limit_reached);
+      const auto both =
+          co_await all(resolver.resolve("here.example"), resolver.resolve("also.example"));
+      EXPECT_TRUE(both) << "of the hosts file, more at once than may ask servers";
+      if (both) {
+        EXPECT_EQ(std::get<0>(*both), ips("192.0.2.1"));
+        EXPECT_EQ(std::get<1>(*both), ips("192.0.2.2"));
+      }
+      EXPECT_EQ((co_await resolver.resolve("there.example", Family::ipv4)).value(),
+                ips("192.0.2.8"));
+      EXPECT_EQ((co_await resolver.resolve("192.0.2.7")).value(), ips("192.0.2.7"));
+      EXPECT_EQ((co_await resolver.resolve("localhost")).value(), ips("::1", "127.0.0.1"));
+      EXPECT_EQ(resolver.counters().refused.value(), 1U);
+      EXPECT_EQ(resolver.counters().at_servers.value(), 1U);
+      scope.cancel();
+      co_return {};
+    };
+    EXPECT_TRUE(co_await with_scope(OnFailure::supervise, meanwhile));
+    EXPECT_EQ(resolver.counters().at_servers.value(), 0U);
+  });
+}
+
 TEST_P(ResolverFilesTest, WhoHasTimeEnoughIsNotHurtByWhoHasNot) {
   server_.rules["slow.example"] = at("192.0.2.1");
   server_.rules["slow.example"].delay = 20ms;

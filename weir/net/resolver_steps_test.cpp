@@ -193,6 +193,38 @@ TEST_F(ResolverTime, ADeadServerCostsItsTimeOutOnce) {
   });
 }
 
+// The first answer comes while the second question waits. It is for a socket that is gone: not even
+// a stray.
+TEST_F(ResolverTime, AnAnswerThatComesAfterItsTimeOutDoesNoHarm) {
+  server_.rules["a.example"] = at("192.0.2.1");
+  server_.rules["a.example"].delay = 4s;
+  serve([&]() -> Task<> {
+    ResolverOptions options = only(Addresses(1, server_.address()));
+    options.timeout = 3s;
+    options.attempts = 2;
+    Resolver resolver(options);
+    const std::size_t open = host_.open_descriptors();
+    const auto meanwhile = [&](Scope& scope) -> Task<Result<>> {
+      const auto be_faster = [&]() -> Task<> {
+        static_cast<void>(co_await sleep(1s));
+        server_.rules["a.example"].delay = 2s;
+      };
+      scope.spawn(be_faster());
+      const Instant begun = host_.now();
+      const auto found = co_await resolver.resolve("a.example", Family::ipv4);
+      EXPECT_EQ(found.value(), ips("192.0.2.1"));
+      EXPECT_EQ(host_.now() - begun, 5s) << "by the second question";
+      co_return {};
+    };
+    EXPECT_TRUE(co_await with_scope(OnFailure::supervise, meanwhile));
+    EXPECT_EQ(server_.asked.size(), 2U);
+    EXPECT_EQ(resolver.counters().lookups.value(), 1U);
+    EXPECT_EQ(resolver.server_counters().questions.value(), 2U);
+    EXPECT_EQ(resolver.server_counters().strays.value(), 0U);
+    EXPECT_EQ(host_.open_descriptors(), open);
+  });
+}
+
 TEST_F(ResolverTime, EachServerIsAskedInEachAttempt) {
   server_.rules["a.example"].manner = Manner::never;
   serve([&]() -> Task<> {

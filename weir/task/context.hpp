@@ -1,6 +1,7 @@
 // What a coroutine knows of its surroundings: its loop and who may cancel it.
 #pragma once
 
+#include <cassert>
 #include <concepts>
 #include <coroutine>
 
@@ -35,8 +36,8 @@ class ContextHolder {
   Context context_;
 };
 
-/// A coroutine type that Weir's awaitables can be awaited in. Where a promise begins in a frame
-/// depends on its alignment, and on that alone.
+/// A coroutine type that Weir's awaitables can be awaited in: ContextHolder is the first base of
+/// its promise. Where a promise begins in a frame depends on its alignment, and on that alone.
 template <class Promise>
 concept HasContext =
     std::derived_from<Promise, ContextHolder> && alignof(Promise) <= 2 * sizeof(void*);
@@ -59,6 +60,7 @@ class Waiter : public Runnable {
   void wait_in(std::coroutine_handle<Promise> handle) noexcept {
     handle_ = handle;
     context_ = handle.promise().context();
+    assert(&ContextHolder::of(handle) == &handle.promise().context() && "not its first base");
   }
   /// Resumes the coroutine in its loop's next round. Only on the loop's thread.
   void resume_later() noexcept { context_.loop->ready(*this); }

@@ -63,7 +63,10 @@ class Scope {
    public:
     explicit ChildrenFinished(Scope& scope) noexcept : scope_(scope) {}
     bool await_ready() const noexcept { return scope_.running_ == 0; }
-    void await_suspend(std::coroutine_handle<> handle) noexcept { scope_.waiting_ = handle; }
+    template <HasContext Promise>
+    void await_suspend(std::coroutine_handle<Promise> handle) noexcept {
+      scope_.waiting_ = handle;
+    }
     void await_resume() const noexcept {}
 
    private:
