@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <random>
 #include <vector>
 
 #include "weir/loop/loop.hpp"
@@ -43,6 +47,37 @@ TEST(BalanceRule, BeginsAtAQuarterAboveTheMeanAndEndsAtIt) {
   EXPECT_TRUE(rule.hands_over(101, 200, 2));
   EXPECT_FALSE(rule.hands_over(100, 200, 2));
   EXPECT_FALSE(rule.hands_over(110, 200, 2)) << "once ended it does not";
+}
+
+/// How many of the clients that the kernel spreads at random over `cores` are handed over.
+std::size_t moved_of(std::size_t clients, std::size_t cores, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<BalanceRule> rules(cores);
+  std::vector<std::size_t> loads(cores, 0);
+  std::size_t moved = 0;
+  for (std::size_t all = 0; all < clients; ++all) {
+    const std::size_t core = random() % cores;
+    const bool hands_over = rules[core].hands_over(loads[core], all, cores);
+    const auto lightest = std::ranges::min_element(loads);
+    if (hands_over && *lightest < loads[core]) {
+      ++*lightest;
+      ++moved;
+    } else {
+      ++loads[core];
+    }
+  }
+  return moved;
+}
+
+TEST(BalanceRule, RandomlySpreadClientsAreHardlyEverMoved) {
+  constexpr std::size_t clients = 4000;
+  constexpr std::size_t runs = 100;
+  for (const std::size_t cores : {2U, 4U, 16U}) {
+    std::size_t moved = 0;
+    for (std::uint64_t seed = 1; seed <= runs; ++seed) moved += moved_of(clients, cores, seed);
+    EXPECT_LT(moved * 100, clients * runs) << cores << " cores";
+    EXPECT_GT(moved, 0U) << "by chance some core has a quarter too many";
+  }
 }
 
 /// Loops of one group, turned by the test.

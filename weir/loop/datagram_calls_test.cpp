@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "weir/loop/readiness_test_peers.hpp"
+#include "weir/loop/readiness_fixture.hpp"
 #include "weir/os/datagram_socket.hpp"
 #include "weir/os/fd.hpp"
 #include "weir/os/socket.hpp"

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "weir/loop/readiness_test_peers.hpp"
+#include "weir/loop/readiness_fixture.hpp"
 
 namespace weir {
 namespace {

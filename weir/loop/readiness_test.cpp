@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "weir/loop/readiness_test_peers.hpp"
+#include "weir/loop/readiness_fixture.hpp"
 
 namespace weir {
 namespace {

@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "weir/loop/readiness_test_peers.hpp"
+#include "weir/loop/readiness_fixture.hpp"
 
 namespace weir {
 namespace {
