@@ -10,6 +10,7 @@
 
 #include "tests/process.hpp"
 #include "tests/server.hpp"
+#include "weir/base/version.hpp"
 #include "weir/os/socket.hpp"
 
 namespace weir::tests {
@@ -47,9 +48,20 @@ TEST(CommandLine, EveryExampleExplainsItsOptions) {
     EXPECT_EQ(help.errors, "") << example;
     for (const char* const option :
          {"--port", "--cores", "--backend", "--no-pin", "--deadline", "--busy-poll", "--busy-wait",
-          "--real-time", "--real-time-required", "--takeover", "--processes", "--help"}) {
+          "--real-time", "--real-time-required", "--takeover", "--processes", "--help",
+          "--version"}) {
       EXPECT_TRUE(help.output.contains(option)) << example << " " << option;
     }
+  }
+}
+
+TEST(CommandLine, EveryServerSaysWhichWeirItIs) {
+  for (const std::string_view example : every_example) {
+    const Outcome asked = run(example, {"--port", "0", "--version"});
+    EXPECT_EQ(asked.status, 0) << example;
+    EXPECT_EQ(asked.errors, "") << example;
+    EXPECT_EQ(asked.output,
+              "example_" + std::string(example) + " on Weir " + std::string(version()) + "\n");
   }
 }
 

@@ -5,7 +5,8 @@ that comes of it.
 
     install_test.py --build TREE [--package]
 
-With --package, what is installed is the Debian package, into a root of its own.
+With --package, what is installed is the Debian package, into a root of its own, where nothing is
+but what apt would install with it on a machine that has nothing.
 """
 
 import argparse
@@ -27,6 +28,9 @@ VERSION = re.search(r"project\(weir VERSION ([0-9.]+)",
 # What weir-config.cmake and the libraries need where somebody builds.
 NEEDED = {"liburing-dev", "libre2-dev", "pkg-config"}
 COMPILERS = ("clang++-19", "g++-12")
+# For apt: a system without any package; what it remembers of this one is left alone.
+NOTHING_INSTALLED = ("-o", "Dir::State::status=/dev/null", "-o", "Dir::Cache::pkgcache=",
+                     "-o", "Dir::Cache::srcpkgcache=", "-o", "Debug::NoLocking=1")
 GCC_12_PAGE = "docs/gcc-12.md"
 SECONDS_MAX = 60
 
@@ -45,8 +49,33 @@ def install(build, folder):
     return folder / "usr"
 
 
+def needed_packages(package):
+    """The packages without which apt does not install this one where nothing is; None where it
+    knows of none at all."""
+    if not shutil.which("apt-get"):
+        return None
+    known = run("apt-cache", *NOTHING_INSTALLED, "policy", "libc6")
+    if not re.search(r"Candidate: [^(\s]", known):
+        return None
+    planned = run("apt-get", "--simulate", *NOTHING_INSTALLED, "--no-install-recommends",
+                  "install", package)
+    names = set(re.findall(r"^Inst (\S+)", planned, re.MULTILINE)) - {"weir"}
+    if missing := NEEDED - names:
+        raise SystemExit(f"FAILED: the package is installed without {missing}:\n{planned}")
+    return names
+
+
+def status_of(names):
+    """What this machine's dpkg knows of these packages; of all for None."""
+    status = pathlib.Path("/var/lib/dpkg/status").read_text()
+    if names is None:
+        return status
+    stanzas = re.findall(r"^Package: (\S+)\n((?:.+\n)*)", status, re.MULTILINE)
+    return "\n".join(f"Package: {name}\n{rest}" for name, rest in stanzas if name in names)
+
+
 def install_package(build, folder):
-    """Into a root that knows of the packages that this machine has, and has none of their files."""
+    """Into a root that knows of the packages that it needs, and has none of their files."""
     run("cpack", "-G", "DEB", "-B", folder, "--config", build / "CPackConfig.cmake")
     package, = folder.glob("*.deb")
     depends = run("dpkg-deb", "--field", package, "Depends")
@@ -56,7 +85,13 @@ def install_package(build, folder):
     known = root / "var/lib/dpkg"
     (known / "info").mkdir(parents=True)
     (known / "updates").mkdir()
-    shutil.copy("/var/lib/dpkg/status", known / "status")
+    names = needed_packages(package)
+    if names is None:
+        print("apt has no lists here: its plan is not looked at, and all that this machine has "
+              "counts as installed", flush=True)
+    else:
+        print(f"apt would install {len(names)} packages with it where nothing is", flush=True)
+    (known / "status").write_text(status_of(names))
     # It looks for programs of the system administrator's.
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
     run("dpkg", f"--root={root}", "--force-not-root", "--install", package,
@@ -132,6 +167,8 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--package", action="store_true")
     options = parser.parse_args()
+    if missing := [compiler for compiler in COMPILERS if not shutil.which(compiler)]:
+        raise SystemExit(f"FAILED: there is no {' and no '.join(missing)}")
     with tempfile.TemporaryDirectory(prefix="weir-install-") as name:
         folder = pathlib.Path(name)
         prefix = (install_package if options.package else install)(options.build, folder)
@@ -140,7 +177,7 @@ def main():
         tool = run(prefix / "bin/weir", "--version").strip()
         if tool != VERSION:
             raise SystemExit(f"FAILED: weir --version says {tool}, not {VERSION}")
-        for compiler in filter(shutil.which, COMPILERS):
+        for compiler in COMPILERS:
             for way in (by_cmake, by_pkg_config):
                 ask(way(prefix, compiler, folder / f"{way.__name__}-{compiler}"))
                 print(f"{way.__name__}, {compiler}: works", flush=True)

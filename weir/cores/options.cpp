@@ -7,12 +7,19 @@
 #include <map>
 #include <string>
 
+#include "weir/base/version.hpp"
+
 namespace weir {
 namespace {
 
 [[noreturn]] void refuse(const std::string& program, const std::string& why) {
   std::fprintf(stderr, "%s: %s (--help shows the options)\n", program.c_str(), why.c_str());
   std::exit(2);
+}
+
+/// How a program names itself: its file, and the Weir that it is linked with.
+std::string version_of(const std::string& program) {
+  return program.substr(program.rfind('/') + 1) + " on Weir " + std::string(version());
 }
 
 Endpoint endpoint_of(const std::string& program, const std::string& address, int port) {
@@ -98,10 +105,14 @@ ServerOptions ServerOptions::from_args(int argc, char** argv) {
   CLI::App parser("A network service on Weir");
   add_place(parser, given, options);
   add_manner(parser, given, options);
+  parser.set_version_flag("--version", version_of(program), "print which Weir this is");
   try {
     parser.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     std::fputs(parser.help().c_str(), stdout);
+    std::exit(0);
+  } catch (const CLI::CallForVersion& asked) {
+    std::printf("%s\n", asked.what());
     std::exit(0);
   } catch (const CLI::ParseError& error) {
     refuse(program, error.what());

@@ -83,8 +83,8 @@ struct ServerOptions : RuntimeOptions {
 
   /// From --port N, --address A, --cores N, --backend B, --no-pin, --deadline SECONDS, --busy-poll,
   /// --busy-wait MICROSECONDS, --real-time PRIORITY, --real-time-required, --takeover PATH and
-  /// --processes N. Prints the usage and exits with 0 for --help; prints one line and exits with 2
-  /// for what is wrong.
+  /// --processes N. For --help and --version ("PROGRAM on Weir 1.2.3") prints what is asked and
+  /// exits with 0; prints one line and exits with 2 for what is wrong.
   static ServerOptions from_args(int argc, char** argv);
 };
 
