@@ -7,11 +7,13 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -26,10 +28,14 @@
 namespace weir::tests {
 namespace {
 
+/// Which example serves.
+enum class Site : std::uint8_t { hello, hot_restart };
+
 /// Clients that ask all the time, and complain about everything but an answer.
 class Visitors {
  public:
-  explicit Visitors(const os::Address& server) : server_(server) {
+  explicit Visitors(const os::Address& server, Site site = Site::hello)
+      : server_(server), site_(site) {
     for (unsigned habit = 0; habit < threads_.size(); ++habit) {
       threads_[habit] = std::thread([this, habit] { visit(habit); });
     }
@@ -47,16 +53,22 @@ class Visitors {
   const std::vector<std::string>& complaints() const { return complaints_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  /// A server that drains waits so long for a newcomer's request.
+  static constexpr std::chrono::seconds newcomer_grace{1};
+
   /// A connection for each request, or one for as long as the server keeps it.
   void visit(unsigned habit) {
     const bool stays = habit % 2 == 1;
     while (!leaving_) {
+      const Clock::time_point came = Clock::now();
       auto client = Client::connect(server_);
       if (!client) {
         complain("connect", client.error());
         return;
       }
-      while (ask(*client, stays) && stays && !leaving_ && !has_ended(*client)) {
+      if (!ask(*client, stays, came) || !stays) continue;
+      while (!leaving_ && !has_ended(*client) && ask(*client, stays, {})) {
       }
     }
   }
@@ -67,20 +79,27 @@ class Visitors {
     return ::recv(client.descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
   }
 
-  /// Whether the connection goes on.
-  bool ask(Client& client, bool stays) {
+  /// Whether the connection goes on. `came`: when who has not been answered yet began to connect.
+  bool ask(Client& client, bool stays, std::optional<Clock::time_point> came) {
     const std::string name = std::to_string(next_.fetch_add(1));
-    const std::string request = "GET /hello/" + name + " HTTP/1.1\r\nHost: x\r\n" +
+    const bool hello = site_ == Site::hello;
+    const std::string request = "GET " + (hello ? "/hello/" + name : "/") +
+                                " HTTP/1.1\r\nHost: x\r\n" +
                                 (stays ? "\r\n" : "Connection: close\r\n\r\n");
-    if (auto sent = client.send(request); !sent) return complain("send", sent.error());
+    const auto sent = client.send(request);
+    // Whom this machine has held up for so long has been silent to a server that drains.
+    if (came && Clock::now() - *came > newcomer_grace / 2) came.reset();
+    if (!sent) return complain("send", sent.error());
     const auto answer = client.read();
     if (!answer) {
       // The end met the request on its way: it was not answered, and is asked again (RFC 9112
-      // §9.3).
-      const bool met = stays && answer.error() == Errc::end_of_stream && client.unread().empty();
+      // §9.3). That is for connections that were kept: newcomers are served.
+      const bool met = !came && answer.error() == Errc::end_of_stream && client.unread().empty();
       return met ? false : complain("read", answer.error());
     }
-    if (answer->body != "Hello, " + name + "!\n") return complain("got " + answer->body, {});
+    const bool right =
+        hello ? answer->body == "Hello, " + name + "!\n" : answer->body.starts_with("served by ");
+    if (!right) return complain("got " + answer->body, {});
     ++answers_;
     if (answer->field("Connection") != "close") return true;
     if (auto end = client.expect_end(); !end) return complain("end", end.error());
@@ -94,6 +113,7 @@ class Visitors {
   }
 
   os::Address server_;
+  Site site_;
   std::atomic<std::uint64_t> next_{0};
   std::atomic<std::uint64_t> answers_{0};
   std::atomic<bool> leaving_{false};
@@ -185,6 +205,24 @@ TEST_P(Restart, ANewerOneThatIsKilledBeforeItIsReadyChangesNothing) {
   expect_content(visitors);
 }
 
+TEST_P(Restart, ANewerOneThatIsKilledWhenTheSocketsAreItsOwnLeavesThePortToTheNext) {
+  const auto older = begin_first();
+  Client slow(port_);
+  ASSERT_TRUE(slow.exchange("GET /hello/a HTTP/1.1\r\nHost: x\r\n\r\n"));
+  // Half a request, for which the older one waits for some seconds although it drains.
+  ASSERT_TRUE(slow.send("POST /users/1/notes HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nh"));
+  const auto newer = begin_next();
+  ASSERT_TRUE(newer->wait_for(accepts)) << newer->errors();
+  EXPECT_TRUE(eventually([&] { return older->sockets() <= 1; })) << "but for that one's";
+  newer->signal(SIGKILL);
+  EXPECT_EQ(newer->wait_for_exit(), 128 + SIGKILL);
+  const auto next = begin_next();
+  EXPECT_TRUE(next->wait_for(open_for_newer)) << next->errors();
+  EXPECT_TRUE(Client(port_).exchange("GET /hello/b HTTP/1.1\r\nHost: x\r\n\r\n"));
+  slow.close();
+  EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
+}
+
 TEST_P(Restart, AnOlderOneThatIsKilledLeavesItsSocketsToTheNewer) {
   const auto older = begin_first();
   const auto newer = begin_wrong();
@@ -228,6 +266,22 @@ TEST_P(Restart, SocketsOfAServiceManagerAreServedByOneProcessAfterTheOther) {
   }
 }
 
+// The same with visitors all the time: whom a process has let in it answers before it ends, and
+// whom it has not waits for the next.
+TEST_P(Restart, NobodyNoticesProcessesThatFollowEachOtherOnAManagersSocket) {
+  const os::Fd socket = os::open_listener(os::Address::loopback(0)).value();
+  Visitors visitors(os::local_address(socket.get()).value(), Site::hot_restart);
+  for (int round = 0; round < 4; ++round) {
+    Process process(example_path("hot_restart"),
+                    {"--cores", "2", "--backend", std::string(GetParam().option)}, {socket.get()});
+    EXPECT_TRUE(are_served(visitors)) << process.errors();
+    if (round == 3) expect_content(visitors);
+    process.signal(SIGTERM);
+    EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
+    EXPECT_FALSE(process.errors().contains("deadline")) << process.errors();
+  }
+}
+
 // Both at once: each version is given the manager's socket and takes it over from the one before.
 TEST_P(Restart, SocketsOfAServiceManagerAreTakenOverOnlyOnce) {
   const os::Fd socket = os::open_listener(os::Address::loopback(0)).value();
@@ -245,7 +299,9 @@ TEST_P(Restart, SocketsOfAServiceManagerAreTakenOverOnlyOnce) {
   };
   auto older = begin();
   ASSERT_TRUE(older->wait_for(open_for_newer)) << older->errors();
+  Visitors visitors(bound, Site::hot_restart);
   for (int generation = 0; generation < 3; ++generation) {
+    EXPECT_TRUE(are_served(visitors));
     EXPECT_TRUE(serves(*older)) << older->errors();
     auto newer = begin();
     ASSERT_TRUE(newer->wait_for(accepts)) << newer->errors();
@@ -253,6 +309,8 @@ TEST_P(Restart, SocketsOfAServiceManagerAreTakenOverOnlyOnce) {
     EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
     older = std::move(newer);
   }
+  EXPECT_TRUE(are_served(visitors));
+  expect_content(visitors);
   older->signal(SIGTERM);
   EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
   // The manager has it still: who comes now waits for the next.

@@ -8,6 +8,7 @@
 #include "tools/simulate/overload.hpp"
 #include "tools/simulate/play_scenarios.hpp"
 #include "tools/simulate/request_watch.hpp"
+#include "tools/simulate/restarts.hpp"
 #include "tools/simulate/runtime_watch.hpp"
 #include "weir/testing/http_traffic.hpp"
 
@@ -134,6 +135,10 @@ constexpr std::array all_scenarios = {
              with_balance},
     Scenario{"overload", "more connections, requests, bytes and slow peers than the limits allow",
              with_overload},
+    Scenario{"restarts", "processes that take over from each other while clients come and go",
+             with_restarts},
+    Scenario{"deaths", "the same while one of the processes dies at a step of a handover",
+             with_deaths},
     Scenario{"routes", "pages that are asked for while their routes come, go and are replaced",
              with_routes},
     Scenario{"services", "pages of services that are replaced while they are asked for",

@@ -71,7 +71,11 @@ class HandoverParty {
 ///
 /// Until the older one has said that they are the newer one's, whatever happens to the newer one
 /// changes nothing for connections. An older one that dies leaves everything to the newer one. Of
-/// several newer ones at once each takes over from the one before. Threads: any, but for the
+/// several newer ones at once each takes over from the one before. A newer one that dies when they
+/// are its own takes them with it, and whoever waits in their queues; the older one still drains,
+/// and the next process opens them anew. That one waits at the path until the older one has
+/// stopped, for a second at most: where a core of the older one is stuck in a handler for longer,
+/// it finds the port taken (EADDRINUSE). Threads: any, but for the
 /// destructor, take_sockets() and start().
 class Handover {
  public:

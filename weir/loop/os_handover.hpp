@@ -1,16 +1,14 @@
 // The operating system's way to hand sockets from process to process.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "weir/loop/handover.hpp"
-#include "weir/loop/handover_talk.hpp"
+#include "weir/loop/handover_conversation.hpp"
 #include "weir/loop/host.hpp"
 #include "weir/loop/host_thread.hpp"
-#include "weir/os/local_packets.hpp"
+#include "weir/loop/os_handover_place.hpp"
 
 namespace weir {
 
@@ -21,53 +19,21 @@ class OsHandover final : public Handover, ThreadWork {
   static HandoverStart meet(Host& host, const HandoverOptions& options);
   ~OsHandover() override;
 
-  HandoverParty::Sockets take_sockets() override { return std::move(taken_); }
+  HandoverParty::Sockets take_sockets() override { return conversation_.take_sockets(); }
   Result<> start(HandoverParty& party) override;
-  void accepting() noexcept override;
-  void stopped_one() noexcept override;
-  void stop() noexcept override;
+  void accepting() noexcept override { conversation_.accepting(); }
+  void stopped_one() noexcept override { conversation_.stopped_one(); }
+  void stop() noexcept override { conversation_.stop(); }
 
  private:
-  using Kind = HandoverMessage::Kind;
-  using Heard = HandoverTalk::Heard;
+  OsHandover(Host& host, const HandoverOptions& options, const os::Address& path, os::Fd event)
+      : host_(host), place_(host, path, std::move(event)), conversation_(host, options, place_) {}
 
-  OsHandover(Host& host, const HandoverOptions& options, const os::Address& place, os::Fd event);
-
-  // Before the thread begins. Each gives what failed, for people; empty: nothing.
-  std::string find_place();
-  std::string ask(os::Fd connection, bool& gone);
-  std::string take_offer();
-
-  // On the thread.
   std::optional<Instant> step() noexcept override;
-  bool take_over();
-  bool wait_until_accepting();
-  bool wait_for_the_word();
-  void wait_until_the_older_stops();
-  bool give_up(std::string why);
-  void serve_newer_ones();
-  bool hand_over(HandoverTalk newer);
-  bool check(HandoverTalk& newer);
-  bool offer(HandoverTalk& newer, const HandoverParty::Sockets& sockets);
-  bool pass(HandoverTalk& newer, const HandoverParty::Sockets& sockets);
-  void wait_until_stopped(const HandoverParty::Sockets& sockets);
-  void leave_place() noexcept;
-
-  bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
-  Instant in(Duration length) const { return after(host_.now(), length); }
-  void log(const std::string& what) { host_.log("weir: " + what); }
 
   Host& host_;
-  HandoverOptions options_;
-  os::Address place_;
-  os::Fd event_;  // something of what follows has changed
-  std::atomic<bool> accepting_{false};
-  std::atomic<bool> stopping_{false};
-  os::Fd listener_;                       // at the place
-  std::optional<os::FileIdentity> file_;  // of the place, while it is ours to remove
-  std::optional<HandoverTalk> older_;
-  std::optional<os::FileIdentity> older_file_;  // of the place, while it is the older one's
-  HandoverParty::Sockets taken_;
+  OsHandoverPlace place_;
+  HandoverConversation conversation_;
   HandoverParty* party_ = nullptr;
   std::unique_ptr<HostThread> thread_;  // last: it ends first
 };

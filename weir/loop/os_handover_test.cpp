@@ -21,8 +21,10 @@
 #include <utility>
 #include <vector>
 
+#include "weir/loop/os_handover_talk.hpp"
 #include "weir/loop/os_host.hpp"
 #include "weir/loop/shared_listener.hpp"
+#include "weir/os/local_packets.hpp"
 #include "weir/os/temporary_tree.hpp"
 
 namespace weir {
@@ -142,41 +144,45 @@ class OsHandoverTest : public testing::Test {
   /// An older process in the test's hands: it has accepted a newer one's connection.
   class Older {
    public:
-    explicit Older(const os::Address& place)
-        : event_(os::open_event().value()), listener_(os::meet_at(place)->listener.release()) {}
+    Older(OsHost& host, const os::Address& place)
+        : host_(host),
+          event_(os::open_event().value()),
+          listener_(os::meet_at(place)->listener.release()) {}
 
     void accept() {
       ASSERT_EQ(wait_readable(listener_.get(), event_.get(), os_now() + patience), Woken::readable);
-      talk_.emplace(os::accept_one(listener_.get()).value(), event_.get());
+      talk_.emplace(host_, os::accept_one(listener_.get()).value(), event_.get());
       EXPECT_TRUE(talk_->says(hear(), Kind::ask));
     }
-    void offer(OsHost& host) {
-      socket_ = host.listen(os::Address::loopback(0), {}).value();
+    void offer() {
+      socket_ = host_.listen(os::Address::loopback(0), {}).value();
       HandoverMessage offer{.kind = Kind::offer};
       offer.sockets = {{HandoverMessage::Use::listening, false, "here"},
                        {HandoverMessage::Use::meeting, false, "there"}};
       EXPECT_TRUE(talk_->say(offer, std::array{socket_.value(), listener_.get()}));
     }
     Heard hear() { return talk_->hear(os_now() + patience); }
-    HandoverTalk& talk() { return *talk_; }
+    OsHandoverTalk& talk() { return *talk_; }
     void die() {
       talk_.reset();
       listener_.close();
     }
 
    private:
-    static Instant os_now() { return OsHost().now(); }
+    Instant os_now() { return host_.now(); }
+
+    OsHost& host_;
     os::Fd event_;
     os::Fd listener_;
     Descriptor socket_;
-    std::optional<HandoverTalk> talk_;
+    std::optional<OsHandoverTalk> talk_;
   };
 
   /// A process that begins while `older` offers it a socket.
   std::unique_ptr<Process> begin_after(Older& older, const HandoverOptions& with) {
     auto newer = std::async(std::launch::async, [&] { return begin(with); });
     older.accept();
-    older.offer(host_);
+    older.offer();
     return newer.get();
   }
   std::unique_ptr<Process> begin_after(Older& older) { return begin_after(older, options()); }
@@ -330,7 +336,7 @@ TEST_F(OsHandoverTest, OfSeveralAtOnceEachHasItsTurn) {
 }
 
 TEST_F(OsHandoverTest, AnOlderOneThatDiesLeavesEverything) {
-  Older older(place_);
+  Older older(host_, place_);
   const auto newer = begin_after(older);
   ASSERT_EQ(newer->party.sockets.size(), 1U);
   older.die();
@@ -338,7 +344,7 @@ TEST_F(OsHandoverTest, AnOlderOneThatDiesLeavesEverything) {
 }
 
 TEST_F(OsHandoverTest, AnOlderOneThatDiesWhenTheNewerIsReadyLeavesEverything) {
-  Older older(place_);
+  Older older(host_, place_);
   const auto newer = begin_after(older);
   newer->handover->accepting();
   EXPECT_TRUE(older.talk().says(older.hear(), Kind::ready));
@@ -348,7 +354,7 @@ TEST_F(OsHandoverTest, AnOlderOneThatDiesWhenTheNewerIsReadyLeavesEverything) {
 }
 
 TEST_F(OsHandoverTest, AnOlderOneThatHasAgreedAndDiesLeavesEverything) {
-  Older older(place_);
+  Older older(host_, place_);
   const auto newer = begin_after(older);
   newer->handover->accepting();
   EXPECT_TRUE(older.talk().says(older.hear(), Kind::ready));
@@ -358,7 +364,7 @@ TEST_F(OsHandoverTest, AnOlderOneThatHasAgreedAndDiesLeavesEverything) {
 }
 
 TEST_F(OsHandoverTest, ANewerOneThatDrainsWhenTheSocketsAreItsOwnWaitsForNobody) {
-  Older older(place_);
+  Older older(host_, place_);
   const auto newer = begin_after(older);
   newer->handover->accepting();
   EXPECT_TRUE(older.talk().says(older.hear(), Kind::ready));
@@ -395,7 +401,7 @@ TEST_F(OsHandoverTest, APlaceThatIsAnothersByNowIsLeftAlone) {
 }
 
 TEST_F(OsHandoverTest, AnOlderOneMayRefuseToTheLast) {
-  Older older(place_);
+  Older older(host_, place_);
   const auto newer = begin_after(older);
   newer->handover->accepting();
   EXPECT_TRUE(older.talk().says(older.hear(), Kind::ready));
@@ -415,7 +421,7 @@ TEST_F(OsHandoverTest, AnOlderOneThatHasBegunToDrainKeepsItsSockets) {
 }
 
 TEST_F(OsHandoverTest, AnOlderOneThatTalksNonsenseIsNotFollowed) {
-  Older older(place_);
+  Older older(host_, place_);
   const auto newer = begin_after(older);
   EXPECT_TRUE(os::send_packet(older.talk().connection(), to_bytes("nonsense")));
   EXPECT_TRUE(newer->party.told("no message"));
@@ -424,7 +430,7 @@ TEST_F(OsHandoverTest, AnOlderOneThatTalksNonsenseIsNotFollowed) {
 }
 
 TEST_F(OsHandoverTest, WhatIsNoListeningSocketIsNotTaken) {
-  Older older(place_);
+  Older older(host_, place_);
   auto failed =
       std::async(std::launch::async, [&] { return OsHandover::meet(host_, options()).failure; });
   older.accept();
@@ -436,7 +442,7 @@ TEST_F(OsHandoverTest, WhatIsNoListeningSocketIsNotTaken) {
 }
 
 TEST_F(OsHandoverTest, AnOfferWithoutItsDescriptorsIsNonsense) {
-  Older older(place_);
+  Older older(host_, place_);
   auto failed =
       std::async(std::launch::async, [&] { return OsHandover::meet(host_, options()).failure; });
   older.accept();

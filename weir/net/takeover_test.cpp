@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <future>
 #include <optional>
 #include <string>
@@ -18,10 +19,11 @@
 #include <vector>
 
 #include "weir/cores/runtime.hpp"
-#include "weir/loop/handover_talk.hpp"
+#include "weir/loop/os_handover_talk.hpp"
 #include "weir/loop/os_host.hpp"
 #include "weir/net/listener.hpp"
 #include "weir/os/local_packets.hpp"
+#include "weir/os/socket.hpp"
 #include "weir/os/temporary_tree.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
@@ -105,11 +107,11 @@ class Program {
 /// A client that waits patiently.
 class Visitor {
  public:
-  explicit Visitor(const Endpoint& server)
-      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit Visitor(const Endpoint& server) {
+    const auto* const address = static_cast<const sockaddr*>(server.data());
+    socket_ = os::Fd(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const timeval longest{patience.count(), 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
-    const auto* const address = static_cast<const sockaddr*>(server.data());
     EXPECT_EQ(::connect(socket_.get(), address, server.size()), 0);
   }
   /// All that comes; what else befell it, if it was no orderly end.
@@ -161,6 +163,35 @@ TEST_P(TakeoverTest, ANewerOneWithMoreCoresThatIsNotReadyKeepsNobody) {
   EXPECT_EQ(older.status(), 0);
 }
 
+/// Whoever comes is greeted, by the older one until the newer one has taken over from it.
+void expect_taken_over(const Endpoint& where, const RuntimeOptions& options) {
+  Program older({.name = "older", .address = where, .cores = 2}, options);
+  const Endpoint address = older.address();
+  EXPECT_EQ(Visitor(address).greeting(), "older");
+  Program newer({.name = "newer", .address = address, .cores = 2}, options);
+  std::string greeting;
+  do {
+    greeting = Visitor(address).greeting();
+  } while (greeting == "older");
+  EXPECT_EQ(greeting, "newer");
+  EXPECT_EQ(older.status(), 0);
+  EXPECT_EQ(Visitor(address).greeting(), "newer");
+  newer.drain();
+  EXPECT_EQ(newer.status(), 0);
+}
+
+TEST_P(TakeoverTest, ASocketOfIpv6IsTakenOver) {
+  const Endpoint loopback = Endpoint::parse("[::1]:0").value();
+  if (!os::open_listener(loopback)) GTEST_SKIP() << "no IPv6 here";
+  expect_taken_over(loopback, options());
+}
+
+TEST_P(TakeoverTest, AUnixSocketIsTakenOverWithItsPath) {
+  const std::string path = tree_.path("service");
+  expect_taken_over(Endpoint::local(path).value(), options());
+  EXPECT_FALSE(std::filesystem::exists(path)) << "the last one removes it";
+}
+
 /// An older process in the test's hands, which has offered its sockets and heard that the newer one
 /// is ready.
 class Older {
@@ -180,7 +211,7 @@ class Older {
 
   void offer() {
     EXPECT_EQ(wait_readable(meeting_.get(), event_.get(), end()), Woken::readable);
-    talk_.emplace(os::accept_one(meeting_.get()).value(), event_.get());
+    talk_.emplace(host_, os::accept_one(meeting_.get()).value(), event_.get());
     EXPECT_TRUE(talk_->says(talk_->hear(end()), Kind::ask));
     HandoverMessage offer{.kind = Kind::offer};
     std::vector<int> descriptors;
@@ -207,7 +238,7 @@ class Older {
   os::Fd event_;
   os::Fd meeting_;
   std::vector<Descriptor> listening_;
-  std::optional<HandoverTalk> talk_;
+  std::optional<OsHandoverTalk> talk_;
 };
 
 TEST_P(TakeoverTest, ANewerOneThatIsAskedToDrainBeforeTheWordServesWhoWaits) {

@@ -401,7 +401,7 @@ bool MemoryBackend::try_accept(Entry& entry, AcceptOperation& operation) {
 }
 
 bool MemoryBackend::try_connect(Entry& entry, ConnectOperation& operation) {
-  if (entry.later) return false;
+  if (entry.later || chance_.cut_off()) return false;
   switch (host_.network().connect(*entry.stream, operation.peer)) {
     case MemoryNetwork::Answer::established:
       operation.finish();

@@ -44,6 +44,8 @@ class MemoryChance {
   /// How often the datagram that is sent now gets to where it goes: 1, unless it is lost or
   /// doubled.
   virtual std::size_t datagram_copies() { return 1; }
+  /// Whether nothing that its host does reaches anybody any more.
+  virtual bool cut_off() { return false; }
   /// How long a handshake takes.
   virtual Duration connect_time() { return {}; }
   /// How much later than it could a thread takes its next step: what it does takes so long.

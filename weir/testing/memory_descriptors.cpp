@@ -1,6 +1,7 @@
 // The table of simulated descriptors.
 #include "weir/testing/memory_descriptors.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <utility>
@@ -28,6 +29,11 @@ Result<int> MemoryDescriptors::add(std::shared_ptr<MemoryEndpoint> endpoint) {
 Result<int> MemoryDescriptors::duplicate(int descriptor) {
   if (find(descriptor) == nullptr) return fail(system_error(EBADF));
   return add(endpoints_[static_cast<std::size_t>(descriptor - first_descriptor)]);
+}
+
+std::shared_ptr<MemoryEndpoint> MemoryDescriptors::share(int descriptor) const {
+  assert(find(descriptor) != nullptr);
+  return endpoints_[static_cast<std::size_t>(descriptor - first_descriptor)];
 }
 
 MemoryEndpoint* MemoryDescriptors::find(int descriptor) const noexcept {
@@ -58,6 +64,21 @@ MemoryDatagramSocket* MemoryDescriptors::datagrams(int descriptor) const noexcep
   MemoryEndpoint* const endpoint = find(descriptor);
   const bool right = endpoint != nullptr && endpoint->kind() == MemoryEndpoint::Kind::datagrams;
   return right ? static_cast<MemoryDatagramSocket*>(endpoint) : nullptr;
+}
+
+bool MemoryDescriptors::listens() const {
+  return std::ranges::any_of(endpoints_, [](const auto& each) {
+    return each != nullptr && each->kind() == MemoryEndpoint::Kind::listener;
+  });
+}
+
+void MemoryDescriptors::die() {
+  each_stream([](MemoryStream& stream) { stream.die(); });
+  for (const auto& each : endpoints_) {
+    if (each == nullptr || each->kind() != MemoryEndpoint::Kind::listener) continue;
+    const bool others_have_it = each.use_count() != std::ranges::count(endpoints_, each);
+    if (!others_have_it) static_cast<MemoryListener&>(*each).die();
+  }
 }
 
 void MemoryDescriptors::close(int descriptor) noexcept {

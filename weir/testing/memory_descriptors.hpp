@@ -28,6 +28,8 @@ class MemoryDescriptors {
 
   /// Errors: EMFILE; `endpoint` is closed then.
   Result<int> add(std::shared_ptr<MemoryEndpoint> endpoint);
+  /// What `descriptor`, which is open, is: for another process of the machine.
+  std::shared_ptr<MemoryEndpoint> share(int descriptor) const;
   /// Another number for what `descriptor` is. Errors: EBADF, EMFILE.
   Result<int> duplicate(int descriptor);
   /// nullptr: not open.
@@ -37,6 +39,17 @@ class MemoryDescriptors {
   MemoryListener* listener(int descriptor) const noexcept;
   MemoryOpenFile* file(int descriptor) const noexcept;
   MemoryDatagramSocket* datagrams(int descriptor) const noexcept;
+  /// Calls `look(MemoryStream&)` for each open stream, by its number.
+  template <class Look>
+  void each_stream(Look look) const {
+    for (const auto& each : endpoints_) {
+      const bool right = each != nullptr && each->kind() == MemoryEndpoint::Kind::stream;
+      if (right) look(static_cast<MemoryStream&>(*each));
+    }
+  }
+  bool listens() const;
+  /// What the death of their process does to them; they are still to be closed.
+  void die();
   /// Closing what is not open is a mistake in the caller (asserted).
   void close(int descriptor) noexcept;
 

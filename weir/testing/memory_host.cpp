@@ -29,8 +29,10 @@ MemoryHost::MemoryHost(const MemoryHostOptions& options)
       own_chance_(std::make_unique<MemoryChance>()),
       clock_(*own_clock_),
       chance_(*own_chance_),
-      network_(options.buffer_bytes, chance_),
-      datagram_network_(chance_),
+      own_network_(std::make_unique<MemoryNetwork>(options.buffer_bytes, chance_)),
+      own_datagram_network_(std::make_unique<MemoryDatagramNetwork>(chance_)),
+      network_(*own_network_),
+      datagram_network_(*own_datagram_network_),
       wall_start_(wall_at_start - clock_.now().time_since_epoch()),
       files_(*this),
       descriptors_(options.descriptors_max) {}
@@ -40,8 +42,14 @@ MemoryHost::MemoryHost(const MemoryHostOptions& options, const Shared& shared)
       random_state_(options.seed),
       clock_(shared.clock),
       chance_(shared.chance),
-      network_(options.buffer_bytes, chance_),
-      datagram_network_(chance_),
+      own_network_(shared.machine == nullptr
+                       ? std::make_unique<MemoryNetwork>(options.buffer_bytes, chance_)
+                       : nullptr),
+      own_datagram_network_(
+          shared.machine == nullptr ? std::make_unique<MemoryDatagramNetwork>(chance_) : nullptr),
+      network_(own_network_ ? *own_network_ : shared.machine->network_),
+      datagram_network_(own_datagram_network_ ? *own_datagram_network_
+                                              : shared.machine->datagram_network_),
       wall_start_(wall_at_start - clock_.now().time_since_epoch()),
       files_(*this),
       descriptors_(options.descriptors_max) {}

@@ -130,6 +130,7 @@ class MemoryHost : public Host {
   MemoryNetwork& network() noexcept { return network_; }
   MemoryDatagramNetwork& datagram_network() noexcept { return datagram_network_; }
   MemoryDescriptors& descriptors() noexcept { return descriptors_; }
+  const MemoryDescriptors& descriptors() const noexcept { return descriptors_; }
   /// What a waiting backend does instead of sleeping. False: no time can pass.
   virtual bool pass_time(Instant until);
   void backend_made() noexcept { ++backends_; }
@@ -140,6 +141,8 @@ class MemoryHost : public Host {
   struct Shared {
     MemoryClock& clock;
     MemoryChance& chance;
+    /// Another host that is the same machine: this one is one more process of it.
+    MemoryHost* machine = nullptr;
   };
   MemoryHost(const MemoryHostOptions& options, const Shared& shared);
 
@@ -159,8 +162,10 @@ class MemoryHost : public Host {
   std::unique_ptr<MemoryChance> own_chance_;
   MemoryClock& clock_;
   MemoryChance& chance_;
-  MemoryNetwork network_;
-  MemoryDatagramNetwork datagram_network_;
+  std::unique_ptr<MemoryNetwork> own_network_;  // these two unless it is another's machine
+  std::unique_ptr<MemoryDatagramNetwork> own_datagram_network_;
+  MemoryNetwork& network_;
+  MemoryDatagramNetwork& datagram_network_;
   WallTime wall_start_;  // the wall time when the clock stood at Instant{}
   MemoryFileSystem files_;
   MemoryDescriptors descriptors_;

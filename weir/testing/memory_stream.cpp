@@ -26,16 +26,27 @@ std::size_t MemoryBytes::take(MutableBytes target) {
 }
 
 MemoryStream::~MemoryStream() {
-  if (other_ == nullptr) return;
-  other_->other_ = nullptr;
+  leave();
+}
+
+/// The other side learns that nobody is here any more.
+void MemoryStream::leave() {
+  MemoryStream* const other = std::exchange(other_, nullptr);
+  if (other == nullptr) return;
+  other->other_ = nullptr;
   const MemoryParcel reset{MemoryParcel::What::reset, {}, system_error(ECONNRESET)};
   if (unread() > 0) {
-    other_->coming_.send(reset);
+    other->coming_.send(reset);
     return;
   }
-  other_->coming_.send(MemoryParcel{MemoryParcel::What::end});
+  other->coming_.send(MemoryParcel{MemoryParcel::What::end});
   // What has not come yet will find nobody here.
-  if (coming_.bytes() > 0) other_->coming_.send(reset);
+  if (coming_.bytes() > 0) other->coming_.send(reset);
+}
+
+void MemoryStream::die() {
+  leave();
+  reset_with(system_error(ECONNRESET));
 }
 
 void MemoryStream::arrived(MemoryParcel& parcel) {
@@ -93,6 +104,7 @@ std::error_code MemoryStream::receivable() const noexcept {
 Result<std::size_t> MemoryStream::receive(MutableBytes target) {
   if (const std::error_code error = receivable()) return fail(error);
   const std::size_t count = arrived_.take(target);
+  received_ += count;
   if (other_ != nullptr) other_->changed();
   return count;
 }
@@ -149,8 +161,13 @@ MemoryListener::MemoryListener(MemoryNetwork& network, const os::Address& local,
 }
 
 MemoryListener::~MemoryListener() {
+  die();
+}
+
+void MemoryListener::die() {
   network_.forget(*this);
   for (auto& waiting : queue_) waiting->reset();
+  queue_.clear();
 }
 
 std::unique_ptr<MemoryStream> MemoryListener::take() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <system_error>
@@ -12,47 +13,11 @@
 #include "weir/base/result.hpp"
 #include "weir/os/address.hpp"
 #include "weir/testing/memory_arrivals.hpp"
+#include "weir/testing/memory_endpoint.hpp"
 
 namespace weir {
 
 class MemoryNetwork;
-
-/// Told when a socket may have become able to do something: once for many changes is enough.
-class MemoryObserver {
- public:
-  virtual void changed() = 0;
-
- protected:
-  ~MemoryObserver() = default;
-};
-
-/// What a simulated descriptor refers to. Threads: one.
-class MemoryEndpoint {
- public:
-  enum class Kind : std::uint8_t { stream, listener, file, datagrams };
-
-  MemoryEndpoint(const MemoryEndpoint&) = delete;
-  MemoryEndpoint& operator=(const MemoryEndpoint&) = delete;
-  virtual ~MemoryEndpoint() = default;
-
-  Kind kind() const noexcept { return kind_; }
-  const os::Address& local() const noexcept { return local_; }
-  /// From now on `observer` is told too, until forget().
-  void observe(MemoryObserver& observer) { observers_.push_back(&observer); }
-  void forget(MemoryObserver& observer) noexcept { std::erase(observers_, &observer); }
-
- protected:
-  explicit MemoryEndpoint(Kind kind) noexcept : kind_(kind) {}
-  void changed() {
-    for (MemoryObserver* const observer : observers_) observer->changed();
-  }
-
-  os::Address local_;
-
- private:
-  Kind kind_;
-  std::vector<MemoryObserver*> observers_;  // several when descriptors share it
-};
 
 /// Bytes on their way, oldest first. Holds memory only while it holds bytes.
 class MemoryBytes {
@@ -93,12 +58,16 @@ class MemoryStream final : public MemoryEndpoint, MemoryArrivals::Receiver {
   /// Reset, or shut down in both directions.
   bool dead() const noexcept;
   std::size_t unread() const noexcept { return arrived_.size(); }
+  /// Bytes that receive() has given in all.
+  std::uint64_t received() const noexcept { return received_; }
   /// What was sent and is on its way to the other end.
   std::size_t on_the_way() const noexcept {
     return other_ == nullptr ? 0 : other_->coming_.bytes();
   }
   /// Tears the connection down; both ends see a reset (ECONNRESET).
   void reset();
+  /// What its process' death does: for the other side it is closed, and here it is of no use.
+  void die();
   /// Ends what the other side sends, as if it had shut its sending down just now.
   void end_receiving();
   /// Nothing that is sent from now on arrives here before.
@@ -109,6 +78,7 @@ class MemoryStream final : public MemoryEndpoint, MemoryArrivals::Receiver {
   enum class State : std::uint8_t { unconnected, connected, reset };
 
   bool is_local() const noexcept { return local_.family() == os::AddressFamily::local; }
+  void leave();
   void reset_with(std::error_code error);
   void arrived(MemoryParcel& parcel) override;
   void lost() override;
@@ -120,6 +90,7 @@ class MemoryStream final : public MemoryEndpoint, MemoryArrivals::Receiver {
   std::size_t buffer_bytes_;
   MemoryArrivals coming_{*this};
   MemoryBytes arrived_;
+  std::uint64_t received_ = 0;
   MemoryStream* other_ = nullptr;  // nullptr: it is closed
   os::Address peer_address_;
 };
@@ -136,6 +107,8 @@ class MemoryListener final : public MemoryEndpoint {
   std::size_t waiting() const noexcept { return queue_.size(); }
   /// From now on newcomers are turned away; those who wait can still be taken.
   void refuse() noexcept { refusing_ = true; }
+  /// Its only process is dead: nobody listens, and those who wait are reset.
+  void die();
 
  private:
   friend class MemoryNetwork;

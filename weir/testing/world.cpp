@@ -42,12 +42,25 @@ std::string WorldReport::text() const {
 World::World(const WorldOptions& options)
     : seed_(options.seed), replay_(options.replay), state_(options), links_(state_) {}
 
-World::~World() = default;
+World::~World() {
+  while (!hosts_.empty()) hosts_.pop_back();  // a machine outlives its further processes
+}
+
+WorldHost* World::find(const std::string& name) const {
+  const auto found =
+      std::ranges::find_if(hosts_, [&](const auto& each) { return each->name() == name; });
+  return found == hosts_.end() ? nullptr : found->get();
+}
+
+WorldHost& World::process(WorldHost& machine, const std::string& name,
+                          const WorldHostOptions& options) {
+  if (WorldHost* const known = find(name)) return *known;
+  hosts_.push_back(std::make_unique<WorldHost>(state_, name, machine, options));
+  return *hosts_.back();
+}
 
 WorldHost& World::host(const std::string& name, const WorldHostOptions& options) {
-  for (const auto& each : hosts_) {
-    if (each->name() == name) return *each;
-  }
+  if (WorldHost* const known = find(name)) return *known;
   const auto number = static_cast<unsigned>(hosts_.size());
   hosts_.push_back(std::make_unique<WorldHost>(state_, name, number, options));
   WorldHost& made = *hosts_.back();
@@ -128,11 +141,14 @@ bool World::go_on(WorldHost& host) {
   if (host.done()) return false;
   WorldHost::Run* const run = host.running();
   if (run == nullptr) {
+    if (host.main_waits()) return false;
     host.go_on();
     tell_services();
     return true;
   }
-  if (const auto signal = host.next_signal()) {
+  if (host.take_death()) {
+    run->outcome = fail(system_error(EINTR));
+  } else if (const auto signal = host.next_signal()) {
     if (run->control != nullptr) {
       run->control->signalled(*signal);
       return true;
@@ -162,18 +178,23 @@ void World::tell_services() {
   }
 }
 
+/// What is left of a killed one goes without delay.
+bool World::rests(const WorldHost& host, const WorldHost::Core& core) const {
+  return core.rests_until > now() && !host.killed();
+}
+
 bool World::turn_one() {
   std::vector<std::pair<WorldHost*, WorldHost::Core*>> ready;
   for (const auto& host : hosts_) {
     if (host->running() == nullptr) continue;
     for (WorldHost::Core& core : host->running()->cores) {
-      if (core.loop->stopping() || core.rests_until > now() || !has_work(core)) continue;
+      if (core.loop->stopping() || rests(*host, core) || !has_work(core)) continue;
       ready.emplace_back(host.get(), &core);
     }
   }
   if (ready.empty()) return false;
   const auto [host, core] = ready[state_.draw.below(ready.size())];
-  if (state_.draw.happens(state_.variation.late_turn)) {
+  if (!host->killed() && state_.draw.happens(state_.variation.late_turn)) {
     core->rests_until = after(now(), state_.draw.between({}, state_.variation.late_turn_max));
     state_.clock.at(core->rests_until, [] {});
   } else {
@@ -209,7 +230,7 @@ Instant World::next_moment() const {
     if (host->running() == nullptr) continue;
     for (const WorldHost::Core& core : host->running()->cores) {
       // One that rests has its end among the clock's events.
-      if (core.loop->stopping() || core.rests_until > now()) continue;
+      if (core.loop->stopping() || rests(*host, core)) continue;
       next = std::min(next, core.loop->timers().next());
     }
   }

@@ -53,6 +53,10 @@ class World {
   std::uint64_t seed() const noexcept { return seed_; }
   /// The host of that name, made by the first call.
   WorldHost& host(const std::string& name, const WorldHostOptions& options = {});
+  /// One more process of that machine, made by the first call: its ports are the same, so that it
+  /// can take over from another; see RuntimeOptions::takeover.
+  WorldHost& process(WorldHost& machine, const std::string& name,
+                     const WorldHostOptions& options = {});
   Instant now() const noexcept { return state_.clock.now(); }
   /// For choices of the test's own.
   WorldDraw& draw() noexcept { return state_.draw; }
@@ -94,9 +98,11 @@ class World {
     bool failed = false;
   };
 
+  WorldHost* find(const std::string& name) const;
   void set_open(WorldHost& one, WorldHost& other, bool open);
   bool all_done() const;
   bool go_on(WorldHost& host);
+  bool rests(const WorldHost& host, const WorldHost::Core& core) const;
   bool turn_one();
   void turn(WorldHost& host, WorldHost::Core& core);
   void note_turn(const std::string& place);

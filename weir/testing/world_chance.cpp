@@ -1,6 +1,7 @@
 #include "weir/testing/world_chance.hpp"
 
 #include <array>
+#include <cerrno>
 
 #include "weir/base/result.hpp"
 #include "weir/loop/backend.hpp"
@@ -56,31 +57,10 @@ void WorldChance::strike(Fault fault, MemoryStream& stream) {
 }
 
 void WorldChance::finished(const Operation& operation, std::size_t bytes) {
-  count(operation, bytes);
   if (!state_.trace.on()) return;
   std::string text = text_of(operation) + ": " + std::to_string(bytes);
   if (operation.error()) text += ", " + operation.error().message();
   state_.trace.note(text);
-}
-
-/// Descriptors are given out again: a new connection begins at nothing.
-void WorldChance::count(const Operation& operation, std::size_t bytes) {
-  switch (operation.kind()) {
-    case Operation::Kind::receive:
-      if (bytes != 0) received_[operation.socket()->descriptor] += bytes;
-      break;
-    case Operation::Kind::accept:
-      received_.erase(static_cast<const AcceptOperation&>(operation).accepted.value());
-      break;
-    case Operation::Kind::connect:
-      received_.erase(operation.socket()->descriptor);
-      break;
-    case Operation::Kind::send:
-    case Operation::Kind::file:
-    case Operation::Kind::receive_datagrams:
-    case Operation::Kind::send_datagrams:
-      break;
-  }
 }
 
 std::size_t WorldChance::part(std::size_t most) {
@@ -92,12 +72,14 @@ std::size_t WorldChance::part(std::size_t most) {
 }
 
 std::error_code WorldChance::accept_failure() {
+  if (dead_) return system_error(EMFILE);
   const std::error_code reason = state_.faults.at_accept(host_, accepts_++, state_.draw);
   if (reason && state_.trace.on()) state_.trace.note("accept fails: " + reason.message());
   return reason;
 }
 
 std::size_t WorldChance::datagram_copies() {
+  if (dead_) return 0;
   const std::uint64_t number = datagrams_++;
   const auto fault = state_.faults.at_datagram(host_, number, state_.draw);
   if (!fault) return 1;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 
 #include "weir/testing/memory_chance.hpp"
@@ -21,8 +20,8 @@ class WorldChance final : public MemoryChance {
   /// That were sent.
   std::uint64_t datagrams() const noexcept { return datagrams_; }
 
-  /// Bytes that each stream has received, by its descriptor, since it was accepted or connected.
-  const std::map<int, std::uint64_t>& received() const noexcept { return received_; }
+  /// Whoever is dead accepts nobody, connects to nobody and sends nothing.
+  void set_dead(bool dead) noexcept { dead_ = dead; }
 
   void beginning(const Operation& operation, MemoryStream* stream) override;
   void finished(const Operation& operation, std::size_t bytes) override;
@@ -35,6 +34,7 @@ class WorldChance final : public MemoryChance {
   std::size_t pick(std::size_t count) override { return state_.draw.below(count); }
   std::error_code accept_failure() override;
   std::size_t datagram_copies() override;
+  bool cut_off() override { return dead_; }
   Duration connect_time() override;
   Duration step_time() override { return state_.draw.between({}, state_.variation.step_max); }
   void step_begins() override { state_.watch.call_begins(); }
@@ -43,11 +43,10 @@ class WorldChance final : public MemoryChance {
 
  private:
   void strike(Fault fault, MemoryStream& stream);
-  void count(const Operation& operation, std::size_t bytes);
 
   WorldState& state_;
   std::string host_;
-  std::map<int, std::uint64_t> received_;
+  bool dead_ = false;
   std::uint64_t operations_ = 0;
   std::uint64_t accepts_ = 0;
   std::uint64_t datagrams_ = 0;

@@ -1,6 +1,7 @@
 #include "weir/testing/world_host.hpp"
 
 #include <cassert>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -8,6 +9,7 @@
 
 #include "weir/loop/loop.hpp"
 #include "weir/testing/memory_backend.hpp"
+#include "weir/testing/world_handover.hpp"
 
 namespace weir {
 namespace {
@@ -20,19 +22,31 @@ MemoryHostOptions options_for(const WorldHostOptions& options, WorldState& state
           .files = options.files};
 }
 
+Endpoint address_of(unsigned number) {
+  return Endpoint::ipv4({10, 0, 0, static_cast<std::uint8_t>(number + 1)}, 0);
+}
+
 }  // namespace
 
 WorldHost::WorldHost(WorldState& state, std::string name, unsigned number,
                      const WorldHostOptions& options)
-    : WorldHost(state, name, number, options, std::make_unique<WorldChance>(state, name)) {}
+    : WorldHost(state, name, address_of(number), nullptr, options,
+                std::make_unique<WorldChance>(state, name)) {}
 
-WorldHost::WorldHost(WorldState& state, std::string name, unsigned number,
-                     const WorldHostOptions& options, std::unique_ptr<WorldChance> chance)
-    : MemoryHost(options_for(options, state), {state.clock, *chance}),
+WorldHost::WorldHost(WorldState& state, std::string name, WorldHost& machine,
+                     const WorldHostOptions& options)
+    : WorldHost(state, name, machine.address_, &machine, options,
+                std::make_unique<WorldChance>(state, name)) {}
+
+WorldHost::WorldHost(WorldState& state, std::string name, const Endpoint& address,
+                     WorldHost* machine, const WorldHostOptions& options,
+                     std::unique_ptr<WorldChance> chance)
+    : MemoryHost(options_for(options, state), {state.clock, *chance, machine}),
       state_(state),
       name_(std::move(name)),
-      address_(Endpoint::ipv4({10, 0, 0, static_cast<std::uint8_t>(number + 1)}, 0)),
-      chance_(std::move(chance)) {}
+      address_(address),
+      chance_(std::move(chance)),
+      meetings_(machine == nullptr ? std::make_shared<WorldMeetings>() : machine->meetings_) {}
 
 WorldHost::~WorldHost() = default;
 
@@ -40,6 +54,9 @@ void WorldHost::begin(WorldMainFunction main, bool service) {
   assert(done());
   service_ = service;
   told_to_end = false;
+  killed_ = knows_death_ = false;
+  handover_steps_ = 0;
+  chance_->set_dead(false);
   status_.reset();
   main_ = std::make_unique<WorldMain>([this, main = std::move(main)] {
     try {
@@ -52,7 +69,47 @@ void WorldHost::begin(WorldMainFunction main, bool service) {
   });
 }
 
+void WorldHost::kill() {
+  if (killed_ || done()) return;
+  killed_ = true;
+  killed_at_step_.reset();
+  if (state_.trace.on()) state_.trace.note(name_ + " is killed");
+  chance_->set_dead(true);
+  lost_ = connections();
+  if (place_ != nullptr) place_->die();
+  descriptors().die();
+}
+
+bool WorldHost::listens() const {
+  return descriptors().listens();
+}
+
+HandoverStart WorldHost::begin_handover(const HandoverOptions& options) {
+  return WorldHandover::meet(*this, state_, *meetings_, options);
+}
+
+Result<Descriptor> WorldHost::inherit_listener(int descriptor) {
+  Descriptor inherited(*this, descriptor);
+  if (descriptors().listener(descriptor) == nullptr) return fail(system_error(EINVAL));
+  return inherited;
+}
+
+void WorldHost::begin_handover_step() {
+  if (killed_at_step_ == handover_steps_++) kill();
+}
+
+void WorldHost::wait_in_main() {
+  main_waits_ = true;
+  main_->hand_back();
+}
+
+Result<> WorldHost::refuse_new_connections(int listener) {
+  // Others may have the socket too.
+  return killed_ ? Result<>() : MemoryHost::refuse_new_connections(listener);
+}
+
 Result<> WorldHost::run(std::span<const LoopPlace> places, RunControl* control) {
+  if (take_death()) return fail(system_error(EINTR));
   assert(run_ == nullptr && "one runtime at a time");
   run_ = std::make_unique<Run>();
   Run& run = *run_;
@@ -78,17 +135,16 @@ bool WorldHost::pass_time(Instant until) {
 }
 
 void WorldHost::log(std::string_view line) noexcept {
+  if (killed_) return;
   MemoryHost::log(line);
   if (state_.trace.on()) state_.trace.note(name_ + ": " + std::string(line));
 }
 
-std::vector<WorldConnection> WorldHost::connections() {
+std::vector<WorldConnection> WorldHost::connections() const {
   std::vector<WorldConnection> open;
-  for (const auto& [descriptor, received] : chance_->received()) {
-    const MemoryStream* const stream = descriptors().stream(descriptor);
-    if (stream != nullptr && stream->connected())
-      open.push_back({stream->peer_address(), received});
-  }
+  descriptors().each_stream([&open](const MemoryStream& stream) {
+    if (stream.connected()) open.push_back({stream.peer_address(), stream.received()});
+  });
   return open;
 }
 
@@ -116,7 +172,7 @@ std::vector<std::string> WorldHost::left_on_loops() {
 std::vector<std::string> WorldHost::left_on_host() const {
   std::vector<std::string> left;
   if (!thrown_.empty()) left.push_back(name_ + ": main has thrown " + thrown_);
-  if (status_.value_or(0) != 0) {
+  if (!killed_ && status_.value_or(0) != 0) {
     left.push_back(name_ + ": main has returned " + std::to_string(*status_));
   }
   if (const std::size_t open = open_descriptors(); open != 0) {

@@ -9,11 +9,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/testing/memory_host.hpp"
 #include "weir/testing/world_chance.hpp"
 #include "weir/testing/world_main.hpp"
+#include "weir/testing/world_place.hpp"
+#include "weir/testing/world_run.hpp"
 
 namespace weir {
 
@@ -33,14 +36,17 @@ struct WorldConnection {
 /// What a main function is given; it makes a Runtime on it and returns what that returns.
 using WorldMainFunction = std::function<int(Host&)>;
 
-/// Made by World::host(). Its main runs programs as they are: a Runtime's loops are turned by the
-/// World. A loop that is turned by hand is not supported: whoever waits on it ends the program with
-/// a line that says so.
-/// Threads: one at a time, as the World sees to. Lifetime: the World's.
+/// Made by World::host() and World::process(). Its main runs programs as they are: a Runtime's
+/// loops are turned by the World. A loop that is turned by hand is not supported: whoever waits on
+/// it ends the program with a line that says so. Threads: one at a time, as the World sees to.
+/// Lifetime: the World's.
 class WorldHost final : public MemoryHost {
  public:
   /// Its address, whatever the port, is 10.0.0.<number + 1>.
   WorldHost(WorldState& state, std::string name, unsigned number, const WorldHostOptions& options);
+  /// One more process of that machine: its address and ports, descriptors and files of its own.
+  WorldHost(WorldState& state, std::string name, WorldHost& machine,
+            const WorldHostOptions& options);
   ~WorldHost() override;
 
   const std::string& name() const noexcept { return name_; }
@@ -61,41 +67,62 @@ class WorldHost final : public MemoryHost {
   std::uint64_t accepts() const noexcept { return chance_->accepts(); }
   std::uint64_t datagrams() const noexcept { return chance_->datagrams(); }
 
-  /// Those that are open and have received anything, for checks of what a program takes.
-  std::vector<WorldConnection> connections();
+  /// Those that are open, for checks of what a program takes; not those that it has not accepted.
+  std::vector<WorldConnection> connections() const;
 
+  /// Ends its main as SIGKILL does: others see its connections closed, and what it had for itself
+  /// alone is gone. What is left of it takes some turns to go, in which it can do nothing to
+  /// anybody else; what its main returns does not matter. It may be started again.
+  void kill();
+  /// The same just before the step with this number, counted from 0 for each main, of what its
+  /// handover does: it meets others, says, hears, waits; see RuntimeOptions::takeover.
+  void kill_at_handover_step(std::uint64_t number) noexcept { killed_at_step_ = number; }
+  std::uint64_t handover_steps() const noexcept { return handover_steps_; }
+  bool killed() const noexcept { return killed_; }
+  /// The connections that it had then.
+  const std::vector<WorldConnection>& lost() const noexcept { return lost_; }
+  /// Whether it has a listening socket.
+  bool listens() const;
+
+  /// Between the processes of this machine. It does not survive a kill().
+  HandoverStart begin_handover(const HandoverOptions& options) override;
+  Result<Descriptor> inherit_listener(int descriptor) override;
+  Result<> refuse_new_connections(int listener) override;
   Result<> run(std::span<const LoopPlace> places, RunControl* control) override;
   bool pass_time(Instant until) override;
   void log(std::string_view line) noexcept override;
 
   // For the World.
 
-  struct Core {
-    Loop* loop;
-    Instant rests_until = Instant::min();  ///< others have its CPU
-    bool fails_to_allocate = false;        ///< as the test has asked for
-  };
-  /// A call of run().
-  struct Run {
-    std::vector<Core> cores;
-    RunControl* control = nullptr;
-    Result<> outcome;
-  };
+  using Core = WorldCore;
+  using Run = WorldRun;
   /// While its main waits for its loops.
   Run* running() const noexcept { return run_.get(); }
   bool service() const noexcept { return service_; }
   bool waited_for() const noexcept { return main_ != nullptr && !service_; }
   /// Lets main go on, until it waits or returns.
   void go_on() { main_->go_on(); }
-  std::optional<Signal> next_signal() { return take_signal(); }
+  std::optional<Signal> next_signal() { return killed_ ? std::nullopt : take_signal(); }
+  /// Whether it has been killed and its run does not know yet.
+  bool take_death() noexcept { return killed_ && !std::exchange(knows_death_, true); }
+  /// Main waits for something else than its loops.
+  bool main_waits() const noexcept { return main_waits_; }
   /// What the loops of a run that has ended still hold, and what the host does, in words.
   std::vector<std::string> left_on_loops();
   std::vector<std::string> left_on_host() const;
   bool told_to_end = false;
 
+  // For its handover.
+
+  void set_place(WorldPlace* place) noexcept { place_ = place; }
+  void begin_handover_step();
+  /// Called by main; wake_main() lets it go on.
+  void wait_in_main();
+  void wake_main() noexcept { main_waits_ = false; }
+
  private:
-  WorldHost(WorldState& state, std::string name, unsigned number, const WorldHostOptions& options,
-            std::unique_ptr<WorldChance> chance);
+  WorldHost(WorldState& state, std::string name, const Endpoint& address, WorldHost* machine,
+            const WorldHostOptions& options, std::unique_ptr<WorldChance> chance);
   void begin(WorldMainFunction main, bool service);
 
   WorldState& state_;
@@ -106,6 +133,14 @@ class WorldHost final : public MemoryHost {
   std::optional<int> status_;
   std::string thrown_;
   bool service_ = false;
+  std::shared_ptr<WorldMeetings> meetings_;  // of the machine
+  WorldPlace* place_ = nullptr;
+  std::uint64_t handover_steps_ = 0;
+  std::optional<std::uint64_t> killed_at_step_;
+  bool killed_ = false;
+  std::vector<WorldConnection> lost_;
+  bool knows_death_ = false;
+  bool main_waits_ = false;
   std::unique_ptr<WorldMain> main_;
 };
 

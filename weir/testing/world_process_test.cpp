@@ -1,0 +1,160 @@
+// Several processes of one machine of a World: what they share, and what the death of one does.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weir/testing/world_fixture.hpp"
+#include "weir/testing/world_peer.hpp"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+RuntimeOptions taking_over(std::string service = "echo") {
+  RuntimeOptions options = quiet();
+  options.takeover = HandoverOptions{"/run/echo", std::move(service)};
+  return options;
+}
+
+int serve_taking_over(Host& host) {
+  return Runtime(host, taking_over()).run_on_each_core(serve_echo);
+}
+
+bool has_logged(const WorldHost& host, std::string_view part) {
+  return std::ranges::any_of(host.logged(),
+                             [&](const std::string& line) { return line.contains(part); });
+}
+
+/// Two processes of one machine, and a host of peers.
+class WorldProcesses : public testing::Test {
+ protected:
+  World world_{{.seed = fresh_seed()}};
+  WorldHost& first_ = world_.host("machine");
+  WorldHost& second_ = world_.process(first_, "second");
+  WorldHost& peers_ = world_.host("peers");
+};
+
+TEST_F(WorldProcesses, ShareTheAddressAndItsPorts) {
+  first_.start([](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+  world_.at(1s, [&] {
+    second_.start([](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+  });
+  world_.at(2s, [&] { first_.raise(Signal::terminate); });
+  const WorldReport report = world_.run_until_done(1h);
+  EXPECT_EQ(second_.address(7), first_.address(7));
+  ASSERT_EQ(report.failures.size(), 1U) << report.text();
+  EXPECT_EQ(report.failures[0], "second: main has returned 1");
+  EXPECT_TRUE(has_logged(second_, "Address already in use"));
+}
+
+TEST_F(WorldProcesses, OneTakesOverFromTheOther) {
+  first_.start(serve_taking_over);
+  world_.at(1s, [&] { second_.start(serve_taking_over); });
+  std::optional<WorldPeer> peer;
+  world_.at(20s, [&] {
+    EXPECT_TRUE(first_.done());
+    peer.emplace(peers_, first_.address(7));
+    peer->send("hello");
+  });
+  world_.at(30s, [&] {
+    EXPECT_EQ(peer->received(), "hello");
+    peer.reset();
+    second_.raise(Signal::terminate);
+  });
+  const WorldReport report = world_.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_TRUE(has_logged(first_, "a newer process has taken over: draining"));
+  EXPECT_TRUE(has_logged(second_, "taken over: this process accepts"));
+}
+
+TEST_F(WorldProcesses, AnotherServiceDoesNotTakeOver) {
+  first_.start(serve_taking_over);
+  world_.at(1s, [&] {
+    second_.start([](Host& host) {
+      return Runtime(host, taking_over("another")).run_on_each_core(serve_echo);
+    });
+  });
+  world_.at(30s, [&] { first_.raise(Signal::terminate); });
+  const WorldReport report = world_.run_until_done(1h);
+  ASSERT_EQ(report.failures.size(), 1U) << report.text();
+  EXPECT_EQ(report.failures[0], "second: main has returned 1");
+  EXPECT_TRUE(has_logged(second_, "cannot take sockets over at '/run/echo'"));
+}
+
+TEST_F(WorldProcesses, AKilledOneLosesItsConnectionsAndItsPort) {
+  first_.start([](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+  std::optional<WorldPeer> peer;
+  std::optional<WorldPeer> late;
+  world_.at(1s, [&] {
+    peer.emplace(peers_, first_.address(7));
+    peer->send("hello");
+  });
+  world_.at(3s, [&] {
+    EXPECT_EQ(peer->received(), "hello");
+    first_.kill();
+    EXPECT_EQ(first_.lost().size(), 1U);
+    late.emplace(peers_, first_.address(7));
+    EXPECT_FALSE(late->connected());
+    // Another one may have the port at once.
+    second_.start([](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+  });
+  world_.at(5s, [&] {
+    EXPECT_EQ(peer->state(), Errc::end_of_stream);
+    late.emplace(peers_, first_.address(7));
+    late->send("late");
+  });
+  world_.at(7s, [&] {
+    EXPECT_EQ(late->received(), "late");
+    late.reset();
+    second_.raise(Signal::terminate);
+  });
+  const WorldReport report = world_.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_TRUE(first_.killed());
+}
+
+TEST_F(WorldProcesses, AKilledOneCanBeStartedAgain) {
+  first_.start(serve_taking_over);
+  world_.at(1s, [&] { first_.kill(); });
+  const WorldReport killed = world_.run_until_done(1h);
+  EXPECT_TRUE(killed.ok()) << killed.text();
+  EXPECT_TRUE(first_.killed());
+  first_.start(serve_taking_over);
+  world_.at(1s, [&] {
+    EXPECT_TRUE(first_.listens());
+    first_.raise(Signal::terminate);
+  });
+  const WorldReport report = world_.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_FALSE(first_.killed());
+  EXPECT_FALSE(first_.listens());
+}
+
+// Whoever dies before it has anything changes nothing.
+TEST_F(WorldProcesses, ANewerOneThatDiesWhileItAsksHurtsNobody) {
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    World world({.seed = fresh_seed()});
+    WorldHost& older = world.host("older");
+    WorldHost& newer = world.process(older, "newer");
+    older.start(serve_taking_over);
+    world.at(1s, [&] {
+      newer.start(serve_taking_over);
+      newer.kill_at_handover_step(step);
+    });
+    world.at(30s, [&] {
+      EXPECT_TRUE(newer.killed());
+      EXPECT_TRUE(older.listens());
+      older.raise(Signal::terminate);
+    });
+    const WorldReport report = world.run_until_done(1h);
+    EXPECT_TRUE(report.ok()) << report.text();
+    EXPECT_FALSE(has_logged(older, "a newer process has taken over"));
+  }
+}
+
+}  // namespace
+}  // namespace weir
