@@ -1,5 +1,6 @@
 #include "tests/cancel_sweep.hpp"
 
+#include <array>
 #include <chrono>
 #include <string>
 #include <tuple>
@@ -19,6 +20,10 @@ std::size_t blocks_here() {
 Task<std::size_t> blocks_of_both() {
   const std::size_t there = co_await on_core(1, blocks_here);
   co_return there + blocks_here();
+}
+
+Task<> nap(Duration pause) {
+  static_cast<void>(co_await sleep(pause));
 }
 
 /// What is in use between two runs, the frames of who looks included.
@@ -41,29 +46,54 @@ Task<InUse> settle(InUse most, Loop& loop) {
   }
 }
 
+std::string_view name_of(From from) {
+  switch (from) {
+    case From::a_round:
+      return "in round ";
+    case From::a_timer:
+      return "by a timer, step ";
+    case From::other_core:
+      return "from the other core, step ";
+  }
+  return {};
+}
+
+std::size_t next_step(From from, std::size_t step) {
+  constexpr std::size_t each_up_to = 16;  // rounds; then in growing steps
+  return step + 1 + (from != From::a_round || step < each_up_to ? 0 : step / 3);
+}
+
+/// What is in use behind one run, and a rest.
+Task<InUse> run_once(const SweepCase& the_case, Stage& stage, Blow& blow, Duration rest,
+                     InUse most) {
+  co_await the_case.run(blow, stage);
+  co_await stage.quiet();
+  if (rest != Duration::zero()) static_cast<void>(co_await sleep(rest));
+  co_return co_await settle(most, stage.loop());
+}
+
 Task<> sweep(Scope& scope, const SweepCase& the_case) {
   constexpr int undisturbed = 2;  // whatever is made once, such as a pool's threads, is there then
-  constexpr std::size_t never_falls = static_cast<std::size_t>(-1);
-  constexpr std::size_t each_up_to = 16;  // rounds; then in growing steps
   Stage stage(scope);
   InUse most;
-  std::size_t round = 0;
-  for (int number = 0;; ++number) {
-    const bool disturbed = number >= undisturbed;
-    SCOPED_TRACE(std::string(the_case.name) + ", cancelled in round " + std::to_string(round));
-    Blow blow(stage.loop(), disturbed ? round : never_falls);
-    co_await the_case.run(blow, stage);
-    co_await stage.quiet();
-    if (!disturbed) static_cast<void>(co_await sleep(std::chrono::milliseconds(5)));
-    const InUse now = co_await settle(most, stage.loop());
-    EXPECT_LE(now.blocks, most.blocks) << "memory is left";
-    EXPECT_LE(now.timers, most.timers) << "timers are left";
-    if (!disturbed) {
-      most = number + 1 == undisturbed ? now : InUse();
-      continue;
+  for (int number = 0; number < undisturbed; ++number) {
+    SCOPED_TRACE(std::string(the_case.name) + ", not cancelled");
+    Blow blow(stage, From::a_round, Blow::never_falls);
+    most = co_await run_once(the_case, stage, blow, std::chrono::milliseconds(5), InUse());
+  }
+  constexpr std::array everywhere = {From::a_round, From::a_timer, From::other_core};
+  for (const From from : everywhere) {
+    const std::size_t steps = from == From::a_round ? Blow::never_falls : Blow::timed_steps;
+    for (std::size_t step = 0; step < steps; step = next_step(from, step)) {
+      SCOPED_TRACE(std::string(the_case.name) + ", cancelled " + std::string(name_of(from)) +
+                   std::to_string(step));
+      Blow blow(stage, from, step);
+      const InUse now = co_await run_once(the_case, stage, blow, {}, most);
+      EXPECT_LE(now.blocks, most.blocks) << "memory is left";
+      EXPECT_LE(now.timers, most.timers) << "timers are left";
+      if (testing::Test::HasFailure()) co_return;
+      if (!blow.fell()) break;
     }
-    if (!blow.fell() || testing::Test::HasFailure()) break;
-    round += 1 + (round < each_up_to ? 0 : round / 3);
   }
 }
 
@@ -81,6 +111,40 @@ Task<> sweep_on_first(Scope& scope, Runtime* runtime, std::span<const SweepCase>
 }
 
 }  // namespace
+
+void Blow::begin() {
+  if (step_ == never_falls) return;
+  if (step_ == 0) return source_.cancel();
+  on_its_way_ = true;
+  if (from_ == From::a_round) return loop_.ready(*this);
+  stage_.spawn(fall_in_time());
+}
+
+Task<> Blow::end() {
+  over_ = true;
+  while (on_its_way_) co_await yield();
+}
+
+void Blow::run(Runnable& self) {
+  auto& blow = static_cast<Blow&>(self);
+  blow.on_its_way_ = false;
+  if (blow.over_) return;
+  if (--blow.step_ == 0) return blow.source_.cancel();
+  blow.on_its_way_ = true;
+  blow.loop_.ready(blow);
+}
+
+Task<> Blow::fall_in_time() {
+  Duration pause = std::chrono::microseconds(5);  // doubled with each step, up to 2.6 ms
+  for (std::size_t step = 1; step < step_; ++step) pause *= 2;
+  if (from_ == From::a_timer) {
+    static_cast<void>(co_await sleep(pause));
+  } else {
+    co_await on_core(1, nap, pause);
+  }
+  on_its_way_ = false;
+  if (!over_) source_.cancel();
+}
 
 Task<Pair> connect_pair() {
   auto listener = co_await tcp::listen(Endpoint::loopback(0));

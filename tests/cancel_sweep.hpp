@@ -1,14 +1,15 @@
-// Cancelling what somebody awaits: before it begins, in every round of its loop after that, and
-// together with its completion, on a runtime over each real backend. It must end, say that it was
-// cancelled or have succeeded, lose nothing for whoever comes next, and leave nothing behind. (The
-// World does the same in virtual time; see world_cancelling_test.cpp, and tools/check/awaitables.py
-// for what must have a case.)
+// Cancelling what somebody awaits: before it begins, in every round of its loop after that,
+// together with its completion, and while its loop sleeps, by a timer or from another core, on a
+// runtime over each real backend. It must end, say that it was cancelled or have succeeded, lose
+// nothing for whoever comes next, and leave nothing behind. (The World does the same in virtual
+// time; see world_cancelling_test.cpp, and tools/check/awaitables.py for what must have a case.)
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string_view>
@@ -27,57 +28,6 @@ namespace weir::tests {
 
 /// How long something takes that a case waits for, if nothing else says so.
 inline constexpr Duration moment = std::chrono::microseconds(300);
-
-/// The cancellation of one run: before the task begins, or in one of the rounds of the loop after
-/// that, behind everything that is ready then: what has completed may be among it.
-/// Threads: its loop's.
-class Blow : Runnable {
- public:
-  Blow(Loop& loop, std::size_t round) : Runnable(&run), loop_(loop), round_(round) {}
-
-  /// Runs `task` until it has finished, which it must do soon after the blow.
-  template <class T>
-  Task<T> strike(Task<T> task) {
-    begin();
-    const Context context{&loop_, &source_};
-    auto running = in_context(context, std::move(task));
-    if constexpr (std::is_void_v<T>) {
-      co_await std::move(running);
-      co_await end();
-    } else {
-      auto outcome = co_await std::move(running);
-      co_await end();
-      co_return outcome;
-    }
-  }
-  /// Whether it fell before the task had finished.
-  bool fell() const noexcept { return source_.cancelled(); }
-
- private:
-  void begin() {
-    if (round_ == 0) return source_.cancel();
-    queued_ = true;
-    loop_.ready(*this);
-  }
-  Task<> end() {
-    over_ = true;
-    while (queued_) co_await yield();
-  }
-  static void run(Runnable& self) {
-    auto& blow = static_cast<Blow&>(self);
-    blow.queued_ = false;
-    if (blow.over_) return;
-    if (--blow.round_ == 0) return blow.source_.cancel();
-    blow.queued_ = true;
-    blow.loop_.ready(blow);
-  }
-
-  Loop& loop_;
-  CancelSource source_;
-  std::size_t round_;
-  bool queued_ = false;
-  bool over_ = false;
-};
 
 /// What the cases of a sweep run on: core 0 of a runtime that has two.
 class Stage {
@@ -103,6 +53,57 @@ class Stage {
 
   Scope& scope_;
   std::size_t quiet_;
+};
+
+/// Whence the cancellation of a run comes.
+enum class From : std::uint8_t {
+  a_round,     ///< of the loop, which so never sleeps: behind everything that is ready then
+  a_timer,     ///< the loop may sleep until then
+  other_core,  ///< which wakes the loop up
+};
+
+/// The cancellation of one run, at a step: before the task begins (0), or as many rounds later, or
+/// after a time that grows with the steps. What has completed may be among what is ready then.
+/// Threads: its loop's. Lifetime: shorter than its stage's.
+class Blow : Runnable {
+ public:
+  static constexpr std::size_t never_falls = static_cast<std::size_t>(-1);
+  static constexpr std::size_t timed_steps = 10;  ///< beyond which the time does not grow
+
+  Blow(Stage& stage, From from, std::size_t step)
+      : Runnable(&run), stage_(stage), loop_(stage.loop()), from_(from), step_(step) {}
+
+  /// Runs `task` until it has finished, which it must do soon after the blow.
+  template <class T>
+  Task<T> strike(Task<T> task) {
+    begin();
+    const Context context{&loop_, &source_};
+    auto running = in_context(context, std::move(task));
+    if constexpr (std::is_void_v<T>) {
+      co_await std::move(running);
+      co_await end();
+    } else {
+      auto outcome = co_await std::move(running);
+      co_await end();
+      co_return outcome;
+    }
+  }
+  /// Whether it fell before the task had finished.
+  bool fell() const noexcept { return source_.cancelled(); }
+
+ private:
+  void begin();
+  Task<> end();
+  Task<> fall_in_time();
+  static void run(Runnable& self);
+
+  Stage& stage_;
+  Loop& loop_;
+  From from_;
+  CancelSource source_;
+  std::size_t step_;
+  bool on_its_way_ = false;
+  bool over_ = false;
 };
 
 /// Both ends of a connection.
@@ -137,8 +138,9 @@ void expect_ended(const Result<T>& outcome) {
 
 class CancelSweep : public EachBackend {
  protected:
-  /// Has each case struck before it begins, in each round after that, and at last not at all. After
-  /// each run both cores have as many blocks of memory, and core 0 as many timers, as before.
+  /// Has each case struck before it begins, in each round after that, and at last not at all; then
+  /// from a timer and from the other core. After each run both cores have as many blocks of memory,
+  /// and core 0 as many timers, as before.
   void sweep_all(std::span<const SweepCase> cases);
 };
 

@@ -397,7 +397,8 @@ class ChangedFile {
   explicit ChangedFile(const Stage& stage) {
     sources_.file = tree_.path("settings");
     tree_.write("settings", "number = 2");
-    live.emplace(*config::load<Settings>(stage.loop().host().files(), sources_), sources_);
+    live.emplace(*config::load<Settings>(stage.loop().host().files(), sources_), sources_,
+                 config::LiveOptions{.settling = moment});
     tree_.write("settings", "number = 3");
     subscription_ = live->on_change(&Settings::number, &ChangedFile::take);
   }
