@@ -117,6 +117,14 @@ class CheckTest(unittest.TestCase):
         self.expect("floors", "weir/net/tcp.cpp",
                     {"weir/net/tcp.cpp": SOURCE.format("tcp", "net") + uses}, "fixture")
 
+    def test_installed_headers_need_no_test_library(self):
+        for_tests = '// F.\n#pragma once\n#include <gtest/gtest.h>\n'
+        self.expect("installed-headers", "weir/loop/peers.hpp", {"weir/loop/peers.hpp": for_tests},
+                    "gtest/gtest.h")
+        (self.root / "weir/loop/peers.hpp").unlink()
+        self.expect_clean({"weir/loop/peers_fixture.hpp": for_tests,
+                           "weir/loop/peers_contract.hpp": for_tests})
+
     def test_includes_exist_and_are_spelled_from_the_root(self):
         self.expect("floors", "weir/net/tcp.cpp",
                     self.include("net", "tcp", '"weir/base/gone.hpp"'), "does not exist")
@@ -264,6 +272,79 @@ TEST(A, B) {}
         ):
             with self.subTest(statement):
                 self.expect_clean({"examples/a.cpp": coroutine(statement)})
+
+    QUERY = """// What is asked.
+struct Place { int line; const char* file; std::span<const int> all; };
+struct Query { std::string url; int times = 1; };
+struct Asked { Place place; Query query; };
+struct Made { explicit Made(std::string text); std::string text; };
+class Hidden { std::string text; public: int size() const { return 1; } };
+template <class T> struct Holder { T value; };
+"""
+
+    def test_aggregates_that_own_something(self):
+        path = "examples/a.cpp"
+        for statement in ("co_await fetch(Query{url, 1});", "co_await fetch(Query{});",
+                          "auto x = co_await a::fetch(1, a::Query {f({1}), 2});",
+                          "co_await fetch(Asked{place, query});",
+                          "co_await fetch(Holder<std::string>{text});",
+                          "co_await fetch(std::array<std::string, 2>{a, b});",
+                          "return Query{co_await f(), 1};",
+                          "co_yield Query{url, 1};"):
+            with self.subTest(statement):
+                self.expect("coroutines", path, {path: self.QUERY + coroutine(statement)},
+                            "no constructor")
+        for statement in ("const Query q{url, 1}; co_await fetch(q);", "co_await f(Made{text});",
+                          "co_await f(Place{1, name, {}}, Hidden{});", "co_await f(Unknown{1});",
+                          "co_await f(std::array<int, 2>{1, 2});", "co_return Query{url, 1};",
+                          "co_await run([](int a) -> Query { return Query{b, a}; });"):
+            with self.subTest(statement):
+                self.expect_clean({path: self.QUERY + coroutine(statement)})
+
+    def test_aggregates_of_other_files(self):
+        header = {"weir/net/query.hpp": "// Q.\n#pragma once\nstruct Query { std::string s; };\n"}
+        fetch = coroutine("co_await fetch(Query{url});")
+        self.expect("coroutines", "examples/a.cpp", header | {"examples/a.cpp": fetch})
+        own = "// Own.\nstruct Query { int number; };\n"
+        self.expect_clean(header | {"examples/a.cpp": own + fetch})
+
+    def test_awaiters_without_a_constructor(self):
+        path = "examples/a.cpp"
+        ready = "bool await_ready();"
+        for body in (f"struct A {{ {ready} std::string text; }};",
+                     f"struct A : Base {{ {ready} }};",
+                     "struct A { auto operator co_await() { return B(*this); } int& times; };",
+                     f"class A {{ public: {ready} int a = 0; }};",
+                     f"struct Outer {{ Outer(); struct A {{ {ready} int a; ~A(); }}; }};"):
+            with self.subTest(body):
+                self.expect("coroutines", path, {path: f"// A.\n{body}\n"}, "A is awaited")
+        for body in (f"struct A {{ {ready} explicit A(int a); int a; }};",
+                     f"struct A {{ {ready} A() = default; int a; }};",
+                     f"struct A : Base {{ using Base::Base; {ready} }};",
+                     f"struct A {{ {ready} static int a; using B = int; int f() const {{ x; }} }};",
+                     f"class A {{ public: {ready} private: int a = 0; }};"):
+            with self.subTest(body):
+                self.expect_clean({path: f"// A.\n{body}\n"})
+
+    def test_alignment_in_frames(self):
+        path = "examples/a.cpp"
+        wide = "// W.\nstruct alignas(64) Wide { int a; };\nstruct Lines { alignas(128) int a; };\n"
+        for statement in ("alignas(64) int a = 0; co_await f(a);",
+                          "co_await f(); for (;;) { alignas(line) std::array<int, 2> a; }",
+                          "try { const alignas(32) int a = 1; } catch (int) { } co_return 1;",
+                          "Wide w; co_await f(w);", "ns::Lines lines{1}; co_yield lines;",
+                          "run([]() -> Task<> { Wide w; co_await f(w); });"):
+            with self.subTest(statement):
+                self.expect("coroutines", path, {path: wide + coroutine(statement)}, "alignment")
+        for statement in ("alignas(16) int a = 0; co_await f(a);", "co_await f(new Wide);",
+                          "static alignas(64) int a = 0; co_await f(a);", "Wide w; return f(w);",
+                          "Wide* w = g(); Wide& v = *w; co_await f(v);",
+                          "struct alignas(64) X { int a; }; co_await f();",
+                          "auto g = [] { alignas(64) int a = 1; return a; }; co_await f(g);"):
+            with self.subTest(statement):
+                self.expect_clean({path: wide + coroutine(statement)})
+        self.expect_clean({path: "// A.\nnamespace {\nalignas(64) int a[1];\nTask<> f() {\n"
+                                 "  co_await g(a);\n}\n}\n"})
 
     def test_conditions_that_await(self):
         path = "examples/a.cpp"

@@ -16,7 +16,7 @@ USING_NAMESPACE = re.compile(r"^\s*using\s+namespace\s+(?!std::\w*literals\b)", 
 ENVIRONMENT = re.compile(r"\b(secure_)?getenv\s*\(")
 SLEEP = re.compile(r"\bthis_thread::sleep_\w+|\b(?:usleep|nanosleep)\s*\(")
 # What GCC refuses (-Wdangling-else): the macro begins with an if of its own.
-BARE_BRANCH = re.compile(r"^\s*\}?\s*(?:else\s+)?(?:if \(.*\)|else) ((?:EXPECT|ASSERT)_\w+|FAIL)",
+BARE_BRANCH = re.compile(r"^ *\}? *(?:else +)?(?:if \(.*\)|else) ((?:EXPECT|ASSERT)_\w+|FAIL)",
                          re.MULTILINE)
 WORLD = re.compile(
     r"\b(?:steady|system|high_resolution)_clock::now\b"

@@ -1,18 +1,25 @@
 """Shapes of `co_await` expressions that GCC 12 compiles wrongly, as far as text can show them.
 
 GCC 12 destroys some temporaries twice when they are created inside a full expression that awaits.
-Text does not show types, so the rules are a little wider than the faults: name the value first.
+Text hardly shows types, so the rules are a little wider than the faults: name the value first.
 """
 
 import re
 
+import classes
 import cxx_text
 
 AWAIT = re.compile(r"\bco_(?:await|yield)\b")
+COROUTINE = re.compile(r"\bco_(?:await|yield|return)\b")
+ELSEWHERE = re.compile(r"\b(?:static|thread_local|struct|class|union|new|using)\b")
+SCOPE = re.compile(r"\b(?:namespace|class|struct|union|enum|extern)\b")
 CONTROL = re.compile(r"^(?:else\s+)?(?:if(?:\s+constexpr)?|while|for|switch)\s*\(")
 LAMBDA = re.compile(r"(?<![\w)\]\[])\s*\[(?!\[)([^\[\]]*(?:\[[^\]]*\][^\[\]]*)*)\]\s*[({<]")
 BY_REFERENCE = re.compile(r"^(?:&|&\s*\w+(?:\s*=.*)?|this|)$", re.DOTALL)
 DESIGNATED = re.compile(r"\{\s*\.\s*\w+\s*[={]")
+# A temporary of a type that is named; what stands behind `->` is what a lambda returns.
+NAMED_BRACES = re.compile(r"(?<![\w.:])(?<!->)(?<!-> )((?:\w+::)*[A-Za-z_]\w*(?:<[^;{}()]*>)?)"
+                          r"\s*\{")
 BARE_BRACES = re.compile(r"[(,]\s*\{\s*[^}\s]")
 SOMETIMES = re.compile(r"(?:&&|\|\|)[\s!(*]*co_await\b")
 CONDITION = re.compile(r"\b(?:if(?:\s+constexpr)?|while|for|switch)\s*$")
@@ -118,9 +125,17 @@ def faults(expression):
         yield "a result that && or || may leave out"
 
 
+def fragile_temporaries(file, expression, types):
+    """Names of types without a constructor, but with something to destroy, that are made here."""
+    for match in NAMED_BRACES.finditer(expression):
+        if types.fragile(file, match.group(1)):
+            yield match.group(1)
+
+
 def check_awaits(repository, report):
+    types = repository.types
     for file in repository.cxx:
-        if "co_await" not in file.text:
+        if not AWAIT.search(file.code):
             continue
         try:
             partner = cxx_text.brackets(file.code)
@@ -137,6 +152,9 @@ def check_awaits(repository, report):
             for fault in faults(expression):
                 report(file, line, "coroutines",
                        f"{fault} is created in a co_await expression: name it first")
+            for name in fragile_temporaries(file, expression, types):
+                report(file, line, "coroutines", f"{name}, which has no constructor, is created in "
+                       "a co_await expression: name it first")
             if BINDING.search(expression):
                 report(file, line, "coroutines",
                        "structured bindings straight from a co_await: name the value first")
@@ -154,18 +172,20 @@ def enclosing(code, partner, offset):
 
 
 def body_around(code, partner, offset):
-    """The braces of the function or lambda that `offset` is a statement of; None within a try."""
+    """The braces of the function or lambda that `offset` is a statement of, and whether it is
+    within a try; (None, False) where there is none."""
+    tried = False
     brace = enclosing(code, partner, offset)
     while brace is not None:
         before = code[:brace].rstrip()
-        if code[brace] == "{" and not before.endswith("try") and not NESTING.search(before):
+        if before.endswith("try"):
+            tried = True
+        elif code[brace] == "{" and not NESTING.search(before):
             opening = partner[len(before) - 1] if before.endswith(")") else None
             if opening is None or not CONDITION.search(code[:opening]):
-                return brace
-        elif before.endswith("try"):
-            return None
+                return brace, tried
         brace = enclosing(code, partner, brace)
-    return None
+    return None, False
 
 
 def without_lambdas(code, partner, start, end):
@@ -198,8 +218,8 @@ def check_conditions(repository, report):
                 opening = enclosing(file.code, partner, opening)
             if opening is None or file.code[opening] == "{":
                 continue
-            body = body_around(file.code, partner, opening)
-            if body is None or LAMBDA_BEFORE.search(file.code[max(0, body - 400):body]):
+            body, tried = body_around(file.code, partner, opening)
+            if body is None or tried or LAMBDA_BEFORE.search(file.code[max(0, body - 400):body]):
                 continue
             statements = without_lambdas(file.code, partner, body + 1, partner[body])
             if not DECLARATION.search(statements):
@@ -207,4 +227,52 @@ def check_conditions(repository, report):
                        "a condition awaits in a function without a variable: name the value")
 
 
-CHECKS = [check_awaits, check_conditions]
+def check_awaiters(repository, report):
+    """Who is awaited has a constructor: an aggregate would be destroyed twice."""
+    types = repository.types
+    for file in repository.cxx:
+        for each in types.of_files[file.path]:
+            if each.awaited and each.aggregate and (each.members or each.bases):
+                report(file, each.line, "coroutines",
+                       f"{each.name} is awaited and has no constructor: give it one")
+
+
+def check_alignment(repository, report):
+    """What is aligned by more than memory from `new` is no variable of a coroutine."""
+    types = repository.types
+    wide = {each.name for found in types.of_files.values() for each in found if each.aligned}
+    variable = re.compile(rf"(?<![\w.>:])(?:\w+::)*({'|'.join(sorted(wide)) or '(?!)'})"
+                          r"(?:<[^;{}()]*>)?\s+[A-Za-z_]\w*\s*[;{(=\[]")
+    for file in repository.cxx:
+        if not COROUTINE.search(file.code):
+            continue
+        try:
+            partner = cxx_text.brackets(file.code)
+        except cxx_text.UnbalancedBraces:
+            continue
+        found = [match for match in classes.ALIGNED.finditer(file.code)
+                 if classes.over_aligned(match.group(0))]
+        found += [match for match in variable.finditer(file.code)
+                  if any(each.aligned for each in types.named(file, match.group(1)))]
+        for match in found:
+            if in_frame(file.code, partner, match.start()):
+                report(file, cxx_text.line_of(file.code, match.start()), "coroutines",
+                       "a coroutine's frame ignores alignment: keep this elsewhere")
+
+
+def beginning(code, offset):
+    """What stands before `offset` in the same statement or head."""
+    return classes.without_arguments(re.split(r"[;{}]", code[max(0, offset - 400):offset])[-1])
+
+
+def in_frame(code, partner, offset):
+    """Whether what is declared there is a variable of a coroutine."""
+    brace, _ = body_around(code, partner, offset)
+    if brace is None or ELSEWHERE.search(beginning(code, offset)):
+        return False
+    if SCOPE.search(beginning(code, brace)):
+        return False  # not in a function at all
+    return bool(COROUTINE.search(without_lambdas(code, partner, brace + 1, partner[brace])))
+
+
+CHECKS = [check_awaits, check_conditions, check_awaiters, check_alignment]

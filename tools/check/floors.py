@@ -18,6 +18,8 @@ SYSTEM_HEADER = re.compile(
 HEAVY_HEADER = re.compile(
     r"^(CLI|toml\+\+|re2|fmt|spdlog|openssl|nghttp2|simdjson|gtest|gmock)[/.]"
 )
+TEST_HEADER = re.compile(r"^(gtest|gmock)/")
+NOT_INSTALLED = re.compile(r"_fixture\.hpp$|/[^/]*contract[^/]*$")  # as in cmake/WeirInstall.cmake
 CMAKE_FLOOR = re.compile(r"^weir_floor\(\s*(\w+)([^)]*)\)", re.MULTILINE)
 
 
@@ -86,6 +88,17 @@ def check_header_reach(repository, report):
                     report(file, 1, "system-headers", f"reaches <{path}> through {where}")
 
 
+def check_installed_headers(repository, report):
+    """What users get needs no test library."""
+    for file in repository.cxx:
+        if not file.is_header or floor_of(file.path) is None or NOT_INSTALLED.search(file.path):
+            continue
+        for line, _, path in file.includes:
+            if TEST_HEADER.match(path):
+                report(file, line, "installed-headers",
+                       f"<{path}> in a header that is installed: call it *_fixture.hpp")
+
+
 def check_cmake_floors(repository, report):
     """CMakeLists.txt must not let a floor link what it may not include."""
     lists = repository.files.get("CMakeLists.txt")
@@ -102,4 +115,4 @@ def check_cmake_floors(repository, report):
                 report(lists, line, "floors", f"{floor} may not depend on {target}")
 
 
-CHECKS = [check_includes, check_header_reach, check_cmake_floors]
+CHECKS = [check_includes, check_header_reach, check_installed_headers, check_cmake_floors]

@@ -4,6 +4,7 @@ import os
 import pathlib
 from functools import cached_property
 
+import classes
 import cxx_text
 
 IGNORED_FOLDERS = {".git", "build", "__pycache__", ".cache"}
@@ -70,6 +71,10 @@ class Repository:
     @property
     def cxx(self):
         return [file for file in self.files.values() if file.is_cxx]
+
+    @cached_property
+    def types(self):
+        return classes.Types(self)
 
     def own_includes(self, file):
         """(line, file) of each include that names a file of this repository."""
