@@ -158,6 +158,13 @@ def met_or_missed(met, target):
     return f"{'met' if met else 'MISSED'} ({wanted})"
 
 
+def provenance(report):
+    """Where and when a run was made, and of which sources."""
+    machine = report["machine"]
+    return (f"{machine['processor']}, {machine['processors']} processors, Linux "
+            f"{machine['kernel']}, {machine['date']}, commit {machine['commit']}")
+
+
 def thousands(value):
     return f"{value / 1000:,.0f}" if value >= 100_000 else f"{value / 1000:,.1f}"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Puts the latest full run into README.md, between its markers, and the plot into docs/bench/:
-`./dev bench --publish`."""
+"""Puts the latest full run into README.md, between its markers, and the plot into docs/bench/; what
+was measured by itself gets a page there: `./dev bench --publish`."""
 
 import argparse
 import json
@@ -8,12 +8,15 @@ import pathlib
 import sys
 
 import figures
+import hardening
 import plot
 import programs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN = "<!-- bench: written by ./dev bench --publish -->"
 END = "<!-- bench: end -->"
+PAGES_BEGIN = "<!-- bench pages: written by ./dev bench --publish -->"
+PAGES_END = "<!-- bench pages: end -->"
 SECONDS_MIN = 1
 # Runs of variants of Weir, which have pages of their own; each says of which commit it is.
 VARIANTS = {"allocators": "With mimalloc, jemalloc and tcmalloc in place of the system's allocator",
@@ -109,13 +112,13 @@ def text(report):
     return "\n\n".join(parts)
 
 
-def between_markers(page, inserted):
+def between_markers(page, inserted, begin=BEGIN, end=END):
     """The page with everything between the markers replaced."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"publish: the page has not both {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{inserted}\n{END}{after}"
+    before, has_begin, rest = page.partition(begin)
+    _, has_end, after = rest.partition(end)
+    if not has_begin or not has_end:
+        raise SystemExit(f"publish: the page has not both {begin} and {end}")
+    return f"{before}{begin}\n{inserted}\n{end}{after}"
 
 
 def lacks(report):
@@ -133,8 +136,13 @@ def lacks(report):
                 found.append(f"{identity} has nobody else's server")
         elif not outcome["summary"]:
             found.append(f"{identity} was left out")
-        if outcome is not None and outcome.get("errors"):
-            found.append(f"{identity} has errors")
+    return found + untrustworthy(report)
+
+
+def untrustworthy(report):
+    """What is against the figures of a run, of whatever works."""
+    found = [f"{identity} has errors" for identity, outcome in report["works"].items()
+             if outcome.get("errors")]
     if report["runs"] < figures.PAIRS_MIN:
         found.append(f"{report['runs']} rounds, not {figures.PAIRS_MIN}")
     if report["seconds"] < SECONDS_MIN:
@@ -145,17 +153,46 @@ def lacks(report):
     return found
 
 
-def publish_variants(out, folder):
-    """Copies the pages of those that were run; lines about all that were ever published."""
+def pages_of(out):
+    """The pages of the variants and the works that were run by themselves, by their file's name;
+    and why one that was run is none of them."""
+    pages, left_out = {}, []
+    for name in VARIANTS:
+        if (out / name / "bench.md").exists():
+            pages[f"{name}.md"] = page_of(name, out / name)
+    part = out / "part"
+    if (part / "bench.json").exists():
+        report = json.loads((part / "bench.json").read_text())
+        works = "-".join(report["works"])
+        if lacking := untrustworthy(report):
+            left_out.append(f"{works} by itself: {'; '.join(lacking)}")
+        else:
+            pages[f"only-{works.lower()}.md"] = (part / "bench.md").read_text()
+    return pages, left_out
+
+
+def write_pages(pages, folder):
+    """Gives lines about all that were ever published, each of which says of which commit it is."""
+    for name, page in pages.items():
+        (folder / name).write_text(page)
     lines = []
+    for page in sorted(folder.glob("only-*.md")):
+        titles = [line.removeprefix("### ") for line in page.read_text().splitlines()
+                  if line.startswith("### ")]
+        commit = page.read_text().splitlines()[0].rpartition(" ")[2]
+        lines.append(f"By themselves, of commit {commit}: {'; '.join(titles)}: "
+                     f"[docs/bench/{page.name}](docs/bench/{page.name}).")
     for name, what in VARIANTS.items():
-        page = folder / f"{name}.md"
-        ran = out / name / "bench.md"
-        if ran.exists():
-            page.write_text(ran.read_text())
-        if page.exists():
-            lines.append(f"{what}: [docs/bench/{page.name}](docs/bench/{page.name}).")
+        if (folder / f"{name}.md").exists():
+            lines.append(f"{what}: [docs/bench/{name}.md](docs/bench/{name}.md).")
     return lines
+
+
+def page_of(name, ran):
+    """Of a run of variants; what hardening costs is made of the rounds themselves."""
+    if name == "hardening":
+        return hardening.page(json.loads((ran / "bench.json").read_text()))
+    return (ran / "bench.md").read_text()
 
 
 def main():
@@ -163,19 +200,26 @@ def main():
                                      description="Puts the latest full run into README.md.")
     parser.add_argument("--out", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    file = options.out / "bench.json"
-    if not file.exists():
-        raise SystemExit("publish: nothing was measured yet; run ./dev bench")
-    report = json.loads(file.read_text())
-    if lacking := lacks(report):
-        raise SystemExit(f"publish: not a full run: {'; '.join(lacking)}")
     folder = ROOT / "docs" / "bench"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "shares.svg").write_text(plot.shares(report))
-    (folder / "bench.md").write_text((options.out / "bench.md").read_text())
-    page = "\n\n".join([text(report), *publish_variants(options.out, folder)])
     readme = ROOT / "README.md"
-    readme.write_text(between_markers(readme.read_text(), page))
+    page = readme.read_text()
+    # Everything is judged before anything is written.
+    pages, left_out = pages_of(options.out)
+    full = options.out / "bench.json"
+    if full.exists():
+        report = json.loads(full.read_text())
+        if lacking := lacks(report):
+            raise SystemExit(f"publish: not a full run: {'; '.join(lacking)}")
+        pages["shares.svg"] = plot.shares(report)
+        pages["bench.md"] = (options.out / "bench.md").read_text()
+        page = between_markers(page, text(report))
+    for each in left_out:
+        print(f"publish: left out: {each}")
+    if not pages:
+        raise SystemExit("publish: nothing was measured yet; run ./dev bench")
+    lines = write_pages(pages, folder)
+    readme.write_text(between_markers(page, "\n\n".join(lines), PAGES_BEGIN, PAGES_END))
     print("publish: README.md and docs/bench/ are written")
     return 0
 

@@ -1,11 +1,13 @@
 """What is published: the table, the picture, and nothing else of the page."""
 
+import json
 import pathlib
 import tempfile
 import types
 import unittest
 from xml.dom import minidom
 
+import hardening
 import inside
 import plot
 import programs
@@ -99,16 +101,47 @@ class PublishTest(unittest.TestCase):
     def test_variants_have_pages_of_their_own_and_a_line_each(self):
         with tempfile.TemporaryDirectory() as root:
             out, folder = pathlib.Path(root) / "out", pathlib.Path(root) / "docs"
-            (out / "hardening").mkdir(parents=True)
+            (out / "allocators").mkdir(parents=True)
             folder.mkdir()
-            self.assertEqual(publish.publish_variants(out, folder), [])
-            (out / "hardening/bench.md").write_text("+3 %")
-            (folder / "allocators.md").write_text("of an earlier run")
-            lines = publish.publish_variants(out, folder)
+            self.assertEqual(publish.pages_of(out), ({}, []))
+            self.assertEqual(publish.write_pages({}, folder), [])
+            (out / "allocators/bench.md").write_text("+3 %")
+            (folder / "hardening.md").write_text("of an earlier run")
+            lines = publish.write_pages(publish.pages_of(out)[0], folder)
             self.assertEqual([line.split("[")[1].split("]")[0] for line in lines],
                              ["docs/bench/allocators.md", "docs/bench/hardening.md"])
-            self.assertEqual((folder / "hardening.md").read_text(), "+3 %")
-            self.assertEqual((folder / "allocators.md").read_text(), "of an earlier run")
+            self.assertEqual((folder / "allocators.md").read_text(), "+3 %")
+            self.assertEqual((folder / "hardening.md").read_text(), "of an earlier run")
+
+    def test_works_run_by_themselves_have_a_page_with_their_commit(self):
+        with tempfile.TemporaryDirectory() as root:
+            out, folder = pathlib.Path(root) / "out", pathlib.Path(root) / "docs"
+            (out / "part").mkdir(parents=True)
+            folder.mkdir()
+            page = "AMD, Linux 6, 2026-01-02, commit abc\n\n### B2: GET\n\n| a |\n"
+            (out / "part/bench.md").write_text(page)
+            (out / "part/bench.json").write_text(json.dumps(REPORT | {"works": {"B2": {}}}))
+            [line] = publish.write_pages(publish.pages_of(out)[0], folder)
+            self.assertIn("of commit abc: B2: GET: [docs/bench/only-b2.md]", line)
+            self.assertEqual((folder / "only-b2.md").read_text(), page)
+            (out / "part/bench.json").write_text(json.dumps(REPORT | {"runs": 2}))
+            pages, [why] = publish.pages_of(out)
+            self.assertEqual(pages, {})
+            self.assertIn("2 rounds, not", why)
+            broken = {"works": {"B2": {"errors": 1}}}
+            (out / "part/bench.json").write_text(json.dumps(REPORT | broken))
+            self.assertIn("B2 has errors", publish.pages_of(out)[1][0])
+
+    def test_what_hardening_costs_is_made_of_its_rounds(self):
+        with tempfile.TemporaryDirectory() as root:
+            ran = pathlib.Path(root)
+            works = dict.fromkeys(hardening.IDS, {"title": "GET", "kind": "counted",
+                                                  "markdown": "+3 %"})
+            (ran / "bench.json").write_text(json.dumps(REPORT | {"works": works}))
+            (ran / "bench.md").write_text("of an older format")
+            page = publish.page_of("hardening", ran)
+            self.assertIn("commit abc\n", page)
+            self.assertIn("### B2: GET\n\n+3 %\n", page)
 
     def test_the_picture_is_well_formed_and_has_a_bar_for_each_server(self):
         picture = minidom.parseString(plot.shares(REPORT))

@@ -21,6 +21,7 @@ import traceback
 
 import allocators
 import calls
+import figures
 import hardening
 import idle
 import inside
@@ -161,7 +162,7 @@ def chosen(options, identities, servers):
 
 def is_full(options):
     """Whether this run is of everything: only such a one is to be published."""
-    return not options.only and options.peers == "all"
+    return not options.only and (options.peers == "all" or variants_of(options) is not None)
 
 
 def in_minutes(seconds):
@@ -201,9 +202,7 @@ def outcome_of(section):
 def write(report, folder):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "bench.json").write_text(json.dumps(report, indent=1))
-    text = [f"{report['machine']['processor']}, {report['machine']['processors']} processors, "
-            f"Linux {report['machine']['kernel']}, {report['machine']['date']}, "
-            f"commit {report['machine']['commit']}\n"]
+    text = [f"{figures.provenance(report)}\n"]
     text += [f"Without {name}: {reason}.\n" for name, reason in report["left_out"].items()]
     for identity, outcome in report["works"].items():
         text.append(f"### {identity}: {outcome['title']}\n\n{outcome['markdown']}\n")
@@ -225,7 +224,7 @@ def main():
         return 0
     if own := variants_of(options):
         options.out = options.out / own.__name__
-    elif not is_full(options):
+    if not is_full(options):
         options.out = options.out / "part"
     sections, left_out = chosen(options, identities, servers)
     if not sections:

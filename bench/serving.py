@@ -74,8 +74,8 @@ def on_processors(numbers, command):
 
 
 @contextlib.contextmanager
-def serving(command, processors, preload=""):
-    """A server that listens; ended at the end."""
+def serving(command, processors, preload="", stop_seconds=STOP_SECONDS_MAX):
+    """A server that listens; ended at the end, and killed where it does not end in time."""
     environment = dict(os.environ)
     if preload:
         environment["LD_PRELOAD"] = preload
@@ -90,7 +90,7 @@ def serving(command, processors, preload=""):
         finally:
             process.terminate()
             try:
-                process.wait(STOP_SECONDS_MAX)
+                process.wait(stop_seconds)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

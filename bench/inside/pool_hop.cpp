@@ -50,7 +50,8 @@ double measure(int in_a_round, const std::function<void(int)>& round) {
   return took.count() / hops;
 }
 
-Figures measure(const std::function<void(int)>& round) {
+/// Of others' pools, of which there may be none here.
+[[maybe_unused]] Figures measure(const std::function<void(int)>& round) {
   Figures figures;
   figures.one = measure(1, round);
   figures.many = measure(at_once, round);
