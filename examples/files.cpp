@@ -45,7 +45,7 @@ Task<http::Response> download(std::string path) {
 
 int main(int argc, char** argv) {
   const int named = argc > 1 && argv[1][0] != '-' ? 1 : 0;
-  const std::string folder = named == 1 ? std::string(argv[1]) + "/" : "./";
+  const auto folder = named == 1 ? std::string(std::exchange(argv[1], argv[0])) + "/" : "./";
   auto options = ServerOptions::from_args(argc - named, argv + named);
   const auto put = [&](http::Request& body, std::string name) {
     return upload(body, folder + name);

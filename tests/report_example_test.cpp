@@ -1,6 +1,8 @@
 // The program that tells what its cores do, on every backend.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -30,6 +32,13 @@ class ExampleReport : public EachBackend {
     }
     return "(no such line)";
   }
+  /// The same as a number; "1,234" is one.
+  static std::uint64_t number_of(const std::string& report, std::string_view name) {
+    std::string digits = total_of(report, name);
+    std::erase(digits, ',');
+    EXPECT_FALSE(digits.empty() || digits.starts_with('(')) << name << " is not in\n" << report;
+    return std::strtoull(digits.c_str(), nullptr, 10);
+  }
 };
 
 TEST_P(ExampleReport, TellsWhatWasCounted) {
@@ -42,6 +51,10 @@ TEST_P(ExampleReport, TellsWhatWasCounted) {
   EXPECT_EQ(total_of(report, "http connections "), "5") << report;
   EXPECT_EQ(total_of(report, "http requests "), "4") << report;
   EXPECT_EQ(total_of(report, "http refused: missing_host "), "1") << report;
+  // Of what the clients sent and got before they asked for this, not a byte is missing.
+  EXPECT_GE(number_of(report, "bytes received "), 3 * get("/").size()) << report;
+  EXPECT_GE(number_of(report, "bytes sent "), 3 * std::string_view("Hello, World!\n").size());
+  EXPECT_GT(number_of(report, "system calls "), 0U) << report;
   EXPECT_EQ(server.stop(), 0);
 }
 
@@ -56,6 +69,7 @@ TEST_P(ExampleReport, NamesWhatMadeATurnSlow) {
   }
   EXPECT_NE(report.find(" ms: GET /primes/{below}\n"), report.npos) << report;
   EXPECT_NE(total_of(report, "slow turns "), "0") << report;
+  EXPECT_NE(total_of(report, "CPU time "), "0.000") << report;
   EXPECT_EQ(server.stop(), 0);
   EXPECT_NE(server.process().errors().find(" ms: GET /primes/{below} (told once"),
             std::string::npos)
