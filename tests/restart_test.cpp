@@ -223,6 +223,23 @@ TEST_P(Restart, ANewerOneThatIsKilledWhenTheSocketsAreItsOwnLeavesThePortToTheNe
   EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
 }
 
+// What its io_uring was doing with its sockets ends a moment after its end has been told.
+TEST_P(Restart, WhoFollowsAKilledOneAtOnceHasItsPort) {
+  std::string port = "0";
+  for (int round = 0; round < 10; ++round) {
+    Process process =
+        Process::example("hello", {"--port", port, "--address", "127.0.0.1", "--cores", "2",
+                                   "--backend", std::string(GetParam().option)});
+    const auto bound = process.wait_for_port();
+    ASSERT_TRUE(bound) << round << ": " << process.errors();
+    port = std::to_string(*bound);
+    Client client(*bound);
+    ASSERT_TRUE(client.exchange(get("/hello/a"))) << process.errors();
+    process.signal(SIGKILL);
+    EXPECT_EQ(process.wait_for_exit(), 128 + SIGKILL);
+  }
+}
+
 TEST_P(Restart, AnOlderOneThatIsKilledLeavesItsSocketsToTheNewer) {
   const auto older = begin_first();
   const auto newer = begin_wrong();

@@ -16,7 +16,8 @@ namespace {
 
 constexpr Duration first_restart = std::chrono::milliseconds(400);
 constexpr Duration between_max = std::chrono::milliseconds(1500);
-// Longer than a handover takes, however late its threads are.
+constexpr Duration careless_pause = std::chrono::seconds(1);
+// Longer than a handover takes in a World, which draws how late its threads are.
 constexpr Duration afterwards = std::chrono::seconds(8);
 
 int serve(Host& host, std::size_t process, unsigned cores, bool takes_over) {
@@ -48,8 +49,9 @@ class Processes {
     for (std::size_t number = 1; number < processes_.size(); ++number) {
       moment += world_.draw().between({}, between_max);
       world_.at(moment, [this, number] {
-        if (run_.careless) processes_[number - 1]->raise(Signal::terminate);
-        start(number);
+        if (!run_.careless) return start(number);
+        processes_[number - 1]->raise(Signal::terminate);
+        world_.at(careless_pause, [this, number] { start(number); });
       });
     }
     if (run_.death && run_.death->moment) {

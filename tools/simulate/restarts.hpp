@@ -23,7 +23,7 @@ struct RestartRun {
   std::size_t processes = 3;  ///< each of which takes over from the one before
   std::optional<RestartDeath> death = {};
   /// What must be found wrong: an older process that does not wait for the newer one, but ends by a
-  /// SIGTERM when that one begins, without having passed its sockets on.
+  /// SIGTERM a second before that one begins, without having passed its sockets on.
   bool careless = false;
 };
 

@@ -74,9 +74,9 @@ class HandoverParty {
 /// several newer ones at once each takes over from the one before. A newer one that dies when they
 /// are its own takes them with it, and whoever waits in their queues; the older one still drains,
 /// and the next process opens them anew. That one waits at the path until the older one has
-/// stopped, for a second at most: where a core of the older one is stuck in a handler for longer,
-/// it finds the port taken (EADDRINUSE). Threads: any, but for the
-/// destructor, take_sockets() and start().
+/// stopped, for a second at most, and tries the port for one more: where a core of the older one is
+/// stuck in a handler for longer, it finds that taken (EADDRINUSE).
+/// Threads: any, but for the destructor, take_sockets() and start().
 class Handover {
  public:
   /// Ends it and waits for its thread. A path that is still this process' own is removed.

@@ -24,11 +24,17 @@ bool means(const os::Address& asked, const os::Address& bound) {
 Result<LoopGroup::Listener> LoopGroup::listen(Host& host, const os::Address& address,
                                               const ListenOptions& options) {
   const std::lock_guard lock(mutex_);
-  auto listener = open(host, address, options);
-  if (!listener) {
-    failure_ = "cannot listen on " + address.to_string() + ": " + listener.error().message();
-  }
-  return listener;
+  return open(host, address, options);
+}
+
+void LoopGroup::note_failure(std::string_view what, const os::Address& address,
+                             std::error_code error) {
+  // To whom it is closed it is because he drains; who does not wants to know whose it is.
+  const std::string why = error == Errc::closed
+                              ? "it was closed here, and who gave it to this process has it still"
+                              : error.message();
+  const std::lock_guard lock(mutex_);
+  failure_ = "cannot " + std::string(what) + " " + address.to_string() + ": " + why;
 }
 
 std::string LoopGroup::failure() const {
@@ -124,11 +130,7 @@ Result<Descriptor> LoopGroup::open_datagrams(Host& host, const DatagramOptions& 
     own.first = false;
     socket = host.open_datagrams(own);
   }
-  if (!socket) {
-    failure_ = "cannot bind to " + own.local.to_string() + ": " + socket.error().message();
-    return socket;
-  }
-  if (!first) return socket;
+  if (!socket || !first) return socket;
   auto bound = host.local_address(socket->value());
   if (!bound) return fail(bound.error());
   datagrams_.push_back({options.local, *bound});

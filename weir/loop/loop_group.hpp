@@ -10,6 +10,8 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -75,8 +77,10 @@ class LoopGroup {
   /// Before the loops run.
   void share_ports() noexcept { shares_ports_ = true; }
 
-  /// Why listening failed last, for people ("cannot listen on [::]:80: Permission denied"); empty
-  /// when it never did.
+  /// For who gives up: that `what` ("listen on", "bind to") has failed there.
+  void note_failure(std::string_view what, const os::Address& address, std::error_code error);
+  /// What was noted last, for people ("cannot listen on [::]:80: Permission denied"); empty when
+  /// nothing was.
   std::string failure() const;
 
   /// What the servers on these loops have open together, so that a limit of the process is one

@@ -204,8 +204,14 @@ TEST(LoopGroup, SaysWhatFailed) {
   ASSERT_TRUE(taken);
   const auto refused = two.listen(host, os::Address::loopback(80), {});
   EXPECT_EQ(refused.error(), std::errc::address_in_use);
+  EXPECT_EQ(two.failure(), "") << "who has asked may ask again";
+  two.note_failure("listen on", os::Address::loopback(80), refused.error());
   EXPECT_EQ(two.failure(), "cannot listen on 127.0.0.1:80: Address already in use");
   EXPECT_EQ(one.failure(), "");
+  one.note_failure("listen on", os::Address::loopback(80), make_error_code(Errc::closed));
+  EXPECT_EQ(one.failure(),
+            "cannot listen on 127.0.0.1:80: it was closed here, and who gave it to this process "
+            "has it still");
 }
 
 }  // namespace

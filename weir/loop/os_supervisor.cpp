@@ -7,8 +7,10 @@
 #include <chrono>
 #include <csignal>
 #include <string>
+#include <thread>
 #include <utility>
 
+#include "weir/loop/address_patience.hpp"
 #include "weir/os/clock.hpp"
 
 namespace weir {
@@ -111,7 +113,15 @@ std::string OsSupervisor::open_sockets_of(std::size_t worker, os::Address& addre
 
 Result<Descriptor> OsSupervisor::open_socket(const os::Address& address, int first) {
   if (first >= 0 && address.family() == os::AddressFamily::local) return host_.share(first);
-  return host_.listen(address, {.first = first < 0});
+  AddressPatience patience;
+  auto socket = host_.listen(address, {.first = first < 0});
+  while (!socket) {
+    const auto pause = patience.after(socket.error());
+    if (!pause) break;
+    std::this_thread::sleep_for(*pause);
+    socket = host_.listen(address, {.first = first < 0});
+  }
+  return socket;
 }
 
 /// Until all workers have ended for good; in a worker, its seat.

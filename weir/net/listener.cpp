@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "weir/loop/address_patience.hpp"
 #include "weir/net/listener_state.hpp"
+#include "weir/task/sleep.hpp"
 
 namespace weir::tcp {
 
@@ -81,8 +83,19 @@ Result<Stream> Accept::Awaiter::await_resume() {
 
 Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options) {
   Loop& loop = *(co_await this_context()).loop;
+  AddressPatience patience;
   auto listener = loop.group().listen(loop.host(), endpoint, options);
-  if (!listener) co_return fail(listener.error());
+  while (!listener) {
+    const auto pause = patience.after(listener.error());
+    if (!pause || loop.draining()) break;
+    const auto slept = co_await sleep(*pause);
+    if (!slept) co_return fail(slept.error());
+    listener = loop.group().listen(loop.host(), endpoint, options);
+  }
+  if (!listener) {
+    loop.group().note_failure("listen on", endpoint, listener.error());
+    co_return fail(listener.error());
+  }
   const int descriptor = listener->descriptor.value();
   // Accepted connections inherit it.
   if (auto configured = loop.host().configure(descriptor, {}); !configured) {

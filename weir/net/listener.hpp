@@ -69,8 +69,9 @@ class [[nodiscard]] Accept {
 };
 
 /// A listener of the awaiting task's loop. With port 0 the host chooses one, the same for all
-/// loops of a runtime. Errors: the kernel's (EADDRINUSE, EACCES …).
-/// Cancel: does not wait.
+/// loops of a runtime. An address that is taken is tried for a second, for whoever has it may be
+/// about to go; see AddressPatience. Errors: the kernel's (EADDRINUSE, EACCES …),
+/// Errc::cancelled. Cancel: gives up.
 Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options = {});
 
 }  // namespace weir::tcp

@@ -226,6 +226,41 @@ TEST_P(ListenerTest, ATakenAddressIsAnError) {
   run(talk());
 }
 
+Task<> let_go_later(Descriptor& held) {
+  static_cast<void>(co_await sleep(20ms));
+  held.reset();
+}
+
+// A killed process has its ports for a moment longer than its life.
+TEST_P(ListenerTest, AnAddressThatIsLetGoSoonIsWaitedFor) {
+  const auto talk = [this]() -> Task<> {
+    Descriptor held = host_->listen(Endpoint::loopback(0), {.reuse_port = false}).value();
+    const Endpoint address = host_->local_address(held.value()).value();
+    auto both = co_await all(tcp::listen(address), let_go_later(held));
+    EXPECT_EQ(std::get<0>(both.value()).local_address(), address);
+  };
+  run(talk());
+  EXPECT_EQ(loop_->group().failure(), "");
+}
+
+Task<> drain_later(Loop& loop) {
+  static_cast<void>(co_await sleep(5ms));
+  loop.drain();
+}
+
+TEST_P(ListenerTest, WaitingForAnAddressEndsWithACancelOrADrain) {
+  const auto talk = [this]() -> Task<> {
+    const Descriptor held = host_->listen(Endpoint::loopback(0), {.reuse_port = false}).value();
+    const Endpoint address = host_->local_address(held.value()).value();
+    const Instant begin = loop_->now();
+    EXPECT_EQ((co_await timeout(5ms, tcp::listen(address))).error(), Errc::timed_out);
+    const auto both = co_await all(tcp::listen(address), drain_later(*loop_));
+    EXPECT_EQ(both.error(), std::errc::address_in_use);
+    EXPECT_LT(loop_->now() - begin, 900ms);
+  };
+  run(talk());
+}
+
 TEST_P(ListenerTest, WhenDescriptorsRunOutItWaitsAndGoesOn) {
   if (!simulated()) GTEST_SKIP() << "the limit of descriptors is the whole process's";
   const auto talk = [this]() -> Task<> {

@@ -3,7 +3,9 @@
 #include <cassert>
 #include <utility>
 
+#include "weir/loop/address_patience.hpp"
 #include "weir/loop/loop.hpp"
+#include "weir/task/sleep.hpp"
 
 namespace weir::udp {
 
@@ -231,7 +233,19 @@ Task<Result<Socket>> bind(Endpoint endpoint, Options options) {
                             .reuse_port = options.reuse_port,
                             .multicast_interface = options.multicast_interface,
                             .joined = options.joined};
-  co_return adopt(loop, loop.group().open_datagrams(loop.host(), how), options);
+  AddressPatience patience;
+  auto socket = loop.group().open_datagrams(loop.host(), how);
+  while (!socket) {
+    const auto pause = patience.after(socket.error());
+    if (!pause || loop.draining()) break;
+    const auto slept = co_await sleep(*pause);
+    if (!slept) co_return fail(slept.error());
+    socket = loop.group().open_datagrams(loop.host(), how);
+  }
+  if (!socket && options.reuse_port) {
+    loop.group().note_failure("bind to", endpoint, socket.error());
+  }
+  co_return adopt(loop, std::move(socket), options);
 }
 
 Task<Result<Socket>> connect(Endpoint peer, Options options) {

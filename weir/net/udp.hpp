@@ -219,9 +219,10 @@ class [[nodiscard]] Send {
   bool is_several_ = false;
 };
 
-/// A socket of the awaiting task's loop that talks with everybody. Port 0: the host chooses one.
-/// Errors: EAFNOSUPPORT for what is no IP address, the kernel's (EADDRINUSE, EACCES …).
-/// Cancel: does not wait.
+/// A socket of the awaiting task's loop that talks with everybody. Port 0: the host chooses one. An
+/// address that is taken is tried for a second, as by tcp::listen().
+/// Errors: EAFNOSUPPORT for what is no IP address, the kernel's (EADDRINUSE, EACCES …),
+/// Errc::cancelled. Cancel: gives up.
 Task<Result<Socket>> bind(Endpoint endpoint, Options options = {});
 
 /// A socket that talks with `peer` alone, from a port that the host chooses. Nobody is asked

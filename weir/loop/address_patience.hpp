@@ -1,0 +1,39 @@
+// How long to try an address that somebody else has.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <optional>
+#include <system_error>
+
+#include "weir/base/result.hpp"
+#include "weir/base/time.hpp"
+
+namespace weir {
+
+/// When to try again to listen on, or to bind to, an address that is taken. A process that was
+/// killed may have its sockets for a moment after its end has been told to its parent: what its
+/// io_uring was doing with them ends on a thread of the kernel's own. Whoever begins in its place
+/// at once would find them taken. One per attempt to get an address; about a second in all.
+/// Threads: one.
+class AddressPatience {
+ public:
+  /// How long to wait before trying again; nothing: what has failed is final.
+  std::optional<Duration> after(std::error_code error) noexcept {
+    if (error != system_error(EADDRINUSE) || waited_ >= in_all) return std::nullopt;
+    const Duration pause = next_;
+    waited_ += pause;
+    next_ = std::min(next_ * 2, longest);
+    return pause;
+  }
+
+ private:
+  static constexpr Duration in_all = std::chrono::seconds(1);
+  static constexpr Duration longest = std::chrono::milliseconds(50);
+
+  Duration next_ = std::chrono::milliseconds(1);
+  Duration waited_{};
+};
+
+}  // namespace weir
