@@ -385,7 +385,7 @@ bool MemoryBackend::try_send(Entry& entry, SendOperation& operation) {
 }
 
 bool MemoryBackend::try_accept(Entry& entry, AcceptOperation& operation) {
-  if (entry.listener->waiting() == 0) return false;
+  if (entry.listener->waiting() == 0 || chance_.cut_off()) return false;
   if (host_.descriptors().full() || (!entry.later && chance_.accept_failure())) {
     if (!entry.later) {
       counters_.accept_pauses.add();

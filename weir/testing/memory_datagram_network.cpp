@@ -30,10 +30,11 @@ bool is_group(const Address& address) {
 
 }  // namespace
 
-MemoryDatagramSocket::MemoryDatagramSocket(MemoryDatagramNetwork& network, const Address& local,
-                                           const DatagramOptions& options)
+MemoryDatagramSocket::MemoryDatagramSocket(MemoryDatagramNetwork& network, MemoryChance& chance,
+                                           const Address& local, const DatagramOptions& options)
     : MemoryEndpoint(Kind::datagrams),
       network_(network),
+      chance_(chance),
       peer_(options.peer),
       reuse_port_(options.reuse_port) {
   local_ = local;
@@ -41,6 +42,10 @@ MemoryDatagramSocket::MemoryDatagramSocket(MemoryDatagramNetwork& network, const
 }
 
 MemoryDatagramSocket::~MemoryDatagramSocket() {
+  die();
+}
+
+void MemoryDatagramSocket::die() noexcept {
   std::erase(network_.sockets_, this);
 }
 
@@ -70,7 +75,7 @@ Result<> MemoryDatagramSocket::send(Bytes bytes, const Address& to) {
   // Who sends to "every interface" means this machine, and who is on all of them sends from there.
   if (target.is_any()) target = loopback_of(target.family(), target.port());
   const Address source = local_.is_any() ? network_.source_of(local_, target) : local_;
-  const bool heard = network_.send(bytes, {source, target});
+  const bool heard = network_.send(bytes, {source, target}, chance_.datagram_copies());
   if (!heard && peer_.family() != AddressFamily::none) refused();
   return {};
 }
@@ -113,7 +118,7 @@ bool MemoryDatagramNetwork::taken(const Address& address, bool shared) const {
 }
 
 Result<std::unique_ptr<MemoryDatagramSocket>> MemoryDatagramNetwork::open(
-    const DatagramOptions& options) {
+    const DatagramOptions& options, MemoryChance& chance) {
   const bool bound = options.local.family() != AddressFamily::none;
   if (!(bound ? options.local : options.peer).is_inet()) return fail(system_error(EAFNOSUPPORT));
   Address local = bound ? options.local : source_of(options.local, options.peer).with_port(0);
@@ -125,7 +130,7 @@ Result<std::unique_ptr<MemoryDatagramSocket>> MemoryDatagramNetwork::open(
   } else if (taken(local, options.reuse_port && !options.first)) {
     return fail(system_error(EADDRINUSE));
   }
-  return std::make_unique<MemoryDatagramSocket>(*this, local, options);
+  return std::make_unique<MemoryDatagramSocket>(*this, chance, local, options);
 }
 
 std::vector<MemoryDatagramSocket*> MemoryDatagramNetwork::receivers_of(
@@ -167,8 +172,7 @@ Address MemoryDatagramNetwork::source_of(const Address& local, const Address& ta
   return own ? own_.with_port(port) : loopback_of(target.family(), port);
 }
 
-bool MemoryDatagramNetwork::send(Bytes bytes, const Envelope& envelope) {
-  const std::size_t copies = chance_.datagram_copies();
+bool MemoryDatagramNetwork::send(Bytes bytes, const Envelope& envelope, std::size_t copies) {
   bool heard = true;
   for (std::size_t copy = 0; copy < copies; ++copy) {
     if (routes_ == nullptr || is_group(envelope.to)) {

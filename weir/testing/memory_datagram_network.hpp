@@ -30,8 +30,9 @@ struct MemoryDatagram {
 /// dropped. Threads: one.
 class MemoryDatagramSocket final : public MemoryEndpoint {
  public:
-  MemoryDatagramSocket(MemoryDatagramNetwork& network, const os::Address& local,
-                       const DatagramOptions& options);
+  /// `chance` is its process'.
+  MemoryDatagramSocket(MemoryDatagramNetwork& network, MemoryChance& chance,
+                       const os::Address& local, const DatagramOptions& options);
   ~MemoryDatagramSocket() override;
 
   /// None: it is not connected.
@@ -46,6 +47,8 @@ class MemoryDatagramSocket final : public MemoryEndpoint {
   /// Errors: those of Host::join() and leave().
   Result<> join(const os::Address& group);
   Result<> leave(const os::Address& group);
+  /// Its process has been killed: nobody is bound there any more.
+  void die() noexcept;
 
  private:
   friend class MemoryDatagramNetwork;
@@ -58,6 +61,7 @@ class MemoryDatagramSocket final : public MemoryEndpoint {
   bool is_member(const os::Address& group) const noexcept;
 
   MemoryDatagramNetwork& network_;
+  MemoryChance& chance_;
   os::Address peer_;
   bool reuse_port_;
   std::error_code error_;
@@ -71,14 +75,14 @@ class MemoryDatagramSocket final : public MemoryEndpoint {
 /// Threads: one. Lifetime: outlives its sockets.
 class MemoryDatagramNetwork {
  public:
-  explicit MemoryDatagramNetwork(MemoryChance& chance) noexcept : chance_(chance) {}
-
   /// From now on this host has the address `own`, whatever the port, besides loopback, and its
   /// datagrams, also those inside it, take the paths of `routes`: each by itself, so that one may
   /// overtake another. What comes while a path is shut is lost.
   void join(MemoryRoutes& routes, const os::Address& own) noexcept;
+  /// A socket of the process whose `chance` decides what becomes of what it sends.
   /// Errors: those of Host::open_datagrams().
-  Result<std::unique_ptr<MemoryDatagramSocket>> open(const DatagramOptions& options);
+  Result<std::unique_ptr<MemoryDatagramSocket>> open(const DatagramOptions& options,
+                                                     MemoryChance& chance);
 
  private:
   friend class MemoryDatagramSocket;
@@ -86,8 +90,8 @@ class MemoryDatagramNetwork {
     const os::Address& from;
     const os::Address& to;
   };
-  /// False: it is known already that nobody could have heard it.
-  bool send(Bytes bytes, const Envelope& envelope);
+  /// So many times. False: it is known already that nobody could have heard it.
+  bool send(Bytes bytes, const Envelope& envelope, std::size_t copies);
   void travel(Bytes bytes, const Envelope& envelope, MemoryDatagramNetwork& there);
   os::Address source_of(const os::Address& local, const os::Address& target) const;
   bool elsewhere(const os::Address& target) const noexcept;
@@ -99,7 +103,6 @@ class MemoryDatagramNetwork {
   bool taken(const os::Address& address, bool shared) const;
   std::vector<MemoryDatagramSocket*> receivers_of(const Envelope& envelope) const;
 
-  MemoryChance& chance_;
   MemoryRoutes* routes_ = nullptr;  // to other hosts
   os::Address own_ = os::Address::loopback(0);
   std::vector<MemoryDatagramSocket*> sockets_;

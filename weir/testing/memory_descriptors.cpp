@@ -75,7 +75,11 @@ bool MemoryDescriptors::listens() const {
 void MemoryDescriptors::die() {
   each_stream([](MemoryStream& stream) { stream.die(); });
   for (const auto& each : endpoints_) {
-    if (each == nullptr || each->kind() != MemoryEndpoint::Kind::listener) continue;
+    if (each == nullptr) continue;
+    if (each->kind() == MemoryEndpoint::Kind::datagrams) {
+      static_cast<MemoryDatagramSocket&>(*each).die();
+    }
+    if (each->kind() != MemoryEndpoint::Kind::listener) continue;
     const bool others_have_it = each.use_count() != std::ranges::count(endpoints_, each);
     if (!others_have_it) static_cast<MemoryListener&>(*each).die();
   }

@@ -30,7 +30,7 @@ MemoryHost::MemoryHost(const MemoryHostOptions& options)
       clock_(*own_clock_),
       chance_(*own_chance_),
       own_network_(std::make_unique<MemoryNetwork>(options.buffer_bytes, chance_)),
-      own_datagram_network_(std::make_unique<MemoryDatagramNetwork>(chance_)),
+      own_datagram_network_(std::make_unique<MemoryDatagramNetwork>()),
       network_(*own_network_),
       datagram_network_(*own_datagram_network_),
       wall_start_(wall_at_start - clock_.now().time_since_epoch()),
@@ -45,8 +45,8 @@ MemoryHost::MemoryHost(const MemoryHostOptions& options, const Shared& shared)
       own_network_(shared.machine == nullptr
                        ? std::make_unique<MemoryNetwork>(options.buffer_bytes, chance_)
                        : nullptr),
-      own_datagram_network_(
-          shared.machine == nullptr ? std::make_unique<MemoryDatagramNetwork>(chance_) : nullptr),
+      own_datagram_network_(shared.machine == nullptr ? std::make_unique<MemoryDatagramNetwork>()
+                                                      : nullptr),
       network_(own_network_ ? *own_network_ : shared.machine->network_),
       datagram_network_(own_datagram_network_ ? *own_datagram_network_
                                               : shared.machine->datagram_network_),
@@ -93,7 +93,7 @@ Result<Descriptor> MemoryHost::open_stream(const os::Address& peer) {
 
 Result<Descriptor> MemoryHost::open_datagrams(const DatagramOptions& options) {
   if (descriptors_.full()) return fail(system_error(EMFILE));
-  auto socket = datagram_network_.open(options);
+  auto socket = datagram_network_.open(options, chance_);
   if (!socket) return fail(socket.error());
   return Descriptor(*this, descriptors_.add(std::move(*socket)).value());
 }

@@ -72,7 +72,6 @@ std::size_t WorldChance::part(std::size_t most) {
 }
 
 std::error_code WorldChance::accept_failure() {
-  if (dead_) return system_error(EMFILE);
   const std::error_code reason = state_.faults.at_accept(host_, accepts_++, state_.draw);
   if (reason && state_.trace.on()) state_.trace.note("accept fails: " + reason.message());
   return reason;

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "weir/net/udp.hpp"
 #include "weir/testing/world_fixture.hpp"
 #include "weir/testing/world_peer.hpp"
 
@@ -43,7 +45,7 @@ TEST_F(WorldProcesses, ShareTheAddressAndItsPorts) {
   world_.at(1s, [&] {
     second_.start([](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
   });
-  world_.at(2s, [&] { first_.raise(Signal::terminate); });
+  world_.at(5s, [&] { first_.raise(Signal::terminate); });
   const WorldReport report = world_.run_until_done(1h);
   EXPECT_EQ(second_.address(7), first_.address(7));
   ASSERT_EQ(report.failures.size(), 1U) << report.text();
@@ -115,6 +117,57 @@ TEST_F(WorldProcesses, AKilledOneLosesItsConnectionsAndItsPort) {
   const WorldReport report = world_.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
   EXPECT_TRUE(first_.killed());
+}
+
+Task<Result<>> hear_one(Scope&, std::string& heard, Endpoint at) {
+  auto socket = co_await udp::bind(at);
+  if (!socket) co_return fail(socket.error());
+  const auto datagram = co_await socket->receive();
+  if (!datagram) co_return fail(datagram.error());
+  heard += datagram->buffer.text();
+  co_return {};
+}
+
+/// When whoever is to hear it listens.
+Task<Result<>> say_one(Scope&, Endpoint to) {
+  const auto slept = co_await sleep(1s);
+  if (!slept) co_return slept;
+  auto socket = co_await udp::connect(to);
+  if (!socket) co_return fail(socket.error());
+  co_return co_await socket->send(std::string_view("hello"));
+}
+
+// The machine is the first process', and goes on without it.
+TEST_F(WorldProcesses, WhoLivesOnHasDatagramsAndThePortsOfTheDead) {
+  std::string never_heard;
+  std::string heard_here;
+  std::string heard_there;
+  const Endpoint port = Endpoint::any(53);
+  first_.start([&](Host& host) {
+    return Runtime(host, quiet()).run_on_each_core(hear_one, std::ref(never_heard), port);
+  });
+  WorldHost& third = world_.process(first_, "third");
+  WorldHost& peer = world_.process(peers_, "peer");
+  world_.at(1s, [&] {
+    first_.kill();
+    second_.start([&](Host& host) {
+      return Runtime(host, quiet()).run_on_each_core(hear_one, std::ref(heard_here), port);
+    });
+    peers_.start([&](Host& host) {
+      return Runtime(host, quiet()).run_on_each_core(hear_one, std::ref(heard_there), port);
+    });
+    third.start([&](Host& host) {
+      return Runtime(host, quiet()).run_on_each_core(say_one, peers_.address(53));
+    });
+    peer.start([&](Host& host) {
+      return Runtime(host, quiet()).run_on_each_core(say_one, first_.address(53));
+    });
+  });
+  const WorldReport report = world_.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(heard_here, "hello");
+  EXPECT_EQ(heard_there, "hello");
+  EXPECT_EQ(never_heard, "");
 }
 
 TEST_F(WorldProcesses, AKilledOneCanBeStartedAgain) {
