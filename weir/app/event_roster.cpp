@@ -37,6 +37,21 @@ EventRoster::~EventRoster() {
     dismiss(topic->handlers);
     dismiss(topic->interceptors);
   }
+  // A loop that has gone has let go of it.
+  if (linked()) loop_->figures().remove(*this);
+}
+
+void EventRoster::bind(Loop& loop) {
+  loop_ = &loop;
+  if (!linked()) loop.figures().add(*this);
+}
+
+/// Any thread: see FigureSource.
+void EventRoster::tell(FigureSum& sum) const {
+  sum.add({"events handled", counters_.handled.value()});
+  sum.add({"events refused", counters_.refused.value()});
+  sum.add({"event failures", counters_.failures.value()});
+  sum.add({"event runs dropped", counters_.dropped.value()});
 }
 
 void EventRoster::dismiss(List<EventReceiver>& list) noexcept {

@@ -11,6 +11,7 @@
 #include "weir/app/event_receiver.hpp"
 #include "weir/base/counter.hpp"
 #include "weir/base/time.hpp"
+#include "weir/loop/figures.hpp"
 
 namespace weir {
 
@@ -45,16 +46,16 @@ inline AnyEvent::AnyEvent(const detail::EventTopic& topic, const void* value,
 
 namespace detail {
 
-/// Threads: its core's. Lifetime: registrations may outlive it.
-class EventRoster {
+/// Threads: its core's. Lifetime: registrations may outlive it, and it may outlive its loop.
+class EventRoster final : FigureSource {
  public:
   EventRoster();
   ~EventRoster();
   EventRoster(const EventRoster&) = delete;
   EventRoster& operator=(const EventRoster&) = delete;
 
-  /// Where failures are logged.
-  void bind(Loop& loop) noexcept { loop_ = &loop; }
+  /// Where failures are logged, and in whose figures its counters are.
+  void bind(Loop& loop);
   EventCounters& counters() noexcept { return counters_; }
 
   /// The number of a type's topic, which is made when it is first asked for. Errors: throws
@@ -105,6 +106,7 @@ class EventRoster {
     const auto address = reinterpret_cast<std::uintptr_t>(&type);
     return static_cast<std::size_t>((address >> 4) * 0x9E37'79B9'7F4A'7C15 >> 32);
   }
+  void tell(FigureSum& sum) const override;
   std::size_t add_topic(const EventType& type);
   void place(const EventType& type, std::size_t topic) noexcept;
   EventRegistration join(EventReceiver& receiver, List<EventReceiver>& list) noexcept;

@@ -30,16 +30,24 @@ void LogRing::copy_out(std::uint64_t at, MutableBytes bytes) const noexcept {
   std::memcpy(bytes.data() + first, bytes_.get(), bytes.size() - first);
 }
 
-void LogRing::push(Bytes record) noexcept {
+bool LogRing::push(Bytes record) noexcept {
   const std::uint64_t at = pushed_.load(std::memory_order_relaxed);
   if (at + record.size() - taken_seen_ > size_) {
     // acquire: what was taken has been copied out.
     taken_seen_ = taken_.load(std::memory_order_acquire);
-    if (at + record.size() - taken_seen_ > size_) return dropped_.add();
+    if (at + record.size() - taken_seen_ > size_) {
+      dropped_.add();
+      return false;
+    }
   }
   copy_in(at, record);
   // seq_cst, for who pushes then looks whether the other side sleeps; see Logs::wake_writer().
   pushed_.store(at + record.size(), std::memory_order_seq_cst);
+  return true;
+}
+
+void LogRing::tell(FigureSum& sum) const {
+  sum.add({"log records dropped", dropped_.value()});
 }
 
 bool LogRing::empty() const noexcept {

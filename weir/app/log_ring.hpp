@@ -9,12 +9,13 @@
 
 #include "weir/base/bytes.hpp"
 #include "weir/base/counter.hpp"
+#include "weir/loop/figures.hpp"
 
 namespace weir {
 
 /// Bytes in a circle. Neither side ever waits for the other: what does not fit is dropped, and
 /// counted. Threads: push() and count_up() one at a time, mark() and take() another one at a time.
-class LogRing {
+class LogRing final : public FigureSource {
  public:
   /// `number` tells the rings of one Logs apart.
   LogRing(std::size_t bytes, unsigned number);
@@ -24,8 +25,8 @@ class LogRing {
   unsigned number() const noexcept { return number_; }
   const Counter& dropped() const noexcept { return dropped_; }
 
-  /// Adds a record, or drops it if there is no room.
-  void push(Bytes record) noexcept;
+  /// Adds a record; false: there is no room, and it is dropped.
+  bool push(Bytes record) noexcept;
   /// 1, 2, 3 …
   std::uint64_t count_up() noexcept { return ++count_; }
 
@@ -35,6 +36,9 @@ class LogRing {
   void mark() noexcept;
   /// Moves the next record to `record`; false: there is none.
   bool take(std::vector<std::byte>& record);
+
+  /// "log records dropped": in the figures of its loop from the first one on.
+  void tell(FigureSum& sum) const override;
 
   LogRing* next = nullptr;  ///< in the list of all, set before it is published
   // Of the side that takes.

@@ -174,7 +174,7 @@ LogRing* Logs::ring_of(const Loop& loop) noexcept {
 
 void Logs::write(const detail::LogChannel& channel, LogLevel level, std::string_view message,
                  std::string_view bound, std::span<const LogField> fields) noexcept {
-  const Loop* const loop = Loop::current();
+  Loop* const loop = Loop::current();
   LogRecordWriter record(host_.wall_time(), level,
                          loop == nullptr ? LogRecord::no_core : loop->core(), channel.name,
                          message);
@@ -183,10 +183,10 @@ void Logs::write(const detail::LogChannel& channel, LogLevel level, std::string_
   for (const LogField& each : fields) record.add(each);
   const Bytes bytes = record.finish();
   if (LogRing* const ring = loop == nullptr ? nullptr : ring_of(*loop)) {
-    ring->push(bytes);
+    if (!ring->push(bytes) && !ring->linked()) loop->figures().add(*ring);
   } else {
     const std::lock_guard lock(outside_mutex_);
-    outside_->push(bytes);
+    static_cast<void>(outside_->push(bytes));
   }
   wake_writer();
 }

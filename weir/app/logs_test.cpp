@@ -191,10 +191,15 @@ TEST_F(LogsTest, WhatAFullBufferDropsIsCountedAndTold) {
     for (int i = 0; i < 20; ++i) log.info("record", field("i", i), field("text", text));
     co_return;
   };
+  EXPECT_EQ(loop_->figures().read().figures().size(), 0U) << "until something is dropped";
   run(body());
   logs_->flush();
   const LogReport report = logs_->report();
   EXPECT_GT(report.dropped, 0u);
+  const FigureSum figures = loop_->figures().read();
+  ASSERT_EQ(figures.figures().size(), 1U);
+  EXPECT_EQ(figures.figures()[0].name, "log records dropped");
+  EXPECT_EQ(figures.figures()[0].value, report.dropped);
   EXPECT_EQ(kept_.records.size(), 20 - report.dropped + 1);
   EXPECT_EQ(kept_.texts().back(), "weir.logs: records dropped: a buffer was full dropped=" +
                                       std::to_string(report.dropped) + " buffer=1");

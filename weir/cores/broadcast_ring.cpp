@@ -141,10 +141,18 @@ BroadcastReader::Taken BroadcastReader::next(Mode mode, BroadcastWait* wait) {
   return taken;
 }
 
+/// Its loop counts what was missed.
+BroadcastReader::Taken BroadcastWait::look(BroadcastWait* wait) {
+  const std::uint64_t before = reader_.missed();
+  BroadcastReader::Taken taken = reader_.next(mode_, wait);
+  loop_->count_missed(reader_.missed() - before);
+  return taken;
+}
+
 bool BroadcastWait::begin(const Context& context) {
   loop_ = context.loop;
   assert(!reader_.place_.waits && "one receive() at a time");
-  taken_ = reader_.next(mode_, context.cancelled() ? nullptr : this);
+  taken_ = look(context.cancelled() ? nullptr : this);
   if (taken_.anything) {
     if (++reader_.place_.streak < BroadcastReader::streak_max) return false;
     loop_->timers().start(end_of_turn_, loop_->now());
@@ -171,7 +179,7 @@ void BroadcastWait::run(Runnable& self) {
   wait.reader_.place_.waits = false;
   // Even if it was cancelled on its way: what has come beats that.
   if (!wait.taken_.anything && !wait.taken_.error) {
-    wait.taken_ = wait.reader_.next(wait.mode_, nullptr);
+    wait.taken_ = wait.look(nullptr);
     assert(wait.taken_.anything);
   }
   go_on_with(wait.handle_);

@@ -144,6 +144,7 @@ class BroadcastWait : Runnable, public ListNode {
     BroadcastWait& wait;
   };
   bool begin(const Context& context);
+  BroadcastReader::Taken look(BroadcastWait* wait);
   static void run(Runnable& self);
 
   BroadcastReader& reader_;

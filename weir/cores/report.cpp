@@ -32,6 +32,7 @@ constexpr std::array rows{
     Row{"accept pauses", &CoreReport::accept_pauses},
     Row{"connections dropped", &CoreReport::connections_dropped},
     Row{"exceptions dropped", &CoreReport::exceptions_dropped},
+    Row{"broadcasts missed", &CoreReport::values_missed},
     Row{"frames in use", &CoreReport::frames_in_use},
     Row{"buffers in use", &CoreReport::buffers_in_use},
     Row{"blocks in use", &CoreReport::blocks_in_use},
@@ -247,6 +248,7 @@ CoreReport report_on(Loop& loop) {
   report.accept_pauses = backend.accept_pauses.value();
   report.connections_dropped = counters.connections_dropped.value();
   report.exceptions_dropped = counters.exceptions_dropped.value();
+  report.values_missed = counters.values_missed.value();
   report.frames_in_use = loop.blocks().blocks_in_use(BlockUse::frame);
   report.buffers_in_use = loop.blocks().blocks_in_use(BlockUse::buffer);
   report.blocks_in_use = loop.blocks().blocks_in_use();

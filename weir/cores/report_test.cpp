@@ -207,6 +207,7 @@ TEST(Report, ReadsAsATable) {
       "accept pauses                   0          0          0\n"
       "connections dropped             0          0          0\n"
       "exceptions dropped              0          0          0\n"
+      "broadcasts missed               0          0          0\n"
       "frames in use                   0          0          0\n"
       "buffers in use                  0          0          0\n"
       "blocks in use                   0          0          0\n"

@@ -57,9 +57,10 @@ struct LoopCounters {
   Counter exceptions_dropped;
   /// Accepted connections that were closed because the backend could not take them over.
   Counter connections_dropped;
-  Counter connections;  ///< streams that are open: accepted here or handed over, and connected
-  Counter handed_over;  ///< connections accepted here that were given to other cores; see Balance
-  Counter taken_over;   ///< connections that other cores have accepted
+  Counter values_missed;  ///< by subscribers of broadcasts here, who were too slow
+  Counter connections;    ///< streams that are open: accepted here or handed over, and connected
+  Counter handed_over;    ///< connections accepted here that were given to other cores; see Balance
+  Counter taken_over;     ///< connections that other cores have accepted
 };
 
 /// One thread's event loop. A turn: run what is ready, take the inbox, submit and wait until the
@@ -159,6 +160,8 @@ class Loop {
   void count_dropped_exception() noexcept { counters_.exceptions_dropped.add(); }
   /// For listeners: see LoopCounters::connections_dropped.
   void count_dropped_connection() noexcept { counters_.connections_dropped.add(); }
+  /// For broadcasts: see LoopCounters::values_missed.
+  void count_missed(std::uint64_t values) noexcept { counters_.values_missed.add(values); }
   void count_handed_over() noexcept { counters_.handed_over.add(); }
   void count_taken_over() noexcept { counters_.taken_over.add(); }
   /// For streams: see LoopCounters::connections.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <utility>
 
 #include "weir/net/address_order.hpp"
@@ -9,6 +10,9 @@
 
 namespace weir::names {
 namespace {
+
+// So many times as many as may ask servers may wait for the files, which are quick as a rule.
+constexpr std::size_t at_files_factor = 16;
 
 dns::RecordType type_of(Family family) noexcept {
   return family == Family::ipv6 ? dns::RecordType::aaaa : dns::RecordType::a;
@@ -64,6 +68,18 @@ Resolver::Resolver(ResolverOptions options)
 
 Resolver::~Resolver() {
   assert(counters_.under_way.value() == 0);
+  // A loop that has gone has let go of it.
+  if (linked()) loop_->figures().remove(*this);
+}
+
+/// Any thread: see FigureSource.
+void Resolver::tell(FigureSum& sum) const {
+  std::uint64_t failed = counters_.failed_otherwise.value();
+  for (const Counter& each : counters_.failures) failed += each.value();
+  sum.add({"names asked for", counters_.asked.value()});
+  sum.add({"name look-ups", counters_.lookups.value()});
+  sum.add({"name look-ups failed", failed});
+  sum.add({"name look-ups refused", counters_.refused.value()});
 }
 
 Task<Result<std::vector<Endpoint>>> Resolver::resolve(std::string name, std::uint16_t port) {
@@ -105,6 +121,10 @@ Task<Resolver::Answer> Resolver::find(NameQuestion question) {
   counters_.asked.add();
   const Context context = co_await this_context();
   Loop& loop = *context.loop;
+  if (!linked()) {
+    loop_ = &loop;
+    loop.figures().add(*this);
+  }
   if (auto known = known_at_once(question)) {
     counters_.hits.add();
     co_return std::make_shared<const NameAnswer>(std::move(*known));
@@ -118,6 +138,10 @@ Task<Resolver::Answer> Resolver::find(NameQuestion question) {
     counters_.joined.add();
     auto waiting = SharedLookup::wait_for(found->second.lock());
     co_return co_await std::move(waiting);
+  }
+  if (counters_.under_way.value() - counters_.at_servers.value() >= at_files_max()) {
+    counters_.refused.add();
+    co_return std::make_shared<const NameAnswer>(failed(Errc::limit_reached));
   }
   SharedLookup::Owner& owner = *this;
   const auto lookup = std::make_shared<SharedLookup>(owner, question, look_up(question));
@@ -166,6 +190,11 @@ Task<NameAnswer> Resolver::look_elsewhere(const NameQuestion& question) {
     none_before = answer.lifetime;
   }
   co_return answer;
+}
+
+std::size_t Resolver::at_files_max() const noexcept {
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / at_files_factor;
+  return at_files_factor * std::min(options_.lookups_max, most);
 }
 
 /// The servers as they are to be asked from now on.

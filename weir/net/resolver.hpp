@@ -22,6 +22,7 @@
 
 #include "weir/base/counter.hpp"
 #include "weir/base/result.hpp"
+#include "weir/loop/figures.hpp"
 #include "weir/net/name_cache.hpp"
 #include "weir/net/name_error.hpp"
 #include "weir/net/name_files.hpp"
@@ -56,7 +57,8 @@ struct ResolverOptions {
 
   std::size_t cache_max = 1024;  ///< answers that are kept, one for each name and family
   /// Look-ups that ask servers at once; beyond: Errc::limit_reached. What can be told without
-  /// servers is, however many wait for them.
+  /// servers is, however many wait for them; but no more than 16 times as many wait for the files,
+  /// which may hang.
   std::size_t lookups_max = 1024;
   std::size_t addresses_max = 32;  ///< of one family of a name; the rest is dropped
 };
@@ -77,9 +79,10 @@ struct ResolverCounters {
 
 /// Who looks names up, with a cache and servers of its own. Programs mostly use that of their core:
 /// resolve() below, tcp::connect(name, port).
+/// Its names are in the report of its core (Runtime::report()).
 /// Threads: one loop's, that of the first who asks. Lifetime: no look-up is under way when it is
-/// destroyed (asserted).
-class Resolver final : SharedLookup::Owner {
+/// destroyed (asserted); it may outlive its loop.
+class Resolver final : SharedLookup::Owner, FigureSource {
  public:
   explicit Resolver(ResolverOptions options = {});
   Resolver(const Resolver&) = delete;
@@ -110,12 +113,15 @@ class Resolver final : SharedLookup::Owner {
   Task<Answer> look_up(NameQuestion question);
   Task<NameAnswer> look_elsewhere(const NameQuestion& question);
   std::vector<std::string> candidates(const HostName& name) const;
+  std::size_t at_files_max() const noexcept;
   void configure();
   NameAnswer from_hosts(const std::vector<Endpoint>& known, Family family) const;
   NameAnswer from_servers(Result<dns::Answer> told) const;
   void over(SharedLookup& lookup) noexcept override;
+  void tell(FigureSum& sum) const override;
   void count(std::error_code error) noexcept;
 
+  Loop* loop_ = nullptr;  // in whose figures it is
   ResolverOptions options_;
   NameFiles files_;
   NameServers servers_;

@@ -164,6 +164,34 @@ TEST_P(ResolverFilesTest, WhatNeedsNoServerIsNeverRefused) {
   });
 }
 
+// A file of a network that hangs must not gather all who ask.
+TEST_P(ResolverFilesTest, NoMoreThanSixteenTimesAsManyWaitForTheFiles) {
+  put("hosts", "192.0.2.1 here.example\n");
+  serve([&]() -> Task<> {
+    ResolverOptions options = to_the_dead();
+    options.hosts_file = path("hosts");
+    options.lookups_max = 1;
+    Resolver resolver(options);
+    int ends = 0;
+    const auto look_up = [&](int number) -> Task<> {
+      const std::string name = "n" + std::to_string(number) + ".example";
+      const std::error_code error = error_of(co_await resolver.resolve(name, Family::ipv4));
+      EXPECT_TRUE(error == Errc::limit_reached || error == Failure::not_found) << error.message();
+      ++ends;
+    };
+    const auto meanwhile = [&](Scope& scope) -> Task<Result<>> {
+      for (int each = 0; each < 40; ++each) scope.spawn(look_up(each));
+      static_cast<void>(co_await sleep(Duration::zero()));
+      EXPECT_LE(resolver.counters().under_way.value(), 17U);
+      EXPECT_GE(resolver.counters().refused.value(), 23U);
+      co_return {};
+    };
+    EXPECT_TRUE(co_await with_scope(OnFailure::supervise, meanwhile));
+    EXPECT_EQ(ends, 40);
+    EXPECT_EQ(resolver.counters().under_way.value(), 0U);
+  });
+}
+
 TEST_P(ResolverFilesTest, WhoHasTimeEnoughIsNotHurtByWhoHasNot) {
   server_.rules["slow.example"] = at("192.0.2.1");
   server_.rules["slow.example"].delay = 20ms;
@@ -192,6 +220,25 @@ TEST_P(ResolverFilesTest, TheResolverOfACoreIsAlwaysTheSame) {
   run(look());
   run(look());
   EXPECT_EQ(core_resolver(*loop_).counters().asked.value(), 4U);
+  const FigureSum figures = loop_->figures().read();
+  ASSERT_FALSE(figures.figures().empty());
+  EXPECT_EQ(figures.figures()[0].name, "names asked for");
+  EXPECT_EQ(figures.figures()[0].value, 4U);
+}
+
+// Whichever goes first, and what it has counted stays.
+TEST_P(ResolverFilesTest, ItsFiguresOutliveIt) {
+  const auto look = [](Resolver& resolver) -> Task<> {
+    EXPECT_TRUE(co_await resolver.resolve("localhost", 7));
+  };
+  Resolver longer;
+  {
+    Resolver resolver;
+    run(look(resolver));
+    run(look(longer));
+  }
+  EXPECT_EQ(loop_->figures().read().figures()[0].value, 4U);
+  loop_.reset();
 }
 
 }  // namespace
