@@ -11,13 +11,6 @@ std::string name_of(const Node& node) {
   return std::string(node.recipe->plan->type->name);
 }
 
-/// With its core, where there is one for each.
-std::string full_name_of(const Node& node) {
-  std::string name = name_of(node);
-  if (!node.roams) name += " on core " + std::to_string(node.core);
-  return name;
-}
-
 ServiceState state_of(const Node& node) {
   switch (node.state) {
     case State::waiting:
@@ -126,13 +119,21 @@ class View {
 
 }  // namespace
 
+std::string full_name_of(const Node& node) {
+  std::string name = name_of(node);
+  if (!node.roams) name += " on core " + std::to_string(node.core);
+  return name;
+}
+
 Explanation explain(const Graph& graph, const Life& life) {
   return View(graph, life).all();
 }
 
 std::string tell_failure(const Graph& graph, const Life::Failure& failure) {
+  std::string text = failure.name + " could not start: " + failure.why;
   const Node* node = &graph.node(failure.node);
-  std::string text = full_name_of(*node) + " could not start: " + failure.why;
+  const Recipe* const recipe = node->recipe;
+  if (recipe == nullptr || recipe->id(node->recipe_index) != failure.service) return text;
   constexpr int steps_max = 32;
   for (int steps = 0; steps < steps_max && node->dependants != none; ++steps) {
     const Edge& edge = graph.edge(node->dependants);

@@ -11,6 +11,9 @@ namespace weir::wiring {
 /// Threads: the home core's.
 Explanation explain(const Graph& graph, const Life& life);
 
+/// The service's, with its core where there is one for each.
+std::string full_name_of(const Node& node);
+
 /// "Database on core 1: could not start: Connection refused; required by Store, required by Web".
 std::string tell_failure(const Graph& graph, const Life::Failure& failure);
 

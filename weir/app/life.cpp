@@ -3,6 +3,8 @@
 #include <cassert>
 #include <utility>
 
+#include "weir/app/explain.hpp"
+
 namespace weir::wiring {
 namespace {
 
@@ -347,6 +349,7 @@ void Life::take_routes(Node& node) {
 void Life::note_failure(const Node& node, Report& report, bool told) {
   failures_.push_back({.node = node.index,
                        .service = node.recipe->id(node.recipe_index),
+                       .name = full_name_of(node),
                        .error = report.error,
                        .why = std::move(report.why),
                        .told = told});

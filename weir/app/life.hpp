@@ -28,6 +28,7 @@ class Life {
   struct Failure {
     Index node;
     ServiceId service;  ///< whose node it was: by now it may be another's, or nobody's
+    std::string name;   ///< likewise
     std::error_code error;
     std::string why;
     bool told = false;  ///< to those who asked for it by a Lazy: it concerns nobody else
