@@ -446,4 +446,4 @@ def sections(_servers, options):
     return [RadixTree(options), Json(options), Coroutines(options), Tasks(options),
             Uncontended(options), Timers(options), PoolHops(options), Hops(options, "uring"),
             Hops(options, "epoll"), Messages(options, "uring"), Messages(options, "epoll"),
-            Datagrams(options, "uring"), Datagrams(options, "epoll")]
+            Datagrams(options, "uring"), Datagrams(options, "epoll"), Datagrams(options, "poll")]

@@ -84,6 +84,8 @@ Task<> sweep(Scope& scope, const SweepCase& the_case) {
   constexpr std::array everywhere = {From::a_round, From::a_timer, From::other_core};
   for (const From from : everywhere) {
     const std::size_t steps = from == From::a_round ? Blow::never_falls : Blow::timed_steps;
+    // What takes so long one time may take longer the next.
+    std::size_t chances = from == From::a_round ? 1 : 4;
     for (std::size_t step = 0; step < steps; step = next_step(from, step)) {
       SCOPED_TRACE(std::string(the_case.name) + ", cancelled " + std::string(name_of(from)) +
                    std::to_string(step));
@@ -92,7 +94,7 @@ Task<> sweep(Scope& scope, const SweepCase& the_case) {
       EXPECT_LE(now.blocks, most.blocks) << "memory is left";
       EXPECT_LE(now.timers, most.timers) << "timers are left";
       if (testing::Test::HasFailure()) co_return;
-      if (!blow.fell()) break;
+      if (!blow.fell() && --chances == 0) break;
     }
   }
 }
