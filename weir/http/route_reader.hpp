@@ -17,8 +17,8 @@ class RouteReader;
 struct RouteTenancy;
 struct RouteUses;
 
-/// A request that waits keeps its route until this ends. It lives in the frame of what waits; what
-/// is answered within one turn needs none. Threads: its loop's.
+/// A request that waits keeps its route until this ends. It lives in what serves the connection;
+/// what is answered within one turn needs none. Threads: its loop's.
 class RouteUse : public ListNode {
  public:
   /// Asks the request to end soon: whoever removes its route does not want to wait for it any

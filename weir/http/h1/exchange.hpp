@@ -163,7 +163,7 @@ class Exchange : Completion, HangupWatcher {
   RequestUnit unit_{server_, head_};
   Request request_{head_, body_, &unit_};
   std::exception_ptr abandoned_;  // why
-  std::optional<InUse> in_use_;   // from finish() on, or of what was abandoned
+  std::optional<InUse> in_use_;   // of what waits, until it is over
 };
 
 }  // namespace weir::http
