@@ -132,7 +132,10 @@ TEST_P(Overload, NineteenThousandIdleConnectionsAreHeldAndOthersServed) {
   // poll() looks at all of them each time.
   const std::size_t wanted = GetParam().option == "poll" ? 6000 : 19'000;
   const std::size_t count = std::min(wanted, limit - std::min<std::size_t>(limit, 900));
-  LimitedServer server(GetParam(), {"--limits.connections_max=" + std::to_string(count + 10)});
+  // However long it takes this machine to open them all.
+  LimitedServer server(GetParam(),
+                       {"--limits.connections_max=" + std::to_string(count + 10),
+                        "--limits.first_request_timeout=3600s", "--limits.idle_timeout=3600s"});
   const std::size_t before = server.process().resident_bytes();
   {
     RegularClient client(server.port());
