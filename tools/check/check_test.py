@@ -387,6 +387,14 @@ template <class T> struct Holder { T value; };
         self.expect("self-contained", path, changes, with_tools=True)
         self.expect("self-contained", path, changes, with_tools=True)  # a fault is not remembered
 
+    def test_headers_that_need_others_beside_what_many_include(self):
+        path = "weir/base/error.hpp"
+        needy = HEADER.format("error").replace(
+            "int error();", "std::string error_text();\nstd::map<int, int> all_errors();")
+        needy = needy.replace("#pragma once\n", "#pragma once\n\n#include <string>\n")
+        self.assertIn("#include <string>", needy)
+        self.expect("self-contained", path, self.all_included() | {path: needy}, with_tools=True)
+
     def test_files_without_a_target(self):
         lost = {"examples/lost.cpp": "// Lost.\nint main() {}\n"}
         self.expect("targets", "examples/lost.cpp", self.all_included() | lost, with_tools=True,

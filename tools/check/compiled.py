@@ -5,14 +5,24 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
+import tempfile
+import threading
 
 CLANG = "clang++-19"
 CLANG_FORMAT = "clang-format-19"
+FORMAT_BATCH = 20
 # Of other libraries, which `./dev bench` builds; somebody else's project, which a test builds.
 UNTARGETED_FOLDERS = ("bench/peers/", "tests/consumer/")
 HEADER_FLAGS = ["-std=c++2b", "-fsyntax-only", "-Wall", "-Wextra", "-Wconversion", "-Wshadow",
                 "-Wnon-virtual-dtor", "-Werror"]
+# What many headers include, those first that cost most: see Pivots.
+PIVOTS = (("gtest/gtest.h", "weir/loop/loop.hpp"), ("gtest/gtest.h",),
+          ("weir/http/route_reader.hpp",), ("weir/cores/shared_pool.hpp",), ("weir/task/task.hpp",),
+          ("weir/loop/loop.hpp",), ("weir/loop/backend.hpp",), ("functional", "string"),
+          ("weir/base/result.hpp",), ("memory", "string", "vector"), ("memory", "string"),
+          ("string", "vector"), ("string",), ("memory",), ("string_view",))
 
 
 class Passed:
@@ -60,21 +70,80 @@ def check_format(repository, report, passed):
     if not waiting:
         return
     subprocess.run([CLANG_FORMAT, "--version"], check=True, stdout=subprocess.DEVNULL)
-    for file, key in waiting.values():
-        result = subprocess.run([CLANG_FORMAT, "--dry-run", "-Werror", "--ferror-limit=1",
-                                 file.absolute], capture_output=True, text=True)
-        if result.returncode == 0:
-            passed.add(key)
-        else:
-            where = result.stderr.split(":")[1] if result.stderr.count(":") > 1 else "1"
-            line = int(where) if where.isdigit() else 1
-            report(file, line, "format", "not formatted: run ./dev format")
+    listed = list(waiting.values())
+    batches = [listed[i:i + FORMAT_BATCH] for i in range(0, len(listed), FORMAT_BATCH)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(lambda batch: misformatted([file for file, _ in batch]), batches)
+        for batch, lines in zip(batches, results):
+            for file, key in batch:
+                if file.path in lines:
+                    report(file, lines[file.path], "format", "not formatted: run ./dev format")
+                else:
+                    passed.add(key)
 
 
-def compile_alone(repository, header):
-    command = [CLANG, *HEADER_FLAGS, f"-I{repository.root}", "-include", header.path,
+def misformatted(files):
+    """The first line of each of these that would change, by path."""
+    result = subprocess.run([CLANG_FORMAT, "--dry-run", *(file.absolute for file in files)],
+                            capture_output=True, text=True)
+    lines = {}
+    if result.returncode != 0:
+        lines = {file.path: 1 for file in files}
+    for match in re.finditer(r"^(.+?):(\d+):\d+: (?:warning|error):", result.stderr, re.MULTILINE):
+        for file in files:
+            if str(file.absolute) == match[1]:
+                lines.setdefault(file.path, int(match[2]))
+    return lines
+
+
+def compile_alone(repository, header, *precompiled):
+    command = [CLANG, *HEADER_FLAGS, f"-I{repository.root}", *precompiled, "-include", header.path,
                "-x", "c++", "/dev/null"]
     return subprocess.run(command, cwd=repository.root, capture_output=True, text=True)
+
+
+class Pivots:
+    """What many headers include, compiled once for all of these.
+
+    A header is as good as compiled alone with a precompiled header of something that it includes,
+    directly or not: what follows its includes sees just the same, and each that it includes is
+    compiled for itself, too.
+    """
+
+    def __init__(self, repository):
+        self._repository = repository
+        self._folder = tempfile.TemporaryDirectory()
+        self._lock = threading.Lock()
+        self._made = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._folder.cleanup()
+
+    def flags(self, header):
+        """What compiles `header` by way of the first pivot that it includes."""
+        included = {path for file in self._repository.closure(header)
+                    for _, _, path in file.includes} - {header.path}
+        for pivot in PIVOTS:
+            if included.issuperset(pivot):
+                precompiled = self._precompiled(pivot)
+                return ["-include-pch", precompiled] if precompiled else []
+        return []
+
+    def _precompiled(self, pivot):
+        """The file that was made of it; None of one that does not compile."""
+        with self._lock:
+            if pivot not in self._made:
+                path = f"{self._folder.name}/{len(self._made)}.pch"
+                includes = [flag for include in pivot for flag in ("-include", include)]
+                flags = [flag for flag in HEADER_FLAGS if flag != "-fsyntax-only"]
+                result = subprocess.run(
+                    [CLANG, *flags, f"-I{self._repository.root}", *includes, "-x", "c++-header",
+                     "/dev/null", "-o", path], cwd=self._repository.root, capture_output=True)
+                self._made[pivot] = path if result.returncode == 0 else None
+            return self._made[pivot]
 
 
 def check_self_contained(repository, report, passed):
@@ -86,8 +155,10 @@ def check_self_contained(repository, report, passed):
         key = fingerprint("header", CLANG, *HEADER_FLAGS, header.path, *parts)
         if not passed.has(key):
             waiting.append((header, key))
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(lambda item: compile_alone(repository, item[0]), waiting)
+    with Pivots(repository) as pivots, \
+            concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(
+            lambda item: compile_alone(repository, item[0], *pivots.flags(item[0])), waiting)
         for (header, key), result in zip(waiting, results):
             if result.returncode == 0:
                 passed.add(key)
