@@ -14,19 +14,26 @@ function(weir_glob out root)
   set(${out}_TESTS ${tests} PARENT_SCOPE)
 endfunction()
 
-# The precompiled header that libraries and programs share, made on first use: a fifth of what it
-# costs to compile them is the standard library's.
-function(weir_precompile target)
-  if(NOT TARGET weir_common_headers)
-    set(source ${PROJECT_BINARY_DIR}/weir_common_headers.cpp)
+# The precompiled headers that libraries and programs share, each made on first use: half of what it
+# costs to compile them is the standard library's, and what all floors above the loop include.
+#   ground   the standard library's, for the floors up to task
+#   house    and the loop's and task's, for the floors above these
+#   service  and what services include, for programs
+function(weir_precompile target set)
+  set(ground <algorithm> <atomic> <chrono> <coroutine> <deque> <expected> <functional> <map>
+    <memory> <mutex> <optional> <span> <string> <string_view> <system_error> <utility> <vector>)
+  set(house ${ground} ${PROJECT_SOURCE_DIR}/weir/loop/loop.hpp
+    ${PROJECT_SOURCE_DIR}/weir/task/task.hpp)
+  set(service ${house} ${PROJECT_SOURCE_DIR}/weir/http.hpp)
+  if(NOT TARGET weir_${set}_headers)
+    set(source ${PROJECT_BINARY_DIR}/weir_${set}_headers.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "")
-    add_library(weir_common_headers STATIC ${source})
-    target_compile_features(weir_common_headers PRIVATE cxx_std_23)
-    target_precompile_headers(weir_common_headers PRIVATE
-      <algorithm> <atomic> <chrono> <coroutine> <deque> <expected> <functional> <map> <memory>
-      <mutex> <optional> <span> <string> <string_view> <system_error> <utility> <vector>)
+    add_library(weir_${set}_headers STATIC ${source})
+    target_compile_features(weir_${set}_headers PRIVATE cxx_std_23)
+    target_include_directories(weir_${set}_headers PRIVATE ${PROJECT_SOURCE_DIR})
+    target_precompile_headers(weir_${set}_headers PRIVATE ${${set}})
   endif()
-  target_precompile_headers(${target} REUSE_FROM weir_common_headers)
+  target_precompile_headers(${target} REUSE_FROM weir_${set}_headers)
 endfunction()
 
 # weir_floor(NAME DEPENDS lower... LIBS external... HEADERS external...): library weir_NAME of
@@ -46,7 +53,11 @@ function(weir_floor name)
       target_link_libraries(weir_${name} PRIVATE $<BUILD_INTERFACE:${library}>)
     endforeach()
     target_compile_features(weir_${name} PUBLIC cxx_std_23)
-    weir_precompile(weir_${name})
+    if(name MATCHES "^(base|os|loop|task)$")
+      weir_precompile(weir_${name} ground)
+    else()
+      weir_precompile(weir_${name} house)
+    endif()
   else()
     add_library(weir_${name} INTERFACE)
     target_include_directories(weir_${name} INTERFACE ${weir_include_dirs})
@@ -56,6 +67,10 @@ function(weir_floor name)
     set(weir_floors ${weir_floors} weir_${name} PARENT_SCOPE)
   endif()
 endfunction()
+
+set(weir_test_headers
+  <gtest/gtest.h> <gmock/gmock.h> <algorithm> <chrono> <expected> <functional> <map> <memory>
+  <optional> <random> <string> <vector>)
 
 # The gtest main and the precompiled header that all test binaries share, made on first use.
 function(weir_need_test_main)
@@ -70,41 +85,50 @@ function(weir_need_test_main)
 }
 ")
   add_library(weir_test_main STATIC ${main})
+  target_compile_options(weir_test_main PRIVATE ${WEIR_TEST_OPTIONS})
   target_link_libraries(weir_test_main PUBLIC GTest::gtest GTest::gmock Threads::Threads)
-  target_precompile_headers(weir_test_main PRIVATE
-    <gtest/gtest.h> <gmock/gmock.h> <algorithm> <chrono> <expected> <functional> <map> <memory>
-    <optional> <random> <string> <vector>)
+  target_precompile_headers(weir_test_main PRIVATE ${weir_test_headers})
 endfunction()
 
 # A gtest binary whose cases ctest knows one by one.
 function(weir_test_binary target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS;PRECOMPILE")
   weir_need_test_main()
   add_executable(${target} ${arg_SOURCES})
   set_property(GLOBAL APPEND PROPERTY weir_test_binaries ${target})
+  target_compile_options(${target} PRIVATE ${WEIR_TEST_OPTIONS})
   target_link_libraries(${target} PRIVATE ${arg_LIBS} weir_test_main)
-  target_precompile_headers(${target} REUSE_FROM weir_test_main)
+  if(arg_PRECOMPILE)
+    list(TRANSFORM arg_PRECOMPILE PREPEND ${PROJECT_SOURCE_DIR}/)
+    target_precompile_headers(${target} PRIVATE ${weir_test_headers} ${arg_PRECOMPILE})
+  else()
+    target_precompile_headers(${target} REUSE_FROM weir_test_main)
+  endif()
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     TEST_PREFIX "${WEIR_TEST_PREFIX}" PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
 endfunction()
 
-# weir_floor_tests(NAME DEPENDS also...): binary weir_NAME_test of weir/NAME/**_test.cpp, if any.
+# weir_floor_tests(NAME DEPENDS also... PRECOMPILE headers...): binary weir_NAME_test of
+# weir/NAME/**_test.cpp, if any.
 function(weir_floor_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;PRECOMPILE")
   weir_glob(floor weir/${name})
   if(NOT floor_TESTS)
     return()
   endif()
   list(TRANSFORM arg_DEPENDS PREPEND weir_)
-  weir_test_binary(weir_${name}_test SOURCES ${floor_TESTS} LIBS weir_${name} ${arg_DEPENDS})
+  weir_test_binary(weir_${name}_test SOURCES ${floor_TESTS} LIBS weir_${name} ${arg_DEPENDS}
+    PRECOMPILE ${arg_PRECOMPILE})
 endfunction()
 
 # weir_programs(FOLDER PREFIX p [BENCHMARK] LIBS l...): each FOLDER/name.cpp is the executable
 # <p>name. It links all floors, or only what LIBS says.
 function(weir_programs folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "BENCHMARK" "PREFIX" "LIBS")
+  set(headers ground)
   if(NOT arg_LIBS)
+    set(headers service)
     set(arg_LIBS ${weir_floors})
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
@@ -119,7 +143,7 @@ function(weir_programs folder)
     if(arg_BENCHMARK)
       target_link_libraries(${target} PRIVATE benchmark::benchmark_main)
     endif()
-    weir_precompile(${target})
+    weir_precompile(${target} ${headers})
     set_target_properties(${target} PROPERTIES
       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
     set_property(GLOBAL APPEND PROPERTY weir_programs_of_${folder} ${target})
@@ -135,7 +159,7 @@ function(weir_program_of_folder target folder)
   set(main ${PROJECT_SOURCE_DIR}/${folder}/main.cpp)
   list(REMOVE_ITEM program_SOURCES ${main})
   add_library(${target}_tool STATIC ${program_SOURCES})
-  weir_precompile(${target}_tool)
+  weir_precompile(${target}_tool service)
   target_link_libraries(${target}_tool PUBLIC ${weir_floors})
   add_executable(${target} ${main})
   target_link_libraries(${target} PRIVATE ${target}_tool)
@@ -197,37 +221,42 @@ function(weir_differential_tests)
     PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
 endfunction()
 
-# fuzz/NAME.cpp: with WEIR_FUZZ a libFuzzer program; otherwise a test that replays fuzz/corpus/NAME,
-# and under the address sanitizer one that goes on with inputs made of these for some seconds.
+# fuzz/NAME.cpp: with WEIR_FUZZ a libFuzzer program; otherwise, under the address sanitizer, a test
+# that replays fuzz/corpus/NAME, and one that goes on with inputs made of these for some seconds.
+# Other builds know the targets, and build none unless asked.
 function(weir_fuzzers)
-  add_library(weir_fuzz_replay OBJECT ${PROJECT_SOURCE_DIR}/fuzz/replay/main.cpp)
+  set(wanted EXCLUDE_FROM_ALL)
+  if(WEIR_SANITIZE MATCHES address)
+    set(wanted)
+  endif()
+  add_library(weir_fuzz_replay OBJECT ${wanted} ${PROJECT_SOURCE_DIR}/fuzz/replay/main.cpp)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*.cpp)
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
     set(target fuzz_${name})
-    add_executable(${target} ${source})
+    add_executable(${target} ${wanted} ${source})
     target_link_libraries(${target} PRIVATE ${weir_floors})
+    weir_precompile(${target} service)
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
     if(WEIR_FUZZ)
       target_link_options(${target} PRIVATE -fsanitize=fuzzer)
-    else()
-      target_link_libraries(${target} PRIVATE weir_fuzz_replay)
-      add_test(NAME ${WEIR_TEST_PREFIX}fuzz_${name}_replay
-        COMMAND ${target} ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
-      set_tests_properties(${WEIR_TEST_PREFIX}fuzz_${name}_replay PROPERTIES
-        TIMEOUT ${WEIR_TEST_SECONDS_MAX})
-      if(WEIR_SANITIZE MATCHES address)
-        add_test(NAME ${WEIR_TEST_PREFIX}fuzz_${name}_run
-          COMMAND ${target} --seconds 3 ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
-        set_tests_properties(${WEIR_TEST_PREFIX}fuzz_${name}_run PROPERTIES
-          TIMEOUT ${WEIR_TEST_SECONDS_MAX})
-      endif()
+      continue()
     endif()
+    target_link_libraries(${target} PRIVATE weir_fuzz_replay)
+    if(wanted)
+      continue()
+    endif()
+    set(corpus ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
+    set(test ${WEIR_TEST_PREFIX}fuzz_${name})
+    add_test(NAME ${test}_replay COMMAND ${target} ${corpus})
+    add_test(NAME ${test}_run COMMAND ${target} --seconds 3 ${corpus})
+    set_tests_properties(${test}_replay ${test}_run PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
   endforeach()
+  target_link_libraries(fuzz_server_fuzz PRIVATE weir_testing)
 endfunction()
 
-# The target `programs`: every executable but for the test binaries, for builds that run some of
-# those only.
+# The target `programs`: all executables that are built unasked, except test binaries, for builds
+# that run some of these only.
 function(weir_gather_programs)
   get_property(programs DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
   get_property(tests GLOBAL PROPERTY weir_test_binaries)
@@ -235,7 +264,8 @@ function(weir_gather_programs)
   set(executables)
   foreach(target IN LISTS programs)
     get_target_property(type ${target} TYPE)
-    if(type STREQUAL EXECUTABLE)
+    get_target_property(unasked ${target} EXCLUDE_FROM_ALL)
+    if(type STREQUAL EXECUTABLE AND NOT unasked)
       list(APPEND executables ${target})
     endif()
   endforeach()
@@ -256,6 +286,7 @@ function(weir_source_checks)
   add_test(NAME stress_selftest
     COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/stress/stress_test.py)
   set_tests_properties(check check_selftest headers_selftest stress_selftest PROPERTIES TIMEOUT 600)
+  set_tests_properties(check PROPERTIES COST 100)  # begun first: it is the longest
   set(install_test
     python3 ${PROJECT_SOURCE_DIR}/tests/install_test.py --build ${PROJECT_BINARY_DIR})
   add_test(NAME install COMMAND ${install_test})
