@@ -85,7 +85,8 @@ class Processes {
     return steps;
   }
   bool outage() const noexcept { return outage_begins_ != never; }
-  bool died() const noexcept { return died_; }
+  /// Even if it was so late that nobody has looked since.
+  bool died() const noexcept { return run_.death && processes_[run_.death->process]->killed(); }
 
  private:
   void start(std::size_t number) {

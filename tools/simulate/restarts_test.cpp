@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace weir::simulate {
 namespace {
@@ -29,6 +30,7 @@ TEST(Restarts, AProcessThatJustEndsAndBeginsAgainIsFound) {
 
 TEST(Restarts, EachOfThreeProcessesDiesAtEachStepInTurn) {
   const std::uint64_t seed = fresh_seed();
+  SCOPED_TRACE("seed " + std::to_string(seed));
   const RestartOutcome without = run_restarts(with_seed(seed), {});
   ASSERT_TRUE(without.outcome.report.ok()) << without.outcome.report.text();
   std::size_t without_outage = 0;
