@@ -37,13 +37,12 @@ EventRoster::~EventRoster() {
     dismiss(topic->handlers);
     dismiss(topic->interceptors);
   }
-  // A loop that has gone has let go of it.
-  if (linked()) loop_->figures().remove(*this);
+  FigureSource::leave();
 }
 
 void EventRoster::bind(Loop& loop) {
   loop_ = &loop;
-  if (!linked()) loop.figures().add(*this);
+  loop.figures().add(*this);
 }
 
 /// Any thread: see FigureSource.

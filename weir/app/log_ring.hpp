@@ -19,6 +19,7 @@ class LogRing final : public FigureSource {
  public:
   /// `number` tells the rings of one Logs apart.
   LogRing(std::size_t bytes, unsigned number);
+  ~LogRing() { leave(); }
   LogRing(const LogRing&) = delete;
   LogRing& operator=(const LogRing&) = delete;
 

@@ -183,7 +183,7 @@ void Logs::write(const detail::LogChannel& channel, LogLevel level, std::string_
   for (const LogField& each : fields) record.add(each);
   const Bytes bytes = record.finish();
   if (LogRing* const ring = loop == nullptr ? nullptr : ring_of(*loop)) {
-    if (!ring->push(bytes) && !ring->linked()) loop->figures().add(*ring);
+    if (!ring->push(bytes)) loop->figures().add(*ring);
   } else {
     const std::lock_guard lock(outside_mutex_);
     static_cast<void>(outside_->push(bytes));

@@ -28,13 +28,12 @@ RuntimeOptions quiet() {
 /// Counts something on its core, as a server does.
 class Counting final : public FigureSource {
  public:
-  explicit Counting(Loop& loop) : loop_(loop) { loop_.figures().add(*this); }
-  ~Counting() { loop_.figures().remove(*this); }
+  explicit Counting(Loop& loop) { loop.figures().add(*this); }
+  ~Counting() { leave(); }
   Counter things;
 
  private:
   void tell(FigureSum& sum) const override { sum.add({"things", things.value()}); }
-  Loop& loop_;
 };
 
 std::vector<Buffer> buffers(unsigned count) {

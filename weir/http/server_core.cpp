@@ -37,7 +37,7 @@ ServerCore::ServerCore(Loop& loop, const Router& router, const Limits& limits)
 
 ServerCore::~ServerCore() {
   assert(connections_.empty());
-  loop_.figures().remove(*this);
+  leave();
 }
 
 /// Any thread: see FigureSource. What there was none of is left out where there are many kinds.

@@ -1,6 +1,9 @@
 #include "weir/loop/figures.hpp"
 
 #include <algorithm>
+#include <cassert>
+#include <new>
+#include <utility>
 
 namespace weir {
 
@@ -13,25 +16,48 @@ void FigureSum::add(const Figure& figure) {
   }
 }
 
-void Figures::add(FigureSource& source) {
-  const std::lock_guard lock(mutex_);
-  sources_.push_back(source);
+/// Those of one Figures, and what is left of others. It lives until all have let go of it.
+struct FigureSource::Sources {
+  std::mutex mutex;  // guards what follows
+  List<FigureSource> present;
+  FigureSum kept;
+};
+
+FigureSource::~FigureSource() {
+  assert(among_ == nullptr && "it leaves in its destructor");
 }
 
-void Figures::remove(FigureSource& source) {
-  const std::lock_guard lock(mutex_);
-  source.unlink();
-  FigureSum last;
-  source.tell(last);
-  for (const Figure& each : last.figures()) {
-    if (each.kind == Figure::Kind::total) kept_.add(each);
+void FigureSource::join(const std::shared_ptr<Sources>& sources) noexcept {
+  if (among_ == sources) return;
+  leave();
+  const std::lock_guard lock(sources->mutex);
+  sources->present.push_back(*this);
+  among_ = sources;
+}
+
+void FigureSource::leave() noexcept {
+  const std::shared_ptr<Sources> among = std::exchange(among_, nullptr);
+  if (among == nullptr) return;
+  const std::lock_guard lock(among->mutex);
+  unlink();
+  try {
+    FigureSum last;
+    tell(last);
+    for (const Figure& each : last.figures()) {
+      if (each.kind == Figure::Kind::total) among->kept.add(each);
+    }
+  } catch (const std::bad_alloc&) {
+    // Some of what it has counted is missing from now on.
   }
 }
 
+Figures::Figures() : sources_(std::make_shared<FigureSource::Sources>()) {}
+
 FigureSum Figures::read() const {
-  const std::lock_guard lock(mutex_);
-  FigureSum sum = kept_;
-  for (FigureSource* each = sources_.front(); each != nullptr; each = sources_.next(*each)) {
+  const std::lock_guard lock(sources_->mutex);
+  const auto& present = sources_->present;
+  FigureSum sum = sources_->kept;
+  for (const FigureSource* each = present.front(); each != nullptr; each = present.next(*each)) {
     each->tell(sum);
   }
   return sum;

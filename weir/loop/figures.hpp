@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -34,24 +35,34 @@ class FigureSum {
   std::vector<Figure> figures_;  // in the order in which they came
 };
 
-/// Somebody who counts on a core: a server, a pool, an application. It is in the core's Figures
-/// while it is linked, and must be linked and unlinked by those.
+/// Somebody who counts on a core: a server, a pool, an application. Threads: added and leaving on
+/// one at a time. Lifetime: it and the Figures may go in any order.
 class FigureSource : public ListNode {
  public:
   /// Adds what it has to `sum`. On any thread: it reads nothing but Counters and constants, and
   /// takes no lock.
   virtual void tell(FigureSum& sum) const = 0;
 
+  struct Sources;
+  /// For Figures::add(): from now on it is among those.
+  void join(const std::shared_ptr<Sources>& sources) noexcept;
+
  protected:
-  ~FigureSource() = default;
+  ~FigureSource();
+  /// Its totals are kept. For a destructor, where tell() may still be called; and may be asked
+  /// for although it is nowhere.
+  void leave() noexcept;
+
+ private:
+  std::shared_ptr<Sources> among_;  // those of the Figures that it is in
 };
 
 /// Of one core. Threads: any, where nothing else is said.
 class Figures {
  public:
-  void add(FigureSource& source);
-  /// Its totals are kept.
-  void remove(FigureSource& source);
+  Figures();
+  /// From now on it is told of here, and nowhere else; it may be here already.
+  void add(FigureSource& source) noexcept { source.join(sources_); }
   /// Of all sources, also those that have gone.
   FigureSum read() const;
 
@@ -63,9 +74,8 @@ class Figures {
   Duration cpu_time() const;
 
  private:
+  const std::shared_ptr<FigureSource::Sources> sources_;
   mutable std::mutex mutex_;  // guards what follows
-  List<FigureSource> sources_;
-  FigureSum kept_;
   std::optional<os::ThreadProbe> thread_;
   Duration cpu_time_before_{};  // of the present thread
   Duration cpu_time_kept_{};    // of those that have ended

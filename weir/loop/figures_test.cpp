@@ -14,8 +14,8 @@ namespace {
 
 class Server final : public FigureSource {
  public:
-  explicit Server(Figures& figures) : figures_(figures) { figures_.add(*this); }
-  ~Server() { figures_.remove(*this); }
+  explicit Server(Figures& figures) { figures.add(*this); }
+  ~Server() { leave(); }
   Counter requests;
   Counter open;
 
@@ -24,7 +24,6 @@ class Server final : public FigureSource {
     sum.add({"requests", requests.value()});
     sum.add({"open", open.value(), Figure::Kind::level});
   }
-  Figures& figures_;
 };
 
 std::uint64_t value_of(const Figures& figures, const std::string& name) {
@@ -59,6 +58,47 @@ TEST(Figures, TotalsStayWhenTheirSourceGoes) {
   server.emplace(figures);
   server->requests.add(1);
   EXPECT_EQ(value_of(figures, "requests"), 6U);
+}
+
+TEST(Figures, ASourceCountsWhereItWasAddedLast) {
+  std::optional<Figures> first(std::in_place);
+  Figures second;
+  Server server(*first);
+  server.requests.add(2);
+  first->add(server);
+  EXPECT_EQ(value_of(*first, "requests"), 2U) << "once";
+  second.add(server);
+  server.requests.add();
+  EXPECT_EQ(value_of(*first, "requests"), 2U) << "its totals stay";
+  EXPECT_EQ(value_of(second, "requests"), 3U);
+  first.reset();
+}
+
+TEST(Figures, MayGoBeforeTheirSources) {
+  std::optional<Figures> figures(std::in_place);
+  const Server one(*figures);
+  Server other(*figures);
+  figures.reset();
+  figures.emplace();
+  figures->add(other);
+  other.requests.add();
+  EXPECT_EQ(value_of(*figures, "requests"), 1U);
+}
+
+// Each source by its own thread, among the same others.
+TEST(Figures, SourcesOfSeveralThreadsComeAndGo) {
+  Figures figures;
+  const auto come_and_go = [&] {
+    for (int i = 0; i < 1000; ++i) {
+      Server server(figures);
+      server.requests.add();
+      figures.add(server);
+    }
+  };
+  std::thread another(come_and_go);
+  come_and_go();
+  another.join();
+  EXPECT_EQ(value_of(figures, "requests"), 2000U);
 }
 
 TEST(Figures, AreReadWhileSourcesComeAndGo) {

@@ -68,8 +68,7 @@ Resolver::Resolver(ResolverOptions options)
 
 Resolver::~Resolver() {
   assert(counters_.under_way.value() == 0);
-  // A loop that has gone has let go of it.
-  if (linked()) loop_->figures().remove(*this);
+  leave();
 }
 
 /// Any thread: see FigureSource.
@@ -121,10 +120,7 @@ Task<Resolver::Answer> Resolver::find(NameQuestion question) {
   counters_.asked.add();
   const Context context = co_await this_context();
   Loop& loop = *context.loop;
-  if (!linked()) {
-    loop_ = &loop;
-    loop.figures().add(*this);
-  }
+  loop.figures().add(*this);
   if (auto known = known_at_once(question)) {
     counters_.hits.add();
     co_return std::make_shared<const NameAnswer>(std::move(*known));
@@ -194,7 +190,8 @@ Task<NameAnswer> Resolver::look_elsewhere(const NameQuestion& question) {
 
 std::size_t Resolver::at_files_max() const noexcept {
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / at_files_factor;
-  return at_files_factor * std::min(options_.lookups_max, most);
+  // Also where no server is to be asked there are the files.
+  return at_files_factor * std::clamp<std::size_t>(options_.lookups_max, 1, most);
 }
 
 /// The servers as they are to be asked from now on.

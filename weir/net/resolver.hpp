@@ -121,7 +121,6 @@ class Resolver final : SharedLookup::Owner, FigureSource {
   void tell(FigureSum& sum) const override;
   void count(std::error_code error) noexcept;
 
-  Loop* loop_ = nullptr;  // in whose figures it is
   ResolverOptions options_;
   NameFiles files_;
   NameServers servers_;

@@ -164,6 +164,19 @@ TEST_P(ResolverFilesTest, WhatNeedsNoServerIsNeverRefused) {
   });
 }
 
+TEST_P(ResolverFilesTest, WhoMayAskNoServerHasTheFiles) {
+  put("hosts", "192.0.2.1 here.example\n");
+  serve([&]() -> Task<> {
+    ResolverOptions options = to_the_dead();
+    options.hosts_file = path("hosts");
+    options.lookups_max = 0;
+    Resolver resolver(options);
+    EXPECT_EQ((co_await resolver.resolve("here.example")).value(), ips("192.0.2.1"));
+    const auto refused = co_await resolver.resolve("there.example");
+    EXPECT_EQ(error_of(refused), Errc::limit_reached);
+  });
+}
+
 // A file of a network that hangs must not gather all who ask.
 TEST_P(ResolverFilesTest, NoMoreThanSixteenTimesAsManyWaitForTheFiles) {
   put("hosts", "192.0.2.1 here.example\n");
