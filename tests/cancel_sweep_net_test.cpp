@@ -68,6 +68,28 @@ Task<> listening(Blow& blow, Stage&) {
   static_cast<void>(succeeded(co_await blow.strike(tcp::listen(Endpoint::loopback(0)))));
 }
 
+/// An address that somebody else lets go of some rounds later.
+class TakenAddress {
+ public:
+  TakenAddress(Stage& stage, Result<Descriptor> held)
+      : held_(std::move(held).value()),
+        address_(stage.loop().host().local_address(held_.value()).value()) {
+    stage.later([this] { held_.reset(); });
+  }
+  const Endpoint& address() const noexcept { return address_; }
+
+ private:
+  Descriptor held_;
+  Endpoint address_;
+};
+
+Task<> listening_on_a_taken_address(Blow& blow, Stage& stage) {
+  const ListenOptions alone{.reuse_port = false};
+  const TakenAddress taken(stage, stage.loop().host().listen(Endpoint::loopback(0), alone));
+  static_cast<void>(succeeded(co_await blow.strike(tcp::listen(taken.address()))));
+  co_await stage.quiet();
+}
+
 Task<> connect_to(Endpoint endpoint, std::optional<tcp::Stream>* stream) {
   co_await yield();
   auto connected = co_await tcp::connect(endpoint);
@@ -115,6 +137,13 @@ Task<> listening_on_a_unix_socket(Blow& blow, Stage& stage) {
 
 Task<> binding_for_datagrams(Blow& blow, Stage&) {
   static_cast<void>(succeeded(co_await blow.strike(udp::bind(Endpoint::loopback(0)))));
+}
+
+Task<> binding_to_a_taken_address(Blow& blow, Stage& stage) {
+  const DatagramOptions alone{.local = Endpoint::loopback(0)};
+  const TakenAddress taken(stage, stage.loop().host().open_datagrams(alone));
+  static_cast<void>(succeeded(co_await blow.strike(udp::bind(taken.address()))));
+  co_await stage.quiet();
 }
 
 Task<> connecting_for_datagrams(Blow& blow, Stage&) {
@@ -180,11 +209,13 @@ constexpr std::array network = {
     SweepCase{"Stream::write", writing},
     SweepCase{"tcp::Listener::accept", accepting},
     SweepCase{"tcp::listen", listening},
+    SweepCase{"tcp::listen on a taken address", listening_on_a_taken_address},
     SweepCase{"tcp::connect", connecting},
     SweepCase{"tcp::connect to a name", connecting_to_a_name},
     SweepCase{"unix_socket::connect", connecting_to_a_unix_socket},
     SweepCase{"unix_socket::listen", listening_on_a_unix_socket},
     SweepCase{"udp::bind", binding_for_datagrams},
+    SweepCase{"udp::bind to a taken address", binding_to_a_taken_address},
     SweepCase{"udp::connect", connecting_for_datagrams},
     SweepCase{"udp::Socket::receive", receiving_a_datagram},
     SweepCase{"udp::Socket::receive of several", receiving_several_datagrams},

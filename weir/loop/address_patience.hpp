@@ -9,6 +9,7 @@
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
+#include "weir/os/address.hpp"
 
 namespace weir {
 
@@ -19,20 +20,27 @@ namespace weir {
 /// Threads: one.
 class AddressPatience {
  public:
+  /// Whoever has a path has a connection of each who tries it, so that is not tried often.
+  explicit AddressPatience(os::AddressFamily family) noexcept
+      : longest_(family == os::AddressFamily::local ? std::chrono::milliseconds(400)
+                                                    : std::chrono::milliseconds(50)),
+        next_(family == os::AddressFamily::local ? std::chrono::milliseconds(50)
+                                                 : std::chrono::milliseconds(1)) {}
+
   /// How long to wait before trying again; nothing: what has failed is final.
   std::optional<Duration> after(std::error_code error) noexcept {
     if (error != system_error(EADDRINUSE) || waited_ >= in_all) return std::nullopt;
     const Duration pause = next_;
     waited_ += pause;
-    next_ = std::min(next_ * 2, longest);
+    next_ = std::min(next_ * 2, longest_);
     return pause;
   }
 
  private:
   static constexpr Duration in_all = std::chrono::seconds(1);
-  static constexpr Duration longest = std::chrono::milliseconds(50);
 
-  Duration next_ = std::chrono::milliseconds(1);
+  Duration longest_;
+  Duration next_;
   Duration waited_{};
 };
 

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <csignal>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "weir/loop/address_patience.hpp"
@@ -113,15 +112,20 @@ std::string OsSupervisor::open_sockets_of(std::size_t worker, os::Address& addre
 
 Result<Descriptor> OsSupervisor::open_socket(const os::Address& address, int first) {
   if (first >= 0 && address.family() == os::AddressFamily::local) return host_.share(first);
-  AddressPatience patience;
+  AddressPatience patience(address.family());
   auto socket = host_.listen(address, {.first = first < 0});
   while (!socket) {
     const auto pause = patience.after(socket.error());
-    if (!pause) break;
-    std::this_thread::sleep_for(*pause);
+    if (!pause || told_to_end_within(*pause)) break;
     socket = host_.listen(address, {.first = first < 0});
   }
   return socket;
+}
+
+bool OsSupervisor::told_to_end_within(Duration pause) {
+  const Instant now = host_.now();
+  pollfd signal{signals_->get(), POLLIN, 0};
+  return ::poll(&signal, 1, os::to_poll_timeout(after(now, pause), now)) > 0;
 }
 
 /// Until all workers have ended for good; in a worker, its seat.

@@ -37,6 +37,7 @@ class OsSupervisor {
   std::string open_sockets();
   std::string open_sockets_of(std::size_t worker, os::Address& address, int& first);
   Result<Descriptor> open_socket(const os::Address& address, int first);
+  bool told_to_end_within(Duration pause);
   std::unique_ptr<WorkerSeat> serve();
   std::unique_ptr<WorkerSeat> begin_due();
   std::unique_ptr<WorkerSeat> begin(std::size_t index);

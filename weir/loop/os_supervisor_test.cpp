@@ -42,6 +42,24 @@ class TellingHost : public OsHost {
   const os::Pipe& pipe_;
 };
 
+/// Writes a byte for each time that it cannot listen, and then does something.
+class RefusedHost final : public QuietHost {
+ public:
+  RefusedHost(const os::Pipe& pipe, void (*then)()) : pipe_(pipe), then_(then) {}
+  Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) override {
+    auto listener = OsHost::listen(address, options);
+    if (!listener) {
+      EXPECT_EQ(::write(pipe_.write_end.get(), "r", 1), 1);
+      then_();
+    }
+    return listener;
+  }
+
+ private:
+  const os::Pipe& pipe_;
+  void (*then_)();
+};
+
 SupervisionOptions two_workers() {
   return {.loops = {1, 1},
           .endpoints = {},
@@ -352,6 +370,41 @@ TEST(OsSupervisor, WhereItCannotListenNothingBegins) {
   options.endpoints = {os::local_address(taken.get()).value()};
   os::ChildProcess supervisor = supervise(options, [](WorkerSeat&) { return 0; });
   EXPECT_EQ(supervisor.wait().to_string(), "exit status 99");
+}
+
+TEST(OsSupervisor, APortThatIsLetGoSoonIsWaitedFor) {
+  const os::Pipe refused = os::open_pipe().value();
+  const os::Pipe told = os::open_pipe().value();
+  auto holder = os::fork_child().value();
+  if (!holder) {
+    const os::Fd taken = os::open_listener(os::Address::loopback(0)).value();
+    const std::uint16_t port = os::local_address(taken.get()).value().port();
+    if (::write(told.write_end.get(), &port, sizeof port) != sizeof port) ::_exit(1);
+    ::_exit(read_one(refused) == 'r' ? 0 : 2);
+  }
+  std::uint16_t port = 0;
+  ASSERT_EQ(::read(told.read_end.get(), &port, sizeof port), sizeof port);
+  SupervisionOptions options = two_workers();
+  options.endpoints = {os::Address::loopback(port)};
+  auto host = std::make_unique<RefusedHost>(refused, [] {});
+  os::ChildProcess supervisor = supervise(
+      options, [](WorkerSeat& seat) { return seat.take_sockets().size() == 1 ? 0 : 3; },
+      std::move(host));
+  EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
+  EXPECT_EQ(holder->wait().to_string(), "exit status 0");
+}
+
+TEST(OsSupervisor, ASignalEndsTheWaitForAPort) {
+  os::Pipe refused = os::open_pipe().value();
+  const os::Fd taken = os::open_listener(os::Address::loopback(0)).value();
+  SupervisionOptions options = two_workers();
+  options.endpoints = {os::local_address(taken.get()).value()};
+  auto host = std::make_unique<RefusedHost>(refused, [] { ::raise(SIGTERM); });
+  os::ChildProcess supervisor = supervise(options, [](WorkerSeat&) { return 0; }, std::move(host));
+  EXPECT_EQ(supervisor.wait().to_string(), "exit status 99");
+  refused.write_end.close();
+  EXPECT_EQ(read_one(refused), 'r');
+  EXPECT_EQ(read_one(refused), -1) << "tried once";
 }
 
 }  // namespace

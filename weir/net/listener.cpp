@@ -83,7 +83,7 @@ Result<Stream> Accept::Awaiter::await_resume() {
 
 Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options) {
   Loop& loop = *(co_await this_context()).loop;
-  AddressPatience patience;
+  AddressPatience patience(endpoint.family());
   auto listener = loop.group().listen(loop.host(), endpoint, options);
   while (!listener) {
     const auto pause = patience.after(listener.error());

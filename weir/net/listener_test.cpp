@@ -256,7 +256,9 @@ TEST_P(ListenerTest, WaitingForAnAddressEndsWithACancelOrADrain) {
     EXPECT_EQ((co_await timeout(5ms, tcp::listen(address))).error(), Errc::timed_out);
     const auto both = co_await all(tcp::listen(address), drain_later(*loop_));
     EXPECT_EQ(both.error(), std::errc::address_in_use);
-    EXPECT_LT(loop_->now() - begin, 900ms);
+    if (simulated()) {  // elsewhere others may have the processors
+      EXPECT_LT(loop_->now() - begin, 900ms);
+    }
   };
   run(talk());
 }

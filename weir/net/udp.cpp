@@ -233,7 +233,7 @@ Task<Result<Socket>> bind(Endpoint endpoint, Options options) {
                             .reuse_port = options.reuse_port,
                             .multicast_interface = options.multicast_interface,
                             .joined = options.joined};
-  AddressPatience patience;
+  AddressPatience patience(endpoint.family());
   auto socket = loop.group().open_datagrams(loop.host(), how);
   while (!socket) {
     const auto pause = patience.after(socket.error());

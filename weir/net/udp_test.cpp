@@ -297,6 +297,42 @@ TEST_P(UdpTest, AddressesThatCannotBe) {
   run(talk());
 }
 
+Task<> let_go_later(Descriptor& held) {
+  static_cast<void>(co_await sleep(20ms));
+  held.reset();
+}
+
+// A killed process has its ports for a moment longer than its life.
+TEST_P(UdpTest, AnAddressThatIsLetGoSoonIsWaitedFor) {
+  const auto talk = [this]() -> Task<> {
+    Descriptor held = host_->open_datagrams({.local = Endpoint::loopback(0)}).value();
+    const Endpoint address = host_->local_address(held.value()).value();
+    auto both = co_await all(udp::bind(address), let_go_later(held));
+    EXPECT_EQ(std::get<0>(both.value()).local_address(), address);
+  };
+  run(talk());
+}
+
+Task<> drain_later(Loop& loop) {
+  static_cast<void>(co_await sleep(5ms));
+  loop.drain();
+}
+
+TEST_P(UdpTest, WaitingForAnAddressEndsWithACancelOrADrain) {
+  const auto talk = [this]() -> Task<> {
+    const Descriptor held = host_->open_datagrams({.local = Endpoint::loopback(0)}).value();
+    const Endpoint address = host_->local_address(held.value()).value();
+    const Instant begin = loop_->now();
+    EXPECT_EQ((co_await timeout(5ms, udp::bind(address))).error(), Errc::timed_out);
+    const auto both = co_await all(udp::bind(address), drain_later(*loop_));
+    EXPECT_EQ(both.error(), std::errc::address_in_use);
+    if (simulated()) {  // elsewhere others may have the processors
+      EXPECT_LT(loop_->now() - begin, 900ms);
+    }
+  };
+  run(talk());
+}
+
 TEST_P(UdpTest, SpeaksIpv6) {
   const auto talk = []() -> Task<> {
     auto server = co_await udp::bind(Endpoint::parse("[::1]:0").value());

@@ -75,6 +75,7 @@ std::uint64_t MemoryHost::random() {
 }
 
 Result<Descriptor> MemoryHost::listen(const os::Address& address, const ListenOptions& options) {
+  if (chance_.cut_off()) return fail(system_error(EINTR));
   if (descriptors_.full()) return fail(system_error(EMFILE));
   const auto backlog = static_cast<std::size_t>(std::max(options.backlog, 0));
   auto listener = network_.listen(address, {backlog, options.reuse_port, options.first});
@@ -92,6 +93,7 @@ Result<Descriptor> MemoryHost::open_stream(const os::Address& peer) {
 }
 
 Result<Descriptor> MemoryHost::open_datagrams(const DatagramOptions& options) {
+  if (chance_.cut_off()) return fail(system_error(EINTR));
   if (descriptors_.full()) return fail(system_error(EMFILE));
   auto socket = datagram_network_.open(options, chance_);
   if (!socket) return fail(socket.error());
