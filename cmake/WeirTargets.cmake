@@ -19,21 +19,21 @@ endfunction()
 #   ground   the standard library's, for the floors up to task
 #   house    and the loop's and task's, for the floors above these
 #   service  and what services include, for programs
-function(weir_precompile target set)
+function(weir_precompile target headers)
   set(ground <algorithm> <atomic> <chrono> <coroutine> <deque> <expected> <functional> <map>
     <memory> <mutex> <optional> <span> <string> <string_view> <system_error> <utility> <vector>)
   set(house ${ground} ${PROJECT_SOURCE_DIR}/weir/loop/loop.hpp
     ${PROJECT_SOURCE_DIR}/weir/task/task.hpp)
   set(service ${house} ${PROJECT_SOURCE_DIR}/weir/http.hpp)
-  if(NOT TARGET weir_${set}_headers)
-    set(source ${PROJECT_BINARY_DIR}/weir_${set}_headers.cpp)
+  if(NOT TARGET weir_${headers}_headers)
+    set(source ${PROJECT_BINARY_DIR}/weir_${headers}_headers.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "")
-    add_library(weir_${set}_headers STATIC ${source})
-    target_compile_features(weir_${set}_headers PRIVATE cxx_std_23)
-    target_include_directories(weir_${set}_headers PRIVATE ${PROJECT_SOURCE_DIR})
-    target_precompile_headers(weir_${set}_headers PRIVATE ${${set}})
+    add_library(weir_${headers}_headers STATIC ${source})
+    target_compile_features(weir_${headers}_headers PRIVATE cxx_std_23)
+    target_include_directories(weir_${headers}_headers PRIVATE ${PROJECT_SOURCE_DIR})
+    target_precompile_headers(weir_${headers}_headers PRIVATE ${${headers}})
   endif()
-  target_precompile_headers(${target} REUSE_FROM weir_${set}_headers)
+  target_precompile_headers(${target} REUSE_FROM weir_${headers}_headers)
 endfunction()
 
 # weir_floor(NAME DEPENDS lower... LIBS external... HEADERS external...): library weir_NAME of
@@ -72,7 +72,8 @@ set(weir_test_headers
   <gtest/gtest.h> <gmock/gmock.h> <algorithm> <chrono> <expected> <functional> <map> <memory>
   <optional> <random> <string> <vector>)
 
-# The gtest main and the precompiled header that all test binaries share, made on first use.
+# The gtest main, and the precompiled header of test binaries that ask for none of their own; made
+# on first use.
 function(weir_need_test_main)
   if(TARGET weir_test_main)
     return()
@@ -221,20 +222,16 @@ function(weir_differential_tests)
     PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
 endfunction()
 
-# fuzz/NAME.cpp: with WEIR_FUZZ a libFuzzer program; otherwise, under the address sanitizer, a test
-# that replays fuzz/corpus/NAME, and one that goes on with inputs made of these for some seconds.
-# Other builds know the targets, and build none unless asked.
+# fuzz/NAME.cpp: with WEIR_FUZZ a libFuzzer program; otherwise a test that replays
+# fuzz/corpus/NAME, and one that goes on with inputs made of these for some seconds.
 function(weir_fuzzers)
-  set(wanted EXCLUDE_FROM_ALL)
-  if(WEIR_SANITIZE MATCHES address)
-    set(wanted)
-  endif()
-  add_library(weir_fuzz_replay OBJECT ${wanted} ${PROJECT_SOURCE_DIR}/fuzz/replay/main.cpp)
+  add_library(weir_fuzz_replay OBJECT ${PROJECT_SOURCE_DIR}/fuzz/replay/main.cpp)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*.cpp)
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
     set(target fuzz_${name})
-    add_executable(${target} ${wanted} ${source})
+    add_executable(${target} ${source})
+    set_property(GLOBAL APPEND PROPERTY weir_fuzzers ${target})
     target_link_libraries(${target} PRIVATE ${weir_floors})
     weir_precompile(${target} service)
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
@@ -243,9 +240,6 @@ function(weir_fuzzers)
       continue()
     endif()
     target_link_libraries(${target} PRIVATE weir_fuzz_replay)
-    if(wanted)
-      continue()
-    endif()
     set(corpus ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
     set(test ${WEIR_TEST_PREFIX}fuzz_${name})
     add_test(NAME ${test}_replay COMMAND ${target} ${corpus})
@@ -255,12 +249,13 @@ function(weir_fuzzers)
   target_link_libraries(fuzz_server_fuzz PRIVATE weir_testing)
 endfunction()
 
-# The target `programs`: all executables that are built unasked, except test binaries, for builds
-# that run some of these only.
+# The target `programs`: all executables that are built unasked, except test binaries and fuzzers,
+# for builds that run some of these only.
 function(weir_gather_programs)
   get_property(programs DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
   get_property(tests GLOBAL PROPERTY weir_test_binaries)
-  list(REMOVE_ITEM programs ${tests})
+  get_property(fuzzers GLOBAL PROPERTY weir_fuzzers)
+  list(REMOVE_ITEM programs ${tests} ${fuzzers})
   set(executables)
   foreach(target IN LISTS programs)
     get_target_property(type ${target} TYPE)

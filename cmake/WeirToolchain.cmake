@@ -65,7 +65,7 @@ function(weir_harden family flag)
 endfunction()
 if("pie" IN_LIST weir_hardening)
   # By hand, not by POSITION_INDEPENDENT_CODE: that gives libraries -fPIC and programs -fPIE, and
-  # the precompiled header that all tests share needs one and the same flag.
+  # the precompiled headers that several targets share need one and the same flag.
   add_compile_options(-fPIE)
   add_link_options(-pie -Wl,-z,relro,-z,now)
 endif()

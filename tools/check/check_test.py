@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import check
+import compiled
 import cxx_text
 
 HEADER = "// What {0} is.\n#pragma once\n\nnamespace weir {{\n\nint {0}();\n\n}}" \
@@ -149,6 +150,18 @@ class CheckTest(unittest.TestCase):
                     {"weir/base/error.hpp": leaky, "weir/net/tcp.hpp": through}, "sys/socket.h")
         heavy = HEADER.format("serve").replace("once\n", "once\n#include <re2/re2.h>\n")
         self.expect("system-headers", "weir/http/serve.hpp", {"weir/http/serve.hpp": heavy})
+
+    def test_examples_need_no_help_of_a_build(self):
+        example = '// E.\n#include <string>\n\nint main() { std::string text; }\n'
+        self.expect_clean({"examples/text.cpp": example}, with_tools=True)
+        self.expect("self-contained", "examples/text.cpp",
+                    {"examples/text.cpp": example.replace("#include <string>\n\n", "")},
+                    "does not compile", with_tools=True)
+
+    def test_pivots_are_there(self):
+        root = pathlib.Path(__file__).resolve().parents[2]
+        for include in {each for pivot in compiled.PIVOTS for each in pivot if "weir/" in each}:
+            self.assertTrue((root / include).exists(), include)
 
     # -- sizes
 

@@ -18,11 +18,11 @@ UNTARGETED_FOLDERS = ("bench/peers/", "tests/consumer/")
 HEADER_FLAGS = ["-std=c++2b", "-fsyntax-only", "-Wall", "-Wextra", "-Wconversion", "-Wshadow",
                 "-Wnon-virtual-dtor", "-Werror"]
 # What many headers include, those first that cost most: see Pivots.
-PIVOTS = (("gtest/gtest.h", "weir/loop/loop.hpp"), ("gtest/gtest.h",),
-          ("weir/http/route_reader.hpp",), ("weir/cores/shared_pool.hpp",), ("weir/task/task.hpp",),
-          ("weir/loop/loop.hpp",), ("weir/loop/backend.hpp",), ("functional", "string"),
-          ("weir/base/result.hpp",), ("memory", "string", "vector"), ("memory", "string"),
-          ("string", "vector"), ("string",), ("memory",), ("string_view",))
+PIVOTS = (("weir/app.hpp",), ("weir/http.hpp",), ("gtest/gtest.h", "weir/loop/loop.hpp"),
+          ("gtest/gtest.h",), ("weir/http/route_reader.hpp",), ("weir/cores/shared_pool.hpp",),
+          ("weir/task/task.hpp",), ("weir/loop/loop.hpp",), ("weir/loop/backend.hpp",),
+          ("functional", "string"), ("weir/base/result.hpp",), ("memory", "string", "vector"),
+          ("memory", "string"), ("string", "vector"), ("string",), ("memory",), ("string_view",))
 
 
 class Passed:
@@ -84,28 +84,27 @@ def check_format(repository, report, passed):
 
 def misformatted(files):
     """The first line of each of these that would change, by path."""
-    result = subprocess.run([CLANG_FORMAT, "--dry-run", *(file.absolute for file in files)],
-                            capture_output=True, text=True)
-    lines = {}
-    if result.returncode != 0:
-        lines = {file.path: 1 for file in files}
-    for match in re.finditer(r"^(.+?):(\d+):\d+: (?:warning|error):", result.stderr, re.MULTILINE):
-        for file in files:
-            if str(file.absolute) == match[1]:
-                lines.setdefault(file.path, int(match[2]))
-    return lines
+    paths = [file.absolute for file in files]
+    result = subprocess.run([CLANG_FORMAT, "--dry-run", "--Werror", *paths], capture_output=True,
+                            text=True)
+    if result.returncode == 0:
+        return {}
+    if len(files) > 1:
+        return {path: line for file in files for path, line in misformatted([file]).items()}
+    first = re.search(r":(\d+):\d+: (?:warning|error):", result.stderr)
+    return {files[0].path: int(first[1]) if first else 1}
 
 
-def compile_alone(repository, header, *precompiled):
-    command = [CLANG, *HEADER_FLAGS, f"-I{repository.root}", *precompiled, "-include", header.path,
+def compile_alone(repository, file, *precompiled):
+    command = [CLANG, *HEADER_FLAGS, f"-I{repository.root}", *precompiled, "-include", file.path,
                "-x", "c++", "/dev/null"]
     return subprocess.run(command, cwd=repository.root, capture_output=True, text=True)
 
 
 class Pivots:
-    """What many headers include, compiled once for all of these.
+    """What many files include, compiled once for all of these.
 
-    A header is as good as compiled alone with a precompiled header of something that it includes,
+    A file is as good as compiled alone with a precompiled header of something that it includes,
     directly or not: what follows its includes sees just the same, and each that it includes is
     compiled for itself, too.
     """
@@ -122,10 +121,10 @@ class Pivots:
     def __exit__(self, *_):
         self._folder.cleanup()
 
-    def flags(self, header):
-        """What compiles `header` by way of the first pivot that it includes."""
-        included = {path for file in self._repository.closure(header)
-                    for _, _, path in file.includes} - {header.path}
+    def flags(self, file):
+        """What compiles `file` by way of the first pivot that it includes."""
+        included = {path for each in self._repository.closure(file)
+                    for _, _, path in each.includes} - {file.path}
         for pivot in PIVOTS:
             if included.issuperset(pivot):
                 precompiled = self._precompiled(pivot)
@@ -147,24 +146,25 @@ class Pivots:
 
 
 def check_self_contained(repository, report, passed):
+    """Headers, and what users copy: builds give examples headers that these may have forgotten."""
     waiting = []
-    for header in repository.cxx:
-        if not header.is_header:
+    for file in repository.cxx:
+        if not (file.is_header or file.path.startswith("examples/")):
             continue
-        parts = [file.bytes for file in repository.closure(header)]
-        key = fingerprint("header", CLANG, *HEADER_FLAGS, header.path, *parts)
+        parts = [each.bytes for each in repository.closure(file)]
+        key = fingerprint("header", CLANG, *HEADER_FLAGS, file.path, *parts)
         if not passed.has(key):
-            waiting.append((header, key))
+            waiting.append((file, key))
     with Pivots(repository) as pivots, \
             concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(
             lambda item: compile_alone(repository, item[0], *pivots.flags(item[0])), waiting)
-        for (header, key), result in zip(waiting, results):
+        for (file, key), result in zip(waiting, results):
             if result.returncode == 0:
                 passed.add(key)
             else:
                 first = next((line for line in result.stderr.splitlines() if "error" in line), "")
-                report(header, 1, "self-contained", f"does not compile alone: {first}")
+                report(file, 1, "self-contained", f"does not compile alone: {first}")
 
 
 def check_targets(repository, report, build):
