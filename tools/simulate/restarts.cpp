@@ -48,6 +48,7 @@ class Processes {
     Duration moment = first_restart;
     for (std::size_t number = 1; number < processes_.size(); ++number) {
       moment += world_.draw().between({}, between_max);
+      if (run_.careless) moment += careless_pause;  // its predecessor has begun
       world_.at(moment, [this, number] {
         if (!run_.careless) return start(number);
         processes_[number - 1]->raise(Signal::terminate);

@@ -28,7 +28,7 @@ class Life {
   struct Failure {
     Index node;
     ServiceId service;  ///< whose node it was: by now it may be another's, or nobody's
-    std::string name;   ///< likewise
+    std::string name;   ///< of that service, see full_name_of()
     std::error_code error;
     std::string why;
     bool told = false;  ///< to those who asked for it by a Lazy: it concerns nobody else

@@ -46,7 +46,7 @@ struct CoreReport {
   std::uint64_t accept_pauses = 0;        ///< because descriptors or memory had run out
   std::uint64_t connections_dropped = 0;  ///< accepted, and closed because memory had run out
   std::uint64_t exceptions_dropped = 0;   ///< of tasks whose outcome nobody wanted any more
-  std::uint64_t values_missed = 0;        ///< by subscribers of broadcasts, who were too slow
+  std::uint64_t values_missed = 0;        ///< by subscribers of broadcasts that were too slow
   std::uint64_t frames_in_use = 0;        ///< of coroutines: at this moment
   std::uint64_t buffers_in_use = 0;       ///< also those that io_uring may fill: at this moment
   std::uint64_t blocks_in_use = 0;        ///< these, and what else is of this core: at this moment

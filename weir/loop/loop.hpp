@@ -57,7 +57,7 @@ struct LoopCounters {
   Counter exceptions_dropped;
   /// Accepted connections that were closed because the backend could not take them over.
   Counter connections_dropped;
-  Counter values_missed;  ///< by subscribers of broadcasts here, who were too slow
+  Counter values_missed;  ///< by subscribers of broadcasts here, who see it when they receive again
   Counter connections;    ///< streams that are open: accepted here or handed over, and connected
   Counter handed_over;    ///< connections accepted here that were given to other cores; see Balance
   Counter taken_over;     ///< connections that other cores have accepted

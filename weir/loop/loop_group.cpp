@@ -29,7 +29,7 @@ Result<LoopGroup::Listener> LoopGroup::listen(Host& host, const os::Address& add
 
 void LoopGroup::note_failure(std::string_view what, const os::Address& address,
                              std::error_code error) {
-  // To whom it is closed it is because he drains; who does not wants to know whose it is.
+  // A drain closes what this process has been given; where there is none, that needs explaining.
   const std::string why = error == Errc::closed
                               ? "it was closed here, and who gave it to this process has it still"
                               : error.message();
