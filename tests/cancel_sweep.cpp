@@ -1,12 +1,16 @@
 #include "tests/cancel_sweep.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <chrono>
 #include <string>
 #include <tuple>
 
+#include "tests/seed.hpp"
 #include "weir/net/listener.hpp"
 #include "weir/task/together.hpp"
+#include "weir/testing/world.hpp"
 
 namespace weir::tests {
 namespace {
@@ -114,6 +118,12 @@ Task<> sweep_on_first(Scope& scope, Runtime* runtime, std::span<const SweepCase>
 
 }  // namespace
 
+Task<> a_while(std::size_t rounds) {
+  constexpr std::size_t rounds_max = 100;
+  co_await yield();
+  if (rounds > rounds_max) static_cast<void>(co_await sleep(std::chrono::microseconds(100)));
+}
+
 void Blow::begin() {
   if (step_ == never_falls) return;
   if (step_ == 0) return source_.cancel();
@@ -124,7 +134,7 @@ void Blow::begin() {
 
 Task<> Blow::end() {
   over_ = true;
-  while (on_its_way_) co_await yield();
+  for (std::size_t rounds = 0; on_its_way_; ++rounds) co_await a_while(rounds);
 }
 
 void Blow::run(Runnable& self) {
@@ -148,6 +158,31 @@ Task<> Blow::fall_in_time() {
   if (!over_) source_.cancel();
 }
 
+Folder::Folder(const Stage& stage) : files_(stage.loop().host().files()) {
+  static std::size_t number = 0;
+  root_ = "/tmp/weir-sweep-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
+  const auto made = files_.make_directory(root_, 0700);
+  EXPECT_TRUE(made) << root_ << ": " << made.error().message();
+}
+
+Folder::~Folder() {
+  constexpr std::size_t entries_max = 100;
+  const auto entries = files_.list(root_, entries_max);
+  EXPECT_TRUE(entries) << root_;
+  if (!entries) return;
+  for (const os::DirectoryEntry& each : *entries) {
+    EXPECT_TRUE(files_.remove(path(each.name))) << each.name;
+  }
+  EXPECT_TRUE(files_.remove(root_)) << root_;
+}
+
+void Folder::write(std::string_view name, std::string_view text) const {
+  const auto file = files_.open(path(name), {.mode = os::FileMode::replace});
+  ASSERT_TRUE(file) << file.error().message();
+  const auto written = files_.write_at(file->value(), to_bytes(text), 0);
+  ASSERT_TRUE(written && *written == text.size());
+}
+
 Task<Pair> connect_pair() {
   auto listener = co_await tcp::listen(Endpoint::loopback(0));
   auto both = all(as_task(listener->accept()), tcp::connect(listener->local_address()));
@@ -164,6 +199,18 @@ void CancelSweep::sweep_all(std::span<const SweepCase> cases) {
   options.announce = false;
   Runtime runtime(options);
   EXPECT_EQ(runtime.run_on_each_core(sweep_on_first, &runtime, cases), 0);
+}
+
+void sweep_all_in_a_world(std::span<const SweepCase> cases) {
+  const std::uint32_t seed = choose_seed();
+  SCOPED_TRACE(replay_of(seed));
+  World world({.seed = seed});
+  world.host("host", {.cores = 2}).start([cases](Host& host) {
+    Runtime runtime(host, {.cores = 2, .announce = false});
+    return runtime.run_on_each_core(sweep_on_first, &runtime, cases);
+  });
+  const WorldReport report = world.run_until_done(std::chrono::hours(10));
+  EXPECT_TRUE(report.ok()) << report.text();
 }
 
 }  // namespace weir::tests

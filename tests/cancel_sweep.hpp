@@ -1,8 +1,9 @@
 // Cancelling what somebody awaits: before it begins, in every round of its loop after that,
 // together with its completion, and while its loop sleeps, by a timer or from another core, on a
-// runtime over each real backend. It must end, say that it was cancelled or have succeeded, lose
-// nothing for whoever comes next, and leave nothing behind. (The World does the same in virtual
-// time; see world_cancelling_test.cpp, and tools/check/awaitables.py for what must have a case.)
+// runtime over each real backend and in the World. It must end, say that it was cancelled or have
+// succeeded, lose nothing for whoever comes next, and leave nothing behind. (See
+// world_cancelling_test.cpp for what waits for another host, and tools/check/awaitables.py for what
+// must have a case.)
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -19,6 +21,7 @@
 #include "tests/server.hpp"
 #include "weir/cores/on_core.hpp"
 #include "weir/cores/runtime.hpp"
+#include "weir/loop/file_system.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/cancel.hpp"
 #include "weir/task/scope.hpp"
@@ -28,6 +31,9 @@ namespace weir::tests {
 
 /// How long something takes that a case waits for, if nothing else says so.
 inline constexpr Duration moment = std::chrono::microseconds(300);
+
+/// Another round; beyond some, which take next to no time in the World, a short sleep.
+Task<> a_while(std::size_t rounds);
 
 /// What the cases of a sweep run on: core 0 of a runtime that has two.
 class Stage {
@@ -42,7 +48,7 @@ class Stage {
   void spawn(Task<> task) { scope_.spawn(std::move(task)); }
   /// Waits for the end of all that.
   Task<> quiet() {
-    while (scope_.running() > quiet_) co_await yield();
+    for (std::size_t rounds = 0; scope_.running() > quiet_; ++rounds) co_await a_while(rounds);
   }
 
  private:
@@ -106,6 +112,23 @@ class Blow : Runnable {
   bool over_ = false;
 };
 
+/// A folder of the machine that the case runs on, be it a real one: empty at first, gone with all
+/// that is in it at the end. Threads: one.
+class Folder {
+ public:
+  explicit Folder(const Stage& stage);
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder();
+  const std::string& root() const noexcept { return root_; }
+  std::string path(std::string_view name) const { return root_ + "/" + std::string(name); }
+  void write(std::string_view name, std::string_view text) const;
+
+ private:
+  FileSystem& files_;
+  std::string root_;
+};
+
 /// Both ends of a connection.
 struct Pair {
   tcp::Stream near;
@@ -143,5 +166,9 @@ class CancelSweep : public EachBackend {
   /// and core 0 as many timers, as before.
   void sweep_all(std::span<const SweepCase> cases);
 };
+
+/// The same in a World: in virtual time, with all that may vary drawn from a seed. At the end
+/// nothing is left on the host.
+void sweep_all_in_a_world(std::span<const SweepCase> cases);
 
 }  // namespace weir::tests

@@ -240,6 +240,9 @@ class CancelSweepOfTasks : public CancelSweep {};
 TEST_P(CancelSweepOfTasks, OnOneCore) {
   sweep_all(on_one_core);
 }
+TEST(CancelSweepInTheWorld, OnOneCore) {
+  sweep_all_in_a_world(on_one_core);
+}
 
 Task<> on_another_core(Blow& blow, Stage&) {
   static_cast<void>(succeeded(co_await blow.strike(on_core(1, number_later, 1, moment))));
@@ -372,6 +375,9 @@ constexpr std::array between_cores = {
 
 TEST_P(CancelSweepOfTasks, BetweenCores) {
   sweep_all(between_cores);
+}
+TEST(CancelSweepInTheWorld, BetweenCores) {
+  sweep_all_in_a_world(between_cores);
 }
 
 INSTANTIATE_TEST_SUITE_P(On, CancelSweepOfTasks, testing::ValuesIn(every_backend), name_of);
