@@ -91,10 +91,14 @@ void take_signals() {
   for (const int each : {SIGTERM, SIGINT}) ::signal(each, [](int) {});
 }
 
-/// One byte, which somebody writes; -1 when nobody can any more.
-int read_one(const os::Pipe& pipe) {
+void wait_for_bytes(const os::Pipe& pipe) {
   pollfd wanted{pipe.read_end.get(), POLLIN, 0};
   EXPECT_EQ(::poll(&wanted, 1, 30'000), 1);
+}
+
+/// One byte, which somebody writes; -1 when nobody can any more.
+int read_one(const os::Pipe& pipe) {
+  wait_for_bytes(pipe);
   char byte = 0;
   return ::read(pipe.read_end.get(), &byte, 1) == 1 ? byte : -1;
 }
@@ -383,6 +387,7 @@ TEST(OsSupervisor, APortThatIsLetGoSoonIsWaitedFor) {
     ::_exit(read_one(refused) == 'r' ? 0 : 2);
   }
   std::uint16_t port = 0;
+  wait_for_bytes(told);
   ASSERT_EQ(::read(told.read_end.get(), &port, sizeof port), sizeof port);
   SupervisionOptions options = two_workers();
   options.endpoints = {os::Address::loopback(port)};
