@@ -96,7 +96,7 @@ def node():
 
 
 def go(build, may_build):
-    program = build / "differential/go-reporter"
+    program = build.resolve() / "differential/go-reporter"
     if not program.exists():
         if not may_build:
             raise Absent("./dev differential has not built it yet")
