@@ -51,6 +51,7 @@ Outcome run_pages(const WorldOptions& options, PageService serve, PageTrafficOpt
     world.faults().rates = {.reset = 0.01,
                             .half_close = 0.01,
                             .stall = 0.01,
+                            .full_buffer = 0.01,
                             .accept_failure = 0.05,
                             .stall_max = std::chrono::seconds(2)};
   }

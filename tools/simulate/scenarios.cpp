@@ -39,6 +39,7 @@ Outcome with_faults(const WorldOptions& options) {
     world.faults().rates = {.reset = rate,
                             .half_close = rate,
                             .stall = rate,
+                            .full_buffer = rate,
                             .accept_failure = 8 * rate,
                             .stall_max = std::chrono::seconds(10)};
   };
@@ -52,7 +53,8 @@ Outcome with_strike(const WorldOptions& options) {
   Outcome outcome = run_http(before, {});
   if (!outcome.report.ok()) return outcome;
   const auto begin = [&](World& world) {
-    constexpr std::array faults = {Fault::reset, Fault::half_close, Fault::stall};
+    constexpr std::array faults = {Fault::reset, Fault::half_close, Fault::stall,
+                                   Fault::full_buffer};
     // Not from the World's own seed: what comes before the strike stays as it was.
     WorldDraw draw(~world.seed());
     world.faults().strike("server", draw.below(outcome.operations),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace weir {
 namespace {
@@ -93,6 +94,7 @@ MemoryListener* MemoryNetwork::next_of(const std::vector<MemoryListener*>& liste
 }
 
 MemoryNetwork::Answer MemoryNetwork::connect(MemoryStream& stream, const Address& peer) {
+  if (std::exchange(stream.refused_, false)) return Answer::refused;
   // Who connects to "every interface" means this machine.
   const Address target = peer.is_any() ? loopback_of(peer.family(), peer.port()) : peer;
   MemoryNetwork* const there = network_of(target);
@@ -123,6 +125,7 @@ MemoryNetwork::Answer MemoryNetwork::connect(MemoryStream& stream, const Address
   stream.other_ = accepted.get();
   accepted->other_ = &stream;
   stream.state_ = accepted->state_ = MemoryStream::State::connected;
+  if (stream.ends_early_) stream.end_receiving();
   listener.queue_.push_back(std::move(accepted));
   stream.changed();
   listener.changed();

@@ -27,6 +27,7 @@ std::size_t MemoryBytes::take(MutableBytes target) {
 
 MemoryStream::~MemoryStream() {
   leave();
+  empty_again();
 }
 
 /// The other side learns that nobody is here any more.
@@ -73,7 +74,21 @@ void MemoryStream::lost() {
   if (other_ != nullptr) other_->reset_with(system_error(ETIMEDOUT));
 }
 
+void MemoryStream::fill_until(MemoryClock& clock, Instant moment) {
+  empty_again();
+  full_by_ = &clock;
+  full_until_ = clock.at(moment, [this] {
+    full_by_ = nullptr;
+    changed();
+  });
+}
+
+void MemoryStream::empty_again() noexcept {
+  if (full_by_ != nullptr) std::exchange(full_by_, nullptr)->forget(full_until_);
+}
+
 void MemoryStream::end_receiving() {
+  if (state_ == State::unconnected) ends_early_ = true;
   if (other_ != nullptr) static_cast<void>(other_->shut_down_sending());
 }
 
@@ -86,6 +101,7 @@ void MemoryStream::reset_with(std::error_code error) {
 }
 
 void MemoryStream::reset() {
+  if (state_ == State::unconnected) refused_ = true;
   MemoryStream* const other = std::exchange(other_, nullptr);
   if (other != nullptr) {
     other->other_ = nullptr;
@@ -113,6 +129,7 @@ std::error_code MemoryStream::sendable() const noexcept {
   if (state_ == State::unconnected) return system_error(ENOTCONN);
   if (sending_ended_) return system_error(EPIPE);
   if (state_ == State::reset) return reset_error_;
+  if (full_by_ != nullptr) return system_error(EAGAIN);
   if (other_ == nullptr) return is_local() ? system_error(EPIPE) : std::error_code{};
   const bool room = other_->unread() + other_->coming_.bytes() < buffer_bytes_;
   return room ? std::error_code{} : system_error(EAGAIN);

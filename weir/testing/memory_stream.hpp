@@ -64,14 +64,18 @@ class MemoryStream final : public MemoryEndpoint, MemoryArrivals::Receiver {
   std::size_t on_the_way() const noexcept {
     return other_ == nullptr ? 0 : other_->coming_.bytes();
   }
-  /// Tears the connection down; both ends see a reset (ECONNRESET).
+  /// Tears the connection down; both ends see a reset (ECONNRESET). Where there is none yet, the
+  /// next connect is refused.
   void reset();
   /// What its process' death does: for the other side it is closed, and here it is of no use.
   void die();
-  /// Ends what the other side sends, as if it had shut its sending down just now.
+  /// Ends what the other side sends, as if it had shut its sending down just now, or does so as
+  /// soon as it is connected.
   void end_receiving();
   /// Nothing that is sent from now on arrives here before.
   void hold_until(Instant moment) noexcept { coming_.hold_until(moment); }
+  /// There is no room for what is sent before. Lifetime: the clock outlives this.
+  void fill_until(MemoryClock& clock, Instant moment);
 
  private:
   friend class MemoryNetwork;
@@ -80,14 +84,19 @@ class MemoryStream final : public MemoryEndpoint, MemoryArrivals::Receiver {
   bool is_local() const noexcept { return local_.family() == os::AddressFamily::local; }
   void leave();
   void reset_with(std::error_code error);
+  void empty_again() noexcept;
   void arrived(MemoryParcel& parcel) override;
   void lost() override;
 
   State state_ = State::unconnected;
   bool sending_ended_ = false;    // by this side
   bool receiving_ended_ = false;  // by the other side
+  bool refused_ = false;          // the next connect is
+  bool ends_early_ = false;       // what the other side sends, once there is one
   std::error_code reset_error_;
   std::size_t buffer_bytes_;
+  MemoryClock* full_by_ = nullptr;  // nothing can be sent before its event
+  MemoryClock::EventId full_until_{};
   MemoryArrivals coming_{*this};
   MemoryBytes arrived_;
   std::uint64_t received_ = 0;

@@ -36,6 +36,10 @@ void WorldChance::beginning(const Operation& operation, MemoryStream* stream) {
   strike(*fault, *stream);
 }
 
+Instant WorldChance::some_time() {
+  return after(state_.clock.now(), state_.draw.between({}, state_.faults.rates.stall_max));
+}
+
 void WorldChance::strike(Fault fault, MemoryStream& stream) {
   switch (fault) {
     case Fault::reset:
@@ -45,8 +49,10 @@ void WorldChance::strike(Fault fault, MemoryStream& stream) {
       stream.end_receiving();
       break;
     case Fault::stall:
-      stream.hold_until(
-          after(state_.clock.now(), state_.draw.between({}, state_.faults.rates.stall_max)));
+      stream.hold_until(some_time());
+      break;
+    case Fault::full_buffer:
+      stream.fill_until(state_.clock, some_time());
       break;
     case Fault::accept_failure:  // these strike elsewhere
     case Fault::allocation:

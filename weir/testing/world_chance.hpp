@@ -43,6 +43,7 @@ class WorldChance final : public MemoryChance {
 
  private:
   void strike(Fault fault, MemoryStream& stream);
+  Instant some_time();
 
   WorldState& state_;
   std::string host_;

@@ -10,7 +10,8 @@ namespace weir {
 
 std::string_view to_string(Fault fault) noexcept {
   constexpr std::array<std::string_view, fault_count> names = {
-      "reset", "half-close", "stall", "accept failure", "allocation", "loss", "doubling"};
+      "reset",          "half-close", "stall", "full buffer",
+      "accept failure", "allocation", "loss",  "doubling"};
   return names[static_cast<std::size_t>(fault)];
 }
 
@@ -38,6 +39,7 @@ std::optional<Fault> WorldFaults::at_operation(std::string_view host, std::uint6
   if (!fault && draw.happens(rates.reset)) fault = Fault::reset;
   if (!fault && draw.happens(rates.half_close)) fault = Fault::half_close;
   if (!fault && draw.happens(rates.stall)) fault = Fault::stall;
+  if (!fault && draw.happens(rates.full_buffer)) fault = Fault::full_buffer;
   if (fault) count(*fault);
   return fault;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,15 +17,16 @@
 namespace weir {
 
 enum class Fault : std::uint8_t {
-  reset,           ///< both sides of the connection get ECONNRESET
-  half_close,      ///< the other side can send nothing more
+  reset,           ///< both sides of the connection get ECONNRESET; a connect is refused
+  half_close,      ///< the other side can send nothing more, of a connect from its beginning
   stall,           ///< nothing new arrives for a drawn time
+  full_buffer,     ///< there is no room for anything that is sent, for a drawn time
   accept_failure,  ///< accept(2) gives EMFILE, ENFILE, ENOBUFS or ENOMEM
   allocation,      ///< a core's pool has no block: std::bad_alloc, or ENOMEM where that is a value
   loss,            ///< a datagram does not arrive
   doubling,        ///< a datagram arrives twice
 };
-inline constexpr std::size_t fault_count = 7;
+inline constexpr std::size_t fault_count = 8;
 
 std::string_view to_string(Fault fault) noexcept;
 
@@ -34,10 +36,11 @@ struct FaultRates {
   double reset = 0;
   double half_close = 0;
   double stall = 0;
+  double full_buffer = 0;
   double accept_failure = 0;
   double loss = 0;
   double doubling = 0;
-  Duration stall_max = std::chrono::seconds(20);
+  Duration stall_max = std::chrono::seconds(20);  ///< of a full_buffer, too
 };
 
 /// Strikes when an operation begins, just before it. Operations on connections are counted for each
@@ -48,8 +51,10 @@ class WorldFaults {
   FaultRates rates;
 
   /// Lets it strike once, at the operation of `host` (the accept, for an accept_failure; the
-  /// datagram, for loss and doubling) that has this number, unless that one has been already.
+  /// datagram, for loss and doubling) that has this number, unless that one has been already. Not
+  /// for an allocation (asserted): see fail_allocation().
   void strike(std::string_view host, std::uint64_t number, Fault fault) {
+    assert(fault != Fault::allocation);
     planned_.push_back({std::string(host), number, fault, {}});
   }
   /// An accept_failure for this reason: EMFILE, ENFILE, ENOBUFS or ENOMEM.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cerrno>
 #include <string>
 
@@ -55,6 +56,36 @@ TEST(WorldFaults, AStallDelaysWhatComes) {
   EXPECT_LE(echo.asked.took, 21s);
 }
 
+TEST(WorldFaults, AFullBufferLetsWritersWait) {
+  EchoWorld echo({.seed = 5, .variation = no_variation});
+  echo.world.faults().rates.stall_max = 20s;
+  echo.world.faults().strike("client", 1, Fault::full_buffer);
+  const WorldReport report = echo.run();
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(echo.asked.received, echo.asked.text);
+  EXPECT_GT(echo.asked.took, 10ms);
+  EXPECT_LE(echo.asked.took, 21s);
+}
+
+TEST(WorldFaults, AResetOfAConnectRefusesIt) {
+  EchoWorld echo({.seed = 5});
+  echo.world.faults().strike("client", 0, Fault::reset);
+  const WorldReport report = echo.run();
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(echo.world.faults().struck(Fault::reset), 1U);
+  EXPECT_EQ(echo.asked.connecting, system_error(ECONNREFUSED));
+}
+
+TEST(WorldFaults, AHalfCloseOfAConnectLeavesNothingToRead) {
+  EchoWorld echo({.seed = 5});
+  echo.world.faults().strike("client", 0, Fault::half_close);
+  const WorldReport report = echo.run();
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(echo.world.faults().struck(Fault::half_close), 1U);
+  EXPECT_EQ(echo.asked.reading, Errc::end_of_stream);
+  EXPECT_EQ(echo.asked.received, "");
+}
+
 TEST(WorldFaults, AcceptingFailsAndGoesOn) {
   EchoWorld echo({.seed = 5, .variation = no_variation});
   for (std::uint64_t at = 0; at < 5; ++at) {
@@ -82,7 +113,8 @@ TEST(WorldFaults, AcceptingFailsForEachReason) {
 
 TEST(WorldFaults, NothingStrikesOnceTheyAreStopped) {
   EchoWorld echo({.seed = 2});
-  echo.world.faults().rates = {.reset = 1, .half_close = 1, .stall = 1, .accept_failure = 1};
+  echo.world.faults().rates = {
+      .reset = 1, .half_close = 1, .stall = 1, .full_buffer = 1, .accept_failure = 1};
   echo.world.faults().strike("server", 0, Fault::reset);
   echo.world.faults().fail_allocation("server", 0, 5);
   echo.world.faults().stop();
@@ -112,19 +144,23 @@ TEST(WorldFaults, AnAllocationFailsAtEachPointInTurn) {
 }
 
 TEST(WorldFaults, RatesStrikeAnywhere) {
-  std::uint64_t resets = 0;
-  std::uint64_t stalls = 0;
+  constexpr std::array faults{Fault::reset, Fault::half_close, Fault::stall, Fault::full_buffer,
+                              Fault::accept_failure};
+  std::array<std::uint64_t, faults.size()> struck{};
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     EchoWorld echo({.seed = seed});
-    echo.world.faults().rates = {
-        .reset = 0.05, .half_close = 0.05, .stall = 0.05, .accept_failure = 0.3};
+    echo.world.faults().rates = {.reset = 0.05,
+                                 .half_close = 0.05,
+                                 .stall = 0.05,
+                                 .full_buffer = 0.05,
+                                 .accept_failure = 0.3};
     const WorldReport report = echo.run();
     EXPECT_TRUE(report.ok()) << report.text();
-    resets += echo.world.faults().struck(Fault::reset);
-    stalls += echo.world.faults().struck(Fault::stall);
+    for (std::size_t i = 0; i < faults.size(); ++i) {
+      struck[i] += echo.world.faults().struck(faults[i]);
+    }
   }
-  EXPECT_GT(resets, 0U);
-  EXPECT_GT(stalls, 0U);
+  for (std::size_t i = 0; i < faults.size(); ++i) EXPECT_GT(struck[i], 0U) << to_string(faults[i]);
 }
 
 TEST(WorldFaults, WhatIsCutOffArrivesAfterHealing) {
