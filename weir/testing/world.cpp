@@ -2,6 +2,7 @@
 #include "weir/testing/world.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +21,24 @@ constexpr Duration end_time_max = std::chrono::hours(1);
 bool has_work(const WorldHost::Core& core) {
   const auto& backend = static_cast<const MemoryBackend&>(core.loop->backend());
   return core.loop->has_work() || backend.has_work();
+}
+
+bool is_host_name(std::string_view text) {
+  return std::ranges::all_of(text, [](char each) {
+    return std::isalnum(static_cast<unsigned char>(each)) != 0 || each == '-' || each == '.';
+  });
+}
+
+/// Not as one of the host's own processes: it is there whatever happens.
+void append_to_hosts_file(FileSystem& files, const std::string& lines) {
+  static_cast<void>(files.make_directory("/etc", 0755));
+  const auto file = files.open("/etc/hosts", {.mode = os::FileMode::append, .permissions = 0644});
+  if (!file) return;  // the test has put something else there
+  static_cast<void>(files.write_at(file->value(), to_bytes(lines), 0));
+  static_cast<void>(files.sync(file->value()));
+  for (const char* const directory : {"/etc", "/"}) {
+    static_cast<void>(files.sync_directory(directory));
+  }
 }
 
 std::string seconds_of(Duration length) {
@@ -56,6 +75,7 @@ WorldHost& World::process(WorldHost& machine, const std::string& name,
                           const WorldHostOptions& options) {
   if (WorldHost* const known = find(name)) return *known;
   hosts_.push_back(std::make_unique<WorldHost>(state_, name, machine, options));
+  append_to_hosts_file(hosts_.back()->files(), hosts_file_);
   return *hosts_.back();
 }
 
@@ -67,7 +87,20 @@ WorldHost& World::host(const std::string& name, const WorldHostOptions& options)
   made.network().join(links_, made.address(0));
   made.datagram_network().join(links_, made.address(0));
   links_.add(made.address(0), made.network(), made.datagram_network());
+  make_known(made);
   return made;
+}
+
+void World::make_known(WorldHost& made) {
+  const std::string address = made.address(0).to_string();
+  std::string line;
+  if (is_host_name(made.name())) {
+    line = address.substr(0, address.find(':')) + " " + made.name() + "\n";
+  }
+  hosts_file_ += line;
+  for (const auto& each : hosts_) {
+    append_to_hosts_file(each->files(), each.get() == &made ? hosts_file_ : line);
+  }
 }
 
 void World::set_open(WorldHost& one, WorldHost& other, bool open) {

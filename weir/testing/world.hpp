@@ -51,7 +51,8 @@ class World {
   ~World();
 
   std::uint64_t seed() const noexcept { return seed_; }
-  /// The host of that name, made by the first call.
+  /// The host of that name, made by the first call. All hosts know each other by these names, where
+  /// they are such as DNS allows, from their /etc/hosts; they know no name server.
   WorldHost& host(const std::string& name, const WorldHostOptions& options = {});
   /// One more process of that machine, made by the first call: its ports are the same, so that it
   /// can take over from another; see RuntimeOptions::takeover.
@@ -99,6 +100,7 @@ class World {
   };
 
   WorldHost* find(const std::string& name) const;
+  void make_known(WorldHost& made);
   void set_open(WorldHost& one, WorldHost& other, bool open);
   bool all_done() const;
   bool go_on(WorldHost& host);
@@ -117,6 +119,7 @@ class World {
   WorldState state_;
   WorldLinks links_;
   std::vector<std::unique_ptr<WorldHost>> hosts_;
+  std::string hosts_file_ = "127.0.0.1 localhost\n::1 localhost\n";
   std::vector<Check> at_end_;
   std::vector<Check> always_;
   std::vector<std::string> failures_;

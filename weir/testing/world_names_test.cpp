@@ -91,6 +91,36 @@ TEST(WorldNames, OfTheHostsFileNeedNoServer) {
   }
 }
 
+Task<> ask_by_name(Scope&, std::string name, Asked& asked) {
+  const auto slept = co_await sleep(1s);
+  EXPECT_TRUE(slept);
+  auto stream = co_await tcp::connect(std::move(name), 7);
+  if (!stream) asked.connecting = stream.error();
+  if (!stream) co_return;
+  static_cast<void>(co_await all(write_text(*stream, asked), read_text(*stream, asked)));
+}
+
+TEST(WorldNames, OfHostsAreKnownToAll) {
+  for (const std::string name : {"server", "SERVER", "later.example", "nobody"}) {
+    Asked asked;
+    World world;
+    WorldHost& client = world.host("client");
+    client.start([&](Host& host) {
+      return Runtime(host, quiet()).run_on_each_core(ask_by_name, name, std::ref(asked));
+    });
+    for (const char* const each : {"server", "later.example", "no host's name"}) {
+      world.host(each).start_service(
+          [](Host& host) { return Runtime(host, quiet(1)).run_on_each_core(serve_echo); });
+    }
+    client.files().lose_power();  // they are known after that, too
+    const WorldReport report = world.run_until_done(2h);
+    EXPECT_TRUE(report.ok()) << report.text();
+    const bool known = name != "nobody";
+    EXPECT_EQ(asked.received == asked.text, known) << name << ": " << asked.connecting.message();
+    EXPECT_EQ(static_cast<bool>(asked.connecting), !known);
+  }
+}
+
 TEST(WorldNames, AreFoundThroughALossyNetwork) {
   std::uint64_t struck = 0;
   for (int run = 0; run < 20; ++run) {
