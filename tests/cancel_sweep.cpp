@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <random>
 #include <string>
 #include <tuple>
 
@@ -62,9 +63,11 @@ std::string_view name_of(From from) {
   return {};
 }
 
-std::size_t next_step(From from, std::size_t step) {
-  constexpr std::size_t each_up_to = 16;  // rounds; then in growing steps
-  return step + 1 + (from != From::a_round || step < each_up_to ? 0 : step / 3);
+/// Each of the first rounds, then drawn ones that are ever further apart.
+std::size_t next_step(From from, std::size_t step, std::minstd_rand& draw) {
+  constexpr std::size_t each_up_to = 16;
+  if (from != From::a_round || step < each_up_to) return step + 1;
+  return step + 1 + draw() % (2 * step / 3);
 }
 
 /// What is in use behind one run, and a rest.
@@ -76,7 +79,7 @@ Task<InUse> run_once(const SweepCase& the_case, Stage& stage, Blow& blow, Durati
   co_return co_await settle(most, stage.loop());
 }
 
-Task<> sweep(Scope& scope, const SweepCase& the_case) {
+Task<> sweep(Scope& scope, const SweepCase& the_case, std::minstd_rand& draw) {
   constexpr int undisturbed = 2;  // whatever is made once, such as a pool's threads, is there then
   Stage stage(scope);
   InUse most;
@@ -90,7 +93,7 @@ Task<> sweep(Scope& scope, const SweepCase& the_case) {
     const std::size_t steps = from == From::a_round ? Blow::never_falls : Blow::timed_steps;
     // What takes so long one time may take longer the next.
     std::size_t chances = from == From::a_round ? 1 : 4;
-    for (std::size_t step = 0; step < steps; step = next_step(from, step)) {
+    for (std::size_t step = 0; step < steps; step = next_step(from, step, draw)) {
       SCOPED_TRACE(std::string(the_case.name) + ", cancelled " + std::string(name_of(from)) +
                    std::to_string(step));
       Blow blow(stage, from, step);
@@ -103,14 +106,16 @@ Task<> sweep(Scope& scope, const SweepCase& the_case) {
   }
 }
 
-Task<> sweep_on_first(Scope& scope, Runtime* runtime, std::span<const SweepCase> cases) {
+Task<> sweep_on_first(Scope& scope, Runtime* runtime, std::span<const SweepCase> cases,
+                      std::uint32_t seed) {
   if (scope.loop().core() != 0) {
     // The other core does what it is asked to, until all is over.
     static_cast<void>(co_await sleep_until(never));
     co_return;
   }
+  std::minstd_rand draw(seed);
   for (const SweepCase& each : cases) {
-    co_await sweep(scope, each);
+    co_await sweep(scope, each, draw);
     if (testing::Test::HasFailure()) break;
   }
   runtime->stop();
@@ -197,17 +202,19 @@ void CancelSweep::sweep_all(std::span<const SweepCase> cases) {
   options.pin = false;
   options.handle_signals = false;
   options.announce = false;
+  const std::uint32_t seed = choose_seed();
+  SCOPED_TRACE(replay_of(seed));
   Runtime runtime(options);
-  EXPECT_EQ(runtime.run_on_each_core(sweep_on_first, &runtime, cases), 0);
+  EXPECT_EQ(runtime.run_on_each_core(sweep_on_first, &runtime, cases, seed), 0);
 }
 
 void sweep_all_in_a_world(std::span<const SweepCase> cases) {
   const std::uint32_t seed = choose_seed();
   SCOPED_TRACE(replay_of(seed));
   World world({.seed = seed});
-  world.host("host", {.cores = 2}).start([cases](Host& host) {
+  world.host("host", {.cores = 2}).start([cases, seed](Host& host) {
     Runtime runtime(host, {.cores = 2, .announce = false});
-    return runtime.run_on_each_core(sweep_on_first, &runtime, cases);
+    return runtime.run_on_each_core(sweep_on_first, &runtime, cases, seed);
   });
   const WorldReport report = world.run_until_done(std::chrono::hours(10));
   EXPECT_TRUE(report.ok()) << report.text();

@@ -1,9 +1,9 @@
-// Cancelling what somebody awaits: before it begins, in every round of its loop after that,
-// together with its completion, and while its loop sleeps, by a timer or from another core, on a
-// runtime over each real backend and in the World. It must end, say that it was cancelled or have
-// succeeded, lose nothing for whoever comes next, and leave nothing behind. (See
-// world_cancelling_test.cpp for what waits for another host, and tools/check/awaitables.py for what
-// must have a case.)
+// Cancelling what somebody awaits: before it begins, in each of the first 16 rounds of its loop
+// after that and in drawn ones behind them, together with its completion, and while its loop
+// sleeps, by a timer or from another core, on a runtime over each real backend and in the World. It
+// must end, say that it was cancelled or have succeeded, lose nothing for whoever comes next, and
+// leave nothing behind. (See world_cancelling_test.cpp for what waits for another host, and
+// tools/check/awaitables.py for what must have a case.)
 #pragma once
 
 #include <gtest/gtest.h>
@@ -161,7 +161,7 @@ void expect_ended(const Result<T>& outcome) {
 
 class CancelSweep : public EachBackend {
  protected:
-  /// Has each case struck before it begins, in each round after that, and at last not at all; then
+  /// Has each case struck before it begins, in rounds after that, and at last not at all; then
   /// from a timer and from the other core. After each run both cores have as many blocks of memory,
   /// and core 0 as many timers, as before.
   void sweep_all(std::span<const SweepCase> cases);
