@@ -7,6 +7,7 @@
 #include "tools/simulate/changing_pages.hpp"
 #include "tools/simulate/core_play.hpp"
 #include "tools/simulate/datagram_play.hpp"
+#include "tools/simulate/event_play.hpp"
 #include "tools/simulate/page_traffic.hpp"
 #include "weir/cores/runtime.hpp"
 
@@ -71,19 +72,29 @@ Outcome with_services(const WorldOptions& options) {
                    {.may_be_missing = false, .may_be_stopped = true});
 }
 
-Outcome with_cores(const WorldOptions& options) {
+/// `Play` on the cores of one host.
+template <class Play>
+Outcome run_play(const WorldOptions& options, const std::string& name) {
   World world(options);
   const unsigned cores = some_cores(world);
-  CorePlay play(cores);
-  world.host("cores", {.cores = cores}).start([&play, cores](Host& host) {
+  Play play(cores);
+  world.host(name, {.cores = cores}).start([&play, cores](Host& host) {
     return Runtime(host, quiet(cores)).run_on_each_core([&play](Scope& scope) {
       return play.run(scope);
     });
   });
-  world.check("cores", [&play] { return play.find_fault(); });
+  world.check(name, [&play] { return play.find_fault(); });
   Outcome outcome = run(world);
   outcome.answered = play.done();
   return outcome;
+}
+
+Outcome with_cores(const WorldOptions& options) {
+  return run_play<CorePlay>(options, "cores");
+}
+
+Outcome with_events(const WorldOptions& options) {
+  return run_play<EventPlay>(options, "events");
 }
 
 Outcome with_datagrams(const WorldOptions& options) {

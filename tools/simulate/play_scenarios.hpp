@@ -10,6 +10,8 @@ Outcome with_routes(const WorldOptions& options);
 Outcome with_services(const WorldOptions& options);
 /// One to five cores that write, tell and call each other.
 Outcome with_cores(const WorldOptions& options);
+/// One to five cores that publish events for each other until these are stopped.
+Outcome with_events(const WorldOptions& options);
 /// Questions by datagrams through a network that loses, doubles and cuts.
 Outcome with_datagrams(const WorldOptions& options);
 

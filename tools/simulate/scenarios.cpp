@@ -147,6 +147,8 @@ constexpr std::array all_scenarios = {
              with_services},
     Scenario{"cores", "one to five cores that use mailboxes, broadcasts, calls and a pool",
              with_cores},
+    Scenario{"events", "one to five cores that tell each other events until these are stopped",
+             with_events},
     Scenario{"datagrams", "questions by datagrams that are lost, doubled and cut off",
              with_datagrams},
 };

@@ -52,6 +52,7 @@ Task<> EventBus::finish(Events& events) {
     auto turn = in_context(shield, as_task(sleep(Duration())));
     static_cast<void>(co_await std::move(turn));
   }
+  events.give_back();
 }
 
 }  // namespace weir

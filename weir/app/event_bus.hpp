@@ -44,8 +44,9 @@ class EventBus {
   const EventCounters& counters(std::size_t core) const noexcept;
 
   /// `co_await bus.stop()`, on one of its loops: from now on every core refuses what is published,
-  /// with Errc::closed; returns when all that was published has been handled, on all cores. Runs of
-  /// handlers that wait go on in their scopes. Stopping twice does nothing.
+  /// with Errc::closed; returns when all that was published has been handled, on all cores, and
+  /// the memory of their queues is given back. Runs of handlers that wait go on in their scopes.
+  /// Stopping twice does nothing.
   /// Cancel: not affected; handlers that do not wait are not long.
   Task<> stop();
 

@@ -7,8 +7,14 @@
 namespace weir::detail {
 
 EventQueue::~EventQueue() {
+  give_back();
+}
+
+void EventQueue::give_back() noexcept {
   assert(empty());
   BlockPool::release(last_);
+  write_ = limit_ = read_ = read_end_ = nullptr;
+  first_ = last_ = nullptr;
 }
 
 void EventQueue::grow() {

@@ -10,7 +10,7 @@ namespace weir::detail {
 /// Records lie one behind the other, each at a multiple of 8 bytes, so that a queue of small events
 /// is walked like an array. A record does not move. While the queue stays within a chunk it takes
 /// no memory; beyond, a chunk at a time from the core's BlockPool, where they go back to. The last
-/// chunk is kept.
+/// chunk is kept until give_back().
 /// Threads: one at a time. Lifetime: emptied before it is destroyed (asserted).
 class EventQueue {
  public:
@@ -23,6 +23,8 @@ class EventQueue {
   ~EventQueue();
 
   bool empty() const noexcept { return read_ == write_; }
+  /// What memory it has kept; it is empty.
+  void give_back() noexcept;
 
   /// Makes sure that add() of so many bytes cannot fail. Errors: throws std::bad_alloc.
   void make_room(std::size_t bytes) {

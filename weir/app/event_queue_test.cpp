@@ -52,6 +52,21 @@ TEST(EventQueue, OneChunkIsEnoughWhileItIsEmptiedInTime) {
   EXPECT_EQ(blocks.blocks_in_use(), 0U);
 }
 
+TEST(EventQueue, GivesBackWhatItHasKeptAndGoesOn) {
+  BlockPool blocks;
+  const BlockPool::Use use(blocks);
+  EventQueue queue;
+  queue.give_back();
+  for (int round = 0; round < 2; ++round) {
+    add(queue, 16, 7);
+    queue.pop(16);
+    EXPECT_EQ(blocks.blocks_in_use(), 1U);
+    queue.give_back();
+    EXPECT_EQ(blocks.blocks_in_use(), 0U);
+    EXPECT_TRUE(queue.empty());
+  }
+}
+
 TEST(EventQueue, ChunksComeAndGo) {
   constexpr std::size_t records = 100 * EventQueue::chunk_bytes / 16;
   BlockPool blocks;

@@ -238,6 +238,11 @@ void Events::close() noexcept {
   queued_limit_ = 0;
 }
 
+/// Of what is closed and not busy.
+void Events::give_back() noexcept {
+  for (EventQueue& queue : queues_) queue.give_back();
+}
+
 bool Events::busy() const noexcept {
   return scheduled_ || first_arrived_ != nullptr || rung_.load(std::memory_order_acquire);
 }

@@ -206,6 +206,7 @@ class Events : Runnable, Timer {
   // The end.
   void close() noexcept;
   bool busy() const noexcept;
+  void give_back() noexcept;
   void discard() noexcept;
 
   // What publishing touches comes first.
