@@ -128,7 +128,13 @@ void MemoryFileSystem::take_away(const Place& place) {
   place.parent->modified = host_.wall_time();
 }
 
+/// Whoever has been killed changes nothing any more.
+Result<> MemoryFileSystem::check_alive() const {
+  return host_.chance().cut_off() ? Result<>(fail(system_error(EINTR))) : Result<>();
+}
+
 Result<> MemoryFileSystem::rename(const std::string& from, const std::string& to) {
+  if (auto alive = check_alive(); !alive) return alive;
   const auto source = locate(from);
   if (!source) return fail(source.error());
   const auto target = locate(to);
@@ -152,6 +158,7 @@ Result<> MemoryFileSystem::rename(const std::string& from, const std::string& to
 }
 
 Result<> MemoryFileSystem::remove(const std::string& path) {
+  if (auto alive = check_alive(); !alive) return alive;
   const auto place = locate(path);
   if (!place) return fail(place.error());
   if (place->node == nullptr) return fail(system_error(ENOENT));
@@ -163,6 +170,7 @@ Result<> MemoryFileSystem::remove(const std::string& path) {
 }
 
 Result<> MemoryFileSystem::make_directory(const std::string& path, unsigned permissions) {
+  if (auto alive = check_alive(); !alive) return alive;
   const auto place = locate(path);
   if (!place) return fail(place.error());
   if (place->node != nullptr) return fail(system_error(EEXIST));
@@ -198,6 +206,9 @@ Result<> MemoryFileSystem::set_permissions(const std::string& path, unsigned per
 // --- open files ----------------------------------------------------------------------------------
 
 Result<Descriptor> MemoryFileSystem::open(const std::string& path, const os::FileOpening& how) {
+  if (how.mode != os::FileMode::read) {
+    if (auto alive = check_alive(); !alive) return fail(alive.error());
+  }
   auto place = locate(path);
   if (!place) return fail(place.error());
   if (host_.descriptors().full()) return fail(system_error(EMFILE));
@@ -238,6 +249,7 @@ Result<std::size_t> MemoryFileSystem::read_at(int descriptor, MutableBytes targe
 }
 
 Result<std::size_t> MemoryFileSystem::write_at(int descriptor, Bytes source, std::uint64_t offset) {
+  if (auto alive = check_alive(); !alive) return fail(alive.error());
   const auto found = file(descriptor);
   if (!found) return fail(found.error());
   if (!(*found)->writable()) return fail(system_error(EBADF));
@@ -249,6 +261,7 @@ Result<std::size_t> MemoryFileSystem::write_at(int descriptor, Bytes source, std
 }
 
 Result<> MemoryFileSystem::resize(int descriptor, std::uint64_t size) {
+  if (auto alive = check_alive(); !alive) return alive;
   const auto found = file(descriptor);
   if (!found) return fail(found.error());
   if (!(*found)->writable() || size > os::file_offset_max) return fail(system_error(EINVAL));
@@ -275,6 +288,7 @@ Result<os::FileStatus> MemoryFileSystem::file_status(int descriptor) {
 // --- losses of power -----------------------------------------------------------------------------
 
 Result<> MemoryFileSystem::sync(int descriptor) {
+  if (auto alive = check_alive(); !alive) return alive;
   const auto found = file(descriptor);
   if (!found) return fail(found.error());
   MemoryNode& node = (*found)->node();
@@ -283,6 +297,7 @@ Result<> MemoryFileSystem::sync(int descriptor) {
 }
 
 Result<> MemoryFileSystem::sync_directory(const std::string& path) {
+  if (auto alive = check_alive(); !alive) return alive;
   const auto directory = find_directory(path);
   if (!directory) return fail(directory.error());
   (*directory)->synced_children = (*directory)->children;

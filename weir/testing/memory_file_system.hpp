@@ -61,6 +61,7 @@ class MemoryFileSystem final : public FileSystem {
     bool as_directory = false;  ///< it ends in a slash
   };
 
+  Result<> check_alive() const;
   Result<Place> locate(const std::string& path) const;
   Result<Node> find(const std::string& path) const;
   Result<Node> find_directory(const std::string& path) const;

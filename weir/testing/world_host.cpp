@@ -23,7 +23,10 @@ MemoryHostOptions options_for(const WorldHostOptions& options, WorldState& state
 }
 
 Endpoint address_of(unsigned number) {
-  return Endpoint::ipv4({10, 0, 0, static_cast<std::uint8_t>(number + 1)}, 0);
+  const auto byte = [number](unsigned place) {
+    return static_cast<std::uint8_t>((number + 1) >> (8 * place));
+  };
+  return Endpoint::ipv4({10, byte(2), byte(1), byte(0)}, 0);
 }
 
 }  // namespace
@@ -58,6 +61,7 @@ void WorldHost::begin(WorldMainFunction main, bool service) {
   handover_steps_ = 0;
   chance_->set_dead(false);
   status_.reset();
+  thrown_.clear();
   main_ = std::make_unique<WorldMain>([this, main = std::move(main)] {
     try {
       status_ = main(*this);
@@ -171,7 +175,7 @@ std::vector<std::string> WorldHost::left_on_loops() {
 
 std::vector<std::string> WorldHost::left_on_host() const {
   std::vector<std::string> left;
-  if (!thrown_.empty()) left.push_back(name_ + ": main has thrown " + thrown_);
+  if (!killed_ && !thrown_.empty()) left.push_back(name_ + ": main has thrown " + thrown_);
   if (!killed_ && status_.value_or(0) != 0) {
     left.push_back(name_ + ": main has returned " + std::to_string(*status_));
   }

@@ -42,7 +42,7 @@ using WorldMainFunction = std::function<int(Host&)>;
 /// Lifetime: the World's.
 class WorldHost final : public MemoryHost {
  public:
-  /// Its address, whatever the port, is 10.0.0.<number + 1>.
+  /// Its address, whatever the port, is 10.0.0.0 and `number` + 1, which is below 2^24.
   WorldHost(WorldState& state, std::string name, unsigned number, const WorldHostOptions& options);
   /// One more process of that machine: its address and ports, descriptors and files of its own.
   WorldHost(WorldState& state, std::string name, WorldHost& machine,

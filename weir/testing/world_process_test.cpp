@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -185,6 +188,50 @@ TEST_F(WorldProcesses, AKilledOneCanBeStartedAgain) {
   EXPECT_TRUE(report.ok()) << report.text();
   EXPECT_FALSE(first_.killed());
   EXPECT_FALSE(first_.listens());
+}
+
+// What its main still does, destructors included, is not in the next life's files; nor is what it
+// throws anybody's failure.
+TEST_F(WorldProcesses, AKilledOneLeavesItsFilesAsTheyAre) {
+  std::error_code made;
+  std::error_code written;
+  first_.start([&](Host& host) -> int {
+    FileSystem& files = host.files();
+    const auto file = files.open("/tmp/state", {.mode = os::FileMode::make_new});
+    EXPECT_TRUE(file);
+    EXPECT_EQ(files.write_at(file->value(), to_bytes("begun"), 0).value_or(0), 5U);
+    const int status = serve_taking_over(host);
+    const auto making = files.make_directory("/tmp/after", 0700);
+    if (!making) made = making.error();
+    const auto writing = files.write_at(file->value(), to_bytes("ended"), 0);
+    if (!writing) written = writing.error();
+    EXPECT_FALSE(files.open("/tmp/state", {.mode = os::FileMode::replace}));
+    EXPECT_FALSE(files.rename("/tmp/state", "/tmp/other"));
+    EXPECT_FALSE(files.remove("/tmp/state"));
+    EXPECT_FALSE(files.resize(file->value(), 0));
+    EXPECT_FALSE(files.sync(file->value()));
+    EXPECT_FALSE(files.sync_directory("/tmp"));
+    if (status != 99) throw std::runtime_error("no main of the living");
+    return status;
+  });
+  world_.at(1s, [&] { first_.kill(); });
+  const WorldReport killed = world_.run_until_done(1h);
+  EXPECT_TRUE(killed.ok()) << killed.text();
+  EXPECT_EQ(made, system_error(EINTR));
+  EXPECT_EQ(written, system_error(EINTR));
+  std::string found;
+  first_.start([&found](Host& host) {
+    FileSystem& files = host.files();
+    for (const os::DirectoryEntry& each : files.list("/tmp", 10).value()) found += each.name + " ";
+    std::array<std::byte, 10> room{};
+    const auto file = files.open("/tmp/state", {});
+    const std::size_t count = files.read_at(file->value(), room, 0).value();
+    found += to_text(Bytes(room).first(count));
+    return 0;
+  });
+  const WorldReport report = world_.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(found, "state begun");
 }
 
 // Whoever dies before it has anything changes nothing.

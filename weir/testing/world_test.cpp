@@ -159,6 +159,27 @@ TEST(World, AMainThatThrowsIsReported) {
   EXPECT_THAT(world.run_until_done(1h).failures, ElementsAre("host: main has thrown no luck"));
 }
 
+TEST(World, WhatAnEarlierMainHasThrownIsNotReportedAgain) {
+  World world({.seed = 1});
+  WorldHost& host = world.host("host");
+  host.start([](Host&) -> int { throw std::runtime_error("once"); });
+  EXPECT_FALSE(world.run_until_done(1h).ok());
+  host.start([](Host&) { return 0; });
+  const WorldReport report = world.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+}
+
+TEST(World, ManyHostsHaveAddressesOfTheirOwn) {
+  World world({.seed = 1});
+  std::set<std::string> addresses;
+  for (int number = 0; number < 600; ++number) {
+    addresses.insert(world.host("h" + std::to_string(number)).address(0).to_string());
+  }
+  EXPECT_EQ(addresses.size(), 600U);
+  EXPECT_EQ(world.host("h0").address(0), Endpoint::ipv4({10, 0, 0, 1}, 0));
+  EXPECT_EQ(world.host("h255").address(0), Endpoint::ipv4({10, 0, 1, 0}, 0));
+}
+
 TEST(World, AHostIsStartedAgain) {
   EchoWorld echo({.seed = 4});
   int runs = 0;
