@@ -35,6 +35,7 @@ void MemoryStream::leave() {
   MemoryStream* const other = std::exchange(other_, nullptr);
   if (other == nullptr) return;
   other->other_ = nullptr;
+  other->lost_bytes_ = unread() + coming_.bytes();
   const MemoryParcel reset{MemoryParcel::What::reset, {}, system_error(ECONNRESET)};
   if (unread() > 0) {
     other->coming_.send(reset);
@@ -69,9 +70,14 @@ void MemoryStream::arrived(MemoryParcel& parcel) {
   changed();
 }
 
-/// Who has sent in vain learns of it; here nothing is known.
+/// Who has sent in vain learns of it; here nothing is known, unless it was the answer to what this
+/// side has sent.
 void MemoryStream::lost() {
-  if (other_ != nullptr) other_->reset_with(system_error(ETIMEDOUT));
+  if (other_ != nullptr) {
+    other_->reset_with(system_error(ETIMEDOUT));
+  } else if (lost_bytes_ > 0) {
+    reset_with(system_error(ETIMEDOUT));
+  }
 }
 
 void MemoryStream::fill_until(MemoryClock& clock, Instant moment) {
@@ -130,20 +136,26 @@ std::error_code MemoryStream::sendable() const noexcept {
   if (sending_ended_) return system_error(EPIPE);
   if (state_ == State::reset) return reset_error_;
   if (full_by_ != nullptr) return system_error(EAGAIN);
-  if (other_ == nullptr) return is_local() ? system_error(EPIPE) : std::error_code{};
-  const bool room = other_->unread() + other_->coming_.bytes() < buffer_bytes_;
-  return room ? std::error_code{} : system_error(EAGAIN);
+  if (other_ == nullptr && is_local()) return system_error(EPIPE);
+  return room() > 0 ? std::error_code{} : system_error(EAGAIN);
+}
+
+std::size_t MemoryStream::room() const noexcept {
+  const std::size_t taken =
+      other_ == nullptr ? lost_bytes_ : other_->unread() + other_->coming_.bytes();
+  return buffer_bytes_ - std::min(buffer_bytes_, taken);
 }
 
 Result<std::size_t> MemoryStream::send(Bytes bytes) {
   if (const std::error_code error = sendable()) return fail(error);
+  const std::size_t count = std::min(bytes.size(), room());
   if (other_ == nullptr) {
     // TCP learns only from the answer that nobody is there any more.
-    coming_.send(MemoryParcel{MemoryParcel::What::reset, {}, system_error(EPIPE)});
-    return bytes.size();
+    if (std::exchange(lost_bytes_, lost_bytes_ + count) == 0) {
+      coming_.send(MemoryParcel{MemoryParcel::What::reset, {}, system_error(EPIPE)});
+    }
+    return count;
   }
-  const std::size_t room = buffer_bytes_ - other_->unread() - other_->coming_.bytes();
-  const std::size_t count = std::min(bytes.size(), room);
   if (other_->coming_.at_once()) {
     other_->arrived_.append(bytes.first(count));
     other_->changed();

@@ -62,7 +62,7 @@ class MemoryStream final : public MemoryEndpoint, MemoryArrivals::Receiver {
   std::uint64_t received() const noexcept { return received_; }
   /// What was sent and is on its way to the other end.
   std::size_t on_the_way() const noexcept {
-    return other_ == nullptr ? 0 : other_->coming_.bytes();
+    return other_ == nullptr ? lost_bytes_ : other_->coming_.bytes();
   }
   /// Tears the connection down; both ends see a reset (ECONNRESET). Where there is none yet, the
   /// next connect is refused.
@@ -85,6 +85,7 @@ class MemoryStream final : public MemoryEndpoint, MemoryArrivals::Receiver {
   void leave();
   void reset_with(std::error_code error);
   void empty_again() noexcept;
+  std::size_t room() const noexcept;
   void arrived(MemoryParcel& parcel) override;
   void lost() override;
 
@@ -100,6 +101,7 @@ class MemoryStream final : public MemoryEndpoint, MemoryArrivals::Receiver {
   MemoryArrivals coming_{*this};
   MemoryBytes arrived_;
   std::uint64_t received_ = 0;
+  std::size_t lost_bytes_ = 0;     // that were sent to nobody, of which this side does not know yet
   MemoryStream* other_ = nullptr;  // nullptr: it is closed
   os::Address peer_address_;
 };

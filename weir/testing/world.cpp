@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <random>
 #include <utility>
 
@@ -52,6 +53,17 @@ std::uint64_t fresh_seed() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
+std::optional<std::string> thrown_by(const std::function<void()>& function) {
+  try {
+    function();
+    return std::nullopt;
+  } catch (const std::exception& thrown) {
+    return thrown.what();
+  } catch (...) {
+    return "something that is no std::exception";
+  }
+}
+
 std::string WorldReport::text() const {
   std::string text;
   for (const std::string& failure : failures) text += failure + "\n";
@@ -59,7 +71,11 @@ std::string WorldReport::text() const {
 }
 
 World::World(const WorldOptions& options)
-    : seed_(options.seed), replay_(options.replay), state_(options), links_(state_) {}
+    : seed_(options.seed),
+      replay_(options.replay),
+      steps_at_once_max_(options.steps_at_once_max),
+      state_(options),
+      links_(state_) {}
 
 World::~World() {
   while (!hosts_.empty()) hosts_.pop_back();  // a machine outlives its further processes
@@ -119,7 +135,9 @@ void World::jump(Duration length) {
 }
 
 void World::at(Duration later, std::function<void()> event) {
-  state_.clock.at(after(now(), later), std::move(event));
+  state_.clock.at(after(now(), later), [this, event = std::move(event)] {
+    if (const auto thrown = thrown_by(event)) failed("an event has thrown " + *thrown);
+  });
 }
 
 void World::check(std::string name, std::function<std::string()> find_fault) {
@@ -133,7 +151,9 @@ void World::always(std::string name, std::function<std::string()> find_fault) {
 void World::ask(std::vector<Check>& checks) {
   for (Check& check : checks) {
     if (check.failed) continue;
-    const std::string fault = check.find_fault();
+    std::string fault;
+    const auto thrown = thrown_by([&] { fault = check.find_fault(); });
+    if (thrown) fault = "it has thrown " + *thrown;
     check.failed = !fault.empty();
     if (check.failed) failed(check.name + ": " + fault);
   }
@@ -144,11 +164,21 @@ bool World::all_done() const {
 }
 
 WorldReport World::run_until_done(Duration limit) {
+  given_up_ = false;
   Instant end = after(now(), limit);
+  Instant moment = now();
+  steps_ = 0;
   while (!all_done()) {
     bool did = state_.clock.move_to(now());
     for (const auto& host : hosts_) did = go_on(*host) || did;
-    if (did || turn_one()) continue;
+    if (did || turn_one()) {
+      if (std::exchange(moment, now()) != now()) steps_ = 0;
+      if (++steps_ <= steps_at_once_max_) continue;
+      steps_ = 0;
+      give_up("no time passes: " + std::to_string(steps_at_once_max_) + " steps at one moment");
+      end = after(now(), end_time_max);
+      continue;
+    }
     const Instant next = next_moment();
     if (next <= end && next != never) {
       state_.clock.move_to(next);
@@ -242,7 +272,10 @@ void World::turn(WorldHost& host, WorldHost::Core& core) {
     note_turn(place);
     state_.trace.set_place(place);
   }
+  const Counter& ran = core.loop->counters().ran;
+  const std::uint64_t before = ran.value();
   core.loop->turn(now());
+  steps_ += ran.value() - before;
   state_.trace.set_place("-");
   ask(always_);
 }

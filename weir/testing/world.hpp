@@ -82,7 +82,8 @@ class World {
 
   /// `find_fault` gives what is wrong, or an empty text: at the end,
   void check(std::string name, std::function<std::string()> find_fault);
-  /// or after every turn of any core; it is not asked again once something was wrong.
+  /// or after every turn of any core; it is not asked again once something was wrong. What it, or
+  /// an event, throws is a failure, too.
   void always(std::string name, std::function<std::string()> find_fault);
 
   /// Runs until the main functions of all hosts have returned, but ends everything that still runs
@@ -116,6 +117,8 @@ class World {
 
   std::uint64_t seed_;
   std::string replay_;
+  std::uint64_t steps_at_once_max_;
+  std::uint64_t steps_ = 0;  // at this moment
   WorldState state_;
   WorldLinks links_;
   std::vector<std::unique_ptr<WorldHost>> hosts_;

@@ -183,6 +183,103 @@ TEST(WorldFaults, WhoIsCutOffForGoodGivesUp) {
   EXPECT_LT(echo.asked.took, 30min);
 }
 
+/// What becomes of writing on and on to who has gone.
+struct Flood {
+  std::size_t writes = 0;
+  std::error_code error;
+  Instant ended;
+};
+
+Task<Result<>> flood_one(Scope& scope, Flood& flood) {
+  auto listener = co_await tcp::listen(Endpoint::any(7));
+  if (!listener) co_return fail(listener.error());
+  auto peer = co_await listener->accept();
+  if (!peer) co_return fail(peer.error());
+  const std::string much(8192, 'x');
+  while (!flood.error) {
+    const auto written = co_await peer->write(much);
+    if (!written) flood.error = written.error();
+    if (written) ++flood.writes;
+  }
+  flood.ended = scope.loop().host().now();
+  co_return {};
+}
+
+Task<> come_and_go(Scope&, Endpoint server) {
+  const auto slept = co_await sleep(1s);
+  EXPECT_TRUE(slept);
+  auto stream = co_await tcp::connect(server);
+  EXPECT_TRUE(stream);
+  const auto stayed = co_await sleep(1s);
+  EXPECT_TRUE(stayed);
+}
+
+TEST(WorldFaults, WhoSendsToNobodyLearnsOfIt) {
+  for (const bool cut_off : {false, true}) {
+    World world({.seed = 3, .variation = no_variation, .steps_at_once_max = 1'000'000});
+    WorldHost& server = world.host("server", {.buffer_bytes = 16 * 1024});
+    WorldHost& client = world.host("client");
+    Flood flood;
+    server.start([&](Host& host) {
+      return Runtime(host, quiet()).run_on_each_core(flood_one, std::ref(flood));
+    });
+    client.start([&](Host& host) {
+      return Runtime(host, quiet()).run_on_each_core(come_and_go, server.address(7));
+    });
+    if (cut_off) world.at(1500ms, [&] { world.cut(server, client); });
+    const Instant begun = world.now();
+    const WorldReport report = world.run_until_done(1h);
+    EXPECT_TRUE(report.ok()) << report.text();
+    EXPECT_LE(flood.writes, 4U) << "no more than buffers hold";
+    if (cut_off) {
+      EXPECT_EQ(flood.error, system_error(ETIMEDOUT));
+      EXPECT_GT(flood.ended - begun, 10min);
+    } else {
+      EXPECT_TRUE(flood.error);
+      EXPECT_LT(flood.ended - begun, 3s);
+    }
+  }
+}
+
+Task<Result<>> write_some(Stream& stream) {
+  co_return co_await stream.write(std::string(1024, 'x'));
+}
+
+/// Who writes little by little is told, too.
+Task<Result<>> drip(Scope& scope, Flood& flood) {
+  auto listener = co_await tcp::listen(Endpoint::any(7));
+  if (!listener) co_return fail(listener.error());
+  auto peer = co_await listener->accept();
+  if (!peer) co_return fail(peer.error());
+  while (!flood.error) {
+    const auto slept = co_await sleep(100ms);
+    if (!slept) co_return fail(slept.error());
+    const auto written = co_await timeout(5s, write_some(*peer));
+    if (!written && written.error() != Errc::timed_out) flood.error = written.error();
+  }
+  flood.ended = scope.loop().host().now();
+  co_return {};
+}
+
+TEST(WorldFaults, WhoDripsToNobodyLearnsOfIt) {
+  World world({.seed = 3});
+  WorldHost& server = world.host("server");
+  WorldHost& client = world.host("client");
+  Flood flood;
+  server.start(
+      [&](Host& host) { return Runtime(host, quiet()).run_on_each_core(drip, std::ref(flood)); });
+  client.start([&](Host& host) {
+    return Runtime(host, quiet()).run_on_each_core(come_and_go, server.address(7));
+  });
+  world.at(1500ms, [&] { world.cut(server, client); });
+  const Instant begun = world.now();
+  const WorldReport report = world.run_until_done(5h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(flood.error, system_error(ETIMEDOUT));
+  EXPECT_GT(flood.ended - begun, 10min);
+  EXPECT_LT(flood.ended - begun, 40min);
+}
+
 TEST(WorldFaults, ASlowWayTakesItsTime) {
   EchoWorld echo({.seed = 9, .variation = no_variation});
   echo.world.slow_down(echo.server, echo.client, 3s);

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <utility>
 
 #include "weir/loop/loop.hpp"
@@ -61,16 +60,9 @@ void WorldHost::begin(WorldMainFunction main, bool service) {
   handover_steps_ = 0;
   chance_->set_dead(false);
   status_.reset();
-  thrown_.clear();
-  main_ = std::make_unique<WorldMain>([this, main = std::move(main)] {
-    try {
-      status_ = main(*this);
-    } catch (const std::exception& thrown) {
-      thrown_ = thrown.what();
-    } catch (...) {
-      thrown_ = "something that is no std::exception";
-    }
-  });
+  thrown_.reset();
+  main_ = std::make_unique<WorldMain>(
+      [this, main = std::move(main)] { thrown_ = thrown_by([&] { status_ = main(*this); }); });
 }
 
 void WorldHost::kill() {
@@ -175,7 +167,7 @@ std::vector<std::string> WorldHost::left_on_loops() {
 
 std::vector<std::string> WorldHost::left_on_host() const {
   std::vector<std::string> left;
-  if (!killed_ && !thrown_.empty()) left.push_back(name_ + ": main has thrown " + thrown_);
+  if (!killed_ && thrown_) left.push_back(name_ + ": main has thrown " + *thrown_);
   if (!killed_ && status_.value_or(0) != 0) {
     left.push_back(name_ + ": main has returned " + std::to_string(*status_));
   }

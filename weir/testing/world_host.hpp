@@ -131,7 +131,7 @@ class WorldHost final : public MemoryHost {
   std::unique_ptr<WorldChance> chance_;
   std::unique_ptr<Run> run_;
   std::optional<int> status_;
-  std::string thrown_;
+  std::optional<std::string> thrown_;
   bool service_ = false;
   std::shared_ptr<WorldMeetings> meetings_;  // of the machine
   WorldPlace* place_ = nullptr;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "weir/testing/memory_clock.hpp"
@@ -16,12 +18,18 @@ namespace weir {
 /// A seed that nobody has tried before, as far as one can tell.
 std::uint64_t fresh_seed();
 
+/// What `function` throws, in words; nullopt: nothing.
+std::optional<std::string> thrown_by(const std::function<void()>& function);
+
 struct WorldOptions {
   std::uint64_t seed = fresh_seed();
   WorldVariation variation = {};
   bool trace = false;  ///< keeps what World::trace() gives
   /// The command that runs this test again, to which the seed is added: "./dev simulate --seed ".
   std::string replay = "World seed ";
+  /// So many turns of cores, and things that run in them, there may be at one moment; beyond, the
+  /// run is given up: somebody waits for what takes time by letting others run again and again.
+  std::uint64_t steps_at_once_max = 10'000'000;
   /// Of real time: how long a function in a blocking pool may sleep; see WorldWatch.
   Duration asleep_max = std::chrono::seconds(20);
 };

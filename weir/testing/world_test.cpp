@@ -153,6 +153,40 @@ TEST(World, ChecksOfATestsOwnAreAsked) {
   EXPECT_THAT(echo.run().failures, ElementsAre("few operations: 2 have begun", "broken: wrong"));
 }
 
+TEST(World, ChecksAndEventsThatThrowAreFailures) {
+  World world({.seed = 1});
+  world.host("sleeper").start([](Host& host) {
+    return Runtime(host, quiet()).run_on_each_core([](Scope&) -> Task<> {
+      static_cast<void>(co_await sleep(2s));
+    });
+  });
+  world.at(1s, [] { throw std::runtime_error("no event"); });
+  world.always("always", []() -> std::string { throw std::runtime_error("no check"); });
+  world.check("end", []() -> std::string { throw 7; });
+  EXPECT_THAT(world.run_until_done(1min).failures,
+              ElementsAre("always: it has thrown no check", "an event has thrown no event",
+                          "end: it has thrown something that is no std::exception"));
+}
+
+/// Waits for what takes time, as nobody should.
+Task<> yield_until(Scope& scope, Duration time) {
+  const Instant end = after(scope.loop().host().now(), time);
+  while (scope.loop().host().now() < end && !scope.cancelled()) co_await yield();
+}
+
+TEST(World, WhereNoTimePassesTheRunIsGivenUp) {
+  World world(
+      {.seed = 7, .variation = no_variation, .replay = "again ", .steps_at_once_max = 100'000});
+  world.host("busy").start([](Host& host) {
+    return Runtime(host, quiet()).run_on_each_core(yield_until, Duration(1s));
+  });
+  const WorldReport report = world.run_until_done(1h);
+  ASSERT_FALSE(report.ok());
+  EXPECT_THAT(report.failures.front(),
+              HasSubstr("no time passes: 100000 steps at one moment; busy"));
+  EXPECT_THAT(report.text(), HasSubstr("seed 7, again by: again 7"));
+}
+
 TEST(World, AMainThatThrowsIsReported) {
   World world({.seed = 1});
   world.host("host").start([](Host&) -> int { throw std::runtime_error("no luck"); });
