@@ -138,14 +138,16 @@ OverloadOutcome run_overload(const WorldOptions& options, const OverloadRun& run
       {.connections_max = promised.connections_max,
        .look = [&memory](const RuntimeReport& now) { return memory.find_fault(now); }});
   RegularClients regular({.server = server.address(80), .connections = regular_count});
-  HttpTraffic late({.server = server.address(80), .undisturbed = false});
+  HttpTraffic late({.server = server.address(80)});
   HttpTraffic later({.server = server.address(80), .connections = newcomers});
   server.start_service([&](Host& host) { return serve(host, cores, run, watch); });
   start(world.host("regular"), regular);
   start(world.host("late"), late);
   world.always("server", [&watch] { return watch.find_fault(); });
   world.check("regular", [&regular] { return regular.fault(); });
-  world.check("late", [&late] { return late.find_fault(); });
+  world.check("late", [&] {
+    return late.find_fault([&](const HttpTalk& talk) { return excuse_by_limits(promised, talk); });
+  });
   world.check("later", [&later] { return later.find_fault(); });
   world.check("attackers", [&attackers] { return attackers.fault(); });
   WorldHost& newcoming = world.host("later");

@@ -28,91 +28,44 @@ int ask(Host& host, HttpTraffic& traffic) {
   });
 }
 
-Outcome undisturbed(const WorldOptions& options) {
-  return run_http(options, {});
-}
-
-Outcome with_faults(const WorldOptions& options) {
-  const auto begin = [](World& world) {
-    // Some runs are stormy, most have a few faults.
-    const double rate = world.draw().happens(0.2) ? 0.05 : 0.005;
-    world.faults().rates = {.reset = rate,
-                            .half_close = rate,
-                            .stall = rate,
-                            .full_buffer = rate,
-                            .accept_failure = 8 * rate,
-                            .stall_max = std::chrono::seconds(10)};
-  };
-  return run_http(options, {.undisturbed = false, .begin = begin});
-}
-
 /// One fault, somewhere in a run that is known to go well without.
 Outcome with_strike(const WorldOptions& options) {
   WorldOptions before = options;
   before.trace = false;
   Outcome outcome = run_http(before, {});
   if (!outcome.report.ok()) return outcome;
-  const auto begin = [&](World& world) {
-    constexpr std::array faults = {Fault::reset, Fault::half_close, Fault::stall,
-                                   Fault::full_buffer};
-    // Not from the World's own seed: what comes before the strike stays as it was.
-    WorldDraw draw(~world.seed());
-    world.faults().strike("server", draw.below(outcome.operations),
-                          faults[draw.below(faults.size())]);
-  };
-  return run_http(options, {.undisturbed = false, .begin = begin});
+  constexpr std::array faults = {Fault::reset, Fault::half_close, Fault::stall, Fault::full_buffer};
+  // Not from the World's own seed: what comes before the strike stays as it was.
+  WorldDraw draw(~options.seed);
+  const std::uint64_t at = draw.below(outcome.operations);
+  return run_http(options, {.disturb = strike(at, faults[draw.below(faults.size())])});
 }
 
-void cut_now_and_then(World& world) {
-  WorldHost& server = world.host("server");
-  WorldHost& client = world.host("clients 0");
-  Duration moment{};
-  for (int times = 0; times < 3; ++times) {
-    moment += world.draw().between({}, std::chrono::seconds(1));
-    world.at(moment, [&world, &server, &client] { world.cut(server, client); });
-    const bool long_one = world.draw().happens(0.2);
-    moment += world.draw().between({}, std::chrono::seconds(long_one ? 60 : 2));
-    world.at(moment, [&world, &server, &client] { world.heal(server, client); });
-  }
+Outcome undisturbed(const WorldOptions& options) {
+  return run_http(options, {});
+}
+
+Outcome with_faults(const WorldOptions& options) {
+  return run_http(options, {.disturb = faults_now_and_then});
 }
 
 Outcome with_partitions(const WorldOptions& options) {
-  return run_http(options, {.undisturbed = false, .begin = cut_now_and_then});
+  return run_http(options, {.disturb = cut_now_and_then});
 }
 
-/// More clients than may be served, and little patience with them.
 Outcome with_limits(const WorldOptions& options) {
-  http::Limits limits = small_limits();
-  limits.head_timeout = limits.idle_timeout = std::chrono::seconds(1);
-  limits.connections_max = 4;
-  return run_http(options, {.undisturbed = false, .connections = 12, .limits = limits});
-}
-
-void end_early(World& world) {
-  WorldHost& server = world.host("server");
-  const auto tell = [&server] { server.raise(Signal::terminate); };
-  world.at(world.draw().between({}, std::chrono::milliseconds(2500)), tell);
-  if (!world.draw().happens(0.3)) return;
-  world.at(world.draw().between({}, std::chrono::milliseconds(4000)), tell);
+  return run_http(options, limits_run());
 }
 
 Outcome with_drain(const WorldOptions& options) {
-  return run_http(options, {.undisturbed = false, .begin = end_early});
+  return run_http(options, {.disturb = end_early});
 }
 
-/// One allocation of the server fails, wherever that hits: it may be the service itself, which then
-/// ends, but leaves nothing behind; or a request, which is answered by 500.
+/// The allocation that fails may be the service's own, which then ends, but leaves nothing behind.
 Outcome with_little_memory(const WorldOptions& options) {
-  const auto begin = [](World& world) {
-    const auto core = static_cast<unsigned>(world.draw().below(2));
-    // Before the fourth the core itself begins, and cannot do without.
-    world.faults().fail_allocation("server", core, 4 + world.draw().below(1500));
-  };
-  Outcome outcome = run_http(options, {.undisturbed = false, .begin = begin});
+  Outcome outcome = run_http(options, {.disturb = little_memory});
   if (outcome.struck == 0) return outcome;
-  std::erase_if(outcome.report.failures, [](const std::string& each) {
-    return each == "server: main has returned 1" || each.find(": answered by 500 ") != each.npos;
-  });
+  std::erase(outcome.report.failures, "server: main has returned 1");
   return outcome;
 }
 
@@ -174,10 +127,19 @@ http::Limits small_limits() {
   return {.head = {.request_line_max = 1024, .fields_bytes_max = 4096}, .linger_bytes_max = 4096};
 }
 
+/// More clients than may be served, and little patience with them.
+HttpRun limits_run() {
+  http::Limits limits = small_limits();
+  limits.head_timeout = limits.idle_timeout = std::chrono::seconds(1);
+  limits.connections_max = 4;
+  return {.connections = 12, .limits = limits, .disturb = only_limits(limits)};
+}
+
 Outcome run_http(const WorldOptions& options, const HttpRun& run) {
   World world(options);
   WorldHost& server = world.host("server", {.cores = 2});
   std::array<std::unique_ptr<HttpTraffic>, 2> traffics;
+  HttpExcuses excuses;
   RuntimeWatch watch({.connections_max = run.limits.connections_max});
   RequestWatch requests(ahead_max(run.limits), [&](const Endpoint& client, std::size_t count) {
     std::size_t end = 0;  // it is a client of one of them
@@ -187,6 +149,7 @@ Outcome run_http(const WorldOptions& options, const HttpRun& run) {
   const bool drawn = world.draw().happens(0.5);
   RequestWatch* const seeing = run.watched.value_or(drawn) ? &requests : nullptr;
   server.start_service([&](Host& host) {
+    if (run.serve) return run.serve(host);
     return serve_http(
         host, {.runtime = quiet(2), .limits = run.limits, .watch = &watch, .requests = seeing});
   });
@@ -198,14 +161,15 @@ Outcome run_http(const WorldOptions& options, const HttpRun& run) {
     traffics[number] =
         std::make_unique<HttpTraffic>(HttpTrafficOptions{.server = server.address(80),
                                                          .connections = run.connections,
-                                                         .requests_max = run.requests_max,
-                                                         .undisturbed = run.undisturbed});
+                                                         .requests_max = run.requests_max});
     HttpTraffic& traffic = *traffics[number];
-    const std::string name = "clients " + std::to_string(number);
-    world.host(name).start([&traffic](Host& host) { return ask(host, traffic); });
-    world.check(name, [&traffic] { return traffic.find_fault(); });
+    WorldHost& clients = world.host("clients " + std::to_string(number));
+    clients.start([&traffic](Host& host) { return ask(host, traffic); });
+    world.check(clients.name(), [&traffic, &clients, &excuses] {
+      return traffic.find_fault([&](const HttpTalk& talk) { return excuses(clients, talk); });
+    });
   }
-  run.begin(world);
+  excuses = run.disturb(world);
   Outcome outcome{.report = world.run_until_done(limit)};
   outcome.trace = world.trace();
   outcome.struck = world.faults().struck();

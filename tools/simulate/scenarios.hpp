@@ -3,12 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "tools/simulate/disturbances.hpp"
 #include "weir/http/limits.hpp"
 #include "weir/testing/world.hpp"
 
@@ -42,15 +42,18 @@ http::Limits small_limits();
 
 /// A server on two cores, "server", and two hosts of clients, "clients 0" and "clients 1".
 struct HttpRun {
-  bool undisturbed = true;  ///< nothing goes wrong, so that every request must be answered
   std::size_t connections = 6;
   std::size_t requests_max = 10;
   http::Limits limits = small_limits();
   /// Whether its requests are watched, which is in the way of handlers that do not wait; nullopt:
   /// in half of the runs.
   std::optional<bool> watched = {};
-  std::function<void(World&)> begin = [](World&) {};  ///< sees to what goes wrong
+  Disturbance disturb = nothing;  ///< sees to what goes wrong
+  /// The server's main; by default Weir's HTTP server, with all of the above.
+  WorldMainFunction serve = {};
 };
 Outcome run_http(const WorldOptions& options, const HttpRun& run);
+/// What "limits" runs: more clients than may be served, and little patience with them.
+HttpRun limits_run();
 
 }  // namespace weir::simulate

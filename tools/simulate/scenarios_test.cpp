@@ -9,6 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "weir/cores/runtime.hpp"
+#include "weir/net/listener.hpp"
+#include "weir/net/tcp.hpp"
+
 namespace weir::simulate {
 namespace {
 
@@ -81,14 +85,14 @@ TEST(Simulate, FaultsStrike) {
 }
 
 TEST(Simulate, AFaultAtEveryOperationOfASmallRunInTurn) {
-  const HttpRun small{.undisturbed = false, .connections = 1, .requests_max = 4};
+  const HttpRun small{.connections = 1, .requests_max = 4};
   const Scenario& scenario = *find_scenario("strike");
   const std::uint64_t operations = run_http(options_for(scenario, 11), small).operations;
   EXPECT_GT(operations, 10U);
   for (const Fault fault : {Fault::reset, Fault::half_close, Fault::stall}) {
     for (std::uint64_t at = 0; at < operations; ++at) {
       HttpRun run = small;
-      run.begin = [&](World& world) { world.faults().strike("server", at, fault); };
+      run.disturb = strike(at, fault);
       const Outcome outcome = run_http(options_for(scenario, 11), run);
       ASSERT_TRUE(outcome.report.ok())
           << to_string(fault) << " at " << at << ": " << outcome.report.text();
@@ -99,46 +103,71 @@ TEST(Simulate, AFaultAtEveryOperationOfASmallRunInTurn) {
 
 TEST(Simulate, AcceptingFailsAtEachAcceptOfASmallRunInTurn) {
   const Scenario& scenario = *find_scenario("strike");
-  const HttpRun small{.undisturbed = false, .connections = 3, .requests_max = 2};
+  const HttpRun small{.connections = 3, .requests_max = 2};
   // Two hosts of clients.
   for (std::uint64_t at = 0; at < 2 * small.connections; ++at) {
     HttpRun run = small;
-    run.begin = [&](World& world) { world.faults().strike("server", at, Fault::accept_failure); };
+    run.disturb = strike(at, Fault::accept_failure);
     const Outcome outcome = run_http(options_for(scenario, 12), run);
     ASSERT_TRUE(outcome.report.ok()) << "at " << at << ": " << outcome.report.text();
     EXPECT_EQ(outcome.struck, 1U) << "at " << at;
   }
 }
 
-/// Lets the server have `signals` before its cores' turn with that number.
-void end_at_turn(HttpRun& run, std::uint64_t number, int signals, std::uint64_t& turns) {
-  run.begin = [number, signals, &turns](World& world) {
-    turns = 0;
-    world.always("signals", [number, signals, &turns, &world] {
-      for (int left = turns++ == number ? signals : 0; left > 0; --left) {
-        world.host("server").raise(Signal::terminate);
-      }
-      return std::string();
-    });
-  };
-}
-
 TEST(Simulate, TheServerDrainsOrStopsAtEachTurnOfASmallRunInTurn) {
   const Scenario& scenario = *find_scenario("drain");
   const std::uint64_t seed = fresh_seed();
   for (const int signals : {1, 2}) {
-    HttpRun run{.undisturbed = false, .connections = 1, .requests_max = 3};
+    HttpRun run{.connections = 1, .requests_max = 3};
     std::uint64_t turns = 0;
-    end_at_turn(run, 0, 0, turns);
+    run.disturb = end_at_turn(0, 0, turns);
     ASSERT_TRUE(run_http(options_for(scenario, seed), run).report.ok());
     const std::uint64_t all = turns;
     EXPECT_GT(all, 20U);
     for (std::uint64_t at = 0; at < all; ++at) {
-      end_at_turn(run, at, signals, turns);
+      run.disturb = end_at_turn(at, signals, turns);
       const Outcome outcome = run_http(options_for(scenario, seed), run);
       ASSERT_TRUE(outcome.report.ok())
           << signals << " signals at turn " << at << ": " << outcome.report.text();
     }
+  }
+}
+
+/// A server that closes every connection at once.
+int serve_nobody(Host& host) {
+  constexpr auto serve = [](Scope&) -> Task<Result<>> {
+    auto listener = co_await tcp::listen(Endpoint::any(80));
+    if (!listener) co_return fail(listener.error());
+    for (;;) {
+      auto peer = co_await listener->accept();
+      if (!peer) co_return fail(peer.error());
+    }
+  };
+  return Runtime(host, {.cores = 2, .announce = false}).run_on_each_core(serve);
+}
+
+// Whatever goes wrong, it excuses but those whom it hurts.
+TEST(Simulate, AServerThatServesNobodyIsFound) {
+  std::uint64_t turns = 0;
+  const HttpRun runs[] = {
+      {},
+      {.disturb = faults_now_and_then},
+      {.connections = 1, .disturb = strike(0, Fault::reset)},
+      {.connections = 1, .disturb = strike(0, Fault::accept_failure)},
+      {.disturb = cut_now_and_then},
+      {.disturb = end_at_turn(1000, 1, turns)},
+      {.disturb = little_memory},
+      limits_run(),
+  };
+  for (std::size_t number = 0; number < std::size(runs); ++number) {
+    int found = 0;
+    for (int each = 0; each < 10; ++each) {
+      HttpRun run = runs[number];
+      run.serve = serve_nobody;
+      const WorldReport report = run_http({.seed = fresh_seed()}, run).report;
+      if (report.text().contains(": answered 0 of ")) ++found;
+    }
+    EXPECT_GT(found, 5) << "run " << number;
   }
 }
 

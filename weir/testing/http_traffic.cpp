@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weir/net/tcp.hpp"
+#include "weir/task/context.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 #include "weir/task/together.hpp"
@@ -18,23 +19,13 @@ constexpr Duration patience = std::chrono::minutes(10);
 constexpr Duration begin_min = std::chrono::milliseconds(500);
 constexpr Duration begin_max = std::chrono::milliseconds(1500);
 constexpr Duration pause_max = std::chrono::milliseconds(100);
+// Longer than what a server says unasked is on its way.
+constexpr Duration afterwards = std::chrono::seconds(1);
 
 std::vector<std::string_view> methods_of(const HttpTalk& talk) {
   std::vector<std::string_view> methods;
   for (const HttpAsked& each : talk.asked) methods.push_back(each.method);
   return methods;
-}
-
-/// Those that are no interim ones.
-std::vector<HttpAnswer> answers_of(const HttpTalk& talk) {
-  // Who is turned away is told so before anything is read, whatever the method will be.
-  const bool turned_away = talk.received.starts_with("HTTP/1.1 503");
-  const auto methods = turned_away ? std::vector<std::string_view>() : methods_of(talk);
-  std::vector<HttpAnswer> answers = read_http_answers(talk.received, methods);
-  std::erase_if(answers, [](const HttpAnswer& each) {
-    return each.whole && each.status >= 100 && each.status < 200;
-  });
-  return answers;
 }
 
 std::size_t whole(const std::vector<HttpAnswer>& answers) {
@@ -49,7 +40,50 @@ std::string first_line(const HttpAsked& asked) {
   return asked.text.substr(0, asked.text.find('\r'));
 }
 
+bool leaves_early(const HttpTalk& talk) {
+  return talk.leaving == HttpTalk::Leaving::early;
+}
+
+/// Of one answer; `last`: none came behind it.
+std::string fault_of(const HttpAsked& asked, const HttpAnswer& answer, bool last,
+                     HttpExcuse excuse) {
+  if (matches(asked, answer)) return {};
+  if (excuse == HttpExcuse::failed_once && answer.status == 500) return {};
+  if (excuse != HttpExcuse::none && last && answer.status >= 400) return {};
+  return first_line(asked) + ": answered by " + std::to_string(answer.status) + " " +
+         answer.body.substr(0, 80);
+}
+
+std::string fault_of(const HttpTalk& talk, HttpExcuse excuse) {
+  if (talk.waited_in_vain) return "neither answered nor closed";
+  const std::vector<HttpAnswer> answers = talk.answers();
+  const bool may_end = excuse != HttpExcuse::none || (leaves_early(talk) && !talk.ended);
+  for (std::size_t number = 0; number < answers.size(); ++number) {
+    const HttpAnswer& answer = answers[number];
+    const bool last = number + 1 == answers.size();
+    if (number == talk.asked.size()) return "more answers than requests";
+    if (answer.status == 0 && !answer.body.empty()) return "no HTTP: " + answer.body.substr(0, 80);
+    if (!answer.whole) return last && may_end && !answer.until_end ? "" : "a cut answer";
+    std::string fault = fault_of(talk.asked[number], answer, last, excuse);
+    if (!fault.empty()) return fault;
+  }
+  if (may_end || answers.size() == talk.asked.size()) return {};
+  return "answered " + std::to_string(answers.size()) + " of " + std::to_string(talk.asked.size()) +
+         " requests, then " + talk.ended.message();
+}
+
 }  // namespace
+
+std::vector<HttpAnswer> HttpTalk::answers() const {
+  // Who is turned away is told so before anything is read, whatever the method will be.
+  const bool turned_away = received.starts_with("HTTP/1.1 503");
+  const auto methods = turned_away ? std::vector<std::string_view>() : methods_of(*this);
+  std::vector<HttpAnswer> answers = read_http_answers(received, methods);
+  std::erase_if(answers, [](const HttpAnswer& each) {
+    return each.whole && each.status >= 100 && each.status < 200;
+  });
+  return answers;
+}
 
 HttpTalk& HttpTraffic::plan(std::uint64_t seed) {
   HttpTalk& talk = talks_.emplace_back();
@@ -64,6 +98,8 @@ HttpTalk& HttpTraffic::plan(std::uint64_t seed) {
   } else if (draw.happens(0.15)) {
     talk.leaving = HttpTalk::Leaving::early;
     talk.leaves_after = draw.below(400);
+  } else if (draw.happens(0.8)) {
+    talk.leaving = HttpTalk::Leaving::listens_on;
   }
   return talk;
 }
@@ -78,15 +114,18 @@ Task<> HttpTraffic::run(Scope& scope) {
 Task<> HttpTraffic::converse(HttpTalk& talk) {
   auto slept = co_await sleep(talk.draw.between(begin_min, begin_max));
   if (!slept) co_return;
+  Host& host = (co_await this_context()).loop->host();
+  talk.begun = host.now();
   auto stream = co_await tcp::connect(options_.server);
-  if (!stream) {
+  if (stream) {
+    talk.connected = true;
+    talk.local = stream->local_address();
+    auto both = co_await timeout(patience, all(ask(talk, *stream), listen(talk, *stream)));
+    talk.waited_in_vain = !both && both.error() == Errc::timed_out;
+  } else {
     talk.ended = stream.error();
-    co_return;
   }
-  talk.connected = true;
-  talk.local = stream->local_address();
-  auto both = co_await timeout(patience, all(ask(talk, *stream), listen(talk, *stream)));
-  talk.waited_in_vain = !both && both.error() == Errc::timed_out;
+  talk.over = host.now();
 }
 
 /// Never fails: the answers to what has arrived may still come.
@@ -108,9 +147,9 @@ Task<Result<>> HttpTraffic::ask(HttpTalk& talk, Stream& stream) {
 
 /// Fails when it is time to leave, so that nothing more is asked either.
 Task<Result<>> HttpTraffic::listen(HttpTalk& talk, Stream& stream) {
-  const bool leaves = talk.leaving == HttpTalk::Leaving::early;
+  const bool leaves = leaves_early(talk);
   while (leaves ? talk.received.size() < talk.leaves_after
-                : whole(answers_of(talk)) < talk.asked.size()) {
+                : whole(talk.answers()) < talk.asked.size()) {
     const auto bytes = co_await stream.read();
     if (!bytes) {
       talk.ended = bytes.error();
@@ -122,36 +161,31 @@ Task<Result<>> HttpTraffic::listen(HttpTalk& talk, Stream& stream) {
     if (!slept) co_return slept;
   }
   if (leaves) co_return fail(Errc::closed);
+  if (talk.leaving == HttpTalk::Leaving::half_closes) co_return co_await listen_on(talk, stream);
+  if (talk.leaving == HttpTalk::Leaving::listens_on) {
+    static_cast<void>(co_await timeout(afterwards, listen_on(talk, stream)));
+  }
   co_return {};
 }
 
-std::string HttpTraffic::fault_of(const HttpTalk& talk) const {
-  if (talk.waited_in_vain) return "neither answered nor closed";
-  const std::vector<HttpAnswer> answers = answers_of(talk);
-  const bool stays = talk.leaving != HttpTalk::Leaving::early;
-  for (std::size_t number = 0; number < answers.size(); ++number) {
-    const HttpAnswer& answer = answers[number];
-    const bool last = number + 1 == answers.size();
-    if (number == talk.asked.size()) return "more answers than requests";
-    if (answer.status == 0 && !answer.body.empty()) return "no HTTP: " + answer.body.substr(0, 80);
-    if (!answer.whole) {
-      const bool may_be_cut = !stays || !options_.undisturbed;
-      return last && may_be_cut && !answer.until_end ? "" : "a cut answer";
+/// Until the connection ends.
+Task<Result<>> HttpTraffic::listen_on(HttpTalk& talk, Stream& stream) {
+  for (;;) {
+    const auto bytes = co_await stream.read();
+    if (!bytes) {
+      talk.ended = bytes.error();
+      co_return {};
     }
-    const HttpAsked& asked = talk.asked[number];
-    if (matches(asked, answer)) continue;
-    if (!options_.undisturbed && last && answer.status >= 400) break;
-    return first_line(asked) + ": answered by " + std::to_string(answer.status) + " " +
-           answer.body.substr(0, 80);
+    talk.received += bytes->text();
   }
-  if (!options_.undisturbed || !stays || answers.size() == talk.asked.size()) return {};
-  return "answered " + std::to_string(answers.size()) + " of " + std::to_string(talk.asked.size()) +
-         " requests, then " + talk.ended.message();
 }
 
-std::string HttpTraffic::find_fault() const {
+std::string HttpTraffic::find_fault(
+    const std::function<HttpExcuse(const HttpTalk&)>& excuse_of) const {
   for (std::size_t number = 0; number < talks_.size(); ++number) {
-    const std::string fault = fault_of(talks_[number]);
+    const HttpTalk& talk = talks_[number];
+    std::string fault = fault_of(talk, HttpExcuse::none);
+    if (!fault.empty() && excuse_of) fault = fault_of(talk, excuse_of(talk));
     if (!fault.empty()) return "connection " + std::to_string(number) + ": " + fault;
   }
   return {};
@@ -170,7 +204,7 @@ std::size_t HttpTraffic::end_of(const Endpoint& local, std::size_t requests) con
 
 std::size_t HttpTraffic::answered() const {
   std::size_t count = 0;
-  for (const HttpTalk& talk : talks_) count += whole(answers_of(talk));
+  for (const HttpTalk& talk : talks_) count += whole(talk.answers());
   return count;
 }
 

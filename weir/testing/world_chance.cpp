@@ -41,6 +41,7 @@ Instant WorldChance::some_time() {
 }
 
 void WorldChance::strike(Fault fault, MemoryStream& stream) {
+  state_.faults.add_struck(stream.local(), stream.peer_address());
   switch (fault) {
     case Fault::reset:
       stream.reset();

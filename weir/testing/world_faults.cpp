@@ -74,6 +74,10 @@ std::optional<Fault> WorldFaults::at_datagram(std::string_view host, std::uint64
   return fault;
 }
 
+bool WorldFaults::has_struck(const os::Address& end) const {
+  return std::ranges::find(struck_ends_, end) != struck_ends_.end();
+}
+
 std::uint64_t WorldFaults::struck() const noexcept {
   return std::accumulate(struck_.begin(), struck_.end(), std::uint64_t{0});
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "weir/loop/operation.hpp"
+#include "weir/os/address.hpp"
 #include "weir/testing/world_draw.hpp"
 
 namespace weir {
@@ -79,6 +80,8 @@ class WorldFaults {
 
   /// How often anything has.
   std::uint64_t struck() const noexcept;
+  /// Whether anything has struck a connection that has this address at one of its ends.
+  bool has_struck(const os::Address& end) const;
 
   // For the hosts.
 
@@ -89,6 +92,9 @@ class WorldFaults {
   std::optional<Fault> at_datagram(std::string_view host, std::uint64_t number, WorldDraw& draw);
   std::optional<std::size_t> failing_allocation(std::string_view host, unsigned core);
   void count(Fault fault) noexcept { ++struck_[static_cast<std::size_t>(fault)]; }
+  void add_struck(const os::Address& one, const os::Address& other) {
+    struck_ends_.insert(struck_ends_.end(), {one, other});
+  }
 
  private:
   struct Planned {
@@ -109,6 +115,7 @@ class WorldFaults {
   std::vector<Planned> planned_;
   std::vector<PlannedAllocation> allocations_;
   std::array<std::uint64_t, fault_count> struck_{};
+  std::vector<os::Address> struck_ends_;
 };
 
 }  // namespace weir
