@@ -222,6 +222,19 @@ function(weir_differential_tests)
     PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
 endfunction()
 
+# tools/simulate: that one seed gives one run, in processes with other addresses.
+function(weir_simulate_tests)
+  set(mark)
+  if(WEIR_SANITIZE)
+    set(mark --sanitized)
+  endif()
+  add_test(NAME ${WEIR_TEST_PREFIX}simulate_processes
+    COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/simulate/processes_test.py
+    --simulate $<TARGET_FILE:simulate> ${mark})
+  set_tests_properties(${WEIR_TEST_PREFIX}simulate_processes
+    PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
+endfunction()
+
 # fuzz/NAME.cpp: with WEIR_FUZZ a libFuzzer program; otherwise a test that replays
 # fuzz/corpus/NAME, and one that goes on with inputs made of these for some seconds.
 function(weir_fuzzers)

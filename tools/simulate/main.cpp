@@ -34,10 +34,10 @@ struct Wanted {
 }
 
 /// For the test that compares runs of processes of which no address is the same.
-[[noreturn]] void tell_address() {
+[[noreturn]] void tell_addresses() {
   const auto heap = std::make_unique<int>(0);
-  std::printf("%p %p %p\n", static_cast<const void*>(heap.get()), static_cast<const void*>(&heap),
-              reinterpret_cast<const void*>(&tell_address));
+  std::printf("stack=%p heap=%p program=%p\n", static_cast<const void*>(&heap),
+              static_cast<const void*>(heap.get()), reinterpret_cast<const void*>(&tell_addresses));
   std::exit(0);
 }
 
@@ -53,7 +53,7 @@ Wanted parse(int argc, char** argv) {
   for (int at = 1; at < argc; ++at) {
     const std::string_view name = argv[at];
     if (name == "--help") explain(0);
-    if (name == "--address") tell_address();
+    if (name == "--addresses") tell_addresses();
     if (name == "--trace") {
       wanted.trace = true;
       continue;

@@ -1,11 +1,9 @@
-// Every scenario holds for seeds that nobody has tried, and one seed gives one run.
+// Every scenario holds for seeds that nobody has tried. That one seed gives one run:
+// processes_test.py.
 #include "tools/simulate/scenarios.hpp"
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -15,18 +13,6 @@
 
 namespace weir::simulate {
 namespace {
-
-/// What a program writes to its standard output.
-std::string output_of(const std::string& command) {
-  std::FILE* const pipe = ::popen(command.c_str(), "r");
-  std::string output;
-  std::array<char, 4096> bytes;
-  while (const std::size_t count = std::fread(bytes.data(), 1, bytes.size(), pipe)) {
-    output.append(bytes.data(), count);
-  }
-  EXPECT_EQ(::pclose(pipe), 0) << command;
-  return output;
-}
 
 std::vector<std::string> names() {
   std::vector<std::string> names;
@@ -50,28 +36,8 @@ TEST_P(Scenarios, HoldsForFreshSeeds) {
   EXPECT_GT(answered, 0U);
 }
 
-// Each process has its own addresses, of stack, heap and program; see the test of that below.
-TEST_P(Scenarios, OneSeedGivesOneRunInEveryProcess) {
-  const std::string seed = std::to_string(fresh_seed());
-  const std::string command =
-      std::string(WEIR_SIMULATE_PROGRAM) + " --trace --only " + GetParam() + " --seed " + seed;
-  const std::string first = output_of(command);
-  EXPECT_EQ(first, output_of(command)) << command;
-  EXPECT_TRUE(first.contains(" turns, whose order is ")) << command;
-}
-
 INSTANTIATE_TEST_SUITE_P(All, Scenarios, testing::ValuesIn(names()),
                          [](const auto& scenario) { return scenario.param; });
-
-// Else the comparison above would not show that no address decides anything.
-TEST(Simulate, AddressesAreRandomised) {
-  std::ifstream setting("/proc/sys/kernel/randomize_va_space");
-  int randomised = 0;
-  setting >> randomised;
-  if (randomised == 0) GTEST_SKIP() << "off on this machine: kernel.randomize_va_space is 0";
-  const std::string command = std::string(WEIR_SIMULATE_PROGRAM) + " --address";
-  EXPECT_NE(output_of(command), output_of(command));
-}
 
 TEST(Simulate, FaultsStrike) {
   for (const char* const name : {"faults", "memory", "routes", "services", "datagrams"}) {
