@@ -85,10 +85,12 @@ TEST(CheckSlow, TheHelloExamplePassesTheSlowCases) {
 
 const std::filesystem::path root = std::filesystem::path(WEIR_TEST_DATA_DIR) / "../..";
 
-/// Where a program is that is in the path; empty: nowhere.
+/// Where a program is that is installed; empty: nowhere.
 std::string in_path(const std::string& name) {
   const char* const path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
+  // Where these are usually, as for root or after an installation by hand.
+  std::istringstream folders((path == nullptr ? std::string() : std::string(path) + ":") +
+                             "/usr/sbin:/usr/local/go/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
     const std::string program = folder + "/" + name;
     if (::access(program.c_str(), X_OK) == 0) return program;
@@ -96,9 +98,12 @@ std::string in_path(const std::string& name) {
   return {};
 }
 
+// It may have to be built first.
+constexpr std::chrono::seconds start_max{90};
+
 /// Plays these cases against a server that prints its port; each of them fails.
 void expect_failures(Process& server, const std::vector<std::string>& names) {
-  const auto port = server.wait_for_port();
+  const auto port = server.wait_for_port(start_max);
   ASSERT_TRUE(port) << server.errors();
   std::vector<std::string> arguments{"--slow-deadline", "2"};
   for (const std::string& name : names) arguments.insert(arguments.end(), {"--only", name});
@@ -119,17 +124,23 @@ TEST(CheckOthers, NodeTakesAnyHostAndWaitsForSlowHeads) {
 }
 
 TEST(CheckOthers, GoTakesBothLengthsAndBareLineFeeds) {
-  const std::string go = (root / "build/differential/go-reporter").string();
-  if (::access(go.c_str(), X_OK) != 0) GTEST_SKIP() << "./dev differential has not built it";
-  Process server(go);
+  const std::string python = in_path("python3");
+  if (python.empty() || in_path("go").empty()) GTEST_SKIP() << "there is no python3 or no go";
+  Process server(python, {(root / "tools/differential/peers.py").string(), "go", "--build",
+                          (root / "build").string()});
   expect_failures(server, {"transfer-encoding-01", "request-line-02", "slow/body"});
 }
 
 TEST(CheckOthers, NginxTakesBareLineFeeds) {
-  const std::filesystem::path folder = root / "build/bench/peers/nginx";
+  std::filesystem::path folder = root / "bench/peers/nginx";
+  const std::filesystem::path unpacked = root / "build/bench/peers/nginx";
   const std::string python = in_path("python3");
-  if (!std::filesystem::exists(folder / "package/usr/sbin/nginx") || python.empty()) {
-    GTEST_SKIP() << "./dev bench has not unpacked nginx";
+  if (in_path("nginx").empty()) folder = unpacked;
+  const bool found =
+      folder != unpacked || std::filesystem::exists(folder / "package/usr/sbin/nginx");
+  if (python.empty() || !found) {
+    GTEST_SKIP() << "there is no python3, or no nginx: neither installed nor unpacked by ./dev "
+                    "bench";
   }
   const std::filesystem::path prefix =
       std::filesystem::temp_directory_path() / ("weir-nginx-" + std::to_string(::getpid()));

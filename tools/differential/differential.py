@@ -109,7 +109,8 @@ def start(stack, options):
     """The servers that could be started, Weir first, and {name: why} of those left out."""
     ours = stack.enter_context(peers.weir(options.weir))
     servers, absent = [ours], {}
-    makers = {"node": peers.node, "go": lambda: peers.go(options.build, not options.as_test),
+    seconds_max = peers.TEST_SECONDS_MAX if options.as_test else peers.BUILD_SECONDS_MAX
+    makers = {"node": peers.node, "go": lambda: peers.go(options.build, seconds_max),
               "nginx": lambda: peers.nginx(options.build, ours.port)}
     for name, make in makers.items():
         try:

@@ -1,8 +1,11 @@
 """Tests of the comparison itself: the reference, the mutations, and how differences are told."""
 
+import contextlib
 import json
+import os
 import pathlib
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -101,6 +104,23 @@ class PeersTest(unittest.TestCase):
             with self.assertRaises(peers.Absent), server:
                 pass
         self.assertIsNotNone(server.process.poll())
+
+    def test_go_is_built_where_that_was_asked_for_and_again_when_it_is_old(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            compiler = pathlib.Path("bin/go")  # "go build -o PROGRAM ."
+            compiler.parent.mkdir()
+            compiler.write_text("#!/bin/sh\nprintf x >>count\ncp count \"$3\"\n".replace(
+                "count", str(pathlib.Path(folder) / "count")))
+            compiler.chmod(0o755)
+            program = pathlib.Path("build/differential/go-reporter")
+            with mock.patch.dict("os.environ", PATH=f"{folder}/bin:{os.environ['PATH']}"):
+                for _ in range(2):
+                    server = peers.go(pathlib.Path("build"))
+                    self.assertEqual(server.command, [str(program.resolve())])
+                self.assertEqual(program.read_text(), "x")
+                os.utime(program, (0, 0))
+                peers.go(pathlib.Path("build"))
+                self.assertEqual(program.read_text(), "xx")
 
 
 class CompareTest(unittest.TestCase):

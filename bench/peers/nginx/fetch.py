@@ -3,6 +3,7 @@
 Installing the package would start a web server on port 80, now and at every boot.
 """
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -14,7 +15,8 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 def program():
     """The path of the program, or None."""
     unpacked = FOLDER / "package/usr/sbin/nginx"
-    return shutil.which("nginx") or (str(unpacked) if unpacked.exists() else None)
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin"])
+    return shutil.which("nginx", path=path) or (str(unpacked) if unpacked.exists() else None)
 
 
 def main():
