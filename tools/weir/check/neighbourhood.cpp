@@ -14,11 +14,10 @@ bool is_near_ipv4(std::uint32_t address) noexcept {
     std::uint32_t prefix;
     unsigned bits;
   };
-  constexpr std::array<Block, 5> blocks{{{0x7f000000, 8},     // 127.0.0.0/8
+  constexpr std::array<Block, 4> blocks{{{0x7f000000, 8},     // 127.0.0.0/8
                                          {0x0a000000, 8},     // 10.0.0.0/8
                                          {0xac100000, 12},    // 172.16.0.0/12
-                                         {0xc0a80000, 16},    // 192.168.0.0/16
-                                         {0xa9fe0000, 16}}};  // 169.254.0.0/16
+                                         {0xc0a80000, 16}}};  // 192.168.0.0/16
   for (const Block& each : blocks) {
     if ((address ^ each.prefix) >> (32U - each.bits) == 0) return true;
   }
@@ -32,7 +31,7 @@ bool is_near_ipv6(const in6_addr& address) noexcept {
     return is_near_ipv4(ntohl(inner));
   }
   const bool unique_local = (address.s6_addr[0] & 0xfeU) == 0xfc;
-  return unique_local || IN6_IS_ADDR_LOOPBACK(&address) || IN6_IS_ADDR_LINKLOCAL(&address);
+  return unique_local || IN6_IS_ADDR_LOOPBACK(&address);
 }
 
 }  // namespace
