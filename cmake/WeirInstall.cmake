@@ -35,6 +35,7 @@ function(weir_install)
 endfunction()
 
 # weir.pc: there are static libraries only, so everything is needed to link, the highest first.
+# weir-testing.pc: the World, for tests.
 function(weir_install_pkg_config)
   set(weir_libraries "")
   foreach(target IN LISTS weir_floors)
@@ -45,8 +46,10 @@ function(weir_install_pkg_config)
   endforeach()
   file(RELATIVE_PATH weir_prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
     ${CMAKE_INSTALL_PREFIX})
-  configure_file(cmake/weir.pc.in weir.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/weir.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  foreach(name weir weir-testing)
+    configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  endforeach()
 endfunction()
 
 function(weir_package)

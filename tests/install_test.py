@@ -114,15 +114,25 @@ def by_cmake(prefix, compiler, folder):
 def by_pkg_config(prefix, compiler, folder):
     file, = prefix.rglob("weir.pc")
     environment = dict(os.environ, PKG_CONFIG_PATH=str(file.parent))
-    flags = run("pkg-config", "--cflags", "--libs", "weir", env=environment).split()
-    if run("pkg-config", "--modversion", "weir", env=environment).strip() != VERSION:
-        raise SystemExit("FAILED: pkg-config knows another version")
     folder.mkdir()
-    said = run(compiler, "-std=c++23", "-O1", "-Wall", "-Wextra", "-Werror",
-               CONSUMER / "consumer.cpp", "-o", folder / "consumer", *flags)
-    if (GCC_12_PAGE in said) != (compiler == "g++-12"):
-        raise SystemExit(f"FAILED: who uses GCC 12, and nobody else, is told:\n{said}")
+    for program, package in (("consumer", "weir"), ("consumer_test", "weir-testing")):
+        flags = run("pkg-config", "--cflags", "--libs", package, env=environment).split()
+        if run("pkg-config", "--modversion", package, env=environment).strip() != VERSION:
+            raise SystemExit(f"FAILED: pkg-config knows another version of {package}")
+        said = run(compiler, "-std=c++23", "-O1", "-Wall", "-Wextra", "-Werror",
+                   CONSUMER / f"{program}.cpp", "-o", folder / program, *flags)
+        if (GCC_12_PAGE in said) != (compiler == "g++-12"):
+            raise SystemExit(f"FAILED: who uses GCC 12, and nobody else, is told:\n{said}")
+    replay(folder / "consumer_test")
     return folder / "consumer"
+
+
+def replay(test):
+    """Its run again, as it says how."""
+    said = run(test)
+    command = re.search(r"again by: (.*)", said).group(1)
+    if run(*command.split()) != said:
+        raise SystemExit(f"FAILED: another run by {command}, not:\n{said}")
 
 
 @contextlib.contextmanager
