@@ -1,28 +1,26 @@
-// simulated: a service tested in the World: an hour of its life in a moment, other times each time.
+// simulated [SEED]: a service tested in the World: an hour of its life in a moment, others each
+// time.
 #include <weir/testing/world.hpp>
 
 #include <cstdio>
 #include <weir/http.hpp>
 
 using namespace weir;
+const RuntimeOptions one{.cores = 1, .announce = false};
 
 // The service: whoever comes first has the lease for an hour.
-struct Lease {
-  Instant until{};
-};
-Task<http::Response> take(Lease& lease) {
+Task<http::Response> take(Instant& leased_until) {
   const Instant now = (co_await this_context()).loop->now();
-  if (now < lease.until) co_return http::status(409);
-  lease.until = now + 1h;
+  if (now < leased_until) co_return http::status(409);
+  leased_until = now + 1h;
   co_return http::text("yours\n");
 }
 
 int serve(Host& host) {
-  Lease lease;
+  Instant leased_until{};
   http::Router routes;
-  routes.get("/lease", [&lease] { return take(lease); });
-  return Runtime(host, {.cores = 1, .announce = false})
-      .run_on_each_core(http::serve, std::cref(routes), Endpoint::any(80));
+  routes.get("/lease", [&leased_until] { return take(leased_until); });
+  return Runtime(host, one).run_on_each_core(http::serve, std::cref(routes), Endpoint::any(80));
 }
 
 Task<Result<std::string>> ask(Endpoint server) {
@@ -45,14 +43,14 @@ Task<> test(Scope&, Endpoint server, std::string& heard) {
   }
 }
 
-int main() {
-  World world;
+int main(int argc, char** argv) {
+  World world({.seed = argc > 1 ? std::stoull(argv[1]) : fresh_seed(),
+               .replay = std::string(argv[0]) + " "});
   std::string heard;
   WorldHost& server = world.host("server");
   server.start_service(serve);
   world.host("client").start([&](Host& host) {
-    return Runtime(host, {.cores = 1, .announce = false})
-        .run_on_each_core(test, server.address(80), std::ref(heard));
+    return Runtime(host, one).run_on_each_core(test, server.address(80), std::ref(heard));
   });
   const WorldReport report = world.run_until_done(2h);  // nothing may be left, either
   std::printf("heard %s\n%s", heard.c_str(), report.text().c_str());

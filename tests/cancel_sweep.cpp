@@ -8,9 +8,9 @@
 #include <string>
 #include <tuple>
 
-#include "tests/seed.hpp"
 #include "weir/net/listener.hpp"
 #include "weir/task/together.hpp"
+#include "weir/testing/seed_fixture.hpp"
 #include "weir/testing/world.hpp"
 
 namespace weir::tests {
@@ -202,17 +202,16 @@ void CancelSweep::sweep_all(std::span<const SweepCase> cases) {
   options.pin = false;
   options.handle_signals = false;
   options.announce = false;
-  const std::uint32_t seed = choose_seed();
-  SCOPED_TRACE(replay_of(seed));
+  const auto seed = static_cast<std::uint32_t>(test_seed());
+  SCOPED_TRACE(test_replay() + std::to_string(seed));
   Runtime runtime(options);
   EXPECT_EQ(runtime.run_on_each_core(sweep_on_first, &runtime, cases, seed), 0);
 }
 
 void sweep_all_in_a_world(std::span<const SweepCase> cases) {
-  const std::uint32_t seed = choose_seed();
-  SCOPED_TRACE(replay_of(seed));
-  World world({.seed = seed});
-  world.host("host", {.cores = 2}).start([cases, seed](Host& host) {
+  const WorldOptions options = fresh_world();
+  World world(options);
+  world.host("host", {.cores = 2}).start([cases, seed = options.seed](Host& host) {
     Runtime runtime(host, {.cores = 2, .announce = false});
     return runtime.run_on_each_core(sweep_on_first, &runtime, cases, seed);
   });

@@ -54,6 +54,13 @@ TEST(ExampleSimulated, AnHourPassesAtOnce) {
   Process simulated = Process::example("simulated");
   EXPECT_EQ(simulated.wait_for_exit(), 0) << simulated.output();
   EXPECT_NE(simulated.output().find("heard 200 409 200 \n"), std::string::npos);
+  // And again, by the command that it has printed.
+  const std::string said = simulated.output();
+  const std::string command = said.substr(said.find("again by: ") + 10);
+  const std::size_t space = command.find(' ');
+  Process again(command.substr(0, space), {command.substr(space + 1, command.size() - space - 2)});
+  EXPECT_EQ(again.wait_for_exit(), 0) << again.errors();
+  EXPECT_EQ(again.output(), said);
 }
 
 class ExampleHello : public EachBackend {};

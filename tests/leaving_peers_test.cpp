@@ -18,8 +18,8 @@
 
 #include "tests/client.hpp"
 #include "tests/sanitized.hpp"
-#include "tests/seed.hpp"
 #include "tests/server.hpp"
+#include "weir/testing/seed_fixture.hpp"
 
 namespace weir::tests {
 namespace {
@@ -104,9 +104,9 @@ void send_deserters(const Server& server, std::uint32_t seed, std::size_t count)
 }
 
 TEST_P(LeavingPeers, LeaveNothingBehind) {
-  const std::uint32_t seed = choose_seed();
+  const auto seed = static_cast<std::uint32_t>(test_seed());
   std::cout << "seed " << seed << "\n";
-  SCOPED_TRACE(replay_of(seed));
+  SCOPED_TRACE(test_replay() + std::to_string(seed));
   Server server("streaming", GetParam());
   ASSERT_TRUE(server.ask(get("/lines/1")));
   ASSERT_TRUE(eventually([&] { return server.process().threads() >= 2; }));

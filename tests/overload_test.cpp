@@ -21,8 +21,8 @@
 #include "tests/limited_server.hpp"
 #include "tests/regular_client.hpp"
 #include "tests/sanitized.hpp"
-#include "tests/seed.hpp"
 #include "weir/os/limits.hpp"
+#include "weir/testing/seed_fixture.hpp"
 
 namespace weir::tests {
 namespace {
@@ -83,9 +83,9 @@ class Overload : public EachBackend {
 };
 
 TEST_P(Overload, AttackersOfAllKindsHurtNobodyElse) {
-  const std::uint32_t seed = choose_seed();
+  const auto seed = static_cast<std::uint32_t>(test_seed());
   std::cout << "seed " << seed << "\n";
-  SCOPED_TRACE(replay_of(seed));
+  SCOPED_TRACE(test_replay() + std::to_string(seed));
   LimitedServer server(GetParam(), impatient);
   const std::size_t before = server.process().resident_bytes();
   {

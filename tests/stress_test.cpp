@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "tests/seed.hpp"
 #include "tests/server.hpp"
 #include "tests/wanderer.hpp"
 #include "weir/http.hpp"
+#include "weir/testing/seed_fixture.hpp"
 
 namespace weir::tests {
 namespace {
@@ -159,8 +159,8 @@ class Stress : public EachBackend {};
 TEST_P(Stress, ClientsRoutesAndRuntimesComeAndGo) {
   constexpr std::size_t clients_least = 1500;
   constexpr std::size_t rounds_least = 6;
-  const std::uint32_t seed = choose_seed();
-  SCOPED_TRACE(replay_of(seed));
+  const auto seed = static_cast<std::uint32_t>(test_seed());
+  SCOPED_TRACE(test_replay() + std::to_string(seed));
   const std::size_t descriptors = open_descriptors();
   WandererCounts counts;
   {

@@ -1,5 +1,5 @@
-// What somebody tests who has installed Weir: services, wired, in the simulated world. They greet
-// by TCP, found by name, and by UDP.
+// consumer_test [SEED]: what somebody tests who has installed Weir: services, wired, in the
+// simulated world. They greet by TCP, found by name, and by UDP.
 #include <weir/app.hpp>
 #include <weir/net/connect.hpp>
 #include <weir/net/listener.hpp>
@@ -66,8 +66,9 @@ Task<> visit(Scope&, std::string server, Endpoint address, std::string& heard) {
   if (datagram) heard += std::string(", ") + std::string(datagram->buffer.text());
 }
 
-int main() {
-  World world({.seed = 1});
+int main(int argc, char** argv) {
+  World world({.seed = argc > 1 ? std::stoull(argv[1]) : fresh_seed(),
+               .replay = std::string(argv[0]) + " "});
   WorldHost& server = world.host("server");
   server.start_service(serve);
   const Endpoint address = server.address(port);

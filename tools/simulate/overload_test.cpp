@@ -9,12 +9,10 @@
 #include <string>
 #include <string_view>
 
+#include "weir/testing/seed_fixture.hpp"
+
 namespace weir::simulate {
 namespace {
-
-WorldOptions fresh() {
-  return options_for(*find_scenario("overload"), fresh_seed());
-}
 
 /// Whether one of the failures has this in it.
 testing::AssertionResult has_failure(const WorldReport& report, std::string_view part) {
@@ -28,7 +26,7 @@ TEST(Overload, TheServerShedsByRuleAndServesWhoIsWithinLimits) {
   std::size_t turned_away = 0;
   std::size_t timed_out = 0;
   for (int run = 0; run < 3; ++run) {
-    const OverloadOutcome all = run_overload(fresh());
+    const OverloadOutcome all = run_overload(fresh_world());
     ASSERT_TRUE(all.outcome.report.ok()) << all.outcome.report.text();
     EXPECT_LT(all.memory_most, all.memory_bound);
     EXPECT_GT(all.memory_most, std::size_t{1} << 20) << "that was no attack";
@@ -44,7 +42,7 @@ TEST(Overload, TheServerShedsByRuleAndServesWhoIsWithinLimits) {
 
 TEST(Overload, MemoryBeyondTheBoundIsFound) {
   const WorldReport report =
-      run_overload(fresh(), {.hoards = std::size_t{16} << 20}).outcome.report;
+      run_overload(fresh_world(), {.hoards = std::size_t{16} << 20}).outcome.report;
   EXPECT_TRUE(has_failure(report, " bytes are held, and ")) << report.text();
 }
 
@@ -52,21 +50,22 @@ TEST(Overload, ConnectionsBeyondTheLimitAreFound) {
   http::Limits limits = impatient_limits();
   limits.connections_max += 8;
   EXPECT_TRUE(
-      has_failure(run_overload(fresh(), {.limits = limits}).outcome.report, " connections"));
+      has_failure(run_overload(fresh_world(), {.limits = limits}).outcome.report, " connections"));
 }
 
 TEST(Overload, AServerThatWaitsForEverIsFound) {
   http::Limits limits = impatient_limits();
   limits.head_timeout = limits.idle_timeout = std::chrono::hours(2);
   limits.body_rate.grace = limits.body_rate.stall_max = std::chrono::hours(2);
-  EXPECT_TRUE(has_failure(run_overload(fresh(), {.limits = limits}).outcome.report,
+  EXPECT_TRUE(has_failure(run_overload(fresh_world(), {.limits = limits}).outcome.report,
                           "neither answered nor closed"));
 }
 
 TEST(Overload, AServerThatSendsRegularClientsAwayIsFound) {
   http::Limits limits = impatient_limits();
   limits.idle_timeout = std::chrono::milliseconds(20);
-  EXPECT_TRUE(has_failure(run_overload(fresh(), {.limits = limits}).outcome.report, "regular: "));
+  EXPECT_TRUE(
+      has_failure(run_overload(fresh_world(), {.limits = limits}).outcome.report, "regular: "));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "weir/net/listener.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/testing/seed_fixture.hpp"
 #include "weir/testing/world_peer.hpp"
 
 namespace weir::simulate {
@@ -62,7 +63,7 @@ Task<Result<>> serve_all(Scope& scope, RequestWatch& watch, Taking taking) {
 
 /// What the watch says of a server that does so.
 std::string fault_of(const Taking& taking) {
-  World world({.seed = fresh_seed()});
+  World world(fresh_world());
   RequestWatch watch(ahead_max(small_limits()),
                      [](const Endpoint&, std::size_t begun) { return begun * request_bytes; });
   WorldHost& server = world.host("server", {.cores = 2});
@@ -105,7 +106,7 @@ TEST(RequestWatch, TheHttpServerUsesMostOfWhatItMayBuffer) {
   std::size_t most = 0;
   // About every second run comes to that much.
   for (int runs = 0; runs < 100 && most <= wanted; ++runs) {
-    const Outcome outcome = run_http(options_for(*find_scenario("http"), fresh_seed()), run);
+    const Outcome outcome = run_http(fresh_world(), run);
     ASSERT_TRUE(outcome.report.ok()) << outcome.report.text();
     most = std::max(most, outcome.ahead_most);
   }

@@ -8,15 +8,13 @@
 #include <cstdint>
 #include <string>
 
+#include "weir/testing/seed_fixture.hpp"
+
 namespace weir::simulate {
 namespace {
 
-WorldOptions with_seed(std::uint64_t seed) {
-  return options_for(*find_scenario("restarts"), seed);
-}
-
 TEST(Restarts, NewerProcessesServe) {
-  const RestartOutcome all = run_restarts(with_seed(fresh_seed()), {});
+  const RestartOutcome all = run_restarts(fresh_world(), {});
   ASSERT_TRUE(all.outcome.report.ok()) << all.outcome.report.text();
   EXPECT_GT(all.outcome.answered, all.served_by_newer);
   EXPECT_GT(all.served_by_newer, 0U);
@@ -24,20 +22,20 @@ TEST(Restarts, NewerProcessesServe) {
 }
 
 TEST(Restarts, AProcessThatJustEndsAndBeginsAgainIsFound) {
-  const RestartOutcome all = run_restarts(with_seed(fresh_seed()), {.careless = true});
-  EXPECT_FALSE(all.outcome.report.ok());
+  const RestartOutcome all = run_restarts(fresh_world(), {.careless = true});
+  EXPECT_FALSE(all.outcome.report.ok()) << all.outcome.report.text();
 }
 
 TEST(Restarts, EachOfThreeProcessesDiesAtEachStepInTurn) {
-  const std::uint64_t seed = fresh_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  const RestartOutcome without = run_restarts(with_seed(seed), {});
+  const WorldOptions options = fresh_world();
+  SCOPED_TRACE(options.replay + std::to_string(options.seed));
+  const RestartOutcome without = run_restarts(options, {});
   ASSERT_TRUE(without.outcome.report.ok()) << without.outcome.report.text();
   std::size_t without_outage = 0;
   for (std::size_t process = 0; process < without.steps.size(); ++process) {
     for (std::uint64_t step = 0; step < without.steps[process]; ++step) {
       const RestartDeath death{.process = process, .step = step};
-      const RestartOutcome all = run_restarts(with_seed(seed), {.death = death});
+      const RestartOutcome all = run_restarts(options, {.death = death});
       ASSERT_TRUE(all.outcome.report.ok())
           << "process " << process << " at step " << step << ": " << all.outcome.report.text();
       EXPECT_EQ(all.outcome.struck, 1U) << "process " << process << " at step " << step;

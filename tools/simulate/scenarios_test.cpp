@@ -10,6 +10,7 @@
 #include "weir/cores/runtime.hpp"
 #include "weir/net/listener.hpp"
 #include "weir/net/tcp.hpp"
+#include "weir/testing/seed_fixture.hpp"
 
 namespace weir::simulate {
 namespace {
@@ -50,16 +51,31 @@ TEST(Simulate, FaultsStrike) {
   }
 }
 
+/// A World in which the server does so many operations in this run.
+WorldOptions world_of(const HttpRun& run, std::uint64_t least, std::uint64_t most,
+                      std::uint64_t& operations) {
+  WorldOptions options;
+  for (int tries = 0; tries < 100; ++tries) {
+    options = fresh_world();
+    const Outcome outcome = run_http(options, run);
+    EXPECT_TRUE(outcome.report.ok()) << outcome.report.text();
+    operations = outcome.operations;
+    if (operations >= least && operations <= most) break;
+  }
+  return options;
+}
+
 TEST(Simulate, AFaultAtEveryOperationOfASmallRunInTurn) {
   const HttpRun small{.connections = 1, .requests_max = 4};
-  const Scenario& scenario = *find_scenario("strike");
-  const std::uint64_t operations = run_http(options_for(scenario, 11), small).operations;
+  std::uint64_t operations = 0;
+  const WorldOptions options = world_of(small, 20, 80, operations);
+  SCOPED_TRACE(options.replay + std::to_string(options.seed));
   EXPECT_GT(operations, 10U);
   for (const Fault fault : {Fault::reset, Fault::half_close, Fault::stall}) {
     for (std::uint64_t at = 0; at < operations; ++at) {
       HttpRun run = small;
       run.disturb = strike(at, fault);
-      const Outcome outcome = run_http(options_for(scenario, 11), run);
+      const Outcome outcome = run_http(options, run);
       ASSERT_TRUE(outcome.report.ok())
           << to_string(fault) << " at " << at << ": " << outcome.report.text();
       EXPECT_EQ(outcome.struck, 1U) << to_string(fault) << " at " << at;
@@ -68,31 +84,34 @@ TEST(Simulate, AFaultAtEveryOperationOfASmallRunInTurn) {
 }
 
 TEST(Simulate, AcceptingFailsAtEachAcceptOfASmallRunInTurn) {
-  const Scenario& scenario = *find_scenario("strike");
+  const WorldOptions options = fresh_world();
+  SCOPED_TRACE(options.replay + std::to_string(options.seed));
   const HttpRun small{.connections = 3, .requests_max = 2};
   // Two hosts of clients.
   for (std::uint64_t at = 0; at < 2 * small.connections; ++at) {
     HttpRun run = small;
     run.disturb = strike(at, Fault::accept_failure);
-    const Outcome outcome = run_http(options_for(scenario, 12), run);
+    const Outcome outcome = run_http(options, run);
     ASSERT_TRUE(outcome.report.ok()) << "at " << at << ": " << outcome.report.text();
     EXPECT_EQ(outcome.struck, 1U) << "at " << at;
   }
 }
 
 TEST(Simulate, TheServerDrainsOrStopsAtEachTurnOfASmallRunInTurn) {
-  const Scenario& scenario = *find_scenario("drain");
-  const std::uint64_t seed = fresh_seed();
+  HttpRun run{.connections = 1, .requests_max = 3};
+  std::uint64_t operations = 0;
+  const WorldOptions options = world_of(run, 10, 80, operations);
+  SCOPED_TRACE(options.replay + std::to_string(options.seed));
   for (const int signals : {1, 2}) {
-    HttpRun run{.connections = 1, .requests_max = 3};
     std::uint64_t turns = 0;
     run.disturb = end_at_turn(0, 0, turns);
-    ASSERT_TRUE(run_http(options_for(scenario, seed), run).report.ok());
+    const Outcome without = run_http(options, run);
+    ASSERT_TRUE(without.report.ok()) << without.report.text();
     const std::uint64_t all = turns;
     EXPECT_GT(all, 20U);
     for (std::uint64_t at = 0; at < all; ++at) {
       run.disturb = end_at_turn(at, signals, turns);
-      const Outcome outcome = run_http(options_for(scenario, seed), run);
+      const Outcome outcome = run_http(options, run);
       ASSERT_TRUE(outcome.report.ok())
           << signals << " signals at turn " << at << ": " << outcome.report.text();
     }
@@ -130,7 +149,7 @@ TEST(Simulate, AServerThatServesNobodyIsFound) {
     for (int each = 0; each < 10; ++each) {
       HttpRun run = runs[number];
       run.serve = serve_nobody;
-      const WorldReport report = run_http({.seed = fresh_seed()}, run).report;
+      const WorldReport report = run_http(fresh_world(), run).report;
       if (report.text().contains(": answered 0 of ")) ++found;
     }
     EXPECT_GT(found, 5) << "run " << number;

@@ -8,6 +8,7 @@
 #include "weir/net/connect.hpp"
 #include "weir/net/resolver_fixture.hpp"
 #include "weir/task/timeout.hpp"
+#include "weir/testing/seed_fixture.hpp"
 #include "weir/testing/world_fixture.hpp"
 
 namespace weir::names {
@@ -106,7 +107,7 @@ WorldReport run_world(World& world, Tally& tally) {
 TEST(ResolverWorld, WhatIsFoundIsRightWhateverHappens) {
   Tally tally;
   for (int run = 0; run < 40; ++run) {
-    World world;
+    World world(fresh_world());
     const WorldReport report = run_world(world, tally);
     ASSERT_TRUE(report.ok()) << report.text();
     ASSERT_FALSE(HasFailure()) << report.text();

@@ -11,6 +11,7 @@
 
 #include "weir/net/udp.hpp"
 #include "weir/task/timeout.hpp"
+#include "weir/testing/seed_fixture.hpp"
 #include "weir/testing/world_fixture.hpp"
 
 namespace weir {
@@ -69,7 +70,7 @@ class WorldDatagrams : public testing::Test {
     EXPECT_TRUE(report.ok()) << report.text();
   }
 
-  World world_;
+  World world_{fresh_world()};
   WorldHost& receiver_ = world_.host("receiver");
   WorldHost& sender_ = world_.host("sender");
   bool receiver_runs_ = true;

@@ -10,15 +10,18 @@
 
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
+#include "weir/testing/seed_fixture.hpp"
 #include "weir/testing/world_fixture.hpp"
 
 namespace weir {
 namespace {
 
 TEST(WorldFaults, AResetStrikesAtEachOperationInTurn) {
+  const WorldOptions options = fresh_world();
+  SCOPED_TRACE(options.replay + std::to_string(options.seed));
   std::uint64_t at = 0;
   for (bool struck = true; struck; ++at) {
-    EchoWorld echo({.seed = 2});
+    EchoWorld echo(options);
     echo.world.faults().strike("server", at, Fault::reset);
     const WorldReport report = echo.run();
     EXPECT_TRUE(report.ok()) << report.text();
@@ -125,9 +128,11 @@ TEST(WorldFaults, NothingStrikesOnceTheyAreStopped) {
 }
 
 TEST(WorldFaults, AnAllocationFailsAtEachPointInTurn) {
+  const WorldOptions options = fresh_world();
+  SCOPED_TRACE(options.replay + std::to_string(options.seed));
   std::size_t number = 4;  // before that, the core itself begins, and cannot do without
   for (bool struck = true; struck; ++number) {
-    EchoWorld echo({.seed = 2});
+    EchoWorld echo(options);
     echo.world.faults().fail_allocation("server", 0, number);
     const WorldReport report = echo.run();
     struck = echo.world.faults().struck(Fault::allocation) == 1;
@@ -147,8 +152,8 @@ TEST(WorldFaults, RatesStrikeAnywhere) {
   constexpr std::array faults{Fault::reset, Fault::half_close, Fault::stall, Fault::full_buffer,
                               Fault::accept_failure};
   std::array<std::uint64_t, faults.size()> struck{};
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    EchoWorld echo({.seed = seed});
+  for (int run = 0; run < 40; ++run) {
+    EchoWorld echo(fresh_world());
     echo.world.faults().rates = {.reset = 0.05,
                                  .half_close = 0.05,
                                  .stall = 0.05,

@@ -13,6 +13,7 @@
 #include "weir/net/files.hpp"
 #include "weir/net/name_server_fixture.hpp"
 #include "weir/net/resolver.hpp"
+#include "weir/testing/seed_fixture.hpp"
 #include "weir/testing/world_fixture.hpp"
 
 namespace weir {
@@ -73,7 +74,7 @@ class NamedWorld {
 };
 
 TEST(WorldNames, AreKnownByAServerOnAnotherHost) {
-  NamedWorld its({});
+  NamedWorld its(fresh_world());
   const WorldReport report = its.run();
   EXPECT_TRUE(report.ok()) << report.text();
   EXPECT_EQ(its.asked.received, its.asked.text) << its.error.message();
@@ -82,7 +83,7 @@ TEST(WorldNames, AreKnownByAServerOnAnotherHost) {
 
 TEST(WorldNames, OfTheHostsFileNeedNoServer) {
   for (const MemoryFiles files : {MemoryFiles::by_backend, MemoryFiles::by_threads}) {
-    NamedWorld its({}, files);
+    NamedWorld its(fresh_world(), files);
     its.name = "local.example";
     const WorldReport report = its.run();
     EXPECT_TRUE(report.ok()) << report.text();
@@ -124,7 +125,7 @@ TEST(WorldNames, OfHostsAreKnownToAll) {
 TEST(WorldNames, AreFoundThroughALossyNetwork) {
   std::uint64_t struck = 0;
   for (int run = 0; run < 20; ++run) {
-    NamedWorld its({});
+    NamedWorld its(fresh_world());
     its.world.faults().rates.loss = 0.2;
     its.world.faults().rates.doubling = 0.2;
     const WorldReport report = its.run();
@@ -136,19 +137,21 @@ TEST(WorldNames, AreFoundThroughALossyNetwork) {
 }
 
 TEST(WorldNames, AreFoundWhicheverDatagramIsLostOrDoubled) {
+  const WorldOptions options = fresh_world();
   for (const Fault fault : {Fault::loss, Fault::doubling}) {
     for (const char* const host : {"client", "names"}) {
       bool struck = true;
       std::uint64_t at = 0;
       for (; struck; ++at) {
-        NamedWorld its({.seed = 3});
+        NamedWorld its(options);
         its.world.faults().strike(host, at, fault);
         const WorldReport report = its.run();
         EXPECT_TRUE(report.ok()) << report.text();
-        EXPECT_EQ(its.asked.received, its.asked.text) << to_string(fault) << " " << at;
+        EXPECT_EQ(its.asked.received, its.asked.text)
+            << to_string(fault) << " " << at << ": " << report.text();
         struck = its.world.faults().struck() == 1;
         if (struck && fault == Fault::loss) {
-          EXPECT_LT(its.took, 2s) << "asked again after a second";
+          EXPECT_LT(its.took, 2s) << "asked again after a second: " << report.text();
         }
       }
       EXPECT_GT(at, 2U) << "both families were asked for, and answered";
@@ -157,7 +160,7 @@ TEST(WorldNames, AreFoundWhicheverDatagramIsLostOrDoubled) {
 }
 
 TEST(WorldNames, AreFoundAfterThePartition) {
-  NamedWorld its({.seed = 3});
+  NamedWorld its(fresh_world());
   its.world.cut(its.names, its.client);
   its.world.at(10s, [&its] { its.world.heal(its.names, its.client); });
   const WorldReport report = its.run();
@@ -167,7 +170,7 @@ TEST(WorldNames, AreFoundAfterThePartition) {
 }
 
 TEST(WorldNames, AreNotFoundWhereTheirServerIsNeverReached) {
-  NamedWorld its({.seed = 3});
+  NamedWorld its(fresh_world());
   its.world.cut(its.names, its.client);
   const WorldReport report = its.run();
   EXPECT_TRUE(report.ok()) << report.text();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "weir/testing/seed_fixture.hpp"
 #include "weir/testing/world_fixture.hpp"
 
 namespace weir {
@@ -26,7 +27,7 @@ class WorldPeerTest : public testing::Test {
     ASSERT_NE(peer_, nullptr);
   }
 
-  World world_;
+  World world_{fresh_world()};
   WorldHost& server_ = world_.host("server");
   WorldHost& clients_ = world_.host("clients");
   std::unique_ptr<WorldPeer> peer_;

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "weir/net/udp.hpp"
+#include "weir/testing/seed_fixture.hpp"
 #include "weir/testing/world_fixture.hpp"
 #include "weir/testing/world_peer.hpp"
 
@@ -37,7 +38,7 @@ bool has_logged(const WorldHost& host, std::string_view part) {
 /// Two processes of one machine, and a host of peers.
 class WorldProcesses : public testing::Test {
  protected:
-  World world_{{.seed = fresh_seed()}};
+  World world_{fresh_world()};
   WorldHost& first_ = world_.host("machine");
   WorldHost& second_ = world_.process(first_, "second");
   WorldHost& peers_ = world_.host("peers");
@@ -237,7 +238,7 @@ TEST_F(WorldProcesses, AKilledOneLeavesItsFilesAsTheyAre) {
 // Whoever dies before it has anything changes nothing.
 TEST_F(WorldProcesses, ANewerOneThatDiesWhileItAsksHurtsNobody) {
   for (std::uint64_t step = 0; step < 3; ++step) {
-    World world({.seed = fresh_seed()});
+    World world(fresh_world());
     WorldHost& older = world.host("older");
     WorldHost& newer = world.process(older, "newer");
     older.start(serve_taking_over);

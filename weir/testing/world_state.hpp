@@ -25,8 +25,8 @@ struct WorldOptions {
   std::uint64_t seed = fresh_seed();
   WorldVariation variation = {};
   bool trace = false;  ///< keeps what World::trace() gives
-  /// The command that runs this test again, to which the seed is added: "./dev simulate --seed ".
-  std::string replay = "World seed ";
+  /// How to run this test again, to which the seed is added: "./dev simulate --seed ".
+  std::string replay = "setting WorldOptions::seed to ";
   /// So many turns of cores, and things that run in them, there may be at one moment; beyond, the
   /// run is given up: somebody waits for what takes time by letting others run again and again.
   std::uint64_t steps_at_once_max = 10'000'000;

@@ -14,6 +14,7 @@
 
 #include "weir/cores/shared_pool.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/testing/seed_fixture.hpp"
 #include "weir/testing/world_fixture.hpp"
 
 namespace weir {
@@ -42,7 +43,7 @@ TEST(World, TheSameSeedGivesTheSameRunAndOthersDoNot) {
 
 TEST(World, TextArrivesWhateverTheSeed) {
   for (int run = 0; run < 50; ++run) {
-    EchoWorld echo({});
+    EchoWorld echo(fresh_world());
     const WorldReport report = echo.run();
     EXPECT_TRUE(report.ok()) << report.text();
     EXPECT_EQ(echo.asked.received, echo.asked.text) << report.text();
@@ -67,7 +68,7 @@ int sleep_on(Host& host) {
 }
 
 TEST(World, AnHourPassesAtOnce) {
-  World world;
+  World world(fresh_world());
   world.host("sleeper").start(sleep_on);
   const Instant begun = world.now();
   const WorldReport report = world.run_until_done(2h);
@@ -85,6 +86,23 @@ TEST(World, WhatTakesTooLongIsCancelledAndReported) {
   EXPECT_THAT(report.text(), HasSubstr("seed 7, again by: again 7"));
 }
 
+TEST(World, SaysHowToSeeItAgainEvenIfTheTestDoesNot) {
+  const WorldReport report = World({.seed = 7}).run_until_done(1min);
+  EXPECT_EQ(report.text(), "seed 7, again by: setting WorldOptions::seed to 7\n");
+}
+
+// So that whoever runs it as it says sees the same.
+TEST(World, ATestOfFreshSeedsCanBeRunAgain) {
+  GTEST_FLAG_SET(random_seed, 0);
+  const WorldOptions options = fresh_world();
+  EXPECT_NE(options.seed, fresh_world().seed);
+  EXPECT_THAT(options.replay, HasSubstr(" --gtest_filter=World.ATestOfFreshSeedsCanBeRunAgain "));
+  EXPECT_TRUE(options.replay.ends_with(" --gtest_random_seed="));
+  GTEST_FLAG_SET(random_seed, static_cast<std::int32_t>(options.seed));
+  EXPECT_EQ(fresh_world().seed, options.seed);
+  EXPECT_EQ(fresh_world().seed, options.seed);
+}
+
 Task<Result<>> accept_nobody(Scope&) {
   auto listener = co_await tcp::listen(Endpoint::any(7));
   if (!listener) co_return fail(listener.error());
@@ -93,7 +111,7 @@ Task<Result<>> accept_nobody(Scope&) {
 }
 
 TEST(World, WhoWaitsForWhatNeverHappensIsReported) {
-  World world;
+  World world(fresh_world());
   world.host("server").start(
       [](Host& host) { return Runtime(host, quiet()).run_on_each_core(accept_nobody); });
   const WorldReport report = world.run_until_done(1h);
@@ -285,7 +303,7 @@ TEST(World, AFunctionInAPoolThatWaitsForAnotherIsReported) {
 }
 
 TEST(World, NobodyHasAnAddressThatNoHostHas) {
-  World world;
+  World world(fresh_world());
   Asked asked;
   world.host("client").start([&](Host& host) {
     return Runtime(host, quiet())
