@@ -1,6 +1,9 @@
 // Shutting down under load, over real sockets and on every backend: whoever is connected gets whole
 // answers and an orderly end, never a reset; and the process ends by itself, when it shall.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -18,6 +21,8 @@
 
 #include "tests/client.hpp"
 #include "tests/server.hpp"
+#include "weir/os/fd.hpp"
+#include "weir/os/temporary_tree.hpp"
 
 namespace weir::tests {
 namespace {
@@ -230,6 +235,34 @@ TEST_P(Drain, ASecondSignalEndsItAtOnce) {
   server.process().signal(SIGTERM);
   EXPECT_EQ(server.process().wait_for_exit(), 0) << server.process().errors();
   expect_cut(peer);
+}
+
+/// Fills a pipe that nobody reads; writing to it does not wait.
+void fill(int pipe) {
+  const std::string much(4096, '.');
+  while (::write(pipe, much.data(), much.size()) > 0) {
+  }
+}
+
+TEST_P(Drain, ALogThatNobodyReadsKeepsItFromNothing) {
+  const os::TemporaryTree tree;
+  const std::string path = tree.path("log");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const os::Fd log(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  ASSERT_TRUE(log);
+  Process server("/bin/sh", {"-c", "exec \"$@\" 2>" + path, "sh", example_path("hello"), "--port",
+                             "0", "--address", "127.0.0.1", "--cores", "2", "--backend",
+                             std::string(GetParam().option)});
+  std::string said;
+  ASSERT_TRUE(eventually([&] {
+    std::array<char, 4096> some{};
+    const auto got = ::read(log.get(), some.data(), some.size());
+    if (got > 0) said.append(some.data(), static_cast<std::size_t>(got));
+    return said.contains("listening on 127.0.0.1:") && said.ends_with('\n');
+  })) << said;
+  fill(log.get());
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait_for_exit(), 0);
 }
 
 TEST_P(Drain, APortIsFreeWhenItsServerHasEnded) {

@@ -237,11 +237,12 @@ void Runtime::signalled(Signal signal) {
       host_.log("weir: " + name + ": draining when the newer process is ready, which is starting");
       return;
     }
-    host_.log("weir: " + name + ": draining");
+    // First of all: a log that nobody reads may take its time.
     drain();
+    host_.log("weir: " + name + ": draining");
   } else {
-    host_.log("weir: " + name + " again: stopping at once");
     stop();
+    host_.log("weir: " + name + " again: stopping at once");
   }
 }
 

@@ -1,7 +1,6 @@
 // The operating system's answers to what a host is asked. Threads and signals: loop_threads.
 #include "weir/loop/os_host.hpp"
 
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "weir/loop/epoll.hpp"
+#include "weir/loop/loop.hpp"
 #include "weir/loop/loop_threads.hpp"
 #include "weir/loop/os_handover.hpp"
 #include "weir/loop/os_supervisor.hpp"
@@ -19,12 +19,17 @@
 #include "weir/os/clock.hpp"
 #include "weir/os/fd.hpp"
 #include "weir/os/limits.hpp"
+#include "weir/os/line_output.hpp"
 #include "weir/os/random.hpp"
 #include "weir/os/real_time.hpp"
 #include "weir/os/socket.hpp"
 
 namespace weir {
 namespace {
+
+// How long a line waits for a log that is full: a loop has others to serve.
+constexpr Duration log_patience_of_loops = std::chrono::milliseconds(100);
+constexpr Duration log_patience = std::chrono::seconds(2);
 
 /// What the kernel's refusal of a backend means, for people.
 std::string explain(std::string_view backend, std::error_code error) {
@@ -54,6 +59,10 @@ Result<ChosenBackend> choose_best(Host& host, RunQueue& ready) {
 }
 
 }  // namespace
+
+OsHost::OsHost() {
+  os::open_standard_descriptors();
+}
 
 Instant OsHost::now() noexcept {
   return os::monotonic_now();
@@ -232,13 +241,10 @@ Result<> OsHost::run(std::span<const LoopPlace> places, RunControl* control) {
 }
 
 void OsHost::log(std::string_view line) noexcept {
-  char newline = '\n';
-  const std::array<iovec, 2> pieces{{{const_cast<char*>(line.data()), line.size()}, {&newline, 1}}};
-  const int saved = errno;
-  // What cannot be logged is lost: there is nobody left to tell.
-  [[maybe_unused]] const auto written =
-      ::writev(STDERR_FILENO, pieces.data(), static_cast<int>(pieces.size()));
-  errno = saved;
+  // All hosts of a process share it.
+  static constinit os::LineOutput standard_error(STDERR_FILENO);
+  const bool serves = Loop::current() != nullptr;
+  standard_error.write(line, serves ? log_patience_of_loops : log_patience);
 }
 
 }  // namespace weir

@@ -27,6 +27,9 @@ namespace weir {
 /// signal. Without a control, signals are left alone.
 class OsHost : public Host {
  public:
+  /// Opens what is closed of standard input, output and error; see os::open_standard_descriptors().
+  OsHost();
+
   Instant now() noexcept override;
   WallTime wall_time() noexcept override;
   std::uint64_t random() override;
@@ -62,7 +65,8 @@ class OsHost : public Host {
   /// May run on every CPU that the thread could which made this host.
   std::unique_ptr<HostThread> make_thread(const HostThreadOptions& options,
                                           ThreadWork& work) override;
-  /// To standard error, in one write.
+  /// To standard error. Where that is a pipe that nobody reads, a line waits for room for a moment
+  /// and is lost then, which is told when there is room again.
   void log(std::string_view line) noexcept override;
 
  private:

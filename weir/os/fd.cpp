@@ -28,6 +28,17 @@ Result<> set_on_exec(int descriptor, OnExec what) {
   return {};
 }
 
+void open_standard_descriptors() noexcept {
+  const int saved = errno;
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // Gets the lowest number that is free. Where it cannot be had, lines of the log are lost.
+    if (::fcntl(number, F_GETFD) >= 0) continue;
+    [[maybe_unused]] const int opened = ::open("/dev/null", O_RDWR);
+    assert(opened < 0 || opened == number);
+  }
+  errno = saved;
+}
+
 Result<> set_nonblocking(int descriptor) {
   const int flags = ::fcntl(descriptor, F_GETFL);
   if (flags < 0) return fail(system_error(errno));

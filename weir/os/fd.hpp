@@ -43,6 +43,11 @@ class Fd {
 enum class OnExec { close, keep };
 Result<> set_on_exec(int descriptor, OnExec what);
 
+/// Opens /dev/null as standard input, output or error where those are closed, so that none of what
+/// the process opens later gets their numbers, and lines that are meant for the log. Children
+/// inherit it. Call it before there are other threads.
+void open_standard_descriptors() noexcept;
+
 /// Makes reads and writes on an inherited descriptor return EAGAIN instead of waiting.
 Result<> set_nonblocking(int descriptor);
 

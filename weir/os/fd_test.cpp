@@ -117,6 +117,19 @@ TEST(Fd, ADuplicateOutlivesTheOriginal) {
   EXPECT_EQ(duplicate(-1).error(), system_error(EBADF));
 }
 
+TEST(Fd, ClosedStandardDescriptorsAreOpened) {
+  const Fd kept = duplicate(STDIN_FILENO).value();
+  Fd(STDIN_FILENO).close();
+  errno = ERANGE;
+  open_standard_descriptors();
+  EXPECT_EQ(errno, ERANGE);
+  EXPECT_TRUE(is_open(STDIN_FILENO));
+  char byte = 0;
+  EXPECT_EQ(::read(STDIN_FILENO, &byte, 1), 0) << "it is empty";
+  open_standard_descriptors();
+  EXPECT_EQ(::dup2(kept.get(), STDIN_FILENO), STDIN_FILENO);
+}
+
 TEST(Event, IsReadableFromSignalToDrain) {
   const Fd event = open_event().value();
   EXPECT_FALSE(readable(event.get()));
