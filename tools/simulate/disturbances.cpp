@@ -16,8 +16,11 @@ HttpExcuse ended_early_if(bool excused) {
 }
 
 HttpExcuses who_is_struck(World& world) {
-  return [&faults = world.faults()](const WorldHost&, const HttpTalk& talk) {
-    return ended_early_if(talk.connected && faults.has_struck(talk.local));
+  return [&faults = world.faults(), connects = std::uint64_t{0}](const WorldHost&,
+                                                                 const HttpTalk& talk) mutable {
+    if (talk.connected && faults.has_struck(talk.local)) return HttpExcuse::ended_early;
+    // Whose connect was struck is not known; how many were, and that they have heard nothing, is.
+    return ended_early_if(talk.received.empty() && ++connects <= faults.struck_connects());
   };
 }
 
@@ -103,19 +106,19 @@ Disturbance end_at_turn(std::uint64_t number, int signals, std::uint64_t& turns)
   };
 }
 
-HttpExcuses little_memory(World& world) {
-  const auto core = static_cast<unsigned>(world.draw().below(2));
-  // Before the fourth the core itself begins, and cannot do without.
-  world.faults().fail_allocation("server", core, 4 + world.draw().below(1500));
-  const auto failed = std::make_shared<Instant>(never);
-  world.always("memory", [&world, failed] {
-    if (*failed == never && has_failed_to_allocate(world.host("server"))) *failed = world.now();
-    return std::string();
-  });
-  return [&world, failed, suffered = false](const WorldHost&, const HttpTalk& talk) mutable {
-    if (talk.over < *failed) return HttpExcuse::none;
-    if (world.host("server").status() == 1) return HttpExcuse::failed_once;
-    return std::exchange(suffered, true) ? HttpExcuse::none : HttpExcuse::failed_once;
+Disturbance fail_allocation(unsigned core, std::size_t number) {
+  return [core, number](World& world) {
+    world.faults().fail_allocation("server", core, number);
+    const auto failed = std::make_shared<Instant>(never);
+    world.always("memory", [&world, failed] {
+      if (*failed == never && has_failed_to_allocate(world.host("server"))) *failed = world.now();
+      return std::string();
+    });
+    return [number, failed, suffered = false](const WorldHost&, const HttpTalk& talk) mutable {
+      if (talk.over < *failed) return HttpExcuse::none;
+      if (number < allocations_to_begin) return HttpExcuse::failed_once;
+      return std::exchange(suffered, true) ? HttpExcuse::none : HttpExcuse::failed_once;
+    };
   };
 }
 

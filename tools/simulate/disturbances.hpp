@@ -1,6 +1,7 @@
 // What goes wrong while an HTTP server is asked, and which connections that excuses.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -30,9 +31,11 @@ HttpExcuses cut_now_and_then(World& world);
 HttpExcuses end_early(World& world);
 /// The same, so often before the turn of any core that has this number from 0; `turns` counts them.
 Disturbance end_at_turn(std::uint64_t number, int signals, std::uint64_t& turns);
-/// One allocation of the server fails. It may end then, which excuses whoever is not done by then;
-/// if it does not, one connection may suffer.
-HttpExcuses little_memory(World& world);
+/// So many blocks a core takes until it serves. Without one of them the server ends.
+inline constexpr std::size_t allocations_to_begin = 8;
+/// One allocation of the server fails, with this number from 0 on its core. Once the core serves,
+/// one connection may suffer, and the server goes on.
+Disturbance fail_allocation(unsigned core, std::size_t number);
 
 /// What a server with these limits, and nothing else, may do to a connection.
 HttpExcuse excuse_by_limits(const http::Limits& limits, const HttpTalk& talk);

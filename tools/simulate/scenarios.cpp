@@ -61,11 +61,16 @@ Outcome with_drain(const WorldOptions& options) {
   return run_http(options, {.disturb = end_early});
 }
 
-/// The allocation that fails may be the service's own, which then ends, but leaves nothing behind.
 Outcome with_little_memory(const WorldOptions& options) {
-  Outcome outcome = run_http(options, {.disturb = little_memory});
-  if (outcome.struck == 0) return outcome;
-  std::erase(outcome.report.failures, "server: main has returned 1");
+  WorldDraw draw(~options.seed);
+  const auto core = static_cast<unsigned>(draw.below(2));
+  // Many runs end before a thousand blocks have been taken.
+  const std::size_t number = draw.below(draw.happens(0.5) ? 150 : 1500);
+  Outcome outcome = run_http(options, {.disturb = fail_allocation(core, number)});
+  if (outcome.struck == 0 || number >= allocations_to_begin) return outcome;
+  if (std::erase(outcome.report.failures, "server: main has returned 1") != 1) {
+    outcome.report.failures.emplace_back("server: has not told that it could not begin");
+  }
   return outcome;
 }
 

@@ -97,6 +97,24 @@ TEST(Simulate, AcceptingFailsAtEachAcceptOfASmallRunInTurn) {
   }
 }
 
+TEST(Simulate, AnAllocationOfASmallRunFailsInTurn) {
+  const HttpRun small{.connections = 3, .requests_max = 3};
+  const WorldOptions options = fresh_world();
+  SCOPED_TRACE(options.replay + std::to_string(options.seed));
+  for (const unsigned core : {0U, 1U}) {
+    std::size_t number = 0;
+    for (bool struck = true; struck; ++number) {
+      HttpRun run = small;
+      run.disturb = fail_allocation(core, number);
+      const Outcome outcome = run_http(options, run);
+      struck = outcome.struck == 1;
+      EXPECT_EQ(outcome.report.ok(), number >= allocations_to_begin)
+          << "core " << core << ", allocation " << number << ": " << outcome.report.text();
+    }
+    EXPECT_GT(number, allocations_to_begin + 5);
+  }
+}
+
 TEST(Simulate, TheServerDrainsOrStopsAtEachTurnOfASmallRunInTurn) {
   HttpRun run{.connections = 1, .requests_max = 3};
   std::uint64_t operations = 0;
@@ -141,7 +159,7 @@ TEST(Simulate, AServerThatServesNobodyIsFound) {
       {.connections = 1, .disturb = strike(0, Fault::accept_failure)},
       {.disturb = cut_now_and_then},
       {.disturb = end_at_turn(1000, 1, turns)},
-      {.disturb = little_memory},
+      {.disturb = fail_allocation(1, allocations_to_begin + 20)},
       limits_run(),
   };
   for (std::size_t number = 0; number < std::size(runs); ++number) {

@@ -1,6 +1,7 @@
 #include "weir/cores/core.hpp"
 
 #include <exception>
+#include <new>
 #include <utility>
 
 namespace weir {
@@ -13,13 +14,17 @@ Runtime::Core::Core(Runtime& runtime, std::unique_ptr<Loop> loop, int cpu, Body 
       body_(std::move(body)) {}
 
 void Runtime::Core::begin() {
-  if (const auto& real_time = runtime_.options_.real_time) {
-    loop_->blocks().prefault(real_time->pool_bytes);
+  try {
+    if (const auto& real_time = runtime_.options_.real_time) {
+      loop_->blocks().prefault(real_time->pool_bytes);
+    }
+    auto root = with_scope(OnFailure::supervise, [this](Scope& scope) { return run_body(scope); });
+    auto handle = root.release();
+    handle.promise().begin(Context{loop_.get(), &cancel_}, *this);
+    go_on_with(handle);
+  } catch (const std::bad_alloc&) {
+    finish(std::current_exception());
   }
-  auto root = with_scope(OnFailure::supervise, [this](Scope& scope) { return run_body(scope); });
-  auto handle = root.release();
-  handle.promise().begin(Context{loop_.get(), &cancel_}, *this);
-  go_on_with(handle);
 }
 
 Task<Result<>> Runtime::Core::run_body(Scope& scope) {
@@ -52,14 +57,21 @@ void Runtime::Core::deadline_passed() {
 
 std::coroutine_handle<> Runtime::Core::completed(Completion& self,
                                                  std::coroutine_handle<> finished) {
-  auto& core = static_cast<Core&>(self);
-  Task<Result<>>::Handle::from_address(finished.address()).destroy();
-  core.body_task_.reset();
-  core.body_ = nullptr;
-  core.finished_ = true;
-  core.deadline_.cancel();
-  core.runtime_.core_finished();
+  const auto root = Task<Result<>>::Handle::from_address(finished.address());
+  const std::exception_ptr thrown = root.promise().exception();
+  root.destroy();
+  static_cast<Core&>(self).finish(thrown);
   return std::noop_coroutine();
+}
+
+/// What the body throws has been told by then; `thrown` is why there was not even memory for it.
+void Runtime::Core::finish(const std::exception_ptr& thrown) {
+  body_task_.reset();
+  body_ = nullptr;
+  finished_ = true;
+  deadline_.cancel();
+  if (thrown != nullptr) runtime_.core_failed(describe({}, thrown));
+  runtime_.core_finished();
 }
 
 /// Why the body failed; empty when it ended well, or because it was asked to end.

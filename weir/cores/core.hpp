@@ -60,6 +60,7 @@ class Runtime::Core : Completion {
   void stop() { cancel_.cancel(); }
   void admit() { loop_->admit(); }
   void deadline_passed();
+  void finish(const std::exception_ptr& thrown);
   static std::coroutine_handle<> completed(Completion& self, std::coroutine_handle<> finished);
   std::string failure_of(const Result<>& result, const std::exception_ptr& thrown) const;
 

@@ -1,5 +1,7 @@
 #include "weir/http/serve.hpp"
 
+#include <new>
+#include <string>
 #include <utility>
 
 #include "weir/http/h1/connection.hpp"
@@ -15,6 +17,28 @@ namespace {
 constexpr unsigned accepts_in_a_row = 16;
 static_assert(accepts_in_a_row < ServerCore::turning_away_max);
 
+/// Closes it where there is no memory to serve it: the others are served on.
+void begin_connection(Scope& connections, ServerCore& server, tcp::Stream stream) noexcept {
+  try {
+    if (auto place = server.admit()) {
+      connections.spawn(serve_connection(std::move(*place), std::move(stream)));
+    } else {
+      connections.spawn(turn_away(server, std::move(stream)));
+    }
+  } catch (const std::bad_alloc&) {
+    connections.loop().count_dropped_connection();
+  }
+}
+
+/// That there is no memory to say what was done does not make it fail.
+void log_summary(Loop& loop, const ServerCore& server) noexcept {
+  try {
+    loop.host().log("weir: core " + std::to_string(loop.core()) + ": " + server.summary());
+  } catch (const std::bad_alloc&) {
+    loop.host().log("weir: a core has served, and there is no memory to say what");
+  }
+}
+
 }  // namespace
 
 Task<Result<>> accept_connections(Scope& connections, ServerCore& server, tcp::Listener given) {
@@ -27,11 +51,7 @@ Task<Result<>> accept_connections(Scope& connections, ServerCore& server, tcp::L
     }
     auto stream = co_await listener.accept();
     if (!stream) co_return fail(stream.error());
-    if (auto place = server.admit()) {
-      connections.spawn(serve_connection(std::move(*place), std::move(*stream)));
-    } else {
-      connections.spawn(turn_away(server, std::move(*stream)));
-    }
+    begin_connection(connections, server, std::move(*stream));
   }
   co_return fail(Errc::cancelled);
 }
@@ -43,8 +63,7 @@ Task<Result<>> serve(Scope& scope, const Router& router, Endpoint endpoint) {
 Task<Result<>> serve_with(Scope& scope, const Router& router, Endpoint endpoint, Limits limits) {
   ServerCore server(scope.loop(), router, limits);
   auto served = co_await serve_on(scope, server, endpoint);
-  scope.loop().host().log("weir: core " + std::to_string(scope.loop().core()) + ": " +
-                          server.summary());
+  log_summary(scope.loop(), server);
   co_return served;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
@@ -122,11 +123,16 @@ bool Loop::turn(Instant until) {
 
 void Loop::report_slow_turn(Duration took) {
   counters_.slow_turns.add();
-  const std::string place = group_->slow_turns().add(watch_.suspect(), took);
-  if (place.empty()) return;
-  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
-  host_.log("weir: core " + std::to_string(core_) + ": a turn took " +
-            std::to_string(milliseconds) + " ms: " + place + " (told once; see Runtime::report())");
+  try {
+    const std::string place = group_->slow_turns().add(watch_.suspect(), took);
+    if (place.empty()) return;
+    const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
+    host_.log("weir: core " + std::to_string(core_) + ": a turn took " +
+              std::to_string(milliseconds) + " ms: " + place +
+              " (told once; see Runtime::report())");
+  } catch (const std::bad_alloc&) {
+    host_.log("weir: a turn took long, and there is no memory to say which");
+  }
 }
 
 void Loop::run() {

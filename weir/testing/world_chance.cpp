@@ -41,7 +41,11 @@ Instant WorldChance::some_time() {
 }
 
 void WorldChance::strike(Fault fault, MemoryStream& stream) {
-  state_.faults.add_struck(stream.local(), stream.peer_address());
+  if (stream.connected()) {
+    state_.faults.add_struck(stream.local(), stream.peer_address());
+  } else {
+    state_.faults.add_struck_connect();
+  }
   switch (fault) {
     case Fault::reset:
       stream.reset();

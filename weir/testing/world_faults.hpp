@@ -82,6 +82,8 @@ class WorldFaults {
   std::uint64_t struck() const noexcept;
   /// Whether anything has struck a connection that has this address at one of its ends.
   bool has_struck(const os::Address& end) const;
+  /// How many connects have been struck: of those nobody knows an address yet.
+  std::uint64_t struck_connects() const noexcept { return struck_connects_; }
 
   // For the hosts.
 
@@ -95,6 +97,7 @@ class WorldFaults {
   void add_struck(const os::Address& one, const os::Address& other) {
     struck_ends_.insert(struck_ends_.end(), {one, other});
   }
+  void add_struck_connect() noexcept { ++struck_connects_; }
 
  private:
   struct Planned {
@@ -116,6 +119,7 @@ class WorldFaults {
   std::vector<PlannedAllocation> allocations_;
   std::array<std::uint64_t, fault_count> struck_{};
   std::vector<os::Address> struck_ends_;
+  std::uint64_t struck_connects_ = 0;
 };
 
 }  // namespace weir
