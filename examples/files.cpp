@@ -6,41 +6,38 @@
 using namespace weir;
 
 http::Response answer_for(std::error_code error) {
-  if (error == std::errc::no_such_file_or_directory) return http::Status::not_found;
-  if (error == std::errc::filename_too_long) return http::Status::bad_request;
-  if (error == std::errc::no_space_on_device) return http::status(507);
+  using enum std::errc;
+  if (error == no_such_file_or_directory || error == is_a_directory) return http::status(404);
+  if (error == filename_too_long) return http::status(400);
+  if (error == no_space_on_device) return http::status(507);
   return http::status_for(error);  // 413, 400, 408 … of a body that does not come as it should
 }
 
-Task<Result<>> receive(files::File& file, http::Request& request) {
+constexpr auto copy = [](auto& to, auto from) -> Task<Result<>> {
   for (;;) {
-    const auto piece = co_await request.read();
+    const auto piece = co_await from->read();
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) co_return {};
-    if (auto written = co_await file.write(*piece); !written) co_return written;
+    if (auto written = co_await to.write(*piece); !written) co_return written;
   }
-}
+};
 
 Task<http::Response> upload(http::Request& request, std::string path) {
-  const auto stored = co_await files::replace(std::move(path), receive, std::ref(request));
+  if (request.field("Content-Range")) co_return http::Status::bad_request;
+  const bool is_there = (co_await files::status(path)).has_value();
+  const std::string match(request.field("If-Match").value_or(is_there ? "*" : ""));
+  const bool unwanted = is_there && request.field("If-None-Match") == "*";
+  if (unwanted || match != (is_there ? "*" : "")) co_return http::Status::precondition_failed;
+  const auto stored = co_await files::replace(std::move(path), copy, &request);
   if (!stored) co_return answer_for(stored.error());
-  co_return http::Status::created;
-}
-
-Task<Result<>> send(http::BodySink& body, std::shared_ptr<files::File> file) {
-  for (;;) {
-    const auto piece = co_await file->read(64 * 1024);
-    if (!piece) co_return fail(piece.error());
-    if (piece->empty()) co_return {};
-    if (auto sent = co_await body.write(*piece); !sent) co_return sent;
-  }
+  co_return is_there ? http::Status::no_content : http::Status::created;
 }
 
 Task<http::Response> download(std::string path) {
   auto file = co_await files::open(std::move(path));
   if (!file) co_return answer_for(file.error());
   auto shared = std::make_shared<files::File>(std::move(*file));
-  co_return http::stream("application/octet-stream", send, std::move(shared));
+  co_return http::stream("application/octet-stream", copy, std::move(shared));
 }
 
 int main(int argc, char** argv) {

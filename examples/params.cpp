@@ -4,7 +4,7 @@
 using namespace weir;
 
 http::Response sum(int left, int right) {
-  return http::text(std::to_string(left + right) + "\n");
+  return http::text(std::to_string(std::int64_t{left} + right) + "\n");
 }
 
 http::Response version(std::string_view text, int major, int minor) {
