@@ -4,6 +4,7 @@
 
 #include "weir/loop/address_patience.hpp"
 #include "weir/net/listener_state.hpp"
+#include "weir/net/socket_block.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::tcp {
@@ -104,7 +105,7 @@ Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options) {
   const SocketOptions adopting{.role = SocketRole::listener, .shared = listener->shared != nullptr};
   auto socket = loop.backend().adopt(std::move(listener->descriptor), adopting);
   if (!socket) co_return fail(socket.error());
-  auto state = make_block<Listener::State>(loop, **socket, *listener);
+  auto state = make_socket_block<Listener::State>(loop, **socket, *listener);
   if (auto added = state->add_side_doors(listener->further); !added) co_return fail(added.error());
   co_return Listener(std::move(state));
 }

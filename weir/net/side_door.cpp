@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "weir/base/block_pool.hpp"
+#include "weir/net/socket_block.hpp"
 
 namespace weir::tcp {
 
@@ -18,7 +19,7 @@ Result<SideDoor*> open_side_door(Loop& loop, std::shared_ptr<SharedListener> sha
   const SocketOptions options{.role = SocketRole::listener, .shared = true};
   auto socket = loop.backend().adopt(std::move(*descriptor), options);
   if (!socket) return fail(socket.error());
-  return make_block<SideDoor>(loop, **socket, std::move(shared), owner).release();
+  return make_socket_block<SideDoor>(loop, **socket, std::move(shared), owner).release();
 }
 
 SideDoor::SideDoor(Loop& loop, Socket& socket, std::shared_ptr<SharedListener> shared, Owner& owner)

@@ -5,6 +5,7 @@
 
 #include "weir/loop/address_patience.hpp"
 #include "weir/loop/loop.hpp"
+#include "weir/net/socket_block.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::udp {
@@ -222,7 +223,7 @@ Result<Socket> adopt(Loop& loop, Result<Descriptor> opened, const Options& optio
   if (!opened) return fail(opened.error());
   auto socket = loop.backend().adopt(std::move(*opened), {.role = SocketRole::datagrams});
   if (!socket) return fail(socket.error());
-  return Socket(make_block<Socket::State>(loop, **socket, options));
+  return Socket(make_socket_block<Socket::State>(loop, **socket, options));
 }
 
 }  // namespace
