@@ -435,6 +435,21 @@ void MemoryBackend::forget_later(Entry& entry) {
   if (entry.later) host_.clock().forget(*std::exchange(entry.later, std::nullopt));
 }
 
+std::string MemoryBackend::open_sockets() const {
+  std::string text;
+  for (const auto& [number, entry] : entries_) {
+    text += text.empty() ? "" : ", ";
+    if (entry->listener != nullptr) {
+      text += "a listener";
+    } else if (entry->stream->connected()) {
+      text += "a connection with " + entry->stream->peer_address().to_string();
+    } else {
+      text += "a stream without a connection";
+    }
+  }
+  return text;
+}
+
 std::string MemoryBackend::pending() const {
   std::array<std::size_t, 5> counts{};
   for (const auto& [number, entry] : entries_) {

@@ -60,6 +60,8 @@ class MemoryBackend final : public Backend {
   bool has_work() const noexcept { return !changed_.empty() || datagrams_.has_work(); }
   /// What is pending, for people: "2 receive, 1 accept"; empty if nothing is.
   std::string pending() const;
+  /// The same of connections and listeners that are open, whether or not anything is pending.
+  std::string open_sockets() const;
 
  private:
   struct Entry;

@@ -202,6 +202,10 @@ WorldReport World::run_until_done(Duration limit) {
 /// What main and the signals of a host ask for. Returns whether there was anything.
 bool World::go_on(WorldHost& host) {
   if (host.done()) return false;
+  if (host.has_returned()) {
+    host.begin_next();
+    return true;
+  }
   WorldHost::Run* const run = host.running();
   if (run == nullptr) {
     if (host.main_waits()) return false;

@@ -30,10 +30,10 @@ struct WorldReport {
 ///
 ///   World world({.seed = seed});
 ///   WorldHost& server = world.host("server", {.cores = 2});
-///   server.start_service([&](Host& host) { return Runtime(host, options).run_on_each_core(...);
-///   }); WorldHost& client = world.host("client"); client.start([&](Host& host) { return
-///   Runtime(host, options).run_on_each_core(...); }); const WorldReport report =
-///   world.run_until_done(1h); EXPECT_TRUE(report.ok()) << report.text();
+///   server.start_service(serve);  // int serve(Host& host), which makes a Runtime there
+///   world.host("client").start(ask);
+///   const WorldReport report = world.run_until_done(1h);
+///   EXPECT_TRUE(report.ok()) << report.text();
 ///
 /// All loops of all hosts are turned by the thread that calls run_until_done(), one after the
 /// other in an order that is drawn. Functions given to a blocking pool are called between turns, at

@@ -53,16 +53,40 @@ WorldHost::WorldHost(WorldState& state, std::string name, const Endpoint& addres
 WorldHost::~WorldHost() = default;
 
 void WorldHost::begin(WorldMainFunction main, bool service) {
-  assert(done());
+  if (killed_ && !has_returned()) {
+    next_ = std::move(main);
+    next_is_service_ = service;
+    return;
+  }
+  if (!has_returned()) {
+    std::fprintf(stderr, "weir: %s: started while its main runs: it has to return, or be killed\n",
+                 name_.c_str());
+    std::abort();
+  }
+  note_failure();
   service_ = service;
   told_to_end = false;
   killed_ = knows_death_ = false;
   handover_steps_ = 0;
   chance_->set_dead(false);
   status_.reset();
-  thrown_.reset();
+  failure_noted_ = false;
   main_ = std::make_unique<WorldMain>(
       [this, main = std::move(main)] { thrown_ = thrown_by([&] { status_ = main(*this); }); });
+}
+
+void WorldHost::begin_next() {
+  begin(std::exchange(next_, nullptr), next_is_service_);
+}
+
+/// Of a main that has returned, unless it was killed: that is nobody's fault.
+void WorldHost::note_failure() {
+  if (!killed_ && thrown_) failures_.push_back(name_ + ": main has thrown " + *thrown_);
+  if (!killed_ && status_.value_or(0) != 0 && !failure_noted_) {
+    failures_.push_back(name_ + ": main has returned " + std::to_string(*status_));
+  }
+  failure_noted_ = true;
+  thrown_.reset();
 }
 
 void WorldHost::kill() {
@@ -159,18 +183,20 @@ std::vector<std::string> WorldHost::left_on_loops() {
     if (const std::size_t timers = loop.timers().armed(); timers != 0) {
       left.push_back(place + std::to_string(timers) + " timers are armed");
     }
-    const std::string pending = static_cast<MemoryBackend&>(loop.backend()).pending();
-    if (!pending.empty()) left.push_back(place + pending + " pending");
+    const auto& backend = static_cast<MemoryBackend&>(loop.backend());
+    if (const std::string pending = backend.pending(); !pending.empty()) {
+      left.push_back(place + pending + " pending");
+    }
+    if (const std::string open = backend.open_sockets(); !open.empty()) {
+      left.push_back(place + open + " not closed");
+    }
   }
   return left;
 }
 
-std::vector<std::string> WorldHost::left_on_host() const {
-  std::vector<std::string> left;
-  if (!killed_ && thrown_) left.push_back(name_ + ": main has thrown " + *thrown_);
-  if (!killed_ && status_.value_or(0) != 0) {
-    left.push_back(name_ + ": main has returned " + std::to_string(*status_));
-  }
+std::vector<std::string> WorldHost::left_on_host() {
+  note_failure();
+  std::vector<std::string> left = std::exchange(failures_, {});
   if (const std::size_t open = open_descriptors(); open != 0) {
     left.push_back(name_ + ": " + std::to_string(open) + " descriptors are open");
   }

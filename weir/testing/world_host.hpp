@@ -53,12 +53,13 @@ class WorldHost final : public MemoryHost {
   Endpoint address(std::uint16_t port) const noexcept { return address_.with_port(port); }
 
   /// Calls `main` once the World runs. It is waited for: see World::run_until_done(). Another one
-  /// may follow when it has returned, as after a restart.
+  /// may follow when it has returned, as after a restart, and after a kill() at once: it begins
+  /// when nothing is left of the first.
   void start(WorldMainFunction main) { begin(std::move(main), false); }
   /// The same for what serves others: it gets a SIGTERM when all that are waited for have returned.
   void start_service(WorldMainFunction main) { begin(std::move(main), true); }
   /// Whether its main, if any, has returned.
-  bool done() const noexcept { return main_ == nullptr || main_->returned(); }
+  bool done() const noexcept { return has_returned() && next_ == nullptr; }
   /// What the last main has returned; nullopt before, and when it has thrown.
   std::optional<int> status() const noexcept { return status_; }
 
@@ -79,6 +80,11 @@ class WorldHost final : public MemoryHost {
   void kill_at_handover_step(std::uint64_t number) noexcept { killed_at_step_ = number; }
   std::uint64_t handover_steps() const noexcept { return handover_steps_; }
   bool killed() const noexcept { return killed_; }
+  /// As its program gets it. A service that has been told to end so is not told again.
+  void raise(Signal signal) {
+    told_to_end = true;
+    MemoryHost::raise(signal);
+  }
   /// The connections that it had then.
   const std::vector<WorldConnection>& lost() const noexcept { return lost_; }
   /// Whether it has a listening socket.
@@ -100,6 +106,10 @@ class WorldHost final : public MemoryHost {
   Run* running() const noexcept { return run_.get(); }
   bool service() const noexcept { return service_; }
   bool waited_for() const noexcept { return main_ != nullptr && !service_; }
+  /// Whether its main, if any, has returned; another one may follow it.
+  bool has_returned() const noexcept { return main_ == nullptr || main_->returned(); }
+  /// Makes what was to follow a killed main its main.
+  void begin_next();
   /// Lets main go on, until it waits or returns.
   void go_on() { main_->go_on(); }
   std::optional<Signal> next_signal() { return killed_ ? std::nullopt : take_signal(); }
@@ -109,7 +119,7 @@ class WorldHost final : public MemoryHost {
   bool main_waits() const noexcept { return main_waits_; }
   /// What the loops of a run that has ended still hold, and what the host does, in words.
   std::vector<std::string> left_on_loops();
-  std::vector<std::string> left_on_host() const;
+  std::vector<std::string> left_on_host();
   bool told_to_end = false;
 
   // For its handover.
@@ -124,6 +134,7 @@ class WorldHost final : public MemoryHost {
   WorldHost(WorldState& state, std::string name, const Endpoint& address, WorldHost* machine,
             const WorldHostOptions& options, std::unique_ptr<WorldChance> chance);
   void begin(WorldMainFunction main, bool service);
+  void note_failure();
 
   WorldState& state_;
   std::string name_;
@@ -132,6 +143,8 @@ class WorldHost final : public MemoryHost {
   std::unique_ptr<Run> run_;
   std::optional<int> status_;
   std::optional<std::string> thrown_;
+  bool failure_noted_ = false;
+  std::vector<std::string> failures_;  // of mains, that have not been told
   bool service_ = false;
   std::shared_ptr<WorldMeetings> meetings_;  // of the machine
   WorldPlace* place_ = nullptr;
@@ -142,6 +155,8 @@ class WorldHost final : public MemoryHost {
   bool knows_death_ = false;
   bool main_waits_ = false;
   std::unique_ptr<WorldMain> main_;
+  WorldMainFunction next_;
+  bool next_is_service_ = false;
 };
 
 }  // namespace weir

@@ -1,10 +1,13 @@
 // Several processes of one machine of a World: what they share, and what the death of one does.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <functional>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -255,6 +258,84 @@ TEST_F(WorldProcesses, ANewerOneThatDiesWhileItAsksHurtsNobody) {
     EXPECT_TRUE(report.ok()) << report.text();
     EXPECT_FALSE(has_logged(older, "a newer process has taken over"));
   }
+}
+
+TEST_F(WorldProcesses, AKilledOneMayBeStartedAgainAtOnce) {
+  int served = 0;
+  const auto serve = [&served](Host& host) {
+    const int status = Runtime(host, quiet()).run_on_each_core(serve_echo);
+    ++served;
+    return status;
+  };
+  first_.start_service(serve);
+  world_.at(1s, [&] {
+    first_.kill();
+    first_.start_service(serve);
+    EXPECT_FALSE(first_.done());
+  });
+  Asked asked;
+  peers_.start([&](Host& host) {
+    return Runtime(host, quiet()).run_on_each_core([&](Scope& scope) -> Task<> {
+      static_cast<void>(co_await sleep(5s));
+      co_await ask_echo(scope, first_.address(7), asked);
+    });
+  });
+  const WorldReport report = world_.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(asked.received, asked.text);
+  EXPECT_EQ(served, 2);
+}
+
+TEST_F(WorldProcesses, WhatFailedBeforeARestartIsTold) {
+  first_.start([](Host&) { return 3; });
+  second_.start([](Host&) -> int { throw std::runtime_error("no idea"); });
+  const auto well = [](Host&) { return 0; };
+  world_.at(1s, [&] {
+    first_.start(well);
+    second_.start(well);
+  });
+  peers_.start([](Host& host) {
+    return Runtime(host, quiet()).run_on_each_core([](Scope&) -> Task<> {
+      static_cast<void>(co_await sleep(2s));
+    });
+  });
+  const WorldReport report = world_.run_until_done(1h);
+  EXPECT_THAT(report.failures, testing::UnorderedElementsAre("machine: main has returned 3",
+                                                             "second: main has thrown no idea"));
+  const WorldReport again = world_.run_until_done(1h);
+  EXPECT_TRUE(again.ok()) << again.text();
+}
+
+TEST_F(WorldProcesses, AServiceThatDrainsIsNotToldToHurry) {
+  first_.start_service(
+      [](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+  peers_.start([&](Host& host) {
+    return Runtime(host, quiet()).run_on_each_core([&](Scope&) -> Task<> {
+      auto stream = co_await tcp::connect(first_.address(7));
+      static_cast<void>(co_await sleep(5s));
+    });
+  });
+  world_.at(1s, [&] { first_.raise(Signal::terminate); });
+  const WorldReport report = world_.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_TRUE(has_logged(first_, "SIGTERM: draining"));
+  EXPECT_FALSE(has_logged(first_, "again: stopping at once"));
+}
+
+TEST_F(WorldProcesses, AConnectionThatNobodyClosesIsFound) {
+  alignas(tcp::Stream) std::array<std::byte, sizeof(tcp::Stream)> forgotten{};
+  first_.start_service(
+      [](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+  peers_.start([&](Host& host) {
+    return Runtime(host, quiet()).run_on_each_core([&](Scope&) -> Task<> {
+      auto stream = co_await tcp::connect(first_.address(7));
+      if (stream) new (&forgotten) tcp::Stream(std::move(*stream));
+    });
+  });
+  const WorldReport report = world_.run_until_done(1h);
+  EXPECT_THAT(report.text(), testing::HasSubstr("peers/0: "));
+  EXPECT_THAT(report.text(), testing::HasSubstr("a connection with " +
+                                                first_.address(7).to_string() + " not closed"));
 }
 
 }  // namespace
