@@ -89,6 +89,7 @@ bool AnswerReader::read_head() {
   if (end == input_.npos) {
     return input_.size() > head_bytes_max && wrong("a head that does not end");
   }
+  if (answers_.size() == answers_max) return wrong("answers without end");
   Answer& answer = answers_.emplace_back();
   const std::string head = input_.substr(0, end + 2);
   if (!parse_head(head, answer)) return false;

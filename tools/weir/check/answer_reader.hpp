@@ -36,6 +36,8 @@ struct Answer {
 class AnswerReader {
  public:
   static constexpr std::size_t head_bytes_max = 256 * 1024;
+  /// More on one connection, interim ones included, are a fault, and are not kept.
+  static constexpr std::size_t answers_max = 1000;
 
   /// The method of the next request; those that are not told are GET.
   void asked(std::string_view method) { methods_.emplace_back(method); }

@@ -91,6 +91,13 @@ TEST(AnswerReader, SaysWhatIsNoHttp) {
             "a head that does not end");
 }
 
+TEST(AnswerReader, AFloodOfAnswersIsNotKept) {
+  AnswerReader reader;
+  for (int sent = 0; sent < 100'000; ++sent) reader.read("HTTP/1.1 102 Processing\r\n\r\n");
+  EXPECT_EQ(reader.fault(), "answers without end");
+  EXPECT_EQ(reader.answers().size(), AnswerReader::answers_max);
+}
+
 TEST(AnswerReader, AResetEndsWhatHasNoLength) {
   AnswerReader without;
   without.read("HTTP/1.1 431 Much\r\nConnection: close\r\n\r\nmuch");
