@@ -33,7 +33,8 @@ class PoolLane {
 /// cores share one; they are started when first needed, and how many there are it finds out by
 /// itself unless it is told.
 ///
-/// On a simulated host a function is called between two turns and takes no time.
+/// On a simulated host a function is called between two turns; it takes no time, in a World a drawn
+/// one of up to WorldVariation::step_max.
 ///
 /// Threads: any. Lifetime: the host outlives it, and it outlives every run(). When it is destroyed,
 /// it is closed first, and the destructor waits for what still runs.
