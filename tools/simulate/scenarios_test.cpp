@@ -99,8 +99,11 @@ TEST(Simulate, AcceptingFailsAtEachAcceptOfASmallRunInTurn) {
 
 TEST(Simulate, AnAllocationOfASmallRunFailsInTurn) {
   const HttpRun small{.connections = 3, .requests_max = 3};
-  const WorldOptions options = fresh_world();
+  std::uint64_t operations = 0;
+  // A long streamed answer would be thousands of allocations, each of which is a run.
+  const WorldOptions options = world_of(small, 20, 200, operations);
   SCOPED_TRACE(options.replay + std::to_string(options.seed));
+  std::size_t all = 0;
   for (const unsigned core : {0U, 1U}) {
     std::size_t number = 0;
     for (bool struck = true; struck; ++number) {
@@ -108,11 +111,14 @@ TEST(Simulate, AnAllocationOfASmallRunFailsInTurn) {
       run.disturb = fail_allocation(core, number);
       const Outcome outcome = run_http(options, run);
       struck = outcome.struck == 1;
-      EXPECT_EQ(outcome.report.ok(), number >= allocations_to_begin)
+      ASSERT_EQ(outcome.report.ok(), number >= allocations_to_begin)
           << "core " << core << ", allocation " << number << ": " << outcome.report.text();
     }
-    EXPECT_GT(number, allocations_to_begin + 5);
+    EXPECT_GT(number, allocations_to_begin);
+    all += number;
   }
+  // One core may have got all connections.
+  EXPECT_GT(all, 2 * allocations_to_begin + 10);
 }
 
 TEST(Simulate, TheServerDrainsOrStopsAtEachTurnOfASmallRunInTurn) {
