@@ -311,11 +311,13 @@ TEST_F(WorldProcesses, AServiceThatDrainsIsNotToldToHurry) {
       [](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
   peers_.start([&](Host& host) {
     return Runtime(host, quiet()).run_on_each_core([&](Scope&) -> Task<> {
+      static_cast<void>(co_await sleep(1s));
       auto stream = co_await tcp::connect(first_.address(7));
+      EXPECT_TRUE(stream.has_value());
       static_cast<void>(co_await sleep(5s));
     });
   });
-  world_.at(1s, [&] { first_.raise(Signal::terminate); });
+  world_.at(3s, [&] { first_.raise(Signal::terminate); });
   const WorldReport report = world_.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
   EXPECT_TRUE(has_logged(first_, "SIGTERM: draining"));
@@ -328,7 +330,9 @@ TEST_F(WorldProcesses, AConnectionThatNobodyClosesIsFound) {
       [](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
   peers_.start([&](Host& host) {
     return Runtime(host, quiet()).run_on_each_core([&](Scope&) -> Task<> {
+      static_cast<void>(co_await sleep(1s));
       auto stream = co_await tcp::connect(first_.address(7));
+      EXPECT_TRUE(stream.has_value());
       if (stream) new (&forgotten) tcp::Stream(std::move(*stream));
     });
   });
