@@ -40,6 +40,12 @@ const std::map<std::string, BackendChoice>& backends() {
   return all;
 }
 
+/// For CLI11: what is wrong with a value, if anything. A shell's unset variable gives an empty one,
+/// which must not mean "all addresses".
+std::string not_empty(const std::string& value) {
+  return value.empty() ? "an empty value" : "";
+}
+
 /// What is given as text or number, before it becomes options.
 struct Given {
   int port = 0;
@@ -58,8 +64,10 @@ void add_place(CLI::App& parser, Given& given, ServerOptions& options) {
   parser.add_option("--port", given.port, "port to listen on; 0: any free one")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
-  parser.add_option("--address", given.address,
-                    "address to listen on, such as 127.0.0.1 or ::1 (default: all)");
+  parser
+      .add_option("--address", given.address,
+                  "address to listen on, such as 127.0.0.1 or ::1 (default: all)")
+      ->check(not_empty);
   parser.add_option("--cores", options.cores, "event loops (default: one per physical core)")
       ->check(CLI::Range(1, 1024));
   parser
@@ -89,9 +97,11 @@ void add_manner(CLI::App& parser, Given& given, ServerOptions& options) {
           ->check(CLI::Range(1, 99));
   parser.add_flag("--real-time-required", given.required, "end where the kernel refuses that")
       ->needs(real_time);
-  parser.add_option("--takeover", given.takeover,
-                    "take the sockets of an older process over, which serves until then: the path "
-                    "where they meet");
+  parser
+      .add_option("--takeover", given.takeover,
+                  "take the sockets of an older process over, which serves until then: the path "
+                  "where they meet")
+      ->check(not_empty);
 }
 
 }  // namespace
