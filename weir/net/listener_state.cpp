@@ -37,6 +37,7 @@ Listener::State::~State() {
 
 Result<> Listener::State::add_side_doors(
     const std::vector<std::shared_ptr<SharedListener>>& further) {
+  side_doors_.reserve(further.size());  // a door that is open is known
   for (const std::shared_ptr<SharedListener>& each : further) {
     auto door = open_side_door(loop_, each, *this);
     if (!door) return fail(door.error());
