@@ -191,6 +191,9 @@ WorldReport World::run_until_done(Duration limit) {
   for (const auto& host : hosts_) {
     for (std::string& left : host->left_on_host()) failed(std::move(left));
   }
+  for (const std::string& name : state_.faults.planned_hosts()) {
+    if (find(name) == nullptr) failed("a fault is to strike \"" + name + "\", which is no host");
+  }
   ask(at_end_);
   if (state_.trace.on()) {
     state_.trace.note(std::to_string(turns_) + " turns, whose order is " +
@@ -315,7 +318,9 @@ void World::give_up(std::string why) {
     for (const WorldHost::Core& core : host->running()->cores) {
       const auto& backend = static_cast<const MemoryBackend&>(core.loop->backend());
       const std::string pending = core.loop->stopping() ? "has stopped" : backend.pending();
-      why += " [" + (pending.empty() ? "waits for nothing" : pending) + "]";
+      const std::size_t frames = core.loop->blocks().blocks_in_use(BlockUse::frame);
+      why += " [" + (pending.empty() ? "no operation" : pending) + ", " + std::to_string(frames) +
+             " coroutines]";
     }
   }
   failed(why);

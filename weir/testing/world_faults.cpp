@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <numeric>
+#include <set>
 
 #include "weir/base/error.hpp"
 
@@ -30,6 +31,13 @@ std::optional<WorldFaults::Planned> WorldFaults::planned(std::string_view host,
   const Planned planned = *found;
   planned_.erase(found);
   return planned;
+}
+
+std::vector<std::string> WorldFaults::planned_hosts() const {
+  std::set<std::string> hosts;
+  for (const Planned& each : planned_) hosts.insert(each.host);
+  for (const PlannedAllocation& each : allocations_) hosts.insert(each.host);
+  return {hosts.begin(), hosts.end()};
 }
 
 std::optional<Fault> WorldFaults::at_operation(std::string_view host, std::uint64_t number,

@@ -84,6 +84,8 @@ class WorldFaults {
   bool has_struck(const os::Address& end) const;
   /// How many connects have been struck: of those nobody knows an address yet.
   std::uint64_t struck_connects() const noexcept { return struck_connects_; }
+  /// The hosts of what has been asked for at a point that has not come yet, each once, in order.
+  std::vector<std::string> planned_hosts() const;
 
   // For the hosts.
 

@@ -127,6 +127,17 @@ TEST(WorldFaults, NothingStrikesOnceTheyAreStopped) {
   EXPECT_EQ(echo.world.faults().struck(), 0U);
 }
 
+TEST(WorldFaults, AHostThatDoesNotExistIsTold) {
+  EchoWorld echo(fresh_world());
+  echo.world.faults().strike("server", 1'000'000, Fault::reset);
+  echo.world.faults().strike("servr", 3, Fault::reset);
+  echo.world.faults().fail_accept("servr", 0, system_error(EMFILE));
+  echo.world.faults().fail_allocation("client/0", 0, 3);
+  EXPECT_THAT(echo.run().failures,
+              testing::ElementsAre("a fault is to strike \"client/0\", which is no host",
+                                   "a fault is to strike \"servr\", which is no host"));
+}
+
 TEST(WorldFaults, AnAllocationFailsAtEachPointInTurn) {
   const WorldOptions options = fresh_world();
   SCOPED_TRACE(options.replay + std::to_string(options.seed));
