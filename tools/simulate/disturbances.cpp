@@ -114,9 +114,10 @@ Disturbance fail_allocation(unsigned core, std::size_t number) {
       if (*failed == never && has_failed_to_allocate(world.host("server"))) *failed = world.now();
       return std::string();
     });
-    return [number, failed, suffered = false](const WorldHost&, const HttpTalk& talk) mutable {
+    return [&world, failed, suffered = false](const WorldHost&, const HttpTalk& talk) mutable {
       if (talk.over < *failed) return HttpExcuse::none;
-      if (number < allocations_to_begin) return HttpExcuse::failed_once;
+      // Where a core could not begin, the server has ended, and told so.
+      if (world.host("server").status() == 1) return HttpExcuse::failed_once;
       return std::exchange(suffered, true) ? HttpExcuse::none : HttpExcuse::failed_once;
     };
   };

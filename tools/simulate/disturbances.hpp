@@ -31,8 +31,6 @@ HttpExcuses cut_now_and_then(World& world);
 HttpExcuses end_early(World& world);
 /// The same, so often before the turn of any core that has this number from 0; `turns` counts them.
 Disturbance end_at_turn(std::uint64_t number, int signals, std::uint64_t& turns);
-/// So many blocks a core takes until it serves. Without one of them the server ends.
-inline constexpr std::size_t allocations_to_begin = 8;
 /// One allocation of the server fails, with this number from 0 on its core. Once the core serves,
 /// one connection may suffer, and the server goes on.
 Disturbance fail_allocation(unsigned core, std::size_t number);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "tools/simulate/http_service.hpp"
 #include "tools/simulate/overload.hpp"
@@ -61,14 +64,17 @@ Outcome with_drain(const WorldOptions& options) {
   return run_http(options, {.disturb = end_early});
 }
 
+/// What a World reports of a server of which a core has no memory to begin with.
+constexpr std::string_view not_begun = "server: main has returned 1";
+
 Outcome with_little_memory(const WorldOptions& options) {
   WorldDraw draw(~options.seed);
   const auto core = static_cast<unsigned>(draw.below(2));
   // Many runs end before a thousand blocks have been taken.
   const std::size_t number = draw.below(draw.happens(0.5) ? 150 : 1500);
   Outcome outcome = run_http(options, {.disturb = fail_allocation(core, number)});
-  if (outcome.struck == 0 || number >= allocations_to_begin) return outcome;
-  if (std::erase(outcome.report.failures, "server: main has returned 1") != 1) {
+  if (outcome.struck == 0 || number >= allocations_to_begin()) return outcome;
+  if (std::erase(outcome.report.failures, not_begun) != 1) {
     outcome.report.failures.emplace_back("server: has not told that it could not begin");
   }
   return outcome;
@@ -183,6 +189,20 @@ Outcome run_http(const WorldOptions& options, const HttpRun& run) {
   outcome.ahead_most = requests.ahead_most();
   for (const auto& traffic : traffics) outcome.answered += traffic->answered();
   return outcome;
+}
+
+std::size_t allocations_to_begin() {
+  static const std::size_t found = [] {
+    const auto ends = [](std::size_t number) {
+      const HttpRun run{.connections = 1, .requests_max = 1, .disturb = fail_allocation(0, number)};
+      const std::vector<std::string> failures = run_http({.seed = 1}, run).report.failures;
+      return std::ranges::find(failures, not_begun) != failures.end();
+    };
+    std::size_t number = 0;
+    while (number < 100 && ends(number)) ++number;
+    return number;
+  }();
+  return found;
 }
 
 }  // namespace weir::simulate

@@ -53,6 +53,9 @@ struct HttpRun {
   WorldMainFunction serve = {};
 };
 Outcome run_http(const WorldOptions& options, const HttpRun& run);
+/// So many blocks a core takes until it serves: without one of them the server ends. Found by
+/// trying, for which coroutines need one is the compiler's choice; more than 100 are not tried.
+std::size_t allocations_to_begin();
 /// What "limits" runs: more clients than may be served, and little patience with them.
 HttpRun limits_run();
 
