@@ -226,7 +226,8 @@ TEST_F(WorldProcesses, AKilledOneLeavesItsFilesAsTheyAre) {
   std::string found;
   first_.start([&found](Host& host) {
     FileSystem& files = host.files();
-    for (const os::DirectoryEntry& each : files.list("/tmp", 10).value()) found += each.name + " ";
+    const auto entries = files.list("/tmp", 10);  // GCC 12 would not keep a temporary of the loop
+    for (const os::DirectoryEntry& each : entries.value()) found += each.name + " ";
     std::array<std::byte, 10> room{};
     const auto file = files.open("/tmp/state", {});
     const std::size_t count = files.read_at(file->value(), room, 0).value();
