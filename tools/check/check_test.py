@@ -233,6 +233,16 @@ TEST(A, B) {}
             self.expect("bare-branch", path, {path: f"// A.\nvoid f() {{\n  {branch}\n}}\n"})
         self.expect_clean({path: "// A.\nvoid f() {\n  if (a) {\n    EXPECT_TRUE(b);\n  }\n}\n"})
 
+    def test_loops_over_temporaries(self):
+        path = "tests/a_test.cpp"
+        code = "// A.\nvoid f() {{\n  for (const auto& each : {}) g(each);\n}}\n"
+        for bad in ("files.list(a, 10).value()", "list(\n           a())\n           .value()"):
+            self.expect("loop-over-temporary", path, {path: code.format(bad)})
+        for good in ("entries.value()", "app.explain().services", "group().loops()"):
+            self.expect_clean({path: code.format(good)})
+        body = "// A.\nvoid f() {\n  for (int a : b) c.push_back(d(a).value());\n}\n"
+        self.expect_clean({path: body})
+
     def test_units(self):
         self.expect("units", "weir/base/error.hpp",
                     {"weir/base/error.hpp": HEADER.format("error").split("\n", 1)[1]})

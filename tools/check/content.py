@@ -18,6 +18,10 @@ SLEEP = re.compile(r"\bthis_thread::sleep_\w+|\b(?:usleep|nanosleep)\s*\(")
 # What GCC refuses (-Wdangling-else): the macro begins with an if of its own.
 BARE_BRANCH = re.compile(r"^ *\}? *(?:else +)?(?:if \(.*\)|else) ((?:EXPECT|ASSERT)_\w+|FAIL)",
                          re.MULTILINE)
+# `.value()` of what a call gives is a reference into a temporary. C++23 keeps it for the loop
+# (P2718), GCC 12 destroys it before the first round.
+LOOP_OVER_TEMPORARY = re.compile(
+    r"\bfor \([^;{}]*? : [^;{}]*\)\s*\.value\(\)\)(?!\s*[;,.)])")
 WORLD = re.compile(
     r"\b(?:steady|system|high_resolution)_clock::now\b"
     r"|\bstd::(?:jthread|thread|condition_variable\w*|random_device|async)\b(?!::id|::hardware)"
@@ -53,6 +57,13 @@ def check_branches(repository, report):
     for file in repository.cxx:
         for line, found in matches(BARE_BRANCH, file.code):
             report(file, line, "bare-branch", f"{found}: what a test asks needs braces behind if")
+
+
+def check_loops(repository, report):
+    for file in repository.cxx:
+        for line, _ in matches(LOOP_OVER_TEMPORARY, file.code):
+            report(file, line, "loop-over-temporary",
+                   "GCC 12 destroys what value() refers to: give the result a name")
 
 
 def check_headers(repository, report):
@@ -104,5 +115,5 @@ def check_world(repository, report):
                 report(file, line, "world", f"{found.rstrip('(')}: ask the Host")
 
 
-CHECKS = [check_unfinished, check_machine_paths, check_branches, check_headers, check_units,
-          check_world]
+CHECKS = [check_unfinished, check_machine_paths, check_branches, check_loops, check_headers,
+          check_units, check_world]
