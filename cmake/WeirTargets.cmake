@@ -4,14 +4,26 @@ include(GoogleTest)
 set(WEIR_TEST_SECONDS_MAX 120)
 set(weir_floors "")
 
-# Splits `root`/**.cpp into <out>_SOURCES and <out>_TESTS (names that end in _test.cpp).
-function(weir_glob out root)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${root}/*.cpp)
+# Splits `root`/**.cpp of each root into <out>_SOURCES and <out>_TESTS (names that end in _test.cpp).
+function(weir_glob out)
+  list(TRANSFORM ARGN REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/\\1/*.cpp" OUTPUT_VARIABLE patterns)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${patterns})
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   set(${out}_SOURCES ${sources} PARENT_SCOPE)
   set(${out}_TESTS ${tests} PARENT_SCOPE)
+endfunction()
+
+# The folders of a library. The libraries of app and testing have several until their code is split.
+function(weir_floor_roots name out)
+  set(roots weir/${name})
+  if(name STREQUAL "app")
+    list(APPEND roots weir/admin weir/config weir/event weir/log)
+  elseif(name STREQUAL "testing")
+    list(APPEND roots weir/sim)
+  endif()
+  set(${out} ${roots} PARENT_SCOPE)
 endfunction()
 
 # The precompiled headers that libraries and programs share, each made on first use: half of what it
@@ -41,7 +53,8 @@ endfunction()
 # installed Weir does not need them.
 function(weir_floor name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LIBS;HEADERS")
-  weir_glob(floor weir/${name})
+  weir_floor_roots(${name} roots)
+  weir_glob(floor ${roots})
   list(TRANSFORM arg_DEPENDS PREPEND weir_)
   set(weir_include_dirs $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -114,7 +127,8 @@ endfunction()
 # weir/NAME/**_test.cpp, if any.
 function(weir_floor_tests name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;PRECOMPILE")
-  weir_glob(floor weir/${name})
+  weir_floor_roots(${name} roots)
+  weir_glob(floor ${roots})
   if(NOT floor_TESTS)
     return()
   endif()

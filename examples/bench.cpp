@@ -1,7 +1,7 @@
 // bench: what the benchmarks ask for. GET / answers 128 bytes in all, head included, and GET /190
 // as many as it says; POST /ping takes {"sequence": n} and gives it back, and POST /ping/elsewhere
 // does so on another core than that of the connection.
-#include <weir/cores/on_core.hpp>
+#include <weir/runtime/on_core.hpp>
 #include <weir/http.hpp>
 
 using namespace weir;

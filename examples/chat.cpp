@@ -1,12 +1,12 @@
 // chat: what one client says, all hear, whichever cores they are on; a line is a message. Each
 // connection stays on its core. Nobody waits for a client that does not read: it misses lines, and
 // is told how many; one that takes nothing for ten seconds has to go.
-#include <weir/cores/broadcast.hpp>
-#include <weir/cores/runtime.hpp>
-#include <weir/net/listener.hpp>
+#include <weir/runtime/messaging/broadcast.hpp>
+#include <weir/runtime/runtime.hpp>
+#include <weir/net/listen/listener.hpp>
 #include <weir/net/tcp.hpp>
 #include <weir/task/timeout.hpp>
-#include <weir/task/together.hpp>
+#include <weir/task/combinators.hpp>
 
 using namespace weir;
 

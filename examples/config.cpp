@@ -5,7 +5,7 @@
 //   ./dev run config -- --help
 #include <weir/app/config_live.hpp>
 #include <weir/http.hpp>
-#include <weir/loop/os_host.hpp>
+#include <weir/loop/os/os_platform.hpp>
 
 using namespace weir;
 

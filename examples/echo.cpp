@@ -1,6 +1,6 @@
 // echo: sends back what it receives, on every core; end of stream is an error that ends the loop.
-#include <weir/cores/runtime.hpp>
-#include <weir/net/listener.hpp>
+#include <weir/runtime/runtime.hpp>
+#include <weir/net/listen/listener.hpp>
 #include <weir/net/tcp.hpp>
 
 using namespace weir;

@@ -1,9 +1,9 @@
 // event_statistics: orders are events. An interceptor vetoes the empty ones, a handler ships the
 // others, and statistics tell how many events of each type there were and how long they took.
-#include <weir/app/event_bus.hpp>
-#include <weir/app/event_statistics.hpp>
-#include <weir/cores/runtime.hpp>
-#include <weir/task/event.hpp>
+#include <weir/event/bus.hpp>
+#include <weir/event/statistics.hpp>
+#include <weir/runtime/runtime.hpp>
+#include <weir/task/sync/event.hpp>
 
 #include <cstdio>
 #include <cstdlib>

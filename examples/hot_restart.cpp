@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <weir/cores/inherited_sockets.hpp>
+#include <weir/runtime/inherited_sockets.hpp>
 #include <weir/http.hpp>
 
 using namespace weir;

@@ -5,10 +5,10 @@
 //   ./dev run limits -- --help
 #include <iostream>
 
-#include <weir/app/config.hpp>
+#include <weir/config/config.hpp>
 #include <weir/http.hpp>
 #include <weir/http/memory_bound.hpp>
-#include <weir/loop/os_host.hpp>
+#include <weir/loop/os/os_platform.hpp>
 
 using namespace weir;
 

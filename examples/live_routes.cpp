@@ -1,7 +1,7 @@
 // live_routes: pages that are put up and taken down while every core serves them.
 //   curl -X PUT -d "Hello." localhost:8080/pages/greeting; curl localhost:8080/greeting
 #include <map>
-#include <weir/cores/on_core.hpp>
+#include <weir/runtime/on_core.hpp>
 #include <weir/http.hpp>
 
 using namespace weir;

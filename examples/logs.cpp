@@ -1,10 +1,10 @@
 // logs: what is logged for a request says which one it was, whoever logs it; levels are set by
 // name, also while it runs. ./dev run logs -- --log.level debug --log.format json, then
 // curl -H "X-Request-Id: 7" localhost:8080/greet/ann; curl -X PUT localhost:8080/levels/store/trace
-#include <weir/app/config.hpp>
-#include <weir/app/logs.hpp>
+#include <weir/config/config.hpp>
+#include <weir/log/log_service.hpp>
 #include <weir/http.hpp>
-#include <weir/loop/os_host.hpp>
+#include <weir/loop/os/os_platform.hpp>
 
 using namespace weir;
 

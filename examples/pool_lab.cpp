@@ -3,10 +3,10 @@
 //   curl -X POST localhost:8080/test/mix/20000; sleep 1; curl localhost:8080/report/0
 #include "examples/pool_lab.hpp"
 
-#include <weir/cores/blocking_pool.hpp>
-#include <weir/cores/on_core.hpp>
+#include <weir/runtime/blocking_pool.hpp>
+#include <weir/runtime/on_core.hpp>
 #include <weir/http.hpp>
-#include <weir/loop/os_host.hpp>
+#include <weir/loop/os/os_platform.hpp>
 
 using namespace weir;
 

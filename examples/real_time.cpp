@@ -1,6 +1,6 @@
 // real_time: the same 140 us of work 5,000 times on one pinned core, each at its moment: how long
 // after that it is done, on an ordinary thread and then in real time.
-#include <weir/cores/runtime.hpp>
+#include <weir/runtime/runtime.hpp>
 #include <weir/task/interval.hpp>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // resolve: the addresses of a name in the order in which to try them and, given a port, which of
 // them answers first.
 // resolve NAME [PORT [NAME_SERVER]], such as: resolve example.org 443 192.0.2.53:53
-#include <weir/cores/runtime.hpp>
-#include <weir/net/connect.hpp>
+#include <weir/runtime/runtime.hpp>
+#include <weir/net/dns/connect.hpp>
 #include <weir/task/timeout.hpp>
 
 #include <charconv>

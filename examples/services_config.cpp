@@ -4,8 +4,8 @@
 #include <weir/app/config_service.hpp>
 #include <weir/app/http_server.hpp>
 #include <weir/http.hpp>
-#include <weir/http/routes.hpp>
-#include <weir/loop/os_host.hpp>
+#include <weir/http/router/service_routes.hpp>
+#include <weir/loop/os/os_platform.hpp>
 
 using namespace weir;
 

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 #include <vector>
-#include <weir/testing/memory_host.hpp>
+#include <weir/testing/memory/memory_platform.hpp>
 
 using namespace weir;
 

@@ -5,7 +5,7 @@
 #include <weir/app/clock.hpp>
 #include <weir/app/http_server.hpp>
 #include <weir/http.hpp>
-#include <weir/http/routes.hpp>
+#include <weir/http/router/service_routes.hpp>
 #include <weir/net/files.hpp>
 
 #include <string>

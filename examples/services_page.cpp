@@ -1,9 +1,9 @@
 // services_page: a live page of what an app is doing: http://127.0.0.1:8080/weir/services.
 #include <weir/app.hpp>
-#include <weir/app/admin.hpp>
+#include <weir/admin/admin.hpp>
 #include <weir/app/http_server.hpp>
 #include <weir/http.hpp>
-#include <weir/http/routes.hpp>
+#include <weir/http/router/service_routes.hpp>
 
 using namespace weir;
 

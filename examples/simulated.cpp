@@ -1,6 +1,6 @@
 // simulated [SEED]: a service tested in the World: an hour of its life in a moment, others each
 // time.
-#include <weir/testing/world.hpp>
+#include <weir/sim/world.hpp>
 
 #include <cstdio>
 #include <weir/http.hpp>

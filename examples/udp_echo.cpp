@@ -1,6 +1,6 @@
 // udp_echo: sends each datagram of up to 16 KiB back to who sent it, on every core, dozens in one
 // system call.
-#include <weir/cores/runtime.hpp>
+#include <weir/runtime/runtime.hpp>
 #include <weir/net/udp.hpp>
 
 #include <array>

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "weir/http/h1/chunked.hpp"
+#include "weir/http/detail/h1/chunked.hpp"
 #include "weir/http/h1/writer.hpp"
 
 namespace {

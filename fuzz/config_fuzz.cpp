@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "fuzz/require.hpp"
-#include "weir/app/config.hpp"
+#include "weir/config/config.hpp"
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "weir/http/authority.hpp"
-#include "weir/http/characters.hpp"
-#include "weir/http/h1/parser.hpp"
+#include "weir/http/syntax/detail/authority.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/detail/h1/parser.hpp"
 
 namespace {
 

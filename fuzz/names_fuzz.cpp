@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "weir/net/dns_message.hpp"
-#include "weir/net/host_name.hpp"
+#include "weir/net/dns/detail/dns_message.hpp"
+#include "weir/net/dns/detail/host_name.hpp"
 #include "weir/net/hosts_file.hpp"
 #include "weir/net/resolv_conf.hpp"
 

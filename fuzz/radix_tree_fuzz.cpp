@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "weir/base/radix_tree.hpp"
+#include "weir/base/detail/radix_tree.hpp"
 
 namespace {
 

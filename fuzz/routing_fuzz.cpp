@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "weir/http/router.hpp"
-#include "weir/http/text_request.hpp"
+#include "weir/http/router/router.hpp"
+#include "weir/http/test/http_request.hpp"
 
 namespace {
 

@@ -14,9 +14,9 @@
 #include "fuzz/require.hpp"
 #include "fuzz/server_model.hpp"
 #include "fuzz/server_service.hpp"
-#include "weir/cores/runtime.hpp"
-#include "weir/testing/world.hpp"
-#include "weir/testing/world_peer.hpp"
+#include "weir/runtime/runtime.hpp"
+#include "weir/sim/world.hpp"
+#include "weir/sim/peer.hpp"
 
 namespace {
 

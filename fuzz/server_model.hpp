@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "fuzz/server_service.hpp"
-#include "weir/http/h1/chunked.hpp"
-#include "weir/http/h1/parser.hpp"
+#include "weir/http/detail/h1/chunked.hpp"
+#include "weir/http/detail/h1/parser.hpp"
 #include "weir/testing/http_answers.hpp"
 
 namespace weir::fuzz {

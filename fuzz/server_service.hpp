@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "weir/cores/shared_pool.hpp"
+#include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/http/serve.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/sleep.hpp"

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "weir/http/authority.hpp"
-#include "weir/http/query.hpp"
-#include "weir/http/uri.hpp"
+#include "weir/http/syntax/detail/authority.hpp"
+#include "weir/http/message/detail/query.hpp"
+#include "weir/http/syntax/uri.hpp"
 
 namespace {
 

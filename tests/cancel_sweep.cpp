@@ -8,10 +8,10 @@
 #include <string>
 #include <tuple>
 
-#include "weir/net/listener.hpp"
-#include "weir/task/together.hpp"
-#include "weir/testing/seed_fixture.hpp"
-#include "weir/testing/world.hpp"
+#include "weir/net/listen/listener.hpp"
+#include "weir/task/combinators.hpp"
+#include "weir/sim/test/seed_fixture.hpp"
+#include "weir/sim/world.hpp"
 
 namespace weir::tests {
 namespace {

@@ -19,9 +19,9 @@
 #include <utility>
 
 #include "tests/server.hpp"
-#include "weir/cores/on_core.hpp"
-#include "weir/cores/runtime.hpp"
-#include "weir/loop/file_system.hpp"
+#include "weir/runtime/on_core.hpp"
+#include "weir/runtime/runtime.hpp"
+#include "weir/loop/contract/detail/file_system.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/cancel.hpp"
 #include "weir/task/scope.hpp"

@@ -12,14 +12,14 @@
 #include <utility>
 
 #include "tests/cancel_sweep.hpp"
-#include "weir/net/connect.hpp"
+#include "weir/net/dns/connect.hpp"
 #include "weir/net/files.hpp"
-#include "weir/net/listener.hpp"
+#include "weir/net/listen/listener.hpp"
 #include "weir/net/resolver.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/net/udp.hpp"
-#include "weir/net/unix_socket.hpp"
-#include "weir/task/together.hpp"
+#include "weir/net/listen/unix_socket.hpp"
+#include "weir/task/combinators.hpp"
 
 namespace weir::tests {
 namespace {

@@ -11,23 +11,23 @@
 #include <utility>
 #include <vector>
 
-#include "weir/cores/blocking_pool.hpp"
-#include "weir/cores/broadcast.hpp"
-#include "weir/cores/mailbox.hpp"
-#include "weir/cores/per_core.hpp"
-#include "weir/cores/shared_pool.hpp"
-#include "weir/task/channel.hpp"
-#include "weir/task/event.hpp"
+#include "weir/runtime/blocking_pool.hpp"
+#include "weir/runtime/messaging/broadcast.hpp"
+#include "weir/runtime/messaging/mailbox.hpp"
+#include "weir/runtime/per_core.hpp"
+#include "weir/runtime/pool/detail/shared_pool.hpp"
+#include "weir/task/sync/channel.hpp"
+#include "weir/task/sync/event.hpp"
 #include "weir/task/generator.hpp"
 #include "weir/task/interval.hpp"
-#include "weir/task/latch.hpp"
+#include "weir/task/sync/latch.hpp"
 #include "weir/task/mutex.hpp"
-#include "weir/task/rate_limiter.hpp"
+#include "weir/task/sync/rate_limiter.hpp"
 #include "weir/task/select.hpp"
 #include "weir/task/semaphore.hpp"
 #include "weir/task/shared_mutex.hpp"
 #include "weir/task/timeout.hpp"
-#include "weir/task/together.hpp"
+#include "weir/task/combinators.hpp"
 
 namespace weir::tests {
 namespace {

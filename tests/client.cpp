@@ -11,7 +11,7 @@
 #include <optional>
 #include <system_error>
 
-#include "weir/os/socket.hpp"
+#include "weir/os/detail/io/socket.hpp"
 
 namespace weir::tests {
 namespace {

@@ -13,7 +13,7 @@
 #include "tests/process.hpp"
 #include "weir/base/result.hpp"
 #include "weir/os/address.hpp"
-#include "weir/os/fd.hpp"
+#include "weir/os/detail/io/fd.hpp"
 
 namespace weir::tests {
 

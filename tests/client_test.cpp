@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "weir/os/socket.hpp"
+#include "weir/os/detail/io/socket.hpp"
 
 namespace weir::tests {
 namespace {

@@ -11,7 +11,7 @@
 #include "tests/process.hpp"
 #include "tests/server.hpp"
 #include "weir/base/version.hpp"
-#include "weir/os/socket.hpp"
+#include "weir/os/detail/io/socket.hpp"
 
 namespace weir::tests {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "tests/client.hpp"
 #include "tests/process.hpp"
-#include "weir/os/temporary_tree.hpp"
+#include "weir/os/test/temporary_tree.hpp"
 
 namespace weir::tests {
 namespace {

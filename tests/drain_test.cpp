@@ -21,8 +21,8 @@
 
 #include "tests/client.hpp"
 #include "tests/server.hpp"
-#include "weir/os/fd.hpp"
-#include "weir/os/temporary_tree.hpp"
+#include "weir/os/detail/io/fd.hpp"
+#include "weir/os/test/temporary_tree.hpp"
 
 namespace weir::tests {
 namespace {

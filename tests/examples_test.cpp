@@ -16,7 +16,7 @@
 
 #include "tests/client.hpp"
 #include "tests/server.hpp"
-#include "weir/os/temporary_tree.hpp"
+#include "weir/os/test/temporary_tree.hpp"
 
 namespace weir::tests {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/http1_cases.hpp"
-#include "weir/http/http_fixture.hpp"
+#include "weir/http/test/http_fixture.hpp"
 
 namespace weir::tests {
 namespace {

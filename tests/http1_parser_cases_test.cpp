@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "tests/http1_cases.hpp"
-#include "weir/http/h1/chunked.hpp"
-#include "weir/http/h1/parser.hpp"
+#include "weir/http/detail/h1/chunked.hpp"
+#include "weir/http/detail/h1/parser.hpp"
 
 namespace weir::tests {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "tests/client.hpp"
 #include "tests/server.hpp"
-#include "weir/os/limits.hpp"
+#include "weir/os/detail/machine/limits.hpp"
 
 namespace weir::tests {
 namespace {

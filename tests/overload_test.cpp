@@ -17,12 +17,12 @@
 #include <thread>
 #include <vector>
 
-#include "tests/attack.hpp"
+#include "tests/attacker_pool.hpp"
 #include "tests/limited_server.hpp"
 #include "tests/regular_client.hpp"
 #include "tests/sanitized.hpp"
-#include "weir/os/limits.hpp"
-#include "weir/testing/seed_fixture.hpp"
+#include "weir/os/detail/machine/limits.hpp"
+#include "weir/sim/test/seed_fixture.hpp"
 
 namespace weir::tests {
 namespace {

@@ -20,7 +20,7 @@
 #include <thread>
 #include <utility>
 
-#include "weir/os/text_file.hpp"
+#include "weir/os/detail/io/text_file.hpp"
 
 // glibc 2.36 forgot to say so itself.
 extern "C" {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/os/fd.hpp"
+#include "weir/os/detail/io/fd.hpp"
 
 namespace weir::tests {
 

@@ -17,9 +17,9 @@
 
 #include "tests/client.hpp"
 #include "tests/server.hpp"
-#include "weir/os/socket.hpp"
-#include "weir/os/temporary_tree.hpp"
-#include "weir/os/text_file.hpp"
+#include "weir/os/detail/io/socket.hpp"
+#include "weir/os/test/temporary_tree.hpp"
+#include "weir/os/detail/io/text_file.hpp"
 
 namespace weir::tests {
 namespace {

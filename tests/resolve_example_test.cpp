@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "tests/process.hpp"
-#include "weir/cores/runtime.hpp"
-#include "weir/net/name_server_fixture.hpp"
+#include "weir/runtime/runtime.hpp"
+#include "weir/net/test/name_server_fixture.hpp"
 
 namespace weir::tests {
 namespace {

@@ -22,8 +22,8 @@
 
 #include "tests/client.hpp"
 #include "tests/server.hpp"
-#include "weir/os/socket.hpp"
-#include "weir/os/temporary_tree.hpp"
+#include "weir/os/detail/io/socket.hpp"
+#include "weir/os/test/temporary_tree.hpp"
 
 namespace weir::tests {
 namespace {

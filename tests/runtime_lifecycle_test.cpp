@@ -21,7 +21,7 @@
 #include "tests/sanitized.hpp"
 #include "tests/server.hpp"
 #include "weir/http.hpp"
-#include "weir/os/socket.hpp"
+#include "weir/os/detail/io/socket.hpp"
 
 namespace weir::tests {
 namespace {

@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "weir/os/fd.hpp"
-#include "weir/os/socket.hpp"
+#include "weir/os/detail/io/fd.hpp"
+#include "weir/os/detail/io/socket.hpp"
 
 namespace weir::tests {
 namespace {

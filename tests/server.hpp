@@ -13,7 +13,7 @@
 
 #include "tests/client.hpp"
 #include "tests/process.hpp"
-#include "weir/loop/host.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
 #include "weir/os/address.hpp"
 
 namespace weir::tests {

@@ -21,7 +21,7 @@
 #include "weir/app.hpp"
 #include "weir/app/http_server.hpp"
 #include "weir/http.hpp"
-#include "weir/http/routes.hpp"
+#include "weir/http/router/service_routes.hpp"
 
 namespace weir::tests {
 namespace {

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "tests/server.hpp"
-#include "tests/wanderer.hpp"
+#include "tests/random_client.hpp"
 #include "weir/http.hpp"
-#include "weir/testing/seed_fixture.hpp"
+#include "weir/sim/test/seed_fixture.hpp"
 
 namespace weir::tests {
 namespace {

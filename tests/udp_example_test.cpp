@@ -14,7 +14,7 @@
 
 #include "tests/server.hpp"
 #include "weir/os/datagram_socket.hpp"
-#include "weir/os/text_file.hpp"
+#include "weir/os/detail/io/text_file.hpp"
 
 namespace weir::tests {
 namespace {

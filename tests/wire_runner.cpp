@@ -12,8 +12,8 @@
 #include <system_error>
 
 #include "weir/os/address.hpp"
-#include "weir/os/fd.hpp"
-#include "weir/os/socket.hpp"
+#include "weir/os/detail/io/fd.hpp"
+#include "weir/os/detail/io/socket.hpp"
 
 namespace weir::tests {
 namespace {

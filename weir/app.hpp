@@ -2,9 +2,9 @@
 #pragma once
 
 #include "weir/app/app.hpp"
-#include "weir/cores/runtime.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/task.hpp"
 #include "weir/task/timeout.hpp"
-#include "weir/task/together.hpp"
+#include "weir/task/combinators.hpp"

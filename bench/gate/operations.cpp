@@ -10,17 +10,17 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/app/logger.hpp"
-#include "weir/http/date.hpp"
-#include "weir/http/h1/chunked.hpp"
-#include "weir/http/h1/parser.hpp"
+#include "weir/log/logger.hpp"
+#include "weir/http/message/detail/date.hpp"
+#include "weir/http/detail/h1/chunked.hpp"
+#include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/h1/writer.hpp"
-#include "weir/http/router.hpp"
-#include "weir/loop/inbox.hpp"
+#include "weir/http/router/router.hpp"
+#include "weir/loop/detail/inbox.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/loop/os_host.hpp"
-#include "weir/loop/timers.hpp"
-#include "weir/task/run.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/loop/detail/timers.hpp"
+#include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/task.hpp"
 

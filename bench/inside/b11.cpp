@@ -18,12 +18,12 @@
 #include <thread>
 #include <vector>
 
-#include "bench/inside/fresh_process.hpp"
+#include "bench/inside/child_process.hpp"
 #include "weir/app.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/loop/os_host.hpp"
-#include "weir/os/affinity.hpp"
-#include "weir/task/run.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
+#include "weir/task/detail/run.hpp"
 
 namespace weir {
 namespace {

@@ -16,13 +16,13 @@
 #include <cstring>
 #include <utility>
 
-#include "bench/inside/fresh_process.hpp"
-#include "weir/cores/runtime.hpp"
+#include "bench/inside/child_process.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/loop/os_host.hpp"
-#include "weir/os/affinity.hpp"
-#include "weir/task/event.hpp"
-#include "weir/task/run.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
+#include "weir/task/sync/event.hpp"
+#include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
 
 namespace {

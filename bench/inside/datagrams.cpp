@@ -22,9 +22,9 @@
 
 #include "bench/inside/two_cores.hpp"
 #include "weir/net/udp.hpp"
-#include "weir/os/affinity.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
 #include "weir/os/datagram_socket.hpp"
-#include "weir/os/socket.hpp"
+#include "weir/os/detail/io/socket.hpp"
 
 namespace weir {
 namespace {

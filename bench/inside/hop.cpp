@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "bench/inside/two_cores.hpp"
-#include "weir/cores/on_core.hpp"
-#include "weir/cores/runtime.hpp"
-#include "weir/os/affinity.hpp"
+#include "weir/runtime/on_core.hpp"
+#include "weir/runtime/runtime.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir {

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "bench/inside/two_cores.hpp"
-#include "weir/cores/mailbox.hpp"
-#include "weir/cores/on_core.hpp"
-#include "weir/os/affinity.hpp"
-#include "weir/task/together.hpp"
+#include "weir/runtime/messaging/mailbox.hpp"
+#include "weir/runtime/on_core.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
+#include "weir/task/combinators.hpp"
 
 namespace weir {
 namespace {

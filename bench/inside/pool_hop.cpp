@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "weir/cores/blocking_pool.hpp"
+#include "weir/runtime/blocking_pool.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/loop/os_host.hpp"
-#include "weir/task/run.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
 
 #if WEIR_BENCH_LIBUV

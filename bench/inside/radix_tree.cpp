@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "weir/base/radix_tree.hpp"
+#include "weir/base/detail/radix_tree.hpp"
 
 namespace {
 

@@ -7,10 +7,10 @@
 #include <exception>
 #include <memory>
 
-#include "weir/base/block_pool.hpp"
+#include "weir/base/detail/block_pool.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/loop/os_host.hpp"
-#include "weir/task/run.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/task/detail/run.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir {

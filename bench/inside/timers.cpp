@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "weir/loop/timers.hpp"
+#include "weir/loop/detail/timers.hpp"
 
 namespace weir {
 namespace {

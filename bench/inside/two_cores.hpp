@@ -6,7 +6,7 @@
 #include <functional>
 #include <string_view>
 
-#include "weir/cores/runtime.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/task.hpp"

@@ -7,11 +7,11 @@
 #include <mutex>
 
 #include "weir/loop/loop.hpp"
-#include "weir/loop/os_host.hpp"
+#include "weir/loop/os/os_platform.hpp"
 #include "weir/task/cancel.hpp"
-#include "weir/task/channel.hpp"
+#include "weir/task/sync/channel.hpp"
 #include "weir/task/mutex.hpp"
-#include "weir/task/run.hpp"
+#include "weir/task/detail/run.hpp"
 #include "weir/task/semaphore.hpp"
 
 namespace weir {

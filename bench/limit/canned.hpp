@@ -19,9 +19,9 @@
 #include <string>
 #include <string_view>
 
-#include "weir/os/affinity.hpp"
-#include "weir/os/limits.hpp"
-#include "weir/os/socket.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
+#include "weir/os/detail/machine/limits.hpp"
+#include "weir/os/detail/io/socket.hpp"
 
 namespace limit {
 

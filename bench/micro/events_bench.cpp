@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <memory>
 
-#include "weir/app/event_bus.hpp"
-#include "weir/app/event_statistics.hpp"
+#include "weir/event/bus.hpp"
+#include "weir/event/statistics.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/loop/os_host.hpp"
-#include "weir/task/run.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/task/detail/run.hpp"
 
 namespace weir {
 namespace {

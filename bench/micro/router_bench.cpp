@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/http/h1/parser.hpp"
+#include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/limits.hpp"
-#include "weir/http/router.hpp"
+#include "weir/http/router/router.hpp"
 
 namespace weir::http {
 namespace {

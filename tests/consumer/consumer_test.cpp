@@ -1,10 +1,10 @@
 // consumer_test [SEED]: what somebody tests who has installed Weir: services, wired, in the
 // simulated world. They greet by TCP, found by name, and by UDP.
 #include <weir/app.hpp>
-#include <weir/net/connect.hpp>
-#include <weir/net/listener.hpp>
+#include <weir/net/dns/connect.hpp>
+#include <weir/net/listen/listener.hpp>
 #include <weir/net/udp.hpp>
-#include <weir/testing/world.hpp>
+#include <weir/sim/world.hpp>
 
 #include <cstdio>
 #include <string>

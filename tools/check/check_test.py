@@ -87,11 +87,11 @@ class CheckTest(unittest.TestCase):
         self.expect_clean(self.include("http", "serve", "<vector>"))
 
     def test_an_upper_floor_may_not_be_included(self):
-        self.expect("floors", "weir/base/error.cpp",
+        self.expect("floors", "weir/base/result.cpp",
                     self.include("base", "error", '"weir/net/tcp.hpp"'), "not a lower floor")
 
     def test_http_never_includes_tls(self):
-        self.expect("floors", "weir/http/serve.cpp",
+        self.expect("floors", "weir/http/server/serve.cpp",
                     self.include("http", "serve", '"weir/tls/wire.hpp"'), "must never")
 
     def test_tls_and_json_do_not_know_each_other(self):
@@ -102,19 +102,19 @@ class CheckTest(unittest.TestCase):
 
     def test_only_tests_include_testing(self):
         self.expect("floors", "weir/net/tcp.cpp",
-                    self.include("net", "tcp", '"weir/testing/world.hpp"'), "only tests")
+                    self.include("net", "tcp", '"weir/sim/world.hpp"'), "only tests")
         self.expect("floors", "examples/hello.cpp",
-                    {"examples/hello.cpp": '// Hello.\n#include "weir/testing/world.hpp"\n'})
-        text = '#include "weir/net/tcp.hpp"\n\n#include "weir/testing/world.hpp"\n'
+                    {"examples/hello.cpp": '// Hello.\n#include "weir/sim/world.hpp"\n'})
+        text = '#include "weir/net/tcp.hpp"\n\n#include "weir/sim/world.hpp"\n'
         (self.root / "examples/hello.cpp").unlink()
         self.expect_clean({"weir/net/tcp.cpp": SOURCE.format("tcp", "net"),
                            "weir/net/tcp_test.cpp": text})
 
     def test_fixtures_are_for_tests(self):
         fixture = '// F.\n#pragma once\n#include <gtest/gtest.h>\n' \
-                  '#include "weir/testing/world.hpp"\n'
-        uses = '#include "weir/net/net_fixture.hpp"\n'
-        self.expect_clean({"weir/net/net_fixture.hpp": fixture, "weir/net/tcp_test.cpp": uses})
+                  '#include "weir/sim/world.hpp"\n'
+        uses = '#include "weir/net/test/net_fixture.hpp"\n'
+        self.expect_clean({"weir/net/test/net_fixture.hpp": fixture, "weir/net/tcp_test.cpp": uses})
         self.expect("floors", "weir/net/tcp.cpp",
                     {"weir/net/tcp.cpp": SOURCE.format("tcp", "net") + uses}, "fixture")
 
@@ -247,9 +247,9 @@ TEST(A, B) {}
         self.expect("units", "weir/base/error.hpp",
                     {"weir/base/error.hpp": HEADER.format("error").split("\n", 1)[1]})
         source = SOURCE.format("error", "base")
-        self.expect("units", "weir/base/error.cpp",
+        self.expect("units", "weir/base/result.cpp",
                     {"weir/base/error.hpp": HEADER.format("error"),
-                     "weir/base/error.cpp": "#include <vector>\n" + source})
+                     "weir/base/result.cpp": "#include <vector>\n" + source})
         self.expect("units", "weir/base/alone.cpp", {"weir/base/alone.cpp": "// Alone.\n"})
 
     def test_the_world_is_asked_through_the_host(self):
@@ -399,7 +399,7 @@ template <class T> struct Holder { T value; };
             self.expect_clean(self.all_included(), with_tools=True)
 
     def test_formatting(self):
-        path = "weir/base/error.cpp"
+        path = "weir/base/result.cpp"
         ugly = SOURCE.format("error", "base").replace("return 1", "return   1")
         self.expect("format", path, self.all_included() | {path: ugly}, with_tools=True)
 

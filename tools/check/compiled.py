@@ -19,8 +19,8 @@ HEADER_FLAGS = ["-std=c++2b", "-fsyntax-only", "-Wall", "-Wextra", "-Wconversion
                 "-Wnon-virtual-dtor", "-Werror"]
 # What many headers include, those first that cost most: see Pivots.
 PIVOTS = (("weir/app.hpp",), ("weir/http.hpp",), ("gtest/gtest.h", "weir/loop/loop.hpp"),
-          ("gtest/gtest.h",), ("weir/http/route_reader.hpp",), ("weir/cores/shared_pool.hpp",),
-          ("weir/task/task.hpp",), ("weir/loop/loop.hpp",), ("weir/loop/backend.hpp",),
+          ("gtest/gtest.h",), ("weir/http/route_reader.hpp",), ("weir/runtime/pool/detail/shared_pool.hpp",),
+          ("weir/task/task.hpp",), ("weir/loop/loop.hpp",), ("weir/loop/contract/detail/backend.hpp",),
           ("functional", "string"), ("weir/base/result.hpp",), ("memory", "string", "vector"),
           ("memory", "string"), ("string", "vector"), ("string",), ("memory",), ("string_view",))
 

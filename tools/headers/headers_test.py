@@ -28,12 +28,12 @@ class HeadersTest(unittest.TestCase):
             capture_output=True, text=True)
 
     def test_what_is_installed(self):
-        for path in ("weir/http.hpp", "weir/loop/loop.hpp", "weir/testing/world.hpp",
-                     "weir/task/strike_fixture.hpp", "weir/testing/contract_bench.hpp",
+        for path in ("weir/http.hpp", "weir/loop/loop.hpp", "weir/sim/world.hpp",
+                     "weir/task/test/cancel_injection_fixture.hpp", "weir/testing/test/contract/contract_fixture.hpp",
                      "weir/loop/loop.cpp", "bench/other.hpp"):
             self.write(path)
         self.assertEqual(headers.public_headers(self.root),
-                         ["weir/http.hpp", "weir/loop/loop.hpp", "weir/testing/world.hpp"])
+                         ["weir/http.hpp", "weir/loop/loop.hpp", "weir/sim/world.hpp"])
 
     def test_a_header_that_is_well(self):
         self.write("weir/a.hpp")

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "weir/testing/http_attacks.hpp"
-#include "weir/testing/memory_stream.hpp"
-#include "weir/testing/world.hpp"
+#include "weir/testing/network/detail/memory_stream.hpp"
+#include "weir/sim/world.hpp"
 
 namespace weir::simulate {
 

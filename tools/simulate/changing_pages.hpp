@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "weir/cores/options.hpp"
-#include "weir/loop/host.hpp"
+#include "weir/runtime/options.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
 
 namespace weir::simulate {
 

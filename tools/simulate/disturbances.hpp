@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "weir/http/limits.hpp"
-#include "weir/testing/http_traffic.hpp"
-#include "weir/testing/world.hpp"
+#include "weir/sim/http/http_traffic.hpp"
+#include "weir/sim/world.hpp"
 
 namespace weir::simulate {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "weir/cores/shared_pool.hpp"
+#include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/http/serve.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/sleep.hpp"

@@ -1,12 +1,12 @@
 // The HTTP service that the traffic of weir/testing/http_traffic asks.
 #pragma once
 
-#include "tools/simulate/request_watch.hpp"
-#include "tools/simulate/runtime_watch.hpp"
-#include "weir/cores/runtime.hpp"
+#include "tools/simulate/request_monitor.hpp"
+#include "tools/simulate/runtime_monitor.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/http/limits.hpp"
-#include "weir/http/router.hpp"
-#include "weir/loop/host.hpp"
+#include "weir/http/router/router.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
 
 namespace weir::simulate {
 

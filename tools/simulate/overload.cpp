@@ -9,10 +9,10 @@
 #include "tools/simulate/heap.hpp"
 #include "tools/simulate/http_service.hpp"
 #include "tools/simulate/regular_clients.hpp"
-#include "tools/simulate/runtime_watch.hpp"
+#include "tools/simulate/runtime_monitor.hpp"
 #include "weir/http/memory_bound.hpp"
 #include "weir/http/serve.hpp"
-#include "weir/testing/http_traffic.hpp"
+#include "weir/sim/http/http_traffic.hpp"
 
 namespace weir::simulate {
 namespace {

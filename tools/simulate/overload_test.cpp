@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "weir/testing/seed_fixture.hpp"
+#include "weir/sim/test/seed_fixture.hpp"
 
 namespace weir::simulate {
 namespace {

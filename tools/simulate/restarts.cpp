@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "tools/simulate/visitors.hpp"
-#include "weir/cores/runtime.hpp"
+#include "tools/simulate/one_shot_clients.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/http/serve.hpp"
 
 namespace weir::simulate {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "weir/testing/seed_fixture.hpp"
+#include "weir/sim/test/seed_fixture.hpp"
 
 namespace weir::simulate {
 namespace {

@@ -10,10 +10,10 @@
 #include "tools/simulate/http_service.hpp"
 #include "tools/simulate/overload.hpp"
 #include "tools/simulate/play_scenarios.hpp"
-#include "tools/simulate/request_watch.hpp"
+#include "tools/simulate/request_monitor.hpp"
 #include "tools/simulate/restarts.hpp"
-#include "tools/simulate/runtime_watch.hpp"
-#include "weir/testing/http_traffic.hpp"
+#include "tools/simulate/runtime_monitor.hpp"
+#include "weir/sim/http/http_traffic.hpp"
 
 namespace weir::simulate {
 namespace {

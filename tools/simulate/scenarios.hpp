@@ -10,7 +10,7 @@
 
 #include "tools/simulate/disturbances.hpp"
 #include "weir/http/limits.hpp"
-#include "weir/testing/world.hpp"
+#include "weir/sim/world.hpp"
 
 namespace weir::simulate {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "weir/cores/runtime.hpp"
-#include "weir/net/listener.hpp"
+#include "weir/runtime/runtime.hpp"
+#include "weir/net/listen/listener.hpp"
 #include "weir/net/tcp.hpp"
-#include "weir/testing/seed_fixture.hpp"
+#include "weir/sim/test/seed_fixture.hpp"
 
 namespace weir::simulate {
 namespace {

@@ -11,12 +11,12 @@
 #include "tools/weir/bench_report.hpp"
 #include "tools/weir/load.hpp"
 #include "tools/weir/option_limits.hpp"
-#include "tools/weir/process_time.hpp"
-#include "tools/weir/target.hpp"
-#include "weir/cores/runtime.hpp"
+#include "tools/weir/process_cpu_time.hpp"
+#include "tools/weir/url.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/loop/os_host.hpp"
-#include "weir/task/run.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/task/detail/run.hpp"
 
 namespace weir::bench {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "tools/weir/command_fixture.hpp"
-#include "weir/cores/runtime.hpp"
-#include "weir/net/listener.hpp"
+#include "weir/runtime/runtime.hpp"
+#include "weir/net/listen/listener.hpp"
 
 namespace weir::bench {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "weir/cores/on_core.hpp"
+#include "weir/runtime/on_core.hpp"
 #include "weir/loop/loop.hpp"
 
 namespace weir::bench {

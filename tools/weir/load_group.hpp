@@ -2,7 +2,7 @@
 #pragma once
 
 #include "weir/base/time.hpp"
-#include "weir/task/latch.hpp"
+#include "weir/task/sync/latch.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::bench {

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "weir/cores/cores_fixture.hpp"
+#include "weir/runtime/test/runtime_fixture.hpp"
 
 namespace weir::bench {
 namespace {

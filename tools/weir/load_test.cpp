@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "weir/http.hpp"
-#include "weir/net/listener.hpp"
+#include "weir/net/listen/listener.hpp"
 #include "weir/task/sleep.hpp"
-#include "weir/testing/loop_fixture.hpp"
+#include "weir/testing/test/loop_fixture.hpp"
 
 namespace weir::bench {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "weir/http/characters.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
 
 namespace weir::bench {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "tools/weir/numbering.hpp"
-#include "weir/http/h1/chunked.hpp"
+#include "tools/weir/number_placeholder.hpp"
+#include "weir/http/detail/h1/chunked.hpp"
 
 namespace weir::bench {
 

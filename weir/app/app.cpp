@@ -7,12 +7,12 @@
 #include <stdexcept>
 #include <utility>
 
-#include "weir/app/app_parts.hpp"
-#include "weir/app/drain.hpp"
+#include "weir/app/detail/app_impl.hpp"
+#include "weir/task/drain.hpp"
 #include "weir/app/explain.hpp"
 #include "weir/app/problems.hpp"
-#include "weir/cores/on_core.hpp"
-#include "weir/cores/runtime.hpp"
+#include "weir/runtime/on_core.hpp"
+#include "weir/runtime/runtime.hpp"
 
 namespace weir {
 

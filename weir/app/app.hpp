@@ -9,16 +9,16 @@
 #include <vector>
 
 #include "weir/app/chosen.hpp"
-#include "weir/app/explanation.hpp"
-#include "weir/app/lazy.hpp"
-#include "weir/app/plan.hpp"
-#include "weir/app/providers.hpp"
-#include "weir/app/remote.hpp"
+#include "weir/app/lifecycle/app_status.hpp"
+#include "weir/app/handles/detail/lazy.hpp"
+#include "weir/app/describe/detail/descriptor.hpp"
+#include "weir/app/handles/handles.hpp"
+#include "weir/app/handles/detail/remote.hpp"
 #include "weir/app/requester.hpp"
 #include "weir/app/scoped.hpp"
 #include "weir/app/service_options.hpp"
 #include "weir/base/result.hpp"
-#include "weir/cores/options.hpp"
+#include "weir/runtime/options.hpp"
 #include "weir/http/route_board_options.hpp"
 #include "weir/task/task.hpp"
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "weir/app/app_fixture.hpp"
-#include "weir/task/together.hpp"
+#include "weir/app/test/app_fixture.hpp"
+#include "weir/task/combinators.hpp"
 
 namespace weir {
 namespace {

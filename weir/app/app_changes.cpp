@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weir/app/app.hpp"
-#include "weir/app/app_parts.hpp"
+#include "weir/app/detail/app_impl.hpp"
 #include "weir/app/replacement.hpp"
 
 namespace weir {

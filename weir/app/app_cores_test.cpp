@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "weir/app/app_fixture.hpp"
-#include "weir/cores/runtime.hpp"
+#include "weir/app/test/app_fixture.hpp"
+#include "weir/runtime/runtime.hpp"
 
 namespace weir {
 namespace {

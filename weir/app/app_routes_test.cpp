@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "weir/app/app_fixture.hpp"
+#include "weir/app/test/app_fixture.hpp"
 #include "weir/app/http_server.hpp"
-#include "weir/http/routes.hpp"
+#include "weir/http/router/service_routes.hpp"
 #include "weir/testing/http_answers.hpp"
-#include "weir/testing/memory_peer.hpp"
+#include "weir/testing/memory/detail/memory_peer.hpp"
 
 namespace weir {
 namespace {

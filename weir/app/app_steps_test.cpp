@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "weir/app/app.hpp"
-#include "weir/cores/cores_fixture.hpp"
+#include "weir/runtime/test/runtime_fixture.hpp"
 
 namespace weir {
 namespace {

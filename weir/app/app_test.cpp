@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "weir/app/app_fixture.hpp"
+#include "weir/app/test/app_fixture.hpp"
 
 namespace weir {
 namespace {

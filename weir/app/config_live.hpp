@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "weir/app/config.hpp"
+#include "weir/config/config.hpp"
 #include "weir/base/time.hpp"
 #include "weir/task/mutex.hpp"
 #include "weir/task/task.hpp"

@@ -4,8 +4,8 @@
 #include <expected>
 #include <string_view>
 
-#include "weir/app/config_error.hpp"
-#include "weir/app/config_given.hpp"
+#include "weir/config/source/detail/error.hpp"
+#include "weir/config/source/detail/raw_value.hpp"
 
 namespace weir::config {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "weir/app/requester.hpp"
-#include "weir/base/block_pool.hpp"
+#include "weir/base/detail/block_pool.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/timeout.hpp"
 

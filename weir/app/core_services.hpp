@@ -6,9 +6,9 @@
 #include <system_error>
 #include <vector>
 
-#include "weir/app/lazy.hpp"
+#include "weir/app/handles/detail/lazy.hpp"
 #include "weir/app/node.hpp"
-#include "weir/app/providers.hpp"
+#include "weir/app/handles/handles.hpp"
 #include "weir/http/owned_routes.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/task/task.hpp"

@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "weir/base/block_pool.hpp"
+#include "weir/base/detail/block_pool.hpp"
 
 namespace weir::detail {
 

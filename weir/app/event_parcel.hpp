@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "weir/app/event.hpp"
+#include "weir/event/event.hpp"
 
 namespace weir::detail {
 

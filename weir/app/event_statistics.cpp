@@ -1,4 +1,4 @@
-#include "weir/app/event_statistics.hpp"
+#include "weir/event/statistics.hpp"
 
 namespace weir {
 

@@ -1,11 +1,11 @@
-#include "weir/app/event_statistics.hpp"
+#include "weir/event/statistics.hpp"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 
-#include "weir/app/event_fixture.hpp"
+#include "weir/event/test/event_fixture.hpp"
 
 namespace weir {
 namespace {

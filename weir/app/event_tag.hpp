@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weir/app/event.hpp"
+#include "weir/event/event.hpp"
 
 namespace weir::detail {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "weir/app/type.hpp"
+#include "weir/base/detail/type_name.hpp"
 
 namespace weir::detail {
 

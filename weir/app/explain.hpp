@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "weir/app/explanation.hpp"
+#include "weir/app/lifecycle/app_status.hpp"
 #include "weir/app/life.hpp"
 
 namespace weir::wiring {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "weir/base/function_type.hpp"
+#include "weir/base/detail/function_type.hpp"
 #include "weir/base/result.hpp"
 
 namespace weir::wiring {

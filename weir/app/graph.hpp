@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "weir/app/lazy.hpp"
+#include "weir/app/handles/detail/lazy.hpp"
 #include "weir/app/node.hpp"
-#include "weir/app/providers.hpp"
+#include "weir/app/handles/handles.hpp"
 
 namespace weir::wiring {
 

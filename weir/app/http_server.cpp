@@ -7,8 +7,8 @@
 #include "weir/http/route_board.hpp"
 #include "weir/http/serve.hpp"
 #include "weir/http/server_core.hpp"
-#include "weir/net/listener.hpp"
-#include "weir/task/event.hpp"
+#include "weir/net/listen/listener.hpp"
+#include "weir/task/sync/event.hpp"
 #include "weir/task/scope.hpp"
 
 namespace weir {

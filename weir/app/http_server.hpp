@@ -3,7 +3,7 @@
 
 #include "weir/app/app.hpp"
 #include "weir/http/limits.hpp"
-#include "weir/http/router.hpp"
+#include "weir/http/router/router.hpp"
 #include "weir/os/address.hpp"
 
 namespace weir {

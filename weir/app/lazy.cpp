@@ -1,4 +1,4 @@
-#include "weir/app/lazy.hpp"
+#include "weir/app/handles/detail/lazy.hpp"
 
 #include "weir/app/core_services.hpp"
 #include "weir/loop/loop.hpp"

@@ -5,7 +5,7 @@
 // then on, also in later lives of the node.
 #include <algorithm>
 
-#include "weir/app/lazy.hpp"
+#include "weir/app/handles/detail/lazy.hpp"
 #include "weir/app/life.hpp"
 
 namespace weir::wiring {

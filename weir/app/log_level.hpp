@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "weir/json/shape.hpp"
+#include "weir/json/detail/shape.hpp"
 
 namespace weir {
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "weir/app/log_record.hpp"
+#include "weir/log/detail/record.hpp"
 
 namespace weir {
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "weir/base/bytes.hpp"
-#include "weir/base/counter.hpp"
+#include "weir/base/detail/bytes.hpp"
+#include "weir/base/detail/counter.hpp"
 #include "weir/loop/figures.hpp"
 
 namespace weir {

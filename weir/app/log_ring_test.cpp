@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "weir/app/log_record.hpp"
+#include "weir/log/detail/record.hpp"
 
 namespace weir {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "weir/app/log_record.hpp"
-#include "weir/app/log_text.hpp"
-#include "weir/loop/host.hpp"
+#include "weir/log/detail/record.hpp"
+#include "weir/log/sink.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
 
 namespace weir {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "weir/app/plan.hpp"
+#include "weir/app/describe/detail/descriptor.hpp"
 #include "weir/app/service_options.hpp"
-#include "weir/app/shelf.hpp"
+#include "weir/app/describe/detail/slot_array.hpp"
 #include "weir/base/time.hpp"
 
 namespace weir::wiring {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "weir/app/properties.hpp"
-#include "weir/app/type.hpp"
+#include "weir/app/describe/service_options.hpp"
+#include "weir/base/detail/type_name.hpp"
 
 namespace weir {
 class App;

@@ -1,10 +1,10 @@
-#include "weir/app/plan.hpp"
+#include "weir/app/describe/detail/descriptor.hpp"
 
 #include <gtest/gtest.h>
 
 #include "weir/app/chosen.hpp"
-#include "weir/app/lazy.hpp"
-#include "weir/app/providers.hpp"
+#include "weir/app/handles/detail/lazy.hpp"
+#include "weir/app/handles/handles.hpp"
 #include "weir/app/requester.hpp"
 
 namespace weir::wiring {

@@ -1,4 +1,4 @@
-#include "weir/app/providers.hpp"
+#include "weir/app/handles/handles.hpp"
 
 #include "weir/loop/loop.hpp"
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <type_traits>
 
-#include "weir/app/providers.hpp"
-#include "weir/app/scoped_maker.hpp"
+#include "weir/app/handles/handles.hpp"
+#include "weir/app/handles/detail/scoped_factory.hpp"
 #include "weir/app/used_provider.hpp"
 #include "weir/base/result.hpp"
 

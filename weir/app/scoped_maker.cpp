@@ -1,4 +1,4 @@
-#include "weir/app/scoped_maker.hpp"
+#include "weir/app/handles/detail/scoped_factory.hpp"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <compare>
 #include <cstdint>
 
-#include "weir/app/properties.hpp"
+#include "weir/app/describe/service_options.hpp"
 #include "weir/base/time.hpp"
 
 namespace weir {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "weir/app/explanation.hpp"
+#include "weir/app/lifecycle/app_status.hpp"
 
 namespace weir::drawing {
 

@@ -1,9 +1,9 @@
 // Providers that are used for a while at a time, and do not stop while they are.
 #pragma once
 
-#include "weir/app/shelf.hpp"
-#include "weir/base/list.hpp"
-#include "weir/loop/timers.hpp"
+#include "weir/app/describe/detail/slot_array.hpp"
+#include "weir/base/detail/list.hpp"
+#include "weir/loop/detail/timers.hpp"
 #include "weir/task/cancel.hpp"
 
 namespace weir {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "weir/base/block_pool.hpp"
-#include "weir/base/bytes.hpp"
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/base/detail/bytes.hpp"
 
 namespace weir {
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <string_view>
 
-#include "weir/base/radix_tree_memory.hpp"
-#include "weir/base/radix_tree_node.hpp"
+#include "weir/base/detail/radix_tree_store.hpp"
+#include "weir/base/detail/radix_tree_node.hpp"
 
 namespace weir::radix {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "weir/base/time.hpp"
-#include "weir/http/h1/chunked.hpp"
-#include "weir/http/h1/parser.hpp"
+#include "weir/http/detail/h1/chunked.hpp"
+#include "weir/http/detail/h1/parser.hpp"
 
 namespace weir::http {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "weir/base/radix_tree.hpp"
-#include "weir/base/same_text.hpp"
+#include "weir/base/detail/radix_tree.hpp"
+#include "weir/base/detail/fast_equal.hpp"
 
 namespace weir::http {
 

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-#include "weir/cores/on_core.hpp"
+#include "weir/runtime/on_core.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir::http {

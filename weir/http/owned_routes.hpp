@@ -10,7 +10,7 @@
 #include "weir/base/time.hpp"
 #include "weir/http/route_board.hpp"
 #include "weir/http/route_tenancy.hpp"
-#include "weir/http/routes.hpp"
+#include "weir/http/router/service_routes.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/task/task.hpp"
 

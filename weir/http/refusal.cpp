@@ -1,4 +1,4 @@
-#include "weir/http/refusal.hpp"
+#include "weir/http/syntax/parse_error.hpp"
 
 #include <array>
 #include <string>

@@ -14,13 +14,13 @@
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
-#include "weir/http/pattern.hpp"
-#include "weir/http/route.hpp"
+#include "weir/http/matching/detail/pattern.hpp"
+#include "weir/http/matching/route.hpp"
 #include "weir/http/route_board_options.hpp"
 #include "weir/http/route_seats.hpp"
-#include "weir/http/router.hpp"
+#include "weir/http/router/router.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/task/event.hpp"
+#include "weir/task/sync/event.hpp"
 #include "weir/task/mutex.hpp"
 #include "weir/task/task.hpp"
 

@@ -6,12 +6,12 @@
 #include <mutex>
 #include <vector>
 
-#include "weir/base/list.hpp"
-#include "weir/http/route_book.hpp"
+#include "weir/base/detail/list.hpp"
+#include "weir/http/router/detail/route_store.hpp"
 #include "weir/http/route_reader.hpp"
 #include "weir/loop/homecoming.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/loop/runnable.hpp"
+#include "weir/loop/contract/detail/runnable.hpp"
 
 namespace weir::http {
 

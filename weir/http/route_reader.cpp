@@ -4,7 +4,7 @@
 #include <mutex>
 #include <utility>
 
-#include "weir/http/route_change.hpp"
+#include "weir/http/router/detail/route_update.hpp"
 #include "weir/http/route_publisher.hpp"
 #include "weir/http/route_tenancy.hpp"
 

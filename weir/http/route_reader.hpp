@@ -4,8 +4,8 @@
 #include <deque>
 #include <memory>
 
-#include "weir/base/list.hpp"
-#include "weir/http/route_table.hpp"
+#include "weir/base/detail/list.hpp"
+#include "weir/http/matching/detail/route_table.hpp"
 #include "weir/loop/homecoming.hpp"
 #include "weir/loop/loop.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "weir/base/time.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/task/event.hpp"
+#include "weir/task/sync/event.hpp"
 
 namespace weir::http {
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "weir/http/limits.hpp"
-#include "weir/http/router.hpp"
+#include "weir/http/router/router.hpp"
 #include "weir/http/server_core.hpp"
-#include "weir/net/listener.hpp"
+#include "weir/net/listen/listener.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/scope.hpp"
 

@@ -10,16 +10,16 @@
 #include <string_view>
 #include <utility>
 
-#include "weir/base/counter.hpp"
-#include "weir/base/list.hpp"
-#include "weir/http/date.hpp"
-#include "weir/http/h1/known_host.hpp"
+#include "weir/base/detail/counter.hpp"
+#include "weir/base/detail/list.hpp"
+#include "weir/http/message/detail/date.hpp"
+#include "weir/http/detail/h1/host_line_cache.hpp"
 #include "weir/http/h1/usual_head.hpp"
 #include "weir/http/last_answers.hpp"
 #include "weir/http/limits.hpp"
-#include "weir/http/refusal.hpp"
+#include "weir/http/syntax/parse_error.hpp"
 #include "weir/http/route_reader.hpp"
-#include "weir/http/router.hpp"
+#include "weir/http/router/router.hpp"
 #include "weir/loop/loop.hpp"
 
 namespace weir::http {

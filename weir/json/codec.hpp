@@ -9,9 +9,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "weir/json/reader.hpp"
-#include "weir/json/shape.hpp"
-#include "weir/json/writer.hpp"
+#include "weir/json/detail/reader.hpp"
+#include "weir/json/detail/shape.hpp"
+#include "weir/json/detail/writer.hpp"
 
 namespace weir::json {
 

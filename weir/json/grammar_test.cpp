@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/json/json_fixture.hpp"
+#include "weir/json/test/json_fixture.hpp"
 
 namespace weir::json {
 namespace {

@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "weir/json/codec.hpp"
-#include "weir/json/codec_lists.hpp"
-#include "weir/json/codec_object.hpp"
-#include "weir/json/codec_variant.hpp"
-#include "weir/json/error.hpp"
+#include "weir/json/detail/codec_lists.hpp"
+#include "weir/json/detail/codec_object.hpp"
+#include "weir/json/detail/codec_variant.hpp"
+#include "weir/json/detail/error.hpp"
 #include "weir/json/read_options.hpp"
-#include "weir/json/reader.hpp"
+#include "weir/json/detail/reader.hpp"
 
 namespace weir::json {
 

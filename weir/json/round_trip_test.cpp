@@ -18,7 +18,7 @@
 #include <variant>
 #include <vector>
 
-#include "weir/json/json_fixture.hpp"
+#include "weir/json/test/json_fixture.hpp"
 
 namespace weir::json {
 

@@ -5,10 +5,10 @@
 
 #include "weir/base/buffer.hpp"
 #include "weir/json/codec.hpp"
-#include "weir/json/codec_lists.hpp"
-#include "weir/json/codec_object.hpp"
-#include "weir/json/codec_variant.hpp"
-#include "weir/json/writer.hpp"
+#include "weir/json/detail/codec_lists.hpp"
+#include "weir/json/detail/codec_object.hpp"
+#include "weir/json/detail/codec_variant.hpp"
+#include "weir/json/detail/writer.hpp"
 
 namespace weir::json {
 

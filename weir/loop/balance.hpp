@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "weir/base/result.hpp"
-#include "weir/loop/descriptor.hpp"
-#include "weir/loop/runnable.hpp"
+#include "weir/loop/contract/detail/descriptor.hpp"
+#include "weir/loop/contract/detail/runnable.hpp"
 
 namespace weir {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "weir/base/buffer.hpp"
-#include "weir/base/bytes.hpp"
+#include "weir/base/detail/bytes.hpp"
 #include "weir/os/address.hpp"
 
 namespace weir {

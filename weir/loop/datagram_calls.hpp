@@ -2,8 +2,8 @@
 // the kernel share.
 #pragma once
 
-#include "weir/loop/backend.hpp"
-#include "weir/loop/operation.hpp"
+#include "weir/loop/contract/detail/backend.hpp"
+#include "weir/loop/contract/detail/operation.hpp"
 
 namespace weir {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "weir/base/result.hpp"
-#include "weir/loop/backend.hpp"
+#include "weir/loop/contract/detail/backend.hpp"
 
 namespace weir {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "weir/base/list.hpp"
+#include "weir/base/detail/list.hpp"
 #include "weir/base/time.hpp"
-#include "weir/os/thread_probe.hpp"
+#include "weir/os/detail/process/thread_probe.hpp"
 
 namespace weir {
 

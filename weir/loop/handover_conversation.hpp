@@ -11,7 +11,7 @@
 #include "weir/loop/handover.hpp"
 #include "weir/loop/handover_place.hpp"
 #include "weir/loop/handover_talk.hpp"
-#include "weir/loop/host.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
 
 namespace weir {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "weir/base/bytes.hpp"
+#include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
 
 namespace weir {

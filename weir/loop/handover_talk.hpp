@@ -9,7 +9,7 @@
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
-#include "weir/loop/descriptor.hpp"
+#include "weir/loop/contract/detail/descriptor.hpp"
 #include "weir/loop/handover_message.hpp"
 
 namespace weir {

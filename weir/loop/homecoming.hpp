@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weir/loop/runnable.hpp"
-#include "weir/loop/timers.hpp"
+#include "weir/loop/contract/detail/runnable.hpp"
+#include "weir/loop/detail/timers.hpp"
 
 namespace weir {
 

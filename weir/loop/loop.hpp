@@ -6,18 +6,18 @@
 #include <memory>
 #include <string>
 
-#include "weir/base/block_pool.hpp"
-#include "weir/base/counter.hpp"
-#include "weir/base/list.hpp"
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/base/detail/counter.hpp"
+#include "weir/base/detail/list.hpp"
 #include "weir/base/time.hpp"
-#include "weir/loop/backend.hpp"
+#include "weir/loop/contract/detail/backend.hpp"
 #include "weir/loop/figures.hpp"
 #include "weir/loop/homecoming.hpp"
-#include "weir/loop/host.hpp"
-#include "weir/loop/inbox.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
+#include "weir/loop/detail/inbox.hpp"
 #include "weir/loop/loop_group.hpp"
-#include "weir/loop/runnable.hpp"
-#include "weir/loop/timers.hpp"
+#include "weir/loop/contract/detail/runnable.hpp"
+#include "weir/loop/detail/timers.hpp"
 #include "weir/loop/turn_watch.hpp"
 
 namespace weir {

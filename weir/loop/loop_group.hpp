@@ -17,7 +17,7 @@
 
 #include "weir/base/result.hpp"
 #include "weir/loop/balance.hpp"
-#include "weir/loop/host.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
 #include "weir/loop/shared_listener.hpp"
 #include "weir/loop/slow_turns.hpp"
 

@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "weir/loop/os_host.hpp"
-#include "weir/testing/memory_host.hpp"
-#include "weir/testing/probe.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/testing/memory/memory_platform.hpp"
+#include "weir/testing/test/probe.hpp"
 
 namespace weir {
 namespace {

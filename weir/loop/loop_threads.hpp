@@ -4,7 +4,7 @@
 #include <span>
 
 #include "weir/base/result.hpp"
-#include "weir/loop/host.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
 
 namespace weir {
 

@@ -1,8 +1,8 @@
 // The operating system's files as a host has them.
 #pragma once
 
-#include "weir/loop/file_system.hpp"
-#include "weir/loop/host.hpp"
+#include "weir/loop/contract/detail/file_system.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
 
 namespace weir {
 

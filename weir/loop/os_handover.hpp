@@ -6,8 +6,8 @@
 
 #include "weir/loop/handover.hpp"
 #include "weir/loop/handover_conversation.hpp"
-#include "weir/loop/host.hpp"
-#include "weir/loop/host_thread.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
+#include "weir/loop/contract/detail/platform_thread.hpp"
 #include "weir/loop/os_handover_place.hpp"
 
 namespace weir {

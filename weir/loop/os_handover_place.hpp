@@ -6,10 +6,10 @@
 #include <string>
 
 #include "weir/loop/handover_place.hpp"
-#include "weir/loop/host.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
 #include "weir/os/address.hpp"
-#include "weir/os/fd.hpp"
-#include "weir/os/socket.hpp"
+#include "weir/os/detail/io/fd.hpp"
+#include "weir/os/detail/io/socket.hpp"
 
 namespace weir {
 

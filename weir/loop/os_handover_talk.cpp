@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "weir/os/clock.hpp"
+#include "weir/os/detail/io/clock.hpp"
 #include "weir/os/local_packets.hpp"
 
 namespace weir {

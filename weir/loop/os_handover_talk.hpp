@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "weir/loop/handover_talk.hpp"
-#include "weir/loop/host.hpp"
-#include "weir/os/fd.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
+#include "weir/os/detail/io/fd.hpp"
 
 namespace weir {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "weir/base/list.hpp"
-#include "weir/loop/backend.hpp"
+#include "weir/base/detail/list.hpp"
+#include "weir/loop/contract/detail/backend.hpp"
 
 namespace weir {
 

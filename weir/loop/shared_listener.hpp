@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "weir/base/result.hpp"
-#include "weir/loop/host.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
 
 namespace weir {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weir/base/time.hpp"
-#include "weir/loop/descriptor.hpp"
+#include "weir/loop/contract/detail/descriptor.hpp"
 #include "weir/loop/restart_policy.hpp"
 #include "weir/os/address.hpp"
 

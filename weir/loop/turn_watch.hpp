@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "weir/base/time.hpp"
-#include "weir/loop/host.hpp"
-#include "weir/loop/runnable.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
+#include "weir/loop/contract/detail/runnable.hpp"
 
 namespace weir {
 

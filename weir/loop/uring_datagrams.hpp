@@ -1,7 +1,7 @@
 // Datagram sockets on io_uring: read and written by calls that take many, watched by the ring.
 #pragma once
 
-#include "weir/loop/backend.hpp"
+#include "weir/loop/contract/detail/backend.hpp"
 #include "weir/loop/uring_socket.hpp"
 
 namespace weir::uring {

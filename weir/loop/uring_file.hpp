@@ -5,8 +5,8 @@
 // own: those stay with the pool, whose threads are bounded and seen.
 #pragma once
 
-#include "weir/loop/operation.hpp"
-#include "weir/loop/uring_ring.hpp"
+#include "weir/loop/contract/detail/operation.hpp"
+#include "weir/loop/detail/uring/ring.hpp"
 #include "weir/loop/uring_socket.hpp"
 
 namespace weir::uring {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "weir/base/time.hpp"
-#include "weir/loop/backend.hpp"
+#include "weir/loop/contract/detail/backend.hpp"
 #include "weir/loop/uring_socket.hpp"
 
 namespace weir::uring {

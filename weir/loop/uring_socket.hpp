@@ -4,12 +4,12 @@
 #include <cassert>
 #include <cstdint>
 
-#include "weir/base/list.hpp"
-#include "weir/loop/backend.hpp"
-#include "weir/loop/host.hpp"
-#include "weir/loop/runnable.hpp"
+#include "weir/base/detail/list.hpp"
+#include "weir/loop/contract/detail/backend.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
+#include "weir/loop/contract/detail/runnable.hpp"
 #include "weir/loop/uring_buffers.hpp"
-#include "weir/loop/uring_ring.hpp"
+#include "weir/loop/detail/uring/ring.hpp"
 
 namespace weir::uring {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "weir/loop/backend.hpp"
+#include "weir/loop/contract/detail/backend.hpp"
 #include "weir/loop/uring_socket.hpp"
 #include "weir/loop/uring_unread.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "weir/base/buffer.hpp"
-#include "weir/base/bytes.hpp"
+#include "weir/base/detail/bytes.hpp"
 
 namespace weir::uring {
 

@@ -8,9 +8,9 @@
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
-#include "weir/loop/host.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
 #include "weir/loop/turn_watch.hpp"
-#include "weir/os/fd.hpp"
+#include "weir/os/detail/io/fd.hpp"
 
 namespace weir {
 

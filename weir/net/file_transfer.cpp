@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <coroutine>
 
-#include "weir/cores/shared_pool.hpp"
-#include "weir/loop/file_system.hpp"
-#include "weir/loop/operation.hpp"
+#include "weir/runtime/pool/detail/shared_pool.hpp"
+#include "weir/loop/contract/detail/file_system.hpp"
+#include "weir/loop/contract/detail/operation.hpp"
 
 namespace weir::files {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weir/base/bytes.hpp"
+#include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
 #include "weir/task/task.hpp"
 

@@ -4,8 +4,8 @@
 #include <cassert>
 #include <cerrno>
 
-#include "weir/cores/shared_pool.hpp"
-#include "weir/loop/file_system.hpp"
+#include "weir/runtime/pool/detail/shared_pool.hpp"
+#include "weir/loop/contract/detail/file_system.hpp"
 #include "weir/net/file_transfer.hpp"
 
 namespace weir::files {

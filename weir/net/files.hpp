@@ -24,10 +24,10 @@
 #include <vector>
 
 #include "weir/base/buffer.hpp"
-#include "weir/base/bytes.hpp"
+#include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
-#include "weir/loop/descriptor.hpp"
-#include "weir/os/file.hpp"
+#include "weir/loop/contract/detail/descriptor.hpp"
+#include "weir/os/detail/io/file.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::files {

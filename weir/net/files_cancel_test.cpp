@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "weir/net/files.hpp"
-#include "weir/net/files_fixture.hpp"
-#include "weir/task/together.hpp"
+#include "weir/net/test/files_fixture.hpp"
+#include "weir/task/combinators.hpp"
 
 namespace weir {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "weir/net/files.hpp"
-#include "weir/net/files_fixture.hpp"
+#include "weir/net/test/files_fixture.hpp"
 
 namespace weir {
 namespace {

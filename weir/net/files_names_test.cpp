@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "weir/net/files.hpp"
-#include "weir/net/files_fixture.hpp"
+#include "weir/net/test/files_fixture.hpp"
 
 namespace weir {
 namespace {

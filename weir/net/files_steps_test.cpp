@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "weir/cores/shared_pool.hpp"
+#include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/net/files.hpp"
 #include "weir/task/scope.hpp"
-#include "weir/task/strike_fixture.hpp"
+#include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir {

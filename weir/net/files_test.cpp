@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "weir/net/files_fixture.hpp"
+#include "weir/net/test/files_fixture.hpp"
 #include "weir/task/scope.hpp"
 
 namespace weir {

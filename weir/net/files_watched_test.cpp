@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "weir/net/files.hpp"
-#include "weir/net/files_fixture.hpp"
+#include "weir/net/test/files_fixture.hpp"
 
 namespace weir {
 namespace {

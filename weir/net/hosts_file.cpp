@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "weir/net/host_name.hpp"
+#include "weir/net/dns/detail/host_name.hpp"
 #include "weir/net/text_fields.hpp"
 
 namespace weir::names {

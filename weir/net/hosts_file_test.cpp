@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "weir/net/host_name.hpp"
+#include "weir/net/dns/detail/host_name.hpp"
 
 namespace weir::names {
 namespace {

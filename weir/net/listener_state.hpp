@@ -7,7 +7,7 @@
 
 #include "weir/loop/balance.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/net/listener.hpp"
+#include "weir/net/listen/listener.hpp"
 #include "weir/net/side_door.hpp"
 
 namespace weir::tcp {

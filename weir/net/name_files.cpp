@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "weir/cores/shared_pool.hpp"
+#include "weir/runtime/pool/detail/shared_pool.hpp"
 
 namespace weir::names {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "weir/base/counter.hpp"
+#include "weir/base/detail/counter.hpp"
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
-#include "weir/net/dns_message.hpp"
+#include "weir/net/dns/detail/dns_message.hpp"
 #include "weir/net/name_error.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/task.hpp"

@@ -20,14 +20,14 @@
 #include <string>
 #include <vector>
 
-#include "weir/base/counter.hpp"
+#include "weir/base/detail/counter.hpp"
 #include "weir/base/result.hpp"
 #include "weir/loop/figures.hpp"
-#include "weir/net/name_cache.hpp"
+#include "weir/net/dns/detail/name_cache.hpp"
 #include "weir/net/name_error.hpp"
 #include "weir/net/name_files.hpp"
 #include "weir/net/name_servers.hpp"
-#include "weir/net/shared_lookup.hpp"
+#include "weir/net/dns/detail/shared_lookup.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/task.hpp"
 

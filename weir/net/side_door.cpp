@@ -3,8 +3,8 @@
 #include <cassert>
 #include <utility>
 
-#include "weir/base/block_pool.hpp"
-#include "weir/net/socket_block.hpp"
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/net/detail/socket_block.hpp"
 
 namespace weir::tcp {
 

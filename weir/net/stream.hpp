@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "weir/base/buffer.hpp"
-#include "weir/base/bytes.hpp"
+#include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
-#include "weir/loop/operation.hpp"
+#include "weir/loop/contract/detail/operation.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/context.hpp"
 

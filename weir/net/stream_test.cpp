@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "weir/net/net_fixture.hpp"
+#include "weir/net/test/net_fixture.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
-#include "weir/testing/probe.hpp"
+#include "weir/testing/test/probe.hpp"
 
 namespace weir {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "weir/net/net_fixture.hpp"
+#include "weir/net/test/net_fixture.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/timeout.hpp"
 

@@ -3,9 +3,9 @@
 #include <cassert>
 #include <utility>
 
-#include "weir/loop/address_patience.hpp"
+#include "weir/loop/detail/listen/bind_retry.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/net/socket_block.hpp"
+#include "weir/net/detail/socket_block.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::udp {

@@ -8,13 +8,13 @@
 #include <string_view>
 #include <utility>
 
-#include "weir/base/block_pool.hpp"
+#include "weir/base/detail/block_pool.hpp"
 #include "weir/base/buffer.hpp"
-#include "weir/base/bytes.hpp"
+#include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
 #include "weir/loop/datagram.hpp"
-#include "weir/loop/operation.hpp"
-#include "weir/loop/timers.hpp"
+#include "weir/loop/contract/detail/operation.hpp"
+#include "weir/loop/detail/timers.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/task.hpp"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "weir/cores/runtime.hpp"
-#include "weir/net/net_fixture.hpp"
+#include "weir/runtime/runtime.hpp"
+#include "weir/net/test/net_fixture.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"

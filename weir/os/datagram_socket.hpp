@@ -3,7 +3,7 @@
 
 #include "weir/base/result.hpp"
 #include "weir/os/address.hpp"
-#include "weir/os/fd.hpp"
+#include "weir/os/detail/io/fd.hpp"
 
 namespace weir::os {
 

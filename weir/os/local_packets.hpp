@@ -8,11 +8,11 @@
 #include <span>
 #include <vector>
 
-#include "weir/base/bytes.hpp"
+#include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
 #include "weir/os/address.hpp"
-#include "weir/os/fd.hpp"
-#include "weir/os/socket.hpp"
+#include "weir/os/detail/io/fd.hpp"
+#include "weir/os/detail/io/socket.hpp"
 
 namespace weir::os {
 

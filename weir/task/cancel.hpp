@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "weir/base/list.hpp"
+#include "weir/base/detail/list.hpp"
 
 namespace weir {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "weir/base/result.hpp"
-#include "weir/task/promise.hpp"
+#include "weir/task/detail/promise.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "weir/task/channel.hpp"
+#include "weir/task/sync/channel.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
-#include "weir/task/strike_fixture.hpp"
+#include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir {

@@ -6,7 +6,7 @@
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
-#include "weir/task/wait.hpp"
+#include "weir/task/detail/wait.hpp"
 
 namespace weir {
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "weir/task/channel.hpp"
+#include "weir/task/sync/channel.hpp"
 #include "weir/task/select.hpp"
-#include "weir/task/strike_fixture.hpp"
+#include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir {

@@ -6,7 +6,7 @@
 
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
-#include "weir/task/strike_fixture.hpp"
+#include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir {

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "weir/base/counter.hpp"
+#include "weir/base/detail/counter.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir {

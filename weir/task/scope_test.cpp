@@ -9,7 +9,7 @@
 
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
-#include "weir/testing/loop_fixture.hpp"
+#include "weir/testing/test/loop_fixture.hpp"
 
 namespace weir {
 namespace {

@@ -10,7 +10,7 @@
 #include <variant>
 
 #include "weir/task/sleep.hpp"
-#include "weir/task/wait.hpp"
+#include "weir/task/detail/wait.hpp"
 
 namespace weir {
 namespace detail {

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "weir/task/channel.hpp"
-#include "weir/task/event.hpp"
+#include "weir/task/sync/channel.hpp"
+#include "weir/task/sync/event.hpp"
 #include "weir/task/mutex.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/semaphore.hpp"
-#include "weir/task/strike_fixture.hpp"
+#include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "weir/task/scope.hpp"
-#include "weir/testing/loop_fixture.hpp"
+#include "weir/testing/test/loop_fixture.hpp"
 
 namespace weir {
 namespace {

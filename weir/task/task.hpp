@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "weir/base/result.hpp"
-#include "weir/task/promise.hpp"
+#include "weir/task/detail/promise.hpp"
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13 && !defined(WEIR_KNOWS_GCC_12)
 #pragma message(                                                                            \

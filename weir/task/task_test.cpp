@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "weir/task/sleep.hpp"
-#include "weir/testing/loop_fixture.hpp"
-#include "weir/testing/probe.hpp"
+#include "weir/testing/test/loop_fixture.hpp"
+#include "weir/testing/test/probe.hpp"
 
 namespace weir {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
-#include "weir/testing/loop_fixture.hpp"
+#include "weir/testing/test/loop_fixture.hpp"
 
 namespace weir {
 namespace {

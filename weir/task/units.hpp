@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "weir/task/wait.hpp"
+#include "weir/task/detail/wait.hpp"
 
 namespace weir::detail {
 

@@ -1,7 +1,7 @@
 // Contract: who watches a connection learns that it is dead, and only then.
 #include <gtest/gtest.h>
 
-#include "weir/testing/backend_contract.hpp"
+#include "weir/testing/test/contract/backend_contract.hpp"
 
 namespace weir {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "weir/testing/world_draw.hpp"
+#include "weir/sim/detail/random.hpp"
 
 namespace weir {
 

@@ -8,8 +8,8 @@
 #include <system_error>
 #include <vector>
 
-#include "weir/base/bytes.hpp"
-#include "weir/testing/memory_path.hpp"
+#include "weir/base/detail/bytes.hpp"
+#include "weir/testing/network/detail/link_model.hpp"
 
 namespace weir {
 

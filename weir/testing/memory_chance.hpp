@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "weir/base/time.hpp"
-#include "weir/loop/operation.hpp"
+#include "weir/loop/contract/detail/operation.hpp"
 
 namespace weir {
 

@@ -5,9 +5,9 @@
 #include <map>
 #include <memory>
 
-#include "weir/base/list.hpp"
-#include "weir/loop/backend.hpp"
-#include "weir/testing/memory_datagram_network.hpp"
+#include "weir/base/detail/list.hpp"
+#include "weir/loop/contract/detail/backend.hpp"
+#include "weir/testing/network/detail/memory_datagram_network.hpp"
 
 namespace weir {
 

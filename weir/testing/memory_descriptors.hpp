@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "weir/base/result.hpp"
-#include "weir/testing/memory_datagram_network.hpp"
-#include "weir/testing/memory_file.hpp"
-#include "weir/testing/memory_stream.hpp"
+#include "weir/testing/network/detail/memory_datagram_network.hpp"
+#include "weir/testing/memory/detail/memory_file.hpp"
+#include "weir/testing/network/detail/memory_stream.hpp"
 
 namespace weir {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "weir/testing/world_host.hpp"
+#include "weir/sim/host.hpp"
 
 namespace weir {
 

@@ -6,7 +6,7 @@
 
 #include "weir/loop/handover.hpp"
 #include "weir/loop/handover_conversation.hpp"
-#include "weir/testing/world_main.hpp"
+#include "weir/sim/detail/host_main.hpp"
 #include "weir/testing/world_place.hpp"
 
 namespace weir {

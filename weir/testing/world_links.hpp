@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "weir/testing/memory_datagram_network.hpp"
-#include "weir/testing/memory_network.hpp"
-#include "weir/testing/memory_path.hpp"
+#include "weir/testing/network/detail/memory_datagram_network.hpp"
+#include "weir/testing/network/detail/memory_network.hpp"
+#include "weir/testing/network/detail/link_model.hpp"
 #include "weir/testing/world_state.hpp"
 
 namespace weir {

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <chrono>
 
-#include "weir/testing/world_host.hpp"
+#include "weir/sim/host.hpp"
 #include "weir/testing/world_state.hpp"
 
 namespace weir {

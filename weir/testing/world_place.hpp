@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "weir/loop/handover_place.hpp"
-#include "weir/testing/memory_clock.hpp"
-#include "weir/testing/memory_endpoint.hpp"
-#include "weir/testing/world_main.hpp"
-#include "weir/testing/world_talk.hpp"
+#include "weir/testing/network/detail/memory_clock.hpp"
+#include "weir/testing/network/detail/memory_endpoint.hpp"
+#include "weir/sim/detail/host_main.hpp"
+#include "weir/sim/detail/handover_connection.hpp"
 
 namespace weir {
 

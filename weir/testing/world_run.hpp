@@ -5,7 +5,7 @@
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
-#include "weir/loop/host.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
 
 namespace weir {
 

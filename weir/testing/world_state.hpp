@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "weir/testing/memory_clock.hpp"
-#include "weir/testing/world_draw.hpp"
-#include "weir/testing/world_faults.hpp"
+#include "weir/testing/network/detail/memory_clock.hpp"
+#include "weir/sim/detail/random.hpp"
+#include "weir/sim/faults.hpp"
 #include "weir/testing/world_trace.hpp"
 #include "weir/testing/world_variation.hpp"
 #include "weir/testing/world_watch.hpp"

@@ -1,9 +1,9 @@
-#include "weir/testing/world_talk.hpp"
+#include "weir/sim/detail/handover_connection.hpp"
 
 #include <cerrno>
 #include <utility>
 
-#include "weir/testing/world_host.hpp"
+#include "weir/sim/host.hpp"
 #include "weir/testing/world_place.hpp"
 
 namespace weir {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "weir/testing/memory_clock.hpp"
+#include "weir/testing/network/detail/memory_clock.hpp"
 
 namespace weir {
 

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "weir/base/time.hpp"
-#include "weir/os/thread_probe.hpp"
+#include "weir/os/detail/process/thread_probe.hpp"
 
 namespace weir {
 

@@ -11,17 +11,17 @@
 #include <utility>
 #include <vector>
 
-#include "tools/weir/check/case_book.hpp"
+#include "tools/weir/check/case_registry.hpp"
 #include "tools/weir/check/check_report.hpp"
 #include "tools/weir/check/check_run.hpp"
 #include "tools/weir/check/neighbourhood.hpp"
 #include "tools/weir/check/probe.hpp"
 #include "tools/weir/option_limits.hpp"
-#include "tools/weir/target.hpp"
-#include "weir/http/uri.hpp"
+#include "tools/weir/url.hpp"
+#include "weir/http/syntax/uri.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/loop/os_host.hpp"
-#include "weir/task/run.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/task/detail/run.hpp"
 
 namespace weir::check {
 namespace {

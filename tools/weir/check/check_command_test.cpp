@@ -12,8 +12,8 @@
 
 #include "tools/weir/check/faulty_server_fixture.hpp"
 #include "tools/weir/command_fixture.hpp"
-#include "weir/cores/runtime.hpp"
-#include "weir/net/listener.hpp"
+#include "weir/runtime/runtime.hpp"
+#include "weir/net/listen/listener.hpp"
 
 namespace weir::check {
 namespace {

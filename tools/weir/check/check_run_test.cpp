@@ -11,7 +11,7 @@
 #include "tools/weir/check/faulty_server_fixture.hpp"
 #include "tools/weir/check/probe.hpp"
 #include "weir/http.hpp"
-#include "weir/testing/loop_fixture.hpp"
+#include "weir/testing/test/loop_fixture.hpp"
 
 namespace weir::check {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "tools/weir/check/answer_reader.hpp"
-#include "tools/weir/check/site.hpp"
+#include "tools/weir/check/response_parser.hpp"
+#include "tools/weir/check/check_target.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/task.hpp"
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "weir/http/h1/chunked.hpp"
-#include "weir/http/h1/parser.hpp"
-#include "weir/net/listener.hpp"
+#include "weir/http/detail/h1/chunked.hpp"
+#include "weir/http/detail/h1/parser.hpp"
+#include "weir/net/listen/listener.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/timeout.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/weir/check/site.hpp"
+#include "tools/weir/check/check_target.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::check {

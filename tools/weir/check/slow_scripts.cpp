@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "tools/weir/check/case_book.hpp"
+#include "tools/weir/check/case_registry.hpp"
 #include "tools/weir/check/conversation.hpp"
 #include "tools/weir/check/probe.hpp"
 #include "tools/weir/check/scripts.hpp"

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "tools/weir/check/case_book.hpp"
-#include "tools/weir/check/site.hpp"
+#include "tools/weir/check/case_registry.hpp"
+#include "tools/weir/check/check_target.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::check {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "weir/http/h1/exchange.hpp"
-#include "weir/http/h1/transport.hpp"
+#include "weir/http/server/detail/connection_io.hpp"
 #include "weir/http/server_core.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/task.hpp"

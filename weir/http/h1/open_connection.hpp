@@ -7,8 +7,8 @@
 
 #include "weir/base/buffer.hpp"
 #include "weir/http/h1/exchange.hpp"
-#include "weir/http/h1/timed_stream.hpp"
-#include "weir/http/h1/transport.hpp"
+#include "weir/http/server/detail/deadline_stream.hpp"
+#include "weir/http/server/detail/connection_io.hpp"
 #include "weir/http/server_core.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/cancel.hpp"

@@ -1,4 +1,4 @@
-#include "weir/http/h1/patience.hpp"
+#include "weir/http/server/detail/rate_tracker.hpp"
 
 #include <gtest/gtest.h>
 

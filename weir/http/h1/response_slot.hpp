@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "weir/http/response.hpp"
+#include "weir/http/message/response.hpp"
 
 namespace weir::http {
 

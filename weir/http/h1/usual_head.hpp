@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "weir/http/date.hpp"
+#include "weir/http/message/detail/date.hpp"
 
 namespace weir::http {
 

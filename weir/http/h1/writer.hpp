@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "weir/http/date.hpp"
-#include "weir/http/fields.hpp"
-#include "weir/http/status.hpp"
+#include "weir/http/message/detail/date.hpp"
+#include "weir/http/message/headers.hpp"
+#include "weir/http/syntax/status.hpp"
 
 namespace weir::http {
 

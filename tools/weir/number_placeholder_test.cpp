@@ -1,0 +1,48 @@
+#include "tools/weir/number_placeholder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace weir::bench {
+namespace {
+
+TEST(Numbering, IsWhereTheRunIs) {
+  const auto found = Numbering::in("POST / HTTP/1.1\r\n\r\n{\"n\": ####}");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->offset, 25U);
+  EXPECT_EQ(found->digits, 4U);
+  EXPECT_TRUE(*found);
+  EXPECT_FALSE(Numbering());
+}
+
+TEST(Numbering, NeedsExactlyOneRun) {
+  for (const char* wrong : {"", "none", "## and ##", "###################"}) {
+    EXPECT_FALSE(Numbering::in(wrong)) << wrong;
+  }
+  EXPECT_TRUE(Numbering::in("##################"));
+}
+
+TEST(Numbering, KeepsItsDigits) {
+  for (const unsigned digits : {1U, 2U, 5U, 18U}) {
+    const Numbering numbering{.offset = 0, .digits = digits};
+    for (unsigned connection = 0; connection < 1000; ++connection) {
+      EXPECT_EQ(numbering.text(numbering.first(connection)).size(), digits);
+    }
+  }
+  const Numbering two{.offset = 0, .digits = 2};
+  EXPECT_EQ(two.next(41), 42U);
+  EXPECT_EQ(two.next(99), 10U);
+}
+
+TEST(Numbering, ConnectionsBeginApart) {
+  const Numbering numbering{.offset = 0, .digits = 9};
+  std::set<std::uint64_t> firsts;
+  for (unsigned connection = 0; connection < 1000; ++connection) {
+    firsts.insert(numbering.first(connection) / 1000);
+  }
+  EXPECT_GT(firsts.size(), 990U);
+}
+
+}  // namespace
+}  // namespace weir::bench

@@ -1,0 +1,110 @@
+#include "tools/weir/url.hpp"
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "weir/http/syntax/detail/authority.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/syntax/uri.hpp"
+#include "weir/net/tcp.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir::bench {
+namespace {
+
+constexpr Duration reaching_max = std::chrono::seconds(2);  // of one address of several
+
+}  // namespace
+
+Result<Target> parse_target(std::string_view url) {
+  const std::size_t colon = url.find("://");
+  if (colon == std::string_view::npos || colon == 0) return fail(Errc::bad_input);
+  if (!http::equals_ignoring_case(url.substr(0, colon), "http")) return fail(Errc::unsupported);
+  http::Target parts;
+  if (http::parse_target(http::Method::get, url, parts) != http::Refusal::none ||
+      parts.form != http::TargetForm::absolute) {
+    return fail(Errc::bad_input);
+  }
+  const auto authority = http::parse_authority(parts.authority);
+  if (!authority) return fail(Errc::bad_input);
+  Target target;
+  target.authority = parts.authority;
+  target.host = authority->host;
+  if (target.host.starts_with('[')) target.host = target.host.substr(1, target.host.size() - 2);
+  target.port = authority->port.value_or(80);
+  target.resource = parts.path.empty() ? "/" : std::string(parts.path);
+  if (parts.has_query) target.resource.append("?").append(parts.query);
+  return target;
+}
+
+Result<std::vector<Endpoint>> resolve(const Target& target) {
+  // Also where no hosts file says so (RFC 6761 §6.3).
+  if (http::equals_ignoring_case(target.host, "localhost")) {
+    constexpr std::array<std::uint8_t, 16> ipv6 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+    return std::vector<Endpoint>{Endpoint::ipv6(ipv6, target.port),
+                                 Endpoint::loopback(target.port)};
+  }
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const std::string port = std::to_string(target.port);
+  if (::getaddrinfo(target.host.c_str(), port.c_str(), &hints, &found) != 0) {
+    return fail(Errc::not_found);
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
+  std::vector<Endpoint> endpoints;
+  for (const addrinfo* each = all.get(); each != nullptr; each = each->ai_next) {
+    Endpoint& endpoint = endpoints.emplace_back();
+    const auto* bytes = reinterpret_cast<const char*>(each->ai_addr);
+    std::copy(bytes, bytes + each->ai_addrlen, static_cast<char*>(endpoint.buffer()));
+    endpoint.set_size(each->ai_addrlen);
+  }
+  return endpoints;
+}
+
+Task<Endpoint> first_reachable(std::vector<Endpoint> endpoints) {
+  for (const Endpoint& endpoint : endpoints) {
+    const auto stream = co_await timeout(reaching_max, tcp::connect(endpoint));
+    if (stream) co_return endpoint;
+  }
+  co_return endpoints.front();
+}
+
+Result<std::string> make_request(const Target& target, const RequestOptions& options) {
+  if (!http::is_token(options.method)) return fail(Errc::bad_input);
+  std::string fields;
+  bool has_host = false;
+  bool has_length = false;
+  for (const std::string& field : options.fields) {
+    const std::string_view text = field;
+    const std::size_t colon = text.find(':');
+    if (colon == std::string_view::npos || !http::is_token(text.substr(0, colon)) ||
+        !http::all_in(text.substr(colon + 1), http::CharacterClass::value)) {
+      return fail(Errc::bad_input);
+    }
+    has_host |= http::equals_ignoring_case(text.substr(0, colon), "host");
+    if (http::equals_ignoring_case(text.substr(0, colon), "content-length")) {
+      const std::string_view value = http::trim(text.substr(colon + 1));
+      if (has_length || value != std::to_string(options.body.size())) return fail(Errc::bad_input);
+      has_length = true;
+    }
+    fields.append(text).append("\r\n");
+  }
+  std::string request = options.method + " " + target.resource + " HTTP/1.1\r\n";
+  if (!has_host) request += "Host: " + target.authority + "\r\n";
+  request += fields;
+  if (options.close) request += "Connection: close\r\n";
+  const bool wants_length =
+      !options.body.empty() || options.method == "POST" || options.method == "PUT";
+  if (wants_length && !has_length) {
+    request += "Content-Length: " + std::to_string(options.body.size()) + "\r\n";
+  }
+  return request + "\r\n" + options.body;
+}
+
+}  // namespace weir::bench

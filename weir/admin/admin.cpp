@@ -1,0 +1,136 @@
+#include "weir/admin/admin.hpp"
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "weir/admin/detail/service_page.hpp"
+#include "weir/app/service_picture.hpp"
+#include "weir/http/message/response.hpp"
+#include "weir/loop/loop.hpp"
+
+namespace weir {
+namespace {
+
+/// How many events each core has handled, looked at now and then: a rate is what has come since.
+class EventRates {
+ public:
+  explicit EventRates(const EventBus* events) : events_(events) {}
+
+  /// Any core.
+  std::vector<drawing::EventRate> look(Instant now) {
+    std::vector<drawing::EventRate> rates;
+    if (events_ == nullptr) return rates;
+    const std::lock_guard lock(mutex_);
+    if (samples_.empty() || now - samples_.back().when >= sample_period) add_sample(now);
+    const Sample& before = samples_.front();
+    const double seconds = std::chrono::duration<double>(now - before.when).count();
+    for (std::size_t core = 0; core < events_->core_count(); ++core) {
+      const EventCounters& counters = events_->counters(core);
+      drawing::EventRate rate;
+      rate.core = static_cast<unsigned>(core);
+      rate.handled = counters.handled.value();
+      rate.refused = counters.refused.value();
+      rate.failures = counters.failures.value();
+      const auto fresh = static_cast<double>(rate.handled - before.handled[core]);
+      rate.per_second = seconds > 0 ? fresh / seconds : 0;
+      rates.push_back(rate);
+    }
+    return rates;
+  }
+
+ private:
+  static constexpr Duration sample_period = std::chrono::seconds(1);
+  static constexpr std::size_t samples_kept = 5;
+  struct Sample {
+    Instant when;
+    std::vector<std::uint64_t> handled;  // by core
+  };
+
+  void add_sample(Instant now) {
+    if (samples_.size() == samples_kept) samples_.erase(samples_.begin());
+    Sample& sample = samples_.emplace_back(Sample{now, {}});
+    for (std::size_t core = 0; core < events_->core_count(); ++core) {
+      sample.handled.push_back(events_->counters(core).handled.value());
+    }
+  }
+
+  const EventBus* events_;
+  std::mutex mutex_;
+  std::vector<Sample> samples_;
+};
+
+/// What the handlers share.
+struct Admin {
+  Admin(App& of, const AdminOptions& said) : app(of), options(said), rates(said.events) {}
+
+  App& app;
+  AdminOptions options;
+  EventRates rates;
+};
+using AdminPtr = std::shared_ptr<Admin>;
+
+/// What every answer says: nothing from elsewhere, nothing kept, in nobody's frame.
+http::Response guarded(http::Response response) {
+  response.add("Content-Security-Policy",
+               "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; "
+               "frame-ancestors 'none'");
+  response.add("X-Content-Type-Options", "nosniff");
+  response.add("Referrer-Policy", "no-referrer");
+  response.add("Cache-Control", "no-store");
+  return response;
+}
+
+Task<drawing::ServicePage> look(AdminPtr admin) {
+  drawing::ServicePage page;
+  page.title = admin->options.title;
+  page.refresh = admin->options.refresh;
+  page.explanation = co_await admin->app.explained();
+  page.events = admin->rates.look((co_await this_context()).loop->host().now());
+  co_return page;
+}
+
+Task<http::Response> show_page(AdminPtr admin) {
+  const drawing::ServicePage page = co_await look(admin);
+  co_return guarded(http::html(drawing::to_html(page)));
+}
+
+Task<http::Response> show_json(AdminPtr admin) {
+  const drawing::ServicePage page = co_await look(admin);
+  http::Response response = http::text(drawing::to_json(page));
+  response.set("Content-Type", "application/json");
+  co_return guarded(std::move(response));
+}
+
+Task<http::Response> show_dot(AdminPtr admin) {
+  const Explanation explanation = co_await admin->app.explained();
+  http::Response response = http::text(explanation.to_dot());
+  response.set("Content-Type", "text/vnd.graphviz; charset=utf-8");
+  co_return guarded(std::move(response));
+}
+
+Task<http::Response> show_text(AdminPtr admin) {
+  const Explanation explanation = co_await admin->app.explained();
+  co_return guarded(http::text(explanation.to_text()));
+}
+
+http::Response show_style() {
+  http::Response response = http::text(std::string(drawing::service_style()));
+  response.set("Content-Type", "text/css; charset=utf-8");
+  return guarded(std::move(response));
+}
+
+}  // namespace
+
+void mount_admin(http::Router& router, App& app, const AdminOptions& options) {
+  const auto admin = std::make_shared<Admin>(app, options);
+  router.get("/weir/services", [admin] { return show_page(admin); });
+  router.get("/weir/services.json", [admin] { return show_json(admin); });
+  router.get("/weir/services.dot", [admin] { return show_dot(admin); });
+  router.get("/weir/services.txt", [admin] { return show_text(admin); });
+  router.get("/weir/services.css", [] { return show_style(); });
+}
+
+}  // namespace weir

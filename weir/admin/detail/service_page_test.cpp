@@ -1,0 +1,154 @@
+#include "weir/admin/detail/service_page.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/admin/detail/service_groups.hpp"
+#include "weir/app/service_picture.hpp"
+#include "weir/json/read.hpp"
+
+namespace weir::drawing {
+namespace {
+
+using namespace std::chrono_literals;
+
+ServiceReport report(std::string name, std::uint32_t id, unsigned core, ServiceState state) {
+  ServiceReport made;
+  made.name = std::move(name);
+  made.id = ServiceId(id, 1);
+  made.place = Place::per_core;
+  made.core = core;
+  made.state = state;
+  return made;
+}
+
+std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+/// Two instances of Web take one of Store each, and the first one perhaps a Cache.
+Explanation example() {
+  Explanation all;
+  all.services = {report("shop::Web", 1, 0, ServiceState::running),
+                  report("shop::Web", 1, 1, ServiceState::waiting),
+                  report("shop::Store", 2, 0, ServiceState::running),
+                  report("shop::Store", 2, 1, ServiceState::failed),
+                  report("(anonymous namespace)::Cache<a::B>", 3, 0, ServiceState::running)};
+  all.services[0].uses = {2};
+  all.services[0].may_use = {4};
+  all.services[1].uses = {3};
+  all.services[1].waits_for = {"shop::Store on core 1"};
+  all.services[3].failure = "no such file";
+  all.services[4].in_state = 90min;
+  return all;
+}
+
+TEST(ServicePage, EachServiceIsDrawnOnce) {
+  const ServiceGroups groups = group(example());
+  ASSERT_EQ(groups.all.size(), 3U);
+  EXPECT_EQ(groups.all[0].state(), ServiceState::waiting);
+  EXPECT_EQ(groups.all[0].summary(example()), "1 of 2 running, 1 waiting");
+  EXPECT_EQ(groups.all[1].state(), ServiceState::failed);
+  EXPECT_EQ(groups.all[2].summary(example()), "running on core 0");
+  ASSERT_EQ(groups.edges.size(), 2U);
+  EXPECT_TRUE(groups.edges[0].required);
+  EXPECT_FALSE(groups.edges[1].required);
+  const std::string svg = draw_services(example());
+  EXPECT_EQ(count(svg, "class=\"box "), 3U);
+  EXPECT_EQ(count(svg, "class=\"takes\""), 1U);
+  EXPECT_EQ(count(svg, "class=\"may\""), 1U);
+  EXPECT_EQ(count(svg, "class=\"cell "), 4U);
+  EXPECT_NE(svg.find(">Cache&lt;B&gt;</text>"), svg.npos) << svg;
+}
+
+TEST(ServicePage, OfANameTheLastPartIsShown) {
+  EXPECT_EQ(last_part("Web"), "Web");
+  EXPECT_EQ(last_part("a::b::Web"), "Web");
+  EXPECT_EQ(last_part("a::(anonymous namespace)::Web<x::Y<z::Q>, r::S>"), "Web<Y<Q>, S>");
+  EXPECT_EQ(last_part("a::Web<x>::In"), "In");
+  EXPECT_EQ(last_part("a::F<int (b::C, const d::E *)>"), "F<int (C, const E *)>");
+  EXPECT_EQ(last_part("odd::"), "odd::");
+}
+
+TEST(ServicePage, ThePageTellsStatesAgesAndReasons) {
+  ServicePage page{"shop", example(), {}, 2s};
+  const std::string html = to_html(page);
+  EXPECT_TRUE(html.starts_with("<!DOCTYPE html>"));
+  EXPECT_NE(html.find("<meta http-equiv=\"refresh\" content=\"2\">"), html.npos);
+  EXPECT_NE(html.find(">3 running<"), html.npos) << html;
+  EXPECT_NE(html.find("no such file"), html.npos);
+  EXPECT_NE(html.find("for shop::Store on core 1"), html.npos);
+  EXPECT_NE(html.find("90 min"), html.npos);
+  EXPECT_EQ(html.find("Events"), html.npos);
+  page.refresh = Duration::zero();
+  page.events = {{1, 12, 3.25, 0, 0}};
+  const std::string still = to_html(page);
+  EXPECT_EQ(still.find("http-equiv"), still.npos);
+  EXPECT_NE(still.find(">3.3<"), still.npos) << still;
+}
+
+TEST(ServicePage, NoTextBecomesMarkup) {
+  const std::string evil = "\"'><script>alert(1)</script>&amp;<img src=x onerror=alert(1)>";
+  Explanation all;
+  for (const ServiceState state :
+       {ServiceState::waiting, ServiceState::failed, ServiceState::running}) {
+    all.services.push_back(report(evil, static_cast<std::uint32_t>(all.services.size()), 0, state));
+    all.services.back().failure = evil;
+    all.services.back().waits_for = {evil};
+    all.services.back().uses = {0};
+    all.services.back().may_use = {0};
+  }
+  const std::string html = to_html({evil, all, {}, 1s});
+  EXPECT_EQ(html.find("<script"), html.npos);
+  EXPECT_EQ(html.find("<img"), html.npos);
+  EXPECT_EQ(html.find("\"'>"), html.npos);
+  EXPECT_EQ(html.find("&amp;<"), html.npos);
+  EXPECT_NE(html.find("&quot;&#39;&gt;&lt;script&gt;"), html.npos);
+}
+
+TEST(ServicePage, TheSameForPrograms) {
+  struct Event {
+    unsigned core;
+    std::uint64_t handled;
+    double per_second;
+    std::uint64_t refused;
+    std::uint64_t failures;
+  };
+  struct Service {
+    std::string name;
+    std::string place;
+    unsigned core;
+    std::string state;
+    double seconds;
+    std::vector<std::string> waits_for;
+    std::string failure;
+    std::vector<std::size_t> uses;
+    std::vector<std::size_t> may_use;
+  };
+  struct All {
+    std::vector<Service> services;
+    std::vector<Event> events;
+  };
+  const ServicePage page{"x", example(), {{1, 12, 3.5, 0, 0}}, 1s};
+  const auto read = json::read<All>(to_json(page));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->services.size(), 5U);
+  ASSERT_EQ(read->events.size(), 1U);
+  EXPECT_EQ(read->events[0].per_second, 3.5);
+}
+
+TEST(ServicePage, NothingAtAllIsAPageToo) {
+  const std::string html = to_html({"x", {}, {}, 1s});
+  EXPECT_NE(html.find("There are none."), html.npos);
+  EXPECT_NE(html.find("</svg>"), html.npos);
+}
+
+}  // namespace
+}  // namespace weir::drawing

@@ -1,0 +1,217 @@
+// What services take as Lazy, on several cores: in memory, step by step, and on threads.
+#include "weir/app/handles/detail/lazy.hpp"
+
+#include <atomic>
+#include <utility>
+
+#include "weir/app/app.hpp"
+#include "weir/runtime/test/runtime_fixture.hpp"
+#include "weir/runtime/runtime.hpp"
+
+namespace weir {
+namespace {
+
+/// How many are there.
+struct Census {
+  mutable std::atomic<int> alive{0};
+};
+
+/// Sees that it is used on its own core only, and not after its end.
+struct Store {
+  Store(const Census& of, Loop& loop) : census(of), home(loop) { ++census.alive; }
+  ~Store() {
+    EXPECT_EQ(Loop::current(), &home);
+    --census.alive;
+  }
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  Task<Result<>> start() {
+    if (auto slept = co_await sleep(0s); !slept) co_return slept;
+    ready = true;
+    co_return {};
+  }
+  Task<> stop() {
+    co_await yield();
+    ready = false;
+  }
+  void use() {
+    EXPECT_EQ(Loop::current(), &home);
+    EXPECT_TRUE(ready);
+    ++uses;
+  }
+  const Census& census;
+  Loop& home;
+  bool ready = false;
+  int uses = 0;
+};
+
+/// Uses a store again and again while it runs, and before where it is an eager one.
+template <bool eager>
+struct User {
+  User(const Census& of, Lazy<Store> from, Scope& scope)
+      : census(of), store(from), spawning(scope) {
+    ++census.alive;
+  }
+  ~User() { --census.alive; }
+  User(const User&) = delete;
+  User& operator=(const User&) = delete;
+  Task<Result<>> start() {
+    if constexpr (eager) {
+      const auto found = co_await store.get();
+      if (!found) co_return fail(found.error());
+      found->get().use();
+    }
+    spawning.spawn(use());
+    spawning.spawn(use());
+    co_return {};
+  }
+  Task<> use() {
+    while (!spawning.cancelled()) {
+      const auto found = co_await store.get();
+      if (found) found->get().use();
+      static_cast<void>(co_await sleep(50us));  // or it would keep the others' processors busy
+    }
+  }
+  const Census& census;
+  Lazy<Store> store;
+  Scope& spawning;
+};
+
+ServiceId register_all(App& app) {
+  app.shared<Census>();
+  app.per_core<User<false>>();
+  app.per_core<User<true>>();
+  return app.per_core<Store>();
+}
+
+/// The app is cancelled at every step of its start, and of its stop.
+struct Steps {
+  explicit Steps(Strike& of) : strike(of) {
+    app.shared([this] { return Counter(alive); });
+    app.per_core([](const Counter& of) { return Counted(of); });
+    app.per_core([this](const Counter& of, Lazy<Counted> lazy) { return Asks(of, lazy, late); });
+    app.on_core(1, [this](const Counter& of, Lazy<Counted> lazy) { return Asks(of, lazy, late); });
+  }
+
+  struct Counter {
+    explicit Counter(int& of) : alive(of) {}
+    int& alive;
+  };
+  struct Counted {
+    explicit Counted(const Counter& of) : counter(&of) {}
+    Counted(Counted&& other) noexcept
+        : counter(std::exchange(other.counter, nullptr)), counts(std::exchange(other.counts, 0)) {}
+    ~Counted() {
+      if (counts != 0) --counter->alive;
+    }
+    Task<Result<>> start() {
+      counts = 1;
+      ++counter->alive;
+      co_return co_await sleep(0s);
+    }
+    Task<> stop() { co_await yield(); }
+    const Counter* counter;
+    int counts = 0;
+  };
+  struct Asks : Counted {
+    Asks(const Counter& of, Lazy<Counted> from, int& missed)
+        : Counted(of), lazy(from), late(missed) {}
+    Task<Result<>> start() {
+      if (auto started = co_await Counted::start(); !started) co_return started;
+      const auto found = co_await lazy.get();
+      if (!found) co_return fail(found.error());
+      EXPECT_EQ(found->get().counts, 1);
+      co_return {};
+    }
+    Task<> stop() {
+      // What it was given is there; else that is said without waiting.
+      const auto found = co_await lazy.get();
+      if (found) {
+        EXPECT_EQ(found->get().counts, 1);
+      }
+      late += found ? 0 : 1;
+    }
+    Lazy<Counted> lazy;
+    int& late;
+  };
+
+  Task<> on(unsigned core) {
+    if (core == 0) co_await life();
+  }
+  Task<> life() {
+    auto starting = app.start();
+    const Result<> started = co_await strike.as_victim(0, std::move(starting));
+    strike.point();
+    EXPECT_TRUE(started || started.error() == Errc::cancelled);
+    EXPECT_EQ(alive, started ? 3 + 3 + 1 : 0);
+    if (started) {
+      auto stopping = app.stop();
+      co_await strike.as_victim(1, std::move(stopping));
+      EXPECT_EQ(late, 0);
+    }
+    EXPECT_EQ(alive, 0);
+    over = true;
+  }
+  bool outside() const { return false; }
+  void check() const { EXPECT_TRUE(over); }
+
+  Strike& strike;
+  int alive = 0;
+  int late = 0;
+  App app;
+  bool over = false;
+};
+
+using LazySteps = CoresTest;
+
+TEST_F(LazySteps, CancelledAtEveryStep) {
+  EXPECT_GT(sweep<Steps>(2), 40U);
+}
+
+RuntimeOptions quiet(unsigned cores) {
+  RuntimeOptions options;
+  options.cores = cores;
+  options.pin = false;
+  options.announce = false;
+  return options;
+}
+
+Task<> change(App& app, int rounds) {
+  ServiceId store = register_all(app);
+  for (int round = 0; round < rounds; ++round) {
+    EXPECT_TRUE(co_await app.start());
+    for (int time = 0; time < 4; ++time) {
+      EXPECT_TRUE(co_await app.stop(store));
+      EXPECT_TRUE(co_await app.start(store));
+      const ServiceId fresh = app.per_core<Store>();
+      EXPECT_TRUE(co_await app.replace(store, fresh));
+      store = fresh;
+    }
+    for (const ServiceReport& each : app.explain().services) {
+      EXPECT_EQ(each.state, ServiceState::running) << each.name;
+    }
+    co_await app.stop();
+  }
+}
+
+void run_on_three(Runtime& runtime, int rounds) {
+  App app;
+  const auto on_first = [&](Scope& scope) -> Task<> {
+    if (scope.loop().core() == 0) co_await change(app, rounds);
+  };
+  EXPECT_EQ(runtime.run_on_each_core(on_first), 0);
+}
+
+TEST(LazyCores, StoppedStartedAndReplacedWhileTheyAreUsed) {
+  MemoryHost host({.cores = 3});
+  Runtime runtime(host, quiet(3));
+  run_on_three(runtime, 12);
+}
+
+TEST(LazyCoresOnThreads, StoppedStartedAndReplacedWhileTheyAreUsed) {
+  Runtime runtime(quiet(3));
+  run_on_three(runtime, 2);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,193 @@
+#include "weir/app/explain.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/app/test/app_fixture.hpp"
+#include "weir/json/read.hpp"
+
+namespace weir {
+namespace {
+
+struct Store {
+  Task<Result<>> start() {
+    static_cast<void>(co_await sleep(10s));
+    co_return {};
+  }
+};
+struct Web {
+  Web(Store&, Optional<Store>) {}
+};
+struct Lost {
+  explicit Lost(Web&) {}
+};
+struct Stubborn {
+  explicit Stubborn(Web&) {}
+  Task<> stop() { static_cast<void>(co_await sleep(3s)); }
+};
+
+class ExplainTest : public AppTest {
+ protected:
+  const ServiceReport& find(const Explanation& explanation, std::string_view name) {
+    const auto found = std::ranges::find_if(
+        explanation.services, [&](const auto& each) { return each.name.ends_with(name); });
+    EXPECT_NE(found, explanation.services.end()) << name;
+    return *found;
+  }
+  bool waits_for(const ServiceReport& report, std::string_view part) {
+    return std::ranges::any_of(
+        report.waits_for, [&](const std::string& each) { return each.find(part) != each.npos; });
+  }
+};
+
+TEST_F(ExplainTest, BeforeItStarts) {
+  EXPECT_TRUE(app_.explain().services.empty());
+  EXPECT_EQ(app_.explain().to_text(), "");
+}
+
+TEST_F(ExplainTest, WhatWaitsSaysForWhatAndSinceWhen) {
+  app_.per_core<Web>();
+  const ServiceId store = app_.per_core<Store>();
+  Explanation meanwhile;
+  host_.at(host_.now() + 4s, [&] { meanwhile = app_.explain(); });
+  ASSERT_TRUE(start());
+  EXPECT_EQ(find(meanwhile, "::Store").state, ServiceState::starting);
+  EXPECT_EQ(find(meanwhile, "::Store").in_state, 4s);
+  EXPECT_EQ(find(meanwhile, "::Web").state, ServiceState::waiting);
+  EXPECT_TRUE(waits_for(find(meanwhile, "::Web"), "::Store on core 0"));
+  EXPECT_NE(meanwhile.to_text().find("::Web on core 0: waiting for "), std::string::npos);
+
+  const Explanation after = app_.explain();
+  EXPECT_EQ(find(after, "::Web").state, ServiceState::running);
+  EXPECT_TRUE(find(after, "::Web").waits_for.empty());
+  EXPECT_EQ(after.services[find(after, "::Web").uses.at(0)].name, find(after, "::Store").name);
+  EXPECT_EQ(find(after, "::Web").may_use.size(), 1U);
+  EXPECT_EQ(find(after, "::Store").id, store);
+
+  ASSERT_TRUE(run(app_.stop(store)));
+  EXPECT_TRUE(waits_for(find(app_.explain(), "::Store"), "being started again"));
+  EXPECT_TRUE(waits_for(find(app_.explain(), "::Web"), "::Store"));
+  ASSERT_TRUE(run(app_.remove(store)));
+  EXPECT_TRUE(waits_for(find(app_.explain(), "::Web"), "which nobody provides"));
+  stop();
+  EXPECT_TRUE(waits_for(find(app_.explain(), "::Web"), "the app to be started"));
+}
+
+TEST_F(ExplainTest, WhatStopsWaitsForItsDependants) {
+  app_.per_core<Web>();
+  const ServiceId store = app_.per_core<Store>();
+  app_.per_core<Stubborn>();
+  ASSERT_TRUE(start());
+  Explanation meanwhile;
+  host_.at(host_.now() + 1s, [&] { meanwhile = app_.explain(); });
+  ASSERT_TRUE(run(app_.stop(store)));
+  EXPECT_EQ(find(meanwhile, "::Store").state, ServiceState::stopping);
+  EXPECT_TRUE(waits_for(find(meanwhile, "::Store"), "::Web"));
+  EXPECT_TRUE(waits_for(find(meanwhile, "::Web"), "::Stubborn"));
+  EXPECT_EQ(find(meanwhile, "::Stubborn").in_state, 1s);
+  stop();
+}
+
+struct Slow {
+  Task<Result<>> start() {
+    static_cast<void>(co_await sleep(1s));
+    co_return {};
+  }
+  Task<> stop() { static_cast<void>(co_await sleep(3s)); }
+};
+struct Quick {
+  explicit Quick(Slow&) {}
+};
+/// Of which there may be one.
+struct Only {
+  Only(Slow&, bool its_fault) : fault(its_fault) {}
+  Task<Result<>> start() {
+    if (fault) co_return fail(Errc::unsupported);
+    co_return {};
+  }
+  bool fault;
+};
+
+TEST_F(ExplainTest, WhatWasReplacedWaitsForTheOthers) {
+  const ServiceId slow = app_.per_core<Slow>();
+  app_.per_core<Quick>();
+  ASSERT_TRUE(start());
+  const ServiceId next = app_.per_core<Slow>();
+  Explanation meanwhile;
+  host_.at(host_.now() + 2s, [&] { meanwhile = app_.explain(); });
+  ASSERT_TRUE(run(app_.replace(slow, next)));
+  ASSERT_EQ(meanwhile.services.size(), 5U) << "the journal, and two of each";
+  EXPECT_EQ(find(meanwhile, "::Slow").state, ServiceState::stopping);
+  EXPECT_EQ(find(meanwhile, "::Quick").state, ServiceState::waiting);
+  EXPECT_TRUE(waits_for(find(meanwhile, "::Quick"), "the end of a replacement"));
+  EXPECT_EQ(app_.explain().services.size(), 3U);
+  stop();
+}
+
+TEST_F(ExplainTest, WhatCouldNotReplaceAnythingWaitsForTheOthers) {
+  const ServiceId slow = app_.per_core<Slow>();
+  bool one = false;
+  app_.per_core([&](Slow& below) { return Only(below, std::exchange(one, true)); });
+  ASSERT_TRUE(start());
+  const ServiceId next = app_.per_core<Slow>();
+  Explanation meanwhile;
+  host_.at(host_.now() + 2s, [&] { meanwhile = app_.explain(); });
+  EXPECT_EQ(run(app_.replace(slow, next)).error(), Errc::unsupported);
+  ASSERT_EQ(meanwhile.services.size(), 5U) << "the journal, and two of each";
+  std::ranges::reverse(meanwhile.services);
+  EXPECT_TRUE(waits_for(find(meanwhile, "::Only"), "the end of a replacement"));
+  stop();
+}
+
+struct Failing {
+  Task<Result<>> start() { co_return fail(Errc::unsupported); }
+};
+
+TEST_F(ExplainTest, WhatFailedSaysWhy) {
+  ASSERT_TRUE(start());
+  app_.per_core<Failing>();
+  EXPECT_FALSE(run(app_.apply()));
+  const Explanation explanation = app_.explain();
+  EXPECT_EQ(find(explanation, "::Failing").state, ServiceState::failed);
+  EXPECT_EQ(find(explanation, "::Failing").failure, make_error_code(Errc::unsupported).message());
+  stop();
+}
+
+TEST_F(ExplainTest, TheGraphInOtherForms) {
+  app_.per_core<Web>();
+  app_.per_core<Store>();
+  ASSERT_TRUE(start());
+  const Explanation explanation = app_.explain();
+  const std::string dot = explanation.to_dot();
+  EXPECT_TRUE(dot.starts_with("digraph services {"));
+  EXPECT_NE(dot.find("n1 -> n2;"), dot.npos) << dot;
+  EXPECT_NE(dot.find("n1 -> n2 [style=dashed];"), dot.npos) << dot;
+
+  struct Service {
+    std::string name;
+    std::string place;
+    unsigned core;
+    std::string state;
+    double seconds;
+    std::vector<std::string> waits_for;
+    std::string failure;
+    std::vector<std::size_t> uses;
+    std::vector<std::size_t> may_use;
+  };
+  struct Services {
+    std::vector<Service> services;
+  };
+  const auto read = json::read<Services>(explanation.to_json());
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->services.size(), 3U);
+  EXPECT_EQ(read->services[0].place, "shared");
+  EXPECT_EQ(read->services[1].uses, (std::vector<std::size_t>{2}));
+  EXPECT_EQ(read->services[2].state, "running");
+  stop();
+}
+
+}  // namespace
+}  // namespace weir

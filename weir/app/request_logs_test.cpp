@@ -1,0 +1,201 @@
+// What is logged on behalf of an HTTP request says which one it was, whoever logs it and wherever.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/log/test/log_fixture.hpp"
+#include "weir/runtime/blocking_pool.hpp"
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/task/sync/event.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
+#include "weir/task/combinators.hpp"
+
+namespace weir {
+namespace {
+
+/// Requests have the ids that they bring, and everything is logged in the same words.
+class LogsRequestsTest : public HttpTest {
+ protected:
+  LogsRequestsTest() : logs_(host_, LogOptions(), one_sink<KeepingSink>(kept_)) {
+    routes_.trust_id_field("Id");
+  }
+  /// Sends a request of that id.
+  MemoryPeer& ask(std::string_view path, std::string_view id) {
+    MemoryPeer& peer = connect();
+    talk(peer, "GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\nId: " + std::string(id) +
+                   "\r\n\r\n");
+    return peer;
+  }
+  /// How many records there are of each request, and none of any ("").
+  std::map<std::string, int> by_request() {
+    logs_.flush();
+    std::map<std::string, int> count;
+    for (const KeptRecord& each : kept_.records) {
+      const std::size_t at = each.text.find(" request=");
+      ++count[at == std::string::npos ? "" : each.text.substr(at + 9)];
+    }
+    return count;
+  }
+  using Count = std::map<std::string, int>;
+
+  Kept kept_;
+  Logs logs_;
+  Logger log_ = logs_.logger("test");
+};
+
+TEST_F(LogsRequestsTest, AHandlerThatDoesNotWait) {
+  routes_.get("/", [this] {
+    log_.info("now");
+    return http::text("now");
+  });
+  serve();
+  log_.info("before");
+  ask("/", "a");
+  ask("/", "b");
+  log_.info("after");
+  EXPECT_EQ(by_request(), (Count{{"", 2}, {"a", 1}, {"b", 1}}));
+}
+
+TEST_F(LogsRequestsTest, EverythingThatAHandlerAwaits) {
+  const auto inner = [this]() -> Task<Result<>> {
+    log_.info("inner");
+    static_cast<void>(co_await sleep(1s));
+    log_.info("inner, later");
+    co_return {};
+  };
+  const auto handler = [this, inner]() -> Task<http::Response> {
+    log_.info("outer");
+    co_await yield();
+    log_.info("after a yield");
+    static_cast<void>(co_await timeout(10s, inner()));
+    log_.info("after a timeout that did not pass");
+    static_cast<void>(co_await timeout(10ms, inner()));
+    log_.info("after one that did");
+    static_cast<void>(co_await all(inner(), inner()));
+    log_.info("after several");
+    co_return http::text("done");
+  };
+  routes_.get("/", handler);
+  serve();
+  ask("/", "a");
+  pass(500ms);
+  ask("/", "b");
+  pass(10s);
+  EXPECT_EQ(by_request(), (Count{{"a", 13}, {"b", 13}}));
+}
+
+TEST_F(LogsRequestsTest, WhatAHandlerSpawns) {
+  const auto child = [this](int times) -> Task<> {
+    for (; times > 0; --times) {
+      log_.info("child");
+      static_cast<void>(co_await sleep(1s));
+    }
+  };
+  routes_.get("/", [this, child](Scope& scope) -> Task<http::Response> {
+    scope.spawn(child(3));
+    log_.info("handler");
+    scope.spawn(child(2));
+    co_await yield();
+    log_.info("handler");
+    co_return http::text("done");
+  });
+  serve();
+  ask("/", "a");
+  ask("/", "b");
+  pass(10s);
+  EXPECT_EQ(by_request(), (Count{{"a", 7}, {"b", 7}}));
+}
+
+TEST_F(LogsRequestsTest, AStreamedBody) {
+  const auto body = [this](http::BodySink& sink) -> Task<Result<>> {
+    log_.info("begins");
+    static_cast<void>(co_await sleep(1s));
+    log_.info("goes on");
+    co_return co_await sink.write(to_bytes("piece"));
+  };
+  routes_.get("/", [body] { return http::stream("text/plain", body); });
+  serve();
+  ask("/", "a");
+  pass(10s);
+  EXPECT_EQ(by_request(), (Count{{"a", 2}}));
+}
+
+TEST_F(LogsRequestsTest, OneThatWaitsForItsBodyFirst) {
+  routes_.post("/", [this](http::Request& request) -> Task<http::Response> {
+    const auto body = co_await request.body();
+    log_.info("read");
+    co_return http::text(body.value_or("cut"));
+  });
+  routes_.post("/ignored", [this] {
+    log_.info("not read");
+    return http::text("ignored");
+  });
+  serve();
+  for (const std::string path : {"/", "/ignored"}) {
+    MemoryPeer& peer = connect();
+    talk(peer, "POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nId: a\r\n\r\nbo");
+    ask("/nowhere", "b");
+    talk(peer, "dy");
+  }
+  EXPECT_EQ(by_request(), (Count{{"a", 2}}));
+}
+
+TEST_F(LogsRequestsTest, WhoWorksForAllOfThemIsNobodys) {
+  CoreManualResetEvent asked;
+  const auto background = [&]() -> Task<> {
+    static_cast<void>(co_await asked.wait());
+    log_.info("background");
+  };
+  std::optional<Scope> scope;
+  routes_.get("/", [&]() -> Task<http::Response> {
+    scope->spawn(background());
+    asked.set();
+    log_.info("handler");
+    co_await yield();
+    co_await yield();
+    log_.info("handler");
+    co_return http::text("done");
+  });
+  serve();
+  scope.emplace(Context{loop_.get(), nullptr}, OnFailure::supervise);
+  ask("/", "a");
+  settle();
+  scope.reset();
+  EXPECT_EQ(by_request(), (Count{{"", 1}, {"a", 2}}));
+}
+
+TEST_F(LogsRequestsTest, WhatRunsInAPool) {
+  BlockingPool pool(host_);
+  routes_.get("/", [&]() -> Task<http::Response> {
+    const auto work = [this] { log_.info("in the pool"); };
+    const auto ran = co_await pool.run(work);
+    log_.info("behind it");
+    co_return ran ? http::text("done") : http::status(503);
+  });
+  serve();
+  ask("/", "a");
+  ask("/", "b");
+  pass(1s);
+  EXPECT_EQ(by_request(), (Count{{"a", 2}, {"b", 2}}));
+}
+
+TEST_F(LogsRequestsTest, WhoSaysItHimselfIsLeftAlone) {
+  routes_.get("/", [this] {
+    log_.info("by hand", field("request", "mine"));
+    log_.with(field("x", 1), field("request", "bound")).info("by hand");
+    log_.with(field("x", 1)).info("by itself");
+    return http::text("now");
+  });
+  serve();
+  ask("/", "a");
+  EXPECT_EQ(by_request(), (Count{{"mine", 1}, {"bound", 1}, {"a x=1", 1}}));
+}
+
+}  // namespace
+}  // namespace weir

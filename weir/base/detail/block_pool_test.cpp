@@ -1,0 +1,282 @@
+#include "weir/base/detail/block_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace weir {
+namespace {
+
+constexpr bool keeps = BlockPool::keeps_free_blocks;
+
+TEST(BlockPool, CountsWhatIsOut) {
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  void* one = BlockPool::allocate(100);
+  void* two = BlockPool::allocate(5000);
+  EXPECT_EQ(pool.blocks_in_use(), 2U);
+  BlockPool::release(one);
+  BlockPool::release(two);
+  BlockPool::release(nullptr);
+  EXPECT_EQ(pool.blocks_in_use(), 0U);
+}
+
+TEST(BlockPool, CountsWhatItIsFor) {
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  const auto counts = [&pool] {
+    return std::vector{pool.blocks_in_use(BlockUse::frame), pool.blocks_in_use(BlockUse::buffer),
+                       pool.blocks_in_use(BlockUse::other), pool.blocks_in_use()};
+  };
+  void* frame = BlockPool::allocate(100, BlockUse::frame);
+  void* buffer = BlockPool::allocate(5000, BlockUse::buffer);
+  void* another = BlockPool::allocate(BlockPool::block_max, BlockUse::buffer);
+  void* other = BlockPool::allocate(100);
+  EXPECT_EQ(counts(), (std::vector<std::size_t>{1, 2, 1, 4}));
+  BlockPool::release(frame);
+  BlockPool::release(buffer);
+  EXPECT_EQ(counts(), (std::vector<std::size_t>{0, 1, 1, 2}));
+  frame = BlockPool::allocate(5000, BlockUse::frame);  // what was a buffer's
+  std::thread([another] { BlockPool::release(another); }).join();
+  pool.collect();
+  EXPECT_EQ(counts(), (std::vector<std::size_t>{1, 0, 1, 2}));
+  BlockPool::release(frame);
+  BlockPool::release(other);
+  EXPECT_EQ(counts(), (std::vector<std::size_t>{0, 0, 0, 0}));
+}
+
+TEST(BlockPool, UseIsNested) {
+  EXPECT_EQ(BlockPool::current(), nullptr);
+  BlockPool outer, inner;
+  {
+    const BlockPool::Use one(outer);
+    {
+      const BlockPool::Use two(inner);
+      EXPECT_EQ(BlockPool::current(), &inner);
+    }
+    EXPECT_EQ(BlockPool::current(), &outer);
+  }
+  EXPECT_EQ(BlockPool::current(), nullptr);
+}
+
+TEST(BlockPool, EverySizeIsWholeAlignedAndItsOwn) {
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  std::vector<std::pair<unsigned char*, std::size_t>> blocks;
+  std::vector<std::size_t> sizes{0,    1,    63,   64,    65,    1023, 1024,
+                                 1025, 2048, 2049, 65535, 65536, 65537};
+  for (std::size_t size = 128; size < 300'000; size = size * 5 / 4) sizes.push_back(size);
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      auto* block = static_cast<unsigned char*>(BlockPool::allocate(sizes[i]));
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % __STDCPP_DEFAULT_NEW_ALIGNMENT__, 0U);
+      std::memset(block, static_cast<int>(i), sizes[i]);
+      blocks.emplace_back(block, sizes[i]);
+    }
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      for (std::size_t at = 0; at < blocks[i].second; ++at) {
+        ASSERT_EQ(blocks[i].first[at], static_cast<unsigned char>(i));
+      }
+      BlockPool::release(blocks[i].first);
+    }
+    blocks.clear();
+  }
+  EXPECT_EQ(pool.blocks_in_use(), 0U);
+}
+
+TEST(BlockPool, AFreedBlockIsGivenOutAgain) {
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  void* block = BlockPool::allocate(208);
+  BlockPool::release(block);
+  EXPECT_EQ(pool.cached_bytes(), keeps ? 208U : 0U);
+  void* again = BlockPool::allocate(200);
+  if (keeps) {
+    EXPECT_EQ(again, block);
+  }
+  EXPECT_EQ(pool.cached_bytes(), 0U);
+  BlockPool::release(again);
+}
+
+TEST(BlockPool, KeepsNoMoreThanItsLimit) {
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  std::vector<void*> blocks;
+  for (std::size_t taken = 0; taken < BlockPool::cached_bytes_max + (8U << 20);
+       taken += BlockPool::block_max) {
+    blocks.push_back(BlockPool::allocate(BlockPool::block_max));
+  }
+  for (void* block : blocks) BlockPool::release(block);
+  EXPECT_LE(pool.cached_bytes(), BlockPool::cached_bytes_max);
+  if (keeps) {
+    EXPECT_EQ(pool.cached_bytes(), BlockPool::cached_bytes_max);
+  }
+}
+
+TEST(BlockPool, WithoutAPoolFromTheHeap) {
+  void* block = BlockPool::allocate(100);
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  EXPECT_EQ(pool.blocks_in_use(), 0U);
+  BlockPool::release(block);
+  EXPECT_EQ(pool.blocks_in_use(), 0U);
+}
+
+TEST(BlockPool, AForeignReleaseGoesHome) {
+  BlockPool home, foreign;
+  void* block = nullptr;
+  {
+    const BlockPool::Use use(home);
+    block = BlockPool::allocate(100);
+  }
+  {
+    const BlockPool::Use use(foreign);
+    BlockPool::release(block);
+    EXPECT_EQ(foreign.cached_bytes(), 0U);
+  }
+  EXPECT_EQ(home.blocks_in_use(), 1U) << "not yet seen";
+  home.collect();
+  EXPECT_EQ(home.blocks_in_use(), 0U);
+}
+
+TEST(BlockPool, RunningShortTakesBackWhatForeignersReleased) {
+  BlockPool home;
+  void* block = nullptr;
+  {
+    const BlockPool::Use use(home);
+    block = BlockPool::allocate(100);
+  }
+  BlockPool::release(block);
+  const BlockPool::Use use(home);
+  void* next = BlockPool::allocate(100);
+  if (keeps) {
+    EXPECT_EQ(next, block);
+  }
+  EXPECT_EQ(home.blocks_in_use(), 1U);
+  BlockPool::release(next);
+}
+
+TEST(BlockPool, MayBeDestroyedWhileBlocksAreOut) {
+  std::vector<void*> out;
+  void* returned = nullptr;
+  {
+    BlockPool pool;
+    const BlockPool::Use use(pool);
+    for (int i = 0; i < 10; ++i) out.push_back(BlockPool::allocate(100));
+    returned = BlockPool::allocate(100);
+    std::thread([&] { BlockPool::release(returned); }).join();
+  }
+  BlockPool another;
+  const BlockPool::Use use(another);
+  for (void* block : out) BlockPool::release(block);
+  EXPECT_EQ(another.blocks_in_use(), 0U);
+  EXPECT_EQ(another.cached_bytes(), 0U);
+}
+
+// Owners hand blocks to foreign threads, which write and release them while the owners go on and
+// finally die, in every order that comes.
+TEST(BlockPool, ForeignThreadsReleaseWhileTheOwnerAllocatesAndDies) {
+  for (int round = 0; round < 20; ++round) {
+    constexpr std::size_t count = 2000;
+    std::vector<std::atomic<int*>> handed(count);
+    std::thread owner([&] {
+      BlockPool pool;
+      const BlockPool::Use use(pool);
+      for (auto& slot : handed) {
+        auto* block = static_cast<int*>(BlockPool::allocate(64));
+        *block = 1;
+        slot.store(block, std::memory_order_release);
+        BlockPool::release(BlockPool::allocate(64));
+      }
+    });
+    std::vector<std::thread> foreigners;
+    for (std::size_t f = 0; f < 2; ++f) {
+      foreigners.emplace_back([&, f] {
+        for (std::size_t i = f; i < count; i += 2) {
+          int* block = nullptr;
+          while ((block = handed[i].load(std::memory_order_acquire)) == nullptr) {
+            std::this_thread::yield();
+          }
+          *block += 1;
+          BlockPool::release(block);
+        }
+      });
+    }
+    owner.join();
+    for (std::thread& foreigner : foreigners) foreigner.join();
+  }
+}
+
+TEST(BlockPool, WhatIsPrefaultedServesEverySize) {
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  pool.prefault(1 << 20);
+  EXPECT_EQ(pool.blocks_in_use(), 0U);
+  if (!keeps) {
+    EXPECT_EQ(pool.cached_bytes(), 0U);
+    return;
+  }
+  const std::size_t cached = pool.cached_bytes();
+  EXPECT_GT(cached, std::size_t{512} * 1024);
+  EXPECT_LT(cached, std::size_t{2048} * 1024);
+  // What is taken comes from there: as much less is cached as is given out.
+  std::vector<void*> taken;
+  for (std::size_t bytes = 1; bytes <= BlockPool::block_max; bytes += bytes / 8 + 1) {
+    const std::size_t before = pool.cached_bytes();
+    void* const block = BlockPool::allocate(bytes);
+    if (bytes <= 1024) {
+      EXPECT_GE(before - pool.cached_bytes(), bytes);
+    }
+    taken.push_back(block);
+  }
+  for (void* const block : taken) BlockPool::release(block);
+  pool.prefault(1 << 20);
+  EXPECT_LT(pool.cached_bytes(), std::size_t{2048} * 1024) << "there are enough already";
+}
+
+TEST(BlockPool, OneAllocationFailsWhereATestAsksForIt) {
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  BlockPool::release(BlockPool::allocate(100));
+  pool.fail_after(2);
+  EXPECT_TRUE(pool.will_fail());
+  BlockPool::release(BlockPool::allocate(100));
+  BlockPool::release(BlockPool::allocate(100));
+  EXPECT_EQ(pool.cached_bytes(), 0U) << "a block that is kept would be given out uncounted";
+  EXPECT_THROW(BlockPool::allocate(100), std::bad_alloc);
+  EXPECT_FALSE(pool.will_fail());
+  BlockPool::release(BlockPool::allocate(100));
+  EXPECT_EQ(pool.blocks_in_use(), 0U);
+}
+
+TEST(MakeBlock, OwnsAnObject) {
+  struct Thing {
+    Thing(std::shared_ptr<int> of, bool bad) : held(std::move(of)) {
+      if (bad) throw std::runtime_error("bad");
+    }
+    std::shared_ptr<int> held;
+  };
+  BlockPool pool;
+  const BlockPool::Use use(pool);
+  auto held = std::make_shared<int>(1);
+  {
+    const auto thing = make_block<Thing>(held, false);
+    EXPECT_EQ(held.use_count(), 2);
+    EXPECT_EQ(pool.blocks_in_use(), 1U);
+  }
+  EXPECT_THROW(make_block<Thing>(held, true), std::runtime_error);
+  EXPECT_EQ(held.use_count(), 1);
+  EXPECT_EQ(pool.blocks_in_use(), 0U);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,50 @@
+#include "weir/base/detail/function_type.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+int plain(int, const char*) noexcept {
+  return 0;
+}
+
+struct Overloaded {
+  void operator()(int) const {}
+  void operator()(char) const {}
+};
+struct Nothing {};
+
+template <class F>
+FunctionTypeOf<F> type_of(F) {
+  return {};
+}
+
+TEST(FunctionType, SaysWhatIsReturnedAndTaken) {
+  const auto of_function = type_of(&plain);
+  static_assert(std::is_same_v<decltype(of_function)::Returned, int>);
+  static_assert(std::is_same_v<decltype(of_function)::Taken, Parameters<int, const char*>>);
+  static_assert(of_function.callable_as_const);
+
+  const auto of_lambda = type_of([](int& value) -> int& { return value; });
+  static_assert(std::is_same_v<decltype(of_lambda)::Returned, int&>);
+  static_assert(std::is_same_v<decltype(of_lambda)::Taken, Parameters<int&>>);
+  static_assert(of_lambda.callable_as_const);
+}
+
+TEST(FunctionType, TellsWhatChangesItself) {
+  const auto of_mutable = type_of([count = 0]() mutable noexcept { return ++count; });
+  static_assert(std::is_same_v<decltype(of_mutable)::Taken, Parameters<>>);
+  static_assert(!of_mutable.callable_as_const);
+}
+
+TEST(FunctionType, IsVoidWhereThereIsNoOneAnswer) {
+  const auto generic = [](auto) {};
+  static_assert(std::is_void_v<FunctionTypeOf<decltype(generic)>>);
+  static_assert(std::is_void_v<FunctionTypeOf<Overloaded>>);
+  static_assert(std::is_void_v<FunctionTypeOf<Nothing>>);
+  static_assert(std::is_void_v<FunctionTypeOf<int>>);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,26 @@
+#include "weir/base/detail/type_name.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weir::wiring {
+namespace {
+
+struct Local {};
+template <class T>
+struct Box {};
+
+TEST(Type, HasTheNameThatPeopleWrote) {
+  EXPECT_EQ(type<int>.name, "int");
+  EXPECT_EQ(type<Type>.name, "weir::wiring::Type");
+  EXPECT_TRUE(type<Local>.name.ends_with("::Local")) << type<Local>.name;
+  EXPECT_TRUE(type<Box<Type>>.name.ends_with("Box<weir::wiring::Type>")) << type<Box<Type>>.name;
+}
+
+TEST(Type, IsToldByItsAddress) {
+  const Type* const again = &type<Local>;
+  EXPECT_EQ(again, &type<Local>);
+  EXPECT_NE(again, &type<Type>);
+}
+
+}  // namespace
+}  // namespace weir::wiring

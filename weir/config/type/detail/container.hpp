@@ -1,0 +1,85 @@
+// The Types of optionals, vectors and maps.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weir/config/type/detail/scalar.hpp"
+#include "weir/config/type/detail/type.hpp"
+
+namespace weir::config::detail {
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+template <class T>
+class OptionalOf final : public OptionalType {
+  static_assert(!is_optional<T>, "weir::config: empty says only that there is no value");
+
+ public:
+  const void* held(const void* value) const noexcept override {
+    const auto& optional = *static_cast<const std::optional<T>*>(value);
+    return optional ? std::addressof(*optional) : nullptr;
+  }
+
+ private:
+  const Type& inner() const noexcept override { return type_of<T>(); }
+  void* made(void* value) const override {
+    auto& optional = *static_cast<std::optional<T>*>(value);
+    return optional ? std::addressof(*optional) : std::addressof(optional.emplace());
+  }
+};
+
+template <class T>
+class VectorOf final : public ListType {
+  static_assert(!std::is_same_v<T, bool>, "weir::config: take std::vector<char> or an enum");
+
+ public:
+  void write(std::string& out, const void* value) const override {
+    const char* before = "[";
+    for (const T& each : *static_cast<const std::vector<T>*>(value)) {
+      out += std::exchange(before, ", ");
+      type_of<T>().write(out, std::addressof(each));
+    }
+    out += before[0] == '[' ? "[]" : "]";
+  }
+
+ private:
+  const Type& element() const noexcept override { return type_of<T>(); }
+  void clear(void* list) const override { static_cast<std::vector<T>*>(list)->clear(); }
+  void* append(void* list) const override {
+    return std::addressof(static_cast<std::vector<T>*>(list)->emplace_back());
+  }
+};
+
+template <class T>
+class MapOf final : public MapType {
+  using Map = std::map<std::string, T>;
+
+ public:
+  void write(std::string& out, const void* value) const override {
+    const char* before = "{";
+    for (const auto& [name, each] : *static_cast<const Map*>(value)) {
+      out += std::exchange(before, ", ");
+      write_text(out, name);
+      out += " = ";
+      type_of<T>().write(out, std::addressof(each));
+    }
+    out += before[0] == '{' ? "{}" : "}";
+  }
+  const Type& inner() const noexcept override { return type_of<T>(); }
+
+ private:
+  void* entry(void* map, const std::string& name) const override {
+    return std::addressof(static_cast<Map*>(map)->try_emplace(name).first->second);
+  }
+};
+
+}  // namespace weir::config::detail

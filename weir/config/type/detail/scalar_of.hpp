@@ -1,0 +1,143 @@
+// The Types of numbers, enums and lengths of time, whatever their size and unit.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <ratio>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "weir/config/type/detail/scalar.hpp"
+#include "weir/config/type/detail/type.hpp"
+#include "weir/config/type/units.hpp"
+#include "weir/json/detail/shape.hpp"
+
+namespace weir::config::detail {
+
+template <class T>
+class IntegerType final : public ValueType {
+ public:
+  void write(std::string& out, const void* value) const override {
+    write_number(out, Wide{*static_cast<const T*>(value)});
+  }
+  std::string word() const override { return "INTEGER"; }
+  std::string expected() const override {
+    if constexpr (std::is_signed_v<T>) {
+      return expected_signed(Limits::min(), Limits::max());
+    } else {
+      return expected_unsigned(Limits::max());
+    }
+  }
+
+ private:
+  using Limits = std::numeric_limits<T>;
+  using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+
+  bool read(const Given& given, void* value) const override {
+    const auto number = [&given] {
+      if constexpr (std::is_signed_v<T>) {
+        return read_signed(given);
+      } else {
+        return read_unsigned(given);
+      }
+    }();
+    if (!number || !std::in_range<T>(*number)) return false;
+    *static_cast<T*>(value) = static_cast<T>(*number);
+    return true;
+  }
+};
+
+template <class T>
+class RealType final : public ValueType {
+ public:
+  void write(std::string& out, const void* value) const override {
+    write_number(out, double{*static_cast<const T*>(value)});
+  }
+  std::string word() const override { return "NUMBER"; }
+  std::string expected() const override { return "a number"; }
+
+ private:
+  bool read(const Given& given, void* value) const override {
+    const auto number = read_real(given);
+    constexpr double most = std::numeric_limits<T>::max();
+    if (!number || *number < -most || *number > most) return false;
+    *static_cast<T*>(value) = static_cast<T>(*number);
+    return true;
+  }
+};
+
+template <class E>
+class NamedType final : public ValueType {
+  static_assert(!json::enumerators<E>.empty(),
+                "weir::config: an enum needs names: see json::enumerators");
+
+ public:
+  void write(std::string& out, const void* value) const override {
+    for (const auto& each : json::enumerators<E>) {
+      if (each.value == *static_cast<const E*>(value)) return write_text(out, each.name);
+    }
+    write_number(out, static_cast<std::int64_t>(*static_cast<const E*>(value)));
+  }
+  std::string word() const override { return word_of_names(names); }
+  std::string expected() const override { return expected_names(names); }
+
+ private:
+  static constexpr auto names = [] {
+    std::array<std::string_view, json::enumerators<E>.size()> all;
+    for (std::size_t index = 0; index < all.size(); ++index) {
+      all[index] = json::enumerators<E>[index].name;
+    }
+    return all;
+  }();
+
+  bool read(const Given& given, void* value) const override {
+    if (!given.is_text()) return false;
+    for (const auto& each : json::enumerators<E>) {
+      if (each.name != given.text) continue;
+      *static_cast<E*>(value) = each.value;
+      return true;
+    }
+    return false;
+  }
+};
+
+template <class D>
+class DurationType final : public ValueType {
+  using Tick = std::ratio_divide<typename D::period, std::nano>;
+  static_assert(Tick::den == 1 && std::is_integral_v<typename D::rep>,
+                "weir::config: a duration has a whole number of ticks of a nanosecond or more");
+
+ public:
+  void write(std::string& out, const void* value) const override {
+    const auto count = static_cast<const D*>(value)->count();
+    Duration::rep nanoseconds = 0;
+    if (__builtin_mul_overflow(count, Tick::num, &nanoseconds)) {
+      return write_number(out, static_cast<std::int64_t>(count));
+    }
+    write_text(out, to_text(Duration(nanoseconds)));
+  }
+  std::string word() const override { return "DURATION"; }
+  std::string expected() const override {
+    const std::string form = "a duration such as 250ms, 5s or 1h30min";
+    if constexpr (Tick::num == 1) return form;
+    return form + ", a multiple of " + to_text(Duration(Tick::num));
+  }
+
+ private:
+  bool read(const Given& given, void* value) const override {
+    if (!given.is_text()) return false;
+    const auto length = parse_duration(given.text);
+    if (!length || length->count() % Tick::num != 0) return false;
+    const Duration::rep ticks = length->count() / Tick::num;
+    if (!std::in_range<typename D::rep>(ticks)) return false;
+    *static_cast<D*>(value) = D(static_cast<typename D::rep>(ticks));
+    return true;
+  }
+};
+
+}  // namespace weir::config::detail

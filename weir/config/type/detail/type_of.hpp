@@ -1,0 +1,102 @@
+// Which Type a C++ type that can be configured has.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <concepts>
+#include <map>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "weir/config/type/detail/container.hpp"
+#include "weir/config/type/detail/scalar.hpp"
+#include "weir/config/type/detail/scalar_of.hpp"
+#include "weir/config/type/detail/section.hpp"
+#include "weir/config/type/detail/type.hpp"
+#include "weir/config/type/units.hpp"
+#include "weir/json/detail/shape.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
+
+/// So that RuntimeOptions may be a section.
+template <>
+inline constexpr std::array weir::json::enumerators<weir::BackendChoice>{
+    weir::json::Named{weir::BackendChoice::automatic, "auto"},
+    weir::json::Named{weir::BackendChoice::uring, "uring"},
+    weir::json::Named{weir::BackendChoice::uring_6_1, "uring:6.1"},
+    weir::json::Named{weir::BackendChoice::epoll, "epoll"},
+    weir::json::Named{weir::BackendChoice::poll, "poll"}};
+
+namespace weir::config {
+namespace detail {
+
+template <class T>
+inline constexpr bool is_duration = false;
+template <class Rep, class Period>
+inline constexpr bool is_duration<std::chrono::duration<Rep, Period>> = true;
+
+template <class T>
+struct TypeOf {
+  static_assert(std::is_aggregate_v<T> && !std::is_array_v<T>,
+                "weir::config: this type is neither a struct whose fields are all public, nor one "
+                "of those that config.hpp names");
+  using type = SectionOf<T>;
+};
+template <json::Integer T>
+struct TypeOf<T> {
+  using type = IntegerType<T>;
+};
+template <std::floating_point T>
+  requires(sizeof(T) <= sizeof(double))
+struct TypeOf<T> {
+  using type = RealType<T>;
+};
+template <class T>
+  requires std::is_enum_v<T>
+struct TypeOf<T> {
+  using type = NamedType<T>;
+};
+template <class T>
+  requires is_duration<T>
+struct TypeOf<T> {
+  using type = DurationType<T>;
+};
+template <>
+struct TypeOf<bool> {
+  using type = BooleanType;
+};
+template <>
+struct TypeOf<std::string> {
+  using type = TextType;
+};
+template <>
+struct TypeOf<ByteSize> {
+  using type = ByteSizeType;
+};
+template <>
+struct TypeOf<Endpoint> {
+  using type = EndpointType;
+};
+template <class T>
+struct TypeOf<std::optional<T>> {
+  using type = OptionalOf<T>;
+};
+template <class T>
+struct TypeOf<std::vector<T>> {
+  using type = VectorOf<T>;
+};
+template <class T>
+struct TypeOf<std::map<std::string, T>> {
+  using type = MapOf<T>;
+};
+
+}  // namespace detail
+
+template <class T>
+const Type& type_of() noexcept {
+  static constexpr typename detail::TypeOf<T>::type type{};
+  return type;
+}
+
+}  // namespace weir::config

@@ -1,0 +1,147 @@
+#include "weir/config/type/units.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <span>
+
+namespace weir::config {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  std::uint64_t worth;
+};
+
+// The largest first.
+constexpr std::array<Unit, 7> time_units{{{"d", 86'400'000'000'000},
+                                          {"h", 3'600'000'000'000},
+                                          {"min", 60'000'000'000},
+                                          {"s", 1'000'000'000},
+                                          {"ms", 1'000'000},
+                                          {"us", 1'000},
+                                          {"ns", 1}}};
+constexpr std::array<Unit, 9> size_units{{{"TiB", std::uint64_t{1} << 40},
+                                          {"TB", 1'000'000'000'000},
+                                          {"GiB", std::uint64_t{1} << 30},
+                                          {"GB", 1'000'000'000},
+                                          {"MiB", std::uint64_t{1} << 20},
+                                          {"MB", 1'000'000},
+                                          {"KiB", std::uint64_t{1} << 10},
+                                          {"kB", 1'000},
+                                          {"B", 1}}};
+
+// Twenty digits times the largest unit are far below 2^127.
+using Wide = unsigned __int128;
+constexpr std::size_t digits_max = 20;
+
+/// `digits` divided by `scale`.
+struct Number {
+  Wide digits = 0;
+  Wide scale = 1;
+};
+
+bool is_digit(char each) noexcept {
+  return each >= '0' && each <= '9';
+}
+
+bool is_letter(char each) noexcept {
+  return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z');
+}
+
+/// Takes `12` or `1.25` off the front.
+std::optional<Number> take_number(std::string_view& text) noexcept {
+  Number number;
+  std::size_t taken = 0;
+  std::size_t digits = 0;
+  bool fraction = false;
+  for (; taken < text.size(); ++taken) {
+    const char each = text[taken];
+    if (each == '.' && !fraction && taken > 0) {
+      fraction = true;
+      continue;
+    }
+    if (!is_digit(each)) break;
+    if (++digits > digits_max) return std::nullopt;
+    number.digits = number.digits * 10 + static_cast<unsigned>(each - '0');
+    if (fraction) number.scale *= 10;
+  }
+  if (taken == 0 || text[taken - 1] == '.') return std::nullopt;
+  text.remove_prefix(taken);
+  return number;
+}
+
+/// Takes the letters off the front.
+std::string_view take_word(std::string_view& text) noexcept {
+  const auto end = std::ranges::find_if_not(text, is_letter);
+  const std::string_view word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+/// At most `most`, in the smallest of `units`.
+std::optional<std::uint64_t> parse_amount(std::string_view text, std::span<const Unit> units,
+                                          std::uint64_t most) noexcept {
+  Wide total = 0;
+  do {
+    const auto number = take_number(text);
+    if (!number) return std::nullopt;
+    const auto unit = std::ranges::find(units, take_word(text), &Unit::name);
+    if (unit == units.end()) return std::nullopt;
+    const Wide amount = number->digits * unit->worth;
+    if (amount % number->scale != 0) return std::nullopt;
+    total += amount / number->scale;
+    if (total > most) return std::nullopt;
+    units = units.subspan(static_cast<std::size_t>(unit - units.begin()) + 1);
+  } while (!text.empty());
+  return static_cast<std::uint64_t>(total);
+}
+
+std::string in_unit(std::uint64_t amount, const Unit& unit) {
+  return std::to_string(amount / unit.worth).append(unit.name);
+}
+
+}  // namespace
+
+std::optional<Duration> parse_duration(std::string_view text) noexcept {
+  constexpr auto most = static_cast<std::uint64_t>(Duration::max().count());
+  const auto amount = parse_amount(text, time_units, most);
+  if (!amount) return std::nullopt;
+  return Duration(static_cast<Duration::rep>(*amount));
+}
+
+std::optional<ByteSize> parse_byte_size(std::string_view text) noexcept {
+  if (!text.empty() && std::ranges::all_of(text, is_digit)) {
+    std::uint64_t bytes = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), bytes);
+    if (read.ec != std::errc()) return std::nullopt;
+    return ByteSize(bytes);
+  }
+  const auto bytes = parse_amount(text, size_units, std::numeric_limits<std::uint64_t>::max());
+  if (!bytes) return std::nullopt;
+  return ByteSize(*bytes);
+}
+
+std::string to_text(Duration length) {
+  if (length.count() == 0) return "0s";
+  const auto count = static_cast<std::uint64_t>(length.count());
+  const std::uint64_t amount = length.count() < 0 ? 0 - count : count;
+  const auto unit = std::ranges::find_if(
+      time_units, [amount](const Unit& each) { return amount % each.worth == 0; });
+  return (length.count() < 0 ? "-" : "") + in_unit(amount, *unit);
+}
+
+std::string to_text(ByteSize size) {
+  if (size.bytes() == 0) return "0B";
+  // Those of 1024 first, so that 1024000 are 1000KiB.
+  for (const bool binary : {true, false}) {
+    for (const Unit& unit : size_units) {
+      if (unit.name.contains('i') != binary) continue;
+      if (size.bytes() % unit.worth == 0) return in_unit(size.bytes(), unit);
+    }
+  }
+  return in_unit(size.bytes(), size_units.back());
+}
+
+}  // namespace weir::config

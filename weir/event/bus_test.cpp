@@ -1,0 +1,304 @@
+#include "weir/event/bus.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "weir/runtime/test/runtime_fixture.hpp"
+
+namespace weir {
+namespace {
+
+struct Greeting {
+  unsigned from = 0;
+  int number = 0;
+};
+
+std::error_code error_of(const Result<>& result) {
+  return result ? std::error_code() : result.error();
+}
+
+/// Three cores in memory. What handlers note, they note for the core that they are on.
+class EventBusTest : public CoresTest {
+ protected:
+  explicit EventBusTest(const EventBusOptions& options = {}) { bus_.emplace(3, options); }
+  void TearDown() override {
+    registrations_.clear();
+    bus_.reset();
+    CoresTest::TearDown();
+  }
+
+  Events& events(std::size_t core) { return bus_->local(loop(core)); }
+  void note_greetings_on_all_cores() {
+    for (std::size_t core = 0; core < 3; ++core) {
+      registrations_.push_back(events(core).on([this, core](const Greeting& greeting) {
+        EXPECT_EQ(Loop::current(), &loop(core));
+        noted_[core].push_back(greeting.number);
+        froms_[core].push_back(greeting.from);
+      }));
+    }
+  }
+  void settle() { host_.run_until_idle(loops()); }
+  std::uint64_t handled_on(std::size_t core) { return bus_->counters(core).handled.value(); }
+
+  std::optional<EventBus> bus_;
+  std::vector<EventRegistration> registrations_;
+  std::array<std::vector<int>, 3> noted_;
+  std::array<std::vector<unsigned>, 3> froms_;
+};
+
+using Numbers = std::vector<int>;
+
+TEST_F(EventBusTest, AnEventGoesToTheCoreItIsFor) {
+  note_greetings_on_all_cores();
+  ASSERT_TRUE(events(0).publish(Greeting{.number = 1}));
+  ASSERT_TRUE(events(0).publish_on(1, Greeting{.number = 2}));
+  ASSERT_TRUE(events(0).publish_on(0, Greeting{.number = 3}));
+  ASSERT_TRUE(events(2).publish_on(1, Greeting{.number = 4}));
+  settle();
+  EXPECT_EQ(noted_[0], (Numbers{1, 3}));
+  EXPECT_EQ(noted_[1], (Numbers{2, 4}));
+  EXPECT_EQ(noted_[2], Numbers{});
+  EXPECT_EQ(bus_->counters(1).arrived.value(), 2U);
+  EXPECT_EQ(bus_->counters(0).arrived.value(), 0U);
+}
+
+TEST_F(EventBusTest, ThereMayBeNoSuchCore) {
+  auto alive = std::make_shared<int>(7);
+  const auto published = events(0).publish_on(3, alive);
+  ASSERT_FALSE(published);
+  EXPECT_EQ(published.error(), Errc::not_found);
+  EXPECT_EQ(alive.use_count(), 1);
+}
+
+TEST_F(EventBusTest, AllCoresShareOneEvent) {
+  struct Shared {
+    std::unique_ptr<int> number;  // cannot be copied
+    std::shared_ptr<int> alive;
+  };
+  std::array<const Shared*, 3> seen{};
+  for (std::size_t core = 0; core < 3; ++core) {
+    registrations_.push_back(events(core).on([&seen, core](const Shared& shared) {
+      EXPECT_EQ(*shared.number, 5);
+      seen[core] = &shared;
+    }));
+  }
+  auto alive = std::make_shared<int>(7);
+  Shared shared{std::make_unique<int>(5), alive};
+  ASSERT_TRUE(events(1).publish_to_all(std::move(shared)));
+  EXPECT_EQ(alive.use_count(), 2);
+  settle();
+  EXPECT_NE(seen[0], nullptr);
+  EXPECT_EQ(seen[0], seen[1]);
+  EXPECT_EQ(seen[0], seen[2]);
+  EXPECT_EQ(alive.use_count(), 1) << "the last one to be done with it has destroyed it";
+}
+
+TEST_F(EventBusTest, EachSenderKeepsItsOrder) {
+  note_greetings_on_all_cores();
+  const auto body = [this](unsigned core) -> Task<> {
+    for (int number = 0; number < 3000; ++number) {
+      const Greeting greeting{core, number};
+      if (number % 3 == 0) {
+        EXPECT_TRUE(events(core).publish_to_all(greeting));
+      } else {
+        for (unsigned to = 0; to < 3; ++to) EXPECT_TRUE(events(core).publish_on(to, greeting));
+      }
+      if (number % 100 == 0) co_await yield();
+    }
+  };
+  run_on_cores({[&] { return body(0); }, [&] { return body(1); }, [&] { return body(2); }});
+  settle();
+  for (std::size_t to = 0; to < 3; ++to) {
+    std::array<Numbers, 3> by_sender;
+    for (std::size_t i = 0; i < noted_[to].size(); ++i) {
+      by_sender[froms_[to][i]].push_back(noted_[to][i]);
+    }
+    for (const Numbers& of_one : by_sender) EXPECT_EQ(of_one, numbers(0, 2999)) << "to " << to;
+  }
+}
+
+TEST_F(EventBusTest, UrgencyHoldsForWhatComesFromElsewhere) {
+  note_greetings_on_all_cores();
+  for (int number = 1; number <= 3; ++number) {
+    ASSERT_TRUE(events(0).publish_on(1, Greeting{.number = number}));
+  }
+  ASSERT_TRUE(events(0).publish_on(1, Greeting{.number = 4}, {.priority = EventPriority::urgent}));
+  settle();
+  EXPECT_EQ(noted_[1], (Numbers{4, 1, 2, 3}));
+}
+
+TEST_F(EventBusTest, SourcesAreKnownOnAllCores) {
+  const EventSource source = bus_->make_source();
+  registrations_.push_back(
+      events(2).on([this](const Greeting& greeting) { noted_[2].push_back(greeting.number); },
+                   {.from = source}));
+  ASSERT_TRUE(events(0).publish_to_all(Greeting{.number = 1}));
+  ASSERT_TRUE(events(0).publish_to_all(Greeting{.number = 2}, {.source = source}));
+  settle();
+  EXPECT_EQ(noted_[2], Numbers{2});
+}
+
+TEST_F(EventBusTest, ManyThatArriveAtOnceLeaveTurnsToOthers) {
+  note_greetings_on_all_cores();
+  for (int number = 0; number < 10'000; ++number) {
+    ASSERT_TRUE(events(0).publish_on(1, Greeting{.number = number}));
+  }
+  loop(1).turn(host_.now());
+  EXPECT_LT(noted_[1].size(), 5'000U);
+  settle();
+  EXPECT_EQ(noted_[1], numbers(0, 9'999));
+}
+
+TEST_F(EventBusTest, ACoreNeedNotHaveAskedForItsEvents) {
+  ASSERT_TRUE(events(0).publish_to_all(Greeting{}));
+  settle();
+  for (std::size_t core = 0; core < 3; ++core) EXPECT_EQ(handled_on(core), 1U) << core;
+}
+
+TEST_F(EventBusTest, ItsMemoryGoesHome) {
+  struct Large {
+    std::array<char, 1000> bytes{};
+  };
+  const auto body = [this]() -> Task<> {
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_TRUE(events(0).publish_to_all(Large()));
+      EXPECT_TRUE(events(0).publish_on(1, Greeting{}));
+    }
+    co_return;
+  };
+  run_on_cores({body});
+  settle();
+  loop(0).blocks().collect();
+  EXPECT_LE(loop(0).blocks().blocks_in_use(), 1U) << "one chunk of the queue";
+}
+
+// ---- Limits -------------------------------------------------------------------------------------
+
+class FewEventsOnCoresTest : public EventBusTest {
+ protected:
+  FewEventsOnCoresTest() : EventBusTest({.queued_max = 2}) {}
+};
+
+TEST_F(FewEventsOnCoresTest, OwnEventsAndThoseOfOthersHaveTheirPlaces) {
+  for (int number = 0; number < 2; ++number) {
+    ASSERT_TRUE(events(0).publish_on(1, Greeting{}));
+    ASSERT_TRUE(events(1).publish(Greeting{}));
+  }
+  for (const std::size_t sender : {0U, 1U, 2U}) {
+    const auto refused = events(sender).publish_on(1, Greeting{});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error(), Errc::limit_reached);
+    EXPECT_EQ(bus_->counters(sender).refused.value(), 1U);
+  }
+  settle();
+  EXPECT_EQ(handled_on(1), 4U);
+  ASSERT_TRUE(events(2).publish_on(1, Greeting{}));
+  settle();
+  EXPECT_EQ(handled_on(1), 5U);
+}
+
+TEST_F(FewEventsOnCoresTest, AllCoresGetItOrNone) {
+  auto alive = std::make_shared<int>(7);
+  ASSERT_TRUE(events(0).publish_on(2, Greeting{}));
+  ASSERT_TRUE(events(1).publish_on(2, Greeting{}));
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const auto refused = events(0).publish_to_all(alive);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error(), Errc::limit_reached);
+  }
+  EXPECT_EQ(alive.use_count(), 1);
+  settle();
+  EXPECT_EQ(handled_on(0) + handled_on(1), 0U);
+  EXPECT_EQ(handled_on(2), 2U);
+  // No place was lost.
+  for (int number = 0; number < 2; ++number) ASSERT_TRUE(events(0).publish_to_all(alive));
+  EXPECT_EQ(alive.use_count(), 3);
+  settle();
+  EXPECT_EQ(alive.use_count(), 1);
+  for (std::size_t core = 0; core < 2; ++core) EXPECT_EQ(handled_on(core), 2U);
+  EXPECT_EQ(handled_on(2), 4U);
+}
+
+// ---- The end ------------------------------------------------------------------------------------
+
+TEST_F(EventBusTest, StopHandlesWhatWasPublishedAndRefusesTheRest) {
+  note_greetings_on_all_cores();
+  const auto body = [this]() -> Task<> {
+    for (int number = 0; number < 5000; ++number) {
+      EXPECT_TRUE(events(0).publish_to_all(Greeting{.number = number}));
+    }
+    co_await bus_->stop();
+    for (const Numbers& noted : noted_) EXPECT_EQ(noted, numbers(0, 4999));
+    EXPECT_EQ(error_of(events(0).publish(Greeting{})), Errc::closed);
+    EXPECT_EQ(error_of(events(0).publish_on(1, Greeting{})), Errc::closed);
+    EXPECT_EQ(error_of(events(0).publish_to_all(Greeting{})), Errc::closed);
+    co_await bus_->stop();
+    bus_.reset();  // nothing of it is under way any more
+  };
+  run_on_cores({body});
+}
+
+TEST_F(EventBusTest, StopEndsWhatWouldGoOnForEver) {
+  for (unsigned core = 0; core < 3; ++core) {
+    registrations_.push_back(events(core).on([this, core](const Greeting& greeting) {
+      const Greeting next{core, greeting.number + 1};
+      const auto published = events(core).publish_on((core + 1) % 3, next);
+      if (!published) {
+        EXPECT_EQ(published.error(), Errc::closed);
+        noted_[0].push_back(greeting.number);
+      }
+    }));
+  }
+  const auto body = [this]() -> Task<> {
+    EXPECT_TRUE(events(0).publish(Greeting{}));
+    for (int i = 0; i < 1000; ++i) co_await yield();
+    co_await bus_->stop();
+    EXPECT_EQ(noted_[0].size(), 1U) << "the last one has ended it";
+    bus_.reset();
+  };
+  run_on_cores({body});
+}
+
+TEST_F(EventBusTest, WhoIsCancelledStopsItAllTheSame) {
+  note_greetings_on_all_cores();
+  const auto body = [this]() -> Task<> {
+    const Context context = co_await this_context();
+    CancelSource cancelled(context.cancel);
+    cancelled.cancel();
+    for (int number = 0; number < 50000; ++number) {
+      EXPECT_TRUE(events(0).publish_to_all(Greeting{.number = number}));
+    }
+    auto stopping = in_context({context.loop, &cancelled}, bus_->stop());
+    co_await std::move(stopping);
+    for (const Numbers& noted : noted_) EXPECT_EQ(noted, numbers(0, 49999));
+    EXPECT_EQ(error_of(events(0).publish(Greeting{})), Errc::closed);
+  };
+  run_on_cores({body});
+}
+
+TEST_F(EventBusTest, WhatIsOnItsWayIsDestroyedWithTheBus) {
+  auto alive = std::make_shared<int>(7);
+  for (int number = 0; number < 3000; ++number) {
+    ASSERT_TRUE(events(0).publish_to_all(alive));
+    ASSERT_TRUE(events(1).publish_on(0, alive));
+  }
+  loop(0).turn(host_.now());  // some have been taken in, some handled
+  EXPECT_GT(alive.use_count(), 1);
+  // As when the loops end first.
+  group_.set_loops({});
+  owned_.clear();
+  bus_.reset();
+  EXPECT_EQ(alive.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,183 @@
+// Events between running cores: what the thread sanitizer looks at.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weir/event/bus.hpp"
+#include "weir/runtime/messaging/broadcast.hpp"
+#include "weir/runtime/messaging/mailbox.hpp"
+#include "weir/runtime/runtime.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/task/sync/event.hpp"
+#include "weir/task/detail/run.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir {
+namespace {
+
+constexpr unsigned cores = 3;
+constexpr int count = 600;
+
+class EventsOnThreads : public testing::TestWithParam<BackendChoice> {
+ protected:
+  void SetUp() override {
+    const auto made = Loop::make(host_, {.backend = GetParam()});
+    if (!made) GTEST_SKIP() << "not to be had here: " << made.error().message();
+  }
+  OsHost host_;
+};
+INSTANTIATE_TEST_SUITE_P(On, EventsOnThreads,
+                         testing::Values(BackendChoice::uring, BackendChoice::epoll,
+                                         BackendChoice::poll),
+                         [](const auto& backend) {
+                           if (backend.param == BackendChoice::uring) return "uring";
+                           return backend.param == BackendChoice::epoll ? "epoll" : "poll";
+                         });
+
+/// Where tasks of all cores wait for each other.
+class Meeting {
+ public:
+  Task<> everybody(unsigned core) {
+    auto begins = begin_.subscribe();
+    EXPECT_TRUE(co_await here_.send(core));
+    if (core == 0) {
+      for (unsigned come = 0; come < cores; ++come) EXPECT_TRUE(co_await here_.receive());
+      EXPECT_TRUE(begin_.publish(0));
+    }
+    EXPECT_TRUE(co_await begins.receive());
+  }
+
+ private:
+  Mailbox<unsigned> here_;
+  Broadcast<int> begin_;
+};
+
+struct Message {
+  unsigned sender;
+  int number;
+  std::unique_ptr<std::string> text;
+};
+
+/// Everybody sends to everybody, through queues that are often full; each sender's messages come in
+/// their order, none twice, none lost.
+class Talk {
+ public:
+  explicit Talk(std::size_t queued_max) : bus_(cores, {.queued_max = queued_max}) {}
+
+  Task<> on_core(Scope& scope) {
+    const unsigned core = scope.loop().core();
+    Events& events = bus_.local(scope.loop());
+    CoreManualResetEvent all_told;
+    std::array<int, cores> told{};
+    const auto registration = events.on([&](const Message& message) {
+      EXPECT_EQ(message.number, told[message.sender]);
+      EXPECT_EQ(*message.text, std::to_string(message.number));
+      ++told[message.sender];
+      if (told == expected) all_told.set();
+    });
+    co_await registered_.everybody(core);
+    co_await send(events);
+    EXPECT_TRUE(co_await all_told.wait());
+    co_await finished_.everybody(core);
+    if (core == 0) co_await bus_.stop();
+    EXPECT_EQ(told, expected);
+  }
+
+ private:
+  static constexpr std::array<int, cores> expected{count, count, count};
+
+  Task<> send(Events& events) {
+    for (int number = 0; number < count; ++number) {
+      if (number % 2 == 0) {
+        while (!events.publish_to_all(message(events, number))) co_await full();
+        continue;
+      }
+      for (unsigned to = 0; to < cores; ++to) {
+        while (!events.publish_on(to, message(events, number))) co_await full();
+      }
+    }
+  }
+  static Task<> full() { EXPECT_TRUE(co_await sleep(50us)); }
+  static Message message(const Events& from, int number) {
+    return {from.core(), number, std::make_unique<std::string>(std::to_string(number))};
+  }
+
+  EventBus bus_;
+  Meeting registered_;
+  Meeting finished_;
+};
+
+/// Publishes from a task and from handlers, in all classes, more than one turn of the loop takes.
+TEST_P(EventsOnThreads, ClassesAndTheirOrderAreKept) {
+  struct Numbered {
+    EventPriority priority;
+    int number;
+  };
+  constexpr int each = 2000;
+  const auto loop = Loop::make(host_, {.backend = GetParam()}).value();
+  EventBus bus(1);
+  Events& events = bus.local(*loop);
+  std::vector<EventPriority> classes;
+  std::array<int, event_priorities> seen{};
+  const auto registration = events.on([&](const Numbered& event) {
+    EXPECT_EQ(event.number, seen[static_cast<std::size_t>(event.priority)]++);
+    classes.push_back(event.priority);
+  });
+  const auto body = [&]() -> Task<> {
+    for (int number = 0; number < each; ++number) {
+      for (const EventPriority priority : {EventPriority::low, EventPriority::normal,
+                                           EventPriority::high, EventPriority::urgent}) {
+        EXPECT_TRUE(events.publish(Numbered{priority, number}, {.priority = priority}));
+      }
+    }
+    while (events.queued() != 0) co_await yield();
+  };
+  run(*loop, body());
+  EXPECT_EQ(classes.size(), each * event_priorities);
+  EXPECT_TRUE(std::ranges::is_sorted(classes)) << "the most urgent class first";
+}
+
+TEST_P(EventsOnThreads, EverybodyTellsEverybody) {
+  for (const std::size_t queued_max : {2U, 7U, 100'000U}) {
+    SCOPED_TRACE(queued_max);
+    RuntimeOptions options;
+    options.announce = options.handle_signals = options.pin = false;
+    options.backend = GetParam();
+    options.cores = cores;
+    Runtime runtime(options);
+    Talk talk(queued_max);
+    const auto body = [&](Scope& scope) { return talk.on_core(scope); };
+    EXPECT_EQ(runtime.run_on_each_core(body), 0);
+  }
+}
+
+/// The bus goes after its loops, with events on their way, and nobody has looked at some of them.
+TEST_P(EventsOnThreads, TheLoopsMayEndFirst) {
+  auto alive = std::make_shared<int>(7);
+  {
+    EventBus bus(cores);
+    RuntimeOptions options;
+    options.announce = options.handle_signals = options.pin = false;
+    options.backend = GetParam();
+    options.cores = cores;
+    Runtime runtime(options);
+    const auto body = [&](Scope& scope) -> Task<> {
+      Events& events = bus.local(scope.loop());
+      for (int i = 0; i < 3000; ++i) EXPECT_TRUE(events.publish_to_all(alive));
+      co_return;
+    };
+    EXPECT_EQ(runtime.run_on_each_core(body), 0);
+  }
+  EXPECT_EQ(alive.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace weir

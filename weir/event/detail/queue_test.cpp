@@ -1,0 +1,131 @@
+#include "weir/event/detail/queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "weir/base/detail/block_pool.hpp"
+
+namespace weir::detail {
+namespace {
+
+/// A record of `bytes` bytes that all say `mark`.
+void add(EventQueue& queue, std::size_t bytes, std::uint8_t mark) {
+  queue.make_room(bytes);
+  std::memset(queue.add(bytes), mark, bytes);
+}
+
+bool front_is(const EventQueue& queue, std::size_t bytes, std::uint8_t mark) {
+  const std::vector<std::uint8_t> expected(bytes, mark);
+  return std::memcmp(queue.front(), expected.data(), bytes) == 0;
+}
+
+TEST(EventQueue, TakesNoMemoryBeforeTheFirstRecord) {
+  BlockPool blocks;
+  const BlockPool::Use use(blocks);
+  EventQueue queue;
+  EXPECT_TRUE(queue.empty());
+  EXPECT_EQ(blocks.blocks_in_use(), 0U);
+}
+
+TEST(EventQueue, OneChunkIsEnoughWhileItIsEmptiedInTime) {
+  BlockPool blocks;
+  const BlockPool::Use use(blocks);
+  {
+    EventQueue queue;
+    for (std::size_t round = 0; round < 10'000; ++round) {
+      for (std::uint8_t mark = 0; mark < 10; ++mark) add(queue, 16, mark);
+      for (std::uint8_t mark = 0; mark < 10; ++mark) {
+        ASSERT_TRUE(front_is(queue, 16, mark));
+        queue.pop(16);
+      }
+      ASSERT_TRUE(queue.empty());
+      ASSERT_EQ(blocks.blocks_in_use(), 1U);
+    }
+  }
+  EXPECT_EQ(blocks.blocks_in_use(), 0U);
+}
+
+TEST(EventQueue, GivesBackWhatItHasKeptAndGoesOn) {
+  BlockPool blocks;
+  const BlockPool::Use use(blocks);
+  EventQueue queue;
+  queue.give_back();
+  for (int round = 0; round < 2; ++round) {
+    add(queue, 16, 7);
+    queue.pop(16);
+    EXPECT_EQ(blocks.blocks_in_use(), 1U);
+    queue.give_back();
+    EXPECT_EQ(blocks.blocks_in_use(), 0U);
+    EXPECT_TRUE(queue.empty());
+  }
+}
+
+TEST(EventQueue, ChunksComeAndGo) {
+  constexpr std::size_t records = 100 * EventQueue::chunk_bytes / 16;
+  BlockPool blocks;
+  const BlockPool::Use use(blocks);
+  {
+    EventQueue queue;
+    for (std::size_t i = 0; i < records; ++i) add(queue, 16, static_cast<std::uint8_t>(i));
+    EXPECT_GE(blocks.blocks_in_use(), 100U);
+    EXPECT_LE(blocks.blocks_in_use(), 102U) << "16 bytes are 16 bytes";
+    for (std::size_t i = 0; i < records; ++i) {
+      ASSERT_TRUE(front_is(queue, 16, static_cast<std::uint8_t>(i))) << i;
+      queue.pop(16);
+    }
+    EXPECT_TRUE(queue.empty());
+    EXPECT_EQ(blocks.blocks_in_use(), 1U) << "one is kept";
+  }
+  EXPECT_EQ(blocks.blocks_in_use(), 0U);
+}
+
+std::uint64_t seed() {
+  const char* const given = std::getenv("WEIR_TEST_SEED");
+  return given == nullptr ? 20'261'122 : std::strtoull(given, nullptr, 10);
+}
+
+TEST(EventQueue, IsWhatADequeIs) {
+  SCOPED_TRACE("WEIR_TEST_SEED=" + std::to_string(seed()));
+  std::mt19937_64 random(seed());
+  struct Expected {
+    std::size_t bytes;
+    std::uint8_t mark;
+  };
+  for (int round = 0; round < 20; ++round) {
+    EventQueue queue;
+    std::deque<Expected> model;
+    // Now it rather grows, now it rather shrinks.
+    for (int phase = 0; phase < 20; ++phase) {
+      const auto adds_of_ten = random() % 11;
+      for (int step = 0; step < 500; ++step) {
+        if (random() % 10 < adds_of_ten) {
+          const std::size_t bytes = 8 * (1 + random() % (EventQueue::record_bytes_max / 8));
+          const auto mark = static_cast<std::uint8_t>(random());
+          add(queue, bytes, mark);
+          model.push_back({bytes, mark});
+        } else if (!model.empty()) {
+          const auto [bytes, mark] = model.front();
+          ASSERT_TRUE(front_is(queue, bytes, mark));
+          queue.pop(bytes);
+          model.pop_front();
+        }
+        ASSERT_EQ(queue.empty(), model.empty());
+      }
+    }
+    for (const auto& [bytes, mark] : model) {
+      ASSERT_TRUE(front_is(queue, bytes, mark));
+      queue.pop(bytes);
+    }
+    ASSERT_TRUE(queue.empty());
+  }
+}
+
+}  // namespace
+}  // namespace weir::detail

@@ -1,0 +1,76 @@
+#include "weir/http/detail/h1/framing.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weir::http {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+TEST(Framing, ContentLengthIsDigitsThatFit63Bits) {
+  std::uint64_t length = 7;
+  EXPECT_EQ(parse_content_length("0", length), Refusal::none);
+  EXPECT_EQ(length, 0u);
+  EXPECT_EQ(parse_content_length("005", length), Refusal::none);
+  EXPECT_EQ(length, 5u);
+  EXPECT_EQ(parse_content_length("9223372036854775807", length), Refusal::none);
+  EXPECT_EQ(length, 9223372036854775807u);
+  for (auto text :
+       {""sv, "9223372036854775808"sv, "18446744073709551616"sv, "99999999999999999999"sv, "+5"sv,
+        "-5"sv, " 5"sv, "5 "sv, "5 5"sv, "0x5"sv, "5_0"sv, "5;q=1"sv, "5.0"sv, "1e3"sv, "\xb2"sv,
+        "5\0"sv, "\"5\""sv, "\xef\xbc\x95"sv}) {
+    EXPECT_EQ(parse_content_length(text, length), Refusal::bad_content_length) << text;
+  }
+  for (auto text : {"5,5", "5, 5", "5,6", "5,", ",5"}) {
+    EXPECT_EQ(parse_content_length(text, length), Refusal::repeated_content_length) << text;
+  }
+  EXPECT_EQ(length, 9223372036854775807u);
+}
+
+TEST(Framing, OnlyChunkedOnceAndLast) {
+  for (auto text : {"chunked", "CHUNKED", "Chunked"}) {
+    EXPECT_EQ(check_transfer_encoding(text), Refusal::none) << text;
+  }
+  for (auto text : {"identity", "xchunked", "gzip", "gzip, chunked", "gzip;q=1, chunked",
+                    "chunkedx", "deflate,gzip", "chunke"}) {
+    EXPECT_EQ(check_transfer_encoding(text), Refusal::unknown_transfer_coding) << text;
+  }
+  for (auto text : {"", ",", ", chunked", "chunked,", "chunked, chunked", "chunked, gzip",
+                    "gzip, chunked, chunked", "\"chunked\"", "chunked;a=b", "chunked ;a",
+                    "chun ked", "chunked chunked", ";", "gzip,,chunked",
+                    "\x0b"
+                    "chunked",
+                    "chunked\xa0"}) {
+    EXPECT_EQ(check_transfer_encoding(text), Refusal::bad_transfer_encoding) << text;
+  }
+}
+
+TEST(Framing, ConnectionIsAListOfTokens) {
+  ConnectionOptions options;
+  EXPECT_EQ(parse_connection("Keep-Alive , ,foo,UPGRADE", options), Refusal::none);
+  EXPECT_TRUE(options.keep_alive);
+  EXPECT_TRUE(options.upgrade);
+  EXPECT_FALSE(options.close);
+  EXPECT_EQ(parse_connection("CLOSE", options), Refusal::none);
+  EXPECT_TRUE(options.close);
+  EXPECT_TRUE(options.keep_alive);
+  ConnectionOptions none;
+  EXPECT_EQ(parse_connection("", none), Refusal::none);
+  EXPECT_EQ(parse_connection("closed, xclose, close-x", none), Refusal::none);
+  EXPECT_FALSE(none.close);
+  for (auto text : {"close x", "\"close\"", "close;a", "close\xa0", "a, (b)"}) {
+    EXPECT_EQ(parse_connection(text, none), Refusal::bad_connection) << text;
+  }
+}
+
+TEST(Framing, Expectations) {
+  EXPECT_EQ(parse_expect("100-Continue"), Expectation::continue_);
+  EXPECT_EQ(parse_expect("100-continue, 100-continue"), Expectation::continue_);
+  EXPECT_EQ(parse_expect(""), Expectation::none);
+  for (auto text : {"100-continue, x", "x", "100-continue;a", "100-continue=1", "200-ok", "100"}) {
+    EXPECT_EQ(parse_expect(text), Expectation::other) << text;
+  }
+}
+
+}  // namespace
+}  // namespace weir::http

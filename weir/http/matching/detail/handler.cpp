@@ -1,0 +1,37 @@
+#include "weir/http/matching/detail/handler.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace weir::http {
+
+Response status_text(Status status) {
+  std::array<char, Body::inline_max> line;
+  char* end = std::to_chars(line.data(), line.data() + 8, code_of(status)).ptr;
+  const std::string_view reason = reason_of(status).substr(0, 40);
+  if (!reason.empty()) *end++ = ' ';
+  end = std::copy(reason.begin(), reason.end(), end);
+  *end++ = '\n';
+  Response response =
+      text(std::string_view(line.data(), static_cast<std::size_t>(end - line.data())));
+  response.set_status(status);
+  return response;
+}
+
+Response error_response(std::error_code error) {
+  Response response(status_for(error));
+  response.set_cause(error);
+  return response;
+}
+
+Task<Response> detail::answer_later(Response response) {
+  co_return std::move(response);
+}
+
+Task<Response> Handler::call_later(const Handler& handler, Request& request,
+                                   const Captures& captures) {
+  co_return handler.call(request, captures);
+}
+
+}  // namespace weir::http

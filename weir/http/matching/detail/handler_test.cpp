@@ -1,0 +1,210 @@
+#include "weir/http/matching/detail/handler.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weir/http/test/http_request.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/testing/test/loop_fixture.hpp"
+
+namespace weir::http {
+namespace {
+
+class HandlerTest : public LoopTest {
+ protected:
+  /// Runs the handler as a connection does.
+  template <class F>
+  Response answer(F function, const std::vector<std::string_view>& caught = {}) {
+    const Handler handler = Handler::of(std::move(function));
+    captures_.clear();
+    for (const std::string_view text : caught) captures_.add(text);
+    if (!handler.waits()) return handler.call(request_.request(), captures_);
+    return run(handler.start(request_.request(), captures_));
+  }
+  template <class F>
+  std::string text_of(F function, const std::vector<std::string_view>& caught = {}) {
+    return std::string(answer(std::move(function), caught).body().text());
+  }
+
+  TextRequest request_{"GET /path"};
+  Captures captures_;
+};
+
+Response greet(std::string_view name) {
+  return text("hello " + std::string(name));
+}
+Response quiet() noexcept {
+  return Status::no_content;
+}
+Task<Response> slow(Request& request, int number) {
+  static_cast<void>(co_await sleep(1s));
+  co_return text(std::string(request.path()) + std::to_string(number));
+}
+Task<Result<Response>> failing(Errc error) {
+  static_cast<void>(co_await sleep(1s));
+  co_return fail(error);
+}
+
+TEST_F(HandlerTest, TakesFunctions) {
+  EXPECT_EQ(text_of(greet, {"you"}), "hello you");
+  EXPECT_EQ(answer(quiet).status(), Status::no_content);
+}
+
+TEST_F(HandlerTest, TakesLambdasAndKeepsWhatTheyCapture) {
+  const auto word = std::make_shared<std::string>("kept");
+  EXPECT_EQ(text_of([word](int times) { return text(*word + std::to_string(times)); }, {"3"}),
+            "kept3");
+  EXPECT_EQ(word.use_count(), 1);
+}
+
+TEST_F(HandlerTest, TakesObjectsThatCanOnlyBeMoved) {
+  auto owned = std::make_unique<int>(7);
+  EXPECT_EQ(text_of([owned = std::move(owned)] { return text(std::to_string(*owned)); }), "7");
+}
+
+TEST_F(HandlerTest, GivesTheRequestFirst) {
+  EXPECT_EQ(text_of([](Request& request) { return text(request.path()); }), "/path");
+  EXPECT_EQ(text_of(
+                [](const Request& request, std::string_view more) {
+                  return text(std::string(request.path()) + std::string(more));
+                },
+                {"+"}),
+            "/path+");
+}
+
+TEST_F(HandlerTest, ConvertsCaptures) {
+  const auto all = [](const std::string& a, int b, double c, Rest d, unsigned char e) {
+    return text(a + std::to_string(b + e) + std::to_string(c > 1.0) + std::string(d.raw()));
+  };
+  EXPECT_EQ(text_of(all, {"x", "-5", "1.5", "a/b", "255"}), "x2501a/b");
+}
+
+TEST_F(HandlerTest, WhatDoesNotFitIsNotFound) {
+  int calls = 0;
+  const auto count = [&calls](int, unsigned char) {
+    ++calls;
+    return Status::ok;
+  };
+  EXPECT_EQ(answer(count, {"x", "1"}).status(), Status::not_found);
+  EXPECT_EQ(answer(count, {"1", "256"}).status(), Status::not_found);
+  EXPECT_EQ(answer(slow, {"12x"}).status(), Status::not_found);
+  EXPECT_EQ(text_of(slow, {"12x"}), "404 Not Found\n");
+  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(elapsed(), 0s);
+}
+
+TEST_F(HandlerTest, AnswersWithAStatusOrAResult) {
+  EXPECT_EQ(answer([] { return Status::accepted; }).status(), Status::accepted);
+  EXPECT_EQ(answer([]() -> Result<Response> { return text("fine"); }).body().text(), "fine");
+  EXPECT_EQ(answer([]() -> Result<Status> { return Status::created; }).status(), Status::created);
+  EXPECT_EQ(answer([]() -> Result<Response> { return fail(Errc::timed_out); }).status(),
+            Status::request_timeout);
+}
+
+TEST_F(HandlerTest, WaitsWhereItReturnsATask) {
+  EXPECT_FALSE(Handler::of(greet).waits());
+  EXPECT_TRUE(Handler::of(slow).waits());
+  EXPECT_EQ(text_of(slow, {"7"}), "/path7");
+  EXPECT_EQ(elapsed(), 1s);
+}
+
+TEST_F(HandlerTest, AnErrorOfATaskIsItsStatus) {
+  const auto timing_out = [] { return failing(Errc::timed_out); };
+  EXPECT_EQ(answer(timing_out).status(), Status::request_timeout);
+  const auto fine = []() -> Task<Result<Status>> { co_return Status::created; };
+  EXPECT_EQ(answer(fine).status(), Status::created);
+  const auto plain = []() -> Task<Status> { co_return Status::gone; };
+  EXPECT_EQ(answer(plain).status(), Status::gone);
+}
+
+TEST_F(HandlerTest, WhatItThrowsReachesItsOwner) {
+  EXPECT_THROW(answer([]() -> Response { throw std::runtime_error("no"); }), std::runtime_error);
+  const auto later = []() -> Task<Response> {
+    static_cast<void>(co_await sleep(1s));
+    throw std::runtime_error("no");
+  };
+  EXPECT_THROW(answer(later), std::runtime_error);
+  const auto scoped = [](Scope&) -> Task<Response> {
+    throw std::runtime_error("no");
+    co_return Status::ok;
+  };
+  EXPECT_THROW(answer(scoped), std::runtime_error);
+}
+
+Task<> finish_later(std::vector<std::string>& events) {
+  static_cast<void>(co_await sleep(5s));
+  events.emplace_back("child");
+}
+
+TEST_F(HandlerTest, JoinsTheChildrenOfItsScopeBeforeItAnswers) {
+  std::vector<std::string> events;
+  const auto spawning = [&events](Request& request, Scope& scope,
+                                  std::string name) -> Task<Response> {
+    scope.spawn(finish_later(events));
+    events.push_back("body " + name);
+    co_return text(request.path());
+  };
+  EXPECT_EQ(text_of(spawning, {"x"}), "/path");
+  EXPECT_EQ(events, (std::vector<std::string>{"body x", "child"}));
+  EXPECT_EQ(elapsed(), 5s);
+}
+
+TEST_F(HandlerTest, AFailedChildOfItsScopeIsItsError) {
+  const auto spawning = [](Scope& scope) -> Task<Response> {
+    const auto child = []() -> Task<Result<>> { co_return fail(Errc::timed_out); };
+    scope.spawn(child());
+    co_return Status::ok;
+  };
+  EXPECT_EQ(answer(spawning).status(), Status::request_timeout);
+}
+
+TEST_F(HandlerTest, CancelsWhatItWaitsFor) {
+  const Handler handler = Handler::of(slow);
+  captures_.add("1");
+  CancelSource cancel;
+  cancel.cancel();
+  const Response response = run(handler.start(request_.request(), captures_), &cancel);
+  EXPECT_EQ(response.body().text(), "/path1");
+  EXPECT_EQ(elapsed(), 0s);
+}
+
+TEST_F(HandlerTest, ADroppedStartLeaksNothing) {
+  const Handler waiting = Handler::of(slow);
+  const Handler sync = Handler::of(greet);
+  captures_.add("1");
+  {
+    const auto task = waiting.start(request_.request(), captures_);
+  }
+  {
+    const auto task = sync.start(request_.request(), captures_);
+  }
+  EXPECT_EQ(run(sync.start(request_.request(), captures_)).body().text(), "hello 1");
+}
+
+TEST(StatusText, SaysOnlyTheStatus) {
+  EXPECT_EQ(status_text(Status::method_not_allowed).body().text(), "405 Method Not Allowed\n");
+  EXPECT_EQ(status_text(Status::not_found).status(), Status::not_found);
+  EXPECT_EQ(status_text(Status{599}).body().text(), "599\n");
+  for (int code = 100; code <= 599; ++code) {
+    EXPECT_LE(status_text(static_cast<Status>(code)).body().text().size(), Body::inline_max);
+  }
+}
+
+// What a signature says.
+
+using Full = Signature<Task<Result<Status>> (*)(const Request&, Scope&, int, const std::string&)>;
+static_assert(Full::takes_request && Full::takes_scope && Full::waits);
+static_assert(std::is_same_v<Full::Captured, std::tuple<int, std::string>>);
+static_assert(Full::shape.captures == 2 && Full::shape.last_takes_rest);
+using Least = Signature<Response (*)() noexcept>;
+static_assert(!Least::takes_request && !Least::takes_scope && !Least::waits);
+static_assert(Least::shape.captures == 0 && Least::shape.rest_index == HandlerShape::no_rest);
+static_assert(Signature<Response (*)(int, Rest, int)>::shape.rest_index == 1);
+
+}  // namespace
+}  // namespace weir::http

@@ -1,0 +1,162 @@
+#include "weir/http/matching/middleware.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/http/router/router.hpp"
+#include "weir/http/test/http_request.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/testing/test/loop_fixture.hpp"
+
+namespace weir::http {
+namespace {
+
+class MiddlewareTest : public LoopTest {
+ protected:
+  Response answer(std::string_view line) {
+    TextRequest request(line);
+    RouteMatch match;
+    routes_.match(request.head(), match);
+    EXPECT_TRUE(match.waits());
+    const BlockPool::Use blocks(loop_->blocks());
+    return run(match.start(request.request()));
+  }
+
+  Router routes_;
+};
+
+Task<Response> mark(Request& request, Next next) {
+  Response response = co_await next(request);
+  response.add("X-Mark", "seen");
+  co_return response;
+}
+
+Task<Response> refuse(Request&, Next) {
+  co_return Status::forbidden;
+}
+
+Task<Response> twice(Request& request, Next next) {
+  static_cast<void>(co_await next(request));
+  co_return co_await next(request);
+}
+
+/// Notes when it is entered and left.
+class Trace {
+ public:
+  Trace(std::vector<std::string>& events, std::string name)
+      : events_(&events), name_(std::move(name)) {}
+  Task<Response> operator()(Request& request, Next next) const {
+    events_->push_back("+" + name_);
+    Response response = co_await next(request);
+    events_->push_back("-" + name_);
+    co_return response;
+  }
+
+ private:
+  std::vector<std::string>* events_;
+  std::string name_;
+};
+
+TEST_F(MiddlewareTest, IsAroundHandlersThatDoNotWait) {
+  routes_.get("/{x}", [](std::string_view x) { return text(x); });
+  routes_.use(mark);
+  const Response response = answer("GET /a");
+  EXPECT_EQ(response.body().text(), "a");
+  EXPECT_EQ(response.fields().get("X-Mark"), "seen");
+}
+
+TEST_F(MiddlewareTest, IsAroundHandlersThatWait) {
+  const auto slow = [](Request&, int seconds) -> Task<Response> {
+    static_cast<void>(co_await sleep(std::chrono::seconds(seconds)));
+    co_return text("slept");
+  };
+  routes_.use(mark);
+  routes_.get("/{seconds}", slow);
+  const Response response = answer("GET /3");
+  EXPECT_EQ(response.body().text(), "slept");
+  EXPECT_EQ(response.fields().get("X-Mark"), "seen");
+  EXPECT_EQ(elapsed(), 3s);
+}
+
+TEST_F(MiddlewareTest, IsAroundTheRoutersOwnAnswers) {
+  routes_.use(mark);
+  routes_.get("/a", [] { return Status::ok; });
+  for (const char* line : {"GET /b", "POST /a", "PURGE /a", "OPTIONS /a", "OPTIONS *"}) {
+    EXPECT_EQ(answer(line).fields().get("X-Mark"), "seen") << line;
+  }
+  EXPECT_EQ(answer("GET /b").status(), Status::not_found);
+  EXPECT_EQ(answer("POST /a").fields().get("Allow"), "GET, HEAD, OPTIONS");
+}
+
+TEST_F(MiddlewareTest, TheFirstIsTheOutermost) {
+  std::vector<std::string> events;
+  routes_.use(Trace(events, "a"));
+  routes_.get("/", [&events] {
+    events.emplace_back("handler");
+    return Status::ok;
+  });
+  routes_.use(Trace(events, "b"));
+  routes_.use(Trace(events, "c"));
+  static_cast<void>(answer("GET /"));
+  EXPECT_EQ(events, (std::vector<std::string>{"+a", "+b", "+c", "handler", "-c", "-b", "-a"}));
+}
+
+TEST_F(MiddlewareTest, MayAnswerByItself) {
+  std::vector<std::string> events;
+  routes_.use(Trace(events, "outer"));
+  routes_.use(refuse);
+  routes_.use(Trace(events, "inner"));
+  routes_.get("/", [] { return Status::ok; });
+  EXPECT_EQ(answer("GET /").status(), Status::forbidden);
+  EXPECT_EQ(events, (std::vector<std::string>{"+outer", "-outer"}));
+}
+
+TEST_F(MiddlewareTest, MayAskTwice) {
+  int calls = 0;
+  routes_.use(twice);
+  routes_.get("/{x}", [&calls](std::string_view x) {
+    ++calls;
+    return text(x);
+  });
+  EXPECT_EQ(answer("GET /again").body().text(), "again");
+  EXPECT_EQ(calls, 2);
+}
+
+TEST_F(MiddlewareTest, SeesWhatAHandlerThrows) {
+  const auto catching = [](Request& request, Next next) -> Task<Response> {
+    try {
+      co_return co_await next(request);
+    } catch (const std::runtime_error& error) {
+      co_return text(std::string(error.what()));
+    }
+  };
+  routes_.use(catching);
+  routes_.get("/", []() -> Response { throw std::runtime_error("caught"); });
+  EXPECT_EQ(answer("GET /").body().text(), "caught");
+}
+
+TEST_F(MiddlewareTest, KeepsWhatItCaptures) {
+  const auto word = std::make_shared<std::string>("kept");
+  {
+    Router routes;
+    routes.use([word](Request& request, Next next) -> Task<Response> {
+      Response response = co_await next(request);
+      response.add("X-Word", *word);
+      co_return response;
+    });
+    EXPECT_EQ(word.use_count(), 2);
+    TextRequest request("GET /");
+    RouteMatch match;
+    routes.match(request.head(), match);
+    EXPECT_EQ(run(match.start(request.request())).fields().get("X-Word"), "kept");
+  }
+  EXPECT_EQ(word.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace weir::http

@@ -1,0 +1,37 @@
+#include "weir/http/message/detail/date.hpp"
+
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <string>
+
+namespace weir::http {
+namespace {
+
+std::string at(std::int64_t seconds, Duration more = {}) {
+  return std::string(Date(WallTime(std::chrono::seconds(seconds) + more)).text());
+}
+
+TEST(Date, TheExampleOfTheStandard) {
+  EXPECT_EQ(at(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_EQ(at(0), "Thu, 01 Jan 1970 00:00:00 GMT");
+}
+
+TEST(Date, FractionsAreRoundedDown) {
+  EXPECT_EQ(at(784111777, 999'999'999ns), "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_EQ(at(0, -1ns), "Wed, 31 Dec 1969 23:59:59 GMT");
+}
+
+TEST(Date, AgreesWithTheCLibraryEverywhere) {
+  for (std::int64_t seconds = -1'000'000'000; seconds < 8'000'000'000; seconds += 86'399 * 97) {
+    const std::time_t time = seconds;
+    std::tm parts{};
+    gmtime_r(&time, &parts);
+    char expected[40];
+    ASSERT_GT(std::strftime(expected, sizeof expected, "%a, %d %b %Y %H:%M:%S GMT", &parts), 0u);
+    ASSERT_EQ(at(seconds), expected);
+  }
+}
+
+}  // namespace
+}  // namespace weir::http

@@ -1,0 +1,152 @@
+#include "weir/http/message/headers.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "weir/http/syntax/detail/char_class.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr std::string_view separator = ": ";
+constexpr std::string_view line_end = "\r\n";
+
+char* put(char* out, std::string_view text) noexcept {
+  if (!text.empty()) std::memcpy(out, text.data(), text.size());
+  return out + text.size();
+}
+
+/// The length of the first line with its CRLF. `lines` is not empty and was written by Fields.
+std::size_t first_line_size(std::string_view lines) noexcept {
+  return lines.find('\r') + line_end.size();
+}
+
+}  // namespace
+
+bool valid_field(std::string_view name, std::string_view value) noexcept {
+  return is_token(name) && all_in(value, CharacterClass::value);
+}
+
+Field Fields::Iterator::operator*() const noexcept {
+  const std::size_t colon = rest_.find(':');
+  const std::size_t start = colon + separator.size();
+  const std::size_t stop = first_line_size(rest_) - line_end.size();
+  return {rest_.substr(0, colon), rest_.substr(start, stop - start)};
+}
+
+Fields::Iterator& Fields::Iterator::operator++() noexcept {
+  rest_.remove_prefix(first_line_size(rest_));
+  return *this;
+}
+
+Fields::Fields(const Fields& other) {
+  put(extend(other.size_), other.lines());
+}
+
+Fields::Fields(Fields&& other) noexcept {
+  take(other);
+}
+
+Fields& Fields::operator=(const Fields& other) {
+  if (this == &other) return *this;
+  clear();
+  put(extend(other.size_), other.lines());
+  return *this;
+}
+
+Fields& Fields::operator=(Fields&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  take(other);
+  return *this;
+}
+
+Result<> Fields::add(std::string_view name, std::string_view value) {
+  if (!valid_field(name, value)) return fail(Errc::bad_input);
+  value = trim(value);
+  const std::size_t bytes = name.size() + separator.size() + value.size() + line_end.size();
+  if (bytes > std::numeric_limits<std::uint32_t>::max() / 2 - size_) {
+    return fail(Errc::limit_reached);
+  }
+  char* out = extend(bytes);
+  out = put(out, name);
+  out = put(out, separator);
+  out = put(out, value);
+  put(out, line_end);
+  return {};
+}
+
+Result<> Fields::set(std::string_view name, std::string_view value) {
+  if (!valid_field(name, value)) return fail(Errc::bad_input);
+  remove(name);
+  return add(name, value);
+}
+
+std::size_t Fields::remove(std::string_view name) noexcept {
+  std::size_t removed = 0;
+  std::size_t kept = 0;
+  std::size_t position = 0;
+  while (position < size_) {
+    const std::string_view rest = lines().substr(position);
+    const std::size_t length = first_line_size(rest);
+    if (equals_ignoring_case((*Iterator(rest)).name, name)) {
+      ++removed;
+    } else {
+      if (kept != position) std::memmove(data() + kept, data() + position, length);
+      kept += length;
+    }
+    position += length;
+  }
+  size_ = static_cast<std::uint32_t>(kept);
+  return removed;
+}
+
+std::optional<std::string_view> Fields::get(std::string_view name) const noexcept {
+  for (const Field field : *this) {
+    if (equals_ignoring_case(field.name, name)) return field.value;
+  }
+  return std::nullopt;
+}
+
+std::size_t Fields::count() const noexcept {
+  return static_cast<std::size_t>(std::count(data(), data() + size_, '\n'));
+}
+
+/// Makes room for `bytes` more, counts them as used and returns their place.
+char* Fields::extend(std::size_t bytes) {
+  const std::size_t needed = size_ + bytes;
+  if (needed > capacity_) {
+    const std::size_t capacity = std::max<std::size_t>(needed, std::size_t{capacity_} * 2);
+    char* grown = new char[capacity];
+    put(grown, lines());
+    delete[] heap_;
+    heap_ = grown;
+    capacity_ = static_cast<std::uint32_t>(capacity);
+  }
+  char* place = data() + size_;
+  size_ = static_cast<std::uint32_t>(needed);
+  return place;
+}
+
+void Fields::release() noexcept {
+  delete[] heap_;
+  heap_ = nullptr;
+  capacity_ = inline_capacity;
+  size_ = 0;
+}
+
+/// Takes over what `other` holds and leaves it empty. Holds nothing itself before.
+void Fields::take(Fields& other) noexcept {
+  if (other.heap_ == nullptr) {
+    put(inline_.data(), other.lines());
+  }
+  heap_ = other.heap_;
+  size_ = other.size_;
+  capacity_ = other.capacity_;
+  other.heap_ = nullptr;
+  other.size_ = 0;
+  other.capacity_ = inline_capacity;
+}
+
+}  // namespace weir::http

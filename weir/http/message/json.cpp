@@ -1,0 +1,114 @@
+#include "weir/http/message/json.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "weir/http/syntax/detail/char_class.hpp"
+
+namespace weir::http::detail {
+namespace {
+
+constexpr char problem_type[] = "application/problem+json";
+
+struct Problem {
+  std::string_view title;
+  int status;
+  std::string detail;
+  std::string_view path;
+  std::size_t offset;
+};
+
+/// Takes the value of a parameter off the front of `rest`: a token, or a quoted string without its
+/// quotes and, as no charset needs them, without escapes (RFC 9110 §5.6.6). False if it is neither.
+bool take_parameter_value(std::string_view& rest, std::string_view& value) noexcept {
+  if (!rest.starts_with('"')) {
+    value = trim(rest.substr(0, rest.find(';')));
+    rest.remove_prefix(std::min(rest.find(';'), rest.size()));
+    return is_token(value);
+  }
+  std::size_t end = 1;
+  while (end < rest.size() && rest[end] != '"') end += rest[end] == '\\' ? 2 : 1;
+  if (end >= rest.size()) return false;
+  value = rest.substr(1, end - 1);
+  rest = trim(rest.substr(end + 1));
+  return rest.empty() || rest.front() == ';';
+}
+
+/// UTF-8 by the names that are sent for it, and what is a part of it.
+bool is_utf8_charset(std::string_view name) noexcept {
+  return equals_ignoring_case(name, "utf-8") || equals_ignoring_case(name, "utf8") ||
+         equals_ignoring_case(name, "us-ascii");
+}
+
+/// False for parameters that are malformed, or that say the text is not in UTF-8 (RFC 8259 §8.1).
+bool allow_utf8(std::string_view parameters) noexcept {
+  while (!parameters.empty()) {
+    parameters = trim(parameters.substr(1));  // the semicolon
+    if (parameters.empty() || parameters.front() == ';') continue;
+    const std::size_t equals = parameters.find('=');
+    if (equals == std::string_view::npos) return false;
+    const std::string_view name = parameters.substr(0, equals);
+    std::string_view value;
+    parameters.remove_prefix(equals + 1);
+    if (!is_token(name) || !take_parameter_value(parameters, value)) return false;
+    if (equals_ignoring_case(name, "charset") && !is_utf8_charset(value)) return false;
+  }
+  return true;
+}
+
+/// Whether a Content-Type is that of JSON in UTF-8.
+bool is_json_type(std::string_view field) noexcept {
+  const std::size_t end = std::min(field.find(';'), field.size());
+  const std::string_view type = trim(field.substr(0, end));
+  // RFC 6839 §3.1: application/problem+json and the like.
+  constexpr std::string_view suffix = "+json";
+  const bool json = equals_ignoring_case(type, json_type) ||
+                    (type.size() > suffix.size() &&
+                     equals_ignoring_case(type.substr(type.size() - suffix.size()), suffix));
+  return json && allow_utf8(field.substr(end));
+}
+
+}  // namespace
+
+void JsonBodyWriter::take(std::string_view part) {
+  if (part.empty()) return;
+  earlier_.make_room(part.size());
+  std::memcpy(earlier_.room().data(), part.data(), part.size());
+  earlier_.grow(part.size());
+}
+
+Body JsonBodyWriter::finish() {
+  if (earlier_.empty()) {
+    if (gathered().size() <= Body::inline_max) return Body(gathered());
+    earlier_ = Buffer::with_capacity(static_cast<std::uint32_t>(gathered().size()));
+  }
+  take(gathered());
+  return Body(std::move(earlier_));
+}
+
+bool accepts_json(const Request& request) noexcept {
+  const RequestHead& head = request.head();
+  bool typed = false;
+  for (std::size_t index = 0; index < head.field_count(); ++index) {
+    const Field field = head.field_at(index);
+    if (equals_ignoring_case(field.name, "Content-Type")) {
+      if (typed || !is_json_type(field.value)) return false;
+      typed = true;
+    } else if (equals_ignoring_case(field.name, "Content-Encoding")) {
+      // RFC 9110 §8.4: what was coded is no JSON text. Some say that nothing was done to it.
+      if (!field.value.empty() && !equals_ignoring_case(field.value, "identity")) return false;
+    }
+  }
+  return true;
+}
+
+Response bad_json(const json::Error& error) {
+  Response response = json(Problem{"Bad Request", code_of(Status::bad_request), error.message(),
+                                   error.path, error.offset},
+                           Status::bad_request);
+  return Response(Status::bad_request, problem_type, std::move(response.body()));
+}
+
+}  // namespace weir::http::detail

@@ -1,0 +1,111 @@
+#include "weir/http/router/detail/route_store.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "weir/http/syntax/detail/char_class.hpp"
+
+namespace weir::http {
+
+std::size_t RouteSlots::take() {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) return next_++;
+  const std::size_t slot = free_.back();
+  free_.pop_back();
+  return slot;
+}
+
+void RouteSlots::give_back(std::size_t slot) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(slot);
+}
+
+RouteBook::RouteBook() : table_(std::make_unique<RouteTable>()) {}
+RouteBook::~RouteBook() = default;
+
+Result<std::shared_ptr<const Expression>> RouteBook::compile(const Pattern::Segment& segment) {
+  const auto known = expressions_.find(segment.text);
+  if (known != expressions_.end()) {
+    if (auto living = known->second.lock()) return living;
+  }
+  auto compiled = Expression::compile(segment.text, segment.groups);
+  if (!compiled) return fail(compiled.error());
+  auto shared = std::make_shared<const Expression>(std::move(*compiled));
+  std::erase_if(expressions_, [](const auto& each) { return each.second.expired(); });
+  expressions_[segment.text] = shared;
+  return shared;
+}
+
+Result<> RouteBook::find_captures(Route& route) {
+  std::size_t index = 0;
+  for (const Pattern::Segment& segment : route.pattern.segments()) {
+    Route::Capture capture{segment.kind, index++, nullptr};
+    if (segment.kind == SegmentText::Kind::literal) continue;
+    if (segment.kind == SegmentText::Kind::expression) {
+      auto compiled = compile(segment);
+      if (!compiled) return fail(compiled.error());
+      capture.expression = std::move(*compiled);
+    }
+    route.captures.push_back(std::move(capture));
+  }
+  return {};
+}
+
+Result<RouteBook::Added> RouteBook::add(std::unique_ptr<Route>& route) {
+  if (!is_token(route->method) || route->method == name_of(Method::connect)) {
+    return fail(Errc::bad_input);
+  }
+  if (auto found = find_captures(*route); !found) return fail(found.error());
+  const auto added = table_->add(*route);
+  if (!added) return fail(added.error());
+  if (*added != route.get()) return Added{.conflict = *added};
+  route->id = RouteId{next_id_++};
+  route->slot = slots_.take();
+  routes_.push_back(std::move(route));
+  return Added{.id = routes_.back()->id};
+}
+
+/// The position of the first route that has this id or a later one.
+std::size_t RouteBook::position_of(RouteId id) const noexcept {
+  const auto number = [](const auto& each) { return each->id.number; };
+  const auto place = std::ranges::lower_bound(routes_, id.number, {}, number);
+  return static_cast<std::size_t>(place - routes_.begin());
+}
+
+const Route* RouteBook::find(RouteId id) const noexcept {
+  const std::size_t index = position_of(id);
+  if (index == routes_.size() || routes_[index]->id != id) return nullptr;
+  return routes_[index].get();
+}
+
+std::unique_ptr<Route> RouteBook::take_out(RouteId id) noexcept {
+  assert(find(id) != nullptr);
+  const auto place = routes_.begin() + static_cast<std::ptrdiff_t>(position_of(id));
+  std::unique_ptr<Route> route = std::move(*place);
+  routes_.erase(place);
+  return route;
+}
+
+std::unique_ptr<Route> RouteBook::replace(RouteId id, Handler handler,
+                                          const std::optional<RouteOptions>& options) {
+  assert(find(id) != nullptr);
+  std::unique_ptr<Route>& place = routes_[position_of(id)];
+  const Route& old = *place;
+  auto next = std::make_unique<Route>(Route{old.method, old.pattern, std::move(handler),
+                                            options.value_or(old.options), old.captures, old.id,
+                                            slots_.take()});
+  return std::exchange(place, std::move(next));
+}
+
+std::unique_ptr<RouteTable> RouteBook::rebuild() {
+  auto next = std::make_unique<RouteTable>();
+  next->set_middleware(table_->middleware());
+  for (const auto& route : routes_) {
+    [[maybe_unused]] const auto added = next->add(*route);
+    assert(added && *added == route.get());
+  }
+  return std::exchange(table_, std::move(next));
+}
+
+}  // namespace weir::http

@@ -1,0 +1,227 @@
+// Publishing between cores, without HTTP: readers that look routes up and hold them, changes that
+// come from every core, and each of them cancelled at every point.
+#include "weir/http/route_publisher.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weir/runtime/test/runtime_fixture.hpp"
+#include "weir/http/router/live_routes.hpp"
+#include "weir/http/test/http_request.hpp"
+
+// Counted by the address sanitizer; absent in builds without it.
+extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
+
+namespace weir::http {
+namespace {
+
+/// One of the handlers of the route "/a": it knows whether anybody is in it when it goes.
+class Version {
+ public:
+  struct State {
+    int inside = 0;
+    bool gone = false;
+    unsigned gone_on = 99;
+  };
+  Version(std::vector<State>& states, std::size_t number) : states_(&states), number_(number) {}
+  Version(Version&& other) noexcept
+      : states_(std::exchange(other.states_, nullptr)), number_(other.number_) {}
+  ~Version() {
+    if (states_ == nullptr) return;
+    State& state = (*states_)[number_];
+    EXPECT_EQ(state.inside, 0) << "version " << number_ << " has a request";
+    EXPECT_FALSE(std::exchange(state.gone, true));
+    if (Loop::current() != nullptr) state.gone_on = Loop::current()->core();
+  }
+  Response operator()() const { return text(std::to_string(number_)); }
+
+ private:
+  std::vector<State>* states_;
+  std::size_t number_;
+};
+
+/// A request of a reader that lasts for some rounds of its loop.
+struct Lasting : RouteUse {
+  Lasting(RouteReader& reader, const Route* route) : RouteUse(reader, route, &stop) {}
+  static void stop(RouteUse& self) { static_cast<Lasting&>(self).stopped = true; }
+  bool stopped = false;
+};
+
+/// What `reader` answers now: the version, or nothing.
+std::optional<std::size_t> look_up(const RouteReader& reader, RouteMatch& match) {
+  TextRequest request("GET /a");
+  reader.table().match(request.head(), match);
+  if (!match.found()) return std::nullopt;
+  return std::stoul(std::string(match.answer(request.request()).body().text()));
+}
+
+/// A reader on each of three cores, each with requests all the time; core 0 replaces the route,
+/// core 1 removes it and adds it again, core 2 does nothing but read. All changes can be struck.
+class Changing {
+ public:
+  explicit Changing(Strike& strike) : strike_(strike) {
+    first_ = routes_.get("/a", Version(states_, 0));
+  }
+
+  Task<> on(unsigned core) {
+    const Context context = co_await this_context();
+    RouteReader reader(*context.loop, routes_.publisher());
+    const auto both = [&](Scope& scope) -> Task<> {
+      scope.spawn(read(reader, core));
+      if (core == 0) co_await strike_.as_victim(0, replace());
+      if (core == 1) co_await strike_.as_victim(1, remove_and_add());
+      ++changers_done_;
+    };
+    static_cast<void>(co_await with_scope(both));
+  }
+  bool outside() { return false; }
+  void check() {
+    EXPECT_EQ(changers_done_, 3U);
+    for (const Version::State& each : states_) EXPECT_EQ(each.inside, 0);
+  }
+
+ private:
+  /// Until all changers are done: what was found stays as long as somebody holds it.
+  Task<> read(RouteReader& reader, unsigned core) {
+    RouteMatch match;
+    std::size_t newest = 0;
+    for (unsigned round = 0; changers_done_ < 3; ++round) {
+      const auto version = look_up(reader, match);
+      if (version) {
+        EXPECT_FALSE(states_[*version].gone) << "version " << *version << " on core " << core;
+        EXPECT_GE(*version, newest);
+        newest = *version;
+        co_await hold(reader, *match.route(), *version, 1 + round % 3);
+      } else {
+        co_await yield();
+      }
+    }
+  }
+  Task<> hold(RouteReader& reader, const Route& route, std::size_t version, unsigned rounds) {
+    ++states_[version].inside;
+    Lasting request(reader, &route);
+    for (; rounds != 0 && !request.stopped; --rounds) co_await yield();
+    EXPECT_FALSE(states_[version].gone);
+    --states_[version].inside;
+  }
+
+  Task<> replace() {
+    for (std::size_t count = 0; count < 2; ++count) {
+      strike_.point();
+      const std::size_t version = ++newest_;
+      Version handler(states_, version);
+      const RouteId id = id_.value_or(first_);
+      const auto changed = co_await live_.replace(id, std::move(handler));
+      strike_.point();
+      EXPECT_TRUE(changed || states_[version].gone);
+    }
+  }
+  Task<> remove_and_add() {
+    strike_.point();
+    const auto removed = co_await live_.remove(first_);
+    EXPECT_TRUE(removed);
+    strike_.point();
+    const std::size_t version = ++newest_;
+    Version handler(states_, version);
+    const auto added = co_await live_.get("/a", std::move(handler));
+    strike_.point();
+    if (added) id_ = *added;
+  }
+
+  Strike& strike_;
+  std::vector<Version::State> states_ = std::vector<Version::State>(6);
+  Router routes_;
+  LiveRoutes live_{routes_};
+  RouteId first_;
+  std::optional<RouteId> id_;
+  std::size_t newest_ = 0;
+  unsigned changers_done_ = 0;
+};
+
+class RoutePublisherTest : public CoresTest {};
+
+TEST_F(RoutePublisherTest, NothingGoesThatIsInUseWhateverIsCancelledAndWhenever) {
+  EXPECT_GT(sweep<Changing>(2), 20U);
+}
+
+/// A reader that a test puts on a loop and takes away.
+Task<Result<RouteId>> add(LiveRoutes live) {
+  const auto nothing = [] { return Response(Status::ok); };
+  co_return co_await live.get("/a", nothing);
+}
+
+TEST_F(RoutePublisherTest, AReaderThatGoesWithoutHearingOfAChangeIsNotWaitedFor) {
+  Router routes;
+  std::optional<RouteReader> staying(std::in_place, loop(0), routes.publisher());
+  std::optional<RouteReader> going(std::in_place, loop(1), routes.publisher());
+  std::optional<Result<RouteId>> added;
+  const auto adding = [&]() -> Task<> { added = co_await add(LiveRoutes(routes)); };
+  Root root(loop(0), adding());
+  while (loop(0).turn(host_.now())) {
+  }
+  EXPECT_FALSE(root.finished()) << "the other has not had its turn";
+  RouteMatch match;
+  TextRequest request("GET /a");
+  staying->table().match(request.head(), match);
+  EXPECT_TRUE(match.found());
+  going->table().match(request.head(), match);
+  EXPECT_FALSE(match.found());
+  going.reset();
+  while (loop(0).turn(host_.now())) {
+  }
+  EXPECT_TRUE(root.finished());
+  EXPECT_TRUE(added && *added);
+  host_.run_until_idle(loops());  // what was meant for it arrives, at a closed door
+}
+
+TEST_F(RoutePublisherTest, WhatWasMeantForALoopThatHasEndedIsForgotten) {
+  Router routes;
+  std::optional<RouteReader> reader(std::in_place, loop(1), routes.publisher());
+  const auto adding = [&]() -> Task<> { EXPECT_TRUE(co_await add(LiveRoutes(routes))); };
+  Root root(loop(0), adding());
+  while (loop(0).turn(host_.now())) {
+  }
+  EXPECT_FALSE(root.finished());
+  reader.reset();
+  group_.set_loops({&loop(0), &loop(2)});
+  owned_.erase(owned_.begin() + 1);
+  host_.run_until_idle(loops());
+  EXPECT_TRUE(root.finished());
+}
+
+Task<> come_and_go(LiveRoutes live, unsigned times) {
+  for (; times != 0; --times) {
+    const std::string path = "/b/" + std::to_string(times) + "/{x:[a-z]+}";
+    const Pattern pattern = Pattern::parse(path).value();
+    const auto one = [](std::string_view) { return Response(Status::ok); };
+    const auto id = co_await live.get(pattern, one);
+    EXPECT_TRUE(id);
+    EXPECT_TRUE(co_await live.replace(*id, one));
+    EXPECT_TRUE(co_await live.remove(*id));
+  }
+}
+
+TEST_F(RoutePublisherTest, WhatHasGoneLeavesNoMemoryBehind) {
+  if (&__sanitizer_get_current_allocated_bytes == nullptr) {
+    GTEST_SKIP() << "only the address sanitizer counts bytes";
+  }
+  Router routes;
+  routes.get("/a", [] { return Response(Status::ok); });
+  std::array<RouteReader, 2> readers{RouteReader(loop(1), routes.publisher()),
+                                     RouteReader(loop(2), routes.publisher())};
+  const auto changes = [&]() -> Task<> { return come_and_go(LiveRoutes(routes), 50); };
+  run_on_cores({changes});
+  const std::size_t before = __sanitizer_get_current_allocated_bytes();
+  run_on_cores({changes});
+  EXPECT_LE(__sanitizer_get_current_allocated_bytes(), before + 512);
+}
+
+}  // namespace
+}  // namespace weir::http

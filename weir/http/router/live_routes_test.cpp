@@ -1,0 +1,386 @@
+#include "weir/http/router/live_routes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "weir/runtime/on_core.hpp"
+#include "weir/http/test/live_routes_fixture.hpp"
+#include "weir/task/timeout.hpp"
+#include "weir/task/combinators.hpp"
+
+namespace weir::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+Response hello() {
+  return text("hello");
+}
+Response named(std::string_view name) {
+  return text(name);
+}
+
+Response two(std::string_view, std::string_view) {
+  return Status::ok;
+}
+
+TEST_F(LiveRoutesTest, WhatIsAddedIsServedByEveryCoreWhenItReturns) {
+  routes_.get("/old", hello);
+  start_all();
+  EXPECT_EQ(ask_all("/new/x"), "404");
+  const auto added = run_on(1, live_.get("/new/{name}", named));
+  ASSERT_TRUE(added);
+  EXPECT_EQ(ask_all("/new/x"), "200 x");
+  EXPECT_EQ(ask_all("/old"), "200 hello");
+}
+
+TEST_F(LiveRoutesTest, WhatIsRemovedIsDestroyedByWhoRemovedIt) {
+  Fate& fate = fates_.emplace_back();
+  start_all();
+  const auto added = run_on(1, live_.get("/a", Saying(fate, "a")));
+  ASSERT_TRUE(added);
+  EXPECT_EQ(ask_all("/a"), "200 a0");
+  ASSERT_TRUE(run_on(2, live_.remove(*added)));
+  EXPECT_EQ(fate.destroyed, 1U);
+  EXPECT_EQ(fate.on_core, 2U);
+  EXPECT_EQ(ask_all("/a"), "404");
+  EXPECT_EQ(run_on(2, live_.remove(*added)).error(), Errc::not_found);
+}
+
+TEST_F(LiveRoutesTest, WhatWasThereBeforeItWasServedCanGoToo) {
+  Fate& fate = fates_.emplace_back();
+  const RouteId id = routes_.get("/a", Saying(fate, "a"));
+  routes_.get("/b", hello);
+  start_all();
+  ASSERT_TRUE(run_on(0, live_.remove(id)));
+  EXPECT_EQ(fate.destroyed, 1U);
+  EXPECT_EQ(ask_all("/a"), "404");
+  EXPECT_EQ(ask_all("/b"), "200 hello");
+}
+
+TEST_F(LiveRoutesTest, ARemovalWaitsForTheLastRequestOnEveryCore) {
+  Fate& fate = fates_.emplace_back();
+  start_all();
+  const auto added = run_on(0, live_.get("/wait", Waiting(fate, gates_, "waited")));
+  ASSERT_TRUE(added);
+  MemoryPeer& first = send_get(1, "/wait");
+  MemoryPeer& second = send_get(2, "/wait");
+  MemoryPeer& third = send_get(2, "/wait");
+  EXPECT_EQ(fate.inside, 3U);
+  Running<Result<>> removal(loop(0), live_.remove(*added));
+  settle();
+  EXPECT_FALSE(removal.done());
+  EXPECT_EQ(ask_all("/wait"), "404") << "no new one comes in";
+  gates_[2].set();
+  settle();
+  EXPECT_EQ(said(second), "200 waited");
+  EXPECT_EQ(said(third), "200 waited");
+  EXPECT_FALSE(removal.done());
+  EXPECT_EQ(fate.destroyed, 0U);
+  gates_[1].set();
+  settle();
+  EXPECT_EQ(said(first), "200 waited");
+  ASSERT_TRUE(removal.done() && removal.value());
+  EXPECT_EQ(fate.destroyed, 1U);
+  EXPECT_EQ(fate.on_core, 0U);
+}
+
+TEST_F(LiveRoutesTest, ARemovalWaitsForAnswersThatAreStreamed) {
+  Fate& fate = fates_.emplace_back();
+  start_all();
+  const auto added = run_on(0, live_.get("/stream", Streaming(fate, gates_, "part ")));
+  ASSERT_TRUE(added);
+  MemoryPeer& peer = send_get(1, "/stream");
+  EXPECT_EQ(said(peer), "200 part -");
+  Running<Result<>> removal(loop(0), live_.remove(*added));
+  settle();
+  EXPECT_FALSE(removal.done());
+  gates_[1].set();
+  settle();
+  EXPECT_TRUE(peer.received().ends_with("part \r\n0\r\n\r\n")) << peer.received();
+  EXPECT_TRUE(removal.done());
+  EXPECT_EQ(fate.destroyed, 1U);
+}
+
+TEST_F(LiveRoutesTest, ARemovalWaitsForARequestWhoseBodyIsStillComing) {
+  Fate& fate = fates_.emplace_back();
+  start_all();
+  const auto added = run_on(0, live_.post("/upload", Saying(fate, "thanks")));
+  ASSERT_TRUE(added);
+  MemoryPeer& peer = send(1, "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab");
+  Running<Result<>> removal(loop(0), live_.remove(*added));
+  settle();
+  EXPECT_FALSE(removal.done());
+  peer.send("cd");
+  settle();
+  EXPECT_EQ(said(peer), "200 thanks0");
+  EXPECT_TRUE(removal.done());
+}
+
+TEST_F(LiveRoutesTest, ARemovalDoesNotWaitForOtherRoutes) {
+  Fate& fate = fates_.emplace_back();
+  Fate& other = fates_.emplace_back();
+  routes_.get("/other", Waiting(other, gates_, "other"));
+  start_all();
+  const auto added = run_on(0, live_.get("/a", Saying(fate, "a")));
+  ASSERT_TRUE(added);
+  MemoryPeer& peer = send_get(1, "/other");
+  EXPECT_TRUE(run_on(0, live_.remove(*added)));
+  EXPECT_EQ(fate.destroyed, 1U);
+  EXPECT_EQ(said(peer), "");
+  gates_[1].set();
+  settle();
+  EXPECT_EQ(said(peer), "200 other");
+}
+
+TEST_F(LiveRoutesTest, OfAPipelineWhatWasBegunIsFinishedAndTheRestFindsTheNewRoutes) {
+  Fate& fate = fates_.emplace_back();
+  start_all();
+  const auto added = run_on(0, live_.get("/wait", Waiting(fate, gates_, "waited")));
+  ASSERT_TRUE(added);
+  MemoryPeer& peer = send(1, get("/wait") + get("/wait") + get("/wait"));
+  EXPECT_EQ(fate.inside, 1U);
+  Running<Result<>> removal(loop(0), live_.remove(*added));
+  settle();
+  gates_[1].set();
+  settle();
+  EXPECT_EQ(said(peer), "200 waited|404|404");
+  EXPECT_TRUE(removal.done());
+}
+
+TEST_F(LiveRoutesTest, ALateAnswerOfTheRoutersOwnNeedsNoRoute) {
+  routes_.use([this](Request& request, Next next) -> Task<Response> {
+    const Context context = co_await this_context();
+    static_cast<void>(co_await gates_[context.loop->core()].wait());
+    co_return co_await next(request);
+  });
+  routes_.post("/a", hello);
+  const RouteId odd = routes_.add("BREW", "/a", hello);
+  start_all();
+  MemoryPeer& peer = send_get(1, "/a");
+  EXPECT_TRUE(run_on(0, live_.remove(odd)));
+  EXPECT_TRUE(run_on(0, live_.put("/a", hello)));
+  gates_[1].set();
+  settle();
+  EXPECT_TRUE(peer.received().contains("405 ")) << peer.received();
+  EXPECT_TRUE(peer.received().contains("Allow: BREW, OPTIONS, POST\r\n")) << peer.received();
+}
+
+TEST_F(LiveRoutesTest, AReplacedHandlerFinishesWhatItBegan) {
+  Fate& before = fates_.emplace_back();
+  Fate& after = fates_.emplace_back();
+  start_all();
+  const auto added = run_on(0, live_.get("/a", Waiting(before, gates_, "old")));
+  ASSERT_TRUE(added);
+  MemoryPeer& peer = send_get(1, "/a");
+  Running<Result<>> change(loop(2), live_.replace(*added, Saying(after, "new")));
+  settle();
+  EXPECT_FALSE(change.done());
+  EXPECT_EQ(ask_all("/a"), "200 new0");
+  gates_[1].set();
+  settle();
+  EXPECT_EQ(said(peer), "200 old");
+  EXPECT_TRUE(change.done() && change.value());
+  EXPECT_EQ(before.destroyed, 1U);
+  EXPECT_EQ(before.on_core, 2U);
+  EXPECT_EQ(after.destroyed, 0U);
+  ASSERT_TRUE(run_on(0, live_.remove(*added))) << "it has kept its id";
+  EXPECT_EQ(after.destroyed, 1U);
+  EXPECT_EQ(ask_all("/a"), "404");
+}
+
+TEST_F(LiveRoutesTest, AReplacedRouteKeepsItsPlaceAndItsOptions) {
+  const auto letters = routes_.get(Pattern::parse("/{x:[a-z]+}").value(), named);
+  routes_.get("/{x:[a-z0-9]+}", [](std::string_view) { return text("any"); });
+  const RouteId upload = routes_.post("/upload", hello, {.body_max = 2});
+  start_all();
+  const auto still = [](std::string_view) { return text("still first"); };
+  ASSERT_TRUE(run_on(0, live_.replace(*letters, still)));
+  EXPECT_EQ(ask_all("/abc"), "200 still first");
+  const std::string post = "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
+  ASSERT_TRUE(run_on(0, live_.replace(upload, hello)));
+  EXPECT_EQ(said(send(0, post)), "413");
+  ASSERT_TRUE(run_on(0, live_.replace(upload, hello, RouteOptions{.body_max = 3})));
+  EXPECT_EQ(said(send(0, post)), "200 hello");
+}
+
+TEST_F(LiveRoutesTest, WhatIsWrongIsAnErrorAndChangesNothing) {
+  Fate& fate = fates_.emplace_back();
+  const RouteId id = routes_.get("/a/{x}", named);
+  start_all();
+  EXPECT_EQ(run_on(0, live_.get("/a/{y}", named)).error(), Errc::conflict);
+  EXPECT_EQ(run_on(0, live_.add("CONNECT", "/b", hello)).error(), Errc::bad_input);
+  EXPECT_EQ(run_on(0, live_.get("/b/{x:(}", two)).error(), PatternFault::bad_expression);
+  const Pattern made = Pattern::parse("/b/{x}/{y}").value();
+  EXPECT_EQ(run_on(0, live_.get(made, named)).error(), PatternFault::wrong_capture_count);
+  EXPECT_EQ(run_on(0, live_.replace(id, Saying(fate, "a"))).error(),
+            PatternFault::wrong_capture_count);
+  EXPECT_EQ(fate.destroyed, 1U);
+  EXPECT_EQ(run_on(0, live_.replace(RouteId(), hello)).error(), Errc::not_found);
+  EXPECT_EQ(run_on(0, live_.remove(RouteId{7})).error(), Errc::not_found);
+  EXPECT_EQ(ask_all("/a/x"), "200 x");
+  EXPECT_EQ(ask_all("/b/x"), "404");
+  EXPECT_EQ(said(send(0, "BREW /a/x HTTP/1.1\r\nHost: a\r\n\r\n")), "501");
+}
+
+TEST_F(LiveRoutesTest, ChangesAtTheSameTimeAreAllMade) {
+  Fate& fate = fates_.emplace_back();
+  start_all();
+  const auto old = run_on(0, live_.get("/a", Saying(fate, "a")));
+  ASSERT_TRUE(old);
+  Running<Result<>> first(loop(0), live_.remove(*old));
+  Running<Result<>> again(loop(1), live_.remove(*old));
+  Running<Result<RouteId>> added(loop(2), live_.get("/a", hello));
+  Running<Result<RouteId>> other(loop(1), live_.get("/b", hello));
+  settle();
+  EXPECT_NE(first.value().has_value(), again.value().has_value()) << "one of them removed it";
+  EXPECT_EQ(fate.destroyed, 1U);
+  EXPECT_EQ(ask_all("/b"), "200 hello");
+  ASSERT_TRUE(other.value());
+  EXPECT_EQ(ask_all("/a"), added.value() ? "200 hello" : "404");
+}
+
+/// A handler that removes routes, also its own.
+class Removing {
+ public:
+  Removing(LiveRoutes live, const RouteId& id, Gates& gates)
+      : live_(live), id_(&id), gates_(&gates) {}
+  Task<Response> operator()(Request& request) const {
+    const Context context = co_await this_context();
+    static_cast<void>(co_await (*gates_)[context.loop->core()].wait());
+    auto live = live_;
+    const bool elsewhere = request.query("core").has_value();
+    auto removal = elsewhere ? on_core(2, &Removing::remove, live, *id_) : remove(live, *id_);
+    const auto removed = co_await std::move(removal);
+    co_return removed ? Status::ok : status_for(removed.error());
+  }
+
+ private:
+  static Task<Result<>> remove(LiveRoutes live, RouteId id) { co_return co_await live.remove(id); }
+  LiveRoutes live_;
+  const RouteId* id_;
+  Gates* gates_;
+};
+
+TEST_F(LiveRoutesTest, ARequestCannotRemoveItsOwnRoute) {
+  RouteId own;
+  own = routes_.get("/own", Removing(live_, own, gates_));
+  start_all();
+  for (auto& gate : gates_) gate.set();
+  const int conflict = code_of(status_for(make_error_code(Errc::conflict)));
+  EXPECT_EQ(ask(0, "/own"), std::to_string(conflict));
+  EXPECT_EQ(ask(1, "/own?core=other"), std::to_string(conflict)) << "nor by way of another core";
+  EXPECT_TRUE(run_on(0, live_.remove(own))) << "somebody else can";
+}
+
+TEST_F(LiveRoutesTest, ARequestMayRemoveAnotherRouteButNotInACircle) {
+  RouteId left;
+  RouteId right;
+  left = routes_.get("/left", Removing(live_, right, gates_));
+  right = routes_.get("/right", Removing(live_, left, gates_));
+  start_all();
+  MemoryPeer& first = send_get(0, "/left");
+  MemoryPeer& second = send_get(1, "/right");
+  gates_[0].set();
+  settle();
+  EXPECT_EQ(said(first), "") << "it waits for the other";
+  gates_[1].set();
+  settle();
+  const int conflict = code_of(status_for(make_error_code(Errc::conflict)));
+  EXPECT_EQ(said(second), std::to_string(conflict));
+  EXPECT_EQ(said(first), "200 ");
+  EXPECT_EQ(ask_all("/right"), "404");
+}
+
+TEST_F(LiveRoutesTest, ACancelledRemovalStopsTheRequestsAndWaitsForThem) {
+  Fate& fate = fates_.emplace_back();
+  Fate& streaming = fates_.emplace_back();
+  start_all();
+  const auto wait = run_on(0, live_.get("/wait", Waiting(fate, gates_, "waited")));
+  const auto streamed = run_on(0, live_.get("/stream", Streaming(streaming, gates_, "part ")));
+  ASSERT_TRUE(wait && streamed);
+  MemoryPeer& waiting = send_get(1, "/wait");
+  MemoryPeer& cut = send_get(2, "/stream");
+  Running<Result<>> first(loop(0), timeout(1s, live_.remove(*wait)));
+  Running<Result<>> second(loop(0), timeout(1s, live_.remove(*streamed)));
+  settle();
+  EXPECT_FALSE(first.done() || second.done());
+  host_.advance(loops(), 1s);
+  EXPECT_EQ(said(waiting), "503");
+  EXPECT_EQ(said(cut), "200 part -");
+  EXPECT_TRUE(first.done() && first.value()) << "it is removed all the same";
+  EXPECT_TRUE(second.done() && second.value());
+  EXPECT_EQ(fate.stopped, 1U);
+  EXPECT_EQ(streaming.stopped, 1U);
+  EXPECT_EQ(fate.destroyed + streaming.destroyed, 2U);
+  EXPECT_EQ(ask_all("/wait"), "404");
+}
+
+TEST_F(LiveRoutesTest, WhatWasCancelledBeforehandAddsNothingButRemoves) {
+  Fate& fate = fates_.emplace_back();
+  Fate& never = fates_.emplace_back();
+  start_all();
+  const auto added = run_on(0, live_.get("/wait", Waiting(fate, gates_, "waited")));
+  ASSERT_TRUE(added);
+  MemoryPeer& waiting = send_get(1, "/wait");
+  CancelSource cancel;
+  cancel.cancel();
+  const auto other = run_on(0, under(cancel, live_.get("/other", Saying(never, "other"))));
+  EXPECT_EQ(other.error(), Errc::cancelled);
+  const auto swapped = run_on(0, under(cancel, live_.replace(*added, Saying(never, "other"))));
+  EXPECT_EQ(swapped.error(), Errc::cancelled);
+  EXPECT_EQ(never.destroyed, 2U);
+  EXPECT_TRUE(run_on(0, under(cancel, live_.remove(*added))));
+  EXPECT_EQ(said(waiting), "503");
+  EXPECT_EQ(fate.destroyed, 1U);
+}
+
+TEST_F(LiveRoutesTest, WithoutServersItIsDoneAtOnce) {
+  Fate& fate = fates_.emplace_back();
+  const auto added = run_on(0, live_.get("/a", Saying(fate, "a")));
+  const auto kept = run_on(1, live_.get("/b", hello));
+  ASSERT_TRUE(added && kept);
+  EXPECT_TRUE(run_on(2, live_.remove(*added)));
+  EXPECT_EQ(fate.destroyed, 1U);
+  EXPECT_EQ(fate.on_core, 2U);
+  start(1);
+  EXPECT_EQ(ask(1, "/b"), "200 hello");
+  EXPECT_EQ(ask(1, "/a"), "404");
+  stop(1);
+  routes_.get("/c", hello);  // served by none, it may be changed as before
+  start(2);
+  EXPECT_EQ(ask(2, "/c"), "200 hello");
+}
+
+TEST_F(LiveRoutesTest, CoresMayComeAndGoDuringARemoval) {
+  Fate& fate = fates_.emplace_back();
+  start(0);
+  start(1);
+  const auto added = run_on(0, live_.get("/wait", Waiting(fate, gates_, "waited")));
+  ASSERT_TRUE(added);
+  MemoryPeer& first = send_get(0, "/wait");
+  MemoryPeer& second = send_get(1, "/wait");
+  Running<Result<>> removal(loop(2), live_.remove(*added));
+  settle();
+  start(2);
+  EXPECT_EQ(ask(2, "/wait"), "404");
+  gates_[1].set();
+  stop(1);
+  EXPECT_EQ(said(second), "200 waited");
+  EXPECT_FALSE(removal.done());
+  EXPECT_TRUE(run_on(2, live_.get("/new", hello))) << "who has gone is waited for no more";
+  EXPECT_EQ(ask(2, "/new"), "200 hello");
+  loop(0).drain();
+  settle();
+  EXPECT_FALSE(removal.done());
+  gates_[0].set();
+  settle();
+  EXPECT_EQ(said(first), "200 waited");
+  EXPECT_TRUE(removal.done());
+  EXPECT_EQ(fate.on_core, 2U);
+}
+
+}  // namespace
+}  // namespace weir::http

@@ -1,0 +1,55 @@
+#include "weir/http/router/router.hpp"
+
+#include <cassert>
+
+#include "weir/http/route_publisher.hpp"
+
+namespace weir::http {
+
+Router::Router() : publisher_(std::make_unique<RoutePublisher>(book_)) {}
+Router::~Router() = default;
+
+Result<RouteId> Router::try_add(std::string_view method, Pattern pattern, Handler handler,
+                                const RouteOptions& options, std::string* why) {
+  assert(!publisher_->serving() && "routes of a router that is served are changed by LiveRoutes");
+  auto route = std::make_unique<Route>(
+      Route{std::string(method), std::move(pattern), std::move(handler), options});
+  const auto added = book_.add(route);
+  if (!added) {
+    if (why != nullptr && added.error() == Errc::bad_input) {
+      *why = "no path is asked for with this method";
+    }
+    return fail(added.error());
+  }
+  if (added->conflict == nullptr) return added->id;
+  if (why != nullptr) *why = "the same as " + added->conflict->pattern.text();
+  return fail(Errc::conflict);
+}
+
+void Router::add_middleware(Middleware middleware) {
+  assert(!publisher_->serving() && "middleware is added before a router is served");
+  middleware_.push_back(std::move(middleware));
+  book_.table().set_middleware(middleware_);
+}
+
+RouteId Router::keep(std::string_view method, std::string_view text, Handler handler,
+                     const RouteOptions& options) {
+  std::string why;
+  Result<RouteId> added = RouteId();
+  if (auto pattern = Pattern::parse(text)) {
+    added = try_add(method, std::move(*pattern), std::move(handler), options, &why);
+  } else {
+    added = fail(pattern.error());
+  }
+  if (added) return *added;
+  if (why.empty()) why = added.error().message();
+  errors_.append(method).append(" ").append(text).append(": ").append(why).append("\n");
+  return RouteId{RouteId::none};
+}
+
+Result<> Router::check() const {
+  if (errors_.empty()) return {};
+  return fail(Errc::conflict);
+}
+
+}  // namespace weir::http

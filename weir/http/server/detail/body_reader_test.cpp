@@ -1,0 +1,420 @@
+#include "weir/http/server/detail/body_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+std::string post_of(std::string_view path, std::size_t length, std::string_view more = {}) {
+  return "POST " + std::string(path) +
+         " HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(length) + "\r\n" +
+         std::string(more) + "\r\n";
+}
+std::string chunked_of(std::string_view path, std::string_view more = {}) {
+  return "POST " + std::string(path) + " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n" +
+         std::string(more) + "\r\n";
+}
+
+Task<Response> give_back(Request& request) {
+  auto body = co_await request.body_view();
+  if (!body) co_return Response(status_for(body.error()));
+  std::string answer(*body);
+  for (const Field field : request.trailers()) {
+    answer.append("|").append(field.name).append("=").append(field.value);
+  }
+  co_return text(answer);
+}
+Task<Response> copied(Request& request) {
+  auto body = co_await request.body();
+  if (!body) co_return Response(status_for(body.error()));
+  co_return text(*body);
+}
+Task<Response> twice(Request& request) {
+  auto first = co_await request.body_view();
+  auto second = co_await request.body();
+  if (!first || !second) co_return Response(Status::bad_request);
+  co_return text(std::string(*first) + "+" + *second);
+}
+/// Keeps the view while it asks on and waits.
+Task<Response> holds_view(Request& request) {
+  auto body = co_await request.body_view();
+  auto rest = co_await request.read();
+  static_cast<void>(co_await sleep(1s));
+  if (!body || !rest) co_return Response(Status::bad_request);
+  co_return text(std::string(*body) + "+" + std::to_string(rest->size()));
+}
+Task<Response> one_piece_only(Request& request) {
+  auto piece = co_await request.read();
+  co_return text(std::string(piece ? "a piece\n" : "nothing\n"));
+}
+Task<Response> deaf(Request&) {
+  static_cast<void>(co_await sleep(1s));
+  co_return text("deaf\n");
+}
+Task<Response> swallows(Request& request) {
+  static_cast<void>(co_await request.body_view());
+  co_return text("all is well\n");
+}
+Task<Response> patient(Request& request) {
+  auto body = co_await timeout(1s, request.body());
+  if (body) co_return text("early");
+  body = co_await request.body();
+  if (!body) co_return Response(status_for(body.error()));
+  co_return text(*body);
+}
+Task<Response> streams_request(Request& request) {
+  struct Later {
+    static Task<Result<>> write(BodySink& sink, Request* of) {
+      auto body = co_await of->body();
+      const std::string_view seen = body ? "readable" : "closed";
+      co_return co_await sink.write(seen);
+    }
+  };
+  co_return stream(text_type, &Later::write, &request);
+}
+
+struct Pair {
+  int left;
+  int right;
+};
+int sum(const Pair& pair) {
+  return pair.left + pair.right;
+}
+
+class BodyReaderTest : public HttpTest {
+ protected:
+  BodyReaderTest() {
+    routes_.get("/", [] { return text("hello\n"); });
+    routes_.post("/back", give_back);
+    routes_.post("/copied", copied);
+    routes_.post("/twice", twice);
+    routes_.post("/holds", holds_view);
+    routes_.post("/piece", one_piece_only);
+    routes_.post("/deaf", deaf);
+    routes_.post("/swallows", swallows);
+    routes_.post("/patient", patient);
+    routes_.post("/streams", streams_request);
+    routes_.post("/sum", [](const Pair& pair) { return text(std::to_string(sum(pair)) + "\n"); });
+    routes_.post("/ignored", [] { return text("ignored\n"); });
+    routes_.post("/echoes-path/{rest...}",
+                 [](Request& request, std::string_view) { return text(request.path()); });
+  }
+
+  /// Sent as a whole, byte by byte, and cut in two at every point: always the same.
+  std::string answers_however_cut(const std::string& request) {
+    const std::string whole = talk(connect(), request);
+    MemoryPeer& bytewise = connect();
+    for (const char each : request) talk(bytewise, {&each, 1});
+    EXPECT_EQ(bytewise.received(), whole) << "byte by byte: " << request;
+    for (std::size_t cut = 1; cut < request.size(); ++cut) {
+      MemoryPeer& peer = connect();
+      talk(peer, request.substr(0, cut));
+      talk(peer, request.substr(cut));
+      EXPECT_EQ(peer.received(), whole) << "cut at " << cut << ": " << request;
+      peer.close();
+    }
+    return whole;
+  }
+  std::string body_of(const std::string& answer) {
+    const auto answers = read_http_answers(answer);
+    return answers.empty() ? "(none)" : answers[0].body;
+  }
+};
+
+TEST_F(BodyReaderTest, BodiesWithALength) {
+  serve();
+  for (const char* const path : {"/back", "/copied"}) {
+    const std::string answer =
+        answers_however_cut(post_of(path, 10) + "0123456789" + std::string(get));
+    EXPECT_EQ(statuses_of(read_http_answers(answer)), "200 200") << path;
+    EXPECT_EQ(body_of(answer), "0123456789") << path;
+  }
+}
+
+TEST_F(BodyReaderTest, ChunkedBodiesWithTrailers) {
+  serve();
+  const std::string request = chunked_of("/back") +
+                              "5;a=\"b\"\r\n01234\r\n5\r\n56789\r\n0\r\nX-Sum: 7\r\nY: z\r\n\r\n" +
+                              std::string(get);
+  const std::string answer = answers_however_cut(request);
+  EXPECT_EQ(statuses_of(read_http_answers(answer)), "200 200");
+  EXPECT_EQ(body_of(answer), "0123456789|X-Sum=7|Y=z");
+}
+
+TEST_F(BodyReaderTest, TrailersDoNotLiveOn) {
+  serve();
+  const std::string text = talk(
+      connect(), chunked_of("/back") + "1\r\na\r\n0\r\nSecret: 1\r\n\r\n" + post_of("/back", 1) +
+                     "b" + post_of("/back", 0) + chunked_of("/back") + "1\r\nc\r\n0\r\n\r\n");
+  const auto answers = read_http_answers(text);
+  ASSERT_EQ(statuses_of(answers), "200 200 200 200");
+  EXPECT_EQ(answers[0].body, "a|Secret=1");
+  EXPECT_EQ(answers[1].body, "b");
+  EXPECT_EQ(answers[2].body, "");
+  EXPECT_EQ(answers[3].body, "c");
+}
+
+// Requests of one connection may come from different people, through a proxy.
+TEST_F(BodyReaderTest, BodiesDoNotLiveOn) {
+  routes_.get("/back", give_back);
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, post_of("/back", 6) + "sec");
+  const std::string text =
+      talk(peer, "ret" + post_of("/back", 0) + "GET /back HTTP/1.1\r\nHost: a\r\n\r\n");
+  const auto answers = read_http_answers(text);
+  ASSERT_EQ(statuses_of(answers), "200 200 200");
+  EXPECT_EQ(answers[0].body, "secret");
+  EXPECT_EQ(answers[1].body, "");
+  EXPECT_EQ(answers[2].body, "");
+}
+
+TEST_F(BodyReaderTest, ItMayBeAskedForAgain) {
+  serve();
+  EXPECT_EQ(body_of(answers_however_cut(post_of("/twice", 3) + "abc")), "abc+abc");
+  EXPECT_EQ(body_of(answers_however_cut(chunked_of("/twice") + "3\r\nabc\r\n0\r\n\r\n")),
+            "abc+abc");
+  EXPECT_EQ(body_of(talk(connect(), post_of("/twice", 0))), "+");
+}
+
+TEST_F(BodyReaderTest, TheViewLivesAsLongAsTheRequest) {
+  serve();
+  for (const std::string& request :
+       {post_of("/holds", 3) + "abc", chunked_of("/holds") + "3\r\nabc\r\n0\r\n\r\n"}) {
+    MemoryPeer& peer = connect();
+    talk(peer, request + std::string(get));
+    pass(1s);
+    EXPECT_EQ(statuses_of(read_http_answers(peer.received())), "200 200");
+    EXPECT_EQ(body_of(peer.received()), "abc+0");
+    MemoryPeer& alone = connect();
+    talk(alone, request);
+    pass(1s);
+    EXPECT_EQ(body_of(alone.received()), "abc+0");
+  }
+}
+
+TEST_F(BodyReaderTest, WhatIsMalformedIsRefusedHoweverItIsCut) {
+  serve();
+  const char* const malformed[] = {
+      "5\r\n01234X",
+      "g\r\n",
+      "5\n01234\r\n0\r\n\r\n",
+      "5\r\n01234\r\n0\r\nContent-Length: 3\r\n\r\n",
+      "-1\r\n",
+      "5\r\n01234\r\n0\r\nX : y\r\n\r\n",
+      "5;a=\"\r\n",
+      "ffffffffffffffffff\r\n",
+  };
+  for (const char* const body : malformed) {
+    for (const char* const path : {"/back", "/copied", "/swallows", "/ignored", "/nowhere"}) {
+      const std::string answer = answers_however_cut(chunked_of(path) + body);
+      EXPECT_EQ(statuses_of(read_http_answers(answer)), "400") << path << " " << body;
+    }
+  }
+}
+
+TEST_F(BodyReaderTest, ACutUploadIsNeverWhole) {
+  serve();
+  for (const std::string& head : {post_of("/back", 10), chunked_of("/back") + "a\r\n"}) {
+    MemoryPeer& finished = connect();
+    talk(finished, head + "012345678");
+    finished.finish();
+    settle();
+    EXPECT_EQ(statuses_of(read_http_answers(finished.received())), "400");
+    EXPECT_TRUE(finished.ended());
+
+    MemoryPeer& gone = connect();
+    talk(gone, head + "012345678");
+    gone.reset();
+    settle();
+  }
+  for (const std::string& head : {post_of("/ignored", 10), chunked_of("/ignored") + "a\r\n"}) {
+    MemoryPeer& finished = connect();
+    talk(finished, head + "012345678");
+    finished.finish();
+    settle();
+    EXPECT_EQ(statuses_of(read_http_answers(finished.received())), "400");
+    EXPECT_TRUE(finished.ended());
+  }
+}
+
+TEST_F(BodyReaderTest, NobodyIsInvitedToSendWhatIsHere) {
+  serve();
+  MemoryPeer& peer = connect();
+  const std::string answer = talk(
+      peer,
+      "POST /back HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200")) << answer;
+}
+
+TEST_F(BodyReaderTest, WhatNobodyReadIsDroppedUpTo64KiB) {
+  serve();
+  const std::string fits(64 * 1024, 'x');
+  MemoryPeer& kept = connect();
+  EXPECT_EQ(statuses_of(read_http_answers(
+                talk(kept, post_of("/ignored", fits.size()) + fits + std::string(get)))),
+            "200 200");
+  pass(0s);
+  const std::string more(64 * 1024 + 1, 'x');
+  MemoryPeer& closed = connect();
+  const auto answers =
+      read_http_answers(talk(closed, post_of("/ignored", more.size()) + more.substr(0, 30'000)));
+  ASSERT_EQ(statuses_of(answers), "200");
+  EXPECT_EQ(answers[0].field("Connection"), "close");
+  EXPECT_TRUE(closed.ended());
+
+  std::string chunks = chunked_of("/ignored");
+  for (int i = 0; i < 3; ++i) chunks += "8000\r\n" + std::string(0x8000, 'x') + "\r\n";
+  MemoryPeer& chunked = connect();
+  EXPECT_EQ(statuses_of(read_http_answers(talk(chunked, chunks))), "200");
+  EXPECT_TRUE(chunked.ended());
+}
+
+TEST_F(BodyReaderTest, AnswersBeforeASlowBodyDoNotWaitForIt) {
+  serve();
+  for (const char* const path : {"/ignored", "/back", "/deaf"}) {
+    MemoryPeer& peer = connect();
+    EXPECT_EQ(
+        statuses_of(read_http_answers(talk(peer, std::string(get) + post_of(path, 5) + "12"))),
+        "200")
+        << path;
+    pass(2s);
+    talk(peer, "345");
+    EXPECT_EQ(statuses_of(read_http_answers(peer.received())), "200 200") << path;
+  }
+}
+
+// The head is read in place while nobody waits; a body that has to be awaited must not take it
+// away.
+TEST_F(BodyReaderTest, AHeadOutlivesTheWaitForTheBodyBehindIt) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, post_of("/echoes-path/some%20where", 5));
+  const std::string answer = talk(peer, "12345");
+  EXPECT_EQ(body_of(answer), "/echoes-path/some%20where");
+}
+
+TEST_F(BodyReaderTest, ABodyReadInPartClosesUnlessItsRestIsThere) {
+  serve();
+  MemoryPeer& there = connect();
+  EXPECT_EQ(statuses_of(read_http_answers(talk(
+                there, chunked_of("/piece") + "1\r\na\r\n1\r\nb\r\n0\r\n\r\n" + std::string(get)))),
+            "200 200");
+  MemoryPeer& not_there = connect();
+  const auto answers = read_http_answers(talk(not_there, post_of("/piece", 100) + "12345"));
+  ASSERT_EQ(statuses_of(answers), "200");
+  EXPECT_EQ(answers[0].field("Connection"), "close");
+  EXPECT_TRUE(not_there.ended());
+}
+
+TEST_F(BodyReaderTest, ExpectIsAnsweredBeforeTheBodyIsRead) {
+  serve();
+  MemoryPeer& peer = connect();
+  EXPECT_EQ(talk(peer, post_of("/back", 5, "Expect: 100-continue\r\n")),
+            "HTTP/1.1 100 Continue\r\n\r\n");
+  talk(peer, "12");
+  EXPECT_EQ(talk(peer, "345").substr(0, 15), "HTTP/1.1 200 OK");
+  EXPECT_FALSE(peer.ended());
+
+  EXPECT_EQ(talk(connect(),
+                 "POST /back HTTP/1.0\r\nContent-Length: 5\r\n"
+                 "Expect: 100-continue\r\n\r\n"),
+            "");
+  EXPECT_EQ(statuses(post_of("/back", 5, "Expect: something\r\n")), "417");
+  EXPECT_EQ(statuses(post_of("/back", 0, "Expect: 100-continue\r\n")), "200");
+  // Behind an answer that was not sent yet, in order.
+  EXPECT_EQ(statuses(std::string(get) + post_of("/back", 5, "Expect: 100-continue\r\n")),
+            "200 100");
+}
+
+TEST_F(BodyReaderTest, AFinalAnswerInsteadOf100Closes) {
+  serve();
+  for (const char* const path : {"/ignored", "/deaf", "/nowhere"}) {
+    MemoryPeer& peer = connect();
+    talk(peer, post_of(path, 5, "Expect: 100-continue\r\n"));
+    pass(1s);
+    const auto answers = read_http_answers(peer.received());
+    ASSERT_EQ(answers.size(), 1u) << path;
+    EXPECT_GE(answers[0].status, 200) << path;
+    EXPECT_EQ(answers[0].field("Connection"), "close") << path;
+    EXPECT_TRUE(peer.ended()) << path;
+  }
+  EXPECT_EQ(statuses(post_of("/back", 2'000'000, "Expect: 100-continue\r\n")), "413");
+}
+
+TEST_F(BodyReaderTest, ACancelledWaitLosesNothing) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, post_of("/patient", 6) + "abc");
+  pass(2s);
+  EXPECT_EQ(body_of(talk(peer, "def")), "abcdef");
+}
+
+TEST_F(BodyReaderTest, ADroppedBodyDoesNotLookEmpty) {
+  serve();
+  EXPECT_EQ(body_of(talk(connect(), post_of("/streams", 3) + "abc")), "closed");
+}
+
+TEST_F(BodyReaderTest, AStreamedUploadIsHeldUpByWhoReadsIt) {
+  std::size_t pieces = 0;
+  routes_.post("/upload",
+               [&](Request& request) -> Task<Response> {
+                 std::size_t size = 0;
+                 for (;;) {
+                   auto piece = co_await request.read();
+                   if (!piece) co_return Response(status_for(piece.error()));
+                   if (piece->empty()) co_return text(std::to_string(size));
+                   size += piece->size();
+                   ++pieces;
+                   static_cast<void>(co_await sleep(10ms));
+                 }
+               },
+               {.body_max = 100'000'000});
+  serve();
+  constexpr std::size_t size = 20'000'000;
+  MemoryPeer& peer = connect();
+  peer.send(post_of("/upload", size));
+  settle();
+  const std::string block(100'000, 'x');
+  const std::size_t before = blocks();
+  std::size_t sent = 0;
+  std::size_t blocks_most = 0;
+  while (sent < size) {
+    sent += peer.send(std::string_view(block).substr(0, std::min(block.size(), size - sent)));
+    ASSERT_LE(sent, pieces * 16 * 1024 + 100'000) << "more was taken than was read";
+    pass(5ms);
+    blocks_most = std::max(blocks_most, blocks());
+  }
+  pass(10s);
+  EXPECT_EQ(body_of(peer.received()), std::to_string(size));
+  EXPECT_LE(blocks_most, before + 4);
+}
+
+TEST_F(BodyReaderTest, AFunctionOfTheBodyIsCalledAtOnceWhereItIsHere) {
+  serve();
+  const std::string_view json = R"({"left":2,"right":3})";
+  const std::string sized = post_of("/sum", json.size()) + std::string(json);
+  const std::string expected = answers_however_cut(sized);
+  EXPECT_NE(expected.find("\r\n\r\n5\n"), std::string::npos) << expected;
+  // Pipelined behind one another and in front of another request, with and without a length.
+  const std::string chunked = chunked_of("/sum") + "14\r\n" + std::string(json) + "\r\n0\r\n\r\n";
+  const std::string all = answers_however_cut(sized + chunked + sized + std::string(get));
+  EXPECT_EQ(all.substr(0, 3 * expected.size()), expected + expected + expected);
+  EXPECT_TRUE(all.ends_with("hello\n"));
+  const std::string invited =
+      talk(connect(), post_of("/sum", json.size(), "Expect: 100-continue\r\n") + std::string(json));
+  EXPECT_EQ(invited, expected) << "nobody is invited to send what has come";
+  EXPECT_TRUE(answers_however_cut(post_of("/sum", 0)).starts_with("HTTP/1.1 400"));
+}
+
+}  // namespace
+}  // namespace weir::http

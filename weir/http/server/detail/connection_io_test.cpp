@@ -1,0 +1,316 @@
+// How long a connection waits for its peer: each deadline of rule 15, in virtual time.
+#include "weir/http/server/detail/connection_io.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+std::string post_of(std::string_view path, std::size_t length) {
+  return "POST " + std::string(path) +
+         " HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(length) + "\r\n\r\n";
+}
+
+Task<Response> size_of_body(Request& request) {
+  auto body = co_await request.body_view();
+  if (!body) co_return Response(status_for(body.error()));
+  co_return text(std::to_string(body->size()));
+}
+/// Thinks for a while between the pieces.
+Task<Response> slow_reader(Request& request) {
+  std::size_t size = 0;
+  for (;;) {
+    auto piece = co_await request.read();
+    if (!piece) co_return Response(status_for(piece.error()));
+    if (piece->empty()) co_return text(std::to_string(size));
+    size += piece->size();
+    static_cast<void>(co_await sleep(7s));
+  }
+}
+Task<Response> too_slow(Request&) {
+  static_cast<void>(co_await sleep(1h));
+  co_return text("too late\n");
+}
+Task<Result<>> ticks(BodySink& sink, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (auto slept = co_await sleep(30s); !slept) co_return slept;
+    if (auto sent = co_await sink.write("tick\n"); !sent) co_return sent;
+  }
+  co_return {};
+}
+
+/// Keeps what it is told when nothing more can be sent.
+Task<Result<>> write_twice_too_much(BodySink& sink, std::vector<std::error_code>* said) {
+  const std::string piece(10'000, 'x');
+  Result<> sent;
+  while (said->size() < 2) {
+    sent = co_await sink.write(piece);
+    if (!sent) said->push_back(sent.error());
+  }
+  co_return sent;
+}
+
+class TransportTest : public HttpTest {
+ protected:
+  TransportTest() {
+    routes_.get("/", [] { return text("hello\n"); });
+    routes_.post("/ignored", [] { return text("ignored\n"); });
+    routes_.post("/size", size_of_body);
+    routes_.post("/small", size_of_body, {.body_max = 10});
+    routes_.post("/slow-reader", slow_reader);
+    routes_.get("/deadline", too_slow, {.deadline = 3s});
+    routes_.get("/large", [] { return text(std::string(1'000'000, 'x')); });
+    routes_.get("/ticks", [] { return stream(text_type, ticks, 10); });
+  }
+
+  std::string answers(MemoryPeer& peer) { return statuses_of(read_http_answers(peer.received())); }
+  bool gone() { return server_->counters().connections_open.value() == 0; }
+  std::uint64_t refused(Refusal refusal) {
+    return server_->counters().refusals[static_cast<std::size_t>(refusal)].value();
+  }
+};
+
+TEST_F(TransportTest, AHeadHasTenSeconds) {
+  serve();
+  MemoryPeer& peer = connect();
+  settle();
+  pass(14s);  // idle still: nothing of a head is there
+  for (int second = 0; second < 10; ++second) {
+    EXPECT_EQ(talk(peer, get.substr(static_cast<std::size_t>(second), 1)), "") << second;
+    pass(999ms);
+  }
+  EXPECT_EQ(answers(peer), "");
+  pass(10ms);
+  EXPECT_EQ(answers(peer), "408");
+  EXPECT_TRUE(peer.ended());
+  EXPECT_EQ(refused(Refusal::head_timed_out), 1u);
+  pass(1s);
+  EXPECT_TRUE(gone());
+  peer.close();
+  expect_at_rest();
+}
+
+TEST_F(TransportTest, TheHeadBehindAnAnswerHasTenSecondsOfItsOwn) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, get);
+  pass(50s);
+  talk(peer, std::string(get) + "GET / HT");
+  pass(9999ms);
+  EXPECT_EQ(answers(peer), "200 200");
+  pass(1ms);
+  EXPECT_EQ(answers(peer), "200 200 408");
+}
+
+TEST_F(TransportTest, IdleForAMinuteClosesQuietly) {
+  serve();
+  MemoryPeer& used = connect();
+  MemoryPeer& idle = connect();
+  talk(used, get);
+  talk(idle, get);
+  pass(59s);
+  talk(used, get);
+  pass(999ms);
+  EXPECT_FALSE(idle.ended());
+  pass(1ms);
+  EXPECT_TRUE(idle.ended());
+  EXPECT_EQ(answers(idle), "200");
+  pass(58999ms);
+  EXPECT_FALSE(used.ended());
+  pass(1ms);
+  EXPECT_TRUE(used.ended());
+  EXPECT_EQ(answers(used), "200 200");
+  pass(1s);
+  EXPECT_TRUE(gone());
+}
+
+TEST_F(TransportTest, ABodyThatStallsIsRefused) {
+  serve();
+  for (const char* const path : {"/size", "/ignored"}) {
+    MemoryPeer& peer = connect();
+    talk(peer, post_of(path, 1000) + "start");
+    pass(4999ms);
+    EXPECT_EQ(answers(peer), "");
+    pass(30ms);  // the first bytes have bought a little
+    EXPECT_EQ(answers(peer), "408") << path;
+    EXPECT_TRUE(peer.ended());
+  }
+  EXPECT_EQ(refused(Refusal::body_timed_out), 2u);
+}
+
+TEST_F(TransportTest, ABodyAtTheMinimumRateArrives) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, post_of("/size", 24000));
+  for (int second = 0; second < 100; ++second) {
+    pass(1s);
+    ASSERT_EQ(answers(peer), "") << second;
+    talk(peer, std::string(240, 'x'));
+  }
+  EXPECT_EQ(answers(peer), "200");
+}
+
+TEST_F(TransportTest, ABodyThatTricklesIsRefused) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, post_of("/size", 24000));
+  int seconds = 0;
+  for (; seconds < 100 && answers(peer).empty(); ++seconds) {
+    pass(1s);
+    talk(peer, std::string(120, 'x'));
+  }
+  EXPECT_EQ(seconds, 9);  // half the rate: the grace lasts twice as long, less what comes too late
+  EXPECT_EQ(answers(peer), "408");
+}
+
+TEST_F(TransportTest, ABurstBuysNoHourOfSilence) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, post_of("/size", 1'000'000) + std::string(60'000, 'x'));
+  pass(19s);
+  EXPECT_EQ(answers(peer), "");
+  pass(1s);
+  EXPECT_EQ(answers(peer), "408");
+}
+
+// The client does its part at once; what takes long is the handler.
+TEST_F(TransportTest, TimeThatTheHandlerTakesIsNotTheClients) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, post_of("/slow-reader", 40000));
+  for (int piece = 0; piece < 4; ++piece) {
+    talk(peer, std::string(10000, 'x'));
+    pass(14s);
+    ASSERT_FALSE(peer.ended()) << piece;
+  }
+  pass(60s);
+  EXPECT_EQ(answers(peer), "200");
+}
+
+TEST_F(TransportTest, ARouteMayAllowLess) {
+  serve();
+  EXPECT_EQ(statuses(post_of("/small", 10) + "0123456789"), "200");
+  EXPECT_EQ(statuses(post_of("/small", 11)), "413");
+  EXPECT_EQ(statuses("POST /small HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                     "8\r\n01234567\r\n8\r\n01234567\r\n0\r\n\r\n"),
+            "413");
+  EXPECT_EQ(refused(Refusal::body_too_large), 2u);
+}
+
+TEST_F(TransportTest, ARouteMayHaveADeadline) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, "GET /deadline HTTP/1.1\r\nHost: a\r\n\r\n" + std::string(get));
+  pass(2999ms);
+  EXPECT_EQ(answers(peer), "");
+  pass(1ms);
+  EXPECT_EQ(answers(peer), "503 200");
+  EXPECT_FALSE(peer.ended());
+}
+
+TEST_F(TransportTest, WhoNeverReadsIsClosed) {
+  serve();
+  MemoryPeer& peer = connect();
+  peer.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+  settle();
+  EXPECT_GT(peer.unread(), 60'000u);
+  pass(9999ms);
+  EXPECT_FALSE(gone());
+  EXPECT_EQ(server_->counters().slow_readers.value(), 0u);
+  pass(1ms);
+  EXPECT_TRUE(gone());
+  EXPECT_EQ(server_->counters().slow_readers.value(), 1u);
+  EXPECT_NE(server_->summary().find(", 1 slow readers"), std::string::npos);
+  peer.close();
+  settle();
+  expect_at_rest();
+}
+
+TEST_F(TransportTest, WhoLeavesInsteadOfReadingIsNoSlowReader) {
+  serve();
+  for (const bool reset : {false, true}) {
+    MemoryPeer& peer = connect();
+    peer.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+    pass(9s);
+    reset ? peer.reset() : peer.close();
+    pass(9s);
+    EXPECT_TRUE(gone());
+  }
+  EXPECT_EQ(server_->counters().slow_readers.value(), 0u);
+}
+
+TEST_F(TransportTest, AStreamIsToldThatItsReaderIsSlow) {
+  std::vector<std::error_code> said;
+  routes_.get("/endless", [&said] { return stream(text_type, write_twice_too_much, &said); });
+  serve();
+  connect().send("GET /endless HTTP/1.1\r\nHost: a\r\n\r\n");
+  pass(10s);
+  EXPECT_TRUE(gone());
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_EQ(said[0], Errc::timed_out);
+  EXPECT_EQ(said[1], Errc::timed_out);
+  EXPECT_EQ(server_->counters().slow_readers.value(), 1u);
+  EXPECT_EQ(server_->counters().handler_failures.value(), 0u) << "it is the client's";
+}
+
+TEST_F(TransportTest, WhoStopsReadingIsClosed) {
+  serve();
+  MemoryPeer& peer = connect();
+  peer.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+  settle();
+  for (int read = 0; read < 5; ++read) {
+    pass(9s);
+    ASSERT_FALSE(gone()) << read;
+    peer.read(60'000);
+    settle();
+  }
+  pass(20s);
+  EXPECT_TRUE(gone());
+}
+
+TEST_F(TransportTest, WhoReadsAtTheMinimumRateIsNot) {
+  serve();
+  MemoryPeer& peer = connect();
+  peer.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+  for (int second = 0; second < 300; ++second) {
+    pass(1s);
+    peer.read(240);
+    settle();
+    ASSERT_FALSE(gone()) << second;
+  }
+  while (!gone() && peer.received().size() < 1'000'000) settle();
+  EXPECT_EQ(answers(peer), "200");
+}
+
+// Nobody is to blame for what is not there yet.
+TEST_F(TransportTest, AStreamThatHasNothingToSayIsNotASlowReader) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, "GET /ticks HTTP/1.1\r\nHost: a\r\n\r\n");
+  pass(301s);
+  const auto all = read_http_answers(peer.received());
+  ASSERT_EQ(statuses_of(all), "200");
+  EXPECT_EQ(all[0].body.size(), 50u);
+}
+
+TEST_F(TransportTest, EmptyLinesAreNoHead) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, "\r\n\r\n");
+  pass(10s);
+  EXPECT_EQ(peer.received(), "");
+  EXPECT_TRUE(gone());
+}
+
+}  // namespace
+}  // namespace weir::http

@@ -1,0 +1,366 @@
+#include "weir/http/h1/connection.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+std::string get_of(std::string_view path, std::string_view more = {}) {
+  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" + std::string(more) + "\r\n";
+}
+
+Task<Response> slow(int seconds) {
+  static_cast<void>(co_await sleep(std::chrono::seconds(seconds)));
+  co_return text("slow " + std::to_string(seconds) + "\n");
+}
+Task<Response> at_once() {
+  co_return text("at once\n");
+}
+
+class ConnectionTest : public HttpTest {
+ protected:
+  ConnectionTest() {
+    routes_.get("/", [] { return text("hello\n"); });
+    routes_.get("/slow/{seconds}", slow);
+    routes_.get("/at-once", at_once);
+    routes_.get("/large/{size}",
+                [](int size) { return text(std::string(static_cast<std::size_t>(size), 'x')); });
+    routes_.get("/status/{code}", [](int code) { return status(code); });
+    routes_.post("/ignored", [] { return text("ignored\n"); });
+  }
+};
+
+TEST_F(ConnectionTest, KeepsAlive) {
+  serve();
+  MemoryPeer& peer = connect();
+  for (int round = 0; round < 3; ++round) {
+    const auto answers = read_http_answers(talk(peer, get));
+    ASSERT_EQ(statuses_of(answers), "200");
+    EXPECT_EQ(answers[0].body, "hello\n");
+    EXPECT_EQ(answers[0].field("Content-Length"), "6");
+    EXPECT_EQ(answers[0].field("Content-Type"), "text/plain; charset=utf-8");
+    EXPECT_EQ(answers[0].field("Connection"), "");
+    EXPECT_FALSE(peer.ended());
+    pass(59s);
+  }
+  peer.close();
+  settle();
+  expect_at_rest();
+}
+
+TEST_F(ConnectionTest, AnIdleConnectionHoldsNoBuffer) {
+  serve();
+  const std::size_t before = blocks();
+  MemoryPeer& peer = connect();
+  settle();
+  const std::size_t fresh = blocks() - before;
+  EXPECT_LE(fresh, 2u);  // its frame, and the one that its listener's scope keeps
+  talk(peer, get);
+  EXPECT_EQ(blocks() - before, fresh);
+}
+
+TEST_F(ConnectionTest, AnswersInOrderWhateverTheHandlersAre) {
+  serve();
+  MemoryPeer& peer = connect();
+  const std::string batch = std::string(get) + get_of("/slow/3") + get_of("/at-once") +
+                            get_of("/large/40000") + get_of("/slow/2") + get_of("/nowhere") +
+                            std::string(get);
+  std::string text = talk(peer, batch);
+  EXPECT_EQ(statuses_of(read_http_answers(text)), "200") << "does not wait for the slow one";
+  pass(3s);
+  text += peer.take();
+  EXPECT_EQ(statuses_of(read_http_answers(text)), "200 200 200 200");
+  pass(2s);
+  text += peer.take();
+  const auto answers = read_http_answers(text);
+  ASSERT_EQ(statuses_of(answers), "200 200 200 200 200 404 200");
+  EXPECT_EQ(answers[1].body, "slow 3\n");
+  EXPECT_EQ(answers[2].body, "at once\n");
+  EXPECT_EQ(answers[3].body.size(), 40000u);
+  EXPECT_EQ(answers[4].body, "slow 2\n");
+  EXPECT_EQ(answers[6].body, "hello\n");
+}
+
+// Every answer in an arrival of its own would be a turn of its own for the peer.
+TEST_F(ConnectionTest, ABatchIsOneSend) {
+  serve();
+  MemoryPeer& peer = connect();
+  settle();
+  std::string batch;
+  for (int i = 0; i < 32; ++i) batch += i % 2 == 0 ? std::string(get) : get_of("/at-once");
+  const std::uint64_t before = loop_->backend().counters().bytes_sent.value();
+  peer.send(batch);
+  std::size_t arrivals = 0;
+  for (std::size_t seen = 0; turn() || peer.unread() != seen;) {
+    if (peer.unread() != seen) ++arrivals;
+    seen = peer.unread();
+  }
+  EXPECT_EQ(arrivals, 1u);
+  const std::string text = peer.take();
+  EXPECT_EQ(loop_->backend().counters().bytes_sent.value() - before, text.size());
+  EXPECT_EQ(read_http_answers(text).size(), 32u);
+}
+
+TEST_F(ConnectionTest, CloseIsHonoured) {
+  serve();
+  MemoryPeer& peer = connect();
+  const std::string text = talk(peer, get_of("/", "Connection: close\r\n") + std::string(get));
+  const auto answers = read_http_answers(text);
+  ASSERT_EQ(statuses_of(answers), "200") << "what is behind it is no request";
+  EXPECT_EQ(answers[0].field("Connection"), "close");
+  EXPECT_TRUE(peer.ended());
+  EXPECT_EQ(server_->counters().requests.value(), 1u);
+}
+
+// RFC 9112 §9.6: closing with unread input would reset the connection and could lose the answer.
+TEST_F(ConnectionTest, WhatComesBehindTheLastAnswerDoesNotResetIt) {
+  serve();
+  MemoryPeer& peer = connect();
+  peer.send(get_of("/large/200000", "Connection: close\r\n"));
+  settle();
+  peer.send("more, although it said close");
+  for (int round = 0; round < 10; ++round) {
+    peer.received();
+    settle();
+  }
+  const auto answers = read_http_answers(peer.received());
+  EXPECT_EQ(statuses_of(answers), "200");
+  EXPECT_TRUE(peer.ended());
+}
+
+// Whoever asks for the close sends nothing more: the connection need not linger.
+TEST_F(ConnectionTest, ACloseThatTheClientAskedForIsADoneThing) {
+  serve();
+  const auto open_after = [&](std::string_view request) {
+    MemoryPeer& peer = connect();
+    EXPECT_EQ(statuses_of(read_http_answers(talk(peer, request))), "200") << request;
+    EXPECT_TRUE(peer.ended());
+    const auto open = server_->counters().connections_open.value();
+    pass(1001ms);
+    EXPECT_EQ(server_->counters().connections_open.value(), 0u);
+    return open;
+  };
+  EXPECT_EQ(open_after(get_of("/", "Connection: close\r\n")), 0u);
+  EXPECT_EQ(open_after("GET / HTTP/1.0\r\n\r\n"), 0u);
+  // One that goes on all the same is not answered by a reset.
+  MemoryPeer& rude = connect();
+  talk(rude, get_of("/", "Connection: close\r\n"));
+  talk(rude, get_of("/"));
+  EXPECT_FALSE(rude.was_reset());
+  // It went on all the same, or may be about to: with the line that some clients send behind a
+  // body.
+  EXPECT_EQ(open_after(get_of("/", "Connection: close\r\n") + "\r\n"), 1u);
+  EXPECT_EQ(open_after("POST /ignored HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+                       "Content-Length: 2\r\n\r\nhi"),
+            1u);
+}
+
+TEST_F(ConnectionTest, Http10ClosesUnlessAskedNotTo) {
+  serve();
+  MemoryPeer& first = connect();
+  auto answers = read_http_answers(talk(first, "GET / HTTP/1.0\r\n\r\n"));
+  ASSERT_EQ(statuses_of(answers), "200");
+  EXPECT_EQ(answers[0].field("Connection"), "close");
+  EXPECT_TRUE(first.ended());
+
+  MemoryPeer& second = connect();
+  for (int round = 0; round < 2; ++round) {
+    answers = read_http_answers(talk(second, "GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"));
+    ASSERT_EQ(statuses_of(answers), "200");
+    EXPECT_EQ(answers[0].field("Connection"), "keep-alive");
+    EXPECT_FALSE(second.ended());
+  }
+}
+
+TEST_F(ConnectionTest, HeadHasTheFieldsOfGetAndNoBody) {
+  serve();
+  MemoryPeer& peer = connect();
+  const std::string head = "HEAD /large/100000 HTTP/1.1\r\nHost: a\r\n\r\n";
+  const auto answers = read_http_answers(talk(peer, head + std::string(get)), {"HEAD", "GET"});
+  ASSERT_EQ(statuses_of(answers), "200 200");
+  EXPECT_EQ(answers[0].field("Content-Length"), "100000");
+  EXPECT_EQ(answers[0].body, "");
+  EXPECT_EQ(answers[1].body, "hello\n");
+}
+
+// The refusal of bytes in front of a request line knows nothing of the request before it.
+TEST_F(ConnectionTest, ARefusalBehindHeadHasItsBody) {
+  serve();
+  MemoryPeer& peer = connect();
+  const std::string text = talk(peer, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n\r\rX");
+  const auto answers = read_http_answers(text, {"HEAD"});
+  ASSERT_EQ(statuses_of(answers), "200 400");
+  EXPECT_FALSE(answers[1].body.empty());
+}
+
+TEST_F(ConnectionTest, BodilessStatuses) {
+  serve();
+  for (const int code : {204, 304}) {
+    MemoryPeer& peer = connect();
+    const auto answers =
+        read_http_answers(talk(peer, get_of("/status/" + std::to_string(code)) + std::string(get)));
+    ASSERT_EQ(statuses_of(answers), std::to_string(code) + " 200");
+    EXPECT_EQ(answers[0].field("Content-Length"), "");
+    EXPECT_EQ(answers[0].field("Content-Type"), "");
+    EXPECT_FALSE(answers[0].field("Date").empty());
+  }
+}
+
+TEST_F(ConnectionTest, StatusesThatNoHandlerMayGive) {
+  serve();
+  for (const char* const code : {"100", "101", "103", "199"}) {
+    EXPECT_EQ(statuses(get_of("/status/" + std::string(code)) + std::string(get)), "500 200");
+  }
+  ASSERT_EQ(host_.logged().size(), 4u);
+  EXPECT_EQ(host_.logged()[0], "weir: GET /status/100: cannot send the status 100");
+  EXPECT_EQ(server_->counters().handler_failures.value(), 4u);
+}
+
+TEST_F(ConnectionTest, OptionsAndWhatNobodyAnswers) {
+  serve();
+  const auto answers = read_http_answers(
+      talk(connect(),
+           "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\nOPTIONS / HTTP/1.1\r\nHost: a\r\n\r\n"
+           "DELETE / HTTP/1.1\r\nHost: a\r\n\r\nBREW / HTTP/1.1\r\nHost: a\r\n\r\n"
+           "TRACE / HTTP/1.1\r\nHost: a\r\n\r\n"));
+  ASSERT_EQ(answers.size(), 5u) << statuses_of(answers);
+  EXPECT_LT(answers[0].status, 300);
+  EXPECT_LT(answers[1].status, 300);
+  EXPECT_EQ(answers[1].field("Allow"), "GET, HEAD, OPTIONS");
+  EXPECT_EQ(answers[2].status, 405);
+  EXPECT_EQ(answers[2].field("Allow"), "GET, HEAD, OPTIONS");
+  EXPECT_EQ(answers[3].status, 501);
+  EXPECT_GE(answers[4].status, 405);
+}
+
+TEST_F(ConnectionTest, TheDateIsRefreshedEachSecond) {
+  serve();
+  MemoryPeer& peer = connect();
+  const auto date = [&] { return read_http_answers(talk(peer, get)).at(0).field("Date"); };
+  EXPECT_EQ(date(), "Wed, 01 Jan 2025 00:00:00 GMT");
+  pass(999ms);
+  EXPECT_EQ(date(), "Wed, 01 Jan 2025 00:00:00 GMT");
+  pass(1ms);
+  EXPECT_EQ(date(), "Wed, 01 Jan 2025 00:00:01 GMT");
+  pass(30s + 500ms);
+  EXPECT_EQ(date(), "Wed, 01 Jan 2025 00:00:31 GMT");
+}
+
+TEST_F(ConnectionTest, RefusalsCloseAndAreCountedByReason) {
+  serve();
+  MemoryPeer& peer = connect();
+  const std::string text =
+      talk(peer, std::string(get) + "GET / HTTP/1.1\nHost: a\r\n\r\n" + get.data());
+  const auto answers = read_http_answers(text);
+  ASSERT_EQ(statuses_of(answers), "200 400");
+  EXPECT_EQ(answers[1].field("Connection"), "close");
+  EXPECT_TRUE(peer.ended());
+  const auto& refusals = server_->counters().refusals;
+  EXPECT_EQ(refusals[static_cast<std::size_t>(Refusal::bad_line_end)].value(), 1u);
+}
+
+TEST_F(ConnectionTest, LimitsAreAnswersThatArrive) {
+  serve();
+  const std::string flood(100 * 1024, 'x');
+  EXPECT_EQ(statuses(get_of("/" + std::string(9000, 'a'))), "414");
+  EXPECT_EQ(statuses(get_of("/", "X: " + flood + "\r\n")), "431");
+  std::string many;
+  for (int i = 0; i < 101; ++i) many += "X: y\r\n";
+  EXPECT_EQ(statuses(get_of("/", many)), "431");
+  // Without the lingering close these 50 KiB would cost the client its answer.
+  EXPECT_EQ(statuses("POST /ignored HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n" +
+                     flood.substr(0, 50 * 1024)),
+            "413");
+}
+
+TEST_F(ConnectionTest, LingeringEndsAfterASecondOr64KiB) {
+  serve();
+  MemoryPeer& quiet = connect();
+  EXPECT_EQ(statuses_of(read_http_answers(talk(quiet, "bad\r\n\r\n"))), "400");
+  EXPECT_TRUE(quiet.ended());
+  pass(900ms);
+  EXPECT_EQ(server_->counters().connections_open.value(), 1u);
+  pass(101ms);
+  EXPECT_EQ(server_->counters().connections_open.value(), 0u);
+
+  MemoryPeer& flooding = connect();
+  talk(flooding, "bad\r\n\r\n");
+  const std::string flood(100 * 1024, 'x');
+  talk(flooding, flood);
+  EXPECT_EQ(server_->counters().connections_open.value(), 0u);
+}
+
+// A peer whose input never runs dry must not keep the loop from everybody else.
+TEST_F(ConnectionTest, AFloodOfRequestsLetsOthersHaveTheirTurn) {
+  serve();
+  MemoryPeer& flooding = connect();
+  MemoryPeer& other = connect();
+  settle();
+  std::string flood;
+  while (flood.size() < 64 * 1024) flood += get;
+  std::size_t turns = 0;
+  other.send(get);
+  flooding.send(flood);
+  while (other.unread() == 0 && turns < 4) {
+    turn();
+    flooding.received();
+    flooding.send(flood);  // cut anywhere, which a refusal would show
+    ++turns;
+  }
+  EXPECT_LT(turns, 4u);
+}
+
+TEST_F(ConnectionTest, LogLinesAreLinesWhateverWasThrown) {
+  routes_.get("/throws", []() -> Response { throw std::runtime_error("a secret\nof\tmine"); });
+  serve();
+  const auto answers = read_http_answers(talk(connect(), get_of("/throws") + std::string(get)));
+  ASSERT_EQ(statuses_of(answers), "500 200");
+  EXPECT_EQ(answers[0].body, "500 Internal Server Error\n");
+  ASSERT_EQ(host_.logged().size(), 1u);
+  EXPECT_EQ(host_.logged()[0], "weir: GET /throws: it threw: a secret?of?mine");
+}
+
+TEST_F(ConnectionTest, FieldsThatMayNotBeSent) {
+  routes_.get("/bad/{kind}", [](std::string_view kind) {
+    Response response = text("never seen\n");
+    if (kind == "lf") response.add("X", "a\r\nSet-Cookie: b");
+    if (kind == "nul") response.set("X", std::string_view("a\0b", 3));
+    if (kind == "name") response.add("X Y", "a");
+    if (kind == "length") response.add("content-length", "3");
+    if (kind == "coding") response.set("Transfer-Encoding", "chunked");
+    if (kind == "date") response.add("Date", "now");
+    if (kind == "connection") response.add("Connection", "upgrade");
+    return response;
+  });
+  serve();
+  for (const char* const kind : {"lf", "nul", "name", "length", "coding", "date", "connection"}) {
+    const auto answers =
+        read_http_answers(talk(connect(), get_of("/bad/" + std::string(kind)) + std::string(get)));
+    ASSERT_EQ(statuses_of(answers), "500 200") << kind;
+    EXPECT_EQ(answers[0].field("Set-Cookie"), "");
+    EXPECT_EQ(answers[0].body, "500 Internal Server Error\n");
+  }
+  EXPECT_EQ(host_.logged().size(), 7u);
+  EXPECT_EQ(host_.logged()[3], "weir: GET /bad/length: cannot send the field content-length");
+}
+
+TEST_F(ConnectionTest, LargeBodiesArriveWhole) {
+  serve();
+  MemoryPeer& peer = connect();
+  peer.send(get_of("/large/10000000") + std::string(get));
+  for (int round = 0; round < 1000 && peer.received().size() < 10'000'200; ++round) settle();
+  const auto answers = read_http_answers(peer.received());
+  ASSERT_EQ(statuses_of(answers), "200 200");
+  EXPECT_EQ(answers[0].body, std::string(10'000'000, 'x'));
+}
+
+}  // namespace
+}  // namespace weir::http

@@ -1,0 +1,98 @@
+#include "weir/http/server/detail/request_trace.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/http/test/http_request.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir::http {
+namespace {
+
+TEST(RequestId, IsVisibleAndShort) {
+  EXPECT_TRUE(is_request_id("a"));
+  EXPECT_TRUE(is_request_id("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"));
+  EXPECT_TRUE(is_request_id(std::string(128, '~')));
+  EXPECT_FALSE(is_request_id(""));
+  EXPECT_FALSE(is_request_id(std::string(129, 'a')));
+  for (const std::string_view wrong : {"a b", "a\"b", "a\\b", "a\tb", "a\x7f", "\xc3\xa4"}) {
+    EXPECT_FALSE(is_request_id(wrong)) << wrong;
+  }
+}
+
+TEST(RequestId, SaysWhenItsServerBeganAndOnWhichCore) {
+  const WallTime now{std::chrono::seconds(1'800'000'000)};
+  EXPECT_EQ(request_id_prefix(WallTime(), 3), "000000-3-");
+  EXPECT_EQ(request_id_prefix(WallTime(Duration(36 * 36 + 35)), 64), "00010z-64-");
+  EXPECT_NE(request_id_prefix(now, 0), request_id_prefix(now + Duration(1), 0));
+  EXPECT_EQ(request_id_prefix(WallTime(Duration(-1)), 0), "zzzzzz-0-");
+}
+
+TEST(RequestId, IsTheServers) {
+  EXPECT_EQ(TextRequest("GET /").request().id(), "");
+}
+
+/// Answers with what the handler sees.
+class RequestUnitTest : public HttpTest {
+ protected:
+  RequestUnitTest() {
+    routes_.get("/now", [](Request& request) { return text(request.id()); });
+    routes_.get("/later", later);
+    routes_.post("/body", later);
+  }
+  static Task<Response> later(Request& request) {
+    const std::string before = request.id();
+    static_cast<void>(co_await sleep(1s));
+    static_cast<void>(co_await request.body());
+    EXPECT_EQ(request.id(), before);
+    co_return text(before);
+  }
+  /// The ids that requests of one connection have had.
+  std::vector<std::string> ids(std::string_view sent) {
+    MemoryPeer& peer = connect();
+    std::string got = talk(peer, sent);
+    pass(10s);
+    got += peer.take();
+    std::vector<std::string> ids;
+    for (const auto& each : read_http_answers(got)) ids.push_back(each.body);
+    return ids;
+  }
+};
+
+constexpr std::string_view get_now = "GET /now HTTP/1.1\r\nHost: a\r\nX-Request-Id: mine\r\n\r\n";
+constexpr std::string_view get_later =
+    "GET /later HTTP/1.1\r\nHost: a\r\nx-request-ID: yours\r\n\r\n";
+
+TEST_F(RequestUnitTest, EachRequestHasItsOwn) {
+  serve();
+  const std::string several = std::string(get_now) + std::string(get_later) + std::string(get_now);
+  const auto first = ids(several);
+  const auto second = ids(several);
+  std::set<std::string> all(first.begin(), first.end());
+  all.insert(second.begin(), second.end());
+  EXPECT_EQ(all.size(), 6U);
+  const std::string prefix = first.front().substr(0, first.front().rfind('-'));
+  for (const std::string& each : all) EXPECT_EQ(each.substr(0, each.rfind('-')), prefix);
+}
+
+TEST_F(RequestUnitTest, AFieldThatIsTrustedSaysIt) {
+  routes_.trust_id_field("X-Request-Id");
+  serve();
+  EXPECT_EQ(ids(std::string(get_now) + std::string(get_later)),
+            (std::vector<std::string>{"mine", "yours"}));
+  const auto with_body =
+      ids("POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nX-Request-Id: body\r\n\r\nok");
+  EXPECT_EQ(with_body, std::vector<std::string>{"body"});
+  const auto made =
+      ids("GET /now HTTP/1.1\r\nHost: a\r\n\r\n"
+          "GET /now HTTP/1.1\r\nHost: a\r\nX-Request-Id: a \"b\"\r\n\r\n");
+  ASSERT_EQ(made.size(), 2U);
+  for (const std::string& each : made) EXPECT_NE(each.find("-0-"), each.npos) << each;
+}
+
+}  // namespace
+}  // namespace weir::http

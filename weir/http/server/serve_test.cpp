@@ -1,0 +1,318 @@
+// A whole server in memory: its connections' limit, its drain, and stopping it.
+#include "weir/http/serve.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/runtime/runtime.hpp"
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+constexpr std::string_view get_slow = "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n";
+
+Task<Response> slow() {
+  const auto slept = co_await sleep(3s);
+  co_return slept ? text("slow\n") : Response(Status::service_unavailable);
+}
+Task<Response> size_of_body(Request& request) {
+  auto body = co_await request.body_view();
+  if (!body) co_return Response(status_for(body.error()));
+  co_return text(std::to_string(body->size()));
+}
+
+void add_routes(Router& routes) {
+  routes.get("/", [] { return text("hello\n"); });
+  routes.get("/slow", slow);
+  routes.post("/size", size_of_body);
+  routes.get("/large", [] { return text(std::string(1'000'000, 'x')); });
+}
+
+class ServeTest : public HttpTest {
+ protected:
+  ServeTest() { add_routes(routes_); }
+
+  void expect_closed_politely(MemoryPeer& peer) {
+    EXPECT_FALSE(peer.was_reset());
+    EXPECT_TRUE(peer.ended());
+  }
+  HttpAnswer only_answer(MemoryPeer& peer) {
+    const auto answers = read_http_answers(peer.received());
+    EXPECT_EQ(answers.size(), 1u) << statuses_of(answers);
+    return answers.empty() ? HttpAnswer() : answers[0];
+  }
+};
+
+TEST_F(ServeTest, BeyondTheLimitIs503) {
+  serve({.connections_max = 2});
+  MemoryPeer& first = connect();
+  MemoryPeer& second = connect();
+  settle();
+  MemoryPeer& third = connect();
+  third.send(get);
+  settle();
+  EXPECT_EQ(only_answer(third).status, 503);
+  EXPECT_EQ(only_answer(third).field("Connection"), "close");
+  expect_closed_politely(third);
+  EXPECT_EQ(server_->counters().connections_refused.value(), 1u);
+  EXPECT_EQ(statuses_of(read_http_answers(talk(first, get))), "200");
+  second.close();
+  settle();
+  EXPECT_EQ(statuses(get), "200");
+}
+
+TEST_F(ServeTest, APlaceIsTakenWhereItIsFoundFree) {
+  serve({.connections_max = 2});
+  {
+    const auto first = server_->admit();
+    auto second = server_->admit();
+    EXPECT_TRUE(first && second);
+    EXPECT_FALSE(server_->admit()) << "also before any of them is served";
+    second.reset();
+    EXPECT_TRUE(server_->admit());
+    EXPECT_EQ(statuses(get), "200");
+  }
+  EXPECT_EQ(loop_->group().connections.load(), 1u);
+}
+
+TEST_F(ServeTest, WhoNeverAsksIsClosedSoonerThanWhoHasAsked) {
+  serve();
+  MemoryPeer& silent = connect();
+  MemoryPeer& used = connect();
+  talk(used, get);
+  pass(14'999ms);
+  EXPECT_FALSE(silent.ended());
+  EXPECT_EQ(server_->counters().silent_connections.value(), 0u);
+  pass(1ms);
+  expect_closed_politely(silent);
+  EXPECT_EQ(server_->counters().silent_connections.value(), 1u);
+  EXPECT_NE(server_->summary().find(", 1 silent"), std::string::npos);
+  EXPECT_FALSE(used.ended());
+  pass(45s);
+  expect_closed_politely(used);
+  EXPECT_EQ(server_->counters().silent_connections.value(), 1u);
+}
+
+TEST_F(ServeTest, WhoNeverAsksStaysNoLongerThanWhoIsIdle) {
+  serve({.idle_timeout = 2s});
+  MemoryPeer& silent = connect();
+  pass(1999ms);
+  EXPECT_FALSE(silent.ended());
+  pass(1ms);
+  expect_closed_politely(silent);
+}
+
+TEST_F(ServeTest, WhoHasNotAskedYetWhenItDrainsIsNoSilentOne) {
+  serve();
+  MemoryPeer& fresh = connect();
+  settle();
+  drain();
+  pass(2s);
+  expect_closed_politely(fresh);
+  EXPECT_EQ(server_->counters().silent_connections.value(), 0u);
+}
+
+TEST_F(ServeTest, AFloodBeyondTheLimitHoldsFewDescriptors) {
+  serve({.connections_max = 1});
+  connect();
+  settle();
+  for (int i = 0; i < 1000; ++i) connect();
+  const std::size_t clients_and_listener = 1001 + 1;
+  settle();
+  EXPECT_EQ(server_->counters().connections_refused.value(), 1000u);
+  EXPECT_LE(host_.open_descriptors(), clients_and_listener);
+  EXPECT_LE(host_.open_descriptors(), 1u + 1 + 32);
+}
+
+TEST_F(ServeTest, DrainingIdleConnections) {
+  serve();
+  MemoryPeer& used = connect();
+  MemoryPeer& fresh = connect();
+  talk(used, get);
+  drain();
+  pass(99ms);
+  EXPECT_FALSE(used.ended());
+  pass(1ms);
+  expect_closed_politely(used);
+  EXPECT_EQ(only_answer(used).field("Connection"), "");
+  EXPECT_FALSE(fresh.ended());
+  pass(900ms);
+  expect_closed_politely(fresh);
+  pass(1s);
+  EXPECT_TRUE(stopped());
+}
+
+TEST_F(ServeTest, ARequestThatIsOnItsWayWhenItDrainsIsAnswered) {
+  serve();
+  MemoryPeer& used = connect();
+  MemoryPeer& fresh = connect();
+  talk(used, get);
+  used.take();
+  drain();
+  for (MemoryPeer* each : {&used, &fresh}) {
+    const auto answers = read_http_answers(talk(*each, get));
+    ASSERT_EQ(statuses_of(answers), "200");
+    EXPECT_EQ(answers[0].field("Connection"), "close");
+    expect_closed_politely(*each);
+    each->close();
+  }
+  pass(1s);
+  EXPECT_TRUE(stopped());
+}
+
+TEST_F(ServeTest, WhatIsUnderWayWhenItDrainsIsFinished) {
+  serve();
+  MemoryPeer& in_head = connect();
+  MemoryPeer& in_body = connect();
+  MemoryPeer& in_handler = connect();
+  MemoryPeer& reading = connect();
+  talk(in_head, get.substr(0, 10));
+  talk(in_body, "POST /size HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab");
+  talk(in_handler, get_slow);
+  reading.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+  settle();
+  drain();
+  pass(1s);
+  talk(in_head, get.substr(10));
+  talk(in_body, "cd");
+  while (reading.read(1'000'000) != 0) settle();
+  pass(2s);
+  for (MemoryPeer* each : {&in_head, &in_body, &in_handler}) {
+    EXPECT_EQ(only_answer(*each).status, 200);
+    EXPECT_EQ(only_answer(*each).field("Connection"), "close");
+    expect_closed_politely(*each);
+  }
+  EXPECT_EQ(only_answer(reading).body.size(), 1'000'000u);
+  expect_closed_politely(reading);
+  pass(1s);
+  EXPECT_TRUE(stopped());
+}
+
+// Nobody shall wait at a socket from which nobody accepts, nor another process for its port.
+TEST_F(ServeTest, WhoConnectsWhenItHasDrainedItsQueueIsRefusedAlthoughOthersAreStillServed) {
+  serve();
+  MemoryPeer& slow = connect();
+  talk(slow, get_slow);
+  drain();
+  pass(100ms);
+  const auto late = host_.network().open_stream();
+  EXPECT_EQ(host_.network().connect(*late, address_), MemoryNetwork::Answer::refused);
+  EXPECT_FALSE(stopped());
+  pass(3s);
+  EXPECT_EQ(only_answer(slow).status, 200);
+  expect_closed_politely(slow);
+  pass(1s);
+  EXPECT_TRUE(stopped());
+}
+
+TEST_F(ServeTest, HalfAHeadDoesNotHoldADrainUp) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, get.substr(0, 10));
+  drain();
+  pass(2s);
+  EXPECT_EQ(only_answer(peer).status, 408);
+  peer.close();
+  pass(100ms);
+  EXPECT_TRUE(stopped());
+}
+
+TEST_F(ServeTest, WhoConnectsWhileItDrainsSeesNoReset) {
+  serve();
+  MemoryPeer& waiting = connect();  // in the listener's queue, not yet accepted
+  drain();
+  waiting.send(get);
+  settle();
+  EXPECT_EQ(only_answer(waiting).field("Connection"), "close");
+  expect_closed_politely(waiting);
+  MemoryPeer& late = connect();
+  pass(2s);
+  EXPECT_FALSE(late.connected()) << "its handshake is dropped: TCP finds another server";
+  EXPECT_TRUE(stopped());
+}
+
+TEST_F(ServeTest, StoppingCancelsEverythingAtOnce) {
+  serve();
+  MemoryPeer& idle = connect();
+  MemoryPeer& in_handler = connect();
+  MemoryPeer& reading = connect();
+  talk(idle, get);
+  talk(in_handler, std::string(get_slow) + std::string(get));
+  reading.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+  settle();
+  stop();
+  settle();
+  EXPECT_TRUE(stopped());
+  EXPECT_EQ(server_->counters().connections_open.value(), 0u);
+  EXPECT_EQ(server_->counters().requests.value(), 3u) << "nothing new is begun";
+}
+
+TEST_F(ServeTest, ARouterWithConflictsIsNotServed) {
+  routes_.get("/", [] { return text("again\n"); });
+  serve();
+  EXPECT_TRUE(stopped());
+  ASSERT_EQ(host_.logged().size(), 1u);
+  EXPECT_NE(host_.logged()[0].find("GET /"), std::string::npos);
+}
+
+/// A runtime in memory with peers that its host lets act at given moments.
+class ServeOnCoresTest : public testing::Test {
+ protected:
+  ServeOnCoresTest() { add_routes(routes_); }
+
+  int run(Duration deadline = 10s) {
+    Runtime runtime(host_, {.cores = 4, .deadline = deadline});
+    return runtime.run_on_each_core(serve, std::cref(routes_), Endpoint::loopback(80));
+  }
+  void at(Duration moment, MemoryClock::Event event) {
+    host_.at(host_.now() + moment, std::move(event));
+  }
+
+  MemoryHost host_{{.cores = 4}};
+  Router routes_;
+};
+
+TEST_F(ServeOnCoresTest, EveryCoreServesAndDrains) {
+  std::vector<std::unique_ptr<MemoryPeer>> peers;
+  at(1s, [&] {
+    for (int i = 0; i < 16; ++i) {
+      peers.push_back(std::make_unique<MemoryPeer>(host_, os::Address::loopback(80)));
+      peers.back()->send(i % 2 == 0 ? get : get_slow);
+    }
+  });
+  at(2s, [&] { host_.raise(Signal::terminate); });
+  EXPECT_EQ(run(), 0);
+  for (const auto& peer : peers) {
+    EXPECT_EQ(statuses_of(read_http_answers(peer->received())), "200");
+    EXPECT_TRUE(peer->ended());
+  }
+  peers.clear();
+  EXPECT_EQ(host_.open_descriptors(), 0u);
+}
+
+TEST_F(ServeOnCoresTest, TheDeadlineAndASecondSignalCutWhatStillRuns) {
+  for (const bool second_signal : {false, true}) {
+    std::unique_ptr<MemoryPeer> peer;
+    at(1s, [&] {
+      peer = std::make_unique<MemoryPeer>(host_, os::Address::loopback(80));
+      peer->send(get_slow);
+    });
+    at(2s, [&] { host_.raise(Signal::interrupt); });
+    if (second_signal) at(2500ms, [&] { host_.raise(Signal::interrupt); });
+    const Instant begun = host_.now();
+    EXPECT_EQ(run(1s), 0);
+    EXPECT_EQ(host_.now() - begun, second_signal ? 2500ms : 3s);
+    peer.reset();
+    EXPECT_EQ(host_.open_descriptors(), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace weir::http

@@ -1,0 +1,123 @@
+#include "weir/http/syntax/detail/authority.hpp"
+
+#include "weir/http/syntax/detail/char_class.hpp"
+
+namespace weir::http {
+namespace {
+
+/// "v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" ), but no ",": it would look like a list.
+bool is_future_address(std::string_view text) noexcept {
+  if (text.empty() || to_lower(text.front()) != 'v') return false;
+  const std::size_t dot = text.find('.');
+  if (dot == std::string_view::npos) return false;
+  const std::string_view version = text.substr(1, dot - 1);
+  const std::string_view address = text.substr(dot + 1);
+  if (version.empty() || !all_in(version, CharacterClass::hex) || address.empty()) return false;
+  for (char each : address) {
+    if (!is_in(each, CharacterClass::host) && each != ':') return false;
+  }
+  return true;
+}
+
+/// True for "%HH" at the start of `text` which stands for a byte that a name may hide in an
+/// escape: neither a control character nor one that would delimit something once decoded.
+bool is_harmless_escape(std::string_view text) noexcept {
+  if (text.size() < 3) return false;
+  const int high = hex_value(text[1]);
+  const int low = hex_value(text[2]);
+  if (high < 0 || low < 0) return false;
+  const int byte = high * 16 + low;
+  return byte >= 0x80 || is_in(static_cast<char>(byte), CharacterClass::host);
+}
+
+/// The length of the registered name or IPv4 address at the start of `text`.
+std::size_t registered_name_length(std::string_view text) noexcept {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    if (is_in(text[length], CharacterClass::host)) {
+      ++length;
+    } else if (text[length] == '%' && is_harmless_escape(text.substr(length))) {
+      length += 3;
+    } else {
+      break;
+    }
+  }
+  return length;
+}
+
+/// The length of the bracketed address at the start of `text`, or 0.
+std::size_t literal_length(std::string_view text) noexcept {
+  const std::size_t close = text.find(']');
+  if (close == std::string_view::npos) return 0;
+  const std::string_view address = text.substr(1, close - 1);
+  return is_ipv6_address(address) || is_future_address(address) ? close + 1 : 0;
+}
+
+}  // namespace
+
+std::optional<Authority> parse_authority(std::string_view text) noexcept {
+  const std::size_t length =
+      text.starts_with('[') ? literal_length(text) : registered_name_length(text);
+  if (length == 0) return std::nullopt;
+  Authority authority{text.substr(0, length), std::nullopt};
+  std::string_view rest = text.substr(length);
+  if (rest.empty()) return authority;
+  if (rest.front() != ':') return std::nullopt;
+  rest.remove_prefix(1);
+  std::uint32_t port = 0;
+  for (char each : rest) {
+    if (!is_in(each, CharacterClass::digit)) return std::nullopt;
+    port = port * 10 + static_cast<std::uint32_t>(each - '0');
+    if (port > 65535) return std::nullopt;
+  }
+  if (!rest.empty()) authority.port = static_cast<std::uint16_t>(port);
+  return authority;
+}
+
+bool is_ipv4_address(std::string_view text) noexcept {
+  for (int octet = 0; octet < 4; ++octet) {
+    if (octet > 0) {
+      if (!text.starts_with('.')) return false;
+      text.remove_prefix(1);
+    }
+    std::size_t digits = 0;
+    int value = 0;
+    while (digits < text.size() && digits < 3 && is_in(text[digits], CharacterClass::digit)) {
+      value = value * 10 + (text[digits++] - '0');
+    }
+    if (digits == 0 || value > 255 || (digits > 1 && text[0] == '0')) return false;
+    text.remove_prefix(digits);
+  }
+  return text.empty();
+}
+
+bool is_ipv6_address(std::string_view text) noexcept {
+  int groups = 0;
+  bool gap = text.starts_with("::");
+  if (gap) text.remove_prefix(2);
+  while (!text.empty()) {
+    std::size_t digits = 0;
+    while (digits < text.size() && is_in(text[digits], CharacterClass::hex)) ++digits;
+    if (digits < text.size() && text[digits] == '.') {
+      if (!is_ipv4_address(text)) return false;
+      groups += 2;
+      break;
+    }
+    if (digits == 0 || digits > 4) return false;
+    ++groups;
+    text.remove_prefix(digits);
+    if (text.empty()) break;
+    if (text.front() != ':') return false;
+    text.remove_prefix(1);
+    if (text.starts_with(':')) {
+      if (gap) return false;
+      gap = true;
+      text.remove_prefix(1);
+    } else if (text.empty()) {
+      return false;
+    }
+  }
+  return gap ? groups <= 7 : groups == 8;
+}
+
+}  // namespace weir::http

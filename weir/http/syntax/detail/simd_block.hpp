@@ -1,0 +1,171 @@
+// Sixteen bytes looked at together: where in them is the first byte that ends a name, value,
+// target?
+#pragma once
+
+#include <cstddef>
+
+#include "weir/http/syntax/detail/char_class.hpp"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace weir::http {
+
+#if defined(__SSE2__)
+
+/// Sixteen bytes of input. Every question gives a mask: bit n tells about byte n.
+class Block {
+ public:
+  static constexpr std::size_t size = 16;
+
+  /// Reads `size` bytes from `start`, aligned or not.
+  explicit Block(const char* start) noexcept
+      : bytes_(_mm_loadu_si128(reinterpret_cast<const __m128i*>(start))) {}
+
+  unsigned equal_to(char character) const noexcept { return mask(equals(character)); }
+
+  /// Bytes that are not letters, digits or '-': the end of a name, or a rarer token character.
+  unsigned not_plain_name() const noexcept {
+    const __m128i plain = _mm_or_si128(_mm_or_si128(letters(), in_range('0', '9')), equals('-'));
+    return ~mask(plain) & 0xffffU;
+  }
+
+  /// Bytes that are not letters, digits, '-' or '.': the end of a host, or a rarer byte in one.
+  unsigned not_plain_host() const noexcept {
+    const __m128i marks = _mm_or_si128(equals('-'), equals('.'));
+    return ~mask(_mm_or_si128(_mm_or_si128(letters(), in_range('0', '9')), marks)) & 0xffffU;
+  }
+
+  /// Bytes that are not letters, digits, '/', '-' or '_': the end of a path that needs no second
+  /// look, or a rarer byte in one.
+  unsigned not_plain_path() const noexcept {
+    const __m128i marks = _mm_or_si128(equals('-'), equals('_'));
+    return ~mask(_mm_or_si128(_mm_or_si128(letters(), in_range('/', '9')), marks)) & 0xffffU;
+  }
+
+  /// Bytes outside CharacterClass::target.
+  unsigned not_target() const noexcept {
+    const __m128i ranges =
+        _mm_or_si128(_mm_or_si128(letters(), in_range('$', ';')), in_range('?', '@'));
+    const __m128i singles = _mm_or_si128(_mm_or_si128(equals('='), equals('_')),
+                                         _mm_or_si128(equals('~'), equals('!')));
+    return ~mask(_mm_or_si128(ranges, singles)) & 0xffffU;
+  }
+
+  /// Control characters, HTAB among them: what may end a value.
+  unsigned controls() const noexcept {
+    const __m128i above = _mm_cmpeq_epi8(_mm_max_epu8(bytes_, _mm_set1_epi8(' ')), bytes_);
+    return ~mask(_mm_andnot_si128(equals('\x7f'), above)) & 0xffffU;
+  }
+
+ private:
+  static unsigned mask(__m128i bytes) noexcept {
+    return static_cast<unsigned>(_mm_movemask_epi8(bytes));
+  }
+
+  __m128i equals(char character) const noexcept {
+    return _mm_cmpeq_epi8(bytes_, _mm_set1_epi8(character));
+  }
+
+  static __m128i in_range_of(__m128i bytes, char first, char last) noexcept {
+    const __m128i offset = _mm_sub_epi8(bytes, _mm_set1_epi8(first));
+    const __m128i width = _mm_set1_epi8(static_cast<char>(last - first));
+    return _mm_cmpeq_epi8(_mm_min_epu8(offset, width), offset);
+  }
+
+  __m128i in_range(char first, char last) const noexcept {
+    return in_range_of(bytes_, first, last);
+  }
+
+  __m128i letters() const noexcept {
+    return in_range_of(_mm_or_si128(bytes_, _mm_set1_epi8(0x20)), 'a', 'z');
+  }
+
+  __m128i bytes_;
+};
+
+#else
+
+/// Sixteen bytes of input. Every question gives a mask: bit n tells about byte n.
+class Block {
+ public:
+  static constexpr std::size_t size = 16;
+
+  /// Looks at `size` bytes from `start`, which stay where they are while this lives.
+  explicit Block(const char* start) noexcept : bytes_(start) {}
+
+  unsigned equal_to(char character) const noexcept {
+    return mask([character](char each) { return each == character; });
+  }
+  unsigned not_plain_name() const noexcept {
+    return mask([](char each) { return !is_in(each, CharacterClass::token); });
+  }
+  unsigned not_plain_host() const noexcept {
+    return mask([](char each) { return !is_in(each, CharacterClass::host); });
+  }
+  unsigned not_plain_path() const noexcept {
+    return mask([](char each) {
+      return each != '/' && each != '-' && each != '_' && !is_in(each, CharacterClass::digit) &&
+             (to_lower(each) < 'a' || to_lower(each) > 'z');
+    });
+  }
+  unsigned not_target() const noexcept {
+    return mask([](char each) { return !is_in(each, CharacterClass::target); });
+  }
+  unsigned controls() const noexcept {
+    return mask([](char each) { return each == '\t' || !is_in(each, CharacterClass::value); });
+  }
+
+ private:
+  template <class Predicate>
+  unsigned mask(Predicate predicate) const noexcept {
+    unsigned bits = 0;
+    for (std::size_t index = 0; index < size; ++index) {
+      bits |= static_cast<unsigned>(predicate(bytes_[index])) << index;
+    }
+    return bits;
+  }
+
+  const char* bytes_;
+};
+
+#endif
+
+/// The lowest bit of a mask that has one; std::countr_zero() would look for none first.
+inline int first_bit(unsigned mask) noexcept {
+  return __builtin_ctz(mask);
+}
+
+/// find_stop() in what is shorter than a block.
+template <class Stops>
+[[gnu::noinline]] const char* find_stop_at_end(const char* start, const char* position,
+                                               const char* end, Stops stops) noexcept {
+  if (position == end) return end;
+  const auto left = static_cast<std::size_t>(end - position);
+  unsigned mask = 0;
+  if (static_cast<std::size_t>(end - start) >= Block::size) {
+    mask = stops(Block(end - Block::size)) >> (Block::size - left);
+  } else {
+    char copy[Block::size] = {};
+    for (std::size_t index = 0; index < left; ++index) copy[index] = position[index];
+    mask = stops(Block(copy)) & ((1U << left) - 1U);
+  }
+  return mask != 0 ? position + first_bit(mask) : end;
+}
+
+/// The first byte in [position, end) for which `stops` (a mask of a Block) has a bit, or `end`.
+/// Reads whole blocks, also backwards from `end`, never outside [start, end).
+template <class Stops>
+[[gnu::always_inline]] inline const char* find_stop(const char* start, const char* position,
+                                                    const char* end, Stops stops) noexcept {
+  while (static_cast<std::size_t>(end - position) >= Block::size) {
+    if (const unsigned mask = stops(Block(position)); mask != 0) {
+      return position + first_bit(mask);
+    }
+    position += Block::size;
+  }
+  return find_stop_at_end(start, position, end, stops);
+}
+
+}  // namespace weir::http

@@ -1,0 +1,185 @@
+#include "weir/http/syntax/uri.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "weir/http/syntax/detail/authority.hpp"
+#include "weir/http/syntax/detail/simd_block.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
+
+namespace weir::http {
+namespace {
+
+/// The byte that "%HH" at `text[index]` stands for, or -1.
+int escaped_byte(std::string_view text, std::size_t index) noexcept {
+  if (text.size() - index < 3) return -1;
+  const int high = hex_value(text[index + 1]);
+  const int low = hex_value(text[index + 2]);
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+/// True for a segment that decodes to "." or "..". Its escapes are known to be well-formed.
+bool is_dot_segment(std::string_view segment) noexcept {
+  int dots = 0;
+  for (std::size_t index = 0; index < segment.size(); ++dots) {
+    if (segment[index] == '.') {
+      index += 1;
+    } else if (segment[index] == '%' && escaped_byte(segment, index) == '.') {
+      index += 3;
+    } else {
+      return false;
+    }
+  }
+  return dots == 1 || dots == 2;
+}
+
+/// The length of "http://" or "https://" at the start of `text`, or 0.
+std::size_t scheme_length(std::string_view text) noexcept {
+  for (std::string_view scheme : {"http://", "https://"}) {
+    if (equals_ignoring_case(text.substr(0, scheme.size()), scheme)) return scheme.size();
+  }
+  return 0;
+}
+
+/// What is in a path and query.
+struct Survey {
+  void look_at(const Block& block) noexcept {
+    valid &= block.not_target() == 0;
+    question |= block.equal_to('?') != 0;
+    escape |= block.equal_to('%') != 0;
+    slash_dot |= (block.equal_to('/') << 1 & block.equal_to('.')) != 0;
+  }
+
+  void look_at(char previous, char character) noexcept {
+    valid &= is_in(character, CharacterClass::target);
+    question |= character == '?';
+    escape |= character == '%';
+    slash_dot |= previous == '/' && character == '.';
+  }
+
+  bool valid = true;  ///< no byte outside CharacterClass::target
+  bool question = false;
+  bool escape = false;
+  bool slash_dot = false;  ///< "/.", which every raw dot segment starts with
+};
+
+Survey survey(std::string_view text) noexcept {
+  Survey seen;
+  if (text.size() < Block::size) {
+    char previous = '\0';
+    for (char each : text) seen.look_at(std::exchange(previous, each), each);
+    return seen;
+  }
+  const char* const last = text.data() + text.size() - Block::size;
+  // Blocks overlap, so that no pair of bytes falls between two of them.
+  for (const char* start = text.data(); start < last; start += Block::size - 1) {
+    seen.look_at(Block(start));
+  }
+  seen.look_at(Block(last));
+  return seen;
+}
+
+/// Splits `text`, which starts with '/' or '?' or is empty, and checks both parts.
+Refusal take_path_and_query(std::string_view text, Target& target) noexcept {
+  const Survey seen = survey(text);
+  if (!seen.valid) return Refusal::bad_target;
+  target.path = text;
+  if (seen.question) {
+    const std::size_t question = text.find('?');
+    target.has_query = true;
+    target.path = text.substr(0, question);
+    target.query = text.substr(question + 1);
+  }
+  if (!seen.escape && !seen.slash_dot) return Refusal::none;
+  target.path_has_escapes = target.path.find('%') != std::string_view::npos;
+  if (const Refusal refusal = check_path(target.path); refusal != Refusal::none) return refusal;
+  return check_escapes(target.query);
+}
+
+Refusal take_absolute(Method method, std::string_view text, Target& target) noexcept {
+  const std::size_t scheme = scheme_length(text);
+  if (scheme == 0) return Refusal::bad_target_form;
+  target.form = TargetForm::absolute;
+  text.remove_prefix(scheme);
+  const std::size_t length = std::min(text.find_first_of("/?"), text.size());
+  target.authority = text.substr(0, length);
+  if (!parse_authority(target.authority)) return Refusal::bad_target_authority;
+  text.remove_prefix(length);
+  if (text.empty() && method == Method::options) target.form = TargetForm::asterisk;
+  return take_path_and_query(text, target);
+}
+
+}  // namespace
+
+std::optional<std::size_t> percent_decode(std::string_view in, char* out) noexcept {
+  char* const start = out;
+  for (std::size_t index = 0; index < in.size(); ++index) {
+    if (in[index] != '%') {
+      *out++ = in[index];
+      continue;
+    }
+    const int byte = escaped_byte(in, index);
+    if (byte < 0) return std::nullopt;
+    *out++ = static_cast<char>(byte);
+    index += 2;
+  }
+  return static_cast<std::size_t>(out - start);
+}
+
+std::optional<std::string> percent_decode(std::string_view in) {
+  std::string decoded(in.size(), '\0');
+  const std::optional<std::size_t> size = percent_decode(in, decoded.data());
+  if (!size) return std::nullopt;
+  decoded.resize(*size);
+  return decoded;
+}
+
+Refusal check_escapes(std::string_view text) noexcept {
+  for (std::size_t index = text.find('%'); index != std::string_view::npos;
+       index = text.find('%', index + 3)) {
+    const int byte = escaped_byte(text, index);
+    if (byte < 0) return Refusal::bad_escape;
+    if (byte == 0) return Refusal::nul_escape;
+  }
+  return Refusal::none;
+}
+
+Refusal check_path(std::string_view path) noexcept {
+  if (const Refusal refusal = check_escapes(path); refusal != Refusal::none) return refusal;
+  for (const std::string_view segment : Segments(path)) {
+    if (is_dot_segment(segment)) return Refusal::dot_segment;
+  }
+  return Refusal::none;
+}
+
+Segments::Iterator& Segments::Iterator::operator++() noexcept {
+  const std::size_t slash = rest_.find('/');
+  done_ = slash == std::string_view::npos;
+  rest_ = done_ ? std::string_view() : rest_.substr(slash + 1);
+  return *this;
+}
+
+std::string Segments::Iterator::decoded() const {
+  return percent_decode(**this).value_or(std::string(**this));
+}
+
+Refusal parse_target(Method method, std::string_view text, Target& target) noexcept {
+  target = {};
+  if (text.empty()) return Refusal::bad_target;
+  if (method == Method::connect) {
+    const std::optional<Authority> authority = parse_authority(text);
+    if (!authority) return Refusal::bad_target_form;
+    if (!authority->port) return Refusal::bad_target_authority;
+    target.form = TargetForm::authority;
+    target.authority = text;
+    return Refusal::none;
+  }
+  if (text.front() == '/') return take_path_and_query(text, target);
+  if (text == "*") {
+    target.form = TargetForm::asterisk;
+    return method == Method::options ? Refusal::none : Refusal::bad_target_form;
+  }
+  return take_absolute(method, text, target);
+}
+
+}  // namespace weir::http

@@ -1,0 +1,173 @@
+#include "weir/json/detail/codec_variant.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "weir/json/read.hpp"
+#include "weir/json/write.hpp"
+
+namespace weir::json {
+
+/// Written by its user as text.
+struct Ratio {
+  int part = 0;
+  int whole = 1;
+  bool operator==(const Ratio&) const = default;
+};
+template <>
+struct Codec<Ratio> {
+  static constexpr Kinds kinds = kinds_of(Kind::text);
+  static bool read(Reader& in, Ratio& value) {
+    std::string text;
+    if (!in.read(text)) return false;
+    if (text.size() != 3 || text[1] != '/') return in.fail_text("expected a ratio such as 1/2");
+    value = {text[0] - '0', text[2] - '0'};
+    return true;
+  }
+  static void write(Writer& out, const Ratio& value) {
+    out.write(std::string_view(std::to_string(value.part) + "/" + std::to_string(value.whole)));
+  }
+};
+
+namespace {
+
+struct Circle {
+  double radius;
+  std::optional<std::string> name;
+  bool operator==(const Circle&) const = default;
+};
+struct Square {
+  double side;
+  std::optional<std::string> name;
+  bool operator==(const Square&) const = default;
+};
+struct Point {
+  std::optional<std::string> name;
+  bool operator==(const Point&) const = default;
+};
+using Scalar = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
+using Figure = std::variant<Circle, Square, Point>;
+
+using Owned = std::variant<int, std::unique_ptr<Circle>, std::vector<bool>>;
+using Rational = std::variant<int, Ratio, std::vector<int>>;
+
+struct Leaf {
+  int leaf;
+};
+struct Branch {
+  std::vector<std::variant<Leaf, Branch>> branch;
+};
+
+template <class T>
+void expect_both_ways(const T& value, std::string_view text) {
+  EXPECT_EQ(write(value), text);
+  const auto back = read<T>(text);
+  ASSERT_TRUE(back) << back.error().message();
+  EXPECT_EQ(back->index(), value.index());
+  EXPECT_EQ(*back, value);
+}
+template <class T>
+std::string error_of(std::string_view text, const ReadOptions& options = {}) {
+  const auto result = read<T>(text, options);
+  return result ? "it was read" : result.error().message();
+}
+
+TEST(Variants, AreToldApartByKind) {
+  expect_both_ways(Scalar(), "null");
+  expect_both_ways(Scalar(true), "true");
+  expect_both_ways(Scalar(std::int64_t{-5}), "-5");
+  expect_both_ways(Scalar(20.0), "20.0");
+  expect_both_ways(Scalar(1e20), "1e+20");
+  expect_both_ways(Scalar(std::string("x")), "\"x\"");
+  expect_both_ways(std::variant<std::vector<int>, std::map<std::string, int>>(
+                       std::map<std::string, int>{{"a", 1}}),
+                   R"({"a":1})");
+  EXPECT_EQ((read<std::variant<double, std::string>>("20")),
+            (std::variant<double, std::string>(20.0)));
+}
+
+TEST(Variants, StructsAreToldApartByTheirFields) {
+  expect_both_ways(Figure(Circle{1.5, {}}), R"({"radius":1.5})");
+  expect_both_ways(Figure(Square{1.5, "s"}), R"({"side":1.5,"name":"s"})");
+  expect_both_ways(Figure(Point{"p"}), R"({"name":"p"})");
+  expect_both_ways(Figure(Point{}), "{}");
+  EXPECT_EQ(read<Figure>(R"({"name":{"wrong":[]},"side":1})").error().path, "name");
+  EXPECT_EQ(read<Figure>(R"( { "na\u006de" : "s" , "side" : 2 } )"), Figure(Square{2, "s"}));
+}
+
+TEST(Variants, WhatNoAlternativeTakes) {
+  EXPECT_EQ(error_of<Scalar>("[]"),
+            "expected null, true or false, a number or a string, found an array (at byte 0)");
+  EXPECT_EQ(error_of<Scalar>(""),
+            "expected null, true or false, a number or a string, found the end of the text (at "
+            "byte 0)");
+  EXPECT_EQ(error_of<Figure>("1"), "expected an object, found a number (at byte 0)");
+  EXPECT_EQ((error_of<std::vector<std::variant<std::vector<int>, Circle>>>("[[], null]")),
+            "[1]: expected an array or an object, found null (at byte 5)");
+  EXPECT_EQ(error_of<Rational>("true"),
+            "expected a number, a string or an array, found true (at byte 0)");
+  EXPECT_EQ(error_of<Scalar>("9223372036854775808"),
+            "expected an integer from -9223372036854775808 to 9223372036854775807, found another "
+            "(at byte 0)");
+  EXPECT_EQ(error_of<std::vector<Figure>>(R"([{"radius":1,"side":1}])"),
+            "[0].side: unknown field (at byte 13)");
+  EXPECT_EQ(error_of<std::vector<Figure>>(R"([{"name":"x","height":1}])"),
+            "[0].height: none of the alternatives has all these fields (at byte 13)");
+  EXPECT_EQ(error_of<Figure>(R"({"side":"1"})"),
+            "side: expected a number, found a string (at byte 8)");
+  EXPECT_EQ(error_of<Figure>(R"({"name":tru})"),
+            "name: expected true or false, found 't' (at byte 8)");
+  EXPECT_EQ(error_of<Figure>(R"({"name":1,})"), "a comma with nothing behind it (at byte 10)");
+}
+
+TEST(Variants, OfPointers) {
+  const auto circle = read<Owned>(R"({"radius":2})");
+  ASSERT_TRUE(circle) << circle.error().message();
+  ASSERT_EQ(circle->index(), 1u);
+  ASSERT_NE(std::get<1>(*circle), nullptr);
+  EXPECT_EQ(*std::get<1>(*circle), (Circle{2, {}}));
+  EXPECT_EQ(write(*circle), R"({"radius":2.0})");
+  const auto null = read<Owned>("null");
+  ASSERT_TRUE(null) << null.error().message();
+  ASSERT_EQ(null->index(), 1u);
+  EXPECT_EQ(std::get<1>(*null), nullptr);
+  EXPECT_EQ(error_of<Owned>("true"),
+            "expected null, a number, an array or an object, found true (at byte 0)");
+}
+
+TEST(Variants, OfTypesWithACodecOfTheirOwn) {
+  expect_both_ways(Rational(Ratio{1, 2}), "\"1/2\"");
+  expect_both_ways(Rational(7), "7");
+  EXPECT_EQ(error_of<Rational>("\"half\""), "expected a ratio such as 1/2 (at byte 0)");
+}
+
+TEST(Variants, OfViewsAreWritten) {
+  EXPECT_EQ((write(std::variant<int, std::string_view>("text"))), "\"text\"");
+}
+
+TEST(Variants, SkipUnknownFieldsIfAskedTo) {
+  const ReadOptions lenient{.unknown_fields = UnknownFields::skip};
+  EXPECT_EQ(read<Figure>(R"({"x":[{}],"name":"s","y":1,"side":2})", lenient),
+            Figure(Square{2, "s"}));
+  EXPECT_EQ(read<Figure>(R"({"x":[{}]})", lenient), Figure(Point{}));
+}
+
+TEST(Variants, OfThemselves) {
+  const std::string text = R"({"branch":[{"leaf":1},{"branch":[{"branch":[]},{"leaf":2}]}]})";
+  const auto tree = read<Branch>(text);
+  ASSERT_TRUE(tree) << tree.error().message();
+  EXPECT_EQ(write(*tree), text);
+  EXPECT_EQ(error_of<Branch>(R"({"branch":[{"leaf":1},{"branch":[{"leaf":"2"}]}]})"),
+            "branch[1].branch[0].leaf: expected an integer, found a string (at byte 41)");
+}
+
+}  // namespace
+}  // namespace weir::json

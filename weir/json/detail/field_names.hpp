@@ -1,0 +1,170 @@
+// The names of a struct's fields as they stand in JSON.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "weir/json/detail/fields.hpp"
+
+namespace weir::json {
+
+/// Another name in JSON for a field.
+struct Rename {
+  std::string_view field;  ///< as in the struct
+  std::string_view name;   ///< as in JSON
+};
+
+/// The fields of T whose names in JSON are not those of C++. For example, after the struct:
+///
+///   template <>
+///   inline constexpr std::array weir::json::renames<Head>{
+///       weir::json::Rename{"content_type", "content-type"}};
+///
+/// A name that C++ keeps for itself needs none: one underscore at a field's end is left out in
+/// JSON, so that `class_` is "class".
+template <class T>
+inline constexpr std::array<Rename, 0> renames{};
+
+namespace detail {
+
+/// Room for an object that is never made: only the addresses of its fields are of interest.
+template <class T>
+union Place {
+  constexpr Place() noexcept : none() {}
+  constexpr ~Place() {}
+  char none;
+  T value;
+};
+template <class T>
+inline constexpr Place<T> place{};
+
+template <std::size_t Index, class P>
+struct FieldPointer {
+  P pointer;
+};
+template <class... P>
+struct FieldPointers : P... {};
+
+template <std::size_t Index, class P>
+constexpr P pointer_at(const FieldPointer<Index, P>& field) noexcept {
+  return field.pointer;
+}
+
+template <class T>
+constexpr auto field_pointers() {
+  return with_fields(place<T>.value, [](auto&... fields) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return FieldPointers<FieldPointer<I, decltype(std::addressof(fields))>...>{
+          {std::addressof(fields)}...};
+    }(std::make_index_sequence<sizeof...(fields)>());
+  });
+}
+
+/// A text that ends with the name of the field behind its last dot or colon, and a bracket or two.
+template <auto Pointer>
+consteval const char* text_with_name() {
+  return __PRETTY_FUNCTION__;
+}
+
+/// The last identifier in what the compiler calls a pointer: `... [Pointer =
+/// &place.value.sequence]` says clang, `... = (& place<Ping>.Place<Ping>::value.Ping::sequence)]`
+/// says GCC.
+consteval std::string_view last_identifier(std::string_view text) {
+  const auto belongs = [](char each) {
+    return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
+           (each >= '0' && each <= '9') || each == '_' || each == '$' ||
+           static_cast<unsigned char>(each) >= 0x80;
+  };
+  while (!text.empty() && !belongs(text.back())) text.remove_suffix(1);
+  std::size_t start = text.size();
+  while (start > 0 && belongs(text[start - 1])) --start;
+  return text.substr(start);
+}
+
+template <class T, std::size_t Index>
+consteval std::string_view declared_name() {
+  return last_identifier(text_with_name<pointer_at<Index>(field_pointers<T>())>());
+}
+
+template <class T>
+constexpr std::string_view json_name(std::string_view declared) {
+  for (const Rename& rename : renames<T>) {
+    if (rename.field == declared) return rename.name;
+  }
+  if (declared.size() > 1 && declared.ends_with('_')) declared.remove_suffix(1);
+  return declared;
+}
+
+template <class T>
+consteval auto declared_names() {
+  return []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<std::string_view, sizeof...(I)>{declared_name<T, I>()...};
+  }(std::make_index_sequence<field_count<T>>());
+}
+
+/// The names of T's fields in JSON, in the order of declaration.
+template <class T>
+inline constexpr auto names = [] {
+  auto all = declared_names<T>();
+  for (auto& each : all) each = json_name<T>(each);
+  return all;
+}();
+
+template <class T>
+consteval bool renames_are_of_fields() {
+  const auto declared = declared_names<T>();
+  return std::all_of(renames<T>.begin(), renames<T>.end(), [&](const Rename& each) {
+    return std::find(declared.begin(), declared.end(), each.field) != declared.end();
+  });
+}
+
+template <class T>
+consteval bool names_are_distinct() {
+  for (auto each = names<T>.begin(); each != names<T>.end(); ++each) {
+    if (std::find(names<T>.begin(), each, *each) != each) return false;
+  }
+  return true;
+}
+
+/// True if the names stand for themselves between quotes.
+template <class T>
+consteval bool names_are_plain() {
+  for (const std::string_view name : names<T>) {
+    for (const char each : name) {
+      const auto code = static_cast<unsigned char>(each);
+      if (code < 0x20 || each == '"' || each == '\\') return false;
+    }
+  }
+  return true;
+}
+
+template <class T>
+consteval bool check_names() {
+  static_assert(renames_are_of_fields<T>(),
+                "weir::json: renames<T> speaks of a field that T does not have");
+  static_assert(names_are_distinct<T>(), "weir::json: two fields of T have the same name in JSON");
+  static_assert(names_are_plain<T>(),
+                "weir::json: a name in JSON has no quotes, backslashes or control characters");
+  return renames_are_of_fields<T>() && names_are_distinct<T>() && names_are_plain<T>();
+}
+
+/// `"name":`, with `before` in front of it.
+template <class T, std::size_t Index, char... Before>
+inline constexpr auto key_token = [] {
+  constexpr std::string_view name = names<T>[Index];
+  std::array<char, sizeof...(Before) + name.size() + 3> token{Before...};
+  std::size_t end = sizeof...(Before);
+  token[end++] = '"';
+  for (const char each : name) token[end++] = each;
+  token[end++] = '"';
+  token[end] = ':';
+  return token;
+}();
+
+}  // namespace detail
+}  // namespace weir::json

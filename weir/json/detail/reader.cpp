@@ -1,0 +1,367 @@
+#include "weir/json/detail/reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <bitset>
+#include <utility>
+
+namespace weir::json {
+namespace {
+
+constexpr std::size_t depth_limit = 1000;
+
+/// What of the text an error shows.
+constexpr std::size_t key_shown_max = 64;
+constexpr std::size_t path_max = 512;
+
+bool is_word_character(char each) noexcept {
+  return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
+         (each >= '0' && each <= '9') || each == '_' || each == '-';
+}
+
+/// `.name`, or `["any name"]` with what a log or a terminal might act on made harmless.
+std::string path_part(std::string_view name) {
+  const bool cut = name.size() > key_shown_max;
+  name = name.substr(0, key_shown_max);
+  std::string part;
+  if (!cut && !name.empty() && std::all_of(name.begin(), name.end(), is_word_character)) {
+    part = ".";
+    return part.append(name);
+  }
+  part = "[\"";
+  for (const char each : name) {
+    if (each == '"' || each == '\\') part += '\\';
+    part += each >= ' ' && each <= '~' ? each : '?';
+  }
+  return part.append(cut ? "...\"]" : "\"]");
+}
+
+/// Puts a part in front of a path. Of one that grows too long, the inner end is kept: it says more.
+void prepend(std::string& path, std::string part) {
+  constexpr std::string_view cut = "...";
+  if (path.starts_with(cut)) return;
+  if (path.size() + part.size() > path_max) {
+    path.insert(0, cut);
+    return;
+  }
+  if (!path.empty() && path.front() != '[') path.insert(0, 1, '.');
+  if (part.front() == '.') part.erase(0, 1);
+  path.insert(0, part);
+}
+
+/// What the text begins with; empty if that is no value.
+std::string_view name_of_first(std::string_view text, Kind kind) noexcept {
+  switch (kind) {
+    case Kind::null:
+      return text.starts_with("null") ? "null" : "";
+    case Kind::boolean:
+      return text.starts_with("true") ? "true" : text.starts_with("false") ? "false" : "";
+    case Kind::number:
+      return "a number";
+    case Kind::text:
+      return "a string";
+    case Kind::array:
+      return "an array";
+    case Kind::object:
+      return "an object";
+    case Kind::other:
+      break;
+  }
+  return {};
+}
+
+Kind kind_of(char first) noexcept {
+  switch (first) {
+    case 'n':
+      return Kind::null;
+    case 't':
+    case 'f':
+      return Kind::boolean;
+    case '"':
+      return Kind::text;
+    case '[':
+      return Kind::array;
+    case '{':
+      return Kind::object;
+    case '-':
+      return Kind::number;
+    default:
+      return first >= '0' && first <= '9' ? Kind::number : Kind::other;
+  }
+}
+
+}  // namespace
+
+Reader::Reader(std::string_view text, const ReadOptions& options) noexcept
+    : start_(text.data()),
+      position_(text.data()),
+      end_(text.data() + text.size()),
+      text_start_(text.data()),
+      options_(options) {
+  options_.depth_max = std::min(options_.depth_max, depth_limit);
+}
+
+bool Reader::begin() {
+  if (left() > options_.text_bytes_max) {
+    return fail_at(position_, "a text that is too long", Errc::limit_reached);
+  }
+  return !take_word("\xEF\xBB\xBF") || fail_at(start_, "a byte order mark");
+}
+
+Kind Reader::kind() noexcept {
+  skip_space();
+  return position_ == end_ ? Kind::other : kind_of(*position_);
+}
+
+void Reader::skip_more_space() noexcept {
+  while (position_ != end_ &&
+         (*position_ == ' ' || *position_ == '\n' || *position_ == '\r' || *position_ == '\t')) {
+    ++position_;
+  }
+}
+
+bool Reader::take_word(std::string_view word) noexcept {
+  if (left() < word.size() || std::memcmp(position_, word.data(), word.size()) != 0) return false;
+  position_ += word.size();
+  return true;
+}
+
+bool Reader::read(bool& value) {
+  skip_space();
+  if (take_word("true")) {
+    value = true;
+  } else if (take_word("false")) {
+    value = false;
+  } else {
+    return fail_expected("true or false");
+  }
+  return true;
+}
+
+bool Reader::take_null() noexcept {
+  skip_space();
+  return at('n') && take_word("null");
+}
+
+bool Reader::enter() {
+  if (++depth_ <= options_.depth_max) return true;
+  return fail_at(position_ - 1, "nested too deeply", Errc::limit_reached);
+}
+
+bool Reader::open(char bracket, std::string_view expected) {
+  skip_space();
+  if (!at(bracket)) return fail_expected(expected);
+  ++position_;
+  return enter();
+}
+
+/// next_item() of the first item, and where blanks or the end come first.
+bool Reader::next_item_further(std::size_t index, char close) {
+  skip_space();
+  if (at(close)) {
+    ++position_;
+    --depth_;
+    return false;
+  }
+  if (index == 0) return true;
+  if (!at(',')) return fail_expected(close == ']' ? "',' or ']'" : "',' or '}'");
+  ++position_;
+  skip_space();
+  return !at(close) || fail("a comma with nothing behind it");
+}
+
+bool Reader::fail_charge() {
+  return fail_at(position_, "too many elements", Errc::limit_reached);
+}
+
+bool Reader::read_colon() {
+  skip_space();
+  if (!at(':')) return fail_expected("':'");
+  ++position_;
+  return true;
+}
+
+bool Reader::read_key(std::string& key) {
+  return read_text(&key, "a name in quotes") && read_colon();
+}
+
+bool Reader::next_field(const FieldTable& table, FieldWalk& walk) {
+  using Next = FieldWalk::Next;
+  std::string decoded;
+  for (; walk.next != Next::closed && walk.next != Next::failed;) {
+    const bool first = walk.next == Next::first_key;
+    if (walk.next == Next::separator || first) {
+      const bool more = next_item(first ? 0 : 1, '}');
+      if (!more) {
+        walk.next = ok() ? Next::closed : Next::failed;
+        break;
+      }
+    }
+    walk.next = Next::failed;
+    skip_space();
+    if (at('}')) return fail("a comma with nothing behind it");
+    const char* const start = position_;
+    std::string_view key;
+    if (!read_key_in_place(decoded, key)) return false;
+    const auto found = std::find(table.names.begin(), table.names.end(), key);
+    if (found == table.names.end()) {
+      if (options_.unknown_fields == UnknownFields::refuse) {
+        return fail_unknown(start, key, "unknown field");
+      }
+      if (!skip_value()) return failed_in_key(key);
+      walk.next = Next::separator;
+      continue;
+    }
+    walk.index = static_cast<std::uint32_t>(found - table.names.begin());
+    const std::uint32_t bit = std::uint32_t{1} << walk.index;
+    if ((walk.seen & bit) != 0) return fail_unknown(start, key, "given twice");
+    walk.seen |= bit;
+    return true;
+  }
+  return false;
+}
+
+bool Reader::finish_fields(const FieldTable& table, const FieldWalk& walk) {
+  if (walk.next == FieldWalk::Next::failed) return false;
+  const std::uint32_t missing = table.required & ~walk.seen;
+  if (missing == 0 || keeps_missing_fields()) return true;
+  const auto index = static_cast<std::size_t>(std::countr_zero(missing));
+  return fail_unknown(position_ - 1, table.names[index], "missing");
+}
+
+std::size_t Reader::choose(std::span<const FieldTable> tables) {
+  const char* const position = position_;
+  const std::size_t depth = depth_;
+  std::uint32_t candidates = (std::uint32_t{1} << tables.size()) - 1;
+  std::array<std::uint32_t, 32> seen{};
+  if (!open_object()) return tables.size();
+  std::string decoded;
+  for (std::size_t item = 0; next_item(item, '}'); ++item) {
+    const char* const start = position_;
+    std::string_view key;
+    if (!read_key_in_place(decoded, key)) return tables.size();
+    std::uint32_t having = 0;
+    for (std::size_t index = 0; index < tables.size(); ++index) {
+      const auto& names = tables[index].names;
+      const auto found = std::find(names.begin(), names.end(), key);
+      if (found == names.end()) continue;
+      having |= std::uint32_t{1} << index;
+      seen[index] |= std::uint32_t{1} << (found - names.begin());
+    }
+    const bool known = having != 0 || options_.unknown_fields == UnknownFields::refuse;
+    if (known && (candidates & having) == 0) {
+      fail_unknown(start, key, "none of the alternatives has all these fields");
+      return tables.size();
+    }
+    if (known) candidates &= having;
+    if (std::has_single_bit(candidates)) break;
+    if (!skip_value()) {
+      failed_in_key(key);
+      return tables.size();
+    }
+  }
+  if (!ok()) return tables.size();
+  position_ = position;
+  depth_ = depth;
+  for (std::size_t index = 0; index < tables.size(); ++index) {
+    const bool complete = (tables[index].required & ~seen[index]) == 0;
+    if ((candidates >> index & 1U) != 0 && complete) return index;
+  }
+  return static_cast<std::size_t>(std::countr_zero(candidates));
+}
+
+bool Reader::skip_scalar() {
+  switch (kind()) {
+    case Kind::text:
+      return read_text(nullptr, {});
+    case Kind::number: {
+      const char* end = nullptr;
+      if (!scan_number(end)) return false;
+      position_ = end;
+      return true;
+    }
+    case Kind::null:
+      return take_null() || fail_expected("a value");
+    default: {
+      bool value = false;
+      if (kind() == Kind::boolean && read(value)) return true;
+      return ok() ? fail_expected("a value") : false;
+    }
+  }
+}
+
+bool Reader::skip_value() {
+  const std::size_t depth = depth_;
+  std::bitset<depth_limit + 1> objects;
+  bool opened = false;  // the value at the present depth is the first of its array or object
+  for (;;) {
+    const Kind next = kind();
+    if (next == Kind::array || next == Kind::object) {
+      ++position_;
+      if (!enter()) return false;
+      objects[depth_] = next == Kind::object;
+      opened = true;
+    } else {
+      if (!skip_scalar()) return false;
+      opened = false;
+    }
+    for (; depth_ > depth; opened = false) {
+      const bool object = objects[depth_];
+      if (next_item(opened ? 0 : 1, object ? '}' : ']')) {
+        if (object && !(read_text(nullptr, "a name in quotes") && read_colon())) return false;
+        break;
+      }
+      if (!ok()) return false;
+    }
+    if (depth_ == depth) return true;
+  }
+}
+
+bool Reader::finish() {
+  skip_space();
+  return position_ == end_ || fail_expected("nothing more");
+}
+
+bool Reader::fail_at(const char* position, std::string_view what, Errc code) {
+  error_.what = what;
+  error_.offset = static_cast<std::size_t>(position - start_);
+  error_.code = code;
+  return false;
+}
+
+bool Reader::fail_unknown(const char* position, std::string_view key, std::string_view what) {
+  fail_at(position, what);
+  return failed_in_key(key);
+}
+
+bool Reader::fail_expected(std::string_view expected) {
+  std::string what("expected ");
+  what.append(expected).append(", found ");
+  if (position_ == end_) return fail(what.append("the end of the text"));
+  const std::string_view found = name_of_first({position_, left()}, kind_of(*position_));
+  if (!found.empty()) return fail(what.append(found));
+  if (*position_ > ' ' && *position_ <= '~') {
+    return fail(what.append("'").append(1, *position_).append("'"));
+  }
+  constexpr std::string_view digits = "0123456789abcdef";
+  const auto code = static_cast<unsigned char>(*position_);
+  what.append("the byte 0x").append(1, digits[code >> 4]).append(1, digits[code & 15U]);
+  return fail(what);
+}
+
+bool Reader::failed_in_field(std::string_view name) {
+  return failed_in_key(name);
+}
+
+bool Reader::failed_in_key(std::string_view key) {
+  prepend(error_.path, path_part(key));
+  return false;
+}
+
+bool Reader::failed_in_element(std::size_t index) {
+  prepend(error_.path, "[" + std::to_string(index) + "]");
+  return false;
+}
+
+}  // namespace weir::json

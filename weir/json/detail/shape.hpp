@@ -1,0 +1,155 @@
+// Which of the shapes that JSON knows a C++ type has.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "weir/json/detail/reader.hpp"
+
+namespace weir::json {
+
+/// A name in JSON for an enumerator.
+template <class E>
+struct Named {
+  E value;
+  std::string_view name;
+};
+
+/// The enumerators of E by their names in JSON; where there are none, an E is an integer. Then only
+/// these are read, and what has no name is written as an integer. For example, after the enum:
+///
+///   template <>
+///   inline constexpr std::array weir::json::enumerators<Color>{
+///       weir::json::Named{Color::red, "red"}, weir::json::Named{Color::blue, "blue"}};
+template <class E>
+inline constexpr std::array<Named<E>, 0> enumerators{};
+
+namespace detail {
+
+enum class Shape : std::uint8_t {
+  none,  ///< no JSON
+  boolean,
+  integer,
+  real,
+  text,
+  view,  ///< written as a text, never read
+  number_enumeration,
+  named_enumeration,
+  nothing,   ///< null
+  optional,  ///< null or a value
+  pointer,   ///< the same, on the heap
+  sequence,
+  set,
+  array,  ///< of a fixed length
+  tuple,
+  map,
+  variant,
+  object,
+};
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T>
+inline constexpr bool is_pointer = false;
+template <class T>
+inline constexpr bool is_pointer<std::unique_ptr<T>> = !std::is_array_v<T>;
+template <class T>
+inline constexpr bool is_variant = false;
+template <class... T>
+inline constexpr bool is_variant<std::variant<T...>> = true;
+template <class T>
+inline constexpr bool is_array = false;
+template <class T, std::size_t N>
+inline constexpr bool is_array<std::array<T, N>> = true;
+template <class T>
+inline constexpr bool is_tuple = false;
+template <class... T>
+inline constexpr bool is_tuple<std::tuple<T...>> = true;
+template <class A, class B>
+inline constexpr bool is_tuple<std::pair<A, B>> = true;
+
+template <class T>
+concept MapLike = requires(T& map, typename T::key_type key) {
+  typename T::mapped_type;
+  map.try_emplace(std::move(key));
+  map.clear();
+};
+template <class T>
+concept SetLike = requires(T& set, typename T::key_type key) {
+  requires std::is_same_v<typename T::key_type, typename T::value_type>;
+  set.insert(std::move(key)).second;
+  set.clear();
+};
+template <class T>
+concept SequenceLike = requires(T& sequence) {
+  sequence.emplace_back();
+  sequence.back();
+  sequence.clear();
+  sequence.begin() != sequence.end();
+};
+
+template <class T>
+consteval Shape shape_of_class() {
+  if constexpr (is_optional<T>) {
+    return Shape::optional;
+  } else if constexpr (is_pointer<T>) {
+    return Shape::pointer;
+  } else if constexpr (is_variant<T>) {
+    return Shape::variant;
+  } else if constexpr (is_array<T>) {
+    return Shape::array;
+  } else if constexpr (is_tuple<T>) {
+    return Shape::tuple;
+  } else if constexpr (MapLike<T>) {
+    return Shape::map;
+  } else if constexpr (SetLike<T>) {
+    return Shape::set;
+  } else if constexpr (SequenceLike<T>) {
+    return Shape::sequence;
+  } else {
+    return std::is_aggregate_v<T> ? Shape::object : Shape::none;
+  }
+}
+
+template <class T>
+consteval Shape shape_of() {
+  if constexpr (std::is_same_v<T, bool>) {
+    return Shape::boolean;
+  } else if constexpr (Integer<T>) {
+    return Shape::integer;
+  } else if constexpr (std::is_same_v<T, double> || std::is_same_v<T, float>) {
+    return Shape::real;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return Shape::text;
+  } else if constexpr (std::is_same_v<T, std::string_view> || std::is_same_v<T, const char*>) {
+    return Shape::view;
+  } else if constexpr (std::is_same_v<T, std::monostate> || std::is_same_v<T, std::nullptr_t>) {
+    return Shape::nothing;
+  } else if constexpr (std::is_enum_v<T>) {
+    return enumerators<T>.empty() ? Shape::number_enumeration : Shape::named_enumeration;
+  } else if constexpr (std::is_class_v<T>) {
+    return shape_of_class<T>();
+  } else {
+    return Shape::none;
+  }
+}
+
+}  // namespace detail
+
+/// True for what is an array or an object in JSON, or a choice between such: structs, containers,
+/// tuples and variants.
+template <class T>
+inline constexpr bool is_composite = detail::shape_of<T>() >= detail::Shape::sequence;
+
+}  // namespace weir::json

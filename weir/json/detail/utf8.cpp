@@ -1,0 +1,54 @@
+#include "weir/json/detail/utf8.hpp"
+
+namespace weir::json::detail {
+namespace {
+
+constexpr bool in_range(char byte, unsigned first, unsigned last) noexcept {
+  const auto code = static_cast<unsigned char>(byte);
+  return code >= first && code <= last;
+}
+
+}  // namespace
+
+// RFC 3629 §4, line by line of its grammar.
+std::size_t utf8_length(const char* position, const char* end) noexcept {
+  const auto lead = static_cast<unsigned char>(*position);
+  if (lead < 0x80) return 1;
+  const std::ptrdiff_t left = end - position;
+  if (lead < 0xC2 || left < 2) return 0;
+  if (lead < 0xE0) return in_range(position[1], 0x80, 0xBF) ? 2 : 0;
+  if (left < 3 || !in_range(position[2], 0x80, 0xBF)) return 0;
+  if (lead < 0xF0) {
+    const unsigned first = lead == 0xE0 ? 0xA0 : 0x80;
+    const unsigned last = lead == 0xED ? 0x9F : 0xBF;
+    return in_range(position[1], first, last) ? 3 : 0;
+  }
+  if (left < 4 || lead > 0xF4 || !in_range(position[3], 0x80, 0xBF)) return 0;
+  const unsigned first = lead == 0xF0 ? 0x90 : 0x80;
+  const unsigned last = lead == 0xF4 ? 0x8F : 0xBF;
+  return in_range(position[1], first, last) ? 4 : 0;
+}
+
+char* put_utf8(char* out, std::uint32_t code_point) noexcept {
+  const auto tail = [code_point](unsigned shift) {
+    return static_cast<char>(0x80U | ((code_point >> shift) & 0x3FU));
+  };
+  if (code_point < 0x80) {
+    *out++ = static_cast<char>(code_point);
+  } else if (code_point < 0x800) {
+    *out++ = static_cast<char>(0xC0U | (code_point >> 6));
+    *out++ = tail(0);
+  } else if (code_point < 0x10000) {
+    *out++ = static_cast<char>(0xE0U | (code_point >> 12));
+    *out++ = tail(6);
+    *out++ = tail(0);
+  } else {
+    *out++ = static_cast<char>(0xF0U | (code_point >> 18));
+    *out++ = tail(12);
+    *out++ = tail(6);
+    *out++ = tail(0);
+  }
+  return out;
+}
+
+}  // namespace weir::json::detail

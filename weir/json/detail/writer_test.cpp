@@ -1,0 +1,116 @@
+#include "weir/json/detail/writer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/json/read.hpp"
+#include "weir/json/write.hpp"
+
+namespace weir::json {
+namespace {
+
+TEST(Writer, Integers) {
+  EXPECT_EQ(write(0), "0");
+  EXPECT_EQ(write(INT64_MIN), "-9223372036854775808");
+  EXPECT_EQ(write(UINT64_MAX), "18446744073709551615");
+  EXPECT_EQ(write(std::int8_t{-128}), "-128");
+  EXPECT_EQ(write(std::uint8_t{65}), "65");
+}
+
+TEST(Writer, DoublesAreShortAndNeverIntegers) {
+  EXPECT_EQ(write(0.1), "0.1");
+  EXPECT_EQ(write(20.0), "20.0");
+  EXPECT_EQ(write(-0.0), "-0.0");
+  EXPECT_EQ(write(1e100), "1e+100");
+  EXPECT_EQ(write(5e-324), "5e-324");
+  EXPECT_EQ(write(0.1F), "0.1");
+  EXPECT_EQ(write(std::numeric_limits<double>::max()), "1.7976931348623157e+308");
+  EXPECT_EQ(write(std::nan("")), "null");
+  EXPECT_EQ(write(-HUGE_VAL), "null");
+}
+
+TEST(Writer, EveryDoubleComesBack) {
+  const std::uint64_t seed = 20'241'121;
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 20'000; ++round) {
+    const auto value = std::bit_cast<double>(random());
+    if (!std::isfinite(value)) continue;
+    const auto back = read<double>(write(value));
+    ASSERT_TRUE(back) << write(value) << " seed " << seed;
+    ASSERT_EQ(std::bit_cast<std::uint64_t>(*back), std::bit_cast<std::uint64_t>(value)) << seed;
+    const auto single = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
+    if (!std::isfinite(single)) continue;
+    ASSERT_EQ(read<float>(write(single)), single) << write(single) << " seed " << seed;
+  }
+}
+
+TEST(Writer, EscapesWhatItMust) {
+  EXPECT_EQ(write(std::string("a\"b\\c/d")), R"("a\"b\\c/d")");
+  EXPECT_EQ(write(std::string("\b\f\n\r\t")), R"("\b\f\n\r\t")");
+  EXPECT_EQ(write(std::string("\0\x01\x1f\x7f", 4)), "\"\\u0000\\u0001\\u001f\x7f\"");
+  EXPECT_EQ(write(std::string("ä€\U0001D11E")), "\"ä€\U0001D11E\"");
+  EXPECT_EQ(write(std::string_view("view")), "\"view\"");
+  EXPECT_EQ(write(static_cast<const char*>("pointer")), "\"pointer\"");
+  EXPECT_EQ(write(std::string()), "\"\"");
+}
+
+TEST(Writer, ReplacesWhatIsNotUtf8) {
+  EXPECT_EQ(write(std::string("\xff")), "\"\uFFFD\"");
+  EXPECT_EQ(write(std::string("a\xC3")), "\"a\uFFFD\"");
+  EXPECT_EQ(write(std::string("\xED\xA0\x80z")), "\"\uFFFD\uFFFD\uFFFDz\"");
+  EXPECT_EQ(write(std::string("ä\x80ä\xF0\x9F\x98")), "\"ä\uFFFDä\uFFFD\uFFFD\uFFFD\"");
+}
+
+TEST(Writer, TextsOfEveryLengthWithEveryCharacter) {
+  for (std::size_t size = 0; size < 50; ++size) {
+    const std::string plain(size, 'x');
+    ASSERT_EQ(write(plain), "\"" + plain + "\"");
+    for (std::size_t place = 0; place < size; ++place) {
+      for (int byte = 0; byte < 128; ++byte) {
+        std::string text = plain;
+        text[place] = static_cast<char>(byte);
+        const auto back = read<std::string>(write(text));
+        ASSERT_TRUE(back) << write(text);
+        ASSERT_EQ(*back, text);
+      }
+    }
+  }
+}
+
+TEST(Writer, HandsOverWhatDoesNotFit) {
+  // Across the ends of its chunk, with pieces shorter and longer than that.
+  for (const std::size_t size : {1000u, 1020u, 1021u, 1022u, 1023u, 1024u, 1025u, 3000u}) {
+    const std::vector<std::string> texts{std::string(size, 'a'), "\n", std::string(size, 'b'),
+                                         "ccccc"};
+    const std::string expected = "[\"" + texts[0] + "\",\"\\n\",\"" + texts[2] + "\",\"ccccc\"]";
+    ASSERT_EQ(write(texts), expected);
+    Buffer buffer;
+    write_to(buffer, texts);
+    write_to(buffer, 17);
+    ASSERT_EQ(buffer.text(), expected + "17");
+  }
+  const std::vector<double> numbers(1000, 0.25);
+  EXPECT_EQ(read<std::vector<double>>(write(numbers)), numbers);
+}
+
+TEST(Writer, AppendsWithoutAllocatingWhereThereIsRoom) {
+  std::string out("[");
+  out.reserve(5000);
+  const char* const memory = out.data();
+  write_to(out, std::string(3000, 'x'));
+  out += ',';
+  write_to(out, true);
+  EXPECT_EQ(out, "[\"" + std::string(3000, 'x') + "\",true");
+  EXPECT_EQ(out.data(), memory);
+}
+
+}  // namespace
+}  // namespace weir::json

@@ -1,0 +1,187 @@
+// Logs on real threads: what cores log at the same time arrives whole, in order, and all of it.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weir/log/test/log_fixture.hpp"
+#include "weir/log/log_service.hpp"
+#include "weir/runtime/runtime.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir {
+namespace {
+
+RuntimeOptions cores(unsigned count) {
+  RuntimeOptions options;
+  options.cores = count;
+  options.pin = false;
+  options.handle_signals = false;
+  options.announce = false;
+  return options;
+}
+
+Task<Result<>> log_numbers(Scope& scope, const Logger& log, int count) {
+  const Logger mine = log.with(field("from", scope.loop().core()));
+  for (int number = 0; number < count; ++number) mine.info("number", field("n", number));
+  co_return {};
+}
+
+TEST(LogsThreads, EveryCoreKeepsItsOrderAndNothingIsLostAtTheEnd) {
+  constexpr int count = 2000;
+  Kept kept;
+  OsHost host;
+  {
+    LogOptions options;
+    options.core_buffer = 1_MiB;  // room for all
+    Logs logs(host, options, one_sink<KeepingSink>(kept));
+    const Logger log = logs.logger("a");
+    Runtime runtime(host, cores(3));
+    ASSERT_EQ(runtime.run_on_each_core(log_numbers, std::cref(log), count), 0);
+  }
+  std::map<unsigned, int> next;
+  for (const KeptRecord& each : kept.records) {
+    const std::string expected =
+        "number from=" + std::to_string(each.core) + " n=" + std::to_string(next[each.core]++);
+    ASSERT_EQ(each.text, expected);
+  }
+  EXPECT_EQ(next, (std::map<unsigned, int>{{0, count}, {1, count}, {2, count}}));
+}
+
+/// Holds the writing thread until it is let go.
+class HeldSink : public KeepingSink {
+ public:
+  struct Gate {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool held = false;
+    bool open = false;
+  };
+  HeldSink(Kept& kept, Gate& gate) noexcept : KeepingSink(kept), gate_(gate) {}
+  void write(const LogRecord& record) override {
+    std::unique_lock lock(gate_.mutex);
+    gate_.held = true;
+    gate_.changed.notify_all();
+    gate_.changed.wait(lock, [this] { return gate_.open; });
+    KeepingSink::write(record);
+  }
+
+ private:
+  Gate& gate_;
+};
+
+TEST(LogsThreads, ASinkThatHangsHoldsUpNoCore) {
+  constexpr std::uint64_t count = 5000;
+  Kept kept;
+  HeldSink::Gate gate;
+  OsHost host;
+  std::uint64_t dropped = 0;
+  {
+    LogOptions options;
+    options.core_buffer = 16_KiB;
+    Logs logs(host, options, one_sink<HeldSink>(kept, gate));
+    const Logger log = logs.logger("a");
+    log.info("first");
+    {
+      std::unique_lock lock(gate.mutex);
+      gate.changed.wait(lock, [&] { return gate.held; });
+    }
+    Runtime runtime(host, cores(2));
+    // It comes to its end although nothing at all is written meanwhile.
+    ASSERT_EQ(runtime.run_on_each_core(log_numbers, std::cref(log), int{count}), 0);
+    dropped = logs.report().dropped;
+    EXPECT_GT(dropped, 0u);
+    {
+      const std::lock_guard lock(gate.mutex);
+      gate.open = true;
+    }
+    gate.changed.notify_all();
+  }
+  std::uint64_t numbers = 0;
+  std::uint64_t told = 0;
+  for (const KeptRecord& each : kept.records) {
+    if (each.logger == "a" && each.text != "first") ++numbers;
+    if (each.logger != "weir.logs") continue;
+    const std::string_view beginning = "records dropped: a buffer was full dropped=";
+    ASSERT_TRUE(each.text.starts_with(beginning)) << each.text;
+    told += std::stoull(each.text.substr(beginning.size()));
+  }
+  EXPECT_EQ(numbers + dropped, 2 * count);
+  EXPECT_EQ(told, dropped);
+}
+
+TEST(LogsThreads, ThreadsThatAreNoLoopsLogToo) {
+  constexpr int count = 1000;
+  Kept kept;
+  OsHost host;
+  {
+    LogOptions options;
+    options.core_buffer = 1_MiB;
+    Logs logs(host, options, one_sink<KeepingSink>(kept));
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 3; ++thread) {
+      threads.emplace_back([&logs, thread] {
+        const Logger log = logs.logger("t" + std::to_string(thread));
+        for (int number = 0; number < count; ++number) log.info("number", field("n", number));
+      });
+    }
+    for (std::thread& each : threads) each.join();
+    logs.flush();
+    EXPECT_EQ(kept.records.size(), 3u * count);
+  }
+  std::map<std::string, int> next;
+  for (const KeptRecord& each : kept.records) {
+    ASSERT_EQ(each.text, "number n=" + std::to_string(next[each.logger]++));
+    ASSERT_EQ(each.core, LogRecord::no_core);
+  }
+}
+
+TEST(LogsThreads, LevelsChangeWhileCoresLog) {
+  Kept kept;
+  OsHost host;
+  Logs logs(host, LogOptions(), one_sink<KeepingSink>(kept));
+  const Logger log = logs.logger("a.b");
+  std::atomic<bool> over{false};
+  std::thread changer([&] {
+    while (!over.load()) {
+      logs.set_level("a", LogLevel::off);
+      logs.set_level("a", LogLevel::info);
+      static_cast<void>(logs.logger("c"));
+    }
+  });
+  Runtime runtime(host, cores(2));
+  EXPECT_EQ(runtime.run_on_each_core(log_numbers, std::cref(log), 2000), 0);
+  over.store(true);
+  changer.join();
+  logs.set_level("a", LogLevel::info);
+  log.info("last");
+  logs.flush();
+  ASSERT_FALSE(kept.records.empty());
+  EXPECT_EQ(kept.records.back().text, "last");
+}
+
+TEST(LogsThreads, RuntimesOneAfterTheOther) {
+  Kept kept;
+  OsHost host;
+  {
+    Logs logs(host, LogOptions(), one_sink<KeepingSink>(kept));
+    const Logger log = logs.logger("a");
+    for (int round = 0; round < 20; ++round) {
+      Runtime runtime(host, cores(2));
+      ASSERT_EQ(runtime.run_on_each_core(log_numbers, std::cref(log), 10), 0);
+    }
+    EXPECT_EQ(logs.report().dropped, 0u);
+  }
+  EXPECT_EQ(kept.records.size(), 20u * 2 * 10);
+}
+
+}  // namespace
+}  // namespace weir

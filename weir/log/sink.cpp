@@ -1,0 +1,120 @@
+#include "weir/log/sink.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string_view>
+
+#include "weir/json/detail/writer.hpp"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view key_of_cut = "cut";
+
+bool is_word(std::string_view text) noexcept {
+  const auto plain = [](char each) {
+    return each > ' ' && each <= '~' && each != '"' && each != '\\' && each != '=';
+  };
+  return !text.empty() && std::ranges::all_of(text, plain);
+}
+
+template <class T>
+void append_json(std::string& out, T value) {
+  json::StringWriter writer(out);
+  writer.write(value);
+  writer.finish();
+}
+
+/// As in JSON, but without the quotes.
+void append_escaped(std::string& out, std::string_view text) {
+  const std::size_t start = out.size();
+  append_json(out, text);
+  out.erase(start, 1);
+  out.pop_back();
+}
+
+void append_word(std::string& out, std::string_view text) {
+  if (is_word(text)) {
+    out += text;
+  } else {
+    append_json(out, text);
+  }
+}
+
+void append_field(std::string& out, std::string_view key, const LogValue& value) {
+  out += ' ';
+  append_word(out, key);
+  out += '=';
+  if (const auto* const text = std::get_if<std::string_view>(&value)) {
+    append_word(out, *text);
+  } else {
+    std::visit([&out](const auto& each) { append_json(out, each); }, value);
+  }
+}
+
+bool is_taken(std::string_view key) noexcept {
+  constexpr std::array<std::string_view, 6> taken{"time", "level",   "logger",
+                                                  "core", "message", key_of_cut};
+  return std::ranges::find(taken, key) != taken.end();
+}
+
+void append_object(std::string& out, const LogRecord& record) {
+  out += "{\"time\":\"";
+  append_time(out, record.time);
+  out.append("\",\"level\":\"").append(name_of(record.level)).append("\",\"logger\":");
+  append_json(out, record.logger);
+  if (record.core != LogRecord::no_core) {
+    out += ",\"core\":";
+    append_json(out, record.core);
+  }
+  out += ",\"message\":";
+  append_json(out, record.message);
+  for (const LogField& field : record.fields) {
+    out += ',';
+    append_json(out, field.key);
+    if (is_taken(field.key)) out.insert(out.size() - 1, "_");
+    out += ':';
+    std::visit([&out](const auto& each) { append_json(out, each); }, field.value);
+  }
+  out += record.cut ? ",\"cut\":true}" : "}";
+}
+
+}  // namespace
+
+void append_time(std::string& out, WallTime time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(std::chrono::floor<std::chrono::microseconds>(time - day));
+  std::array<char, 64> text;
+  const int size = std::snprintf(
+      text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ",
+      static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+      static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
+      static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()),
+      static_cast<int>(clock.subseconds().count()));
+  out.append(text.data(), static_cast<std::size_t>(size));
+}
+
+void append_message(std::string& out, const LogRecord& record) {
+  append_escaped(out, record.message);
+  for (const LogField& field : record.fields) append_field(out, field.key, field.value);
+  if (record.cut) append_field(out, key_of_cut, true);
+}
+
+void append_line(std::string& out, const LogRecord& record, LogFormat format) {
+  if (format == LogFormat::json) return append_object(out, record);
+  append_time(out, record.time);
+  out.append(" ").append(name_of(record.level)).append(" [");
+  if (record.core == LogRecord::no_core) {
+    out += '-';
+  } else {
+    out += std::to_string(record.core);
+  }
+  out += "] ";
+  append_escaped(out, record.logger);
+  out += ": ";
+  append_message(out, record);
+}
+
+}  // namespace weir

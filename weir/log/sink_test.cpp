@@ -1,0 +1,105 @@
+#include "weir/log/sink.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace weir {
+namespace {
+
+LogRecord example() {
+  LogRecord record;
+  record.time = WallTime(std::chrono::sys_days(std::chrono::year(2026) / 11 / 22) + 5h + 51min +
+                         12s + 123456789ns);
+  record.level = LogLevel::info;
+  record.core = 3;
+  record.logger = "http.server";
+  record.message = "request done";
+  record.fields.emplace_back("path", std::string_view("/x"));
+  record.fields.emplace_back("status", std::int64_t{200});
+  return record;
+}
+
+std::string line(const LogRecord& record, LogFormat format = LogFormat::text) {
+  std::string text;
+  append_line(text, record, format);
+  return text;
+}
+
+TEST(LogText, IsALineForPeople) {
+  EXPECT_EQ(line(example()),
+            "2026-11-22T05:51:12.123456Z info [3] http.server: request done path=/x status=200");
+  LogRecord outside = example();
+  outside.core = LogRecord::no_core;
+  outside.level = LogLevel::error;
+  outside.fields.clear();
+  EXPECT_EQ(line(outside), "2026-11-22T05:51:12.123456Z error [-] http.server: request done");
+}
+
+TEST(LogText, QuotesWhatIsNoPlainWord) {
+  LogRecord record = example();
+  record.fields.clear();
+  for (const char* const text : {"", "a b", "a=b", "a\"b", "a\\b", "a\nb", "\x1b[0m", "\xC3\xA4"}) {
+    record.fields.emplace_back("k", std::string_view(text));
+  }
+  record.fields.emplace_back("k", std::string_view("\xff"));
+  record.fields.emplace_back("a key", true);
+  record.fields.emplace_back("k", 0.5);
+  record.fields.emplace_back("k", std::uint64_t{18446744073709551615U});
+  std::string text;
+  append_message(text, record);
+  EXPECT_EQ(text,
+            "request done k=\"\" k=\"a b\" k=\"a=b\" k=\"a\\\"b\" k=\"a\\\\b\" k=\"a\\nb\" "
+            "k=\"\\u001b[0m\" k=\"\xC3\xA4\" k=\"\xEF\xBF\xBD\" \"a key\"=true k=0.5 "
+            "k=18446744073709551615");
+}
+
+TEST(LogText, AMessageStaysOnItsLine) {
+  LogRecord record = example();
+  record.message = "one\ntwo \x1b";
+  record.logger = "a\nb";
+  record.fields.clear();
+  EXPECT_TRUE(line(record).ends_with(" a\\nb: one\\ntwo \\u001b")) << line(record);
+}
+
+TEST(LogText, SaysWhereSomethingWasCut) {
+  LogRecord record = example();
+  record.cut = true;
+  EXPECT_TRUE(line(record).ends_with(" status=200 cut=true"));
+  EXPECT_TRUE(nlohmann::json::parse(line(record, LogFormat::json)).at("cut").get<bool>());
+}
+
+TEST(LogText, IsJson) {
+  EXPECT_EQ(line(example(), LogFormat::json),
+            "{\"time\":\"2026-11-22T05:51:12.123456Z\",\"level\":\"info\",\"logger\":"
+            "\"http.server\",\"core\":3,\"message\":\"request done\",\"path\":\"/x\","
+            "\"status\":200}");
+}
+
+TEST(LogText, JsonHasEachNameOnce) {
+  LogRecord record = example();
+  record.core = LogRecord::no_core;
+  record.message = "\"\n\xff";
+  record.fields.clear();
+  for (const char* const key : {"time", "level", "logger", "core", "message", "cut", "\"\n"}) {
+    record.fields.emplace_back(key, std::string_view("mine"));
+  }
+  const auto object = nlohmann::json::parse(line(record, LogFormat::json));
+  for (const char* const key :
+       {"time_", "level_", "logger_", "core_", "message_", "cut_", "\"\n"}) {
+    EXPECT_EQ(object.at(key), "mine") << key;
+  }
+  EXPECT_EQ(object.at("level"), "info");
+  EXPECT_FALSE(object.contains("core"));
+}
+
+TEST(LogText, TimesBeforeTheEpochAreTimesToo) {
+  std::string text;
+  append_time(text, WallTime(Duration(-1)));
+  EXPECT_EQ(text, "1969-12-31T23:59:59.999999Z");
+}
+
+}  // namespace
+}  // namespace weir

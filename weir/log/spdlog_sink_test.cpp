@@ -1,0 +1,57 @@
+#include "weir/log/spdlog_sink.hpp"
+
+#include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "weir/log/log_service.hpp"
+#include "weir/testing/memory/memory_platform.hpp"
+
+namespace weir {
+namespace {
+
+TEST(LogSpdlog, SinksGetTimeLevelLoggerAndText) {
+  std::ostringstream out;
+  const auto inner = std::make_shared<spdlog::sinks::ostream_sink_mt>(out);
+  inner->set_pattern("%E.%e %l %n: %v");
+  inner->set_level(spdlog::level::info);
+  MemoryHost host;
+  host.set_wall_time(WallTime(1'000'000'000s + 250ms));
+  {
+    std::vector<std::unique_ptr<LogSink>> sinks;
+    sinks.push_back(spdlog_sink(inner));
+    LogOptions options;
+    options.level = LogLevel::trace;
+    Logs logs(host, options, std::move(sinks));
+    const Logger log = logs.logger("http.server");
+    log.trace("not for this sink");
+    log.info("request done", field("path", "/a b"), field("status", 200));
+    log.warning("two");
+    log.error("{} is no format here");
+  }
+  EXPECT_EQ(out.str(),
+            "1000000000.250 info http.server: request done path=\"/a b\" status=200\n"
+            "1000000000.250 warning http.server: two\n"
+            "1000000000.250 error http.server: {} is no format here\n");
+}
+
+TEST(LogSpdlog, TheTextMayBeJson) {
+  std::ostringstream out;
+  const auto inner = std::make_shared<spdlog::sinks::ostream_sink_mt>(out);
+  inner->set_pattern("%v");
+  MemoryHost host;
+  std::vector<std::unique_ptr<LogSink>> sinks;
+  sinks.push_back(spdlog_sink(inner, LogFormat::json));
+  Logs logs(host, LogOptions(), std::move(sinks));
+  logs.logger("a").info("one", field("k", 1));
+  logs.flush();
+  const auto object = nlohmann::json::parse(out.str());
+  EXPECT_EQ(object.at("message"), "one");
+  EXPECT_EQ(object.at("k"), 1);
+}
+
+}  // namespace
+}  // namespace weir

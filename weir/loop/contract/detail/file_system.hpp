@@ -1,0 +1,41 @@
+// The contract of a host's files: calls that may block, for threads beside the loops.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weir/base/detail/bytes.hpp"
+#include "weir/base/result.hpp"
+#include "weir/loop/contract/detail/descriptor.hpp"
+#include "weir/os/detail/io/file.hpp"
+
+namespace weir {
+
+/// The files of a host. Each function is what the one of its name in weir/os/detail/io/file.hpp is, errors
+/// included; what was opened is closed as every descriptor is. A loop calls none of them, for each
+/// may block: weir/net/files has them called on threads of a pool, and what a backend can do of
+/// them (see Backend::does_files()) done by that.
+/// Threads: any; several operations on one file, too. Lifetime: its host's.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  virtual Result<Descriptor> open(const std::string& path, const os::FileOpening& how) = 0;
+  virtual Result<std::size_t> read_at(int file, MutableBytes target, std::uint64_t offset) = 0;
+  virtual Result<std::size_t> write_at(int file, Bytes source, std::uint64_t offset) = 0;
+  virtual Result<> sync(int file) = 0;
+  virtual Result<> resize(int file, std::uint64_t size) = 0;
+  virtual Result<os::FileStatus> file_status(int file) = 0;
+
+  virtual Result<os::FileStatus> path_status(const std::string& path) = 0;
+  virtual Result<std::vector<os::DirectoryEntry>> list(const std::string& path,
+                                                       std::size_t entries_max) = 0;
+  virtual Result<> rename(const std::string& from, const std::string& to) = 0;
+  virtual Result<> remove(const std::string& path) = 0;
+  virtual Result<> make_directory(const std::string& path, unsigned permissions) = 0;
+  virtual Result<> sync_directory(const std::string& path) = 0;
+};
+
+}  // namespace weir

@@ -1,0 +1,319 @@
+// What the calls for datagrams make of the kernel's answers. Over Unix sockets where it matters
+// what waits when: those lose and delay nothing, and have no room at some point.
+#include "weir/loop/datagram_calls.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "weir/loop/test/readiness_fixture.hpp"
+#include "weir/os/datagram_socket.hpp"
+#include "weir/os/detail/io/fd.hpp"
+#include "weir/os/detail/io/socket.hpp"
+
+namespace weir {
+namespace {
+
+using Receiving = Recorded<ReceiveDatagramsOperation>;
+using Sending = Recorded<SendDatagramsOperation>;
+
+struct Ends {
+  os::Fd ours;
+  os::Fd theirs;
+};
+
+Ends unix_pair() {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
+  const int little = 65'536;
+  for (const int end : ends) {
+    EXPECT_EQ(::setsockopt(end, SOL_SOCKET, SO_SNDBUF, &little, sizeof little), 0);
+  }
+  return {os::Fd(ends[0]), os::Fd(ends[1])};
+}
+
+/// Texts, and the datagrams that they are, all to one peer.
+struct Mail {
+  Mail(std::vector<std::string> its_texts, const os::Address& peer = {})
+      : texts(std::move(its_texts)) {
+    for (const std::string& text : texts) datagrams.push_back({to_bytes(text), peer});
+  }
+  Mail(const Mail&) = delete;
+  Mail& operator=(const Mail&) = delete;
+
+  std::vector<std::string> texts;
+  std::vector<OutgoingDatagram> datagrams;
+};
+
+/// Each a byte longer than the one before, so that no two go as one.
+std::vector<std::string> rising(std::size_t count) {
+  std::vector<std::string> texts;
+  for (std::size_t size = 1; size <= count; ++size) {
+    texts.push_back(std::string(size, static_cast<char>('a' + size % 26)));
+  }
+  return texts;
+}
+
+/// What waits in a socket, until `count` have come.
+std::multiset<std::string> read_texts(int descriptor, std::size_t count) {
+  std::multiset<std::string> texts;
+  std::array<char, 2000> room;
+  while (texts.size() < count) {
+    pollfd wanted{descriptor, POLLIN, 0};
+    if (::poll(&wanted, 1, 10'000) != 1) break;
+    const ssize_t size = ::recv(descriptor, room.data(), room.size(), 0);
+    if (size >= 0) texts.insert(std::string(room.data(), static_cast<std::size_t>(size)));
+  }
+  return texts;
+}
+
+std::multiset<std::string> as_set(const std::vector<std::string>& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+TEST(DatagramCalls, TakeAllThatWaitsInOneCall) {
+  const Ends ends = unix_pair();
+  BackendCounters counters;
+  const Mail mail(rising(6));
+  Sending sending;
+  sending.datagrams = mail.datagrams;
+  ASSERT_TRUE(try_send(ends.theirs.get(), sending, counters).finished);
+  EXPECT_EQ(counters.system_calls.value(), 1u);
+  EXPECT_EQ(counters.bytes_sent.value(), 21u);
+
+  std::array<Datagram, 4> slots;
+  Receiving receiving;
+  receiving.target = slots;
+  const DatagramTry first = try_receive(ends.ours.get(), receiving, counters);
+  EXPECT_TRUE(first.finished);
+  EXPECT_TRUE(first.again) << "all slots are used: there may be more";
+  ASSERT_EQ(receiving.count, 4u);
+  EXPECT_EQ(counters.system_calls.value(), 2u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(slots[i].buffer.text(), mail.texts[i]);
+
+  const DatagramTry second = try_receive(ends.ours.get(), receiving, counters);
+  EXPECT_TRUE(second.finished);
+  EXPECT_FALSE(second.again) << "nothing else was there";
+  ASSERT_EQ(receiving.count, 2u);
+  EXPECT_EQ(slots[1].buffer.text(), mail.texts[5]);
+  EXPECT_EQ(counters.bytes_received.value(), 21u);
+}
+
+TEST(DatagramCalls, UseBuffersAgainAndGiveThemBack) {
+  const Ends ends = unix_pair();
+  BackendCounters counters;
+  std::array<Datagram, 2> slots;
+  Receiving receiving;
+  receiving.target = slots;
+  ASSERT_EQ(::send(ends.theirs.get(), "one", 3, 0), 3);
+  ASSERT_TRUE(try_receive(ends.ours.get(), receiving, counters).finished);
+  const std::byte* const first = slots[0].buffer.data();
+  const std::byte* const spare = slots[1].buffer.data();
+  ASSERT_EQ(::send(ends.theirs.get(), "two", 3, 0), 3);
+  ASSERT_EQ(::send(ends.theirs.get(), "more", 4, 0), 4);
+  ASSERT_TRUE(try_receive(ends.ours.get(), receiving, counters).finished);
+  EXPECT_EQ(slots[0].buffer.data(), first);
+  EXPECT_EQ(slots[1].buffer.data(), spare);
+  EXPECT_EQ(slots[0].buffer.text(), "two");
+  EXPECT_EQ(slots[1].buffer.text(), "more");
+  // One that is too small is not.
+  receiving.bytes_max = 60'000;
+  ASSERT_EQ(::send(ends.theirs.get(), "large", 5, 0), 5);
+  ASSERT_TRUE(try_receive(ends.ours.get(), receiving, counters).finished);
+  EXPECT_GE(slots[0].buffer.capacity(), 60'000u);
+  EXPECT_EQ(slots[0].buffer.text(), "large");
+
+  EXPECT_FALSE(try_receive(ends.ours.get(), receiving, counters).finished);
+  for (const Datagram& each : slots) EXPECT_FALSE(each.buffer.owns_memory());
+}
+
+TEST(DatagramCalls, StopWhereThereIsNoRoomAndGoOnFromThere) {
+  const Ends ends = unix_pair();
+  BackendCounters counters;
+  const Mail mail(rising(1500));
+  Sending sending;
+  sending.datagrams = mail.datagrams;
+  std::multiset<std::string> arrived;
+  int waited = 0;
+  for (;;) {
+    const std::size_t before = sending.sent;
+    const DatagramTry tried = try_send(ends.theirs.get(), sending, counters);
+    if (tried.finished) break;
+    ASSERT_FALSE(tried.again);
+    ASSERT_GT(sending.sent, before);
+    ++waited;
+    arrived.merge(read_texts(ends.ours.get(), sending.sent - before));
+  }
+  EXPECT_FALSE(sending.error());
+  EXPECT_GT(waited, 0) << "the test has not met its case";
+  arrived.merge(read_texts(ends.ours.get(), mail.texts.size() - arrived.size()));
+  EXPECT_TRUE(arrived == as_set(mail.texts));
+}
+
+os::Fd udp_socket(bool joined = false) {
+  auto socket = os::open_datagram_socket({.local = os::Address::loopback(0), .joined = joined});
+  EXPECT_TRUE(socket);
+  return std::move(*socket);
+}
+
+TEST(DatagramCalls, NeighboursOfOneSizeLeaveInOneCall) {
+  const os::Fd server = udp_socket();
+  const os::Fd client = udp_socket();
+  BackendCounters counters;
+  std::vector<std::string> texts;
+  for (char each = 'A'; each < 'A' + 60; ++each) texts.push_back(std::string(100, each));
+  texts.push_back("and a shorter one");
+  const Mail mail(texts, os::local_address(server.get()).value());
+  Sending sending;
+  sending.datagrams = mail.datagrams;
+  ASSERT_TRUE(try_send(client.get(), sending, counters).finished);
+  EXPECT_FALSE(sending.error()) << sending.error().message();
+  EXPECT_EQ(sending.sent, texts.size());
+  EXPECT_EQ(counters.system_calls.value(), 1u);
+  EXPECT_EQ(counters.bytes_sent.value(), 6017u);
+  EXPECT_TRUE(read_texts(server.get(), texts.size()) == as_set(texts));
+}
+
+TEST(DatagramCalls, WhatLeftAsOneMayArriveAsOneAndIsToldApart) {
+  const os::Fd server = udp_socket(true);
+  const os::Fd client = udp_socket();
+  BackendCounters counters;
+  std::vector<std::string> texts;
+  for (char each = 'A'; each < 'A' + 50; ++each) texts.push_back(std::string(100, each));
+  texts.push_back("and a shorter one");
+  const Mail mail(texts, os::local_address(server.get()).value());
+  Sending sending;
+  sending.datagrams = mail.datagrams;
+  ASSERT_TRUE(try_send(client.get(), sending, counters).finished);
+  std::array<Datagram, 4> slots;
+  Receiving receiving;
+  receiving.target = slots;
+  receiving.bytes_max = 65'535;
+  receiving.joined = true;
+  pollfd wanted{server.get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&wanted, 1, 20'000), 1);
+  ASSERT_TRUE(try_receive(server.get(), receiving, counters).finished);
+  ASSERT_EQ(receiving.count, 1U);
+  EXPECT_EQ(slots[0].size_each, 100U);
+  EXPECT_EQ(slots[0].cut_off, 0U);
+  EXPECT_EQ(slots[0].buffer.size(), 5'017U);
+  std::vector<std::string> heard;
+  slots[0].for_each([&](Bytes each) { heard.emplace_back(to_text(each)); });
+  EXPECT_EQ(heard, texts);
+}
+
+TEST(DatagramCalls, ASingleOneIsItselfAlsoWhenItIsEmpty) {
+  Datagram datagram;
+  std::vector<std::size_t> sizes;
+  const auto collect = [&](Bytes each) { sizes.push_back(each.size()); };
+  datagram.for_each(collect);
+  datagram.buffer = Buffer::with_capacity(16);
+  datagram.buffer.grow(7);
+  datagram.for_each(collect);
+  datagram.size_each = 3;
+  datagram.for_each(collect);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{0, 7, 3, 3, 1}));
+}
+
+// The kernel cuts nothing into segments for a socket that sends without checksums.
+TEST(DatagramCalls, WhereTheKernelCutsNoSegmentsTheyAreSentOneByOne) {
+  const os::Fd server = udp_socket();
+  const os::Fd client = udp_socket();
+  const int on = 1;
+  ASSERT_EQ(::setsockopt(client.get(), SOL_SOCKET, SO_NO_CHECK, &on, sizeof on), 0);
+  BackendCounters counters;
+  const std::vector<std::string> texts(50, std::string(100, 'x'));
+  const Mail mail(texts, os::local_address(server.get()).value());
+  Sending sending;
+  sending.datagrams = mail.datagrams;
+  ASSERT_TRUE(try_send(client.get(), sending, counters).finished);
+  EXPECT_FALSE(sending.error()) << sending.error().message();
+  EXPECT_EQ(sending.sent, 50u);
+  EXPECT_EQ(counters.system_calls.value(), 3u) << "one in vain, then two of at most 32";
+  EXPECT_TRUE(read_texts(server.get(), texts.size()) == as_set(texts));
+}
+
+// --- The same with each backend around them ------------------------------------------------------
+
+struct Choice {
+  const char* name;
+  BackendChoice choice;
+  friend void PrintTo(const Choice& each, std::ostream* out) { *out << each.name; }
+};
+
+class DatagramBackends : public ::testing::TestWithParam<Choice> {
+ protected:
+  void SetUp() override {
+    OsHost host;
+    RunQueue ready;
+    const auto made = host.make_backend(GetParam().choice, ready);
+    if (!made) GTEST_SKIP() << "not to be had here: " << made.error().message();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(On, DatagramBackends,
+                         ::testing::Values(Choice{"uring", BackendChoice::uring},
+                                           Choice{"uring_6_1", BackendChoice::uring_6_1},
+                                           Choice{"epoll", BackendChoice::epoll},
+                                           Choice{"poll", BackendChoice::poll}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(DatagramBackends, ASendWaitsForRoom) {
+  ReadinessPeers peers(GetParam().choice);
+  Ends ends = unix_pair();
+  Socket& socket = *peers.adopt(std::move(ends.ours), SocketRole::datagrams);
+  const Mail mail(rising(1500));
+  Sending sending;
+  sending.datagrams = mail.datagrams;
+  ASSERT_FALSE(peers.backend().send_datagrams(socket, sending));
+  peers.turn(Duration(0));
+  EXPECT_EQ(sending.runs, 0);
+  std::multiset<std::string> arrived;
+  // A wait may go on while there is room for some, but not for all.
+  const Instant end = after(peers.host().now(), std::chrono::seconds(20));
+  while (sending.runs == 0 && peers.host().now() < end) {
+    arrived.merge(read_texts(ends.theirs.get(), sending.sent - arrived.size()));
+    peers.turn(std::chrono::milliseconds(1));
+  }
+  ASSERT_EQ(sending.runs, 1);
+  EXPECT_FALSE(sending.error());
+  arrived.merge(read_texts(ends.theirs.get(), mail.texts.size() - arrived.size()));
+  EXPECT_TRUE(arrived == as_set(mail.texts));
+  peers.backend().close(socket);
+}
+
+TEST_P(DatagramBackends, ASendThatWaitsCanBeCancelled) {
+  ReadinessPeers peers(GetParam().choice);
+  Ends ends = unix_pair();
+  Socket& socket = *peers.adopt(std::move(ends.ours), SocketRole::datagrams);
+  const Mail mail(rising(1500));
+  Sending sending;
+  sending.datagrams = mail.datagrams;
+  ASSERT_FALSE(peers.backend().send_datagrams(socket, sending));
+  peers.turn(Duration(0));
+  peers.backend().cancel(sending);
+  peers.finish(sending);
+  EXPECT_EQ(sending.error(), Errc::cancelled);
+  EXPECT_GT(sending.sent, 0u);
+  EXPECT_LT(sending.sent, mail.texts.size());
+  EXPECT_EQ(read_texts(ends.theirs.get(), sending.sent).size(), sending.sent);
+  // And the next one goes through.
+  const Mail more({"more"});
+  Sending again;
+  again.datagrams = more.datagrams;
+  if (!peers.backend().send_datagrams(socket, again)) peers.finish(again);
+  EXPECT_FALSE(again.error());
+  EXPECT_EQ(read_texts(ends.theirs.get(), 1), as_set({"more"}));
+  peers.backend().close(socket);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,199 @@
+// Trying operations on a socket that may be ready: the system calls of the readiness backends.
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cerrno>
+#include <new>
+#include <utility>
+
+#include "weir/loop/contract/detail/accept_errors.hpp"
+#include "weir/loop/datagram_calls.hpp"
+#include "weir/loop/detail/readiness/readiness.hpp"
+#include "weir/os/detail/io/socket.hpp"
+
+namespace weir {
+namespace {
+
+// So many connections in a row that were gone when accepted: let others have a turn.
+constexpr unsigned accept_tries_max = 128;
+constexpr std::size_t gathered_max = 64;
+
+/// What is left to send, as much of it as one system call takes.
+class Gathered {
+ public:
+  explicit Gathered(const SendOperation& operation) noexcept {
+    std::size_t skip = operation.sent;
+    for (const Bytes piece : operation.pieces) {
+      if (piece.size() <= skip) {
+        skip -= piece.size();
+        continue;
+      }
+      if (count_ == gathered_max) {
+        whole_ = false;
+        return;
+      }
+      const Bytes rest = piece.subspan(skip);
+      skip = 0;
+      pieces_[count_++] = {const_cast<std::byte*>(rest.data()), rest.size()};
+      bytes_ += rest.size();
+    }
+  }
+
+  std::size_t bytes() const noexcept { return bytes_; }
+  /// Whether nothing is left beyond these bytes.
+  bool whole() const noexcept { return whole_; }
+
+  ssize_t send(int descriptor) noexcept {
+    if (count_ == 1) return ::send(descriptor, pieces_[0].iov_base, bytes_, MSG_NOSIGNAL);
+    msghdr message{};
+    message.msg_iov = pieces_.data();
+    message.msg_iovlen = count_;
+    return ::sendmsg(descriptor, &message, MSG_NOSIGNAL);
+  }
+
+ private:
+  std::array<iovec, gathered_max> pieces_;
+  std::size_t count_ = 0;
+  std::size_t bytes_ = 0;
+  bool whole_ = true;
+};
+
+/// Whether a failed send tells what the connection died of; the kernel tells it only once.
+bool is_the_end(int error) noexcept {
+  return error != EPIPE && error != ENOBUFS && error != ENOMEM && error != ENOTCONN;
+}
+
+bool finish(Operation& operation, std::error_code error = {}) noexcept {
+  operation.finish(error);
+  return true;
+}
+
+}  // namespace
+
+bool ReadinessBackend::try_receive(ReadinessSocket& socket, ReceiveOperation& operation) {
+  if (socket.ended) return finish(operation, Errc::end_of_stream);
+  if (!socket.may_receive) return false;
+  Buffer lent;
+  MutableBytes room = operation.target;
+  if (room.empty()) {
+    try {
+      lent = Buffer::with_capacity();
+    } catch (const std::bad_alloc&) {
+      return finish(operation, system_error(ENOMEM));
+    }
+    room = lent.room();
+  }
+  ssize_t received = 0;
+  do {
+    counters_.system_calls.add();
+    received = ::recv(socket.descriptor, room.data(), room.size(), 0);
+  } while (received < 0 && errno == EINTR);
+  if (received > 0) {
+    const auto count = static_cast<std::size_t>(received);
+    socket.may_receive =
+        count == room.size() || socket.peer_finished || socket.urgent || socket.dead;
+    counters_.bytes_received.add(count);
+    if (operation.target.empty()) {
+      lent.grow(count);
+      operation.buffer = std::move(lent);
+    } else {
+      operation.count = count;
+    }
+    return finish(operation);
+  }
+  if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+    socket.may_receive = false;
+    return false;
+  }
+  if (received < 0) socket.error = errno;
+  if (socket.error != 0) return finish(operation, system_error(socket.error));
+  socket.ended = true;
+  return finish(operation, Errc::end_of_stream);
+}
+
+bool ReadinessBackend::try_send(ReadinessSocket& socket, SendOperation& operation) {
+  for (;;) {
+    Gathered gathered(operation);
+    if (gathered.bytes() == 0) return finish(operation);
+    if (!socket.may_send) return false;
+    counters_.system_calls.add();
+    const ssize_t sent = gathered.send(socket.descriptor);
+    if (sent >= 0) {
+      const auto count = static_cast<std::size_t>(sent);
+      operation.sent += count;
+      counters_.bytes_sent.add(count);
+      socket.may_send = count == gathered.bytes();
+      if (socket.may_send && gathered.whole()) return finish(operation);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      socket.may_send = false;
+    } else if (errno != EINTR) {
+      const int error = errno;
+      if (socket.error == 0 && is_the_end(error)) socket.error = error;
+      return finish(operation, system_error(error));
+    }
+  }
+}
+
+bool ReadinessBackend::try_accept(ReadinessSocket& socket, AcceptOperation& operation) {
+  if (socket.paused) return false;
+  for (unsigned tries = 0; socket.may_receive && tries < accept_tries_max; ++tries) {
+    counters_.system_calls.add();
+    auto accepted = os::accept_one(socket.descriptor);
+    if (accepted) {
+      pause_ = {};
+      counters_.accepts.add();
+      operation.accepted = Descriptor(host_, accepted->release());
+      return finish(operation);
+    }
+    switch (classify_accept(accepted.error().value())) {
+      case AcceptFailure::nobody_waits:
+        socket.may_receive = false;
+        return false;
+      case AcceptFailure::connection_gone:
+        break;
+      case AcceptFailure::exhausted:
+        counters_.accept_pauses.add();
+        pause(socket);
+        return false;
+      case AcceptFailure::broken:
+        return finish(operation, accepted.error());
+    }
+  }
+  if (socket.may_receive) pause(socket);
+  return false;
+}
+
+bool ReadinessBackend::try_connect(ReadinessSocket& socket, ConnectOperation& operation) {
+  counters_.system_calls.add();
+  const auto connected = os::take_error(socket.descriptor);
+  return finish(operation, connected ? std::error_code() : connected.error());
+}
+
+bool ReadinessBackend::try_receive_datagrams(ReadinessSocket& socket,
+                                             ReceiveDatagramsOperation& operation) {
+  if (!socket.may_receive) return false;
+  const DatagramTry tried = weir::try_receive(socket.descriptor, operation, counters_);
+  socket.may_receive = tried.again;
+  return tried.finished;
+}
+
+bool ReadinessBackend::try_send_datagrams(ReadinessSocket& socket,
+                                          SendDatagramsOperation& operation) {
+  if (!socket.may_send && !operation.datagrams.empty()) return false;
+  const DatagramTry tried = weir::try_send(socket.descriptor, operation, counters_);
+  socket.may_send = tried.again;
+  return tried.finished;
+}
+
+void ReadinessBackend::pause(ReadinessSocket& listener) {
+  if (paused_.empty()) {
+    pause_ = next_accept_pause(pause_);
+    retry_at_ = after(host_.now(), pause_);
+  }
+  listener.paused = true;
+  paused_.push_back(listener);
+  changed(listener);
+}
+
+}  // namespace weir

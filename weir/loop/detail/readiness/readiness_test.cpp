@@ -1,0 +1,288 @@
+// What the readiness backends must get right that is theirs alone, on each of them.
+#include "weir/loop/detail/readiness/readiness.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "weir/loop/test/readiness_fixture.hpp"
+
+namespace weir {
+namespace {
+
+class ReadinessTest : public testing::TestWithParam<BackendChoice> {
+ protected:
+  Backend& backend() { return peers_.backend(); }
+
+  std::error_code receive_error(Socket& socket) {
+    Recorded<ReceiveOperation> receive;
+    if (!backend().receive(socket, receive)) peers_.finish(receive);
+    return receive.error();
+  }
+  std::string receive_text(Socket& socket) {
+    Recorded<ReceiveOperation> receive;
+    if (!backend().receive(socket, receive)) peers_.finish(receive);
+    EXPECT_EQ(receive.error(), std::error_code());
+    return std::string(receive.buffer.text());
+  }
+  /// Makes the kernel answer with a reset whatever is still to be said.
+  static void reset(os::Fd& peer) {
+    ASSERT_TRUE(os::set_linger(peer.get(), std::chrono::seconds(0)).has_value());
+    peer.close();
+  }
+
+  ReadinessPeers peers_{GetParam()};
+};
+
+TEST_P(ReadinessTest, AResetComesBehindTheDataAndIsToldAgain) {
+  auto pair = peers_.connect_tcp();
+  RecordedHangup hangup;
+  backend().watch(*pair.ours, &hangup);
+  ASSERT_EQ(::send(pair.theirs.get(), "last words", 10, 0), 10);
+  ASSERT_NO_FATAL_FAILURE(reset(pair.theirs));
+  peers_.turn();
+  EXPECT_EQ(hangup.calls, 1);
+  EXPECT_EQ(receive_text(*pair.ours), "last words");
+  EXPECT_EQ(receive_error(*pair.ours), system_error(ECONNRESET));
+  EXPECT_EQ(receive_error(*pair.ours), system_error(ECONNRESET));
+  RecordedHangup late;
+  backend().watch(*pair.ours, &late);
+  EXPECT_EQ(late.calls, 1);
+  backend().close(*pair.ours);
+}
+
+// The kernel tells the reason once, here to the send; it must not look like an orderly end later.
+TEST_P(ReadinessTest, AResetThatASendSawIsNoEndOfStream) {
+  auto pair = peers_.connect_tcp();
+  ASSERT_NO_FATAL_FAILURE(reset(pair.theirs));
+  Recorded<SendOperation> send;
+  const std::array<Bytes, 1> pieces{to_bytes("hello")};
+  send.pieces = pieces;
+  ASSERT_TRUE(backend().send(*pair.ours, send));
+  EXPECT_EQ(send.error(), system_error(ECONNRESET));
+  EXPECT_EQ(receive_error(*pair.ours), system_error(ECONNRESET));
+  backend().close(*pair.ours);
+}
+
+TEST_P(ReadinessTest, APeerThatFinishedSendingIsNotDead) {
+  auto pair = peers_.connect_tcp();
+  RecordedHangup hangup;
+  backend().watch(*pair.ours, &hangup);
+  ASSERT_EQ(::send(pair.theirs.get(), "bye", 3, 0), 3);
+  ASSERT_TRUE(os::shut_down_sending(pair.theirs.get()).has_value());
+  EXPECT_EQ(receive_text(*pair.ours), "bye");
+  EXPECT_EQ(receive_error(*pair.ours), Errc::end_of_stream);
+  EXPECT_EQ(receive_error(*pair.ours), Errc::end_of_stream);
+  peers_.turn(Duration(0));
+  EXPECT_EQ(hangup.calls, 0);
+  ASSERT_TRUE(backend().shut_down_sending(*pair.ours).has_value());
+  peers_.turn();
+  EXPECT_EQ(hangup.calls, 1);
+  backend().close(*pair.ours);
+}
+
+// One report for both; the short read of the data must not end the reading.
+TEST_P(ReadinessTest, AnEndThatWasReportedWithTheDataIsStillRead) {
+  auto pair = peers_.connect_tcp();
+  ASSERT_EQ(::send(pair.theirs.get(), "bye", 3, 0), 3);
+  ASSERT_TRUE(os::shut_down_sending(pair.theirs.get()).has_value());
+  peers_.turn(Duration(0));
+  EXPECT_EQ(receive_text(*pair.ours), "bye");
+  EXPECT_EQ(receive_error(*pair.ours), Errc::end_of_stream);
+  backend().close(*pair.ours);
+}
+
+TEST_P(ReadinessTest, AnUnconnectedStreamIsNotDead) {
+  auto listener = os::open_listener(os::Address::loopback(0));
+  auto descriptor = os::open_stream(os::AddressFamily::ipv4);
+  Socket* socket = peers_.adopt(std::move(*descriptor));
+  peers_.turn(Duration(0));  // the kernel reports a hang-up now
+  RecordedHangup hangup;
+  Recorded<ConnectOperation> connect;
+  connect.peer = *os::local_address(listener->get());
+  if (!backend().connect(*socket, connect)) peers_.finish(connect);
+  EXPECT_EQ(connect.error(), std::error_code());
+  backend().watch(*socket, &hangup);
+  peers_.turn(Duration(0));
+  EXPECT_EQ(hangup.calls, 0);
+  backend().close(*socket);
+}
+
+TEST_P(ReadinessTest, AFullUnixQueueIsAnAnswer) {
+  const auto name = os::Address::local("@weir-readiness-" + std::to_string(::getpid()) +
+                                       std::string(backend().name()));
+  auto listener = os::open_listener(*name, {.backlog = 0});
+  ASSERT_TRUE(listener.has_value());
+  std::vector<Socket*> sockets;
+  std::error_code error;
+  while (!error && sockets.size() < 100) {
+    sockets.push_back(peers_.adopt(std::move(*os::open_stream(os::AddressFamily::local))));
+    Recorded<ConnectOperation> connect;
+    connect.peer = *name;
+    if (!backend().connect(*sockets.back(), connect)) peers_.finish(connect);
+    error = connect.error();
+  }
+  EXPECT_EQ(error, system_error(EAGAIN));
+  for (Socket* socket : sockets) backend().close(*socket);
+}
+
+// More pieces than one system call takes, more bytes than the kernel has room for.
+TEST_P(ReadinessTest, ALongSendGoesOnWhereItStoppedAndACancelledOneSaysHowFarItGot) {
+  auto pair = peers_.connect_tcp();
+  std::string text(64 * 1024, ' ');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 23);
+  std::vector<Bytes> pieces(300, to_bytes(text));
+  pieces[17] = {};
+  const std::size_t total = 299 * text.size();
+  Recorded<SendOperation> send;
+  send.pieces = pieces;
+  ASSERT_FALSE(backend().send(*pair.ours, send));
+  std::size_t received = 0;
+  std::array<char, 65536> bytes;
+  const auto drain = [&] {
+    for (;;) {
+      const auto count = ::recv(pair.theirs.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+      if (count <= 0) return;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i, ++received) {
+        ASSERT_EQ(bytes[i], text[received % text.size()]) << "at " << received;
+      }
+    }
+  };
+  while (send.runs == 0) {
+    ASSERT_NO_FATAL_FAILURE(drain());
+    peers_.turn();
+  }
+  EXPECT_EQ(send.sent, total);
+  EXPECT_EQ(backend().counters().bytes_sent.value(), total);
+  while (received < total) ASSERT_NO_FATAL_FAILURE(drain());
+
+  Recorded<SendOperation> cut;
+  cut.pieces = pieces;
+  ASSERT_FALSE(backend().send(*pair.ours, cut));
+  backend().cancel(cut);
+  peers_.finish(cut);
+  EXPECT_EQ(cut.error(), Errc::cancelled);
+  EXPECT_GT(cut.sent, 0u);
+  EXPECT_LT(cut.sent, total);
+  while (received < total + cut.sent) ASSERT_NO_FATAL_FAILURE(drain());
+  backend().close(*pair.ours);
+}
+
+/// Takes descriptors until there are none, and gives them back.
+class DescriptorFamine {
+ public:
+  DescriptorFamine() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit tight = before_;
+    tight.rlim_cur = 256;
+    ::setrlimit(RLIMIT_NOFILE, &tight);
+    for (;;) {
+      const int copy = ::dup(0);
+      if (copy < 0) break;
+      taken_.emplace_back(copy);
+    }
+  }
+  ~DescriptorFamine() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+  std::vector<os::Fd> taken_;
+};
+
+TEST_P(ReadinessTest, AcceptingPausesWithoutDescriptorsAndGoesOnByItself) {
+  auto listener = os::open_listener(os::Address::loopback(0));
+  const auto address = *os::local_address(listener->get());
+  Socket* socket = peers_.adopt(std::move(*listener), SocketRole::listener);
+  auto first = os::open_stream(os::AddressFamily::ipv4);
+  ASSERT_TRUE(os::start_connect(first->get(), address).has_value());
+  Recorded<AcceptOperation> accept;
+  std::uint64_t calls_while_paused = 0;
+  {
+    const DescriptorFamine famine;
+    ASSERT_FALSE(backend().accept(*socket, accept));
+    EXPECT_EQ(backend().counters().accept_pauses.value(), 1u);
+    const std::uint64_t before = backend().counters().system_calls.value();
+    while (backend().counters().accept_pauses.value() < 3) peers_.turn();
+    calls_while_paused = backend().counters().system_calls.value() - before;
+  }
+  EXPECT_LT(calls_while_paused, 12u) << "spins instead of waiting";
+  EXPECT_EQ(accept.runs, 0);
+  peers_.finish(accept);
+  EXPECT_EQ(accept.error(), std::error_code());
+  EXPECT_TRUE(static_cast<bool>(accept.accepted));
+  backend().close(*socket);
+}
+
+TEST_P(ReadinessTest, AListenerThatRefusesNewcomersGivesItsQueueAndThenWaitsQuietly) {
+  const auto name = os::Address::local("@weir-drain-" + std::to_string(::getpid()) +
+                                       std::string(backend().name()));
+  auto listener = os::open_listener(*name);
+  auto client = os::open_stream(os::AddressFamily::local);
+  ASSERT_TRUE(os::start_connect(client->get(), *name).has_value());
+  Socket* socket = peers_.adopt(std::move(*listener), SocketRole::listener);
+  ASSERT_TRUE(peers_.host().refuse_new_connections(socket->descriptor).has_value());
+  Recorded<AcceptOperation> accept;
+  if (!backend().accept(*socket, accept)) peers_.finish(accept);
+  EXPECT_EQ(accept.error(), std::error_code());
+  Recorded<AcceptOperation> next;
+  ASSERT_FALSE(backend().accept(*socket, next));
+  const std::uint64_t before = backend().counters().system_calls.value();
+  const Instant end = after(peers_.host().now(), std::chrono::milliseconds(50));
+  while (peers_.host().now() < end) peers_.turn(end - peers_.host().now());
+  EXPECT_LT(backend().counters().system_calls.value() - before, 40u);
+  EXPECT_EQ(next.runs, 0);
+  EXPECT_EQ(backend().counters().accept_pauses.value(), 0u);
+  backend().cancel(next);
+  backend().close(*socket);
+}
+
+TEST_P(ReadinessTest, SocketsLeftOpenAreClosedWithTheBackend) {
+  os::Fd theirs;
+  {
+    ReadinessPeers gone(GetParam());
+    theirs = std::move(gone.connect_tcp().theirs);
+  }
+  char byte = 0;
+  EXPECT_EQ(::recv(theirs.get(), &byte, 1, MSG_DONTWAIT), 0);
+}
+
+// Sockets come and go in an order of their own while others wait.
+TEST_P(ReadinessTest, ClosingSomeSocketsLeavesTheOthersAlone) {
+  std::vector<ReadinessPeers::Pair> pairs;
+  std::vector<std::unique_ptr<Recorded<ReceiveOperation>>> receives;
+  for (int i = 0; i < 400; ++i) {
+    pairs.push_back(peers_.connect_tcp());
+    receives.push_back(std::make_unique<Recorded<ReceiveOperation>>());
+    ASSERT_FALSE(backend().receive(*pairs.back().ours, *receives.back()));
+  }
+  for (std::size_t i = 0; i < pairs.size(); i += 3) {
+    backend().cancel(*receives[i]);
+    peers_.turn(Duration(0));
+    backend().close(*pairs[i].ours);
+  }
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (i % 3 == 0) continue;
+    const std::string text = std::to_string(i);
+    ASSERT_GT(::send(pairs[i].theirs.get(), text.data(), text.size(), 0), 0);
+  }
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (i % 3 == 0) continue;
+    peers_.finish(*receives[i]);
+    EXPECT_EQ(receives[i]->buffer.text(), std::to_string(i));
+    backend().close(*pairs[i].ours);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, ReadinessTest,
+                         testing::Values(BackendChoice::epoll, BackendChoice::poll),
+                         [](const auto& instance) {
+                           return instance.param == BackendChoice::epoll ? "epoll" : "poll";
+                         });
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,502 @@
+// What the io_uring backend must get right that is its own: threads, limits, late completions.
+#include "weir/loop/detail/uring/uring.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <liburing.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weir/loop/test/readiness_fixture.hpp"
+
+namespace weir {
+namespace {
+
+using Receive = Recorded<ReceiveOperation>;
+using Send = Recorded<SendOperation>;
+using Accept = Recorded<AcceptOperation>;
+
+bool io_uring_works() {
+  OsHost host;
+  RunQueue ready;
+  return make_uring_backend(host, ready).has_value();
+}
+
+class UringTest : public testing::TestWithParam<BackendChoice> {
+ protected:
+  void SetUp() override {
+    if (!io_uring_works()) GTEST_SKIP() << "this machine refuses io_uring";
+    peers_ = std::make_unique<ReadinessPeers>(GetParam());
+  }
+  Backend& backend() { return peers_->backend(); }
+  void turn_now() { peers_->turn(Duration(0)); }
+
+  std::error_code receive(Socket& socket, std::string& text) {
+    Receive received;
+    if (!backend().receive(socket, received)) peers_->finish(received);
+    text += received.buffer.text();
+    return received.error();
+  }
+  std::string receive_all(Socket& socket) {
+    std::string text;
+    std::error_code error;
+    while (!error) error = receive(socket, text);
+    EXPECT_EQ(error, Errc::end_of_stream);
+    return text;
+  }
+  /// Lets the kernel read ahead, with nobody who waits for it.
+  void read_ahead(Socket& socket) {
+    Receive receive;
+    ASSERT_FALSE(backend().receive(socket, receive));
+    backend().cancel(receive);
+    peers_->finish(receive);
+    EXPECT_EQ(receive.error(), Errc::cancelled);
+  }
+  /// Sends what the peer's side of the connection takes without waiting.
+  static std::size_t send_what_fits(const os::Fd& from, std::string_view text) {
+    std::size_t sent = 0;
+    for (;;) {
+      const auto count =
+          ::send(from.get(), text.data() + sent, text.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (count <= 0) return sent;
+      sent += static_cast<std::size_t>(count);
+    }
+  }
+  static void send_all(const os::Fd& from, std::string_view text) {
+    ASSERT_EQ(::send(from.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+  static void reset(os::Fd& peer) {
+    ASSERT_TRUE(os::set_linger(peer.get(), std::chrono::seconds(0)).has_value());
+    peer.close();
+  }
+  /// Whether the peer has been told that the connection is over. Does not wait.
+  static bool sees_the_end(const os::Fd& peer) {
+    char byte = 0;
+    const auto count = ::recv(peer.get(), &byte, 1, MSG_DONTWAIT);
+    return count == 0 || (count < 0 && errno == ECONNRESET);
+  }
+  ReadinessPeers::Pair connect_with(SocketOptions options) {
+    auto listener = os::open_listener(os::Address::loopback(0));
+    auto theirs = os::open_stream(os::AddressFamily::ipv4);
+    EXPECT_TRUE(os::start_connect(theirs->get(), *os::local_address(listener->get())).has_value());
+    auto ours =
+        backend().adopt(Descriptor(peers_->host(), accept_from(*listener).release()), options);
+    return {*ours, std::move(*theirs)};
+  }
+
+  std::unique_ptr<ReadinessPeers> peers_;
+};
+
+std::string letters(std::size_t size) {
+  std::string text(size, ' ');
+  for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>('a' + i % 23);
+  return text;
+}
+
+TEST_P(UringTest, TellsItsName) {
+  EXPECT_EQ(backend().name(), GetParam() == BackendChoice::uring ? "uring" : "uring:6.1");
+}
+
+// As a runtime does it: made here, run there, destroyed here.
+TEST_P(UringTest, BelongsToTheThreadThatWaitsFirst) {
+  OsHost host;
+  RunQueue ready;
+  auto made = host.make_backend(GetParam(), ready);
+  ASSERT_TRUE(made.has_value());
+  auto sockets = os::open_socket_pair();
+  auto socket = made->backend->adopt(Descriptor(host, sockets->first.release()), {});
+  Receive receive;
+  ASSERT_FALSE(made->backend->receive(**socket, receive));
+  std::thread runner([&] {
+    send_all(sockets->second, "hello");
+    while (receive.runs == 0) {
+      made->backend->wait(never);
+      while (Runnable* runnable = ready.pop()) runnable->run();
+    }
+  });
+  runner.join();
+  EXPECT_EQ(receive.buffer.text(), "hello");
+  made->backend.reset();
+  EXPECT_TRUE(sees_the_end(sockets->second));
+}
+
+TEST_P(UringTest, NeverRunItClosesWhatItHas) {
+  OsHost host;
+  RunQueue ready;
+  auto made = host.make_backend(GetParam(), ready);
+  auto pairs = std::array{os::open_socket_pair(), os::open_socket_pair()};
+  auto open = made->backend->adopt(Descriptor(host, pairs[0]->first.release()), {});
+  auto closed = made->backend->adopt(Descriptor(host, pairs[1]->first.release()), {});
+  RecordedHangup nobody;
+  made->backend->watch(**open, &nobody);
+  made->backend->watch(**closed, &nobody);
+  made->backend->close(**closed);
+  EXPECT_FALSE(sees_the_end(pairs[1]->second));  // nothing has been submitted yet
+  made->backend.reset();
+  EXPECT_TRUE(sees_the_end(pairs[0]->second));
+  EXPECT_TRUE(sees_the_end(pairs[1]->second));
+}
+
+TEST_P(UringTest, DestroyedElsewhereItDropsTheConnectionsThatNobodyTook) {
+  OsHost host;
+  RunQueue ready;
+  auto made = host.make_backend(GetParam(), ready);
+  auto listener = os::open_listener(os::Address::loopback(0));
+  const auto address = *os::local_address(listener->get());
+  auto socket =
+      made->backend->adopt(Descriptor(host, listener->release()), {.role = SocketRole::listener});
+  std::array<os::Fd, 3> clients;
+  for (auto& client : clients) {
+    client = std::move(*os::open_stream(os::AddressFamily::ipv4));
+    ASSERT_TRUE(os::start_connect(client.get(), address).has_value());
+  }
+  Accept accept;
+  std::thread runner([&] {
+    ASSERT_FALSE(made->backend->accept(**socket, accept));
+    while (ready.empty()) made->backend->wait(never);
+    ready.pop()->run();
+  });
+  runner.join();
+  EXPECT_FALSE(sees_the_end(clients[2]));
+  made->backend.reset();
+  EXPECT_FALSE(sees_the_end(clients[0]));  // its connection belongs to `accept`
+  EXPECT_TRUE(sees_the_end(clients[1]));
+  EXPECT_TRUE(sees_the_end(clients[2]));
+}
+
+// An armed receive holds the file: closing the descriptor alone would tell the peer nothing.
+TEST_P(UringTest, ClosingTellsThePeerInTheSameTurn) {
+  auto pair = peers_->connect_tcp();
+  ASSERT_NO_FATAL_FAILURE(read_ahead(*pair.ours));
+  turn_now();
+  backend().close(*pair.ours);
+  turn_now();
+  EXPECT_TRUE(sees_the_end(pair.theirs));
+}
+
+TEST_P(UringTest, LateCompletionsOfAClosedSocketDoNotReachTheNextOne) {
+  for (int round = 0; round < 300; ++round) {
+    auto next = os::open_socket_pair();
+    auto old = peers_->connect_tcp();
+    RecordedHangup hangup;
+    backend().watch(*old.ours, &hangup);
+    if (round % 2 == 0) turn_now();
+    const int number = old.ours->descriptor;
+    send_all(old.theirs, "for the old one");
+    if (round % 3 == 0) reset(old.theirs);
+    backend().close(*old.ours);
+    turn_now();
+    Socket* ours = peers_->adopt(os::Fd(::fcntl(next->first.get(), F_DUPFD_CLOEXEC, number)));
+    ASSERT_EQ(ours->descriptor, number) << "it is still open";
+    next->first.close();
+    send_all(next->second, "new");
+    std::string text;
+    EXPECT_EQ(receive(*ours, text), std::error_code());
+    EXPECT_EQ(text, "new");
+    EXPECT_EQ(hangup.calls, 0);
+    backend().close(*ours);
+  }
+}
+
+TEST_P(UringTest, ReadingAheadStopsAtTheLimitAndGoesOnWhenItIsRead) {
+  constexpr std::size_t unread_max = 32 * 1024;
+  auto pair = connect_with({.unread_max = unread_max});
+  const std::string text = letters(3'000'000);
+  ASSERT_NO_FATAL_FAILURE(read_ahead(*pair.ours));
+  turn_now();
+  std::size_t sent = send_what_fits(pair.theirs, text);
+  ASSERT_GT(sent, 4 * unread_max);
+  for (int i = 0; i < 20; ++i) {
+    turn_now();
+    sent += send_what_fits(pair.theirs, std::string_view(text).substr(sent));
+  }
+  const std::uint64_t ahead = backend().counters().bytes_received.value();
+  EXPECT_GE(ahead, unread_max / 2);
+  EXPECT_LE(ahead, unread_max + Buffer::default_capacity);
+  std::string got;
+  while (got.size() < text.size()) {
+    sent += send_what_fits(pair.theirs, std::string_view(text).substr(sent));
+    ASSERT_EQ(receive(*pair.ours, got), std::error_code());
+  }
+  EXPECT_TRUE(got == text);
+  backend().close(*pair.ours);
+}
+
+TEST_P(UringTest, SmallArrivalsDoNotPinReadBuffers) {
+  auto pair = peers_->connect_tcp();
+  ASSERT_NO_FATAL_FAILURE(read_ahead(*pair.ours));
+  turn_now();
+  const std::size_t before = peers_->pool().blocks_in_use();
+  const std::string text = letters(3000);
+  for (const char byte : text) {
+    send_all(pair.theirs, {&byte, 1});
+    turn_now();
+  }
+  EXPECT_LE(peers_->pool().blocks_in_use() - before, 10u);
+  ASSERT_TRUE(os::shut_down_sending(pair.theirs.get()).has_value());
+  EXPECT_EQ(receive_all(*pair.ours), text);
+  backend().close(*pair.ours);
+  turn_now();
+  EXPECT_LE(peers_->pool().blocks_in_use(), before);
+}
+
+TEST_P(UringTest, AResetIsSeenWhileReadingIsPaused) {
+  auto pair = connect_with({.unread_max = 1000});
+  RecordedHangup hangup;
+  backend().watch(*pair.ours, &hangup);
+  turn_now();
+  send_all(pair.theirs, letters(5000));
+  for (int i = 0; i < 5; ++i) turn_now();
+  EXPECT_EQ(hangup.calls, 0);
+  ASSERT_NO_FATAL_FAILURE(reset(pair.theirs));
+  peers_->turn();
+  EXPECT_EQ(hangup.calls, 1);
+  std::string text;
+  std::error_code error;
+  while (!error) error = receive(*pair.ours, text);
+  EXPECT_EQ(error, system_error(ECONNRESET));
+  EXPECT_EQ(text, letters(5000).substr(0, text.size()));
+  EXPECT_GE(text.size(), 1000u);
+  backend().close(*pair.ours);
+}
+
+TEST_P(UringTest, AResetIsSeenAfterTheEndOfTheStream) {
+  auto pair = peers_->connect_tcp();
+  RecordedHangup hangup;
+  backend().watch(*pair.ours, &hangup);
+  ASSERT_TRUE(os::shut_down_sending(pair.theirs.get()).has_value());
+  std::string text;
+  EXPECT_EQ(receive(*pair.ours, text), Errc::end_of_stream);
+  turn_now();
+  EXPECT_EQ(hangup.calls, 0);
+  ASSERT_NO_FATAL_FAILURE(reset(pair.theirs));
+  peers_->turn();
+  EXPECT_EQ(hangup.calls, 1);
+  backend().close(*pair.ours);
+}
+
+/// How many requests of a kind the rings of this process have armed, as the kernel shows them.
+std::size_t armed(io_uring_op kind) {
+  const std::string prefix = "  op=" + std::to_string(kind) + ",";
+  std::size_t count = 0;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+    std::ifstream lines(each.path());
+    for (std::string line; std::getline(lines, line);) count += line.starts_with(prefix);
+  }
+  return count;
+}
+
+// What the poll request is for is tested with the stream.
+TEST_P(UringTest, AReceiveThatStaysArmedGetsAPollRequestBesideItAfterASecond) {
+  turn_now();
+  const std::size_t polls = armed(IORING_OP_POLL_ADD);
+  if (polls == 0) GTEST_SKIP() << "the kernel does not show what is armed";
+  auto pair = peers_->connect_tcp();
+  std::string text;
+  for (int i = 0; i < 2; ++i) {  // the first receive ends in any case
+    send_all(pair.theirs, "data");
+    ASSERT_FALSE(receive(*pair.ours, text));
+  }
+  EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls);
+  const std::size_t receives = armed(IORING_OP_RECV);
+  peers_->turn(std::chrono::milliseconds(1200));
+  EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls + receives);
+  backend().close(*pair.ours);
+}
+
+// More than the submission queue holds, and more arrivals in one turn than there are buffers.
+TEST_P(UringTest, ManyAtOnceAreAllServed) {
+  constexpr std::size_t count = 1500;
+  ASSERT_GE(peers_->host().descriptor_limit().descriptors_max, 3 * count);
+  std::vector<os::Fd> theirs;
+  std::vector<Socket*> ours;
+  std::vector<std::unique_ptr<Receive>> receives;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto pair = os::open_socket_pair();
+    theirs.push_back(std::move(pair->second));
+    send_all(theirs.back(), std::to_string(i));
+    ours.push_back(peers_->adopt(std::move(pair->first)));
+    receives.push_back(std::make_unique<Receive>());
+    ASSERT_FALSE(backend().receive(*ours.back(), *receives.back()));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (receives[i]->runs == 0) peers_->finish(*receives[i]);
+    EXPECT_EQ(receives[i]->buffer.text(), std::to_string(i));
+  }
+  for (Socket* each : ours) backend().close(*each);
+  // Newer kernels let go of some at each turn, not of all at once.
+  for (std::size_t i = 0; i < count; i += 16) turn_now();
+  for (const os::Fd& each : theirs) EXPECT_TRUE(sees_the_end(each));
+}
+
+// The kernel keeps what the completion queue has no room for.
+TEST_P(UringTest, MoreCompletionsThanTheQueueHoldsAreNotLost) {
+  constexpr std::size_t count = 9000;  // the queue has 8192
+  if (peers_->host().descriptor_limit().descriptors_max < count + 100) {
+    GTEST_SKIP() << "needs " << count << " descriptors";
+  }
+  std::vector<Socket*> sockets;
+  std::vector<std::unique_ptr<Send>> sends;
+  const std::array<Bytes, 1> pieces{to_bytes("x")};
+  for (std::size_t i = 0; i < count / 2; ++i) {
+    auto pair = os::open_socket_pair();
+    ASSERT_TRUE(pair.has_value());
+    sockets.push_back(peers_->adopt(std::move(pair->first)));
+    sockets.push_back(peers_->adopt(std::move(pair->second)));
+  }
+  for (Socket* each : sockets) {
+    sends.push_back(std::make_unique<Send>());
+    sends.back()->pieces = pieces;
+    ASSERT_FALSE(backend().send(*each, *sends.back()));
+  }
+  for (const auto& each : sends) {
+    if (each->runs == 0) peers_->finish(*each);
+    EXPECT_EQ(each->error(), std::error_code());
+  }
+  for (Socket* each : sockets) backend().close(*each);
+}
+
+TEST_P(UringTest, ConnectionsAcceptedAheadAreBoundedAndNotLost) {
+  constexpr std::size_t count = 200;
+  auto listener = os::open_listener(os::Address::loopback(0));
+  const auto address = *os::local_address(listener->get());
+  Socket* socket = peers_->adopt(std::move(*listener), SocketRole::listener);
+  Accept cancelled;
+  ASSERT_FALSE(backend().accept(*socket, cancelled));
+  backend().cancel(cancelled);
+  peers_->finish(cancelled);
+  std::vector<os::Fd> clients;
+  for (std::size_t i = 0; i < count; ++i) {
+    clients.push_back(std::move(*os::open_stream(os::AddressFamily::ipv4)));
+    ASSERT_TRUE(os::start_connect(clients.back().get(), address).has_value());
+    turn_now();
+  }
+  pollfd waiting{socket->descriptor, POLLIN, 0};
+  EXPECT_EQ(::poll(&waiting, 1, 0), 1) << "it has taken more than it needs";
+  std::vector<Descriptor> accepted;
+  while (accepted.size() < count) {
+    Accept accept;
+    if (!backend().accept(*socket, accept)) peers_->finish(accept);
+    ASSERT_EQ(accept.error(), std::error_code());
+    accepted.push_back(std::move(accept.accepted));
+  }
+  backend().close(*socket);
+}
+
+TEST_P(UringTest, BusyConnectionsShareOneEntryIntoTheKernel) {
+  constexpr int count = 64;
+  constexpr int rounds = 50;
+  struct Echo {
+    Socket* socket = nullptr;
+    os::Fd theirs;
+    Receive receive;
+    Send send;
+    std::array<Bytes, 1> pieces;
+  };
+  std::vector<std::unique_ptr<Echo>> echoes;
+  for (int i = 0; i < count; ++i) {
+    auto pair = peers_->connect_tcp();
+    echoes.push_back(std::make_unique<Echo>());
+    echoes.back()->socket = pair.ours;
+    echoes.back()->theirs = std::move(pair.theirs);
+  }
+  const std::uint64_t before = backend().counters().system_calls.value();
+  for (int round = 0; round < rounds; ++round) {
+    for (auto& each : echoes) {
+      each->receive.runs = 0;
+      send_all(each->theirs, "ping");
+      ASSERT_FALSE(backend().receive(*each->socket, each->receive));
+    }
+    for (auto& each : echoes) {
+      if (each->receive.runs == 0) peers_->finish(each->receive);
+      each->pieces = {each->receive.buffer.bytes()};
+      each->send.pieces = each->pieces;
+      each->send.runs = 0;
+      ASSERT_FALSE(backend().send(*each->socket, each->send));
+    }
+    for (auto& each : echoes) {
+      if (each->send.runs == 0) peers_->finish(each->send);
+      std::array<char, 8> bytes;
+      ASSERT_EQ(::recv(each->theirs.get(), bytes.data(), bytes.size(), 0), 4);
+    }
+  }
+  const std::uint64_t calls = backend().counters().system_calls.value() - before;
+  EXPECT_LE(calls * 10, std::uint64_t{count} * rounds) << "at most one for ten requests";
+  for (auto& each : echoes) backend().close(*each->socket);
+}
+
+TEST_P(UringTest, WakesAreNeverLost) {
+  constexpr int rounds = 2000;
+  std::atomic<int> asked{0};
+  std::atomic<int> seen{0};
+  std::thread waker([&] {
+    for (int i = 1; i <= rounds; ++i) {
+      asked.store(i);
+      backend().wake();
+      while (seen.load() < i) std::this_thread::yield();
+    }
+  });
+  while (seen.load() < rounds) {
+    backend().wait(never);
+    seen.store(asked.load());
+  }
+  waker.join();
+  // Before the wait, and twice: it returns once.
+  backend().wake();
+  backend().wake();
+  backend().wait(never);
+  const Instant until = after(peers_->host().now(), std::chrono::milliseconds(5));
+  backend().wait(until);
+  EXPECT_GE(peers_->host().now(), until);
+}
+
+/// Makes a system call fail with EPERM on this thread, for as long as it lives, as the profiles of
+/// container runtimes do.
+void refuse_system_call(int number) {
+  std::array<sock_filter, 4> program = {
+      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, 1),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{program.size(), program.data()};
+  ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+  ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+}
+
+TEST(UringRefusedTest, SaysWhy) {
+  for (const int number : {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register}) {
+    if (number != SYS_io_uring_setup && !io_uring_works()) continue;
+    std::thread([number] {
+      ASSERT_NO_FATAL_FAILURE(refuse_system_call(number));
+      OsHost host;
+      RunQueue ready;
+      const auto made = make_uring_backend(host, ready);
+      ASSERT_FALSE(made.has_value());
+      EXPECT_EQ(made.error(), system_error(EPERM)) << "call " << number;
+    }).join();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, UringTest,
+                         testing::Values(BackendChoice::uring, BackendChoice::uring_6_1),
+                         [](const auto& instance) {
+                           return instance.param == BackendChoice::uring ? "uring" : "uring_6_1";
+                         });
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,154 @@
+#include "weir/loop/os/detail/os_thread.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <csignal>
+#include <functional>
+#include <semaphore>
+
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
+#include "weir/os/detail/io/clock.hpp"
+
+namespace weir {
+namespace {
+
+struct Work final : ThreadWork {
+  explicit Work(std::function<std::optional<Instant>(int)> each) : each_step(std::move(each)) {}
+  std::optional<Instant> step() noexcept override { return each_step(steps++); }
+  std::function<std::optional<Instant>(int)> each_step;
+  int steps = 0;
+};
+
+TEST(OsThread, StepsWhenWokenAndWhenItsMomentComes) {
+  OsHost host;
+  std::counting_semaphore<> stepped(0);
+  Work work([&](int step) -> std::optional<Instant> {
+    if (step == 2) return after(host.now(), 1ms);
+    if (step == 3) return Instant::min();
+    stepped.release();
+    return never;
+  });
+  const auto thread = host.make_thread({.name = "test"}, work);
+  thread->wake();  // not started yet
+  ASSERT_TRUE(thread->start());
+  stepped.acquire();  // the first step, and the second for the call that came before
+  stepped.acquire();
+  thread->wake();  // the third; its moment brings the fourth, and that the fifth at once
+  stepped.acquire();
+}
+
+TEST(OsThread, EndsByItselfOrWhenItGoes) {
+  OsHost host;
+  std::binary_semaphore stepped(0);
+  Work once([&](int) -> std::optional<Instant> {
+    stepped.release();
+    return std::nullopt;
+  });
+  Work resting([&](int) -> std::optional<Instant> {
+    stepped.release();
+    return never;
+  });
+  for (Work* const work : {&once, &resting}) {
+    const auto thread = host.make_thread({.name = "test"}, *work);
+    ASSERT_TRUE(thread->start());
+    stepped.acquire();
+    thread->wake();
+  }
+  EXPECT_EQ(once.steps, 1);
+  const auto not_started = host.make_thread({.name = "test"}, once);
+}
+
+TEST(OsThread, HasTheStackThatItIsToldTo) {
+  OsHost host;
+  const auto stack_of = [&](std::size_t wanted) {
+    std::size_t size = 0;
+    std::binary_semaphore stepped(0);
+    Work work([&](int) -> std::optional<Instant> {
+      pthread_attr_t attributes;
+      ::pthread_getattr_np(::pthread_self(), &attributes);
+      ::pthread_attr_getstacksize(&attributes, &size);
+      ::pthread_attr_destroy(&attributes);
+      stepped.release();
+      return std::nullopt;
+    });
+    const auto thread =
+        host.make_thread({.name = "test", .rank = ThreadRank::equal, .stack_bytes = wanted}, work);
+    EXPECT_TRUE(thread->start());
+    stepped.acquire();
+    return size;
+  };
+  // The C library may give a used one that is up to four times as large.
+  constexpr std::size_t mebibyte = 1 << 20;
+  EXPECT_LT(stack_of(mebibyte / 4), 2 * mebibyte);
+  EXPECT_LT(stack_of(HostThreadOptions::stack_bytes_usual), 5 * mebibyte);
+  EXPECT_GT(stack_of(30 * mebibyte), 29 * mebibyte);
+  EXPECT_GT(stack_of(0), 0U) << "the least that a thread can have";
+}
+
+TEST(OsThread, StandsBackWhereItIsToldTo) {
+  OsHost host;
+  for (const ThreadRank rank : {ThreadRank::equal, ThreadRank::behind}) {
+    int policy = -1;
+    std::binary_semaphore stepped(0);
+    Work work([&](int) -> std::optional<Instant> {
+      policy = ::sched_getscheduler(0);
+      stepped.release();
+      return std::nullopt;
+    });
+    const auto thread = host.make_thread({.name = "test", .rank = rank}, work);
+    ASSERT_TRUE(thread->start());
+    stepped.acquire();
+    EXPECT_EQ(policy == SCHED_BATCH, rank == ThreadRank::behind);
+  }
+}
+
+TEST(OsThread, TakesNoSignalsAndIsNotPinnedLikeItsStarter) {
+  const std::vector<int> allowed = os::allowed_cpus();
+  OsHost host;
+  ASSERT_TRUE(os::pin_this_thread(allowed.back()));
+  std::vector<int> seen;
+  sigset_t mask;
+  std::binary_semaphore stepped(0);
+  Work work([&](int) -> std::optional<Instant> {
+    seen = os::allowed_cpus();
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    stepped.release();
+    return std::nullopt;
+  });
+  const auto thread = host.make_thread({.name = "test"}, work);
+  ASSERT_TRUE(thread->start());
+  stepped.acquire();
+  ASSERT_TRUE(os::allow_cpus(allowed));
+  EXPECT_EQ(seen, allowed);
+  EXPECT_EQ(::sigismember(&mask, SIGTERM), 1);
+  EXPECT_EQ(::sigismember(&mask, SIGINT), 1);
+  EXPECT_EQ(::sigismember(&mask, SIGSEGV), 0);
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  EXPECT_EQ(::sigismember(&mask, SIGTERM), 0) << "the starter's mask is as it was";
+}
+
+TEST(OsThread, TellsWhatItIsDoing) {
+  OsHost host;
+  std::atomic<bool> spin = true;
+  Work work([&](int) -> std::optional<Instant> {
+    while (spin) {
+    }
+    return never;
+  });
+  const auto thread = host.make_thread({.name = "test"}, work);
+  EXPECT_EQ(thread->cpu_time(), Duration(0));
+  ASSERT_TRUE(thread->start());
+  while (thread->cpu_time() < 1ms) {
+  }
+  EXPECT_EQ(thread->state(), os::ThreadState::running);
+  spin = false;
+  while (thread->state() != os::ThreadState::blocked) {
+  }
+}
+
+}  // namespace
+}  // namespace weir

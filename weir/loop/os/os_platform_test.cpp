@@ -1,0 +1,383 @@
+// The operating system's host: sockets, backends, threads and signals, for real.
+#include "weir/loop/os/os_platform.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "weir/loop/loop.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
+#include "weir/os/detail/io/socket.hpp"
+
+namespace weir {
+namespace {
+
+std::size_t entries_of(const char* folder) {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& each : std::filesystem::directory_iterator(folder)) ++count;
+  return count;
+}
+std::size_t threads() {
+  return entries_of("/proc/self/task");
+}
+/// While the test has none but its own. The thread sanitizer's own comes with the first that is
+/// made, so it is made here.
+std::size_t threads_at_rest() {
+  const std::size_t before = threads();
+  std::thread([] {}).join();
+  // That one may stay in sight for another moment; the sanitizer's stays for good.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+  while (threads() > before && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  return threads();
+}
+/// A joined thread may stay in sight for another moment, so this gives it some.
+bool comes_down_to(std::size_t count) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (threads() > count) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+std::size_t descriptors() {
+  return entries_of("/proc/self/fd");
+}
+
+/// Waits until a socket has something; what arrives by loopback may take its time.
+bool becomes(int socket, short events) {
+  pollfd wanted{socket, events, 0};
+  return ::poll(&wanted, 1, 10'000) == 1;
+}
+
+bool blocks(int signal) {
+  sigset_t mask;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  return ::sigismember(&mask, signal) == 1;
+}
+
+/// Runs a function once on a loop.
+struct Call : Runnable {
+  explicit Call(std::function<void()> what)
+      : Runnable([](Runnable& self) { static_cast<Call&>(self).call(); }), call(std::move(what)) {}
+  std::function<void()> call;
+};
+
+struct Control : RunControl {
+  explicit Control(std::function<void(Signal)> what) : told(std::move(what)) {}
+  void signalled(Signal signal) override { told(signal); }
+  std::function<void(Signal)> told;
+};
+
+std::vector<std::unique_ptr<Loop>> make_loops(Host& host, unsigned count) {
+  std::vector<std::unique_ptr<Loop>> loops;
+  for (unsigned core = 0; core < count; ++core) {
+    auto loop = Loop::make(host, {.backend = BackendChoice::epoll, .core = core});
+    EXPECT_TRUE(loop.has_value());
+    loops.push_back(std::move(*loop));
+  }
+  return loops;
+}
+
+std::vector<LoopPlace> places_of(const std::vector<std::unique_ptr<Loop>>& loops) {
+  std::vector<LoopPlace> places;
+  for (const auto& loop : loops) places.push_back({loop.get(), -1});
+  return places;
+}
+
+TEST(OsHostTest, ClocksGoForwardAndRandomNumbersDiffer) {
+  OsHost host;
+  const Instant first = host.now();
+  EXPECT_GE(host.now(), first);
+  const auto age = std::chrono::system_clock::now() - host.wall_time();
+  EXPECT_LT(std::chrono::abs(age), std::chrono::hours(1));
+  EXPECT_NE(host.random(), host.random());
+}
+
+TEST(OsHostTest, ListenersOfOnePortShareIt) {
+  OsHost host;
+  auto first = host.listen(os::Address::loopback(0), {});
+  ASSERT_TRUE(first.has_value());
+  const auto address = host.local_address(first->value());
+  ASSERT_TRUE(address.has_value());
+  EXPECT_NE(address->port(), 0);
+  auto second = host.listen(*address, {});
+  EXPECT_TRUE(second.has_value());
+  auto alone = host.listen(*address, {.reuse_port = false});
+  ASSERT_FALSE(alone.has_value());
+  EXPECT_EQ(alone.error(), system_error(EADDRINUSE));
+}
+
+TEST(OsHostTest, ADescriptorIsClosedWithItsOwner) {
+  OsHost host;
+  auto listener = host.listen(os::Address::loopback(0), {});
+  const int value = listener->value();
+  EXPECT_EQ(::fcntl(value, F_GETFD), FD_CLOEXEC);
+  listener->reset();
+  EXPECT_EQ(::fcntl(value, F_GETFD), -1);
+}
+
+TEST(OsHostTest, ConfiguresTcpAndLeavesUnixSocketsAlone) {
+  OsHost host;
+  auto tcp = host.open_stream(os::Address::loopback(1));
+  ASSERT_TRUE(tcp.has_value());
+  ASSERT_TRUE(host.configure(tcp->value(), {.no_delay = true}).has_value());
+  int on = 0;
+  socklen_t size = sizeof on;
+  ASSERT_EQ(::getsockopt(tcp->value(), IPPROTO_TCP, TCP_NODELAY, &on, &size), 0);
+  EXPECT_EQ(on, 1);
+  auto pair = os::open_socket_pair();
+  EXPECT_TRUE(host.configure(pair->first.get(), {}).has_value());
+  EXPECT_FALSE(host.configure(-1, {}).has_value());
+  EXPECT_FALSE(host.peer_address(tcp->value()).has_value());
+}
+
+TEST(OsHostTest, ADrainingListenerStillGivesThoseWhoCameBefore) {
+  OsHost host;
+  auto listener = host.listen(os::Address::loopback(0), {});
+  const auto address = *host.local_address(listener->value());
+  auto early = os::open_stream(os::AddressFamily::ipv4);
+  ASSERT_TRUE(os::start_connect(early->get(), address).has_value());
+  ASSERT_TRUE(becomes(listener->value(), POLLIN));
+  ASSERT_TRUE(host.refuse_new_connections(listener->value()).has_value());
+  auto late = os::open_stream(os::AddressFamily::ipv4);
+  const auto state = os::start_connect(late->get(), address);
+  ASSERT_TRUE(state.has_value());
+  EXPECT_EQ(*state, os::ConnectState::under_way);
+  EXPECT_TRUE(os::accept_one(listener->value()).has_value());
+  EXPECT_FALSE(os::accept_one(listener->value()).has_value());
+}
+
+TEST(OsHostTest, TheDescriptorLimitIsRaisedOnceAndExplained) {
+  OsHost host;
+  const auto first = host.descriptor_limit();
+  EXPECT_GE(first.descriptors_max, 256u);
+  EXPECT_FALSE(first.explanation.empty());
+  const auto second = host.descriptor_limit();
+  EXPECT_EQ(second.descriptors_max, first.descriptors_max);
+  EXPECT_EQ(second.explanation, first.explanation);
+}
+
+TEST(OsHostTest, MakesTheBackendThatWasAskedForOrTheBestAndSaysWhy) {
+  OsHost host;
+  RunQueue ready;
+  const auto epoll = host.make_backend(BackendChoice::epoll, ready);
+  ASSERT_TRUE(epoll.has_value());
+  EXPECT_EQ(epoll->backend->name(), "epoll");
+  const auto poll = host.make_backend(BackendChoice::poll, ready);
+  ASSERT_TRUE(poll.has_value());
+  EXPECT_EQ(poll->backend->name(), "poll");
+  const auto uring = host.make_backend(BackendChoice::uring, ready);
+  const auto best = host.make_backend(BackendChoice::automatic, ready);
+  ASSERT_TRUE(best.has_value());
+  EXPECT_EQ(best->backend->name(), uring ? "uring" : "epoll");
+  EXPECT_NE(best->reason.find("io_uring"), std::string::npos) << best->reason;
+  if (!uring) {
+    EXPECT_NE(best->reason.find(uring.error().message()), std::string::npos) << best->reason;
+  }
+}
+
+TEST(OsHostTest, ALogLineIsOneLine) {
+  OsHost host;
+  auto pipe = os::open_pipe();
+  const int before = ::dup(STDERR_FILENO);
+  ::dup2(pipe->write_end.get(), STDERR_FILENO);
+  host.log("first");
+  host.log("");
+  host.log("third");
+  ::dup2(before, STDERR_FILENO);
+  ::close(before);
+  std::array<char, 64> bytes{};
+  const auto count = ::read(pipe->read_end.get(), bytes.data(), bytes.size());
+  EXPECT_EQ(std::string(bytes.data(), static_cast<std::size_t>(count)), "first\n\nthird\n");
+}
+
+TEST(OsHostTest, RunsEachLoopOnAThreadOfItsOwnAndLeavesNothingBehind) {
+  OsHost host;
+  const std::size_t threads_before = threads_at_rest();
+  const std::size_t descriptors_before = descriptors();
+  for (int round = 0; round < 3; ++round) {
+    auto loops = make_loops(host, 3);
+    std::array<std::thread::id, 3> ids;
+    std::array<std::string, 3> names;
+    std::vector<std::unique_ptr<Call>> calls;
+    for (unsigned core = 0; core < 3; ++core) {
+      calls.push_back(std::make_unique<Call>([&, core] {
+        ids[core] = std::this_thread::get_id();
+        std::array<char, 16> name{};
+        ::pthread_getname_np(::pthread_self(), name.data(), name.size());
+        names[core] = name.data();
+        loops[core]->stop();
+      }));
+      loops[core]->post(*calls.back());
+    }
+    ASSERT_TRUE(host.run(places_of(loops), nullptr).has_value());
+    EXPECT_NE(ids[0], ids[1]);
+    EXPECT_NE(ids[1], ids[2]);
+    EXPECT_NE(ids[0], std::this_thread::get_id());
+    EXPECT_EQ(names[0], "weir-0");
+    EXPECT_EQ(names[2], "weir-2");
+  }
+  EXPECT_TRUE(comes_down_to(threads_before));
+  EXPECT_EQ(descriptors(), descriptors_before);
+}
+
+TEST(OsHostTest, PinsAThreadWhoseCpuIsNamedAndRunsItElsewhereIfItMayNot) {
+  OsHost host;
+  const std::vector<int> allowed = os::allowed_cpus();
+  ASSERT_FALSE(allowed.empty());
+  auto loops = make_loops(host, 2);
+  std::array<std::vector<int>, 2> seen;
+  std::vector<std::unique_ptr<Call>> calls;
+  for (unsigned core = 0; core < 2; ++core) {
+    calls.push_back(std::make_unique<Call>([&, core] {
+      seen[core] = os::allowed_cpus();
+      loops[core]->stop();
+    }));
+    loops[core]->post(*calls.back());
+  }
+  const int no_such_cpu = 1 << 19;
+  const std::array<LoopPlace, 2> places{
+      {{loops[0].get(), allowed.back()}, {loops[1].get(), no_such_cpu}}};
+  ASSERT_TRUE(host.run(places, nullptr).has_value());
+  EXPECT_EQ(seen[0], std::vector<int>{allowed.back()});
+  EXPECT_EQ(seen[1], allowed);
+  EXPECT_EQ(os::allowed_cpus(), allowed);
+}
+
+TEST(OsHostTest, SignalsGoToTheControlAndTheMaskComesBack) {
+  ASSERT_FALSE(blocks(SIGINT));
+  OsHost host;
+  for (int round = 0; round < 2; ++round) {
+    auto loops = make_loops(host, 2);
+    std::atomic<int> loops_that_block = 0;
+    std::vector<std::unique_ptr<Call>> calls;
+    for (unsigned core = 0; core < 2; ++core) {
+      calls.push_back(std::make_unique<Call>([&] {
+        const bool both = blocks(SIGINT) && blocks(SIGTERM);
+        if (both && ++loops_that_block == 2) ::kill(::getpid(), SIGINT);  // the last one, once
+      }));
+      loops[core]->post(*calls.back());
+    }
+    std::vector<Signal> signals;
+    const auto caller = std::this_thread::get_id();
+    Control control([&](Signal signal) {
+      EXPECT_EQ(std::this_thread::get_id(), caller);
+      signals.push_back(signal);
+      if (signal == Signal::interrupt) {
+        ::kill(::getpid(), SIGTERM);
+      } else {
+        for (auto& loop : loops) loop->stop();
+      }
+    });
+    ASSERT_TRUE(host.run(places_of(loops), &control).has_value());
+    EXPECT_EQ(signals, (std::vector{Signal::interrupt, Signal::terminate}));
+    EXPECT_FALSE(blocks(SIGINT));
+    EXPECT_FALSE(blocks(SIGTERM));
+    EXPECT_FALSE(blocks(SIGPIPE));
+  }
+}
+
+TEST(OsHostTest, WithoutAControlSignalsAreLeftAlone) {
+  OsHost host;
+  auto loops = make_loops(host, 1);
+  bool blocked = true;
+  Call call([&] {
+    blocked = blocks(SIGINT) || blocks(SIGTERM);
+    loops[0]->stop();
+  });
+  loops[0]->post(call);
+  ASSERT_TRUE(host.run(places_of(loops), nullptr).has_value());
+  EXPECT_FALSE(blocked);
+}
+
+TEST(OsHostTest, TwoRunsAtOnceDoNotDisturbEachOther) {
+  OsHost first_host;
+  OsHost second_host;
+  const std::size_t threads_before = threads_at_rest();
+  auto first = make_loops(first_host, 2);
+  auto second = make_loops(second_host, 2);
+  std::atomic<int> stopped = 0;
+  // The first run ends only because the second one runs, and the second goes on without it.
+  Call in_second([&] {
+    for (auto& loop : first) loop->stop();
+  });
+  std::thread other([&] {
+    EXPECT_TRUE(second_host.run(places_of(second), nullptr).has_value());
+    ++stopped;
+  });
+  second[0]->post(in_second);
+  ASSERT_TRUE(first_host.run(places_of(first), nullptr).has_value());
+  EXPECT_EQ(stopped, 0);
+  for (auto& loop : second) loop->stop();
+  other.join();
+  EXPECT_EQ(stopped, 1);
+  EXPECT_TRUE(comes_down_to(threads_before));
+}
+
+/// Room for one more thread's stack, but not for two.
+class StackFamine {
+ public:
+  StackFamine() {
+    ::pthread_getattr_default_np(&attributes_before_);
+    pthread_attr_t attributes;
+    ::pthread_attr_init(&attributes);
+    ::pthread_attr_setstacksize(&attributes, stack);
+    ::pthread_setattr_default_np(&attributes);
+    ::pthread_attr_destroy(&attributes);
+    ::getrlimit(RLIMIT_AS, &limit_before_);
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit limit = limit_before_;
+    limit.rlim_cur = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + stack * 3 / 2;
+    ::setrlimit(RLIMIT_AS, &limit);
+  }
+  ~StackFamine() {
+    ::setrlimit(RLIMIT_AS, &limit_before_);
+    ::pthread_setattr_default_np(&attributes_before_);
+    ::pthread_attr_destroy(&attributes_before_);
+  }
+
+ private:
+  static constexpr std::size_t stack = std::size_t{256} << 20;
+  pthread_attr_t attributes_before_;
+  rlimit limit_before_{};
+};
+
+TEST(OsHostTest, AThreadThatCannotStartLeavesNoLoopRun) {
+  OsHost host;
+  const std::size_t threads_before = threads_at_rest();
+  auto loops = make_loops(host, 3);
+  Control control([](Signal) {});
+  Result<> ran;
+  {
+    const StackFamine famine;
+    ran = host.run(places_of(loops), &control);
+  }
+  ASSERT_FALSE(ran.has_value());
+  EXPECT_EQ(ran.error(), system_error(EAGAIN));
+  for (const auto& loop : loops) EXPECT_EQ(loop->counters().turns.value(), 0U);
+  EXPECT_TRUE(comes_down_to(threads_before));
+  EXPECT_FALSE(blocks(SIGINT));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,273 @@
+#include "weir/net/dns/connect.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/net/listen/listener.hpp"
+#include "weir/net/test/resolver_fixture.hpp"
+#include "weir/task/test/cancel_injection_fixture.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir {
+namespace {
+
+using names::at;
+using names::ip;
+using names::NameRule;
+using names::NameServer;
+using Manner = NameRule::Manner;
+
+constexpr std::uint16_t port = 80;
+
+/// What came of connecting.
+struct Outcome {
+  std::string peer = "nobody";
+  std::error_code error = {};
+  Duration took = {};
+};
+
+/// The name service.example with an address of each family, and what is at these.
+class ConnectTest : public StrikeTest {
+ protected:
+  ConnectTest() { server_.rules["service.example"] = at("2001:db8::1", "192.0.2.1"); }
+
+  /// Nobody answers there, as behind a firewall that drops everything: its queue is full.
+  struct BlackHole {
+    tcp::Listener listener;
+    tcp::Stream filling;
+  };
+  static Task<BlackHole> black_hole(std::string_view address) {
+    ListenOptions of_one;
+    of_one.backlog = 0;
+    const Endpoint endpoint = ip(address).with_port(port);
+    auto listener = co_await tcp::listen(endpoint, of_one);
+    auto filling = co_await tcp::connect(endpoint);
+    co_return BlackHole{std::move(listener.value()), std::move(filling.value())};
+  }
+  static Task<tcp::Listener> listen(std::string_view address) {
+    auto listener = co_await tcp::listen(ip(address).with_port(port));
+    co_return std::move(listener.value());
+  }
+
+  Task<Outcome> connect(names::Resolver& resolver, std::string name = "service.example") {
+    tcp::ConnectOptions options;
+    options.resolver = &resolver;
+    const Instant begun = host_.now();
+    auto stream = co_await tcp::connect(std::move(name), port, options);
+    Outcome outcome;
+    outcome.took = host_.now() - begun;
+    if (stream) {
+      outcome.peer = stream->peer_address().to_string();
+    } else {
+      outcome.error = stream.error();
+    }
+    co_return outcome;
+  }
+
+  /// Runs `body(resolver)`, which returns a Task<>, with the server.
+  template <class Body>
+  void serve(Body body) {
+    const auto with_resolver = [&]() -> Task<> {
+      names::Resolver resolver(names::only(std::vector<Endpoint>(1, server_.address())));
+      co_await body(resolver);
+    };
+    run_made([&] { return names::with_name_server(server_, with_resolver); });
+  }
+
+  NameServer server_;
+};
+
+TEST_F(ConnectTest, Ipv6IsTheFirst) {
+  serve([&](names::Resolver& resolver) -> Task<> {
+    const tcp::Listener ipv6 = co_await listen("2001:db8::1");
+    const tcp::Listener ipv4 = co_await listen("192.0.2.1");
+    const Outcome outcome = co_await connect(resolver);
+    EXPECT_EQ(outcome.peer, "[2001:db8::1]:80");
+    EXPECT_EQ(outcome.took, 0s);
+  });
+}
+
+TEST_F(ConnectTest, WhereIpv6LeadsNowhereIpv4WinsAfterAQuarterOfASecond) {
+  serve([&](names::Resolver& resolver) -> Task<> {
+    const BlackHole ipv6 = co_await black_hole("2001:db8::1");
+    const tcp::Listener ipv4 = co_await listen("192.0.2.1");
+    const std::size_t open = host_.open_descriptors();
+    const Outcome outcome = co_await connect(resolver);
+    EXPECT_EQ(outcome.peer, "192.0.2.1:80");
+    EXPECT_EQ(outcome.took, 250ms);
+    // The winner's other end waits in the listener's queue; the loser's attempt is over.
+    EXPECT_EQ(host_.open_descriptors(), open);
+  });
+}
+
+TEST_F(ConnectTest, WhereIpv6IsRefusedIpv4FollowsAtOnce) {
+  serve([&](names::Resolver& resolver) -> Task<> {
+    const tcp::Listener ipv4 = co_await listen("192.0.2.1");
+    const Outcome outcome = co_await connect(resolver);
+    EXPECT_EQ(outcome.peer, "192.0.2.1:80");
+    EXPECT_EQ(outcome.took, 0s);
+  });
+}
+
+TEST_F(ConnectTest, AllAreTriedInTurn) {
+  server_.rules["service.example"] =
+      at("2001:db8::1", "2001:db8::2", "192.0.2.1", "192.0.2.2", "192.0.2.3");
+  serve([&](names::Resolver& resolver) -> Task<> {
+    const BlackHole first = co_await black_hole("2001:db8::1");
+    const BlackHole second = co_await black_hole("192.0.2.1");
+    const BlackHole third = co_await black_hole("2001:db8::2");
+    const tcp::Listener fifth = co_await listen("192.0.2.3");
+    const Outcome outcome = co_await connect(resolver);
+    EXPECT_EQ(outcome.peer, "192.0.2.3:80");
+    EXPECT_EQ(outcome.took, 750ms) << "the fourth is refused at once";
+  });
+}
+
+TEST_F(ConnectTest, Ipv4WaitsALittleForIpv6) {
+  server_.rules["service.example AAAA"] = at("2001:db8::1");
+  server_.rules["service.example AAAA"].delay = 30ms;
+  serve([&](names::Resolver& resolver) -> Task<> {
+    const tcp::Listener ipv6 = co_await listen("2001:db8::1");
+    const tcp::Listener ipv4 = co_await listen("192.0.2.1");
+    const Outcome outcome = co_await connect(resolver);
+    EXPECT_EQ(outcome.peer, "[2001:db8::1]:80");
+    EXPECT_EQ(outcome.took, 30ms);
+  });
+}
+
+TEST_F(ConnectTest, ButNotForLong) {
+  server_.rules["service.example AAAA"].manner = Manner::never;
+  serve([&](names::Resolver& resolver) -> Task<> {
+    const tcp::Listener ipv4 = co_await listen("192.0.2.1");
+    const Outcome outcome = co_await connect(resolver);
+    EXPECT_EQ(outcome.peer, "192.0.2.1:80");
+    EXPECT_EQ(outcome.took, 50ms);
+  });
+}
+
+TEST_F(ConnectTest, NorAtAllForWhatIsNotThere) {
+  server_.rules["service.example AAAA"] = NameRule();
+  server_.rules["service.example AAAA"].delay = 20ms;
+  serve([&](names::Resolver& resolver) -> Task<> {
+    const tcp::Listener ipv4 = co_await listen("192.0.2.1");
+    const Outcome outcome = co_await connect(resolver);
+    EXPECT_EQ(outcome.peer, "192.0.2.1:80");
+    EXPECT_EQ(outcome.took, 20ms);
+  });
+}
+
+TEST_F(ConnectTest, Ipv6NeverWaitsForIpv4) {
+  server_.rules["service.example A"].manner = Manner::never;
+  serve([&](names::Resolver& resolver) -> Task<> {
+    const tcp::Listener ipv6 = co_await listen("2001:db8::1");
+    const Outcome outcome = co_await connect(resolver);
+    EXPECT_EQ(outcome.peer, "[2001:db8::1]:80");
+    EXPECT_EQ(outcome.took, 0s);
+  });
+}
+
+TEST_F(ConnectTest, Ipv6ThatComesLateStillTakesPart) {
+  server_.rules["service.example AAAA"] = at("2001:db8::1");
+  server_.rules["service.example AAAA"].delay = 100ms;
+  serve([&](names::Resolver& resolver) -> Task<> {
+    const BlackHole ipv4 = co_await black_hole("192.0.2.1");
+    const tcp::Listener ipv6 = co_await listen("2001:db8::1");
+    const Outcome outcome = co_await connect(resolver);
+    EXPECT_EQ(outcome.peer, "[2001:db8::1]:80");
+    EXPECT_EQ(outcome.took, 300ms) << "a quarter of a second after the first attempt";
+  });
+}
+
+TEST_F(ConnectTest, WhenAllFailTheErrorIsAHosts) {
+  serve([&](names::Resolver& resolver) -> Task<> {
+    const Outcome outcome = co_await connect(resolver);
+    EXPECT_EQ(outcome.error, system_error(ECONNREFUSED));
+    EXPECT_EQ(outcome.took, 0s);
+  });
+}
+
+TEST_F(ConnectTest, WithoutAnAddressItIsTheLookUps) {
+  server_.rules["ipv4.example AAAA"].code = 2;
+  server_.rules["ipv4.example A"] = NameRule();
+  serve([&](names::Resolver& resolver) -> Task<> {
+    EXPECT_EQ((co_await connect(resolver, "missing.example")).error, names::Failure::not_found);
+    EXPECT_EQ((co_await connect(resolver, "ipv4.example")).error, names::Failure::server_failed);
+    EXPECT_EQ((co_await connect(resolver, "no name")).error, Errc::bad_input);
+  });
+}
+
+TEST_F(ConnectTest, AnAddressNeedsNoServer) {
+  serve([&](names::Resolver& resolver) -> Task<> {
+    const tcp::Listener ipv6 = co_await listen("2001:db8::1");
+    const Outcome outcome = co_await connect(resolver, "2001:db8::1");
+    EXPECT_EQ(outcome.peer, "[2001:db8::1]:80");
+    EXPECT_TRUE(server_.asked.empty());
+  });
+}
+
+TEST_F(ConnectTest, TheCoresResolverKnowsThisMachine) {
+  const auto talk = []() -> Task<> {
+    const tcp::Listener ipv4 = co_await listen("127.0.0.1");
+    const auto stream = co_await tcp::connect("localhost", port);
+    EXPECT_TRUE(stream);
+  };
+  run_made(talk);
+}
+
+TEST_F(ConnectTest, AWholeDeadWorldIsTimedOut) {
+  server_.rules["dead.example"].manner = Manner::never;
+  serve([&](names::Resolver& resolver) -> Task<> {
+    tcp::ConnectOptions options;
+    options.resolver = &resolver;
+    const auto stream = co_await timeout(3s, tcp::connect("dead.example", port, options));
+    EXPECT_FALSE(stream);
+    EXPECT_EQ(stream.error(), Errc::timed_out);
+    EXPECT_EQ(resolver.counters().under_way.value(), 0U);
+  });
+}
+
+// Two races, one of which is cancelled at any moment: the other one comes to its end, and of both
+// nothing is left.
+TEST_F(ConnectTest, OneThatIsCancelledAtAnyStepLeavesNothing) {
+  const auto scenario = [&](Strike& strike) -> Task<> {
+    server_.rules["service.example"].delay = 5ms;
+    server_.rules["service.example AAAA"] = at("2001:db8::1", "2001:db8::2");
+    server_.rules["service.example AAAA"].delay = 60ms;
+    server_.rules["service.example"].addresses = names::ips("192.0.2.1", "192.0.2.2");
+    const auto talk = [&]() -> Task<> {
+      names::Resolver resolver(names::only(std::vector<Endpoint>(1, server_.address())));
+      const BlackHole hole = co_await black_hole("192.0.2.1");
+      const tcp::Listener ipv6 = co_await listen("2001:db8::2");
+      const std::size_t open = host_.open_descriptors();
+      const auto check = [&](std::size_t victim) -> Task<> {
+        auto connecting = strike.as_victim(victim, connect(resolver));
+        const Outcome outcome = co_await std::move(connecting);
+        strike.point();
+        if (outcome.error) {
+          EXPECT_EQ(outcome.error, Errc::cancelled);
+          EXPECT_TRUE(strike.struck());
+        } else {
+          EXPECT_EQ(outcome.peer, "[2001:db8::2]:80");
+        }
+      };
+      const auto both = [&](Scope& scope) -> Task<Result<>> {
+        scope.spawn(check(0));
+        scope.spawn(check(1));
+        co_return {};
+      };
+      EXPECT_TRUE(co_await with_scope(OnFailure::supervise, both));
+      EXPECT_EQ(host_.open_descriptors(), open);
+    };
+    co_await names::with_name_server(server_, talk);
+  };
+  EXPECT_GT(sweep(2, scenario), 20U);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,206 @@
+#include "weir/net/dns/detail/dns_message.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "weir/net/test/name_server_fixture.hpp"
+
+namespace weir::dns {
+namespace {
+
+using names::DnsWriter;
+using names::ip;
+
+constexpr std::size_t question_at = 12;
+
+/// An answer to `query` so far: its header, for so many records, and the question.
+DnsWriter reply(const Query& query, unsigned answers, unsigned flags = 0x8180,
+                unsigned authorities = 0) {
+  DnsWriter message;
+  message.raw(query.bytes().first(2)).word(flags).word(1).word(answers).word(authorities).word(0);
+  message.raw(query.bytes().subspan(question_at));
+  return message;
+}
+
+Result<Answer> read(const DnsWriter& message, const Query& query, std::size_t most = 8) {
+  EXPECT_TRUE(answers(message.bytes, query));
+  return read_answer(message.bytes, query, most);
+}
+
+TEST(DnsQuery, IsWrittenAsTheRfcHasIt) {
+  const Query query("www.example.org", RecordType::aaaa, 0xabcd);
+  DnsWriter expected;
+  expected.word(0xabcd).word(0x0100).word(1).word(0).word(0).word(0);
+  expected.name("www.example.org").word(28).word(1);
+  EXPECT_EQ(to_text(query.bytes()), to_text(expected.bytes));
+}
+
+TEST(DnsQuery, TheLongestNameFits) {
+  const std::string label(63, 'a');
+  const std::string longest = label + "." + label + "." + label + "." + std::string(61, 'b');
+  ASSERT_EQ(longest.size(), 253U);
+  const Query query(longest, RecordType::a, 1);
+  EXPECT_EQ(query.name().size(), 255U);
+  EXPECT_EQ(query.bytes().size(), 12U + 255U + 4U);
+}
+
+TEST(DnsAnswer, ThatOfAnotherQuestionIsNone) {
+  const Query query("example.org", RecordType::a, 7);
+  EXPECT_TRUE(answers(reply(query, 0).bytes, query));
+  EXPECT_FALSE(answers(reply(Query("example.org", RecordType::a, 8), 0).bytes, query));
+  EXPECT_FALSE(answers(reply(Query("example.net", RecordType::a, 7), 0).bytes, query));
+  EXPECT_FALSE(answers(reply(Query("example.org", RecordType::aaaa, 7), 0).bytes, query));
+  EXPECT_FALSE(answers(reply(query, 0, 0x0180).bytes, query)) << "it is a question itself";
+  EXPECT_FALSE(answers(reply(query, 0, 0xa180).bytes, query)) << "of another operation";
+  EXPECT_FALSE(answers({}, query));
+  const DnsWriter whole = reply(query, 0);
+  for (std::size_t size = 0; size < whole.bytes.size(); ++size) {
+    EXPECT_FALSE(answers(Bytes(whole.bytes).first(size), query)) << size;
+  }
+}
+
+TEST(DnsAnswer, ItsQuestionMayBeInCapitals) {
+  const Query query("example.org", RecordType::a, 7);
+  EXPECT_TRUE(answers(reply(Query("eXAMPLE.ORG", RecordType::a, 7), 0).bytes, query));
+}
+
+TEST(DnsAnswer, AQuestionThatWasNotUnderstoodMayBeMissing) {
+  const Query query("example.org", RecordType::a, 7);
+  for (unsigned code = 0; code < 6; ++code) {
+    DnsWriter bare;
+    bare.word(7).word(0x8180 | code).word(0).word(0).word(0).word(0);
+    EXPECT_EQ(answers(bare.bytes, query), code != 0 && code != 3) << code;
+    if (answers(bare.bytes, query)) {
+      EXPECT_EQ(read(bare, query)->code, static_cast<ResponseCode>(code));
+    }
+  }
+}
+
+TEST(DnsAnswer, GivesAddressesInOrderAndTheShortestLifetime) {
+  const Query query("example.org", RecordType::a, 7);
+  DnsWriter message = reply(query, 3);
+  message.pointer(question_at).record(1, 300, 4).address(ip("192.0.2.2"));
+  message.name("EXAMPLE.org").record(1, 60, 4).address(ip("192.0.2.1"));
+  message.name("example.net").record(1, 5, 4).address(ip("192.0.2.9"));
+  const auto answer = read(message, query);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->addresses, (std::vector{ip("192.0.2.2"), ip("192.0.2.1")}));
+  EXPECT_EQ(answer->lifetime, 60s);
+  EXPECT_EQ(read(message, query, 1)->addresses, std::vector{ip("192.0.2.2")});
+}
+
+TEST(DnsAnswer, FollowsAliasesInAnyOrder) {
+  const Query query("www.example.org", RecordType::aaaa, 7);
+  DnsWriter message = reply(query, 3);
+  message.name("b.example.org").record(28, 300, 16).address(ip("2001:db8::1"));
+  message.name("a.example.org").record(5, 20, 15).name("b.example.org");
+  message.pointer(question_at).record(5, 30, 4).byte(1).raw(to_bytes("a")).pointer(16);
+  const auto answer = read(message, query);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->addresses, std::vector{ip("2001:db8::1")});
+  EXPECT_EQ(answer->lifetime, 20s);
+}
+
+TEST(DnsAnswer, AliasesInACircleAreMalformed) {
+  const Query query("a.example.org", RecordType::a, 7);
+  DnsWriter message = reply(query, 2);
+  message.pointer(question_at).record(5, 20, 15).name("b.example.org");
+  message.name("b.example.org").record(5, 20, 15).name("a.example.org");
+  EXPECT_EQ(read(message, query).error(), Errc::bad_input);
+}
+
+TEST(DnsAnswer, AnAliasOfNothingHasNoAddress) {
+  const Query query("www.example.org", RecordType::a, 7);
+  DnsWriter message = reply(query, 1);
+  message.pointer(question_at).record(5, 20, 15).name("b.example.org");
+  const auto answer = read(message, query);
+  ASSERT_TRUE(answer);
+  EXPECT_TRUE(answer->addresses.empty());
+  EXPECT_EQ(answer->lifetime, std::nullopt);
+}
+
+DnsWriter& soa(DnsWriter& message, std::uint32_t ttl, std::uint32_t minimum) {
+  message.name("org").record(6, ttl, 22).byte(0).byte(0);
+  return message.number(1).number(1).number(1).number(1).number(minimum);
+}
+
+TEST(DnsAnswer, WhatIsNotThereIsSoForAsLongAsItsZoneSays) {
+  const Query query("www.example.org", RecordType::a, 7);
+  DnsWriter minimum = reply(query, 0, 0x8183, 1);
+  DnsWriter record = reply(query, 0, 0x8180, 1);
+  EXPECT_EQ(read(soa(minimum, 3600, 30), query)->lifetime, 30s);
+  EXPECT_EQ(read(minimum, query)->code, ResponseCode::no_such_name);
+  EXPECT_EQ(read(soa(record, 40, 60), query)->lifetime, 40s);
+  EXPECT_EQ(read(record, query)->code, ResponseCode::none);
+  record.bytes.pop_back();
+  EXPECT_EQ(read(record, query)->lifetime, std::nullopt) << "cut off, but nothing depends on it";
+}
+
+TEST(DnsAnswer, ALifetimeBeyond31BitsIsNone) {
+  const Query query("example.org", RecordType::a, 7);
+  DnsWriter message = reply(query, 1);
+  message.pointer(question_at).record(1, 0x8000'0000U, 4).address(ip("192.0.2.2"));
+  EXPECT_EQ(read(message, query)->lifetime, 0s);
+}
+
+TEST(DnsAnswer, OfATruncatedOneNothingElseIsRead) {
+  const Query query("example.org", RecordType::a, 7);
+  DnsWriter message = reply(query, 9, 0x8380);
+  const auto answer = read(message, query);
+  ASSERT_TRUE(answer);
+  EXPECT_TRUE(answer->truncated && answer->addresses.empty());
+}
+
+// Every place where it can end too early, and pointers that lead nowhere or forwards.
+TEST(DnsAnswer, WhatIsMalformedIsSaidToBe) {
+  const Query query("example.org", RecordType::a, 7);
+  DnsWriter whole = reply(query, 1);
+  const std::size_t answer_at = whole.bytes.size();
+  whole.name("example.org").record(1, 60, 4).address(ip("192.0.2.2"));
+  ASSERT_TRUE(read(whole, query));
+  for (std::size_t size = answer_at; size < whole.bytes.size(); ++size) {
+    DnsWriter cut;
+    cut.raw(Bytes(whole.bytes).first(size));
+    EXPECT_EQ(read(cut, query).error(), Errc::bad_input) << size;
+  }
+  for (const std::size_t target : {answer_at, answer_at + 1, std::size_t{16383}}) {
+    DnsWriter message = reply(query, 1);
+    message.pointer(target).record(1, 60, 4).address(ip("192.0.2.2"));
+    EXPECT_EQ(read(message, query).error(), Errc::bad_input) << target;
+  }
+  for (const std::size_t bytes : {0U, 3U, 5U, 16U}) {
+    DnsWriter message = reply(query, 1);
+    message.pointer(question_at).record(1, 60, bytes);
+    for (std::size_t each = 0; each < bytes; ++each) message.byte(1);
+    EXPECT_EQ(read(message, query).error(), Errc::bad_input) << bytes;
+  }
+}
+
+TEST(DnsAnswer, ANameOfMoreThan255BytesIsMalformed) {
+  const Query query("example.org", RecordType::a, 7);
+  const std::string label(63, 'x');
+  DnsWriter message = reply(query, 1);
+  message.name(label + "." + label + "." + label + "." + label).record(1, 60, 4);
+  message.address(ip("192.0.2.2"));
+  EXPECT_EQ(read(message, query).error(), Errc::bad_input);
+}
+
+TEST(DnsAnswer, LabelsOfAnUnknownKindAreMalformed) {
+  const Query query("example.org", RecordType::a, 7);
+  for (const unsigned kind : {0x40U, 0x80U}) {
+    DnsWriter message = reply(query, 1);
+    message.byte(kind | 1).byte('a').byte(0).record(1, 60, 4).address(ip("192.0.2.2"));
+    EXPECT_EQ(read(message, query).error(), Errc::bad_input) << kind;
+  }
+}
+
+TEST(DnsAnswer, WhatIsOfAnotherClassIsPassedOver) {
+  const Query query("example.org", RecordType::a, 7);
+  DnsWriter message = reply(query, 1);
+  message.pointer(question_at).word(1).word(3).number(60).word(4).address(ip("192.0.2.2"));
+  EXPECT_TRUE(read(message, query)->addresses.empty());
+}
+
+}  // namespace
+}  // namespace weir::dns

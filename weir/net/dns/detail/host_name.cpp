@@ -1,0 +1,75 @@
+#include "weir/net/dns/detail/host_name.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace weir::names {
+namespace {
+
+constexpr std::size_t name_bytes_max = 253;
+constexpr std::size_t label_bytes_max = 63;
+
+bool is_digit(char each) noexcept {
+  return each >= '0' && each <= '9';
+}
+
+bool is_label_character(char each) noexcept {
+  return (each >= 'a' && each <= 'z') || is_digit(each) || each == '-' || each == '_';
+}
+
+bool is_label(std::string_view label) noexcept {
+  return !label.empty() && label.size() <= label_bytes_max && label.front() != '-' &&
+         label.back() != '-' && std::ranges::all_of(label, is_label_character);
+}
+
+}  // namespace
+
+Result<HostName> parse_host_name(std::string_view text) {
+  HostName name;
+  if (text.ends_with('.')) {
+    name.absolute = true;
+    text.remove_suffix(1);
+  }
+  if (text.empty() || text.size() > name_bytes_max) return fail(Errc::bad_input);
+  name.text.resize(text.size());
+  std::ranges::transform(text, name.text.begin(), [](char each) {
+    return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
+  });
+  std::string_view rest = name.text;
+  for (;;) {
+    const std::size_t dot = rest.find('.');
+    const std::string_view label = rest.substr(0, dot);
+    if (!is_label(label)) return fail(Errc::bad_input);
+    if (dot == std::string_view::npos) {
+      if (std::ranges::all_of(label, is_digit)) return fail(Errc::bad_input);
+      return name;
+    }
+    rest.remove_prefix(dot + 1);
+  }
+}
+
+std::optional<Endpoint> parse_ip_address(std::string_view text, std::uint16_t port) {
+  if (text.empty()) return std::nullopt;
+  std::string with_port(text);
+  const bool bracketed = text.front() == '[';
+  if (!bracketed && text.find(':') != std::string_view::npos) {
+    with_port.insert(0, 1, '[').push_back(']');
+  }
+  if (bracketed && text.back() != ']') return std::nullopt;
+  auto address = Endpoint::parse(with_port.append(":0"));
+  if (!address || !address->is_inet()) return std::nullopt;
+  return address->with_port(port);
+}
+
+bool is_local_host(std::string_view text) noexcept {
+  return text == "localhost" || text.ends_with(".localhost");
+}
+
+Endpoint local_host_address(Family family) noexcept {
+  if (family == Family::ipv4) return Endpoint::loopback(0);
+  std::array<std::uint8_t, 16> loopback{};
+  loopback.back() = 1;
+  return Endpoint::ipv6(loopback, 0);
+}
+
+}  // namespace weir::names

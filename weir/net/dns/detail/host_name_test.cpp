@@ -1,0 +1,59 @@
+#include "weir/net/dns/detail/host_name.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weir::names {
+namespace {
+
+TEST(HostName, IsComparedInLowerCaseWithoutItsLastDot) {
+  const auto name = parse_host_name("WWW.Example.ORG");
+  ASSERT_TRUE(name);
+  EXPECT_EQ(name->text, "www.example.org");
+  EXPECT_FALSE(name->absolute);
+  EXPECT_EQ(parse_host_name("example.org.")->text, "example.org");
+  EXPECT_TRUE(parse_host_name("example.org.")->absolute);
+  EXPECT_EQ(parse_host_name("_srv.xn--bcher-kva.a-b.c3")->text, "_srv.xn--bcher-kva.a-b.c3");
+}
+
+TEST(HostName, HasItsLimits) {
+  const std::string label(63, 'a');
+  const std::string longest = label + "." + label + "." + label + "." + std::string(61, 'b');
+  EXPECT_TRUE(parse_host_name(longest));
+  EXPECT_TRUE(parse_host_name(longest + "."));
+  EXPECT_FALSE(parse_host_name(longest + "b"));
+  EXPECT_FALSE(parse_host_name(label + "a.org"));
+}
+
+TEST(HostName, OtherTextIsNone) {
+  for (const std::string_view text :
+       {"", ".", "..", ".org", "a..b", "a b", "a/b", "a:b", "b\xc3\xbc", "-a.org", "a-.org", "a%1",
+        "127.1", "1", "256.1.1.1", "1.2.3.4.", "a.0", "a\n"}) {
+    const auto name = parse_host_name(text);
+    ASSERT_FALSE(name) << text;
+    EXPECT_EQ(name.error(), Errc::bad_input);
+  }
+  EXPECT_FALSE(parse_host_name(std::string_view("a\0b", 3)));
+}
+
+TEST(IpAddress, StandsForItself) {
+  EXPECT_EQ(parse_ip_address("127.0.0.1", 80), Endpoint::loopback(80));
+  EXPECT_EQ(parse_ip_address("::1", 80), local_host_address(Family::ipv6).with_port(80));
+  EXPECT_EQ(parse_ip_address("[::1]", 80), local_host_address(Family::ipv6).with_port(80));
+  EXPECT_EQ(parse_ip_address("fe80::1%7", 80)->to_string(), "[fe80::1%7]:80");
+  EXPECT_EQ(parse_ip_address("::ffff:1.2.3.4", 0)->family(), os::AddressFamily::ipv6);
+  for (const std::string_view text :
+       {"", "localhost", "127.1", "1.2.3", "1.2.3.4:5", "[::1", "::1]", "[]", "[1.2.3.4]", ":", "*",
+        "unix:/tmp/a", "unix:@a", "[::1]:80", ":80", "80"}) {
+    EXPECT_EQ(parse_ip_address(text, 80), std::nullopt) << text;
+  }
+}
+
+TEST(LocalHost, IsWhatEndsInIt) {
+  EXPECT_TRUE(is_local_host("localhost"));
+  EXPECT_TRUE(is_local_host("a.localhost"));
+  EXPECT_FALSE(is_local_host("notlocalhost"));
+  EXPECT_FALSE(is_local_host("localhost.org"));
+}
+
+}  // namespace
+}  // namespace weir::names

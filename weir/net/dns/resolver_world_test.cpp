@@ -1,0 +1,132 @@
+// Names in the World: whatever a server does, and whenever who asks loses his patience, what is
+// found is right, and nothing is left.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+#include "weir/net/dns/connect.hpp"
+#include "weir/net/test/resolver_fixture.hpp"
+#include "weir/task/timeout.hpp"
+#include "weir/sim/test/seed_fixture.hpp"
+#include "weir/sim/test/world_fixture.hpp"
+
+namespace weir::names {
+namespace {
+
+constexpr std::uint8_t names_count = 12;
+
+struct Tally {
+  int found = 0;
+  int failed = 0;
+  int impatient = 0;
+  int connected = 0;
+};
+
+std::string name_of(std::uint8_t number) {
+  return "n" + std::to_string(number) + ".example";
+}
+Endpoint address_of(std::uint8_t number) {
+  return Endpoint::ipv4({127, 0, 1, number}, 0);
+}
+
+NameRule drawn_rule(Host& host, std::uint8_t number) {
+  constexpr std::array manners{
+      Manner::rightly,      Manner::rightly,       Manner::truncated,        Manner::never,
+      Manner::with_garbage, Manner::with_wrong_id, Manner::cut_by_connection};
+  NameRule rule;
+  rule.addresses.push_back(address_of(number));
+  rule.manner = manners[host.random() % manners.size()];
+  rule.delay = std::chrono::milliseconds(host.random() % 60);
+  rule.lies_first = host.random() % 3 == 0;
+  rule.code = host.random() % 5 == 0 ? 2 : 0;
+  rule.ttl = static_cast<std::uint32_t>(host.random() % 3);
+  return rule;
+}
+
+/// One asks a few times, with more or less patience.
+Task<> ask_some(Scope& scope, Resolver& resolver, NameServer& server, Tally& tally) {
+  Host& host = scope.loop().host();
+  for (int times = 0; times < 6; ++times) {
+    const auto number = static_cast<std::uint8_t>(host.random() % names_count);
+    const std::string name = name_of(number);
+    const Duration patience = std::chrono::milliseconds(host.random() % 200);
+    static_cast<void>(co_await sleep(std::chrono::milliseconds(host.random() % 50)));
+    const auto found = co_await timeout(patience, resolver.resolve(name, Family::ipv4));
+    if (found) {
+      EXPECT_EQ(*found, Addresses(1, address_of(number))) << name;
+      const NameRule& rule = server.rules[name];
+      EXPECT_EQ(rule.code, 0U) << name;
+      EXPECT_TRUE(rule.manner == Manner::rightly || rule.manner == Manner::truncated) << name;
+      ++tally.found;
+    } else if (found.error() == weir::Errc::timed_out) {
+      ++tally.impatient;
+    } else {
+      EXPECT_TRUE(found.error() == Failure::timed_out || found.error() == Failure::server_failed)
+          << name << ": " << found.error().message();
+      ++tally.failed;
+    }
+    tcp::ConnectOptions racing;
+    racing.resolver = &resolver;
+    const auto stream =
+        co_await timeout(patience, tcp::connect(name, server.address().port(), racing));
+    if (stream) ++tally.connected;
+  }
+}
+
+Task<> ask_and_answer(Scope& scope, Tally& tally) {
+  Host& host = scope.loop().host();
+  NameServer server;
+  for (std::uint8_t number = 0; number < names_count; ++number) {
+    server.rules[name_of(number)] = drawn_rule(host, number);
+  }
+  const auto talk = [&]() -> Task<> {
+    ResolverOptions options = only(Addresses(1, server.address()));
+    options.timeout = 100ms;
+    options.attempts = 2;
+    Resolver resolver(options);
+    const auto all_of_them = [&](Scope& askers) -> Task<Result<>> {
+      for (int each = 0; each < 8; ++each) {
+        askers.spawn(ask_some(askers, resolver, server, tally));
+      }
+      co_return {};
+    };
+    EXPECT_TRUE(co_await with_scope(OnFailure::supervise, all_of_them));
+    EXPECT_EQ(resolver.counters().under_way.value(), 0U);
+  };
+  co_await with_name_server(server, talk);
+}
+
+WorldReport run_world(World& world, Tally& tally) {
+  world.host("alone").start([&](Host& host) {
+    return Runtime(host, quiet()).run_on_each_core(ask_and_answer, std::ref(tally));
+  });
+  return world.run_until_done(1h);
+}
+
+TEST(ResolverWorld, WhatIsFoundIsRightWhateverHappens) {
+  Tally tally;
+  for (int run = 0; run < 40; ++run) {
+    World world(fresh_world());
+    const WorldReport report = run_world(world, tally);
+    ASSERT_TRUE(report.ok()) << report.text();
+    ASSERT_FALSE(HasFailure()) << report.text();
+  }
+  EXPECT_GT(tally.found, 0);
+  EXPECT_GT(tally.failed, 0);
+  EXPECT_GT(tally.impatient, 0);
+}
+
+TEST(ResolverWorld, TheSameSeedGivesTheSameRun) {
+  const auto trace = [](std::uint64_t seed) {
+    Tally tally;
+    World world({.seed = seed, .trace = true});
+    const WorldReport report = run_world(world, tally);
+    EXPECT_TRUE(report.ok()) << report.text();
+    return world.trace();
+  };
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) EXPECT_EQ(trace(seed), trace(seed)) << seed;
+}
+
+}  // namespace
+}  // namespace weir::names

@@ -1,0 +1,327 @@
+// Connections between the cores that listen on one address: evened out where all of them come to
+// one core, left alone where they come to all.
+#include "weir/loop/balance.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weir/runtime/runtime.hpp"
+#include "weir/net/test/net_fixture.hpp"
+#include "weir/os/detail/io/fd.hpp"
+#include "weir/os/detail/io/socket.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir {
+namespace {
+
+// Cores 0 and 1 listen and answer whoever says something with their number; the clients are on
+// core 2, so that only one end of each connection counts.
+constexpr unsigned listening_cores = 2;
+constexpr unsigned clients_core = 2;
+
+struct Cores {
+  explicit Cores(Runtime& its_runtime) : runtime(its_runtime) {}
+  Runtime& runtime;
+  std::atomic<unsigned> listening{0};
+  Endpoint address;  // set by the last that listens, before it counts itself
+
+  Task<> (*clients)(Cores& test, Loop& loop) = nullptr;
+  // What was found at the end, while all connections were open.
+  std::array<std::uint64_t, listening_cores> connections{};
+  std::array<std::uint64_t, listening_cores> handed_over{};
+  std::array<std::uint64_t, listening_cores> taken_over{};
+  std::array<unsigned, listening_cores> answered{};
+
+  void look(Loop& loop) {
+    for (unsigned core = 0; core < listening_cores; ++core) {
+      const LoopCounters& counters = loop.group().loops()[core]->counters();
+      connections[core] = counters.connections.value();
+      handed_over[core] = counters.handed_over.value();
+      taken_over[core] = counters.taken_over.value();
+    }
+  }
+};
+
+Task<> answer(tcp::Stream peer) {
+  const std::string number = std::to_string(peer.loop().core());
+  while (auto bytes = co_await peer.read()) {
+    if (!co_await peer.write(number)) break;
+  }
+}
+
+Task<Result<>> serve(Scope& scope, Cores& test) {
+  if (scope.loop().core() == clients_core) {
+    while (test.listening != listening_cores) static_cast<void>(co_await sleep(1ms));
+    co_await test.clients(test, scope.loop());
+    test.runtime.drain();
+    co_return {};
+  }
+  auto listener = co_await tcp::listen(Endpoint::loopback(0));
+  if (!listener) co_return fail(listener.error());
+  if (scope.loop().core() == 0) test.address = listener->local_address();
+  ++test.listening;
+  for (;;) {
+    auto peer = co_await listener->accept();
+    if (!peer) co_return fail(peer.error());
+    scope.spawn(answer(std::move(*peer)));
+  }
+}
+
+class BalanceOfCoresTest : public NetTest {
+ protected:
+  void run_with(Cores& test, Runtime& runtime) {
+    loop_.reset();
+    EXPECT_EQ(runtime.run_on_each_core(serve, std::ref(test)), 0);
+  }
+  RuntimeOptions options() const {
+    RuntimeOptions options;
+    options.cores = listening_cores + 1;
+    options.pin = false;
+    options.announce = false;
+    options.backend = GetParam().backend;
+    options.handle_signals = false;
+    return options;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(On, BalanceOfCoresTest, every_net_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+/// With everything that is on its way settled, begins at 54 against 32 and ends at 54 each.
+constexpr unsigned even_again = 108;
+
+// ---- In memory, where the listeners get connections in turn -------------------------------------
+
+/// A connection that is answered, by which core is counted.
+Task<std::optional<tcp::Stream>> ask(Cores& test) {
+  auto stream = co_await tcp::connect(test.address);
+  EXPECT_TRUE(stream);
+  if (!stream) co_return std::nullopt;
+  EXPECT_TRUE(co_await stream->write("?"));
+  const std::string core = co_await read_some(*stream, 1);
+  EXPECT_TRUE(core == "0" || core == "1") << core;
+  if (core == "0" || core == "1") ++test.answered[core == "0" ? 0 : 1];
+  co_return std::move(*stream);
+}
+
+/// Connects past every second listener: who comes to that one leaves at once.
+Task<> skip_one(Cores& test, Loop& loop) {
+  const auto open = [&] { return loop.group().loops()[1]->counters().connections.value(); };
+  const std::uint64_t before = open();
+  {
+    auto decoy = co_await tcp::connect(test.address);
+    EXPECT_TRUE(decoy);
+    while (open() == before) static_cast<void>(co_await sleep(1ms));
+  }
+  while (open() != before) static_cast<void>(co_await sleep(1ms));
+}
+
+Task<> all_to_one_in_memory(Cores& test, Loop& loop) {
+  std::vector<tcp::Stream> clients;
+  for (unsigned i = 0; i < even_again; ++i) {
+    auto client = co_await ask(test);
+    if (!client) co_return;
+    clients.push_back(std::move(*client));
+    co_await skip_one(test, loop);
+  }
+  test.look(loop);
+}
+
+TEST_P(BalanceOfCoresTest, AreEvenWhenAllCameToOneInMemory) {
+  if (!simulated()) GTEST_SKIP() << "to which core a connection comes is up to the kernel";
+  Runtime runtime(*host_, options());
+  Cores test(runtime);
+  test.clients = all_to_one_in_memory;
+  run_with(test, runtime);
+  EXPECT_EQ(test.connections[0], even_again / 2);
+  EXPECT_EQ(test.connections[1], even_again / 2);
+  EXPECT_EQ(test.answered[0], even_again / 2);
+  EXPECT_EQ(test.answered[1], even_again / 2);
+  EXPECT_EQ(test.handed_over[0], even_again / 2);
+  EXPECT_EQ(test.taken_over[1], even_again / 2);
+  EXPECT_EQ(test.handed_over[1] + test.taken_over[0], 0u);
+}
+
+Task<> in_turn_in_memory(Cores& test, Loop& loop) {
+  std::vector<tcp::Stream> clients;
+  for (int i = 0; i < 200; ++i) {
+    auto client = co_await ask(test);
+    if (!client) co_return;
+    clients.push_back(std::move(*client));
+  }
+  test.look(loop);
+}
+
+TEST_P(BalanceOfCoresTest, EvenTrafficIsLeftAloneInMemory) {
+  if (!simulated()) GTEST_SKIP() << "to which core a connection comes is up to the kernel";
+  Runtime runtime(*host_, options());
+  Cores test(runtime);
+  test.clients = in_turn_in_memory;
+  run_with(test, runtime);
+  EXPECT_EQ(test.connections[0], 100u);
+  EXPECT_EQ(test.connections[1], 100u);
+  EXPECT_EQ(test.handed_over[0] + test.handed_over[1], 0u);
+  EXPECT_EQ(test.taken_over[0] + test.taken_over[1], 0u);
+}
+
+/// Whoever has connected when all begin to drain is answered, by whichever core.
+Task<> drain_in_between(Cores& test, Loop& loop) {
+  std::vector<tcp::Stream> clients;
+  for (int i = 0; i < 40; ++i) {
+    auto client = co_await ask(test);
+    if (!client) co_return;
+    clients.push_back(std::move(*client));
+    co_await skip_one(test, loop);
+  }
+  std::vector<tcp::Stream> late;
+  for (int i = 0; i < 10; ++i) {
+    auto client = co_await tcp::connect(test.address);
+    EXPECT_TRUE(client);
+    if (!client) co_return;
+    EXPECT_TRUE(co_await client->write("?"));
+    late.push_back(std::move(*client));
+  }
+  test.runtime.drain();
+  for (tcp::Stream& each : late) EXPECT_EQ((co_await read_some(each, 1)).size(), 1U);
+  test.look(loop);
+}
+
+TEST_P(BalanceOfCoresTest, ADrainAnswersWhoWasHandedOver) {
+  if (!simulated()) GTEST_SKIP() << "to which core a connection comes is up to the kernel";
+  Runtime runtime(*host_, options());
+  Cores test(runtime);
+  test.clients = drain_in_between;
+  run_with(test, runtime);
+  EXPECT_EQ(test.handed_over[0], test.taken_over[1]);
+  EXPECT_GT(test.handed_over[0], 8u) << "the test has not met its case";
+}
+
+// ---- Over real sockets, where a client's port decides -------------------------------------------
+
+/// A client without a loop.
+struct Client {
+  os::Fd socket;
+  std::uint16_t port = 0;
+  unsigned core = 0;  ///< who answered
+};
+
+bool ready(int socket, short events) {
+  pollfd wanted{socket, events, 0};
+  return ::poll(&wanted, 1, 20'000) == 1;
+}
+
+/// Connects from `port`, 0 for any, and asks. Nothing when somebody else has the port. Closing it
+/// resets the connection, so that the port can be used again at once.
+std::optional<Client> ask_from(std::uint16_t port, const Endpoint& server) {
+  Client client{os::open_stream(server.family()).value()};
+  const int socket = client.socket.get();
+  EXPECT_TRUE(os::set_linger(socket, std::chrono::seconds(0)));
+  const os::Address own = os::Address::loopback(port);
+  if (::bind(socket, static_cast<const sockaddr*>(own.data()), own.size()) != 0) {
+    return std::nullopt;
+  }
+  const auto connected = os::start_connect(socket, server);
+  if (!connected || !ready(socket, POLLOUT) || !os::take_error(socket)) return std::nullopt;
+  client.port = os::local_address(socket).value().port();
+  EXPECT_EQ(::send(socket, "?", 1, MSG_NOSIGNAL), 1);
+  char number = '-';
+  EXPECT_TRUE(ready(socket, POLLIN));
+  EXPECT_EQ(::recv(socket, &number, 1, 0), 1);
+  EXPECT_TRUE(number == '0' || number == '1') << number;
+  client.core = number == '1' ? 1 : 0;
+  return client;
+}
+
+/// Ports from which one comes to core `core`, found by asking, a connection at a time.
+Task<std::array<std::vector<std::uint16_t>, listening_cores>> find_ports(Cores& test, Loop& loop,
+                                                                         std::size_t count) {
+  std::array<std::vector<std::uint16_t>, listening_cores> ports;
+  const auto open = [&](unsigned core) {
+    return loop.group().loops()[core]->counters().connections.value();
+  };
+  while (ports[0].size() < count || ports[1].size() < count) {
+    {
+      const auto client = ask_from(0, test.address);
+      if (client) ports[client->core].push_back(client->port);
+    }
+    if (::testing::Test::HasFailure()) break;
+    while (open(0) + open(1) != 0) static_cast<void>(co_await sleep(1ms));
+  }
+  co_return ports;
+}
+
+Task<> all_to_one(Cores& test, Loop& loop) {
+  const auto ports = co_await find_ports(test, loop, even_again + 30);
+  std::vector<Client> clients;
+  for (const std::uint16_t port : ports[0]) {
+    if (clients.size() == even_again) break;
+    auto client = ask_from(port, test.address);
+    if (!client) continue;
+    ++test.answered[client->core];
+    clients.push_back(std::move(*client));
+  }
+  EXPECT_EQ(clients.size(), std::size_t{even_again}) << "too many of the ports are taken";
+  // Who hands over counts it when the other core may have answered already.
+  const LoopCounters& giving = loop.group().loops()[0]->counters();
+  const LoopCounters& taking = loop.group().loops()[1]->counters();
+  while (giving.handed_over.value() < taking.taken_over.value()) {
+    static_cast<void>(co_await sleep(1ms));
+  }
+  test.look(loop);
+}
+
+TEST_P(BalanceOfCoresTest, AreEvenWhenAllCameToOne) {
+  if (simulated()) GTEST_SKIP() << "see above";
+  Runtime runtime(*host_, options());
+  Cores test(runtime);
+  test.clients = all_to_one;
+  run_with(test, runtime);
+  // Where clients come faster than the core turns, of 17 in a row it keeps one: two while it evens
+  // out 32 against none, so that it begins again at 57 against 34 rather than 54 against 32.
+  EXPECT_GE(test.connections[0], even_again / 2);
+  EXPECT_LE(test.connections[0], even_again / 2 + 3);
+  EXPECT_EQ(test.connections[0] + test.connections[1], even_again);
+  EXPECT_EQ(test.answered[1], test.connections[1]);
+  EXPECT_EQ(test.taken_over[1], test.connections[1]);
+  EXPECT_EQ(test.handed_over[0], test.connections[1]);
+  EXPECT_EQ(test.handed_over[1] + test.taken_over[0], 0u);
+}
+
+Task<> in_turn(Cores& test, Loop& loop) {
+  const auto ports = co_await find_ports(test, loop, 90);
+  std::vector<Client> clients;
+  std::array<std::size_t, listening_cores> next{};
+  while (clients.size() < 120) {
+    const std::size_t core = clients.size() % 2;
+    if (next[core] == ports[core].size()) break;
+    auto client = ask_from(ports[core][next[core]++], test.address);
+    if (!client) continue;
+    EXPECT_EQ(client->core, core);
+    clients.push_back(std::move(*client));
+  }
+  EXPECT_EQ(clients.size(), 120U) << "too many of the ports are taken";
+  test.look(loop);
+}
+
+TEST_P(BalanceOfCoresTest, EvenTrafficIsLeftAlone) {
+  if (simulated()) GTEST_SKIP() << "see above";
+  Runtime runtime(*host_, options());
+  Cores test(runtime);
+  test.clients = in_turn;
+  run_with(test, runtime);
+  EXPECT_EQ(test.connections[0], 60u);
+  EXPECT_EQ(test.connections[1], 60u);
+  EXPECT_EQ(test.handed_over[0] + test.handed_over[1], 0u);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,260 @@
+// Listeners on sockets that other processes have too: all are served, none is hurt at the end.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weir/loop/shared_listener.hpp"
+#include "weir/net/test/net_fixture.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir {
+namespace {
+
+class InheritedListenerTest : public NetTest {
+ protected:
+  using Sockets = std::vector<std::shared_ptr<SharedListener>>;
+
+  /// Listening sockets of one address, opened before the runtime.
+  Sockets open(std::size_t count) {
+    Sockets sockets;
+    while (sockets.size() < count) {
+      auto socket = host_->listen(address_, {});
+      EXPECT_TRUE(socket);
+      address_ = host_->local_address(socket->value()).value();
+      sockets.push_back(std::make_shared<SharedListener>(*host_, std::move(*socket), address_));
+    }
+    return sockets;
+  }
+  /// What another process has of the same socket.
+  Descriptor another(const SharedListener& socket) {
+    return host_->share(socket.descriptor()).value();
+  }
+  /// The first that waits in a socket which no loop has.
+  bool somebody_waits(Descriptor socket) {
+    const SocketOptions options{.role = SocketRole::listener, .shared = true};
+    Socket* const listener = loop_->backend().adopt(std::move(socket), options).value();
+    const int accepted = run(accept_by_itself(*loop_, *listener));
+    loop_->backend().close(*listener);
+    return accepted == 1;
+  }
+
+  Endpoint address_ = Endpoint::loopback(0);
+
+ private:
+  struct Waiting final : AcceptOperation {
+    Waiting() noexcept : AcceptOperation([](Runnable&) {}) {}
+  };
+  static Task<int> accept_by_itself(Loop& loop, Socket& listener) {
+    Waiting waiting;
+    if (!loop.backend().accept(listener, waiting)) {
+      for (int rounds = 0; rounds < 1000 && waiting.state() != Operation::State::finished;
+           ++rounds) {
+        static_cast<void>(co_await sleep(1ms));
+      }
+      loop.backend().cancel(waiting);
+      co_await yield();
+    }
+    co_return waiting.error() ? 0 : 1;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(On, InheritedListenerTest, every_net_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+constexpr int visitors = 40;
+
+/// Connections that are accepted until it is closed; each must have come through.
+Task<int> accept_all(tcp::Listener& listener) {
+  int accepted = 0;
+  for (;;) {
+    auto stream = co_await listener.accept();
+    if (!stream) {
+      EXPECT_EQ(stream.error(), Errc::closed);
+      co_return accepted;
+    }
+    EXPECT_TRUE(co_await stream->write("hello"));
+    ++accepted;
+  }
+}
+
+Task<Result<tcp::Stream>> accept_one(tcp::Listener& listener) {
+  co_return co_await listener.accept();
+}
+
+/// That many clients, one after the other, who are all greeted.
+Task<> visit(Endpoint server, int count) {
+  for (int i = 0; i < count; ++i) {
+    auto client = co_await tcp::connect(server);
+    EXPECT_TRUE(client) << client.error().message();
+    if (!client) co_return;
+    EXPECT_EQ((co_await read_to_end(*client)).first, "hello");
+  }
+}
+
+Task<> visit_then_drain(Endpoint server, int count) {
+  const Context own = co_await this_context();
+  co_await visit(server, count);
+  own.loop->drain();
+}
+
+TEST_P(InheritedListenerTest, OneLoopServesAllOfThem) {
+  loop_->group().inherit(open(4));
+  const auto talk = [](Endpoint address) -> Task<> {
+    tcp::Listener listener = co_await listen_locally({}, address);
+    EXPECT_EQ(listener.local_address(), address);
+    auto both = co_await all(accept_all(listener), visit_then_drain(address, visitors));
+    EXPECT_EQ(std::get<0>(both.value()), visitors);
+  };
+  run(talk(address_));
+}
+
+TEST_P(InheritedListenerTest, ThoseWhoWaitInAnyOfThemAreServedByADrain) {
+  loop_->group().inherit(open(3));
+  const auto talk = [](Endpoint address) -> Task<> {
+    const Context own = co_await this_context();
+    tcp::Listener listener = co_await listen_locally({}, address);
+    std::vector<tcp::Stream> waiting;
+    for (int i = 0; i < visitors; ++i) waiting.push_back((co_await tcp::connect(address)).value());
+    own.loop->drain();
+    EXPECT_EQ(co_await accept_all(listener), visitors);
+  };
+  run(talk(address_));
+}
+
+TEST_P(InheritedListenerTest, ALoopThatIsHeldAcceptsNobodyBeforeItAdmits) {
+  loop_->group().inherit(open(2));
+  loop_->hold();
+  bool admitted = false;
+  const auto talk = [&](Endpoint address) -> Task<> {
+    const auto body = [&](Scope& scope) -> Task<> {
+      tcp::Listener listener = co_await listen_locally({}, address);
+      scope.spawn([](Endpoint server) -> Task<> { co_await visit(server, 6); }(address));
+      scope.spawn([](bool& flag) -> Task<> {
+        const Context own = co_await this_context();
+        static_cast<void>(co_await sleep(20ms));
+        flag = true;
+        own.loop->admit();
+      }(admitted));
+      for (int i = 0; i < 6; ++i) {
+        auto stream = co_await listener.accept();
+        EXPECT_TRUE(stream && admitted);
+        if (stream) {
+          EXPECT_TRUE(co_await stream->write("hello"));
+        }
+      }
+    };
+    EXPECT_TRUE(co_await with_scope(body));
+  };
+  run(talk(address_));
+}
+
+TEST_P(InheritedListenerTest, WhatGoesOnElsewhereIsLeftAsItIs) {
+  Sockets sockets = open(2);
+  std::vector<Descriptor> others;
+  for (const auto& each : sockets) {
+    each->set_goes_on(true);
+    others.push_back(another(*each));
+  }
+  loop_->group().inherit(std::move(sockets));
+  const auto talk = [](Endpoint address) -> Task<> {
+    tcp::Listener listener = co_await listen_locally({}, address);
+    auto both = co_await all(accept_all(listener), visit_then_drain(address, 10));
+    EXPECT_EQ(std::get<0>(both.value()), 10);
+  };
+  run(talk(address_));
+  // It still listens, and who comes now waits for the other process.
+  const auto knock = [](Endpoint address) -> Task<std::optional<tcp::Stream>> {
+    auto client = co_await tcp::connect(address);
+    if (!client) co_return std::nullopt;
+    co_return std::move(*client);
+  };
+  std::vector<std::optional<tcp::Stream>> clients;
+  for (int i = 0; i < 16; ++i) {
+    clients.push_back(run(knock(address_)));
+    EXPECT_TRUE(clients.back());
+  }
+  EXPECT_TRUE(somebody_waits(std::move(others[0])) || somebody_waits(std::move(others[1])));
+}
+
+TEST_P(InheritedListenerTest, ADrainEndsOneThatIsHeld) {
+  Sockets sockets = open(2);
+  for (const auto& each : sockets) each->set_awaited();
+  loop_->group().inherit(std::move(sockets));
+  loop_->hold();
+  const auto talk = [](Endpoint address) -> Task<> {
+    tcp::Listener listener = co_await listen_locally({}, address);
+    auto both = co_await all(accept_all(listener), visit_then_drain(address, 0));
+    EXPECT_EQ(std::get<0>(both.value()), 0);
+    EXPECT_EQ((co_await listener.accept()).error(), Errc::closed);
+  };
+  run(talk(address_));
+}
+
+TEST_P(InheritedListenerTest, ADrainOfOneThatIsHeldServesWhoWaitsInWhatIsItsOwnByNow) {
+  Sockets sockets = open(3);
+  for (const auto& each : sockets) {
+    each->set_awaited();
+    each->set_goes_on(false);
+  }
+  loop_->group().inherit(std::move(sockets));
+  loop_->hold();
+  const auto talk = [](Endpoint address) -> Task<> {
+    const Context own = co_await this_context();
+    tcp::Listener listener = co_await listen_locally({}, address);
+    std::vector<tcp::Stream> waiting;
+    for (int i = 0; i < visitors; ++i) waiting.push_back((co_await tcp::connect(address)).value());
+    own.loop->drain();
+    EXPECT_EQ(co_await accept_all(listener), visitors);
+  };
+  run(talk(address_));
+}
+
+TEST_P(InheritedListenerTest, TheGroupIsToldWhenAllAreAboutToBeAcceptedFrom) {
+  Sockets sockets = open(3);
+  for (const auto& each : sockets) each->set_awaited();
+  int told = 0;
+  loop_->group().on_accepting = [&] { ++told; };
+  loop_->group().inherit(std::move(sockets));
+  loop_->hold();
+  EXPECT_EQ(loop_->group().awaited(), address_.to_string());
+  const auto talk = [](Endpoint address, int& count) -> Task<> {
+    tcp::Listener listener = co_await listen_locally({}, address);
+    EXPECT_EQ(count, 0) << "it has not been asked to accept";
+    auto both = co_await all(accept_all(listener), visit_then_drain(address, 0));
+    EXPECT_TRUE(both);
+    EXPECT_EQ(count, 1);
+  };
+  run(talk(address_, told));
+  EXPECT_EQ(loop_->group().awaited(), "");
+}
+
+TEST_P(InheritedListenerTest, AListenerThatGoesWhileItWaitsLeavesNothingBehind) {
+  loop_->group().inherit(open(3));
+  const auto talk = [](Endpoint address) -> Task<> {
+    CancelSource cancel;
+    const Context own = co_await this_context();
+    {
+      tcp::Listener listener = co_await listen_locally({}, address);
+      const auto accept = [](tcp::Listener& from, Context with) -> Task<std::error_code> {
+        co_return (co_await in_context(with, accept_one(from))).error();
+      };
+      const auto give_up = [](CancelSource& source) -> Task<> {
+        co_await yield();
+        source.cancel();
+      };
+      const Context with{own.loop, &cancel};
+      auto both = co_await all(accept(listener, with), give_up(cancel));
+      EXPECT_EQ(std::get<0>(both.value()), Errc::cancelled);
+    }
+    static_cast<void>(co_await sleep(5ms));
+  };
+  run(talk(address_));
+}
+
+}  // namespace
+}  // namespace weir

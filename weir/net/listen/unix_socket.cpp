@@ -1,0 +1,19 @@
+#include "weir/net/listen/unix_socket.hpp"
+
+#include <utility>
+
+namespace weir::unix_socket {
+
+Task<Result<Listener>> listen(std::string name) {
+  auto address = os::Address::local(name);
+  if (!address) co_return fail(address.error());
+  co_return co_await tcp::listen(*address);
+}
+
+Task<Result<Stream>> connect(std::string name) {
+  auto address = os::Address::local(name);
+  if (!address) co_return fail(address.error());
+  co_return co_await tcp::connect(*address);
+}
+
+}  // namespace weir::unix_socket

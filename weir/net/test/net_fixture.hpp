@@ -1,0 +1,116 @@
+// What the tests of streams and listeners run on: every host and backend that this machine has.
+// Included by tests only, so it may use weir/testing.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/net/listen/listener.hpp"
+#include "weir/task/detail/run.hpp"
+#include "weir/task/combinators.hpp"
+#include "weir/testing/memory/memory_platform.hpp"
+
+namespace weir {
+
+struct NetKind {
+  const char* name;
+  bool simulated;
+  BackendChoice backend;
+
+  friend void PrintTo(const NetKind& kind, std::ostream* out) { *out << kind.name; }
+};
+
+inline auto every_net_kind() {
+  return testing::Values(NetKind{"memory", true, BackendChoice::automatic},
+                         NetKind{"uring", false, BackendChoice::uring},
+                         NetKind{"uring_6_1", false, BackendChoice::uring_6_1},
+                         NetKind{"epoll", false, BackendChoice::epoll},
+                         NetKind{"poll", false, BackendChoice::poll});
+}
+
+/// Two ends of one connection.
+struct Pair {
+  tcp::Stream server;
+  tcp::Stream client;
+};
+
+class NetTest : public testing::TestWithParam<NetKind> {
+ protected:
+  void SetUp() override {
+    if (GetParam().simulated) {
+      auto memory = std::make_unique<MemoryHost>();
+      memory_ = memory.get();
+      host_ = std::move(memory);
+    } else {
+      host_ = std::make_unique<OsHost>();
+    }
+    auto made = Loop::make(*host_, {.backend = GetParam().backend});
+    if (!made) GTEST_SKIP() << "not to be had here: " << made.error().message();
+    loop_ = std::move(*made);
+  }
+  void TearDown() override {
+    if (loop_ == nullptr) return;
+    loop_->blocks().collect();
+    // io_uring holds the buffers that it lends to the kernel.
+    if (!loop_->backend().name().starts_with("uring")) {
+      EXPECT_EQ(loop_->blocks().blocks_in_use(), 0U);
+    }
+    EXPECT_EQ(loop_->timers().armed(), 0U);
+    loop_.reset();
+    if (memory_ != nullptr) {
+      EXPECT_EQ(memory_->open_descriptors(), 0U);
+    }
+  }
+
+  template <class T>
+  T run(Task<T> task, CancelSource* cancel = nullptr) {
+    return weir::run(*loop_, std::move(task), cancel);
+  }
+
+  bool simulated() const { return memory_ != nullptr; }
+
+  std::unique_ptr<Host> host_;
+  MemoryHost* memory_ = nullptr;
+  std::unique_ptr<Loop> loop_;
+};
+
+/// A loop that is asked for port 0 of one address twice gives the same port.
+inline Task<tcp::Listener> listen_locally(ListenOptions options = {},
+                                          Endpoint endpoint = Endpoint::loopback(0)) {
+  auto listener = co_await tcp::listen(endpoint, options);
+  co_return std::move(listener.value());
+}
+
+inline Task<Pair> connect_pair() {
+  tcp::Listener listener = co_await listen_locally();
+  auto both = co_await all(as_task(listener.accept()), tcp::connect(listener.local_address()));
+  co_return Pair{std::move(std::get<0>(both.value())), std::move(std::get<1>(both.value()))};
+}
+
+/// Everything until the end of the stream, and how it ended.
+inline Task<std::pair<std::string, std::error_code>> read_to_end(Stream& stream) {
+  std::string text;
+  for (;;) {
+    const auto bytes = co_await stream.read();
+    if (!bytes) co_return std::pair(std::move(text), bytes.error());
+    text += bytes->text();
+  }
+}
+
+/// At least `count` bytes.
+inline Task<std::string> read_some(Stream& stream, std::size_t count) {
+  std::string text;
+  while (text.size() < count) {
+    const auto bytes = co_await stream.read();
+    if (!bytes) break;
+    text += bytes->text();
+  }
+  co_return text;
+}
+
+}  // namespace weir

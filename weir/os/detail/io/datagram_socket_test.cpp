@@ -1,0 +1,152 @@
+// Datagram sockets on loopback: who hears whom, who shares a port, and who is in a group.
+#include "weir/os/datagram_socket.hpp"
+
+#include <gtest/gtest.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weir/os/detail/io/socket.hpp"
+
+namespace weir::os {
+namespace {
+
+Fd open_socket(const DatagramSettings& settings) {
+  auto socket = open_datagram_socket(settings);
+  EXPECT_TRUE(socket) << socket.error().message();
+  return socket ? std::move(*socket) : Fd();
+}
+
+ssize_t send_to(const Fd& socket, std::string_view text, const Address& peer) {
+  return ::sendto(socket.get(), text.data(), text.size(), 0,
+                  static_cast<const sockaddr*>(peer.data()), peer.size());
+}
+
+/// What has arrived; nullopt: nothing that there was time for.
+std::optional<std::string> hear(const Fd& socket, int milliseconds = 10'000) {
+  pollfd wanted{socket.get(), POLLIN, 0};
+  if (::poll(&wanted, 1, milliseconds) != 1) return std::nullopt;
+  std::array<char, 100> room;
+  const ssize_t size = ::recv(socket.get(), room.data(), room.size(), 0);
+  if (size < 0) return std::nullopt;
+  return std::string(room.data(), static_cast<std::size_t>(size));
+}
+
+Address address_of(const Fd& socket) {
+  return local_address(socket.get()).value();
+}
+
+unsigned loopback_interface() {
+  return ::if_nametoindex("lo");
+}
+
+TEST(DatagramSocket, TalksWithEverybody) {
+  const Fd first = open_socket({.local = Address::loopback(0)});
+  const Fd second = open_socket({.local = Address::loopback(0)});
+  ASSERT_EQ(send_to(first, "hello", address_of(second)), 5);
+  EXPECT_EQ(hear(second), "hello");
+  ASSERT_EQ(send_to(second, "", address_of(first)), 0);
+  EXPECT_EQ(hear(first), "");
+}
+
+TEST(DatagramSocket, OfEveryInterfaceHearsIpv4) {
+  const Fd server = open_socket({.local = Address::any(0)});
+  const Fd client = open_socket({.local = Address::loopback(0)});
+  ASSERT_EQ(send_to(client, "four", Address::loopback(address_of(server).port())), 4);
+  EXPECT_EQ(hear(server), "four");
+}
+
+TEST(DatagramSocket, ConnectedHearsItsPeerAlone) {
+  const Fd server = open_socket({.local = Address::loopback(0)});
+  const Fd client = open_socket({.peer = address_of(server)});
+  const Fd stranger = open_socket({.local = Address::loopback(0)});
+  EXPECT_EQ(peer_address(client.get()).value(), address_of(server));
+  ASSERT_EQ(send_to(stranger, "psst", address_of(client)), 4);
+  ASSERT_EQ(send_to(server, "answer", address_of(client)), 6);
+  EXPECT_EQ(hear(client), "answer");
+}
+
+TEST(DatagramSocket, APortIsSharedOnlyWhenAllAgree) {
+  const Fd alone = open_socket({.local = Address::loopback(0)});
+  const Address taken = address_of(alone);
+  EXPECT_EQ(open_datagram_socket({.local = taken}).error(), system_error(EADDRINUSE));
+  EXPECT_EQ(open_datagram_socket({.local = taken, .reuse_port = true}).error(),
+            system_error(EADDRINUSE));
+  const Fd first = open_socket({.local = Address::loopback(0), .reuse_port = true, .first = true});
+  const Address shared = address_of(first);
+  const Fd second = open_socket({.local = shared, .reuse_port = true});
+  EXPECT_EQ(address_of(second), shared);
+  EXPECT_EQ(open_datagram_socket({.local = shared, .reuse_port = true, .first = true}).error(),
+            system_error(EADDRINUSE));
+}
+
+TEST(DatagramSocket, NeedsAnIpAddress) {
+  EXPECT_EQ(open_datagram_socket({}).error(), system_error(EAFNOSUPPORT));
+  EXPECT_EQ(open_datagram_socket({.local = Address::local("@weir").value()}).error(),
+            system_error(EAFNOSUPPORT));
+}
+
+// What was sent to a group before somebody joined it, or after he left, is not for him. The last
+// message of each part goes to the socket itself and shows that nothing else is on its way.
+TEST(DatagramSocket, HearsAGroupWhileItIsIn) {
+  if (loopback_interface() == 0) GTEST_SKIP() << "no interface called lo";
+  const Address any = Address::ipv4({}, 0);
+  const MulticastGroup group{Address::ipv4({239, 255, 77, 1}, 0), loopback_interface()};
+  const Fd member = open_socket({.local = any});
+  const Address to_group = group.address.with_port(address_of(member).port());
+  const Address to_member = Address::loopback(to_group.port());
+  const Fd other_member = open_socket({.local = any});
+  const Fd sender = open_socket({.local = any, .multicast_interface = group.interface});
+  // The machine is in the group, but this socket is not.
+  ASSERT_TRUE(join_group(other_member.get(), group));
+  ASSERT_EQ(send_to(sender, "early", to_group), 5);
+  ASSERT_EQ(send_to(sender, "one", to_member), 3);
+  EXPECT_EQ(hear(member), "one");
+
+  const auto joined = join_group(member.get(), group);
+  ASSERT_TRUE(joined) << joined.error().message();
+  EXPECT_EQ(join_group(member.get(), group).error(), system_error(EADDRINUSE));
+  ASSERT_EQ(send_to(sender, "in time", to_group), 7);
+  EXPECT_EQ(hear(member), "in time");
+
+  ASSERT_TRUE(leave_group(member.get(), group));
+  EXPECT_EQ(leave_group(member.get(), group).error(), system_error(EADDRNOTAVAIL));
+  ASSERT_EQ(send_to(sender, "late", to_group), 4);
+  ASSERT_EQ(send_to(sender, "two", to_member), 3);
+  EXPECT_EQ(hear(member), "two");
+}
+
+// Heard is another matter: many machines have no route for IPv6 groups over loopback.
+TEST(DatagramSocket, JoinsAndLeavesAnIpv6Group) {
+  const Address loopback = Address::parse("[::1]:0").value();
+  const bool has_ipv6 = open_datagram_socket({.local = loopback}).has_value();
+  if (!has_ipv6 || loopback_interface() == 0) GTEST_SKIP() << "no IPv6, or nothing called lo";
+  const Fd member = open_socket({.local = Address::any(0)});
+  const MulticastGroup group{Address::parse("[ff01::77:1]:0").value(), loopback_interface()};
+  const auto joined = join_group(member.get(), group);
+  EXPECT_TRUE(joined) << joined.error().message();
+  EXPECT_EQ(join_group(member.get(), group).error(), system_error(EADDRINUSE));
+  // The interface may be named by the address instead.
+  std::array<std::uint8_t, 16> bytes{0xff, 0x01};
+  bytes[13] = 0x77;
+  bytes[15] = 0x01;
+  const MulticastGroup scoped{Address::ipv6(bytes, 0, loopback_interface()), 0};
+  EXPECT_TRUE(leave_group(member.get(), scoped));
+  EXPECT_EQ(leave_group(member.get(), group).error(), system_error(EADDRNOTAVAIL));
+}
+
+TEST(DatagramSocket, JoinsNothingButGroups) {
+  const Fd socket = open_socket({.local = Address::loopback(0)});
+  EXPECT_EQ(join_group(socket.get(), {Address::loopback(0), 0}).error(), system_error(EINVAL));
+  EXPECT_EQ(join_group(socket.get(), {Address(), 0}).error(), system_error(EINVAL));
+}
+
+}  // namespace
+}  // namespace weir::os

@@ -1,0 +1,127 @@
+// Lines to a pipe: whole, and without waiting for ever for one who does not read.
+#include "weir/os/line_output.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <thread>
+
+#include "weir/os/detail/io/fd.hpp"
+
+namespace weir::os {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A pipe that makes who writes wait, as standard error does, with room for 64 KiB.
+class LineOutputTest : public testing::Test {
+ protected:
+  LineOutputTest() : pipe_(open_pipe().value()), output(pipe_.write_end.get()) {
+    const int flags = ::fcntl(pipe_.write_end.get(), F_GETFL);
+    EXPECT_EQ(::fcntl(pipe_.write_end.get(), F_SETFL, flags & ~O_NONBLOCK), 0);
+  }
+
+  /// All that is there, or only the first so many bytes.
+  std::string read(std::size_t most = std::string::npos) {
+    std::string text;
+    std::array<char, 4096> some{};
+    while (text.size() < most) {
+      const auto got =
+          ::read(pipe_.read_end.get(), some.data(), std::min(some.size(), most - text.size()));
+      if (got <= 0) break;
+      text.append(some.data(), static_cast<std::size_t>(got));
+    }
+    return text;
+  }
+  /// Gives how much was written until it was full.
+  std::size_t fill() {
+    std::size_t lines = 0;
+    while (output.write(std::string(1023, 'x'), Duration(0))) ++lines;
+    return lines * 1024;
+  }
+  void close_reader() { pipe_.read_end.close(); }
+
+ private:
+  Pipe pipe_;
+
+ protected:
+  LineOutput output;
+};
+
+TEST_F(LineOutputTest, LinesArriveWhole) {
+  errno = ERANGE;
+  EXPECT_TRUE(output.write("one", 1s));
+  EXPECT_TRUE(output.write("", 1s));
+  EXPECT_TRUE(output.write("three", Duration(0)));
+  EXPECT_EQ(errno, ERANGE);
+  EXPECT_EQ(read(), "one\n\nthree\n");
+}
+
+TEST_F(LineOutputTest, SoDoLongOnes) {
+  for (const std::size_t size : {4094U, 4095U, 4096U, 4097U, 8191U, 8192U, 50'000U}) {
+    const std::string line(size, 'l');
+    EXPECT_TRUE(output.write(line, 1s));
+    EXPECT_EQ(read(), line + "\n");
+  }
+}
+
+TEST_F(LineOutputTest, WhoDoesNotReadIsWaitedForAWhileAndOnce) {
+  EXPECT_GT(fill(), 0U);
+  read();
+  EXPECT_TRUE(output.write("there is room", 1h));
+  read();
+  std::string line(70'000, 'l');
+  EXPECT_FALSE(output.write(line, 50ms)) << "it has no room";
+  const Instant before{std::chrono::steady_clock::now().time_since_epoch()};
+  EXPECT_FALSE(output.write("another", 1h)) << "nobody has read since";
+  EXPECT_LT(std::chrono::steady_clock::now().time_since_epoch() - before.time_since_epoch(), 30min);
+  const std::string begun = read();
+  EXPECT_EQ(begun, line.substr(0, begun.size()));
+  EXPECT_TRUE(output.write("read again", 1h));
+  EXPECT_EQ(read(), "\nweir: 2 lines are lost here: nobody read the log\nread again\n");
+}
+
+TEST_F(LineOutputTest, WhoReadsInTimeLosesNothing) {
+  const std::string line(200'000, 'l');
+  std::string text;
+  std::jthread reader([&] {
+    while (text.size() < line.size() + 1) text += read(5000);
+  });
+  EXPECT_TRUE(output.write(line, 1h));
+  reader.join();
+  EXPECT_EQ(text, line + "\n");
+}
+
+TEST_F(LineOutputTest, ManyThreadsNeitherMixLinesNorWaitForEver) {
+  std::array<std::jthread, 4> threads;
+  for (std::jthread& each : threads) {
+    each = std::jthread([this] {
+      for (int line = 0; line < 2000; ++line) output.write(std::string(99, 'x'), Duration(0));
+    });
+  }
+  for (std::jthread& each : threads) each.join();
+  const std::string text = read();
+  EXPECT_GT(text.size(), 50'000U);
+  ASSERT_EQ(text.size() % 100, 0U);
+  for (std::size_t at = 0; at < text.size(); at += 100) {
+    ASSERT_EQ(text.substr(at, 100), std::string(99, 'x') + "\n");
+  }
+}
+
+TEST_F(LineOutputTest, WhereNobodyCanReadALineIsLostAtOnce) {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  close_reader();
+  EXPECT_FALSE(output.write("lost", 1h));
+  std::signal(SIGPIPE, before);
+  LineOutput closed(-1);
+  EXPECT_FALSE(closed.write("lost", 20ms));
+}
+
+}  // namespace
+}  // namespace weir::os

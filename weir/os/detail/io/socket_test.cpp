@@ -1,0 +1,503 @@
+// Sockets on loopback: listening, connecting, options, and a drain that resets nobody.
+#include "weir/os/detail/io/socket.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "weir/os/test/temporary_tree.hpp"
+
+namespace weir::os {
+namespace {
+
+bool ready(int socket, short events, int milliseconds = 5000) {
+  pollfd wanted{socket, events, 0};
+  return ::poll(&wanted, 1, milliseconds) == 1;
+}
+
+int option(int socket, int level, int name) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  EXPECT_EQ(::getsockopt(socket, level, name, &value, &size), 0);
+  return value;
+}
+
+Fd listen_at(const Address& address, const ListenSettings& settings = {}) {
+  auto listener = open_listener(address, settings);
+  EXPECT_TRUE(listener) << address.to_string() << ": " << listener.error().message();
+  return listener ? std::move(*listener) : Fd();
+}
+
+/// A client socket whose connect was started; waits for nothing.
+Fd knock(const Address& address) {
+  Fd client = open_stream(address.family()).value();
+  const auto state = start_connect(client.get(), address);
+  EXPECT_TRUE(state) << state.error().message();
+  return client;
+}
+
+Fd connect_to(const Address& address) {
+  Fd client = knock(address);
+  EXPECT_TRUE(ready(client.get(), POLLOUT));
+  EXPECT_TRUE(take_error(client.get()));
+  return client;
+}
+
+Fd accept_from(const Fd& listener) {
+  EXPECT_TRUE(ready(listener.get(), POLLIN));
+  auto peer = accept_one(listener.get());
+  EXPECT_TRUE(peer) << peer.error().message();
+  return peer ? std::move(*peer) : Fd();
+}
+
+struct Connection {
+  Fd client;
+  Fd server;
+};
+
+Connection connected() {
+  const Fd listener = listen_at(Address::loopback(0));
+  Connection result{connect_to(local_address(listener.get()).value()), Fd()};
+  result.server = accept_from(listener);
+  return result;
+}
+
+bool has_ipv6() {
+  return open_listener(Address::parse("[::1]:0").value()).has_value();
+}
+
+TEST(Listener, AcceptsAndNamesBothSides) {
+  const Fd listener = listen_at(Address::loopback(0));
+  const Address address = local_address(listener.get()).value();
+  EXPECT_NE(address.port(), 0);
+  Address peer;
+  EXPECT_EQ(accept_one(listener.get(), &peer).error(), system_error(EAGAIN));
+  const Fd client = connect_to(address);
+  ASSERT_TRUE(ready(listener.get(), POLLIN));
+  const Fd server = accept_one(listener.get(), &peer).value();
+  EXPECT_EQ(peer, local_address(client.get()).value());
+  EXPECT_EQ(peer, peer_address(server.get()).value());
+  EXPECT_EQ(peer_address(client.get()).value(), address);
+  for (const int each : {listener.get(), client.get(), server.get()}) {
+    EXPECT_NE(::fcntl(each, F_GETFD) & FD_CLOEXEC, 0);
+    EXPECT_NE(::fcntl(each, F_GETFL) & O_NONBLOCK, 0);
+  }
+}
+
+TEST(Listener, EveryInterfaceTakesIpv4AndIpv6) {
+  const Fd listener = listen_at(Address::any(0));
+  const std::uint16_t port = local_address(listener.get())->port();
+  const Fd four = connect_to(Address::loopback(port));
+  EXPECT_TRUE(accept_from(listener));
+  if (!has_ipv6()) GTEST_SKIP() << "no IPv6 here";
+  const Fd six = connect_to(Address::parse("[::1]:0")->with_port(port));
+  EXPECT_TRUE(accept_from(listener));
+}
+
+TEST(Listener, Ipv6OnlyRefusesIpv4) {
+  if (!has_ipv6()) GTEST_SKIP() << "no IPv6 here";
+  const Fd listener = listen_at(Address::any(0), {.v6_only = true});
+  const std::uint16_t port = local_address(listener.get())->port();
+  const Fd client = open_stream(AddressFamily::ipv4).value();
+  const auto state = start_connect(client.get(), Address::loopback(port));
+  if (state) {
+    ASSERT_TRUE(ready(client.get(), POLLOUT));
+    EXPECT_EQ(take_error(client.get()).error(), system_error(ECONNREFUSED));
+  } else {
+    EXPECT_EQ(state.error(), system_error(ECONNREFUSED));
+  }
+}
+
+TEST(Listener, ATakenPortIsAnErrorUnlessShared) {
+  const Fd alone = listen_at(Address::loopback(0));
+  const Address taken = local_address(alone.get()).value();
+  EXPECT_EQ(open_listener(taken).error(), system_error(EADDRINUSE));
+  EXPECT_EQ(open_listener(taken, {.reuse_port = true}).error(), system_error(EADDRINUSE));
+
+  const Fd first = listen_at(Address::loopback(0), {.reuse_port = true});
+  const Fd second = listen_at(local_address(first.get()).value(), {.reuse_port = true});
+  EXPECT_EQ(local_address(first.get()).value(), local_address(second.get()).value());
+}
+
+TEST(Listener, TheFirstOfAPortSharesOnlyWithThoseWhoComeLater) {
+  const Fd theirs = listen_at(Address::loopback(0), {.reuse_port = true});
+  const Address taken = local_address(theirs.get()).value();
+  EXPECT_EQ(open_listener(taken, {.reuse_port = true, .first = true}).error(),
+            system_error(EADDRINUSE));
+
+  const Fd first = listen_at(Address::loopback(0), {.reuse_port = true, .first = true});
+  const Address ours = local_address(first.get()).value();
+  Fd second = listen_at(ours, {.reuse_port = true});
+  // The kernel spreads connections over both.
+  std::vector<Fd> clients;
+  bool accepted[2] = {false, false};
+  for (int i = 0; i < 200 && !(accepted[0] && accepted[1]); ++i) {
+    clients.push_back(open_stream(AddressFamily::ipv4).value());
+    ASSERT_TRUE(start_connect(clients.back().get(), ours));
+    accepted[0] = accepted[0] || accept_one(first.get()).has_value();
+    accepted[1] = accepted[1] || accept_one(second.get()).has_value();
+  }
+  EXPECT_TRUE(accepted[0] && accepted[1]);
+}
+
+TEST(Listener, TheBacklogReachesTheKernel) {
+  const Fd listener = listen_at(Address::loopback(0), {.backlog = 7});
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  ASSERT_EQ(::getsockopt(listener.get(), IPPROTO_TCP, TCP_INFO, &info, &size), 0);
+  EXPECT_EQ(info.tcpi_sacked, 7u);  // of a listener: its backlog
+}
+
+TEST(Listener, AnAddressThatIsNotOursIsAnError) {
+  EXPECT_EQ(open_listener(Address::parse("192.0.2.1:0").value()).error(),
+            system_error(EADDRNOTAVAIL));
+  EXPECT_FALSE(open_listener(Address()));
+}
+
+TEST(Connect, NobodyListening) {
+  Fd listener = listen_at(Address::loopback(0));
+  const Address address = local_address(listener.get()).value();
+  listener.close();
+  const Fd client = open_stream(AddressFamily::ipv4).value();
+  const auto state = start_connect(client.get(), address);
+  if (state) {
+    ASSERT_EQ(*state, ConnectState::under_way);
+    ASSERT_TRUE(ready(client.get(), POLLOUT));
+    EXPECT_EQ(take_error(client.get()).error(), system_error(ECONNREFUSED));
+    EXPECT_TRUE(take_error(client.get())) << "the error is reported once";
+  } else {
+    EXPECT_EQ(state.error(), system_error(ECONNREFUSED));
+  }
+}
+
+TEST(Connect, OnABadDescriptor) {
+  EXPECT_EQ(start_connect(-1, Address::loopback(1)).error(), system_error(EBADF));
+  EXPECT_EQ(take_error(-1).error(), system_error(EBADF));
+  EXPECT_EQ(local_address(-1).error(), system_error(EBADF));
+}
+
+TEST(Unix, PathAndAbstractName) {
+  const TemporaryTree tree;
+  const std::string abstract = "unix:@weir-os-test-" + std::to_string(::getpid());
+  for (const std::string& text : {"unix:" + (tree.path("a.sock")), abstract}) {
+    const Address address = Address::parse(text).value();
+    const Fd listener = listen_at(address);
+    EXPECT_EQ(local_address(listener.get())->to_string(), text);
+    const Fd client = connect_to(address);
+    const Fd server = accept_from(listener);
+    EXPECT_EQ(::send(client.get(), "hi", 2, MSG_NOSIGNAL), 2);
+    char bytes[3] = {};
+    EXPECT_EQ(::recv(server.get(), bytes, sizeof bytes, 0), 2);
+    EXPECT_STREQ(bytes, "hi");
+  }
+}
+
+TEST(Unix, AStalePathIsTakenOverALiveOneIsNot) {
+  const TemporaryTree tree;
+  const Address address = Address::local(tree.path("a.sock")).value();
+  Fd listener = listen_at(address);
+  EXPECT_EQ(open_listener(address).error(), system_error(EADDRINUSE));
+  EXPECT_TRUE(connect_to(address)) << "the live one still listens";
+  listener.close();
+  ASSERT_TRUE(std::filesystem::exists(address.path()));
+  const Fd successor = listen_at(address);
+  EXPECT_TRUE(connect_to(address));
+}
+
+TEST(Unix, AFullQueueIsStillALiveServer) {
+  const TemporaryTree tree;
+  const Address address = Address::local(tree.path("a.sock")).value();
+  const Fd listener = listen_at(address, {.backlog = 0});
+  const Fd waiting = connect_to(address);
+  EXPECT_EQ(open_listener(address).error(), system_error(EADDRINUSE));
+  EXPECT_TRUE(accept_from(listener));
+}
+
+TEST(Unix, AFileThatIsNoSocketIsLeftAlone) {
+  const TemporaryTree tree;
+  const std::string path = tree.path("precious");
+  const Fd file(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  ASSERT_TRUE(file);
+  const std::string link = tree.path("link");
+  ASSERT_EQ(::symlink(path.c_str(), link.c_str()), 0);
+  for (const std::string& name : {path, link}) {
+    EXPECT_EQ(open_listener(Address::local(name).value()).error(), system_error(EADDRINUSE));
+    EXPECT_TRUE(std::filesystem::exists(name));
+  }
+}
+
+TEST(Unix, RemovingThePath) {
+  const TemporaryTree tree;
+  const Address address = Address::local(tree.path("a.sock")).value();
+  const Fd listener = listen_at(address);
+  const auto file = file_of(address);
+  ASSERT_TRUE(file);
+  remove_local_path(address, *file);
+  EXPECT_FALSE(std::filesystem::exists(address.path()));
+  remove_local_path(address, *file);
+  EXPECT_FALSE(file_of(Address::loopback(1)));
+  EXPECT_FALSE(file_of(Address::local("@abstract").value()));
+}
+
+TEST(Unix, APathTakenOverByAnotherStays) {
+  const TemporaryTree tree;
+  const Address address = Address::local(tree.path("a.sock")).value();
+  const Fd first = listen_at(address);
+  const auto file = file_of(address);
+  ASSERT_TRUE(file);
+  ASSERT_EQ(::unlink(address.path().data()), 0);
+  const Fd second = listen_at(address);
+  EXPECT_NE(file_of(address), file);
+  remove_local_path(address, *file);
+  EXPECT_TRUE(std::filesystem::exists(address.path()));
+  EXPECT_TRUE(connect_to(address));
+}
+
+TEST(ShutDown, SendingEndsWhileReceivingGoesOn) {
+  const Connection both = connected();
+  ASSERT_TRUE(shut_down_sending(both.client.get()));
+  ASSERT_TRUE(ready(both.server.get(), POLLIN));
+  char byte = 0;
+  EXPECT_EQ(::recv(both.server.get(), &byte, 1, 0), 0);
+  ASSERT_EQ(::send(both.server.get(), "x", 1, MSG_NOSIGNAL), 1);
+  ASSERT_TRUE(ready(both.client.get(), POLLIN));
+  EXPECT_EQ(::recv(both.client.get(), &byte, 1, 0), 1);
+  ASSERT_TRUE(shut_down(both.server.get()));
+  EXPECT_EQ(::send(both.server.get(), "x", 1, MSG_NOSIGNAL), -1);
+  EXPECT_EQ(shut_down(-1).error(), system_error(EBADF));
+  EXPECT_EQ(shut_down_sending(-1).error(), system_error(EBADF));
+}
+
+TEST(SocketPair, IsConnected) {
+  const SocketPair pair = open_socket_pair().value();
+  ASSERT_EQ(::send(pair.first.get(), "x", 1, MSG_NOSIGNAL), 1);
+  char byte = 0;
+  EXPECT_EQ(::recv(pair.second.get(), &byte, 1, 0), 1);
+  EXPECT_EQ(::recv(pair.second.get(), &byte, 1, 0), -1);
+  EXPECT_EQ(errno, EAGAIN);
+}
+
+TEST(Unacknowledged, IsWhatThePeersKernelHasNotTaken) {
+  const Connection both = connected();
+  EXPECT_EQ(unacknowledged(both.client.get()).value(), 0u);
+  const std::string block(64 * 1024, 'x');
+  while (::send(both.client.get(), block.data(), block.size(), MSG_NOSIGNAL) > 0) {
+  }
+  ASSERT_EQ(errno, EAGAIN);
+  const std::size_t full = unacknowledged(both.client.get()).value();
+  EXPECT_GT(full, 0u);
+  std::string taken(full, ' ');
+  while (::recv(both.server.get(), taken.data(), taken.size(), 0) > 0) {
+  }
+  EXPECT_LT(unacknowledged(both.client.get()).value(), full);
+  EXPECT_EQ(unacknowledged(-1).error(), system_error(EBADF));
+}
+
+TEST(Options, ReachTheKernel) {
+  const Connection both = connected();
+  const int socket = both.client.get();
+  ASSERT_TRUE(set_no_delay(socket, true));
+  EXPECT_EQ(option(socket, IPPROTO_TCP, TCP_NODELAY), 1);
+  ASSERT_TRUE(set_no_delay(socket, false));
+  EXPECT_EQ(option(socket, IPPROTO_TCP, TCP_NODELAY), 0);
+}
+
+TEST(Options, LingerOfZeroResets) {
+  Connection both = connected();
+  ASSERT_TRUE(set_linger(both.client.get(), std::chrono::seconds(0)));
+  both.client.close();
+  ASSERT_TRUE(ready(both.server.get(), POLLIN));
+  char byte = 0;
+  EXPECT_EQ(::recv(both.server.get(), &byte, 1, 0), -1);
+  EXPECT_EQ(errno, ECONNRESET);
+}
+
+TEST(Options, FailuresAreValues) {
+  const Fd event = open_event().value();
+  EXPECT_EQ(set_no_delay(event.get(), true).error(), system_error(ENOTSOCK));
+  EXPECT_EQ(refuse_new_handshakes(event.get()).error(), system_error(ENOTSOCK));
+  EXPECT_EQ(welcome_late(event.get()).error(), system_error(ENOTSOCK));
+}
+
+/// How many segments the kernel has dropped that came for this socket.
+std::uint32_t drops(const Fd& socket) {
+  std::array<std::uint32_t, SK_MEMINFO_VARS> info{};
+  socklen_t size = sizeof info;
+  EXPECT_EQ(::getsockopt(socket.get(), SOL_SOCKET, SO_MEMINFO, info.data(), &size), 0);
+  return info[SK_MEMINFO_DROPS];
+}
+
+/// Whether the SYN of `client` has reached `listener` and was dropped, which the kernel counts.
+bool syn_was_dropped(const Fd& listener, const Fd& client) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (drops(listener) == 0) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    ready(client.get(), POLLOUT, 1);
+  }
+  return !ready(client.get(), POLLOUT, 0) && !peer_address(client.get());
+}
+
+/// Makes a socket deaf to everything that the network brings, or lets it hear again.
+void plug_ears(const Fd& socket, const Address& address, bool plugged) {
+  const int hops = plugged ? 255 : 0;
+  const bool six = address.family() == AddressFamily::ipv6;
+  ASSERT_EQ(::setsockopt(socket.get(), six ? IPPROTO_IPV6 : IPPROTO_IP,
+                         six ? IPV6_MINHOPCOUNT : IP_MINTTL, &hops, sizeof hops),
+            0);
+}
+
+struct DrainCase {
+  const char* name;
+  const char* listen;
+  const char* connect;
+  TurnAway how;
+
+  friend void PrintTo(const DrainCase& self, std::ostream* out) { *out << self.name; }
+};
+
+/// A listener, and where to reach it; none when this machine has no such address.
+class Drain : public testing::TestWithParam<DrainCase> {
+ protected:
+  void SetUp() override {
+    auto opened = open_listener(Address::parse(GetParam().listen).value(), {.reuse_port = true});
+    if (!opened) GTEST_SKIP() << "no IPv6 here: " << opened.error().message();
+    listener_ = std::move(*opened);
+    address_ =
+        Address::parse(GetParam().connect)->with_port(local_address(listener_.get())->port());
+  }
+
+  /// False, and the test is skipped, when this process may not do it in this way.
+  bool refuse() {
+    const auto refused = refuse_new_handshakes(listener_.get(), GetParam().how);
+    if (refused) return true;
+    EXPECT_EQ(refused.error(), system_error(EPERM));
+    EXPECT_EQ(GetParam().how, TurnAway::filter);
+    return false;
+  }
+
+  Fd listener_;
+  Address address_;
+};
+
+TEST_P(Drain, NewcomersWaitThoseInTheQueueGetIn) {
+  std::vector<Fd> clients;
+  for (int i = 0; i < 20; ++i) clients.push_back(connect_to(address_));
+
+  if (!refuse()) GTEST_SKIP() << "a filter is not permitted";
+  const Fd newcomer = knock(address_);
+  EXPECT_TRUE(syn_was_dropped(listener_, newcomer)) << "established or refused";
+
+  // The queue is intact, and its connections carry data both ways after the listener has gone.
+  std::vector<Fd> servers;
+  for (const Fd& client : clients) {
+    servers.push_back(accept_from(listener_));
+    ASSERT_TRUE(welcome_late(servers.back().get()));
+    ASSERT_EQ(::send(client.get(), "a", 1, MSG_NOSIGNAL), 1);
+  }
+  EXPECT_EQ(accept_one(listener_.get()).error(), system_error(EAGAIN));
+  listener_.close();
+  char byte = 0;
+  for (const Fd& server : servers) {
+    ASSERT_TRUE(ready(server.get(), POLLIN));
+    ASSERT_EQ(::recv(server.get(), &byte, 1, 0), 1);
+    ASSERT_EQ(::send(server.get(), "b", 1, MSG_NOSIGNAL), 1);
+  }
+  servers.clear();
+  for (const Fd& client : clients) {
+    ASSERT_TRUE(ready(client.get(), POLLIN));
+    ASSERT_EQ(::recv(client.get(), &byte, 1, 0), 1);
+    ASSERT_TRUE(ready(client.get(), POLLIN));
+    EXPECT_EQ(::recv(client.get(), &byte, 1, 0), 0) << "an orderly end, no reset";
+  }
+}
+
+TEST_P(Drain, HandshakesUnderWayFinish) {
+  // The server has answered this client's SYN, but the client does not hear it yet.
+  const Fd client = open_stream(address_.family()).value();
+  plug_ears(client, address_, true);
+  ASSERT_EQ(start_connect(client.get(), address_).value(), ConnectState::under_way);
+  while (drops(client) == 0) ASSERT_FALSE(ready(client.get(), POLLOUT, 1));
+
+  if (!refuse()) GTEST_SKIP() << "a filter is not permitted";
+  plug_ears(client, address_, false);
+  const Fd server = accept_from(listener_);  // after the kernel's one-second retransmission
+  ASSERT_TRUE(server);
+  // What comes before the welcome may be ignored, but it is not lost.
+  ASSERT_TRUE(ready(client.get(), POLLOUT));
+  ASSERT_EQ(::send(client.get(), "x", 1, MSG_NOSIGNAL), 1);
+  ASSERT_TRUE(welcome_late(server.get()));
+  ASSERT_TRUE(ready(server.get(), POLLIN));
+}
+
+TEST_P(Drain, WithoutItAClosedQueueResets) {
+  const Fd client = connect_to(address_);
+  listener_.close();
+  ASSERT_TRUE(ready(client.get(), POLLIN));
+  char byte = 0;
+  EXPECT_EQ(::recv(client.get(), &byte, 1, 0), -1) << "this is what draining is for";
+  EXPECT_EQ(errno, ECONNRESET);
+}
+
+TEST_P(Drain, ASuccessorOnTheSamePortIsNotAffected) {
+  const Address bound = local_address(listener_.get()).value();
+  if (!refuse()) GTEST_SKIP() << "a filter is not permitted";
+  listener_.close();
+  const Fd successor = listen_at(bound, {.reuse_port = true});
+  const Fd client = connect_to(address_);
+  EXPECT_TRUE(accept_from(successor));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Loopback, Drain,
+    testing::Values(DrainCase{"IPv4Best", "127.0.0.1:0", "127.0.0.1:0", TurnAway::best},
+                    DrainCase{"IPv6Best", "[::1]:0", "[::1]:0", TurnAway::best},
+                    DrainCase{"IPv4Filter", "127.0.0.1:0", "127.0.0.1:0", TurnAway::filter},
+                    DrainCase{"IPv6Filter", "[::1]:0", "[::1]:0", TurnAway::filter},
+                    DrainCase{"IPv4Distance", "127.0.0.1:0", "127.0.0.1:0", TurnAway::distance},
+                    DrainCase{"IPv6Distance", "[::1]:0", "[::1]:0", TurnAway::distance},
+                    DrainCase{"IPv4OnIPv6Filter", "[::]:0", "127.0.0.1:0", TurnAway::filter},
+                    DrainCase{"IPv4OnIPv6Distance", "[::]:0", "127.0.0.1:0", TurnAway::distance}),
+    [](const auto& each) { return each.param.name; });
+
+TEST(CheckListens, TellsListenersFromEverythingElse) {
+  const Fd listener = listen_at(Address::loopback(0));
+  EXPECT_TRUE(check_listens(listener.get()));
+  EXPECT_EQ(check_listens(open_stream(AddressFamily::ipv4)->get()).error(), system_error(EINVAL));
+  EXPECT_EQ(check_listens(open_event()->get()).error(), system_error(ENOTSOCK));
+  const Fd datagrams(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(check_listens(datagrams.get()).error(), system_error(EPROTOTYPE));
+  EXPECT_EQ(check_listens(-1).error(), system_error(EBADF));
+}
+
+TEST(DrainUnix, NewcomersAreRefusedThoseInTheQueueGetIn) {
+  const TemporaryTree tree;
+  const Address address = Address::local(tree.path("a.sock")).value();
+  const Fd listener = listen_at(address);
+  const Fd early = connect_to(address);
+  ASSERT_TRUE(refuse_new_handshakes(listener.get()));
+  const Fd late = open_stream(AddressFamily::local).value();
+  EXPECT_EQ(start_connect(late.get(), address).error(), system_error(ECONNREFUSED));
+  const Fd server = accept_from(listener);
+  ASSERT_EQ(::send(server.get(), "x", 1, MSG_NOSIGNAL), 1);
+  char byte = 0;
+  EXPECT_EQ(::recv(early.get(), &byte, 1, 0), 1);
+  EXPECT_TRUE(welcome_late(server.get()));
+}
+
+}  // namespace
+}  // namespace weir::os

@@ -1,0 +1,39 @@
+// Small files: whole, trimmed, bounded.
+#include "weir/os/detail/io/text_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+
+#include "weir/os/test/temporary_tree.hpp"
+
+namespace weir::os {
+namespace {
+
+TEST(TextFile, ReadsEverythingButTheEndOfTheLastLine) {
+  const TemporaryTree tree;
+  tree.write("a", "one\ntwo \n\n");
+  EXPECT_EQ(read_text_file(tree.path("a")).value(), "one\ntwo");
+  tree.write("empty", "\n");
+  EXPECT_EQ(read_text_file(tree.path("empty")).value(), "");
+  const std::string large(100'000, 'x');
+  tree.write("large", large);
+  EXPECT_EQ(read_text_file(tree.path("large")).value(), large);
+}
+
+TEST(TextFile, FilesWithoutASizeToo) {
+  EXPECT_TRUE(read_text_file("/proc/self/status")->starts_with("Name:"));
+}
+
+TEST(TextFile, FailuresAreValues) {
+  const TemporaryTree tree;
+  EXPECT_EQ(read_text_file(tree.path("none")).error(), system_error(ENOENT));
+  EXPECT_EQ(read_text_file(tree.root()).error(), system_error(EISDIR));
+  tree.write("long", std::string(11, 'x'));
+  EXPECT_EQ(read_text_file(tree.path("long"), 10).error(), Errc::limit_reached);
+  EXPECT_EQ(read_text_file("/dev/zero", 5000).error(), Errc::limit_reached);
+}
+
+}  // namespace
+}  // namespace weir::os

@@ -1,0 +1,113 @@
+// Limits: raised in child processes, so that this one keeps its own.
+#include "weir/os/detail/machine/limits.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "weir/os/test/temporary_tree.hpp"
+#include "weir/os/detail/io/text_file.hpp"
+
+namespace weir::os {
+namespace {
+
+rlimit read(__rlimit_resource resource) {
+  rlimit limit{};
+  ::getrlimit(resource, &limit);
+  return limit;
+}
+
+/// Ends this (child) process with 0 if `holds`, and says why not.
+[[noreturn]] void finish(bool holds, const Limit& limit) {
+  std::fprintf(stderr, "%s\n", limit.explanation.c_str());
+  ::_exit(holds ? 0 : 1);
+}
+
+[[noreturn]] void raise_from_64() {
+  const rlimit start{64, read(RLIMIT_NOFILE).rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &start);
+  const Limit limit = raise_descriptor_limit(64);
+  const rlimit after = read(RLIMIT_NOFILE);
+  finish(limit.before == 64 && limit.now == start.rlim_max && after.rlim_cur == start.rlim_max &&
+             after.rlim_max == start.rlim_max,
+         limit);
+}
+
+TEST(LimitsDeathTest, SoftIsRaisedToHard) {
+  const std::string hard = std::to_string(read(RLIMIT_NOFILE).rlim_max);
+  EXPECT_EXIT(raise_from_64(), testing::ExitedWithCode(0),
+              "^open files: " + hard + " \\(raised from 64\\)\n$");
+}
+
+[[noreturn]] void ask_for_more_than_allowed() {
+  const rlimit start{64, 100};
+  ::setrlimit(RLIMIT_NOFILE, &start);
+  if (::geteuid() == 0 && ::seteuid(65534) != 0) ::_exit(2);
+  const Limit limit = raise_descriptor_limit(200);
+  finish(limit.now == 100 && read(RLIMIT_NOFILE).rlim_cur == 100, limit);
+}
+
+TEST(LimitsDeathTest, WithoutTheRightHardStaysAndTheReasonIsGiven) {
+  EXPECT_EXIT(ask_for_more_than_allowed(), testing::ExitedWithCode(0),
+              "^open files: 100 \\(raised from 64; 200 refused: Operation not permitted\\)\n$");
+}
+
+[[noreturn]] void ask_for_less() {
+  const rlimit before = read(RLIMIT_NOFILE);
+  const rlimit start{before.rlim_max, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &start);
+  const Limit limit = raise_descriptor_limit(1);
+  finish(limit.now == before.rlim_max && read(RLIMIT_NOFILE).rlim_cur == before.rlim_max, limit);
+}
+
+TEST(LimitsDeathTest, NothingIsLowered) {
+  const std::string hard = std::to_string(read(RLIMIT_NOFILE).rlim_max);
+  EXPECT_EXIT(ask_for_less(), testing::ExitedWithCode(0), "^open files: " + hard + "\n$");
+}
+
+[[noreturn]] void ask_beyond_nr_open() {
+  const Limit limit = raise_descriptor_limit(~std::uint64_t{0});
+  finish(limit.now >= read(RLIMIT_NOFILE).rlim_cur, limit);
+}
+
+TEST(LimitsDeathTest, TheKernelsOwnMaximumIsTheMostThatIsAskedFor) {
+  EXPECT_EXIT(ask_beyond_nr_open(), testing::ExitedWithCode(0), "^open files: [0-9]+");
+}
+
+TEST(Limits, ListenBacklog) {
+  const TemporaryTree tree;
+  EXPECT_EQ(listen_backlog_max(tree.root()), 4096);
+  tree.write("proc/sys/net/core/somaxconn", "128\n");
+  EXPECT_EQ(listen_backlog_max(tree.root()), 128);
+  for (const std::string_view text : {"", "many", "-1", "99999999999999"}) {
+    tree.write("proc/sys/net/core/somaxconn", text);
+    EXPECT_EQ(listen_backlog_max(tree.root()), 4096) << text;
+  }
+  EXPECT_GT(listen_backlog_max(), 0);
+}
+
+TEST(ThreadLimit, IsTheLeastOfWhatLimitsIt) {
+  const TemporaryTree tree;
+  tree.write("proc/self/cgroup", "0::/a\n");
+  tree.write("proc/sys/kernel/threads-max", "300\n");
+  EXPECT_EQ(read_thread_limit(tree.root()).threads_max, 150U);
+  tree.write("sys/fs/cgroup/a/pids.max", "100\n");
+  tree.write("sys/fs/cgroup/a/pids.current", "20\n");
+  EXPECT_EQ(read_thread_limit(tree.root()).explanation, "40 threads: half of what pids.max leaves");
+  tree.write("sys/fs/cgroup/a/memory.max", "4194304\n");
+  EXPECT_EQ(read_thread_limit(tree.root()).threads_max, 16U);
+  EXPECT_EQ(read_thread_limit(tree.root(), 224 * 1024).threads_max, 4U) << "with all of its stack";
+  tree.write("sys/fs/cgroup/a/pids.current", "100\n");
+  EXPECT_EQ(read_thread_limit(tree.root()).threads_max, 1U);
+}
+
+TEST(ThreadLimit, OfThisMachine) {
+  EXPECT_GE(read_thread_limit().threads_max, 1U);
+}
+
+}  // namespace
+}  // namespace weir::os

@@ -1,0 +1,169 @@
+// Real time: asked for in child processes, some of which may not have it.
+#include "weir/os/real_time.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <thread>
+
+#include "weir/os/test/temporary_tree.hpp"
+
+namespace weir::os {
+namespace {
+
+using testing::HasSubstr;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;
+#elif defined(__has_feature)
+constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool sanitized = false;
+#endif
+
+int policy_of_this_thread() {
+  return ::sched_getscheduler(0);
+}
+
+/// Ends this (child) process: 0 after `holds`, with a line that says what the system allowed.
+[[noreturn]] void finish(bool holds, const std::string& line) {
+  std::fprintf(stderr, "%s\n", line.c_str());
+  ::_exit(holds ? 0 : 1);
+}
+
+/// Nobody's process, with these limits, that may lock no memory and run nothing in real time.
+void give_up_privileges(__rlimit_resource resource, rlim_t limit) {
+  const rlimit wanted{limit, limit};
+  if (::setrlimit(resource, &wanted) != 0) ::_exit(2);
+  // From the real user's hands too: nothing brings them back.
+  if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(3);
+}
+
+/// Whether the kernel lets this process do that at all; some cgroups forbid it even to root.
+bool may_run_fifo() {
+  bool may = false;
+  std::thread([&may] { may = run_fifo(fifo_priority_min).has_value(); }).join();
+  return may;
+}
+
+/// Whether the hard limit of real-time priorities can be raised; it is put back.
+bool may_raise_limits() {
+  rlimit before{};
+  ::getrlimit(RLIMIT_RTPRIO, &before);
+  if (before.rlim_max == RLIM_INFINITY) return true;
+  const rlimit raised{before.rlim_cur, before.rlim_max + 1};
+  return ::setrlimit(RLIMIT_RTPRIO, &raised) == 0 && ::setrlimit(RLIMIT_RTPRIO, &before) == 0;
+}
+
+[[noreturn]] void run_fifo_and_start_another() {
+  const auto done = run_fifo(3);
+  if (!done) finish(false, done.error().message());
+  sched_param now{};
+  ::sched_getparam(0, &now);
+  const int own = policy_of_this_thread();
+  int others = -1;
+  std::thread([&others] { others = policy_of_this_thread(); }).join();
+  finish(
+      own == (SCHED_FIFO | SCHED_RESET_ON_FORK) && now.sched_priority == 3 && others == SCHED_OTHER,
+      "policies " + std::to_string(own) + " and " + std::to_string(others));
+}
+
+TEST(RealTimeDeathTest, AThreadRunsByFifoAndThoseThatItStartsDoNot) {
+  if (!may_run_fifo()) GTEST_SKIP() << "not allowed here";
+  EXPECT_EXIT(run_fifo_and_start_another(), testing::ExitedWithCode(0), "policies");
+}
+
+[[noreturn]] void run_fifo_without_privilege(rlim_t limit, int priority) {
+  give_up_privileges(RLIMIT_RTPRIO, limit);
+  const auto refused = run_fifo(priority);
+  if (refused) finish(false, "it was allowed");
+  finish(policy_of_this_thread() == SCHED_OTHER, explain_fifo_refusal(refused.error(), priority));
+}
+
+TEST(RealTimeDeathTest, ARefusalNamesTheLimitAndWhatWouldRaiseIt) {
+  EXPECT_EXIT(run_fifo_without_privilege(0, 50), testing::ExitedWithCode(0),
+              "^Operation not permitted \\(RLIMIT_RTPRIO is 0: it takes ulimit -r 50, "
+              "LimitRTPRIO=50 in a systemd unit, or the capability CAP_SYS_NICE\\)\n$");
+}
+
+[[noreturn]] void run_fifo_by_the_limit() {
+  const rlimit soft{0, 7};
+  ::setrlimit(RLIMIT_RTPRIO, &soft);
+  if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(3);
+  const auto done = run_fifo(7);
+  finish(done.has_value(), done ? "allowed" : done.error().message());
+}
+
+TEST(RealTimeDeathTest, TheHardLimitIsEnough) {
+  if (!may_raise_limits()) GTEST_SKIP() << "it cannot be set here";
+  EXPECT_EXIT(run_fifo_without_privilege(7, 8), testing::ExitedWithCode(0),
+              "RLIMIT_RTPRIO is 7: it takes ulimit -r 8");
+  if (!may_run_fifo()) GTEST_SKIP() << "not allowed here";
+  EXPECT_EXIT(run_fifo_by_the_limit(), testing::ExitedWithCode(0), "allowed");
+}
+
+TEST(RealTime, WhatIsNoPriority) {
+  for (const int priority : {-1, 0, fifo_priority_max + 1}) {
+    const auto refused = run_fifo(priority);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error(), system_error(EINVAL));
+    EXPECT_EQ(explain_fifo_refusal(refused.error(), priority), "Invalid argument");
+  }
+  EXPECT_EQ(policy_of_this_thread(), SCHED_OTHER);
+}
+
+TEST(RealTime, WithThePrivilegeItIsTheCgroupsDoingOrAProfiles) {
+  const TemporaryTree tree;
+  tree.write("proc/thread-self/status", "Name:\ttest\nCapEff:\t0000000000800000\nSeccomp:\t0\n");
+  const auto refused = system_error(EPERM);
+  EXPECT_THAT(explain_fifo_refusal(refused, 50, tree.root()), HasSubstr("seccomp"));
+  tree.write("proc/self/cgroup", "1:cpu,cpuacct:/a/b\n");
+  tree.write("sys/fs/cgroup/cpu/a/b/cpu.rt_runtime_us", "0\n");
+  tree.write("sys/fs/cgroup/cpu/cpu.rt_runtime_us", "950000\n");
+  EXPECT_THAT(explain_fifo_refusal(refused, 50, tree.root()),
+              HasSubstr("cpu.rt_runtime_us of its cgroup is 0"));
+  tree.write("sys/fs/cgroup/cpu/a/b/cpu.rt_runtime_us", "-1\n");
+  EXPECT_THAT(explain_fifo_refusal(refused, 50, tree.root()), HasSubstr("seccomp"));
+}
+
+[[noreturn]] void lock_without_privilege(rlim_t limit) {
+  give_up_privileges(RLIMIT_MEMLOCK, limit);
+  const auto refused = lock_memory();
+  if (refused) finish(false, "it was allowed");
+  finish(true, explain_lock_refusal(refused.error()));
+}
+
+TEST(RealTimeDeathTest, MemoryThatIsLimitedIsNotLocked) {
+  EXPECT_EXIT(lock_without_privilege(65536), testing::ExitedWithCode(0),
+              "^Operation not permitted \\(RLIMIT_MEMLOCK is 65536 bytes: it takes ulimit -l "
+              "unlimited, LimitMEMLOCK=infinity in a systemd unit, or the capability "
+              "CAP_IPC_LOCK\\)\n$");
+}
+
+[[noreturn]] void lock_and_get_more() {
+  if (const auto locked = lock_memory(); !locked) finish(false, locked.error().message());
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const more =
+      ::mmap(nullptr, 8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  unsigned char there[8] = {};
+  const bool told = more != MAP_FAILED && ::mincore(more, 8 * page, there) == 0;
+  int resident = 0;
+  for (const unsigned char each : there) resident += each & 1;
+  finish(told && resident == 8, std::to_string(resident) + " of 8 pages");
+}
+
+TEST(RealTimeDeathTest, WhatIsMappedLaterIsThereBeforeItIsTouched) {
+  if (sanitized) GTEST_SKIP() << "sanitizers lock nothing: their shadow is too large";
+  if (::geteuid() != 0) GTEST_SKIP() << "not allowed here";
+  EXPECT_EXIT(lock_and_get_more(), testing::ExitedWithCode(0), "8 of 8 pages");
+}
+
+}  // namespace
+}  // namespace weir::os

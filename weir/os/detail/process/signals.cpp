@@ -1,0 +1,72 @@
+// Signals: blocked by mask, read through signalfd(2). SIGPIPE is blocked too rather than ignored:
+// a mask belongs to its thread, a disposition to the whole process and whoever else lives in it.
+#include "weir/os/detail/process/signals.hpp"
+
+#include <pthread.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <utility>
+
+namespace weir::os {
+namespace {
+
+sigset_t set_of(std::initializer_list<int> signals) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int each : signals) ::sigaddset(&set, each);
+  return set;
+}
+
+bool pipe_is_pending() {
+  sigset_t pending;
+  return ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 1;
+}
+
+}  // namespace
+
+Result<SignalFd> SignalFd::open() {
+  const sigset_t stop = set_of({SIGINT, SIGTERM});
+  Fd fd(::signalfd(-1, &stop, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!fd) return fail(system_error(errno));
+  const bool pipe_was_pending = pipe_is_pending();
+  const sigset_t blocked = set_of({SIGINT, SIGTERM, SIGPIPE});
+  sigset_t old_mask;
+  if (const int error = ::pthread_sigmask(SIG_BLOCK, &blocked, &old_mask); error != 0) {
+    return fail(system_error(error));
+  }
+  return SignalFd(std::move(fd), old_mask, pipe_was_pending);
+}
+
+SignalFd::SignalFd(Fd fd, const sigset_t& old_mask, bool pipe_was_pending) noexcept
+    : fd_(std::move(fd)), old_mask_(old_mask), pipe_was_pending_(pipe_was_pending) {}
+
+SignalFd::~SignalFd() {
+  if (!fd_) return;
+  if (!pipe_was_pending_) {
+    const sigset_t pipe = set_of({SIGPIPE});
+    const timespec at_once{};
+    while (::sigtimedwait(&pipe, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+  }
+  ::pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
+}
+
+void block_file_size_signal() noexcept {
+  const sigset_t blocked = set_of({SIGXFSZ});
+  ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+}
+
+std::optional<StopSignal> SignalFd::read() noexcept {
+  signalfd_siginfo signal{};
+  for (;;) {
+    const auto count = ::read(fd_.get(), &signal, sizeof signal);
+    if (count < 0 && errno == EINTR) continue;
+    if (count != sizeof signal) return std::nullopt;
+    return signal.ssi_signo == SIGINT ? StopSignal::interrupt : StopSignal::terminate;
+  }
+}
+
+}  // namespace weir::os

@@ -1,0 +1,124 @@
+// Signals: read instead of acted upon, in this thread and later ones, and afterwards as before.
+#include "weir/os/detail/process/signals.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <thread>
+#include <type_traits>
+
+namespace weir::os {
+namespace {
+
+static_assert(!std::is_copy_constructible_v<SignalFd>);
+
+bool readable(const SignalFd& signals, int milliseconds = 0) {
+  pollfd wanted{signals.get(), POLLIN, 0};
+  return ::poll(&wanted, 1, milliseconds) == 1;
+}
+
+bool blocked(int signal) {
+  sigset_t mask;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  return ::sigismember(&mask, signal) == 1;
+}
+
+TEST(SignalFd, ReadsWhatWouldHaveEndedTheProcess) {
+  SignalFd signals = SignalFd::open().value();
+  EXPECT_NE(::fcntl(signals.get(), F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_FALSE(readable(signals));
+  EXPECT_FALSE(signals.read());
+  ::kill(::getpid(), SIGTERM);
+  ASSERT_TRUE(readable(signals, 5000));
+  EXPECT_EQ(signals.read(), StopSignal::terminate);
+  ::kill(::getpid(), SIGINT);
+  ASSERT_TRUE(readable(signals, 5000));
+  EXPECT_EQ(signals.read(), StopSignal::interrupt);
+  EXPECT_FALSE(signals.read());
+}
+
+TEST(SignalFd, ThreadsStartedLaterAreCoveredToo) {
+  SignalFd signals = SignalFd::open().value();
+  std::thread([&] {
+    EXPECT_TRUE(blocked(SIGINT) && blocked(SIGTERM) && blocked(SIGPIPE));
+    ::kill(::getpid(), SIGINT);
+    ASSERT_TRUE(readable(signals, 5000));
+    EXPECT_EQ(signals.read(), StopSignal::interrupt);
+  }).join();
+}
+
+TEST(SignalFd, GivesTheOldMaskBack) {
+  ASSERT_FALSE(blocked(SIGINT) || blocked(SIGTERM) || blocked(SIGPIPE));
+  sigset_t usr1;
+  ::sigemptyset(&usr1);
+  ::sigaddset(&usr1, SIGUSR1);
+  ::pthread_sigmask(SIG_BLOCK, &usr1, nullptr);
+  {
+    const SignalFd signals = SignalFd::open().value();
+    EXPECT_TRUE(blocked(SIGINT) && blocked(SIGTERM) && blocked(SIGPIPE) && blocked(SIGUSR1));
+    const SignalFd second = SignalFd::open().value();
+  }
+  EXPECT_FALSE(blocked(SIGINT) || blocked(SIGTERM) || blocked(SIGPIPE));
+  EXPECT_TRUE(blocked(SIGUSR1));
+  ::pthread_sigmask(SIG_UNBLOCK, &usr1, nullptr);
+}
+
+TEST(SignalFd, MovingKeepsOneOwner) {
+  {
+    SignalFd first = SignalFd::open().value();
+    SignalFd second = std::move(first);
+    ::kill(::getpid(), SIGINT);
+    EXPECT_EQ(second.read(), StopSignal::interrupt);
+    EXPECT_TRUE(blocked(SIGINT));
+  }
+  EXPECT_FALSE(blocked(SIGINT));
+}
+
+TEST(SignalFd, ABrokenPipeIsAnErrorAndKillsNobodyLater) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  ::close(ends[0]);
+  {
+    const SignalFd signals = SignalFd::open().value();
+    EXPECT_EQ(::write(ends[1], "x", 1), -1);
+    EXPECT_EQ(errno, EPIPE);
+  }
+  ::close(ends[1]);
+  EXPECT_FALSE(blocked(SIGPIPE));
+}
+
+/// Ends this (child) process, with the error of a write beyond the limit unless a signal does.
+[[noreturn]] void write_beyond_the_limit(bool blocked) {
+  constexpr rlimit nothing{0, 0};
+  ::setrlimit(RLIMIT_CORE, &nothing);
+  if (blocked) block_file_size_signal();
+  const int file = ::memfd_create("file", MFD_CLOEXEC);
+  if (file < 0 || ::setrlimit(RLIMIT_FSIZE, &nothing) != 0) ::_exit(1);
+  ::_exit(::write(file, "x", 1) < 0 ? errno : 0);
+}
+
+TEST(FileSizeSignalDeathTest, EndsTheProcessUnlessItIsBlocked) {
+  EXPECT_EXIT(write_beyond_the_limit(false), testing::KilledBySignal(SIGXFSZ), "");
+  EXPECT_EXIT(write_beyond_the_limit(true), testing::ExitedWithCode(EFBIG), "");
+}
+
+TEST(SignalFdDeathTest, AnUnreadSignalActsAfterwards) {
+  EXPECT_EXIT(
+      {
+        {
+          const SignalFd signals = SignalFd::open().value();
+          ::kill(::getpid(), SIGTERM);
+        }
+        ::_exit(3);
+      },
+      testing::KilledBySignal(SIGTERM), "");
+}
+
+}  // namespace
+}  // namespace weir::os

@@ -1,0 +1,77 @@
+#include "weir/os/detail/process/thread_probe.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "weir/os/detail/io/clock.hpp"
+#include "weir/os/detail/process/parker.hpp"
+#include "weir/os/test/temporary_tree.hpp"
+
+namespace weir::os {
+namespace {
+
+TEST(ThreadProbe, StatesAreReadBehindTheName) {
+  EXPECT_EQ(parse_thread_state("42 (weir-pool) R 1 42 0"), ThreadState::running);
+  EXPECT_EQ(parse_thread_state("42 (a) S) D (b) S 1 42"), ThreadState::blocked);
+  EXPECT_EQ(parse_thread_state("42 () D 1"), ThreadState::blocked);
+  EXPECT_EQ(parse_thread_state("42 (x) T 1"), ThreadState::blocked);
+  EXPECT_EQ(parse_thread_state("42 (x) Z 1"), ThreadState::unknown);
+  EXPECT_EQ(parse_thread_state("42 (S) R"), ThreadState::running);
+  for (const char* const nonsense : {"", "42", "42 (x", "42 (x)", "42 (x) "}) {
+    EXPECT_EQ(parse_thread_state(nonsense), ThreadState::unknown) << nonsense;
+  }
+}
+
+TEST(ThreadProbe, TheThreadThatAsksRuns) {
+  const ThreadProbe self = ThreadProbe::of_this_thread();
+  EXPECT_EQ(self.state(), ThreadState::running);
+  const Duration before = self.cpu_time();
+  while (self.cpu_time() == before) {
+  }
+  EXPECT_GT(self.cpu_time(), before);
+}
+
+TEST(ThreadProbe, AnotherBlocksRunsAndEnds) {
+  Parker rest;
+  std::atomic<bool> spin = false;
+  std::atomic<bool> end = false;
+  std::atomic<bool> ready = false;
+  std::optional<ThreadProbe> probe;
+  std::thread thread([&] {
+    probe = ThreadProbe::of_this_thread();
+    ready.store(true, std::memory_order_release);
+    while (!spin) rest.park();
+    while (!end) {
+    }
+  });
+  while (!ready.load(std::memory_order_acquire)) {
+  }
+  while (probe->state() != ThreadState::blocked) {
+  }
+  const Duration blocked = probe->cpu_time();
+  spin = true;
+  rest.unpark();
+  while (probe->state() != ThreadState::running) {
+  }
+  while (probe->cpu_time() < blocked + 2ms) {
+  }
+  EXPECT_EQ(probe->state(), ThreadState::running);
+  end = true;
+  thread.join();
+  // The kernel lets go of it a moment after that; this ends only if it is seen to be gone.
+  while (probe->state() != ThreadState::unknown || probe->cpu_time() != Duration(0)) {
+  }
+}
+
+TEST(ThreadProbe, WithoutProcOnlyTheClockTells) {
+  const TemporaryTree empty;
+  const ThreadProbe self = ThreadProbe::of_this_thread();
+  EXPECT_EQ(self.state(empty.root()), ThreadState::unknown);
+  EXPECT_GT(self.cpu_time(), Duration(0));
+}
+
+}  // namespace
+}  // namespace weir::os

@@ -1,0 +1,403 @@
+#include "weir/runtime/messaging/broadcast.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weir/runtime/test/runtime_fixture.hpp"
+#include "weir/task/sync/event.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
+#include "weir/task/combinators.hpp"
+
+namespace weir {
+namespace {
+
+Task<> receive_all(Broadcast<int>::Subscription& from, std::vector<int>& to) {
+  for (;;) {
+    const auto number = co_await from.receive();
+    if (!number) {
+      EXPECT_EQ(number.error(), Errc::end_of_stream);
+      co_return;
+    }
+    to.push_back(**number);
+  }
+}
+
+class BroadcastTest : public CoresTest {
+ protected:
+  /// What the next receive() gives to somebody who need not wait.
+  template <class T>
+  Result<std::shared_ptr<const T>> next(typename Broadcast<T>::Subscription& of) {
+    return weir::run(loop(0), as_task(of.receive()));
+  }
+  Result<std::shared_ptr<const int>> next(Broadcast<int>::Subscription& of) {
+    return next<int>(of);
+  }
+};
+
+TEST_F(BroadcastTest, EverybodyReceivesEverythingInOneOrder) {
+  Broadcast<int> broadcast;
+  std::array<std::vector<int>, 3> received;
+  std::vector<Broadcast<int>::Subscription> subscriptions;
+  for (int core = 0; core < 3; ++core) subscriptions.push_back(broadcast.subscribe());
+  EXPECT_EQ(broadcast.subscribers(), 3U);
+  int publishing = 3;
+  const auto on_core = [&](std::size_t core) -> Task<> {
+    const auto both = [&](Scope& scope) -> Task<> {
+      scope.spawn(receive_all(subscriptions[core], received[core]));
+      for (int i = 0; i < 20; ++i) {
+        EXPECT_TRUE(broadcast.publish(static_cast<int>(core) * 100 + i));
+        if (i % 3 == 0) co_await yield();
+      }
+      if (--publishing == 0) broadcast.close();
+    };
+    static_cast<void>(co_await with_scope(both));
+  };
+  run_on_cores(
+      {[&] { return on_core(0); }, [&] { return on_core(1); }, [&] { return on_core(2); }});
+  EXPECT_EQ(received[0].size(), 60U);
+  EXPECT_EQ(received[0], received[1]);
+  EXPECT_EQ(received[0], received[2]);
+  std::erase_if(received[0], [](int value) { return value < 100 || value >= 200; });
+  EXPECT_EQ(received[0], numbers(100, 119));
+}
+
+TEST_F(BroadcastTest, AValueIsSharedAndNotCopied) {
+  Broadcast<std::unique_ptr<std::string>> broadcast;
+  auto one = broadcast.subscribe();
+  auto two = broadcast.subscribe();
+  EXPECT_TRUE(broadcast.publish(std::make_unique<std::string>("text")));
+  const auto first = next<std::unique_ptr<std::string>>(one);
+  const auto second = next<std::unique_ptr<std::string>>(two);
+  EXPECT_EQ(**first.value(), "text");
+  EXPECT_EQ(first.value(), second.value());
+}
+
+TEST_F(BroadcastTest, ASubscriberHearsWhatComesAfterItCame) {
+  Broadcast<int> broadcast;
+  EXPECT_TRUE(broadcast.publish(1));
+  auto early = broadcast.subscribe();
+  EXPECT_TRUE(broadcast.publish(2));
+  auto late = broadcast.subscribe();
+  EXPECT_TRUE(broadcast.publish(3));
+  EXPECT_EQ(*next(early).value(), 2);
+  EXPECT_EQ(*next(early).value(), 3);
+  EXPECT_EQ(*next(late).value(), 3);
+}
+
+TEST_F(BroadcastTest, ASubscriptionEndsWithItsObject) {
+  Broadcast<int> broadcast;
+  {
+    auto first = broadcast.subscribe();
+    auto second = std::move(first);
+    EXPECT_EQ(broadcast.subscribers(), 1U);
+    EXPECT_TRUE(broadcast.publish(1));
+    auto third = broadcast.subscribe();
+    third = std::move(second);
+    EXPECT_EQ(broadcast.subscribers(), 1U);
+    EXPECT_EQ(*next(third).value(), 1);
+  }
+  EXPECT_EQ(broadcast.subscribers(), 0U);
+  EXPECT_TRUE(broadcast.publish(2)) << "to nobody";
+}
+
+TEST_F(BroadcastTest, WhatIsKeptIsBounded) {
+  const auto value = std::make_shared<int>(1);
+  {
+    Broadcast<std::shared_ptr<int>> broadcast({.capacity = 4});
+    auto slow = broadcast.subscribe();
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(broadcast.publish(std::shared_ptr<int>(value)));
+    EXPECT_EQ(value.use_count(), 1 + 4);
+  }
+  EXPECT_EQ(value.use_count(), 1);
+}
+
+TEST_F(BroadcastTest, WhatIsKeptGoesWithTheLastWhoReads) {
+  const auto value = std::make_shared<int>(1);
+  Broadcast<std::shared_ptr<int>> broadcast({.capacity = 40});
+  {
+    auto first = broadcast.subscribe();
+    {
+      auto second = broadcast.subscribe();
+      for (int i = 0; i < 100; ++i) EXPECT_TRUE(broadcast.publish(std::shared_ptr<int>(value)));
+    }
+    EXPECT_EQ(value.use_count(), 1 + 40) << "the first may still want it";
+  }
+  EXPECT_EQ(value.use_count(), 1);
+  auto third = broadcast.subscribe();
+  EXPECT_TRUE(broadcast.publish(std::make_shared<int>(7)));
+  EXPECT_EQ(**next<std::shared_ptr<int>>(third).value(), 7);
+}
+
+TEST_F(BroadcastTest, WhatIsKeptGoesWithTheLastWhoIsDisconnected) {
+  const auto value = std::make_shared<int>(1);
+  Broadcast<std::shared_ptr<int>> broadcast({.capacity = 3, .when_slow = WhenSlow::disconnect});
+  auto slow = broadcast.subscribe();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(broadcast.publish(std::shared_ptr<int>(value)));
+  EXPECT_EQ(value.use_count(), 1 + 3);
+  EXPECT_EQ(next<std::shared_ptr<int>>(slow).error(), Errc::limit_reached);
+  EXPECT_EQ(value.use_count(), 1);
+}
+
+TEST_F(BroadcastTest, ToNobodyAValueIsNotEvenMoved) {
+  struct Moving {
+    explicit Moving(int& to) noexcept : moves(&to) {}
+    Moving(Moving&& other) noexcept : moves(other.moves) { ++*moves; }
+    Moving& operator=(Moving&&) = delete;
+    int* moves;
+  };
+  int moves = 0;
+  Broadcast<Moving> broadcast;
+  EXPECT_TRUE(broadcast.publish(Moving(moves)));
+  EXPECT_EQ(moves, 0);
+  {
+    auto somebody = broadcast.subscribe();
+    EXPECT_TRUE(broadcast.publish(Moving(moves)));
+    EXPECT_EQ(moves, 1);
+  }
+  broadcast.close();
+  EXPECT_EQ(broadcast.publish(Moving(moves)).error(), Errc::closed);
+  EXPECT_EQ(moves, 1);
+}
+
+// --- who is too slow ----------------------------------------------------------------------------
+
+TEST_F(BroadcastTest, WhoLagsIsToldHowMuch) {
+  Broadcast<int> broadcast({.capacity = 4, .when_slow = WhenSlow::lag});
+  auto slow = broadcast.subscribe();
+  auto quick = broadcast.subscribe();
+  for (int i = 1; i <= 10; ++i) {
+    EXPECT_TRUE(broadcast.publish(int(i)));
+    EXPECT_EQ(*next(quick).value(), i);
+  }
+  EXPECT_EQ(quick.missed(), 0U);
+  EXPECT_EQ(slow.missed(), 0U);
+  EXPECT_EQ(next(slow).error(), Errc::limit_reached);
+  EXPECT_EQ(slow.missed(), 6U);
+  for (int i = 7; i <= 10; ++i) EXPECT_EQ(*next(slow).value(), i);
+  for (int i = 11; i <= 14; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
+  for (int i = 11; i <= 14; ++i) EXPECT_EQ(*next(slow).value(), i) << "just in time";
+  for (int i = 15; i <= 19; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
+  EXPECT_EQ(next(slow).error(), Errc::limit_reached);
+  EXPECT_EQ(slow.missed(), 7U);
+  EXPECT_EQ(loop(0).counters().values_missed.value(), 7U);
+  EXPECT_EQ(*next(slow).value(), 16);
+  EXPECT_EQ(broadcast.subscribers(), 2U);
+}
+
+TEST_F(BroadcastTest, WhereTheOldestIsDroppedOneGoesOn) {
+  Broadcast<int> broadcast({.capacity = 3, .when_slow = WhenSlow::drop_oldest});
+  auto slow = broadcast.subscribe();
+  for (int i = 1; i <= 10; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
+  EXPECT_EQ(*next(slow).value(), 8);
+  EXPECT_EQ(slow.missed(), 7U);
+  EXPECT_EQ(*next(slow).value(), 9);
+  EXPECT_TRUE(broadcast.publish(11));
+  EXPECT_TRUE(broadcast.publish(12));
+  EXPECT_TRUE(broadcast.publish(13));
+  EXPECT_EQ(*next(slow).value(), 11);
+  EXPECT_EQ(slow.missed(), 8U);
+}
+
+TEST_F(BroadcastTest, WhoIsDisconnectedStaysSo) {
+  Broadcast<int> broadcast({.capacity = 3, .when_slow = WhenSlow::disconnect});
+  auto slow = broadcast.subscribe();
+  auto other = broadcast.subscribe();
+  for (int i = 1; i <= 4; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
+  EXPECT_EQ(next(slow).error(), Errc::limit_reached);
+  EXPECT_EQ(slow.missed(), 1U);
+  EXPECT_EQ(broadcast.subscribers(), 1U);
+  EXPECT_EQ(next(slow).error(), Errc::limit_reached);
+  auto moved = std::move(slow);
+  EXPECT_EQ(next(moved).error(), Errc::limit_reached);
+  EXPECT_EQ(next(other).error(), Errc::limit_reached);
+  EXPECT_EQ(broadcast.subscribers(), 0U);
+  auto again = broadcast.subscribe();
+  EXPECT_TRUE(broadcast.publish(5));
+  EXPECT_EQ(*next(again).value(), 5);
+}
+
+// --- the end, cancelling, other cores -----------------------------------------------------------
+
+TEST_F(BroadcastTest, WhatIsKeptByAClosedOneCanStillBeReceived) {
+  Broadcast<int> broadcast;
+  auto subscription = broadcast.subscribe();
+  EXPECT_TRUE(broadcast.publish(1));
+  broadcast.close();
+  broadcast.close();
+  EXPECT_EQ(broadcast.publish(2).error(), Errc::closed);
+  std::vector<int> received;
+  run_on_cores({[&] { return receive_all(subscription, received); }});
+  EXPECT_EQ(received, numbers(1, 1));
+  auto late = broadcast.subscribe();
+  EXPECT_EQ(next(late).error(), Errc::end_of_stream);
+}
+
+TEST_F(BroadcastTest, WhoWaitsResumesOnItsOwnCoreOnceForABatch) {
+  Broadcast<int> broadcast;
+  std::size_t received = 0;
+  const auto reader = [&](std::size_t core) -> Task<> {
+    auto subscription = broadcast.subscribe();
+    while (co_await subscription.receive()) {
+      EXPECT_EQ(Loop::current(), &loop(core));
+      ++received;
+    }
+  };
+  host_.at(host_.now() + 1s, [&] {
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
+  });
+  host_.at(host_.now() + 2s, [&] {
+    EXPECT_EQ(received, 300U);
+    broadcast.close();
+  });
+  run_on_cores({[&] { return reader(0); }, [&] { return reader(1); }, [&] { return reader(2); }});
+  for (const Loop* const each : loops()) {
+    EXPECT_EQ(each->counters().received.value(), 2U) << "the batch, and the end";
+  }
+}
+
+TEST_F(BroadcastTest, CancellingTakesNothing) {
+  Broadcast<int> broadcast;
+  const auto body = [&]() -> Task<> {
+    auto subscription = broadcast.subscribe();
+    EXPECT_EQ((co_await timeout(1s, subscription.receive())).error(), Errc::timed_out);
+    EXPECT_TRUE(broadcast.publish(1));
+    const auto cancelled = [&](Scope& scope) -> Task<> {
+      scope.cancel();
+      const auto value = co_await subscription.receive();
+      EXPECT_EQ(**value, 1) << "it need not wait";
+      EXPECT_EQ((co_await subscription.receive()).error(), Errc::cancelled);
+    };
+    static_cast<void>(co_await with_scope(cancelled));
+    EXPECT_TRUE(broadcast.publish(2));
+    const auto value = co_await timeout(1s, subscription.receive());
+    EXPECT_EQ(**value, 2);
+  };
+  run_on_cores({body});
+}
+
+TEST_F(BroadcastTest, AnArrivalTakesNothing) {
+  Broadcast<int> broadcast({.capacity = 2});
+  const auto body = [&]() -> Task<> {
+    auto subscription = broadcast.subscribe();
+    EXPECT_EQ((co_await timeout(1s, subscription.arrival())).error(), Errc::timed_out);
+    for (int i = 1; i <= 3; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
+    EXPECT_TRUE(co_await subscription.arrival());
+    EXPECT_EQ(subscription.missed(), 0U) << "it has not looked closer";
+    EXPECT_EQ((co_await subscription.receive()).error(), Errc::limit_reached);
+    for (int i = 2; i <= 3; ++i) {
+      EXPECT_TRUE(co_await subscription.arrival());
+      const auto value = co_await subscription.receive();
+      EXPECT_EQ(**value, i);
+    }
+    EXPECT_TRUE(co_await subscription.arrival()) << "of what comes from elsewhere";
+    EXPECT_EQ(**co_await subscription.receive(), 4);
+    broadcast.close();
+    EXPECT_EQ((co_await subscription.arrival()).error(), Errc::end_of_stream);
+  };
+  host_.at(host_.now() + 2s, [&] { EXPECT_TRUE(broadcast.publish(4)); });
+  run_on_cores({body});
+}
+
+TEST_F(BroadcastTest, AFloodLetsTheReadersCoreBreathe) {
+  constexpr int count = 10'000;
+  Broadcast<int> broadcast({.capacity = count});
+  auto subscription = broadcast.subscribe();
+  for (int i = 0; i < count; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
+  broadcast.close();
+  std::vector<int> received;
+  run_beside_others(receive_all(subscription, received), received, count);
+  EXPECT_EQ(received, numbers(0, count - 1));
+}
+
+/// A reader on each core, and values from outside; a victim goes on under no cancellation.
+struct Hearing {
+  explicit Hearing(Strike& of) : strike(of) {
+    for (int core = 0; core < 3; ++core) subscriptions.push_back(broadcast.subscribe());
+  }
+  Task<> on(unsigned core) {
+    co_await strike.as_victim(core, receive(core));
+    co_await receive(core);
+  }
+  Task<> receive(std::size_t core) {
+    for (;;) {
+      const auto value = co_await subscriptions[core].receive();
+      strike.point();
+      if (!value) {
+        EXPECT_TRUE(value.error() == Errc::cancelled || value.error() == Errc::end_of_stream);
+        co_return;
+      }
+      received[core].push_back(**value);
+    }
+  }
+  bool outside() {
+    if (published == 5) return false;
+    EXPECT_TRUE(broadcast.publish(++published));
+    if (published == 5) broadcast.close();
+    return true;
+  }
+  void check() {
+    for (const auto& each : received) EXPECT_EQ(each, numbers(1, 5));
+  }
+
+  Strike& strike;
+  Broadcast<int> broadcast;
+  std::vector<Broadcast<int>::Subscription> subscriptions;
+  std::array<std::vector<int>, 3> received;
+  int published = 0;
+};
+
+TEST_F(BroadcastTest, CancelledAtEveryStepNobodyMissesAnything) {
+  EXPECT_GT(sweep<Hearing>(3), 60U);
+}
+
+/// The same with readers that also wait for a bell, which rings in each turn: both come in one
+/// round again and again.
+struct HearingAndRacing : Hearing {
+  using Hearing::Hearing;
+
+  Task<> on(unsigned core) {
+    const auto body = [this, core](Scope& scope) -> Task<> {
+      scope.spawn(ring(core));
+      co_await strike.as_victim(core, race_until_cancelled(core));
+      co_await race_until_cancelled(core);
+      rings_left[core] = 0;
+    };
+    EXPECT_TRUE(co_await with_scope(body));
+  }
+  Task<> ring(std::size_t core) {
+    for (; rings_left[core] > 0; --rings_left[core]) {
+      bells[core].set();
+      static_cast<void>(co_await sleep(0s));
+    }
+  }
+  Task<> race_until_cancelled(std::size_t core) {
+    Broadcast<int>::Subscription& subscription = subscriptions[core];
+    for (;;) {
+      const auto first =
+          co_await race(as_task(subscription.arrival()), as_task(bells[core].wait()));
+      strike.point();
+      if (!first) co_return;
+      // The bell says nothing of the subscription.
+      const auto more = co_await timeout(0s, subscription.receive());
+      strike.point();
+      if (more) received[core].push_back(**more);
+      if (!more && more.error() != Errc::timed_out) co_return;
+    }
+  }
+
+  std::array<CoreAutoResetEvent, 3> bells;
+  std::array<int, 3> rings_left{50, 50, 50};  // some turns more than it takes
+};
+
+TEST_F(BroadcastTest, NothingIsLostInARace) {
+  EXPECT_GT(sweep<HearingAndRacing>(3), 60U);
+}
+
+}  // namespace
+}  // namespace weir

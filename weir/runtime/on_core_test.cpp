@@ -1,0 +1,315 @@
+#include "weir/runtime/on_core.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "weir/runtime/per_core.hpp"
+#include "weir/runtime/runtime.hpp"
+#include "weir/loop/work_unit.hpp"
+#include "weir/task/detail/run.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
+#include "weir/task/combinators.hpp"
+#include "weir/testing/memory/memory_platform.hpp"
+
+namespace weir {
+namespace {
+
+unsigned here() {
+  return Loop::current()->core();
+}
+
+Task<Result<int>> nap_there(Duration length, int value) {
+  if (auto slept = co_await sleep(length); !slept) co_return fail(slept.error());
+  co_return value;
+}
+
+/// Runs a test's body on core 0 of three.
+class OnCore : public testing::Test {
+ protected:
+  template <class Body>
+  void run(Body body) {
+    bool ran = false;
+    const auto on_first = [&](Scope& scope) -> Task<Result<>> {
+      if (scope.loop().core() != 0) co_return {};
+      loops_ = scope.loop().group().loops();
+      ran = true;
+      co_await body(scope);
+      for (Loop* const loop : loops_) {
+        loop->blocks().collect();
+        if (loop != &scope.loop()) {
+          EXPECT_EQ(loop->blocks().blocks_in_use(), 0U);
+        }
+        EXPECT_EQ(loop->timers().armed(), 0U);
+      }
+      co_return {};
+    };
+    RuntimeOptions options;
+    options.announce = false;
+    Runtime runtime(host_, options);
+    EXPECT_EQ(runtime.run_on_each_core(on_first), 0);
+    EXPECT_TRUE(ran);
+  }
+  MemoryHost host_{{.cores = 3}};
+  std::span<Loop* const> loops_;
+};
+
+TEST_F(OnCore, CallsFunctionsThere) {
+  run([](Scope&) -> Task<> {
+    for (unsigned core = 0; core < 3; ++core) {
+      EXPECT_EQ(co_await on_core(core, here), core);
+      EXPECT_EQ(here(), 0U);
+    }
+  });
+}
+
+struct Job final : WorkUnit {
+  std::string_view kind() const noexcept override { return "job"; }
+  std::string_view id(IdRoom) const noexcept override { return "7"; }
+};
+
+TEST_F(OnCore, WorksForTheSameThere) {
+  run([](Scope& scope) -> Task<> {
+    const Job job;
+    CancelSource source(scope.context().cancel);
+    source.set_unit(&job);
+    const auto unit = [] { return Running::unit(); };
+    const auto task = []() -> Task<const WorkUnit*> {
+      const WorkUnit* const before = Running::unit();
+      static_cast<void>(co_await sleep(1s));
+      EXPECT_EQ(Running::unit(), before);
+      co_return before;
+    };
+    const auto job_of = [&](Task<const WorkUnit*> working) -> Task<> {
+      EXPECT_EQ(co_await std::move(working), &job);
+      EXPECT_EQ(Running::unit(), &job);
+    };
+    for (unsigned core = 0; core < 3; ++core) {
+      auto called = in_context({&scope.loop(), &source}, job_of(as_task(on_core(core, unit))));
+      co_await std::move(called);
+      auto awaited = in_context({&scope.loop(), &source}, job_of(as_task(on_core(core, task))));
+      co_await std::move(awaited);
+      EXPECT_EQ(Running::unit(), nullptr) << "who asked for it is nobody's";
+      EXPECT_EQ(co_await on_core(core, unit), nullptr);
+    }
+  });
+}
+
+TEST_F(OnCore, RunsTasksThere) {
+  run([this](Scope&) -> Task<> {
+    const auto task = []() -> Task<unsigned> {
+      const Context context = co_await this_context();
+      EXPECT_TRUE(co_await sleep(1s));
+      EXPECT_EQ(Loop::current(), context.loop);
+      co_return here();
+    };
+    const Instant began = host_.now();
+    EXPECT_EQ(co_await on_core(2, task), 2U);
+    EXPECT_EQ(here(), 0U);
+    EXPECT_EQ(host_.now() - began, 1s);
+  });
+}
+
+TEST_F(OnCore, MovesArgumentsThereAndValuesBack) {
+  run([](Scope&) -> Task<> {
+    const auto add = [](std::unique_ptr<int> to, int amount) {
+      *to += amount;
+      return to;
+    };
+    auto sum = co_await on_core(1, add, std::make_unique<int>(2), 3);
+    EXPECT_EQ(*sum, 5);
+    const auto later = [](std::unique_ptr<int> to) -> Task<std::unique_ptr<int>> {
+      co_await yield();
+      ++*to;
+      co_return to;
+    };
+    sum = co_await on_core(1, later, std::move(sum));
+    EXPECT_EQ(*sum, 6);
+    int called = 0;
+    const auto nothing = [](int& count) { ++count; };
+    co_await on_core(2, nothing, std::ref(called));
+    const auto nothing_later = [](int& count) -> Task<> {
+      co_await yield();
+      ++count;
+    };
+    co_await on_core(2, nothing_later, std::ref(called));
+    EXPECT_EQ(called, 2);
+  });
+}
+
+TEST_F(OnCore, ThrowsHereWhatIsThrownThere) {
+  run([](Scope&) -> Task<> {
+    const auto plain = []() -> int { throw std::runtime_error("plain"); };
+    const auto task = []() -> Task<int> {
+      co_await yield();
+      throw std::runtime_error("task");
+    };
+    const auto maker = []() -> Task<> { throw std::runtime_error("maker"); };
+    std::vector<std::string> caught;
+    try {
+      static_cast<void>(co_await on_core(1, plain));
+    } catch (const std::runtime_error& error) {
+      caught.emplace_back(error.what());
+    }
+    try {
+      static_cast<void>(co_await on_core(1, task));
+    } catch (const std::runtime_error& error) {
+      caught.emplace_back(error.what());
+    }
+    try {
+      co_await on_core(1, maker);
+    } catch (const std::runtime_error& error) {
+      caught.emplace_back(error.what());
+    }
+    EXPECT_EQ(caught, (std::vector<std::string>{"plain", "task", "maker"}));
+  });
+}
+
+TEST_F(OnCore, ACoreThatIsNotThere) {
+  run([](Scope&) -> Task<> {
+    bool thrown = false;
+    try {
+      static_cast<void>(co_await on_core(3, here));
+    } catch (const std::out_of_range&) {
+      thrown = true;
+    }
+    EXPECT_TRUE(thrown);
+  });
+}
+
+TEST_F(OnCore, CancellationIsPassedOnAndAwaited) {
+  run([this](Scope&) -> Task<> {
+    Instant began = host_.now();
+    const auto late = co_await timeout(1s, on_core(1, nap_there, 1h, 5));
+    EXPECT_EQ(late.error(), Errc::timed_out);
+    EXPECT_EQ(host_.now() - began, 1s);
+    EXPECT_EQ((co_await timeout(2s, on_core(1, nap_there, 1s, 5))).value(), 5);
+
+    const auto slow_to_end = [](Duration more) -> Task<Result<int>> {
+      const Context own = co_await this_context();
+      EXPECT_EQ((co_await sleep_until(never)).error(), Errc::cancelled);
+      static_cast<void>(co_await in_context(Context{own.loop, nullptr}, nap_there(more, 0)));
+      co_return fail(Errc::cancelled);
+    };
+    began = host_.now();
+    EXPECT_EQ((co_await timeout(1s, on_core(1, slow_to_end, Duration(3s)))).error(),
+              Errc::timed_out);
+    EXPECT_EQ(host_.now() - began, 4s);
+  });
+}
+
+TEST_F(OnCore, UnderACancelledTaskItRunsCancelled) {
+  run([](Scope& scope) -> Task<> {
+    scope.cancel();
+    EXPECT_EQ((co_await on_core(1, nap_there, 1h, 5)).error(), Errc::cancelled);
+    EXPECT_EQ(co_await on_core(1, here), 1U) << "what does not wait is not stopped";
+  });
+}
+
+TEST_F(OnCore, CancelledAtEveryStep) {
+  run([](Scope&) -> Task<> {
+    const auto chain = [](int turns) -> Task<Result<int>> {
+      for (int i = 0; i < turns; ++i) {
+        if (auto slept = co_await sleep(0s); !slept) co_return fail(slept.error());
+      }
+      co_return turns;
+    };
+    int finished = 0;
+    for (int step = 0; step < 20; ++step) {
+      CancelSource cancel;
+      const auto give_up = [](CancelSource& source, int turns) -> Task<> {
+        for (int i = 0; i < turns; ++i) static_cast<void>(co_await sleep(0s));
+        source.cancel();
+      };
+      const auto call = [](CancelSource& source, auto& work) -> Task<bool> {
+        const Context own = co_await this_context();
+        const auto value =
+            co_await in_context(Context{own.loop, &source}, on_core(2, std::ref(work), 4));
+        EXPECT_TRUE(value || value.error() == Errc::cancelled);
+        co_return value.has_value();
+      };
+      const auto both = co_await all(call(cancel, chain), give_up(cancel, step));
+      finished += std::get<0>(*both) ? 1 : 0;
+    }
+    EXPECT_GT(finished, 5);
+    EXPECT_LT(finished, 18);
+  });
+}
+
+TEST_F(OnCore, ManyAtOnceAndBackAndForth) {
+  run([](Scope&) -> Task<> {
+    struct Bounce {
+      static Task<int> play(int left) {
+        if (left == 0) co_return 0;
+        co_return 1 + co_await on_core((here() + 1) % 3, &Bounce::play, left - 1);
+      }
+    };
+    std::vector<Task<int>> games;
+    for (int i = 0; i < 50; ++i) games.push_back(Bounce::play(i));
+    const auto counts = co_await all(std::move(games));
+    for (std::size_t i = 0; i < 50; ++i) EXPECT_EQ((*counts)[i], static_cast<int>(i));
+  });
+}
+
+TEST(OnCoreAlone, ALoopWithoutARuntimeIsCore0) {
+  MemoryHost host;
+  const auto loop = Loop::make(host, {}).value();
+  EXPECT_EQ(weir::run(*loop, on_core(0, here)), 0U);
+  EXPECT_THROW(weir::run(*loop, on_core(1, here)), std::out_of_range);
+}
+
+// --- on threads: what the thread sanitizer looks at ---------------------------------------------
+
+TEST(OnCoreOnThreads, EveryoneCallsEveryone) {
+  constexpr unsigned cores = 3;
+  for (const BackendChoice backend : {BackendChoice::epoll, BackendChoice::automatic}) {
+    RuntimeOptions options;
+    options.announce = false;
+    options.backend = backend;
+    options.cores = cores;
+    options.pin = false;
+    PerCore<long> calls(cores);
+    Runtime runtime(options);
+    const auto count = [&calls](std::string text, unsigned core) {
+      ++calls.on(core);
+      return text + "!";
+    };
+    const auto count_later = [&calls](std::unique_ptr<Duration> nap) -> Task<Result<Duration>> {
+      ++calls.local(*(co_await this_context()).loop);
+      co_await yield();
+      if (auto slept = co_await sleep(*nap); !slept) co_return fail(slept.error());
+      co_return *nap;
+    };
+    std::atomic<int> timed_out = 0;
+    const auto body = [&](Scope& scope) -> Task<Result<>> {
+      const unsigned own = scope.loop().core();
+      for (int i = 0; i < 500; ++i) {
+        const unsigned other = (own + static_cast<unsigned>(i)) % cores;
+        const std::string text(static_cast<std::size_t>(i % 40), 'x');
+        const std::string answer = co_await on_core(other, std::ref(count), text, other);
+        if (answer != text + "!") co_return fail(Errc::bad_input);
+        // Most may end either way, some can only be cancelled.
+        const Duration length = i % 10 == 9 ? Duration(1h) : Duration(i * 100);
+        auto nap = std::make_unique<Duration>(length);
+        const auto value =
+            co_await timeout(20us, on_core(other, std::ref(count_later), std::move(nap)));
+        if (!value) timed_out.fetch_add(1);
+        if (value && *value != length) co_return fail(Errc::bad_input);
+      }
+      co_return {};
+    };
+    EXPECT_EQ(runtime.run_on_each_core(body), 0);
+    long sum = 0;
+    for (std::size_t core = 0; core < calls.size(); ++core) sum += calls.on(core);
+    EXPECT_EQ(sum, 3L * 500 * 2);
+    EXPECT_GE(timed_out.load(), 3 * 500 / 10);
+  }
+}
+
+}  // namespace
+}  // namespace weir

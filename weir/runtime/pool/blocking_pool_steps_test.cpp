@@ -1,0 +1,133 @@
+// BlockingPool::run() in virtual time: cancelled, or its pool closed, at every step.
+#include <gtest/gtest.h>
+
+#include <stop_token>
+
+#include "weir/runtime/blocking_pool.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/test/cancel_injection_fixture.hpp"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t askers = 4;
+
+/// What has become of those who asked.
+struct Seen {
+  int called = 0;
+  int served = 0;
+  int asked_to_stop = 0;
+  int refused = 0;
+};
+
+class BlockingPoolSteps : public StrikeTest, public testing::WithParamInterface<std::size_t> {
+ protected:
+  BlockingPoolSteps() : StrikeTest(MemoryHostOptions{.cores = 2}) {}
+
+  /// Waits for `number`, which work_for() has been told to return.
+  static Task<> await_one(Strike& strike, Task<Result<std::size_t>> call, std::size_t number,
+                          Seen& seen) {
+    strike.point();
+    const auto value = co_await std::move(call);
+    strike.point();
+    if (value) {
+      EXPECT_EQ(*value, number);
+      ++seen.served;
+    } else {
+      EXPECT_TRUE(value.error() == Errc::cancelled || value.error() == Errc::closed);
+      ++seen.refused;
+    }
+  }
+  static auto work_for(Strike& strike, Seen& seen) {
+    return [&](std::stop_token stop, std::size_t value) {
+      strike.point();  // hits what is queued, what was taken, or this one itself
+      ++seen.called;
+      if (stop.stop_requested()) ++seen.asked_to_stop;
+      return value;
+    };
+  }
+  void expect_all_answered(const BlockingPool& pool, const Seen& seen) {
+    EXPECT_EQ(seen.served + seen.refused, static_cast<int>(askers));
+    EXPECT_EQ(seen.called, seen.served) << "who is refused was not called";
+    const PoolReport report = pool.report();
+    EXPECT_EQ(report.queued + report.running, 0U);
+    EXPECT_EQ(report.lanes.at(0).finished, static_cast<std::uint64_t>(seen.served));
+    refused_ += seen.refused;
+    asked_to_stop_ += seen.asked_to_stop;
+  }
+
+  int refused_ = 0;  // in all runs
+  int asked_to_stop_ = 0;
+};
+
+TEST_P(BlockingPoolSteps, WhoeverIsCancelledIsAnsweredOnceAndHoldsUpNobody) {
+  const auto scenario = [&](Strike& strike) -> Task<> {
+    BlockingPoolOptions options;
+    options.size.fixed = GetParam();
+    options.lane.queue_max = 1;
+    options.lane.when_full = WhenFull::wait;
+    BlockingPool pool(host_, options);
+    Seen seen;
+    const auto ask_all = [&](Scope& scope) -> Task<> {
+      for (std::size_t i = 0; i < askers; ++i) {
+        auto call = strike.as_victim(i, pool.run(work_for(strike, seen), i));
+        scope.spawn(await_one(strike, std::move(call), i, seen));
+      }
+      co_return;
+    };
+    EXPECT_TRUE(co_await with_scope(ask_all));
+    EXPECT_LE(seen.refused, 1);
+    expect_all_answered(pool, seen);
+  };
+  EXPECT_GT(sweep(askers, scenario), 2 * askers);
+  EXPECT_GT(refused_, 0);
+  EXPECT_GT(asked_to_stop_, 0);
+}
+
+/// Closes a pool when its source is cancelled.
+struct Closer : CancelNode {
+  explicit Closer(BlockingPool& closed)
+      : CancelNode([](CancelNode& self) { static_cast<Closer&>(self).pool.close(); }),
+        pool(closed) {}
+  BlockingPool& pool;
+};
+
+/// The victim: its cancellation closes the pool, and does nothing to those who ask.
+Task<> closing(BlockingPool& pool, Context outside, Task<Result<>> asking) {
+  Closer closer(pool);
+  const Context context = co_await this_context();
+  if (context.cancelled()) {
+    pool.close();
+  } else {
+    context.cancel->add(closer);
+  }
+  auto running = in_context(outside, std::move(asking));
+  EXPECT_TRUE(co_await std::move(running));
+}
+
+TEST_P(BlockingPoolSteps, APoolThatIsClosedAtAnyStepAnswersEverybody) {
+  const auto scenario = [&](Strike& strike) -> Task<> {
+    BlockingPoolOptions options;
+    options.size.fixed = GetParam();
+    BlockingPool pool(host_, options);
+    Seen seen;
+    const auto ask_all = [&](Scope& scope) -> Task<> {
+      for (std::size_t i = 0; i < askers; ++i) {
+        scope.spawn(await_one(strike, pool.run(work_for(strike, seen), i), i, seen));
+      }
+      co_return;
+    };
+    const Context outside = co_await this_context();
+    auto struck = strike.as_victim(0, closing(pool, outside, with_scope(ask_all)));
+    co_await std::move(struck);
+    expect_all_answered(pool, seen);
+  };
+  EXPECT_GT(sweep(1, scenario), askers);
+  EXPECT_GT(refused_, 0);
+  EXPECT_GT(asked_to_stop_, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfSize, BlockingPoolSteps, testing::Values(0, 1, 2));
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,268 @@
+#include "weir/runtime/blocking_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
+#include "weir/task/combinators.hpp"
+#include "weir/testing/test/loop_fixture.hpp"
+
+namespace weir {
+namespace {
+
+// What the types tell: these are the refusals of run(), which do not compile.
+template <class T>
+constexpr bool refused = detail::any_refers_elsewhere<detail::Pointers::counted, 4, T>;
+static_assert(refused<const char*> && refused<int*> && refused<void*>);
+static_assert(refused<std::string_view> && refused<std::span<int>>);
+static_assert(refused<std::reference_wrapper<int>> && refused<std::initializer_list<int>>);
+static_assert(refused<std::vector<std::string_view>> && refused<std::pair<int, const char*>>);
+static_assert(refused<std::map<std::string, std::span<int>>> && refused<std::tuple<int, int&>>);
+static_assert(refused<std::optional<std::string_view>> && refused<std::array<int*, 2>>);
+static_assert(!refused<std::string> && !refused<std::unique_ptr<int>> && !refused<int (*)(int)>);
+static_assert(!refused<std::map<std::string, std::vector<std::string>>> &&
+              !refused<std::nullptr_t>);
+static_assert(!refused<Borrowed<std::string_view>> && !refused<Borrowed<int&>>);
+static_assert(std::is_same_v<PoolResult<int (*)(int), int>, Result<int>>);
+static_assert(std::is_same_v<PoolResult<Result<int> (*)()>, Result<int>>);
+static_assert(std::is_same_v<PoolResult<void (*)(std::stop_token, int), int>, Result<>>);
+static_assert(std::is_same_v<PoolResult<int (*)(int&), Borrowed<int&>>, Result<int>>);
+
+/// In memory: functions are called between turns.
+class BlockingPoolTest : public LoopTest {
+ protected:
+  BlockingPool pool_{host_};
+};
+
+TEST_F(BlockingPoolTest, GivesWhatTheFunctionReturns) {
+  const auto body = [](BlockingPool& pool) -> Task<> {
+    const Loop* const home = Loop::current();
+    const auto twice = [](std::unique_ptr<int> number) {
+      *number *= 2;
+      return number;
+    };
+    auto doubled = co_await pool.run(twice, std::make_unique<int>(21));
+    EXPECT_EQ(Loop::current(), home);
+    EXPECT_EQ(**doubled, 42);
+    bool called = false;
+    const auto nothing = [&called] { called = true; };
+    EXPECT_TRUE(co_await pool.run(nothing));
+    EXPECT_TRUE(called);
+  };
+  run(body(pool_));
+  const PoolReport report = pool_.report();
+  EXPECT_EQ(report.lanes.at(0).finished, 2U);
+  EXPECT_EQ(report.queued + report.running, 0U);
+}
+
+TEST_F(BlockingPoolTest, AResultIsPassedOnAndAnExceptionThrown) {
+  const auto body = [](BlockingPool& pool) -> Task<> {
+    const auto answer = [](bool good) -> Result<int> {
+      if (!good) return fail(Errc::not_found);
+      return 7;
+    };
+    EXPECT_EQ((co_await pool.run(answer, true)).value(), 7);
+    EXPECT_EQ((co_await pool.run(answer, false)).error(), Errc::not_found);
+    const auto broken = [](const std::string& what) -> int { throw std::runtime_error(what); };
+    std::string caught;
+    try {
+      static_cast<void>(co_await pool.run(broken, std::string("broken")));
+    } catch (const std::runtime_error& error) {
+      caught = error.what();
+    }
+    EXPECT_EQ(caught, "broken");
+  };
+  run(body(pool_));
+}
+
+TEST_F(BlockingPoolTest, WhatIsBorrowedIsTheCallersOwn) {
+  const auto body = [](BlockingPool& pool) -> Task<> {
+    std::string text = "some";
+    const auto append = [](std::string& to, std::string_view what) { to += what; };
+    EXPECT_TRUE(co_await pool.run(append, borrow(text), borrow(std::string_view(" text"))));
+    EXPECT_EQ(text, "some text");
+  };
+  run(body(pool_));
+}
+
+TEST_F(BlockingPoolTest, QueuedWorkLeavesAtOnceWhenCancelled) {
+  const auto body = [](BlockingPool& pool, Scope& scope) -> Task<> {
+    int called = 0;
+    const auto count = [&called] { ++called; };
+    const auto outcome = [](Task<Result<>> work, Result<>& into) -> Task<> {
+      into = co_await std::move(work);
+    };
+    Result<> result;
+    scope.spawn(outcome(pool.run(count), result));
+    EXPECT_EQ(pool.report().queued, 1U);
+    scope.cancel();
+    co_await yield();
+    EXPECT_EQ(result.error(), Errc::cancelled);
+    EXPECT_EQ((co_await pool.run(count)).error(), Errc::cancelled);
+    EXPECT_EQ(called, 0);
+    EXPECT_EQ(pool.report().lanes.at(0).cancelled, 1U);
+  };
+  const auto in_scope = [&](Scope& scope) { return body(pool_, scope); };
+  static_cast<void>(run(with_scope(in_scope)));
+}
+
+TEST_F(BlockingPoolTest, ClosingCancelsWhatIsQueuedAndRefusesMore) {
+  const auto body = [](BlockingPool& pool, Scope& scope) -> Task<> {
+    const auto nothing = [] {};
+    const auto outcome = [](Task<Result<>> work, Result<>& into) -> Task<> {
+      into = co_await std::move(work);
+    };
+    Result<> result;
+    scope.spawn(outcome(pool.run(nothing), result));
+    pool.close();
+    EXPECT_EQ((co_await pool.run(nothing)).error(), Errc::closed);
+    EXPECT_TRUE(co_await sleep(1ns));
+    EXPECT_EQ(result.error(), Errc::cancelled);
+  };
+  const auto in_scope = [&](Scope& scope) { return body(pool_, scope); };
+  static_cast<void>(run(with_scope(in_scope)));
+}
+
+TEST_F(BlockingPoolTest, APoolMayGoBeforeWhatIsQueuedInIt) {
+  const auto body = [](Host& host, Scope& scope) -> Task<> {
+    const auto nothing = [] {};
+    const auto outcome = [](Task<Result<>> work) -> Task<> {
+      EXPECT_EQ((co_await std::move(work)).error(), Errc::cancelled);
+    };
+    {
+      BlockingPool pool(host);
+      scope.spawn(outcome(pool.run(nothing)));
+    }
+    scope.cancel();  // it is on its way home
+    co_return;
+  };
+  const auto in_scope = [&](Scope& scope) { return body(host_, scope); };
+  static_cast<void>(run(with_scope(in_scope)));
+}
+
+TEST_F(BlockingPoolTest, AFullQueueRefuses) {
+  BlockingPoolOptions options;
+  options.lane.queue_max = 2;
+  BlockingPool pool(host_, options);
+  const auto body = [](BlockingPool& full) -> Task<> {
+    const auto number = [](int value) { return value; };
+    std::vector<Task<Result<int>>> calls;
+    for (int i = 0; i < 5; ++i) calls.push_back(full.run(number, i));  // one gets the thread
+    const auto first = co_await all(std::move(calls));
+    EXPECT_EQ(first.error(), Errc::limit_reached);
+    EXPECT_EQ((co_await full.run(number, 5)).value(), 5);
+  };
+  run(body(pool));
+  EXPECT_EQ(pool.report().lanes.at(0).refused, 1U) << "all() has cancelled the last one";
+}
+
+TEST_F(BlockingPoolTest, AFullQueueLetsWaitWhereThatIsAsked) {
+  BlockingPoolOptions options;
+  options.lane.queue_max = 1;
+  options.lane.when_full = WhenFull::wait;
+  BlockingPool pool(host_, options);
+  const auto body = [](BlockingPool& full) -> Task<> {
+    const auto number = [](int value) { return value; };
+    std::vector<Task<Result<int>>> calls;
+    for (int i = 0; i < 100; ++i) calls.push_back(full.run(number, i));
+    const auto values = co_await all(std::move(calls));
+    for (int i = 0; i < 100; ++i) EXPECT_EQ((*values)[static_cast<std::size_t>(i)], i);
+  };
+  run(body(pool));
+  EXPECT_EQ(pool.report().lanes.at(0).finished, 100U);
+}
+
+TEST_F(BlockingPoolTest, WithoutAnyThreadItSaysWhy) {
+  host_.set_threads_max(0);
+  const auto body = [](BlockingPool& pool, MemoryHost& host) -> Task<> {
+    const auto number = [](int value) { return value; };
+    EXPECT_EQ((co_await pool.run(number, 1)).error(), system_error(EAGAIN));
+    EXPECT_EQ(pool.report().threads, 0U);
+    EXPECT_EQ(pool.report().queued, 0U);
+    host.set_threads_max(9);
+    EXPECT_EQ((co_await pool.run(number, 2)).value(), 2);
+  };
+  run(body(pool_, host_));
+}
+
+TEST_F(BlockingPoolTest, WithFewerThreadsThanItWantsItWorksOn) {
+  BlockingPoolOptions options;
+  options.size.fixed = 10;
+  BlockingPool pool(host_, options);
+  host_.set_threads_max(2);
+  const auto body = [](BlockingPool& few) -> Task<> {
+    const auto number = [](int value) { return value; };
+    std::vector<Task<Result<int>>> calls;
+    for (int i = 0; i < 50; ++i) calls.push_back(few.run(number, i));
+    EXPECT_TRUE(co_await all(std::move(calls)));
+    EXPECT_EQ(few.report().threads, 2U);
+    EXPECT_EQ(few.report().last_change.reason, SizeReason::no_threads_left);
+  };
+  run(body(pool));
+}
+
+TEST_F(BlockingPoolTest, AFixedSizeThatWasCutIsWholeAgainLater) {
+  BlockingPoolOptions options;
+  options.size.fixed = 10;
+  BlockingPool pool(host_, options);
+  host_.set_threads_max(1);
+  const auto body = [](BlockingPool& cut, MemoryHost& host) -> Task<> {
+    const auto number = [](int value) { return value; };
+    for (const std::size_t expected : {1U, 10U}) {
+      std::vector<Task<Result<int>>> calls;
+      for (int i = 0; i < 50; ++i) calls.push_back(cut.run(number, i));
+      EXPECT_TRUE(co_await all(std::move(calls)));
+      EXPECT_EQ(cut.report().size, expected);
+      EXPECT_EQ(cut.report().threads, expected);
+      host.set_threads_max(100);
+      EXPECT_TRUE(co_await sleep(1s));
+    }
+  };
+  run(body(pool, host_));
+}
+
+TEST_F(BlockingPoolTest, IdleThreadsEndAndAreStartedAgain) {
+  BlockingPoolOptions options;
+  options.size.min = 2;
+  options.size.max = 9;
+  options.size.idle_timeout = 3s;
+  MemoryHost eight{{.cores = 8}};
+  const auto loop = Loop::make(eight, {}).value();
+  BlockingPool pool(eight, options);
+  const auto body = [](BlockingPool& idle) -> Task<> {
+    const auto number = [](int value) { return value; };
+    for (int round = 0; round < 3; ++round) {
+      std::vector<Task<Result<int>>> calls;
+      for (int i = 0; i < 50; ++i) calls.push_back(idle.run(number, i));
+      EXPECT_TRUE(co_await all(std::move(calls)));
+      EXPECT_EQ(idle.report().threads, 8U);
+      EXPECT_TRUE(co_await sleep(2s));
+      EXPECT_EQ(idle.report().threads, 8U);
+      EXPECT_TRUE(co_await sleep(2s));
+      EXPECT_EQ(idle.report().threads, 2U);
+    }
+  };
+  weir::run(*loop, body(pool));
+}
+
+TEST_F(BlockingPoolTest, NothingWaitsForTimeInMemory) {
+  const auto body = [](BlockingPool& pool) -> Task<> {
+    const auto number = [](int value) { return value; };
+    for (int i = 0; i < 50; ++i) EXPECT_EQ((co_await pool.run(number, i)).value(), i);
+  };
+  run(body(pool_));
+  EXPECT_EQ(elapsed(), Duration(0));
+}
+
+}  // namespace
+}  // namespace weir

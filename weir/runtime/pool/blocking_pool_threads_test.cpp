@@ -1,0 +1,424 @@
+// A pool on the operating system's threads: what blocks, what is stopped, who shares with whom.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <semaphore>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weir/runtime/blocking_pool.hpp"
+#include "weir/runtime/runtime.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
+#include "weir/os/detail/process/thread_probe.hpp"
+#include "weir/task/detail/run.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
+#include "weir/task/combinators.hpp"
+
+namespace weir {
+namespace {
+
+BlockingPoolOptions fixed(std::size_t size) {
+  BlockingPoolOptions options;
+  options.size.fixed = size;
+  return options;
+}
+
+/// With room for a test's threads, however few this machine would allow.
+BlockingPoolOptions automatic(std::size_t max) {
+  BlockingPoolOptions options;
+  options.size.max = max;
+  return options;
+}
+
+class BlockingPoolThreads : public testing::Test {
+ protected:
+  template <class T>
+  T run(Task<T> task) {
+    return weir::run(*loop_, std::move(task));
+  }
+  OsHost host_;
+  std::unique_ptr<Loop> loop_ = Loop::make(host_, {.backend = BackendChoice::epoll}).value();
+};
+
+TEST_F(BlockingPoolThreads, RunsElsewhereAndResumesHere) {
+  BlockingPool pool(host_);
+  const auto body = [](BlockingPool& pool, Loop* home) -> Task<> {
+    const auto home_thread = std::this_thread::get_id();
+    const auto where = [] { return std::pair(std::this_thread::get_id(), os::allowed_cpus()); };
+    const auto there = co_await pool.run(where);
+    EXPECT_NE(there->first, home_thread);
+    EXPECT_EQ(std::this_thread::get_id(), home_thread);
+    EXPECT_EQ(Loop::current(), home);
+  };
+  run(body(pool, loop_.get()));
+}
+
+TEST_F(BlockingPoolThreads, ItsThreadsAreNotPinnedToTheCoreThatAsks) {
+  const std::vector<int> allowed = os::allowed_cpus();
+  BlockingPool pool(host_);
+  const auto body = [](BlockingPool& pool, std::vector<int> expected) -> Task<> {
+    EXPECT_TRUE(os::pin_this_thread(expected.front()));
+    const auto where = [] { return os::allowed_cpus(); };
+    EXPECT_EQ((co_await pool.run(where)).value(), expected);
+    EXPECT_TRUE(os::allow_cpus(expected));
+  };
+  run(body(pool, allowed));
+  EXPECT_EQ(host_.topology().cpus_allowed, allowed.size());
+}
+
+TEST_F(BlockingPoolThreads, AFixedSizeRunsSoManyAtOnceAndNoMore) {
+  constexpr int size = 5;
+  BlockingPool pool(host_, fixed(size));
+  std::atomic<int> present = 0;
+  std::atomic<int> most = 0;
+  std::latch all_there(size);
+  const auto meet = [&](int index) {
+    const int now = ++present;
+    int seen = most;
+    while (seen < now && !most.compare_exchange_weak(seen, now)) {
+    }
+    if (index < size) all_there.arrive_and_wait();  // hangs unless all five run together
+    --present;
+  };
+  const auto body = [&]() -> Task<> {
+    std::vector<Task<Result<>>> calls;
+    for (int i = 0; i < 200; ++i) calls.push_back(pool.run(meet, i));
+    EXPECT_TRUE(co_await all(std::move(calls)));
+  };
+  run(body());
+  EXPECT_EQ(most, size);
+  const PoolReport report = pool.report();
+  EXPECT_EQ(report.threads, static_cast<std::size_t>(size));
+  EXPECT_EQ(report.lanes[0].finished, 200U);
+  EXPECT_EQ(report.lanes[0].queue_wait.count, 200U);
+  EXPECT_GT(report.lanes[0].queue_wait.longest, Duration(0));
+}
+
+TEST_F(BlockingPoolThreads, RunningWorkIsAskedToStopAndAwaited) {
+  BlockingPool pool(host_, fixed(1));
+  std::atomic<bool> began = false;
+  std::atomic<bool> ended = false;
+  const auto until_stopped = [&](std::stop_token stop, int value) {
+    began = true;
+    std::binary_semaphore asked(0);
+    const std::stop_callback callback(stop, [&] { asked.release(); });
+    asked.acquire();
+    ended = true;
+    return value;
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    const auto work = [&](Task<Result<int>> call) -> Task<> {
+      const auto value = co_await std::move(call);
+      EXPECT_TRUE(ended);
+      EXPECT_EQ(value.value(), 5) << "a completion beats a cancellation";
+    };
+    scope.spawn(work(pool.run(until_stopped, 5)));
+    while (!began) co_await yield();
+    scope.cancel();
+  };
+  static_cast<void>(run(with_scope(body)));
+}
+
+TEST_F(BlockingPoolThreads, RunningWorkThatDoesNotListenIsAwaited) {
+  BlockingPool pool(host_, fixed(1));
+  std::binary_semaphore go(0);
+  std::atomic<bool> began = false;
+  const auto stubborn = [&] {
+    began = true;
+    go.acquire();
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    const auto outcome = [](Task<Result<>> work, bool& done) -> Task<> {
+      EXPECT_TRUE(co_await std::move(work));
+      done = true;
+    };
+    bool done = false;
+    bool never_called = false;
+    const auto nothing = [&] { never_called = true; };
+    const auto refused = [](Task<Result<>> work) -> Task<> {
+      EXPECT_EQ((co_await std::move(work)).error(), Errc::cancelled);
+    };
+    scope.spawn(outcome(pool.run(stubborn), done));
+    scope.spawn(refused(pool.run(nothing)));
+    while (!began) co_await yield();
+    scope.cancel();
+    for (int i = 0; i < 10; ++i) co_await yield();
+    EXPECT_FALSE(done);
+    EXPECT_EQ(pool.report().running, 1U);
+    EXPECT_EQ(pool.report().queued, 0U);
+    go.release();
+    while (!done) co_await yield();
+    EXPECT_FALSE(never_called);
+  };
+  static_cast<void>(run(with_scope(body)));
+}
+
+TEST_F(BlockingPoolThreads, ThePoolsEndCancelsWhatIsQueuedAndAwaitsWhatRuns) {
+  std::atomic<bool> began = false;
+  bool called = false;
+  const auto until_stopped = [&](std::stop_token stop) {
+    began = true;
+    std::binary_semaphore asked(0);
+    const std::stop_callback callback(stop, [&] { asked.release(); });
+    asked.acquire();
+    return 5;
+  };
+  const auto never_called = [&] {
+    called = true;
+    return 6;
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    const auto stopped = [](Task<Result<int>> work) -> Task<> {
+      EXPECT_EQ((co_await std::move(work)).value(), 5);
+    };
+    const auto refused = [](Task<Result<int>> work) -> Task<> {
+      EXPECT_EQ((co_await std::move(work)).error(), Errc::cancelled);
+    };
+    BlockingPool pool(host_, fixed(1));
+    scope.spawn(stopped(pool.run(until_stopped)));
+    while (!began) co_await yield();
+    for (int i = 0; i < 3; ++i) scope.spawn(refused(pool.run(never_called)));
+  };
+  static_cast<void>(run(with_scope(body)));
+  EXPECT_FALSE(called);
+}
+
+TEST_F(BlockingPoolThreads, SlowWorkLeavesRoomForOther) {
+  BlockingPool pool(host_, fixed(4));
+  const PoolLane slow = pool.add_lane({.name = "slow", .priority = 9, .share = 0.5});
+  std::counting_semaphore<> go(0);
+  std::atomic<int> inside = 0;
+  const auto look_up = [&] {
+    ++inside;
+    go.acquire();
+    --inside;
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    const auto work = [](Task<Result<>> call) -> Task<> { EXPECT_TRUE(co_await std::move(call)); };
+    for (int i = 0; i < 20; ++i) scope.spawn(work(slow.run(look_up)));
+    const auto read = [](int value) { return value; };
+    for (int i = 0; i < 200; ++i) EXPECT_EQ((co_await pool.run(read, i)).value(), i);
+    while (inside != 2) co_await yield();
+    EXPECT_EQ(pool.report().lanes.at(1).running, 2U);
+    EXPECT_EQ(pool.report().lanes.at(1).queued, 18U);
+    go.release(20);
+  };
+  static_cast<void>(run(with_scope(body)));
+  EXPECT_EQ(pool.report().lanes.at(1).finished, 20U);
+  EXPECT_EQ(pool.report().lanes.at(1).name, "slow");
+}
+
+TEST_F(BlockingPoolThreads, AFixedSizeCanBeChanged) {
+  BlockingPool pool(host_, fixed(1));
+  const auto body = [&](Scope& scope) -> Task<> {
+    const auto work = [](Task<Result<>> call) -> Task<> { EXPECT_TRUE(co_await std::move(call)); };
+    std::latch all_there(8);
+    const auto meet = [&] { all_there.arrive_and_wait(); };
+    for (int i = 0; i < 8; ++i) scope.spawn(work(pool.run(meet)));
+    PoolSizeOptions more;
+    more.fixed = 8;
+    pool.resize(more);
+    const auto nothing = [] {};
+    EXPECT_TRUE(co_await pool.run(nothing));
+    EXPECT_EQ(pool.report().size, 8U);
+    EXPECT_EQ(pool.report().last_change.from, 1U);
+    EXPECT_EQ(pool.report().last_change.reason, SizeReason::set);
+    more.fixed = 2;
+    pool.resize(more);
+    while (pool.report().threads > 2) co_await yield();
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(co_await pool.run(nothing));
+    EXPECT_EQ(pool.report().threads, 2U);
+  };
+  static_cast<void>(run(with_scope(body)));
+}
+
+TEST_F(BlockingPoolThreads, AnAutomaticSizeGrowsWhileThreadsAreBlocked) {
+  constexpr int count = 100;
+  BlockingPool pool(host_, automatic(2 * count));
+  std::latch all_there(count);
+  const auto meet = [&] { all_there.arrive_and_wait(); };  // hangs unless all hundred run together
+  const auto body = [&]() -> Task<> {
+    std::vector<Task<Result<>>> calls;
+    for (int i = 0; i < count; ++i) calls.push_back(pool.run(meet));
+    EXPECT_TRUE(co_await all(std::move(calls)));
+  };
+  run(body());
+  const PoolReport report = pool.report();
+  EXPECT_GE(report.threads, static_cast<std::size_t>(count));
+  EXPECT_EQ(report.evidence, SizeEvidence::thread_states);
+  EXPECT_GT(report.blocked_share, 0.0);
+}
+
+TEST_F(BlockingPoolThreads, AShareGrowsWithTheSize) {
+  constexpr int count = 20;
+  BlockingPool pool(host_, automatic(4 * count));
+  const PoolLane slow = pool.add_lane({.name = "slow", .share = 0.5});
+  std::latch all_there(count);
+  const auto meet = [&] { all_there.arrive_and_wait(); };
+  const auto body = [&]() -> Task<> {
+    std::vector<Task<Result<>>> calls;
+    for (int i = 0; i < count; ++i) calls.push_back(slow.run(meet));
+    EXPECT_TRUE(co_await all(std::move(calls)));
+  };
+  run(body());
+}
+
+/// Twice as many busy threads as CPUs: what a pool runs waits for CPUs more than it runs.
+class ForeignLoad {
+ public:
+  explicit ForeignLoad(std::size_t cpus) {
+    for (std::size_t i = 0; i < 2 * cpus; ++i) {
+      threads_.emplace_back([this] {
+        while (busy_) {
+        }
+      });
+    }
+  }
+  ForeignLoad(const ForeignLoad&) = delete;
+  ForeignLoad& operator=(const ForeignLoad&) = delete;
+  ~ForeignLoad() {
+    busy_ = false;
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  std::atomic<bool> busy_ = true;
+  std::vector<std::thread> threads_;
+};
+
+// By the median of some rounds: a thread of the pool may really sleep for a moment, as when a page
+// of it has to come first. One that is fooled doubles at each look. (Step by step and without
+// chance: pool_crew_test.cpp.)
+TEST_F(BlockingPoolThreads, ForeignLoadDoesNotMakeItGrow) {
+  const ForeignLoad load(host_.topology().cpus_allowed);
+  const auto compute = [] {
+    const auto self = os::ThreadProbe::of_this_thread();
+    const Duration until = self.cpu_time() + 2ms;
+    while (self.cpu_time() < until) {
+    }
+  };
+  std::vector<std::size_t> grown;
+  for (int round = 0; round < 5; ++round) {
+    BlockingPool pool(host_);
+    const std::size_t at_first = pool.report().size;
+    std::size_t largest = 0;
+    // Looked at from here: in the work, a thread would be blocked while another one that has lost
+    // its CPU reads the report.
+    const auto compute_and_look = [&]() -> Task<Result<>> {
+      auto done = co_await pool.run(compute);
+      largest = std::max(largest, pool.report().size);
+      co_return done;
+    };
+    const auto body = [&]() -> Task<> {
+      std::vector<Task<Result<>>> calls;
+      for (int i = 0; i < 10; ++i) calls.push_back(compute_and_look());
+      EXPECT_TRUE(co_await all(std::move(calls)));
+    };
+    run(body());
+    grown.push_back(largest - at_first);
+  }
+  std::ranges::nth_element(grown, grown.begin() + 2);
+  EXPECT_EQ(grown[2], 0U);
+}
+
+TEST_F(BlockingPoolThreads, UnderForeignLoadItStillGrowsForWorkThatSleeps) {
+  const ForeignLoad load(host_.topology().cpus_allowed);
+  constexpr int count = 8;
+  BlockingPool pool(host_, automatic(2 * count));
+  std::latch all_there(count);
+  const auto meet = [&] { all_there.arrive_and_wait(); };  // hangs unless all run together
+  const auto body = [&]() -> Task<> {
+    std::vector<Task<Result<>>> calls;
+    for (int i = 0; i < count; ++i) calls.push_back(pool.run(meet));
+    EXPECT_TRUE(co_await all(std::move(calls)));
+  };
+  run(body());
+}
+
+TEST_F(BlockingPoolThreads, OneThatGoesAwaitsWhoeverIsStillCalling) {
+  // With the sanitizers: threads are woken and started while the pool goes.
+  const auto nothing = [] {};
+  for (int round = 0; round < 100; ++round) {
+    const auto body = [&](Scope& scope) -> Task<> {
+      BlockingPool pool(host_, round % 2 == 0 ? automatic(9) : fixed(9));
+      const auto any = [](Task<Result<>> work) -> Task<> {
+        static_cast<void>(co_await std::move(work));
+      };
+      for (int i = 0; i < 20; ++i) scope.spawn(any(pool.run(nothing)));
+      for (int i = 0; i < round; ++i) co_await yield();
+    };
+    static_cast<void>(run(with_scope(body)));
+  }
+}
+
+TEST_F(BlockingPoolThreads, IdleThreadsEnd) {
+  BlockingPoolOptions options = automatic(100);
+  options.size.idle_timeout = 1ms;
+  options.size.sample_period = 1ms;
+  BlockingPool pool(host_, options);
+  const auto body = [&]() -> Task<> {
+    for (int round = 0; round < 20; ++round) {
+      std::latch all_there(10);
+      const auto meet = [&] { all_there.arrive_and_wait(); };
+      std::vector<Task<Result<>>> calls;
+      for (int i = 0; i < 10; ++i) calls.push_back(pool.run(meet));
+      EXPECT_TRUE(co_await all(std::move(calls)));
+      while (round % 4 == 0 && pool.report().threads > 1) co_await yield();
+    }
+  };
+  run(body());
+}
+
+// What the thread sanitizer looks at: everybody asks, cancels, and is answered on their own core.
+TEST(BlockingPoolOnCores, EveryCoreAsksOnePool) {
+  constexpr unsigned cores = 3;
+  OsHost host;
+  for (const std::size_t size : {0U, 1U, 4U}) {
+    BlockingPool pool(host, fixed(size));
+    const PoolLane slow = pool.add_lane({.name = "slow", .share = 0.5});
+    std::atomic<int> called = 0;
+    std::atomic<int> cancelled = 0;
+    const auto work = [&called](std::string text, std::unique_ptr<int> number) {
+      ++called;
+      return text + std::to_string(*number);
+    };
+    const auto body = [&](Scope& scope) -> Task<Result<>> {
+      const Loop* const home = &scope.loop();
+      for (int i = 0; i < 300; ++i) {
+        const std::string text(static_cast<std::size_t>(i % 40), 'x');
+        const auto answer = co_await pool.run(work, text, std::make_unique<int>(i));
+        if (Loop::current() != home) co_return fail(Errc::conflict);
+        if (!answer || *answer != text + std::to_string(i)) co_return fail(Errc::bad_input);
+        auto call = slow.run(work, text, std::make_unique<int>(i));
+        const auto hurried = co_await timeout(Duration(i * 100), std::move(call));
+        if (Loop::current() != home) co_return fail(Errc::conflict);
+        if (!hurried) ++cancelled;
+        if (hurried && *hurried != *answer) co_return fail(Errc::bad_input);
+      }
+      co_return {};
+    };
+    RuntimeOptions options;
+    options.announce = false;
+    options.cores = cores;
+    options.pin = false;
+    Runtime runtime(host, options);
+    EXPECT_EQ(runtime.run_on_each_core(body), 0);
+    EXPECT_EQ(called + cancelled, 2 * 300 * static_cast<int>(cores));
+    const PoolReport report = pool.report();
+    EXPECT_EQ(report.running + report.queued, 0U);
+    EXPECT_EQ(report.lanes.at(0).finished, 300U * cores);
+    EXPECT_EQ(report.lanes.at(1).finished + report.lanes.at(1).cancelled, 300U * cores);
+  }
+}
+
+}  // namespace
+}  // namespace weir

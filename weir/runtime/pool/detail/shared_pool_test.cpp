@@ -1,0 +1,99 @@
+// The pool that a runtime's loops share: one for all of them, none before it is asked for.
+#include "weir/runtime/pool/detail/shared_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "weir/runtime/runtime.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/task/detail/run.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
+#include "weir/testing/memory/memory_platform.hpp"
+
+namespace weir {
+namespace {
+
+TEST(SharedPool, IsOneForTheLoopsOfAGroupAndAnotherForALoopOfItsOwn) {
+  MemoryHost host;
+  LoopGroup group;
+  const auto one = Loop::make(host, {.group = &group}).value();
+  const auto two = Loop::make(host, {.core = 1, .group = &group}).value();
+  const auto alone = Loop::make(host, {}).value();
+  EXPECT_EQ(&shared_pool(*one), &shared_pool(*two));
+  EXPECT_NE(&shared_pool(*one), &shared_pool(*alone));
+  EXPECT_EQ(&shared_pool(*alone), &shared_pool(*alone));
+}
+
+Task<Result<int>> add_on_a_thread(int left, int right) {
+  Loop& loop = *(co_await this_context()).loop;
+  const auto add = [](int one, int other) { return one + other; };
+  co_return co_await shared_pool(loop).pool().run(add, left, right);
+}
+
+TEST(SharedPool, HasNoThreadUntilThereIsWork) {
+  OsHost host;
+  const auto loop = Loop::make(host, {}).value();
+  EXPECT_EQ(shared_pool(*loop).pool().report().threads, 0U);
+  EXPECT_EQ(run(*loop, add_on_a_thread(2, 3)).value(), 5);
+  EXPECT_GE(shared_pool(*loop).pool().report().threads, 1U);
+}
+
+constexpr auto nothing = [] {};
+
+/// Keeps all that `busy` may have of the shared pool computing, and asks `other` for something.
+Task<Result<>> ask_beside(BlockingPool& pool, PoolLane busy, PoolLane other) {
+  std::atomic<bool> done = false;
+  const auto compute = [&done] {
+    while (!done) std::this_thread::yield();  // it is not blocked, and lets others run
+  };
+  const auto whole = [&](Scope& computing) -> Task<Result<>> {
+    const std::size_t size = pool.report().size;
+    for (std::size_t i = 0; i < size + 3; ++i) computing.spawn(busy.run(compute));
+    while (pool.report().running < size) static_cast<void>(co_await sleep(1ms));
+    auto asked = other.run(nothing);
+    auto answer = co_await timeout(2min, std::move(asked));
+    done = true;
+    co_return answer;
+  };
+  co_return co_await with_scope(whole);
+}
+
+TEST(SharedPool, NeitherFilesNorWhatAProgramRunsThereStarvesTheOther) {
+  OsHost host;
+  const auto loop = Loop::make(host, {}).value();
+  SharedPool& shared = shared_pool(*loop);
+  const PoolLane own = shared.pool().own_lane();
+  EXPECT_TRUE(run(*loop, ask_beside(shared.pool(), own, shared.file_lane())));
+  EXPECT_TRUE(run(*loop, ask_beside(shared.pool(), shared.file_lane(), own)));
+}
+
+Task<Result<>> ask_on_each_core(Scope& scope, std::array<SharedPool*, 2>& asked) {
+  const auto sum = co_await add_on_a_thread(static_cast<int>(scope.loop().core()), 1);
+  EXPECT_EQ(sum.value_or(-1), static_cast<int>(scope.loop().core()) + 1);
+  asked[scope.loop().core()] = &shared_pool(scope.loop());
+  co_return {};
+}
+
+// On threads, which ask at the same time; twice, for a runtime may run again.
+TEST(SharedPool, OfARuntimeServesAllItsCores) {
+  RuntimeOptions options;
+  options.cores = 2;
+  options.pin = options.announce = options.handle_signals = false;
+  Runtime runtime(options);
+  for (int round = 0; round < 2; ++round) {
+    std::array<SharedPool*, 2> asked{};
+    EXPECT_EQ(runtime.run_on_each_core(ask_on_each_core, std::ref(asked)), 0);
+    EXPECT_NE(asked[0], nullptr);
+    EXPECT_EQ(asked[0], asked[1]);
+  }
+}
+
+}  // namespace
+}  // namespace weir

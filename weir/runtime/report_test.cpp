@@ -1,0 +1,282 @@
+#include "weir/runtime/report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weir/base/buffer.hpp"
+#include "weir/runtime/runtime.hpp"
+#include "weir/runtime/pool/detail/shared_pool.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/testing/memory/memory_platform.hpp"
+#include "weir/testing/test/probe.hpp"
+
+namespace weir {
+namespace {
+
+RuntimeOptions quiet() {
+  RuntimeOptions options;
+  options.announce = false;
+  return options;
+}
+
+/// Counts something on its core, as a server does.
+class Counting final : public FigureSource {
+ public:
+  explicit Counting(Loop& loop) { loop.figures().add(*this); }
+  ~Counting() { leave(); }
+  Counter things;
+
+ private:
+  void tell(FigureSum& sum) const override { sum.add({"things", things.value()}); }
+};
+
+std::vector<Buffer> buffers(unsigned count) {
+  std::vector<Buffer> some;
+  while (some.size() < count) some.push_back(Buffer::with_capacity(100));
+  return some;
+}
+
+class ReportInMemory : public testing::Test {
+ protected:
+  MemoryHost host_{{.cores = 3}};
+  Runtime runtime_{host_, quiet()};
+};
+
+TEST_F(ReportInMemory, IsEmptyBeforeTheFirstRun) {
+  const RuntimeReport report = runtime_.report();
+  EXPECT_FALSE(report.running);
+  EXPECT_TRUE(report.cores.empty());
+  EXPECT_EQ(report.to_text(), "no core has run yet\n");
+}
+
+TEST_F(ReportInMemory, TellsOfEachCoreWhileItRunsAndAfterwards) {
+  std::vector<RuntimeReport> inside;
+  const auto body = [&](Scope& scope) -> Task<> {
+    Counting counting(scope.loop());
+    counting.things.add(scope.loop().core() + 1);
+    const std::vector<Buffer> held = buffers(scope.loop().core());
+    static_cast<void>(co_await sleep(4s));
+    if (scope.loop().core() == 0) inside.push_back(runtime_.report());
+    static_cast<void>(co_await sleep(1s));
+  };
+  EXPECT_EQ(runtime_.run_on_each_core(body), 0);
+
+  ASSERT_EQ(inside.size(), 1U);
+  const RuntimeReport& during = inside.front();
+  EXPECT_TRUE(during.running);
+  EXPECT_EQ(during.up, 4s);
+  ASSERT_EQ(during.cores.size(), 3U);
+  for (unsigned core = 0; core < 3; ++core) {
+    EXPECT_EQ(during.cores[core].core, core);
+    EXPECT_EQ(during.cores[core].backend, "memory");
+    EXPECT_GT(during.cores[core].turns, 0U);
+    EXPECT_GT(during.cores[core].frames_in_use, 0U) << "of what waits";
+    EXPECT_EQ(during.cores[core].buffers_in_use, core);
+    EXPECT_GE(during.cores[core].blocks_in_use, during.cores[core].frames_in_use + core);
+    ASSERT_EQ(during.cores[core].figures.size(), 1U);
+    EXPECT_EQ(during.cores[core].figures[0].value, core + 1);
+  }
+  EXPECT_EQ(during.total().figures[0].value, 6U);
+
+  const RuntimeReport end = runtime_.report();
+  EXPECT_FALSE(end.running);
+  EXPECT_EQ(end.up, 5s);
+  ASSERT_EQ(end.cores.size(), 3U);
+  EXPECT_GT(end.total().turns, during.total().turns);
+  EXPECT_EQ(end.total().frames_in_use, 0U);
+  EXPECT_EQ(end.total().buffers_in_use, 0U);
+  EXPECT_EQ(end.total().blocks_in_use, 0U);
+  EXPECT_EQ(end.total().figures[0].value, 6U) << "who counted has gone, what it counted has not";
+}
+
+Task<> computes_for_long(MemoryHost& host) {
+  for (int i = 0; i < 10; ++i) {
+    static_cast<void>(co_await sleep(1ms));
+    host.clock().move_to(host.now() + 80ms);
+  }
+}
+
+TEST_F(ReportInMemory, NamesWhatMakesTurnsSlowOnAllCores) {
+  EXPECT_EQ(runtime_.run_on_each_core([&](Scope&) { return computes_for_long(host_); }), 0);
+  const RuntimeReport report = runtime_.report();
+  EXPECT_EQ(report.total().slow_turns, 30U);
+  ASSERT_EQ(report.slow_places.size(), 1U);
+  EXPECT_NE(report.slow_places[0].name.find("computes_for_long"), std::string::npos)
+      << report.slow_places[0].name;
+  EXPECT_EQ(report.slow_places[0].turns, 30U);
+  EXPECT_EQ(report.slow_places[0].longest, 80ms);
+  EXPECT_EQ(report.total().run_time, 30 * 80ms);
+  EXPECT_EQ(host_.logged().size(), 1U) << "it is told once, and not by each core";
+}
+
+TEST_F(ReportInMemory, TellsHowManyWaitForACoreThatIsBusy) {
+  int ran = 0;
+  CallProbe one([&] { ++ran; });
+  CallProbe two([&] { ++ran; });
+  std::uint64_t waiting = 0;
+  const auto body = [&](Scope& scope) -> Task<> {
+    if (scope.loop().core() != 0) co_return;
+    Loop& loop = scope.loop();
+    loop.post(one);
+    loop.post(two);
+    waiting = runtime_.report().cores[0].inbox_depth;
+    while (ran < 2) co_await yield();
+    EXPECT_EQ(runtime_.report().cores[0].inbox_depth, 0U);
+  };
+  EXPECT_EQ(runtime_.run_on_each_core(body), 0);
+  EXPECT_EQ(waiting, 2U);
+}
+
+TEST_F(ReportInMemory, TellsOfTheSharedPoolOnceItIsUsed) {
+  bool before = true;
+  const auto body = [&](Scope& scope) -> Task<> {
+    if (scope.loop().core() != 0) co_return;
+    before = runtime_.report().pool.has_value();
+    static_cast<void>(co_await shared_pool(scope.loop()).pool().run([] {}));
+  };
+  EXPECT_EQ(runtime_.run_on_each_core(body), 0);
+  EXPECT_FALSE(before);
+  ASSERT_TRUE(runtime_.report().pool);
+  EXPECT_EQ(runtime_.report().pool->lanes.front().finished, 1U);
+}
+
+TEST(Report, OfEachRunIsItsOwn) {
+  MemoryHost host({.cores = 1});
+  Runtime runtime(host, quiet());
+  const auto body = [](Scope&) -> Task<> { static_cast<void>(co_await sleep(1s)); };
+  EXPECT_EQ(runtime.run_on_each_core(body), 0);
+  const std::uint64_t turns = runtime.report().total().turns;
+  EXPECT_EQ(runtime.run_on_each_core(body), 0);
+  EXPECT_EQ(runtime.report().total().turns, turns);
+}
+
+CoreReport core_of(unsigned number) {
+  CoreReport core;
+  core.core = number;
+  core.backend = "uring";
+  core.up = 10s;
+  core.cpu_time = (number + 1) * 2s;
+  core.run_time = (number + 1) * 1500ms;
+  core.turns = 1'234'567 * (number + 1);
+  core.inbox_depth = 4 - 3 * number;
+  core.inbox_most = 3 - number;
+  core.figures = {{"http requests", 5}};
+  if (number == 1) core.figures.push_back({"http refused: bad_host", 2});
+  return core;
+}
+
+TEST(Report, ReadsAsATable) {
+  RuntimeReport report;
+  report.running = true;
+  report.up = 10s;
+  report.connections = 12;
+  report.cores = {core_of(0), core_of(1)};
+  report.slow_places = {{"GET /slow", 10, 82ms}, {"serve_client", 1, 60ms}};
+  report.pool.emplace();
+  report.pool->size = 4;
+  PoolLaneReport& lane = report.pool->lanes.emplace_back();
+  lane.name = "files";
+  lane.finished = 7;
+  lane.refused = 1;
+  const std::string expected =
+      "2 cores, uring, up 10.000 s, 12 connections open\n"
+      "                            total     core 0     core 1\n"
+      "busy                       30.0 %     20.0 %     40.0 %\n"
+      "CPU time                  6.000 s    2.000 s    4.000 s\n"
+      "run time                  4.500 s    1.500 s    3.000 s\n"
+      "turns                   3,703,701  1,234,567  2,469,134\n"
+      "slow turns                      0          0          0\n"
+      "runs                            0          0          0\n"
+      "from other threads              0          0          0\n"
+      "in the inbox                    5          4          1\n"
+      "most in the inbox               3          3          2\n"
+      "system calls                    0          0          0\n"
+      "bytes received                  0          0          0\n"
+      "bytes sent                      0          0          0\n"
+      "accepts                         0          0          0\n"
+      "open streams                    0          0          0\n"
+      "handed over                     0          0          0\n"
+      "taken over                      0          0          0\n"
+      "accept pauses                   0          0          0\n"
+      "connections dropped             0          0          0\n"
+      "exceptions dropped              0          0          0\n"
+      "broadcasts missed               0          0          0\n"
+      "frames in use                   0          0          0\n"
+      "buffers in use                  0          0          0\n"
+      "blocks in use                   0          0          0\n"
+      "cached bytes                    0          0          0\n"
+      "http requests                  10          5          5\n"
+      "http refused: bad_host          2          0          2\n"
+      "slow: 10 turns, the longest of 82 ms: GET /slow\n"
+      "slow: 1 turn, the longest of 60 ms: serve_client\n"
+      "pool: 0 of 4 threads have work, 0 queued\n"
+      "pool lane files: 7 finished, 1 refused, 0 cancelled\n";
+  EXPECT_EQ(report.to_text(), expected);
+  std::ostringstream out;
+  out << report;
+  EXPECT_EQ(out.str(), expected);
+}
+
+TEST(Report, OfManyCoresTellsTheLeastAndTheMost) {
+  RuntimeReport report;
+  for (unsigned number = 0; number < 9; ++number) {
+    report.cores.push_back(core_of(0));
+    report.cores.back().turns = 100 + number;
+  }
+  const std::string text = report.to_text();
+  EXPECT_EQ(text.find("core 0"), text.npos) << text;
+  const auto line = text.find("\nturns ");
+  ASSERT_NE(line, text.npos) << text;
+  std::istringstream words(text.substr(line));
+  std::string name;
+  std::string total;
+  std::string least;
+  std::string most;
+  words >> name >> total >> least >> most;
+  EXPECT_EQ(total, "936");
+  EXPECT_EQ(least, "100");
+  EXPECT_EQ(most, "108");
+}
+
+TEST(ReportOfThreads, IsReadByAnyThreadAtAnyTime) {
+  OsHost host;
+  RuntimeOptions options = quiet();
+  options.cores = 2;
+  options.pin = false;
+  options.handle_signals = false;
+  Runtime runtime(host, options);
+  std::atomic<bool> done{false};
+  std::atomic<unsigned> seen_running{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 2; ++i) {
+    readers.emplace_back([&] {
+      while (!done) {
+        const RuntimeReport report = runtime.report();
+        if (report.running && !report.to_text().empty()) ++seen_running;
+      }
+    });
+  }
+  const auto body = [&](Scope& scope) -> Task<> {
+    Counting counting(scope.loop());
+    const unsigned before = seen_running;
+    while (seen_running < before + 20) {
+      counting.things.add();
+      co_await yield();
+    }
+  };
+  for (int run = 0; run < 3; ++run) EXPECT_EQ(runtime.run_on_each_core(body), 0);
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+  const CoreReport total = runtime.report().total();
+  EXPECT_GT(total.cpu_time, Duration(0)) << "it stays when the threads have ended";
+  EXPECT_GT(total.figures.front().value, 0U);
+}
+
+}  // namespace
+}  // namespace weir

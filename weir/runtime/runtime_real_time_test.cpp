@@ -1,0 +1,212 @@
+// A runtime in real time: what it asks of its host, what it does about refusals, and loops that
+// never sleep. Refusals of the kernel are met in child processes without privileges.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weir/runtime/runtime.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/os/real_time.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/testing/memory/memory_platform.hpp"
+
+namespace weir {
+namespace {
+
+RuntimeOptions in_real_time(const RealTime& wanted = {}) {
+  RuntimeOptions options;
+  options.announce = false;
+  options.handle_signals = false;
+  options.cores = 2;
+  options.pin = false;
+  options.real_time = wanted;
+  return options;
+}
+
+Task<> count(Scope&, std::atomic<int>& runs) {
+  ++runs;
+  co_return;
+}
+
+class RealTimeInMemory : public testing::Test {
+ protected:
+  bool logged(std::string_view text) const {
+    return std::ranges::any_of(host_.logged(), [&](const std::string& line) {
+      return line.find(text) != std::string::npos;
+    });
+  }
+  int run(const RuntimeOptions& options) {
+    return Runtime(host_, options).run_on_each_core(count, std::ref(runs_));
+  }
+  MemoryHost host_{{.cores = 2}};
+  std::atomic<int> runs_ = 0;
+};
+
+TEST_F(RealTimeInMemory, WithoutLockedMemoryItGoesOnAndSaysWhy) {
+  host_.refuse_to_lock_memory("the moon is full");
+  EXPECT_EQ(run(in_real_time()), 0);
+  EXPECT_EQ(runs_, 2);
+  EXPECT_EQ(host_.logged(),
+            std::vector<std::string>{"weir: memory is not locked: the moon is full"});
+}
+
+TEST_F(RealTimeInMemory, UnlessThatIsRequired) {
+  host_.refuse_to_lock_memory("the moon is full");
+  EXPECT_EQ(run(in_real_time({.required = true})), 1);
+  EXPECT_EQ(runs_, 0);
+  EXPECT_TRUE(logged("the moon is full"));
+}
+
+TEST_F(RealTimeInMemory, WhatIsNotWantedIsNotAskedFor) {
+  host_.refuse_to_lock_memory("the moon is full");
+  EXPECT_EQ(run(in_real_time({.lock_memory = false, .required = true})), 0);
+  RuntimeOptions options = in_real_time();
+  options.real_time.reset();
+  EXPECT_EQ(run(options), 0);
+  EXPECT_EQ(runs_, 4);
+  EXPECT_TRUE(host_.logged().empty());
+}
+
+TEST_F(RealTimeInMemory, SaysWhatItRunsBy) {
+  RuntimeOptions options = in_real_time({.priority = 7});
+  options.announce = true;
+  options.busy_poll = true;
+  EXPECT_EQ(run(options), 0);
+  EXPECT_TRUE(logged("real time: asking for SCHED_FIFO with priority 7")) << "not yet granted";
+  EXPECT_TRUE(logged("busy polling"));
+}
+
+TEST(RealTimeUnderAQuota, LoopsThatAreNotPinnedAreToldWithTheSettingThatWouldAllowIt) {
+  for (const bool real_time : {true, false}) {
+    MemoryHost host({.cores = 2, .cut_by_quota = true});
+    RuntimeOptions options = in_real_time();
+    options.pin = true;
+    if (!real_time) options.real_time.reset();
+    std::atomic<int> runs = 0;
+    EXPECT_EQ(Runtime(host, options).run_on_each_core(count, std::ref(runs)), 0);
+    const auto told = std::ranges::count_if(host.logged(), [](const std::string& line) {
+      return line.find("not pinned") != std::string::npos &&
+             line.find("cpuset.cpus") != std::string::npos;
+    });
+    EXPECT_EQ(told, real_time ? 1 : 0) << "though nothing is announced";
+  }
+}
+
+TEST_F(RealTimeInMemory, EachCoreHasItsBlocksBeforeItsBodyBegins) {
+  std::vector<std::size_t> cached;
+  const auto body = [&](Scope& scope) -> Task<> {
+    cached.push_back(scope.loop().blocks().cached_bytes());
+    co_return;
+  };
+  const RuntimeOptions options = in_real_time({.pool_bytes = 1 << 20});
+  EXPECT_EQ(Runtime(host_, options).run_on_each_core(body), 0);
+  ASSERT_EQ(cached.size(), 2U);
+  for (const std::size_t bytes : cached) {
+    EXPECT_GE(bytes, BlockPool::keeps_free_blocks ? std::size_t{512} * 1024 : 0);
+  }
+}
+
+// --- on threads ---------------------------------------------------------------------------------
+
+bool may_run_fifo() {
+  bool may = false;
+  std::thread([&may] { may = os::run_fifo(os::fifo_priority_min).has_value(); }).join();
+  return may;
+}
+
+TEST(RealTimeOnThreads, LoopsRunByFifoAndNobodyElse) {
+  if (!may_run_fifo()) GTEST_SKIP() << "not allowed here";
+  std::atomic<int> fifo = 0;
+  const auto body = [&](Scope&) -> Task<> {
+    sched_param now{};
+    ::sched_getparam(0, &now);
+    if ((::sched_getscheduler(0) & SCHED_FIFO) != 0 && now.sched_priority == 7) ++fifo;
+    co_return;
+  };
+  const RuntimeOptions options =
+      in_real_time({.priority = 7, .lock_memory = false, .required = true});
+  EXPECT_EQ(Runtime(options).run_on_each_core(body), 0);
+  EXPECT_EQ(fifo, 2);
+  EXPECT_EQ(::sched_getscheduler(0), SCHED_OTHER);
+}
+
+class LoopsThatStayAwake : public testing::TestWithParam<BackendChoice> {
+ protected:
+  /// A loop that slept would sleep for ever: nothing happens on it, and nobody wakes it.
+  static void expect_turns(RuntimeOptions options) {
+    options.real_time.reset();
+    options.cores = 1;
+    options.backend = GetParam();
+    Runtime runtime(options);
+    std::atomic<Loop*> waiting = nullptr;
+    const auto body = [&](Scope& scope) -> Task<> {
+      waiting = &scope.loop();
+      EXPECT_EQ((co_await sleep_until(never)).error(), Errc::cancelled);
+    };
+    std::thread watcher([&] {
+      while (waiting == nullptr) std::this_thread::yield();
+      const auto& turns = waiting.load()->counters().turns;
+      const std::uint64_t before = turns.value();
+      while (turns.value() < before + 1000) std::this_thread::yield();
+      runtime.stop();
+    });
+    EXPECT_EQ(runtime.run_on_each_core(body), 0);
+    watcher.join();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, LoopsThatStayAwake,
+                         testing::Values(BackendChoice::automatic, BackendChoice::epoll,
+                                         BackendChoice::poll));
+
+TEST_P(LoopsThatStayAwake, BusyPolling) {
+  RuntimeOptions options = in_real_time();
+  options.busy_poll = true;
+  expect_turns(options);
+}
+
+TEST_P(LoopsThatStayAwake, WaitingBusily) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "with one CPU that is not done";
+  RuntimeOptions options = in_real_time();
+  options.busy_wait = std::chrono::hours(1);
+  expect_turns(options);
+}
+
+/// Ends this (child) process with the status of a run for which it has no privilege.
+[[noreturn]] void run_without_privilege(const RealTime& wanted) {
+  for (const auto resource : {RLIMIT_RTPRIO, RLIMIT_MEMLOCK}) {
+    const rlimit nothing{0, 0};
+    if (::setrlimit(resource, &nothing) != 0) ::_exit(2);
+  }
+  if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(3);
+  std::atomic<int> runs = 0;
+  RuntimeOptions options = in_real_time(wanted);
+  options.backend = BackendChoice::epoll;
+  const int status = Runtime(options).run_on_each_core(count, std::ref(runs));
+  ::_exit(status == 0 ? 10 + runs : status);
+}
+
+TEST(RealTimeDeathTest, WithoutPrivilegeItGoesOnAndNamesTheSettings) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(run_without_privilege({}), testing::ExitedWithCode(12),
+              "memory is not locked: .*LimitMEMLOCK=infinity.*\n"
+              "weir: SCHED_FIFO with priority 50 refused: .*LimitRTPRIO=50.*\n$");
+}
+
+TEST(RealTimeDeathTest, WithoutPrivilegeItEndsWhereThatIsRequired) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(run_without_privilege({.required = true}), testing::ExitedWithCode(1),
+              "memory is not locked: .*LimitMEMLOCK=infinity.*\n$");
+  EXPECT_EXIT(run_without_privilege({.lock_memory = false, .required = true}),
+              testing::ExitedWithCode(1),
+              "SCHED_FIFO with priority 50 refused: .*\nweir: cannot run: .*\n$");
+}
+
+}  // namespace
+}  // namespace weir

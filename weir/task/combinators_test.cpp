@@ -1,0 +1,305 @@
+#include "weir/task/combinators.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
+#include "weir/testing/test/loop_fixture.hpp"
+
+namespace weir {
+namespace {
+
+class Together : public LoopTest {
+ protected:
+  std::uint64_t dropped() const { return loop_->counters().exceptions_dropped.value(); }
+};
+
+Task<Result<int>> slow(Duration length, int value) {
+  if (auto slept = co_await sleep(length); !slept) co_return fail(slept.error());
+  co_return value;
+}
+
+Task<Result<int>> fails(Duration length, Errc error) {
+  if (auto slept = co_await sleep(length); !slept) co_return fail(slept.error());
+  co_return fail(error);
+}
+
+Task<Result<int>> throws(Duration length, std::string what) {
+  static_cast<void>(co_await sleep(length));
+  throw std::runtime_error(what);
+}
+
+/// Ends only so long after it was cancelled.
+Task<Result<int>> ends_slowly(Duration more, bool& ended) {
+  EXPECT_EQ((co_await sleep_until(never)).error(), Errc::cancelled);
+  const Context own = co_await this_context();
+  static_cast<void>(co_await in_context(Context{own.loop, nullptr}, slow(more, 0)));
+  ended = true;
+  co_return fail(Errc::cancelled);
+}
+
+Task<Result<int>> at_once(int value) {
+  co_return value;
+}
+
+template <class T>
+std::string thrown_by(T function) {
+  try {
+    function();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+template <class... T>
+auto several(T... tasks) {
+  std::vector<std::common_type_t<T...>> gathered;
+  (gathered.push_back(std::move(tasks)), ...);
+  return gathered;
+}
+
+// --- all ----------------------------------------------------------------------------------------
+
+TEST_F(Together, AllGivesEveryValueInOrder) {
+  const auto text = []() -> Task<std::string> { co_return "text"; };
+  const auto truth = []() -> Task<bool> { co_return true; };
+  const auto nothing = []() -> Task<> { co_return; };
+  const auto empty = []() -> Task<Result<>> { co_return {}; };
+  const auto pointer = []() -> Task<std::unique_ptr<int>> { co_return std::make_unique<int>(3); };
+  const auto values =
+      run(all(slow(3s, 1), slow(1s, 2), text(), truth(), nothing(), empty(), pointer()));
+  ASSERT_TRUE(values);
+  EXPECT_EQ(std::get<0>(*values), 1);
+  EXPECT_EQ(std::get<1>(*values), 2);
+  EXPECT_EQ(std::get<2>(*values), "text");
+  EXPECT_TRUE(std::get<3>(*values));
+  EXPECT_EQ(*std::get<6>(*values), 3);
+  static_assert(
+      std::is_same_v<std::tuple_element_t<4, std::decay_t<decltype(*values)>>, std::monostate>);
+  EXPECT_EQ(elapsed(), 3s) << "side by side";
+}
+
+TEST_F(Together, AllOfNone) {
+  EXPECT_TRUE(run(all()));
+  const auto values = run(all(std::vector<Task<int>>{}));
+  ASSERT_TRUE(values);
+  EXPECT_TRUE(values->empty());
+}
+
+TEST_F(Together, AllOfAVectorGivesValuesInItsOrder) {
+  std::vector<Task<Result<int>>> tasks;
+  for (int i = 0; i < 100; ++i) tasks.push_back(slow(std::chrono::seconds((i * 37) % 100), i));
+  const auto values = run(all(std::move(tasks)));
+  ASSERT_TRUE(values);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ((*values)[static_cast<std::size_t>(i)], i);
+  EXPECT_EQ(elapsed(), 99s);
+}
+
+TEST_F(Together, TheFirstFailureOfAllCancelsTheRest) {
+  EXPECT_EQ(run(all(slow(1h, 1), fails(2s, Errc::conflict), fails(3s, Errc::closed))).error(),
+            Errc::conflict);
+  EXPECT_EQ(elapsed(), 2s);
+  EXPECT_EQ(
+      run(all(several(slow(1h, 1), fails(3s, Errc::closed), fails(2s, Errc::conflict)))).error(),
+      Errc::conflict);
+  EXPECT_EQ(elapsed(), 4s);
+}
+
+TEST_F(Together, AllWaitsForTheOnesThatItCancelled) {
+  bool ended = false;
+  EXPECT_EQ(run(all(ends_slowly(5s, ended), fails(1s, Errc::conflict))).error(), Errc::conflict);
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(elapsed(), 6s);
+}
+
+TEST_F(Together, AllThrowsTheFirstExceptionAndCountsTheOthers) {
+  EXPECT_EQ(thrown_by([&] {
+              static_cast<void>(run(all(throws(3s, "a"), throws(1s, "b"), throws(2s, "c"))));
+            }),
+            "b");
+  EXPECT_EQ(elapsed(), 1s);
+  EXPECT_EQ(dropped(), 2U);
+  EXPECT_EQ(
+      thrown_by([&] { static_cast<void>(run(all(several(throws(3s, "a"), throws(1s, "b"))))); }),
+      "b");
+  EXPECT_EQ(dropped(), 3U);
+}
+
+TEST_F(Together, AFailureInsideTheStartLeavesTheRestUnstarted) {
+  bool started = false;
+  const auto notes = [](bool& flag) -> Task<Result<int>> {
+    flag = true;
+    co_return 1;
+  };
+  const auto fails_at_once = []() -> Task<Result<int>> { co_return fail(Errc::bad_input); };
+  EXPECT_EQ(run(all(fails_at_once(), notes(started))).error(), Errc::bad_input);
+  EXPECT_EQ(run(all(several(fails_at_once(), notes(started)))).error(), Errc::bad_input);
+  EXPECT_FALSE(started);
+}
+
+TEST_F(Together, AllUnderACancelledParent) {
+  CancelSource cancel;
+  cancel.cancel();
+  EXPECT_EQ(run(all(slow(1s, 1), slow(2s, 2)), &cancel).error(), Errc::cancelled);
+  EXPECT_EQ(std::get<0>(*run(all(at_once(1), at_once(2)), &cancel)), 1) << "it need not wait";
+  EXPECT_EQ(elapsed(), 0s);
+}
+
+TEST_F(Together, CancellationFromOutsideReachesEach) {
+  CancelSource cancel;
+  host_.at(host_.now() + 1s, [&] { cancel.cancel(); });
+  bool one = false, two = false;
+  EXPECT_EQ(run(all(ends_slowly(1s, one), ends_slowly(2s, two)), &cancel).error(), Errc::cancelled);
+  EXPECT_TRUE(one && two);
+  EXPECT_EQ(elapsed(), 3s);
+}
+
+// --- race ---------------------------------------------------------------------------------------
+
+TEST_F(Together, TheFirstToFinishWinsTheRace) {
+  EXPECT_EQ(run(race(slow(2s, 1), slow(1s, 2), slow(3s, 3))).value(), 2);
+  EXPECT_EQ(elapsed(), 1s);
+  EXPECT_EQ(run(race(fails(1s, Errc::closed), slow(2s, 2))).error(), Errc::closed);
+  EXPECT_EQ(run(race(several(slow(2s, 1), slow(1s, 2)))).value(), 2);
+}
+
+TEST_F(Together, RaceOfPlainTasks) {
+  const auto nothing = [](Duration length) -> Task<> { static_cast<void>(co_await sleep(length)); };
+  run(race(nothing(2s), nothing(1s)));
+  EXPECT_EQ(elapsed(), 1s);
+  EXPECT_EQ(run(race(at_once(4))).value(), 4);
+}
+
+TEST_F(Together, ARacersExceptionIsTheOutcome) {
+  EXPECT_EQ(thrown_by([&] { static_cast<void>(run(race(throws(1s, "won"), slow(2s, 1)))); }),
+            "won");
+  EXPECT_EQ(dropped(), 0U);
+}
+
+TEST_F(Together, LosersAreCancelledAwaitedAndTheirExceptionsCounted) {
+  bool ended = false;
+  EXPECT_EQ(run(race(slow(1s, 7), throws(1h, "lost"), ends_slowly(4s, ended))).value(), 7);
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(elapsed(), 5s);
+  EXPECT_EQ(dropped(), 1U);
+}
+
+TEST_F(Together, WhoFinishesInsideTheStartWinsAndTheRestIsNotStarted) {
+  bool started = false;
+  const auto notes = [](bool& flag) -> Task<Result<int>> {
+    flag = true;
+    co_return 1;
+  };
+  EXPECT_EQ(run(race(slow(1s, 5), at_once(6), notes(started))).value(), 6);
+  EXPECT_FALSE(started);
+  EXPECT_EQ(elapsed(), 0s);
+}
+
+TEST_F(Together, ARaceUnderACancelledParent) {
+  CancelSource cancel;
+  cancel.cancel();
+  EXPECT_EQ(run(race(slow(1s, 1), slow(2s, 2)), &cancel).error(), Errc::cancelled);
+}
+
+TEST_F(Together, TwoThatFinishInOneRound) {
+  EXPECT_EQ(run(race(slow(1s, 1), slow(1s, 2))).value(), 1);
+  EXPECT_EQ(run(race(slow(1s, 2), slow(1s, 1))).value(), 2);
+}
+
+// --- first_ok -----------------------------------------------------------------------------------
+
+TEST_F(Together, TheFirstSuccessCounts) {
+  EXPECT_EQ(run(first_ok(fails(1s, Errc::closed), slow(2s, 2), slow(3s, 3))).value(), 2);
+  EXPECT_EQ(elapsed(), 2s);
+  EXPECT_EQ(run(first_ok(several(fails(1s, Errc::closed), slow(2s, 2)))).value(), 2);
+}
+
+TEST_F(Together, TheLastErrorWhenAllFail) {
+  EXPECT_EQ(run(first_ok(fails(3s, Errc::closed), fails(1s, Errc::conflict))).error(),
+            Errc::closed);
+  EXPECT_EQ(elapsed(), 3s);
+}
+
+TEST_F(Together, AnExceptionIsAFailureToo) {
+  EXPECT_EQ(run(first_ok(throws(1s, "early"), slow(2s, 2))).value(), 2);
+  EXPECT_EQ(dropped(), 1U);
+  EXPECT_EQ(thrown_by([&] {
+              static_cast<void>(run(first_ok(fails(1s, Errc::closed), throws(2s, "last"))));
+            }),
+            "last");
+  EXPECT_EQ(dropped(), 1U);
+  EXPECT_EQ(run(first_ok(throws(1s, "early"), fails(2s, Errc::closed))).error(), Errc::closed);
+  EXPECT_EQ(dropped(), 2U);
+}
+
+TEST_F(Together, AWinnersRivalsAreAwaited) {
+  bool ended = false;
+  EXPECT_EQ(run(first_ok(ends_slowly(3s, ended), slow(1s, 1))).value(), 1);
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(elapsed(), 4s);
+}
+
+TEST_F(Together, FirstOkUnderACancelledParent) {
+  CancelSource cancel;
+  cancel.cancel();
+  EXPECT_EQ(run(first_ok(slow(1s, 1), slow(2s, 2)), &cancel).error(), Errc::cancelled);
+}
+
+// --- together -----------------------------------------------------------------------------------
+
+TEST_F(Together, TheyNest) {
+  const auto pair = [](Duration one, Duration two) -> Task<Result<int>> {
+    const auto both = co_await all(slow(one, 1), slow(two, 2));
+    if (!both) co_return fail(both.error());
+    co_return std::get<0>(*both) + std::get<1>(*both);
+  };
+  EXPECT_EQ(run(race(pair(5s, 1s), pair(2s, 3s))).value(), 3);
+  EXPECT_EQ(elapsed(), 3s);
+  EXPECT_EQ(run(timeout(1s, race(pair(5s, 1s), pair(2s, 3s)))).error(), Errc::timed_out);
+  EXPECT_EQ(elapsed(), 4s);
+  EXPECT_EQ(run(first_ok(timeout(1s, pair(2s, 2s)), timeout(5s, pair(3s, 3s)))).value(), 3);
+  EXPECT_EQ(elapsed(), 7s);
+}
+
+TEST_F(Together, ThousandAtOnceAndTheirFramesReturn) {
+  const auto loop = []() -> Task<> {
+    for (int round = 0; round < 10; ++round) {
+      std::vector<Task<Result<int>>> tasks;
+      for (int i = 0; i < 1000; ++i) tasks.push_back(slow(std::chrono::milliseconds(i + 1), i));
+      EXPECT_EQ((co_await race(std::move(tasks))).value(), 0);
+    }
+  };
+  run_made(loop);
+  EXPECT_EQ(elapsed(), 10ms);
+}
+
+TEST_F(Together, CancelledAtEveryStep) {
+  for (int step = 0; step <= 20; ++step) {
+    CancelSource cancel;
+    const auto event = host_.at(host_.now() + step * Duration(500us), [&] { cancel.cancel(); });
+    const auto work = []() -> Task<Result<int>> {
+      const auto both = co_await all(first_ok(fails(2ms, Errc::closed), slow(4ms, 1)),
+                                     race(slow(6ms, 2), slow(7ms, 3)));
+      if (!both) co_return fail(both.error());
+      co_return std::get<0>(*both) + std::get<1>(*both);
+    };
+    const auto sum = run(work(), &cancel);
+    host_.clock().forget(event);
+    if (step <= 12) {
+      EXPECT_EQ(sum.error(), Errc::cancelled) << step;
+    } else {
+      EXPECT_EQ(sum.value(), 3) << step;
+    }
+    EXPECT_EQ(loop_->timers().armed(), 0U);
+  }
+  EXPECT_EQ(dropped(), 0U);
+}
+
+}  // namespace
+}  // namespace weir

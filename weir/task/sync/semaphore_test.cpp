@@ -1,0 +1,130 @@
+#include "weir/task/semaphore.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/test/cancel_injection_fixture.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir {
+namespace {
+
+using SemaphoreTest = StrikeTest;
+
+TEST_F(SemaphoreTest, SoManyAtATime) {
+  CoreSemaphore semaphore(2);
+  std::size_t inside = 0, most = 0;
+  const auto work = [&]() -> Task<> {
+    const auto permit = co_await semaphore.acquire();
+    EXPECT_TRUE(permit);
+    most = std::max(most, ++inside);
+    EXPECT_TRUE(co_await sleep(1s));
+    --inside;
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    for (int i = 0; i < 6; ++i) scope.spawn(work());
+    co_return;
+  };
+  EXPECT_TRUE(run(with_scope(body)));
+  EXPECT_EQ(most, 2U);
+  EXPECT_EQ(elapsed(), 3s);
+  EXPECT_EQ(semaphore.free(), 2U);
+}
+
+Task<> take(CoreSemaphore& semaphore, std::size_t count, std::vector<std::size_t>& order) {
+  auto permit = co_await semaphore.acquire(count);
+  EXPECT_TRUE(permit);
+  EXPECT_EQ(permit->count(), count);
+  order.push_back(count);
+  permit->forget();
+}
+
+TEST_F(SemaphoreTest, NobodyOvertakesWhoAsksForMany) {
+  CoreSemaphore semaphore(1);
+  std::vector<std::size_t> order;
+  const auto body = [&](Scope& scope) -> Task<> {
+    for (const std::size_t count : {3U, 1U, 2U}) scope.spawn(take(semaphore, count, order));
+    co_await yield();
+    EXPECT_TRUE(order.empty());
+    EXPECT_FALSE(semaphore.try_acquire()) << "nor does who only tries";
+    semaphore.release(2);
+    co_await yield();
+    EXPECT_EQ(order, (std::vector<std::size_t>{3}));
+    semaphore.release(3);
+    co_await yield();
+    EXPECT_EQ(order, (std::vector<std::size_t>{3, 1, 2}));
+  };
+  EXPECT_TRUE(run(with_scope(body)));
+  EXPECT_EQ(semaphore.free(), 0U);
+}
+
+TEST_F(SemaphoreTest, PermitsMoveAndGiveBackOnce) {
+  CoreSemaphore semaphore(5);
+  auto first = semaphore.try_acquire(2);
+  auto second = semaphore.try_acquire(3);
+  ASSERT_TRUE(first && second);
+  EXPECT_FALSE(semaphore.try_acquire());
+  CorePermit moved = std::move(*first);
+  EXPECT_EQ(first->count(), 0U);
+  first.reset();
+  EXPECT_EQ(semaphore.free(), 0U);
+  moved = std::move(*second);
+  EXPECT_EQ(semaphore.free(), 2U) << "what it held before went back";
+  moved.release();
+  moved.release();
+  EXPECT_EQ(semaphore.free(), 5U);
+  EXPECT_EQ(CorePermit().count(), 0U);
+}
+
+TEST_F(SemaphoreTest, WhoLeavesLetsThoseBehindGoOn) {
+  CoreSemaphore semaphore(1);
+  std::vector<std::size_t> order;
+  const auto body = [&](Scope& scope) -> Task<> {
+    scope.spawn([](CoreSemaphore& of) -> Task<> {
+      EXPECT_EQ((co_await timeout(1s, of.acquire(2))).error(), Errc::timed_out);
+    }(semaphore));
+    scope.spawn(take(semaphore, 1, order));
+    EXPECT_TRUE(co_await sleep(999ms));
+    EXPECT_TRUE(order.empty());
+    EXPECT_TRUE(co_await sleep(2ms));
+    EXPECT_EQ(order.size(), 1U);
+  };
+  EXPECT_TRUE(run(with_scope(body)));
+}
+
+// --- struck at every point ----------------------------------------------------------------------
+
+Task<> use_often(Strike& strike, CoreSemaphore& semaphore, std::size_t count, int& uses) {
+  for (int i = 0; i < 2; ++i) {
+    strike.point();
+    const auto permit = co_await semaphore.acquire(count);
+    strike.point();
+    if (!permit) co_return;
+    ++uses;
+    co_await yield();
+  }
+}
+
+TEST_F(SemaphoreTest, UnitsComeBackWhoeverIsCancelled) {
+  const auto scenario = [](Strike& strike) -> Task<> {
+    CoreSemaphore semaphore(3);
+    int uses = 0;
+    const auto body = [&](Scope& scope) -> Task<> {
+      std::size_t victim = 0;
+      for (const std::size_t count : {2U, 3U, 1U, 2U}) {
+        scope.spawn(strike.as_victim(victim++, use_often(strike, semaphore, count, uses)));
+      }
+      co_return;
+    };
+    EXPECT_TRUE(co_await with_scope(body));
+    EXPECT_EQ(semaphore.free(), 3U);
+    EXPECT_GE(uses, 6) << "those who were not cancelled had their turns";
+  };
+  EXPECT_GT(sweep(4, scenario), 50U);
+}
+
+}  // namespace
+}  // namespace weir

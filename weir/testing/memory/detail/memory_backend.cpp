@@ -1,0 +1,472 @@
+// The simulated backend: every operation is tried at once and again when its socket has changed.
+#include "weir/testing/memory/detail/memory_backend.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "weir/loop/contract/detail/runnable.hpp"
+#include "weir/testing/memory_chance.hpp"
+#include "weir/testing/memory/memory_platform.hpp"
+
+namespace weir {
+namespace {
+
+// How long accepting rests when descriptors have run out.
+constexpr Duration accept_pause = std::chrono::milliseconds(10);
+// TCP's first wait for an answer to its SYN, doubled each time, and how often it tries (RFC 6298,
+// Linux' tcp_syn_retries).
+constexpr Duration connect_retry_first = std::chrono::seconds(1);
+constexpr unsigned connect_tries_max = 7;
+
+std::size_t bytes_of(const Operation& operation) {
+  switch (operation.kind()) {
+    case Operation::Kind::receive: {
+      const auto& receive = static_cast<const ReceiveOperation&>(operation);
+      return receive.target.empty() ? receive.buffer.size() : receive.count;
+    }
+    case Operation::Kind::send:
+      return static_cast<const SendOperation&>(operation).sent;
+    case Operation::Kind::file:
+      return static_cast<const FileOperation&>(operation).count;
+    case Operation::Kind::accept:
+    case Operation::Kind::connect:
+    case Operation::Kind::receive_datagrams:
+    case Operation::Kind::send_datagrams:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace
+
+/// A socket with what is pending on it.
+struct MemoryBackend::Entry final : Socket, ListNode, MemoryObserver {
+  Entry(MemoryBackend& owner, int number) : backend(owner) { descriptor = number; }
+
+  bool waits() const noexcept {
+    return receiving != nullptr || sending != nullptr || accepting != nullptr ||
+           connecting != nullptr || watcher != nullptr;
+  }
+  void changed() override {
+    if (waits() && !linked()) backend.changed_.push_back(*this);
+  }
+
+  MemoryBackend& backend;
+  MemoryStream* stream = nullptr;  // one of these two
+  MemoryListener* listener = nullptr;
+  ReceiveOperation* receiving = nullptr;
+  SendOperation* sending = nullptr;
+  AcceptOperation* accepting = nullptr;
+  ConnectOperation* connecting = nullptr;
+  HangupWatcher* watcher = nullptr;
+  unsigned connect_tries = 0;
+  std::optional<MemoryClock::EventId> later;  // when a resting accept or connect goes on
+  bool stopped = false;                       // a listener that takes no more
+};
+
+MemoryBackend::MemoryBackend(MemoryHost& host, RunQueue& ready)
+    : host_(host), chance_(host.chance()), ready_(ready) {
+  host_.backend_made();
+}
+
+MemoryBackend::~MemoryBackend() {
+  while (!entries_.empty()) close(*entries_.begin()->second);
+  host_.backend_gone();
+}
+
+MemoryBackend::Entry& MemoryBackend::entry_of(Socket& socket) noexcept {
+  return static_cast<Entry&>(socket);
+}
+
+Result<Socket*> MemoryBackend::adopt(Descriptor descriptor, SocketOptions options) {
+  if (options.role == SocketRole::datagrams) return datagrams_.adopt(std::move(descriptor));
+  const int number = descriptor.value();
+  auto entry = std::make_unique<Entry>(*this, number);
+  entry->stream = host_.descriptors().stream(number);
+  entry->listener = host_.descriptors().listener(number);
+  const bool right =
+      options.role == SocketRole::stream ? entry->stream != nullptr : entry->listener != nullptr;
+  if (!right) return fail(system_error(EBADF));
+  host_.descriptors().find(number)->observe(*entry);
+  Socket* const socket = entry.get();
+  entries_.emplace(descriptor.release(), std::move(entry));
+  return socket;
+}
+
+void MemoryBackend::close(Socket& socket) {
+  if (datagrams_.owns(socket)) return datagrams_.close(socket);
+  Entry& entry = entry_of(socket);
+  entry.watcher = nullptr;
+  assert(!entry.waits());
+  forget_later(entry);
+  const int number = entry.descriptor;
+  host_.descriptors().find(number)->forget(entry);
+  entries_.erase(number);
+  host_.close(number);
+}
+
+bool MemoryBackend::receive(Socket& socket, ReceiveOperation& operation) {
+  Entry& entry = entry_of(socket);
+  assert(entry.stream != nullptr && entry.receiving == nullptr);
+  operation.pending_on(socket);
+  operation.count = 0;
+  operation.buffer = {};
+  chance_.beginning(operation, entry.stream);
+  const bool at_once = chance_.at_once();
+  if (at_once && try_receive(entry, operation)) return finished_at_once(operation);
+  entry.receiving = &operation;
+  if (!at_once) entry.changed();
+  return false;
+}
+
+bool MemoryBackend::finished_at_once(const Operation& operation) {
+  chance_.finished(operation, bytes_of(operation));
+  return true;
+}
+
+bool MemoryBackend::send(Socket& socket, SendOperation& operation) {
+  Entry& entry = entry_of(socket);
+  assert(entry.stream != nullptr && entry.sending == nullptr);
+  operation.pending_on(socket);
+  operation.sent = 0;
+  chance_.beginning(operation, entry.stream);
+  const bool at_once = chance_.at_once();
+  if (at_once && try_send(entry, operation)) return finished_at_once(operation);
+  entry.sending = &operation;
+  // Also where only a part was sent although there is room for more.
+  if (!at_once || !entry.stream->sendable()) entry.changed();
+  return false;
+}
+
+bool MemoryBackend::accept(Socket& socket, AcceptOperation& operation) {
+  Entry& entry = entry_of(socket);
+  assert(entry.listener != nullptr && entry.accepting == nullptr);
+  operation.pending_on(socket);
+  operation.accepted.reset();
+  chance_.beginning(operation, nullptr);
+  if (entry.stopped) {
+    operation.finish(Errc::closed);
+    return finished_at_once(operation);
+  }
+  const bool at_once = chance_.at_once();
+  if (at_once && try_accept(entry, operation)) return finished_at_once(operation);
+  entry.accepting = &operation;
+  if (!at_once) entry.changed();
+  return false;
+}
+
+void MemoryBackend::stop_accepting(Socket& socket) {
+  Entry& entry = entry_of(socket);
+  assert(entry.listener != nullptr);
+  entry.stopped = true;
+  AcceptOperation* const accepting = std::exchange(entry.accepting, nullptr);
+  if (accepting == nullptr) return;
+  forget_later(entry);
+  accepting->finish(Errc::closed);
+  chance_.finished(*accepting, 0);
+  ready_.push(*accepting);
+}
+
+bool MemoryBackend::connect(Socket& socket, ConnectOperation& operation) {
+  Entry& entry = entry_of(socket);
+  assert(entry.stream != nullptr && entry.connecting == nullptr);
+  operation.pending_on(socket);
+  if (entry.stream->connected()) {
+    operation.finish(system_error(EISCONN));
+    return true;
+  }
+  chance_.beginning(operation, entry.stream);
+  entry.connect_tries = 0;
+  entry.connecting = &operation;
+  if (const Duration time = chance_.connect_time(); time > Duration::zero()) {
+    try_later(entry, time);
+  } else {
+    entry.changed();
+  }
+  return false;
+}
+
+bool MemoryBackend::does_files() const noexcept {
+  return host_.options().files == MemoryFiles::by_backend;
+}
+
+void MemoryBackend::start_file(FileOperation& operation) {
+  operation.count = 0;
+  operation.pending();
+  chance_.beginning(operation, nullptr);
+  const Instant end = after(host_.now(), host_.options().file_time + chance_.step_time());
+  files_.emplace(&operation, host_.clock().at(end, [this, &operation] { finish_file(operation); }));
+}
+
+void MemoryBackend::finish_file(FileOperation& operation) {
+  files_.erase(&operation);
+  MemoryFileSystem& files = host_.files();
+  Result<std::size_t> done = 0;
+  switch (operation.action) {
+    case FileOperation::Action::read:
+      done = files.read_at(operation.file, operation.target, operation.offset);
+      break;
+    case FileOperation::Action::write:
+      done = files.write_at(operation.file, operation.source, operation.offset);
+      break;
+    case FileOperation::Action::sync:
+      if (const auto synced = files.sync(operation.file); !synced) done = fail(synced.error());
+      break;
+  }
+  operation.count = done.value_or(0);
+  operation.finish(done ? std::error_code() : done.error());
+  chance_.finished(operation, bytes_of(operation));
+  ready_.push(operation);
+}
+
+void MemoryBackend::cancel(Operation& operation) {
+  if (operation.state() != Operation::State::pending) return;
+  if (operation.kind() == Operation::Kind::file) {
+    const auto file = files_.find(&static_cast<FileOperation&>(operation));
+    host_.clock().forget(file->second);
+    files_.erase(file);
+    operation.finish(Errc::cancelled);
+    chance_.finished(operation, bytes_of(operation));
+    ready_.push(operation);
+    return;
+  }
+  if (datagrams_.owns(*operation.socket())) return datagrams_.cancel(operation);
+  Entry& entry = entry_of(*operation.socket());
+  // What could finish has been finished or is listed as changed: then it comes first.
+  if (entry.linked() && entry.connecting == nullptr && chance_.completes_when_cancelled()) {
+    progress(entry);
+  }
+  if (operation.state() != Operation::State::pending) return;
+  switch (operation.kind()) {
+    case Operation::Kind::receive:
+      entry.receiving = nullptr;
+      break;
+    case Operation::Kind::send:
+      entry.sending = nullptr;
+      break;
+    case Operation::Kind::accept:
+      entry.accepting = nullptr;
+      forget_later(entry);
+      break;
+    case Operation::Kind::connect:
+      entry.connecting = nullptr;
+      forget_later(entry);
+      break;
+    case Operation::Kind::file:  // above
+    case Operation::Kind::receive_datagrams:
+    case Operation::Kind::send_datagrams:
+      break;
+  }
+  operation.finish(Errc::cancelled);
+  chance_.finished(operation, bytes_of(operation));
+  ready_.push(operation);
+}
+
+Result<> MemoryBackend::shut_down_sending(Socket& socket) {
+  Entry& entry = entry_of(socket);
+  assert(entry.stream != nullptr && entry.sending == nullptr);
+  return entry.stream->shut_down_sending();
+}
+
+void MemoryBackend::watch(Socket& socket, HangupWatcher* watcher) {
+  Entry& entry = entry_of(socket);
+  assert(entry.stream != nullptr);
+  entry.watcher = watcher;
+  tell_hangup(entry);
+}
+
+void MemoryBackend::wait(Instant until) {
+  counters_.system_calls.add();
+  bool woken = woken_.exchange(false, std::memory_order_acquire);
+  take_changes();
+  while (!woken && ready_.empty() && host_.pass_time(until)) {
+    take_changes();
+    woken = woken_.exchange(false, std::memory_order_acquire);
+  }
+}
+
+void MemoryBackend::take_changes() {
+  // Which of the first few is next is left open: the order between connections means nothing.
+  constexpr std::size_t choice_max = 8;
+  while (!changed_.empty()) {
+    Entry* entry = changed_.front();
+    std::size_t choice = 1;
+    for (Entry* each = changed_.next(*entry); each != nullptr && choice < choice_max; ++choice) {
+      each = changed_.next(*each);
+    }
+    for (std::size_t left = chance_.pick(choice); left > 0; --left) entry = changed_.next(*entry);
+    const bool later = !chance_.at_once();
+    if (later) {
+      entry->unlink();
+    } else {
+      progress(*entry);
+    }
+    const bool could_send = entry->sending != nullptr && !entry->stream->sendable();
+    if (later || (could_send && !entry->linked())) unfinished_.push_back(*entry);
+  }
+  changed_.splice_back(unfinished_);
+  datagrams_.take_changes();
+}
+
+void MemoryBackend::progress(Entry& entry) {
+  entry.unlink();
+  const auto finish = [&]<class T>(T*& pending, auto attempt) {
+    if (pending == nullptr || !(this->*attempt)(entry, *pending)) return;
+    chance_.finished(*pending, bytes_of(*pending));
+    ready_.push(*std::exchange(pending, nullptr));
+  };
+  finish(entry.connecting, &MemoryBackend::try_connect);
+  finish(entry.accepting, &MemoryBackend::try_accept);
+  finish(entry.receiving, &MemoryBackend::try_receive);
+  finish(entry.sending, &MemoryBackend::try_send);
+  tell_hangup(entry);
+}
+
+void MemoryBackend::tell_hangup(Entry& entry) {
+  if (entry.watcher == nullptr || !entry.stream->dead()) return;
+  std::exchange(entry.watcher, nullptr)->hung_up();
+}
+
+bool MemoryBackend::try_receive(Entry& entry, ReceiveOperation& operation) {
+  const std::error_code state = entry.stream->receivable();
+  if (state == system_error(EAGAIN)) return false;
+  if (state) {
+    operation.finish(state);
+    return true;
+  }
+  MutableBytes target = operation.target;
+  if (target.empty()) {
+    try {
+      operation.buffer = Buffer::with_capacity();
+    } catch (const std::bad_alloc&) {
+      operation.finish(system_error(ENOMEM));
+      return true;
+    }
+    target = operation.buffer.room();
+  }
+  target = target.first(chance_.part(std::min(target.size(), entry.stream->unread())));
+  const std::size_t count = entry.stream->receive(target).value();
+  if (operation.target.empty()) {
+    operation.buffer.grow(count);
+  } else {
+    operation.count = count;
+  }
+  counters_.bytes_received.add(count);
+  operation.finish();
+  return true;
+}
+
+bool MemoryBackend::try_send(Entry& entry, SendOperation& operation) {
+  std::size_t skip = operation.sent;
+  for (const Bytes piece : operation.pieces) {
+    Bytes left = piece.subspan(std::min(skip, piece.size()));
+    skip -= std::min(skip, piece.size());
+    while (!left.empty()) {
+      const std::size_t part = chance_.part(left.size());
+      const auto count = entry.stream->send(left.first(part));
+      if (!count && count.error() == system_error(EAGAIN)) return false;
+      if (!count) {
+        operation.finish(count.error());
+        return true;
+      }
+      counters_.bytes_sent.add(*count);
+      operation.sent += *count;
+      if (part < left.size()) return false;
+      left = left.subspan(*count);
+    }
+  }
+  operation.finish();
+  return true;
+}
+
+bool MemoryBackend::try_accept(Entry& entry, AcceptOperation& operation) {
+  if (entry.listener->waiting() == 0 || chance_.cut_off()) return false;
+  if (host_.descriptors().full() || (!entry.later && chance_.accept_failure())) {
+    if (!entry.later) {
+      counters_.accept_pauses.add();
+      try_later(entry, accept_pause);
+    }
+    return false;
+  }
+  forget_later(entry);
+  counters_.accepts.add();
+  operation.accepted = Descriptor(host_, host_.descriptors().add(entry.listener->take()).value());
+  operation.finish();
+  return true;
+}
+
+bool MemoryBackend::try_connect(Entry& entry, ConnectOperation& operation) {
+  if (entry.later || chance_.cut_off()) return false;
+  switch (host_.network().connect(*entry.stream, operation.peer)) {
+    case MemoryNetwork::Answer::established:
+      operation.finish();
+      return true;
+    case MemoryNetwork::Answer::refused:
+      operation.finish(system_error(ECONNREFUSED));
+      return true;
+    case MemoryNetwork::Answer::silence:
+      break;
+  }
+  if (operation.peer.family() == os::AddressFamily::local) {
+    operation.finish(system_error(EAGAIN));
+    return true;
+  }
+  if (entry.connect_tries == connect_tries_max) {
+    operation.finish(system_error(ETIMEDOUT));
+    return true;
+  }
+  try_later(entry, connect_retry_first * (1U << entry.connect_tries++));
+  return false;
+}
+
+void MemoryBackend::try_later(Entry& entry, Duration delay) {
+  entry.later = host_.clock().at(after(host_.now(), delay), [&entry] {
+    entry.later.reset();
+    entry.changed();
+  });
+}
+
+void MemoryBackend::forget_later(Entry& entry) {
+  if (entry.later) host_.clock().forget(*std::exchange(entry.later, std::nullopt));
+}
+
+std::string MemoryBackend::open_sockets() const {
+  std::string text;
+  for (const auto& [number, entry] : entries_) {
+    text += text.empty() ? "" : ", ";
+    if (entry->listener != nullptr) {
+      text += "a listener";
+    } else if (entry->stream->connected()) {
+      text += "a connection with " + entry->stream->peer_address().to_string();
+    } else {
+      text += "a stream without a connection";
+    }
+  }
+  return text;
+}
+
+std::string MemoryBackend::pending() const {
+  std::array<std::size_t, 5> counts{};
+  for (const auto& [number, entry] : entries_) {
+    counts[0] += entry->accepting != nullptr;
+    counts[1] += entry->connecting != nullptr;
+    counts[2] += entry->receiving != nullptr;
+    counts[3] += entry->sending != nullptr;
+  }
+  counts[2] += datagrams_.receiving();
+  counts[4] = files_.size();
+  constexpr std::array names = {"accept", "connect", "receive", "send", "file"};
+  std::string text;
+  for (std::size_t kind = 0; kind < names.size(); ++kind) {
+    if (counts[kind] == 0) continue;
+    text += (text.empty() ? "" : ", ") + std::to_string(counts[kind]) + " " + names[kind];
+  }
+  return text;
+}
+
+}  // namespace weir

@@ -1,0 +1,322 @@
+// The tree of simulated files.
+#include "weir/testing/memory/detail/memory_file_system.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "weir/testing/memory/memory_platform.hpp"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t name_max = 255;
+constexpr std::size_t path_max = 4096;
+constexpr unsigned umask_bits = 022;
+
+constexpr unsigned may_read = 0400;
+constexpr unsigned may_write = 0200;
+constexpr unsigned may_enter = 0100;
+
+Result<> check(const MemoryNode& node, unsigned wanted) {
+  if ((node.permissions & wanted) == wanted) return {};
+  return fail(system_error(EACCES));
+}
+
+/// Whether names may come and go in it.
+Result<> check_changeable(const MemoryNode& directory) {
+  return check(directory, may_write | may_enter);
+}
+
+bool is_directory(const MemoryNode& node) noexcept {
+  return node.kind == os::FileKind::directory;
+}
+
+bool contains(const MemoryNode& directory, const MemoryNode& node) {
+  if (&directory == &node) return true;
+  for (const auto& [name, child] : directory.children) {
+    if (contains(*child, node)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+MemoryFileSystem::MemoryFileSystem(MemoryHost& host)
+    : host_(host), root_(make(os::FileKind::directory, 0777)) {
+  root_->children["tmp"] = root_->synced_children["tmp"] = make(os::FileKind::directory, 0777);
+}
+
+MemoryFileSystem::~MemoryFileSystem() {
+  forget(std::move(root_));
+}
+
+// Directories that were moved into each other may hold one another among what was synced.
+void MemoryFileSystem::forget(Node node) {
+  for (auto& names :
+       {std::exchange(node->children, {}), std::exchange(node->synced_children, {})}) {
+    for (const auto& [name, child] : names) forget(child);
+  }
+}
+
+MemoryFileSystem::Node MemoryFileSystem::make(os::FileKind kind, unsigned permissions) {
+  auto node = std::make_shared<MemoryNode>(kind, permissions & 0777 & ~umask_bits, disk_);
+  node->modified = host_.wall_time();
+  return node;
+}
+
+// --- names ---------------------------------------------------------------------------------------
+
+Result<MemoryFileSystem::Place> MemoryFileSystem::locate(const std::string& path) const {
+  if (auto checked = os::check_path(path); !checked) return fail(checked.error());
+  if (path.size() >= path_max) return fail(system_error(ENAMETOOLONG));
+  std::vector<Node> above;  // of `place`, for ".."
+  Place place;
+  place.node = root_;
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    const std::string_view part = std::string_view(path).substr(at, end - at);
+    at = end + 1;
+    place.as_directory = end < path.size();
+    if (part.empty()) continue;
+    if (part.size() > name_max) return fail(system_error(ENAMETOOLONG));
+    if (place.node == nullptr) return fail(system_error(ENOENT));
+    if (!is_directory(*place.node)) return fail(system_error(ENOTDIR));
+    if (auto checked = check(*place.node, may_enter); !checked) return fail(checked.error());
+    if (part == ".") continue;
+    if (part == "..") {
+      if (above.empty()) continue;
+      place.node = std::exchange(place.parent, nullptr);
+      above.pop_back();
+      if (!above.empty()) place.parent = above.back();
+      place.name.clear();
+      continue;
+    }
+    place.parent = place.node;
+    above.push_back(place.node);
+    place.name = part;
+    const auto child = place.node->children.find(place.name);
+    place.node = child == place.parent->children.end() ? nullptr : child->second;
+  }
+  const bool is_file = place.node != nullptr && !is_directory(*place.node);
+  if (place.as_directory && is_file) return fail(system_error(ENOTDIR));
+  return place;
+}
+
+Result<MemoryFileSystem::Node> MemoryFileSystem::find(const std::string& path) const {
+  auto place = locate(path);
+  if (!place) return fail(place.error());
+  if (place->node == nullptr) return fail(system_error(ENOENT));
+  return std::move(place->node);
+}
+
+Result<MemoryFileSystem::Node> MemoryFileSystem::find_directory(const std::string& path) const {
+  auto node = find(path);
+  if (node && !is_directory(**node)) return fail(system_error(ENOTDIR));
+  return node;
+}
+
+void MemoryFileSystem::put(const Place& place, Node node) {
+  place.parent->children[place.name] = std::move(node);
+  place.parent->modified = host_.wall_time();
+}
+
+void MemoryFileSystem::take_away(const Place& place) {
+  place.parent->children.erase(place.name);
+  place.parent->modified = host_.wall_time();
+}
+
+/// Whoever has been killed changes nothing any more.
+Result<> MemoryFileSystem::check_alive() const {
+  return host_.chance().cut_off() ? Result<>(fail(system_error(EINTR))) : Result<>();
+}
+
+Result<> MemoryFileSystem::rename(const std::string& from, const std::string& to) {
+  if (auto alive = check_alive(); !alive) return alive;
+  const auto source = locate(from);
+  if (!source) return fail(source.error());
+  const auto target = locate(to);
+  if (!target) return fail(target.error());
+  if (source->node == nullptr) return fail(system_error(ENOENT));
+  if (source->name.empty() || target->name.empty()) return fail(system_error(EBUSY));
+  if (auto checked = check_changeable(*source->parent); !checked) return checked;
+  if (auto checked = check_changeable(*target->parent); !checked) return checked;
+  const bool directory = is_directory(*source->node);
+  if (target->as_directory && !directory) return fail(system_error(ENOTDIR));
+  if (source->node == target->node) return {};
+  if (directory && contains(*source->node, *target->parent)) return fail(system_error(EINVAL));
+  if (target->node != nullptr) {
+    if (directory && !is_directory(*target->node)) return fail(system_error(ENOTDIR));
+    if (!directory && is_directory(*target->node)) return fail(system_error(EISDIR));
+    if (!target->node->children.empty()) return fail(system_error(ENOTEMPTY));
+  }
+  put(*target, source->node);
+  take_away(*source);
+  return {};
+}
+
+Result<> MemoryFileSystem::remove(const std::string& path) {
+  if (auto alive = check_alive(); !alive) return alive;
+  const auto place = locate(path);
+  if (!place) return fail(place.error());
+  if (place->node == nullptr) return fail(system_error(ENOENT));
+  if (place->name.empty()) return fail(system_error(EBUSY));
+  if (auto checked = check_changeable(*place->parent); !checked) return checked;
+  if (!place->node->children.empty()) return fail(system_error(ENOTEMPTY));
+  take_away(*place);
+  return {};
+}
+
+Result<> MemoryFileSystem::make_directory(const std::string& path, unsigned permissions) {
+  if (auto alive = check_alive(); !alive) return alive;
+  const auto place = locate(path);
+  if (!place) return fail(place.error());
+  if (place->node != nullptr) return fail(system_error(EEXIST));
+  if (auto checked = check_changeable(*place->parent); !checked) return checked;
+  put(*place, make(os::FileKind::directory, permissions));
+  return {};
+}
+
+Result<std::vector<os::DirectoryEntry>> MemoryFileSystem::list(const std::string& path,
+                                                               std::size_t entries_max) {
+  const auto directory = find_directory(path);
+  if (!directory) return fail(directory.error());
+  if (auto checked = check(**directory, may_read); !checked) return fail(checked.error());
+  if ((*directory)->children.size() > entries_max) return fail(Errc::limit_reached);
+  std::vector<os::DirectoryEntry> entries;
+  for (const auto& [name, child] : (*directory)->children) entries.push_back({name, child->kind});
+  return entries;
+}
+
+Result<os::FileStatus> MemoryFileSystem::path_status(const std::string& path) {
+  const auto node = find(path);
+  if (!node) return fail(node.error());
+  return status_of(**node);
+}
+
+Result<> MemoryFileSystem::set_permissions(const std::string& path, unsigned permissions) {
+  const auto node = find(path);
+  if (!node) return fail(node.error());
+  (*node)->permissions = permissions & 0777;
+  return {};
+}
+
+// --- open files ----------------------------------------------------------------------------------
+
+Result<Descriptor> MemoryFileSystem::open(const std::string& path, const os::FileOpening& how) {
+  if (how.mode != os::FileMode::read) {
+    if (auto alive = check_alive(); !alive) return fail(alive.error());
+  }
+  auto place = locate(path);
+  if (!place) return fail(place.error());
+  if (host_.descriptors().full()) return fail(system_error(EMFILE));
+  const bool makes = how.mode != os::FileMode::read && how.mode != os::FileMode::update;
+  if (place->node == nullptr) {
+    if (!makes) return fail(system_error(ENOENT));
+    if (place->as_directory) return fail(system_error(EISDIR));
+    if (auto checked = check_changeable(*place->parent); !checked) return fail(checked.error());
+    place->node = make(os::FileKind::file, how.permissions);
+    put(*place, place->node);
+  } else {
+    if (how.mode == os::FileMode::make_new) return fail(system_error(EEXIST));
+    if (is_directory(*place->node)) return fail(system_error(EISDIR));
+    unsigned wanted = may_write;
+    if (how.mode == os::FileMode::read) wanted = may_read;
+    if (how.mode == os::FileMode::update) wanted = may_read | may_write;
+    if (auto checked = check(*place->node, wanted); !checked) return fail(checked.error());
+    if (how.mode == os::FileMode::replace) place->node->bytes.resize(0);
+  }
+  auto number = host_.descriptors().add(std::make_shared<MemoryOpenFile>(place->node, how.mode));
+  if (!number) return fail(number.error());
+  return Descriptor(host_, *number);
+}
+
+Result<MemoryOpenFile*> MemoryFileSystem::file(int descriptor) const {
+  MemoryOpenFile* const found = host_.descriptors().file(descriptor);
+  if (found == nullptr) return fail(system_error(EBADF));
+  return found;
+}
+
+Result<std::size_t> MemoryFileSystem::read_at(int descriptor, MutableBytes target,
+                                              std::uint64_t offset) {
+  const auto found = file(descriptor);
+  if (!found) return fail(found.error());
+  if (!(*found)->readable()) return fail(system_error(EBADF));
+  if (offset > os::file_offset_max) return fail(system_error(EINVAL));
+  return (*found)->node().bytes.read(target, offset);
+}
+
+Result<std::size_t> MemoryFileSystem::write_at(int descriptor, Bytes source, std::uint64_t offset) {
+  if (auto alive = check_alive(); !alive) return fail(alive.error());
+  const auto found = file(descriptor);
+  if (!found) return fail(found.error());
+  if (!(*found)->writable()) return fail(system_error(EBADF));
+  if (offset > os::file_offset_max) return fail(system_error(EINVAL));
+  MemoryNode& node = (*found)->node();
+  auto written = node.bytes.write(source, (*found)->appends() ? node.bytes.size() : offset);
+  if (written) node.modified = host_.wall_time();
+  return written;
+}
+
+Result<> MemoryFileSystem::resize(int descriptor, std::uint64_t size) {
+  if (auto alive = check_alive(); !alive) return alive;
+  const auto found = file(descriptor);
+  if (!found) return fail(found.error());
+  if (!(*found)->writable() || size > os::file_offset_max) return fail(system_error(EINVAL));
+  (*found)->node().bytes.resize(size);
+  (*found)->node().modified = host_.wall_time();
+  return {};
+}
+
+os::FileStatus MemoryFileSystem::status_of(const MemoryNode& node) {
+  os::FileStatus status;
+  status.kind = node.kind;
+  status.size = node.bytes.size();
+  status.modified = node.modified;
+  status.permissions = node.permissions;
+  return status;
+}
+
+Result<os::FileStatus> MemoryFileSystem::file_status(int descriptor) {
+  const auto found = file(descriptor);
+  if (!found) return fail(found.error());
+  return status_of((*found)->node());
+}
+
+// --- losses of power -----------------------------------------------------------------------------
+
+Result<> MemoryFileSystem::sync(int descriptor) {
+  if (auto alive = check_alive(); !alive) return alive;
+  const auto found = file(descriptor);
+  if (!found) return fail(found.error());
+  MemoryNode& node = (*found)->node();
+  node.synced_bytes = node.bytes;
+  return {};
+}
+
+Result<> MemoryFileSystem::sync_directory(const std::string& path) {
+  if (auto alive = check_alive(); !alive) return alive;
+  const auto directory = find_directory(path);
+  if (!directory) return fail(directory.error());
+  (*directory)->synced_children = (*directory)->children;
+  return {};
+}
+
+void MemoryFileSystem::restore(MemoryNode& node, std::set<const MemoryNode*>& restored) {
+  node.bytes = node.synced_bytes;
+  node.children = node.synced_children;
+  // A directory that was moved, of which only the new place was synced, is in the old one too.
+  std::erase_if(node.children, [&](const auto& each) {
+    return is_directory(*each.second) && !restored.insert(each.second.get()).second;
+  });
+  for (const auto& [name, child] : node.children) restore(*child, restored);
+}
+
+void MemoryFileSystem::lose_power() {
+  std::set<const MemoryNode*> restored{root_.get()};
+  restore(*root_, restored);
+}
+
+}  // namespace weir

@@ -1,0 +1,54 @@
+#include "weir/testing/memory/detail/memory_peer.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+class MemoryPeerTest : public testing::Test {
+ protected:
+  MemoryHost host_;
+  os::Address address_ = os::Address::loopback(80);
+  Descriptor listener_ = host_.listen(address_, {}).value();
+
+  std::unique_ptr<MemoryStream> accept() {
+    return host_.descriptors().listener(listener_.value())->take();
+  }
+};
+
+TEST_F(MemoryPeerTest, SendsReadsAndSeesTheEnd) {
+  MemoryPeer peer(host_, address_);
+  ASSERT_TRUE(peer.connected());
+  const auto server = accept();
+  EXPECT_EQ(peer.send("hello"), 5u);
+  EXPECT_EQ(server->unread(), 5u);
+  ASSERT_TRUE(server->send(to_bytes(std::string_view("an answer"))));
+  EXPECT_EQ(peer.unread(), 9u);
+  EXPECT_EQ(peer.read(2), 2u);
+  EXPECT_EQ(peer.take(), "an answer");
+  EXPECT_EQ(peer.take(), "");
+  EXPECT_FALSE(peer.ended());
+  ASSERT_TRUE(server->shut_down_sending());
+  EXPECT_TRUE(peer.ended());
+  EXPECT_EQ(peer.received(), "an answer");
+}
+
+TEST_F(MemoryPeerTest, ResetsAndIsReset) {
+  MemoryPeer first(host_, address_);
+  MemoryPeer second(host_, address_);
+  auto server = accept();
+  first.reset();
+  EXPECT_TRUE(server->dead());
+  server = accept();
+  second.send("never read");
+  server.reset();
+  EXPECT_TRUE(second.was_reset());
+  EXPECT_FALSE(second.ended());
+}
+
+TEST_F(MemoryPeerTest, NobodyListens) {
+  EXPECT_FALSE(MemoryPeer(host_, os::Address::loopback(81)).connected());
+}
+
+}  // namespace
+}  // namespace weir
