@@ -1,5 +1,5 @@
-"""Weir with the system's allocator and with others preloaded: a server that allocates nothing per
-request should not care."""
+"""Compares Weir with the system's allocator and with preloaded allocators. A server that allocates
+nothing per request should show no difference."""
 
 import dataclasses
 import pathlib
@@ -17,7 +17,7 @@ LIBRARIES = {
 
 
 def path_of(library):
-    """Where the loader finds it; None if it does not."""
+    """Returns the path where the loader finds the library, or None."""
     for tool in ("ldconfig", "/sbin/ldconfig"):
         try:
             known = subprocess.run([tool, "-p"], capture_output=True, text=True).stdout
@@ -41,7 +41,7 @@ def variants(server, left_out):
 
 
 def sections(servers, options, left_out):
-    """`left_out`: there the libraries that are missing are told."""
+    """Returns the works to run. Adds each missing library to `left_out`, with the reason."""
     ours = [server for server in servers
             if server.kind == "weir" and server.name != "weir-poll" and not server.only]
     chosen = [variant for server in ours for variant in variants(server, left_out)]

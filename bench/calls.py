@@ -1,4 +1,4 @@
-"""How many system calls a request takes, counted by perf while the server is saturated with B2."""
+"""Counts the system calls per request, by perf, while the server is saturated with B2."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ TARGETS = {"weir-uring": (ENTER, 0.1), "weir-epoll": (ALL, 2.1)}
 
 class SystemCalls:
     id = "calls"
-    title = f"system calls a request, {REQUESTS:,} requests over {WORK.connections} connections"
+    title = f"system calls per request, {REQUESTS:,} requests over {WORK.connections} connections"
 
     def __init__(self, servers, options):
         self.servers = [server for server in servers if server.joins(self.id)]
@@ -51,7 +51,7 @@ class SystemCalls:
                 row["reason"] = str(reason)
                 continue
             row |= row_of(server.name, counts)
-            say(f"  {server.name:14} {row[ALL]:.3f} in all, {row[ENTER]:.3f} io_uring_enter")
+            say(f"  {server.name:14} {row[ALL]:.3f} calls, {row[ENTER]:.3f} io_uring_enter")
         return {"title": self.title, "kind": "calls", "summary": rows,
                 "errors": sum("reason" in row and row["kind"] != "peer" for row in rows),
                 "markdown": table(rows)}
@@ -77,14 +77,14 @@ class SystemCalls:
                     on_processors([self.options.load_cpu], counting + load),
                     capture_output=True, text=True, timeout=LOAD_SECONDS_MORE_MAX)
             except subprocess.TimeoutExpired:
-                raise Failure("the generator does not come to an end") from None
+                raise Failure("the generator did not end in time") from None
         if ran.returncode != 0:
             raise Failure(ran.stderr.strip() or ran.stdout.strip())
         return counts_of(ran.stderr) | {"busy": busy_of(ran.stdout) / allowed}
 
 
 def counts_of(report):
-    """From perf's report: `count,unit,event,...` in each line."""
+    """Returns {event: count} of perf's report, which has `count,unit,event,...` in each line."""
     found = {}
     for line in report.splitlines():
         fields = line.split(",")
@@ -96,7 +96,7 @@ def counts_of(report):
 
 
 def busy_of(report):
-    """From the generator's JSON: how much of a processor the server used."""
+    """Returns the part of a processor that the server used, from the generator's JSON."""
     try:
         return json.loads(report)["server"]["busy"]
     except (ValueError, KeyError, TypeError):
@@ -104,8 +104,8 @@ def busy_of(report):
 
 
 def row_of(name, counts):
-    """The medians of one server's rounds; a verdict needs every one of them to reach the target:
-    counts hardly vary, so these few are enough."""
+    """Returns the medians of one server's rounds. The verdict is "met" only if every round reaches
+    the target: counts hardly vary, so few rounds are enough."""
     row = {event: statistics.median(count[event] for count in counts) / REQUESTS
            for event in EVENTS}
     row["busy"] = statistics.median(count["busy"] for count in counts)
@@ -119,9 +119,9 @@ def row_of(name, counts):
 
 
 def missing():
-    """Why calls cannot be counted here, or nothing."""
+    """Returns why calls cannot be counted on this machine; empty if they can."""
     if not shutil.which("perf"):
-        return "there is no perf"
+        return "perf is not installed"
     tried = subprocess.run(["perf", "stat", "-x", ",", "-e", ",".join(EVENTS), "true"],
                            capture_output=True, text=True)
     with contextlib.suppress(Failure):
@@ -131,7 +131,7 @@ def missing():
 
 
 def table(rows):
-    lines = ["| server | system calls a request | of them io_uring_enter | target | busy |",
+    lines = ["| server | system calls per request | io_uring_enter calls | target | busy |",
              "|---|---|---|---|---|"]
     for row in rows:
         if "reason" in row:

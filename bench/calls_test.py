@@ -1,4 +1,4 @@
-"""What perf and the generator say, and the verdict on system calls."""
+"""Tests reading the reports of perf and the generator, and the verdict on system calls."""
 
 import json
 import unittest
@@ -14,16 +14,16 @@ def count(every, enter, busy=0.99):
 
 
 class CallsTest(unittest.TestCase):
-    def test_counts_are_those_of_the_events(self):
+    def test_reads_the_counts_of_the_events(self):
         self.assertEqual(calls.counts_of("noise\n" + REPORT.format(12)),
                          {calls.ALL: 150300, calls.ENTER: 12})
 
-    def test_what_was_not_counted_is_not_nothing(self):
+    def test_a_missing_count_is_a_failure(self):
         for absent in (REPORT.format("<not counted>"), REPORT.splitlines()[0]):
             with self.assertRaisesRegex(Failure, calls.ENTER):
                 calls.counts_of(absent)
 
-    def test_how_busy_the_server_was_must_be_known(self):
+    def test_a_report_without_busy_time_is_a_failure(self):
         self.assertEqual(calls.busy_of(json.dumps({"server": {"busy": 0.5}})), 0.5)
         for report in ("", "{}", '{"server": null}'):
             with self.assertRaises(Failure):

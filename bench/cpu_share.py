@@ -1,18 +1,18 @@
-"""Less than a whole processor for a server, where the generator alone cannot keep one busy."""
+"""Limits a server to a share of a processor if the generator cannot saturate a whole one."""
 
 import contextlib
 import os
 import pathlib
 import time
 
-PERIOD_US = 10_000  # short, so that a server is never held up for longer than this
+PERIOD_US = 10_000  # upper bound of a server's pause by throttling
 ROOT = pathlib.Path("/sys/fs/cgroup")
 
 
 def _limits(folder, share):
-    """The files to write for a share, of the old kind of control group or the new.
+    """Returns {file: value} for a share, for control groups of version 1 or 2.
 
-    With ten times the usual weight, so that the share is had whatever else runs.
+    The weight is ten times the default, so that other processes do not reduce the share.
     """
     quota = str(int(PERIOD_US * share))
     if (folder / "cpu.cfs_quota_us").exists():
@@ -22,14 +22,15 @@ def _limits(folder, share):
 
 
 def possible():
-    """Whether this machine lets us have control groups."""
+    """Returns true if this process may create control groups."""
     with limited(0.5) as (share, _):
         return share < 1
 
 
 @contextlib.contextmanager
 def limited(share):
-    """Yields the share that can be had here, and a function that limits a process to it."""
+    """Yields the available share, and a function that limits a process to it. The share is 1 if
+    control groups are not permitted."""
     folder = None
     if share < 1:
         parent = ROOT / "cpu" if (ROOT / "cpu").is_dir() else ROOT
@@ -38,7 +39,7 @@ def limited(share):
             folder.mkdir()
             for name, value in _limits(folder, share).items():
                 (folder / name).write_text(value)
-        except OSError:  # not permitted: the server then shows as not saturated
+        except OSError:  # not permitted: the server is reported as not saturated
             with contextlib.suppress(OSError):
                 folder.rmdir()
             folder = None
@@ -57,7 +58,7 @@ def add(folder, process):
 
 
 def remove(folder):
-    """A process that has ended may still be leaving the group."""
+    """Removes the group. Retries, because an ended process leaves the group with a delay."""
     for _ in range(50):
         try:
             return folder.rmdir()

@@ -1,16 +1,16 @@
-"""What the measured numbers come to: medians, paired ratios with intervals, verdicts, tables."""
+"""Statistics of the measurements: medians, paired ratios with intervals, verdicts, tables."""
 
 import random
 import statistics
 
 RESAMPLES = 2000
-SATURATED = 0.95  # a server that is less busy has waited for the generator
-PAIRS_MIN = 9  # for a verdict
+SATURATED = 0.95  # a less busy server has waited for the generator
+PAIRS_MIN = 9  # minimum for a verdict
 LIMITS = "the limit servers"
 
 
 def median_interval(values, level=0.95):
-    """A bootstrap interval of the median; the same for the same values."""
+    """Returns a bootstrap interval of the median. The result is deterministic."""
     source = random.Random(len(values))
     medians = sorted(
         statistics.median(source.choices(values, k=len(values))) for _ in range(RESAMPLES)
@@ -20,14 +20,15 @@ def median_interval(values, level=0.95):
 
 
 def waited(result):
-    """Whether a server was not kept busy: then its figure says nothing of what it can do."""
+    """Returns true if the server was not saturated: its figure is then no measure of its speed."""
     return result.get("busy", 0) < SATURATED
 
 
 def ratios(rounds, names, key="figure", others=None, judging=False):
-    """Of each server, its number as a share of the best among `others` (all) in the same round.
+    """Returns {server: [its number / the best number among `others` in the same round]}.
 
-    Per CPU second, what waited is nobody's measure; `judging`, it is no pair at all.
+    `others` are all servers if None. A server that was not saturated is never the best figure per
+    CPU second; if `judging`, its own round is left out, too.
     """
     found = {name: [] for name in names}
     for results in rounds:
@@ -42,14 +43,14 @@ def ratios(rounds, names, key="figure", others=None, judging=False):
 
 
 def spread(values):
-    """A median, the ends, and the interval of the median."""
+    """Returns the median, the minimum, the maximum and the interval of the median."""
     low, high = median_interval(values)
     return {"median": statistics.median(values), "min": min(values), "max": max(values),
             "low": low, "high": high, "pairs": len(values)}
 
 
 def summary(rounds, servers, work):
-    """One row of numbers for each server; those of Weir with a verdict where there is a target."""
+    """Returns one row of numbers for each server. With a target, Weir's rows have a verdict."""
     to_limit = work.target is not None and work.target.to == "limit"
     best = {server.name for server in servers if server.kind == "limit" or not to_limit}
     key = "figure" if work.saturates else "rate"
@@ -78,7 +79,7 @@ def summary(rounds, servers, work):
 
 
 def verdict(work, row, rows, rounds):
-    """Whether a row of Weir's reaches the work's target, or why that cannot be said."""
+    """Returns whether a row of Weir reaches the work's target, or why there is no verdict."""
     if row["errors"]:
         return "missed: errors"
     if "figure" not in row:
@@ -93,7 +94,7 @@ def verdict(work, row, rows, rounds):
     if pairs < PAIRS_MIN:
         why = "saturated in " if pairs < len(rounds) else ""
         return f"not judged: {why}{pairs} rounds"
-    # Others run in some of the rounds only, so each is compared in its own: the worst counts.
+    # Other servers run in some rounds only, so each is compared in its rounds; the worst decides.
     ahead = min(beside, key=lambda name: statistics.median(beside[name]))
     row["reached"] = spread(beside[ahead]) | {"of": ahead}
     reached = row["reached"]
@@ -103,8 +104,8 @@ def verdict(work, row, rows, rounds):
 
 
 def ratios_to_each(work, row, rows, rounds):
-    """A row's figures over those of the better limit server, and over each other server's where the
-    target is about all; of the rounds that both ran in."""
+    """Returns the ratios of a row's figures to those of the better limit server, in rounds of both.
+    If the target is about all servers, also returns the ratios to each other server."""
     key = "figure" if work.saturates else "rate"
     others = {LIMITS: {each["name"] for each in rows if each["kind"] == "limit"}}
     if work.target.to == "all":
@@ -115,8 +116,8 @@ def ratios_to_each(work, row, rows, rounds):
     return {name: each for name, each in found.items() if each or name == LIMITS}
 
 
-def overtakers(rows, rounds):
-    """{name: its median share of the better limit server} of who is ahead of both of these."""
+def faster_peers(rows, rounds):
+    """Returns {name: median ratio to the better limit server} of the servers that are faster."""
     limits = {row["name"] for row in rows if row["kind"] == "limit"}
     shares = ratios(rounds, [row["name"] for row in rows if row["name"] not in limits],
                     others=limits)
@@ -125,7 +126,7 @@ def overtakers(rows, rounds):
 
 
 def verdict_among_peers(work, row, rows, rounds):
-    """Throughput, p50 and p99 are to be better than every peer's."""
+    """Returns the verdict that throughput, p50 and p99 are better than every peer's."""
     peers = [each for each in rows if each["kind"] == "peer" and "figure" in each]
     if not peers:
         return "not judged: no peers"
@@ -135,15 +136,16 @@ def verdict_among_peers(work, row, rows, rounds):
         return f"not judged: {len(found)} rounds"
     row["reached"] = spread(found) | {"of": "the best peer"}
     leads = {"rate": row["reached"]["median"]}
-    leads |= {key: statistics.median(leads_of(row, rounds, names, key)) for key in ("p50", "p99")}
+    leads |= {key: statistics.median(lead_ratios(row, rounds, names, key))
+              for key in ("p50", "p99")}
     ahead = min(leads.values()) > work.target.median
-    told = ", ".join(f"{key} {lead:.2f}" for key, lead in leads.items())
+    text = ", ".join(f"{key} {lead:.2f}" for key, lead in leads.items())
     return (f"{met_or_missed(ahead, work.target)}: times better than the best of {len(peers)}: "
-            f"{told}")
+            f"{text}")
 
 
-def leads_of(row, rounds, names, key):
-    """How many times longer the best of others' latencies was, in each round."""
+def lead_ratios(row, rounds, names, key):
+    """Returns, for each round, the best latency of other servers divided by this row's latency."""
     found = []
     for results in rounds:
         theirs = [results[name][key] for name in names if results.get(name, {}).get(key)]
@@ -159,7 +161,7 @@ def met_or_missed(met, target):
 
 
 def provenance(report):
-    """Where and when a run was made, and of which sources."""
+    """Returns the machine, the date and the commit of a run."""
     machine = report["machine"]
     return (f"{machine['processor']}, {machine['processors']} processors, Linux "
             f"{machine['kernel']}, {machine['date']}, commit {machine['commit']}")
@@ -170,7 +172,7 @@ def thousands(value):
 
 
 def in_a_line(name, result):
-    """One measurement, while it goes on."""
+    """Returns one measurement as a line of progress."""
     if not result["figure"]:
         return f"{name:14} no figure, {result['errors']} errors {result.get('reason', '')}"
     errors = f", {result['errors']} ERRORS" if result["errors"] else ""
@@ -179,7 +181,7 @@ def in_a_line(name, result):
 
 
 def table(rows):
-    """Markdown. The figures are thousands of requests per second."""
+    """Returns a Markdown table. The figures are thousands of requests per second."""
     lines = [
         "| server | k per CPU second | min..max | share of the best | 95 % | target | busy "
         "| k per second | p50 us | p99 us | peak MiB | errors |",

@@ -1,4 +1,4 @@
-"""The statistics of the benchmarks, and their verdicts."""
+"""Tests the statistics of the benchmarks and their verdicts."""
 
 import unittest
 
@@ -9,7 +9,7 @@ from programs import Peer, Server
 A = Server("a", "")
 LIMIT = Server("limit", "", canned=True)
 PEER = Peer("peer", "", source="peer")
-WORK = works.Work("W", "a work", target=works.Target(0.9, 0.85))
+WORK = works.Workload("W", "a work", target=works.Target(0.9, 0.85))
 
 
 def result(figure, errors=0, **more):
@@ -43,7 +43,7 @@ class FiguresTest(unittest.TestCase):
         self.assertIn("| a | no figure |", figures.table(rows))
         self.assertTrue(figures.table(rows).splitlines()[-2].endswith("| 7 |"))
 
-    def test_a_server_that_waited_is_marked(self):
+    def test_marks_an_unsaturated_server(self):
         rounds = [{"a": result(100, busy=0.9)}]
         self.assertIn("(waits)", figures.table(figures.summary(rounds, [A], WORK)))
 
@@ -53,7 +53,7 @@ class VerdictTest(unittest.TestCase):
         each = {"a": result(ours, **more), "limit": result(limit)}
         return figures.summary([each] * rounds, [A, LIMIT], work)[0]["verdict"]
 
-    def test_is_by_the_median_and_the_lower_end(self):
+    def test_uses_the_median_and_the_lower_end(self):
         self.assertTrue(self.verdict(91).startswith("met"))
         self.assertTrue(self.verdict(89).startswith("MISSED"))
         unsteady = [{"a": result(ours), "limit": result(100)}
@@ -66,7 +66,7 @@ class VerdictTest(unittest.TestCase):
         self.assertEqual(self.verdict(95, busy=0.9), "not judged: saturated in 0 rounds")
         self.assertEqual(self.verdict(95, errors=1), "missed: errors")
 
-    def test_rounds_in_which_somebody_waited_are_no_pairs(self):
+    def test_leaves_out_rounds_with_an_unsaturated_server(self):
         good = {"a": result(95), "limit": result(100)}
         for waiting in ({"a": result(150, busy=0.9), "limit": result(100)},
                         {"a": result(95), "limit": result(60, busy=0.9)}):
@@ -77,7 +77,7 @@ class VerdictTest(unittest.TestCase):
             self.assertEqual(row["verdict"], "not judged: saturated in 8 rounds")
 
     def test_may_be_against_the_limit_servers_alone(self):
-        work = works.Work("W", "a work", target=works.Target(0.9, to="limit"))
+        work = works.Workload("W", "a work", target=works.Target(0.9, to="limit"))
         each = {"a": result(91), "limit": result(100), "peer": result(150)}
         row = figures.summary([each] * 9, [A, LIMIT, PEER], work)[0]
         self.assertAlmostEqual(row["share"]["median"], 0.91)
@@ -93,26 +93,26 @@ class VerdictTest(unittest.TestCase):
         row = figures.summary([alone] * 5 + [behind] * 4, [A, LIMIT, PEER], WORK)[0]
         self.assertEqual(row["verdict"], "met (0.90)")
 
-    def test_who_waited_decides_nothing(self):
+    def test_ignores_an_unsaturated_peer(self):
         each = {"a": result(95), "limit": result(100), "peer": result(120, busy=0.9)}
         row = figures.summary([each] * 9, [A, LIMIT, PEER], WORK)[0]
         self.assertEqual(row["verdict"], "met (0.90)")
 
-    def test_who_is_ahead_of_the_limit_servers_is_told(self):
+    def test_reports_servers_faster_than_the_limit_servers(self):
         each = {"a": result(95), "limit": result(100), "peer": result(120)}
         rows = figures.summary([each] * 9, [A, LIMIT, PEER], WORK)
-        self.assertEqual(figures.overtakers(rows, [each] * 9), {"peer": 1.2})
+        self.assertEqual(figures.faster_peers(rows, [each] * 9), {"peer": 1.2})
 
     def test_as_good_as_the_best_peer_is_not_ahead(self):
-        work = works.Work("W", "a work", saturates=False, target=works.Target(1, to="peers"))
+        work = works.Workload("W", "a work", saturates=False, target=works.Target(1, to="peers"))
         for ours in ({"p50": 999, "p99": 1999}, {"rate": 120, "p99": 1999}):
             each = {"a": result(100) | ours, "peer": result(100)}
             row = figures.summary([each] * 9, [A, PEER], work)[0]
             self.assertTrue(row["verdict"].startswith("MISSED"), row["verdict"])
             self.assertEqual(row["reached"]["of"], "the best peer")
 
-    def test_among_peers_counts_every_figure_they_are_judged_by(self):
-        work = works.Work("W", "a work", saturates=False, target=works.Target(1, to="peers"))
+    def test_needs_every_figure_better_than_the_peers(self):
+        work = works.Workload("W", "a work", saturates=False, target=works.Target(1, to="peers"))
 
         def verdict(**ours):
             each = {"a": result(100) | ours, "peer": result(100)}

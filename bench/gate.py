@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The gate: instructions of small operations against the figures in the repository.
 
-`./dev bench --gate` counts with callgrind what bench/gate/operations.cpp does, and fails when one
-of them takes 5 % more instructions than when its figure was recorded (`--gate --record`). Figures
-are kept in bench/gate/, one file for each compiler, C library and set of processor features; where
-there is none for these, everything is measured and nothing fails.
+`./dev bench --gate` counts the operations of bench/gate/operations.cpp with callgrind. It fails if
+an operation takes 5 % more instructions than its recorded figure (`--gate --record`). bench/gate/
+has one file of figures for each compiler, C library and set of processor features. If no file
+matches, the gate measures everything and never fails.
 """
 
 import argparse
@@ -21,10 +21,10 @@ NAME = re.compile(r"c?fn=\((\d+)\)(?: (.*))?")
 
 
 def called_costs(profile, caller):
-    """Inclusive instructions of all calls from the function `caller`, by the name of the callee.
+    """Returns {callee: inclusive instructions} of all calls from the function `caller`.
 
-    `profile` is callgrind's output: `fn=` opens a function, and in it each `cfn=` with `calls=`
-    names a callee; the line behind has the cost at its end. A name is spelt out only once.
+    `profile` is callgrind's output: `fn=` opens a function, and `cfn=` with `calls=` names a
+    callee. The next line ends with the cost. Each name is written in full only once.
     """
     names = {}
 
@@ -50,28 +50,28 @@ def called_costs(profile, caller):
 
 
 def count(program):
-    """The key of the figures, and instructions for each operation once."""
+    """Returns the key of the figures, and {operation: instructions of one execution}."""
     with tempfile.TemporaryDirectory() as folder:
         profile = pathlib.Path(folder) / "callgrind"
-        # Without an environment: its size moves the stack.
+        # The environment is empty, because its size moves the stack.
         ran = subprocess.run(
             ["env", "-i", "valgrind", "-q", "--tool=callgrind",
              f"--callgrind-out-file={profile}", str(program)],
             capture_output=True, text=True, timeout=300)
         if ran.returncode != 0:
-            raise SystemExit(f"gate: counting failed\n{ran.stdout}{ran.stderr}")
+            raise SystemExit(f"gate: callgrind failed\n{ran.stdout}{ran.stderr}")
         costs = called_costs(profile.read_text(), "measure")
     key = re.search(r"^key (\S+)$", ran.stdout, re.MULTILINE).group(1)
     counts = {}
     for name, times in re.findall(r"^operation (\S+) (\d+)$", ran.stdout, re.MULTILINE):
         if name not in costs:
-            raise SystemExit(f"gate: callgrind has seen no call of {name}")
+            raise SystemExit(f"gate: callgrind reported no call of {name}")
         counts[name] = round(costs[name] / int(times), 1)
     return key, counts
 
 
 def judge(counts, recorded):
-    """Lines to print, and the names of what fails: what has grown, or is not measured any more."""
+    """Returns the lines to print, and the names of the operations that grew or are missing."""
     lines = []
     failed = []
     for name, now in counts.items():
@@ -88,7 +88,7 @@ def judge(counts, recorded):
             verdict = "  less: record it"
         lines.append(f"  {name:24} {now:9.1f} {100 * (ratio - 1):+8.1f} %{verdict}")
     for name in recorded.keys() - counts.keys():
-        lines.append(f"  {name:24}         - RECORDED, but not measured any more")
+        lines.append(f"  {name:24}         - RECORDED, but no longer measured")
         failed.append(name)
     return lines, failed
 
@@ -98,7 +98,7 @@ def parse_arguments():
                                      description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--record", action="store_true",
-                        help="make what is counted now the figures to compare with")
+                        help="record the current counts as the figures to compare with")
     return parser.parse_args()
 
 
@@ -107,7 +107,7 @@ def main():
     key, counts = count(options.program)
     file = FIGURES / f"{key}.json"
     recorded = json.loads(file.read_text()) if file.exists() else {}
-    print(f"gate: instructions for each, {key}")
+    print(f"gate: instructions per operation, {key}")
     if options.record:
         file.write_text(json.dumps(counts, indent=2) + "\n")
         print(f"gate: recorded in bench/gate/{file.name}")
@@ -117,13 +117,13 @@ def main():
         return 0
     if not recorded:
         known = ", ".join(sorted(each.stem for each in FIGURES.glob("*.json"))) or "nothing"
-        print(f"gate: WARNING: NOTHING WAS CHECKED. There are no figures for {key}, only for "
-              f"{known}; ./dev bench --gate --record makes some", file=sys.stderr)
+        print(f"gate: WARNING: NOTHING WAS CHECKED: no figures for {key}, only for {known} "
+              "(record them with ./dev bench --gate --record)", file=sys.stderr)
     elif failed:
-        print(f"gate: FAILED: {', '.join(failed)}. Where it is worth it: "
-              "./dev bench --gate --record, and say why in the commit")
+        print(f"gate: FAILED: {', '.join(failed)} (if the growth is justified, run "
+              "./dev bench --gate --record and give the reason in the commit)")
     else:
-        print("gate: nothing has grown")
+        print("gate: passed: no operation has grown")
     return 1 if failed else 0
 
 

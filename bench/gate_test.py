@@ -1,4 +1,4 @@
-"""The gate can fail, and reads what callgrind writes."""
+"""Tests that the gate can fail, and that it reads callgrind's output."""
 
 import contextlib
 import io
@@ -48,7 +48,7 @@ calls=2 30
 
 
 class GateTest(unittest.TestCase):
-    def test_costs_are_those_of_calls_from_the_measuring_function_alone(self):
+    def test_counts_only_calls_from_the_measuring_function(self):
         self.assertEqual(gate.called_costs(PROFILE, "measure"), {"parse": 1200, "hop": 700})
         self.assertEqual(gate.called_costs(PROFILE, "warm_up"), {"parse": 3900})
 
@@ -59,7 +59,7 @@ class GateTest(unittest.TestCase):
         self.assertIn("GREW", lines[0])
         self.assertIn("less", lines[2])
 
-    def test_an_operation_cannot_leave_the_gate_unseen(self):
+    def test_a_missing_operation_fails(self):
         self.assertEqual(gate.judge({"a": 1.0}, {"a": 1.0, "b": 1.0})[1], ["b"])
 
     def test_a_new_operation_does_not_fail(self):
@@ -83,7 +83,7 @@ class GateCommandTest(unittest.TestCase):
               contextlib.redirect_stderr(printed)):
             return gate.main(), printed.getvalue()
 
-    def test_what_was_recorded_passes_until_it_grows(self):
+    def test_recorded_figures_pass_until_they_grow(self):
         self.assertEqual(self.run_gate({"a": 100.0}, "--record")[0], 0)
         self.assertEqual(json.loads((self.figures / "some-key.json").read_text()), {"a": 100.0})
         self.assertEqual(self.run_gate({"a": 101.0})[0], 0)
@@ -91,7 +91,7 @@ class GateCommandTest(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("FAILED: a", printed)
 
-    def test_an_unknown_compiler_or_processor_passes_and_says_how_to_record(self):
+    def test_an_unknown_compiler_or_processor_passes_with_a_hint(self):
         status, printed = self.run_gate({"a": 100.0})
         self.assertEqual(status, 0)
         self.assertIn("NOTHING WAS CHECKED", printed)

@@ -1,5 +1,5 @@
-"""Weir with and without hardening: what the assertions, the protected stacks and the rest of
-WEIR_HARDEN cost, in instructions and in requests, and whether that is nothing."""
+"""Measures the cost of hardening (WEIR_HARDEN) in instructions and in requests per second, and
+decides whether the cost is zero."""
 
 import dataclasses
 import os
@@ -17,36 +17,36 @@ from serving import LOAD_SECONDS_MORE_MAX, Failure, generator, on_processors, se
 
 IDS = ("instructions", "B1", "B2")
 PROGRAM = "examples/example_bench"
-# Two loads on one server, of which the difference is counted: opening and closing is not in it. Not
-# B15: how many connections come at once, and with that the count, is different each time.
+# Two loads on one server. The difference of their counts excludes opening and closing connections.
+# B15 is left out: its number of simultaneous connections, and with it the count, varies.
 REQUESTS = {"B1": (16_384, 65_536), "B2": (4_096, 16_384), "B3": (4_096, 16_384),
             "B13": (4_096, 16_384)}
 CONNECTIONS = 16
-COUNTS = 3  # times that the difference is taken
-# Under valgrind, a thread that waits in io_uring_enter lets no other one see a signal: such a
-# server is killed.
+COUNTS = 3  # repetitions of the difference
+# A thread that waits in io_uring_enter under valgrind blocks signals to all threads. Such a server
+# must be killed.
 STOP_SECONDS = 1
 SETTLE_SECONDS_MAX = 10
 DUMP_SECONDS_MAX = 30
-# "Costs nothing" holds where the interval does not go below this.
+# Hardening costs nothing if the lower end of the interval is at least this ratio.
 NOTHING = 0.99
 
 
 def variants(server, plain):
-    """The server as it is built by default, and from the build tree `plain`, without hardening."""
+    """Returns the server's default build, and its build without hardening in the tree `plain`."""
     return [dataclasses.replace(server, name=f"{server.name} hardened"),
             dataclasses.replace(server, name=f"{server.name} plain",
                                 program=str(plain / PROGRAM))]
 
 
 class Instructions:
-    """Counted by callgrind, so that nothing else on the machine matters."""
+    """Instructions per request, counted by callgrind, which other load does not influence."""
 
     id = "instructions"
-    title = "instructions of the server's own for a request, counted by callgrind"
+    title = "instructions of the server process per request, counted by callgrind"
 
     def __init__(self, pairs, options):
-        self.pairs = pairs  # of variants
+        self.pairs = pairs  # of hardened and plain servers
         self.options = options
 
     def seconds(self):
@@ -66,7 +66,7 @@ class Instructions:
                 "markdown": instructions_markdown(rows)}
 
     def count(self, server, work):
-        """For each request, a few times."""
+        """Returns several counts of instructions per request."""
         few, many = REQUESTS[work.id]
         work = dataclasses.replace(work, connections=CONNECTIONS, busy_poll=False)
         with tempfile.TemporaryDirectory() as folder:
@@ -87,25 +87,25 @@ class Instructions:
             ran = subprocess.run(on_processors([self.options.load_cpu], load),
                                  capture_output=True, text=True, timeout=LOAD_SECONDS_MORE_MAX)
         except subprocess.TimeoutExpired:
-            raise Failure("the generator does not come to an end") from None
+            raise Failure("the generator did not end in time") from None
         if ran.returncode != 0:
             raise Failure(ran.stderr.strip() or ran.stdout.strip())
 
 
 def for_each(spent, few, many):
-    """Instructions for a request, some times, from what so many of them have `spent`."""
-    spent(few)  # memory that is kept for the next is asked for once
+    """Returns COUNTS counts of instructions per request, from the difference of two loads."""
+    spent(few)  # a warm-up: the server allocates its reusable memory
     return [(spent(many) - spent(few)) / (many - few) for _ in range(COUNTS)]
 
 
 def valgrind(folder):
-    """The beginning of a command line, whose profiles and channels are in this folder."""
+    """Returns the start of a command line. Profiles and channels are in `folder`."""
     return ["valgrind", "-q", "--tool=callgrind", f"--vgdb-prefix={folder}/vgdb",
             f"--callgrind-out-file={folder}/callgrind"]
 
 
 class Counting:
-    """The instructions of a process that valgrind() has begun, while it goes on."""
+    """Counts the instructions of a running process that was started with valgrind()."""
 
     def __init__(self, process, folder):
         self.process = process
@@ -114,21 +114,22 @@ class Counting:
         self.dumps = 0
 
     def since_last(self):
-        """When it has closed what it has opened since this was made: it has nothing to do then."""
+        """Returns the instructions since the last call. Waits until the server has closed all
+        descriptors that it opened since this object was made, because it is idle then."""
         deadline = time.monotonic() + SETTLE_SECONDS_MAX
         while self.open_descriptors() > self.descriptors:
             if time.monotonic() > deadline:
-                raise Failure("the server does not close what its clients have closed")
+                raise Failure("the server did not close the connections that its clients closed")
             time.sleep(0.01)
         try:
             ran = subprocess.run(["vgdb", f"--vgdb-prefix={self.folder}/vgdb",
                                   f"--pid={self.process}", "dump"], stdin=subprocess.DEVNULL,
                                  capture_output=True, text=True, timeout=DUMP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
-            raise Failure("vgdb does not come to an end") from None
+            raise Failure("vgdb did not end in time") from None
         if ran.returncode != 0:
             raise Failure(f"vgdb: {ran.stderr.strip()}")
-        self.dumps += 1  # each has a file of its own, and sets the counters to zero
+        self.dumps += 1  # each dump has its own file and resets the counters
         return total_of((self.folder / f"callgrind.{self.dumps}").read_text())
 
     def open_descriptors(self):
@@ -136,15 +137,15 @@ class Counting:
 
 
 def total_of(profile):
-    """All instructions of a callgrind profile."""
+    """Returns the total instructions of a callgrind profile."""
     found = re.search(r"^(?:totals|summary): (\d+)", profile, re.MULTILINE)
     if found is None:
-        raise Failure("callgrind has counted nothing")
+        raise Failure("callgrind reported no total")
     return int(found.group(1))
 
 
 def row_of(work, name, counts):
-    """Of one server at one work; `counts` are those of both variants."""
+    """Returns the row of one server at one work. `counts` has the counts of both variants."""
     medians = {variant: statistics.median(found) for variant, found in counts.items()}
     return {"work": work, "name": name, **medians, "cost": medians["hardened"] / medians["plain"],
             "counts": counts,
@@ -169,8 +170,8 @@ def instructions_markdown(rows):
         "that a server runs itself.**"])
 
 
-class Beside(measure.ServedWork):
-    """A work on both variants of each server, which are compared in each round."""
+class PairedRuns(measure.ServedWork):
+    """A work on both variants of each server, compared in each round."""
 
     def run(self, say):
         outcome = super().run(say)
@@ -180,7 +181,7 @@ class Beside(measure.ServedWork):
 
 
 def paired(rounds):
-    """A row for each server: requests per CPU second, hardened / plain in the same round."""
+    """Returns a row for each server: requests per CPU second, hardened / plain in each round."""
     names = dict.fromkeys(name.removesuffix(" hardened") for results in rounds for name in results
                           if name.endswith(" hardened"))
     rows = []
@@ -198,7 +199,7 @@ def paired(rounds):
 
 
 def verdict(ratio):
-    """On "hardening costs nothing"."""
+    """Returns the verdict on "hardening costs nothing"."""
     if ratio["pairs"] < figures.PAIRS_MIN:
         return "not judged"
     if ratio["high"] < 1:
@@ -207,7 +208,7 @@ def verdict(ratio):
 
 
 def served_markdown(outcome):
-    """The ratios and what they say; and the figures that they are made of."""
+    """Returns the ratios, their verdict, and the figures behind them, as Markdown."""
     rows = paired(outcome["rounds"])
     lines = ["| server | hardened / plain | min..max | 95 % | rounds |", "|---|---|---|---|---|"]
     for row in rows:
@@ -221,19 +222,19 @@ def served_markdown(outcome):
 
 
 def sentence(rows):
-    """Whether hardening costs nothing, for each server."""
-    said = []
+    """Returns a sentence with the verdict for each server."""
+    parts = []
     for row in rows:
         cost = row.get("ratio") and 1 - row["ratio"]["median"]
         if row["verdict"] == "refuted":
-            said.append(f"refuted for {row['name']}, which it costs {percent(cost)}")
+            parts.append(f"refuted for {row['name']}, which it costs {percent(cost)}")
         elif row["verdict"] == "confirmed":
-            said.append(f"confirmed for {row['name']}, within {percent(1 - NOTHING)}")
+            parts.append(f"confirmed for {row['name']}, within {percent(1 - NOTHING)}")
         elif row["verdict"] == "open":
-            said.append(f"open for {row['name']}: {percent(cost)}, but perhaps nothing")
+            parts.append(f"open for {row['name']}: {percent(cost)}, but perhaps nothing")
         else:
-            said.append(f"not judged for {row['name']}: too few rounds")
-    return f"That hardening costs nothing is {'; '.join(said)}."
+            parts.append(f"not judged for {row['name']}: too few rounds")
+    return f"That hardening costs nothing is {'; '.join(parts)}."
 
 
 def percent(part):
@@ -241,20 +242,20 @@ def percent(part):
 
 
 def page(report):
-    """What is published of a run: docs/bench/hardening.md."""
+    """Returns the published page of a run: docs/bench/hardening.md."""
     if missing := [identity for identity in IDS if identity not in report["works"]]:
         raise SystemExit(f"publish: hardening: {', '.join(missing)} was not measured")
     parts = [
         figures.provenance(report),
         "Hardening as it is built by default (library assertions, fortified functions, stack "
         "protector, stack clash, position-independent, control-flow protection) beside a build "
-        "without any of it (`WEIR_HARDEN=OFF`), by `./dev bench --hardening`: requests per second "
-        "of the server's CPU time, in each round the one divided by the other; the median of "
-        f"these, their ends, and the interval of the median. Below 1, hardening costs something. "
-        f"\"Nothing\" is confirmed where the whole interval is above {NOTHING}, and refuted where "
-        "all of it is below 1.",
-        "Of control-flow protection this is the price without the use: no program that is linked "
-        "on Debian 12 has it switched on (cmake/WeirToolchain.cmake says why)."]
+        "without hardening (`WEIR_HARDEN=OFF`), by `./dev bench --hardening`: requests per second "
+        "of the server's CPU time, hardened divided by plain in each round; the median of the "
+        f"ratios, their ends, and the interval of the median. Below 1, hardening has a cost. "
+        f"\"Nothing\" is confirmed if the whole interval is above {NOTHING}, and refuted if the "
+        "whole interval is below 1.",
+        "Control-flow protection has its cost here, but no effect: it is not active in programs "
+        "that are linked on Debian 12 (cmake/WeirToolchain.cmake explains why)."]
     for identity, outcome in report["works"].items():
         served = outcome["kind"] == "served"
         parts += [f"### {identity}: {outcome['title']}",
@@ -272,4 +273,4 @@ def sections(servers, options):
     served = [variant for name, pair in pairs.items() if name != "weir-poll" for variant in pair]
     every = works_by_id()
     return [Instructions(list(pairs.values()), options),
-            *(Beside(every[identity], served, options) for identity in ("B1", "B2"))]
+            *(PairedRuns(every[identity], served, options) for identity in ("B1", "B2"))]

@@ -1,4 +1,4 @@
-"""Which programs are compared, what is made of callgrind's counts, and what is said of the cost."""
+"""Tests the choice of programs, the use of callgrind's counts, and the texts about the cost."""
 
 import argparse
 import os
@@ -32,7 +32,7 @@ class VariantsTest(unittest.TestCase):
         self.assertEqual(commands, ["/trees/release/examples/example_bench",
                                     "/trees/plain/examples/example_bench"])
 
-    def test_instructions_are_those_of_all_backends_and_requests_of_the_fast_ones(self):
+    def test_counts_instructions_of_all_backends_and_requests_of_the_fast_ones(self):
         options = argparse.Namespace(plain=pathlib.Path("/trees/plain"))
         sections = hardening.sections(programs.SERVERS, options)
         self.assertEqual(tuple(section.id for section in sections), hardening.IDS)
@@ -52,7 +52,7 @@ class InstructionsTest(unittest.TestCase):
         with self.assertRaises(Failure):
             hardening.total_of("fn=(1) main\n1 2\n")
 
-    def test_a_request_costs_what_more_of_them_cost_more(self):
+    def test_the_cost_of_a_request_is_the_difference_of_two_loads(self):
         asked = []
 
         def spent(requests):
@@ -65,7 +65,7 @@ class InstructionsTest(unittest.TestCase):
             self.assertLess(few, many)
 
     def with_vgdb(self, script):
-        """A folder where vgdb is this script."""
+        """Returns a folder in which vgdb is this script."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         program = pathlib.Path(folder.name) / "vgdb"
@@ -91,9 +91,9 @@ class InstructionsTest(unittest.TestCase):
             self.assertEqual(hardening.Counting(os.getpid(), folder).since_last(), 7)
         self.assertEqual(list(opened), [])
 
-    def test_a_dump_that_fails_is_told(self):
-        folder = self.with_vgdb("echo nobody is there >&2; exit 1")
-        with self.assertRaisesRegex(Failure, "nobody is there"):
+    def test_reports_a_failed_dump(self):
+        folder = self.with_vgdb("echo no such process >&2; exit 1")
+        with self.assertRaisesRegex(Failure, "no such process"):
             hardening.Counting(os.getpid(), folder).since_last()
 
     def test_a_server_that_does_not_end_is_killed(self):
@@ -132,7 +132,7 @@ class VerdictTest(unittest.TestCase):
         self.assertEqual(self.verdict([0.97] * 5 + [1.02] * 4), "open")
         self.assertEqual(self.verdict([0.97] * 8), "not judged")
 
-    def test_who_waited_is_not_compared(self):
+    def test_does_not_compare_unsaturated_servers(self):
         self.assertEqual(self.verdict([0.97] * 9, busy=0.5), "not judged")
         outcome = {"rounds": rounds_of([0.97] * 9, busy=0.5), "summary": []}
         said = hardening.served_markdown(outcome)
@@ -149,7 +149,7 @@ class VerdictTest(unittest.TestCase):
             "That hardening costs nothing is refuted for a, which it costs 1.2 %; confirmed for b, "
             "within 1.0 %; open for c: 2.1 %, but perhaps nothing.")
 
-    def test_the_page_is_made_of_the_rounds_and_only_of_a_whole_run(self):
+    def test_the_page_needs_a_full_run(self):
         machine = {"processor": "A", "processors": 2, "kernel": "6", "date": "2026-01-02",
                    "commit": "abc"}
         served = {"title": "GET", "kind": "served", "rounds": rounds_of([0.97] * 9), "summary": []}

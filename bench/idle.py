@@ -1,4 +1,4 @@
-"""What a connection costs that is kept alive and idle: resident bytes of the server's process."""
+"""Measures the resident bytes of a server process for each idle keep-alive connection."""
 
 import resource
 import socket
@@ -9,16 +9,16 @@ import works
 from serving import Failure, serving
 
 CONNECTIONS = 10_000
-ROUNDS = 3  # sizes hardly vary, so these are enough for a verdict, if each of them reaches it
-FILES_MORE = 100  # that a process has open anyway
+ROUNDS = 3  # sizes hardly vary; a verdict needs all three rounds
+FILES_MORE = 100  # other open files of a process
 TARGET = 512
-WORK = works.Work("B15-idle", "")
+WORK = works.Workload("B15-idle", "")
 SECONDS_MAX = 10
 QUIET_SECONDS = 0.3
 
 
 class IdleMemory:
-    """A fresh process each time, over the same server without connections."""
+    """Compares a fresh process with and without connections in each round."""
 
     id = "B15-idle"
     title = f"resident bytes of each of {CONNECTIONS:,} idle keep-alive connections"
@@ -54,7 +54,7 @@ class IdleMemory:
         allow_files(CONNECTIONS + FILES_MORE)
         command = server.command(self.options.build, WORK, 128)
         with serving(command, [self.options.server_cpu]) as running:
-            answered(connect(running.port))  # what the first of all needs is not a connection's
+            answered(connect(running.port))  # excludes the memory of the first use
             time.sleep(QUIET_SECONDS)
             before = running.resident_bytes()
             connections = [answered(connect(running.port)) for _ in range(CONNECTIONS)]
@@ -77,12 +77,12 @@ class IdleMemory:
 
 
 def allow_files(count):
-    """Raises this process's limit of open files as far as it goes; servers inherit it."""
+    """Raises this process's limit of open files to its maximum. Servers inherit the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if hard != resource.RLIM_INFINITY and hard < count:
-        raise Failure(f"{count:,} open files are needed, and {hard:,} are allowed")
+        raise Failure(f"{count:,} open files are needed, {hard:,} are allowed")
 
 
 def connect(port):
@@ -90,13 +90,13 @@ def connect(port):
 
 
 def answered(connection):
-    """The connection, after one request and its whole response of less than a segment."""
+    """Returns the connection after one request and its complete response."""
     connection.sendall(WORK.request())
     response = b""
     while b"\r\n\r\n" not in response:
         data = connection.recv(4096)
         if not data:
-            raise Failure("closed a connection that was to be kept")
+            raise Failure("the server closed a keep-alive connection")
         response += data
     if not response.startswith(b"HTTP/1.1 200 "):
         raise Failure(f"answers {response.splitlines()[0].decode(errors='replace')}")
@@ -104,13 +104,13 @@ def answered(connection):
 
 
 def require_open(connection):
-    """A connection that the server has closed costs it nothing, and is not what is measured."""
+    """Raises Failure if the server has closed the connection, which then costs no memory."""
     connection.setblocking(False)
     try:
         connection.recv(1)
     except BlockingIOError:
         return
-    raise Failure("did not keep a connection, or sent more than was asked for")
+    raise Failure("the server closed a keep-alive connection, or sent unexpected bytes")
 
 
 def table(rows):

@@ -1,4 +1,4 @@
-"""The verdict on idle connections, and the files they need."""
+"""Tests the verdict on idle connections, and the limit of open files."""
 
 import resource
 import unittest

@@ -1,6 +1,6 @@
-"""Works inside one process: the radix tree, JSON, coroutines, what they wait for, timers, hops to a
-pool, hops and messages between loops, datagrams. Each program does rounds by itself, with all that
-is compared in each of them, and prints a line of JSON for each."""
+"""Works inside one process: the radix tree, JSON, coroutines, synchronisation, timers, hops to a
+pool, hops and messages between loops, datagrams. Each program runs its rounds alone, measures all
+candidates in each round, and prints one line of JSON per round."""
 
 import json
 import statistics
@@ -39,7 +39,7 @@ class Inside:
             ran = subprocess.run(on_processors(self.processors(), command), capture_output=True,
                                  text=True, timeout=SECONDS_MAX)
         except subprocess.TimeoutExpired:
-            raise Failure(f"{self.program} does not come to an end") from None
+            raise Failure(f"{self.program} did not end in time") from None
         if ran.returncode != 0:
             raise Failure(f"{self.program}: {ran.stderr.strip()}")
         try:
@@ -61,19 +61,19 @@ class Inside:
 
 
 def judged(rounds, met, target):
-    """Of a median, which no few rounds decide."""
+    """Returns the verdict on a median. Needs at least PAIRS_MIN rounds."""
     if len(rounds) < figures.PAIRS_MIN:
         return f"not judged: {len(rounds)} rounds"
     return f"{'met' if met else 'MISSED'} ({target})"
 
 
 def verdict(found, target):
-    """Of paired ratios, which shall be above the target."""
+    """Returns the verdict on paired ratios, whose median must be at least the target."""
     return judged(found, statistics.median(found) >= target, f"≥ {target:g}")
 
 
 def published(row, of, reached, verdict):
-    """Adds a line on a target, in words, for the page of the project."""
+    """Adds a line on a target to the row, for README.md."""
     row.setdefault("targets", []).append({"of": of, "reached": reached, "verdict": verdict})
 
 
@@ -84,7 +84,7 @@ def in_words(spread, digits, unit=""):
 
 class RadixTree(Inside):
     id = "B5"
-    title = "radix tree, 1,600,000 keys: ns for each operation, and bytes for each key"
+    title = "radix tree, 1,600,000 keys: ns per operation, and bytes per key"
     program = "bench/inside/inside_radix_tree"
     arguments = ()
     round_seconds = 13
@@ -131,7 +131,7 @@ class RadixTree(Inside):
 
 
 class OneFigure(Inside):
-    """Programs that print a single number for each row, of which the first has the target."""
+    """Programs that print one number for each row. The first row has the target."""
 
     arguments = ()
 
@@ -168,7 +168,7 @@ class Tasks(OneFigure):
 
 class Json(OneFigure):
     id = "B10"
-    title = 'JSON there and back, {"id":20,"val":"five hundred"}, one thread: millions a second'
+    title = 'JSON round trip, {"id":20,"val":"five hundred"}, one thread: millions per second'
     program = "bench/inside/inside_json"
     round_seconds = 1.5
     key = "millions"
@@ -182,7 +182,7 @@ class Json(OneFigure):
 
 class PoolHops(Inside):
     id = "pool-hop"
-    title = "a no-op handed to a pool of threads and back on the loop: ns"
+    title = "a no-op call in a thread pool and back to the loop: ns"
     program = "bench/inside/inside_pool_hop"
     arguments = ()
     round_seconds = 2.5
@@ -222,13 +222,13 @@ class PoolHops(Inside):
 
 class Coroutines(Inside):
     id = "B8"
-    title = "a coroutine waits on an event, a queued one sets it: millions a second of each core"
+    title = "a coroutine waits on an event, a queued one sets it: millions per second and core"
     program = "bench/inside/inside_b8"
     arguments = ()
     round_seconds = 2.5
     least_millions = 30
     least_ratio = 0.5
-    most_grown_kib = 64  # of the 5,000,000 frames of 100 bytes and more that were made meanwhile
+    most_grown_kib = 64  # against 5,000,000 frames of at least 100 bytes
 
     def processors(self):
         return [self.options.server_cpu, self.options.load_cpu]
@@ -240,7 +240,7 @@ class Coroutines(Inside):
             name = row["name"]
             row |= figures.spread([each[name]["millions"] for each in rounds])
             row["peak KiB"] = max(each[name]["peak KiB"] for each in rounds)
-            # One that grows in a single round is not flat.
+            # Growth in a single round is enough to miss the target.
             row["grown KiB"] = max(each[name]["grown KiB"] for each in rounds)
             if name in bare:
                 continue
@@ -255,7 +255,7 @@ class Coroutines(Inside):
                 published(row, f"{name} / {other}", in_words(ratio, 2), ratio["verdict"])
             row["flat"] = judged(rounds, row["grown KiB"] <= self.most_grown_kib,
                                  f"≤ {self.most_grown_kib} KiB")
-            published(row, f"{name}, growth of what it allocated", f"{row['grown KiB']:,.0f} KiB",
+            published(row, f"{name}, growth of its memory", f"{row['grown KiB']:,.0f} KiB",
                       row["flat"])
         return rows
 
@@ -275,7 +275,7 @@ class Coroutines(Inside):
 
 class Uncontended(Inside):
     id = "uncontended"
-    title = "a mutex, a semaphore and a channel when nobody has to wait: ns for each operation"
+    title = "an uncontended mutex, semaphore and channel: ns per operation"
     program = "bench/inside/inside_uncontended"
     arguments = ()
     round_seconds = 0.4
@@ -285,7 +285,7 @@ class Uncontended(Inside):
         rows = super().rows(rounds)
         for row in rows:
             row |= figures.spread([each[row["name"]]["each"] for each in rounds])
-            if row["name"].startswith("Core"):
+            if not row["name"].startswith("std::"):
                 row["verdict"] = judged(rounds, row["median"] <= self.most, f"≤ {self.most} ns")
                 published(row, row["name"], in_words(row, 1, " ns"), row["verdict"])
         return rows
@@ -299,7 +299,7 @@ class Uncontended(Inside):
 
 class Timers(Inside):
     id = "timers"
-    title = "a million timers started, half cancelled, the rest fired: ns for each of the million"
+    title = "a million timers started, half cancelled, the rest fired: ns per timer"
     program = "bench/inside/inside_timers"
     arguments = ()
     round_seconds = 3
@@ -325,7 +325,7 @@ class Timers(Inside):
 
 
 class BetweenCores(Inside):
-    """On two processors, with one of the backends."""
+    """A program that uses two processors and one backend."""
 
     def __init__(self, options, backend):
         super().__init__(options)

@@ -1,4 +1,4 @@
-"""Verdicts on works inside one process."""
+"""Tests the verdicts on works inside one process."""
 
 import types
 import unittest
@@ -14,7 +14,7 @@ class InsideTest(unittest.TestCase):
         self.assertEqual(inside.verdict([0.9] * 5 + [2.0] * 4, 1), "MISSED (≥ 1)")
         self.assertEqual(inside.verdict([2.0] * 8, 1), "not judged: 8 rounds")
 
-    def test_a_task_too_needs_nine_rounds(self):
+    def test_a_task_needs_nine_rounds(self):
         def verdict(nanoseconds, count):
             rounds = [{"Task": {"all": nanoseconds}}] * count
             return inside.Tasks(OPTIONS).rows(rounds)[0]["verdict"]
@@ -23,7 +23,7 @@ class InsideTest(unittest.TestCase):
         self.assertEqual(verdict(16.0, 9), "MISSED (≤ 15 ns)")
         self.assertEqual(verdict(14.0, 1), "not judged: 1 rounds")
 
-    def test_round_trips_of_json_too(self):
+    def test_round_trips_of_json_need_nine_rounds(self):
         def verdict(millions, count):
             rounds = [{"weir::json": {"millions": millions}}] * count
             return inside.Json(OPTIONS).rows(rounds)[0]["verdict"]
@@ -38,7 +38,7 @@ class InsideTest(unittest.TestCase):
         with self.assertRaises(inside.Failure):
             inside.RadixTree(OPTIONS).rows(rounds)
 
-    def test_hops_and_messages_too_need_nine_rounds(self):
+    def test_hops_and_messages_need_nine_rounds(self):
         def hop(nanoseconds, count):
             times = {"one way": 1, "there and back": nanoseconds}
             return inside.Hops(OPTIONS, "epoll").rows([{"loop that is awake": times}] * count)[0]
@@ -57,7 +57,7 @@ class InsideTest(unittest.TestCase):
         self.assertEqual(mail(4, 9)["ratio"]["verdict"], "MISSED (≥ 5)")
         self.assertEqual(mail(10, 3)["verdict"], "not judged: 3 rounds")
 
-    def test_datagrams_are_judged_beside_the_loop_that_does_the_same(self):
+    def test_datagrams_are_compared_with_the_matching_plain_loop(self):
         def row(ratio, count):
             same = dict.fromkeys(inside.Datagrams.figures_of, 1.0)
             rounds = {"weir, many at once": same | {"one peer": ratio, "16 peers": 2.0},
@@ -73,7 +73,7 @@ class InsideTest(unittest.TestCase):
         self.assertEqual(row(0.90, 9)["16 peers"]["verdict"], "met (≥ 0.95)")
         self.assertEqual(row(0.96, 8)["one peer"]["verdict"], "not judged: 8 rounds")
 
-    def test_a_hop_to_the_pool_is_compared_with_everybody_who_is_there(self):
+    def test_a_hop_to_the_pool_is_compared_with_all_built_libraries(self):
         def ratios(count, **others):
             times = {"one": 100, "sixty-four": 50}
             one = {"Weir": times, "Weir, four threads": times, **others}
@@ -90,7 +90,7 @@ class InsideTest(unittest.TestCase):
         self.assertEqual(rows[1]["beside"], {}, "shown, not judged")
         self.assertEqual(ratios(8, libuv=slow)[0]["beside"]["libuv"]["one"]["verdict"],
                          "not judged: 8 rounds")
-        self.assertEqual(ratios(9)[0]["beside"], {}, "nobody else was built")
+        self.assertEqual(ratios(9)[0]["beside"], {}, "no other library was built")
         self.assertIn("libuv / Weir", inside.PoolHops(OPTIONS).table(rows))
 
     def test_coroutines_have_a_rate_a_ratio_and_a_memory(self):
@@ -114,13 +114,13 @@ class InsideTest(unittest.TestCase):
         self.assertEqual({few["verdict"], few["beside"]["bare"]["verdict"], few["flat"]},
                          {"not judged: 8 rounds"})
 
-    def test_what_costs_nobody_a_wait_and_timers_too(self):
+    def test_uncontended_operations_and_timers_need_nine_rounds(self):
         def uncontended(each, count):
-            rounds = [{"CoreMutex": {"each": each}, "std::mutex": {"each": 1}}] * count
+            rounds = [{"Mutex": {"each": each}, "std::mutex": {"each": 1}}] * count
             return inside.Uncontended(OPTIONS).rows(rounds)
 
-        def timers(all_of_it, count):
-            times = {"start": 1, "cancel": 1, "fire": 1, "all": all_of_it}
+        def timers(total, count):
+            times = {"start": 1, "cancel": 1, "fire": 1, "all": total}
             rounds = [{"TimerWheel": times, "std::multimap": times}] * count
             return inside.Timers(OPTIONS).rows(rounds)
 

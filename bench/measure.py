@@ -1,4 +1,4 @@
-"""The works that servers do: each server in turn, again and again (A B C A B C ...)."""
+"""Measures the works of servers, each server in turn in every round (A B C A B C ...)."""
 
 import cpu_share
 import figures
@@ -7,17 +7,17 @@ import verify
 import works
 from serving import Failure, errors_of, load, serving
 
-AGAIN_MAX = 2  # times that a measurement of ours is repeated in which the server waited
-BUSY_ENOUGH = 0.97  # of the limit servers, in a short look: a little above what rows need
-LOOK_SECONDS = 0.5
-START_SECONDS = 0.45  # about what starting and ending a server and a generator takes
+RETRIES_MAX = 2  # repetitions of a measurement of ours that was not saturated
+BUSY_ENOUGH = 0.97  # for limit servers in a short probe; above figures.SATURATED
+PROBE_SECONDS = 0.5
+START_SECONDS = 0.45  # estimate for starting and ending a server and a generator
 CONNECT_SECONDS = 0.00005
-PORTS_EASILY_FOUND = 14_000  # half of Linux's usual range; each more is searched for
+PORTS_EASILY_FOUND = 14_000  # half of Linux's default range; the kernel searches for more
 SEARCH_SECONDS = 0.0006
 
 
 class ServedWork:
-    """A work of works.py, on all the servers that do it."""
+    """A work of works.py, on all servers that support it."""
 
     def __init__(self, work, servers, options):
         self.id = work.id
@@ -27,13 +27,13 @@ class ServedWork:
         self.left_out = {server.name: reason for server in servers
                          if (reason := server.refusal(work))}
         self.servers = [server for server in servers if server.name not in self.left_out]
-        self.broken = {}  # servers of ours that do not do the work, with the reason
+        self.broken = {}  # our servers that fail the work: {name: reason}
         self.response_bytes = 0
-        self.lengths = {}  # of each server's response
+        self.lengths = {}  # {server: bytes of its response}
         self.share = 1
 
     def seconds(self):
-        """About how long it takes."""
+        """Returns the estimated duration."""
         many = max(0, self.work.connections - PORTS_EASILY_FOUND)
         each = (self.options.seconds + self.options.warm_up + START_SECONDS
                 + self.work.connections * CONNECT_SECONDS + many * SEARCH_SECONDS)
@@ -48,11 +48,11 @@ class ServedWork:
         self.prepare(say)
         rounds = []
         for number in range(self.options.runs):
-            # Each starts a round in turn, so that none is always the first after a pause.
+            # The first server changes each round, so that none is always first after a pause.
             turn = number % max(1, len(self.servers))
             results = {}
             for server in self.servers[turn:] + self.servers[:turn]:
-                if server.kind == "peer" and not self.peers_join(number):
+                if server.kind == "peer" and not self.includes_peers(number):
                     continue
                 reason = self.broken.get(server.name)
                 result = failed(reason) if reason else self.saturated(server)
@@ -78,36 +78,36 @@ class ServedWork:
         }
 
     def other_lengths(self):
-        """A sentence on whose responses are not as long as Weir's, if anybody's are."""
+        """Returns a sentence on the servers whose responses differ in length from Weir's."""
         others = [f"{name} {length}" for name, length in self.lengths.items()
                   if length != self.response_bytes]
         return [f"Responses have {self.response_bytes} bytes; other lengths: {', '.join(others)}."
                 ] if others else []
 
     def exclusions(self):
-        """Sentences on who is left out and who is broken, if anybody is."""
+        """Returns sentences on the servers that are left out or broken."""
         return [f"{what}: {', '.join(f'{name} ({reason})' for name, reason in those.items())}."
                 for what, those in (("Not measured", self.left_out), ("Broken", self.broken))
                 if those]
 
     def overtaking(self, rows, rounds, say):
-        """A sentence on who is ahead of both limit servers, which are to mark the limit."""
-        ahead = figures.overtakers(rows, rounds) if self.work.saturates else {}
+        """Returns a sentence on the servers that are faster than both limit servers."""
+        ahead = figures.faster_peers(rows, rounds) if self.work.saturates else {}
         if not ahead:
             return []
         named = ", ".join(f"{name} ({share:.2f})" for name, share in ahead.items())
-        sentence = f"Ahead of both limit servers, which are to be improved first: {named}."
+        sentence = f"Faster than both limit servers, which must be improved first: {named}."
         say(f"  {sentence}")
         return [sentence]
 
-    def peers_join(self, number):
-        """Whether a round has others' servers too: some have, evenly spread."""
+    def includes_peers(self, number):
+        """Returns true if a round includes peers: some rounds do, evenly spread."""
         wanted = min(self.work.peer_rounds, self.options.runs)
         return number * wanted % self.options.runs < wanted
 
     def prepare(self, say):
-        """Leaves out the peers that do not do the work, notes who of ours does not, and finds the
-        share at which the rest are busy."""
+        """Leaves out the peers that fail the work, and marks our servers that fail it as broken.
+        Finds the share of a processor at which the rest are saturated."""
         model = programs.MODEL.command(self.options.build, self.work, 0)
         with serving(model, [self.options.server_cpu]) as server:
             self.response_bytes = len(verify.response_to(server.port, self.work.request()))
@@ -132,18 +132,18 @@ class ServedWork:
             with serving(command, [self.options.server_cpu]) as running:
                 self.lengths[server.name] = verify.verify(server, self.work, running.port,
                                                           self.response_bytes)
-        except (Failure, verify.Flaw) as reason:
+        except (Failure, verify.VerificationError) as reason:
             return str(reason)
         return ""
 
     def saturating_share(self):
-        """The largest share of a processor at which the generator keeps the limit servers busy."""
+        """Returns the largest share of a processor that saturates the limit servers."""
         if not cpu_share.possible():
             return 1
         if not self.work.saturates:
             return self.work.shares[0]
         for share in self.work.shares:
-            looks = [self.measure(server, share, LOOK_SECONDS) for server in programs.LIMITS
+            looks = [self.measure(server, share, PROBE_SECONDS) for server in programs.LIMITS
                      if server.name not in self.broken]
             busy = [look["busy"] for look in looks if "busy" in look]
             if not busy:
@@ -153,16 +153,16 @@ class ServedWork:
         return share
 
     def saturated(self, server):
-        """A run of a server; of ours another, and a third, where it was not kept busy."""
+        """Measures a server. Repeats an unsaturated measurement of our servers, at most twice."""
         result = self.measure(server)
-        again = AGAIN_MAX if self.work.saturates and server.kind != "peer" else 0
+        again = RETRIES_MAX if self.work.saturates and server.kind != "peer" else 0
         while again and "busy" in result and figures.waited(result):
             result = self.measure(server)
             again -= 1
         return result
 
     def measure(self, server, share=None, seconds=None):
-        """One run of one server, as a dictionary of numbers."""
+        """Returns the numbers of one run of one server."""
         options = self.options
         command = server.command(options.build, self.work, self.response_bytes)
         try:
@@ -177,7 +177,7 @@ class ServedWork:
             return failed(reason)
         used = said.get("server")
         if used is None:
-            return failed("its processor time is not known")
+            return failed("the server's processor time is unknown")
         return {
             "figure": used["responses_per_cpu_second"],
             "busy": used["busy"] / allowed,
@@ -191,7 +191,7 @@ class ServedWork:
 
 
 def failed(reason):
-    """The result of a run that gave no figure."""
+    """Returns the result of a run without a figure."""
     return {"figure": 0, "errors": 1, "reason": str(reason)}
 
 

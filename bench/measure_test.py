@@ -1,4 +1,4 @@
-"""Who is left out of a work, who makes it fail, and the share that is taken; without servers."""
+"""Tests, without servers, the choice of servers, the errors and the share of a processor."""
 
 import contextlib
 import pathlib
@@ -22,8 +22,8 @@ GOOD = {"figure": 100, "busy": 0.99, "rate": 100, "p50": 1, "p99": 2, "resident"
 
 class ServedWorkTest(unittest.TestCase):
     def ran(self, servers=(*LIMITS, OURS, PEER), flaws=None, work=None, busy=lambda share: 0.99):
-        """(the outcome, the section, the shares that were tried) when these have these flaws."""
-        section = measure.ServedWork(work or works.Work("W", "a work"), list(servers), OPTIONS)
+        """Runs a work. Returns the outcome, the section and the shares that were tried."""
+        section = measure.ServedWork(work or works.Workload("W", "a work"), list(servers), OPTIONS)
         tried = []
 
         def measured(server, share=None, seconds=None):
@@ -46,27 +46,27 @@ class ServedWorkTest(unittest.TestCase):
     def row(self, outcome, name):
         return next(row for row in outcome["summary"] if row["name"] == name)
 
-    def test_a_peer_that_does_not_do_the_work_is_left_out_without_error(self):
+    def test_leaves_out_a_peer_that_fails_the_work_without_error(self):
         outcome, _, _ = self.ran(flaws={"peer": "answers 404"})
         self.assertEqual(outcome["errors"], 0)
         self.assertEqual(outcome["left_out"], {"peer": "answers 404"})
         self.assertNotIn("peer", [row["name"] for row in outcome["summary"]])
         self.assertIn("Not measured: peer (answers 404).", outcome["markdown"])
 
-    def test_a_server_of_ours_that_does_not_do_the_work_is_an_error(self):
+    def test_our_server_that_fails_the_work_is_an_error(self):
         for broken in (OURS.name, LIMITS[0].name):
             outcome, _, _ = self.ran(flaws={broken: "answers 404"})
             self.assertEqual(outcome["errors"], OPTIONS.runs)
             self.assertNotIn("figure", self.row(outcome, broken))
             self.assertIn(f"Broken: {broken} (answers 404).", outcome["markdown"])
 
-    def test_others_than_peers_join_every_round(self):
+    def test_only_peers_skip_rounds(self):
         outcome, _, _ = self.ran()
         names = [set(results) for results in outcome["rounds"]]
         self.assertTrue(all(OURS.name in each and LIMITS[0].name in each for each in names))
         self.assertEqual(sum("peer" in each for each in names), 5)
 
-    def test_the_largest_share_at_which_limit_servers_are_busy_is_taken(self):
+    def test_takes_the_largest_share_that_saturates_the_limit_servers(self):
         busy = {0.9: 0.8, 0.75: 0.96, 0.6: 0.98}
         _, section, tried = self.ran(busy=lambda share: busy.get(share, 0.99))
         self.assertEqual(section.share, 0.6)
@@ -76,12 +76,12 @@ class ServedWorkTest(unittest.TestCase):
         with self.assertRaisesRegex(Failure, "does not serve"):
             self.ran(servers=[OURS], flaws={limit.name: "does not serve" for limit in LIMITS})
 
-    def test_a_work_about_latency_needs_no_look(self):
-        work = works.Work("W", "a work", shares=(1,), saturates=False)
+    def test_a_work_about_latency_needs_no_probe(self):
+        work = works.Workload("W", "a work", shares=(1,), saturates=False)
         self.assertEqual(self.ran(work=work)[2], [])
 
-    def test_responses_of_other_lengths_are_told(self):
-        section = measure.ServedWork(works.Work("W", "a work"), [], OPTIONS)
+    def test_reports_responses_of_other_lengths(self):
+        section = measure.ServedWork(works.Workload("W", "a work"), [], OPTIONS)
         section.response_bytes = 122
         section.lengths = {"weir-epoll": 122}
         self.assertEqual(section.other_lengths(), [])
@@ -89,9 +89,9 @@ class ServedWorkTest(unittest.TestCase):
         self.assertEqual(section.other_lengths(),
                          ["Responses have 122 bytes; other lengths: node 146."])
 
-    def test_what_a_server_refuses_is_left_out_from_the_start(self):
+    def test_leaves_out_the_works_that_a_server_refuses(self):
         refusing = Server("refusing", "", refuses=(("W", "does not do it"),))
-        section = measure.ServedWork(works.Work("W-2", "a work"), [refusing, OURS], OPTIONS)
+        section = measure.ServedWork(works.Workload("W-2", "a work"), [refusing, OURS], OPTIONS)
         self.assertEqual(section.left_out, {"refusing": "does not do it"})
         self.assertEqual(section.servers, [OURS])
 

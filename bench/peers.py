@@ -1,8 +1,8 @@
-"""Builds the peers: programs of ours in peers/, each on a server library of somebody else's.
+"""Builds the peers: small programs in peers/, each on another project's server library.
 
-What a peer needs and this machine lacks leaves it out, by name and with the reason; nothing here
-makes a benchmark fail. Sources are copied to a folder below the build tree and built there, so that
-no tool leaves its own files among the sources.
+A peer that cannot be built on this machine is left out by name, with the reason. It never makes a
+benchmark fail. Sources are copied to a folder below the build tree and built there, so that no tool
+leaves its files among the sources.
 """
 
 import dataclasses
@@ -13,19 +13,16 @@ import subprocess
 
 SOURCES = pathlib.Path(__file__).resolve().parent / "peers"
 BUILD_SECONDS_MAX = 900
-# Where toolchains are often installed without being in the path.
+# Usual folders of toolchains that are not in the path.
 MORE_PATHS = ("/usr/sbin", "/usr/local/go/bin", str(pathlib.Path.home() / ".cargo/bin"))
 
 
 class Missing(Exception):
-    """Why a peer is left out."""
+    """The reason why a peer is left out."""
 
 
 def prepared(servers, folder, say):
-    """The servers that can be started: those of ours, and each peer that is built or could be.
-
-    Returns them and {name: reason} of those left out.
-    """
+    """Builds the peers. Returns the servers that can start, and {name: reason} of the others."""
     os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *MORE_PATHS])
     folder = folder.resolve()
     ready, left_out = [], {}
@@ -42,10 +39,10 @@ def prepared(servers, folder, say):
 
 
 def build(peer, home, say):
-    """The peer, with the folder that it is built in."""
+    """Builds a peer. Returns the peer with its build folder."""
     for tool in peer.tools:
         if not shutil.which(tool):
-            raise Missing(f"there is no {tool}")
+            raise Missing(f"{tool} is not installed")
     stamp = home / "built.txt"
     steps = "".join(f"{' '.join(step)}\n" for step in peer.steps)
     if copy_sources(SOURCES / peer.source, home) or not has_text(stamp, steps):
@@ -64,7 +61,7 @@ def has_text(file, text):
 
 
 def run(step, home, output, log, library):
-    # npm asks no questions and go takes no newer toolchain than the one that is there.
+    # Keeps npm from asking questions, and go from fetching a newer toolchain.
     environment = os.environ | {"GOTOOLCHAIN": "local", "CI": "true"}
     try:
         done = subprocess.run(step, cwd=home, env=environment, stdin=subprocess.DEVNULL,
@@ -77,7 +74,7 @@ def run(step, home, output, log, library):
 
 
 def copy_sources(source, home):
-    """Copies what has changed; returns whether anything has."""
+    """Copies changed files. Returns true if a file has changed."""
     home.mkdir(parents=True, exist_ok=True)
     changed = False
     for file in source.rglob("*"):

@@ -1,4 +1,4 @@
-"""Building peers: what is built, what is not built again, and what is left out and why."""
+"""Tests building peers: builds, skipped rebuilds, and peers that are left out."""
 
 import os
 import pathlib
@@ -44,7 +44,7 @@ class PeersTest(unittest.TestCase):
         self.assertEqual((home / "inner/main.c").read_text(), "first")
         self.assertEqual(self.builds(), 1)
 
-    def test_only_what_has_changed_is_built_again(self):
+    def test_rebuilds_only_changed_peers(self):
         peer = Peer("one", "program", source="one", steps=(COUNT,))
         self.prepared(peer)
         self.prepared(peer)
@@ -61,16 +61,16 @@ class PeersTest(unittest.TestCase):
         self.prepared(peer)
         self.assertEqual(self.builds(), 2)
 
-    def test_what_cannot_be_built_is_left_out_by_name(self):
+    def test_leaves_out_a_peer_that_cannot_be_built(self):
         failing = Peer("failing", "program", source="one", library="libnone",
                        steps=(("sh", "-c", "echo because; false"),))
         toolless = Peer("toolless", "program", source="one", tools=("weir-no-such-tool",))
         fine = Peer("fine", "program", source="one", steps=(("true",),))
         ready, left_out = self.prepared(failing, toolless, fine)
         self.assertEqual([peer.name for peer in ready], ["fine"])
-        self.assertEqual(left_out["toolless"], "there is no weir-no-such-tool")
+        self.assertEqual(left_out["toolless"], "weir-no-such-tool is not installed")
         self.assertIn("it needs libnone", left_out["failing"])
-        self.assertIn("without toolless: there is no weir-no-such-tool", self.said)
+        self.assertIn("without toolless: weir-no-such-tool is not installed", self.said)
 
     def test_a_failed_build_leaves_its_log(self):
         failing = Peer("failing", "program", source="one",
@@ -79,7 +79,7 @@ class PeersTest(unittest.TestCase):
         log = pathlib.Path(reason.rpartition("see ")[2])
         self.assertEqual(log.read_text(), "because\n")
 
-    def test_a_build_that_does_not_end_is_given_up(self):
+    def test_gives_up_an_endless_build(self):
         self.addCleanup(setattr, peers, "BUILD_SECONDS_MAX", peers.BUILD_SECONDS_MAX)
         peers.BUILD_SECONDS_MAX = 0.1
         endless = Peer("endless", "program", source="one", steps=(("sleep", "60"),))

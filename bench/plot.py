@@ -1,10 +1,9 @@
-"""Draws what was measured: a panel of bars for each work, as SVG that is readable on light and dark
-pages alike."""
+"""Draws the results as SVG: a panel of bars for each work, readable on light and dark pages."""
 
 from xml.sax.saxutils import escape
 
 COLOURS = {"limit": "#b0b5be", "weir": "#1f83c6", "peer": "#d08a2e"}
-INK = "#7c828c"  # text and lines: readable on white and on black
+INK = "#7c828c"  # for text and lines; readable on white and on black
 WHISKER = "#565c66"
 FONT = "font-family='Helvetica, Arial, sans-serif'"
 PANEL_WIDTH = 440
@@ -29,7 +28,7 @@ def line(x1, y1, x2, y2, colour=INK, opacity=1.0):
 
 
 def bar(row, x, y):
-    """One server: its name, a bar as long as its share, a whisker from least to most."""
+    """Draws one server: its name, a bar for its share, and a whisker from minimum to maximum."""
     share = row["share"]
     middle = y + BAR_HEIGHT / 2
     left, right = (x + NAME_WIDTH + BAR_WIDTH * share[end] for end in ("min", "max"))
@@ -46,11 +45,11 @@ def bar(row, x, y):
 
 
 def panel(identity, outcome, rows, x, y):
-    """One work: its servers, the best first."""
+    """Draws one work: its servers, the best first."""
     key = outcome.get("share_of", "figure")
     to_limits = outcome.get("share_to") == "limit"
     best = max((row[key] for row in rows if row["kind"] == "limit" or not to_limits), default=0)
-    of = "CPU time" if key == "figure" else "time, whatever CPU that takes"
+    of = "CPU time" if key == "figure" else "time, regardless of CPU use"
     of += ", the better limit server" if to_limits else ""
     parts = [
         text(x, y + 14, f"{identity}: {outcome['title']}", size=13, weight="bold"),
@@ -67,7 +66,7 @@ def panel(identity, outcome, rows, x, y):
 
 
 def rounds_of(report):
-    """How many rounds there were, in words: others' servers joined some of them."""
+    """Returns the number of rounds in words: peers joined some of them."""
     joined = {row["share"]["pairs"] for outcome in report["works"].values()
               for row in outcome["summary"] if row.get("kind") == "peer" and "share" in row}
     few = min(joined, default=report["runs"])
@@ -93,7 +92,7 @@ def legend(report, width):
 
 
 def shares(report):
-    """An SVG of all works that servers did."""
+    """Returns an SVG of all works of servers."""
     panels = []
     for identity, outcome in report["works"].items():
         rows = [row for row in outcome["summary"] if "share" in row]

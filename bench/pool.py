@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Measures pools of threads for blocking work: `./dev bench pool`.
 
-B6 and B7: requests that start ten operations each and are answered at once, in three cases, of
-work that computes, sleeps, or both; at fixed sizes and with Weir's automatic one; beside Node's
-pool at the same sizes, in one process and in a cluster of two. Meanwhile, another client asks a
-cheap endpoint at a fixed rate.
+B6 and B7: each request starts ten operations and is answered immediately. There are three cases,
+with work that computes, sleeps, or both, for fixed sizes and for Weir's automatic size. Node's pool
+is measured at the same sizes, in one process and in a cluster of two. Meanwhile, another client
+requests a cheap endpoint at a fixed rate.
 """
 
 import argparse
@@ -29,14 +29,14 @@ from pool_figures import AUTOMATIC
 from run import in_minutes, say
 
 SIZES = (*(str(2**power) for power in range(2, 11)), AUTOMATIC)
-PEER_ROUNDS = 3  # of nine: others join every third round
+PEER_ROUNDS = 3  # of nine: peers join every third round
 START_SECONDS = 0.4
 CHEAP_RATE = 250  # requests per second
 CHEAP_CONNECTIONS = 2
 IDLE_SECONDS = 0.6
-CHEAP_SECONDS_MIN = 0.4  # less time has no p99
+CHEAP_SECONDS_MIN = 0.4  # a shorter run has no p99
 NODE = programs.Peer("node", "", source="node-pool", tools=("node",), steps=(
-    # Without the compiler or Node's headers it does what computes.
+    # Without the compiler or Node's headers, it runs only the computing work.
     ("sh", "-c", 'cc -shared -fPIC -O2 -o sleep.node sleep.c -I"$(dirname "$(dirname '
                  '"$(readlink -f "$(command -v node)")")")/include/node" || true'),))
 
@@ -44,7 +44,7 @@ NODE = programs.Peer("node", "", source="node-pool", tools=("node",), steps=(
 @dataclasses.dataclass(frozen=True)
 class Program:
     name: str
-    start: tuple  # {size} is put in
+    start: tuple  # the command; {size} is replaced
     sizes: tuple
     kinds: tuple = pool_work.KINDS
 
@@ -57,7 +57,7 @@ def program_names():
 
 
 def prepared(build, wanted):
-    """The programs that can be measured, and {name: reason} of what cannot."""
+    """Returns the programs that can be measured, and {name: reason} of the others."""
     sizes = SIZES[:-1]
     weir = (str(build / "examples/example_pool_lab"), "--pool", "{size}", "--port", "0",
             "--address", "127.0.0.1")
@@ -68,7 +68,7 @@ def prepared(build, wanted):
         for home in (each.home for each in node):
             kinds = pool_work.KINDS if (home / "sleep.node").exists() else ("cpu",)
             if kinds == ("cpu",):
-                left_out["node, sleep and mix"] = "there are no headers of Node, or no compiler"
+                left_out["node, sleep and mix"] = "Node's headers or a compiler are not installed"
             start = ("env", "UV_THREADPOOL_SIZE={size}", "node", str(home / "server.js"))
             ready.append(Program("node", start, sizes, kinds))
             ready.append(Program("node-cluster", (*start, "--processes", "2"), sizes, kinds))
@@ -90,8 +90,8 @@ class Laboratory:
         self.errors = 0
 
     def plan(self):
-        """All measurements, in order: a round has every size of every work once, one after the
-        other, so that neighbours in time are what is compared."""
+        """Yields all measurements in order. A round has every size of a work one after the other,
+        so that compared measurements are neighbours in time."""
         for number in range(self.options.runs):
             for kind, case in self.works:
                 for program in self.programs:
@@ -142,25 +142,25 @@ class Laboratory:
     def measure(self, kind, case, size, port):
         with cheap(self.options.build, port, IDLE_SECONDS) as idle:
             pass
-        # The generator ends before the work does, so that all it sees is a pool at work.
+        # The generator ends before the work, so that it sees only a busy pool.
         with cheap(self.options.build, port, 0.8 * self.least_seconds(kind, case, size)) as busy:
-            sent = pool_work.put_load(port, kind, case, self.iterations)
+            sent = pool_work.generate_load(port, kind, case, self.iterations)
             operations, pools = pool_work.ended(port, case.operations)
         result = pool_figures.outcome(sent, operations, pools)
         return result | {"cheap_idle_us": idle.p99_us, "cheap_us": busy.p99_us}
 
 
 class Cheap:
-    """What asking the cheap endpoint came to."""
+    """The result for the cheap endpoint."""
 
     p99_us = None
 
 
 @contextlib.contextmanager
 def cheap(build, port, seconds):
-    """Asks meanwhile, at a fixed rate; waits for the end. Latency counts from when a request was
-    due, so the generator must not wait for a processor itself: it goes before all others, where
-    that is allowed."""
+    """Requests the cheap endpoint at a fixed rate during the block, and waits for the generator.
+    Latency counts from the time when a request was due. The generator therefore gets real-time
+    priority if that is allowed, so that it does not wait for a processor."""
     found = Cheap()
     if seconds < CHEAP_SECONDS_MIN:
         yield found
@@ -181,7 +181,7 @@ def cheap(build, port, seconds):
 
 
 def first_of_all():
-    """A command before another one, which lets it run as soon as it can; nothing if refused."""
+    """Returns a command prefix for real-time priority; empty if that is refused."""
     command = ["chrt", "--fifo", "1"]
     if not shutil.which(command[0]):
         return []
@@ -231,8 +231,9 @@ def write(report, laboratory, folder):
     return markdown
 
 
-def wanting(only):
-    """Whether a kind, a case or a program is wanted: all of a group of which nothing is named."""
+def name_filter(only):
+    """Returns a predicate on kinds, cases and programs. A group without a name in `only` is
+    included completely."""
     groups = (pool_work.KINDS, tuple(case.id for case in pool_work.CASES), program_names())
 
     def wants(name):
@@ -249,20 +250,20 @@ def parse_arguments():
     parser.add_argument("--build", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--only", action="append", default=[], metavar="NAME", choices=known,
-                        help=f"of {', '.join(known)}; may be repeated")
+                        help=f"one of {', '.join(known)}; may be repeated")
     parser.add_argument("--sizes", default=",".join(SIZES), metavar="N,...",
-                        help=f"of {','.join(SIZES)} (all)")
+                        help=f"sizes from {','.join(SIZES)} (all)")
     parser.add_argument("--seconds", type=float, default=2,
-                        help="that case 3 of computing takes at best (2)")
+                        help="minimum duration of case 3 of computing work (2)")
     parser.add_argument("--runs", type=int, default=9,
-                        help="rounds; others than Weir join every third (9)")
+                        help="rounds; peers join every third round (9)")
     parser.add_argument("--peers", default="all", choices=("all", "none"),
-                        help="others' programs (all)")
+                        help="peers to measure (all)")
     options = parser.parse_args()
     options.sizes = options.sizes.split(",")
     if unknown := set(options.sizes) - set(SIZES):
         parser.error(f"no such size: {', '.join(unknown)}")
-    options.wants = wanting(options.only)
+    options.wants = name_filter(options.only)
     return options
 
 

@@ -1,22 +1,22 @@
-"""What the times of operations in a pool come to: rows, the best fixed size, targets, tables."""
+"""Statistics of operations in a pool: rows, the best fixed size, targets, tables."""
 
 import statistics
 
 import figures
 
 AUTOMATIC = "auto"
-PEER_SIZE = "4"  # of libuv, unless it is told
-CPU_MOST = 1.05  # of the best fixed size's makespan and average
-BLOCKED_MOST = 1.10  # of its makespan, and beyond that:
+PEER_SIZE = "4"  # libuv's default
+CPU_MOST = 1.05  # times the best fixed size's makespan and average
+BLOCKED_MOST = 1.10  # times its makespan, plus:
 BLOCKED_MORE_MS = 200
-CHEAP_MOST = 3  # of the cheap endpoint's p99 with an idle pool, or:
+CHEAP_MOST = 3  # times the cheap endpoint's p99 with an idle pool, or:
 CHEAP_MOST_US = 1000
 
 
 def times(sent_ns, operations):
-    """Of each operation, from when its request was sent to its end, in milliseconds. A request has
-    arrived when it was sent: a server that has no time to read it shall not gain by that. Requests
-    are taken to be read in the order in which they were sent."""
+    """Returns the time of each operation in milliseconds, from sending its request to its end. The
+    time of arrival at the server is not used, because a busy server reads requests late. Requests
+    are assumed to be read in the order of sending."""
     each_request = len(operations) // len(sent_ns)
     ordered = sorted(operations, key=lambda each: each["arrived_ns"])
     return [(each["arrived_ns"] + each["took_ns"] - sent_ns[number // each_request]) / 1e6
@@ -24,7 +24,7 @@ def times(sent_ns, operations):
 
 
 def outcome(sent_ns, operations, pools):
-    """One measurement, in milliseconds."""
+    """Returns the result of one measurement, in milliseconds."""
     took = times(sent_ns, operations)
     last = max(each["arrived_ns"] + each["took_ns"] for each in operations)
     makespan = (last - sent_ns[0]) / 1e6
@@ -38,7 +38,7 @@ def outcome(sent_ns, operations, pools):
 
 
 def row(results):
-    """Medians of what was measured again and again."""
+    """Returns the medians of repeated measurements."""
     keys = ("min", "average", "max", "makespan", "average_since_start", "throughput",
             "cheap_idle_us", "cheap_us")
     found = {key: [result[key] for result in results if result.get(key) is not None]
@@ -50,7 +50,7 @@ def row(results):
 
 
 def best_fixed(rounds, key):
-    """The fixed size with the least median, over the rounds ({size: result} each)."""
+    """Returns the fixed size with the lowest median over the rounds ({size: result} each)."""
     values = {}
     for results in rounds:
         for size, result in results.items():
@@ -60,23 +60,24 @@ def best_fixed(rounds, key):
 
 
 def against_best(rounds, key, more=0):
-    """The automatic pool's figure less `more`, over that of the best fixed size, round by round."""
+    """Returns the best fixed size, and the ratio of each round: the automatic pool's figure less
+    `more`, divided by that size's figure."""
     best = best_fixed(rounds, key)
     return best, [(results[AUTOMATIC][key] - more) / results[best][key] for results in rounds
                   if AUTOMATIC in results and best in results]
 
 
 def targets_of(kind):
-    """(figure, what the ratio may be, milliseconds beyond that). Averages count from the start of
-    the case: each client sends its next request when the one before has been answered, which is to
-    be at once, and a server that has no time for that shall not gain by it either."""
+    """Returns [(figure, maximum of the ratio, milliseconds in addition)]. Averages count from the
+    start of the case: a client sends its next request after the previous answer, and a server that
+    answers late must not profit from that."""
     if kind == "cpu":
         return [("makespan", CPU_MOST, 0), ("average_since_start", CPU_MOST, 0)]
     return [("makespan", BLOCKED_MOST, BLOCKED_MORE_MS)]
 
 
 def judged(kind, case, rounds):
-    """A line of the table of targets for each target of one work."""
+    """Returns a line of the table of targets for each target of one work."""
     lines = []
     for key, most, more in targets_of(kind):
         best, ratios = against_best(rounds, key, more)
@@ -92,8 +93,8 @@ def judged(kind, case, rounds):
 
 
 def cheap_lines(programs_rounds):
-    """{program: its cheap endpoint beside an idle pool and one at work}: Weir's automatic one, and
-    others' at the size that they have by themselves."""
+    """Returns {program: latency of its cheap endpoint with an idle and with a busy pool}, for
+    Weir's automatic size and for the default size of peers."""
     lines = {}
     for program, rounds in programs_rounds.items():
         size = AUTOMATIC if program == "weir" else PEER_SIZE
@@ -113,7 +114,7 @@ def number(value, digits=0):
 
 
 def table(rows):
-    """Of one work: {(program, size): row}."""
+    """Returns the table of one work. `rows` is {(program, size): row}."""
     lines = ["| program | size | makespan ms | min..max | since the start, on average "
              "| operation: min | average | max | per second | cheap p99 us | idle |",
              "|" + "---|" * 11]
@@ -130,7 +131,7 @@ def table(rows):
 
 
 def target_table(lines, cheap):
-    text = ["| work | automatic, as a part of the best fixed size's | 95 % | best | target |",
+    text = ["| work | automatic / best fixed size | 95 % | best | target |",
             "|---|---|---|---|---|"]
     for line in lines:
         less = f", less {line['more_ms']} ms" if line["more_ms"] else ""

@@ -1,4 +1,4 @@
-"""Draws makespans against the sizes of pools, with the automatic one as a line across."""
+"""Draws makespans against pool sizes, with the automatic size as a horizontal line."""
 
 import math
 
@@ -14,14 +14,14 @@ MARKS = [base * 10**power for power in range(-1, 6) for base in (1, 2, 5)]
 
 
 def decades(values):
-    """The ends of a logarithmic axis that holds these values, at least a factor of 2 apart."""
+    """Returns the ends of a logarithmic axis for these values, at least a factor of 2 apart."""
     low, high = min(values) / 1.15, max(values) * 1.15
     middle = math.sqrt(low * high)
     return min(low, middle / 1.5), max(high, middle * 1.5)
 
 
 class Panel:
-    """One work: {(program, size): row}."""
+    """The panel of one work. `rows` is {(program, size): row}."""
 
     def __init__(self, title, rows, x, y):
         self.title, self.rows, self.x, self.y = title, rows, x, y
@@ -85,7 +85,7 @@ def legend(report, width):
 
 
 def drawing(report, works):
-    """An SVG of a panel for each of `works`, {title: {(program, size): row}}."""
+    """Returns an SVG with a panel for each of `works`, {title: {(program, size): row}}."""
     width = COLUMNS * WIDTH + 12
     parts = legend(report, width)
     for number, (title, rows) in enumerate(works.items()):

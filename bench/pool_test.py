@@ -1,4 +1,4 @@
-"""What is asked of pools, what the times of their operations come to, and how that is drawn."""
+"""Tests the load on pools, the statistics of their operations, and the drawing."""
 
 import types
 import unittest
@@ -22,8 +22,8 @@ def result(makespan, average=None, size=4, **more):
 
 
 class FiguresTest(unittest.TestCase):
-    def test_a_request_has_arrived_when_it_was_sent(self):
-        # Two requests of two operations; the second lay unread for 30 ms.
+    def test_times_count_from_sending_the_request(self):
+        # Two requests of two operations; the server read the second request 30 ms late.
         sent = [0, 10_000_000]
         operations = [operation(40, 20), operation(1, 9), operation(40, 30), operation(1, 19)]
         self.assertEqual(pool_figures.times(sent, operations), [10, 20, 50, 60])
@@ -37,13 +37,13 @@ class FiguresTest(unittest.TestCase):
         self.assertAlmostEqual(found["throughput"], 2000 / 15)
         self.assertEqual((found["size"], found["reasons"]), (9, ["a", "b"]))
 
-    def test_an_answer_that_comes_late_counts_from_the_start(self):
+    def test_a_late_answer_counts_from_the_start(self):
         # The client sent its second request only after 100 ms, when the first was answered.
         found = pool_figures.outcome([0, 100_000_000], [operation(0, 10), operation(100, 10)],
                                      [{"size": 2, "reason": "a"}])
         self.assertEqual((found["average"], found["average_since_start"]), (10, 60))
 
-    def test_the_best_size_is_that_of_the_best_median_and_is_compared_in_the_same_round(self):
+    def test_the_best_size_has_the_best_median_and_is_compared_in_the_same_round(self):
         rounds = [{"4": result(100), "8": result(50), AUTOMATIC: result(110)},
                   {"4": result(300), "8": result(400), AUTOMATIC: result(330)},
                   {"4": result(200), "8": result(400), AUTOMATIC: result(220)}]
@@ -91,10 +91,10 @@ class FiguresTest(unittest.TestCase):
 
 
 class WorkTest(unittest.TestCase):
-    def test_the_cases_are_those_of_b6(self):
+    def test_the_cases_have_the_operations_of_b6(self):
         self.assertEqual([case.operations for case in pool_work.CASES], [150, 150, 750])
 
-    def test_the_least_time_is_that_of_the_processors_or_the_threads(self):
+    def test_processors_or_threads_bound_the_least_time(self):
         case = pool_work.CASES[-1]
 
         def least(kind, size):
@@ -112,14 +112,14 @@ class WorkTest(unittest.TestCase):
         short, long = (pool_work.iterations_for(seconds, 1) for seconds in (0.5, 50))
         self.assertGreater(long, 10 * short)
 
-    def test_the_length_of_a_body_is_found_whatever_its_case(self):
+    def test_finds_the_length_of_a_body_in_any_case(self):
         self.assertEqual(pool_work.length_of(b"HTTP/1.1 202 X\r\ncontent-LENGTH: 12"), 12)
         self.assertEqual(pool_work.length_of(b"HTTP/1.1 202 X"), 0)
 
 
 class PlanTest(unittest.TestCase):
     def plan(self, runs, *only, sizes=pool.SIZES):
-        options = types.SimpleNamespace(runs=runs, sizes=sizes, wants=pool.wanting(only))
+        options = types.SimpleNamespace(runs=runs, sizes=sizes, wants=pool.name_filter(only))
         programs = [pool.Program("weir", ("lab", "--pool", "{size}"), pool.SIZES),
                     pool.Program("node", ("node",), pool.SIZES[:-1], ("cpu",))]
         programs = [program for program in programs if options.wants(program.name)]
@@ -131,14 +131,14 @@ class PlanTest(unittest.TestCase):
         self.assertEqual([sorted(each) for each in sizes], [sorted(pool.SIZES)] * 2)
         self.assertNotEqual(sizes[0][0], sizes[1][0])
 
-    def test_others_join_every_third_round_at_what_they_can_do(self):
+    def test_peers_join_every_third_round_with_their_kinds(self):
         plan = self.plan(6, "case-1", sizes=["4", AUTOMATIC])
         others = [(number, kind, size) for number, kind, _, program, size in plan
                   if program.name == "node"]
         self.assertEqual(others, [(0, "cpu", "4"), (3, "cpu", "4")])
 
-    def test_only_names_narrow_each_their_own_group(self):
-        wants = pool.wanting(("cpu", "case-1", "case-3"))
+    def test_each_name_narrows_only_its_group(self):
+        wants = pool.name_filter(("cpu", "case-1", "case-3"))
         self.assertTrue(wants("cpu") and wants("case-3") and wants("node"))
         self.assertFalse(wants("mix") or wants("case-2"))
 
@@ -148,7 +148,7 @@ class PlanTest(unittest.TestCase):
 
 
 class PlotTest(unittest.TestCase):
-    def test_sizes_are_a_line_and_the_automatic_one_goes_across(self):
+    def test_draws_sizes_as_a_line_and_the_automatic_size_across(self):
         rows = {("weir", size): {"makespan": 100 * number + 1}
                 for number, size in enumerate(("4", "8", "16", AUTOMATIC))}
         rows["node", "4"] = {"makespan": 5}
@@ -165,7 +165,7 @@ class PlotTest(unittest.TestCase):
         for circle in document.getElementsByTagName("circle"):
             self.assertTrue(0 < float(circle.getAttribute("cy")) < height)
 
-    def test_an_axis_holds_its_values_even_if_they_are_one(self):
+    def test_an_axis_holds_a_single_value(self):
         low, high = pool_plot.decades([7, 7])
         self.assertTrue(low < 7 < high and high / low >= 2)
 

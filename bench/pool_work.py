@@ -1,4 +1,4 @@
-"""What is asked of a pool: B6 and B7, computing, sleeping and a mix, from clients in three ways."""
+"""The load on a pool (B6, B7): computing, sleeping and mixed work, in three cases of clients."""
 
 import dataclasses
 import hashlib
@@ -8,18 +8,18 @@ import threading
 import time
 
 KINDS = ("cpu", "sleep", "mix")
-OPERATIONS = 10  # that one request starts
+OPERATIONS = 10  # per request
 SLEEP_SECONDS = 0.05
 KEY_BYTES = 512
-SECONDS_MAX = 120  # for anything to come to its end
-LOOK_SECONDS = 0.05
+SECONDS_MAX = 120  # timeout of each step
+PROBE_SECONDS = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
     id: str
     clients: int
-    requests: int  # of each client, in a row
+    requests: int  # per client, in sequence
 
     @property
     def operations(self):
@@ -30,12 +30,12 @@ CASES = (Case("case-1", 1, 15), Case("case-2", 15, 1), Case("case-3", 15, 5))
 
 
 def computing(kind, operations):
-    """How many of so many operations compute; the others sleep."""
+    """Returns how many of `operations` compute; the rest sleep."""
     return {"cpu": operations, "sleep": 0, "mix": operations // 2}[kind]
 
 
 def least_seconds(kind, case, size, operation_seconds, processors):
-    """What the work takes at least: `size` threads, None for as many as it likes."""
+    """Returns the minimum duration of the work with `size` threads (None: unlimited)."""
     computed = computing(kind, case.operations) * operation_seconds
     slept = (case.operations - computing(kind, case.operations)) * SLEEP_SECONDS
     least = max(computed / processors, SLEEP_SECONDS if slept else 0)
@@ -43,7 +43,7 @@ def least_seconds(kind, case, size, operation_seconds, processors):
 
 
 def iterations_for(seconds, processors):
-    """So many that case 3 of computing takes `seconds` on this machine at best."""
+    """Returns the iterations for which case 3 of computing takes at least `seconds` here."""
     tried = 1000
     fastest = min(seconds_of(tried) for _ in range(20))
     return max(1, round(tried * seconds * processors / (CASES[-1].operations * fastest)))
@@ -63,7 +63,7 @@ class Connection:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self, method, path):
-        """(status, body)"""
+        """Sends a request. Returns (status, body)."""
         self._socket.sendall(f"{method} {path} HTTP/1.1\r\nHost: bench\r\n"
                              f"{'Content-Length: 0' if method == 'POST' else 'Accept: */*'}"
                              "\r\n\r\n".encode())
@@ -74,7 +74,7 @@ class Connection:
                 return int(head.split(b" ", 2)[1]), body
             more = self._socket.recv(1 << 20)
             if not more:
-                raise OSError("the server has closed a connection that was to be kept")
+                raise OSError("the server closed a keep-alive connection")
             received += more
 
 
@@ -86,9 +86,9 @@ def length_of(head):
     return 0
 
 
-def put_load(port, kind, case, iterations):
-    """All clients at once. Returns when each request was sent, in nanoseconds of the monotonic
-    clock, once all of them have been answered."""
+def generate_load(port, kind, case, iterations):
+    """Runs all clients at the same time, until all requests are answered. Returns the sorted times
+    of sending, in nanoseconds of the monotonic clock."""
     path = f"/test/{kind}/{iterations}"
     connections = [Connection(port) for _ in range(case.clients)]
     begin = threading.Event()
@@ -117,7 +117,7 @@ def put_load(port, kind, case, iterations):
 
 
 def ended(port, count):
-    """Waits until so many operations have ended. Returns them, and the reports of the pool."""
+    """Waits until `count` operations have ended. Returns the operations and the pool's reports."""
     connection = Connection(port)
     operations, pools = [], []
     deadline = time.monotonic() + SECONDS_MAX
@@ -131,7 +131,7 @@ def ended(port, count):
         if report.get("refused"):
             raise OSError(f"{report['refused']} operations were refused")
         if len(operations) < count:
-            time.sleep(LOOK_SECONDS)
+            time.sleep(PROBE_SECONDS)
     if len(operations) != count:
         raise OSError(f"{len(operations)} operations have ended instead of {count}")
     return operations, pools

@@ -1,4 +1,4 @@
-"""The servers that are measured: the limit, Weir on each backend, and peers."""
+"""The measured servers: the limit servers, Weir on each backend, and peers."""
 
 import dataclasses
 import pathlib
@@ -6,17 +6,17 @@ import pathlib
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """A program that listens on 127.0.0.1 on a port of its own choice and prints it."""
+    """A program that listens on a free port of 127.0.0.1 and prints the port."""
 
     name: str
     program: str  # below the build tree
     options: tuple = ()
-    preload: str = ""  # a library to load before all others
-    canned: bool = False  # told how long requests and responses are
-    source: str = ""  # of a peer: its folder in peers/
-    refuses: tuple = ()  # (family of works, why this server is not measured at them)
-    warm_up: float = 0  # seconds of a whole processor, until it has compiled what it runs
-    only: tuple = ()  # the works that it does; (): all
+    preload: str = ""  # a library for LD_PRELOAD
+    canned: bool = False  # True if it needs the lengths of requests and responses
+    source: str = ""  # a peer's folder in peers/
+    refuses: tuple = ()  # (family of works, reason why the server skips it)
+    warm_up: float = 0  # seconds of a whole processor until the JIT is warm
+    only: tuple = ()  # the works to measure; (): all
 
     @property
     def kind(self):
@@ -36,22 +36,22 @@ class Server:
         return command
 
     def joins(self, identity):
-        """Whether it is measured at a work at all."""
+        """Returns true if the server is measured at this work."""
         return not self.only or identity in self.only
 
     def refusal(self, work):
-        """Why this server is not measured at a work, or nothing."""
+        """Returns why the server skips a work; empty if it does not."""
         return dict(self.refuses).get(work.id.partition("-")[0], "")
 
 
 @dataclasses.dataclass(frozen=True)
 class Peer(Server):
-    """Somebody else's server, by a small program of ours in peers/; peers.py builds it."""
+    """A server on another project's library: a small program in peers/, built by peers.py."""
 
-    tools: tuple = ()  # commands without which it is left out
-    library: str = ""  # what `steps` cannot do without: named when they fail
-    steps: tuple = ()  # commands that build it, in its copy of the folder
-    home: pathlib.Path = None  # that copy
+    tools: tuple = ()  # required commands; the peer is left out without them
+    library: str = ""  # a requirement of `steps`, named if they fail
+    steps: tuple = ()  # build commands, run in the copy of its folder
+    home: pathlib.Path = None  # the copy of its folder
 
     def command(self, build, work, response_bytes):
         program = [part.format(home=self.home) for part in self.program.split()]
@@ -65,7 +65,7 @@ def weir(backend):
 
 
 def weir_awake(backend):
-    """The same, awake for a while before it sleeps: for what is about latency."""
+    """Returns weir(backend) with busy waiting, for works about latency."""
     same = weir(backend)
     return dataclasses.replace(same, name=f"{same.name}-awake", only=("B13-2",),
                                options=(*same.options, "--busy-wait", "100"))
@@ -105,7 +105,7 @@ PEERS = [
     Peer("libuv-octane", "{home}/octane", source="libuv", canned=True, tools=("cc",),
          library="libuv (libuv1-dev)",
          steps=(("cc", "-std=gnu11", "-O2", "-o", "octane", "octane.c", "-luv", "-pthread"),),
-         refuses=(NO_JSON, ("B15", "reads no field, so it never closes"))),
+         refuses=(NO_JSON, ("B15", "reads no header, so it never closes"))),
     Peer("beast", "{home}/beast", source="beast", tools=("c++",),
          library="Boost 1.81 or later (libboost1.81-dev)",
          steps=(("c++", "-std=c++20", "-O2", "-DNDEBUG", "-o", "beast", "beast.cpp",
@@ -117,7 +117,7 @@ PEERS = [
 
 
 def peers_called(names):
-    """`all`, `none`, or those named, with commas between them."""
+    """Returns the peers of `all`, `none`, or a list of names with commas."""
     known = {peer.name: peer for peer in PEERS}
     wanted = {"all": list(known), "none": []}.get(names, names.split(","))
     if unknown := [name for name in wanted if name not in known]:
@@ -125,5 +125,5 @@ def peers_called(names):
     return [known[name] for name in wanted]
 
 
-# Canned responses are as long as this one's.
+# The server whose response length the canned responses copy.
 MODEL = weir("epoll")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Puts the latest full run into README.md, between its markers, and the plot into docs/bench/; what
-was measured by itself gets a page there: `./dev bench --publish`."""
+"""Writes the latest full run into README.md, between its markers, and the plot into docs/bench/. A
+partial run gets its own page there: `./dev bench --publish`."""
 
 import argparse
 import json
@@ -18,21 +18,21 @@ END = "<!-- bench: end -->"
 PAGES_BEGIN = "<!-- bench pages: written by ./dev bench --publish -->"
 PAGES_END = "<!-- bench pages: end -->"
 SECONDS_MIN = 1
-# Runs of variants of Weir, which have pages of their own; each says of which commit it is.
+# Runs of variants of Weir. Each has its own page, which names its commit.
 VARIANTS = {"allocators": "With mimalloc, jemalloc and tcmalloc in place of the system's allocator",
             "hardening": "What hardening costs"}
 WORKS = ("B1", "B2", "B3", "B13", "B13-2", "B13-19000", "B15")
 
 
 def cell(identity, row):
-    """Of one server at one work."""
+    """Returns the cell of one server at one work."""
     if row is None or "share" not in row:
         return "–"
     if identity == "B13-2":
         return f"{row['p50'] / 1000:.0f} / {row['p99'] / 1000:.0f} us"
     share = row["share"]
     if row["kind"] == "weir":
-        share = row.get("reached", share)  # what is judged: beside whoever is ahead
+        share = row.get("reached", share)  # the judged ratio, to the best server
     median = f"{share['median']:.2f}"
     if row["kind"] == "weir":
         median = f"**{median}**"
@@ -40,7 +40,7 @@ def cell(identity, row):
 
 
 def table(report):
-    """One row for each server, one column for each work."""
+    """Returns a table with a row for each server and a column for each work."""
     ids = [identity for identity in WORKS if identity in report["works"]]
     rows = {identity: {row["name"]: row for row in report["works"][identity]["summary"]}
             for identity in ids}
@@ -64,7 +64,7 @@ def table(report):
 
 
 def verdicts(report):
-    """A line for each target of one server in one work."""
+    """Returns a table with a line for each target of a server in a work."""
     lines = ["| work | of | reached | target |", "|---|---|---|---|"]
     for identity, outcome in report["works"].items():
         for row in outcome["summary"]:
@@ -100,7 +100,7 @@ def text(report):
         f"{machine['kernel']}, commit {machine['commit']}; {plot.rounds_of(report)}, "
         f"interleaved, of {report['seconds']:g} s each. Requests per second of the server's CPU "
         f"time, as a share of the best program in the same round{of_limits}: median (95 % "
-        "interval; rounds); of Weir beside whoever is ahead.",
+        "interval; rounds). Weir's figures are ratios to the best other server.",
         table(report),
         titles + ".",
         "![The same as bars](docs/bench/shares.svg)",
@@ -113,16 +113,16 @@ def text(report):
 
 
 def between_markers(page, inserted, begin=BEGIN, end=END):
-    """The page with everything between the markers replaced."""
+    """Returns the page with the text between the markers replaced."""
     before, has_begin, rest = page.partition(begin)
     _, has_end, after = rest.partition(end)
     if not has_begin or not has_end:
-        raise SystemExit(f"publish: the page has not both {begin} and {end}")
+        raise SystemExit(f"publish: the page lacks the marker {begin} or {end}")
     return f"{before}{begin}\n{inserted}\n{end}{after}"
 
 
-def lacks(report):
-    """What a run lacks to be published."""
+def missing_results(report):
+    """Returns the reasons against publishing a run as a full run."""
     found = []
     for identity in report["sections"]:
         outcome = report["works"].get(identity)
@@ -133,14 +133,14 @@ def lacks(report):
             found += [f"{identity} has no figure of {server.name}" for server in programs.SERVERS
                       if server.joins(identity) and server.name not in with_figure]
             if not any(row.get("kind") == "peer" for row in outcome["summary"]):
-                found.append(f"{identity} has nobody else's server")
+                found.append(f"{identity} has no peer")
         elif not outcome["summary"]:
             found.append(f"{identity} was left out")
     return found + untrustworthy(report)
 
 
 def untrustworthy(report):
-    """What is against the figures of a run, of whatever works."""
+    """Returns the reasons against publishing the figures of any run."""
     found = [f"{identity} has errors" for identity, outcome in report["works"].items()
              if outcome.get("errors")]
     if report["runs"] < figures.PAIRS_MIN:
@@ -154,8 +154,8 @@ def untrustworthy(report):
 
 
 def pages_of(out):
-    """The pages of the variants and the works that were run by themselves, by their file's name;
-    and why one that was run is none of them."""
+    """Returns {file name: page} of the variants and of a partial run, and the reasons why a partial
+    run is left out."""
     pages, left_out = {}, []
     for name in VARIANTS:
         if (out / name / "bench.md").exists():
@@ -165,14 +165,14 @@ def pages_of(out):
         report = json.loads((part / "bench.json").read_text())
         works = "-".join(report["works"])
         if lacking := untrustworthy(report):
-            left_out.append(f"{works} by itself: {'; '.join(lacking)}")
+            left_out.append(f"{works} alone: {'; '.join(lacking)}")
         else:
             pages[f"only-{works.lower()}.md"] = (part / "bench.md").read_text()
     return pages, left_out
 
 
 def write_pages(pages, folder):
-    """Gives lines about all that were ever published, each of which says of which commit it is."""
+    """Writes the pages. Returns a line for each published page, also for those of earlier runs."""
     for name, page in pages.items():
         (folder / name).write_text(page)
     lines = []
@@ -180,7 +180,7 @@ def write_pages(pages, folder):
         titles = [line.removeprefix("### ") for line in page.read_text().splitlines()
                   if line.startswith("### ")]
         commit = page.read_text().splitlines()[0].rpartition(" ")[2]
-        lines.append(f"By themselves, of commit {commit}: {'; '.join(titles)}: "
+        lines.append(f"Partial run of commit {commit}: {'; '.join(titles)}: "
                      f"[docs/bench/{page.name}](docs/bench/{page.name}).")
     for name, what in VARIANTS.items():
         if (folder / f"{name}.md").exists():
@@ -189,7 +189,7 @@ def write_pages(pages, folder):
 
 
 def page_of(name, ran):
-    """Of a run of variants; what hardening costs is made of the rounds themselves."""
+    """Returns the page of a run of variants. The page on hardening is computed from the rounds."""
     if name == "hardening":
         return hardening.page(json.loads((ran / "bench.json").read_text()))
     return (ran / "bench.md").read_text()
@@ -197,19 +197,19 @@ def page_of(name, ran):
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench --publish",
-                                     description="Puts the latest full run into README.md.")
+                                     description="Writes the latest full run into README.md.")
     parser.add_argument("--out", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     folder = ROOT / "docs" / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     readme = ROOT / "README.md"
     page = readme.read_text()
-    # Everything is judged before anything is written.
+    # All checks run before the first file is written.
     pages, left_out = pages_of(options.out)
     full = options.out / "bench.json"
     if full.exists():
         report = json.loads(full.read_text())
-        if lacking := lacks(report):
+        if lacking := missing_results(report):
             raise SystemExit(f"publish: not a full run: {'; '.join(lacking)}")
         pages["shares.svg"] = plot.shares(report)
         pages["bench.md"] = (options.out / "bench.md").read_text()
@@ -217,10 +217,10 @@ def main():
     for each in left_out:
         print(f"publish: left out: {each}")
     if not pages:
-        raise SystemExit("publish: nothing was measured yet; run ./dev bench")
+        raise SystemExit("publish: no results (run ./dev bench first)")
     lines = write_pages(pages, folder)
     readme.write_text(between_markers(page, "\n\n".join(lines), PAGES_BEGIN, PAGES_END))
-    print("publish: README.md and docs/bench/ are written")
+    print("publish: wrote README.md and docs/bench/")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What is published: the table, the picture, and nothing else of the page."""
+"""Tests the published texts: the table, the picture, and the unchanged rest of the page."""
 
 import json
 import pathlib
@@ -38,32 +38,32 @@ REPORT = {
 
 
 class PublishTest(unittest.TestCase):
-    def test_the_best_comes_first_and_what_has_no_figure_is_shown(self):
+    def test_the_best_comes_first_and_missing_figures_are_shown(self):
         lines = publish.table(REPORT).splitlines()
         self.assertEqual(lines[2], "| weir-uring | **0.97** (0.97..0.97; 9) | 400 |")
         self.assertEqual(lines[3], "| peer | 0.50 (0.50..0.50; 5) | – |")
         self.assertEqual(lines[4], "| broken | – | – |")
 
-    def test_verdicts_dates_and_what_was_left_out_are_told(self):
+    def test_shows_verdicts_dates_and_left_out_servers(self):
         text = publish.text(REPORT)
         self.assertIn("| 0.970 (0.970..0.970) | met (0.95) |", text)
         self.assertIn("2026-01-02, A & B, 2 processors", text)
         self.assertIn("nginx: there is no nginx", text)
         self.assertIn("9 rounds, others' servers in 5 of them", text)
 
-    def test_the_target_is_beside_what_it_was_compared_with(self):
+    def test_a_reached_ratio_names_the_compared_server(self):
         reached = {"median": 1.1, "low": 1.0, "high": 1.2, "of": "the best peer"}
         compared = row("weir-uring", "weir", 0.9) | {"reached": reached}
         self.assertEqual(publish.reached_by(compared), "1.100 (1.000..1.200) of the best peer")
 
-    def test_works_inside_one_process_say_themselves_what_they_reached(self):
+    def test_works_inside_one_process_have_their_own_lines(self):
         rounds = [{"weir::json": {"millions": 17.0}}] * 9
         options = types.SimpleNamespace(runs=9)
         report = REPORT | {"works": {"B10": {"summary": inside.Json(options).rows(rounds)}}}
         self.assertIn("| B10 | weir::json | 17.0 M/s (17.0..17.0) | met (≥ 10) |",
                       publish.verdicts(report))
 
-    def test_only_what_is_between_the_markers_changes(self):
+    def test_changes_only_the_text_between_the_markers(self):
         page = f"before\n{publish.BEGIN}\nold\n{publish.END}\nafter\n"
         once = publish.between_markers(page, "new")
         self.assertEqual(once, page.replace("old", "new"))
@@ -80,7 +80,7 @@ class PublishTest(unittest.TestCase):
         hops = {"kind": "inside", "summary": [{"name": "hop"}]}
         full = {"machine": {"commit": "abc"}, "runs": 9, "seconds": 1,
                 "sections": ["B2", "hop-uring"], "works": {"B2": served, "hop-uring": hops}}
-        self.assertEqual(publish.lacks(full), [])
+        self.assertEqual(publish.missing_results(full), [])
         for wrong, reason in (
                 ({"machine": {"commit": "abc-dirty"}}, "commit"),
                 ({"machine": {"commit": ""}}, "commit"),
@@ -89,12 +89,12 @@ class PublishTest(unittest.TestCase):
                 ({"works": full["works"] | {"B2": served | {"kind": "failed"}}}, "B2 was not"),
                 ({"seconds": 0.5}, "runs of 0.5 s"),
                 ({"works": full["works"] | {"B2": served | {"errors": 1}}}, "B2 has errors"),
-                ({"works": full["works"] | {"B2": served | {"summary": ours}}}, "nobody else's"),
+                ({"works": full["works"] | {"B2": served | {"summary": ours}}}, "has no peer"),
                 ({"works": full["works"] | {"hop-uring": hops | {"summary": []}}},
                  "hop-uring was left out"),
                 ({"works": full["works"] | {"B2": served | {"summary": [
                     *ours[1:], row_of("nginx", "peer")]}}}, f"no figure of {ours[0]['name']}")):
-            lacking = publish.lacks(full | wrong)
+            lacking = publish.missing_results(full | wrong)
             self.assertEqual(len(lacking), 1)
             self.assertIn(reason, lacking[0])
 
@@ -113,7 +113,7 @@ class PublishTest(unittest.TestCase):
             self.assertEqual((folder / "allocators.md").read_text(), "+3 %")
             self.assertEqual((folder / "hardening.md").read_text(), "of an earlier run")
 
-    def test_works_run_by_themselves_have_a_page_with_their_commit(self):
+    def test_a_partial_run_has_a_page_with_its_commit(self):
         with tempfile.TemporaryDirectory() as root:
             out, folder = pathlib.Path(root) / "out", pathlib.Path(root) / "docs"
             (out / "part").mkdir(parents=True)
@@ -122,7 +122,7 @@ class PublishTest(unittest.TestCase):
             (out / "part/bench.md").write_text(page)
             (out / "part/bench.json").write_text(json.dumps(REPORT | {"works": {"B2": {}}}))
             [line] = publish.write_pages(publish.pages_of(out)[0], folder)
-            self.assertIn("of commit abc: B2: GET: [docs/bench/only-b2.md]", line)
+            self.assertIn("Partial run of commit abc: B2: GET: [docs/bench/only-b2.md]", line)
             self.assertEqual((folder / "only-b2.md").read_text(), page)
             (out / "part/bench.json").write_text(json.dumps(REPORT | {"runs": 2}))
             pages, [why] = publish.pages_of(out)
@@ -132,7 +132,7 @@ class PublishTest(unittest.TestCase):
             (out / "part/bench.json").write_text(json.dumps(REPORT | broken))
             self.assertIn("B2 has errors", publish.pages_of(out)[1][0])
 
-    def test_what_hardening_costs_is_made_of_its_rounds(self):
+    def test_the_page_on_hardening_uses_the_rounds(self):
         with tempfile.TemporaryDirectory() as root:
             ran = pathlib.Path(root)
             works = dict.fromkeys(hardening.IDS, {"title": "GET", "kind": "counted",

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs the benchmarks: `./dev bench`.
 
-Each server in turn does each work, again and again (A B C A B C ...), on a processor of its own,
-with the load generator on another. The main figure is requests per second of the server's own
-processor time, next to how busy it was; ratios are of neighbours in time.
+Measures each work on each server in turn, round by round (A B C A B C ...). The server has one
+processor, and the load generator has another. The main figure is requests per second of the
+server's processor time, with the server's utilisation. Ratios compare neighbours in time.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def machine():
 
 
 def commit():
-    """Of the sources, as git abbreviates it; empty where it does not know."""
+    """Returns the abbreviated commit of the sources; empty if git does not know it."""
     folder = pathlib.Path(__file__).parent
     try:
         ran = subprocess.run(["git", "-C", folder, "describe", "--always", "--dirty"],
@@ -96,35 +96,37 @@ def parse_arguments():
                         help="Weir with and without hardening, at B1 and B2, with instructions")
     parser.add_argument("--plain", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("--only", action="append", default=[], metavar="NAME",
-                        help="a work, or a server (or what is between hyphens in its name); may be "
-                             "repeated")
-    parser.add_argument("--seconds", type=positive, default=1, help="of each measurement (1)")
+                        help="a work, a server, or a part of a server's name between hyphens; may "
+                             "be repeated")
+    parser.add_argument("--seconds", type=positive, default=1,
+                        help="duration of each measurement (1)")
     parser.add_argument("--warm-up", type=not_negative, default=0.3, metavar="SECONDS",
-                        help="of load before each (0.3)")
-    parser.add_argument("--runs", type=at_least_one, default=9, help="of each server and work (9)")
+                        help="load before each measurement (0.3)")
+    parser.add_argument("--runs", type=at_least_one, default=9,
+                        help="rounds of each server and work (9)")
     parser.add_argument("--server-cpu", type=int, default=0, metavar="N")
     parser.add_argument("--load-cpu", type=int, default=1, metavar="N")
     parser.add_argument("--peers", default="all", metavar="all|none|NAME,...",
-                        help="others' servers to build and measure (all)")
+                        help="peers to build and measure (all)")
     parser.add_argument("--plan", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help="print the names for --only")
     return parser.parse_args()
 
 
 def every_section(options, kinds=KINDS):
-    """The names of all sections, of these kinds."""
+    """Returns the names of all sections of these kinds."""
     return [section.id for kind in kinds for section in kind.sections([], options)]
 
 
 def variants_of(options):
-    """The module whose variants of Weir are compared, instead of Weir with others; or None."""
+    """Returns the module whose variants of Weir are compared; None in an ordinary run."""
     if options.hardening:
         return hardening
     return allocators if options.allocators else None
 
 
 def named(options):
-    """(names of sections, servers) to run: those that --only names, all where it names none."""
+    """Returns (names of sections, servers) to run: those that --only names, or all."""
     own = variants_of(options)
     every = programs.SERVERS + ([] if own else programs.peers_called(options.peers))
     known = list(own.IDS) if own else every_section(options)
@@ -134,7 +136,7 @@ def named(options):
         output = sys.stdout if options.list else sys.stderr
         print("works: ", ", ".join(sorted(known)), file=output)
         print("servers: ", ", ".join(server.name for server in every), file=output)
-        raise SystemExit(0 if options.list else f"nothing is called {', '.join(unknown)}")
+        raise SystemExit(0 if options.list else f"unknown name: {', '.join(unknown)}")
     servers = [server for server in every
                if not parts or any(is_called(server, part) for part in parts)]
     identities = [identity for identity in known if identity in options.only] or known
@@ -144,12 +146,12 @@ def named(options):
 
 
 def is_called(server, part):
-    """Whether this is the name, or a part of it between hyphens: `uring`, `weir`, `net-http`."""
+    """Returns true if `part` is the name or a part between hyphens: `uring`, `weir`, `net-http`."""
     return f"-{part}-" in f"-{server.name}-"
 
 
 def chosen(options, identities, servers):
-    """The sections to run, and why which peers are left out; builds the others."""
+    """Builds the peers. Returns the sections to run, and {peer: reason} of the left out peers."""
     servers, left_out = peers.prepared(servers, options.build.parent / "bench/peers", say)
     if options.hardening:
         sections = hardening.sections(servers, options)
@@ -161,7 +163,7 @@ def chosen(options, identities, servers):
 
 
 def is_full(options):
-    """Whether this run is of everything: only such a one is to be published."""
+    """Returns true if this run measures everything. Only such a run is published as a full run."""
     return not options.only and (options.peers == "all" or variants_of(options) is not None)
 
 
@@ -170,7 +172,7 @@ def in_minutes(seconds):
 
 
 def run_all(sections, report, options):
-    """Runs the sections, and writes the report after each, so that none is lost."""
+    """Runs the sections. Writes the report after each section, so that no result is lost."""
     began = time.monotonic()
     left = sum(section.seconds() for section in sections)
     planned = left
@@ -188,12 +190,13 @@ def run_all(sections, report, options):
 
 
 def outcome_of(section):
-    """What a section comes to; one that cannot run is an error of its own, and the others go on."""
+    """Returns the outcome of a section. A section that fails is an error, and the others go on."""
     try:
         return section.run(say)
-    except (Failure, verify.Flaw, OSError, ArithmeticError, LookupError, ValueError) as reason:
-        if not isinstance(reason, (Failure, verify.Flaw, OSError)):
-            traceback.print_exc()  # a fault of the benchmark's own, which shall not end the others
+    except (Failure, verify.VerificationError, OSError, ArithmeticError, LookupError,
+            ValueError) as reason:
+        if not isinstance(reason, (Failure, verify.VerificationError, OSError)):
+            traceback.print_exc()  # a bug of this section; the other sections go on
         say(f"  no figure: {reason}")
         return {"title": section.title, "kind": "failed", "summary": [], "errors": 1,
                 "markdown": f"No figure: {reason}"}
@@ -217,7 +220,7 @@ def main():
         named(options)
     wanted = {options.server_cpu, options.load_cpu}
     if len(wanted) < 2 or not wanted <= usable:
-        raise SystemExit(f"needs two processors; this process may use {sorted(usable)}")
+        raise SystemExit(f"two processors are needed; this process may use {sorted(usable)}")
     identities, servers = named(options)
     if options.plan:
         print("peers" if any(server.kind == "peer" for server in servers) else "ours")

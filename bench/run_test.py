@@ -1,4 +1,4 @@
-"""The command: which sections run, and what becomes of one that fails."""
+"""Tests the command: the selection of sections, and the outcome of a failed section."""
 
 import contextlib
 import io
@@ -27,13 +27,14 @@ class OutcomeTest(unittest.TestCase):
         quiet.start()
         self.addCleanup(quiet.stop)
 
-    def test_a_section_that_cannot_run_is_an_error_and_not_the_end(self):
-        for reason in (Failure("does not serve"), verify.Flaw("answers 404"), OSError("no port")):
+    def test_a_failed_section_is_an_error_and_does_not_end_the_run(self):
+        for reason in (Failure("does not serve"), verify.VerificationError("answers 404"),
+                       OSError("no port")):
             outcome = run.outcome_of(section(reason))
             self.assertEqual((outcome["kind"], outcome["errors"]), ("failed", 1))
             self.assertEqual(outcome["markdown"], f"No figure: {reason}")
 
-    def test_one_that_runs_is_left_as_it_is(self):
+    def test_a_successful_section_keeps_its_outcome(self):
         self.assertEqual(run.outcome_of(section())["errors"], 0)
 
 
@@ -47,7 +48,7 @@ class NamedTest(unittest.TestCase):
             identities, servers = run.named(run.parse_arguments())
         return identities, [server.name for server in servers]
 
-    def test_all_where_none_is_named(self):
+    def test_runs_everything_without_a_name(self):
         identities, servers = self.named()
         self.assertIn("hop-uring", identities)
         self.assertIn("nginx", servers)
@@ -57,9 +58,9 @@ class NamedTest(unittest.TestCase):
                                                                 "weir-uring-awake"]))
         self.assertEqual(self.named("net-http")[1], ["go-net-http"])
 
-    def test_a_name_of_nothing_is_refused_even_beside_others(self):
+    def test_refuses_an_unknown_name_beside_known_names(self):
         for names in (("nonsense",), ("B2", "nonsense"), ("B2", "e"), ("weir", "B99")):
-            with self.assertRaisesRegex(SystemExit, f"^nothing is called {names[-1]}$"):
+            with self.assertRaisesRegex(SystemExit, f"^unknown name: {names[-1]}$"):
                 self.named(*names)
 
     def test_peers_are_built_only_for_works_that_have_them(self):

@@ -1,9 +1,9 @@
-"""B4: what a second serving core adds, and one process with two loops beside two processes, which
-have nothing to do with each other or are workers of one service (`--processes 2`); and B13 with the
-user's logic on another core than the connection's.
+"""B4: the gain of a second serving core, and one process with two loops beside two processes. The
+two processes are independent, or workers of one service (`--processes 2`). Also B13 with the user's
+logic on another core than the connection's.
 
-Servers and generators share both processors; the servers have a part of each, by a control group,
-so that they are the bottleneck. In all shapes the same two generators put on the same load.
+Servers and generators share both processors. A control group limits the servers to a part of each
+processor, so that they are the bottleneck. The same two generators load all shapes equally.
 """
 
 import concurrent.futures
@@ -18,18 +18,18 @@ import verify
 import works
 from serving import Failure, errors_of, load, serving
 
-SHARES = (0.4, 0.3, 0.2)  # of each processor, for its server
+SHARES = (0.4, 0.3, 0.2)  # the server's part of each processor
 START_SECONDS = 0.5
 WORKER_SECONDS_MAX = 5
 
 
 class Scaling:
-    """For Weir's backends, and for the limit server as far as it has these shapes."""
+    """Measures Weir's backends, and the limit server in the shapes that it supports."""
 
     id = "B4"
     title = "two serving cores: requests per second of CPU time"
-    # Connections are of each of the two generators.
-    work = works.Work("B4", "", path="/190", connections=500, busy_poll=False)
+    # The number of connections is per generator.
+    work = works.Workload("B4", "", path="/190", connections=500, busy_poll=False)
     names = {"one": "one loop", "two": "two loops", "pair": "two processes",
              "workers": "two workers"}
     wanted = (("two", "one", 0.95), ("two", "pair", 0.97), ("two", "workers", 0.97))
@@ -49,7 +49,7 @@ class Scaling:
         return each * self.options.runs * shapes
 
     def wanted_by(self, server):
-        """(shape, the one that it is compared with, the least ratio or None)"""
+        """Returns [(shape, shape to compare with, minimum ratio or None)]."""
         return self.wanted if server.kind == "weir" else self.wanted_of_limits
 
     def shapes_of(self, server):
@@ -61,8 +61,8 @@ class Scaling:
 
     def run(self, say):
         if not cpu_share.possible():
-            raise Failure("servers share processors with generators here, and control groups, "
-                          "which would confine them, are not permitted")
+            raise Failure("servers and generators share processors in this work, which needs "
+                          "control groups, and these are not permitted")
         model = programs.MODEL.command(self.options.build, self.work, 0)
         with serving(model, self.processors) as server:
             self.response_bytes = len(verify.response_to(server.port, self.work.request()))
@@ -95,7 +95,7 @@ class Scaling:
         return share
 
     def measure(self, server, shape):
-        """One run of one shape, with both generators."""
+        """Measures one run of one shape, with both generators."""
         commands = self.commands(server, shape)
         loops = 1 if shape == "one" else 2
         try:
@@ -112,7 +112,7 @@ class Scaling:
             return {"figure": 0, "errors": 1, "reason": str(reason)}
 
     def commands(self, server, shape):
-        """Each server to start, with the processors that it may use."""
+        """Returns the command of each server to start, with its processors."""
         first, second = self.processors
         command = server.command(self.options.build, self.work, self.response_bytes)
         if shape == "one":
@@ -132,7 +132,7 @@ class Scaling:
             return [each.result() for each in started]
 
     def rows_of(self, server, rounds):
-        """Ratios between the shapes of one server in the same round."""
+        """Returns the ratios between the shapes of one server in the same round."""
         rows = []
         for upper, lower, target in self.wanted_by(server):
             pairs = [(results[f"{server.name} {upper}"], results[f"{server.name} {lower}"])
@@ -153,7 +153,7 @@ class Scaling:
 
 
 class Elsewhere(Scaling):
-    """Beside the same server whose handlers run where their connections are."""
+    """Compares handlers on another core with handlers on the connection's core."""
 
     id = "B13-elsewhere"
     title = "JSON ping, the user's logic on another core than the connection's: per CPU second"
@@ -169,7 +169,7 @@ class Elsewhere(Scaling):
 
 
 def processes_of(servers, count):
-    """Of all servers, when there are so many: workers begin a moment after their supervisor."""
+    """Waits for `count` processes of all servers and returns them: workers start late."""
     deadline = time.monotonic() + WORKER_SECONDS_MAX
     while True:
         found = [process for server in servers for process in server.processes()]
@@ -181,9 +181,9 @@ def processes_of(servers, count):
 
 
 def total(loads, allowed):
-    """Of both generators. The servers' time is that of the same, nearly simultaneous windows."""
+    """Returns the sum of both generators. Their windows of measurement are nearly simultaneous."""
     if any(not each.get("server") or not each["server"]["busy"] for each in loads):
-        raise Failure("the server's processor time is not known, or none")
+        raise Failure("the server's processor time is unknown or zero")
     rate = sum(each["responses_per_second"] for each in loads)
     busy = sum(each["server"]["busy"] for each in loads) / len(loads)
     return {

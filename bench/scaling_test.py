@@ -1,4 +1,4 @@
-"""The verdict on what a second core adds."""
+"""Tests the verdict on the gain of a second core."""
 
 import pathlib
 import types
@@ -25,7 +25,7 @@ class VerdictTest(unittest.TestCase):
     def verdicts(self, two, count=9):
         return [row["verdict"] for row in SCALING.rows_of(OURS, rounds_of(two, count))]
 
-    def test_is_by_the_median(self):
+    def test_uses_the_median(self):
         self.assertEqual(self.verdicts(shape(98)), ["met (≥ 0.95)"] + ["met (≥ 0.97)"] * 2)
         self.assertEqual(self.verdicts(shape(96)), ["met (≥ 0.95)"] + ["MISSED (≥ 0.97)"] * 2)
 
@@ -36,17 +36,17 @@ class VerdictTest(unittest.TestCase):
         self.assertNotIn("ratio", rows[0])
         self.assertEqual(self.verdicts(shape(98, errors=1)), ["missed: errors"] * 3)
 
-    def test_a_round_that_waited_is_no_pair_and_does_not_undo_the_others(self):
+    def test_leaves_out_an_unsaturated_round(self):
         rounds = rounds_of(shape(98), 9) + rounds_of(shape(150, busy=0.5), 1)
         rows = SCALING.rows_of(OURS, rounds)
         self.assertEqual(rows[0]["verdict"], "met (≥ 0.95)")
         self.assertEqual((rows[0]["busy"], rows[0]["ratio"]["max"]), (0.99, 0.98))
 
-    def test_a_server_whose_time_is_not_known_is_a_failure_and_no_traceback(self):
+    def test_an_unknown_processor_time_is_a_failure(self):
         with self.assertRaises(scaling.Failure):
             scaling.total([{"responses_per_second": 1}], 1)
 
-    def test_what_gave_no_figure_is_no_pair(self):
+    def test_leaves_out_rounds_without_a_figure(self):
         failed = {"figure": 0, "errors": 1, "reason": "does not serve"}
         rows = SCALING.rows_of(OURS, rounds_of(failed))
         self.assertNotIn("ratio", rows[0])
@@ -62,7 +62,7 @@ class VerdictTest(unittest.TestCase):
 
 
 class CommandTest(unittest.TestCase):
-    def test_workers_are_of_one_server_on_both_processors(self):
+    def test_workers_belong_to_one_server_on_both_processors(self):
         options = types.SimpleNamespace(server_cpu=0, load_cpu=1, build=pathlib.Path("build"))
         service = scaling.Scaling([OURS], options)
         service.response_bytes = 190

@@ -1,5 +1,5 @@
-"""Works of services and of events: B9, B11 and B12, the growth of an app with its services, and how
-long a user's file with twenty of them takes to compile."""
+"""Works of services and events: B9, B11, B12, the growth of an app with its number of services, and
+the time to compile a typical file with twenty services."""
 
 import math
 import pathlib
@@ -15,10 +15,10 @@ from serving import Failure
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-class Judged(Inside):
-    """Programs of which each row has numbers, some of them with a target.
+class SectionWithVerdicts(Inside):
+    """Programs whose rows have several numbers, some with a target.
 
-    `targets` are (row, number, how it compares, bound, unit, digits).
+    `targets` are (row, number, comparison, bound, unit, digits).
     """
 
     arguments = ()
@@ -32,7 +32,7 @@ class Judged(Inside):
                 if name != row["name"]:
                     continue
                 spread = figures.spread([each[name][number] for each in rounds])
-                # What may not grow may not grow in a single round either.
+                # Growth of memory in a single round is enough to miss the target.
                 value = spread["max"] if unit == "bytes" else spread["median"]
                 met = value <= bound if sign == "≤" else value >= bound
                 verdict = judged(rounds, met, f"{sign} {bound:g} {unit}".rstrip())
@@ -44,15 +44,16 @@ class Judged(Inside):
     def table(self, rows):
         lines = ["| | | reached | target |", "|---|---|---|---|"]
         for row in rows:
-            told = {each["of"]: each for each in row["judged"]}
+            judged_numbers = {each["of"]: each for each in row["judged"]}
             for number in (key for key, value in row.items() if isinstance(value, (int, float))):
-                each = told.get(number, {"reached": f"{row[number]:,.3g}", "verdict": ""})
+                each = judged_numbers.get(number, {"reached": f"{row[number]:,.3g}",
+                                                   "verdict": ""})
                 lines.append(f"| {row['name']} | {number} | {each['reached']} "
                              f"| {each['verdict']} |")
         return "\n".join(lines)
 
 
-class Events(Judged):
+class Events(SectionWithVerdicts):
     id = "B9"
     title = "5,000,000 events pushed, then drained; an event to one handler on the same core"
     program = "bench/inside/inside_b9"
@@ -63,7 +64,7 @@ class Events(Judged):
                ("to one handler", "a thousand at a time", "≤", 15, "ns", 1))
 
 
-class Services(Judged):
+class Services(SectionWithVerdicts):
     id = "B11"
     title = "10,000 services with a logger each, from their registration until all have stopped"
     program = "bench/inside/inside_b11"
@@ -99,18 +100,18 @@ class Services(Judged):
             growth = next(row for row in rows if row["name"] == "growth")
             growth["instructions"] = exponent
             verdict = (f"{'met' if exponent <= self.most_instructions else 'MISSED'} "
-                       f"(≤ {self.most_instructions})")  # counted: the same every time
+                       f"(≤ {self.most_instructions})")  # a count, equal in every round
             growth["judged"].append({"of": "instructions", "verdict": verdict,
                                      "reached": f"{exponent:.4f}"})
             published(growth, "growth, instructions", f"{exponent:.4f}", verdict)
         return rows
 
     def beyond(self, row):
-        """Times what eight apps take if they only wait for their turns on the processors."""
+        """Returns the time of eight apps, relative to eight apps that wait only for processors."""
         return row["milliseconds"] / (row["one"] * 8 / min(8, row["processors"]))
 
     def exponent_of_instructions(self):
-        """The e of instructions ~ services^e, or nothing without valgrind."""
+        """Returns the exponent e of instructions ~ services^e, or None without valgrind."""
         if shutil.which("valgrind") is None:
             return None
         nothing, few, many = (self.instructions(count) for count in self.counted)
@@ -127,7 +128,7 @@ class Services(Judged):
         return int(found.group(1))
 
 
-class Cycles(Judged):
+class Cycles(SectionWithVerdicts):
     id = "B12"
     title = "a provider stopped and started 1,000,000 times, and its dependant with it"
     program = "bench/inside/inside_b12"
@@ -138,8 +139,8 @@ class Cycles(Judged):
                                                               ("grown bytes", "≤", 0, "bytes", 0)))
 
 
-class Compiling(Judged):
-    """Of a file as users write it, without what a precompiled header or a cache could save."""
+class Compiling(SectionWithVerdicts):
+    """Compiles a typical user's file, without a precompiled header and without a cache."""
 
     id = "compiling"
     title = "a file with twenty services, compiled by clang at -O1"
@@ -150,7 +151,7 @@ class Compiling(Judged):
 
     def rounds(self):
         if shutil.which(self.compiler) is None:
-            raise Failure(f"there is no {self.compiler}")
+            raise Failure(f"{self.compiler} is not installed")
         return [{"twenty services": {"seconds": self.seconds_of(self.source)}}
                 for _ in range(self.options.runs)]
 

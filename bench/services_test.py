@@ -1,4 +1,4 @@
-"""Verdicts on works of services and events."""
+"""Tests the verdicts on works of services and events."""
 
 import types
 import unittest
@@ -27,7 +27,7 @@ class ServicesTest(unittest.TestCase):
                                                  "MISSED (≤ 15 ns)"])
         self.assertEqual(set(found(50, 32, 15, 8)), {"not judged: 8 rounds"})
 
-    def test_memory_that_is_too_much_in_one_round_is_too_much(self):
+    def test_too_much_memory_in_one_round_misses_the_target(self):
         good = {"by constructor": {"millions": 3.5, "grown bytes": 0},
                 "by factory": {"millions": 3.5, "grown bytes": 0}}
         bad = {**good, "by factory": {"millions": 1.0, "grown bytes": 16}}
@@ -56,10 +56,10 @@ class ServicesTest(unittest.TestCase):
         self.assertEqual(two["by factory", "milliseconds"], "met (≤ 20 ms)")
         four = found(45, 4, None)
         self.assertEqual(four["eight apps in eight threads", "of its share"], "MISSED (≤ 1.15)")
-        self.assertNotIn(("growth", "instructions"), four, "nobody has counted")
+        self.assertNotIn(("growth", "instructions"), four, "not counted")
         self.assertEqual(found(11, 16, 1.03)["growth", "instructions"], "MISSED (≤ 1.02)")
 
-    def test_a_file_that_does_not_compile_is_no_figure(self):
+    def test_a_file_that_does_not_compile_has_no_figure(self):
         section = services.Compiling(OPTIONS)
         section.rounds = lambda: (_ for _ in ()).throw(services.Failure("error: oh"))
         self.assertEqual(section.run(lambda _: None)["errors"], 1)

@@ -1,4 +1,4 @@
-"""Starting a server, loading it, and reading what it uses."""
+"""Starts a server, puts load on it, and reads its memory use."""
 
 import contextlib
 import dataclasses
@@ -17,22 +17,22 @@ LOAD_SECONDS_MORE_MAX = 60
 
 
 class Failure(Exception):
-    """Why something could not be measured."""
+    """The reason why a measurement failed."""
 
 
 @dataclasses.dataclass
 class Running:
-    """A server that listens."""
+    """A listening server."""
 
     process: subprocess.Popen
     port: int
 
     def processes(self):
-        """The ids of the server's processes: a server may work in children of the first."""
+        """Returns the ids of the server's processes, children included."""
         return family(self.process.pid)
 
     def peak_bytes(self):
-        """The most that was resident at once: while it was loaded, that is."""
+        """Returns the sum of the processes' peak resident bytes."""
         return sum(peak_bytes(process) for process in self.processes())
 
     def resident_bytes(self):
@@ -40,7 +40,7 @@ class Running:
 
 
 def family(process):
-    """This process and all that came from it."""
+    """Returns the ids of a process and of all its descendants."""
     found = [process]
     with contextlib.suppress(OSError):
         for task in pathlib.Path(f"/proc/{process}/task").iterdir():
@@ -50,7 +50,7 @@ def family(process):
 
 
 def resident_bytes(process):
-    """Exactly, unlike VmRSS, which is summed up by and by; 0 for a process that has gone."""
+    """Returns the exact resident bytes (VmRSS is approximate); 0 if the process has ended."""
     try:
         rollup = pathlib.Path(f"/proc/{process}/smaps_rollup").read_text()
     except OSError:
@@ -60,7 +60,7 @@ def resident_bytes(process):
 
 
 def peak_bytes(process):
-    """Of its whole life; 0 for a process that has gone."""
+    """Returns the peak resident bytes of a process; 0 if the process has ended."""
     try:
         status = pathlib.Path(f"/proc/{process}/status").read_text()
     except OSError:
@@ -75,7 +75,7 @@ def on_processors(numbers, command):
 
 @contextlib.contextmanager
 def serving(command, processors, preload="", stop_seconds=STOP_SECONDS_MAX):
-    """A server that listens; ended at the end, and killed where it does not end in time."""
+    """Yields a listening server. Terminates it afterwards; kills it if it does not end in time."""
     environment = dict(os.environ)
     if preload:
         environment["LD_PRELOAD"] = preload
@@ -97,11 +97,11 @@ def serving(command, processors, preload="", stop_seconds=STOP_SECONDS_MAX):
 
 
 def require_loaded(library, running):
-    """The loader only prints a line when it cannot preload what it was asked to."""
+    """Raises Failure if the library is not loaded: the loader itself only prints a line."""
     maps = "".join(pathlib.Path(f"/proc/{process}/maps").read_text()
                    for process in running.processes())
     if os.path.realpath(library) not in maps:
-        raise Failure(f"{library} has not been preloaded")
+        raise Failure(f"{library} was not preloaded")
 
 
 def port_of(process, log, command):
@@ -119,34 +119,34 @@ def port_of(process, log, command):
 
 
 def load(options, port, processes, work, seconds, processor=None, warm_up=0):
-    """What `weir bench` says of its load on a server that is made of these processes."""
+    """Runs `weir bench` on a server with these processes. Returns its report."""
     warm_up = max(options.warm_up, warm_up)
     command = [*generator(options, port, work), "--abandon", "--seconds", str(seconds),
                "--warm-up", str(warm_up)]
     for process in processes:
         command += ["--server-pid", str(process)]
     processor = options.load_cpu if processor is None else processor
-    return said(on_processors([processor], command), seconds + warm_up + LOAD_SECONDS_MORE_MAX)
+    return output_of(on_processors([processor], command), seconds + warm_up + LOAD_SECONDS_MORE_MAX)
 
 
 def errors_of(load):
-    """What went wrong in it: also what was never answered, or not even sent."""
+    """Returns the number of errors of a load, including unanswered and unsent requests."""
     found = load["error_count"] + load["unanswered"] + load["unsent"] + load["starved"]
     return found or int(load["responses"] == 0)
 
 
 def generator(options, port, work):
-    """The beginning of a command line, which does not yet say for how long."""
+    """Returns the generator's command line without a duration."""
     return [str(options.build / "bin/weir"), "bench", f"http://127.0.0.1:{port}{work.path}",
             "--json", *work.options()]
 
 
-def said(command, seconds_max=LOAD_SECONDS_MORE_MAX):
-    """The JSON that a command prints; it may fail, having printed it."""
+def output_of(command, seconds_max=LOAD_SECONDS_MORE_MAX):
+    """Returns the JSON that a command prints, even if the command fails afterwards."""
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=seconds_max)
         return json.loads(ran.stdout)
     except subprocess.TimeoutExpired:
-        raise Failure(f"{command[0]} does not come to an end") from None
+        raise Failure(f"{command[0]} did not end in time") from None
     except json.JSONDecodeError:
         raise Failure(f"{' '.join(command)} failed: {(ran.stderr or ran.stdout).strip()}") from None

@@ -1,4 +1,4 @@
-"""The check that a server does a work: what it lets pass, and what it finds."""
+"""Tests the verification of servers: accepted servers and detected faults."""
 
 import json
 import re
@@ -31,14 +31,14 @@ CANNED = types.SimpleNamespace(canned=True)
 
 
 def echo(requests):
-    """What an honest server answers to these bodies."""
+    """Returns a correct server's answers to these bodies."""
     return b"".join(reply(body.decode()) for body in requests)
 
 
 class Script:
-    """A server whose answers to the bodies of all the requests of a read are what a function says.
+    """A server whose answers to the requests of each read come from a function.
 
-    None of it: the connection is closed.
+    It closes the connection if the function returns None.
     """
 
     def __init__(self, answer, close_after=None):
@@ -71,16 +71,17 @@ class Script:
 
 class VerifyTest(unittest.TestCase):
     def wait_less(self):
-        """For what never comes."""
+        """Shortens the timeout, for responses that never come."""
         self.addCleanup(setattr, verify, "SECONDS_MAX", verify.SECONDS_MAX)
         verify.SECONDS_MAX = 0.5
 
     def expect_flaw(self, message, asked, answer, server=PEER, response_bytes=None, **script):
-        with Script(answer, **script) as running, self.assertRaises(verify.Flaw) as raised:
+        with (Script(answer, **script) as running,
+              self.assertRaises(verify.VerificationError) as raised):
             verify.verify(server, asked, running.port, response_bytes or len(reply("")))
         self.assertIn(message, str(raised.exception))
 
-    def test_an_honest_server_passes(self):
+    def test_a_correct_server_passes(self):
         with Script(echo) as running:
             length = verify.verify(PEER, PLAIN, running.port, len(reply("")))
             self.assertEqual(length, len(reply("")))
@@ -119,7 +120,7 @@ class VerifyTest(unittest.TestCase):
         self.expect_flaw("closes before", PLAIN, lambda _: None)
         self.expect_flaw("closes before", PLAIN, echo, close_after=1)
 
-    def test_a_body_that_is_not_that_of_the_request(self):
+    def test_a_body_of_another_request(self):
         self.expect_flaw("answers b'{\"sequence\": 3}'", PING,
                          lambda requests: reply('{"sequence": 3}') * len(requests))
         self.expect_flaw("answers b'pong'", PING, lambda requests: reply("pong") * len(requests))
@@ -146,10 +147,10 @@ class VerifyTest(unittest.TestCase):
         self.wait_less()
         self.expect_flaw("asked to close", CLOSING, echo)
 
-    def test_nobody_listens(self):
+    def test_a_closed_port(self):
         with socket.socket() as reserved:
             reserved.bind(("127.0.0.1", 0))
-            with self.assertRaises(verify.Flaw):
+            with self.assertRaises(verify.VerificationError):
                 verify.verify(PEER, PLAIN, reserved.getsockname()[1], 1)
 
 

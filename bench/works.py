@@ -1,22 +1,22 @@
-"""The works that are asked of servers: one request, repeated, and what Weir shall reach at it."""
+"""The works of servers: one repeated request each, and the target for Weir."""
 
 import dataclasses
 
-HOST = "bench"  # of the same length in every request, whatever the port
+HOST = "bench"  # one length for all ports
 PING_BODY = '{"sequence": 2}'
-# io_uring receives into buffers that all connections share; when all of these are answered at once,
-# it runs out of them.
+# io_uring receives into buffers that all connections share. It runs out of buffers if more
+# connections than this receive responses at the same time.
 MANY_CONNECTIONS = 256
 JSON_TYPE = "Content-Type: application/json"
 
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """What the median of the paired ratios shall reach, and the lower end of its interval.
+    """The required median of the paired ratios, and the required lower end of its interval.
 
-    Ratios are of requests per CPU second to the best program of the same round (`to` "all") or to
-    the best limit server of it ("limit"); with "peers", of requests per second to the best server
-    that is neither a limit server nor Weir's.
+    A ratio compares requests per CPU second with the best program of the same round (`to` "all") or
+    with its best limit server ("limit"). With "peers", it compares requests per second with the
+    best server that is neither a limit server nor Weir.
     """
 
     median: float
@@ -25,8 +25,8 @@ class Target:
 
 
 @dataclasses.dataclass(frozen=True)
-class Work:
-    """`load` are options of `weir bench`."""
+class Workload:
+    """One work: a request and the options of `weir bench` for it."""
 
     id: str
     title: str
@@ -37,18 +37,18 @@ class Work:
     connections: int = 64
     depth: int = 1
     closing: bool = False
-    # Of a processor, tried from the left until the generator keeps the limit servers busy.
+    # Shares of a processor, tried in order until the generator saturates the limit servers.
     shares: tuple = (0.9, 0.75, 0.6, 0.45, 0.3)
-    # Else it is about latency: nobody is to be busy, and shares are of requests per second.
+    # False for works about latency: no server is saturated, and ratios use requests per second.
     saturates: bool = True
-    # The generator never sleeps, so that no server's time goes into waking it: else the slower a
-    # server is, the more it pays for that. Not where they share a processor.
+    # The generator never sleeps, so that no server spends time on waking it: slower servers would
+    # spend more. False if the generator and the servers share a processor.
     busy_poll: bool = True
-    peer_rounds: int = 5  # others' servers are left out of the other rounds, to save time
+    peer_rounds: int = 5  # peers skip the other rounds, to save time
     target: Target = None
 
     def request(self):
-        """The bytes of one request, as the generator sends it."""
+        """Returns the bytes of one request, as the generator sends it."""
         lines = [f"{self.method} {self.path} HTTP/1.1", f"Host: {HOST}", *self.fields]
         if self.closing:
             lines.append("Connection: close")
@@ -72,21 +72,21 @@ class Work:
 
 
 def ping(identity, connections, **more):
-    return Work(identity, f"JSON ping, {connections:,} connections", "POST", "/ping", (JSON_TYPE,),
-                PING_BODY, connections, **more)
+    return Workload(identity, f"JSON ping, {connections:,} connections", "POST", "/ping",
+                    (JSON_TYPE,), PING_BODY, connections, **more)
 
 
 WORKS = [
-    Work("B1", "GET, 64 in one write, 512 connections", connections=512, depth=64,
+    Workload("B1", "GET, 64 in one write, 512 connections", connections=512, depth=64,
          target=Target(0.70)),
-    Work("B1-64", "GET, 64 in one write, 64 connections", depth=64),
-    Work("B2", "GET, 64 connections", target=Target(0.95, 0.92)),
-    Work("B3", "GET of 190 bytes, 1,000 connections", path="/190", connections=1000),
+    Workload("B1-64", "GET, 64 in one write, 64 connections", depth=64),
+    Workload("B2", "GET, 64 connections", target=Target(0.95, 0.92)),
+    Workload("B3", "GET of 190 bytes, 1,000 connections", path="/190", connections=1000),
     ping("B13", 400, target=Target(0.92)),
     ping("B13-2", 2, shares=(1,), saturates=False, peer_rounds=9,
          target=Target(1, to="peers")),
-    # A client spends seconds on finding free ports for so many.
+    # A client needs seconds to find free ports for 19,000 connections.
     ping("B13-19000", 19_000, peer_rounds=3, target=Target(0.92, to="limit")),
-    Work("B15", "new connections, 64 at once", closing=True, shares=(0.3, 0.2),
+    Workload("B15", "new connections, 64 at a time", closing=True, shares=(0.3, 0.2),
          target=Target(0.92)),
 ]

@@ -1,16 +1,16 @@
-# cmake --install: libraries, public headers, the tool, and what find_package(weir) and pkg-config
-# need. CPack makes a Debian package of the same (./dev package).
+# Installs libraries, headers, the tool, and the files for find_package(weir) and pkg-config. CPack
+# makes a Debian package from these (./dev package).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# weir_install(PACKAGES p...): the floors that exist by now; `p` are the Debian packages without
-# which nothing links against them.
+# weir_install(PACKAGES p...): installs the floors defined before the call. `p` are the Debian
+# packages that are needed to link them.
 function(weir_install)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "PACKAGES")
-  # One name for users; the World is for their tests and has its own.
+  # weir::weir has all floors. Tests of users link weir::sim for the World.
   add_library(weir_all INTERFACE)
   target_link_libraries(weir_all INTERFACE ${weir_floors})
-  set(targets weir_all weir_testing ${weir_floors})
+  set(targets weir_all weir_testing weir_sim ${weir_floors})
   foreach(target IN LISTS targets)
     string(REGEX REPLACE "^weir_" "" name ${target})
     set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
@@ -20,13 +20,13 @@ function(weir_install)
   install(TARGETS weir)
   install(FILES docs/gcc-12.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
   install(DIRECTORY weir/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weir FILES_MATCHING
-    PATTERN "*.hpp" PATTERN "*_fixture.hpp" EXCLUDE PATTERN "*contract*" EXCLUDE)
+    PATTERN "*.hpp" PATTERN "test" EXCLUDE)
 
   set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
   install(EXPORT weir-targets NAMESPACE weir:: DESTINATION ${package_dir})
   configure_package_config_file(cmake/weir-config.cmake.in weir-config.cmake
     INSTALL_DESTINATION ${package_dir})
-  # Before 1.0, a minor version may change what users see (semver.org, 4).
+  # Before 1.0, a minor version may change the interface (semver.org, 4).
   write_basic_package_version_file(weir-config-version.cmake COMPATIBILITY SameMinorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/weir-config.cmake
     ${PROJECT_BINARY_DIR}/weir-config-version.cmake DESTINATION ${package_dir})
@@ -34,8 +34,8 @@ function(weir_install)
   weir_package(${arg_PACKAGES})
 endfunction()
 
-# weir.pc: there are static libraries only, so everything is needed to link, the highest first.
-# weir-testing.pc: the World, for tests.
+# weir.pc lists all libraries, the highest floor first, because they are static.
+# weir-sim.pc is the World, for tests.
 function(weir_install_pkg_config)
   set(weir_libraries "")
   foreach(target IN LISTS weir_floors)
@@ -46,7 +46,7 @@ function(weir_install_pkg_config)
   endforeach()
   file(RELATIVE_PATH weir_prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
     ${CMAKE_INSTALL_PREFIX})
-  foreach(name weir weir-testing)
+  foreach(name weir weir-sim)
     configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
   endforeach()

@@ -1,13 +1,12 @@
-# What the root list is made of: floors, their tests, programs, system tests, fuzzers, checks.
+# Functions for the root list: floors, their tests, programs, system tests, fuzzers, checks.
 include(GoogleTest)
 
 set(WEIR_TEST_SECONDS_MAX 120)
 set(weir_floors "")
 
-# Splits `root`/**.cpp of each root into <out>_SOURCES and <out>_TESTS (names that end in _test.cpp).
-function(weir_glob out)
-  list(TRANSFORM ARGN REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/\\1/*.cpp" OUTPUT_VARIABLE patterns)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${patterns})
+# Splits `root`/**.cpp into <out>_SOURCES and <out>_TESTS (names that end in _test.cpp).
+function(weir_glob out root)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${root}/*.cpp)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
@@ -15,22 +14,11 @@ function(weir_glob out)
   set(${out}_TESTS ${tests} PARENT_SCOPE)
 endfunction()
 
-# The folders of a library. The libraries of app and testing have several until their code is split.
-function(weir_floor_roots name out)
-  set(roots weir/${name})
-  if(name STREQUAL "app")
-    list(APPEND roots weir/admin weir/config weir/event weir/log)
-  elseif(name STREQUAL "testing")
-    list(APPEND roots weir/sim)
-  endif()
-  set(${out} ${roots} PARENT_SCOPE)
-endfunction()
-
-# The precompiled headers that libraries and programs share, each made on first use: half of what it
-# costs to compile them is the standard library's, and what all floors above the loop include.
-#   ground   the standard library's, for the floors up to task
-#   house    and the loop's and task's, for the floors above these
-#   service  and what services include, for programs
+# Uses a precompiled header that libraries and programs share, made on first use. The standard
+# library and the headers of loop and task are half of the cost of compiling a file.
+#   ground   the standard library, for the floors up to task
+#   house    also loop and task, for the higher floors
+#   service  also weir/http.hpp, for programs
 function(weir_precompile target headers)
   set(ground <algorithm> <atomic> <chrono> <coroutine> <deque> <expected> <functional> <map>
     <memory> <mutex> <optional> <span> <string> <string_view> <system_error> <utility> <vector>)
@@ -48,13 +36,12 @@ function(weir_precompile target headers)
   target_precompile_headers(${target} REUSE_FROM weir_${headers}_headers)
 endfunction()
 
-# weir_floor(NAME DEPENDS lower... LIBS external... HEADERS external...): library weir_NAME of
-# weir/NAME/**.cpp. HEADERS are libraries that are only included, by sources only: who links an
-# installed Weir does not need them.
+# weir_floor(NAME DEPENDS lower... LIBS external... HEADERS external...): makes library weir_NAME
+# from weir/NAME/**.cpp. HEADERS are header-only libraries that only sources include: users of an
+# installed Weir do not need them.
 function(weir_floor name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LIBS;HEADERS")
-  weir_floor_roots(${name} roots)
-  weir_glob(floor ${roots})
+  weir_glob(floor weir/${name})
   list(TRANSFORM arg_DEPENDS PREPEND weir_)
   set(weir_include_dirs $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -76,7 +63,7 @@ function(weir_floor name)
     target_include_directories(weir_${name} INTERFACE ${weir_include_dirs})
     target_link_libraries(weir_${name} INTERFACE ${arg_DEPENDS} ${arg_LIBS})
   endif()
-  if(NOT name STREQUAL "testing")
+  if(NOT name MATCHES "^(testing|sim)$")
     set(weir_floors ${weir_floors} weir_${name} PARENT_SCOPE)
   endif()
 endfunction()
@@ -85,9 +72,8 @@ set(weir_test_headers
   <gtest/gtest.h> <gmock/gmock.h> <algorithm> <chrono> <expected> <functional> <map> <memory>
   <optional> <random> <string> <vector>)
 
-# The gtest main, and the precompiled header of test binaries that ask for none of their own; made
-# on first use.
-function(weir_need_test_main)
+# Makes, on first use, the gtest main and the default precompiled header of test binaries.
+function(weir_require_test_main)
   if(TARGET weir_test_main)
     return()
   endif()
@@ -104,10 +90,10 @@ function(weir_need_test_main)
   target_precompile_headers(weir_test_main PRIVATE ${weir_test_headers})
 endfunction()
 
-# A gtest binary whose cases ctest knows one by one.
+# Makes a gtest binary. Each of its cases is a test of ctest.
 function(weir_test_binary target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS;PRECOMPILE")
-  weir_need_test_main()
+  weir_require_test_main()
   add_executable(${target} ${arg_SOURCES})
   set_property(GLOBAL APPEND PROPERTY weir_test_binaries ${target})
   target_compile_options(${target} PRIVATE ${WEIR_TEST_OPTIONS})
@@ -123,12 +109,11 @@ function(weir_test_binary target)
     TEST_PREFIX "${WEIR_TEST_PREFIX}" PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
 endfunction()
 
-# weir_floor_tests(NAME DEPENDS also... PRECOMPILE headers...): binary weir_NAME_test of
+# weir_floor_tests(NAME DEPENDS also... PRECOMPILE headers...): makes binary weir_NAME_test from
 # weir/NAME/**_test.cpp, if any.
 function(weir_floor_tests name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;PRECOMPILE")
-  weir_floor_roots(${name} roots)
-  weir_glob(floor ${roots})
+  weir_glob(floor weir/${name})
   if(NOT floor_TESTS)
     return()
   endif()
@@ -137,8 +122,8 @@ function(weir_floor_tests name)
     PRECOMPILE ${arg_PRECOMPILE})
 endfunction()
 
-# weir_programs(FOLDER PREFIX p [BENCHMARK] LIBS l...): each FOLDER/name.cpp is the executable
-# <p>name. It links all floors, or only what LIBS says.
+# weir_programs(FOLDER PREFIX p [BENCHMARK] LIBS l...): makes an executable <p>name from each
+# FOLDER/name.cpp. It links all floors, or only LIBS.
 function(weir_programs folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "BENCHMARK" "PREFIX" "LIBS")
   set(headers ground)
@@ -165,7 +150,7 @@ function(weir_programs folder)
   endforeach()
 endfunction()
 
-# One executable of all the sources in a folder, if it has any; its tests are <target>_tool_test.
+# Makes one executable from all sources of a folder, if any. Its tests are <target>_tool_test.
 function(weir_program_of_folder target folder)
   weir_glob(program ${folder})
   if(NOT program_SOURCES)
@@ -180,12 +165,12 @@ function(weir_program_of_folder target folder)
   target_link_libraries(${target} PRIVATE ${target}_tool)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   if(program_TESTS)
-    weir_test_binary(${target}_tool_test SOURCES ${program_TESTS} LIBS ${target}_tool weir_testing)
+    weir_test_binary(${target}_tool_test SOURCES ${program_TESTS} LIBS ${target}_tool weir_sim)
   endif()
 endfunction()
 
-# weir_embed(TARGET HEADER NAMESPACE FILES f...): files of ASCII as the constants that the header
-# declares: a-b.json is NAMESPACE::a_b.
+# weir_embed(TARGET HEADER NAMESPACE FILES f...): embeds ASCII files as constants that the header
+# declares: a-b.json becomes NAMESPACE::a_b.
 function(weir_embed target header namespace)
   cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "FILES")
   set(source "#include \"${header}\"\n\nnamespace ${namespace} {\n")
@@ -203,14 +188,14 @@ function(weir_embed target header namespace)
   target_sources(${target} PRIVATE ${file})
 endfunction()
 
-# tests/**.cpp: whole-system tests, which run the example programs over real sockets.
+# tests/**.cpp: system tests, which run the example programs over real sockets.
 function(weir_system_tests)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/consumer/")  # a project of its own: tests/install_test.py
+  list(FILTER sources EXCLUDE REGEX "/consumer/")  # a separate project, for tests/install_test.py
   if(NOT sources)
     return()
   endif()
-  weir_test_binary(weir_system_test SOURCES ${sources} LIBS ${weir_floors} weir_testing)
+  weir_test_binary(weir_system_test SOURCES ${sources} LIBS ${weir_floors} weir_sim)
   target_include_directories(weir_system_test PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(weir_system_test PRIVATE
     WEIR_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data")
@@ -225,7 +210,7 @@ function(weir_system_tests)
   endif()
 endfunction()
 
-# tools/differential: mutated cases, which Weir reads as the reference does, beside present peers.
+# tools/differential: tests that Weir reads mutated requests as the reference and the peers do.
 function(weir_differential_tests)
   set(folder ${PROJECT_SOURCE_DIR}/tools/differential)
   add_test(NAME ${WEIR_TEST_PREFIX}differential COMMAND python3 ${folder}/differential.py --as-test
@@ -236,7 +221,7 @@ function(weir_differential_tests)
     PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
 endfunction()
 
-# tools/simulate: that one seed gives one run, in processes with other addresses.
+# tools/simulate: tests that a seed gives the same run in processes with other addresses.
 function(weir_simulate_tests)
   set(mark)
   if(WEIR_SANITIZE)
@@ -249,8 +234,8 @@ function(weir_simulate_tests)
     PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
 endfunction()
 
-# fuzz/NAME.cpp: with WEIR_FUZZ a libFuzzer program; otherwise a test that replays
-# fuzz/corpus/NAME, and one that goes on with inputs made of these for some seconds.
+# fuzz/NAME.cpp: makes a libFuzzer program with WEIR_FUZZ. Otherwise, it makes a test that replays
+# fuzz/corpus/NAME, and a test that mutates these inputs for some seconds.
 function(weir_fuzzers)
   add_library(weir_fuzz_replay OBJECT ${PROJECT_SOURCE_DIR}/fuzz/replay/main.cpp)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*.cpp)
@@ -273,11 +258,11 @@ function(weir_fuzzers)
     add_test(NAME ${test}_run COMMAND ${target} --seconds 3 ${corpus})
     set_tests_properties(${test}_replay ${test}_run PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
   endforeach()
-  target_link_libraries(fuzz_server_fuzz PRIVATE weir_testing)
+  target_link_libraries(fuzz_server_fuzz PRIVATE weir_sim)
 endfunction()
 
-# The target `programs`: all executables that are built unasked, except test binaries and fuzzers,
-# for builds that run some of these only.
+# The target `programs`: all executables of the default build except test binaries and fuzzers, for
+# builds that run only some tests.
 function(weir_gather_programs)
   get_property(programs DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
   get_property(tests GLOBAL PROPERTY weir_test_binaries)
@@ -294,7 +279,7 @@ function(weir_gather_programs)
   add_custom_target(programs DEPENDS ${executables})
 endfunction()
 
-# The checks of the sources themselves, and the proof that each check can fail.
+# Tests that run the source checks, and tests that each check can fail.
 function(weir_source_checks)
   if(NOT WEIR_CHECK OR NOT EXISTS ${PROJECT_SOURCE_DIR}/tools/check/check.py)
     return()
@@ -302,21 +287,21 @@ function(weir_source_checks)
   add_test(NAME check COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check/check.py
     --root ${PROJECT_SOURCE_DIR} --build ${PROJECT_BINARY_DIR})
   add_test(NAME check_selftest
-    COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check/check_test.py)
+    COMMAND python3 -m unittest discover -s ${PROJECT_SOURCE_DIR}/tools/check -p *_test.py)
   add_test(NAME headers_selftest
     COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/headers/headers_test.py)
   add_test(NAME stress_selftest
     COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/stress/stress_test.py)
   set_tests_properties(check check_selftest headers_selftest stress_selftest PROPERTIES TIMEOUT 600)
-  set_tests_properties(check PROPERTIES COST 100)  # begun first: it is the longest
+  set_tests_properties(check PROPERTIES COST 100)  # starts first, because it takes longest
   set(install_test
     python3 ${PROJECT_SOURCE_DIR}/tests/install_test.py --build ${PROJECT_BINARY_DIR})
   add_test(NAME install COMMAND ${install_test})
   add_test(NAME package COMMAND ${install_test} --package)
-  add_test(NAME refused COMMAND python3 ${PROJECT_SOURCE_DIR}/tests/refused_test.py)
-  set_tests_properties(install package refused PROPERTIES TIMEOUT 600)
-  # All families that were asked for, also those that the toolchain file has forgotten. Without an
-  # optimiser nothing is fortified.
+  add_test(NAME compile_errors COMMAND python3 ${PROJECT_SOURCE_DIR}/tests/compile_errors_test.py)
+  set_tests_properties(install package compile_errors PROPERTIES TIMEOUT 600)
+  # Tests all requested families, even if the toolchain file fails to apply one. Fortify needs
+  # optimisation.
   if(weir_hardening AND NOT WEIR_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$")
     string(REPLACE ";" "," families "${weir_hardening}")
     add_test(NAME hardened COMMAND python3 ${PROJECT_SOURCE_DIR}/tests/hardened_test.py

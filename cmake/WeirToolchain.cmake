@@ -1,4 +1,4 @@
-# Language level, warnings, hardening, sanitizers, linker and compiler cache, for every target.
+# Sets language level, warnings, hardening, sanitizers, linker and compiler cache for all targets.
 
 set(CMAKE_CXX_STANDARD 23)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -11,7 +11,7 @@ endif()
 
 string(REPLACE ";" "," weir_sanitize "${WEIR_SANITIZE}")
 
-# Everywhere, and not only where a library asks for it: see -fPIE below.
+# Applies to all targets: precompiled headers need the same flags everywhere, as with -fPIE below.
 add_compile_options(-pthread)
 add_link_options(-pthread)
 
@@ -21,22 +21,22 @@ if(WEIR_WERROR)
   add_compile_options(-Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  add_compile_options(-Wshadow "SHELL:-Xclang -fno-pch-timestamp")  # the latter is for ccache
+  add_compile_options(-Wshadow "SHELL:-Xclang -fno-pch-timestamp")  # no-pch-timestamp: for ccache
   add_link_options(-fuse-ld=lld)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # Left out for GCC 12, each for warnings where nothing is wrong: -Wrestrict, -Warray-bounds and
-  # -Wstringop-* inside libstdc++'s string (PR 105651, PR 105329), the next three once coroutine
-  # frames are inlined, -Wshadow in gtest's own macros. Clang gives the true ones.
+  # GCC 12 gives false warnings: -Wrestrict, -Warray-bounds and -Wstringop-* inside libstdc++'s
+  # string (PR 105651, PR 105329), the next three after inlining coroutine frames, and -Wshadow in
+  # gtest's macros. Clang reports the true faults.
   add_compile_options(-Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread
                       -Wno-maybe-uninitialized -Wno-dangling-pointer -Wno-mismatched-new-delete)
-  add_compile_definitions(WEIR_KNOWS_GCC_12)  # users are told: weir/task/task.hpp
-  add_compile_options(-fpch-preprocess)  # lets ccache see through the tests' precompiled header
+  add_compile_definitions(WEIR_KNOWS_GCC_12)  # suppresses the note of weir/task/task.hpp
+  add_compile_options(-fpch-preprocess)  # lets ccache read the tests' precompiled header
 endif()
 
 # --- Hardening ------------------------------------------------------------------------------------
-# ./dev bench --hardening measures what it costs. What a compiler or a processor lacks is left out;
-# without `pie` and the like, what the compiler does by itself stays.
+# ./dev bench --hardening measures the cost. Families that a compiler or a processor lacks are left
+# out. A family that is switched off keeps the compiler's default.
 include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)
 set(weir_hardening_known assertions fortify stack-protector stack-clash control-flow pie)
@@ -48,11 +48,11 @@ elseif(NOT WEIR_HARDEN)
 endif()
 foreach(family IN LISTS weir_hardening)
   if(NOT family IN_LIST weir_hardening_known)
-    message(FATAL_ERROR "WEIR_HARDEN: ${family} is none of ${weir_hardening_known}")
+    message(FATAL_ERROR "WEIR_HARDEN: unknown family ${family}: expected ${weir_hardening_known}")
   endif()
 endforeach()
 
-# weir_harden(FAMILY FLAG): where it is wanted and the compiler has it.
+# weir_harden(FAMILY FLAG): adds the flag if the family is on and the compiler supports the flag.
 function(weir_harden family flag)
   if(NOT family IN_LIST weir_hardening)
     return()
@@ -64,18 +64,19 @@ function(weir_harden family flag)
   endif()
 endfunction()
 if("pie" IN_LIST weir_hardening)
-  # By hand, not by POSITION_INDEPENDENT_CODE: that gives libraries -fPIC and programs -fPIE, and
-  # the precompiled headers that several targets share need one and the same flag.
+  # POSITION_INDEPENDENT_CODE would give libraries -fPIC and programs -fPIE, but the targets that
+  # share a precompiled header need the same flag.
   add_compile_options(-fPIE)
   add_link_options(-pie -Wl,-z,relro,-z,now)
 endif()
 weir_harden(stack-protector -fstack-protector-strong)
 weir_harden(stack-clash -fstack-clash-protection)
-# x86-64: indirect branches and returns. A program is protected only if each of its objects says
-# that it is fit for that (`readelf -n`), and the C library and the kernel switch it on. Weir's
-# objects say so, for those who link them where all others do. On Debian 12 nothing comes of it: its
-# start files (Scrt1.o, crti.o, crtn.o) do not, and its C library is built without. The linker's
-# -z force-ibt and -z shstk would claim it for these, too: they are not used.
+# x86-64: protects indirect branches and returns. A program is protected only if all of its objects
+# are marked as compatible (`readelf -n`), and the C library and the kernel enable it. Weir's
+# objects are marked, for systems on which all other objects are. Programs on Debian 12 are not
+# protected: its start files (Scrt1.o, crti.o, crtn.o) lack the marks, and its C library is built
+# without support. The linker options -z force-ibt and -z shstk would set the marks wrongly, so Weir
+# does not use them.
 weir_harden(control-flow -fcf-protection)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   weir_harden(control-flow -mbranch-protection=standard)
@@ -84,7 +85,7 @@ if("assertions" IN_LIST weir_hardening)
   add_compile_definitions(_GLIBCXX_ASSERTIONS)
 endif()
 if("fortify" IN_LIST weir_hardening AND NOT weir_sanitize)
-  # It needs an optimiser, and would hide memory calls from the sanitizers. A C library that has no
+  # Fortify needs optimisation, and would hide memory calls from the sanitizers. A C library without
   # level 3 warns.
   set(CMAKE_REQUIRED_FLAGS "-O2 -Werror -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3")
   check_cxx_source_compiles("#include <features.h>\nint main() {}" WEIR_HAS_FORTIFY_3)
@@ -105,14 +106,14 @@ if(weir_sanitize)
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${weir_sanitize})
   if(weir_sanitize MATCHES "undefined")
-    # It asks the kernel for a pipe before it believes in an object, and calls every object invalid
-    # when descriptors have run out, which is tested.
+    # vptr opens a pipe to check each object, and reports every object as invalid if descriptors
+    # have run out, which tests provoke.
     add_compile_options(-fno-sanitize=vptr)
   endif()
 endif()
 if(WEIR_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    message(FATAL_ERROR "WEIR_FUZZ needs clang: libFuzzer is part of it")
+    message(FATAL_ERROR "WEIR_FUZZ: needs clang, which contains libFuzzer")
   endif()
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
@@ -120,7 +121,7 @@ endif()
 # --- Compiler cache -------------------------------------------------------------------------------
 find_program(WEIR_CCACHE ccache)
 if(WEIR_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # The sloppiness settings are what ccache's manual asks for with precompiled headers.
+  # ccache's manual requires these sloppiness settings for precompiled headers.
   set(CMAKE_CXX_COMPILER_LAUNCHER env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       ${WEIR_CCACHE})

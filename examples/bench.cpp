@@ -1,8 +1,8 @@
-// bench: what the benchmarks ask for. GET / answers 128 bytes in all, head included, and GET /190
-// as many as it says; POST /ping takes {"sequence": n} and gives it back, and POST /ping/elsewhere
-// does so on another core than that of the connection.
-#include <weir/runtime/on_core.hpp>
+// bench: the server of the benchmarks. GET / answers 128 bytes and GET /190 answers 190, head
+// included. POST /ping takes {"sequence": n} and returns it. POST /ping/elsewhere does the same on
+// another core than the connection's.
 #include <weir/http.hpp>
+#include <weir/runtime/on_core.hpp>
 
 using namespace weir;
 
@@ -34,5 +34,6 @@ int main(int argc, char** argv) {
   Runtime runtime(options);
   const auto cores = static_cast<unsigned>(runtime.core_count());
   routes.post("/ping/elsewhere", [cores](const Ping& sent) { return ping_elsewhere(sent, cores); });
-  return runtime.run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+  return runtime.run_on_each_core(http::serve, std::cref(routes),
+                                  http::ServeOptions{options.endpoint});
 }

@@ -1,12 +1,12 @@
-// chat: what one client says, all hear, whichever cores they are on; a line is a message. Each
-// connection stays on its core. Nobody waits for a client that does not read: it misses lines, and
-// is told how many; one that takes nothing for ten seconds has to go.
-#include <weir/runtime/messaging/broadcast.hpp>
-#include <weir/runtime/runtime.hpp>
+// chat: sends each line from a client to all clients, on all cores. A connection stays on its core.
+// A client that does not read misses lines, and is told how many. The server closes a connection
+// that takes no bytes for ten seconds.
 #include <weir/net/listen/listener.hpp>
 #include <weir/net/tcp.hpp>
-#include <weir/task/timeout.hpp>
+#include <weir/runtime/messaging/broadcast.hpp>
+#include <weir/runtime/runtime.hpp>
 #include <weir/task/combinators.hpp>
+#include <weir/task/timeout.hpp>
 
 using namespace weir;
 
@@ -46,7 +46,7 @@ Task<Result<>> serve(Scope& clients, Room& room, Endpoint endpoint) {
   for (;;) {
     auto client = co_await listener->accept();
     if (!client) {
-      room.close();  // all hear what has been said, and then the end
+      room.close();  // clients receive the published lines, then the end
       co_return fail(client.error());
     }
     clients.spawn(talk(std::move(*client), room));

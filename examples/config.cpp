@@ -1,9 +1,9 @@
-// config: a server that is told what to do by greeter.toml, by GREETER_... in the environment and
-// by its command line, and that follows the file while it runs. Try it:
+// config: a server that reads its settings from greeter.toml, from GREETER_... in the environment
+// and from its command line. It reloads the file when the file changes. Try it:
 //
 //   GREETER_LISTEN=:9000 ./dev run config -- --greeting.text "Good morning" --runtime.cores 2
 //   ./dev run config -- --help
-#include <weir/app/config_live.hpp>
+#include <weir/config/reload.hpp>
 #include <weir/http.hpp>
 #include <weir/loop/os/os_platform.hpp>
 
@@ -22,7 +22,8 @@ struct Settings {
 };
 
 template <>
-inline constexpr std::array config::notes<Settings>{config::Note{"listen", "where to serve"}};
+inline constexpr std::array config::field_help<Settings>{
+    config::FieldHelp{"listen", "address to listen on"}};
 
 http::Response greet(const Greeting& greeting) {
   std::string text = greeting.text;
@@ -32,25 +33,28 @@ http::Response greet(const Greeting& greeting) {
 
 Task<http::Response> count(http::Request& request) {
   const auto body = co_await request.body();
-  if (!body) co_return http::status_for(body.error());
+  if (!body) co_return http::to_status(body.error());
   co_return http::text(std::to_string(body->size()) + " bytes\n");
 }
 
-/// On each core; one of them looks after the file.
-Task<Result<>> serve(Scope& scope, config::Live<Settings>& live, const http::Router& routes) {
-  if (scope.loop().core() == 0) scope.spawn(live.watch());
-  co_return co_await http::serve(scope, routes, live.now()->listen);
+/// Runs on each core. Core 0 also watches the file.
+Task<Result<>> serve(Scope& scope, config::Reloadable<Settings>& reloadable,
+                     const http::Router& routes) {
+  if (scope.loop().core() == 0) scope.spawn(reloadable.watch());
+  const http::ServeOptions options{reloadable.current()->listen};
+  co_return co_await http::serve(scope, routes, options);
 }
 
 int main(int, char** argv, char** environment) {
-  auto sources = config::Sources::of_main(argv, environment);
+  auto sources = config::Sources::from_main(argv, environment);
   sources.file = "greeter.toml";
   sources.prefix = "GREETER";
-  OsHost host;
-  const auto first = config::load_or_exit<Settings>(host.files(), sources);
-  config::Live<Settings> live(first, sources, {.period = first.reload_every});
+  OsPlatform platform;
+  const auto first = config::load_or_exit<Settings>(platform.files(), sources);
+  config::Reloadable<Settings> reloadable(first, sources, {.poll_interval = first.reload_every});
   http::Router routes;
-  routes.get("/", [&] { return greet(live.now()->greeting); });
+  routes.get("/", [&] { return greet(reloadable.current()->greeting); });
   routes.post("/count", count, {.body_max = first.body_max.bytes()});
-  return Runtime(host, first.runtime).run_on_each_core(serve, std::ref(live), std::cref(routes));
+  return Runtime(platform, first.runtime)
+      .run_on_each_core(serve, std::ref(reloadable), std::cref(routes));
 }

@@ -1,4 +1,4 @@
-// deadlines: work that takes too long is cancelled, waited for, and answered.
+// deadlines: cancels work that takes too long, waits for its end, and answers the request.
 #include <weir/http.hpp>
 
 using namespace weir;
@@ -10,19 +10,21 @@ Task<Result<std::string>> slow_answer(std::string name, Duration length) {
 
 Task<http::Response> patient(int milliseconds) {
   auto answer = co_await timeout(200ms, slow_answer("it", std::chrono::milliseconds(milliseconds)));
-  if (!answer) co_return http::status(answer.error() == Errc::timed_out ? 504 : 500);
+  if (!answer)
+    co_return http::Response(answer.error() == Errc::timed_out ? http::Status::gateway_timeout
+                                                               : http::Status::internal_error);
   co_return http::text(*answer);
 }
 
 Task<http::Response> fastest() {
   auto answer = co_await first_ok(slow_answer("primary", 80ms), slow_answer("backup", 20ms));
-  if (!answer) co_return http::status_for(answer.error());
+  if (!answer) co_return http::to_status(answer.error());
   co_return http::text(*answer);
 }
 
 Task<http::Response> both() {
   auto answers = co_await all(slow_answer("one", 20ms), slow_answer("two", 30ms));
-  if (!answers) co_return http::status_for(answers.error());
+  if (!answers) co_return http::to_status(answers.error());
   co_return http::text(std::get<0>(*answers) + std::get<1>(*answers));
 }
 
@@ -37,6 +39,7 @@ int main(int argc, char** argv) {
   routes.get("/wait/{milliseconds}", patient);
   routes.get("/fastest", fastest);
   routes.get("/both", both);
-  routes.get("/endless", endless, {.deadline = 300ms});
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+  routes.get("/endless", endless, {.timeout = 300ms});
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
+                                           http::ServeOptions{options.endpoint});
 }

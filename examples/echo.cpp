@@ -1,7 +1,8 @@
-// echo: sends back what it receives, on every core; end of stream is an error that ends the loop.
-#include <weir/runtime/runtime.hpp>
+// echo: sends back the bytes that it receives, on every core. The end of a stream is an error that
+// ends the loop.
 #include <weir/net/listen/listener.hpp>
 #include <weir/net/tcp.hpp>
+#include <weir/runtime/runtime.hpp>
 
 using namespace weir;
 

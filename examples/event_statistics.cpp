@@ -1,5 +1,5 @@
-// event_statistics: orders are events. An interceptor vetoes the empty ones, a handler ships the
-// others, and statistics tell how many events of each type there were and how long they took.
+// event_statistics: publishes orders as events. An interceptor vetoes empty orders, and a handler
+// ships the others. Statistics count the events of each type and measure how long they took.
 #include <weir/event/bus.hpp>
 #include <weir/event/statistics.hpp>
 #include <weir/runtime/runtime.hpp>
@@ -23,26 +23,27 @@ EventVerdict check(const Order& order) {
   return order.pieces == 0 ? EventVerdict::veto : EventVerdict::pass;
 }
 
-void print(const EventSummary& of) {
+void print(const EventSummary& summary) {
   std::printf("%s: %ld events, min %ld ns, average %ld ns, max %ld ns, p99 %ld ns\n",
-              std::string(of.type).c_str(), long(of.count), long(of.minimum.count()),
-              long(of.average.count()), long(of.maximum.count()), long(of.p99.count()));
+              std::string(summary.type).c_str(), long(summary.count), long(summary.minimum.count()),
+              long(summary.average.count()), long(summary.maximum.count()),
+              long(summary.p99.count()));
 }
 
 Task<Result<>> trade(Scope& scope, EventBus& bus, int orders) {
-  Events& events = bus.local(scope.loop());
-  CoreManualResetEvent closed;
+  CoreEvents& events = bus.local(scope.loop());
+  ManualResetEvent closed;
   const EventStatistics statistics(events);
   const auto checking = events.before(check);
   const auto shipping = events.on([&](const Order& order) {
-    const EventOptions urgently{.priority = EventPriority::urgent};
-    if (!events.publish(Shipped{order.number}, urgently)) std::puts("cannot ship any more");
+    const EventOptions urgent{.priority = EventPriority::urgent};
+    if (!events.publish(Shipped{order.number}, urgent)) std::puts("not shipped: the queue is full");
   });
   const auto closing = events.on([&](const ClosingTime&) { closed.set(); });
   for (int number = 1; number <= orders; ++number)
-    if (auto told = events.publish(Order{number, number % 10}); !told) co_return told;
-  const EventOptions at_last{.priority = EventPriority::low};
-  if (auto told = events.publish(ClosingTime(), at_last); !told) co_return told;
+    if (auto sent = events.publish(Order{number, number % 10}); !sent) co_return sent;
+  const EventOptions last{.priority = EventPriority::low};
+  if (auto sent = events.publish(ClosingTime(), last); !sent) co_return sent;
   if (auto waited = co_await closed.wait(); !waited) co_return waited;
   for (const EventSummary& each : statistics.all()) print(each);
   std::printf("vetoed: %ld\n", long(events.counters().vetoed.value()));

@@ -1,5 +1,5 @@
-// files: stores what is uploaded and serves it again, piece by piece; a cut upload leaves nothing.
-// files [FOLDER] [OPTIONS], then: curl -T movie.mkv localhost:8080/files/ and open it from there.
+// files: stores uploaded files and serves them piece by piece. A cut upload leaves no file behind.
+// Try: files [FOLDER] [OPTIONS], and then: curl -T movie.mkv localhost:8080/files/
 #include <weir/http.hpp>
 #include <weir/net/files.hpp>
 
@@ -7,10 +7,11 @@ using namespace weir;
 
 http::Response answer_for(std::error_code error) {
   using enum std::errc;
-  if (error == no_such_file_or_directory || error == is_a_directory) return http::status(404);
-  if (error == filename_too_long) return http::status(400);
-  if (error == no_space_on_device) return http::status(507);
-  return http::status_for(error);  // 413, 400, 408 … of a body that does not come as it should
+  if (error == no_such_file_or_directory || error == is_a_directory)
+    return http::Response(http::Status::not_found);
+  if (error == filename_too_long) return http::Response(http::Status::bad_request);
+  if (error == no_space_on_device) return http::Response(http::Status::insufficient_storage);
+  return http::to_status(error);  // 413, 400, 408 … for a body that fails to arrive
 }
 
 constexpr auto copy = [](auto& to, auto from) -> Task<Result<>> {
@@ -23,10 +24,10 @@ constexpr auto copy = [](auto& to, auto from) -> Task<Result<>> {
 };
 
 Task<http::Response> upload(http::Request& request, std::string path) {
-  if (request.field("Content-Range")) co_return http::Status::bad_request;
+  if (request.header("Content-Range")) co_return http::Status::bad_request;
   const bool is_there = (co_await files::status(path)).has_value();
-  const std::string match(request.field("If-Match").value_or(is_there ? "*" : ""));
-  const bool unwanted = is_there && request.field("If-None-Match") == "*";
+  const std::string match(request.header("If-Match").value_or(is_there ? "*" : ""));
+  const bool unwanted = is_there && request.header("If-None-Match") == "*";
   if (unwanted || match != (is_there ? "*" : "")) co_return http::Status::precondition_failed;
   const auto stored = co_await files::replace(std::move(path), copy, &request);
   if (!stored) co_return answer_for(stored.error());
@@ -47,11 +48,12 @@ int main(int argc, char** argv) {
   const auto put = [&](http::Request& body, std::string name) {
     return upload(body, folder + name);
   };
-  // Names without a slash, a zero byte, or a dot in front: none leads elsewhere.
+  // A name has no slash, no zero byte and no leading dot, so it cannot leave the folder.
   static constexpr char pattern[] = "/files/{name:[A-Za-z0-9_-][A-Za-z0-9._-]*}";
   http::Router routes;
   routes.put(pattern, put, {.body_max = 16 * 1024 * 1024});
   routes.post(pattern, put, {.body_max = 16 * 1024 * 1024});
   routes.get(pattern, [&](std::string name) { return download(folder + name); });
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
+                                           http::ServeOptions{options.endpoint});
 }

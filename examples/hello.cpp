@@ -1,4 +1,4 @@
-// hello: every physical core serves; Ctrl-C drains and exits 0.
+// hello: serves HTTP on every physical core. Ctrl-C drains the server and exits with 0.
 #include <weir/http.hpp>
 
 using namespace weir;
@@ -9,7 +9,7 @@ http::Response hello(std::string_view name) {
 
 Task<http::Response> add_note(http::Request& request, int user) {
   auto note = co_await timeout(5s, request.body());
-  if (!note) co_return http::status_for(note.error());
+  if (!note) co_return http::to_status(note.error());
   co_return http::text("user " + std::to_string(user) + " said " + *note + "\n");
 }
 
@@ -19,5 +19,6 @@ int main(int argc, char** argv) {
   routes.get("/", [] { return http::text("Hello, World!\n"); });
   routes.get("/hello/{name}", hello);
   routes.post("/users/{user}/notes", add_note);
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
+                                           http::ServeOptions{options.endpoint});
 }

@@ -1,11 +1,11 @@
-// hot_restart: a new version takes over from the one that serves, and no client notices. Try:
-//   hot_restart --takeover ./hot_restart.sock &       and then the same again and again
-//   systemd-socket-activate -l 8080 hot_restart       sockets that outlive every version
+// hot_restart: replaces a serving process with a new version, and no client notices. Try:
+//   hot_restart --hot-restart ./hot_restart.sock &    repeat it for each restart
+//   systemd-socket-activate -l 8080 hot_restart       the sockets outlive every version
 #include <unistd.h>
 
 #include <cstdio>
-#include <weir/runtime/inherited_sockets.hpp>
 #include <weir/http.hpp>
+#include <weir/runtime/options.hpp>
 
 using namespace weir;
 
@@ -18,10 +18,11 @@ int main(int argc, char** argv) {
   }
   options.inherited = std::move(*inherited);
   if (!options.inherited.empty()) options.endpoint = options.inherited.front().endpoint;
-  if (options.takeover) options.takeover->service = "hot_restart";  // whose sockets these are
+  if (options.hot_restart) options.hot_restart->service = "hot_restart";  // the sockets' owner
 
   const std::string greeting = "served by process " + std::to_string(::getpid()) + "\n";
   http::Router routes;
   routes.get("/", [&] { return http::text(greeting); });
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
+                                           http::ServeOptions{options.endpoint});
 }

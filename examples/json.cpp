@@ -1,9 +1,9 @@
-// json: POST /invoices takes an order and answers with an invoice, both plain structs. Try it:
+// json: POST /invoices takes an order and answers with an invoice. Both are plain structs. Try it:
 //
 //   echo '{"customer":"Ann","items":[{"name":"tea","cents":250}]}' >order.json
 //   curl localhost:8080/invoices -H 'Content-Type: application/json' -d @order.json
 //
-// What is no such order is answered with 400 and the place where it is wrong.
+// The server answers an invalid order with 400 and the path of the invalid field.
 #include <weir/http.hpp>
 
 using namespace weir;
@@ -17,7 +17,7 @@ inline constexpr std::array json::enumerators<Shipping>{json::Named{Shipping::st
 struct Item {
   std::string name;
   std::int32_t cents;
-  std::optional<std::uint16_t> count;  // 1 unless it is there
+  std::optional<std::uint16_t> count;  // 1 if absent
 };
 struct Order {
   std::string customer;
@@ -48,5 +48,6 @@ int main(int argc, char** argv) {
   auto options = ServerOptions::from_args(argc, argv);
   http::Router routes;
   routes.post("/invoices", make_invoice);
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
+                                           http::ServeOptions{options.endpoint});
 }

@@ -1,4 +1,4 @@
-// limits: a server that is told its limits, and tells how much memory its peers can make it hold.
+// limits: a server with configured limits, which prints how much memory its peers can make it hold.
 // Try it, and attack it, for instance with slowhttptest:
 //
 //   ./dev run limits -- --limits.connections_max 500 --limits.body_max 65536
@@ -7,7 +7,7 @@
 
 #include <weir/config/config.hpp>
 #include <weir/http.hpp>
-#include <weir/http/memory_bound.hpp>
+#include <weir/http/server/limits.hpp>
 #include <weir/loop/os/os_platform.hpp>
 
 using namespace weir;
@@ -24,20 +24,20 @@ http::Response large() {
 
 Task<http::Response> count(http::Request& request) {
   const auto body = co_await request.body();
-  if (!body) co_return http::status_for(body.error());
+  if (!body) co_return http::to_status(body.error());
   co_return http::text(std::to_string(body->size()) + " bytes\n");
 }
 
 int main(int, char** argv, char** environment) {
-  auto sources = config::Sources::of_main(argv, environment);
+  auto sources = config::Sources::from_main(argv, environment);
   sources.prefix = "LIMITS";
-  OsHost host;
-  const auto settings = config::load_or_exit<Settings>(host.files(), sources);
-  Runtime runtime(host, settings.runtime);
+  OsPlatform platform;
+  const auto settings = config::load_or_exit<Settings>(platform.files(), sources);
+  Runtime runtime(platform, settings.runtime);
   http::MemoryBoundOptions more;
   more.cores = static_cast<unsigned>(runtime.core_count());
-  more.connections_max = host.descriptor_limit().descriptors_max;
-  more.handler_bytes = 256 * 1024;  // what large() answers
+  more.connections_max = platform.descriptor_limit().descriptors_max;
+  more.handler_bytes = 256 * 1024;  // the size of large()'s answer, with room
   const http::MemoryBound bound = http::memory_bound(settings.limits, more);
   std::cerr << "limits: " << bound.to_text() << "\n";
   http::Router routes;
@@ -46,6 +46,6 @@ int main(int, char** argv, char** environment) {
   routes.post("/count", count);
   routes.get("/bound", [&bound] { return http::text(std::to_string(bound.total())); });
   routes.get("/report", [&runtime] { return http::text(runtime.report().to_text()); });
-  return runtime.run_on_each_core(http::serve_with, std::cref(routes), settings.listen,
-                                  settings.limits);
+  return runtime.run_on_each_core(http::serve, std::cref(routes),
+                                  http::ServeOptions{settings.listen, settings.limits});
 }

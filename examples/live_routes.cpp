@@ -1,18 +1,18 @@
-// live_routes: pages that are put up and taken down while every core serves them.
+// live_routes: adds and removes pages while every core serves them.
 //   curl -X PUT -d "Hello." localhost:8080/pages/greeting; curl localhost:8080/greeting
 #include <map>
-#include <weir/runtime/on_core.hpp>
 #include <weir/http.hpp>
+#include <weir/runtime/on_core.hpp>
 
 using namespace weir;
 
-/// What is up. It belongs to core 0: whoever changes it goes there.
+/// The published pages. Core 0 owns them; a handler changes them on that core.
 struct Pages {
   http::LiveRoutes routes;
   std::map<std::string, http::RouteId> up;
 };
 
-Task<Result<>> put_up(Pages* pages, std::string name, std::string content) {
+Task<Result<>> publish_page(Pages* pages, std::string name, std::string content) {
   auto show = [content = std::move(content)] { return http::text(content); };
   if (const auto known = pages->up.find(name); known != pages->up.end()) {
     co_return co_await pages->routes.replace(known->second, std::move(show));
@@ -25,14 +25,14 @@ Task<Result<>> put_up(Pages* pages, std::string name, std::string content) {
   co_return {};
 }
 
-Task<Result<>> take_down(Pages* pages, std::string name) {
+Task<Result<>> remove_page(Pages* pages, std::string name) {
   const auto page = pages->up.extract(name);
   if (page.empty()) co_return fail(Errc::not_found);
-  co_return co_await pages->routes.remove(page.mapped());  // nobody reads it any more
+  co_return co_await pages->routes.remove(page.mapped());  // returns when no request uses it
 }
 
 http::Response answer(const Result<>& changed) {
-  return changed ? http::Status::no_content : http::status_for(changed.error());
+  return changed ? http::Status::no_content : http::to_status(changed.error());
 }
 
 int main(int argc, char** argv) {
@@ -41,13 +41,14 @@ int main(int argc, char** argv) {
   Pages pages{http::LiveRoutes(routes), {}};
   auto put = [&](http::Request& request, std::string name) -> Task<http::Response> {
     auto content = co_await request.body();
-    if (!content) co_return http::status_for(content.error());
-    co_return answer(co_await on_core(0, put_up, &pages, name, *content));
+    if (!content) co_return http::to_status(content.error());
+    co_return answer(co_await on_core(0, publish_page, &pages, name, *content));
   };
   auto remove = [&](std::string name) -> Task<http::Response> {
-    co_return answer(co_await on_core(0, take_down, &pages, name));
+    co_return answer(co_await on_core(0, remove_page, &pages, name));
   };
   routes.put("/pages/{name}", put);
   routes.del("/pages/{name}", remove);
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
+                                           http::ServeOptions{options.endpoint});
 }

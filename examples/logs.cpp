@@ -1,9 +1,9 @@
-// logs: what is logged for a request says which one it was, whoever logs it; levels are set by
-// name, also while it runs. ./dev run logs -- --log.level debug --log.format json, then
+// logs: every record that is logged for a request has the request's id. Levels are set by name,
+// even while the server runs. ./dev run logs -- --log.level debug --log.format json, then
 // curl -H "X-Request-Id: 7" localhost:8080/greet/ann; curl -X PUT localhost:8080/levels/store/trace
 #include <weir/config/config.hpp>
-#include <weir/log/log_service.hpp>
 #include <weir/http.hpp>
+#include <weir/log/log_service.hpp>
 #include <weir/loop/os/os_platform.hpp>
 
 using namespace weir;
@@ -34,27 +34,27 @@ Task<http::Response> greet(const Logger& log, const Store& store, std::string na
   co_return http::text(text);
 }
 
-http::Response set_level(Logs& logs, std::string_view name, std::string_view wanted) {
-  const auto level = log_level(wanted);
+http::Response set_level(LogService& logs, std::string_view name, std::string_view wanted) {
+  const auto level = parse_log_level(wanted);
   if (!level) return http::Status::bad_request;
   logs.set_level(name, *level);
-  return http::status(204);
+  return http::Response(http::Status::no_content);
 }
 
 int main(int, char** argv, char** environment) {
-  auto sources = config::Sources::of_main(argv, environment);
+  auto sources = config::Sources::from_main(argv, environment);
   sources.prefix = "LOGS";
-  OsHost host;
-  const auto settings = config::load_or_exit<Settings>(host.files(), sources);
-  Logs logs(host, settings.log);  // made before the runtime, and gone after it
+  OsPlatform platform;
+  const auto settings = config::load_or_exit<Settings>(platform.files(), sources);
+  LogService logs(platform, settings.log);  // outlives the runtime
   const Logger log = logs.logger("http");
   const Store store(logs.logger("store"));
   http::Router routes;
-  routes.trust_id_field("X-Request-Id");  // else, or where there is none, they are numbered
+  routes.trust_id_header("X-Request-Id");  // numbers the requests that lack it
   routes.get("/greet/{name}", [&](std::string name) { return greet(log, store, name); });
   routes.put("/levels/{name}/{level}", [&](std::string_view name, std::string_view level) {
     return set_level(logs, name, level);
   });
-  return Runtime(host, settings.runtime)
-      .run_on_each_core(http::serve, std::cref(routes), settings.listen);
+  return Runtime(platform, settings.runtime)
+      .run_on_each_core(http::serve, std::cref(routes), http::ServeOptions{settings.listen});
 }

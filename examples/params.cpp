@@ -1,4 +1,4 @@
-// params: what a path, a query, fields and a body bring, typed by the handlers' signatures.
+// params: reads a path, a query, headers and a body, with the types of the handlers' parameters.
 #include <weir/http.hpp>
 
 using namespace weir;
@@ -12,7 +12,7 @@ http::Response version(std::string_view text, int major, int minor) {
                     std::to_string(minor) + "\n");
 }
 
-http::Response file(http::Rest path) {
+http::Response file(http::Wildcard path) {
   std::string parts;
   for (auto segment = path.begin(); segment != path.end(); ++segment) {
     parts += "[" + segment.decoded() + "]";
@@ -24,7 +24,7 @@ http::Response search(const http::Request& request) {
   const auto words = request.query("q");
   if (!words) return http::Status::bad_request;
   auto response = http::text("searching for " + *words + "\n");
-  response.set("X-Agent", request.field("User-Agent").value_or("unknown"));
+  response.set_header("X-Agent", request.header("User-Agent").value_or("unknown"));
   return response;
 }
 
@@ -32,7 +32,7 @@ Task<http::Response> count(http::Request& request) {
   std::size_t bytes = 0;
   for (;;) {
     auto piece = co_await request.read();
-    if (!piece) co_return http::status_for(piece.error());
+    if (!piece) co_return http::to_status(piece.error());
     if (piece->empty()) break;
     bytes += piece->size();
   }
@@ -47,5 +47,6 @@ int main(int argc, char** argv) {
   routes.get("/files/{path...}", file);
   routes.get("/search", search);
   routes.post("/count", count, {.body_max = 64 * 1024 * 1024});
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
+                                           http::ServeOptions{options.endpoint});
 }

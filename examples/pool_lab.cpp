@@ -1,35 +1,35 @@
-// pool_lab: a request starts ten operations in a pool of threads, and is answered at once. Try:
+// pool_lab: a request starts ten operations in a pool of threads and is answered immediately. Try:
 //   pool_lab --pool 4 --port 8080                      (or another number of threads, or auto)
 //   curl -X POST localhost:8080/test/mix/20000; sleep 1; curl localhost:8080/report/0
 #include "examples/pool_lab.hpp"
 
-#include <weir/runtime/blocking_pool.hpp>
-#include <weir/runtime/on_core.hpp>
 #include <weir/http.hpp>
 #include <weir/loop/os/os_platform.hpp>
+#include <weir/runtime/on_core.hpp>
+#include <weir/runtime/pool/blocking_pool.hpp>
 
 using namespace weir;
 
 struct Lab {
   BlockingPool pool;
-  std::vector<Ended> ended{};  // core 0's
+  std::vector<CompletedOperation> ended{};  // owned by core 0
 };
 
 Task<> operate(Lab& lab, Loop& loop, bool computes, int iterations) {
   const Instant arrived = loop.now();
   if (!co_await lab.pool.run(work, computes, iterations)) co_return;
-  const Duration took = loop.host().now() - arrived;
-  const Ended ended{arrived.time_since_epoch().count(), took.count()};
-  const auto note_it = [&] { note(lab.ended, ended); };
-  co_await on_core(0, note_it);
+  const Duration took = loop.platform().now() - arrived;
+  const CompletedOperation ended{arrived.time_since_epoch().count(), took.count()};
+  const auto add_record = [&] { record(lab.ended, ended); };
+  co_await on_core(0, add_record);
 }
 
 Task<Report> report(Lab& lab, std::size_t from) {
-  const auto later_ones = [&] { return ended_from(lab.ended, from); };
-  auto ended = co_await on_core(0, later_ones);
+  const auto copy_ended = [&] { return completed_from(lab.ended, from); };
+  auto ended = co_await on_core(0, copy_ended);
   const PoolReport pool = lab.pool.report();
   const std::string_view reason = describe(pool.last_change.reason);
-  const std::uint64_t refused = pool.lanes.front().refused;
+  const std::uint64_t refused = pool.lanes.front().rejected;
   co_return Report{pool.size, pool.running, pool.queued, reason, refused, std::move(ended)};
 }
 
@@ -45,15 +45,15 @@ Task<Result<>> serve(Scope& core, Lab& lab, Endpoint endpoint) {
     }
     return http::Status::accepted;
   });
-  const auto on_scope = [&](Scope& peers) { return http::serve(peers, routes, endpoint); };
-  co_return co_await with_scope(OnFailure::supervise, on_scope);
+  const auto on_scope = [&](Scope& peers) { return http::serve(peers, routes, {endpoint}); };
+  co_return co_await with_scope(OnFailure::isolate, on_scope);
 }
 
 int main(int argc, char** argv) {
   BlockingPoolOptions pool;
   pool.size.fixed = take_pool_size(argc, argv);
   const auto options = ServerOptions::from_args(argc, argv);
-  OsHost host;
-  Lab lab{BlockingPool(host, pool)};
-  return Runtime(host, options).run_on_each_core(serve, std::ref(lab), options.endpoint);
+  OsPlatform platform;
+  Lab lab{BlockingPool(platform, pool)};
+  return Runtime(platform, options).run_on_each_core(serve, std::ref(lab), options.endpoint);
 }

@@ -1,4 +1,4 @@
-// What pool_lab is told, what it does in its pool, and what it reports of that.
+// The options, the work and the report of pool_lab.
 #pragma once
 
 #include <openssl/evp.h>
@@ -14,32 +14,32 @@
 #include <thread>
 #include <vector>
 
-/// An operation that has ended.
-struct Ended {
-  std::int64_t arrived_ns;  ///< when its request came, on the monotonic clock
-  std::int64_t took_ns;     ///< from then to its end
+struct CompletedOperation {
+  std::int64_t arrived_ns;  ///< time of its request, on the monotonic clock
+  std::int64_t took_ns;     ///< duration from the request to its end
 };
 
-/// Of very many only the first are kept.
-inline void note(std::vector<Ended>& all, const Ended& each) {
+/// Appends `each`. Keeps only the first 100,000 operations.
+inline void record(std::vector<CompletedOperation>& all, const CompletedOperation& each) {
   if (all.size() < 100'000) all.push_back(each);
 }
 
-inline std::vector<Ended> ended_from(std::span<const Ended> all, std::size_t from) {
-  const auto later_ones = all.subspan(std::min(from, all.size()));
-  return {later_ones.begin(), later_ones.end()};
+inline std::vector<CompletedOperation> completed_from(std::span<const CompletedOperation> all,
+                                                      std::size_t from) {
+  const auto later = all.subspan(std::min(from, all.size()));
+  return {later.begin(), later.end()};
 }
 
 struct Report {
   std::size_t size;
   std::size_t running;
   std::size_t queued;
-  std::string_view reason;   ///< why the size is what it is
-  std::uint64_t refused;     ///< operations, because too many waited already
-  std::vector<Ended> ended;  ///< in the order in which they have
+  std::string_view reason;                ///< reason of the last change of the size
+  std::uint64_t refused;                  ///< operations rejected because the queue was full
+  std::vector<CompletedOperation> ended;  ///< in the order of their completion
 };
 
-/// What keeps a processor busy for as long as `iterations` take, or else a thread for 50 ms.
+/// Keeps a processor busy for `iterations` rounds if `computes`; otherwise blocks for 50 ms.
 inline void work(bool computes, int iterations) {
   if (!computes) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -49,7 +49,7 @@ inline void work(bool computes, int iterations) {
   PKCS5_PBKDF2_HMAC("", 0, nullptr, 0, iterations, EVP_sha512(), key.size(), key.data());
 }
 
-/// Takes `--pool N` from the front of the command line; 0, which is automatic, for anything else.
+/// Removes `--pool N` from the command line. Returns N, or 0 (automatic) without that option.
 inline std::size_t take_pool_size(int& argc, char**& argv) {
   if (argc < 3 || std::string_view(argv[1]) != "--pool") return 0;
   const std::size_t size = std::strtoul(argv[2], nullptr, 10);

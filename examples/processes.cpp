@@ -1,8 +1,8 @@
-// processes: several worker processes; one that crashes takes but its own connections with it, and
-// begins again while the others serve. Try:
+// processes: serves with several worker processes. A crash ends only one worker's connections, and
+// the supervisor restarts that worker while the others serve. Try:
 //   processes --processes 2 --port 8080 &
 //   curl localhost:8080/; curl localhost:8080/crash; curl localhost:8080/
-// or curl localhost:8080/leave, which has one worker drain, for good.
+// or curl localhost:8080/leave, which drains one worker for good.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -11,12 +11,12 @@
 using namespace weir;
 
 http::Response crash() {
-  std::_Exit(3);  // as a bug would end it: without a word, in the middle of everything
+  std::_Exit(3);  // like a bug: it ends the process without any cleanup
 }
 
 int main(int argc, char** argv) {
   auto options = ServerOptions::from_args(argc, argv);
-  // Made once, before the workers are: each has a copy of its own.
+  // Runs once, before the workers start. Each worker has its own copy.
   http::Router routes;
   Runtime runtime(options);
   routes.get("/",
@@ -24,7 +24,8 @@ int main(int argc, char** argv) {
   routes.get("/crash", crash);
   routes.get("/leave", [&runtime] {
     runtime.drain();
-    return http::text("this worker leaves\n");
+    return http::text("this worker drains\n");
   });
-  return runtime.run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+  return runtime.run_on_each_core(http::serve, std::cref(routes),
+                                  http::ServeOptions{options.endpoint});
 }

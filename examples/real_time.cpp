@@ -1,5 +1,5 @@
-// real_time: the same 140 us of work 5,000 times on one pinned core, each at its moment: how long
-// after that it is done, on an ordinary thread and then in real time.
+// real_time: runs 140 us of work every 500 us, 5,000 times on one pinned core. Measures the time
+// from the due time to the end of the work, on an ordinary thread and on a real-time thread.
 #include <weir/runtime/runtime.hpp>
 #include <weir/task/interval.hpp>
 
@@ -10,7 +10,7 @@
 
 using namespace weir;
 
-constexpr Duration period = 500us;  // by its end, the work of one must be done
+constexpr Duration period = 500us;  // each run must end within it
 constexpr std::array<int, 9> bounds{100, 120, 140, 160, 180, 200, 250, 300, 500};  // us
 
 struct Times {
@@ -43,7 +43,7 @@ Task<Result<>> measure(Scope& scope, std::size_t runs, Times& times) {
     const auto moment = co_await moments.next();
     if (!moment) co_return std::unexpected(moment.error());
     work();
-    times.add(scope.loop().host().now() - moment->due);
+    times.add(scope.loop().platform().now() - moment->due);
   }
   co_return {};
 }
@@ -55,6 +55,6 @@ int main(int argc, char** argv) {
     if (real_time) options.real_time = RealTime();
     Times times;
     if (Runtime(options).run_on_each_core(measure, runs, std::ref(times)) != 0) return 1;
-    if (times.runs != 0) times.print(real_time ? "in real time" : "as usual");
+    if (times.runs != 0) times.print(real_time ? "with real time" : "without real time");
   }
 }

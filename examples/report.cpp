@@ -1,4 +1,4 @@
-// report: a service that tells what its cores do, and names what keeps them from doing more.
+// report: a service that reports the activity of its cores and names the handlers that stall them.
 #include <weir/http.hpp>
 
 using namespace weir;
@@ -10,9 +10,9 @@ bool is_prime(int number) {
   return number > 1;
 }
 
-// Not how to do it: meanwhile the core answers nobody else. A pool has threads for this.
+// A bad example: the core answers no other request meanwhile. Use a BlockingPool for such work.
 http::Response count_primes(int below) {
-  if (below < 0 || below > 100'000'000) return http::status(404);
+  if (below < 0 || below > 100'000'000) return http::Response(http::Status::not_found);
   int count = 0;
   for (int number = 2; number < below; ++number) count += is_prime(number) ? 1 : 0;
   return http::text(std::to_string(count) + "\n");
@@ -25,5 +25,6 @@ int main(int argc, char** argv) {
   routes.get("/", [] { return http::text("Hello, World!\n"); });
   routes.get("/primes/{below}", count_primes);
   routes.get("/report", [&runtime] { return http::text(runtime.report().to_text()); });
-  return runtime.run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+  return runtime.run_on_each_core(http::serve, std::cref(routes),
+                                  http::ServeOptions{options.endpoint});
 }

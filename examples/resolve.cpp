@@ -1,8 +1,8 @@
-// resolve: the addresses of a name in the order in which to try them and, given a port, which of
-// them answers first.
+// resolve: prints the addresses of a name in the order of connection attempts. If a port is given,
+// it connects to the first address that answers.
 // resolve NAME [PORT [NAME_SERVER]], such as: resolve example.org 443 192.0.2.53:53
-#include <weir/runtime/runtime.hpp>
 #include <weir/net/dns/connect.hpp>
+#include <weir/runtime/runtime.hpp>
 #include <weir/task/timeout.hpp>
 
 #include <charconv>
@@ -15,11 +15,11 @@ using namespace weir;
 struct Wanted {
   std::string name;
   std::uint16_t port = 0;
-  names::ResolverOptions options;
+  dns::ResolverOptions options;
 };
 
 Task<Result<>> look(Scope&, const Wanted& wanted) {
-  names::Resolver resolver(wanted.options);  // without options of one's own: names::resolve()
+  dns::Resolver resolver(wanted.options);  // dns::resolve() uses the default options
   const auto found = co_await timeout(20s, resolver.resolve(wanted.name, wanted.port));
   if (!found) co_return std::unexpected(found.error());
   for (const Endpoint& each : *found) std::printf("%s\n", each.to_string().c_str());

@@ -1,8 +1,8 @@
-// services_config: a service is made of its part of a file, and made anew when that changes, with
-// whoever depends on it, while requests go on. A price that cannot be is refused, and nothing
-// changes. ./dev run services_config -- --config menu.toml, then write `prices.coffee = 4` there.
-#include <weir/app/config_service.hpp>
+// services_config: makes a service from its section of a file. A change of the section replaces the
+// service and its dependents while requests go on. An invalid price is refused and changes nothing.
+// ./dev run services_config -- --config menu.toml, then write `prices.coffee = 4` into the file.
 #include <weir/app/http_server.hpp>
+#include <weir/app/reloadable_service.hpp>
 #include <weir/http.hpp>
 #include <weir/http/router/service_routes.hpp>
 #include <weir/loop/os/os_platform.hpp>
@@ -19,7 +19,7 @@ struct Settings {
   RuntimeOptions runtime;
 };
 
-/// Stands for what is expensive to make: a pool of connections, a model, a table.
+/// Stands for an expensive object: a pool of connections, a model, a table.
 struct Menu {
   explicit Menu(const Prices& of) : prices(of) {}
   Task<Result<>> start() {
@@ -31,30 +31,30 @@ struct Menu {
 };
 
 struct Shop {
-  Shop(const Menu& menu, http::Routes& routes) {
+  Shop(const Menu& menu, http::ServiceRoutes& routes) {
     routes.get("/coffee", [&menu] { return http::text(std::to_string(menu.prices.coffee)); });
     routes.get("/tea", [&menu] { return http::text(std::to_string(menu.prices.tea)); });
   }
 };
 
-/// Looks after the file for as long as the app runs.
+/// Watches the file while the app runs.
 struct Follower {
-  Follower(Scope& scope, config::Live<Settings>& live) { scope.spawn(live.watch()); }
+  Follower(Scope& scope, config::Reloadable<Settings>& file) { scope.spawn(file.watch()); }
 };
 
 int main(int, char** argv, char** environment) {
-  OsHost host;
-  const auto sources = config::Sources::of_main(argv, environment);
-  const auto first = config::load_or_exit<Settings>(host.files(), sources);
-  config::Live<Settings> live(first, sources, {.period = first.reload_every});
+  OsPlatform platform;
+  const auto sources = config::Sources::from_main(argv, environment);
+  const auto first = config::load_or_exit<Settings>(platform.files(), sources);
+  config::Reloadable<Settings> reloadable(first, sources, {.poll_interval = first.reload_every});
   App app;
   http::Router routes;
-  const config::LiveService menu(app, live, &Settings::prices, [](App& to, const Prices& part) {
-    return to.shared([part] { return Menu(part); });
-  });
+  const config::ReloadableService menu(
+      app, reloadable, &Settings::prices,
+      [](App& to, const Prices& part) { return to.shared([part] { return Menu(part); }); });
   app.per_core<Shop>();
-  app.on_core(0, [&live](Scope& scope) { return Follower(scope, live); });
+  app.on_core(0, [&reloadable](Scope& scope) { return Follower(scope, reloadable); });
   serve_http(app, routes, {.endpoint = first.listen});
-  Runtime runtime(host, first.runtime);
+  Runtime runtime(platform, first.runtime);
   return app.run(runtime);
 }

@@ -1,16 +1,17 @@
-// services_cores: one configuration for all cores, a store and a worker on each, a clock on one.
+// services_cores: one configuration for all cores, a store and a worker on each core, and a ticker
+// on one core.
 #include <weir/app.hpp>
 
 #include <cstdio>
 
 using namespace weir;
 
-/// Shared: every core may use it, so all of them get it as const.
+/// One object that all cores share. Services receive it as const.
 struct Config {
   int shards = 2;
 };
 
-/// One on each core, for the services of that core alone: no lock, no atomic.
+/// One object on each core. Only services of that core use it, so it needs no lock and no atomic.
 struct Store {
   Store(const Config& config, Loop& loop) : shards(config.shards), core(loop.core()) {}
   int shards;
@@ -24,9 +25,9 @@ struct Worker {
   }
 };
 
-/// Only on core 1, where it may take what that core has.
-struct Clock {
-  Clock(Store& store, Scope& scope) : core(store.core) { scope.spawn(tick()); }
+/// One object on core 1. It may use the services of that core.
+struct Ticker {
+  Ticker(Store& store, Scope& scope) : core(store.core) { scope.spawn(tick()); }
   Task<> tick() {
     while (const auto slept = co_await sleep(100ms)) {
       std::fprintf(stderr, "tick on core %u\n", core);
@@ -39,7 +40,7 @@ int main(int argc, char** argv) {
   auto options = ServerOptions::from_args(argc, argv);
   options.cores = 2;
   App app;
-  app.on_core<Clock>(1);
+  app.on_core<Ticker>(1);
   app.per_core<Worker>();
   app.per_core<Store>();
   app.shared<Config>();

@@ -1,4 +1,4 @@
-// services_explain: an app that tells why a part of it does not run yet: as text, DOT and JSON.
+// services_explain: an app that explains why a service does not run yet, as text, DOT and JSON.
 #include <weir/app.hpp>
 
 #include <cstdio>
@@ -11,11 +11,11 @@ struct Database {
   Task<Result<>> start() { co_return co_await sleep(200ms); }
 };
 struct Web {
-  Web(Database&, const Config&, Optional<struct Metrics>) {}
+  Web(Database&, const Config&, inject::Optional<struct Telemetry>) {}
 };
-struct Metrics {};
+struct Telemetry {};
 
-/// Looks at the app that it is a part of.
+/// Reports the state of its own app.
 class Reporter {
  public:
   Reporter(App& app, Scope& scope) : app_(app), scope_(scope) {}
@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
   app.shared<Config>();
   app.per_core<Database>();
   app.per_core<Web>();
-  app.per_core<Metrics>();
+  app.per_core<Telemetry>();
   app.per_core<Reporter>();
   return app.run(options);
 }

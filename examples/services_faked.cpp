@@ -1,5 +1,5 @@
-// services_faked: the test of services_lease. Its wiring, but for a fake store and a fake clock; a
-// client in the same app asks; nothing but memory is touched, and no time passes.
+// services_faked: the test of services_lease, with its services, a fake store and a fake clock. A
+// client in the same process sends requests. The test uses only memory and takes no real time.
 #include "examples/services_lease.hpp"
 
 #include <cstdio>
@@ -9,7 +9,7 @@
 using namespace weir;
 
 struct ListStore : Store {
-  explicit ListStore(std::vector<std::string>& of) : names(of) {}
+  explicit ListStore(std::vector<std::string>& list) : names(list) {}
   Task<Result<>> keep(std::string name) override {
     if (name == "bob") co_return fail(std::make_error_code(std::errc::no_space_on_device));
     names.push_back(std::move(name));
@@ -31,7 +31,7 @@ Task<std::string> ask(std::string name) {
   co_return answer.size() < 12 ? answer : answer.substr(9, 3);  // its status
 }
 
-/// The test: Ann has it, so Eve cannot; an hour later the store fails, and then it is Ann's again.
+/// Ann takes the lease and Eve is refused. The store fails an hour later, and Ann takes it again.
 Task<> test(Scope&, App& app, FakeClock clock, std::string& heard) {
   if (auto started = co_await app.start(); !started) co_return;
   for (const char* const name : {"ann", "eve", "bob", "ann"}) {
@@ -42,7 +42,7 @@ Task<> test(Scope&, App& app, FakeClock clock, std::string& heard) {
 }
 
 int main() {
-  MemoryHost host;
+  MemoryPlatform platform;
   http::Router router;
   App app;
   wire(app, router, here);
@@ -51,7 +51,7 @@ int main() {
   app.fake<Clock>([clock] { return FakeClock(clock); });
   app.fake<Store>([&kept] { return ListStore(kept); });
   std::string heard;
-  Runtime runtime(host, {.cores = 1, .announce = false});
+  Runtime runtime(platform, {.cores = 1, .announce = false});
   const int status = runtime.run_on_each_core(test, std::ref(app), clock, std::ref(heard));
   std::printf("heard %s, kept %zu\n", heard.c_str(), kept.size());
   return status == 0 && heard == "200 409 500 200 " && kept.size() == 2 ? 0 : 1;

@@ -1,4 +1,4 @@
-// services_hello: three services, wired by their signatures; Ctrl-C stops them in reverse.
+// services_hello: wires three services by their constructors. Ctrl-C stops them in reverse order.
 #include <weir/app.hpp>
 
 #include <cstdio>
@@ -10,7 +10,7 @@ struct Config {
   std::string name = "World";
 };
 
-/// Made first, because others take it. It starts by itself, and may take its time.
+/// Created first, because another service depends on it. Its start() may take long.
 class Greeter {
  public:
   explicit Greeter(const Config& config) : name_(config.name) {}

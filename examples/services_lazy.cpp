@@ -1,4 +1,4 @@
-// services_lazy: a renderer that takes its time to start is made when the first report needs it.
+// services_lazy: creates a renderer, which is slow to start, when the first report needs it.
 #include <weir/app.hpp>
 
 #include <cstdio>
@@ -20,10 +20,10 @@ class Renderer {
   int pages_ = 0;
 };
 
-/// Does not wait for the renderer before it starts, and never starts one if nobody wants a report.
+/// Starts without the renderer. The app creates the renderer when get() is called first.
 class Reports {
  public:
-  Reports(Lazy<Renderer> renderer, Scope& scope) : renderer_(renderer) {
+  Reports(inject::Lazy<Renderer> renderer, Scope& scope) : renderer_(renderer) {
     std::fputs("reports: ready\n", stderr);
     scope.spawn(print("summary"));
     scope.spawn(print("details"));
@@ -39,7 +39,7 @@ class Reports {
     co_return {};
   }
 
-  Lazy<Renderer> renderer_;
+  inject::Lazy<Renderer> renderer_;
 };
 
 int main(int argc, char** argv) {

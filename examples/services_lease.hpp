@@ -1,4 +1,4 @@
-// services_lease: who asks first has the lease for an hour. Its services, and how they are wired.
+// services_lease: the first client gets a lease for an hour. Defines the services and their wiring.
 #pragma once
 
 #include <weir/app.hpp>
@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-/// Keeps who has it.
+/// Stores the name of the lease's owner.
 struct Store {
   virtual ~Store() = default;
   virtual weir::Task<weir::Result<>> keep(std::string name) = 0;
@@ -25,7 +25,7 @@ struct FileStore : Store {
 
 class Leases {
  public:
-  Leases(weir::http::Routes& routes, Store& store, const weir::Clock& clock)
+  Leases(weir::http::ServiceRoutes& routes, Store& store, const weir::Clock& clock)
       : store_(store), clock_(clock) {
     routes.post("/lease/{name}", [this](std::string name) { return take(std::move(name)); });
   }
@@ -33,11 +33,11 @@ class Leases {
  private:
   weir::Task<weir::http::Response> take(std::string name) {
     using namespace std::chrono_literals;
-    if (clock_.now() < until_) co_return weir::http::status(409);
+    if (clock_.now() < until_) co_return weir::http::Response(weir::http::Status::conflict);
     until_ = clock_.now() + 1h;
     if (auto kept = co_await store_.keep(name); !kept) {
       until_ = {};
-      co_return weir::http::status_for(kept.error());
+      co_return weir::http::to_status(kept.error());
     }
     co_return weir::http::text("yours, " + name + "\n");
   }
@@ -48,7 +48,7 @@ class Leases {
 };
 
 inline void wire(weir::App& app, weir::http::Router& router, const weir::Endpoint& endpoint) {
-  app.per_core<weir::HostClock, weir::Clock>();
+  app.per_core<weir::SystemClock, weir::Clock>();
   app.per_core<FileStore, Store>();
   app.per_core<Leases>();
   weir::serve_http(app, router, {.endpoint = endpoint});

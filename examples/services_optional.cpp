@@ -1,4 +1,4 @@
-// services_optional: a service that works with a cache or without, and is told when one comes.
+// services_optional: a service that works with or without a cache, and is notified when one starts.
 #include <weir/app.hpp>
 
 #include <cstdio>
@@ -10,16 +10,16 @@ struct Cache {
   int size = 64;
 };
 
-/// Does not wait for the cache; whoever requires it by `Cache&` would.
+/// Starts without the cache. A service that takes `Cache&` would wait for it.
 class Store {
  public:
-  explicit Store(Optional<Cache> cache) : cache_(cache) {
-    tell();
-    cache_.on_change([this] { tell(); });
+  explicit Store(inject::Optional<Cache> cache) : cache_(cache) {
+    print();
+    cache_.on_change([this] { print(); });
   }
 
  private:
-  void tell() const {
+  void print() const {
     if (cache_) {
       std::fprintf(stderr, "store: a cache of %d\n", cache_->size);
     } else {
@@ -27,7 +27,7 @@ class Store {
     }
   }
 
-  Optional<Cache> cache_;
+  inject::Optional<Cache> cache_;
 };
 
 int main(int argc, char** argv) {

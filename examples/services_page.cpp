@@ -1,6 +1,6 @@
-// services_page: a live page of what an app is doing: http://127.0.0.1:8080/weir/services.
-#include <weir/app.hpp>
+// services_page: serves a live page of an app's services: http://127.0.0.1:8080/weir/services.
 #include <weir/admin/admin.hpp>
+#include <weir/app.hpp>
 #include <weir/app/http_server.hpp>
 #include <weir/http.hpp>
 #include <weir/http/router/service_routes.hpp>
@@ -14,29 +14,29 @@ struct Database {
 };
 struct Cache {};
 struct Page {
-  Page(http::Routes& routes, Database&, Optional<Cache>) {
+  Page(http::ServiceRoutes& routes, Database&, inject::Optional<Cache>) {
     routes.get("/", [] { return http::text("Hello!\n"); });
   }
 };
 
-/// Cannot start, but says why.
+/// Fails to start, with an error.
 struct Mail {
   Task<Result<>> start() { co_return fail(std::make_error_code(std::errc::connection_refused)); }
 };
-/// Waits for a disk that nobody provides.
+/// Waits for a disk that no service provides.
 struct Archive {
   Archive(Database&, const struct Disk&) {}
 };
 struct Disk {};
 
-/// What is added while the app runs may wait, or fail by itself.
+/// Adds services while the app runs. An added service may wait or fail without ending the app.
 struct Extras {
-  Extras(App& of, Scope& scope) : app(of) { scope.spawn(add()); }
+  Extras(App& owner, Scope& scope) : app(owner) { scope.spawn(add()); }
   Task<> add() {
     co_await yield();
     app.per_core<Archive>();
     app.shared<Mail>();
-    if (auto added = co_await app.apply(); !added) std::puts("not all of them run");
+    if (auto added = co_await app.apply(); !added) std::puts("some services do not run");
   }
   App& app;
 };
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
   app.per_core<Cache>();
   app.per_core<Page>();
   app.on_core<Extras>(0);
-  mount_admin(routes, app, {.title = "shop"});  // a real one: on a router for loopback alone
+  mount_admin(routes, app, {.title = "shop"});  // mount it on a loopback router only
   serve_http(app, routes, {.endpoint = Endpoint::loopback(options.endpoint.port())});
   return app.run(options);
 }

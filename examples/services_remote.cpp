@@ -1,4 +1,4 @@
-// services_remote: one ledger for all cores lives on core 1, and is called there, without a lock.
+// services_remote: keeps one ledger on core 1, and calls it there from other cores without a lock.
 #include <weir/app.hpp>
 
 #include <cstdio>
@@ -23,14 +23,14 @@ class Ledger {
 
 class Shop {
  public:
-  Shop(Remote<Ledger> ledger, Loop& loop, Scope& scope, App& app, ServiceId ledger_id)
+  Shop(inject::Remote<Ledger> ledger, Loop& loop, Scope& scope, App& app, ServiceId ledger_id)
       : ledger_(ledger), core_(loop.core()) {
     if (core_ == 0) scope.spawn(sell(app, ledger_id));
   }
 
  private:
   Task<Result<>> sell(App& app, ServiceId ledger_id) {
-    while (!ledger_) {  // it is not waited for
+    while (!ledger_) {  // the app does not wait for it
       if (auto slept = co_await sleep(1ms); !slept) co_return slept;
     }
     for (const int amount : {5, 500}) {
@@ -40,11 +40,11 @@ class Shop {
     }
     if (auto removed = co_await app.remove(ledger_id); !removed) co_return removed;
     const Result<int> total = co_await ledger_.call(&Ledger::add, 1);
-    if (total.error() == Errc::not_found) std::fputs("shop: no ledger any more\n", stderr);
+    if (total.error() == Errc::not_found) std::fputs("shop: the ledger was removed\n", stderr);
     co_return {};
   }
 
-  Remote<Ledger> ledger_;
+  inject::Remote<Ledger> ledger_;
   unsigned core_;
 };
 
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   options.cores = 2;
   App app;
   const ServiceId ledger = app.on_core<Ledger>(1);
-  app.per_core([ledger](Remote<Ledger> of, Loop& loop, Scope& scope, App& in) {
+  app.per_core([ledger](inject::Remote<Ledger> of, Loop& loop, Scope& scope, App& in) {
     return std::make_unique<Shop>(of, loop, scope, in, ledger);
   });
   return app.run(options);

@@ -1,5 +1,5 @@
-// services_replace: a price list is replaced while the shop on it runs. The new one and a new shop
-// start beside the old ones; then the old ones stop.
+// services_replace: replaces a price list while the shop that uses it runs. The new list and a new
+// shop start beside the old ones; then the old ones stop.
 #include <weir/app.hpp>
 
 #include <cstdio>
@@ -7,7 +7,7 @@
 using namespace weir;
 
 struct Prices {
-  explicit Prices(int of) : price(of) {}
+  explicit Prices(int amount) : price(amount) {}
   Task<> stop() {
     std::fprintf(stderr, "prices of %d: gone\n", price);
     co_return;
@@ -23,7 +23,7 @@ struct Shop {
   const Prices& prices;
 };
 
-/// Stands for whatever learns that something has to change.
+/// Stands for a service that decides on changes.
 class Manager {
  public:
   Manager(App& app, Scope& scope, ServiceId prices) : app_(app), scope_(scope), prices_(prices) {}

@@ -1,4 +1,4 @@
-// services_requester: each service gets a logger of its own, made when it asks and gone with it.
+// services_requester: gives each service its own logger, which lives as long as the service.
 #include <weir/app.hpp>
 
 #include <cstdio>
@@ -10,11 +10,11 @@ enum class Level { quiet, loud };
 
 class Logger {
  public:
-  explicit Logger(Requester who) : name_(who.name()) {
-    const Level* const level = who.properties().get<Level>();
+  explicit Logger(inject::Requester requester) : name_(requester.name()) {
+    const Level* const level = requester.properties().get<Level>();
     loud_ = level != nullptr && *level == Level::loud;
   }
-  ~Logger() { say("that was all"); }
+  ~Logger() { say("stopped"); }
   void say(const char* text) const {
     std::fprintf(stderr, "[%s] %s%s\n", name_.c_str(), text, loud_ ? "!" : "");
   }

@@ -1,4 +1,4 @@
-// services_scoped: each request has a session and a trace of its own, made when first needed.
+// services_scoped: creates a session and a trace for each request when get() first needs them.
 #include <weir/app.hpp>
 
 #include <cstdio>
@@ -13,16 +13,14 @@ struct Users {
   const char* greeting = "Hello";
 };
 
-/// One for each request.
 struct Trace {
-  explicit Trace(const Request& of) : request(of) {}
+  explicit Trace(const Request& traced) : request(traced) {}
   ~Trace() { std::fprintf(stderr, "trace of %s: written\n", request.user.c_str()); }
   const Request& request;
 };
 
-/// Likewise: of the request, a service of the core, and the same request's trace.
 struct Session {
-  Session(Request& of, Users& by, Trace&) : request(of), users(by) {}
+  Session(Request& root, Users& all, Trace&) : request(root), users(all) {}
   ~Session() { std::fprintf(stderr, "session of %s: closed\n", request.user.c_str()); }
   Request& request;
   Users& users;
@@ -30,7 +28,9 @@ struct Session {
 
 class Web {
  public:
-  Web(Scoped<Request> requests, Scope& scope) : requests_(requests) { scope.spawn(serve()); }
+  Web(inject::Scoped<Request> requests, Scope& scope) : requests_(requests) {
+    scope.spawn(serve());
+  }
 
  private:
   Task<Result<>> serve() {
@@ -45,7 +45,7 @@ class Web {
     co_return {};
   }
 
-  Scoped<Request> requests_;
+  inject::Scoped<Request> requests_;
 };
 
 int main(int argc, char** argv) {

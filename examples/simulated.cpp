@@ -1,5 +1,5 @@
-// simulated [SEED]: a service tested in the World: an hour of its life in a moment, others each
-// time.
+// simulated [SEED]: tests a service in the World, over an hour of virtual time, with a new seed for
+// each run.
 #include <weir/sim/world.hpp>
 
 #include <cstdio>
@@ -8,19 +8,20 @@
 using namespace weir;
 const RuntimeOptions one{.cores = 1, .announce = false};
 
-// The service: whoever comes first has the lease for an hour.
+// The service: the first client gets a lease for an hour.
 Task<http::Response> take(Instant& leased_until) {
   const Instant now = (co_await this_context()).loop->now();
-  if (now < leased_until) co_return http::status(409);
+  if (now < leased_until) co_return http::Response(http::Status::conflict);
   leased_until = now + 1h;
   co_return http::text("yours\n");
 }
 
-int serve(Host& host) {
+int serve(Platform& platform) {
   Instant leased_until{};
   http::Router routes;
   routes.get("/lease", [&leased_until] { return take(leased_until); });
-  return Runtime(host, one).run_on_each_core(http::serve, std::cref(routes), Endpoint::any(80));
+  return Runtime(platform, one)
+      .run_on_each_core(http::serve, std::cref(routes), http::ServeOptions{Endpoint::any(80)});
 }
 
 Task<Result<std::string>> ask(Endpoint server) {
@@ -33,7 +34,7 @@ Task<Result<std::string>> ask(Endpoint server) {
   co_return answer.size() < 12 ? answer : answer.substr(9, 3);  // its status
 }
 
-// The test: what three come to hear, the second after 30 minutes, the third after 61.
+// The test: the statuses of three requests: after a second, 30 minutes later and 31 minutes later.
 Task<> test(Scope&, Endpoint server, std::string& heard) {
   const Duration pauses[] = {1s, 30min, 31min};
   for (const Duration pause : pauses) {
@@ -44,15 +45,15 @@ Task<> test(Scope&, Endpoint server, std::string& heard) {
 }
 
 int main(int argc, char** argv) {
-  World world({.seed = argc > 1 ? std::stoull(argv[1]) : fresh_seed(),
-               .replay = std::string(argv[0]) + " "});
+  sim::World world({.seed = argc > 1 ? std::stoull(argv[1]) : sim::fresh_seed(),
+                    .replay = std::string(argv[0]) + " "});
   std::string heard;
-  WorldHost& server = world.host("server");
+  sim::Host& server = world.host("server");
   server.start_service(serve);
-  world.host("client").start([&](Host& host) {
-    return Runtime(host, one).run_on_each_core(test, server.address(80), std::ref(heard));
+  world.host("client").start([&](Platform& platform) {
+    return Runtime(platform, one).run_on_each_core(test, server.address(80), std::ref(heard));
   });
-  const WorldReport report = world.run_until_done(2h);  // nothing may be left, either
+  const sim::WorldReport report = world.run_until_done(2h);  // also checks that nothing is left
   std::printf("heard %s\n%s", heard.c_str(), report.text().c_str());
   return report.ok() && heard == "200 409 200 " ? 0 : 1;
 }

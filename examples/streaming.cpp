@@ -1,4 +1,4 @@
-// streaming: bodies that are produced and consumed piece by piece, at the speed of the peer.
+// streaming: produces and consumes bodies piece by piece, at the speed of the peer.
 #include <weir/http.hpp>
 
 using namespace weir;
@@ -35,7 +35,7 @@ Task<http::Response> checksum(http::Request& request) {
   unsigned sum = 0;
   for (;;) {
     auto piece = co_await request.read();
-    if (!piece) co_return http::status_for(piece.error());
+    if (!piece) co_return http::to_status(piece.error());
     if (piece->empty()) break;
     for (const std::byte each : *piece) sum = sum * 31 + std::to_integer<unsigned>(each);
   }
@@ -48,5 +48,6 @@ int main(int argc, char** argv) {
   routes.get("/lines/{count}", lines);
   routes.get("/ticks", ticks);
   routes.post("/checksum", checksum, {.body_max = std::uint64_t{1} << 40});
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
+                                           http::ServeOptions{options.endpoint});
 }

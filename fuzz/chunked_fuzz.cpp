@@ -1,5 +1,5 @@
-// Any bytes as a chunked body: the verdict does not depend on cuts, and writing what was decoded
-// as chunks again decodes to the same.
+// Decodes any bytes as a chunked body. The verdict does not depend on cuts. Decoded data that is
+// written as chunks decodes to the same data again.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "fuzz/require.hpp"
 #include "weir/http/detail/h1/chunked.hpp"
-#include "weir/http/h1/writer.hpp"
+#include "weir/http/detail/h1/writer.hpp"
 
 namespace {
 
@@ -21,12 +21,12 @@ struct Decoded {
   std::string trailers;
   std::size_t consumed = 0;
   Kind kind = Kind::need_more;
-  weir::http::Refusal refusal = weir::http::Refusal::none;
+  weir::http::ParseError error = weir::http::ParseError::none;
 
   bool operator==(const Decoded&) const = default;
 };
 
-/// Decodes `input`, given in pieces of `step` bytes of memory of their own.
+/// Decodes `input` in pieces of `step` bytes, each in memory of its own.
 Decoded decode(std::string_view input, std::size_t step, const weir::http::ChunkLimits& limits) {
   ChunkedDecoder decoder(limits);
   Decoded decoded;
@@ -43,7 +43,7 @@ Decoded decode(std::string_view input, std::size_t step, const weir::http::Chunk
       decoded.data += found.data;
       decoded.consumed += found.consumed;
       decoded.kind = found.kind;
-      decoded.refusal = found.refusal;
+      decoded.error = found.error;
       rest.remove_prefix(found.consumed);
     } while (decoded.kind == Kind::data);
   }

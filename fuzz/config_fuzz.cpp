@@ -1,5 +1,5 @@
-// Any bytes as a length of time, a size, a file, variables and arguments: what is accepted comes
-// back from its own writing, and what is refused is told in words that may be shown.
+// Parses any bytes as a duration, a size, a file, variables and arguments. An accepted value
+// survives writing and parsing. An error message contains printable characters only.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -51,7 +51,7 @@ inline constexpr std::array weir::json::enumerators<Color>{
 
 namespace {
 
-/// The lines of `text`.
+/// Returns the lines of `text`.
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {

@@ -1,6 +1,6 @@
-// Any bytes as JSON: what is accepted is what another library accepts and means, comes back from
-// our own writing, and is the same whether it is read or skipped; what is refused has an error
-// that may be shown to anybody.
+// Parses any bytes as JSON. Another library accepts the same texts with the same meaning. An
+// accepted value survives writing and parsing, and reading and skipping agree. An error message
+// contains printable characters only.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -72,7 +72,7 @@ void check_error(const weir::json::Error& error, std::size_t size) {
   for (const char each : error.message()) require(each >= ' ' && each <= '~');
 }
 
-/// What was read comes back from what is written, and that is JSON.
+/// Checks that a value survives writing and parsing, and that the written text is JSON.
 template <class T>
 void check_writing(const T& value, const ReadOptions& options) {
   const std::string text = weir::json::write(value);
@@ -91,7 +91,7 @@ void check_struct(std::string_view text, const ReadOptions& options) {
 void check_any(std::string_view text) {
   const ReadOptions deep{.depth_max = 1000};
   const auto value = weir::json::read<AnyValue>(text, deep);
-  // Ours alone: a limit, names that are there twice, no byte order mark and no zero at the end.
+  // Weir alone has a limit and rejects duplicate names, a byte order mark and a zero at the end.
   const bool ours =
       !value && (value.error().code == weir::Errc::limit_reached ||
                  value.error().what == "given twice" || text.starts_with("\xEF\xBB\xBF"));

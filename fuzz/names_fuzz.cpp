@@ -1,5 +1,5 @@
-// Any bytes as the answer of a name server, as /etc/hosts, as /etc/resolv.conf and as a name: what
-// is accepted keeps its promises.
+// Parses any bytes as the answer of a name server, as /etc/hosts, as /etc/resolv.conf and as a
+// name. Accepted results keep their promises.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,13 +9,12 @@
 #include "fuzz/require.hpp"
 #include "weir/net/dns/detail/dns_message.hpp"
 #include "weir/net/dns/detail/host_name.hpp"
-#include "weir/net/hosts_file.hpp"
-#include "weir/net/resolv_conf.hpp"
+#include "weir/net/dns/detail/system_dns_config.hpp"
 
 namespace {
 
 using weir::fuzz::require;
-using namespace weir::names;
+using namespace weir::dns;
 namespace dns = weir::dns;
 
 void check_name(std::string_view text) {
@@ -32,24 +31,24 @@ void check_name(std::string_view text) {
   require(query.name().size() == name->text.size() + 2);
 }
 
-/// What follows the question of an answer, behind a header that fits it.
+/// Parses `rest` as the part of a response that follows the question, with a header that fits it.
 void check_answer(std::uint8_t kind, std::string_view rest) {
   if (rest.size() < 7) return;
   const auto type = kind % 2 == 0 ? dns::RecordType::a : dns::RecordType::aaaa;
   const dns::Query query("www.example.org", type, 0x1234);
   std::string message(weir::to_text(query.bytes()));
   message[2] = '\x81';
-  std::copy_n(rest.begin(), 7, message.begin() + 3);  // code, and numbers of records
+  std::copy_n(rest.begin(), 7, message.begin() + 3);  // the code and the record counts
   message[4] = '\0';
   message[5] = '\1';
-  message[6] = static_cast<char>(rest[3] & 1);  // 256 records more are enough
+  message[6] = static_cast<char>(rest[3] & 1);  // at most 256 more records
   message[8] = static_cast<char>(rest[5] & 1);
   message.append(rest.substr(7));
   const weir::fuzz::ExactCopy exact(message);
   const weir::Bytes bytes = weir::to_bytes(exact.view());
-  require(dns::answers(bytes, query));
+  require(dns::is_response_to(bytes, query));
   constexpr std::size_t most = 3;
-  const auto answer = dns::read_answer(bytes, query, most);
+  const auto answer = dns::parse_response(bytes, query, most);
   if (!answer) return;
   require(answer->addresses.size() <= most);
   const bool ipv4 = type == dns::RecordType::a;
@@ -64,7 +63,7 @@ void check_any_message(std::string_view text) {
   const dns::Query query("a", dns::RecordType::aaaa, 0x4141);
   const weir::fuzz::ExactCopy exact(text);
   const weir::Bytes bytes = weir::to_bytes(exact.view());
-  if (dns::answers(bytes, query)) static_cast<void>(dns::read_answer(bytes, query, 8));
+  if (dns::is_response_to(bytes, query)) static_cast<void>(dns::parse_response(bytes, query, 8));
 }
 
 void check_conf(std::string_view text) {

@@ -1,4 +1,4 @@
-// Any sequence of operations on an adaptive radix tree, side by side with std::map.
+// Runs any sequence of operations on an adaptive radix tree and on std::map, and compares both.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,8 @@ using weir::fuzz::require;
 using Tree = weir::RadixTree<std::uint32_t>;
 using Model = std::map<std::string, std::uint32_t, std::less<>>;
 
-/// Reads operations: what to do, and a key that is made from the one before.
+/// A Script reads operations from the input: a kind, and a key that is made from the previous
+/// key.
 class Script {
  public:
   explicit Script(std::string_view bytes) : bytes_(bytes) {}
@@ -23,8 +24,8 @@ class Script {
   bool at_end() const { return at_ == bytes_.size(); }
   std::uint8_t byte() { return at_end() ? 0 : static_cast<std::uint8_t>(bytes_[at_++]); }
 
-  /// Keeps a part of the last key, then appends bytes or one byte many times: long shared prefixes
-  /// and keys that are prefixes of each other take few bytes of input.
+  /// Keeps a part of the last key and appends bytes, or one byte many times. Long shared prefixes
+  /// and keys that are prefixes of each other then need few input bytes.
   const std::string& key() {
     const std::uint8_t shape = byte();
     key_.resize(key_.size() * (shape & 3) / 3);
@@ -53,7 +54,8 @@ void compare_longest_prefix(const Tree& tree, const Model& model, std::string_vi
   if (found) require(found.key == expected->first && *found.value == expected->second);
 }
 
-/// Both walks in one: `keep_prefix` ends the expected keys where the prefix does.
+/// Compares one of both walks. `keep_prefix` selects walk_prefix(), which ends after the keys
+/// with the prefix.
 void compare_walk(const Tree& tree, const Model& model, std::string_view key, bool keep_prefix) {
   auto expected = model.lower_bound(key);
   const auto visit = [&](std::string_view found, std::uint32_t value) {
@@ -119,6 +121,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(tree.remove(model.begin()->first));
     model.erase(model.begin());
   }
-  require(tree.memory_bytes() == 0 && tree.census() == weir::RadixCensus{});
+  require(tree.memory_bytes() == 0 && tree.stats() == weir::RadixStats{});
   return 0;
 }

@@ -1,4 +1,4 @@
-// What the fuzzed promises are checked with.
+// Checks the conditions of fuzz targets.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,13 @@
 
 namespace weir::fuzz {
 
-/// Ends the program, which libFuzzer reports with its input.
+/// Aborts the program if `condition` is false. libFuzzer then reports the input.
 inline void require(bool condition) {
   if (!condition) std::abort();
 }
 
-/// A copy of exactly its size, so that the address sanitizer sees a read beyond it.
+/// An ExactCopy is a copy in memory of exactly its size, so that the address sanitizer reports a
+/// read beyond its end.
 class ExactCopy {
  public:
   explicit ExactCopy(std::string_view text) : bytes_(new char[text.size()]), size_(text.size()) {

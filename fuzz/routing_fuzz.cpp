@@ -1,8 +1,7 @@
-// Any routes and any path: the router finds what a naive matcher finds, with the same captures, the
-// same 405 and 501, the same Allow; and any text as a pattern is taken or refused, never worse.
-//
-// The input is a list of choices: how many routes, each of a method and segments; then a request.
-// What is left over is parsed as a pattern.
+// Compares the router with a naive matcher on any routes and any path: the same route, captures,
+// 405, 501 and Allow. Any text as a pattern is either accepted or rejected.
+// The input is a list of choices: the number of routes, the method and segments of each, and then
+// requests. The rest of the input is parsed as a pattern.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -70,11 +69,11 @@ std::optional<Texts> anything(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(Texts{text});
 }
 
-/// A segment of a pattern: as it is written, and what it stands for.
+/// A Token is a segment of a pattern: its text and its meaning.
 struct Token {
   const char* text;
   int rank;             // 0 literal, 1 expression, 2 capture, 3 rest
-  const char* meaning;  // a literal, decoded; what tells expressions apart
+  const char* meaning;  // a decoded literal, or the name of an expression
   std::optional<Texts> (*match)(const std::string&);
 };
 
@@ -131,7 +130,7 @@ std::vector<std::string> split(std::string_view path) {
 
 class Naive {
  public:
-  /// False if there is such a route.
+  /// Adds a route. Returns false if the same route exists.
   bool add(const NaiveRoute& route) {
     for (const NaiveRoute& other : routes_) {
       if (other.method == route.method && other.tokens.size() == route.tokens.size() &&
@@ -143,7 +142,8 @@ class Naive {
     return true;
   }
 
-  /// What the handler of this route would get.
+  /// Returns the captures that the handler of this route gets, or nullopt if the route does not
+  /// match.
   static std::optional<Texts> captures(const NaiveRoute& route, const std::string& path) {
     const std::vector<std::string> segments = split(path);
     Texts all;
@@ -169,7 +169,7 @@ class Naive {
     return all;
   }
 
-  /// Whether `a` goes before `b`; both match.
+  /// Returns true if `a` has precedence over `b`. Both routes match.
   bool before(const NaiveRoute& a, const NaiveRoute& b) const {
     std::size_t same = 0;
     while (a.shares(b, same + 1)) ++same;
@@ -180,7 +180,7 @@ class Naive {
     return first_with(a, same + 1) < first_with(b, same + 1);
   }
 
-  /// What the whole router says, in words.
+  /// Returns the answer of the whole router as text.
   std::string answer(const std::string& method, const std::string& path) const {
     const bool known = method != "PURGE" || has_method(method);
     if (!known) return "501 ";
@@ -229,7 +229,7 @@ using View = std::string_view;
 
 template <class Indices>
 class Echo;
-/// A handler of so many captures, which says its name and what it got.
+/// A handler with one parameter per capture. It answers with its name and its captures.
 template <std::size_t... I>
 class Echo<std::index_sequence<I...>> {
  public:
@@ -246,8 +246,8 @@ class Echo<std::index_sequence<I...>> {
 
 template <std::size_t N = 0>
 weir::Result<RouteId> add(Router& router, const std::string& method, const Pattern& pattern) {
-  if constexpr (N <= pattern_captures_max) {
-    if (pattern.shape().captures != N) return add<N + 1>(router, method, pattern);
+  if constexpr (N <= path_params_max) {
+    if (pattern.shape().params != N) return add<N + 1>(router, method, pattern);
     return router.add(method, pattern, Echo<std::make_index_sequence<N>>(method + pattern.text()));
   } else {
     std::abort();
@@ -260,10 +260,10 @@ std::string answer(const Router& router, const std::string& method, const std::s
   router.match(request.head(), match);
   const std::string moved(request.head().bytes());
   match.rebase(request.head().bytes(), moved.data());
-  const Response response = match.answer(request.request());
+  const Response response = match.respond(request.request());
   if (match.found()) return std::string(response.body().text());
   return std::to_string(code_of(response.status())) + " " +
-         std::string(response.fields().get("Allow").value_or(""));
+         std::string(response.headers().get("Allow").value_or(""));
 }
 
 void compare(Choices& choices) {
@@ -278,8 +278,9 @@ void compare(Choices& choices) {
       if (route.tokens.back().rank == 3) break;
     }
     const auto added = add(router, route.method, Pattern::parse(route.text()).value());
-    require(added.has_value() == naive.add(route), "conflicts are seen differently");
-    require(added || added.error() == weir::Errc::conflict, "a route is refused");
+    require(added.has_value() == naive.add(route),
+            "the router and the naive matcher disagree about a conflict");
+    require(added || added.error() == weir::Errc::conflict, "a valid route is rejected");
   }
   for (std::size_t requests = 1 + choices.below(8); requests > 0; --requests) {
     const std::string method = methods[choices.below(methods.size())];
@@ -293,7 +294,7 @@ void compare(Choices& choices) {
       std::fprintf(stderr, "%s %s: found %s, expected %s\n", method.c_str(), path.c_str(),
                    found.c_str(), expected.c_str());
     }
-    require(found == expected, "another answer than the naive matcher's");
+    require(found == expected, "the answer differs from the naive matcher's");
   }
 }
 

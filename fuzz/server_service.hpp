@@ -1,4 +1,4 @@
-// The service that server_fuzz attacks: each answer says to which request it belongs.
+// The service that server_fuzz attacks. Each answer names the request that it belongs to.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "weir/http/server/detail/accept_connections.hpp"
 #include "weir/runtime/pool/detail/shared_pool.hpp"
-#include "weir/http/serve.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/sleep.hpp"
 
@@ -19,12 +19,12 @@ namespace weir::fuzz {
 inline std::string plain_line(std::string_view path) {
   return "plain " + std::string(path) + "\n";
 }
-/// `sum`: of the body's bytes.
+/// Returns the answer of the echo routes. `sum` is the sum of the body's bytes.
 inline std::string echo_line(std::string_view path, std::size_t size, unsigned sum) {
   return "echo " + std::string(path) + " " + std::to_string(size) + " " + std::to_string(sum) +
          "\n";
 }
-inline unsigned sum_of(std::string_view bytes) {
+inline unsigned byte_sum(std::string_view bytes) {
   unsigned sum = 0;
   for (const char each : bytes) sum += static_cast<unsigned char>(each);
   return sum;
@@ -43,7 +43,7 @@ inline Task<http::Response> slow(http::Request& request, unsigned milliseconds) 
 inline Task<http::Response> in_pool(http::Request& request) {
   Loop& loop = *(co_await this_context()).loop;
   auto text = co_await shared_pool(loop).pool().run(plain_line, std::string(request.path()));
-  if (!text) co_return http::Response(http::status_for(text.error()));
+  if (!text) co_return http::Response(http::to_status(text.error()));
   co_return http::text(std::move(*text));
 }
 
@@ -62,21 +62,21 @@ inline Task<http::Response> echo(http::Request& request) {
   std::string body;
   for (;;) {
     const auto piece = co_await request.read();
-    if (!piece) co_return http::Response(http::status_for(piece.error()));
+    if (!piece) co_return http::Response(http::to_status(piece.error()));
     if (piece->empty()) break;
     body.append(reinterpret_cast<const char*>(piece->data()), piece->size());
   }
-  co_return http::text(echo_line(request.path(), body.size(), sum_of(body)));
+  co_return http::text(echo_line(request.path(), body.size(), byte_sum(body)));
 }
 
 inline Task<http::Response> echo_whole(http::Request& request) {
   const auto body = co_await request.body_view();
-  if (!body) co_return http::Response(http::status_for(body.error()));
-  co_return http::text(echo_line(request.path(), body->size(), sum_of(*body)));
+  if (!body) co_return http::Response(http::to_status(body.error()));
+  co_return http::text(echo_line(request.path(), body->size(), byte_sum(*body)));
 }
 
 inline http::Response throwing(http::Request&) {
-  throw std::runtime_error("as it was asked to");
+  throw std::runtime_error("thrown on request");
 }
 
 inline void add_routes(http::Router& routes) {
@@ -91,10 +91,10 @@ inline void add_routes(http::Router& routes) {
   routes.post("/unread", plain);
 }
 
-/// Small enough that few bytes and little time reach each of them.
+/// Returns limits that few bytes and little time reach.
 inline http::Limits tight_limits() {
   http::Limits limits;
-  limits.head = {.request_line_max = 200, .fields_bytes_max = 400, .fields_max = 8};
+  limits.head = {.request_line_max = 200, .headers_bytes_max = 400, .headers_max = 8};
   limits.chunks = {
       .line_max = 40, .extensions_max = 60, .trailers_bytes_max = 80, .trailers_max = 2};
   limits.head_timeout = std::chrono::seconds(2);
@@ -108,28 +108,28 @@ inline http::Limits tight_limits() {
   return limits;
 }
 
-/// Those that serve now, one for each core.
-using ServersNow = std::vector<http::ServerCore*>;
+/// ActiveServers are the servers that serve now, one for each core.
+using ActiveServers = std::vector<http::ServerState*>;
 
-/// Among them while it is there.
-struct SeenServer {
-  SeenServer(Loop& loop, const http::Router& routes, const http::Limits& limits,
-             ServersNow& all_servers)
+/// A RegisteredServer is in the list of active servers during its lifetime.
+struct RegisteredServer {
+  RegisteredServer(Loop& loop, const http::Router& routes, const http::Limits& limits,
+                   ActiveServers& all_servers)
       : servers(all_servers), core(loop, routes, limits) {
     servers.push_back(&core);
   }
-  ~SeenServer() { std::erase(servers, &core); }
-  SeenServer(const SeenServer&) = delete;
-  SeenServer& operator=(const SeenServer&) = delete;
+  ~RegisteredServer() { std::erase(servers, &core); }
+  RegisteredServer(const RegisteredServer&) = delete;
+  RegisteredServer& operator=(const RegisteredServer&) = delete;
 
-  ServersNow& servers;
-  http::ServerCore core;
+  ActiveServers& servers;
+  http::ServerState core;
 };
 
-inline Task<Result<>> serve_seen(Scope& scope, const http::Router& routes, Endpoint endpoint,
-                                 http::Limits limits, ServersNow& servers) {
-  SeenServer server(scope.loop(), routes, limits, servers);
-  co_return co_await http::serve_on(scope, server.core, endpoint);
+inline Task<Result<>> serve_registered(Scope& scope, const http::Router& routes, Endpoint endpoint,
+                                       http::Limits limits, ActiveServers& servers) {
+  RegisteredServer server(scope.loop(), routes, limits, servers);
+  co_return co_await http::listen_and_serve(scope, server.core, endpoint);
 }
 
 }  // namespace weir::fuzz

@@ -1,4 +1,4 @@
-// Any bytes as a target, an authority, a query and a form: what is accepted can be trusted.
+// Parses any bytes as a target, an authority, a query and a form, and checks accepted results.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -6,20 +6,20 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "weir/http/syntax/detail/authority.hpp"
 #include "weir/http/message/detail/query.hpp"
+#include "weir/http/syntax/detail/authority.hpp"
 #include "weir/http/syntax/uri.hpp"
 
 namespace {
 
 using weir::fuzz::require;
 using weir::http::Method;
-using weir::http::Refusal;
+using weir::http::ParseError;
 using weir::http::Target;
 
 void check_target(Method method, std::string_view text) {
   Target target;
-  if (parse_target(method, text, target) != Refusal::none) return;
+  if (parse_target(method, text, target) != ParseError::none) return;
   for (char each : text) require(each > ' ' && each < '\x7f' && each != '#');
   if (target.form != weir::http::TargetForm::authority) {
     const weir::http::Segments segments(target.path);
@@ -35,7 +35,7 @@ void check_target(Method method, std::string_view text) {
   if (!target.authority.empty()) require(weir::http::parse_authority(target.authority).has_value());
 }
 
-/// The first byte chooses the method, so that every form is reached.
+/// Returns the method that the first byte chooses, so that the fuzzer reaches every form.
 Method method_of_byte(std::uint8_t byte) {
   constexpr std::array methods{Method::get, Method::options, Method::connect, Method::other};
   return methods[byte % methods.size()];
@@ -45,7 +45,7 @@ Method method_of_byte(std::uint8_t byte) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  // A copy of its own, so that the address sanitizer sees a read beyond it.
+  // The address sanitizer reports a read beyond the end of this copy.
   const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
   check_target(method_of_byte(data[0]), text);
   if (const auto authority = weir::http::parse_authority(text)) {

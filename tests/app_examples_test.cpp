@@ -1,4 +1,4 @@
-// The example programs that are apps of services: what they say, in which order, and how they end.
+// Tests the examples that are apps of services: their output, its order, and their end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace weir::tests {
 namespace {
 
-/// Runs an example until it has said `until`, ends it with SIGTERM, and gives all that it said but
-/// the runtime's own lines.
+/// Runs an example until it has written `until`, and ends it with SIGTERM. Returns its lines,
+/// except for those of the runtime.
 std::vector<std::string> lines_of(std::string_view name, std::string_view until) {
   Process process = Process::example(name, {"--no-pin"});
   EXPECT_TRUE(process.wait_for(until)) << process.errors();
@@ -51,9 +51,9 @@ TEST(ExampleServices, Lazy) {
 }
 
 TEST(ExampleServices, Remote) {
-  EXPECT_EQ(lines_of("services_remote", "no ledger any more"),
+  EXPECT_EQ(lines_of("services_remote", "the ledger was removed"),
             (Lines{"ledger on core 1: 5", "shop on core 0: sold for 5", "shop: 500 is too much",
-                   "shop: no ledger any more"}));
+                   "shop: the ledger was removed"}));
 }
 
 TEST(ExampleServices, Scoped) {
@@ -64,8 +64,7 @@ TEST(ExampleServices, Scoped) {
 
 TEST(ExampleServices, Requester) {
   EXPECT_EQ(lines_of("services_requester", "[Alarms] ready"),
-            (Lines{"[Orders] ready", "[Alarms] ready!", "[Alarms] that was all!",
-                   "[Orders] that was all"}));
+            (Lines{"[Orders] ready", "[Alarms] ready!", "[Alarms] stopped!", "[Orders] stopped"}));
 }
 
 TEST(ExampleServices, Explain) {

@@ -1,4 +1,4 @@
-// Peers that mean a server ill, by the hundred: what each of them does, and a herd of them.
+// An AttackerPool runs hundreds of connections that attack a server in different ways.
 #pragma once
 
 #include <atomic>
@@ -9,30 +9,30 @@
 #include <vector>
 
 #include "weir/os/detail/io/fd.hpp"
-#include "weir/testing/http_attacks.hpp"
+#include "weir/sim/http/detail/http_attacks.hpp"
 
 namespace weir::tests {
 
-/// Keeps `size` connections to 127.0.0.1:`port`, each an attacker of a kind (HttpAttack) that is
-/// drawn; whoever is at its end, after some seconds at the latest, is followed by another. On a
-/// thread of its own, from its beginning to stop().
-class Herd {
+/// Keeps `size` connections to 127.0.0.1:`port` on a thread of its own until stop(). Each
+/// connection is an attacker of a randomly chosen kind (sim::HttpAttack). An attacker lives for
+/// at most 3 seconds, and a new one replaces it.
+class AttackerPool {
  public:
-  Herd(std::uint16_t port, std::size_t size, std::uint32_t seed);
-  ~Herd() { stop(); }
-  Herd(const Herd&) = delete;
-  Herd& operator=(const Herd&) = delete;
+  AttackerPool(std::uint16_t port, std::size_t size, std::uint32_t seed);
+  ~AttackerPool() { stop(); }
+  AttackerPool(const AttackerPool&) = delete;
+  AttackerPool& operator=(const AttackerPool&) = delete;
 
   /// Connections that the server has ended.
   std::size_t ended() const { return ended_; }
-  /// Resets all that is left.
+  /// Stops the thread and resets the remaining connections.
   void stop();
 
  private:
   class Attacker;
 
   void run(std::size_t size);
-  Attacker next();
+  Attacker make_attacker();
 
   std::uint16_t port_;
   std::minstd_rand random_;

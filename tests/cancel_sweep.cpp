@@ -9,9 +9,9 @@
 #include <tuple>
 
 #include "weir/net/listen/listener.hpp"
-#include "weir/task/combinators.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 #include "weir/sim/world.hpp"
+#include "weir/task/combinators.hpp"
 
 namespace weir::tests {
 namespace {
@@ -31,77 +31,79 @@ Task<> nap(Duration pause) {
   static_cast<void>(co_await sleep(pause));
 }
 
-/// What is in use between two runs, the frames of who looks included.
+/// The resources in use between two runs, including the frames of the measuring task.
 struct InUse {
   std::size_t blocks = static_cast<std::size_t>(-1);
   std::size_t timers = static_cast<std::size_t>(-1);
 };
 
-/// Waits until no more than that is in use, since what io_uring closes, and what comes home from
-/// other threads, takes a moment; gives what is.
+/// Waits until at most `most` is in use, and returns what is in use. Closing with io_uring, and
+/// memory that other threads return, take a moment.
 Task<InUse> settle(InUse most, Loop& loop) {
-  const Instant until = after(loop.host().now(), std::chrono::seconds(20));
+  const Instant until = after(loop.platform().now(), std::chrono::seconds(20));
   for (;;) {
     InUse now;
     now.blocks = co_await blocks_of_both();
     now.timers = loop.timers().armed();
     const bool settled = now.blocks <= most.blocks && now.timers <= most.timers;
-    if (settled || loop.host().now() >= until) co_return now;
+    if (settled || loop.platform().now() >= until) co_return now;
     static_cast<void>(co_await sleep(std::chrono::microseconds(200)));
   }
 }
 
-std::string_view name_of(From from) {
-  switch (from) {
-    case From::a_round:
+std::string_view name_of(CancelOrigin origin) {
+  switch (origin) {
+    case CancelOrigin::loop_turn:
       return "in round ";
-    case From::a_timer:
+    case CancelOrigin::timer:
       return "by a timer, step ";
-    case From::other_core:
+    case CancelOrigin::other_core:
       return "from the other core, step ";
   }
   return {};
 }
 
-/// Each of the first rounds, then drawn ones that are ever further apart.
-std::size_t next_step(From from, std::size_t step, std::minstd_rand& draw) {
+/// Returns the next step: each of the first 16, then random steps with growing distances.
+std::size_t next_step(CancelOrigin origin, std::size_t step, std::minstd_rand& draw) {
   constexpr std::size_t each_up_to = 16;
-  if (from != From::a_round || step < each_up_to) return step + 1;
+  if (origin != CancelOrigin::loop_turn || step < each_up_to) return step + 1;
   return step + 1 + draw() % (2 * step / 3);
 }
 
-/// What is in use behind one run, and a rest.
-Task<InUse> run_once(const SweepCase& the_case, Stage& stage, Blow& blow, Duration rest,
-                     InUse most) {
-  co_await the_case.run(blow, stage);
-  co_await stage.quiet();
+/// Runs the case once, sleeps for `rest`, and returns what is in use afterwards.
+Task<InUse> run_once(const SweepCase& test_case, SweepEnvironment& env, CancelInjector& injector,
+                     Duration rest, InUse most) {
+  co_await test_case.run(injector, env);
+  co_await env.wait_until_idle();
   if (rest != Duration::zero()) static_cast<void>(co_await sleep(rest));
-  co_return co_await settle(most, stage.loop());
+  co_return co_await settle(most, env.loop());
 }
 
-Task<> sweep(Scope& scope, const SweepCase& the_case, std::minstd_rand& draw) {
-  constexpr int undisturbed = 2;  // whatever is made once, such as a pool's threads, is there then
-  Stage stage(scope);
+Task<> sweep(Scope& scope, const SweepCase& test_case, std::minstd_rand& draw) {
+  constexpr int undisturbed = 2;  // they create what is made once, such as a pool's threads
+  SweepEnvironment env(scope);
   InUse most;
   for (int number = 0; number < undisturbed; ++number) {
-    SCOPED_TRACE(std::string(the_case.name) + ", not cancelled");
-    Blow blow(stage, From::a_round, Blow::never_falls);
-    most = co_await run_once(the_case, stage, blow, std::chrono::milliseconds(5), InUse());
+    SCOPED_TRACE(std::string(test_case.name) + ", not cancelled");
+    CancelInjector injector(env, CancelOrigin::loop_turn, CancelInjector::never_fires);
+    most = co_await run_once(test_case, env, injector, std::chrono::milliseconds(5), InUse());
   }
-  constexpr std::array everywhere = {From::a_round, From::a_timer, From::other_core};
-  for (const From from : everywhere) {
-    const std::size_t steps = from == From::a_round ? Blow::never_falls : Blow::timed_steps;
-    // What takes so long one time may take longer the next.
-    std::size_t chances = from == From::a_round ? 1 : 4;
-    for (std::size_t step = 0; step < steps; step = next_step(from, step, draw)) {
-      SCOPED_TRACE(std::string(the_case.name) + ", cancelled " + std::string(name_of(from)) +
+  constexpr std::array everywhere = {CancelOrigin::loop_turn, CancelOrigin::timer,
+                                     CancelOrigin::other_core};
+  for (const CancelOrigin origin : everywhere) {
+    const std::size_t steps = origin == CancelOrigin::loop_turn ? CancelInjector::never_fires
+                                                                : CancelInjector::timed_steps;
+    // A case that ended before this step may take longer in the next run.
+    std::size_t chances = origin == CancelOrigin::loop_turn ? 1 : 4;
+    for (std::size_t step = 0; step < steps; step = next_step(origin, step, draw)) {
+      SCOPED_TRACE(std::string(test_case.name) + ", cancelled " + std::string(name_of(origin)) +
                    std::to_string(step));
-      Blow blow(stage, from, step);
-      const InUse now = co_await run_once(the_case, stage, blow, {}, most);
+      CancelInjector injector(env, origin, step);
+      const InUse now = co_await run_once(test_case, env, injector, {}, most);
       EXPECT_LE(now.blocks, most.blocks) << "memory is left";
       EXPECT_LE(now.timers, most.timers) << "timers are left";
       if (testing::Test::HasFailure()) co_return;
-      if (!blow.fell() && --chances == 0) break;
+      if (!injector.fired() && --chances == 0) break;
     }
   }
 }
@@ -109,7 +111,7 @@ Task<> sweep(Scope& scope, const SweepCase& the_case, std::minstd_rand& draw) {
 Task<> sweep_on_first(Scope& scope, Runtime* runtime, std::span<const SweepCase> cases,
                       std::uint32_t seed) {
   if (scope.loop().core() != 0) {
-    // The other core does what it is asked to, until all is over.
+    // The other core only runs what core 0 sends to it, until the runtime stops.
     static_cast<void>(co_await sleep_until(never));
     co_return;
   }
@@ -123,54 +125,54 @@ Task<> sweep_on_first(Scope& scope, Runtime* runtime, std::span<const SweepCase>
 
 }  // namespace
 
-Task<> a_while(std::size_t rounds) {
+Task<> back_off(std::size_t rounds) {
   constexpr std::size_t rounds_max = 100;
   co_await yield();
   if (rounds > rounds_max) static_cast<void>(co_await sleep(std::chrono::microseconds(100)));
 }
 
-void Blow::begin() {
-  if (step_ == never_falls) return;
+void CancelInjector::begin() {
+  if (step_ == never_fires) return;
   if (step_ == 0) return source_.cancel();
-  on_its_way_ = true;
-  if (from_ == From::a_round) return loop_.ready(*this);
-  stage_.spawn(fall_in_time());
+  pending_ = true;
+  if (origin_ == CancelOrigin::loop_turn) return loop_.ready(*this);
+  env_.spawn(fire_after_delay());
 }
 
-Task<> Blow::end() {
-  over_ = true;
-  for (std::size_t rounds = 0; on_its_way_; ++rounds) co_await a_while(rounds);
+Task<> CancelInjector::end() {
+  task_done_ = true;
+  for (std::size_t rounds = 0; pending_; ++rounds) co_await back_off(rounds);
 }
 
-void Blow::run(Runnable& self) {
-  auto& blow = static_cast<Blow&>(self);
-  blow.on_its_way_ = false;
-  if (blow.over_) return;
-  if (--blow.step_ == 0) return blow.source_.cancel();
-  blow.on_its_way_ = true;
-  blow.loop_.ready(blow);
+void CancelInjector::run(Runnable& self) {
+  auto& injector = static_cast<CancelInjector&>(self);
+  injector.pending_ = false;
+  if (injector.task_done_) return;
+  if (--injector.step_ == 0) return injector.source_.cancel();
+  injector.pending_ = true;
+  injector.loop_.ready(injector);
 }
 
-Task<> Blow::fall_in_time() {
+Task<> CancelInjector::fire_after_delay() {
   Duration pause = std::chrono::microseconds(5);  // doubled with each step, up to 2.6 ms
   for (std::size_t step = 1; step < step_; ++step) pause *= 2;
-  if (from_ == From::a_timer) {
+  if (origin_ == CancelOrigin::timer) {
     static_cast<void>(co_await sleep(pause));
   } else {
     co_await on_core(1, nap, pause);
   }
-  on_its_way_ = false;
-  if (!over_) source_.cancel();
+  pending_ = false;
+  if (!task_done_) source_.cancel();
 }
 
-Folder::Folder(const Stage& stage) : files_(stage.loop().host().files()) {
+TempDirectory::TempDirectory(const SweepEnvironment& env) : files_(env.loop().platform().files()) {
   static std::size_t number = 0;
   root_ = "/tmp/weir-sweep-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
   const auto made = files_.make_directory(root_, 0700);
   EXPECT_TRUE(made) << root_ << ": " << made.error().message();
 }
 
-Folder::~Folder() {
+TempDirectory::~TempDirectory() {
   constexpr std::size_t entries_max = 100;
   const auto entries = files_.list(root_, entries_max);
   EXPECT_TRUE(entries) << root_;
@@ -181,8 +183,8 @@ Folder::~Folder() {
   EXPECT_TRUE(files_.remove(root_)) << root_;
 }
 
-void Folder::write(std::string_view name, std::string_view text) const {
-  const auto file = files_.open(path(name), {.mode = os::FileMode::replace});
+void TempDirectory::write(std::string_view name, std::string_view text) const {
+  const auto file = files_.open(path(name), {.mode = os::FileMode::truncate});
   ASSERT_TRUE(file) << file.error().message();
   const auto written = files_.write_at(file->value(), to_bytes(text), 0);
   ASSERT_TRUE(written && *written == text.size());
@@ -198,7 +200,7 @@ Task<Pair> connect_pair() {
 void CancelSweep::sweep_all(std::span<const SweepCase> cases) {
   RuntimeOptions options;
   options.cores = 2;
-  options.backend = choice_of(GetParam());
+  options.backend = to_backend_choice(GetParam());
   options.pin = false;
   options.handle_signals = false;
   options.announce = false;
@@ -208,14 +210,14 @@ void CancelSweep::sweep_all(std::span<const SweepCase> cases) {
   EXPECT_EQ(runtime.run_on_each_core(sweep_on_first, &runtime, cases, seed), 0);
 }
 
-void sweep_all_in_a_world(std::span<const SweepCase> cases) {
-  const WorldOptions options = fresh_world();
-  World world(options);
-  world.host("host", {.cores = 2}).start([cases, seed = options.seed](Host& host) {
-    Runtime runtime(host, {.cores = 2, .announce = false});
+void sweep_all_in_world(std::span<const SweepCase> cases) {
+  const sim::WorldOptions options = fresh_world_options();
+  sim::World world(options);
+  world.host("host", {.cores = 2}).start([cases, seed = options.seed](Platform& platform) {
+    Runtime runtime(platform, {.cores = 2, .announce = false});
     return runtime.run_on_each_core(sweep_on_first, &runtime, cases, seed);
   });
-  const WorldReport report = world.run_until_done(std::chrono::hours(10));
+  const sim::WorldReport report = world.run_until_done(std::chrono::hours(10));
   EXPECT_TRUE(report.ok()) << report.text();
 }
 

@@ -1,9 +1,12 @@
-// Cancelling what somebody awaits: before it begins, in each of the first 16 rounds of its loop
-// after that and in drawn ones behind them, together with its completion, and while its loop
-// sleeps, by a timer or from another core, on a runtime over each real backend and in the World. It
-// must end, say that it was cancelled or have succeeded, lose nothing for whoever comes next, and
-// leave nothing behind. (See world_cancelling_test.cpp for what waits for another host, and
-// tools/check/awaitables.py for what must have a case.)
+// A cancel sweep cancels one awaited operation at many different times and checks the outcome. It
+// cancels before the operation begins, in each of its first 16 loop turns, and in randomly drawn
+// later turns. It also cancels together with the completion, and while the loop sleeps, by a
+// timer or from another core. The sweep runs on a runtime over each real backend and in a
+// sim::World.
+// The operation must end and report either success or cancellation. It must lose nothing for the
+// next caller and leave nothing behind.
+// Operations that wait for another host have their sweep in weir/sim/cancelling_test.cpp. The
+// list of awaitables that must have a case is in tools/check/awaitables.py.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,36 +22,38 @@
 #include <utility>
 
 #include "tests/server.hpp"
-#include "weir/runtime/on_core.hpp"
-#include "weir/runtime/runtime.hpp"
 #include "weir/loop/contract/detail/file_system.hpp"
 #include "weir/net/tcp.hpp"
+#include "weir/runtime/on_core.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/task/cancel.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::tests {
 
-/// How long something takes that a case waits for, if nothing else says so.
-inline constexpr Duration moment = std::chrono::microseconds(300);
+/// The default duration of an operation that a case waits for.
+inline constexpr Duration short_delay = std::chrono::microseconds(300);
 
-/// Another round; beyond some, which take next to no time in the World, a short sleep.
-Task<> a_while(std::size_t rounds);
+/// Waits for another loop turn. It also sleeps for 100 us after 100 rounds, which takes almost no
+/// real time in a World.
+Task<> back_off(std::size_t rounds);
 
-/// What the cases of a sweep run on: core 0 of a runtime that has two.
-class Stage {
+/// A SweepEnvironment is what a case runs on: core 0 of a runtime with two cores.
+class SweepEnvironment {
  public:
-  explicit Stage(Scope& scope) : scope_(scope), quiet_(scope.running()) {}
+  explicit SweepEnvironment(Scope& scope) : scope_(scope), idle_task_count_(scope.running()) {}
 
   Loop& loop() const noexcept { return scope_.loop(); }
-  /// Does it some rounds of the loop later, beside what the case awaits.
-  void later(std::function<void()> action, std::size_t rounds = 6) {
+  /// Runs `action` after `rounds` loop turns, concurrently with what the case awaits.
+  void run_later(std::function<void()> action, std::size_t rounds = 6) {
     scope_.spawn(act(std::move(action), rounds));
   }
   void spawn(Task<> task) { scope_.spawn(std::move(task)); }
-  /// Waits for the end of all that.
-  Task<> quiet() {
-    for (std::size_t rounds = 0; scope_.running() > quiet_; ++rounds) co_await a_while(rounds);
+  /// Waits for the end of all tasks that run_later() and spawn() started.
+  Task<> wait_until_idle() {
+    for (std::size_t rounds = 0; scope_.running() > idle_task_count_; ++rounds)
+      co_await back_off(rounds);
   }
 
  private:
@@ -58,30 +63,32 @@ class Stage {
   }
 
   Scope& scope_;
-  std::size_t quiet_;
+  std::size_t idle_task_count_;
 };
 
-/// Whence the cancellation of a run comes.
-enum class From : std::uint8_t {
-  a_round,     ///< of the loop, which so never sleeps: behind everything that is ready then
-  a_timer,     ///< the loop may sleep until then
-  other_core,  ///< which wakes the loop up
+/// The origin of the cancellation in one run.
+enum class CancelOrigin : std::uint8_t {
+  loop_turn,   ///< a turn of the case's loop, after all ready work; the loop never sleeps
+  timer,       ///< a timer of the case's loop, which may sleep until then
+  other_core,  ///< the other core, which wakes the loop
 };
 
-/// The cancellation of one run, at a step: before the task begins (0), or as many rounds later, or
-/// after a time that grows with the steps. What has completed may be among what is ready then.
-/// Threads: its loop's. Lifetime: shorter than its stage's.
-class Blow : Runnable {
+/// A CancelInjector cancels one run at a given step. Step 0 cancels before the task begins. A
+/// later step cancels after that number of loop turns, or after a time that doubles with each
+/// step. The ready queue may contain a completed operation at that moment.
+/// Threads: the thread of its loop.
+/// Lifetime: shorter than the lifetime of its environment.
+class CancelInjector : Runnable {
  public:
-  static constexpr std::size_t never_falls = static_cast<std::size_t>(-1);
-  static constexpr std::size_t timed_steps = 10;  ///< beyond which the time does not grow
+  static constexpr std::size_t never_fires = static_cast<std::size_t>(-1);
+  static constexpr std::size_t timed_steps = 10;  ///< number of steps that cancel after a delay
 
-  Blow(Stage& stage, From from, std::size_t step)
-      : Runnable(&run), stage_(stage), loop_(stage.loop()), from_(from), step_(step) {}
+  CancelInjector(SweepEnvironment& env, CancelOrigin origin, std::size_t step)
+      : Runnable(&run), env_(env), loop_(env.loop()), origin_(origin), step_(step) {}
 
-  /// Runs `task` until it has finished, which it must do soon after the blow.
+  /// Runs `task` until it ends. The task must end soon after the injector has fired.
   template <class T>
-  Task<T> strike(Task<T> task) {
+  Task<T> run_with_cancel(Task<T> task) {
     begin();
     const Context context{&loop_, &source_};
     auto running = in_context(context, std::move(task));
@@ -94,32 +101,33 @@ class Blow : Runnable {
       co_return outcome;
     }
   }
-  /// Whether it fell before the task had finished.
-  bool fell() const noexcept { return source_.cancelled(); }
+  /// Returns true if the injector fired before the task ended.
+  bool fired() const noexcept { return source_.cancelled(); }
 
  private:
   void begin();
   Task<> end();
-  Task<> fall_in_time();
+  Task<> fire_after_delay();
   static void run(Runnable& self);
 
-  Stage& stage_;
+  SweepEnvironment& env_;
   Loop& loop_;
-  From from_;
+  CancelOrigin origin_;
   CancelSource source_;
   std::size_t step_;
-  bool on_its_way_ = false;
-  bool over_ = false;
+  bool pending_ = false;
+  bool task_done_ = false;
 };
 
-/// A folder of the machine that the case runs on, be it a real one: empty at first, gone with all
-/// that is in it at the end. Threads: one.
-class Folder {
+/// A TempDirectory is a folder on the machine that the case runs on, real or simulated. It is
+/// empty at first, and the destructor removes it with its content.
+/// Threads: one.
+class TempDirectory {
  public:
-  explicit Folder(const Stage& stage);
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder();
+  explicit TempDirectory(const SweepEnvironment& env);
+  TempDirectory(const TempDirectory&) = delete;
+  TempDirectory& operator=(const TempDirectory&) = delete;
+  ~TempDirectory();
   const std::string& root() const noexcept { return root_; }
   std::string path(std::string_view name) const { return root_ + "/" + std::string(name); }
   void write(std::string_view name, std::string_view text) const;
@@ -129,21 +137,21 @@ class Folder {
   std::string root_;
 };
 
-/// Both ends of a connection.
+/// A Pair holds both ends of one connection.
 struct Pair {
   tcp::Stream near;
   tcp::Stream far;
 };
 Task<Pair> connect_pair();
 
-/// One thing that can be awaited: what it is called, and a function that has it struck once and
-/// expects what must hold then.
+/// A SweepCase is one awaitable: its name, and a function that cancels it once and checks the
+/// outcome.
 struct SweepCase {
   std::string_view name;
-  Task<> (*run)(Blow& blow, Stage& stage);
+  Task<> (*run)(CancelInjector& injector, SweepEnvironment& env);
 };
 
-/// A cancelled task says so, or has succeeded: nothing else. Returns whether it has succeeded.
+/// Returns true if `outcome` is a success. An error must be Errc::cancelled.
 template <class T>
 bool succeeded(const Result<T>& outcome) {
   if (!outcome) {
@@ -152,7 +160,8 @@ bool succeeded(const Result<T>& outcome) {
   return outcome.has_value();
 }
 
-/// The same of what has no end of its own and was given a time limit here.
+/// Checks the outcome of an endless operation that a timeout limits. An error must be
+/// Errc::timed_out or Errc::cancelled.
 template <class T>
 void expect_ended(const Result<T>& outcome) {
   if (outcome || outcome.error() == Errc::timed_out) return;
@@ -161,14 +170,14 @@ void expect_ended(const Result<T>& outcome) {
 
 class CancelSweep : public EachBackend {
  protected:
-  /// Has each case struck before it begins, in rounds after that, and at last not at all; then
-  /// from a timer and from the other core. After each run both cores have as many blocks of memory,
-  /// and core 0 as many timers, as before.
+  /// Runs each case twice without cancelling it, and then once for each step of each
+  /// CancelOrigin. Both cores use at most as many memory blocks after each run as after the runs
+  /// without cancelling. Core 0 uses at most as many timers.
   void sweep_all(std::span<const SweepCase> cases);
 };
 
-/// The same in a World: in virtual time, with all that may vary drawn from a seed. At the end
-/// nothing is left on the host.
-void sweep_all_in_a_world(std::span<const SweepCase> cases);
+/// Runs the sweep in a World: in virtual time, with a seed that decides everything that may vary.
+/// Nothing is left on the host at the end.
+void sweep_all_in_world(std::span<const SweepCase> cases);
 
 }  // namespace weir::tests

@@ -1,5 +1,5 @@
-// `weir check` against whole servers: Weir's own, which pass everything, and others' where they are
-// installed, which are known not to.
+// Runs `weir check` against whole servers: Weir's own, which pass everything, and installed
+// servers of other projects, which have known failures.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -23,21 +23,21 @@ struct Checked {
   std::string output;
 };
 
-/// `weir check` on a server of this machine ("127.0.0.1:8080"). Unless told, no answer is given up
-/// before the test is.
+/// Runs `weir check` on a server of this machine ("127.0.0.1:8080"). The tool waits for an answer
+/// as long as a test does, unless `timeout` says otherwise.
 Checked check(const std::string& server, std::vector<std::string> more,
-              std::chrono::seconds timeout = patience) {
+              std::chrono::seconds timeout = default_timeout) {
   more.insert(more.begin(), {"check", "http://" + server + "/"});
   more.insert(more.end(), {"--timeout", std::to_string(timeout.count())});
   Process tool(WEIR_TOOL_PROGRAM, more);
   Checked checked;
-  checked.status = tool.wait_for_exit(2 * patience);
+  checked.status = tool.wait_for_exit(2 * default_timeout);
   checked.output = tool.output() + tool.errors();
   return checked;
 }
 
 Checked check(std::uint16_t port, std::vector<std::string> more,
-              std::chrono::seconds timeout = patience) {
+              std::chrono::seconds timeout = default_timeout) {
   return check("127.0.0.1:" + std::to_string(port), std::move(more), timeout);
 }
 
@@ -50,7 +50,7 @@ TEST_P(Check, TheHelloExamplePassesEveryProtocolCase) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST_P(Check, ItPassesThemWhereBodiesAreReadToo) {
+TEST_P(Check, TheHelloExamplePassesThemOnARouteThatReadsBodies) {
   Server server("hello", GetParam());
   const Checked checked = check(server.port(), {"--skip", "slow", "--post-path", "/users/1/notes"});
   EXPECT_EQ(checked.status, 0) << checked.output;
@@ -58,8 +58,8 @@ TEST_P(Check, ItPassesThemWhereBodiesAreReadToo) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-// Where localhost is ::1 first, as on most machines, nobody listens there.
-TEST_P(Check, FindsAServerThatHasOneAddressOfItsNameOnly) {
+// Most machines resolve localhost to ::1 first, and no server listens there.
+TEST_P(Check, FindsAServerThatListensOnOneOfTwoAddresses) {
   Server server("hello", GetParam());
   const std::string name = "localhost:" + std::to_string(server.port());
   const Checked checked = check(name, {"--only", "connection"});
@@ -67,28 +67,28 @@ TEST_P(Check, FindsAServerThatHasOneAddressOfItsNameOnly) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Check, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, Check, testing::ValuesIn(all_backends), name_of);
 
-// Its head may take 10 s, its body has 5 s of grace: the deadline is far beyond. Who is only idle
-// may stay for a minute, which tests in virtual time wait for.
+// The server allows 10 s for a head and 5 s of grace for a body, far less than the test's limit.
+// Tests in virtual time cover the idle timeout of one minute.
 TEST(CheckSlow, TheHelloExamplePassesTheSlowCases) {
   Server server("hello", {"auto"});
   const Checked checked =
       check(server.port(), {"--only", "slow", "--skip", "slow/idle", "--post-path",
-                            "/users/1/notes", "--slow-deadline", "50"});
+                            "/users/1/notes", "--slow-timeout", "50"});
   EXPECT_EQ(checked.status, 0) << checked.output;
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-// ---- Others' servers
+// ---- Servers of other projects
 // -----------------------------------------------------------------------------
 
 const std::filesystem::path root = std::filesystem::path(WEIR_TEST_DATA_DIR) / "../..";
 
-/// Where a program is that is installed; empty: nowhere.
+/// Returns the path of an installed program, or an empty string.
 std::string in_path(const std::string& name) {
   const char* const path = std::getenv("PATH");
-  // Where these are usually, as for root or after an installation by hand.
+  // These folders are usual for root and for manual installations.
   std::istringstream folders((path == nullptr ? std::string() : std::string(path) + ":") +
                              "/usr/sbin:/usr/local/go/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
@@ -98,16 +98,16 @@ std::string in_path(const std::string& name) {
   return {};
 }
 
-// It may have to be built first.
+// The server may have to be built first.
 constexpr std::chrono::seconds start_max{90};
 
-/// Plays these cases against a server that prints its port; each of them fails.
+/// Runs these cases against a server that prints its port. Each case must fail.
 void expect_failures(Process& server, const std::vector<std::string>& names) {
   const auto port = server.wait_for_port(start_max);
   ASSERT_TRUE(port) << server.errors();
-  std::vector<std::string> arguments{"--slow-deadline", "2"};
+  std::vector<std::string> arguments{"--slow-timeout", "2"};
   for (const std::string& name : names) arguments.insert(arguments.end(), {"--only", name});
-  // What is waited for here, such as an end, does not come.
+  // The events that these cases wait for, such as an end, do not come.
   const Checked checked = check(*port, arguments, std::chrono::seconds(10));
   EXPECT_EQ(checked.status, 1) << checked.output;
   for (const std::string& name : names) {

@@ -1,4 +1,5 @@
-// The test client: a socket, one buffer, and a parser that refuses what RFC 9112 does not allow.
+// The test client has a socket, one buffer, and a parser that rejects what RFC 9112 does not
+// allow.
 #include "tests/client.hpp"
 
 #include <poll.h>
@@ -17,7 +18,7 @@ namespace weir::tests {
 namespace {
 
 constexpr std::size_t line_max = 64 * 1024;
-constexpr std::size_t fields_max = 1000;
+constexpr std::size_t headers_max = 1000;
 
 char lower(char letter) {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
@@ -50,7 +51,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-/// `HTTP/1.1 200 OK`; the reason may be empty, the space before it may not be missing.
+/// Parses `HTTP/1.1 200 OK`. The reason may be empty, but the space before it is required.
 bool read_status_line(std::string_view line, Response& response) {
   if (!line.starts_with("HTTP/1.1 ") || line.size() < 13 || line[12] != ' ') return false;
   const auto status = read_number(line.substr(9, 3), 10);
@@ -66,10 +67,10 @@ bool read_status_line(std::string_view line, Response& response) {
 
 }  // namespace
 
-std::string Response::field(std::string_view name) const {
+std::string Response::header(std::string_view name) const {
   std::string joined;
   bool first = true;
-  for (const auto& [each, value] : fields) {
+  for (const auto& [each, value] : headers) {
     if (!same(each, name)) continue;
     joined += (first ? "" : ", ") + value;
     first = false;
@@ -77,25 +78,25 @@ std::string Response::field(std::string_view name) const {
   return joined;
 }
 
-bool Response::has_field(std::string_view name) const {
-  return std::ranges::any_of(fields, [&](const auto& field) { return same(field.first, name); });
+bool Response::has_header(std::string_view name) const {
+  return std::ranges::any_of(headers, [&](const auto& header) { return same(header.first, name); });
 }
 
-Client::Client(std::uint16_t port, std::chrono::milliseconds longest)
-    : Client(os::Address::loopback(port), longest) {}
+Client::Client(std::uint16_t port, std::chrono::milliseconds timeout)
+    : Client(os::Address::loopback(port), timeout) {}
 
-Client::Client(const os::Address& server, std::chrono::milliseconds longest) : patience_(longest) {
+Client::Client(const os::Address& server, std::chrono::milliseconds timeout) : timeout_(timeout) {
   if (const auto done = open(server); !done) give_up(done.error(), server);
 }
 
-Result<Client> Client::connect(const os::Address& server, std::chrono::milliseconds longest) {
+Result<Client> Client::connect(const os::Address& server, std::chrono::milliseconds timeout) {
   Client client;
-  client.patience_ = longest;
+  client.timeout_ = timeout;
   if (const auto done = client.open(server); !done) return fail(done.error());
   return client;
 }
 
-Client Client::of_bytes(std::string received) {
+Client Client::from_bytes(std::string received) {
   Client client;
   client.received_ = std::move(received);
   return client;
@@ -118,7 +119,7 @@ Result<> Client::wait(short events, Deadline until) const {
   for (;;) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    // What is here already counts, however late this process comes to look at it.
+    // Bytes that have arrived count, even if this process checks after the deadline.
     pollfd wanted{socket_.get(), events, 0};
     const int ready = ::poll(&wanted, 1, static_cast<int>(std::max<long>(left.count(), 0)));
     if (ready > 0) return {};
@@ -164,7 +165,8 @@ Result<> Client::send_in_pieces(std::string_view bytes, std::size_t size) {
   return {};
 }
 
-/// A server that answers as it reads stops reading when nobody takes its answers.
+/// Receives while it sends, because a server that answers as it reads stops reading if the client
+/// does not read the answers.
 Result<> Client::send_while_receiving(std::string_view bytes) {
   const Deadline until = deadline();
   short events = POLLIN | POLLOUT;
@@ -178,7 +180,7 @@ Result<> Client::send_while_receiving(std::string_view bytes) {
     if (auto ready = wait(events, until); !ready) return ready;
     const std::size_t before = received_.size();
     unread();
-    // At the stream's end poll says readable for ever.
+    // The kernel reports the socket as readable forever at the end of the stream.
     if (received_.size() == before) events = POLLOUT;
   }
   return {};
@@ -224,7 +226,7 @@ Result<std::string> Client::take(std::size_t count, Deadline until) {
   return consume(count);
 }
 
-/// Up to CRLF, which is taken too. A bare CR or LF is an error.
+/// Takes a line and its CRLF, and returns the line. A bare CR or LF is an error.
 Result<std::string> Client::take_line(Deadline until) {
   std::size_t scanned = 0;
   for (;;) {
@@ -255,17 +257,17 @@ std::string Client::consume(std::size_t count) {
   return bytes;
 }
 
-Result<Client::Fields> Client::take_fields(Deadline until) {
-  Fields fields;
+Result<Client::Headers> Client::take_headers(Deadline until) {
+  Headers headers;
   for (;;) {
     const auto line = take_line(until);
     if (!line) return fail(line.error());
-    if (line->empty()) return fields;
+    if (line->empty()) return headers;
     const auto colon = line->find(':');
-    if (colon == line->npos || fields.size() == fields_max) return fail(Errc::bad_input);
+    if (colon == line->npos || headers.size() == headers_max) return fail(Errc::bad_input);
     std::string name = line->substr(0, colon);
     if (!is_token(name)) return fail(Errc::bad_input);
-    fields.emplace_back(std::move(name), trimmed(std::string_view(*line).substr(colon + 1)));
+    headers.emplace_back(std::move(name), trimmed(std::string_view(*line).substr(colon + 1)));
   }
 }
 
@@ -283,7 +285,7 @@ Result<> Client::take_chunks(Response& response, Deadline until) {
     if (!end) return fail(end.error());
     if (!end->empty()) return fail(Errc::bad_input);
   }
-  auto trailers = take_fields(until);
+  auto trailers = take_headers(until);
   if (!trailers) return fail(trailers.error());
   response.trailers = std::move(*trailers);
   return {};
@@ -291,18 +293,18 @@ Result<> Client::take_chunks(Response& response, Deadline until) {
 
 /// RFC 9112, section 6.3.
 Result<> Client::take_body(Response& response, std::string_view method, Deadline until) {
-  const bool chunked = response.has_field("Transfer-Encoding");
-  const bool counted = response.has_field("Content-Length");
+  const bool chunked = response.has_header("Transfer-Encoding");
+  const bool counted = response.has_header("Content-Length");
   const bool bodiless = response.status < 200 || response.status == 204;
   if (bodiless && (chunked || counted)) return fail(Errc::bad_input);
   if (bodiless || response.status == 304 || method == "HEAD") return {};
   if (chunked) {
-    const bool known = same(response.field("Transfer-Encoding"), "chunked");
+    const bool known = same(response.header("Transfer-Encoding"), "chunked");
     if (!known || counted) return fail(Errc::bad_input);
     return take_chunks(response, until);
   }
   if (counted) {
-    const auto length = read_number(response.field("Content-Length"), 10);
+    const auto length = read_number(response.header("Content-Length"), 10);
     if (!length) return fail(Errc::bad_input);
     auto bytes = take(*length, until);
     if (!bytes) return fail(bytes.error());
@@ -322,9 +324,9 @@ Result<Response> Client::read(std::string_view method) {
   const auto line = take_line(until);
   if (!line) return fail(line.error());
   if (!read_status_line(*line, response)) return fail(Errc::bad_input);
-  auto fields = take_fields(until);
-  if (!fields) return fail(fields.error());
-  response.fields = std::move(*fields);
+  auto headers = take_headers(until);
+  if (!headers) return fail(headers.error());
+  response.headers = std::move(*headers);
   if (auto body = take_body(response, method, until); !body) return fail(body.error());
   return response;
 }

@@ -1,5 +1,6 @@
-// An HTTP/1.1 client for tests: it sends any bytes, also wrong ones, and reads answers strictly.
-// It shares no code with the library's own HTTP, so the two cannot be wrong in the same way.
+// A Client is an HTTP/1.1 client for tests. It sends any bytes, including invalid ones, and
+// parses answers strictly. It shares no code with the library's own HTTP, so the two cannot be
+// wrong in the same way.
 #pragma once
 
 #include <chrono>
@@ -20,62 +21,69 @@ namespace weir::tests {
 struct Response {
   int status = 0;
   std::string reason;
-  std::vector<std::pair<std::string, std::string>> fields;  ///< as they came, in order
-  std::string body;                                         ///< without the chunks' framing
+  std::vector<std::pair<std::string, std::string>> headers;  ///< as received, in order
+  std::string body;                                          ///< without the framing of chunks
   std::vector<std::pair<std::string, std::string>> trailers;
-  bool ended_by_close = false;  ///< the body had no length: the connection's end ended it
+  bool ended_by_close = false;  ///< True if the body had no length and ended with the connection
 
-  /// The values of the fields called `name` (in any case), joined by ", "; empty where none is.
-  std::string field(std::string_view name) const;
-  bool has_field(std::string_view name) const;
+  /// Returns the values of all headers called `name`, in any letter case, joined by ", ". Returns
+  /// an empty string if the response has none.
+  std::string header(std::string_view name) const;
+  bool has_header(std::string_view name) const;
 };
 
-/// One connection. Every call ends within the client's patience.
-/// Errors: Errc::timed_out; Errc::end_of_stream when the peer has ended orderly in the middle (or
-/// before) what was asked for; Errc::bad_input when what it sent is no HTTP/1.1; ECONNRESET and the
-/// like. Threads: one at a time.
+/// A Client is one connection. Every call ends within the client's timeout.
+/// Errors: Errc::timed_out. Errc::end_of_stream if the peer closed in an orderly way before the
+/// end of the requested data. Errc::bad_input if the peer's bytes are not HTTP/1.1. System errors
+/// such as ECONNRESET.
+/// Threads: one at a time.
 class Client {
  public:
-  /// Connects to 127.0.0.1:`port`. Throws when that fails, as no test can go on without.
-  explicit Client(std::uint16_t port, std::chrono::milliseconds longest = patience);
-  explicit Client(const os::Address& server, std::chrono::milliseconds longest = patience);
-  /// The same for one that may fail, with the kernel's reason.
+  /// Connects to 127.0.0.1:`port`. Throws std::system_error if connecting fails, because no test
+  /// can continue without a connection.
+  explicit Client(std::uint16_t port, std::chrono::milliseconds timeout = default_timeout);
+  explicit Client(const os::Address& server, std::chrono::milliseconds timeout = default_timeout);
+  /// Connects to `server`, for tests in which connecting may fail.
+  /// Returns: the client, or the kernel's error.
   static Result<Client> connect(const os::Address& server,
-                                std::chrono::milliseconds longest = patience);
-  /// A connection that has ended, of which these bytes came: for reading them.
-  static Client of_bytes(std::string received);
+                                std::chrono::milliseconds timeout = default_timeout);
+  /// Returns a client that has received `received` on a connection that has ended, for parsing
+  /// these bytes.
+  static Client from_bytes(std::string received);
 
-  void set_patience(std::chrono::milliseconds longest) noexcept { patience_ = longest; }
+  void set_timeout(std::chrono::milliseconds timeout) noexcept { timeout_ = timeout; }
 
   /// Sends all of `bytes`.
   Result<> send(std::string_view bytes);
-  /// Sends of `bytes` what goes, until nothing has gone for as long as its patience lasts or the
-  /// connection is broken; says how many.
+  /// Sends as much of `bytes` as possible. It stops when the connection is broken, or when no
+  /// byte could be sent within the timeout.
+  /// Returns: the number of bytes sent.
   std::size_t send_some(std::string_view bytes);
-  /// Sends `bytes` in pieces of `size`, each in a segment of its own.
+  /// Sends `bytes` in pieces of `size` bytes, each in a segment of its own.
   Result<> send_in_pieces(std::string_view bytes, std::size_t size = 1);
 
-  /// Ends sending (FIN) and goes on receiving.
+  /// Ends sending (FIN) and continues to receive.
   void finish_sending();
-  /// Ends the connection at once (RST): the peer loses what it has not read.
+  /// Aborts the connection (RST). The peer loses the bytes that it has not read.
   void reset();
-  /// Ends the connection orderly.
+  /// Closes the connection (FIN).
   void close();
 
-  /// Reads one response, interim ones (1xx) too, and leaves what follows for the next call.
-  /// `method` is that of the request it answers: what HEAD asks for has no body.
+  /// Reads one response, which may be an interim one (1xx), and leaves later bytes for the next
+  /// call. `method` is the method of the request; a response to HEAD has no body.
   Result<Response> read(std::string_view method = "GET");
   /// Sends `request` and reads its final response, skipping interim ones.
   Result<Response> exchange(std::string_view request, std::string_view method = "GET");
-  /// Sends `request` `count` times at once and reads as many responses.
+  /// Sends `request` `count` times without waiting, and reads `count` responses.
   Result<std::vector<Response>> pipeline(std::string_view request, std::size_t count);
 
-  /// All bytes up to the orderly end.
+  /// Reads all bytes up to the orderly end of the connection.
   Result<std::string> read_to_end();
-  /// Waits for the peer's orderly end. Errc::bad_input when it sends more bytes instead.
+  /// Waits for the peer's orderly end. Returns Errc::bad_input if the peer sends more bytes
+  /// instead.
   Result<> expect_end();
-  /// The bytes that are here already but not read, without waiting for more; for tests that nothing
-  /// has come yet.
+  /// Returns the bytes that have arrived but are not read yet, without waiting for more. Tests
+  /// use it to check that nothing has come.
   std::string unread();
 
   os::Address local_address() const;
@@ -83,11 +91,11 @@ class Client {
 
  private:
   using Deadline = std::chrono::steady_clock::time_point;
-  using Fields = std::vector<std::pair<std::string, std::string>>;
+  using Headers = std::vector<std::pair<std::string, std::string>>;
 
   Client() = default;
   Result<> open(const os::Address& server);
-  Deadline deadline() const { return std::chrono::steady_clock::now() + patience_; }
+  Deadline deadline() const { return std::chrono::steady_clock::now() + timeout_; }
   Result<> wait(short events, Deadline until) const;
   Result<> send_while_receiving(std::string_view bytes);
   Result<> receive_more(Deadline until);
@@ -95,19 +103,19 @@ class Client {
   std::string consume(std::size_t count);
   Result<std::string> take(std::size_t count, Deadline until);
   Result<std::string> take_line(Deadline until);
-  Result<Fields> take_fields(Deadline until);
+  Result<Headers> take_headers(Deadline until);
   Result<> take_chunks(Response& response, Deadline until);
   Result<> take_body(Response& response, std::string_view method, Deadline until);
 
   os::Fd socket_;
-  std::chrono::milliseconds patience_ = patience;
+  std::chrono::milliseconds timeout_ = default_timeout;
   std::string received_;
-  std::size_t taken_ = 0;  ///< of those, given to the caller
+  std::size_t taken_ = 0;  ///< number of received bytes that the caller has taken
 };
 
-/// A GET of `target` for a peer that keeps the connection open.
+/// Returns a GET request for `target` that keeps the connection open.
 std::string get(std::string_view target);
-/// A POST of `body` to `target` with its length.
+/// Returns a POST request of `body` to `target` with a Content-Length.
 std::string post(std::string_view target, std::string_view body);
 
 }  // namespace weir::tests

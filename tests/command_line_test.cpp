@@ -1,4 +1,5 @@
-// How the server programs start and fail to start: options, banner, exit status, one clear line.
+// Tests how the server programs start and fail to start: options, banner, exit status, error
+// line.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +36,7 @@ bool one_line(std::string_view text) {
   return text.size() > 1 && text.find('\n') == text.size() - 1;
 }
 
-/// The last line of `text`, without its end.
+/// Returns the last line of `text` without its newline.
 std::string_view last_line(std::string_view text) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   return text.substr(text.rfind('\n') + 1);
@@ -47,15 +48,15 @@ TEST(CommandLine, EveryExampleExplainsItsOptions) {
     EXPECT_EQ(help.status, 0) << example;
     EXPECT_EQ(help.errors, "") << example;
     for (const char* const option :
-         {"--port", "--cores", "--backend", "--no-pin", "--deadline", "--busy-poll", "--busy-wait",
-          "--real-time", "--real-time-required", "--takeover", "--processes", "--help",
-          "--version"}) {
+         {"--port", "--cores", "--backend", "--no-pin", "--drain-timeout", "--busy-poll",
+          "--busy-wait", "--real-time", "--real-time-required", "--hot-restart", "--processes",
+          "--help", "--version"}) {
       EXPECT_TRUE(help.output.contains(option)) << example << " " << option;
     }
   }
 }
 
-TEST(CommandLine, EveryServerSaysWhichWeirItIs) {
+TEST(CommandLine, EveryServerPrintsItsVersion) {
   for (const std::string_view example : every_example) {
     const Outcome asked = run(example, {"--port", "0", "--version"});
     EXPECT_EQ(asked.status, 0) << example;
@@ -65,7 +66,7 @@ TEST(CommandLine, EveryServerSaysWhichWeirItIs) {
   }
 }
 
-TEST(CommandLine, WhatIsWrongIsOneLineAndStatus2) {
+TEST(CommandLine, AnInvalidArgumentPrintsOneLineAndExitsWithStatus2) {
   const std::vector<std::vector<std::string>> wrong{{"--nonsense"},
                                                     {"stray"},
                                                     {"--port"},
@@ -76,14 +77,14 @@ TEST(CommandLine, WhatIsWrongIsOneLineAndStatus2) {
                                                     {"--cores", "many"},
                                                     {"--backend", "kqueue"},
                                                     {"--backend", "0"},
-                                                    {"--deadline", "-1"},
-                                                    {"--deadline", "nan"},
+                                                    {"--drain-timeout", "-1"},
+                                                    {"--drain-timeout", "nan"},
                                                     {"--address", "moon"},
                                                     {"--address", ""},
                                                     {"--address="},
-                                                    {"--takeover", ""},
+                                                    {"--hot-restart", ""},
                                                     {"--processes", "0"},
-                                                    {"--processes", "2", "--takeover", "x"},
+                                                    {"--processes", "2", "--hot-restart", "x"},
                                                     {"--real-time", "0"},
                                                     {"--real-time", "100"},
                                                     {"--real-time-required"},
@@ -103,7 +104,7 @@ TEST(CommandLine, WhatIsWrongIsOneLineAndStatus2) {
 
 class CommandLineOn : public EachBackend {};
 
-TEST_P(CommandLineOn, TheBannerTellsWhatRunsWhereAndWhy) {
+TEST_P(CommandLineOn, TheBannerNamesLoopsBackendAndLimits) {
   Server server("hello", GetParam(), {"--cores", "2"});
   const std::string backend(GetParam().option);
   ASSERT_TRUE(server.process().wait_for("listening on 127.0.0.1:" + std::to_string(server.port())));
@@ -115,8 +116,8 @@ TEST_P(CommandLineOn, TheBannerTellsWhatRunsWhereAndWhy) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST_P(CommandLineOn, ATakenPortIsOneClearLineAndStatus1) {
-  // Port 0 on both sides of the race: this listener owns its port and does not share it.
+TEST_P(CommandLineOn, ATakenPortPrintsOneLineAndExitsWithStatus1) {
+  // The kernel chooses the port. This listener owns it and does not share it.
   const os::Fd taken =
       os::open_listener(os::Address::loopback(0), {.reuse_address = false}).value();
   const std::string port = std::to_string(os::local_address(taken.get()).value().port());
@@ -132,23 +133,23 @@ TEST_P(CommandLineOn, ATakenPortIsOneClearLineAndStatus1) {
   }
 }
 
-TEST_P(CommandLineOn, ASecondServerCannotTakeTheFirstOnesPort) {
+TEST_P(CommandLineOn, ASecondServerCannotTakeThePortOfTheFirst) {
   Server server("hello", GetParam());
   const Outcome second =
       run("hello", {"--address", "127.0.0.1", "--port", std::to_string(server.port()), "--backend",
                     std::string(GetParam().option)});
   EXPECT_EQ(second.status, 1) << second.errors;
   EXPECT_TRUE(last_line(second.errors).contains("in use")) << second.errors;
-  const auto answer = server.ask(get("/"));
+  const auto answer = server.exchange(get("/"));
   ASSERT_TRUE(answer) << answer.error().message();
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST(CommandLine, WithoutABackendTheBestOneIsTaken) {
+TEST(CommandLine, SelectsTheBestBackendByDefault) {
   Process process = Process::example("hello", {"--port", "0", "--cores", "1"});
   const auto port = process.wait_for_port();
   ASSERT_TRUE(port) << process.errors();
-  const bool uring = !why_not({"uring"});
+  const bool uring = !skip_reason({"uring"});
   EXPECT_TRUE(process.errors().contains(uring ? "backend uring (" : "backend epoll ("))
       << process.errors();
   EXPECT_EQ(Client(*port).exchange(get("/"))->status, 200);
@@ -156,8 +157,9 @@ TEST(CommandLine, WithoutABackendTheBestOneIsTaken) {
   EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
 }
 
-// Not both at once: a real-time thread that never sleeps leaves next to nothing to other tests.
-TEST(CommandLine, ServesInRealTimeAsFarAsAllowedAndWithoutSleeping) {
+// The two options are tested one after the other. A real-time thread that never sleeps would
+// leave almost no time to other tests.
+TEST(CommandLine, ServesInRealTimeAndWithBusyPolling) {
   const std::array<std::vector<std::string>, 2> kinds{{{"--real-time", "1"}, {"--busy-poll"}}};
   for (const std::vector<std::string>& kind : kinds) {
     std::vector<std::string> arguments{"--port", "0", "--address", "127.0.0.1", "--cores", "1"};
@@ -173,8 +175,8 @@ TEST(CommandLine, ServesInRealTimeAsFarAsAllowedAndWithoutSleeping) {
 }
 
 TEST(CommandLine, ListensOnIpv6Too) {
-  Process process = Process::example(
-      "hello", {"--port", "0", "--address", "::1", "--cores", "2", "--no-pin", "--deadline", "5"});
+  Process process = Process::example("hello", {"--port", "0", "--address", "::1", "--cores", "2",
+                                               "--no-pin", "--drain-timeout", "5"});
   const auto port = process.wait_for_port();
   if (!port && process.errors().contains("cannot assign")) GTEST_SKIP() << "no IPv6 here";
   ASSERT_TRUE(port) << process.errors();
@@ -184,14 +186,14 @@ TEST(CommandLine, ListensOnIpv6Too) {
   EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
 }
 
-TEST(CommandLine, AnAddressThatIsNotHereIsOneLineAndStatus1) {
-  // 192.0.2.0/24 is for documentation: no machine has it.
+TEST(CommandLine, AnAddressOfNoInterfacePrintsOneLineAndExitsWithStatus1) {
+  // RFC 5737 reserves 192.0.2.0/24 for documentation, so no machine has this address.
   const Outcome outcome = run("hello", {"--port", "0", "--address", "192.0.2.1"});
   EXPECT_EQ(outcome.status, 1);
   EXPECT_TRUE(last_line(outcome.errors).contains("192.0.2.1:0")) << outcome.errors;
 }
 
-INSTANTIATE_TEST_SUITE_P(On, CommandLineOn, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, CommandLineOn, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
 }  // namespace weir::tests

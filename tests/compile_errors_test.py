@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What the wiring of services refuses to compile, by which words, and the same just right, which
-compiles: each compiler reads all of it in one go.
+"""Checks which service injections compile and which do not, with which message.
 
-    refused_test.py [COMPILER...]
+Each compiler reads all invalid cases in one run, and all valid cases in another.
+
+    compile_errors_test.py [COMPILER...]
 """
 
 import pathlib
@@ -29,7 +30,7 @@ struct Writes { explicit Writes(Store&) {} };
 struct Seed {};
 struct OfSeed { explicit OfSeed(Seed&) {} };
 struct Spawns { explicit Spawns(Scope&) {} };
-struct Asks { explicit Asks(Requester) {} };
+struct Asks { explicit Asks(inject::Requester) {} };
 struct Starts { Task<Result<>> start() { co_return {}; } };
 struct StartsWrongly { Task<> start() { co_return; } };
 struct TwoWays { explicit TwoWays(Store&) {} TwoWays(Store&, Reads&) {} };
@@ -37,16 +38,18 @@ struct TwoWays { explicit TwoWays(Store&) {} TwoWays(Store&, Reads&) {} };
 
 SHARED = "a shared service is used by all cores and takes others as const"
 
-# What does not compile, with the words that say why, and what does.
+# Each case is code that does not compile, a part of the error message, and similar code that
+# compiles.
 CASES = (
     ("app.shared<Writes>();", SHARED, "app.shared<Reads>();"),
     ("app.shared([](Store& of) { return Writes(of); });", SHARED,
      "app.per_core([](Store& of) { return Writes(of); });"),
-    ("app.shared([](Optional<Store>) { return Seed(); });", SHARED,
-     "app.per_core([](Optional<Store>) { return Seed(); });"),
-    ("app.shared([](Scoped<Seed>) { return Store(); });", SHARED,
-     "app.per_core([](Scoped<Seed>) { return Store(); });"),
-    ("app.per_core<Store, Seed>();", "a T is none of its interfaces", "app.per_core<Store>();"),
+    ("app.shared([](inject::Optional<Store>) { return Seed(); });", SHARED,
+     "app.per_core([](inject::Optional<Store>) { return Seed(); });"),
+    ("app.shared([](inject::Scoped<Seed>) { return Store(); });", SHARED,
+     "app.per_core([](inject::Scoped<Seed>) { return Store(); });"),
+    ("app.per_core<Store, Seed>();", "T does not derive from its interfaces",
+     "app.per_core<Store>();"),
     ("app.per_core([](int) { return Store(); });", "for values write a factory",
      "app.per_core([] { return Store(); });"),
     ("app.per_core<TwoWays>();", "this class can be made in several ways",
@@ -64,15 +67,15 @@ CASES = (
 
 
 def program(which):
-    """A function for each case, in a line of its own: the first case is in line 1."""
+    """Returns a function for each case, in a line of its own. The first case is in line 1."""
     return "".join(
-        f"void case_{number}(App& app, const Remote<Store>& remote) "
+        f"void case_{number}(App& app, const inject::Remote<Store>& remote) "
         f"{{ static_cast<void>(app); static_cast<void>(remote); {case[which]} }}\n"
         for number, case in enumerate(CASES))
 
 
 def compiled(compiler, text):
-    """The exit status, and what the compiler says."""
+    """Compiles `text` and returns the exit status and the messages of the compiler."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "cases.cpp"
         file.write_text(f'{HEAD}#line 1 "cases"\n{text}')
@@ -91,18 +94,18 @@ class RefusedTest(unittest.TestCase):
                     self.skipTest(f"there is no {compiler}")
                 yield compiler
 
-    def test_what_is_right_compiles(self):
+    def test_valid_code_compiles(self):
         for compiler in self.each_compiler():
             status, text = compiled(compiler, program(2))
             self.assertEqual(status, 0, text)
 
-    def test_what_is_wrong_does_not_and_is_told_why(self):
+    def test_invalid_code_is_rejected_with_a_reason(self):
         for compiler in self.each_compiler():
             status, text = compiled(compiler, program(0))
             self.assertNotEqual(status, 0)
             for line, (code, words, _) in enumerate(CASES, 1):
                 with self.subTest(code):
-                    self.assertRegex(text, rf"\bcases:{line}:", "no error leads there")
+                    self.assertRegex(text, rf"\bcases:{line}:", "no error at this line")
                     self.assertIn(words, text)
 
 

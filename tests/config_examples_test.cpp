@@ -1,4 +1,4 @@
-// The config example, run as a program: its sources, its errors, its help, and a file that changes.
+// Runs the config example and checks its sources, errors, help, and a file that changes.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@
 namespace weir::tests {
 namespace {
 
-/// A variable that the programs started meanwhile see.
+/// Sets an environment variable for the programs that start during its lifetime.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
@@ -38,12 +38,12 @@ class ConfigExample : public testing::Test {
     return all;
   }
   std::string path() const { return tree_.path("greeter.toml"); }
-  /// In one step: nobody ever sees a part of it.
+  /// Replaces the file atomically, so the program never reads a part of the new text.
   void replace(std::string_view text) const {
     tree_.write("new.toml", text);
     ASSERT_EQ(std::rename(tree_.path("new.toml").c_str(), path().c_str()), 0);
   }
-  static std::string ask(std::uint16_t port, std::string_view request) {
+  static std::string request(std::uint16_t port, std::string_view request) {
     const auto answer = Client(port).exchange(request);
     return answer ? answer->body : answer.error().message();
   }
@@ -58,8 +58,8 @@ TEST_F(ConfigExample, FileEnvironmentAndArgumentsMakeTheSettings) {
   Process process = Process::example("config", arguments({"--greeting.text", "Good morning"}));
   const auto port = process.wait_for_port();
   ASSERT_TRUE(port.has_value()) << process.errors();
-  EXPECT_EQ(ask(*port, get("/")), "Good morning, b, c!\n");
-  EXPECT_EQ(ask(*port, post("/count", std::string(1024, 'x'))), "1024 bytes\n");
+  EXPECT_EQ(request(*port, get("/")), "Good morning, b, c!\n");
+  EXPECT_EQ(request(*port, post("/count", std::string(1024, 'x'))), "1024 bytes\n");
   const auto larger = Client(*port).exchange(post("/count", std::string(1025, 'x')));
   ASSERT_TRUE(larger) << larger.error().message();
   EXPECT_EQ(larger->status, 413);
@@ -67,28 +67,29 @@ TEST_F(ConfigExample, FileEnvironmentAndArgumentsMakeTheSettings) {
   EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
 }
 
-TEST_F(ConfigExample, FollowsItsFileAndStaysAsItIsWhenThatIsWrong) {
+TEST_F(ConfigExample, ReloadsItsFileAndKeepsItsSettingsIfTheFileIsInvalid) {
   tree_.write("greeter.toml", "greeting.text = 'first'\n");
   Process process = Process::example("config", arguments({}));
   const auto port = process.wait_for_port();
   ASSERT_TRUE(port.has_value()) << process.errors();
-  EXPECT_EQ(ask(*port, get("/")), "first, World!\n");
+  EXPECT_EQ(request(*port, get("/")), "first, World!\n");
 
   tree_.write("greeter.toml", "greeting.text = 'second'\n");
-  EXPECT_TRUE(eventually([&] { return ask(*port, get("/")) == "second, World!\n"; }));
+  EXPECT_TRUE(eventually([&] { return request(*port, get("/")) == "second, World!\n"; }));
 
   replace("greeting.text = 'third'\ngreeting.name = 1\n");
-  EXPECT_TRUE(process.wait_for("weir: not taken: " + path() + ":2:")) << process.errors();
+  EXPECT_TRUE(process.wait_for("weir: configuration rejected: " + path() + ":2:"))
+      << process.errors();
   EXPECT_TRUE(process.wait_for("greeting.name: unknown; did you mean names?")) << process.errors();
-  EXPECT_EQ(ask(*port, get("/")), "second, World!\n");
+  EXPECT_EQ(request(*port, get("/")), "second, World!\n");
 
   replace("greeting.text = 'fourth'\n");
-  EXPECT_TRUE(eventually([&] { return ask(*port, get("/")) == "fourth, World!\n"; }));
+  EXPECT_TRUE(eventually([&] { return request(*port, get("/")) == "fourth, World!\n"; }));
   process.signal(SIGTERM);
   EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
 }
 
-TEST_F(ConfigExample, TellsEverythingThatIsWrongAndEndsWithStatus2) {
+TEST_F(ConfigExample, ReportsAllErrorsAndExitsWithStatus2) {
   tree_.write("greeter.toml", "body_max = 'much'\n");
   const Variable text("GREETER_GREETING_TEXTS", "x");
   Process process = Process::example("config", arguments({"--runtime.core=x"}));
@@ -110,12 +111,12 @@ TEST_F(ConfigExample, ExplainsItsKeys) {
   EXPECT_EQ(process.errors(), "");
   const std::string help = process.output();
   EXPECT_TRUE(help.contains("--listen ADDRESS ")) << help;
-  EXPECT_TRUE(help.contains("where to serve; an address")) << help;
+  EXPECT_TRUE(help.contains("address to listen on; an address")) << help;
   EXPECT_TRUE(help.contains("--runtime.backend auto|uring|uring:6.1|epoll|poll")) << help;
   EXPECT_TRUE(help.contains("GREETER_CONFIG")) << help;
 }
 
-TEST_F(ConfigExample, AServiceIsMadeAnewWithItsPart) {
+TEST_F(ConfigExample, ReplacesAServiceWhenItsSettingsChange) {
   tree_.write("greeter.toml", "");
   Process process = Process::example("services_config", arguments({}));
   const auto port = process.wait_for_port();
@@ -123,21 +124,21 @@ TEST_F(ConfigExample, AServiceIsMadeAnewWithItsPart) {
   const auto becomes = [&](std::string_view path, std::string_view price) {
     std::string now;
     while (now != price) {
-      now = ask(*port, get(path));
+      now = request(*port, get(path));
       if (now.empty() || now.size() > 4) return now;  // no price
     }
     return now;
   };
-  EXPECT_EQ(ask(*port, get("/coffee")), "3");
+  EXPECT_EQ(request(*port, get("/coffee")), "3");
   replace("[prices]\ncoffee = 4\n");
   EXPECT_EQ(becomes("/coffee", "4"), "4");
   replace("[prices]\ncoffee = 400\ntea = 9\n");
   EXPECT_TRUE(process.wait_for("could not start")) << process.errors();
-  EXPECT_EQ(ask(*port, get("/coffee")), "4");
-  EXPECT_EQ(ask(*port, get("/tea")), "2");
+  EXPECT_EQ(request(*port, get("/coffee")), "4");
+  EXPECT_EQ(request(*port, get("/tea")), "2");
   replace("[prices]\ntea = 9\n");
   EXPECT_EQ(becomes("/tea", "9"), "9");
-  EXPECT_EQ(ask(*port, get("/coffee")), "3");
+  EXPECT_EQ(request(*port, get("/coffee")), "3");
   process.signal(SIGTERM);
   EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
 }

@@ -1,5 +1,5 @@
-// Peers that leave in the middle, by the thousand: afterwards the server has what it had before,
-// and answers. Over real sockets, on every backend.
+// Tests thousands of clients that disconnect in the middle of a request, over real sockets on
+// every backend. The server must then use the same resources as before, and answer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,18 +24,18 @@
 namespace weir::tests {
 namespace {
 
-/// How much more memory a server may hold after it has done again what it did before. Sanitizers
-/// keep what was freed for a while; they find leaks at the end by themselves.
+/// The largest memory growth of a server between two equal rounds. Sanitizers keep freed memory
+/// for a while, and report leaks at the end.
 constexpr std::size_t growth_max = (sanitized ? 400 : 4) << 20;
 
-/// A client of the streaming example that does something and leaves in the middle of it.
-class Deserter {
+/// A DisconnectingClient sends requests to the streaming example and disconnects in the middle.
+class DisconnectingClient {
  public:
-  Deserter(std::uint16_t port, std::uint32_t seed) : client_(port), random_(seed) {}
+  DisconnectingClient(std::uint16_t port, std::uint32_t seed) : client_(port), random_(seed) {}
 
   void run() {
     const std::string request = choose_request();
-    // Short of it, all of it, or all of it and more.
+    // Sends the whole text or a random part.
     const std::size_t sent = one_in(3) ? request.size() : below(request.size() + 1);
     if (one_in(4)) {
       for (std::size_t at = 0; at < sent;) {
@@ -75,7 +75,7 @@ class Deserter {
     }
   }
 
-  // What the server says to that is its business: it may have ended the connection.
+  // The result is ignored, because the server may have ended the connection.
   void send(std::string_view bytes) { (void)client_.send(bytes); }
 
   void read_some() {
@@ -88,41 +88,41 @@ class Deserter {
   std::minstd_rand random_;
 };
 
-class LeavingPeers : public EachBackend {};
+class DisconnectingClients : public EachBackend {};
 
-void send_deserters(const Server& server, std::uint32_t seed, std::size_t count) {
+void run_disconnecting_clients(const Server& server, std::uint32_t seed, std::size_t count) {
   std::array<std::thread, 4> threads;
   std::atomic<std::size_t> next{0};
   for (std::thread& each : threads) {
     each = std::thread([&] {
       for (std::size_t i = next++; i < count; i = next++) {
-        Deserter(server.port(), seed + static_cast<std::uint32_t>(i)).run();
+        DisconnectingClient(server.port(), seed + static_cast<std::uint32_t>(i)).run();
       }
     });
   }
   for (std::thread& each : threads) each.join();
 }
 
-TEST_P(LeavingPeers, LeaveNothingBehind) {
+TEST_P(DisconnectingClients, LeaveNothingBehindOnTheServer) {
   const auto seed = static_cast<std::uint32_t>(test_seed());
   std::cout << "seed " << seed << "\n";
   SCOPED_TRACE(test_replay() + std::to_string(seed));
   Server server("streaming", GetParam());
-  ASSERT_TRUE(server.ask(get("/lines/1")));
+  ASSERT_TRUE(server.exchange(get("/lines/1")));
   ASSERT_TRUE(eventually([&] { return server.process().threads() >= 2; }));
   const std::size_t threads = server.process().threads();
   const std::size_t descriptors = server.process().descriptors();
   const auto settled = [&] { return server.process().descriptors() <= descriptors; };
   ASSERT_TRUE(eventually(settled));
 
-  // How much it holds at most depends on how many are there at once, so on the machine, and may
-  // still grow for a while. What it loses, it loses each time.
+  // The maximum depends on the number of concurrent clients, and so on the machine. It may grow
+  // for some rounds. A leak grows in every round.
   constexpr std::uint32_t count = 1200;
   constexpr std::uint32_t rounds_max = 6;
   std::size_t before = 0;
   std::size_t resident = 0;
   for (std::uint32_t round = 0; round < rounds_max; ++round) {
-    send_deserters(server, seed + round * count, count);
+    run_disconnecting_clients(server, seed + round * count, count);
     EXPECT_TRUE(eventually(settled)) << server.process().descriptors() << " > " << descriptors;
     before = std::exchange(resident, server.process().resident_bytes());
     if (round > 0 && resident <= before + growth_max) break;
@@ -130,23 +130,23 @@ TEST_P(LeavingPeers, LeaveNothingBehind) {
   EXPECT_EQ(server.process().threads(), threads);
   EXPECT_LE(resident, before + growth_max);
 
-  const auto answer = server.ask(get("/lines/1"));
+  const auto answer = server.exchange(get("/lines/1"));
   ASSERT_TRUE(answer) << answer.error().message();
   EXPECT_EQ(answer->body, "line 1\n");
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST_P(LeavingPeers, AClientThatReadsNothingIsHeldBackAndLosesNothing) {
+TEST_P(DisconnectingClients, AClientThatReadsNothingIsPausedAndLosesNoAnswer) {
   Server server("hello", GetParam(), {"--cores", "1"});
   Client client = server.connect();
   ASSERT_TRUE(client.exchange(get("/hello/before")));
   const std::size_t resident = server.process().resident_bytes();
-  // More answers than all the buffers between here and there can hold, if nobody stopped.
+  // The answers would fill all buffers between server and client if neither side stopped.
   constexpr std::size_t requests_max = 60'000;
   const std::string name(1000, 'n');
   std::string unsent;
   std::size_t asked = 0;
-  client.set_patience(std::chrono::milliseconds(300));
+  client.set_timeout(std::chrono::milliseconds(300));
   while (asked < requests_max) {
     unsent.clear();
     for (int i = 0; i < 100; ++i) unsent += get("/hello/" + name + std::to_string(asked++));
@@ -157,13 +157,13 @@ TEST_P(LeavingPeers, AClientThatReadsNothingIsHeldBackAndLosesNothing) {
     }
     unsent.clear();
   }
-  EXPECT_LT(asked, requests_max) << "the server reads on and on";
+  EXPECT_LT(asked, requests_max) << "the server does not stop reading";
   EXPECT_LE(server.process().resident_bytes(), resident + (sanitized ? 100 << 20 : 16 << 20));
 
-  // Somebody else is not held back.
-  EXPECT_TRUE(server.ask(get("/hello/other")));
+  // Other clients are not paused.
+  EXPECT_TRUE(server.exchange(get("/hello/other")));
 
-  client.set_patience(patience);
+  client.set_timeout(default_timeout);
   std::thread sender([&] { EXPECT_TRUE(client.send(unsent)); });
   for (std::size_t i = 0; i < asked; ++i) {
     const auto answer = client.read();
@@ -178,7 +178,7 @@ TEST_P(LeavingPeers, AClientThatReadsNothingIsHeldBackAndLosesNothing) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-INSTANTIATE_TEST_SUITE_P(On, LeavingPeers, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, DisconnectingClients, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
 }  // namespace weir::tests

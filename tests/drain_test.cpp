@@ -1,5 +1,5 @@
-// Shutting down under load, over real sockets and on every backend: whoever is connected gets whole
-// answers and an orderly end, never a reset; and the process ends by itself, when it shall.
+// Tests draining under load, over real sockets and on every backend. Connected clients get
+// complete answers and an orderly end, never a reset. The process then exits on its own.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -29,53 +29,55 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Clients that connect and ask in a tight loop, until nobody listens any more.
-class Crowd {
+/// A ClientPool runs clients that connect and send requests in a tight loop until no server
+/// listens.
+class ClientPool {
  public:
-  explicit Crowd(std::uint16_t port) : server_(os::Address::loopback(port)) {
-    for (unsigned habit = 0; habit < threads_.size(); ++habit) {
-      threads_[habit] = std::thread([this, habit] { run(habit); });
+  explicit ClientPool(std::uint16_t port) : server_(os::Address::loopback(port)) {
+    for (unsigned variant = 0; variant < threads_.size(); ++variant) {
+      threads_[variant] = std::thread([this, variant] { run(variant); });
     }
   }
-  ~Crowd() { leave(); }
+  ~ClientPool() { stop(); }
 
   std::uint64_t answers() const { return answers_.load(); }
-  /// The server has ended: whoever still tries to connect may stop.
-  void leave() {
-    gone_ = true;
+  /// Stops the clients that still try to connect, and waits for all clients. The caller has seen
+  /// the end of the server.
+  void stop() {
+    server_ended_ = true;
     for (std::thread& each : threads_) {
       if (each.joinable()) each.join();
     }
   }
-  /// After leave(): what must not have happened to a client.
-  const std::vector<std::string>& complaints() const { return complaints_; }
+  /// Returns the failures of the clients. The caller has called stop().
+  const std::vector<std::string>& errors() const { return errors_; }
 
  private:
-  /// One request each, several one after the other, many at once.
-  void run(unsigned habit) {
-    const std::size_t batch = habit % 3 == 2 ? 16 : 1;
-    const std::size_t rounds = habit % 3 == 0 ? 1 : 50;
-    while (connect_and_ask(batch, rounds)) {
+  /// Sends one request per connection, several in sequence, or many in a pipeline.
+  void run(unsigned variant) {
+    const std::size_t batch = variant % 3 == 2 ? 16 : 1;
+    const std::size_t rounds = variant % 3 == 0 ? 1 : 50;
+    while (connect_and_exchange(batch, rounds)) {
     }
   }
 
-  /// False when nobody listens.
-  bool connect_and_ask(std::size_t batch, std::size_t rounds) {
+  /// Returns false if no server listens.
+  bool connect_and_exchange(std::size_t batch, std::size_t rounds) {
     auto client = Client::connect(server_, milliseconds(100));
     if (!client) {
-      // A draining server leaves a first SYN unanswered: the kernel would try again in a second.
-      if (client.error() == Errc::timed_out) return !gone_;
-      if (client.error() != system_error(ECONNREFUSED)) complain("connect", client.error());
+      // A draining server does not answer a first SYN. The kernel would try again after a second.
+      if (client.error() == Errc::timed_out) return !server_ended_;
+      if (client.error() != system_error(ECONNREFUSED)) add_error("connect", client.error());
       return false;
     }
-    client->set_patience(patience);
+    client->set_timeout(default_timeout);
     for (std::size_t round = 0; round < rounds; ++round) {
       if (!ask(*client, batch, rounds == 1)) break;
     }
     return true;
   }
 
-  /// False when the connection has ended.
+  /// Returns false if the connection has ended.
   bool ask(Client& client, std::size_t batch, bool once) {
     std::string requests;
     const std::uint64_t first = next_.fetch_add(batch);
@@ -83,58 +85,59 @@ class Crowd {
       requests += "GET /hello/" + std::to_string(first + i) + " HTTP/1.1\r\nHost: x\r\n" +
                   (once ? "Connection: close\r\n\r\n" : "\r\n");
     }
-    if (auto sent = client.send(requests); !sent) return complain("send", sent.error());
+    if (auto sent = client.send(requests); !sent) return add_error("send", sent.error());
     for (std::size_t i = 0; i < batch; ++i) {
       const auto answer = client.read();
       if (!answer) {
-        // Between answers an orderly end is fine.
+        // An orderly end is correct between two answers.
         if (answer.error() != Errc::end_of_stream || client.unread() != "") {
-          complain("read", answer.error());
+          add_error("read", answer.error());
         }
         return false;
       }
       if (answer->body != "Hello, " + std::to_string(first + i) + "!\n") {
-        return complain("wrong answer: " + answer->body, {});
+        return add_error("wrong answer: " + answer->body, {});
       }
       ++answers_;
-      if (answer->field("Connection") != "close") continue;
-      if (auto end = client.expect_end(); !end) complain("end", end.error());
+      if (answer->header("Connection") != "close") continue;
+      if (auto end = client.expect_end(); !end) add_error("end", end.error());
       return false;
     }
     return true;
   }
 
-  bool complain(std::string_view what, std::error_code error) {
+  bool add_error(std::string_view what, std::error_code error) {
     const std::lock_guard lock(mutex_);
-    complaints_.push_back(std::string(what) + ": " + error.message());
+    errors_.push_back(std::string(what) + ": " + error.message());
     return false;
   }
 
   os::Address server_;
   std::atomic<std::uint64_t> next_{0};
   std::atomic<std::uint64_t> answers_{0};
-  std::atomic<bool> gone_{false};
+  std::atomic<bool> server_ended_{false};
   std::mutex mutex_;
-  std::vector<std::string> complaints_;
+  std::vector<std::string> errors_;
   std::array<std::thread, 6> threads_;
 };
 
 class Drain : public EachBackend {};
 
-TEST_P(Drain, NobodySeesAResetHoweverOftenItIsDone) {
+TEST_P(Drain, NoClientSeesAResetInRepeatedDrains) {
   for (const int number : {SIGTERM, SIGINT, SIGTERM, SIGTERM, SIGTERM, SIGINT}) {
     Server server("hello", GetParam());
-    Crowd crowd(server.port());
-    ASSERT_TRUE(eventually([&] { return crowd.answers() > 300; })) << crowd.answers();
+    ClientPool clients(server.port());
+    ASSERT_TRUE(eventually([&] { return clients.answers() > 300; })) << clients.answers();
     server.process().signal(number);
     EXPECT_EQ(server.process().wait_for_exit(), 0) << server.process().errors();
-    crowd.leave();
-    EXPECT_EQ(crowd.complaints(), std::vector<std::string>()) << server.process().errors();
-    EXPECT_FALSE(server.process().errors().contains("deadline")) << server.process().errors();
+    clients.stop();
+    EXPECT_EQ(clients.errors(), std::vector<std::string>()) << server.process().errors();
+    EXPECT_FALSE(server.process().errors().contains("drain timed out"))
+        << server.process().errors();
   }
 }
 
-TEST_P(Drain, WhatIsUnderWayIsAnsweredThenTheConnectionEnds) {
+TEST_P(Drain, AnswersStartedRequestsAndThenEndsTheConnections) {
   Server server("hello", GetParam());
   Client idle = server.connect();
   ASSERT_TRUE(idle.exchange(get("/")));
@@ -155,13 +158,13 @@ TEST_P(Drain, WhatIsUnderWayIsAnsweredThenTheConnectionEnds) {
   const auto first = head.read();
   ASSERT_TRUE(first) << first.error().message();
   EXPECT_EQ(first->body, "Hello, half!\n");
-  EXPECT_EQ(first->field("Connection"), "close");
+  EXPECT_EQ(first->header("Connection"), "close");
   EXPECT_TRUE(head.expect_end());
   ASSERT_TRUE(body.send(" a do"));
   const auto second = body.read();
   ASSERT_TRUE(second) << second.error().message();
   EXPECT_EQ(second->body, "user 5 said half a do\n");
-  EXPECT_EQ(second->field("Connection"), "close");
+  EXPECT_EQ(second->header("Connection"), "close");
   EXPECT_TRUE(body.expect_end());
   EXPECT_EQ(server.process().wait_for_exit(), 0) << server.process().errors();
 }
@@ -174,7 +177,7 @@ TEST_P(Drain, HandlersAndStreamsFinish) {
   Client ticking = streaming.connect();
   ASSERT_TRUE(ticking.exchange("HEAD /ticks HTTP/1.1\r\nHost: x\r\n\r\n", "HEAD"));
   ASSERT_TRUE(ticking.send(get("/ticks")));
-  // A byte of the answer: it is under way.
+  // The first byte shows that the answer has begun.
   ASSERT_TRUE(eventually([&] { return !ticking.unread().empty(); }));
   slow.process().signal(SIGTERM);
   streaming.process().signal(SIGTERM);
@@ -190,7 +193,7 @@ TEST_P(Drain, HandlersAndStreamsFinish) {
   EXPECT_EQ(streaming.process().wait_for_exit(), 0) << streaming.process().errors();
 }
 
-/// What an endless peer of echo sees when its server must not wait any longer.
+/// Expects that the server has cut the connection, with or without a reset.
 void expect_cut(Client& peer) {
   const auto rest = peer.read_to_end();
   if (!rest) {
@@ -198,53 +201,53 @@ void expect_cut(Client& peer) {
   }
 }
 
-TEST_P(Drain, TheDeadlineCutsWhatDoesNotEnd) {
-  Server server("echo", GetParam(), {"--deadline", "0.3"});
+TEST_P(Drain, TheDeadlineCutsConnectionsThatDoNotEnd) {
+  Server server("echo", GetParam(), {"--drain-timeout", "0.3"});
   Client quiet = server.connect();
   Client busy = server.connect();
   ASSERT_TRUE(busy.send("half of a conversation"));
   ASSERT_TRUE(eventually([&] { return busy.unread().size() == 22; }));
   server.process().signal(SIGTERM);
   ASSERT_TRUE(server.process().wait_for("draining"));
-  (void)busy.send(" and the rest");  // too late where this process was held up
+  (void)busy.send(" and the rest");  // too late if this process was delayed
   EXPECT_EQ(server.process().wait_for_exit(), 0) << server.process().errors();
-  EXPECT_TRUE(server.process().errors().contains("deadline")) << server.process().errors();
+  EXPECT_TRUE(server.process().errors().contains("drain timed out")) << server.process().errors();
   expect_cut(quiet);
   expect_cut(busy);
 }
 
 TEST_P(Drain, TheDeadlineCutsAClientThatDoesNotReadItsAnswer) {
-  Server server("streaming", GetParam(), {"--deadline", "0.3"});
-  Client deaf = server.connect();
-  ASSERT_TRUE(deaf.send(get("/lines/2000000000")));
-  ASSERT_TRUE(eventually([&] { return !deaf.unread().empty(); }));
+  Server server("streaming", GetParam(), {"--drain-timeout", "0.3"});
+  Client unreading = server.connect();
+  ASSERT_TRUE(unreading.send(get("/lines/2000000000")));
+  ASSERT_TRUE(eventually([&] { return !unreading.unread().empty(); }));
   server.process().signal(SIGINT);
   EXPECT_EQ(server.process().wait_for_exit(), 0) << server.process().errors();
-  EXPECT_TRUE(server.process().errors().contains("deadline")) << server.process().errors();
+  EXPECT_TRUE(server.process().errors().contains("drain timed out")) << server.process().errors();
 }
 
-TEST_P(Drain, ASecondSignalEndsItAtOnce) {
-  Server server("echo", GetParam(), {"--deadline", "3600"});
+TEST_P(Drain, ASecondSignalEndsTheServerImmediately) {
+  Server server("echo", GetParam(), {"--drain-timeout", "3600"});
   Client peer = server.connect();
   ASSERT_TRUE(peer.send("hello"));
   ASSERT_TRUE(eventually([&] { return peer.unread().size() == 5; }));
   server.process().signal(SIGINT);
   ASSERT_TRUE(server.process().wait_for("draining"));
   EXPECT_EQ(server.process().wait_for_exit(milliseconds(300)), std::nullopt)
-      << "it waits for its peer";
+      << "the server waits for its peer";
   server.process().signal(SIGTERM);
   EXPECT_EQ(server.process().wait_for_exit(), 0) << server.process().errors();
   expect_cut(peer);
 }
 
-/// Fills a pipe that nobody reads; writing to it does not wait.
+/// Fills a pipe that no process reads. Writing to the pipe does not block.
 void fill(int pipe) {
   const std::string much(4096, '.');
   while (::write(pipe, much.data(), much.size()) > 0) {
   }
 }
 
-TEST_P(Drain, ALogThatNobodyReadsKeepsItFromNothing) {
+TEST_P(Drain, AFullLogPipeDoesNotBlockTheServer) {
   const os::TemporaryTree tree;
   const std::string path = tree.path("log");
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
@@ -274,10 +277,10 @@ TEST_P(Drain, APortIsFreeWhenItsServerHasEnded) {
     EXPECT_EQ(first.stop(), 0);
     Server second("hello", GetParam(), {"--port", std::to_string(first.port())});
     EXPECT_EQ(second.port(), first.port());
-    EXPECT_TRUE(second.ask(get("/")));
+    EXPECT_TRUE(second.exchange(get("/")));
     EXPECT_EQ(second.stop(), 0);
   };
-  // Meanwhile the kernel may give it to somebody else on this machine, but not each time.
+  // The kernel may give the port to another process of this machine meanwhile, but not each time.
   for (int tries = 0; tries < 3; ++tries) {
     try {
       once();
@@ -289,7 +292,7 @@ TEST_P(Drain, APortIsFreeWhenItsServerHasEnded) {
   ADD_FAILURE() << "in use, three times";
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Drain, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, Drain, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
 }  // namespace weir::tests

@@ -1,4 +1,4 @@
-// The examples of typed events: what they promise is what they print.
+// Tests that the examples of typed events print what they promise.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 namespace weir::tests {
 namespace {
 
-/// The line of `text` that begins with `words`, or an empty one.
+/// Returns the line of `text` that begins with `words`, or an empty string.
 std::string line_of(const std::string& text, const std::string& words) {
   const auto start = ("\n" + text).find("\n" + words);
   if (start == std::string::npos) return {};
   return text.substr(start, text.find('\n', start) - start);
 }
 
-/// All numbers in it.
+/// Returns all numbers in `line`.
 std::vector<long> numbers_in(std::string_view line) {
   std::vector<long> numbers;
   constexpr std::string_view digits = "0123456789";
@@ -30,7 +30,7 @@ std::vector<long> numbers_in(std::string_view line) {
   return numbers;
 }
 
-TEST(ExampleEventStatistics, CountsWhatWasHandled) {
+TEST(ExampleEventStatistics, CountsHandledEvents) {
   Process process = Process::example("event_statistics", {"5000"});
   ASSERT_EQ(process.wait_for_exit(), 0) << process.errors();
   const std::string output = process.output();

@@ -1,4 +1,4 @@
-// Every example program over real sockets, on every backend: what it promises is what comes.
+// Tests every example program over real sockets, on every backend.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -21,7 +21,7 @@
 namespace weir::tests {
 namespace {
 
-/// Bytes of every value, without a short period.
+/// Returns `size` bytes of all values, without a short period.
 std::string mixed_bytes(std::size_t size) {
   std::string bytes(size, '\0');
   std::uint32_t state = 1;
@@ -50,13 +50,12 @@ std::string post_chunked(std::string_view target, std::string_view body, std::si
   return request + "0\r\n\r\n";
 }
 
-TEST(ExampleSimulated, AnHourPassesAtOnce) {
+TEST(ExampleSimulated, AnHourOfVirtualTimePassesImmediately) {
   Process simulated = Process::example("simulated");
   EXPECT_EQ(simulated.wait_for_exit(), 0) << simulated.output();
   EXPECT_NE(simulated.output().find("heard 200 409 200 \n"), std::string::npos);
-  // And again, by the command that it has printed.
   const std::string said = simulated.output();
-  const std::string command = said.substr(said.find("again by: ") + 10);
+  const std::string command = said.substr(said.find("replay: ") + 8);
   const std::size_t space = command.find(' ');
   Process again(command.substr(0, space), {command.substr(space + 1, command.size() - space - 2)});
   EXPECT_EQ(again.wait_for_exit(), 0) << again.errors();
@@ -85,7 +84,7 @@ class ExampleFiles : public EachBackend {
 class ExampleChat : public EachBackend {};
 class ExampleLiveRoutes : public EachBackend {};
 
-TEST_P(ExampleHello, AnswersAsItsRoutesSay) {
+TEST_P(ExampleHello, AnswersOnItsRoutes) {
   Server server("hello", GetParam());
   Client client = server.connect();
   const auto root = client.exchange(get("/"));
@@ -93,10 +92,10 @@ TEST_P(ExampleHello, AnswersAsItsRoutesSay) {
   EXPECT_EQ(root->status, 200);
   EXPECT_EQ(root->reason, "OK");
   EXPECT_EQ(root->body, "Hello, World!\n");
-  EXPECT_EQ(root->field("Content-Length"), "14");
-  EXPECT_EQ(root->field("Content-Type"), "text/plain; charset=utf-8");
-  EXPECT_TRUE(root->field("Date").ends_with(" GMT")) << root->field("Date");
-  EXPECT_FALSE(root->has_field("Connection"));
+  EXPECT_EQ(root->header("Content-Length"), "14");
+  EXPECT_EQ(root->header("Content-Type"), "text/plain; charset=utf-8");
+  EXPECT_TRUE(root->header("Date").ends_with(" GMT")) << root->header("Date");
+  EXPECT_FALSE(root->has_header("Connection"));
 
   const auto named = client.exchange(get("/hello/w%C3%B6rld%2F!"));
   ASSERT_TRUE(named) << named.error().message();
@@ -117,23 +116,23 @@ TEST_P(ExampleHello, AnswersAsItsRoutesSay) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST_P(ExampleHello, KnowsTheOtherMethods) {
+TEST_P(ExampleHello, AnswersOtherMethods) {
   Server server("hello", GetParam());
   Client client = server.connect();
   const auto head = client.exchange("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n", "HEAD");
   ASSERT_TRUE(head) << head.error().message();
   EXPECT_EQ(head->status, 200);
-  EXPECT_EQ(head->field("Content-Length"), "14");
+  EXPECT_EQ(head->header("Content-Length"), "14");
 
   const auto wrong = client.exchange(post("/", "x"));
   ASSERT_TRUE(wrong) << wrong.error().message();
   EXPECT_EQ(wrong->status, 405);
-  EXPECT_TRUE(wrong->field("Allow").contains("GET")) << wrong->field("Allow");
+  EXPECT_TRUE(wrong->header("Allow").contains("GET")) << wrong->header("Allow");
 
   const auto options = client.exchange("OPTIONS / HTTP/1.1\r\nHost: localhost\r\n\r\n");
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_LT(options->status, 300);
-  EXPECT_TRUE(options->field("Allow").contains("GET")) << options->field("Allow");
+  EXPECT_TRUE(options->header("Allow").contains("GET")) << options->header("Allow");
 
   const auto unknown = client.exchange("BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n");
   ASSERT_TRUE(unknown) << unknown.error().message();
@@ -149,7 +148,7 @@ TEST_P(ExampleHello, AnswersAPipelineInOrder) {
   std::string batch;
   for (int i = 0; i < count; ++i) {
     const std::string number = std::to_string(i);
-    // Every seventh waits for its body, those around it do not wait.
+    // Every seventh request has a body, and the others do not wait for it.
     batch += i % 7 == 0 ? post("/users/" + number + "/notes", "hi") : get("/hello/" + number);
   }
   ASSERT_TRUE(client.send(batch));
@@ -165,7 +164,7 @@ TEST_P(ExampleHello, AnswersAPipelineInOrder) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST_P(ExampleHello, InvitesABodyThatIsExpected) {
+TEST_P(ExampleHello, RequestsABodyWith100Continue) {
   Server server("hello", GetParam());
   Client client = server.connect();
   ASSERT_TRUE(
@@ -219,7 +218,7 @@ TEST_P(ExampleEcho, SendsBackWhatEachPeerSent) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST_P(ExampleParams, GivesHandlersWhatTheirSignaturesSay) {
+TEST_P(ExampleParams, PassesParametersToHandlers) {
   Server server("params", GetParam());
   Client client = server.connect();
   const auto body = [&](std::string_view target) {
@@ -240,7 +239,7 @@ TEST_P(ExampleParams, GivesHandlersWhatTheirSignaturesSay) {
   EXPECT_EQ(body("/files/a/../b"), "400");
 }
 
-TEST_P(ExampleParams, ReadsQueriesAndFields) {
+TEST_P(ExampleParams, ReadsQueriesAndHeaders) {
   Server server("params", GetParam());
   Client client = server.connect();
   const auto found = client.exchange(
@@ -248,7 +247,7 @@ TEST_P(ExampleParams, ReadsQueriesAndFields) {
       "\r\n\r\n");
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->body, "searching for a b&c\n");
-  EXPECT_EQ(found->field("X-Agent"), "probe/1");
+  EXPECT_EQ(found->header("X-Agent"), "probe/1");
   const auto nothing = client.exchange(get("/search?p=1"));
   ASSERT_TRUE(nothing) << nothing.error().message();
   EXPECT_EQ(nothing->status, 400);
@@ -284,7 +283,7 @@ TEST_P(ExampleStreaming, ProducesBodiesPieceByPiece) {
   Client client = server.connect();
   const auto many = client.exchange(get("/lines/200000"));
   ASSERT_TRUE(many) << many.error().message();
-  EXPECT_EQ(many->field("Transfer-Encoding"), "chunked");
+  EXPECT_EQ(many->header("Transfer-Encoding"), "chunked");
   EXPECT_TRUE(many->body == lines(200000)) << many->body.size();
   const auto none = client.exchange(get("/lines/0"));
   ASSERT_TRUE(none) << none.error().message();
@@ -305,12 +304,12 @@ TEST_P(ExampleStreaming, ProducesBodiesPieceByPiece) {
 
 TEST_P(ExampleStreaming, SendsTicksAsTheyHappen) {
   Server server("streaming", GetParam());
-  const auto ticks = server.ask(get("/ticks"));
+  const auto ticks = server.exchange(get("/ticks"));
   ASSERT_TRUE(ticks) << ticks.error().message();
   std::string expected;
   for (int tick = 0; tick < 5; ++tick) expected += "data: tick " + std::to_string(tick) + "\n\n";
   EXPECT_EQ(ticks->body, expected);
-  EXPECT_EQ(ticks->field("Content-Type"), "text/event-stream");
+  EXPECT_EQ(ticks->header("Content-Type"), "text/event-stream");
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
@@ -355,7 +354,7 @@ TEST_P(ExampleDeadlines, AnswersWhenWorkIsCancelled) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST_P(ExampleDeadlines, ASlowHandlerHoldsUpNobody) {
+TEST_P(ExampleDeadlines, ASlowHandlerDelaysNoOtherClient) {
   Server server("deadlines", GetParam(), {"--cores", "1"});
   Client slow = server.connect();
   ASSERT_TRUE(slow.send(get("/wait/150") + get("/wait/0")));
@@ -386,7 +385,7 @@ TEST_P(ExampleBench, TheAnswerHas128BytesInAll) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST_P(ExampleBench, PingsGiveTheirSequenceBack) {
+TEST_P(ExampleBench, PingsReturnTheirSequence) {
   Server server("bench", GetParam());
   Client client = server.connect();
   for (const int sequence : {0, 1, -1, 2147483647}) {
@@ -395,7 +394,7 @@ TEST_P(ExampleBench, PingsGiveTheirSequenceBack) {
       const auto answer = client.exchange(post(path, "{\"sequence\": " + number + "}"));
       ASSERT_TRUE(answer) << answer.error().message();
       EXPECT_EQ(answer->body, "{\"sequence\":" + number + "}");
-      EXPECT_EQ(answer->field("Content-Type"), "application/json");
+      EXPECT_EQ(answer->header("Content-Type"), "application/json");
     }
   }
   for (const char* const wrong : {"", "{}", "{\"sequence\": }", "{\"sequence\": 1} x"}) {
@@ -416,7 +415,7 @@ TEST_P(ExampleJson, OrdersBecomeInvoices) {
   ASSERT_TRUE(invoice) << invoice.error().message();
   EXPECT_EQ(invoice->body, R"({"customer":"Ann","lines":["2 x tea: 500","1 x cup: 999"],)"
                            R"("total_cents":2998})");
-  EXPECT_EQ(invoice->field("Content-Type"), "application/json");
+  EXPECT_EQ(invoice->header("Content-Type"), "application/json");
   const auto wrong = client.exchange(
       post("/invoices", R"({"customer":"Ann","items":[{"name":"tea","cents":"2.50"}]})"));
   ASSERT_TRUE(wrong) << wrong.error().message();
@@ -470,12 +469,12 @@ TEST_P(ExampleFiles, ServesWhatWasUploaded) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST_P(ExampleFiles, StoresOnlyWhatMayBeStored) {
+TEST_P(ExampleFiles, StoresOnlyUnderTheRequestsConditions) {
   Server server("files", GetParam(), {folder_.root()});
   const auto status = [&](std::string_view target, std::string_view field) {
     return server
-        .ask("PUT " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n" + std::string(field) +
-             "\r\nContent-Length: 3\r\n\r\nnew")
+        .exchange("PUT " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n" + std::string(field) +
+                  "\r\nContent-Length: 3\r\n\r\nnew")
         ->status;
   };
   EXPECT_EQ(status("/files/a", "If-Match: *"), 412);
@@ -484,19 +483,19 @@ TEST_P(ExampleFiles, StoresOnlyWhatMayBeStored) {
   EXPECT_EQ(status("/files/a", "If-Match: *"), 204);
   EXPECT_EQ(status("/files/a", "Content-Range: bytes 0-2/6"), 400);
   std::filesystem::create_directory(folder_.path("folder"));
-  EXPECT_EQ(server.ask(get("/files/folder"))->status, 404);
+  EXPECT_EQ(server.exchange(get("/files/folder"))->status, 404);
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
 TEST_P(ExampleFiles, ACutUploadLeavesNothing) {
   Server server("files", GetParam(), {folder_.root()});
   const std::string bytes = mixed_bytes(1'000'000);
-  ASSERT_EQ(server.ask(put("/files/kept", "the old one"))->status, 201);
+  ASSERT_EQ(server.exchange(put("/files/kept", "the old one"))->status, 201);
   for (const bool orderly : {true, false}) {
     for (const std::string name : {"kept", "new"}) {
       Client client = server.connect();
       ASSERT_TRUE(client.send(put("/files/" + name, bytes, bytes.size() + 1)));
-      EXPECT_TRUE(eventually([&] { return names().size() == 2; })) << "one has begun to be stored";
+      EXPECT_TRUE(eventually([&] { return names().size() == 2; })) << "an upload has begun";
       if (orderly) {
         client.finish_sending();
         const auto answer = client.read();
@@ -505,22 +504,22 @@ TEST_P(ExampleFiles, ACutUploadLeavesNothing) {
       } else {
         client.reset();
       }
-      EXPECT_TRUE(eventually([&] { return names().size() == 1; })) << "its part is removed";
+      EXPECT_TRUE(eventually([&] { return names().size() == 1; })) << "the part is removed";
     }
   }
   EXPECT_EQ(names(), std::vector<std::string>{"kept"});
-  EXPECT_EQ(server.ask(get("/files/kept"))->body, "the old one");
-  EXPECT_EQ(server.ask(get("/files/new"))->status, 404);
+  EXPECT_EQ(server.exchange(get("/files/kept"))->body, "the old one");
+  EXPECT_EQ(server.exchange(get("/files/new"))->status, 404);
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST_P(ExampleFiles, WhatIsTooLargeIsRefused) {
+TEST_P(ExampleFiles, RejectsUploadsThatAreTooLarge) {
   constexpr std::size_t most = 16 * 1024 * 1024;
   Server server("files", GetParam(), {folder_.root()});
-  const auto announced = server.ask(put("/files/large", "", most + 1));
+  const auto announced = server.exchange(put("/files/large", "", most + 1));
   ASSERT_TRUE(announced) << announced.error().message();
   EXPECT_EQ(announced->status, 413);
-  // One that does not say beforehand how long it is: its last chunk, of one byte, is too much.
+  // This upload announces no length. Its last chunk, of one byte, exceeds the limit.
   Client client = server.connect();
   const auto refused = client.exchange(post_chunked("/files/large", mixed_bytes(most + 1), 65'536));
   ASSERT_TRUE(refused) << refused.error().message();
@@ -530,9 +529,9 @@ TEST_P(ExampleFiles, WhatIsTooLargeIsRefused) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST_P(ExampleFiles, NamesThatCouldLeadElsewhereAreRefused) {
-  folder_.write("store/.secret", "for nobody");
-  folder_.write("outside", "for nobody");
+TEST_P(ExampleFiles, RejectsNamesOutsideTheFolder) {
+  folder_.write("store/.secret", "secret");
+  folder_.write("outside", "secret");
   Server server("files", GetParam(), {folder_.path("store")});
   const std::vector<std::string> wrong = {"",
                                           ".",
@@ -554,7 +553,7 @@ TEST_P(ExampleFiles, NamesThatCouldLeadElsewhereAreRefused) {
                                           std::string(256, 'n')};
   for (const std::string& name : wrong) {
     for (const std::string& request : {get("/files/" + name), put("/files/" + name, "x")}) {
-      const auto answer = server.ask(request);
+      const auto answer = server.exchange(request);
       ASSERT_TRUE(answer) << name << ": " << answer.error().message();
       EXPECT_TRUE(answer->status == 400 || answer->status == 404) << name << answer->status;
     }
@@ -564,7 +563,7 @@ TEST_P(ExampleFiles, NamesThatCouldLeadElsewhereAreRefused) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-/// What the lab reports once `count` operations have ended, all of them in it.
+/// Returns the report of the lab when all `count` operations have ended.
 std::string report_of(Client& client, std::size_t count) {
   std::string body;
   EXPECT_TRUE(eventually([&] {
@@ -576,10 +575,10 @@ std::string report_of(Client& client, std::size_t count) {
   return body;
 }
 
-TEST_P(ExamplePoolLab, AnswersAtOnceAndReportsEachOperation) {
+TEST_P(ExamplePoolLab, AnswersImmediatelyAndReportsEachOperation) {
   Server server("pool_lab", GetParam(), {"--pool", "3"});
   Client client = server.connect();
-  // The cheap endpoint answers while the pool is at work, and so do more tests.
+  // The cheap endpoint answers while the pool is busy, and so do further tests.
   for (const char* const test : {"/test/cpu/50", "/test/sleep/1", "/test/mix/50"}) {
     const auto accepted = client.exchange(post(test, ""));
     ASSERT_TRUE(accepted) << accepted.error().message();
@@ -590,7 +589,7 @@ TEST_P(ExamplePoolLab, AnswersAtOnceAndReportsEachOperation) {
   }
   const std::string report = report_of(client, 30);
   EXPECT_EQ(count_of("\"took_ns\":", report), 30U) << report;
-  EXPECT_TRUE(report.starts_with(R"({"size":3,"running":0,"queued":0,"reason":"its first size",)"))
+  EXPECT_TRUE(report.starts_with(R"({"size":3,"running":0,"queued":0,"reason":"initial size",)"))
       << report;
   EXPECT_TRUE(client.exchange(get("/report/30"))->body.ends_with(R"("ended":[]})"));
   for (const char* const unknown :
@@ -612,16 +611,16 @@ TEST_P(ExamplePoolLab, AnAutomaticPoolIsReportedWithTheReasonOfItsSize) {
   EXPECT_EQ(report.find(R"("reason":"")"), std::string::npos) << report;
   const std::string_view key = "\"took_ns\":";
   for (auto at = report.find(key); at != report.npos; at = report.find(key, at + 1)) {
-    EXPECT_GE(std::stoll(report.substr(at + key.size())), 50'000'000) << "it has slept";
+    EXPECT_GE(std::stoll(report.substr(at + key.size())), 50'000'000) << "the operation has slept";
   }
   client.close();
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-INSTANTIATE_TEST_SUITE_P(On, ExamplePoolLab, testing::ValuesIn(every_backend), name_of);
-INSTANTIATE_TEST_SUITE_P(On, ExampleFiles, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExamplePoolLab, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleFiles, testing::ValuesIn(all_backends), name_of);
 
-/// The numbers behind `words` in `text`, wherever it comes.
+/// Returns the numbers before each `words` in `text`.
 std::vector<std::size_t> numbers_before(std::string_view text, std::string_view words) {
   std::vector<std::size_t> numbers;
   for (auto at = text.find(words); at != text.npos; at = text.find(words, at + 1)) {
@@ -635,8 +634,8 @@ TEST(ExampleRealTime, CountsEveryRunTwice) {
   Process process = Process::example("real_time", {"200"});
   ASSERT_EQ(process.wait_for_exit(), 0) << process.errors();
   const std::string output = process.output();
-  const auto real_time = output.find("in real time: ");
-  ASSERT_TRUE(output.starts_with("as usual: ") && real_time != output.npos) << output;
+  const auto real_time = output.find("with real time: ");
+  ASSERT_TRUE(output.starts_with("without real time: ") && real_time != output.npos) << output;
   for (const std::string& part : {output.substr(0, real_time), output.substr(real_time)}) {
     EXPECT_EQ(numbers_before(part, " runs"), std::vector<std::size_t>{200}) << part;
     const auto missed = numbers_before(part, " missed");
@@ -644,19 +643,19 @@ TEST(ExampleRealTime, CountsEveryRunTwice) {
     const auto histogram = numbers_before(part.substr(part.find('\n') + 1), "\n");
     ASSERT_EQ(histogram.size(), 10U) << part;
     EXPECT_EQ(std::accumulate(histogram.begin(), histogram.end(), std::size_t{0}), 200U) << part;
-    // One may lie on the last bound, which is the period, to the nanosecond.
+    // One value may be exactly the last bound, which is the period.
     EXPECT_GE(histogram.back(), missed.front()) << part;
     EXPECT_LE(histogram.back(), missed.front() + 1) << part;
   }
 }
 
-/// Whether the client comes to have heard `text`; what it has heard stays.
-bool hears(Client& client, std::string_view text) {
+/// Returns true if `text` arrives in time. The received bytes stay in the client.
+bool receives(Client& client, std::string_view text) {
   return eventually([&] { return client.unread().contains(text); });
 }
 
-/// What has come since, past the client's own memory.
-std::string take_all(const Client& client) {
+/// Returns the bytes that have arrived since. It reads the socket without the client's buffer.
+std::string read_available(const Client& client) {
   std::string taken;
   std::array<char, 65536> bytes;
   for (;;) {
@@ -672,7 +671,7 @@ bool has_ended(const Client& client) {
   return count == 0 || (count < 0 && errno != EAGAIN);
 }
 
-/// Clients of a chat, on whatever cores they fall, all of whom have heard the last one come.
+/// Returns clients of a chat, on any cores. All have received the line of the last client.
 std::vector<Client> joined(const Server& server, int count) {
   std::vector<Client> clients;
   std::string line;
@@ -680,15 +679,15 @@ std::vector<Client> joined(const Server& server, int count) {
     clients.push_back(server.connect());
     line = "client " + std::to_string(i) + " has come\n";
     EXPECT_TRUE(clients.back().send(line));
-    EXPECT_TRUE(hears(clients.back(), line));
+    EXPECT_TRUE(receives(clients.back(), line));
   }
-  for (Client& each : clients) EXPECT_TRUE(hears(each, line));
+  for (Client& each : clients) EXPECT_TRUE(receives(each, line));
   return clients;
 }
 
-TEST_P(ExampleChat, EverybodyHearsEverybodyInOneOrder) {
+TEST_P(ExampleChat, AllClientsReceiveAllLinesInOneOrder) {
   constexpr int talkers = 8;
-  constexpr int words = 20;  // in all fewer than the chat keeps: nobody misses any
+  constexpr int words = 20;  // fewer lines than the chat keeps, so no client misses any
   Server server("chat", GetParam());
   std::vector<Client> clients = joined(server, talkers);
   for (int word = 0; word < words; ++word) {
@@ -720,7 +719,7 @@ TEST_P(ExampleChat, EverybodyHearsEverybodyInOneOrder) {
   for (const Client& client : clients) EXPECT_TRUE(has_ended(client));
 }
 
-TEST_P(ExampleChat, GoesOnWithoutThoseWhoVanishOrBabble) {
+TEST_P(ExampleChat, ContinuesAfterClientsVanishOrSendTooMuch) {
   Server server("chat", GetParam());
   std::vector<Client> clients = joined(server, 5);
   EXPECT_TRUE(clients[0].send("the beginning of a li"));
@@ -728,20 +727,21 @@ TEST_P(ExampleChat, GoesOnWithoutThoseWhoVanishOrBabble) {
   EXPECT_TRUE(clients[1].send("a last word\n"));
   clients[1].finish_sending();
   EXPECT_TRUE(clients[2].send(std::string(1001, 'x')));
-  EXPECT_TRUE(eventually([&] { return take_all(clients[2]).empty() && has_ended(clients[2]); }));
-  EXPECT_TRUE(hears(clients[3], "a last word\n"));
+  EXPECT_TRUE(
+      eventually([&] { return read_available(clients[2]).empty() && has_ended(clients[2]); }));
+  EXPECT_TRUE(receives(clients[3], "a last word\n"));
   EXPECT_TRUE(clients[3].send("who is there?\n"));
-  EXPECT_TRUE(hears(clients[4], "who is there?\n"));
+  EXPECT_TRUE(receives(clients[4], "who is there?\n"));
   EXPECT_FALSE(clients[4].unread().contains("beginning"));
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST_P(ExampleChat, WaitsForNobodyWhoDoesNotRead) {
+TEST_P(ExampleChat, DoesNotWaitForAClientThatDoesNotRead) {
   Server server("chat", GetParam());
   std::vector<Client> clients = joined(server, 2);
   Client& silent = clients[0];
   Client& talker = clients[1];
-  // More than the kernel keeps for a connection, in rounds of which the talker misses nothing.
+  // Sends more than the kernel buffers for a connection, in rounds that the talker reads.
   const std::string word(998, 'x');
   std::string lines;
   for (int line = 0; line < 100; ++line) lines += word + ".\n";
@@ -749,15 +749,15 @@ TEST_P(ExampleChat, WaitsForNobodyWhoDoesNotRead) {
     ASSERT_TRUE(talker.send(lines));
     std::string heard;
     ASSERT_TRUE(eventually([&] {
-      heard += take_all(talker);
+      heard += read_available(talker);
       return heard.size() >= lines.size();
     })) << round;
     ASSERT_TRUE(heard == lines) << round;
   }
-  // A client that has taken nothing for ten seconds has been sent away: on a slow machine.
+  // The server disconnects a client that has read nothing for ten seconds, as on a slow machine.
   EXPECT_TRUE(eventually(
       [&] { return silent.unread().contains(" lines missed so far)\n") || has_ended(silent); }));
-  silent.close();  // a drain waits for it otherwise, as long as it may
+  silent.close();  // a drain would wait for this client
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
@@ -765,36 +765,36 @@ std::string del(std::string_view target) {
   return "DELETE" + get(target).substr(3);
 }
 
-TEST_P(ExampleLiveRoutes, PagesComeAndGoOnEveryCore) {
+TEST_P(ExampleLiveRoutes, PagesAreAddedAndRemovedOnEveryCore) {
   Server server("live_routes", GetParam());
   Client client = server.connect();
   EXPECT_EQ(client.exchange(get("/greeting"))->status, 404);
   for (const std::string text : {"hello", "good evening"}) {
     ASSERT_EQ(client.exchange(put("/pages/greeting", text))->status, 204);
-    // On some connections each: the kernel chooses their cores.
+    // The requests use several connections, because the kernel chooses their cores.
     for (int count = 0; count < 8; ++count) {
-      EXPECT_EQ(server.ask(get("/greeting"))->body, text);
+      EXPECT_EQ(server.exchange(get("/greeting"))->body, text);
     }
   }
   EXPECT_EQ(client.exchange(put("/pages/a%7Bb", "x"))->status, 400);
   EXPECT_EQ(client.exchange(put("/pages/pages%2F%7Bany%7D", "x"))->status, 400);
   EXPECT_EQ(client.exchange(get("/pages/any"))->status, 405);
   ASSERT_EQ(client.exchange(del("/pages/greeting"))->status, 204);
-  for (int count = 0; count < 8; ++count) EXPECT_EQ(server.ask(get("/greeting"))->status, 404);
+  for (int count = 0; count < 8; ++count) EXPECT_EQ(server.exchange(get("/greeting"))->status, 404);
   EXPECT_EQ(client.exchange(del("/pages/greeting"))->status, 404);
   client.close();
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-INSTANTIATE_TEST_SUITE_P(On, ExampleLiveRoutes, testing::ValuesIn(every_backend), name_of);
-INSTANTIATE_TEST_SUITE_P(On, ExampleChat, testing::ValuesIn(every_backend), name_of);
-INSTANTIATE_TEST_SUITE_P(On, ExampleJson, testing::ValuesIn(every_backend), name_of);
-INSTANTIATE_TEST_SUITE_P(On, ExampleHello, testing::ValuesIn(every_backend), name_of);
-INSTANTIATE_TEST_SUITE_P(On, ExampleEcho, testing::ValuesIn(every_backend), name_of);
-INSTANTIATE_TEST_SUITE_P(On, ExampleParams, testing::ValuesIn(every_backend), name_of);
-INSTANTIATE_TEST_SUITE_P(On, ExampleStreaming, testing::ValuesIn(every_backend), name_of);
-INSTANTIATE_TEST_SUITE_P(On, ExampleDeadlines, testing::ValuesIn(every_backend), name_of);
-INSTANTIATE_TEST_SUITE_P(On, ExampleBench, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleLiveRoutes, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleChat, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleJson, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleHello, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleEcho, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleParams, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleStreaming, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleDeadlines, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleBench, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
 }  // namespace weir::tests

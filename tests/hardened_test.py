@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Whether what was built is hardened: each family of WEIR_HARDEN leaves marks in a program or in
-the library that it is made of, and these are looked for.
+"""Checks that a built program has the marks of each family of WEIR_HARDEN.
+
+The marks are in the program or in the library that it is linked with.
 
     hardened_test.py --build TREE --program PROGRAM --families assertions,fortify,...
 """
@@ -13,7 +14,7 @@ import sys
 
 
 class Built:
-    """What the tools of binutils say of a program, and of a library that it is linked from."""
+    """The output of binutils for a program and for a library that is linked into it."""
 
     def __init__(self, program, library):
         self.head = said("readelf", "--wide", "--file-header", program)
@@ -49,7 +50,7 @@ def stack_protector(built):
 
 
 def stack_clash(built):
-    """A large frame is made page by page, each of which is touched at once."""
+    """Checks that large frames are allocated page by page, and that each page is touched."""
     if not built.is_x86:
         return
     if not re.search(r"\bsub\s+\$0x1000,%rsp\n[^\n]*\b(?:mov|or)q\s+\$0x0,\S*\(%rsp\)", built.code):
@@ -67,7 +68,7 @@ def assertions(built):
 
 
 def control_flow(built):
-    """Programs do not have the note where the system's start files lack it; Weir's objects do."""
+    """Checks Weir's objects. A program lacks the note if the system's start files lack it."""
     if not built.is_x86:
         return
     fit = len(re.findall(r"x86 feature: IBT, SHSTK", built.notes))

@@ -8,12 +8,13 @@
 namespace weir::tests {
 namespace {
 
-/// As much of JSON as the case files use: arrays, objects, strings of latin-1, whole numbers.
+/// A Reader parses the JSON of the case files: arrays, objects, latin-1 strings and whole
+/// numbers.
 class Reader {
  public:
   explicit Reader(std::string text) : text_(std::move(text)) {}
 
-  /// Takes `symbol` if it comes next.
+  /// Takes `symbol` and returns true if it comes next.
   bool take(char symbol) {
     skip_space();
     if (position_ == text_.size() || text_[position_] != symbol) return false;
@@ -125,8 +126,8 @@ bool is_met(const std::string& expected, const Http1Outcome& outcome) {
 
 }  // namespace
 
-bool allows(const Http1Case& the_case, const Http1Outcome& outcome) {
-  return std::any_of(the_case.expect.begin(), the_case.expect.end(),
+bool matches_expectation(const Http1Case& test_case, const Http1Outcome& outcome) {
+  return std::any_of(test_case.expect.begin(), test_case.expect.end(),
                      [&outcome](const std::string& each) { return is_met(each, outcome); });
 }
 

@@ -1,4 +1,4 @@
-// The wire cases of tests/data/http1-*.json: bytes that a client sends and the answers allowed.
+// Reads the wire cases of tests/data/http1-*.json: the bytes of a client and the allowed answers.
 #pragma once
 
 #include <cstddef>
@@ -9,28 +9,30 @@
 
 namespace weir::tests {
 
-/// One case. The file's "repeat": [text, count] and "rest", where they are, stand behind "bytes".
+/// An Http1Case is one wire case. `bytes` also contains the file's "repeat": [text, count] and
+/// "rest", which follow "bytes" in this order.
 struct Http1Case {
   std::string id;
-  std::string bytes;                ///< what the client sends, each character one byte
-  std::vector<std::string> expect;  ///< allowed first answers, see allows()
+  std::string bytes;                ///< bytes that the client sends, one character each
+  std::vector<std::string> expect;  ///< allowed first answers, see matches_expectation()
   std::string why;
-  std::optional<std::size_t> answers;  ///< how many final answers come in all, if it matters
+  std::optional<std::size_t> answers;  ///< number of all final answers, if it matters
 };
 
-/// What came first on a connection that was sent a case.
+/// An Http1Outcome is the first answer on a connection that sent a case.
 struct Http1Outcome {
-  bool interim = false;  ///< a 100 came before it
-  int status = 0;        ///< of the first final answer, 0 if there is none yet
-  bool closes = false;   ///< the connection ends behind it
+  bool interim = false;  ///< True if a 100 came before the final answer
+  int status = 0;        ///< status of the first final answer, or 0 if none has come
+  bool closes = false;   ///< True if the connection ends after the answer
 };
 
-/// True if one of the case's expectations is met: a status is itself; "400" is any 4xx or 5xx;
-/// "200" any success, 404 or 405; "100" an interim answer; "wait" no answer at all; "closeok" any
-/// answer behind which the connection closes.
-bool allows(const Http1Case& the_case, const Http1Outcome& outcome);
+/// Returns true if the outcome meets one of the case's expectations. A status means itself, "400"
+/// means any 4xx or 5xx, and "200" means any success, 404 or 405. "100" means an interim answer,
+/// "wait" means no answer, and "closeok" means any answer after which the connection closes.
+bool matches_expectation(const Http1Case& test_case, const Http1Outcome& outcome);
 
-/// The cases of a file in WEIR_TEST_DATA_DIR. Throws std::runtime_error if it cannot be read.
+/// Returns the cases of a file in WEIR_TEST_DATA_DIR. Throws std::runtime_error if the file
+/// cannot be read.
 std::vector<Http1Case> read_http1_cases(std::string_view file_name);
 
 }  // namespace weir::tests

@@ -1,5 +1,5 @@
-// Every wire case through a whole server in memory: at once, byte by byte, and cut in two at every
-// point, always with the same answers.
+// Sends every wire case through a whole server in memory: in one piece, byte by byte, and cut in
+// two at every point. The answers are always the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,17 +13,17 @@
 namespace weir::tests {
 namespace {
 
-/// What a connection got for its bytes.
+/// The answers that a connection received for its bytes.
 struct Got {
-  std::string text;  ///< interim answers left out
-  std::vector<HttpAnswer> answers;
+  std::string text;  ///< received text without interim answers
+  std::vector<sim::HttpResponse> answers;
   bool closed = false;
   bool reset = false;
 };
 
 Task<http::Response> body_back(http::Request& request) {
   auto body = co_await request.body_view();
-  if (!body) co_return http::Response(http::status_for(body.error()));
+  if (!body) co_return http::Response(http::to_status(body.error()));
   co_return http::text(*body);
 }
 Task<http::Response> body_unread(http::Request&) {
@@ -32,16 +32,16 @@ Task<http::Response> body_unread(http::Request&) {
 
 constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Whether a client says that it waits for an answer before it sends its body. Where the handler
-/// does not want the body, the connection lives on only if it has come all the same.
-bool waits_for_100(const Http1Case& the_case) {
-  return the_case.bytes.find("100-") != std::string::npos;
+/// Returns true if the client waits for an answer before it sends its body. A handler may leave
+/// that body unread. The connection then stays open only if the body has come anyway.
+bool waits_for_100(const Http1Case& test_case) {
+  return test_case.bytes.find("100-") != std::string::npos;
 }
 
-/// How a server treats bodies should make no difference to what it refuses.
+/// The use of bodies by the handlers. It must not change what the server rejects.
 enum class Handlers { ignore, read, wait_and_ignore };
 
-class CaseServer : public HttpBench {
+class CaseServer : public HttpFixture {
  public:
   explicit CaseServer(Handlers handlers) {
     for (const char* const method : {"GET", "POST", "PUT", "DELETE", "PATCH"}) {
@@ -77,7 +77,7 @@ class CaseServer : public HttpBench {
   Got got(MemoryPeer& peer) {
     Got got;
     got.text = peer.received();
-    got.answers = read_http_answers(got.text);
+    got.answers = sim::parse_http_responses(got.text);
     for (std::size_t at = 0; at = got.text.find(continue_head, at), at != got.text.npos;) {
       got.text.erase(at, continue_head.size());
     }
@@ -91,7 +91,7 @@ class CaseServer : public HttpBench {
 
 Http1Outcome outcome_of(const Got& got) {
   Http1Outcome outcome{.interim = false, .status = 0, .closes = got.closed};
-  for (const HttpAnswer& each : got.answers) {
+  for (const sim::HttpResponse& each : got.answers) {
     if (each.status >= 200) {
       outcome.status = each.status;
       break;
@@ -118,8 +118,8 @@ TEST_P(Http1ConnectionCases, EveryVerdictIsAllowed) {
     const Got got = server.send(each.bytes, each.bytes.size());
     const Http1Outcome outcome = outcome_of(got);
     if (GetParam() != Handlers::read && waits_for_100(each) && outcome.closes) continue;
-    EXPECT_TRUE(allows(each, outcome))
-        << each.id << " (" << each.why << "): " << statuses_of(got.answers);
+    EXPECT_TRUE(matches_expectation(each, outcome))
+        << each.id << " (" << each.why << "): " << sim::statuses_of(got.answers);
   }
   server.shut_down();
 }

@@ -1,5 +1,5 @@
-// Every wire case through the head parser and the chunk decoder alone: as a whole, byte by byte and
-// cut in two at every point, always with the same verdict.
+// Sends every wire case through the head parser and the chunk decoder: in one piece, byte by
+// byte, and cut in two at every point. The verdict is always the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,20 +17,21 @@ namespace weir::tests {
 namespace {
 
 using http::Method;
-using http::Refusal;
+using http::ParseError;
 
-/// What a connection made of its bytes.
+/// The result of all bytes of a connection.
 struct Verdict {
-  std::vector<int> answers;  ///< the final statuses in order
-  bool interim = false;      ///< 100 came before the first of them
+  std::vector<int> answers;  ///< final statuses in order
+  bool interim = false;      ///< True if a 100 came before the first final status
   bool closed = false;
-  Refusal refusal = Refusal::none;
-  std::string bodies;  ///< the data and the trailers of all of them
+  ParseError error = ParseError::none;
+  std::string bodies;  ///< data and trailers of all bodies
 
   bool operator==(const Verdict&) const = default;
 };
 
-/// The least server that frames requests: it answers each with 200 when it is whole.
+/// A Connection is a minimal server that frames requests. It answers each complete request with
+/// 200.
 class Connection {
  public:
   void receive(std::string_view bytes) {
@@ -42,7 +43,7 @@ class Connection {
   const Verdict& verdict() const { return verdict_; }
 
  private:
-  /// Takes a head or a piece of a body; false where there is none.
+  /// Takes a head or a piece of a body. Returns false if none is available.
   bool step() {
     if (!in_body_) return read_head();
     if (head_chunked_) return read_chunks();
@@ -57,8 +58,8 @@ class Connection {
   bool read_head() {
     const http::ParseResult result = parser_.parse(input_, head_);
     if (result.kind == http::ParseResult::Kind::incomplete) return false;
-    if (result.kind == http::ParseResult::Kind::refused) {
-      refuse(result.refusal);
+    if (result.kind == http::ParseResult::Kind::error) {
+      refuse(result.error);
       return true;
     }
     in_body_ = true;
@@ -78,7 +79,7 @@ class Connection {
     const http::ChunkedDecoder::Step step = chunks_.next(input_);
     verdict_.bodies += step.data;
     input_.erase(0, step.consumed);
-    if (step.kind == Kind::refused) refuse(step.refusal);
+    if (step.kind == Kind::error) refuse(step.error);
     if (step.kind == Kind::end) {
       verdict_.bodies += chunks_.trailers().lines();
       chunks_.reset();
@@ -94,9 +95,9 @@ class Connection {
     verdict_.closed = !keep_;
   }
 
-  void refuse(Refusal refusal) {
-    verdict_.answers.push_back(code_of(status_of(refusal)));
-    verdict_.refusal = refusal;
+  void refuse(ParseError error) {
+    verdict_.answers.push_back(code_of(to_status(error)));
+    verdict_.error = error;
     verdict_.closed = true;
   }
 
@@ -136,7 +137,7 @@ std::vector<Http1Case> all_cases() {
   return cases;
 }
 
-TEST(Http1ParserCases, TheFilesAreThere) {
+TEST(Http1ParserCases, TheCaseFilesExist) {
   EXPECT_EQ(read_http1_cases("http1-cases.json").size(), 83u);
   EXPECT_GE(read_http1_cases("http1-more.json").size(), 400u);
   std::set<std::string> ids;
@@ -148,11 +149,11 @@ TEST(Http1ParserCases, EveryVerdictIsAllowed) {
     const Verdict verdict = verdict_of(each.bytes, each.bytes.size());
     const Http1Outcome outcome{verdict.interim, verdict.answers.empty() ? 0 : verdict.answers[0],
                                verdict.closed};
-    EXPECT_TRUE(allows(each, outcome)) << each.id << " (" << each.why << "): " << outcome.status
-                                       << " " << name_of(verdict.refusal);
+    EXPECT_TRUE(matches_expectation(each, outcome))
+        << each.id << " (" << each.why << "): " << outcome.status << " " << name_of(verdict.error);
     if (each.answers) {
       EXPECT_EQ(verdict.answers.size(), *each.answers)
-          << each.id << " (" << each.why << "): " << name_of(verdict.refusal);
+          << each.id << " (" << each.why << "): " << name_of(verdict.error);
     }
   }
 }
@@ -163,7 +164,7 @@ TEST(Http1ParserCases, NoCutChangesAVerdict) {
     const std::size_t size = each.bytes.size();
     const Verdict whole = verdict_of(each.bytes, size);
     EXPECT_EQ(verdict_byte_by_byte(each.bytes), whole) << each.id << " byte by byte";
-    const std::size_t stride = size / cuts_max + 1;  // 1 but for the cases that flood
+    const std::size_t stride = size / cuts_max + 1;  // 1 except for the cases that flood
     for (std::size_t cut = 0; cut < size; cut += stride) {
       ASSERT_EQ(verdict_of(each.bytes, cut), whole) << each.id << " cut at " << cut;
     }

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Installs Weir from a build tree, builds somebody's project against what was installed, with each
-compiler, by CMake (with its test in the simulated world) and by pkg-config, and asks the service
-that comes of it.
+"""Installs Weir from a build tree and builds the project in tests/consumer with it.
+
+Each compiler builds the project with CMake and with pkg-config. The test in the simulated world
+runs, and the service answers requests.
 
     install_test.py --build TREE [--package]
 
-With --package, what is installed is the Debian package, into a root of its own, where nothing is
-but what apt would install with it on a machine that has nothing.
+With --package, the test installs the Debian package into a root of its own. Only the packages that
+apt would install with it on an empty machine exist there.
 """
 
 import argparse
@@ -25,18 +26,19 @@ import urllib.request
 CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
 VERSION = re.search(r"project\(weir VERSION ([0-9.]+)",
                     (CONSUMER.parent.parent / "CMakeLists.txt").read_text()).group(1)
-# What weir-config.cmake and the libraries need where somebody builds.
+# Packages that weir-config.cmake and the libraries need on a machine that builds with Weir.
 NEEDED = {"liburing-dev", "libre2-dev", "pkg-config"}
 COMPILERS = ("clang++-19", "g++-12")
-# For apt: a system without any package; what it remembers of this one is left alone.
+# Options for apt: a system without any package. The caches of this machine stay unchanged.
 NOTHING_INSTALLED = ("-o", "Dir::State::status=/dev/null", "-o", "Dir::Cache::pkgcache=",
                      "-o", "Dir::Cache::srcpkgcache=", "-o", "Debug::NoLocking=1")
 GCC_12_PAGE = "docs/gcc-12.md"
 SECONDS_MAX = 60
+INCLUDE = re.compile(r'^#include ["<](weir/[^">]+)', re.MULTILINE)
 
 
 def run(*command, **more):
-    """What a command prints; fails with all of it if the command fails."""
+    """Returns the output of a command. Exits with the output if the command fails."""
     ran = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL, **more)
     if ran.returncode != 0:
@@ -50,8 +52,9 @@ def install(build, folder):
 
 
 def needed_packages(package):
-    """The packages without which apt does not install this one where nothing is; None where it
-    knows of none at all."""
+    """Returns the packages that apt would install with this one on an empty machine.
+
+    Returns None if apt has no package lists."""
     if not shutil.which("apt-get"):
         return None
     known = run("apt-cache", *NOTHING_INSTALLED, "policy", "libc6")
@@ -66,7 +69,7 @@ def needed_packages(package):
 
 
 def status_of(names):
-    """What this machine's dpkg knows of these packages; of all for None."""
+    """Returns dpkg's status entries of these packages, or of all packages for None."""
     status = pathlib.Path("/var/lib/dpkg/status").read_text()
     if names is None:
         return status
@@ -75,7 +78,7 @@ def status_of(names):
 
 
 def install_package(build, folder):
-    """Into a root that knows of the packages that it needs, and has none of their files."""
+    """Installs the package into a root that lists the needed packages without their files."""
     run("cpack", "-G", "DEB", "-B", folder, "--config", build / "CPackConfig.cmake")
     package, = folder.glob("*.deb")
     depends = run("dpkg-deb", "--field", package, "Depends")
@@ -87,12 +90,12 @@ def install_package(build, folder):
     (known / "updates").mkdir()
     names = needed_packages(package)
     if names is None:
-        print("apt has no lists here: its plan is not looked at, and all that this machine has "
-              "counts as installed", flush=True)
+        print("apt has no package lists: its plan is not checked, and all packages of this machine "
+              "count as installed", flush=True)
     else:
-        print(f"apt would install {len(names)} packages with it where nothing is", flush=True)
+        print(f"apt would install {len(names)} packages with it on an empty machine", flush=True)
     (known / "status").write_text(status_of(names))
-    # It looks for programs of the system administrator's.
+    # dpkg needs programs of the system administrator.
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
     run("dpkg", f"--root={root}", "--force-not-root", "--install", package,
         env=dict(os.environ, PATH=path))
@@ -115,24 +118,45 @@ def by_pkg_config(prefix, compiler, folder):
     file, = prefix.rglob("weir.pc")
     environment = dict(os.environ, PKG_CONFIG_PATH=str(file.parent))
     folder.mkdir()
-    for program, package in (("consumer", "weir"), ("consumer_test", "weir-testing")):
+    for program, package in (("consumer", "weir"), ("consumer_test", "weir-sim")):
         flags = run("pkg-config", "--cflags", "--libs", package, env=environment).split()
         if run("pkg-config", "--modversion", package, env=environment).strip() != VERSION:
-            raise SystemExit(f"FAILED: pkg-config knows another version of {package}")
+            raise SystemExit(f"FAILED: pkg-config reports another version of {package}")
         said = run(compiler, "-std=c++23", "-O1", "-Wall", "-Wextra", "-Werror",
                    CONSUMER / f"{program}.cpp", "-o", folder / program, *flags)
         if (GCC_12_PAGE in said) != (compiler == "g++-12"):
-            raise SystemExit(f"FAILED: who uses GCC 12, and nobody else, is told:\n{said}")
+            raise SystemExit(f"FAILED: the note on GCC 12 must appear with GCC 12 only:\n{said}")
     replay(folder / "consumer_test")
     return folder / "consumer"
 
 
 def replay(test):
-    """Its run again, as it says how."""
+    """Runs a test again with the replay command that it printed. Both outputs must be equal."""
     said = run(test)
-    command = re.search(r"again by: (.*)", said).group(1)
+    command = re.search(r"replay: (.*)", said).group(1)
     if run(*command.split()) != said:
-        raise SystemExit(f"FAILED: another run by {command}, not:\n{said}")
+        raise SystemExit(f"FAILED: the output of {command} differs from:\n{said}")
+
+
+def check_headers(prefix):
+    """Fails if an installed header includes a missing one, or if the public headers do not compile.
+    `./dev check` compiles each header alone."""
+    include = prefix / "include"
+    public = []
+    for header in sorted((include / "weir").rglob("*.hpp")):
+        path = header.relative_to(include).as_posix()
+        for included in INCLUDE.findall(header.read_text()):
+            if not (include / included).exists():
+                raise SystemExit(f"FAILED: {path} includes {included}, which is not installed")
+        if "test" in path.split("/"):
+            raise SystemExit(f"FAILED: {path} is a fixture and is installed")
+        if "detail" not in path.split("/"):
+            public.append(f"#include <{path}>\n")
+    for compiler in COMPILERS:
+        subprocess.run([compiler, "-std=c++23", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+                        "-DWEIR_KNOWS_GCC_12", f"-I{include}", "-x", "c++", "-"],
+                       input="".join(public), text=True, check=True)
+    print(f"{len(public)} public headers: compile", flush=True)
 
 
 @contextlib.contextmanager
@@ -148,7 +172,7 @@ def serving(program):
 
 
 def ask(program):
-    """Whether the service works, and ends when it is told to."""
+    """Checks that the service answers requests and ends after SIGTERM."""
     with serving(program) as server:
         said = ""
         for line in server.stdout:
@@ -187,6 +211,7 @@ def main():
         tool = run(prefix / "bin/weir", "--version").strip()
         if tool != VERSION:
             raise SystemExit(f"FAILED: weir --version says {tool}, not {VERSION}")
+        check_headers(prefix)
         for compiler in COMPILERS:
             for way in (by_cmake, by_pkg_config):
                 ask(way(prefix, compiler, folder / f"{way.__name__}-{compiler}"))

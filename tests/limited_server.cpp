@@ -25,10 +25,10 @@ LimitedServer::LimitedServer(BackendName backend, const std::vector<std::string>
     throw std::runtime_error("limits does not listen on every core");
   }
   const auto bound = Client(port_).exchange(get("/bound"));
-  if (!bound || bound->status != 200) throw std::runtime_error("limits does not tell its bound");
-  bound_ = std::stoull(bound->body);
+  if (!bound || bound->status != 200) throw std::runtime_error("limits does not report its bound");
+  memory_bound_ = std::stoull(bound->body);
   if (!eventually([&] { return total("http connections open") == 1; })) {
-    throw std::runtime_error("limits keeps a connection that has gone");
+    throw std::runtime_error("limits keeps a closed connection");
   }
   descriptors_ = process_.descriptors();
 }
@@ -54,7 +54,7 @@ std::optional<std::uint64_t> LimitedServer::total(std::string_view name) const {
   return total(*client, name);
 }
 
-bool LimitedServer::recovers() const {
+bool LimitedServer::wait_until_recovered() const {
   return eventually([&] {
     return total("http connections open") == 1 && process_.descriptors() <= descriptors_;
   });

@@ -1,5 +1,5 @@
-// The server of examples/limits.cpp, given its limits, and what can be seen of it while it is
-// attacked.
+// A LimitedServer runs examples/limits.cpp with given limits and reads its state during an
+// attack.
 #pragma once
 
 #include <cstddef>
@@ -15,33 +15,38 @@
 
 namespace weir::tests {
 
-/// Two loops on a port of 127.0.0.1. Killed when destroyed. Threads: any, but for stop().
+/// A LimitedServer is a process with two loops that serves on a port of 127.0.0.1. The destructor
+/// kills the process.
+/// Threads: any, except for stop().
 class LimitedServer {
  public:
-  /// `limits`: options of the program, such as "--limits.connections_max=200". Throws when it does
-  /// not serve.
+  /// Starts the server. `limits` are options of the program, such as
+  /// "--limits.connections_max=200". Throws if the program does not start to serve.
   LimitedServer(BackendName backend, const std::vector<std::string>& limits);
 
   std::uint16_t port() const noexcept { return port_; }
   const Process& process() const noexcept { return process_; }
-  /// What it says that it may hold in all, in bytes.
-  std::uint64_t bound() const noexcept { return bound_; }
+  /// Returns the maximum of the server's memory in bytes, as the server reports it.
+  std::uint64_t memory_bound() const noexcept { return memory_bound_; }
 
-  /// The total in that line of its report, asked on `client`; nullopt where there is none.
+  /// Requests the server's report on `client` and returns the total in the line `name`. Returns
+  /// nullopt if the report has no such line.
   static std::optional<std::uint64_t> total(Client& client, std::string_view name);
-  /// The same on a connection of its own, which is among those that are counted. Nobody may be
-  /// turned away meanwhile.
+  /// Requests the report on a new connection, which is part of the counted connections. The
+  /// server must not reject connections meanwhile.
   std::optional<std::uint64_t> total(std::string_view name) const;
-  /// Waits until nobody else is connected, and it has given back what the others had.
-  bool recovers() const;
+  /// Waits until no other client is connected and the server has released their resources.
+  /// Returns: false if the timeout passes first.
+  bool wait_until_recovered() const;
 
-  /// Drains it and waits for its end: the exit status, nullopt when time is up.
+  /// Drains the server and waits for its end.
+  /// Returns: the exit status, or nullopt if the timeout passes first.
   std::optional<int> stop();
 
  private:
   Process process_;
   std::uint16_t port_ = 0;
-  std::uint64_t bound_ = 0;
+  std::uint64_t memory_bound_ = 0;
   std::size_t descriptors_ = 0;
 };
 

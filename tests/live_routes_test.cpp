@@ -1,6 +1,6 @@
-// Routes that come, are replaced and go on running servers, over real sockets and on every backend,
-// while clients ask without a pause: each answer is one that was right while it was waited for, and
-// no handler goes while a request is in it.
+// Tests adding, replacing and removing routes on running servers, over real sockets on every
+// backend, while clients send requests without a pause. Each answer must have been correct at
+// some time while the client waited for it. No handler is destroyed during a request.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,8 +28,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What goes wrong on any thread.
-class Complaints {
+/// An ErrorLog collects the failures of all threads.
+class ErrorLog {
  public:
   void add(std::string what) {
     const std::lock_guard lock(mutex_);
@@ -50,27 +50,28 @@ class Complaints {
   std::atomic<bool> any_{false};
 };
 
-/// The life of one route, in steps: at each fourth it is not there, at the others there is another
-/// handler, which answers with the step. What clients may see lies between these two.
-struct Course {
-  Course(std::string of, Complaints& to) : path(std::move(of)), complaints(to) {}
-  static bool there(std::uint64_t step) { return step % 4 != 0; }
+/// A RouteHistory is the sequence of changes of one route, in steps. The route is missing at each
+/// fourth step. A new handler, which answers with the step's number, serves it at each other
+/// step. A client may see the steps from `done` at its request to `begun` at its answer.
+struct RouteHistory {
+  RouteHistory(std::string of, ErrorLog& to) : path(std::move(of)), errors(to) {}
+  static bool exists(std::uint64_t step) { return step % 4 != 0; }
 
   const std::string path;
-  Complaints& complaints;
+  ErrorLog& errors;
   std::atomic<std::uint64_t> done{0};
   std::atomic<std::uint64_t> begun{0};
-  http::RouteId id;  // of the core that changes it
+  http::RouteId id;  // used by the core that changes the route
 };
 
-/// The handler of one step. It answers at once, after a while, or as a stream.
+/// A Step is the handler of one step. It answers immediately, after a delay, or as a stream.
 class Step {
  public:
-  Step(Course& course, std::uint64_t number, const Loop& home)
-      : inside_(std::make_unique<Inside>(course, number, home)) {}
+  Step(RouteHistory& course, std::uint64_t number, const Loop& owner_loop)
+      : inside_(std::make_unique<Inside>(course, number, owner_loop)) {}
 
   Task<http::Response> operator()(http::Request& request) const {
-    const Guest guest(*inside_);
+    const InFlightCount guest(*inside_);
     if (request.query("later")) static_cast<void>(co_await sleep(1ms));
     if (request.query("streamed")) co_return http::stream("text/plain", &write, inside_.get());
     co_return http::text(inside_->text());
@@ -78,28 +79,29 @@ class Step {
 
  private:
   struct Inside {
-    Inside(Course& of, std::uint64_t step, const Loop& loop)
-        : course(of), number(step), home(loop) {}
+    Inside(RouteHistory& of, std::uint64_t step, const Loop& loop)
+        : course(of), number(step), owner_loop(loop) {}
     ~Inside() {
-      if (requests != 0) course.complaints.add("a handler goes that has a request");
-      if (Loop::current() != &home) course.complaints.add("a handler goes on another core");
+      if (requests != 0) course.errors.add("a handler with a request is destroyed");
+      if (Loop::current() != &owner_loop)
+        course.errors.add("a handler is destroyed on another core");
     }
     std::string text() const { return std::to_string(number); }
 
-    Course& course;
+    RouteHistory& course;
     const std::uint64_t number;
-    const Loop& home;
+    const Loop& owner_loop;
     std::atomic<int> requests{0};
   };
-  struct Guest {
-    explicit Guest(Inside& of) : inside(of) { ++inside.requests; }
-    ~Guest() { --inside.requests; }
-    Guest(const Guest&) = delete;
-    Guest& operator=(const Guest&) = delete;
+  struct InFlightCount {
+    explicit InFlightCount(Inside& of) : inside(of) { ++inside.requests; }
+    ~InFlightCount() { --inside.requests; }
+    InFlightCount(const InFlightCount&) = delete;
+    InFlightCount& operator=(const InFlightCount&) = delete;
     Inside& inside;
   };
   static Task<Result<>> write(http::BodySink& sink, Inside* inside) {
-    const Guest guest(*inside);
+    const InFlightCount guest(*inside);
     const std::string text = inside->text();
     for (const char each : text) {
       if (auto sent = co_await sink.write(std::string_view(&each, 1)); !sent) co_return sent;
@@ -110,51 +112,52 @@ class Step {
   std::unique_ptr<Inside> inside_;
 };
 
-/// Some runtimes that serve one router, each core with a course of its own, until it is told to
-/// stop; and what all who take part know.
-class Show {
+/// A TestService runs one or more runtimes that serve one router until drain(). Each core changes
+/// a route of its own. The object also holds the state that all participants share.
+class TestService {
  public:
   static constexpr unsigned cores = 2;
 
-  Show(std::size_t runtimes, const RuntimeOptions& options) {
+  TestService(std::size_t runtimes, const RuntimeOptions& options) {
     routes_.get("/steady", [] { return http::text("steady"); });
     for (std::size_t index = 0; index < runtimes * cores; ++index) {
-      courses_.emplace_back("/course/" + std::to_string(index), complaints_);
+      courses_.emplace_back("/course/" + std::to_string(index), errors_);
     }
     for (std::size_t index = 0; index < runtimes; ++index) {
-      Stage& stage = stages_.emplace_back(options, index * cores);
-      stage.status = std::async(std::launch::async, [this, &stage] {
-        return stage.runtime.run_on_each_core(&Show::serve, this, &stage);
+      TestRuntime& instance = instances_.emplace_back(options, index * cores);
+      instance.status = std::async(std::launch::async, [this, &instance] {
+        return instance.runtime.run_on_each_core(&TestService::serve, this, &instance);
       });
     }
   }
 
-  bool wait_until_they_listen() {
+  bool wait_until_listening() {
     return eventually([this] {
-      return std::ranges::all_of(
-          stages_, [](const Stage& stage) { return Client::connect(stage.address).has_value(); });
+      return std::ranges::all_of(instances_, [](const TestRuntime& instance) {
+        return Client::connect(instance.address).has_value();
+      });
     });
   }
-  const os::Address& address(std::size_t runtime) const { return stages_[runtime].address; }
-  std::size_t runtimes() const { return stages_.size(); }
-  std::deque<Course>& courses() { return courses_; }
-  Complaints& complaints() { return complaints_; }
+  const os::Address& address(std::size_t runtime) const { return instances_[runtime].address; }
+  std::size_t runtimes() const { return instances_.size(); }
+  std::deque<RouteHistory>& courses() { return courses_; }
+  ErrorLog& errors() { return errors_; }
   std::atomic<std::uint64_t>& answers() { return answers_; }
-  /// Every course has been run long enough, and so have the clients; or something went wrong.
-  bool over() const { return courses_run_ == courses_.size() || complaints_.any(); }
+  /// Returns true if every route and the clients have done enough, or if something has failed.
+  bool is_done() const { return courses_run_ == courses_.size() || errors_.any(); }
 
   void drain() {
-    for (Stage& stage : stages_) stage.runtime.drain();
+    for (TestRuntime& instance : instances_) instance.runtime.drain();
   }
-  /// After drain().
-  void expect_a_good_end() {
-    for (Stage& stage : stages_) EXPECT_EQ(stage.status.get(), 0);
-    EXPECT_EQ(complaints_.text(), "");
+  /// Waits for all runtimes and checks the results. The caller has called drain().
+  void expect_clean_exit() {
+    for (TestRuntime& instance : instances_) EXPECT_EQ(instance.status.get(), 0);
+    EXPECT_EQ(errors_.text(), "");
   }
 
  private:
-  struct Stage {
-    Stage(const RuntimeOptions& options, std::size_t first)
+  struct TestRuntime {
+    TestRuntime(const RuntimeOptions& options, std::size_t first)
         : runtime(options), first_course(first) {}
     Runtime runtime;
     std::size_t first_course;
@@ -162,13 +165,13 @@ class Show {
     std::future<int> status;
   };
 
-  static Task<Result<>> serve(Scope& scope, Show* show, Stage* stage) {
-    scope.spawn(show->run(show->courses_[stage->first_course + scope.loop().core()]));
-    return http::serve(scope, show->routes_, stage->address);
+  static Task<Result<>> serve(Scope& scope, TestService* service, TestRuntime* instance) {
+    scope.spawn(service->run(service->courses_[instance->first_course + scope.loop().core()]));
+    return http::serve(scope, service->routes_, {instance->address});
   }
 
-  /// Whole rounds, so that the route has gone in the end; until the loop drains.
-  Task<> run(Course& course) {
+  /// Runs complete rounds of four steps until the loop drains. The route is missing at the end.
+  Task<> run(RouteHistory& course) {
     constexpr std::uint64_t steps_least = 4 * 25;
     constexpr std::uint64_t answers_least = 2000;
     const Context context = co_await this_context();
@@ -181,14 +184,14 @@ class Show {
       ++courses_run_;
     }
   }
-  Task<> step(Course& course, const Loop& loop) {
+  Task<> step(RouteHistory& course, const Loop& loop) {
     const std::uint64_t next = course.done + 1;
     course.begun = next;
     std::error_code error;
-    if (!Course::there(next)) {
+    if (!RouteHistory::exists(next)) {
       const auto removed = co_await live_.remove(course.id);
       if (!removed) error = removed.error();
-    } else if (!Course::there(next - 1)) {
+    } else if (!RouteHistory::exists(next - 1)) {
       const auto pattern = http::Pattern::parse(course.path).value();
       Step handler(course, next, loop);
       const auto added = co_await live_.get(pattern, std::move(handler));
@@ -199,41 +202,42 @@ class Show {
       const auto replaced = co_await live_.replace(course.id, std::move(handler));
       if (!replaced) error = replaced.error();
     }
-    if (error) complaints_.add("a change failed: " + error.message());
+    if (error) errors_.add("a change failed: " + error.message());
     course.done = next;
   }
 
-  Complaints complaints_;
+  ErrorLog errors_;
   http::Router routes_;
   http::LiveRoutes live_{routes_};
-  std::deque<Course> courses_;
-  std::deque<Stage> stages_;
+  std::deque<RouteHistory> courses_;
+  std::deque<TestRuntime> instances_;
   std::atomic<std::uint64_t> answers_{0};
   std::atomic<std::size_t> courses_run_{0};
 };
 
-/// Asks in a tight loop, single requests and pipelines of all kinds, until the show is over.
-class Spectator {
+/// A CheckingClient sends single requests and pipelines of all kinds in a tight loop until the
+/// service is done.
+class CheckingClient {
  public:
-  Spectator(Show& show, std::size_t habit)
-      : show_(show),
-        address_(show.address(habit % show.runtimes())),
-        habit_(habit),
+  CheckingClient(TestService& service, std::size_t variant)
+      : service_(service),
+        address_(service.address(variant % service.runtimes())),
+        variant_(variant),
         thread_([this] { watch(); }) {}
-  ~Spectator() { thread_.join(); }
+  ~CheckingClient() { thread_.join(); }
 
  private:
-  struct Asked {
-    Course* course;  ///< nullptr for the route that stays
+  struct PendingRequest {
+    RouteHistory* course;  ///< nullptr for the permanent route
     std::uint64_t done;
   };
 
   void watch() {
-    while (!show_.over()) {
+    while (!service_.is_done()) {
       auto client = Client::connect(address_);
-      if (!client) return complain("connect", client.error());
-      // A new connection now and then, since the kernel chooses its core.
-      for (int round = 0; round < 40 && !show_.over(); ++round) {
+      if (!client) return add_error("connect", client.error());
+      // New connections reach other cores, because the kernel chooses the core.
+      for (int round = 0; round < 40 && !service_.is_done(); ++round) {
         if (!ask(*client)) return;
       }
     }
@@ -241,55 +245,56 @@ class Spectator {
 
   bool ask(Client& client) {
     static constexpr std::array<std::string_view, 5> kinds{"", "", "?later", "", "?streamed"};
-    const std::size_t batch = habit_ % 2 == 0 ? 1 : 8;
-    std::vector<Asked> asked;
+    const std::size_t batch = variant_ % 2 == 0 ? 1 : 8;
+    std::vector<PendingRequest> pending;
     std::string requests;
     for (std::size_t count = 0; count < batch; ++count) {
       const std::size_t number = next_++;
-      const std::size_t which = number % (show_.courses().size() + 1);
-      Course* const course = which < show_.courses().size() ? &show_.courses()[which] : nullptr;
-      asked.push_back({course, course == nullptr ? 0 : course->done.load()});
+      const std::size_t which = number % (service_.courses().size() + 1);
+      RouteHistory* const course =
+          which < service_.courses().size() ? &service_.courses()[which] : nullptr;
+      pending.push_back({course, course == nullptr ? 0 : course->done.load()});
       requests +=
           get(course == nullptr ? "/steady" : course->path + std::string(kinds[number % 5]));
     }
     if (auto sent = client.send(requests); !sent) return fails("send", sent.error());
-    for (const Asked& each : asked) {
+    for (const PendingRequest& each : pending) {
       const auto answer = client.read();
       if (!answer) return fails("read", answer.error());
       if (!is_right(each, *answer)) return false;
-      ++show_.answers();
+      ++service_.answers();
     }
     return true;
   }
 
-  bool is_right(const Asked& asked, const Response& answer) {
-    if (asked.course == nullptr) {
+  bool is_right(const PendingRequest& pending, const Response& answer) {
+    if (pending.course == nullptr) {
       if (answer.status == 200 && answer.body == "steady") return true;
       return fails("steady: " + std::to_string(answer.status) + " " + answer.body, {});
     }
-    const std::uint64_t begun = asked.course->begun;
-    for (std::uint64_t step = asked.done; step <= begun; ++step) {
-      if (Course::there(step) ? answer.status == 200 && answer.body == std::to_string(step)
-                              : answer.status == 404) {
+    const std::uint64_t begun = pending.course->begun;
+    for (std::uint64_t step = pending.done; step <= begun; ++step) {
+      if (RouteHistory::exists(step) ? answer.status == 200 && answer.body == std::to_string(step)
+                                     : answer.status == 404) {
         return true;
       }
     }
-    return fails("between " + std::to_string(asked.done) + " and " + std::to_string(begun) + ": " +
-                     std::to_string(answer.status) + " " + answer.body,
+    return fails("between " + std::to_string(pending.done) + " and " + std::to_string(begun) +
+                     ": " + std::to_string(answer.status) + " " + answer.body,
                  {});
   }
 
-  void complain(const std::string& what, std::error_code error) {
-    show_.complaints().add(what + ": " + error.message());
+  void add_error(const std::string& what, std::error_code error) {
+    service_.errors().add(what + ": " + error.message());
   }
   bool fails(const std::string& what, std::error_code error) {
-    complain(what, error);
+    add_error(what, error);
     return false;
   }
 
-  Show& show_;
+  TestService& service_;
   os::Address address_;
-  std::size_t habit_;
+  std::size_t variant_;
   std::size_t next_ = 0;
   std::thread thread_;
 };
@@ -298,48 +303,48 @@ class LiveRoutes : public EachBackend {
  protected:
   RuntimeOptions options() const {
     RuntimeOptions options;
-    options.cores = Show::cores;
-    options.backend = choice_of(GetParam());
+    options.cores = TestService::cores;
+    options.backend = to_backend_choice(GetParam());
     options.handle_signals = false;
     options.announce = false;
     return options;
   }
-  static void watch(Show& show) {
-    std::deque<Spectator> crowd;
-    for (std::size_t habit = 0; habit < 4; ++habit) crowd.emplace_back(show, habit);
+  static void watch(TestService& service) {
+    std::deque<CheckingClient> clients;
+    for (std::size_t variant = 0; variant < 4; ++variant) clients.emplace_back(service, variant);
   }
 };
 
-TEST_P(LiveRoutes, EveryAnswerIsRightWhileRoutesComeAndGo) {
-  Show show(1, options());
-  ASSERT_TRUE(show.wait_until_they_listen());
-  watch(show);
-  show.drain();
-  show.expect_a_good_end();
+TEST_P(LiveRoutes, EveryAnswerIsCorrectWhileRoutesChange) {
+  TestService service(1, options());
+  ASSERT_TRUE(service.wait_until_listening());
+  watch(service);
+  service.drain();
+  service.expect_clean_exit();
 }
 
 TEST_P(LiveRoutes, TwoRuntimesMayServeOneRouter) {
-  Show show(2, options());
-  ASSERT_TRUE(show.wait_until_they_listen());
-  watch(show);
-  show.drain();
-  show.expect_a_good_end();
+  TestService service(2, options());
+  ASSERT_TRUE(service.wait_until_listening());
+  watch(service);
+  service.drain();
+  service.expect_clean_exit();
 }
 
-TEST_P(LiveRoutes, TheyMayChangeUntilTheEndOfADrain) {
+TEST_P(LiveRoutes, RoutesMayChangeUntilTheEndOfADrain) {
   for (int round = 0; round < 2; ++round) {
-    Show show(1, options());
-    ASSERT_TRUE(show.wait_until_they_listen());
-    Client waiting(show.address(0));
+    TestService service(1, options());
+    ASSERT_TRUE(service.wait_until_listening());
+    Client waiting(service.address(0));
     ASSERT_TRUE(waiting.send(get("/course/0?later") + get("/steady")));
-    show.drain();
+    service.drain();
     const auto first = waiting.read();
     ASSERT_TRUE(first) << first.error().message();
-    show.expect_a_good_end();
+    service.expect_clean_exit();
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(On, LiveRoutes, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, LiveRoutes, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
 }  // namespace weir::tests

@@ -1,4 +1,5 @@
-// The logs example, run as a program: ids that requests carry, levels that change, and the end.
+// Runs the logs example and checks the ids of requests, changes of levels, and the end of the
+// log.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -21,7 +22,7 @@ Process start(const std::vector<std::string>& more) {
   return Process::example("logs", arguments);
 }
 
-/// The records among the lines of a program's log.
+/// Returns the JSON records in the log of a program.
 std::vector<nlohmann::json> records(std::string_view text) {
   std::vector<nlohmann::json> records;
   while (!text.empty()) {

@@ -1,4 +1,4 @@
-// As many connections as descriptors allow, and a few more: each is answered.
+// Tests as many connections as descriptors allow, and a few more. Each gets an answer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,12 +16,12 @@ namespace {
 
 class ManyConnections : public EachBackend {};
 
-TEST_P(ManyConnections, IdleOnesAreKeptAndAnswered) {
-  // Room for those of this test itself: it holds one end of each.
+TEST_P(ManyConnections, IdleConnectionsAreKeptAndAnswered) {
+  // This test holds one end of each connection, so it needs descriptors too.
   const auto limit = static_cast<std::size_t>(os::raise_descriptor_limit().now);
   const std::size_t count = std::min<std::size_t>(4000, limit - std::min<std::size_t>(limit, 200));
   Server server("hello", GetParam());
-  ASSERT_TRUE(server.ask(get("/")));
+  ASSERT_TRUE(server.exchange(get("/")));
   const std::size_t base = server.process().descriptors();
   std::vector<Client> clients;
   for (std::size_t i = 0; i < count; ++i) {
@@ -45,8 +45,8 @@ TEST_P(ManyConnections, IdleOnesAreKeptAndAnswered) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST_P(ManyConnections, BeyondTheLimitIsAnAnswer) {
-  // 160 descriptors less the 64 that a server leaves for other things.
+TEST_P(ManyConnections, ConnectionsBeyondTheLimitGetAnAnswer) {
+  // The limit is 160 descriptors minus the 64 that a server reserves for other purposes.
   constexpr std::size_t served = 96;
   const std::string backend(GetParam().option);
   Process process("/bin/sh",
@@ -67,7 +67,7 @@ TEST_P(ManyConnections, BeyondTheLimitIsAnAnswer) {
     const auto answer = late.exchange(get("/"));
     ASSERT_TRUE(answer) << i << ": " << answer.error().message();
     EXPECT_EQ(answer->status, 503);
-    EXPECT_EQ(answer->field("Connection"), "close");
+    EXPECT_EQ(answer->header("Connection"), "close");
     const auto end = late.expect_end();
     ASSERT_TRUE(end) << i << ": " << end.error().message();
   }
@@ -79,7 +79,7 @@ TEST_P(ManyConnections, BeyondTheLimitIsAnAnswer) {
   EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
 }
 
-INSTANTIATE_TEST_SUITE_P(On, ManyConnections, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ManyConnections, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
 }  // namespace weir::tests

@@ -1,7 +1,7 @@
-// More connections, requests, bytes and slow peers than the limits allow: over real sockets and on
-// every backend, with slowhttptest and with attackers of our own. Whoever asks within the limits is
-// served meanwhile, memory stays under the bound that the limits imply, and all is as before when
-// the attackers have gone.
+// Tests more connections, requests, bytes and slow peers than the limits allow, over real sockets
+// on every backend. The attackers are slowhttptest and Weir's own. Clients within the limits are
+// served meanwhile, and memory stays under the bound of the limits. The server returns to its
+// first state when the attackers have gone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,34 +27,36 @@
 namespace weir::tests {
 namespace {
 
-/// Little patience, so that the tests need not have much. An idle connection may stay: the regular
-/// client is one between its requests.
-const std::vector<std::string> impatient{"--limits.connections_max=200",
-                                         "--limits.body_max=65536",
-                                         "--limits.head_timeout=1s",
-                                         "--limits.body_rate.grace=1s",
-                                         "--limits.body_rate.stall_max=1s",
-                                         "--limits.body_rate.bytes_per_second=20000",
-                                         "--limits.write_rate.grace=1s",
-                                         "--limits.write_rate.stall_max=1s",
-                                         "--limits.write_rate.bytes_per_second=20000"};
+/// Short timeouts, so that the tests end soon. Idle connections may stay, because the regular
+/// client is idle between its requests.
+const std::vector<std::string> short_timeouts{"--limits.connections_max=200",
+                                              "--limits.body_max=65536",
+                                              "--limits.head_timeout=1s",
+                                              "--limits.body_rate.grace=1s",
+                                              "--limits.body_rate.stall_max=1s",
+                                              "--limits.body_rate.bytes_per_second=20000",
+                                              "--limits.write_rate.grace=1s",
+                                              "--limits.write_rate.stall_max=1s",
+                                              "--limits.write_rate.bytes_per_second=20000"};
 
-/// What attackers of all kinds must have been met by, more than so often.
+/// A defence that attackers must have triggered more than `more_than` times.
 struct Met {
   std::string_view counter;
   std::uint64_t more_than;
 };
-constexpr std::array met_in_the_end{
-    Met{"http connections turned away", 100},         Met{"http slow readers", 2},
-    Met{"http refused: head_timed_out", 20},          Met{"http refused: body_timed_out", 20},
-    Met{"http refused: fields_too_long", 2},          Met{"http refused: trailers_too_long", 2},
-    Met{"http refused: chunk_extensions_too_long", 2}};
+constexpr std::array met_in_the_end{Met{"http connections rejected", 100},
+                                    Met{"http slow readers", 2},
+                                    Met{"http requests rejected: head_timed_out", 20},
+                                    Met{"http requests rejected: body_timed_out", 20},
+                                    Met{"http requests rejected: headers_too_long", 2},
+                                    Met{"http requests rejected: trailers_too_long", 2},
+                                    Met{"http requests rejected: chunk_extensions_too_long", 2}};
 
-/// The first of these that is still missing, or an empty text.
+/// Returns the first of these defences that is still missing, or an empty text.
 std::string first_missing(Client& observer) {
   for (const Met& each : met_in_the_end) {
     const auto met = LimitedServer::total(observer, each.counter);
-    if (!met) return std::string(each.counter) + ": the observer has no answer";
+    if (!met) return std::string(each.counter) + ": the observer got no answer";
     if (*met > each.more_than) continue;
     return std::string(each.counter) + ": " + std::to_string(*met);
   }
@@ -63,13 +65,14 @@ std::string first_missing(Client& observer) {
 
 class Overload : public EachBackend {
  protected:
-  /// As long as the test may last: under sanitizers and beside others an attack takes its time.
+  /// The longest duration of an attack. It is long for sanitizers and for other tests that run at
+  /// the same time.
   static constexpr std::chrono::seconds attack_max{100};
-  /// What the process may hold more than before, when it holds all that its limits allow: what
-  /// malloc keeps beside that, and the threads' stacks. Sanitizers keep what was freed for a while.
+  /// The memory in addition to the bound of the limits: malloc's reserve and the stacks of
+  /// threads. Sanitizers also keep freed memory for a while.
   static constexpr std::size_t margin = std::size_t{32} << 20;
 
-  /// Until `enough`; watches over memory meanwhile.
+  /// Attacks until `enough` returns true, and measures memory meanwhile.
   template <class Enough>
   void attack_until(const LimitedServer& server, const RegularClient& client, Enough enough) {
     EXPECT_TRUE(eventually(
@@ -80,38 +83,38 @@ class Overload : public EachBackend {
         attack_max));
     EXPECT_EQ(client.fault(), "");
   }
-  std::size_t resident_ = 0;  // the most that was seen
+  std::size_t resident_ = 0;  // largest value so far
 };
 
-TEST_P(Overload, AttackersOfAllKindsHurtNobodyElse) {
+TEST_P(Overload, AttackersOfAllKindsHurtNoOtherClient) {
   const auto seed = static_cast<std::uint32_t>(test_seed());
   std::cout << "seed " << seed << "\n";
   SCOPED_TRACE(test_replay() + std::to_string(seed));
-  LimitedServer server(GetParam(), impatient);
+  LimitedServer server(GetParam(), short_timeouts);
   const std::size_t before = server.process().resident_bytes();
   {
     RegularClient client(server.port());
     Client observer(server.port());
-    Herd herd(server.port(), 400, seed);
+    AttackerPool attackers(server.port(), 400, seed);
     attack_until(server, client, [&] {
-      // The observer asks each time: who says nothing for long is closed, by a rule of the server.
+      // The observer sends a request each time, because the server closes a silent connection.
       const bool all_met = first_missing(observer).empty();
-      return all_met && client.answered() > 1000 && herd.ended() > 2000;
+      return all_met && client.answered() > 1000 && attackers.ended() > 2000;
     });
     EXPECT_EQ(first_missing(observer), "");
     EXPECT_LE(LimitedServer::total(observer, "http connections open").value_or(0), 201U);
-    std::cout << herd.ended() << " attackers ended, " << client.answered() << " answers\n";
+    std::cout << attackers.ended() << " attackers ended, " << client.answered() << " answers\n";
   }
-  EXPECT_TRUE(server.recovers());
+  EXPECT_TRUE(server.wait_until_recovered());
   if (!sanitized) {
-    EXPECT_LE(resident_, before + server.bound() + margin);
+    EXPECT_LE(resident_, before + server.memory_bound() + margin);
   }
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-// The generators that others attack with: slow heads, slow bodies, ranges and slow reading.
-TEST_P(Overload, SlowHttpTestInAllItsModes) {
-  LimitedServer server(GetParam(), impatient);
+// Runs all modes of slowhttptest: slow heads, slow bodies, ranges and slow reading.
+TEST_P(Overload, SurvivesAllModesOfSlowHttpTest) {
+  LimitedServer server(GetParam(), short_timeouts);
   const std::size_t before = server.process().resident_bytes();
   const std::string url = "http://127.0.0.1:" + std::to_string(server.port());
   const std::vector<std::string> common{"-c", "100", "-r", "100", "-l", "4", "-i", "1", "-p", "3"};
@@ -137,22 +140,22 @@ TEST_P(Overload, SlowHttpTestInAllItsModes) {
       EXPECT_TRUE(each.output().contains("Test ended on")) << each.output();
     }
   }
-  EXPECT_TRUE(server.recovers());
+  EXPECT_TRUE(server.wait_until_recovered());
   if (!sanitized) {
-    EXPECT_LE(resident_, before + server.bound() + margin);
+    EXPECT_LE(resident_, before + server.memory_bound() + margin);
   }
-  EXPECT_GT(server.total("http refused: head_timed_out").value_or(0), 0U);
-  EXPECT_GT(server.total("http refused: body_timed_out").value_or(0), 0U);
+  EXPECT_GT(server.total("http requests rejected: head_timed_out").value_or(0), 0U);
+  EXPECT_GT(server.total("http requests rejected: body_timed_out").value_or(0), 0U);
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST_P(Overload, NineteenThousandIdleConnectionsAreHeldAndOthersServed) {
-  // This process holds one end of each, and so must be allowed as many as the server.
+TEST_P(Overload, KeepsNineteenThousandIdleConnectionsAndServesOthers) {
+  // This process holds one end of each connection, and needs as many descriptors as the server.
   const auto limit = static_cast<std::size_t>(os::raise_descriptor_limit().now);
-  // poll() looks at all of them each time.
+  // The kernel checks all descriptors in each call of poll().
   const std::size_t wanted = GetParam().option == "poll" ? 6000 : 19'000;
   const std::size_t count = std::min(wanted, limit - std::min<std::size_t>(limit, 900));
-  // However long it takes this machine to open them all.
+  // The timeouts exceed the time that any machine needs to open all connections.
   LimitedServer server(GetParam(),
                        {"--limits.connections_max=" + std::to_string(count + 10),
                         "--limits.first_request_timeout=3600s", "--limits.idle_timeout=3600s"});
@@ -163,7 +166,7 @@ TEST_P(Overload, NineteenThousandIdleConnectionsAreHeldAndOthersServed) {
     std::vector<Client> idle;
     for (std::size_t i = 0; i < count; ++i) {
       idle.emplace_back(server.port());
-      if (i % 3 != 0) continue;  // the others have not asked yet
+      if (i % 3 != 0) continue;  // the others have sent no request yet
       ASSERT_TRUE(idle.back().exchange(get("/"))) << i;
     }
     const auto open = [&] { return LimitedServer::total(observer, "http connections open"); };
@@ -174,7 +177,7 @@ TEST_P(Overload, NineteenThousandIdleConnectionsAreHeldAndOthersServed) {
     }
     const std::size_t answered = client.answered();
     attack_until(server, client, [&] { return client.answered() > answered + 100; });
-    // Those beyond are told so.
+    // Connections beyond the limit get a 503.
     for (int i = 0; i < 100; ++i) {
       auto late = Client::connect(os::Address::loopback(server.port()));
       ASSERT_TRUE(late);
@@ -188,11 +191,11 @@ TEST_P(Overload, NineteenThousandIdleConnectionsAreHeldAndOthersServed) {
     EXPECT_TRUE(eventually([&] { return open() == 2U; }));
     EXPECT_EQ(client.fault(), "");
   }
-  EXPECT_TRUE(server.recovers());
+  EXPECT_TRUE(server.wait_until_recovered());
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-TEST_P(Overload, AStormOfResetsLeavesNothing) {
+TEST_P(Overload, AStormOfResetsLeaksNothing) {
   LimitedServer server(GetParam(), {"--limits.connections_max=100"});
   {
     RegularClient client(server.port());
@@ -213,11 +216,11 @@ TEST_P(Overload, AStormOfResetsLeavesNothing) {
     const std::size_t answered = client.answered();
     attack_until(server, client, [&] { return client.answered() > answered + 100; });
   }
-  EXPECT_TRUE(server.recovers());
+  EXPECT_TRUE(server.wait_until_recovered());
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Overload, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, Overload, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
 }  // namespace weir::tests

@@ -1,4 +1,4 @@
-// Child processes: fork, two pipes read by one thread, and a pidfd to wait for the end.
+// Starts child processes with fork, reads their two pipes on one thread, and waits with a pidfd.
 #include "tests/process.hpp"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 #include "weir/os/detail/io/text_file.hpp"
 
-// glibc 2.36 forgot to say so itself.
+// The header of glibc 2.36 lacks extern "C".
 extern "C" {
 #include <sys/pidfd.h>
 }
@@ -40,7 +40,8 @@ constexpr std::string_view examples_dir = "examples";
   throw std::system_error(errno, std::system_category(), what);
 }
 
-/// What a service manager passes on: descriptors, and an environment that tells of them.
+/// An Activation is what a service manager passes on: descriptors, and variables that describe
+/// them.
 class Activation {
  public:
   explicit Activation(const std::vector<int>& given) : given_(given), moved_(given.size()) {
@@ -50,9 +51,9 @@ class Activation {
     environment_.push_back(nullptr);
   }
 
-  /// In the child; gives the first descriptor that is none of them.
+  /// Moves the descriptors to 3, 4, ... in the child. Returns the first number after them.
   unsigned pass_on() {
-    // Out of the way first, for they may have each other's numbers.
+    // The descriptors are moved away first, because they may have each other's numbers.
     constexpr int beyond = 1000;
     for (std::size_t i = 0; i < given_.size(); ++i) {
       moved_[i] = ::fcntl(given_[i], F_DUPFD, beyond);
@@ -75,13 +76,14 @@ class Activation {
   std::vector<char*> environment_;
 };
 
-/// In the child, between fork and exec: only what is safe after a fork of a threaded process.
+/// Runs in the child between fork and exec. It calls only functions that are safe after a fork of
+/// a process with threads.
 [[noreturn]] void become(const char* path, char* const* arguments, pid_t parent,
                          std::array<int, 3> streams, Activation& activation) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(126);
   for (int i = 0; i < 3; ++i) ::dup2(streams[static_cast<std::size_t>(i)], i);
-  // What this process itself has inherited, from whoever runs the tests, is none of the child's.
+  // The child must not inherit descriptors that this process has inherited.
   ::close_range(activation.pass_on(), ~0u, 0);
   sigset_t none;
   ::sigemptyset(&none);
@@ -122,7 +124,8 @@ std::optional<std::uint16_t> find_port(std::string_view text) {
 
 }  // namespace
 
-/// Collects both streams until they end, on a thread of its own: a child never waits for a reader.
+/// A Capture collects both streams until they end, on a thread of its own. A child therefore
+/// never waits for a reader.
 class Process::Capture {
  public:
   Capture(os::Fd output, os::Fd errors)
@@ -140,12 +143,13 @@ class Process::Capture {
     return texts_[stream];
   }
 
-  /// Waits until `holds(output, errors)`, the streams end or time is up; says whether it holds.
+  /// Waits until `holds(output, errors)` is true, the streams end, or the time is up. Returns the
+  /// last result of `holds`.
   template <class Holds>
-  bool wait(Holds holds, std::chrono::milliseconds longest) const {
+  bool wait(Holds holds, std::chrono::milliseconds timeout) const {
     std::unique_lock lock(mutex_);
     bool found = false;
-    changed_.wait_for(lock, longest, [&] {
+    changed_.wait_for(lock, timeout, [&] {
       found = holds(texts_[0], texts_[1]);
       return found || ended_;
     });
@@ -168,7 +172,7 @@ class Process::Capture {
     changed_.notify_all();
   }
 
-  /// False at the end of the stream.
+  /// Returns false at the end of the stream.
   bool read_some(std::size_t stream) {
     std::array<char, 16384> bytes;
     const auto count = ::read(streams_[stream].get(), bytes.data(), bytes.size());
@@ -196,7 +200,7 @@ Process::Process(const std::string& path, const std::vector<std::string>& argume
   if (::access(path.c_str(), X_OK) != 0) give_up(path);
   os::Pipe output = os::open_pipe().value();
   os::Pipe errors = os::open_pipe().value();
-  // The child writes like any program: it waits when the pipe is full.
+  // The child writes to blocking pipes, like any program.
   for (const int end : {output.write_end.get(), errors.write_end.get()}) ::fcntl(end, F_SETFL, 0);
   const os::Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   std::vector<std::string> words{path};
@@ -223,7 +227,7 @@ Process::Process(Process&&) noexcept = default;
 Process::~Process() {
   if (capture_ == nullptr || status_) return;
   signal(SIGKILL);
-  wait_for_exit(patience);
+  wait_for_exit(default_timeout);
 }
 
 std::string example_path(std::string_view name) {
@@ -242,15 +246,15 @@ std::string Process::errors() const {
   return capture_->text(1);
 }
 
-bool Process::wait_for(std::string_view text, std::chrono::milliseconds longest) const {
+bool Process::wait_for(std::string_view text, std::chrono::milliseconds timeout) const {
   return capture_->wait(
       [&](const std::string& output, const std::string& errors) {
         return output.contains(text) || errors.contains(text);
       },
-      longest);
+      timeout);
 }
 
-std::optional<std::uint16_t> Process::wait_for_port(std::chrono::milliseconds longest) const {
+std::optional<std::uint16_t> Process::wait_for_port(std::chrono::milliseconds timeout) const {
   std::optional<std::uint16_t> port;
   capture_->wait(
       [&](const std::string& output, const std::string& errors) {
@@ -258,7 +262,7 @@ std::optional<std::uint16_t> Process::wait_for_port(std::chrono::milliseconds lo
         if (!port) port = find_port(errors);
         return port.has_value();
       },
-      longest);
+      timeout);
   return port;
 }
 
@@ -266,9 +270,9 @@ void Process::signal(int number) const {
   if (!status_) ::pidfd_send_signal(pidfd_.get(), number, nullptr, 0);
 }
 
-std::optional<int> Process::wait_for_exit(std::chrono::milliseconds longest) {
+std::optional<int> Process::wait_for_exit(std::chrono::milliseconds timeout) {
   if (status_) return status_;
-  const auto deadline = std::chrono::steady_clock::now() + longest;
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
   for (;;) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
@@ -281,7 +285,7 @@ std::optional<int> Process::wait_for_exit(std::chrono::milliseconds longest) {
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  // The streams end with the process, unless it has left children that hold them.
+  // The streams end with the process, unless its own children still hold them.
   const auto never = [](const std::string&, const std::string&) { return false; };
   capture_->wait(never, std::chrono::seconds(1));
   return status_;
@@ -313,7 +317,7 @@ std::size_t Process::resident_bytes() const {
   return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-void pause_between_looks() {
+void pause_between_polls() {
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 

@@ -1,4 +1,4 @@
-// A program under test, run as a process of its own: its output, its end, its use of the system.
+// A Process runs a program under test and reads its output, exit status and use of resources.
 #pragma once
 
 #include <sys/types.h>
@@ -16,53 +16,56 @@
 
 namespace weir::tests {
 
-/// What anything in a system test may take before it counts as hung; generous, because sanitizers
-/// and a busy machine make everything slow, and nothing waits for it when all goes well.
-inline constexpr std::chrono::seconds patience{30};
+/// The time after which an action in a system test counts as hung. It is long because sanitizers
+/// and a busy machine slow everything down. A passing test does not wait for it.
+inline constexpr std::chrono::seconds default_timeout{30};
 
-/// Where examples/`name`.cpp is, built.
+/// Returns the path of the built examples/`name`.cpp.
 std::string example_path(std::string_view name);
 
-/// A child process. Killed with SIGKILL when destroyed, or when the thread that started it ends.
+/// A Process is a child process. The destructor kills it with SIGKILL. The kernel kills it when
+/// the thread that started it ends.
 /// Threads: one at a time.
 class Process {
  public:
-  /// Starts the program at `path`, with its output captured and nothing to read. Throws when there
-  /// is no such program, which no test can go on without.
+  /// Starts the program at `path` with captured output and empty input. Throws if there is no
+  /// such program, because no test can continue without it.
   explicit Process(const std::string& path, const std::vector<std::string>& arguments = {});
-  /// The same with these descriptors as 3, 4, ..., as a service manager gives them: LISTEN_FDS and
-  /// LISTEN_PID tell of them.
+  /// Starts the program with the descriptors `given` as 3, 4, ..., as a service manager passes
+  /// them. LISTEN_FDS and LISTEN_PID describe the descriptors.
   Process(const std::string& path, const std::vector<std::string>& arguments,
           const std::vector<int>& given);
   Process(Process&&) noexcept;
   Process& operator=(Process&&) = delete;
   ~Process();
 
-  /// Starts examples/`name`.cpp as built.
+  /// Starts the built examples/`name`.cpp.
   static Process example(std::string_view name, const std::vector<std::string>& arguments = {});
 
   pid_t pid() const noexcept { return pid_; }
 
-  /// What it has written so far.
+  /// Returns the text that the process has written so far.
   std::string output() const;
   std::string errors() const;
 
-  /// Waits until it has written `text`, to either stream. False when it has ended without, or time
-  /// is up.
-  bool wait_for(std::string_view text, std::chrono::milliseconds longest = patience) const;
+  /// Waits until the process has written `text` to either stream. Returns false if the process
+  /// ended first or the time is up.
+  bool wait_for(std::string_view text, std::chrono::milliseconds timeout = default_timeout) const;
 
-  /// Waits for its line "listening on ADDRESS:PORT" and gives the port; nullopt when it has ended
-  /// without, or time is up.
-  std::optional<std::uint16_t> wait_for_port(std::chrono::milliseconds longest = patience) const;
+  /// Waits for the line "listening on ADDRESS:PORT" and returns the port. Returns nullopt if the
+  /// process ended first or the time is up.
+  std::optional<std::uint16_t> wait_for_port(
+      std::chrono::milliseconds timeout = default_timeout) const;
 
-  /// Sends it a signal; nothing when it has ended.
+  /// Sends signal `number` to the process. Does nothing if the process has ended.
   void signal(int number) const;
 
-  /// Waits for its end and for the rest of its output. The status as a shell tells it: the exit
-  /// code, or 128 + the signal that killed it; nullopt when time is up and it still runs.
-  std::optional<int> wait_for_exit(std::chrono::milliseconds longest = patience);
+  /// Waits for the end of the process and for the rest of its output.
+  /// Returns: the exit code, or 128 + the signal that killed the process, as a shell reports it;
+  /// nullopt if the time is up.
+  std::optional<int> wait_for_exit(std::chrono::milliseconds timeout = default_timeout);
 
-  /// What it uses now; 0 when it has ended.
+  /// Returns the current use of a resource, or 0 if the process has ended.
   std::size_t descriptors() const;
   std::size_t sockets() const;
   std::size_t threads() const;
@@ -77,20 +80,20 @@ class Process {
   std::unique_ptr<Capture> capture_;
 };
 
-/// Asks `holds` again and again until it says true; false when time is up. For what another process
-/// does in its own time and tells nobody.
+/// Calls `holds` repeatedly until it returns true. Returns false if the time is up. Tests use it
+/// for changes in another process that the process does not announce.
 template <class Holds>
-bool eventually(Holds holds, std::chrono::milliseconds longest = patience);
+bool eventually(Holds holds, std::chrono::milliseconds timeout = default_timeout);
 
-/// A short pause between two looks at another process.
-void pause_between_looks();
+/// Sleeps for a short time between two checks of another process.
+void pause_between_polls();
 
 template <class Holds>
-bool eventually(Holds holds, std::chrono::milliseconds longest) {
-  const auto deadline = std::chrono::steady_clock::now() + longest;
+bool eventually(Holds holds, std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
   while (!holds()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
-    pause_between_looks();
+    pause_between_polls();
   }
   return true;
 }

@@ -1,4 +1,5 @@
-// The harness itself: a child's output, end and use of the system are told as they are.
+// Tests the harness: it must report the output, the end and the resource use of a child
+// correctly.
 #include "tests/process.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ TEST(Process, CapturesBothStreamsAndTheStatus) {
   EXPECT_EQ(process.wait_for_exit(), 3);
   EXPECT_EQ(process.output(), "out\n");
   EXPECT_EQ(process.errors(), "err\n");
-  EXPECT_EQ(process.wait_for_exit(), 3) << "asking again changes nothing";
+  EXPECT_EQ(process.wait_for_exit(), 3) << "a second call returns the same";
   EXPECT_EQ(process.descriptors() + process.threads() + process.resident_bytes(), 0u);
 }
 
@@ -54,7 +55,7 @@ TEST(Process, WaitingEndsWhenTimeIsUp) {
   EXPECT_EQ(process.wait_for_exit(milliseconds(20)), std::nullopt);
 }
 
-TEST(Process, SignalsArriveAndAreToldApart) {
+TEST(Process, ReportsTheSignalThatEndedAProcess) {
   Process killed = shell("exec sleep 60");
   killed.signal(SIGTERM);
   EXPECT_EQ(killed.wait_for_exit(), 128 + SIGTERM);
@@ -65,7 +66,7 @@ TEST(Process, SignalsArriveAndAreToldApart) {
   EXPECT_EQ(trapping.wait_for_exit(), 7);
 }
 
-TEST(Process, IsKilledWhenItGoes) {
+TEST(Process, TheDestructorKillsTheProcess) {
   pid_t pid = 0;
   {
     const Process process = shell("trap '' TERM; exec sleep 60");
@@ -75,25 +76,25 @@ TEST(Process, IsKilledWhenItGoes) {
   EXPECT_EQ(::kill(pid, 0), -1);
 }
 
-TEST(Process, InheritsNoDescriptorsAndTellsItsOwn) {
+TEST(Process, InheritsNoDescriptorsAndCountsItsOwn) {
   const os::Pipe leak = os::open_pipe().value();
   ASSERT_TRUE(os::set_on_exec(leak.read_end.get(), os::OnExec::keep));
-  // Three streams, and the one that the shell opens itself.
+  // The shell has three streams, and opens one more descriptor.
   const Process process = shell("exec 9</dev/null; echo ready; exec sleep 60");
   ASSERT_TRUE(process.wait_for("ready"));
   EXPECT_TRUE(eventually([&] { return process.descriptors() == 4; }, std::chrono::seconds(5)))
       << process.descriptors();
   EXPECT_EQ(process.sockets(), 0u);
   EXPECT_EQ(process.threads(), 1u);
-  // One page is what a program has that was executed this very moment.
+  // A program that was executed just now has one page.
   EXPECT_TRUE(eventually([&] { return process.resident_bytes() > 4096; }));
 }
 
-TEST(Process, AProgramThatIsNotThereThrows) {
+TEST(Process, AMissingProgramThrows) {
   EXPECT_THROW(Process("/no/such/program"), std::runtime_error);
 }
 
-TEST(Eventually, LooksAgainUntilTimeIsUp) {
+TEST(Eventually, ChecksAgainUntilTimeIsUp) {
   int looks = 0;
   EXPECT_TRUE(eventually([&] { return ++looks == 3; }));
   EXPECT_EQ(looks, 3);

@@ -7,7 +7,7 @@
 namespace weir::tests {
 namespace {
 
-constexpr std::size_t stalled_max = 40;  // of each thread
+constexpr std::size_t stalled_max = 40;  // per thread
 
 std::string lines(int id, std::size_t count) {
   std::string all;
@@ -29,7 +29,7 @@ std::string chunked(std::string_view text, std::size_t size) {
 
 }  // namespace
 
-WandererCounts& WandererCounts::operator+=(const WandererCounts& other) {
+RandomClientCounts& RandomClientCounts::operator+=(const RandomClientCounts& other) {
   clients += other.clients;
   refused += other.refused;
   requests += other.requests;
@@ -38,7 +38,7 @@ WandererCounts& WandererCounts::operator+=(const WandererCounts& other) {
   return *this;
 }
 
-WandererAsks Wanderer::choose() {
+ExpectedRequest RandomClient::choose() {
   const auto id = static_cast<int>(below(100'000));
   const std::string number = std::to_string(id);
   switch (below(7)) {
@@ -62,40 +62,41 @@ WandererAsks Wanderer::choose() {
   }
 }
 
-bool Wanderer::send_one() {
+bool RandomClient::run_one() {
   auto client = Client::connect(server_);
   if (!client) {
     ++counts_.refused;
     return false;
   }
   ++counts_.clients;
-  std::vector<WandererAsks> asked;
+  std::vector<ExpectedRequest> requests;
   std::string text;
   for (std::size_t left = one_in(4) ? 1 + below(60) : below(4); left > 0; --left) {
-    asked.push_back(choose());
-    text += asked.back().request;
+    requests.push_back(choose());
+    text += requests.back().request;
   }
-  counts_.requests += asked.size();
-  // All of it, mostly.
+  counts_.requests += requests.size();
+  // Most clients send the complete text.
   send(*client, std::string_view(text).substr(0, one_in(4) ? below(text.size() + 1) : text.npos));
   if (one_in(5)) client->finish_sending();
   if (stalled_.size() < stalled_max && one_in(3)) {
-    stalled_.push_back({std::move(*client), std::move(asked)});
+    stalled_.push_back({std::move(*client), std::move(requests)});
     return true;
   }
   if (!stalled_.empty() && one_in(3)) {
     std::swap(stalled_[below(stalled_.size())], stalled_.back());
     Stalled other = std::move(stalled_.back());
     stalled_.pop_back();
-    finish(std::move(other.client), other.asked);
+    finish(std::move(other.client), other.requests);
   }
-  finish(std::move(*client), asked);
+  finish(std::move(*client), requests);
   return true;
 }
 
-// A server that is drained, or waits for somebody to read, takes no more of it: then that is all.
-void Wanderer::send(Client& client, std::string_view text) {
-  client.set_patience(std::chrono::milliseconds(20));
+// A server that drains, or waits until its answers are read, takes no more bytes. The client then
+// stops sending.
+void RandomClient::send(Client& client, std::string_view text) {
+  client.set_timeout(std::chrono::milliseconds(20));
   const std::size_t size = one_in(3) ? 1 + below(2000) : text.size();
   while (!text.empty()) {
     const std::string_view piece = text.substr(0, size);
@@ -104,29 +105,29 @@ void Wanderer::send(Client& client, std::string_view text) {
   }
 }
 
-void Wanderer::finish(Client client, const std::vector<WandererAsks>& asked) {
+void RandomClient::finish(Client client, const std::vector<ExpectedRequest>& requests) {
   switch (below(4)) {
     case 0:
       return client.reset();
     case 1:
       return client.close();
     default:
-      judge(asked, client);
+      check_responses(requests, client);
       one_in(2) ? client.reset() : client.close();
   }
 }
 
-void Wanderer::judge(const std::vector<WandererAsks>& asked, Client& client) {
-  // Long enough for most answers; who is not answered because not all was sent need not wait.
-  client.set_patience(std::chrono::milliseconds(50));
-  for (const WandererAsks& each : asked) {
+void RandomClient::check_responses(const std::vector<ExpectedRequest>& requests, Client& client) {
+  // Most answers come in this time. A client that did not send everything may get none.
+  client.set_timeout(std::chrono::milliseconds(50));
+  for (const ExpectedRequest& each : requests) {
     const auto answer = client.read();
     if (!answer) {
-      if (answer.error() == Errc::bad_input) counts_.faults.push_back("what came is no HTTP");
+      if (answer.error() == Errc::bad_input) counts_.faults.push_back("the answer is not HTTP");
       return;
     }
     const bool missing = each.may_be_missing && answer->status == 404;
-    // Cancelled with the server, or with its route; or the connection was half-closed in a body.
+    // The server or the route cancelled the request, or the client half-closed in a body.
     const bool given_up = answer->status == 503 || answer->status == 400;
     const bool right = answer->status == 200 && answer->body == each.body;
     if (!missing && !given_up && !right) {

@@ -1,5 +1,5 @@
-// Clients that come and go as they like: they ask in pipelines, stall, end in the middle, reset,
-// and judge whatever they are answered.
+// A RandomClient runs clients that pipeline, stall, stop in the middle or reset, and checks all
+// answers.
 #pragma once
 
 #include <cstddef>
@@ -14,53 +14,54 @@
 
 namespace weir::tests {
 
-/// One request that a wanderer may make, and the body that a 200 has.
-struct WandererAsks {
+/// An ExpectedRequest is a request that a client may send, and the body of a 200 answer to it.
+struct ExpectedRequest {
   std::string request;
   std::string body;
-  bool may_be_missing = false;  ///< its route comes and goes: 404 is right too
+  bool may_be_missing =
+      false;  ///< True if 404 is correct too, since the route is added and removed
 };
 
-/// What all wanderers of a thread have done.
-struct WandererCounts {
+/// RandomClientCounts counts the actions of all clients of one thread.
+struct RandomClientCounts {
   std::size_t clients = 0;
-  std::size_t refused = 0;   ///< there was no server at that moment
-  std::size_t requests = 0;  ///< that were sent, perhaps in part
-  std::size_t answers = 0;   ///< that came, whole and right
+  std::size_t refused = 0;   ///< connection attempts without a listening server
+  std::size_t requests = 0;  ///< requests sent completely or in part
+  std::size_t answers = 0;   ///< complete and correct answers
   std::vector<std::string> faults;
 
-  WandererCounts& operator+=(const WandererCounts& other);
+  RandomClientCounts& operator+=(const RandomClientCounts& other);
 };
 
-/// The clients of one thread. Answers come in the order of the requests, each of them is right, and
-/// none is cut but by the end of its connection; how many come is the server's business, which may
-/// drain, stop, or have been left.
-/// For the routes of the stress test: /number, /slow, /lines, /echo and /course.
-class Wanderer {
+/// A RandomClient runs the clients of one thread. Answers must come in the order of the requests,
+/// and each must be correct. An answer may be cut only by the end of its connection. The number of
+/// answers is not checked, because the server may drain or stop, or the client may have left.
+/// The requests fit the routes of the stress test: /number, /slow, /lines, /echo and /course.
+class RandomClient {
  public:
-  Wanderer(const os::Address& server, std::uint32_t seed) : server_(server), random_(seed) {}
-  /// One more client, from its beginning to its end, or until it stalls: then it is left as it is,
-  /// for some clients more. False where there was no server.
-  bool send_one();
-  const WandererCounts& counts() const noexcept { return counts_; }
+  RandomClient(const os::Address& server, std::uint32_t seed) : server_(server), random_(seed) {}
+  /// Runs one more client until it ends or stalls. A stalled client stays open while some more
+  /// clients run. Returns false if there was no server.
+  bool run_one();
+  const RandomClientCounts& counts() const noexcept { return counts_; }
 
  private:
   struct Stalled {
     Client client;
-    std::vector<WandererAsks> asked;
+    std::vector<ExpectedRequest> requests;
   };
 
   std::size_t below(std::size_t end) { return random_() % end; }
   bool one_in(std::size_t count) { return below(count) == 0; }
-  WandererAsks choose();
+  ExpectedRequest choose();
   void send(Client& client, std::string_view text);
-  void finish(Client client, const std::vector<WandererAsks>& asked);
-  void judge(const std::vector<WandererAsks>& asked, Client& client);
+  void finish(Client client, const std::vector<ExpectedRequest>& requests);
+  void check_responses(const std::vector<ExpectedRequest>& requests, Client& client);
 
   os::Address server_;
   std::minstd_rand random_;
   std::vector<Stalled> stalled_;
-  WandererCounts counts_;
+  RandomClientCounts counts_;
 };
 
 }  // namespace weir::tests

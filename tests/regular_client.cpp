@@ -18,7 +18,7 @@ std::string describe(const Response& answer) {
 }  // namespace
 
 RegularClient::RegularClient(std::uint16_t port) : client_(port) {
-  // It is one of those who are served.
+  // The server has accepted this client within its limits.
   if (const auto fault = ask(0); !fault.empty()) throw std::runtime_error(fault);
   thread_ = std::thread([this] { run(); });
 }
@@ -41,11 +41,11 @@ void RegularClient::run() {
       fault_ = fault;
       return;
     }
-    pause_between_looks();
+    pause_between_polls();
   }
 }
 
-/// Gives what was wrong with the answers.
+/// Returns the failure of the answers, or an empty string.
 std::string RegularClient::ask(std::size_t number) {
   const std::string text(number % 5000, 'x');
   const auto counted = client_.exchange(post("/count", text));

@@ -1,4 +1,5 @@
-// A client that does nothing wrong, on a thread of its own, while others attack.
+// A RegularClient behaves correctly, on a thread of its own, while other clients attack the
+// server.
 #pragma once
 
 #include <atomic>
@@ -12,9 +13,9 @@
 
 namespace weir::tests {
 
-/// Asks the server of examples/limits.cpp again and again, on a connection that is open before
-/// anything else happens, singly and in pipelines. Whatever others do, each answer must come and be
-/// right. Between two requests it makes a pause.
+/// A RegularClient sends requests to the server of examples/limits.cpp, singly and in pipelines,
+/// with a pause after each. It uses one connection, which is open before the attack begins. Each
+/// answer must come and be correct while other clients attack.
 class RegularClient {
  public:
   explicit RegularClient(std::uint16_t port);
@@ -23,7 +24,7 @@ class RegularClient {
   RegularClient& operator=(const RegularClient&) = delete;
 
   std::size_t answered() const { return answered_; }
-  /// What was wrong, or nothing.
+  /// Returns the failure, or an empty string.
   std::string fault() const;
   void stop();
 

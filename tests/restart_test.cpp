@@ -1,5 +1,5 @@
-// Hot restarts of real programs under traffic, on every backend: nobody is refused, nobody sees a
-// reset, every request is answered; and a start that fails changes nothing.
+// Tests hot restarts of real programs under traffic, on every backend. No connection is refused
+// or reset, and every request is answered. A failed start changes nothing.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -28,122 +28,127 @@
 namespace weir::tests {
 namespace {
 
-/// Which example serves.
-enum class Site : std::uint8_t { hello, hot_restart };
+/// The example that serves.
+enum class Example : std::uint8_t { hello, hot_restart };
 
-/// Clients that ask all the time, and complain about everything but an answer.
-class Visitors {
+/// TrafficClients send requests all the time and record everything except for correct answers.
+class TrafficClients {
  public:
-  explicit Visitors(const os::Address& server, Site site = Site::hello)
-      : server_(server), site_(site) {
-    for (unsigned habit = 0; habit < threads_.size(); ++habit) {
-      threads_[habit] = std::thread([this, habit] { visit(habit); });
+  explicit TrafficClients(const os::Address& server, Example example = Example::hello)
+      : server_(server), example_(example) {
+    for (unsigned client_index = 0; client_index < threads_.size(); ++client_index) {
+      threads_[client_index] = std::thread([this, client_index] { run_client(client_index); });
     }
   }
-  ~Visitors() { leave(); }
+  ~TrafficClients() { stop(); }
 
   std::uint64_t answers() const { return answers_.load(); }
-  void leave() {
-    leaving_ = true;
+  void stop() {
+    stopping_ = true;
     for (std::thread& each : threads_) {
       if (each.joinable()) each.join();
     }
   }
-  /// After leave(): what must not have happened.
-  const std::vector<std::string>& complaints() const { return complaints_; }
+  /// Returns the failures of all clients. The caller has called stop().
+  const std::vector<std::string>& failures() const { return failures_; }
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// A server that drains waits so long for a newcomer's request.
-  static constexpr std::chrono::seconds newcomer_grace{1};
+  /// The time that a draining server waits for the first request of a connection.
+  static constexpr std::chrono::seconds first_request_timeout{1};
 
-  /// A connection for each request, or one for as long as the server keeps it.
-  void visit(unsigned habit) {
-    const bool stays = habit % 2 == 1;
-    while (!leaving_) {
-      const Clock::time_point came = Clock::now();
+  /// Uses a connection for each request, or one for as long as the server keeps it open.
+  void run_client(unsigned client_index) {
+    const bool keep_alive = client_index % 2 == 1;
+    while (!stopping_) {
+      const Clock::time_point connect_start = Clock::now();
       auto client = Client::connect(server_);
       if (!client) {
-        complain("connect", client.error());
+        fail_with("connect", client.error());
         return;
       }
-      if (!ask(*client, stays, came) || !stays) continue;
-      while (!leaving_ && !has_ended(*client) && ask(*client, stays, {})) {
+      if (!ask(*client, keep_alive, connect_start) || !keep_alive) continue;
+      while (!stopping_ && !has_ended(*client) && ask(*client, keep_alive, {})) {
       }
     }
   }
 
-  /// Whether the server has ended the connection between two requests, as it may.
+  /// Returns true if the server has ended the connection between two requests, as it may.
   static bool has_ended(const Client& client) {
     char byte = 0;
     return ::recv(client.descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
   }
 
-  /// Whether the connection goes on. `came`: when who has not been answered yet began to connect.
-  bool ask(Client& client, bool stays, std::optional<Clock::time_point> came) {
+  /// Sends one request and checks the answer. `connect_start` is the time at which a client that
+  /// has no answer yet began to connect.
+  /// Returns: true if the connection stays open.
+  bool ask(Client& client, bool keep_alive, std::optional<Clock::time_point> connect_start) {
     const std::string name = std::to_string(next_.fetch_add(1));
-    const bool hello = site_ == Site::hello;
+    const bool hello = example_ == Example::hello;
     const std::string request = "GET " + (hello ? "/hello/" + name : "/") +
                                 " HTTP/1.1\r\nHost: x\r\n" +
-                                (stays ? "\r\n" : "Connection: close\r\n\r\n");
+                                (keep_alive ? "\r\n" : "Connection: close\r\n\r\n");
     const auto sent = client.send(request);
-    // Whom this machine has held up for so long has been silent to a server that drains.
-    if (came && Clock::now() - *came > newcomer_grace / 2) came.reset();
-    if (!sent) return complain("send", sent.error());
+    // A draining server treats a client that was delayed this long as silent.
+    if (connect_start && Clock::now() - *connect_start > first_request_timeout / 2)
+      connect_start.reset();
+    if (!sent) return fail_with("send", sent.error());
     const auto answer = client.read();
     if (!answer) {
-      // The end met the request on its way: it was not answered, and is asked again (RFC 9112
-      // §9.3). That is for connections that were kept: newcomers are served.
-      const bool met = !came && answer.error() == Errc::end_of_stream && client.unread().empty();
-      return met ? false : complain("read", answer.error());
+      // The connection ended while the request was on its way. The request was not answered, and
+      // the client may retry it (RFC 9112 section 9.3). This holds for kept connections only,
+      // because the server answers new clients.
+      const bool ended_first =
+          !connect_start && answer.error() == Errc::end_of_stream && client.unread().empty();
+      return ended_first ? false : fail_with("read", answer.error());
     }
     const bool right =
         hello ? answer->body == "Hello, " + name + "!\n" : answer->body.starts_with("served by ");
-    if (!right) return complain("got " + answer->body, {});
+    if (!right) return fail_with("got " + answer->body, {});
     ++answers_;
-    if (answer->field("Connection") != "close") return true;
-    if (auto end = client.expect_end(); !end) return complain("end", end.error());
+    if (answer->header("Connection") != "close") return true;
+    if (auto end = client.expect_end(); !end) return fail_with("end", end.error());
     return false;
   }
 
-  bool complain(std::string_view what, std::error_code error) {
+  bool fail_with(std::string_view what, std::error_code error) {
     const std::lock_guard lock(mutex_);
-    complaints_.push_back(std::string(what) + ": " + error.message());
+    failures_.push_back(std::string(what) + ": " + error.message());
     return false;
   }
 
   os::Address server_;
-  Site site_;
+  Example example_;
   std::atomic<std::uint64_t> next_{0};
   std::atomic<std::uint64_t> answers_{0};
-  std::atomic<bool> leaving_{false};
+  std::atomic<bool> stopping_{false};
   std::mutex mutex_;
-  std::vector<std::string> complaints_;
+  std::vector<std::string> failures_;
   std::array<std::thread, 6> threads_;
 };
 
 class Restart : public EachBackend {
  protected:
   std::vector<std::string> arguments(unsigned cores) const {
-    return {"--takeover", tree_.path("meet"),
-            "--address",  "127.0.0.1",
-            "--port",     std::to_string(port_),
-            "--cores",    std::to_string(cores),
-            "--backend",  std::string(GetParam().option)};
+    return {"--hot-restart", tree_.path("meet"),
+            "--address",     "127.0.0.1",
+            "--port",        std::to_string(port_),
+            "--cores",       std::to_string(cores),
+            "--backend",     std::string(GetParam().option)};
   }
-  /// The first, which others can take over from when this returns.
-  std::unique_ptr<Process> begin_first(unsigned cores = 2) {
+  /// Starts the first process. A newer process can take over from it when this returns.
+  std::unique_ptr<Process> start_first(unsigned cores = 2) {
     auto first = std::make_unique<Process>(Process::example("hello", arguments(cores)));
     port_ = first->wait_for_port().value_or(0);
     EXPECT_TRUE(first->wait_for(open_for_newer)) << first->errors();
     EXPECT_TRUE(eventually([&] { return first->sockets() >= 2 * cores; })) << "each core listens";
     return first;
   }
-  std::unique_ptr<Process> begin_next(unsigned cores = 2) {
+  std::unique_ptr<Process> start_next(unsigned cores = 2) {
     return std::make_unique<Process>(Process::example("hello", arguments(cores)));
   }
-  /// One that will never be ready: it listens elsewhere.
-  std::unique_ptr<Process> begin_wrong() {
+  /// Starts a process that never becomes ready, because it listens at another address.
+  std::unique_ptr<Process> start_invalid() {
     auto given = arguments(1);
     given[3] = "127.0.0.2";
     given[5] = "0";
@@ -151,81 +156,84 @@ class Restart : public EachBackend {
     EXPECT_TRUE(wrong->wait_for("taking over 2 sockets")) << wrong->errors();
     return wrong;
   }
-  /// Waits until the visitors have seen what comes now, too.
-  static testing::AssertionResult are_served(const Visitors& visitors) {
-    const std::uint64_t before = visitors.answers();
-    if (eventually([&] { return visitors.answers() > before + 50; })) {
+  /// Waits until the clients have received 50 more answers.
+  static testing::AssertionResult are_served(const TrafficClients& clients) {
+    const std::uint64_t before = clients.answers();
+    if (eventually([&] { return clients.answers() > before + 50; })) {
       return testing::AssertionSuccess();
     }
-    return testing::AssertionFailure() << visitors.answers() - before << " answers";
+    return testing::AssertionFailure() << clients.answers() - before << " answers";
   }
-  static void expect_content(Visitors& visitors) {
-    visitors.leave();
-    EXPECT_EQ(visitors.complaints(), std::vector<std::string>());
+  static void expect_content(TrafficClients& clients) {
+    clients.stop();
+    EXPECT_EQ(clients.failures(), std::vector<std::string>());
   }
   os::Address address() const { return os::Address::loopback(port_); }
 
   static constexpr std::string_view open_for_newer = "a newer process can take over";
-  static constexpr std::string_view accepts = "taken over: this process accepts";
+  static constexpr std::string_view accepts =
+      "hot restart complete: this process accepts connections";
   os::TemporaryTree tree_;
   std::uint16_t port_ = 0;
 };
 
-TEST_P(Restart, NobodyNoticesHoweverOftenItIsDone) {
-  auto older = begin_first();
-  Visitors visitors(address());
+TEST_P(Restart, NoClientNoticesRepeatedRestarts) {
+  auto older = start_first();
+  TrafficClients clients(address());
   for (const unsigned cores : {2U, 3U, 1U, 2U, 4U}) {
-    EXPECT_TRUE(are_served(visitors));
-    auto newer = begin_next(cores);
+    EXPECT_TRUE(are_served(clients));
+    auto newer = start_next(cores);
     ASSERT_TRUE(newer->wait_for(accepts)) << newer->errors();
     EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
-    EXPECT_FALSE(older->errors().contains("deadline")) << older->errors();
+    EXPECT_FALSE(older->errors().contains("drain timed out")) << older->errors();
     older = std::move(newer);
   }
-  EXPECT_TRUE(are_served(visitors));
-  expect_content(visitors);
+  EXPECT_TRUE(are_served(clients));
+  expect_content(clients);
   older->signal(SIGTERM);
   EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
   EXPECT_FALSE(std::filesystem::exists(tree_.path("meet")));
 }
 
-TEST_P(Restart, ANewerOneThatIsKilledBeforeItIsReadyChangesNothing) {
-  const auto older = begin_first();
-  Visitors visitors(address());
+TEST_P(Restart, ANewerProcessThatIsKilledBeforeItIsReadyChangesNothing) {
+  const auto older = start_first();
+  TrafficClients clients(address());
   for (int round = 0; round < 3; ++round) {
-    const auto wrong = begin_wrong();
+    const auto wrong = start_invalid();
     wrong->signal(SIGKILL);
     EXPECT_EQ(wrong->wait_for_exit(), 128 + SIGKILL);
-    EXPECT_TRUE(are_served(visitors));
+    EXPECT_TRUE(are_served(clients));
   }
-  EXPECT_TRUE(older->wait_for("this one goes on")) << older->errors();
-  const auto newer = begin_next();
+  EXPECT_TRUE(older->wait_for("this process continues")) << older->errors();
+  const auto newer = start_next();
   ASSERT_TRUE(newer->wait_for(accepts)) << newer->errors();
   EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
-  expect_content(visitors);
+  expect_content(clients);
 }
 
-TEST_P(Restart, ANewerOneThatIsKilledWhenTheSocketsAreItsOwnLeavesThePortToTheNext) {
-  const auto older = begin_first();
+TEST_P(Restart, ANewerProcessThatIsKilledAfterTheHandoverLeavesThePortToTheNext) {
+  const auto older = start_first();
   Client slow(port_);
   ASSERT_TRUE(slow.exchange("GET /hello/a HTTP/1.1\r\nHost: x\r\n\r\n"));
-  // Half a request, for which the older one waits for some seconds although it drains.
+  // The older process waits some seconds for the rest of this request, although it drains.
   ASSERT_TRUE(slow.send("POST /users/1/notes HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nh"));
-  const auto newer = begin_next();
+  const auto newer = start_next();
   ASSERT_TRUE(newer->wait_for(accepts)) << newer->errors();
-  EXPECT_TRUE(eventually([&] { return older->sockets() <= 1; })) << "but for that one's";
+  EXPECT_TRUE(eventually([&] { return older->sockets() <= 1; }))
+      << "except for the socket of a client";
   newer->signal(SIGKILL);
   EXPECT_EQ(newer->wait_for_exit(), 128 + SIGKILL);
-  const auto next = begin_next();
+  const auto next = start_next();
   EXPECT_TRUE(next->wait_for(open_for_newer)) << next->errors();
   EXPECT_TRUE(Client(port_).exchange("GET /hello/b HTTP/1.1\r\nHost: x\r\n\r\n"));
   slow.close();
   EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
 }
 
-// What its io_uring was doing with its sockets ends a moment after its end has been told. Nobody
-// else is at that address, who might have the port meanwhile.
-TEST_P(Restart, WhoFollowsAKilledOneAtOnceHasItsPort) {
+// The kernel ends the io_uring operations on a killed process's sockets shortly after the
+// process's end is reported. No other process uses this address, so none can take the port
+// meanwhile.
+TEST_P(Restart, TheNextProcessGetsThePortOfAKilledOneImmediately) {
   const std::string address = "127.77.0.1";
   std::string port = "0";
   for (int round = 0; round < 10; ++round) {
@@ -241,31 +249,32 @@ TEST_P(Restart, WhoFollowsAKilledOneAtOnceHasItsPort) {
   }
 }
 
-TEST_P(Restart, AnOlderOneThatIsKilledLeavesItsSocketsToTheNewer) {
-  const auto older = begin_first();
-  const auto newer = begin_wrong();
-  Client waiting(port_);  // in the queue of one of the sockets, or served by the older one
+TEST_P(Restart, AnOlderProcessThatIsKilledLeavesItsSocketsToTheNewer) {
+  const auto older = start_first();
+  const auto newer = start_invalid();
+  Client waiting(port_);  // in the queue of a socket, or accepted by the older process
   older->signal(SIGKILL);
   EXPECT_EQ(older->wait_for_exit(), 128 + SIGKILL);
-  EXPECT_TRUE(newer->wait_for("the older process has gone")) << newer->errors();
-  // Nobody is refused: the sockets are open.
+  EXPECT_TRUE(newer->wait_for("the older process ended")) << newer->errors();
+  // The sockets are open, so no connection is refused.
   EXPECT_TRUE(Client::connect(address()));
 }
 
-TEST_P(Restart, ASignalWhileANewerOneBeginsWaitsForIt) {
-  const auto older = begin_first();
-  Visitors visitors(address());
-  const auto wrong = begin_wrong();
+TEST_P(Restart, ASignalDuringAHandoverDrainsWhenTheNewerProcessIsReady) {
+  const auto older = start_first();
+  TrafficClients clients(address());
+  const auto wrong = start_invalid();
   older->signal(SIGTERM);
-  EXPECT_TRUE(older->wait_for("draining when the newer process is ready")) << older->errors();
-  EXPECT_TRUE(are_served(visitors));
-  expect_content(visitors);
+  EXPECT_TRUE(older->wait_for("draining when it is ready")) << older->errors();
+  EXPECT_TRUE(are_served(clients));
+  expect_content(clients);
   wrong->signal(SIGKILL);
   EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
   EXPECT_FALSE(std::filesystem::exists(tree_.path("meet")));
 }
 
-// As systemd does it: the sockets outlive each process, and who comes in between waits in a queue.
+// The sockets outlive each process, as with systemd. A client that connects in between waits in a
+// queue.
 TEST_P(Restart, SocketsOfAServiceManagerAreServedByOneProcessAfterTheOther) {
   const os::Fd socket = os::open_listener(os::Address::loopback(0)).value();
   const os::Address bound = os::local_address(socket.get()).value();
@@ -284,30 +293,31 @@ TEST_P(Restart, SocketsOfAServiceManagerAreServedByOneProcessAfterTheOther) {
   }
 }
 
-// The same with visitors all the time: whom a process has let in it answers before it ends, and
-// whom it has not waits for the next.
-TEST_P(Restart, NobodyNoticesProcessesThatFollowEachOtherOnAManagersSocket) {
+// Clients connect all the time. A process answers the connections that it has accepted before it
+// ends, and the next process answers the others.
+TEST_P(Restart, NoClientNoticesSuccessiveProcessesOnAManagersSocket) {
   const os::Fd socket = os::open_listener(os::Address::loopback(0)).value();
-  Visitors visitors(os::local_address(socket.get()).value(), Site::hot_restart);
+  TrafficClients clients(os::local_address(socket.get()).value(), Example::hot_restart);
   for (int round = 0; round < 4; ++round) {
     Process process(example_path("hot_restart"),
                     {"--cores", "2", "--backend", std::string(GetParam().option)}, {socket.get()});
-    EXPECT_TRUE(are_served(visitors)) << process.errors();
-    if (round == 3) expect_content(visitors);
+    EXPECT_TRUE(are_served(clients)) << process.errors();
+    if (round == 3) expect_content(clients);
     process.signal(SIGTERM);
     EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
-    EXPECT_FALSE(process.errors().contains("deadline")) << process.errors();
+    EXPECT_FALSE(process.errors().contains("drain timed out")) << process.errors();
   }
 }
 
-// Both at once: each version is given the manager's socket and takes it over from the one before.
+// Both ways are combined: each process gets the manager's socket and takes it over from the older
+// process.
 TEST_P(Restart, SocketsOfAServiceManagerAreTakenOverOnlyOnce) {
   const os::Fd socket = os::open_listener(os::Address::loopback(0)).value();
   const os::Address bound = os::local_address(socket.get()).value();
   const auto begin = [&] {
-    const std::vector<std::string> options{"--takeover", tree_.path("meet"),
-                                           "--cores",    "2",
-                                           "--backend",  std::string(GetParam().option)};
+    const std::vector<std::string> options{"--hot-restart", tree_.path("meet"),
+                                           "--cores",       "2",
+                                           "--backend",     std::string(GetParam().option)};
     return std::make_unique<Process>(example_path("hot_restart"), options,
                                      std::vector<int>{socket.get()});
   };
@@ -317,9 +327,9 @@ TEST_P(Restart, SocketsOfAServiceManagerAreTakenOverOnlyOnce) {
   };
   auto older = begin();
   ASSERT_TRUE(older->wait_for(open_for_newer)) << older->errors();
-  Visitors visitors(bound, Site::hot_restart);
+  TrafficClients clients(bound, Example::hot_restart);
   for (int generation = 0; generation < 3; ++generation) {
-    EXPECT_TRUE(are_served(visitors));
+    EXPECT_TRUE(are_served(clients));
     EXPECT_TRUE(serves(*older)) << older->errors();
     auto newer = begin();
     ASSERT_TRUE(newer->wait_for(accepts)) << newer->errors();
@@ -327,11 +337,11 @@ TEST_P(Restart, SocketsOfAServiceManagerAreTakenOverOnlyOnce) {
     EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
     older = std::move(newer);
   }
-  EXPECT_TRUE(are_served(visitors));
-  expect_content(visitors);
+  EXPECT_TRUE(are_served(clients));
+  expect_content(clients);
   older->signal(SIGTERM);
   EXPECT_EQ(older->wait_for_exit(), 0) << older->errors();
-  // The manager has it still: who comes now waits for the next.
+  // The manager still has the socket, so a new client waits for the next process.
   Client waiting(bound);
   const auto next = begin();
   const auto answer = waiting.exchange(get("/"));
@@ -339,22 +349,22 @@ TEST_P(Restart, SocketsOfAServiceManagerAreTakenOverOnlyOnce) {
   EXPECT_EQ(answer->body, "served by process " + std::to_string(next->pid()) + "\n");
 }
 
-TEST_P(Restart, WhatAServiceManagerGivesMustListen) {
+TEST_P(Restart, RejectsAnInheritedSocketThatDoesNotListen) {
   const os::Fd stream = os::open_stream(os::AddressFamily::ipv4).value();
   Process process(example_path("hot_restart"), {}, {stream.get()});
   EXPECT_EQ(process.wait_for_exit(), 2);
   EXPECT_TRUE(process.errors().contains("LISTEN_FDS")) << process.errors();
 }
 
-TEST_P(Restart, AProgramOfAnotherServiceIsRefused) {
-  const auto older = begin_first();
+TEST_P(Restart, RejectsAProgramOfAnotherService) {
+  const auto older = start_first();
   Process other = Process::example("hot_restart", arguments(2));
   EXPECT_EQ(other.wait_for_exit(), 1);
   EXPECT_TRUE(other.errors().contains("this is the service ''")) << other.errors();
   EXPECT_TRUE(Client::connect(address())->exchange(get("/")));
 }
 
-TEST_P(Restart, APathThatCannotBeUsedIsOneClearLine) {
+TEST_P(Restart, AnUnusablePathIsReportedInOneLine) {
   tree_.write("meet", "precious");
   Process server = Process::example("hello", arguments(1));
   EXPECT_EQ(server.wait_for_exit(), 1);
@@ -362,7 +372,7 @@ TEST_P(Restart, APathThatCannotBeUsedIsOneClearLine) {
   EXPECT_FALSE(server.errors().contains("listening")) << server.errors();
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Restart, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, Restart, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
 }  // namespace weir::tests

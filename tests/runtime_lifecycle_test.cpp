@@ -1,5 +1,6 @@
-// Runtimes in this process, started, used over real sockets and stopped again and again, two at
-// once too: afterwards there are as many descriptors, threads and bytes as before.
+// Tests runtimes in this process that start, serve over real sockets and stop repeatedly, also
+// two at the same time. Afterwards the process has as many descriptors, threads and bytes as
+// before.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -31,8 +32,8 @@ std::size_t entries(const char* folder) {
   return static_cast<std::size_t>(std::distance(begin(each), end(each)));
 }
 
-// A block of 16 KiB that is lost in each of twenty rounds would show; in resident memory, which is
-// counted where nothing else is, one of 256 KiB.
+// A leak of 16 KiB in each of twenty rounds exceeds the sanitizers' limit. The limit of resident
+// memory detects a leak of 256 KiB per round.
 constexpr std::size_t growth_max = sanitized ? 64 * 1024 : 4096 * 1024;
 
 std::size_t bytes_in_use() {
@@ -42,21 +43,21 @@ std::size_t bytes_in_use() {
   return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// What this process uses.
+/// The resources that this process uses.
 struct Usage {
   std::size_t descriptors = entries("/proc/self/fd");
   std::size_t threads = entries("/proc/self/task");
   std::size_t bytes = bytes_in_use();
 };
 
-/// A joined thread may stay in sight for another moment: after the end, and at the beginning.
-bool come_down_to(std::size_t threads) {
+/// Waits, because a joined thread may remain visible in /proc for a moment.
+bool wait_for_thread_count(std::size_t threads) {
   return eventually([&] { return Usage().threads <= threads; });
 }
 
 Task<http::Response> twice(http::Request& request) {
   auto body = co_await request.body();
-  if (!body) co_return http::status_for(body.error());
+  if (!body) co_return http::to_status(body.error());
   co_return http::text(*body + *body);
 }
 
@@ -68,17 +69,18 @@ class Service {
     routes_.get("/", [this] { return http::text(name_); });
     routes_.post("/twice", twice);
     status_ = std::async(std::launch::async, [this] {
-      return runtime_.run_on_each_core(http::serve, std::cref(routes_), address_);
+      return runtime_.run_on_each_core(http::serve, std::cref(routes_),
+                                       http::ServeOptions{address_});
     });
   }
 
   const os::Address& address() const { return address_; }
 
-  bool wait_until_it_listens() const {
+  bool wait_until_listening() const {
     return eventually([&] { return Client::connect(address_).has_value(); });
   }
 
-  /// After drain() or stop().
+  /// Returns the runtime's exit status. The caller has called drain() or stop().
   int wait_for_the_end() { return status_.get(); }
 
  private:
@@ -89,7 +91,7 @@ class Service {
   std::future<int> status_;
 };
 
-/// Real requests, one after the other and in a batch.
+/// Sends requests one after the other and in a pipeline.
 void use(const Service& service, const std::string& name) {
   Client client(service.address());
   const auto root = client.exchange(get("/"));
@@ -105,7 +107,7 @@ void use(const Service& service, const std::string& name) {
 
 class RuntimeLifecycle : public EachBackend {
  protected:
-  // The thread sanitizer begins a thread of its own, for good, with the first that is made.
+  // The thread sanitizer starts a permanent thread of its own with the first thread.
   RuntimeLifecycle() {
     std::thread([] {}).join();
   }
@@ -113,16 +115,16 @@ class RuntimeLifecycle : public EachBackend {
   RuntimeOptions options() const {
     RuntimeOptions options;
     options.cores = 2;
-    options.backend = choice_of(GetParam());
+    options.backend = to_backend_choice(GetParam());
     options.handle_signals = false;
     options.announce = false;
     return options;
   }
 
-  /// One life from start to end. Some clients stay connected through it.
+  /// Runs the runtime once from start to end. Some clients stay connected.
   void live(Runtime& runtime, bool drained) {
     Service service(runtime, "one\n");
-    ASSERT_TRUE(service.wait_until_it_listens());
+    ASSERT_TRUE(service.wait_until_listening());
     std::vector<Client> idle;
     for (int i = 0; i < 10; ++i) {
       idle.emplace_back(service.address());
@@ -140,18 +142,18 @@ class RuntimeLifecycle : public EachBackend {
   }
 };
 
-TEST_P(RuntimeLifecycle, LeavesNothingBehindHoweverOften) {
+TEST_P(RuntimeLifecycle, RepeatedRunsLeakNothing) {
   const auto one_round = [&](bool drained) {
     Runtime runtime(options());
     live(runtime, drained);
   };
-  for (int round = 0; round < 4; ++round) one_round(round % 2 == 0);  // what is made once
-  // What is lost is lost in each series; what threads need more because they meet, only in some.
+  for (int round = 0; round < 4; ++round) one_round(round % 2 == 0);  // creates what is made once
+  // A leak grows in every series. The memory that concurrent threads need grows in some only.
   std::size_t grown = 0;
   for (int series = 0; series < 4; ++series) {
     const Usage before;
     for (int round = 0; round < 20; ++round) one_round(round % 2 == 0);
-    EXPECT_TRUE(come_down_to(before.threads)) << Usage().threads;
+    EXPECT_TRUE(wait_for_thread_count(before.threads)) << Usage().threads;
     const Usage after;
     EXPECT_EQ(after.descriptors, before.descriptors);
     grown = after.bytes - std::min(after.bytes, before.bytes);
@@ -160,30 +162,30 @@ TEST_P(RuntimeLifecycle, LeavesNothingBehindHoweverOften) {
   EXPECT_LE(grown, growth_max);
 }
 
-TEST_P(RuntimeLifecycle, OneRuntimeRunsAgainAndAgain) {
+TEST_P(RuntimeLifecycle, OneRuntimeRunsRepeatedly) {
   Runtime runtime(options());
   for (int round = 0; round < 5; ++round) live(runtime, round % 2 == 0);
 }
 
-TEST_P(RuntimeLifecycle, TwoAtOnceDoNotKnowEachOther) {
+TEST_P(RuntimeLifecycle, TwoRuntimesAreIndependent) {
   const Usage before;
   {
     Runtime first(options());
     Runtime second(options());
     Service one(first, "one\n");
     std::optional<Service> two(std::in_place, second, "two\n");
-    ASSERT_TRUE(one.wait_until_it_listens() && two->wait_until_it_listens());
+    ASSERT_TRUE(one.wait_until_listening() && two->wait_until_listening());
     Client stays(one.address());
     for (int round = 0; round < 5; ++round) {
-      std::thread at_once([&] { use(one, "one\n"); });
+      std::thread concurrent([&] { use(one, "one\n"); });
       use(*two, "two\n");
-      at_once.join();
+      concurrent.join();
       ASSERT_TRUE(stays.exchange(get("/")));
       round % 2 == 0 ? second.drain() : second.stop();
       EXPECT_EQ(two->wait_for_the_end(), 0);
-      ASSERT_TRUE(stays.exchange(get("/"))) << "the other one has ended, not this";
+      ASSERT_TRUE(stays.exchange(get("/"))) << "only the other runtime has ended";
       two.emplace(second, "two\n");
-      ASSERT_TRUE(two->wait_until_it_listens());
+      ASSERT_TRUE(two->wait_until_listening());
     }
     stays.close();
     first.drain();
@@ -191,7 +193,7 @@ TEST_P(RuntimeLifecycle, TwoAtOnceDoNotKnowEachOther) {
     EXPECT_EQ(one.wait_for_the_end(), 0);
     EXPECT_EQ(two->wait_for_the_end(), 0);
   }
-  EXPECT_TRUE(come_down_to(before.threads)) << Usage().threads;
+  EXPECT_TRUE(wait_for_thread_count(before.threads)) << Usage().threads;
   EXPECT_EQ(Usage().descriptors, before.descriptors);
 }
 
@@ -200,15 +202,16 @@ TEST_P(RuntimeLifecycle, APortThatIsTakenEndsAllCores) {
   const os::Address address = os::local_address(taken.get()).value();
   http::Router routes;
   const Usage before;
-  for (int round = 0; round < 2; ++round) {  // each tries it for a second
+  for (int round = 0; round < 2; ++round) {  // each retries for a second
     Runtime runtime(options());
-    EXPECT_EQ(runtime.run_on_each_core(http::serve, std::cref(routes), address), 1);
+    EXPECT_EQ(runtime.run_on_each_core(http::serve, std::cref(routes), http::ServeOptions{address}),
+              1);
   }
-  EXPECT_TRUE(come_down_to(before.threads)) << Usage().threads;
+  EXPECT_TRUE(wait_for_thread_count(before.threads)) << Usage().threads;
   EXPECT_EQ(Usage().descriptors, before.descriptors);
 }
 
-INSTANTIATE_TEST_SUITE_P(On, RuntimeLifecycle, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, RuntimeLifecycle, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
 }  // namespace weir::tests

@@ -1,4 +1,5 @@
-// Whether these tests, and the programs that they run, are built with a sanitizer's allocator.
+// The constant `sanitized` is true if the tests and the programs that they run use a sanitizer's
+// allocator.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,6 @@ inline constexpr bool sanitized = false;
 
 }  // namespace weir::tests
 
-// The sanitizers' own count of bytes that are allocated; defined only where they are. (Their header
-// is not installed with every compiler.)
+// Returns the sanitizer's count of allocated bytes. The symbol is null without a sanitizer. It is
+// declared here because the sanitizers' header is not installed with every compiler.
 extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();

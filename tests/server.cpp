@@ -39,7 +39,7 @@ std::string name_of(const testing::TestParamInfo<BackendName>& info) {
   return name;
 }
 
-std::optional<std::string> why_not(BackendName backend) {
+std::optional<std::string> skip_reason(BackendName backend) {
   if (!backend.option.starts_with("uring")) return std::nullopt;
   io_uring_params parameters{};
   const os::Fd ring(static_cast<int>(::syscall(SYS_io_uring_setup, 8, &parameters)));
@@ -47,7 +47,7 @@ std::optional<std::string> why_not(BackendName backend) {
   return "this kernel refuses io_uring: " + std::generic_category().message(errno);
 }
 
-BackendChoice choice_of(BackendName name) {
+BackendChoice to_backend_choice(BackendName name) {
   if (name.option == "uring") return BackendChoice::uring;
   if (name.option == "uring:6.1") return BackendChoice::uring_6_1;
   return name.option == "epoll" ? BackendChoice::epoll : BackendChoice::poll;
@@ -66,7 +66,7 @@ Server::Server(std::string_view example, BackendName backend, const std::vector<
   const auto port = process_.wait_for_port();
   if (!port) throw std::runtime_error(std::string(example) + ": " + process_.errors());
   port_ = *port;
-  // The line tells of the first loop that listens; what is counted later needs all of them.
+  // The line reports the first loop that listens. Later checks need all loops.
   const auto cores = std::ranges::find(more, "--cores");
   const std::size_t loops = cores == more.end() ? loops_unless_given : std::stoul(*(cores + 1));
   if (!eventually([&] { return process_.sockets() >= loops; })) {

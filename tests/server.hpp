@@ -1,4 +1,4 @@
-// An example program that serves, as a test uses it: started on a backend, talked to, drained.
+// A Server starts an example program on a backend, connects clients to it and drains it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,39 +24,42 @@ struct BackendName {
   bool operator==(const BackendName&) const = default;
   friend void PrintTo(const BackendName& name, std::ostream* out) { *out << name.option; }
 };
-inline constexpr std::array<BackendName, 4> every_backend{
+inline constexpr std::array<BackendName, 4> all_backends{
     {{"uring"}, {"uring:6.1"}, {"epoll"}, {"poll"}}};
 
-/// The parameter as a part of a test's name.
+/// Returns the parameter as a part of a test's name.
 std::string name_of(const testing::TestParamInfo<BackendName>& info);
 
-/// Why this machine's kernel cannot have the backend, asked without Weir; nullopt when it must
-/// work.
-std::optional<std::string> why_not(BackendName backend);
+/// Returns the reason why this machine's kernel cannot run the backend, found without Weir.
+/// Returns nullopt if the backend must work.
+std::optional<std::string> skip_reason(BackendName backend);
 
-/// The same for a runtime in this process.
-BackendChoice choice_of(BackendName name);
+/// Returns the backend as an option of a runtime in this process.
+BackendChoice to_backend_choice(BackendName name);
 
-/// A port that is free. It is of a loopback address that no other process uses, so that nobody
-/// takes it before it is listened on.
+/// Returns a free port on a loopback address that no other process uses. Another process
+/// therefore cannot take the port before the test listens on it.
 os::Address free_address();
 
-/// A running server on a port of 127.0.0.1 that the kernel chose. Killed when destroyed.
+/// A Server is a running server on a port of 127.0.0.1 that the kernel chose. The destructor
+/// kills it.
 class Server {
  public:
-  /// Starts examples/`example`.cpp with two loops; `more` are further options, which win. All its
-  /// loops listen when this returns. Throws when it does not serve.
+  /// Starts examples/`example`.cpp with two loops. `more` are further options, which override the
+  /// defaults. All loops listen when the constructor returns. Throws if the program does not
+  /// start to serve.
   Server(std::string_view example, BackendName backend, const std::vector<std::string>& more = {});
 
   std::uint16_t port() const noexcept { return port_; }
   Process& process() noexcept { return process_; }
   Client connect() const { return Client(port_); }
-  /// On a connection of its own: sends `request` and reads the answer.
-  Result<Response> ask(std::string_view request, std::string_view method = "GET") const {
+  /// Sends `request` on a connection of its own and reads the answer.
+  Result<Response> exchange(std::string_view request, std::string_view method = "GET") const {
     return connect().exchange(request, method);
   }
-  /// Drains it with SIGTERM and waits for its end: the exit status, nullopt when time is up. What
-  /// the sanitizers found makes it another than 0.
+  /// Drains the server with SIGTERM and waits for its end.
+  /// Returns: the exit status, which is not 0 if a sanitizer found an error; nullopt if the time
+  /// is up.
   std::optional<int> stop();
 
  private:
@@ -64,11 +67,12 @@ class Server {
   std::uint16_t port_ = 0;
 };
 
-/// A test on each backend; one that the kernel refuses is skipped, with the reason.
+/// EachBackend runs a test on each backend. It skips a backend that the kernel refuses, and
+/// prints the reason.
 class EachBackend : public testing::TestWithParam<BackendName> {
  protected:
   void SetUp() override {
-    if (const auto reason = why_not(GetParam())) GTEST_SKIP() << *reason;
+    if (const auto reason = skip_reason(GetParam())) GTEST_SKIP() << *reason;
   }
 };
 

@@ -1,6 +1,6 @@
-// Services with routes that are replaced again and again while clients ask without a pause, over
-// real sockets and on every backend: no request is lost, and each is answered by the instance that
-// was there while it was waited for.
+// Tests services with routes that are replaced repeatedly while clients send requests, over real
+// sockets on every backend. No request is lost. Each is answered by an instance that existed
+// while the client waited.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -30,52 +30,53 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t replacements = 50;
 
-/// One service that is replaced, by versions: what clients may see lies between the last that was
-/// there when they asked and the last that had begun to come when they were answered.
-struct Course {
+/// A VersionHistory is the sequence of versions of one service that is replaced. A client may see
+/// the versions from `done` at its request to `begun` at its answer.
+struct VersionHistory {
   std::atomic<std::uint64_t> done{0};
   std::atomic<std::uint64_t> begun{0};
 };
 
-/// What all who take part know.
-struct Stage {
-  std::array<Course, 2> courses;  // of the per-core page, and of the shared one
+/// The state that all participants share.
+struct SharedState {
+  std::array<VersionHistory, 2> courses;  // of the per-core page and of the shared page
   std::atomic<std::uint64_t> answers{0};
   std::atomic<bool> over{false};
 
-  void complain(const std::string& what) {
+  void add_error(const std::string& what) {
     const std::lock_guard lock(mutex_);
-    complaints_ += what + "\n";
+    errors_ += what + "\n";
     over = true;
   }
-  std::string complaints() const {
+  std::string errors() const {
     const std::lock_guard lock(mutex_);
-    return complaints_;
+    return errors_;
   }
 
  private:
   mutable std::mutex mutex_;
-  std::string complaints_;
+  std::string errors_;
 };
 
 struct Version {
-  explicit Version(std::uint64_t of, Stage& on) : number(of), stage(on) {}
+  explicit Version(std::uint64_t of, SharedState& on) : number(of), shared(on) {}
   Task<Result<>> start() {
     co_await yield();
     co_return {};
   }
   std::uint64_t number;
-  Stage& stage;
+  SharedState& shared;
 };
 struct SharedVersion : Version {
   using Version::Version;
 };
 
-/// Answers at once, after a while, or as a stream; sees that no request is in it when it goes.
+/// A Page answers immediately, after a delay, or as a stream. Its destructor checks that no
+/// request is in progress.
 class Page {
  public:
-  Page(const Version& version, http::Routes& routes, std::string path)
-      : stage_(version.stage), text_(std::to_string(version.number)) {
+  Page(const Version& version, http::ServiceRoutes& routes, std::string path)
+      : shared_(version.shared), text_(std::to_string(version.number)) {
     const auto add = [&](const std::string& to, auto handler) {
       routes.get(http::Pattern::parse(path + to).value(), std::move(handler));
     };
@@ -88,7 +89,7 @@ class Page {
     add("/streamed", [this] { return http::stream("text/plain", &write, this); });
   }
   ~Page() {
-    if (inside_ != 0) stage_.complain("a page goes that has a request");
+    if (inside_ != 0) shared_.add_error("a page with a request is destroyed");
     text_ = "gone";
   }
 
@@ -109,22 +110,23 @@ class Page {
     co_return {};
   }
 
-  Stage& stage_;
+  SharedState& shared_;
   std::string text_;
   std::atomic<int> inside_{0};
 };
 struct LocalPage : Page {
-  LocalPage(Version& version, http::Routes& routes) : Page(version, routes, "/0") {}
+  LocalPage(Version& version, http::ServiceRoutes& routes) : Page(version, routes, "/0") {}
 };
 struct SharedPage : Page {
-  SharedPage(const SharedVersion& version, http::Routes& routes) : Page(version, routes, "/1") {}
+  SharedPage(const SharedVersion& version, http::ServiceRoutes& routes)
+      : Page(version, routes, "/1") {}
 };
 
-/// Replaces both, in turn, now and then exclusively.
+/// A Manager replaces both services in turn, sometimes exclusively.
 class Manager {
  public:
-  Manager(App& app, Scope& scope, Stage& stage, std::array<ServiceId, 2> versions)
-      : app_(app), scope_(scope), stage_(stage), versions_(versions) {}
+  Manager(App& app, Scope& scope, SharedState& shared, std::array<ServiceId, 2> versions)
+      : app_(app), scope_(scope), shared_(shared), versions_(versions) {}
   Task<Result<>> start() {
     scope_.spawn(work());
     co_return {};
@@ -133,71 +135,71 @@ class Manager {
  private:
   Task<> work() {
     constexpr std::uint64_t answers_each = 20;
-    for (std::uint64_t number = 1; number <= replacements && !stage_.over; ++number) {
-      const std::uint64_t enough = stage_.answers + answers_each;
+    for (std::uint64_t number = 1; number <= replacements && !shared_.over; ++number) {
+      const std::uint64_t enough = shared_.answers + answers_each;
       co_await replace(0, number);
       co_await replace(1, number);
-      while (stage_.answers < enough && !stage_.over) {
+      while (shared_.answers < enough && !shared_.over) {
         if (auto slept = co_await sleep(1ms); !slept) co_return;
       }
     }
-    stage_.over = true;
+    shared_.over = true;
   }
   Task<> replace(std::size_t which, std::uint64_t number) {
-    Course& course = stage_.courses[which];
+    VersionHistory& course = shared_.courses[which];
     course.begun = number;
-    const ServiceOptions options{.replacing = number % 5 == 0 ? Replacing::exclusive
-                                                              : Replacing::side_by_side};
-    Stage& stage = stage_;
+    const ServiceOptions options{.replace_policy = number % 5 == 0 ? ReplacePolicy::exclusive
+                                                                   : ReplacePolicy::side_by_side};
+    SharedState& shared = shared_;
     const ServiceId fresh =
         which == 0
-            ? app_.per_core([number, &stage] { return Version(number, stage); }, options)
-            : app_.shared([number, &stage] { return SharedVersion(number, stage); }, options);
+            ? app_.per_core([number, &shared] { return Version(number, shared); }, options)
+            : app_.shared([number, &shared] { return SharedVersion(number, shared); }, options);
     const Result<> replaced = co_await app_.replace(versions_[which], fresh);
-    if (!replaced) stage_.complain("replacing failed: " + replaced.error().message());
+    if (!replaced) shared_.add_error("replacing failed: " + replaced.error().message());
     versions_[which] = fresh;
     course.done = number;
   }
 
   App& app_;
   Scope& scope_;
-  Stage& stage_;
+  SharedState& shared_;
   std::array<ServiceId, 2> versions_;
 };
 
-/// Asks in a tight loop until all is over.
-class Spectator {
+/// A CheckingClient sends requests in a tight loop until the test is over.
+class CheckingClient {
  public:
-  Spectator(Stage& stage, const os::Address& address, std::size_t habit)
-      : stage_(stage), address_(address), habit_(habit), thread_([this] { watch(); }) {}
-  ~Spectator() { thread_.join(); }
+  CheckingClient(SharedState& shared, const os::Address& address, std::size_t variant)
+      : shared_(shared), address_(address), variant_(variant), thread_([this] { watch(); }) {}
+  ~CheckingClient() { thread_.join(); }
 
  private:
   void watch() {
-    while (!stage_.over) {
+    while (!shared_.over) {
       auto client = Client::connect(address_);
-      if (!client) return stage_.complain("connect: " + client.error().message());
-      // A new connection now and then, since the kernel chooses its core.
-      for (int round = 0; round < 40 && !stage_.over; ++round) {
+      if (!client) return shared_.add_error("connect: " + client.error().message());
+      // New connections reach other cores, because the kernel chooses the core.
+      for (int round = 0; round < 40 && !shared_.over; ++round) {
         if (!ask(*client)) return;
       }
     }
   }
   bool ask(Client& client) {
     static constexpr std::array<std::string_view, 4> kinds{"/now", "/later", "/now", "/streamed"};
-    struct Asked {
-      Course& course;
+    struct PendingRequest {
+      VersionHistory& course;
       std::uint64_t done;
     };
-    std::vector<Asked> asked;
+    std::vector<PendingRequest> pending;
     std::string requests;
-    for (std::size_t count = 0; count < (habit_ % 2 == 0 ? 1 : 8); ++count) {
+    for (std::size_t count = 0; count < (variant_ % 2 == 0 ? 1 : 8); ++count) {
       const std::size_t which = next_++ % 2;
-      asked.push_back({stage_.courses[which], stage_.courses[which].done});
+      pending.push_back({shared_.courses[which], shared_.courses[which].done});
       requests += get("/" + std::to_string(which) + std::string(kinds[next_ / 2 % kinds.size()]));
     }
     if (auto sent = client.send(requests); !sent) return fails("send", sent.error().message());
-    for (const Asked& each : asked) {
+    for (const PendingRequest& each : pending) {
       const auto answer = client.read();
       if (!answer) return fails("read", answer.error().message());
       const std::uint64_t begun = each.course.begun;
@@ -209,56 +211,58 @@ class Spectator {
         return fails("between " + std::to_string(each.done) + " and " + std::to_string(begun),
                      std::to_string(answer->status) + " " + answer->body);
       }
-      ++stage_.answers;
+      ++shared_.answers;
     }
     return true;
   }
   bool fails(const std::string& what, const std::string& how) {
-    stage_.complain(what + ": " + how);
+    shared_.add_error(what + ": " + how);
     return false;
   }
 
-  Stage& stage_;
+  SharedState& shared_;
   os::Address address_;
-  std::size_t habit_;
+  std::size_t variant_;
   std::size_t next_ = 0;
   std::thread thread_;
 };
 
 class ServiceRoutes : public EachBackend {};
 
-TEST_P(ServiceRoutes, ReplacingThemUnderLoadLosesNoRequest) {
-  Stage stage;
+TEST_P(ServiceRoutes, ReplacingServicesUnderLoadLosesNoRequest) {
+  SharedState shared;
   http::Router routes;
   App app;
-  const std::array<ServiceId, 2> versions{app.per_core([&stage] { return Version(0, stage); }),
-                                          app.shared([&stage] { return SharedVersion(0, stage); })};
+  const std::array<ServiceId, 2> versions{
+      app.per_core([&shared] { return Version(0, shared); }),
+      app.shared([&shared] { return SharedVersion(0, shared); })};
   app.per_core<LocalPage>();
   app.shared<SharedPage>();
-  app.on_core(0, [&](App& of, Scope& scope) { return Manager(of, scope, stage, versions); });
+  app.on_core(0, [&](App& of, Scope& scope) { return Manager(of, scope, shared, versions); });
   const os::Address address = free_address();
   serve_http(app, routes, {.endpoint = address});
   RuntimeOptions options;
   options.cores = 2;
-  options.backend = choice_of(GetParam());
+  options.backend = to_backend_choice(GetParam());
   options.handle_signals = false;
   options.announce = false;
   Runtime runtime(options);
   auto status = std::async(std::launch::async, [&] { return app.run(runtime); });
   ASSERT_TRUE(eventually([&] { return Client::connect(address).has_value(); }));
   {
-    std::deque<Spectator> crowd;
-    for (std::size_t habit = 0; habit < 4; ++habit) crowd.emplace_back(stage, address, habit);
+    std::deque<CheckingClient> crowd;
+    for (std::size_t variant = 0; variant < 4; ++variant)
+      crowd.emplace_back(shared, address, variant);
   }
   runtime.drain();
   EXPECT_EQ(status.get(), 0);
-  EXPECT_EQ(stage.complaints(), "");
-  EXPECT_EQ(stage.courses[0].done, replacements);
-  EXPECT_EQ(stage.courses[1].done, replacements);
-  EXPECT_GT(stage.answers, replacements);
+  EXPECT_EQ(shared.errors(), "");
+  EXPECT_EQ(shared.courses[0].done, replacements);
+  EXPECT_EQ(shared.courses[1].done, replacements);
+  EXPECT_GT(shared.answers, replacements);
 }
 
-INSTANTIATE_TEST_SUITE_P(On, ServiceRoutes, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ServiceRoutes, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
 }  // namespace weir::tests

@@ -1,7 +1,7 @@
-// Thousands of clients that connect, pipeline, stall, reset and vanish at random, while routes come
-// and go and the runtime is drained, stopped and started again, over real sockets and on every
-// backend: nothing is left, and whatever is answered is right. The sanitizers see the rest; see
-// ./dev stress for longer.
+// Runs thousands of clients that connect, pipeline, stall, reset and vanish at random, over real
+// sockets on every backend. Routes change, and the runtime drains, stops and starts again
+// meanwhile. Every answer must be correct, and nothing may leak. The sanitizers check the rest.
+// The command ./dev stress runs longer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "tests/server.hpp"
 #include "tests/random_client.hpp"
+#include "tests/server.hpp"
 #include "weir/http.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 
@@ -28,14 +28,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Handlers that are at work now: none, when a runtime has ended.
+/// The number of running handlers. It is 0 when a runtime has ended.
 std::atomic<int> at_work{0};
 
-struct AtWork {
-  AtWork() { ++at_work; }
-  ~AtWork() { --at_work; }
-  AtWork(const AtWork&) = delete;
-  AtWork& operator=(const AtWork&) = delete;
+struct InFlightCount {
+  InFlightCount() { ++at_work; }
+  ~InFlightCount() { --at_work; }
+  InFlightCount(const InFlightCount&) = delete;
+  InFlightCount& operator=(const InFlightCount&) = delete;
 };
 
 http::Response number(int id) {
@@ -43,14 +43,14 @@ http::Response number(int id) {
 }
 
 Task<http::Response> slow(int id, int milliseconds) {
-  const AtWork here;
+  const InFlightCount here;
   const auto slept = co_await sleep(std::chrono::milliseconds(milliseconds));
-  if (!slept) co_return http::status(503);
+  if (!slept) co_return http::Response(http::Status::service_unavailable);
   co_return http::text("slow " + std::to_string(id) + "\n");
 }
 
 Task<Result<>> write_lines(http::BodySink& body, int id, int count) {
-  const AtWork here;
+  const InFlightCount here;
   const std::string line = std::to_string(id) + "\n";
   for (int left = count; left > 0; --left) {
     if (auto written = co_await body.write(line); !written) co_return written;
@@ -63,29 +63,29 @@ http::Response lines(int id, int count) {
 }
 
 Task<http::Response> echo(http::Request& request) {
-  const AtWork here;
+  const InFlightCount here;
   std::string text;
   for (;;) {
     const auto piece = co_await request.read();
-    if (!piece) co_return http::status_for(piece.error());
+    if (!piece) co_return http::to_status(piece.error());
     if (piece->empty()) break;
     text += to_text(*piece);
   }
   co_return http::text(std::move(text));
 }
 
-/// One of the routes that come and go.
+/// The handler of a route that is added and removed repeatedly.
 Task<http::Response> course() {
-  const AtWork here;
+  const InFlightCount here;
   static_cast<void>(co_await sleep(1ms));
   co_return http::text("course\n");
 }
 
-/// A service that is begun and ended again and again, at one address and with one router.
+/// A StressedService starts and ends repeatedly, at one address and with one router.
 class StressedService {
  public:
   StressedService(BackendName backend, std::uint32_t seed)
-      : backend_(choice_of(backend)), random_(seed) {
+      : backend_(to_backend_choice(backend)), random_(seed) {
     routes_.get("/number/{id}", number);
     routes_.get("/slow/{id}/{milliseconds}", slow);
     routes_.get("/lines/{id}/{count}", lines);
@@ -96,7 +96,7 @@ class StressedService {
   std::size_t rounds() const noexcept { return rounds_; }
   std::size_t changes() const noexcept { return changes_; }
 
-  /// Serves until that many clients more have come, then ends by draining or by stopping.
+  /// Serves until 50 to 449 more clients have come, and then drains or stops.
   void serve_one_round(const std::atomic<std::size_t>& clients) {
     RuntimeOptions options;
     options.cores = 1 + static_cast<unsigned>(random_() % 3);
@@ -104,7 +104,7 @@ class StressedService {
     options.pin = false;
     options.handle_signals = false;
     options.announce = false;
-    options.deadline = std::chrono::milliseconds(random_() % 300);
+    options.drain_timeout = std::chrono::milliseconds(random_() % 300);
     Runtime runtime(options);
     auto status = std::async(std::launch::async, [this, &runtime] {
       return runtime.run_on_each_core(&StressedService::serve, this);
@@ -121,10 +121,11 @@ class StressedService {
   static Task<Result<>> serve(Scope& scope, StressedService* self) {
     scope.spawn(self->change_routes());
     const http::Limits limits{.idle_timeout = 1s, .connections_max = 60};
-    co_return co_await http::serve_with(scope, self->routes_, self->address_, limits);
+    const http::ServeOptions options{self->address_, limits};
+    co_return co_await http::serve(scope, self->routes_, options);
   }
 
-  /// Adds a route, replaces and removes it, until its loop ends.
+  /// Adds, replaces and removes a route repeatedly until its loop ends.
   Task<> change_routes() {
     Loop& loop = *(co_await this_context()).loop;
     const std::string path = "/course/" + std::to_string(loop.core());
@@ -162,23 +163,23 @@ TEST_P(Stress, ClientsRoutesAndRuntimesComeAndGo) {
   const auto seed = static_cast<std::uint32_t>(test_seed());
   SCOPED_TRACE(test_replay() + std::to_string(seed));
   const std::size_t descriptors = open_descriptors();
-  WandererCounts counts;
+  RandomClientCounts counts;
   {
     StressedService service(GetParam(), seed);
     std::atomic<std::size_t> clients{0};
     std::atomic<bool> over{false};
-    std::vector<std::future<WandererCounts>> threads;
+    std::vector<std::future<RandomClientCounts>> threads;
     for (std::uint32_t number = 0; number < 4; ++number) {
       threads.push_back(std::async(std::launch::async, [&, number] {
-        Wanderer wanderer(service.address(), seed * 31 + number);
+        RandomClient client(service.address(), seed * 31 + number);
         while (!over) {
-          if (wanderer.send_one()) {
+          if (client.run_one()) {
             ++clients;
           } else {
-            pause_between_looks();  // until there is a server again
+            pause_between_polls();  // waits for the next server
           }
         }
-        return wanderer.counts();
+        return client.counts();
       }));
     }
     while (clients < clients_least || service.rounds() < rounds_least) {
@@ -197,7 +198,7 @@ TEST_P(Stress, ClientsRoutesAndRuntimesComeAndGo) {
   EXPECT_EQ(open_descriptors(), descriptors);
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Stress, testing::ValuesIn(every_backend), name_of);
+INSTANTIATE_TEST_SUITE_P(On, Stress, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
 }  // namespace weir::tests

@@ -18,14 +18,15 @@
 namespace weir::tests {
 namespace {
 
-// Few enough that those which send byte by byte are done long before the server loses patience.
+// This number is small enough for byte-by-byte connections to end long before the server's
+// timeouts.
 constexpr std::size_t connections_max = 120;
 
-/// One job under way.
+/// A Connection sends one input.
 class Connection {
  public:
-  Connection(std::uint16_t port, const WireJob& job, WireResult& result)
-      : job_(job), result_(result), socket_(os::open_stream(os::AddressFamily::ipv4).value()) {
+  Connection(std::uint16_t port, const WireInput& input, WireResult& result)
+      : input_(input), result_(result), socket_(os::open_stream(os::AddressFamily::ipv4).value()) {
     os::start_connect(socket_.get(), os::Address::loopback(port)).value();
     pollfd connected{socket_.get(), POLLOUT, 0};
     ::poll(&connected, 1, -1);
@@ -34,17 +35,17 @@ class Connection {
   }
 
   bool open() const { return static_cast<bool>(socket_); }
-  bool all_sent() const { return sent_ == job_.bytes.size(); }
+  bool all_sent() const { return sent_ == input_.bytes.size(); }
   std::size_t last_piece() const { return last_piece_; }
   int descriptor() const { return socket_.get(); }
 
   void send_next_piece() {
     last_piece_ = 0;
     if (!open() || all_sent()) return;
-    const std::size_t end = cut_ < job_.cuts.size() ? job_.cuts[cut_++] : job_.bytes.size();
+    const std::size_t end = cut_ < input_.cuts.size() ? input_.cuts[cut_++] : input_.bytes.size();
     last_piece_ = end - sent_;
-    std::string_view piece = job_.bytes.substr(sent_, end - sent_);
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+    std::string_view piece = input_.bytes.substr(sent_, end - sent_);
+    const auto deadline = std::chrono::steady_clock::now() + default_timeout;
     while (open() && !piece.empty()) {
       const auto count = ::send(socket_.get(), piece.data(), piece.size(), MSG_NOSIGNAL);
       if (count < 0 && errno != EAGAIN) return fail(system_error(errno));
@@ -55,10 +56,10 @@ class Connection {
     sent_ = end;
   }
 
-  /// Whether all that was sent has arrived at the server's socket.
-  bool arrived() const { return !open() || os::unacknowledged(socket_.get()).value_or(0) == 0; }
+  /// Returns true if the server's socket has received all that was sent.
+  bool arrived() const { return !open() || os::unacked_bytes(socket_.get()).value_or(0) == 0; }
 
-  /// All that is here. At the server's end nothing more is sent either, as clients do.
+  /// Receives all available bytes. The client stops sending at the server's end, as clients do.
   void receive() {
     std::array<char, 16384> bytes;
     while (open()) {
@@ -77,7 +78,8 @@ class Connection {
     }
   }
 
-  /// Everything is sent and answered. Who announced to end must do it without being told.
+  /// Ends the sending after everything was sent and answered. A server that has announced the end
+  /// must end without it.
   void finish() {
     if (!open() || result_.received.contains("\r\nConnection: close\r\n")) return;
     finished_ = true;
@@ -91,7 +93,7 @@ class Connection {
   }
 
  private:
-  const WireJob& job_;
+  const WireInput& input_;
   WireResult& result_;
   os::Fd socket_;
   std::size_t sent_ = 0;
@@ -100,8 +102,8 @@ class Connection {
   bool finished_ = false;
 };
 
-void wait_for_the_ends(std::vector<Connection>& connections) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+void wait_until_closed(std::vector<Connection>& connections) {
+  const auto deadline = std::chrono::steady_clock::now() + default_timeout;
   for (;;) {
     std::vector<pollfd> wanted;
     for (const Connection& each : connections) {
@@ -117,61 +119,64 @@ void wait_for_the_ends(std::vector<Connection>& connections) {
   }
 }
 
-/// Asks somebody who takes turns with all of them: once for what fits a turn, which is some
-/// kilobytes of each connection.
-void let_the_server_read(const std::vector<Connection>& connections, Client& bystander) {
+/// Sends requests on the observer's connection, which takes turns with all others. One request
+/// covers one turn, in which the server reads some kilobytes of each connection.
+void wait_until_server_has_read(const std::vector<Connection>& connections, Client& observer) {
   std::size_t largest = 0;
   for (const Connection& each : connections) largest = std::max(largest, each.last_piece());
   for (std::size_t turn = 0; turn <= largest / 4096; ++turn) {
-    bystander.exchange(get("/")).value();
+    observer.exchange(get("/")).value();
   }
 }
 
-/// The same for the last pieces, whose answers must not come when this side has given up: they have
-/// arrived, not only been sent.
-void let_the_server_answer(const std::vector<Connection>& connections, Client& bystander) {
+/// Waits until the server has answered the last pieces, so that no answer comes after finish().
+/// The pieces must have arrived at the server.
+void wait_until_server_has_answered(const std::vector<Connection>& connections, Client& observer) {
   const bool all =
       eventually([&] { return std::ranges::all_of(connections, &Connection::arrived); });
-  if (!all) throw std::runtime_error("bytes do not arrive");
-  let_the_server_read(connections, bystander);
-  // That may have been in a turn whose look at the sockets had begun before. By the end of the next
-  // one all are answered; the bystander may be the first of it, so only the one after that tells.
-  for (int turn = 0; turn < 2; ++turn) bystander.exchange(get("/")).value();
+  if (!all) throw std::runtime_error("the bytes did not arrive");
+  wait_until_server_has_read(connections, observer);
+  // The observer's answer may come from a turn that had polled the sockets too early. All are
+  // answered by the end of the next turn. The observer may be first in that turn, so a second one
+  // is needed.
+  for (int turn = 0; turn < 2; ++turn) observer.exchange(get("/")).value();
 }
 
 }  // namespace
 
-std::vector<WireResult> run_on_the_wire(std::uint16_t port, const std::vector<WireJob>& jobs) {
-  std::vector<WireResult> results(jobs.size());
-  // Those with as many pieces together: nobody waits for the last of a long one.
-  std::vector<std::size_t> order(jobs.size());
+std::vector<WireResult> run_wire_inputs(std::uint16_t port, const std::vector<WireInput>& inputs) {
+  std::vector<WireResult> results(inputs.size());
+  // Inputs with the same number of pieces run together, so short inputs do not wait for long
+  // ones.
+  std::vector<std::size_t> order(inputs.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, {}, [&](std::size_t job) { return jobs[job].cuts.size(); });
-  Client bystander(port);
-  for (std::size_t first = 0; first < jobs.size(); first += connections_max) {
+  std::ranges::sort(order, {}, [&](std::size_t input) { return inputs[input].cuts.size(); });
+  Client observer(port);
+  for (std::size_t first = 0; first < inputs.size(); first += connections_max) {
     std::vector<Connection> connections;
     connections.reserve(connections_max);
-    for (std::size_t i = first; i < std::min(first + connections_max, jobs.size()); ++i) {
-      connections.emplace_back(port, jobs[order[i]], results[order[i]]);
+    for (std::size_t i = first; i < std::min(first + connections_max, inputs.size()); ++i) {
+      connections.emplace_back(port, inputs[order[i]], results[order[i]]);
     }
-    // The server accepts in order, some in each turn: with this one answered, it has all of them.
+    // The server accepts in order, some connections in each turn. It has accepted all others when
+    // it answers this one.
     Client(port).exchange(get("/")).value();
     const auto sending = [](const Connection& each) { return each.open() && !each.all_sent(); };
     while (std::ranges::any_of(connections, sending)) {
       for (Connection& each : connections) each.send_next_piece();
-      let_the_server_read(connections, bystander);
+      wait_until_server_has_read(connections, observer);
       for (Connection& each : connections) each.receive();
     }
-    let_the_server_answer(connections, bystander);
+    wait_until_server_has_answered(connections, observer);
     for (Connection& each : connections) each.receive();
     for (Connection& each : connections) each.finish();
-    wait_for_the_ends(connections);
+    wait_until_closed(connections);
   }
   return results;
 }
 
 Result<std::vector<Response>> read_responses(const std::string& received) {
-  Client client = Client::of_bytes(received);
+  Client client = Client::from_bytes(received);
   std::vector<Response> responses;
   while (!client.unread().empty()) {
     auto response = client.read();

@@ -1,31 +1,39 @@
-// Structs to and from JSON, without macros and without a line of code for a field.
+// Reads structs from JSON and writes them as JSON, without macros and without code for each
+// field.
 //
-//   struct Address { std::string street; std::optional<int> zip; };
-//   struct User { std::string name; std::vector<Address> addresses; };
+//     struct Address { std::string street; std::optional<int> zip; };
+//     struct User { std::string name; std::vector<Address> addresses; };
 //
-//   auto user = weir::json::read<User>(text);   // or: addresses[3].zip: expected an integer, ...
-//   std::string text = weir::json::write(*user);
+//     auto user = weir::json::read<User>(text);  // or: addresses[3].zip: expected an integer, ...
+//     std::string text = weir::json::write(*user);
 //
-// What a C++ type is in JSON:
-//   a struct with public fields only      an object; see below
-//   bool, integers, float, double         true, false, numbers; 64 bits exactly, 20.0 is no integer
-//   std::string                           a string
-//   enums                                 integers, or names: see json::enumerators
-//   std::optional, std::unique_ptr        null or the value; as a field it may be missing, and an
-//                                         empty one is left out
-//   std::monostate, std::nullptr_t        null
-//   vectors, lists, deques, sets          an array
-//   std::array, std::pair, std::tuple     an array of just that length
-//   maps with strings or integers         an object
-//   std::variant                          whichever alternative looks like it, told by the kind of
-//                                         value, and structs by the names of their fields
-//   std::string_view, const char*         written as a string, never read
-//   anything else                         what its json::Codec makes of it
+// Each C++ type has one form in JSON:
 //
-// A struct has at most 32 fields, no base class, no C arrays and no bit-fields. All its fields but
-// optionals and pointers must be there, each once, and no others, in any order; ReadOptions are
-// more lenient. json::renames gives fields other names, and a field called `class_` is "class".
+//     struct with public fields only        object; see below
+//     bool                                  true or false
+//     integers                              number; exact to 64 bits; 20.0 is not an integer
+//     float, double                         number
+//     std::string                           string
+//     enums                                 integer, or name: see json::enumerators
+//     std::optional, std::unique_ptr        null or the value; an empty field is left out, and a
+//                                           field may be missing
+//     std::monostate, std::nullptr_t        null
+//     vectors, lists, deques, sets          array
+//     std::array, std::pair, std::tuple     array of exactly this length
+//     maps with strings or integers         object
+//     std::variant                          the alternative that fits the kind of the value;
+//                                           structs are distinguished by the names of their fields
+//     std::string_view, const char*         written as a string, never read
+//     other types                           the form that json::Codec of the type defines
+//
+// A struct has at most 32 fields, no base class, no C arrays and no bit-fields. The text must
+// contain each field exactly once, in any order, and no other names. Optionals and pointers
+// may be missing. ReadOptions are more lenient. json::renames gives fields other names, and a
+// field `class_` has the name "class".
 #pragma once
 
+#include "weir/json/codec.hpp"
+#include "weir/json/error.hpp"
 #include "weir/json/read.hpp"
+#include "weir/json/read_options.hpp"
 #include "weir/json/write.hpp"

@@ -1,5 +1,5 @@
-// What the gate counts: small operations that every request is made of, each done a given number of
-// times under callgrind. bench/gate.py reads the instructions between measure() and the operation.
+// The operations of the gate: small parts of every request, each repeated under callgrind.
+// bench/gate.py reads the number of instructions between measure() and the operation.
 #include <gnu/libc-version.h>
 
 #include <array>
@@ -10,16 +10,16 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/log/logger.hpp"
-#include "weir/http/message/detail/date.hpp"
 #include "weir/http/detail/h1/chunked.hpp"
 #include "weir/http/detail/h1/parser.hpp"
-#include "weir/http/h1/writer.hpp"
+#include "weir/http/detail/h1/writer.hpp"
+#include "weir/http/message/detail/date.hpp"
 #include "weir/http/router/router.hpp"
+#include "weir/log/logger.hpp"
 #include "weir/loop/detail/inbox.hpp"
+#include "weir/loop/detail/timers.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/loop/os/os_platform.hpp"
-#include "weir/loop/detail/timers.hpp"
 #include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/task.hpp"
@@ -27,7 +27,7 @@
 namespace weir::gate {
 namespace {
 
-/// Keeps the compiler from knowing what is in `value`, and from leaving out what made it.
+/// Hides the content of `value` from the compiler, which must then compute it.
 template <class T>
 void use(T& value) {
   asm volatile("" : : "g"(&value) : "memory");
@@ -35,7 +35,7 @@ void use(T& value) {
 
 void expect(bool right, const char* what) {
   if (right) return;
-  std::fprintf(stderr, "gate: %s went another way\n", what);
+  std::fprintf(stderr, "gate: %s: unexpected result\n", what);
   std::exit(1);
 }
 
@@ -55,8 +55,8 @@ constexpr std::string_view browser_head =
     "Cache-Control: max-age=0\r\n\r\n";
 
 void parse(std::string_view text, unsigned times) {
-  http::KnownHost known_host;  // as a core has one for all its connections
-  http::HeadParser parser({}, &known_host);
+  http::HostLineCache host_line_cache;  // one per core, shared by its connections
+  http::HeadParser parser({}, &host_line_cache);
   http::RequestHead head;
   for (; times != 0; --times) {
     use(text);
@@ -112,17 +112,17 @@ std::string chunked_body() {
 http::Response nothing() {
   return http::Status::ok;
 }
-http::Response one_capture(std::string_view) {
+http::Response one_path_param(std::string_view) {
   return http::Status::ok;
 }
-http::Response two_captures(std::string_view, int) {
+http::Response two_path_params(std::string_view, int) {
   return http::Status::ok;
 }
 
-/// A service of a hundred routes, and a parsed head that asks it for something.
-class Asked {
+/// A service of a hundred routes, and a parsed request head for one of them.
+class RouteMatchFixture {
  public:
-  explicit Asked(std::string_view path)
+  explicit RouteMatchFixture(std::string_view path)
       : text_("GET " + std::string(path) + " HTTP/1.1\r\nHost: bench\r\n\r\n") {
     routes_.get("/", nothing);
     for (unsigned number = 0; number < 33; ++number) {
@@ -131,8 +131,8 @@ class Asked {
         expect(routes_.get(http::Pattern::parse(pattern).value(), handler).has_value(), "adding");
       };
       add(base, nothing);
-      add(base + "/{name}", one_capture);
-      add(base + "/{name}/items/{item}", two_captures);
+      add(base + "/{name}", one_path_param);
+      add(base + "/{name}/items/{item}", two_path_params);
     }
     http::HeadParser parser;
     expect(parser.parse(text_, head_).kind == http::ParseResult::Kind::complete, "parsing");
@@ -153,13 +153,13 @@ class Asked {
 };
 
 [[gnu::noinline]] void match_literal_route(unsigned times) {
-  static Asked asked("/api/resource17");
-  asked.match(times);
+  static RouteMatchFixture fixture("/api/resource17");
+  fixture.match(times);
 }
 
-[[gnu::noinline]] void match_captures(unsigned times) {
-  static Asked asked("/api/resource17/anybody/items/1234");
-  asked.match(times);
+[[gnu::noinline]] void match_path_params(unsigned times) {
+  static RouteMatchFixture fixture("/api/resource17/anybody/items/1234");
+  fixture.match(times);
 }
 
 // ---- Responses ----------------------------------------------------------------------------------
@@ -183,9 +183,9 @@ class Asked {
 // ---- Tasks --------------------------------------------------------------------------------------
 
 Loop& loop() {
-  static OsHost host;
+  static OsPlatform platform;
   static const std::unique_ptr<Loop> made =
-      Loop::make(host, {.backend = BackendChoice::poll}).value();
+      Loop::make(platform, {.backend = BackendChoice::poll}).value();
   return *made;
 }
 
@@ -229,7 +229,7 @@ struct Message : Runnable {
   unsigned runs = 0;
 };
 
-/// From the producer's push to the consumer's call, eight a batch.
+/// Measures the way from the producer's push to the consumer's call, in batches of eight.
 [[gnu::noinline]] void hop_through_inbox(unsigned times) {
   static Inbox inbox;
   static std::array<Message, 8> messages;
@@ -242,7 +242,7 @@ struct Message : Runnable {
 
 // ---- Logs ---------------------------------------------------------------------------------------
 
-/// What a record costs that the level of its logger does not let through, with the loop around it.
+/// Measures a record below the level of its logger, including the surrounding loop.
 [[gnu::noinline]] void skip_log_record(unsigned times) {
   static Logger log;
   std::string_view path = "/";
@@ -253,7 +253,7 @@ struct Message : Runnable {
   }
 }
 
-// ---- All of them --------------------------------------------------------------------------------
+// ---- All operations -----------------------------------------------------------------------------
 
 struct Operation {
   const char* name;
@@ -264,7 +264,7 @@ constexpr Operation operations[]{
     {"parse_browser_head", parse_browser_head},
     {"decode_chunk", decode_chunk},
     {"match_literal_route", match_literal_route},
-    {"match_captures", match_captures},
+    {"match_path_params", match_path_params},
     {"write_response", write_response},
     {"run_task", run_task},
     {"spawn_task", spawn_task},
@@ -274,7 +274,7 @@ constexpr Operation operations[]{
 };
 constexpr unsigned times = 1200;  // a multiple of the batches above
 
-/// What the number of instructions depends on beside the sources: figures are kept by this name.
+/// The part of the baseline's key that names the compiler: it changes the number of instructions.
 #if defined(__clang__)
 constexpr std::string_view compiler = "clang-" __clang_version__;
 #else
@@ -282,7 +282,7 @@ constexpr std::string_view compiler = "gcc-" __VERSION__;
 #endif
 
 #if defined(__x86_64__)
-/// As seen under valgrind: the C library's copies and comparisons choose by them.
+/// The CPU features under valgrind. The C library selects its copies and comparisons by them.
 std::string features() {
   std::string found = "x86_64";
   if (__builtin_cpu_supports("sse4.2")) found += "-sse4.2";

@@ -1,8 +1,7 @@
-// B11: services, each requiring a logger of its own that is made on demand, registered, started,
-// stopped and forgotten; by factory, by constructor, and with tasks that start and stop them. And
-// eight such apps in eight threads, and how time and memory grow from 1,000 services to 64,000.
-// Prints one line of JSON for each round. `--count N` does it once for N services, for a counter of
-// instructions.
+// B11: registers, starts, stops and removes services, each with its own logger that is created on
+// demand. Measures factories, constructors, start() and stop() tasks, eight apps in eight threads,
+// and the growth of time and memory from 1,000 to 64,000 services. Prints one line of JSON per
+// round. `--count N` runs once for N services, for a counter of instructions.
 #include <malloc.h>
 
 #include <algorithm>
@@ -40,9 +39,9 @@ double milliseconds_since(Clock::time_point begun) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begun).count();
 }
 
-/// Made for each service that requires one.
+/// A logger, created for each service that requires one.
 struct Logger {
-  explicit Logger(Requester who) : name(who.name()) {}
+  explicit Logger(inject::Requester requester) : name(requester.name()) {}
   std::string_view name;
 };
 struct Service {
@@ -56,7 +55,7 @@ struct TaskService : Service {
 };
 
 void add_by_factory(App& app, std::int64_t count) {
-  app.per_core([](Requester who) { return Logger(who); });
+  app.per_core([](inject::Requester requester) { return Logger(requester); });
   for (std::int64_t i = 0; i < count; ++i) {
     app.per_core([](Logger& own) { return Service(own); });
   }
@@ -68,7 +67,7 @@ void add_by_constructor(App& app, std::int64_t count) {
 }
 using Add = void (*)(App& app, std::int64_t count);
 
-/// Bytes that were asked of the heap and not given back.
+/// Bytes in use on the heap.
 double allocated() {
   const struct mallinfo2 info = mallinfo2();
   return static_cast<double>(info.uordblks + info.hblkhd);
@@ -82,9 +81,9 @@ Task<> live(Add add, std::int64_t count, double* most) {
   co_await app.stop();
 }
 
-struct Machine {
-  OsHost host;
-  std::unique_ptr<Loop> loop = Loop::make(host, {.backend = BackendChoice::epoll}).value();
+struct BenchLoop {
+  OsPlatform platform;
+  std::unique_ptr<Loop> loop = Loop::make(platform, {.backend = BackendChoice::epoll}).value();
 
   void run_app(Add add, std::int64_t count, double* most = nullptr) {
     weir::run(*loop, live(add, count, most));
@@ -92,44 +91,44 @@ struct Machine {
 };
 
 void stay_on_one_processor() {
-  static_cast<void>(os::pin_this_thread(os::allowed_cpus().front()));
+  static_cast<void>(os::pin_current_thread(os::allowed_cpus().front()));
 }
 
-/// Of one app, once there was one before.
+/// Milliseconds per app, after one app as a warm-up.
 double milliseconds_of(Add add, std::int64_t count) {
   stay_on_one_processor();
-  Machine machine;
-  machine.run_app(add, count);
+  BenchLoop bench_loop;
+  bench_loop.run_app(add, count);
   const std::int64_t times = std::max<std::int64_t>(1, many / count);
   const auto begun = Clock::now();
-  for (std::int64_t i = 0; i < times; ++i) machine.run_app(add, count);
+  for (std::int64_t i = 0; i < times; ++i) bench_loop.run_app(add, count);
   return milliseconds_since(begun) / static_cast<double>(times);
 }
 
 double bytes_of(Add add, std::int64_t count) {
-  Machine machine;
-  machine.run_app(add, 1);
+  BenchLoop bench_loop;
+  bench_loop.run_app(add, 1);
   const double before = allocated();
   double most = 0;
-  machine.run_app(add, count, &most);
+  bench_loop.run_app(add, count, &most);
   return most - before;
 }
 
-struct Company {
+struct ParallelApps {
   double one = 0;    // milliseconds of one app in one thread
-  double eight = 0;  // of eight
+  double eight = 0;  // milliseconds of eight apps in eight threads
 };
 
-/// Each thread with a loop and an app of its own, again and again.
+/// Runs one app after another in each thread, each thread with its own loop.
 double milliseconds_with(int apps) {
   std::barrier together(apps + 1);
   std::vector<std::jthread> running;
   for (int i = 0; i < apps; ++i) {
     running.emplace_back([&] {
-      Machine machine;
-      machine.run_app(&add_by_factory, services);
+      BenchLoop bench_loop;
+      bench_loop.run_app(&add_by_factory, services);
       together.arrive_and_wait();
-      for (int time = 0; time < times_each; ++time) machine.run_app(&add_by_factory, services);
+      for (int time = 0; time < times_each; ++time) bench_loop.run_app(&add_by_factory, services);
       together.arrive_and_wait();
     });
   }
@@ -139,21 +138,21 @@ double milliseconds_with(int apps) {
   return milliseconds_since(begun) / times_each;
 }
 
-Company company() {
-  Company company;
-  company.one = milliseconds_with(1);
-  company.eight = milliseconds_with(threads);
-  return company;
+ParallelApps measure_parallel_apps() {
+  ParallelApps parallel_apps;
+  parallel_apps.one = milliseconds_with(1);
+  parallel_apps.eight = milliseconds_with(threads);
+  return parallel_apps;
 }
 
-/// The e of cost ~ services^e.
+/// The exponent e of cost ~ services^e.
 double exponent(double least, double most) {
   return std::log(most / least) / std::log(static_cast<double>(many) / few);
 }
 
 void print_app(const char* name, Add add) {
-  const double milliseconds = in_a_fresh_process(milliseconds_of, add, services);
-  const double bytes = in_a_fresh_process(bytes_of, add, services);
+  const double milliseconds = run_in_child_process(milliseconds_of, add, services);
+  const double bytes = run_in_child_process(bytes_of, add, services);
   std::printf("\"%s\": {\"milliseconds\": %.3f, \"bytes each\": %.0f}, ", name, milliseconds,
               bytes / services);
 }
@@ -163,17 +162,17 @@ void print_round() {
   print_app("by factory", &add_by_factory);
   print_app("by constructor", &add_by_constructor<Service>);
   print_app("with start() and stop()", &add_by_constructor<TaskService>);
-  const Company of = in_a_fresh_process(company);
+  const ParallelApps apps = run_in_child_process(measure_parallel_apps);
   const auto processors = static_cast<double>(os::allowed_cpus().size());
   std::printf(
       "\"eight apps in eight threads\": {\"milliseconds\": %.3f, \"one\": %.3f, "
       "\"processors\": %.0f}, ",
-      of.eight, of.one, processors);
+      apps.eight, apps.one, processors);
   std::printf("\"growth\": {\"time\": %.4f, \"memory\": %.4f}}\n",
-              exponent(in_a_fresh_process(milliseconds_of, &add_by_factory, few),
-                       in_a_fresh_process(milliseconds_of, &add_by_factory, many)),
-              exponent(in_a_fresh_process(bytes_of, &add_by_factory, few),
-                       in_a_fresh_process(bytes_of, &add_by_factory, many)));
+              exponent(run_in_child_process(milliseconds_of, &add_by_factory, few),
+                       run_in_child_process(milliseconds_of, &add_by_factory, many)),
+              exponent(run_in_child_process(bytes_of, &add_by_factory, few),
+                       run_in_child_process(bytes_of, &add_by_factory, many)));
   std::fflush(stdout);
 }
 
@@ -182,7 +181,7 @@ void print_round() {
 
 int main(int argc, char** argv) {
   if (argc > 2 && std::strcmp(argv[1], "--count") == 0) {
-    weir::Machine().run_app(&weir::add_by_factory, std::strtol(argv[2], nullptr, 10));
+    weir::BenchLoop().run_app(&weir::add_by_factory, std::strtol(argv[2], nullptr, 10));
     return 0;
   }
   const unsigned long rounds = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1;

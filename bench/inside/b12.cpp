@@ -1,6 +1,6 @@
-// B12: a provider is stopped and started a million times, and its dependant with it. Prints one
-// line of JSON for each round: millions of such cycles a second, and by how many bytes the heap has
-// grown since the first hundredth.
+// B12: stops and starts a provider and its dependent service a million times. Prints one line of
+// JSON per round: millions of cycles per second, and the growth of the heap in bytes after the
+// first hundredth.
 #include <malloc.h>
 
 #include <chrono>
@@ -22,8 +22,8 @@ namespace {
 constexpr std::int64_t cycles = 1'000'000;
 constexpr std::int64_t warm_up = cycles / 100;
 
-struct Figures {
-  double millions = 0;  // of cycles a second
+struct Results {
+  double millions = 0;  // cycles per second
   double grown_bytes = 0;
 };
 
@@ -55,7 +55,7 @@ Task<> stop_and_start(App& app, ServiceId provider, std::int64_t count) {
   }
 }
 
-Task<Figures> measure_app(Add add) {
+Task<Results> measure_app(Add add) {
   App app;
   const ServiceId provider = add(app);
   require((co_await app.start()).has_value());
@@ -66,18 +66,18 @@ Task<Figures> measure_app(Add add) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
   const double grown = allocated() - before;
   co_await app.stop();
-  co_return Figures{static_cast<double>(cycles) / took.count() / 1e6, grown};
+  co_return Results{static_cast<double>(cycles) / took.count() / 1e6, grown};
 }
 
-Figures measure(Add add) {
-  static_cast<void>(os::pin_this_thread(os::allowed_cpus().front()));
-  OsHost host;
-  const auto loop = Loop::make(host, {.backend = BackendChoice::epoll}).value();
+Results measure(Add add) {
+  static_cast<void>(os::pin_current_thread(os::allowed_cpus().front()));
+  OsPlatform platform;
+  const auto loop = Loop::make(platform, {.backend = BackendChoice::epoll}).value();
   return run(*loop, measure_app(add));
 }
 
 void print(const char* name, Add add, const char* behind) {
-  const Figures of = in_a_fresh_process(measure, add);
+  const Results of = run_in_child_process(measure, add);
   std::printf("\"%s\": {\"millions\": %.3f, \"grown bytes\": %.0f}%s", name, of.millions,
               of.grown_bytes, behind);
 }

@@ -1,8 +1,7 @@
-// B8: again and again one coroutine waits on an auto-reset event and a queued function's coroutine
-// sets it: on one loop, on one loop per core at once, and the same on bare handles. Prints one line
-// of JSON for each round: millions a second, of each core, the most that the process ever had in
-// memory, and by how many KiB what it allocated has grown since the first hundredth. Each of them
-// is measured in a process of its own.
+// B8: a coroutine waits repeatedly on an auto-reset event, and a queued coroutine sets it. Measures
+// one loop, one loop per core at the same time, and bare handles. Prints one line of JSON per
+// round: millions per second and core, the peak memory of the process, and the growth of its
+// allocations in KiB after the first hundredth. Each measurement runs in its own process.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -17,13 +16,13 @@
 #include <utility>
 
 #include "bench/inside/child_process.hpp"
-#include "weir/runtime/runtime.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/os/detail/machine/affinity.hpp"
-#include "weir/task/sync/event.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
+#include "weir/task/sync/event.hpp"
 
 namespace {
 
@@ -32,15 +31,15 @@ constexpr std::int64_t warm_up = times / 100;
 
 using Clock = std::chrono::steady_clock;
 
-struct Figures {
-  double millions = 0;  // a second, of each core
+struct Results {
+  double millions = 0;  // per second and core
   double grown_kib = 0;
   double peak_kib = 0;
   unsigned cores = 1;
 };
 
-/// What of this process's own data is in memory, exactly: heap, stacks, globals, and not the pages
-/// of programs and libraries, which come as code is first run. Takes no memory itself.
+/// The exact size of this process's private data in memory: heap, stacks and globals. It excludes
+/// the pages of programs and libraries. Allocates no memory.
 double anonymous_kib() {
   std::array<char, 4096> text{};
   std::FILE* const file = std::fopen("/proc/self/smaps_rollup", "re");
@@ -53,17 +52,17 @@ double anonymous_kib() {
   return found == nullptr ? 0 : std::strtod(found + std::strlen("\nAnonymous:"), nullptr);
 }
 
-/// The most that was in memory, of everything.
+/// The peak resident size of the process.
 double peak_kib() {
   rusage usage{};
   return ::getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<double>(usage.ru_maxrss) : 0;
 }
 
-/// From its start to figures().
+/// A measurement from its construction to results().
 class Measurement {
  public:
   Measurement() : anonymous_(anonymous_kib()), begun_(Clock::now()) {}
-  Figures figures(unsigned cores = 1) const {
+  Results results(unsigned cores = 1) const {
     const std::chrono::duration<double> took = Clock::now() - begun_;
     return {static_cast<double>(times) / took.count() / 1e6, anonymous_kib() - anonymous_,
             peak_kib(), cores};
@@ -76,13 +75,13 @@ class Measurement {
 
 // ---- Weir ---------------------------------------------------------------------------------------
 
-weir::Task<> set_later(weir::CoreAutoResetEvent& event) {
+weir::Task<> set_later(weir::AutoResetEvent& event) {
   co_await weir::yield();
   event.set();
 }
 
 weir::Task<std::int64_t> wait_often(weir::Scope& scope, std::int64_t count) {
-  weir::CoreAutoResetEvent event;
+  weir::AutoResetEvent event;
   std::int64_t passed = 0;
   for (std::int64_t time = 0; time < count; ++time) {
     scope.spawn(set_later(event));
@@ -96,22 +95,22 @@ weir::Task<> wait_in_a_scope(std::int64_t count) {
   weir::require(passed && *passed == count);
 }
 
-weir::Task<Figures> measure_one_loop() {
+weir::Task<Results> measure_one_loop() {
   co_await wait_in_a_scope(warm_up);
   const Measurement measurement;
   co_await wait_in_a_scope(times);
-  co_return measurement.figures();
+  co_return measurement.results();
 }
 
-Figures one_loop() {
-  static_cast<void>(weir::os::pin_this_thread(weir::os::allowed_cpus().front()));
-  weir::OsHost host;
-  const auto loop = weir::Loop::make(host, {.backend = weir::BackendChoice::epoll}).value();
+Results one_loop() {
+  static_cast<void>(weir::os::pin_current_thread(weir::os::allowed_cpus().front()));
+  weir::OsPlatform platform;
+  const auto loop = weir::Loop::make(platform, {.backend = weir::BackendChoice::epoll}).value();
   return weir::run(*loop, measure_one_loop());
 }
 
-/// Loops wait for one another here, which no server should let them do.
-weir::Task<> measure_this_loop(weir::Scope& scope, std::barrier<>& all, Figures& figures,
+/// Blocks each loop until all loops arrive, which a server must never do.
+weir::Task<> measure_this_loop(weir::Scope& scope, std::barrier<>& all, Results& results,
                                unsigned cores) {
   co_await wait_in_a_scope(warm_up);
   all.arrive_and_wait();
@@ -119,30 +118,30 @@ weir::Task<> measure_this_loop(weir::Scope& scope, std::barrier<>& all, Figures&
   all.arrive_and_wait();
   co_await wait_in_a_scope(times);
   all.arrive_and_wait();
-  if (scope.loop().core() == 0) figures = measurement.figures(cores);
+  if (scope.loop().core() == 0) results = measurement.results(cores);
 }
 
-Figures loop_per_core() {
+Results loop_per_core() {
   weir::RuntimeOptions options;
   options.backend = weir::BackendChoice::epoll;
   options.announce = options.handle_signals = false;
   weir::Runtime runtime(options);
   const auto cores = static_cast<unsigned>(runtime.core_count());
   std::barrier<> all(static_cast<std::ptrdiff_t>(cores));
-  Figures figures;
+  Results results;
   weir::require(
-      runtime.run_on_each_core(measure_this_loop, std::ref(all), std::ref(figures), cores) == 0);
-  return figures;
+      runtime.run_on_each_core(measure_this_loop, std::ref(all), std::ref(results), cores) == 0);
+  return results;
 }
 
 // ---- Bare handles -------------------------------------------------------------------------------
-// The least that does this work: no cancellation, no errors, nobody who owns or awaits what runs; a
-// ring of handles for a queue.
+// The minimum for this work: no cancellation, no errors, no owner of the coroutines, and a ring of
+// handles as the queue.
 
-/// Where coroutine frames come from unless told otherwise.
+/// Coroutine frames from the default allocator.
 struct HeapFrames {};
 
-/// A free list that nothing else uses and no foreign thread can return to.
+/// Coroutine frames from a private free list of one thread.
 struct ListedFrames {
   static void* operator new(std::size_t bytes) {
     void*& first = free[bytes / 64];
@@ -229,20 +228,20 @@ void wait_bare_often(std::int64_t count) {
 }
 
 template <class Frames>
-Figures bare_handles() {
-  static_cast<void>(weir::os::pin_this_thread(weir::os::allowed_cpus().front()));
+Results bare_handles() {
+  static_cast<void>(weir::os::pin_current_thread(weir::os::allowed_cpus().front()));
   wait_bare_often<Frames>(warm_up);
   const Measurement measurement;
   wait_bare_often<Frames>(times);
-  return measurement.figures();
+  return measurement.results();
 }
 
-// ---- All of it ----------------------------------------------------------------------------------
+// ---- All measurements ---------------------------------------------------------------------------
 
-void print(const char* name, const Figures& of, const char* behind) {
+void print(const char* name, const Results& results, const char* end) {
   std::printf(
       "\"%s\": {\"millions\": %.3f, \"grown KiB\": %.0f, \"peak KiB\": %.0f, \"cores\": %u}%s",
-      name, of.millions, of.grown_kib, of.peak_kib, of.cores, behind);
+      name, results.millions, results.grown_kib, results.peak_kib, results.cores, end);
 }
 
 }  // namespace
@@ -252,10 +251,11 @@ int main(int argc, char** argv) {
   for (unsigned long round = 0; round < rounds; ++round) {
     std::fputs("{", stdout);
     std::fflush(stdout);
-    print("Weir, one loop", weir::in_a_fresh_process(one_loop), ", ");
-    print("Weir, a loop per core", weir::in_a_fresh_process(loop_per_core), ", ");
-    print("bare handles, malloc", weir::in_a_fresh_process(bare_handles<HeapFrames>), ", ");
-    print("bare handles, a free list", weir::in_a_fresh_process(bare_handles<ListedFrames>), "}\n");
+    print("Weir, one loop", weir::run_in_child_process(one_loop), ", ");
+    print("Weir, a loop per core", weir::run_in_child_process(loop_per_core), ", ");
+    print("bare handles, malloc", weir::run_in_child_process(bare_handles<HeapFrames>), ", ");
+    print("bare handles, a free list", weir::run_in_child_process(bare_handles<ListedFrames>),
+          "}\n");
     std::fflush(stdout);
   }
 }

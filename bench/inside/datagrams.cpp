@@ -1,8 +1,7 @@
-// How many datagrams of 64 bytes a second one core sends back, one at a time and many in a system
-// call, to one peer, to 16, and to one who leaves it to the kernel to cut them apart; beside plain
-// epoll loops that do the same. The load is a thread on another processor that keeps 128 of them on
-// their way. Prints one line of JSON for each round:
-// millions a second.
+// Measures how many datagrams of 64 bytes per second one core echoes, one or many per system call:
+// with one peer, with 16 peers, and with a peer that uses segmentation offload (UDP_SEGMENT). Plain
+// epoll loops are the comparison. The load is a thread on another processor that keeps 128
+// datagrams in flight. Prints one line of JSON per round: millions per second.
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -22,9 +21,9 @@
 
 #include "bench/inside/two_cores.hpp"
 #include "weir/net/udp.hpp"
-#include "weir/os/detail/machine/affinity.hpp"
-#include "weir/os/datagram_socket.hpp"
+#include "weir/os/detail/io/datagram_socket.hpp"
 #include "weir/os/detail/io/socket.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
 
 namespace weir {
 namespace {
@@ -43,7 +42,7 @@ void require(bool holds, const char* what) {
   std::exit(1);
 }
 
-/// Room for some datagrams, and what the kernel is told of it.
+/// Buffers for some datagrams, and the message headers for the kernel.
 class Batch {
  public:
   Batch() {
@@ -71,7 +70,7 @@ class Batch {
     }
     return count;
   }
-  /// What was received last, to whom it came from; or to whom the socket is connected.
+  /// Sends the received datagrams back to their senders, or to the connected peer if `connected`.
   int send(int socket, std::size_t count, bool connected) noexcept {
     for (std::size_t index = 0; connected && index < count; ++index) {
       messages_[index].msg_hdr.msg_name = nullptr;
@@ -80,7 +79,7 @@ class Batch {
     }
     return ::sendmmsg(socket, messages_.data(), static_cast<unsigned>(count), 0);
   }
-  /// To whom the socket is connected, in one message that the kernel cuts into datagrams.
+  /// Sends one message to the connected peer; the kernel segments it into datagrams.
   int send_as_one(int socket, std::size_t count) noexcept {
     for (std::size_t index = 0; index < count; ++index) pieces_[index].iov_len = datagram_bytes;
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(std::uint16_t))> control{};
@@ -114,9 +113,9 @@ struct Load {
 };
 constexpr std::array<Load, 3> loads = {{{}, {.peers = 16}, {.as_one = true}}};
 
-/// Sends until all have come back, then ends the server. What is lost is sent again.
+/// Sends until all datagrams have come back, then ends the server. Sends lost datagrams again.
 void load(const os::Address& server, Load how) {
-  static_cast<void>(os::pin_this_thread(1));
+  static_cast<void>(os::pin_current_thread(1));
   std::vector<os::Fd> sockets;
   for (std::size_t peer = 0; peer < how.peers; ++peer) {
     sockets.push_back(os::open_datagram_socket({.peer = server}).value());
@@ -150,7 +149,7 @@ void load(const os::Address& server, Load how) {
 
 // ---- Plain loops --------------------------------------------------------------------------------
 
-/// Calls `serve` whenever something has arrived, until it says that the end has come.
+/// Calls `serve` when datagrams have arrived, until `serve` reports the end.
 template <class Serve>
 void loop_on_epoll(int socket, Serve serve) {
   const os::Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
@@ -233,7 +232,7 @@ Task<> serve_joined(udp::Socket& socket) {
   }
 }
 
-// ---- All of it ----------------------------------------------------------------------------------
+// ---- All measurements ---------------------------------------------------------------------------
 
 double millions_since(Clock::time_point began) {
   const std::chrono::duration<double> took = Clock::now() - began;
@@ -251,7 +250,7 @@ double by_epoll(Serve serve, Load how) {
 }
 
 Task<double> by_weir(Task<> (*serve)(udp::Socket&), bool joined, Load how) {
-  const udp::Options options{.bytes_max = 2048, .joined = joined};
+  const udp::Options options{.bytes_max = 2048, .gro = joined};
   auto socket = co_await udp::bind(Endpoint::loopback(0), options);
   require(socket.has_value(), "bind");
   const os::Address address = socket->local_address();

@@ -1,6 +1,6 @@
-// What a hop between two loops costs, one way and there and back, to a loop that sleeps in its wait
-// and to one that is awake; beside two threads that wake each other with eventfds. Prints one line
-// of JSON for each round: nanoseconds, medians of many.
+// Measures a hop between two loops, one way and as a round trip, to a sleeping loop and to a busy
+// loop. Two threads that wake each other with eventfds are the comparison. Prints one line of JSON
+// per round: medians in nanoseconds.
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "bench/inside/two_cores.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
 #include "weir/runtime/on_core.hpp"
 #include "weir/runtime/runtime.hpp"
-#include "weir/os/detail/machine/affinity.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir {
@@ -76,7 +76,7 @@ Task<Times> hop_awake(Scope& scope, std::atomic<bool>& over) {
   co_return times;
 }
 
-// ---- The least it can cost ----------------------------------------------------------------------
+// ---- The lower bound ----------------------------------------------------------------------------
 
 int open_eventfd() {
   const int descriptor = ::eventfd(0, EFD_CLOEXEC);
@@ -94,13 +94,13 @@ void wait_for(int descriptor) {
   if (::read(descriptor, &count, sizeof count) != sizeof count) std::exit(1);
 }
 
-/// On this thread and another one, which is on another processor.
+/// Uses this thread and a second thread on another processor.
 Times wake_with_eventfds() {
   const int there = open_eventfd();
   const int back = open_eventfd();
   std::atomic<Clock::time_point> arrived;
   std::thread other([&] {
-    static_cast<void>(os::pin_this_thread(1));
+    static_cast<void>(os::pin_current_thread(1));
     for (std::size_t done = 0; done < hops + warm_up; ++done) {
       wait_for(there);
       arrived.store(Clock::now(), std::memory_order_relaxed);
@@ -120,7 +120,7 @@ Times wake_with_eventfds() {
   return times;
 }
 
-// ---- All of it ----------------------------------------------------------------------------------
+// ---- All measurements ---------------------------------------------------------------------------
 
 Task<> measure_once(Loop&) {
   Times asleep = co_await hop();

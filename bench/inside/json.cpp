@@ -1,5 +1,5 @@
-// JSON there and back (B10), beside nlohmann-json: {"id":20,"val":"five hundred"} is written and
-// read again, and what comes back is compared. Prints one line of JSON for each round.
+// Measures a JSON round trip (B10) beside nlohmann-json: writes {"id":20,"val":"five hundred"},
+// reads it again and compares the values. Prints one line of JSON per round.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -26,7 +26,7 @@ struct Weir {
   }
 };
 
-/// The memory of the text and of the value is used again.
+/// Reuses the memory of the text and of the value.
 struct InPlace {
   const Small& there_and_back(const Small& sent) {
     text.clear();
@@ -44,7 +44,7 @@ struct Nlohmann {
   }
 };
 
-/// Millions of round trips a second; ends the program if what comes back is another value.
+/// Millions of round trips per second. Ends the program if a value changes.
 template <class Library>
 double measure(int times) {
   const Small sent{20, "five hundred"};

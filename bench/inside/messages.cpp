@@ -1,7 +1,7 @@
-// How many messages a second go one way from one core to another, in batches: through a Mailbox,
-// from a task on another core and from a thread that is no loop's; beside a queue under a mutex
-// whose sender writes to an eventfd for each message. Prints one line of JSON for each round:
-// millions a second, and how often the receiver had to be woken or came round for a million.
+// Measures messages per second from one core to another, one way and in batches, through a Mailbox:
+// from a task on another core and from a thread without a loop. A queue with a mutex and an eventfd
+// write per message is the comparison. Prints one line of JSON per round: millions per second, and
+// wake-ups or turns of the receiver per million messages.
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "bench/inside/two_cores.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
 #include "weir/runtime/messaging/mailbox.hpp"
 #include "weir/runtime/on_core.hpp"
-#include "weir/os/detail/machine/affinity.hpp"
 #include "weir/task/combinators.hpp"
 
 namespace weir {
@@ -30,18 +30,18 @@ constexpr std::size_t capacity = 8192;
 
 using Clock = std::chrono::steady_clock;
 
-struct Figures {
+struct Results {
   double millions_a_second = 0;
   double wakes_a_million = 0;
 };
 
-Figures figures(Clock::time_point began, std::uint64_t count, std::uint64_t wakes) {
+Results to_results(Clock::time_point began, std::uint64_t count, std::uint64_t wakes) {
   const std::chrono::duration<double> took = Clock::now() - began;
   return {static_cast<double>(count) / took.count() / 1e6,
           static_cast<double>(wakes) / static_cast<double>(count) * 1e6};
 }
 
-void print(const char* name, const Figures& of) {
+void print(const char* name, const Results& of) {
   std::printf("\"%s\": {\"millions a second\": %.2f, \"wakes a million\": %.0f}", name,
               of.millions_a_second, of.wakes_a_million);
 }
@@ -54,7 +54,7 @@ void expect(std::uint64_t found, std::uint64_t expected) {
 
 // ---- A mailbox ----------------------------------------------------------------------------------
 
-/// Numbered from 0 on; gives how many there were.
+/// Receives messages numbered from 0 and checks their order. Returns their number.
 Task<std::uint64_t> receive(Mailbox<std::uint64_t>& mailbox, std::uint64_t count) {
   std::uint64_t next = 0;
   while (next < count) {
@@ -64,7 +64,7 @@ Task<std::uint64_t> receive(Mailbox<std::uint64_t>& mailbox, std::uint64_t count
   co_return next;
 }
 
-/// From a task: a batch in each turn of its loop.
+/// Sends from a task, one batch per turn of its loop.
 Task<std::uint64_t> send(Mailbox<std::uint64_t>& mailbox) {
   for (std::uint64_t number = 0; number < messages; ++number) {
     static_cast<void>(co_await mailbox.send(number));
@@ -78,13 +78,13 @@ Task<std::uint64_t> send_from_there(Mailbox<std::uint64_t>& mailbox) {
 }
 
 void send_from_outside(Mailbox<std::uint64_t>& mailbox) {
-  static_cast<void>(os::pin_this_thread(1));
+  static_cast<void>(os::pin_current_thread(1));
   for (std::uint64_t number = 0; number < messages; ++number) {
     while (!mailbox.try_send(std::uint64_t(number))) std::this_thread::yield();
   }
 }
 
-Task<Figures> by_mailbox(Loop& loop, bool from_outside) {
+Task<Results> by_mailbox(Loop& loop, bool from_outside) {
   Mailbox<std::uint64_t> mailbox({.capacity = capacity});
   const std::uint64_t before = loop.counters().received.value();
   const auto began = Clock::now();
@@ -94,7 +94,7 @@ Task<Figures> by_mailbox(Loop& loop, bool from_outside) {
   } else {
     static_cast<void>(co_await all(receive(mailbox, messages), send_from_there(mailbox)));
   }
-  co_return figures(began, messages, loop.counters().received.value() - before);
+  co_return to_results(began, messages, loop.counters().received.value() - before);
 }
 
 // ---- An eventfd for each message ----------------------------------------------------------------
@@ -116,7 +116,7 @@ class EventfdQueue {
     const std::uint64_t one = 1;
     if (::write(descriptor_, &one, sizeof one) != sizeof one) std::exit(1);
   }
-  /// Waits until there is something, and takes all of it.
+  /// Waits for messages and takes all of them.
   void receive(std::vector<std::uint64_t>& taken) {
     std::uint64_t count = 0;
     if (::read(descriptor_, &count, sizeof count) != sizeof count) std::exit(1);
@@ -131,12 +131,12 @@ class EventfdQueue {
   std::vector<std::uint64_t> queued_;
 };
 
-/// On this thread and another one, which is on another processor.
-Figures by_eventfd() {
+/// Uses this thread and a second thread on another processor.
+Results by_eventfd() {
   EventfdQueue queue;
   const auto began = Clock::now();
   std::jthread sender([&] {
-    static_cast<void>(os::pin_this_thread(1));
+    static_cast<void>(os::pin_current_thread(1));
     for (std::uint64_t number = 0; number < messages_by_eventfd; ++number) queue.send(number);
   });
   std::vector<std::uint64_t> taken;
@@ -147,15 +147,15 @@ Figures by_eventfd() {
     ++wakes;
     for (const std::uint64_t number : taken) expect(number, next++);
   }
-  return figures(began, messages_by_eventfd, wakes);
+  return to_results(began, messages_by_eventfd, wakes);
 }
 
-// ---- All of it ----------------------------------------------------------------------------------
+// ---- All measurements ---------------------------------------------------------------------------
 
 Task<> measure_once(Loop& loop) {
-  const Figures from_core = co_await by_mailbox(loop, false);
-  const Figures from_thread = co_await by_mailbox(loop, true);
-  const Figures eventfd = by_eventfd();
+  const Results from_core = co_await by_mailbox(loop, false);
+  const Results from_thread = co_await by_mailbox(loop, true);
+  const Results eventfd = by_eventfd();
   std::fputs("{", stdout);
   print("Mailbox, from a core", from_core);
   std::fputs(", ", stdout);

@@ -1,6 +1,6 @@
-// What it costs to hand a no-op to a pool of threads and to be back on the loop: one at a time, and
-// sixty-four at once; beside libuv's uv_queue_work and Boost.Asio's thread_pool, where there are.
-// Prints one line of JSON for each round: nanoseconds for each hop.
+// Measures a no-op call to a thread pool and its return to the loop, one call at a time and 64 at
+// the same time. libuv's uv_queue_work and Boost.Asio's thread_pool are the comparison if
+// installed. Prints one line of JSON per round: nanoseconds per hop.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "weir/runtime/blocking_pool.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/loop/os/os_platform.hpp"
+#include "weir/runtime/pool/blocking_pool.hpp"
 #include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
 
@@ -30,7 +30,7 @@ constexpr std::size_t threads = 4;  // libuv's own default
 
 using Clock = std::chrono::steady_clock;
 
-struct Figures {
+struct Results {
   double one = 0;
   double many = 0;
 };
@@ -41,7 +41,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-/// Nanoseconds for each of the hops that `round(so_many)` makes, after some to warm up.
+/// Nanoseconds per hop of `round(in_a_round)`, after a warm-up.
 double measure(int in_a_round, const std::function<void(int)>& round) {
   for (int done = 0; done < hops / 8; done += in_a_round) round(in_a_round);
   const auto begin = Clock::now();
@@ -50,12 +50,12 @@ double measure(int in_a_round, const std::function<void(int)>& round) {
   return took.count() / hops;
 }
 
-/// Of others' pools, of which there may be none here.
-[[maybe_unused]] Figures measure(const std::function<void(int)>& round) {
-  Figures figures;
-  figures.one = measure(1, round);
-  figures.many = measure(at_once, round);
-  return figures;
+/// Measures the pools of other libraries. Unused if no such library is installed.
+[[maybe_unused]] Results measure(const std::function<void(int)>& round) {
+  Results results;
+  results.one = measure(1, round);
+  results.many = measure(at_once, round);
+  return results;
 }
 
 // ---- Weir ---------------------------------------------------------------------------------------
@@ -84,26 +84,26 @@ Task<double> hop_often(BlockingPool& pool, int in_a_round) {
   co_return took.count() / hops;
 }
 
-Figures by_weir(BackendChoice backend, std::size_t size) {
-  OsHost host;
-  const auto loop = Loop::make(host, {.backend = backend}).value();
+Results by_weir(BackendChoice backend, std::size_t size) {
+  OsPlatform platform;
+  const auto loop = Loop::make(platform, {.backend = backend}).value();
   BlockingPoolOptions options;
   options.size.fixed = size;
-  BlockingPool pool(host, options);
-  Figures figures;
-  figures.one = run(*loop, hop_often(pool, 1));
-  figures.many = run(*loop, hop_often(pool, at_once));
-  return figures;
+  BlockingPool pool(platform, options);
+  Results results;
+  results.one = run(*loop, hop_often(pool, 1));
+  results.many = run(*loop, hop_often(pool, at_once));
+  return results;
 }
 
-// ---- Others -------------------------------------------------------------------------------------
+// ---- Other libraries ----------------------------------------------------------------------------
 
 #if WEIR_BENCH_LIBUV
-Figures by_libuv() {
+Results by_libuv() {
   uv_loop_t loop;
   require(uv_loop_init(&loop) == 0);
   std::vector<uv_work_t> requests(at_once);
-  const Figures figures = measure([&](int count) {
+  const Results results = measure([&](int count) {
     for (int i = 0; i < count; ++i) {
       uv_queue_work(
           &loop, &requests[static_cast<std::size_t>(i)], [](uv_work_t*) { nothing(); },
@@ -112,16 +112,16 @@ Figures by_libuv() {
     uv_run(&loop, UV_RUN_DEFAULT);
   });
   require(uv_loop_close(&loop) == 0);
-  return figures;
+  return results;
 }
 #endif
 
 #if __has_include(<boost/asio.hpp>)
-Figures by_asio() {
+Results by_asio() {
   boost::asio::thread_pool pool(threads);
-  boost::asio::io_context context(1);  // told that one thread runs it
+  boost::asio::io_context context(1);  // concurrency hint: one thread
   const auto guard = boost::asio::make_work_guard(context);
-  const Figures figures = measure([&](int count) {
+  const Results results = measure([&](int count) {
     int left = count;
     for (int i = 0; i < count; ++i) {
       boost::asio::post(pool, [&context, &left] {
@@ -132,16 +132,16 @@ Figures by_asio() {
     while (left != 0) context.run_one();
   });
   pool.join();
-  return figures;
+  return results;
 }
 #endif
 
-// ---- All of it ----------------------------------------------------------------------------------
+// ---- All measurements ---------------------------------------------------------------------------
 
-void add(std::string& line, const char* name, const Figures& figures) {
+void add(std::string& line, const char* name, const Results& results) {
   char text[128];
   std::snprintf(text, sizeof text, "%s\"%s\": {\"one\": %.0f, \"sixty-four\": %.0f}",
-                line.empty() ? "" : ", ", name, figures.one, figures.many);
+                line.empty() ? "" : ", ", name, results.one, results.many);
   line += text;
 }
 

@@ -1,8 +1,9 @@
-// B5: the radix tree beside std::map and std::unordered_map, with 1.6 million keys: decimal strings
-// of 64-bit hashes. Prints one line of JSON for each round: nanoseconds for each key and operation.
+// B5: measures the radix tree beside std::map and std::unordered_map, with 1.6 million keys, which
+// are decimal strings of 64-bit hashes. Prints one line of JSON per round: nanoseconds per key and
+// operation.
 //
-// Each container works in a fresh process, in turn, so that none has another's heap or page tables;
-// bytes per key are what the process has grown by.
+// Each container runs in a fresh process, so that it does not inherit another container's heap or
+// page tables. The bytes per key are the growth of the process divided by the number of keys.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,7 +48,7 @@ struct Input {
   Keys others;
 };
 
-// ---- What differs -------------------------------------------------------------------------------
+// ---- The containers -----------------------------------------------------------------------------
 
 class Radix {
  public:
@@ -88,7 +89,7 @@ class Tree : public Standard<std::map<std::string, std::uint64_t>> {
   }
 };
 
-/// It has no order: a walk in order has to sort first.
+/// An unordered table; a walk in order sorts the keys first.
 class Table : public Standard<std::unordered_map<std::string, std::uint64_t>> {
  public:
   std::uint64_t walk() const {
@@ -112,7 +113,7 @@ double nanoseconds_each(std::size_t count, auto&& work) {
   return took.count() / static_cast<double>(count);
 }
 
-/// What this process alone has in memory.
+/// The bytes of private memory of this process.
 std::size_t private_bytes() {
   std::ifstream rollup("/proc/self/smaps_rollup");
   std::string word;
@@ -154,7 +155,7 @@ void measure(const char* name, const Input& input) {
     for (const std::string& key : input.shuffled) done += container.remove(key) ? 1 : 0;
   });
   expect(done == count);
-  // The sum tells that all of them walked in the same order.
+  // Equal sums prove that all containers walk in the same order.
   std::printf(
       "\"%s\": {\"insert\": %.2f, \"hit\": %.2f, \"miss\": %.2f, \"walk\": %.2f, "
       "\"remove\": %.2f, \"bytes\": %.1f, \"sum\": %llu}",
@@ -172,7 +173,7 @@ constexpr Contender contenders[]{
 };
 constexpr std::size_t contender_count = std::size(contenders);
 
-/// In a child of its own, whose output and heap end with it.
+/// Measures in a child process, whose heap ends with it.
 void measure_apart(const Contender& contender, const Input& input) {
   std::fflush(stdout);
   const pid_t child = ::fork();

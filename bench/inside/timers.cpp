@@ -1,7 +1,6 @@
-// A million timers with deadlines within a minute are started, every other one is cancelled, and
-// the time of the others comes, a millisecond after the other: in the wheel of a loop, and in a
-// std::multimap. Prints one line of JSON for each round: nanoseconds for each timer, of the
-// million.
+// Measures a million timers with deadlines within a minute, in a loop's timer wheel and in a
+// std::multimap. Starts all timers, cancels every second timer, and fires the rest in steps of a
+// millisecond. Prints one line of JSON per round: nanoseconds per timer, averaged over the million.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -22,13 +21,13 @@ constexpr Instant epoch{std::chrono::hours(1)};
 
 using Clock = std::chrono::steady_clock;
 
-struct Figures {
+struct Results {
   double start = 0;
   double cancel = 0;
   double fire = 0;
 };
 
-/// Nanoseconds since `begin` for each of the million; moves it to now.
+/// Nanoseconds since `begin`, divided by the million timers. Sets `begin` to now.
 double lap(Clock::time_point& begin) {
   const Clock::time_point now = Clock::now();
   const std::chrono::duration<double, std::nano> took = now - begin;
@@ -45,45 +44,45 @@ struct CountingTimer : Timer {
   static inline std::size_t fired = 0;
 };
 
-Figures by_wheel(const std::vector<Duration>& lengths) {
+Results by_wheel(const std::vector<Duration>& lengths) {
   TimerWheel wheel(epoch);
   std::vector<CountingTimer> timers(count);
   CountingTimer::fired = 0;
-  Figures figures;
+  Results results;
   auto begin = Clock::now();
   for (std::size_t i = 0; i < count; ++i) wheel.start(timers[i], epoch + lengths[i]);
-  figures.start = lap(begin);
+  results.start = lap(begin);
   for (std::size_t i = 0; i < count; i += 2) timers[i].cancel();
-  figures.cancel = lap(begin);
+  results.cancel = lap(begin);
   for (Instant now = epoch; wheel.armed() != 0;) wheel.advance(now += step);
-  figures.fire = lap(begin);
+  results.fire = lap(begin);
   require_half(CountingTimer::fired);
-  return figures;
+  return results;
 }
 
-Figures by_map(const std::vector<Duration>& lengths) {
+Results by_map(const std::vector<Duration>& lengths) {
   using Map = std::multimap<Instant, std::size_t>;
   Map map;
   std::vector<Map::iterator> timers(count);
   std::size_t fired = 0;
-  Figures figures;
+  Results results;
   auto begin = Clock::now();
   for (std::size_t i = 0; i < count; ++i) timers[i] = map.emplace(epoch + lengths[i], i);
-  figures.start = lap(begin);
+  results.start = lap(begin);
   for (std::size_t i = 0; i < count; i += 2) map.erase(timers[i]);
-  figures.cancel = lap(begin);
+  results.cancel = lap(begin);
   for (Instant now = epoch; !map.empty(); now += step) {
     while (!map.empty() && map.begin()->first <= now) {
       map.erase(map.begin());
       ++fired;
     }
   }
-  figures.fire = lap(begin);
+  results.fire = lap(begin);
   require_half(fired);
-  return figures;
+  return results;
 }
 
-void print(const char* name, const Figures& of, const char* behind) {
+void print(const char* name, const Results& of, const char* behind) {
   std::printf("\"%s\": {\"start\": %.2f, \"cancel\": %.2f, \"fire\": %.2f, \"all\": %.2f}%s", name,
               of.start, of.cancel, of.fire, of.start + of.cancel + of.fire, behind);
 }

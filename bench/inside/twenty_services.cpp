@@ -1,5 +1,5 @@
-// A file as users write it, with twenty services of all kinds: how long it takes to compile is one
-// of the works of ./dev bench ("compiling"). It runs, too: starts them all, and stops.
+// A typical user's file with twenty services of all kinds. ./dev bench compiling measures the time
+// of its compilation. The program starts all services and stops them.
 #include <weir/app.hpp>
 
 #include <string>
@@ -12,10 +12,10 @@ struct Config {
   std::string name = "shop";
   int shards = 4;
 };
-struct Metrics {};
+struct Usage {};
 
 struct Logger {
-  explicit Logger(Requester who) : name(who.name()) {}
+  explicit Logger(inject::Requester who) : name(who.name()) {}
   std::string name;
 };
 
@@ -37,10 +37,10 @@ struct Cache {
 };
 
 struct Users {
-  Users(Database& of, Optional<Cache> some, Logger&) : database(of), cache(some) {}
+  Users(Database& of, inject::Optional<Cache> some, Logger&) : database(of), cache(some) {}
   Task<Result<>> start() { co_return {}; }
   Database& database;
-  Optional<Cache> cache;
+  inject::Optional<Cache> cache;
 };
 struct Orders {
   Orders(Database& of, Users& by, Logger&) : database(of), users(by) {}
@@ -63,7 +63,7 @@ struct Search {
   Prices& prices;
 };
 
-/// What can be paid with.
+/// A method of payment.
 struct Payment {
   virtual ~Payment() = default;
   virtual std::string name() const = 0;
@@ -77,11 +77,11 @@ struct Invoice : Payment {
   std::string name() const override { return "invoice"; }
 };
 struct Checkout {
-  Checkout(Orders& of, All<Payment> by, Logger&) : orders(of), payments(by) {}
+  Checkout(Orders& of, inject::All<Payment> by, Logger&) : orders(of), payments(by) {}
   Task<Result<>> start() { co_return {}; }
   Task<> stop() { co_return; }
   Orders& orders;
-  All<Payment> payments;
+  inject::All<Payment> payments;
 };
 
 class Mails {
@@ -125,19 +125,19 @@ struct Pages {
   std::vector<const void*> parts;
 };
 struct Web {
-  Web(Api& of, Pages& by, Optional<Admin> some) : api(of), pages(by), admin(some) {}
+  Web(Api& of, Pages& by, inject::Optional<Admin> some) : api(of), pages(by), admin(some) {}
   Task<Result<>> start() { co_return {}; }
   Task<> stop() { co_return; }
   Api& api;
   Pages& pages;
-  Optional<Admin> admin;
+  inject::Optional<Admin> admin;
 };
 
 int main(int argc, char** argv) {
   auto options = ServerOptions::from_args(argc, argv);
   App app;
   app.shared([] { return Config(); });
-  app.shared<Metrics>();
+  app.shared<Usage>();
   app.per_core<Logger>();
   app.per_core<Database>();
   app.per_core([](Database& database) { return Cache(database); });

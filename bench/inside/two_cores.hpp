@@ -1,4 +1,4 @@
-// Rounds of a measurement on the first of two loops, for the programs that measure between them.
+// Runs the rounds of a measurement between two loops, on the first loop.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace weir {
 
-/// One round; it prints a line.
+/// One round of a measurement. Prints one line.
 using Round = Task<> (*)(Loop& loop);
 
 namespace detail {
@@ -29,7 +29,8 @@ inline Task<> serve_rounds(Scope& scope, Runtime& runtime, Round round, unsigned
 
 }  // namespace detail
 
-/// What `PROGRAM [ROUNDS [uring|epoll]]` does. Returns the exit status.
+/// The main function of `PROGRAM [ROUNDS [uring|epoll]]`.
+/// Returns: the exit status.
 inline int measure_on_two_cores(int argc, char** argv, Round round) {
   const unsigned long rounds = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1;
   RuntimeOptions options;

@@ -1,8 +1,8 @@
-// What the limit servers share: their options, the canned answer, and how requests are counted.
+// The common parts of the limit servers: options, the canned response and the count of requests.
 //
-// A limit server marks what this machine and kernel can do: it does not parse. A request ends at
-// "\r\n\r\n", or after a fixed number of bytes; each is answered with the same bytes, all that
-// arrived together with one send. One thread, one loop.
+// A limit server measures the limit of this machine and kernel, without parsing. A request ends at
+// "\r\n\r\n" or after a fixed number of bytes. The server answers every request with the same
+// bytes, and all requests that arrive together with one send. It has one thread and one loop.
 #pragma once
 
 #include <emmintrin.h>
@@ -19,37 +19,38 @@
 #include <string>
 #include <string_view>
 
+#include "weir/os/detail/io/socket.hpp"
 #include "weir/os/detail/machine/affinity.hpp"
 #include "weir/os/detail/machine/limits.hpp"
-#include "weir/os/detail/io/socket.hpp"
 
 namespace limit {
 
 struct Options {
-  std::uint16_t port = 0;            ///< on 127.0.0.1; 0: the kernel chooses, and it is printed
-  int cpu = -1;                      ///< to stay on; -1: anywhere
-  std::size_t response_bytes = 128;  ///< of one response, head included
-  std::size_t request_bytes = 0;     ///< of one request, head included; 0: up to "\r\n\r\n"
-  bool close = false;                ///< each connection ends after its first response
+  std::uint16_t port = 0;            ///< port on 127.0.0.1; 0: the kernel chooses it
+  int cpu = -1;                      ///< CPU to pin the thread to; -1: any CPU
+  std::size_t response_bytes = 128;  ///< size of a response, head included
+  std::size_t request_bytes = 0;     ///< size of a request, head included; 0: ends at "\r\n\r\n"
+  bool close = false;                ///< true if each connection ends after its first response
 };
 
-/// Prints what failed, and why, and exits.
-[[noreturn]] inline void give_up(const char* what, int error = errno) {
+/// Prints the failed operation and the error, and exits.
+[[noreturn]] inline void exit_with_error(const char* what, int error = errno) {
   std::fprintf(stderr, "limit: %s: %s\n", what, std::strerror(error));
   std::exit(1);
 }
 
-/// From the command line; prints one line and exits for --help and for what is wrong.
+/// Parses the command line. Prints one line and exits for --help and for an invalid option.
 inline Options parse_options(int argc, char** argv) {
   Options options;
   CLI::App parser("A server that answers without parsing: the limit of this machine");
-  parser.add_option("--port", options.port, "port on 127.0.0.1; 0: any free one, printed");
-  parser.add_option("--cpu", options.cpu, "CPU to stay on");
-  parser.add_option("--response-bytes", options.response_bytes, "bytes of one whole response")
+  parser.add_option("--port", options.port, "port on 127.0.0.1; 0: any free port");
+  parser.add_option("--cpu", options.cpu, "CPU to run on");
+  parser
+      .add_option("--response-bytes", options.response_bytes, "bytes of a response, head included")
       ->check(CLI::Range(96, 1 << 20))
       ->capture_default_str();
   parser.add_option("--request-bytes", options.request_bytes,
-                    "bytes of one whole request (default: up to an empty line)");
+                    "bytes of a request (default: up to an empty line)");
   parser.add_flag("--close", options.close, "end each connection after its first response");
   try {
     parser.parse(argc, argv);
@@ -59,33 +60,34 @@ inline Options parse_options(int argc, char** argv) {
   return options;
 }
 
-/// A listening socket as the options say, on the CPU that they name from now on. Prints its port;
+/// Pins the thread to the CPU of the options and returns a listening socket. Prints the port.
 /// SIGTERM ends the process.
 inline weir::os::Fd start_listening(const Options& options) {
   if (options.cpu >= 0) {
-    const auto pinned = weir::os::pin_this_thread(options.cpu);
-    if (!pinned) give_up("pinning", pinned.error().value());
+    const auto pinned = weir::os::pin_current_thread(options.cpu);
+    if (!pinned) exit_with_error("pinning", pinned.error().value());
   }
   weir::os::raise_descriptor_limit();
   const auto address = weir::os::Address::loopback(options.port);
   auto listener = weir::os::open_listener(address, {.backlog = 65535});
-  if (!listener) give_up("listening", listener.error().value());
-  const auto no_delay = weir::os::set_no_delay(listener->get(), true);  // is inherited
-  if (!no_delay) give_up("TCP_NODELAY", no_delay.error().value());
+  if (!listener) exit_with_error("listening", listener.error().value());
+  const auto no_delay =
+      weir::os::set_no_delay(listener->get(), true);  // accepted sockets inherit it
+  if (!no_delay) exit_with_error("TCP_NODELAY", no_delay.error().value());
   const auto bound = weir::os::local_address(listener->get());
-  if (!bound) give_up("the address", bound.error().value());
+  if (!bound) exit_with_error("the address", bound.error().value());
   std::fprintf(stderr, "limit: listening on %s\n", bound->to_string().c_str());
   return std::move(*listener);
 }
 
-/// As many copies of one response as a send may take at once.
-class Answers {
+/// Copies of one response, for sends of several responses.
+class CannedResponses {
  public:
-  explicit Answers(const Options& options) : size_(options.response_bytes) {
+  explicit CannedResponses(const Options& options) : size_(options.response_bytes) {
     std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n";
     if (options.close) head += "Connection: close\r\n";
     head += "Content-Length: ";
-    // The length's own digits count too.
+    // The digits of the length count, too.
     std::size_t body = size_ - head.size() - 4 - 1;
     while (head.size() + std::to_string(body).size() + 4 + body > size_) --body;
     head += std::to_string(body) + "\r\n\r\n";
@@ -95,10 +97,10 @@ class Answers {
     for (std::size_t made = 0; made < count; ++made) copies_ += one;
   }
 
-  /// Of one response.
+  /// The size of one response in bytes.
   std::size_t size() const noexcept { return size_; }
-  /// What to send next when `owed` bytes are: whatever was sent before ended `owed` bytes before
-  /// the end of a response.
+  /// Returns the next bytes to send when `owed` bytes are unsent. The previous send ended `owed`
+  /// bytes before the end of a response.
   std::string_view next(std::size_t owed) const noexcept {
     const std::size_t begin = (size_ - owed % size_) % size_;
     return std::string_view(copies_).substr(begin, std::min(owed, copies_.size() - begin));
@@ -110,10 +112,10 @@ class Answers {
   std::string copies_;
 };
 
-/// Counts the requests of one connection in whatever pieces they arrive.
+/// Counts the requests of one connection, which arrive in arbitrary pieces.
 class RequestCount {
  public:
-  /// How many end in `bytes`.
+  /// Returns the number of requests that end in `bytes`.
   std::size_t add(std::string_view bytes, std::size_t request_bytes) noexcept {
     if (request_bytes == 0) return add_heads(bytes);
     const std::size_t total = left_over_ + bytes.size();
@@ -126,7 +128,7 @@ class RequestCount {
 
   std::size_t add_heads(std::string_view bytes) noexcept {
     std::size_t count = 0;
-    // What began in the last piece; most end with a request, so that nothing has.
+    // The rest of a request that began in the last piece; most pieces end with a request.
     while (left_over_ != 0 && !bytes.empty()) {
       count += step(bytes.front());
       bytes.remove_prefix(1);
@@ -174,7 +176,7 @@ class RequestCount {
     return count;
   }
 
-  std::uint32_t left_over_ = 0;  // bytes of a head's end, or of a request, that have been seen
+  std::uint32_t left_over_ = 0;  // received bytes of a head's end or of a request
 };
 
 }  // namespace limit

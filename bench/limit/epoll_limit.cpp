@@ -1,4 +1,4 @@
-// The limit of epoll: canned answers, edge-triggered, no receive more than there is something to.
+// The limit of epoll: sends canned responses, edge-triggered, without unnecessary receives.
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -9,12 +9,12 @@
 
 namespace {
 
-using limit::give_up;
+using limit::exit_with_error;
 
 struct Connection {
   limit::RequestCount requests;
-  std::size_t owed = 0;  // bytes of answers that are not sent
-  bool blocked = false;  // the kernel takes no more of them for now
+  std::size_t owed = 0;  // unsent bytes of responses
+  bool blocked = false;  // the send buffer is full
 };
 
 class Server {
@@ -22,7 +22,7 @@ class Server {
   explicit Server(const limit::Options& options)
       : options_(options), answers_(options), listener_(limit::start_listening(options)) {
     epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
-    if (epoll_ < 0) give_up("epoll_create1");
+    if (epoll_ < 0) exit_with_error("epoll_create1");
     add(listener_.get(), EPOLLIN);
   }
 
@@ -30,7 +30,7 @@ class Server {
     std::array<epoll_event, 512> events;
     for (;;) {
       const int count = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), -1);
-      if (count < 0 && errno != EINTR) give_up("epoll_wait");
+      if (count < 0 && errno != EINTR) exit_with_error("epoll_wait");
       for (int index = 0; index < count; ++index) {
         const epoll_event& event = events[static_cast<std::size_t>(index)];
         if (event.data.fd == listener_.get()) {
@@ -45,18 +45,18 @@ class Server {
  private:
   void add(int descriptor, std::uint32_t interest) {
     epoll_event event{.events = interest, .data = {.fd = descriptor}};
-    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) give_up("epoll_ctl");
+    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) exit_with_error("epoll_ctl");
   }
 
   void accept_all() {
     for (;;) {
       const int descriptor =
           ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-      if (descriptor < 0) return;  // no more; what is wrong with one that came is not ours
+      if (descriptor < 0) return;  // none left, or a failed connection
       const auto index = static_cast<std::size_t>(descriptor);
       if (index >= connections_.size()) connections_.resize(2 * index + 1);
       connections_[index] = {};
-      // With the request there already, a connection that closes needs no registration at all.
+      // A connection that closes needs no registration if its request is there already.
       if (options_.close && receive(descriptor)) continue;
       add(descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
     }
@@ -85,7 +85,7 @@ class Server {
       const std::size_t count = connection.requests.add(bytes, options_.request_bytes);
       connection.owed += count * answers_.size();
       if (count != 0 && !connection.blocked && send_owed(descriptor, connection)) return true;
-      // Less than asked for: there was no more, and the next edge tells what comes.
+      // A short receive has emptied the socket; the next edge reports new bytes.
       if (bytes.size() < input_.size()) return false;
     }
   }
@@ -108,7 +108,7 @@ class Server {
   }
 
   const limit::Options options_;
-  const limit::Answers answers_;
+  const limit::CannedResponses answers_;
   weir::os::Fd listener_;
   int epoll_;
   std::vector<Connection> connections_;  // by descriptor

@@ -1,5 +1,5 @@
-// The limit of io_uring: canned answers, one kernel entry a turn, accepts and receives that stay
-// armed, buffers that the kernel picks, descriptors that never enter the process's table.
+// The limit of io_uring: sends canned responses with one kernel entry per turn, multishot accepts
+// and receives, provided buffers, and direct descriptors outside the process's table.
 #include <liburing.h>
 
 #include <sys/mman.h>
@@ -10,16 +10,16 @@
 
 namespace {
 
-using limit::give_up;
+using limit::exit_with_error;
 
 enum class Tag : std::uint64_t { accept, receive, send, none };
 
 struct Connection {
   limit::RequestCount requests;
-  std::size_t owed = 0;    // bytes of answers that are not sent
-  bool sending = false;    // the ring has a send
-  bool receiving = false;  // the ring has a receive
-  bool ended = false;      // nothing more comes, or it is of no use
+  std::size_t owed = 0;    // unsent bytes of responses
+  bool sending = false;    // a send is in flight
+  bool receiving = false;  // a receive is armed
+  bool ended = false;      // no more requests are answered
 };
 
 class Server {
@@ -28,12 +28,12 @@ class Server {
       : options_(options), answers_(options), listener_(limit::start_listening(options)) {
     open_ring();
     open_buffers();
-    // The ring's own table of files is under the limit of the process's.
+    // The limit of the process's descriptors bounds the ring's table of files.
     connections_.resize(
         std::min<std::uint64_t>(connections_max, weir::os::raise_descriptor_limit().now));
     const auto files = static_cast<unsigned>(connections_.size());
     if (const int failed = ::io_uring_register_files_sparse(&ring_, files); failed != 0) {
-      give_up("registering files", -failed);
+      exit_with_error("registering files", -failed);
     }
     accept();
   }
@@ -41,7 +41,8 @@ class Server {
   [[noreturn]] void run() {
     for (;;) {
       const int entered = ::io_uring_submit_and_wait(&ring_, 1);
-      if (entered < 0 && entered != -EINTR && entered != -EBUSY) give_up("io_uring", -entered);
+      if (entered < 0 && entered != -EINTR && entered != -EBUSY)
+        exit_with_error("io_uring", -entered);
       io_uring_cqe* completion = nullptr;
       unsigned head = 0;
       unsigned seen = 0;
@@ -58,7 +59,7 @@ class Server {
   static constexpr unsigned entries = 4096;
   static constexpr unsigned connections_max = 32 * 1024;
   static constexpr unsigned buffer_count = 1024;
-  // Not a multiple of a page: the first lines of all buffers would fall into one set of the cache.
+  // The size is no multiple of a page: otherwise all buffers would begin in one cache set.
   static constexpr unsigned buffer_bytes = 4096 + 192;
   static constexpr int buffer_group = 0;
 
@@ -68,9 +69,9 @@ class Server {
                        IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
     parameters.cq_entries = 16 * entries;
     const int failed = ::io_uring_queue_init_params(entries, &ring_, &parameters);
-    if (failed != 0) give_up("io_uring_setup", -failed);
+    if (failed != 0) exit_with_error("io_uring_setup", -failed);
     if (const int done = ::io_uring_register_ring_fd(&ring_); done < 0) {
-      give_up("registering the ring", -done);
+      exit_with_error("registering the ring", -done);
     }
   }
 
@@ -78,7 +79,7 @@ class Server {
     const auto map = [](std::size_t bytes) {
       void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-      if (memory == MAP_FAILED) give_up("mmap");
+      if (memory == MAP_FAILED) exit_with_error("mmap");
       return memory;
     };
     buffers_ = static_cast<char*>(map(std::size_t{buffer_count} * buffer_bytes));
@@ -88,7 +89,7 @@ class Server {
     registration.ring_entries = buffer_count;
     registration.bgid = buffer_group;
     const int failed = ::io_uring_register_buf_ring(&ring_, &registration, 0);
-    if (failed != 0) give_up("registering buffers", -failed);
+    if (failed != 0) exit_with_error("registering buffers", -failed);
     for (unsigned id = 0; id < buffer_count; ++id) give_back(id);
     give_buffers_back();
   }
@@ -114,7 +115,7 @@ class Server {
     entry->user_data = static_cast<std::uint64_t>(tag) << 32 | index;
     return *entry;
   }
-  /// The io_uring_prep functions clear the user data in some versions: it is set behind them.
+  /// Sets the user data after io_uring_prep_*(), which clears it in some versions.
   static void name(io_uring_sqe& entry, Tag tag, unsigned index) {
     entry.user_data = static_cast<std::uint64_t>(tag) << 32 | index;
   }
@@ -149,7 +150,7 @@ class Server {
     connection.sending = true;
   }
 
-  /// With nothing armed any more: else the file stays open, and the peer sees no end.
+  /// Closes the file. No operation may be armed: it would keep the file open for the peer.
   void close(unsigned index) {
     io_uring_sqe& entry = next_entry(Tag::none, index);
     ::io_uring_prep_close_direct(&entry, index);
@@ -198,7 +199,7 @@ class Server {
     Connection& connection = connections_[index];
     connection.sending = false;
     if (result < 0) {
-      connection.ended = true;  // the receive ends by itself
+      connection.ended = true;  // the receive ends automatically
       connection.owed = 0;
     } else {
       connection.owed -= static_cast<std::size_t>(result);
@@ -219,12 +220,12 @@ class Server {
   }
 
   const limit::Options options_;
-  const limit::Answers answers_;
+  const limit::CannedResponses answers_;
   weir::os::Fd listener_;
   io_uring ring_{};
   io_uring_buf_ring* buffer_ring_ = nullptr;
   char* buffers_ = nullptr;
-  int returned_ = 0;                     // buffers added since the kernel was told
+  int returned_ = 0;                     // returned buffers not yet published
   std::vector<Connection> connections_;  // by their index in the ring's table
 };
 

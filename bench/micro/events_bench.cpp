@@ -1,5 +1,5 @@
-// What an event costs on its way to a handler: alone and in company, among others of another type,
-// and with statistics. (Many at once, and one behind the other: bench/inside/b9.cpp.)
+// Measures an event to its handler: alone, in batches, between events of another type, and with
+// statistics. (bench/inside/b9.cpp measures large batches and chains.)
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -22,27 +22,27 @@ struct OtherSample {
   std::uint64_t value;
 };
 
-std::unique_ptr<Loop> make_loop(Host& host) {
-  return Loop::make(host, {.backend = BackendChoice::epoll}).value();
+std::unique_ptr<Loop> make_loop(Platform& platform) {
+  return Loop::make(platform, {.backend = BackendChoice::epoll}).value();
 }
 
 template <class T>
-void must_publish(Events& events, std::uint64_t value) {
+void must_publish(CoreEvents& events, std::uint64_t value) {
   if (!events.publish(T{value})) std::abort();
 }
 
-Task<> push(Events& events, std::uint64_t count) {
+Task<> push(CoreEvents& events, std::uint64_t count) {
   for (std::uint64_t value = 0; value < count; ++value) must_publish<Sample>(events, value);
   co_return;
 }
 
-/// So many at a time are published by a task, which then lets its loop go on. With none it is the
-/// cost of that alone.
+/// A task publishes range(0) events and then yields to its loop. With 0 events it measures only the
+/// task.
 void from_a_task(benchmark::State& state) {
-  OsHost host;
+  OsPlatform platform;
   EventBus bus(1);
-  const auto loop = make_loop(host);
-  Events& events = bus.local(*loop);
+  const auto loop = make_loop(platform);
+  CoreEvents& events = bus.local(*loop);
   std::uint64_t sum = 0;
   const auto handler = events.on([&](const Sample& sample) { sum += sample.value; });
   const std::int64_t at_once = state.range(0);
@@ -57,12 +57,12 @@ void from_a_task(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * at_once);
 }
 
-/// Two types in turns, so that each event is of another type than the one before.
+/// Alternates two types, so that each event has another type than the previous event.
 void types_in_turns(benchmark::State& state) {
-  OsHost host;
+  OsPlatform platform;
   EventBus bus(1);
-  const auto loop = make_loop(host);
-  Events& events = bus.local(*loop);
+  const auto loop = make_loop(platform);
+  CoreEvents& events = bus.local(*loop);
   std::uint64_t sum = 0;
   const auto one = events.on([&](const Sample& sample) { sum += sample.value; });
   const auto other = events.on([&](const OtherSample& sample) { sum += sample.value; });
@@ -81,12 +81,12 @@ void types_in_turns(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * pairs * 2);
 }
 
-/// What EventStatistics costs where it is used: two looks at the clock, mostly.
+/// Measures the cost of EventStatistics, mainly two readings of the clock.
 void with_statistics(benchmark::State& state) {
-  OsHost host;
+  OsPlatform platform;
   EventBus bus(1);
-  const auto loop = make_loop(host);
-  Events& events = bus.local(*loop);
+  const auto loop = make_loop(platform);
+  CoreEvents& events = bus.local(*loop);
   const EventStatistics statistics(events);
   const auto handler = events.on([](const Sample& sample) { benchmark::DoNotOptimize(sample); });
   constexpr std::int64_t at_once = 1000;

@@ -1,5 +1,5 @@
-// JSON there and back (B10), beside nlohmann-json and simdjson, each as its documentation advises.
-// Every round trip is checked: what comes back equals what was sent.
+// Measures JSON round trips (B10) beside nlohmann-json and simdjson, each used as its documentation
+// advises. Checks after each round trip that the values are equal.
 #include <benchmark/benchmark.h>
 #include <simdjson.h>
 
@@ -49,7 +49,7 @@ std::vector<Item> items(std::int64_t count) {
   return all;
 }
 
-/// simdjson wants room behind a text, and the fields by hand.
+/// simdjson needs padding after a text, and code for each field.
 void read_with(simdjson::ondemand::parser& parser, simdjson::padded_string_view text,
                Small& value) {
   auto document = parser.iterate(text);
@@ -76,7 +76,7 @@ void count_bytes(benchmark::State& state, std::size_t size) {
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(size));
 }
 
-// ---- There and back -----------------------------------------------------------------------------
+// ---- Round trips --------------------------------------------------------------------------------
 
 void b10_weir(benchmark::State& state) {
   const Small sent = small();
@@ -91,7 +91,7 @@ void b10_weir(benchmark::State& state) {
 }
 BENCHMARK(b10_weir)->Iterations(round_trips);
 
-/// The same with the memory of the text and the value used again.
+/// Reuses the memory of the text and the value.
 void b10_weir_in_place(benchmark::State& state) {
   const Small sent = small();
   std::string text;
@@ -121,7 +121,7 @@ void b10_nlohmann(benchmark::State& state) {
 }
 BENCHMARK(b10_nlohmann)->Iterations(round_trips / 10);
 
-// ---- Reading alone ------------------------------------------------------------------------------
+// ---- Reading only -------------------------------------------------------------------------------
 
 template <class T>
 void read_weir(benchmark::State& state, T (*make)(std::int64_t)) {
@@ -136,7 +136,7 @@ void read_weir(benchmark::State& state, T (*make)(std::int64_t)) {
   count_bytes(state, text.size());
 }
 
-/// Of a text with room behind it.
+/// Reads a text that has padding.
 template <class T>
 void read_simdjson(benchmark::State& state, T (*make)(std::int64_t)) {
   const T expected = make(state.range(0));
@@ -153,7 +153,7 @@ void read_simdjson(benchmark::State& state, T (*make)(std::int64_t)) {
   count_bytes(state, text.size());
 }
 
-/// Of a text without, as it lies in a buffer between others: it is copied.
+/// Reads a text without padding, as in a receive buffer: simdjson needs a copy.
 template <class T>
 void read_simdjson_copy(benchmark::State& state, T (*make)(std::int64_t)) {
   const T expected = make(state.range(0));
@@ -185,7 +185,7 @@ void read_nlohmann(benchmark::State& state, T (*make)(std::int64_t)) {
 Small make_small(std::int64_t) {
   return small();
 }
-/// One long string, plain but for an escape at its end.
+/// One long string, plain except for an escape at its end.
 Small make_long(std::int64_t size) {
   return {20, std::string(static_cast<std::size_t>(size), 'x') + "\n"};
 }

@@ -1,4 +1,4 @@
-// How long the router takes to find who answers: hello's routes, 10 of them against 10,000,
+// Measures how long the router takes to match a request: hello's routes, 10 and 10,000 routes,
 // escapes, expressions and misses.
 #include <benchmark/benchmark.h>
 
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "weir/http/detail/h1/parser.hpp"
-#include "weir/http/limits.hpp"
 #include "weir/http/router/router.hpp"
+#include "weir/http/server/limits.hpp"
 
 namespace weir::http {
 namespace {
@@ -26,7 +26,7 @@ Response two(std::string_view, std::string_view) {
   return Status::ok;
 }
 
-/// A parsed head and the text that it shows.
+/// A parsed head and the text to which it refers.
 class Head {
  public:
   explicit Head(std::string_view line)
@@ -74,7 +74,7 @@ std::string resource(std::int64_t number) {
   return "/api/v" + std::to_string(number % 3) + "/resource" + std::to_string(number);
 }
 
-/// Half of the routes are literal, half end with captures; lines ask for 64 of them in turn.
+/// Half of the routes are literal, and half end with path parameters. Requests 64 of them in turn.
 void many(benchmark::State& state, bool capture) {
   Router router;
   std::vector<std::string> lines;

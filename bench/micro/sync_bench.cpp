@@ -1,57 +1,56 @@
-// What waiting for one another costs on one core when nobody has to wait, and when two take turns.
+// Measures the synchronisation of tasks on one core: uncontended, and with two tasks in turn.
 #include <benchmark/benchmark.h>
 
 #include "weir/loop/loop.hpp"
 #include "weir/loop/os/os_platform.hpp"
-#include "weir/task/sync/channel.hpp"
-#include "weir/task/sync/event.hpp"
-#include "weir/task/generator.hpp"
-#include "weir/task/sync/latch.hpp"
-#include "weir/task/mutex.hpp"
-#include "weir/task/sync/rate_limiter.hpp"
 #include "weir/task/detail/run.hpp"
+#include "weir/task/generator.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/select.hpp"
-#include "weir/task/semaphore.hpp"
-#include "weir/task/shared_mutex.hpp"
+#include "weir/task/sync/channel.hpp"
+#include "weir/task/sync/event.hpp"
+#include "weir/task/sync/latch.hpp"
+#include "weir/task/sync/mutex.hpp"
+#include "weir/task/sync/rate_limiter.hpp"
+#include "weir/task/sync/semaphore.hpp"
 
 namespace weir {
 namespace {
 
 struct Bench {
-  OsHost host;
-  std::unique_ptr<Loop> loop = Loop::make(host, {.backend = BackendChoice::epoll}).value();
+  OsPlatform platform;
+  std::unique_ptr<Loop> loop = Loop::make(platform, {.backend = BackendChoice::epoll}).value();
   CancelSource cancel;  // tasks of a server can always be cancelled
 
   void run(Task<> task) { weir::run(*loop, std::move(task), &cancel); }
 };
 
-// --- nobody has to wait -------------------------------------------------------------------------
+// --- uncontended --------------------------------------------------------------------------------
 
 Task<> lock_often(benchmark::State& state) {
-  CoreMutex mutex;
+  Mutex mutex;
   for (auto _ : state) {
     auto guard = co_await mutex.lock();
     benchmark::DoNotOptimize(guard);
   }
 }
 Task<> lock_shared_often(benchmark::State& state) {
-  CoreSharedMutex mutex;
+  SharedMutex mutex;
   for (auto _ : state) {
     auto guard = co_await mutex.lock_shared();
     benchmark::DoNotOptimize(guard);
   }
 }
 Task<> acquire_often(benchmark::State& state) {
-  CoreSemaphore semaphore(3);
+  Semaphore semaphore(3);
   for (auto _ : state) {
     auto permit = co_await semaphore.acquire();
     benchmark::DoNotOptimize(permit);
   }
 }
-/// One send and one receive each time; so its cost is that of two operations.
+/// One send and one receive per iteration: the cost of two operations.
 Task<> send_and_receive_often(benchmark::State& state) {
-  CoreChannel<std::uint64_t> channel(16);
+  Channel<std::uint64_t> channel(16);
   std::uint64_t number = 0;
   for (auto _ : state) {
     auto sent = co_await channel.send(++number);
@@ -62,7 +61,7 @@ Task<> send_and_receive_often(benchmark::State& state) {
   state.SetItemsProcessed(2 * state.iterations());
 }
 Task<> set_and_wait_often(benchmark::State& state) {
-  CoreAutoResetEvent event;
+  AutoResetEvent event;
   for (auto _ : state) {
     event.set();
     auto passed = co_await event.wait();
@@ -70,7 +69,7 @@ Task<> set_and_wait_often(benchmark::State& state) {
   }
 }
 Task<> select_often(benchmark::State& state) {
-  CoreChannel<std::uint64_t> full(1), empty(1);
+  Channel<std::uint64_t> full(1), empty(1);
   for (auto _ : state) {
     benchmark::DoNotOptimize(full.try_send(1));
     auto first = co_await select(empty.receive(), full.receive());
@@ -78,7 +77,7 @@ Task<> select_often(benchmark::State& state) {
   }
 }
 Task<> limit_often(benchmark::State& state) {
-  CoreRateLimiter limiter({.tokens = 1'000'000'000'000, .per = 1s, .burst = 1'000'000'000});
+  RateLimiter limiter({.tokens = 1'000'000'000'000, .per = 1s, .burst = 1'000'000'000});
   for (auto _ : state) {
     auto taken = co_await limiter.acquire();
     benchmark::DoNotOptimize(taken);
@@ -109,17 +108,17 @@ BENCHMARK(alone<select_often>)->Name("channel_try_send_and_select_of_two");
 BENCHMARK(alone<limit_often>)->Name("rate_limiter");
 BENCHMARK(alone<generate_often>)->Name("generator_next");
 
-// --- two take turns -----------------------------------------------------------------------------
+// --- two tasks in turn --------------------------------------------------------------------------
 
-Task<> lock_until(CoreMutex& mutex, const bool& over) {
+Task<> lock_until(Mutex& mutex, const bool& over) {
   while (!over) {
     const auto guard = co_await mutex.lock();
     co_await yield();
   }
 }
-/// Each time the lock changes hands twice.
+/// The lock changes its owner twice per iteration.
 Task<> contended_mutex(benchmark::State& state) {
-  CoreMutex mutex;
+  Mutex mutex;
   bool over = false;
   const auto body = [&](Scope& scope) -> Task<> {
     scope.spawn(lock_until(mutex, over));
@@ -133,14 +132,14 @@ Task<> contended_mutex(benchmark::State& state) {
 }
 BENCHMARK(alone<contended_mutex>)->Name("mutex_taken_in_turns");
 
-Task<> echo(CoreChannel<std::uint64_t>& from, CoreChannel<std::uint64_t>& to) {
+Task<> echo(Channel<std::uint64_t>& from, Channel<std::uint64_t>& to) {
   while (const auto number = co_await from.receive()) {
     if (!co_await to.send(*number)) break;
   }
 }
-/// There and back, with a switch to the other task each way.
+/// A round trip, with a switch to the other task in each direction.
 Task<> channel_round_trip(benchmark::State& state) {
-  CoreChannel<std::uint64_t> there(1), back(1);
+  Channel<std::uint64_t> there(1), back(1);
   const auto body = [&](Scope& scope) -> Task<> {
     scope.spawn(echo(there, back));
     for (auto _ : state) {

@@ -1,4 +1,4 @@
-// What a task costs: making, running and destroying its frame, and what waits around it.
+// Measures a task: creating, running and destroying its frame, and the combinators around it.
 #include <benchmark/benchmark.h>
 
 #include "weir/loop/loop.hpp"
@@ -13,8 +13,8 @@ namespace weir {
 namespace {
 
 struct Bench {
-  OsHost host;
-  std::unique_ptr<Loop> loop = Loop::make(host, {.backend = BackendChoice::epoll}).value();
+  OsPlatform platform;
+  std::unique_ptr<Loop> loop = Loop::make(platform, {.backend = BackendChoice::epoll}).value();
 };
 
 [[gnu::noinline]] Task<int> one() {

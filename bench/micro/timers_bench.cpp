@@ -1,4 +1,4 @@
-// What starting, cancelling and firing one timer costs, with few and with a million armed.
+// Measures starting, cancelling and firing one timer, with few and with a million armed timers.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct CountingTimer : Timer {
   static inline std::uint64_t fired = 0;
 };
 
-/// Timers that are armed already, and lengths to draw from.
+/// A wheel with armed timers, and a source of random durations.
 struct Wheel {
   explicit Wheel(std::int64_t armed) : background(static_cast<std::size_t>(armed)) {
     std::mt19937_64 random(1);
@@ -57,8 +57,8 @@ void restart(benchmark::State& state) {
 }
 BENCHMARK(restart)->Arg(0)->Arg(1'000'000);
 
-/// Starts so many, cancels every `cancel_every`th (0: none), then lets the time of the others come,
-/// one millisecond after the other.
+/// Starts range(0) timers, cancels every `cancel_every`th timer (0: none), and fires the rest in
+/// steps of a millisecond.
 void start_and_fire(benchmark::State& state, std::size_t cancel_every) {
   std::vector<CountingTimer> timers(static_cast<std::size_t>(state.range(0)));
   Wheel lengths(0);

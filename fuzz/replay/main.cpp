@@ -1,6 +1,6 @@
-// Runs a fuzz target without libFuzzer: over files (each argument is one, or a folder of them: the
-// seed corpus), and then, for so many seconds, over inputs that are made of these by chance. An
-// empty corpus is an error, so that the test cannot pass by finding nothing.
+// Runs a fuzz target without libFuzzer. Each argument is an input file or a folder of them, the
+// seed corpus. The option --seconds then runs random mutations of these inputs for that time. An
+// empty corpus is an error, so that the test cannot pass without any input.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-// Of the sanitizers, where they are.
+// Defined by the sanitizers; null without them.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace {
@@ -50,13 +50,14 @@ std::vector<Input> read_all(const std::vector<std::filesystem::path>& paths) {
       if (entry.is_regular_file()) files.push_back(entry.path());
     }
     std::sort(files.begin(),
-              files.end());  // the same order everywhere, for a seed to mean the same
+              files.end());  // a seed then means the same on every machine
     for (const auto& file : files) inputs.push_back(read(file));
   }
   return inputs;
 }
 
-/// Makes inputs of others, as libFuzzer does, but without knowing what they reach.
+/// A Chance makes inputs from others by random mutations, as libFuzzer does, but without
+/// coverage.
 class Chance {
  public:
   Chance(const std::vector<Input>& inputs, std::uint64_t seed) : inputs_(inputs), draw_(seed) {}
@@ -77,7 +78,7 @@ class Chance {
   std::uint8_t byte() { return static_cast<std::uint8_t>(draw_()); }
   const Input& any() { return inputs_[below(inputs_.size())]; }
 
-  /// Some of an input; not much, mostly.
+  /// Returns a part of `input`, which is mostly short.
   Input piece(const Input& input) {
     if (input.empty()) return {byte()};
     const std::size_t start = below(input.size());
@@ -122,7 +123,7 @@ class Chance {
   std::mt19937_64 draw_;
 };
 
-// What runs now, for whom the program ends meanwhile.
+// The running input, for the handlers that run when the program aborts.
 const Input* running = nullptr;
 std::string found_path;
 

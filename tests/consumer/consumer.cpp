@@ -1,4 +1,4 @@
-// A service as somebody writes it who has installed Weir.
+// A service of a project that uses an installed Weir.
 #include <weir/base/version.hpp>
 #include <weir/http.hpp>
 
@@ -23,5 +23,6 @@ int main(int argc, char** argv) {
   http::Router routes;
   routes.get("/version", [] { return http::text(std::string(version())); });
   routes.post("/sums", add);
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
+                                           http::ServeOptions{options.endpoint});
 }

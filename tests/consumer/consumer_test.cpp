@@ -1,5 +1,5 @@
-// consumer_test [SEED]: what somebody tests who has installed Weir: services, wired, in the
-// simulated world. They greet by TCP, found by name, and by UDP.
+// consumer_test [SEED] tests services of a project that uses an installed Weir, in the simulated
+// world. The services send greetings by TCP, found by name, and by UDP.
 #include <weir/app.hpp>
 #include <weir/net/dns/connect.hpp>
 #include <weir/net/listen/listener.hpp>
@@ -46,11 +46,11 @@ class Greeter {
   std::string greeting_;
 };
 
-int serve(Host& host) {
+int serve(Platform& platform) {
   App app;
   app.shared([] { return Config{}; });
   app.per_core<Greeter>();
-  Runtime runtime(host, {.cores = 1, .announce = false});
+  Runtime runtime(platform, {.cores = 1, .announce = false});
   return app.run(runtime);
 }
 
@@ -67,17 +67,17 @@ Task<> visit(Scope&, std::string server, Endpoint address, std::string& heard) {
 }
 
 int main(int argc, char** argv) {
-  World world({.seed = argc > 1 ? std::stoull(argv[1]) : fresh_seed(),
-               .replay = std::string(argv[0]) + " "});
-  WorldHost& server = world.host("server");
+  sim::World world({.seed = argc > 1 ? std::stoull(argv[1]) : sim::fresh_seed(),
+                    .replay = std::string(argv[0]) + " "});
+  sim::Host& server = world.host("server");
   server.start_service(serve);
   const Endpoint address = server.address(port);
   std::string heard;
-  world.host("client").start([&](Host& host) {
-    Runtime runtime(host, {.cores = 1, .announce = false});
+  world.host("client").start([&](Platform& platform) {
+    Runtime runtime(platform, {.cores = 1, .announce = false});
     return runtime.run_on_each_core(visit, std::string("10.0.0.1"), address, std::ref(heard));
   });
-  const WorldReport report = world.run_until_done(1h);
+  const sim::WorldReport report = world.run_until_done(1h);
   std::printf("heard: %s\n%s", heard.c_str(), report.text().c_str());
   return report.ok() && heard == "hello, hello" ? 0 : 1;
 }

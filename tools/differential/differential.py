@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Sends mutated cases to Weir and to other servers, and decides what they disagree in.
+"""Sends mutated requests to Weir and to other servers, and compares their readings.
 
-Who is right is decided by reference.py, which reads the same bytes by the grammar of the RFCs in
-the strict profile. Where Weir understands something else than it, this fails. Where another server
-does, that is counted by the rule which the case breaks: it took what should be refused, or framed
-it otherwise, or refused what is right.
+reference.py decides which reading is right: it reads the same bytes by the grammar of the RFCs, in
+the strict profile. This program fails if Weir differs from the reference. Differences of other
+servers are counted by the broken rule: a server takes an invalid request, frames a request
+otherwise, or refuses a valid request.
 """
 
 import argparse
@@ -37,16 +37,17 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """What a server makes of a case otherwise."""
-    kind: str  # "takes", "frames", "refuses", "silent"
-    rule: int  # that the case breaks; 0: none
+    """The difference between a server and the reference in one case."""
+    kind: str  # "accepts", "frames", "refuses", "silent"
+    rule: int  # the broken rule; 0: none
     reason: str
 
 
 def compare(reading, understood, proxied=False):
-    """The Difference between the reference's reading and what a server told; None: they agree.
+    """Returns the Difference between the reference and a server's reading, or None.
 
-    A proxy may put a target otherwise, and Weir behind it does not tell of methods that it has not.
+    A proxy may change a target, and Weir behind the proxy does not report methods that it does not
+    serve.
     """
     requests = reading.requests
     if proxied:
@@ -64,15 +65,15 @@ def compare(reading, understood, proxied=False):
         if not same:
             return Difference("frames", reading.rule, reading.reason or "another request")
     if any(each.told for each in understood[len(requests):]):
-        reason = {"refused": reading.reason, "closed": "a request behind the close",
+        reason = {"refused": reading.reason, "closed": "a request after the close",
                   "incomplete": "a request that is not whole", "all": "nothing"}[reading.end]
-        return Difference("takes", reading.rule or (10 if reading.end == "closed" else 0), reason)
+        return Difference("accepts", reading.rule or (10 if reading.end == "closed" else 0), reason)
     return None
 
 
 def weir_is_wrong(reading, understood):
-    """Where Weir differs from the reference, in words. Methods that it does not serve are answered
-    with 404, 405 or 501, OPTIONS * with 204: they count as understood."""
+    """Returns how Weir differs from the reference, or None. Weir answers methods that it does not
+    serve with 404, 405 or 501, and OPTIONS * with 204. These count as understood."""
     requests = len(reading.requests)
     for index, right in enumerate(reading.requests):
         if index == len(understood):
@@ -87,26 +88,26 @@ def weir_is_wrong(reading, understood):
     if reading.end == "refused" and [each.status >= 400 for each in behind] != [True]:
         return f"{reading.reason} is answered with {[each.status for each in behind]}"
     if reading.end == "incomplete" and any(each.status < 400 for each in behind):
-        return "what is not whole is answered"
+        return "an incomplete request is answered"
     if reading.end in ("all", "closed") and behind:
-        return f"nothing more is answered with {[each.status for each in behind]}"
+        return f"extra answers after the last request: {[each.status for each in behind]}"
     return None
 
 
 def ask(server, cases):
-    """What the server made of each case: a list of Understood, or None where it is silent."""
+    """Returns the server's reading of each case: a list of ParsedRequest, or None."""
     made = []
     for case in cases:
         try:
             made.append(wire.send(server.port, case.data))
-        except (wire.Silent, ConnectionError, ValueError) as trouble:
+        except (wire.NoResponse, ConnectionError, ValueError) as trouble:
             print(f"{server.name}: {case.name}: {trouble}", file=sys.stderr)
             made.append(None)
     return made
 
 
 def start(stack, options):
-    """The servers that could be started, Weir first, and {name: why} of those left out."""
+    """Starts the servers. Returns them, Weir first, and {name: reason} of the absent servers."""
     ours = stack.enter_context(peers.weir(options.weir))
     servers, absent = [ours], {}
     seconds_max = peers.TEST_SECONDS_MAX if options.as_test else peers.BUILD_SECONDS_MAX
@@ -115,13 +116,13 @@ def start(stack, options):
     for name, make in makers.items():
         try:
             servers.append(stack.enter_context(make()))
-        except (peers.Absent, OSError) as reason:
+        except (peers.MissingTool, OSError) as reason:
             absent[name] = str(reason)
     return servers, absent
 
 
 def differences_of(server, cases, made):
-    """[(Case, Difference)] of a peer."""
+    """Returns [(Case, Difference)] of a peer."""
     found = []
     for case, understood in zip(cases, made):
         if understood is None:
@@ -132,25 +133,25 @@ def differences_of(server, cases, made):
 
 
 def print_differences(found):
-    """A table by kind, rule and reason, with the shortest example of each."""
+    """Prints a table by kind, rule and reason, with the shortest example of each."""
     rows = collections.defaultdict(lambda: (collections.Counter(), []))
     for name, differences in found.items():
         for case, difference in differences:
             counts, examples = rows[difference]
             counts[name] += 1
             examples.append(case.data)
-    order = ("takes", "frames", "silent", "refuses")
+    order = ("accepts", "frames", "silent", "refuses")
     for difference in sorted(rows, key=lambda each: (order.index(each.kind), each.rule,
                                                      each.reason)):
         counts, examples = rows[difference]
-        who = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+        peers_found = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
         rule = f"rule {difference.rule}: " if difference.rule else ""
-        print(f"  {difference.kind:8} {rule}{difference.reason} ({who})")
+        print(f"  {difference.kind:8} {rule}{difference.reason} ({peers_found})")
         print(f"           {min(examples, key=len)!r}")
 
 
 def expectation(reading):
-    """How the file of cases puts it; None: not at all."""
+    """Returns the expectation in the format of the files of cases, or None."""
     if reading.rule == 15 or any(each.method not in ("GET", "POST") for each in reading.requests):
         return None
     if reading.requests:
@@ -162,13 +163,13 @@ def expectation(reading):
 
 
 def keep(found):
-    """Adds to the file of found cases one of each new kind: the shortest."""
+    """Adds the shortest case of each new kind to the file of found cases."""
     kept = json.loads(FOUND.read_text()) if FOUND.exists() else []
     known = {case["why"].partition(" (")[0] for case in kept}
     shortest = {}
     for name, differences in found.items():
         for case, difference in differences:
-            if difference.kind not in ("takes", "frames") or len(case.data) > KEPT_BYTES_MAX:
+            if difference.kind not in ("accepts", "frames") or len(case.data) > KEPT_BYTES_MAX:
                 continue
             if difference.reason in known or expectation(case.reading) is None:
                 continue
@@ -211,7 +212,7 @@ def run(options):
     if options.keep:
         keep(found)
     same = len(cases) - wrong
-    print(f"weir reads {same} of {len(cases)} cases as the RFCs have it")
+    print(f"weir: {same} of {len(cases)} cases read as the reference")
     return 0 if wrong == 0 else 1
 
 
@@ -222,8 +223,8 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build",
                         help=argparse.SUPPRESS)
     parser.add_argument("--as-test", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--seed", type=int, default=1, help="of the mutations (1 unless told)")
-    parser.add_argument("--cases", type=int, default=2000, help="how many (2000 unless told)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the mutations (default: 1)")
+    parser.add_argument("--cases", type=int, default=2000, help="number of cases (default: 2000)")
     parser.add_argument("--keep", action="store_true",
                         help="add a case of each new kind to tests/data/http1-found.json")
     return run(parser.parse_args())

@@ -1,4 +1,4 @@
-"""Tests of the comparison itself: the reference, the mutations, and how differences are told."""
+"""Tests the comparison: the reference, the mutations, and the reports of differences."""
 
 import contextlib
 import json
@@ -31,7 +31,7 @@ def all_cases():
 
 
 def kinds_of(reading):
-    """The expectations that the first of these readings would meet."""
+    """Returns the expectations that a reading meets."""
     if not reading.requests:
         return {"refused": {"400", "408", "413", "414", "417", "431", "501", "505"},
                 "incomplete": {"wait", "100"}, "all": {"wait"}}[reading.end]
@@ -46,12 +46,12 @@ class ReferenceTest(unittest.TestCase):
             with self.subTest(case["id"], why=case["why"]):
                 reading = reference.read(data)
                 self.assertTrue(kinds_of(reading) & set(case["expect"]), reading)
-                # What waits for its body with a 100 is one request that is not whole.
+                # A request that waits for its body after a 100 is one incomplete request.
                 if "answers" in case and reading.end != "incomplete":
                     answers = len(reading.requests) + (reading.end == "refused")
                     self.assertEqual(answers, case["answers"], reading)
 
-    def test_reads_requests_one_behind_the_other(self):
+    def test_reads_requests_in_sequence(self):
         reading = reference.read(b"POST /a HTTP/1.1\r\n" + HOST + b"Content-Length: 2\r\n\r\nhi"
                                  b"POST /b HTTP/1.1\r\n" + HOST +
                                  b"Transfer-Encoding: chunked\r\n\r\n"
@@ -62,7 +62,7 @@ class ReferenceTest(unittest.TestCase):
                                             reference.Request("GET", "/c", b"")])
         self.assertEqual(reading.end, "closed")
 
-    def test_names_the_rule_that_is_broken(self):
+    def test_names_the_broken_rule(self):
         for data, rule in ((b"GET / HTTP/1.1\n" + HOST + b"\r\n", 1),
                            (b"GET  / HTTP/1.1\r\n" + HOST + b"\r\n", 2),
                            (b"G(T / HTTP/1.1\r\n" + HOST + b"\r\n", 3),
@@ -88,7 +88,7 @@ class MutateTest(unittest.TestCase):
         self.assertNotEqual(first, list(mutate.mutated(known, 8, 50)))
         self.assertTrue(all(data for _, data in first))
 
-    def test_some_cases_stay_right_and_some_are_broken_in_every_way(self):
+    def test_some_cases_stay_valid_and_some_break_every_rule(self):
         readings = [reference.read(data)
                     for _, data in mutate.mutated(mutate.known_cases(DATA), 1, 3000)]
         self.assertGreater(sum(len(each.requests) > 1 for each in readings), 30)
@@ -101,11 +101,11 @@ class PeersTest(unittest.TestCase):
         with mock.patch.object(peers, "START_SECONDS_MAX", 0.05):
             hangs = [sys.executable, "-c", "import time; time.sleep(3600)"]
             server = peers.Server("one that hangs", hangs, port=1)
-            with self.assertRaises(peers.Absent), server:
+            with self.assertRaises(peers.MissingTool), server:
                 pass
         self.assertIsNotNone(server.process.poll())
 
-    def test_go_is_built_where_that_was_asked_for_and_again_when_it_is_old(self):
+    def test_builds_go_in_the_build_folder_and_again_if_it_is_old(self):
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             compiler = pathlib.Path("bin/go")  # "go build -o PROGRAM ."
             compiler.parent.mkdir()
@@ -124,7 +124,7 @@ class PeersTest(unittest.TestCase):
 
 
 class CompareTest(unittest.TestCase):
-    seen = wire.Understood(200, "GET", "/", 0, "")
+    seen = wire.ParsedRequest(200, "GET", "/", 0, "")
     right = reference.Request("GET", "/", b"")
 
     def test_a_server_takes_frames_or_refuses_otherwise(self):
@@ -132,23 +132,23 @@ class CompareTest(unittest.TestCase):
         refused = reference.Reading([], "refused", 7, "two lengths")
         one = reference.Reading([self.right], "all")
         self.assertIsNone(compare(one, [self.seen]))
-        self.assertIsNone(compare(refused, [wire.Understood(400)]))
+        self.assertIsNone(compare(refused, [wire.ParsedRequest(400)]))
         self.assertEqual(compare(refused, [self.seen]),
-                         differential.Difference("takes", 7, "two lengths"))
-        self.assertEqual(compare(one, [wire.Understood(400)]).kind, "refuses")
-        other = wire.Understood(200, "GET", "/", 5, "68656c6c6f")
+                         differential.Difference("accepts", 7, "two lengths"))
+        self.assertEqual(compare(one, [wire.ParsedRequest(400)]).kind, "refuses")
+        other = wire.ParsedRequest(200, "GET", "/", 5, "68656c6c6f")
         self.assertEqual(compare(one, [other]).kind, "frames")
 
-    def test_weir_must_be_as_the_reference(self):
+    def test_weir_must_equal_the_reference(self):
         wrong = differential.weir_is_wrong
         one = reference.Reading([self.right], "all")
         refused = reference.Reading([self.right], "refused", 7, "two lengths")
         self.assertIsNone(wrong(one, [self.seen]))
-        self.assertIsNone(wrong(one, [wire.Understood(501)]))
-        self.assertIsNone(wrong(refused, [self.seen, wire.Understood(400)]))
+        self.assertIsNone(wrong(one, [wire.ParsedRequest(501)]))
+        self.assertIsNone(wrong(refused, [self.seen, wire.ParsedRequest(400)]))
         self.assertTrue(wrong(one, []))
-        self.assertTrue(wrong(one, [wire.Understood(400)]))
-        self.assertTrue(wrong(one, [self.seen, wire.Understood(400)]))
+        self.assertTrue(wrong(one, [wire.ParsedRequest(400)]))
+        self.assertTrue(wrong(one, [self.seen, wire.ParsedRequest(400)]))
         self.assertTrue(wrong(refused, [self.seen]))
         self.assertTrue(wrong(refused, [self.seen, self.seen]))
 
@@ -159,7 +159,7 @@ class CompareTest(unittest.TestCase):
                     b"HTTP/1.1 400 Bad\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n"
                     b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n")
         self.assertEqual(list(wire.answers(received)),
-                         [self.seen, wire.Understood(400), wire.Understood(404)])
+                         [self.seen, wire.ParsedRequest(400), wire.ParsedRequest(404)])
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""Cases made from the known ones: the same seed makes the same cases."""
+"""Makes cases by mutating known cases. The same seed makes the same cases."""
 
 import json
 import random
 
 FILES = ("http1-cases.json", "http1-more.json", "http1-smuggling.json", "http1-found.json")
 SENTINEL = b"GET /sentinel HTTP/1.1\r\nHost: a.test\r\n\r\n"
-BYTES_MAX = 4096  # floods are the business of other tests
+BYTES_MAX = 4096  # other tests send floods
 
-# What parsers are known to differ in.
+# Bytes in which parsers are known to differ.
 ODD = [b" ", b"\t", b"\r", b"\n", b"\r\n", b"\0", b"\x0b", b"\x0c", b"\x1f", b"\x7f", b"\x85",
        b"\xa0", b"\xff", b":", b";", b",", b'"', b"\\", b"/", b"%", b"#", b"?", b"@", b"[", b"+",
        b"-", b"_", b"0", b"1", b"x", b"A", b"=", b".", b"*"]
@@ -23,7 +23,7 @@ NUMBERS = [b"0", b"1", b"4", b"5", b"6", b"+5", b"-5", b"0x5", b"5 ", b" 5", b"5
 
 
 def known_cases(folder):
-    """(id, bytes) of each case in the files that is not a flood."""
+    """Returns (id, bytes) of each case in the files that is not a flood."""
     cases = []
     for name in FILES:
         file = folder / name
@@ -39,7 +39,7 @@ def known_cases(folder):
 
 
 def mutated(known, seed, count):
-    """(name, bytes) of `count` cases; the name says from which known case it was made."""
+    """Yields (name, bytes) of `count` cases. The name contains the seed and the known case."""
     draw = random.Random(seed)
     for index in range(count):
         name, data = draw.choice(known)
@@ -77,7 +77,7 @@ def remove_byte(draw, data):
 
 
 def odd_at_a_border(draw, data):
-    """Beside a colon, a line's end or a space: where white space matters."""
+    """Inserts a byte beside a colon, a line's end or a space, where white space matters."""
     borders = [at for at, byte in enumerate(data) if byte in b": \r\n;,"]
     if not borders:
         return insert_byte(draw, data)
@@ -127,7 +127,7 @@ def change_case(draw, data):
 
 
 def change_number(draw, data):
-    """A run of digits: a length, a size, a version, a port."""
+    """Changes a run of digits: a length, a size, a version or a port."""
     runs = []
     at = 0
     while at < len(data):

@@ -1,7 +1,7 @@
-"""Starts the servers that are compared: Weir's program, and others' where they are present.
+"""Starts the compared servers: Weir's program, and other servers if they are installed.
 
-Nothing is fetched. Node and Go are looked for where they are usually installed, nginx also where
-./dev bench has unpacked it; what is absent is left out, by name and with the reason.
+Nothing is downloaded. Node and Go are searched in their usual folders, and nginx also in the folder
+of ./dev bench. An absent server is left out by name, with the reason.
 """
 
 import argparse
@@ -19,17 +19,17 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 MORE_PATHS = ("/usr/sbin", "/usr/local/go/bin")
 BUILD_SECONDS_MAX = 300
-TEST_SECONDS_MAX = 80  # the same where a test waits for it
+TEST_SECONDS_MAX = 80  # the same limit within a test
 START_SECONDS_MAX = 30
 LISTENING = re.compile(r"listening on \S*:([0-9]+)")
 
 
-class Absent(Exception):
-    """Why a server is not there."""
+class MissingTool(Exception):
+    """The reason why a server is absent."""
 
 
 class Server:
-    """A program that listens on 127.0.0.1; killed at the end of `with`."""
+    """A program that listens on 127.0.0.1. The end of `with` terminates it."""
 
     def __init__(self, name, command, port=None, folder=None):
         self.name = name
@@ -48,7 +48,7 @@ class Server:
             else:
                 self.wait_until_it_listens()
         except BaseException:
-            self.__exit__()  # which `with` calls only after this
+            self.__exit__()  # `with` calls it only if this function succeeds
             raise
         return self
 
@@ -60,7 +60,7 @@ class Server:
                 return
             except OSError:
                 time.sleep(0.01)
-        raise Absent(f"{self.name} does not start")
+        raise MissingTool(f"{self.name} does not start")
 
     def read_port(self):
         said = ""
@@ -68,7 +68,7 @@ class Server:
             said += line
             if match := LISTENING.search(line):
                 return int(match.group(1))
-        raise Absent(f"{self.name} does not start: {said.strip()}")
+        raise MissingTool(f"{self.name} does not start: {said.strip()}")
 
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGTERM)
@@ -85,7 +85,7 @@ def which(name):
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *MORE_PATHS])
     found = shutil.which(name, path=path)
     if not found:
-        raise Absent(f"there is no {name}")
+        raise MissingTool(f"{name} is not installed")
     return found
 
 
@@ -99,8 +99,8 @@ def node():
 
 
 def go(build, seconds_max=BUILD_SECONDS_MAX):
-    """Builds it where that has not been done yet: half a minute if Go has built nothing before."""
-    folder = build.resolve() / "differential"  # go runs elsewhere
+    """Builds the server if necessary, which takes half a minute with an empty cache of Go."""
+    folder = build.resolve() / "differential"  # absolute, because go runs in another folder
     program = folder / "go-reporter"
     source = HERE / "peers/go"
     newest = max(file.stat().st_mtime for file in source.iterdir())
@@ -110,7 +110,7 @@ def go(build, seconds_max=BUILD_SECONDS_MAX):
         environment = os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod", "GOPROXY": "off"}
         if not {"HOME", "XDG_CACHE_HOME", "GOCACHE"} & environment.keys():
             environment["GOCACHE"] = str(folder / "go-cache")
-        # Others may build it at the same time.
+        # Other processes may build it at the same time.
         with tempfile.TemporaryDirectory(dir=folder, prefix="go-") as own:
             made = pathlib.Path(own) / program.name
             try:
@@ -118,15 +118,15 @@ def go(build, seconds_max=BUILD_SECONDS_MAX):
                                       env=environment, capture_output=True, text=True,
                                       timeout=seconds_max, check=False)
             except subprocess.TimeoutExpired as late:
-                raise Absent(f"go build takes more than {seconds_max} s") from late
+                raise MissingTool(f"go build took more than {seconds_max} s") from late
             if done.returncode != 0:
-                raise Absent(f"go build failed: {done.stderr.strip()}")
+                raise MissingTool(f"go build failed: {done.stderr.strip()}")
             made.replace(program)
     return Server("go", [str(program)])
 
 
 def nginx(build, behind):
-    """nginx as a proxy before the server on port `behind`, with a folder of its own."""
+    """Returns nginx as a proxy before the server on port `behind`, with its own folder."""
     unpacked = build / "bench/peers/nginx/package/usr/sbin/nginx"
     program = str(unpacked) if unpacked.exists() else which("nginx")
     folder = tempfile.TemporaryDirectory(prefix="weir-nginx-")
@@ -137,26 +137,26 @@ def nginx(build, behind):
     configuration.write_text(text)
     server = Server("nginx", [program, "-p", folder.name, "-c", str(configuration), "-e", "stderr"],
                     port=port)
-    server.kept = folder  # removed with it
+    server.kept = folder  # removed with the server
     return server
 
 
 def free_port():
-    """One that nobody has now; nginx cannot be asked which it took."""
+    """Returns a free port, because nginx does not report the port that the kernel chose."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 def main():
-    """For other tests: becomes this server, which prints its port."""
+    """Executes this server for other tests. The server prints its port."""
     parser = argparse.ArgumentParser()
     parser.add_argument("server", choices=("node", "go"))
     parser.add_argument("--build", type=pathlib.Path, required=True)
     options = parser.parse_args()
     try:
         server = node() if options.server == "node" else go(options.build, TEST_SECONDS_MAX)
-    except Absent as reason:
+    except MissingTool as reason:
         sys.exit(f"{options.server}: {reason}")
     os.execv(server.command[0], server.command)
 

@@ -1,7 +1,7 @@
-"""What a connection's bytes say by the letter of RFC 9112, 9110 and 3986, in the strict profile.
+"""Reads a connection's bytes exactly by RFC 9112, 9110 and 3986, in the strict profile.
 
-Written from the grammar, not from Weir's parser, so that the two cannot be wrong in the same way:
-whole messages and regular expressions here, a state machine there.
+It follows the grammar, independently of Weir's parser, so that both cannot be wrong in the same
+way. This file uses whole messages and regular expressions; Weir uses a state machine.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ SIZE_DIGITS_MAX = 16
 
 
 class Refused(Exception):
-    """Broken by the rule of that number."""
+    """A request that breaks the rule of this number."""
 
     def __init__(self, rule, reason):
         super().__init__(f"rule {rule}: {reason}")
@@ -47,7 +47,7 @@ class Refused(Exception):
 
 
 class Incomplete(Exception):
-    """Right so far; more has to come."""
+    """A valid start of a request, whose rest is missing."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Request:
 
 @dataclasses.dataclass
 class Reading:
-    """All requests of a connection, and what is behind them."""
+    """All requests of a connection, and the state after them."""
     requests: list
     end: str  # "all", "incomplete", "closed" (by a request), "refused"
     rule: int = 0
@@ -67,7 +67,7 @@ class Reading:
 
 
 def read(data):
-    """The Reading of the bytes of one connection."""
+    """Returns the Reading of the bytes of one connection."""
     requests = []
     position = 0
     while True:
@@ -96,7 +96,7 @@ def read_request(data, position):
     fields = [read_field(line) for line in lines[1:]]
     check_target(method, target)
     check_hosts(values(fields, b"host"), minor)
-    keep = keeps(values(fields, b"connection"), minor)
+    keep = keeps_alive(values(fields, b"connection"), minor)
     length, chunked = read_framing(fields, minor)
     check_expectations(values(fields, b"expect"), minor)
     if chunked:
@@ -127,7 +127,7 @@ def skip_empty_lines(data, position):
 
 
 def read_lines(data, position, what):
-    """The lines up to an empty one, and where that ends."""
+    """Returns the lines before an empty line, and the end of the empty line."""
     end = data.find(b"\r\n\r\n", position)
     text = data[position:] if end < 0 else data[position:end]
     lines = text.split(b"\r\n")
@@ -194,7 +194,7 @@ def check_target(method, target):
 def check_path_and_query(text):
     path, _, query = text.partition(b"?")
     if not PATH.fullmatch(path) or not QUERY.fullmatch(query):
-        raise Refused(4, "a character or an escape that a target has not")
+        raise Refused(4, "a character or an escape that a target does not allow")
     if b"%00" in text:
         raise Refused(4, "an escaped NUL")
     for segment in path.split(b"/"):
@@ -244,7 +244,7 @@ def members(text):
     return [member.strip(b" \t") for member in text.split(b",") if member.strip(b" \t")]
 
 
-def keeps(connections, minor):
+def keeps_alive(connections, minor):
     options = set()
     for text in connections:
         for member in members(text):
@@ -255,7 +255,7 @@ def keeps(connections, minor):
 
 
 def read_framing(fields, minor):
-    """The length of the body, and whether it is chunked."""
+    """Returns (length of the body, true if it is chunked)."""
     lengths = values(fields, b"content-length")
     codings = values(fields, b"transfer-encoding")
     if len(lengths) > 1:
@@ -305,7 +305,7 @@ def read_chunks(data, position):
             raise Refused(15, "body too large")
         after = data[position + size : position + size + 2]
         if not b"\r\n".startswith(after):
-            raise Refused(9, "no CRLF behind a chunk")
+            raise Refused(9, "no CRLF after a chunk")
         if len(after) < 2:
             raise Incomplete
         body += data[position : position + size]

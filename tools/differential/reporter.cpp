@@ -1,5 +1,6 @@
-// Weir's HTTP server, which tells what it understood of each request: the field X-Understood of an
-// answer is a JSON object. ./dev differential compares it with other servers that do the same.
+// Runs Weir's HTTP server, which reports how it understood each request. The header X-Understood
+// of a response is a JSON object. ./dev differential compares it with the reports of other
+// servers.
 #include <string>
 #include <string_view>
 
@@ -34,11 +35,11 @@ Task<http::Response> report(http::Request& request, std::string_view) {
   understood.method = request.head().method_text();
   understood.target = request.head().target();
   const auto body = co_await request.body_view();
-  if (!body) co_return http::Response(http::status_for(body.error()));
+  if (!body) co_return http::Response(http::to_status(body.error()));
   understood.body_bytes = body->size();
   understood.body = hex(body->substr(0, shown_bytes_max));
   http::Response response(http::Status::ok);
-  response.set("X-Understood", json::write(understood));
+  response.set_header("X-Understood", json::write(understood));
   co_return response;
 }
 
@@ -50,5 +51,6 @@ int main(int argc, char** argv) {
   for (const char* const method : {"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"}) {
     routes.add(method, "/{rest...}", report);
   }
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.endpoint);
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
+                                           http::ServeOptions{options.endpoint});
 }

@@ -1,21 +1,21 @@
 """Sends a case to a server and reads what the server understood.
 
-Each server of the comparison answers what it understood with a field `X-Understood`, a JSON object
-of method, target and body. After the case this side ends its sending, so that every server comes
-to an end by itself: nothing is decided by a pause.
+Each compared server reports its reading in a header `X-Understood`, a JSON object of method, target
+and body. The client closes its sending side after the case, so that every server ends the
+connection; no decision depends on a pause.
 """
 
 import dataclasses
 import json
 import socket
 
-SECONDS_MAX = 60  # only what hangs takes so long
+SECONDS_MAX = 60  # only a hang takes this long
 RECEIVED_MAX = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True)
-class Understood:
-    """One request as a server saw it; of an answer without the field only its status is known."""
+class ParsedRequest:
+    """One request as a server read it. An answer without the header has only a status."""
     status: int
     method: str = ""
     target: str = ""
@@ -27,18 +27,18 @@ class Understood:
         return self.body_bytes >= 0
 
 
-class Silent(Exception):
+class NoResponse(Exception):
     """A server that neither answers nor closes."""
 
 
 def send(port, data):
-    """The list of Understood, in order; those refused are in it with their status."""
+    """Returns the list of ParsedRequest in order. Refused requests have only their status."""
     with socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX) as connection:
         try:
             connection.sendall(data)
             connection.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # it has refused before the end: the answer is there
+            pass  # an early refusal, whose answer has arrived
         received = b""
         try:
             while len(received) < RECEIVED_MAX and (piece := connection.recv(65536)):
@@ -46,12 +46,12 @@ def send(port, data):
         except ConnectionError:
             pass
         except TimeoutError:
-            raise Silent(f"port {port} neither answers nor closes: {data!r}") from None
+            raise NoResponse(f"port {port} neither answers nor closes: {data!r}") from None
     return list(answers(received))
 
 
 def answers(received):
-    """Yields an Understood for each final answer; bytes that are none end the list."""
+    """Yields a ParsedRequest for each final answer. Invalid bytes end the list."""
     while received.startswith(b"HTTP/1."):
         head, end, received = received.partition(b"\r\n\r\n")
         lines = head.split(b"\r\n")
@@ -63,9 +63,9 @@ def answers(received):
         if not end or status < 200:
             continue
         told = fields.get(b"x-understood")
-        understood = Understood(status)
+        understood = ParsedRequest(status)
         if told is not None and status < 300:
-            understood = Understood(status, **json.loads(told.decode("latin-1")))
+            understood = ParsedRequest(status, **json.loads(told.decode("latin-1")))
         yield understood
         if understood.method == "HEAD" or status in (204, 304):
             continue
@@ -74,7 +74,7 @@ def answers(received):
         elif b"content-length" in fields:
             received = received[int(fields[b"content-length"]):]
         else:
-            return  # until the end
+            return  # the body ends with the connection
 
 
 def behind_chunks(received):

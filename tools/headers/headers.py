@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What each public header costs who includes it, with each compiler.
+"""Measures the compile time of each public header with each compiler.
 
     headers.py --root FOLDER [--only REGEX] [--runs N] [--publish FILE]
 
-Compiles each installed header alone, with all warnings, and prints a table of the CPU time that the
-compiler needed, the slowest first. Fails when one does not compile or gives a warning; what is slow
-is marked, and fails nothing, for that depends on the machine. --publish writes the table to FILE.
+Compiles each public header alone, with all warnings, and prints a table of the compiler's CPU time,
+the slowest header first. Fails if a header does not compile or gives a warning. Slow headers are
+marked, but are no failure, because that depends on the machine. --publish writes the table to FILE.
 """
 
 import argparse
@@ -18,33 +18,32 @@ import sys
 
 COMPILERS = ("clang++-19", "g++-12")
 FLAGS = ("-std=c++2b", "-fsyntax-only", "-Wall", "-Wextra", "-Wconversion", "-Werror",
-         "-DWEIR_KNOWS_GCC_12")  # a note of ours to users of GCC 12 is no warning
+         "-DWEIR_KNOWS_GCC_12")  # suppresses Weir's note to users of GCC 12
 SECONDS_MAX = 2.0
-# As cmake/WeirInstall.cmake has it.
-NOT_INSTALLED = re.compile(r"_fixture\.hpp$|/[^/]*contract[^/]*$")
+INTERNAL_FOLDERS = {"detail", "test"}  # as in tools/check/floors.py
 
 
 def public_headers(root):
-    """Paths as users write them, such as "weir/http.hpp"."""
+    """Returns the paths as users write them, such as "weir/http.hpp"."""
     found = (path.relative_to(root).as_posix() for path in (root / "weir").rglob("*.hpp"))
-    return sorted(path for path in found if not NOT_INSTALLED.search(path))
+    return sorted(path for path in found if not INTERNAL_FOLDERS.intersection(path.split("/")))
 
 
 def compile_alone(root, compiler, header):
-    """CPU seconds, and what the compiler says (empty if all is well)."""
+    """Returns the CPU seconds, and the compiler's messages (empty if none)."""
     command = [compiler, *FLAGS, f"-I{root}", "-include", header, "-x", "c++", os.devnull]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                text=True)
-    said = process.stderr.read()
+    messages = process.stderr.read()
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0 and not said:
-        said = f"{compiler} ended with {process.returncode}"
-    return used.ru_utime + used.ru_stime, said
+    if process.returncode != 0 and not messages:
+        messages = f"{compiler} ended with {process.returncode}"
+    return used.ru_utime + used.ru_stime, messages
 
 
 def table(times):
-    """Markdown of {header: {compiler: seconds}}, the slowest header first."""
+    """Returns Markdown of {header: {compiler: seconds}}, the slowest header first."""
     compilers = sorted({compiler for each in times.values() for compiler in each})
     lines = ["| header | " + " | ".join(f"{each}, ms" for each in compilers) + " |",
              "|---" * (1 + len(compilers)) + "|"]
@@ -63,8 +62,8 @@ def page(root, times, runs):
     commit = subprocess.run(["git", "-C", str(root), "rev-parse", "--short", "HEAD"],
                             capture_output=True, text=True).stdout.strip()
     slow = sum(max(each.values()) > SECONDS_MAX for each in times.values())
-    return (f"# What each public header costs\n\n{datetime.date.today()}, commit {commit}, written "
-            f"by `./dev headers --publish`. Each of {len(times)} headers alone, by "
+    return (f"# Compile times of the public headers\n\n{datetime.date.today()}, commit {commit}, "
+            f"written by `./dev headers --publish`. Each of {len(times)} headers alone, by "
             f"`{' '.join(FLAGS)}`: CPU time of the compiler, "
             f"{'once' if runs == 1 else f'the best of {runs} runs'}. Of these, "
             f"{slow} take more than {SECONDS_MAX:.0f} s.\n\n{table(times)}")
@@ -74,10 +73,10 @@ def parse_arguments():
     parser = argparse.ArgumentParser(prog="./dev headers", description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--only", type=re.compile, default=re.compile(""), metavar="REGEX",
-                        help="of these headers only")
+                        help="only headers that match")
     parser.add_argument("--runs", type=int, default=1, help="the best of N (1)")
     parser.add_argument("--publish", type=pathlib.Path, metavar="FILE",
-                        help="write the table there, too")
+                        help="also write the table to FILE")
     return parser.parse_args()
 
 
@@ -95,7 +94,7 @@ def main():
             if tries[0][1]:
                 faults.append(f"{header}, by {compiler}:\n{tries[0][1]}")
     if not times:
-        raise SystemExit("headers: there is none of that name")
+        raise SystemExit("headers: no header matches --only")
     print(table(times), end="")
     for fault in faults:
         print(f"headers: {fault}", file=sys.stderr)

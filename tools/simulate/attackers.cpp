@@ -1,3 +1,4 @@
+// Hostile peers of a server.
 #include "tools/simulate/attackers.hpp"
 
 #include <algorithm>
@@ -6,41 +7,45 @@
 #include <charconv>
 #include <utility>
 
-#include "weir/base/error.hpp"
+#include "weir/base/result.hpp"
 
 namespace weir::simulate {
 namespace {
 
-using Then = HttpAttack::Then;
+using EndAction = sim::HttpAttack::EndAction;
 
-// What they are answered: their requests themselves, that they are none, and that it is too much,
-// too late or one too many.
+// Statuses that an attacker may get: for a correct request, for an error, and for requests that
+// are too large, too late or too many.
 constexpr std::array right_statuses = {100, 200, 400, 408, 413, 414, 431, 503, 505};
 
 }  // namespace
 
-/// One connection.
+/// One attacking connection.
 class Attackers::Attacker {
  public:
-  enum class Life : std::uint8_t { goes_on, ended_by_server, over };
+  enum class Progress : std::uint8_t { active, ended_by_server, over };
 
-  Attacker(World& world, WorldHost& host, const Endpoint& server, const HttpAttack& attack)
+  Attacker(sim::World& world, sim::Host& host, const Endpoint& server,
+           const sim::HttpAttack& attack)
       : attack_(attack),
-        draw_(world.draw().next()),
+        random_(world.random().next()),
         stream_(host.network().open_stream()),
-        reads_(attack.takes >= 1024) {
+        reads_(attack.read_size >= 1024) {
     static_cast<void>(host.network().connect(*stream_, server));
     heard_ = world.now();
   }
 
   std::string_view name() const noexcept { return attack_.name; }
-  /// When it began, or was told something last: whoever reads is to be served.
+  /// Returns when the attacker began, or last received data. The server must serve an attacker
+  /// that reads.
   Instant heard() const noexcept { return heard_; }
   bool connected() const noexcept { return stream_->connected(); }
-  std::size_t held() const noexcept { return stream_->unread() + stream_->on_the_way(); }
-  WorldDraw& draw() noexcept { return draw_; }
+  std::size_t in_flight_bytes() const noexcept {
+    return stream_->unread() + stream_->in_flight_bytes();
+  }
+  sim::Random& random() noexcept { return random_; }
   void reset() { stream_->reset(); }
-  /// 0: none; -1: that was no answer.
+  /// Returns the status of the first response; 0: none yet; -1: not a response.
   int status() const {
     constexpr std::string_view version = "HTTP/1.1 ";
     if (beginning_.size() < version.size() + 3) return 0;
@@ -52,35 +57,36 @@ class Attackers::Attacker {
     return status;
   }
 
-  /// Its patience is over: whether the server has kept it. Who has not listened does so from now
-  /// on, to hear whether the end is behind what was on its way.
+  /// Returns true if the server has kept the connection past the timeout. An attacker that did
+  /// not read yet begins to read, to find out whether a close follows the data in flight.
   bool is_kept() {
     if (reads_) return true;
     listens_ = reads_ = true;
     return false;
   }
-  /// More than can have been on its way.
+  /// Returns true if the server has sent more than was in flight.
   bool is_still_told() const noexcept { return heard_at_last_ > 64 * 1024; }
 
-  Life step(Instant now) {
+  Progress step(Instant now) {
     take(now);
     const bool told = stream_->unread() == 0 && stream_->receivable() != system_error(EAGAIN);
-    if (told || stream_->dead()) return Life::ended_by_server;
-    if (!opened_ && !send_all(attack_.opening)) return Life::goes_on;
+    if (told || stream_->dead()) return Progress::ended_by_server;
+    if (!opened_ && !send_all(attack_.initial_data)) return Progress::active;
     if (!std::exchange(opened_, true)) {
-      if (attack_.then == Then::resets) return Life::over;
-      if (attack_.then == Then::half_closes) static_cast<void>(stream_->shut_down_sending());
-      return Life::goes_on;
+      if (attack_.end_action == EndAction::reset) return Progress::over;
+      if (attack_.end_action == EndAction::half_close)
+        static_cast<void>(stream_->shut_down_sending());
+      return Progress::active;
     }
-    const bool in_time = !attack_.slowly || draw_.happens(0.2);
-    if (!attack_.more.empty() && attack_.then == Then::stays && in_time) {
-      static_cast<void>(send_all(attack_.more));
+    const bool in_time = !attack_.is_slow || random_.bernoulli(0.2);
+    if (!attack_.repeated_data.empty() && attack_.end_action == EndAction::none && in_time) {
+      static_cast<void>(send_all(attack_.repeated_data));
     }
-    return Life::goes_on;
+    return Progress::active;
   }
 
  private:
-  /// Whether all of it has left, from where the last call has stopped.
+  /// Sends from where the last call has stopped. Returns true if all of `text` is sent.
   bool send_all(std::string_view text) {
     while (sent_ < text.size()) {
       const auto count = stream_->send(to_bytes(text.substr(sent_)));
@@ -92,7 +98,7 @@ class Attackers::Attacker {
   }
   void take(Instant now) {
     std::array<char, 1024> room;
-    const std::size_t most = reads_ ? room.size() : std::min(room.size(), attack_.takes);
+    const std::size_t most = reads_ ? room.size() : std::min(room.size(), attack_.read_size);
     if (most == 0) return;
     const auto count = stream_->receive(std::as_writable_bytes(std::span(room)).first(most));
     constexpr std::size_t beginning_max = 16;
@@ -102,19 +108,19 @@ class Attackers::Attacker {
     beginning_.append(room.data(), std::min(*count, beginning_max - beginning_.size()));
   }
 
-  const HttpAttack& attack_;
-  WorldDraw draw_;
+  const sim::HttpAttack& attack_;
+  sim::Random random_;
   std::unique_ptr<MemoryStream> stream_;
   Instant heard_{};
-  std::size_t sent_ = 0;  // of the opening, then of what follows
+  std::size_t sent_ = 0;  // bytes sent of the initial data, then of the repeated data
   bool opened_ = false;
-  bool reads_;            // as fast as it is asked to
-  bool listens_ = false;  // only since its patience is over
+  bool reads_;            // true: reads as fast as it can
+  bool listens_ = false;  // true: reads only since its timeout
   std::size_t heard_at_last_ = 0;
-  std::string beginning_;  // of what was received
+  std::string beginning_;  // first bytes received
 };
 
-Attackers::Attackers(World& world, WorldHost& host, const Endpoint& server,
+Attackers::Attackers(sim::World& world, sim::Host& host, const Endpoint& server,
                      const AttackersOptions& options)
     : world_(world), host_(host), server_(server), options_(options) {}
 
@@ -123,7 +129,7 @@ Attackers::~Attackers() = default;
 void Attackers::begin() {
   attackers_.resize(options_.count);
   for (std::size_t place = 0; place < attackers_.size(); ++place) {
-    follow(place);
+    start_next(place);
     step(place);
   }
 }
@@ -135,43 +141,43 @@ void Attackers::end() {
   }
 }
 
-void Attackers::follow(std::size_t place) {
-  const auto& kinds = every_http_attack();
-  attackers_[place] =
-      std::make_unique<Attacker>(world_, host_, server_, kinds[world_.draw().below(kinds.size())]);
+void Attackers::start_next(std::size_t place) {
+  const auto& kinds = sim::http_attacks();
+  attackers_[place] = std::make_unique<Attacker>(world_, host_, server_,
+                                                 kinds[world_.random().below(kinds.size())]);
 }
 
 void Attackers::step(std::size_t place) {
   if (attackers_[place] == nullptr) return;
   Attacker& attacker = *attackers_[place];
   switch (attacker.step(world_.now())) {
-    case Attacker::Life::goes_on:
-      if ((world_.now() > after(attacker.heard(), options_.patience) && attacker.is_kept()) ||
+    case Attacker::Progress::active:
+      if ((world_.now() > after(attacker.heard(), options_.wait_timeout) && attacker.is_kept()) ||
           attacker.is_still_told()) {
-        fault_ = "neither answered nor closed: " + std::string(attacker.name());
+        violation_ = "neither answered nor closed: " + std::string(attacker.name());
       }
       break;
-    case Attacker::Life::ended_by_server:
+    case Attacker::Progress::ended_by_server:
       if (attacker.connected()) ++ended_;
-      judge(attacker);
-      follow(place);
+      check_response(attacker);
+      start_next(place);
       break;
-    case Attacker::Life::over:
+    case Attacker::Progress::over:
       attacker.reset();
-      follow(place);
+      start_next(place);
       break;
   }
-  const Duration pause = attackers_[place]->draw().between(std::chrono::milliseconds(2),
-                                                           std::chrono::milliseconds(60));
-  world_.at(pause, [this, place] { step(place); });
+  const Duration pause = attackers_[place]->random().between(std::chrono::milliseconds(2),
+                                                             std::chrono::milliseconds(60));
+  world_.schedule(pause, [this, place] { step(place); });
 }
 
-void Attackers::judge(const Attacker& attacker) {
+void Attackers::check_response(const Attacker& attacker) {
   const int status = attacker.status();
   if (status == 0) return;
   ++answers_[status];
   if (std::ranges::find(right_statuses, status) != right_statuses.end()) return;
-  fault_ = std::string(attacker.name()) + ": answered by " + std::to_string(status);
+  violation_ = std::string(attacker.name()) + ": answered by " + std::to_string(status);
 }
 
 std::size_t Attackers::answers(int status) const {
@@ -179,10 +185,10 @@ std::size_t Attackers::answers(int status) const {
   return found == answers_.end() ? 0 : found->second;
 }
 
-std::size_t Attackers::held() const {
+std::size_t Attackers::in_flight_bytes() const {
   std::size_t held = 0;
   for (const auto& each : attackers_) {
-    if (each != nullptr) held += each->held();
+    if (each != nullptr) held += each->in_flight_bytes();
   }
   return held;
 }

@@ -1,4 +1,4 @@
-// Peers that mean a server ill, on a host of a World.
+// Simulates hostile peers of a server, on one host of a World.
 #pragma once
 
 #include <cstddef>
@@ -10,58 +10,61 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/testing/http_attacks.hpp"
-#include "weir/testing/network/detail/memory_stream.hpp"
+#include "weir/sim/http/detail/http_attacks.hpp"
 #include "weir/sim/world.hpp"
+#include "weir/testing/network/detail/memory_stream.hpp"
 
 namespace weir::simulate {
 
 struct AttackersOptions {
-  std::size_t count = 70;  ///< at once
-  /// How long the server may say nothing to one that stays, and reads what it is told.
-  Duration patience = std::chrono::seconds(5);
+  std::size_t count = 70;  ///< connections at the same time
+  /// Longest time without data from the server, for an attacker that stays and reads.
+  Duration wait_timeout = std::chrono::seconds(5);
 };
 
-/// Each is of a kind that is drawn; whoever is at its end is followed by another. They keep next to
-/// nothing of what they are told, so that their memory does not hide the server's.
-/// What must hold: the server has an answer for each, one of those for such as they are, or closes.
-/// Threads: those of one World. Lifetime: until its World has run.
+/// Each attacker has a random kind of attack, and a new attacker replaces it when it ends.
+/// Attackers store almost nothing of what they receive, so that their memory does not hide the
+/// server's.
+/// The test requires that the server answers each attacker with a suitable status, or closes.
+/// Threads: those of one World.
+/// Lifetime: until its World has run.
 class Attackers {
  public:
-  Attackers(World& world, WorldHost& host, const Endpoint& server, const AttackersOptions& options);
+  Attackers(sim::World& world, sim::Host& host, const Endpoint& server,
+            const AttackersOptions& options);
   ~Attackers();
   Attackers(const Attackers&) = delete;
   Attackers& operator=(const Attackers&) = delete;
 
-  /// For an event of the World.
+  /// Begins the attacks. The caller schedules it as an event of the World.
   void begin();
-  /// Those that are there reset, and nobody follows.
+  /// Resets all attackers without replacement.
   void end();
 
-  /// Connections that the server has ended.
+  /// Returns the number of connections that the server has ended.
   std::size_t ended() const noexcept { return ended_; }
-  /// How often an answer with this status came first.
+  /// Returns how often the first response had this status.
   std::size_t answers(int status) const;
-  /// What is on its way on their connections, which is the network's memory.
-  std::size_t held() const;
-  /// What did not hold, for World::check().
-  const std::string& fault() const noexcept { return fault_; }
+  /// Returns the bytes in flight on the attackers' connections, which are memory of the network.
+  std::size_t in_flight_bytes() const;
+  /// Returns the violation for sim::World::check(), or an empty text.
+  const std::string& violation() const noexcept { return violation_; }
 
  private:
   class Attacker;
 
-  void follow(std::size_t place);
+  void start_next(std::size_t place);
   void step(std::size_t place);
-  void judge(const Attacker& attacker);
+  void check_response(const Attacker& attacker);
 
-  World& world_;
-  WorldHost& host_;
+  sim::World& world_;
+  sim::Host& host_;
   Endpoint server_;
   AttackersOptions options_;
-  std::vector<std::unique_ptr<Attacker>> attackers_;  // by place; nullptr: nobody any more
+  std::vector<std::unique_ptr<Attacker>> attackers_;  // nullptr: no attacker any more
   std::map<int, std::size_t> answers_;
   std::size_t ended_ = 0;
-  std::string fault_;
+  std::string violation_;
 };
 
 }  // namespace weir::simulate

@@ -1,3 +1,4 @@
+// The services whose routes, or whose versions of a service, change.
 #include "tools/simulate/changing_pages.hpp"
 
 #include <array>
@@ -9,11 +10,11 @@
 #include "tools/simulate/page_traffic.hpp"
 #include "weir/app/app.hpp"
 #include "weir/app/http_server.hpp"
-#include "weir/runtime/runtime.hpp"
 #include "weir/http/router/live_routes.hpp"
 #include "weir/http/router/service_routes.hpp"
-#include "weir/http/serve.hpp"
+#include "weir/http/server/serve.hpp"
 #include "weir/loop/loop.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
@@ -22,23 +23,23 @@ namespace {
 
 constexpr int changes = 20;
 
-Task<Result<>> pause(Host& host, unsigned milliseconds_max) {
+Task<Result<>> pause(Platform& host, unsigned milliseconds_max) {
   co_return co_await sleep(std::chrono::milliseconds(host.random() % milliseconds_max));
 }
 
-/// What a handler has; shared by its copies.
+/// The state of a handler, which its copies share.
 class Page {
  public:
-  Page(std::string& fault, unsigned page, unsigned version)
-      : fault_(fault), text_(page_text(page, version)) {}
+  Page(std::string& violation, unsigned page, unsigned version)
+      : violation_(violation), text_(page_text(page, version)) {}
   ~Page() {
-    if (asked_ != 0) fault_ = "a handler has gone before its last request";
+    if (asked_ != 0) violation_ = "a handler was destroyed before its last request ended";
   }
   Page(const Page&) = delete;
   Page& operator=(const Page&) = delete;
 
-  /// Takes its time, and needs the page to its end.
-  Task<http::Response> show(Host& host) {
+  /// Waits, and uses the page after the wait.
+  Task<http::Response> show(Platform& host) {
     ++asked_;
     const auto slept = co_await pause(host, 40);
     --asked_;
@@ -47,16 +48,16 @@ class Page {
   }
 
  private:
-  std::string& fault_;
+  std::string& violation_;
   std::string text_;
   int asked_ = 0;
 };
 
-/// The pages that are up, and their changes.
+/// Adds, replaces and removes the routes of the pages.
 class Routes {
  public:
-  Routes(Host& host, http::Router& router, std::string& fault)
-      : host_(host), routes_(router), fault_(fault) {}
+  Routes(Platform& host, http::Router& router, std::string& violation)
+      : host_(host), routes_(router), violation_(violation) {}
 
   Task<> change_all() {
     for (int change = 0; change < changes; ++change) {
@@ -98,18 +99,18 @@ class Routes {
     }
   }
   Task<> add(unsigned page) {
-    auto made = std::make_shared<Page>(fault_, page, ++version_);
+    auto made = std::make_shared<Page>(violation_, page, ++version_);
     std::weak_ptr<Page> weak = made;
     auto pattern = http::Pattern::parse(page_path(page));
     auto added = co_await routes_.get(*pattern, handler(std::move(made)));
     if (added) {
       up_[page] = Up{*added, std::move(weak)};
     } else if (added.error() != Errc::cancelled) {
-      fault_ = page_path(page) + ": not added: " + added.error().message();
+      violation_ = page_path(page) + ": not added: " + added.error().message();
     }
   }
   Task<> replace(unsigned page) {
-    auto made = std::make_shared<Page>(fault_, page, ++version_);
+    auto made = std::make_shared<Page>(violation_, page, ++version_);
     std::weak_ptr<Page> weak = made;
     const Up old = *up_[page];
     const Result<> replaced = co_await routes_.replace(old.id, handler(std::move(made)));
@@ -118,35 +119,36 @@ class Routes {
   }
   void look_at(const Result<>& done, const std::weak_ptr<Page>& old, std::string_view what) {
     if (!done && done.error() != Errc::cancelled) {
-      fault_ = "not " + std::string(what) + ": " + done.error().message();
+      violation_ = "not " + std::string(what) + ": " + done.error().message();
     }
-    if (done && !old.expired()) fault_ = "a handler was " + std::string(what) + " and still is";
+    if (done && !old.expired())
+      violation_ = "a handler was " + std::string(what) + " but still exists";
   }
 
-  Host& host_;
+  Platform& host_;
   http::LiveRoutes routes_;
-  std::string& fault_;
+  std::string& violation_;
   std::array<std::optional<Up>, page_count> up_;
   unsigned version_ = 0;
 };
 
-/// What the pages of an app depend on.
+/// The service that the pages of an app depend on.
 struct Version {
   unsigned number;
 };
 
-/// The pages on one core.
+/// The pages of one core.
 class Pages {
  public:
-  Pages(const Version& version, http::Routes& routes, Host& host, std::string& fault)
-      : version_(version), host_(host), fault_(fault) {
+  Pages(const Version& version, http::ServiceRoutes& routes, Platform& host, std::string& violation)
+      : version_(version), host_(host), violation_(violation) {
     for (unsigned page = 0; page < page_count; ++page) {
       routes.get(http::Pattern::parse(page_path(page)).value(),
                  [this, page](http::Request&) { return show(page); });
     }
   }
   ~Pages() {
-    if (asked_ != 0) fault_ = "a service has gone before its last request";
+    if (asked_ != 0) violation_ = "a service was destroyed before its last request ended";
   }
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
@@ -161,21 +163,21 @@ class Pages {
   }
 
   const Version& version_;
-  Host& host_;
-  std::string& fault_;
+  Platform& host_;
+  std::string& violation_;
   int asked_ = 0;
 };
 
-/// Replaces the version that the pages require, again and again.
+/// Replaces the version that the pages depend on, again and again.
 class Editor {
  public:
-  Editor(App& app, Scope& scope, ServiceId version, std::string& fault)
-      : app_(app), version_(version), fault_(fault) {
-    scope.spawn(edit(scope.loop().host()));
+  Editor(App& app, Scope& scope, ServiceId version, std::string& violation)
+      : app_(app), version_(version), violation_(violation) {
+    scope.spawn(edit(scope.loop().platform()));
   }
 
  private:
-  Task<> edit(Host& host) {
+  Task<> edit(Platform& host) {
     for (unsigned number = 2; number < 2 + changes; ++number) {
       if (auto slept = co_await pause(host, 200); !slept) co_return;
       const ServiceId fresh = app_.shared([number] { return Version{number}; });
@@ -184,46 +186,49 @@ class Editor {
       const bool ends = !replaced && (replaced.error() == Errc::cancelled ||
                                       replaced.error() == Errc::conflict);  // the app is stopping
       if (ends) co_return;
-      if (!replaced) fault_ = "not replaced: " + replaced.error().message();
+      if (!replaced) violation_ = "not replaced: " + replaced.error().message();
     }
   }
 
   App& app_;
   ServiceId version_;
-  std::string& fault_;
+  std::string& violation_;
 };
 
-/// One core of the service with routes.
-Task<Result<>> serve_and_change(Scope& scope, http::Router& router, std::string& fault) {
+/// Runs one core of the service with routes; core 0 also changes them.
+Task<Result<>> serve_and_change(Scope& scope, http::Router& router, std::string& violation) {
   std::optional<Routes> routes;
   if (scope.loop().core() == 0) {
-    routes.emplace(scope.loop().host(), router, fault);
+    routes.emplace(scope.loop().platform(), router, violation);
     const auto both = [&](Scope& inner) -> Task<Result<>> {
       inner.spawn(routes->change_all());
-      co_return co_await http::serve(inner, router, Endpoint::any(80));
+      const http::ServeOptions options{Endpoint::any(80)};
+      co_return co_await http::serve(inner, router, options);
     };
-    co_return co_await with_scope(OnFailure::supervise, both);
+    co_return co_await with_scope(OnFailure::isolate, both);
   }
-  co_return co_await http::serve(scope, router, Endpoint::any(80));
+  const http::ServeOptions options{Endpoint::any(80)};
+  co_return co_await http::serve(scope, router, options);
 }
 
 }  // namespace
 
-int serve_changing_routes(Host& host, const RuntimeOptions& options, std::string& fault) {
+int serve_changing_routes(Platform& host, const RuntimeOptions& options, std::string& violation) {
   http::Router router;
   return Runtime(host, options)
-      .run_on_each_core(serve_and_change, std::ref(router), std::ref(fault));
+      .run_on_each_core(serve_and_change, std::ref(router), std::ref(violation));
 }
 
-int serve_changing_services(Host& host, const RuntimeOptions& options, std::string& fault) {
+int serve_changing_services(Platform& host, const RuntimeOptions& options, std::string& violation) {
   http::Router router;
   App app;
   const ServiceId version = app.shared([] { return Version{1}; });
-  app.per_core([&host, &fault](const Version& of, http::Routes& routes) {
-    return Pages(of, routes, host, fault);
+  app.per_core([&host, &violation](const Version& of, http::ServiceRoutes& routes) {
+    return Pages(of, routes, host, violation);
   });
-  app.on_core(
-      0, [version, &fault](App& of, Scope& scope) { return Editor(of, scope, version, fault); });
+  app.on_core(0, [version, &violation](App& of, Scope& scope) {
+    return Editor(of, scope, version, violation);
+  });
   serve_http(app, router, {.endpoint = Endpoint::any(80)});
   Runtime runtime(host, options);
   return app.run(runtime);

@@ -1,23 +1,23 @@
-// Two HTTP services of which the pages change while they are asked for: their routes come and go by
-// themselves, or with services that are replaced.
+// Two HTTP services whose pages change while clients request them: their routes change directly,
+// or with services that are replaced.
 #pragma once
 
 #include <string>
 
-#include "weir/runtime/options.hpp"
 #include "weir/loop/contract/detail/platform.hpp"
+#include "weir/runtime/options.hpp"
 
 namespace weir::simulate {
 
-/// Main functions, which serve on port 80 until they are told to end. `fault`, which outlives them,
-/// says what went wrong, if anything did.
+/// The functions are main functions, which serve on port 80 until the process is told to end.
+/// They store an error in `violation`, which outlives them.
 
-/// Routes are added, replaced and removed, some of which is given up half way. A handler goes when
-/// its last request has, before remove() or replace() returns.
-int serve_changing_routes(Host& host, const RuntimeOptions& options, std::string& fault);
+/// Adds, replaces and removes routes, and cancels some of these changes half way. A handler is
+/// destroyed after its last request, before remove() or replace() returns.
+int serve_changing_routes(Platform& host, const RuntimeOptions& options, std::string& violation);
 
-/// An app whose pages, one instance for each core, require a version that is replaced: from the
-/// start on no request may meet 404, and no instance goes before its last request.
-int serve_changing_services(Host& host, const RuntimeOptions& options, std::string& fault);
+/// Runs an app whose pages, one instance per core, depend on a version that is replaced. No
+/// request gets 404 after the start, and no instance is destroyed before its last request.
+int serve_changing_services(Platform& host, const RuntimeOptions& options, std::string& violation);
 
 }  // namespace weir::simulate

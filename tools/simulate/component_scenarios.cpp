@@ -1,4 +1,5 @@
-#include "tools/simulate/play_scenarios.hpp"
+// Worlds with pages, cores, events and datagrams.
+#include "tools/simulate/component_scenarios.hpp"
 
 #include <array>
 #include <functional>
@@ -20,35 +21,35 @@ RuntimeOptions quiet(unsigned cores) {
   return {.cores = cores, .announce = false};
 }
 
-Outcome run(World& world) {
+Outcome run(sim::World& world) {
   Outcome outcome{.report = world.run_until_done(limit)};
   outcome.trace = world.trace();
-  outcome.struck = world.faults().struck();
+  outcome.injected_faults = world.faults().injected();
   return outcome;
 }
 
-unsigned some_cores(World& world) {
-  return 1 + static_cast<unsigned>(world.draw().below(5));
+unsigned some_cores(sim::World& world) {
+  return 1 + static_cast<unsigned>(world.random().below(5));
 }
 
-using PageService = int (*)(Host& host, const RuntimeOptions& options, std::string& fault);
+using PageService = int (*)(Platform& host, const RuntimeOptions& options, std::string& violation);
 
-Outcome run_pages(const WorldOptions& options, PageService serve, PageTrafficOptions asks) {
-  World world(options);
+Outcome run_pages(const sim::WorldOptions& options, PageService serve, PageTrafficOptions asks) {
+  sim::World world(options);
   const unsigned cores = some_cores(world);
-  WorldHost& server = world.host("server", {.cores = cores});
-  std::string fault;
-  server.start_service([&, cores](Host& host) { return serve(host, quiet(cores), fault); });
+  sim::Host& server = world.host("server", {.cores = cores});
+  std::string violation;
+  server.start_service([&, cores](Platform& host) { return serve(host, quiet(cores), violation); });
   asks.server = server.address(80);
   PageTraffic traffic(asks);
-  world.host("clients").start([&traffic](Host& host) {
+  world.host("clients").start([&traffic](Platform& host) {
     return Runtime(host, quiet(1)).run_on_each_core([&traffic](Scope& scope) {
       return traffic.run(scope);
     });
   });
-  world.check("service", [&fault] { return fault; });
-  world.check("clients", [&traffic] { return traffic.fault(); });
-  if (world.draw().happens(0.5)) {
+  world.check("service", [&violation] { return violation; });
+  world.check("clients", [&traffic] { return traffic.violation(); });
+  if (world.random().bernoulli(0.5)) {
     world.faults().rates = {.reset = 0.01,
                             .half_close = 0.01,
                             .stall = 0.01,
@@ -63,66 +64,66 @@ Outcome run_pages(const WorldOptions& options, PageService serve, PageTrafficOpt
 
 }  // namespace
 
-Outcome with_routes(const WorldOptions& options) {
+Outcome with_routes(const sim::WorldOptions& options) {
   return run_pages(options, serve_changing_routes, {});
 }
 
-Outcome with_services(const WorldOptions& options) {
+Outcome with_services(const sim::WorldOptions& options) {
   return run_pages(options, serve_changing_services,
                    {.may_be_missing = false, .may_be_stopped = true});
 }
 
-/// `Play` on the cores of one host.
+/// Runs `Play` on the cores of one host.
 template <class Play>
-Outcome run_play(const WorldOptions& options, const std::string& name) {
-  World world(options);
+Outcome run_component(const sim::WorldOptions& options, const std::string& name) {
+  sim::World world(options);
   const unsigned cores = some_cores(world);
-  Play play(cores);
-  world.host(name, {.cores = cores}).start([&play, cores](Host& host) {
-    return Runtime(host, quiet(cores)).run_on_each_core([&play](Scope& scope) {
-      return play.run(scope);
+  Play scenario(cores);
+  world.host(name, {.cores = cores}).start([&scenario, cores](Platform& host) {
+    return Runtime(host, quiet(cores)).run_on_each_core([&scenario](Scope& scope) {
+      return scenario.run(scope);
     });
   });
-  world.check(name, [&play] { return play.find_fault(); });
+  world.check(name, [&scenario] { return scenario.find_violation(); });
   Outcome outcome = run(world);
-  outcome.answered = play.done();
+  outcome.answered = scenario.done();
   return outcome;
 }
 
-Outcome with_cores(const WorldOptions& options) {
-  return run_play<CorePlay>(options, "cores");
+Outcome with_cores(const sim::WorldOptions& options) {
+  return run_component<CoreScenario>(options, "cores");
 }
 
-Outcome with_events(const WorldOptions& options) {
-  return run_play<EventPlay>(options, "events");
+Outcome with_events(const sim::WorldOptions& options) {
+  return run_component<EventScenario>(options, "events");
 }
 
-Outcome with_datagrams(const WorldOptions& options) {
-  World world(options);
+Outcome with_datagrams(const sim::WorldOptions& options) {
+  sim::World world(options);
   const unsigned cores = some_cores(world);
-  WorldHost& server = world.host("server", {.cores = cores});
-  server.start_service([cores](Host& host) {
+  sim::Host& server = world.host("server", {.cores = cores});
+  server.start_service([cores](Platform& host) {
     return Runtime(host, quiet(cores)).run_on_each_core(echo_datagrams, Endpoint::any(7));
   });
-  std::array<DatagramPlay, 2> plays;
+  std::array<DatagramScenario, 2> plays;
   for (std::size_t number = 0; number < plays.size(); ++number) {
-    DatagramPlay& play = plays[number];
-    WorldHost& client = world.host("client " + std::to_string(number));
-    client.start([&play, to = server.address(7)](Host& host) {
-      return Runtime(host, quiet(1)).run_on_each_core([&play, to](Scope& scope) {
-        return play.run(scope, to);
+    DatagramScenario& scenario = plays[number];
+    sim::Host& client = world.host("client " + std::to_string(number));
+    client.start([&scenario, to = server.address(7)](Platform& host) {
+      return Runtime(host, quiet(1)).run_on_each_core([&scenario, to](Scope& scope) {
+        return scenario.run(scope, to);
       });
     });
-    world.check(client.name(), [&play] { return play.find_fault(); });
-    const Duration cut = world.draw().between({}, std::chrono::seconds(3));
-    world.at(cut, [&world, &server, &client] { world.cut(server, client); });
-    const Duration healed = world.draw().between({}, std::chrono::seconds(3));
-    world.at(cut + healed, [&world, &server, &client] { world.heal(server, client); });
+    world.check(client.name(), [&scenario] { return scenario.find_violation(); });
+    const Duration cut = world.random().between({}, std::chrono::seconds(3));
+    world.schedule(cut, [&world, &server, &client] { world.partition(server, client); });
+    const Duration healed = world.random().between({}, std::chrono::seconds(3));
+    world.schedule(cut + healed, [&world, &server, &client] { world.heal(server, client); });
   }
   world.faults().rates.loss = 0.2;
   world.faults().rates.doubling = 0.2;
   Outcome outcome = run(world);
-  for (const DatagramPlay& play : plays) outcome.answered += play.answered();
+  for (const DatagramScenario& scenario : plays) outcome.answered += scenario.answered();
   return outcome;
 }
 

@@ -1,27 +1,28 @@
+// Messages between cores, and the rules for them.
 #include "tools/simulate/core_scenario.hpp"
 
 #include <utility>
 
+#include "weir/loop/loop.hpp"
 #include "weir/runtime/on_core.hpp"
 #include "weir/runtime/pool/detail/shared_pool.hpp"
-#include "weir/loop/loop.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir::simulate {
 namespace {
 
-constexpr unsigned letters = 40;
+constexpr unsigned messages = 40;
 constexpr unsigned newest = 30;
 constexpr unsigned calls = 20;
 
-bool now_and_then(Host& host) {
+bool now_and_then(Platform& host) {
   return host.random() % 3 == 0;
 }
-Duration moment(Host& host) {
+Duration moment(Platform& host) {
   return std::chrono::microseconds(host.random() % 3000);
 }
-Task<> pause(Host& host) {
+Task<> pause(Platform& host) {
   if (now_and_then(host)) static_cast<void>(co_await sleep(moment(host)));
 }
 
@@ -36,63 +37,63 @@ Task<Result<unsigned>> twice_in_pool(Loop& loop, unsigned number) {
   co_return co_await shared_pool(loop).pool().run(twice, number);
 }
 
-/// The outcome of `task`, which is given up soon, or is not.
+/// Awaits `task`, sometimes with a short timeout.
 template <class T>
-Task<Result<T>> patiently_or_not(Host& host, Task<Result<T>> task) {
+Task<Result<T>> patiently_or_not(Platform& host, Task<Result<T>> task) {
   if (now_and_then(host)) co_return co_await timeout(moment(host), std::move(task));
   co_return co_await std::move(task);
 }
 
 }  // namespace
 
-Task<> CorePlay::run(Scope& scope) {
+Task<> CoreScenario::run(Scope& scope) {
   Loop& loop = scope.loop();
-  Host& host = loop.host();
-  scope.spawn(hear(host, news_.subscribe()));
-  scope.spawn(send_letters(host, loop.core()));
+  Platform& host = loop.platform();
+  scope.spawn(receive_news(host, news_.subscribe()));
+  scope.spawn(send_messages(host, loop.core()));
   scope.spawn(call_others(host));
   scope.spawn(call_pool(loop));
-  if (loop.core() == 0) scope.spawn(receive_letters(host));
+  if (loop.core() == 0) scope.spawn(receive_messages(host));
   if (loop.core() + 1 == sent_.size()) scope.spawn(publish(host));
   co_return;
 }
 
-Task<> CorePlay::send_letters(Host& host, unsigned core) {
-  for (unsigned number = 0; number < letters; ++number) {
-    auto sending = as_task(mailbox_.send(Letter{core, number}));
+Task<> CoreScenario::send_messages(Platform& host, unsigned core) {
+  for (unsigned number = 0; number < messages; ++number) {
+    auto sending = as_task(mailbox_.send(Message{core, number}));
     const auto sent = co_await patiently_or_not(host, std::move(sending));
     if (sent) {
       sent_[core].push_back(number);
     } else if (sent.error() != Errc::timed_out) {
-      fault_ = "a letter was not sent: " + sent.error().message();
+      violation_ = "a message was not sent: " + sent.error().message();
     }
     co_await pause(host);
   }
   co_await on_core(0, sender_ends, this);
 }
 
-void CorePlay::sender_ends(CorePlay* play) {
-  if (++play->senders_ended_ == play->sent_.size()) play->mailbox_.close();
+void CoreScenario::sender_ends(CoreScenario* scenario) {
+  if (++scenario->senders_ended_ == scenario->sent_.size()) scenario->mailbox_.close();
 }
 
-Task<> CorePlay::receive_letters(Host& host) {
+Task<> CoreScenario::receive_messages(Platform& host) {
   for (;;) {
     auto receiving = as_task(mailbox_.receive());
-    const auto letter = co_await patiently_or_not(host, std::move(receiving));
-    if (letter) {
-      received_[letter->sender].push_back(letter->number);
+    const auto message = co_await patiently_or_not(host, std::move(receiving));
+    if (message) {
+      received_[message->sender].push_back(message->number);
       ++done_;
-    } else if (letter.error() == Errc::end_of_stream) {
+    } else if (message.error() == Errc::end_of_stream) {
       co_return;
-    } else if (letter.error() != Errc::timed_out) {
-      fault_ = "no letter was received: " + letter.error().message();
+    } else if (message.error() != Errc::timed_out) {
+      violation_ = "a message was not received: " + message.error().message();
     }
     co_await pause(host);
   }
 }
 
-Task<> CorePlay::publish(Host& host) {
-  static_cast<void>(co_await sleep(std::chrono::seconds(1)));  // all have subscribed
+Task<> CoreScenario::publish(Platform& host) {
+  static_cast<void>(co_await sleep(std::chrono::seconds(1)));  // all cores have subscribed
   for (unsigned number = 1; number <= newest; ++number) {
     static_cast<void>(news_.publish(number));
     co_await pause(host);
@@ -100,53 +101,55 @@ Task<> CorePlay::publish(Host& host) {
   news_.close();
 }
 
-Task<> CorePlay::hear(Host& host, Broadcast<unsigned>::Subscription news) {
+Task<> CoreScenario::receive_news(Platform& host, Broadcast<unsigned>::Subscription news) {
   unsigned last = 0;
   for (;;) {
     auto receiving = as_task(news.receive());
-    const auto heard = co_await patiently_or_not(host, std::move(receiving));
-    if (heard) {
-      if (**heard <= last) fault_ = "news come out of order";
-      last = **heard;
-    } else if (heard.error() == Errc::end_of_stream) {
+    const auto received_news = co_await patiently_or_not(host, std::move(receiving));
+    if (received_news) {
+      if (**received_news <= last) violation_ = "broadcast values arrived out of order";
+      last = **received_news;
+    } else if (received_news.error() == Errc::end_of_stream) {
       break;
-    } else if (heard.error() != Errc::timed_out && heard.error() != Errc::limit_reached) {
-      fault_ = "no news: " + heard.error().message();
+    } else if (received_news.error() != Errc::timed_out &&
+               received_news.error() != Errc::limit_reached) {
+      violation_ = "a broadcast value was not received: " + received_news.error().message();
     }
     co_await pause(host);
   }
-  if (last != newest) fault_ = "the last news has not come";
+  if (last != newest) violation_ = "the last broadcast value did not arrive";
 }
 
-void CorePlay::judge(const Result<unsigned>& result, unsigned argument, std::string_view whose) {
+void CoreScenario::check_result(const Result<unsigned>& result, unsigned argument,
+                                std::string_view whose) {
   ++done_;
   if (result ? *result == twice(argument) : result.error() == Errc::timed_out) return;
-  fault_ = std::string(whose) + " gives " +
-           (result ? std::to_string(*result) : result.error().message());
+  violation_ = std::string(whose) + " returned " +
+               (result ? std::to_string(*result) : result.error().message());
 }
 
-Task<> CorePlay::call_others(Host& host) {
+Task<> CoreScenario::call_others(Platform& host) {
   for (unsigned number = 0; number < calls; ++number) {
     const auto core = static_cast<unsigned>(host.random() % sent_.size());
     auto calling = on_core(core, twice_later, number, moment(host));
     const auto result = co_await patiently_or_not(host, std::move(calling));
-    judge(result, number, "a call to another core");
+    check_result(result, number, "a call to another core");
   }
 }
 
-Task<> CorePlay::call_pool(Loop& loop) {
+Task<> CoreScenario::call_pool(Loop& loop) {
   for (unsigned number = 0; number < calls; ++number) {
-    const auto result = co_await patiently_or_not(loop.host(), twice_in_pool(loop, number));
-    judge(result, number, "a call of the pool");
+    const auto result = co_await patiently_or_not(loop.platform(), twice_in_pool(loop, number));
+    check_result(result, number, "a call of the pool");
   }
 }
 
-std::string CorePlay::find_fault() const {
-  if (!fault_.empty()) return fault_;
+std::string CoreScenario::find_violation() const {
+  if (!violation_.empty()) return violation_;
   for (std::size_t core = 0; core < sent_.size(); ++core) {
     if (sent_[core] == received_[core]) continue;
-    return "of core " + std::to_string(core) + "'s letters " + std::to_string(sent_[core].size()) +
-           " were sent and " + std::to_string(received_[core].size()) +
+    return "core " + std::to_string(core) + ": " + std::to_string(sent_[core].size()) +
+           " messages were sent and " + std::to_string(received_[core].size()) +
            " received, or in another order";
   }
   return {};

@@ -1,4 +1,4 @@
-// A service and its client that talk by datagrams, which get lost and doubled.
+// Simulates a service and a client that exchange datagrams, some of them lost or duplicated.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,22 @@
 
 namespace weir::simulate {
 
-/// One core of the service: sends each datagram back, until it drains.
+/// Runs one core of the service, which sends each datagram back until the loop drains.
 Task<Result<>> echo_datagrams(Scope& scope, Endpoint endpoint);
 
-/// The client: asks again until it is answered. What must hold: an answer is one to what was asked.
-/// Threads: those of one World. Lifetime: outlives the run.
-class DatagramPlay {
+/// The client sends each request again until it is answered. The test requires that each response
+/// belongs to a request.
+/// Threads: those of one World.
+/// Lifetime: outlives the run.
+class DatagramScenario {
  public:
   Task<> run(Scope& scope, Endpoint server);
-  std::string find_fault() const;
+  std::string find_violation() const;
   std::size_t answered() const noexcept { return answered_; }
 
  private:
   std::size_t answered_ = 0;
-  std::string fault_;
+  std::string violation_;
 };
 
 }  // namespace weir::simulate

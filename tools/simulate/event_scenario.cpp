@@ -1,3 +1,4 @@
+// Events between cores, and the rules for them.
 #include "tools/simulate/event_scenario.hpp"
 
 #include <utility>
@@ -10,79 +11,80 @@ namespace {
 
 constexpr unsigned events_each = 60;
 
-Duration moment(Host& host) {
+Duration moment(Platform& host) {
   return std::chrono::microseconds(host.random() % 3000);
 }
 
 }  // namespace
 
-Task<> EventPlay::run(Scope& scope) {
-  Events& events = bus_.local(scope.loop());
-  Host& host = scope.loop().host();
-  const auto small = events.on([&](const Note& note) {
+Task<> EventScenario::run(Scope& scope) {
+  CoreEvents& events = bus_.local(scope.loop());
+  Platform& host = scope.loop().platform();
+  const auto small = events.on([&](const SmallEvent& event) {
     ++small_;
-    hear(events, host, note);
+    on_event(events, host, event);
   });
-  const auto large = events.on([&](const LargeNote& note) { hear(events, host, note); });
-  const auto waiting = events.on(scope, [&](Note) { return take_note(host); });
+  const auto large = events.on([&](const LargeEvent& event) { on_event(events, host, event); });
+  const auto waiting = events.on(scope, [&](SmallEvent) { return take_event(host); });
   scope.spawn(publish_some(events, host));
-  scope.spawn(come_and_go(events, host));
+  scope.spawn(subscribe_briefly(events, host));
   if (events.core() == 0) scope.spawn(stop(host));
   while (!stopped_) static_cast<void>(co_await sleep(std::chrono::milliseconds(1)));
 }
 
-/// To this core, another one or all.
+/// Publishes to one core, which may be this one, or to all cores.
 template <class T>
-Result<> EventPlay::publish(Events& events, Host& host) {
-  T note;
-  note.publisher = events.core();
-  note.number = ++last_;
-  note.priority = static_cast<EventPriority>(host.random() % event_priorities);
+Result<> EventScenario::publish(CoreEvents& events, Platform& host) {
+  T event;
+  event.publisher = events.core();
+  event.number = ++last_;
+  event.priority = static_cast<EventPriority>(host.random() % event_priority_count);
   const auto cores = static_cast<unsigned>(bus_.core_count());
   const bool to_all = host.random() % 4 == 0;
   const auto core = static_cast<unsigned>(host.random() % cores);
-  const EventOptions options{.priority = note.priority};
+  const EventOptions options{.priority = event.priority};
   const Result<> published =
-      to_all ? events.publish_to_all(note, options) : events.publish_on(core, note, options);
+      to_all ? events.publish_to_all(event, options) : events.publish_on(core, event, options);
   if (!published) return published;
   for (unsigned to = 0; to < cores; ++to) {
     if (!to_all && to != core) continue;
-    published_[{note.publisher, to, note.priority}].push_back(note.number);
+    published_[{event.publisher, to, event.priority}].push_back(event.number);
   }
   return {};
 }
 
-Task<> EventPlay::publish_some(Events& events, Host& host) {
+Task<> EventScenario::publish_some(CoreEvents& events, Platform& host) {
   for (unsigned count = 0; count < events_each; ++count) {
     const bool large = host.random() % 3 == 0;
-    const auto published = large ? publish<LargeNote>(events, host) : publish<Note>(events, host);
+    const auto published =
+        large ? publish<LargeEvent>(events, host) : publish<SmallEvent>(events, host);
     if (!published && published.error() == Errc::closed) co_return;
     if (!published && published.error() != Errc::limit_reached) {
-      fault_ = "an event was refused: " + published.error().message();
+      violation_ = "an event was rejected: " + published.error().message();
     }
     if (host.random() % 3 == 0) static_cast<void>(co_await sleep(moment(host)));
   }
 }
 
-void EventPlay::hear(Events& events, Host& host, const Note& note) {
-  ++done_;
-  heard_[{note.publisher, events.core(), note.priority}].push_back(note.number);
-  if (stopped_) fault_ = "an event comes after the bus has stopped";
-  // Not so often that it would never end.
-  if (host.random() % 8 == 0) static_cast<void>(publish<LargeNote>(events, host));
+void EventScenario::on_event(CoreEvents& events, Platform& host, const SmallEvent& event) {
+  ++handled_count_;
+  handled_[{event.publisher, events.core(), event.priority}].push_back(event.number);
+  if (stopped_) violation_ = "an event was handled after the bus has stopped";
+  // Publishes rarely enough that the scenario ends.
+  if (host.random() % 8 == 0) static_cast<void>(publish<LargeEvent>(events, host));
 }
 
-Task<> EventPlay::take_note(Host& host) {
-  ++begun_;
+Task<> EventScenario::take_event(Platform& host) {
+  ++started_;
   static_cast<void>(co_await sleep(moment(host)));
 }
 
-/// Somebody who listens for a while, again and again.
-Task<> EventPlay::come_and_go(Events& events, Host& host) {
+/// Subscribes for a short time, again and again.
+Task<> EventScenario::subscribe_briefly(CoreEvents& events, Platform& host) {
   while (!stopped_) {
     bool listens = true;
-    auto registration = events.on([&](const Note&) {
-      if (!listens) fault_ = "somebody is told who has gone";
+    auto registration = events.on([&](const SmallEvent&) {
+      if (!listens) violation_ = "a handler was called after its registration has ended";
     });
     static_cast<void>(co_await sleep(moment(host)));
     registration.end();
@@ -91,22 +93,23 @@ Task<> EventPlay::come_and_go(Events& events, Host& host) {
   }
 }
 
-/// While some still publish, or when all have.
-Task<> EventPlay::stop(Host& host) {
+/// Stops the bus, either while cores still publish or after all of them are done.
+Task<> EventScenario::stop(Platform& host) {
   static_cast<void>(co_await sleep((1 + host.random() % 60) * moment(host)));
   co_await bus_.stop();
-  compare("as the bus has stopped");
+  compare("when the bus stopped");
   stopped_ = true;
 }
 
-void EventPlay::compare(std::string_view when) {
-  if (heard_ != published_) fault_ = "not all that was published was handled " + std::string(when);
+void EventScenario::compare(std::string_view when) {
+  if (handled_ != published_)
+    violation_ = "published and handled events differ " + std::string(when);
 }
 
-std::string EventPlay::find_fault() const {
-  if (!fault_.empty()) return fault_;
+std::string EventScenario::find_violation() const {
+  if (!violation_.empty()) return violation_;
   if (!stopped_) return "the bus has not stopped";
-  return begun_ == small_ ? "" : "a handler that waits has not begun once for each event";
+  return started_ == small_ ? "" : "a waiting handler did not start exactly once per event";
 }
 
 }  // namespace weir::simulate

@@ -1,4 +1,4 @@
-// What cores tell each other by events, of all classes and sizes, until their bus is stopped.
+// Exercises events of all classes and sizes between cores, until their bus is stopped.
 #pragma once
 
 #include <array>
@@ -13,51 +13,54 @@
 
 namespace weir::simulate {
 
-/// What must hold: what was published is handled, once, and within its class in the order in which
-/// its core published it, all of it before stop() returns; what was refused is not; nobody is told
-/// of anything once his registration has ended.
-/// Threads: those of one World. Lifetime: outlives the run of its cores.
-class EventPlay {
+/// The test requires these rules:
+/// - a published event is handled once, before stop() returns;
+/// - a class keeps the order in which its core published its events;
+/// - a rejected event is not handled;
+/// - a handler gets no event after its registration has ended.
+/// Threads: those of one World.
+/// Lifetime: outlives the run of its cores.
+class EventScenario {
  public:
-  explicit EventPlay(unsigned cores) : bus_(cores, {.queued_max = 16}) {}
+  explicit EventScenario(unsigned cores) : bus_(cores, {.capacity = 16}) {}
 
-  /// The body of each core.
+  /// Runs on each core.
   Task<> run(Scope& scope);
-  std::string find_fault() const;
-  /// Events that were handled.
-  std::size_t done() const noexcept { return done_; }
+  std::string find_violation() const;
+  /// Returns the number of handled events.
+  std::size_t done() const noexcept { return handled_count_; }
 
  private:
-  struct Note {
+  struct SmallEvent {
     unsigned publisher;
     unsigned number;
     EventPriority priority;
   };
-  struct LargeNote : Note {
+  struct LargeEvent : SmallEvent {
     std::array<char, 300> more = {};
   };
-  /// From one core to another in one class.
-  using Way = std::tuple<unsigned, unsigned, EventPriority>;
-  using Numbers = std::map<Way, std::vector<unsigned>>;
+  /// The path of an event: publishing core, handling core and class.
+  using Route = std::tuple<unsigned, unsigned, EventPriority>;
+  using Numbers = std::map<Route, std::vector<unsigned>>;
 
   template <class T>
-  Result<> publish(Events& events, Host& host);
-  Task<> publish_some(Events& events, Host& host);
-  Task<> come_and_go(Events& events, Host& host);
-  Task<> stop(Host& host);
-  Task<> take_note(Host& host);
-  void hear(Events& events, Host& host, const Note& note);
+  Result<> publish(CoreEvents& events, Platform& host);
+  Task<> publish_some(CoreEvents& events, Platform& host);
+  Task<> subscribe_briefly(CoreEvents& events, Platform& host);
+  Task<> stop(Platform& host);
+  Task<> take_event(Platform& host);
+  void on_event(CoreEvents& events, Platform& host, const SmallEvent& event);
   void compare(std::string_view when);
 
   EventBus bus_;
   Numbers published_;
-  Numbers heard_;
+  Numbers handled_;
   unsigned last_ = 0;
-  std::size_t done_ = 0;
-  std::size_t small_ = 0;  // of those, the ones that handlers that wait are told of, too,
-  std::size_t begun_ = 0;  // and their runs
+  std::size_t handled_count_ = 0;
+  std::size_t small_ = 0;    // handled events that a handler that waits gets, too
+  std::size_t started_ = 0;  // runs of the handler that waits
   bool stopped_ = false;
-  std::string fault_;
+  std::string violation_;
 };
 
 }  // namespace weir::simulate

@@ -1,4 +1,5 @@
-#include "tools/simulate/disturbances.hpp"
+// The kinds of faults, and the connections that each excuses.
+#include "tools/simulate/fault_schedule.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -11,135 +12,144 @@
 namespace weir::simulate {
 namespace {
 
-HttpExcuse ended_early_if(bool excused) {
-  return excused ? HttpExcuse::ended_early : HttpExcuse::none;
+sim::HttpTolerance early_close_if(bool tolerated) {
+  return tolerated ? sim::HttpTolerance::early_close : sim::HttpTolerance::none;
 }
 
-HttpExcuses who_is_struck(World& world) {
-  return [&faults = world.faults(), connects = std::uint64_t{0}](const WorldHost&,
-                                                                 const HttpTalk& talk) mutable {
-    if (talk.connected && faults.has_struck(talk.local)) return HttpExcuse::ended_early;
-    // Whose connect was struck is not known; how many were, and that they have heard nothing, is.
-    return ended_early_if(talk.received.empty() && ++connects <= faults.struck_connects());
+ToleranceFunction tolerate_injected(sim::World& world) {
+  return [&faults = world.faults(), connects = std::uint64_t{0}](
+             const sim::Host&, const sim::HttpConnection& connection) mutable {
+    if (connection.connected && faults.has_injected(connection.local))
+      return sim::HttpTolerance::early_close;
+    // The schedule does not store which connects got a fault. It has their number, and such a
+    // connection has received nothing.
+    return early_close_if(connection.received.empty() && ++connects <= faults.injected_connects());
   };
 }
 
-/// Tells the server, and notes when it was told first.
-void tell_to_end(World& world, Instant& told) {
-  told = std::min(told, world.now());
+/// Tells the server to end, and stores the first time.
+void send_terminate(sim::World& world, Instant& terminated_at) {
+  terminated_at = std::min(terminated_at, world.now());
   world.host("server").raise(Signal::terminate);
 }
 
-bool has_failed_to_allocate(const WorldHost& host) {
+bool has_failed_to_allocate(const sim::Host& host) {
   if (host.running() == nullptr) return false;
-  return std::ranges::any_of(host.running()->cores, [](const WorldHost::Core& core) {
-    return core.fails_to_allocate && !core.loop->blocks().will_fail();
+  return std::ranges::any_of(host.running()->cores, [](const sim::Host::Core& core) {
+    return core.allocation_fails && !core.loop->blocks().will_fail();
   });
 }
 
-HttpExcuses who_is_not_done(std::shared_ptr<Instant> told) {
-  return [told = std::move(told)](const WorldHost&, const HttpTalk& talk) {
-    return ended_early_if(talk.over >= *told);
+ToleranceFunction tolerate_unfinished(std::shared_ptr<Instant> terminated_at) {
+  return [terminated_at = std::move(terminated_at)](const sim::Host&,
+                                                    const sim::HttpConnection& connection) {
+    return early_close_if(connection.ended_at >= *terminated_at);
   };
 }
 
 }  // namespace
 
-HttpExcuses nothing(World&) {
-  return [](const WorldHost&, const HttpTalk&) { return HttpExcuse::none; };
+ToleranceFunction no_faults(sim::World&) {
+  return [](const sim::Host&, const sim::HttpConnection&) { return sim::HttpTolerance::none; };
 }
 
-HttpExcuses faults_now_and_then(World& world) {
-  // Some runs are stormy, most have a few faults.
-  const double rate = world.draw().happens(0.2) ? 0.05 : 0.005;
+ToleranceFunction random_faults(sim::World& world) {
+  // Some runs have many faults, most have a few.
+  const double rate = world.random().bernoulli(0.2) ? 0.05 : 0.005;
   world.faults().rates = {.reset = rate,
                           .half_close = rate,
                           .stall = rate,
                           .full_buffer = rate,
                           .accept_failure = 8 * rate,
                           .stall_max = std::chrono::seconds(10)};
-  return who_is_struck(world);
+  return tolerate_injected(world);
 }
 
-Disturbance strike(std::uint64_t number, Fault fault) {
-  return [number, fault](World& world) {
-    world.faults().strike("server", number, fault);
-    return who_is_struck(world);
+FaultSchedule inject_fault(std::uint64_t number, sim::Fault fault) {
+  return [number, fault](sim::World& world) {
+    world.faults().inject("server", number, fault);
+    return tolerate_injected(world);
   };
 }
 
-HttpExcuses cut_now_and_then(World& world) {
-  WorldHost& server = world.host("server");
-  WorldHost& client = world.host("clients 0");
+ToleranceFunction random_partitions(sim::World& world) {
+  sim::Host& server = world.host("server");
+  sim::Host& client = world.host("clients 0");
   Duration moment{};
   for (int times = 0; times < 3; ++times) {
-    moment += world.draw().between({}, std::chrono::seconds(1));
-    world.at(moment, [&world, &server, &client] { world.cut(server, client); });
-    const bool long_one = world.draw().happens(0.2);
-    moment += world.draw().between({}, std::chrono::seconds(long_one ? 60 : 2));
-    world.at(moment, [&world, &server, &client] { world.heal(server, client); });
+    moment += world.random().between({}, std::chrono::seconds(1));
+    world.schedule(moment, [&world, &server, &client] { world.partition(server, client); });
+    const bool long_one = world.random().bernoulli(0.2);
+    moment += world.random().between({}, std::chrono::seconds(long_one ? 60 : 2));
+    world.schedule(moment, [&world, &server, &client] { world.heal(server, client); });
   }
-  return [&client](const WorldHost& clients, const HttpTalk&) {
-    return ended_early_if(&clients == &client);
+  return [&client](const sim::Host& clients, const sim::HttpConnection&) {
+    return early_close_if(&clients == &client);
   };
 }
 
-HttpExcuses end_early(World& world) {
-  const auto told = std::make_shared<Instant>(never);
-  const auto tell = [&world, told] { tell_to_end(world, *told); };
-  world.at(world.draw().between({}, std::chrono::milliseconds(2500)), tell);
-  if (world.draw().happens(0.3)) {
-    world.at(world.draw().between({}, std::chrono::milliseconds(4000)), tell);
+ToleranceFunction drain_early(sim::World& world) {
+  const auto terminated_at = std::make_shared<Instant>(never);
+  const auto tell = [&world, terminated_at] { send_terminate(world, *terminated_at); };
+  world.schedule(world.random().between({}, std::chrono::milliseconds(2500)), tell);
+  if (world.random().bernoulli(0.3)) {
+    world.schedule(world.random().between({}, std::chrono::milliseconds(4000)), tell);
   }
-  return who_is_not_done(told);
+  return tolerate_unfinished(terminated_at);
 }
 
-Disturbance end_at_turn(std::uint64_t number, int signals, std::uint64_t& turns) {
-  return [number, signals, &turns](World& world) {
+FaultSchedule drain_at_turn(std::uint64_t number, int signals, std::uint64_t& turns) {
+  return [number, signals, &turns](sim::World& world) {
     turns = 0;
-    const auto told = std::make_shared<Instant>(never);
-    world.always("signals", [number, signals, &turns, &world, told] {
-      for (int left = turns++ == number ? signals : 0; left > 0; --left) tell_to_end(world, *told);
+    const auto terminated_at = std::make_shared<Instant>(never);
+    world.always("signals", [number, signals, &turns, &world, terminated_at] {
+      for (int left = turns++ == number ? signals : 0; left > 0; --left)
+        send_terminate(world, *terminated_at);
       return std::string();
     });
-    return who_is_not_done(told);
+    return tolerate_unfinished(terminated_at);
   };
 }
 
-Disturbance fail_allocation(unsigned core, std::size_t number) {
-  return [core, number](World& world) {
+FaultSchedule fail_allocation(unsigned core, std::size_t number) {
+  return [core, number](sim::World& world) {
     world.faults().fail_allocation("server", core, number);
     const auto failed = std::make_shared<Instant>(never);
     world.always("memory", [&world, failed] {
       if (*failed == never && has_failed_to_allocate(world.host("server"))) *failed = world.now();
       return std::string();
     });
-    return [&world, failed, suffered = false](const WorldHost&, const HttpTalk& talk) mutable {
-      if (talk.over < *failed) return HttpExcuse::none;
-      // Where a core could not begin, the server has ended, and told so.
-      if (world.host("server").status() == 1) return HttpExcuse::failed_once;
-      return std::exchange(suffered, true) ? HttpExcuse::none : HttpExcuse::failed_once;
+    return [&world, failed, suffered = false](const sim::Host&,
+                                              const sim::HttpConnection& connection) mutable {
+      if (connection.ended_at < *failed) return sim::HttpTolerance::none;
+      // The server ends and reports it if a core could not begin.
+      if (world.host("server").status() == 1) return sim::HttpTolerance::one_failure;
+      return std::exchange(suffered, true) ? sim::HttpTolerance::none
+                                           : sim::HttpTolerance::one_failure;
     };
   };
 }
 
-HttpExcuse excuse_by_limits(const http::Limits& limits, const HttpTalk& talk) {
-  const std::vector<HttpAnswer> answers = talk.answers();
-  if (!answers.empty() && answers.back().whole) {
+sim::HttpTolerance tolerance_by_limits(const http::Limits& limits,
+                                       const sim::HttpConnection& connection) {
+  const std::vector<sim::HttpResponse> answers = connection.answers();
+  if (!answers.empty() && answers.back().complete) {
     const int status = answers.back().status;
-    const bool turned_away = status == 503 && answers.size() == 1;
-    if (turned_away || status == 408) return HttpExcuse::ended_early;
+    const bool rejected = status == 503 && answers.size() == 1;
+    if (rejected || status == 408) return sim::HttpTolerance::early_close;
   }
-  // Who sends so much to a server that turns it away meets a reset.
-  if (answers.empty() && talk.text.size() > limits.linger_bytes_max) return HttpExcuse::ended_early;
+  // A client that sends so much gets a reset from a server that rejects it.
+  if (answers.empty() && connection.text.size() > limits.linger_bytes_max)
+    return sim::HttpTolerance::early_close;
   const Duration silent = std::min(limits.idle_timeout, limits.first_request_timeout);
-  return ended_early_if(talk.over - talk.begun >= silent);
+  return early_close_if(connection.ended_at - connection.started_at >= silent);
 }
 
-Disturbance only_limits(const http::Limits& limits) {
-  return [limits](World&) {
-    return
-        [limits](const WorldHost&, const HttpTalk& talk) { return excuse_by_limits(limits, talk); };
+FaultSchedule tolerate_limits(const http::Limits& limits) {
+  return [limits](sim::World&) {
+    return [limits](const sim::Host&, const sim::HttpConnection& connection) {
+      return tolerance_by_limits(limits, connection);
+    };
   };
 }
 

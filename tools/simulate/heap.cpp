@@ -1,8 +1,9 @@
+// Reads the size of the heap from the allocator or the sanitizer.
 #include "tools/simulate/heap.hpp"
 
 #include <malloc.h>
 
-// The sanitizers' own count, defined only where they are.
+// Returns the sanitizer's own count. It is defined only in builds with a sanitizer.
 extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
 
 namespace weir::simulate {

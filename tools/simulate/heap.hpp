@@ -1,11 +1,11 @@
-// How much of the heap is in use.
+// Measures how much of the heap is in use.
 #pragma once
 
 #include <cstddef>
 
 namespace weir::simulate {
 
-/// Of the whole process, in bytes; under a sanitizer what it counts itself.
+/// Returns the bytes that the whole process has allocated. A sanitizer provides its own count.
 std::size_t heap_bytes();
 
 }  // namespace weir::simulate

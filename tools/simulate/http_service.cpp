@@ -1,9 +1,10 @@
+// The resources of the simulated HTTP service.
 #include "tools/simulate/http_service.hpp"
 
 #include <string>
 
+#include "weir/http/server/serve.hpp"
 #include "weir/runtime/pool/detail/shared_pool.hpp"
-#include "weir/http/serve.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/sleep.hpp"
 
@@ -29,7 +30,7 @@ std::string pool_text(int id) {
 Task<Response> in_pool(int id) {
   Loop& loop = *(co_await this_context()).loop;
   auto text = co_await shared_pool(loop).pool().run(pool_text, id);
-  if (!text) co_return Response(http::status_for(text.error()));
+  if (!text) co_return Response(http::to_status(text.error()));
   co_return http::text(std::move(*text));
 }
 
@@ -50,7 +51,7 @@ Task<Response> echo(http::Request& request, int id) {
   unsigned sum = 0;
   for (;;) {
     const auto piece = co_await request.read();
-    if (!piece) co_return Response(http::status_for(piece.error()));
+    if (!piece) co_return Response(http::to_status(piece.error()));
     if (piece->empty()) break;
     size += piece->size();
     for (const std::byte each : *piece) sum += std::to_integer<unsigned>(each);
@@ -69,14 +70,14 @@ void add_routes(http::Router& routes) {
   routes.post("/echo/{id}", echo);
 }
 
-int serve_http(Host& host, const HttpServiceOptions& options) {
+int serve_http(Platform& host, const HttpServiceOptions& options) {
   http::Router routes;
   add_routes(routes);
   if (options.requests != nullptr) options.requests->see(routes);
   Runtime runtime(host, options.runtime);
-  const RuntimeWatch::Watching watching(options.watch, runtime);
-  return runtime.run_on_each_core(http::serve_with, std::cref(routes), options.endpoint,
-                                  options.limits);
+  const RuntimeMonitor::Attachment watching(options.watch, runtime);
+  return runtime.run_on_each_core(http::serve, std::cref(routes),
+                                  http::ServeOptions{options.endpoint, options.limits});
 }
 
 }  // namespace weir::simulate

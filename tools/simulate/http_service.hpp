@@ -1,27 +1,27 @@
-// The HTTP service that the traffic of weir/testing/http_traffic asks.
+// The HTTP service that the traffic of weir/sim/http/http_traffic.hpp uses.
 #pragma once
 
 #include "tools/simulate/request_monitor.hpp"
 #include "tools/simulate/runtime_monitor.hpp"
-#include "weir/runtime/runtime.hpp"
-#include "weir/http/limits.hpp"
 #include "weir/http/router/router.hpp"
+#include "weir/http/server/limits.hpp"
 #include "weir/loop/contract/detail/platform.hpp"
+#include "weir/runtime/runtime.hpp"
 
 namespace weir::simulate {
 
-/// The resources that HttpAsked names.
+/// Adds the resources that sim::HttpRequest names.
 void add_routes(http::Router& routes);
 
 struct HttpServiceOptions {
   RuntimeOptions runtime = {};
   http::Limits limits = {};
   Endpoint endpoint = Endpoint::any(80);
-  RuntimeWatch* watch = nullptr;     ///< sees its runtime, if there is one
-  RequestWatch* requests = nullptr;  ///< the same for its requests
+  RuntimeMonitor* watch = nullptr;     ///< monitor of the runtime; nullptr: none
+  RequestMonitor* requests = nullptr;  ///< monitor of the requests; nullptr: none
 };
 
-/// A main function: serves them until it is told to end.
-int serve_http(Host& host, const HttpServiceOptions& options);
+/// Serves these resources until the process is told to end. It is a main function.
+int serve_http(Platform& host, const HttpServiceOptions& options);
 
 }  // namespace weir::simulate

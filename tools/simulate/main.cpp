@@ -1,4 +1,4 @@
-// simulate: runs scenarios in a World, for many fresh seeds or for one again.
+// Runs scenarios in a World, for many fresh seeds or again for one seed.
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -14,18 +14,18 @@ namespace {
 using namespace weir;
 using namespace weir::simulate;
 
-struct Wanted {
+struct Options {
   std::uint64_t seeds = 100;
   std::optional<std::uint64_t> seed;
   std::string_view only;
   bool trace = false;
 };
 
-[[noreturn]] void explain(int status) {
+[[noreturn]] void print_usage(int status) {
   std::FILE* const out = status == 0 ? stdout : stderr;
   std::fprintf(out,
                "usage: simulate [--seeds N | --seed N [--trace]] [--only SCENARIO]\n"
-               "Runs Weir in simulated Worlds; 100 fresh seeds of each scenario unless told.\n");
+               "Runs Weir in simulated Worlds; the default is 100 fresh seeds of each scenario.\n");
   for (const Scenario& each : scenarios()) {
     std::fprintf(out, "  %-12s %s\n", std::string(each.name).c_str(),
                  std::string(each.what).c_str());
@@ -33,76 +33,77 @@ struct Wanted {
   std::exit(status);
 }
 
-/// For the test that compares runs of processes of which no address is the same.
-[[noreturn]] void tell_addresses() {
+/// Prints addresses, for a test that compares runs of processes with different address spaces.
+[[noreturn]] void print_addresses() {
   const auto heap = std::make_unique<int>(0);
   std::printf("stack=%p heap=%p program=%p\n", static_cast<const void*>(&heap),
-              static_cast<const void*>(heap.get()), reinterpret_cast<const void*>(&tell_addresses));
+              static_cast<const void*>(heap.get()),
+              reinterpret_cast<const void*>(&print_addresses));
   std::exit(0);
 }
 
 std::uint64_t number(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) explain(2);
+  if (error != std::errc() || end != text.data() + text.size()) print_usage(2);
   return value;
 }
 
-Wanted parse(int argc, char** argv) {
-  Wanted wanted;
+Options parse(int argc, char** argv) {
+  Options options;
   for (int at = 1; at < argc; ++at) {
     const std::string_view name = argv[at];
-    if (name == "--help") explain(0);
-    if (name == "--addresses") tell_addresses();
+    if (name == "--help") print_usage(0);
+    if (name == "--addresses") print_addresses();
     if (name == "--trace") {
-      wanted.trace = true;
+      options.trace = true;
       continue;
     }
-    if (++at == argc) explain(2);
+    if (++at == argc) print_usage(2);
     if (name == "--seeds") {
-      wanted.seeds = number(argv[at]);
+      options.seeds = number(argv[at]);
     } else if (name == "--seed") {
-      wanted.seed = number(argv[at]);
+      options.seed = number(argv[at]);
     } else if (name == "--only") {
-      wanted.only = argv[at];
-      if (find_scenario(wanted.only) == nullptr) explain(2);
+      options.only = argv[at];
+      if (find_scenario(options.only) == nullptr) print_usage(2);
     } else {
-      explain(2);
+      print_usage(2);
     }
   }
-  return wanted;
+  return options;
 }
 
-/// Returns whether all went well; stops at the first seed that does not.
-bool run(const Scenario& scenario, const Wanted& wanted) {
-  std::uint64_t struck = 0;
+/// Returns true if all seeds passed. Stops at the first seed that fails.
+bool run(const Scenario& scenario, const Options& options) {
+  std::uint64_t injected_faults = 0;
   std::size_t answered = 0;
-  const std::uint64_t count = wanted.seed ? 1 : wanted.seeds;
+  const std::uint64_t count = options.seed ? 1 : options.seeds;
   for (std::uint64_t done = 0; done < count; ++done) {
-    const std::uint64_t seed = wanted.seed ? *wanted.seed : fresh_seed();
-    const Outcome outcome = scenario.run(options_for(scenario, seed, wanted.trace));
+    const std::uint64_t seed = options.seed ? *options.seed : sim::fresh_seed();
+    const Outcome outcome = scenario.run(options_for(scenario, seed, options.trace));
     std::fwrite(outcome.trace.data(), 1, outcome.trace.size(), stdout);
-    struck += outcome.struck;
+    injected_faults += outcome.injected_faults;
     answered += outcome.answered;
     if (outcome.report.ok()) continue;
     std::fprintf(stderr, "%s: %s", std::string(scenario.name).c_str(),
                  outcome.report.text().c_str());
     return false;
   }
-  std::fprintf(stderr, "%s: %llu seeds, %zu requests answered, %llu faults struck, all well\n",
+  std::fprintf(stderr, "%s: %llu seeds, %zu requests answered, %llu faults injected, all passed\n",
                std::string(scenario.name).c_str(), static_cast<unsigned long long>(count), answered,
-               static_cast<unsigned long long>(struck));
+               static_cast<unsigned long long>(injected_faults));
   return true;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Wanted wanted = parse(argc, argv);
+  const Options options = parse(argc, argv);
   bool well = true;
   for (const Scenario& each : scenarios()) {
-    if (!wanted.only.empty() && each.name != wanted.only) continue;
-    well = run(each, wanted) && well;
+    if (!options.only.empty() && each.name != options.only) continue;
+    well = run(each, options) && well;
   }
   return well ? 0 : 1;
 }

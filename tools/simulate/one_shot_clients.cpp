@@ -1,3 +1,4 @@
+// Clients that open a new connection for each visit.
 #include "tools/simulate/one_shot_clients.hpp"
 
 #include <algorithm>
@@ -6,21 +7,21 @@
 
 #include "weir/loop/loop.hpp"
 #include "weir/net/tcp.hpp"
+#include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
-#include "weir/testing/http_answers.hpp"
 
 namespace weir::simulate {
 namespace {
 
-constexpr Duration patience = std::chrono::minutes(10);
-// The first process has come up by then.
+constexpr Duration wait_timeout = std::chrono::minutes(10);
+// The first process serves by then.
 constexpr Duration begin = std::chrono::milliseconds(300);
 constexpr Duration pause_max = std::chrono::milliseconds(80);
 constexpr std::size_t requests_max = 4;
 constexpr std::size_t milliseconds_max = 150;
 
-/// All that comes until the end; nothing for an end that is no orderly one.
+/// Reads everything until the end of the connection. An end that is not orderly is an error.
 Task<Result<std::string>> read_all(Stream& stream) {
   std::string received;
   for (;;) {
@@ -32,14 +33,14 @@ Task<Result<std::string>> read_all(Stream& stream) {
 }
 
 Task<Result<std::string>> talk(Stream& stream, std::string asked) {
-  // What the server no longer reads it has answered by a close.
+  // A write may fail after the server has closed, so only the received bytes count.
   static_cast<void>(co_await stream.write(asked));
   co_return co_await read_all(stream);
 }
 
 }  // namespace
 
-void add_visited_route(http::Router& routes, std::size_t process) {
+void add_process_id_route(http::Router& routes, std::size_t process) {
   routes.get("/who/{id}/{ms}", [process](int id, int milliseconds) -> Task<http::Response> {
     const auto slept = co_await sleep(std::chrono::milliseconds(milliseconds));
     if (!slept) co_return http::Response(http::Status::service_unavailable);
@@ -47,51 +48,51 @@ void add_visited_route(http::Router& routes, std::size_t process) {
   });
 }
 
-Task<> Visitors::run(Scope& scope) {
+Task<> OneShotClients::run(Scope& scope) {
   for (std::size_t number = 0; number < options_.count; ++number) {
-    scope.spawn(visit_often(scope));
+    scope.spawn(run_client(scope));
   }
   co_return;
 }
 
-Task<> Visitors::visit_often(Scope& scope) {
-  Host& host = scope.loop().host();
-  WorldDraw draw(host.random());
-  auto slept = co_await sleep(begin + draw.between({}, pause_max));
+Task<> OneShotClients::run_client(Scope& scope) {
+  Platform& host = scope.loop().platform();
+  sim::Random random(host.random());
+  auto slept = co_await sleep(begin + random.between({}, pause_max));
   while (slept && !stopping_) {
-    Visit& now = visits_.emplace_back();
+    OneShotConnection& now = connections_.emplace_back();
     now.begun = host.now();
-    co_await visit(now, draw);
+    co_await run_connection(now, random);
     now.ended = host.now();
-    slept = co_await sleep(draw.between({}, pause_max));
+    slept = co_await sleep(random.between({}, pause_max));
   }
 }
 
-Task<> Visitors::visit(Visit& visit, WorldDraw& draw) {
-  const std::size_t requests = 1 + draw.below(requests_max);
+Task<> OneShotClients::run_connection(OneShotConnection& connection, sim::Random& random) {
+  const std::size_t requests = 1 + random.below(requests_max);
   std::string asked;
   for (std::size_t id = 0; id < requests; ++id) {
-    const std::size_t milliseconds = draw.happens(0.5) ? 0 : draw.below(milliseconds_max);
+    const std::size_t milliseconds = random.bernoulli(0.5) ? 0 : random.below(milliseconds_max);
     asked += "GET /who/" + std::to_string(id) + "/" + std::to_string(milliseconds) +
              " HTTP/1.1\r\nHost: a\r\n";
     asked += id + 1 == requests ? "Connection: close\r\n\r\n" : "\r\n";
   }
   auto stream = co_await tcp::connect(options_.server);
   if (!stream) {
-    visit.fault = "not connected: " + stream.error().message();
+    connection.violation = "not connected: " + stream.error().message();
     co_return;
   }
-  visit.local = stream->local_address();
-  const auto received = co_await timeout(patience, talk(*stream, std::move(asked)));
-  visit.fault = received ? judge(*received, requests) : received.error().message();
+  connection.local = stream->local_address();
+  const auto received = co_await timeout(wait_timeout, talk(*stream, std::move(asked)));
+  connection.violation = received ? judge(*received, requests) : received.error().message();
 }
 
-std::string Visitors::judge(std::string_view received, std::size_t requests) {
-  const std::vector<HttpAnswer> answers = read_http_answers(received);
+std::string OneShotClients::judge(std::string_view received, std::size_t requests) {
+  const std::vector<sim::HttpResponse> answers = sim::parse_http_responses(received);
   if (answers.empty()) return "closed without an answer";
   std::size_t first_process = 0;
   for (std::size_t id = 0; id < answers.size(); ++id) {
-    const HttpAnswer& each = answers[id];
+    const sim::HttpResponse& each = answers[id];
     constexpr std::string_view who = "who ";
     std::size_t process = 0;
     if (each.body.starts_with(who)) {
@@ -100,26 +101,28 @@ std::string Visitors::judge(std::string_view received, std::size_t requests) {
     if (id == 0) first_process = process;
     const std::string right =
         "who " + std::to_string(first_process) + " " + std::to_string(id) + "\n";
-    if (!each.whole || each.status != 200 || each.body != right) {
+    if (!each.complete || each.status != 200 || each.body != right) {
       return "request " + std::to_string(id) + " answered by " + std::to_string(each.status) + " " +
              each.body.substr(0, 80);
     }
     ++answered_;
     if (process > 0) ++answered_by_newer_;
   }
-  const bool said_so = answers.back().field("Connection") == "close";
+  const bool said_so = answers.back().header("Connection") == "close";
   if (said_so && answers.size() <= requests) return {};
   return std::to_string(answers.size()) + " answers to " + std::to_string(requests) + " requests";
 }
 
-std::string Visitors::find_fault(const std::function<bool(const Visit&)>& is_excused) const {
-  const auto wrong = std::ranges::find_if(
-      visits_, [&](const Visit& each) { return !each.fault.empty() && !is_excused(each); });
-  if (wrong == visits_.end()) return {};
-  const auto began =
-      std::chrono::duration_cast<std::chrono::milliseconds>(wrong->begun - visits_.front().begun);
-  return "a visit that began " + std::to_string(began.count()) +
-         " ms after the first: " + wrong->fault;
+std::string OneShotClients::find_violation(
+    const std::function<bool(const OneShotConnection&)>& is_tolerated) const {
+  const auto wrong = std::ranges::find_if(connections_, [&](const OneShotConnection& each) {
+    return !each.violation.empty() && !is_tolerated(each);
+  });
+  if (wrong == connections_.end()) return {};
+  const auto began = std::chrono::duration_cast<std::chrono::milliseconds>(
+      wrong->begun - connections_.front().begun);
+  return "a connection that began " + std::to_string(began.count()) +
+         " ms after the first: " + wrong->violation;
 }
 
 }  // namespace weir::simulate

@@ -1,4 +1,4 @@
-// Clients of whom each visit is a connection of its own.
+// Simulates clients that open a new connection for each visit.
 #pragma once
 
 #include <cstddef>
@@ -11,53 +11,59 @@
 #include "weir/http/router/router.hpp"
 #include "weir/net/stream.hpp"
 #include "weir/os/address.hpp"
-#include "weir/task/scope.hpp"
 #include "weir/sim/detail/random.hpp"
+#include "weir/task/scope.hpp"
 
 namespace weir::simulate {
 
-/// The resource that visitors ask for: `GET /who/{id}/{ms}` is answered by "who {process} {id}\n"
-/// after so many milliseconds.
-void add_visited_route(http::Router& routes, std::size_t process);
+/// Adds the resource that the clients request. `GET /who/{id}/{ms}` is answered with "who
+/// {process} {id}\n" after `ms` milliseconds.
+void add_process_id_route(http::Router& routes, std::size_t process);
 
-struct VisitorsOptions {
+struct OneShotClientsOptions {
   Endpoint server = {};
-  std::size_t count = 6;  ///< at a time
+  std::size_t count = 6;  ///< clients at the same time
 };
 
-/// One connection, and what came of it.
-struct Visit {
+/// One connection and its result.
+struct OneShotConnection {
   Instant begun{};
   Instant ended{};
-  Endpoint local = {};  ///< this side, once it was connected
-  std::string fault = {};
+  Endpoint local = {};  ///< address of this side, once connected
+  std::string violation = {};
 };
 
-/// They come one after the other. What must hold for each visit: it is connected; its first request
-/// is answered, and so are the others, unless the server ends the connection behind an answer that
-/// says so; all answers are right, and come from one process.
-/// Threads: those of one World. Lifetime: outlives what run() spawns.
-class Visitors {
+/// Each client opens connections one after the other. The test requires these rules for each
+/// connection:
+/// - the client connects;
+/// - the first request is answered, and so are the others, unless the server closes after a
+///   response that announces it;
+/// - all responses are correct and come from one process.
+/// Threads: those of one World.
+/// Lifetime: outlives the tasks that run() spawns.
+class OneShotClients {
  public:
-  explicit Visitors(const VisitorsOptions& options) : options_(options) {}
+  explicit OneShotClients(const OneShotClientsOptions& options) : options_(options) {}
 
-  /// The body of a client. Cancel: closes its connections.
+  /// Runs the clients.
+  /// Cancel: closes their connections.
   Task<> run(Scope& scope);
-  /// No more visits.
+  /// Stops new connections.
   void stop() noexcept { stopping_ = true; }
-  /// The first visit that has gone wrong, in words, but for those that are excused.
-  std::string find_fault(const std::function<bool(const Visit&)>& is_excused) const;
+  /// Describes the first connection that failed and is not tolerated; empty if none.
+  std::string find_violation(
+      const std::function<bool(const OneShotConnection&)>& is_tolerated) const;
   std::size_t answered() const noexcept { return answered_; }
-  /// Answers of other processes than the first one.
+  /// Returns the number of responses of processes other than the first one.
   std::size_t answered_by_newer() const noexcept { return answered_by_newer_; }
 
  private:
-  Task<> visit_often(Scope& scope);
-  Task<> visit(Visit& visit, WorldDraw& draw);
+  Task<> run_client(Scope& scope);
+  Task<> run_connection(OneShotConnection& connection, sim::Random& random);
   std::string judge(std::string_view received, std::size_t requests);
 
-  VisitorsOptions options_;
-  std::deque<Visit> visits_;
+  OneShotClientsOptions options_;
+  std::deque<OneShotConnection> connections_;
   std::size_t answered_ = 0;
   std::size_t answered_by_newer_ = 0;
   bool stopping_ = false;

@@ -1,3 +1,4 @@
+// The run of an overloaded server, with checks of its memory.
 #include "tools/simulate/overload.hpp"
 
 #include <algorithm>
@@ -10,74 +11,75 @@
 #include "tools/simulate/http_service.hpp"
 #include "tools/simulate/regular_clients.hpp"
 #include "tools/simulate/runtime_monitor.hpp"
-#include "weir/http/memory_bound.hpp"
-#include "weir/http/serve.hpp"
+#include "weir/http/server/limits.hpp"
+#include "weir/http/server/serve.hpp"
 #include "weir/sim/http/http_traffic.hpp"
 
 namespace weir::simulate {
 namespace {
 
-// The plan, from the beginning of the run.
+// The schedule, from the beginning of the run.
 constexpr Duration service_is_up = std::chrono::milliseconds(250);
 constexpr Duration attack_begins = std::chrono::milliseconds(700);
 constexpr Duration attack_ends = std::chrono::milliseconds(8700);
 constexpr Duration all_is_over = std::chrono::milliseconds(11'000);
-// What was on its way when the attackers left has arrived by then.
+// Everything in flight when the attackers left has arrived by then.
 constexpr Duration all_is_as_before = std::chrono::milliseconds(9700);
 
 constexpr std::size_t regular_count = 3;
 constexpr std::size_t newcomers = 6;
 constexpr std::size_t large_bytes = 200'000;
-// What clients, and a malloc that rounds up, have of their own.
+// Memory of clients, and of a malloc that rounds up.
 constexpr std::size_t elsewhere_max = std::size_t{1} << 20;
 
 http::Response large() {
   return http::text(std::string(large_bytes, 'x'));
 }
 
-/// Its memory is seen only if it has been written to.
-Task<http::Response> count(std::size_t hoards, http::Request& request) {
-  const std::string hoarded(hoards, 'h');
+/// Allocates `excess_bytes` and writes to them, so that the memory counts.
+Task<http::Response> count(std::size_t excess_bytes, http::Request& request) {
+  const std::string hoarded(excess_bytes, 'h');
   const auto body = co_await request.body();
-  if (!body) co_return http::status_for(body.error());
+  if (!body) co_return http::to_status(body.error());
   co_return http::text(std::to_string(body->size()) + " bytes\n");
 }
 
-/// The server's memory, between turns.
-class MemoryWatch {
+/// Checks the memory of the server between turns.
+class MemoryMonitor {
  public:
-  MemoryWatch(const World& world, const Attackers& attackers, const http::MemoryBound& bound)
+  MemoryMonitor(const sim::World& world, const Attackers& attackers, const http::MemoryBound& bound)
       : world_(world), attackers_(attackers), bound_(bound) {}
 
-  /// What is there now belongs to nobody's connections.
+  /// Stores the present memory, which belongs to no connection.
   void begin() { rest_ = others(); }
-  std::string find_fault(const RuntimeReport& report) {
+  std::string find_violation(const RuntimeReport& report) {
     if (rest_ == 0) return {};
     const auto cached = static_cast<std::size_t>(report.total().cached_bytes);
     const std::size_t now = others() - std::min(others(), rest_ + cached);
     most_ = std::max(most_, now);
     if (now > bound_.in_use()) {
-      return std::to_string(now) + " bytes are held, and " + std::to_string(bound_.in_use()) +
-             " may be";
+      return std::to_string(now) + " bytes are in use, the limit is " +
+             std::to_string(bound_.in_use());
     }
     const std::size_t theirs = report.connections * bound_.connection + elsewhere_max;
     if (recovers_ && (now > theirs || report.connections > regular_count + newcomers)) {
-      return "the attackers have gone, but " + std::to_string(now) + " bytes and " +
-             std::to_string(report.connections) + " connections are there";
+      return "the attackers have disconnected, but " + std::to_string(now) + " bytes and " +
+             std::to_string(report.connections) + " connections are left";
     }
     return {};
   }
-  /// From now on all must be as it was before.
+  /// Requires from now on that the server has recovered.
   void expect_rest() { recovers_ = true; }
   std::size_t most() const noexcept { return most_; }
 
  private:
-  /// But for the network, and for the trace if there is one.
+  /// Returns the heap in use, except for the network's memory and the trace.
   std::size_t others() const {
-    return heap_bytes() - std::min(heap_bytes(), attackers_.held() + world_.trace().capacity());
+    return heap_bytes() -
+           std::min(heap_bytes(), attackers_.in_flight_bytes() + world_.trace().capacity());
   }
 
-  const World& world_;
+  const sim::World& world_;
   const Attackers& attackers_;
   http::MemoryBound bound_;
   std::size_t rest_ = 0;
@@ -89,21 +91,22 @@ RuntimeOptions quiet(unsigned cores) {
   return {.cores = cores, .announce = false};
 }
 
-int serve(Host& host, unsigned cores, const OverloadRun& run, RuntimeWatch& watch) {
+int serve(Platform& host, unsigned cores, const OverloadRun& run, RuntimeMonitor& watch) {
   http::Router routes;
   add_routes(routes);
   routes.get("/", [] { return http::text("Hello, World!\n"); });
   routes.get("/large", large);
-  routes.post("/count", [&run](http::Request& request) { return count(run.hoards, request); });
+  routes.post("/count",
+              [&run](http::Request& request) { return count(run.excess_bytes, request); });
   Runtime runtime(host, quiet(cores));
-  const RuntimeWatch::Watching watching(&watch, runtime);
-  return runtime.run_on_each_core(http::serve_with, std::cref(routes), Endpoint::any(80),
-                                  run.limits);
+  const RuntimeMonitor::Attachment watching(&watch, runtime);
+  return runtime.run_on_each_core(http::serve, std::cref(routes),
+                                  http::ServeOptions{Endpoint::any(80), run.limits});
 }
 
 template <class Clients>
-void start(WorldHost& host, Clients& clients) {
-  host.start([&clients](Host& of) {
+void start(sim::Host& host, Clients& clients) {
+  host.start([&clients](Platform& of) {
     return Runtime(of, quiet(1)).run_on_each_core([&clients](Scope& scope) {
       return clients.run(scope);
     });
@@ -112,7 +115,7 @@ void start(WorldHost& host, Clients& clients) {
 
 }  // namespace
 
-http::Limits impatient_limits() {
+http::Limits short_timeout_limits() {
   constexpr Duration second = std::chrono::seconds(1);
   return {.head_timeout = second,
           .idle_timeout = 2 * second,
@@ -122,43 +125,45 @@ http::Limits impatient_limits() {
           .connections_max = 24};
 }
 
-OverloadOutcome run_overload(const WorldOptions& options, const OverloadRun& run) {
-  World world(options);
-  const auto cores = 2 + static_cast<unsigned>(world.draw().below(3));
-  // The network's buffers are small, so that what a slow reader does is soon seen.
-  WorldHost& server = world.host("server", {.cores = cores, .buffer_bytes = 16 * 1024});
-  WorldHost& hostile = world.host("attackers", {.buffer_bytes = 16 * 1024});
-  const http::Limits promised = impatient_limits();
+OverloadOutcome run_overload(const sim::WorldOptions& options, const OverloadRun& run) {
+  sim::World world(options);
+  const auto cores = 2 + static_cast<unsigned>(world.random().below(3));
+  // Small network buffers make the effect of a slow reader visible soon.
+  sim::Host& server = world.host("server", {.cores = cores, .buffer_bytes = 16 * 1024});
+  sim::Host& hostile = world.host("attackers", {.buffer_bytes = 16 * 1024});
+  const http::Limits promised = short_timeout_limits();
   const http::MemoryBound bound = http::memory_bound(
       promised, {.cores = cores, .handler_bytes = large_bytes + std::size_t{16} * 1024});
 
   Attackers attackers(world, hostile, server.address(80), {});
-  MemoryWatch memory(world, attackers, bound);
-  RuntimeWatch watch(
+  MemoryMonitor memory(world, attackers, bound);
+  RuntimeMonitor watch(
       {.connections_max = promised.connections_max,
-       .look = [&memory](const RuntimeReport& now) { return memory.find_fault(now); }});
+       .look = [&memory](const RuntimeReport& now) { return memory.find_violation(now); }});
   RegularClients regular({.server = server.address(80), .connections = regular_count});
-  HttpTraffic late({.server = server.address(80)});
-  HttpTraffic later({.server = server.address(80), .connections = newcomers});
-  server.start_service([&](Host& host) { return serve(host, cores, run, watch); });
+  sim::HttpTraffic late({.server = server.address(80)});
+  sim::HttpTraffic later({.server = server.address(80), .connections = newcomers});
+  server.start_service([&](Platform& host) { return serve(host, cores, run, watch); });
   start(world.host("regular"), regular);
   start(world.host("late"), late);
-  world.always("server", [&watch] { return watch.find_fault(); });
-  world.check("regular", [&regular] { return regular.fault(); });
+  world.always("server", [&watch] { return watch.find_violation(); });
+  world.check("regular", [&regular] { return regular.violation(); });
   world.check("late", [&] {
-    return late.find_fault([&](const HttpTalk& talk) { return excuse_by_limits(promised, talk); });
+    return late.find_violation([&](const sim::HttpConnection& connection) {
+      return tolerance_by_limits(promised, connection);
+    });
   });
-  world.check("later", [&later] { return later.find_fault(); });
-  world.check("attackers", [&attackers] { return attackers.fault(); });
-  WorldHost& newcoming = world.host("later");
-  world.at(service_is_up, [&] { memory.begin(); });
-  world.at(attack_begins, [&] { attackers.begin(); });
-  world.at(attack_ends, [&] {
+  world.check("later", [&later] { return later.find_violation(); });
+  world.check("attackers", [&attackers] { return attackers.violation(); });
+  sim::Host& newcoming = world.host("later");
+  world.schedule(service_is_up, [&] { memory.begin(); });
+  world.schedule(attack_begins, [&] { attackers.begin(); });
+  world.schedule(attack_ends, [&] {
     attackers.end();
     start(newcoming, later);
   });
-  world.at(all_is_as_before, [&] { memory.expect_rest(); });
-  world.at(all_is_over, [&] { regular.stop(); });
+  world.schedule(all_is_as_before, [&] { memory.expect_rest(); });
+  world.schedule(all_is_over, [&] { regular.stop(); });
 
   OverloadOutcome all{.outcome = {.report = world.run_until_done(std::chrono::hours(1))}};
   all.outcome.trace = world.trace();
@@ -166,14 +171,14 @@ OverloadOutcome run_overload(const WorldOptions& options, const OverloadRun& run
   all.outcome.handed_over = watch.handed_over();
   all.outcome.answered = regular.answered() + late.answered() + later.answered();
   all.attackers_ended = attackers.ended();
-  all.turned_away = attackers.answers(503);
+  all.rejected = attackers.answers(503);
   all.timed_out = attackers.answers(408);
-  all.memory_most = memory.most();
+  all.memory_peak = memory.most();
   all.memory_bound = bound.in_use();
   return all;
 }
 
-Outcome with_overload(const WorldOptions& options) {
+Outcome with_overload(const sim::WorldOptions& options) {
   return run_overload(options).outcome;
 }
 

@@ -1,4 +1,4 @@
-// More connections, requests, bytes and slow peers than the limits of a server allow.
+// Sends a server more connections, requests, bytes and slow peers than its limits allow.
 #pragma once
 
 #include <cstddef>
@@ -8,32 +8,36 @@
 
 namespace weir::simulate {
 
-/// Little patience, and few connections; a body may have 64 KiB.
-http::Limits impatient_limits();
+/// Returns limits with short timeouts and few connections; a body may have 64 KiB.
+http::Limits short_timeout_limits();
 
 struct OverloadRun {
-  http::Limits limits = impatient_limits();  ///< of the server
-  std::size_t hoards = 0;  ///< bytes that its handler of bodies holds beyond what it has promised
+  http::Limits limits = short_timeout_limits();  ///< limits of the server
+  std::size_t excess_bytes =
+      0;  ///< bytes that the handler of bodies allocates beyond what it promises
 };
 
-/// What came of it, beside the report.
+/// The result of an overload, in addition to the report.
 struct OverloadOutcome {
   Outcome outcome;
   std::size_t attackers_ended = 0;
-  std::size_t turned_away = 0;  ///< attackers that were answered by 503
-  std::size_t timed_out = 0;    ///< by 408
-  std::size_t memory_most = 0;  ///< bytes that the server has held
+  std::size_t rejected = 0;     ///< attackers that got 503
+  std::size_t timed_out = 0;    ///< attackers that got 408
+  std::size_t memory_peak = 0;  ///< largest number of bytes that the server allocated
   std::uint64_t memory_bound = 0;
 };
 
-/// A server on two to four cores, three regular clients that stay within its limits, newcomers, and
-/// attackers for some seconds. What must hold, with impatient_limits() whatever the server has:
-/// regular clients are answered throughout, each answer right; every attacker is answered or
-/// closed; no more connections are open than may be; memory stays under http::memory_bound(); and
-/// when the attackers have gone, all is as before at once, and newcomers are served.
-OverloadOutcome run_overload(const WorldOptions& options, const OverloadRun& run = {});
+/// Runs a server on two to four cores with clients of three kinds: three regular clients within
+/// its limits, newcomers, and attackers for some seconds. The test requires these rules, with
+/// short_timeout_limits() even if the server has other limits:
+/// - regular clients always get correct responses;
+/// - every attacker is answered or closed;
+/// - at most connections_max connections are open;
+/// - memory stays under http::memory_bound();
+/// - the server recovers immediately when the attackers have gone, and serves newcomers.
+OverloadOutcome run_overload(const sim::WorldOptions& options, const OverloadRun& run = {});
 
-/// The same as a scenario.
-Outcome with_overload(const WorldOptions& options);
+/// Runs an overload as a scenario.
+Outcome with_overload(const sim::WorldOptions& options);
 
 }  // namespace weir::simulate

@@ -1,3 +1,4 @@
+// Clients that request changing pages.
 #include "tools/simulate/page_traffic.hpp"
 
 #include <charconv>
@@ -12,9 +13,9 @@
 namespace weir::simulate {
 namespace {
 
-constexpr Duration patience = std::chrono::minutes(10);
+constexpr Duration wait_timeout = std::chrono::minutes(10);
 
-Task<Result<HttpAnswer>> ask(Stream& stream, unsigned page) {
+Task<Result<sim::HttpResponse>> ask(Stream& stream, unsigned page) {
   const std::string request = "GET " + page_path(page) + " HTTP/1.1\r\nHost: a\r\n\r\n";
   if (auto written = co_await stream.write(request); !written) co_return fail(written.error());
   std::string received;
@@ -22,8 +23,8 @@ Task<Result<HttpAnswer>> ask(Stream& stream, unsigned page) {
     const auto bytes = co_await stream.read();
     if (!bytes) co_return fail(bytes.error());
     received += bytes->text();
-    std::vector<HttpAnswer> answers = read_http_answers(received);
-    if (answers.size() != 1 || answers[0].whole) co_return std::move(answers.back());
+    std::vector<sim::HttpResponse> answers = sim::parse_http_responses(received);
+    if (answers.size() != 1 || answers[0].complete) co_return std::move(answers.back());
   }
 }
 
@@ -39,21 +40,21 @@ std::string page_text(unsigned page, unsigned version) {
 
 Task<> PageTraffic::run(Scope& scope) {
   for (std::size_t number = 0; number < options_.connections; ++number) {
-    scope.spawn(converse(scope));
+    scope.spawn(run_connection(scope));
   }
   co_return;
 }
 
-Task<> PageTraffic::converse(Scope& scope) {
-  Host& host = scope.loop().host();
+Task<> PageTraffic::run_connection(Scope& scope) {
+  Platform& host = scope.loop().platform();
   auto slept = co_await sleep(std::chrono::milliseconds(500 + host.random() % 500));
   std::size_t left = options_.requests;
   while (slept && left > 0) {
     auto stream = co_await tcp::connect(options_.server);
     if (!stream && stream.error() == Errc::cancelled) co_return;
     if (stream) {
-      auto asked = co_await timeout(patience, ask_often(*stream, host, left));
-      if (!asked && asked.error() == Errc::timed_out) fault_ = "neither answered nor closed";
+      auto asked = co_await timeout(wait_timeout, send_requests(*stream, host, left));
+      if (!asked && asked.error() == Errc::timed_out) violation_ = "neither answered nor closed";
     } else {
       --left;
     }
@@ -61,15 +62,15 @@ Task<> PageTraffic::converse(Scope& scope) {
   }
 }
 
-Task<Result<>> PageTraffic::ask_often(Stream& stream, Host& host, std::size_t& left) {
+Task<Result<>> PageTraffic::send_requests(Stream& stream, Platform& host, std::size_t& left) {
   Versions newest{};
   while (left > 0) {
     --left;
     const auto page = static_cast<unsigned>(host.random() % page_count);
     const auto answer = co_await ask(stream, page);
     if (!answer) co_return fail(answer.error());
-    judge(page, *answer, newest);
-    if (answer->field("Connection") == "close") co_return {};
+    check_answer(page, *answer, newest);
+    if (answer->header("Connection") == "close") co_return {};
     if (auto slept = co_await sleep(std::chrono::milliseconds(host.random() % 100)); !slept) {
       co_return slept;
     }
@@ -77,23 +78,23 @@ Task<Result<>> PageTraffic::ask_often(Stream& stream, Host& host, std::size_t& l
   co_return {};
 }
 
-void PageTraffic::judge(unsigned page, const HttpAnswer& answer, Versions& newest) {
+void PageTraffic::check_answer(unsigned page, const sim::HttpResponse& answer, Versions& newest) {
   ++answered_;
   if (answer.status == 404 && options_.may_be_missing) return;
   if (answer.status == 503 && options_.may_be_stopped) return;
   const std::string before = page_text(page, 0);
   const std::string_view beginning = std::string_view(before).substr(0, before.size() - 2);
   unsigned version = 0;
-  if (answer.whole && answer.body.starts_with(beginning)) {
+  if (answer.complete && answer.body.starts_with(beginning)) {
     std::from_chars(answer.body.data() + beginning.size(), answer.body.data() + answer.body.size(),
                     version);
   }
   if (answer.status != 200 || answer.body != page_text(page, version)) {
-    fault_ = page_path(page) + ": answered by " + std::to_string(answer.status) + " " +
-             answer.body.substr(0, 80);
+    violation_ = page_path(page) + ": answered by " + std::to_string(answer.status) + " " +
+                 answer.body.substr(0, 80);
   } else if (version < newest[page]) {
-    fault_ = page_path(page) + ": version " + std::to_string(version) + " after " +
-             std::to_string(newest[page]);
+    violation_ = page_path(page) + ": version " + std::to_string(version) + " after " +
+                 std::to_string(newest[page]);
   }
   newest[page] = version;
 }

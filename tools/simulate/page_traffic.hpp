@@ -1,4 +1,4 @@
-// Clients that ask again and again for pages that come, go and change meanwhile.
+// Simulates clients that request pages while these appear, disappear and change.
 #pragma once
 
 #include <array>
@@ -8,47 +8,49 @@
 #include "weir/base/result.hpp"
 #include "weir/net/stream.hpp"
 #include "weir/os/address.hpp"
+#include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/task/scope.hpp"
-#include "weir/testing/http_answers.hpp"
 
 namespace weir::simulate {
 
 inline constexpr unsigned page_count = 3;
 
-/// "/page/2"
+/// Returns the path of a page, for example "/page/2".
 std::string page_path(unsigned page);
-/// What a page says; versions grow with each change of any page.
+/// Returns the text of a page. Versions grow with each change of any page.
 std::string page_text(unsigned page, unsigned version);
 
 struct PageTrafficOptions {
   Endpoint server = {};
   std::size_t connections = 4;
-  std::size_t requests = 25;  ///< of each
+  std::size_t requests = 25;  ///< requests per connection
   bool may_be_missing = true;
-  bool may_be_stopped = true;  ///< by 503
+  bool may_be_stopped = true;  ///< true: a response may be 503
 };
 
-/// What must hold: each answer is that page, whole, and one connection, which stays on its core,
-/// never sees an older version after a newer one.
-/// Threads: those of one World. Lifetime: outlives what run() spawns.
+/// The test requires that each response is the whole requested page. A connection, which stays on
+/// its core, never gets an older version after a newer one.
+/// Threads: those of one World.
+/// Lifetime: outlives the tasks that run() spawns.
 class PageTraffic {
  public:
   explicit PageTraffic(const PageTrafficOptions& options) : options_(options) {}
 
-  /// The body of a client. Cancel: closes its connections.
+  /// Runs the clients.
+  /// Cancel: closes their connections.
   Task<> run(Scope& scope);
-  /// What did not hold; empty if all did.
-  const std::string& fault() const noexcept { return fault_; }
+  /// Returns the violation; empty if all rules held.
+  const std::string& violation() const noexcept { return violation_; }
   std::size_t answered() const noexcept { return answered_; }
 
  private:
   using Versions = std::array<unsigned, page_count>;
-  Task<> converse(Scope& scope);
-  Task<Result<>> ask_often(Stream& stream, Host& host, std::size_t& left);
-  void judge(unsigned page, const HttpAnswer& answer, Versions& newest);
+  Task<> run_connection(Scope& scope);
+  Task<Result<>> send_requests(Stream& stream, Platform& host, std::size_t& left);
+  void check_answer(unsigned page, const sim::HttpResponse& answer, Versions& newest);
 
   PageTrafficOptions options_;
-  std::string fault_;
+  std::string violation_;
   std::size_t answered_ = 0;
 };
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""One seed gives one run in every process, whatever its addresses are: each scenario's trace is the
-same in two processes that have other addresses of stack, heap and program.
+"""Tests that a seed gives the same run in every process: each scenario's trace is equal in two
+processes with other addresses of stack, heap and program.
 
     processes_test.py --simulate PROGRAM [--sanitized]
 
-Sanitizers have the heap at the same address each time: there the comparison cannot find an order by
-that, but `./dev test` makes it without a sanitizer, too.
+Sanitizers put the heap at the same address in each process, so the comparison cannot find an order
+by heap addresses. `./dev test` also runs the comparison without a sanitizer.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def scenarios():
 
 
 class Processes(unittest.TestCase):
-    # Else the comparison below would not show that no address decides anything.
+    # Without this, the comparison below would not prove that no address decides anything.
     def test_addresses_are_randomised(self):
         if not is_randomised():
             self.skipTest("off for this process: see kernel.randomize_va_space and setarch")
@@ -58,7 +58,7 @@ class Processes(unittest.TestCase):
             second = pool.map(lambda run: output_of(*run), runs)
             for run, one, other in zip(runs, first, second):
                 with self.subTest(run=" ".join(run)):
-                    self.assertIn(" turns, whose order is ", one)
+                    self.assertIn(" turns, order hash ", one)
                     self.assertTrue(one == other, "the traces differ")
 
 

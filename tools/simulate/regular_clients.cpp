@@ -1,3 +1,4 @@
+// Clients that stay within the limits of a server.
 #include "tools/simulate/regular_clients.hpp"
 
 #include <string_view>
@@ -5,33 +6,33 @@
 
 #include "weir/loop/loop.hpp"
 #include "weir/net/tcp.hpp"
+#include "weir/sim/http/detail/http_answers.hpp"
+#include "weir/sim/http/detail/http_request.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
-#include "weir/testing/http_answers.hpp"
-#include "weir/testing/http_asked.hpp"
 
 namespace weir::simulate {
 namespace {
 
-constexpr Duration patience = std::chrono::seconds(5);
-// From here to the end of the first half second.
+constexpr Duration wait_timeout = std::chrono::seconds(5);
+// All clients begin within the first half second.
 constexpr Duration begin_min = std::chrono::milliseconds(300);
 constexpr Duration begin_max = std::chrono::milliseconds(500);
-// A connection that is idle for longer may be closed.
+// Longest pause; the server may close a connection that is idle for longer.
 constexpr Duration pause_max = std::chrono::milliseconds(300);
 
-/// The final answer to it.
-Task<Result<HttpAnswer>> ask(Stream& stream, const HttpAsked& asked) {
-  if (auto written = co_await stream.write(asked.text); !written) co_return fail(written.error());
+/// Sends `request` and returns its final response.
+Task<Result<sim::HttpResponse>> send_request(Stream& stream, const sim::HttpRequest& request) {
+  if (auto written = co_await stream.write(request.text); !written) co_return fail(written.error());
   std::string received;
   for (;;) {
     const auto bytes = co_await stream.read();
     if (!bytes) co_return fail(bytes.error());
     received += bytes->text();
-    const std::vector<std::string_view> methods{asked.method};
-    std::vector<HttpAnswer> answers = read_http_answers(received, methods);
-    HttpAnswer& last = answers.back();
-    if (last.whole && last.status >= 200) co_return std::move(last);
+    const std::vector<std::string_view> methods{request.method};
+    std::vector<sim::HttpResponse> answers = sim::parse_http_responses(received, methods);
+    sim::HttpResponse& last = answers.back();
+    if (last.complete && last.status >= 200) co_return std::move(last);
   }
 }
 
@@ -39,33 +40,34 @@ Task<Result<HttpAnswer>> ask(Stream& stream, const HttpAsked& asked) {
 
 Task<> RegularClients::run(Scope& scope) {
   for (std::size_t number = 0; number < options_.connections; ++number) {
-    scope.spawn(ask_often(scope));
+    scope.spawn(run_client(scope));
   }
   co_return;
 }
 
-Task<> RegularClients::ask_often(Scope& scope) {
-  WorldDraw draw(scope.loop().host().random());
-  if (auto slept = co_await sleep(draw.between(begin_min, begin_max)); !slept) co_return;
+Task<> RegularClients::run_client(Scope& scope) {
+  sim::Random random(scope.loop().platform().random());
+  if (auto slept = co_await sleep(random.between(begin_min, begin_max)); !slept) co_return;
   auto stream = co_await tcp::connect(options_.server);
   if (!stream) {
-    fault_ = "not connected: " + stream.error().message();
+    violation_ = "not connected: " + stream.error().message();
     co_return;
   }
   for (std::size_t id = 0; !stopping_; ++id) {
-    const HttpAsked asked = draw_http_request(draw, id, false);
-    const auto answer = co_await timeout(patience, ask(*stream, asked));
-    const std::string line = asked.text.substr(0, asked.text.find('\r'));
+    const sim::HttpRequest request = sim::random_http_request(random, id, false);
+    const auto answer = co_await timeout(wait_timeout, send_request(*stream, request));
+    const std::string line = request.text.substr(0, request.text.find('\r'));
     if (!answer) {
-      fault_ = line + ": " + answer.error().message();
+      violation_ = line + ": " + answer.error().message();
       co_return;
     }
     ++answered_;
-    if (answer->status != asked.status || (asked.status == 200 && answer->body != asked.body)) {
-      fault_ = line + ": answered by " + std::to_string(answer->status);
+    if (answer->status != request.status ||
+        (request.status == 200 && answer->body != request.body)) {
+      violation_ = line + ": answered by " + std::to_string(answer->status);
       co_return;
     }
-    if (auto slept = co_await sleep(draw.between({}, pause_max)); !slept) co_return;
+    if (auto slept = co_await sleep(random.between({}, pause_max)); !slept) co_return;
   }
 }
 

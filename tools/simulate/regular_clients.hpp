@@ -1,4 +1,4 @@
-// Clients that stay within every limit of a server, whatever others do to it.
+// Simulates clients that stay within every limit of a server, while others overload it.
 #pragma once
 
 #include <cstddef>
@@ -16,27 +16,29 @@ struct RegularClientsOptions {
   std::size_t connections = 3;
 };
 
-/// Each has one connection, from the first half of a second on, and asks on it again and again for
-/// what HttpAsked names. What must hold: every answer comes soon, is right, and the connection
-/// stays.
-/// Threads: those of one World. Lifetime: outlives what run() spawns.
+/// Each client opens one connection in the first half second and sends the requests of
+/// sim::HttpRequest on it. The test requires that every response is correct and arrives soon, and
+/// that the connection stays open.
+/// Threads: those of one World.
+/// Lifetime: outlives the tasks that run() spawns.
 class RegularClients {
  public:
   explicit RegularClients(const RegularClientsOptions& options) : options_(options) {}
 
-  /// The body of a client. Cancel: closes its connections.
+  /// Runs the clients.
+  /// Cancel: closes their connections.
   Task<> run(Scope& scope);
-  /// They have asked enough.
+  /// Stops the clients after their present request.
   void stop() noexcept { stopping_ = true; }
-  /// What did not hold; empty if all did.
-  const std::string& fault() const noexcept { return fault_; }
+  /// Returns the violation; empty if all rules held.
+  const std::string& violation() const noexcept { return violation_; }
   std::size_t answered() const noexcept { return answered_; }
 
  private:
-  Task<> ask_often(Scope& scope);
+  Task<> run_client(Scope& scope);
 
   RegularClientsOptions options_;
-  std::string fault_;
+  std::string violation_;
   std::size_t answered_ = 0;
   bool stopping_ = false;
 };

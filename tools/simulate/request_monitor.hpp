@@ -1,4 +1,4 @@
-// What an HTTP server has taken of its clients' requests, looked at between turns of its cores.
+// Checks between turns how much of its clients' requests an HTTP server has read.
 #pragma once
 
 #include <cstddef>
@@ -6,60 +6,63 @@
 #include <map>
 #include <string>
 
-#include "weir/http/limits.hpp"
 #include "weir/http/router/router.hpp"
+#include "weir/http/server/limits.hpp"
 #include "weir/sim/host.hpp"
 
 namespace weir::simulate {
 
-/// How many bytes a server may have received of a connection beyond the request that it works on:
-/// what one read gives, or a head takes; and what it drops of a connection that it ends.
-std::size_t ahead_max(const http::Limits& limits) noexcept;
+/// Returns how many bytes a server may have received on a connection beyond its present request.
+/// The limit is the largest of one read and two heads, plus the bytes that the server drops on a
+/// closing connection.
+std::size_t read_ahead_max(const http::Limits& limits) noexcept;
 
-/// What must hold for each connection, however much its client pipelines: one request is worked on
-/// at a time, and nothing is read beyond it but what may be buffered; see ahead_max(). The rest
+/// The test requires that the server processes one request per connection at a time, however much
+/// the client pipelines. It reads at most read_ahead_max() bytes beyond that request. The rest
 /// waits in the kernel, which slows the client down.
-/// Threads: those of one World. Lifetime: outlives the server.
-class RequestWatch {
+/// Threads: those of one World.
+/// Lifetime: outlives the server.
+class RequestMonitor {
  public:
-  /// Where the first `requests` requests of this client end, in bytes of what it sends.
+  /// Returns the end of the first `requests` requests of this client, as an offset in the bytes
+  /// that it sends.
   using EndOf = std::function<std::size_t(const Endpoint& client, std::size_t requests)>;
 
-  RequestWatch(std::size_t ahead_max, EndOf end_of)
-      : ahead_max_(ahead_max), end_of_(std::move(end_of)) {}
+  RequestMonitor(std::size_t read_ahead_max, EndOf end_of)
+      : read_ahead_max_(read_ahead_max), end_of_(std::move(end_of)) {}
 
-  /// From now on it sees the requests of these routes; before they are served.
+  /// Watches the requests of these routes. The caller calls it before they are served.
   void see(http::Router& routes);
-  /// A request that is worked on, for a server that has no routes.
-  class Working {
+  /// A request in progress, for a server without routes.
+  class ActiveRequest {
    public:
-    Working(RequestWatch& watch, const Endpoint& client);
-    ~Working() { --seen_.worked_on; }
-    Working(const Working&) = delete;
-    Working& operator=(const Working&) = delete;
+    ActiveRequest(RequestMonitor& watch, const Endpoint& client);
+    ~ActiveRequest() { --clients_.active; }
+    ActiveRequest(const ActiveRequest&) = delete;
+    ActiveRequest& operator=(const ActiveRequest&) = delete;
 
    private:
-    friend RequestWatch;
-    struct Seen {
+    friend RequestMonitor;
+    struct ClientState {
       std::size_t begun = 0;
-      std::size_t worked_on = 0;
+      std::size_t active = 0;
     };
-    Seen& seen_;
+    ClientState& clients_;
   };
 
-  /// For World::always(); empty if all is well.
-  std::string find_fault(WorldHost& server);
-  /// The most that has been received of a connection beyond the request that was worked on.
-  std::size_t ahead_most() const noexcept { return ahead_most_; }
+  /// Returns the violation for sim::World::always(); empty if all rules held.
+  std::string find_violation(sim::Host& server);
+  /// Returns the largest number of bytes received on a connection beyond its present request.
+  std::size_t read_ahead_max_seen() const noexcept { return read_ahead_max_seen_; }
 
  private:
   Task<http::Response> work_on(http::Request& request, http::Next next);
 
-  std::size_t ahead_max_;
+  std::size_t read_ahead_max_;
   EndOf end_of_;
-  std::map<std::string, Working::Seen> seen_;  // by client
-  std::string fault_;
-  std::size_t ahead_most_ = 0;
+  std::map<std::string, ActiveRequest::ClientState> clients_;  // state by client
+  std::string violation_;
+  std::size_t read_ahead_max_seen_ = 0;
   unsigned turns_ = 0;
 };
 

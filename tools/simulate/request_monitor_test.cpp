@@ -1,4 +1,4 @@
-// What a server may take of its clients' requests is watched, and one that takes more is found out.
+// Tests that the monitor detects a server that reads more of its clients' requests than it may.
 #include "tools/simulate/request_monitor.hpp"
 
 #include <gtest/gtest.h>
@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "tools/simulate/scenarios.hpp"
-#include "weir/runtime/runtime.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/net/tcp.hpp"
-#include "weir/task/sleep.hpp"
-#include "weir/sim/test/seed_fixture.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/sim/peer.hpp"
+#include "weir/sim/test/seed_fixture.hpp"
+#include "weir/task/sleep.hpp"
 
 namespace weir::simulate {
 namespace {
@@ -24,13 +24,13 @@ namespace {
 constexpr std::size_t request_bytes = 4096;
 constexpr std::size_t requests = 64;
 
-/// What a server takes before it answers.
+/// The amount that a server reads before it responds.
 struct Taking {
-  std::size_t requests_at_once = 1;  ///< that it works on
+  std::size_t requests_at_once = 1;  ///< requests in progress at the same time
   std::size_t bytes_at_once = request_bytes;
 };
 
-Task<> serve_one(tcp::Stream peer, RequestWatch& watch, Taking taking) {
+Task<> serve_one(tcp::Stream peer, RequestMonitor& watch, Taking taking) {
   const Endpoint client = peer.peer_address();
   for (std::size_t taken = 0; taken < request_bytes * requests;) {
     const std::size_t end = taken + taking.bytes_at_once;
@@ -41,8 +41,8 @@ Task<> serve_one(tcp::Stream peer, RequestWatch& watch, Taking taking) {
       taken += *count;
     }
     {
-      const RequestWatch::Working working(watch, client);
-      std::optional<RequestWatch::Working> another;
+      const RequestMonitor::ActiveRequest working(watch, client);
+      std::optional<RequestMonitor::ActiveRequest> another;
       if (taking.requests_at_once > 1) another.emplace(watch, client);
       static_cast<void>(co_await sleep(std::chrono::milliseconds(10)));
     }
@@ -51,7 +51,7 @@ Task<> serve_one(tcp::Stream peer, RequestWatch& watch, Taking taking) {
   }
 }
 
-Task<Result<>> serve_all(Scope& scope, RequestWatch& watch, Taking taking) {
+Task<Result<>> serve_all(Scope& scope, RequestMonitor& watch, Taking taking) {
   auto listener = co_await tcp::listen(Endpoint::any(80));
   if (!listener) co_return fail(listener.error());
   for (;;) {
@@ -61,56 +61,56 @@ Task<Result<>> serve_all(Scope& scope, RequestWatch& watch, Taking taking) {
   }
 }
 
-/// What the watch says of a server that does so.
-std::string fault_of(const Taking& taking) {
-  World world(fresh_world());
-  RequestWatch watch(ahead_max(small_limits()),
-                     [](const Endpoint&, std::size_t begun) { return begun * request_bytes; });
-  WorldHost& server = world.host("server", {.cores = 2});
-  server.start([&](Host& host) {
+/// Returns the violation of a server that reads like this.
+std::string violation_of(const Taking& taking) {
+  sim::World world(fresh_world_options());
+  RequestMonitor watch(read_ahead_max(small_limits()),
+                       [](const Endpoint&, std::size_t begun) { return begun * request_bytes; });
+  sim::Host& server = world.host("server", {.cores = 2});
+  server.start([&](Platform& host) {
     return Runtime(host, {.cores = 2, .announce = false})
         .run_on_each_core(serve_all, std::ref(watch), taking);
   });
-  std::string fault;
-  world.always("requests", [&] { return fault = watch.find_fault(server); });
-  WorldHost& clients = world.host("clients");
-  std::optional<WorldPeer> peer;
-  world.at(std::chrono::seconds(1), [&] {
+  std::string violation;
+  world.always("requests", [&] { return violation = watch.find_violation(server); });
+  sim::Host& clients = world.host("clients");
+  std::optional<sim::Peer> peer;
+  world.schedule(std::chrono::seconds(1), [&] {
     peer.emplace(clients, server.address(80));
     peer->send(std::string(request_bytes * requests, 'r'));
   });
-  world.at(std::chrono::seconds(60), [&] { server.raise(Signal::terminate); });
-  const WorldReport report = world.run_until_done(std::chrono::hours(1));
-  EXPECT_EQ(report.ok(), fault.empty()) << report.text();
-  return fault;
+  world.schedule(std::chrono::seconds(60), [&] { server.raise(Signal::terminate); });
+  const sim::WorldReport report = world.run_until_done(std::chrono::hours(1));
+  EXPECT_EQ(report.ok(), violation.empty()) << report.text();
+  return violation;
 }
 
-TEST(RequestWatch, LetsAServerTakeOneRequestAfterTheOther) {
-  EXPECT_EQ(fault_of({}), "");
+TEST(RequestMonitor, AcceptsAServerThatReadsOneRequestAtATime) {
+  EXPECT_EQ(violation_of({}), "");
 }
 
-TEST(RequestWatch, FindsAServerThatReadsAllThatComes) {
-  const std::string fault = fault_of({.bytes_at_once = 16 * request_bytes});
-  EXPECT_TRUE(fault.ends_with(" requests")) << fault;
+TEST(RequestMonitor, DetectsAServerThatReadsTooMuch) {
+  const std::string violation = violation_of({.bytes_at_once = 16 * request_bytes});
+  EXPECT_TRUE(violation.ends_with(" requests")) << violation;
 }
 
-TEST(RequestWatch, FindsAServerThatWorksOnSeveralRequestsOfAConnection) {
-  const std::string fault = fault_of({.requests_at_once = 2});
-  EXPECT_TRUE(fault.starts_with("2 requests of 10.0.0.2:")) << fault;
+TEST(RequestMonitor, DetectsSeveralRequestsInProgressOnAConnection) {
+  const std::string violation = violation_of({.requests_at_once = 2});
+  EXPECT_TRUE(violation.starts_with("2 requests of 10.0.0.2:")) << violation;
 }
 
-// Otherwise the bound would be one that always holds.
-TEST(RequestWatch, TheHttpServerUsesMostOfWhatItMayBuffer) {
+// Shows that the bound is not so large that it always holds.
+TEST(RequestMonitor, TheHttpServerUsesMostOfItsReadAhead) {
   const HttpRun run{.connections = 12, .watched = true};
-  const std::size_t wanted = ahead_max(run.limits) / 2;
+  const std::size_t options = read_ahead_max(run.limits) / 2;
   std::size_t most = 0;
-  // About every second run comes to that much.
-  for (int runs = 0; runs < 100 && most <= wanted; ++runs) {
-    const Outcome outcome = run_http(fresh_world(), run);
+  // About every second run reaches this amount.
+  for (int runs = 0; runs < 100 && most <= options; ++runs) {
+    const Outcome outcome = run_http(fresh_world_options(), run);
     ASSERT_TRUE(outcome.report.ok()) << outcome.report.text();
-    most = std::max(most, outcome.ahead_most);
+    most = std::max(most, outcome.read_ahead_max_seen);
   }
-  EXPECT_GT(most, wanted);
+  EXPECT_GT(most, options);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Hot restarts: processes of a service take over from each other, on one machine of a World, while
-// clients come and go; some of the processes die.
+// Simulates hot restarts: processes of a service take over from each other on one machine while
+// clients connect, and some processes die.
 #pragma once
 
 #include <cstddef>
@@ -11,36 +11,38 @@
 
 namespace weir::simulate {
 
-/// Which process dies, and when.
-struct RestartDeath {
-  std::size_t process = 0;  ///< in the order in which they begin
-  /// At which step of its handovers, see WorldHost::kill_at_handover_step();
+/// Says which process dies, and when.
+struct ProcessKill {
+  std::size_t process = 0;  ///< index in the order in which the processes begin
+  /// Step of its handovers at which it dies; see sim::Host::kill_at_handover_step().
   std::uint64_t step = 0;
-  std::optional<Duration> moment = {};  ///< or so long after the beginning
+  std::optional<Duration> moment = {};  ///< time after the beginning, instead of a step
 };
 
 struct RestartRun {
-  std::size_t processes = 3;  ///< each of which takes over from the one before
-  std::optional<RestartDeath> death = {};
-  /// What must be found wrong: an older process that does not wait for the newer one, but ends by a
-  /// SIGTERM a second before that one begins, without having passed its sockets on.
-  bool careless = false;
+  std::size_t processes = 3;  ///< number of processes; each takes over from the one before
+  std::optional<ProcessKill> kill = {};
+  /// True: the test must find a violation. The older process does not wait for the newer one. It
+  /// gets a SIGTERM one second before the newer one begins, and does not pass its sockets on.
+  bool without_handover = false;
 };
 
 struct RestartOutcome {
   Outcome outcome;
-  std::vector<std::uint64_t> steps = {};  ///< of each process
-  bool outage = false;                    ///< nobody had the sockets of the one that died
-  std::size_t served_by_newer = 0;        ///< answers that did not come from the first process
+  std::vector<std::uint64_t> steps = {};  ///< handover steps of each process
+  bool outage = false;                    ///< true: no process had the sockets of the dead one
+  std::size_t served_by_newer = 0;        ///< responses that did not come from the first process
 };
 
-/// What must hold: whoever connects, at whatever moment, is answered, and everything that is
-/// answered is right. Excepted are those whom a process had accepted that died, and, where its
-/// sockets were its own, those who waited at them, or came before another one listened.
-RestartOutcome run_restarts(const WorldOptions& options, const RestartRun& run);
+/// Runs the processes and their clients. The test requires that every client that connects is
+/// answered, at any time, and that every response is correct. It excuses clients whose connection
+/// was accepted by a process that died. If no other process had its sockets, it also excuses
+/// clients that waited at them, or that connected before another process listened.
+RestartOutcome run_restarts(const sim::WorldOptions& options, const RestartRun& run);
 
-/// As scenarios: all goes well but for slow threads and networks; and one process dies.
-Outcome with_restarts(const WorldOptions& options);
-Outcome with_deaths(const WorldOptions& options);
+/// Runs as scenarios: with_restarts() has only slow threads and networks; with_kills() also kills
+/// one process.
+Outcome with_restarts(const sim::WorldOptions& options);
+Outcome with_kills(const sim::WorldOptions& options);
 
 }  // namespace weir::simulate

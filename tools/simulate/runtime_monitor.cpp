@@ -1,3 +1,4 @@
+// Compares the reports of a runtime with each other.
 #include "tools/simulate/runtime_monitor.hpp"
 
 #include <array>
@@ -27,36 +28,37 @@ constexpr std::array counts = {
 
 }  // namespace
 
-RuntimeWatch::Watching::Watching(RuntimeWatch* watch, const Runtime& runtime) : watch_(watch) {
+RuntimeMonitor::Attachment::Attachment(RuntimeMonitor* watch, const Runtime& runtime)
+    : watch_(watch) {
   if (watch_ != nullptr) watch_->runtime_ = &runtime;
 }
 
-RuntimeWatch::Watching::~Watching() {
+RuntimeMonitor::Attachment::~Attachment() {
   if (watch_ == nullptr) return;
   watch_->last_ = watch_->runtime_->report();
   watch_->runtime_ = nullptr;
 }
 
-std::string RuntimeWatch::find_fault() {
+std::string RuntimeMonitor::find_violation() {
   if (runtime_ == nullptr || ++turns_ % options_.turns != 0) return {};
   return look();
 }
 
-std::string RuntimeWatch::look() {
+std::string RuntimeMonitor::look() {
   RuntimeReport now = runtime_->report();
   const CoreReport sum = now.total();
   if (options_.connections_max != 0 && now.connections > options_.connections_max) {
     return std::to_string(now.connections) + " connections";
   }
   if (options_.look) {
-    if (std::string fault = options_.look(now); !fault.empty()) return fault;
+    if (std::string violation = options_.look(now); !violation.empty()) return violation;
   }
   if (sum.taken_over > sum.handed_over) return "more connections taken over than handed over";
   if (last_ && last_->cores.size() == now.cores.size()) {
     for (std::size_t core = 0; core < now.cores.size(); ++core) {
       for (const Count& each : counts) {
         if (now.cores[core].*each.value < last_->cores[core].*each.value) {
-          return std::string(each.name) + " of core " + std::to_string(core) + " has shrunk";
+          return std::string(each.name) + " of core " + std::to_string(core) + " has decreased";
         }
       }
     }

@@ -1,4 +1,4 @@
-// Looks at a runtime's report at any time, between turns of its cores.
+// Checks the report of a runtime between turns of its cores.
 #pragma once
 
 #include <cstddef>
@@ -15,40 +15,42 @@ class Runtime;
 
 namespace weir::simulate {
 
-struct RuntimeWatchOptions {
-  std::size_t connections_max = 0;  ///< 0: any number
-  unsigned turns = 16;              ///< after so many it looks again
-  /// What else must hold of a report; gives what does not.
+struct RuntimeMonitorOptions {
+  std::size_t connections_max = 0;  ///< largest number of connections; 0: any number
+  unsigned turns = 16;              ///< turns between two checks
+  /// Another rule for a report; returns the violation, or an empty text.
   std::function<std::string(const RuntimeReport&)> look = {};
 };
 
-/// What must hold: the limit of connections, also while connections are handed over; what is
-/// counted only grows; what is on its way between cores arrives.
-/// Threads: those of one World. Lifetime: outlives the runtime.
-class RuntimeWatch {
+/// The test requires that the limit of connections holds, also while connections are handed over.
+/// Counters only grow, and what is in flight between cores arrives.
+/// Threads: those of one World.
+/// Lifetime: outlives the runtime.
+class RuntimeMonitor {
  public:
-  explicit RuntimeWatch(const RuntimeWatchOptions& options) : options_(options) {}
+  explicit RuntimeMonitor(const RuntimeMonitorOptions& options) : options_(options) {}
 
-  /// While it is there, `watch`, if any, sees `runtime`; at the end it keeps the last report.
-  class Watching {
+  /// Lets `watch` watch `runtime` during its lifetime, unless `watch` is nullptr. The monitor
+  /// keeps the last report.
+  class Attachment {
    public:
-    Watching(RuntimeWatch* watch, const Runtime& runtime);
-    ~Watching();
-    Watching(const Watching&) = delete;
-    Watching& operator=(const Watching&) = delete;
+    Attachment(RuntimeMonitor* watch, const Runtime& runtime);
+    ~Attachment();
+    Attachment(const Attachment&) = delete;
+    Attachment& operator=(const Attachment&) = delete;
 
    private:
-    RuntimeWatch* watch_;
+    RuntimeMonitor* watch_;
   };
 
-  /// For World::always(); empty if all is well.
-  std::string find_fault();
+  /// Returns the violation for sim::World::always(); empty if all rules held.
+  std::string find_violation();
   std::uint64_t handed_over() const { return last_ ? last_->total().handed_over : 0; }
 
  private:
   std::string look();
 
-  RuntimeWatchOptions options_;
+  RuntimeMonitorOptions options_;
   const Runtime* runtime_ = nullptr;
   std::optional<RuntimeReport> last_;
   unsigned turns_ = 0;

@@ -1,3 +1,4 @@
+// The list of scenarios, and the run of an HTTP server in a World.
 #include "tools/simulate/scenarios.hpp"
 
 #include <algorithm>
@@ -7,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/simulate/component_scenarios.hpp"
 #include "tools/simulate/http_service.hpp"
 #include "tools/simulate/overload.hpp"
-#include "tools/simulate/play_scenarios.hpp"
 #include "tools/simulate/request_monitor.hpp"
 #include "tools/simulate/restarts.hpp"
 #include "tools/simulate/runtime_monitor.hpp"
@@ -24,96 +25,98 @@ RuntimeOptions quiet(unsigned cores) {
   return {.cores = cores, .announce = false};
 }
 
-/// A main function of a client.
-int ask(Host& host, HttpTraffic& traffic) {
+/// The main function of a client.
+int ask(Platform& host, sim::HttpTraffic& traffic) {
   return Runtime(host, quiet(1)).run_on_each_core([&traffic](Scope& scope) {
     return traffic.run(scope);
   });
 }
 
-/// One fault, somewhere in a run that is known to go well without.
-Outcome with_strike(const WorldOptions& options) {
-  WorldOptions before = options;
+/// Injects one random fault into a run that passes without it.
+Outcome with_one_fault(const sim::WorldOptions& options) {
+  sim::WorldOptions before = options;
   before.trace = false;
   Outcome outcome = run_http(before, {});
   if (!outcome.report.ok()) return outcome;
-  constexpr std::array faults = {Fault::reset, Fault::half_close, Fault::stall, Fault::full_buffer};
-  // Not from the World's own seed: what comes before the strike stays as it was.
-  WorldDraw draw(~options.seed);
-  const std::uint64_t at = draw.below(outcome.operations);
-  return run_http(options, {.disturb = strike(at, faults[draw.below(faults.size())])});
+  constexpr std::array faults = {sim::Fault::reset, sim::Fault::half_close, sim::Fault::stall,
+                                 sim::Fault::full_buffer};
+  // Uses a different seed than the World, so that the run stays the same until the fault.
+  sim::Random random(~options.seed);
+  const std::uint64_t at = random.below(outcome.operations);
+  return run_http(options,
+                  {.fault_schedule = inject_fault(at, faults[random.below(faults.size())])});
 }
 
-Outcome undisturbed(const WorldOptions& options) {
+Outcome without_faults(const sim::WorldOptions& options) {
   return run_http(options, {});
 }
 
-Outcome with_faults(const WorldOptions& options) {
-  return run_http(options, {.disturb = faults_now_and_then});
+Outcome with_faults(const sim::WorldOptions& options) {
+  return run_http(options, {.fault_schedule = random_faults});
 }
 
-Outcome with_partitions(const WorldOptions& options) {
-  return run_http(options, {.disturb = cut_now_and_then});
+Outcome with_partitions(const sim::WorldOptions& options) {
+  return run_http(options, {.fault_schedule = random_partitions});
 }
 
-Outcome with_limits(const WorldOptions& options) {
+Outcome with_limits(const sim::WorldOptions& options) {
   return run_http(options, limits_run());
 }
 
-Outcome with_drain(const WorldOptions& options) {
-  return run_http(options, {.disturb = end_early});
+Outcome with_drain(const sim::WorldOptions& options) {
+  return run_http(options, {.fault_schedule = drain_early});
 }
 
-/// What a World reports of a server of which a core has no memory to begin with.
-constexpr std::string_view not_begun = "server: main has returned 1";
+/// The failure that a World reports if a core of the server has no memory to begin.
+constexpr std::string_view not_begun = "server: main returned 1";
 
-Outcome with_little_memory(const WorldOptions& options) {
-  WorldDraw draw(~options.seed);
-  const auto core = static_cast<unsigned>(draw.below(2));
-  // Many runs end before a thousand blocks have been taken.
-  const std::size_t number = draw.below(draw.happens(0.5) ? 150 : 1500);
-  Outcome outcome = run_http(options, {.disturb = fail_allocation(core, number)});
-  if (outcome.struck == 0 || number >= allocations_to_begin()) return outcome;
+Outcome with_little_memory(const sim::WorldOptions& options) {
+  sim::Random random(~options.seed);
+  const auto core = static_cast<unsigned>(random.below(2));
+  // Half of the runs use a small number, because many runs end before a thousand allocations.
+  const std::size_t number = random.below(random.bernoulli(0.5) ? 150 : 1500);
+  Outcome outcome = run_http(options, {.fault_schedule = fail_allocation(core, number)});
+  if (outcome.injected_faults == 0 || number >= allocations_to_begin()) return outcome;
   if (std::erase(outcome.report.failures, not_begun) != 1) {
-    outcome.report.failures.emplace_back("server: has not told that it could not begin");
+    outcome.report.failures.emplace_back("server: has not reported that it could not begin");
   }
   return outcome;
 }
 
-/// Few are enough for a core to have too many.
-Outcome with_balance(const WorldOptions& options) {
-  WorldOptions crowded = options;
-  crowded.variation.crowding = 0.9;
-  return run_http(crowded, {.connections = 150, .requests_max = 3});
+/// Uses few requests, which are enough for one core to have too many connections.
+Outcome with_balance(const sim::WorldOptions& options) {
+  sim::WorldOptions skewed = options;
+  skewed.jitter.skewed_accept = 0.9;
+  return run_http(skewed, {.connections = 150, .requests_max = 3});
 }
 
 constexpr std::array all_scenarios = {
-    Scenario{"http", "an HTTP server on two cores, pipelined requests of all kinds", undisturbed},
-    Scenario{"faults", "the same while connections are reset, half-closed and stalled",
-             with_faults},
-    Scenario{"strike", "the same with one fault at an operation that is drawn", with_strike},
-    Scenario{"partitions", "the same while one host of clients is cut off and reached again",
+    Scenario{"http", "an HTTP server on two cores, pipelined requests of all kinds",
+             without_faults},
+    Scenario{"faults", "http, and connections are reset, half-closed and stalled", with_faults},
+    Scenario{"fault", "http, and one fault at a random operation", with_one_fault},
+    Scenario{"partitions", "http, and one host of clients is unreachable for a time",
              with_partitions},
-    Scenario{"limits", "the same with more clients than may be served", with_limits},
-    Scenario{"drain", "the same while the server is told to end, perhaps twice", with_drain},
-    Scenario{"memory", "the same while one allocation of the server fails", with_little_memory},
-    Scenario{"balance", "the same with far more connections on one core than on the other",
+    Scenario{"limits", "http, with more clients than the limit", with_limits},
+    Scenario{"drain", "http, and the server gets one or two signals to stop", with_drain},
+    Scenario{"memory", "http, and one allocation of the server fails", with_little_memory},
+    Scenario{"balance", "http, with far more connections on one core than on the other",
              with_balance},
     Scenario{"overload", "more connections, requests, bytes and slow peers than the limits allow",
              with_overload},
-    Scenario{"restarts", "processes that take over from each other while clients come and go",
-             with_restarts},
-    Scenario{"deaths", "the same while one of the processes dies at a step of a handover",
-             with_deaths},
-    Scenario{"routes", "pages that are asked for while their routes come, go and are replaced",
+    Scenario{"restarts", "hot restarts while clients connect and disconnect", with_restarts},
+    Scenario{"kills", "restarts, and one process dies at a step of a handover", with_kills},
+    Scenario{"routes",
+             "pages that are requested while their routes are added, removed and replaced",
              with_routes},
-    Scenario{"services", "pages of services that are replaced while they are asked for",
+    Scenario{"services", "pages of services that are replaced while they are requested",
              with_services},
     Scenario{"cores", "one to five cores that use mailboxes, broadcasts, calls and a pool",
              with_cores},
-    Scenario{"events", "one to five cores that tell each other events until these are stopped",
+    Scenario{"events",
+             "one to five cores that publish events for each other until the bus is stopped",
              with_events},
-    Scenario{"datagrams", "questions by datagrams that are lost, doubled and cut off",
+    Scenario{"datagrams", "requests in datagrams that are lost, duplicated and truncated",
              with_datagrams},
 };
 
@@ -128,65 +131,68 @@ const Scenario* find_scenario(std::string_view name) {
   return found == all_scenarios.end() ? nullptr : &*found;
 }
 
-WorldOptions options_for(const Scenario& scenario, std::uint64_t seed, bool trace) {
-  WorldOptions options{.seed = seed, .trace = trace};
+sim::WorldOptions options_for(const Scenario& scenario, std::uint64_t seed, bool trace) {
+  sim::WorldOptions options{.seed = seed, .trace = trace};
   options.replay = "./dev simulate --only " + std::string(scenario.name) + " --trace --seed ";
   return options;
 }
 
 http::Limits small_limits() {
-  return {.head = {.request_line_max = 1024, .fields_bytes_max = 4096}, .linger_bytes_max = 4096};
+  return {.head = {.request_line_max = 1024, .headers_bytes_max = 4096}, .linger_bytes_max = 4096};
 }
 
-/// More clients than may be served, and little patience with them.
+/// More clients than the server may serve, and short timeouts.
 HttpRun limits_run() {
   http::Limits limits = small_limits();
   limits.head_timeout = limits.idle_timeout = std::chrono::seconds(1);
   limits.connections_max = 4;
-  return {.connections = 12, .limits = limits, .disturb = only_limits(limits)};
+  return {.connections = 12, .limits = limits, .fault_schedule = tolerate_limits(limits)};
 }
 
-Outcome run_http(const WorldOptions& options, const HttpRun& run) {
-  World world(options);
-  WorldHost& server = world.host("server", {.cores = 2});
-  std::array<std::unique_ptr<HttpTraffic>, 2> traffics;
-  HttpExcuses excuses;
-  RuntimeWatch watch({.connections_max = run.limits.connections_max});
-  RequestWatch requests(ahead_max(run.limits), [&](const Endpoint& client, std::size_t count) {
-    std::size_t end = 0;  // it is a client of one of them
-    for (const auto& traffic : traffics) end += traffic->end_of(client, count);
-    return end;
-  });
-  const bool drawn = world.draw().happens(0.5);
-  RequestWatch* const seeing = run.watched.value_or(drawn) ? &requests : nullptr;
-  server.start_service([&](Host& host) {
+Outcome run_http(const sim::WorldOptions& options, const HttpRun& run) {
+  sim::World world(options);
+  sim::Host& server = world.host("server", {.cores = 2});
+  std::array<std::unique_ptr<sim::HttpTraffic>, 2> traffics;
+  ToleranceFunction tolerance_of;
+  RuntimeMonitor watch({.connections_max = run.limits.connections_max});
+  RequestMonitor requests(read_ahead_max(run.limits),
+                          [&](const Endpoint& client, std::size_t count) {
+                            std::size_t end = 0;  // the client belongs to one of them
+                            for (const auto& traffic : traffics)
+                              end += traffic->end_of(client, count);
+                            return end;
+                          });
+  const bool drawn = world.random().bernoulli(0.5);
+  RequestMonitor* const seeing = run.watched.value_or(drawn) ? &requests : nullptr;
+  server.start_service([&](Platform& host) {
     if (run.serve) return run.serve(host);
     return serve_http(
         host, {.runtime = quiet(2), .limits = run.limits, .watch = &watch, .requests = seeing});
   });
-  world.always("report", [&watch] { return watch.find_fault(); });
+  world.always("report", [&watch] { return watch.find_violation(); });
   if (seeing != nullptr) {
-    world.always("requests", [&] { return requests.find_fault(server); });
+    world.always("requests", [&] { return requests.find_violation(server); });
   }
   for (std::size_t number = 0; number < traffics.size(); ++number) {
-    traffics[number] =
-        std::make_unique<HttpTraffic>(HttpTrafficOptions{.server = server.address(80),
-                                                         .connections = run.connections,
-                                                         .requests_max = run.requests_max});
-    HttpTraffic& traffic = *traffics[number];
-    WorldHost& clients = world.host("clients " + std::to_string(number));
-    clients.start([&traffic](Host& host) { return ask(host, traffic); });
-    world.check(clients.name(), [&traffic, &clients, &excuses] {
-      return traffic.find_fault([&](const HttpTalk& talk) { return excuses(clients, talk); });
+    traffics[number] = std::make_unique<sim::HttpTraffic>(
+        sim::HttpTrafficOptions{.server = server.address(80),
+                                .connections = run.connections,
+                                .requests_max = run.requests_max});
+    sim::HttpTraffic& traffic = *traffics[number];
+    sim::Host& clients = world.host("clients " + std::to_string(number));
+    clients.start([&traffic](Platform& host) { return ask(host, traffic); });
+    world.check(clients.name(), [&traffic, &clients, &tolerance_of] {
+      return traffic.find_violation(
+          [&](const sim::HttpConnection& connection) { return tolerance_of(clients, connection); });
     });
   }
-  excuses = run.disturb(world);
+  tolerance_of = run.fault_schedule(world);
   Outcome outcome{.report = world.run_until_done(limit)};
   outcome.trace = world.trace();
-  outcome.struck = world.faults().struck();
+  outcome.injected_faults = world.faults().injected();
   outcome.operations = server.operations();
   outcome.handed_over = watch.handed_over();
-  outcome.ahead_most = requests.ahead_most();
+  outcome.read_ahead_max_seen = requests.read_ahead_max_seen();
   for (const auto& traffic : traffics) outcome.answered += traffic->answered();
   return outcome;
 }
@@ -194,7 +200,8 @@ Outcome run_http(const WorldOptions& options, const HttpRun& run) {
 std::size_t allocations_to_begin() {
   static const std::size_t found = [] {
     const auto ends = [](std::size_t number) {
-      const HttpRun run{.connections = 1, .requests_max = 1, .disturb = fail_allocation(0, number)};
+      const HttpRun run{
+          .connections = 1, .requests_max = 1, .fault_schedule = fail_allocation(0, number)};
       const std::vector<std::string> failures = run_http({.seed = 1}, run).report.failures;
       return std::ranges::find(failures, not_begun) != failures.end();
     };

@@ -1,4 +1,4 @@
-// What `./dev simulate` runs in a World, once for each seed.
+// Declares the scenarios that `./dev simulate` runs in a World, once for each seed.
 #pragma once
 
 #include <cstddef>
@@ -8,36 +8,37 @@
 #include <string>
 #include <string_view>
 
-#include "tools/simulate/disturbances.hpp"
-#include "weir/http/limits.hpp"
+#include "tools/simulate/fault_schedule.hpp"
+#include "weir/http/server/limits.hpp"
 #include "weir/sim/world.hpp"
 
 namespace weir::simulate {
 
 struct Outcome {
-  WorldReport report;
-  std::string trace = {};    ///< if it was asked for
-  std::uint64_t struck = 0;  ///< faults
-  std::size_t answered = 0;  ///< requests
-  /// See WorldHost::operations(), of the server.
+  sim::WorldReport report;
+  std::string trace = {};  ///< trace of the World, if requested
+  std::uint64_t injected_faults = 0;
+  std::size_t answered = 0;  ///< requests answered
+  /// Number of operations of the server; see sim::Host::operations().
   std::uint64_t operations = 0;
-  std::size_t ahead_most = 0;     ///< see RequestWatch
-  std::uint64_t handed_over = 0;  ///< connections, from one core of the server to another
+  std::size_t read_ahead_max_seen = 0;  ///< most bytes read ahead; see RequestMonitor
+  std::uint64_t handed_over = 0;  ///< connections handed from one core of the server to another
 };
 
 struct Scenario {
   std::string_view name;
-  std::string_view what;  ///< for people
-  Outcome (*run)(const WorldOptions& options);
+  std::string_view what;  ///< description for the usage text
+  Outcome (*run)(const sim::WorldOptions& options);
 };
 
 std::span<const Scenario> scenarios();
-/// nullptr: there is none of that name.
+/// Returns the scenario of that name, or nullptr.
 const Scenario* find_scenario(std::string_view name);
-/// Its seed is the one to replay, by a command that names the scenario.
-WorldOptions options_for(const Scenario& scenario, std::uint64_t seed, bool trace = false);
+/// Returns the options for one seed, with the command that replays it.
+sim::WorldOptions options_for(const Scenario& scenario, std::uint64_t seed, bool trace = false);
 
-/// So small that traffic reaches them: of heads, and of what a closing connection drops.
+/// Returns limits on heads, and on the bytes that a closing connection drops, that are small
+/// enough for the traffic to reach them.
 http::Limits small_limits();
 
 /// A server on two cores, "server", and two hosts of clients, "clients 0" and "clients 1".
@@ -45,18 +46,19 @@ struct HttpRun {
   std::size_t connections = 6;
   std::size_t requests_max = 10;
   http::Limits limits = small_limits();
-  /// Whether its requests are watched, which is in the way of handlers that do not wait; nullopt:
-  /// in half of the runs.
+  /// True if requests are watched, which disturbs handlers that do not wait. nullopt: half of the
+  /// runs watch them.
   std::optional<bool> watched = {};
-  Disturbance disturb = nothing;  ///< sees to what goes wrong
-  /// The server's main; by default Weir's HTTP server, with all of the above.
-  WorldMainFunction serve = {};
+  FaultSchedule fault_schedule = no_faults;  ///< faults of the run
+  /// The main function of the server. The default is Weir's HTTP server with the options above.
+  sim::MainFunction serve = {};
 };
-Outcome run_http(const WorldOptions& options, const HttpRun& run);
-/// So many blocks a core takes until it serves: without one of them the server ends. Found by
-/// trying, for which coroutines need one is the compiler's choice; more than 100 are not tried.
+Outcome run_http(const sim::WorldOptions& options, const HttpRun& run);
+/// Returns how many blocks a core allocates until it serves. The server ends if one of these
+/// allocations fails. The number is found by trial, at most 100, because the compiler decides
+/// which coroutines allocate.
 std::size_t allocations_to_begin();
-/// What "limits" runs: more clients than may be served, and little patience with them.
+/// Returns the run of "limits": more clients than the server may serve, and short timeouts.
 HttpRun limits_run();
 
 }  // namespace weir::simulate

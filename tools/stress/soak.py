@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Serves mixed load for minutes and shows that memory and descriptors stay as they are.
+"""Serves mixed load for minutes and checks that memory and descriptors stay constant.
 
-The server is examples/limits.cpp, optimised. `weir bench` asks it steadily and verifies each
-answer; beside it clients upload, read large answers slowly, stop in the middle, reset and stay
-idle, now and then more of them than may be connected. After each minute there is one line of a
-table.
+The server is examples/limits.cpp, optimised. `weir bench` sends requests at a steady rate and
+verifies each answer. Other clients upload, read large answers slowly, stop in the middle, reset and
+stay idle; at times there are more clients than the limit of connections. Each minute prints one
+line of a table.
 """
 
 import argparse
@@ -23,10 +23,10 @@ import sys
 import time
 
 CONNECTIONS_MAX = 400
-CLIENTS = 200  # of those that are no `weir bench`; now and then three times as many
+CLIENTS = 200  # besides `weir bench`; at times three times this number
 STEADY_RATE = 2000
 GROWTH_MAX = 4 << 20  # bytes of anonymous memory, between the second third of the run and its end
-LARGE = 200_000  # what GET /large answers
+LARGE = 200_000  # bytes of the answer to GET /large
 
 
 @dataclasses.dataclass
@@ -41,24 +41,24 @@ class Sample:
 
 
 def verdict(samples, before):
-    """What is wrong with a run, in words; nothing, as it should be. `before` and the last sample
-    are of times without load."""
+    """Returns the faults of a run; empty if there are none. `before` and the last sample are taken
+    without load."""
     faults = []
     loaded = samples[:-1]
     if len(loaded) < 3:
-        faults.append("too short to tell")
+        faults.append("too short for a verdict")
         return faults
     settled = max(each.anonymous for each in loaded[:max(1, 2 * len(loaded) // 3)])
     last = loaded[-1].anonymous
     if last > settled + GROWTH_MAX:
-        faults.append(f"anonymous memory grows: {last:,} bytes, and {settled:,} before")
+        faults.append(f"anonymous memory grows: {last:,} bytes, {settled:,} bytes before")
     after = samples[-1]
     if after.descriptors > before.descriptors:
-        faults.append(f"{after.descriptors} descriptors are left of {before.descriptors}")
+        faults.append(f"{after.descriptors} descriptors are open, {before.descriptors} before load")
     if after.connections > before.connections:
-        faults.append(f"{after.connections} connections are left of {before.connections}")
+        faults.append(f"{after.connections} connections are open, {before.connections} before load")
     if after.threads > before.threads:
-        faults.append(f"{after.threads} threads are left of {before.threads}")
+        faults.append(f"{after.threads} threads are running, {before.threads} before load")
     return faults
 
 
@@ -89,8 +89,8 @@ class Server:
                 self.port = int(found[1])
                 break
         if self.port is None:
-            sys.exit("soak: the server does not serve")
-        # It goes on to log, and must not wait for a reader.
+            sys.exit("soak: the server did not start listening")
+        # The server continues to log, and must not wait for a reader.
         self.log = asyncio.to_thread(self.process.stderr.read)
 
     def total(self, report, name):
@@ -110,7 +110,7 @@ class Server:
                       self.total(report, "http requests"))
 
     async def report(self):
-        while True:  # there may be no room just now
+        while True:  # the server may be full
             with contextlib.suppress(OSError, asyncio.IncompleteReadError):
                 reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
                 writer.write(b"GET /report HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
@@ -122,7 +122,7 @@ class Server:
 
 
 class Clients:
-    """What is no steady load. They judge what they read to the end."""
+    """Clients beside the steady load. They verify the answers that they read completely."""
 
     def __init__(self, port, seed):
         self.port = port
@@ -148,7 +148,7 @@ class Clients:
             await asyncio.sleep(self.random.random() * 0.2)
 
     async def answer(self, reader, expected):
-        """Reads one answer; True when it was served."""
+        """Reads one answer. Returns True if the request was served."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         size = int(re.search(r"Content-Length: (\d+)", head)[1])
         body = await reader.readexactly(size)
@@ -217,7 +217,7 @@ class Clients:
 
 
 async def end(tasks):
-    """Cancels them until they have ended: one that was just about to fail may miss it."""
+    """Cancels tasks until they have ended: a task that is about to fail may ignore one."""
     while tasks:
         for task in tasks:
             task.cancel()
@@ -225,7 +225,7 @@ async def end(tasks):
 
 
 async def load(clients, seconds):
-    """For so long; the number of clients has its tides."""
+    """Runs clients for `seconds`, alternating between CLIENTS and three times CLIENTS."""
     tasks = [asyncio.create_task(clients.run()) for _ in range(CLIENTS)]
     until = time.monotonic() + seconds
     try:
@@ -248,7 +248,7 @@ async def soak(options):
     started = time.monotonic()
     samples = [await server.sample(started)]
     print(row(samples[0]), flush=True)
-    # Connected before the others, so that it is always among those who are served.
+    # Connects before the other clients, so that it is always served.
     bench = await asyncio.create_subprocess_exec(
         options.build / "bin/weir", "bench", f"http://127.0.0.1:{server.port}/", "-c", "32", "-d",
         "4", "--rate", str(STEADY_RATE), "-s", str(options.minutes * 60), "--timeout", "30",
@@ -263,24 +263,24 @@ async def soak(options):
             samples.append(await server.sample(started))
             print(row(samples[-1]), flush=True)
     await loading
-    said = (await bench.communicate())[0].decode()
-    for _ in range(20):  # until the last of them is gone
+    printed = (await bench.communicate())[0].decode()
+    for _ in range(20):  # until all connections have ended
         after = await server.sample(started)
         if after.connections <= samples[0].connections and \
                 after.descriptors <= samples[0].descriptors:
             break
-        # Whoever asks for a report leaves a connection that lingers for a second.
+        # A request for a report leaves a connection that lingers for a second.
         await asyncio.sleep(1.5)
     print(row(after))
     faults = verdict(samples[1:] + [after], samples[0]) + clients.faults[:10]
-    if not re.search(r"^ *errors +none$", said, re.MULTILINE):  # that some were late is no fault
-        faults.append(f"weir bench ended with {bench.returncode}:\n{said}")
+    if not re.search(r"^ *errors +none$", printed, re.MULTILINE):  # late requests are no fault
+        faults.append(f"weir bench ended with {bench.returncode}:\n{printed}")
     server.process.send_signal(signal.SIGTERM)
     if (status := await asyncio.to_thread(server.process.wait)) != 0:
         faults.append(f"the server ended with {status}")
     await reading
-    print(f"{clients.served:,} answers beside those of weir bench, {clients.turned_away:,} clients "
-          f"turned away")
+    print(f"{clients.served:,} answers to other clients than weir bench, "
+          f"{clients.turned_away:,} clients rejected")
     return faults
 
 
@@ -293,12 +293,12 @@ def main():
     options = parser.parse_args()
     if options.seed is None:
         options.seed = random.SystemRandom().randrange(100_000)
-    # That the server ends connections is what is wanted.
+    # The server ends connections on purpose.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     faults = asyncio.run(soak(options))
     for fault in faults:
         print(f"soak: {fault}", file=sys.stderr)
-    print("soak: flat" if not faults else f"soak: {len(faults)} faults")
+    print("soak: passed" if not faults else f"soak: {len(faults)} faults")
     sys.exit(1 if faults else 0)
 
 

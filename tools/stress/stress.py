@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs the stress of tests/stress_test.cpp again and again, with fresh seeds, and adds up.
+"""Runs the tests of tests/stress_test.cpp repeatedly with fresh seeds, and sums their counts.
 
-Thousands of clients connect, pipeline, stall, reset and vanish while routes come and go and the
-runtime is drained, stopped and started again: on every backend, in the trees of the address and the
-thread sanitizer. The first run that fails ends it, and its output is shown.
+Thousands of clients connect, pipeline, stall, reset and vanish. Meanwhile, routes are added and
+removed, and the runtime is drained, stopped and restarted. It runs on every backend, under the
+address and the thread sanitizer. The first failed run ends the program and prints its output.
 """
 
 import argparse
@@ -20,9 +20,9 @@ ENVIRONMENT = {"PATH": "/usr/lib/llvm-19/bin:/usr/bin:/bin",  # the sanitizers' 
 
 
 def add_up(output, sums):
-    """Adds what the tests say of themselves ("seed 7: 12 clients, 3 answers") to `sums`."""
-    for said in LINE.findall(output):
-        for part in said.split(", "):
+    """Adds the counts of a test's output ("seed 7: 12 clients, 3 answers") to `sums`."""
+    for counts in LINE.findall(output):
+        for part in counts.split(", "):
             count, name = part.split(" ", 1)
             sums[name] = sums.get(name, 0) + int(count)
 
@@ -33,9 +33,10 @@ def in_words(sums):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=pathlib.Path, required=True, help="where the trees are")
+    parser.add_argument("--build", type=pathlib.Path, required=True,
+                        help="folder of the build trees")
     parser.add_argument("--trees", default="asan,tsan")
-    parser.add_argument("--minutes", type=float, default=10, help="of all trees together")
+    parser.add_argument("--minutes", type=float, default=10, help="duration for all trees together")
     options = parser.parse_args()
     trees = options.trees.split(",")
     for tree in trees:

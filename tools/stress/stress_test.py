@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""That both tools see what is wrong."""
+"""Tests that soak and stress detect faults."""
 
 import dataclasses
 import unittest
@@ -22,7 +22,7 @@ class Verdict(unittest.TestCase):
         busy = [sample(descriptors=400, connections=380) for _ in range(10)]
         self.assertEqual(self.of(busy), [])
 
-    def test_what_settles_is_flat(self):
+    def test_settled_memory_is_flat(self):
         loaded = [sample(anonymous=min(minute, 5) * 10 << 20) for minute in range(1, 11)]
         self.assertEqual(self.of(loaded), [])
 
@@ -30,21 +30,21 @@ class Verdict(unittest.TestCase):
         loaded = [sample(anonymous=minute * 10 << 20) for minute in range(1, 11)]
         self.assertIn("anonymous memory grows", self.of(loaded)[0])
 
-    def test_what_is_left(self):
+    def test_leaks(self):
         loaded = [sample() for _ in range(10)]
         self.assertIn("descriptors", self.of(loaded, sample(descriptors=15))[0])
         self.assertIn("connections", self.of(loaded, sample(connections=2))[0])
         self.assertIn("threads", self.of(loaded, sample(threads=4))[0])
 
     def test_too_short(self):
-        self.assertEqual(self.of([sample()]), ["too short to tell"])
+        self.assertEqual(self.of([sample()]), ["too short for a verdict"])
 
     def test_a_row_is_as_wide_as_the_header(self):
         self.assertEqual(len(soak.row(sample())), len(soak.header()))
 
 
 class Sums(unittest.TestCase):
-    def test_lines_of_all_backends_are_added(self):
+    def test_adds_the_lines_of_all_backends(self):
         sums = {}
         stress.add_up("[ RUN ]\nseed 7: 12 clients, 3 answers\n[ OK ]\n"
                       "seed 7: 5 clients, 1 answers\n", sums)

@@ -1,3 +1,4 @@
+// Tests of the verb `weir bench`.
 #include "tools/weir/bench_command.hpp"
 
 #include <gtest/gtest.h>
@@ -10,18 +11,19 @@
 #include <vector>
 
 #include "tools/weir/command_fixture.hpp"
-#include "weir/runtime/runtime.hpp"
 #include "weir/net/listen/listener.hpp"
+#include "weir/runtime/runtime.hpp"
 
 namespace weir::bench {
 namespace {
 
-/// The exit status of `weir bench ...`; what it printed is in `output`.
+/// Runs `weir bench ...` and stores what it printed in `output`.
+/// Returns: the exit status.
 int run_tool(std::vector<std::string> arguments, std::string& output) {
   return run_command(&add_command, "bench", std::move(arguments), output);
 }
 
-TEST(BenchCommand, RefusesWhatCannotBeMeasured) {
+TEST(BenchCommand, RejectsWrongCommandLines) {
   const std::string url = "http://127.0.0.1:1/";
   const std::vector<std::vector<std::string>> wrong{
       {},
@@ -56,8 +58,8 @@ TEST(BenchCommand, RefusesWhatCannotBeMeasured) {
   }
 }
 
-TEST(BenchCommand, FailsWhenNobodyAnswers) {
-  // Port 1 is reserved and taken by nothing; whoever runs this there would have to be root.
+TEST(BenchCommand, FailsWithoutAServer) {
+  // Port 1 is reserved and unused; only root may listen on it.
   std::string output;
   EXPECT_EQ(run_tool({"http://127.0.0.1:1/", "--requests", "3", "--connections", "1"}, output), 1);
   EXPECT_NE(output.find("3 × connection refused"), std::string::npos) << output;
@@ -98,7 +100,7 @@ TEST(BenchCommand, MeasuresAServerOverLoopbackOnEachBackend) {
               0);
     EXPECT_NE(output.find("\"responses\": 1000,"), std::string::npos) << output;
     EXPECT_NE(output.find("\"body_bytes\": 5,"), std::string::npos) << output;
-    // Nothing is asked of the processor time: threads of this process that end take theirs along.
+    // Does not check the CPU time: the time of this process's ended threads is lost.
   }
   std::string one;
   EXPECT_EQ(run_tool({url, "-n", "1", "-c", "2", "-t", "2", "--json"}, one), 0);

@@ -1,3 +1,4 @@
+// The reports of `weir bench`: text and JSON.
 #include "tools/weir/bench_report.hpp"
 
 #include <array>
@@ -38,7 +39,7 @@ std::string in_words(std::uint64_t nanoseconds) {
   return text;
 }
 
-/// Safe inside a JSON string and on a terminal: everything but printable ASCII is escaped.
+/// Escapes everything except printable ASCII, for a JSON string or a terminal.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char each : text) {
@@ -54,14 +55,14 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// Requests per second of the server's processor time, and its share of the measured time.
+/// Responses per second of CPU time of the server, and its share of the measured time.
 struct ServerShare {
   double per_cpu_second = 0;
   double busy = 0;
 };
 std::optional<ServerShare> server_share(const LoadResult& result) {
-  if (!result.server_time || result.server_time->count() <= 0) return std::nullopt;
-  const double used = seconds_of(*result.server_time);
+  if (!result.server_cpu_time || result.server_cpu_time->count() <= 0) return std::nullopt;
+  const double used = seconds_of(*result.server_cpu_time);
   return ServerShare{.per_cpu_second = static_cast<double>(result.responses) / used,
                      .busy = used / seconds_of(result.length)};
 }
@@ -69,17 +70,17 @@ std::optional<ServerShare> server_share(const LoadResult& result) {
 }  // namespace
 
 bool is_clean(const LoadResult& result) noexcept {
-  return result.faults.total() == 0 && result.unanswered == 0 && result.unsent == 0 &&
+  return result.errors.total() == 0 && result.unanswered == 0 && result.unsent == 0 &&
          result.starved == 0 && result.responses + result.late != 0;
 }
 
 std::string to_text(const LoadPlan& plan, const LoadResult& result) {
   std::string out;
-  print(out, "%u connections%s, %u deep, %.2f s, on %s\n", plan.connections,
-        plan.new_connections ? ", each for one request" : "", plan.depth, seconds_of(result.length),
+  print(out, "%u connections%s, depth %u, %.2f s, on %s\n", plan.connections,
+        plan.new_connections ? ", one request each" : "", plan.depth, seconds_of(result.length),
         result.backend.c_str());
   print(out, "  rate       %.0f responses/s", result.per_second);
-  if (plan.rate > 0) print(out, " of %.0f requests/s asked for", plan.rate);
+  if (plan.rate > 0) print(out, " (requested: %.0f requests/s)", plan.rate);
   print(out, "\n  verified   %" PRIu64 " responses, status %u, body of %" PRIu64 " bytes",
         result.responses + result.late, plan.rules.status, result.body_bytes);
   print(out, "\n  latency   ");
@@ -88,22 +89,22 @@ std::string to_text(const LoadPlan& plan, const LoadResult& result) {
   }
   print(out, " max %s\n", in_words(result.latency.max()).c_str());
   if (const auto share = server_share(result)) {
-    print(out, "  server     %.0f requests per second of its CPU time, %.1f %% busy\n",
+    print(out, "  server     %.0f requests per second of server CPU time, %.1f %% busy\n",
           share->per_cpu_second, share->busy * 100);
   }
   if (result.closed_by_server != 0) {
-    print(out, "  closed     %" PRIu64 " connections, as the server had announced\n",
+    print(out, "  closed     %" PRIu64 " connections, after Connection: close\n",
           result.closed_by_server);
   }
   if (result.unanswered != 0) print(out, "  unanswered %" PRIu64 " requests\n", result.unanswered);
   if (result.abandoned != 0) print(out, "  abandoned  %" PRIu64 " requests\n", result.abandoned);
   if (result.starved != 0) {
-    print(out, "  starved    %" PRIu64 " connections got nothing in all the time\n",
+    print(out, "  starved    %" PRIu64 " connections got no response in the whole time\n",
           result.starved);
   }
   if (result.unsent != 0) print(out, "  unsent     %" PRIu64 " requests were due\n", result.unsent);
-  if (result.faults.total() == 0) out += "  errors     none\n";
-  result.faults.visit([&](std::string_view name, std::uint64_t count, std::string_view first) {
+  if (result.errors.total() == 0) out += "  errors     none\n";
+  result.errors.visit([&](std::string_view name, std::uint64_t count, std::string_view first) {
     print(out, "  errors     %" PRIu64 " × %s: ", count, std::string(name).c_str());
     out += escaped(first) + "\n";
   });
@@ -136,13 +137,13 @@ std::string to_json(const LoadPlan& plan, const LoadResult& result) {
   });
   out += "], ";
   if (const auto share = server_share(result)) {
-    print(out, "\"server\": {\"cpu_seconds\": %.9f, ", seconds_of(*result.server_time));
+    print(out, "\"server\": {\"cpu_seconds\": %.9f, ", seconds_of(*result.server_cpu_time));
     print(out, "\"busy\": %.6f, \"responses_per_cpu_second\": %.3f}, ", share->busy,
           share->per_cpu_second);
   }
-  print(out, "\"error_count\": %" PRIu64 ", \"errors\": {", result.faults.total());
+  print(out, "\"error_count\": %" PRIu64 ", \"errors\": {", result.errors.total());
   separate = false;
-  result.faults.visit([&](std::string_view name, std::uint64_t count, std::string_view first) {
+  result.errors.visit([&](std::string_view name, std::uint64_t count, std::string_view first) {
     if (std::exchange(separate, true)) out += ", ";
     print(out, "\"%s\": {\"count\": %" PRIu64 ", \"first\": \"", std::string(name).c_str(), count);
     out += escaped(first) + "\"}";

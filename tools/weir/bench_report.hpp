@@ -1,4 +1,4 @@
-// What a load came to, for people and for programs.
+// Reports the result of a load, as text and as JSON.
 #pragma once
 
 #include <string>
@@ -7,16 +7,17 @@
 
 namespace weir::bench {
 
-/// Some lines for a terminal.
+/// Returns a few lines for a terminal.
 std::string to_text(const LoadPlan& plan, const LoadResult& result);
 
-/// One JSON object in one line: times in nanoseconds, rates per second. Every count is there, the
-/// faults under "errors" by name, and the histogram of latencies: [up to, how many] of each bucket
-/// in which there are any.
+/// Returns one JSON object in one line, with times in nanoseconds and rates per second. It
+/// contains every count, and the errors under "errors" by name. The histogram of latencies has a
+/// pair [largest value, count] for each bucket that is not empty.
 std::string to_json(const LoadPlan& plan, const LoadResult& result);
 
-/// Whether every request that was due was sent and answered, and rightly; those that were to be
-/// abandoned at the end do not count, unless their connections got nothing in all the time.
+/// Returns true if every request that was due was sent and answered correctly. Requests that were
+/// abandoned at the end do not count, unless their connections received nothing in the whole
+/// measured time.
 bool is_clean(const LoadResult& result) noexcept;
 
 }  // namespace weir::bench

@@ -1,3 +1,4 @@
+// Tests of the reports of `weir bench`.
 #include "tools/weir/bench_report.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ LoadResult clean_result() {
 
 TEST(BenchReport, JsonHasEveryCount) {
   LoadResult result = clean_result();
-  result.server_time = 500ms;
+  result.server_cpu_time = 500ms;
   EXPECT_EQ(to_json(plan(), result),
             R"({"connections": 64, "depth": 2, "new_connections": false, "rate": 0.000, )"
             R"("backend": "epoll", "seconds": 2.000000000, "responses": 1000, )"
@@ -41,11 +42,11 @@ TEST(BenchReport, JsonHasEveryCount) {
             "\n");
 }
 
-TEST(BenchReport, ErrorsAreNamedCountedAndQuotedSafely) {
+TEST(BenchReport, NamesCountsAndQuotesErrors) {
   LoadResult result = clean_result();
-  result.faults.count(LoadFault::refused, "connecting: no");
-  result.faults.count(ResponseFault::body, "a \"quote\"\r\n\x1b\xff\\");
-  result.faults.count(ResponseFault::body, "the second is not shown");
+  result.errors.count(LoadError::refused, "connecting: no");
+  result.errors.count(ResponseError::body, "a \"quote\"\r\n\x1b\xff\\");
+  result.errors.count(ResponseError::body, "the second is not shown");
   const std::string json = to_json(plan(), result);
   EXPECT_NE(json.find(R"("error_count": 3, "errors": {)"
                       R"("connection refused": {"count": 1, "first": "connecting: no"}, )"
@@ -56,15 +57,15 @@ TEST(BenchReport, ErrorsAreNamedCountedAndQuotedSafely) {
   const std::string text = to_text(plan(), result);
   EXPECT_NE(text.find("1 × connection refused"), std::string::npos) << text;
   EXPECT_NE(text.find("2 × wrong body"), std::string::npos) << text;
-  EXPECT_EQ(text.find('\x1b'), std::string::npos) << "what a server sends never reaches a terminal";
+  EXPECT_EQ(text.find('\x1b'), std::string::npos) << "raw bytes of a server never reach a terminal";
   EXPECT_EQ(text.find("errors     none"), std::string::npos);
 }
 
-TEST(BenchReport, CleanMeansAnswersAndNoErrors) {
+TEST(BenchReport, CleanMeansResponsesAndNoErrors) {
   EXPECT_TRUE(is_clean(clean_result()));
   EXPECT_FALSE(is_clean(LoadResult()));
   LoadResult faulty = clean_result();
-  faulty.faults.count(LoadFault::timed_out, "");
+  faulty.errors.count(LoadError::timed_out, "");
   EXPECT_FALSE(is_clean(faulty));
   LoadResult unanswered = clean_result();
   unanswered.unanswered = 1;
@@ -74,20 +75,20 @@ TEST(BenchReport, CleanMeansAnswersAndNoErrors) {
   EXPECT_FALSE(is_clean(unsent));
   LoadResult abandoned = clean_result();
   abandoned.abandoned = 1;
-  EXPECT_TRUE(is_clean(abandoned)) << "that was asked for";
+  EXPECT_TRUE(is_clean(abandoned)) << "the plan requests it";
 }
 
-TEST(BenchReport, WhatThreadsSawAddsUp) {
+TEST(BenchReport, AddsUpTheResultsOfThreads) {
   LoadResult total;
   LoadResult each = clean_result();
-  each.faults.count(LoadFault::reset, "first");
+  each.errors.count(LoadError::reset, "first");
   total.add(each);
   total.add(each);
   EXPECT_EQ(total.responses, 2000U);
   EXPECT_EQ(total.per_second, 1000);
   EXPECT_EQ(total.length, 2s);
   EXPECT_EQ(total.latency.count(), 2000U);
-  EXPECT_EQ(total.faults.of(LoadFault::reset), 2U);
+  EXPECT_EQ(total.errors.of(LoadError::reset), 2U);
   EXPECT_EQ(total.backend, "epoll");
 }
 

@@ -1,4 +1,4 @@
-// Runs a verb of the tool inside a test, as a shell would.
+// Runs a verb of the tool inside a test, as a shell does.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,14 +10,15 @@
 
 namespace weir {
 
-/// The exit status of `weir VERB ARGUMENTS...`, where `add_command` adds the verb to the tool; what
-/// it printed is in `output`.
+/// Runs `weir VERB ARGUMENTS...` with the verb that `add_command` adds. Stores everything that
+/// the verb printed in `output`.
+/// Returns: the exit status.
 inline int run_command(void (*add_command)(CLI::App&, int&), const std::string& verb,
                        std::vector<std::string> arguments, std::string& output) {
   int status = -1;
   CLI::App tool;
   add_command(tool, status);
-  std::ranges::reverse(arguments);  // as CLI11 wants them
+  std::ranges::reverse(arguments);  // CLI11 takes the arguments in reverse order
   arguments.push_back(verb);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();

@@ -1,3 +1,4 @@
+// Sums and percentiles of histograms.
 #include "tools/weir/histogram.hpp"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ std::uint64_t Histogram::percentile(double percent) const noexcept {
   for (std::size_t index = 0; index < bucket_count; ++index) {
     seen += counts_[index];
     if (seen >= std::max<std::uint64_t>(rank, 1)) {
-      return index + 1 == bucket_count ? max_ : std::clamp(top_of(index), min(), max_);
+      return index + 1 == bucket_count ? max_ : std::clamp(upper_bound_of(index), min(), max_);
     }
   }
   return 0;

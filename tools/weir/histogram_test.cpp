@@ -1,3 +1,4 @@
+// Tests of the histogram.
 #include "tools/weir/histogram.hpp"
 
 #include <gtest/gtest.h>
@@ -39,14 +40,14 @@ TEST(Histogram, SmallValuesAreExact) {
   EXPECT_EQ(histogram.mean(), 127.5);
 }
 
-TEST(Histogram, EveryPowerOfTwoAndItsNeighboursStayWithinThePrecision) {
+TEST(Histogram, PowersOfTwoAndTheirNeighboursAreWithinThePrecision) {
   for (unsigned bit = 1; bit < 42; ++bit) {
     for (const int offset : {-1, 0, 1}) {
       const std::uint64_t value =
           (std::uint64_t{1} << bit) + static_cast<std::uint64_t>(static_cast<std::int64_t>(offset));
       Histogram histogram;
       histogram.record(value);
-      histogram.record(Histogram::value_max);  // so that the maximum does not cut the bucket
+      histogram.record(Histogram::value_max);  // keeps the maximum from cutting the bucket
       const std::uint64_t found = histogram.percentile(50);
       EXPECT_GE(found, value);
       EXPECT_LE(static_cast<double>(found - value), static_cast<double>(value) * precision)
@@ -55,7 +56,7 @@ TEST(Histogram, EveryPowerOfTwoAndItsNeighboursStayWithinThePrecision) {
   }
 }
 
-TEST(Histogram, PercentilesOfManyValuesAreAtMostOneBucketAboveTheTruth) {
+TEST(Histogram, PercentilesAreAtMostOneBucketAboveTheExactValue) {
   const std::uint64_t seed = 20240607;
   std::mt19937_64 random(seed);
   std::lognormal_distribution<double> times(11, 2.5);
@@ -88,7 +89,7 @@ TEST(Histogram, ValuesAboveTheLargestKeepTheMaximum) {
   EXPECT_EQ(histogram.percentile(50), 1U);
 }
 
-TEST(Histogram, RecordingManyTimesAtOnceIsTheSameAsOneByOne) {
+TEST(Histogram, RecordingACountEqualsRecordingOneByOne) {
   Histogram together;
   Histogram alone;
   together.record(1000, 64);
@@ -98,7 +99,7 @@ TEST(Histogram, RecordingManyTimesAtOnceIsTheSameAsOneByOne) {
   EXPECT_EQ(together.percentile(99), alone.percentile(99));
 }
 
-TEST(Histogram, AddingMergesEverything) {
+TEST(Histogram, AddMergesEverything) {
   Histogram low;
   Histogram high;
   low.record(10, 90);

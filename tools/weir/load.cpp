@@ -1,41 +1,42 @@
+// Counts, sums and shares of a load.
 #include "tools/weir/load.hpp"
 
 #include <algorithm>
 
 namespace weir::bench {
 
-std::string_view name_of(LoadFault fault) noexcept {
+std::string_view name_of(LoadError fault) noexcept {
   switch (fault) {
-    case LoadFault::refused:
+    case LoadError::refused:
       return "connection refused";
-    case LoadFault::not_connected:
+    case LoadError::not_connected:
       return "could not connect";
-    case LoadFault::timed_out:
+    case LoadError::timed_out:
       return "timed out";
-    case LoadFault::reset:
+    case LoadError::reset:
       return "connection broken";
-    case LoadFault::ended:
+    case LoadError::ended:
       return "closed before the answer";
-    case LoadFault::not_closed:
+    case LoadError::not_closed:
       return "not closed after the answer";
   }
   return "unknown";
 }
 
-void Faults::count(LoadFault fault, std::string_view detail) {
+void ErrorCounts::count(LoadError fault, std::string_view detail) {
   count(static_cast<std::size_t>(fault), detail);
 }
 
-void Faults::count(ResponseFault fault, std::string_view detail) {
-  count(load_faults + static_cast<std::size_t>(fault), detail);
+void ErrorCounts::count(ResponseError fault, std::string_view detail) {
+  count(load_error_count + static_cast<std::size_t>(fault), detail);
 }
 
-void Faults::count(std::size_t index, std::string_view detail) {
+void ErrorCounts::count(std::size_t index, std::string_view detail) {
   Kind& kind = kinds_[index];
   if (kind.count++ == 0) kind.first = detail;
 }
 
-void Faults::add(const Faults& other) {
+void ErrorCounts::add(const ErrorCounts& other) {
   for (std::size_t index = 0; index < kinds_.size(); ++index) {
     const Kind& theirs = other.kinds_[index];
     if (kinds_[index].count == 0) kinds_[index].first = theirs.first;
@@ -43,26 +44,26 @@ void Faults::add(const Faults& other) {
   }
 }
 
-std::uint64_t Faults::total() const noexcept {
+std::uint64_t ErrorCounts::total() const noexcept {
   std::uint64_t total = 0;
   for (const Kind& kind : kinds_) total += kind.count;
   return total;
 }
 
-std::uint64_t Faults::of(LoadFault fault) const noexcept {
+std::uint64_t ErrorCounts::of(LoadError fault) const noexcept {
   return kinds_[static_cast<std::size_t>(fault)].count;
 }
 
-std::uint64_t Faults::of(ResponseFault fault) const noexcept {
-  return kinds_[load_faults + static_cast<std::size_t>(fault)].count;
+std::uint64_t ErrorCounts::of(ResponseError fault) const noexcept {
+  return kinds_[load_error_count + static_cast<std::size_t>(fault)].count;
 }
 
-std::string_view Faults::name_of_kind(std::size_t index) noexcept {
-  return index < load_faults ? name_of(static_cast<LoadFault>(index))
-                             : name_of(static_cast<ResponseFault>(index - load_faults));
+std::string_view ErrorCounts::name_of_kind(std::size_t index) noexcept {
+  return index < load_error_count ? name_of(static_cast<LoadError>(index))
+                                  : name_of(static_cast<ResponseError>(index - load_error_count));
 }
 
-void Faults::visit(
+void ErrorCounts::visit(
     const std::function<void(std::string_view, std::uint64_t, std::string_view)>& visit) const {
   for (std::size_t index = 0; index < kinds_.size(); ++index) {
     const Kind& kind = kinds_[index];
@@ -80,15 +81,15 @@ void LoadResult::add(const LoadResult& other) {
   connections += other.connections;
   closed_by_server += other.closed_by_server;
   bytes_received += other.bytes_received;
-  faults.add(other.faults);
+  errors.add(other.errors);
   if (body && other.body && (*body != *other.body || body_bytes != other.body_bytes)) {
-    faults.count(ResponseFault::body, "two threads got different ones");
+    errors.count(ResponseError::body, "two threads got different bodies");
   }
   if (!body) body = other.body;
   body_bytes = std::max(body_bytes, other.body_bytes);
   length = std::max(length, other.length);
   per_second += other.per_second;
-  if (!server_time) server_time = other.server_time;
+  if (!server_cpu_time) server_cpu_time = other.server_cpu_time;
   latency.add(other.latency);
   if (backend.empty()) backend = other.backend;
 }
@@ -99,10 +100,10 @@ LoadPlan share_of(const LoadPlan& plan, unsigned thread, unsigned threads) {
   };
   LoadPlan share = plan;
   share.connections = static_cast<unsigned>(part(plan.connections));
-  share.connections_before = thread * (plan.connections / threads + 1);
+  share.first_connection_index = thread * (plan.connections / threads + 1);
   if (plan.requests) share.requests = part(*plan.requests);
   share.rate = plan.rate * share.connections / plan.connections;
-  if (thread != 0) share.server_time = nullptr;
+  if (thread != 0) share.server_cpu_time = nullptr;
   return share;
 }
 

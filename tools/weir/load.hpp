@@ -1,4 +1,4 @@
-// What load to put on a server, and what came of it.
+// Describes the load to put on a server, and its result.
 #pragma once
 
 #include <array>
@@ -18,103 +18,113 @@
 namespace weir::bench {
 
 struct LoadPlan {
-  /// A batch of several requests is written as a whole before its responses are read, so it must
-  /// fit the sockets' buffers: depth × the request's size has this limit.
+  /// Largest size of a batch, which is depth × the size of the request. A batch of several
+  /// requests is written completely before its responses are read, so it must fit into the
+  /// sockets' buffers.
   static constexpr std::size_t batch_bytes_max = 64 * 1024;
 
   Endpoint endpoint;
-  std::string request;  ///< with a run of '#' where `rules.numbering` says
+  std::string request;  ///< whole request, with a run of '#' at `rules.number_placeholder`
   ResponseRules rules;
   unsigned connections = 64;
-  unsigned connections_before = 0;  ///< of other threads: numbers differ between connections
-  unsigned depth = 1;  ///< requests written at once on a connection, before any is answered
-  Duration warm_up{};  ///< under load before the measured time; nothing of it is counted but faults
+  /// Index of this thread's first connection. It makes request numbers differ between the
+  /// connections of all threads.
+  unsigned first_connection_index = 0;
+  unsigned depth = 1;  ///< requests written together on a connection, before any is answered
+  Duration warm_up{};  ///< load before the measured time; only its errors are counted
   Duration length = std::chrono::seconds(4);
-  /// How many in all (none, too), however long that takes and without warming up; nullopt: for
-  /// `length`.
+  /// Number of requests to send in all, which may be 0. The load then takes as long as it needs
+  /// and does not warm up. nullopt: the load takes `length`.
   std::optional<std::uint64_t> requests;
-  bool abandon = false;  ///< when the measured time is over, do not wait for what is under way
-  /// Requests per second in all, sent when they are due whatever the server does; 0: as fast as
-  /// responses come.
+  bool abandon = false;  ///< true: requests in progress at the end are not awaited
+  /// Requests per second in all. Each is sent when it is due, however fast the server is. 0: each
+  /// request is sent when the previous response arrives.
   double rate = 0;
-  bool new_connections = false;                ///< one request each; the server closes
-  Duration timeout = std::chrono::seconds(5);  ///< for connecting, and for the oldest response
-  LoadGroup* group = nullptr;  ///< of the threads that share this load; nullptr: there is one
-  /// The processor time of the server so far; read when the measured time begins and ends.
-  std::function<std::optional<Duration>()> server_time;
+  bool new_connections = false;  ///< true: one connection per request, closed by the server
+  /// Limit for connecting, and for the oldest response.
+  Duration timeout = std::chrono::seconds(5);
+  LoadGroup* group = nullptr;  ///< shared by the threads of this load; nullptr: one thread
+  /// Returns the CPU time that the server has used so far. Read when the measured time begins and
+  /// when it ends.
+  std::function<std::optional<Duration>()> server_cpu_time;
 };
 
-/// What can go wrong beside a response that is not the right one.
-enum class LoadFault : std::uint8_t {
-  refused,        ///< nobody listens
-  not_connected,  ///< connecting failed in another way
+/// Errors of a load, other than a wrong response.
+enum class LoadError : std::uint8_t {
+  refused,        ///< no socket listens at the endpoint
+  not_connected,  ///< another failure to connect
   timed_out,
-  reset,       ///< reading or writing failed
-  ended,       ///< the server closed before it had answered, without having said so
-  not_closed,  ///< the server did not close where it was asked to
+  reset,       ///< failure to read or write
+  ended,       ///< close before the response, without an announcement
+  not_closed,  ///< no close after `Connection: close`
 };
-std::string_view name_of(LoadFault fault) noexcept;
+std::string_view name_of(LoadError fault) noexcept;
 
-/// Everything that went wrong, by kind, with the first of each in words.
-class Faults {
+/// Counts errors by kind and stores a description of the first error of each kind.
+class ErrorCounts {
  public:
-  void count(LoadFault fault, std::string_view detail);
-  void count(ResponseFault fault, std::string_view detail);
-  void add(const Faults& other);
+  void count(LoadError fault, std::string_view detail);
+  void count(ResponseError fault, std::string_view detail);
+  void add(const ErrorCounts& other);
 
   std::uint64_t total() const noexcept;
-  std::uint64_t of(LoadFault fault) const noexcept;
-  std::uint64_t of(ResponseFault fault) const noexcept;
-  /// Calls visit(name, count, detail of the first) for each kind that happened.
+  std::uint64_t of(LoadError fault) const noexcept;
+  std::uint64_t of(ResponseError fault) const noexcept;
+  /// Calls visit(name, count, description of the first error) for each kind that happened.
   void visit(
       const std::function<void(std::string_view, std::uint64_t, std::string_view)>& visit) const;
 
  private:
-  static constexpr std::size_t load_faults = 6;
-  static constexpr std::size_t response_faults = 8;
+  static constexpr std::size_t load_error_count = 6;
+  static constexpr std::size_t response_error_count = 8;
   struct Kind {
     std::uint64_t count = 0;
     std::string first;
   };
   static std::string_view name_of_kind(std::size_t index) noexcept;
   void count(std::size_t index, std::string_view detail);
-  std::array<Kind, load_faults + response_faults> kinds_;
+  std::array<Kind, load_error_count + response_error_count> kinds_;
 };
 
-/// What one thread saw, or all together.
+/// The result of one thread, or of all threads together.
 struct LoadResult {
-  std::uint64_t responses = 0;  ///< verified, within the measured time
-  std::uint64_t late = 0;       ///< verified, but after it had ended
-  /// Sent on connections that then ended, for whatever reason but LoadPlan::abandon.
+  std::uint64_t responses = 0;  ///< responses verified within the measured time
+  std::uint64_t late = 0;       ///< responses verified after the measured time
+  /// Requests whose connection ended before their response, for any reason except
+  /// LoadPlan::abandon.
   std::uint64_t unanswered = 0;
-  std::uint64_t abandoned = 0;    ///< under way at the end, and as asked not waited for
-  std::uint64_t starved = 0;      ///< connections that wait for an answer all the measured time
-  std::uint64_t unsent = 0;       ///< due (at a fixed rate) but not sent when the time was over
-  std::uint64_t connections = 0;  ///< opened
-  std::uint64_t closed_by_server = 0;  ///< ends of connections that the server had announced
+  std::uint64_t abandoned = 0;    ///< requests in progress at the end that were not awaited
+  std::uint64_t starved = 0;      ///< connections that got no response in the whole measured time
+  std::uint64_t unsent = 0;       ///< requests due at a fixed rate, but not sent before the end
+  std::uint64_t connections = 0;  ///< connections opened
+  std::uint64_t closed_by_server = 0;  ///< announced closes by the server
   std::uint64_t bytes_received = 0;
-  std::uint64_t body_bytes = 0;  ///< of each response
-  /// That of the first response, as far as bodies are compared; nullopt: none came, or they vary.
+  std::uint64_t body_bytes = 0;  ///< size of the body of each response
+  /// Body of the first response, as far as bodies are compared. nullopt: no response came, bodies
+  /// vary, or requests have numbers.
   std::optional<std::string> body;
-  Duration length{};                    ///< the measured time: from when all were connected
-  double per_second = 0;                ///< responses
-  std::optional<Duration> server_time;  ///< that the server used in the measured time
-  /// Of every verified response. At a fixed rate from when it was due, and then also of requests
-  /// that were never answered or never sent: as long as they had waited when that was clear.
+  Duration length{};      ///< measured time; it begins when all connections are open
+  double per_second = 0;  ///< responses per second
+  std::optional<Duration> server_cpu_time;  ///< CPU time of the server in the measured time
+  /// Latency of every verified response. A fixed rate measures it from the time when the request
+  /// was due. It then includes requests that were never answered or never sent, with the time
+  /// that they had waited at the end.
   Histogram latency;
-  Faults faults;
+  ErrorCounts errors;
   std::string backend;
 
-  /// What another thread saw in the same time. Bodies that differ between threads are a fault.
+  /// Adds the result of another thread for the same time. Bodies that differ between threads
+  /// count as an error.
   void add(const LoadResult& other);
 };
 
-/// The share of a plan that one of several threads has.
+/// Returns the share of `plan` for thread `thread` of `threads`.
 LoadPlan share_of(const LoadPlan& plan, unsigned thread, unsigned threads);
 
-/// Puts the load of `plan` on its server from this loop alone and gives what came of it. Draining
-/// the loop ends the measured time early.
-/// Cancel: ends it at once; what waits for an answer is counted as unanswered.
-Task<LoadResult> put_load(LoadPlan plan);
+/// Puts the load of `plan` on its server from this loop alone. Draining the loop ends the
+/// measured time early.
+/// Returns: the result of the load.
+/// Cancel: ends the load immediately; requests without a response count as unanswered.
+Task<LoadResult> generate_load(LoadPlan plan);
 
 }  // namespace weir::bench

@@ -1,3 +1,4 @@
+// One connection of a load: closed loop, fixed rate, or one connection per request.
 #include "tools/weir/load_connection.hpp"
 
 #include <algorithm>
@@ -9,19 +10,20 @@
 namespace weir::bench {
 namespace {
 
-// Before a connection that failed tries again, so that a server which is down is not hammered.
+// Pause before a failed connection tries again, which protects a server that is down.
 constexpr Duration pause_length = std::chrono::milliseconds(10);
 
 constexpr std::size_t shown_bytes_max = 400;
 
-constexpr std::uint64_t lost_records_max = 4096;  // of one connection, when the time is over
+constexpr std::uint64_t lost_records_max = 4096;  // per connection, when the time is over
 
 }  // namespace
 
 LoadConnection::LoadConnection(LoadWorker& worker, unsigned index) noexcept
     : worker_(worker), index_(index), reader_(worker.reference()) {
-  const Numbering& numbering = worker.plan().rules.numbering;
-  if (numbering) number_ = numbering.first(worker.plan().connections_before + index);
+  const NumberPlaceholder& number_placeholder = worker.plan().rules.number_placeholder;
+  if (number_placeholder)
+    number_ = number_placeholder.first(worker.plan().first_connection_index + index);
 }
 
 Task<> LoadConnection::open() {
@@ -36,26 +38,26 @@ Task<> LoadConnection::open() {
   const std::error_code error = stream.error();
   if (error == Errc::cancelled) co_return;
   failed_ = true;
-  const LoadFault fault = error == std::errc::connection_refused ? LoadFault::refused
-                          : error == Errc::timed_out             ? LoadFault::timed_out
-                                                                 : LoadFault::not_connected;
-  result.faults.count(
+  const LoadError fault = error == std::errc::connection_refused ? LoadError::refused
+                          : error == Errc::timed_out             ? LoadError::timed_out
+                                                                 : LoadError::not_connected;
+  result.errors.count(
       fault, "connecting to " + worker_.plan().endpoint.to_string() + ": " + error.message());
-  worker_.lose_one();
+  worker_.count_lost_request();
 }
 
 Task<> LoadConnection::run() {
-  if (worker_.plan().new_connections) return run_each_anew();
-  return worker_.interval() == Duration::zero() ? run_in_turns() : run_on_schedule();
+  if (worker_.plan().new_connections) return run_connection_per_request();
+  return worker_.interval() == Duration::zero() ? run_closed_loop() : run_open_loop();
 }
 
-Task<> LoadConnection::run_in_turns() {
-  while (!worker_.over()) {
+Task<> LoadConnection::run_closed_loop() {
+  while (!worker_.is_done()) {
     if (!stream_) co_await open();
     while (stream_) {
-      const unsigned count = worker_.take(worker_.plan().depth);
+      const unsigned count = worker_.acquire_requests(worker_.plan().depth);
       if (count == 0) co_return close();
-      // The time of the last answer, where there was one, is the time of this request.
+      // The time of the last response, if any, is the send time of this request.
       if (due_ == Instant{}) due_ = worker_.now();
       const Exchange exchanged = co_await exchange(count);
       if (exchanged == Exchange::over) close();
@@ -64,10 +66,10 @@ Task<> LoadConnection::run_in_turns() {
   }
 }
 
-Task<> LoadConnection::run_on_schedule() {
+Task<> LoadConnection::run_open_loop() {
   interval_ = worker_.interval();
-  Instant next = worker_.first_due(index_);
-  while (!worker_.over()) {
+  Instant next = worker_.first_send_time(index_);
+  while (!worker_.is_done()) {
     const Instant now = worker_.now();
     if (now < next) {
       const auto slept = co_await sleep_until(std::min(next, worker_.end()));
@@ -77,7 +79,7 @@ Task<> LoadConnection::run_on_schedule() {
     if (!stream_) co_await open();
     if (stream_) {
       const auto behind = static_cast<std::uint64_t>((now - next) / interval_);
-      const unsigned count = worker_.take(
+      const unsigned count = worker_.acquire_requests(
           static_cast<unsigned>(std::min<std::uint64_t>(behind + 1, worker_.plan().depth)));
       if (count == 0) break;
       due_ = next;
@@ -93,10 +95,11 @@ Task<> LoadConnection::run_on_schedule() {
 
 void LoadConnection::count_unsent(Instant next) {
   if (worker_.end() == never || next >= worker_.end()) return;
-  const Duration missed = worker_.end() - next;  // what is due at its very end is not any more
+  // A request that is due exactly at the end does not count.
+  const Duration missed = worker_.end() - next;
   std::uint64_t left = static_cast<std::uint64_t>((missed - Duration(1)) / interval_) + 1;
   worker_.result().unsent += left;
-  // Of very many, some at a time, with the wait of the last of them.
+  // Record very many requests in groups, each with the wait of its last request.
   const std::uint64_t together = (left - 1) / lost_records_max + 1;
   while (left != 0) {
     const std::uint64_t count = std::min(together, left);
@@ -107,8 +110,8 @@ void LoadConnection::count_unsent(Instant next) {
   }
 }
 
-Task<> LoadConnection::run_each_anew() {
-  while (worker_.take(1) != 0) {
+Task<> LoadConnection::run_connection_per_request() {
+  while (worker_.acquire_requests(1) != 0) {
     due_ = worker_.now();
     co_await open();
     if (stream_) {
@@ -124,55 +127,56 @@ Task<LoadConnection::Exchange> LoadConnection::exchange(unsigned count) {
   outstanding_ = count;
   waiting_since_ = worker_.loop_time();
   const auto written = co_await stream_->write(requests(count));
-  if (!written) co_return broken(written.error());
+  if (!written) co_return on_io_error(written.error());
   while (outstanding_ != 0) {
     const auto input = co_await stream_->read();
-    if (!input) co_return broken(input.error());
+    if (!input) co_return on_io_error(input.error());
     worker_.result().bytes_received += input->size();
-    if (const unsigned whole = reader_.read(input->text(), outstanding_)) answered(whole);
-    if (reader_.fault() != ResponseFault::none) co_return faulty();
+    if (const unsigned whole = reader_.read(input->text(), outstanding_)) on_responses(whole);
+    if (reader_.error() != ResponseError::none) co_return on_response_error();
     if (outstanding_ != 0 && reader_.idle() && reader_.closes()) break;
   }
   waiting_since_ = never;
   if (!reader_.closes() || worker_.plan().new_connections) co_return Exchange::done;
   ++worker_.result().closed_by_server;
-  lose(worker_.result().unanswered);
+  count_lost(worker_.result().unanswered);
   co_return Exchange::over;
 }
 
-/// To be sent together. Their responses' numbers are expected from now on.
+/// Returns the bytes of `count` requests. The reader expects their numbers from now on.
 std::string_view LoadConnection::requests(unsigned count) {
   const LoadPlan& plan = worker_.plan();
-  const Numbering& numbering = plan.rules.numbering;
-  if (!numbering) return worker_.requests(count);
+  const NumberPlaceholder& number_placeholder = plan.rules.number_placeholder;
+  if (!number_placeholder) return worker_.requests(count);
   reader_.expect(number_);
   numbered_.assign(worker_.requests(count));
-  for (std::size_t at = numbering.offset; at < numbered_.size(); at += plan.request.size()) {
-    numbered_.replace(at, numbering.digits, numbering.text(number_));
-    number_ = numbering.next(number_);
+  for (std::size_t at = number_placeholder.offset; at < numbered_.size();
+       at += plan.request.size()) {
+    numbered_.replace(at, number_placeholder.digits, number_placeholder.text(number_));
+    number_ = number_placeholder.next(number_);
   }
   return numbered_;
 }
 
 Task<> LoadConnection::read_end() {
-  Faults& faults = worker_.result().faults;
+  ErrorCounts& errors = worker_.result().errors;
   waiting_since_ = worker_.loop_time();
   const auto input = co_await stream_->read();
   waiting_since_ = never;
   if (input) {
     failed_ = true;
-    faults.count(ResponseFault::unexpected,
+    errors.count(ResponseError::unexpected,
                  "after the answer: " + std::string(input->text().substr(0, shown_bytes_max)));
   } else if (input.error() == Errc::cancelled && timed_out_) {
     failed_ = true;
-    faults.count(LoadFault::not_closed, "asked to by Connection: close");
+    errors.count(LoadError::not_closed, "the request had Connection: close");
   } else if (input.error() != Errc::end_of_stream && input.error() != Errc::cancelled) {
     failed_ = true;
-    faults.count(LoadFault::reset, "after the answer: " + input.error().message());
+    errors.count(LoadError::reset, "after the answer: " + input.error().message());
   }
 }
 
-void LoadConnection::answered(unsigned count) {
+void LoadConnection::on_responses(unsigned count) {
   const Instant now = worker_.now();
   outstanding_ -= count;
   waiting_since_ = now;
@@ -187,7 +191,7 @@ void LoadConnection::answered(unsigned count) {
   }
 }
 
-void LoadConnection::lose(std::uint64_t& count) {
+void LoadConnection::count_lost(std::uint64_t& count) {
   count += outstanding_;
   const Instant now = worker_.now();
   for (; outstanding_ != 0; --outstanding_) {
@@ -197,38 +201,39 @@ void LoadConnection::lose(std::uint64_t& count) {
   }
 }
 
-LoadConnection::Exchange LoadConnection::broken(std::error_code error) {
+LoadConnection::Exchange LoadConnection::on_io_error(std::error_code error) {
   LoadResult& result = worker_.result();
   if (error == Errc::end_of_stream) {
-    // Where the end of the connection is the end of the body, this is how that looks.
+    // The end of the connection may be the end of the body.
     if (reader_.end() != 0) {
-      answered(1);
+      on_responses(1);
       if (worker_.plan().new_connections) return Exchange::done;
       ++result.closed_by_server;
-      lose(result.unanswered);
+      count_lost(result.unanswered);
       return Exchange::over;
     }
-    if (reader_.fault() != ResponseFault::none) return faulty();
+    if (reader_.error() != ResponseError::none) return on_response_error();
   }
-  lose(abandoned_ ? result.abandoned : result.unanswered);
-  if (error == Errc::cancelled && !timed_out_) return Exchange::over;  // nobody wants it any more
+  count_lost(abandoned_ ? result.abandoned : result.unanswered);
+  // The load has ended, or its caller has cancelled it.
+  if (error == Errc::cancelled && !timed_out_) return Exchange::over;
   failed_ = true;
-  const LoadFault fault = timed_out_                     ? LoadFault::timed_out
-                          : error == Errc::end_of_stream ? LoadFault::ended
-                                                         : LoadFault::reset;
-  result.faults.count(fault, timed_out_ ? "no answer in time" : error.message());
+  const LoadError fault = timed_out_                     ? LoadError::timed_out
+                          : error == Errc::end_of_stream ? LoadError::ended
+                                                         : LoadError::reset;
+  result.errors.count(fault, timed_out_ ? "no answer in time" : error.message());
   return Exchange::over;
 }
 
-LoadConnection::Exchange LoadConnection::faulty() {
+LoadConnection::Exchange LoadConnection::on_response_error() {
   failed_ = true;
-  if (outstanding_ != 0) --outstanding_;  // this one counts as a fault
-  lose(worker_.result().unanswered);
-  worker_.result().faults.count(reader_.fault(), reader_.describe_fault());
+  if (outstanding_ != 0) --outstanding_;  // this response counts as an error
+  count_lost(worker_.result().unanswered);
+  worker_.result().errors.count(reader_.error(), reader_.describe_error());
   return Exchange::over;
 }
 
-void LoadConnection::give_up_before(Instant since) {
+void LoadConnection::cancel_if_waiting_since(Instant since) {
   if (waiting_since_ > since || !stream_) return;
   timed_out_ = true;
   stream_->cancel_read();
@@ -238,7 +243,7 @@ void LoadConnection::give_up_before(Instant since) {
 void LoadConnection::abandon() {
   if (!stream_) return;
   abandoned_ = !timed_out_;
-  if (outstanding_ != 0 && waiting_since_ <= worker_.begin_of_measuring()) {
+  if (outstanding_ != 0 && waiting_since_ <= worker_.measurement_begin()) {
     ++worker_.result().starved;
   }
   stream_->cancel_read();

@@ -1,4 +1,5 @@
-// One connection of a load: asks, reads and verifies, again and again.
+// One connection of a load, which sends requests and verifies their responses until the load
+// ends.
 #pragma once
 
 #include <cstdint>
@@ -12,39 +13,43 @@ namespace weir::bench {
 
 class LoadWorker;
 
-/// Threads: its worker's loop. Lifetime: its worker's; run() has ended before.
+/// A LoadConnection belongs to one LoadWorker.
+/// Threads: the loop of the worker.
+/// Lifetime: the worker outlives it; run() has ended before it is destroyed.
 class LoadConnection {
  public:
   LoadConnection(LoadWorker& worker, unsigned index) noexcept;
 
-  /// Connects, once; what goes wrong is counted, and run() tries again.
+  /// Tries to connect once. The worker's result counts a failure, and run() tries again.
   Task<> open();
-  /// Puts its load on the server until the worker is over. Opens itself where it is not open.
+  /// Puts load on the server until the worker is done. Opens the connection when it is not open.
   Task<> run();
-  /// Gives up on what has been waited for since before `since`: it has timed out.
-  void give_up_before(Instant since);
-  /// Does not wait for anything that is under way.
+  /// Cancels a wait that began at `since` or earlier, and counts it as timed out.
+  void cancel_if_waiting_since(Instant since);
+  /// Stops waiting for the requests in progress, and counts them as abandoned.
   void abandon();
 
  private:
   enum class Exchange : std::uint8_t { done, over };
 
-  Task<> run_in_turns();
-  Task<> run_on_schedule();
-  Task<> run_each_anew();
-  /// Sends `count` requests and reads their responses. `over`: the connection is.
+  Task<> run_closed_loop();
+  Task<> run_open_loop();
+  Task<> run_connection_per_request();
+  /// Sends `count` requests and reads their responses.
+  /// Returns: `over` if the connection can take no more requests.
   Task<Exchange> exchange(unsigned count);
-  /// After the one response of a connection that the server is to close.
+  /// Waits for the server to close, after the only response of a connection.
   Task<> read_end();
 
   std::string_view requests(unsigned count);
-  void answered(unsigned count);
-  /// What is outstanding will not be answered; `count` is where that is counted.
-  void lose(std::uint64_t& count);
-  /// At a fixed rate, when the time is over: `next` was due, and what follows it until the end.
+  void on_responses(unsigned count);
+  /// Adds the outstanding requests, which will not be answered, to `count`.
+  void count_lost(std::uint64_t& count);
+  /// Counts the unsent requests of a fixed rate when the time is over. `next` is when the first
+  /// of them was due.
   void count_unsent(Instant next);
-  Exchange broken(std::error_code error);
-  Exchange faulty();
+  Exchange on_io_error(std::error_code error);
+  Exchange on_response_error();
   void close();
   Task<> pause();
 
@@ -53,14 +58,14 @@ class LoadConnection {
   std::optional<tcp::Stream> stream_;
   ResponseReader reader_;
   std::string numbered_;      // requests with their numbers
-  std::uint64_t number_ = 0;  // of the next request
+  std::uint64_t number_ = 0;  // number of the next request
   unsigned outstanding_ = 0;
-  Instant due_{};        // when the oldest request without an answer was sent, or was to be
-  Duration interval_{};  // between that and the next; zero: all at once
+  Instant due_{};        // when the oldest request without a response was sent, or was due
+  Duration interval_{};  // time between requests; zero: no fixed rate
   Instant waiting_since_ = never;
   bool timed_out_ = false;
   bool abandoned_ = false;
-  bool failed_ = false;  // since the last pause
+  bool failed_ = false;  // true: an error has happened since the last pause
 };
 
 }  // namespace weir::bench

@@ -1,4 +1,4 @@
-// Threads that put one load on a server together.
+// Synchronizes the threads that put one load on a server together.
 #pragma once
 
 #include "weir/base/time.hpp"
@@ -7,20 +7,24 @@
 
 namespace weir::bench {
 
-/// Gives the threads of one load one clock: it starts when all of them are connected.
-/// Threads: any loop of one runtime. Lifetime: longer than the load.
+/// A LoadGroup gives the threads of one load a common start. The start is the moment when all of
+/// them are connected.
+/// Threads: any loop of one runtime.
+/// Lifetime: longer than the load.
 class LoadGroup {
  public:
   explicit LoadGroup(unsigned threads) noexcept : connected_(threads) {}
 
-  /// Each thread's, once, when it is connected: returns when all are, with the same moment to each.
-  /// Cancel: returns at once, with the present moment.
-  Task<Instant> all_connected();
+  /// Waits until all threads are connected. Each thread calls it once, when its own connections
+  /// are open.
+  /// Returns: the start of the load, equal for all threads.
+  /// Cancel: returns immediately; the start is then the present moment.
+  Task<Instant> wait_until_all_connected();
 
  private:
-  static Task<Instant> arrive(LoadGroup& group);  // on the first core, as all below
+  static Task<Instant> arrive(LoadGroup& group);  // runs on core 0, which owns the members below
 
-  CoreLatch connected_;
+  Latch connected_;
   Instant start_{};
 };
 

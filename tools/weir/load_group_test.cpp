@@ -1,3 +1,4 @@
+// Tests of the common start of the threads of a load.
 #include "tools/weir/load_group.hpp"
 
 #include <gtest/gtest.h>
@@ -11,19 +12,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class LoadGroupTest : public CoresTest {};
+class LoadGroupTest : public MultiCoreTest {};
 
-TEST_F(LoadGroupTest, GivesEveryThreadTheMomentAtWhichTheLastWasConnected) {
+TEST_F(LoadGroupTest, GivesAllThreadsTheTimeOfTheLastConnect) {
   LoadGroup group(3);
   std::array<Instant, 3> starts{};
-  const Instant begin = host_.now();
+  const Instant begin = platform_.now();
   const auto thread = [&](unsigned core) -> Task<> {
     static_cast<void>(co_await sleep(core * 10ms));
-    starts[core] = co_await group.all_connected();
+    starts[core] = co_await group.wait_until_all_connected();
   };
   run_on_cores({[&] { return thread(0); }, [&] { return thread(2); }, [&] { return thread(1); }});
   EXPECT_GE(starts[0] - begin, 20ms);
-  EXPECT_LE(starts[0], host_.now());
+  EXPECT_LE(starts[0], platform_.now());
   EXPECT_EQ(starts[1], starts[0]);
   EXPECT_EQ(starts[2], starts[0]);
 }

@@ -1,3 +1,4 @@
+// Tests of the load generator against servers in virtual time.
 #include "tools/weir/load.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ constexpr std::string_view hello_closing =
 
 const Endpoint endpoint = Endpoint::loopback(8080);
 
-/// Answers one connection as a test wants it.
+/// Serves one connection in the way that a test needs.
 using Behaviour = Task<> (*)(tcp::Stream stream);
 
 Task<> serve_raw(Scope& scope, Behaviour behaviour) {
@@ -31,14 +32,14 @@ Task<> serve_raw(Scope& scope, Behaviour behaviour) {
 
 Task<LoadResult> load_on_raw(Scope& scope, Behaviour behaviour, LoadPlan plan) {
   scope.spawn(serve_raw(scope, behaviour));
-  LoadResult result = co_await put_load(std::move(plan));
+  LoadResult result = co_await generate_load(std::move(plan));
   scope.cancel();
   co_return result;
 }
 
 Task<LoadResult> load_on_router(Scope& scope, const http::Router& router, LoadPlan plan) {
-  scope.spawn(http::serve(scope, router, endpoint));
-  LoadResult result = co_await put_load(std::move(plan));
+  scope.spawn(http::serve(scope, router, {endpoint}));
+  LoadResult result = co_await generate_load(std::move(plan));
   scope.cancel();
   co_return result;
 }
@@ -62,7 +63,7 @@ LoadPlan plan_of(unsigned connections, std::optional<std::uint64_t> requests) {
   return plan;
 }
 
-/// Everything in virtual time on one loop, the server too.
+/// Runs everything, including the server, in virtual time on one loop.
 class Load : public LoopTest {
  protected:
   LoadResult on_raw(Behaviour behaviour, LoadPlan plan) {
@@ -86,7 +87,7 @@ TEST_F(Load, CountsEveryResponseOfWeirsOwnServer) {
     EXPECT_EQ(result.connections, 8U);
     EXPECT_EQ(result.body_bytes, 6U);
     EXPECT_EQ(result.unanswered, 0U);
-    EXPECT_EQ(result.faults.total(), 0U);
+    EXPECT_EQ(result.errors.total(), 0U);
   }
 }
 
@@ -103,10 +104,10 @@ TEST_F(Load, SendsBodiesAndReadsChunkedOnes) {
       "4\r\nping\r\n0\r\n\r\n";
   const LoadResult result = on_router(routes, plan);
   EXPECT_EQ(result.responses, 20U);
-  EXPECT_EQ(result.faults.total(), 0U);
+  EXPECT_EQ(result.errors.total(), 0U);
 }
 
-TEST_F(Load, OpensAConnectionForEachRequestWhereAsked) {
+TEST_F(Load, OpensOneConnectionPerRequestIfConfigured) {
   http::Router routes;
   routes.get("/", [] { return http::text("Hello\n"); });
   LoadPlan plan = plan_of(4, 50);
@@ -115,31 +116,31 @@ TEST_F(Load, OpensAConnectionForEachRequestWhereAsked) {
   const LoadResult result = on_router(routes, plan);
   EXPECT_EQ(result.responses, 50U);
   EXPECT_EQ(result.connections, 50U);
-  EXPECT_EQ(result.faults.total(), 0U);
+  EXPECT_EQ(result.errors.total(), 0U);
 }
 
 TEST_F(Load, AWrongStatusIsAnError) {
   const http::Router routes;
   const LoadResult result = on_router(routes, plan_of(1, 3));
   EXPECT_EQ(result.responses, 0U);
-  EXPECT_EQ(result.faults.of(ResponseFault::status), 3U);
+  EXPECT_EQ(result.errors.of(ResponseError::status), 3U);
   EXPECT_EQ(result.unanswered, 0U) << "each counts once";
 }
 
-TEST_F(Load, NobodyListening) {
-  const LoadResult result = run_made(put_load, plan_of(2, 10));
+TEST_F(Load, CountsRefusedConnections) {
+  const LoadResult result = run_made(generate_load, plan_of(2, 10));
   EXPECT_EQ(result.responses, 0U);
   EXPECT_EQ(result.unanswered, 10U);
-  EXPECT_EQ(result.faults.of(LoadFault::refused), 10U);
+  EXPECT_EQ(result.errors.of(LoadError::refused), 10U);
 }
 
-TEST_F(Load, AServerThatGoesAwayIsAnErrorUnlessItSaidSo) {
+TEST_F(Load, AnUnannouncedCloseIsAnError) {
   const Behaviour rude = [](tcp::Stream stream) -> Task<> {
     static_cast<void>(co_await stream.read());
     static_cast<void>(co_await stream.write(hello_response));
   };
   const LoadResult rudely = on_raw(rude, plan_of(1, 5));
-  EXPECT_GE(rudely.faults.of(LoadFault::ended) + rudely.faults.of(LoadFault::reset), 2U);
+  EXPECT_GE(rudely.errors.of(LoadError::ended) + rudely.errors.of(LoadError::reset), 2U);
   EXPECT_EQ(rudely.responses + rudely.unanswered, 5U);
 
   const Behaviour polite = [](tcp::Stream stream) -> Task<> {
@@ -147,13 +148,13 @@ TEST_F(Load, AServerThatGoesAwayIsAnErrorUnlessItSaidSo) {
     static_cast<void>(co_await stream.write(hello_closing));
   };
   const LoadResult politely = on_raw(polite, plan_of(1, 5));
-  EXPECT_EQ(politely.faults.total(), 0U);
+  EXPECT_EQ(politely.errors.total(), 0U);
   EXPECT_EQ(politely.responses, 5U);
   EXPECT_EQ(politely.closed_by_server, 5U);
   EXPECT_EQ(politely.connections, 5U);
 }
 
-TEST_F(Load, AServerThatKeepsAConnectionItWasToCloseIsCaught) {
+TEST_F(Load, DetectsAMissingClose) {
   const Behaviour keeping = [](tcp::Stream stream) -> Task<> {
     static_cast<void>(co_await stream.read());
     static_cast<void>(co_await stream.write(hello_response));
@@ -163,7 +164,7 @@ TEST_F(Load, AServerThatKeepsAConnectionItWasToCloseIsCaught) {
   plan.new_connections = true;
   const LoadResult result = on_raw(keeping, plan);
   EXPECT_EQ(result.responses, 2U);
-  EXPECT_EQ(result.faults.of(LoadFault::not_closed), 2U);
+  EXPECT_EQ(result.errors.of(LoadError::not_closed), 2U);
 }
 
 TEST_F(Load, SilenceTimesOut) {
@@ -175,13 +176,13 @@ TEST_F(Load, SilenceTimesOut) {
   plan.timeout = 2s;
   const LoadResult result = on_raw(silent, plan);
   EXPECT_EQ(result.responses, 0U);
-  EXPECT_EQ(result.faults.of(LoadFault::timed_out), 6U);
+  EXPECT_EQ(result.errors.of(LoadError::timed_out), 6U);
   EXPECT_EQ(result.unanswered, 6U);
   EXPECT_GE(elapsed(), 4s);
   EXPECT_LE(elapsed(), 6s);
 }
 
-TEST_F(Load, MoreResponsesThanRequestsAreCaught) {
+TEST_F(Load, DetectsMoreResponsesThanRequests) {
   const Behaviour generous = [](tcp::Stream stream) -> Task<> {
     const std::string twice = std::string(hello_response) + std::string(hello_response);
     while (co_await stream.read()) {
@@ -189,10 +190,10 @@ TEST_F(Load, MoreResponsesThanRequestsAreCaught) {
     }
   };
   const LoadResult result = on_raw(generous, plan_of(1, 2));
-  EXPECT_EQ(result.faults.of(ResponseFault::unexpected), 2U);
+  EXPECT_EQ(result.errors.of(ResponseError::unexpected), 2U);
 }
 
-TEST_F(Load, AtAFixedRateRequestsAreSentWhenTheyAreDue) {
+TEST_F(Load, FixedRateSendsRequestsWhenTheyAreDue) {
   http::Router routes;
   routes.get("/", [] { return http::text("Hello\n"); });
   LoadPlan plan = plan_of(10, std::nullopt);
@@ -202,13 +203,13 @@ TEST_F(Load, AtAFixedRateRequestsAreSentWhenTheyAreDue) {
   EXPECT_EQ(result.responses + result.late, 2000U);
   EXPECT_EQ(result.unsent, 0U);
   EXPECT_EQ(result.length, 2s);
-  EXPECT_EQ(result.faults.total(), 0U);
-  EXPECT_EQ(result.latency.max(), 0U) << "nothing takes any time here";
+  EXPECT_EQ(result.errors.total(), 0U);
+  EXPECT_EQ(result.latency.max(), 0U) << "nothing takes time here";
 }
 
-TEST_F(Load, AStallCountsForEveryRequestThatWasDueInIt) {
-  // One connection, one request each 10 ms; the 11th answer takes 100 ms. Those due meanwhile have
-  // waited 90, 80, ... 10 ms when they are answered, though they could not be sent before.
+TEST_F(Load, AStallDelaysEveryRequestThatIsDueMeanwhile) {
+  // One connection sends one request every 10 ms, and the 11th response takes 100 ms. The
+  // requests that are due meanwhile have waited 90, 80, ... 10 ms when they are answered.
   int count = 0;
   http::Router routes;
   routes.get("/", [&count]() -> Task<http::Response> {
@@ -224,7 +225,7 @@ TEST_F(Load, AStallCountsForEveryRequestThatWasDueInIt) {
   EXPECT_NEAR(result.latency.mean() * 100, 550e6, 1e6);
 }
 
-TEST_F(Load, WhatCouldNotBeSentInTimeIsTold) {
+TEST_F(Load, ReportsUnsentRequests) {
   http::Router routes;
   routes.get("/", []() -> Task<http::Response> {
     static_cast<void>(co_await sleep(100ms));
@@ -236,12 +237,12 @@ TEST_F(Load, WhatCouldNotBeSentInTimeIsTold) {
   const LoadResult result = on_router(routes, plan);
   EXPECT_EQ(result.responses + result.late, 10U);
   EXPECT_EQ(result.unsent, 90U);
-  // They count as long as they had been due at the end: 900, 890, ... 10 ms.
+  // Each counts with the time since it was due: 900, 890, ... 10 ms.
   EXPECT_EQ(result.latency.count(), 100U);
   EXPECT_NEAR(result.latency.mean() * 100, 90 * 455e6 + 10 * 505e6, 1e6);
 }
 
-TEST_F(Load, WhatIsNeverAnsweredAtAFixedRateCountsInTheLatency) {
+TEST_F(Load, FixedRateLatencyIncludesUnansweredRequests) {
   const Behaviour silent = [](tcp::Stream stream) -> Task<> {
     while (co_await stream.read()) {
     }
@@ -253,13 +254,13 @@ TEST_F(Load, WhatIsNeverAnsweredAtAFixedRateCountsInTheLatency) {
   const LoadResult result = on_raw(silent, plan);
   EXPECT_EQ(result.responses + result.late, 0U);
   EXPECT_EQ(result.unanswered, 1U);
-  EXPECT_EQ(result.faults.of(LoadFault::timed_out), 1U);
+  EXPECT_EQ(result.errors.of(LoadError::timed_out), 1U);
   EXPECT_EQ(result.latency.count(), 1U);
   EXPECT_GE(result.latency.max(), 5'000'000'000U);
 }
 
-TEST_F(Load, TheHighestRateIsStillARate) {
-  // More in a nanosecond than one: as many as can be are sent, the others are told.
+TEST_F(Load, KeepsARateOfMoreThanOneRequestPerNanosecond) {
+  // More than one request is due per nanosecond. The result reports those that cannot be sent.
   LoadPlan plan = plan_of(1, std::nullopt);
   plan.rate = 3e9;
   plan.length = 10us;
@@ -278,11 +279,11 @@ TEST_F(Load, TheHighestRateIsStillARate) {
 LoadPlan numbered_plan(unsigned connections, std::uint64_t requests) {
   LoadPlan plan = plan_of(connections, requests);
   plan.request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{\"n\":###}";
-  plan.rules.numbering = Numbering::in(plan.request).value();
+  plan.rules.number_placeholder = NumberPlaceholder::find(plan.request).value();
   return plan;
 }
 
-TEST_F(Load, NumbersTellEveryRequestFromTheOthers) {
+TEST_F(Load, NumbersDistinguishRequests) {
   std::vector<std::string> bodies;
   http::Router routes;
   routes.post("/", [&bodies](http::Request& request) -> Task<http::Response> {
@@ -296,15 +297,15 @@ TEST_F(Load, NumbersTellEveryRequestFromTheOthers) {
     plan.depth = depth;
     const LoadResult result = on_router(routes, plan);
     EXPECT_EQ(result.responses, 200U);
-    EXPECT_EQ(result.faults.total(), 0U);
+    EXPECT_EQ(result.errors.total(), 0U);
   }
   std::ranges::sort(bodies);
   bodies.erase(std::ranges::unique(bodies).begin(), bodies.end());
   EXPECT_GT(bodies.size(), 150U);
 }
 
-TEST_F(Load, AnswersInTheWrongOrderAreCaughtByTheirNumbers) {
-  // Two requests come in one piece; their answers leave the other way round.
+TEST_F(Load, NumbersDetectResponsesInTheWrongOrder) {
+  // Two requests arrive in one piece, and their responses leave in reverse order.
   const Behaviour reversing = [](tcp::Stream stream) -> Task<> {
     while (auto input = co_await stream.read()) {
       const std::string_view text = input->text();
@@ -321,11 +322,11 @@ TEST_F(Load, AnswersInTheWrongOrderAreCaughtByTheirNumbers) {
   plan.depth = 2;
   const LoadResult result = on_raw(reversing, plan);
   EXPECT_EQ(result.responses, 0U);
-  EXPECT_EQ(result.faults.of(ResponseFault::number), 2U);
+  EXPECT_EQ(result.errors.of(ResponseError::number), 2U);
 }
 
-TEST_F(Load, WhatWarmsUpIsNotCounted) {
-  // Requests 0 to 49 are answered slowly, and all of them within the first second.
+TEST_F(Load, DoesNotCountTheWarmUp) {
+  // Requests 0 to 49 are answered slowly, all within the first second.
   int count = 0;
   http::Router routes;
   routes.get("/", [&count]() -> Task<http::Response> {
@@ -344,7 +345,7 @@ TEST_F(Load, WhatWarmsUpIsNotCounted) {
   EXPECT_EQ(result.length, 2s);
 }
 
-TEST_F(Load, WhatIsUnderWayAtTheEndCanBeAbandoned) {
+TEST_F(Load, AbandonsRequestsInProgressAtTheEnd) {
   const Behaviour silent = [](tcp::Stream stream) -> Task<> {
     while (co_await stream.read()) {
     }
@@ -356,12 +357,12 @@ TEST_F(Load, WhatIsUnderWayAtTheEndCanBeAbandoned) {
   const LoadResult result = on_raw(silent, plan);
   EXPECT_EQ(result.abandoned, 3U);
   EXPECT_EQ(result.unanswered, 0U);
-  EXPECT_EQ(result.starved, 3U) << "nothing came in all the time";
-  EXPECT_EQ(result.faults.total(), 0U);
+  EXPECT_EQ(result.starved, 3U) << "no response in the whole time";
+  EXPECT_EQ(result.errors.total(), 0U);
   EXPECT_LT(elapsed(), 2s);
 }
 
-TEST_F(Load, WhoIsAnsweredAtTimesIsNotStarved) {
+TEST_F(Load, ASlowlyAnsweredConnectionIsNotStarved) {
   const Behaviour slow = [](tcp::Stream stream) -> Task<> {
     while (co_await stream.read()) {
       static_cast<void>(co_await sleep(400ms));
@@ -377,7 +378,7 @@ TEST_F(Load, WhoIsAnsweredAtTimesIsNotStarved) {
   EXPECT_EQ(result.starved, 0U);
 }
 
-TEST_F(Load, AnswersThatEndWithTheirConnectionAreAnswers) {
+TEST_F(Load, AcceptsResponsesThatEndWithTheConnection) {
   const Behaviour old = [](tcp::Stream stream) -> Task<> {
     if (co_await stream.read()) {
       static_cast<void>(co_await stream.write("HTTP/1.0 200 OK\r\n\r\nhello"));
@@ -386,10 +387,10 @@ TEST_F(Load, AnswersThatEndWithTheirConnectionAreAnswers) {
   const LoadResult result = on_raw(old, plan_of(2, 10));
   EXPECT_EQ(result.responses, 10U);
   EXPECT_EQ(result.closed_by_server, 10U);
-  EXPECT_EQ(result.faults.total() + result.unanswered, 0U);
+  EXPECT_EQ(result.errors.total() + result.unanswered, 0U);
 }
 
-TEST(LoadPlan, IsSharedOutWithoutLosingAnything) {
+TEST(LoadPlan, SharesAddUpToThePlan) {
   LoadPlan plan = plan_of(10, 101);
   plan.rate = 1000;
   unsigned connections = 0;
@@ -406,13 +407,13 @@ TEST(LoadPlan, IsSharedOutWithoutLosingAnything) {
   EXPECT_DOUBLE_EQ(rate, 1000);
 }
 
-TEST(LoadPlan, AShareOfNoRequestsIsNotOneWithoutLimit) {
+TEST(LoadPlan, AShareOfZeroRequestsIsNotUnlimited) {
   EXPECT_EQ(share_of(plan_of(2, 1), 0, 2).requests, 1U);
   EXPECT_EQ(share_of(plan_of(2, 1), 1, 2).requests, 0U);
   EXPECT_EQ(share_of(plan_of(2, std::nullopt), 1, 2).requests, std::nullopt);
 }
 
-TEST(LoadResult, ThreadsThatGotDifferentBodiesAreAFault) {
+TEST(LoadResult, DifferentBodiesOfThreadsAreAnError) {
   LoadResult first;
   first.body = "hello";
   first.body_bytes = 5;
@@ -422,13 +423,13 @@ TEST(LoadResult, ThreadsThatGotDifferentBodiesAreAFault) {
   other.body = "jello";
   LoadResult total;
   for (const LoadResult* each : {&none, &first, &second}) total.add(*each);
-  EXPECT_EQ(total.faults.total(), 0U);
+  EXPECT_EQ(total.errors.total(), 0U);
   total.add(other);
-  EXPECT_EQ(total.faults.of(ResponseFault::body), 1U);
+  EXPECT_EQ(total.errors.of(ResponseError::body), 1U);
 }
 
-TEST_F(Load, OfNoRequestsNoneIsSent) {
-  const LoadResult result = run_made(put_load, plan_of(2, 0));
+TEST_F(Load, APlanOfZeroRequestsSendsNone) {
+  const LoadResult result = run_made(generate_load, plan_of(2, 0));
   EXPECT_EQ(result.responses + result.unanswered, 0U);
 }
 

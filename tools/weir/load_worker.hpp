@@ -12,30 +12,32 @@
 
 namespace weir::bench {
 
-/// Threads: one loop's.
-class LoadWorker : DrainWatcher {
+/// A LoadWorker runs the connections of one loop and counts their results.
+/// Threads: its loop.
+class LoadWorker : DrainObserver {
  public:
   LoadWorker(Loop& loop, LoadPlan plan);
 
-  /// Opens all connections, then measures; returns when every request has been answered or given
+  /// Opens all connections, then measures. Returns when every request has been answered or given
   /// up.
-  /// Cancel: as put_load().
+  /// Cancel: like generate_load().
   Task<> run();
   LoadResult take_result();
 
-  // For its connections.
+  // Interface for its connections.
 
   const LoadPlan& plan() const noexcept { return plan_; }
-  Instant now() noexcept { return loop_.host().now(); }
-  /// The same, as of the beginning of this turn.
+  Instant now() noexcept { return loop_.platform().now(); }
+  /// Returns the time at which this turn of the loop began.
   Instant loop_time() const noexcept { return loop_.now(); }
-  /// Nothing more is to be sent.
-  bool over() const noexcept { return over_ || left_ == 0; }
-  /// How many of `wanted` requests may be sent now; 0: none, it is over.
-  unsigned take(unsigned wanted) noexcept;
-  /// One that could not even be sent: of a given number, it is spent all the same.
-  void lose_one() noexcept {
-    if (plan_.requests) result_.unanswered += plan_.new_connections ? 1 : take(1);
+  /// Returns true if no more requests are to be sent.
+  bool is_done() const noexcept { return done_ || left_ == 0; }
+  /// Takes at most `wanted` requests from those that are left.
+  /// Returns: the number of requests that may be sent now; 0 if the load is over.
+  unsigned acquire_requests(unsigned wanted) noexcept;
+  /// Counts a request that could not be sent, if the plan has a number of requests.
+  void count_lost_request() noexcept {
+    if (plan_.requests) result_.unanswered += plan_.new_connections ? 1 : acquire_requests(1);
   }
   std::string_view requests(unsigned count) const noexcept {
     return std::string_view(batch_).substr(0, count * plan_.request.size());
@@ -45,26 +47,28 @@ class LoadWorker : DrainWatcher {
     result_.latency.record(nanoseconds, times);
     (measuring_ ? result_.responses : result_.late) += times;
   }
-  /// A request that got no answer, at a fixed rate: it has waited for so long at least.
+  /// Records requests that got no response at a fixed rate. Each has waited for at least
+  /// `waited`.
   void record_lost(Duration waited, std::uint64_t times) noexcept {
     result_.latency.record(static_cast<std::uint64_t>(std::max<std::int64_t>(0, waited.count())),
                            times);
   }
-  /// When connection `index` sends first, and in which steps, at a fixed rate.
-  Instant first_due(unsigned index) const noexcept;
+  /// Returns when connection `index` sends its first request at a fixed rate. It sends the next
+  /// ones at steps of interval().
+  Instant first_send_time(unsigned index) const noexcept;
   Duration interval() const noexcept { return interval_; }
   Instant end() const noexcept { return end_; }
-  Instant begin_of_measuring() const noexcept { return begin_; }
+  Instant measurement_begin() const noexcept { return begin_; }
   LoadResult& result() noexcept { return result_; }
   ResponseReference& reference() noexcept { return reference_; }
 
  private:
-  struct Alarm : Timer {
-    Alarm(LoadWorker& worker, void (LoadWorker::*action)()) noexcept
+  struct CallbackTimer : Timer {
+    CallbackTimer(LoadWorker& worker, void (LoadWorker::*action)()) noexcept
         : Timer(&fired), worker(worker), action(action) {}
     static void fired(Timer& self) {
-      auto& alarm = static_cast<Alarm&>(self);
-      (alarm.worker.*alarm.action)();
+      auto& timer = static_cast<CallbackTimer&>(self);
+      (timer.worker.*timer.action)();
     }
     LoadWorker& worker;
     void (LoadWorker::*action)();
@@ -74,13 +78,14 @@ class LoadWorker : DrainWatcher {
   static Task<> open_every(LoadWorker& worker, std::size_t first, std::size_t step);
   static Task<> run_all(Scope& scope, LoadWorker& worker);
   void start_clock(Instant start);
-  /// The measured time begins: what has been counted before was for warming up.
+  /// Begins the measured time, and resets the counts of the warm-up.
   void begin();
-  /// The measured time is over; what is under way is still waited for.
+  /// Ends the measured time. Requests in progress are still awaited, unless the plan abandons
+  /// them.
   void finish();
-  void look_for_timeouts();
-  std::optional<Duration> server_time() const {
-    return plan_.server_time ? plan_.server_time() : std::nullopt;
+  void check_timeouts();
+  std::optional<Duration> server_cpu_time() const {
+    return plan_.server_cpu_time ? plan_.server_cpu_time() : std::nullopt;
   }
 
   Loop& loop_;
@@ -91,15 +96,15 @@ class LoadWorker : DrainWatcher {
   LoadResult result_;
   std::uint64_t left_;  // requests that may still be sent
   Duration interval_{};
-  Instant start_{};  // of the load
-  Instant begin_{};  // of the measured time
+  Instant start_{};  // start of the load
+  Instant begin_{};  // start of the measured time
   Instant end_ = never;
-  std::optional<Duration> server_time_at_begin_;
+  std::optional<Duration> server_cpu_time_at_begin_;
   bool measuring_ = false;
-  bool over_ = false;
-  Alarm begin_alarm_{*this, &LoadWorker::begin};
-  Alarm end_alarm_{*this, &LoadWorker::finish};
-  Alarm timeout_alarm_{*this, &LoadWorker::look_for_timeouts};
+  bool done_ = false;
+  CallbackTimer begin_timer_{*this, &LoadWorker::begin};
+  CallbackTimer end_timer_{*this, &LoadWorker::finish};
+  CallbackTimer timeout_timer_{*this, &LoadWorker::check_timeouts};
 };
 
 }  // namespace weir::bench

@@ -1,4 +1,4 @@
-// The command-line tool `weir`.
+// The main function of the command-line tool `weir`.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>

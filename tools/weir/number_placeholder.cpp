@@ -1,3 +1,4 @@
+// Numbers in requests: finding the placeholder and counting.
 #include "tools/weir/number_placeholder.hpp"
 
 #include <algorithm>
@@ -5,7 +6,7 @@
 namespace weir::bench {
 namespace {
 
-// Odd and large: connections begin far from each other, whatever the number of digits.
+// An odd and large stride lets connections begin far from each other, with any number of digits.
 constexpr std::uint64_t stride = 0x9e3779b97f4a7c15;
 
 std::uint64_t least(unsigned digits) {
@@ -16,8 +17,8 @@ std::uint64_t least(unsigned digits) {
 
 }  // namespace
 
-Result<Numbering> Numbering::in(std::string_view request) {
-  Numbering found;
+Result<NumberPlaceholder> NumberPlaceholder::find(std::string_view request) {
+  NumberPlaceholder found;
   found.offset = request.find('#');
   if (found.offset == std::string_view::npos) return fail(Errc::bad_input);
   const std::string_view rest = request.substr(found.offset);
@@ -29,12 +30,12 @@ Result<Numbering> Numbering::in(std::string_view request) {
   return found;
 }
 
-std::uint64_t Numbering::first(unsigned connection) const noexcept {
+std::uint64_t NumberPlaceholder::first(unsigned connection) const noexcept {
   const std::uint64_t low = least(digits);
   return low + (connection * stride >> 8) % (9 * low);
 }
 
-std::uint64_t Numbering::next(std::uint64_t number) const noexcept {
+std::uint64_t NumberPlaceholder::next(std::uint64_t number) const noexcept {
   const std::uint64_t low = least(digits);
   return number + 1 == 10 * low ? low : number + 1;
 }

@@ -1,3 +1,4 @@
+// Tests of the numbers in requests.
 #include "tools/weir/number_placeholder.hpp"
 
 #include <gtest/gtest.h>
@@ -7,39 +8,39 @@
 namespace weir::bench {
 namespace {
 
-TEST(Numbering, IsWhereTheRunIs) {
-  const auto found = Numbering::in("POST / HTTP/1.1\r\n\r\n{\"n\": ####}");
+TEST(NumberPlaceholder, FindsTheRun) {
+  const auto found = NumberPlaceholder::find("POST / HTTP/1.1\r\n\r\n{\"n\": ####}");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->offset, 25U);
   EXPECT_EQ(found->digits, 4U);
   EXPECT_TRUE(*found);
-  EXPECT_FALSE(Numbering());
+  EXPECT_FALSE(NumberPlaceholder());
 }
 
-TEST(Numbering, NeedsExactlyOneRun) {
+TEST(NumberPlaceholder, NeedsExactlyOneRun) {
   for (const char* wrong : {"", "none", "## and ##", "###################"}) {
-    EXPECT_FALSE(Numbering::in(wrong)) << wrong;
+    EXPECT_FALSE(NumberPlaceholder::find(wrong)) << wrong;
   }
-  EXPECT_TRUE(Numbering::in("##################"));
+  EXPECT_TRUE(NumberPlaceholder::find("##################"));
 }
 
-TEST(Numbering, KeepsItsDigits) {
+TEST(NumberPlaceholder, KeepsTheNumberOfDigits) {
   for (const unsigned digits : {1U, 2U, 5U, 18U}) {
-    const Numbering numbering{.offset = 0, .digits = digits};
+    const NumberPlaceholder number_placeholder{.offset = 0, .digits = digits};
     for (unsigned connection = 0; connection < 1000; ++connection) {
-      EXPECT_EQ(numbering.text(numbering.first(connection)).size(), digits);
+      EXPECT_EQ(number_placeholder.text(number_placeholder.first(connection)).size(), digits);
     }
   }
-  const Numbering two{.offset = 0, .digits = 2};
+  const NumberPlaceholder two{.offset = 0, .digits = 2};
   EXPECT_EQ(two.next(41), 42U);
   EXPECT_EQ(two.next(99), 10U);
 }
 
-TEST(Numbering, ConnectionsBeginApart) {
-  const Numbering numbering{.offset = 0, .digits = 9};
+TEST(NumberPlaceholder, ConnectionsBeginFarApart) {
+  const NumberPlaceholder number_placeholder{.offset = 0, .digits = 9};
   std::set<std::uint64_t> firsts;
   for (unsigned connection = 0; connection < 1000; ++connection) {
-    firsts.insert(numbering.first(connection) / 1000);
+    firsts.insert(number_placeholder.first(connection) / 1000);
   }
   EXPECT_GT(firsts.size(), 990U);
 }

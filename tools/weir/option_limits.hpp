@@ -1,4 +1,4 @@
-// Numbers on the command line, within limits.
+// Validates numbers on the command line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,17 +10,17 @@
 
 namespace weir {
 
-/// A decimal number within limits. CLI11's own ranges let "nan" and, of what is unsigned, "-1"
-/// pass.
+/// Returns a validator for a decimal number from `least` to `most`. CLI11's own ranges accept
+/// "nan", and "-1" for unsigned types.
 template <typename Value>
-CLI::Validator within(Value least, Value most, const char* kind) {
+CLI::Validator in_range(Value least, Value most, const char* kind) {
   std::ostringstream limits;
   limits << std::setprecision(15) << "a " << kind << " from " << least << " to " << most;
   return {[=, wanted = limits.str()](std::string& text) -> std::string {
             Value value{};
             const char* const text_end = text.data() + text.size();
             const auto [end, error] = std::from_chars(text.data(), text_end, value);
-            // Put so that what is not a number fails.
+            // The comparison is false for a value that is not a number.
             const bool right =
                 error == std::errc() && end == text_end && value >= least && value <= most;
             return right ? std::string() : "'" + text + "' is not " + wanted;
@@ -28,12 +28,12 @@ CLI::Validator within(Value least, Value most, const char* kind) {
           std::string()};
 }
 
-inline CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
-  return within(least, most, "whole number");
+inline CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  return in_range(least, most, "whole number");
 }
 
 inline CLI::Validator number(double least, double most) {
-  return within(least, most, "number");
+  return in_range(least, most, "number");
 }
 
 }  // namespace weir

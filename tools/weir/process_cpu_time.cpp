@@ -1,3 +1,4 @@
+// Reads the CPU time of processes from /proc.
 #include "tools/weir/process_cpu_time.hpp"
 
 #include <unistd.h>
@@ -13,7 +14,7 @@
 namespace weir::bench {
 namespace {
 
-/// The number in the given place (from 0) of a line of words.
+/// Returns the number at the given position (from 0) of a line of words.
 std::optional<std::int64_t> number_at(std::string_view line, int place) {
   for (; place > 0; --place) {
     const std::size_t space = line.find(' ');
@@ -31,7 +32,8 @@ std::optional<Duration> thread_time(const std::string& folder) {
   }
   const auto text = os::read_text_file(folder + "/stat");
   if (!text) return std::nullopt;
-  // The name, in brackets, may have spaces; utime and stime are fields 14 and 15, it is the second.
+  // The second field is the name in brackets, which may contain spaces. The fields utime and
+  // stime are 14 and 15.
   const std::size_t name_end = text->rfind(") ");
   if (name_end == std::string::npos) return std::nullopt;
   const std::string_view rest = std::string_view(*text).substr(name_end + 2);
@@ -44,7 +46,7 @@ std::optional<Duration> thread_time(const std::string& folder) {
 
 }  // namespace
 
-Result<Duration> process_time(std::span<const int> processes) {
+Result<Duration> process_cpu_time(std::span<const int> processes) {
   Duration total{};
   for (const int process : processes) {
     std::error_code error;
@@ -53,7 +55,7 @@ Result<Duration> process_time(std::span<const int> processes) {
     for (std::filesystem::directory_iterator each(threads, error), end; !error && each != end;
          each.increment(error)) {
       const auto time = thread_time(each->path().string());
-      if (!time) continue;  // it has just ended
+      if (!time) continue;  // the thread has just ended
       total += *time;
       ++found;
     }

@@ -1,4 +1,4 @@
-// How much processor time other processes have used: the server's, while it is under load.
+// Measures the CPU time of other processes, such as the server under load.
 #pragma once
 
 #include <span>
@@ -8,9 +8,10 @@
 
 namespace weir::bench {
 
-/// User and system time of all threads of these processes so far. Nanoseconds where the kernel
-/// keeps them (/proc/PID/task/*/schedstat), else in ticks of a hundredth of a second; threads that
-/// have ended are left out. Errors: Errc::not_found for a process that is not there.
-Result<Duration> process_time(std::span<const int> processes);
+/// Returns the user and system time that all threads of these processes have used so far. The
+/// unit is nanoseconds if the kernel provides /proc/PID/task/*/schedstat, else ticks of the
+/// kernel's clock. Threads that have ended are left out.
+/// Errors: Errc::not_found if a process does not exist.
+Result<Duration> process_cpu_time(std::span<const int> processes);
 
 }  // namespace weir::bench

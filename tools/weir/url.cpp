@@ -1,3 +1,4 @@
+// URLs, their addresses, and requests for them.
 #include "tools/weir/url.hpp"
 
 #include <netdb.h>
@@ -17,43 +18,42 @@
 namespace weir::bench {
 namespace {
 
-constexpr Duration reaching_max = std::chrono::seconds(2);  // of one address of several
+constexpr Duration reaching_max = std::chrono::seconds(2);  // limit for one address of several
 
 }  // namespace
 
-Result<Target> parse_target(std::string_view url) {
-  const std::size_t colon = url.find("://");
+Result<Url> parse_url(std::string_view text) {
+  const std::size_t colon = text.find("://");
   if (colon == std::string_view::npos || colon == 0) return fail(Errc::bad_input);
-  if (!http::equals_ignoring_case(url.substr(0, colon), "http")) return fail(Errc::unsupported);
+  if (!http::equals_ignoring_case(text.substr(0, colon), "http")) return fail(Errc::unsupported);
   http::Target parts;
-  if (http::parse_target(http::Method::get, url, parts) != http::Refusal::none ||
+  if (http::parse_target(http::Method::get, text, parts) != http::ParseError::none ||
       parts.form != http::TargetForm::absolute) {
     return fail(Errc::bad_input);
   }
   const auto authority = http::parse_authority(parts.authority);
   if (!authority) return fail(Errc::bad_input);
-  Target target;
-  target.authority = parts.authority;
-  target.host = authority->host;
-  if (target.host.starts_with('[')) target.host = target.host.substr(1, target.host.size() - 2);
-  target.port = authority->port.value_or(80);
-  target.resource = parts.path.empty() ? "/" : std::string(parts.path);
-  if (parts.has_query) target.resource.append("?").append(parts.query);
-  return target;
+  Url url;
+  url.authority = parts.authority;
+  url.host = authority->host;
+  if (url.host.starts_with('[')) url.host = url.host.substr(1, url.host.size() - 2);
+  url.port = authority->port.value_or(80);
+  url.path_and_query = parts.path.empty() ? "/" : std::string(parts.path);
+  if (parts.has_query) url.path_and_query.append("?").append(parts.query);
+  return url;
 }
 
-Result<std::vector<Endpoint>> resolve(const Target& target) {
-  // Also where no hosts file says so (RFC 6761 §6.3).
-  if (http::equals_ignoring_case(target.host, "localhost")) {
+Result<std::vector<Endpoint>> resolve(const Url& url) {
+  // RFC 6761 §6.3: localhost resolves to loopback, even without a hosts file.
+  if (http::equals_ignoring_case(url.host, "localhost")) {
     constexpr std::array<std::uint8_t, 16> ipv6 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-    return std::vector<Endpoint>{Endpoint::ipv6(ipv6, target.port),
-                                 Endpoint::loopback(target.port)};
+    return std::vector<Endpoint>{Endpoint::ipv6(ipv6, url.port), Endpoint::loopback(url.port)};
   }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  const std::string port = std::to_string(target.port);
-  if (::getaddrinfo(target.host.c_str(), port.c_str(), &hints, &found) != 0) {
+  const std::string port = std::to_string(url.port);
+  if (::getaddrinfo(url.host.c_str(), port.c_str(), &hints, &found) != 0) {
     return fail(Errc::not_found);
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
@@ -75,16 +75,16 @@ Task<Endpoint> first_reachable(std::vector<Endpoint> endpoints) {
   co_return endpoints.front();
 }
 
-Result<std::string> make_request(const Target& target, const RequestOptions& options) {
+Result<std::string> make_request(const Url& url, const RequestOptions& options) {
   if (!http::is_token(options.method)) return fail(Errc::bad_input);
-  std::string fields;
+  std::string headers;
   bool has_host = false;
   bool has_length = false;
-  for (const std::string& field : options.fields) {
-    const std::string_view text = field;
+  for (const std::string& header : options.headers) {
+    const std::string_view text = header;
     const std::size_t colon = text.find(':');
     if (colon == std::string_view::npos || !http::is_token(text.substr(0, colon)) ||
-        !http::all_in(text.substr(colon + 1), http::CharacterClass::value)) {
+        !http::all_in(text.substr(colon + 1), http::CharClass::value)) {
       return fail(Errc::bad_input);
     }
     has_host |= http::equals_ignoring_case(text.substr(0, colon), "host");
@@ -93,11 +93,11 @@ Result<std::string> make_request(const Target& target, const RequestOptions& opt
       if (has_length || value != std::to_string(options.body.size())) return fail(Errc::bad_input);
       has_length = true;
     }
-    fields.append(text).append("\r\n");
+    headers.append(text).append("\r\n");
   }
-  std::string request = options.method + " " + target.resource + " HTTP/1.1\r\n";
-  if (!has_host) request += "Host: " + target.authority + "\r\n";
-  request += fields;
+  std::string request = options.method + " " + url.path_and_query + " HTTP/1.1\r\n";
+  if (!has_host) request += "Host: " + url.authority + "\r\n";
+  request += headers;
   if (options.close) request += "Connection: close\r\n";
   const bool wants_length =
       !options.body.empty() || options.method == "POST" || options.method == "PUT";

@@ -1,4 +1,4 @@
-// What a load is aimed at: a URL, taken apart and resolved.
+// Parses and resolves the URL that a load is aimed at.
 #pragma once
 
 #include <string>
@@ -11,36 +11,38 @@
 
 namespace weir::bench {
 
-struct Target {
-  std::string authority;  ///< for the Host field: "localhost:8080"
-  std::string resource;   ///< path and query, "/" where the URL has none
-  std::string host;       ///< without brackets
+struct Url {
+  std::string authority;       ///< value of the Host header: "localhost:8080"
+  std::string path_and_query;  ///< path and query; "/" if the URL has none
+  std::string host;            ///< name or address, without brackets
   std::uint16_t port = 80;
 };
 
-/// Takes `http://host[:port][/path][?query]` apart. Errors: Errc::bad_input for anything else, be
-/// it https; Errc::unsupported for a scheme that is well-formed.
-Result<Target> parse_target(std::string_view url);
+/// Parses `http://host[:port][/path][?query]`.
+/// Errors: Errc::unsupported for another scheme, such as https; Errc::bad_input for anything else
+/// that is not such a URL.
+Result<Url> parse_url(std::string_view url);
 
-/// The addresses of the target, in the system's order of preference (RFC 6724), at least one.
-/// Blocks while a name is looked up, which is for the start of a program only. Errors:
-/// Errc::not_found.
-Result<std::vector<Endpoint>> resolve(const Target& target);
+/// Returns the addresses of the target, at least one, in the system's order of preference (RFC
+/// 6724). It blocks while it resolves a name, so it is only for the start of a program.
+/// Errors: Errc::not_found.
+Result<std::vector<Endpoint>> resolve(const Url& url);
 
-/// The first of these that accepts a connection; the first of all if none does.
-/// Cancel: as if the others did not accept.
+/// Returns the first endpoint that accepts a connection, or the first of all if none does.
+/// Cancel: like a failure of the remaining endpoints to accept.
 Task<Endpoint> first_reachable(std::vector<Endpoint> endpoints);
 
 struct RequestOptions {
   std::string method = "GET";
-  std::vector<std::string> fields;  ///< "Name: value"
+  std::vector<std::string> headers;  ///< lines of the form "Name: value"
   std::string body;
-  bool close = false;  ///< with Connection: close
+  bool close = false;  ///< true: adds `Connection: close`
 };
 
-/// One whole request for `target`: Content-Length where there is a body or the method wants one,
-/// and Host unless a field of that name is given. Errors: Errc::bad_input for a method that is no
-/// token, a field that is none, or a Content-Length that is given and not the body's.
-Result<std::string> make_request(const Target& target, const RequestOptions& options);
+/// Returns one whole request for `url`. It has a Content-Length if it has a body or the method
+/// requires one. It has a Host unless the options contain a header of that name.
+/// Errors: Errc::bad_input if the method is not a token, a header is malformed, or a given
+/// Content-Length is not the size of the body.
+Result<std::string> make_request(const Url& url, const RequestOptions& options);
 
 }  // namespace weir::bench

@@ -1,3 +1,4 @@
+// Tests of URLs and requests.
 #include "tools/weir/url.hpp"
 
 #include <gtest/gtest.h>
@@ -8,42 +9,40 @@
 namespace weir::bench {
 namespace {
 
-TEST(Target, TakesUrlsApart) {
-  const auto full = parse_target("http://localhost:8080/a/b?c=d");
+TEST(Url, ParsesUrls) {
+  const auto full = parse_url("http://localhost:8080/a/b?c=d");
   ASSERT_TRUE(full.has_value());
   EXPECT_EQ(full->authority, "localhost:8080");
   EXPECT_EQ(full->host, "localhost");
   EXPECT_EQ(full->port, 8080);
-  EXPECT_EQ(full->resource, "/a/b?c=d");
+  EXPECT_EQ(full->path_and_query, "/a/b?c=d");
 
-  const auto bare = parse_target("HTTP://10.0.0.1");
+  const auto bare = parse_url("HTTP://10.0.0.1");
   ASSERT_TRUE(bare.has_value());
   EXPECT_EQ(bare->port, 80);
-  EXPECT_EQ(bare->resource, "/");
+  EXPECT_EQ(bare->path_and_query, "/");
 
-  const auto literal = parse_target("http://[::1]:81/?");
+  const auto literal = parse_url("http://[::1]:81/?");
   ASSERT_TRUE(literal.has_value());
   EXPECT_EQ(literal->host, "::1");
   EXPECT_EQ(literal->authority, "[::1]:81");
-  EXPECT_EQ(literal->resource, "/?");
+  EXPECT_EQ(literal->path_and_query, "/?");
 }
 
-TEST(Target, RefusesWhatIsNoHttpUrl) {
+TEST(Url, RejectsOtherThanHttpUrls) {
   for (const char* url : {"", "localhost:8080", "http://", "http://a b/", "http://u@host/",
                           "http://host:99999/", "http://host/\r\nX: y", "://host/", "/path"}) {
-    EXPECT_EQ(parse_target(url).error(), Errc::bad_input) << url;
+    EXPECT_EQ(parse_url(url).error(), Errc::bad_input) << url;
   }
-  EXPECT_EQ(parse_target("https://localhost/").error(), Errc::unsupported);
+  EXPECT_EQ(parse_url("https://localhost/").error(), Errc::unsupported);
 }
 
-TEST(Target, ResolvesLiteralsAndLocalhost) {
-  const auto address = [](const char* url) {
-    return resolve(*parse_target(url))->at(0).to_string();
-  };
+TEST(Url, ResolvesLiteralsAndLocalhost) {
+  const auto address = [](const char* url) { return resolve(*parse_url(url))->at(0).to_string(); };
   EXPECT_EQ(address("http://127.0.0.1:8080/"), "127.0.0.1:8080");
   EXPECT_EQ(address("http://[::1]:8080/"), "[::1]:8080");
-  const auto localhost = resolve(*parse_target("http://LocalHost:7/"));
-  ASSERT_EQ(localhost->size(), 2U) << "whatever this machine's hosts file says";
+  const auto localhost = resolve(*parse_url("http://LocalHost:7/"));
+  ASSERT_EQ(localhost->size(), 2U) << "for any hosts file";
   EXPECT_EQ(localhost->at(0).to_string(), "[::1]:7");
   EXPECT_EQ(localhost->at(1).to_string(), "127.0.0.1:7");
 }
@@ -60,16 +59,16 @@ TEST_F(ReachableTarget, IsTheFirstAddressThatAccepts) {
   };
   EXPECT_EQ(run(reached(all[2])).port(), 3);
   EXPECT_EQ(run(reached(all[1])).port(), 2);
-  EXPECT_EQ(run(reached(Endpoint::loopback(9))).port(), 1) << "none does, so the first";
+  EXPECT_EQ(run(reached(Endpoint::loopback(9))).port(), 1) << "none accepts, so it is the first";
 }
 
-TEST(Target, MakesRequests) {
-  const Target target = *parse_target("http://localhost:8080/a");
+TEST(Url, MakesRequests) {
+  const Url target = *parse_url("http://localhost:8080/a");
   EXPECT_EQ(make_request(target, {}), "GET /a HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
 
   RequestOptions post;
   post.method = "POST";
-  post.fields = {"Content-Type: text/plain"};
+  post.headers = {"Content-Type: text/plain"};
   post.body = "hello";
   post.close = true;
   EXPECT_EQ(make_request(target, post),
@@ -77,32 +76,32 @@ TEST(Target, MakesRequests) {
             "Connection: close\r\nContent-Length: 5\r\n\r\nhello");
 
   RequestOptions own_host;
-  own_host.fields = {"host: example.test"};
+  own_host.headers = {"host: example.test"};
   EXPECT_EQ(make_request(target, own_host), "GET /a HTTP/1.1\r\nhost: example.test\r\n\r\n");
 }
 
-TEST(Target, GivesALengthOnceAndTheRightOne) {
-  const Target target = *parse_target("http://localhost:8080/a");
+TEST(Url, SendsOneCorrectContentLength) {
+  const Url target = *parse_url("http://localhost:8080/a");
   RequestOptions options;
   options.body = "hello";
-  options.fields = {"content-length: 5"};
+  options.headers = {"content-length: 5"};
   EXPECT_EQ(make_request(target, options),
             "GET /a HTTP/1.1\r\nHost: localhost:8080\r\ncontent-length: 5\r\n\r\nhello");
-  options.fields = {"Content-Length: 3"};
+  options.headers = {"Content-Length: 3"};
   EXPECT_EQ(make_request(target, options).error(), Errc::bad_input);
-  options.fields = {"Content-Length: 5", "Content-Length: 5"};
+  options.headers = {"Content-Length: 5", "Content-Length: 5"};
   EXPECT_EQ(make_request(target, options).error(), Errc::bad_input);
 }
 
-TEST(Target, RefusesRequestsThatWouldBeTwo) {
-  const Target target = *parse_target("http://localhost:8080/a");
+TEST(Url, RejectsHeadersThatChangeTheRequest) {
+  const Url target = *parse_url("http://localhost:8080/a");
   RequestOptions method;
   method.method = "GET /x";
   EXPECT_EQ(make_request(target, method).error(), Errc::bad_input);
-  for (const char* field : {"no colon", "A: b\r\nC: d", "sp ace: x", ": x"}) {
+  for (const char* header : {"no colon", "A: b\r\nC: d", "sp ace: x", ": x"}) {
     RequestOptions options;
-    options.fields = {field};
-    EXPECT_EQ(make_request(target, options).error(), Errc::bad_input) << field;
+    options.headers = {header};
+    EXPECT_EQ(make_request(target, options).error(), Errc::bad_input) << header;
   }
 }
 

@@ -1,3 +1,4 @@
+// Admin routes that show the state of a running app.
 #include "weir/admin/admin.hpp"
 
 #include <chrono>
@@ -7,20 +8,20 @@
 #include <vector>
 
 #include "weir/admin/detail/service_page.hpp"
-#include "weir/app/service_picture.hpp"
+#include "weir/admin/detail/service_svg.hpp"
 #include "weir/http/message/response.hpp"
 #include "weir/loop/loop.hpp"
 
 namespace weir {
 namespace {
 
-/// How many events each core has handled, looked at now and then: a rate is what has come since.
+/// Samples of each core's event count; a rate is the growth since the oldest sample.
 class EventRates {
  public:
   explicit EventRates(const EventBus* events) : events_(events) {}
 
-  /// Any core.
-  std::vector<drawing::EventRate> look(Instant now) {
+  /// Returns the rates of all cores; any core may call it.
+  std::vector<drawing::EventRate> sample(Instant now) {
     std::vector<drawing::EventRate> rates;
     if (events_ == nullptr) return rates;
     const std::lock_guard lock(mutex_);
@@ -32,7 +33,7 @@ class EventRates {
       drawing::EventRate rate;
       rate.core = static_cast<unsigned>(core);
       rate.handled = counters.handled.value();
-      rate.refused = counters.refused.value();
+      rate.rejected = counters.rejected.value();
       rate.failures = counters.failures.value();
       const auto fresh = static_cast<double>(rate.handled - before.handled[core]);
       rate.per_second = seconds > 0 ? fresh / seconds : 0;
@@ -43,14 +44,14 @@ class EventRates {
 
  private:
   static constexpr Duration sample_period = std::chrono::seconds(1);
-  static constexpr std::size_t samples_kept = 5;
+  static constexpr std::size_t samples_max = 5;
   struct Sample {
     Instant when;
     std::vector<std::uint64_t> handled;  // by core
   };
 
   void add_sample(Instant now) {
-    if (samples_.size() == samples_kept) samples_.erase(samples_.begin());
+    if (samples_.size() == samples_max) samples_.erase(samples_.begin());
     Sample& sample = samples_.emplace_back(Sample{now, {}});
     for (std::size_t core = 0; core < events_->core_count(); ++core) {
       sample.handled.push_back(events_->counters(core).handled.value());
@@ -62,7 +63,7 @@ class EventRates {
   std::vector<Sample> samples_;
 };
 
-/// What the handlers share.
+/// The state that all handlers share.
 struct Admin {
   Admin(App& of, const AdminOptions& said) : app(of), options(said), rates(said.events) {}
 
@@ -72,54 +73,54 @@ struct Admin {
 };
 using AdminPtr = std::shared_ptr<Admin>;
 
-/// What every answer says: nothing from elsewhere, nothing kept, in nobody's frame.
-http::Response guarded(http::Response response) {
-  response.add("Content-Security-Policy",
-               "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; "
-               "frame-ancestors 'none'");
-  response.add("X-Content-Type-Options", "nosniff");
-  response.add("Referrer-Policy", "no-referrer");
-  response.add("Cache-Control", "no-store");
+/// Adds the security headers of every response: no foreign content, no caching, no framing.
+http::Response with_security_headers(http::Response response) {
+  response.add_header("Content-Security-Policy",
+                      "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; "
+                      "frame-ancestors 'none'");
+  response.add_header("X-Content-Type-Options", "nosniff");
+  response.add_header("Referrer-Policy", "no-referrer");
+  response.add_header("Cache-Control", "no-store");
   return response;
 }
 
-Task<drawing::ServicePage> look(AdminPtr admin) {
+Task<drawing::ServicePage> load_page(AdminPtr admin) {
   drawing::ServicePage page;
   page.title = admin->options.title;
   page.refresh = admin->options.refresh;
-  page.explanation = co_await admin->app.explained();
-  page.events = admin->rates.look((co_await this_context()).loop->host().now());
+  page.explanation = co_await admin->app.explain_async();
+  page.events = admin->rates.sample((co_await this_context()).loop->platform().now());
   co_return page;
 }
 
 Task<http::Response> show_page(AdminPtr admin) {
-  const drawing::ServicePage page = co_await look(admin);
-  co_return guarded(http::html(drawing::to_html(page)));
+  const drawing::ServicePage page = co_await load_page(admin);
+  co_return with_security_headers(http::html(drawing::to_html(page)));
 }
 
 Task<http::Response> show_json(AdminPtr admin) {
-  const drawing::ServicePage page = co_await look(admin);
+  const drawing::ServicePage page = co_await load_page(admin);
   http::Response response = http::text(drawing::to_json(page));
-  response.set("Content-Type", "application/json");
-  co_return guarded(std::move(response));
+  response.set_header("Content-Type", "application/json");
+  co_return with_security_headers(std::move(response));
 }
 
 Task<http::Response> show_dot(AdminPtr admin) {
-  const Explanation explanation = co_await admin->app.explained();
+  const Explanation explanation = co_await admin->app.explain_async();
   http::Response response = http::text(explanation.to_dot());
-  response.set("Content-Type", "text/vnd.graphviz; charset=utf-8");
-  co_return guarded(std::move(response));
+  response.set_header("Content-Type", "text/vnd.graphviz; charset=utf-8");
+  co_return with_security_headers(std::move(response));
 }
 
 Task<http::Response> show_text(AdminPtr admin) {
-  const Explanation explanation = co_await admin->app.explained();
-  co_return guarded(http::text(explanation.to_text()));
+  const Explanation explanation = co_await admin->app.explain_async();
+  co_return with_security_headers(http::text(explanation.to_text()));
 }
 
 http::Response show_style() {
-  http::Response response = http::text(std::string(drawing::service_style()));
-  response.set("Content-Type", "text/css; charset=utf-8");
-  return guarded(std::move(response));
+  http::Response response = http::text(std::string(drawing::service_stylesheet()));
+  response.set_header("Content-Type", "text/css; charset=utf-8");
+  return with_security_headers(std::move(response));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Pages for the people who run an app.
+// Admin pages that show the state of a running app.
 #pragma once
 
 #include <string>
@@ -9,28 +9,31 @@
 
 namespace weir {
 
+/// AdminOptions sets what the admin pages show and how often they reload.
 struct AdminOptions {
-  std::string title = "Weir";                  ///< of the pages: which app this is
-  const EventBus* events = nullptr;            ///< whose rates are shown; outlives the servers
-  Duration refresh = std::chrono::seconds(2);  ///< how often the page reloads itself
+  std::string title = "Weir";  ///< title of the pages, such as the app's name
+  /// Event bus whose rates are shown, or nullptr; outlives the servers.
+  const EventBus* events = nullptr;
+  Duration refresh = std::chrono::seconds(2);  ///< reload interval of the page
 };
 
-/// Adds views of what the app is doing, for people and programs:
+/// Adds routes that show the state of the app:
 ///
-///   GET /weir/services        a page: states, edges, cores, rates of events; it refreshes itself
-///   GET /weir/services.json   the same for programs
-///   GET /weir/services.dot    for Graphviz
-///   GET /weir/services.txt    as App::explain() says it
+///     GET /weir/services        a page with states, edges, cores and event rates
+///     GET /weir/services.json   the same data as JSON
+///     GET /weir/services.dot    a graph for Graphviz
+///     GET /weir/services.txt    the text of App::explain()
 ///
-/// Nobody is asked who they are, and names of types and errors are shown: mount it on a router that
-/// is served inside only, such as on loopback, and not on the one that the world sees:
+/// The routes have no authentication, and they show names of types and errors. Mount them on a
+/// router that is served internally, such as on loopback, and never on a public router:
 ///
 ///   http::Router inside;
 ///   mount_admin(inside, app);
 ///   serve_http(app, inside, {.endpoint = os::Address::loopback(9090)});
 ///
-/// The page has no script; its Content-Security-Policy allows none, nor anything from elsewhere.
-/// Before the router is served. Both outlive its servers, which run on the app's loops.
+/// The page has no script. Its Content-Security-Policy allows no script and no content from other
+/// origins. Call this before the router is served.
+/// Lifetime: `router` and `app` outlive the servers of `router`, which run on the app's loops.
 void mount_admin(http::Router& router, App& app, const AdminOptions& options = {});
 
 }  // namespace weir

@@ -1,3 +1,4 @@
+// App: registration, start, stop and introspection.
 #include "weir/app/app.hpp"
 
 #include <algorithm>
@@ -8,154 +9,156 @@
 #include <utility>
 
 #include "weir/app/detail/app_impl.hpp"
-#include "weir/task/drain.hpp"
-#include "weir/app/explain.hpp"
-#include "weir/app/problems.hpp"
+#include "weir/app/detail/graph/graph.hpp"
+#include "weir/app/lifecycle/detail/explain.hpp"
 #include "weir/runtime/on_core.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/task/drain.hpp"
 
 namespace weir {
 
-App::App() : parts_(std::make_unique<Parts>()) {}
+App::App() : impl_(std::make_unique<Impl>()) {}
 App::~App() {
-  assert(!parts_->life.opened() && "destroyed while it runs");
+  assert(!impl_->lifecycle.is_open() && "destroyed while it runs");
 }
 
-ServiceId App::add(wiring::Blueprint blueprint, Place place, unsigned core,
+ServiceId App::add(inject::RegistrationInput input, Placement placement, unsigned core,
                    const ServiceOptions& options) {
   if (core > std::numeric_limits<std::uint16_t>::max()) {
-    throw std::out_of_range("App::on_core(" + std::to_string(core) + "): there is none");
+    throw std::out_of_range("App::on_core(" + std::to_string(core) + "): no such core");
   }
-  return parts_->graph.add(std::move(blueprint), place, static_cast<std::uint16_t>(core), options);
+  return impl_->graph.add(std::move(input), placement, static_cast<std::uint16_t>(core), options);
 }
 
-ServiceId App::add_fake(const wiring::Type& type, wiring::Blueprint blueprint) {
-  assert(!parts_->life.opened() && "before the start");
-  wiring::Graph& graph = parts_->graph;
-  std::optional<Place> place;
+ServiceId App::add_fake(const inject::Type& type, inject::RegistrationInput input) {
+  assert(!impl_->lifecycle.is_open() && "before the start");
+  inject::Graph& graph = impl_->graph;
+  std::optional<Placement> placement;
   std::uint16_t core = 0;
   ServiceOptions options;
-  for (wiring::Index index = 0; index < graph.recipe_count(); ++index) {
-    const wiring::Recipe& each = graph.recipe(index);
-    if (each.plan == nullptr) continue;
-    const auto provided = each.plan->provided;
-    if (std::ranges::find(provided, &type, &wiring::Provided::type) == provided.end()) continue;
-    if (!place) {
-      place = each.place;
+  for (inject::Index index = 0; index < graph.registration_count(); ++index) {
+    const inject::Registration& each = graph.registration(index);
+    if (each.descriptor == nullptr) continue;
+    const auto provided = each.descriptor->provided;
+    if (std::ranges::find(provided, &type, &inject::ProvidedType::type) == provided.end()) continue;
+    if (!placement) {
+      placement = each.placement;
       core = each.core;
-      options = each.said();
+      options = each.effective_options();
     }
     graph.remove(index);
   }
-  if (!place) throw std::invalid_argument("App::fake(): nobody provides " + std::string(type.name));
-  return graph.add(std::move(blueprint), *place, core, options);
+  if (!placement)
+    throw std::invalid_argument("App::fake(): no service provides " + std::string(type.name));
+  return graph.add(std::move(input), *placement, core, options);
 }
 
-void App::mount(http::Router& router, const http::RouteBoardOptions& options) {
-  assert(!parts_->life.opened() && "before the start");
-  parts_->board.emplace(router, options);
+void App::mount(http::Router& router, const http::ServiceRouteOptions& options) {
+  assert(!impl_->lifecycle.is_open() && "before the start");
+  impl_->route_registry.emplace(router, options);
 }
 
-http::RouteBoard* App::route_board() const noexcept {
-  return parts_->board ? &*parts_->board : nullptr;
+http::ServiceRouteRegistry* App::route_registry() const noexcept {
+  return impl_->route_registry ? &*impl_->route_registry : nullptr;
 }
 
-std::vector<std::string> App::problems_now(bool missing_may_come) const {
-  return wiring::find_problems(parts_->graph, missing_may_come, parts_->board.has_value());
+std::vector<std::string> App::validation_errors(bool allow_missing) const {
+  return inject::validate(impl_->graph, allow_missing, impl_->route_registry.has_value());
 }
 
 bool App::running() const noexcept {
-  return parts_->life.running();
+  return impl_->lifecycle.running();
 }
 
-const std::vector<std::string>& App::problems() const noexcept {
-  return parts_->problems;
+const std::vector<std::string>& App::errors() const noexcept {
+  return impl_->errors;
 }
 
 Explanation App::explain() const {
-  return wiring::explain(parts_->graph, parts_->life);
+  return inject::explain(impl_->graph, impl_->lifecycle);
 }
 
-Task<Explanation> App::explained() const {
-  // acquire, with the release in start() and close().
-  const Loop* const home = parts_->home.load(std::memory_order_acquire);
-  if (home == nullptr) co_return Explanation();
-  co_return co_await weir::on_core(home->core(), &App::explain, this);
+Task<Explanation> App::explain_async() const {
+  // acquire: pairs with the release in start() and close().
+  const Loop* const app_loop = impl_->app_loop.load(std::memory_order_acquire);
+  if (app_loop == nullptr) co_return Explanation();
+  co_return co_await weir::on_core(app_loop->core(), &App::explain, this);
 }
 
 Task<Result<>> App::start() {
   const Context context = co_await this_context();
-  if (parts_->life.opened()) co_return fail(Errc::conflict);  // also while it stops
-  const auto changing = co_await parts_->changing.lock();
-  if (!changing) co_return fail(changing.error());
-  parts_->host = &context.loop->host();
+  if (impl_->lifecycle.is_open()) co_return fail(Errc::conflict);  // also while it stops
+  const auto change_lock = co_await impl_->change_mutex.lock();
+  if (!change_lock) co_return fail(change_lock.error());
+  impl_->platform = &context.loop->platform();
   const auto loops = context.loop->group().loops();
-  wiring::Graph& graph = parts_->graph;
-  wiring::Life& life = parts_->life;
+  inject::Graph& graph = impl_->graph;
+  inject::Lifecycle& lifecycle = impl_->lifecycle;
   graph.build(loops.size(), context.loop->core());
-  parts_->problems = problems_now(false);
-  if (!parts_->problems.empty()) {
-    for (const std::string& each : parts_->problems) parts_->host->log("weir: " + each);
+  impl_->errors = validation_errors(false);
+  if (!impl_->errors.empty()) {
+    for (const std::string& each : impl_->errors) impl_->platform->log("weir: " + each);
     co_return fail(Errc::bad_configuration);
   }
-  if (parts_->board) parts_->board->open(*context.loop, loops);
-  parts_->changes.emplace(*context.loop);
-  life.open(*context.loop, loops, *this, route_board());
-  parts_->home.store(context.loop, std::memory_order_release);
-  life.begin(true);
-  while (!life.settled()) co_await life.settling(&wiring::Life::end);
-  if (life.running() && !context.cancelled()) {
-    life.begun();
-    if (parts_->board) co_await parts_->board->let_serve();
-    if (life.running()) co_return {};
-    co_return fail(Errc::cancelled);  // whoever stopped it closes it, too
+  if (impl_->route_registry) impl_->route_registry->open(*context.loop, loops);
+  impl_->changes.emplace(*context.loop);
+  lifecycle.open(*context.loop, loops, *this, route_registry());
+  impl_->app_loop.store(context.loop, std::memory_order_release);
+  lifecycle.start_all(true);
+  while (!lifecycle.settled()) co_await lifecycle.wait_settled(&inject::Lifecycle::stop_all);
+  if (lifecycle.running() && !context.cancelled()) {
+    lifecycle.startup_complete();
+    if (impl_->route_registry) co_await impl_->route_registry->allow_serving();
+    if (lifecycle.running()) co_return {};
+    co_return fail(Errc::cancelled);  // the caller of stop() closes it
   }
-  if (life.running()) life.end();
-  while (!life.settled()) co_await life.settling(&wiring::Life::hurry);
-  const Result<> started = failure_since(0);
+  if (lifecycle.running()) lifecycle.stop_all();
+  while (!lifecycle.settled()) co_await lifecycle.wait_settled(&inject::Lifecycle::cancel_running);
+  const Result<> started = first_failure_since(0);
   co_await close();
   if (started) co_return fail(Errc::cancelled);
   co_return started;
 }
 
 Task<> App::stop() {
-  wiring::Life& life = parts_->life;
-  if (!life.opened()) co_return;
-  life.end();
-  while (!life.settled()) co_await life.settling(&wiring::Life::hurry);
+  inject::Lifecycle& lifecycle = impl_->lifecycle;
+  if (!lifecycle.is_open()) co_return;
+  lifecycle.stop_all();
+  while (!lifecycle.settled()) co_await lifecycle.wait_settled(&inject::Lifecycle::cancel_running);
   co_await close();
 }
 
 namespace {
-void nothing() {}
+void no_op() {}
 }  // namespace
 
-/// Returns when no core is in this app's code any more. What still changes sees that all has ended.
+/// Returns when no core runs code of this app any more. Changes that still run see the end first.
 Task<> App::close() {
   const Context context = co_await this_context();
   const Context shield{context.loop, nullptr};
-  auto locking = in_context(shield, as_task(parts_->closing.lock()));
-  const auto alone = co_await std::move(locking);
-  if (!parts_->life.opened() || running()) co_return;  // somebody else has closed it
-  parts_->home.store(nullptr, std::memory_order_release);
+  auto locking = in_context(shield, as_task(impl_->close_mutex.lock()));
+  const auto close_lock = co_await std::move(locking);
+  if (!impl_->lifecycle.is_open() || running()) co_return;  // another call has closed it
+  impl_->app_loop.store(nullptr, std::memory_order_release);
   do {
-    auto quiet = in_context(shield, as_task(parts_->changes->none.wait()));
+    auto quiet = in_context(shield, as_task(impl_->changes->idle.wait()));
     static_cast<void>(co_await std::move(quiet));
     for (Loop* const each : context.loop->group().loops()) {
-      if (each != context.loop) co_await weir::on_core(each->core(), &nothing);
+      if (each != context.loop) co_await weir::on_core(each->core(), &no_op);
     }
-  } while (parts_->changes->running != 0);
-  parts_->life.close();
-  parts_->changes.reset();
-  if (parts_->board) parts_->board->close();
+  } while (impl_->changes->running != 0);
+  impl_->lifecycle.close();
+  impl_->changes.reset();
+  if (impl_->route_registry) impl_->route_registry->close();
 }
 
-/// Those behind the first `known`, each with the way from it to a service that nobody requires.
-void App::tell_failures(std::size_t known) {
-  const wiring::Life& life = parts_->life;
-  for (std::size_t i = known; i < life.failures().size(); ++i) {
-    parts_->problems.push_back(wiring::tell_failure(parts_->graph, life.failures()[i]));
-    parts_->host->log("weir: " + parts_->problems.back());
+/// Reports the failures from index `failures_before` on. Each text includes the path from the
+/// failed service to a service that no other requires.
+void App::report_failures(std::size_t failures_before) {
+  const inject::Lifecycle& lifecycle = impl_->lifecycle;
+  for (std::size_t i = failures_before; i < lifecycle.failures().size(); ++i) {
+    impl_->errors.push_back(inject::failure_text(impl_->graph, lifecycle.failures()[i]));
+    impl_->platform->log("weir: " + impl_->errors.back());
   }
 }
 
@@ -164,15 +167,15 @@ namespace {
 Task<Result<>> serve(Scope&, App* app) {
   const Context context = co_await this_context();
   if (context.loop->core() != 0) {
-    co_await wiring::Drain();
+    co_await inject::DrainAwaiter();
     co_return {};
   }
-  wiring::UntilDrain until_drain(context);
-  auto starting = in_context(until_drain.context(), app->start());
+  inject::CancelOnDrain cancel_on_drain(context);
+  auto starting = in_context(cancel_on_drain.context(), app->start());
   const Result<> started = co_await std::move(starting);
   if (!started && context.loop->draining()) co_return {};
   if (!started) co_return started;
-  co_await wiring::Drain();
+  co_await inject::DrainAwaiter();
   co_await app->stop();
   co_return {};
 }

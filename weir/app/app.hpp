@@ -1,4 +1,4 @@
-// App: services that are wired by their signatures, started in order, stopped in reverse.
+// App: services that are injected by their signatures, started in order and stopped in reverse.
 #pragma once
 
 #include <cstdint>
@@ -8,61 +8,67 @@
 #include <utility>
 #include <vector>
 
-#include "weir/app/chosen.hpp"
-#include "weir/app/lifecycle/app_status.hpp"
-#include "weir/app/handles/detail/lazy.hpp"
 #include "weir/app/describe/detail/descriptor.hpp"
+#include "weir/app/describe/service_options.hpp"
 #include "weir/app/handles/handles.hpp"
-#include "weir/app/handles/detail/remote.hpp"
-#include "weir/app/requester.hpp"
-#include "weir/app/scoped.hpp"
-#include "weir/app/service_options.hpp"
+#include "weir/app/handles/lazy.hpp"
+#include "weir/app/handles/remote.hpp"
+#include "weir/app/handles/scoped.hpp"
+#include "weir/app/lifecycle/app_status.hpp"
 #include "weir/base/result.hpp"
+#include "weir/http/router/detail/service_route_registry.hpp"
 #include "weir/runtime/options.hpp"
-#include "weir/http/route_board_options.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir {
 
 class Runtime;
 namespace http {
-class RouteBoard;
+class ServiceRouteRegistry;
 class Router;
 }  // namespace http
 
-/// Services and their lives. A service is an object of any class. What it depends on are the
-/// parameters of its constructor, or of the factory that makes it:
+/// An App owns services and manages their lifecycle. A service is an object of any class. Its
+/// dependencies are the parameters of its constructor, or of the factory that makes it:
 ///
-///   const T&, T&      required: it is made when the T has started, and stopped before the T stops
-///   Chosen<T, F>      the same, of those T whose properties the filter F accepts
-///   Optional<T, F?>   there or not; All<T, F?>: all there are. They come and go
-///   Lazy<T, F?>       required too, but only made, or waited for, when it is first used
-///   Remote<T, F?>     one on another core, whose methods are called there; it comes and goes
-///   Scoped<Seed>      opens scopes, such as requests, that have services of their own: scoped()
-///   Requester         who asks: one instance for each service that requires it
-///   Scope&            where it may spawn tasks; they are cancelled and waited for after its stop()
-///   Loop&, App&       the loop it lives on; the app, for introspection
-///   http::Routes&     where it may register routes, which come and go with it; see mount()
+///     const T&, T&              a required service: this service is made after the T has started
+///                               and stopped before the T stops
+///     inject::Where<T, F>       a required T whose properties the filter F accepts
+///     inject::Optional<T, F?>   a T that may be absent, and may appear or disappear at any time
+///     inject::All<T, F?>        all T that are present; they may appear or disappear at any time
+///     inject::Lazy<T, F?>       a required T that is made, or waited for, when it is first used
+///     inject::Remote<T, F?>     a T on another core, whose methods run there; it may appear or
+///                               disappear at any time
+///     inject::Scoped<Root>      opens scopes with services of their own, such as requests
+///     inject::Requester         the requiring service: each one gets its own instance
+///     Scope&                    where the service may spawn tasks; the app cancels them after
+///                               stop() and waits for them
+///     Loop&, App&               the loop that the service runs on; the app, for introspection
+///     http::ServiceRoutes&      where the service may register routes, which are removed together
+///                               with the service; see mount()
 ///
-///   App app;
-///   app.shared([] { return Config{.port = 80}; });
-///   app.per_core<Database>();                                  // Database(const Config&)
-///   app.per_core([](Database& db, const Config& c) { return Web(db, c.port); });
-///   return app.run({});
+///     App app;
+///     app.shared([] { return Config{.port = 80}; });
+///     app.per_core<Database>();                                  // Database(const Config&)
+///     app.per_core([](Database& db, const Config& c) { return Web(db, c.port); });
+///     return app.run({});
 ///
-/// A service may have `Task<Result<>> start()`, after whose success it is there for others, and
-/// `Task<> stop()`, after which it is destroyed; independent ones start and stop at the same time.
-/// When start() fails or its deadline passes, the service is destroyed without stop(). What lives
-/// on one core is made, used and destroyed on that core; what is shared lives on the core that the
-/// app is started on, is used by all, and so gives and takes everything as const.
+/// A service may have `Task<Result<>> start()` and `Task<> stop()`. Other services can use it after
+/// start() has succeeded; the app destroys it after stop() has returned. Independent services start
+/// and stop at the same time. If start() fails or exceeds its timeout, the app destroys the service
+/// without stop(). A per-core or on-core instance is made, used and destroyed on its core. A shared
+/// service lives on the core that the app is started on. All cores use it, so it is used as const
+/// and takes its dependencies as const.
 ///
-/// What a factory returns may be moved into its place: a service that hands out its own address
+/// The app may move the object that a factory returns. A service that publishes its own address
 /// does so in start(), or is registered by its constructor.
 ///
-/// Services are registered before the app runs, or while it does, for apply() and replace().
-/// Factories are called on the cores of their services: at the same time, if those are several.
-/// Threads: all functions on the core that start() was called on; before and after, one at a time.
-/// Lifetime: outlives the run of its services, and outlived by none of its loops while it runs.
+/// Services are registered before the app runs. Services that are registered while it runs take
+/// part after apply() or replace(). A factory is called on the cores of its service, at the same
+/// time if there are several.
+/// Threads: all functions on the core that start() was called on; one thread at a time while the
+/// app does not run.
+/// Lifetime: outlives the run of its services; all its loops outlive the run.
 class App {
  public:
   App();
@@ -70,178 +76,205 @@ class App {
   App(const App&) = delete;
   App& operator=(const App&) = delete;
 
-  /// One instance, which others take as `const T&`, safe from every core. By its constructor, also
-  /// as its bases `Interfaces`; or what `factory` makes: a T, a std::unique_ptr<T>, a Result of
-  /// one. What it takes as Optional, All or Lazy is there on its own core only (asserted): for its
-  /// start(), its stop() and the tasks of its scope, not for what others call from their cores, who
-  /// take these themselves. Remote::call() is for every core.
+  /// Registers a service with one instance. Other services take it as `const T&`; it must be safe
+  /// to use from every core. T is made by its constructor and is also provided as its bases
+  /// `Interfaces`. Alternatively, `factory` makes the service: it returns a T, a
+  /// std::unique_ptr<T>, or a Result of one of them. The Optional, All and Lazy parameters of a
+  /// shared service work on its own core only (asserted). They may be used in its start() and
+  /// stop() and in the tasks of its scope. Functions that other services call on their cores must
+  /// not use them; these services take such parameters themselves. Remote::call() works on every
+  /// core.
   template <class T, class... Interfaces>
-    requires(!wiring::Factory<T>)
+    requires(!inject::Factory<T>)
   ServiceId shared(const ServiceOptions& options = {}) {
-    static_assert(wiring::only_reads(decltype(wiring::constructor_parameters<T>())()),
-                  "a shared service is used by all cores and takes others as const");
-    return add(wiring::blueprint_of_constructor<T, Interfaces...>(), Place::shared, 0, options);
+    static_assert(
+        inject::has_only_const_dependencies(decltype(inject::constructor_parameters<T>())()),
+        "a shared service is used by all cores and takes others as const");
+    return add(inject::constructor_registration<T, Interfaces...>(), Placement::shared, 0, options);
   }
-  template <class... Interfaces, wiring::Factory F>
+  template <class... Interfaces, inject::Factory F>
   ServiceId shared(F factory, const ServiceOptions& options = {}) {
-    static_assert(wiring::only_reads(typename wiring::FactoryOf<F>::Taken()),
-                  "a shared service is used by all cores and takes others as const");
-    return add(wiring::blueprint_of_factory<F, Interfaces...>(std::move(factory)), Place::shared, 0,
+    static_assert(
+        inject::has_only_const_dependencies(typename inject::FactoryOf<F>::ParameterTypes()),
+        "a shared service is used by all cores and takes others as const");
+    return add(inject::factory_registration<F, Interfaces...>(std::move(factory)),
+               Placement::shared, 0, options);
+  }
+
+  /// Registers a service with one instance on each core. Other services on that core may take it
+  /// as `T&`.
+  template <class T, class... Interfaces>
+    requires(!inject::Factory<T>)
+  ServiceId per_core(const ServiceOptions& options = {}) {
+    return add(inject::constructor_registration<T, Interfaces...>(), Placement::per_core, 0,
                options);
   }
-
-  /// One instance on each core, which others on that core may take as `T&`.
-  template <class T, class... Interfaces>
-    requires(!wiring::Factory<T>)
-  ServiceId per_core(const ServiceOptions& options = {}) {
-    return add(wiring::blueprint_of_constructor<T, Interfaces...>(), Place::per_core, 0, options);
-  }
-  template <class... Interfaces, wiring::Factory F>
+  template <class... Interfaces, inject::Factory F>
   ServiceId per_core(F factory, const ServiceOptions& options = {}) {
-    return add(wiring::blueprint_of_factory<F, Interfaces...>(std::move(factory)), Place::per_core,
-               0, options);
+    return add(inject::factory_registration<F, Interfaces...>(std::move(factory)),
+               Placement::per_core, 0, options);
   }
 
-  /// One instance, on that core, which others there may take as `T&`.
+  /// Registers a service with one instance, on `core`. Other services on that core may take it as
+  /// `T&`.
   template <class T, class... Interfaces>
-    requires(!wiring::Factory<T>)
+    requires(!inject::Factory<T>)
   ServiceId on_core(unsigned core, const ServiceOptions& options = {}) {
-    return add(wiring::blueprint_of_constructor<T, Interfaces...>(), Place::on_core, core, options);
+    return add(inject::constructor_registration<T, Interfaces...>(), Placement::on_core, core,
+               options);
   }
-  template <class... Interfaces, wiring::Factory F>
+  template <class... Interfaces, inject::Factory F>
   ServiceId on_core(unsigned core, F factory, const ServiceOptions& options = {}) {
-    return add(wiring::blueprint_of_factory<F, Interfaces...>(std::move(factory)), Place::on_core,
-               core, options);
+    return add(inject::factory_registration<F, Interfaces...>(std::move(factory)),
+               Placement::on_core, core, options);
   }
 
-  /// An instance for each scope that somebody opens for a Seed, such as a request; see Scoped. By
-  /// its constructor, or by a factory; either may take a Seed&, and what a per_core() one may.
-  template <class Seed, class T, class... Interfaces>
-    requires(!wiring::Factory<T>)
+  /// Registers a service with one instance for each scope that is opened for a Root, such as a
+  /// request; see Scoped. A constructor or a factory makes it. Either may take a Root& and
+  /// everything that a per_core() service may take.
+  template <class Root, class T, class... Interfaces>
+    requires(!inject::Factory<T>)
   ServiceId scoped(const ServiceOptions& options = {}) {
-    return add(wiring::scoped_blueprint_of_constructor<Seed, T, Interfaces...>(), Place::per_core,
-               0, options);
+    return add(inject::scoped_constructor_registration<Root, T, Interfaces...>(),
+               Placement::per_core, 0, options);
   }
-  template <class Seed, class... Interfaces, wiring::Factory F>
+  template <class Root, class... Interfaces, inject::Factory F>
   ServiceId scoped(F factory, const ServiceOptions& options = {}) {
-    return add(wiring::scoped_blueprint_of_factory<Seed, F, Interfaces...>(std::move(factory)),
-               Place::per_core, 0, options);
+    return add(inject::scoped_factory_registration<Root, F, Interfaces...>(std::move(factory)),
+               Placement::per_core, 0, options);
   }
 
-  /// For tests, before the start: what `factory` makes, a T or something derived from it, takes the
-  /// place of everything that is registered as a T, on the same cores and with the same options as
-  /// the first of these. So a test has the program's own wiring, but for what it fakes. Errors:
-  /// throws std::invalid_argument where nothing is registered as a T.
-  template <class T, wiring::Factory F>
+  /// Replaces a service by a fake, for tests, before the start. The object that `factory` makes, a
+  /// T or a class derived from T, replaces all services that are registered as a T. The fake has
+  /// the placement and the options of the first of them. The test keeps the program's other
+  /// registrations.
+  /// Errors: throws std::invalid_argument if no service is registered as a T.
+  template <class T, inject::Factory F>
   ServiceId fake(F factory) {
-    if constexpr (std::is_same_v<typename wiring::FactoryOf<F>::Service, T>) {
-      return add_fake(wiring::type<T>, wiring::blueprint_of_factory<F>(std::move(factory)));
+    if constexpr (std::is_same_v<typename inject::FactoryOf<F>::Service, T>) {
+      return add_fake(inject::type<T>, inject::factory_registration<F>(std::move(factory)));
     } else {
-      return add_fake(wiring::type<T>, wiring::blueprint_of_factory<F, T>(std::move(factory)));
+      return add_fake(inject::type<T>, inject::factory_registration<F, T>(std::move(factory)));
     }
   }
 
-  /// From now on services may ask for http::Routes&: what they register is served by `router`,
-  /// wherever that is served; serve_http() does it on every core. Before the start; the router
-  /// outlives the app.
-  void mount(http::Router& router, const http::RouteBoardOptions& options = {});
+  /// Lets services take http::ServiceRoutes&. `router` serves the routes that they register,
+  /// wherever that router is served; serve_http() serves it on every core. Call it before the
+  /// start.
+  /// Lifetime: the router outlives the app.
+  void mount(http::Router& router, const http::ServiceRouteOptions& options = {});
 
-  /// For main(): starts everything on the cores of a runtime, waits until it is asked to drain
-  /// (SIGINT, SIGTERM), and stops everything. 0, or 1 after log lines that say why.
+  /// Runs the app until it is asked to drain (SIGINT, SIGTERM), for main(). Starts all services on
+  /// the cores of a new runtime, waits, and stops all services.
+  /// Returns: 0, or 1 after log lines that give the reason.
   int run(const RuntimeOptions& options);
-  /// The same on a runtime of the caller's.
+  /// Runs the app in the same way on a runtime of the caller.
   int run(Runtime& runtime);
 
-  /// `co_await app.start()`: starts everything on the cores of this loop's runtime. Errors:
-  /// Errc::bad_configuration when the services do not fit together, before anything is made; else
-  /// that of the first service that failed, when what had started has stopped again. Either is
-  /// logged, and told by problems().
-  /// Cancel: stops what had started; Errc::cancelled when all of it has.
+  /// `co_await app.start()` starts all services on the cores of this loop's runtime. The app logs
+  /// each error and reports it in errors().
+  /// Errors: Errc::bad_configuration if the services do not fit together; no service was made
+  /// then. Errc::conflict if the app already runs. Otherwise the error of the first service that
+  /// failed, after all started services have stopped again.
+  /// Cancel: stops the services that have started; returns Errc::cancelled when all have stopped.
   Task<Result<>> start();
-  /// Stops everything, also what is still starting; start() may be called again.
-  /// Cancel: passed on to each start() and stop() that runs; returns when all has stopped.
+  /// Stops all services, including those that are still starting. start() may be called again.
+  /// Cancel: passed on to each start() and stop() that runs; returns when all services have
+  /// stopped.
   Task<> stop();
   bool running() const noexcept;
 
-  // While it runs. Each returns when what it has set in motion has come to rest. Who is cancelled
-  // while it waits for that gets Errc::cancelled, and it goes on: a service may ask for its own end
-  // from a task in its scope, or from one of its requests. It must not wait for one of these in its
-  // start() or stop().
+  // The functions below change a running app. Each returns when the change has settled. A
+  // cancelled caller gets Errc::cancelled, and the change continues. A service may therefore
+  // request its own end from a task in its scope, or from one of its requests. A service must not
+  // await one of these functions in its start() or stop().
 
-  /// `co_await app.stop(id)`: stops that service, its dependants first; they stay registered.
-  /// Errors: Errc::not_found for one that was removed.
-  /// Cancel: it stops all the same.
+  /// `co_await app.stop(id)` stops that service after its dependants. They stay registered.
+  /// Errors: Errc::not_found if the service was removed.
+  /// Cancel: the services stop nevertheless.
   Task<Result<>> stop(ServiceId id);
-  /// `co_await app.start(id)`: lets it run again, after a stop(id) or a failure, and those who
-  /// depend on it too. It may still wait for others then: see explain(). Errors: Errc::not_found;
-  /// that with which it failed.
-  /// Cancel: it starts all the same.
+  /// `co_await app.start(id)` lets that service run again, and its dependants too, after stop(id)
+  /// or a failure. The service may still wait for others when this returns; see explain().
+  /// Errors: Errc::not_found if the service was removed; otherwise the error that its start failed
+  /// with.
+  /// Cancel: the services start nevertheless.
   Task<Result<>> start(ServiceId id);
-  /// `co_await app.apply()`: what was registered since the start becomes a part of the app. Who
-  /// lacks a provider waits for one. Errors: Errc::bad_configuration when something does not fit
-  /// (see problems()): then none of it was added; else that of the first that failed.
-  /// Cancel: it goes on.
+  /// `co_await app.apply()` adds the services that were registered since the start. A service that
+  /// lacks a provider waits for one.
+  /// Errors: Errc::bad_configuration if a service does not fit (see errors()); none was added
+  /// then. Otherwise the error of the first service that failed.
+  /// Cancel: the change continues.
   Task<Result<>> apply();
-  /// `co_await app.replace(old, fresh)`: `fresh`, which was registered since the start, takes the
-  /// place of `old`. Side by side, as a rule: new instances of it and of all that depend on it
-  /// start beside the old ones; then everybody is given the new ones, and the old ones stop,
-  /// dependants first. Their routes change hands in between, on each core in one step: a request
-  /// that began before is finished by the old instance, and none is refused. When one of the new
-  /// ones cannot start, all of them stop and nothing has changed.
+  /// `co_await app.replace(old, fresh)` replaces `old` by `fresh`, which was registered since the
+  /// start. Both run side by side by default. New instances of the service and of all its
+  /// dependants start beside the old ones. All other services are then given the new instances,
+  /// and the old ones stop, dependants first. The new instances take over the routes in between,
+  /// on each core in one step. The old instance finishes each request that began before; no
+  /// request is refused. If a new instance cannot start, all new instances stop and nothing has
+  /// changed.
   ///
-  /// Where that cannot be (ServiceOptions::replacing of either says exclusive, they live in
-  /// different places, are by request, or the old one does not run), the old one and its dependants
-  /// stop first. Requests for their routes wait meanwhile, for RouteBoardOptions::wait_max; then
-  /// they are answered with 503 and Retry-After. When the new one or a dependant cannot start, the
-  /// old one starts again, in its old place; if it cannot either, problems() says why too.
+  /// The replacement is exclusive if ServiceOptions::replace_policy of either service is
+  /// exclusive, or if their placements differ, or if one is made by request. It is also exclusive
+  /// if the old service does not run, or if a dependant cannot take the new one. The old service
+  /// and its dependants then stop first. Requests for their routes wait meanwhile, for at most
+  /// ServiceRouteOptions::wait_timeout; then the server answers 503 with Retry-After. If the new
+  /// service or a dependant cannot start, the old service starts again in its old placement. If
+  /// the old service cannot start either, errors() gives both reasons.
   ///
-  /// Errors: Errc::not_found; Errc::conflict when `fresh` takes part already; else that of the
-  /// first that failed, Errc::bad_configuration where something does not fit or waits for another
-  /// (see problems()), Errc::cancelled when the app does not run or was stopped meanwhile. But for
-  /// the first two, `fresh` is removed then. Cancel: it goes on.
+  /// Errors: Errc::not_found if either service was removed; Errc::conflict if `fresh` takes part
+  /// already. Otherwise the error of the first service that failed. Errc::bad_configuration if a
+  /// service does not fit or waits for another (see errors()). Errc::cancelled if the app does not
+  /// run or was stopped meanwhile. `fresh` is removed after every error except not_found and
+  /// conflict.
+  /// Cancel: the change continues.
   Task<Result<>> replace(ServiceId old, ServiceId fresh);
-  /// `co_await app.remove(id)`: stops that service and forgets it. Its dependants wait for another.
-  /// Errors: Errc::not_found.
-  /// Cancel: it goes on.
+  /// `co_await app.remove(id)` stops that service and removes its registration. Its dependants
+  /// wait for another provider.
+  /// Errors: Errc::not_found if the service was removed already.
+  /// Cancel: the change continues.
   Task<Result<>> remove(ServiceId id);
 
-  /// What was wrong at the last start() or change, a line for each.
-  const std::vector<std::string>& problems() const noexcept;
-  /// On the app's core, or while it does not run.
+  /// Returns the errors of the last start() or change, one line each.
+  const std::vector<std::string>& errors() const noexcept;
+  /// Returns the state of all services.
+  /// Threads: the app's core, or any one thread while the app does not run.
   Explanation explain() const;
-  /// `co_await app.explained()`: the same from any of its loops. Empty while it does not run.
+  /// `co_await app.explain_async()` returns the same explanation on any loop of the app's runtime.
+  /// It is empty while the app does not run.
   /// Cancel: not affected.
-  Task<Explanation> explained() const;
-  /// Whether it is registered, and was not removed. As explain().
-  bool knows(ServiceId id) const noexcept;
-  /// For servers: what mount() made; nullptr without it. Any core, while it runs.
-  http::RouteBoard* route_board() const noexcept;
+  Task<Explanation> explain_async() const;
+  /// Returns true if the service is registered and was not removed.
+  /// Threads: the app's core, or any one thread while the app does not run.
+  bool contains(ServiceId id) const noexcept;
+  /// Returns the registry that mount() made, for servers; nullptr without mount().
+  /// Threads: any core while the app runs.
+  http::ServiceRouteRegistry* route_registry() const noexcept;
 
  private:
-  struct Parts;
+  struct Impl;
 
-  ServiceId add(wiring::Blueprint blueprint, Place place, unsigned core,
+  ServiceId add(inject::RegistrationInput input, Placement placement, unsigned core,
                 const ServiceOptions& options);
-  ServiceId add_fake(const wiring::Type& type, wiring::Blueprint blueprint);
+  ServiceId add_fake(const inject::Type& type, inject::RegistrationInput input);
   Task<> settle();
-  Task<Result<>> change(Task<Result<>> body);
-  Task<Result<>> change_alone(Task<Result<>> body);
-  Task<Result<>> stop_one(ServiceId id);
-  Task<Result<>> start_one(ServiceId id);
-  Task<Result<>> apply_alone();
-  Task<Result<>> remove_alone(ServiceId id);
-  Task<Result<>> replace_alone(ServiceId old, ServiceId fresh);
+  Task<Result<>> run_change(Task<Result<>> body);
+  Task<Result<>> run_exclusive(Task<Result<>> body);
+  Task<Result<>> stop_service(ServiceId id);
+  Task<Result<>> start_service(ServiceId id);
+  Task<Result<>> apply_pending();
+  Task<Result<>> remove_service(ServiceId id);
+  Task<Result<>> replace_service(ServiceId old, ServiceId fresh);
   Task<Result<>> replace_side_by_side(ServiceId old, ServiceId fresh);
-  Task<Result<>> replace_exclusively(ServiceId old, ServiceId fresh);
+  Task<Result<>> replace_exclusive(ServiceId old, ServiceId fresh);
   Task<Result<>> start_in_place(ServiceId fresh);
-  Task<> put_back(ServiceId old, ServiceId fresh, std::size_t known);
-  std::vector<std::string> problems_now(bool missing_may_come) const;
+  Task<> restore_old(ServiceId old, ServiceId fresh, std::size_t failures_before);
+  std::vector<std::string> validation_errors(bool allow_missing) const;
   Task<> close();
-  void look_at_nodes_of(ServiceId id);
-  Result<> failure_since(std::size_t known, ServiceId of = {});
-  void tell_failures(std::size_t known);
+  void enqueue_instances_of(ServiceId id);
+  Result<> first_failure_since(std::size_t failures_before, ServiceId of = {});
+  void report_failures(std::size_t failures_before);
 
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace weir

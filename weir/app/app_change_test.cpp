@@ -1,4 +1,4 @@
-// What happens to a running app when services are stopped, added and removed.
+// Tests of a running app whose services are stopped, added and removed.
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,25 +11,25 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-struct Store : Said {
-  explicit Store(const Journal& journal) : Said(journal, "store") {}
+struct Store : JournaledService {
+  explicit Store(const Journal& journal) : JournaledService(journal, "store") {}
   Task<Result<>> start() {
     static_cast<void>(co_await sleep(1s));
     co_return {};
   }
   Task<> stop() {
-    say("stopping");
+    write("stopping");
     static_cast<void>(co_await sleep(1s));
   }
 };
-struct Cache : Said {
-  Cache(const Journal& journal, Store&) : Said(journal, "cache") {}
+struct Cache : JournaledService {
+  Cache(const Journal& journal, Store&) : JournaledService(journal, "cache") {}
 };
-struct Web : Said {
-  Web(const Journal& journal, Cache&) : Said(journal, "web") {}
+struct Web : JournaledService {
+  Web(const Journal& journal, Cache&) : JournaledService(journal, "web") {}
 };
-struct Other : Said {
-  explicit Other(const Journal& journal) : Said(journal, "other") {}
+struct Other : JournaledService {
+  explicit Other(const Journal& journal) : JournaledService(journal, "other") {}
 };
 
 class AppChange : public AppTest {
@@ -57,7 +57,7 @@ TEST_F(AppChange, DependantsStopFirstAndStartAgain) {
   stop();
 }
 
-TEST_F(AppChange, RemovedProvidersAreWaitedFor) {
+TEST_F(AppChange, DependantsWaitForRemovedProviders) {
   const ServiceId store = app_.per_core<Store>();
   app_.per_core<Cache>();
   start_all();
@@ -68,13 +68,13 @@ TEST_F(AppChange, RemovedProvidersAreWaitedFor) {
   EXPECT_EQ(run(app_.remove(store)).error(), Errc::not_found);
   const ServiceId again = app_.per_core<Store>();
   EXPECT_NE(again, store);
-  EXPECT_EQ(run(app_.stop(store)).error(), Errc::not_found) << "the same place, another service";
+  EXPECT_EQ(run(app_.stop(store)).error(), Errc::not_found) << "the same index, another service";
   ASSERT_TRUE(run(app_.apply()));
   EXPECT_EQ(lines_, (Lines{"store made", "cache made"}));
   stop();
 }
 
-TEST_F(AppChange, WhatIsAddedMayWait) {
+TEST_F(AppChange, AnAddedServiceMayWait) {
   start_all();
   app_.per_core<Cache>();
   ASSERT_TRUE(run(app_.apply()));
@@ -86,15 +86,15 @@ TEST_F(AppChange, WhatIsAddedMayWait) {
   stop();
 }
 
-TEST_F(AppChange, WhatDoesNotFitIsNotAdded) {
+TEST_F(AppChange, AnInvalidServiceIsNotAdded) {
   app_.per_core<Store>();
   app_.per_core<Cache>();
   start_all();
   app_.per_core<Store>();
   app_.per_core<Other>();
   EXPECT_EQ(run(app_.apply()).error(), Errc::bad_configuration);
-  ASSERT_EQ(app_.problems().size(), 1U);
-  EXPECT_NE(app_.problems().front().find("several"), std::string::npos);
+  ASSERT_EQ(app_.errors().size(), 1U);
+  EXPECT_NE(app_.errors().front().find("several"), std::string::npos);
   EXPECT_TRUE(lines_.empty());
   ASSERT_TRUE(run(app_.apply()));
   EXPECT_TRUE(lines_.empty());
@@ -110,11 +110,11 @@ struct Moody {
   }
   std::function<bool()> good_;
 };
-struct NeedsMoody : Said {
-  NeedsMoody(const Journal& journal, Moody&) : Said(journal, "needs moody") {}
+struct NeedsMoody : JournaledService {
+  NeedsMoody(const Journal& journal, Moody&) : JournaledService(journal, "needs moody") {}
 };
 
-TEST_F(AppChange, AFailureWhileItRunsIsThatServicesOwn) {
+TEST_F(AppChange, ALaterFailureStopsOneServiceOnly) {
   bool good = true;
   const ServiceId moody = app_.per_core([&good] { return Moody([&good] { return good; }); });
   app_.per_core<NeedsMoody>();
@@ -123,8 +123,8 @@ TEST_F(AppChange, AFailureWhileItRunsIsThatServicesOwn) {
   ASSERT_TRUE(run(app_.stop(moody)));
   good = false;
   EXPECT_EQ(run(app_.start(moody)).error(), Errc::limit_reached);
-  ASSERT_EQ(app_.problems().size(), 1U);
-  EXPECT_NE(app_.problems().front().find("NeedsMoody"), std::string::npos);
+  ASSERT_EQ(app_.errors().size(), 1U);
+  EXPECT_NE(app_.errors().front().find("NeedsMoody"), std::string::npos);
   EXPECT_EQ(lines_, (Lines{"needs moody gone"}));
   EXPECT_TRUE(app_.running());
   good = true;
@@ -133,7 +133,7 @@ TEST_F(AppChange, AFailureWhileItRunsIsThatServicesOwn) {
   stop();
 }
 
-TEST_F(AppChange, ManyChangesAtOnceEndWell) {
+TEST_F(AppChange, ManyChangesAtTheSameTimeEndWell) {
   const ServiceId store = app_.per_core<Store>();
   const ServiceId cache = app_.per_core<Cache>();
   app_.per_core<Web>();
@@ -148,7 +148,7 @@ TEST_F(AppChange, ManyChangesAtOnceEndWell) {
   stop();
 }
 
-TEST_F(AppChange, TheyAreRemovedAndAddedAgainAndAgain) {
+TEST_F(AppChange, ServicesAreRemovedAndAddedRepeatedly) {
   ServiceId store = app_.per_core<Store>();
   app_.per_core<Cache>();
   app_.per_core<Web>();

@@ -1,4 +1,4 @@
-// What happens to an app while it runs: services stop and start, come, go, and are replaced.
+// Changes of a running app: services are stopped, started, added, removed and replaced.
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
@@ -9,240 +9,245 @@
 
 #include "weir/app/app.hpp"
 #include "weir/app/detail/app_impl.hpp"
-#include "weir/app/replacement.hpp"
+#include "weir/app/lifecycle/detail/replacement.hpp"
 
 namespace weir {
 
-/// Only what has settled may be changed.
+/// Returns when all state changes have ended; only a settled graph may be changed.
 Task<> App::settle() {
-  while (!parts_->life.settled()) co_await parts_->life.settling(&wiring::Life::go_on);
+  while (!impl_->lifecycle.settled())
+    co_await impl_->lifecycle.wait_settled(&inject::Lifecycle::ignore_cancel);
 }
 
-void App::look_at_nodes_of(ServiceId id) {
-  if (!parts_->life.opened()) return;
-  wiring::Graph& graph = parts_->graph;
-  wiring::Recipe& recipe = *graph.find(id);
-  const auto look = [&](wiring::Node& node) {
-    if (node.state == wiring::State::failed && !recipe.held) parts_->life.forgive(node);
-    parts_->life.look(node);
+void App::enqueue_instances_of(ServiceId id) {
+  if (!impl_->lifecycle.is_open()) return;
+  inject::Graph& graph = impl_->graph;
+  inject::Registration& registration = *graph.find(id);
+  const auto enqueue = [&](inject::Instance& instance) {
+    if (instance.state == inject::State::failed && !registration.stopped_manually)
+      impl_->lifecycle.clear_failure(instance);
+    impl_->lifecycle.enqueue(instance);
   };
-  for (const wiring::Index each : graph.slots(recipe)) look(graph.node(each));
-  for (wiring::Index each = 0; recipe.by_request && each < graph.node_count(); ++each) {
-    if (graph.node(each).recipe == &recipe) look(graph.node(each));
+  for (const inject::Index each : graph.slots(registration)) enqueue(graph.instance(each));
+  for (inject::Index each = 0; registration.per_requester && each < graph.instance_count();
+       ++each) {
+    if (graph.instance(each).registration == &registration) enqueue(graph.instance(each));
   }
 }
 
-/// Of those behind the first `known`, the first that concerns whoever made the change, which `of`
-/// always does.
-Result<> App::failure_since(std::size_t known, ServiceId of) {
-  assert(known <= parts_->life.failures().size());
-  const auto failures = std::span(parts_->life.failures()).subspan(known);
+/// Returns the first failure from index `failures_before` on that concerns the caller of the
+/// change. A failure of the service `of` always does.
+Result<> App::first_failure_since(std::size_t failures_before, ServiceId of) {
+  assert(failures_before <= impl_->lifecycle.failures().size());
+  const auto failures = std::span(impl_->lifecycle.failures()).subspan(failures_before);
   const auto found = std::ranges::find_if(
-      failures, [&](const wiring::Life::Failure& each) { return each.concerns(of); });
+      failures, [&](const inject::Lifecycle::Failure& each) { return each.affects(of); });
   if (found == failures.end()) return {};
-  parts_->problems.clear();
-  tell_failures(known);  // the others, too: one of them may be its cause
+  impl_->errors.clear();
+  report_failures(failures_before);  // all failures, because one of them may be the cause
   return fail(found->error);
 }
 
-Task<Result<>> App::change(Task<Result<>> body) {
-  if (!parts_->changes) co_return co_await std::move(body);
-  wiring::Changes& changes = *parts_->changes;
-  const auto outcome = std::make_shared<wiring::Outcome>();
+Task<Result<>> App::run_change(Task<Result<>> body) {
+  if (!impl_->changes) co_return co_await std::move(body);
+  inject::ChangeTasks& changes = *impl_->changes;
+  const auto outcome = std::make_shared<inject::ChangeResult>();
   ++changes.running;
-  changes.none.reset();
+  changes.idle.reset();
   changes.scope.spawn(changes.run(std::move(body), outcome));
-  if (auto waited = co_await outcome->known.wait(); !waited) co_return waited;
-  if (outcome->thrown != nullptr) std::rethrow_exception(outcome->thrown);
+  if (auto waited = co_await outcome->done.wait(); !waited) co_return waited;
+  if (outcome->exception != nullptr) std::rethrow_exception(outcome->exception);
   co_return outcome->result;
 }
 
-/// One after the other: also stopping and starting by hand, for what is being replaced is there
-/// twice, and failures are counted from the beginning of a change.
-Task<Result<>> App::change_alone(Task<Result<>> body) {
-  const auto changing = co_await parts_->changing.lock();
-  if (!changing) co_return fail(changing.error());
+/// Runs one change at a time, including App::stop(id) and App::start(id). A service that is being
+/// replaced exists twice, and failures are counted from the beginning of a change.
+Task<Result<>> App::run_exclusive(Task<Result<>> body) {
+  const auto change_lock = co_await impl_->change_mutex.lock();
+  if (!change_lock) co_return fail(change_lock.error());
   co_return co_await std::move(body);
 }
 
 Task<Result<>> App::stop(ServiceId id) {
-  return change(change_alone(stop_one(id)));
+  return run_change(run_exclusive(stop_service(id)));
 }
 Task<Result<>> App::start(ServiceId id) {
-  return change(change_alone(start_one(id)));
+  return run_change(run_exclusive(start_service(id)));
 }
 Task<Result<>> App::apply() {
-  return change(change_alone(apply_alone()));
+  return run_change(run_exclusive(apply_pending()));
 }
 Task<Result<>> App::remove(ServiceId id) {
-  return change(change_alone(remove_alone(id)));
+  return run_change(run_exclusive(remove_service(id)));
 }
 Task<Result<>> App::replace(ServiceId old, ServiceId fresh) {
-  return change(change_alone(replace_alone(old, fresh)));
+  return run_change(run_exclusive(replace_service(old, fresh)));
 }
 
-bool App::knows(ServiceId id) const noexcept {
-  return parts_->graph.find(id) != nullptr;
+bool App::contains(ServiceId id) const noexcept {
+  return impl_->graph.find(id) != nullptr;
 }
 
-Task<Result<>> App::stop_one(ServiceId id) {
-  wiring::Recipe* const recipe = parts_->graph.find(id);
-  if (recipe == nullptr) co_return fail(Errc::not_found);
-  recipe->held = true;
-  look_at_nodes_of(id);
-  if (parts_->life.opened()) parts_->life.run();
-  if (!parts_->life.settled()) co_await settle();
+Task<Result<>> App::stop_service(ServiceId id) {
+  inject::Registration* const registration = impl_->graph.find(id);
+  if (registration == nullptr) co_return fail(Errc::not_found);
+  registration->stopped_manually = true;
+  enqueue_instances_of(id);
+  if (impl_->lifecycle.is_open()) impl_->lifecycle.run();
+  if (!impl_->lifecycle.settled()) co_await settle();
   co_return {};
 }
 
-Task<Result<>> App::start_one(ServiceId id) {
-  wiring::Recipe* const recipe = parts_->graph.find(id);
-  if (recipe == nullptr) co_return fail(Errc::not_found);
-  recipe->held = false;
-  look_at_nodes_of(id);  // which forgives them
-  const std::size_t known = parts_->life.failures().size();
-  if (parts_->life.opened()) parts_->life.run();
-  if (!parts_->life.settled()) co_await settle();
-  co_return failure_since(known, id);
+Task<Result<>> App::start_service(ServiceId id) {
+  inject::Registration* const registration = impl_->graph.find(id);
+  if (registration == nullptr) co_return fail(Errc::not_found);
+  registration->stopped_manually = false;
+  enqueue_instances_of(id);  // clears their failures
+  const std::size_t failures_before = impl_->lifecycle.failures().size();
+  if (impl_->lifecycle.is_open()) impl_->lifecycle.run();
+  if (!impl_->lifecycle.settled()) co_await settle();
+  co_return first_failure_since(failures_before, id);
 }
 
-Task<Result<>> App::apply_alone() {
+Task<Result<>> App::apply_pending() {
   co_await settle();
   if (!running()) co_return {};
-  wiring::Graph& graph = parts_->graph;
-  wiring::Life& life = parts_->life;
-  const std::vector<wiring::Index> fresh = graph.extend();
-  parts_->problems = problems_now(true);
-  if (!parts_->problems.empty()) {
-    for (const wiring::Index each : fresh) graph.remove(each);
+  inject::Graph& graph = impl_->graph;
+  inject::Lifecycle& lifecycle = impl_->lifecycle;
+  const std::vector<inject::Index> fresh = graph.extend();
+  impl_->errors = validation_errors(true);
+  if (!impl_->errors.empty()) {
+    for (const inject::Index each : fresh) graph.remove(each);
     graph.take_touched();
-    for (const std::string& each : parts_->problems) parts_->host->log("weir: " + each);
+    for (const std::string& each : impl_->errors) impl_->platform->log("weir: " + each);
     co_return fail(Errc::bad_configuration);
   }
-  const std::size_t known = life.failures().size();
-  life.look_at_touched();
-  life.run();
+  const std::size_t failures_before = lifecycle.failures().size();
+  lifecycle.enqueue_touched();
+  lifecycle.run();
   co_await settle();
-  co_return failure_since(known);
+  co_return first_failure_since(failures_before);
 }
 
-Task<Result<>> App::remove_alone(ServiceId id) {
-  if (auto stopped = co_await stop_one(id); !stopped) co_return stopped;
-  wiring::Graph& graph = parts_->graph;
+Task<Result<>> App::remove_service(ServiceId id) {
+  if (auto stopped = co_await stop_service(id); !stopped) co_return stopped;
+  inject::Graph& graph = impl_->graph;
   graph.remove(id.index());
-  parts_->life.look_at_touched();
-  parts_->life.run();
+  impl_->lifecycle.enqueue_touched();
+  impl_->lifecycle.run();
   co_await settle();
   co_return {};
 }
 
-Task<Result<>> App::replace_alone(ServiceId old, ServiceId fresh) {
+Task<Result<>> App::replace_service(ServiceId old, ServiceId fresh) {
   co_await settle();
-  const wiring::Recipe* const from = parts_->graph.find(old);
-  const wiring::Recipe* const to = parts_->graph.find(fresh);
+  const inject::Registration* const from = impl_->graph.find(old);
+  const inject::Registration* const to = impl_->graph.find(fresh);
   if (from == nullptr || to == nullptr) co_return fail(Errc::not_found);
-  if (!parts_->graph.is_pending(fresh.index())) co_return fail(Errc::conflict);
+  if (!impl_->graph.is_pending(fresh.index())) co_return fail(Errc::conflict);
   if (!running()) {
-    parts_->graph.remove(fresh.index());
+    impl_->graph.remove(fresh.index());
     co_return fail(Errc::cancelled);
   }
-  if (from->said().replacing == Replacing::side_by_side &&
-      to->said().replacing == Replacing::side_by_side) {
-    wiring::Replacement replacement(parts_->graph, parts_->life, old.index(), fresh.index());
-    if (replacement.possible()) co_return co_await replace_side_by_side(old, fresh);
+  if (from->effective_options().replace_policy == ReplacePolicy::side_by_side &&
+      to->effective_options().replace_policy == ReplacePolicy::side_by_side) {
+    inject::Replacement replacement(impl_->graph, impl_->lifecycle, old.index(), fresh.index());
+    if (replacement.is_possible()) co_return co_await replace_side_by_side(old, fresh);
   }
-  co_return co_await replace_exclusively(old, fresh);
+  co_return co_await replace_exclusive(old, fresh);
 }
 
 Task<Result<>> App::replace_side_by_side(ServiceId old, ServiceId fresh) {
-  const std::size_t known = parts_->life.failures().size();
-  wiring::Replacement replacement(parts_->graph, parts_->life, old.index(), fresh.index());
-  replacement.make();
+  const std::size_t failures_before = impl_->lifecycle.failures().size();
+  inject::Replacement replacement(impl_->graph, impl_->lifecycle, old.index(), fresh.index());
+  replacement.create_instances();
   co_await settle();
-  if (replacement.all_up()) {
+  if (replacement.all_running()) {
     replacement.open_routes();
     co_await settle();
   }
-  Result<> result = failure_since(known);
-  if (result && replacement.all_up()) {
+  Result<> result = first_failure_since(failures_before);
+  if (result && replacement.all_running()) {
     replacement.take_routes();
     co_await settle();
-    replacement.take_over();
+    replacement.commit();
   } else {
     if (result) result = fail(running() ? Errc::bad_configuration : Errc::cancelled);
-    replacement.drop();
+    replacement.roll_back();
   }
   co_await settle();
-  replacement.bury();
+  replacement.remove_stopped();
   co_await settle();
   co_return result;
 }
 
-/// First the old one goes, with all that depend on it; their routes are kept for who comes.
-Task<Result<>> App::replace_exclusively(ServiceId old, ServiceId fresh) {
-  wiring::Life& life = parts_->life;
-  const std::size_t known = life.failures().size();
-  life.expect_routes(true);
-  static_cast<void>(co_await stop_one(old));
-  parts_->graph.withdraw(old.index());
+/// Stops the old service and all its dependants first; their routes are kept for the new one.
+Task<Result<>> App::replace_exclusive(ServiceId old, ServiceId fresh) {
+  inject::Lifecycle& lifecycle = impl_->lifecycle;
+  const std::size_t failures_before = lifecycle.failures().size();
+  lifecycle.keep_routes(true);
+  static_cast<void>(co_await stop_service(old));
+  impl_->graph.withdraw(old.index());
   Result<> started = co_await start_in_place(fresh);
   if (started) {
-    parts_->graph.remove(old.index());
+    impl_->graph.remove(old.index());
   } else {
-    co_await put_back(old, fresh, known);
+    co_await restore_old(old, fresh, failures_before);
   }
-  life.expect_routes(false);
-  if (parts_->board) co_await parts_->board->release_kept();
+  lifecycle.keep_routes(false);
+  if (impl_->route_registry) co_await impl_->route_registry->release_retained();
   co_return started;
 }
 
-/// A recipe in the place of one that was withdrawn; all that can run must run then.
+/// Starts a registration in place of a withdrawn one. It is an error if an instance does not run.
 Task<Result<>> App::start_in_place(ServiceId fresh) {
-  wiring::Graph& graph = parts_->graph;
-  wiring::Life& life = parts_->life;
-  const std::size_t known = life.failures().size();
+  inject::Graph& graph = impl_->graph;
+  inject::Lifecycle& lifecycle = impl_->lifecycle;
+  const std::size_t failures_before = lifecycle.failures().size();
   graph.extend_by(fresh.index());
-  parts_->problems = problems_now(true);
-  if (!parts_->problems.empty()) {
-    for (const std::string& each : parts_->problems) parts_->host->log("weir: " + each);
+  impl_->errors = validation_errors(true);
+  if (!impl_->errors.empty()) {
+    for (const std::string& each : impl_->errors) impl_->platform->log("weir: " + each);
     co_return fail(Errc::bad_configuration);
   }
-  life.look_at_touched();
-  life.run();
+  lifecycle.enqueue_touched();
+  lifecycle.run();
   co_await settle();
   if (!running()) co_return fail(Errc::cancelled);
-  if (auto started = failure_since(known, fresh); !started) co_return started;
-  const auto nodes = graph.slots(graph.recipe(fresh.index()));
-  const bool up = std::ranges::all_of(
-      nodes, [&](wiring::Index each) { return graph.node(each).state == wiring::State::up; });
+  if (auto started = first_failure_since(failures_before, fresh); !started) co_return started;
+  const auto instances = graph.slots(graph.registration(fresh.index()));
+  const bool up = std::ranges::all_of(instances, [&](inject::Index each) {
+    return graph.instance(each).state == inject::State::running;
+  });
   if (!up) co_return fail(Errc::bad_configuration);
   co_return {};
 }
 
-/// The old one starts again, with those who failed with the new one.
-Task<> App::put_back(ServiceId old, ServiceId fresh, std::size_t known) {
-  wiring::Graph& graph = parts_->graph;
-  wiring::Life& life = parts_->life;
-  static_cast<void>(co_await stop_one(fresh));
+/// Starts the old service again, with the services that failed together with the new one.
+Task<> App::restore_old(ServiceId old, ServiceId fresh, std::size_t failures_before) {
+  inject::Graph& graph = impl_->graph;
+  inject::Lifecycle& lifecycle = impl_->lifecycle;
+  static_cast<void>(co_await stop_service(fresh));
   graph.remove(fresh.index());
-  graph.recipe(old.index()).held = false;
+  graph.registration(old.index()).stopped_manually = false;
   graph.extend_by(old.index());
-  std::vector<wiring::Index> failed;
-  for (std::size_t i = known; i < life.failures().size(); ++i) {
-    failed.push_back(life.failures()[i].node);
+  std::vector<inject::Index> failed;
+  for (std::size_t i = failures_before; i < lifecycle.failures().size(); ++i) {
+    failed.push_back(lifecycle.failures()[i].instance);
   }
-  for (const wiring::Index each : failed) {
-    wiring::Node& node = graph.node(each);
-    const bool has_failed = node.recipe != nullptr && node.state == wiring::State::failed;
+  for (const inject::Index each : failed) {
+    inject::Instance& instance = graph.instance(each);
+    const bool has_failed =
+        instance.registration != nullptr && instance.state == inject::State::failed;
     if (!running() || !has_failed) continue;
-    life.forgive(node);
-    life.look(node);
+    lifecycle.clear_failure(instance);
+    lifecycle.enqueue(instance);
   }
-  const std::size_t known_now = life.failures().size();
-  life.look_at_touched();
-  life.run();
+  const std::size_t failures_now = lifecycle.failures().size();
+  lifecycle.enqueue_touched();
+  lifecycle.run();
   co_await settle();
-  tell_failures(known_now);
+  report_failures(failures_now);
 }
 
 }  // namespace weir

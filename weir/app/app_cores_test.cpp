@@ -1,4 +1,4 @@
-// Apps on several cores: in memory, and on threads.
+// Tests of apps on several cores, in memory and on threads.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -31,9 +31,9 @@ struct Config {
   bool ready = false;
 };
 
-/// Sees that it is made, used and destroyed on one and the same core.
+/// A service that checks that it is made, used and destroyed on one core.
 struct OnOne {
-  explicit OnOne(Loop& loop) : home(loop) { check(); }
+  explicit OnOne(Loop& loop) : owner_loop(loop) { check(); }
   ~OnOne() { check(); }
   Task<Result<>> start() {
     check();
@@ -46,8 +46,8 @@ struct OnOne {
     co_await yield();
     check();
   }
-  void check() const { EXPECT_EQ(Loop::current(), &home); }
-  Loop& home;
+  void check() const { EXPECT_EQ(Loop::current(), &owner_loop); }
+  Loop& owner_loop;
 };
 
 struct Store : OnOne {
@@ -58,11 +58,11 @@ struct Store : OnOne {
 };
 
 struct Web : OnOne {
-  Web(Loop& loop, Store& store) : OnOne(loop) { EXPECT_EQ(&store.home, &loop); }
+  Web(Loop& loop, Store& store) : OnOne(loop) { EXPECT_EQ(&store.owner_loop, &loop); }
 };
 
 struct Last : OnOne {
-  Last(Loop& loop, Web&, Optional<Store> store) : OnOne(loop) {
+  Last(Loop& loop, Web&, inject::Optional<Store> store) : OnOne(loop) {
     EXPECT_TRUE(store);
     EXPECT_EQ(loop.core(), 2U);
   }
@@ -72,9 +72,9 @@ struct Counters {
   mutable std::atomic<int> up{0};
 };
 struct Counted : OnOne {
-  Counted(Loop& loop, const Web& web, const Counters& counters, All<Store> stores)
+  Counted(Loop& loop, const Web& web, const Counters& counters, inject::All<Store> stores)
       : OnOne(loop), counters_(counters) {
-    EXPECT_EQ(&web.home, &loop);
+    EXPECT_EQ(&web.owner_loop, &loop);
     EXPECT_LE(stores.size(), 1U);
     ++counters_.up;
   }
@@ -112,8 +112,8 @@ Task<> start_and_stop(App& app) {
 }
 
 TEST(AppCores, EachServiceStaysOnItsCore) {
-  MemoryHost host({.cores = 3});
-  Runtime runtime(host, quiet(3));
+  MemoryPlatform platform({.cores = 3});
+  Runtime runtime(platform, quiet(3));
   run_on_three(runtime, start_and_stop);
 }
 
@@ -128,7 +128,7 @@ Task<> change(App& app) {
     const ServiceId extra = app.per_core([](Loop& loop, const Web&) { return OnOne(loop); });
     EXPECT_TRUE(co_await app.apply());
     const auto services = app.explain().services;
-    const auto web = std::ranges::find(services, wiring::type<Web>.name, &ServiceReport::name);
+    const auto web = std::ranges::find(services, inject::type<Web>.name, &ServiceReport::name);
     EXPECT_TRUE(co_await app.stop(web->id));
     EXPECT_TRUE(co_await app.start(web->id));
     EXPECT_TRUE(co_await app.remove(extra));
@@ -140,8 +140,8 @@ Task<> change(App& app) {
 }
 
 TEST(AppCores, ServicesChangeOnAllCores) {
-  MemoryHost host({.cores = 3});
-  Runtime runtime(host, quiet(3));
+  MemoryPlatform platform({.cores = 3});
+  Runtime runtime(platform, quiet(3));
   run_on_three(runtime, change);
 }
 
@@ -153,7 +153,7 @@ TEST(AppCoresOnThreads, ServicesChangeOnAllCores) {
 struct FailingOnTwo : OnOne {
   FailingOnTwo(Loop& loop, Web&) : OnOne(loop) {}
   Task<Result<>> start() {
-    if (home.core() != 2) co_return {};
+    if (owner_loop.core() != 2) co_return {};
     co_await yield();
     co_return fail(Errc::unsupported);
   }
@@ -164,8 +164,8 @@ TEST(AppCoresOnThreads, AFailureOnOneCoreStopsAll) {
   const auto body = [](App& app) -> Task<> {
     app.per_core<FailingOnTwo>();
     EXPECT_EQ((co_await app.start()).error(), Errc::unsupported);
-    EXPECT_EQ(app.problems().size(), 1U);
-    EXPECT_NE(app.problems().front().find("on core 2"), std::string::npos);
+    EXPECT_EQ(app.errors().size(), 1U);
+    EXPECT_NE(app.errors().front().find("on core 2"), std::string::npos);
   };
   run_on_three(runtime, body);
 }
@@ -174,21 +174,21 @@ struct Endless {
   Task<Result<>> start() { co_return co_await sleep_until(never); }
 };
 
-TEST(AppRun, ServesUntilItIsAskedToDrain) {
+TEST(AppRun, RunsUntilTheTerminateSignal) {
   for (const bool starting : {false, true}) {
-    MemoryHost host({.cores = 3});
+    MemoryPlatform platform({.cores = 3});
     RuntimeOptions options = quiet(3);
     options.handle_signals = true;
-    Runtime runtime(host, options);
+    Runtime runtime(platform, options);
     App app;
     register_all(app);
     if (starting) app.per_core<Endless>();
     bool up = false;
-    host.at(host.now() + 5s, [&] {
+    platform.at(platform.now() + 5s, [&] {
       up = app.running() && std::ranges::all_of(app.explain().services, [](const auto& each) {
              return each.state == ServiceState::running;
            });
-      host.raise(Signal::terminate);
+      platform.raise(Signal::terminate);
     });
     EXPECT_EQ(app.run(runtime), 0);
     EXPECT_EQ(up, !starting);
@@ -196,9 +196,9 @@ TEST(AppRun, ServesUntilItIsAskedToDrain) {
   }
 }
 
-TEST(AppRun, FailsWithWhatFailed) {
-  MemoryHost host({.cores = 3});
-  Runtime runtime(host, quiet(3));
+TEST(AppRun, FailsIfAServiceFails) {
+  MemoryPlatform platform({.cores = 3});
+  Runtime runtime(platform, quiet(3));
   App app;
   register_all(app);
   app.per_core<FailingOnTwo>();

@@ -1,4 +1,4 @@
-// An app is stopped or cancelled at every step of its start, and of its stop.
+// Tests that stop or cancel an app at every step of its start and of its stop.
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-/// Who is there, and whether it was ever there without what it requires.
+/// The numbers of services that are alive and that were made.
 struct Census {
   int alive = 0;
   int made = 0;
@@ -43,16 +43,17 @@ struct Counted {
   bool started_ = false;
 };
 
-/// An app with chains, a diamond, a logger for each and an optional part, on all cores.
+/// An app with chains, a diamond, services made by request and optional ones, on all cores.
 struct Diamond {
-  explicit Diamond(Strike& of) : strike(of) {
+  explicit Diamond(CancelInjector& of) : injector(of) {
     app.shared([this] { return Made<0>(census, nullptr); });
-    app.per_core([this](Requester) { return Made<1>(census, nullptr); });
+    app.per_core([this](inject::Requester) { return Made<1>(census, nullptr); });
     app.per_core([this](const Made<0>& base, Made<1>&) { return Made<2>(census, &base); });
     app.per_core([this](Made<2>& below, Made<1>&) { return Made<3>(census, &below); });
-    app.on_core(1, [this](Made<2>& below, Optional<Made<3>>) { return Made<4>(census, &below); });
+    app.on_core(
+        1, [this](Made<2>& below, inject::Optional<Made<3>>) { return Made<4>(census, &below); });
     app.per_core(
-        [this](Made<2>& below, Made<3>&, All<Made<4>>) { return Made<5>(census, &below); });
+        [this](Made<2>& below, Made<3>&, inject::All<Made<4>>) { return Made<5>(census, &below); });
   }
 
   template <int N>
@@ -71,20 +72,21 @@ struct Diamond {
   }
   Task<> life() {
     auto starting = app.start();
-    const Result<> started = co_await strike.as_victim(0, std::move(starting));
-    strike.point();
+    const Result<> started = co_await injector.as_target(0, std::move(starting));
+    injector.checkpoint();
     EXPECT_TRUE(started || started.error() == Errc::cancelled);
     EXPECT_EQ(app.running(), started.has_value());
     if (!started) {
       EXPECT_EQ(census.alive, 0);
     }
-    // One is shared, one on core 1; each core has three more, of which two have a first one each.
+    // One is shared and one lives on core 1. Each core has three more; two of them have one by
+    // request.
     if (started) {
       EXPECT_EQ(census.alive, 1 + 1 + 3 * (3 + 2));
     }
     if (started) {
       auto stopping = app.stop();
-      co_await strike.as_victim(1, std::move(stopping));
+      co_await injector.as_target(1, std::move(stopping));
     }
     EXPECT_EQ(census.alive, 0);
     over = true;
@@ -92,19 +94,19 @@ struct Diamond {
   bool outside() const { return false; }
   void check() const { EXPECT_TRUE(over); }
 
-  Strike& strike;
+  CancelInjector& injector;
   Census census;
   App app;
   bool over = false;
 };
 
-using AppSteps = CoresTest;
+using AppSteps = MultiCoreTest;
 
 TEST_F(AppSteps, CancelledAtEveryStep) {
   EXPECT_GT(sweep<Diamond>(2), 40U);
 }
 
-/// Somebody else stops it meanwhile.
+/// Another task stops the app meanwhile.
 struct StoppedMeanwhile : Diamond {
   using Diamond::Diamond;
   Task<> on(unsigned core) {
@@ -112,23 +114,23 @@ struct StoppedMeanwhile : Diamond {
   }
   Task<> both() {
     const auto body = [this](Scope& scope) -> Task<> {
-      scope.spawn(stop_when_struck());
+      scope.spawn(stop_when_cancelled());
       const Result<> started = co_await app.start();
       EXPECT_TRUE(started || started.error() == Errc::cancelled);
       if (!started) {
         EXPECT_EQ(census.alive, 0);
       }
-      strike.cancel_all();
+      injector.cancel_all();
     };
     static_cast<void>(co_await with_scope(body));
     co_await app.stop();
     EXPECT_EQ(census.alive, 0);
     over = true;
   }
-  Task<> stop_when_struck() {
+  Task<> stop_when_cancelled() {
     const auto wait = []() -> Task<Result<>> { co_return co_await sleep_until(never); };
     auto waiting = wait();
-    const Result<> ended = co_await strike.as_victim(0, std::move(waiting));
+    const Result<> ended = co_await injector.as_target(0, std::move(waiting));
     EXPECT_FALSE(ended);
     Context shield = co_await this_context();
     shield.cancel = nullptr;

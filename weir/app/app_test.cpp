@@ -1,3 +1,4 @@
+// Tests of the start and stop of an app's services, and of factories.
 #include "weir/app/app.hpp"
 
 #include <array>
@@ -12,37 +13,37 @@
 namespace weir {
 namespace {
 
-struct Store : Said {
-  explicit Store(const Journal& journal) : Said(journal, "store") {}
+struct Store : JournaledService {
+  explicit Store(const Journal& journal) : JournaledService(journal, "store") {}
   Task<Result<>> start() {
-    say("starting");
+    write("starting");
     static_cast<void>(co_await sleep(1s));
-    say("started");
+    write("started");
     co_return {};
   }
   Task<> stop() {
-    say("stopping");
+    write("stopping");
     static_cast<void>(co_await sleep(1s));
-    say("stopped");
+    write("stopped");
   }
   int value() const { return 42; }
 };
 
-struct Cache : Said {
-  Cache(const Journal& journal, Store& store) : Said(journal, "cache") {
+struct Cache : JournaledService {
+  Cache(const Journal& journal, Store& store) : JournaledService(journal, "cache") {
     EXPECT_EQ(store.value(), 42);
   }
 };
 
-struct Web : Said {
-  Web(Cache&, Store&, const Journal& journal) : Said(journal, "web") {}
+struct Web : JournaledService {
+  Web(Cache&, Store&, const Journal& journal) : JournaledService(journal, "web") {}
   Task<Result<>> start() {
-    say("started");
+    write("started");
     co_return {};
   }
 };
 
-TEST_F(AppTest, StartsWhatIsRequiredFirstAndStopsItLast) {
+TEST_F(AppTest, StartsRequiredServicesFirstAndStopsThemLast) {
   app_.per_core<Web>();
   app_.per_core<Cache>();
   app_.per_core<Store>();
@@ -83,7 +84,7 @@ struct NeedsSlow {
   NeedsSlow(Slow<0>&, Slow<1>&, Slow<2>&) {}
 };
 
-TEST_F(AppTest, WhatIsIndependentStartsAndStopsAtTheSameTime) {
+TEST_F(AppTest, IndependentServicesStartAndStopAtTheSameTime) {
   app_.per_core<Slow<0>>();
   app_.per_core<NeedsSlow>();
   app_.per_core<Slow<1>>();
@@ -94,22 +95,22 @@ TEST_F(AppTest, WhatIsIndependentStartsAndStopsAtTheSameTime) {
   EXPECT_EQ(elapsed(), 3s);
 }
 
-struct Failing : Said {
-  Failing(const Journal& journal, Store&) : Said(journal, "failing") {}
+struct Failing : JournaledService {
+  Failing(const Journal& journal, Store&) : JournaledService(journal, "failing") {}
   Task<Result<>> start() {
     static_cast<void>(co_await sleep(1s));
     co_return fail(Errc::limit_reached);
   }
   Task<> stop() {
-    say("stopping");
+    write("stopping");
     co_return;
   }
 };
-struct NeedsFailing : Said {
-  NeedsFailing(const Journal& journal, Failing&) : Said(journal, "needs failing") {}
+struct NeedsFailing : JournaledService {
+  NeedsFailing(const Journal& journal, Failing&) : JournaledService(journal, "needs failing") {}
 };
 
-TEST_F(AppTest, AFailingStartUndoesWhatHadStartedAndSaysWhatAndWhy) {
+TEST_F(AppTest, AFailingStartStopsStartedServicesAndReportsTheReason) {
   app_.per_core<NeedsFailing>();
   app_.per_core<Failing>();
   app_.per_core<Store>();
@@ -117,84 +118,84 @@ TEST_F(AppTest, AFailingStartUndoesWhatHadStartedAndSaysWhatAndWhy) {
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error(), Errc::limit_reached);
   EXPECT_FALSE(app_.running());
-  EXPECT_FALSE(said("needs failing made"));
-  EXPECT_FALSE(said("failing stopping"));
+  EXPECT_FALSE(has_line("needs failing made"));
+  EXPECT_FALSE(has_line("failing stopping"));
   expect_order({"store started", "failing made", "failing gone", "store stopping", "store gone"});
-  ASSERT_EQ(app_.problems().size(), 1U);
-  const std::string problem = app_.problems().front();
+  ASSERT_EQ(app_.errors().size(), 1U);
+  const std::string problem = app_.errors().front();
   EXPECT_NE(problem.find("Failing on core 0 could not start"), problem.npos) << problem;
   EXPECT_NE(problem.find(started.error().message()), problem.npos) << problem;
   EXPECT_NE(problem.find("NeedsFailing"), problem.npos) << problem;
   EXPECT_FALSE(start());
 }
 
-struct Endless : Said {
-  explicit Endless(const Journal& journal) : Said(journal, "endless") {}
+struct Endless : JournaledService {
+  explicit Endless(const Journal& journal) : JournaledService(journal, "endless") {}
   Task<Result<>> start() {
     const Result<> slept = co_await sleep_until(never);
-    say("gave up");
+    write("gave up");
     co_return slept;
   }
 };
 
-TEST_F(AppTest, OneFailureCancelsWhatStillStarts) {
+TEST_F(AppTest, OneFailureCancelsOtherStarts) {
   app_.per_core<Endless>();
   app_.per_core<Store>();
   app_.per_core<Failing>();
   EXPECT_EQ(start().error(), Errc::limit_reached);
   expect_order({"endless made", "endless gave up", "endless gone"});
-  EXPECT_EQ(app_.problems().size(), 1U);
+  EXPECT_EQ(app_.errors().size(), 1U);
 }
 
-TEST_F(AppTest, AStartHasADeadline) {
-  app_.per_core<Endless>({.start_deadline = 3s});
+TEST_F(AppTest, AStartHasATimeout) {
+  app_.per_core<Endless>({.start_timeout = 3s});
   EXPECT_EQ(start().error(), Errc::timed_out);
   EXPECT_EQ(elapsed(), 3s);
-  EXPECT_TRUE(said("endless gone"));
+  EXPECT_TRUE(has_line("endless gone"));
 }
 
-struct StopsNever : Said {
-  explicit StopsNever(const Journal& journal) : Said(journal, "stops never") {}
+struct StopsNever : JournaledService {
+  explicit StopsNever(const Journal& journal) : JournaledService(journal, "stops never") {}
   Task<> stop() { static_cast<void>(co_await sleep_until(never)); }
 };
 
-TEST_F(AppTest, AStopHasADeadline) {
-  app_.per_core<StopsNever>({.stop_deadline = 4s});
+TEST_F(AppTest, AStopHasATimeout) {
+  app_.per_core<StopsNever>({.stop_timeout = 4s});
   ASSERT_TRUE(start());
   stop();
   EXPECT_EQ(elapsed(), 4s);
-  EXPECT_TRUE(said("stops never gone"));
-  ASSERT_FALSE(host_.logged().empty());
-  EXPECT_NE(host_.logged().back().find("StopsNever"), std::string::npos);
+  EXPECT_TRUE(has_line("stops never gone"));
+  ASSERT_FALSE(platform_.logged().empty());
+  EXPECT_NE(platform_.logged().back().find("StopsNever"), std::string::npos);
 }
 
 struct Throwing {
   Throwing() { throw std::runtime_error("no luck"); }
 };
 
-TEST_F(AppTest, WhatAConstructorThrowsIsTheReason) {
+TEST_F(AppTest, AConstructorsExceptionIsTheReason) {
   app_.per_core<Store>();
   app_.per_core<Throwing>();
   EXPECT_FALSE(start());
-  ASSERT_EQ(app_.problems().size(), 1U);
-  EXPECT_NE(app_.problems().front().find("no luck"), std::string::npos);
-  EXPECT_EQ(said("store made"), said("store gone"));
+  ASSERT_EQ(app_.errors().size(), 1U);
+  EXPECT_NE(app_.errors().front().find("no luck"), std::string::npos);
+  EXPECT_EQ(has_line("store made"), has_line("store gone"));
 }
 
-struct ThrowingLater : Said {
-  explicit ThrowingLater(const Journal& journal) : Said(journal, "throwing later") {}
+struct ThrowingLater : JournaledService {
+  explicit ThrowingLater(const Journal& journal) : JournaledService(journal, "throwing later") {}
   Task<Result<>> start() {
     static_cast<void>(co_await sleep(1s));
     throw std::runtime_error("bad luck");
   }
 };
 
-TEST_F(AppTest, WhatAStartThrowsIsTheReason) {
+TEST_F(AppTest, AStartsExceptionIsTheReason) {
   app_.per_core<ThrowingLater>();
   EXPECT_FALSE(start());
-  ASSERT_EQ(app_.problems().size(), 1U);
-  EXPECT_NE(app_.problems().front().find("bad luck"), std::string::npos);
-  EXPECT_TRUE(said("throwing later gone"));
+  ASSERT_EQ(app_.errors().size(), 1U);
+  EXPECT_NE(app_.errors().front().find("bad luck"), std::string::npos);
+  EXPECT_TRUE(has_line("throwing later gone"));
 }
 
 // --- factories -----------------------------------------------------------------------------------
@@ -214,7 +215,7 @@ struct Square : Named, Shape {
   int corners() const override { return 4; }
 };
 
-TEST_F(AppTest, AFactoryMakesWhatItReturns) {
+TEST_F(AppTest, AFactorysResultIsTheService) {
   app_.shared([] { return Number{7}; });
   app_.per_core<Shape>([](const Number&) { return std::make_unique<Square>(); });
   std::vector<std::string> seen;
@@ -244,11 +245,11 @@ TEST_F(AppTest, OneInstanceHasSeveralInterfaces) {
 TEST_F(AppTest, AFactoryMayFail) {
   app_.shared([]() -> Result<Number> { return fail(Errc::not_found); });
   EXPECT_EQ(start().error(), Errc::not_found);
-  ASSERT_EQ(app_.problems().size(), 1U);
-  EXPECT_NE(app_.problems().front().find("Number"), std::string::npos);
+  ASSERT_EQ(app_.errors().size(), 1U);
+  EXPECT_NE(app_.errors().front().find("Number"), std::string::npos);
 }
 
-TEST_F(AppTest, AFactoryMayFailAndDoesNot) {
+TEST_F(AppTest, AFactoryMayReturnAResultWithAValue) {
   app_.shared(
       []() -> Result<std::unique_ptr<Number>> { return std::make_unique<Number>(Number{3}); });
   ASSERT_TRUE(start());
@@ -291,27 +292,28 @@ TEST_F(AppTest, AConstructorMakesItsObjectInPlace) {
   stop();
 }
 
-struct Spawning : Said {
-  Spawning(const Journal& journal, Scope& scope) : Said(journal, "spawning"), scope_(scope) {}
+struct Spawning : JournaledService {
+  Spawning(const Journal& journal, Scope& scope)
+      : JournaledService(journal, "spawning"), scope_(scope) {}
   Task<Result<>> start() {
     scope_.spawn(work());
     co_return {};
   }
   Task<> stop() {
-    say("stopping");
+    write("stopping");
     co_return;
   }
   Task<> work() {
     static_cast<void>(co_await sleep_until(never));
-    say("work ended");
+    write("work ended");
   }
   Scope& scope_;
 };
 
-TEST_F(AppTest, WhatAServiceSpawnsEndsBeforeIt) {
+TEST_F(AppTest, SpawnedTasksEndBeforeTheirService) {
   app_.per_core<Spawning>();
   ASSERT_TRUE(start());
-  EXPECT_FALSE(said("spawning work ended"));
+  EXPECT_FALSE(has_line("spawning work ended"));
   stop();
   expect_order({"spawning stopping", "spawning work ended", "spawning gone"});
 }

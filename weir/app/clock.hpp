@@ -1,4 +1,4 @@
-// The clock as a service: what takes it can be tested with any other.
+// The clock as a service, which a test can replace by a fake.
 #pragma once
 
 #include <memory>
@@ -8,50 +8,51 @@
 
 namespace weir {
 
-/// What time it is. Services ask for `const Clock&`; a program registers a HostClock, a test fakes
-/// it (see App::fake()). For waiting there are sleep() and timeout(), which follow the host's time,
-/// and so virtual time in tests.
+/// A Clock returns the current time. Services take `const Clock&`; a program registers a
+/// SystemClock, and a test registers a fake (see App::fake()). Services wait with sleep() and
+/// timeout(), which follow the platform's time, and virtual time in tests.
 /// Threads: those of the service that implements it.
 class Clock {
  public:
   virtual ~Clock() = default;
-  /// Never goes back; only differences mean something.
+  /// Returns the monotonic time; only differences are meaningful.
   virtual Instant now() const noexcept = 0;
-  /// The date and the time of day; may be set.
+  /// Returns the date and the time of day. The user may set that clock forwards or backwards.
   virtual WallTime wall_time() const noexcept = 0;
 };
 
-/// The host's: `app.per_core<HostClock, Clock>();`.
-class HostClock final : public Clock {
+/// The platform's clock: `app.per_core<SystemClock, Clock>();`.
+class SystemClock final : public Clock {
  public:
-  explicit HostClock(Loop& loop) noexcept : host_(loop.host()) {}
-  Instant now() const noexcept override { return host_.now(); }
-  WallTime wall_time() const noexcept override { return host_.wall_time(); }
+  explicit SystemClock(Loop& loop) noexcept : platform_(loop.platform()) {}
+  Instant now() const noexcept override { return platform_.now(); }
+  WallTime wall_time() const noexcept override { return platform_.wall_time(); }
 
  private:
-  Host& host_;
+  Platform& platform_;
 };
 
-/// A test's own: it stands still but for what it is told. Copies show the same time, so one may be
-/// a service and another the test's hand on it. Threads: one.
+/// A clock for tests, which advances only by advance(). Copies share their time: one copy can be
+/// the service and another can be the test's control.
+/// Threads: one.
 class FakeClock final : public Clock {
  public:
-  explicit FakeClock(WallTime at = WallTime()) : shared_(std::make_shared<Shown>()) {
-    shared_->wall_time = at;
+  explicit FakeClock(WallTime at = WallTime()) : state_(std::make_shared<State>()) {
+    state_->wall_time = at;
   }
-  Instant now() const noexcept override { return shared_->now; }
-  WallTime wall_time() const noexcept override { return shared_->wall_time; }
+  Instant now() const noexcept override { return state_->now; }
+  WallTime wall_time() const noexcept override { return state_->wall_time; }
   void advance(Duration length) noexcept {
-    shared_->now += length;
-    shared_->wall_time += length;
+    state_->now += length;
+    state_->wall_time += length;
   }
 
  private:
-  struct Shown {
+  struct State {
     Instant now{};
     WallTime wall_time{};
   };
-  std::shared_ptr<Shown> shared_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace weir

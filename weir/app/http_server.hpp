@@ -1,32 +1,28 @@
-// The HTTP server as a service of an app: what its services register is served on every core.
+// The HTTP server as a service of an app: it serves the app's routes on every core.
 #pragma once
 
 #include "weir/app/app.hpp"
-#include "weir/http/limits.hpp"
 #include "weir/http/router/router.hpp"
-#include "weir/os/address.hpp"
+#include "weir/http/server/serve.hpp"
 
 namespace weir {
 
-struct HttpServerOptions {
-  Endpoint endpoint = Endpoint::any(8080);
-  http::Limits limits = {};
-};
-
-/// Adds a server for the router on every core to the app, and mounts it (see App::mount()) unless
-/// one is mounted already: another one may be served elsewhere, such as one for people inside only.
-/// Its start fails where nobody can listen there; who connects before the whole app has
-/// started waits for that. Routes that belong to nobody, and
-/// middleware, may be in the router before; it outlives the app.
+/// Adds an HTTP server for `router` on every core to the app. It mounts the router (see
+/// App::mount()) unless one is mounted already. Another router may be served elsewhere, such as
+/// one for an internal network only. The start fails if the endpoint cannot be bound. Clients that
+/// connect before the whole app has started wait until it has. The router may already contain
+/// middleware, and routes that belong to no service.
 ///
 ///   http::Router routes;
 ///   App app;
-///   app.per_core<Greeter>();  // Greeter(http::Routes&)
+///   app.per_core<Greeter>();  // Greeter(http::ServiceRoutes&)
 ///   serve_http(app, routes, {.endpoint = options.endpoint});
 ///   return app.run(options);
 ///
-/// When the app stops, the servers end first: all who have been accepted are answered, and when the
-/// loop drains (SIGTERM) also those who wait to be; then the services stop that have routes.
-ServiceId serve_http(App& app, http::Router& router, const HttpServerOptions& options = {});
+/// The servers stop first when the app stops. They answer all accepted connections; when the loop
+/// drains (SIGTERM), they also answer the connections that wait to be accepted. The services with
+/// routes stop afterwards.
+/// Lifetime: the router outlives the app.
+ServiceId serve_http(App& app, http::Router& router, const http::ServeOptions& options = {});
 
 }  // namespace weir

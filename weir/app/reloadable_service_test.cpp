@@ -1,4 +1,5 @@
-#include "weir/app/config_service.hpp"
+// Tests of services that are replaced when their part of the configuration changes.
+#include "weir/app/reloadable_service.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@
 namespace weir {
 namespace {
 
-using config::Reload;
+using config::ReloadResult;
 using Lines = std::vector<std::string>;
 
 struct DatabaseOptions {
@@ -27,9 +28,9 @@ struct Settings {
   int unused = 0;
 };
 
-struct Database : Said {
+struct Database : JournaledService {
   Database(const Journal& journal, std::string of)
-      : Said(journal, "database " + of), name(std::move(of)) {}
+      : JournaledService(journal, "database " + of), name(std::move(of)) {}
   Task<Result<>> start() {
     static_cast<void>(co_await sleep(1s));
     if (name == "bad") co_return fail(Errc::limit_reached);
@@ -39,57 +40,62 @@ struct Database : Said {
   }
   std::string name;
 };
-struct Cache : Said {
+struct Cache : JournaledService {
   Cache(const Journal& journal, int entries)
-      : Said(journal, "cache of " + std::to_string(entries)) {}
+      : JournaledService(journal, "cache of " + std::to_string(entries)) {}
 };
-struct Web : Said {
-  Web(const Journal& journal, Database& below) : Said(journal, "web on " + below.name) {}
+struct Web : JournaledService {
+  Web(const Journal& journal, Database& below)
+      : JournaledService(journal, "web on " + below.name) {}
 };
 
-struct Slow : Said {
-  explicit Slow(const Journal& journal) : Said(journal, "slow") {}
+struct Slow : JournaledService {
+  explicit Slow(const Journal& journal) : JournaledService(journal, "slow") {}
   Task<Result<>> start() { co_return co_await sleep(1s); }
 };
 
-/// An app with a database, whatever depends on it, and a cache; the last two from the file.
-class LiveServiceTest : public AppTest {
+/// An app with a database, its dependants and a cache. The file configures the database and the
+/// cache.
+class ReloadableServiceTest : public AppTest {
  protected:
-  LiveServiceTest() {
+  ReloadableServiceTest() {
     put("");
     config::Sources sources;
     sources.file = path_;
-    config::LiveOptions options;
-    options.on_refused = [this](const config::Errors& errors) {
-      refused_.push_back(errors.message());
+    config::ReloadOptions options;
+    options.on_rejected = [this](const config::Errors& errors) {
+      rejected_.push_back(errors.message());
     };
-    live_.emplace(config::load<Settings>(host_.files(), sources).value(), sources, options);
+    reloadable_.emplace(config::load<Settings>(platform_.files(), sources).value(), sources,
+                        options);
   }
   void SetUp() override {
     AppTest::SetUp();
-    cache_.emplace(app_, *live_, &Settings::cache, [](App& to, const CacheOptions& part) {
+    cache_.emplace(app_, *reloadable_, &Settings::cache, [](App& to, const CacheOptions& part) {
       return to.per_core([part](const Journal& journal) { return Cache(journal, part.entries); });
     });
-    database_.emplace(app_, *live_, &Settings::database, [](App& to, const DatabaseOptions& part) {
-      return to.per_core([part](const Journal& journal) { return Database(journal, part.name); });
-    });
+    database_.emplace(
+        app_, *reloadable_, &Settings::database, [](App& to, const DatabaseOptions& part) {
+          return to.per_core(
+              [part](const Journal& journal) { return Database(journal, part.name); });
+        });
     app_.per_core<Web>();
   }
   void put(std::string_view text) {
-    const auto file = host_.files().open(path_, {.mode = os::FileMode::replace});
+    const auto file = platform_.files().open(path_, {.mode = os::FileMode::truncate});
     ASSERT_TRUE(file) << file.error().message();
     if (!text.empty()) {
-      ASSERT_EQ(host_.files().write_at(file->value(), to_bytes(text), 0).value(), text.size());
+      ASSERT_EQ(platform_.files().write_at(file->value(), to_bytes(text), 0).value(), text.size());
     }
   }
-  Reload reload() { return run(live_->reload()); }
-  /// One that is cancelled in the middle of the database's start().
-  Reload reload_cut_short() {
+  ReloadResult reload() { return run(reloadable_->reload()); }
+  /// Runs a reload() that is cancelled in the middle of the database's start().
+  ReloadResult reload_cancelled() {
     CancelSource cancel;
-    host_.at(host_.now() + 600ms, [&] { cancel.cancel(); });
-    return run(live_->reload(), &cancel);
+    platform_.at(platform_.now() + 600ms, [&] { cancel.cancel(); });
+    return run(reloadable_->reload(), &cancel);
   }
-  Task<> reload_later() { EXPECT_EQ(co_await live_->reload(), Reload::refused); }
+  Task<> reload_later() { EXPECT_EQ(co_await reloadable_->reload(), ReloadResult::rejected); }
   Task<> apply() { EXPECT_TRUE(co_await app_.apply()); }
   Lines take_lines() { return std::exchange(lines_, {}); }
   void start_all() {
@@ -98,25 +104,25 @@ class LiveServiceTest : public AppTest {
   }
 
   const std::string path_ = "/tmp/live.toml";
-  std::vector<std::string> refused_;
-  std::optional<config::Live<Settings>> live_;
-  std::optional<config::LiveService> cache_;
-  std::optional<config::LiveService> database_;
+  std::vector<std::string> rejected_;
+  std::optional<config::Reloadable<Settings>> reloadable_;
+  std::optional<config::ReloadableService> cache_;
+  std::optional<config::ReloadableService> database_;
 };
 
-TEST_F(LiveServiceTest, WhoTakesTheChangedPartIsMadeAnew) {
+TEST_F(ReloadableServiceTest, AServiceIsReplacedIfItsPartChanges) {
   start_all();
   put("unused = 3\n");
-  EXPECT_EQ(reload(), Reload::changed);
-  EXPECT_TRUE(lines_.empty()) << "nobody takes that";
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_TRUE(lines_.empty()) << "no service uses this part";
   const ServiceId before = database_->id();
   put("database.name = 'b'\n");
-  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(reload(), ReloadResult::changed);
   EXPECT_EQ(take_lines(),
             (Lines{"database b made", "web on b made", "web on a gone", "database a gone"}));
   EXPECT_NE(database_->id(), before);
   put("database.name = 'b'\n[cache]\nentries = 2\n");
-  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(reload(), ReloadResult::changed);
   EXPECT_EQ(take_lines(), (Lines{"cache of 2 made", "cache of 1 gone"}));
   EXPECT_EQ(app_.explain().services.size(), 4U);
   EXPECT_TRUE(run(app_.stop(database_->id())));
@@ -124,174 +130,175 @@ TEST_F(LiveServiceTest, WhoTakesTheChangedPartIsMadeAnew) {
   stop();
 }
 
-TEST_F(LiveServiceTest, AllOrNothing) {
+TEST_F(ReloadableServiceTest, AppliesAllPartsOrNone) {
   start_all();
   put("database.name = 'bad'\n[cache]\nentries = 2\n");
-  EXPECT_EQ(reload(), Reload::refused);
-  EXPECT_EQ(live_->now()->database.name, "a");
-  EXPECT_EQ(live_->now()->cache.entries, 1);
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(reloadable_->current()->database.name, "a");
+  EXPECT_EQ(reloadable_->current()->cache.entries, 1);
   EXPECT_EQ(take_lines(), (Lines{"cache of 2 made", "cache of 1 gone", "database bad made",
                                  "database bad gone", "cache of 1 made", "cache of 2 gone"}));
-  ASSERT_EQ(refused_.size(), 1U);
-  EXPECT_TRUE(refused_[0].starts_with(path_ + ": database: ")) << refused_[0];
-  EXPECT_NE(refused_[0].find("could not start"), std::string::npos) << refused_[0];
+  ASSERT_EQ(rejected_.size(), 1U);
+  EXPECT_TRUE(rejected_[0].starts_with(path_ + ": database: ")) << rejected_[0];
+  EXPECT_NE(rejected_[0].find("could not start"), std::string::npos) << rejected_[0];
   for (const ServiceReport& each : app_.explain().services) {
     EXPECT_EQ(each.state, ServiceState::running) << each.name;
   }
   put("database.name = 'good'\n[cache]\nentries = 2\n");
-  EXPECT_EQ(reload(), Reload::changed);
-  EXPECT_TRUE(said("web on good made"));
-  EXPECT_TRUE(said("cache of 2 made"));
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_TRUE(has_line("web on good made"));
+  EXPECT_TRUE(has_line("cache of 2 made"));
   stop();
 }
 
-// The first change lasts, the second waits for it, and then finds the fresh service among what was
-// added.
-TEST_F(LiveServiceTest, AChangeThatTakesTheFreshOneAlongLeavesTheOldOne) {
+// The first apply() takes time, and the second one waits for it. The second then finds the fresh
+// service among the added ones.
+TEST_F(ReloadableServiceTest, AnApplyThatAddsTheFreshServiceKeepsTheOldOne) {
   start_all();
   app_.per_core<Slow>();
   put("[cache]\nentries = 2\n");
   const auto all_at_once = [&](Scope& scope) -> Task<Result<>> {
     scope.spawn(apply());
     scope.spawn(apply());
-    EXPECT_EQ(co_await live_->reload(), Reload::refused);
+    EXPECT_EQ(co_await reloadable_->reload(), ReloadResult::rejected);
     co_return {};
   };
   EXPECT_TRUE(run(with_scope(all_at_once)));
   EXPECT_EQ(take_lines(), (Lines{"slow made", "cache of 2 made", "cache of 2 gone"}));
-  EXPECT_EQ(live_->now()->cache.entries, 1);
+  EXPECT_EQ(reloadable_->current()->cache.entries, 1);
   put("[cache]\nentries = 3\n");
-  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(reload(), ReloadResult::changed);
   EXPECT_EQ(take_lines(), (Lines{"cache of 3 made", "cache of 1 gone"}));
   stop();
 }
 
-TEST_F(LiveServiceTest, AStartThatFindsNothingIsAFailureToo) {
+TEST_F(ReloadableServiceTest, AStartThatReturnsNotFoundIsAFailure) {
   start_all();
   put("database.name = 'unknown'\n");
-  EXPECT_EQ(reload(), Reload::refused);
-  EXPECT_EQ(live_->now()->database.name, "a");
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(reloadable_->current()->database.name, "a");
   EXPECT_EQ(take_lines(), (Lines{"database unknown made", "database unknown gone"}));
-  ASSERT_EQ(refused_.size(), 1U);
-  EXPECT_NE(refused_[0].find("not found"), std::string::npos) << refused_[0];
+  ASSERT_EQ(rejected_.size(), 1U);
+  EXPECT_NE(rejected_[0].find("not found"), std::string::npos) << rejected_[0];
   EXPECT_TRUE(run(app_.stop(database_->id())));
   EXPECT_EQ(take_lines(), (Lines{"web on a gone", "database a gone"}));
   stop();
 }
 
-TEST_F(LiveServiceTest, AnAppThatDoesNotRunHasItFromItsNextStart) {
+TEST_F(ReloadableServiceTest, AStoppedAppUsesTheNewPartAtItsNextStart) {
   put("database.name = 'b'\n");
-  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(reload(), ReloadResult::changed);
   start_all();
   put("database.name = 'c'\n");
-  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(reload(), ReloadResult::changed);
   EXPECT_EQ(lines_.front(), "database c made");
   stop();
   put("database.name = 'd'\n");
-  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(reload(), ReloadResult::changed);
   lines_.clear();
   ASSERT_TRUE(start());
-  EXPECT_TRUE(said("web on d made"));
-  EXPECT_FALSE(said("database c made"));
+  EXPECT_TRUE(has_line("web on d made"));
+  EXPECT_FALSE(has_line("database c made"));
   stop();
 }
 
-TEST_F(LiveServiceTest, WhatWasRemovedStaysAway) {
+TEST_F(ReloadableServiceTest, ARemovedServiceStaysRemoved) {
   start_all();
   ASSERT_TRUE(run(app_.remove(cache_->id())));
   take_lines();
   put("[cache]\nentries = 2\n");
-  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(reload(), ReloadResult::changed);
   EXPECT_TRUE(lines_.empty());
   stop();
   put("[cache]\nentries = 3\n");
-  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(reload(), ReloadResult::changed);
   ASSERT_TRUE(start());
-  EXPECT_FALSE(said("cache of 3 made"));
+  EXPECT_FALSE(has_line("cache of 3 made"));
   stop();
 }
 
-TEST_F(LiveServiceTest, AServiceOfTheAppMayWatch) {
+TEST_F(ReloadableServiceTest, AServiceOfTheAppMayWatch) {
   struct Watching {};
   app_.per_core([this](Scope& scope) {
-    scope.spawn(live_->watch());
+    scope.spawn(reloadable_->watch());
     return Watching();
   });
   start_all();
   put("database.name = 'b'\n");
   EXPECT_TRUE(run(as_task(sleep(5s))));
-  EXPECT_TRUE(said("web on b made"));
-  EXPECT_TRUE(said("database a gone"));
-  // Stopped in the middle of the next one.
+  EXPECT_TRUE(has_line("web on b made"));
+  EXPECT_TRUE(has_line("database a gone"));
+  // The app stops in the middle of the next reload.
   put("database.name = 'c'\n");
   EXPECT_TRUE(run(as_task(sleep(1600ms))));
   stop();
   EXPECT_FALSE(app_.running());
-  EXPECT_TRUE(said("database c gone"));
-  EXPECT_EQ(live_->now()->database.name, "b");
+  EXPECT_TRUE(has_line("database c gone"));
+  EXPECT_EQ(reloadable_->current()->database.name, "b");
   lines_.clear();
   ASSERT_TRUE(start());
-  EXPECT_TRUE(said("database " + live_->now()->database.name + " made"));
-  EXPECT_TRUE(said("web on " + live_->now()->database.name + " made"));
+  EXPECT_TRUE(has_line("database " + reloadable_->current()->database.name + " made"));
+  EXPECT_TRUE(has_line("web on " + reloadable_->current()->database.name + " made"));
   stop();
 }
 
-TEST_F(LiveServiceTest, WhoIsCancelledLeavesItToGoOnAndIsToldAgain) {
+TEST_F(ReloadableServiceTest, ACancelledReloadContinuesAndIsAppliedAgain) {
   start_all();
   put("database.name = 'b'\n[cache]\nentries = 2\n");
-  EXPECT_EQ(reload_cut_short(), Reload::unchanged) << "the cache could be told, and goes back";
-  EXPECT_EQ(live_->now()->database.name, "a");
+  EXPECT_EQ(reload_cancelled(), ReloadResult::unchanged)
+      << "the cache was replaced and is restored";
+  EXPECT_EQ(reloadable_->current()->database.name, "a");
   EXPECT_TRUE(run(as_task(sleep(5s))));
-  EXPECT_TRUE(said("web on b made")) << "it goes on";
-  EXPECT_TRUE(said("database a gone"));
+  EXPECT_TRUE(has_line("web on b made")) << "the change continues";
+  EXPECT_TRUE(has_line("database a gone"));
   EXPECT_EQ(lines_.back(), "cache of 2 gone");
   take_lines();
-  EXPECT_EQ(reload(), Reload::changed);
-  EXPECT_EQ(live_->now()->database.name, "b");
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(reloadable_->current()->database.name, "b");
   EXPECT_EQ(take_lines(), (Lines{"cache of 2 made", "cache of 1 gone", "database b made",
                                  "web on b made", "web on b gone", "database b gone"}));
   EXPECT_EQ(app_.explain().services.size(), 4U);
-  EXPECT_EQ(reload(), Reload::unchanged);
-  EXPECT_TRUE(refused_.empty());
+  EXPECT_EQ(reload(), ReloadResult::unchanged);
+  EXPECT_TRUE(rejected_.empty());
   stop();
 }
 
-TEST_F(LiveServiceTest, WhoIsCancelledIsToldAgainAlsoWhenTheFileIsAsItWas) {
+TEST_F(ReloadableServiceTest, ACancelledReloadIsAppliedAgainAlsoForAnOldFile) {
   put("database.name = 'b'\n");
   start_all();
-  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(reload(), ReloadResult::changed);
   put("database.name = 'c'\n");
-  EXPECT_EQ(reload_cut_short(), Reload::unchanged);
+  EXPECT_EQ(reload_cancelled(), ReloadResult::unchanged);
   put("database.name = 'b'\n");
   EXPECT_TRUE(run(as_task(sleep(5s))));
-  EXPECT_TRUE(said("web on c made"));
+  EXPECT_TRUE(has_line("web on c made"));
   take_lines();
-  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(reload(), ReloadResult::changed);
   EXPECT_EQ(take_lines(),
             (Lines{"database b made", "web on b made", "web on c gone", "database c gone"}));
   stop();
 }
 
-TEST_F(LiveServiceTest, WhatIsCancelledAndThenFailsHasChangedNothing) {
+TEST_F(ReloadableServiceTest, ACancelledReloadThatFailsChangesNothing) {
   start_all();
   put("database.name = 'bad'\n[cache]\nentries = 2\n");
-  EXPECT_EQ(reload_cut_short(), Reload::unchanged);
+  EXPECT_EQ(reload_cancelled(), ReloadResult::unchanged);
   EXPECT_TRUE(run(as_task(sleep(5s))));
-  EXPECT_EQ(live_->now()->database.name, "a");
-  EXPECT_FALSE(said("web on bad made"));
+  EXPECT_EQ(reloadable_->current()->database.name, "a");
+  EXPECT_FALSE(has_line("web on bad made"));
   EXPECT_EQ(lines_.back(), "cache of 2 gone");
   EXPECT_EQ(app_.explain().services.size(), 4U);
-  EXPECT_TRUE(refused_.empty()) << "nobody knows yet what is wrong";
-  EXPECT_EQ(reload(), Reload::refused);
-  EXPECT_EQ(refused_.size(), 1U);
+  EXPECT_TRUE(rejected_.empty()) << "the error is not known yet";
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(rejected_.size(), 1U);
   put("database.name = 'c'\n");
-  EXPECT_EQ(reload(), Reload::changed) << "whichever of them it was";
-  EXPECT_TRUE(said("database a gone"));
+  EXPECT_EQ(reload(), ReloadResult::changed) << "with either service";
+  EXPECT_TRUE(has_line("database a gone"));
   EXPECT_EQ(app_.explain().services.size(), 4U);
   stop();
 }
 
-TEST_F(LiveServiceTest, TheAppStopsWhileSomeHaveTheirs) {
+TEST_F(ReloadableServiceTest, TheAppMayStopAfterSomePartsWereApplied) {
   start_all();
   put("database.name = 'b'\n[cache]\nentries = 2\n");
   const auto both = [this](Scope& scope) -> Task<> {
@@ -300,19 +307,19 @@ TEST_F(LiveServiceTest, TheAppStopsWhileSomeHaveTheirs) {
     co_await app_.stop();
   };
   EXPECT_TRUE(run(with_scope(both)));
-  EXPECT_EQ(live_->now()->cache.entries, 1);
+  EXPECT_EQ(reloadable_->current()->cache.entries, 1);
   lines_.clear();
   ASSERT_TRUE(start());
-  EXPECT_TRUE(said("cache of 1 made"));
-  EXPECT_TRUE(said("web on a made"));
+  EXPECT_TRUE(has_line("cache of 1 made"));
+  EXPECT_TRUE(has_line("web on a made"));
   EXPECT_EQ(app_.explain().services.size(), 4U);
   stop();
 }
 
-TEST_F(LiveServiceTest, TheAppStopsWithWhoWatches) {
+TEST_F(ReloadableServiceTest, TheAppMayStopTogetherWithTheWatchingService) {
   struct Watching {};
   app_.per_core([this](Scope& scope) {
-    scope.spawn(live_->watch());
+    scope.spawn(reloadable_->watch());
     return Watching();
   });
   start_all();
@@ -320,23 +327,23 @@ TEST_F(LiveServiceTest, TheAppStopsWithWhoWatches) {
   EXPECT_TRUE(run(as_task(sleep(1600ms))));
   EXPECT_EQ(lines_.back(), "database b made");
   stop();
-  EXPECT_EQ(live_->now()->cache.entries, 1);
+  EXPECT_EQ(reloadable_->current()->cache.entries, 1);
   lines_.clear();
   ASSERT_TRUE(start());
-  EXPECT_TRUE(said("cache of 1 made"));
-  EXPECT_TRUE(said("web on a made"));
+  EXPECT_TRUE(has_line("cache of 1 made"));
+  EXPECT_TRUE(has_line("web on a made"));
   EXPECT_TRUE(run(as_task(sleep(5s))));
-  EXPECT_TRUE(said("cache of 2 made")) << "who watches again tells it again";
-  EXPECT_TRUE(said("web on b made"));
+  EXPECT_TRUE(has_line("cache of 2 made")) << "the next watch() applies the part again";
+  EXPECT_TRUE(has_line("web on b made"));
   EXPECT_EQ(app_.explain().services.size(), 5U);
   stop();
 }
 
-TEST_F(LiveServiceTest, AStartThatSaysCancelledIsAFailureToo) {
+TEST_F(ReloadableServiceTest, AStartThatReturnsCancelledIsAFailure) {
   start_all();
   put("database.name = 'cancelled'\n");
-  EXPECT_EQ(reload(), Reload::refused);
-  EXPECT_EQ(live_->now()->database.name, "a");
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(reloadable_->current()->database.name, "a");
   EXPECT_EQ(take_lines(), (Lines{"database cancelled made", "database cancelled gone"}));
   EXPECT_TRUE(run(app_.stop(database_->id())));
   EXPECT_EQ(take_lines(), (Lines{"web on a gone", "database a gone"}));

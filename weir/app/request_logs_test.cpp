@@ -1,4 +1,4 @@
-// What is logged on behalf of an HTTP request says which one it was, whoever logs it and wherever.
+// Tests that each log record of an HTTP request has the request's id, whichever task writes it.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -8,35 +8,35 @@
 #include <utility>
 #include <vector>
 
-#include "weir/log/test/log_fixture.hpp"
-#include "weir/runtime/blocking_pool.hpp"
 #include "weir/http/test/http_fixture.hpp"
-#include "weir/task/sync/event.hpp"
-#include "weir/task/sleep.hpp"
-#include "weir/task/timeout.hpp"
+#include "weir/log/test/log_fixture.hpp"
+#include "weir/runtime/pool/blocking_pool.hpp"
 #include "weir/task/combinators.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/sync/event.hpp"
+#include "weir/task/timeout.hpp"
 
 namespace weir {
 namespace {
 
-/// Requests have the ids that they bring, and everything is logged in the same words.
-class LogsRequestsTest : public HttpTest {
+/// Takes request ids from a header, and stores all log records in memory.
+class LogServiceRequestsTest : public HttpTest {
  protected:
-  LogsRequestsTest() : logs_(host_, LogOptions(), one_sink<KeepingSink>(kept_)) {
-    routes_.trust_id_field("Id");
+  LogServiceRequestsTest() : logs_(platform_, LogOptions(), one_sink<MemorySink>(stored_)) {
+    routes_.trust_id_header("Id");
   }
-  /// Sends a request of that id.
+  /// Sends a request with that id.
   MemoryPeer& ask(std::string_view path, std::string_view id) {
     MemoryPeer& peer = connect();
     talk(peer, "GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\nId: " + std::string(id) +
                    "\r\n\r\n");
     return peer;
   }
-  /// How many records there are of each request, and none of any ("").
+  /// Returns the number of records for each request id; "" for records without one.
   std::map<std::string, int> by_request() {
     logs_.flush();
     std::map<std::string, int> count;
-    for (const KeptRecord& each : kept_.records) {
+    for (const StoredRecord& each : stored_.records) {
       const std::size_t at = each.text.find(" request=");
       ++count[at == std::string::npos ? "" : each.text.substr(at + 9)];
     }
@@ -44,12 +44,12 @@ class LogsRequestsTest : public HttpTest {
   }
   using Count = std::map<std::string, int>;
 
-  Kept kept_;
-  Logs logs_;
+  StoredLog stored_;
+  LogService logs_;
   Logger log_ = logs_.logger("test");
 };
 
-TEST_F(LogsRequestsTest, AHandlerThatDoesNotWait) {
+TEST_F(LogServiceRequestsTest, RecordsOfAHandlerThatDoesNotWaitHaveTheId) {
   routes_.get("/", [this] {
     log_.info("now");
     return http::text("now");
@@ -62,7 +62,7 @@ TEST_F(LogsRequestsTest, AHandlerThatDoesNotWait) {
   EXPECT_EQ(by_request(), (Count{{"", 2}, {"a", 1}, {"b", 1}}));
 }
 
-TEST_F(LogsRequestsTest, EverythingThatAHandlerAwaits) {
+TEST_F(LogServiceRequestsTest, RecordsOfAwaitedTasksHaveTheId) {
   const auto inner = [this]() -> Task<Result<>> {
     log_.info("inner");
     static_cast<void>(co_await sleep(1s));
@@ -90,7 +90,7 @@ TEST_F(LogsRequestsTest, EverythingThatAHandlerAwaits) {
   EXPECT_EQ(by_request(), (Count{{"a", 13}, {"b", 13}}));
 }
 
-TEST_F(LogsRequestsTest, WhatAHandlerSpawns) {
+TEST_F(LogServiceRequestsTest, RecordsOfSpawnedTasksHaveTheId) {
   const auto child = [this](int times) -> Task<> {
     for (; times > 0; --times) {
       log_.info("child");
@@ -112,7 +112,7 @@ TEST_F(LogsRequestsTest, WhatAHandlerSpawns) {
   EXPECT_EQ(by_request(), (Count{{"a", 7}, {"b", 7}}));
 }
 
-TEST_F(LogsRequestsTest, AStreamedBody) {
+TEST_F(LogServiceRequestsTest, RecordsOfAStreamedBodyHaveTheId) {
   const auto body = [this](http::BodySink& sink) -> Task<Result<>> {
     log_.info("begins");
     static_cast<void>(co_await sleep(1s));
@@ -126,7 +126,7 @@ TEST_F(LogsRequestsTest, AStreamedBody) {
   EXPECT_EQ(by_request(), (Count{{"a", 2}}));
 }
 
-TEST_F(LogsRequestsTest, OneThatWaitsForItsBodyFirst) {
+TEST_F(LogServiceRequestsTest, RecordsOfAHandlerThatWaitsForTheBodyHaveTheId) {
   routes_.post("/", [this](http::Request& request) -> Task<http::Response> {
     const auto body = co_await request.body();
     log_.info("read");
@@ -146,8 +146,8 @@ TEST_F(LogsRequestsTest, OneThatWaitsForItsBodyFirst) {
   EXPECT_EQ(by_request(), (Count{{"a", 2}}));
 }
 
-TEST_F(LogsRequestsTest, WhoWorksForAllOfThemIsNobodys) {
-  CoreManualResetEvent asked;
+TEST_F(LogServiceRequestsTest, RecordsOfABackgroundTaskHaveNoId) {
+  ManualResetEvent asked;
   const auto background = [&]() -> Task<> {
     static_cast<void>(co_await asked.wait());
     log_.info("background");
@@ -163,20 +163,20 @@ TEST_F(LogsRequestsTest, WhoWorksForAllOfThemIsNobodys) {
     co_return http::text("done");
   });
   serve();
-  scope.emplace(Context{loop_.get(), nullptr}, OnFailure::supervise);
+  scope.emplace(Context{loop_.get(), nullptr}, OnFailure::isolate);
   ask("/", "a");
   settle();
   scope.reset();
   EXPECT_EQ(by_request(), (Count{{"", 1}, {"a", 2}}));
 }
 
-TEST_F(LogsRequestsTest, WhatRunsInAPool) {
-  BlockingPool pool(host_);
+TEST_F(LogServiceRequestsTest, RecordsOfPoolJobsHaveTheId) {
+  BlockingPool pool(platform_);
   routes_.get("/", [&]() -> Task<http::Response> {
     const auto work = [this] { log_.info("in the pool"); };
     const auto ran = co_await pool.run(work);
     log_.info("behind it");
-    co_return ran ? http::text("done") : http::status(503);
+    co_return ran ? http::text("done") : http::Response(http::Status::service_unavailable);
   });
   serve();
   ask("/", "a");
@@ -185,11 +185,11 @@ TEST_F(LogsRequestsTest, WhatRunsInAPool) {
   EXPECT_EQ(by_request(), (Count{{"a", 2}, {"b", 2}}));
 }
 
-TEST_F(LogsRequestsTest, WhoSaysItHimselfIsLeftAlone) {
+TEST_F(LogServiceRequestsTest, AnExplicitRequestFieldIsKept) {
   routes_.get("/", [this] {
     log_.info("by hand", field("request", "mine"));
     log_.with(field("x", 1), field("request", "bound")).info("by hand");
-    log_.with(field("x", 1)).info("by itself");
+    log_.with(field("x", 1)).info("automatically");
     return http::text("now");
   });
   serve();

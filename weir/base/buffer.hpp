@@ -1,4 +1,4 @@
-// A buffer lent by a core: bytes that were read, or room to write into, given back when dropped.
+// Buffer: a byte buffer in a block of a core's memory pool, returned to the pool when destroyed.
 #pragma once
 
 #include <algorithm>
@@ -15,16 +15,19 @@
 
 namespace weir {
 
-/// Move-only owner of one block of a core's pool, with the part of it that holds bytes.
-/// Threads: one at a time; may be moved to and dropped on another core, the block finds its way
-/// home. Lifetime: independent of the stream it came from.
+/// A Buffer owns one block of a core's pool and marks the range of the block that holds bytes.
+/// It is move-only.
+/// Threads: one at a time. A buffer may be moved to another core and destroyed there; its block
+/// then returns to the pool of the core that allocated it.
+/// Lifetime: independent of the stream that filled the buffer.
 class Buffer {
  public:
-  /// What a core lends for one read unless told otherwise.
+  /// The default capacity of the buffer for one read.
   static constexpr std::uint32_t default_capacity = 16 * 1024;
 
   Buffer() noexcept = default;
-  /// An empty buffer with room for `capacity` bytes. Errors: throws std::bad_alloc.
+  /// Returns: an empty buffer with room for `capacity` bytes.
+  /// Errors: throws std::bad_alloc.
   static Buffer with_capacity(std::uint32_t capacity = default_capacity) {
     return Buffer(static_cast<std::byte*>(BlockPool::allocate(capacity, BlockUse::buffer)),
                   capacity);
@@ -49,7 +52,7 @@ class Buffer {
   const std::byte* data() const noexcept { return block_ + begin_; }
   std::size_t size() const noexcept { return end_ - begin_; }
   bool empty() const noexcept { return begin_ == end_; }
-  /// Whether there is a block at all.
+  /// Returns true if the buffer has a block.
   bool owns_memory() const noexcept { return block_ != nullptr; }
   std::size_t capacity() const noexcept { return capacity_; }
 
@@ -57,14 +60,15 @@ class Buffer {
   std::string_view text() const noexcept { return to_text(bytes()); }
   operator Bytes() const noexcept { return bytes(); }
 
-  /// The unused room behind the bytes; fill it, then tell how much by grow().
+  /// Returns the unused room after the bytes. The caller fills it and then calls commit().
   MutableBytes room() noexcept { return {block_ + end_, capacity_ - end_}; }
-  void grow(std::size_t count) noexcept {
+  /// Adds the first `count` bytes of room(), at most its size, to the bytes of the buffer.
+  void commit(std::size_t count) noexcept {
     assert(count <= capacity_ - end_);
     end_ += static_cast<std::uint32_t>(count);
   }
-  /// Sees to it that there is room for `count` bytes more; the bytes that are there may move.
-  /// Errors: throws std::bad_alloc, also where they would be 2 GiB and more.
+  /// Ensures that room() has at least `count` bytes. The bytes of the buffer may move.
+  /// Errors: throws std::bad_alloc, also if a buffer of 2 GiB or more would be needed.
   void make_room(std::size_t count) {
     if (capacity_ - end_ >= count) return;
     const std::size_t used = size();
@@ -76,17 +80,17 @@ class Buffer {
     larger.end_ = static_cast<std::uint32_t>(used);
     *this = std::move(larger);
   }
-  /// Drops `count` bytes at the front.
+  /// Removes `count` bytes, at most size(), from the front.
   void consume(std::size_t count) noexcept {
     assert(count <= size());
     begin_ += static_cast<std::uint32_t>(count);
   }
-  /// Drops what is behind the first `count` bytes.
+  /// Keeps the first `count` bytes, at most size(), and removes the rest.
   void truncate(std::size_t count) noexcept {
     assert(count <= size());
     end_ = begin_ + static_cast<std::uint32_t>(count);
   }
-  /// Drops all bytes; the whole block is room again.
+  /// Removes all bytes. The whole block is room again.
   void clear() noexcept { begin_ = end_ = 0; }
 
  private:

@@ -12,10 +12,10 @@ namespace {
 void put(Buffer& buffer, std::string_view text) {
   ASSERT_GE(buffer.room().size(), text.size());
   std::memcpy(buffer.room().data(), text.data(), text.size());
-  buffer.grow(text.size());
+  buffer.commit(text.size());
 }
 
-TEST(Buffer, AnEmptyOneOwnsNothing) {
+TEST(Buffer, AnEmptyBufferOwnsNoMemory) {
   const Buffer buffer;
   EXPECT_TRUE(buffer.empty());
   EXPECT_FALSE(buffer.owns_memory());
@@ -42,9 +42,9 @@ TEST(Buffer, FillsAndConsumes) {
   EXPECT_EQ(buffer.room().size(), 10U);
 }
 
-TEST(Buffer, Moves) {
+TEST(Buffer, MovesItsBlock) {
   BlockPool pool;
-  const BlockPool::Use use(pool);
+  const ScopedBlockPool use(pool);
   Buffer one = Buffer::with_capacity();
   EXPECT_EQ(one.capacity(), Buffer::default_capacity);
   put(one, "one");
@@ -64,9 +64,9 @@ TEST(Buffer, Moves) {
   EXPECT_EQ(pool.blocks_in_use(), 0U);
 }
 
-TEST(Buffer, FindsItsWayHomeFromAnotherThread) {
+TEST(Buffer, ReturnsItsBlockFromAnotherThread) {
   BlockPool pool;
-  const BlockPool::Use use(pool);
+  const ScopedBlockPool use(pool);
   Buffer buffer = Buffer::with_capacity(64);
   put(buffer, "abroad");
   std::thread([taken = std::move(buffer)] { EXPECT_EQ(taken.text(), "abroad"); }).join();

@@ -1,4 +1,4 @@
-#include "weir/base/error.hpp"
+#include "weir/base/result.hpp"
 
 namespace weir {
 namespace {

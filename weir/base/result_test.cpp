@@ -18,7 +18,7 @@ Result<std::unique_ptr<int>> make(bool good) {
   return std::make_unique<int>(3);
 }
 
-TEST(Result, HoldsAValueOrTheReason) {
+TEST(Result, HoldsAValueOrAnError) {
   const auto good = make(true);
   ASSERT_TRUE(good);
   EXPECT_EQ(**good, 3);
@@ -33,7 +33,7 @@ TEST(Result, HoldsAValueOrTheReason) {
   EXPECT_EQ(text.value_or("other"), "other");
 }
 
-TEST(Errc, HasItsCategoryAndAMessageForEach) {
+TEST(Errc, HasACategoryAndAMessageForEachCode) {
   const std::error_code code = Errc::timed_out;
   EXPECT_STREQ(code.category().name(), "weir");
   EXPECT_EQ(code.message(), "timed out");
@@ -46,7 +46,7 @@ TEST(Errc, HasItsCategoryAndAMessageForEach) {
   EXPECT_EQ(error_category().message(99), "unknown error 99");
 }
 
-TEST(After, StopsAtTheEnds) {
+TEST(After, SaturatesAtTheLimits) {
   constexpr Instant noon{std::chrono::hours(12)};
   EXPECT_EQ(after(noon, 1s), noon + 1s);
   EXPECT_EQ(after(noon, -1s), noon - 1s);

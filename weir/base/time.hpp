@@ -1,4 +1,4 @@
-// The clock types: a monotonic instant for deadlines, a wall time for people and protocols.
+// Clock types: a monotonic Instant for deadlines, and a WallTime for users and protocols.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@ using namespace std::chrono_literals;
 
 using Duration = std::chrono::nanoseconds;
 
-/// The monotonic clock that deadlines are measured on. It has no now(): time is read through a
-/// loop::Host, so that tests and simulations decide what time it is.
+/// The monotonic clock of deadlines. It has no now(), because time is read through a Platform.
+/// Tests and simulations can therefore set the time.
 struct MonotonicClock {
   using rep = std::int64_t;
   using period = std::nano;
@@ -22,15 +22,16 @@ struct MonotonicClock {
   static constexpr bool is_steady = true;
 };
 
-/// A moment on the monotonic clock, in nanoseconds since an epoch of the host's choice.
+/// A point in time on the monotonic clock, in nanoseconds since an epoch that the Platform chooses.
 using Instant = MonotonicClock::time_point;
 
-/// A moment in UTC, in nanoseconds since 1970-01-01; it may jump.
+/// A point in time in UTC, in nanoseconds since 1970-01-01. The wall clock may jump.
 using WallTime = std::chrono::time_point<std::chrono::system_clock, Duration>;
 
 inline constexpr Instant never = Instant::max();
 
-/// `start + length`, which is `never`, or the first moment there is, where the sum would overflow.
+/// Returns `start + length`. A sum that would overflow becomes `never`, or Instant::min() if
+/// `length` is negative.
 constexpr Instant after(Instant start, Duration length) noexcept {
   const Duration since = start.time_since_epoch();
   if (length.count() > 0 && since > Duration::max() - length) return never;

@@ -1,12 +1,13 @@
-// Which Weir this is.
+// The version of the library.
 #pragma once
 
 #include <string_view>
 
 namespace weir {
 
-/// "MAJOR.MINOR.PATCH" (semver.org) of the library that is linked; its one place is project() in
-/// CMakeLists.txt. Threads: any.
+/// Returns the version of the linked library as "MAJOR.MINOR.PATCH" (semver.org). It is defined by
+/// project() in CMakeLists.txt.
+/// Threads: any.
 std::string_view version() noexcept;
 
 }  // namespace weir

@@ -1,9 +1,10 @@
+// Fills a configuration from all sources, and ends the program with help or errors.
 #include "weir/config/config.hpp"
 
 #include <cstdio>
 #include <cstdlib>
 
-#include "weir/app/config_toml.hpp"
+#include "weir/config/source/detail/toml.hpp"
 
 namespace weir::config::detail {
 
@@ -12,8 +13,8 @@ Errors fill(const SectionType& section, void* value, const FileText& file, const
   if (auto error = error_of(file)) errors.add(std::move(*error));
   if (file.text) {
     if (const auto table = parse_toml(*file.text, file.path)) {
-      Filling filling(errors, file.path);
-      section.fill(*table, value, filling);
+      FillContext context(errors, file.path);
+      section.fill(*table, value, context);
     } else {
       errors.add(table.error());
     }

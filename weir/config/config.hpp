@@ -1,35 +1,39 @@
-// Configuration: a plain struct, filled from its own initialisers, a TOML file, the environment and
-// the command line, in this order; the later wins.
+// Loads a configuration, which is a plain struct, from a TOML file, the environment and arguments.
 //
-//   struct Server { Endpoint listen = Endpoint::any(8080); Duration idle_timeout = 30s; };
-//   struct Settings { std::string name = "weir"; Server server; std::vector<Endpoint> peers; };
+// A struct is filled in this order: its own initialisers, the file, the environment, the command
+// line. A later source overrides an earlier one.
 //
-//   int main(int, char** argv, char** environment) {
-//     auto sources = config::Sources::of_main(argv, environment);
-//     sources.file = "weir.toml";
-//     sources.prefix = "WEIR";
-//     OsHost host;
-//     const auto settings = config::load_or_exit<Settings>(host.files(), sources);
+//     struct Server { Endpoint listen = Endpoint::any(8080); Duration idle_timeout = 30s; };
+//     struct Settings { std::string name = "weir"; Server server; std::vector<Endpoint> peers; };
 //
-// `server.idle_timeout` is then a key of [server] in the file, WEIR_SERVER_IDLE_TIMEOUT in the
-// environment, and --server.idle_timeout on the command line. What a C++ type is:
+//     int main(int, char** argv, char** environment) {
+//       auto sources = config::Sources::from_main(argv, environment);
+//       sources.file = "weir.toml";
+//       sources.prefix = "WEIR";
+//       OsPlatform platform;
+//       const auto settings = config::load_or_exit<Settings>(platform.files(), sources);
 //
-//   a struct with public fields only  a section, also in std::optional (then it may be missing)
-//   bool                              true or false
-//   integers, float, double           numbers; what does not fit exactly is an error
-//   std::string                       a string
-//   enums                             the names of json::enumerators
-//   std::chrono durations             "250ms", "5s", "1h30min"; never rounded
-//   ByteSize                          "64KiB", "1.5MiB", 1000
-//   Endpoint                          "127.0.0.1:8080", "[::1]:80", "unix:/run/a.sock"
-//   std::optional                     what is in it, or empty where nobody says anything
-//   std::vector                       an array; elsewhere `a,b,c`, or as in TOML, `["a", "b"]`
-//   std::map from std::string         a table with keys of the user's choice
+// The key `server.idle_timeout` is then a key of [server] in the file, WEIR_SERVER_IDLE_TIMEOUT in
+// the environment, and --server.idle_timeout on the command line. The C++ type of a field defines
+// the values that it takes:
 //
-// A struct is as json.hpp has it: at most 32 fields, names from json::renames. config::notes add to
-// the help. Everything that is wrong is told at once, with file, line and key; what nobody knows is
-// wrong too, and the nearest name is told. Nothing here reads the environment by itself: main()
-// hands it over. For a file that changes while the program runs see config_live.hpp.
+//     a struct with public fields only  a section, also in std::optional (then it may be missing)
+//     bool                              true or false
+//     integers, float, double           numbers; a number that does not fit exactly is an error
+//     std::string                       a string
+//     enums                             the names of json::enumerators
+//     std::chrono durations             "250ms", "5s", "1h30min"; never rounded
+//     ByteSize                          "64KiB", "1.5MiB", 1000
+//     Endpoint                          "127.0.0.1:8080", "[::1]:80", "unix:/run/a.sock"
+//     std::optional                     the type in it; empty if no source gives a value
+//     std::vector                       an array; outside of files `a,b,c`, or TOML: `["a", "b"]`
+//     std::map from std::string         a table with keys of the user's choice
+//
+// A struct has the limits of json.hpp: at most 32 fields, and names from json::renames. The
+// variable config::field_help adds help texts. Loading reports all errors together, each with its
+// source, line and key. An unknown key is an error too, and its message suggests the nearest known
+// name. Nothing here reads the process environment: main() passes it in. See reload.hpp for a file
+// that changes while the program runs.
 #pragma once
 
 #include <algorithm>
@@ -39,30 +43,31 @@
 #include <type_traits>
 #include <utility>
 
-#include "weir/config/source/detail/error.hpp"
 #include "weir/config/detail/command_line.hpp"
-#include "weir/config/source/detail/sources.hpp"
+#include "weir/config/source/error.hpp"
+#include "weir/config/source/sources.hpp"
 #include "weir/config/type/detail/type_of.hpp"
 
 namespace weir::config {
 
-/// A T, or all that was wrong.
+/// A T, or all errors that were found.
 template <class T>
-class [[nodiscard]] Loaded : public std::expected<T, Errors> {
+class [[nodiscard]] LoadResult : public std::expected<T, Errors> {
  public:
   using Base = std::expected<T, Errors>;
   using Base::Base;
-  Loaded(Base base) : Base(std::move(base)) {}
+  LoadResult(Base base) : Base(std::move(base)) {}
 };
 
 namespace detail {
 
-/// Fills `value` and says what was wrong.
+/// Fills `value` from all sources.
+/// Returns: the errors that were found.
 Errors fill(const SectionType& section, void* value, const FileText& file, const Sources& sources);
 [[noreturn]] void exit_with_help(const std::string& help);
 [[noreturn]] void exit_with_errors(const Errors& errors, const Sources& sources);
 
-/// The type of a whole configuration.
+/// Returns the type of the whole configuration T.
 template <class T>
 const SectionType& root_type() noexcept {
   const SectionType* const section = type_of<T>().section();
@@ -71,40 +76,43 @@ const SectionType& root_type() noexcept {
   static_assert(std::ranges::none_of(
                     json::detail::names<T>,
                     [](std::string_view name) { return name == "config" || name == "help"; }),
-                "weir::config: --config and --help are taken");
+                "weir::config: --config and --help are reserved");
   return *section;
 }
 
 }  // namespace detail
 
-/// A T made of its own initialisers, this file and what the sources say beside it.
+/// Loads a T: its own initialisers, then `file`, then the environment and arguments in `sources`.
+/// Errors: all errors that were found; the T is then discarded.
 template <class T>
-Loaded<T> load(const FileText& file, const Sources& sources) {
-  Loaded<T> loaded{T{}};
+LoadResult<T> load(const FileText& file, const Sources& sources) {
+  LoadResult<T> loaded{T{}};
   Errors errors = detail::fill(detail::root_type<T>(), &*loaded, file, sources);
   if (!errors.empty()) return std::unexpected(std::move(errors));
   return loaded;
 }
 
-/// The same with the file that the sources name. Blocks as long as reading it does: for main(),
-/// before loops run. `--help` is left to the caller; see asks_for_help().
+/// Loads a T from the file that `sources` name, the environment and the arguments. The call blocks
+/// while it reads the file, so main() calls it before loops run. The caller handles `--help`; see
+/// is_help_requested().
+/// Errors: all errors that were found, including a file that cannot be read.
 template <class T>
-Loaded<T> load(FileSystem& files, const Sources& sources) {
+LoadResult<T> load(FileSystem& files, const Sources& sources) {
   return load<T>(read_file(files, sources), sources);
 }
 
-/// What `--help` prints for a T.
+/// Returns the text that `--help` prints for a T.
 template <class T>
 std::string help(const Sources& sources) {
   const T defaults{};
   return help_text(detail::root_type<T>(), &defaults, sources);
 }
 
-/// For main(): prints the help and exits with 0 for `--help`; prints all errors and exits with 2
-/// if there are any.
+/// Loads a T in main(). Prints the help and exits with 0 if `--help` is given. Prints all errors
+/// and exits with 2 if there are any.
 template <class T>
 T load_or_exit(FileSystem& files, const Sources& sources) {
-  if (asks_for_help(sources)) detail::exit_with_help(help<T>(sources));
+  if (is_help_requested(sources)) detail::exit_with_help(help<T>(sources));
   auto loaded = load<T>(files, sources);
   if (!loaded) detail::exit_with_errors(loaded.error(), sources);
   return std::move(*loaded);

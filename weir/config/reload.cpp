@@ -1,11 +1,12 @@
-#include "weir/app/config_live.hpp"
+// Reads a changed file, checks it, and notifies the subscribers of a configuration.
+#include "weir/config/reload.hpp"
 
 #include <cassert>
 #include <exception>
 
-#include "weir/task/drain.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/files.hpp"
+#include "weir/task/drain.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 
@@ -18,63 +19,64 @@ std::string text_of(const Type& type, const void* value) {
   return text;
 }
 
-bool is_unsure(const std::shared_ptr<Taker>& taker) noexcept {
-  return taker->unsure && *taker->active;
+bool has_unknown_state(const std::shared_ptr<Subscriber>& subscriber) noexcept {
+  return subscriber->state_unknown && *subscriber->active;
 }
 
-bool same(const FileText& left, const FileText& right) noexcept {
+bool has_same_content(const FileText& left, const FileText& right) noexcept {
   return left.text == right.text && left.error == right.error;
 }
 
 }  // namespace
 
-Task<Refusal> taken(Refusal refusal) {
-  co_return refusal;
+Task<Rejection> ready_result(Rejection rejection) {
+  co_return rejection;
 }
 
-Task<Refusal> taken_by(Task<> taking) {
-  co_await std::move(taking);
+Task<Rejection> accept_after(Task<> applying) {
+  co_await std::move(applying);
   co_return std::nullopt;
 }
 
-LiveCore::LiveCore(const SectionType& type, Make make, std::shared_ptr<const void> first,
-                   Sources sources, LiveOptions options)
+ReloadableBase::ReloadableBase(const SectionType& type, Make make,
+                               std::shared_ptr<const void> first, Sources sources,
+                               ReloadOptions options)
     : type_(type),
       make_(make),
       sources_(std::move(sources)),
-      choice_(choose_file(sources_)),
+      file_choice_(choose_file(sources_)),
       options_(std::move(options)),
-      now_(std::move(first)) {}
+      current_(std::move(first)) {}
 
-std::shared_ptr<const void> LiveCore::now() const {
+std::shared_ptr<const void> ReloadableBase::current() const {
   const std::lock_guard lock(mutex_);
-  return now_;
+  return current_;
 }
 
-std::size_t LiveCore::field_at(const void* address) const {
-  const auto whole = now();
+std::size_t ReloadableBase::field_at(const void* address) const {
+  const auto whole = current();
   for (std::size_t index = 0; index < type_.fields().size(); ++index) {
     if (type_.member(whole.get(), index) == address) return index;
   }
   assert(false && "not a field of this struct");
-  return Taker::everything;
+  return Subscriber::all_fields;
 }
 
-Subscription LiveCore::add(Taker taker) {
-  std::erase_if(takers_, [](const auto& each) { return !*each->active; });
-  takers_.push_back(std::make_shared<Taker>(std::move(taker)));
-  return Subscription(takers_.back()->active);
+Subscription ReloadableBase::add(Subscriber subscriber) {
+  std::erase_if(subscribers_, [](const auto& each) { return !*each->active; });
+  subscribers_.push_back(std::make_shared<Subscriber>(std::move(subscriber)));
+  return Subscription(subscribers_.back()->active);
 }
 
-std::string LiveCore::name_of(const Taker& taker) const {
-  if (taker.field == Taker::everything) return {};
-  return std::string(type_.fields()[taker.field].name);
+std::string ReloadableBase::field_name_of(const Subscriber& subscriber) const {
+  if (subscriber.field == Subscriber::all_fields) return {};
+  return std::string(type_.fields()[subscriber.field].name);
 }
 
-Task<Result<FileText>> LiveCore::read() {
+Task<Result<FileText>> ReloadableBase::read() {
   FileText file;
-  file.path = choice_.path;
-  auto text = co_await files::read_file(choice_.path, sources_.file_bytes_max);
+  file.path = file_choice_.path;
+  auto text = co_await files::read_file(file_choice_.path, sources_.file_bytes_max);
   if (text) {
     file.text = std::move(*text);
   } else if (text.error() == Errc::cancelled) {
@@ -85,152 +87,158 @@ Task<Result<FileText>> LiveCore::read() {
   co_return file;
 }
 
-bool LiveCore::is_known(const FileText& file) const noexcept {
-  if (std::ranges::any_of(takers_, &is_unsure)) return false;
-  if (seen_) return same(file, seen_->file);
-  // One that was never there, nor had to be.
-  return !choice_.named && file.error == std::errc::no_such_file_or_directory;
+bool ReloadableBase::is_already_applied(const FileText& file) const noexcept {
+  if (std::ranges::any_of(subscribers_, &has_unknown_state)) return false;
+  if (last_reload_) return has_same_content(file, last_reload_->file);
+  // The file never existed and is not required.
+  return !file_choice_.required && file.error == std::errc::no_such_file_or_directory;
 }
 
-/// What is in the file for as long as it must be, unless that is known already.
-Task<Result<FileText>> LiveCore::read_settled() {
+/// Reads the file until it has been unchanged for debounce_time, or until it is known already.
+Task<Result<FileText>> ReloadableBase::read_until_stable() {
   auto file = co_await read();
-  while (file && !is_known(*file)) {
-    if (auto slept = co_await sleep(options_.settling); !slept) co_return fail(slept.error());
+  while (file && !is_already_applied(*file)) {
+    if (auto slept = co_await sleep(options_.debounce_time); !slept) co_return fail(slept.error());
     auto again = co_await read();
-    if (!again || same(*file, *again)) co_return again;
+    if (!again || has_same_content(*file, *again)) co_return again;
     file = std::move(again);
   }
   co_return file;
 }
 
-Task<Reload> LiveCore::reload() {
-  if (choice_.path.empty()) co_return Reload::unchanged;
-  Host& host = (co_await this_context()).loop->host();
-  const auto alone = co_await reloading_.lock();
-  if (!alone) co_return Reload::unchanged;
-  const auto file = co_await read_settled();
-  if (!file) co_return Reload::unchanged;
-  if (is_known(*file)) {
-    const bool was_refused = seen_ && seen_->became == Reload::refused;
-    co_return was_refused ? Reload::refused : Reload::unchanged;
+Task<ReloadResult> ReloadableBase::reload() {
+  if (file_choice_.path.empty()) co_return ReloadResult::unchanged;
+  Platform& platform = (co_await this_context()).loop->platform();
+  const auto lock = co_await reload_mutex_.lock();
+  if (!lock) co_return ReloadResult::unchanged;
+  const auto file = co_await read_until_stable();
+  if (!file) co_return ReloadResult::unchanged;
+  if (is_already_applied(*file)) {
+    const bool was_rejected = last_reload_ && last_reload_->result == ReloadResult::rejected;
+    co_return was_rejected ? ReloadResult::rejected : ReloadResult::unchanged;
   }
-  const std::optional<Reload> became = co_await take_over(*file, host);
-  if (!became) co_return Reload::unchanged;
-  seen_ = Seen{*file, *became};
-  co_return *became;
+  const std::optional<ReloadResult> result = co_await apply_file(*file, platform);
+  if (!result) co_return ReloadResult::unchanged;
+  last_reload_ = LastReload{*file, *result};
+  co_return *result;
 }
 
-Reload LiveCore::refuse(const Errors& errors, Host& host) const {
-  if (options_.on_refused) {
-    options_.on_refused(errors);
+ReloadResult ReloadableBase::reject(const Errors& errors, Platform& platform) const {
+  if (options_.on_rejected) {
+    options_.on_rejected(errors);
   } else {
-    for (const Error& each : errors.all) host.log("weir: not taken: " + each.message());
+    for (const Error& each : errors.all)
+      platform.log("weir: configuration rejected: " + each.message());
   }
-  return Reload::refused;
+  return ReloadResult::rejected;
 }
 
-std::vector<std::shared_ptr<Taker>> LiveCore::concerned(const void* before, const void* next) {
+std::vector<std::shared_ptr<Subscriber>> ReloadableBase::affected_subscribers(const void* before,
+                                                                              const void* next) {
   const bool anything = text_of(type_, before) != text_of(type_, next);
   const auto differs = [&](std::size_t field) {
-    if (field == Taker::everything || !anything) return anything;
+    if (field == Subscriber::all_fields || !anything) return anything;
     const Type& type = type_.fields()[field].type();
     return text_of(type, type_.member(before, field)) != text_of(type, type_.member(next, field));
   };
-  std::vector<std::shared_ptr<Taker>> found;
-  for (const auto& taker : takers_) {
-    if (!*taker->active) continue;
-    if (taker->unsure || differs(taker->field)) found.push_back(taker);
+  std::vector<std::shared_ptr<Subscriber>> found;
+  for (const auto& subscriber : subscribers_) {
+    if (!*subscriber->active) continue;
+    if (subscriber->state_unknown || differs(subscriber->field)) found.push_back(subscriber);
   }
   return found;
 }
 
-Task<std::optional<Reload>> LiveCore::take_over(const FileText& file, Host& host) {
-  const auto before = now();
+Task<std::optional<ReloadResult>> ReloadableBase::apply_file(const FileText& file,
+                                                             Platform& platform) {
+  const auto before = current();
   const std::shared_ptr<void> next = make_();
   Errors errors = fill(type_, next.get(), file, sources_);
   if (!errors.empty()) {
-    co_await settle_unsure(before.get(), host);
-    co_return refuse(errors, host);
+    co_await reapply_to_unknown(before.get(), platform);
+    co_return reject(errors, platform);
   }
-  const auto takers = concerned(before.get(), next.get());
-  if (takers.empty() && text_of(type_, before.get()) == text_of(type_, next.get())) {
-    co_return Reload::unchanged;
+  const auto subscribers = affected_subscribers(before.get(), next.get());
+  if (subscribers.empty() && text_of(type_, before.get()) == text_of(type_, next.get())) {
+    co_return ReloadResult::unchanged;
   }
-  for (const auto& taker : takers) {
-    if (!taker->check) continue;
-    if (auto refusal = taker->check(next.get())) {
-      errors.add({file.path, name_of(*taker), std::move(*refusal)});
+  for (const auto& subscriber : subscribers) {
+    if (!subscriber->check) continue;
+    if (auto rejection = subscriber->check(next.get())) {
+      errors.add({file.path, field_name_of(*subscriber), std::move(*rejection)});
     }
   }
   if (!errors.empty()) {
-    co_await settle_unsure(before.get(), host);
-    co_return refuse(errors, host);
+    co_await reapply_to_unknown(before.get(), platform);
+    co_return reject(errors, platform);
   }
-  set_now(next);
-  for (std::size_t taken = 0; taken < takers.size(); ++taken) {
-    auto refusal = co_await tell(*takers[taken], next.get(), host);
-    const bool cancelled = takers[taken]->unsure;
-    if (!refusal && !cancelled) continue;
-    set_now(before);
-    co_await take_back(std::span(takers).first(taken), before.get(), host);
+  set_current(next);
+  for (std::size_t index = 0; index < subscribers.size(); ++index) {
+    auto rejection = co_await notify(*subscribers[index], next.get(), platform);
+    const bool cancelled = subscribers[index]->state_unknown;
+    if (!rejection && !cancelled) continue;
+    set_current(before);
+    co_await roll_back(std::span(subscribers).first(index), before.get(), platform);
     if (cancelled) co_return std::nullopt;
-    errors.add({file.path, name_of(*takers[taken]), std::move(*refusal)});
-    co_await settle_unsure(before.get(), host);
-    co_return refuse(errors, host);
+    errors.add({file.path, field_name_of(*subscribers[index]), std::move(*rejection)});
+    co_await reapply_to_unknown(before.get(), platform);
+    co_return reject(errors, platform);
   }
-  co_return Reload::changed;
+  co_return ReloadResult::changed;
 }
 
-void LiveCore::set_now(std::shared_ptr<const void> now) {
+void ReloadableBase::set_current(std::shared_ptr<const void> value) {
   const std::lock_guard lock(mutex_);
-  now_ = std::move(now);
+  current_ = std::move(value);
 }
 
-/// Gives a taker its part; why it cannot take it.
-Task<Refusal> LiveCore::tell(Taker& taker, const void* whole, Host& host) {
-  if (!*taker.active) {
-    taker.unsure = false;
+/// Gives a subscriber its part of `whole`.
+/// Returns: the reason why the subscriber rejects the part, or nullopt.
+Task<Rejection> ReloadableBase::notify(Subscriber& subscriber, const void* whole,
+                                       Platform& platform) {
+  if (!*subscriber.active) {
+    subscriber.state_unknown = false;
     co_return std::nullopt;
   }
-  Refusal refusal;
+  Rejection rejection;
   std::exception_ptr thrown;
   try {
-    refusal = co_await taker.take(whole);
+    rejection = co_await subscriber.apply(whole);
   } catch (...) {
     thrown = std::current_exception();
   }
   const Context context = co_await this_context();
-  taker.unsure = taker.waits && context.cancelled();
-  if (thrown == nullptr) co_return refusal;
-  host.log("weir: configuration: who takes " + name_of(taker) + ": " + describe({}, thrown));
+  subscriber.state_unknown = subscriber.is_async && context.cancelled();
+  if (thrown == nullptr) co_return rejection;
+  platform.log("weir: configuration: subscriber to " + field_name_of(subscriber) + ": " +
+               describe({}, thrown));
   co_return std::nullopt;
 }
 
-/// Where the file does not count: who was cut short before is given what does.
-Task<> LiveCore::settle_unsure(const void* whole, Host& host) {
-  const auto takers = takers_;
-  for (const auto& taker : takers) {
-    if (taker->unsure) static_cast<void>(co_await tell(*taker, whole, host));
+/// Gives the current value again to subscribers that were cancelled, after a file was rejected.
+Task<> ReloadableBase::reapply_to_unknown(const void* whole, Platform& platform) {
+  const auto subscribers = subscribers_;
+  for (const auto& subscriber : subscribers) {
+    if (subscriber->state_unknown) static_cast<void>(co_await notify(*subscriber, whole, platform));
   }
 }
 
-/// Those who have taken what another then could not take are given what they had before.
-Task<> LiveCore::take_back(std::span<const std::shared_ptr<Taker>> takers, const void* before,
-                           Host& host) {
-  for (std::size_t left = takers.size(); left-- > 0;) {
-    const auto refusal = co_await tell(*takers[left], before, host);
-    if (!refusal) continue;
-    host.log("weir: configuration: who takes " + name_of(*takers[left]) +
-             " cannot go back: " + *refusal);
+/// Gives the old value again to subscribers that have taken a value which a later one rejected.
+Task<> ReloadableBase::roll_back(std::span<const std::shared_ptr<Subscriber>> subscribers,
+                                 const void* before, Platform& platform) {
+  for (std::size_t left = subscribers.size(); left-- > 0;) {
+    const auto rejection = co_await notify(*subscribers[left], before, platform);
+    if (!rejection) continue;
+    platform.log("weir: configuration: subscriber to " + field_name_of(*subscribers[left]) +
+                 " cannot be rolled back: " + *rejection);
   }
 }
 
-Task<> LiveCore::watch() {
+Task<> ReloadableBase::watch() {
   const Context outside = co_await this_context();
-  wiring::UntilDrain until(outside);
+  inject::CancelOnDrain until(outside);
   for (;;) {
-    const auto slept = co_await in_context(until.context(), as_task(sleep(options_.period)));
+    const auto slept = co_await in_context(until.context(), as_task(sleep(options_.poll_interval)));
     if (!slept) co_return;
     static_cast<void>(co_await reload());
   }

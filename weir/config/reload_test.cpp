@@ -1,4 +1,5 @@
-#include "weir/app/config_live.hpp"
+// Tests the reload of a configuration: notification, rejection, rollback and cancellation.
+#include "weir/config/reload.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,318 +11,325 @@
 #include <vector>
 
 #include "weir/config/test/config_fixture.hpp"
-#include "weir/task/sleep.hpp"
 #include "weir/task/combinators.hpp"
+#include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
 namespace weir::config::test {
 namespace {
 
-class ConfigLive : public LoopTest {
+class ConfigReloadTest : public LoopTest {
  protected:
-  ConfigLive() {
+  ConfigReloadTest() {
     put("name = 'first'\n[server]\nidle_timeout = '1s'\n");
     sources_ = sources_of({});
     sources_.file = path_;
-    options_.on_refused = [this](const Errors& errors) { refused_.push_back(errors.message()); };
-    live_.emplace(load<Settings>(host_.files(), sources_).value(), sources_, options_);
+    options_.on_rejected = [this](const Errors& errors) { rejected_.push_back(errors.message()); };
+    reloadable_.emplace(load<Settings>(platform_.files(), sources_).value(), sources_, options_);
   }
 
   void put(std::string_view text) { write(path_, text); }
   void write(const std::string& path, std::string_view text) {
-    const auto file = host_.files().open(path, {.mode = os::FileMode::replace});
+    const auto file = platform_.files().open(path, {.mode = os::FileMode::truncate});
     ASSERT_TRUE(file) << file.error().message();
     for (std::size_t done = 0; done < text.size();) {
-      done += host_.files().write_at(file->value(), to_bytes(text.substr(done)), done).value();
+      done += platform_.files().write_at(file->value(), to_bytes(text.substr(done)), done).value();
     }
   }
   void put_at(Duration when, std::string text) {
-    host_.at(host_.now() + when, [this, text = std::move(text)] { put(text); });
+    platform_.at(platform_.now() + when, [this, text = std::move(text)] { put(text); });
   }
 
-  Reload reload() { return run(live_->reload()); }
-  /// Watches for so long.
+  ReloadResult reload() { return run(reloadable_->reload()); }
+  /// Runs watch() for this time.
   void watch(Duration length) {
     CancelSource cancel;
-    host_.at(host_.now() + length, [&] { cancel.cancel(); });
-    run(live_->watch(), &cancel);
+    platform_.at(platform_.now() + length, [&] { cancel.cancel(); });
+    run(reloadable_->watch(), &cancel);
   }
 
   const std::string path_ = "/tmp/live.toml";
   Sources sources_;
-  LiveOptions options_;
-  std::vector<std::string> refused_;
-  std::vector<std::string> told_;
-  std::optional<Live<Settings>> live_;
+  ReloadOptions options_;
+  std::vector<std::string> rejected_;
+  std::vector<std::string> calls_;
+  std::optional<Reloadable<Settings>> reloadable_;
 };
 
-TEST_F(ConfigLive, TellsThoseWhosePartHasChanged) {
-  const auto server = live_->on_change(&Settings::server, [&](const Server& next) {
-    told_.push_back("server " + to_text(next.idle_timeout));
+TEST_F(ConfigReloadTest, NotifiesSubscribersOfChangedParts) {
+  const auto server = reloadable_->on_change(&Settings::server, [&](const Server& next) {
+    calls_.push_back("server " + to_text(next.idle_timeout));
   });
   const auto seed =
-      live_->on_change(&Settings::seed, [&](std::uint64_t) { told_.push_back("seed"); });
-  const auto all = live_->on_change([&](const Settings& next) { told_.push_back(next.name); });
-  EXPECT_EQ(reload(), Reload::unchanged);
-  const auto before = live_->now();
+      reloadable_->on_change(&Settings::seed, [&](std::uint64_t) { calls_.push_back("seed"); });
+  const auto all =
+      reloadable_->on_change([&](const Settings& next) { calls_.push_back(next.name); });
+  EXPECT_EQ(reload(), ReloadResult::unchanged);
+  const auto before = reloadable_->current();
   put("name = 'first'\n[server]\nidle_timeout = '2s'\n");
-  EXPECT_EQ(reload(), Reload::changed);
-  EXPECT_EQ(told_, (std::vector<std::string>{"server 2s", "first"}));
-  EXPECT_EQ(live_->now()->server.idle_timeout, 2s);
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(calls_, (std::vector<std::string>{"server 2s", "first"}));
+  EXPECT_EQ(reloadable_->current()->server.idle_timeout, 2s);
   EXPECT_EQ(before->server.idle_timeout, 1s);
-  EXPECT_EQ(reload(), Reload::unchanged);
+  EXPECT_EQ(reload(), ReloadResult::unchanged);
   put("# another comment\nname = \"first\"\nserver.idle_timeout = '2000ms'\n");
-  EXPECT_EQ(reload(), Reload::unchanged);
-  EXPECT_EQ(told_.size(), 2u);
+  EXPECT_EQ(reload(), ReloadResult::unchanged);
+  EXPECT_EQ(calls_.size(), 2u);
 }
 
-TEST_F(ConfigLive, AWrongFileChangesNothingAndIsToldOnce) {
-  const auto all = live_->on_change([&](const Settings& next) { told_.push_back(next.name); });
+TEST_F(ConfigReloadTest, AWrongFileChangesNothingAndIsReportedOnce) {
+  const auto all =
+      reloadable_->on_change([&](const Settings& next) { calls_.push_back(next.name); });
   put("name = 'second'\nseed = 'x'\nnoise = 1\n");
-  EXPECT_EQ(reload(), Reload::refused);
-  EXPECT_EQ(reload(), Reload::refused);
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(reload(), ReloadResult::rejected);
   watch(10s);
-  EXPECT_EQ(refused_, (std::vector<std::string>{path_ +
-                                                ":2:8: seed: expected an integer from 0 to "
-                                                "18446744073709551615, found the string \"x\"\n" +
-                                                path_ + ":3:1: noise: unknown"}));
-  EXPECT_TRUE(told_.empty());
-  EXPECT_EQ(live_->now()->name, "first");
+  EXPECT_EQ(rejected_, (std::vector<std::string>{path_ +
+                                                 ":2:8: seed: expected an integer from 0 to "
+                                                 "18446744073709551615, found the string \"x\"\n" +
+                                                 path_ + ":3:1: noise: unknown"}));
+  EXPECT_TRUE(calls_.empty());
+  EXPECT_EQ(reloadable_->current()->name, "first");
   put("name = 'third'\n");
-  EXPECT_EQ(reload(), Reload::changed);
-  EXPECT_EQ(told_, std::vector<std::string>{"third"});
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(calls_, std::vector<std::string>{"third"});
 }
 
-TEST_F(ConfigLive, WhenOneRefusesNobodyIsTold) {
-  const auto name =
-      live_->on_change(&Settings::name, [&](const std::string& next) { told_.push_back(next); });
-  const auto seed = live_->on_change(
-      &Settings::seed, [&](std::uint64_t) { told_.push_back("seed"); },
-      [](std::uint64_t next) { return next > 9 ? Refusal("too large") : Refusal(); });
+TEST_F(ConfigReloadTest, ARejectingCheckPreventsAllNotifications) {
+  const auto name = reloadable_->on_change(
+      &Settings::name, [&](const std::string& next) { calls_.push_back(next); });
+  const auto seed = reloadable_->on_change(
+      &Settings::seed, [&](std::uint64_t) { calls_.push_back("seed"); },
+      [](std::uint64_t next) { return next > 9 ? Rejection("too large") : Rejection(); });
   put("name = 'x'\nseed = 10\n");
-  EXPECT_EQ(reload(), Reload::refused);
-  EXPECT_EQ(refused_, std::vector<std::string>{path_ + ": seed: too large"});
-  EXPECT_TRUE(told_.empty());
-  EXPECT_EQ(live_->now()->name, "first");
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(rejected_, std::vector<std::string>{path_ + ": seed: too large"});
+  EXPECT_TRUE(calls_.empty());
+  EXPECT_EQ(reloadable_->current()->name, "first");
   put("name = 'x'\nseed = 9\n");
-  EXPECT_EQ(reload(), Reload::changed);
-  EXPECT_EQ(told_, (std::vector<std::string>{"x", "seed"}));
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(calls_, (std::vector<std::string>{"x", "seed"}));
 }
 
-TEST_F(ConfigLive, TheLaterSourcesGoOnToWin) {
+TEST_F(ConfigReloadTest, LaterSourcesStillOverrideTheFile) {
   sources_.environment = {"APP_SEED=5"};
   sources_.arguments = {"--name=mine"};
-  live_.emplace(load<Settings>(host_.files(), sources_).value(), sources_, options_);
+  reloadable_.emplace(load<Settings>(platform_.files(), sources_).value(), sources_, options_);
   put("name = 'x'\nseed = 6\nratio = 2\n");
-  EXPECT_EQ(reload(), Reload::changed);
-  EXPECT_EQ(live_->now()->name, "mine");
-  EXPECT_EQ(live_->now()->seed, 5u);
-  EXPECT_EQ(live_->now()->ratio, 2.0);
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(reloadable_->current()->name, "mine");
+  EXPECT_EQ(reloadable_->current()->seed, 5u);
+  EXPECT_EQ(reloadable_->current()->ratio, 2.0);
 }
 
-TEST_F(ConfigLive, SeesFilesThatAreWrittenAndRenamedAlike) {
-  const auto all = live_->on_change([&](const Settings& next) { told_.push_back(next.name); });
+TEST_F(ConfigReloadTest, DetectsWrittenAndRenamedFiles) {
+  const auto all =
+      reloadable_->on_change([&](const Settings& next) { calls_.push_back(next.name); });
   put_at(10s, "name = 'written'\n");
-  host_.at(host_.now() + 20s, [this] {
-    write("/tmp/new.toml", "name = 'renamed'\n");  // as long as the other, and in the same moment
-    ASSERT_TRUE(host_.files().rename("/tmp/new.toml", path_));
+  platform_.at(platform_.now() + 20s, [this] {
+    write("/tmp/new.toml", "name = 'renamed'\n");  // same length and same time
+    ASSERT_TRUE(platform_.files().rename("/tmp/new.toml", path_));
   });
   watch(30s);
-  EXPECT_EQ(told_, (std::vector<std::string>{"written", "renamed"}));
+  EXPECT_EQ(calls_, (std::vector<std::string>{"written", "renamed"}));
   EXPECT_EQ(elapsed(), 30s);
 }
 
-TEST_F(ConfigLive, WaitsUntilAFileHasSettled) {
-  const auto all = live_->on_change([&](const Settings& next) { told_.push_back(next.name); });
-  // Looked at after 2 s; complete only later.
+TEST_F(ConfigReloadTest, WaitsUntilTheFileIsStable) {
+  const auto all =
+      reloadable_->on_change([&](const Settings& next) { calls_.push_back(next.name); });
+  // The file is first read after 2 s, and complete only later.
   put_at(1999ms, "name = 'half'\n");
   put_at(2050ms, "name = 'half'\nseed = ");
   put_at(2150ms, "name = 'whole'\nseed = 2\n");
   watch(3s);
-  EXPECT_EQ(told_, std::vector<std::string>{"whole"});
-  EXPECT_TRUE(refused_.empty());
+  EXPECT_EQ(calls_, std::vector<std::string>{"whole"});
+  EXPECT_TRUE(rejected_.empty());
 }
 
-TEST_F(ConfigLive, AFileThatVanishesChangesNothing) {
-  EXPECT_EQ(reload(), Reload::unchanged);
-  ASSERT_TRUE(host_.files().remove(path_));
-  EXPECT_EQ(reload(), Reload::refused);
-  EXPECT_EQ(refused_,
+TEST_F(ConfigReloadTest, AVanishedFileChangesNothing) {
+  EXPECT_EQ(reload(), ReloadResult::unchanged);
+  ASSERT_TRUE(platform_.files().remove(path_));
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(rejected_,
             std::vector<std::string>{path_ + ": cannot be read: No such file or directory"});
-  EXPECT_EQ(live_->now()->name, "first");
+  EXPECT_EQ(reloadable_->current()->name, "first");
   put("name = 'back'\n");
-  EXPECT_EQ(reload(), Reload::changed);
-  EXPECT_EQ(live_->now()->name, "back");
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(reloadable_->current()->name, "back");
 }
 
-TEST_F(ConfigLive, AFileMayComeLater) {
-  ASSERT_TRUE(host_.files().remove(path_));
-  live_.emplace(load<Settings>(host_.files(), sources_).value(), sources_, options_);
-  EXPECT_EQ(live_->now()->name, "weir");
-  EXPECT_EQ(reload(), Reload::unchanged);
-  EXPECT_TRUE(refused_.empty());
+TEST_F(ConfigReloadTest, TheFileMayBeCreatedLater) {
+  ASSERT_TRUE(platform_.files().remove(path_));
+  reloadable_.emplace(load<Settings>(platform_.files(), sources_).value(), sources_, options_);
+  EXPECT_EQ(reloadable_->current()->name, "weir");
+  EXPECT_EQ(reload(), ReloadResult::unchanged);
+  EXPECT_TRUE(rejected_.empty());
   put("name = 'late'\n");
-  EXPECT_EQ(reload(), Reload::changed);
-  EXPECT_EQ(live_->now()->name, "late");
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(reloadable_->current()->name, "late");
 }
 
-TEST_F(ConfigLive, AChangeBeforeTheFirstLookIsSeen) {
-  const auto all = live_->on_change([&](const Settings& next) { told_.push_back(next.name); });
+TEST_F(ConfigReloadTest, DetectsAChangeBeforeTheFirstRead) {
+  const auto all =
+      reloadable_->on_change([&](const Settings& next) { calls_.push_back(next.name); });
   put("name = 'between'\n");
   watch(5s);
-  EXPECT_EQ(told_, std::vector<std::string>{"between"});
+  EXPECT_EQ(calls_, std::vector<std::string>{"between"});
 }
 
-TEST_F(ConfigLive, TakersAreAwaitedOneAfterTheOther) {
+TEST_F(ConfigReloadTest, SubscribersAreAwaitedInOrder) {
   const auto slow = [&](const Settings&) -> Task<> {
-    told_.push_back("slow begins, " + live_->now()->name);
+    calls_.push_back("slow begins, " + reloadable_->current()->name);
     static_cast<void>(co_await sleep(5s));
-    told_.push_back("slow ends");
+    calls_.push_back("slow ends");
   };
-  const auto first = live_->on_change(slow);
-  const auto second = live_->on_change([&](const Settings&) { told_.push_back("second"); });
+  const auto first = reloadable_->on_change(slow);
+  const auto second = reloadable_->on_change([&](const Settings&) { calls_.push_back("second"); });
   put("name = 'x'\n");
-  EXPECT_EQ(reload(), Reload::changed);
-  EXPECT_EQ(told_, (std::vector<std::string>{"slow begins, x", "slow ends", "second"}));
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(calls_, (std::vector<std::string>{"slow begins, x", "slow ends", "second"}));
 }
 
-TEST_F(ConfigLive, WhatATakerThrowsIsItsOwn) {
-  const auto first = live_->on_change(
+TEST_F(ConfigReloadTest, AThrowingSubscriberDoesNotStopOthers) {
+  const auto first = reloadable_->on_change(
       &Settings::name, [](const std::string&) { throw std::runtime_error("no disk"); });
-  const auto second = live_->on_change([&](const Settings&) { told_.push_back("second"); });
+  const auto second = reloadable_->on_change([&](const Settings&) { calls_.push_back("second"); });
   put("name = 'x'\n");
-  EXPECT_EQ(reload(), Reload::changed);
-  EXPECT_EQ(told_, std::vector<std::string>{"second"});
-  EXPECT_EQ(host_.logged(),
-            std::vector<std::string>{"weir: configuration: who takes name: it threw: no disk"});
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(calls_, std::vector<std::string>{"second"});
+  EXPECT_EQ(platform_.logged(), std::vector<std::string>{
+                                    "weir: configuration: subscriber to name: exception: no disk"});
 }
 
-TEST_F(ConfigLive, WhenOneCannotTakeItAllHaveTheOldOneAgain) {
-  const auto all = live_->on_change([&](const Settings& next) { told_.push_back(next.name); });
-  const auto name = live_->on_change(&Settings::name, [&](const std::string& next) -> Task<> {
+TEST_F(ConfigReloadTest, ARejectionRollsBackEarlierSubscribers) {
+  const auto all =
+      reloadable_->on_change([&](const Settings& next) { calls_.push_back(next.name); });
+  const auto name = reloadable_->on_change(&Settings::name, [&](const std::string& next) -> Task<> {
     co_await yield();
-    told_.push_back("name " + next);
+    calls_.push_back("name " + next);
     if (next == "first") throw std::runtime_error("no way back");
   });
-  const auto seed = live_->on_change(&Settings::seed, [&](std::uint64_t next) -> Task<Refusal> {
-    co_await yield();
-    co_return next > 9 ? Refusal("no disk for it") : Refusal();
-  });
-  const auto last = live_->on_change([&](const Settings&) { told_.push_back("last"); });
+  const auto seed =
+      reloadable_->on_change(&Settings::seed, [&](std::uint64_t next) -> Task<Rejection> {
+        co_await yield();
+        co_return next > 9 ? Rejection("no disk for it") : Rejection();
+      });
+  const auto last = reloadable_->on_change([&](const Settings&) { calls_.push_back("last"); });
   put("name = 'x'\nseed = 10\n");
-  EXPECT_EQ(reload(), Reload::refused);
-  EXPECT_EQ(refused_, std::vector<std::string>{path_ + ": seed: no disk for it"});
-  EXPECT_EQ(told_, (std::vector<std::string>{"x", "name x", "name first", "first"}));
-  EXPECT_EQ(live_->now()->name, "first");
-  EXPECT_EQ(host_.logged().size(), 1u);
-  EXPECT_EQ(reload(), Reload::refused) << "it is the same file";
-  EXPECT_EQ(told_.size(), 4u);
-  told_.clear();
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(rejected_, std::vector<std::string>{path_ + ": seed: no disk for it"});
+  EXPECT_EQ(calls_, (std::vector<std::string>{"x", "name x", "name first", "first"}));
+  EXPECT_EQ(reloadable_->current()->name, "first");
+  EXPECT_EQ(platform_.logged().size(), 1u);
+  EXPECT_EQ(reload(), ReloadResult::rejected) << "the file has not changed";
+  EXPECT_EQ(calls_.size(), 4u);
+  calls_.clear();
   put("name = 'x'\nseed = 9\n");
-  EXPECT_EQ(reload(), Reload::changed);
-  EXPECT_EQ(told_, (std::vector<std::string>{"x", "name x", "last"}));
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(calls_, (std::vector<std::string>{"x", "name x", "last"}));
 }
 
-TEST_F(ConfigLive, WhoIsCancelledWhileItTakesItIsToldAgain) {
+TEST_F(ConfigReloadTest, ACancelledSubscriberIsNotifiedAgain) {
   const auto plain =
-      live_->on_change([&](const Settings& next) { told_.push_back("plain " + next.name); });
+      reloadable_->on_change([&](const Settings& next) { calls_.push_back("plain " + next.name); });
   const auto waits = [&](const std::string& name) -> Task<> {
-    told_.push_back("begins " + name);
+    calls_.push_back("begins " + name);
     static_cast<void>(co_await sleep(1s));
-    told_.push_back("has " + name);
+    calls_.push_back("has " + name);
   };
-  const auto slow = live_->on_change(&Settings::name, waits);
-  const auto never = live_->on_change(
-      &Settings::name, [&](const std::string& name) { told_.push_back("never " + name); });
+  const auto slow = reloadable_->on_change(&Settings::name, waits);
+  const auto never = reloadable_->on_change(
+      &Settings::name, [&](const std::string& name) { calls_.push_back("never " + name); });
   put("name = 'second'\n[server]\nidle_timeout = '1s'\n");
   CancelSource cancel;
-  host_.at(host_.now() + 600ms, [&] { cancel.cancel(); });
-  EXPECT_EQ(run(live_->reload(), &cancel), Reload::unchanged);
-  EXPECT_EQ(told_, (std::vector<std::string>{"plain second", "begins second", "has second",
-                                             "plain first"}));
-  EXPECT_EQ(live_->now()->name, "first");
-  told_.clear();
+  platform_.at(platform_.now() + 600ms, [&] { cancel.cancel(); });
+  EXPECT_EQ(run(reloadable_->reload(), &cancel), ReloadResult::unchanged);
+  EXPECT_EQ(calls_, (std::vector<std::string>{"plain second", "begins second", "has second",
+                                              "plain first"}));
+  EXPECT_EQ(reloadable_->current()->name, "first");
+  calls_.clear();
   put("name = 'first'\n[server]\nidle_timeout = '1s'\n");
-  EXPECT_EQ(reload(), Reload::changed);
-  EXPECT_EQ(told_, (std::vector<std::string>{"begins first", "has first"}));
-  EXPECT_EQ(reload(), Reload::unchanged) << "now it has what counts";
-  EXPECT_TRUE(refused_.empty());
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(calls_, (std::vector<std::string>{"begins first", "has first"}));
+  EXPECT_EQ(reload(), ReloadResult::unchanged) << "the subscriber has the current value";
+  EXPECT_TRUE(rejected_.empty());
 }
 
-TEST_F(ConfigLive, WhoWasCancelledIsToldWhatCountsAlsoWhereTheFileIsWrongThen) {
+TEST_F(ConfigReloadTest, ACancelledSubscriberGetsTheCurrentValueIfTheNextFileIsWrong) {
   const auto waits = [&](const std::string& name) -> Task<> {
-    told_.push_back(name);
+    calls_.push_back(name);
     static_cast<void>(co_await sleep(1s));
   };
-  const auto slow = live_->on_change(&Settings::name, waits);
+  const auto slow = reloadable_->on_change(&Settings::name, waits);
   put("name = 'second'\n");
   CancelSource cancel;
-  host_.at(host_.now() + 600ms, [&] { cancel.cancel(); });
-  EXPECT_EQ(run(live_->reload(), &cancel), Reload::unchanged);
-  EXPECT_EQ(told_, std::vector<std::string>{"second"});
+  platform_.at(platform_.now() + 600ms, [&] { cancel.cancel(); });
+  EXPECT_EQ(run(reloadable_->reload(), &cancel), ReloadResult::unchanged);
+  EXPECT_EQ(calls_, std::vector<std::string>{"second"});
   put("nothing = 'is called so'\n");
-  EXPECT_EQ(reload(), Reload::refused);
-  EXPECT_EQ(told_, (std::vector<std::string>{"second", "first"}));
-  EXPECT_EQ(reload(), Reload::refused);
-  EXPECT_EQ(told_.size(), 2U) << "it has what counts";
-  EXPECT_EQ(refused_.size(), 1U) << "and the file is known";
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(calls_, (std::vector<std::string>{"second", "first"}));
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(calls_.size(), 2U) << "the subscriber has the current value";
+  EXPECT_EQ(rejected_.size(), 1U) << "the file has not changed";
 }
 
-TEST_F(ConfigLive, SubscriptionsEndAlsoWhileTheyAreTold) {
+TEST_F(ConfigReloadTest, SubscriptionsMayEndDuringANotification) {
   Subscription second;
-  Subscription first = live_->on_change([&](const Settings&) {
-    told_.push_back("first");
+  Subscription first = reloadable_->on_change([&](const Settings&) {
+    calls_.push_back("first");
     first = Subscription();
     second = Subscription();
   });
-  second = live_->on_change([&](const Settings&) { told_.push_back("second"); });
-  Subscription gone = live_->on_change([&](const Settings&) { told_.push_back("gone"); });
+  second = reloadable_->on_change([&](const Settings&) { calls_.push_back("second"); });
+  Subscription gone = reloadable_->on_change([&](const Settings&) { calls_.push_back("gone"); });
   gone = Subscription();
   put("name = 'x'\n");
-  EXPECT_EQ(reload(), Reload::changed);
+  EXPECT_EQ(reload(), ReloadResult::changed);
   put("name = 'y'\n");
-  EXPECT_EQ(reload(), Reload::changed);
-  EXPECT_EQ(told_, std::vector<std::string>{"first"});
-  Subscription late = live_->on_change([](const Settings&) {});
-  live_.reset();  // a subscription may outlive it
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(calls_, std::vector<std::string>{"first"});
+  Subscription late = reloadable_->on_change([](const Settings&) {});
+  reloadable_.reset();  // a subscription may outlive the Reloadable
 }
 
-TEST_F(ConfigLive, TwoLooksAtOnceAreOneAfterTheOther) {
-  const auto all = live_->on_change([&](const Settings& next) -> Task<> {
-    told_.push_back(next.name);
+TEST_F(ConfigReloadTest, ConcurrentReloadsRunOneAfterTheOther) {
+  const auto all = reloadable_->on_change([&](const Settings& next) -> Task<> {
+    calls_.push_back(next.name);
     static_cast<void>(co_await sleep(1s));
   });
   put("name = 'x'\n");
-  const auto both = run(weir::all(live_->reload(), live_->reload()));
+  const auto both = run(weir::all(reloadable_->reload(), reloadable_->reload()));
   ASSERT_TRUE(both);
-  EXPECT_EQ(std::get<0>(*both), Reload::changed);
-  EXPECT_EQ(std::get<1>(*both), Reload::unchanged);
-  EXPECT_EQ(told_, std::vector<std::string>{"x"});
+  EXPECT_EQ(std::get<0>(*both), ReloadResult::changed);
+  EXPECT_EQ(std::get<1>(*both), ReloadResult::unchanged);
+  EXPECT_EQ(calls_, std::vector<std::string>{"x"});
 }
 
-TEST_F(ConfigLive, WatchingEndsWhenTheLoopDrains) {
-  host_.at(host_.now() + 3s, [&] { loop_->drain(); });
-  run(live_->watch());
+TEST_F(ConfigReloadTest, WatchEndsWhenTheLoopDrains) {
+  platform_.at(platform_.now() + 3s, [&] { loop_->drain(); });
+  run(reloadable_->watch());
   EXPECT_EQ(elapsed(), 3s);
-  run(live_->watch());
+  run(reloadable_->watch());
   EXPECT_EQ(elapsed(), 3s);
 }
 
-TEST_F(ConfigLive, WithoutAListenerErrorsAreLogged) {
-  live_.emplace(load<Settings>(host_.files(), sources_).value(), sources_);
+TEST_F(ConfigReloadTest, ErrorsAreLoggedWithoutACallback) {
+  reloadable_.emplace(load<Settings>(platform_.files(), sources_).value(), sources_);
   put("name = 1\nseed = 'x'\n");
-  EXPECT_EQ(reload(), Reload::refused);
-  ASSERT_EQ(host_.logged().size(), 2u);
-  EXPECT_EQ(host_.logged()[0],
-            "weir: not taken: " + path_ + ":1:8: name: expected a string, found 1");
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  ASSERT_EQ(platform_.logged().size(), 2u);
+  EXPECT_EQ(platform_.logged()[0],
+            "weir: configuration rejected: " + path_ + ":1:8: name: expected a string, found 1");
 }
 
-TEST_F(ConfigLive, WithoutAFileNothingEverChanges) {
+TEST_F(ConfigReloadTest, NothingChangesWithoutAFile) {
   sources_.file.clear();
-  live_.emplace(Settings(), sources_);
-  EXPECT_EQ(reload(), Reload::unchanged);
+  reloadable_.emplace(Settings(), sources_);
+  EXPECT_EQ(reload(), ReloadResult::unchanged);
   watch(10s);
-  EXPECT_TRUE(host_.logged().empty());
+  EXPECT_TRUE(platform_.logged().empty());
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// Makes and stops the event queues of all cores.
 #include "weir/event/bus.hpp"
 
 #include <cassert>
@@ -11,19 +12,19 @@ namespace weir {
 
 EventBus::EventBus(std::size_t cores, const EventBusOptions& options) {
   for (std::size_t core = 0; core < cores; ++core) {
-    cores_.emplace_back(*this, static_cast<unsigned>(core), options.queued_max);
+    cores_.emplace_back(*this, static_cast<unsigned>(core), options.capacity);
   }
 }
 
-Events& EventBus::local(Loop& loop) noexcept {
+CoreEvents& EventBus::local(Loop& loop) noexcept {
   assert(loop.core() < cores_.size());
-  Events& events = cores_[loop.core()].events;
+  CoreEvents& events = cores_[loop.core()].events;
   events.bind(loop);
   return events;
 }
 
 EventSource EventBus::make_source() noexcept {
-  // relaxed: only that it differs from all others matters.
+  // relaxed: only uniqueness matters.
   return EventSource(sources_.fetch_add(1, std::memory_order_relaxed) + 1);
 }
 
@@ -34,7 +35,7 @@ const EventCounters& EventBus::counters(std::size_t core) const noexcept {
 
 Task<> EventBus::stop() {
   const auto count = static_cast<unsigned>(core_count());
-  // Once each core has been visited, nobody publishes any more, and all bells have been posted.
+  // All cores reject new events after this loop, and all wake-ups have been posted.
   for (unsigned core = 0; core < count; ++core) {
     co_await on_core(core, &EventBus::close, std::ref(events(core)));
   }
@@ -43,16 +44,16 @@ Task<> EventBus::stop() {
   }
 }
 
-/// On their core.
-Task<> EventBus::finish(Events& events) {
-  // A turn at a time. Cancelled or not: what was published is handled soon; but under a cancelled
-  // context a sleep is over at once, and nothing would ever be.
+/// Runs on the core of `events`.
+Task<> EventBus::finish(CoreEvents& events) {
+  // Waits one turn at a time until the published events are handled, which is soon. A cancelled
+  // context would end each sleep immediately, so the loop would never get a turn.
   const Context shield{(co_await this_context()).loop, nullptr};
-  while (events.busy()) {
+  while (events.is_busy()) {
     auto turn = in_context(shield, as_task(sleep(Duration())));
     static_cast<void>(co_await std::move(turn));
   }
-  events.give_back();
+  events.release_memory();
 }
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// Typed events between the parts of a program, on every core of a runtime.
+// An EventBus passes typed events between the parts of a program, on every core of a runtime.
 #pragma once
 
 #include <atomic>
@@ -6,61 +6,67 @@
 #include <cstdint>
 #include <deque>
 
-#include "weir/event/detail/core_events.hpp"
+#include "weir/event/core_events.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir {
 
+/// EventBusOptions limits the queued events of an EventBus.
 struct EventBusOptions {
-  /// Events that wait on one core: so many that were published there, and as many from all other
-  /// cores together. Beyond, publishing answers Errc::limit_reached.
-  std::size_t queued_max = std::size_t{1} << 20;
+  /// The maximum number of events from the core itself that wait on a core, and also the maximum
+  /// number from all other cores together. Publishing fails with Errc::limit_reached if a queue is
+  /// full.
+  std::size_t capacity = std::size_t{1} << 20;
 };
 
-/// The events of all cores; each core works with its own part. No thread is shared, no lock taken:
+/// An EventBus has a CoreEvents for each core, which only that core uses. The bus has no thread of
+/// its own and takes no lock.
 ///
-///   EventBus bus(runtime.core_count());
-///   …on each core: Events& events = bus.local(scope.loop());
-///   auto registration = events.on([](const Joined& event) { … });
-///   auto published = events.publish_to_all(Joined("Ann"));
+///     EventBus bus(runtime.core_count());
+///     // on each core:
+///     CoreEvents& events = bus.local(scope.loop());
+///     auto registration = events.on([](const Joined& event) { … });
+///     auto published = events.publish_to_all(Joined("Ann"));
 ///
-/// Threads: any for make_source() and counters(), a core's for the rest. Lifetime: longer than the
-/// run of the loops it is used on, or until stop() has returned and nobody publishes any more; one
-/// run for each bus. What nobody has handled is destroyed with it.
+/// One EventBus serves one run of the loops. The destructor destroys events that are not handled.
+///
+/// Threads: any for make_source(), counters() and core_count(); a core's for the other functions.
+/// Lifetime: outlives the run of its loops. The bus may be destroyed earlier if stop() has
+/// returned and no task publishes any more.
 class EventBus {
  public:
-  /// For loops whose core() is less than `cores`; Runtime::core_count() tells how many.
+  /// Makes a bus for loops whose core() is less than `cores`, usually Runtime::core_count().
   explicit EventBus(std::size_t cores, const EventBusOptions& options = {});
   EventBus(const EventBus&) = delete;
   EventBus& operator=(const EventBus&) = delete;
 
-  /// The events of the core that the caller is on.
-  Events& local(Loop& loop) noexcept;
+  /// Returns the events of the core on which the caller runs; `loop` is that core's loop.
+  CoreEvents& local(Loop& loop) noexcept;
 
-  /// A source that differs from all others of this bus. There are 2^46 - 1.
+  /// Returns a source that is unique in this bus. A bus can make 2^46 - 1 sources.
   EventSource make_source() noexcept;
 
   std::size_t core_count() const noexcept { return cores_.size(); }
   const EventCounters& counters(std::size_t core) const noexcept;
 
-  /// `co_await bus.stop()`, on one of its loops: from now on every core refuses what is published,
-  /// with Errc::closed; returns when all that was published has been handled, on all cores, and
-  /// the memory of their queues is given back. Runs of handlers that wait go on in their scopes.
-  /// Stopping twice does nothing.
-  /// Cancel: not affected; handlers that do not wait are not long.
+  /// Stops all cores; a task on one of the bus's loops calls it. Every core then rejects new
+  /// events with Errc::closed. The returned task finishes when all cores have handled all
+  /// published events and have freed the memory of their queues. Tasks of handlers continue in
+  /// their scopes. A second call has no effect.
+  /// Cancel: ignored; handlers are short, and stop() does not wait for the tasks of handlers.
   Task<> stop();
 
  private:
-  friend class Events;
-  // Twice a cache line of 64 bytes: processors fetch them in pairs.
+  friend class CoreEvents;
+  // Two cache lines of 64 bytes, because processors fetch lines in pairs.
   struct alignas(128) Core {
-    Core(EventBus& bus, unsigned core, std::size_t queued_max) : events(bus, core, queued_max) {}
-    Events events;
+    Core(EventBus& bus, unsigned core, std::size_t capacity) : events(bus, core, capacity) {}
+    CoreEvents events;
   };
 
-  Events& events(std::size_t core) noexcept { return cores_[core].events; }
-  static void close(Events& events) noexcept { events.close(); }
-  static Task<> finish(Events& events);
+  CoreEvents& events(std::size_t core) noexcept { return cores_[core].events; }
+  static void close(CoreEvents& events) noexcept { events.close(); }
+  static Task<> finish(CoreEvents& events);
 
   std::deque<Core> cores_;
   std::atomic<std::uint64_t> sources_{0};

@@ -1,3 +1,4 @@
+// Tests events between cores, and how a bus stops.
 #include "weir/event/bus.hpp"
 
 #include <gtest/gtest.h>
@@ -26,52 +27,52 @@ std::error_code error_of(const Result<>& result) {
   return result ? std::error_code() : result.error();
 }
 
-/// Three cores in memory. What handlers note, they note for the core that they are on.
-class EventBusTest : public CoresTest {
+/// Three cores in memory; handlers record events per core.
+class EventBusTest : public MultiCoreTest {
  protected:
   explicit EventBusTest(const EventBusOptions& options = {}) { bus_.emplace(3, options); }
   void TearDown() override {
     registrations_.clear();
     bus_.reset();
-    CoresTest::TearDown();
+    MultiCoreTest::TearDown();
   }
 
-  Events& events(std::size_t core) { return bus_->local(loop(core)); }
+  CoreEvents& events(std::size_t core) { return bus_->local(loop(core)); }
   void note_greetings_on_all_cores() {
     for (std::size_t core = 0; core < 3; ++core) {
       registrations_.push_back(events(core).on([this, core](const Greeting& greeting) {
         EXPECT_EQ(Loop::current(), &loop(core));
-        noted_[core].push_back(greeting.number);
-        froms_[core].push_back(greeting.from);
+        recorded_[core].push_back(greeting.number);
+        senders_[core].push_back(greeting.from);
       }));
     }
   }
-  void settle() { host_.run_until_idle(loops()); }
+  void run_until_idle() { platform_.run_until_idle(loops()); }
   std::uint64_t handled_on(std::size_t core) { return bus_->counters(core).handled.value(); }
 
   std::optional<EventBus> bus_;
   std::vector<EventRegistration> registrations_;
-  std::array<std::vector<int>, 3> noted_;
-  std::array<std::vector<unsigned>, 3> froms_;
+  std::array<std::vector<int>, 3> recorded_;
+  std::array<std::vector<unsigned>, 3> senders_;
 };
 
 using Numbers = std::vector<int>;
 
-TEST_F(EventBusTest, AnEventGoesToTheCoreItIsFor) {
+TEST_F(EventBusTest, AnEventReachesItsCore) {
   note_greetings_on_all_cores();
   ASSERT_TRUE(events(0).publish(Greeting{.number = 1}));
   ASSERT_TRUE(events(0).publish_on(1, Greeting{.number = 2}));
   ASSERT_TRUE(events(0).publish_on(0, Greeting{.number = 3}));
   ASSERT_TRUE(events(2).publish_on(1, Greeting{.number = 4}));
-  settle();
-  EXPECT_EQ(noted_[0], (Numbers{1, 3}));
-  EXPECT_EQ(noted_[1], (Numbers{2, 4}));
-  EXPECT_EQ(noted_[2], Numbers{});
-  EXPECT_EQ(bus_->counters(1).arrived.value(), 2U);
-  EXPECT_EQ(bus_->counters(0).arrived.value(), 0U);
+  run_until_idle();
+  EXPECT_EQ(recorded_[0], (Numbers{1, 3}));
+  EXPECT_EQ(recorded_[1], (Numbers{2, 4}));
+  EXPECT_EQ(recorded_[2], Numbers{});
+  EXPECT_EQ(bus_->counters(1).received.value(), 2U);
+  EXPECT_EQ(bus_->counters(0).received.value(), 0U);
 }
 
-TEST_F(EventBusTest, ThereMayBeNoSuchCore) {
+TEST_F(EventBusTest, PublishingForAnUnknownCoreFails) {
   auto alive = std::make_shared<int>(7);
   const auto published = events(0).publish_on(3, alive);
   ASSERT_FALSE(published);
@@ -95,11 +96,11 @@ TEST_F(EventBusTest, AllCoresShareOneEvent) {
   Shared shared{std::make_unique<int>(5), alive};
   ASSERT_TRUE(events(1).publish_to_all(std::move(shared)));
   EXPECT_EQ(alive.use_count(), 2);
-  settle();
+  run_until_idle();
   EXPECT_NE(seen[0], nullptr);
   EXPECT_EQ(seen[0], seen[1]);
   EXPECT_EQ(seen[0], seen[2]);
-  EXPECT_EQ(alive.use_count(), 1) << "the last one to be done with it has destroyed it";
+  EXPECT_EQ(alive.use_count(), 1) << "the last core has destroyed the event";
 }
 
 TEST_F(EventBusTest, EachSenderKeepsItsOrder) {
@@ -116,55 +117,55 @@ TEST_F(EventBusTest, EachSenderKeepsItsOrder) {
     }
   };
   run_on_cores({[&] { return body(0); }, [&] { return body(1); }, [&] { return body(2); }});
-  settle();
+  run_until_idle();
   for (std::size_t to = 0; to < 3; ++to) {
     std::array<Numbers, 3> by_sender;
-    for (std::size_t i = 0; i < noted_[to].size(); ++i) {
-      by_sender[froms_[to][i]].push_back(noted_[to][i]);
+    for (std::size_t i = 0; i < recorded_[to].size(); ++i) {
+      by_sender[senders_[to][i]].push_back(recorded_[to][i]);
     }
     for (const Numbers& of_one : by_sender) EXPECT_EQ(of_one, numbers(0, 2999)) << "to " << to;
   }
 }
 
-TEST_F(EventBusTest, UrgencyHoldsForWhatComesFromElsewhere) {
+TEST_F(EventBusTest, PriorityAppliesToEventsOfOtherCores) {
   note_greetings_on_all_cores();
   for (int number = 1; number <= 3; ++number) {
     ASSERT_TRUE(events(0).publish_on(1, Greeting{.number = number}));
   }
   ASSERT_TRUE(events(0).publish_on(1, Greeting{.number = 4}, {.priority = EventPriority::urgent}));
-  settle();
-  EXPECT_EQ(noted_[1], (Numbers{4, 1, 2, 3}));
+  run_until_idle();
+  EXPECT_EQ(recorded_[1], (Numbers{4, 1, 2, 3}));
 }
 
-TEST_F(EventBusTest, SourcesAreKnownOnAllCores) {
+TEST_F(EventBusTest, SourcesAreValidOnAllCores) {
   const EventSource source = bus_->make_source();
   registrations_.push_back(
-      events(2).on([this](const Greeting& greeting) { noted_[2].push_back(greeting.number); },
+      events(2).on([this](const Greeting& greeting) { recorded_[2].push_back(greeting.number); },
                    {.from = source}));
   ASSERT_TRUE(events(0).publish_to_all(Greeting{.number = 1}));
   ASSERT_TRUE(events(0).publish_to_all(Greeting{.number = 2}, {.source = source}));
-  settle();
-  EXPECT_EQ(noted_[2], Numbers{2});
+  run_until_idle();
+  EXPECT_EQ(recorded_[2], Numbers{2});
 }
 
-TEST_F(EventBusTest, ManyThatArriveAtOnceLeaveTurnsToOthers) {
+TEST_F(EventBusTest, ManyInboundEventsLeaveTheTurnToOtherWork) {
   note_greetings_on_all_cores();
   for (int number = 0; number < 10'000; ++number) {
     ASSERT_TRUE(events(0).publish_on(1, Greeting{.number = number}));
   }
-  loop(1).turn(host_.now());
-  EXPECT_LT(noted_[1].size(), 5'000U);
-  settle();
-  EXPECT_EQ(noted_[1], numbers(0, 9'999));
+  loop(1).turn(platform_.now());
+  EXPECT_LT(recorded_[1].size(), 5'000U);
+  run_until_idle();
+  EXPECT_EQ(recorded_[1], numbers(0, 9'999));
 }
 
-TEST_F(EventBusTest, ACoreNeedNotHaveAskedForItsEvents) {
+TEST_F(EventBusTest, ACoreHandlesEventsBeforeItsFirstCallOfLocal) {
   ASSERT_TRUE(events(0).publish_to_all(Greeting{}));
-  settle();
+  run_until_idle();
   for (std::size_t core = 0; core < 3; ++core) EXPECT_EQ(handled_on(core), 1U) << core;
 }
 
-TEST_F(EventBusTest, ItsMemoryGoesHome) {
+TEST_F(EventBusTest, MemoryReturnsToThePublisher) {
   struct Large {
     std::array<char, 1000> bytes{};
   };
@@ -176,7 +177,7 @@ TEST_F(EventBusTest, ItsMemoryGoesHome) {
     co_return;
   };
   run_on_cores({body});
-  settle();
+  run_until_idle();
   loop(0).blocks().collect();
   EXPECT_LE(loop(0).blocks().blocks_in_use(), 1U) << "one chunk of the queue";
 }
@@ -185,10 +186,10 @@ TEST_F(EventBusTest, ItsMemoryGoesHome) {
 
 class FewEventsOnCoresTest : public EventBusTest {
  protected:
-  FewEventsOnCoresTest() : EventBusTest({.queued_max = 2}) {}
+  FewEventsOnCoresTest() : EventBusTest({.capacity = 2}) {}
 };
 
-TEST_F(FewEventsOnCoresTest, OwnEventsAndThoseOfOthersHaveTheirPlaces) {
+TEST_F(FewEventsOnCoresTest, OwnAndInboundEventsHaveSeparateCapacities) {
   for (int number = 0; number < 2; ++number) {
     ASSERT_TRUE(events(0).publish_on(1, Greeting{}));
     ASSERT_TRUE(events(1).publish(Greeting{}));
@@ -197,16 +198,16 @@ TEST_F(FewEventsOnCoresTest, OwnEventsAndThoseOfOthersHaveTheirPlaces) {
     const auto refused = events(sender).publish_on(1, Greeting{});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error(), Errc::limit_reached);
-    EXPECT_EQ(bus_->counters(sender).refused.value(), 1U);
+    EXPECT_EQ(bus_->counters(sender).rejected.value(), 1U);
   }
-  settle();
+  run_until_idle();
   EXPECT_EQ(handled_on(1), 4U);
   ASSERT_TRUE(events(2).publish_on(1, Greeting{}));
-  settle();
+  run_until_idle();
   EXPECT_EQ(handled_on(1), 5U);
 }
 
-TEST_F(FewEventsOnCoresTest, AllCoresGetItOrNone) {
+TEST_F(FewEventsOnCoresTest, AllCoresReceiveTheEventOrNone) {
   auto alive = std::make_shared<int>(7);
   ASSERT_TRUE(events(0).publish_on(2, Greeting{}));
   ASSERT_TRUE(events(1).publish_on(2, Greeting{}));
@@ -216,13 +217,13 @@ TEST_F(FewEventsOnCoresTest, AllCoresGetItOrNone) {
     EXPECT_EQ(refused.error(), Errc::limit_reached);
   }
   EXPECT_EQ(alive.use_count(), 1);
-  settle();
+  run_until_idle();
   EXPECT_EQ(handled_on(0) + handled_on(1), 0U);
   EXPECT_EQ(handled_on(2), 2U);
-  // No place was lost.
+  // No reserved capacity was lost.
   for (int number = 0; number < 2; ++number) ASSERT_TRUE(events(0).publish_to_all(alive));
   EXPECT_EQ(alive.use_count(), 3);
-  settle();
+  run_until_idle();
   EXPECT_EQ(alive.use_count(), 1);
   for (std::size_t core = 0; core < 2; ++core) EXPECT_EQ(handled_on(core), 2U);
   EXPECT_EQ(handled_on(2), 4U);
@@ -230,31 +231,31 @@ TEST_F(FewEventsOnCoresTest, AllCoresGetItOrNone) {
 
 // ---- The end ------------------------------------------------------------------------------------
 
-TEST_F(EventBusTest, StopHandlesWhatWasPublishedAndRefusesTheRest) {
+TEST_F(EventBusTest, StopHandlesPublishedEventsAndRejectsNewOnes) {
   note_greetings_on_all_cores();
   const auto body = [this]() -> Task<> {
     for (int number = 0; number < 5000; ++number) {
       EXPECT_TRUE(events(0).publish_to_all(Greeting{.number = number}));
     }
     co_await bus_->stop();
-    for (const Numbers& noted : noted_) EXPECT_EQ(noted, numbers(0, 4999));
+    for (const Numbers& noted : recorded_) EXPECT_EQ(noted, numbers(0, 4999));
     EXPECT_EQ(error_of(events(0).publish(Greeting{})), Errc::closed);
     EXPECT_EQ(error_of(events(0).publish_on(1, Greeting{})), Errc::closed);
     EXPECT_EQ(error_of(events(0).publish_to_all(Greeting{})), Errc::closed);
     co_await bus_->stop();
-    bus_.reset();  // nothing of it is under way any more
+    bus_.reset();  // stop() has finished all work of the bus
   };
   run_on_cores({body});
 }
 
-TEST_F(EventBusTest, StopEndsWhatWouldGoOnForEver) {
+TEST_F(EventBusTest, StopEndsAnEndlessChainOfEvents) {
   for (unsigned core = 0; core < 3; ++core) {
     registrations_.push_back(events(core).on([this, core](const Greeting& greeting) {
       const Greeting next{core, greeting.number + 1};
       const auto published = events(core).publish_on((core + 1) % 3, next);
       if (!published) {
         EXPECT_EQ(published.error(), Errc::closed);
-        noted_[0].push_back(greeting.number);
+        recorded_[0].push_back(greeting.number);
       }
     }));
   }
@@ -262,13 +263,13 @@ TEST_F(EventBusTest, StopEndsWhatWouldGoOnForEver) {
     EXPECT_TRUE(events(0).publish(Greeting{}));
     for (int i = 0; i < 1000; ++i) co_await yield();
     co_await bus_->stop();
-    EXPECT_EQ(noted_[0].size(), 1U) << "the last one has ended it";
+    EXPECT_EQ(recorded_[0].size(), 1U) << "the chain ended with a rejected event";
     bus_.reset();
   };
   run_on_cores({body});
 }
 
-TEST_F(EventBusTest, WhoIsCancelledStopsItAllTheSame) {
+TEST_F(EventBusTest, StopWorksInACancelledContext) {
   note_greetings_on_all_cores();
   const auto body = [this]() -> Task<> {
     const Context context = co_await this_context();
@@ -279,21 +280,21 @@ TEST_F(EventBusTest, WhoIsCancelledStopsItAllTheSame) {
     }
     auto stopping = in_context({context.loop, &cancelled}, bus_->stop());
     co_await std::move(stopping);
-    for (const Numbers& noted : noted_) EXPECT_EQ(noted, numbers(0, 49999));
+    for (const Numbers& noted : recorded_) EXPECT_EQ(noted, numbers(0, 49999));
     EXPECT_EQ(error_of(events(0).publish(Greeting{})), Errc::closed);
   };
   run_on_cores({body});
 }
 
-TEST_F(EventBusTest, WhatIsOnItsWayIsDestroyedWithTheBus) {
+TEST_F(EventBusTest, EventsInTransitAreDestroyedWithTheBus) {
   auto alive = std::make_shared<int>(7);
   for (int number = 0; number < 3000; ++number) {
     ASSERT_TRUE(events(0).publish_to_all(alive));
     ASSERT_TRUE(events(1).publish_on(0, alive));
   }
-  loop(0).turn(host_.now());  // some have been taken in, some handled
+  loop(0).turn(platform_.now());  // some events are received, some handled
   EXPECT_GT(alive.use_count(), 1);
-  // As when the loops end first.
+  // The loops may end first.
   group_.set_loops({});
   owned_.clear();
   bus_.reset();

@@ -1,4 +1,4 @@
-// Events between running cores: what the thread sanitizer looks at.
+// Tests events between cores that run on threads; for the thread sanitizer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "weir/event/bus.hpp"
+#include "weir/loop/os/os_platform.hpp"
 #include "weir/runtime/messaging/broadcast.hpp"
 #include "weir/runtime/messaging/mailbox.hpp"
 #include "weir/runtime/runtime.hpp"
-#include "weir/loop/os/os_platform.hpp"
-#include "weir/task/sync/event.hpp"
 #include "weir/task/detail/run.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/task/sync/event.hpp"
 
 namespace weir {
 namespace {
@@ -29,10 +29,10 @@ constexpr int count = 600;
 class EventsOnThreads : public testing::TestWithParam<BackendChoice> {
  protected:
   void SetUp() override {
-    const auto made = Loop::make(host_, {.backend = GetParam()});
-    if (!made) GTEST_SKIP() << "not to be had here: " << made.error().message();
+    const auto made = Loop::make(platform_, {.backend = GetParam()});
+    if (!made) GTEST_SKIP() << "not available here: " << made.error().message();
   }
-  OsHost host_;
+  OsPlatform platform_;
 };
 INSTANTIATE_TEST_SUITE_P(On, EventsOnThreads,
                          testing::Values(BackendChoice::uring, BackendChoice::epoll,
@@ -42,21 +42,21 @@ INSTANTIATE_TEST_SUITE_P(On, EventsOnThreads,
                            return backend.param == BackendChoice::epoll ? "epoll" : "poll";
                          });
 
-/// Where tasks of all cores wait for each other.
-class Meeting {
+/// A barrier for tasks of all cores.
+class CoreBarrier {
  public:
-  Task<> everybody(unsigned core) {
+  Task<> arrive_and_wait(unsigned core) {
     auto begins = begin_.subscribe();
-    EXPECT_TRUE(co_await here_.send(core));
+    EXPECT_TRUE(co_await arrivals_.send(core));
     if (core == 0) {
-      for (unsigned come = 0; come < cores; ++come) EXPECT_TRUE(co_await here_.receive());
+      for (unsigned come = 0; come < cores; ++come) EXPECT_TRUE(co_await arrivals_.receive());
       EXPECT_TRUE(begin_.publish(0));
     }
     EXPECT_TRUE(co_await begins.receive());
   }
 
  private:
-  Mailbox<unsigned> here_;
+  Mailbox<unsigned> arrivals_;
   Broadcast<int> begin_;
 };
 
@@ -66,35 +66,35 @@ struct Message {
   std::unique_ptr<std::string> text;
 };
 
-/// Everybody sends to everybody, through queues that are often full; each sender's messages come in
-/// their order, none twice, none lost.
-class Talk {
+/// All cores publish for all cores, through queues that are often full. The messages of each
+/// sender arrive in order, each exactly once.
+class AllToAll {
  public:
-  explicit Talk(std::size_t queued_max) : bus_(cores, {.queued_max = queued_max}) {}
+  explicit AllToAll(std::size_t capacity) : bus_(cores, {.capacity = capacity}) {}
 
   Task<> on_core(Scope& scope) {
     const unsigned core = scope.loop().core();
-    Events& events = bus_.local(scope.loop());
-    CoreManualResetEvent all_told;
-    std::array<int, cores> told{};
+    CoreEvents& events = bus_.local(scope.loop());
+    ManualResetEvent all_received;
+    std::array<int, cores> received{};
     const auto registration = events.on([&](const Message& message) {
-      EXPECT_EQ(message.number, told[message.sender]);
+      EXPECT_EQ(message.number, received[message.sender]);
       EXPECT_EQ(*message.text, std::to_string(message.number));
-      ++told[message.sender];
-      if (told == expected) all_told.set();
+      ++received[message.sender];
+      if (received == expected) all_received.set();
     });
-    co_await registered_.everybody(core);
+    co_await registered_.arrive_and_wait(core);
     co_await send(events);
-    EXPECT_TRUE(co_await all_told.wait());
-    co_await finished_.everybody(core);
+    EXPECT_TRUE(co_await all_received.wait());
+    co_await finished_.arrive_and_wait(core);
     if (core == 0) co_await bus_.stop();
-    EXPECT_EQ(told, expected);
+    EXPECT_EQ(received, expected);
   }
 
  private:
   static constexpr std::array<int, cores> expected{count, count, count};
 
-  Task<> send(Events& events) {
+  Task<> send(CoreEvents& events) {
     for (int number = 0; number < count; ++number) {
       if (number % 2 == 0) {
         while (!events.publish_to_all(message(events, number))) co_await full();
@@ -106,27 +106,28 @@ class Talk {
     }
   }
   static Task<> full() { EXPECT_TRUE(co_await sleep(50us)); }
-  static Message message(const Events& from, int number) {
+  static Message message(const CoreEvents& from, int number) {
     return {from.core(), number, std::make_unique<std::string>(std::to_string(number))};
   }
 
   EventBus bus_;
-  Meeting registered_;
-  Meeting finished_;
+  CoreBarrier registered_;
+  CoreBarrier finished_;
 };
 
-/// Publishes from a task and from handlers, in all classes, more than one turn of the loop takes.
-TEST_P(EventsOnThreads, ClassesAndTheirOrderAreKept) {
+/// Publishes from a task and from handlers, in all classes, more events than a turn of the loop
+/// handles.
+TEST_P(EventsOnThreads, ClassesKeepTheirOrder) {
   struct Numbered {
     EventPriority priority;
     int number;
   };
   constexpr int each = 2000;
-  const auto loop = Loop::make(host_, {.backend = GetParam()}).value();
+  const auto loop = Loop::make(platform_, {.backend = GetParam()}).value();
   EventBus bus(1);
-  Events& events = bus.local(*loop);
+  CoreEvents& events = bus.local(*loop);
   std::vector<EventPriority> classes;
-  std::array<int, event_priorities> seen{};
+  std::array<int, event_priority_count> seen{};
   const auto registration = events.on([&](const Numbered& event) {
     EXPECT_EQ(event.number, seen[static_cast<std::size_t>(event.priority)]++);
     classes.push_back(event.priority);
@@ -141,25 +142,25 @@ TEST_P(EventsOnThreads, ClassesAndTheirOrderAreKept) {
     while (events.queued() != 0) co_await yield();
   };
   run(*loop, body());
-  EXPECT_EQ(classes.size(), each * event_priorities);
+  EXPECT_EQ(classes.size(), each * event_priority_count);
   EXPECT_TRUE(std::ranges::is_sorted(classes)) << "the most urgent class first";
 }
 
-TEST_P(EventsOnThreads, EverybodyTellsEverybody) {
-  for (const std::size_t queued_max : {2U, 7U, 100'000U}) {
-    SCOPED_TRACE(queued_max);
+TEST_P(EventsOnThreads, AllCoresPublishForAllCores) {
+  for (const std::size_t capacity : {2U, 7U, 100'000U}) {
+    SCOPED_TRACE(capacity);
     RuntimeOptions options;
     options.announce = options.handle_signals = options.pin = false;
     options.backend = GetParam();
     options.cores = cores;
     Runtime runtime(options);
-    Talk talk(queued_max);
+    AllToAll talk(capacity);
     const auto body = [&](Scope& scope) { return talk.on_core(scope); };
     EXPECT_EQ(runtime.run_on_each_core(body), 0);
   }
 }
 
-/// The bus goes after its loops, with events on their way, and nobody has looked at some of them.
+/// Destroys the bus after its loops, with events in transit that some cores have not received.
 TEST_P(EventsOnThreads, TheLoopsMayEndFirst) {
   auto alive = std::make_shared<int>(7);
   {
@@ -170,7 +171,7 @@ TEST_P(EventsOnThreads, TheLoopsMayEndFirst) {
     options.cores = cores;
     Runtime runtime(options);
     const auto body = [&](Scope& scope) -> Task<> {
-      Events& events = bus.local(scope.loop());
+      CoreEvents& events = bus.local(scope.loop());
       for (int i = 0; i < 3000; ++i) EXPECT_TRUE(events.publish_to_all(alive));
       co_return;
     };

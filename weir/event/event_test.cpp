@@ -1,4 +1,5 @@
-#include "weir/app/event_type.hpp"
+// Tests the description of event types.
+#include "weir/event/event.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@ namespace {
 
 struct Hidden {};
 
-TEST(EventType, IsNamedAsInCxx) {
+TEST(EventType, HasTheNameOfTheCxxType) {
   EXPECT_EQ(event_type<int>.name, "int");
   EXPECT_EQ(event_type<NamedEvent>.name, "weir::detail::NamedEvent");
   EXPECT_EQ(event_type<EventOfEvents<NamedEvent>>.name,
@@ -24,14 +25,14 @@ TEST(EventType, IsNamedAsInCxx) {
   EXPECT_EQ((event_type<std::array<int, 3>>.name), "std::array<int, 3>");
 }
 
-TEST(EventType, IsKnownByItsAddress) {
+TEST(EventType, IsIdentifiedByItsAddress) {
   const EventType* const one = &event_type<NamedEvent>;
   const EventType* const other = &event_type<Hidden>;
   EXPECT_NE(one, other);
   EXPECT_EQ(one, &event_type<NamedEvent>);
 }
 
-TEST(EventType, SmallValuesLieInTheRecord) {
+TEST(EventType, SmallValuesAreStoredInTheRecord) {
   EXPECT_EQ(event_type<char>.record_bytes, 16U);
   EXPECT_EQ(event_type<std::uint64_t>.record_bytes, 16U) << "8 bytes of payload";
   EXPECT_EQ((event_type<std::array<char, 9>>.record_bytes), 24U);
@@ -43,7 +44,7 @@ TEST(EventType, SmallValuesLieInTheRecord) {
   EXPECT_EQ(event_type<Aligned>.record_bytes, 0U);
 }
 
-TEST(EventType, KnowsHowToEndAValue) {
+TEST(EventType, DestroysAValue) {
   EXPECT_EQ(event_type<int>.destroy, nullptr);
   auto shared = std::make_shared<int>(1);
   alignas(std::shared_ptr<int>) std::array<std::byte, sizeof shared> memory;
@@ -59,7 +60,7 @@ struct ThrowsWhenMoved {
 };
 struct alignas(64) Wide {};
 
-TEST(EventType, IsOnlyOfWhatMovesWithoutFailing) {
+TEST(EventType, RequiresANothrowMove) {
   EXPECT_TRUE(EventValue<std::string>);
   EXPECT_TRUE(EventValue<std::unique_ptr<int>>);
   EXPECT_FALSE(EventValue<ThrowsWhenMoved>);

@@ -1,4 +1,5 @@
-#include "weir/app/event_histogram.hpp"
+// Counts and times events.
+#include "weir/event/statistics.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -7,17 +8,59 @@
 
 namespace weir {
 
-std::size_t EventHistogram::bucket_of(std::uint64_t value) noexcept {
-  if (value < steps) return value;
-  const auto shift = static_cast<unsigned>(std::bit_width(value)) - step_bits - 1;
-  return (std::size_t{shift} << step_bits) + (value >> shift);
+EventStatistics::EventStatistics(CoreEvents& events)
+    : platform_(events.loop().platform()),
+      before_(events.before([this](const AnyEvent&) {
+        started_at_ = platform_.now();
+        return EventVerdict::pass;
+      })),
+      after_(events.after([this](const AnyEvent& event, const EventOutcome& outcome) {
+        if (!outcome.vetoed) add(event, platform_.now() - started_at_);
+      })) {}
+
+void EventStatistics::add(const AnyEvent& event, Duration length) {
+  const std::size_t index = event.type_index();
+  if (index >= entries_.size()) entries_.resize(index + 1);
+  auto& entry = entries_[index];
+  if (entry == nullptr) entry = std::make_unique<Entry>(*event.type_);
+  entry->times.add(length);
 }
 
-/// The largest value in it.
-std::uint64_t EventHistogram::last_of(std::size_t bucket) noexcept {
-  if (bucket < 2 * steps) return bucket;
-  const std::size_t shift = (bucket >> step_bits) - 1;
-  const std::uint64_t first = (bucket & (steps - 1)) + steps;
+EventSummary EventStatistics::Entry::summary() const noexcept {
+  return {.type = type->name,
+          .count = times.count(),
+          .minimum = times.minimum(),
+          .average = times.average(),
+          .maximum = times.maximum(),
+          .p99 = times.percentile(99)};
+}
+
+std::vector<EventSummary> EventStatistics::all() const {
+  std::vector<EventSummary> summaries;
+  for (const auto& entry : entries_) {
+    if (entry != nullptr) summaries.push_back(entry->summary());
+  }
+  return summaries;
+}
+
+EventSummary EventStatistics::of(const detail::EventType& type) const noexcept {
+  for (const auto& entry : entries_) {
+    if (entry != nullptr && entry->type == &type) return entry->summary();
+  }
+  return {.type = type.name};
+}
+
+std::size_t EventHistogram::bucket_of(std::uint64_t value) noexcept {
+  if (value < sub_buckets) return value;
+  const auto shift = static_cast<unsigned>(std::bit_width(value)) - sub_bucket_bits - 1;
+  return (std::size_t{shift} << sub_bucket_bits) + (value >> shift);
+}
+
+/// Returns the largest value in `bucket`.
+std::uint64_t EventHistogram::bucket_max(std::size_t bucket) noexcept {
+  if (bucket < 2 * sub_buckets) return bucket;
+  const std::size_t shift = (bucket >> sub_bucket_bits) - 1;
+  const std::uint64_t first = (bucket & (sub_buckets - 1)) + sub_buckets;
   return ((first + 1) << shift) - 1;
 }
 
@@ -52,7 +95,7 @@ Duration EventHistogram::percentile(double percent) const noexcept {
   std::uint64_t below = 0;
   std::size_t bucket = 0;
   while ((below += buckets_[bucket]) < rank) ++bucket;
-  return std::min(Duration(static_cast<Duration::rep>(last_of(bucket))), maximum_);
+  return std::min(Duration(static_cast<Duration::rep>(bucket_max(bucket))), maximum_);
 }
 
 }  // namespace weir

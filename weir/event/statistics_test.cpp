@@ -1,19 +1,95 @@
-#include "weir/app/event_histogram.hpp"
+// Tests the event statistics and the histogram.
+#include "weir/event/statistics.hpp"
 
 #include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "weir/event/test/event_fixture.hpp"
+
 namespace weir {
 namespace {
 
-TEST(EventHistogram, IsAllZeroAtFirst) {
+class EventStatisticsTest : public CoreEventsTest {
+ protected:
+  /// A handler that takes the number of nanoseconds in its event.
+  auto taking_time() {
+    return [this](const Ping& ping) {
+      static_cast<void>(platform_.pass_time(platform_.now() + Duration(ping.number)));
+    };
+  }
+};
+
+TEST_F(EventStatisticsTest, CountsTheTimeOfHandlers) {
+  const auto handler = events().on(taking_time());
+  const EventStatistics statistics(events());
+  EXPECT_TRUE(statistics.all().empty());
+  EXPECT_EQ(statistics.of<Ping>().count, 0U);
+  publish_pings(1, 100);
+  run_until_idle();
+  const EventSummary pings = statistics.of<Ping>();
+  EXPECT_EQ(pings.type, "weir::Ping");
+  EXPECT_EQ(pings.count, 100U);
+  EXPECT_EQ(pings.minimum, 1ns);
+  EXPECT_EQ(pings.average, 50ns);
+  EXPECT_EQ(pings.maximum, 100ns);
+  EXPECT_GE(pings.p99, 99ns);
+  EXPECT_LE(pings.p99, 100ns);
+}
+
+TEST_F(EventStatisticsTest, CountsEachTypeSeparately) {
+  ASSERT_TRUE(events().publish(std::string("before the statistics")));
+  run_until_idle();
+  const EventStatistics statistics(events());
+  ASSERT_TRUE(events().publish(Pong(1)));
+  const auto handler = events().on(taking_time());
+  publish_pings(5, 6);
+  run_until_idle();
+  const auto all = statistics.all();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].type, "weir::Pong") << "in the order of first occurrence";
+  EXPECT_EQ(all[0].count, 1U);
+  EXPECT_EQ(all[0].maximum, 0ns);
+  EXPECT_EQ(all[1].type, "weir::Ping");
+  EXPECT_EQ(all[1].count, 2U);
+  EXPECT_EQ(all[1].minimum, 5ns);
+  EXPECT_EQ(all[1].maximum, 6ns);
+}
+
+TEST_F(EventStatisticsTest, OmitsVetoedEvents) {
+  const EventStatistics statistics(events());
+  const auto veto = events().before(
+      [](const Ping& ping) { return ping.number == 2 ? EventVerdict::veto : EventVerdict::pass; });
+  publish_pings(1, 3);
+  run_until_idle();
+  EXPECT_EQ(statistics.of<Ping>().count, 2U);
+}
+
+TEST_F(EventStatisticsTest, MayBeginAndEndInsideAHandler) {
+  std::unique_ptr<EventStatistics> statistics;
+  const auto handler = events().on([&](const Ping& ping) {
+    if (ping.number == 1) statistics = std::make_unique<EventStatistics>(events());
+    if (ping.number != 3) return;
+    EXPECT_EQ(statistics->of<Ping>().count, 1U);
+    statistics.reset();
+  });
+  publish_pings(1, 4);
+  run_until_idle();
+  EXPECT_EQ(statistics, nullptr);
+  EXPECT_EQ(events().counters().handled.value(), 4U);
+}
+
+}  // namespace
+
+namespace {
+
+TEST(EventHistogram, IsZeroAtFirst) {
   const EventHistogram times;
   EXPECT_EQ(times.count(), 0U);
   EXPECT_EQ(times.minimum(), 0ns);
@@ -22,7 +98,7 @@ TEST(EventHistogram, IsAllZeroAtFirst) {
   EXPECT_EQ(times.percentile(99), 0ns);
 }
 
-TEST(EventHistogram, KnowsTheEnds) {
+TEST(EventHistogram, StoresMinimumAndMaximum) {
   EventHistogram times;
   times.add(-5ns);
   times.add(Duration::max());
@@ -33,7 +109,7 @@ TEST(EventHistogram, KnowsTheEnds) {
   EXPECT_EQ(times.percentile(51), Duration::max());
 }
 
-TEST(EventHistogram, SmallOnesAreExact) {
+TEST(EventHistogram, SmallValuesAreExact) {
   EventHistogram times;
   for (int i = 1; i <= 31; ++i) times.add(Duration(i));
   EXPECT_EQ(times.average(), 16ns);
@@ -42,7 +118,7 @@ TEST(EventHistogram, SmallOnesAreExact) {
   }
 }
 
-TEST(EventHistogram, NinetyNineOfAHundred) {
+TEST(EventHistogram, ReturnsPercentiles) {
   EventHistogram times;
   for (int i = 0; i < 99; ++i) times.add(10ns);
   times.add(1s);
@@ -57,12 +133,12 @@ std::uint64_t seed() {
   return given == nullptr ? 20'261'122 : std::strtoull(given, nullptr, 10);
 }
 
-/// Of all magnitudes.
+/// Returns a value of any magnitude.
 Duration some_length(std::mt19937_64& random) {
   return Duration(static_cast<Duration::rep>(random() >> (1 + random() % 63)));
 }
 
-TEST(EventHistogram, PercentilesAreASixteenthTooLongAtMost) {
+TEST(EventHistogram, PercentilesAreAtMostASixteenthTooLong) {
   SCOPED_TRACE("WEIR_TEST_SEED=" + std::to_string(seed()));
   std::mt19937_64 random(seed());
   for (int round = 0; round < 50; ++round) {
@@ -76,7 +152,7 @@ TEST(EventHistogram, PercentilesAreASixteenthTooLongAtMost) {
     EXPECT_EQ(times.minimum(), all.front());
     EXPECT_EQ(times.maximum(), all.back());
     for (std::size_t i = 0; i < all.size(); ++i) {
-      // The middle between two ranks, where rounding cannot matter.
+      // The middle between two ranks, where rounding does not matter.
       const double percent = 100 * (static_cast<double>(i) + 0.5) / static_cast<double>(all.size());
       const Duration found = times.percentile(percent);
       EXPECT_GE(found, all[i]);

@@ -1,3 +1,4 @@
+// Error texts of codecs: the kinds and names that were expected.
 #include "weir/json/codec.hpp"
 
 #include <array>
@@ -6,7 +7,7 @@
 namespace weir::json::detail {
 namespace {
 
-/// What stands before the name at `index` in `a, b or c`.
+/// Returns the text before the name at `index` in `a, b or c`.
 std::string_view separator_before(std::size_t index, std::size_t count) {
   if (index == 0) return "";
   return index + 1 == count ? " or " : ", ";
@@ -15,7 +16,7 @@ std::string_view separator_before(std::size_t index, std::size_t count) {
 }  // namespace
 
 bool fail_expected_kinds(Reader& in, Kinds kinds) {
-  // In the order of Kind.
+  // The names are in the order of Kind.
   constexpr std::array<std::string_view, 6> names{"null",     "true or false", "a number",
                                                   "a string", "an array",      "an object"};
   const auto count = static_cast<std::size_t>(std::popcount(kinds));
@@ -33,7 +34,7 @@ bool fail_expected_names(Reader& in, const std::string_view* names, std::size_t 
   for (std::size_t index = 0; index < count; ++index) {
     what.append(separator_before(index, count)).append("\"").append(names[index]).append("\"");
   }
-  return in.fail_text(what.append(", found another string"));
+  return in.fail_text(what.append(", found a different string"));
 }
 
 }  // namespace weir::json::detail

@@ -1,4 +1,4 @@
-// How values of a type are read and written: the common ground, and single values.
+// Codecs, which read and write the values of a type: their base, and those of single values.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace weir::json {
 
-/// A set of Kinds.
+/// A Kinds is a set of Kind values.
 using Kinds = std::uint8_t;
 template <class... K>
 constexpr Kinds kinds_of(K... kinds) {
@@ -24,38 +24,39 @@ constexpr Kinds kinds_of(K... kinds) {
 
 namespace detail {
 
-/// The codec of a type with this shape.
+/// CodecOf is the codec of a type T of this shape.
 template <class T, Shape>
 struct CodecOf;
 
 }  // namespace detail
 
-/// Reads and writes a T. To give a type of yours a form of its own, specialise it with the same two
-/// functions, made of those of Reader, Writer and other codecs, and with `kinds`, those of the JSON
-/// values that may become a T, if a variant holds one.
+/// A Codec reads and writes a T. Specialise it to give a type of yours its own form in JSON. A
+/// specialisation has the same two functions, which call functions of Reader, Writer and other
+/// codecs. It also has `kinds` if a variant holds a T: the kinds of JSON values that may become a
+/// T.
 template <class T>
 struct Codec : detail::CodecOf<T, detail::shape_of<T>()> {};
 
 namespace detail {
 
-/// The kinds of JSON values that may become a T.
+/// Returns the kinds of JSON values that may become a T.
 template <class T>
 consteval Kinds kinds_for() {
   static_assert(
       requires { Codec<T>::kinds; },
-      "weir::json: a variant needs to know how its alternatives look: give the Codec of "
+      "weir::json: an alternative of a variant has no kinds of JSON values: give the Codec of "
       "this type a `static constexpr json::Kinds kinds`, made by json::kinds_of()");
   return Codec<T>::kinds;
 }
 
-/// `expected null, a number or an object`, or whatever the kinds are.
+/// Fails with `expected null, a number or an object`, or the names of the kinds given.
 bool fail_expected_kinds(Reader& in, Kinds kinds);
 
 template <class T>
 struct CodecOf<T, Shape::none> {
   static_assert(sizeof(T) == 0,
-                "weir::json: this type is neither a struct whose fields are all public, nor one of "
-                "those that json.hpp names, and has no Codec of its own");
+                "weir::json: this type cannot be converted to JSON: it is neither a struct whose "
+                "fields are all public nor a type that json.hpp lists (specialise json::Codec)");
 };
 
 template <class T>
@@ -84,8 +85,8 @@ struct CodecOf<T, Shape::view> {
   static constexpr Kinds kinds = kinds_of(Kind::text);
   static bool read(Reader&, T&) {
     static_assert(sizeof(T) == 0,
-                  "weir::json: a std::string_view cannot hold what escapes stand for, and would "
-                  "dangle: read into a std::string");
+                  "weir::json: a std::string_view cannot be read, since it cannot hold unescaped "
+                  "text and would dangle: read into a std::string");
     return false;
   }
   static void write(Writer& out, std::string_view value) { out.write(value); }
@@ -113,7 +114,7 @@ struct CodecOf<T, Shape::number_enumeration> {
   static void write(Writer& out, T value) { out.write(static_cast<Number>(value)); }
 };
 
-/// `expected "a", "b" or "c"`.
+/// Fails with `expected "a", "b" or "c"`, with the names given.
 bool fail_expected_names(Reader& in, const std::string_view* names, std::size_t count);
 
 template <class T>
@@ -147,7 +148,7 @@ template <class T>
 struct CodecOf<T, Shape::optional> {
   using Value = typename T::value_type;
   static_assert((kinds_for<Value>() & kinds_of(Kind::null)) == 0,
-                "weir::json: null says only that there is no value, not at which level");
+                "weir::json: nested optionals: null cannot say which level has no value");
   static constexpr Kinds kinds = kinds_of(Kind::null) | kinds_for<Value>();
   static bool read(Reader& in, T& value) {
     if (in.take_null()) {
@@ -179,13 +180,13 @@ struct CodecOf<T, Shape::pointer> {
   }
   static void write(Writer& out, const T& value) {
     static_assert((kinds_for<Value>() & kinds_of(Kind::null)) == 0,
-                  "weir::json: null says only that there is no value, not at which level");
+                  "weir::json: nested optionals: null cannot say which level has no value");
     if (value == nullptr) return out.put(std::string_view("null"));
     Codec<Value>::write(out, *value);
   }
 };
 
-/// Whether a field of this type may be left out: it has a value for that.
+/// True if a field of this type may be left out, because the type has an empty value.
 template <class T>
 inline constexpr bool may_be_absent =
     shape_of<T>() == Shape::optional || shape_of<T>() == Shape::pointer;

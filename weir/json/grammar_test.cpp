@@ -1,5 +1,5 @@
-// What is JSON and what is not: the corners of RFC 8259, for values that are read and for values
-// that are skipped.
+// Tests of valid and invalid JSON: the corner cases of RFC 8259, for values that are read and
+// skipped.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -60,7 +60,7 @@ const std::vector<std::string_view> good{
 };
 
 const std::vector<std::string_view> bad{
-    // Not one value.
+    // Texts that are not one value.
     "",
     " ",
     "\n",
@@ -210,7 +210,7 @@ const std::vector<std::string_view> bad{
     "{\"\\ud800\":1}",
     "{\"a\xFF\":1}",
     "{\"a\n\":1}",
-    // Around it.
+    // Text around the value.
     "\xEF\xBB\xBF{}",
     "\xEF\xBB\xBF",
     "\xA0[]",
@@ -227,12 +227,12 @@ const std::vector<std::string_view> bad{
     "<a>",
     "\\[\\]",
     "[\\n]",
-    // UTF-16, both ways around.
+    // UTF-16 in both byte orders.
     "\xFF\xFE[\0]\0"sv,
     "\0[\0]"sv,
 };
 
-TEST(Grammar, WhatIsJson) {
+TEST(Grammar, ValidTextsAreReadAndSkipped) {
   for (const std::string_view text : good) {
     const auto value = read_any(text);
     ASSERT_TRUE(value) << text << ": " << value.error().message();
@@ -241,27 +241,27 @@ TEST(Grammar, WhatIsJson) {
   }
 }
 
-TEST(Grammar, WhatIsNot) {
+TEST(Grammar, InvalidTextsAreNotRead) {
   for (const std::string_view text : bad) {
     EXPECT_FALSE(read_any(text)) << text;
     EXPECT_FALSE(read_any("{\"k\":" + std::string(text) + "}")) << text;
   }
 }
 
-TEST(Grammar, WhatIsNotIsNotSkippedEither) {
+TEST(Grammar, InvalidTextsAreNotSkipped) {
   for (const std::string_view text : bad) {
-    // They are numbers, but not of any type.
+    // These are numbers, but too large for each type.
     if (text == "1e400" || text == "-1e400") continue;
     EXPECT_FALSE(can_skip(text)) << text;
   }
 }
 
-TEST(Grammar, NamesTwice) {
+TEST(Grammar, DuplicateNamesAreErrors) {
   EXPECT_EQ(read_any(R"({"a":1,"a":1})").error().what, "given twice");
   EXPECT_EQ(read_any(R"({"a":1,"\u0061":1})").error().what, "given twice");
 }
 
-TEST(Grammar, DepthUpToTheLimit) {
+TEST(Grammar, DepthIsLimited) {
   for (const char open : {'[', '{'}) {
     const std::string_view in = open == '[' ? "[" : "{\"a\":";
     const std::string_view out = open == '[' ? "]" : "}";

@@ -1,4 +1,4 @@
-// json::read(): a value of a type out of a JSON text.
+// json::read() reads a value of a given type from a JSON text.
 #pragma once
 
 #include <expected>
@@ -10,13 +10,14 @@
 #include "weir/json/detail/codec_lists.hpp"
 #include "weir/json/detail/codec_object.hpp"
 #include "weir/json/detail/codec_variant.hpp"
-#include "weir/json/detail/error.hpp"
-#include "weir/json/read_options.hpp"
 #include "weir/json/detail/reader.hpp"
+#include "weir/json/error.hpp"
+#include "weir/json/read_options.hpp"
 
 namespace weir::json {
 
-/// A T, or what was wrong with the text; as Result<T> is, but the Error says where.
+/// A Read is a T, or the error of the text. It is like a Result<T>, but its Error has the
+/// position.
 template <class T = void>
 class [[nodiscard]] Read : public std::expected<T, Error> {
  public:
@@ -26,9 +27,10 @@ class [[nodiscard]] Read : public std::expected<T, Error> {
   Read(Base base) : Base(std::move(base)) {}
 };
 
-/// Reads `text`, the whole of it, into `value`, whose memory is used again where that is possible.
-/// Nothing of what it held before is left, but with MissingFields::keep what the text leaves out.
-/// After an error it holds some of the values that came before. Errors: see read().
+/// Reads all of `text` into `value` and reuses the memory of `value` where possible. Nothing of
+/// the old value is left, except for the missing fields under MissingFields::keep. After an error
+/// `value` holds some of the values that came before the error.
+/// Errors: see read().
 template <class T>
 Read<> read_into(T& value, std::string_view text, const ReadOptions& options = {}) {
   Reader in(text, options);
@@ -36,13 +38,14 @@ Read<> read_into(T& value, std::string_view text, const ReadOptions& options = {
   return std::unexpected(in.error());
 }
 
-/// The T that `text` is, the whole of it: exactly what RFC 8259 calls a JSON text, in UTF-8.
-/// Threads: any. Lifetime: the value keeps nothing of the text. Errors: see Error; the first that
-/// is met on the way from the front.
+/// Reads a T from all of `text`, which is exactly a JSON text of RFC 8259, in UTF-8.
+/// Errors: the first error in the text; see Error.
+/// Threads: any.
+/// Lifetime: the value holds no reference to the text.
 template <class T>
 Read<T> read(std::string_view text, const ReadOptions& options = {}) {
   static_assert(std::is_default_constructible_v<T>,
-                "weir::json: what is read is first made without arguments");
+                "weir::json: read() needs a type with a default constructor");
   Read<T> result;
   Reader in(text, options);
   if (!in.begin() || !Codec<T>::read(in, *result) || !in.finish()) {

@@ -1,4 +1,4 @@
-// What is accepted beyond the letter of the struct, and the limits of what is read.
+// Options of json::read(): leniency about fields, and limits.
 #pragma once
 
 #include <cstddef>
@@ -6,36 +6,35 @@
 
 namespace weir::json {
 
-/// What becomes of a member whose name the struct does not have.
+/// The handling of a member whose name is not a field of the struct.
 enum class UnknownFields : std::uint8_t {
   refuse,
-  /// It must be valid JSON all the same, but its names are not kept: one that comes twice is not
-  /// noticed, neither beside it nor in it.
+  /// Skips the member, which must still be valid JSON. Names of skipped members and names inside
+  /// them are not stored, so duplicates of these names are not detected.
   skip,
 };
 
-/// What becomes of a field that the text does not mention.
+/// The handling of a field that the text does not contain.
 enum class MissingFields : std::uint8_t {
-  refuse,  ///< an error; but an optional or a pointer may be missing and is then empty
-  keep,    ///< it keeps its value: the one before read_into(), or that the struct was made with
+  refuse,  ///< an error, except for an optional or pointer, which is then empty
+  keep,    ///< the field keeps its value: the one before read_into(), or its default
 };
 
+/// ReadOptions sets how lenient json::read() is about fields, and the limits of its input.
 struct ReadOptions {
   UnknownFields unknown_fields = UnknownFields::refuse;
   MissingFields missing_fields = MissingFields::refuse;
-  /// How deep objects and arrays may be nested; never more than 1000.
+  /// The maximum nesting depth of objects and arrays; a value above 1000 means 1000.
   std::size_t depth_max = 64;
-  /// How long the text may be.
+  /// The maximum length of the text.
   std::size_t text_bytes_max = std::size_t{64} << 20;
-  /// How much memory the elements of arrays and maps may take together, each counted with its
-  /// sizeof: two bytes of text must not become an element of a kilobyte again and again. What
-  /// lists, maps and sets need besides for the node of an element is not counted: some 16 to 64
-  /// bytes each.
+  /// The maximum memory of all elements of arrays and maps together, each counted with its
+  /// sizeof. Otherwise two bytes of text could become an element of a kilobyte many times. The
+  /// node of an element of a list, map or set is not counted; it takes some 16 to 64 bytes.
   ///
-  /// Nor does a limit here guard hash tables: std::hash of an integer is the integer, so that who
-  /// knows it can send keys that all fall into one bucket, whose cost is the square of their
-  /// number. For keys that strangers choose take std::map and std::set, or a hash with a secret in
-  /// it.
+  /// Hash tables have no such protection. std::hash of an integer is the integer, so a sender can
+  /// choose keys that all fall into one bucket. Their cost is then the square of their number.
+  /// Use std::map and std::set for keys that untrusted senders choose, or a hash with a secret.
   std::size_t element_bytes_max = std::size_t{64} << 20;
 };
 

@@ -1,3 +1,4 @@
+// Tests of json::read() and read_into(): structs, errors, options and limits.
 #include "weir/json/read.hpp"
 
 #include <gtest/gtest.h>
@@ -44,14 +45,14 @@ struct Tree {
   std::unique_ptr<Tree> next;
 };
 
-/// The message of the error that reading `text` gives.
+/// Returns the message of the error of reading `text`.
 template <class T>
 std::string error_of(std::string_view text, const ReadOptions& options = {}) {
   const auto result = read<T>(text, options);
   return result ? "it was read" : result.error().message();
 }
 
-TEST(Read, AStruct) {
+TEST(Read, ReadsAStruct) {
   EXPECT_EQ(read<Ping>(R"({"sequence":2})"), Ping{2});
   EXPECT_EQ(read<Ping>("\r\n\t {\n \"sequence\" \t:\r 2 }\n"), Ping{2});
   EXPECT_EQ(read<Ping>("{\"\\u0073equ\\u0065nce\":2}"), Ping{2});
@@ -59,7 +60,7 @@ TEST(Read, AStruct) {
   EXPECT_EQ(read<Nothing>(" { } "), Nothing());
 }
 
-TEST(Read, FieldsInAnyOrder) {
+TEST(Read, FieldsMayHaveAnyOrder) {
   const User expected{"Ann", 30, {{"Main St", 1}, {"Side St", 2}}};
   EXPECT_EQ(read<User>(R"({"name":"Ann","age":30,"addresses":[{"street":"Main St","zip":1},)"
                        R"({"street":"Side St","zip":2}]})"),
@@ -78,7 +79,7 @@ TEST(Read, OptionalsMayBeMissingOrNull) {
             (User{"Ann", std::nullopt, {}}));
 }
 
-TEST(Read, TypesThatContainThemselves) {
+TEST(Read, TypesMayContainThemselves) {
   const auto tree = read<Tree>(
       R"({"value":1,"children":[{"value":2,"children":[]}],"next":{"value":3,"children":[]}})");
   ASSERT_TRUE(tree) << tree.error().message();
@@ -89,7 +90,7 @@ TEST(Read, TypesThatContainThemselves) {
   EXPECT_EQ(tree->next->next, nullptr);
 }
 
-TEST(Read, WhatDoesNotFitIsNamedByItsPath) {
+TEST(Read, ErrorsNameThePathOfTheValue) {
   EXPECT_EQ(error_of<Users>(R"({"users":[{"name":"a","addresses":[]},)"
                             R"({"name":"b","addresses":[{"street":"s","zip":"12"}]}]})"),
             "users[1].addresses[0].zip: expected an integer, found a string (at byte 83)");
@@ -131,7 +132,7 @@ TEST(Read, DoubledFieldsAreRefused) {
             "pings.a: given twice (at byte 40)");
 }
 
-TEST(Read, NothingMayFollow) {
+TEST(Read, TextAfterTheValueIsAnError) {
   EXPECT_EQ(error_of<Ping>(R"({"sequence":1} x)"), "expected nothing more, found 'x' (at byte 15)");
   EXPECT_EQ(error_of<Ping>(R"({"sequence":1}{"sequence":1})"),
             "expected nothing more, found an object (at byte 14)");
@@ -139,7 +140,7 @@ TEST(Read, NothingMayFollow) {
             "expected nothing more, found the byte 0x00 (at byte 1)");
 }
 
-TEST(Read, EveryCutIsAnError) {
+TEST(Read, EveryTruncationIsAnError) {
   const std::string text =
       R"({"name":"A\u00e4n","age":30,"addresses":[{"street":"Main St","zip":1},)"
       R"({"street":"","zip":2}]})";
@@ -161,15 +162,15 @@ TEST(Read, EveryWrongByteIsAnErrorOrAnotherValue) {
       if (other[index] == static_cast<char>(byte)) continue;
       other[index] = static_cast<char>(byte);
       const auto result = read<User>(other);
-      // Only what stands inside a string or a number can make another value.
+      // A wrong byte leads to another value only inside a string or number.
       ASSERT_TRUE(!result || *result != *right) << other;
     }
   }
 }
 
 TEST(Read, CommasAndBracesMustBeRight) {
-  EXPECT_EQ(error_of<Ping>(R"({"sequence":1,})"), "a comma with nothing behind it (at byte 14)");
-  EXPECT_EQ(error_of<Ping>(R"({"sequence":1 , })"), "a comma with nothing behind it (at byte 16)");
+  EXPECT_EQ(error_of<Ping>(R"({"sequence":1,})"), "a trailing comma (at byte 14)");
+  EXPECT_EQ(error_of<Ping>(R"({"sequence":1 , })"), "a trailing comma (at byte 16)");
   EXPECT_EQ(error_of<Ping>(R"({,"sequence":1})"),
             "expected a name in quotes, found ',' (at byte 1)");
   EXPECT_EQ(error_of<Ping>(R"({"sequence":1])"), "expected ',' or '}', found ']' (at byte 13)");
@@ -195,7 +196,7 @@ TEST(Read, DepthIsLimited) {
   EXPECT_EQ(deep.error().what, "nested too deeply");
   EXPECT_EQ(deep.error().code, Errc::limit_reached);
   EXPECT_TRUE(read<Tree>(nested(33), {.depth_max = 66}));
-  // Whatever is asked for, the stack stays safe.
+  // The stack stays safe for every depth_max.
   EXPECT_EQ(read<Tree>(nested(100'000), {.depth_max = 1'000'000}).error().what,
             "nested too deeply");
   const std::string skipped = R"({"sequence":1,"x":)" + std::string(1'000'000, '[');
@@ -213,7 +214,7 @@ struct Large {
   std::optional<std::array<std::uint64_t, 128>> numbers;
 };
 
-TEST(Read, ShortTextsDoNotBecomeMuchMemory) {
+TEST(Read, ShortTextsDoNotUseMuchMemory) {
   const ReadOptions options{.element_bytes_max = 10 * sizeof(Large)};
   EXPECT_TRUE(read<std::vector<Large>>("[{},{},{},{},{},{},{},{},{},{}]", options));
   const auto result = read<std::vector<Large>>("[{},{},{},{},{},{},{},{},{},{},{}]", options);
@@ -222,7 +223,7 @@ TEST(Read, ShortTextsDoNotBecomeMuchMemory) {
   EXPECT_EQ(result.error().code, Errc::limit_reached);
 }
 
-TEST(Read, IntoAValueThatIsThere) {
+TEST(Read, ReadIntoReplacesTheOldValue) {
   User user{"a name that is too long for the string itself", 1, {{"s", 1}}};
   const char* const memory = user.name.data();
   ASSERT_TRUE(read_into(user, R"({"addresses":[],"name":"another one"})"));
@@ -241,8 +242,8 @@ struct Message {
   std::optional<int> last = 5;
 };
 
-TEST(Read, IntoAValueThatIsThereNothingOfItStays) {
-  // The fields in order, out of order, some skipped, and none before the end.
+TEST(Read, ReadIntoKeepsNothingOfTheOldValue) {
+  // The fields are in order, out of order, partly skipped, or missing before the end.
   for (const std::string_view text :
        {R"({"number":2})", R"( { "number" : 2 } )", R"({"ping":null,"number":2})",
         R"({"number":2,"token":null})", R"({"x":1,"number":2})"}) {
@@ -256,7 +257,7 @@ TEST(Read, IntoAValueThatIsThereNothingOfItStays) {
   }
 }
 
-TEST(Read, IntoNestedValuesThatAreThereNothingOfThemStays) {
+TEST(Read, ReadIntoKeepsNothingOfOldNestedValues) {
   struct Outer {
     Message inner;
     std::array<Message, 1> array;
@@ -271,7 +272,7 @@ TEST(Read, IntoNestedValuesThatAreThereNothingOfThemStays) {
   EXPECT_EQ(outer.array[0].token, std::nullopt);
 }
 
-TEST(Read, IntoAValueThatIsThereWhatIsMissingIsKeptIfAskedFor) {
+TEST(Read, ReadIntoKeepsMissingFieldsOnRequest) {
   Message message{"token", std::make_unique<Ping>(1), Address{"s", 1}, 1, 1};
   const ReadOptions options{.missing_fields = MissingFields::keep};
   ASSERT_TRUE(read_into(message, R"({"address":null})", options));
@@ -283,7 +284,7 @@ TEST(Read, IntoAValueThatIsThereWhatIsMissingIsKeptIfAskedFor) {
   EXPECT_EQ(message.last, 1);
 }
 
-TEST(Read, AnEmptyOptionalComesBackEmptyWhateverItsDefault) {
+TEST(Read, AnEmptyOptionalStaysEmptyDespiteItsDefault) {
   Message message;
   message.last.reset();
   const auto back = read<Message>(write(message));

@@ -1,4 +1,4 @@
-// json::write(): a value as a JSON text.
+// json::write() writes a value as a JSON text.
 #pragma once
 
 #include <string>
@@ -12,8 +12,10 @@
 
 namespace weir::json {
 
-/// Appends `value` as JSON without blanks, always valid: see Writer for what JSON cannot hold.
-/// Allocates nothing itself where `out` has room. Threads: any. Errors: std::bad_alloc only.
+/// Appends `value` as JSON without blanks. The text is always valid; Writer says how it writes
+/// values that JSON does not have. It allocates nothing itself if `out` has room.
+/// Errors: throws only std::bad_alloc.
+/// Threads: any.
 template <class T>
 void write_to(std::string& out, const T& value) {
   StringWriter writer(out);
@@ -27,7 +29,7 @@ void write_to(Buffer& out, const T& value) {
   writer.finish();
 }
 
-/// The same as a string of its own.
+/// Returns `value` as a JSON text; see write_to().
 template <class T>
 std::string write(const T& value) {
   std::string text;

@@ -1,10 +1,10 @@
-// The logs of a program: loggers by name with their levels, and one thread that writes out what the
-// cores have logged.
+// A LogService has the named loggers of a program, their levels, and the thread that writes
+// records.
 //
-//   OsHost host;
-//   Logs logs(host, settings.log);                 // made before the runtime, gone after it
-//   Runtime runtime(host, settings.runtime);
-//   const Logger log = logs.logger("http.server");
+//     OsPlatform platform;
+//     LogService logs(platform, settings.log);  // made before the runtime, destroyed after it
+//     Runtime runtime(platform, settings.runtime);
+//     const Logger log = logs.logger("http.server");
 #pragma once
 
 #include <array>
@@ -22,65 +22,131 @@
 #include <unordered_map>
 #include <vector>
 
+#include "weir/base/detail/bytes.hpp"
+#include "weir/base/detail/counter.hpp"
 #include "weir/config/type/units.hpp"
-#include "weir/app/log_level.hpp"
-#include "weir/app/log_ring.hpp"
-#include "weir/app/log_sink.hpp"
+#include "weir/log/detail/record.hpp"
 #include "weir/log/logger.hpp"
+#include "weir/log/sink.hpp"
 #include "weir/loop/contract/detail/platform.hpp"
+#include "weir/loop/metrics.hpp"
 
 namespace weir {
 
+// A bounded queue of log records from one core to the thread that writes them.
+
+/// A LogRing is a ring buffer of bytes with one producer and one consumer that never wait for each
+/// other. A record that does not fit is dropped and counted.
+/// Threads: one producer at a time calls push() and next_sequence(), and one consumer at a time
+/// calls mark() and pop().
+class LogRing final : public MetricSource {
+ public:
+  /// Makes a ring of `bytes`, rounded up to a power of two from 8 KiB to 1 GiB. `number`
+  /// identifies the ring within its LogService.
+  LogRing(std::size_t bytes, unsigned number);
+  ~LogRing() { detach(); }
+  LogRing(const LogRing&) = delete;
+  LogRing& operator=(const LogRing&) = delete;
+
+  unsigned number() const noexcept { return number_; }
+  const Counter& dropped() const noexcept { return dropped_; }
+
+  /// Adds a record. Returns false if there is no room; the record is then dropped and counted.
+  bool push(Bytes record) noexcept;
+  /// Returns 1, 2, 3 and so on.
+  std::uint64_t next_sequence() noexcept { return ++sequence_; }
+
+  /// Returns true if there is no record to take.
+  bool empty() const noexcept;
+  /// Sets the limit of pop() to the records that have been pushed until now.
+  void mark() noexcept;
+  /// Moves the next record to `record`. Returns false if there is none before the limit of mark().
+  bool pop(std::vector<std::byte>& record);
+
+  /// Adds "log records dropped" to the metrics of the ring's loop, after the first dropped record.
+  void collect(MetricSnapshot& sum) const override;
+
+  /// The next ring in the list of all rings, set before this ring is published.
+  LogRing* next = nullptr;
+  // The consumer's members.
+  /// The record that was taken but not yet written; empty if there is none.
+  std::vector<std::byte> head;
+  std::uint64_t drops_reported = 0;
+
+ private:
+  void copy_in(std::uint64_t at, Bytes bytes) noexcept;
+  void copy_out(std::uint64_t at, MutableBytes bytes) const noexcept;
+
+  const std::size_t size_;  // a power of two
+  const unsigned number_;
+  const std::unique_ptr<std::byte[]> bytes_;
+  Counter dropped_;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t read_position_seen_ = 0;  // the producer's older copy of read_position_
+  std::uint64_t read_limit_ = 0;          // the consumer's
+  // Positions only grow; a position modulo size_ is an index in bytes_.
+  alignas(64) std::atomic<std::uint64_t> write_position_{0};
+  alignas(64) std::atomic<std::uint64_t> read_position_{0};
+};
+
 class Loop;
 
-/// May be a section of a configuration.
+/// Options of a LogService; may be a section of a configuration.
 struct LogOptions {
-  LogLevel level = LogLevel::info;  ///< of every name that `levels` says nothing about
-  /// By name; `http` is about `http.server` too, unless that is there itself.
+  LogLevel level = LogLevel::info;  ///< The level of every name that `levels` does not set.
+  /// Levels by name. An entry `http` also sets `http.server`, unless that name has its own entry.
   std::map<std::string, LogLevel> levels = {};
-  LogFormat format = LogFormat::text;  ///< of the host's log, where no other sinks are given
-  /// How much each core may have logged that has not been written out yet; at least 8 KiB.
+  /// The format in the platform's log, which is used if no other sinks are given.
+  LogFormat format = LogFormat::text;
+  /// The size of each core's buffer for records that are not yet written; at least 8 KiB.
   ByteSize core_buffer = 256_KiB;
 };
 
+/// Counters of a LogService.
 struct LogReport {
   std::uint64_t written = 0;
-  std::uint64_t dropped = 0;  ///< because a core's buffer was full
-  std::uint64_t failed = 0;   ///< a sink threw
+  std::uint64_t dropped = 0;  ///< Records that were dropped because a core's buffer was full.
+  std::uint64_t failed = 0;   ///< Calls of a sink that threw.
 };
 
-/// Each loop has a buffer of its own, made with its first record; threads that are no loop's share
-/// one, behind a mutex. A thread of the host's takes what is there, in the order of the records'
-/// times and always in the order of each core, and gives it to the sinks. Nobody waits for it: when
-/// a buffer is full, records are dropped, and a warning of the logger `weir.logs` says how many.
+/// A LogService writes the records of all cores to its sinks, on a thread of the platform.
 ///
-/// Threads: any, but flush() on none that runs a loop. Lifetime: outlives its loggers, and the
-/// loops that log; the host outlives it. Its end writes out everything that was logged before.
-class Logs final : ThreadWork {
+/// Each loop has its own buffer, which its first record creates. All threads without a loop share
+/// one buffer and a mutex. The writer thread merges the buffers in the order of the records'
+/// times, and never reorders the records of one core. A core never waits for the writer thread.
+/// When a buffer is full, records are dropped, and the logger `weir.logs` writes a warning with
+/// their number. The destructor writes all records that were logged before.
+///
+/// Threads: any; flush() may not be called on a thread that runs a loop.
+/// Lifetime: the platform outlives the LogService, which outlives its loggers and the loops that
+/// log.
+class LogService final : ThreadWork {
  public:
-  /// How many names loggers may have; those beyond share the name "(others)".
+  /// The maximum number of logger names; all further loggers share the name "(others)".
   static constexpr std::size_t names_max = std::size_t{1} << 20;
 
-  /// Into the host's log.
-  explicit Logs(Host& host, const LogOptions& options = {});
-  Logs(Host& host, const LogOptions& options, std::vector<std::unique_ptr<LogSink>> sinks);
-  ~Logs();
-  Logs(const Logs&) = delete;
-  Logs& operator=(const Logs&) = delete;
+  /// Makes a LogService that writes to the platform's log.
+  explicit LogService(Platform& platform, const LogOptions& options = {});
+  LogService(Platform& platform, const LogOptions& options,
+             std::vector<std::unique_ptr<LogSink>> sinks);
+  ~LogService();
+  LogService(const LogService&) = delete;
+  LogService& operator=(const LogService&) = delete;
 
-  /// The logger of this name. Names, with dots between their parts, are kept as long as the Logs
-  /// is: asking again is cheap, and a level that was set holds.
+  /// Returns the logger of this name, whose parts are separated by dots. A LogService keeps every
+  /// name for its lifetime: a second call is cheap, and a level that was set stays set.
   Logger logger(std::string_view name);
 
-  /// From now on the level and the levels are these; what else is in the options stays as it was.
-  /// Other cores may see it a moment later.
+  /// Replaces the level and the levels by those of `options`; the other options have no effect.
+  /// Other cores may see the new levels a moment later.
   void set_levels(const LogOptions& options);
-  /// Of this name and those below it; an empty one: of all that no other is set for.
+  /// Sets the level of this name and the names below it that have no level of their own. An empty
+  /// name sets the level of all names that have no level of their own.
   void set_level(std::string_view name, LogLevel level);
   LogLevel level(std::string_view name) const;
 
-  /// Returns when everything that was logged before has been given to the sinks, and they have been
-  /// flushed. Blocks for as long as they do.
+  /// Writes all records that were logged before the call, and flushes the sinks. The call blocks
+  /// until the sinks have finished.
   void flush();
   LogReport report() const;
 
@@ -89,53 +155,53 @@ class Logs final : ThreadWork {
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
   };
-  /// A loop and its buffer; found by the loop's address.
-  struct Place {
+  /// A loop and its buffer, found by the loop's address.
+  struct RingSlot {
     std::atomic<const Loop*> loop{nullptr};
     std::atomic<LogRing*> ring{nullptr};
   };
-  static constexpr std::size_t places_max = 1024;
+  static constexpr std::size_t ring_slots_max = 1024;
 
   std::optional<Instant> step() noexcept override;
-  void write(const detail::LogChannel& channel, LogLevel level, std::string_view message,
-             std::string_view bound, std::span<const LogField> fields) noexcept;
+  void write(const detail::LoggerState& state, LogLevel level, std::string_view message,
+             std::string_view bound_fields, std::span<const LogField> fields) noexcept;
   std::string next_id();
   LogRing* ring_of(const Loop& loop) noexcept;
   LogRing& add_ring();
   void wake_writer() noexcept;
 
-  bool anything() const noexcept;
+  bool has_records() const noexcept;
   void drain();
-  LogRing* first_of(LogRing* rings);
-  void tell_drops(LogRing* rings);
-  void pass_on(const LogRecord& record);
+  LogRing* oldest_ring(LogRing* rings);
+  void report_drops(LogRing* rings);
+  void write_to_sinks(const LogRecord& record);
 
   LogLevel level_of(std::string_view name) const;
-  void update_channels() noexcept;
+  void update_levels() noexcept;
 
-  Host& host_;
+  Platform& platform_;
   const std::size_t ring_bytes_;
 
   mutable std::mutex names_mutex_;  // guards the next three
   LogLevel level_;
   std::map<std::string, LogLevel, std::less<>> levels_;
-  std::unordered_map<std::string, detail::LogChannel, Hash, std::equal_to<>> channels_;
+  std::unordered_map<std::string, detail::LoggerState, Hash, std::equal_to<>> loggers_;
 
-  std::mutex outside_mutex_;  // of those that push to outside_
-  std::mutex rings_mutex_;    // guards owned_
-  std::vector<std::unique_ptr<LogRing>> owned_;
+  std::mutex shared_ring_mutex_;  // held by threads that push to shared_ring_
+  std::mutex rings_mutex_;        // guards owned_rings_
+  std::vector<std::unique_ptr<LogRing>> owned_rings_;
   std::atomic<LogRing*> rings_{nullptr};
-  LogRing* const outside_;
-  const std::unique_ptr<std::array<Place, places_max>> places_;
+  LogRing* const shared_ring_;
+  const std::unique_ptr<std::array<RingSlot, ring_slots_max>> ring_slots_;
 
-  std::mutex drain_mutex_;  // guards what follows, and the side of the rings that takes
+  std::mutex drain_mutex_;  // guards the members below and the consumer side of all rings
   std::vector<std::unique_ptr<LogSink>> sinks_;
   LogRecord record_;
-  bool failure_told_ = false;
+  bool failure_reported_ = false;
   Counter written_;
   Counter failed_;
   std::atomic<bool> idle_{false};  // the thread sleeps, or is about to
-  std::unique_ptr<HostThread> thread_;
+  std::unique_ptr<PlatformThread> thread_;
 };
 
 }  // namespace weir

@@ -1,13 +1,17 @@
+// Tests loggers, levels, the writer thread and the ring buffer.
 #include "weir/log/log_service.hpp"
 
 #include <gtest/gtest.h>
-
+#include <cstdint>
+#include <cstring>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "weir/config/test/config_fixture.hpp"
+#include "weir/log/detail/record.hpp"
 #include "weir/log/test/log_fixture.hpp"
 #include "weir/task/task.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
@@ -17,22 +21,22 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-class LogsTest : public LoopTest {
+class LogServiceTest : public LoopTest {
  protected:
-  LogsTest() { logs_.emplace(host_, LogOptions(), one_sink<KeepingSink>(kept_)); }
+  LogServiceTest() { logs_.emplace(platform_, LogOptions(), one_sink<MemorySink>(stored_)); }
 
-  /// Lets the writing thread have its step.
-  void settle() { host_.run_until_idle(*loop_); }
+  /// Runs the writer thread's step.
+  void settle() { platform_.run_until_idle(*loop_); }
   Texts texts() {
     logs_->flush();
-    return kept_.texts();
+    return stored_.texts();
   }
 
-  Kept kept_;
-  std::optional<Logs> logs_;
+  StoredLog stored_;
+  std::optional<LogService> logs_;
 };
 
-TEST_F(LogsTest, WritesWhatTheLevelLets) {
+TEST_F(LogServiceTest, WritesRecordsThatTheLevelPermits) {
   const Logger log = logs_->logger("http");
   log.trace("one");
   log.debug("two");
@@ -40,24 +44,24 @@ TEST_F(LogsTest, WritesWhatTheLevelLets) {
   log.warning("four");
   log.error("five");
   EXPECT_EQ(texts(), (Texts{"http: three n=3", "http: four", "http: five"}));
-  EXPECT_EQ(kept_.records[2].level, LogLevel::error);
+  EXPECT_EQ(stored_.records[2].level, LogLevel::error);
   EXPECT_EQ(logs_->report().written, 3u);
 }
 
-TEST_F(LogsTest, TheThreadWritesByItself) {
+TEST_F(LogServiceTest, TheThreadWritesWithoutAFlush) {
   settle();
   logs_->logger("a").info("one");
-  EXPECT_TRUE(kept_.records.empty());
+  EXPECT_TRUE(stored_.records.empty());
   settle();
-  EXPECT_EQ(kept_.texts(), Texts{"a: one"});
-  EXPECT_GE(kept_.flushes, 1u);
+  EXPECT_EQ(stored_.texts(), Texts{"a: one"});
+  EXPECT_GE(stored_.flushes, 1u);
   logs_->logger("a").info("two");
   logs_->logger("a").info("three");
   settle();
-  EXPECT_EQ(kept_.texts(), (Texts{"a: one", "a: two", "a: three"}));
+  EXPECT_EQ(stored_.texts(), (Texts{"a: one", "a: two", "a: three"}));
 }
 
-TEST_F(LogsTest, NothingIsLostAtTheEnd) {
+TEST_F(LogServiceTest, TheDestructorWritesAllRecords) {
   settle();
   const auto body = [&]() -> Task<> {
     const Logger log = logs_->logger("a");
@@ -66,14 +70,14 @@ TEST_F(LogsTest, NothingIsLostAtTheEnd) {
   };
   run(body());
   logs_.reset();
-  ASSERT_EQ(kept_.records.size(), 1000u);
-  for (std::size_t i = 0; i < kept_.records.size(); ++i) {
-    EXPECT_EQ(kept_.records[i].text, "record i=" + std::to_string(i));
-    EXPECT_EQ(kept_.records[i].core, 0u);
+  ASSERT_EQ(stored_.records.size(), 1000u);
+  for (std::size_t i = 0; i < stored_.records.size(); ++i) {
+    EXPECT_EQ(stored_.records[i].text, "record i=" + std::to_string(i));
+    EXPECT_EQ(stored_.records[i].core, 0u);
   }
 }
 
-TEST_F(LogsTest, NothingIsEvaluatedForWhatIsNotWritten) {
+TEST_F(LogServiceTest, UnwrittenRecordsEvaluateNoFields) {
   const Logger log = logs_->logger("a");
   int calls = 0;
   const auto costly = [&] {
@@ -87,7 +91,7 @@ TEST_F(LogsTest, NothingIsEvaluatedForWhatIsNotWritten) {
   EXPECT_EQ(texts(), Texts{"a: written k=made"});
 }
 
-TEST_F(LogsTest, FieldsAreOfManyTypes) {
+TEST_F(LogServiceTest, FieldsMayHaveManyTypes) {
   const Logger log = logs_->logger("a");
   const std::string text = "text";
   log.info("m", field("b", true), field("c", 'x'), field("i8", std::int8_t{-1}),
@@ -102,7 +106,7 @@ TEST_F(LogsTest, FieldsAreOfManyTypes) {
                             "o=epoll x=7"}));
 }
 
-TEST_F(LogsTest, LevelsAreSetByName) {
+TEST_F(LogServiceTest, LevelsAreSetByName) {
   const Logger http = logs_->logger("http");
   const Logger server = logs_->logger("http.server");
   const Logger client = logs_->logger("http.client");
@@ -128,7 +132,7 @@ TEST_F(LogsTest, LevelsAreSetByName) {
   EXPECT_TRUE(logs_->logger("http").enabled(LogLevel::trace));
 }
 
-TEST_F(LogsTest, LevelsAreASectionOfAConfiguration) {
+TEST_F(LogServiceTest, OptionsMayBeASectionOfAConfiguration) {
   const LogOptions options = config::test::settings<LogOptions>(
       {"level = 'warning'\nformat = 'json'\n[levels]\nhttp = 'debug'\n",
        {},
@@ -142,7 +146,7 @@ TEST_F(LogsTest, LevelsAreASectionOfAConfiguration) {
   EXPECT_EQ(logs_->level("x"), LogLevel::warning);
 }
 
-TEST_F(LogsTest, ALoggerWithFieldsIsHandedOn) {
+TEST_F(LogServiceTest, ALoggerWithFieldsMayBePassedOn) {
   const auto inner = [](Logger log) -> Task<> {
     log.info("inside", field("k", 1));
     co_return;
@@ -164,7 +168,7 @@ TEST_F(LogsTest, ALoggerWithFieldsIsHandedOn) {
   EXPECT_EQ(all[4], "http: between");
 }
 
-TEST_F(LogsTest, LoggersWithoutLogsLogNothing) {
+TEST_F(LogServiceTest, LoggersWithoutALogServiceWriteNothing) {
   const Logger nobody;
   EXPECT_FALSE(nobody.enabled(LogLevel::error));
   EXPECT_EQ(nobody.name(), "");
@@ -172,7 +176,7 @@ TEST_F(LogsTest, LoggersWithoutLogsLogNothing) {
   nobody.with(field("k", 1)).with_id().error("lost");
 }
 
-TEST_F(LogsTest, NamesAreKept) {
+TEST_F(LogServiceTest, NamesAreKept) {
   std::string name = "a.name.that.is.longer.than.a.short.string";
   const Logger first = logs_->logger(name);
   name.assign(name.size(), 'x');
@@ -181,34 +185,35 @@ TEST_F(LogsTest, NamesAreKept) {
   EXPECT_FALSE(logs_->logger(first.name()).enabled(LogLevel::error));
 }
 
-TEST_F(LogsTest, WhatAFullBufferDropsIsCountedAndTold) {
+TEST_F(LogServiceTest, DropsOfAFullBufferAreCountedAndReported) {
   LogOptions options;
   options.core_buffer = 8_KiB;
-  logs_.emplace(host_, options, one_sink<KeepingSink>(kept_));
+  logs_.emplace(platform_, options, one_sink<MemorySink>(stored_));
   const auto body = [&]() -> Task<> {
     const Logger log = logs_->logger("a");
     const std::string text(1000, 'x');
     for (int i = 0; i < 20; ++i) log.info("record", field("i", i), field("text", text));
     co_return;
   };
-  EXPECT_EQ(loop_->figures().read().figures().size(), 0U) << "until something is dropped";
+  EXPECT_EQ(loop_->metrics().read().metrics().size(), 0U) << "no record was dropped yet";
   run(body());
   logs_->flush();
   const LogReport report = logs_->report();
   EXPECT_GT(report.dropped, 0u);
-  const FigureSum figures = loop_->figures().read();
-  ASSERT_EQ(figures.figures().size(), 1U);
-  EXPECT_EQ(figures.figures()[0].name, "log records dropped");
-  EXPECT_EQ(figures.figures()[0].value, report.dropped);
-  EXPECT_EQ(kept_.records.size(), 20 - report.dropped + 1);
-  EXPECT_EQ(kept_.texts().back(), "weir.logs: records dropped: a buffer was full dropped=" +
-                                      std::to_string(report.dropped) + " buffer=1");
-  EXPECT_TRUE(kept_.records[0].text.starts_with("record i=0 "));
+  const MetricSnapshot metrics = loop_->metrics().read();
+  ASSERT_EQ(metrics.metrics().size(), 1U);
+  EXPECT_EQ(metrics.metrics()[0].name, "log records dropped");
+  EXPECT_EQ(metrics.metrics()[0].value, report.dropped);
+  EXPECT_EQ(stored_.records.size(), 20 - report.dropped + 1);
+  EXPECT_EQ(stored_.texts().back(), "weir.logs: records dropped: a buffer was full dropped=" +
+                                        std::to_string(report.dropped) + " buffer=1");
+  EXPECT_TRUE(stored_.records[0].text.starts_with("record i=0 "));
   logs_->flush();
-  EXPECT_EQ(kept_.records.size(), 20 - report.dropped + 1) << "told once";
+  EXPECT_EQ(stored_.records.size(), 20 - report.dropped + 1) << "reported once";
   run(body());
   logs_.reset();
-  EXPECT_TRUE(kept_.texts().back().starts_with("weir.logs: records dropped")) << "at the end too";
+  EXPECT_TRUE(stored_.texts().back().starts_with("weir.logs: records dropped"))
+      << "also at the end";
 }
 
 class BrokenSink : public LogSink {
@@ -217,61 +222,146 @@ class BrokenSink : public LogSink {
   void flush() override { throw 1; }
 };
 
-TEST_F(LogsTest, ASinkThatThrowsIsToldOnceAndHoldsUpNobody) {
+TEST_F(LogServiceTest, AThrowingSinkIsReportedOnceAndDoesNotStopOthers) {
   auto sinks = one_sink<BrokenSink>();
-  sinks.push_back(std::make_unique<KeepingSink>(kept_));
-  logs_.emplace(host_, LogOptions(), std::move(sinks));
+  sinks.push_back(std::make_unique<MemorySink>(stored_));
+  logs_.emplace(platform_, LogOptions(), std::move(sinks));
   logs_->logger("a").info("one");
   logs_->logger("a").info("two");
   EXPECT_EQ(texts(), (Texts{"a: one", "a: two"}));
-  EXPECT_EQ(host_.logged(), Texts{"weir: a sink of the logs failed: no disk"});
+  EXPECT_EQ(platform_.logged(), Texts{"weir: log sink failed: no disk"});
   EXPECT_EQ(logs_->report().failed, 3u);
 }
 
-TEST_F(LogsTest, WithoutSinksItIsTheHostsLog) {
-  host_.set_wall_time(WallTime(std::chrono::sys_days(std::chrono::year(2026) / 11 / 22)));
-  logs_.emplace(host_);
+TEST_F(LogServiceTest, WritesToThePlatformsLogWithoutSinks) {
+  platform_.set_wall_time(WallTime(std::chrono::sys_days(std::chrono::year(2026) / 11 / 22)));
+  logs_.emplace(platform_);
   logs_->logger("a").info("one", field("k", "v"));
   LogOptions options;
   options.format = LogFormat::json;
-  Logs json(host_, options);
+  LogService json(platform_, options);
   json.logger("b").warning("two");
   logs_.reset();
   json.flush();
-  EXPECT_EQ(host_.logged(),
+  EXPECT_EQ(platform_.logged(),
             (Texts{"2026-11-22T00:00:00.000000Z info [-] a: one k=v",
                    "{\"time\":\"2026-11-22T00:00:00.000000Z\",\"level\":\"warning\",\"logger\":"
                    "\"b\",\"message\":\"two\"}"}));
 }
 
-TEST_F(LogsTest, WithoutAThreadEverythingIsWrittenAtTheEnd) {
+TEST_F(LogServiceTest, TheDestructorWritesAllRecordsWithoutAThread) {
   logs_.reset();
-  host_.set_threads_max(0);
-  logs_.emplace(host_, LogOptions(), one_sink<KeepingSink>(kept_));
-  EXPECT_EQ(host_.logged().size(), 1u);
+  platform_.set_threads_max(0);
+  logs_.emplace(platform_, LogOptions(), one_sink<MemorySink>(stored_));
+  EXPECT_EQ(platform_.logged().size(), 1u);
   logs_->logger("a").info("one");
   settle();
-  EXPECT_TRUE(kept_.records.empty());
+  EXPECT_TRUE(stored_.records.empty());
   logs_.reset();
-  EXPECT_EQ(kept_.texts(), Texts{"a: one"});
+  EXPECT_EQ(stored_.texts(), Texts{"a: one"});
 }
 
-TEST_F(LogsTest, RecordsOfSeveralCoresComeInTheOrderOfTheirTimes) {
-  auto other = Loop::make(host_, {.core = 1}).value();
+TEST_F(LogServiceTest, RecordsOfSeveralCoresAreSortedByTime) {
+  auto other = Loop::make(platform_, {.core = 1}).value();
   const auto record = [&](int number) -> Task<> {
     logs_->logger("a").info("record", field("i", number));
     co_return;
   };
   for (int number = 0; number < 10; ++number) {
     weir::run(number % 3 == 0 ? *other : *loop_, record(number));
-    host_.advance(*loop_, 1ms);
+    platform_.advance(*loop_, 1ms);
   }
   logs_->flush();
-  ASSERT_EQ(kept_.records.size(), 10u);
+  ASSERT_EQ(stored_.records.size(), 10u);
   for (std::size_t i = 0; i < 10; ++i) {
-    EXPECT_EQ(kept_.records[i].text, "record i=" + std::to_string(i));
-    EXPECT_EQ(kept_.records[i].core, i % 3 == 0 ? 1u : 0u);
+    EXPECT_EQ(stored_.records[i].text, "record i=" + std::to_string(i));
+    EXPECT_EQ(stored_.records[i].core, i % 3 == 0 ? 1u : 0u);
   }
+}
+
+}  // namespace
+
+namespace {
+
+/// Returns bytes that begin with their size, as records do.
+std::vector<std::byte> sized(std::size_t size, int fill) {
+  std::vector<std::byte> bytes(size, static_cast<std::byte>(fill));
+  const auto written = static_cast<std::uint32_t>(size);
+  std::memcpy(bytes.data(), &written, sizeof written);
+  return bytes;
+}
+
+TEST(LogRing, PopsRecordsInOrder) {
+  LogRing ring(0, 3);
+  EXPECT_EQ(ring.number(), 3u);
+  std::vector<std::byte> taken;
+  std::size_t pushed = 0;
+  std::size_t received = 0;
+  const auto size_of = [](std::size_t index) { return 4 + index * 37 % 2000; };
+  for (int round = 0; round < 2000; ++round) {
+    for (int burst = round % 4; burst >= 0; --burst) {
+      ring.push(sized(size_of(pushed), static_cast<int>(pushed % 256)));
+      ++pushed;
+    }
+    EXPECT_FALSE(ring.empty());
+    EXPECT_FALSE(ring.pop(taken)) << "the record is not marked";
+    ring.mark();
+    while (ring.pop(taken)) {
+      ASSERT_EQ(taken, sized(size_of(received), static_cast<int>(received % 256)));
+      ++received;
+    }
+    EXPECT_TRUE(ring.empty());
+  }
+  EXPECT_EQ(received, pushed);
+  EXPECT_EQ(ring.dropped().value(), 0u);
+}
+
+TEST(LogRing, DropsAndCountsRecordsThatDoNotFit) {
+  LogRing ring(0, 0);  // 8 KiB
+  for (int record = 0; record < 10; ++record) ring.push(sized(1024, record));
+  EXPECT_EQ(ring.dropped().value(), 2u);
+  std::vector<std::byte> taken;
+  ring.mark();
+  for (int record = 0; record < 8; ++record) {
+    ASSERT_TRUE(ring.pop(taken));
+    EXPECT_EQ(taken, sized(1024, record));
+  }
+  EXPECT_FALSE(ring.pop(taken));
+  ring.push(sized(1024, 42));
+  ring.mark();
+  ASSERT_TRUE(ring.pop(taken));
+  EXPECT_EQ(taken, sized(1024, 42));
+}
+
+TEST(LogRing, NoRecordIsLostBetweenTwoThreads) {
+  constexpr std::uint64_t count = 100'000;
+  LogRing ring(16 * 1024, 0);
+  std::thread pusher([&] {
+    for (std::uint64_t number = 0; number < count; ++number) {
+      auto bytes = sized(12 + number % 100, 0);
+      std::memcpy(bytes.data() + 4, &number, sizeof number);
+      ring.push(bytes);
+    }
+  });
+  std::vector<std::byte> taken;
+  std::uint64_t received = 0;
+  std::uint64_t next = 0;
+  // The last record may be dropped; the counters then show the end.
+  while (received + ring.dropped().value() < count) {
+    ring.mark();
+    while (ring.pop(taken)) {
+      std::uint64_t number = 0;
+      std::memcpy(&number, taken.data() + 4, sizeof number);
+      ASSERT_GE(number, next);
+      ASSERT_EQ(taken.size(), 12 + number % 100);
+      next = number + 1;
+      ++received;
+    }
+    std::this_thread::yield();
+  }
+  pusher.join();
+  EXPECT_EQ(received + ring.dropped().value(), count);
+  EXPECT_TRUE(ring.empty());
 }
 
 }  // namespace

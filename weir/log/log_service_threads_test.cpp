@@ -1,4 +1,4 @@
-// Logs on real threads: what cores log at the same time arrives whole, in order, and all of it.
+// Tests logs on real threads: concurrent records arrive complete, in order, and without loss.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -11,10 +11,10 @@
 #include <thread>
 #include <vector>
 
-#include "weir/log/test/log_fixture.hpp"
 #include "weir/log/log_service.hpp"
-#include "weir/runtime/runtime.hpp"
+#include "weir/log/test/log_fixture.hpp"
 #include "weir/loop/os/os_platform.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir {
@@ -35,20 +35,20 @@ Task<Result<>> log_numbers(Scope& scope, const Logger& log, int count) {
   co_return {};
 }
 
-TEST(LogsThreads, EveryCoreKeepsItsOrderAndNothingIsLostAtTheEnd) {
+TEST(LogServiceThreads, EveryCoreKeepsItsOrderAndNoRecordIsLost) {
   constexpr int count = 2000;
-  Kept kept;
-  OsHost host;
+  StoredLog stored;
+  OsPlatform platform;
   {
     LogOptions options;
-    options.core_buffer = 1_MiB;  // room for all
-    Logs logs(host, options, one_sink<KeepingSink>(kept));
+    options.core_buffer = 1_MiB;  // room for all records
+    LogService logs(platform, options, one_sink<MemorySink>(stored));
     const Logger log = logs.logger("a");
-    Runtime runtime(host, cores(3));
+    Runtime runtime(platform, cores(3));
     ASSERT_EQ(runtime.run_on_each_core(log_numbers, std::cref(log), count), 0);
   }
   std::map<unsigned, int> next;
-  for (const KeptRecord& each : kept.records) {
+  for (const StoredRecord& each : stored.records) {
     const std::string expected =
         "number from=" + std::to_string(each.core) + " n=" + std::to_string(next[each.core]++);
     ASSERT_EQ(each.text, expected);
@@ -56,8 +56,8 @@ TEST(LogsThreads, EveryCoreKeepsItsOrderAndNothingIsLostAtTheEnd) {
   EXPECT_EQ(next, (std::map<unsigned, int>{{0, count}, {1, count}, {2, count}}));
 }
 
-/// Holds the writing thread until it is let go.
-class HeldSink : public KeepingSink {
+/// A sink that blocks the writer thread until the gate opens.
+class BlockingSink : public MemorySink {
  public:
   struct Gate {
     std::mutex mutex;
@@ -65,37 +65,37 @@ class HeldSink : public KeepingSink {
     bool held = false;
     bool open = false;
   };
-  HeldSink(Kept& kept, Gate& gate) noexcept : KeepingSink(kept), gate_(gate) {}
+  BlockingSink(StoredLog& stored, Gate& gate) noexcept : MemorySink(stored), gate_(gate) {}
   void write(const LogRecord& record) override {
     std::unique_lock lock(gate_.mutex);
     gate_.held = true;
     gate_.changed.notify_all();
     gate_.changed.wait(lock, [this] { return gate_.open; });
-    KeepingSink::write(record);
+    MemorySink::write(record);
   }
 
  private:
   Gate& gate_;
 };
 
-TEST(LogsThreads, ASinkThatHangsHoldsUpNoCore) {
+TEST(LogServiceThreads, AHangingSinkDoesNotBlockCores) {
   constexpr std::uint64_t count = 5000;
-  Kept kept;
-  HeldSink::Gate gate;
-  OsHost host;
+  StoredLog stored;
+  BlockingSink::Gate gate;
+  OsPlatform platform;
   std::uint64_t dropped = 0;
   {
     LogOptions options;
     options.core_buffer = 16_KiB;
-    Logs logs(host, options, one_sink<HeldSink>(kept, gate));
+    LogService logs(platform, options, one_sink<BlockingSink>(stored, gate));
     const Logger log = logs.logger("a");
     log.info("first");
     {
       std::unique_lock lock(gate.mutex);
       gate.changed.wait(lock, [&] { return gate.held; });
     }
-    Runtime runtime(host, cores(2));
-    // It comes to its end although nothing at all is written meanwhile.
+    Runtime runtime(platform, cores(2));
+    // The runtime finishes although the writer thread is blocked.
     ASSERT_EQ(runtime.run_on_each_core(log_numbers, std::cref(log), int{count}), 0);
     dropped = logs.report().dropped;
     EXPECT_GT(dropped, 0u);
@@ -107,7 +107,7 @@ TEST(LogsThreads, ASinkThatHangsHoldsUpNoCore) {
   }
   std::uint64_t numbers = 0;
   std::uint64_t told = 0;
-  for (const KeptRecord& each : kept.records) {
+  for (const StoredRecord& each : stored.records) {
     if (each.logger == "a" && each.text != "first") ++numbers;
     if (each.logger != "weir.logs") continue;
     const std::string_view beginning = "records dropped: a buffer was full dropped=";
@@ -118,14 +118,14 @@ TEST(LogsThreads, ASinkThatHangsHoldsUpNoCore) {
   EXPECT_EQ(told, dropped);
 }
 
-TEST(LogsThreads, ThreadsThatAreNoLoopsLogToo) {
+TEST(LogServiceThreads, ThreadsWithoutALoopCanLog) {
   constexpr int count = 1000;
-  Kept kept;
-  OsHost host;
+  StoredLog stored;
+  OsPlatform platform;
   {
     LogOptions options;
     options.core_buffer = 1_MiB;
-    Logs logs(host, options, one_sink<KeepingSink>(kept));
+    LogService logs(platform, options, one_sink<MemorySink>(stored));
     std::vector<std::thread> threads;
     for (int thread = 0; thread < 3; ++thread) {
       threads.emplace_back([&logs, thread] {
@@ -135,19 +135,19 @@ TEST(LogsThreads, ThreadsThatAreNoLoopsLogToo) {
     }
     for (std::thread& each : threads) each.join();
     logs.flush();
-    EXPECT_EQ(kept.records.size(), 3u * count);
+    EXPECT_EQ(stored.records.size(), 3u * count);
   }
   std::map<std::string, int> next;
-  for (const KeptRecord& each : kept.records) {
+  for (const StoredRecord& each : stored.records) {
     ASSERT_EQ(each.text, "number n=" + std::to_string(next[each.logger]++));
     ASSERT_EQ(each.core, LogRecord::no_core);
   }
 }
 
-TEST(LogsThreads, LevelsChangeWhileCoresLog) {
-  Kept kept;
-  OsHost host;
-  Logs logs(host, LogOptions(), one_sink<KeepingSink>(kept));
+TEST(LogServiceThreads, LevelsChangeWhileCoresLog) {
+  StoredLog stored;
+  OsPlatform platform;
+  LogService logs(platform, LogOptions(), one_sink<MemorySink>(stored));
   const Logger log = logs.logger("a.b");
   std::atomic<bool> over{false};
   std::thread changer([&] {
@@ -157,30 +157,30 @@ TEST(LogsThreads, LevelsChangeWhileCoresLog) {
       static_cast<void>(logs.logger("c"));
     }
   });
-  Runtime runtime(host, cores(2));
+  Runtime runtime(platform, cores(2));
   EXPECT_EQ(runtime.run_on_each_core(log_numbers, std::cref(log), 2000), 0);
   over.store(true);
   changer.join();
   logs.set_level("a", LogLevel::info);
   log.info("last");
   logs.flush();
-  ASSERT_FALSE(kept.records.empty());
-  EXPECT_EQ(kept.records.back().text, "last");
+  ASSERT_FALSE(stored.records.empty());
+  EXPECT_EQ(stored.records.back().text, "last");
 }
 
-TEST(LogsThreads, RuntimesOneAfterTheOther) {
-  Kept kept;
-  OsHost host;
+TEST(LogServiceThreads, SeveralRuntimesMayUseOneLogService) {
+  StoredLog stored;
+  OsPlatform platform;
   {
-    Logs logs(host, LogOptions(), one_sink<KeepingSink>(kept));
+    LogService logs(platform, LogOptions(), one_sink<MemorySink>(stored));
     const Logger log = logs.logger("a");
     for (int round = 0; round < 20; ++round) {
-      Runtime runtime(host, cores(2));
+      Runtime runtime(platform, cores(2));
       ASSERT_EQ(runtime.run_on_each_core(log_numbers, std::cref(log), 10), 0);
     }
     EXPECT_EQ(logs.report().dropped, 0u);
   }
-  EXPECT_EQ(kept.records.size(), 20u * 2 * 10);
+  EXPECT_EQ(stored.records.size(), 20u * 2 * 10);
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
-// What a service logs with: a name, a level that may change at any time, and fields that every
-// record has.
+// A Logger writes records with a name, a level that may change at any time, and bound fields.
 //
-//   log.info("request done", field("path", path), field("status", 200));
-//   const Logger mine = log.with(field("user", user));   // goes on as a parameter
+//     log.info("request done", field("path", path), field("status", 200));
+//     const Logger mine = log.with(field("user", user));   // may be passed on as a parameter
 //
-// Whatever a task logs that works for an HTTP request, directly or not, on whichever core or in
-// which pool, has that request's id as the field `request`, by itself: see WorkUnit.
+// A record that a task writes for an HTTP request automatically has that request's id as its field
+// `request`. This also holds for tasks on other cores and for calls in a pool; see TraceContext.
 #pragma once
 
 #include <atomic>
@@ -21,28 +20,27 @@
 #include <utility>
 
 #include "weir/config/type/units.hpp"
-#include "weir/app/log_level.hpp"
-#include "weir/log/detail/record.hpp"
 #include "weir/json/detail/shape.hpp"
+#include "weir/log/detail/record.hpp"
 #include "weir/os/address.hpp"
 
 namespace weir {
 
-class Logs;
+class LogService;
 
 namespace detail {
 
-/// What the loggers of one name share.
-struct LogChannel {
-  constexpr LogChannel(Logs* its_logs, LogLevel its_level) noexcept
-      : logs(its_logs), level(its_level) {}
-  Logs* const logs;
-  std::string_view name;  // set before any logger has it
+/// The state that all loggers of one name share.
+struct LoggerState {
+  constexpr LoggerState(LogService* service, LogLevel its_level) noexcept
+      : logs(service), level(its_level) {}
+  LogService* const logs;
+  std::string_view name;  // set before the first logger is made
   std::atomic<LogLevel> level;
 };
 
-/// Of loggers that belong to no Logs.
-inline constinit LogChannel silent_channel{nullptr, LogLevel::off};
+/// The state of loggers that belong to no LogService.
+inline constinit LoggerState disabled_logger{nullptr, LogLevel::off};
 
 template <class T>
 class BoundField {
@@ -61,9 +59,9 @@ inline constexpr bool is_std_duration = false;
 template <class Rep, class Period>
 inline constexpr bool is_std_duration<std::chrono::duration<Rep, Period>> = true;
 
-/// A LogValue, or a std::string to which one will point.
+/// Returns a LogValue, or a std::string that a LogValue then views.
 template <class T>
-auto logged(const T& value) {
+auto to_log_value(const T& value) {
   if constexpr (std::is_same_v<T, bool>) {
     return LogValue(value);
   } else if constexpr (std::is_same_v<T, char>) {
@@ -97,7 +95,7 @@ auto logged(const T& value) {
     if constexpr (std::is_same_v<Returned, std::string>) {
       return std::string(value());
     } else {
-      return logged<Returned>(value());
+      return to_log_value<Returned>(value());
     }
   }
 }
@@ -111,36 +109,41 @@ inline LogValue as_value(const std::string& text) noexcept {
 
 }  // namespace detail
 
-/// `field("path", path)`: a part of a record. The value is a number, a text, an enum, a duration, a
-/// size, a std::error_code, an Endpoint, or a function without parameters that returns one of them,
-/// which is called only if the record is written. Lifetime: of the expression that it stands in.
+/// Returns a field of a record, as in `field("path", path)`. The value is a number, a text, an
+/// enum, a duration, a size, a std::error_code or an Endpoint. It may also be a function without
+/// parameters that returns one of these. The logger calls the function only if it writes the
+/// record.
+/// Lifetime: the full expression that calls field().
 template <class T>
 detail::BoundField<T> field(std::string_view key, const T& value) noexcept {
   return {key, value};
 }
 
-/// Copied at the price of a reference count, if it has fields. Records of one core keep their
-/// order. Threads: any. Lifetime: its Logs outlives it; one made without a Logs logs nothing.
+/// A Logger writes records to its LogService. Records of one core keep their order. A copy costs
+/// one reference count if the logger has bound fields. A default-constructed Logger writes
+/// nothing.
+/// Threads: any.
+/// Lifetime: its LogService outlives it.
 class Logger {
  public:
-  Logger() noexcept : channel_(&detail::silent_channel) {}
-  /// For Logs.
-  explicit Logger(detail::LogChannel& channel) noexcept : channel_(&channel) {}
+  Logger() noexcept : state_(&detail::disabled_logger) {}
+  /// Used by LogService.
+  explicit Logger(detail::LoggerState& state) noexcept : state_(&state) {}
 
-  std::string_view name() const noexcept { return channel_->name; }
-  /// Costs a load and a comparison.
+  std::string_view name() const noexcept { return state_->name; }
+  /// Returns true if records of this level are written. Costs one load and one comparison.
   bool enabled(LogLevel level) const noexcept {
-    // relaxed: a new level need not count at once.
-    return level >= channel_->level.load(std::memory_order_relaxed);
+    // relaxed: a new level may take effect a little later.
+    return level >= state_->level.load(std::memory_order_relaxed);
   }
 
-  /// Writes a record, if the level of this name lets it. It never waits: where its core has no room
-  /// for it the record is dropped and counted. Otherwise nothing is made or formatted.
+  /// Writes a record if the name's level permits it; otherwise no field is converted or formatted.
+  /// The call never waits. If the core's buffer is full, the record is dropped and counted.
   template <class... T>
   void log(LogLevel level, std::string_view message, const detail::BoundField<T>&... fields) const {
     if (enabled(level)) [[unlikely]] {
       write(level, message,
-            {LogField(fields.key(), detail::as_value(detail::logged(fields.value())))...});
+            {LogField(fields.key(), detail::as_value(detail::to_log_value(fields.value())))...});
     }
   }
   template <class... T>
@@ -164,23 +167,25 @@ class Logger {
     log(LogLevel::error, message, fields...);
   }
 
-  /// A logger of the same name whose records have these fields too, before their own. Fields of
-  /// more than 2 KiB together are left out.
+  /// Returns a logger of this name that adds these fields to each record, before the record's own
+  /// fields. The fields beyond a total of 2 KiB are left out.
   template <class... T>
   Logger with(const detail::BoundField<T>&... fields) const {
-    return bound({LogField(fields.key(), detail::as_value(detail::logged(fields.value())))...});
+    return with_log_fields(
+        {LogField(fields.key(), detail::as_value(detail::to_log_value(fields.value())))...});
   }
-  /// The same with an id that no other call has given in this Logs: short, and quickly made. For
-  /// work that is no request: those have one.
+  /// Returns a logger of this name with one more field: a short id that is unique in this
+  /// LogService. It is meant for work that is not an HTTP request, because requests already have
+  /// an id.
   Logger with_id(std::string_view key = "request") const;
 
  private:
   void write(LogLevel level, std::string_view message,
              std::initializer_list<LogField> fields) const noexcept;
-  Logger bound(std::initializer_list<LogField> fields) const;
+  Logger with_log_fields(std::initializer_list<LogField> fields) const;
 
-  detail::LogChannel* channel_;
-  std::shared_ptr<const std::string> fields_;  // encoded; nullptr: none
+  detail::LoggerState* state_;
+  std::shared_ptr<const std::string> fields_;  // encoded; nullptr if there are none
 };
 
 }  // namespace weir

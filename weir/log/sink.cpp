@@ -1,8 +1,10 @@
+// Formats log records as text and JSON.
 #include "weir/log/sink.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <string>
 #include <string_view>
 
 #include "weir/json/detail/writer.hpp"
@@ -10,7 +12,32 @@
 namespace weir {
 namespace {
 
-constexpr std::string_view key_of_cut = "cut";
+class PlatformLogSink final : public LogSink {
+ public:
+  PlatformLogSink(Platform& platform, LogFormat format) noexcept
+      : platform_(platform), format_(format) {}
+
+  void write(const LogRecord& record) override {
+    line_.clear();
+    append_line(line_, record, format_);
+    platform_.log(line_);
+  }
+
+ private:
+  Platform& platform_;
+  LogFormat format_;
+  std::string line_;
+};
+
+}  // namespace
+
+std::unique_ptr<LogSink> platform_log_sink(Platform& platform, LogFormat format) {
+  return std::make_unique<PlatformLogSink>(platform, format);
+}
+
+namespace {
+
+constexpr std::string_view truncated_key = "truncated";
 
 bool is_word(std::string_view text) noexcept {
   const auto plain = [](char each) {
@@ -26,7 +53,7 @@ void append_json(std::string& out, T value) {
   writer.finish();
 }
 
-/// As in JSON, but without the quotes.
+/// Appends the text with JSON's escapes, without the quotes.
 void append_escaped(std::string& out, std::string_view text) {
   const std::size_t start = out.size();
   append_json(out, text);
@@ -55,7 +82,7 @@ void append_field(std::string& out, std::string_view key, const LogValue& value)
 
 bool is_taken(std::string_view key) noexcept {
   constexpr std::array<std::string_view, 6> taken{"time", "level",   "logger",
-                                                  "core", "message", key_of_cut};
+                                                  "core", "message", truncated_key};
   return std::ranges::find(taken, key) != taken.end();
 }
 
@@ -77,7 +104,7 @@ void append_object(std::string& out, const LogRecord& record) {
     out += ':';
     std::visit([&out](const auto& each) { append_json(out, each); }, field.value);
   }
-  out += record.cut ? ",\"cut\":true}" : "}";
+  out += record.truncated ? ",\"truncated\":true}" : "}";
 }
 
 }  // namespace
@@ -99,7 +126,7 @@ void append_time(std::string& out, WallTime time) {
 void append_message(std::string& out, const LogRecord& record) {
   append_escaped(out, record.message);
   for (const LogField& field : record.fields) append_field(out, field.key, field.value);
-  if (record.cut) append_field(out, key_of_cut, true);
+  if (record.truncated) append_field(out, truncated_key, true);
 }
 
 void append_line(std::string& out, const LogRecord& record, LogFormat format) {

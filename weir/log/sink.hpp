@@ -1,18 +1,21 @@
-// Log records as lines for people and as JSON.
+// A LogSink writes log records to their destination, as text or JSON.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 
-#include "weir/log/detail/record.hpp"
 #include "weir/json/detail/shape.hpp"
+#include "weir/log/detail/record.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
 
 namespace weir {
 
+/// The format in which a sink writes records.
 enum class LogFormat : std::uint8_t {
   text,  ///< `2026-11-22T05:51:12.123456Z info [3] http: request done path=/x status=200`
-  json,  ///< one object each: time, level, logger, core, message, and the fields
+  json,  ///< One object per record: time, level, logger, core, message, and the fields.
 };
 
 }  // namespace weir
@@ -24,15 +27,33 @@ inline constexpr std::array weir::json::enumerators<weir::LogFormat>{
 
 namespace weir {
 
-/// Appends the record as one line, without its end. In a text, values that are not plain words are
-/// quoted as in JSON; nothing in a line can begin another or control a terminal. In JSON, a field
-/// whose name is taken has an underscore behind it.
+/// Appends the record as one line without a line end. The text format quotes values that are not
+/// plain words as in JSON. No value can begin a new line or control a terminal. The JSON format
+/// appends an underscore to a field's name that is already used.
 void append_line(std::string& out, const LogRecord& record, LogFormat format);
 
-/// The same without time, level, core and logger, for what writes those by itself.
+/// Appends only the message and the fields as text, for sinks that write time, level, core and
+/// logger themselves.
 void append_message(std::string& out, const LogRecord& record);
 
-/// `2026-11-22T05:51:12.123456Z`.
+/// Appends the time as `2026-11-22T05:51:12.123456Z`.
 void append_time(std::string& out, WallTime time);
+
+/// A LogSink receives the records of a LogService. A sink may block; the only effect on the cores
+/// is that records are dropped. An exception of a sink counts as a failure of the record. The
+/// first such exception is reported in the platform's log.
+/// Threads: one at a time, and never a thread that runs a loop.
+class LogSink {
+ public:
+  virtual ~LogSink() = default;
+  virtual void write(const LogRecord& record) = 0;
+  /// Called after the last available record.
+  virtual void flush() {}
+};
+
+/// Returns a sink that writes one line per record to the platform's log, which usually is standard
+/// error.
+/// Lifetime: the platform outlives the sink.
+std::unique_ptr<LogSink> platform_log_sink(Platform& platform, LogFormat format = LogFormat::text);
 
 }  // namespace weir

@@ -1,3 +1,4 @@
+// Tests the text and JSON formats of log records.
 #include "weir/log/sink.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ std::string line(const LogRecord& record, LogFormat format = LogFormat::text) {
   return text;
 }
 
-TEST(LogText, IsALineForPeople) {
+TEST(LogText, WritesOneReadableLine) {
   EXPECT_EQ(line(example()),
             "2026-11-22T05:51:12.123456Z info [3] http.server: request done path=/x status=200");
   LogRecord outside = example();
@@ -38,7 +39,7 @@ TEST(LogText, IsALineForPeople) {
   EXPECT_EQ(line(outside), "2026-11-22T05:51:12.123456Z error [-] http.server: request done");
 }
 
-TEST(LogText, QuotesWhatIsNoPlainWord) {
+TEST(LogText, QuotesValuesThatAreNotPlainWords) {
   LogRecord record = example();
   record.fields.clear();
   for (const char* const text : {"", "a b", "a=b", "a\"b", "a\\b", "a\nb", "\x1b[0m", "\xC3\xA4"}) {
@@ -64,38 +65,39 @@ TEST(LogText, AMessageStaysOnItsLine) {
   EXPECT_TRUE(line(record).ends_with(" a\\nb: one\\ntwo \\u001b")) << line(record);
 }
 
-TEST(LogText, SaysWhereSomethingWasCut) {
+TEST(LogText, MarksATruncatedRecord) {
   LogRecord record = example();
-  record.cut = true;
-  EXPECT_TRUE(line(record).ends_with(" status=200 cut=true"));
-  EXPECT_TRUE(nlohmann::json::parse(line(record, LogFormat::json)).at("cut").get<bool>());
+  record.truncated = true;
+  EXPECT_TRUE(line(record).ends_with(" status=200 truncated=true"));
+  EXPECT_TRUE(nlohmann::json::parse(line(record, LogFormat::json)).at("truncated").get<bool>());
 }
 
-TEST(LogText, IsJson) {
+TEST(LogText, WritesJson) {
   EXPECT_EQ(line(example(), LogFormat::json),
             "{\"time\":\"2026-11-22T05:51:12.123456Z\",\"level\":\"info\",\"logger\":"
             "\"http.server\",\"core\":3,\"message\":\"request done\",\"path\":\"/x\","
             "\"status\":200}");
 }
 
-TEST(LogText, JsonHasEachNameOnce) {
+TEST(LogText, JsonFieldNamesAreUnique) {
   LogRecord record = example();
   record.core = LogRecord::no_core;
   record.message = "\"\n\xff";
   record.fields.clear();
-  for (const char* const key : {"time", "level", "logger", "core", "message", "cut", "\"\n"}) {
+  for (const char* const key :
+       {"time", "level", "logger", "core", "message", "truncated", "\"\n"}) {
     record.fields.emplace_back(key, std::string_view("mine"));
   }
   const auto object = nlohmann::json::parse(line(record, LogFormat::json));
   for (const char* const key :
-       {"time_", "level_", "logger_", "core_", "message_", "cut_", "\"\n"}) {
+       {"time_", "level_", "logger_", "core_", "message_", "truncated_", "\"\n"}) {
     EXPECT_EQ(object.at(key), "mine") << key;
   }
   EXPECT_EQ(object.at("level"), "info");
   EXPECT_FALSE(object.contains("core"));
 }
 
-TEST(LogText, TimesBeforeTheEpochAreTimesToo) {
+TEST(LogText, WritesTimesBeforeTheEpoch) {
   std::string text;
   append_time(text, WallTime(Duration(-1)));
   EXPECT_EQ(text, "1969-12-31T23:59:59.999999Z");

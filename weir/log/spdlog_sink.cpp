@@ -1,3 +1,4 @@
+// Passes log records to a sink of spdlog.
 #include "weir/log/spdlog_sink.hpp"
 
 #include <spdlog/details/log_msg.h>

@@ -1,10 +1,10 @@
-// Sinks of spdlog's, so that users keep theirs. Who makes one includes and links spdlog; for others
-// it need not be there.
+// Adapts a sink of spdlog, so that users can keep their sinks. A program that uses this header
+// includes and links spdlog; other programs do not need spdlog.
 #pragma once
 
 #include <memory>
 
-#include "weir/app/log_sink.hpp"
+#include "weir/log/sink.hpp"
 
 namespace spdlog::sinks {
 class sink;
@@ -12,9 +12,9 @@ class sink;
 
 namespace weir {
 
-/// Passes each record on as a message of spdlog's with its time, level, logger and a text: message
-/// and fields, or the whole record in JSON. The sink's own pattern makes a line of it, and its own
-/// level counts too.
+/// Returns a sink that passes each record to `sink` as a spdlog message with time, level, logger
+/// and text. The text is the message with its fields, or the whole record in JSON. The pattern and
+/// the level of `sink` apply too.
 std::unique_ptr<LogSink> spdlog_sink(std::shared_ptr<spdlog::sinks::sink> sink,
                                      LogFormat format = LogFormat::text);
 

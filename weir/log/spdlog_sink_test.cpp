@@ -1,3 +1,4 @@
+// Tests the sink that passes records to spdlog.
 #include "weir/log/spdlog_sink.hpp"
 
 #include <gtest/gtest.h>
@@ -13,19 +14,19 @@
 namespace weir {
 namespace {
 
-TEST(LogSpdlog, SinksGetTimeLevelLoggerAndText) {
+TEST(LogSpdlog, SinksReceiveTimeLevelLoggerAndText) {
   std::ostringstream out;
   const auto inner = std::make_shared<spdlog::sinks::ostream_sink_mt>(out);
   inner->set_pattern("%E.%e %l %n: %v");
   inner->set_level(spdlog::level::info);
-  MemoryHost host;
-  host.set_wall_time(WallTime(1'000'000'000s + 250ms));
+  MemoryPlatform platform;
+  platform.set_wall_time(WallTime(1'000'000'000s + 250ms));
   {
     std::vector<std::unique_ptr<LogSink>> sinks;
     sinks.push_back(spdlog_sink(inner));
     LogOptions options;
     options.level = LogLevel::trace;
-    Logs logs(host, options, std::move(sinks));
+    LogService logs(platform, options, std::move(sinks));
     const Logger log = logs.logger("http.server");
     log.trace("not for this sink");
     log.info("request done", field("path", "/a b"), field("status", 200));
@@ -42,10 +43,10 @@ TEST(LogSpdlog, TheTextMayBeJson) {
   std::ostringstream out;
   const auto inner = std::make_shared<spdlog::sinks::ostream_sink_mt>(out);
   inner->set_pattern("%v");
-  MemoryHost host;
+  MemoryPlatform platform;
   std::vector<std::unique_ptr<LogSink>> sinks;
   sinks.push_back(spdlog_sink(inner, LogFormat::json));
-  Logs logs(host, LogOptions(), std::move(sinks));
+  LogService logs(platform, LogOptions(), std::move(sinks));
   logs.logger("a").info("one", field("k", 1));
   logs.flush();
   const auto object = nlohmann::json::parse(out.str());

@@ -1,4 +1,4 @@
-// The event loop of one thread.
+// Event loop of one thread.
 #pragma once
 
 #include <atomic>
@@ -11,61 +11,69 @@
 #include "weir/base/detail/list.hpp"
 #include "weir/base/time.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
-#include "weir/loop/figures.hpp"
-#include "weir/loop/homecoming.hpp"
 #include "weir/loop/contract/detail/platform.hpp"
-#include "weir/loop/detail/inbox.hpp"
-#include "weir/loop/loop_group.hpp"
 #include "weir/loop/contract/detail/runnable.hpp"
+#include "weir/loop/detail/destroy_queue.hpp"
+#include "weir/loop/detail/inbox.hpp"
+#include "weir/loop/detail/loop_group.hpp"
+#include "weir/loop/detail/stall_detector.hpp"
 #include "weir/loop/detail/timers.hpp"
-#include "weir/loop/turn_watch.hpp"
+#include "weir/loop/metrics.hpp"
 
 namespace weir {
 
-/// Called once when its loop is asked to drain: to take no new work and finish what it has.
-class DrainWatcher : public ListNode {
+/// A callback that the loop calls once when it starts to drain. A draining loop takes no new work
+/// and finishes the work that it has.
+class DrainObserver : public ListNode {
  public:
-  using Function = void (*)(DrainWatcher&);
-  explicit DrainWatcher(Function asked) noexcept : asked_(asked) {}
+  using Function = void (*)(DrainObserver&);
+  explicit DrainObserver(Function function) noexcept : function_(function) {}
 
  private:
   friend class Loop;
-  Function asked_;
+  Function function_;
 };
 
-/// Called once when its loop admits: from then on its listeners may accept; see Loop::hold().
-class AdmissionWatcher : public ListNode {
+/// A callback that the loop calls once in resume_accepting(). The listeners of the loop may accept
+/// from then on; see Loop::pause_accepting().
+class AcceptObserver : public ListNode {
  public:
-  using Function = void (*)(AdmissionWatcher&);
-  explicit AdmissionWatcher(Function admitted) noexcept : admitted_(admitted) {}
+  using Function = void (*)(AcceptObserver&);
+  explicit AcceptObserver(Function function) noexcept : function_(function) {}
 
  private:
   friend class Loop;
-  Function admitted_;
+  Function function_;
 };
 
-/// Of one loop; its thread writes them. All but `connections` only grow.
+/// Counters of one loop. The thread of the loop writes them. All except `connections` only grow.
 struct LoopCounters {
   Counter turns;
-  Counter slow_turns;  ///< that ran for longer than Loop::slow_turn; see SlowTurns
-  Counter run_time;    ///< nanoseconds for which runnables ran
-  Counter wait_time;   ///< nanoseconds in the backend: submitting, looking and sleeping
+  Counter slow_turns;  ///< turns whose runnables ran longer than Loop::slow_turn; see StallLog
+  Counter run_time;    ///< nanoseconds spent in runnables
+  Counter wait_time;   ///< nanoseconds spent in Backend::wait(): submitting, polling and sleeping
   Counter ran;         ///< runnables run
-  Counter received;    ///< runnables that came through the inbox
-  Counter inbox_most;  ///< as many have waited there at once, when the loop looked
-  /// Exceptions of tasks whose outcome nobody wanted any more (the losers of a race).
+  Counter received;    ///< runnables received through the inbox
+  Counter inbox_depth_max;  ///< largest number of runnables taken from the inbox in one look
+  /// Exceptions of tasks whose outcome is no longer needed, such as the losers of a race.
   Counter exceptions_dropped;
-  /// Accepted connections that were closed because the backend could not take them over.
+  /// Accepted connections that were closed because the backend could not adopt them.
   Counter connections_dropped;
-  Counter values_missed;  ///< by subscribers of broadcasts here, who see it when they receive again
-  Counter connections;    ///< streams that are open: accepted here or handed over, and connected
-  Counter handed_over;    ///< connections accepted here that were given to other cores; see Balance
-  Counter taken_over;     ///< connections that other cores have accepted
+  /// Values that subscribers of broadcasts on this core missed. A subscriber learns of them in its
+  /// next receive.
+  Counter values_missed;
+  /// Open streams: accepted here, handed over to this core, or connected by it.
+  Counter connections;
+  /// Connections accepted here and given to other cores; see ConnectionBalancer.
+  Counter handed_over;
+  Counter taken_over;  ///< connections accepted by other cores and given to this one
 };
 
-/// One thread's event loop. A turn: run what is ready, take the inbox, submit and wait until the
-/// next timer or completion, fire timers. It blocks nowhere but in the backend's wait.
-/// Threads: its own, but for post(), post_from_outside(), stop(), counters() and sleeps().
+/// The event loop of one thread. A turn runs the ready runnables and takes the inbox. It then
+/// submits I/O and waits until the next timer or completion, and fires the timers that are due.
+/// The loop blocks only in Backend::wait().
+/// Threads: the loop's own, except post(), post_from_foreign_thread(), stop(), counters(),
+/// is_sleeping() and the functions marked "any thread".
 /// Lifetime: outlives every operation, timer and socket on it.
 class Loop {
  public:
@@ -73,112 +81,131 @@ class Loop {
 
   struct Options {
     BackendChoice backend = BackendChoice::automatic;
-    unsigned core = 0;           ///< its index among the loops of a runtime
-    LoopGroup* group = nullptr;  ///< what it shares with them; nullptr: a group of its own
+    unsigned core = 0;           ///< index among the loops of a runtime
+    LoopGroup* group = nullptr;  ///< state shared with the other loops; nullptr: a group of its own
   };
-  /// Errors: those of Host::make_backend().
-  static Result<std::unique_ptr<Loop>> make(Host& host, const Options& options);
+  /// Creates a loop and its backend.
+  /// Errors: those of Platform::make_backend().
+  static Result<std::unique_ptr<Loop>> make(Platform& platform, const Options& options);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  /// The loop whose turn this thread is in, or nullptr. For assertions, logs and memory only; and
-  /// for a Homecoming::Guest, which a destructor lets go: no context reaches that.
+  /// Returns the loop that runs a turn on this thread, or nullptr. Use it only for assertions,
+  /// logs and memory. A DestroyQueue::Destroyable uses it too, because a destructor has no
+  /// context.
   static Loop* current() noexcept { return current_; }
 
-  /// The time at which this turn started or, inside it, was last looked up.
+  /// Returns the time that the loop read last: at the start of this turn or later in it.
   Instant now() const noexcept { return now_; }
-  Host& host() noexcept { return host_; }
+  Platform& platform() noexcept { return platform_; }
   Backend& backend() noexcept { return *backend_; }
   const std::string& backend_reason() const noexcept { return backend_reason_; }
   TimerWheel& timers() noexcept { return timers_; }
   BlockPool& blocks() noexcept { return blocks_; }
   LoopGroup& group() noexcept { return *group_; }
-  /// Where what belongs to this loop comes back to, from any thread.
-  Homecoming& homecoming() const noexcept { return homecoming_; }
+  /// Returns the queue through which other threads return objects of this loop for destruction.
+  /// Threads: any.
+  DestroyQueue& destroy_queue() const noexcept { return destroy_queue_; }
   unsigned core() const noexcept { return core_; }
 
-  /// Queues it behind everything ready on this loop. Its own thread only.
+  /// Appends `runnable` to the ready queue.
+  /// Threads: the loop's.
   void ready(Runnable& runnable) noexcept { ready_.push(runnable); }
-  /// Queues it from any thread; wakes the loop if it sleeps.
+  /// Queues `runnable` and wakes the loop if it sleeps.
+  /// Threads: any.
   void post(Runnable& runnable) noexcept {
     if (inbox_.push(runnable)) backend_->wake();
   }
-  /// The same from a thread that is none of this runtime's loops, and so may still be in here when
-  /// what it has brought is done and the loop goes: the destructor waits for it.
-  void post_from_outside(Runnable& runnable) noexcept {
-    // relaxed: the push publishes it, before anybody can want to destroy the loop.
-    outsiders_.fetch_add(1, std::memory_order_relaxed);
+  /// Does what post() does, for a thread that is not a loop of this runtime. That thread may still
+  /// be in this function when the runnable has run and the loop is destroyed. The destructor of
+  /// the loop waits for it.
+  void post_from_foreign_thread(Runnable& runnable) noexcept {
+    // relaxed: the push publishes it before any thread can destroy the loop.
+    producers_in_flight_.fetch_add(1, std::memory_order_relaxed);
     post(runnable);
     // release pairs with the destructor's acquire.
-    outsiders_.fetch_sub(1, std::memory_order_release);
+    producers_in_flight_.fetch_sub(1, std::memory_order_release);
   }
 
-  /// How many of those have not been taken yet. Any thread.
+  /// Returns the number of posted runnables that the loop has not taken yet.
+  /// Threads: any.
   std::uint64_t inbox_depth() const noexcept {
-    // Each was counted before it came; but the two are read one by one, and in no order.
+    // A runnable is counted before it is pushed. The two counters are read one after the other, in
+    // no defined order, so the difference may be negative.
     const std::uint64_t received = counters_.received.value();
     const std::uint64_t pushed = inbox_.pushed();
     return pushed > received ? pushed - received : 0;
   }
 
-  /// One turn that waits at most until `until`. Returns whether anything ran or fired.
+  /// Runs one turn, which waits until `until` at the latest.
+  /// Returns: true if a runnable ran, a timer fired, or a runnable is ready now.
   bool turn(Instant until = never);
-  /// Turns until stop().
+  /// Runs turns until stop().
   void run();
-  /// Ends run() after the present turn. Any thread.
+  /// Ends run() after the present turn.
+  /// Threads: any.
   void stop() noexcept;
-  /// acquire, with the release in stop(): who sees it sees what came before it was stopped.
+  /// Returns true after stop().
+  /// Threads: any. acquire pairs with the release in stop(): a caller that reads true sees every
+  /// write made before stop().
   bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
-  /// Whether a turn that does not wait would find something to do (for hosts that drive loops).
+  /// Returns true if a turn that does not wait would find work, or if the loop is stopping.
+  /// Platforms that drive loops use it.
   bool has_work() const noexcept;
 
-  /// Tells every watcher, once, in the order in which they came. Its own thread only.
+  /// Calls every DrainObserver once, in the order in which they were added. Later calls do
+  /// nothing. Call it only on the thread of the loop.
   void drain();
   bool draining() const noexcept { return draining_; }
-  /// Calls it on drain(), until it is destroyed or unlinked. Not called if already draining.
-  void watch_drain(DrainWatcher& watcher) noexcept { drain_watchers_.push_back(watcher); }
+  /// Calls `observer` once in drain(), unless it is destroyed or unlinked first. A loop that
+  /// already drains does not call it.
+  void observe_drain(DrainObserver& observer) noexcept { drain_observers_.push_back(observer); }
 
-  /// Before it runs: its listeners accept nobody before admit(), for another process still does.
-  void hold() noexcept { holding_ = true; }
-  bool holding() const noexcept { return holding_; }
-  /// Tells every watcher, once. Its own thread only.
-  void admit();
-  /// Calls it on admit(), until it is destroyed or unlinked. Only while holding.
-  void watch_admission(AdmissionWatcher& watcher) noexcept {
-    admission_watchers_.push_back(watcher);
+  /// Keeps the listeners of this loop from accepting until resume_accepting(), because another
+  /// process still accepts. Call it before the loop runs.
+  void pause_accepting() noexcept { accepting_paused_ = true; }
+  bool accepting_paused() const noexcept { return accepting_paused_; }
+  /// Calls every AcceptObserver once. Does nothing if accepting is not paused. Call it only on the
+  /// thread of the loop.
+  void resume_accepting();
+  /// Calls `observer` once in resume_accepting(), unless it is destroyed or unlinked first. Call
+  /// it only while accepting_paused().
+  void observe_resume_accepting(AcceptObserver& observer) noexcept {
+    accept_observers_.push_back(observer);
   }
 
   const LoopCounters& counters() const noexcept { return counters_; }
-  /// What others count on this core.
-  Figures& figures() noexcept { return figures_; }
-  /// What makes this turn take long.
-  TurnWatch& watch() noexcept { return watch_; }
-  /// Whether it waits for something to happen. Any thread; a moment later it may be otherwise.
-  bool sleeps() const noexcept { return inbox_.sleeping(); }
-  /// For what runs tasks: see LoopCounters::exceptions_dropped.
+  /// Returns the metrics of components on this core.
+  Metrics& metrics() noexcept { return metrics_; }
+  /// Returns the detector that finds the cause of a slow turn.
+  StallDetector& stall_detector() noexcept { return stall_detector_; }
+  /// Returns true if the loop waits for an event. The answer may be outdated immediately.
+  /// Threads: any.
+  bool is_sleeping() const noexcept { return inbox_.sleeping(); }
+  /// Code that runs tasks calls this: see LoopCounters::exceptions_dropped.
   void count_dropped_exception() noexcept { counters_.exceptions_dropped.add(); }
-  /// For listeners: see LoopCounters::connections_dropped.
+  /// Listeners call this: see LoopCounters::connections_dropped.
   void count_dropped_connection() noexcept { counters_.connections_dropped.add(); }
-  /// For broadcasts: see LoopCounters::values_missed.
+  /// Broadcasts call this: see LoopCounters::values_missed.
   void count_missed(std::uint64_t values) noexcept { counters_.values_missed.add(values); }
   void count_handed_over() noexcept { counters_.handed_over.add(); }
   void count_taken_over() noexcept { counters_.taken_over.add(); }
-  /// For streams: see LoopCounters::connections.
+  /// Streams call these: see LoopCounters::connections.
   void count_connection_opened() noexcept { counters_.connections.add(); }
   void count_connection_closed() noexcept { counters_.connections.subtract(); }
 
  private:
-  Loop(Host& host, const Options& options);
+  Loop(Platform& platform, const Options& options);
   bool run_ready();
   void take_inbox() noexcept;
   void report_slow_turn(Duration took);
   void wait(Instant until);
 
   static constinit thread_local Loop* current_;
-  Host& host_;
+  Platform& platform_;
   BlockPool blocks_;
-  Homecoming& homecoming_;  // until ~Loop() closes it
+  DestroyQueue& destroy_queue_;  // valid until ~Loop() closes it
   RunQueue ready_;
   Inbox inbox_;
   Instant now_;
@@ -187,16 +214,16 @@ class Loop {
   LoopGroup* group_;
   std::unique_ptr<Backend> backend_;
   std::string backend_reason_;
-  List<DrainWatcher> drain_watchers_;
-  List<AdmissionWatcher> admission_watchers_;
+  List<DrainObserver> drain_observers_;
+  List<AcceptObserver> accept_observers_;
   bool draining_ = false;
-  bool holding_ = false;
+  bool accepting_paused_ = false;
   unsigned core_;
   std::atomic<bool> stopping_{false};
-  std::atomic<unsigned> outsiders_{0};  // inside post_from_outside()
-  TurnWatch watch_;
+  std::atomic<unsigned> producers_in_flight_{0};  // threads in post_from_foreign_thread()
+  StallDetector stall_detector_;
   LoopCounters counters_;
-  Figures figures_;
+  Metrics metrics_;
 };
 
 }  // namespace weir

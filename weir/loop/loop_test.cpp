@@ -17,26 +17,26 @@ namespace {
 
 class LoopOfMemory : public testing::Test {
  protected:
-  MemoryHost host_;
-  std::unique_ptr<Loop> loop_ = Loop::make(host_, {}).value();
+  MemoryPlatform platform_;
+  std::unique_ptr<Loop> loop_ = Loop::make(platform_, {}).value();
 };
 
-class Watcher : public DrainWatcher {
+class Observer : public DrainObserver {
  public:
-  explicit Watcher(std::function<void()> call = {})
-      : DrainWatcher([](DrainWatcher& self) { static_cast<Watcher&>(self).told(); }),
+  explicit Observer(std::function<void()> call = {})
+      : DrainObserver([](DrainObserver& self) { static_cast<Observer&>(self).on_drain(); }),
         call_(std::move(call)) {}
   int calls = 0;
 
  private:
-  void told() {
+  void on_drain() {
     ++calls;
     if (call_) call_();
   }
   std::function<void()> call_;
 };
 
-TEST_F(LoopOfMemory, RunsWhatIsReadyThenTheInboxThenTimers) {
+TEST_F(LoopOfMemory, RunsReadyRunnablesThenTheInboxThenTimers) {
   std::vector<int> order;
   CallProbe ready([&] { order.push_back(1); });
   CallProbe again([&] { order.push_back(3); });
@@ -46,7 +46,7 @@ TEST_F(LoopOfMemory, RunsWhatIsReadyThenTheInboxThenTimers) {
   });
   TimerProbe timer;
   timer.then = [&] { order.push_back(4); };
-  loop_->timers().start(timer, host_.now());
+  loop_->timers().start(timer, platform_.now());
   loop_->ready(ready);
   loop_->post(posted);
   EXPECT_TRUE(loop_->has_work());
@@ -58,7 +58,7 @@ TEST_F(LoopOfMemory, RunsWhatIsReadyThenTheInboxThenTimers) {
   EXPECT_FALSE(loop_->has_work());
 }
 
-TEST_F(LoopOfMemory, IsCurrentInItsTurnsOnlyAndLendsItsMemory) {
+TEST_F(LoopOfMemory, IsCurrentOnlyInItsTurnsAndProvidesItsBlockPool) {
   Loop* inside = nullptr;
   BlockPool* pool = nullptr;
   CallProbe call([&] {
@@ -74,7 +74,7 @@ TEST_F(LoopOfMemory, IsCurrentInItsTurnsOnlyAndLendsItsMemory) {
 }
 
 TEST_F(LoopOfMemory, TurnsNestAcrossLoops) {
-  const auto other = Loop::make(host_, {}).value();
+  const auto other = Loop::make(platform_, {}).value();
   Loop *within = nullptr, *behind = nullptr;
   CallProbe inner([&] { within = Loop::current(); });
   CallProbe outer([&] {
@@ -88,7 +88,7 @@ TEST_F(LoopOfMemory, TurnsNestAcrossLoops) {
   EXPECT_EQ(behind, loop_.get());
 }
 
-TEST_F(LoopOfMemory, WhatReadiesItselfForEverDoesNotKeepTimersOut) {
+TEST_F(LoopOfMemory, ARunnableThatRequeuesItselfDoesNotStarveTimers) {
   int runs = 0;
   std::optional<CallProbe> spinning;
   spinning.emplace([&] {
@@ -96,32 +96,32 @@ TEST_F(LoopOfMemory, WhatReadiesItselfForEverDoesNotKeepTimersOut) {
     loop_->ready(*spinning);
   });
   TimerProbe timer;
-  loop_->timers().start(timer, host_.now());
+  loop_->timers().start(timer, platform_.now());
   loop_->ready(*spinning);
   loop_->turn();
   EXPECT_EQ(timer.fired, 1);
-  EXPECT_GT(runs, 100) << "nor does each cost a turn";
+  EXPECT_GT(runs, 100) << "one turn runs many";
   const int before = runs;
-  const Instant now = host_.now();
+  const Instant now = platform_.now();
   EXPECT_TRUE(loop_->turn());
   EXPECT_GT(runs, before);
-  EXPECT_EQ(host_.now(), now) << "it does not wait while something is ready";
+  EXPECT_EQ(platform_.now(), now) << "a loop with ready runnables does not wait";
 }
 
 TEST_F(LoopOfMemory, WaitsUntilTheNextTimerOrTheGivenMoment) {
-  const Instant start = host_.now();
+  const Instant start = platform_.now();
   TimerProbe timer;
   loop_->timers().start(timer, start + 2ms);
   loop_->turn(start + 1ms);
-  EXPECT_EQ(host_.now(), start + 1ms);
+  EXPECT_EQ(platform_.now(), start + 1ms);
   EXPECT_EQ(loop_->now(), start + 1ms);
   while (timer.fired == 0) loop_->turn();
-  EXPECT_EQ(host_.now(), start + 2ms);
+  EXPECT_EQ(platform_.now(), start + 2ms);
 }
 
 TEST_F(LoopOfMemory, CountsSlowTurns) {
-  CallProbe slow([&] { host_.clock().move_to(host_.now() + Loop::slow_turn + 1ms); });
-  CallProbe quick([&] { host_.clock().move_to(host_.now() + Loop::slow_turn); });
+  CallProbe slow([&] { platform_.clock().move_to(platform_.now() + Loop::slow_turn + 1ms); });
+  CallProbe quick([&] { platform_.clock().move_to(platform_.now() + Loop::slow_turn); });
   loop_->ready(quick);
   loop_->turn();
   EXPECT_EQ(loop_->counters().slow_turns.value(), 0U);
@@ -130,35 +130,35 @@ TEST_F(LoopOfMemory, CountsSlowTurns) {
   EXPECT_EQ(loop_->counters().slow_turns.value(), 1U);
 }
 
-TEST_F(LoopOfMemory, TellsOfASlowPlaceOnceAndCountsItsTurns) {
-  CallProbe slow([&] { host_.clock().move_to(host_.now() + 73ms); });
-  CallProbe quick([&] { host_.clock().move_to(host_.now() + 1ms); });
+TEST_F(LoopOfMemory, LogsASlowSiteOnceAndCountsItsTurns) {
+  CallProbe slow([&] { platform_.clock().move_to(platform_.now() + 73ms); });
+  CallProbe quick([&] { platform_.clock().move_to(platform_.now() + 1ms); });
   for (int i = 0; i < 10; ++i) {
     loop_->ready(quick);
     loop_->ready(slow);
-    loop_->turn(host_.now());
+    loop_->turn(platform_.now());
   }
-  ASSERT_EQ(host_.logged().size(), 1U);
-  const std::string& line = host_.logged().front();
-  EXPECT_TRUE(line.starts_with("weir: core 0: a turn took 74 ms: ")) << line;
+  ASSERT_EQ(platform_.logged().size(), 1U);
+  const std::string& line = platform_.logged().front();
+  EXPECT_TRUE(line.starts_with("weir: core 0: slow loop turn: 74 ms: ")) << line;
   EXPECT_NE(line.find("CallProbe"), line.npos) << line;
   EXPECT_EQ(loop_->counters().slow_turns.value(), 10U);
-  const auto places = loop_->group().slow_turns().places();
-  ASSERT_EQ(places.size(), 1U);
-  EXPECT_EQ(places.front().turns, 10U);
-  EXPECT_EQ(places.front().longest, 74ms);
+  const auto summaries = loop_->group().stall_log().summaries();
+  ASSERT_EQ(summaries.size(), 1U);
+  EXPECT_EQ(summaries.front().turns, 10U);
+  EXPECT_EQ(summaries.front().longest, 74ms);
 }
 
-TEST_F(LoopOfMemory, CountsForHowLongItRunsAndWaits) {
-  CallProbe call([&] { host_.clock().move_to(host_.now() + 3ms); });
+TEST_F(LoopOfMemory, CountsRunTimeAndWaitTime) {
+  CallProbe call([&] { platform_.clock().move_to(platform_.now() + 3ms); });
   loop_->ready(call);
-  loop_->turn(host_.now());
-  loop_->turn(host_.now() + 40ms);
+  loop_->turn(platform_.now());
+  loop_->turn(platform_.now() + 40ms);
   EXPECT_EQ(loop_->counters().run_time.value(), 3'000'000U);
   EXPECT_EQ(loop_->counters().wait_time.value(), 40'000'000U);
 }
 
-TEST_F(LoopOfMemory, CountsWhatComesThroughTheInbox) {
+TEST_F(LoopOfMemory, CountsRunnablesOfTheInbox) {
   CallProbe one([] {});
   CallProbe two([] {});
   CallProbe three([] {});
@@ -166,14 +166,14 @@ TEST_F(LoopOfMemory, CountsWhatComesThroughTheInbox) {
   loop_->post(one);
   loop_->post(two);
   EXPECT_EQ(loop_->inbox_depth(), 2U);
-  loop_->turn(host_.now());
+  loop_->turn(platform_.now());
   EXPECT_EQ(loop_->inbox_depth(), 0U);
   loop_->post(three);
   EXPECT_EQ(loop_->inbox_depth(), 1U);
-  loop_->turn(host_.now());
+  loop_->turn(platform_.now());
   EXPECT_EQ(loop_->inbox_depth(), 0U);
   EXPECT_EQ(loop_->counters().received.value(), 3U);
-  EXPECT_EQ(loop_->counters().inbox_most.value(), 2U);
+  EXPECT_EQ(loop_->counters().inbox_depth_max.value(), 2U);
 }
 
 TEST_F(LoopOfMemory, RunEndsAfterTheTurnThatStopsIt) {
@@ -187,19 +187,19 @@ TEST_F(LoopOfMemory, RunEndsAfterTheTurnThatStopsIt) {
   EXPECT_EQ(after_stop, 1);
 }
 
-TEST_F(LoopOfMemory, DrainTellsEachWatcherOnceInOrder) {
+TEST_F(LoopOfMemory, DrainCallsEachObserverOnceInOrder) {
   std::vector<int> order;
-  Watcher first([&] { order.push_back(1); });
-  auto gone = std::make_unique<Watcher>();
-  auto dropped = std::make_unique<Watcher>();
-  Watcher second([&] {
+  Observer first([&] { order.push_back(1); });
+  auto gone = std::make_unique<Observer>();
+  auto dropped = std::make_unique<Observer>();
+  Observer second([&] {
     order.push_back(2);
     dropped.reset();
   });
-  loop_->watch_drain(first);
-  loop_->watch_drain(*gone);
-  loop_->watch_drain(second);
-  loop_->watch_drain(*dropped);
+  loop_->observe_drain(first);
+  loop_->observe_drain(*gone);
+  loop_->observe_drain(second);
+  loop_->observe_drain(*dropped);
   gone.reset();
   EXPECT_FALSE(loop_->draining());
   loop_->drain();
@@ -209,21 +209,22 @@ TEST_F(LoopOfMemory, DrainTellsEachWatcherOnceInOrder) {
   EXPECT_EQ(first.calls + second.calls, 2);
 }
 
-TEST_F(LoopOfMemory, AloneInItsGroup) {
+TEST_F(LoopOfMemory, IsAloneInItsGroup) {
   ASSERT_EQ(loop_->group().loops().size(), 1U);
   EXPECT_EQ(loop_->group().loops()[0], loop_.get());
 }
 
-TEST_F(LoopOfMemory, ABackendThatCannotBeHad) {
-  const auto made = Loop::make(host_, {.backend = BackendChoice::uring});
+TEST_F(LoopOfMemory, MakeFailsIfTheBackendIsUnavailable) {
+  const auto made = Loop::make(platform_, {.backend = BackendChoice::uring});
   EXPECT_EQ(made.error(), Errc::unsupported);
 }
 
-// Posts from threads to a loop that sleeps in the kernel: none is lost, each producer's in order.
+// Threads post to a loop that sleeps in the kernel. No post is lost, and each producer's posts
+// stay in order.
 TEST(LoopOfThreads, TakesPostsFromManyThreads) {
-  OsHost host;
+  OsPlatform platform;
   for (const BackendChoice choice : {BackendChoice::epoll, BackendChoice::poll}) {
-    const auto loop = Loop::make(host, {.backend = choice}).value();
+    const auto loop = Loop::make(platform, {.backend = choice}).value();
     constexpr int threads = 3;
     constexpr int each = 5'000;
     std::vector<int> seen(threads, 0);
@@ -267,9 +268,9 @@ TEST(LoopOfThreads, TakesPostsFromManyThreads) {
 }
 
 TEST(LoopOfThreads, StopsFromAnotherThreadWhileItSleeps) {
-  OsHost host;
+  OsPlatform platform;
   for (int i = 0; i < 50; ++i) {
-    const auto loop = Loop::make(host, {.backend = BackendChoice::epoll}).value();
+    const auto loop = Loop::make(platform, {.backend = BackendChoice::epoll}).value();
     std::thread stopper([&] { loop->stop(); });
     loop->run();
     stopper.join();

@@ -1,4 +1,4 @@
-#include "weir/loop/figures.hpp"
+#include "weir/loop/metrics.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -7,77 +7,79 @@
 
 namespace weir {
 
-void FigureSum::add(const Figure& figure) {
-  const auto found = std::ranges::find(figures_, figure.name, &Figure::name);
-  if (found == figures_.end()) {
-    figures_.push_back(figure);
+void MetricSnapshot::add(const Metric& metric) {
+  const auto found = std::ranges::find(metrics_, metric.name, &Metric::name);
+  if (found == metrics_.end()) {
+    metrics_.push_back(metric);
   } else {
-    found->value += figure.value;
+    found->value += metric.value;
   }
 }
 
-/// Those of one Figures, and what is left of others. It lives until all have let go of it.
-struct FigureSource::Sources {
-  std::mutex mutex;  // guards what follows
-  List<FigureSource> present;
-  FigureSum kept;
+/// The sources of one Metrics, and the retained counters of destroyed ones. It lives until all of
+/// them have released it.
+struct MetricSource::Registry {
+  std::mutex mutex;  // guards the members below
+  List<MetricSource> sources;
+  MetricSnapshot retained;
 };
 
-FigureSource::~FigureSource() {
-  assert(among_ == nullptr && "it leaves in its destructor");
+MetricSource::~MetricSource() {
+  assert(registry_ == nullptr && "the derived destructor calls detach()");
 }
 
-void FigureSource::join(const std::shared_ptr<Sources>& sources) noexcept {
-  if (among_ == sources) return;
-  leave();
+void MetricSource::attach(const std::shared_ptr<Registry>& sources) noexcept {
+  if (registry_ == sources) return;
+  detach();
   const std::lock_guard lock(sources->mutex);
-  sources->present.push_back(*this);
-  among_ = sources;
+  sources->sources.push_back(*this);
+  registry_ = sources;
 }
 
-void FigureSource::leave() noexcept {
-  const std::shared_ptr<Sources> among = std::exchange(among_, nullptr);
-  if (among == nullptr) return;
-  const std::lock_guard lock(among->mutex);
+void MetricSource::detach() noexcept {
+  const std::shared_ptr<Registry> registry = std::exchange(registry_, nullptr);
+  if (registry == nullptr) return;
+  const std::lock_guard lock(registry->mutex);
   unlink();
   try {
-    FigureSum last;
-    tell(last);
-    for (const Figure& each : last.figures()) {
-      if (each.kind == Figure::Kind::total) among->kept.add(each);
+    MetricSnapshot last;
+    collect(last);
+    for (const Metric& each : last.metrics()) {
+      if (each.kind == Metric::Kind::counter) registry->retained.add(each);
     }
   } catch (const std::bad_alloc&) {
-    // Some of what it has counted is missing from now on.
+    // Some of the totals are missing from now on.
   }
 }
 
-Figures::Figures() : sources_(std::make_shared<FigureSource::Sources>()) {}
+Metrics::Metrics() : registry_(std::make_shared<MetricSource::Registry>()) {}
 
-FigureSum Figures::read() const {
-  const std::lock_guard lock(sources_->mutex);
-  const auto& present = sources_->present;
-  FigureSum sum = sources_->kept;
-  for (const FigureSource* each = present.front(); each != nullptr; each = present.next(*each)) {
-    each->tell(sum);
+MetricSnapshot Metrics::read() const {
+  const std::lock_guard lock(registry_->mutex);
+  const auto& sources = registry_->sources;
+  MetricSnapshot sum = registry_->retained;
+  for (const MetricSource* each = sources.front(); each != nullptr; each = sources.next(*each)) {
+    each->collect(sum);
   }
   return sum;
 }
 
-void Figures::thread_begins() {
+void Metrics::on_thread_start() {
   const std::lock_guard lock(mutex_);
   thread_ = os::ThreadProbe::of_this_thread();
-  cpu_time_before_ = thread_->cpu_time();
+  thread_start_cpu_time_ = thread_->cpu_time();
 }
 
-void Figures::thread_ends() {
+void Metrics::on_thread_end() {
   const std::lock_guard lock(mutex_);
-  cpu_time_kept_ += thread_->cpu_time() - cpu_time_before_;
+  ended_threads_cpu_time_ += thread_->cpu_time() - thread_start_cpu_time_;
   thread_.reset();
 }
 
-Duration Figures::cpu_time() const {
+Duration Metrics::cpu_time() const {
   const std::lock_guard lock(mutex_);
-  return thread_ ? cpu_time_kept_ + (thread_->cpu_time() - cpu_time_before_) : cpu_time_kept_;
+  return thread_ ? ended_threads_cpu_time_ + (thread_->cpu_time() - thread_start_cpu_time_)
+                 : ended_threads_cpu_time_;
 }
 
 }  // namespace weir

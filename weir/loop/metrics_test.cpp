@@ -1,4 +1,4 @@
-#include "weir/loop/figures.hpp"
+#include "weir/loop/metrics.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,132 +12,132 @@
 namespace weir {
 namespace {
 
-class Server final : public FigureSource {
+class Server final : public MetricSource {
  public:
-  explicit Server(Figures& figures) { figures.add(*this); }
-  ~Server() { leave(); }
+  explicit Server(Metrics& metrics) { metrics.add(*this); }
+  ~Server() { detach(); }
   Counter requests;
   Counter open;
 
  private:
-  void tell(FigureSum& sum) const override {
+  void collect(MetricSnapshot& sum) const override {
     sum.add({"requests", requests.value()});
-    sum.add({"open", open.value(), Figure::Kind::level});
+    sum.add({"open", open.value(), Metric::Kind::gauge});
   }
 };
 
-std::uint64_t value_of(const Figures& figures, const std::string& name) {
-  const FigureSum sum = figures.read();
-  for (const Figure& each : sum.figures()) {
+std::uint64_t value_of(const Metrics& metrics, const std::string& name) {
+  const MetricSnapshot sum = metrics.read();
+  for (const Metric& each : sum.metrics()) {
     if (each.name == name) return each.value;
   }
   return 0;
 }
 
-TEST(Figures, OfSeveralSourcesAreAddedUp) {
-  Figures figures;
-  EXPECT_TRUE(figures.read().figures().empty());
-  Server one(figures);
-  Server other(figures);
+TEST(Metrics, AddsUpSeveralSources) {
+  Metrics metrics;
+  EXPECT_TRUE(metrics.read().metrics().empty());
+  Server one(metrics);
+  Server other(metrics);
   one.requests.add(3);
   other.requests.add(4);
   other.open.add();
-  EXPECT_EQ(value_of(figures, "requests"), 7U);
-  EXPECT_EQ(value_of(figures, "open"), 1U);
-  EXPECT_EQ(figures.read().figures().size(), 2U);
+  EXPECT_EQ(value_of(metrics, "requests"), 7U);
+  EXPECT_EQ(value_of(metrics, "open"), 1U);
+  EXPECT_EQ(metrics.read().metrics().size(), 2U);
 }
 
-TEST(Figures, TotalsStayWhenTheirSourceGoes) {
-  Figures figures;
-  std::optional<Server> server(std::in_place, figures);
+TEST(Metrics, RetainsTheTotalsOfADestroyedSource) {
+  Metrics metrics;
+  std::optional<Server> server(std::in_place, metrics);
   server->requests.add(5);
   server->open.add(2);
   server.reset();
-  EXPECT_EQ(value_of(figures, "requests"), 5U);
-  EXPECT_EQ(value_of(figures, "open"), 0U);
-  server.emplace(figures);
+  EXPECT_EQ(value_of(metrics, "requests"), 5U);
+  EXPECT_EQ(value_of(metrics, "open"), 0U);
+  server.emplace(metrics);
   server->requests.add(1);
-  EXPECT_EQ(value_of(figures, "requests"), 6U);
+  EXPECT_EQ(value_of(metrics, "requests"), 6U);
 }
 
-TEST(Figures, ASourceCountsWhereItWasAddedLast) {
-  std::optional<Figures> first(std::in_place);
-  Figures second;
+TEST(Metrics, ASourceCountsInTheMetricsThatItWasAddedToLast) {
+  std::optional<Metrics> first(std::in_place);
+  Metrics second;
   Server server(*first);
   server.requests.add(2);
   first->add(server);
-  EXPECT_EQ(value_of(*first, "requests"), 2U) << "once";
+  EXPECT_EQ(value_of(*first, "requests"), 2U) << "added once";
   second.add(server);
   server.requests.add();
-  EXPECT_EQ(value_of(*first, "requests"), 2U) << "its totals stay";
+  EXPECT_EQ(value_of(*first, "requests"), 2U) << "the totals are retained";
   EXPECT_EQ(value_of(second, "requests"), 3U);
   first.reset();
 }
 
-TEST(Figures, MayGoBeforeTheirSources) {
-  std::optional<Figures> figures(std::in_place);
-  const Server one(*figures);
-  Server other(*figures);
-  figures.reset();
-  figures.emplace();
-  figures->add(other);
+TEST(Metrics, MetricsMayBeDestroyedBeforeTheirSources) {
+  std::optional<Metrics> metrics(std::in_place);
+  const Server one(*metrics);
+  Server other(*metrics);
+  metrics.reset();
+  metrics.emplace();
+  metrics->add(other);
   other.requests.add();
-  EXPECT_EQ(value_of(*figures, "requests"), 1U);
+  EXPECT_EQ(value_of(*metrics, "requests"), 1U);
 }
 
-// Each source by its own thread, among the same others.
-TEST(Figures, SourcesOfSeveralThreadsComeAndGo) {
-  Figures figures;
+// Each thread adds and destroys its own sources at the same time.
+TEST(Metrics, ThreadsAddAndDestroySourcesConcurrently) {
+  Metrics metrics;
   const auto come_and_go = [&] {
     for (int i = 0; i < 1000; ++i) {
-      Server server(figures);
+      Server server(metrics);
       server.requests.add();
-      figures.add(server);
+      metrics.add(server);
     }
   };
   std::thread another(come_and_go);
   come_and_go();
   another.join();
-  EXPECT_EQ(value_of(figures, "requests"), 2000U);
+  EXPECT_EQ(value_of(metrics, "requests"), 2000U);
 }
 
-TEST(Figures, AreReadWhileSourcesComeAndGo) {
-  Figures figures;
+TEST(Metrics, ReadsWhileSourcesAreAddedAndDestroyed) {
+  Metrics metrics;
   std::atomic<bool> done{false};
   std::thread core([&] {
     for (int i = 0; i < 200; ++i) {
-      Server server(figures);
+      Server server(metrics);
       server.requests.add();
     }
     done = true;
   });
   std::uint64_t before = 0;
   while (!done) {
-    const std::uint64_t now = value_of(figures, "requests");
-    EXPECT_GE(now, before) << "what was counted is never lost";
+    const std::uint64_t now = value_of(metrics, "requests");
+    EXPECT_GE(now, before) << "no count is ever lost";
     before = now;
   }
   core.join();
-  EXPECT_EQ(value_of(figures, "requests"), 200U);
+  EXPECT_EQ(value_of(metrics, "requests"), 200U);
 }
 
-TEST(Figures, KeepTheCpuTimeOfThreadsThatHaveEnded) {
-  Figures figures;
-  EXPECT_EQ(figures.cpu_time(), Duration(0));
+TEST(Metrics, RetainsTheCpuTimeOfEndedThreads) {
+  Metrics metrics;
+  EXPECT_EQ(metrics.cpu_time(), Duration(0));
   Duration own{};
   std::thread([&] {
-    figures.thread_begins();
-    while (figures.cpu_time() == Duration(0)) {
+    metrics.on_thread_start();
+    while (metrics.cpu_time() == Duration(0)) {
     }
-    figures.thread_ends();
-    own = figures.cpu_time();
+    metrics.on_thread_end();
+    own = metrics.cpu_time();
   }).join();
   EXPECT_GT(own, Duration(0));
-  EXPECT_EQ(figures.cpu_time(), own) << "it stays";
+  EXPECT_EQ(metrics.cpu_time(), own) << "it is retained";
   std::thread([&] {
-    figures.thread_begins();
-    EXPECT_GE(figures.cpu_time(), own) << "the next one's is added";
-    figures.thread_ends();
+    metrics.on_thread_start();
+    EXPECT_GE(metrics.cpu_time(), own) << "the time of the next thread is added";
+    metrics.on_thread_end();
   }).join();
 }
 

@@ -1,17 +1,18 @@
-// Files: opened, read, written, listed, renamed, without a loop ever waiting for a disk.
+// Asynchronous file operations. The loop never waits for a disk.
 //
-// Where the backend can (io_uring), it moves the bytes; everything else, and all of it with epoll
-// and poll, is done by the threads that the loops of a runtime share (weir/cores/shared_pool). What
-// is promised here holds for both. Every path is a parameter that the task owns.
+// The io_uring backend reads, writes and syncs files. Threads that the loops of a runtime share do
+// all other work, and all work with epoll and poll (weir/runtime/pool/detail/shared_pool.hpp). The
+// contracts in this file hold for both. Every path is a parameter that the task owns.
 //
-// The end of a file is a value of its own, an empty buffer; every error means that something is
-// missing. Errors, beside those that are named: the kernel's (ENOENT, EACCES, ENOSPC, EMFILE …);
-// EINVAL for a path with a zero byte in it; Errc::limit_reached when too much waits for a thread.
+// A read at the end of a file returns an empty buffer. An error always means that the operation is
+// incomplete. Each function can fail with the kernel's errors (ENOENT, EACCES, ENOSPC, EMFILE …).
+// It fails with EINVAL for a path that contains a zero byte, and with Errc::limit_reached if too
+// many calls wait for a thread. The `Errors:` sections list additional errors.
 //
-// Cancel, for everything here: what has not begun leaves at once with Errc::cancelled and has done
-// nothing. A call of the kernel that has begun cannot be taken back: it is awaited, which takes as
-// long as the disk does, and then gives its result. So memory that was lent is never touched after
-// the return. Under a source that is cancelled already, nothing begins.
+// Cancel, for every task in this file: an operation that has not begun returns Errc::cancelled
+// immediately and has no effect. A system call that has begun cannot be interrupted. The task waits
+// for it, as long as the disk takes, and returns its result. Borrowed memory is therefore never
+// touched after the return. No operation begins if the cancel source is cancelled already.
 #pragma once
 
 #include <cstddef>
@@ -32,142 +33,182 @@
 
 namespace weir::files {
 
+// Reads and writes of an open file, by the backend if it supports files, otherwise by a thread.
+
+/// Maximum size of one request in bytes. The kernel copies cached data for io_uring on the thread
+/// of the loop, which other tasks need too. One mebibyte takes 0.1 ms.
+inline constexpr std::size_t transfer_max = 1024 * 1024;
+
+/// Reads at least one byte into `target`, which is not empty.
+/// Returns: the number of bytes; 0 if the file ends at or before `offset`.
+/// Errors: EINVAL for an offset beyond os::file_offset_max.
+/// Cancel: see the top of this file.
+Task<Result<std::size_t>> read_some(int file, MutableBytes target, std::uint64_t offset);
+/// Writes all of `source`. Adds the number of written bytes to `written`, also after an error.
+/// Errors: EINVAL for an offset beyond os::file_offset_max.
+/// Cancel: see the top of this file; a part may have been written.
+Task<Result<>> write_all(int file, Bytes source, std::uint64_t offset, std::uint64_t& written);
+/// Returns when all written data survives a loss of power.
+/// Cancel: see the top of this file.
+Task<Result<>> sync(int file);
+
 using Mode = os::FileMode;
 using Kind = os::FileKind;
 using Status = os::FileStatus;
 using Entry = os::DirectoryEntry;
 
-/// How a file is opened; a Mode alone will do.
-struct Opening : os::FileOpening {
-  Opening(Mode its_mode, unsigned its_permissions = 0666) noexcept
-      : os::FileOpening{its_mode, its_permissions} {}
+/// Options of open(). A Mode converts to OpenOptions.
+struct OpenOptions : os::FileOpenOptions {
+  OpenOptions(Mode its_mode, unsigned its_permissions = 0666) noexcept
+      : os::FileOpenOptions{its_mode, its_permissions} {}
 };
 
-/// An open file. Its position is its own, not the kernel's: read() and write() go on where the last
-/// one ended, read_at() and write_at() leave it alone. Any number of the latter may be under way at
-/// once, but one read() or write() (asserted).
-/// Threads: one at a time; it may go from core to core between operations. Lifetime: stays where it
-/// is, and outlives what is under way (asserted). Destroying it closes it: at once, on this thread,
-/// which takes long only where that frees a large file; see close(). Move-only.
+/// An open file. The object, not the kernel, stores the position. read() and write() continue where
+/// the last one ended; read_at() and write_at() do not use the position. Any number of read_at()
+/// and write_at() may be pending at the same time, but only one read() or write() (asserted).
+/// Move-only.
+/// Threads: one at a time; the file may move to another core between operations.
+/// Lifetime: no operation is pending when it is moved or destroyed (asserted). Destroying it closes
+/// it immediately on this thread, which takes long only if that frees a large file; see close().
 class File {
  public:
-  /// For open(): owns `descriptor`.
+  /// Takes ownership of `descriptor`. open() uses it.
   explicit File(Descriptor descriptor) noexcept : descriptor_(std::move(descriptor)) {}
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
   ~File();
 
-  /// The next bytes, at least one and at most `most` (and a mebibyte); empty at the end. It may be
-  /// asked again when the file has grown. Cancel: see above; the position stays where it was.
+  /// Reads the next bytes, at least one and at most the smaller of `most` and transfer_max. `most`
+  /// is not 0 (asserted). A call after the end returns more bytes if the file has grown meanwhile.
+  /// Returns: the bytes; an empty buffer at the end.
+  /// Cancel: see the top of this file; the position does not change.
   Task<Result<Buffer>> read(std::size_t most = Buffer::default_capacity);
-  /// The same from `offset` on. Errors: EINVAL beyond os::file_offset_max.
-  /// Cancel: see above.
+  /// Reads as read() does, but from `offset`.
+  /// Errors: EINVAL for an offset beyond os::file_offset_max.
+  /// Cancel: see the top of this file.
   Task<Result<Buffer>> read_at(std::uint64_t offset, std::size_t most = Buffer::default_capacity);
-  /// All of `bytes`, which stay valid meanwhile, or an error; the position tells how many were
-  /// written before it. They go piece by piece, a mebibyte each or what the kernel took of it; in
-  /// Mode::append each piece behind whatever the end is by then. So what several append at once
-  /// stays whole, as a rule, up to a mebibyte, and longer records get mixed up.
-  /// Cancel: see above; a part may have been written.
+  /// Writes all of `bytes`, in pieces of at most transfer_max, or fails. The position says how many
+  /// bytes were written before an error. Mode::append writes each piece at the current end of the
+  /// file. Several writers can therefore append at the same time: records of at most transfer_max
+  /// usually stay whole, longer ones get mixed up.
+  /// Cancel: see the top of this file; a part may have been written.
+  /// Lifetime: `bytes` stay valid until the return.
   Task<Result<>> write(Bytes bytes);
   Task<Result<>> write(std::string_view text) { return write(to_bytes(text)); }
-  /// The same to `offset`; what lies between the end and that reads as zeros.
-  /// Cancel: see above; a part may have been written.
+  /// Writes as write() does, but at `offset`. A gap between the end of the file and `offset` reads
+  /// as zeros.
+  /// Errors: EINVAL for an offset beyond os::file_offset_max.
+  /// Cancel: see the top of this file; a part may have been written.
+  /// Lifetime: `bytes` stay valid until the return.
   Task<Result<>> write_at(std::uint64_t offset, Bytes bytes);
 
-  /// Returns when everything written before is where a loss of power leaves it.
-  /// Cancel: see above.
+  /// Returns when all data written before survives a loss of power.
+  /// Cancel: see the top of this file.
   Task<Result<>> sync();
-  /// Cuts the file, or lets it end in zeros; the position stays.
-  /// Cancel: see above.
+  /// Truncates the file or extends it with zeros. The position does not change.
+  /// Cancel: see the top of this file.
   Task<Result<>> resize(std::uint64_t size);
-  /// Cancel: see above.
+  /// Returns the status of the open file.
+  /// Cancel: see the top of this file.
   Task<Result<Status>> status();
-  /// Closes it on another thread (on this one, if none is to be had). What that reports is dropped,
-  /// as for every descriptor: who must know calls sync() first. Cancel: not affected.
+  /// Closes the file on another thread, or on this one if no thread is available. Errors of closing
+  /// are dropped, as for every descriptor; a caller that needs them calls sync() first.
+  /// Cancel: has no effect.
   Task<> close();
 
   std::uint64_t position() const noexcept { return position_; }
   void seek(std::uint64_t position) noexcept { position_ = position; }
 
  private:
-  class Use;
+  class OperationGuard;
 
   Descriptor descriptor_;
   std::uint64_t position_ = 0;
-  unsigned in_use_ = 0;  // operations under way
-  bool moving_ = false;  // one of them is read() or write()
+  unsigned in_use_ = 0;           // number of pending operations
+  bool position_in_use_ = false;  // true while a read() or write() is pending
 };
 
+/// Opens a file.
 /// Errors: EISDIR for a directory; Errc::unsupported for a pipe or a socket.
-/// Cancel: see above.
-Task<Result<File>> open(std::string path, Opening how = Mode::read);
+/// Cancel: see the top of this file.
+Task<Result<File>> open(std::string path, OpenOptions how = Mode::read);
 
-/// The whole file. Errors: Errc::limit_reached when it is longer than `bytes_max`.
-/// Cancel: see above.
+/// Returns the content of the whole file.
+/// Errors: Errc::limit_reached if it is longer than `bytes_max`.
+/// Cancel: see the top of this file.
 Task<Result<std::string>> read_file(std::string path, std::size_t bytes_max = 16 * 1024 * 1024);
 
-/// Puts a file that holds `contents` at `path`, in one step; see replace().
+/// Replaces `path` atomically with a file that holds `contents`; see replace().
 /// Cancel: see replace().
 Task<Result<>> write_file(std::string path, std::string contents);
 
-/// Links are followed. Cancel: see above.
+/// Returns the status of a file. Follows symbolic links.
+/// Cancel: see the top of this file.
 Task<Result<Status>> status(std::string path);
-/// What is in a directory but "." and "..", sorted by name. Errors: Errc::limit_reached when there
-/// are more than `entries_max`.
-/// Cancel: see above.
+/// Returns the entries of a directory except "." and "..", sorted by name.
+/// Errors: Errc::limit_reached if the directory has more than `entries_max` entries.
+/// Cancel: see the top of this file.
 Task<Result<std::vector<Entry>>> list(std::string path, std::size_t entries_max = 100'000);
-/// In one step, also over a file that is there. Cancel: see above.
+/// Renames a file atomically. Replaces an existing file at `to`.
+/// Cancel: see the top of this file.
 Task<Result<>> rename(std::string from, std::string to);
-/// A file (a link, not what it leads to) or an empty directory. Cancel: see above.
+/// Removes a file or an empty directory. Removes a symbolic link itself, not its target.
+/// Cancel: see the top of this file.
 Task<Result<>> remove(std::string path);
-/// Errors: EEXIST. Cancel: see above.
+/// Creates one directory.
+/// Errors: EEXIST if the path exists.
+/// Cancel: see the top of this file.
 Task<Result<>> make_directory(std::string path, unsigned permissions = 0777);
 
 namespace detail {
 
-/// A file on its way to a name. Once open() has succeeded, commit() or discard() ends it.
-class Replacement {
+/// A temporary file that becomes `path`. The caller ends it with commit() or discard() once open()
+/// has succeeded.
+class PendingFile {
  public:
-  explicit Replacement(std::string path) noexcept : path_(std::move(path)) {}
-  Replacement(const Replacement&) = delete;
-  Replacement& operator=(const Replacement&) = delete;
+  explicit PendingFile(std::string path) noexcept : path_(std::move(path)) {}
+  PendingFile(const PendingFile&) = delete;
+  PendingFile& operator=(const PendingFile&) = delete;
 
   Task<Result<>> open();
   File& file() noexcept { return file_; }
   Task<Result<>> commit();
-  /// Does nothing when nothing is left to be discarded. Cancel: not affected.
+  /// Removes the temporary file, if it still exists under its temporary name.
+  /// Cancel: has no effect.
   Task<> discard();
 
  private:
   std::string path_;
-  std::string temporary_;  // empty: there is none
+  std::string temporary_;  // path of the temporary file; empty: none
   File file_{Descriptor()};
 };
 
 }  // namespace detail
 
-/// `co_await files::replace(path, write, args...)`: has `write(file, args...)`, a function that
-/// returns a Task<Result<>> and takes a File& first, fill a new file, and puts that at `path` in
-/// one step, over one that is there, once all of it has reached the disk. Nobody ever sees a part
-/// of it under that name: not while it is written, not when `write` fails or throws or is cancelled
-/// (then it is removed, and `path` is as it was), not after a loss of power. Meanwhile it is a file
-/// of the same directory called ".weir-" and 16 digits; a process that is killed leaves that
-/// behind. Arguments are moved in (std::ref for what is shared). Errors: what `write` returns.
-/// Cancel: passed on to `write`. Once it has finished well, it either gets its name or is removed;
-/// an error that comes after the name (EIO) says that it may not outlive a loss of power.
+/// Replaces the file at `path` atomically with a new file, or creates it. `write(file, args...)`
+/// fills the new file; it takes a File& first and returns a Task<Result<>>. The new file gets its
+/// name when all its data has reached the disk. A reader of `path` sees the old file or the
+/// complete new one, also after a loss of power. If `write` fails, throws or is cancelled, the new
+/// file is removed and `path` is unchanged. The temporary file is in the same directory; its name
+/// is ".weir-" and 16 hexadecimal digits. A killed process leaves it behind. Arguments are moved
+/// in; use std::ref for shared objects.
+/// Errors: those of `write`. An error after the rename (EIO) means that the new file is in place
+/// and may not survive a loss of power.
+/// Cancel: passed on to `write`. If `write` has succeeded, the file either gets its name or is
+/// removed.
 template <class Write, class... Args>
 Task<Result<>> replace(std::string path, Write write, Args... args) {
-  detail::Replacement replacement(std::move(path));
-  if (auto opened = co_await replacement.open(); !opened) co_return opened;
+  detail::PendingFile pending(std::move(path));
+  if (auto opened = co_await pending.open(); !opened) co_return opened;
   Result<> written;
   std::exception_ptr thrown;
   try {
-    written = co_await std::invoke(write, replacement.file(), std::move(args)...);
-    if (written) written = co_await replacement.commit();
+    written = co_await std::invoke(write, pending.file(), std::move(args)...);
+    if (written) written = co_await pending.commit();
   } catch (...) {
     thrown = std::current_exception();
   }
-  co_await replacement.discard();
+  co_await pending.discard();
   if (thrown != nullptr) std::rethrow_exception(thrown);
   co_return written;
 }

@@ -1,4 +1,5 @@
-// Cancelling work on files: what has not begun is left out, what has begun is awaited.
+// Tests of cancelled file operations. Operations that have not begun are skipped; others are
+// awaited.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -17,12 +18,12 @@ using files::Mode;
 
 class FilesCancel : public FilesTest {};
 
-TEST_P(FilesCancel, UnderACancelledSourceNothingBegins) {
+TEST_P(FilesCancel, NothingBeginsIfTheSourceIsCancelled) {
   put("f", "old");
   CancelSource source;
   source.cancel();
-  File file = run(files::open(path("f"), Mode::update)).value();
-  EXPECT_EQ(error_of(run(files::open(path("g"), Mode::replace), &source)), Errc::cancelled);
+  File file = run(files::open(path("f"), Mode::read_write)).value();
+  EXPECT_EQ(error_of(run(files::open(path("g"), Mode::truncate), &source)), Errc::cancelled);
   EXPECT_EQ(error_of(run(file.read(), &source)), Errc::cancelled);
   EXPECT_EQ(error_of(run(file.write("new"), &source)), Errc::cancelled);
   EXPECT_EQ(error_of(run(file.write_at(7, to_bytes("new")), &source)), Errc::cancelled);
@@ -46,8 +47,7 @@ Task<> some_yields(int count) {
   for (int i = 0; i < count; ++i) co_await yield();
 }
 
-// The memory is freed as soon as the write has returned: what used it later would be found out by
-// the address sanitizer.
+// The memory is freed as soon as the write has returned. The address sanitizer detects a later use.
 Task<> write_lent(File& file, std::size_t size, Result<>& result) {
   const auto text = std::make_unique<std::string>(pattern(size, size));
   result = co_await file.write_at(0, to_bytes(*text));
@@ -57,9 +57,9 @@ Task<> write_and_cancel(File& file, std::size_t size, int yields, Result<>& resu
   co_await race(write_lent(file, size, result), some_yields(yields));
 }
 
-TEST_P(FilesCancel, AWriteThatIsCancelledAtAnyMomentHasLetGoOfItsMemory) {
+TEST_P(FilesCancel, CancelledWriteDoesNotUseItsMemoryAfterItsReturn) {
   const std::size_t size = 300'000;
-  File file = run(files::open(path("f"), Mode::replace)).value();
+  File file = run(files::open(path("f"), Mode::truncate)).value();
   for (int round = 0; round < 60; ++round) {
     Result<> result;
     ASSERT_TRUE(run(file.resize(0)));
@@ -68,7 +68,7 @@ TEST_P(FilesCancel, AWriteThatIsCancelledAtAnyMomentHasLetGoOfItsMemory) {
       EXPECT_EQ(result.error(), Errc::cancelled);
     }
     const std::string left = contents("f").value();
-    EXPECT_TRUE(left == pattern(size, size).substr(0, left.size())) << "a beginning of it";
+    EXPECT_TRUE(left == pattern(size, size).substr(0, left.size())) << "not a prefix";
     if (result) {
       EXPECT_EQ(left.size(), size);
     }
@@ -83,7 +83,7 @@ Task<> read_and_cancel(File& file, int yields, Result<Buffer>& result) {
   co_await race(read_lent(file, result), some_yields(yields));
 }
 
-TEST_P(FilesCancel, AReadThatIsCancelledAtAnyMomentLosesNothing) {
+TEST_P(FilesCancel, CancelledReadLosesNoData) {
   const std::string text = pattern(2'000'000, 6);
   put("f", text);
   File file = run(files::open(path("f"))).value();
@@ -91,7 +91,7 @@ TEST_P(FilesCancel, AReadThatIsCancelledAtAnyMomentLosesNothing) {
   for (int round = 0; got.size() < text.size(); ++round) {
     Result<Buffer> result;
     if (round % 6 == 0) {
-      run(read_lent(file, result));  // so that it comes to an end, however slow the disk
+      run(read_lent(file, result));  // makes progress even on a slow disk
       EXPECT_TRUE(result);
     } else {
       run(read_and_cancel(file, round % 6, result));
@@ -113,8 +113,8 @@ Task<> open_and_cancel(std::string path, int yields, Result<File>& result) {
   co_await race(open(std::move(path), result), some_yields(yields));
 }
 
-// The fixture finds descriptors that nobody closed.
-TEST_P(FilesCancel, AnOpenThatIsCancelledAtAnyMomentLeavesNothingOpen) {
+// The fixture detects descriptors that were not closed.
+TEST_P(FilesCancel, CancelledOpenLeavesNoDescriptorOpen) {
   for (int round = 0; round < 60; ++round) {
     Result<File> result = fail(Errc::closed);
     run(open_and_cancel(path("f"), round % 6, result));

@@ -1,5 +1,5 @@
-// Writing more than the process may: an error like any other, whoever writes, and nobody dies of
-// it.
+// Tests of writes beyond the file size limit of the process. They return an error and do not kill
+// the process, in every backend.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -20,7 +20,7 @@ constexpr std::size_t limit_bytes = 64 * 1024;
 alignas(4096) constexpr std::array<std::byte, 2 * limit_bytes> too_much{};
 
 Task<Result<>> write_too_much(std::string path, std::uint64_t& position) {
-  auto file = co_await files::open(std::move(path), files::Mode::replace);
+  auto file = co_await files::open(std::move(path), files::Mode::truncate);
   if (!file) co_return fail(file.error());
   auto written = co_await file->write(too_much);
   position = file->position();
@@ -28,20 +28,20 @@ Task<Result<>> write_too_much(std::string path, std::uint64_t& position) {
   co_return written;
 }
 
-/// Past the page cache, where the file system can do that: a kernel that hands other writes to
-/// threads of its own makes these while it submits.
-Task<Result<>> write_directly(Host& host, std::string path, std::uint64_t& position) {
+/// Writes past the page cache, if the file system supports that. The kernel may make such writes
+/// during the submission, even if it hands other writes to its own threads.
+Task<Result<>> write_directly(Platform& platform, std::string path, std::uint64_t& position) {
   constexpr int how = O_WRONLY | O_CREAT | O_CLOEXEC;
   int descriptor = ::open(path.c_str(), how | O_DIRECT, 0600);
   if (descriptor < 0) descriptor = ::open(path.c_str(), how, 0600);
-  files::File file(Descriptor(host, descriptor));
+  files::File file(Descriptor(platform, descriptor));
   auto written = co_await file.write(too_much);
   position = file.position();
   co_await file.close();
   co_return written;
 }
 
-/// Ends this (child) process: with 0 when all went as it should.
+/// Writes beyond the limit and ends this child process, with status 0 on success.
 [[noreturn]] void write_beyond_the_limit(BackendChoice backend) {
   constexpr rlimit limit{limit_bytes, limit_bytes};
   constexpr rlimit no_core{0, 0};
@@ -51,15 +51,15 @@ Task<Result<>> write_directly(Host& host, std::string path, std::uint64_t& posit
   bool right = false;
   {
     const os::TemporaryTree tree;
-    OsHost host;
-    const auto loop = Loop::make(host, {.backend = backend}).value();
+    OsPlatform platform;
+    const auto loop = Loop::make(platform, {.backend = backend}).value();
     const auto stopped_there = [](const Result<>& written, std::uint64_t position) {
       return error_of(written) == system_error(EFBIG) && position == limit_bytes;
     };
     std::uint64_t position = 0;
     const auto written = run(*loop, write_too_much(tree.path("f"), position));
     right = stopped_there(written, position);
-    const auto directly = run(*loop, write_directly(host, tree.path("g"), position));
+    const auto directly = run(*loop, write_directly(platform, tree.path("g"), position));
     right = right && stopped_there(directly, position);
   }
   ::_exit(right ? 0 : 1);
@@ -67,11 +67,11 @@ Task<Result<>> write_directly(Host& host, std::string path, std::uint64_t& posit
 
 class FilesLimitDeathTest : public testing::TestWithParam<FilesKind> {};
 
-TEST_P(FilesLimitDeathTest, AFileThatMayNotGrowIsAnErrorAndKillsNobody) {
+TEST_P(FilesLimitDeathTest, FileSizeLimitIsAnErrorAndDoesNotKillTheProcess) {
   const BackendChoice backend = GetParam().backend;
   {
-    OsHost host;
-    if (!Loop::make(host, {.backend = backend})) GTEST_SKIP() << "not to be had here";
+    OsPlatform platform;
+    if (!Loop::make(platform, {.backend = backend})) GTEST_SKIP() << "backend not available";
   }
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(write_beyond_the_limit(backend), testing::ExitedWithCode(0), "");

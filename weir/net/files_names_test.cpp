@@ -1,4 +1,4 @@
-// Names of files and directories: the same on every host.
+// Tests of names of files and directories on every platform.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,7 +20,7 @@ std::error_code sys(int code) {
 
 class FileNames : public FilesTest {};
 
-TEST_P(FileNames, ListsAreSortedAndKnowFilesFromDirectories) {
+TEST_P(FileNames, ListIsSortedAndDistinguishesFilesAndDirectories) {
   EXPECT_EQ(run(files::list(folder())).value(), std::vector<Entry>{});
   put("b", "");
   put(".hidden", "");
@@ -39,7 +39,7 @@ TEST_P(FileNames, ListsAreSortedAndKnowFilesFromDirectories) {
   EXPECT_EQ(error_of(run(files::list(path("b")))), sys(ENOTDIR));
 }
 
-TEST_P(FileNames, ManyEntriesAreListed) {
+TEST_P(FileNames, ListsManyEntries) {
   std::vector<Entry> expected;
   for (int i = 1000; i < 2200; ++i) {
     const std::string name = std::to_string(i) + std::string(100, 'n');
@@ -49,7 +49,7 @@ TEST_P(FileNames, ManyEntriesAreListed) {
   EXPECT_EQ(run(files::list(folder())).value(), expected);
 }
 
-TEST_P(FileNames, RenamingReplacesInOneStep) {
+TEST_P(FileNames, RenameReplacesAtomically) {
   put("from", "new");
   put("to", "old");
   ASSERT_TRUE(run(files::rename(path("from"), path("to"))));
@@ -61,7 +61,7 @@ TEST_P(FileNames, RenamingReplacesInOneStep) {
   EXPECT_EQ(contents("to"), "new");
 }
 
-TEST_P(FileNames, RenamingKnowsFilesFromDirectories) {
+TEST_P(FileNames, RenameDistinguishesFilesAndDirectories) {
   put("file", "text");
   for (const char* const name : {"one", "two", "one/inner"}) {
     ASSERT_TRUE(run(files::make_directory(path(name))));
@@ -79,7 +79,7 @@ TEST_P(FileNames, RenamingKnowsFilesFromDirectories) {
   EXPECT_EQ(names(), std::vector<std::string>{"two"});
 }
 
-TEST_P(FileNames, RemovingTakesFilesAndEmptyDirectories) {
+TEST_P(FileNames, RemovesFilesAndEmptyDirectories) {
   ASSERT_TRUE(run(files::make_directory(path("dir"))));
   EXPECT_EQ(error_of(run(files::make_directory(path("dir")))), sys(EEXIST));
   put("dir/file", "text");
@@ -91,16 +91,16 @@ TEST_P(FileNames, RemovingTakesFilesAndEmptyDirectories) {
   EXPECT_EQ(error_of(run(files::make_directory(path("none/dir")))), sys(ENOENT));
 }
 
-TEST_P(FileNames, DirectoriesAreNoFiles) {
+TEST_P(FileNames, DirectoriesCannotBeUsedAsFiles) {
   ASSERT_TRUE(run(files::make_directory(path("dir"), 0750)));
   const auto status = run(files::status(path("dir/"))).value();
   EXPECT_EQ(status.kind, Kind::directory);
   EXPECT_EQ(status.permissions, 0750U);
-  for (const Mode mode : {Mode::read, Mode::update, Mode::replace, Mode::append}) {
+  for (const Mode mode : {Mode::read, Mode::read_write, Mode::truncate, Mode::append}) {
     EXPECT_EQ(error_of(run(files::open(path("dir"), mode))), sys(EISDIR));
   }
-  EXPECT_EQ(error_of(run(files::open(path("dir"), Mode::make_new))), sys(EEXIST));
-  EXPECT_EQ(error_of(run(files::open(path("new/"), Mode::replace))), sys(EISDIR));
+  EXPECT_EQ(error_of(run(files::open(path("dir"), Mode::create_new))), sys(EEXIST));
+  EXPECT_EQ(error_of(run(files::open(path("new/"), Mode::truncate))), sys(EISDIR));
   EXPECT_EQ(error_of(run(files::read_file(path("dir")))), sys(EISDIR));
   EXPECT_EQ(error_of(run(files::write_file(path("dir"), "x"))), sys(EISDIR));
   put("file", "text");
@@ -109,12 +109,12 @@ TEST_P(FileNames, DirectoriesAreNoFiles) {
   EXPECT_EQ(names(), (std::vector<std::string>{"dir", "file"}));
 }
 
-// The kernel would take what stands before the zero byte for the name.
-TEST_P(FileNames, AZeroByteIsRefusedEverywhere) {
+// The kernel would take only the part before the zero byte as the name.
+TEST_P(FileNames, RejectsZeroBytesInPaths) {
   put("f", "text");
   const std::string wrong = path("f") + std::string("\0.txt", 5);
   EXPECT_EQ(error_of(run(files::open(wrong))), sys(EINVAL));
-  EXPECT_EQ(error_of(run(files::open(wrong, Mode::replace))), sys(EINVAL));
+  EXPECT_EQ(error_of(run(files::open(wrong, Mode::truncate))), sys(EINVAL));
   EXPECT_EQ(error_of(run(files::read_file(wrong))), sys(EINVAL));
   EXPECT_EQ(error_of(run(files::write_file(wrong, "x"))), sys(EINVAL));
   EXPECT_EQ(error_of(run(files::status(wrong))), sys(EINVAL));
@@ -127,12 +127,12 @@ TEST_P(FileNames, AZeroByteIsRefusedEverywhere) {
   EXPECT_EQ(contents("f"), "text");
 }
 
-TEST_P(FileNames, EmptyAndOverlongNamesAreRefused) {
+TEST_P(FileNames, RejectsEmptyAndOverlongNames) {
   for (const auto& [name, error] :
        {std::pair(std::string(), ENOENT), std::pair(path(std::string(256, 'n')), ENAMETOOLONG),
         std::pair(path(std::string(5000, '/') + "n"), ENAMETOOLONG)}) {
     EXPECT_EQ(error_of(run(files::open(name))), sys(error));
-    EXPECT_EQ(error_of(run(files::open(name, Mode::replace))), sys(error));
+    EXPECT_EQ(error_of(run(files::open(name, Mode::truncate))), sys(error));
     EXPECT_EQ(error_of(run(files::status(name))), sys(error));
     EXPECT_EQ(error_of(run(files::remove(name))), sys(error));
     EXPECT_EQ(error_of(run(files::list(name))), sys(error));

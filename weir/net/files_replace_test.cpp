@@ -1,4 +1,4 @@
-// Replacing a file: all of it or nothing, whatever happens meanwhile.
+// Tests of atomic file replacement, with failures and cancellation in between.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -42,7 +42,7 @@ Task<Result<>> cancel_midway(File& file, std::string folder, std::vector<std::st
   co_return co_await file.write("the other half");
 }
 
-TEST_P(FilesReplace, MakesAFileAndReplacesOne) {
+TEST_P(FilesReplace, CreatesAndReplacesAFile) {
   ASSERT_TRUE(run(files::replace(path("f"), write_text, std::string("first"))));
   EXPECT_EQ(contents("f"), "first");
   const std::string text = pattern(2'500'000, 5);
@@ -51,7 +51,7 @@ TEST_P(FilesReplace, MakesAFileAndReplacesOne) {
   EXPECT_EQ(names(), std::vector<std::string>{"f"});
 }
 
-TEST_P(FilesReplace, WhoHasTheOldFileOpenKeepsIt) {
+TEST_P(FilesReplace, OpenOldFileStaysReadable) {
   put("f", "the old one");
   File old = run(files::open(path("f"))).value();
   ASSERT_TRUE(run(files::write_file(path("f"), "new")));
@@ -59,7 +59,7 @@ TEST_P(FilesReplace, WhoHasTheOldFileOpenKeepsIt) {
   EXPECT_EQ(contents("f"), "new");
 }
 
-TEST_P(FilesReplace, AFailureLeavesEverythingAsItWas) {
+TEST_P(FilesReplace, FailureChangesNothing) {
   const std::error_code why = system_error(ECONNRESET);
   EXPECT_EQ(error_of(run(files::replace(path("f"), fail_midway, why))), why);
   EXPECT_EQ(names(), std::vector<std::string>{});
@@ -69,7 +69,7 @@ TEST_P(FilesReplace, AFailureLeavesEverythingAsItWas) {
   EXPECT_EQ(contents("f"), "old");
 }
 
-TEST_P(FilesReplace, AnExceptionLeavesEverythingAsItWas) {
+TEST_P(FilesReplace, ExceptionChangesNothing) {
   put("f", "old");
   EXPECT_THROW(static_cast<void>(run(files::replace(path("f"), throw_midway, std::string("x")))),
                std::runtime_error);
@@ -77,19 +77,19 @@ TEST_P(FilesReplace, AnExceptionLeavesEverythingAsItWas) {
   EXPECT_EQ(contents("f"), "old");
 }
 
-TEST_P(FilesReplace, BeingCancelledLeavesEverythingAsItWas) {
+TEST_P(FilesReplace, CancelChangesNothing) {
   put("f", "old");
   CancelSource source;
   std::vector<std::string> seen;
   auto replacing = files::replace(path("f"), cancel_midway, folder(), &seen, &source);
   EXPECT_EQ(error_of(run(std::move(replacing), &source)), Errc::cancelled);
-  ASSERT_EQ(seen.size(), 2U) << "while it is written, it has a name of its own";
+  ASSERT_EQ(seen.size(), 2U) << "the temporary file has its own name";
   EXPECT_TRUE(seen[0].starts_with(".weir-")) << seen[0];
   EXPECT_EQ(names(), std::vector<std::string>{"f"});
   EXPECT_EQ(contents("f"), "old");
 }
 
-TEST_P(FilesReplace, AFolderThatIsNotThereIsAnError) {
+TEST_P(FilesReplace, MissingFolderIsAnError) {
   EXPECT_EQ(error_of(run(files::write_file(path("none/f"), "x"))), system_error(ENOENT));
   put("file", "");
   EXPECT_EQ(error_of(run(files::write_file(path("file/f"), "x"))), system_error(ENOTDIR));
@@ -115,7 +115,7 @@ Task<Result<>> read_again_and_again(std::string path, std::vector<std::string> t
   co_return {};
 }
 
-TEST_P(FilesReplace, AReaderSeesOneFileOrTheOther) {
+TEST_P(FilesReplace, ReaderSeesTheOldOrTheNewFile) {
   const std::vector<std::string> texts = {pattern(150'000, 1), pattern(70'000, 2)};
   put("f", texts[0]);
   const auto both = run(

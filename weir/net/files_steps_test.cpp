@@ -1,11 +1,11 @@
-// Files in virtual time: cancelled, timed out or without power at every step.
+// Tests of files in virtual time with cancellation, timeouts or a loss of power at every step.
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/net/files.hpp"
+#include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
@@ -16,40 +16,40 @@ namespace {
 using files::File;
 using files::Mode;
 
-MemoryHostOptions slow_files(MemoryFiles who) {
-  MemoryHostOptions options;
+MemoryPlatformOptions slow_files(MemoryFiles who) {
+  MemoryPlatformOptions options;
   options.files = who;
   options.file_time = 10ms;
   return options;
 }
 
-class FilesSteps : public StrikeTest, public testing::WithParamInterface<MemoryFiles> {
+class FilesSteps : public CancelSweepTest, public testing::WithParamInterface<MemoryFiles> {
  protected:
-  FilesSteps() : StrikeTest(slow_files(GetParam())) {}
+  FilesSteps() : CancelSweepTest(slow_files(GetParam())) {}
 
   std::string contents(const std::string& path) {
-    const auto file = host_.files().open(path, {});
+    const auto file = platform_.files().open(path, {});
     if (!file) return "(none)";
     std::string text(100'000, '\0');
     const MutableBytes room(reinterpret_cast<std::byte*>(text.data()), text.size());
-    text.resize(host_.files().read_at(file->value(), room, 0).value());
+    text.resize(platform_.files().read_at(file->value(), room, 0).value());
     return text;
   }
-  /// As a loss of power leaves it.
+  /// Writes a file that survives a loss of power.
   void put(const std::string& path, const std::string& text) {
-    const auto file = host_.files().open(path, {.mode = os::FileMode::replace});
-    ASSERT_TRUE(host_.files().write_at(file->value(), to_bytes(text), 0));
-    ASSERT_TRUE(host_.files().sync(file->value()));
-    ASSERT_TRUE(host_.files().sync_directory("/tmp"));
+    const auto file = platform_.files().open(path, {.mode = os::FileMode::truncate});
+    ASSERT_TRUE(platform_.files().write_at(file->value(), to_bytes(text), 0));
+    ASSERT_TRUE(platform_.files().sync(file->value()));
+    ASSERT_TRUE(platform_.files().sync_directory("/tmp"));
   }
-  std::size_t files_in_tmp() { return host_.files().list("/tmp", 100).value().size(); }
+  std::size_t files_in_tmp() { return platform_.files().list("/tmp", 100).value().size(); }
 };
 
-TEST_P(FilesSteps, AReplacementThatIsCancelledAtAnyStepIsAllOrNothing) {
+TEST_P(FilesSteps, ReplacementCancelledAtAnyStepIsAtomic) {
   int replaced = 0;
-  const auto scenario = [&](Strike& strike) -> Task<> {
+  const auto scenario = [&](CancelInjector& injector) -> Task<> {
     put("/tmp/f", "old");
-    auto writing = strike.as_victim(0, files::write_file("/tmp/f", "new"));
+    auto writing = injector.as_target(0, files::write_file("/tmp/f", "new"));
     const auto written = co_await std::move(writing);
     EXPECT_EQ(contents("/tmp/f"), written ? "new" : "old");
     EXPECT_EQ(files_in_tmp(), 1U);
@@ -63,12 +63,12 @@ TEST_P(FilesSteps, AReplacementThatIsCancelledAtAnyStepIsAllOrNothing) {
   EXPECT_GE(replaced, 1);
 }
 
-TEST_P(FilesSteps, OneThatIsCancelledHoldsUpNobody) {
-  const auto scenario = [&](Strike& strike) -> Task<> {
+TEST_P(FilesSteps, CancelDoesNotAffectOtherTasks) {
+  const auto scenario = [&](CancelInjector& injector) -> Task<> {
     put("/tmp/f", "text");
-    auto first = strike.as_victim(0, files::read_file("/tmp/f"));
-    auto second = strike.as_victim(1, files::write_file("/tmp/g", "other"));
-    auto third = strike.as_victim(2, files::read_file("/tmp/f"));
+    auto first = injector.as_target(0, files::read_file("/tmp/f"));
+    auto second = injector.as_target(1, files::write_file("/tmp/g", "other"));
+    auto third = injector.as_target(2, files::read_file("/tmp/f"));
     const auto look = [&](Scope& scope) -> Task<Result<>> {
       const auto check = [](auto task) -> Task<> {
         const auto done = co_await std::move(task);
@@ -84,35 +84,36 @@ TEST_P(FilesSteps, OneThatIsCancelledHoldsUpNobody) {
       }
       co_return {};
     };
-    static_cast<void>(co_await with_scope(OnFailure::supervise, look));
+    static_cast<void>(co_await with_scope(OnFailure::isolate, look));
   };
   EXPECT_GT(sweep(3, scenario), 12U);
 }
 
-// The name leads to the old file or the new one, and to all of it: whenever the power goes.
-TEST_P(FilesSteps, AReplacementSurvivesALossOfPowerAtAnyMoment) {
+// The name leads to the complete old file or the complete new one after a loss of power at any
+// moment.
+TEST_P(FilesSteps, ReplacementSurvivesALossOfPowerAtAnyMoment) {
   const std::string old_text(9000, 'o');
   const std::string new_text(20'000, 'n');
   int old_seen = 0;
   for (int moment = 0; moment < 8; ++moment) {
     put("/tmp/f", old_text);
-    const auto event = host_.at(after(host_.now(), moment * 5ms), [&] {
-      host_.files().lose_power();
+    const auto event = platform_.at(after(platform_.now(), moment * 5ms), [&] {
+      platform_.files().lose_power();
       const std::string left = contents("/tmp/f");
       EXPECT_TRUE(left == old_text || left == new_text) << left.size() << " at " << moment;
       old_seen += left == old_text;
     });
     static_cast<void>(run_made(files::write_file, std::string("/tmp/f"), new_text));
-    host_.clock().forget(event);
+    platform_.clock().cancel(event);
   }
   EXPECT_GE(old_seen, 1);
   put("/tmp/f", old_text);
   ASSERT_TRUE(run_made(files::write_file, std::string("/tmp/f"), new_text));
-  host_.files().lose_power();
-  EXPECT_TRUE(contents("/tmp/f") == new_text) << "what was reported as done stays done";
+  platform_.files().lose_power();
+  EXPECT_TRUE(contents("/tmp/f") == new_text) << "a reported replacement is durable";
 }
 
-TEST_P(FilesSteps, WithoutSyncALossOfPowerTakesWhatWasWritten) {
+TEST_P(FilesSteps, LossOfPowerDiscardsUnsyncedData) {
   const auto write = [](Mode mode, bool synced) -> Task<> {
     File file = (co_await files::open("/tmp/f", mode)).value();
     EXPECT_TRUE(co_await file.write("text"));
@@ -122,39 +123,40 @@ TEST_P(FilesSteps, WithoutSyncALossOfPowerTakesWhatWasWritten) {
   };
   put("/tmp/f", "");
   run(write(Mode::append, false));
-  host_.files().lose_power();
+  platform_.files().lose_power();
   EXPECT_EQ(contents("/tmp/f"), "");
   run(write(Mode::append, true));
   run(write(Mode::append, false));
   EXPECT_EQ(contents("/tmp/f"), "texttext");
-  host_.files().lose_power();
+  platform_.files().lose_power();
   EXPECT_EQ(contents("/tmp/f"), "text");
 }
 
-TEST_P(FilesSteps, AFullDiskLeavesTheOldFile) {
+TEST_P(FilesSteps, FullDiskLeavesTheOldFile) {
   put("/tmp/f", "old");
-  host_.files().set_pages_max(host_.files().pages() + 2);
+  platform_.files().set_pages_max(platform_.files().pages() + 2);
   const auto written = run_made(files::write_file, std::string("/tmp/f"), std::string(20'000, 'n'));
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error(), system_error(ENOSPC));
   EXPECT_EQ(contents("/tmp/f"), "old");
   EXPECT_EQ(files_in_tmp(), 1U);
   EXPECT_TRUE(run_made(files::write_file, std::string("/tmp/f"), std::string("new")))
-      << "its room has come back";
+      << "the space of the temporary file is free again";
 }
 
-TEST_P(FilesSteps, WithoutAThreadOpeningFailsAndLeavesNothing) {
-  host_.set_threads_max(0);
-  const auto opened = run_made(files::open, std::string("/tmp/f"), files::Opening(Mode::replace));
+TEST_P(FilesSteps, OpenFailsWithoutAThreadAndLeavesNoFile) {
+  platform_.set_threads_max(0);
+  const auto opened =
+      run_made(files::open, std::string("/tmp/f"), files::OpenOptions(Mode::truncate));
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error(), system_error(EAGAIN));
   EXPECT_EQ(files_in_tmp(), 0U);
-  host_.set_threads_max(1);
+  platform_.set_threads_max(1);
   EXPECT_TRUE(run_made(files::write_file, std::string("/tmp/f"), std::string("text")));
 }
 
-// The pool is taken away in the middle: what is half written is removed all the same.
-TEST_P(FilesSteps, WithoutAThreadAReplacementStillRemovesItsHalf) {
+// The pool is closed during the replacement. The temporary file is removed nevertheless.
+TEST_P(FilesSteps, ReplacementRemovesItsTemporaryFileWithoutAThread) {
   put("/tmp/f", "old");
   const auto write = [](File& file, SharedPool* pool) -> Task<Result<>> {
     EXPECT_TRUE(co_await file.write("half"));
@@ -169,7 +171,7 @@ TEST_P(FilesSteps, WithoutAThreadAReplacementStillRemovesItsHalf) {
   EXPECT_EQ(files_in_tmp(), 1U);
 }
 
-TEST_P(FilesSteps, BeyondTheLanesQueueMoreIsRefused) {
+TEST_P(FilesSteps, FullLaneRejectsCalls) {
   int refused = 0;
   const auto flood = [&](Scope& scope) -> Task<Result<>> {
     const auto ask = [](int& count) -> Task<> {
@@ -181,7 +183,7 @@ TEST_P(FilesSteps, BeyondTheLanesQueueMoreIsRefused) {
     for (int i = 0; i < 6000; ++i) scope.spawn(ask(refused));
     co_return {};
   };
-  EXPECT_TRUE(run_made([&] { return with_scope(OnFailure::supervise, flood); }));
+  EXPECT_TRUE(run_made([&] { return with_scope(OnFailure::isolate, flood); }));
   EXPECT_GT(refused, 0);
   EXPECT_LE(refused, 6000 - 4096);
 }
@@ -197,7 +199,7 @@ class SlowFiles : public LoopTest {
   SlowFiles() : LoopTest(slow_files(MemoryFiles::by_backend)) {}
 };
 
-Task<> read_with_patience(Duration& first, Result<Buffer>& read) {
+Task<> read_with_timeouts(Duration& first, Result<Buffer>& read) {
   Loop& loop = *(co_await this_context()).loop;
   EXPECT_TRUE(co_await files::write_file("/tmp/f", "text"));
   File file = (co_await files::open("/tmp/f")).value();
@@ -210,19 +212,19 @@ Task<> read_with_patience(Duration& first, Result<Buffer>& read) {
   read = co_await timeout(40ms, file.read());
 }
 
-TEST_F(SlowFiles, AReadThatTakesTooLongIsTimedOutAndLosesNothing) {
+TEST_F(SlowFiles, TimedOutReadLosesNoData) {
   Duration first{};
   Result<Buffer> read = fail(Errc::closed);
-  run_made([&] { return read_with_patience(first, read); });
+  run_made([&] { return read_with_timeouts(first, read); });
   EXPECT_EQ(first, 4ms);
   EXPECT_EQ(read.value().text(), "text");
 }
 
-TEST_F(SlowFiles, AHostThatWaitsForAFileSaysSo) {
+TEST_F(SlowFiles, SimulatedFilesTakeTime) {
   const auto took = [&] {
-    const Instant began = host_.now();
+    const Instant began = platform_.now();
     EXPECT_TRUE(run_made(files::write_file, std::string("/tmp/f"), std::string("text")));
-    return host_.now() - began;
+    return platform_.now() - began;
   };
   EXPECT_EQ(took(), 20ms) << "one write, one sync";
 }

@@ -1,4 +1,4 @@
-// Open files: the same on every backend, whether it moves the bytes or a thread does.
+// Tests of open files on every backend, with transfers by the backend or by threads.
 #include "weir/net/files.hpp"
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ class Files : public FilesTest {
   }
 };
 
-/// Kinds of files that a simulated host has not.
+/// Tests of file types that the simulated platform does not have.
 class KernelFiles : public Files {};
 
 Task<Result<>> write_in_pieces(File& file, std::string text, std::size_t piece) {
@@ -42,10 +42,10 @@ Task<Result<>> write_in_pieces(File& file, std::string text, std::size_t piece) 
   co_return {};
 }
 
-TEST_P(Files, WhatWasWrittenIsReadBackInAnyPieces) {
+TEST_P(Files, ReadsBackWrittenDataInPieces) {
   const std::string text = pattern(3'000'001, 7);
   {
-    File file = open("f", Mode::make_new);
+    File file = open("f", Mode::create_new);
     ASSERT_TRUE(run(write_in_pieces(file, text, 100'000)));
     EXPECT_EQ(file.position(), text.size());
   }
@@ -57,7 +57,7 @@ TEST_P(Files, WhatWasWrittenIsReadBackInAnyPieces) {
   }
 }
 
-TEST_P(Files, TheEndIsAnEmptyBufferUntilTheFileGrows) {
+TEST_P(Files, EndIsAnEmptyBufferUntilTheFileGrows) {
   put("f", "one");
   File reader = open("f");
   File writer = open("f", Mode::append);
@@ -68,16 +68,16 @@ TEST_P(Files, TheEndIsAnEmptyBufferUntilTheFileGrows) {
   EXPECT_TRUE(run(reader.read()).value().empty());
 }
 
-TEST_P(Files, AnEmptyFileEndsAtOnceAndNothingIsWrittenAsNothing) {
-  File file = open("f", Mode::replace);
+TEST_P(Files, EmptyFileEndsImmediatelyAndAnEmptyWriteSucceeds) {
+  File file = open("f", Mode::truncate);
   ASSERT_TRUE(run(file.write("")));
   EXPECT_EQ(contents("f"), "");
   EXPECT_EQ(run(files::read_file(path("f"))).value(), "");
 }
 
-TEST_P(Files, OffsetsBeyondFourGigabytesAreReached) {
+TEST_P(Files, SupportsOffsetsBeyondFourGigabytes) {
   constexpr std::uint64_t far = (std::uint64_t{5} << 30) + 3;
-  File file = open("f", Mode::replace);
+  File file = open("f", Mode::truncate);
   ASSERT_TRUE(run(file.write_at(far, to_bytes("far"))));
   ASSERT_TRUE(run(file.write_at(0, to_bytes("near"))));
   EXPECT_EQ(file.position(), 0U);
@@ -91,8 +91,8 @@ TEST_P(Files, OffsetsBeyondFourGigabytesAreReached) {
   EXPECT_EQ(file.position(), far + 3);
 }
 
-TEST_P(Files, OffsetsThatNoFileHasAreRefused) {
-  File file = open("f", Mode::replace);
+TEST_P(Files, RejectsOffsetsBeyondTheMaximum) {
+  File file = open("f", Mode::truncate);
   for (const std::uint64_t offset : {os::file_offset_max + 1, UINT64_MAX}) {
     EXPECT_EQ(error_of(run(file.write_at(offset, to_bytes("x")))), sys(EINVAL));
     EXPECT_EQ(error_of(run(file.resize(offset))), sys(EINVAL));
@@ -104,17 +104,17 @@ TEST_P(Files, OffsetsThatNoFileHasAreRefused) {
   EXPECT_EQ(contents("f"), "");
 }
 
-TEST_P(Files, ModesDoWithAFileWhatTheySay) {
+TEST_P(Files, ModesWorkAsDocumented) {
   EXPECT_EQ(error_of(run(files::open(path("f")))), sys(ENOENT));
-  EXPECT_EQ(error_of(run(files::open(path("f"), Mode::update))), sys(ENOENT));
+  EXPECT_EQ(error_of(run(files::open(path("f"), Mode::read_write))), sys(ENOENT));
   EXPECT_EQ(contents("f"), std::nullopt);
   {
-    File file = open("f", Mode::make_new);
+    File file = open("f", Mode::create_new);
   }
-  EXPECT_EQ(error_of(run(files::open(path("f"), Mode::make_new))), sys(EEXIST));
+  EXPECT_EQ(error_of(run(files::open(path("f"), Mode::create_new))), sys(EEXIST));
   put("f", "before");
   {
-    File file = open("f", Mode::update);
+    File file = open("f", Mode::read_write);
     EXPECT_EQ(run(file.read(3)).value().text(), "bef");
     ASSERT_TRUE(run(file.write("XY")));
   }
@@ -124,7 +124,7 @@ TEST_P(Files, ModesDoWithAFileWhatTheySay) {
   }
   EXPECT_EQ(contents("f"), "befXYe");
   {
-    File file = open("f", Mode::replace);
+    File file = open("f", Mode::truncate);
   }
   EXPECT_EQ(contents("f"), "");
   {
@@ -134,7 +134,7 @@ TEST_P(Files, ModesDoWithAFileWhatTheySay) {
   EXPECT_EQ(contents("new"), "made");
 }
 
-TEST_P(Files, AppendingGoesBehindWhateverTheEndIs) {
+TEST_P(Files, AppendWritesAtTheCurrentEnd) {
   File one = open("f", Mode::append);
   File two = open("f", Mode::append);
   ASSERT_TRUE(run(one.write("a")));
@@ -144,7 +144,7 @@ TEST_P(Files, AppendingGoesBehindWhateverTheEndIs) {
   EXPECT_EQ(contents("f"), "abbcd");
 }
 
-TEST_P(Files, AFileDoesOnlyWhatItWasOpenedFor) {
+TEST_P(Files, FileAllowsOnlyTheOperationsOfItsMode) {
   put("f", "text");
   File reader = open("f");
   EXPECT_EQ(error_of(run(reader.write("x"))), sys(EBADF));
@@ -155,9 +155,9 @@ TEST_P(Files, AFileDoesOnlyWhatItWasOpenedFor) {
   EXPECT_EQ(contents("f"), "text");
 }
 
-TEST_P(Files, ResizingCutsAndFillsWithZeros) {
+TEST_P(Files, ResizeTruncatesAndFillsWithZeros) {
   put("f", std::string(10'000, 'x'));
-  File file = open("f", Mode::update);
+  File file = open("f", Mode::read_write);
   ASSERT_TRUE(run(file.resize(5000)));
   EXPECT_EQ(contents("f"), std::string(5000, 'x'));
   ASSERT_TRUE(run(file.resize(9000)));
@@ -165,7 +165,7 @@ TEST_P(Files, ResizingCutsAndFillsWithZeros) {
   EXPECT_TRUE(run(file.sync()));
 }
 
-TEST_P(Files, AFileIsReadToItsEndAfterItWasRemoved) {
+TEST_P(Files, RemovedFileIsReadableToItsEnd) {
   const std::string text = pattern(200'000, 3);
   put("f", text);
   File file = open("f");
@@ -175,7 +175,7 @@ TEST_P(Files, AFileIsReadToItsEndAfterItWasRemoved) {
   EXPECT_EQ(error_of(run(files::open(path("f")))), sys(ENOENT));
 }
 
-TEST_P(Files, AFileThatShrinksWhileItIsReadJustEnds) {
+TEST_P(Files, FileThatShrinksDuringAReadEnds) {
   put("f", pattern(200'000, 4));
   File file = open("f");
   ASSERT_EQ(run(file.read(150'000)).value().size(), 150'000U);
@@ -183,7 +183,7 @@ TEST_P(Files, AFileThatShrinksWhileItIsReadJustEnds) {
   EXPECT_TRUE(run(file.read()).value().empty());
 }
 
-TEST_P(Files, MovingTakesThePositionAlong) {
+TEST_P(Files, MoveKeepsThePosition) {
   put("f", "abcdef");
   File file = open("f");
   EXPECT_EQ(run(file.read(2)).value().text(), "ab");
@@ -195,8 +195,8 @@ TEST_P(Files, MovingTakesThePositionAlong) {
   run(other.close());
 }
 
-TEST_P(Files, StatusTellsSizeKindTimeAndPermissions) {
-  File file = run(files::open(path("f"), files::Opening(Mode::make_new, 0600))).value();
+TEST_P(Files, StatusHasSizeKindTimeAndPermissions) {
+  File file = run(files::open(path("f"), files::OpenOptions(Mode::create_new, 0600))).value();
   ASSERT_TRUE(run(file.write("12345")));
   const auto of_file = run(file.status()).value();
   const auto of_path = run(files::status(path("f"))).value();
@@ -205,8 +205,8 @@ TEST_P(Files, StatusTellsSizeKindTimeAndPermissions) {
     EXPECT_EQ(status.size, 5U);
     EXPECT_EQ(status.permissions, 0600U);
     // The kernel stamps files with the time of its last tick.
-    EXPECT_LE(status.modified, host_->wall_time());
-    EXPECT_GT(status.modified + 1h, host_->wall_time());
+    EXPECT_LE(status.modified, platform_->wall_time());
+    EXPECT_GT(status.modified + 1h, platform_->wall_time());
   }
 }
 
@@ -227,7 +227,7 @@ Task<Result<>> check_read(File& file, const std::string& text, std::size_t at) {
   co_return {};
 }
 
-TEST_P(Files, ManyReadsOfOneFileAreUnderWayAtOnce) {
+TEST_P(Files, ManyReadsOfOneFileRunConcurrently) {
   const std::string text = pattern(1'000'000, 9);
   put("f", text);
   File file = open("f");
@@ -235,7 +235,7 @@ TEST_P(Files, ManyReadsOfOneFileAreUnderWayAtOnce) {
     for (std::size_t i = 0; i < 500; ++i) scope.spawn(check_read(file, text, i * 1999));
     co_return {};
   };
-  const auto all = run(with_scope(OnFailure::fail_together, read_all_over));
+  const auto all = run(with_scope(OnFailure::cancel_siblings, read_all_over));
   EXPECT_TRUE(all) << all.error().message();
 }
 
@@ -247,25 +247,25 @@ Task<Result<>> write_and_read(std::string path, std::string text) {
   co_return {};
 }
 
-TEST_P(Files, ManyFilesAreUnderWayAtOnce) {
+TEST_P(Files, ManyFilesAreReadConcurrently) {
   const auto fill = [&](Scope& scope) -> Task<Result<>> {
     for (unsigned i = 0; i < 60; ++i) {
       scope.spawn(write_and_read(path(std::to_string(i)), pattern(i * 997, i)));
     }
     co_return {};
   };
-  const auto all = run(with_scope(OnFailure::fail_together, fill));
+  const auto all = run(with_scope(OnFailure::cancel_siblings, fill));
   EXPECT_TRUE(all) << all.error().message();
   EXPECT_EQ(names().size(), 60U);
 }
 
-// --- when the world says no ----------------------------------------------------------------------
+// --- errors of the file system -------------------------------------------------------------------
 
-TEST_P(Files, AFullDiskIsAnError) {
+TEST_P(Files, FullDiskIsAnError) {
   if (simulated()) {
     put("f", "");
     memory_->files().set_pages_max(memory_->files().pages() + 3);
-    File file = open("f", Mode::replace);
+    File file = open("f", Mode::truncate);
     EXPECT_EQ(error_of(run(file.write(std::string(20'000, 'x')))), sys(ENOSPC));
     EXPECT_EQ(file.position(), 3 * MemoryFileBytes::page_bytes);
     EXPECT_EQ(contents("f"), std::string(file.position(), 'x'));
@@ -284,7 +284,7 @@ TEST_P(Files, MissingPermissionsAreErrors) {
     EXPECT_EQ(error_of(run(files::open(path("f")))), sys(EACCES));
     EXPECT_EQ(error_of(run(files::open(path("f"), Mode::append))), sys(EACCES));
     ASSERT_TRUE(memory_->files().set_permissions(folder(), 0500));
-    EXPECT_EQ(error_of(run(files::open(path("g"), Mode::replace))), sys(EACCES));
+    EXPECT_EQ(error_of(run(files::open(path("g"), Mode::truncate))), sys(EACCES));
     EXPECT_EQ(error_of(run(files::write_file(path("g"), "x"))), sys(EACCES));
     EXPECT_EQ(error_of(run(files::remove(path("f")))), sys(EACCES));
     EXPECT_EQ(error_of(run(files::make_directory(path("g")))), sys(EACCES));
@@ -293,28 +293,28 @@ TEST_P(Files, MissingPermissionsAreErrors) {
     EXPECT_EQ(error_of(run(files::status(path("f")))), sys(EACCES));
     return;
   }
-  // One that not even root may write to, whose every right counts elsewhere.
+  // Even root may not write to this file, although root ignores permissions elsewhere.
   const auto error = error_of(run(files::open("/proc/sys/kernel/ostype", Mode::append)));
   EXPECT_TRUE(error == sys(EACCES) || error == sys(EROFS) || error == sys(EPERM))
       << error.message();
 }
 
-TEST_P(Files, WhenDescriptorsRunOutOpeningFailsAndWorksAgainLater) {
+TEST_P(Files, OpenFailsWithoutDescriptorsAndWorksAgainLater) {
   put("f", "text");
-  ASSERT_TRUE(run(files::status(path("f")))) << "starts a thread, for which it may need some";
+  ASSERT_TRUE(run(files::status(path("f")))) << "starts a thread, which may need descriptors";
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   if (simulated()) {
     memory_->set_descriptors_max(memory_->open_descriptors());
   } else {
-    // Those below are open, whatever other threads open and close meanwhile.
+    // All lower descriptors are open, regardless of what other threads open and close meanwhile.
     for (int standard = 0; standard < 3; ++standard) ASSERT_GE(::fcntl(standard, F_GETFD), 0);
     rlimit lowered = before;
     lowered.rlim_cur = 3;
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &lowered), 0);
   }
   const auto reading = error_of(run(files::open(path("f"))));
-  const auto making = error_of(run(files::open(path("g"), Mode::make_new)));
+  const auto making = error_of(run(files::open(path("g"), Mode::create_new)));
   const auto replacing = error_of(run(files::write_file(path("f"), "new")));
   if (simulated()) {
     memory_->set_descriptors_max(1000);
@@ -324,22 +324,22 @@ TEST_P(Files, WhenDescriptorsRunOutOpeningFailsAndWorksAgainLater) {
   EXPECT_EQ(reading, sys(EMFILE));
   EXPECT_EQ(making, sys(EMFILE));
   EXPECT_EQ(replacing, sys(EMFILE));
-  EXPECT_EQ(names(), std::vector<std::string>{"f"}) << "nothing was made";
+  EXPECT_EQ(names(), std::vector<std::string>{"f"}) << "no file was created";
   EXPECT_EQ(run(files::read_file(path("f"))).value(), "text");
 }
 
-TEST_P(KernelFiles, PipesAndSocketsAreNoFilesAndKeepNobodyWaiting) {
+TEST_P(KernelFiles, PipesAndSocketsAreRejectedWithoutWaiting) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
-  const auto listener = host_->listen(os::Address::local(path("socket")).value(), {});
+  const auto listener = platform_->listen(os::Address::local(path("socket")).value(), {});
   ASSERT_TRUE(listener) << listener.error().message();
-  for (const Mode mode : {Mode::read, Mode::update, Mode::replace, Mode::append}) {
+  for (const Mode mode : {Mode::read, Mode::read_write, Mode::truncate, Mode::append}) {
     EXPECT_EQ(error_of(run(files::open(path("pipe"), mode))), Errc::unsupported);
     EXPECT_EQ(error_of(run(files::open(path("socket"), mode))), Errc::unsupported);
   }
   EXPECT_EQ(run(files::status(path("pipe"))).value().kind, files::Kind::other);
 }
 
-TEST_P(KernelFiles, FilesWithoutASizeAndDevicesAreReadUntilTheyEnd) {
+TEST_P(KernelFiles, ReadsFilesWithoutSizeAndDevicesToTheirEnd) {
   EXPECT_EQ(run(files::status("/proc/self/status")).value().size, 0U);
   const std::string text = run(files::read_file("/proc/self/status")).value();
   EXPECT_TRUE(text.starts_with("Name:")) << text;

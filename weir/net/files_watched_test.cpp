@@ -1,4 +1,4 @@
-// What the helpers of files leave to a loop's own thread: nothing that a disk can make wait.
+// Tests that file functions run no call that can wait for a disk on the loop's own thread.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,8 +16,8 @@ namespace {
 
 using files::File;
 
-/// Counts the calls that remove a file, and those of them inside a loop's turn; fails them all, if
-/// it is told to.
+/// Counts the calls that remove a file, in total and inside a turn of a loop. All calls fail if
+/// `failing` is set.
 class WatchedFiles final : public OsFileSystem {
  public:
   using OsFileSystem::OsFileSystem;
@@ -33,13 +33,13 @@ class WatchedFiles final : public OsFileSystem {
   std::atomic<int> failing = 0;
 };
 
-/// Counts descriptors that are closed, and those of them inside a loop's turn.
-class WatchedHost final : public OsHost {
+/// Counts closed descriptors, in total and inside a turn of a loop.
+class WatchedPlatform final : public OsPlatform {
  public:
   void close(int descriptor) noexcept override {
     ++closed;
     if (Loop::current() != nullptr) ++closed_in_turns;
-    OsHost::close(descriptor);
+    OsPlatform::close(descriptor);
   }
   WatchedFiles& files() noexcept override { return watched_files_; }
 
@@ -53,8 +53,8 @@ class WatchedHost final : public OsHost {
 class FilesWatched : public testing::TestWithParam<FilesKind> {
  protected:
   void SetUp() override {
-    auto made = Loop::make(host_, {.backend = GetParam().backend});
-    if (!made) GTEST_SKIP() << "not to be had here: " << made.error().message();
+    auto made = Loop::make(platform_, {.backend = GetParam().backend});
+    if (!made) GTEST_SKIP() << "backend not available: " << made.error().message();
     loop_ = std::move(*made);
   }
   template <class T>
@@ -62,22 +62,22 @@ class FilesWatched : public testing::TestWithParam<FilesKind> {
     return weir::run(*loop_, std::move(task), cancel);
   }
   std::string path(std::string_view name) const { return tree_.path(name); }
-  std::size_t names() { return host_.files().list(tree_.root(), 100).value().size(); }
+  std::size_t names() { return platform_.files().list(tree_.root(), 100).value().size(); }
 
   const os::TemporaryTree tree_;
-  WatchedHost host_;
+  WatchedPlatform platform_;
   std::unique_ptr<Loop> loop_;
 };
 
-TEST_P(FilesWatched, WholeFilesAreClosedBesideTheLoop) {
+TEST_P(FilesWatched, WholeFilesAreClosedOnAnotherThread) {
   tree_.write("f", std::string(100'000, 'x'));
   EXPECT_EQ(run(files::read_file(path("f"))).value().size(), 100'000U);
-  EXPECT_EQ(host_.closed, 1);
+  EXPECT_EQ(platform_.closed, 1);
   EXPECT_EQ(error_of(run(files::read_file(path("f"), 99'999))), Errc::limit_reached);
-  EXPECT_EQ(host_.closed, 2);
+  EXPECT_EQ(platform_.closed, 2);
   ASSERT_TRUE(run(files::write_file(path("g"), "text")));
-  EXPECT_EQ(host_.closed, 3);
-  EXPECT_EQ(host_.closed_in_turns, 0);
+  EXPECT_EQ(platform_.closed, 3);
+  EXPECT_EQ(platform_.closed_in_turns, 0);
 }
 
 Task<Result<>> cancel_and_write(File& file, CancelSource& own) {
@@ -91,23 +91,23 @@ Task<Result<>> fail_after_writing(File& file) {
   co_return fail(system_error(ECONNRESET));
 }
 
-TEST_P(FilesWatched, WhatIsGivenUpIsClosedAndRemovedBesideTheLoop) {
+TEST_P(FilesWatched, CancelledAndFailedFilesAreClosedAndRemovedOnAnotherThread) {
   CancelSource source;
   auto cancelled = files::replace(path("f"), cancel_and_write, std::ref(source));
   EXPECT_EQ(error_of(run(std::move(cancelled), &source)), Errc::cancelled);
   EXPECT_EQ(error_of(run(files::replace(path("f"), fail_after_writing))), system_error(ECONNRESET));
   EXPECT_EQ(names(), 0U);
-  EXPECT_EQ(host_.closed, 2);
-  EXPECT_EQ(host_.closed_in_turns, 0);
-  EXPECT_EQ(host_.files().removed, 2);
-  EXPECT_EQ(host_.files().removed_in_turns, 0);
+  EXPECT_EQ(platform_.closed, 2);
+  EXPECT_EQ(platform_.closed_in_turns, 0);
+  EXPECT_EQ(platform_.files().removed, 2);
+  EXPECT_EQ(platform_.files().removed_in_turns, 0);
 }
 
-TEST_P(FilesWatched, WhatCannotBeRemovedIsNotTriedAgainOnTheLoop) {
-  host_.files().failing = EACCES;
+TEST_P(FilesWatched, FailedRemovalIsNotRetriedOnTheLoop) {
+  platform_.files().failing = EACCES;
   EXPECT_EQ(error_of(run(files::replace(path("f"), fail_after_writing))), system_error(ECONNRESET));
-  EXPECT_EQ(host_.files().removed, 1);
-  EXPECT_EQ(host_.files().removed_in_turns, 0);
+  EXPECT_EQ(platform_.files().removed, 1);
+  EXPECT_EQ(platform_.files().removed_in_turns, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(On, FilesWatched, every_kernel_files_kind(),

@@ -1,4 +1,4 @@
-// The one byte-stream interface: what TCP, Unix sockets and layers above them (TLS) all are.
+// The byte-stream interface of TCP connections, Unix sockets and the layers above them (TLS).
 #pragma once
 
 #include <cassert>
@@ -21,56 +21,72 @@ class Read;
 class ReadInto;
 class Write;
 
-/// A connected, ordered, reliable stream of bytes. Whatever the peer does comes as a value: the
-/// end of what it sends is Errc::end_of_stream, a reset is ECONNRESET, writing to one that left is
-/// EPIPE or ECONNRESET. One reader and one writer at a time (asserted); both at once are fine.
-/// Threads: one loop's, that of the operations on it. Lifetime: no operation is pending when it is
-/// moved or destroyed (asserted); destroying it closes it.
+/// A connected, ordered, reliable stream of bytes. Operations return every action of the peer as a
+/// value. The end of the peer's data is Errc::end_of_stream. A reset is ECONNRESET. A write to a
+/// closed peer fails with EPIPE or ECONNRESET. One read and one write may be pending at the same
+/// time, but not two of the same kind (asserted).
+/// Threads: one loop's, that of the operations on it.
+/// Lifetime: no operation is pending when it is moved or destroyed (asserted). Destroying it closes
+/// it.
 class Stream {
  public:
   virtual ~Stream() { assert(reading_ == nullptr && writing_ == nullptr); }
   Stream& operator=(const Stream&) = delete;
 
-  /// `co_await stream.read()`: a Result<Buffer> with at least one byte, in a buffer that the core
-  /// lends; while nothing arrives, none is held.
-  /// Cancel: nothing is lost; what arrives later is given to the next read.
+  /// Reads at least one byte into a buffer of the core. A waiting read holds no buffer.
+  /// Returns: a Result<Buffer> from `co_await stream.read()`.
+  /// Errors: Errc::end_of_stream, ECONNRESET, others of the kernel; Errc::cancelled.
+  /// Cancel: loses no data; the next read returns bytes that arrive later.
   Read read() noexcept;
-  /// `co_await stream.read_into(span)`: at least one byte into the caller's memory (not empty),
-  /// which stays untouched by others until it returns; gives the count.
-  /// Cancel: as read().
+  /// Reads at least one byte into `target`, which is not empty (asserted).
+  /// Returns: the number of bytes as a Result<std::size_t>, from `co_await`.
+  /// Errors: Errc::end_of_stream, ECONNRESET, others of the kernel; Errc::cancelled.
+  /// Cancel: loses no data; the next read returns bytes that arrive later. `target` is free when
+  /// the operation returns.
+  /// Lifetime: `target` stays valid, and no other code uses it, until the return.
   ReadInto read_into(MutableBytes target) noexcept;
-  /// `co_await stream.write(bytes)`: all of them, or an error. The bytes stay valid meanwhile.
-  /// Cancel: returns when nothing uses the bytes any more; a part of them may have been sent, so
-  /// that only closing is left.
+  /// Writes all bytes, or fails.
+  /// Returns: a Result<> from `co_await stream.write(bytes)`.
+  /// Errors: EPIPE or ECONNRESET if the peer has closed, others of the kernel; Errc::cancelled.
+  /// Cancel: returns when nothing uses the bytes any more. A part of them may have been sent, so
+  /// the caller can only close the stream.
+  /// Lifetime: the bytes stay valid until the return.
   Write write(Bytes bytes) noexcept;
   Write write(std::string_view text) noexcept;
-  /// The same for several pieces, in order, in as few system calls as possible. The span itself
-  /// stays valid too.
+  /// Writes several pieces in order, in as few system calls as possible.
+  /// Returns: a Result<> from `co_await stream.write(pieces)`.
+  /// Errors: EPIPE or ECONNRESET if the peer has closed, others of the kernel; Errc::cancelled.
+  /// Cancel: returns when nothing uses the bytes any more. A part of them may have been sent, so
+  /// the caller can only close the stream.
+  /// Lifetime: the span and the bytes stay valid until the return.
   Write write(std::span<const Bytes> pieces) noexcept;
 
-  /// Tells the peer that nothing more comes (half-close); reading goes on. No write is pending.
+  /// Tells the peer that no more data follows (half-close). Reading continues. No write is pending
+  /// when it is called.
   virtual Result<> finish_writing() = 0;
-  /// Closes both directions. Nothing is pending.
+  /// Closes both directions. No operation is pending when it is called.
   virtual void close() = 0;
 
   virtual os::Address peer_address() const = 0;
   virtual os::Address local_address() const = 0;
 
-  /// Asks the pending read or write, if any, to finish early, as cancelling its task would.
+  /// Cancels the pending read or write, if any, as cancelling its task would.
   void cancel_read() { cancel(reading_); }
   void cancel_write() { cancel(writing_); }
-  /// How much of the pending write the kernel has taken; 0 when none is pending.
-  std::size_t sent_of_pending_write() const noexcept {
+  /// Returns the number of bytes of the pending write that the kernel has taken; 0 if no write is
+  /// pending.
+  std::size_t pending_write_sent() const noexcept {
     return writing_ == nullptr ? 0 : static_cast<const SendOperation*>(writing_)->sent;
   }
-  /// Bytes that were sent and have not yet arrived at the peer's host.
-  virtual std::size_t unacknowledged() const = 0;
-  /// From now on `watcher` (or nobody, for nullptr) is told when the stream is dead: both
-  /// directions are closed or it was reset, also while nothing is read or written. It is told once,
-  /// on the loop's thread, at once (inside this call) when the stream is known to be dead already.
-  /// The watcher outlives the watch, which ends when it has been told, when another or nullptr
-  /// takes its place, or with the stream.
-  virtual void watch(HangupWatcher* watcher) = 0;
+  /// Returns the number of sent bytes that the peer's host has not acknowledged yet.
+  virtual std::size_t unacked_bytes() const = 0;
+  /// Sets the observer of the end of the stream; nullptr: none. The loop calls the observer once,
+  /// on its thread, when both directions are closed or the stream was reset. No read or write needs
+  /// to be pending. This function calls the observer immediately if the stream is known to be dead
+  /// already.
+  /// Lifetime: the observer stays valid until it was called, was replaced by another or by nullptr,
+  /// or the stream was closed.
+  virtual void observe_hangup(HangupObserver* observer) = 0;
 
  protected:
   Stream() noexcept = default;
@@ -78,7 +94,7 @@ class Stream {
     assert(other.reading_ == nullptr && other.writing_ == nullptr);
   }
 
-  // The contract of a stream's own kind: as Backend's receive(), send() and cancel().
+  // Hooks of a concrete stream, with the contracts of Backend's receive(), send() and cancel().
   virtual bool start_receive(ReceiveOperation& operation) = 0;
   virtual bool start_send(SendOperation& operation) = 0;
   virtual void cancel_operation(Operation& operation) = 0;
@@ -97,11 +113,12 @@ class Stream {
   Operation* writing_ = nullptr;
 };
 
-/// What the awaiters of a stream have in common: the operation lives here, in the awaiting frame.
+/// Base of the awaiters of a stream. The operation lives in the frame of the awaiting coroutine.
 template <class Op>
 class StreamAwaiter : protected Op, CancelNode {
  public:
-  explicit StreamAwaiter(Stream& stream) noexcept : Op(&resume), CancelNode(&ask), stream_(stream) {
+  explicit StreamAwaiter(Stream& stream) noexcept
+      : Op(&resume), CancelNode(&on_cancel), stream_(stream) {
     assert(pending() == nullptr);
   }
   ~StreamAwaiter() { assert(pending() != static_cast<Operation*>(this)); }
@@ -126,7 +143,7 @@ class StreamAwaiter : protected Op, CancelNode {
   Stream& stream() noexcept { return stream_; }
 
  private:
-  /// The stream's operation of this kind, while it is pending.
+  /// Returns the stream's pointer to the pending operation of this kind.
   Operation*& pending() const noexcept {
     if constexpr (std::same_as<Op, ReceiveOperation>) {
       return stream_.reading_;
@@ -138,9 +155,9 @@ class StreamAwaiter : protected Op, CancelNode {
     auto& self = static_cast<StreamAwaiter&>(static_cast<Op&>(runnable));
     self.pending() = nullptr;
     static_cast<CancelNode&>(self).unlink();
-    go_on_with(self.handle_);
+    resume_coroutine(self.handle_);
   }
-  static void ask(CancelNode& node) {
+  static void on_cancel(CancelNode& node) {
     auto& self = static_cast<StreamAwaiter&>(node);
     self.stream_.cancel_operation(self);
   }
@@ -149,7 +166,7 @@ class StreamAwaiter : protected Op, CancelNode {
   std::coroutine_handle<> handle_;
 };
 
-/// See Stream::read().
+/// The awaitable of Stream::read().
 class [[nodiscard]] Read {
  public:
   explicit Read(Stream& stream) noexcept : stream_(&stream) {}
@@ -168,7 +185,7 @@ class [[nodiscard]] Read {
   Stream* stream_;
 };
 
-/// See Stream::read_into().
+/// The awaitable of Stream::read_into().
 class [[nodiscard]] ReadInto {
  public:
   ReadInto(Stream& stream, MutableBytes target) noexcept : stream_(&stream), target_(target) {
@@ -190,7 +207,7 @@ class [[nodiscard]] ReadInto {
   MutableBytes target_;
 };
 
-/// See Stream::write().
+/// The awaitable of Stream::write().
 class [[nodiscard]] Write {
  public:
   Write(Stream& stream, Bytes bytes) noexcept : stream_(&stream), single_(bytes) {}

@@ -57,7 +57,7 @@ TEST_P(StreamTest, ReadsIntoTheCallersMemory) {
       text += to_text(Bytes(room).first(*count));
     }
     EXPECT_EQ(text, "hello, world");
-    // Mixed with read(), and nothing is read twice.
+    // Both kinds of reads are mixed, and no byte is read twice.
     EXPECT_TRUE(co_await pair.client.write("123456789"));
     const auto first = co_await pair.server.read_into(room);
     std::string digits(to_text(Bytes(room).first(first.value())));
@@ -93,7 +93,7 @@ TEST_P(StreamTest, WritesManyPiecesInOrder) {
   run(talk());
 }
 
-TEST_P(StreamTest, MegabytesBothWaysAtOnce) {
+TEST_P(StreamTest, CarriesMegabytesBothWaysConcurrently) {
   const auto talk = []() -> Task<> {
     Pair pair = co_await connect_pair();
     const std::string up = pattern(8 << 20), down = pattern(5'000'001);
@@ -114,7 +114,7 @@ TEST_P(StreamTest, MegabytesBothWaysAtOnce) {
   run(talk());
 }
 
-TEST_P(StreamTest, AHalfClosedStreamStillCarriesTheOtherWay) {
+TEST_P(StreamTest, HalfClosedStreamCarriesTheOtherDirection) {
   const auto talk = []() -> Task<> {
     Pair pair = co_await connect_pair();
     EXPECT_TRUE(co_await pair.client.write("last words"));
@@ -122,7 +122,7 @@ TEST_P(StreamTest, AHalfClosedStreamStillCarriesTheOtherWay) {
     const auto heard = co_await read_to_end(pair.server);
     EXPECT_EQ(heard.first, "last words");
     EXPECT_EQ(heard.second, Errc::end_of_stream);
-    EXPECT_EQ((co_await pair.server.read()).error(), Errc::end_of_stream) << "on every call again";
+    EXPECT_EQ((co_await pair.server.read()).error(), Errc::end_of_stream) << "on every later call";
     std::array<std::byte, 1> room{};
     EXPECT_EQ((co_await pair.server.read_into(room)).error(), Errc::end_of_stream);
     EXPECT_TRUE(co_await pair.server.write("I heard you"));
@@ -133,7 +133,7 @@ TEST_P(StreamTest, AHalfClosedStreamStillCarriesTheOtherWay) {
   run(talk());
 }
 
-TEST_P(StreamTest, ClosingIsSeenByThePeer) {
+TEST_P(StreamTest, PeerSeesTheClose) {
   const auto talk = []() -> Task<> {
     Pair pair = co_await connect_pair();
     EXPECT_TRUE(co_await pair.client.write("bye"));
@@ -146,7 +146,7 @@ TEST_P(StreamTest, ClosingIsSeenByThePeer) {
     const auto heard = co_await read_to_end(pair.server);
     EXPECT_EQ(heard.first, "bye");
     EXPECT_EQ(heard.second, Errc::end_of_stream);
-    // Writing to one that has left fails sooner or later, as a value.
+    // A write to a closed peer returns an error sooner or later.
     Result<> written;
     for (int i = 0; i < 100 && written; ++i) {
       written = co_await pair.server.write(pattern(100'000));
@@ -157,10 +157,10 @@ TEST_P(StreamTest, ClosingIsSeenByThePeer) {
   run(talk());
 }
 
-TEST_P(StreamTest, ClosingOnUnreadBytesResets) {
+TEST_P(StreamTest, CloseWithUnreadBytesResets) {
   if (GetParam().backend == BackendChoice::uring ||
       GetParam().backend == BackendChoice::uring_6_1) {
-    GTEST_SKIP() << "io_uring reads ahead: nothing is left in the kernel";
+    GTEST_SKIP() << "io_uring reads ahead, so that no bytes are left in the kernel";
   }
   const auto talk = []() -> Task<> {
     Pair pair = co_await connect_pair();
@@ -174,8 +174,8 @@ TEST_P(StreamTest, ClosingOnUnreadBytesResets) {
   run(talk());
 }
 
-TEST_P(StreamTest, AResetReachesAPendingReadAndWrite) {
-  if (!simulated()) GTEST_SKIP() << "the simulated network can reset connections";
+TEST_P(StreamTest, ResetEndsAPendingReadAndWrite) {
+  if (!simulated()) GTEST_SKIP() << "only the simulated network can reset connections";
   const auto talk = [this]() -> Task<> {
     Pair pair = co_await connect_pair();
     const auto write = [](Stream& to) -> Task<std::error_code> {
@@ -184,11 +184,11 @@ TEST_P(StreamTest, AResetReachesAPendingReadAndWrite) {
     const auto read = [](Stream& from) -> Task<std::error_code> {
       co_return (co_await from.read()).error();
     };
-    const auto reset = [](MemoryHost& host, tcp::Stream& of) -> Task<> {
+    const auto reset = [](MemoryPlatform& platform, tcp::Stream& of) -> Task<> {
       co_await yield();
       for (int descriptor = 0; descriptor < 100; ++descriptor) {
-        const auto address = host.local_address(descriptor);
-        if (address && *address == of.local_address()) host.reset_connection(descriptor);
+        const auto address = platform.local_address(descriptor);
+        if (address && *address == of.local_address()) platform.reset_connection(descriptor);
       }
     };
     const auto outcomes =
@@ -200,7 +200,7 @@ TEST_P(StreamTest, AResetReachesAPendingReadAndWrite) {
   run(talk());
 }
 
-TEST_P(StreamTest, ACancelledReadLosesNothing) {
+TEST_P(StreamTest, CancelledReadLosesNoData) {
   const auto talk = []() -> Task<> {
     Pair pair = co_await connect_pair();
     std::string sent, heard;
@@ -240,13 +240,13 @@ TEST_P(StreamTest, ACancelledReadLosesNothing) {
   run(talk());
 }
 
-TEST_P(StreamTest, ReadsUnderACancelledTask) {
+TEST_P(StreamTest, ReadsFailInACancelledTask) {
   CancelSource cancel;
   const auto talk = [](CancelSource& source) -> Task<> {
     const Context own = co_await this_context();
     Pair pair = co_await connect_pair();
     source.cancel();
-    EXPECT_TRUE(co_await pair.client.write("there")) << "it does not have to wait";
+    EXPECT_TRUE(co_await pair.client.write("there")) << "a write that does not wait succeeds";
     const auto read = [](Stream& from) -> Task<Result<Buffer>> { co_return co_await from.read(); };
     const Context cancelled{own.loop, &source};
     EXPECT_EQ((co_await in_context(cancelled, read(pair.client))).error(), Errc::cancelled);
@@ -260,7 +260,7 @@ TEST_P(StreamTest, ReadsUnderACancelledTask) {
   run(talk(cancel));
 }
 
-TEST_P(StreamTest, ATimeoutOfARead) {
+TEST_P(StreamTest, ReadTimesOut) {
   const auto talk = []() -> Task<> {
     Pair pair = co_await connect_pair();
     EXPECT_EQ((co_await timeout(1ms, pair.server.read())).error(), Errc::timed_out);
@@ -270,18 +270,18 @@ TEST_P(StreamTest, ATimeoutOfARead) {
   run(talk());
 }
 
-TEST_P(StreamTest, ACancelledWriteReturnsWithAPartSent) {
+TEST_P(StreamTest, CancelledWriteReturnsWithAPartSent) {
   const auto talk = []() -> Task<> {
     Pair pair = co_await connect_pair();
     const std::string text = pattern(64 << 20);
-    EXPECT_EQ(pair.client.sent_of_pending_write(), 0U);
+    EXPECT_EQ(pair.client.pending_write_sent(), 0U);
     std::size_t sent = 0;
     const auto write = [](Stream& to, std::string_view all) -> Task<std::error_code> {
       co_return (co_await to.write(all)).error();
     };
     const auto cancel = [](Stream& of, std::size_t& so_far) -> Task<> {
       for (int i = 0; i < 10; ++i) static_cast<void>(co_await sleep(0s));
-      so_far = of.sent_of_pending_write();
+      so_far = of.pending_write_sent();
       of.cancel_write();
     };
     const auto outcomes = co_await all(write(pair.client, text), cancel(pair.client, sent));
@@ -297,21 +297,21 @@ TEST_P(StreamTest, ACancelledWriteReturnsWithAPartSent) {
   run(talk());
 }
 
-TEST_P(StreamTest, TellsWhenThePeerIsGone) {
+TEST_P(StreamTest, NotifiesOfTheHangupOfThePeer) {
   const auto talk = []() -> Task<> {
     Pair pair = co_await connect_pair();
     HangupProbe probe;
-    pair.server.watch(&probe);
+    pair.server.observe_hangup(&probe);
     EXPECT_TRUE(pair.client.finish_writing());
     EXPECT_EQ((co_await pair.server.read()).error(), Errc::end_of_stream);
-    EXPECT_EQ(probe.calls, 0) << "it still listens";
+    EXPECT_EQ(probe.calls, 0) << "the peer still reads";
     EXPECT_TRUE(co_await pair.server.write("to nobody"));
-    pair.client.close();  // unread bytes: a reset
+    pair.client.close();  // unread bytes cause a reset
     for (int i = 0; i < 1000 && probe.calls == 0; ++i) {
       EXPECT_TRUE(co_await sleep(1ms));
     }
     EXPECT_EQ(probe.calls, 1);
-    pair.server.watch(nullptr);
+    pair.server.observe_hangup(nullptr);
   };
   run(talk());
 }
@@ -324,7 +324,7 @@ TEST_P(StreamTest, MovesWhileNothingIsPending) {
     EXPECT_TRUE(co_await moved.write("a"));
     EXPECT_EQ(co_await read_some(pair.server, 1), "a");
     EXPECT_EQ((co_await pair.client.write("x")).error(), Errc::closed);
-    other.client = std::move(moved);  // closes what was there
+    other.client = std::move(moved);  // closes the old stream
     EXPECT_EQ((co_await other.server.read()).error(), Errc::end_of_stream);
     EXPECT_TRUE(co_await other.client.write("b"));
     EXPECT_EQ(co_await read_some(pair.server, 1), "b");
@@ -332,7 +332,7 @@ TEST_P(StreamTest, MovesWhileNothingIsPending) {
   run(talk());
 }
 
-TEST_P(StreamTest, AScopeThatIsCancelledClosesItsStreams) {
+TEST_P(StreamTest, CancelledScopeClosesItsStreams) {
   const auto talk = []() -> Task<> {
     Pair pair = co_await connect_pair();
     const auto serve = [](tcp::Stream stream) -> Task<> {

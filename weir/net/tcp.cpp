@@ -14,7 +14,7 @@ Stream& Stream::operator=(Stream&& other) noexcept {
 }
 
 Result<> Stream::set_no_delay(bool on) {
-  return loop_->host().configure(socket_->descriptor, StreamOptions{.no_delay = on});
+  return loop_->platform().configure(socket_->descriptor, StreamOptions{.no_delay = on});
 }
 
 Result<> Stream::finish_writing() {
@@ -31,21 +31,21 @@ void Stream::close() {
 
 os::Address Stream::peer_address() const {
   if (socket_ == nullptr) return {};
-  return loop_->host().peer_address(socket_->descriptor).value_or(os::Address());
+  return loop_->platform().peer_address(socket_->descriptor).value_or(os::Address());
 }
 
 os::Address Stream::local_address() const {
   if (socket_ == nullptr) return {};
-  return loop_->host().local_address(socket_->descriptor).value_or(os::Address());
+  return loop_->platform().local_address(socket_->descriptor).value_or(os::Address());
 }
 
-std::size_t Stream::unacknowledged() const {
+std::size_t Stream::unacked_bytes() const {
   if (socket_ == nullptr) return 0;
-  return loop_->host().unacknowledged(socket_->descriptor).value_or(0);
+  return loop_->platform().unacked_bytes(socket_->descriptor).value_or(0);
 }
 
-void Stream::watch(HangupWatcher* watcher) {
-  if (socket_ != nullptr) loop_->backend().watch(*socket_, watcher);
+void Stream::observe_hangup(HangupObserver* observer) {
+  if (socket_ != nullptr) loop_->backend().observe_hangup(*socket_, observer);
 }
 
 bool Stream::start_receive(ReceiveOperation& operation) {
@@ -66,11 +66,11 @@ void Stream::cancel_operation(Operation& operation) {
 
 namespace {
 
-/// Waits for a connection; see connect().
-class Connecting : ConnectOperation, CancelNode {
+/// The awaiter of a connection attempt; see connect().
+class ConnectAwaiter : ConnectOperation, CancelNode {
  public:
-  Connecting(Loop& loop, Socket& socket, const os::Address& to) noexcept
-      : ConnectOperation(&resume), CancelNode(&ask), loop_(loop), socket_(socket) {
+  ConnectAwaiter(Loop& loop, Socket& socket, const os::Address& to) noexcept
+      : ConnectOperation(&resume), CancelNode(&on_cancel), loop_(loop), socket_(socket) {
     peer = to;
   }
   bool await_ready() { return loop_.backend().connect(socket_, *this); }
@@ -89,12 +89,12 @@ class Connecting : ConnectOperation, CancelNode {
 
  private:
   static void resume(Runnable& runnable) {
-    auto& self = static_cast<Connecting&>(static_cast<ConnectOperation&>(runnable));
+    auto& self = static_cast<ConnectAwaiter&>(static_cast<ConnectOperation&>(runnable));
     static_cast<CancelNode&>(self).unlink();
-    go_on_with(self.handle_);
+    resume_coroutine(self.handle_);
   }
-  static void ask(CancelNode& node) {
-    auto& self = static_cast<Connecting&>(node);
+  static void on_cancel(CancelNode& node) {
+    auto& self = static_cast<ConnectAwaiter&>(node);
     self.loop_.backend().cancel(self);
   }
 
@@ -109,15 +109,15 @@ Task<Result<Stream>> connect(Endpoint peer) {
   const Context context = co_await this_context();
   if (context.cancelled()) co_return fail(Errc::cancelled);
   Loop& loop = *context.loop;
-  auto descriptor = loop.host().open_stream(peer);
+  auto descriptor = loop.platform().open_stream(peer);
   if (!descriptor) co_return fail(descriptor.error());
-  if (auto configured = loop.host().configure(descriptor->value(), {}); !configured) {
+  if (auto configured = loop.platform().configure(descriptor->value(), {}); !configured) {
     co_return fail(configured.error());
   }
   auto socket = loop.backend().adopt(std::move(*descriptor), {.role = SocketRole::stream});
   if (!socket) co_return fail(socket.error());
   Stream stream(loop, **socket);
-  const std::error_code error = co_await Connecting(loop, **socket, peer);
+  const std::error_code error = co_await ConnectAwaiter(loop, **socket, peer);
   if (error) co_return fail(error);
   co_return std::move(stream);
 }

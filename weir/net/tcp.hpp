@@ -1,4 +1,4 @@
-// TCP connections. The same type serves Unix sockets; see unix_socket.hpp.
+// TCP connections. Unix sockets use the same stream type; see listen/unix_socket.hpp.
 #pragma once
 
 #include <utility>
@@ -11,10 +11,10 @@
 
 namespace weir::tcp {
 
-/// A connection of its loop; see weir::Stream. Move-only.
+/// A connection that belongs to one loop; see weir::Stream. Move-only.
 class Stream final : public weir::Stream {
  public:
-  /// For listeners and connect(): owns `socket` of the loop's backend.
+  /// Takes ownership of `socket` of the loop's backend. Listeners and connect() use it.
   Stream(Loop& loop, Socket& socket) noexcept : loop_(&loop), socket_(&socket) {
     loop.count_connection_opened();
   }
@@ -23,7 +23,8 @@ class Stream final : public weir::Stream {
   Stream& operator=(Stream&& other) noexcept;
   ~Stream() override { close(); }
 
-  /// What is sent leaves at once (TCP_NODELAY); on from the start. Nothing on Unix sockets.
+  /// Sets TCP_NODELAY: the kernel sends small writes immediately. It is on by default and has no
+  /// effect on Unix sockets.
   Result<> set_no_delay(bool on);
   Loop& loop() const noexcept { return *loop_; }
 
@@ -31,8 +32,8 @@ class Stream final : public weir::Stream {
   void close() override;
   os::Address peer_address() const override;
   os::Address local_address() const override;
-  std::size_t unacknowledged() const override;
-  void watch(HangupWatcher* watcher) override;
+  std::size_t unacked_bytes() const override;
+  void observe_hangup(HangupObserver* observer) override;
 
  private:
   bool start_receive(ReceiveOperation& operation) override;
@@ -43,8 +44,9 @@ class Stream final : public weir::Stream {
   Socket* socket_;
 };
 
-/// A connection to `peer`. Errors: the kernel's (ECONNREFUSED, ETIMEDOUT …), Errc::cancelled.
-/// Cancel: gives the attempt up.
+/// Connects to `peer`.
+/// Errors: the kernel's (ECONNREFUSED, ETIMEDOUT …), Errc::cancelled.
+/// Cancel: aborts the attempt.
 Task<Result<Stream>> connect(Endpoint peer);
 
 }  // namespace weir::tcp

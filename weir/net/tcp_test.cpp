@@ -16,7 +16,7 @@ using TcpTest = NetTest;
 INSTANTIATE_TEST_SUITE_P(On, TcpTest, every_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST_P(TcpTest, ConnectingToNobodyIsRefused) {
+TEST_P(TcpTest, ConnectIsRefusedWithoutAListener) {
   const auto talk = []() -> Task<> {
     Endpoint address;
     {
@@ -31,9 +31,9 @@ TEST_P(TcpTest, ConnectingToNobodyIsRefused) {
   run(talk());
 }
 
-TEST_P(TcpTest, ACancelledConnectGivesUp) {
+TEST_P(TcpTest, CancelAbortsAConnect) {
   const auto talk = []() -> Task<> {
-    // A queue that is full leaves newcomers without an answer.
+    // A full queue leaves new clients without an answer.
     const ListenOptions full{.backlog = 0};
     tcp::Listener listener = co_await listen_locally(full);
     std::vector<tcp::Stream> connected;
@@ -48,7 +48,7 @@ TEST_P(TcpTest, ACancelledConnectGivesUp) {
   run(talk());
 }
 
-TEST_P(TcpTest, UnderACancelledTaskItDoesNotEvenBegin) {
+TEST_P(TcpTest, ConnectDoesNotBeginInACancelledTask) {
   CancelSource cancel;
   cancel.cancel();
   const auto connect = []() -> Task<std::error_code> {
@@ -58,10 +58,10 @@ TEST_P(TcpTest, UnderACancelledTaskItDoesNotEvenBegin) {
   EXPECT_EQ(run(connect(), &cancel), Errc::cancelled);
 }
 
-TEST_P(TcpTest, SpeaksIpv6) {
+TEST_P(TcpTest, SupportsIpv6) {
   const auto talk = []() -> Task<> {
     auto listener = co_await tcp::listen(Endpoint::parse("[::1]:0").value());
-    if (!listener) co_return;  // a machine without
+    if (!listener) co_return;  // no IPv6 on this machine
     auto both = co_await all(as_task(listener->accept()), tcp::connect(listener->local_address()));
     EXPECT_TRUE(both);
     EXPECT_TRUE(co_await std::get<0>(*both).write("six"));
@@ -71,7 +71,7 @@ TEST_P(TcpTest, SpeaksIpv6) {
   run(talk());
 }
 
-TEST_P(TcpTest, ManyConnectionsOneAfterTheOtherAndAtOnce) {
+TEST_P(TcpTest, HandlesManySequentialAndConcurrentConnections) {
   const auto serve = [](tcp::Stream stream) -> Task<> {
     while (auto bytes = co_await stream.read()) {
       if (!co_await stream.write(*bytes)) break;

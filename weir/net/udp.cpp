@@ -10,20 +10,21 @@
 
 namespace weir::udp {
 
-/// What a socket shares with its pending operations; it stays where it is when the socket moves.
-class Socket::State : DrainWatcher {
+/// The state that a socket shares with its pending operations. It keeps its address when the socket
+/// moves.
+class Socket::State : DrainObserver {
  public:
   State(Loop& loop, weir::Socket& socket, const Options& options) noexcept
-      : DrainWatcher(&drain_asked),
+      : DrainObserver(&on_drain),
         loop_(loop),
         socket_(socket),
-        bytes_max_(options.joined ? joined_bytes_max : options.bytes_max),
-        joined_(options.joined) {
-    if (!options.ends_with_drain) return;
+        bytes_max_(options.gro ? gro_bytes_max : options.bytes_max),
+        gro_(options.gro) {
+    if (!options.close_on_drain) return;
     if (loop.draining()) {
-      ending_ = true;
+      draining_ = true;
     } else {
-      loop.watch_drain(*this);
+      loop.observe_drain(*this);
     }
   }
   ~State() {
@@ -35,13 +36,13 @@ class Socket::State : DrainWatcher {
   int descriptor() const noexcept { return socket_.descriptor; }
   std::size_t sent() const noexcept { return sent_; }
 
-  /// Whether it finished at once.
+  /// Starts an operation. Returns true if it finished immediately.
   bool start(ReceiveDatagramsOperation& operation) {
     assert(receiving_ == nullptr);
     operation.bytes_max = bytes_max_;
-    operation.joined = joined_;
+    operation.gro = gro_;
     if (loop_.backend().receive_datagrams(socket_, operation)) return true;
-    if (ending_) loop_.backend().cancel(operation);
+    if (draining_) loop_.backend().cancel(operation);
     return false;
   }
   bool start(SendDatagramsOperation& operation) {
@@ -49,50 +50,50 @@ class Socket::State : DrainWatcher {
     return loop_.backend().send_datagrams(socket_, operation);
   }
 
-  /// For what has finished at once: whether others are to have a turn first.
-  bool too_many_in_a_row(const ReceiveDatagramsOperation& operation) noexcept {
-    return too_many_in_a_row(operation.count);
+  /// Returns true if other tasks run before the task of an operation that finished immediately.
+  bool should_yield(const ReceiveDatagramsOperation& operation) noexcept {
+    return should_yield(operation.count);
   }
-  bool too_many_in_a_row(const SendDatagramsOperation& operation) noexcept {
-    return too_many_in_a_row(operation.sent);
+  bool should_yield(const SendDatagramsOperation& operation) noexcept {
+    return should_yield(operation.sent);
   }
 
   void suspended(ReceiveDatagramsOperation& operation) noexcept { receiving_ = &operation; }
   void suspended(SendDatagramsOperation& operation) noexcept { sending_ = &operation; }
   void resumed(const ReceiveDatagramsOperation&) noexcept { receiving_ = nullptr; }
   void resumed(const SendDatagramsOperation&) noexcept { sending_ = nullptr; }
-  bool waits(const ReceiveDatagramsOperation& operation) const noexcept {
+  bool is_pending(const ReceiveDatagramsOperation& operation) const noexcept {
     return receiving_ == &operation;
   }
-  bool waits(const SendDatagramsOperation& operation) const noexcept {
+  bool is_pending(const SendDatagramsOperation& operation) const noexcept {
     return sending_ == &operation;
   }
 
-  void ended(const ReceiveDatagramsOperation&) noexcept {}
-  void ended(const SendDatagramsOperation& operation) noexcept { sent_ = operation.sent; }
+  void on_completed(const ReceiveDatagramsOperation&) noexcept {}
+  void on_completed(const SendDatagramsOperation& operation) noexcept { sent_ = operation.sent; }
 
-  /// What a receive that failed so is told.
-  std::error_code explain(const ReceiveDatagramsOperation& operation) const noexcept {
-    const bool drained = ending_ && operation.error() == Errc::cancelled;
+  /// Maps the error of a failed operation to the error for the caller.
+  std::error_code to_caller_error(const ReceiveDatagramsOperation& operation) const noexcept {
+    const bool drained = draining_ && operation.error() == Errc::cancelled;
     return drained ? make_error_code(Errc::closed) : operation.error();
   }
-  std::error_code explain(const SendDatagramsOperation& operation) const noexcept {
+  std::error_code to_caller_error(const SendDatagramsOperation& operation) const noexcept {
     return operation.error();
   }
 
  private:
-  bool too_many_in_a_row(std::size_t datagrams) noexcept {
-    // A call costs about as much as some datagrams in it. A turn stays far below a millisecond.
-    constexpr std::size_t a_call = 4;
-    constexpr std::size_t in_a_row_max = 1024;
-    in_a_row_ += a_call + datagrams;
-    if (in_a_row_ < in_a_row_max) return false;
-    in_a_row_ = 0;
+  bool should_yield(std::size_t datagrams) noexcept {
+    // A call costs about as much as four datagrams. A turn stays far below a millisecond.
+    constexpr std::size_t work_per_call = 4;
+    constexpr std::size_t work_max = 1024;
+    work_since_yield_ += work_per_call + datagrams;
+    if (work_since_yield_ < work_max) return false;
+    work_since_yield_ = 0;
     return true;
   }
-  static void drain_asked(DrainWatcher& self) {
+  static void on_drain(DrainObserver& self) {
     auto& state = static_cast<State&>(self);
-    state.ending_ = true;
+    state.draining_ = true;
     if (state.receiving_ != nullptr) state.loop_.backend().cancel(*state.receiving_);
   }
 
@@ -101,11 +102,11 @@ class Socket::State : DrainWatcher {
   ReceiveDatagramsOperation* receiving_ = nullptr;
   SendDatagramsOperation* sending_ = nullptr;
   std::size_t sent_ = 0;
-  static constexpr std::uint32_t joined_bytes_max = 65'535;
+  static constexpr std::uint32_t gro_bytes_max = 65'535;
   std::uint32_t bytes_max_;
-  bool joined_;
-  std::size_t in_a_row_ = 0;
-  bool ending_ = false;  // the loop drains: what has not arrived will not be received
+  bool gro_;
+  std::size_t work_since_yield_ = 0;
+  bool draining_ = false;  // true if the loop drains; later datagrams are not received
 };
 
 Socket::Socket(BlockPtr<State> state) noexcept : state_(std::move(state)) {}
@@ -140,42 +141,42 @@ std::size_t Socket::sent() const noexcept {
 }
 
 Result<> Socket::join(const Endpoint& group, unsigned interface) {
-  return state_->loop().host().join(state_->descriptor(), {group, interface});
+  return state_->loop().platform().join_group(state_->descriptor(), {group, interface});
 }
 Result<> Socket::leave(const Endpoint& group, unsigned interface) {
-  return state_->loop().host().leave(state_->descriptor(), {group, interface});
+  return state_->loop().platform().leave_group(state_->descriptor(), {group, interface});
 }
 
 os::Address Socket::local_address() const {
-  return state_->loop().host().local_address(state_->descriptor()).value_or(os::Address());
+  return state_->loop().platform().local_address(state_->descriptor()).value_or(os::Address());
 }
 os::Address Socket::peer_address() const {
-  return state_->loop().host().peer_address(state_->descriptor()).value_or(os::Address());
+  return state_->loop().platform().peer_address(state_->descriptor()).value_or(os::Address());
 }
 
 template <class Op>
-Awaiting<Op>::Awaiting(Socket::State& state) noexcept
-    : Op(&resume), CancelNode(&ask), Timer(&turn_came), state_(state) {}
+DatagramAwaiter<Op>::DatagramAwaiter(Socket::State& state) noexcept
+    : Op(&resume), CancelNode(&on_cancel), Timer(&on_next_turn), state_(state) {}
 
 template <class Op>
-Awaiting<Op>::~Awaiting() {
-  assert(!state_.waits(*this));
+DatagramAwaiter<Op>::~DatagramAwaiter() {
+  assert(!state_.is_pending(*this));
 }
 
 template <class Op>
-bool Awaiting<Op>::await_ready() {
+bool DatagramAwaiter<Op>::await_ready() {
   if (!state_.start(*this)) return false;
-  gives_way_ = state_.too_many_in_a_row(*this);
-  if (!gives_way_) state_.ended(*this);
-  return !gives_way_;
+  yielding_ = state_.should_yield(*this);
+  if (!yielding_) state_.on_completed(*this);
+  return !yielding_;
 }
 
 template <class Op>
-void Awaiting<Op>::suspend(std::coroutine_handle<> handle, CancelSource* cancel) {
+void DatagramAwaiter<Op>::suspend(std::coroutine_handle<> handle, CancelSource* cancel) {
   handle_ = handle;
   state_.suspended(*this);
   Loop& loop = state_.loop();
-  if (gives_way_) {
+  if (yielding_) {
     loop.timers().start(*this, loop.now());
     return;
   }
@@ -188,37 +189,37 @@ void Awaiting<Op>::suspend(std::coroutine_handle<> handle, CancelSource* cancel)
 }
 
 template <class Op>
-void Awaiting<Op>::turn_came(Timer& timer) {
-  auto& self = static_cast<Awaiting&>(timer);
+void DatagramAwaiter<Op>::on_next_turn(Timer& timer) {
+  auto& self = static_cast<DatagramAwaiter&>(timer);
   self.state_.loop().ready(self);
 }
 
 template <class Op>
-void Awaiting<Op>::resume(Runnable& runnable) {
-  auto& self = static_cast<Awaiting&>(static_cast<Op&>(runnable));
+void DatagramAwaiter<Op>::resume(Runnable& runnable) {
+  auto& self = static_cast<DatagramAwaiter&>(static_cast<Op&>(runnable));
   self.state_.resumed(self);
-  self.state_.ended(self);
+  self.state_.on_completed(self);
   static_cast<CancelNode&>(self).unlink();
-  go_on_with(self.handle_);
+  resume_coroutine(self.handle_);
 }
 
 template <class Op>
-void Awaiting<Op>::ask(CancelNode& node) {
-  auto& self = static_cast<Awaiting&>(node);
+void DatagramAwaiter<Op>::on_cancel(CancelNode& node) {
+  auto& self = static_cast<DatagramAwaiter&>(node);
   self.state_.loop().backend().cancel(self);
 }
 
 template <class Op>
-std::error_code Awaiting<Op>::outcome() const noexcept {
-  return state_.explain(*this);
+std::error_code DatagramAwaiter<Op>::outcome() const noexcept {
+  return state_.to_caller_error(*this);
 }
 
-template class Awaiting<ReceiveDatagramsOperation>;
-template class Awaiting<SendDatagramsOperation>;
+template class DatagramAwaiter<ReceiveDatagramsOperation>;
+template class DatagramAwaiter<SendDatagramsOperation>;
 
 namespace {
 
-/// A socket of the loop, of what the host has opened.
+/// Returns a socket of the loop that owns the descriptor opened by the platform.
 Result<Socket> adopt(Loop& loop, Result<Descriptor> opened, const Options& options) {
   if (!opened) return fail(opened.error());
   auto socket = loop.backend().adopt(std::move(*opened), {.role = SocketRole::datagrams});
@@ -233,18 +234,18 @@ Task<Result<Socket>> bind(Endpoint endpoint, Options options) {
   const DatagramOptions how{.local = endpoint,
                             .reuse_port = options.reuse_port,
                             .multicast_interface = options.multicast_interface,
-                            .joined = options.joined};
-  AddressPatience patience(endpoint.family());
-  auto socket = loop.group().open_datagrams(loop.host(), how);
+                            .gro = options.gro};
+  BindRetry retry(endpoint.family());
+  auto socket = loop.group().open_datagrams(loop.platform(), how);
   while (!socket) {
-    const auto pause = patience.after(socket.error());
+    const auto pause = retry.next_pause(socket.error());
     if (!pause || loop.draining()) break;
     const auto slept = co_await sleep(*pause);
     if (!slept) co_return fail(slept.error());
-    socket = loop.group().open_datagrams(loop.host(), how);
+    socket = loop.group().open_datagrams(loop.platform(), how);
   }
   if (!socket && options.reuse_port) {
-    loop.group().note_failure("bind to", endpoint, socket.error());
+    loop.group().record_failure("bind to", endpoint, socket.error());
   }
   co_return adopt(loop, std::move(socket), options);
 }
@@ -252,8 +253,8 @@ Task<Result<Socket>> bind(Endpoint endpoint, Options options) {
 Task<Result<Socket>> connect(Endpoint peer, Options options) {
   Loop& loop = *(co_await this_context()).loop;
   const DatagramOptions how{
-      .peer = peer, .multicast_interface = options.multicast_interface, .joined = options.joined};
-  co_return adopt(loop, loop.host().open_datagrams(how), options);
+      .peer = peer, .multicast_interface = options.multicast_interface, .gro = options.gro};
+  co_return adopt(loop, loop.platform().open_datagrams(how), options);
 }
 
 }  // namespace weir::udp

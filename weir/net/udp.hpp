@@ -1,4 +1,4 @@
-// UDP: datagrams to and from anybody, one at a time or many in one system call.
+// UDP sockets that send and receive one datagram or many in one system call.
 #pragma once
 
 #include <coroutine>
@@ -8,11 +8,10 @@
 #include <string_view>
 #include <utility>
 
-#include "weir/base/detail/block_pool.hpp"
 #include "weir/base/buffer.hpp"
+#include "weir/base/detail/block_pool.hpp"
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
-#include "weir/loop/datagram.hpp"
 #include "weir/loop/contract/detail/operation.hpp"
 #include "weir/loop/detail/timers.hpp"
 #include "weir/os/address.hpp"
@@ -28,38 +27,45 @@ class Receive;
 class ReceiveMany;
 class Send;
 
+/// Options of a UDP socket.
 struct Options {
-  /// Each core has a socket of its own on one port, also where the host chooses that; each peer's
-  /// datagrams go to one of them. So do those of several processes (RuntimeOptions::processes), of
-  /// a port that is not chosen by the host. In a hot restart the newer process has such sockets
-  /// beside the older one's from its bind() on, until the older one has drained: some peers change
-  /// to it at once, and what it has not read is lost if it does not start. Without this, it cannot
-  /// bind to the port and does not start.
+  /// True if each core has its own socket on one port, also if the platform chooses the port. The
+  /// kernel sends all datagrams of one peer to one of these sockets. Several processes
+  /// (RuntimeOptions::processes) share a port in the same way, unless the platform chooses it.
+  ///
+  /// The sockets of both processes exist during a hot restart, from the bind() of the newer one
+  /// until the older one has drained. Some peers move to the newer process immediately. Their
+  /// unread datagrams are lost if it fails to start. If this option is false, the newer process
+  /// cannot bind to the port and does not start.
   bool reuse_port = false;
-  /// Of a datagram that is received: what is longer is cut off there, and tells so. At most 65535.
+  /// Maximum size of a received datagram in bytes, at most 65535. A longer one is cut off;
+  /// Datagram::truncated_bytes says by how much.
   std::uint32_t bytes_max = Buffer::default_capacity;
-  /// The kernel may hand over several datagrams of one peer in one buffer, where they came together
-  /// and are of one size (UDP_GRO); Datagram::for_each() tells them apart. For who gets many of a
-  /// kind. Buffers hold 64 KiB then, whatever `bytes_max` says.
-  bool joined = false;
-  /// receive() gives what has arrived and then Errc::closed once the loop drains. For a server;
-  /// what a drain itself still needs (a client, a resolver) says false.
-  bool ends_with_drain = true;
-  /// The index of the interface by which it sends to groups; 0: as the routes say.
+  /// True if the kernel may join several datagrams of one peer and one size in one buffer
+  /// (UDP_GRO). Datagram::for_each() separates them. It pays if peers send many datagrams of equal
+  /// size. Buffers then hold 64 KiB, regardless of `bytes_max`.
+  bool gro = false;
+  /// True if receive() returns the datagrams that have arrived and then Errc::closed once the loop
+  /// drains. Use true for a server and false for sockets that the drain still needs, such as those
+  /// of a client or a resolver.
+  bool close_on_drain = true;
+  /// Index of the interface for sending to multicast groups; 0: according to the routes.
   unsigned multicast_interface = 0;
 };
 
-/// A socket of its loop, made by bind() or connect(). Datagrams may be lost, doubled and reordered
-/// on their way, never cut or joined. One receive and one send at a time (asserted); both at once
-/// are fine. Whoever always finds something at once is made to wait for the loop's next turn now
-/// and then, so that a flood leaves room for others.
+/// A socket that belongs to one loop, made by bind() or connect(). Datagrams may be lost,
+/// duplicated and reordered, but never cut or joined on their way. One receive and one send may be
+/// pending at the same time, but not two of the same kind (asserted). A task whose operations
+/// always finish immediately occasionally waits for the next turn of the loop, so that other tasks
+/// run during a flood.
 ///
-/// A connected socket is told when nobody is there (ECONNREFUSED) or the way is closed
-/// (EHOSTUNREACH …) by what came back of an earlier datagram: once, by whichever receive or send
-/// asks next. It goes on: who ignores it may send again.
+/// A connected socket reports an ICMP error for an earlier datagram: the peer's port is closed
+/// (ECONNREFUSED), or the host is unreachable (EHOSTUNREACH …). The next receive or send returns
+/// the error once. The socket stays usable, and the caller may send again.
 ///
-/// Move-only. Threads: its loop's. Lifetime: no operation is pending when it is destroyed
-/// (asserted); that closes it.
+/// Move-only.
+/// Threads: its loop's.
+/// Lifetime: no operation is pending when it is destroyed (asserted). Destroying it closes it.
 class Socket {
  public:
   class State;
@@ -68,56 +74,71 @@ class Socket {
   Socket& operator=(Socket&&) noexcept;
   ~Socket();
 
-  /// `co_await socket.receive()`: a Result<Datagram>, in a buffer that the core lends; while
-  /// nothing arrives, none is held. Cancel: nothing is lost; what arrives later is given to the
-  /// next receive.
+  /// Receives one datagram into a buffer of the core. A waiting receive holds no buffer.
+  /// Returns: a Result<Datagram> from `co_await socket.receive()`.
+  /// Errors: Errc::closed after a drain, see Options::close_on_drain; the kernel's;
+  /// Errc::cancelled. Cancel: loses no data; the next receive returns a datagram that arrives
+  /// later.
   Receive receive() noexcept;
-  /// `co_await socket.receive(slots)`: as many as wait and as one system call takes (32), at least
-  /// one; a Result<std::size_t> says how many of `slots`, which is not empty. Buffers that are in
-  /// the slots are used again, or given back while nothing arrives.
-  /// Cancel: as receive().
+  /// Receives the waiting datagrams in one system call: at least one, and at most 32. `slots` is
+  /// not empty (asserted). Buffers in the slots are reused, or returned to the core while the task
+  /// waits.
+  /// Returns: the number of filled slots as a Result<std::size_t>, from `co_await`.
+  /// Errors: Errc::closed after a drain, see Options::close_on_drain; the kernel's;
+  /// Errc::cancelled. Cancel: loses no data; the next receive returns datagrams that arrive later.
+  /// Lifetime: the slots stay valid until the return.
   ReceiveMany receive(std::span<Datagram> slots) noexcept;
 
-  /// `co_await socket.send(bytes, peer)`: a Result<>; it has left this program, which is all there
-  /// is to know. The bytes stay valid meanwhile. It waits only while the kernel has no room.
-  /// Errors: EMSGSIZE for more than 65507 bytes, the kernel's (EACCES, ENETUNREACH …). Cancel: it
-  /// has been sent or not at all.
+  /// Sends one datagram. Success means only that the datagram has left this program. The task waits
+  /// only while the kernel has no buffer space.
+  /// Returns: a Result<> from `co_await socket.send(bytes, peer)`.
+  /// Errors: EMSGSIZE for more than 65507 bytes, the kernel's (EACCES, ENETUNREACH …);
+  /// Errc::cancelled.
+  /// Cancel: the datagram has been sent completely or not at all.
+  /// Lifetime: the bytes stay valid until the return.
   Send send(Bytes bytes, const Endpoint& peer) noexcept;
   Send send(std::string_view text, const Endpoint& peer) noexcept;
-  /// To whom it is connected. Errors: EDESTADDRREQ if it is not.
-  /// Cancel: as send() to a peer.
+  /// Sends one datagram to the connected peer.
+  /// Returns: a Result<> from `co_await`.
+  /// Errors: EDESTADDRREQ if the socket is not connected; otherwise those of send() to a
+  /// peer.
+  /// Cancel: the datagram has been sent completely or not at all.
+  /// Lifetime: the bytes stay valid until the return.
   Send send(Bytes bytes) noexcept;
   Send send(std::string_view text) noexcept;
-  /// All of them, in order, in as few system calls as possible: best when neighbours go to the same
-  /// peer and are of one size. The span stays valid too. At the first that cannot be sent it fails;
-  /// sent() tells how many were sent before.
-  /// Cancel: some may have been sent; sent() tells.
+  /// Sends all datagrams in order, in as few system calls as possible. It is fastest if consecutive
+  /// datagrams have the same peer and size. It stops at the first datagram that cannot be sent.
+  /// Returns: a Result<> from `co_await`.
+  /// Errors: those of send() to a peer; sent() returns the number of datagrams sent before.
+  /// Cancel: some datagrams may have been sent; sent() returns their number.
+  /// Lifetime: the span and the bytes stay valid until the return.
   Send send(std::span<const Outgoing> datagrams) noexcept;
-  /// How many the last send has sent.
+  /// Returns the number of datagrams that the last send has sent.
   std::size_t sent() const noexcept;
 
-  /// From now on it hears what is sent to `group` and to its own port, on the interface of that
-  /// index (0: the one that an IPv6 address names, or as the routes say); or does so no more. A
-  /// socket that is to hear groups is bound to every interface or to the group. Errors: EINVAL for
-  /// what is no group, EADDRINUSE when it is in it already, EADDRNOTAVAIL when it is not.
+  /// Joins or leaves a multicast group. A member receives datagrams to `group` and its own port on
+  /// one interface, and must be bound to every interface or to the group. `interface` is the index
+  /// of that interface; 0 means the one that an IPv6 address names, or the one of the routes.
+  /// Errors: EINVAL if `group` is no multicast address, EADDRINUSE if the socket is a member
+  /// already, EADDRNOTAVAIL if it is not a member.
   Result<> join(const Endpoint& group, unsigned interface = 0);
   Result<> leave(const Endpoint& group, unsigned interface = 0);
 
-  /// With the port that the host chose, where it was asked to.
+  /// Returns the local address, with the port that the platform chose for port 0.
   os::Address local_address() const;
-  /// To whom it is connected, or none.
+  /// Returns the address of the connected peer; none if the socket is not connected.
   os::Address peer_address() const;
 
  private:
   BlockPtr<State> state_;
 };
 
-/// What the awaiters of a socket have in common: the operation lives here, in the awaiting frame.
+/// Base of the awaiters of a socket. The operation lives in the frame of the awaiting coroutine.
 template <class Op>
-class Awaiting : protected Op, CancelNode, Timer {
+class DatagramAwaiter : protected Op, CancelNode, Timer {
  public:
-  explicit Awaiting(Socket::State& state) noexcept;
-  ~Awaiting();
+  explicit DatagramAwaiter(Socket::State& state) noexcept;
+  ~DatagramAwaiter();
   bool await_ready();
   template <HasContext Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) {
@@ -125,29 +146,31 @@ class Awaiting : protected Op, CancelNode, Timer {
   }
 
  protected:
-  /// No error, or what the caller is told.
+  /// Returns the error for the caller; no error after success.
   std::error_code outcome() const noexcept;
 
  private:
   void suspend(std::coroutine_handle<> handle, CancelSource* cancel);
   static void resume(Runnable& runnable);
-  static void ask(CancelNode& node);
-  static void turn_came(Timer& timer);
+  static void on_cancel(CancelNode& node);
+  static void on_next_turn(Timer& timer);
 
   Socket::State& state_;
   std::coroutine_handle<> handle_;
-  bool gives_way_ = false;  // it has finished, but others shall have their turn first
+  bool yielding_ = false;  // the operation has finished; other tasks run before the resumption
 };
-extern template class Awaiting<ReceiveDatagramsOperation>;
-extern template class Awaiting<SendDatagramsOperation>;
+extern template class DatagramAwaiter<ReceiveDatagramsOperation>;
+extern template class DatagramAwaiter<SendDatagramsOperation>;
 
-/// See Socket::receive().
+/// The awaitable of Socket::receive().
 class [[nodiscard]] Receive {
  public:
   explicit Receive(Socket::State& state) noexcept : state_(&state) {}
-  class Awaiter : public Awaiting<ReceiveDatagramsOperation> {
+  class Awaiter : public DatagramAwaiter<ReceiveDatagramsOperation> {
    public:
-    explicit Awaiter(Socket::State& state) noexcept : Awaiting(state) { target = {&datagram_, 1}; }
+    explicit Awaiter(Socket::State& state) noexcept : DatagramAwaiter(state) {
+      target = {&datagram_, 1};
+    }
     Result<Datagram> await_resume() noexcept {
       if (outcome()) return fail(outcome());
       return std::move(datagram_);
@@ -162,14 +185,14 @@ class [[nodiscard]] Receive {
   Socket::State* state_;
 };
 
-/// See Socket::receive().
+/// The awaitable of Socket::receive().
 class [[nodiscard]] ReceiveMany {
  public:
   ReceiveMany(Socket::State& state, std::span<Datagram> slots) noexcept
       : state_(&state), slots_(slots) {}
-  class Awaiter : public Awaiting<ReceiveDatagramsOperation> {
+  class Awaiter : public DatagramAwaiter<ReceiveDatagramsOperation> {
    public:
-    Awaiter(Socket::State& state, std::span<Datagram> slots) noexcept : Awaiting(state) {
+    Awaiter(Socket::State& state, std::span<Datagram> slots) noexcept : DatagramAwaiter(state) {
       target = slots;
     }
     Result<std::size_t> await_resume() const noexcept {
@@ -184,19 +207,20 @@ class [[nodiscard]] ReceiveMany {
   std::span<Datagram> slots_;
 };
 
-/// See Socket::send().
+/// The awaitable of Socket::send().
 class [[nodiscard]] Send {
  public:
   Send(Socket::State& state, const Outgoing& single) noexcept : state_(&state), single_(single) {}
   Send(Socket::State& state, std::span<const Outgoing> several) noexcept
       : state_(&state), several_(several), is_several_(true) {}
-  class Awaiter : public Awaiting<SendDatagramsOperation> {
+  class Awaiter : public DatagramAwaiter<SendDatagramsOperation> {
    public:
     Awaiter(Socket::State& state, const Outgoing& single) noexcept
-        : Awaiting(state), single_(single) {
+        : DatagramAwaiter(state), single_(single) {
       datagrams = {&single_, 1};
     }
-    Awaiter(Socket::State& state, std::span<const Outgoing> several) noexcept : Awaiting(state) {
+    Awaiter(Socket::State& state, std::span<const Outgoing> several) noexcept
+        : DatagramAwaiter(state) {
       datagrams = several;
     }
     Result<> await_resume() const noexcept {
@@ -219,15 +243,17 @@ class [[nodiscard]] Send {
   bool is_several_ = false;
 };
 
-/// A socket of the awaiting task's loop that talks with everybody. Port 0: the host chooses one. An
-/// address that is taken is tried for a second, as by tcp::listen().
-/// Errors: EAFNOSUPPORT for what is no IP address, the kernel's (EADDRINUSE, EACCES …),
-/// Errc::cancelled. Cancel: gives up.
+/// Opens a socket of the awaiting task's loop that exchanges datagrams with any peer. The platform
+/// chooses a port for port 0. An address in use is retried for about a second, as by tcp::listen().
+/// Errors: EAFNOSUPPORT if `endpoint` is no IP address, the kernel's (EADDRINUSE, EACCES …),
+/// Errc::cancelled.
+/// Cancel: stops retrying.
 Task<Result<Socket>> bind(Endpoint endpoint, Options options = {});
 
-/// A socket that talks with `peer` alone, from a port that the host chooses. Nobody is asked
-/// whether he is there. `reuse_port` means nothing here. Errors: as bind(); ENETUNREACH …
-/// Cancel: does not wait.
-Task<Result<Socket>> connect(Endpoint peer, Options options = {.ends_with_drain = false});
+/// Opens a socket that exchanges datagrams only with `peer`, from a port that the platform chooses.
+/// It does not check that the peer exists. It ignores `reuse_port`.
+/// Errors: those of bind(), and others of the kernel such as ENETUNREACH.
+/// Cancel: has no effect, because the task does not wait.
+Task<Result<Socket>> connect(Endpoint peer, Options options = {.close_on_drain = false});
 
 }  // namespace weir::udp

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "weir/runtime/runtime.hpp"
 #include "weir/net/test/net_fixture.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
@@ -27,8 +27,8 @@ Task<udp::Socket> bind_locally(udp::Options options = {}) {
   co_return std::move(socket.value());
 }
 
-/// The text of the next datagram, or the error in words.
-Task<std::string> hear(udp::Socket& socket) {
+/// Returns the text of the next datagram, or the error message.
+Task<std::string> receive_text(udp::Socket& socket) {
   const auto datagram = co_await socket.receive();
   if (!datagram) co_return datagram.error().message();
   co_return std::string(datagram->buffer.text());
@@ -38,7 +38,7 @@ Task<Result<udp::Datagram>> receive(udp::Socket& socket) {
   co_return co_await socket.receive();
 }
 
-TEST_P(UdpTest, ThereAndBack) {
+TEST_P(UdpTest, SendsAndReceives) {
   const auto talk = []() -> Task<> {
     udp::Socket server = co_await bind_locally();
     udp::Socket client = co_await bind_locally();
@@ -48,15 +48,15 @@ TEST_P(UdpTest, ThereAndBack) {
     if (!question) co_return;
     EXPECT_EQ(question->buffer.text(), "question");
     EXPECT_EQ(question->peer, client.local_address());
-    EXPECT_EQ(question->cut_off, 0U);
+    EXPECT_EQ(question->truncated_bytes, 0U);
     EXPECT_TRUE(co_await server.send(question->buffer, question->peer));
-    EXPECT_EQ(co_await hear(client), "question");
+    EXPECT_EQ(co_await receive_text(client), "question");
     EXPECT_EQ(client.peer_address(), Endpoint());
   };
   run(talk());
 }
 
-TEST_P(UdpTest, AConnectedOneNeedsNoAddress) {
+TEST_P(UdpTest, ConnectedSocketNeedsNoAddress) {
   const auto talk = []() -> Task<> {
     udp::Socket server = co_await bind_locally();
     auto connected = co_await udp::connect(server.local_address());
@@ -66,15 +66,15 @@ TEST_P(UdpTest, AConnectedOneNeedsNoAddress) {
     EXPECT_EQ(client.peer_address(), server.local_address());
     EXPECT_TRUE(co_await client.send("text"));
     EXPECT_TRUE(co_await client.send(to_bytes("bytes")));
-    const std::string first = co_await hear(server);
-    const std::string second = co_await hear(server);
+    const std::string first = co_await receive_text(server);
+    const std::string second = co_await receive_text(server);
     EXPECT_EQ((std::set<std::string>{first, second}), (std::set<std::string>{"text", "bytes"}));
     EXPECT_EQ((co_await server.send("to nobody")).error(), system_error(EDESTADDRREQ));
   };
   run(talk());
 }
 
-TEST_P(UdpTest, ManyAtOnce) {
+TEST_P(UdpTest, SendsAndReceivesManyAtTheSameTime) {
   const auto talk = []() -> Task<> {
     udp::Socket server = co_await bind_locally();
     udp::Socket client = co_await bind_locally();
@@ -101,9 +101,9 @@ TEST_P(UdpTest, ManyAtOnce) {
   run(talk());
 }
 
-TEST_P(UdpTest, WhatIsJoinedOnTheWayIsToldApart) {
+TEST_P(UdpTest, SeparatesJoinedDatagrams) {
   const auto talk = []() -> Task<> {
-    const udp::Options joined{.bytes_max = 8, .joined = true};
+    const udp::Options joined{.bytes_max = 8, .gro = true};
     udp::Socket server = co_await bind_locally(joined);
     udp::Socket client = co_await bind_locally();
     const Endpoint to = server.local_address();
@@ -125,7 +125,7 @@ TEST_P(UdpTest, WhatIsJoinedOnTheWayIsToldApart) {
   run(talk());
 }
 
-TEST_P(UdpTest, WhatIsTooLongIsToldOnBothSides) {
+TEST_P(UdpTest, BothSidesReportTooLongDatagrams) {
   const auto talk = []() -> Task<> {
     const udp::Options small{.bytes_max = 4};
     udp::Socket server = co_await bind_locally(small);
@@ -136,26 +136,26 @@ TEST_P(UdpTest, WhatIsTooLongIsToldOnBothSides) {
     EXPECT_TRUE(cut);
     if (!cut) co_return;
     EXPECT_EQ(cut->buffer.text(), "0123");
-    EXPECT_EQ(cut->cut_off, 6U);
+    EXPECT_EQ(cut->truncated_bytes, 6U);
     const std::string longest(65'508, 'x');
     const std::vector<udp::Outgoing> mixed = {{to_bytes("fits"), to}, {to_bytes(longest), to}};
     EXPECT_EQ((co_await client.send(mixed)).error(), system_error(EMSGSIZE));
     EXPECT_EQ(client.sent(), 1U);
-    EXPECT_EQ(co_await hear(server), "fits");
+    EXPECT_EQ(co_await receive_text(server), "fits");
   };
   run(talk());
 }
 
-TEST_P(UdpTest, ThatNobodyIsThereIsAnError) {
+TEST_P(UdpTest, MissingPeerIsAnError) {
   const auto talk = []() -> Task<> {
-    // It has the port but hears nobody here.
+    // The holder has the port but receives only from its own peer.
     const DatagramOptions elsewhere{.local = Endpoint::loopback(0),
                                     .peer = Endpoint::ipv4({127, 0, 0, 2}, 9)};
     const Context own = co_await this_context();
-    const auto nobody = own.loop->host().open_datagrams(elsewhere);
-    EXPECT_TRUE(nobody);
-    if (!nobody) co_return;
-    const auto address = own.loop->host().local_address(nobody->value());
+    const auto holder = own.loop->platform().open_datagrams(elsewhere);
+    EXPECT_TRUE(holder);
+    if (!holder) co_return;
+    const auto address = own.loop->platform().local_address(holder->value());
     auto connected = co_await udp::connect(address.value());
     EXPECT_TRUE(connected);
     if (!connected) co_return;
@@ -168,19 +168,19 @@ TEST_P(UdpTest, ThatNobodyIsThereIsAnError) {
   run(talk());
 }
 
-TEST_P(UdpTest, AReceiveThatTimedOutLosesNothing) {
+TEST_P(UdpTest, TimedOutReceiveLosesNoData) {
   const auto talk = []() -> Task<> {
     udp::Socket server = co_await bind_locally();
     udp::Socket client = co_await bind_locally();
     EXPECT_EQ((co_await timeout(1ms, receive(server))).error(), Errc::timed_out);
     EXPECT_EQ((co_await timeout(0ms, receive(server))).error(), Errc::timed_out);
     EXPECT_TRUE(co_await client.send("late", server.local_address()));
-    EXPECT_EQ(co_await hear(server), "late");
+    EXPECT_EQ(co_await receive_text(server), "late");
   };
   run(talk());
 }
 
-TEST_P(UdpTest, UnderACancelledTaskNothingWaits) {
+TEST_P(UdpTest, OperationsDoNotWaitInACancelledTask) {
   CancelSource cancel;
   cancel.cancel();
   const auto talk = []() -> Task<> {
@@ -191,25 +191,25 @@ TEST_P(UdpTest, UnderACancelledTaskNothingWaits) {
   run(talk(), &cancel);
 }
 
-TEST_P(UdpTest, ADrainLetsABoundOneHearWhatWaits) {
+TEST_P(UdpTest, DrainLetsABoundSocketReceiveWaitingDatagrams) {
   if (!simulated()) GTEST_SKIP() << "when a datagram has arrived is up to the kernel";
   const auto talk = []() -> Task<> {
     const Context own = co_await this_context();
     udp::Socket server = co_await bind_locally();
     udp::Socket client = co_await bind_locally();
     EXPECT_TRUE(co_await client.send("one", server.local_address()));
-    EXPECT_EQ(co_await hear(server), "one");
+    EXPECT_EQ(co_await receive_text(server), "one");
     EXPECT_TRUE(co_await client.send("two", server.local_address()));
     own.loop->drain();
-    EXPECT_EQ(co_await hear(server), "two");
+    EXPECT_EQ(co_await receive_text(server), "two");
     EXPECT_EQ((co_await server.receive()).error(), Errc::closed);
-    EXPECT_EQ((co_await server.receive()).error(), Errc::closed) << "and stays so";
+    EXPECT_EQ((co_await server.receive()).error(), Errc::closed) << "and stays closed";
     EXPECT_TRUE(co_await server.send("answer", client.local_address())) << "sending goes on";
   };
   run(talk());
 }
 
-TEST_P(UdpTest, ADrainEndsAReceiveThatWaits) {
+TEST_P(UdpTest, DrainEndsAPendingReceive) {
   const auto talk = []() -> Task<> {
     udp::Socket server = co_await bind_locally();
     const auto drain = []() -> Task<> {
@@ -217,7 +217,7 @@ TEST_P(UdpTest, ADrainEndsAReceiveThatWaits) {
       co_await yield();
       own.loop->drain();
     };
-    const auto both = co_await all(hear(server), drain());
+    const auto both = co_await all(receive_text(server), drain());
     EXPECT_EQ(std::get<0>(*both), make_error_code(Errc::closed).message());
     udp::Socket late = co_await bind_locally();
     EXPECT_EQ((co_await late.receive()).error(), Errc::closed);
@@ -225,9 +225,9 @@ TEST_P(UdpTest, ADrainEndsAReceiveThatWaits) {
   run(talk());
 }
 
-TEST_P(UdpTest, WhoAskedToGoesOnInADrain) {
+TEST_P(UdpTest, SocketWithoutCloseOnDrainStaysOpen) {
   const auto talk = []() -> Task<> {
-    const udp::Options goes_on{.ends_with_drain = false};
+    const udp::Options goes_on{.close_on_drain = false};
     udp::Socket server = co_await bind_locally(goes_on);
     auto connected = co_await udp::connect(server.local_address());
     EXPECT_TRUE(connected);
@@ -242,7 +242,7 @@ TEST_P(UdpTest, WhoAskedToGoesOnInADrain) {
     };
     const auto ask = [](udp::Socket& socket) -> Task<std::string> {
       EXPECT_TRUE(co_await socket.send("question"));
-      co_return co_await hear(socket);
+      co_return co_await receive_text(socket);
     };
     const auto both = co_await all(serve(server), ask(client));
     EXPECT_EQ(std::get<1>(*both), "answer");
@@ -250,15 +250,15 @@ TEST_P(UdpTest, WhoAskedToGoesOnInADrain) {
   run(talk());
 }
 
-// A datagram is always there when it looks: without giving way it would never end.
+// A datagram is always available. The task would never end if it did not yield.
 Task<> send_to_itself(udp::Socket& socket, const bool& over) {
   while (!over) {
     EXPECT_TRUE(co_await socket.send("round", socket.local_address()));
-    EXPECT_EQ(co_await hear(socket), "round");
+    EXPECT_EQ(co_await receive_text(socket), "round");
   }
 }
 
-TEST_P(UdpTest, AFloodLeavesRoomForOthers) {
+TEST_P(UdpTest, OtherTasksRunDuringAFlood) {
   const auto talk = []() -> Task<> {
     udp::Socket socket = co_await bind_locally();
     bool over = false;
@@ -278,14 +278,14 @@ TEST_P(UdpTest, Moves) {
     udp::Socket second = std::move(first);
     udp::Socket third = co_await bind_locally();
     EXPECT_TRUE(co_await third.send("hello", address));
-    EXPECT_EQ(co_await hear(second), "hello");
+    EXPECT_EQ(co_await receive_text(second), "hello");
     third = std::move(second);
     EXPECT_EQ(third.local_address(), address);
   };
   run(talk());
 }
 
-TEST_P(UdpTest, AddressesThatCannotBe) {
+TEST_P(UdpTest, RejectsInvalidAddresses) {
   const auto talk = []() -> Task<> {
     udp::Socket socket = co_await bind_locally();
     EXPECT_EQ((co_await udp::bind(socket.local_address())).error(), system_error(EADDRINUSE));
@@ -297,17 +297,17 @@ TEST_P(UdpTest, AddressesThatCannotBe) {
   run(talk());
 }
 
-Task<> let_go_later(Descriptor& held) {
+Task<> release_later(Descriptor& held) {
   static_cast<void>(co_await sleep(20ms));
   held.reset();
 }
 
-// A killed process has its ports for a moment longer than its life.
-TEST_P(UdpTest, AnAddressThatIsLetGoSoonIsWaitedFor) {
+// A killed process keeps its ports for a moment after its end.
+TEST_P(UdpTest, WaitsForAnAddressThatIsReleasedSoon) {
   const auto talk = [this]() -> Task<> {
-    Descriptor held = host_->open_datagrams({.local = Endpoint::loopback(0)}).value();
-    const Endpoint address = host_->local_address(held.value()).value();
-    auto both = co_await all(udp::bind(address), let_go_later(held));
+    Descriptor held = platform_->open_datagrams({.local = Endpoint::loopback(0)}).value();
+    const Endpoint address = platform_->local_address(held.value()).value();
+    auto both = co_await all(udp::bind(address), release_later(held));
     EXPECT_EQ(std::get<0>(both.value()).local_address(), address);
   };
   run(talk());
@@ -318,34 +318,34 @@ Task<> drain_later(Loop& loop) {
   loop.drain();
 }
 
-TEST_P(UdpTest, WaitingForAnAddressEndsWithACancelOrADrain) {
+TEST_P(UdpTest, WaitForAnAddressEndsWithACancelOrADrain) {
   const auto talk = [this]() -> Task<> {
-    const Descriptor held = host_->open_datagrams({.local = Endpoint::loopback(0)}).value();
-    const Endpoint address = host_->local_address(held.value()).value();
+    const Descriptor held = platform_->open_datagrams({.local = Endpoint::loopback(0)}).value();
+    const Endpoint address = platform_->local_address(held.value()).value();
     const Instant begin = loop_->now();
     EXPECT_EQ((co_await timeout(5ms, udp::bind(address))).error(), Errc::timed_out);
     const auto both = co_await all(udp::bind(address), drain_later(*loop_));
     EXPECT_EQ(both.error(), std::errc::address_in_use);
-    if (simulated()) {  // elsewhere others may have the processors
+    if (simulated()) {  // other programs may delay a real test
       EXPECT_LT(loop_->now() - begin, 900ms);
     }
   };
   run(talk());
 }
 
-TEST_P(UdpTest, SpeaksIpv6) {
+TEST_P(UdpTest, SupportsIpv6) {
   const auto talk = []() -> Task<> {
     auto server = co_await udp::bind(Endpoint::parse("[::1]:0").value());
-    if (!server) co_return;  // a machine without
+    if (!server) co_return;  // no IPv6 on this machine
     auto client = co_await udp::connect(server->local_address());
     EXPECT_TRUE(client);
     if (!client) co_return;
     EXPECT_TRUE(co_await client->send("six"));
-    const auto heard = co_await server->receive();
-    EXPECT_TRUE(heard);
-    if (!heard) co_return;
-    EXPECT_EQ(heard->buffer.text(), "six");
-    EXPECT_EQ(heard->peer, client->local_address());
+    const auto received = co_await server->receive();
+    EXPECT_TRUE(received);
+    if (!received) co_return;
+    EXPECT_EQ(received->buffer.text(), "six");
+    EXPECT_EQ(received->peer, client->local_address());
   };
   run(talk());
 }
@@ -354,33 +354,33 @@ struct SharedPort {
   Runtime& runtime;
   std::atomic<unsigned> bound{0};
   std::array<std::uint16_t, 2> ports{};  // by core
-  std::array<int, 2> heard{};            // likewise
+  std::array<int, 2> received{};         // by core
 };
 
 constexpr int peers_of_shared_port = 20;
 
-Task<> say_and_drain(SharedPort& test, Endpoint server) {
+Task<> send_and_drain(SharedPort& test, Endpoint server) {
   for (int i = 0; i < peers_of_shared_port; ++i) {
-    const udp::Options goes_on{.ends_with_drain = false};
+    const udp::Options goes_on{.close_on_drain = false};
     udp::Socket client = co_await bind_locally(goes_on);
-    // Until it is answered it has not been heard.
+    // A datagram counts as received only after its answer.
     EXPECT_TRUE(co_await client.send("hello", server));
-    EXPECT_EQ(co_await hear(client), "hello");
+    EXPECT_EQ(co_await receive_text(client), "hello");
   }
   test.runtime.drain();
 }
 
-Task<Result<>> hear_on_each_core(Scope& scope, SharedPort& test) {
+Task<Result<>> receive_on_each_core(Scope& scope, SharedPort& test) {
   const udp::Options shared{.reuse_port = true};
   auto socket = co_await udp::bind(Endpoint::loopback(0), shared);
   if (!socket) co_return fail(socket.error());
   const unsigned core = scope.loop().core();
   test.ports[core] = socket->local_address().port();
-  if (++test.bound == 2) scope.spawn(say_and_drain(test, socket->local_address()));
+  if (++test.bound == 2) scope.spawn(send_and_drain(test, socket->local_address()));
   for (;;) {
     const auto datagram = co_await socket->receive();
     if (!datagram) co_return fail(datagram.error());
-    ++test.heard[core];
+    ++test.received[core];
     EXPECT_TRUE(co_await socket->send(datagram->buffer, datagram->peer));
   }
 }
@@ -392,13 +392,13 @@ TEST_P(UdpTest, CoresShareAPort) {
   options.announce = false;
   options.backend = GetParam().backend;
   options.handle_signals = false;
-  Runtime runtime(*host_, options);
+  Runtime runtime(*platform_, options);
   loop_.reset();
   SharedPort test{runtime};
-  EXPECT_EQ(runtime.run_on_each_core(hear_on_each_core, std::ref(test)), 0);
+  EXPECT_EQ(runtime.run_on_each_core(receive_on_each_core, std::ref(test)), 0);
   EXPECT_NE(test.ports[0], 0);
   EXPECT_EQ(test.ports[0], test.ports[1]);
-  EXPECT_EQ(test.heard[0] + test.heard[1], peers_of_shared_port);
+  EXPECT_EQ(test.received[0] + test.received[1], peers_of_shared_port);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Addresses: between text, the kernel's sockaddr and people.
+// Conversions of addresses between text and the kernel's sockaddr.
 #include "weir/os/address.hpp"
 
 #include <arpa/inet.h>
@@ -45,7 +45,8 @@ Address wrap(const Sockaddr& value, std::size_t size = sizeof(Sockaddr)) noexcep
   return result;
 }
 
-/// inet_pton takes a zero-terminated string; no valid address is longer than INET6_ADDRSTRLEN.
+/// Parses an IP address. inet_pton takes a zero-terminated string; no valid address is longer than
+/// INET6_ADDRSTRLEN.
 template <std::size_t Size>
 std::optional<std::array<std::uint8_t, Size>> read_ip(int family, std::string_view text) {
   std::array<char, INET6_ADDRSTRLEN> copy{};
@@ -56,7 +57,7 @@ std::optional<std::array<std::uint8_t, Size>> read_ip(int family, std::string_vi
   return bytes;
 }
 
-/// The interface index behind '%': a number or a name.
+/// Returns the interface index for the text after '%', which is a number or a name.
 std::optional<std::uint32_t> read_scope(std::string_view text) {
   if (auto number = read_number<std::uint32_t>(text)) return number;
   if (text.empty() || text.size() >= IF_NAMESIZE) return std::nullopt;
@@ -94,7 +95,7 @@ std::string escape(std::string_view name) {
   return result;
 }
 
-/// The bytes of a Unix socket's name; an abstract one starts with a zero byte.
+/// Returns the bytes of a Unix socket's name. An abstract name starts with a zero byte.
 std::string_view local_name(const Address& address) noexcept {
   if (address.size() <= path_offset) return {};
   const char* name = static_cast<const char*>(address.data()) + path_offset;
@@ -152,7 +153,7 @@ Result<Address> Address::local(std::string_view name) {
   value.sun_family = AF_UNIX;
   std::ranges::copy(name, value.sun_path);
   if (abstract) value.sun_path[0] = '\0';
-  // An abstract name is counted, a path ends with a zero byte.
+  // The size delimits an abstract name; a zero byte ends a path.
   return wrap(value, path_offset + name.size() + (abstract ? 0 : 1));
 }
 

@@ -1,4 +1,4 @@
-// Where a socket is: an IPv4 or IPv6 address with a port, or a Unix socket's name.
+// Address: an IPv4 or IPv6 address with a port, or the name of a Unix socket.
 #pragma once
 
 #include <array>
@@ -11,63 +11,71 @@
 
 namespace weir::os {
 
+/// The family of a socket address: IPv4, IPv6 or a local path.
 enum class AddressFamily : std::uint8_t {
-  none,  ///< no address: a fresh Address, or a family that this program does not speak
+  none,  ///< no address: a default-constructed Address, or an unknown family
   ipv4,
   ipv6,
-  local,  ///< a Unix socket: a path, or a name in Linux' abstract namespace
+  local,  ///< a Unix socket: a path, or a name in the abstract namespace of Linux
 };
 
-/// A socket address in the kernel's own layout: a value of a fixed size, without an allocation.
-/// Threads: a plain value.
+/// An Address is a socket address in the kernel's own layout. It has a fixed size and allocates
+/// nothing.
+/// Threads: those of a plain value.
 class Address {
  public:
-  /// Room for every family above, a Unix path of 107 bytes included.
+  /// The bytes of the longest address of any family, including a Unix path of 107 bytes.
   static constexpr std::size_t capacity = 112;
 
   Address() noexcept = default;
 
-  /// Reads what to_string() writes, and short forms:
-  ///   `127.0.0.1:8080`, `[::1]:8080`, `[fe80::1%eth0]:8080`; `:8080` and `8080`, which mean every
-  ///   interface; `unix:/run/a.sock`, `unix:relative.sock`, `unix:@abstract`.
-  /// Errc::bad_input for everything else: host names (a resolver's work) and ports above 65535 too.
+  /// Parses the output of to_string() and short forms. `:8080` and `8080` mean every interface.
+  /// Other examples are `127.0.0.1:8080`, `[::1]:8080`, `[fe80::1%eth0]:8080`, `unix:/run/a.sock`,
+  /// `unix:relative.sock` and `unix:@abstract`.
+  /// Errors: Errc::bad_input for any other text, including ports above 65535 and host names, which
+  /// need a resolver.
   static Result<Address> parse(std::string_view text);
 
-  /// Four bytes in the order people write them: {127, 0, 0, 1}.
+  /// Returns the IPv4 address of four bytes in written order, such as {127, 0, 0, 1}.
   static Address ipv4(std::array<std::uint8_t, 4> bytes, std::uint16_t port) noexcept;
-  /// `scope` is the interface index that a link-local address needs.
+  /// Returns an IPv6 address. `scope` is the interface index that a link-local address needs, or 0.
   static Address ipv6(std::array<std::uint8_t, 16> bytes, std::uint16_t port,
                       std::uint32_t scope = 0) noexcept;
-  /// A path, or an abstract name where it starts with '@'. Errc::bad_input when it is empty, longer
-  /// than 107 bytes or contains a zero byte.
+  /// Returns the address of a Unix socket. `name` is a path, or an abstract name if it starts with
+  /// '@'.
+  /// Errors: Errc::bad_input if the name is empty, has more than 107 bytes or contains a zero byte.
   static Result<Address> local(std::string_view name);
-  /// Every interface, IPv6 and IPv4: `[::]`.
+  /// Returns the address of every interface for IPv6 and IPv4, `[::]`.
   static Address any(std::uint16_t port) noexcept { return ipv6({}, port); }
-  /// 127.0.0.1.
+  /// Returns the address 127.0.0.1.
   static Address loopback(std::uint16_t port) noexcept { return ipv4({127, 0, 0, 1}, port); }
 
   AddressFamily family() const noexcept;
+  /// Returns true for an IPv4 or IPv6 address.
   bool is_inet() const noexcept;
-  /// 0.0.0.0 or [::].
+  /// Returns true for 0.0.0.0 and [::].
   bool is_any() const noexcept;
-  /// 0 means that the kernel chooses, or that there is none.
+  /// Returns the port. It is 0 if the kernel is to choose one or the family has no ports.
   std::uint16_t port() const noexcept;
-  /// The same address with another port. Changes nothing where there is none.
+  /// Returns this address with another port, or an unchanged copy if the family has no ports.
   Address with_port(std::uint16_t port) const noexcept;
-  /// A Unix socket's path; empty for an abstract or unnamed one, and for other families.
+  /// Returns the path of a Unix socket. It is empty for an abstract or unnamed socket and for other
+  /// families.
   std::string_view path() const noexcept;
 
-  /// `127.0.0.1:8080`, `[::1]:8080`, `unix:/run/a.sock`, `unix:@abstract`, `unix:` (unnamed), `-`
-  /// (none). Control bytes and backslashes in a name appear as \xNN, so the text is safe to log.
+  /// Returns a text such as `127.0.0.1:8080`, `[::1]:8080`, `unix:/run/a.sock` or `unix:@abstract`.
+  /// An unnamed Unix socket is `unix:`, and no address is `-`. Control bytes and backslashes in a
+  /// name are written as \xNN, so that the text is safe to log.
   std::string to_string() const;
 
-  /// For the kernel: a sockaddr of size() bytes.
+  /// Returns the sockaddr of size() bytes for a system call.
   const void* data() const noexcept { return bytes_.data(); }
   unsigned size() const noexcept { return size_; }
 
-  /// For the kernel to write into: `capacity` bytes. Call set_size() with what it answered.
+  /// Returns the `capacity` bytes into which a system call writes. The caller then calls set_size()
+  /// with the size that the call returned.
   void* buffer() noexcept { return bytes_.data(); }
-  /// A size above `capacity` is cut to it.
+  /// Sets the size. A size above `capacity` is reduced to `capacity`.
   void set_size(std::size_t size) noexcept;
 
   friend bool operator==(const Address& left, const Address& right) noexcept;
@@ -81,7 +89,7 @@ class Address {
 
 namespace weir {
 
-/// Where a server listens or a client connects.
+/// The address at which a server listens or to which a client connects.
 using Endpoint = os::Address;
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// Addresses: text to sockaddr and back, and everything that is no address.
+// Tests of the conversions of addresses, valid and invalid.
 #include "weir/os/address.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ std::string round_trip(std::string_view text) {
   return address ? address->to_string() : "refused: " + address.error().message();
 }
 
-TEST(Address, PrintsWhatItParses) {
+TEST(Address, FormatsParsedAddresses) {
   for (const char* text :
        {"127.0.0.1:8080", "0.0.0.0:0", "255.255.255.255:65535", "[::1]:8080", "[::]:80",
         "[2001:db8::1]:443", "[fe80::1%1]:9", "unix:/run/weir.sock", "unix:relative.sock",
@@ -35,7 +35,7 @@ TEST(Address, ShortFormsMeanEveryInterface) {
   EXPECT_FALSE(Address().is_any());
 }
 
-TEST(Address, RefusesEverythingElse) {
+TEST(Address, RejectsInvalidText) {
   const std::string long_path = "unix:/" + std::string(107, 'a');
   for (const std::string& text : {std::string(),
                                   std::string(":"),
@@ -77,7 +77,7 @@ TEST(Address, RefusesEverythingElse) {
   }
 }
 
-TEST(Address, IsTheKernelsLayout) {
+TEST(Address, HasTheKernelsLayout) {
   const Address four = Address::parse("10.1.2.3:258").value();
   ASSERT_EQ(four.size(), sizeof(sockaddr_in));
   sockaddr_in in{};
@@ -108,7 +108,7 @@ TEST(Address, TheLongestPathFits) {
   EXPECT_LE(address.size(), sizeof(sockaddr_un));
 }
 
-TEST(Address, FamilyAndPort) {
+TEST(Address, ReturnsItsFamilyAndPort) {
   EXPECT_EQ(Address().family(), AddressFamily::none);
   EXPECT_EQ(Address().to_string(), "-");
   EXPECT_EQ(Address::loopback(9).family(), AddressFamily::ipv4);
@@ -122,7 +122,7 @@ TEST(Address, FamilyAndPort) {
   EXPECT_FALSE(local.is_inet());
 }
 
-TEST(Address, WhatTheKernelCutShortIsNoInetAddress) {
+TEST(Address, ATruncatedAddressIsNotAnInetAddress) {
   Address address = Address::loopback(80);
   address.set_size(4);
   EXPECT_EQ(address.family(), AddressFamily::none);
@@ -149,7 +149,7 @@ TEST(Address, UnnamedAndStrangeUnixNamesAreSafeToLog) {
   EXPECT_EQ(strange.path(), "");
 }
 
-TEST(Address, EqualityIsByValue) {
+TEST(Address, ComparesByValue) {
   EXPECT_EQ(Address::parse("127.0.0.1:1").value(), Address::loopback(1));
   EXPECT_NE(Address::loopback(1), Address::loopback(2));
   EXPECT_NE(Address::parse("unix:@a").value(), Address::parse("unix:a").value());

@@ -1,4 +1,4 @@
-// A value that is destroyed on the core that it belongs to, wherever it is let go.
+// A pointer that destroys its value on the core that owns it, wherever the pointer is dropped.
 #pragma once
 
 #include <cassert>
@@ -6,32 +6,34 @@
 #include <utility>
 
 #include "weir/base/detail/block_pool.hpp"
-#include "weir/loop/homecoming.hpp"
+#include "weir/loop/detail/destroy_queue.hpp"
 #include "weir/loop/loop.hpp"
 
 namespace weir {
 
-/// Owns a T like a std::unique_ptr, but when the owner lets it go on a thread other than that of
-/// its home loop, the T goes home by that loop's inbox; there its destructor runs and its memory
-/// returns to the core's pool. So a handle to what belongs to one core (a connection, a cache's
-/// entry) may be passed round among cores and dropped anywhere. Many that come home together cost
-/// one wake-up at most, none if the loop is awake. When the home loop has ended, a T is destroyed
-/// where it is let go; what is on its way then is destroyed with the loop.
+/// A ForeignPtr owns a T like a std::unique_ptr, but the T is destroyed on its owner core. If the
+/// pointer is dropped on another thread, the T is sent to the inbox of the owner loop. Its
+/// destructor runs there, and its memory returns to that core's pool. A handle to an object of
+/// one core (a connection, a cache entry) may thus pass between cores and be dropped anywhere.
+/// Objects that return together cost at most one wake-up, and none if the loop is awake. If the
+/// owner loop has ended, a T is destroyed on the thread that drops it. Objects on their way to
+/// the loop at that time are destroyed with the loop.
 ///
-/// It orders nothing but the end: who looks into the T on another core must know that nobody at
-/// home changes it.
-/// Threads: one at a time; make_homed() any. Lifetime: any, also longer than the loop's.
+/// A ForeignPtr orders only the destruction: the caller must ensure that the owner core does not
+/// change a T while another core reads it.
+/// Threads: one at a time; make_foreign() may be called on any thread.
+/// Lifetime: any, also longer than the loop's.
 template <class T>
-class [[nodiscard]] Homed {
+class [[nodiscard]] ForeignPtr {
  public:
-  Homed() noexcept = default;
-  Homed(Homed&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
-  Homed& operator=(Homed&& other) noexcept {
-    Homed old(std::move(other));
+  ForeignPtr() noexcept = default;
+  ForeignPtr(ForeignPtr&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  ForeignPtr& operator=(ForeignPtr&& other) noexcept {
+    ForeignPtr old(std::move(other));
     std::swap(node_, old.node_);
     return *this;
   }
-  ~Homed() { reset(); }
+  ~ForeignPtr() { reset(); }
 
   explicit operator bool() const noexcept { return node_ != nullptr; }
   T* get() const noexcept { return node_ == nullptr ? nullptr : &node_->value; }
@@ -41,40 +43,41 @@ class [[nodiscard]] Homed {
   }
   T* operator->() const noexcept { return &**this; }
 
-  /// Lets it go; this is empty then.
+  /// Drops the T; the pointer is empty afterwards.
   void reset() noexcept {
-    if (node_ != nullptr) std::exchange(node_, nullptr)->let_go();
+    if (node_ != nullptr) std::exchange(node_, nullptr)->destroy_on_owner();
   }
 
  private:
   template <class U, class... Args>
-  friend Homed<U> make_homed(Loop& home, Args&&... args);
+  friend ForeignPtr<U> make_foreign(Loop& owner, Args&&... args);
 
-  struct Node : Homecoming::Guest {
+  struct Node : DestroyQueue::Destroyable {
     template <class... Args>
-    explicit Node(Homecoming& home, Args&&... args)
-        : Guest(home, &destroy), value(std::forward<Args>(args)...) {}
-    static void destroy(Guest& self) noexcept {
+    explicit Node(DestroyQueue& owner, Args&&... args)
+        : Destroyable(owner, &destroy), value(std::forward<Args>(args)...) {}
+    static void destroy(Destroyable& self) noexcept {
       Node* const node = static_cast<Node*>(&self);
       node->~Node();
       BlockPool::release(node);
     }
     T value;
   };
-  explicit Homed(Node* node) noexcept : node_(node) {}
+  explicit ForeignPtr(Node* node) noexcept : node_(node) {}
 
   Node* node_ = nullptr;
 };
 
-/// A T(args...) that belongs to `home`. Its memory is that of the core that makes it: make it at
-/// home. Any thread, while the loop lives.
+/// Creates a T(args...) that `owner` owns. Call it on the owner core: the memory comes from the
+/// pool of the calling core.
+/// Threads: any, while the loop lives.
 template <class T, class... Args>
-Homed<T> make_homed(Loop& home, Args&&... args) {
-  using Node = typename Homed<T>::Node;
+ForeignPtr<T> make_foreign(Loop& owner, Args&&... args) {
+  using Node = typename ForeignPtr<T>::Node;
   static_assert(alignof(Node) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
   void* const memory = BlockPool::allocate(sizeof(Node));
   try {
-    return Homed<T>(::new (memory) Node(home.homecoming(), std::forward<Args>(args)...));
+    return ForeignPtr<T>(::new (memory) Node(owner.destroy_queue(), std::forward<Args>(args)...));
   } catch (...) {
     BlockPool::release(memory);
     throw;

@@ -10,14 +10,14 @@
 #include <thread>
 #include <vector>
 
-#include "weir/runtime/test/runtime_fixture.hpp"
 #include "weir/runtime/messaging/mailbox.hpp"
 #include "weir/runtime/on_core.hpp"
+#include "weir/runtime/test/runtime_fixture.hpp"
 
 namespace weir {
 namespace {
 
-/// Notes the loop in whose turn it was destroyed.
+/// Records the loop in whose turn it was destroyed.
 struct Witness {
   Witness(std::vector<const Loop*>& to, int of) : ends(&to), number(of) {}
   Witness(const Witness&) = delete;
@@ -27,7 +27,7 @@ struct Witness {
   int number;
 };
 
-class HomedTest : public CoresTest {
+class ForeignPtrTest : public MultiCoreTest {
  protected:
   template <class Body>
   void run_on_first(Body body) {
@@ -38,13 +38,13 @@ class HomedTest : public CoresTest {
   std::vector<const Loop*> ends_;
 };
 
-TEST_F(HomedTest, LetGoAtHomeItIsDestroyedAtOnce) {
+TEST_F(ForeignPtrTest, DroppedOnItsOwnerItIsDestroyedImmediately) {
   run_on_first([this]() -> Task<> {
-    auto homed = make_homed<Witness>(loop(0), ends_, 7);
-    EXPECT_EQ(homed->number, 7);
-    EXPECT_EQ((*homed).number, 7);
-    auto moved = std::move(homed);
-    EXPECT_FALSE(homed);
+    auto foreign = make_foreign<Witness>(loop(0), ends_, 7);
+    EXPECT_EQ(foreign->number, 7);
+    EXPECT_EQ((*foreign).number, 7);
+    auto moved = std::move(foreign);
+    EXPECT_FALSE(foreign);
     EXPECT_TRUE(ends_.empty());
     const std::size_t before = blocks(0);
     moved.reset();
@@ -54,30 +54,30 @@ TEST_F(HomedTest, LetGoAtHomeItIsDestroyedAtOnce) {
   });
 }
 
-TEST_F(HomedTest, LetGoElsewhereItGoesHome) {
+TEST_F(ForeignPtrTest, DroppedOnAnotherCoreItReturnsToItsOwner) {
   run_on_first([this]() -> Task<> {
-    auto homed = make_homed<Witness>(loop(0), ends_, 7);
-    const auto drop = [this](Homed<Witness> value) {
+    auto foreign = make_foreign<Witness>(loop(0), ends_, 7);
+    const auto drop = [this](ForeignPtr<Witness> value) {
       EXPECT_EQ(Loop::current(), &loop(1));
       value.reset();
       EXPECT_TRUE(ends_.empty());
     };
     const std::size_t before = blocks(0);
-    co_await on_core(1, drop, std::move(homed));
-    EXPECT_EQ(ends_, std::vector<const Loop*>{&loop(0)}) << "it was on its way before the answer";
-    EXPECT_EQ(blocks(0), before - 1) << "its memory too, without collect()";
+    co_await on_core(1, drop, std::move(foreign));
+    EXPECT_EQ(ends_, std::vector<const Loop*>{&loop(0)}) << "it was sent before the reply";
+    EXPECT_EQ(blocks(0), before - 1) << "its memory is free without collect()";
   });
 }
 
-TEST_F(HomedTest, FromOutsideAnyLoopItGoesHome) {
-  auto homed = make_homed<Witness>(loop(2), ends_, 7);
-  homed.reset();
+TEST_F(ForeignPtrTest, DroppedOutsideLoopsItReturnsToItsOwner) {
+  auto foreign = make_foreign<Witness>(loop(2), ends_, 7);
+  foreign.reset();
   EXPECT_TRUE(ends_.empty());
-  host_.run_until_idle(loops());
+  platform_.run_until_idle(loops());
   EXPECT_EQ(ends_, std::vector<const Loop*>{&loop(2)});
 }
 
-TEST_F(HomedTest, ManyComeHomeTogetherOldestFirst) {
+TEST_F(ForeignPtrTest, ManyReturnTogetherOldestFirst) {
   std::vector<int> order;
   struct Numbered {
     Numbered(std::vector<int>& of, int at) : ends(of), number(at) {}
@@ -87,30 +87,30 @@ TEST_F(HomedTest, ManyComeHomeTogetherOldestFirst) {
   };
   constexpr int count = 5000;
   {
-    std::vector<Homed<Numbered>> many;
-    for (int i = 0; i < count; ++i) many.push_back(make_homed<Numbered>(loop(1), order, i));
+    std::vector<ForeignPtr<Numbered>> many;
+    for (int i = 0; i < count; ++i) many.push_back(make_foreign<Numbered>(loop(1), order, i));
     for (auto& each : many) each.reset();
   }
-  host_.run_until_idle(loops());
+  platform_.run_until_idle(loops());
   ASSERT_EQ(order.size(), static_cast<std::size_t>(count));
   EXPECT_TRUE(std::ranges::is_sorted(order));
   const std::uint64_t posted = loop(1).counters().received.value();
-  EXPECT_EQ(posted, 1U + count / 1024) << "a turn takes a part of them";
+  EXPECT_EQ(posted, 1U + count / 1024) << "each turn takes at most 1024";
 }
 
-/// Counts those that were destroyed, by the turn of their loop.
+/// Counts destroyed members by the turn of their loop.
 struct ByTurn {
   struct Member {
     explicit Member(ByTurn& its_all) noexcept : all(its_all) {}
     Member(const Member&) = delete;
     Member& operator=(const Member&) = delete;
-    ~Member() { ++all.destroyed[all.home.counters().turns.value()]; }
+    ~Member() { ++all.destroyed[all.owner_loop.counters().turns.value()]; }
     ByTurn& all;
   };
-  explicit ByTurn(Loop& its_home) noexcept : home(its_home) {}
-  std::vector<Homed<Member>> make(int count) {
-    std::vector<Homed<Member>> made;
-    for (int i = 0; i < count; ++i) made.push_back(make_homed<Member>(home, *this));
+  explicit ByTurn(Loop& its_owner_loop) noexcept : owner_loop(its_owner_loop) {}
+  std::vector<ForeignPtr<Member>> make(int count) {
+    std::vector<ForeignPtr<Member>> made;
+    for (int i = 0; i < count; ++i) made.push_back(make_foreign<Member>(owner_loop, *this));
     return made;
   }
   int total() const {
@@ -118,17 +118,17 @@ struct ByTurn {
     for (const auto& [turn, count] : destroyed) sum += count;
     return sum;
   }
-  Loop& home;
+  Loop& owner_loop;
   std::map<std::uint64_t, int> destroyed;
 };
 
-TEST_F(HomedTest, ABusyHomeTakesNoMoreInATurn) {
+TEST_F(ForeignPtrTest, ABusyOwnerDestroysALimitedNumberInATurn) {
   constexpr int count = 5000;
   ByTurn all(loop(0));
   const auto stay_busy = [&]() -> Task<> {
     while (all.total() < count) co_await yield();
   };
-  const auto drop = [](std::vector<Homed<ByTurn::Member>> values) { values.clear(); };
+  const auto drop = [](std::vector<ForeignPtr<ByTurn::Member>> values) { values.clear(); };
   const auto body = [&](Scope& scope) -> Task<> {
     for (int i = 0; i < 100; ++i) scope.spawn(stay_busy());
     auto many = all.make(count);
@@ -139,78 +139,78 @@ TEST_F(HomedTest, ABusyHomeTakesNoMoreInATurn) {
   for (const auto& [turn, destroyed] : all.destroyed) EXPECT_LE(destroyed, 1024) << turn;
 }
 
-TEST_F(HomedTest, HoweverOftenTheBellRingsInThatTurn) {
+TEST_F(ForeignPtrTest, RepeatedWakeUpsInATurnDoNotRaiseTheLimit) {
   ByTurn all(loop(0));
   run_on_first([&]() -> Task<> {
     const std::uint64_t turn = loop(0).counters().turns.value();
     for (int batch = 0; batch < 3; ++batch) {
       auto some = all.make(700);
       std::thread([&some] { some.clear(); }).join();
-      for (int i = 0; i < 100; ++i) co_await yield();  // it looks into its inbox meanwhile
+      for (int i = 0; i < 100; ++i) co_await yield();  // the loop reads its inbox meanwhile
     }
     EXPECT_EQ(loop(0).counters().turns.value(), turn);
     EXPECT_EQ(all.total(), 1024);
   });
-  host_.run_until_idle(loops());
+  platform_.run_until_idle(loops());
   EXPECT_EQ(all.total(), 2100);
 }
 
-TEST_F(HomedTest, OneInTheOther) {
+TEST_F(ForeignPtrTest, NestedPointersReturnToTheirOwnOwners) {
   struct Outer {
-    Homed<Witness> inner;
-    Homed<Witness> own;
+    ForeignPtr<Witness> inner;
+    ForeignPtr<Witness> own;
   };
   run_on_first([this]() -> Task<> {
-    auto outer = make_homed<Outer>(loop(0));
-    outer->own = make_homed<Witness>(loop(0), ends_, 1);
-    outer->inner = make_homed<Witness>(loop(1), ends_, 2);
-    const auto drop = [](Homed<Outer>) {};
+    auto outer = make_foreign<Outer>(loop(0));
+    outer->own = make_foreign<Witness>(loop(0), ends_, 1);
+    outer->inner = make_foreign<Witness>(loop(1), ends_, 2);
+    const auto drop = [](ForeignPtr<Outer>) {};
     co_await on_core(2, drop, std::move(outer));
     EXPECT_EQ(ends_, std::vector<const Loop*>{&loop(0)});
   });
-  host_.run_until_idle(loops());
+  platform_.run_until_idle(loops());
   EXPECT_EQ(ends_, (std::vector<const Loop*>{&loop(0), &loop(1)}));
 }
 
-TEST_F(HomedTest, AConstructorThatThrowsLeavesNothing) {
+TEST_F(ForeignPtrTest, AThrowingConstructorLeaksNothing) {
   struct Broken {
     Broken() { throw std::runtime_error("broken"); }
   };
-  EXPECT_THROW(static_cast<void>(make_homed<Broken>(loop(0))), std::runtime_error);
+  EXPECT_THROW(static_cast<void>(make_foreign<Broken>(loop(0))), std::runtime_error);
 }
 
-TEST(HomedAlone, WhatIsOnItsWayWhenTheLoopEndsDiesWithIt) {
-  MemoryHost host;
+TEST(ForeignPtrWithoutGroup, ObjectsInTransitAreDestroyedWithTheLoop) {
+  MemoryPlatform platform;
   std::vector<const Loop*> ends;
-  auto loop = Loop::make(host, {}).value();
-  make_homed<Witness>(*loop, ends, 1).reset();
-  auto late = make_homed<Witness>(*loop, ends, 2);
+  auto loop = Loop::make(platform, {}).value();
+  make_foreign<Witness>(*loop, ends, 1).reset();
+  auto late = make_foreign<Witness>(*loop, ends, 2);
   loop.reset();
   ASSERT_EQ(ends.size(), 1U);
-  EXPECT_NE(ends[0], nullptr) << "it died as if in a turn of its loop";
+  EXPECT_NE(ends[0], nullptr) << "destroyed as if in a turn of its loop";
   late.reset();
   ASSERT_EQ(ends.size(), 2U);
-  EXPECT_EQ(ends[1], nullptr) << "it has no home any more";
+  EXPECT_EQ(ends[1], nullptr) << "its owner has ended";
 }
 
-/// Values go round the cores; whoever is cancelled drops what it holds.
+/// Values pass between the cores; a cancelled task drops its values.
 struct Passing {
-  explicit Passing(Strike& of) : strike(of) {}
+  explicit Passing(CancelInjector& of) : injector(of) {}
 
-  Task<> on(unsigned core) { return strike.as_victim(core, pass(core)); }
+  Task<> on(unsigned core) { return injector.as_target(core, pass(core)); }
   Task<> pass(unsigned core) {
     if (core == 0) {
-      home = Loop::current();
+      owner_loop = Loop::current();
       for (int i = 0; i < values; ++i) {
-        auto value = make_homed<Witness>(*Loop::current(), ends, i);
-        strike.point();
+        auto value = make_foreign<Witness>(*Loop::current(), ends, i);
+        injector.checkpoint();
         static_cast<void>(co_await boxes[1].send(std::move(value)));
       }
       boxes[1].close();
       co_return;
     }
     while (auto value = co_await boxes[core].receive()) {
-      strike.point();
+      injector.checkpoint();
       if (core == 1) static_cast<void>(co_await boxes[2].send(std::move(*value)));
     }
     boxes[core].close();
@@ -219,18 +219,18 @@ struct Passing {
     }
   }
   bool outside() const { return false; }
-  void check() const { EXPECT_EQ(ends, std::vector<const Loop*>(values, home)); }
+  void check() const { EXPECT_EQ(ends, std::vector<const Loop*>(values, owner_loop)); }
 
   static constexpr int values = 3;
-  Strike& strike;
+  CancelInjector& injector;
   std::vector<const Loop*> ends;
-  const Loop* home = nullptr;
-  std::array<Mailbox<Homed<Witness>>, 3> boxes{Mailbox<Homed<Witness>>({.capacity = 1}),
-                                               Mailbox<Homed<Witness>>({.capacity = 1}),
-                                               Mailbox<Homed<Witness>>({.capacity = 1})};
+  const Loop* owner_loop = nullptr;
+  std::array<Mailbox<ForeignPtr<Witness>>, 3> boxes{Mailbox<ForeignPtr<Witness>>({.capacity = 1}),
+                                                    Mailbox<ForeignPtr<Witness>>({.capacity = 1}),
+                                                    Mailbox<ForeignPtr<Witness>>({.capacity = 1})};
 };
 
-TEST_F(HomedTest, CancelledAtEveryStepAllComeHome) {
+TEST_F(ForeignPtrTest, AllReturnWhenCancelledAtEveryStep) {
   EXPECT_GT(sweep<Passing>(3), 30U);
 }
 

@@ -1,4 +1,4 @@
-// Calling a function on another core, and waiting here for what it gives.
+// Calls a function on another core and returns its result to the calling core.
 #pragma once
 
 #include <exception>
@@ -12,31 +12,32 @@
 namespace weir {
 namespace detail {
 
-/// A call on another loop, from its start there to its return home. It lives in the frame of who
-/// waits at home; each step below is posted from one loop to the other, which orders all access.
+/// A RemoteCall is a call on another loop, from its start there until its result is back on the
+/// owner. It lives in the frame of the awaiting coroutine. Each step is posted from one loop to
+/// the other, which orders all access.
 class RemoteCall : Waiter, CancelNode {
  public:
-  explicit RemoteCall(Loop& remote) noexcept : CancelNode(&ask), remote_(remote) {}
+  explicit RemoteCall(Loop& remote) noexcept : CancelNode(&on_cancel), remote_(remote) {}
   RemoteCall(const RemoteCall&) = delete;
   RemoteCall& operator=(const RemoteCall&) = delete;
 
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) {
-    wait_in(handle);
+    set_coroutine(handle);
     begin();
   }
   void await_resume() const noexcept {}
 
  protected:
   ~RemoteCall() = default;
-  /// On the remote loop: begins; calls finished() at the end, maybe inside.
+  /// Starts the call on the remote loop; finished() is called at the end, possibly inside.
   virtual void start(const Context& context) = 0;
-  /// On the remote loop: lets the waiter go on. The call may be gone when it returns.
+  /// Resumes the waiter; called on the remote loop. The call may be destroyed when this returns.
   void finished();
 
  private:
-  /// Something that one loop posts to the other, once.
+  /// A Step is posted from one loop to the other, once.
   class Step : public Runnable {
    public:
     Step(RemoteCall& call, void (RemoteCall::*action)()) noexcept
@@ -51,21 +52,21 @@ class RemoteCall : Waiter, CancelNode {
     void (RemoteCall::*action_)();
   };
 
-  void begin();                  // at home
-  static void ask(CancelNode&);  // at home
-  void start_there();            // there
-  void cancel_there();           // there
-  void came_home();              // at home, once for each step that was sent there
+  void begin();                        // on the owner
+  static void on_cancel(CancelNode&);  // on the owner
+  void start_remote();                 // on the remote loop
+  void cancel_remote();                // on the remote loop
+  void on_completed_at_owner();        // on the owner, once for each remote step
 
   Loop& remote_;
-  Loop* home_ = nullptr;
-  CancelSource cancelled_there_;  // the remote loop's
-  bool finished_there_ = false;   // the remote loop's
-  unsigned out_ = 0;              // the home loop's: steps that have not come home
-  Step start_{*this, &RemoteCall::start_there};
-  Step finish_{*this, &RemoteCall::came_home};
-  Step cancel_{*this, &RemoteCall::cancel_there};
-  Step cancel_done_{*this, &RemoteCall::came_home};
+  Loop* owner_ = nullptr;
+  CancelSource remote_cancel_;    // used by the remote loop only
+  bool remote_finished_ = false;  // used by the remote loop only
+  unsigned steps_in_flight_ = 0;  // used by the owner only: steps not yet back
+  Step start_{*this, &RemoteCall::start_remote};
+  Step finish_{*this, &RemoteCall::on_completed_at_owner};
+  Step cancel_{*this, &RemoteCall::cancel_remote};
+  Step cancel_done_{*this, &RemoteCall::on_completed_at_owner};
 };
 
 template <class T>
@@ -77,14 +78,14 @@ struct Awaited<Task<T>> {
   using type = T;
 };
 
-/// The call of `make`, which gives a T or a Task<T>.
+/// RemoteCallOf calls `make`, which returns a T or a Task<T>.
 template <class Make, class T>
-class RemoteCallOf final : public RemoteCall, Completion {
+class RemoteCallOf final : public RemoteCall, Continuation {
  public:
   RemoteCallOf(Loop& remote, Make& make) noexcept
-      : RemoteCall(remote), Completion(&completed), make_(make) {}
+      : RemoteCall(remote), Continuation(&completed), make_(make) {}
 
-  /// At home, after the end. Once.
+  /// Returns the result; called once on the owner, after the end.
   T take() {
     if (exception_ != nullptr) std::rethrow_exception(std::exchange(exception_, nullptr));
     if constexpr (!std::is_void_v<T>) return std::move(*value_);
@@ -96,7 +97,7 @@ class RemoteCallOf final : public RemoteCall, Completion {
       if constexpr (is_task<std::invoke_result_t<Make&>>) {
         auto handle = make_().release();
         handle.promise().begin(context, *this);
-        go_on_with(handle);  // *this may be gone when it returns
+        resume_coroutine(handle);  // *this may be destroyed when it returns
         return;
       } else if constexpr (std::is_void_v<T>) {
         make_();
@@ -109,8 +110,8 @@ class RemoteCallOf final : public RemoteCall, Completion {
     finished();
   }
 
-  // The frame goes where it came from: it is destroyed here, only the value travels.
-  static std::coroutine_handle<> completed(Completion& self, std::coroutine_handle<> finished) {
+  // The frame is destroyed on the core that created it; only the value crosses.
+  static std::coroutine_handle<> completed(Continuation& self, std::coroutine_handle<> finished) {
     auto& call = static_cast<RemoteCallOf&>(self);
     const auto task = Task<T>::Handle::from_address(finished.address());
     try {
@@ -133,17 +134,19 @@ class RemoteCallOf final : public RemoteCall, Completion {
   std::exception_ptr exception_;
 };
 
-/// The loop of a core among those that `home` belongs to. Errors: throws std::out_of_range.
-Loop& loop_of_core(Loop& home, unsigned core);
+/// Returns the loop of a core in the group of `owner`.
+/// Errors: throws std::out_of_range if the core does not exist.
+Loop& loop_of_core(Loop& owner, unsigned core);
 
 }  // namespace detail
 
-/// `co_await on_core(n, fn, args...)`: calls `fn(args...)`, which returns a T or a Task<T>, on the
-/// loop of core `n` of this runtime, counted from 0 to Runtime::core_count() - 1; gives its value
-/// or throws what it throws, back on this core. `fn` and `args` are moved in and live here until
-/// the end; what crosses must be good for both threads. The own core is no special case. Errors:
-/// throws std::out_of_range where there is no such core. Cancel: passed on to the remote task;
-/// returns when that has finished.
+/// `co_await on_core(n, fn, args...)` calls `fn(args...)` on the loop of core `n` of this runtime
+/// and returns here. `n` is at least 0 and less than Runtime::core_count(); it may be the
+/// caller's own core. `fn` returns a T or a Task<T>. `fn` and `args` are moved in and live on
+/// this core until the end. They and the result must be safe to use on both threads.
+/// Returns: the value of `fn`; an exception that `fn` throws is rethrown on this core.
+/// Errors: throws std::out_of_range if the core does not exist.
+/// Cancel: passed on to the remote task; returns when the remote task has finished.
 template <class Fn, class... Args>
 auto on_core(unsigned core, Fn fn, Args... args)
     -> Task<typename detail::Awaited<std::invoke_result_t<Fn, Args...>>::type> {

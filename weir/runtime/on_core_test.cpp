@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "weir/loop/contract/detail/trace_context.hpp"
 #include "weir/runtime/per_core.hpp"
 #include "weir/runtime/runtime.hpp"
-#include "weir/loop/work_unit.hpp"
+#include "weir/task/combinators.hpp"
 #include "weir/task/detail/run.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
-#include "weir/task/combinators.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
 namespace weir {
@@ -29,7 +29,7 @@ Task<Result<int>> nap_there(Duration length, int value) {
   co_return value;
 }
 
-/// Runs a test's body on core 0 of three.
+/// Runs the body of a test on core 0 of three.
 class OnCore : public testing::Test {
  protected:
   template <class Body>
@@ -51,15 +51,15 @@ class OnCore : public testing::Test {
     };
     RuntimeOptions options;
     options.announce = false;
-    Runtime runtime(host_, options);
+    Runtime runtime(platform_, options);
     EXPECT_EQ(runtime.run_on_each_core(on_first), 0);
     EXPECT_TRUE(ran);
   }
-  MemoryHost host_{{.cores = 3}};
+  MemoryPlatform platform_{{.cores = 3}};
   std::span<Loop* const> loops_;
 };
 
-TEST_F(OnCore, CallsFunctionsThere) {
+TEST_F(OnCore, CallsFunctionsOnTheOtherCore) {
   run([](Scope&) -> Task<> {
     for (unsigned core = 0; core < 3; ++core) {
       EXPECT_EQ(co_await on_core(core, here), core);
@@ -68,39 +68,39 @@ TEST_F(OnCore, CallsFunctionsThere) {
   });
 }
 
-struct Job final : WorkUnit {
+struct Job final : TraceContext {
   std::string_view kind() const noexcept override { return "job"; }
-  std::string_view id(IdRoom) const noexcept override { return "7"; }
+  std::string_view id(IdBuffer) const noexcept override { return "7"; }
 };
 
-TEST_F(OnCore, WorksForTheSameThere) {
+TEST_F(OnCore, KeepsTheTraceContextOnTheOtherCore) {
   run([](Scope& scope) -> Task<> {
     const Job job;
     CancelSource source(scope.context().cancel);
-    source.set_unit(&job);
-    const auto unit = [] { return Running::unit(); };
-    const auto task = []() -> Task<const WorkUnit*> {
-      const WorkUnit* const before = Running::unit();
+    source.set_trace(&job);
+    const auto trace = [] { return CurrentActivity::trace(); };
+    const auto task = []() -> Task<const TraceContext*> {
+      const TraceContext* const before = CurrentActivity::trace();
       static_cast<void>(co_await sleep(1s));
-      EXPECT_EQ(Running::unit(), before);
+      EXPECT_EQ(CurrentActivity::trace(), before);
       co_return before;
     };
-    const auto job_of = [&](Task<const WorkUnit*> working) -> Task<> {
+    const auto job_of = [&](Task<const TraceContext*> working) -> Task<> {
       EXPECT_EQ(co_await std::move(working), &job);
-      EXPECT_EQ(Running::unit(), &job);
+      EXPECT_EQ(CurrentActivity::trace(), &job);
     };
     for (unsigned core = 0; core < 3; ++core) {
-      auto called = in_context({&scope.loop(), &source}, job_of(as_task(on_core(core, unit))));
+      auto called = in_context({&scope.loop(), &source}, job_of(as_task(on_core(core, trace))));
       co_await std::move(called);
       auto awaited = in_context({&scope.loop(), &source}, job_of(as_task(on_core(core, task))));
       co_await std::move(awaited);
-      EXPECT_EQ(Running::unit(), nullptr) << "who asked for it is nobody's";
-      EXPECT_EQ(co_await on_core(core, unit), nullptr);
+      EXPECT_EQ(CurrentActivity::trace(), nullptr) << "outside the call there is no trace";
+      EXPECT_EQ(co_await on_core(core, trace), nullptr);
     }
   });
 }
 
-TEST_F(OnCore, RunsTasksThere) {
+TEST_F(OnCore, RunsTasksOnTheOtherCore) {
   run([this](Scope&) -> Task<> {
     const auto task = []() -> Task<unsigned> {
       const Context context = co_await this_context();
@@ -108,14 +108,14 @@ TEST_F(OnCore, RunsTasksThere) {
       EXPECT_EQ(Loop::current(), context.loop);
       co_return here();
     };
-    const Instant began = host_.now();
+    const Instant began = platform_.now();
     EXPECT_EQ(co_await on_core(2, task), 2U);
     EXPECT_EQ(here(), 0U);
-    EXPECT_EQ(host_.now() - began, 1s);
+    EXPECT_EQ(platform_.now() - began, 1s);
   });
 }
 
-TEST_F(OnCore, MovesArgumentsThereAndValuesBack) {
+TEST_F(OnCore, MovesArgumentsOutAndValuesBack) {
   run([](Scope&) -> Task<> {
     const auto add = [](std::unique_ptr<int> to, int amount) {
       *to += amount;
@@ -142,7 +142,7 @@ TEST_F(OnCore, MovesArgumentsThereAndValuesBack) {
   });
 }
 
-TEST_F(OnCore, ThrowsHereWhatIsThrownThere) {
+TEST_F(OnCore, RethrowsRemoteExceptionsHere) {
   run([](Scope&) -> Task<> {
     const auto plain = []() -> int { throw std::runtime_error("plain"); };
     const auto task = []() -> Task<int> {
@@ -170,7 +170,7 @@ TEST_F(OnCore, ThrowsHereWhatIsThrownThere) {
   });
 }
 
-TEST_F(OnCore, ACoreThatIsNotThere) {
+TEST_F(OnCore, AMissingCoreThrowsOutOfRange) {
   run([](Scope&) -> Task<> {
     bool thrown = false;
     try {
@@ -184,10 +184,10 @@ TEST_F(OnCore, ACoreThatIsNotThere) {
 
 TEST_F(OnCore, CancellationIsPassedOnAndAwaited) {
   run([this](Scope&) -> Task<> {
-    Instant began = host_.now();
+    Instant began = platform_.now();
     const auto late = co_await timeout(1s, on_core(1, nap_there, 1h, 5));
     EXPECT_EQ(late.error(), Errc::timed_out);
-    EXPECT_EQ(host_.now() - began, 1s);
+    EXPECT_EQ(platform_.now() - began, 1s);
     EXPECT_EQ((co_await timeout(2s, on_core(1, nap_there, 1s, 5))).value(), 5);
 
     const auto slow_to_end = [](Duration more) -> Task<Result<int>> {
@@ -196,22 +196,22 @@ TEST_F(OnCore, CancellationIsPassedOnAndAwaited) {
       static_cast<void>(co_await in_context(Context{own.loop, nullptr}, nap_there(more, 0)));
       co_return fail(Errc::cancelled);
     };
-    began = host_.now();
+    began = platform_.now();
     EXPECT_EQ((co_await timeout(1s, on_core(1, slow_to_end, Duration(3s)))).error(),
               Errc::timed_out);
-    EXPECT_EQ(host_.now() - began, 4s);
+    EXPECT_EQ(platform_.now() - began, 4s);
   });
 }
 
-TEST_F(OnCore, UnderACancelledTaskItRunsCancelled) {
+TEST_F(OnCore, ACallOfACancelledTaskRunsCancelled) {
   run([](Scope& scope) -> Task<> {
     scope.cancel();
     EXPECT_EQ((co_await on_core(1, nap_there, 1h, 5)).error(), Errc::cancelled);
-    EXPECT_EQ(co_await on_core(1, here), 1U) << "what does not wait is not stopped";
+    EXPECT_EQ(co_await on_core(1, here), 1U) << "a call without a wait is not stopped";
   });
 }
 
-TEST_F(OnCore, CancelledAtEveryStep) {
+TEST_F(OnCore, SurvivesCancellationAtEveryStep) {
   run([](Scope&) -> Task<> {
     const auto chain = [](int turns) -> Task<Result<int>> {
       for (int i = 0; i < turns; ++i) {
@@ -241,7 +241,7 @@ TEST_F(OnCore, CancelledAtEveryStep) {
   });
 }
 
-TEST_F(OnCore, ManyAtOnceAndBackAndForth) {
+TEST_F(OnCore, RunsManyNestedCallsAtTheSameTime) {
   run([](Scope&) -> Task<> {
     struct Bounce {
       static Task<int> play(int left) {
@@ -257,15 +257,16 @@ TEST_F(OnCore, ManyAtOnceAndBackAndForth) {
 }
 
 TEST(OnCoreAlone, ALoopWithoutARuntimeIsCore0) {
-  MemoryHost host;
-  const auto loop = Loop::make(host, {}).value();
+  MemoryPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
   EXPECT_EQ(weir::run(*loop, on_core(0, here)), 0U);
   EXPECT_THROW(weir::run(*loop, on_core(1, here)), std::out_of_range);
 }
 
-// --- on threads: what the thread sanitizer looks at ---------------------------------------------
+// --- on threads, for the thread sanitizer
+// -------------------------------------------------------
 
-TEST(OnCoreOnThreads, EveryoneCallsEveryone) {
+TEST(OnCoreOnThreads, EachCoreCallsEachCore) {
   constexpr unsigned cores = 3;
   for (const BackendChoice backend : {BackendChoice::epoll, BackendChoice::automatic}) {
     RuntimeOptions options;
@@ -293,7 +294,7 @@ TEST(OnCoreOnThreads, EveryoneCallsEveryone) {
         const std::string text(static_cast<std::size_t>(i % 40), 'x');
         const std::string answer = co_await on_core(other, std::ref(count), text, other);
         if (answer != text + "!") co_return fail(Errc::bad_input);
-        // Most may end either way, some can only be cancelled.
+        // Most calls may end either way; some can only be cancelled.
         const Duration length = i % 10 == 9 ? Duration(1h) : Duration(i * 100);
         auto nap = std::make_unique<Duration>(length);
         const auto value =

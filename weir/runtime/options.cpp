@@ -6,18 +6,23 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "weir/base/version.hpp"
+#include "weir/os/detail/io/fd.hpp"
+#include "weir/os/detail/io/socket.hpp"
+#include "weir/os/detail/process/activation.hpp"
 
 namespace weir {
 namespace {
 
-[[noreturn]] void refuse(const std::string& program, const std::string& why) {
+[[noreturn]] void exit_with_error(const std::string& program, const std::string& why) {
   std::fprintf(stderr, "%s: %s (--help shows the options)\n", program.c_str(), why.c_str());
   std::exit(2);
 }
 
-/// How a program names itself: its file, and the Weir that it is linked with.
+/// Returns the program's file name and the version of Weir that it is linked with.
 std::string version_of(const std::string& program) {
   return program.substr(program.rfind('/') + 1) + " on Weir " + std::string(version());
 }
@@ -27,7 +32,7 @@ Endpoint endpoint_of(const std::string& program, const std::string& address, int
   const bool bare_ipv6 = address.find(':') != std::string::npos && address.front() != '[';
   const auto parsed =
       Endpoint::parse((bare_ipv6 ? '[' + address + ']' : address) + ':' + std::to_string(port));
-  if (!parsed) refuse(program, "--address: '" + address + "' is no IP address");
+  if (!parsed) exit_with_error(program, "--address: '" + address + "' is not an IP address");
   return *parsed;
 }
 
@@ -40,67 +45,67 @@ const std::map<std::string, BackendChoice>& backends() {
   return all;
 }
 
-/// For CLI11: what is wrong with a value, if anything. A shell's unset variable gives an empty one,
-/// which must not mean "all addresses".
+/// Returns an error text for CLI11 if the value is empty. An unset shell variable gives an empty
+/// value, which must not mean "all addresses".
 std::string not_empty(const std::string& value) {
   return value.empty() ? "an empty value" : "";
 }
 
-/// What is given as text or number, before it becomes options.
-struct Given {
+/// RawOptions holds option values as text or numbers before they are converted.
+struct RawOptions {
   int port = 0;
   std::string address;
-  double deadline = 0;
+  double drain_timeout = 0;
   bool no_pin = false;
   int priority = 0;
   bool required = false;
   std::string backend = "auto";
   int busy_wait = 0;
-  std::string takeover;
+  std::string hot_restart;
   unsigned processes = 1;
 };
 
-void add_place(CLI::App& parser, Given& given, ServerOptions& options) {
-  parser.add_option("--port", given.port, "port to listen on; 0: any free one")
+void add_basic_options(CLI::App& parser, RawOptions& raw, ServerOptions& options) {
+  parser.add_option("--port", raw.port, "port to listen on (0: any free port)")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   parser
-      .add_option("--address", given.address,
+      .add_option("--address", raw.address,
                   "address to listen on, such as 127.0.0.1 or ::1 (default: all)")
       ->check(not_empty);
   parser.add_option("--cores", options.cores, "event loops (default: one per physical core)")
       ->check(CLI::Range(1, 1024));
   parser
-      .add_option("--processes", given.processes,
-                  "worker processes that share the cores; one that crashes begins again")
+      .add_option("--processes", raw.processes,
+                  "worker processes that share the cores; a supervisor restarts them")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  parser.add_option("--backend", given.backend, "auto, uring, uring:6.1, epoll or poll")
+  parser.add_option("--backend", raw.backend, "auto, uring, uring:6.1, epoll or poll")
       ->check(CLI::IsMember(backends()))
       ->capture_default_str();
-  parser.add_flag("--no-pin", given.no_pin, "do not pin loops to cores");
+  parser.add_flag("--no-pin", raw.no_pin, "do not pin loops to cores");
 }
 
-void add_manner(CLI::App& parser, Given& given, ServerOptions& options) {
-  parser.add_option("--deadline", given.deadline, "seconds that a shutdown may take")
+void add_tuning_options(CLI::App& parser, RawOptions& raw, ServerOptions& options) {
+  parser.add_option("--drain-timeout", raw.drain_timeout, "seconds that a shutdown may take")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   parser.add_flag("--busy-poll", options.busy_poll, "loops never sleep");
   parser
-      .add_option("--busy-wait", given.busy_wait,
+      .add_option("--busy-wait", raw.busy_wait,
                   "microseconds that an idle loop stays awake (default: 0)")
       ->check(CLI::Range(0, 1'000'000));
   auto* const real_time =
       parser
-          .add_option("--real-time", given.priority,
-                      "run loops by SCHED_FIFO with this priority, in locked memory")
+          .add_option("--real-time", raw.priority,
+                      "run loops under SCHED_FIFO with this priority, in locked memory")
           ->check(CLI::Range(1, 99));
-  parser.add_flag("--real-time-required", given.required, "end where the kernel refuses that")
+  parser.add_flag("--real-time-required", raw.required, "exit if the kernel refuses --real-time")
       ->needs(real_time);
   parser
-      .add_option("--takeover", given.takeover,
-                  "take the sockets of an older process over, which serves until then: the path "
-                  "where they meet")
+      .add_option("--hot-restart", raw.hot_restart,
+                  "path of a Unix socket: this process takes over the listening sockets of the "
+                  "older process that was started with the same path")
       ->check(not_empty);
 }
 
@@ -109,45 +114,82 @@ void add_manner(CLI::App& parser, Given& given, ServerOptions& options) {
 ServerOptions ServerOptions::from_args(int argc, char** argv) {
   ServerOptions options;
   const std::string program = argc > 0 ? argv[0] : "server";
-  Given given;
-  given.port = options.endpoint.port();
-  given.deadline = std::chrono::duration<double>(options.deadline).count();
+  RawOptions raw;
+  raw.port = options.endpoint.port();
+  raw.drain_timeout = std::chrono::duration<double>(options.drain_timeout).count();
   CLI::App parser("A network service on Weir");
-  add_place(parser, given, options);
-  add_manner(parser, given, options);
-  parser.set_version_flag("--version", version_of(program), "print which Weir this is");
+  add_basic_options(parser, raw, options);
+  add_tuning_options(parser, raw, options);
+  parser.set_version_flag("--version", version_of(program), "print the version of Weir");
   try {
     parser.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     std::fputs(parser.help().c_str(), stdout);
     std::exit(0);
-  } catch (const CLI::CallForVersion& asked) {
-    std::printf("%s\n", asked.what());
+  } catch (const CLI::CallForVersion& version_request) {
+    std::printf("%s\n", version_request.what());
     std::exit(0);
   } catch (const CLI::ParseError& error) {
-    refuse(program, error.what());
+    exit_with_error(program, error.what());
   }
 
-  // A range takes what is no number.
-  if (std::isnan(given.deadline)) refuse(program, "--deadline: not a number of seconds");
-  if (given.processes > 1 && !given.takeover.empty()) {
-    refuse(program, "--processes and --takeover do not go together");
+  // CLI::Range accepts a NaN.
+  if (std::isnan(raw.drain_timeout))
+    exit_with_error(program, "--drain-timeout: not a number of seconds");
+  if (raw.processes > 1 && !raw.hot_restart.empty()) {
+    exit_with_error(program, "--processes and --hot-restart cannot be combined");
   }
 
-  options.endpoint = endpoint_of(program, given.address, given.port);
-  options.backend = backends().at(given.backend);
-  options.pin = !given.no_pin;
-  options.busy_wait = std::chrono::microseconds(given.busy_wait);
-  if (given.priority != 0) {
-    options.real_time = RealTime{.priority = given.priority, .required = given.required};
+  options.endpoint = endpoint_of(program, raw.address, raw.port);
+  options.backend = backends().at(raw.backend);
+  options.pin = !raw.no_pin;
+  options.busy_wait = std::chrono::microseconds(raw.busy_wait);
+  if (raw.priority != 0) {
+    options.real_time = RealTime{.priority = raw.priority, .required = raw.required};
   }
-  options.deadline =
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(given.deadline));
-  if (!given.takeover.empty()) options.takeover = HandoverOptions{.path = given.takeover};
-  if (given.processes > 1) {
-    options.processes = ProcessOptions{.count = given.processes, .endpoints = {options.endpoint}};
+  options.drain_timeout =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(raw.drain_timeout));
+  if (!raw.hot_restart.empty()) options.hot_restart = HandoverOptions{.path = raw.hot_restart};
+  if (raw.processes > 1) {
+    options.processes = ProcessOptions{.count = raw.processes, .endpoints = {options.endpoint}};
   }
   return options;
+}
+
+namespace {
+
+/// Returns the value of a variable; empty if it is not set.
+std::string_view value_of(std::string_view name, const char* const* environment) {
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view variable = *environment;
+    if (variable.size() > name.size() && variable.starts_with(name) &&
+        variable[name.size()] == '=') {
+      return variable.substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<InheritedSocket>> inherited_sockets_from_environment(
+    const char* const* environment) {
+  const os::ActivationEnvironment variables{.pid = value_of("LISTEN_PID", environment),
+                                            .count = value_of("LISTEN_FDS", environment),
+                                            .names = value_of("LISTEN_FDNAMES", environment)};
+  auto passed = os::parse_activation(variables, os::process_id());
+  if (!passed) return fail(passed.error());
+  std::vector<InheritedSocket> sockets;
+  for (os::ActivatedDescriptor& each : *passed) {
+    // Programs that this process starts must not inherit it.
+    auto done = os::set_on_exec(each.descriptor, os::OnExec::close);
+    if (done) done = os::check_listening(each.descriptor);
+    if (!done) return fail(done.error());
+    const auto endpoint = os::local_address(each.descriptor);
+    if (!endpoint) return fail(endpoint.error());
+    sockets.push_back({each.descriptor, std::move(each.name), *endpoint});
+  }
+  return sockets;
 }
 
 }  // namespace weir

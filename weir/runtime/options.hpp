@@ -1,79 +1,108 @@
-// What a runtime and a server can be told from outside, with its defaults.
+// Options of a runtime and of a server, with their defaults.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
-#include "weir/runtime/inherited_sockets.hpp"
-#include "weir/loop/handover.hpp"
+#include "weir/loop/contract/detail/handover.hpp"
 #include "weir/loop/contract/detail/platform.hpp"
-#include "weir/loop/restart_policy.hpp"
+#include "weir/loop/contract/detail/supervision.hpp"
 #include "weir/os/address.hpp"
 
 namespace weir {
 
-/// What a runtime asks of the kernel so that its loops answer in time whatever else runs on the
-/// machine. Where the kernel refuses, a log line says which setting would allow it. The defaults
-/// mean well with a machine that others use too: an idle loop sleeps, and what a busy one leaves to
-/// others of its CPU is up to kernel.sched_rt_runtime_us (5 % by default).
+// Listening sockets that a process inherits, such as those of systemd's socket units.
+
+/// An InheritedSocket is a listening socket that was open before this process began. It stays
+/// open in this process and in the process manager that passed it. A runtime that drains leaves
+/// the connections in its queue to the next process that inherits the socket.
+struct InheritedSocket {
+  int descriptor;
+  std::string name;   ///< name for log lines, such as systemd's FileDescriptorName=
+  Endpoint endpoint;  ///< address that it listens on
+};
+
+/// Reads the inherited sockets of LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES (sd_listen_fds(3)),
+/// for RuntimeOptions::inherited. The program calls this once in main(), with environ(7). Weir
+/// never reads the environment on its own.
+/// Returns: the sockets; none if the variables are not set or name another process.
+/// Errors: Errc::bad_input if the variables are malformed. EBADF, ENOTSOCK, EPROTOTYPE or EINVAL
+/// if a descriptor is not a listening stream socket.
+Result<std::vector<InheritedSocket>> inherited_sockets_from_environment(
+    const char* const* environment);
+
+/// RealTime requests settings of the kernel that keep loops responsive whatever else runs on the
+/// machine. If the kernel refuses one, a log line names the setting that would allow it. The
+/// defaults suit a machine that runs other programs too: an idle loop sleeps. The kernel limits
+/// the CPU share of a busy loop by kernel.sched_rt_runtime_us, which leaves 5 % to other programs
+/// by default.
 struct RealTime {
-  int priority = 50;        ///< of the loops' threads under SCHED_FIFO, 1 to 99; see sched(7)
-  bool lock_memory = true;  ///< all memory of the process stays in RAM, until the process ends
-  /// Of blocks for frames, connections and buffers that each core makes and touches before it runs.
+  int priority = 50;        ///< SCHED_FIFO priority of the loop threads, 1 to 99; see sched(7)
+  bool lock_memory = true;  ///< true to keep all memory of the process in RAM until its end
+  /// Memory that each core allocates and touches before it runs, for frames, connections and
+  /// buffers.
   std::size_t pool_bytes = 4 * 1024 * 1024;
-  /// A refusal of the scheduling or of locked memory ends the run with status 1 instead of going on
-  /// without. (Pinning is not the kernel's to refuse, but a quota's; that is only told.)
+  /// True if a refused scheduling policy or memory lock ends the run with status 1 instead of
+  /// running without it. Pinning is not included: a CPU quota that prevents pinning is only
+  /// logged.
   bool required = false;
 };
 
-/// Several processes instead of one: a crash ends one of them, the others serve on, and it begins
-/// again. A supervisor, which does nothing else, makes them by fork; each is a runtime of its own
-/// with an equal share of the cores (those that are left over are not used). Between processes
-/// there is no on_core(), PerCore, mailbox or balance.
+/// ProcessOptions splits a program into several worker processes. A crash ends only one worker;
+/// the other workers continue, and the supervisor restarts the one that crashed. The supervisor
+/// forks the workers and does nothing else. Each worker is a runtime with an equal share of the
+/// cores; a remainder of cores is not used. Workers cannot reach each other by on_core(), PerCore
+/// or mailboxes, and connections are not balanced between them.
 struct ProcessOptions {
   unsigned count = 2;
-  /// Everything that the program listens on. The supervisor opens it once and keeps it open: who
-  /// waits in the queue of a worker that has crashed, or comes to it meanwhile, is served when that
-  /// begins again. A worker that listens elsewhere meets the others there (EADDRINUSE). For
-  /// datagrams each worker has sockets of its own on a port that is named and shared
-  /// (udp::Options::reuse_port); on port 0 each gets another one.
+  /// All stream endpoints that the program listens on. The supervisor opens them once and keeps
+  /// them open. Connections that wait in the queue of a crashed worker, and those that arrive
+  /// before its restart, are served after its restart. A worker that listens on any other
+  /// endpoint competes for it with the other workers (EADDRINUSE). Each worker opens its own
+  /// datagram sockets. They need a fixed port that is shared (udp::Options::reuse_port), because
+  /// port 0 gives each worker a different port.
   std::vector<Endpoint> endpoints = {};
   RestartPolicy restart = {};
 };
 
+/// RuntimeOptions sets the loops, the processes and the lifecycle of a Runtime.
 struct RuntimeOptions {
-  unsigned cores = 0;  ///< loops, of all processes; 0: one per physical core that may be used
+  unsigned cores = 0;  ///< loops of all processes together; 0: one per usable physical core
   BackendChoice backend = BackendChoice::automatic;
-  bool pin = true;                               ///< each loop's thread stays on its core, unless
-                                                 ///< a cgroup quota left some cores out
-  Duration deadline = std::chrono::seconds(10);  ///< how long a drain may take
-  bool handle_signals = true;  ///< SIGINT and SIGTERM drain, the second one stops at once
-  bool announce = true;        ///< log what runs where, and why, at the start
-  /// Loops never sleep: the kernel is asked again and again, and nobody need wake them. For a core
-  /// that nobody else uses.
+  bool pin = true;  ///< true to pin loop threads to cores, unless a CPU quota excludes cores
+  Duration drain_timeout = std::chrono::seconds(10);  ///< time limit of a drain
+  bool handle_signals = true;  ///< true if SIGINT and SIGTERM drain, and the second one stops
+  bool announce = true;        ///< true to log the configuration of the loops at the start
+  /// True if loops never sleep: each loop polls the kernel continuously, and other threads need
+  /// not wake it. Use it for cores that no other program needs.
   bool busy_poll = false;
-  /// How long a loop that has nothing to do asks the kernel again before it sleeps, 50 to 200 us as
-  /// a rule: who is asked again soon answers sooner, by what waking a core costs, and uses more of
-  /// its CPU. Where that was in vain it is tried ever more seldom. Zero: loops sleep at once.
+  /// Time for which an idle loop polls the kernel before it sleeps, usually 50 to 200 us. A
+  /// request that arrives in that time is answered without the cost of waking the core, but the
+  /// loop uses more CPU. A loop whose polls find nothing polls less and less often. Zero: loops
+  /// sleep immediately.
   Duration busy_wait = {};
-  std::optional<RealTime> real_time = {};  ///< together with `pin`, as a rule
-  /// Sockets for the addresses that are listened on, instead of opening them; see
+  std::optional<RealTime> real_time = {};  ///< usually together with `pin`
+  /// Sockets that the runtime uses for their addresses instead of opening new ones; see
   /// inherited_sockets_from_environment().
   std::vector<InheritedSocket> inherited = {};
-  /// Hot restart: the sockets of an older process of this service are taken over, if there is one,
-  /// and given to the next; see Handover. run_on_each_core() fails, and the older process goes on,
-  /// where that cannot be or where this process does not listen on all of them in time. Once a
-  /// newer process has taken over, this one drains, and run_on_each_core() returns 0.
-  std::optional<HandoverOptions> takeover = {};
-  /// The program must not have threads yet (no pool, no other runtime). SIGINT and SIGTERM to the
-  /// supervisor drain all workers, at once and with one deadline; sent to a worker they mean
-  /// nothing. Other signals are left alone: a SIGHUP ends the supervisor, and with it all workers.
-  /// run_on_each_core() returns in each worker, as without processes, and in the supervisor: 0 when
-  /// all have ended well; 1 when one has not, or has crashed too often in a row, or could not
-  /// begin. Not together with `takeover` and `inherited`: refused.
+  /// Hot restart: this process takes over the sockets of an older process of the service, if one
+  /// runs. Later it passes them to a newer process; see Handover. The call of run_on_each_core()
+  /// fails, and the older process continues, if the takeover is impossible or if this process
+  /// does not listen on all sockets in time. This process drains when a newer process has taken
+  /// over, and run_on_each_core() then returns 0.
+  std::optional<HandoverOptions> hot_restart = {};
+  /// Worker processes. The program must not have threads yet (no pool, no other runtime). SIGINT
+  /// and SIGTERM to the supervisor drain all workers at the same time, with one time limit;
+  /// workers ignore both signals. Weir does not change the handling of other signals: SIGHUP
+  /// ends the supervisor and all workers. Each worker returns from run_on_each_core(), as it does
+  /// without processes. The supervisor returns 0 from it if all workers ended well. It returns 1 if
+  /// a worker failed, crashed too often in a row or could not start. The combination with
+  /// `hot_restart` or `inherited` is rejected.
   std::optional<ProcessOptions> processes = {};
 };
 
@@ -81,10 +110,14 @@ struct RuntimeOptions {
 struct ServerOptions : RuntimeOptions {
   Endpoint endpoint = Endpoint::any(8080);
 
-  /// From --port N, --address A, --cores N, --backend B, --no-pin, --deadline SECONDS, --busy-poll,
-  /// --busy-wait MICROSECONDS, --real-time PRIORITY, --real-time-required, --takeover PATH and
-  /// --processes N. For --help and --version ("PROGRAM on Weir 1.2.3") prints what is asked and
-  /// exits with 0; prints one line and exits with 2 for what is wrong.
+  /// Parses the command line, which may have these options:
+  ///
+  ///     --port N, --address A, --cores N, --processes N, --backend B, --no-pin,
+  ///     --drain-timeout SECONDS, --busy-poll, --busy-wait MICROSECONDS, --real-time PRIORITY,
+  ///     --real-time-required, --hot-restart PATH
+  ///
+  /// Prints a text for --help and --version ("PROGRAM on Weir 1.2.3") and exits with 0. Prints
+  /// one line and exits with 2 if an option is invalid.
   static ServerOptions from_args(int argc, char** argv);
 };
 

@@ -1,5 +1,5 @@
-// Sockets from the environment, and what a runtime says where they cannot be had.
-#include "weir/runtime/inherited_sockets.hpp"
+// Tests of inherited sockets, and of the log lines of a runtime that cannot use its sockets.
+#include "weir/runtime/options.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "weir/os/detail/process/activation.hpp"
 #include "weir/runtime/runtime.hpp"
-#include "weir/os/activation.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
 namespace weir {
@@ -29,29 +29,30 @@ class Environment {
   std::vector<const char*> pointers_;
 };
 
-TEST(InheritedSockets, NoneWithoutTheVariables) {
+TEST(InheritedSockets, AreNoneWithoutTheVariables) {
   EXPECT_TRUE(inherited_sockets_from_environment(Environment({}).data()).value().empty());
   EXPECT_TRUE(inherited_sockets_from_environment(Environment({"LISTEN_FDS=1"}).data())->empty());
-  // Meant for a parent.
+  // The variables are meant for a parent.
   EXPECT_TRUE(
       inherited_sockets_from_environment(Environment({"LISTEN_FDS=1", "LISTEN_PID=1"}).data())
           ->empty());
 }
 
-TEST(InheritedSockets, NonsenseIsAnError) {
-  const std::string pid = "LISTEN_PID=" + std::to_string(os::own_process());
+TEST(InheritedSockets, MalformedVariablesAreAnError) {
+  const std::string pid = "LISTEN_PID=" + std::to_string(os::process_id());
   const auto with_count = [&](const std::string& count) {
     const Environment environment({"PATH=/bin", pid, "LISTEN_FDS=" + count});
     return inherited_sockets_from_environment(environment.data());
   };
   EXPECT_EQ(with_count("many").error(), Errc::bad_input);
-  // So many are not open; and what the test's own parent has left open is no socket.
+  // That number of descriptors is not open, and any that the test's parent left open is no
+  // socket.
   const std::error_code error = with_count("1000000").error();
   EXPECT_TRUE(error == system_error(EBADF) || error == system_error(ENOTSOCK)) << error.message();
 }
 
-bool logged(const MemoryHost& host, std::string_view text) {
-  return std::ranges::any_of(host.logged(),
+bool logged(const MemoryPlatform& platform, std::string_view text) {
+  return std::ranges::any_of(platform.logged(),
                              [&](const std::string& line) { return line.contains(text); });
 }
 
@@ -59,20 +60,20 @@ Task<> nothing(Scope&) {
   co_return;
 }
 
-TEST(InheritedSockets, WhereTheyCannotBeUsedTheRuntimeSaysSo) {
-  MemoryHost host;
+TEST(InheritedSockets, AnUnusableSocketIsLogged) {
+  MemoryPlatform platform;
   RuntimeOptions options;
   options.inherited.push_back({.descriptor = 3, .name = "web", .endpoint = {}});
-  EXPECT_EQ(Runtime(host, options).run_on_each_core(nothing), 1);
-  EXPECT_TRUE(logged(host, "inherited socket 3 (web) cannot be used"));
+  EXPECT_EQ(Runtime(platform, options).run_on_each_core(nothing), 1);
+  EXPECT_TRUE(logged(platform, "inherited socket 3 (web) cannot be used"));
 }
 
-TEST(Takeover, AHostThatCannotSaysSo) {
-  MemoryHost host;
+TEST(HotRestart, AnUnsupportedPlatformIsLogged) {
+  MemoryPlatform platform;
   RuntimeOptions options;
-  options.takeover = HandoverOptions{.path = "meet"};
-  EXPECT_EQ(Runtime(host, options).run_on_each_core(nothing), 1);
-  EXPECT_TRUE(logged(host, "cannot be taken over on this host"));
+  options.hot_restart = HandoverOptions{.path = "meet"};
+  EXPECT_EQ(Runtime(platform, options).run_on_each_core(nothing), 1);
+  EXPECT_TRUE(logged(platform, "this platform does not support hot restart"));
 }
 
 }  // namespace

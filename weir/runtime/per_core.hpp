@@ -1,4 +1,4 @@
-// One value for each core.
+// Stores one value for each core.
 #pragma once
 
 #include <cassert>
@@ -10,24 +10,25 @@
 #include <utility>
 #include <vector>
 
-#include "weir/runtime/on_core.hpp"
 #include "weir/loop/loop.hpp"
+#include "weir/runtime/on_core.hpp"
 #include "weir/task/combinators.hpp"
 
 namespace weir {
 namespace detail {
 
-/// What a function gives for a core's value, without Task<> and Result<> around it.
+/// MappedRaw is the type that a function returns for a core's value, without Task<>; Mapped is
+/// that type without Result<> too.
 template <class Fn, class T>
 using MappedRaw = typename Awaited<std::invoke_result_t<Fn&, T&>>::type;
 template <class Fn, class T>
 using Mapped = typename Unwrapped<MappedRaw<Fn, T>>::type;
-/// A Result<T> where that function gives a Result, else a T.
+/// FallibleAs is a Result<Value> if the function returns a Result, else a Value.
 template <class Fn, class T, class Value>
 using FallibleAs = std::conditional_t<is_result<MappedRaw<Fn, T>>, Result<Value>, Value>;
 
-/// The call of a function with one core's value. It lives with the call, and so does what the
-/// function has captured.
+/// OnValue calls a function with one core's value. It owns a copy of the function and its
+/// captures.
 template <class Fn, class T>
 class OnValue {
  public:
@@ -41,27 +42,27 @@ class OnValue {
 
 }  // namespace detail
 
-/// A T for each core, made when this is: what handlers count or cache without sharing. Each is on
-/// cache lines of its own, so that cores do not slow each other down.
-/// Threads: local() on the loop that it is given; a T belongs to its core, so reach for another's
-/// by on_core(), map() or reduce(), or while no loop runs. Lifetime: outlives the run of the loops,
-/// and every map() and reduce().
+/// A PerCore holds one T for each core, created by the constructor. Handlers use it to count or
+/// cache without sharing. Each T has its own cache lines, so cores do not slow each other down.
+/// Threads: local() belongs to the loop that is its argument. A T belongs to its core; other
+/// cores use on_core(), map() or reduce(), or access it while no loop runs.
+/// Lifetime: outlives the run of the loops and every map() and reduce().
 template <class T>
 class PerCore {
  public:
-  /// `make(core)` gives the T of a core, for `cores` of them; Runtime::core_count() tells how many.
+  /// Creates `cores` values; `make(core)` returns the T of a core. See Runtime::core_count().
   template <class Make>
   PerCore(std::size_t cores, Make make) {
     for (std::size_t core = 0; core < cores; ++core) {
       slots_.emplace_back(make, static_cast<unsigned>(core));
     }
   }
-  /// Each a T().
+  /// Creates a T() for each core.
   explicit PerCore(std::size_t cores) : PerCore(cores, [](unsigned) { return T(); }) {}
   PerCore(const PerCore&) = delete;
   PerCore& operator=(const PerCore&) = delete;
 
-  /// The T of the loop that the caller is on.
+  /// Returns the T of `loop`, which is the caller's loop.
   T& local(const Loop& loop) noexcept { return on(loop.core()); }
   T& on(std::size_t core) noexcept {
     assert(core < slots_.size());
@@ -69,12 +70,13 @@ class PerCore {
   }
   std::size_t size() const noexcept { return slots_.size(); }
 
-  /// `co_await values.map(fn)`: calls a copy of `fn` with each core's T& on that core's loop, on
-  /// all at once; gives the values, back here, in the order of the cores. `fn` returns a U, a
-  /// Result<U> or a Task of one of them; the whole is a std::vector<U>, or a Result of one when
-  /// `fn` gives Results (std::monostate for a U that is void). The first failure cancels what still
-  /// runs elsewhere and is passed on when all have finished: an error as the Result, an exception
-  /// thrown here; so is the std::out_of_range of on_core() where there are fewer cores than values.
+  /// `co_await values.map(fn)` calls a copy of `fn` with each core's T&, on all loops at the same
+  /// time. `fn` returns a U, a Result<U> or a Task of either. The first failure cancels the calls
+  /// that still run on other cores. The failure is passed on when all calls have finished: an
+  /// error as the Result, an exception by throwing it here. An example is the std::out_of_range of
+  /// on_core() if there are fewer cores than values.
+  /// Returns: a std::vector<U> in the order of the cores, or a Result of one if `fn` returns
+  /// Results (std::monostate replaces a void U).
   /// Cancel: passed on to the tasks on all cores; returns when they have finished.
   template <class Fn>
     requires std::invocable<Fn&, T&> && std::copy_constructible<Fn>
@@ -93,10 +95,11 @@ class PerCore {
     }
   }
 
-  /// `co_await values.reduce(fn, start, join)`: the same, and then here
-  /// `join(… join(join(start, of core 0), of core 1) …)`: a Value, or a Result of one when `fn`
-  /// gives Results.
-  /// Cancel: as map().
+  /// `co_await values.reduce(fn, start, join)` calls map(fn), and then computes
+  /// `join(… join(join(start, of core 0), of core 1) …)` on this core.
+  /// Returns: a Value, or a Result<Value> if `fn` returns Results.
+  /// Errors: those of map().
+  /// Cancel: passed on to the tasks on all cores; returns when they have finished.
   template <class Fn, class Value, class Join>
     requires std::invocable<Join&, Value, detail::Mapped<Fn, T>>
   auto reduce(Fn fn, Value start, Join join) -> Task<detail::FallibleAs<Fn, T, Value>> {
@@ -110,7 +113,7 @@ class PerCore {
   }
 
  private:
-  // Twice a cache line of 64 bytes: processors fetch them in pairs.
+  // Two cache lines of 64 bytes: processors fetch lines in pairs.
   struct alignas(128) Slot {
     template <class Make>
     Slot(Make& make, unsigned core) : value(make(core)) {}

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "weir/runtime/test/runtime_fixture.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/runtime/test/runtime_fixture.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
@@ -27,7 +27,7 @@ TEST(PerCore, MakesOneForEachCore) {
   EXPECT_EQ(zeros.on(0) + zeros.on(1), 0);
 }
 
-TEST(PerCore, HoldsWhatCannotMove) {
+TEST(PerCore, HoldsImmovableValues) {
   struct Fixed {
     explicit Fixed(unsigned core) : of(core) {}
     Fixed(const Fixed&) = delete;
@@ -49,9 +49,9 @@ TEST(PerCore, SharesNoCacheLine) {
   }
 }
 
-TEST(PerCore, LocalIsTheCoresOwn) {
+TEST(PerCore, LocalReturnsTheValueOfTheCore) {
   for (const bool simulated : {true, false}) {
-    MemoryHost host({.cores = 3});
+    MemoryPlatform platform({.cores = 3});
     RuntimeOptions options;
     options.announce = false;
     options.cores = 3;
@@ -64,7 +64,7 @@ TEST(PerCore, LocalIsTheCoresOwn) {
     };
     PerCore<long> counts(3);
     if (simulated) {
-      EXPECT_EQ(Runtime(host, options).run_on_each_core(count, std::ref(counts)), 0);
+      EXPECT_EQ(Runtime(platform, options).run_on_each_core(count, std::ref(counts)), 0);
     } else {
       EXPECT_EQ(Runtime(options).run_on_each_core(count, std::ref(counts)), 0);
     }
@@ -76,7 +76,7 @@ TEST(PerCore, LocalIsTheCoresOwn) {
 
 // --- over all cores ------------------------------------------------------------------------------
 
-/// Runs a test's body on core 0 of three, with a number for each.
+/// Runs the body of a test on core 0 of three, with a number for each core.
 class PerCoreMap : public testing::Test {
  protected:
   template <class Body>
@@ -91,13 +91,13 @@ class PerCoreMap : public testing::Test {
     };
     RuntimeOptions options;
     options.announce = false;
-    EXPECT_EQ(Runtime(host_, options).run_on_each_core(on_first), 0);
+    EXPECT_EQ(Runtime(platform_, options).run_on_each_core(on_first), 0);
   }
-  MemoryHost host_{{.cores = 3}};
+  MemoryPlatform platform_{{.cores = 3}};
   PerCore<int> numbers_{3, [](unsigned core) { return static_cast<int>(core) * 10; }};
 };
 
-TEST_F(PerCoreMap, CallsOnEachCoreAndGathersHere) {
+TEST_F(PerCoreMap, CallsOnEachCoreAndCollectsTheResults) {
   run([this](Scope& scope) -> Task<> {
     std::vector<unsigned> cores;
     const auto add = [&](int& number) {
@@ -116,16 +116,16 @@ TEST_F(PerCoreMap, CallsOnEachCoreAndGathersHere) {
   });
 }
 
-TEST_F(PerCoreMap, TasksRunOnAllCoresAtOnce) {
+TEST_F(PerCoreMap, TasksRunOnAllCoresAtTheSameTime) {
   run([this](Scope&) -> Task<> {
-    const Instant began = host_.now();
+    const Instant began = platform_.now();
     const auto later = [suffix = std::string("!")](int& number) -> Task<std::string> {
       EXPECT_TRUE(co_await sleep(1s));
       co_return std::to_string(number) + suffix;
     };
     const auto found = co_await numbers_.map(later);
     EXPECT_EQ(found, (std::vector<std::string>{"0!", "10!", "20!"}));
-    EXPECT_EQ(host_.now() - began, 1s);
+    EXPECT_EQ(platform_.now() - began, 1s);
   });
 }
 
@@ -141,7 +141,7 @@ TEST_F(PerCoreMap, ReducesInTheOrderOfTheCores) {
 
 TEST_F(PerCoreMap, TheFirstErrorCancelsTheOthers) {
   run([this](Scope&) -> Task<> {
-    const Instant began = host_.now();
+    const Instant began = platform_.now();
     int cancelled = 0;
     const auto fail_on_second = [&cancelled](int& number) -> Task<Result<int>> {
       const Duration length = number == 10 ? Duration(1s) : Duration(1h);
@@ -153,7 +153,7 @@ TEST_F(PerCoreMap, TheFirstErrorCancelsTheOthers) {
     const Result<std::vector<int>> found = co_await numbers_.map(fail_on_second);
     EXPECT_EQ(found.error(), Errc::not_found);
     EXPECT_EQ(cancelled, 2);
-    EXPECT_EQ(host_.now() - began, 1s);
+    EXPECT_EQ(platform_.now() - began, 1s);
     const Result<int> sum = co_await numbers_.reduce(fail_on_second, 0, std::plus<>());
     EXPECT_EQ(sum.error(), Errc::not_found);
     const auto good = [](int& number) -> Result<int> { return number; };
@@ -161,7 +161,7 @@ TEST_F(PerCoreMap, TheFirstErrorCancelsTheOthers) {
   });
 }
 
-TEST_F(PerCoreMap, ThrowsHereWhatIsThrownThere) {
+TEST_F(PerCoreMap, RethrowsRemoteExceptionsHere) {
   run([this](Scope&) -> Task<> {
     const auto broken = [](int& number) -> int {
       if (number == 20) throw std::runtime_error("broken");
@@ -177,7 +177,7 @@ TEST_F(PerCoreMap, ThrowsHereWhatIsThrownThere) {
   });
 }
 
-TEST_F(PerCoreMap, MoreValuesThanCoresThrows) {
+TEST_F(PerCoreMap, ThrowsIfThereAreMoreValuesThanCores) {
   run([](Scope&) -> Task<> {
     PerCore<int> four(4);
     const auto same = [](int& number) { return number; };
@@ -193,7 +193,7 @@ TEST_F(PerCoreMap, MoreValuesThanCoresThrows) {
 
 TEST_F(PerCoreMap, CancellationIsPassedOnAndAwaited) {
   run([this](Scope&) -> Task<> {
-    const Instant began = host_.now();
+    const Instant began = platform_.now();
     int ended = 0;
     const auto endless = [&ended](int&) -> Task<Result<int>> {
       const auto slept = co_await sleep_until(never);
@@ -202,22 +202,23 @@ TEST_F(PerCoreMap, CancellationIsPassedOnAndAwaited) {
     };
     EXPECT_EQ((co_await timeout(1s, numbers_.map(endless))).error(), Errc::timed_out);
     EXPECT_EQ(ended, 3);
-    EXPECT_EQ(host_.now() - began, 1s);
+    EXPECT_EQ(platform_.now() - began, 1s);
   });
 }
 
-/// A map from core 1, cancelled wherever it can be; it is awaited, and counts each core once.
+/// Scenario of a map from core 1 that is cancelled at each possible point. The map is awaited,
+/// and each core counts once.
 struct Counting {
-  explicit Counting(Strike& of) : strike(of) {}
+  explicit Counting(CancelInjector& of) : injector(of) {}
   Task<> on(unsigned core) {
-    if (core == 1) co_await strike.as_victim(0, count());
+    if (core == 1) co_await injector.as_target(0, count());
   }
   Task<> count() {
     const auto steps = [this](int& number) -> Task<Result<int>> {
       ++running;
       for (int i = 0; i < 3; ++i) {
         const auto slept = co_await sleep(0s);
-        strike.point();
+        injector.checkpoint();
         if (!slept) {
           --running;
           co_return fail(slept.error());
@@ -234,20 +235,20 @@ struct Counting {
   bool outside() const { return false; }
   void check() const { EXPECT_NE(finished, cancelled); }
 
-  Strike& strike;
+  CancelInjector& injector;
   PerCore<int> numbers{3};
   int running = 0;
   bool finished = false;
   bool cancelled = false;
 };
 
-using PerCoreStrike = CoresTest;
+using PerCoreCancelSweep = MultiCoreTest;
 
-TEST_F(PerCoreStrike, AMapIsCancelledAtEveryStep) {
+TEST_F(PerCoreCancelSweep, MapSurvivesCancellationAtEveryStep) {
   EXPECT_GT(sweep<Counting>(1), 20U);
 }
 
-TEST(PerCoreOnThreads, EverybodyAsksEverybody) {
+TEST(PerCoreOnThreads, EachCoreMapsOverAllCores) {
   constexpr std::size_t cores = 3;
   RuntimeOptions options;
   options.announce = false;

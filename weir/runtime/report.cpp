@@ -19,9 +19,9 @@ constexpr std::array rows{
     Row{"turns", &CoreReport::turns},
     Row{"slow turns", &CoreReport::slow_turns},
     Row{"runs", &CoreReport::runs},
-    Row{"from other threads", &CoreReport::received},
-    Row{"in the inbox", &CoreReport::inbox_depth},
-    Row{"most in the inbox", &CoreReport::inbox_most},
+    Row{"posts from other threads", &CoreReport::received},
+    Row{"inbox depth", &CoreReport::inbox_depth},
+    Row{"inbox depth, maximum", &CoreReport::inbox_depth_max},
     Row{"system calls", &CoreReport::system_calls},
     Row{"bytes received", &CoreReport::bytes_received},
     Row{"bytes sent", &CoreReport::bytes_sent},
@@ -45,12 +45,12 @@ void add(CoreReport& sum, const CoreReport& core) {
   sum.run_time += core.run_time;
   sum.wait_time += core.wait_time;
   for (const Row& row : rows) sum.*row.count += core.*row.count;
-  // Not the sum: it was never anywhere.
-  sum.inbox_most = std::max(sum.inbox_most - core.inbox_most, core.inbox_most);
-  FigureSum figures;
-  for (const Figure& each : sum.figures) figures.add(each);
-  for (const Figure& each : core.figures) figures.add(each);
-  sum.figures = figures.figures();
+  // Not the sum: the inbox of no core had that depth.
+  sum.inbox_depth_max = std::max(sum.inbox_depth_max - core.inbox_depth_max, core.inbox_depth_max);
+  MetricSnapshot metrics;
+  for (const Metric& each : sum.metrics) metrics.add(each);
+  for (const Metric& each : core.metrics) metrics.add(each);
+  sum.metrics = metrics.metrics();
 }
 
 std::string percent(double part) {
@@ -102,10 +102,10 @@ class Table {
   std::vector<std::vector<std::string>> lines_;
 };
 
-// So many cores have columns of their own; of more, the least and the most are told.
+// Maximum number of cores with a column each; a larger report shows the least and the most.
 constexpr std::size_t columns_max = 8;
 
-/// The lines of a report that have a number for each core.
+/// A CoreTable contains the lines of a report that have a number for each core.
 class CoreTable {
  public:
   explicit CoreTable(const RuntimeReport& report)
@@ -136,13 +136,13 @@ class CoreTable {
       add(row.name, [&row](const CoreReport& core) { return core.*row.count; }, grouped);
     }
   }
-  void add_figures() {
-    for (const Figure& figure : total_.figures) {
-      const auto value = [&figure](const CoreReport& core) -> std::uint64_t {
-        const auto found = std::ranges::find(core.figures, figure.name, &Figure::name);
-        return found == core.figures.end() ? 0 : found->value;
+  void add_metrics() {
+    for (const Metric& metric : total_.metrics) {
+      const auto value = [&metric](const CoreReport& core) -> std::uint64_t {
+        const auto found = std::ranges::find(core.metrics, metric.name, &Metric::name);
+        return found == core.metrics.end() ? 0 : found->value;
       };
-      add(figure.name, value, grouped);
+      add(metric.name, value, grouped);
     }
   }
   std::string to_text() const { return table_.to_text(); }
@@ -165,23 +165,22 @@ class CoreTable {
   Table table_;
 };
 
-std::string slow_places_text(const std::vector<SlowPlace>& places) {
+std::string stalls_text(const std::vector<StallSummary>& places) {
   std::string text;
-  for (const SlowPlace& place : places) {
+  for (const StallSummary& place : places) {
     const auto longest = std::chrono::duration_cast<std::chrono::milliseconds>(place.longest);
-    text += "slow: " + grouped(place.turns) + (place.turns == 1 ? " turn" : " turns") +
-            ", the longest of " + grouped(static_cast<std::uint64_t>(longest.count())) +
-            " ms: " + place.name + "\n";
+    text += "slow turns: " + grouped(place.turns) + ", longest " +
+            grouped(static_cast<std::uint64_t>(longest.count())) + " ms: " + place.name + "\n";
   }
   return text;
 }
 
 std::string pool_text(const PoolReport& pool) {
   std::string text = "pool: " + std::to_string(pool.running) + " of " + std::to_string(pool.size) +
-                     " threads have work, " + grouped(pool.queued) + " queued\n";
+                     " threads busy, " + grouped(pool.queued) + " queued\n";
   for (const PoolLaneReport& lane : pool.lanes) {
     text += "pool lane " + lane.name + ": " + grouped(lane.finished) + " finished, " +
-            grouped(lane.refused) + " refused, " + grouped(lane.cancelled) + " cancelled\n";
+            grouped(lane.rejected) + " rejected, " + grouped(lane.cancelled) + " cancelled\n";
   }
   return text;
 }
@@ -209,9 +208,9 @@ std::string RuntimeReport::to_text() const {
   CoreTable table(*this);
   table.add_times();
   table.add_counts();
-  table.add_figures();
+  table.add_metrics();
   text += table.to_text();
-  text += slow_places_text(slow_places);
+  text += stalls_text(stalls);
   if (pool) text += pool_text(*pool);
   return text;
 }
@@ -229,7 +228,7 @@ CoreReport report_on(Loop& loop) {
   CoreReport report;
   report.core = loop.core();
   report.backend = loop.backend().name();
-  report.cpu_time = loop.figures().cpu_time();
+  report.cpu_time = loop.metrics().cpu_time();
   report.run_time = length(counters.run_time);
   report.wait_time = length(counters.wait_time);
   report.turns = counters.turns.value();
@@ -237,7 +236,7 @@ CoreReport report_on(Loop& loop) {
   report.runs = counters.ran.value();
   report.received = counters.received.value();
   report.inbox_depth = loop.inbox_depth();
-  report.inbox_most = counters.inbox_most.value();
+  report.inbox_depth_max = counters.inbox_depth_max.value();
   report.system_calls = backend.system_calls.value();
   report.bytes_received = backend.bytes_received.value();
   report.bytes_sent = backend.bytes_sent.value();
@@ -253,7 +252,7 @@ CoreReport report_on(Loop& loop) {
   report.buffers_in_use = loop.blocks().blocks_in_use(BlockUse::buffer);
   report.blocks_in_use = loop.blocks().blocks_in_use();
   report.cached_bytes = loop.blocks().cached_bytes();
-  report.figures = loop.figures().read().figures();
+  report.metrics = loop.metrics().read().metrics();
   return report;
 }
 

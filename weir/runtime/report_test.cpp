@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "weir/base/buffer.hpp"
-#include "weir/runtime/runtime.hpp"
-#include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/loop/os/os_platform.hpp"
+#include "weir/runtime/pool/detail/shared_pool.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 #include "weir/testing/test/probe.hpp"
@@ -25,15 +25,15 @@ RuntimeOptions quiet() {
   return options;
 }
 
-/// Counts something on its core, as a server does.
-class Counting final : public FigureSource {
+/// Counts on its core, like a server.
+class Counting final : public MetricSource {
  public:
-  explicit Counting(Loop& loop) { loop.figures().add(*this); }
-  ~Counting() { leave(); }
+  explicit Counting(Loop& loop) { loop.metrics().add(*this); }
+  ~Counting() { detach(); }
   Counter things;
 
  private:
-  void tell(FigureSum& sum) const override { sum.add({"things", things.value()}); }
+  void collect(MetricSnapshot& sum) const override { sum.add({"things", things.value()}); }
 };
 
 std::vector<Buffer> buffers(unsigned count) {
@@ -44,8 +44,8 @@ std::vector<Buffer> buffers(unsigned count) {
 
 class ReportInMemory : public testing::Test {
  protected:
-  MemoryHost host_{{.cores = 3}};
-  Runtime runtime_{host_, quiet()};
+  MemoryPlatform platform_{{.cores = 3}};
+  Runtime runtime_{platform_, quiet()};
 };
 
 TEST_F(ReportInMemory, IsEmptyBeforeTheFirstRun) {
@@ -55,7 +55,7 @@ TEST_F(ReportInMemory, IsEmptyBeforeTheFirstRun) {
   EXPECT_EQ(report.to_text(), "no core has run yet\n");
 }
 
-TEST_F(ReportInMemory, TellsOfEachCoreWhileItRunsAndAfterwards) {
+TEST_F(ReportInMemory, ReportsEachCoreDuringAndAfterTheRun) {
   std::vector<RuntimeReport> inside;
   const auto body = [&](Scope& scope) -> Task<> {
     Counting counting(scope.loop());
@@ -76,13 +76,13 @@ TEST_F(ReportInMemory, TellsOfEachCoreWhileItRunsAndAfterwards) {
     EXPECT_EQ(during.cores[core].core, core);
     EXPECT_EQ(during.cores[core].backend, "memory");
     EXPECT_GT(during.cores[core].turns, 0U);
-    EXPECT_GT(during.cores[core].frames_in_use, 0U) << "of what waits";
+    EXPECT_GT(during.cores[core].frames_in_use, 0U) << "frames of the waiting tasks";
     EXPECT_EQ(during.cores[core].buffers_in_use, core);
     EXPECT_GE(during.cores[core].blocks_in_use, during.cores[core].frames_in_use + core);
-    ASSERT_EQ(during.cores[core].figures.size(), 1U);
-    EXPECT_EQ(during.cores[core].figures[0].value, core + 1);
+    ASSERT_EQ(during.cores[core].metrics.size(), 1U);
+    EXPECT_EQ(during.cores[core].metrics[0].value, core + 1);
   }
-  EXPECT_EQ(during.total().figures[0].value, 6U);
+  EXPECT_EQ(during.total().metrics[0].value, 6U);
 
   const RuntimeReport end = runtime_.report();
   EXPECT_FALSE(end.running);
@@ -92,30 +92,30 @@ TEST_F(ReportInMemory, TellsOfEachCoreWhileItRunsAndAfterwards) {
   EXPECT_EQ(end.total().frames_in_use, 0U);
   EXPECT_EQ(end.total().buffers_in_use, 0U);
   EXPECT_EQ(end.total().blocks_in_use, 0U);
-  EXPECT_EQ(end.total().figures[0].value, 6U) << "who counted has gone, what it counted has not";
+  EXPECT_EQ(end.total().metrics[0].value, 6U) << "counts outlive the counting object";
 }
 
-Task<> computes_for_long(MemoryHost& host) {
+Task<> computes_for_long(MemoryPlatform& platform) {
   for (int i = 0; i < 10; ++i) {
     static_cast<void>(co_await sleep(1ms));
-    host.clock().move_to(host.now() + 80ms);
+    platform.clock().move_to(platform.now() + 80ms);
   }
 }
 
-TEST_F(ReportInMemory, NamesWhatMakesTurnsSlowOnAllCores) {
-  EXPECT_EQ(runtime_.run_on_each_core([&](Scope&) { return computes_for_long(host_); }), 0);
+TEST_F(ReportInMemory, NamesTheCauseOfSlowTurnsOnAllCores) {
+  EXPECT_EQ(runtime_.run_on_each_core([&](Scope&) { return computes_for_long(platform_); }), 0);
   const RuntimeReport report = runtime_.report();
   EXPECT_EQ(report.total().slow_turns, 30U);
-  ASSERT_EQ(report.slow_places.size(), 1U);
-  EXPECT_NE(report.slow_places[0].name.find("computes_for_long"), std::string::npos)
-      << report.slow_places[0].name;
-  EXPECT_EQ(report.slow_places[0].turns, 30U);
-  EXPECT_EQ(report.slow_places[0].longest, 80ms);
+  ASSERT_EQ(report.stalls.size(), 1U);
+  EXPECT_NE(report.stalls[0].name.find("computes_for_long"), std::string::npos)
+      << report.stalls[0].name;
+  EXPECT_EQ(report.stalls[0].turns, 30U);
+  EXPECT_EQ(report.stalls[0].longest, 80ms);
   EXPECT_EQ(report.total().run_time, 30 * 80ms);
-  EXPECT_EQ(host_.logged().size(), 1U) << "it is told once, and not by each core";
+  EXPECT_EQ(platform_.logged().size(), 1U) << "one line for all cores";
 }
 
-TEST_F(ReportInMemory, TellsHowManyWaitForACoreThatIsBusy) {
+TEST_F(ReportInMemory, ReportsTheInboxDepthOfABusyCore) {
   int ran = 0;
   CallProbe one([&] { ++ran; });
   CallProbe two([&] { ++ran; });
@@ -133,7 +133,7 @@ TEST_F(ReportInMemory, TellsHowManyWaitForACoreThatIsBusy) {
   EXPECT_EQ(waiting, 2U);
 }
 
-TEST_F(ReportInMemory, TellsOfTheSharedPoolOnceItIsUsed) {
+TEST_F(ReportInMemory, ReportsTheSharedPoolOnceItIsUsed) {
   bool before = true;
   const auto body = [&](Scope& scope) -> Task<> {
     if (scope.loop().core() != 0) co_return;
@@ -146,9 +146,9 @@ TEST_F(ReportInMemory, TellsOfTheSharedPoolOnceItIsUsed) {
   EXPECT_EQ(runtime_.report().pool->lanes.front().finished, 1U);
 }
 
-TEST(Report, OfEachRunIsItsOwn) {
-  MemoryHost host({.cores = 1});
-  Runtime runtime(host, quiet());
+TEST(Report, CoversOneRun) {
+  MemoryPlatform platform({.cores = 1});
+  Runtime runtime(platform, quiet());
   const auto body = [](Scope&) -> Task<> { static_cast<void>(co_await sleep(1s)); };
   EXPECT_EQ(runtime.run_on_each_core(body), 0);
   const std::uint64_t turns = runtime.report().total().turns;
@@ -165,65 +165,65 @@ CoreReport core_of(unsigned number) {
   core.run_time = (number + 1) * 1500ms;
   core.turns = 1'234'567 * (number + 1);
   core.inbox_depth = 4 - 3 * number;
-  core.inbox_most = 3 - number;
-  core.figures = {{"http requests", 5}};
-  if (number == 1) core.figures.push_back({"http refused: bad_host", 2});
+  core.inbox_depth_max = 3 - number;
+  core.metrics = {{"http requests", 5}};
+  if (number == 1) core.metrics.push_back({"http rejected: bad_host", 2});
   return core;
 }
 
-TEST(Report, ReadsAsATable) {
+TEST(Report, IsPrintedAsATable) {
   RuntimeReport report;
   report.running = true;
   report.up = 10s;
   report.connections = 12;
   report.cores = {core_of(0), core_of(1)};
-  report.slow_places = {{"GET /slow", 10, 82ms}, {"serve_client", 1, 60ms}};
+  report.stalls = {{"GET /slow", 10, 82ms}, {"serve_client", 1, 60ms}};
   report.pool.emplace();
   report.pool->size = 4;
   PoolLaneReport& lane = report.pool->lanes.emplace_back();
   lane.name = "files";
   lane.finished = 7;
-  lane.refused = 1;
+  lane.rejected = 1;
   const std::string expected =
       "2 cores, uring, up 10.000 s, 12 connections open\n"
-      "                            total     core 0     core 1\n"
-      "busy                       30.0 %     20.0 %     40.0 %\n"
-      "CPU time                  6.000 s    2.000 s    4.000 s\n"
-      "run time                  4.500 s    1.500 s    3.000 s\n"
-      "turns                   3,703,701  1,234,567  2,469,134\n"
-      "slow turns                      0          0          0\n"
-      "runs                            0          0          0\n"
-      "from other threads              0          0          0\n"
-      "in the inbox                    5          4          1\n"
-      "most in the inbox               3          3          2\n"
-      "system calls                    0          0          0\n"
-      "bytes received                  0          0          0\n"
-      "bytes sent                      0          0          0\n"
-      "accepts                         0          0          0\n"
-      "open streams                    0          0          0\n"
-      "handed over                     0          0          0\n"
-      "taken over                      0          0          0\n"
-      "accept pauses                   0          0          0\n"
-      "connections dropped             0          0          0\n"
-      "exceptions dropped              0          0          0\n"
-      "broadcasts missed               0          0          0\n"
-      "frames in use                   0          0          0\n"
-      "buffers in use                  0          0          0\n"
-      "blocks in use                   0          0          0\n"
-      "cached bytes                    0          0          0\n"
-      "http requests                  10          5          5\n"
-      "http refused: bad_host          2          0          2\n"
-      "slow: 10 turns, the longest of 82 ms: GET /slow\n"
-      "slow: 1 turn, the longest of 60 ms: serve_client\n"
-      "pool: 0 of 4 threads have work, 0 queued\n"
-      "pool lane files: 7 finished, 1 refused, 0 cancelled\n";
+      "                              total     core 0     core 1\n"
+      "busy                         30.0 %     20.0 %     40.0 %\n"
+      "CPU time                    6.000 s    2.000 s    4.000 s\n"
+      "run time                    4.500 s    1.500 s    3.000 s\n"
+      "turns                     3,703,701  1,234,567  2,469,134\n"
+      "slow turns                        0          0          0\n"
+      "runs                              0          0          0\n"
+      "posts from other threads          0          0          0\n"
+      "inbox depth                       5          4          1\n"
+      "inbox depth, maximum              3          3          2\n"
+      "system calls                      0          0          0\n"
+      "bytes received                    0          0          0\n"
+      "bytes sent                        0          0          0\n"
+      "accepts                           0          0          0\n"
+      "open streams                      0          0          0\n"
+      "handed over                       0          0          0\n"
+      "taken over                        0          0          0\n"
+      "accept pauses                     0          0          0\n"
+      "connections dropped               0          0          0\n"
+      "exceptions dropped                0          0          0\n"
+      "broadcasts missed                 0          0          0\n"
+      "frames in use                     0          0          0\n"
+      "buffers in use                    0          0          0\n"
+      "blocks in use                     0          0          0\n"
+      "cached bytes                      0          0          0\n"
+      "http requests                    10          5          5\n"
+      "http rejected: bad_host           2          0          2\n"
+      "slow turns: 10, longest 82 ms: GET /slow\n"
+      "slow turns: 1, longest 60 ms: serve_client\n"
+      "pool: 0 of 4 threads busy, 0 queued\n"
+      "pool lane files: 7 finished, 1 rejected, 0 cancelled\n";
   EXPECT_EQ(report.to_text(), expected);
   std::ostringstream out;
   out << report;
   EXPECT_EQ(out.str(), expected);
 }
 
-TEST(Report, OfManyCoresTellsTheLeastAndTheMost) {
+TEST(Report, OfManyCoresShowsTheLeastAndTheMost) {
   RuntimeReport report;
   for (unsigned number = 0; number < 9; ++number) {
     report.cores.push_back(core_of(0));
@@ -244,13 +244,13 @@ TEST(Report, OfManyCoresTellsTheLeastAndTheMost) {
   EXPECT_EQ(most, "108");
 }
 
-TEST(ReportOfThreads, IsReadByAnyThreadAtAnyTime) {
-  OsHost host;
+TEST(ReportOfThreads, MayBeReadByAnyThreadAtAnyTime) {
+  OsPlatform platform;
   RuntimeOptions options = quiet();
   options.cores = 2;
   options.pin = false;
   options.handle_signals = false;
-  Runtime runtime(host, options);
+  Runtime runtime(platform, options);
   std::atomic<bool> done{false};
   std::atomic<unsigned> seen_running{0};
   std::vector<std::thread> readers;
@@ -274,8 +274,8 @@ TEST(ReportOfThreads, IsReadByAnyThreadAtAnyTime) {
   done = true;
   for (std::thread& reader : readers) reader.join();
   const CoreReport total = runtime.report().total();
-  EXPECT_GT(total.cpu_time, Duration(0)) << "it stays when the threads have ended";
-  EXPECT_GT(total.figures.front().value, 0U);
+  EXPECT_GT(total.cpu_time, Duration(0)) << "CPU time is kept after the threads have ended";
+  EXPECT_GT(total.metrics.front().value, 0U);
 }
 
 }  // namespace

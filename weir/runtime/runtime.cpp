@@ -3,26 +3,27 @@
 #include <algorithm>
 #include <exception>
 
-#include "weir/runtime/detail/core.hpp"
-#include "weir/runtime/restart.hpp"
-#include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/loop/os/os_platform.hpp"
+#include "weir/runtime/detail/core.hpp"
+#include "weir/runtime/detail/hot_restart.hpp"
+#include "weir/runtime/pool/detail/shared_pool.hpp"
 
 namespace weir {
 
 Runtime::Runtime(const RuntimeOptions& options)
-    : own_host_(std::make_unique<OsHost>()), host_(*own_host_), options_(options) {}
+    : own_platform_(std::make_unique<OsPlatform>()), platform_(*own_platform_), options_(options) {}
 
-Runtime::Runtime(Host& host, const RuntimeOptions& options) : host_(host), options_(options) {}
+Runtime::Runtime(Platform& platform, const RuntimeOptions& options)
+    : platform_(platform), options_(options) {}
 
 Runtime::~Runtime() = default;
 
 int Runtime::run(const Body& body) {
   if (const auto ended = supervise()) return *ended;
-  if (!lock_memory() || !begin_restart()) return 1;
+  if (!lock_memory() || !begin_hot_restart()) return 1;
   if (auto made = make_cores(body); !made) {
-    host_.log("weir: cannot make an event loop: " + made.error().message());
-    end_restart();
+    platform_.log("weir: cannot create an event loop: " + made.error().message());
+    end_hot_restart();
     return 1;
   }
   if (options_.announce) announce();
@@ -31,26 +32,28 @@ int Runtime::run(const Body& body) {
     schedule.fifo_priority = options_.real_time->priority;
     schedule.fifo_required = options_.real_time->required;
   }
-  std::vector<LoopPlace> places;
-  for (const auto& core : cores_) places.push_back({&core->loop(), core->cpu(), schedule});
-  // relaxed: nobody counts before a loop runs, and starting its thread orders that.
+  std::vector<LoopPlacement> placements;
+  for (const auto& core : cores_) placements.push_back({&core->loop(), core->cpu(), schedule});
+  // relaxed: no core counts before its loop runs, and starting its thread orders that.
   running_.store(cores_.size(), std::memory_order_relaxed);
   for (const auto& core : cores_) core->start();
-  // Who asked before make_cores() had the mutex is seen here; who asks after that finds the cores.
-  // So any order would do; acquire goes with the release in drain() and stop().
-  if (asked_to_drain_.load(std::memory_order_acquire)) drain();
-  if (asked_to_stop_.load(std::memory_order_acquire)) stop();
+  // A request from before make_cores() took the mutex is seen here; a later request finds the
+  // cores. Any memory order would be correct; acquire pairs with the release in drain() and
+  // stop().
+  if (drain_requested_.load(std::memory_order_acquire)) drain();
+  if (stop_requested_.load(std::memory_order_acquire)) stop();
 
-  auto ran = restart_ != nullptr ? restart_->start() : Result<>();
-  if (ran) ran = host_.run(places, options_.handle_signals ? this : nullptr);
+  auto ran = hot_restart_ != nullptr ? hot_restart_->start() : Result<>();
+  if (ran) ran = platform_.run(placements, options_.handle_signals ? this : nullptr);
   if (!ran) {
-    host_.log("weir: cannot run: " + ran.error().message());
-    // A simulated host also gives up on bodies that wait for what will never happen.
+    platform_.log("weir: cannot run: " + ran.error().message());
+    // A simulated platform also gives up on bodies that wait for something that will never
+    // happen.
     stop();
-    const bool begun = std::ranges::any_of(cores_, [](auto& core) { return core->begun(); });
-    if (begun) static_cast<void>(host_.run(places, nullptr));
+    const bool begun = std::ranges::any_of(cores_, [](auto& core) { return core->body_running(); });
+    if (begun) static_cast<void>(platform_.run(placements, nullptr));
   }
-  end_restart();
+  end_hot_restart();
   std::string failure;
   {
     const std::lock_guard lock(mutex_);
@@ -58,79 +61,79 @@ int Runtime::run(const Body& body) {
     last_report_ = report_now();
     last_report_.running = false;
     cores_.clear();
-    // relaxed: under the mutex, like every store to these three; their readers run no more.
-    asked_to_drain_.store(false, std::memory_order_relaxed);
-    asked_to_stop_.store(false, std::memory_order_relaxed);
+    // relaxed: under the mutex, like every store to these three; their readers no longer run.
+    drain_requested_.store(false, std::memory_order_relaxed);
+    stop_requested_.store(false, std::memory_order_relaxed);
     abandon_at_.store(never, std::memory_order_relaxed);
   }
-  if (!failure.empty()) host_.log("weir: " + failure);
+  if (!failure.empty()) platform_.log("weir: " + failure);
   return ran && failure.empty() ? 0 : 1;
 }
 
 Result<> Runtime::make_cores(const Body& body) {
-  const os::Topology topology = host_.topology();
+  const os::Topology topology = platform_.topology();
   const std::size_t count = core_count();
-  const bool pin = options_.pin && !topology.cut_by_quota;
+  const bool pin = options_.pin && !topology.limited_by_quota;
   topology_explanation_ = topology.explanation;
   if (options_.pin && !pin) {
-    topology_explanation_ += "; not pinned, for the quota names no CPUs";
+    topology_explanation_ += "; not pinned: the quota names no CPUs";
     if (options_.real_time) {
-      host_.log(
+      platform_.log(
           "weir: loops are not pinned: a CPU quota (cpu.max, CPUQuota=, docker run --cpus) names "
           "no CPUs; give this process CPUs of its own instead: cpuset.cpus of its cgroup, "
           "AllowedCPUs= in systemd, docker run --cpuset-cpus");
     }
   }
   group_ = std::make_unique<LoopGroup>();
-  name_listeners();
-  if (restart_ != nullptr) restart_->prepare(*group_);
-  std::vector<std::unique_ptr<Core>> cores;
+  log_listeners();
+  if (hot_restart_ != nullptr) hot_restart_->prepare(*group_);
+  std::vector<std::unique_ptr<CoreRunner>> cores;
   for (std::size_t index = 0; index < count; ++index) {
     auto loop = Loop::make(
-        host_,
+        platform_,
         {.backend = options_.backend, .core = static_cast<unsigned>(index), .group = group_.get()});
     if (!loop) return fail(loop.error());
-    if (restart_ != nullptr && restart_->taking_over()) (*loop)->hold();
-    const std::size_t place = index + (seat_ != nullptr ? seat_->index() * count : 0);
+    if (hot_restart_ != nullptr && hot_restart_->taking_over()) (*loop)->pause_accepting();
+    const std::size_t place = index + (worker_ != nullptr ? worker_->index() * count : 0);
     const int cpu = pin && place < topology.cores.size() ? topology.cores[place].cpu : -1;
-    cores.push_back(std::make_unique<Core>(*this, std::move(*loop), cpu, body));
+    cores.push_back(std::make_unique<CoreRunner>(*this, std::move(*loop), cpu, body));
   }
   std::vector<Loop*> loops;
   for (const auto& core : cores) loops.push_back(&core->loop());
   group_->set_loops(std::move(loops));
   const std::lock_guard lock(mutex_);
   cores_ = std::move(cores);
-  made_at_ = host_.now();
+  created_at_ = platform_.now();
   return {};
 }
 
-void Runtime::name_listeners() {
+void Runtime::log_listeners() {
   if (!options_.announce) return;
   group_->on_listening = [this](const os::Address& bound) {
-    host_.log("weir: listening on " + bound.to_string());
+    platform_.log("weir: listening on " + bound.to_string());
   };
 }
 
-/// False, after one line that says why, where sockets cannot be had that are asked for.
-bool Runtime::begin_restart() {
-  if (!options_.takeover && options_.inherited.empty() && seat_ == nullptr) return true;
-  auto restart = std::make_unique<Restart>(*this);
+/// Returns false, after one log line with the cause, if requested sockets are unavailable.
+bool Runtime::begin_hot_restart() {
+  if (!options_.hot_restart && options_.inherited.empty() && worker_ == nullptr) return true;
+  auto restart = std::make_unique<HotRestart>(*this);
   const std::string failure = restart->begin();
   if (!failure.empty()) {
-    host_.log("weir: " + failure);
+    platform_.log("weir: " + failure);
     return false;
   }
   const std::lock_guard lock(mutex_);
-  restart_ = std::move(restart);
+  hot_restart_ = std::move(restart);
   return true;
 }
 
-/// Its thread may be about to call drain(), which takes the mutex.
-void Runtime::end_restart() {
-  std::unique_ptr<Restart> ending;
+/// Ends the hot restart without the mutex, because its thread may be about to call drain().
+void Runtime::end_hot_restart() {
+  std::unique_ptr<HotRestart> ending;
   {
     const std::lock_guard lock(mutex_);
-    ending = std::move(restart_);
+    ending = std::move(hot_restart_);
   }
 }
 
@@ -139,11 +142,11 @@ RuntimeReport Runtime::report() const {
   return cores_.empty() ? last_report_ : report_now();
 }
 
-/// With the mutex, which keeps the cores there.
+/// Returns the present report; the caller holds the mutex, which keeps the cores alive.
 RuntimeReport Runtime::report_now() const {
   RuntimeReport report;
   report.running = true;
-  report.up = host_.now() - made_at_;
+  report.up = platform_.now() - created_at_;
   for (const auto& core : cores_) {
     report.cores.push_back(report_on(core->loop()));
     report.cores.back().cpu = core->cpu();
@@ -152,63 +155,63 @@ RuntimeReport Runtime::report_now() const {
   Loop& first = cores_.front()->loop();
   // relaxed: see LoopGroup::connections.
   report.connections = first.group().connections.load(std::memory_order_relaxed);
-  report.slow_places = first.group().slow_turns().places();
-  if (const SharedPool* const pool = shared_pool_if_made(first)) report.pool = pool->report();
+  report.stalls = first.group().stall_log().summaries();
+  if (const SharedPool* const pool = find_shared_pool(first)) report.pool = pool->report();
   return report;
 }
 
-/// Before anything is made, so that all of it is there at once. False where it is required and
-/// refused.
+/// Locks memory before anything is allocated, so that all memory is in RAM from the start.
+/// Returns false if the lock is required and refused.
 bool Runtime::lock_memory() {
   if (!options_.real_time || !options_.real_time->lock_memory) return true;
-  const auto memory = host_.lock_memory();
-  if (!memory.locked) host_.log("weir: memory is not locked: " + memory.explanation);
+  const auto memory = platform_.lock_memory();
+  if (!memory.locked) platform_.log("weir: memory is not locked: " + memory.explanation);
   return memory.locked || !options_.real_time->required;
 }
 
 void Runtime::announce() {
   Loop& loop = cores_.front()->loop();
-  const auto limit = host_.descriptor_limit();
+  const auto limit = platform_.descriptor_limit();
   const std::size_t connections = limit.descriptors_max > 64 ? limit.descriptors_max - 64 : 1;
-  host_.log("weir: " + std::to_string(cores_.size()) +
-            (cores_.size() == 1 ? " event loop (" : " event loops (") + topology_explanation_ +
-            ")");
-  host_.log("weir: backend " + std::string(loop.backend().name()) + " (" + loop.backend_reason() +
-            ")");
-  host_.log("weir: at most " + std::to_string(connections) +
-            " connections (descriptors: " + limit.explanation + ")");
-  if (options_.busy_poll) host_.log("weir: busy polling: loops never sleep");
+  platform_.log("weir: " + std::to_string(cores_.size()) +
+                (cores_.size() == 1 ? " event loop (" : " event loops (") + topology_explanation_ +
+                ")");
+  platform_.log("weir: backend " + std::string(loop.backend().name()) + " (" +
+                loop.backend_reason() + ")");
+  platform_.log("weir: at most " + std::to_string(connections) +
+                " connections (descriptors: " + limit.explanation + ")");
+  if (options_.busy_poll) platform_.log("weir: busy polling: loops never sleep");
   if (!options_.real_time) return;
-  // Each loop's thread asks for itself, and a refusal is told then.
-  host_.log("weir: real time: asking for SCHED_FIFO with priority " +
-            std::to_string(options_.real_time->priority));
+  // Each loop's thread makes its own request and logs a refusal then.
+  platform_.log("weir: real time: requesting SCHED_FIFO with priority " +
+                std::to_string(options_.real_time->priority));
 }
 
 std::size_t Runtime::core_count() const {
-  const std::size_t all = options_.cores != 0 ? options_.cores : host_.topology().cores.size();
+  const std::size_t all = options_.cores != 0 ? options_.cores : platform_.topology().cores.size();
   const std::size_t processes = options_.processes ? std::max(1U, options_.processes->count) : 1;
   return std::max<std::size_t>(1, all / processes);
 }
 
 void Runtime::drain() {
   const std::lock_guard lock(mutex_);
-  // release, before any core can close something because of it: whoever then meets what is closed
-  // sees that it was asked for; see Core::failure_of().
-  asked_to_drain_.store(true, std::memory_order_release);
+  // release, before any core can close an object because of this: a core that then meets a closed
+  // object sees the request; see CoreRunner::failure_of().
+  drain_requested_.store(true, std::memory_order_release);
   if (cores_.empty()) return;
-  if (restart_ != nullptr && !restart_->stop()) return;
-  // A worker that leaves by itself has no next life, which would serve who waits for it.
-  if (seat_ != nullptr && failure_.empty()) restart_->keep_for_good();
-  for (const auto& core : cores_) core->ask_to_drain();
-  abandon_after(options_.deadline);
+  if (hot_restart_ != nullptr && !hot_restart_->stop()) return;
+  // A worker that ends without a failure is not restarted, so no later run would serve its queue.
+  if (worker_ != nullptr && failure_.empty()) hot_restart_->take_sole_ownership();
+  for (const auto& core : cores_) core->request_drain();
+  abandon_after(options_.drain_timeout);
 }
 
 void Runtime::stop() {
   const std::lock_guard lock(mutex_);
-  // release: as in drain(). It is read by run() only.
-  asked_to_stop_.store(true, std::memory_order_release);
+  // release: the same as in drain(). Only run() reads it.
+  stop_requested_.store(true, std::memory_order_release);
   if (cores_.empty()) return;
-  for (const auto& core : cores_) core->ask_to_stop();
+  for (const auto& core : cores_) core->request_stop();
   abandon_after(Duration(0));
 }
 
@@ -217,32 +220,32 @@ void Runtime::on_abandon_change(std::function<void()> changed) {
   abandon_changed_ = std::move(changed);
 }
 
-/// The mutex is held.
+/// Sets the time after which loops are abandoned; the caller holds the mutex.
 void Runtime::abandon_after(Duration length) {
-  const Instant moment = after(host_.now(), length);
-  // relaxed: a time and nothing else, written under the mutex; the host looks again whenever it is
-  // called, and that call orders the two.
+  const Instant moment = after(platform_.now(), length);
+  // relaxed: a time and nothing else, written under the mutex. The platform reads it again
+  // whenever abandon_changed_ is called, and that call orders the two.
   if (moment >= abandon_at_.load(std::memory_order_relaxed)) return;
   abandon_at_.store(moment, std::memory_order_relaxed);
   if (abandon_changed_) abandon_changed_();
 }
 
-void Runtime::signalled(Signal signal) {
-  if (seat_ != nullptr) return obey();
+void Runtime::on_signal(Signal signal) {
+  if (worker_ != nullptr) return apply_worker_command();
   const std::string name = signal == Signal::interrupt ? "SIGINT" : "SIGTERM";
-  // acquire: as in run(). A drain that another thread asks for at this moment may be missed: then
-  // this one is the second to ask, which changes nothing.
-  if (!asked_to_drain_.load(std::memory_order_acquire)) {
-    if (restart_ != nullptr && restart_->postpones_drain()) {
-      host_.log("weir: " + name + ": draining when the newer process is ready, which is starting");
+  // acquire: the same as in run(). A concurrent drain() of another thread may be missed. This
+  // drain is then the second one, which changes nothing.
+  if (!drain_requested_.load(std::memory_order_acquire)) {
+    if (hot_restart_ != nullptr && hot_restart_->postpones_drain()) {
+      platform_.log("weir: " + name + ": a newer process is starting: draining when it is ready");
       return;
     }
-    // First of all: a log that nobody reads may take its time.
+    // Drain before logging: a log without a reader may block.
     drain();
-    host_.log("weir: " + name + ": draining");
+    platform_.log("weir: " + name + ": draining");
   } else {
     stop();
-    host_.log("weir: " + name + " again: stopping at once");
+    platform_.log("weir: " + name + " again: stopping immediately");
   }
 }
 
@@ -256,8 +259,8 @@ void Runtime::core_failed(std::string failure) {
 }
 
 void Runtime::core_finished() {
-  // The last one ends all loops: until then a core may still be asked to do something for another.
-  // acq_rel: whatever the others did before they counted themselves comes before that.
+  // The last core stops all loops: until then a core may still serve another core. acq_rel:
+  // everything that the others did before they counted themselves happens before that.
   if (running_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::lock_guard lock(mutex_);
   for (const auto& core : cores_) core->loop().stop();

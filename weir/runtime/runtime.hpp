@@ -1,4 +1,4 @@
-// The runtime: one event loop per core, started, drained and stopped together.
+// Runs one event loop per core, and starts, drains and stops them together.
 #pragma once
 
 #include <atomic>
@@ -11,34 +11,39 @@
 #include <utility>
 #include <vector>
 
+#include "weir/loop/contract/detail/platform.hpp"
+#include "weir/loop/detail/loop_group.hpp"
 #include "weir/runtime/options.hpp"
 #include "weir/runtime/report.hpp"
-#include "weir/loop/contract/detail/platform.hpp"
-#include "weir/loop/loop_group.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir {
 
-/// Many loops, one per core. Any number of runtimes may run in one process, one after the other or
-/// at once. Threads: run_on_each_core() blocks its caller; drain(), stop() and report() may be
-/// called from any thread and from a loop. Lifetime: outlives everything that runs on it.
+/// A Runtime runs one event loop per core. Any number of runtimes may run in one process, one
+/// after the other or at the same time.
+/// Threads: run_on_each_core() blocks its caller. Any thread and any loop may call drain(),
+/// stop() and report().
+/// Lifetime: outlives everything that runs on it.
 class Runtime : RunControl {
  public:
-  /// On the operating system.
+  /// Creates a runtime on the operating system.
   explicit Runtime(const RuntimeOptions& options = {});
-  /// On another host, such as a simulated one; `host` outlives the runtime.
-  Runtime(Host& host, const RuntimeOptions& options);
+  /// Creates a runtime on another platform, such as a simulated one; `platform` outlives the
+  /// runtime.
+  Runtime(Platform& platform, const RuntimeOptions& options);
   ~Runtime() override;
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  /// Calls `body(scope, args...)` on every core, a function that returns a Task<Result<>> or a
-  /// Task<>, with its own copy of the arguments (std::ref for what is shared) and a supervising
-  /// scope; returns when all have finished, children included. The value is for main(): 0, or 1
-  /// when a body failed or a loop could not be made, after one line that says why. When one body
-  /// fails, all cores drain. With RuntimeOptions::processes it returns in each worker and in the
-  /// supervisor; there it may be called once.
+  /// Calls `body(scope, args...)` on every core and blocks until all bodies and their children
+  /// have finished. `body` returns a Task<Result<>> or a Task<>. Each core gets its own copy of
+  /// the arguments (use std::ref for what is shared) and a scope that isolates failures
+  /// (OnFailure::isolate). If one body fails, all cores drain. If RuntimeOptions::processes is
+  /// set, the call returns in each worker and in the supervisor. Each of these processes may call
+  /// it only once.
+  /// Returns: the exit status for main(): 0, or 1 if a body failed or a loop could not be
+  /// created. A log line gives the cause of a failure.
   template <class Body, class... Args>
   int run_on_each_core(Body body, Args... args) {
     return run([body = std::move(body), ... args = std::move(args)](Scope& scope) mutable {
@@ -46,23 +51,25 @@ class Runtime : RunControl {
     });
   }
 
-  /// Asks every core to finish what it has and take nothing new; after the deadline of the options,
-  /// what still runs is cancelled. Before run_on_each_core() it holds for the next run.
+  /// Tells every core to finish its current work and to accept nothing new. Work that still runs
+  /// after RuntimeOptions::drain_timeout is cancelled. A call before run_on_each_core() applies
+  /// to the next run.
   void drain();
-  /// Cancels everything now. Before run_on_each_core() it holds for the next run.
+  /// Cancels all work immediately. A call before run_on_each_core() applies to the next run.
   void stop();
-  /// What its cores have done so far and what they have now, read while they go on; after a run
-  /// that of the last moment, before the first one nothing. `std::cerr << runtime.report()` prints
-  /// it. It stops no core, but is not for every request: it allocates, and asks the kernel for each
-  /// core's CPU time.
+  /// Returns the counts since the start and the present state of all cores, read while the cores
+  /// run. The report after a run shows its last moment; before the first run it is empty.
+  /// `std::cerr << runtime.report()` prints the report. The call stops no core, but it is too
+  /// expensive for every request. It allocates, and it asks the kernel for the CPU time of each
+  /// core.
   RuntimeReport report() const;
-  /// How many cores run_on_each_core() uses, counted from 0; see on_core() and PerCore. Of several
-  /// processes each has so many.
+  /// Returns the number of cores that run_on_each_core() uses in each process, at least 1. Cores
+  /// are numbered from 0; see on_core() and PerCore.
   std::size_t core_count() const;
 
  private:
-  class Core;
-  class Restart;
+  class CoreRunner;
+  class HotRestart;
   using Body = std::function<Task<Result<>>(Scope&)>;
 
   static Task<Result<>> as_fallible(Task<Result<>> task) { return task; }
@@ -73,40 +80,40 @@ class Runtime : RunControl {
 
   int run(const Body& body);
   std::optional<int> supervise();
-  std::string why_no_processes() const;
-  void obey();
-  bool draining() const noexcept;
+  std::string processes_error() const;
+  void apply_worker_command();
+  bool is_draining() const noexcept;
   Result<> make_cores(const Body& body);
-  void name_listeners();
-  bool begin_restart();
-  void end_restart();
+  void log_listeners();
+  bool begin_hot_restart();
+  void end_hot_restart();
   bool lock_memory();
   void announce();
   void core_failed(std::string failure);
   RuntimeReport report_now() const;
-  /// Called by each core at its end.
+  /// Each core calls this when it has ended.
   void core_finished();
-  void signalled(Signal signal) override;
+  void on_signal(Signal signal) override;
   /// relaxed: see abandon_after().
   Instant abandon_at() noexcept override { return abandon_at_.load(std::memory_order_relaxed); }
   void on_abandon_change(std::function<void()> changed) override;
   void abandon_after(Duration length);
 
-  std::unique_ptr<Host> own_host_;
-  Host& host_;
+  std::unique_ptr<Platform> own_platform_;
+  Platform& platform_;
   RuntimeOptions options_;
-  std::unique_ptr<WorkerSeat> seat_;  // in a worker process
+  std::unique_ptr<WorkerHandle> worker_;  // set in a worker process
   std::unique_ptr<LoopGroup> group_;
-  std::string topology_explanation_;  // and whether it is pinned
+  std::string topology_explanation_;  // also says if the loops are pinned
   std::atomic<std::size_t> running_{0};
-  std::atomic<bool> asked_to_drain_{false};
-  std::atomic<bool> asked_to_stop_{false};
+  std::atomic<bool> drain_requested_{false};
+  std::atomic<bool> stop_requested_{false};
   std::atomic<Instant> abandon_at_{never};
-  mutable std::mutex mutex_;  // guards what follows, which drain() and others may meet at any time
-  std::vector<std::unique_ptr<Core>> cores_;
-  std::unique_ptr<Restart> restart_;  // nullptr: nothing is taken over or given on
-  Instant made_at_{};                 // the cores
-  RuntimeReport last_report_;         // of the last run
+  mutable std::mutex mutex_;  // guards the members below: any thread may call drain()
+  std::vector<std::unique_ptr<CoreRunner>> cores_;
+  std::unique_ptr<HotRestart> hot_restart_;  // nullptr: no sockets are received or offered
+  Instant created_at_{};                     // creation time of the cores
+  RuntimeReport last_report_;                // report of the last run
   std::string failure_;
   std::function<void()> abandon_changed_;
 };

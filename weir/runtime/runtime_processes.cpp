@@ -1,75 +1,78 @@
-// A runtime of several processes: how it becomes a supervisor and workers, and what a worker obeys.
+// A runtime of several processes: becomes the supervisor and its workers, and obeys in workers.
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "weir/loop/contract/detail/supervision.hpp"
 #include "weir/runtime/detail/core.hpp"
-#include "weir/runtime/restart.hpp"
+#include "weir/runtime/detail/hot_restart.hpp"
 #include "weir/runtime/runtime.hpp"
-#include "weir/loop/supervision.hpp"
 
 namespace weir {
 
-std::string Runtime::why_no_processes() const {
-  if (options_.takeover) return "several processes cannot take sockets over (--takeover)";
-  if (!options_.inherited.empty()) return "several processes cannot use inherited sockets";
-  if (!options_.handle_signals) return "several processes need handle_signals";
+std::string Runtime::processes_error() const {
+  if (options_.hot_restart)
+    return "hot restart (--hot-restart) cannot be combined with worker processes";
+  if (!options_.inherited.empty())
+    return "inherited sockets cannot be combined with worker processes";
+  if (!options_.handle_signals) return "worker processes need RuntimeOptions::handle_signals";
   return {};
 }
 
-/// In the supervisor, when all has ended: the status. Nothing in a worker that begins, or without
-/// processes.
+/// Runs the supervisor. Returns the exit status in the supervisor after all workers have ended,
+/// or in a worker that cannot run. Returns nothing in a new worker, or if there is only one
+/// process.
 std::optional<int> Runtime::supervise() {
   if (!options_.processes || options_.processes->count < 2) return {};
-  if (seat_ != nullptr) {
-    host_.log("weir: a worker process runs once: its sockets went with the first run");
+  if (worker_ != nullptr) {
+    platform_.log("weir: cannot run again in a worker process: the first run used its sockets");
     return 1;
   }
-  std::string failure = why_no_processes();
+  std::string failure = processes_error();
   if (failure.empty()) {
     SupervisionOptions options;
     options.loops.assign(options_.processes->count, core_count());
     options.endpoints = options_.processes->endpoints;
-    options.deadline = options_.deadline;
+    options.drain_timeout = options_.drain_timeout;
     options.restart = options_.processes->restart;
     options.announce = options_.announce;
     if (options_.announce) {
-      host_.log("weir: " + std::to_string(options.loops.size()) + " processes");
+      platform_.log("weir: " + std::to_string(options.loops.size()) + " processes");
     }
-    Supervised supervised = host_.supervise(options);
-    seat_ = std::move(supervised.seat);
-    if (seat_ != nullptr) {
-      // The supervisor has told where it listens, and one worker speaks for all.
-      options_.announce = options_.announce && seat_->index() == 0 && seat_->first_life();
+    Supervised supervised = platform_.supervise(options);
+    worker_ = std::move(supervised.worker);
+    if (worker_ != nullptr) {
+      // The supervisor has logged the listeners, and one worker logs for all.
+      options_.announce = options_.announce && worker_->index() == 0 && worker_->is_first_run();
       return {};
     }
     failure = std::move(supervised.failure);
     if (failure.empty()) return supervised.status;
   }
-  host_.log("weir: " + failure);
+  platform_.log("weir: " + failure);
   return 1;
 }
 
-/// Whether anybody was asked to drain who may have closed what the cores of this process share: one
-/// of them, or another worker.
-bool Runtime::draining() const noexcept {
-  // acquire, with the release in drain(): that core was asked after the flag was set.
-  if (asked_to_drain_.load(std::memory_order_acquire)) return true;
-  return seat_ != nullptr && seat_->order() != WorkerOrder::serve;
+/// Returns true if a core of this process or another worker drains. Either may have closed
+/// objects that the cores of this process share.
+bool Runtime::is_draining() const noexcept {
+  // acquire pairs with the release in drain(): a core is told to drain after the flag was set.
+  if (drain_requested_.load(std::memory_order_acquire)) return true;
+  return worker_ != nullptr && worker_->command() != WorkerCommand::serve;
 }
 
-/// The supervisor has sent a signal; or somebody else, who means nothing.
-void Runtime::obey() {
-  switch (seat_->order()) {
-    case WorkerOrder::serve:
+/// Obeys the supervisor, which has sent a signal; a signal from another process has no effect.
+void Runtime::apply_worker_command() {
+  switch (worker_->command()) {
+    case WorkerCommand::serve:
       return;
-    case WorkerOrder::drain:
-      // Whether it drains already, for a failure, or not.
-      if (restart_ != nullptr) restart_->keep_for_good();
-      // acquire: as in signalled().
-      if (asked_to_drain_.load(std::memory_order_acquire)) return;
+    case WorkerCommand::drain:
+      // The process may already drain because of a failure.
+      if (hot_restart_ != nullptr) hot_restart_->take_sole_ownership();
+      // acquire: as in on_signal().
+      if (drain_requested_.load(std::memory_order_acquire)) return;
       return drain();
-    case WorkerOrder::stop:
+    case WorkerCommand::stop:
       return stop();
   }
 }

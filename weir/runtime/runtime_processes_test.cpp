@@ -1,38 +1,38 @@
-// What a runtime does where it is a worker of several processes.
+// Test of a runtime in a worker of several processes.
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "weir/loop/contract/detail/supervision.hpp"
 #include "weir/runtime/runtime.hpp"
-#include "weir/loop/supervision.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
 namespace weir {
 namespace {
 
-/// That of the second of two, which nobody orders to do anything.
-class SecondSeat final : public WorkerSeat {
+/// Handle of the second of two workers, which never gets a command.
+class SecondWorker final : public WorkerHandle {
  public:
   std::size_t index() const noexcept override { return 1; }
-  bool first_life() const noexcept override { return true; }
-  WorkerOrder order() const noexcept override { return WorkerOrder::serve; }
+  bool is_first_run() const noexcept override { return true; }
+  WorkerCommand command() const noexcept override { return WorkerCommand::serve; }
   std::vector<Socket> take_sockets() override { return {}; }
 };
 
-/// Whoever would supervise becomes a worker.
-class WorkersHost : public MemoryHost {
+/// A platform whose supervise() returns in a worker.
+class WorkersPlatform : public MemoryPlatform {
  public:
-  WorkersHost() : MemoryHost({.cores = 4}) {}
+  WorkersPlatform() : MemoryPlatform({.cores = 4}) {}
   Supervised supervise(const SupervisionOptions&) override {
-    return {.seat = std::make_unique<SecondSeat>()};
+    return {.worker = std::make_unique<SecondWorker>()};
   }
 };
 
 TEST(RuntimeProcesses, AWorkerHasItsShareOfTheCoresAndRunsOnce) {
-  WorkersHost host;
-  Runtime runtime(host, {.announce = false, .processes = ProcessOptions{.count = 2}});
+  WorkersPlatform platform;
+  Runtime runtime(platform, {.announce = false, .processes = ProcessOptions{.count = 2}});
   int runs = 0;
   const auto body = [&](Scope&) -> Task<> {
     ++runs;
@@ -40,11 +40,11 @@ TEST(RuntimeProcesses, AWorkerHasItsShareOfTheCoresAndRunsOnce) {
   };
   EXPECT_EQ(runtime.run_on_each_core(body), 0);
   EXPECT_EQ(runs, 2) << "on two of four cores";
-  EXPECT_TRUE(host.logged().empty());
+  EXPECT_TRUE(platform.logged().empty());
   EXPECT_EQ(runtime.run_on_each_core(body), 1);
   EXPECT_EQ(runs, 2);
-  ASSERT_EQ(host.logged().size(), 1U);
-  EXPECT_NE(host.logged()[0].find("a worker process runs once"), std::string::npos);
+  ASSERT_EQ(platform.logged().size(), 1U);
+  EXPECT_NE(platform.logged()[0].find("cannot run again in a worker process"), std::string::npos);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A runtime in real time: what it asks of its host, what it does about refusals, and loops that
-// never sleep. Refusals of the kernel are met in child processes without privileges.
+// Tests of a runtime with real-time options: its requests, refusals of the platform, and busy
+// loops. Child processes without privileges test refusals of the kernel.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "weir/runtime/runtime.hpp"
 #include "weir/loop/os/os_platform.hpp"
-#include "weir/os/real_time.hpp"
+#include "weir/os/detail/process/scheduling.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
@@ -38,78 +38,78 @@ Task<> count(Scope&, std::atomic<int>& runs) {
 class RealTimeInMemory : public testing::Test {
  protected:
   bool logged(std::string_view text) const {
-    return std::ranges::any_of(host_.logged(), [&](const std::string& line) {
+    return std::ranges::any_of(platform_.logged(), [&](const std::string& line) {
       return line.find(text) != std::string::npos;
     });
   }
   int run(const RuntimeOptions& options) {
-    return Runtime(host_, options).run_on_each_core(count, std::ref(runs_));
+    return Runtime(platform_, options).run_on_each_core(count, std::ref(runs_));
   }
-  MemoryHost host_{{.cores = 2}};
+  MemoryPlatform platform_{{.cores = 2}};
   std::atomic<int> runs_ = 0;
 };
 
-TEST_F(RealTimeInMemory, WithoutLockedMemoryItGoesOnAndSaysWhy) {
-  host_.refuse_to_lock_memory("the moon is full");
+TEST_F(RealTimeInMemory, ContinuesWithoutLockedMemoryAndLogsTheReason) {
+  platform_.fail_memory_lock("the moon is full");
   EXPECT_EQ(run(in_real_time()), 0);
   EXPECT_EQ(runs_, 2);
-  EXPECT_EQ(host_.logged(),
+  EXPECT_EQ(platform_.logged(),
             std::vector<std::string>{"weir: memory is not locked: the moon is full"});
 }
 
-TEST_F(RealTimeInMemory, UnlessThatIsRequired) {
-  host_.refuse_to_lock_memory("the moon is full");
+TEST_F(RealTimeInMemory, FailsIfLockedMemoryIsRequired) {
+  platform_.fail_memory_lock("the moon is full");
   EXPECT_EQ(run(in_real_time({.required = true})), 1);
   EXPECT_EQ(runs_, 0);
   EXPECT_TRUE(logged("the moon is full"));
 }
 
-TEST_F(RealTimeInMemory, WhatIsNotWantedIsNotAskedFor) {
-  host_.refuse_to_lock_memory("the moon is full");
+TEST_F(RealTimeInMemory, RequestsOnlySelectedSettings) {
+  platform_.fail_memory_lock("the moon is full");
   EXPECT_EQ(run(in_real_time({.lock_memory = false, .required = true})), 0);
   RuntimeOptions options = in_real_time();
   options.real_time.reset();
   EXPECT_EQ(run(options), 0);
   EXPECT_EQ(runs_, 4);
-  EXPECT_TRUE(host_.logged().empty());
+  EXPECT_TRUE(platform_.logged().empty());
 }
 
-TEST_F(RealTimeInMemory, SaysWhatItRunsBy) {
+TEST_F(RealTimeInMemory, LogsItsSchedulingAndPolling) {
   RuntimeOptions options = in_real_time({.priority = 7});
   options.announce = true;
   options.busy_poll = true;
   EXPECT_EQ(run(options), 0);
-  EXPECT_TRUE(logged("real time: asking for SCHED_FIFO with priority 7")) << "not yet granted";
+  EXPECT_TRUE(logged("real time: requesting SCHED_FIFO with priority 7")) << "not yet granted";
   EXPECT_TRUE(logged("busy polling"));
 }
 
-TEST(RealTimeUnderAQuota, LoopsThatAreNotPinnedAreToldWithTheSettingThatWouldAllowIt) {
+TEST(RealTimeUnderAQuota, UnpinnedLoopsAreLoggedWithTheNeededSetting) {
   for (const bool real_time : {true, false}) {
-    MemoryHost host({.cores = 2, .cut_by_quota = true});
+    MemoryPlatform platform({.cores = 2, .limited_by_quota = true});
     RuntimeOptions options = in_real_time();
     options.pin = true;
     if (!real_time) options.real_time.reset();
     std::atomic<int> runs = 0;
-    EXPECT_EQ(Runtime(host, options).run_on_each_core(count, std::ref(runs)), 0);
-    const auto told = std::ranges::count_if(host.logged(), [](const std::string& line) {
+    EXPECT_EQ(Runtime(platform, options).run_on_each_core(count, std::ref(runs)), 0);
+    const auto told = std::ranges::count_if(platform.logged(), [](const std::string& line) {
       return line.find("not pinned") != std::string::npos &&
              line.find("cpuset.cpus") != std::string::npos;
     });
-    EXPECT_EQ(told, real_time ? 1 : 0) << "though nothing is announced";
+    EXPECT_EQ(told, real_time ? 1 : 0) << "even with `announce` off";
   }
 }
 
-TEST_F(RealTimeInMemory, EachCoreHasItsBlocksBeforeItsBodyBegins) {
+TEST_F(RealTimeInMemory, EachCoreAllocatesItsBlocksBeforeItsBodyBegins) {
   std::vector<std::size_t> cached;
   const auto body = [&](Scope& scope) -> Task<> {
     cached.push_back(scope.loop().blocks().cached_bytes());
     co_return;
   };
   const RuntimeOptions options = in_real_time({.pool_bytes = 1 << 20});
-  EXPECT_EQ(Runtime(host_, options).run_on_each_core(body), 0);
+  EXPECT_EQ(Runtime(platform_, options).run_on_each_core(body), 0);
   ASSERT_EQ(cached.size(), 2U);
   for (const std::size_t bytes : cached) {
-    EXPECT_GE(bytes, BlockPool::keeps_free_blocks ? std::size_t{512} * 1024 : 0);
+    EXPECT_GE(bytes, BlockPool::caches_free_blocks ? std::size_t{512} * 1024 : 0);
   }
 }
 
@@ -117,12 +117,12 @@ TEST_F(RealTimeInMemory, EachCoreHasItsBlocksBeforeItsBodyBegins) {
 
 bool may_run_fifo() {
   bool may = false;
-  std::thread([&may] { may = os::run_fifo(os::fifo_priority_min).has_value(); }).join();
+  std::thread([&may] { may = os::set_fifo_priority(os::fifo_priority_min).has_value(); }).join();
   return may;
 }
 
-TEST(RealTimeOnThreads, LoopsRunByFifoAndNobodyElse) {
-  if (!may_run_fifo()) GTEST_SKIP() << "not allowed here";
+TEST(RealTimeOnThreads, OnlyLoopThreadsRunUnderFifo) {
+  if (!may_run_fifo()) GTEST_SKIP() << "SCHED_FIFO is not allowed here";
   std::atomic<int> fifo = 0;
   const auto body = [&](Scope&) -> Task<> {
     sched_param now{};
@@ -139,7 +139,7 @@ TEST(RealTimeOnThreads, LoopsRunByFifoAndNobodyElse) {
 
 class LoopsThatStayAwake : public testing::TestWithParam<BackendChoice> {
  protected:
-  /// A loop that slept would sleep for ever: nothing happens on it, and nobody wakes it.
+  /// Expects turns of a loop without events: if it slept, no event would wake it.
   static void expect_turns(RuntimeOptions options) {
     options.real_time.reset();
     options.cores = 1;
@@ -165,20 +165,20 @@ INSTANTIATE_TEST_SUITE_P(, LoopsThatStayAwake,
                          testing::Values(BackendChoice::automatic, BackendChoice::epoll,
                                          BackendChoice::poll));
 
-TEST_P(LoopsThatStayAwake, BusyPolling) {
+TEST_P(LoopsThatStayAwake, WithBusyPoll) {
   RuntimeOptions options = in_real_time();
   options.busy_poll = true;
   expect_turns(options);
 }
 
-TEST_P(LoopsThatStayAwake, WaitingBusily) {
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "with one CPU that is not done";
+TEST_P(LoopsThatStayAwake, WithBusyWait) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "busy_wait needs two CPUs";
   RuntimeOptions options = in_real_time();
   options.busy_wait = std::chrono::hours(1);
   expect_turns(options);
 }
 
-/// Ends this (child) process with the status of a run for which it has no privilege.
+/// Runs a runtime without privileges in a child process and exits with its status.
 [[noreturn]] void run_without_privilege(const RealTime& wanted) {
   for (const auto resource : {RLIMIT_RTPRIO, RLIMIT_MEMLOCK}) {
     const rlimit nothing{0, 0};
@@ -192,14 +192,14 @@ TEST_P(LoopsThatStayAwake, WaitingBusily) {
   ::_exit(status == 0 ? 10 + runs : status);
 }
 
-TEST(RealTimeDeathTest, WithoutPrivilegeItGoesOnAndNamesTheSettings) {
+TEST(RealTimeDeathTest, ContinuesWithoutPrivilegeAndNamesTheSettings) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(run_without_privilege({}), testing::ExitedWithCode(12),
               "memory is not locked: .*LimitMEMLOCK=infinity.*\n"
               "weir: SCHED_FIFO with priority 50 refused: .*LimitRTPRIO=50.*\n$");
 }
 
-TEST(RealTimeDeathTest, WithoutPrivilegeItEndsWhereThatIsRequired) {
+TEST(RealTimeDeathTest, EndsWithoutRequiredPrivilege) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(run_without_privilege({.required = true}), testing::ExitedWithCode(1),
               "memory is not locked: .*LimitMEMLOCK=infinity.*\n$");

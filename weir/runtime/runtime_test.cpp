@@ -28,17 +28,17 @@ RuntimeOptions quiet() {
   return options;
 }
 
-/// Ends when its loop drains, as a listener does.
-class Drained : Waiter, DrainWatcher {
+/// Waits until its loop drains, like a listener.
+class Drained : Waiter, DrainObserver {
  public:
   Drained() noexcept
-      : DrainWatcher([](DrainWatcher& self) { static_cast<Drained&>(self).resume_later(); }) {}
+      : DrainObserver([](DrainObserver& self) { static_cast<Drained&>(self).resume_later(); }) {}
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
   bool await_suspend(std::coroutine_handle<Promise> handle) {
-    wait_in(handle);
+    set_coroutine(handle);
     if (context().loop->draining()) return false;
-    context().loop->watch_drain(*this);
+    context().loop->observe_drain(*this);
     return true;
   }
   void await_resume() const noexcept {}
@@ -56,11 +56,11 @@ Task<Result<>> for_ever(Scope&) {
 class RuntimeInMemory : public testing::Test {
  protected:
   bool logged(std::string_view text) const {
-    return std::ranges::any_of(host_.logged(), [&](const std::string& line) {
+    return std::ranges::any_of(platform_.logged(), [&](const std::string& line) {
       return line.find(text) != std::string::npos;
     });
   }
-  MemoryHost host_{{.cores = 3}};
+  MemoryPlatform platform_{{.cores = 3}};
 };
 
 TEST_F(RuntimeInMemory, RunsTheBodyOnEachCore) {
@@ -71,12 +71,12 @@ TEST_F(RuntimeInMemory, RunsTheBodyOnEachCore) {
     EXPECT_EQ(scope.loop().group().loops()[scope.loop().core()], &scope.loop());
     co_return;
   };
-  Runtime runtime(host_, quiet());
+  Runtime runtime(platform_, quiet());
   EXPECT_EQ(runtime.core_count(), 3U);
   EXPECT_EQ(runtime.run_on_each_core(body, std::ref(cores)), 0);
   std::ranges::sort(cores);
   EXPECT_EQ(cores, (std::vector<unsigned>{0, 1, 2}));
-  EXPECT_TRUE(host_.logged().empty());
+  EXPECT_TRUE(platform_.logged().empty());
 }
 
 TEST_F(RuntimeInMemory, EachCoreHasItsOwnArguments) {
@@ -85,14 +85,14 @@ TEST_F(RuntimeInMemory, EachCoreHasItsOwnArguments) {
     text += "changed";
     EXPECT_TRUE(own.empty());
     own.push_back(1);
-    // What the body was given outlives the body, as long as there are children.
+    // The body's arguments outlive the body as long as there are children.
     scope.spawn([](const std::string& of) -> Task<> {
       static_cast<void>(co_await sleep(1s));
       EXPECT_EQ(of, "givenchanged");
     }(text));
     co_return {};
   };
-  Runtime runtime(host_, quiet());
+  Runtime runtime(platform_, quiet());
   EXPECT_EQ(runtime.run_on_each_core(body, std::string("given"), std::vector<int>()), 0);
 }
 
@@ -105,104 +105,104 @@ TEST_F(RuntimeInMemory, WaitsForTheChildren) {
     }(ended));
     co_return;
   };
-  const Instant began = host_.now();
-  Runtime runtime(host_, quiet());
+  const Instant began = platform_.now();
+  Runtime runtime(platform_, quiet());
   EXPECT_EQ(runtime.run_on_each_core(body), 0);
   EXPECT_EQ(ended, 3);
-  EXPECT_EQ(host_.now() - began, 5s);
+  EXPECT_EQ(platform_.now() - began, 5s);
 }
 
-TEST_F(RuntimeInMemory, AFailureDrainsTheOthersAndIsOneLine) {
+TEST_F(RuntimeInMemory, AFailureDrainsTheOtherCoresAndLogsOneLine) {
   const auto body = [](Scope& scope) -> Task<Result<>> {
     if (scope.loop().core() == 1) co_return fail(Errc::limit_reached);
     co_return co_await until_drained(scope);
   };
-  Runtime runtime(host_, quiet());
+  Runtime runtime(platform_, quiet());
   EXPECT_EQ(runtime.run_on_each_core(body), 1);
-  EXPECT_EQ(host_.logged(), std::vector<std::string>{"weir: limit reached"});
+  EXPECT_EQ(platform_.logged(), std::vector<std::string>{"weir: limit reached"});
 }
 
-TEST_F(RuntimeInMemory, AnExceptionIsAFailure) {
+TEST_F(RuntimeInMemory, AnExceptionCountsAsAFailure) {
   const auto body = [](Scope& scope) -> Task<> {
     static_cast<void>(co_await sleep(1s));
     if (scope.loop().core() == 2) throw std::runtime_error("no disk");
     co_await Drained();
   };
-  Runtime runtime(host_, quiet());
+  Runtime runtime(platform_, quiet());
   EXPECT_EQ(runtime.run_on_each_core(body), 1);
-  EXPECT_EQ(host_.logged(), std::vector<std::string>{"weir: it threw: no disk"});
+  EXPECT_EQ(platform_.logged(), std::vector<std::string>{"weir: exception: no disk"});
 }
 
-TEST_F(RuntimeInMemory, ABodyThatIsNoCoroutineMayThrow) {
+TEST_F(RuntimeInMemory, APlainFunctionAsBodyMayThrow) {
   const auto body = [](Scope&) -> Task<> { throw std::runtime_error("at once"); };
-  Runtime runtime(host_, quiet());
+  Runtime runtime(platform_, quiet());
   EXPECT_EQ(runtime.run_on_each_core(body), 1);
   EXPECT_TRUE(logged("at once"));
 }
 
-// A core whose body has failed does not wait for ever for children that nobody told.
-TEST_F(RuntimeInMemory, AFailedBodysChildrenAreDrainedToo) {
+// A core whose body has failed drains its children instead of waiting for them.
+TEST_F(RuntimeInMemory, ChildrenOfAFailedBodyAreDrainedToo) {
   const auto body = [](Scope& scope) -> Task<Result<>> {
     scope.spawn([]() -> Task<> { co_await Drained(); }());
     if (scope.loop().core() == 0) co_return fail(Errc::conflict);
     co_return {};
   };
-  const Instant began = host_.now();
-  Runtime runtime(host_, quiet());
+  const Instant began = platform_.now();
+  Runtime runtime(platform_, quiet());
   EXPECT_EQ(runtime.run_on_each_core(body), 1);
-  EXPECT_EQ(host_.now(), began) << "without waiting for the deadline";
+  EXPECT_EQ(platform_.now(), began) << "before the drain timeout";
 }
 
 TEST_F(RuntimeInMemory, TheFirstSignalDrains) {
-  host_.at(host_.now() + 3s, [&] { host_.raise(Signal::interrupt); });
-  const Instant began = host_.now();
-  Runtime runtime(host_, quiet());
+  platform_.at(platform_.now() + 3s, [&] { platform_.raise(Signal::interrupt); });
+  const Instant began = platform_.now();
+  Runtime runtime(platform_, quiet());
   EXPECT_EQ(runtime.run_on_each_core(until_drained), 0);
-  EXPECT_EQ(host_.now() - began, 3s);
+  EXPECT_EQ(platform_.now() - began, 3s);
   EXPECT_TRUE(logged("SIGINT: draining"));
 }
 
 TEST_F(RuntimeInMemory, TheSecondSignalStops) {
-  host_.at(host_.now() + 3s, [&] { host_.raise(Signal::terminate); });
-  host_.at(host_.now() + 4s, [&] { host_.raise(Signal::terminate); });
-  const Instant began = host_.now();
-  Runtime runtime(host_, quiet());
-  EXPECT_EQ(runtime.run_on_each_core(for_ever), 0) << "being told to end is no failure";
-  EXPECT_EQ(host_.now() - began, 4s);
+  platform_.at(platform_.now() + 3s, [&] { platform_.raise(Signal::terminate); });
+  platform_.at(platform_.now() + 4s, [&] { platform_.raise(Signal::terminate); });
+  const Instant began = platform_.now();
+  Runtime runtime(platform_, quiet());
+  EXPECT_EQ(runtime.run_on_each_core(for_ever), 0) << "a requested end is no failure";
+  EXPECT_EQ(platform_.now() - began, 4s);
 }
 
-TEST_F(RuntimeInMemory, TheDeadlineCancelsWhatStillRuns) {
-  host_.at(host_.now() + 3s, [&] { host_.raise(Signal::interrupt); });
-  const Instant began = host_.now();
+TEST_F(RuntimeInMemory, TheDrainTimeoutCancelsRemainingWork) {
+  platform_.at(platform_.now() + 3s, [&] { platform_.raise(Signal::interrupt); });
+  const Instant began = platform_.now();
   RuntimeOptions options = quiet();
-  options.deadline = 7s;
-  Runtime runtime(host_, options);
+  options.drain_timeout = 7s;
+  Runtime runtime(platform_, options);
   EXPECT_EQ(runtime.run_on_each_core(for_ever), 0);
-  EXPECT_EQ(host_.now() - began, 10s);
-  EXPECT_TRUE(logged("the deadline has passed"));
+  EXPECT_EQ(platform_.now() - began, 10s);
+  EXPECT_TRUE(logged("drain timed out: cancelling the remaining work"));
 }
 
-TEST_F(RuntimeInMemory, ADeadlineThatIsNotNeededLeavesNothing) {
+TEST_F(RuntimeInMemory, AnUnusedDrainTimeoutLeavesNoTimer) {
   RuntimeOptions options = quiet();
-  options.deadline = 100h;
+  options.drain_timeout = 100h;
   const auto body = [](Scope& scope) -> Task<Result<>> {
     scope.spawn([]() -> Task<> { static_cast<void>(co_await sleep(5s)); }());
     co_return co_await until_drained(scope);
   };
-  const Instant began = host_.now();
-  Runtime runtime(host_, options);
+  const Instant began = platform_.now();
+  Runtime runtime(platform_, options);
   runtime.drain();
   EXPECT_EQ(runtime.run_on_each_core(body), 0);
-  EXPECT_EQ(host_.now() - began, 5s);
+  EXPECT_EQ(platform_.now() - began, 5s);
 }
 
-TEST_F(RuntimeInMemory, AskedBeforeItRuns) {
-  Runtime runtime(host_, quiet());
+TEST_F(RuntimeInMemory, DrainAndStopBeforeARunApplyToThatRun) {
+  Runtime runtime(platform_, quiet());
   runtime.drain();
   EXPECT_EQ(runtime.run_on_each_core(until_drained), 0);
   runtime.stop();
   EXPECT_EQ(runtime.run_on_each_core(for_ever), 0);
-  // It holds for one run.
+  // A request applies to one run.
   bool draining = false, cancelled = false;
   const auto look = [&](Scope& scope) -> Task<> {
     draining = draining || scope.loop().draining();
@@ -213,8 +213,8 @@ TEST_F(RuntimeInMemory, AskedBeforeItRuns) {
   EXPECT_FALSE(draining || cancelled);
 }
 
-TEST_F(RuntimeInMemory, MayBeAskedFromInside) {
-  Runtime runtime(host_, quiet());
+TEST_F(RuntimeInMemory, DrainAndStopMayBeCalledFromABody) {
+  Runtime runtime(platform_, quiet());
   const auto drains = [&](Scope& scope) -> Task<Result<>> {
     if (scope.loop().core() == 1) {
       static_cast<void>(co_await sleep(1s));
@@ -231,53 +231,53 @@ TEST_F(RuntimeInMemory, MayBeAskedFromInside) {
   EXPECT_EQ(runtime.run_on_each_core(stops), 0);
 }
 
-TEST_F(RuntimeInMemory, WaitingForWhatNeverComesIsAnError) {
-  Runtime runtime(host_, quiet());
+TEST_F(RuntimeInMemory, ADeadlockIsAnError) {
+  Runtime runtime(platform_, quiet());
   EXPECT_EQ(runtime.run_on_each_core(for_ever), 1);
   EXPECT_TRUE(logged("deadlock"));
   EXPECT_TRUE(logged("cannot run"));
 }
 
 TEST_F(RuntimeInMemory, StartsAndStopsAHundredTimes) {
-  Runtime runtime(host_, quiet());
+  Runtime runtime(platform_, quiet());
   for (int i = 0; i < 100; ++i) {
-    host_.at(host_.now() + 1s, [&] { runtime.drain(); });
+    platform_.at(platform_.now() + 1s, [&] { runtime.drain(); });
     ASSERT_EQ(runtime.run_on_each_core(until_drained), 0);
-    EXPECT_EQ(host_.open_descriptors(), 0U);
+    EXPECT_EQ(platform_.open_descriptors(), 0U);
   }
 }
 
-TEST_F(RuntimeInMemory, SaysWhatRunsWhere) {
+TEST_F(RuntimeInMemory, LogsItsConfiguration) {
   RuntimeOptions options;
   options.cores = 2;
-  Runtime runtime(host_, options);
+  Runtime runtime(platform_, options);
   EXPECT_EQ(runtime.run_on_each_core([](Scope&) -> Task<> { co_return; }), 0);
   EXPECT_TRUE(logged("2 event loops"));
-  EXPECT_TRUE(logged("simulated host"));
+  EXPECT_TRUE(logged("simulated platform"));
   EXPECT_TRUE(logged("connections"));
 }
 
-TEST_F(RuntimeInMemory, ABackendThatCannotBeHadIsOneLine) {
+TEST_F(RuntimeInMemory, AnUnavailableBackendLogsOneLine) {
   RuntimeOptions options = quiet();
   options.backend = BackendChoice::uring;
-  Runtime runtime(host_, options);
+  Runtime runtime(platform_, options);
   EXPECT_EQ(runtime.run_on_each_core(for_ever), 1);
-  EXPECT_EQ(host_.logged().size(), 1U);
+  EXPECT_EQ(platform_.logged().size(), 1U);
 }
 
-TEST(RuntimeAnnounces, ThatItDoesNotPinWhereAQuotaLeftCoresOut) {
-  const auto announced = [](bool cut_by_quota, bool pin) {
-    MemoryHost host({.cores = 2, .cut_by_quota = cut_by_quota});
+TEST(RuntimeAnnounces, LoopsUnderAQuotaAreNotPinned) {
+  const auto announced = [](bool limited_by_quota, bool pin) {
+    MemoryPlatform platform({.cores = 2, .limited_by_quota = limited_by_quota});
     RuntimeOptions options;
     options.pin = pin;
     const auto nothing = [](Scope&) -> Task<> { co_return; };
-    EXPECT_EQ(Runtime(host, options).run_on_each_core(nothing), 0);
-    return host.logged().empty() ? std::string() : host.logged().front();
+    EXPECT_EQ(Runtime(platform, options).run_on_each_core(nothing), 0);
+    return platform.logged().empty() ? std::string() : platform.logged().front();
   };
   EXPECT_EQ(announced(false, true), "weir: 2 event loops (2 simulated)");
   EXPECT_EQ(announced(true, false), "weir: 2 event loops (2 simulated)");
   EXPECT_EQ(announced(true, true),
-            "weir: 2 event loops (2 simulated; not pinned, for the quota names no CPUs)");
+            "weir: 2 event loops (2 simulated; not pinned: the quota names no CPUs)");
 }
 
 // --- on threads ---------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ std::size_t entries_of(const char* folder) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
 }
 
-/// The kernel lets go of a joined thread a moment after the join, so this gives it some.
+/// Waits until at most `count` threads exist: the kernel removes a joined thread after a delay.
 bool threads_come_down_to(std::size_t count) {
   const auto end = std::chrono::steady_clock::now() + 30s;
   while (entries_of("/proc/self/task") > count) {
@@ -305,9 +305,9 @@ RuntimeOptions on_threads(BackendChoice backend, unsigned cores = 3) {
 }
 
 bool can_have(BackendChoice backend) {
-  OsHost host;
+  OsPlatform platform;
   RunQueue ready;
-  return host.make_backend(backend, ready).has_value();
+  return platform.make_backend(backend, ready).has_value();
 }
 
 constexpr BackendChoice every_backend[] = {BackendChoice::uring, BackendChoice::epoll,
@@ -347,7 +347,7 @@ TEST(RuntimeOnThreads, LeavesNoDescriptorAndNoThreadBehind) {
   }
 }
 
-TEST(RuntimeOnThreads, TwoAtOnce) {
+TEST(RuntimeOnThreads, TwoRuntimesRunAtTheSameTime) {
   RuntimeOptions options = on_threads(BackendChoice::epoll, 2);
   options.handle_signals = false;
   for (int i = 0; i < 10; ++i) {
@@ -366,7 +366,7 @@ TEST(RuntimeOnThreads, TwoAtOnce) {
   }
 }
 
-TEST(RuntimeOnThreads, StoppedFromOutsideAtAnyMoment) {
+TEST(RuntimeOnThreads, AnyThreadMayStopItAtAnyTime) {
   RuntimeOptions options = on_threads(BackendChoice::epoll, 2);
   options.handle_signals = false;
   for (int i = 0; i < 50; ++i) {
@@ -397,7 +397,7 @@ TEST(RuntimeOnThreads, ASignalDrainsAndASecondOneStops) {
   EXPECT_NE(logged.find("SIGINT again: stopping"), std::string::npos);
 }
 
-// volatile: a loop without side effects may be taken to end, and what comes with it to be dead.
+// volatile: the compiler may otherwise assume that the loop ends.
 void never_yield() {
   volatile bool for_ever = true;
   while (for_ever) {
@@ -414,18 +414,18 @@ Task<> hangs_after(Scope& scope, int signals) {
   co_return;
 }
 
-TEST(RuntimeDeathTest, AHandlerThatNeverYieldsDoesNotOutliveTheDeadline) {
+TEST(RuntimeDeathTest, ABlockedHandlerEndsWithTheDrainTimeout) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   RuntimeOptions options = on_threads(BackendChoice::epoll, 2);
-  options.deadline = 100ms;
+  options.drain_timeout = 100ms;
   EXPECT_EXIT(std::exit(Runtime(options).run_on_each_core(hangs_after, 1)),
               testing::ExitedWithCode(1), "does not return");
 }
 
-TEST(RuntimeDeathTest, AHandlerThatNeverYieldsDoesNotOutliveTheSecondSignal) {
+TEST(RuntimeDeathTest, ABlockedHandlerEndsWithTheSecondSignal) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   RuntimeOptions options = on_threads(BackendChoice::epoll, 2);
-  options.deadline = 1000h;
+  options.drain_timeout = 1000h;
   EXPECT_EXIT(std::exit(Runtime(options).run_on_each_core(hangs_after, 2)),
               testing::ExitedWithCode(1), "does not return");
 }
@@ -438,12 +438,12 @@ Task<> drains_and_hangs(Scope&, Runtime& runtime) {
 
 void run_what_drains_and_hangs() {
   RuntimeOptions options = on_threads(BackendChoice::epoll, 1);
-  options.deadline = 100ms;
+  options.drain_timeout = 100ms;
   Runtime runtime(options);
   std::exit(runtime.run_on_each_core(drains_and_hangs, std::ref(runtime)));
 }
 
-TEST(RuntimeDeathTest, NorADrainThatTheProgramAskedFor) {
+TEST(RuntimeDeathTest, ABlockedHandlerEndsWithADrainOfTheProgram) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(run_what_drains_and_hangs(), testing::ExitedWithCode(1), "does not return");
 }
@@ -453,15 +453,16 @@ Task<> waits_for_ever(Scope& scope) {
   co_await std::suspend_always();
 }
 
-TEST(RuntimeDeathTest, NorDoesAWaitThatNothingEnds) {
+TEST(RuntimeDeathTest, AnEndlessWaitEndsWithTheDrainTimeout) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   RuntimeOptions options = on_threads(BackendChoice::epoll, 2);
-  options.deadline = 100ms;
+  options.drain_timeout = 100ms;
   EXPECT_EXIT(std::exit(Runtime(options).run_on_each_core(waits_for_ever)),
               testing::ExitedWithCode(1), "does not return");
 }
 
-// As when 19,000 handlers clean up: one core is busy long after the deadline, the other is idle.
+// One core is busy long after the time limit, as when 19,000 handlers clean up; the other is
+// idle.
 Task<> cleans_up(Scope& scope, Runtime& runtime, Duration length) {
   if (scope.loop().core() != 0) co_return;
   runtime.stop();
@@ -469,7 +470,7 @@ Task<> cleans_up(Scope& scope, Runtime& runtime, Duration length) {
   while (scope.loop().now() < end) co_await yield();
 }
 
-TEST(RuntimeOnThreads, LoopsThatStillGetSomewhereAreNotGivenUpOn) {
+TEST(RuntimeOnThreads, LoopsThatMakeProgressAreNotAbandoned) {
   Runtime runtime(on_threads(BackendChoice::epoll, 2));
   EXPECT_EQ(runtime.run_on_each_core(cleans_up, std::ref(runtime), Duration(2500ms)), 0);
 }

@@ -1,4 +1,4 @@
-// Datagrams between the hosts of a World: on their way, lost, doubled, cut off and refused.
+// Tests of datagrams between the hosts of a World: delivered, lost, doubled, cut off and refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "weir/net/udp.hpp"
-#include "weir/task/timeout.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 #include "weir/sim/test/world_fixture.hpp"
+#include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using testing::ElementsAre;
@@ -33,7 +33,7 @@ Task<Result<>> hear(udp::Socket& socket, std::vector<std::string>& heard) {
   }
 }
 
-/// One host hears for ten seconds what the other sends it, one datagram every 100 ms.
+/// One host receives for ten seconds. The other one sends it a datagram every 100 ms.
 class WorldDatagrams : public testing::Test {
  protected:
   static Task<> listen(Scope&, WorldDatagrams& test) {
@@ -59,20 +59,20 @@ class WorldDatagrams : public testing::Test {
   }
   void run() {
     if (receiver_runs_) {
-      receiver_.start([this](Host& host) {
+      receiver_.start([this](Platform& host) {
         return Runtime(host, quiet()).run_on_each_core(listen, std::ref(*this));
       });
     }
-    sender_.start([this](Host& host) {
+    sender_.start([this](Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(send, std::ref(*this));
     });
     const WorldReport report = world_.run_until_done(1h);
     EXPECT_TRUE(report.ok()) << report.text();
   }
 
-  World world_{fresh_world()};
-  WorldHost& receiver_ = world_.host("receiver");
-  WorldHost& sender_ = world_.host("sender");
+  World world_{fresh_world_options()};
+  Host& receiver_ = world_.host("receiver");
+  Host& sender_ = world_.host("sender");
   bool receiver_runs_ = true;
   std::vector<const char*> sends_ = {"a", "b", "c"};
   std::vector<std::string> heard_;
@@ -80,7 +80,7 @@ class WorldDatagrams : public testing::Test {
   std::error_code error_;
 };
 
-TEST_F(WorldDatagrams, GetToTheOtherHostAndBack) {
+TEST_F(WorldDatagrams, ReachTheOtherHostAndBack) {
   sends_ = {"a", "?"};
   run();
   EXPECT_THAT(heard_, testing::UnorderedElementsAre("a", "?"));
@@ -91,17 +91,17 @@ TEST_F(WorldDatagrams, GetToTheOtherHostAndBack) {
 }
 
 TEST_F(WorldDatagrams, AreLostAtAnExactPoint) {
-  world_.faults().strike("sender", 1, Fault::loss);
+  world_.faults().inject("sender", 1, Fault::loss);
   run();
   EXPECT_THAT(heard_, testing::UnorderedElementsAre("a", "c"));
-  EXPECT_EQ(world_.faults().struck(Fault::loss), 1U);
+  EXPECT_EQ(world_.faults().injected(Fault::loss), 1U);
 }
 
 TEST_F(WorldDatagrams, AreDoubledAtAnExactPoint) {
-  world_.faults().strike("sender", 2, Fault::doubling);
+  world_.faults().inject("sender", 2, Fault::doubling);
   run();
   EXPECT_THAT(heard_, testing::UnorderedElementsAre("a", "b", "c", "c"));
-  EXPECT_EQ(world_.faults().struck(Fault::doubling), 1U);
+  EXPECT_EQ(world_.faults().injected(Fault::doubling), 1U);
 }
 
 TEST_F(WorldDatagrams, AreLostWhileTheNetworkIsCut) {
@@ -109,17 +109,17 @@ TEST_F(WorldDatagrams, AreLostWhileTheNetworkIsCut) {
   sends_.front() = "first";
   sends_[12] = "meanwhile";
   sends_.back() = "last";
-  // Each may be on its way for 400 ms.
-  world_.at(1s + 900ms, [this] { world_.cut(sender_, receiver_); });
-  world_.at(1s + 2100ms, [this] { world_.heal(sender_, receiver_); });
+  // Each datagram may be in flight for 400 ms.
+  world_.schedule(1s + 900ms, [this] { world_.partition(sender_, receiver_); });
+  world_.schedule(1s + 2100ms, [this] { world_.heal(sender_, receiver_); });
   run();
   EXPECT_THAT(heard_, testing::Contains("first"));
   EXPECT_THAT(heard_, testing::Contains("last"));
   EXPECT_THAT(heard_, testing::Not(testing::Contains("meanwhile")));
-  EXPECT_LT(heard_.size(), sends_.size()) << "nobody sends them again";
+  EXPECT_LT(heard_.size(), sends_.size()) << "lost datagrams are not sent again";
 }
 
-TEST_F(WorldDatagrams, ToWhereNobodyHearsAreRefused) {
+TEST_F(WorldDatagrams, ToAnUnusedPortAreRefused) {
   receiver_runs_ = false;
   run();
   EXPECT_EQ(error_, system_error(ECONNREFUSED));
@@ -138,31 +138,31 @@ TEST(WorldDatagramRates, LoseAndDoubleSome) {
     World world({.seed = seed});
     world.faults().rates.loss = 0.1;
     world.faults().rates.doubling = 0.1;
-    WorldHost& other = world.host("other");
-    world.host("sender").start([&](Host& host) {
+    Host& other = world.host("other");
+    world.host("sender").start([&](Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(burst, other.address(port));
     });
     const WorldReport report = world.run_until_done(1h);
     EXPECT_TRUE(report.ok()) << report.text();
-    lost += world.faults().struck(Fault::loss);
-    doubled += world.faults().struck(Fault::doubling);
-    EXPECT_EQ(world.faults().struck(),
-              world.faults().struck(Fault::loss) + world.faults().struck(Fault::doubling));
+    lost += world.faults().injected(Fault::loss);
+    doubled += world.faults().injected(Fault::doubling);
+    EXPECT_EQ(world.faults().injected(),
+              world.faults().injected(Fault::loss) + world.faults().injected(Fault::doubling));
   }
-  // 500 are sent: 50 of each on average, in these seeds.
+  // The test sends 500 datagrams; about 50 are lost and 50 doubled, with these seeds.
   EXPECT_GT(lost, 20U);
   EXPECT_LT(lost, 100U);
   EXPECT_GT(doubled, 20U);
   EXPECT_LT(doubled, 100U);
 }
 
-// What is sent together need not arrive in order.
+// Datagrams that are sent together need not arrive in order.
 TEST(WorldDatagramOrder, IsNotKept) {
   bool overtaken = false;
   for (std::uint64_t seed = 0; seed < 10 && !overtaken; ++seed) {
     World world({.seed = seed});
     std::vector<std::string> heard;
-    WorldHost& receiver = world.host("receiver");
+    Host& receiver = world.host("receiver");
     const auto listen = [&heard](Scope&) -> Task<> {
       auto socket = co_await udp::bind(Endpoint::any(port));
       if (socket) static_cast<void>(co_await timeout(5s, hear(*socket, heard)));
@@ -175,8 +175,8 @@ TEST(WorldDatagramOrder, IsNotKept) {
         static_cast<void>(co_await socket->send(each, to));
       }
     };
-    receiver.start([&](Host& host) { return Runtime(host, quiet()).run_on_each_core(listen); });
-    world.host("sender").start([&](Host& host) {
+    receiver.start([&](Platform& host) { return Runtime(host, quiet()).run_on_each_core(listen); });
+    world.host("sender").start([&](Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(send, receiver.address(port));
     });
     const WorldReport report = world.run_until_done(1h);
@@ -188,4 +188,4 @@ TEST(WorldDatagramOrder, IsNotKept) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

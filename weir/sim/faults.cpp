@@ -1,3 +1,4 @@
+// The faults of a World: planned ones and random ones.
 #include "weir/sim/faults.hpp"
 
 #include <algorithm>
@@ -5,9 +6,9 @@
 #include <numeric>
 #include <set>
 
-#include "weir/base/error.hpp"
+#include "weir/base/result.hpp"
 
-namespace weir {
+namespace weir::sim {
 
 std::string_view to_string(Fault fault) noexcept {
   constexpr std::array<std::string_view, fault_count> names = {
@@ -16,16 +17,17 @@ std::string_view to_string(Fault fault) noexcept {
   return names[static_cast<std::size_t>(fault)];
 }
 
-WorldFaults::Place WorldFaults::place_of(Fault fault) noexcept {
-  if (fault == Fault::accept_failure) return Place::accept;
+FaultInjector::Trigger FaultInjector::trigger_of(Fault fault) noexcept {
+  if (fault == Fault::accept_failure) return Trigger::accept;
   const bool datagram = fault == Fault::loss || fault == Fault::doubling;
-  return datagram ? Place::datagram : Place::operation;
+  return datagram ? Trigger::datagram : Trigger::operation;
 }
 
-std::optional<WorldFaults::Planned> WorldFaults::planned(std::string_view host,
-                                                         std::uint64_t number, Place place) {
+std::optional<FaultInjector::Planned> FaultInjector::planned(std::string_view host,
+                                                             std::uint64_t number,
+                                                             Trigger trigger) {
   const auto found = std::ranges::find_if(planned_, [&](const Planned& each) {
-    return each.host == host && each.number == number && place_of(each.fault) == place;
+    return each.host == host && each.number == number && trigger_of(each.fault) == trigger;
   });
   if (found == planned_.end()) return std::nullopt;
   const Planned planned = *found;
@@ -33,26 +35,27 @@ std::optional<WorldFaults::Planned> WorldFaults::planned(std::string_view host,
   return planned;
 }
 
-std::vector<std::string> WorldFaults::planned_hosts() const {
+std::vector<std::string> FaultInjector::planned_hosts() const {
   std::set<std::string> hosts;
   for (const Planned& each : planned_) hosts.insert(each.host);
   for (const PlannedAllocation& each : allocations_) hosts.insert(each.host);
   return {hosts.begin(), hosts.end()};
 }
 
-std::optional<Fault> WorldFaults::at_operation(std::string_view host, std::uint64_t number,
-                                               WorldDraw& draw) {
+std::optional<Fault> FaultInjector::at_operation(std::string_view host, std::uint64_t number,
+                                                 Random& random) {
   std::optional<Fault> fault;
-  if (const auto strikes = planned(host, number, Place::operation)) fault = strikes->fault;
-  if (!fault && draw.happens(rates.reset)) fault = Fault::reset;
-  if (!fault && draw.happens(rates.half_close)) fault = Fault::half_close;
-  if (!fault && draw.happens(rates.stall)) fault = Fault::stall;
-  if (!fault && draw.happens(rates.full_buffer)) fault = Fault::full_buffer;
+  if (const auto planned_fault = planned(host, number, Trigger::operation))
+    fault = planned_fault->fault;
+  if (!fault && random.bernoulli(rates.reset)) fault = Fault::reset;
+  if (!fault && random.bernoulli(rates.half_close)) fault = Fault::half_close;
+  if (!fault && random.bernoulli(rates.stall)) fault = Fault::stall;
+  if (!fault && random.bernoulli(rates.full_buffer)) fault = Fault::full_buffer;
   if (fault) count(*fault);
   return fault;
 }
 
-std::optional<std::size_t> WorldFaults::failing_allocation(std::string_view host, unsigned core) {
+std::optional<std::size_t> FaultInjector::failing_allocation(std::string_view host, unsigned core) {
   const auto found = std::ranges::find_if(allocations_, [&](const PlannedAllocation& each) {
     return each.host == host && each.core == core;
   });
@@ -62,32 +65,33 @@ std::optional<std::size_t> WorldFaults::failing_allocation(std::string_view host
   return number;
 }
 
-std::error_code WorldFaults::at_accept(std::string_view host, std::uint64_t number,
-                                       WorldDraw& draw) {
-  const auto strikes = planned(host, number, Place::accept);
-  if (!strikes && !draw.happens(rates.accept_failure)) return {};
+std::error_code FaultInjector::at_accept(std::string_view host, std::uint64_t number,
+                                         Random& random) {
+  const auto planned_fault = planned(host, number, Trigger::accept);
+  if (!planned_fault && !random.bernoulli(rates.accept_failure)) return {};
   count(Fault::accept_failure);
-  if (strikes && strikes->reason) return strikes->reason;
+  if (planned_fault && planned_fault->reason) return planned_fault->reason;
   constexpr std::array reasons = {EMFILE, ENFILE, ENOBUFS, ENOMEM};
-  return system_error(reasons[draw.below(reasons.size())]);
+  return system_error(reasons[random.below(reasons.size())]);
 }
 
-std::optional<Fault> WorldFaults::at_datagram(std::string_view host, std::uint64_t number,
-                                              WorldDraw& draw) {
+std::optional<Fault> FaultInjector::at_datagram(std::string_view host, std::uint64_t number,
+                                                Random& random) {
   std::optional<Fault> fault;
-  if (const auto strikes = planned(host, number, Place::datagram)) fault = strikes->fault;
-  if (!fault && draw.happens(rates.loss)) fault = Fault::loss;
-  if (!fault && draw.happens(rates.doubling)) fault = Fault::doubling;
+  if (const auto planned_fault = planned(host, number, Trigger::datagram))
+    fault = planned_fault->fault;
+  if (!fault && random.bernoulli(rates.loss)) fault = Fault::loss;
+  if (!fault && random.bernoulli(rates.doubling)) fault = Fault::doubling;
   if (fault) count(*fault);
   return fault;
 }
 
-bool WorldFaults::has_struck(const os::Address& end) const {
-  return std::ranges::find(struck_ends_, end) != struck_ends_.end();
+bool FaultInjector::has_injected(const os::Address& end) const {
+  return std::ranges::find(injected_endpoints_, end) != injected_endpoints_.end();
 }
 
-std::uint64_t WorldFaults::struck() const noexcept {
-  return std::accumulate(struck_.begin(), struck_.end(), std::uint64_t{0});
+std::uint64_t FaultInjector::injected() const noexcept {
+  return std::accumulate(injected_.begin(), injected_.end(), std::uint64_t{0});
 }
 
-}  // namespace weir
+}  // namespace weir::sim

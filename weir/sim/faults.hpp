@@ -1,4 +1,4 @@
-// What goes wrong in a World: so often, or at an exact point.
+// Faults that a World injects, at random or at an exact point.
 #pragma once
 
 #include <array>
@@ -15,24 +15,27 @@
 #include "weir/os/address.hpp"
 #include "weir/sim/detail/random.hpp"
 
-namespace weir {
+namespace weir::sim {
 
+/// A kind of failure that a World can inject.
 enum class Fault : std::uint8_t {
-  reset,           ///< both sides of the connection get ECONNRESET; a connect is refused
-  half_close,      ///< the other side can send nothing more, of a connect from its beginning
-  stall,           ///< nothing new arrives for a drawn time
-  full_buffer,     ///< there is no room for anything that is sent, for a drawn time
-  accept_failure,  ///< accept(2) gives EMFILE, ENFILE, ENOBUFS or ENOMEM
-  allocation,      ///< a core's pool has no block: std::bad_alloc, or ENOMEM where that is a value
-  loss,            ///< a datagram does not arrive
-  doubling,        ///< a datagram arrives twice
+  reset,           ///< a reset at both ends (ECONNRESET); a connect is refused
+  half_close,      ///< the other side can send no more data; after a connect, it can send none
+  stall,           ///< a random time during which no new data arrives
+  full_buffer,     ///< a random time during which no data can be sent
+  accept_failure,  ///< an accept(2) that fails with EMFILE, ENFILE, ENOBUFS or ENOMEM
+  allocation,  ///< a failed allocation in a core's pool: std::bad_alloc, or ENOMEM from functions
+               ///< that return errors
+  loss,        ///< a datagram that does not arrive
+  doubling,    ///< a datagram that arrives twice
 };
 inline constexpr std::size_t fault_count = 8;
 
 std::string_view to_string(Fault fault) noexcept;
 
-/// How often each strikes: at one of so many operations on average; an accept_failure at one of so
-/// many accepts, loss and doubling at one of so many datagrams.
+/// The probability of each fault, from 0 (never) to 1 (always). It applies to each operation on a
+/// connection. The probability of accept_failure applies to each accept, and those of loss and
+/// doubling to each datagram.
 struct FaultRates {
   double reset = 0;
   double half_close = 0;
@@ -41,65 +44,71 @@ struct FaultRates {
   double accept_failure = 0;
   double loss = 0;
   double doubling = 0;
-  Duration stall_max = std::chrono::seconds(20);  ///< of a full_buffer, too
+  Duration stall_max = std::chrono::seconds(20);  ///< maximum duration of a stall or a full_buffer
 };
 
-/// Strikes when an operation begins, just before it. Operations on connections are counted for each
-/// host, from 0, and so are attempts to accept what waits, and datagrams that it sends. Threads:
-/// one.
-class WorldFaults {
+/// A FaultInjector decides which faults happen, and when. A fault happens when an operation
+/// begins, just before it. Each host counts its operations on connections from 0. It counts its
+/// accepts of waiting connections and the datagrams that it sends in the same way, each
+/// separately.
+/// Threads: one.
+class FaultInjector {
  public:
   FaultRates rates;
 
-  /// Lets it strike once, at the operation of `host` (the accept, for an accept_failure; the
-  /// datagram, for loss and doubling) that has this number, unless that one has been already. Not
-  /// for an allocation (asserted): see fail_allocation().
-  void strike(std::string_view host, std::uint64_t number, Fault fault) {
+  /// Plans `fault` once, for the operation of `host` that has this number. The number is that of
+  /// an accept for accept_failure, and that of a datagram for loss and doubling. The fault does
+  /// not happen if that operation has begun already. `fault` is not an allocation (asserted); see
+  /// fail_allocation().
+  void inject(std::string_view host, std::uint64_t number, Fault fault) {
     assert(fault != Fault::allocation);
     planned_.push_back({std::string(host), number, fault, {}});
   }
-  /// An accept_failure for this reason: EMFILE, ENFILE, ENOBUFS or ENOMEM.
+  /// Plans an accept_failure with the error `reason`: EMFILE, ENFILE, ENOBUFS or ENOMEM.
   void fail_accept(std::string_view host, std::uint64_t number, std::error_code reason) {
     planned_.push_back({std::string(host), number, Fault::accept_failure, reason});
   }
-  /// Lets one allocation of a core fail, once, the one with this number from the start of the next
-  /// run of its runtime.
+  /// Makes the allocation `number` of a core fail once. The next run of its runtime counts the
+  /// allocations from 0 at its start.
   void fail_allocation(std::string_view host, unsigned core, std::size_t number) {
     allocations_.push_back({std::string(host), core, number});
   }
-  /// From now on nothing strikes: what was asked for is forgotten.
+  /// Stops injecting faults: sets all rates to 0 and drops the planned faults.
   void stop() {
     rates = {};
     planned_.clear();
     allocations_.clear();
   }
-  /// How often it has struck.
-  std::uint64_t struck(Fault fault) const noexcept {
-    return struck_[static_cast<std::size_t>(fault)];
+  /// Returns how often the fault has happened.
+  std::uint64_t injected(Fault fault) const noexcept {
+    return injected_[static_cast<std::size_t>(fault)];
   }
 
-  /// How often anything has.
-  std::uint64_t struck() const noexcept;
-  /// Whether anything has struck a connection that has this address at one of its ends.
-  bool has_struck(const os::Address& end) const;
-  /// How many connects have been struck: of those nobody knows an address yet.
-  std::uint64_t struck_connects() const noexcept { return struck_connects_; }
-  /// The hosts of what has been asked for at a point that has not come yet, each once, in order.
+  /// Returns how often any fault has happened.
+  std::uint64_t injected() const noexcept;
+  /// Returns true if a fault has happened on a connection that has the address `end` at one of
+  /// its ends.
+  bool has_injected(const os::Address& end) const;
+  /// Returns the number of connects in which a fault has happened. has_injected() does not cover
+  /// them, because their addresses are not known yet.
+  std::uint64_t injected_connects() const noexcept { return injected_connects_; }
+  /// Returns the hosts of planned faults that have not happened yet, sorted and without
+  /// duplicates.
   std::vector<std::string> planned_hosts() const;
 
-  // For the hosts.
+  // Functions for the hosts.
 
-  /// What strikes at this operation; one on a connection.
-  std::optional<Fault> at_operation(std::string_view host, std::uint64_t number, WorldDraw& draw);
-  /// Why this accept fails; no error: it does not.
-  std::error_code at_accept(std::string_view host, std::uint64_t number, WorldDraw& draw);
-  std::optional<Fault> at_datagram(std::string_view host, std::uint64_t number, WorldDraw& draw);
+  /// Returns the fault that happens at this operation on a connection, if any.
+  std::optional<Fault> at_operation(std::string_view host, std::uint64_t number, Random& random);
+  /// Returns the error of this accept; no error if it does not fail.
+  std::error_code at_accept(std::string_view host, std::uint64_t number, Random& random);
+  std::optional<Fault> at_datagram(std::string_view host, std::uint64_t number, Random& random);
   std::optional<std::size_t> failing_allocation(std::string_view host, unsigned core);
-  void count(Fault fault) noexcept { ++struck_[static_cast<std::size_t>(fault)]; }
-  void add_struck(const os::Address& one, const os::Address& other) {
-    struck_ends_.insert(struck_ends_.end(), {one, other});
+  void count(Fault fault) noexcept { ++injected_[static_cast<std::size_t>(fault)]; }
+  void add_injected(const os::Address& one, const os::Address& other) {
+    injected_endpoints_.insert(injected_endpoints_.end(), {one, other});
   }
-  void add_struck_connect() noexcept { ++struck_connects_; }
+  void count_injected_connect() noexcept { ++injected_connects_; }
 
  private:
   struct Planned {
@@ -113,15 +122,15 @@ class WorldFaults {
     unsigned core;
     std::size_t number;
   };
-  enum class Place : std::uint8_t { operation, accept, datagram };
-  static Place place_of(Fault fault) noexcept;
-  std::optional<Planned> planned(std::string_view host, std::uint64_t number, Place place);
+  enum class Trigger : std::uint8_t { operation, accept, datagram };
+  static Trigger trigger_of(Fault fault) noexcept;
+  std::optional<Planned> planned(std::string_view host, std::uint64_t number, Trigger trigger);
 
   std::vector<Planned> planned_;
   std::vector<PlannedAllocation> allocations_;
-  std::array<std::uint64_t, fault_count> struck_{};
-  std::vector<os::Address> struck_ends_;
-  std::uint64_t struck_connects_ = 0;
+  std::array<std::uint64_t, fault_count> injected_{};
+  std::vector<os::Address> injected_endpoints_;
+  std::uint64_t injected_connects_ = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,3 +1,4 @@
+// A host of a World: its main functions, handovers and kills, and the checks at its end.
 #include "weir/sim/host.hpp"
 
 #include <cassert>
@@ -7,14 +8,14 @@
 #include <utility>
 
 #include "weir/loop/loop.hpp"
+#include "weir/sim/detail/handover_endpoint.hpp"
 #include "weir/testing/memory/detail/memory_backend.hpp"
-#include "weir/testing/world_handover.hpp"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
-MemoryHostOptions options_for(const WorldHostOptions& options, WorldState& state) {
-  return {.seed = state.draw.next(),
+MemoryPlatformOptions options_for(const HostOptions& options, WorldState& state) {
+  return {.seed = state.random.next(),
           .cores = options.cores,
           .buffer_bytes = options.buffer_bytes,
           .descriptors_max = options.descriptors_max,
@@ -30,149 +31,149 @@ Endpoint address_of(unsigned number) {
 
 }  // namespace
 
-WorldHost::WorldHost(WorldState& state, std::string name, unsigned number,
-                     const WorldHostOptions& options)
-    : WorldHost(state, name, address_of(number), nullptr, options,
-                std::make_unique<WorldChance>(state, name)) {}
+Host::Host(WorldState& state, std::string name, unsigned number, const HostOptions& options)
+    : Host(state, name, address_of(number), nullptr, options,
+           std::make_unique<SeededNondeterminism>(state, name)) {}
 
-WorldHost::WorldHost(WorldState& state, std::string name, WorldHost& machine,
-                     const WorldHostOptions& options)
-    : WorldHost(state, name, machine.address_, &machine, options,
-                std::make_unique<WorldChance>(state, name)) {}
+Host::Host(WorldState& state, std::string name, Host& machine, const HostOptions& options)
+    : Host(state, name, machine.address_, &machine, options,
+           std::make_unique<SeededNondeterminism>(state, name)) {}
 
-WorldHost::WorldHost(WorldState& state, std::string name, const Endpoint& address,
-                     WorldHost* machine, const WorldHostOptions& options,
-                     std::unique_ptr<WorldChance> chance)
-    : MemoryHost(options_for(options, state), {state.clock, *chance, machine}),
+Host::Host(WorldState& state, std::string name, const Endpoint& address, Host* machine,
+           const HostOptions& options, std::unique_ptr<SeededNondeterminism> nondeterminism)
+    : MemoryPlatform(options_for(options, state), {state.clock, *nondeterminism, machine}),
       state_(state),
       name_(std::move(name)),
       address_(address),
-      chance_(std::move(chance)),
-      meetings_(machine == nullptr ? std::make_shared<WorldMeetings>() : machine->meetings_) {}
+      nondeterminism_(std::move(nondeterminism)),
+      rendezvous_(machine == nullptr ? std::make_shared<SimRendezvousMap>()
+                                     : machine->rendezvous_) {}
 
-WorldHost::~WorldHost() = default;
+Host::~Host() = default;
 
-void WorldHost::begin(WorldMainFunction main, bool service) {
+void Host::begin(MainFunction main, bool service) {
   if (killed_ && !has_returned()) {
     next_ = std::move(main);
     next_is_service_ = service;
     return;
   }
   if (!has_returned()) {
-    std::fprintf(stderr, "weir: %s: started while its main runs: it has to return, or be killed\n",
+    std::fprintf(stderr,
+                 "weir: %s: cannot start: its main function still runs (wait for its return, or "
+                 "call kill())\n",
                  name_.c_str());
     std::abort();
   }
-  note_failure();
+  record_failure();
   service_ = service;
-  told_to_end = false;
-  killed_ = knows_death_ = false;
+  terminate_sent = false;
+  killed_ = kill_seen_ = false;
   handover_steps_ = 0;
-  chance_->set_dead(false);
+  nondeterminism_->set_isolated(false);
   status_.reset();
-  failure_noted_ = false;
-  main_ = std::make_unique<WorldMain>(
+  failure_recorded_ = false;
+  main_ = std::make_unique<HostMain>(
       [this, main = std::move(main)] { thrown_ = thrown_by([&] { status_ = main(*this); }); });
 }
 
-void WorldHost::begin_next() {
+void Host::start_next() {
   begin(std::exchange(next_, nullptr), next_is_service_);
 }
 
-/// Of a main that has returned, unless it was killed: that is nobody's fault.
-void WorldHost::note_failure() {
-  if (!killed_ && thrown_) failures_.push_back(name_ + ": main has thrown " + *thrown_);
-  if (!killed_ && status_.value_or(0) != 0 && !failure_noted_) {
-    failures_.push_back(name_ + ": main has returned " + std::to_string(*status_));
+/// Records the failure of a main that has returned. The result of a killed main is no failure.
+void Host::record_failure() {
+  if (!killed_ && thrown_) failures_.push_back(name_ + ": main threw " + *thrown_);
+  if (!killed_ && status_.value_or(0) != 0 && !failure_recorded_) {
+    failures_.push_back(name_ + ": main returned " + std::to_string(*status_));
   }
-  failure_noted_ = true;
+  failure_recorded_ = true;
   thrown_.reset();
 }
 
-void WorldHost::kill() {
+void Host::kill() {
   if (killed_ || done()) return;
   killed_ = true;
-  killed_at_step_.reset();
+  kill_step_.reset();
   if (state_.trace.on()) state_.trace.note(name_ + " is killed");
-  chance_->set_dead(true);
+  nondeterminism_->set_isolated(true);
   lost_ = connections();
-  if (place_ != nullptr) place_->die();
-  descriptors().die();
+  if (handover_endpoint_ != nullptr) handover_endpoint_->abandon();
+  descriptors().close_on_kill();
 }
 
-bool WorldHost::listens() const {
+bool Host::listens() const {
   return descriptors().listens();
 }
 
-HandoverStart WorldHost::begin_handover(const HandoverOptions& options) {
-  return WorldHandover::meet(*this, state_, *meetings_, options);
+HandoverStart Host::begin_handover(const HandoverOptions& options) {
+  return SimHandover::meet(*this, state_, *rendezvous_, options);
 }
 
-Result<Descriptor> WorldHost::inherit_listener(int descriptor) {
+Result<Descriptor> Host::inherit_listener(int descriptor) {
   Descriptor inherited(*this, descriptor);
   if (descriptors().listener(descriptor) == nullptr) return fail(system_error(EINVAL));
   return inherited;
 }
 
-void WorldHost::begin_handover_step() {
-  if (killed_at_step_ == handover_steps_++) kill();
+void Host::start_handover_step() {
+  if (kill_step_ == handover_steps_++) kill();
 }
 
-void WorldHost::wait_in_main() {
-  main_waits_ = true;
-  main_->hand_back();
+void Host::block_main() {
+  main_blocked_ = true;
+  main_->yield_to_world();
 }
 
-Result<> WorldHost::refuse_new_connections(int listener) {
-  // Others may have the socket too.
-  return killed_ ? Result<>() : MemoryHost::refuse_new_connections(listener);
+Result<> Host::refuse_new_connections(int listener) {
+  // Other processes may have the socket too.
+  return killed_ ? Result<>() : MemoryPlatform::refuse_new_connections(listener);
 }
 
-Result<> WorldHost::run(std::span<const LoopPlace> places, RunControl* control) {
-  if (take_death()) return fail(system_error(EINTR));
+Result<> Host::run(std::span<const LoopPlacement> placements, RunControl* control) {
+  if (take_kill()) return fail(system_error(EINTR));
   assert(run_ == nullptr && "one runtime at a time");
   run_ = std::make_unique<Run>();
   Run& run = *run_;
-  for (const LoopPlace& place : places) {
-    WorldHost::Core& core = run.cores.emplace_back(WorldHost::Core{place.loop});
-    const auto number = state_.faults.failing_allocation(name_, place.loop->core());
+  for (const LoopPlacement& placement : placements) {
+    Host::Core& core = run.cores.emplace_back(Host::Core{placement.loop});
+    const auto number = state_.faults.failing_allocation(name_, placement.loop->core());
     if (!number) continue;
-    place.loop->blocks().fail_after(*number);
-    core.fails_to_allocate = true;
+    placement.loop->blocks().fail_after(*number);
+    core.allocation_fails = true;
   }
   run.control = control;
-  main_->hand_back();
+  main_->yield_to_world();
   const Result<> outcome = run.outcome;
   run_.reset();
   return outcome;
 }
 
-bool WorldHost::pass_time(Instant until) {
+bool Host::pass_time(Instant until) {
   if (until <= now()) return false;
-  std::fprintf(stderr, "weir: %s: a loop of a World is turned by hand: use a Runtime\n",
+  std::fprintf(stderr, "weir: %s: Loop::turn() is not supported in a World (use a Runtime)\n",
                name_.c_str());
   std::abort();
 }
 
-void WorldHost::log(std::string_view line) noexcept {
+void Host::log(std::string_view line) noexcept {
   if (killed_) return;
-  MemoryHost::log(line);
+  MemoryPlatform::log(line);
   if (state_.trace.on()) state_.trace.note(name_ + ": " + std::string(line));
 }
 
-std::vector<WorldConnection> WorldHost::connections() const {
-  std::vector<WorldConnection> open;
+std::vector<ConnectionInfo> Host::connections() const {
+  std::vector<ConnectionInfo> open;
   descriptors().each_stream([&open](const MemoryStream& stream) {
     if (stream.connected()) open.push_back({stream.peer_address(), stream.received()});
   });
   return open;
 }
 
-std::vector<std::string> WorldHost::left_on_loops() {
+std::vector<std::string> Host::leaks_on_loops() {
   std::vector<std::string> left;
   for (const Core& core : run_->cores) {
     Loop& loop = *core.loop;
-    if (core.fails_to_allocate && !loop.blocks().will_fail()) {
+    if (core.allocation_fails && !loop.blocks().will_fail()) {
       state_.faults.count(Fault::allocation);
     }
     const std::string place = name_ + "/" + std::to_string(loop.core()) + ": ";
@@ -194,8 +195,8 @@ std::vector<std::string> WorldHost::left_on_loops() {
   return left;
 }
 
-std::vector<std::string> WorldHost::left_on_host() {
-  note_failure();
+std::vector<std::string> Host::leaks_on_host() {
+  record_failure();
   std::vector<std::string> left = std::exchange(failures_, {});
   if (const std::size_t open = open_descriptors(); open != 0) {
     left.push_back(name_ + ": " + std::to_string(open) + " descriptors are open");
@@ -207,4 +208,4 @@ std::vector<std::string> WorldHost::left_on_host() {
   return left;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

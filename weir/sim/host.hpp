@@ -1,4 +1,5 @@
-// One machine of a World: the contract of Host, a main function, and what tests do to it.
+// A Host is one machine of a World: it implements Platform, runs a main function, and offers
+// functions to tests.
 #pragma once
 
 #include <cstddef>
@@ -12,151 +13,181 @@
 #include <utility>
 #include <vector>
 
-#include "weir/testing/memory/memory_platform.hpp"
-#include "weir/testing/world_chance.hpp"
+#include "weir/base/result.hpp"
+#include "weir/base/time.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
+#include "weir/sim/detail/handover_endpoint.hpp"
 #include "weir/sim/detail/host_main.hpp"
-#include "weir/testing/world_place.hpp"
-#include "weir/testing/world_run.hpp"
+#include "weir/sim/detail/world_state.hpp"
+#include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::sim {
 
-struct WorldHostOptions {
+// The state of a call of Platform::run(): the loops of the host while its main waits for them.
+
+/// One core of a host: its loop and the state of that loop in the run.
+struct HostCore {
+  Loop* loop;
+  Instant paused_until = Instant::min();  ///< end of a pause in which other programs use its CPU
+  bool allocation_fails = false;          ///< true if the test made an allocation fail
+};
+
+/// The state of one call of Platform::run().
+struct HostRun {
+  std::vector<HostCore> cores;
+  RunControl* control = nullptr;
+  Result<> outcome;
+};
+
+/// HostOptions sets the cores and the resource limits of a simulated Host.
+struct HostOptions {
   std::size_t cores = 1;
-  std::size_t buffer_bytes = 64 * 1024;  ///< of each direction of a connection, at most
+  std::size_t buffer_bytes = 64 * 1024;  ///< maximum for each direction of a connection
   std::size_t descriptors_max = 1 << 20;
   MemoryFiles files = MemoryFiles::by_backend;
 };
 
-/// A connection as the host that has it open knows it.
-struct WorldConnection {
+/// An open connection of a host.
+struct ConnectionInfo {
   Endpoint peer;
-  std::uint64_t received = 0;  ///< bytes that the program has been given
+  std::uint64_t received = 0;  ///< bytes that the program has received
 };
 
-/// What a main function is given; it makes a Runtime on it and returns what that returns.
-using WorldMainFunction = std::function<int(Host&)>;
+/// The main function of a program. It creates a Runtime on the platform that it is given and
+/// returns the result of the Runtime.
+using MainFunction = std::function<int(Platform&)>;
 
-/// Made by World::host() and World::process(). Its main runs programs as they are: a Runtime's
-/// loops are turned by the World. A loop that is turned by hand is not supported: whoever waits on
-/// it ends the program with a line that says so. Threads: one at a time, as the World sees to.
-/// Lifetime: the World's.
-class WorldHost final : public MemoryHost {
+/// A Host is one simulated machine, or one more process of a simulated machine. World::host() and
+/// World::process() create it. Its main runs unchanged programs; the World turns the loops of
+/// their Runtime. Turning a loop by hand is not supported: a wait on such a loop aborts the
+/// program with a message.
+/// Threads: one at a time; the World ensures it.
+/// Lifetime: the World owns it.
+class Host final : public MemoryPlatform {
  public:
-  /// Its address, whatever the port, is 10.0.0.0 and `number` + 1, which is below 2^24.
-  WorldHost(WorldState& state, std::string name, unsigned number, const WorldHostOptions& options);
-  /// One more process of that machine: its address and ports, descriptors and files of its own.
-  WorldHost(WorldState& state, std::string name, WorldHost& machine,
-            const WorldHostOptions& options);
-  ~WorldHost() override;
+  /// Creates a machine. Its address on every port is 10.0.0.0 + `number` + 1; `number` + 1 is
+  /// below 2^24.
+  Host(WorldState& state, std::string name, unsigned number, const HostOptions& options);
+  /// Creates one more process of `machine`. It has the address and ports of the machine, and its
+  /// own descriptors and files.
+  Host(WorldState& state, std::string name, Host& machine, const HostOptions& options);
+  ~Host() override;
 
   const std::string& name() const noexcept { return name_; }
   Endpoint address(std::uint16_t port) const noexcept { return address_.with_port(port); }
 
-  /// Calls `main` once the World runs. It is waited for: see World::run_until_done(). Another one
-  /// may follow when it has returned, as after a restart, and after a kill() at once: it begins
-  /// when nothing is left of the first.
-  void start(WorldMainFunction main) { begin(std::move(main), false); }
-  /// The same for what serves others: it gets a SIGTERM when all that are waited for have returned.
-  void start_service(WorldMainFunction main) { begin(std::move(main), true); }
-  /// Whether its main, if any, has returned.
+  /// Calls `main` when the World runs. World::run_until_done() waits for its end. Another main
+  /// may be started when this one has returned, as after a restart. It may also be started
+  /// immediately after kill(), and then begins when nothing is left of the first one.
+  void start(MainFunction main) { begin(std::move(main), false); }
+  /// Calls `main` as start() does, for a program that serves other hosts. The World raises
+  /// SIGTERM in it when every main that start() started has returned.
+  void start_service(MainFunction main) { begin(std::move(main), true); }
+  /// Returns true if no main runs and none waits to be started.
   bool done() const noexcept { return has_returned() && next_ == nullptr; }
-  /// What the last main has returned; nullopt before, and when it has thrown.
+  /// Returns the result of the last main; nullopt before it returns, or if it has thrown.
   std::optional<int> status() const noexcept { return status_; }
 
-  /// See WorldFaults::strike().
-  std::uint64_t operations() const noexcept { return chance_->operations(); }
-  std::uint64_t accepts() const noexcept { return chance_->accepts(); }
-  std::uint64_t datagrams() const noexcept { return chance_->datagrams(); }
+  /// The counts of FaultInjector::inject().
+  std::uint64_t operations() const noexcept { return nondeterminism_->operations(); }
+  std::uint64_t accepts() const noexcept { return nondeterminism_->accepts(); }
+  std::uint64_t datagrams() const noexcept { return nondeterminism_->datagrams(); }
 
-  /// Those that are open, for checks of what a program takes; not those that it has not accepted.
-  std::vector<WorldConnection> connections() const;
+  /// Returns the open connections, for checks of what a program uses. Connections that the host
+  /// has not accepted yet are not included.
+  std::vector<ConnectionInfo> connections() const;
 
-  /// Ends its main as SIGKILL does: others see its connections closed, and what it had for itself
-  /// alone is gone. What is left of it takes some turns to go, in which it can do nothing to
-  /// anybody else; what its main returns does not matter. It may be started again.
+  /// Ends its main as SIGKILL does. Its peers see the connections closed, and resources that no
+  /// other process shares are gone. The rest of the program takes some turns to end and has no
+  /// effect on other hosts or processes. The result of its main is ignored. The host may be
+  /// started again.
   void kill();
-  /// The same just before the step with this number, counted from 0 for each main, of what its
-  /// handover does: it meets others, says, hears, waits; see RuntimeOptions::takeover.
-  void kill_at_handover_step(std::uint64_t number) noexcept { killed_at_step_ = number; }
+  /// Kills the host just before step `number` of its handover. Each main counts its steps from 0,
+  /// such as a connect, a send, a receive or a wait; see RuntimeOptions::hot_restart.
+  void kill_at_handover_step(std::uint64_t number) noexcept { kill_step_ = number; }
   std::uint64_t handover_steps() const noexcept { return handover_steps_; }
   bool killed() const noexcept { return killed_; }
-  /// As its program gets it. A service that has been told to end so is not told again.
+  /// Delivers `signal` to its program. The World raises no further SIGTERM in a service after
+  /// this call.
   void raise(Signal signal) {
-    told_to_end = true;
-    MemoryHost::raise(signal);
+    terminate_sent = true;
+    MemoryPlatform::raise(signal);
   }
-  /// The connections that it had then.
-  const std::vector<WorldConnection>& lost() const noexcept { return lost_; }
-  /// Whether it has a listening socket.
+  /// Returns the connections that were open at the last kill().
+  const std::vector<ConnectionInfo>& lost() const noexcept { return lost_; }
+  /// Returns true if it has a listening socket.
   bool listens() const;
 
-  /// Between the processes of this machine. It does not survive a kill().
+  /// Begins a handover between processes of this machine. A handover does not survive kill().
   HandoverStart begin_handover(const HandoverOptions& options) override;
   Result<Descriptor> inherit_listener(int descriptor) override;
   Result<> refuse_new_connections(int listener) override;
-  Result<> run(std::span<const LoopPlace> places, RunControl* control) override;
+  Result<> run(std::span<const LoopPlacement> placements, RunControl* control) override;
   bool pass_time(Instant until) override;
   void log(std::string_view line) noexcept override;
 
-  // For the World.
+  // Functions for the World.
 
-  using Core = WorldCore;
-  using Run = WorldRun;
-  /// While its main waits for its loops.
+  using Core = HostCore;
+  using Run = HostRun;
+  /// Returns the state of Platform::run() while its main waits in it, otherwise nullptr.
   Run* running() const noexcept { return run_.get(); }
   bool service() const noexcept { return service_; }
-  bool waited_for() const noexcept { return main_ != nullptr && !service_; }
-  /// Whether its main, if any, has returned; another one may follow it.
+  bool is_awaited() const noexcept { return main_ != nullptr && !service_; }
+  /// Returns true if no main runs; another main may wait to be started.
   bool has_returned() const noexcept { return main_ == nullptr || main_->returned(); }
-  /// Makes what was to follow a killed main its main.
-  void begin_next();
-  /// Lets main go on, until it waits or returns.
-  void go_on() { main_->go_on(); }
+  /// Makes the main that was started after kill() the current main.
+  void start_next();
+  /// Resumes main until it waits or returns.
+  void resume() { main_->resume(); }
   std::optional<Signal> next_signal() { return killed_ ? std::nullopt : take_signal(); }
-  /// Whether it has been killed and its run does not know yet.
-  bool take_death() noexcept { return killed_ && !std::exchange(knows_death_, true); }
-  /// Main waits for something else than its loops.
-  bool main_waits() const noexcept { return main_waits_; }
-  /// What the loops of a run that has ended still hold, and what the host does, in words.
-  std::vector<std::string> left_on_loops();
-  std::vector<std::string> left_on_host();
-  bool told_to_end = false;
+  /// Returns true once after kill(): the run has not been ended for it yet.
+  bool take_kill() noexcept { return killed_ && !std::exchange(kill_seen_, true); }
+  /// Returns true if main waits for something other than its loops.
+  bool main_is_blocked() const noexcept { return main_blocked_; }
+  /// Return descriptions of everything that the loops of an ended run, or the host, still hold.
+  /// leaks_on_host() includes the failures of its mains.
+  std::vector<std::string> leaks_on_loops();
+  std::vector<std::string> leaks_on_host();
+  bool terminate_sent = false;
 
-  // For its handover.
+  // Functions for its handover.
 
-  void set_place(WorldPlace* place) noexcept { place_ = place; }
-  void begin_handover_step();
-  /// Called by main; wake_main() lets it go on.
-  void wait_in_main();
-  void wake_main() noexcept { main_waits_ = false; }
+  void set_handover_endpoint(SimHandoverEndpoint* endpoint) noexcept {
+    handover_endpoint_ = endpoint;
+  }
+  void start_handover_step();
+  /// Blocks main until unblock_main(). Main calls it.
+  void block_main();
+  void unblock_main() noexcept { main_blocked_ = false; }
 
  private:
-  WorldHost(WorldState& state, std::string name, const Endpoint& address, WorldHost* machine,
-            const WorldHostOptions& options, std::unique_ptr<WorldChance> chance);
-  void begin(WorldMainFunction main, bool service);
-  void note_failure();
+  Host(WorldState& state, std::string name, const Endpoint& address, Host* machine,
+       const HostOptions& options, std::unique_ptr<SeededNondeterminism> nondeterminism);
+  void begin(MainFunction main, bool service);
+  void record_failure();
 
   WorldState& state_;
   std::string name_;
   Endpoint address_;
-  std::unique_ptr<WorldChance> chance_;
+  std::unique_ptr<SeededNondeterminism> nondeterminism_;
   std::unique_ptr<Run> run_;
   std::optional<int> status_;
   std::optional<std::string> thrown_;
-  bool failure_noted_ = false;
-  std::vector<std::string> failures_;  // of mains, that have not been told
+  bool failure_recorded_ = false;
+  std::vector<std::string> failures_;  // failures of mains, not yet reported
   bool service_ = false;
-  std::shared_ptr<WorldMeetings> meetings_;  // of the machine
-  WorldPlace* place_ = nullptr;
+  std::shared_ptr<SimRendezvousMap> rendezvous_;  // shared by the processes of the machine
+  SimHandoverEndpoint* handover_endpoint_ = nullptr;
   std::uint64_t handover_steps_ = 0;
-  std::optional<std::uint64_t> killed_at_step_;
+  std::optional<std::uint64_t> kill_step_;
   bool killed_ = false;
-  std::vector<WorldConnection> lost_;
-  bool knows_death_ = false;
-  bool main_waits_ = false;
-  std::unique_ptr<WorldMain> main_;
-  WorldMainFunction next_;
+  std::vector<ConnectionInfo> lost_;
+  bool kill_seen_ = false;
+  bool main_blocked_ = false;
+  std::unique_ptr<HostMain> main_;
+  MainFunction next_;
   bool next_is_service_ = false;
 };
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,5 +1,6 @@
-// Names and files in a World: the server that knows the names is another host, behind a network
-// that loses, doubles and cuts; the files are the host's own, and take a drawn time.
+// Tests of DNS names and files in a World. The DNS server is another host, behind a network with
+// losses, copies and partitions. Each host has its own files, and operations on them take a
+// random time.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -10,27 +11,27 @@
 #include <vector>
 
 #include "weir/net/dns/connect.hpp"
+#include "weir/net/dns/resolver.hpp"
 #include "weir/net/files.hpp"
 #include "weir/net/test/name_server_fixture.hpp"
-#include "weir/net/resolver.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 #include "weir/sim/test/world_fixture.hpp"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
-/// Three hosts: one asks by name for the service on the second, the third knows where that is. The
-/// hosts file of the client knows it by another name.
+/// A World of three hosts: a client, a service, and a DNS server that has the address of the
+/// service. The client has another name of the service in a hosts file.
 class NamedWorld {
  public:
   explicit NamedWorld(const WorldOptions& options, MemoryFiles files = MemoryFiles::by_backend)
       : world(options), client(world.host("client", {.files = files})) {
     server.start_service(
-        [](Host& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
-    names.start([this](Host& host) {
+        [](Platform& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
+    names.start([this](Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(know_names, std::ref(*this));
     });
-    client.start([this](Host& host) {
+    client.start([this](Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(ask, std::ref(*this));
     });
   }
@@ -39,7 +40,7 @@ class NamedWorld {
   static Task<> know_names(Scope&, NamedWorld& its) {
     its.known.rules["service.example"].addresses = {its.server.address(0)};
     const auto wait = []() -> Task<> { static_cast<void>(co_await sleep(1h)); };
-    co_await names::with_name_server(its.known, wait, Endpoint::any(53));
+    co_await dns::with_name_server(its.known, wait, Endpoint::any(53));
   }
   static Task<> ask(Scope&, NamedWorld& its) {
     const auto slept = co_await sleep(1s);
@@ -47,11 +48,11 @@ class NamedWorld {
     const auto written = co_await files::write_file(
         "/hosts", its.server.address(0).to_string().substr(0, 8) + " local.example\n");
     EXPECT_TRUE(written) << written.error().message();
-    names::ResolverOptions options = names::only({its.names.address(53)});
+    dns::ResolverOptions options = dns::only({its.names.address(53)});
     options.hosts_file = "/hosts";
     options.timeout = 1s;
-    options.attempts = 60;  // with two of ten lost, one of them gets an answer
-    names::Resolver resolver(options);
+    options.attempts = 60;  // one of them succeeds although a fifth of the datagrams is lost
+    dns::Resolver resolver(options);
     const Instant begun = its.client.now();
     tcp::ConnectOptions by_this;
     by_this.resolver = &resolver;
@@ -63,27 +64,27 @@ class NamedWorld {
   }
 
   World world;
-  WorldHost& client;
-  WorldHost& server = world.host("server", {.cores = 2});
-  WorldHost& names = world.host("names");
-  names::NameServer known;
+  Host& client;
+  Host& server = world.host("server", {.cores = 2});
+  Host& names = world.host("names");
+  dns::FakeDnsServer known;
   std::string name = "service.example";
-  Asked asked;
+  EchoRequest asked;
   std::error_code error;
   Duration took{};
 };
 
-TEST(WorldNames, AreKnownByAServerOnAnotherHost) {
-  NamedWorld its(fresh_world());
+TEST(WorldNames, AreResolvedByAServerOnAnotherHost) {
+  NamedWorld its(fresh_world_options());
   const WorldReport report = its.run();
   EXPECT_TRUE(report.ok()) << report.text();
   EXPECT_EQ(its.asked.received, its.asked.text) << its.error.message();
   EXPECT_EQ(its.known.times_asked("service.example A"), 1U);
 }
 
-TEST(WorldNames, OfTheHostsFileNeedNoServer) {
+TEST(WorldNames, InTheHostsFileNeedNoServer) {
   for (const MemoryFiles files : {MemoryFiles::by_backend, MemoryFiles::by_threads}) {
-    NamedWorld its(fresh_world(), files);
+    NamedWorld its(fresh_world_options(), files);
     its.name = "local.example";
     const WorldReport report = its.run();
     EXPECT_TRUE(report.ok()) << report.text();
@@ -92,7 +93,7 @@ TEST(WorldNames, OfTheHostsFileNeedNoServer) {
   }
 }
 
-Task<> ask_by_name(Scope&, std::string name, Asked& asked) {
+Task<> ask_by_name(Scope&, std::string name, EchoRequest& asked) {
   const auto slept = co_await sleep(1s);
   EXPECT_TRUE(slept);
   auto stream = co_await tcp::connect(std::move(name), 7);
@@ -101,82 +102,83 @@ Task<> ask_by_name(Scope&, std::string name, Asked& asked) {
   static_cast<void>(co_await all(write_text(*stream, asked), read_text(*stream, asked)));
 }
 
-TEST(WorldNames, OfHostsAreKnownToAll) {
-  for (const std::string name : {"server", "SERVER", "later.example", "nobody"}) {
-    Asked asked;
+TEST(WorldNames, OfHostsAreInTheHostsFileOfEveryHost) {
+  for (const std::string name : {"server", "SERVER", "later.example", "unknown"}) {
+    EchoRequest asked;
     World world;
-    WorldHost& client = world.host("client");
-    client.start([&](Host& host) {
+    Host& client = world.host("client");
+    client.start([&](Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(ask_by_name, name, std::ref(asked));
     });
     for (const char* const each : {"server", "later.example", "no host's name"}) {
       world.host(each).start_service(
-          [](Host& host) { return Runtime(host, quiet(1)).run_on_each_core(serve_echo); });
+          [](Platform& host) { return Runtime(host, quiet(1)).run_on_each_core(serve_echo); });
     }
-    client.files().lose_power();  // they are known after that, too
+    client.files().lose_power();  // the hosts file must survive the loss of power
     const WorldReport report = world.run_until_done(2h);
     EXPECT_TRUE(report.ok()) << report.text();
-    const bool known = name != "nobody";
+    const bool known = name != "unknown";
     EXPECT_EQ(asked.received == asked.text, known) << name << ": " << asked.connecting.message();
     EXPECT_EQ(static_cast<bool>(asked.connecting), !known);
   }
 }
 
 TEST(WorldNames, AreFoundThroughALossyNetwork) {
-  std::uint64_t struck = 0;
+  std::uint64_t injected = 0;
   for (int run = 0; run < 20; ++run) {
-    NamedWorld its(fresh_world());
+    NamedWorld its(fresh_world_options());
     its.world.faults().rates.loss = 0.2;
     its.world.faults().rates.doubling = 0.2;
     const WorldReport report = its.run();
     EXPECT_TRUE(report.ok()) << report.text();
     EXPECT_EQ(its.asked.received, its.asked.text) << its.error.message() << "\n" << report.text();
-    struck += its.world.faults().struck();
+    injected += its.world.faults().injected();
   }
-  EXPECT_GT(struck, 0U);
+  EXPECT_GT(injected, 0U);
 }
 
-TEST(WorldNames, AreFoundWhicheverDatagramIsLostOrDoubled) {
-  const WorldOptions options = fresh_world();
+TEST(WorldNames, AreFoundWhenAnyDatagramIsLostOrDoubled) {
+  const WorldOptions options = fresh_world_options();
   for (const Fault fault : {Fault::loss, Fault::doubling}) {
     for (const char* const host : {"client", "names"}) {
-      bool struck = true;
+      bool injected = true;
       std::uint64_t at = 0;
-      for (; struck; ++at) {
+      for (; injected; ++at) {
         NamedWorld its(options);
-        its.world.faults().strike(host, at, fault);
+        its.world.faults().inject(host, at, fault);
         const WorldReport report = its.run();
         EXPECT_TRUE(report.ok()) << report.text();
         EXPECT_EQ(its.asked.received, its.asked.text)
             << to_string(fault) << " " << at << ": " << report.text();
-        struck = its.world.faults().struck() == 1;
-        if (struck && fault == Fault::loss) {
-          EXPECT_LT(its.took, 2s) << "asked again after a second: " << report.text();
+        injected = its.world.faults().injected() == 1;
+        if (injected && fault == Fault::loss) {
+          EXPECT_LT(its.took, 2s) << "the client repeats the query after a second: "
+                                  << report.text();
         }
       }
-      EXPECT_GT(at, 2U) << "both families were asked for, and answered";
+      EXPECT_GT(at, 2U) << "there are queries and answers for both families";
     }
   }
 }
 
 TEST(WorldNames, AreFoundAfterThePartition) {
-  NamedWorld its(fresh_world());
-  its.world.cut(its.names, its.client);
-  its.world.at(10s, [&its] { its.world.heal(its.names, its.client); });
+  NamedWorld its(fresh_world_options());
+  its.world.partition(its.names, its.client);
+  its.world.schedule(10s, [&its] { its.world.heal(its.names, its.client); });
   const WorldReport report = its.run();
   EXPECT_TRUE(report.ok()) << report.text();
   EXPECT_EQ(its.asked.received, its.asked.text) << its.error.message();
   EXPECT_GT(its.took, 8s);
 }
 
-TEST(WorldNames, AreNotFoundWhereTheirServerIsNeverReached) {
-  NamedWorld its(fresh_world());
-  its.world.cut(its.names, its.client);
+TEST(WorldNames, AreNotFoundWhenTheServerIsUnreachable) {
+  NamedWorld its(fresh_world_options());
+  its.world.partition(its.names, its.client);
   const WorldReport report = its.run();
   EXPECT_TRUE(report.ok()) << report.text();
-  EXPECT_EQ(its.error, names::Failure::timed_out);
+  EXPECT_EQ(its.error, dns::ResolveError::timed_out);
   EXPECT_EQ(its.asked.received, "");
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,60 +1,61 @@
+// A raw client on a host of a World.
 #include "weir/sim/peer.hpp"
 
 #include <cerrno>
 
-#include "weir/base/error.hpp"
+#include "weir/base/result.hpp"
 
-namespace weir {
+namespace weir::sim {
 
-WorldPeer::WorldPeer(MemoryHost& host, const os::Address& server)
+Peer::Peer(MemoryPlatform& host, const os::Address& server)
     : stream_(host.network().open_stream()) {
   stream_->observe(*this);
   static_cast<void>(host.network().connect(*stream_, server));
 }
 
-WorldPeer::~WorldPeer() {
+Peer::~Peer() {
   close();
 }
 
-void WorldPeer::send(std::string_view text) {
-  if (!connected() || finishing_) return;
-  asked_ += text;
+void Peer::send(std::string_view text) {
+  if (!connected() || finished_) return;
+  outgoing_ += text;
   write();
 }
 
-void WorldPeer::finish() {
-  left_ = true;
-  finishing_ = true;
+void Peer::finish() {
+  closed_ = true;
+  finished_ = true;
   write();
 }
 
-void WorldPeer::reset() {
-  left_ = true;
+void Peer::reset() {
+  closed_ = true;
   if (connected()) stream_->reset();
 }
 
-void WorldPeer::close() {
-  left_ = true;
-  if (stream_ != nullptr) stream_->forget(*this);
+void Peer::close() {
+  closed_ = true;
+  if (stream_ != nullptr) stream_->unobserve(*this);
   stream_.reset();
 }
 
-void WorldPeer::set_reading(bool reads) {
-  reads_ = reads;
+void Peer::set_reading(bool reads) {
+  reading_ = reads;
   read();
 }
 
-std::error_code WorldPeer::state() const noexcept {
+std::error_code Peer::state() const noexcept {
   return stream_ == nullptr ? system_error(EBADF) : stream_->receivable();
 }
 
-void WorldPeer::changed() {
+void Peer::on_change() {
   read();
   write();
 }
 
-void WorldPeer::read() {
-  while (reads_ && stream_ != nullptr && stream_->unread() != 0) {
+void Peer::read() {
+  while (reading_ && stream_ != nullptr && stream_->unread() != 0) {
     const std::size_t before = received_.size();
     received_.resize(before + stream_->unread());
     const auto count =
@@ -63,14 +64,14 @@ void WorldPeer::read() {
   }
 }
 
-void WorldPeer::write() {
+void Peer::write() {
   if (!connected()) return;
-  while (sent_ < asked_.size()) {
-    const auto count = stream_->send(to_bytes(std::string_view(asked_).substr(sent_)));
+  while (sent_ < outgoing_.size()) {
+    const auto count = stream_->send(to_bytes(std::string_view(outgoing_).substr(sent_)));
     if (!count) return;
     sent_ += *count;
   }
-  if (finishing_) static_cast<void>(stream_->shut_down_sending());
+  if (finished_) static_cast<void>(stream_->shut_down_sending());
 }
 
-}  // namespace weir
+}  // namespace weir::sim

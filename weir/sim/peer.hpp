@@ -1,4 +1,4 @@
-// A raw client on a host of a World: it has no loop, and does what events and tests tell it.
+// A raw client on a host of a World. It has no loop; events and tests control it.
 #pragma once
 
 #include <cstddef>
@@ -11,51 +11,53 @@
 #include "weir/testing/memory/memory_platform.hpp"
 #include "weir/testing/network/detail/memory_stream.hpp"
 
-namespace weir {
+namespace weir::sim {
 
-/// One connection. What send() was given leaves as soon as the connection has room, and what has
-/// arrived is read at once, unless the peer is told not to read.
-/// Threads: its World's. Lifetime: shorter than its host's.
-class WorldPeer final : MemoryObserver {
+/// A Peer is one connection. It sends the data of send() as soon as the connection has room. It
+/// reads arriving data immediately unless set_reading(false) was called.
+/// Threads: its World's.
+/// Lifetime: its host outlives it.
+class Peer final : MemoryObserver {
  public:
-  /// Tries to connect once; see connected(). What the handshake takes is not simulated.
-  WorldPeer(MemoryHost& host, const os::Address& server);
-  WorldPeer(const WorldPeer&) = delete;
-  WorldPeer& operator=(const WorldPeer&) = delete;
-  ~WorldPeer();
+  /// Tries to connect once; see connected(). The delay of the handshake is not simulated.
+  Peer(MemoryPlatform& host, const os::Address& server);
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+  ~Peer();
 
   bool connected() const noexcept { return stream_ != nullptr && stream_->connected(); }
   void send(std::string_view text);
-  /// Half-closes behind what was sent.
+  /// Half-closes the connection after the data of send().
   void finish();
-  /// Both sides see a reset.
+  /// Resets the connection at both ends.
   void reset();
-  /// As the kernel does it: a reset if something was left unread. What waits to leave is dropped.
+  /// Closes the connection as the kernel does: with a reset if unread data is left. Data that
+  /// waits to be sent is dropped.
   void close();
-  /// Whether it reads from now on; if so, what waits at once.
+  /// Starts or stops reading. A start reads the waiting data immediately.
   void set_reading(bool reads);
 
-  /// All that it was told to send while it was open.
-  const std::string& asked() const noexcept { return asked_; }
+  /// Returns all data that send() accepted while the connection was open.
+  const std::string& outgoing() const noexcept { return outgoing_; }
   const std::string& received() const noexcept { return received_; }
-  /// Whether it has closed, reset or finished by itself.
-  bool left() const noexcept { return left_; }
-  /// What reading says now: EAGAIN while more may come, Errc::end_of_stream, ECONNRESET; EBADF once
-  /// it has closed by itself.
+  /// Returns true if this side has closed, reset or half-closed the connection.
+  bool is_closed() const noexcept { return closed_; }
+  /// Returns the result of a read now: EAGAIN while more may come, Errc::end_of_stream, or
+  /// ECONNRESET. Returns EBADF after close().
   std::error_code state() const noexcept;
 
  private:
-  void changed() override;
+  void on_change() override;
   void read();
   void write();
 
   std::unique_ptr<MemoryStream> stream_;
-  std::string asked_;
-  std::size_t sent_ = 0;  // bytes of asked_
+  std::string outgoing_;
+  std::size_t sent_ = 0;  // bytes of outgoing_ that were sent
   std::string received_;
-  bool reads_ = true;
-  bool finishing_ = false;
-  bool left_ = false;
+  bool reading_ = true;
+  bool finished_ = false;
+  bool closed_ = false;
 };
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,4 +1,5 @@
-// Several processes of one machine of a World: what they share, and what the death of one does.
+// Tests of several processes on one machine of a World: the resources that they share, and the
+// death of one of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,62 +15,63 @@
 #include <string_view>
 
 #include "weir/net/udp.hpp"
+#include "weir/sim/peer.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 #include "weir/sim/test/world_fixture.hpp"
-#include "weir/sim/peer.hpp"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using namespace std::chrono_literals;
 
 RuntimeOptions taking_over(std::string service = "echo") {
   RuntimeOptions options = quiet();
-  options.takeover = HandoverOptions{"/run/echo", std::move(service)};
+  options.hot_restart = HandoverOptions{"/run/echo", std::move(service)};
   return options;
 }
 
-int serve_taking_over(Host& host) {
+int serve_taking_over(Platform& host) {
   return Runtime(host, taking_over()).run_on_each_core(serve_echo);
 }
 
-bool has_logged(const WorldHost& host, std::string_view part) {
+bool has_logged(const Host& host, std::string_view part) {
   return std::ranges::any_of(host.logged(),
                              [&](const std::string& line) { return line.contains(part); });
 }
 
-/// Two processes of one machine, and a host of peers.
+/// A World with two processes on one machine, and a host for peers.
 class WorldProcesses : public testing::Test {
  protected:
-  World world_{fresh_world()};
-  WorldHost& first_ = world_.host("machine");
-  WorldHost& second_ = world_.process(first_, "second");
-  WorldHost& peers_ = world_.host("peers");
+  World world_{fresh_world_options()};
+  Host& first_ = world_.host("machine");
+  Host& second_ = world_.process(first_, "second");
+  Host& peers_ = world_.host("peers");
 };
 
 TEST_F(WorldProcesses, ShareTheAddressAndItsPorts) {
-  first_.start([](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
-  world_.at(1s, [&] {
-    second_.start([](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+  first_.start([](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+  world_.schedule(1s, [&] {
+    second_.start(
+        [](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
   });
-  world_.at(5s, [&] { first_.raise(Signal::terminate); });
+  world_.schedule(5s, [&] { first_.raise(Signal::terminate); });
   const WorldReport report = world_.run_until_done(1h);
   EXPECT_EQ(second_.address(7), first_.address(7));
   ASSERT_EQ(report.failures.size(), 1U) << report.text();
-  EXPECT_EQ(report.failures[0], "second: main has returned 1");
+  EXPECT_EQ(report.failures[0], "second: main returned 1");
   EXPECT_TRUE(has_logged(second_, "Address already in use"));
 }
 
-TEST_F(WorldProcesses, OneTakesOverFromTheOther) {
+TEST_F(WorldProcesses, ANewerOneTakesOverFromAnOlderOne) {
   first_.start(serve_taking_over);
-  world_.at(1s, [&] { second_.start(serve_taking_over); });
-  std::optional<WorldPeer> peer;
-  world_.at(20s, [&] {
+  world_.schedule(1s, [&] { second_.start(serve_taking_over); });
+  std::optional<Peer> peer;
+  world_.schedule(20s, [&] {
     EXPECT_TRUE(first_.done());
     peer.emplace(peers_, first_.address(7));
     peer->send("hello");
   });
-  world_.at(30s, [&] {
+  world_.schedule(30s, [&] {
     EXPECT_EQ(peer->received(), "hello");
     peer.reset();
     second_.raise(Signal::terminate);
@@ -77,46 +79,47 @@ TEST_F(WorldProcesses, OneTakesOverFromTheOther) {
   const WorldReport report = world_.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
   EXPECT_TRUE(has_logged(first_, "a newer process has taken over: draining"));
-  EXPECT_TRUE(has_logged(second_, "taken over: this process accepts"));
+  EXPECT_TRUE(has_logged(second_, "hot restart complete: this process accepts connections"));
 }
 
 TEST_F(WorldProcesses, AnotherServiceDoesNotTakeOver) {
   first_.start(serve_taking_over);
-  world_.at(1s, [&] {
-    second_.start([](Host& host) {
+  world_.schedule(1s, [&] {
+    second_.start([](Platform& host) {
       return Runtime(host, taking_over("another")).run_on_each_core(serve_echo);
     });
   });
-  world_.at(30s, [&] { first_.raise(Signal::terminate); });
+  world_.schedule(30s, [&] { first_.raise(Signal::terminate); });
   const WorldReport report = world_.run_until_done(1h);
   ASSERT_EQ(report.failures.size(), 1U) << report.text();
-  EXPECT_EQ(report.failures[0], "second: main has returned 1");
+  EXPECT_EQ(report.failures[0], "second: main returned 1");
   EXPECT_TRUE(has_logged(second_, "cannot take sockets over at '/run/echo'"));
 }
 
-TEST_F(WorldProcesses, AKilledOneLosesItsConnectionsAndItsPort) {
-  first_.start([](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
-  std::optional<WorldPeer> peer;
-  std::optional<WorldPeer> late;
-  world_.at(1s, [&] {
+TEST_F(WorldProcesses, AKilledProcessLosesItsConnectionsAndItsPort) {
+  first_.start([](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+  std::optional<Peer> peer;
+  std::optional<Peer> late;
+  world_.schedule(1s, [&] {
     peer.emplace(peers_, first_.address(7));
     peer->send("hello");
   });
-  world_.at(3s, [&] {
+  world_.schedule(3s, [&] {
     EXPECT_EQ(peer->received(), "hello");
     first_.kill();
     EXPECT_EQ(first_.lost().size(), 1U);
     late.emplace(peers_, first_.address(7));
     EXPECT_FALSE(late->connected());
-    // Another one may have the port at once.
-    second_.start([](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+    // Another process may use the port immediately.
+    second_.start(
+        [](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
   });
-  world_.at(5s, [&] {
+  world_.schedule(5s, [&] {
     EXPECT_EQ(peer->state(), Errc::end_of_stream);
     late.emplace(peers_, first_.address(7));
     late->send("late");
   });
-  world_.at(7s, [&] {
+  world_.schedule(7s, [&] {
     EXPECT_EQ(late->received(), "late");
     late.reset();
     second_.raise(Signal::terminate);
@@ -126,17 +129,17 @@ TEST_F(WorldProcesses, AKilledOneLosesItsConnectionsAndItsPort) {
   EXPECT_TRUE(first_.killed());
 }
 
-Task<Result<>> hear_one(Scope&, std::string& heard, Endpoint at) {
+Task<Result<>> receive_one(Scope&, std::string& received, Endpoint at) {
   auto socket = co_await udp::bind(at);
   if (!socket) co_return fail(socket.error());
   const auto datagram = co_await socket->receive();
   if (!datagram) co_return fail(datagram.error());
-  heard += datagram->buffer.text();
+  received += datagram->buffer.text();
   co_return {};
 }
 
-/// When whoever is to hear it listens.
-Task<Result<>> say_one(Scope&, Endpoint to) {
+/// Sends a datagram after a second, when the receiver listens.
+Task<Result<>> send_one(Scope&, Endpoint to) {
   const auto slept = co_await sleep(1s);
   if (!slept) co_return slept;
   auto socket = co_await udp::connect(to);
@@ -144,47 +147,47 @@ Task<Result<>> say_one(Scope&, Endpoint to) {
   co_return co_await socket->send(std::string_view("hello"));
 }
 
-// The machine is the first process', and goes on without it.
-TEST_F(WorldProcesses, WhoLivesOnHasDatagramsAndThePortsOfTheDead) {
-  std::string never_heard;
-  std::string heard_here;
-  std::string heard_there;
+// The first process is the machine, which outlives it.
+TEST_F(WorldProcesses, AProcessCanUseThePortsOfAKilledOne) {
+  std::string never_received;
+  std::string received_here;
+  std::string received_there;
   const Endpoint port = Endpoint::any(53);
-  first_.start([&](Host& host) {
-    return Runtime(host, quiet()).run_on_each_core(hear_one, std::ref(never_heard), port);
+  first_.start([&](Platform& host) {
+    return Runtime(host, quiet()).run_on_each_core(receive_one, std::ref(never_received), port);
   });
-  WorldHost& third = world_.process(first_, "third");
-  WorldHost& peer = world_.process(peers_, "peer");
-  world_.at(1s, [&] {
+  Host& third = world_.process(first_, "third");
+  Host& peer = world_.process(peers_, "peer");
+  world_.schedule(1s, [&] {
     first_.kill();
-    second_.start([&](Host& host) {
-      return Runtime(host, quiet()).run_on_each_core(hear_one, std::ref(heard_here), port);
+    second_.start([&](Platform& host) {
+      return Runtime(host, quiet()).run_on_each_core(receive_one, std::ref(received_here), port);
     });
-    peers_.start([&](Host& host) {
-      return Runtime(host, quiet()).run_on_each_core(hear_one, std::ref(heard_there), port);
+    peers_.start([&](Platform& host) {
+      return Runtime(host, quiet()).run_on_each_core(receive_one, std::ref(received_there), port);
     });
-    third.start([&](Host& host) {
-      return Runtime(host, quiet()).run_on_each_core(say_one, peers_.address(53));
+    third.start([&](Platform& host) {
+      return Runtime(host, quiet()).run_on_each_core(send_one, peers_.address(53));
     });
-    peer.start([&](Host& host) {
-      return Runtime(host, quiet()).run_on_each_core(say_one, first_.address(53));
+    peer.start([&](Platform& host) {
+      return Runtime(host, quiet()).run_on_each_core(send_one, first_.address(53));
     });
   });
   const WorldReport report = world_.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
-  EXPECT_EQ(heard_here, "hello");
-  EXPECT_EQ(heard_there, "hello");
-  EXPECT_EQ(never_heard, "");
+  EXPECT_EQ(received_here, "hello");
+  EXPECT_EQ(received_there, "hello");
+  EXPECT_EQ(never_received, "");
 }
 
-TEST_F(WorldProcesses, AKilledOneCanBeStartedAgain) {
+TEST_F(WorldProcesses, AKilledProcessCanBeStartedAgain) {
   first_.start(serve_taking_over);
-  world_.at(1s, [&] { first_.kill(); });
+  world_.schedule(1s, [&] { first_.kill(); });
   const WorldReport killed = world_.run_until_done(1h);
   EXPECT_TRUE(killed.ok()) << killed.text();
   EXPECT_TRUE(first_.killed());
   first_.start(serve_taking_over);
-  world_.at(1s, [&] {
+  world_.schedule(1s, [&] {
     EXPECT_TRUE(first_.listens());
     first_.raise(Signal::terminate);
   });
@@ -194,14 +197,14 @@ TEST_F(WorldProcesses, AKilledOneCanBeStartedAgain) {
   EXPECT_FALSE(first_.listens());
 }
 
-// What its main still does, destructors included, is not in the next life's files; nor is what it
-// throws anybody's failure.
-TEST_F(WorldProcesses, AKilledOneLeavesItsFilesAsTheyAre) {
+// The rest of a killed main, destructors included, cannot change the files. An exception from it
+// is no failure.
+TEST_F(WorldProcesses, AKilledProcessDoesNotChangeItsFiles) {
   std::error_code made;
   std::error_code written;
-  first_.start([&](Host& host) -> int {
+  first_.start([&](Platform& host) -> int {
     FileSystem& files = host.files();
-    const auto file = files.open("/tmp/state", {.mode = os::FileMode::make_new});
+    const auto file = files.open("/tmp/state", {.mode = os::FileMode::create_new});
     EXPECT_TRUE(file);
     EXPECT_EQ(files.write_at(file->value(), to_bytes("begun"), 0).value_or(0), 5U);
     const int status = serve_taking_over(host);
@@ -209,7 +212,7 @@ TEST_F(WorldProcesses, AKilledOneLeavesItsFilesAsTheyAre) {
     if (!making) made = making.error();
     const auto writing = files.write_at(file->value(), to_bytes("ended"), 0);
     if (!writing) written = writing.error();
-    EXPECT_FALSE(files.open("/tmp/state", {.mode = os::FileMode::replace}));
+    EXPECT_FALSE(files.open("/tmp/state", {.mode = os::FileMode::truncate}));
     EXPECT_FALSE(files.rename("/tmp/state", "/tmp/other"));
     EXPECT_FALSE(files.remove("/tmp/state"));
     EXPECT_FALSE(files.resize(file->value(), 0));
@@ -218,15 +221,16 @@ TEST_F(WorldProcesses, AKilledOneLeavesItsFilesAsTheyAre) {
     if (status != 99) throw std::runtime_error("no main of the living");
     return status;
   });
-  world_.at(1s, [&] { first_.kill(); });
+  world_.schedule(1s, [&] { first_.kill(); });
   const WorldReport killed = world_.run_until_done(1h);
   EXPECT_TRUE(killed.ok()) << killed.text();
   EXPECT_EQ(made, system_error(EINTR));
   EXPECT_EQ(written, system_error(EINTR));
   std::string found;
-  first_.start([&found](Host& host) {
+  first_.start([&found](Platform& host) {
     FileSystem& files = host.files();
-    const auto entries = files.list("/tmp", 10);  // GCC 12 would not keep a temporary of the loop
+    const auto entries =
+        files.list("/tmp", 10);  // GCC 12 does not extend the lifetime of a temporary in the loop
     for (const os::DirectoryEntry& each : entries.value()) found += each.name + " ";
     std::array<std::byte, 10> room{};
     const auto file = files.open("/tmp/state", {});
@@ -239,18 +243,18 @@ TEST_F(WorldProcesses, AKilledOneLeavesItsFilesAsTheyAre) {
   EXPECT_EQ(found, "state begun");
 }
 
-// Whoever dies before it has anything changes nothing.
-TEST_F(WorldProcesses, ANewerOneThatDiesWhileItAsksHurtsNobody) {
+// A newer process that dies before it has the sockets has no effect on the older one.
+TEST_F(WorldProcesses, ANewerProcessThatDiesEarlyHasNoEffect) {
   for (std::uint64_t step = 0; step < 3; ++step) {
-    World world(fresh_world());
-    WorldHost& older = world.host("older");
-    WorldHost& newer = world.process(older, "newer");
+    World world(fresh_world_options());
+    Host& older = world.host("older");
+    Host& newer = world.process(older, "newer");
     older.start(serve_taking_over);
-    world.at(1s, [&] {
+    world.schedule(1s, [&] {
       newer.start(serve_taking_over);
       newer.kill_at_handover_step(step);
     });
-    world.at(30s, [&] {
+    world.schedule(30s, [&] {
       EXPECT_TRUE(newer.killed());
       EXPECT_TRUE(older.listens());
       older.raise(Signal::terminate);
@@ -261,56 +265,56 @@ TEST_F(WorldProcesses, ANewerOneThatDiesWhileItAsksHurtsNobody) {
   }
 }
 
-TEST_F(WorldProcesses, AKilledOneMayBeStartedAgainAtOnce) {
+TEST_F(WorldProcesses, AKilledProcessCanBeStartedAgainImmediately) {
   int served = 0;
-  const auto serve = [&served](Host& host) {
+  const auto serve = [&served](Platform& host) {
     const int status = Runtime(host, quiet()).run_on_each_core(serve_echo);
     ++served;
     return status;
   };
   first_.start_service(serve);
-  world_.at(1s, [&] {
+  world_.schedule(1s, [&] {
     first_.kill();
     first_.start_service(serve);
     EXPECT_FALSE(first_.done());
   });
-  Asked asked;
-  peers_.start([&](Host& host) {
+  EchoRequest request;
+  peers_.start([&](Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([&](Scope& scope) -> Task<> {
       static_cast<void>(co_await sleep(5s));
-      co_await ask_echo(scope, first_.address(7), asked);
+      co_await send_echo_request(scope, first_.address(7), request);
     });
   });
   const WorldReport report = world_.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
-  EXPECT_EQ(asked.received, asked.text);
+  EXPECT_EQ(request.received, request.text);
   EXPECT_EQ(served, 2);
 }
 
-TEST_F(WorldProcesses, WhatFailedBeforeARestartIsTold) {
-  first_.start([](Host&) { return 3; });
-  second_.start([](Host&) -> int { throw std::runtime_error("no idea"); });
-  const auto well = [](Host&) { return 0; };
-  world_.at(1s, [&] {
+TEST_F(WorldProcesses, AFailureBeforeARestartIsReported) {
+  first_.start([](Platform&) { return 3; });
+  second_.start([](Platform&) -> int { throw std::runtime_error("no idea"); });
+  const auto well = [](Platform&) { return 0; };
+  world_.schedule(1s, [&] {
     first_.start(well);
     second_.start(well);
   });
-  peers_.start([](Host& host) {
+  peers_.start([](Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([](Scope&) -> Task<> {
       static_cast<void>(co_await sleep(2s));
     });
   });
   const WorldReport report = world_.run_until_done(1h);
-  EXPECT_THAT(report.failures, testing::UnorderedElementsAre("machine: main has returned 3",
-                                                             "second: main has thrown no idea"));
+  EXPECT_THAT(report.failures, testing::UnorderedElementsAre("machine: main returned 3",
+                                                             "second: main threw no idea"));
   const WorldReport again = world_.run_until_done(1h);
   EXPECT_TRUE(again.ok()) << again.text();
 }
 
-TEST_F(WorldProcesses, AServiceThatDrainsIsNotToldToHurry) {
+TEST_F(WorldProcesses, ADrainingServiceGetsNoSecondSignal) {
   first_.start_service(
-      [](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
-  peers_.start([&](Host& host) {
+      [](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+  peers_.start([&](Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([&](Scope&) -> Task<> {
       static_cast<void>(co_await sleep(1s));
       auto stream = co_await tcp::connect(first_.address(7));
@@ -318,18 +322,18 @@ TEST_F(WorldProcesses, AServiceThatDrainsIsNotToldToHurry) {
       static_cast<void>(co_await sleep(5s));
     });
   });
-  world_.at(3s, [&] { first_.raise(Signal::terminate); });
+  world_.schedule(3s, [&] { first_.raise(Signal::terminate); });
   const WorldReport report = world_.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
   EXPECT_TRUE(has_logged(first_, "SIGTERM: draining"));
-  EXPECT_FALSE(has_logged(first_, "again: stopping at once"));
+  EXPECT_FALSE(has_logged(first_, "again: stopping immediately"));
 }
 
-TEST_F(WorldProcesses, AConnectionThatNobodyClosesIsFound) {
+TEST_F(WorldProcesses, AConnectionThatIsNotClosedIsReported) {
   alignas(tcp::Stream) std::array<std::byte, sizeof(tcp::Stream)> forgotten{};
   first_.start_service(
-      [](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
-  peers_.start([&](Host& host) {
+      [](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+  peers_.start([&](Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([&](Scope&) -> Task<> {
       static_cast<void>(co_await sleep(1s));
       auto stream = co_await tcp::connect(first_.address(7));
@@ -344,4 +348,4 @@ TEST_F(WorldProcesses, AConnectionThatNobodyClosesIsFound) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,5 +1,5 @@
-// The World: simulated machines on which programs run as they are, in virtual time, all that can
-// vary drawn from one seed, faults included.
+// The World runs unchanged programs on simulated machines in virtual time. One seed determines
+// everything that can vary, including faults.
 #pragma once
 
 #include <cstdint>
@@ -8,41 +8,42 @@
 #include <string>
 #include <vector>
 
+#include "weir/sim/detail/world_state.hpp"
 #include "weir/sim/host.hpp"
-#include "weir/testing/world_links.hpp"
-#include "weir/testing/world_state.hpp"
 
-namespace weir {
+namespace weir::sim {
 
-/// What was wrong in the end; nothing, mostly.
+/// The result of a World run.
 struct WorldReport {
   std::uint64_t seed;
   std::vector<std::string> failures;
-  std::string replay;  ///< how to see it again
+  std::string replay;  ///< the command that repeats the run
 
   bool ok() const noexcept { return failures.empty(); }
-  /// A line for each failure, the seed, and how to replay it.
+  /// Returns one line for each failure, then the seed and the replay command.
   std::string text() const;
 };
 
-/// Several hosts, a network between them, and one clock that moves when nobody has anything left
-/// to do. For one binary the same seed gives the same run, to the last bit.
+/// A World contains several simulated hosts, the network between them, and one virtual clock. The
+/// clock moves when no host has work left. The same seed gives the same run, to the last bit, with
+/// the same binary.
 ///
-///   World world({.seed = seed});
-///   WorldHost& server = world.host("server", {.cores = 2});
-///   server.start_service(serve);  // int serve(Host& host), which makes a Runtime there
-///   world.host("client").start(ask);
-///   const WorldReport report = world.run_until_done(1h);
-///   EXPECT_TRUE(report.ok()) << report.text();
+///     World world({.seed = seed});
+///     Host& server = world.host("server", {.cores = 2});
+///     server.start_service(serve);  // int serve(Platform& host), which makes a Runtime there
+///     world.host("client").start(ask);
+///     const WorldReport report = world.run_until_done(1h);
+///     EXPECT_TRUE(report.ok()) << report.text();
 ///
-/// All loops of all hosts are turned by the thread that calls run_until_done(), one after the
-/// other in an order that is drawn. Functions given to a blocking pool are called between turns, at
-/// a drawn moment; one that waits for another is not supported, see WorldWatch.
+/// The thread that calls run_until_done() turns all loops of all hosts, one after another, in
+/// random order. It calls the functions given to a blocking pool between turns, at a random
+/// moment. A function that waits for another one is not supported; see BlockingCallDetector.
 ///
-/// When all is done, no block of a pool, timer, operation, descriptor or thread may be left, and
-/// every main must have returned 0; further checks can be added.
-/// Threads: one. Lifetime: outlives what the main functions refer to; run to its end before it
-/// goes.
+/// A run fails if it leaves a pool block, timer, operation, descriptor or thread behind, or if a
+/// main does not return 0. Tests can add further checks.
+/// Threads: one.
+/// Lifetime: objects that the main functions use live until run_until_done() returns. The World
+/// is destroyed after that.
 class World {
  public:
   explicit World(const WorldOptions& options = {});
@@ -51,85 +52,88 @@ class World {
   ~World();
 
   std::uint64_t seed() const noexcept { return seed_; }
-  /// The host of that name, made by the first call. All hosts know each other by these names, where
-  /// they are such as DNS allows, from their /etc/hosts; they know no name server.
-  WorldHost& host(const std::string& name, const WorldHostOptions& options = {});
-  /// One more process of that machine, made by the first call: its ports are the same, so that it
-  /// can take over from another; see RuntimeOptions::takeover.
-  WorldHost& process(WorldHost& machine, const std::string& name,
-                     const WorldHostOptions& options = {});
+  /// Returns the host of that name; the first call creates it. The /etc/hosts of each host
+  /// contains the names of all hosts, except for names that DNS does not allow. The hosts have no
+  /// name server.
+  Host& host(const std::string& name, const HostOptions& options = {});
+  /// Returns the process of that name on `machine`; the first call creates it. The processes of a
+  /// machine share its ports, so a process can take over from another one; see
+  /// RuntimeOptions::hot_restart.
+  Host& process(Host& machine, const std::string& name, const HostOptions& options = {});
   Instant now() const noexcept { return state_.clock.now(); }
-  /// For choices of the test's own.
-  WorldDraw& draw() noexcept { return state_.draw; }
+  /// Returns the random numbers of the run, for choices that the test makes itself.
+  Random& random() noexcept { return state_.random; }
 
-  // What goes wrong.
+  // Faults.
 
-  WorldFaults& faults() noexcept { return state_.faults; }
-  /// Nothing gets from one to the other, in both directions, until heal(); what is sent meanwhile
-  /// is sent again and again, as TCP does it, and given up after a quarter of an hour; datagrams
-  /// are lost.
-  void cut(WorldHost& one, WorldHost& other) { set_open(one, other, false); }
-  void heal(WorldHost& one, WorldHost& other) { set_open(one, other, true); }
-  /// From now on what travels between them takes so much longer.
-  void slow_down(WorldHost& one, WorldHost& other, Duration extra);
-  /// All clocks jump ahead, as if every machine had been suspended: what should have happened
-  /// meanwhile is late.
+  FaultInjector& faults() noexcept { return state_.faults; }
+  /// Cuts the network between `one` and `other` in both directions until heal(). TCP retransmits
+  /// the data that is sent meanwhile and gives up after about a quarter of an hour. Datagrams are
+  /// lost.
+  void partition(Host& one, Host& other) { set_open(one, other, false); }
+  void heal(Host& one, Host& other) { set_open(one, other, true); }
+  /// Delays everything that `one` and `other` send to each other by `extra` more, from now on.
+  void slow_down(Host& one, Host& other, Duration extra);
+  /// Moves all clocks ahead by `length`, as if every machine had been suspended. Everything that
+  /// was due meanwhile is late.
   void jump(Duration length);
-  /// Calls `event` between turns, so long after this call; it may do all of the above.
-  void at(Duration later, std::function<void()> event);
+  /// Calls `event` between turns, `later` after this call. The event may call all of the
+  /// functions above. An exception from it is a failure of the run.
+  void schedule(Duration later, std::function<void()> event);
 
-  // What must hold.
+  // Checks.
 
-  /// `find_fault` gives what is wrong, or an empty text: at the end,
-  void check(std::string name, std::function<std::string()> find_fault);
-  /// or after every turn of any core; it is not asked again once something was wrong. What it, or
-  /// an event, throws is a failure, too.
-  void always(std::string name, std::function<std::string()> find_fault);
+  /// Adds a check that runs at the end. `find_violation` returns a description of the violation,
+  /// or an empty text. An exception from it is a failure of the run too.
+  void check(std::string name, std::function<std::string()> find_violation);
+  /// Adds a check that runs after every turn of any core until it has failed once.
+  /// `find_violation` is as in check().
+  void always(std::string name, std::function<std::string()> find_violation);
 
-  /// Runs until the main functions of all hosts have returned, but ends everything that still runs
-  /// after `limit` of virtual time, which is a failure, as it is if all wait for what will never
-  /// happen.
+  /// Runs until the main functions of all hosts have returned. The run fails if `limit` of
+  /// virtual time passes first, or if every host waits for an event that can never happen. The
+  /// World then cancels everything that still runs.
   [[nodiscard]] WorldReport run_until_done(Duration limit);
-  /// What happened, if the options asked for it; see WorldTrace.
+  /// Returns the trace of the run. Empty unless WorldOptions::trace is true; see Trace.
   const std::string& trace() const noexcept { return state_.trace.text(); }
 
  private:
   struct Check {
     std::string name;
-    std::function<std::string()> find_fault;
+    std::function<std::string()> find_violation;
     bool failed = false;
   };
 
-  WorldHost* find(const std::string& name) const;
-  void make_known(WorldHost& made);
-  void set_open(WorldHost& one, WorldHost& other, bool open);
+  Host* find(const std::string& name) const;
+  void add_to_hosts_files(Host& made);
+  void set_open(Host& one, Host& other, bool open);
   bool all_done() const;
-  bool go_on(WorldHost& host);
-  bool rests(const WorldHost& host, const WorldHost::Core& core) const;
-  bool turn_one();
-  void turn(WorldHost& host, WorldHost::Core& core);
-  void note_turn(const std::string& place);
-  void tell_services();
-  Instant next_moment() const;
-  void give_up(std::string why);
-  void ask(std::vector<Check>& checks);
-  void failed(std::string what) { failures_.push_back(std::move(what)); }
+  bool resume_main(Host& host);
+  bool is_paused(const Host& host, const Host::Core& core) const;
+  bool run_one_turn();
+  void turn(Host& host, Host::Core& core);
+  void hash_turn(const std::string& place);
+  void stop_services();
+  Instant next_event_time() const;
+  void abort_run(std::string why);
+  void run_checks(std::vector<Check>& checks);
+  void add_failure(std::string what) { failures_.push_back(std::move(what)); }
 
   std::uint64_t seed_;
   std::string replay_;
-  std::uint64_t steps_at_once_max_;
-  std::uint64_t steps_ = 0;  // at this moment
+  std::uint64_t steps_per_instant_max_;
+  std::uint64_t steps_ = 0;  // at the current moment
   WorldState state_;
-  WorldLinks links_;
-  std::vector<std::unique_ptr<WorldHost>> hosts_;
+  Links links_;
+  std::vector<std::unique_ptr<Host>> hosts_;
   std::string hosts_file_ = "127.0.0.1 localhost\n::1 localhost\n";
   std::vector<Check> at_end_;
   std::vector<Check> always_;
   std::vector<std::string> failures_;
-  bool given_up_ = false;
-  // For the trace: of all turns so far.
+  bool aborted_ = false;
+  // Number and hash of all turns so far, for the trace.
   std::uint64_t turns_ = 0;
   std::uint64_t turns_hash_ = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::sim

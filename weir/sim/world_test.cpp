@@ -1,4 +1,4 @@
-// The World: seeds, time, what is left at the end, and what it says about it.
+// Tests of the World: seeds, virtual time, leaks and reports.
 #include "weir/sim/world.hpp"
 
 #include <gmock/gmock.h>
@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "weir/runtime/pool/detail/shared_pool.hpp"
-#include "weir/task/sleep.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 #include "weir/sim/test/world_fixture.hpp"
+#include "weir/task/sleep.hpp"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using testing::ContainsRegex;
@@ -29,7 +29,7 @@ std::string trace_of(std::uint64_t seed) {
   EchoWorld echo({.seed = seed, .trace = true});
   const WorldReport report = echo.run();
   EXPECT_TRUE(report.ok()) << report.text();
-  EXPECT_EQ(echo.asked.received, echo.asked.text);
+  EXPECT_EQ(echo.request.received, echo.request.text);
   return echo.world.trace();
 }
 
@@ -38,38 +38,38 @@ TEST(World, TheSameSeedGivesTheSameRunAndOthersDoNot) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     const std::string trace = trace_of(seed);
     EXPECT_EQ(trace, trace_of(seed)) << "seed " << seed;
-    EXPECT_TRUE(traces.insert(trace).second) << "seed " << seed << " is no new run";
+    EXPECT_TRUE(traces.insert(trace).second) << "seed " << seed << " does not give a new run";
   }
 }
 
-TEST(World, TextArrivesWhateverTheSeed) {
+TEST(World, TextArrivesWithEverySeed) {
   for (int run = 0; run < 50; ++run) {
-    EchoWorld echo(fresh_world());
+    EchoWorld echo(fresh_world_options());
     const WorldReport report = echo.run();
     EXPECT_TRUE(report.ok()) << report.text();
-    EXPECT_EQ(echo.asked.received, echo.asked.text) << report.text();
+    EXPECT_EQ(echo.request.received, echo.request.text) << report.text();
   }
 }
 
-TEST(World, WithoutVariationOnlyTheWayTakesTime) {
-  EchoWorld echo({.seed = 1, .variation = no_variation});
+TEST(World, WithoutJitterOnlyTheLinkTakesTime) {
+  EchoWorld echo({.seed = 1, .jitter = no_jitter});
   const WorldReport report = echo.run();
   EXPECT_TRUE(report.ok()) << report.text();
-  EXPECT_EQ(echo.asked.reads, 1U);
-  const Duration way = no_variation.delay_min;
-  EXPECT_EQ(echo.asked.took, 4 * way) << "a handshake, there and back";
+  EXPECT_EQ(echo.request.reads, 1U);
+  const Duration delay = no_jitter.delay_min;
+  EXPECT_EQ(echo.request.elapsed, 4 * delay) << "a handshake and a round trip";
 }
 
 Task<Result<>> sleep_an_hour(Scope&) {
   co_return co_await sleep(1h);
 }
 
-int sleep_on(Host& host) {
+int sleep_on(Platform& host) {
   return Runtime(host, quiet()).run_on_each_core(sleep_an_hour);
 }
 
-TEST(World, AnHourPassesAtOnce) {
-  World world(fresh_world());
+TEST(World, AnHourOfVirtualTimePassesImmediately) {
+  World world(fresh_world_options());
   world.host("sleeper").start(sleep_on);
   const Instant begun = world.now();
   const WorldReport report = world.run_until_done(2h);
@@ -78,43 +78,44 @@ TEST(World, AnHourPassesAtOnce) {
   EXPECT_LT(world.now() - begun, 1h + 1s);
 }
 
-TEST(World, WhatTakesTooLongIsCancelledAndReported) {
+TEST(World, ARunThatTakesTooLongIsCancelledAndReported) {
   World world({.seed = 7, .replay = "again "});
   world.host("sleeper").start(sleep_on);
   const WorldReport report = world.run_until_done(1min);
   ASSERT_FALSE(report.ok());
   EXPECT_THAT(report.failures.front(), HasSubstr("not done after 60 s; sleeper"));
-  EXPECT_THAT(report.text(), HasSubstr("seed 7, again by: again 7"));
+  EXPECT_THAT(report.text(), HasSubstr("seed 7, replay: again 7"));
 }
 
-TEST(World, SaysHowToSeeItAgainEvenIfTheTestDoesNot) {
+TEST(World, AReportHasADefaultReplayCommand) {
   const WorldReport report = World({.seed = 7}).run_until_done(1min);
-  EXPECT_EQ(report.text(), "seed 7, again by: setting WorldOptions::seed to 7\n");
+  EXPECT_EQ(report.text(), "seed 7, replay: setting WorldOptions::seed to 7\n");
 }
 
-// So that whoever runs it as it says sees the same.
+// The printed command must repeat the run.
 TEST(World, ATestOfFreshSeedsCanBeRunAgain) {
   GTEST_FLAG_SET(random_seed, 0);
-  const WorldOptions options = fresh_world();
-  EXPECT_NE(options.seed, fresh_world().seed);
+  const WorldOptions options = fresh_world_options();
+  EXPECT_NE(options.seed, fresh_world_options().seed);
   EXPECT_THAT(options.replay, HasSubstr(" --gtest_filter=World.ATestOfFreshSeedsCanBeRunAgain "));
   EXPECT_TRUE(options.replay.ends_with(" --gtest_random_seed="));
   GTEST_FLAG_SET(random_seed, static_cast<std::int32_t>(options.seed));
-  EXPECT_EQ(fresh_world().seed, options.seed);
-  EXPECT_EQ(fresh_world().seed, options.seed);
+  EXPECT_EQ(fresh_world_options().seed, options.seed);
+  EXPECT_EQ(fresh_world_options().seed, options.seed);
 }
 
-Task<Result<>> accept_nobody(Scope&) {
+Task<Result<>> accept_without_client(Scope&) {
   auto listener = co_await tcp::listen(Endpoint::any(7));
   if (!listener) co_return fail(listener.error());
   auto peer = co_await listener->accept();
   co_return fail(peer.error());
 }
 
-TEST(World, WhoWaitsForWhatNeverHappensIsReported) {
-  World world(fresh_world());
-  world.host("server").start(
-      [](Host& host) { return Runtime(host, quiet()).run_on_each_core(accept_nobody); });
+TEST(World, ADeadlockIsReported) {
+  World world(fresh_world_options());
+  world.host("server").start([](Platform& host) {
+    return Runtime(host, quiet()).run_on_each_core(accept_without_client);
+  });
   const WorldReport report = world.run_until_done(1h);
   ASSERT_FALSE(report.ok());
   EXPECT_THAT(report.failures.front(), HasSubstr("deadlock"));
@@ -122,15 +123,15 @@ TEST(World, WhoWaitsForWhatNeverHappensIsReported) {
               ContainsRegex("server \\[1 accept, [1-9][0-9]* coroutines\\]"));
 }
 
-TEST(World, WhatIsLeftIsReported) {
+TEST(World, ALeakOnAHostIsReported) {
   World world({.seed = 3});
-  WorldHost& host = world.host("host");
-  host.start([](Host& its) {
+  Host& host = world.host("host");
+  host.start([](Platform& its) {
     static_cast<void>(its.listen(Endpoint::any(7), {}).value().release());
     return 5;
   });
   EXPECT_THAT(world.run_until_done(1h).failures,
-              ElementsAre("host: main has returned 5", "host: 1 descriptors are open"));
+              ElementsAre("host: main returned 5", "host: 1 descriptors are open"));
   host.close(3);
 }
 
@@ -148,14 +149,14 @@ Task<> leave_block(Scope&, void*& block) {
   co_return;
 }
 
-TEST(World, WhatIsLeftOnALoopIsReported) {
+TEST(World, ALeakOnALoopIsReported) {
   World world({.seed = 3});
   ForgottenTimer timer;
   void* block = nullptr;
-  world.host("one").start([&](Host& host) {
+  world.host("one").start([&](Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(leave_timer, std::ref<Timer>(timer));
   });
-  world.host("two").start([&](Host& host) {
+  world.host("two").start([&](Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(leave_block, std::ref(block));
   });
   EXPECT_THAT(
@@ -164,7 +165,7 @@ TEST(World, WhatIsLeftOnALoopIsReported) {
   BlockPool::release(block);
 }
 
-TEST(World, ChecksOfATestsOwnAreAsked) {
+TEST(World, CustomChecksAreRun) {
   EchoWorld echo({.seed = 1});
   echo.world.check("kept", [] { return std::string(); });
   echo.world.check("broken", [] { return std::string("wrong"); });
@@ -175,55 +176,55 @@ TEST(World, ChecksOfATestsOwnAreAsked) {
 
 TEST(World, ChecksAndEventsThatThrowAreFailures) {
   World world({.seed = 1});
-  world.host("sleeper").start([](Host& host) {
+  world.host("sleeper").start([](Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([](Scope&) -> Task<> {
       static_cast<void>(co_await sleep(2s));
     });
   });
-  world.at(1s, [] { throw std::runtime_error("no event"); });
+  world.schedule(1s, [] { throw std::runtime_error("no event"); });
   world.always("always", []() -> std::string { throw std::runtime_error("no check"); });
   world.check("end", []() -> std::string { throw 7; });
   EXPECT_THAT(world.run_until_done(1min).failures,
-              ElementsAre("always: it has thrown no check", "an event has thrown no event",
-                          "end: it has thrown something that is no std::exception"));
+              ElementsAre("always: the check threw no check", "an event threw no event",
+                          "end: the check threw an exception of an unknown type"));
 }
 
-/// Waits for what takes time, as nobody should.
+/// Waits for time to pass by yielding, which lets no time pass.
 Task<> yield_until(Scope& scope, Duration time) {
-  const Instant end = after(scope.loop().host().now(), time);
-  while (scope.loop().host().now() < end && !scope.cancelled()) co_await yield();
+  const Instant end = after(scope.loop().platform().now(), time);
+  while (scope.loop().platform().now() < end && !scope.cancelled()) co_await yield();
 }
 
-TEST(World, WhereNoTimePassesTheRunIsGivenUp) {
+TEST(World, ALivelockIsReported) {
   World world(
-      {.seed = 7, .variation = no_variation, .replay = "again ", .steps_at_once_max = 100'000});
-  world.host("busy").start([](Host& host) {
+      {.seed = 7, .jitter = no_jitter, .replay = "again ", .steps_per_instant_max = 100'000});
+  world.host("busy").start([](Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(yield_until, Duration(1s));
   });
   const WorldReport report = world.run_until_done(1h);
   ASSERT_FALSE(report.ok());
   EXPECT_THAT(report.failures.front(),
-              HasSubstr("no time passes: 100000 steps at one moment; busy"));
-  EXPECT_THAT(report.text(), HasSubstr("seed 7, again by: again 7"));
+              HasSubstr("livelock: 100000 steps without progress of the virtual time; busy"));
+  EXPECT_THAT(report.text(), HasSubstr("seed 7, replay: again 7"));
 }
 
 TEST(World, AMainThatThrowsIsReported) {
   World world({.seed = 1});
-  world.host("host").start([](Host&) -> int { throw std::runtime_error("no luck"); });
-  EXPECT_THAT(world.run_until_done(1h).failures, ElementsAre("host: main has thrown no luck"));
+  world.host("host").start([](Platform&) -> int { throw std::runtime_error("no luck"); });
+  EXPECT_THAT(world.run_until_done(1h).failures, ElementsAre("host: main threw no luck"));
 }
 
-TEST(World, WhatAnEarlierMainHasThrownIsNotReportedAgain) {
+TEST(World, AnExceptionOfAnEarlierMainIsNotReportedAgain) {
   World world({.seed = 1});
-  WorldHost& host = world.host("host");
-  host.start([](Host&) -> int { throw std::runtime_error("once"); });
+  Host& host = world.host("host");
+  host.start([](Platform&) -> int { throw std::runtime_error("once"); });
   EXPECT_FALSE(world.run_until_done(1h).ok());
-  host.start([](Host&) { return 0; });
+  host.start([](Platform&) { return 0; });
   const WorldReport report = world.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
 }
 
-TEST(World, ManyHostsHaveAddressesOfTheirOwn) {
+TEST(World, ManyHostsHaveDifferentAddresses) {
   World world({.seed = 1});
   std::set<std::string> addresses;
   for (int number = 0; number < 600; ++number) {
@@ -234,21 +235,21 @@ TEST(World, ManyHostsHaveAddressesOfTheirOwn) {
   EXPECT_EQ(world.host("h255").address(0), Endpoint::ipv4({10, 0, 1, 0}, 0));
 }
 
-TEST(World, AHostIsStartedAgain) {
+TEST(World, AHostCanBeStartedAgain) {
   EchoWorld echo({.seed = 4});
   int runs = 0;
   EXPECT_TRUE(echo.run().ok());
   for (; runs < 3; ++runs) {
-    echo.asked = {};
+    echo.request = {};
     echo.server.start_service(
-        [](Host& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
-    echo.client.start([&](Host& host) {
+        [](Platform& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
+    echo.client.start([&](Platform& host) {
       return Runtime(host, quiet())
-          .run_on_each_core(ask_echo, echo.server.address(7), std::ref(echo.asked));
+          .run_on_each_core(send_echo_request, echo.server.address(7), std::ref(echo.request));
     });
     const WorldReport report = echo.run();
     EXPECT_TRUE(report.ok()) << report.text();
-    EXPECT_EQ(echo.asked.received, echo.asked.text);
+    EXPECT_EQ(echo.request.received, echo.request.text);
   }
 }
 
@@ -258,17 +259,17 @@ int seven() {
 
 Task<> call_pool(Scope& scope, std::vector<Duration>& took) {
   for (int call = 0; call < 20; ++call) {
-    const Instant begun = scope.loop().host().now();
+    const Instant begun = scope.loop().platform().now();
     const auto result = co_await shared_pool(scope.loop()).pool().run(seven);
     EXPECT_EQ(result.value_or(0), 7);
-    took.push_back(scope.loop().host().now() - begun);
+    took.push_back(scope.loop().platform().now() - begun);
   }
 }
 
-TEST(World, FunctionsInAPoolTakeADrawnTime) {
+TEST(World, FunctionsInAPoolTakeARandomTime) {
   World world({.seed = 1});
   std::vector<Duration> took;
-  world.host("host").start([&](Host& host) {
+  world.host("host").start([&](Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(call_pool, std::ref(took));
   });
   const WorldReport report = world.run_until_done(1h);
@@ -291,9 +292,9 @@ Task<> call_waiting(Scope& scope) {
 void run_waiting() {
   const std::lock_guard lock(held_by_another);
   std::thread world_thread([] {
-    World world({.seed = 12, .asleep_max = 200ms});
+    World world({.seed = 12, .blocked_max = 200ms});
     world.host("host").start(
-        [](Host& host) { return Runtime(host, quiet()).run_on_each_core(call_waiting); });
+        [](Platform& host) { return Runtime(host, quiet()).run_on_each_core(call_waiting); });
     static_cast<void>(world.run_until_done(1h));
   });
   world_thread.join();
@@ -301,20 +302,20 @@ void run_waiting() {
 
 TEST(World, AFunctionInAPoolThatWaitsForAnotherIsReported) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(run_waiting(), "not supported in a World: a function in a blocking pool waits");
+  EXPECT_DEATH(run_waiting(), "World: a function in a blocking pool is blocked");
 }
 
-TEST(World, NobodyHasAnAddressThatNoHostHas) {
-  World world(fresh_world());
-  Asked asked;
-  world.host("client").start([&](Host& host) {
+TEST(World, AConnectToAnUnknownAddressTimesOut) {
+  World world(fresh_world_options());
+  EchoRequest request;
+  world.host("client").start([&](Platform& host) {
     return Runtime(host, quiet())
-        .run_on_each_core(ask_echo, Endpoint::ipv4({10, 0, 0, 99}, 7), std::ref(asked));
+        .run_on_each_core(send_echo_request, Endpoint::ipv4({10, 0, 0, 99}, 7), std::ref(request));
   });
   const WorldReport report = world.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
-  EXPECT_EQ(asked.connecting, system_error(ETIMEDOUT));
+  EXPECT_EQ(request.connecting, system_error(ETIMEDOUT));
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

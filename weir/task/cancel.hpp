@@ -1,4 +1,4 @@
-// Cancellation: a tree of sources; asking one to cancel reaches everything that waits below it.
+// Cancellation sources form a tree; cancelling a source cancels every wait below it.
 #pragma once
 
 #include <utility>
@@ -7,10 +7,11 @@
 
 namespace weir {
 
-class WorkUnit;
+class TraceContext;
 
-/// Called once when its source is cancelled, after it was unlinked from the source. It asks (a
-/// backend to cancel, a loop to run something) and never resumes a coroutine itself.
+/// A CancelNode is a callback that its source calls once, when the source is cancelled. The
+/// source unlinks the node before the call. The callback requests an action: it asks a backend to
+/// cancel or a loop to run something. It never resumes a coroutine itself.
 class CancelNode : public ListNode {
  public:
   using Function = void (*)(CancelNode&);
@@ -21,19 +22,21 @@ class CancelNode : public ListNode {
   Function cancel_;
 };
 
-/// Something that can be cancelled, once and for good: awaiting under a cancelled source fails
-/// with Errc::cancelled at once wherever it would have had to wait. Cancelling asks; who cancels
-/// still waits for the work to finish. A source with a parent is cancelled with it.
-/// Threads: one loop's. Lifetime: its nodes and children leave before it is destroyed (asserted).
+/// A CancelSource cancels the work that runs under it, once and permanently. An await under a
+/// cancelled source fails with Errc::cancelled immediately if it would have to wait. Cancelling
+/// is a request; the code that cancels still waits for the work to finish. The cancellation of a
+/// source also cancels its children.
+/// Threads: one loop's.
+/// Lifetime: the nodes and children of a source leave before it is destroyed (asserted).
 class CancelSource {
  public:
-  CancelSource() noexcept : in_parent_(*this) {}
-  /// Under `parent`, when that is not nullptr.
-  explicit CancelSource(CancelSource* parent) noexcept : in_parent_(*this) {
+  CancelSource() noexcept : parent_link_(*this) {}
+  /// Makes a child of `parent`, or a source without a parent if `parent` is nullptr.
+  explicit CancelSource(CancelSource* parent) noexcept : parent_link_(*this) {
     if (parent == nullptr) return;
-    unit_ = parent->unit_;
+    trace_ = parent->trace_;
     cancelled_ = parent->cancelled_;
-    if (!cancelled_) parent->nodes_.push_back(in_parent_);
+    if (!cancelled_) parent->nodes_.push_back(parent_link_);
   }
   ~CancelSource() { assert(nodes_.empty()); }
   CancelSource(const CancelSource&) = delete;
@@ -41,36 +44,38 @@ class CancelSource {
 
   bool cancelled() const noexcept { return cancelled_; }
 
-  /// The unit of work that is cancelled by this source or by one above it; nullptr for none. So a
-  /// task can be asked on whose behalf it runs. Sources made below it have it too.
-  const WorkUnit* unit() const noexcept { return unit_; }
-  /// Before anything runs under this source.
-  void set_unit(const WorkUnit* unit) noexcept { unit_ = unit; }
+  /// Returns the trace of the work that this source or a source above it cancels; nullptr if
+  /// there is none. A task finds in it the work that it runs for. Sources that are made below
+  /// this source inherit it.
+  const TraceContext* trace() const noexcept { return trace_; }
+  /// Sets the trace. The caller does this before anything runs under this source.
+  void set_trace(const TraceContext* trace) noexcept { trace_ = trace; }
 
   void cancel() {
     if (std::exchange(cancelled_, true)) return;
-    List<CancelNode> asked;
-    asked.splice_back(nodes_);
-    while (CancelNode* node = asked.pop_front()) node->cancel_(*node);
+    List<CancelNode> cancelled_nodes;
+    cancelled_nodes.splice_back(nodes_);
+    while (CancelNode* node = cancelled_nodes.pop_front()) node->cancel_(*node);
   }
 
-  /// Calls `node` on cancel() unless it is unlinked before. Not for a cancelled source (asserted).
+  /// Calls `node` in cancel() unless it is unlinked earlier. The source is not cancelled
+  /// (asserted).
   void add(CancelNode& node) noexcept {
     assert(!cancelled_);
     nodes_.push_back(node);
   }
 
  private:
-  struct InParent : CancelNode {
-    explicit InParent(CancelSource& source) noexcept
-        : CancelNode([](CancelNode& self) { static_cast<InParent&>(self).source_.cancel(); }),
+  struct ParentLink : CancelNode {
+    explicit ParentLink(CancelSource& source) noexcept
+        : CancelNode([](CancelNode& self) { static_cast<ParentLink&>(self).source_.cancel(); }),
           source_(source) {}
     CancelSource& source_;
   };
 
   List<CancelNode> nodes_;
-  InParent in_parent_;
-  const WorkUnit* unit_ = nullptr;
+  ParentLink parent_link_;
+  const TraceContext* trace_ = nullptr;
   bool cancelled_ = false;
 };
 

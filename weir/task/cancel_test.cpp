@@ -1,3 +1,4 @@
+// Tests of CancelSource.
 #include "weir/task/cancel.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ class Note : public CancelNode {
   std::function<void()> call_;
 };
 
-TEST(CancelSource, TellsEachNodeOnceInOrder) {
+TEST(CancelSource, CallsEachNodeOnceInOrder) {
   CancelSource source;
   std::vector<int> order;
   Note first([&] { order.push_back(1); });
@@ -41,7 +42,7 @@ TEST(CancelSource, TellsEachNodeOnceInOrder) {
   EXPECT_EQ(first.calls, 1);
 }
 
-TEST(CancelSource, AnUnlinkedNodeIsNotTold) {
+TEST(CancelSource, DoesNotCallAnUnlinkedNode) {
   CancelSource source;
   Note note;
   {
@@ -54,7 +55,7 @@ TEST(CancelSource, AnUnlinkedNodeIsNotTold) {
   EXPECT_EQ(note.calls, 0);
 }
 
-TEST(CancelSource, ANodeMayTakeOthersOutWhileTold) {
+TEST(CancelSource, ANodeMayUnlinkOthersDuringItsCall) {
   CancelSource source;
   std::optional<Note> second, third;
   Note first([&] {
@@ -95,14 +96,14 @@ TEST(CancelSource, DoesNotReachUpOrSideways) {
   EXPECT_TRUE(right.cancelled());
 }
 
-TEST(CancelSource, UnderACancelledParentIsCancelledFromTheStart) {
+TEST(CancelSource, IsCancelledFromTheStartUnderACancelledParent) {
   CancelSource root;
   root.cancel();
   const CancelSource child(&root);
   EXPECT_TRUE(child.cancelled());
 }
 
-TEST(CancelSource, WithoutAParentStandsAlone) {
+TEST(CancelSource, MayHaveNoParent) {
   CancelSource source(nullptr);
   EXPECT_FALSE(source.cancelled());
 }
@@ -115,7 +116,7 @@ TEST(CancelSource, AChildMayLeaveBeforeItsParentIsCancelled) {
   EXPECT_TRUE(root.cancelled());
 }
 
-TEST(CancelSource, AThousandLevels) {
+TEST(CancelSource, CancelsAThousandLevels) {
   std::vector<std::unique_ptr<CancelSource>> chain;
   chain.push_back(std::make_unique<CancelSource>());
   for (int i = 0; i < 1000; ++i) {

@@ -1,4 +1,5 @@
-#include "weir/task/gather.hpp"
+// Gather starts the tasks of a group and handles their ends.
+#include "weir/task/combinators.hpp"
 
 namespace weir::detail {
 
@@ -7,7 +8,7 @@ bool Gather::start(std::coroutine_handle<> waiting, const Context& context,
   waiting_ = waiting;
   source_.emplace(context.cancel);
   const Context own{context.loop, &*source_};
-  running_ = 1;  // this function itself: nobody resumes the waiter before it is through
+  running_ = 1;  // for this function, so that no task resumes the waiter before it ends
   for (std::size_t index = 0; index < members.size() && !decided_; ++index) {
     members[index].gather_ = this;
     members[index].index_ = index;
@@ -17,7 +18,7 @@ bool Gather::start(std::coroutine_handle<> waiting, const Context& context,
   return --running_ != 0;
 }
 
-std::coroutine_handle<> Gather::completed(Completion& self, std::coroutine_handle<>) {
+std::coroutine_handle<> Gather::completed(Continuation& self, std::coroutine_handle<>) {
   auto& member = static_cast<Member&>(self);
   Gather& gather = *member.gather_;
   if (!gather.decided_ && gather.rule_(gather.state_, member.index_)) {
@@ -25,7 +26,7 @@ std::coroutine_handle<> Gather::completed(Completion& self, std::coroutine_handl
     gather.source_->cancel();
   }
   if (--gather.running_ != 0) return std::noop_coroutine();
-  return Running::go_on(gather.waiting_);
+  return CurrentActivity::transfer_to(gather.waiting_);
 }
 
 }  // namespace weir::detail

@@ -1,15 +1,82 @@
-// Several tasks at once: all(), race(), first_ok().
+// Combinators of tasks that run concurrently: all(), race() and first_ok().
 #pragma once
 
 #include <array>
+#include <coroutine>
+#include <cstddef>
 #include <exception>
+#include <optional>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "weir/task/gather.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::detail {
+
+// Gather is the common part of all(), race() and first_ok().
+
+/// A Gather runs tasks concurrently under their own cancellation source. It resumes the awaiting
+/// coroutine when all started tasks have finished. At the end of each task, the rule says
+/// whether the outcome of the group is decided.
+class Gather {
+ public:
+  /// A Member is the continuation of one task of the group.
+  class Member : public Continuation {
+   public:
+    Member() noexcept : Continuation(&Gather::completed) {}
+
+   private:
+    friend class Gather;
+    Gather* gather_ = nullptr;
+    std::size_t index_ = 0;
+  };
+
+  /// The rule is called at the end of each task until it returns true.
+  /// Returns: true if the outcome is decided; the other tasks are then cancelled.
+  using Rule = bool (*)(void* state, std::size_t index);
+
+  Gather(Rule rule, void* state) noexcept : rule_(rule), state_(state) {}
+
+  /// `co_await Gather::Run(gather, members, start_one)` starts the tasks in order. It starts no
+  /// more tasks when a task has decided the outcome. It returns when all started tasks have
+  /// finished.
+  /// Cancel: passed to the tasks; returns when they have finished.
+  class Run {
+   public:
+    using StartOne = void (*)(void* state, std::size_t index, const Context&, Continuation&);
+    Run(Gather& gather, std::span<Member> members, StartOne start_one) noexcept
+        : gather_(gather), members_(members), start_one_(start_one) {}
+    bool await_ready() const noexcept { return false; }
+    template <HasContext Promise>
+    bool await_suspend(std::coroutine_handle<Promise> handle) {
+      return gather_.start(handle, handle.promise().context(), members_, start_one_);
+    }
+    void await_resume() const noexcept {}
+
+   private:
+    Gather& gather_;
+    std::span<Member> members_;
+    StartOne start_one_;
+  };
+
+ private:
+  bool start(std::coroutine_handle<> waiting, const Context& context, std::span<Member> members,
+             Run::StartOne start_one);
+  static std::coroutine_handle<> completed(Continuation& self, std::coroutine_handle<>);
+
+  Rule rule_;
+  void* state_;
+  std::coroutine_handle<> waiting_;
+  std::optional<CancelSource> source_;
+  std::size_t running_ = 0;
+  bool decided_ = false;
+};
+
+}  // namespace weir::detail
 
 namespace weir {
 namespace detail {
@@ -25,7 +92,7 @@ struct Unwrapped<void> {
 template <class T>
 struct Unwrapped<Result<T>> : Unwrapped<T> {};
 
-/// Whether the finished task behind `handle` threw or returned an error.
+/// Returns true if the finished task of `handle` threw or returned an error.
 template <class T>
 bool has_failed(const typename Task<T>::Handle& handle) {
   if (handle.promise().exception() != nullptr) return true;
@@ -48,7 +115,7 @@ typename Unwrapped<T>::type take_value(const typename Task<T>::Handle& handle) {
   }
 }
 
-/// The error of a task that failed; its exception is thrown.
+/// Returns the error of a task that failed, or throws its exception.
 template <class T>
 std::error_code take_error(const typename Task<T>::Handle& handle) {
   if constexpr (is_result<T>) {
@@ -59,20 +126,23 @@ std::error_code take_error(const typename Task<T>::Handle& handle) {
   }
 }
 
-constexpr std::size_t nobody = static_cast<std::size_t>(-1);
+constexpr std::size_t no_index = static_cast<std::size_t>(-1);
 
 }  // namespace detail
 
-/// Runs all tasks at once, each until it first waits, in the order given. Gives a tuple of their
-/// values (std::monostate for none), or the first failure: an error as the Result, an exception
-/// thrown on; that failure cancels the others. Returns when all have finished.
-/// Cancel: passed on to each.
+/// Runs all tasks concurrently. It starts each in the order given and runs it until it first
+/// waits. The first failure cancels the other tasks, and the tasks that were not started do not
+/// run. It returns when all started tasks have finished. Exceptions after the first failure are
+/// counted and dropped.
+/// Returns: a tuple of the values, with std::monostate for a task without a value.
+/// Errors: the first failure; an exception is thrown again.
+/// Cancel: passed to each task.
 template <class... T>
 Task<Result<std::tuple<typename detail::Unwrapped<T>::type...>>> all(Task<T>... tasks) {
   struct State {
     explicit State(Task<T>&... each) noexcept : tasks(each...) {}
     std::tuple<Task<T>&...> tasks;
-    std::size_t failed = detail::nobody;
+    std::size_t failed = detail::no_index;
   } state(tasks...);
   const auto rule = [](void* opaque, std::size_t index) {
     auto& self = *static_cast<State*>(opaque);
@@ -91,10 +161,10 @@ Task<Result<std::tuple<typename detail::Unwrapped<T>::type...>>> all(Task<T>... 
     }(std::index_sequence_for<T...>());
   };
   const auto start_one = [](void* opaque, std::size_t index, const Context& context,
-                            Completion& completion) {
+                            Continuation& continuation) {
     auto& self = *static_cast<State*>(opaque);
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((I == index ? std::get<I>(self.tasks).start(context, completion) : void()), ...);
+      ((I == index ? std::get<I>(self.tasks).start(context, continuation) : void()), ...);
     }(std::index_sequence_for<T...>());
   };
   std::array<detail::Gather::Member, sizeof...(T)> members;
@@ -103,7 +173,7 @@ Task<Result<std::tuple<typename detail::Unwrapped<T>::type...>>> all(Task<T>... 
   const Context context = co_await this_context();
   count_dropped(*context.loop);
   std::error_code error;
-  if (state.failed != detail::nobody) {
+  if (state.failed != detail::no_index) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       ((I == state.failed ? void(error = detail::take_error<T>(std::get<I>(state.tasks).handle()))
                           : void()),
@@ -117,15 +187,15 @@ Task<Result<std::tuple<typename detail::Unwrapped<T>::type...>>> all(Task<T>... 
 
 namespace detail {
 
-/// A group of tasks of one type, for the forms that take a vector and for race() and first_ok().
+/// A Group holds tasks of one type: those of race(), first_ok() and the forms that take a vector.
 template <class T>
 struct Group {
   std::vector<Task<T>> tasks;
-  std::size_t chosen = nobody;
+  std::size_t chosen = no_index;
 
   static void start_one(void* opaque, std::size_t index, const Context& context,
-                        Completion& completion) {
-    static_cast<Group*>(opaque)->tasks[index].start(context, completion);
+                        Continuation& continuation) {
+    static_cast<Group*>(opaque)->tasks[index].start(context, continuation);
   }
   static bool stop_at_failure(void* opaque, std::size_t index) {
     auto& self = *static_cast<Group*>(opaque);
@@ -137,7 +207,7 @@ struct Group {
     static_cast<Group*>(opaque)->chosen = index;
     return true;
   }
-  /// Remembers the last one to finish until one succeeds.
+  /// Stores the task that finished last, until a task succeeds.
   static bool stop_at_success(void* opaque, std::size_t index) {
     auto& self = *static_cast<Group*>(opaque);
     self.chosen = index;
@@ -167,7 +237,7 @@ Task<T> run_group(std::vector<Task<T>> tasks, Gather::Rule rule) {
 }
 
 template <class T, class... Rest>
-std::vector<Task<T>> gathered(Task<T> first, Rest... rest) {
+std::vector<Task<T>> to_vector(Task<T> first, Rest... rest) {
   std::vector<Task<T>> tasks;
   tasks.reserve(1 + sizeof...(rest));
   tasks.push_back(std::move(first));
@@ -177,8 +247,10 @@ std::vector<Task<T>> gathered(Task<T> first, Rest... rest) {
 
 }  // namespace detail
 
-/// The same for any number of tasks of one type; the values in the order of the tasks.
-/// Cancel: passed on to each.
+/// Runs any number of tasks of one type, as all() does for a list of tasks.
+/// Returns: the values in the order of the tasks.
+/// Errors: the first failure; an exception is thrown again.
+/// Cancel: passed to each task.
 template <class T>
 Task<Result<std::vector<typename detail::Unwrapped<T>::type>>> all(std::vector<Task<T>> tasks) {
   detail::Group<T> group;
@@ -188,7 +260,7 @@ Task<Result<std::vector<typename detail::Unwrapped<T>::type>>> all(std::vector<T
   co_await detail::Gather::Run(gather, members, &detail::Group<T>::start_one);
   const Context context = co_await this_context();
   group.count_dropped(*context.loop);
-  if (group.chosen != detail::nobody) {
+  if (group.chosen != detail::no_index) {
     co_return fail(detail::take_error<T>(group.tasks[group.chosen].handle()));
   }
   std::vector<typename detail::Unwrapped<T>::type> values;
@@ -197,28 +269,31 @@ Task<Result<std::vector<typename detail::Unwrapped<T>::type>>> all(std::vector<T
   co_return values;
 }
 
-/// The outcome (value, error or exception) of the task that finishes first; the others are
-/// cancelled and waited for, what they return or throw is dropped. At least one task.
-/// Cancel: passed on to each.
+/// Runs all tasks concurrently until the first one finishes, and cancels the others. It then
+/// waits for the others and drops what they return or throw. It takes at least one task
+/// (asserted).
+/// Returns: the outcome (value, error or exception) of the task that finishes first.
+/// Cancel: passed to each task.
 template <class T>
 Task<T> race(std::vector<Task<T>> tasks) {
   return detail::run_group(std::move(tasks), &detail::Group<T>::stop_at_first);
 }
 template <class T, std::same_as<Task<T>>... Rest>
 Task<T> race(Task<T> first, Rest... rest) {
-  return race(detail::gathered(std::move(first), std::move(rest)...));
+  return race(detail::to_vector(std::move(first), std::move(rest)...));
 }
 
-/// The first success, or, when all have failed, the last failure; a winner's rivals are cancelled
-/// and waited for. At least one task.
-/// Cancel: passed on to each.
+/// Runs all tasks concurrently until the first one succeeds, and cancels the others. It then
+/// waits for the others. It takes at least one task (asserted).
+/// Returns: the first success; the last failure if all tasks fail.
+/// Cancel: passed to each task.
 template <class T>
 Task<Result<T>> first_ok(std::vector<Task<Result<T>>> tasks) {
   return detail::run_group(std::move(tasks), &detail::Group<Result<T>>::stop_at_success);
 }
 template <class T, std::same_as<Task<Result<T>>>... Rest>
 Task<Result<T>> first_ok(Task<Result<T>> first, Rest... rest) {
-  return first_ok(detail::gathered(std::move(first), std::move(rest)...));
+  return first_ok(detail::to_vector(std::move(first), std::move(rest)...));
 }
 
 }  // namespace weir

@@ -1,3 +1,4 @@
+// Tests of all(), race() and first_ok().
 #include "weir/task/combinators.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@
 namespace weir {
 namespace {
 
-class Together : public LoopTest {
+class CombinatorsTest : public LoopTest {
  protected:
   std::uint64_t dropped() const { return loop_->counters().exceptions_dropped.value(); }
 };
@@ -34,7 +35,7 @@ Task<Result<int>> throws(Duration length, std::string what) {
   throw std::runtime_error(what);
 }
 
-/// Ends only so long after it was cancelled.
+/// Ends only `length` after it was cancelled.
 Task<Result<int>> ends_slowly(Duration more, bool& ended) {
   EXPECT_EQ((co_await sleep_until(never)).error(), Errc::cancelled);
   const Context own = co_await this_context();
@@ -43,7 +44,7 @@ Task<Result<int>> ends_slowly(Duration more, bool& ended) {
   co_return fail(Errc::cancelled);
 }
 
-Task<Result<int>> at_once(int value) {
+Task<Result<int>> immediate(int value) {
   co_return value;
 }
 
@@ -66,7 +67,7 @@ auto several(T... tasks) {
 
 // --- all ----------------------------------------------------------------------------------------
 
-TEST_F(Together, AllGivesEveryValueInOrder) {
+TEST_F(CombinatorsTest, AllGivesEveryValueInOrder) {
   const auto text = []() -> Task<std::string> { co_return "text"; };
   const auto truth = []() -> Task<bool> { co_return true; };
   const auto nothing = []() -> Task<> { co_return; };
@@ -82,17 +83,17 @@ TEST_F(Together, AllGivesEveryValueInOrder) {
   EXPECT_EQ(*std::get<6>(*values), 3);
   static_assert(
       std::is_same_v<std::tuple_element_t<4, std::decay_t<decltype(*values)>>, std::monostate>);
-  EXPECT_EQ(elapsed(), 3s) << "side by side";
+  EXPECT_EQ(elapsed(), 3s) << "the tasks run concurrently";
 }
 
-TEST_F(Together, AllOfNone) {
+TEST_F(CombinatorsTest, AllMayHaveNoTasks) {
   EXPECT_TRUE(run(all()));
   const auto values = run(all(std::vector<Task<int>>{}));
   ASSERT_TRUE(values);
   EXPECT_TRUE(values->empty());
 }
 
-TEST_F(Together, AllOfAVectorGivesValuesInItsOrder) {
+TEST_F(CombinatorsTest, AllOfAVectorGivesValuesInItsOrder) {
   std::vector<Task<Result<int>>> tasks;
   for (int i = 0; i < 100; ++i) tasks.push_back(slow(std::chrono::seconds((i * 37) % 100), i));
   const auto values = run(all(std::move(tasks)));
@@ -101,7 +102,7 @@ TEST_F(Together, AllOfAVectorGivesValuesInItsOrder) {
   EXPECT_EQ(elapsed(), 99s);
 }
 
-TEST_F(Together, TheFirstFailureOfAllCancelsTheRest) {
+TEST_F(CombinatorsTest, TheFirstFailureOfAllCancelsTheRest) {
   EXPECT_EQ(run(all(slow(1h, 1), fails(2s, Errc::conflict), fails(3s, Errc::closed))).error(),
             Errc::conflict);
   EXPECT_EQ(elapsed(), 2s);
@@ -111,14 +112,14 @@ TEST_F(Together, TheFirstFailureOfAllCancelsTheRest) {
   EXPECT_EQ(elapsed(), 4s);
 }
 
-TEST_F(Together, AllWaitsForTheOnesThatItCancelled) {
+TEST_F(CombinatorsTest, AllWaitsForTheOnesThatItCancelled) {
   bool ended = false;
   EXPECT_EQ(run(all(ends_slowly(5s, ended), fails(1s, Errc::conflict))).error(), Errc::conflict);
   EXPECT_TRUE(ended);
   EXPECT_EQ(elapsed(), 6s);
 }
 
-TEST_F(Together, AllThrowsTheFirstExceptionAndCountsTheOthers) {
+TEST_F(CombinatorsTest, AllThrowsTheFirstExceptionAndCountsTheOthers) {
   EXPECT_EQ(thrown_by([&] {
               static_cast<void>(run(all(throws(3s, "a"), throws(1s, "b"), throws(2s, "c"))));
             }),
@@ -131,29 +132,29 @@ TEST_F(Together, AllThrowsTheFirstExceptionAndCountsTheOthers) {
   EXPECT_EQ(dropped(), 3U);
 }
 
-TEST_F(Together, AFailureInsideTheStartLeavesTheRestUnstarted) {
+TEST_F(CombinatorsTest, AFailureInsideTheStartLeavesTheRestUnstarted) {
   bool started = false;
   const auto notes = [](bool& flag) -> Task<Result<int>> {
     flag = true;
     co_return 1;
   };
-  const auto fails_at_once = []() -> Task<Result<int>> { co_return fail(Errc::bad_input); };
-  EXPECT_EQ(run(all(fails_at_once(), notes(started))).error(), Errc::bad_input);
-  EXPECT_EQ(run(all(several(fails_at_once(), notes(started)))).error(), Errc::bad_input);
+  const auto fails_immediately = []() -> Task<Result<int>> { co_return fail(Errc::bad_input); };
+  EXPECT_EQ(run(all(fails_immediately(), notes(started))).error(), Errc::bad_input);
+  EXPECT_EQ(run(all(several(fails_immediately(), notes(started)))).error(), Errc::bad_input);
   EXPECT_FALSE(started);
 }
 
-TEST_F(Together, AllUnderACancelledParent) {
+TEST_F(CombinatorsTest, AllTakesOnlyAvailableValuesUnderACancelledParent) {
   CancelSource cancel;
   cancel.cancel();
   EXPECT_EQ(run(all(slow(1s, 1), slow(2s, 2)), &cancel).error(), Errc::cancelled);
-  EXPECT_EQ(std::get<0>(*run(all(at_once(1), at_once(2)), &cancel)), 1) << "it need not wait";
+  EXPECT_EQ(std::get<0>(*run(all(immediate(1), immediate(2)), &cancel)), 1) << "it does not wait";
   EXPECT_EQ(elapsed(), 0s);
 }
 
-TEST_F(Together, CancellationFromOutsideReachesEach) {
+TEST_F(CombinatorsTest, CancellationFromOutsideReachesEach) {
   CancelSource cancel;
-  host_.at(host_.now() + 1s, [&] { cancel.cancel(); });
+  platform_.at(platform_.now() + 1s, [&] { cancel.cancel(); });
   bool one = false, two = false;
   EXPECT_EQ(run(all(ends_slowly(1s, one), ends_slowly(2s, two)), &cancel).error(), Errc::cancelled);
   EXPECT_TRUE(one && two);
@@ -162,27 +163,27 @@ TEST_F(Together, CancellationFromOutsideReachesEach) {
 
 // --- race ---------------------------------------------------------------------------------------
 
-TEST_F(Together, TheFirstToFinishWinsTheRace) {
+TEST_F(CombinatorsTest, TheFirstToFinishWinsTheRace) {
   EXPECT_EQ(run(race(slow(2s, 1), slow(1s, 2), slow(3s, 3))).value(), 2);
   EXPECT_EQ(elapsed(), 1s);
   EXPECT_EQ(run(race(fails(1s, Errc::closed), slow(2s, 2))).error(), Errc::closed);
   EXPECT_EQ(run(race(several(slow(2s, 1), slow(1s, 2)))).value(), 2);
 }
 
-TEST_F(Together, RaceOfPlainTasks) {
+TEST_F(CombinatorsTest, PlainTasksMayRace) {
   const auto nothing = [](Duration length) -> Task<> { static_cast<void>(co_await sleep(length)); };
   run(race(nothing(2s), nothing(1s)));
   EXPECT_EQ(elapsed(), 1s);
-  EXPECT_EQ(run(race(at_once(4))).value(), 4);
+  EXPECT_EQ(run(race(immediate(4))).value(), 4);
 }
 
-TEST_F(Together, ARacersExceptionIsTheOutcome) {
+TEST_F(CombinatorsTest, ARacersExceptionIsTheOutcome) {
   EXPECT_EQ(thrown_by([&] { static_cast<void>(run(race(throws(1s, "won"), slow(2s, 1)))); }),
             "won");
   EXPECT_EQ(dropped(), 0U);
 }
 
-TEST_F(Together, LosersAreCancelledAwaitedAndTheirExceptionsCounted) {
+TEST_F(CombinatorsTest, LosersAreCancelledAwaitedAndTheirExceptionsCounted) {
   bool ended = false;
   EXPECT_EQ(run(race(slow(1s, 7), throws(1h, "lost"), ends_slowly(4s, ended))).value(), 7);
   EXPECT_TRUE(ended);
@@ -190,43 +191,43 @@ TEST_F(Together, LosersAreCancelledAwaitedAndTheirExceptionsCounted) {
   EXPECT_EQ(dropped(), 1U);
 }
 
-TEST_F(Together, WhoFinishesInsideTheStartWinsAndTheRestIsNotStarted) {
+TEST_F(CombinatorsTest, ATaskThatFinishesDuringItsStartWinsAndTheRestIsNotStarted) {
   bool started = false;
   const auto notes = [](bool& flag) -> Task<Result<int>> {
     flag = true;
     co_return 1;
   };
-  EXPECT_EQ(run(race(slow(1s, 5), at_once(6), notes(started))).value(), 6);
+  EXPECT_EQ(run(race(slow(1s, 5), immediate(6), notes(started))).value(), 6);
   EXPECT_FALSE(started);
   EXPECT_EQ(elapsed(), 0s);
 }
 
-TEST_F(Together, ARaceUnderACancelledParent) {
+TEST_F(CombinatorsTest, ARaceIsCancelledUnderACancelledParent) {
   CancelSource cancel;
   cancel.cancel();
   EXPECT_EQ(run(race(slow(1s, 1), slow(2s, 2)), &cancel).error(), Errc::cancelled);
 }
 
-TEST_F(Together, TwoThatFinishInOneRound) {
+TEST_F(CombinatorsTest, TheFirstOfTwoThatFinishInOneTurnWins) {
   EXPECT_EQ(run(race(slow(1s, 1), slow(1s, 2))).value(), 1);
   EXPECT_EQ(run(race(slow(1s, 2), slow(1s, 1))).value(), 2);
 }
 
 // --- first_ok -----------------------------------------------------------------------------------
 
-TEST_F(Together, TheFirstSuccessCounts) {
+TEST_F(CombinatorsTest, TheFirstSuccessCounts) {
   EXPECT_EQ(run(first_ok(fails(1s, Errc::closed), slow(2s, 2), slow(3s, 3))).value(), 2);
   EXPECT_EQ(elapsed(), 2s);
   EXPECT_EQ(run(first_ok(several(fails(1s, Errc::closed), slow(2s, 2)))).value(), 2);
 }
 
-TEST_F(Together, TheLastErrorWhenAllFail) {
+TEST_F(CombinatorsTest, FirstOkReturnsTheLastErrorIfAllFail) {
   EXPECT_EQ(run(first_ok(fails(3s, Errc::closed), fails(1s, Errc::conflict))).error(),
             Errc::closed);
   EXPECT_EQ(elapsed(), 3s);
 }
 
-TEST_F(Together, AnExceptionIsAFailureToo) {
+TEST_F(CombinatorsTest, AnExceptionIsAFailureToo) {
   EXPECT_EQ(run(first_ok(throws(1s, "early"), slow(2s, 2))).value(), 2);
   EXPECT_EQ(dropped(), 1U);
   EXPECT_EQ(thrown_by([&] {
@@ -238,14 +239,14 @@ TEST_F(Together, AnExceptionIsAFailureToo) {
   EXPECT_EQ(dropped(), 2U);
 }
 
-TEST_F(Together, AWinnersRivalsAreAwaited) {
+TEST_F(CombinatorsTest, AWinnersRivalsAreAwaited) {
   bool ended = false;
   EXPECT_EQ(run(first_ok(ends_slowly(3s, ended), slow(1s, 1))).value(), 1);
   EXPECT_TRUE(ended);
   EXPECT_EQ(elapsed(), 4s);
 }
 
-TEST_F(Together, FirstOkUnderACancelledParent) {
+TEST_F(CombinatorsTest, FirstOkIsCancelledUnderACancelledParent) {
   CancelSource cancel;
   cancel.cancel();
   EXPECT_EQ(run(first_ok(slow(1s, 1), slow(2s, 2)), &cancel).error(), Errc::cancelled);
@@ -253,7 +254,7 @@ TEST_F(Together, FirstOkUnderACancelledParent) {
 
 // --- together -----------------------------------------------------------------------------------
 
-TEST_F(Together, TheyNest) {
+TEST_F(CombinatorsTest, TheyNest) {
   const auto pair = [](Duration one, Duration two) -> Task<Result<int>> {
     const auto both = co_await all(slow(one, 1), slow(two, 2));
     if (!both) co_return fail(both.error());
@@ -267,7 +268,7 @@ TEST_F(Together, TheyNest) {
   EXPECT_EQ(elapsed(), 7s);
 }
 
-TEST_F(Together, ThousandAtOnceAndTheirFramesReturn) {
+TEST_F(CombinatorsTest, AThousandTasksRunAndTheirFramesReturn) {
   const auto loop = []() -> Task<> {
     for (int round = 0; round < 10; ++round) {
       std::vector<Task<Result<int>>> tasks;
@@ -279,10 +280,11 @@ TEST_F(Together, ThousandAtOnceAndTheirFramesReturn) {
   EXPECT_EQ(elapsed(), 10ms);
 }
 
-TEST_F(Together, CancelledAtEveryStep) {
+TEST_F(CombinatorsTest, EndsWhenCancelledAtEveryStep) {
   for (int step = 0; step <= 20; ++step) {
     CancelSource cancel;
-    const auto event = host_.at(host_.now() + step * Duration(500us), [&] { cancel.cancel(); });
+    const auto event =
+        platform_.at(platform_.now() + step * Duration(500us), [&] { cancel.cancel(); });
     const auto work = []() -> Task<Result<int>> {
       const auto both = co_await all(first_ok(fails(2ms, Errc::closed), slow(4ms, 1)),
                                      race(slow(6ms, 2), slow(7ms, 3)));
@@ -290,7 +292,7 @@ TEST_F(Together, CancelledAtEveryStep) {
       co_return std::get<0>(*both) + std::get<1>(*both);
     };
     const auto sum = run(work(), &cancel);
-    host_.clock().forget(event);
+    platform_.clock().cancel(event);
     if (step <= 12) {
       EXPECT_EQ(sum.error(), Errc::cancelled) << step;
     } else {

@@ -1,4 +1,4 @@
-// What a coroutine knows of its surroundings: its loop and who may cancel it.
+// A Context holds the loop and the cancellation source of a coroutine.
 #pragma once
 
 #include <cassert>
@@ -10,22 +10,26 @@
 
 namespace weir {
 
-/// Rides in every task's promise: awaitables take it from the awaiting task, a task from whoever
-/// awaits or spawns it.
+/// A Context is part of every task's promise. An awaitable takes it from the awaiting task. A
+/// task takes it from the code that awaits or spawns it.
 struct Context {
   Loop* loop = nullptr;
-  CancelSource* cancel = nullptr;  ///< nullptr: cannot be cancelled
+  CancelSource* cancel = nullptr;  ///< nullptr if the task cannot be cancelled
 
   bool cancelled() const noexcept { return cancel != nullptr && cancel->cancelled(); }
-  /// For whom it works; what is shielded from cancellation works for nobody in particular.
-  const WorkUnit* unit() const noexcept { return cancel == nullptr ? nullptr : cancel->unit(); }
+  /// Returns the trace of the work that the task belongs to. It is nullptr for a task that is
+  /// shielded from cancellation.
+  const TraceContext* trace() const noexcept {
+    return cancel == nullptr ? nullptr : cancel->trace();
+  }
 };
 
-/// What the promise of every coroutine begins with that Weir's awaitables can be awaited in.
+/// A ContextHolder is the first base of the promise of every coroutine that can await Weir's
+/// awaitables.
 class ContextHolder {
  public:
   const Context& context() const noexcept { return context_; }
-  /// That of such a coroutine, whatever else its promise has.
+  /// Returns the context of a `coroutine` whose promise begins with a ContextHolder.
   static const Context& of(std::coroutine_handle<> coroutine) noexcept {
     return std::coroutine_handle<ContextHolder>::from_address(coroutine.address())
         .promise()
@@ -36,33 +40,37 @@ class ContextHolder {
   Context context_;
 };
 
-/// A coroutine type that Weir's awaitables can be awaited in: ContextHolder is the first base of
-/// its promise. Where a promise begins in a frame depends on its alignment, and on that alone.
+/// HasContext holds for the promise of a coroutine that can await Weir's awaitables. ContextHolder
+/// is its first base. The position of a promise in its frame depends only on its alignment, so the
+/// alignment is limited.
 template <class Promise>
 concept HasContext =
     std::derived_from<Promise, ContextHolder> && alignof(Promise) <= 2 * sizeof(void*);
 
-/// Goes on with a suspended coroutine on behalf of the runnable that is running, for whom it works.
-inline void go_on_with(std::coroutine_handle<> coroutine) {
-  Running::work_for(ContextHolder::of(coroutine).unit());
-  Running::resume(coroutine);
+/// Resumes a suspended coroutine inside the running runnable, and sets the current trace to the
+/// trace of the coroutine.
+inline void resume_coroutine(std::coroutine_handle<> coroutine) {
+  CurrentActivity::set_trace(ContextHolder::of(coroutine).trace());
+  CurrentActivity::resume(coroutine);
 }
 
-/// A suspended coroutine that is resumed from its loop's ready queue. Base of awaiters.
+/// A Waiter is a base of awaiters. It resumes the suspended coroutine from the ready queue of its
+/// loop.
 class Waiter : public Runnable {
  public:
   Waiter() noexcept
-      : Runnable([](Runnable& self) { go_on_with(static_cast<Waiter&>(self).handle_); }) {}
+      : Runnable([](Runnable& self) { resume_coroutine(static_cast<Waiter&>(self).handle_); }) {}
 
  protected:
   ~Waiter() = default;
   template <HasContext Promise>
-  void wait_in(std::coroutine_handle<Promise> handle) noexcept {
+  void set_coroutine(std::coroutine_handle<Promise> handle) noexcept {
     handle_ = handle;
     context_ = handle.promise().context();
     assert(&ContextHolder::of(handle) == &handle.promise().context() && "not its first base");
   }
-  /// Resumes the coroutine in its loop's next round. Only on the loop's thread.
+  /// Resumes the coroutine from its loop's ready queue.
+  /// Threads: the loop's.
   void resume_later() noexcept { context_.loop->ready(*this); }
   const Context& context() const noexcept { return context_; }
 
@@ -71,7 +79,7 @@ class Waiter : public Runnable {
   Context context_;
 };
 
-/// See this_context().
+/// The awaitable of this_context().
 class [[nodiscard]] ThisContext {
  public:
   ThisContext() noexcept {}
@@ -87,27 +95,27 @@ class [[nodiscard]] ThisContext {
   Context context_;
 };
 
-/// See yield().
+/// The awaitable of yield().
 class [[nodiscard]] Yield : public Waiter {
  public:
   Yield() noexcept {}
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) noexcept {
-    wait_in(handle);
+    set_coroutine(handle);
     resume_later();
   }
   void await_resume() const noexcept {}
 };
 
-/// `co_await this_context()`: the context of the awaiting task; does not suspend.
+/// `co_await this_context()` returns the context of the awaiting task; it does not suspend.
 /// Cancel: not affected.
 inline ThisContext this_context() noexcept {
   return ThisContext();
 }
 
-/// `co_await yield()`: lets everything else that is ready on this loop run first.
-/// Cancel: not affected; it returns in the next round anyway.
+/// `co_await yield()` lets everything else that is ready on this loop run first.
+/// Cancel: not affected.
 inline Yield yield() noexcept {
   return Yield();
 }

@@ -1,61 +1,63 @@
-// Waiting for a loop to be asked to drain, and being cancelled by that.
+// Waits for a loop to drain, and cancels work when it drains.
 #pragma once
 
 #include "weir/loop/loop.hpp"
 #include "weir/task/cancel.hpp"
 #include "weir/task/context.hpp"
 
-namespace weir::wiring {
+namespace weir::inject {
 
-/// `co_await Drain()`: returns when this task's loop drains, or the task is cancelled.
-/// Cancel: returns in the loop's next round.
-class [[nodiscard]] Drain : Waiter, CancelNode, DrainWatcher {
+/// `co_await DrainAwaiter()` returns when this task's loop drains or the task is cancelled.
+/// Cancel: resumes from the loop's ready queue.
+class [[nodiscard]] DrainAwaiter : Waiter, CancelNode, DrainObserver {
  public:
-  Drain() noexcept : CancelNode(&cancelled), DrainWatcher(&asked) {}
+  DrainAwaiter() noexcept : CancelNode(&on_cancel), DrainObserver(&on_drain) {}
 
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
   bool await_suspend(std::coroutine_handle<Promise> handle) noexcept {
-    wait_in(handle);
+    set_coroutine(handle);
     if (context().loop->draining() || context().cancelled()) return false;
-    context().loop->watch_drain(*this);
+    context().loop->observe_drain(*this);
     if (context().cancel != nullptr) context().cancel->add(*this);
     return true;
   }
   void await_resume() const noexcept {}
 
  private:
-  static void asked(DrainWatcher& watcher) {
-    auto& self = static_cast<Drain&>(watcher);
+  static void on_drain(DrainObserver& watcher) {
+    auto& self = static_cast<DrainAwaiter&>(watcher);
     static_cast<CancelNode&>(self).unlink();
     self.resume_later();
   }
-  static void cancelled(CancelNode& node) {
-    auto& self = static_cast<Drain&>(node);
-    static_cast<DrainWatcher&>(self).unlink();
+  static void on_cancel(CancelNode& node) {
+    auto& self = static_cast<DrainAwaiter&>(node);
+    static_cast<DrainObserver&>(self).unlink();
     self.resume_later();
   }
 };
 
-/// What is under it is cancelled when its loop drains, and with what it is under itself.
-/// Threads: the loop's. Lifetime: outlives what runs in its context().
-class UntilDrain : DrainWatcher {
+/// A CancelOnDrain cancels the work below it when its loop drains. The cancellation of its parent
+/// cancels that work too.
+/// Threads: the loop's.
+/// Lifetime: it outlives everything that runs in its context().
+class CancelOnDrain : DrainObserver {
  public:
-  explicit UntilDrain(const Context& outside)
-      : DrainWatcher(&asked), source_(outside.cancel), loop_(*outside.loop) {
+  explicit CancelOnDrain(const Context& parent)
+      : DrainObserver(&on_drain), source_(parent.cancel), loop_(*parent.loop) {
     if (loop_.draining()) {
       source_.cancel();
     } else {
-      loop_.watch_drain(*this);
+      loop_.observe_drain(*this);
     }
   }
   Context context() noexcept { return {&loop_, &source_}; }
 
  private:
-  static void asked(DrainWatcher& self) { static_cast<UntilDrain&>(self).source_.cancel(); }
+  static void on_drain(DrainObserver& self) { static_cast<CancelOnDrain&>(self).source_.cancel(); }
 
   CancelSource source_;
   Loop& loop_;
 };
 
-}  // namespace weir::wiring
+}  // namespace weir::inject

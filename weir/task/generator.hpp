@@ -1,4 +1,4 @@
-// Generator<T>: a coroutine that gives many values, one at a time, and may wait between them.
+// A Generator<T> is a coroutine that yields values one at a time and may wait between them.
 #pragma once
 
 #include <cassert>
@@ -19,12 +19,12 @@ namespace weir {
 template <class T>
 class Generator;
 
-/// The promise behind Generator.
+/// GeneratorPromise is the promise of a Generator's coroutine.
 template <class T>
 class GeneratorPromise : public PromiseBase {
  public:
   Generator<T> get_return_object() noexcept;
-  /// Keeps a copy in the generator's frame while it is suspended.
+  /// A YieldCopy keeps a copy of the value in the generator's frame while the frame is suspended.
   class YieldCopy : public FinalAwaiter {
    public:
     explicit YieldCopy(const T& value) : copy_(value) {}
@@ -37,8 +37,8 @@ class GeneratorPromise : public PromiseBase {
     T copy_;
   };
 
-  // What is yielded stays in the generator's frame, which is suspended until it has been taken. Who
-  // asked for it goes on directly, as who awaits a task does at the task's end.
+  // The yielded value stays in the generator's frame, which is suspended until the value has been
+  // taken. The task that awaits next() resumes directly, as after the end of an awaited task.
   FinalAwaiter yield_value(T&& value) noexcept {
     value_ = std::addressof(value);
     return {};
@@ -66,22 +66,24 @@ class GeneratorPromise : public PromiseBase {
   std::error_code error_;
 };
 
-/// Values that are made when they are asked for:
+/// A Generator makes each value when a task asks for it with next():
 ///
 ///   Generator<Row> rows(Table& table) {
 ///     for (auto row = co_await table.first(); ; row = co_await table.next()) {
-///       if (!row) co_yield fail(row.error());  // does not come back
+///       if (!row) co_yield fail(row.error());  // does not return
 ///       if (row->last()) co_return;
 ///       co_yield std::move(*row);
 ///     }
 ///   }
 ///
-/// `co_yield value` gives one (copied, unless it is an rvalue), `co_yield fail(error)` ends it with
-/// an error, an exception is thrown to who asks, co_return is the end. It runs only while somebody
-/// awaits next(): on that task's loop and under its cancellation.
-/// Threads: those of one loop. Lifetime: longer than each wait for next() (asserted). Destroying it
-/// where it stands, at a co_yield, destroys its variables; parameters by reference must live until
-/// then. It may be moved while nobody waits.
+/// `co_yield value` yields a value; it copies the value unless it is an rvalue.
+/// `co_yield fail(error)` ends the generator with an error. `co_return` ends it without one. An
+/// exception is thrown to the task that awaits next(). The coroutine runs only while a task
+/// awaits next(), on the loop of that task and under its cancellation. A generator may be moved
+/// while no task awaits it (asserted).
+/// Threads: those of one loop.
+/// Lifetime: the generator outlives each wait for next() (asserted). Destroying it at a co_yield
+/// destroys its variables. Parameters by reference must live until then.
 template <class T>
 class [[nodiscard]] Generator {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>);
@@ -91,10 +93,10 @@ class [[nodiscard]] Generator {
 
   Generator(Generator&& other) noexcept
       : handle_(std::exchange(other.handle_, nullptr)), error_(other.error_) {
-    assert(!other.running_ && "moved while somebody waits for it");
+    assert(!other.running_ && "moved while waited on");
   }
   Generator& operator=(Generator&& other) noexcept {
-    assert(!running_ && !other.running_ && "moved while somebody waits for it");
+    assert(!running_ && !other.running_ && "moved while waited on");
     std::swap(handle_, other.handle_);
     std::swap(error_, other.error_);
     return *this;
@@ -104,9 +106,10 @@ class [[nodiscard]] Generator {
     if (handle_) handle_.destroy();
   }
 
-  class [[nodiscard]] Next : Completion {
+  class [[nodiscard]] Next : Continuation {
    public:
-    explicit Next(Generator& generator) noexcept : Completion(&completed), generator_(generator) {}
+    explicit Next(Generator& generator) noexcept
+        : Continuation(&completed), generator_(generator) {}
 
     bool await_ready() const noexcept { return generator_.handle_ == nullptr; }
     template <HasContext P>
@@ -127,11 +130,11 @@ class [[nodiscard]] Generator {
     Result<std::optional<T>> await_resume() { return generator_.take(); }
 
    private:
-    static std::coroutine_handle<> completed(Completion& self, std::coroutine_handle<>) {
+    static std::coroutine_handle<> completed(Continuation& self, std::coroutine_handle<>) {
       auto& next = static_cast<Next&>(self);
       next.generator_.running_ = false;
       if (!transfers_are_tail_calls && next.starting_) return std::noop_coroutine();
-      return Running::go_on(next.parent_);
+      return CurrentActivity::transfer_to(next.parent_);
     }
 
     Generator& generator_;
@@ -139,13 +142,15 @@ class [[nodiscard]] Generator {
     bool starting_ = false;
   };
 
-  /// `auto value = co_await generator.next();`: lets it run up to its next co_yield. A
-  /// Result<std::optional<T>>: a value, or none at the end, or the error that it ended with; what
-  /// it throws is thrown here. So an error is never taken for the end: what came is incomplete.
-  /// After the end each further call gives the end, or that error; after an exception Errc::closed.
-  /// Resumes directly when the generator yields, in whatever round that happens.
-  /// Cancel: passed on to what the generator waits for; it decides what becomes of that. Values are
-  /// not lost: one that it yields all the same is returned.
+  /// Runs the generator up to its next co_yield: `auto value = co_await generator.next();`. The
+  /// awaiting task resumes directly when the generator yields, in whatever turn that happens.
+  /// Returns: a Result<std::optional<T>> with a value, or std::nullopt at the end and in each
+  /// call after the end.
+  /// Errors: the error that ended the generator, in this call and in each later call. An error is
+  /// never reported as the end, so the caller sees that the values are incomplete. An exception
+  /// of the generator is thrown here; each later call returns Errc::closed.
+  /// Cancel: passed to what the generator awaits; the generator decides how to react. A value
+  /// that it yields in spite of the cancellation is returned, so no value is lost.
   Next next() noexcept { return Next(*this); }
 
  private:
@@ -153,19 +158,19 @@ class [[nodiscard]] Generator {
   explicit Generator(std::coroutine_handle<promise_type> handle) noexcept : handle_(handle) {}
 
   Result<std::optional<T>> take() {
-    if (handle_ == nullptr) return over();
+    if (handle_ == nullptr) return end_result();
     if (T* const value = handle_.promise().take_value()) {
       return std::optional<T>(std::move(*value));
     }
-    // It will not go on: its frame is freed now, with whatever its variables hold.
+    // The coroutine has ended. Free its frame now, with everything that its variables hold.
     const auto frame = std::exchange(handle_, nullptr);
     const std::exception_ptr exception = frame.promise().exception();
     error_ = exception == nullptr ? frame.promise().error() : make_error_code(Errc::closed);
     frame.destroy();
     if (exception != nullptr) std::rethrow_exception(exception);
-    return over();
+    return end_result();
   }
-  Result<std::optional<T>> over() const {
+  Result<std::optional<T>> end_result() const {
     if (error_) return fail(error_);
     return std::optional<T>();
   }

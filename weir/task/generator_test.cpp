@@ -1,3 +1,4 @@
+// Tests of Generator.
 #include "weir/task/generator.hpp"
 
 #include <gtest/gtest.h>
@@ -7,16 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "weir/task/sync/channel.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/task/sync/channel.hpp"
 #include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir {
 namespace {
 
-using GeneratorTest = StrikeTest;
+using GeneratorTest = CancelSweepTest;
 
 Generator<int> count_to(int last) {
   for (int number = 1; number <= last; ++number) co_yield int(number);
@@ -29,7 +30,7 @@ Generator<int> count_slowly(int last, Duration pause) {
   }
 }
 
-/// All of them, in words; what comes behind the last value too.
+/// Returns all values as text, with the result after the last value.
 Task<std::string> spelled(Generator<int> numbers) {
   std::string words;
   for (;;) {
@@ -47,7 +48,7 @@ TEST_F(GeneratorTest, GivesItsValuesThenTheEnd) {
   EXPECT_EQ(elapsed(), 3s);
 }
 
-TEST_F(GeneratorTest, RunsOnlyWhenAsked) {
+TEST_F(GeneratorTest, RunsOnlyWhileAwaited) {
   int started = 0;
   const auto noting = [&]() -> Generator<int> {
     ++started;
@@ -65,14 +66,14 @@ TEST_F(GeneratorTest, RunsOnlyWhenAsked) {
     EXPECT_EQ(started, 1);
   };
   run(body());
-  EXPECT_EQ(started, 1) << "dropped where it stood";
+  EXPECT_EQ(started, 1) << "dropped at its co_yield";
 }
 
-TEST_F(GeneratorTest, TheEndAndTheErrorAreLasting) {
+TEST_F(GeneratorTest, TheEndAndTheErrorPersist) {
   const auto failing = []() -> Generator<int> {
     co_yield 1;
     co_yield fail(Errc::bad_input);
-    ADD_FAILURE() << "an error is the last that it gives";
+    ADD_FAILURE() << "a generator ends with its error";
   };
   const auto body = [&]() -> Task<> {
     auto ended = count_to(0);
@@ -87,7 +88,7 @@ TEST_F(GeneratorTest, TheEndAndTheErrorAreLasting) {
   run(body());
 }
 
-TEST_F(GeneratorTest, WhatItThrowsIsThrownToWhoAsks) {
+TEST_F(GeneratorTest, ThrowsToTheAwaitingTask) {
   const auto throwing = []() -> Generator<int> {
     co_yield 1;
     co_await yield();
@@ -112,7 +113,7 @@ TEST_F(GeneratorTest, CopiesVariablesAndMovesTemporaries) {
   const auto words = []() -> Generator<std::string> {
     std::string word = "a word that does not fit into the string itself";
     co_yield word;
-    EXPECT_FALSE(word.empty()) << "it goes on with what it yielded";
+    EXPECT_FALSE(word.empty()) << "the generator keeps what it yielded";
     co_yield std::move(word);
     EXPECT_TRUE(word.empty());
     co_yield "converted";
@@ -135,7 +136,7 @@ TEST_F(GeneratorTest, CopiesVariablesAndMovesTemporaries) {
   run(body());
 }
 
-TEST_F(GeneratorTest, ItsVariablesGoWithIt) {
+TEST_F(GeneratorTest, DestroysItsVariables) {
   const auto held = std::make_shared<int>(1);
   const auto holding = [](std::shared_ptr<int> own, bool fails) -> Generator<int> {
     co_yield 1;
@@ -162,18 +163,19 @@ TEST_F(GeneratorTest, ItsVariablesGoWithIt) {
   run(body());
 }
 
-TEST_F(GeneratorTest, RunsUnderTheCancellationOfWhoAsks) {
+TEST_F(GeneratorTest, RunsUnderTheCancellationOfTheAwaitingTask) {
   const auto body = [&]() -> Task<> {
     auto numbers = count_slowly(3, 2s);
     EXPECT_EQ(**co_await timeout(3s, numbers.next()), 1);
     EXPECT_EQ((co_await timeout(1s, numbers.next())).error(), Errc::timed_out);
-    EXPECT_EQ((co_await numbers.next()).error(), Errc::cancelled) << "it gave up then";
+    EXPECT_EQ((co_await numbers.next()).error(), Errc::cancelled) << "cancelled before";
   };
   run(body());
   EXPECT_EQ(elapsed(), 3s);
 }
 
-// It may go on after a cancellation: the next one to ask is not under it.
+// A generator may continue after a cancellation, since the next call is not under that
+// cancellation.
 TEST_F(GeneratorTest, MayIgnoreACancellation) {
   const auto stubborn = []() -> Generator<int> {
     EXPECT_EQ((co_await sleep(5s)).error(), Errc::cancelled);
@@ -192,7 +194,7 @@ TEST_F(GeneratorTest, MayIgnoreACancellation) {
   EXPECT_EQ(elapsed(), 6s);
 }
 
-TEST_F(GeneratorTest, GeneratorsOfGenerators) {
+TEST_F(GeneratorTest, AGeneratorMayAwaitAnother) {
   const auto doubled = [](Generator<int> numbers) -> Generator<int> {
     for (;;) {
       const auto number = co_await numbers.next();
@@ -222,25 +224,25 @@ TEST_F(GeneratorTest, AMillionValuesTakeNoStackAndNoMemory) {
   EXPECT_EQ(run_made(sum), 500'000'500'000);
 }
 
-// --- struck at every point ----------------------------------------------------------------------
+// --- cancelled at every point -------------------------------------------------------------------
 
-Generator<int> relay(Strike& strike, CoreChannel<int>& from) {
+Generator<int> relay(CancelInjector& injector, Channel<int>& from) {
   for (;;) {
-    strike.point();
+    injector.checkpoint();
     const auto number = co_await from.receive();
-    strike.point();
+    injector.checkpoint();
     if (!number && number.error() == Errc::end_of_stream) co_return;
     if (!number) co_yield fail(number.error());
     co_yield int(*number);
   }
 }
 
-Task<> take_struck(Strike& strike, CoreChannel<int>& from, std::vector<int>& taken) {
-  auto numbers = relay(strike, from);
+Task<> take_cancellable(CancelInjector& injector, Channel<int>& from, std::vector<int>& taken) {
+  auto numbers = relay(injector, from);
   for (;;) {
-    strike.point();
+    injector.checkpoint();
     const auto number = co_await numbers.next();
-    strike.point();
+    injector.checkpoint();
     if (!number) {
       EXPECT_EQ(number.error(), Errc::cancelled);
       co_return;
@@ -250,17 +252,17 @@ Task<> take_struck(Strike& strike, CoreChannel<int>& from, std::vector<int>& tak
   }
 }
 
-TEST_F(GeneratorTest, NoValueIsLostWhoeverIsCancelled) {
-  const auto scenario = [](Strike& strike) -> Task<> {
-    CoreChannel<int> channel(8);
+TEST_F(GeneratorTest, NoValueIsLostByACancellation) {
+  const auto scenario = [](CancelInjector& injector) -> Task<> {
+    Channel<int> channel(8);
     std::vector<int> taken;
     const auto body = [&](Scope& scope) -> Task<> {
-      for (std::size_t victim = 0; victim < 2; ++victim) {
-        scope.spawn(strike.as_victim(victim, take_struck(strike, channel, taken)));
+      for (std::size_t target = 0; target < 2; ++target) {
+        scope.spawn(injector.as_target(target, take_cancellable(injector, channel, taken)));
       }
       for (int number = 1; number <= 5; ++number) {
         EXPECT_TRUE(channel.try_send(int(number)));
-        strike.point();
+        injector.checkpoint();
         EXPECT_TRUE(co_await sleep(1ms));
       }
       channel.close();
@@ -272,7 +274,7 @@ TEST_F(GeneratorTest, NoValueIsLostWhoeverIsCancelled) {
 }
 
 #ifndef NDEBUG
-TEST_F(GeneratorTest, DestroyedWhileWaitedOnIsAFault) {
+TEST_F(GeneratorTest, AssertsThatNoTaskWaitsWhenDestroyed) {
   const auto destroy = [this] {
     auto numbers = std::make_unique<Generator<int>>(count_slowly(1, 1s));
     const auto body = [&](Scope& scope) -> Task<> {

@@ -1,3 +1,4 @@
+// The grid of an Interval and the waits for its ticks.
 #include "weir/task/interval.hpp"
 
 #include <utility>
@@ -15,7 +16,7 @@ void Interval::restart() noexcept {
   next_ = {};
 }
 
-/// The tick that is due at `now`; moves on to the one behind it.
+/// Returns the tick that is due at `now`, and moves on to the next tick.
 Tick Interval::take(Instant now) noexcept {
   if (options_.missed == MissedTicks::skip && now > next_.due) {
     const auto late = (now - next_.due) / period_;
@@ -28,14 +29,14 @@ Tick Interval::take(Instant now) noexcept {
   return taken;
 }
 
-/// Unless there is one.
+/// Starts the grid unless it has begun.
 void Interval::start_grid(Loop& loop) noexcept {
   if (std::exchange(started_, true)) return;
-  const Duration first = options_.first_after;
-  next_.due = after(loop.host().now(), first < Duration::zero() ? period_ : first);
+  const Duration first = options_.initial_delay;
+  next_.due = after(loop.platform().now(), first < Duration::zero() ? period_ : first);
 }
 
-/// Takes the tick whose time has passed.
+/// Takes the next tick if its time has passed.
 bool Interval::Next::due(Loop& loop) noexcept {
   assert(!interval_.waited_on_ && "one next() at a time");
   interval_.start_grid(loop);

@@ -1,4 +1,4 @@
-// Interval: a tick every so often, on a grid that does not drift.
+// An Interval ticks with a fixed period and does not drift.
 #pragma once
 
 #include <cassert>
@@ -10,37 +10,41 @@
 
 namespace weir {
 
-/// What becomes of ticks whose time passed while nobody waited for them.
+/// The handling of ticks whose time passed while no task waited for them.
 enum class MissedTicks : std::uint8_t {
-  skip,   ///< the latest of them is given, late; the ones before it are counted
-  burst,  ///< all of them are given, late, one in each round of the loop
+  skip,   ///< the latest of these ticks is returned, late; the earlier ones are counted
+  burst,  ///< all of these ticks are returned, late, one per turn of the loop
 };
 
+/// IntervalOptions sets the first tick of an Interval and its policy for missed ticks.
 struct IntervalOptions {
   MissedTicks missed = MissedTicks::skip;
-  /// From the first next() to the first tick; negative: a whole period.
-  Duration first_after = Duration(-1);
+  /// The delay from the first next() to the first tick; a negative value means one period.
+  Duration initial_delay = Duration(-1);
 };
 
+/// One tick of an Interval.
 struct Tick {
-  std::uint64_t number = 0;  ///< on the grid, from 0
-  Instant due{};             ///< its place on the grid: that of tick 0 + number × period
-  std::uint64_t missed = 0;  ///< ticks skipped since the one given before
+  std::uint64_t number = 0;  ///< position on the grid, from 0
+  Instant due{};             ///< planned time: that of tick 0 + number × period
+  std::uint64_t missed = 0;  ///< number of ticks skipped since the last returned tick
 };
 
-/// Ticks at fixed distances from the first, however late each is taken: `Interval ticks(100ms);
-/// while (auto tick = co_await ticks.next()) …`. The grid begins at the first next().
-/// Threads: its loop's. Lifetime: longer than the wait for a tick.
+/// An Interval returns ticks at fixed distances from the first, however late each is taken:
+/// `Interval ticks(100ms); while (auto tick = co_await ticks.next()) …`.
+/// The grid begins at the first next().
+/// Threads: its loop's.
+/// Lifetime: it outlives the wait for a tick (asserted).
 class Interval {
  public:
-  /// `period` is greater than zero (asserted).
+  /// Takes a `period` that is greater than zero (asserted).
   explicit Interval(Duration period, const IntervalOptions& options = {}) noexcept;
   ~Interval() { assert(!waited_on_ && "destroyed while waited on"); }
   Interval(const Interval&) = delete;
   Interval& operator=(const Interval&) = delete;
 
   Duration period() const noexcept { return period_; }
-  /// Forgets the grid: the next next() begins another. Not while somebody waits (asserted).
+  /// Drops the grid; the next next() begins a new one. No task waits for a tick (asserted).
   void restart() noexcept;
 
   class [[nodiscard]] Next : public Wait, Timer {
@@ -55,7 +59,7 @@ class Interval {
     bool begin(Loop& loop);
     void withdraw() noexcept;
     Value value() const noexcept { return tick_; }
-    Awaiting<Next> operator co_await() && noexcept { return Awaiting<Next>(*this); }
+    WaitAwaiter<Next> operator co_await() && noexcept { return WaitAwaiter<Next>(*this); }
 
    private:
     static void fire(Timer& timer);
@@ -64,12 +68,13 @@ class Interval {
     Tick tick_;
   };
 
-  /// `auto tick = co_await ticks.next();`: the next tick when its time comes, or, when that has
-  /// passed, in the loop's next round; see MissedTicks. One task at a time (asserted). The loop's
-  /// timer queues the task, which runs in that round.
+  /// Waits until the time of the next tick: `auto tick = co_await ticks.next();`. If that time
+  /// has passed, it returns in the loop's next turn; see MissedTicks. A second task must not
+  /// wait meanwhile (asserted). The timer puts the task on the loop's ready queue.
+  /// Returns: a Result<Tick>.
   /// Errors: Errc::cancelled.
-  /// Cancel: returns in the loop's next round; the tick stays for the next call, and the grid where
-  /// it is. A tick whose timer had fired before is kept: it returns that.
+  /// Cancel: resumes from the loop's ready queue. The tick stays for the next call, and the grid
+  /// does not change. A tick whose timer fired before the cancellation is returned.
   Next next() noexcept { return Next(*this); }
 
  private:
@@ -78,7 +83,7 @@ class Interval {
 
   Duration period_;
   IntervalOptions options_;
-  Tick next_;  // valid when started
+  Tick next_;  // valid if started_
   bool started_ = false;
   bool waited_on_ = false;
 };

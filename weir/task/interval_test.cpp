@@ -1,18 +1,19 @@
+// Tests of Interval.
 #include "weir/task/interval.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "weir/task/sync/channel.hpp"
 #include "weir/task/select.hpp"
+#include "weir/task/sync/channel.hpp"
 #include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir {
 namespace {
 
-using IntervalTest = StrikeTest;
+using IntervalTest = CancelSweepTest;
 
 TEST_F(IntervalTest, DoesNotDriftHoweverLongTheWorkTakes) {
   const auto body = [this]() -> Task<> {
@@ -22,22 +23,22 @@ TEST_F(IntervalTest, DoesNotDriftHoweverLongTheWorkTakes) {
       EXPECT_EQ(tick->number, number);
       EXPECT_EQ(tick->missed, 0U);
       EXPECT_EQ(tick->due, started_ + 100ms * (static_cast<int>(number) + 1));
-      EXPECT_EQ(host_.now(), tick->due);
+      EXPECT_EQ(platform_.now(), tick->due);
       EXPECT_TRUE(co_await sleep(Duration(1ms) * (number * 37 % 100)));
     }
   };
   run(body());
 }
 
-TEST_F(IntervalTest, TheFirstTickMayBeAtOnceOrLater) {
+TEST_F(IntervalTest, TheFirstTickMayBeImmediateOrLater) {
   const auto body = [this]() -> Task<> {
     IntervalOptions options;
-    options.first_after = 0s;
-    Interval at_once(1s, options);
-    EXPECT_EQ((co_await at_once.next())->due, started_);
+    options.initial_delay = 0s;
+    Interval immediate(1s, options);
+    EXPECT_EQ((co_await immediate.next())->due, started_);
     EXPECT_EQ(elapsed(), 0s);
-    EXPECT_EQ((co_await at_once.next())->due, started_ + 1s);
-    options.first_after = 10s;
+    EXPECT_EQ((co_await immediate.next())->due, started_ + 1s);
+    options.initial_delay = 10s;
     Interval later(1s, options);
     EXPECT_EQ((co_await later.next())->due, started_ + 11s);
     EXPECT_EQ((co_await later.next())->due, started_ + 12s);
@@ -51,12 +52,12 @@ TEST_F(IntervalTest, MissedTicksAreSkippedAndCounted) {
     EXPECT_EQ((co_await ticks.next())->number, 0U);
     EXPECT_TRUE(co_await sleep(3500ms));
     const auto late = co_await ticks.next();
-    EXPECT_EQ(elapsed(), 4500ms) << "at once: its time has passed";
+    EXPECT_EQ(elapsed(), 4500ms) << "immediate, since its time has passed";
     EXPECT_EQ(late->due, started_ + 4s);
     EXPECT_EQ(late->number, 3U);
     EXPECT_EQ(late->missed, 2U);
     const auto next = co_await ticks.next();
-    EXPECT_EQ(elapsed(), 5s) << "the grid is where it was";
+    EXPECT_EQ(elapsed(), 5s) << "the grid has not moved";
     EXPECT_EQ(next->number, 4U);
     EXPECT_EQ(next->missed, 0U);
   };
@@ -82,7 +83,7 @@ TEST_F(IntervalTest, MissedTicksComeInABurst) {
   run(body());
 }
 
-TEST_F(IntervalTest, BeginsAnewWhenTold) {
+TEST_F(IntervalTest, RestartBeginsANewGrid) {
   const auto body = [this]() -> Task<> {
     Interval ticks(1s);
     EXPECT_TRUE(co_await sleep(700ms));
@@ -109,7 +110,7 @@ TEST_F(IntervalTest, ACancelledWaitTakesNoTick) {
 }
 
 TEST_F(IntervalTest, IsACaseOfASelect) {
-  CoreChannel<int> channel(1);
+  Channel<int> channel(1);
   const auto body = [&]() -> Task<> {
     Interval ticks(1s);
     std::uint64_t expected = 0;
@@ -129,8 +130,8 @@ TEST_F(IntervalTest, IsACaseOfASelect) {
   EXPECT_EQ(elapsed(), 3s);
 }
 
-TEST_F(IntervalTest, AnOverdueTickIsHadInItsPlaceOfASelect) {
-  CoreChannel<int> channel(3);
+TEST_F(IntervalTest, AnOverdueTickIsChosenInTheOrderOfASelect) {
+  Channel<int> channel(3);
   const auto body = [&]() -> Task<> {
     Interval ticks(1s);
     EXPECT_EQ((co_await ticks.next())->number, 0U);
@@ -152,14 +153,14 @@ TEST_F(IntervalTest, AnOverdueTickIsHadInItsPlaceOfASelect) {
   run(body());
 }
 
-TEST_F(IntervalTest, AChannelThatIsNeverEmptyKeepsNoTickOut) {
-  CoreChannel<int> channel(1);
+TEST_F(IntervalTest, AChannelThatIsNeverEmptyDelaysNoTick) {
+  Channel<int> channel(1);
   const auto body = [&]() -> Task<> {
     Interval ticks(1ms);
     std::uint64_t next = 0;
     int seen = 0;
     for (int i = 0; i < 100'000 && seen < 3; ++i) {
-      host_.clock().move_to(host_.now() + 1us);
+      platform_.clock().move_to(platform_.now() + 1us);
       if (channel.size() == 0) {
         EXPECT_TRUE(channel.try_send(int(i)));
       }
@@ -177,23 +178,24 @@ TEST_F(IntervalTest, AChannelThatIsNeverEmptyKeepsNoTickOut) {
   run(body());
 }
 
-Task<> tick_struck(Strike& strike, Interval& ticks, std::vector<std::uint64_t>& numbers) {
+Task<> tick_cancellable(CancelInjector& injector, Interval& ticks,
+                        std::vector<std::uint64_t>& numbers) {
   for (int i = 0; i < 3; ++i) {
-    strike.point();
+    injector.checkpoint();
     const auto tick = co_await ticks.next();
-    strike.point();
+    injector.checkpoint();
     if (!tick) co_return;
     numbers.push_back(tick->number);
   }
 }
 
-TEST_F(IntervalTest, NoTickIsLostWhenCancelled) {
-  const auto scenario = [](Strike& strike) -> Task<> {
+TEST_F(IntervalTest, NoTickIsLostByACancellation) {
+  const auto scenario = [](CancelInjector& injector) -> Task<> {
     IntervalOptions options;
     options.missed = MissedTicks::burst;
     Interval ticks(1s, options);
     std::vector<std::uint64_t> numbers;
-    co_await strike.as_victim(0, tick_struck(strike, ticks, numbers));
+    co_await injector.as_target(0, tick_cancellable(injector, ticks, numbers));
     while (numbers.size() < 4) numbers.push_back((co_await ticks.next())->number);
     EXPECT_EQ(numbers, (std::vector<std::uint64_t>{0, 1, 2, 3}));
   };

@@ -1,3 +1,4 @@
+// Spawning in a Scope, and the handling of failures.
 #include "weir/task/scope.hpp"
 
 #include <new>
@@ -6,12 +7,14 @@
 namespace weir {
 namespace {
 
-/// What a supervised task has failed of may be that there is no memory; then the line says less.
-void log_failure(Host& host, std::error_code error, const std::exception_ptr& exception) noexcept {
+/// Logs a failure. The line gives no reason if there is no memory for it, which may be the
+/// failure.
+void log_failure(Platform& platform, std::error_code error,
+                 const std::exception_ptr& exception) noexcept {
   try {
-    host.log("weir: a task failed: " + describe(error, exception));
+    platform.log("weir: a task failed: " + describe(error, exception));
   } catch (const std::bad_alloc&) {
-    host.log("weir: a task failed, and there is no memory to say why");
+    platform.log("weir: a task failed: reason unknown (out of memory)");
   }
 }
 
@@ -22,26 +25,26 @@ std::string describe(std::error_code error, const std::exception_ptr& exception)
   try {
     std::rethrow_exception(exception);
   } catch (const std::exception& thrown) {
-    return std::string("it threw: ") + thrown.what();
+    return std::string("exception: ") + thrown.what();
   } catch (...) {
-    return "it threw something that is no std::exception";
+    return "exception of an unknown type";
   }
 }
 
 Scope::Scope(const Context& parent, OnFailure policy) noexcept
     : policy_(policy),
-      outside_(parent.cancel),
+      parent_cancel_(parent.cancel),
       cancel_(parent.cancel),
       context_{parent.loop, &cancel_},
-      plain_(*this),
-      fallible_(*this) {}
+      void_children_(*this),
+      result_children_(*this) {}
 
 Scope::~Scope() {
   assert(running_ == 0);
 }
 
 template <class T>
-std::coroutine_handle<> Scope::Children<T>::completed(Completion& self,
+std::coroutine_handle<> Scope::Children<T>::completed(Continuation& self,
                                                       std::coroutine_handle<> finished) {
   Scope& scope = static_cast<Children&>(self).scope_;
   const auto child = Task<T>::Handle::from_address(finished.address());
@@ -57,48 +60,49 @@ std::coroutine_handle<> Scope::Children<T>::completed(Completion& self,
 std::coroutine_handle<> Scope::child_finished() noexcept {
   --running_;
   if (running_ != 0 || waiting_ == nullptr) return std::noop_coroutine();
-  // Who waits may work for somebody else than the scope does.
-  Running::work_for(ContextHolder::of(waiting_).unit());
-  return Running::go_on(std::exchange(waiting_, nullptr));
+  // The waiting coroutine may have another trace than the scope.
+  CurrentActivity::set_trace(ContextHolder::of(waiting_).trace());
+  return CurrentActivity::transfer_to(std::exchange(waiting_, nullptr));
 }
 
 void Scope::spawn(Task<> child) {
   ++running_;
   auto handle = child.release();
-  handle.promise().begin(context_, plain_);
-  const Running::Working working(cancel_.unit());
+  handle.promise().begin(context_, void_children_);
+  const CurrentActivity::TraceGuard trace_guard(cancel_.trace());
   handle.resume();
 }
 
 void Scope::spawn(Task<Result<>> child) {
   ++running_;
   auto handle = child.release();
-  handle.promise().begin(context_, fallible_);
-  const Running::Working working(cancel_.unit());
+  handle.promise().begin(context_, result_children_);
+  const CurrentActivity::TraceGuard trace_guard(cancel_.trace());
   handle.resume();
 }
 
 void Scope::child_failed(std::error_code error, const std::exception_ptr& exception) {
   if (exception == nullptr && error == Errc::cancelled && cancelled()) {
-    // No failure of its own. But work that was cut short from outside must not look whole.
-    const bool cut_short = outside_ != nullptr && outside_->cancelled();
-    if (cut_short && policy_ == OnFailure::fail_together) failed(error, nullptr);
+    // The child has not failed, but work that was cut short from outside must not look complete.
+    const bool cancelled_from_outside = parent_cancel_ != nullptr && parent_cancel_->cancelled();
+    if (cancelled_from_outside && policy_ == OnFailure::cancel_siblings)
+      record_failure(error, nullptr);
     return;
   }
   ++failures_;
-  if (policy_ == OnFailure::fail_together) {
-    failed(error, exception);
+  if (policy_ == OnFailure::cancel_siblings) {
+    record_failure(error, exception);
   } else {
-    log_failure(loop().host(), error, exception);
+    log_failure(loop().platform(), error, exception);
   }
 }
 
-void Scope::failed(std::error_code error, const std::exception_ptr& exception) {
+void Scope::record_failure(std::error_code error, const std::exception_ptr& exception) {
   if (!first_error_ && first_exception_ == nullptr) {
     first_error_ = error;
     first_exception_ = exception;
   }
-  if (policy_ == OnFailure::fail_together) cancel();
+  if (policy_ == OnFailure::cancel_siblings) cancel();
 }
 
 }  // namespace weir

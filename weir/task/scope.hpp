@@ -1,4 +1,4 @@
-// Scopes: what spawns work takes a Scope&, and leaving the scope waits for all of it.
+// Scopes own spawned tasks: spawning takes a Scope&, and leaving a scope waits for its tasks.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,21 @@
 
 namespace weir {
 
-/// What a scope does when a child fails: throws, or, being a Task<Result<>>, returns an error.
+/// The reaction of a scope to the failure of a child. A child fails if it throws, or if it is a
+/// Task<Result<>> and returns an error.
 enum class OnFailure : std::uint8_t {
-  /// Cancel the others and the body; the scope fails with the first failure. Being cancelled is
-  /// none, unless it came from outside the scope: then the scope gives Errc::cancelled.
-  fail_together,
-  /// Log and count it; nobody else is touched.
-  supervise,
+  /// Cancels the body and the other children; the scope fails with the first failure. A child
+  /// that returns Errc::cancelled after the scope was cancelled has not failed. The scope then
+  /// returns Errc::cancelled if the cancellation came from outside.
+  cancel_siblings,
+  /// Logs and counts the failure; the body and the other children are not affected.
+  isolate,
 };
 
-/// Owns running children. Opened by with_scope(), which does not return before every child has
-/// finished, on every path. A finished child is freed at once.
-/// Threads: its loop's. Lifetime: spawn only while the body or a child of it runs.
+/// A Scope owns running children. with_scope() opens it and does not return before every child
+/// has finished, on every path. A finished child is freed immediately.
+/// Threads: its loop's.
+/// Lifetime: spawn() is called only while the body or a child of the scope runs.
 class Scope {
  public:
   Scope(const Context& parent, OnFailure policy) noexcept;
@@ -33,7 +36,7 @@ class Scope {
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
-  /// Runs `child` until it first waits, then returns; the child goes on by itself, under this
+  /// Runs `child` until it first waits, then returns. The child continues on its own, under this
   /// scope's cancellation.
   void spawn(Task<> child);
   void spawn(Task<Result<>> child);
@@ -42,23 +45,24 @@ class Scope {
     spawn(as_task(std::move(awaitable)));
   }
 
-  /// Asks the body and all children to stop.
+  /// Requests the cancellation of the body and all children.
   void cancel() { cancel_.cancel(); }
   bool cancelled() const noexcept { return cancel_.cancelled(); }
 
   std::size_t running() const noexcept { return running_; }
   std::uint64_t failures() const noexcept { return failures_; }
   Loop& loop() const noexcept { return *context_.loop; }
-  /// What its children run under.
+  /// Returns the context of the children.
   const Context& context() const noexcept { return context_; }
 
-  /// For with_scope(): what the body's own failure does.
-  void failed(std::error_code error, const std::exception_ptr& exception);
+  /// Stores the first failure; cancels the scope if its policy is cancel_siblings. with_scope()
+  /// calls it for a failure of the body.
+  void record_failure(std::error_code error, const std::exception_ptr& exception);
   std::error_code first_error() const noexcept { return first_error_; }
   const std::exception_ptr& first_exception() const noexcept { return first_exception_; }
 
-  /// `co_await scope.children_finished()`.
-  /// Cancel: not affected; what is cancelled is still waited for.
+  /// `co_await scope.children_finished()` returns when no child is running.
+  /// Cancel: not affected; it also waits for children that were cancelled.
   class ChildrenFinished {
    public:
     explicit ChildrenFinished(Scope& scope) noexcept : scope_(scope) {}
@@ -76,16 +80,16 @@ class Scope {
 
  private:
   template <class T>
-  struct Children : Completion {
-    explicit Children(Scope& scope) noexcept : Completion(&completed), scope_(scope) {}
-    static std::coroutine_handle<> completed(Completion& self, std::coroutine_handle<> finished);
+  struct Children : Continuation {
+    explicit Children(Scope& scope) noexcept : Continuation(&completed), scope_(scope) {}
+    static std::coroutine_handle<> completed(Continuation& self, std::coroutine_handle<> finished);
     Scope& scope_;
   };
   void child_failed(std::error_code error, const std::exception_ptr& exception);
   std::coroutine_handle<> child_finished() noexcept;
 
   OnFailure policy_;
-  CancelSource* outside_;
+  CancelSource* parent_cancel_;
   CancelSource cancel_;
   Context context_;
   std::size_t running_ = 0;
@@ -93,11 +97,11 @@ class Scope {
   std::coroutine_handle<> waiting_;
   std::error_code first_error_;
   std::exception_ptr first_exception_;
-  Children<void> plain_;
-  Children<Result<>> fallible_;
+  Children<void> void_children_;
+  Children<Result<>> result_children_;
 };
 
-/// A failure in words, for logs: the error's message, or what was thrown.
+/// Returns a text for logs: the error's message, or a description of what was thrown.
 std::string describe(std::error_code error, const std::exception_ptr& exception);
 
 namespace detail {
@@ -112,10 +116,13 @@ struct ScopeValue<Result<T>> {
 }  // namespace detail
 
 /// Runs `body(scope, args...)`, a function that returns a Task, then waits for the children that
-/// it spawned. Gives the body's value, or the scope's first failure: an error as the Result, an
-/// exception thrown on. Arguments are moved in; they (the body's parameters) and `body` itself live
-/// until the children have finished, the body's own variables do not.
-/// Cancel: passed on to the body and all children; returns when they have finished.
+/// it spawned. Arguments are moved in.
+/// Returns: the body's value as a Result.
+/// Errors: the first failure of the body or, with OnFailure::cancel_siblings, of a child; an
+/// exception is thrown again.
+/// Cancel: passed to the body and all children; returns when they have finished.
+/// Lifetime: `body` and its parameters live until the children have finished; the body's own
+/// variables do not.
 template <class Body, class... Args>
 auto with_scope(OnFailure policy, Body body, Args... args) -> Task<
     typename detail::ScopeValue<TaskValue<std::invoke_result_t<Body&, Scope&, Args...>>>::type> {
@@ -133,20 +140,20 @@ auto with_scope(OnFailure policy, Body body, Args... args) -> Task<
       value.emplace(co_await std::move(*running));
     }
   } catch (...) {
-    scope.failed({}, std::current_exception());
+    scope.record_failure({}, std::current_exception());
   }
-  if (value && !*value) scope.failed(value->error(), nullptr);
+  if (value && !*value) scope.record_failure(value->error(), nullptr);
   co_await scope.children_finished();
   if (scope.first_exception() != nullptr) std::rethrow_exception(scope.first_exception());
   if (scope.first_error()) co_return fail(scope.first_error());
   co_return std::move(*value);
 }
 
-/// The same with OnFailure::fail_together.
+/// Runs with_scope() with OnFailure::cancel_siblings.
 template <class Body, class... Args>
   requires(!std::is_same_v<Body, OnFailure>)
 auto with_scope(Body body, Args... args) {
-  return with_scope(OnFailure::fail_together, std::move(body), std::move(args)...);
+  return with_scope(OnFailure::cancel_siblings, std::move(body), std::move(args)...);
 }
 
 }  // namespace weir

@@ -1,3 +1,4 @@
+// Tests of Scope, with_scope() and describe().
 #include "weir/task/scope.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +35,7 @@ Task<> throws_after(Duration length, std::string what) {
   throw std::runtime_error(what);
 }
 
-/// Sleeps until cancelled, then goes on for a while before it ends.
+/// Sleeps until it is cancelled, then continues for a while before it ends.
 Task<> ends_slowly(Duration more, bool& ended) {
   EXPECT_EQ((co_await sleep_until(never)).error(), Errc::cancelled);
   const Context own = co_await this_context();
@@ -91,7 +92,7 @@ TEST_F(ScopeTest, GivesEveryKindOfValue) {
   EXPECT_EQ(**run(with_scope(moved, std::make_unique<int>(4))), 5);
 }
 
-// What the body took as parameters outlives the children, which may refer to it.
+// The body's parameters outlive the children, which may refer to them.
 TEST_F(ScopeTest, ParametersLiveUntilTheChildrenHaveFinished) {
   const auto body = [](Scope& scope, std::string name, std::vector<std::string>& seen) -> Task<> {
     scope.spawn([](const std::string& text, std::vector<std::string>& to) -> Task<> {
@@ -126,7 +127,7 @@ TEST_F(ScopeTest, TheFirstErrorOfAChildCancelsTheOthersAndIsPassedOn) {
   EXPECT_EQ(elapsed(), 2s);
 }
 
-TEST_F(ScopeTest, TheExceptionOfAChildIsThrownOn) {
+TEST_F(ScopeTest, TheExceptionOfAChildIsThrownAgain) {
   const auto body = [](Scope& scope) -> Task<int> {
     scope.spawn(throws_after(2s, "first"));
     scope.spawn(throws_after(2s, "second"));
@@ -145,13 +146,13 @@ TEST_F(ScopeTest, TheExceptionOfAChildIsThrownOn) {
 }
 
 TEST_F(ScopeTest, AChildMayFailInsideSpawn) {
-  const auto at_once = []() -> Task<Result<>> { co_return fail(Errc::not_found); };
+  const auto immediate = []() -> Task<Result<>> { co_return fail(Errc::not_found); };
   const auto body = [&](Scope& scope) -> Task<> {
-    scope.spawn(at_once());
+    scope.spawn(immediate());
     EXPECT_TRUE(scope.cancelled());
     EXPECT_EQ(scope.running(), 0U);
     EXPECT_EQ(scope.failures(), 1U);
-    // Whoever comes too late is cancelled from the start, but runs.
+    // A child that is spawned too late is cancelled from the start, but runs.
     bool ran = false;
     scope.spawn([](bool& flag) -> Task<> {
       flag = true;
@@ -193,7 +194,7 @@ TEST_F(ScopeTest, ABodyThatIsNoCoroutineMayThrow) {
   EXPECT_THROW(static_cast<void>(run(with_scope(body))), std::runtime_error);
 }
 
-TEST_F(ScopeTest, SupervisedFailuresAreLoggedAndCountedAndNobodyElseIsTouched) {
+TEST_F(ScopeTest, IsolatedFailuresAreLoggedAndCountedAndCancelNoSibling) {
   const auto body = [](Scope& scope) -> Task<int> {
     scope.spawn(throws_after(1s, "boom"));
     scope.spawn(fails_after(1s, Errc::limit_reached));
@@ -204,31 +205,30 @@ TEST_F(ScopeTest, SupervisedFailuresAreLoggedAndCountedAndNobodyElseIsTouched) {
     EXPECT_FALSE(scope.cancelled());
     co_return 9;
   };
-  EXPECT_EQ(run(with_scope(OnFailure::supervise, body)).value(), 9);
+  EXPECT_EQ(run(with_scope(OnFailure::isolate, body)).value(), 9);
   EXPECT_EQ(elapsed(), 3s);
-  ASSERT_EQ(host_.logged().size(), 2U);
-  EXPECT_NE(host_.logged()[0].find("boom"), std::string::npos);
-  EXPECT_NE(host_.logged()[1].find("limit reached"), std::string::npos);
+  ASSERT_EQ(platform_.logged().size(), 2U);
+  EXPECT_NE(platform_.logged()[0].find("boom"), std::string::npos);
+  EXPECT_NE(platform_.logged()[1].find("limit reached"), std::string::npos);
 }
 
-TEST_F(ScopeTest, ASupervisedBodyThatFailsStillWaitsForItsChildren) {
+TEST_F(ScopeTest, AnIsolatedBodyThatFailsStillWaitsForItsChildren) {
   const auto returns_error = [](Scope& scope) -> Task<Result<>> {
     scope.spawn(fallible_nap(3s));
     co_return fail(Errc::closed);
   };
-  EXPECT_EQ(run(with_scope(OnFailure::supervise, returns_error)).error(), Errc::closed);
+  EXPECT_EQ(run(with_scope(OnFailure::isolate, returns_error)).error(), Errc::closed);
   EXPECT_EQ(elapsed(), 3s);
   const auto throws = [](Scope& scope) -> Task<> {
     scope.spawn(fallible_nap(3s));
     co_await throws_after(0s, "body");
   };
-  EXPECT_THROW(static_cast<void>(run(with_scope(OnFailure::supervise, throws))),
-               std::runtime_error);
+  EXPECT_THROW(static_cast<void>(run(with_scope(OnFailure::isolate, throws))), std::runtime_error);
   EXPECT_EQ(elapsed(), 6s);
 }
 
 TEST_F(ScopeTest, AChildMayCancelItsScope) {
-  for (const OnFailure policy : {OnFailure::fail_together, OnFailure::supervise}) {
+  for (const OnFailure policy : {OnFailure::cancel_siblings, OnFailure::isolate}) {
     const auto body = [](Scope& scope) -> Task<int> {
       scope.spawn([](Scope& own) -> Task<> {
         co_await nap(1s);
@@ -238,16 +238,16 @@ TEST_F(ScopeTest, AChildMayCancelItsScope) {
       EXPECT_EQ((co_await sleep(1h)).error(), Errc::cancelled);
       co_return 3;
     };
-    const Instant before = host_.now();
+    const Instant before = platform_.now();
     EXPECT_EQ(run(with_scope(policy, body)).value(), 3);
-    EXPECT_EQ(host_.now() - before, 1s);
+    EXPECT_EQ(platform_.now() - before, 1s);
   }
-  EXPECT_TRUE(host_.logged().empty()) << "being cancelled is no failure";
+  EXPECT_TRUE(platform_.logged().empty()) << "a cancellation is not a failure";
 }
 
 TEST_F(ScopeTest, CancellationFromOutsideReachesBodyAndChildren) {
   CancelSource cancel;
-  host_.at(host_.now() + 2s, [&] { cancel.cancel(); });
+  platform_.at(platform_.now() + 2s, [&] { cancel.cancel(); });
   bool ended = false;
   const auto body = [&](Scope& scope) -> Task<Result<>> {
     scope.spawn(fallible_nap(1h));
@@ -259,9 +259,9 @@ TEST_F(ScopeTest, CancellationFromOutsideReachesBodyAndChildren) {
   EXPECT_EQ(elapsed(), 3s);
 }
 
-TEST_F(ScopeTest, CancelledWhileItWaitsForTheChildren) {
+TEST_F(ScopeTest, MayBeCancelledWhileItWaitsForTheChildren) {
   CancelSource cancel;
-  host_.at(host_.now() + 2s, [&] { cancel.cancel(); });
+  platform_.at(platform_.now() + 2s, [&] { cancel.cancel(); });
   const auto body = [](Scope& scope) -> Task<int> {
     scope.spawn(fallible_nap(1h));
     co_return 1;
@@ -312,7 +312,7 @@ TEST_F(ScopeTest, ChildrenSpawnSiblings) {
   EXPECT_EQ(elapsed(), 6s);
 }
 
-TEST_F(ScopeTest, SpawnsWhatCanBeAwaited) {
+TEST_F(ScopeTest, SpawnsAwaitables) {
   const auto body = [](Scope& scope) -> Task<> {
     scope.spawn(sleep(2s));
     co_return;
@@ -321,7 +321,7 @@ TEST_F(ScopeTest, SpawnsWhatCanBeAwaited) {
   EXPECT_EQ(elapsed(), 2s);
 }
 
-TEST_F(ScopeTest, FinishedChildrenAreFreedAtOnce) {
+TEST_F(ScopeTest, FinishedChildrenAreFreedImmediately) {
   std::size_t most = 0;
   const auto body = [&](Scope& scope) -> Task<> {
     const std::size_t before = frames();
@@ -336,7 +336,7 @@ TEST_F(ScopeTest, FinishedChildrenAreFreedAtOnce) {
   EXPECT_EQ(most, 100U);
 }
 
-TEST_F(ScopeTest, MillionChildrenThatFinishAtOnce) {
+TEST_F(ScopeTest, RunsAMillionChildrenThatFinishImmediately) {
   const auto nothing = []() -> Task<> { co_return; };
   const auto body = [&](Scope& scope) -> Task<> {
     for (int i = 0; i < 1'000'000; ++i) scope.spawn(nothing());
@@ -363,9 +363,9 @@ TEST_F(ScopeTest, ScopesNest) {
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
 }
 
-// Cancelled at every step: wherever the cancellation falls, everything ends, in time, and without
-// a leak (the fixture looks).
-TEST_F(ScopeTest, CancelledAtEveryStep) {
+// Cancels the scope at every step: everything ends in time and without a leak (the fixture
+// checks).
+TEST_F(ScopeTest, EndsWhenCancelledAtEveryStep) {
   const auto work = [](Scope& scope, int& finished) -> Task<Result<>> {
     for (int i = 0; i < 3; ++i) {
       scope.spawn([](int number, int& count) -> Task<Result<>> {
@@ -384,28 +384,28 @@ TEST_F(ScopeTest, CancelledAtEveryStep) {
   for (int step = 0; step < 40; ++step) {
     int finished = 0;
     CancelSource cancel;
-    const auto event = host_.at(host_.now() + Duration(500us) * step, [&] { cancel.cancel(); });
-    const Instant began = host_.now();
+    const auto event =
+        platform_.at(platform_.now() + Duration(500us) * step, [&] { cancel.cancel(); });
+    const Instant began = platform_.now();
     const auto result = run(with_scope(work, std::ref(finished)), &cancel);
-    host_.clock().forget(event);
+    platform_.clock().cancel(event);
     if (result) {
       ++whole;
       EXPECT_EQ(finished, 3);
-      EXPECT_EQ(host_.now() - began, 14ms);
+      EXPECT_EQ(platform_.now() - began, 14ms);
     } else {
       EXPECT_EQ(result.error(), Errc::cancelled);
-      EXPECT_EQ(host_.now() - began, Duration(500us) * step);
+      EXPECT_EQ(platform_.now() - began, Duration(500us) * step);
     }
     EXPECT_EQ(loop_->timers().armed(), 0U);
   }
   EXPECT_EQ(whole, 11);
 }
 
-TEST(Describe, SaysWhatFailed) {
+TEST(Describe, DescribesErrorsAndExceptions) {
   EXPECT_EQ(describe(make_error_code(Errc::closed), nullptr), "closed");
-  EXPECT_EQ(describe({}, std::make_exception_ptr(std::runtime_error("why"))), "it threw: why");
-  EXPECT_EQ(describe({}, std::make_exception_ptr(5)),
-            "it threw something that is no std::exception");
+  EXPECT_EQ(describe({}, std::make_exception_ptr(std::runtime_error("why"))), "exception: why");
+  EXPECT_EQ(describe({}, std::make_exception_ptr(5)), "exception of an unknown type");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// select(): whichever of several waits is granted first, and only that one.
+// select() waits for several things and takes only the first one that is available.
 #pragma once
 
 #include <concepts>
@@ -9,13 +9,13 @@
 #include <utility>
 #include <variant>
 
-#include "weir/task/sleep.hpp"
 #include "weir/task/detail/wait.hpp"
+#include "weir/task/sleep.hpp"
 
 namespace weir {
 namespace detail {
 
-/// A sleep() or sleep_until() as a case of a select().
+/// A SleepWait is a sleep() or sleep_until() as a case of a select().
 class SleepWait : public Wait, Timer {
  public:
   using Value = Result<>;
@@ -49,8 +49,9 @@ inline SleepWait as_wait(SleepUntil sleep) noexcept {
   return SleepWait(sleep);
 }
 
-/// A wait that the time ends. Its own timer would not do in a select(): each begins with it anew,
-/// and a channel that is never empty for long would withdraw it every time before it fires.
+/// A Timed wait ends at a point in time. select() also checks the time when it begins, since a
+/// timer is not enough. Each select() starts a new timer, and a channel that is never empty
+/// for long would withdraw it each time before it fires.
 template <class W>
 concept Timed = requires(W& wait, Loop& loop) {
   { wait.due(loop) } -> std::same_as<bool>;
@@ -58,12 +59,14 @@ concept Timed = requires(W& wait, Loop& loop) {
 
 /// The awaiter of a select().
 template <class... W>
-class SelectAwaiter : Waiter, CancelNode, WaitOwner {
+class SelectAwaiter : Waiter, CancelNode, WaitObserver {
  public:
   using Value = Result<std::variant<typename W::Value...>>;
 
   explicit SelectAwaiter(std::tuple<W...>& waits) noexcept
-      : CancelNode(&SelectAwaiter::cancel), WaitOwner(&SelectAwaiter::granted), waits_(waits) {}
+      : CancelNode(&SelectAwaiter::cancel),
+        WaitObserver(&SelectAwaiter::on_granted),
+        waits_(waits) {}
 
   bool await_ready() {
     if constexpr ((Timed<W> || ...)) return false;  // only the loop knows the time
@@ -71,14 +74,14 @@ class SelectAwaiter : Waiter, CancelNode, WaitOwner {
   }
   template <HasContext Promise>
   bool await_suspend(std::coroutine_handle<Promise> handle) {
-    wait_in(handle);
+    set_coroutine(handle);
     if constexpr ((Timed<W> || ...)) {
-      if (const At had = had_at_once(); had != At::not_yet) return had == At::next_round;
+      if (const Ready had = poll_ready(); had != Ready::not_yet) return had == Ready::next_round;
     }
     const bool had = any([this](std::size_t index, auto& wait) {
-      wait.owned_by(*this);
+      wait.set_observer(*this);
       if (!wait.begin(*context().loop)) return choose(index);
-      begun_ = index + 1;
+      started_ = index + 1;
       return false;
     });
     if (had) {
@@ -107,19 +110,20 @@ class SelectAwaiter : Waiter, CancelNode, WaitOwner {
 
  private:
   static constexpr std::size_t none = sizeof...(W);
-  enum class At : std::uint8_t { not_yet, once, next_round };
+  enum class Ready : std::uint8_t { not_yet, now, next_round };
 
-  /// The first that can be had, in their order, those that are due among them.
-  At had_at_once() {
-    At at = At::not_yet;
+  /// Chooses the first case that is ready or due, in the order of the cases.
+  Ready poll_ready() {
+    Ready at = Ready::not_yet;
     any([&](std::size_t index, auto& wait) {
       if (wait.ready()) {
-        at = At::once;
+        at = Ready::now;
       } else if (is_due(wait)) {
-        at = At::next_round;  // as when its timer fires: a task that is always late lets others run
+        // It returns as after its timer, so a task that is always late lets other tasks run.
+        at = Ready::next_round;
         resume_later();
       }
-      return at != At::not_yet && choose(index);
+      return at != Ready::not_yet && choose(index);
     });
     return at;
   }
@@ -128,7 +132,7 @@ class SelectAwaiter : Waiter, CancelNode, WaitOwner {
     if constexpr (Timed<Case>) return wait.due(*context().loop);
     return false;
   }
-  /// Calls `function(index, wait)` for each, in order, until one says yes.
+  /// Calls `function(index, wait)` for each case, in order, until a call returns true.
   template <class Function>
   bool any(Function function) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -139,22 +143,22 @@ class SelectAwaiter : Waiter, CancelNode, WaitOwner {
     chosen_ = index;
     return true;
   }
-  /// Takes all others out of their queues, and only then lets those go on who stood behind them:
-  /// nobody can grant a second one in between.
+  /// Removes all other cases from their queues before it grants the waiters behind them.
+  /// Otherwise such a grant could lead to a second grant of a case of this select().
   void withdraw() {
     any([this](std::size_t index, auto& wait) {
       if (is_loser(index)) wait.withdraw();
       return false;
     });
     any([this](std::size_t index, auto& wait) {
-      if (is_loser(index)) wait.withdrawn();
+      if (is_loser(index)) wait.on_withdrawn();
       return false;
     });
   }
-  bool is_loser(std::size_t index) const noexcept { return index < begun_ && index != chosen_; }
+  bool is_loser(std::size_t index) const noexcept { return index < started_ && index != chosen_; }
 
-  static void granted(WaitOwner& owner, Wait& granted) {
-    auto& self = static_cast<SelectAwaiter&>(owner);
+  static void on_granted(WaitObserver& observer, Wait& granted) {
+    auto& self = static_cast<SelectAwaiter&>(observer);
     static_cast<CancelNode&>(self).unlink();
     self.any(
         [&](std::size_t index, Wait& wait) { return &wait == &granted && self.choose(index); });
@@ -169,12 +173,12 @@ class SelectAwaiter : Waiter, CancelNode, WaitOwner {
 
   std::tuple<W...>& waits_;
   std::size_t chosen_ = none;
-  std::size_t begun_ = 0;
+  std::size_t started_ = 0;
 };
 
 }  // namespace detail
 
-/// See select().
+/// The awaitable of select().
 template <class... W>
 class [[nodiscard]] Select {
  public:
@@ -187,20 +191,25 @@ class [[nodiscard]] Select {
   std::tuple<W...> waits_;
 };
 
-/// `auto first = co_await select(jobs.receive(), quit.wait(), sleep(1s));`: waits for all of them
-/// and takes the first that can be had, exactly one: from a channel that lost, nothing is received,
-/// into one that lost, nothing is sent. Gives a Result<std::variant<...>> of what each of them
-/// gives; its index() tells which one it was: `std::get<0>(*first)` is a Result<Job> here. A closed
-/// channel counts as had, with its error. Of several that can be had at once, the one named first;
-/// a deadline or a tick whose time had come when the loop's turn began is one of them (then others
-/// run before the task goes on), so name it before a channel that may always have something.
-/// Takes every Wait (of events, latches, semaphores, mutexes, channels, intervals, rate limiters),
-/// sleep() and sleep_until(); for whole tasks there is race().
-/// Who grants the first one takes the others out of their queues in the same moment; the loop
-/// resumes the task in its next round.
+/// Waits for several cases and takes exactly one, the first that is available:
+///
+///   auto first = co_await select(jobs.receive(), quit.wait(), sleep(1s));
+///
+/// Nothing is received from or sent to a channel whose case loses. A closed channel is available,
+/// with its error. If several cases are available immediately, the first in the list wins. A
+/// deadline or tick whose time had come when the loop's turn began is one of these; other tasks
+/// then run before this task continues. Put a deadline or a tick before a channel that may always
+/// have a value.
+///
+/// A case is any Wait (of events, latches, semaphores, mutexes, channels, intervals, rate
+/// limiters), sleep() or sleep_until(). race() takes whole tasks. The code that grants the first
+/// case removes the other cases from their queues immediately. The loop resumes the task from its
+/// ready queue.
+/// Returns: a Result<std::variant<...>> of the results of the cases. Its index() is the index of
+/// the chosen case: `std::get<0>(*first)` is a Result<Job> here.
 /// Errors: Errc::cancelled.
-/// Cancel: leaves all queues and returns in the loop's next round, having taken nothing. What had
-/// been granted before is kept: it returns that.
+/// Cancel: leaves all queues and resumes from the loop's ready queue, without having taken
+/// anything. A case that was granted before the cancellation is returned.
 template <class... A>
   requires(sizeof...(A) > 0)
 auto select(A... waits) {

@@ -1,3 +1,4 @@
+// The timer and the cancellation of a sleep.
 #include "weir/task/sleep.hpp"
 
 namespace weir {
@@ -8,7 +9,7 @@ bool SleepAwaiter::begin() noexcept {
     return false;
   }
   Loop& loop = *context().loop;
-  const Instant deadline = relative_ ? after(loop.host().now(), length_) : Instant(length_);
+  const Instant deadline = relative_ ? after(loop.platform().now(), length_) : Instant(length_);
   loop.timers().start(static_cast<Timer&>(*this), deadline);
   if (context().cancel != nullptr) context().cancel->add(*this);
   return true;

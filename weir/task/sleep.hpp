@@ -1,4 +1,4 @@
-// Sleeping: wait for a moment or for a length of time.
+// sleep() waits for a duration, sleep_until() until a point in time.
 #pragma once
 
 #include "weir/base/result.hpp"
@@ -7,7 +7,7 @@
 
 namespace weir {
 
-/// The awaiter behind sleep() and sleep_until().
+/// SleepAwaiter is the awaiter of sleep() and sleep_until().
 class SleepAwaiter : Waiter, CancelNode, Timer {
  public:
   explicit SleepAwaiter(Duration length) noexcept
@@ -18,7 +18,7 @@ class SleepAwaiter : Waiter, CancelNode, Timer {
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
   bool await_suspend(std::coroutine_handle<Promise> handle) noexcept {
-    wait_in(handle);
+    set_coroutine(handle);
     return begin();
   }
   Result<> await_resume() const noexcept {
@@ -33,10 +33,10 @@ class SleepAwaiter : Waiter, CancelNode, Timer {
 
   bool cancelled_ = false;
   bool relative_ = false;
-  Duration length_;  // from when it is awaited, if relative_, else from the clock's beginning
+  Duration length_;  // from the await if relative_, else from the clock's epoch
 };
 
-/// See sleep().
+/// The awaitable of sleep().
 class [[nodiscard]] Sleep {
  public:
   explicit Sleep(Duration length) noexcept : length_(length) {}
@@ -47,7 +47,7 @@ class [[nodiscard]] Sleep {
   Duration length_;
 };
 
-/// See sleep_until().
+/// The awaitable of sleep_until().
 class [[nodiscard]] SleepUntil {
  public:
   explicit SleepUntil(Instant deadline) noexcept : deadline_(deadline) {}
@@ -58,18 +58,21 @@ class [[nodiscard]] SleepUntil {
   Instant deadline_;
 };
 
-// Functions, not types: `using namespace weir` then overloads POSIX' ::sleep(unsigned) instead of
-// making the name ambiguous.
+// These are functions, not types. `using namespace weir` then overloads POSIX' ::sleep(unsigned)
+// and does not make the name ambiguous.
 
-/// `co_await sleep(10ms)`: resumes no sooner than that, on the same loop. A length of zero or less
-/// still lets others run. Errors: Errc::cancelled.
-/// Cancel: returns in the loop's next round.
+/// Suspends the task for at least `length`: `co_await sleep(10ms)`. The task resumes on the same
+/// loop. A length of zero or less still lets other tasks run.
+/// Errors: Errc::cancelled.
+/// Cancel: resumes from the loop's ready queue.
 inline Sleep sleep(Duration length) noexcept {
   return Sleep(length);
 }
 
-/// The same, until a moment on the host's monotonic clock; `never`: until cancelled.
-/// Cancel: returns in the loop's next round.
+/// Suspends the task until `deadline` on the platform's monotonic clock; `never` means until it
+/// is cancelled.
+/// Errors: Errc::cancelled.
+/// Cancel: resumes from the loop's ready queue.
 inline SleepUntil sleep_until(Instant deadline) noexcept {
   return SleepUntil(deadline);
 }

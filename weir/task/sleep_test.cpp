@@ -1,3 +1,4 @@
+// Tests of sleep() and sleep_until().
 #include "weir/task/sleep.hpp"
 
 #include <gtest/gtest.h>
@@ -15,12 +16,12 @@ using SleepTest = LoopTest;
 TEST_F(SleepTest, WakesAtItsExactTime) {
   EXPECT_TRUE(run(as_task(sleep(1234567ns))));
   EXPECT_EQ(elapsed(), 1234567ns);
-  const Instant moment = host_.now() + 10s;
+  const Instant moment = platform_.now() + 10s;
   EXPECT_TRUE(run(as_task(sleep_until(moment))));
-  EXPECT_EQ(host_.now(), moment);
+  EXPECT_EQ(platform_.now(), moment);
 }
 
-TEST_F(SleepTest, NoLengthLetsOthersRunAndPassesNoTime) {
+TEST_F(SleepTest, ZeroLengthLetsOthersRunAndPassesNoTime) {
   for (const Duration length : {Duration(0), Duration(-5s), Duration::min()}) {
     std::vector<int> order;
     const auto body = [&](Scope& scope) -> Task<> {
@@ -42,22 +43,22 @@ TEST_F(SleepTest, NoLengthLetsOthersRunAndPassesNoTime) {
 TEST_F(SleepTest, TheLengthCountsFromTheAwait) {
   const auto late = [this]() -> Task<Result<>> {
     const Sleep nap = sleep(1s);
-    host_.clock().move_to(host_.now() + 3s);
+    platform_.clock().move_to(platform_.now() + 3s);
     co_return co_await nap;
   };
   EXPECT_TRUE(run(late()));
   EXPECT_EQ(elapsed(), 4s);
 }
 
-TEST_F(SleepTest, ForeverEndsOnlyByCancelling) {
+TEST_F(SleepTest, NeverEndsOnlyByCancelling) {
   CancelSource cancel;
-  host_.at(host_.now() + 1000h, [&] { cancel.cancel(); });
+  platform_.at(platform_.now() + 1000h, [&] { cancel.cancel(); });
   EXPECT_EQ(run(as_task(sleep_until(never)), &cancel).error(), Errc::cancelled);
   EXPECT_EQ(elapsed(), 1000h);
   EXPECT_EQ(run(as_task(sleep(Duration::max())), &cancel).error(), Errc::cancelled);
 }
 
-TEST_F(SleepTest, CancelledBeforeItBegins) {
+TEST_F(SleepTest, MayBeCancelledBeforeItBegins) {
   CancelSource cancel;
   cancel.cancel();
   EXPECT_EQ(run(as_task(sleep(1s)), &cancel).error(), Errc::cancelled);
@@ -65,15 +66,15 @@ TEST_F(SleepTest, CancelledBeforeItBegins) {
   EXPECT_EQ(elapsed(), 0s);
 }
 
-TEST_F(SleepTest, CancelledOnItsWay) {
+TEST_F(SleepTest, MayBeCancelledWhileItSleeps) {
   CancelSource cancel;
-  host_.at(host_.now() + 400ms, [&] { cancel.cancel(); });
+  platform_.at(platform_.now() + 400ms, [&] { cancel.cancel(); });
   EXPECT_EQ(run(as_task(sleep(1s)), &cancel).error(), Errc::cancelled);
   EXPECT_EQ(elapsed(), 400ms);
 }
 
-// The sleeper's timer has fired, then somebody cancels, then the sleeper runs.
-TEST_F(SleepTest, TimeUpBeatsCancellation) {
+// The timer of the sleeper fires, then the test cancels the sleeper, then the sleeper runs.
+TEST_F(SleepTest, AFiredTimerBeatsCancellation) {
   CancelSource cancel;
   const auto body = [&](Scope& scope) -> Task<> {
     scope.spawn([](CancelSource& source) -> Task<> {
@@ -86,7 +87,7 @@ TEST_F(SleepTest, TimeUpBeatsCancellation) {
   EXPECT_TRUE(run(with_scope(body), &cancel));
 }
 
-TEST_F(SleepTest, ManyWakeInOrder) {
+TEST_F(SleepTest, ManySleepersWakeInOrder) {
   std::vector<int> order;
   const auto body = [&](Scope& scope) -> Task<> {
     for (const int number : {5, 1, 4, 1, 3}) {

@@ -1,4 +1,4 @@
-// Task<T>: a coroutine that may wait.
+// A Task<T> is a coroutine that may wait.
 #pragma once
 
 #include <cassert>
@@ -10,17 +10,17 @@
 #include "weir/task/detail/promise.hpp"
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13 && !defined(WEIR_KNOWS_GCC_12)
-#pragma message(                                                                            \
-    "Weir: GCC 12 destroys some temporaries twice that are made in a co_await expression. " \
-    "docs/gcc-12.md (installed: share/doc/weir) says which, and what to write instead; "    \
-    "define WEIR_KNOWS_GCC_12 when you know")
+#pragma message(                                                                             \
+    "Weir: GCC 12 destroys some temporaries of a co_await expression twice. docs/gcc-12.md " \
+    "(installed: share/doc/weir) lists these expressions and their replacements; define "    \
+    "WEIR_KNOWS_GCC_12 to silence this note")
 #endif
 
 namespace weir {
 
-// Whether a coroutine that hands over to another leaves nothing on the stack. GCC does that only
-// when it optimises (-O2) and no sanitizer keeps the frames; elsewhere a loop over tasks that
-// finish at once would overflow the stack, so there a task is started by a call instead.
+// True if a transfer from one coroutine to another leaves nothing on the stack. GCC does this
+// only when it optimises (-O2) and no sanitizer keeps the frames. Otherwise a loop over tasks
+// that finish immediately would overflow the stack, so an awaiter calls resume() to start a task.
 #if defined(__clang__) || \
     (defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__))
 inline constexpr bool transfers_are_tail_calls = true;
@@ -28,14 +28,14 @@ inline constexpr bool transfers_are_tail_calls = true;
 inline constexpr bool transfers_are_tail_calls = false;
 #endif
 
-/// A coroutine that returns a T and may wait on the way. Lazy: it runs when it is awaited (or
-/// spawned in a Scope), on the loop of who awaits it, and under its cancellation. Await it once:
-/// `T value = co_await std::move(task)`, or directly the call that returns it. What it throws is
-/// thrown at the co_await.
-/// Threads: those of one loop from its start to its end; it may be made on another thread.
-/// Lifetime: a task that was never started may be dropped; one that runs is owned by whoever
-/// awaits it and finishes first. Parameters by reference must live until its end.
-/// Cancel: passed on to what it waits for; it goes on with the errors that come from there.
+/// A Task is a coroutine that returns a T and may wait. It is lazy: it runs when a coroutine
+/// awaits it or a Scope spawns it. It runs on the loop of the awaiting coroutine and under its
+/// cancellation. A task is awaited once: `T value = co_await std::move(task)`, or directly the
+/// call that returns it. The co_await throws what the task throws.
+/// Cancel: passed to what the task awaits; the task continues with the errors that it gets there.
+/// Threads: those of one loop from its start to its end; a task may be made on another thread.
+/// Lifetime: a task that was never started may be dropped. The code that awaits a running
+/// task owns it and outlives it. Parameters by reference must live until the end of the task.
 template <class T = void>
 class [[nodiscard]] Task {
  public:
@@ -51,7 +51,7 @@ class [[nodiscard]] Task {
     if (handle_) handle_.destroy();
   }
 
-  class Awaiter : protected Completion {
+  class Awaiter : protected Continuation {
    public:
     explicit Awaiter(Handle task) noexcept : Awaiter(task, &completed) {}
 
@@ -63,7 +63,7 @@ class [[nodiscard]] Task {
     T await_resume() { return task_.promise().take(); }
 
    protected:
-    Awaiter(Handle task, Function completed) noexcept : Completion(completed), task_(task) {}
+    Awaiter(Handle task, Function completed) noexcept : Continuation(completed), task_(task) {}
 
     auto begin(std::coroutine_handle<> parent, const Context& context) {
       parent_ = parent;
@@ -77,10 +77,10 @@ class [[nodiscard]] Task {
         return !task_.done();
       }
     }
-    static std::coroutine_handle<> completed(Completion& self, std::coroutine_handle<>) {
+    static std::coroutine_handle<> completed(Continuation& self, std::coroutine_handle<>) {
       auto& awaiter = static_cast<Awaiter&>(self);
       if (!transfers_are_tail_calls && awaiter.starting_) return std::noop_coroutine();
-      return Running::go_on(awaiter.parent_);
+      return CurrentActivity::transfer_to(awaiter.parent_);
     }
     std::coroutine_handle<> parent() const noexcept { return parent_; }
 
@@ -95,14 +95,15 @@ class [[nodiscard]] Task {
     return Awaiter(handle_);
   }
 
-  /// For what runs tasks: starts it outside a coroutine; `completion` is told of the end, maybe
-  /// inside this call.
-  void start(const Context& context, Completion& completion) {
-    const Running::Working working(context.unit());
-    handle_.promise().begin(context, completion);
-    Running::resume(handle_);
+  /// Starts the task outside a coroutine. It calls `continuation` at the end of the task,
+  /// possibly during this call. Only code that runs tasks uses it.
+  void start(const Context& context, Continuation& continuation) {
+    const CurrentActivity::TraceGuard trace_guard(context.trace());
+    handle_.promise().begin(context, continuation);
+    CurrentActivity::resume(handle_);
   }
-  /// For what runs tasks: the caller destroys the frame from now on.
+  /// Gives up the frame, which the caller destroys from now on. Only code that runs tasks uses
+  /// it.
   Handle release() noexcept { return std::exchange(handle_, nullptr); }
   Handle handle() const noexcept { return handle_; }
 
@@ -120,11 +121,12 @@ inline Task<void> Promise<void>::get_return_object() noexcept {
   return Task<void>(Task<void>::Handle::from_promise(*this));
 }
 
-/// `co_await in_context(context, task)`: runs it under another cancellation (or none: a shield).
-/// Cancel: whatever `context` says; the awaiting task's own cancellation does not reach it.
+/// `co_await in_context(context, task)` runs a task under another cancellation, or under none (a
+/// shield).
+/// Cancel: `context.cancel` cancels `task`; a cancellation of the awaiting task does not reach it.
 template <class T>
 class in_context {
-  /// Who awaits may work for somebody else than the task does.
+  /// The awaiting coroutine may have another trace than the task.
   class Awaiter : public Task<T>::Awaiter {
     using Base = typename Task<T>::Awaiter;
 
@@ -133,17 +135,17 @@ class in_context {
         : Base(task, &completed_elsewhere), context_(context) {}
     template <HasContext P>
     auto await_suspend(std::coroutine_handle<P> parent) {
-      Running::work_for(context_.unit());
+      CurrentActivity::set_trace(context_.trace());
       return Base::begin(parent, context_);
     }
 
    private:
-    static std::coroutine_handle<> completed_elsewhere(Completion& self,
+    static std::coroutine_handle<> completed_elsewhere(Continuation& self,
                                                        std::coroutine_handle<> finished) {
-      Running::work_for(ContextHolder::of(static_cast<Awaiter&>(self).parent()).unit());
+      CurrentActivity::set_trace(ContextHolder::of(static_cast<Awaiter&>(self).parent()).trace());
       return Base::completed(self, finished);
     }
-    const Context& context_;  // the in_context's, which lives until its task has ended
+    const Context& context_;  // member of the in_context, which outlives its task
   };
 
  public:
@@ -176,16 +178,17 @@ decltype(auto) awaiter_of(A&& awaitable) {
 }
 }  // namespace detail
 
-/// Everything that can be awaited in a Task but is none, such as `stream.read()`.
+/// An Awaitable can be awaited in a Task but is not a Task, such as `stream.read()`.
 template <class A>
 concept Awaitable = !is_task<A> && std::move_constructible<A> &&
                     requires(A& a) { detail::awaiter_of(std::move(a)).await_ready(); };
 
-/// What awaiting an A gives.
+/// The type of the result of awaiting an A.
 template <class A>
 using AwaitResult = decltype(detail::awaiter_of(std::declval<A>()).await_resume());
 
-/// The same as a Task. Cancel: as the awaitable.
+/// Turns an awaitable into a Task.
+/// Cancel: the behaviour of the awaitable.
 template <class T>
 Task<T> as_task(Task<T> task) {
   return task;

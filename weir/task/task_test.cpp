@@ -1,3 +1,4 @@
+// Tests of Task, as_task(), in_context(), yield() and run().
 #include "weir/task/task.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,8 @@ Task<> note(std::vector<int>& noted, int number) {
   co_return;
 }
 
-// Not inlined: clang would put the frame into its caller's, which these tests count.
+// These are not inlined, since clang would put the frame into the caller's, which these tests
+// count.
 [[gnu::noinline]] Task<int> seven() {
   co_return 7;
 }
@@ -72,7 +74,7 @@ TEST_F(TaskTest, MoveAssignmentKeepsBothAlive) {
   EXPECT_EQ(noted, std::vector<int>{2});
 }
 
-TEST_F(TaskTest, GivesValuesOfEveryKind) {
+TEST_F(TaskTest, ReturnsValuesOfEveryKind) {
   const auto text = []() -> Task<std::string> { co_return "a rather long string, on the heap"; };
   const auto pointer = []() -> Task<std::unique_ptr<int>> { co_return std::make_unique<int>(5); };
   const auto truth = []() -> Task<bool> { co_return true; };
@@ -87,7 +89,7 @@ TEST_F(TaskTest, GivesValuesOfEveryKind) {
   EXPECT_EQ(run(all()), "a rather long string, on the heap5!");
 }
 
-TEST_F(TaskTest, GivesResults) {
+TEST_F(TaskTest, ReturnsResults) {
   const auto half = [](int number) -> Task<Result<int>> {
     if (number % 2 != 0) co_return fail(Errc::bad_input);
     co_return number / 2;
@@ -138,7 +140,7 @@ TEST_F(TaskTest, PassesItsContextOn) {
   EXPECT_EQ(seen.cancel, &source);
 }
 
-TEST_F(TaskTest, RunsInAnotherContextWhereTold) {
+TEST_F(TaskTest, RunsInAnotherContextWithInContext) {
   CancelSource outer, inner;
   const auto source = []() -> Task<CancelSource*> { co_return (co_await this_context()).cancel; };
   const auto shielded = [&]() -> Task<> {
@@ -158,12 +160,12 @@ TEST_F(TaskTest, AShieldKeepsCancellationOut) {
     const Context own = co_await this_context();
     co_return co_await in_context(Context{own.loop, nullptr}, nap());
   };
-  host_.at(host_.now() + 1s, [&] { cancel.cancel(); });
+  platform_.at(platform_.now() + 1s, [&] { cancel.cancel(); });
   EXPECT_TRUE(run(shielded(), &cancel));
   EXPECT_EQ(elapsed(), 5s);
 }
 
-TEST_F(TaskTest, MillionAwaitsThatFinishAtOnceLeaveTheStackAlone) {
+TEST_F(TaskTest, AMillionAwaitsThatFinishImmediatelyKeepTheStackSmall) {
   const auto loop = []() -> Task<long> {
     long sum = 0;
     for (int i = 0; i < 1'000'000; ++i) sum += co_await seven();
@@ -172,7 +174,7 @@ TEST_F(TaskTest, MillionAwaitsThatFinishAtOnceLeaveTheStackAlone) {
   EXPECT_EQ(run(loop()), 7'000'000);
 }
 
-TEST_F(TaskTest, MillionAwaitsBehindOneThatWaits) {
+TEST_F(TaskTest, AMillionAwaitsMayFollowOneThatWaits) {
   const auto loop = []() -> Task<long> {
     co_await yield();
     long sum = 0;
@@ -183,7 +185,7 @@ TEST_F(TaskTest, MillionAwaitsBehindOneThatWaits) {
   EXPECT_EQ(run(outer()), 7'000'000);
 }
 
-TEST_F(TaskTest, ManyAwaitsThatWaitLeaveTheStackAlone) {
+TEST_F(TaskTest, ManyAwaitsThatWaitKeepTheStackSmall) {
   const auto waits = []() -> Task<int> {
     co_await yield();
     co_return 1;
@@ -204,7 +206,7 @@ Task<int> depth(int left, bool waits) {
   co_return 1 + co_await depth(left - 1, waits);
 }
 
-TEST_F(TaskTest, TenThousandDeep) {
+TEST_F(TaskTest, TasksMayNestTenThousandDeep) {
   EXPECT_EQ(run_made(&depth, 10'000, false), 10'000);
   EXPECT_EQ(run_made(&depth, 10'000, true), 10'000);
 }
@@ -234,13 +236,13 @@ TEST_F(TaskTest, FramesComeFromThePoolAndReturn) {
   EXPECT_EQ(frames(), 0U);
 }
 
-TEST_F(TaskTest, ATaskMadeElsewhereMayRunHere) {
-  Task<int> made = seven();  // no loop's turn: from the heap
+TEST_F(TaskTest, ATaskMayRunOnAnotherThreadThanItWasMadeOn) {
+  Task<int> made = seven();  // the heap holds the frame, since no loop runs here
   EXPECT_EQ(frames(), 0U);
   EXPECT_EQ(run(std::move(made)), 7);
 }
 
-TEST_F(TaskTest, AnAwaitableAsATask) {
+TEST_F(TaskTest, AnAwaitableBecomesATask) {
   EXPECT_TRUE(run(as_task(sleep(3s))));
   EXPECT_EQ(elapsed(), 3s);
   EXPECT_EQ(run(as_task(seven())), 7);
@@ -259,7 +261,7 @@ TEST_F(TaskTest, YieldLetsOthersRunFirst) {
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
 }
 
-TEST_F(TaskTest, RunGivesWhatTheTaskThrows) {
+TEST_F(TaskTest, RunThrowsTheExceptionOfTheTask) {
   EXPECT_THROW(run(throws("out")), std::runtime_error);
   EXPECT_EQ(run(seven()), 7);
 }

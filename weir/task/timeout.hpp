@@ -1,4 +1,4 @@
-// Deadlines: a task that is cancelled when it takes too long.
+// timeout() cancels a task that takes too long.
 #pragma once
 
 #include <type_traits>
@@ -10,20 +10,21 @@ namespace weir {
 
 namespace detail {
 
-/// A cancellation that happens by itself at a moment.
-class Deadline : Timer {
+/// A TimedCancelSource is a cancellation source that a timer cancels after `length`.
+class TimedCancelSource : Timer {
  public:
-  Deadline(const Context& outer, Duration length) noexcept
+  TimedCancelSource(const Context& outer, Duration length) noexcept
       : Timer(&expire), outer_(outer), cancel_(outer.cancel) {
-    outer.loop->timers().start(*this, after(outer.loop->host().now(), length));
+    outer.loop->timers().start(*this, after(outer.loop->platform().now(), length));
   }
   Context context() noexcept { return {outer_.loop, &cancel_}; }
-  /// Whether Errc::cancelled under it means that time was up.
+  /// Returns true if the timer cancelled the source; Errc::cancelled under it then means a
+  /// timeout.
   bool expired() const noexcept { return expired_; }
 
  private:
   static void expire(Timer& timer) {
-    auto& self = static_cast<Deadline&>(timer);
+    auto& self = static_cast<TimedCancelSource&>(timer);
     if (self.cancel_.cancelled()) return;
     self.expired_ = true;
     self.cancel_.cancel();
@@ -45,30 +46,33 @@ struct AsResult<Result<T>> {
 
 }  // namespace detail
 
-/// Runs `task` and cancels it after `length`. Gives what the task gives: a Result<T> both for a
-/// Task<Result<T>> and a Task<T>; Errc::timed_out when time was up and the task stopped because of
-/// that. A task that succeeds all the same keeps its value; of a Task<>, which cannot tell, it is
-/// taken that it was cut short when time was up before its end. Returns when the task has finished.
-/// Cancel: passed on to the task, which then reports Errc::cancelled.
+/// Runs `task` and cancels it after `length`. It returns when the task has finished. A task that
+/// succeeds after the timeout keeps its value. A Task<> cannot report a cancellation; if it ends
+/// after the timeout, it counts as cut short.
+/// Returns: a Result<T> with the result of the task, for a Task<T> and for a Task<Result<T>>.
+/// Errors: the error of the task; Errc::timed_out if the task stopped because of the timeout.
+/// Cancel: passed to the task, which then reports Errc::cancelled.
 template <class T>
 Task<typename detail::AsResult<T>::type> timeout(Duration length, Task<T> task) {
-  detail::Deadline deadline(co_await this_context(), length);
-  auto running = in_context(deadline.context(), std::move(task));
+  detail::TimedCancelSource timed_cancel(co_await this_context(), length);
+  auto running = in_context(timed_cancel.context(), std::move(task));
   if constexpr (std::is_void_v<T>) {
     co_await std::move(running);
-    if (deadline.expired()) co_return fail(Errc::timed_out);
+    if (timed_cancel.expired()) co_return fail(Errc::timed_out);
     co_return {};
   } else {
     typename detail::AsResult<T>::type result = co_await std::move(running);
-    if (!result && deadline.expired() && result.error() == Errc::cancelled) {
+    if (!result && timed_cancel.expired() && result.error() == Errc::cancelled) {
       co_return fail(Errc::timed_out);
     }
     co_return result;
   }
 }
 
-/// The same for anything else that can be awaited, such as `timeout(1s, peer.read())`.
-/// Cancel: as above.
+/// Runs timeout() for any other awaitable, such as `timeout(1s, peer.read())`.
+/// Returns: the result of the awaitable as a Result.
+/// Errors: those of the awaitable; Errc::timed_out if the time was over first.
+/// Cancel: passed to the awaitable, which then reports Errc::cancelled.
 template <Awaitable A>
 auto timeout(Duration length, A awaitable) {
   return timeout(length, as_task(std::move(awaitable)));

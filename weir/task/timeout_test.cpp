@@ -1,3 +1,4 @@
+// Tests of timeout().
 #include "weir/task/timeout.hpp"
 
 #include <gtest/gtest.h>
@@ -20,23 +21,23 @@ Task<Result<int>> slow(Duration length, int value) {
   co_return value;
 }
 
-TEST_F(TimeoutTest, InTime) {
+TEST_F(TimeoutTest, ReturnsTheValueOfATaskInTime) {
   EXPECT_EQ(run(timeout(2s, slow(1s, 5))).value(), 5);
   EXPECT_EQ(elapsed(), 1s);
   EXPECT_EQ(loop_->timers().armed(), 0U);
 }
 
-TEST_F(TimeoutTest, TooSlow) {
+TEST_F(TimeoutTest, CancelsATaskThatIsTooSlow) {
   EXPECT_EQ(run(timeout(2s, slow(3s, 5))).error(), Errc::timed_out);
   EXPECT_EQ(elapsed(), 2s);
 }
 
-TEST_F(TimeoutTest, WhatFinishesAtOnceNeedsNoTime) {
+TEST_F(TimeoutTest, ATaskMayFinishImmediately) {
   EXPECT_EQ(run(timeout(0s, slow(0s, 5))).error(), Errc::timed_out);
-  const auto at_once = []() -> Task<Result<int>> { co_return 4; };
-  EXPECT_EQ(run(timeout(0s, at_once())).value(), 4);
-  EXPECT_EQ(run(timeout(-5s, at_once())).value(), 4);
-  EXPECT_EQ(run(timeout(Duration::max(), at_once())).value(), 4);
+  const auto immediate = []() -> Task<Result<int>> { co_return 4; };
+  EXPECT_EQ(run(timeout(0s, immediate())).value(), 4);
+  EXPECT_EQ(run(timeout(-5s, immediate())).value(), 4);
+  EXPECT_EQ(run(timeout(Duration::max(), immediate())).value(), 4);
   EXPECT_EQ(elapsed(), 0s);
 }
 
@@ -66,15 +67,15 @@ TEST_F(TimeoutTest, AValueBeatsTheDeadline) {
   EXPECT_EQ(run(timeout(1s, stubborn())).value(), 8);
 }
 
-// The work's own timer fires in the very round in which time is up: the work has succeeded.
+// The work's own timer fires in the same turn as the timeout, so the work has succeeded.
 TEST_F(TimeoutTest, FinishingAtTheDeadlineIsInTime) {
   const auto exact = [](Instant moment) -> Task<Result<int>> {
     if (auto slept = co_await sleep_until(moment); !slept) co_return fail(slept.error());
     co_return 6;
   };
-  const Instant moment = host_.now() + 1s;
+  const Instant moment = platform_.now() + 1s;
   const auto work_first = [&](Scope& scope) -> Task<Result<int>> {
-    // A task whose sleep begins before the deadline's timer fires before it.
+    // The timer of a sleep that begins before the timeout fires before it.
     Result<int> value = fail(Errc::closed);
     scope.spawn([](Task<Result<int>> task, Result<int>& to) -> Task<> {
       to = co_await std::move(task);
@@ -85,7 +86,7 @@ TEST_F(TimeoutTest, FinishingAtTheDeadlineIsInTime) {
   EXPECT_EQ(run(with_scope(work_first)).value(), 6);
 }
 
-TEST_F(TimeoutTest, OfPlainTasks) {
+TEST_F(TimeoutTest, WorksForPlainTasks) {
   const auto plain = [](Duration length) -> Task<std::string> {
     const auto slept = co_await sleep(length);
     co_return slept ? "slept" : "woken";
@@ -99,7 +100,7 @@ TEST_F(TimeoutTest, OfPlainTasks) {
   EXPECT_EQ(**run(timeout(1s, pointer())), 2);
 }
 
-TEST_F(TimeoutTest, OfAwaitables) {
+TEST_F(TimeoutTest, WorksForAwaitables) {
   EXPECT_TRUE(run(timeout(2s, sleep(1s))));
   EXPECT_EQ(run(timeout(1s, sleep(2s))).error(), Errc::timed_out);
   EXPECT_EQ(elapsed(), 2s);
@@ -107,29 +108,29 @@ TEST_F(TimeoutTest, OfAwaitables) {
 
 TEST_F(TimeoutTest, CancelledFromOutsideIsCancelled) {
   CancelSource cancel;
-  host_.at(host_.now() + 1s, [&] { cancel.cancel(); });
+  platform_.at(platform_.now() + 1s, [&] { cancel.cancel(); });
   EXPECT_EQ(run(timeout(2s, slow(3s, 5)), &cancel).error(), Errc::cancelled);
   EXPECT_EQ(elapsed(), 1s);
   EXPECT_EQ(run(timeout(0s, slow(3s, 5)), &cancel).error(), Errc::cancelled);
   EXPECT_EQ(elapsed(), 1s);
 }
 
-TEST_F(TimeoutTest, TheInnerOneOfTwo) {
+TEST_F(TimeoutTest, TheInnerOfTwoMayExpire) {
   EXPECT_EQ(run(timeout(3s, timeout(1s, slow(5s, 5)))).error(), Errc::timed_out);
   EXPECT_EQ(elapsed(), 1s);
 }
 
-TEST_F(TimeoutTest, TheOuterOneOfTwo) {
+TEST_F(TimeoutTest, TheOuterOfTwoMayExpire) {
   const auto inner = []() -> Task<Result<int>> {
     const auto value = co_await timeout(3s, slow(5s, 5));
-    EXPECT_EQ(value.error(), Errc::cancelled) << "it was not the inner deadline";
+    EXPECT_EQ(value.error(), Errc::cancelled) << "the inner timeout did not expire";
     co_return value;
   };
   EXPECT_EQ(run(timeout(1s, inner())).error(), Errc::timed_out);
   EXPECT_EQ(elapsed(), 1s);
 }
 
-TEST_F(TimeoutTest, BothAtOnce) {
+TEST_F(TimeoutTest, BothMayExpireAtTheSameTime) {
   EXPECT_EQ(run(timeout(1s, timeout(1s, slow(5s, 5)))).error(), Errc::timed_out);
   EXPECT_EQ(elapsed(), 1s);
 }
@@ -146,7 +147,7 @@ TEST_F(TimeoutTest, WaitsForTheTaskThatItCancelled) {
   EXPECT_EQ(elapsed(), 3s);
 }
 
-TEST_F(TimeoutTest, ManyInALoop) {
+TEST_F(TimeoutTest, WorksManyTimesInALoop) {
   const auto loop = []() -> Task<int> {
     int in_time = 0;
     for (int i = 0; i < 2000; ++i) {
@@ -160,14 +161,15 @@ TEST_F(TimeoutTest, ManyInALoop) {
   EXPECT_EQ(elapsed(), 15s);
 }
 
-// Whenever the cancellation falls: the right error, at once, and nothing is left.
-TEST_F(TimeoutTest, CancelledAtEveryStep) {
+// Every cancellation returns the right error immediately and leaves nothing behind.
+TEST_F(TimeoutTest, EndsWhenCancelledAtEveryStep) {
   int in_time = 0, cancelled = 0;
   for (int step = 0; step <= 12; ++step) {
     CancelSource cancel;
-    const auto event = host_.at(host_.now() + step * Duration(1ms), [&] { cancel.cancel(); });
+    const auto event =
+        platform_.at(platform_.now() + step * Duration(1ms), [&] { cancel.cancel(); });
     const auto value = run(timeout(20ms, timeout(9ms, slow(8ms, 1))), &cancel);
-    host_.clock().forget(event);
+    platform_.clock().cancel(event);
     if (value) {
       ++in_time;
     } else {

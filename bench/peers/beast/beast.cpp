@@ -1,5 +1,5 @@
-// Boost.Beast in the shape of its example for fast servers: one thread an io_context, and fields in
-// memory that belongs to the connection. JSON is Boost.JSON's, from a described structure.
+// A Boost.Beast server after its example for fast servers: one thread per io_context, and headers
+// in memory of the connection. Boost.JSON reads and writes a described structure.
 #include <unistd.h>
 
 #include <array>
@@ -25,7 +25,7 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 namespace json = boost::json;
 using boost::system::error_code;
-// With the executor's type in it, as the documentation advises: no call goes through a pointer.
+// Includes the executor's type, as the documentation advises, to avoid indirect calls.
 using Executor = asio::io_context::executor_type;
 using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, Executor>;
 using Socket = asio::basic_stream_socket<asio::ip::tcp, Executor>;
@@ -39,13 +39,13 @@ constexpr int backlog = 65535;
 constexpr std::string_view text_type = "text/plain; charset=utf-8";
 constexpr std::string_view json_type = "application/json";
 
-/// What POST /ping takes and gives back.
+/// The body of POST /ping and of its answer.
 struct Ping {
   int sequence;
 };
 BOOST_DESCRIBE_STRUCT(Ping, (), (sequence))
 
-/// The value of a Date field, written once a second.
+/// The value of a Date header, updated once per second.
 std::string_view date() {
   thread_local std::time_t second = 0;
   thread_local std::array<char, 32> text;
@@ -75,7 +75,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     http::async_read(socket_, buffer_, *parser_,
                      [self = shared_from_this()](error_code error, std::size_t) {
                        if (!error) self->answer();
-                       // Whoever hangs up, or sends what is no request, loses the connection.
+                       // A hangup or an invalid request ends the connection.
                      });
   }
 
@@ -136,7 +136,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<http::response<http::string_body, Fields>> response_;
 };
 
-/// Accepts and serves on one thread.
+/// Accepts and serves connections on one thread.
 class Server {
  public:
   explicit Server(std::uint16_t port) : acceptor_(context_) {
@@ -167,7 +167,7 @@ class Server {
   Acceptor acceptor_;
 };
 
-/// The number after `name`, or else `fallback`.
+/// Returns the number after `name`, or `fallback`.
 unsigned long option(int count, char** arguments, std::string_view name, unsigned long fallback) {
   for (int index = 1; index + 1 < count; ++index) {
     if (arguments[index] == name) return std::strtoul(arguments[index + 1], nullptr, 10);

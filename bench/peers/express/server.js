@@ -1,4 +1,4 @@
-// Express in production mode, without the fields that its documentation says can be switched off.
+// Express in production mode, without the headers that its documentation allows to switch off.
 "use strict";
 
 process.env.NODE_ENV = "production";
@@ -15,8 +15,7 @@ const app = express();
 app.disable("x-powered-by");
 app.disable("etag");
 
-// Of text that is bytes already, Express names no character set: responses are as long as
-// everybody's.
+// Express names no character set for bytes, so responses have the common length.
 app.get("/", (request, response) => {
   response.setHeader("Content-Type", "text/plain");
   response.send(hello);
@@ -39,5 +38,5 @@ app.post("/ping", express.json(), (request, response) => {
 const server = app.listen({ host: "127.0.0.1", port: Number(options.port), backlog: 65535 }, () => {
   console.log(`listening on 127.0.0.1:${server.address().port}`);
 });
-// No Keep-Alive field, which responses of 128 bytes have no room for, and no timer for each.
+// No Keep-Alive header, which does not fit into 128 bytes, and no timer per connection.
 server.keepAliveTimeout = 0;

@@ -1,5 +1,5 @@
-//! hyper on tokio, one runtime of one thread for each core, as hyper's example for single threads
-//! does it; several listen on one port.
+//! hyper on tokio, with one single-threaded runtime per core, as in hyper's example for single
+//! threads. Several runtimes listen on one port.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,7 +22,7 @@ const PADDED: &[u8] = b"Hello Weir..............................................
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// What POST /ping takes and gives back.
+/// The body of POST /ping and of its answer.
 #[derive(Deserialize, Serialize)]
 struct Ping {
     sequence: i32,
@@ -67,7 +67,7 @@ async fn accept_all(listener: TcpListener) -> io::Result<()> {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
         tokio::task::spawn_local(async move {
-            // What goes wrong with a connection ends it, and nothing else.
+            // An error of a connection ends only that connection.
             let _ = http1::Builder::new()
                 .pipeline_flush(true)
                 .serve_connection(TokioIo::new(stream), service_fn(answer))
@@ -93,7 +93,7 @@ fn serve(address: SocketAddr, ready: impl FnOnce(SocketAddr)) -> io::Result<()> 
     })
 }
 
-/// The number after `name`, or else `fallback`.
+/// Returns the number after `name`, or `fallback`.
 fn option(name: &str, fallback: u16) -> u16 {
     let mut arguments = std::env::args().skip_while(|argument| argument != name).skip(1);
     match arguments.next() {

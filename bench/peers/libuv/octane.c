@@ -1,7 +1,6 @@
-// libuv in the shape of Octane's server (libchannels): nothing is parsed, requests are counted by
-// the empty lines that end their heads, and each is answered with the same bytes. A buffer from the
-// heap for each read, one block from the heap for each batch of answers, a loop for each core with
-// a listening socket of its own.
+// A libuv server after Octane (libchannels). It parses nothing, counts requests by the empty lines
+// that end their heads, and answers each request with the same bytes. It allocates a buffer per read
+// and a block per batch of answers. Each core has a loop and a listening socket.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,10 +38,10 @@ static void* allocate(size_t size) {
 
 struct connection {
   uv_tcp_t stream;
-  int matched;  // bytes of "\r\n\r\n" at the end of what has arrived
+  int matched;  // bytes of "\r\n\r\n" at the end of the received bytes
 };
 
-// The request to libuv and the buffers that it sends, in one block.
+// The libuv request and its buffers, in one block.
 struct batch {
   uv_write_t request;
   uv_buf_t buffers[];
@@ -168,7 +167,7 @@ static void parse_options(int count, char** arguments) {
   }
 }
 
-// Of options.response_bytes, the body padded.
+// Makes a response of options.response_bytes with a padded body.
 static void make_response(void) {
   static const char format[] =
       "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n";

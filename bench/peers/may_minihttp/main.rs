@@ -13,7 +13,7 @@ const HELLO: &str = "Hello may......";
 const PADDED: &str =
     "Hello may....................................................................";
 
-/// What POST /ping takes and gives back.
+/// The body of POST /ping and of its answer.
 #[derive(Deserialize, Serialize)]
 struct Ping {
     sequence: i32,
@@ -51,7 +51,7 @@ impl HttpService for Service {
     }
 }
 
-/// The number after `name`, or else `fallback`.
+/// Returns the number after `name`, or `fallback`.
 fn option(name: &str, fallback: u16) -> u16 {
     let mut arguments = std::env::args().skip_while(|argument| argument != name).skip(1);
     match arguments.next() {
@@ -60,7 +60,7 @@ fn option(name: &str, fallback: u16) -> u16 {
     }
 }
 
-/// The port asked for, or one that was free a moment ago: the server does not tell its own.
+/// Returns the requested port, or a recently free port: the server does not report its own.
 fn port() -> io::Result<u16> {
     match option("--port", 0) {
         0 => Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port()),
@@ -73,7 +73,7 @@ fn main() -> io::Result<()> {
         .set_workers(usize::from(option("--cores", 1)))
         .set_pool_capacity(1000)
         .set_stack_size(0x1000)
-        .set_worker_pin(false); // whoever starts it says where it runs
+        .set_worker_pin(false); // the benchmark pins the process
     let port = port()?;
     let server = HttpServer(Service).start(("127.0.0.1", port))?;
     println!("listening on 127.0.0.1:{port}");

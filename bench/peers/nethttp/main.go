@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Ping is what POST /ping takes and gives back.
+// Ping is the body of POST /ping and of its answer.
 type Ping struct {
 	Sequence int `json:"sequence"`
 }
@@ -47,7 +47,7 @@ func ping(response http.ResponseWriter, request *http.Request) {
 }
 
 func main() {
-	port := flag.Int("port", 0, "on 127.0.0.1; 0: any free one, printed")
+	port := flag.Int("port", 0, "port on 127.0.0.1; 0: any free port")
 	cores := flag.Int("cores", 1, "threads that run Go code at a time")
 	flag.Parse()
 	runtime.GOMAXPROCS(*cores)

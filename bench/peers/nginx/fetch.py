@@ -1,4 +1,4 @@
-"""Sees to it that there is an nginx: the installed one, or Debian's package unpacked here.
+"""Provides nginx: the installed program, or Debian's package, unpacked here.
 
 Installing the package would start a web server on port 80, now and at every boot.
 """
@@ -13,7 +13,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 
 
 def program():
-    """The path of the program, or None."""
+    """Returns the path of the program, or None."""
     unpacked = FOLDER / "package/usr/sbin/nginx"
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin"])
     return shutil.which("nginx", path=path) or (str(unpacked) if unpacked.exists() else None)

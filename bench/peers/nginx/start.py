@@ -1,4 +1,4 @@
-"""Becomes nginx, on a free port that it prints once connections are taken."""
+"""Executes nginx on a free port, and prints the port when nginx accepts connections."""
 
 import argparse
 import os
@@ -13,7 +13,7 @@ SECONDS_MAX = 10
 
 
 def reserve(port):
-    """A socket that keeps a port of the kernel's choice free for nginx, which shares it."""
+    """Returns a socket that reserves a free port for nginx, which shares the port."""
     reserved = socket.socket()
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     reserved.bind(("127.0.0.1", port))
@@ -21,7 +21,7 @@ def reserve(port):
 
 
 def announce(port):
-    """Prints the port when something listens there."""
+    """Prints the port when nginx listens on it."""
     deadline = time.monotonic() + SECONDS_MAX
     while time.monotonic() < deadline:
         try:
@@ -48,13 +48,13 @@ def main():
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
-    # By a grandchild: one that ends by itself shall not count among the processes of the server.
+    # Uses a grandchild, so that the server's processes do not include it.
     if (child := os.fork()) == 0:
         if os.fork() == 0:
             announce(port)
         return
     os.waitpid(child, 0)
-    # Left open in nginx, so that the port is its own for as long as it lives.
+    # Stays open in nginx, so that the port stays reserved while nginx runs.
     reserved.set_inheritable(True)
     os.execv(fetch.program(), ["nginx", "-p", f"{options.prefix}/", "-c", str(configuration),
                                "-e", "stderr"])

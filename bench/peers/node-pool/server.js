@@ -1,5 +1,5 @@
-// Node at the work of examples/pool_lab.cpp, on libuv's pool, whose size is UV_THREADPOOL_SIZE. With
-// --processes N it is a cluster, each process with a pool of its own.
+// Node with the work of examples/pool_lab.cpp, on libuv's pool of UV_THREADPOOL_SIZE threads. With
+// --processes N it is a cluster, and each process has its own pool.
 "use strict";
 
 const cluster = require("node:cluster");
@@ -15,9 +15,9 @@ const options = parseArgs({
 }).values;
 const size = Number(process.env.UV_THREADPOOL_SIZE || 4);
 
-// ---- A process that serves -----------------------------------------------------------------------
+// ---- A serving process -----------------------------------------------------------------------
 
-let running = 0; // begun and not ended; libuv does not tell which of them have a thread
+let running = 0; // started and not ended; libuv does not report which have a thread
 const ended = [];
 
 /** The monotonic clock, of which all processes on the machine see the same time. */
@@ -72,7 +72,7 @@ function serve(ask) {
   });
 }
 
-// ---- A cluster: whoever is asked for the report asks the first process, and that asks all --------
+// ---- A cluster: each process gets the report from the first, which collects all reports ------
 
 function serveInCluster() {
   const waiting = [];
@@ -94,7 +94,7 @@ function serveInCluster() {
 function lead(processes) {
   const workers = Array.from({ length: processes }, () => cluster.fork());
   const all = [];
-  const asking = []; // one after the other
+  const asking = []; // in sequence
   let parts = [];
   let listening = 0;
   const collect = () => workers.forEach((worker) => worker.send({ collect: true }));

@@ -1,6 +1,6 @@
-// sleep(callback): 50 ms of sleep on a thread of libuv's pool. Node's own modules have nothing that
-// occupies such a thread for a given time without computing, so this does what a binding to a
-// library that blocks does: asynchronous work of Node-API, which is uv_queue_work().
+// sleep(callback): sleeps for 50 ms on a thread of libuv's pool. Node's modules cannot occupy such
+// a thread for a given time without computing. This addon uses asynchronous work of Node-API, which
+// is uv_queue_work(), as a binding to a blocking library does.
 #include <node_api.h>
 #include <stdlib.h>
 #include <time.h>

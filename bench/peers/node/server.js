@@ -61,7 +61,7 @@ const server = http.createServer((request, response) => {
       fail(response, 404);
   }
 });
-// No Keep-Alive field, which responses of 128 bytes have no room for, and no timer for each.
+// No Keep-Alive header, which does not fit into 128 bytes, and no timer per connection.
 server.keepAliveTimeout = 0;
 server.listen({ host: "127.0.0.1", port: Number(options.port), backlog: 65535 }, () => {
   console.log(`listening on 127.0.0.1:${server.address().port}`);

@@ -1,4 +1,4 @@
-//! ntex on tokio, with as many workers as it is told.
+//! ntex on tokio, with the number of workers from the command line.
 
 use std::io;
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 const HELLO: &str = "Hello Weir\n";
 const PADDED: &str = "Hello Weir..............................................................\n";
 
-/// What POST /ping takes and gives back.
+/// The body of POST /ping and of its answer.
 #[derive(Deserialize, Serialize)]
 struct Ping {
     sequence: i32,
@@ -27,7 +27,7 @@ async fn ping(message: web::types::Json<Ping>) -> HttpResponse {
     HttpResponse::Ok().json(&*message)
 }
 
-/// The number after `name`, or else `fallback`.
+/// Returns the number after `name`, or `fallback`.
 fn option(name: &str, fallback: u16) -> u16 {
     let mut arguments = std::env::args().skip_while(|argument| argument != name).skip(1);
     match arguments.next() {

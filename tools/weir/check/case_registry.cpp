@@ -1,3 +1,4 @@
+// Reads the cases and their rules from the data that is built in.
 #include "tools/weir/check/case_registry.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 
 namespace weir::check {
 
-// As they stand in the files.
+// The entries of the JSON files.
 struct CaseEntry {
   std::string id;
   std::string bytes;
@@ -37,7 +38,7 @@ struct RulesFile {
 
 namespace {
 
-/// What is built in is right, or this program is not.
+/// Reads data that is built in. An error in that data is a bug of this program.
 template <class T>
 T read(std::string_view json) {
   auto value = json::read<T>(json);
@@ -45,7 +46,7 @@ T read(std::string_view json) {
   return std::move(*value);
 }
 
-/// Each character of the files is one byte; JSON brings them in UTF-8.
+/// Converts UTF-8 from JSON to bytes. Each character of the files stands for one byte.
 std::string latin1(std::string_view utf8) {
   std::string bytes;
   bytes.reserve(utf8.size());
@@ -78,7 +79,7 @@ Case case_of(CaseEntry& entry) {
 
 }  // namespace
 
-CaseBook::CaseBook() {
+CaseRegistry::CaseRegistry() {
   read_rules(data::http1_rules);
   for (const std::string_view file : {data::http1_cases, data::http1_more, data::http1_smuggling}) {
     read_cases(file);
@@ -89,20 +90,20 @@ CaseBook::CaseBook() {
   add_slow_scripts(*this);
 }
 
-void CaseBook::read_rules(std::string_view json) {
+void CaseRegistry::read_rules(std::string_view json) {
   RulesFile file = read<RulesFile>(json);
   rules_ = std::move(file.rules);
   for (const auto& [text, number] : file.prefixes) prefixes_.push_back({text, number});
 }
 
-void CaseBook::read_cases(std::string_view json) {
+void CaseRegistry::read_cases(std::string_view json) {
   for (CaseEntry& entry : read<std::vector<CaseEntry>>(json)) {
     Case& made = cases_.emplace_back(case_of(entry));
     made.rule = rule_of(made.name);
   }
 }
 
-void CaseBook::read_notes(std::string_view json) {
+void CaseRegistry::read_notes(std::string_view json) {
   for (const NoteEntry& note : read<RulesFile>(json).notes) {
     for (const std::string& name : note.cases) {
       const auto found = std::ranges::find(cases_, name, &Case::name);
@@ -118,7 +119,7 @@ void CaseBook::read_notes(std::string_view json) {
   }
 }
 
-const Rule* CaseBook::rule_of(std::string_view case_name) const {
+const Rule* CaseRegistry::rule_of(std::string_view case_name) const {
   unsigned number = 0;
   for (const std::string_view counted : {"rule-", "found-"}) {
     if (!case_name.starts_with(counted)) continue;
@@ -135,13 +136,13 @@ const Rule* CaseBook::rule_of(std::string_view case_name) const {
   return &*found;
 }
 
-const Rule* CaseBook::rule(std::string_view name) const noexcept {
+const Rule* CaseRegistry::rule(std::string_view name) const noexcept {
   const auto found = std::ranges::find(rules_, name, &Rule::name);
   return found == rules_.end() ? nullptr : &*found;
 }
 
-void CaseBook::add(std::string_view rule, std::string_view name, std::string_view why,
-                   Script script) {
+void CaseRegistry::add(std::string_view rule, std::string_view name, std::string_view why,
+                       Script script) {
   Case& made = cases_.emplace_back();
   made.name = std::string(rule) + "/" + std::string(name);
   made.rule = this->rule(rule);

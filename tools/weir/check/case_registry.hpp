@@ -1,4 +1,4 @@
-// What `weir check` asks of a server: cases, and the rule behind each.
+// Holds the cases of `weir check` and the rule behind each case.
 #pragma once
 
 #include <cstddef>
@@ -11,48 +11,54 @@
 
 namespace weir::check {
 
-struct Site;
+struct CheckTarget;
 struct Verdict;
 
 struct Rule {
   unsigned number = 0;
-  std::string name;    ///< also the category that --only and --skip take
-  std::string source;  ///< where it is written
+  std::string name;    ///< name of the rule, and category for --only and --skip
+  std::string source;  ///< document that states the rule
   std::string text;
 };
 
 struct Case;
-/// Plays a case that is more than bytes and an answer.
-using Script = Task<Verdict> (*)(const Site& site, const Case& of);
+/// Runs a case that is more than bytes and a response.
+using Script = Task<Verdict> (*)(const CheckTarget& target, const Case& test_case);
 
-/// One case. What is expected is any of: a status; "400" a refusal, any 4xx or 5xx; "200" an answer
-/// as a right request gets it; "100" an interim answer first; "wait" no answer yet; "closeok" any
-/// answer behind which the connection closes.
+/// A Case is one test of a server. `expect` lists alternatives, each of which is one of:
+/// - a status code;
+/// - "400": a refusal, any 4xx or 5xx;
+/// - "200": a response as to a correct request;
+/// - "100": an interim response first;
+/// - "wait": no response yet;
+/// - "closeok": any response after which the connection closes.
 struct Case {
   std::string name;
-  const Rule* rule = nullptr;          ///< of its CaseBook
-  std::string why;                     ///< what is special about it, or what a script wants
-  std::string bytes;                   ///< to be sent; of a script maybe nothing
-  std::vector<std::string> expect;     ///< what the rule asks for
-  std::optional<std::size_t> answers;  ///< how many final ones, where that matters
-  std::vector<std::string> also;       ///< as good, whatever the number of answers
-  std::vector<std::string> lenient;    ///< what the RFC lets a server do that is not strict
-  std::string note;                    ///< why, of those two
+  const Rule* rule = nullptr;          ///< rule in the CaseRegistry of this case
+  std::string why;                     ///< description of the case, or the expectation of a script
+  std::string bytes;                   ///< bytes to send; may be empty for a script
+  std::vector<std::string> expect;     ///< alternatives that satisfy the rule
+  std::optional<std::size_t> answers;  ///< required number of final responses; nullopt: any
+  std::vector<std::string> also;       ///< alternatives that pass with any number of responses
+  /// Alternatives that the RFC allows and a strict server avoids.
+  std::vector<std::string> lenient;
+  std::string note;  ///< reason for `also` and `lenient`
   Script script = nullptr;
 };
 
-/// All cases, from the files of tests/data that are built in, in a fixed order. Lifetime: the cases
-/// refer to its rules.
-class CaseBook {
+/// A CaseRegistry holds all cases in a fixed order. It reads them from the files of tests/data
+/// that are built in.
+/// Lifetime: the cases refer to the rules of the registry.
+class CaseRegistry {
  public:
-  CaseBook();
-  CaseBook(const CaseBook&) = delete;
-  CaseBook& operator=(const CaseBook&) = delete;
+  CaseRegistry();
+  CaseRegistry(const CaseRegistry&) = delete;
+  CaseRegistry& operator=(const CaseRegistry&) = delete;
 
   const std::vector<Case>& cases() const noexcept { return cases_; }
-  /// A rule by its name; nullptr: there is none.
+  /// Returns the rule of that name, or nullptr if no rule has it.
   const Rule* rule(std::string_view name) const noexcept;
-  /// For those who write scripts.
+  /// Adds a script as the case "rule/name"; `rule` must exist.
   void add(std::string_view rule, std::string_view name, std::string_view why, Script script);
 
  private:
@@ -70,8 +76,8 @@ class CaseBook {
   std::vector<Case> cases_;
 };
 
-/// Whether `selector` names the case: by its name, a beginning of it that ends before a '-', or its
-/// rule's name.
+/// Returns true if `selector` selects the case. A selector is the name of the case, the name of
+/// its rule, or a beginning of the case's name that ends before a '-'.
 bool is_selected(const Case& each, std::string_view selector);
 
 }  // namespace weir::check

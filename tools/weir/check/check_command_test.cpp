@@ -1,3 +1,4 @@
+// Tests of the verb `weir check`.
 #include "tools/weir/check/check_command.hpp"
 
 #include <gtest/gtest.h>
@@ -12,19 +13,20 @@
 
 #include "tools/weir/check/faulty_server_fixture.hpp"
 #include "tools/weir/command_fixture.hpp"
-#include "weir/runtime/runtime.hpp"
 #include "weir/net/listen/listener.hpp"
+#include "weir/runtime/runtime.hpp"
 
 namespace weir::check {
 namespace {
 
-/// The exit status of `weir check ...`; what it printed is in `output`.
+/// Runs `weir check ...` and stores what it printed in `output`.
+/// Returns: the exit status.
 int run_tool(std::vector<std::string> arguments, std::string& output) {
   return run_command(&add_command, "check", std::move(arguments), output);
 }
 
-TEST(CheckCommand, RefusesWhatCannotBeChecked) {
-  // Port 1 is reserved and taken by nothing; 192.0.2.0/24 is for documentation.
+TEST(CheckCommand, RejectsWrongCommandLines) {
+  // Port 1 is reserved and unused; 192.0.2.0/24 is for documentation.
   const std::string url = "http://127.0.0.1:1/";
   const std::vector<std::vector<std::string>> wrong{
       {},
@@ -39,9 +41,9 @@ TEST(CheckCommand, RefusesWhatCannotBeChecked) {
       {url, "--post-path", "/a b"},
       {url, "--timeout", "0"},
       {url, "--timeout", "nan"},
-      {url, "--slow-deadline", "-1"},
-      {url, "--idle-deadline", "inf"},
-      {url, "--at-once", "0"},
+      {url, "--slow-timeout", "-1"},
+      {url, "--idle-timeout", "inf"},
+      {url, "--concurrency", "0"},
   };
   for (const auto& arguments : wrong) {
     std::string output;
@@ -49,12 +51,12 @@ TEST(CheckCommand, RefusesWhatCannotBeChecked) {
   }
   std::string output;
   EXPECT_EQ(run_tool({"http://192.0.2.1/"}, output), 2);
-  EXPECT_TRUE(output.contains("--yes-remote")) << output;
+  EXPECT_TRUE(output.contains("--allow-remote")) << output;
   EXPECT_EQ(run_tool({url}, output), 2);
   EXPECT_TRUE(output.contains("no connection: ")) << output;
 }
 
-TEST(CheckCommand, ListsItsCasesWithoutAServer) {
+TEST(CheckCommand, ListsCasesWithoutAServer) {
   std::string output;
   EXPECT_EQ(run_tool({"--list", "--only", "slow", "--only", "rule-01-01"}, output), 0);
   EXPECT_TRUE(output.contains("slow/reader ")) << output;
@@ -68,7 +70,8 @@ Task<> serve(Scope& scope, FaultyServer& server, std::promise<std::uint16_t>& po
   co_await server.serve(scope, std::move(*listener));
 }
 
-/// Plays `arguments` against a server with these faults on a thread of its own.
+/// Runs `weir check` with `arguments` against a server with these faults, which has its own
+/// thread.
 int check_live(const Faults& faults, std::vector<std::string> arguments, std::string& output) {
   RuntimeOptions options;
   options.cores = 1;
@@ -85,7 +88,7 @@ int check_live(const Faults& faults, std::vector<std::string> arguments, std::st
   return status;
 }
 
-TEST(CheckCommand, TellsWhatFailedByItsExitStatusAndInWords) {
+TEST(CheckCommand, ReportsFailuresByExitStatusAndText) {
   const std::vector<std::string> dates{"--only", "answers/date", "--timeout", "60"};
   std::string output;
   EXPECT_EQ(check_live({}, dates, output), 0) << output;
@@ -94,23 +97,24 @@ TEST(CheckCommand, TellsWhatFailedByItsExitStatusAndInWords) {
   Faults faults;
   faults.lacks_date = true;
   EXPECT_EQ(check_live(faults, dates, output), 1) << output;
-  EXPECT_TRUE(output.contains("\n  came    200, closed, without one\n") ||
-              output.contains("\n  came    200, kept open, without one\n"))
+  EXPECT_TRUE(output.contains("\n  actual    200, closed, no Date header\n") ||
+              output.contains("\n  actual    200, kept open, no Date header\n"))
       << output;
   EXPECT_TRUE(output.contains("0 passed, 1 failed, 0 not applicable, in ")) << output;
 }
 
-TEST(CheckCommand, TellsProgramsTheSame) {
+TEST(CheckCommand, ReportsJson) {
   std::string output;
   EXPECT_EQ(check_live({}, {"--only", "host-05", "--json", "--timeout", "60"}, output), 0);
   EXPECT_TRUE(output.contains("\"passed\":1,\"failed\":0,")) << output;
   EXPECT_TRUE(output.contains("\"name\":\"host-05\",\"verdict\":\"passed\"")) << output;
 }
 
-TEST(CheckCommand, WantsAPathThatIsThere) {
+TEST(CheckCommand, RequiresAPathThatAnswers2xx) {
   std::string output;
   EXPECT_EQ(check_live({}, {"--path", "/nothing", "--timeout", "60"}, output), 2);
-  EXPECT_EQ(output, "weir check: GET /nothing answers 404; --path names one that answers 2xx\n");
+  EXPECT_EQ(output,
+            "weir check: GET /nothing answers 404 (use --path for a path that answers 2xx)\n");
 }
 
 }  // namespace

@@ -1,101 +1,102 @@
-#include "tools/weir/check/conversation.hpp"
+// One connection to the server under test: sending and receiving with limits.
+#include "tools/weir/check/check_connection.hpp"
 
-#include "weir/task/timeout.hpp"
 #include "weir/task/combinators.hpp"
+#include "weir/task/timeout.hpp"
 
 namespace weir::check {
 
-Task<bool> Conversation::open() {
-  auto stream = co_await timeout(site_.timeout, tcp::connect(site_.endpoint));
+Task<bool> CheckConnection::open() {
+  auto stream = co_await timeout(target_.timeout, tcp::connect(target_.endpoint));
   if (stream) {
     stream_.emplace(std::move(*stream));
   } else {
-    failure_ = "no connection: " + stream.error().message();
-    over_ = true;
+    connect_error_ = "no connection: " + stream.error().message();
+    closed_ = true;
   }
   co_return stream_.has_value();
 }
 
-Task<> Conversation::ask(std::string_view bytes, Until until) {
-  if (over_) co_return;
-  const auto both = co_await all(put(bytes), hear_then_stop_sending(until));
+Task<> CheckConnection::send_and_receive(std::string_view bytes, StopCondition until) {
+  if (closed_) co_return;
+  const auto both = co_await all(write(bytes), receive_then_stop_sending(until));
   static_cast<void>(both);
 }
 
-Task<> Conversation::put(std::string_view bytes) {
+Task<> CheckConnection::write(std::string_view bytes) {
   const auto written = co_await stream_->write(bytes);
-  // Who answers before all is sent may close before all is sent: what came tells.
+  // A server that responds early may close before all is sent. The responses decide the verdict.
   static_cast<void>(written);
 }
 
-Task<> Conversation::hear_then_stop_sending(Until until) {
-  co_await hear(until);
+Task<> CheckConnection::receive_then_stop_sending(StopCondition until) {
+  co_await receive(until);
   stream_->cancel_write();
 }
 
-bool Conversation::heard(const Until& until) const noexcept {
-  if (over_ || !reader_.fault().empty()) return true;
-  return (until.finals != 0 && reader_.finals() >= until.finals) ||
+bool CheckConnection::is_met(const StopCondition& until) const noexcept {
+  if (closed_ || !reader_.protocol_error().empty()) return true;
+  return (until.final_count != 0 && reader_.final_count() >= until.final_count) ||
          (until.interim && reader_.interim());
 }
 
-Task<> Conversation::hear(Until until) {
+Task<> CheckConnection::receive(StopCondition until) {
   const Context context = co_await this_context();
-  const Instant end = after(context.loop->host().now(), until.longest);
-  while (!heard(until) && !context.cancelled()) {
-    const Duration left = end - context.loop->host().now();
+  const Instant end = after(context.loop->platform().now(), until.wait_timeout);
+  while (!is_met(until) && !context.cancelled()) {
+    const Duration left = end - context.loop->platform().now();
     if (left <= Duration::zero()) break;
     const auto input = co_await timeout(left, stream_->read());
-    take(input);
+    process_input(input);
   }
 }
 
-void Conversation::take(const Result<Buffer>& input) {
+void CheckConnection::process_input(const Result<Buffer>& input) {
   if (input) {
     reader_.read(input->text());
   } else if (input.error() == Errc::end_of_stream) {
     reader_.end();
-    ended_ = !finished_;
-    over_ = true;
+    closed_by_server_ = !writing_finished_;
+    closed_ = true;
   } else if (input.error() != Errc::timed_out && input.error() != Errc::cancelled) {
     reader_.reset();
-    reset_ = over_ = true;
+    reset_ = closed_ = true;
   }
 }
 
-Task<bool> Conversation::hear_end(Duration longest) {
-  Until until;
-  until.longest = longest;
-  co_await hear(until);
-  co_return over_;
+Task<bool> CheckConnection::wait_for_close(Duration wait_timeout) {
+  StopCondition until;
+  until.wait_timeout = wait_timeout;
+  co_await receive(until);
+  co_return closed_;
 }
 
-Task<bool> Conversation::send(std::string_view bytes, Duration longest) {
-  if (over_) co_return false;
-  const auto written = co_await timeout(longest, stream_->write(bytes));
+Task<bool> CheckConnection::send(std::string_view bytes, Duration wait_timeout) {
+  if (closed_) co_return false;
+  const auto written = co_await timeout(wait_timeout, stream_->write(bytes));
   co_return written.has_value();
 }
 
-void Conversation::finish() {
-  if (over_ || finished_) return;
-  finished_ = true;
+void CheckConnection::finish_writing() {
+  if (closed_ || writing_finished_) return;
+  writing_finished_ = true;
   static_cast<void>(stream_->finish_writing());
 }
 
-void Conversation::close() {
-  over_ = true;
+void CheckConnection::close() {
+  closed_ = true;
   stream_.reset();
 }
 
-Outcome Conversation::outcome() const {
+Outcome CheckConnection::outcome() const {
   Outcome outcome;
-  outcome.answers = reader_.answers();
-  outcome.finals = reader_.finals();
+  outcome.responses = reader_.responses();
+  outcome.final_count = reader_.final_count();
   outcome.interim = reader_.interim();
-  outcome.ended = ended_;
+  outcome.closed_by_server = closed_by_server_;
   outcome.reset = reset_;
-  outcome.fault = reader_.fault();
-  outcome.failure = failure_;
+  outcome.protocol_error = reader_.protocol_error();
+  outcome.connect_error = connect_error_;
   return outcome;
 }
 

@@ -1,3 +1,4 @@
+// The reports of `weir check`: text, JSON and the list of cases.
 #include "tools/weir/check/check_report.hpp"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 
 namespace weir::check {
 
-// As they are written.
+// The structure of the JSON report.
 struct JsonCase {
   std::string name;
   std::string verdict;
@@ -18,8 +19,8 @@ struct JsonCase {
   std::string source;
   std::string about;
   std::string sent;
-  std::string wanted;
-  std::string came;
+  std::string expected;
+  std::string actual;
 };
 struct JsonReport {
   std::string url;
@@ -57,7 +58,7 @@ void append_escaped(std::string& text, char each) {
 
 std::string sent_of(const CheckReport& report, const CaseResult& result, std::size_t size_max) {
   const std::string& own = result.verdict.sent;
-  return shortened(own.empty() ? bytes_for(*result.of, report.site) : own, size_max);
+  return shortened(own.empty() ? bytes_for(*result.test_case, report.target) : own, size_max);
 }
 
 std::string padded(std::string text, std::size_t width) {
@@ -82,18 +83,18 @@ struct Row {
   std::array<std::size_t, 3> counts{};
 };
 
-/// One for each rule, in the order of the rules.
+/// Returns one row for each rule, in the order of the rules.
 std::vector<Row> rows_of(const CheckReport& report) {
   std::vector<Row> rows;
   for (const CaseResult& each : report.results) {
-    auto row = std::ranges::find(rows, each.of->rule, &Row::rule);
+    auto row = std::ranges::find(rows, each.test_case->rule, &Row::rule);
     if (row == rows.end()) {
-      rows.push_back({each.of->rule, {}});
+      rows.push_back({each.test_case->rule, {}});
       row = rows.end() - 1;
     }
     ++row->counts[static_cast<std::size_t>(each.verdict.kind)];
   }
-  // All rules are elements of one vector.
+  // All rules are elements of one vector, so their addresses have its order.
   std::ranges::sort(rows, {}, &Row::rule);
   return rows;
 }
@@ -107,14 +108,14 @@ void append_table(std::string& text, const CheckReport& report) {
 }
 
 void append_case(std::string& text, const CheckReport& report, const CaseResult& result) {
-  const Case& of = *result.of;
-  text += "\n" + of.name + ": " + of.why + "\n";
-  text += "  rule    " + std::to_string(of.rule->number) + " " + of.rule->name + ": " +
-          of.rule->text + " (" + of.rule->source + ")\n";
+  const Case& test_case = *result.test_case;
+  text += "\n" + test_case.name + ": " + test_case.why + "\n";
+  text += "  rule      " + std::to_string(test_case.rule->number) + " " + test_case.rule->name +
+          ": " + test_case.rule->text + " (" + test_case.rule->source + ")\n";
   const std::string sent = sent_of(report, result, sent_bytes_max);
-  if (!sent.empty()) text += "  sent    " + sent + "\n";
-  text += "  wanted  " + result.verdict.wanted + "\n";
-  text += "  came    " + result.verdict.came + "\n";
+  if (!sent.empty()) text += "  sent      " + sent + "\n";
+  text += "  expected  " + result.verdict.expected + "\n";
+  text += "  actual    " + result.verdict.actual + "\n";
 }
 
 void append_cases(std::string& text, const CheckReport& report, VerdictKind kind) {
@@ -139,12 +140,12 @@ std::string shortened(std::string_view bytes, std::size_t size_max) {
 }
 
 std::string to_text(const CheckReport& report, const ReportOptions& options) {
-  const Site& site = report.site;
+  const CheckTarget& target = report.target;
   std::string text = options.url + ": " + std::to_string(report.results.size()) + " cases\n";
-  text += "  GET " + site.path + " answers " + std::to_string(site.get.status) + ", POST " +
-          site.post_path + " answers " +
-          (site.post.status == 0 ? std::string("nothing") : std::to_string(site.post.status));
-  if (site.post.status < 200 || site.post.status > 299) text += " (--post-path)";
+  text += "  GET " + target.path + " answers " + std::to_string(target.get.status) + ", POST " +
+          target.post_path + " answers " +
+          (target.post.status == 0 ? std::string("nothing") : std::to_string(target.post.status));
+  if (target.post.status < 200 || target.post.status > 299) text += " (--post-path)";
   text += "\n\n";
   append_table(text, report);
   append_cases(text, report, VerdictKind::failed);
@@ -153,30 +154,30 @@ std::string to_text(const CheckReport& report, const ReportOptions& options) {
   text += "\n" + std::to_string(report.count(VerdictKind::passed)) + " passed, " +
           std::to_string(report.count(VerdictKind::failed)) + " failed, " +
           std::to_string(report.count(VerdictKind::not_applicable)) + " not applicable, in " +
-          seconds_of(report.took) + "\n";
+          seconds_of(report.elapsed) + "\n";
   return text;
 }
 
 std::string to_json(const CheckReport& report, const ReportOptions& options) {
   JsonReport json;
   json.url = options.url;
-  json.get_status = report.site.get.status;
-  json.post_status = report.site.post.status;
+  json.get_status = report.target.get.status;
+  json.post_status = report.target.post.status;
   json.passed = report.count(VerdictKind::passed);
   json.failed = report.count(VerdictKind::failed);
   json.not_applicable = report.count(VerdictKind::not_applicable);
-  json.seconds = std::chrono::duration<double>(report.took).count();
+  json.seconds = std::chrono::duration<double>(report.elapsed).count();
   for (const CaseResult& each : report.results) {
-    JsonCase& of = json.cases.emplace_back();
-    of.name = each.of->name;
-    of.verdict = name_of(each.verdict.kind);
-    of.category = each.of->rule->name;
-    of.rule = each.of->rule->number;
-    of.source = each.of->rule->source;
-    of.about = each.of->why;
-    of.sent = sent_of(report, each, sent_bytes_max_in_json);
-    of.wanted = each.verdict.wanted;
-    of.came = each.verdict.came;
+    JsonCase& test_case = json.cases.emplace_back();
+    test_case.name = each.test_case->name;
+    test_case.verdict = name_of(each.verdict.kind);
+    test_case.category = each.test_case->rule->name;
+    test_case.rule = each.test_case->rule->number;
+    test_case.source = each.test_case->rule->source;
+    test_case.about = each.test_case->why;
+    test_case.sent = sent_of(report, each, sent_bytes_max_in_json);
+    test_case.expected = each.verdict.expected;
+    test_case.actual = each.verdict.actual;
   }
   return json::write(json) + "\n";
 }

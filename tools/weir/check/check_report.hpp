@@ -1,4 +1,4 @@
-// What a check came to, for people and for programs.
+// Reports the result of a check, as text and as JSON.
 #pragma once
 
 #include <string>
@@ -11,20 +11,21 @@ namespace weir::check {
 
 struct ReportOptions {
   std::string url;
-  bool all = false;  ///< also those that passed
+  bool all = false;  ///< true: the report includes the cases that passed
 };
 
-/// A table by rules, then what failed and what did not apply, each with its rule, what was sent,
-/// wanted and came; the last line has the counts.
+/// Returns a table by rules, then the failed and the not applicable cases. Each case has its
+/// rule, the bytes sent, and the expected and actual behaviour. The last line has the counts.
 std::string to_text(const CheckReport& report, const ReportOptions& options);
 
-/// One JSON object in one line: the counts and every case.
+/// Returns one JSON object in one line, with the counts and every case.
 std::string to_json(const CheckReport& report, const ReportOptions& options);
 
-/// The cases with their rules, one a line.
+/// Returns the cases with their rules, one per line.
 std::string to_list(const std::vector<const Case*>& cases);
 
-/// Printable ASCII, with \r, \n, \t, \\ and \xNN, and its middle left out where it is long.
+/// Returns `bytes` in printable ASCII, escaped with \r, \n, \t, \\ and \xNN. It leaves out the
+/// middle if there are more than `size_max` bytes.
 std::string shortened(std::string_view bytes, std::size_t size_max);
 
 }  // namespace weir::check

@@ -1,3 +1,4 @@
+// Tests of the reports of `weir check`.
 #include "tools/weir/check/check_report.hpp"
 
 #include <gtest/gtest.h>
@@ -7,7 +8,7 @@
 namespace weir::check {
 namespace {
 
-TEST(CheckReport, WhatWasSentIsPrintable) {
+TEST(CheckReport, PrintsSentBytesEscaped) {
   EXPECT_EQ(shortened("GET / HTTP/1.1\r\n\t\\\xe9\x01", 100), R"(GET / HTTP/1.1\r\n\t\\\xe9\x01)");
   EXPECT_EQ(shortened("0123456789", 10), "0123456789");
   EXPECT_EQ(shortened("0123456789a", 10), "01234 ... 1 bytes ... 6789a");
@@ -24,14 +25,14 @@ class CheckReportText : public testing::Test {
       case_[index].rule = &rule_[index / 2];
       case_[index].bytes = "GET / HTTP/1.1\r\n";
       CaseResult& result = report_.results.emplace_back();
-      result.of = &case_[index];
+      result.test_case = &case_[index];
       result.verdict.kind = static_cast<VerdictKind>(index);
-      result.verdict.wanted = "400";
-      result.verdict.came = "came \"" + std::to_string(index) + "\"";
+      result.verdict.expected = "400";
+      result.verdict.actual = "actual \"" + std::to_string(index) + "\"";
     }
     report_.results[1].verdict.sent = "own\n";
-    report_.took = std::chrono::milliseconds(1250);
-    report_.site.get.status = 200;
+    report_.elapsed = std::chrono::milliseconds(1250);
+    report_.target.get.status = 200;
     options_.url = "http://a.test/";
   }
 
@@ -41,7 +42,7 @@ class CheckReportText : public testing::Test {
   ReportOptions options_;
 };
 
-TEST_F(CheckReportText, IsATableThenWhatFailedThenWhatDidNotApply) {
+TEST_F(CheckReportText, HasATableThenFailedThenNotApplicableCases) {
   EXPECT_EQ(to_text(report_, options_),
             R"(http://a.test/: 3 cases
   GET / answers 200, POST / answers nothing (--post-path)
@@ -53,18 +54,18 @@ second                   0       0               1
 ---- failed ----
 
 case-1: odd
-  rule    1 first: the first comes first (RFC 1)
-  sent    own\n
-  wanted  400
-  came    came "1"
+  rule      1 first: the first comes first (RFC 1)
+  sent      own\n
+  expected  400
+  actual    actual "1"
 
 ---- not applicable ----
 
 case-2: odd
-  rule    2 second: the second does not (RFC 2)
-  sent    GET / HTTP/1.1\r\n
-  wanted  400
-  came    came "2"
+  rule      2 second: the second does not (RFC 2)
+  sent      GET / HTTP/1.1\r\n
+  expected  400
+  actual    actual "2"
 
 1 passed, 1 failed, 1 not applicable, in 1.2 s
 )");
@@ -75,17 +76,18 @@ case-2: odd
 
 TEST_F(CheckReportText, IsOneJsonObject) {
   report_.results.resize(2);
-  EXPECT_EQ(to_json(report_, options_),
-            R"({"url":"http://a.test/","get_status":200,"post_status":0,"passed":1,"failed":1,)"
-            R"("not_applicable":0,"seconds":1.25,"cases":[)"
-            R"({"name":"case-0","verdict":"passed","category":"first","rule":1,"source":"RFC 1",)"
-            R"("about":"odd","sent":"GET / HTTP/1.1\\r\\n","wanted":"400","came":"came \"0\""},)"
-            R"({"name":"case-1","verdict":"failed","category":"first","rule":1,"source":"RFC 1",)"
-            R"("about":"odd","sent":"own\\n","wanted":"400","came":"came \"1\""}]})"
-            "\n");
+  EXPECT_EQ(
+      to_json(report_, options_),
+      R"({"url":"http://a.test/","get_status":200,"post_status":0,"passed":1,"failed":1,)"
+      R"("not_applicable":0,"seconds":1.25,"cases":[)"
+      R"({"name":"case-0","verdict":"passed","category":"first","rule":1,"source":"RFC 1",)"
+      R"("about":"odd","sent":"GET / HTTP/1.1\\r\\n","expected":"400","actual":"actual \"0\""},)"
+      R"({"name":"case-1","verdict":"failed","category":"first","rule":1,"source":"RFC 1",)"
+      R"("about":"odd","sent":"own\\n","expected":"400","actual":"actual \"1\""}]})"
+      "\n");
 }
 
-TEST_F(CheckReportText, TheListNamesCaseAndCategory) {
+TEST_F(CheckReportText, ListNamesCaseAndCategory) {
   EXPECT_EQ(to_list({&case_[0]}), "case-0                     first              odd\n");
 }
 

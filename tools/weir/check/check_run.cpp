@@ -1,3 +1,4 @@
+// Runs the cases of a check concurrently, with a probe after each case.
 #include "tools/weir/check/check_run.hpp"
 
 #include <algorithm>
@@ -8,48 +9,49 @@
 #include "tools/weir/check/probe.hpp"
 #include "tools/weir/check/wire_check.hpp"
 #include "weir/task/scope.hpp"
-#include "weir/task/semaphore.hpp"
+#include "weir/task/sync/semaphore.hpp"
 
 namespace weir::check {
 namespace {
 
-constexpr unsigned failed_probes_max = 3;  // in a row: then nobody is there any more
+// consecutive failures; the server is then considered dead
+constexpr unsigned failed_probes_max = 3;
 
 struct Run {
-  Run(CheckReport& into, std::size_t at_once) : report(into), permits(at_once) {}
+  Run(CheckReport& into, std::size_t concurrency) : report(into), permits(concurrency) {}
 
-  bool serves() const noexcept { return failed_probes < failed_probes_max; }
+  bool is_serving() const noexcept { return failed_probes < failed_probes_max; }
 
   CheckReport& report;
-  CoreSemaphore permits;
+  Semaphore permits;
   unsigned failed_probes = 0;
 };
 
-Task<> play(Run& run, CaseResult& result) {
-  const Site& site = run.report.site;
-  if (!run.serves()) {
-    result.verdict = failed("the server serves on", "not run: it does not serve any more");
+Task<> run_case(Run& run, CaseResult& result) {
+  const CheckTarget& target = run.report.target;
+  if (!run.is_serving()) {
+    result.verdict = failed("the server keeps serving", "not run: the server no longer serves");
     co_return;
   }
-  const Script script = result.of->script == nullptr ? check_wire : result.of->script;
-  result.verdict = co_await script(site, *result.of);
-  const std::string trouble = co_await probe(site);
+  const Script script = result.test_case->script == nullptr ? check_wire : result.test_case->script;
+  result.verdict = co_await script(target, *result.test_case);
+  const std::string trouble = co_await probe(target);
   run.failed_probes = trouble.empty() ? 0 : run.failed_probes + 1;
   if (trouble.empty() || result.verdict.kind == VerdictKind::failed) co_return;
   result.verdict.kind = VerdictKind::failed;
-  result.verdict.wanted = "the server serves on";
-  result.verdict.came = "a GET after the case got: " + trouble;
+  result.verdict.expected = "the server keeps serving";
+  result.verdict.actual = "a GET after the case got: " + trouble;
 }
 
-Task<> play_in_turn(Run& run, CaseResult& result) {
+Task<> run_when_permitted(Run& run, CaseResult& result) {
   const auto permit = co_await run.permits.acquire();
-  if (permit) co_await play(run, result);
+  if (permit) co_await run_case(run, result);
 }
 
-Task<> play_all(Scope& scope, Run& run) {
+Task<> run_all(Scope& scope, Run& run) {
   for (CaseResult& each : run.report.results) {
-    const bool slow = each.of->rule->name == "slow";
-    scope.spawn(slow ? play(run, each) : play_in_turn(run, each));
+    const bool slow = each.test_case->rule->name == "slow";
+    scope.spawn(slow ? run_case(run, each) : run_when_permitted(run, each));
   }
   co_return;
 }
@@ -64,17 +66,17 @@ std::size_t CheckReport::count(VerdictKind kind) const noexcept {
 Task<CheckReport> run_checks(CheckPlan plan) {
   const Context context = co_await this_context();
   CheckReport report;
-  report.site = std::move(plan.site);
+  report.target = std::move(plan.target);
   for (const Case* each : plan.cases) {
     CaseResult& result = report.results.emplace_back();
-    result.of = each;
+    result.test_case = each;
     result.verdict = failed("a verdict", "not run");
   }
-  const Instant start = context.loop->host().now();
-  Run run(report, plan.at_once);
-  const auto played = co_await with_scope(OnFailure::supervise, play_all, std::ref(run));
+  const Instant start = context.loop->platform().now();
+  Run run(report, plan.concurrency);
+  const auto played = co_await with_scope(OnFailure::isolate, run_all, std::ref(run));
   static_cast<void>(played);
-  report.took = context.loop->host().now() - start;
+  report.elapsed = context.loop->platform().now() - start;
   co_return report;
 }
 

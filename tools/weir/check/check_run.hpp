@@ -1,4 +1,4 @@
-// Playing many cases at once, each followed by a look whether the server still serves.
+// Runs many cases concurrently, and checks after each that the server still serves.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +11,26 @@
 namespace weir::check {
 
 struct CaseResult {
-  const Case* of = nullptr;
+  const Case* test_case = nullptr;
   Verdict verdict;
 };
 
 struct CheckPlan {
-  Site site;  ///< with its baseline
+  CheckTarget target;  ///< server to check, with its baseline
   std::vector<const Case*> cases;
-  std::size_t at_once = 16;  ///< of the cases that are not slow: those all run at once
+  std::size_t concurrency = 16;  ///< limit of concurrent cases; slow cases do not count
 };
 
 struct CheckReport {
-  Site site;
-  std::vector<CaseResult> results;  ///< in the order of the plan
-  Duration took{};
+  CheckTarget target;
+  std::vector<CaseResult> results;  ///< results in the order of the plan
+  Duration elapsed{};
 
   std::size_t count(VerdictKind kind) const noexcept;
 };
 
-/// Plays the cases. When the server has stopped serving, what is left counts as failed.
-/// Cancel: ends early, with some verdicts.
+/// Runs the cases. The remaining cases count as failed when the server no longer serves.
+/// Cancel: ends early; cases without a verdict count as failed.
 Task<CheckReport> run_checks(CheckPlan plan);
 
 }  // namespace weir::check

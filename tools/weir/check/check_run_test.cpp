@@ -1,3 +1,4 @@
+// Tests of whole checks, against Weir's server and against a faulty server.
 #include "tools/weir/check/check_run.hpp"
 
 #include <gtest/gtest.h>
@@ -18,22 +19,22 @@ namespace {
 
 const Endpoint endpoint = Endpoint::loopback(8080);
 
-/// Both the server and who checks it, in virtual time on one loop.
+/// Runs the server and the check in virtual time on one loop.
 class CheckRun : public LoopTest {
  protected:
   CheckRun() {
-    site_.endpoint = endpoint;
-    site_.authority = "a.test:8080";
-    site_.slow_deadline = std::chrono::seconds(40);
-    site_.idle_deadline = std::chrono::seconds(90);
-    site_.idle_must_end = true;
+    target_.endpoint = endpoint;
+    target_.authority = "a.test:8080";
+    target_.slow_timeout = std::chrono::seconds(40);
+    target_.idle_timeout = std::chrono::seconds(90);
+    target_.idle_must_close = true;
   }
 
-  /// The plan for those that `selector` names; all for an empty one.
+  /// Returns the plan for the cases that `selector` names; empty: all cases.
   CheckPlan plan(std::string_view selector = {}) {
     CheckPlan made;
-    made.site = site_;
-    for (const Case& each : book_.cases()) {
+    made.target = target_;
+    for (const Case& each : registry_.cases()) {
       if (selector.empty() || is_selected(each, selector)) made.cases.push_back(&each);
     }
     return made;
@@ -42,19 +43,19 @@ class CheckRun : public LoopTest {
   CheckReport check_faulty(const Faults& faults, CheckPlan plan);
   CheckReport check_weir(CheckPlan plan);
 
-  /// Verdicts by name.
+  /// Returns the verdicts by name.
   static std::map<std::string, Verdict> verdicts(const CheckReport& report) {
     std::map<std::string, Verdict> all;
-    for (const CaseResult& each : report.results) all[each.of->name] = each.verdict;
+    for (const CaseResult& each : report.results) all[each.test_case->name] = each.verdict;
     return all;
   }
 
-  CaseBook book_;
-  Site site_;
+  CaseRegistry registry_;
+  CheckTarget target_;
 };
 
 Task<CheckReport> baseline_and_run(CheckPlan plan) {
-  const std::string trouble = co_await find_baseline(plan.site);
+  const std::string trouble = co_await find_baseline(plan.target);
   EXPECT_EQ(trouble, "");
   co_return co_await run_checks(std::move(plan));
 }
@@ -68,7 +69,7 @@ Task<CheckReport> on_faulty(Scope& scope, FaultyServer& server, CheckPlan plan) 
 }
 
 Task<CheckReport> on_weir(Scope& scope, const http::Router& routes, CheckPlan plan) {
-  scope.spawn(http::serve(scope, routes, endpoint));
+  scope.spawn(http::serve(scope, routes, {endpoint}));
   CheckReport report = co_await baseline_and_run(std::move(plan));
   scope.cancel();
   co_return report;
@@ -76,13 +77,13 @@ Task<CheckReport> on_weir(Scope& scope, const http::Router& routes, CheckPlan pl
 
 Task<CheckReport> with_faulty(FaultyServer& server, CheckPlan plan) {
   auto report =
-      co_await with_scope(OnFailure::supervise, on_faulty, std::ref(server), std::move(plan));
+      co_await with_scope(OnFailure::isolate, on_faulty, std::ref(server), std::move(plan));
   co_return std::move(*report);
 }
 
 Task<CheckReport> with_weir(const http::Router& routes, CheckPlan plan) {
   auto report =
-      co_await with_scope(OnFailure::supervise, on_weir, std::cref(routes), std::move(plan));
+      co_await with_scope(OnFailure::isolate, on_weir, std::cref(routes), std::move(plan));
   co_return std::move(*report);
 }
 
@@ -94,7 +95,7 @@ CheckReport CheckRun::check_faulty(const Faults& faults, CheckPlan plan) {
 
 Task<http::Response> body_back(http::Request& request) {
   auto body = co_await request.body_view();
-  if (!body) co_return http::Response(http::status_for(body.error()));
+  if (!body) co_return http::Response(http::to_status(body.error()));
   co_return http::text(*body);
 }
 
@@ -118,13 +119,15 @@ TEST_F(CheckRun, WeirsOwnServerPassesEverything) {
   EXPECT_GT(report.count(VerdictKind::passed), 500U);
   for (const CaseResult& each : report.results) {
     if (each.verdict.kind != VerdictKind::not_applicable) continue;
-    // It knows no conditions for what a handler makes, and answers OPTIONS with 200 or 405.
-    EXPECT_TRUE(each.of->name == "answers/not-modified" || each.of->name == "answers/no-content")
-        << each.of->name << ": " << each.verdict.came;
+    // The server ignores conditions for responses of handlers, and answers OPTIONS with 200 or
+    // 405.
+    EXPECT_TRUE(each.test_case->name == "answers/not-modified" ||
+                each.test_case->name == "answers/no-content")
+        << each.test_case->name << ": " << each.verdict.actual;
   }
 }
 
-TEST_F(CheckRun, ARightServerOfFewLinesPassesEverything) {
+TEST_F(CheckRun, ACorrectMinimalServerPassesEverything) {
   const CheckReport report = check_faulty({}, plan());
   EXPECT_EQ(report.count(VerdictKind::failed), 0U) << text_of(report);
 }
@@ -132,8 +135,8 @@ TEST_F(CheckRun, ARightServerOfFewLinesPassesEverything) {
 struct Finding {
   const char* what;
   Faults faults;
-  const char* selector;               ///< the cases that are played
-  std::vector<std::string> failures;  ///< exactly these of them fail
+  const char* selector;               ///< cases to run
+  std::vector<std::string> failures;  ///< names of exactly the cases that fail
 };
 
 Faults with(bool Faults::* fault) {
@@ -149,7 +152,7 @@ TEST_P(EachFault, IsFound) {
   const CheckReport report = check_faulty(finding.faults, plan(finding.selector));
   std::vector<std::string> failures;
   for (const CaseResult& each : report.results) {
-    if (each.verdict.kind == VerdictKind::failed) failures.push_back(each.of->name);
+    if (each.verdict.kind == VerdictKind::failed) failures.push_back(each.test_case->name);
   }
   EXPECT_EQ(failures, finding.failures) << text_of(report);
 }
@@ -169,17 +172,17 @@ INSTANTIATE_TEST_SUITE_P(
                 with(&Faults::swaps_answers),
                 "connection/pipelining",
                 {"connection/pipelining"}},
-        Finding{"NoPatienceLost",
+        Finding{"NoTimeout",
                 with(&Faults::never_times_out),
                 "slow",
                 {"slow/head-bytes", "slow/head-lines", "slow/body", "slow/chunks", "slow/idle",
                  "slow/idle-after-an-answer"}},
         Finding{"ABodyForHead", with(&Faults::body_to_head), "answers/head", {"answers/head"}},
-        Finding{"NoEnd",
+        Finding{"NoClose",
                 with(&Faults::stays_open),
                 "connection/close",
                 {"connection/close", "connection/close-of-1.0"}},
-        Finding{"RequestsBehindAnError",
+        Finding{"RequestsAfterAnError",
                 with(&Faults::reads_on),
                 "after-an-error",
                 {"rule-14-01", "rule-14-02"}},
@@ -192,36 +195,36 @@ INSTANTIATE_TEST_SUITE_P(
                 {"rule-11-02", "rule-11-03", "expect/continue"}}),
     [](const testing::TestParamInfo<Finding>& info) { return std::string(info.param.what); });
 
-TEST_F(CheckRun, WhatPassesWaitsForNothingButSilence) {
+TEST_F(CheckRun, PassingCasesWaitOnlyForSilence) {
   CheckPlan quick = plan();
   std::erase_if(quick.cases, [](const Case* each) { return each->rule->name == "slow"; });
-  quick.site.timeout = std::chrono::hours(1);
+  quick.target.timeout = std::chrono::hours(1);
   const CheckReport report = check_weir(std::move(quick));
-  EXPECT_LT(report.took, std::chrono::minutes(1)) << text_of(report);
+  EXPECT_LT(report.elapsed, std::chrono::minutes(1)) << text_of(report);
 }
 
-TEST_F(CheckRun, LenientTakesWhatTheRfcLetsAServerDo) {
+TEST_F(CheckRun, LenientAcceptsWhatTheRfcAllows) {
   CheckPlan lenient = plan("line-ends");
-  lenient.site.lenient = true;
+  lenient.target.lenient = true;
   const CheckReport report = check_faulty(with(&Faults::takes_bare_lf), std::move(lenient));
   EXPECT_EQ(report.count(VerdictKind::failed), 0U) << text_of(report);
 }
 
-TEST_F(CheckRun, AServerThatDiesFailsTheCaseAndThoseBehindIt) {
+TEST_F(CheckRun, ADeadServerFailsTheCaseAndAllLaterCases) {
   CheckPlan all = plan("fields");
-  all.at_once = 1;
+  all.concurrency = 1;
   const CheckReport report = check_faulty(with(&Faults::dies_of_nul), std::move(all));
   auto verdict = verdicts(report);
   EXPECT_EQ(verdict["header-05"].kind, VerdictKind::passed);
   EXPECT_EQ(verdict["header-06"].kind, VerdictKind::failed);
   EXPECT_EQ(verdict["rule-06-25"].kind, VerdictKind::failed);
-  EXPECT_EQ(verdict["rule-06-25"].came, "not run: it does not serve any more");
+  EXPECT_EQ(verdict["rule-06-25"].actual, "not run: the server no longer serves");
 }
 
-TEST_F(CheckRun, NobodyThereIsSaidSo) {
-  const std::string trouble = run_made([this](int) { return find_baseline(site_); }, 0);
+TEST_F(CheckRun, ReportsAMissingServer) {
+  const std::string trouble = run_made([this](int) { return find_baseline(target_); }, 0);
   EXPECT_TRUE(trouble.starts_with("no connection: ")) << trouble;
-  EXPECT_EQ(site_.get.status, 0);
+  EXPECT_EQ(target_.get.status, 0);
 }
 
 }  // namespace

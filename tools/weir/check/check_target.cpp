@@ -1,3 +1,4 @@
+// Requests for the target, and descriptions of outcomes.
 #include "tools/weir/check/check_target.hpp"
 
 #include <algorithm>
@@ -5,62 +6,64 @@
 
 namespace weir::check {
 
-std::string get_request(const Site& site, std::string_view fields, std::string_view target) {
+std::string get_request(const CheckTarget& target, std::string_view fields,
+                        std::string_view request_target) {
   std::string request = "GET ";
-  request.append(target.empty() ? site.path : target).append(" HTTP/1.1\r\nHost: ");
-  return request.append(site.authority).append("\r\n").append(fields).append("\r\n");
+  request.append(request_target.empty() ? target.path : request_target)
+      .append(" HTTP/1.1\r\nHost: ");
+  return request.append(target.authority).append("\r\n").append(fields).append("\r\n");
 }
 
-const Answer* Outcome::first() const noexcept {
+const Response* Outcome::first() const noexcept {
   const auto found = std::ranges::find_if(
-      answers, [](const Answer& each) { return each.whole && each.is_final(); });
-  return found == answers.end() ? nullptr : &*found;
+      responses, [](const Response& each) { return each.complete && each.is_final(); });
+  return found == responses.end() ? nullptr : &*found;
 }
 
 std::string describe(const Outcome& outcome) {
-  if (!outcome.failure.empty()) return outcome.failure;
+  if (!outcome.connect_error.empty()) return outcome.connect_error;
   std::string text;
-  for (std::size_t index = 0; index < outcome.answers.size();) {
-    const Answer& each = outcome.answers[index];
+  for (std::size_t index = 0; index < outcome.responses.size();) {
+    const Response& each = outcome.responses[index];
     std::size_t same = index;
-    while (same < outcome.answers.size() && outcome.answers[same].status == each.status) ++same;
+    while (same < outcome.responses.size() && outcome.responses[same].status == each.status) ++same;
     if (!text.empty()) text += ", ";
     text += std::to_string(each.status);
     if (same - index > 1) text += " × " + std::to_string(same - index);
     index = same;
   }
-  if (!outcome.fault.empty()) {
-    text += (text.empty() ? "" : ", ") + outcome.fault;
+  if (!outcome.protocol_error.empty()) {
+    text += (text.empty() ? "" : ", ") + outcome.protocol_error;
   } else if (outcome.reset) {
     text += text.empty() ? "reset without an answer" : ", reset";
-  } else if (outcome.ended) {
+  } else if (outcome.closed_by_server) {
     text += text.empty() ? "closed without an answer" : ", closed";
   } else {
-    text += text.empty() ? "nothing" : ", kept open";
+    text += text.empty() ? "no answer" : ", kept open";
   }
   return text;
 }
 
 namespace {
 
-Verdict verdict(VerdictKind kind, std::string wanted, std::string came) {
+Verdict verdict(VerdictKind kind, std::string expected, std::string actual) {
   Verdict made;
   made.kind = kind;
-  made.wanted = std::move(wanted);
-  made.came = std::move(came);
+  made.expected = std::move(expected);
+  made.actual = std::move(actual);
   return made;
 }
 
 }  // namespace
 
-Verdict passed(std::string wanted, std::string came) {
-  return verdict(VerdictKind::passed, std::move(wanted), std::move(came));
+Verdict passed(std::string expected, std::string actual) {
+  return verdict(VerdictKind::passed, std::move(expected), std::move(actual));
 }
-Verdict failed(std::string wanted, std::string came) {
-  return verdict(VerdictKind::failed, std::move(wanted), std::move(came));
+Verdict failed(std::string expected, std::string actual) {
+  return verdict(VerdictKind::failed, std::move(expected), std::move(actual));
 }
-Verdict not_applicable(std::string wanted, std::string came) {
-  return verdict(VerdictKind::not_applicable, std::move(wanted), std::move(came));
+Verdict not_applicable(std::string expected, std::string actual) {
+  return verdict(VerdictKind::not_applicable, std::move(expected), std::move(actual));
 }
 
 }  // namespace weir::check

@@ -1,4 +1,4 @@
-// The server that is checked, and how one connection to it went.
+// Describes the server under test and the outcome of one connection to it.
 #pragma once
 
 #include <string>
@@ -11,59 +11,63 @@
 
 namespace weir::check {
 
-/// What a right request gets.
+/// The response that a correct request gets.
 struct Baseline {
   int status = 0;
   std::string body;
 };
 
-struct Site {
+struct CheckTarget {
   Endpoint endpoint;
-  std::string authority;  ///< for the Host field
+  std::string authority;  ///< value of the Host header
   std::string path = "/";
   std::string post_path = "/";
-  Duration timeout = std::chrono::seconds(5);         ///< for an answer
-  Duration slow_deadline = std::chrono::seconds(20);  ///< until who is slow must be cut off
-  Duration idle_deadline = std::chrono::seconds(20);  ///< until who is silent must be
-  bool idle_must_end = false;                         ///< one who is silent for longer is a failure
-  bool lenient = false;                               ///< what the RFC lets a server do is right
+  Duration timeout = std::chrono::seconds(5);  ///< limit for a response
+  /// Limit until the server must cut off a slow client.
+  Duration slow_timeout = std::chrono::seconds(20);
+  /// Limit until the server must close a silent connection.
+  Duration idle_timeout = std::chrono::seconds(20);
+  bool idle_must_close = false;  ///< true: a silent connection that stays open is a failure
+  bool lenient = false;          ///< true: behaviour that the RFC allows passes
 
-  Baseline get;   ///< of GET path
-  Baseline post;  ///< of POST post_path with five bytes
+  Baseline get;   ///< response to a GET of `path`
+  Baseline post;  ///< response to a POST of five bytes to `post_path`
 };
 
-/// A GET of the site's path, or of `target`; `fields` with their line ends.
-std::string get_request(const Site& site, std::string_view fields = {},
-                        std::string_view target = {});
+/// Returns a GET request for `request_target`, or for the target's path if that is empty.
+/// `fields` are header lines with their line ends.
+std::string get_request(const CheckTarget& target, std::string_view fields = {},
+                        std::string_view request_target = {});
 
-/// How a connection went.
+/// The outcome of one connection.
 struct Outcome {
-  std::vector<Answer> answers;  ///< interim ones too
-  std::size_t finals = 0;       ///< whole ones that are not interim
+  std::vector<Response> responses;  ///< responses received, including interim ones
+  std::size_t final_count = 0;      ///< number of complete final responses
   bool interim = false;
-  bool ended = false;  ///< by the server, before this side had ended its sending
+  bool closed_by_server = false;  ///< close by the server before this side had ended sending
   bool reset = false;
-  std::string fault;    ///< see AnswerReader
-  std::string failure;  ///< why there was no connection
+  std::string protocol_error;  ///< error of ResponseParser::protocol_error()
+  std::string connect_error;   ///< reason for a failed connect
 
-  /// The first final answer; nullptr: none came.
-  const Answer* first() const noexcept;
+  /// Returns the first complete final response, or nullptr if none came.
+  const Response* first() const noexcept;
 };
 
-/// In words: "200, kept open", "100, 200 × 3, closed", "closed without an answer", "nothing".
+/// Describes an outcome in words: "200, kept open", "100, 200 × 3, closed", "closed without an
+/// answer", "no answer".
 std::string describe(const Outcome& outcome);
 
 enum class VerdictKind : std::uint8_t { passed, failed, not_applicable };
 
 struct Verdict {
   VerdictKind kind = VerdictKind::passed;
-  std::string sent;    ///< as sent, not escaped; empty: the case's bytes
-  std::string wanted;  ///< in words
-  std::string came;    ///< in words
+  std::string sent;      ///< bytes as sent, not escaped; empty: the bytes of the case
+  std::string expected;  ///< expected behaviour in words
+  std::string actual;    ///< actual behaviour in words
 };
 
-Verdict passed(std::string wanted, std::string came);
-Verdict failed(std::string wanted, std::string came);
-Verdict not_applicable(std::string wanted, std::string came);
+Verdict passed(std::string expected, std::string actual);
+Verdict failed(std::string expected, std::string actual);
+Verdict not_applicable(std::string expected, std::string actual);
 
 }  // namespace weir::check

@@ -1,4 +1,5 @@
-// The files of tests/data that the tool carries; the build makes their source, see CMakeLists.txt.
+// Declares the files of tests/data that are built into the tool. The build generates their source
+// (see CMakeLists.txt).
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// A small HTTP server with faults of one's choice, for tests of who looks for them.
+// A small HTTP server with selectable faults, for tests of the code that finds them.
 #pragma once
 
 #include <algorithm>
@@ -16,34 +16,35 @@
 
 namespace weir::check {
 
-/// Without any it is right.
+/// The faults of the server. It is correct without any.
 struct Faults {
   bool takes_bare_lf = false;
-  bool takes_both_lengths = false;  ///< goes by Transfer-Encoding, and stays open
+  bool takes_both_lengths = false;  ///< uses Transfer-Encoding and stays open
   bool swaps_answers = false;
   bool never_times_out = false;
   bool body_to_head = false;
-  bool stays_open = false;  ///< when asked to close
-  bool reads_on = false;    ///< after an error
+  bool stays_open = false;  ///< after Connection: close
+  bool reads_on = false;    ///< accepts requests after an error
   bool echoes_target = false;
   bool lacks_date = false;
   bool never_continues = false;
   bool dies_of_nul = false;
 };
 
-/// One connection of it.
+/// One connection of the server.
 class FaultyConnection {
  public:
   FaultyConnection(tcp::Stream stream, const Faults& faults)
       : stream_(std::move(stream)), faults_(faults) {}
 
-  /// False: it died.
+  /// Serves until the end of the connection. Returns false if the server has died.
   Task<bool> run() {
     const Context context = co_await this_context();
-    Instant patience_end = after(context.loop->host().now(), patience);
+    Instant idle_deadline = after(context.loop->platform().now(), idle_timeout);
     while (!closing_) {
-      const Duration left = faults_.never_times_out ? Duration(std::chrono::hours(24))
-                                                    : patience_end - context.loop->host().now();
+      const Duration left = faults_.never_times_out
+                                ? Duration(std::chrono::hours(24))
+                                : idle_deadline - context.loop->platform().now();
       const auto input = co_await timeout(left, stream_.read());
       if (!input) {
         if (input.error() == Errc::timed_out) answer(408, "slow\n");
@@ -56,20 +57,20 @@ class FaultyConnection {
       if (faults_.swaps_answers) swap_answers();
       std::string output;
       for (const std::string& each : std::exchange(answers_, {})) output += each;
-      const auto written = co_await timeout(patience, stream_.write(output));
+      const auto written = co_await timeout(idle_timeout, stream_.write(output));
       if (!written) co_return true;
-      patience_end = after(context.loop->host().now(), patience);
+      idle_deadline = after(context.loop->platform().now(), idle_timeout);
     }
     static_cast<void>(stream_.finish_writing());
-    for (bool there = true; there;) {
+    for (bool is_open = true; is_open;) {
       const auto dropped = co_await timeout(std::chrono::seconds(1), stream_.read());
-      there = dropped.has_value();
+      is_open = dropped.has_value();
     }
     co_return true;
   }
 
  private:
-  static constexpr Duration patience = std::chrono::seconds(10);
+  static constexpr Duration idle_timeout = std::chrono::seconds(10);
   static constexpr std::uint64_t body_max = 1 << 20;
 
   void take(std::string_view input) {
@@ -97,10 +98,10 @@ class FaultyConnection {
     if (faults_.takes_both_lengths) drop_length();
     const http::ParseResult result = parser_.parse(input_, head_);
     if (result.kind == http::ParseResult::Kind::incomplete) return false;
-    if (result.kind == http::ParseResult::Kind::refused) {
+    if (result.kind == http::ParseResult::Kind::error) {
       const std::size_t end = input_.find("\r\n\r\n");
       input_.erase(0, end == input_.npos ? end : end + 4);
-      refuse(code_of(status_of(result.refusal)));
+      refuse(code_of(to_status(result.error)));
       return true;
     }
     in_body_ = true;
@@ -120,7 +121,7 @@ class FaultyConnection {
     return true;
   }
 
-  /// Once the head is whole, and before the parser sees any of it.
+  /// Removes Content-Length when the head is complete, and before the parser sees it.
   void drop_length() {
     const std::size_t end = input_.find("\r\n\r\n");
     if (parser_.started() || end == input_.npos) return;
@@ -134,7 +135,7 @@ class FaultyConnection {
     using Kind = http::ChunkedDecoder::Step::Kind;
     const http::ChunkedDecoder::Step step = chunks_.next(input_);
     input_.erase(0, step.consumed);
-    if (step.kind == Kind::refused) refuse(400);
+    if (step.kind == Kind::error) refuse(400);
     if (step.kind == Kind::end) finish();
     return step.kind != Kind::need_more;
   }
@@ -190,7 +191,7 @@ class FaultyConnection {
   bool closing_ = false;
 };
 
-/// Serves GET and POST of "/" until it is cancelled, or has died.
+/// Serves GET and POST of "/" until it is cancelled or has died.
 class FaultyServer {
  public:
   explicit FaultyServer(const Faults& faults) noexcept : faults_(faults) {}
@@ -206,8 +207,8 @@ class FaultyServer {
  private:
   Task<> serve_one(tcp::Stream stream) {
     FaultyConnection connection(std::move(stream), faults_);
-    const bool lives = co_await connection.run();
-    if (!lives) dead_ = true;
+    const bool is_alive = co_await connection.run();
+    if (!is_alive) dead_ = true;
   }
 
   Faults faults_;

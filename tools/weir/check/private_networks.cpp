@@ -1,4 +1,5 @@
-#include "tools/weir/check/neighbourhood.hpp"
+// The blocks of loopback and private addresses.
+#include "tools/weir/check/private_networks.hpp"
 
 #include <netinet/in.h>
 
@@ -9,7 +10,7 @@
 namespace weir::check {
 namespace {
 
-bool is_near_ipv4(std::uint32_t address) noexcept {
+bool is_local_or_private_ipv4(std::uint32_t address) noexcept {
   struct Block {
     std::uint32_t prefix;
     unsigned bits;
@@ -24,11 +25,11 @@ bool is_near_ipv4(std::uint32_t address) noexcept {
   return false;
 }
 
-bool is_near_ipv6(const in6_addr& address) noexcept {
+bool is_local_or_private_ipv6(const in6_addr& address) noexcept {
   if (IN6_IS_ADDR_V4MAPPED(&address)) {
     std::uint32_t inner = 0;
     std::memcpy(&inner, address.s6_addr + 12, sizeof inner);
-    return is_near_ipv4(ntohl(inner));
+    return is_local_or_private_ipv4(ntohl(inner));
   }
   const bool unique_local = (address.s6_addr[0] & 0xfeU) == 0xfc;
   return unique_local || IN6_IS_ADDR_LOOPBACK(&address);
@@ -36,8 +37,8 @@ bool is_near_ipv6(const in6_addr& address) noexcept {
 
 }  // namespace
 
-bool is_near(const Endpoint& endpoint) noexcept {
-  if (endpoint.is_any()) return true;  // who connects there stays here
+bool is_local_or_private(const Endpoint& endpoint) noexcept {
+  if (endpoint.is_any()) return true;  // a connection to a wildcard address stays on this machine
   switch (endpoint.family()) {
     case os::AddressFamily::none:
       return false;
@@ -46,12 +47,12 @@ bool is_near(const Endpoint& endpoint) noexcept {
     case os::AddressFamily::ipv4: {
       sockaddr_in address{};
       std::memcpy(&address, endpoint.data(), sizeof address);
-      return is_near_ipv4(ntohl(address.sin_addr.s_addr));
+      return is_local_or_private_ipv4(ntohl(address.sin_addr.s_addr));
     }
     case os::AddressFamily::ipv6: {
       sockaddr_in6 address{};
       std::memcpy(&address, endpoint.data(), sizeof address);
-      return is_near_ipv6(address.sin6_addr);
+      return is_local_or_private_ipv6(address.sin6_addr);
     }
   }
   return false;

@@ -1,46 +1,48 @@
+// Probes of the server: the baseline, and a GET after each case.
 #include "tools/weir/check/probe.hpp"
 
-#include "tools/weir/check/conversation.hpp"
+#include "tools/weir/check/check_connection.hpp"
 
 namespace weir::check {
 namespace {
 
-Task<Outcome> ask_on_its_own(const Site& site, std::string request) {
-  Conversation talk(site);
-  Until until;
-  until.finals = 1;
-  until.longest = site.timeout;
-  const bool opened = co_await talk.open();
-  if (opened) co_await talk.ask(request, until);
-  co_return talk.outcome();
+Task<Outcome> request_on_new_connection(const CheckTarget& target, std::string request) {
+  CheckConnection connection(target);
+  StopCondition until;
+  until.final_count = 1;
+  until.wait_timeout = target.timeout;
+  const bool opened = co_await connection.open();
+  if (opened) co_await connection.send_and_receive(request, until);
+  co_return connection.outcome();
 }
 
 }  // namespace
 
-Task<Outcome> ask_once(const Site& site) {
-  return ask_on_its_own(site, get_request(site));
+Task<Outcome> get_once(const CheckTarget& target) {
+  return request_on_new_connection(target, get_request(target));
 }
 
-Task<std::string> find_baseline(Site& site) {
-  const Outcome got = co_await ask_once(site);
-  const Answer* const answer = got.first();
+Task<std::string> find_baseline(CheckTarget& target) {
+  const Outcome got = co_await get_once(target);
+  const Response* const answer = got.first();
   if (answer == nullptr) co_return describe(got);
-  site.get.status = answer->status;
-  site.get.body = answer->body;
-  const std::string request = "POST " + site.post_path + " HTTP/1.1\r\nHost: " + site.authority +
+  target.get.status = answer->status;
+  target.get.body = answer->body;
+  const std::string request = "POST " + target.post_path +
+                              " HTTP/1.1\r\nHost: " + target.authority +
                               "\r\nContent-Length: 5\r\n\r\nhello";
-  const Outcome posted = co_await ask_on_its_own(site, request);
-  if (const Answer* const accepted = posted.first()) {
-    site.post.status = accepted->status;
-    site.post.body = accepted->body;
+  const Outcome posted = co_await request_on_new_connection(target, request);
+  if (const Response* const accepted = posted.first()) {
+    target.post.status = accepted->status;
+    target.post.body = accepted->body;
   }
   co_return std::string();
 }
 
-Task<std::string> probe(const Site& site) {
-  const Outcome outcome = co_await ask_once(site);
-  const Answer* const answer = outcome.first();
-  const bool right = answer != nullptr && answer->status == site.get.status;
+Task<std::string> probe(const CheckTarget& target) {
+  const Outcome outcome = co_await get_once(target);
+  const Response* const answer = outcome.first();
+  const bool right = answer != nullptr && answer->status == target.get.status;
   co_return right ? std::string() : describe(outcome);
 }
 

@@ -1,4 +1,4 @@
-// Whether the server serves.
+// Checks that the server still serves.
 #pragma once
 
 #include <string>
@@ -8,16 +8,20 @@
 
 namespace weir::check {
 
-/// One GET of the site's path on a connection of its own; how that went.
-/// Cancel: ends early, without an answer.
-Task<Outcome> ask_once(const Site& site);
+/// Sends one GET of the target's path on a new connection.
+/// Returns: the outcome of the connection.
+/// Cancel: ends early, without a response.
+Task<Outcome> get_once(const CheckTarget& target);
 
-/// What right requests get; site.get.status is 0 where nothing came. The reason why then, in words.
+/// Fills in the baseline of `target`, which is what correct requests get.
+/// Returns: empty, or a description of the outcome if the GET got no response. target.get.status
+/// is then 0.
 /// Cancel: ends early.
-Task<std::string> find_baseline(Site& site);
+Task<std::string> find_baseline(CheckTarget& target);
 
-/// Empty when the server answers as it did at first, else what came, in words.
-/// Cancel: ends early, with some words.
-Task<std::string> probe(const Site& site);
+/// Checks that a GET gets the status of the baseline.
+/// Returns: empty if it does, else a description of the outcome.
+/// Cancel: ends early with a description.
+Task<std::string> probe(const CheckTarget& target);
 
 }  // namespace weir::check

@@ -1,3 +1,4 @@
+// The parser of responses of a server that may be wrong.
 #include "tools/weir/check/response_parser.hpp"
 
 #include <algorithm>
@@ -16,8 +17,8 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-/// Whether one of the members of a list is `token`, in any letter case.
-bool has_member(std::string_view list, std::string_view token) {
+/// Returns true if one of the members of a list is `token`, in any letter case.
+bool has_list_member(std::string_view list, std::string_view token) {
   for (;;) {
     const std::size_t comma = list.find(',');
     if (http::equals_ignoring_case(http::trim(list.substr(0, comma)), token)) return true;
@@ -28,167 +29,169 @@ bool has_member(std::string_view list, std::string_view token) {
 
 }  // namespace
 
-std::optional<std::string> Answer::field(std::string_view name) const {
+std::optional<std::string> Response::header(std::string_view name) const {
   std::optional<std::string> joined;
-  for (const auto& [each, value] : fields) {
+  for (const auto& [each, value] : headers) {
     if (!http::equals_ignoring_case(each, name)) continue;
     joined = joined ? *joined + ", " + value : value;
   }
   return joined;
 }
 
-bool AnswerReader::interim() const noexcept {
+bool ResponseParser::interim() const noexcept {
   return std::ranges::any_of(
-      answers_, [](const Answer& each) { return each.status >= 100 && each.status < 200; });
+      responses_, [](const Response& each) { return each.status >= 100 && each.status < 200; });
 }
 
-void AnswerReader::read(std::string_view input) {
-  if (!fault_.empty()) return;
+void ResponseParser::read(std::string_view input) {
+  if (!protocol_error_.empty()) return;
   input_ += input;
-  while (fault_.empty() && step()) {
+  while (protocol_error_.empty() && step()) {
   }
 }
 
-void AnswerReader::end() {
-  if (!fault_.empty()) return;
-  if (state_ == State::until_end) {
+void ResponseParser::end() {
+  if (!protocol_error_.empty()) return;
+  if (state_ == State::until_close) {
     finish();
   } else if (state_ != State::head || !input_.empty()) {
-    wrong("an answer that is cut off");
+    set_error("a truncated response");
   }
 }
 
-void AnswerReader::reset() {
-  if (fault_.empty() && state_ == State::until_end) finish();
+void ResponseParser::reset() {
+  if (protocol_error_.empty() && state_ == State::until_close) finish();
 }
 
-/// Takes a head or a piece of a body; false where there is none.
-bool AnswerReader::step() {
+/// Parses a head or a piece of a body. Returns false if the input has none.
+bool ResponseParser::step() {
   switch (state_) {
     case State::head:
       return read_head();
-    case State::counted:
-      return read_counted();
+    case State::sized_body:
+      return read_sized_body();
     case State::chunks:
       return read_chunks();
-    case State::until_end:
-      take(input_);
+    case State::until_close:
+      append_body(input_);
       input_.clear();
       return false;
   }
   return false;
 }
 
-bool AnswerReader::read_head() {
+bool ResponseParser::read_head() {
   if (input_.empty()) return false;
   constexpr std::string_view begin = "HTTP/1.";
   if (!begin.starts_with(std::string_view(input_).substr(0, begin.size()))) {
-    return wrong("bytes that are no answer");
+    return set_error("bytes that are not a response");
   }
   const std::size_t end = input_.find("\r\n\r\n");
   if (end == input_.npos) {
-    return input_.size() > head_bytes_max && wrong("a head that does not end");
+    return input_.size() > head_bytes_max && set_error("a head without an end");
   }
-  if (answers_.size() == answers_max) return wrong("answers without end");
-  Answer& answer = answers_.emplace_back();
+  if (responses_.size() == responses_max) return set_error("too many responses");
+  Response& response = responses_.emplace_back();
   const std::string head = input_.substr(0, end + 2);
-  if (!parse_head(head, answer)) return false;
+  if (!parse_head(head, response)) return false;
   input_.erase(0, end + 4);
-  return start_body(answer);
+  return start_body(response);
 }
 
-bool AnswerReader::parse_head(std::string_view head, Answer& answer) {
+bool ResponseParser::parse_head(std::string_view head, Response& response) {
   const std::string_view line = head.substr(0, head.find("\r\n"));
-  // "HTTP/1.1 200 OK": the reason may be missing, with or without its space.
-  const bool minor = line.size() > 8 && http::is_in(line[7], http::CharacterClass::digit);
+  // The reason of "HTTP/1.1 200 OK" may be missing, with or without its space.
+  const bool minor = line.size() > 8 && http::is_in(line[7], http::CharClass::digit);
   const auto status = number(line.substr(std::min<std::size_t>(9, line.size()), 3));
   if (!minor || line[8] != ' ' || !status || *status < 100 || *status > 599 ||
       (line.size() > 12 && line[12] != ' ')) {
-    return wrong("no status line");
+    return set_error("a malformed status line");
   }
-  answer.status = static_cast<int>(*status);
+  response.status = static_cast<int>(*status);
   for (head.remove_prefix(line.size() + 2); !head.empty();) {
     const std::size_t end = head.find("\r\n");
-    if (!parse_field(head.substr(0, end), answer)) return false;
+    if (!parse_header(head.substr(0, end), response)) return false;
     head.remove_prefix(end + 2);
   }
-  const std::string connection = answer.field("Connection").value_or("");
-  answer.closes =
-      has_member(connection, "close") || (line[7] == '0' && !has_member(connection, "keep-alive"));
+  const std::string connection = response.header("Connection").value_or("");
+  response.closes = has_list_member(connection, "close") ||
+                    (line[7] == '0' && !has_list_member(connection, "keep-alive"));
   return true;
 }
 
-bool AnswerReader::parse_field(std::string_view line, Answer& answer) {
+bool ResponseParser::parse_header(std::string_view line, Response& response) {
   const std::size_t colon = line.find(':');
-  if (colon == line.npos || !http::is_token(line.substr(0, colon))) return wrong("no field");
+  if (colon == line.npos || !http::is_token(line.substr(0, colon)))
+    return set_error("a malformed header line");
   const std::string_view value = http::trim(line.substr(colon + 1));
-  if (!http::all_in(value, http::CharacterClass::value)) return wrong("controls in a field");
-  answer.fields.emplace_back(line.substr(0, colon), value);
+  if (!http::all_in(value, http::CharClass::value))
+    return set_error("control characters in a header");
+  response.headers.emplace_back(line.substr(0, colon), value);
   return true;
 }
 
-/// RFC 9112, section 6.3.
-bool AnswerReader::start_body(Answer& answer) {
-  const auto length = answer.field("Content-Length");
-  const auto coding = answer.field("Transfer-Encoding");
-  const std::string method = finals_ < methods_.size() ? methods_[finals_] : "GET";
-  if (length && coding) return wrong("an answer with both lengths");
-  if (answer.status < 200 || answer.status == 204) {
-    if (length || coding) return wrong("a length in an answer that has no body");
+/// Finds the length of the body (RFC 9112, section 6.3).
+bool ResponseParser::start_body(Response& response) {
+  const auto length = response.header("Content-Length");
+  const auto coding = response.header("Transfer-Encoding");
+  const std::string method = final_count_ < methods_.size() ? methods_[final_count_] : "GET";
+  if (length && coding) return set_error("a response with Content-Length and Transfer-Encoding");
+  if (response.status < 200 || response.status == 204) {
+    if (length || coding) return set_error("a length in a response without a body");
     return finish();
   }
-  if (length && !number(*length)) return wrong("a Content-Length that is no number");
-  if (method == "HEAD" || answer.status == 304) return finish();
+  if (length && !number(*length)) return set_error("a Content-Length that is not a number");
+  if (method == "HEAD" || response.status == 304) return finish();
   if (length) {
-    left_ = *number(*length);
-    state_ = State::counted;
-    return left_ != 0 || finish();
+    remaining_ = *number(*length);
+    state_ = State::sized_body;
+    return remaining_ != 0 || finish();
   }
   if (coding) {
-    if (!http::equals_ignoring_case(*coding, "chunked")) return wrong("an unknown coding");
+    if (!http::equals_ignoring_case(*coding, "chunked")) return set_error("an unknown coding");
     decoder_.reset();
     state_ = State::chunks;
     return true;
   }
-  answer.closes = answer.until_end = true;
-  state_ = State::until_end;
+  response.closes = response.close_delimited = true;
+  state_ = State::until_close;
   return true;
 }
 
-bool AnswerReader::read_counted() {
+bool ResponseParser::read_sized_body() {
   if (input_.empty()) return false;
-  const std::size_t size = std::min<std::uint64_t>(left_, input_.size());
-  take(std::string_view(input_).substr(0, size));
+  const std::size_t size = std::min<std::uint64_t>(remaining_, input_.size());
+  append_body(std::string_view(input_).substr(0, size));
   input_.erase(0, size);
-  left_ -= size;
-  return left_ != 0 || finish();
+  remaining_ -= size;
+  return remaining_ != 0 || finish();
 }
 
-bool AnswerReader::read_chunks() {
+bool ResponseParser::read_chunks() {
   using Kind = http::ChunkedDecoder::Step::Kind;
   const http::ChunkedDecoder::Step step = decoder_.next(input_);
-  take(step.data);
+  append_body(step.data);
   input_.erase(0, step.consumed);
-  if (step.kind == Kind::refused) return wrong("a broken chunk");
+  if (step.kind == Kind::error) return set_error("a broken chunk");
   if (step.kind == Kind::end) return finish();
   return step.kind != Kind::need_more;
 }
 
-void AnswerReader::take(std::string_view piece) {
-  Answer& answer = answers_.back();
-  answer.body_bytes += piece.size();
-  answer.body.append(piece.substr(0, Answer::body_kept_max - answer.body.size()));
+void ResponseParser::append_body(std::string_view piece) {
+  Response& response = responses_.back();
+  response.body_bytes += piece.size();
+  response.body.append(piece.substr(0, Response::stored_body_bytes_max - response.body.size()));
 }
 
-bool AnswerReader::finish() {
-  answers_.back().whole = true;
-  if (answers_.back().is_final()) ++finals_;
+bool ResponseParser::finish() {
+  responses_.back().complete = true;
+  if (responses_.back().is_final()) ++final_count_;
   state_ = State::head;
   return true;
 }
 
-bool AnswerReader::wrong(std::string what) {
-  fault_ = std::move(what);
+bool ResponseParser::set_error(std::string what) {
+  protocol_error_ = std::move(what);
   return false;
 }
 

@@ -1,5 +1,4 @@
-// Reading what a server that may be wrong answers: framed answers, one after the other, and where
-// it stops being HTTP/1.1.
+// Parses the responses of a server that may be wrong, and finds where they violate HTTP/1.1.
 #pragma once
 
 #include <cstddef>
@@ -14,69 +13,76 @@
 
 namespace weir::check {
 
-struct Answer {
-  /// Of a body no more than this is kept.
-  static constexpr std::size_t body_kept_max = 64 * 1024;
+struct Response {
+  /// Largest part of a body that is stored.
+  static constexpr std::size_t stored_body_bytes_max = 64 * 1024;
 
   int status = 0;
-  bool whole = false;
-  bool closes = false;     ///< says so, is of 1.0 without keep-alive, or ends by the close
-  bool until_end = false;  ///< its body has no length: the connection's end ends it
+  bool complete = false;
+  /// True if the close is announced, the version is 1.0 without keep-alive, or the close ends the
+  /// body.
+  bool closes = false;
+  bool close_delimited = false;  ///< true: the end of the connection ends the body
   std::uint64_t body_bytes = 0;
-  std::string body;  ///< without the chunks' framing
-  std::vector<std::pair<std::string, std::string>> fields;
+  std::string body;  ///< stored body without the framing of chunks
+  std::vector<std::pair<std::string, std::string>> headers;
 
   bool is_final() const noexcept { return status >= 200; }
-  /// The values of the fields of that name, in any letter case, joined by ", "; nullopt: none is.
-  std::optional<std::string> field(std::string_view name) const;
+  /// Returns the values of all headers of that name, joined by ", ". Names match in any letter
+  /// case. nullopt: no header has that name.
+  std::optional<std::string> header(std::string_view name) const;
 };
 
-/// Takes the answers of one connection apart, in whatever pieces they arrive. Lenient where clients
-/// are (white space around values), strict where framing is at stake. Threads: one at a time.
-class AnswerReader {
+/// Parses the responses of one connection from pieces of any size. It is as lenient as clients
+/// are with white space around values, and strict with framing.
+/// Threads: one at a time.
+class ResponseParser {
  public:
   static constexpr std::size_t head_bytes_max = 256 * 1024;
-  /// More on one connection, interim ones included, are a fault, and are not kept.
-  static constexpr std::size_t answers_max = 1000;
+  /// Largest number of responses on one connection, including interim ones. More are an error and
+  /// are not stored.
+  static constexpr std::size_t responses_max = 1000;
 
-  /// The method of the next request; those that are not told are GET.
-  void asked(std::string_view method) { methods_.emplace_back(method); }
-  /// Takes more of what came. After a fault nothing more is read.
+  /// Sets the method of the next request whose method is not set yet. Other requests count as
+  /// GET.
+  void expect_response_to(std::string_view method) { methods_.emplace_back(method); }
+  /// Parses more input. The parser ignores all input after an error.
   void read(std::string_view input);
-  /// The connection ended.
+  /// Handles the end of the connection.
   void end();
-  /// It was reset: that ends what has no length of its own, and is no fault of the answers.
+  /// Handles a reset of the connection. It ends a body without a length, and is not an error of
+  /// the responses.
   void reset();
 
-  /// Those that have begun, the last one maybe not whole.
-  const std::vector<Answer>& answers() const noexcept { return answers_; }
-  std::size_t finals() const noexcept { return finals_; }  ///< whole ones
-  bool interim() const noexcept;                           ///< a 1xx came
-  /// What is no HTTP/1.1, in words; empty: nothing.
-  const std::string& fault() const noexcept { return fault_; }
+  /// Returns the responses that have begun; the last one may be incomplete.
+  const std::vector<Response>& responses() const noexcept { return responses_; }
+  std::size_t final_count() const noexcept { return final_count_; }  ///< complete final responses
+  bool interim() const noexcept;                                     ///< true if a 1xx has arrived
+  /// Describes the violation of HTTP/1.1; empty if none was found.
+  const std::string& protocol_error() const noexcept { return protocol_error_; }
 
  private:
-  enum class State : std::uint8_t { head, counted, chunks, until_end };
+  enum class State : std::uint8_t { head, sized_body, chunks, until_close };
 
   bool step();
   bool read_head();
-  bool parse_head(std::string_view head, Answer& answer);
-  bool parse_field(std::string_view line, Answer& answer);
-  bool start_body(Answer& answer);
-  bool read_counted();
+  bool parse_head(std::string_view head, Response& response);
+  bool parse_header(std::string_view line, Response& response);
+  bool start_body(Response& response);
+  bool read_sized_body();
   bool read_chunks();
   bool finish();
-  void take(std::string_view piece);
-  bool wrong(std::string what);
+  void append_body(std::string_view piece);
+  bool set_error(std::string what);
 
   State state_ = State::head;
   std::string input_;
   std::vector<std::string> methods_;
-  std::vector<Answer> answers_;
-  std::size_t finals_ = 0;
-  std::uint64_t left_ = 0;
+  std::vector<Response> responses_;
+  std::size_t final_count_ = 0;
+  std::uint64_t remaining_ = 0;
   http::ChunkedDecoder decoder_;
-  std::string fault_;
+  std::string protocol_error_;
 };
 
 }  // namespace weir::check

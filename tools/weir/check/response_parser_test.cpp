@@ -1,3 +1,4 @@
+// Tests of the parser of responses.
 #include "tools/weir/check/response_parser.hpp"
 
 #include <gtest/gtest.h>
@@ -8,24 +9,24 @@
 namespace weir::check {
 namespace {
 
-/// What `text` is read as, in one piece; that it is the same byte by byte is checked too.
-AnswerReader read(std::string_view text, bool ends = false, std::string_view method = "GET") {
-  AnswerReader whole;
-  AnswerReader bytewise;
-  for (AnswerReader* each : {&whole, &bytewise}) each->asked(method);
+/// Reads `text` in one piece, and checks that reading it byte by byte has the same result.
+ResponseParser read(std::string_view text, bool ends = false, std::string_view method = "GET") {
+  ResponseParser whole;
+  ResponseParser bytewise;
+  for (ResponseParser* each : {&whole, &bytewise}) each->expect_response_to(method);
   whole.read(text);
   for (std::size_t index = 0; index < text.size(); ++index) bytewise.read(text.substr(index, 1));
   if (ends) {
     whole.end();
     bytewise.end();
   }
-  EXPECT_EQ(whole.fault(), bytewise.fault()) << text;
-  EXPECT_EQ(whole.finals(), bytewise.finals()) << text;
+  EXPECT_EQ(whole.protocol_error(), bytewise.protocol_error()) << text;
+  EXPECT_EQ(whole.final_count(), bytewise.final_count()) << text;
   return whole;
 }
 
-TEST(AnswerReader, ReadsAnswersOfEveryFraming) {
-  const AnswerReader reader = read(
+TEST(ResponseParser, ReadsResponsesOfEveryFraming) {
+  const ResponseParser reader = read(
       "HTTP/1.1 100 Continue\r\n\r\n"
       "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
       "HTTP/1.1 404\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n"
@@ -33,20 +34,20 @@ TEST(AnswerReader, ReadsAnswersOfEveryFraming) {
       "HTTP/1.1 304 Same\r\nContent-Length: 9\r\n\r\n"
       "HTTP/1.0 200 OK\r\n\r\nto the end",
       true);
-  EXPECT_EQ(reader.fault(), "");
-  EXPECT_EQ(reader.finals(), 5U);
+  EXPECT_EQ(reader.protocol_error(), "");
+  EXPECT_EQ(reader.final_count(), 5U);
   EXPECT_TRUE(reader.interim());
-  ASSERT_EQ(reader.answers().size(), 6U);
-  EXPECT_EQ(reader.answers()[1].body, "hello");
-  EXPECT_EQ(reader.answers()[2].body, "no");
-  EXPECT_EQ(reader.answers()[5].body, "to the end");
-  EXPECT_TRUE(reader.answers()[5].closes && reader.answers()[5].until_end);
-  EXPECT_FALSE(reader.answers()[1].closes);
+  ASSERT_EQ(reader.responses().size(), 6U);
+  EXPECT_EQ(reader.responses()[1].body, "hello");
+  EXPECT_EQ(reader.responses()[2].body, "no");
+  EXPECT_EQ(reader.responses()[5].body, "to the end");
+  EXPECT_TRUE(reader.responses()[5].closes && reader.responses()[5].close_delimited);
+  EXPECT_FALSE(reader.responses()[1].closes);
 }
 
-TEST(AnswerReader, KnowsWhoCloses) {
+TEST(ResponseParser, DetectsAnAnnouncedClose) {
   const auto closes = [](std::string_view head) {
-    return read(std::string(head) + "Content-Length: 0\r\n\r\n").answers().at(0).closes;
+    return read(std::string(head) + "Content-Length: 0\r\n\r\n").responses().at(0).closes;
   };
   EXPECT_FALSE(closes("HTTP/1.1 200 OK\r\n"));
   EXPECT_TRUE(closes("HTTP/1.1 200 OK\r\nConnection: x, Close\r\n"));
@@ -54,70 +55,71 @@ TEST(AnswerReader, KnowsWhoCloses) {
   EXPECT_FALSE(closes("HTTP/1.0 200 OK\r\nconnection: Keep-Alive\r\n"));
 }
 
-TEST(AnswerReader, WhatHeadAsksForHasNoBody) {
-  const AnswerReader reader = read(
+TEST(ResponseParser, AResponseToHeadHasNoBody) {
+  const ResponseParser reader = read(
       "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
       "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
       false, "HEAD");
-  EXPECT_EQ(reader.finals(), 2U);
-  EXPECT_EQ(reader.fault(), "");
-  EXPECT_EQ(read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", false, "HEAD").fault(),
-            "bytes that are no answer");
+  EXPECT_EQ(reader.final_count(), 2U);
+  EXPECT_EQ(reader.protocol_error(), "");
+  EXPECT_EQ(
+      read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", false, "HEAD").protocol_error(),
+      "bytes that are not a response");
 }
 
-TEST(AnswerReader, SaysWhatIsNoHttp) {
+TEST(ResponseParser, DescribesProtocolErrors) {
   const auto fault = [](std::string_view text, bool ends = false) {
-    return read(text, ends).fault();
+    return read(text, ends).protocol_error();
   };
-  EXPECT_EQ(fault("hello\r\n"), "bytes that are no answer");
-  EXPECT_EQ(fault("HTTP/2.0 200 OK\r\n\r\n"), "bytes that are no answer");
-  EXPECT_EQ(fault("HTTP/1.1 20 OK\r\n\r\n"), "no status line");
-  EXPECT_EQ(fault("HTTP/1.1 2000 OK\r\n\r\n"), "no status line");
-  EXPECT_EQ(fault("HTTP/1.1 999 OK\r\n\r\n"), "no status line");
-  EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nX : y\r\n\r\n"), "no field");
-  EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nX: a\nb\r\n\r\n"), "controls in a field");
+  EXPECT_EQ(fault("hello\r\n"), "bytes that are not a response");
+  EXPECT_EQ(fault("HTTP/2.0 200 OK\r\n\r\n"), "bytes that are not a response");
+  EXPECT_EQ(fault("HTTP/1.1 20 OK\r\n\r\n"), "a malformed status line");
+  EXPECT_EQ(fault("HTTP/1.1 2000 OK\r\n\r\n"), "a malformed status line");
+  EXPECT_EQ(fault("HTTP/1.1 999 OK\r\n\r\n"), "a malformed status line");
+  EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nX : y\r\n\r\n"), "a malformed header line");
+  EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nX: a\nb\r\n\r\n"), "control characters in a header");
   EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"),
-            "an answer with both lengths");
+            "a response with Content-Length and Transfer-Encoding");
   EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\n"),
-            "a Content-Length that is no number");
+            "a Content-Length that is not a number");
   EXPECT_EQ(fault("HTTP/1.1 204 OK\r\nContent-Length: 0\r\n\r\n"),
-            "a length in an answer that has no body");
+            "a length in a response without a body");
   EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"), "an unknown coding");
   EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx"), "a broken chunk");
   EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", true),
-            "an answer that is cut off");
-  EXPECT_EQ(fault("HTTP/1.1 200", true), "an answer that is cut off");
-  EXPECT_EQ(fault("HTTP/1.1 200 " + std::string(AnswerReader::head_bytes_max, 'a')),
-            "a head that does not end");
+            "a truncated response");
+  EXPECT_EQ(fault("HTTP/1.1 200", true), "a truncated response");
+  EXPECT_EQ(fault("HTTP/1.1 200 " + std::string(ResponseParser::head_bytes_max, 'a')),
+            "a head without an end");
 }
 
-TEST(AnswerReader, AFloodOfAnswersIsNotKept) {
-  AnswerReader reader;
+TEST(ResponseParser, LimitsTheNumberOfResponses) {
+  ResponseParser reader;
   for (int sent = 0; sent < 100'000; ++sent) reader.read("HTTP/1.1 102 Processing\r\n\r\n");
-  EXPECT_EQ(reader.fault(), "answers without end");
-  EXPECT_EQ(reader.answers().size(), AnswerReader::answers_max);
+  EXPECT_EQ(reader.protocol_error(), "too many responses");
+  EXPECT_EQ(reader.responses().size(), ResponseParser::responses_max);
 }
 
-TEST(AnswerReader, AResetEndsWhatHasNoLength) {
-  AnswerReader without;
+TEST(ResponseParser, AResetEndsABodyWithoutLength) {
+  ResponseParser without;
   without.read("HTTP/1.1 431 Much\r\nConnection: close\r\n\r\nmuch");
-  EXPECT_EQ(without.finals(), 0U);
+  EXPECT_EQ(without.final_count(), 0U);
   without.reset();
-  EXPECT_EQ(without.finals(), 1U);
-  AnswerReader with;
+  EXPECT_EQ(without.final_count(), 1U);
+  ResponseParser with;
   with.read("HTTP/1.1 431 Much\r\nContent-Length: 9\r\n\r\nmuch");
   with.reset();
-  EXPECT_EQ(with.finals(), 0U);
-  EXPECT_EQ(with.fault(), "");
+  EXPECT_EQ(with.final_count(), 0U);
+  EXPECT_EQ(with.protocol_error(), "");
 }
 
-TEST(AnswerReader, KeepsTheBeginningOfALongBody) {
+TEST(ResponseParser, StoresTheBeginningOfALongBody) {
   const std::string body(100'000, 'b');
-  AnswerReader reader;
+  ResponseParser reader;
   reader.read("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + body);
-  EXPECT_EQ(reader.finals(), 1U);
-  EXPECT_EQ(reader.answers()[0].body_bytes, 100'000U);
-  EXPECT_EQ(reader.answers()[0].body.size(), Answer::body_kept_max);
+  EXPECT_EQ(reader.final_count(), 1U);
+  EXPECT_EQ(reader.responses()[0].body_bytes, 100'000U);
+  EXPECT_EQ(reader.responses()[0].body.size(), Response::stored_body_bytes_max);
 }
 
 }  // namespace

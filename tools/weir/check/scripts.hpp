@@ -1,15 +1,16 @@
-// The cases of `weir check` that are more than bytes and an answer.
+// Registers the cases of `weir check` that are more than bytes and a response.
 #pragma once
 
 namespace weir::check {
 
-class CaseBook;
+class CaseRegistry;
 
-/// What answers look like and how many come: pipelining, HEAD, close, Expect, splitting.
-void add_answer_scripts(CaseBook& book);
-/// More than a server should take: targets, fields, bodies, chunk extensions.
-void add_limit_scripts(CaseBook& book);
-/// Clients that are slow, silent, half closed or gone.
-void add_slow_scripts(CaseBook& book);
+/// Adds cases about the form and number of responses: pipelining, HEAD, close, Expect, splitting.
+void add_answer_scripts(CaseRegistry& registry);
+/// Adds cases that send more than a server should accept: targets, fields, bodies, chunk
+/// extensions.
+void add_limit_scripts(CaseRegistry& registry);
+/// Adds cases with clients that are slow, silent, half closed or gone.
+void add_slow_scripts(CaseRegistry& registry);
 
 }  // namespace weir::check

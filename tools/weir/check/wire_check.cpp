@@ -1,103 +1,111 @@
+// Cases that are bytes and a response: sending the bytes and evaluating the response.
 #include "tools/weir/check/wire_check.hpp"
 
 #include <algorithm>
 #include <string_view>
 
-#include "tools/weir/check/conversation.hpp"
+#include "tools/weir/check/check_connection.hpp"
 
 namespace weir::check {
 namespace {
 
-// A case that is about silence ends when it has lasted so long.
-constexpr Duration silence = std::chrono::milliseconds(300);
-// What else comes once this side has ended its sending.
-constexpr Duration rest_max = std::chrono::seconds(1);
+// Length of the silence that ends a case about silence.
+constexpr Duration silence_timeout = std::chrono::milliseconds(300);
+// Limit for further bytes after this side has ended its sending.
+constexpr Duration drain_timeout = std::chrono::seconds(1);
 
-bool expects(const Case& of, std::string_view kind) {
-  return std::ranges::find(of.expect, kind) != of.expect.end();
+bool expects(const Case& test_case, std::string_view kind) {
+  return std::ranges::find(test_case.expect, kind) != test_case.expect.end();
 }
-bool posts(const Case& of) {
-  return of.bytes.starts_with("POST ");
+bool is_post(const Case& test_case) {
+  return test_case.bytes.starts_with("POST ");
 }
 
-/// That a server made nothing of the request. Targets and methods that do not exist are refused by
-/// 404 and 405 as well; elsewhere these say that the request was understood, unless it closes.
-bool is_refusal(const Site& site, const Case& of, const Outcome& outcome) {
-  const Answer* const first = outcome.first();
+/// Returns true if the server refused the request. A missing target or an unknown method may get
+/// 404 or 405. Other cases take these statuses as a sign that the server understood the request,
+/// unless it closes.
+bool is_refusal(const CheckTarget& target, const Case& test_case, const Outcome& outcome) {
+  const Response* const first = outcome.first();
   if (first == nullptr || first->status < 400) return false;
-  const bool about_names = of.rule->name == "target" || of.rule->name == "method";
-  if (about_names || outcome.ended || outcome.reset || first->closes) return true;
-  return !is_accepting(site, posts(of), first->status);
+  const bool about_names = test_case.rule->name == "target" || test_case.rule->name == "method";
+  if (about_names || outcome.closed_by_server || outcome.reset || first->closes) return true;
+  return !is_accepting_status(target, is_post(test_case), first->status);
 }
 
-bool meets(const Site& site, const Case& of, std::string_view expected, const Outcome& outcome) {
-  const Answer* const first = outcome.first();
+bool meets(const CheckTarget& target, const Case& test_case, std::string_view expected,
+           const Outcome& outcome) {
+  const Response* const first = outcome.first();
   const int status = first == nullptr ? 0 : first->status;
-  if (expected == "wait") return outcome.answers.empty() && !outcome.ended && !outcome.reset;
+  if (expected == "wait")
+    return outcome.responses.empty() && !outcome.closed_by_server && !outcome.reset;
   if (expected == "100") return outcome.interim;
-  if (expected == "400") return is_refusal(site, of, outcome);
-  if (expected == "200") return status != 0 && is_accepting(site, posts(of), status);
-  if (expected == "closeok") return status != 0 && outcome.ended;
+  if (expected == "400") return is_refusal(target, test_case, outcome);
+  if (expected == "200")
+    return status != 0 && is_accepting_status(target, is_post(test_case), status);
+  if (expected == "closeok") return status != 0 && outcome.closed_by_server;
   return expected == std::to_string(status);
 }
 
-bool meets_any(const Site& site, const Case& of, const std::vector<std::string>& expected,
-               const Outcome& outcome) {
+bool meets_any(const CheckTarget& target, const Case& test_case,
+               const std::vector<std::string>& expected, const Outcome& outcome) {
   return std::ranges::any_of(
-      expected, [&](const std::string& each) { return meets(site, of, each, outcome); });
+      expected, [&](const std::string& each) { return meets(target, test_case, each, outcome); });
 }
 
-/// HTTP/1.0 knows no interim answers (RFC 9110, section 15.2).
-bool interim_to_1_0(const Case& of, const Outcome& outcome) {
-  const std::string_view line = std::string_view(of.bytes).substr(0, of.bytes.find('\r'));
+/// HTTP/1.0 has no interim responses (RFC 9110, section 15.2).
+bool has_interim_to_http_1_0(const Case& test_case, const Outcome& outcome) {
+  const std::string_view line =
+      std::string_view(test_case.bytes).substr(0, test_case.bytes.find('\r'));
   return outcome.interim && line.ends_with(" HTTP/1.0");
 }
 
-/// Whether the server ended the connection behind an answer that had said so: then requests behind
-/// that one are not answered, which RFC 9112, section 9.6, lets it do at any time.
+/// Returns true if the server closed after a response that announced it. Later requests are then
+/// not answered, which RFC 9112, section 9.6, always allows.
 bool closed_as_announced(const Outcome& outcome) {
-  return outcome.ended && !outcome.answers.empty() && outcome.answers.back().closes;
+  return outcome.closed_by_server && !outcome.responses.empty() && outcome.responses.back().closes;
 }
 
-bool is_about_body(const Case& of) {
-  return of.rule->name == "chunks" || of.rule->name == "after-an-error" ||
-         of.rule->name == "smuggling";
+bool concerns_body(const Case& test_case) {
+  return test_case.rule->name == "chunks" || test_case.rule->name == "after-an-error" ||
+         test_case.rule->name == "smuggling";
 }
 
-/// Whether only the end of the connection, by the server itself, could still make this right.
-bool owes_the_end(const Site& site, const Case& of, const Outcome& outcome) {
-  if (meets_any(site, of, of.expect, outcome) || meets_any(site, of, of.also, outcome)) {
+/// Returns true if the case can only still pass if the server closes the connection on its own.
+bool must_close(const CheckTarget& target, const Case& test_case, const Outcome& outcome) {
+  if (meets_any(target, test_case, test_case.expect, outcome) ||
+      meets_any(target, test_case, test_case.also, outcome)) {
     return false;
   }
-  const bool may_close = std::ranges::find(of.lenient, "closeok") != of.lenient.end();
-  return expects(of, "closeok") || may_close || (expects(of, "400") && is_about_body(of));
+  const bool may_close = std::ranges::find(test_case.lenient, "closeok") != test_case.lenient.end();
+  return expects(test_case, "closeok") || may_close ||
+         (expects(test_case, "400") && concerns_body(test_case));
 }
 
-std::string in_words(const std::string& expected) {
+std::string describe_expectation(const std::string& expected) {
   if (expected == "wait") return "no answer yet";
   if (expected == "100") return "100 first";
-  if (expected == "400") return "a refusal (4xx or 5xx)";
-  if (expected == "200") return "an answer as to a right request";
-  if (expected == "closeok") return "an answer and the close";
+  if (expected == "400") return "a rejection (4xx or 5xx)";
+  if (expected == "200") return "the answer to a valid request";
+  if (expected == "closeok") return "an answer, then the server closes";
   return expected;
 }
 
 }  // namespace
 
-bool is_accepting(const Site& site, bool posts, int status) {
-  const int usual = posts ? site.post.status : site.get.status;
+bool is_accepting_status(const CheckTarget& target, bool is_post, int status) {
+  const int usual = is_post ? target.post.status : target.get.status;
   return (status >= 200 && status < 400) || status == 404 || status == 405 || status == usual;
 }
 
-std::string bytes_for(const Case& of, const Site& site) {
-  std::string bytes = of.bytes;
+std::string bytes_for(const Case& test_case, const CheckTarget& target) {
+  std::string bytes = test_case.bytes;
   const auto put_path = [&bytes](std::string_view method, const std::string& path) {
     if (bytes.starts_with(std::string(method) + " / ")) bytes.replace(method.size() + 1, 1, path);
   };
-  put_path("GET", site.path);
-  put_path("POST", site.post_path);
+  put_path("GET", target.path);
+  put_path("POST", target.post_path);
   constexpr std::string_view host = "Host: a.test\r\n";
-  const std::string ours = "Host: " + site.authority + "\r\n";
+  const std::string ours = "Host: " + target.authority + "\r\n";
   std::size_t at = 0;
   while ((at = bytes.find(host, at)) < bytes.find("\r\n\r\n")) {
     bytes.replace(at, host.size(), ours);
@@ -106,64 +114,71 @@ std::string bytes_for(const Case& of, const Site& site) {
   return bytes;
 }
 
-std::string describe_expected(const Case& of) {
+std::string describe_expected(const Case& test_case) {
   std::string text;
-  for (const std::string& each : of.expect) text += (text.empty() ? "" : " or ") + in_words(each);
-  if (of.answers.value_or(0) != 0) {
-    text += *of.answers == 1 ? ", 1 answer" : ", " + std::to_string(*of.answers) + " answers";
+  for (const std::string& each : test_case.expect)
+    text += (text.empty() ? "" : " or ") + describe_expectation(each);
+  if (test_case.answers.value_or(0) != 0) {
+    text += *test_case.answers == 1 ? ", 1 answer"
+                                    : ", " + std::to_string(*test_case.answers) + " answers";
   }
   return text;
 }
 
-Verdict judge(const Site& site, const Case& of, const Outcome& outcome) {
-  const std::string wanted = describe_expected(of);
-  const std::string came = describe(outcome);
-  if (!outcome.failure.empty() || !outcome.fault.empty()) return failed(wanted, came);
-  if (interim_to_1_0(of, outcome)) return failed("no interim answer to HTTP/1.0", came);
-  if (meets_any(site, of, of.also, outcome)) return passed(wanted, came);
-  if (meets_any(site, of, of.expect, outcome)) {
-    if (!of.answers || *of.answers == outcome.finals) return passed(wanted, came);
-    if (outcome.finals < *of.answers && closed_as_announced(outcome)) {
-      return not_applicable(wanted, came + ": it closes before, as it says");
+Verdict evaluate(const CheckTarget& target, const Case& test_case, const Outcome& outcome) {
+  const std::string expected = describe_expected(test_case);
+  const std::string actual = describe(outcome);
+  if (!outcome.connect_error.empty() || !outcome.protocol_error.empty())
+    return failed(expected, actual);
+  if (has_interim_to_http_1_0(test_case, outcome))
+    return failed("no interim answer to HTTP/1.0", actual);
+  if (meets_any(target, test_case, test_case.also, outcome)) return passed(expected, actual);
+  if (meets_any(target, test_case, test_case.expect, outcome)) {
+    if (!test_case.answers || *test_case.answers == outcome.final_count)
+      return passed(expected, actual);
+    if (outcome.final_count < *test_case.answers && closed_as_announced(outcome)) {
+      return not_applicable(expected, actual + ": the server closes earlier, as announced");
     }
-  } else if (meets_any(site, of, of.lenient, outcome)) {
-    if (site.lenient) return passed(wanted, came);
-    return failed(wanted, came + " (" + of.note + "; --lenient takes it)");
+  } else if (meets_any(target, test_case, test_case.lenient, outcome)) {
+    if (target.lenient) return passed(expected, actual);
+    return failed(expected, actual + " (" + test_case.note + "; --lenient accepts it)");
   }
-  if (expects(of, "400") && outcome.first() == nullptr && (outcome.ended || outcome.reset)) {
-    return not_applicable(wanted, came + ": nothing was taken from it");
+  if (expects(test_case, "400") && outcome.first() == nullptr &&
+      (outcome.closed_by_server || outcome.reset)) {
+    return not_applicable(expected, actual + ": the server accepted nothing");
   }
-  if (expects(of, "400") && is_about_body(of) && outcome.finals == 1 && outcome.ended) {
-    return not_applicable(wanted, came + ": answered before it had read the body");
+  if (expects(test_case, "400") && concerns_body(test_case) && outcome.final_count == 1 &&
+      outcome.closed_by_server) {
+    return not_applicable(expected, actual + ": answered before it had read the body");
   }
-  return failed(wanted, came);
+  return failed(expected, actual);
 }
 
-Task<Verdict> check_wire(const Site& site, const Case& of) {
-  const std::string bytes = bytes_for(of, site);
-  const bool interim_only = expects(of, "100") && of.answers == 0;
-  const bool waits = expects(of, "wait") && of.answers.value_or(0) == 0;
-  Until until;
-  until.finals = std::max<std::size_t>(of.answers.value_or(1), 1);
+Task<Verdict> check_wire(const CheckTarget& target, const Case& test_case) {
+  const std::string bytes = bytes_for(test_case, target);
+  const bool interim_only = expects(test_case, "100") && test_case.answers == 0;
+  const bool waits = expects(test_case, "wait") && test_case.answers.value_or(0) == 0;
+  StopCondition until;
+  until.final_count = std::max<std::size_t>(test_case.answers.value_or(1), 1);
   until.interim = interim_only;
-  until.longest = waits ? std::min(silence, site.timeout) : site.timeout;
+  until.wait_timeout = waits ? std::min(silence_timeout, target.timeout) : target.timeout;
 
-  Conversation talk(site);
-  const bool opened = co_await talk.open();
-  if (opened) co_await talk.ask(bytes, until);
-  if (!waits && !interim_only && !talk.over()) {
-    // Who has announced the end, or must, does it by itself.
-    const Outcome so_far = talk.outcome();
-    const bool announced = !so_far.answers.empty() && so_far.answers.back().closes;
-    if (announced || owes_the_end(site, of, so_far)) {
-      const bool ended = co_await talk.hear_end(site.timeout);
+  CheckConnection connection(target);
+  const bool opened = co_await connection.open();
+  if (opened) co_await connection.send_and_receive(bytes, until);
+  if (!waits && !interim_only && !connection.is_closed()) {
+    // A server that has announced the close, or must close, does so on its own.
+    const Outcome so_far = connection.outcome();
+    const bool announced = !so_far.responses.empty() && so_far.responses.back().closes;
+    if (announced || must_close(target, test_case, so_far)) {
+      const bool ended = co_await connection.wait_for_close(target.timeout);
       static_cast<void>(ended);
     }
-    talk.finish();
-    const bool ended = co_await talk.hear_end(std::min(rest_max, site.timeout));
+    connection.finish_writing();
+    const bool ended = co_await connection.wait_for_close(std::min(drain_timeout, target.timeout));
     static_cast<void>(ended);
   }
-  Verdict verdict = judge(site, of, talk.outcome());
+  Verdict verdict = evaluate(target, test_case, connection.outcome());
   verdict.sent = bytes;
   co_return verdict;
 }

@@ -1,4 +1,4 @@
-// Cases that are bytes and an answer: sending them, and judging what comes.
+// Runs cases that are bytes and a response, and evaluates the response.
 #pragma once
 
 #include <string>
@@ -9,20 +9,22 @@
 
 namespace weir::check {
 
-/// The case's bytes for this site: its paths in the first request line, its name in the first head.
-std::string bytes_for(const Case& of, const Site& site);
+/// Returns the bytes of the case for this target. They have its paths in the first request line
+/// and its authority in the first head.
+std::string bytes_for(const Case& test_case, const CheckTarget& target);
 
-/// Plays the case on a connection of its own.
-/// Cancel: ends early, with some verdict.
-Task<Verdict> check_wire(const Site& site, const Case& of);
+/// Runs the case on a new connection.
+/// Returns: the verdict.
+/// Cancel: ends early with some verdict.
+Task<Verdict> check_wire(const CheckTarget& target, const Case& test_case);
 
-/// What `outcome` is worth.
-Verdict judge(const Site& site, const Case& of, const Outcome& outcome);
+/// Returns the verdict on `outcome`.
+Verdict evaluate(const CheckTarget& target, const Case& test_case, const Outcome& outcome);
 
-/// What is expected, in words: "a refusal (4xx or 5xx), 1 answer".
-std::string describe_expected(const Case& of);
+/// Describes in words what the case expects: "a rejection (4xx or 5xx), 1 answer".
+std::string describe_expected(const Case& test_case);
 
-/// Whether a request of that method gets this status when nothing is wrong with it.
-bool is_accepting(const Site& site, bool posts, int status);
+/// Returns true if a correct request of that method may get this status.
+bool is_accepting_status(const CheckTarget& target, bool is_post, int status);
 
 }  // namespace weir::check

@@ -1,4 +1,5 @@
-#include "weir/app/layers.hpp"
+// Layered layout of the service graph for its SVG picture.
+#include "weir/admin/detail/service_svg.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,48 +11,54 @@ namespace {
 
 constexpr int sweeps = 8;
 
-/// A node, or a point at which an edge passes a column.
+/// A node, or the point at which an edge passes a column.
 struct Point {
   explicit Point(std::size_t its_column = 0) : column(its_column) {}
   std::size_t column;
   double row = 0;
-  std::vector<std::size_t> before{};  ///< in the column to the left
-  std::vector<std::size_t> behind{};  ///< in the column to the right
+  std::vector<std::size_t> left_neighbours{};   ///< points in the column to the left
+  std::vector<std::size_t> right_neighbours{};  ///< points in the column to the right
 };
 
-class Layout {
+class LayoutBuilder {
  public:
-  Layout(std::size_t nodes, std::span<const GraphEdge> edges, std::size_t column_max)
-      : nodes_(nodes), edges_(edges), turned_(edges.size()), points_(nodes), ways_(edges.size()) {
-    find_circles();
-    find_columns();
-    spread(column_max);
-    join();
-    order();
-    place();
+  LayoutBuilder(std::size_t nodes, std::span<const GraphEdge> edges, std::size_t column_max)
+      : nodes_(nodes),
+        edges_(edges),
+        reversed_(edges.size()),
+        points_(nodes),
+        paths_(edges.size()) {
+    reverse_cycles();
+    assign_columns();
+    split_columns(column_max);
+    connect_columns();
+    order_rows();
+    assign_rows();
   }
 
-  Layers take() const {
-    Layers layers;
-    layers.columns = columns_.size();
-    for (std::size_t node = 0; node < nodes_; ++node) layers.nodes.push_back(spot_of(node));
+  GraphLayout result() const {
+    GraphLayout layout;
+    layout.columns = columns_.size();
+    for (std::size_t node = 0; node < nodes_; ++node) layout.nodes.push_back(position_of(node));
     for (std::size_t edge = 0; edge < edges_.size(); ++edge) {
-      std::vector<Spot> way;
-      for (const std::size_t point : ways_[edge]) way.push_back(spot_of(point));
-      if (turned_[edge]) std::ranges::reverse(way);
-      layers.edges.push_back(std::move(way));
+      std::vector<GridPosition> path;
+      for (const std::size_t point : paths_[edge]) path.push_back(position_of(point));
+      if (reversed_[edge]) std::ranges::reverse(path);
+      layout.edges.push_back(std::move(path));
     }
-    for (const Point& point : points_) layers.rows = std::max(layers.rows, point.row + 1);
-    return layers;
+    for (const Point& point : points_) layout.rows = std::max(layout.rows, point.row + 1);
+    return layout;
   }
 
  private:
-  Spot spot_of(std::size_t point) const { return {points_[point].column, points_[point].row}; }
+  GridPosition position_of(std::size_t point) const {
+    return {points_[point].column, points_[point].row};
+  }
   std::size_t from(std::size_t edge) const {
-    return turned_[edge] ? edges_[edge].to : edges_[edge].from;
+    return reversed_[edge] ? edges_[edge].to : edges_[edge].from;
   }
   std::size_t to(std::size_t edge) const {
-    return turned_[edge] ? edges_[edge].from : edges_[edge].to;
+    return reversed_[edge] ? edges_[edge].from : edges_[edge].to;
   }
   std::vector<std::vector<std::size_t>> edges_by_start() const {
     std::vector<std::vector<std::size_t>> by_start(nodes_);
@@ -59,39 +66,39 @@ class Layout {
     return by_start;
   }
 
-  /// Turns the edges that lead back to where a search along the others came from.
-  void find_circles() {
-    enum : std::uint8_t { unseen, on_the_way, done };
+  /// Reverses the edges that would close a cycle, found by a depth-first search.
+  void reverse_cycles() {
+    enum : std::uint8_t { unvisited, in_progress, done };
     struct Step {
       std::size_t node;
       std::size_t next;
     };
     const auto by_start = edges_by_start();
-    std::vector<std::uint8_t> marks(nodes_, unseen);
-    std::vector<Step> way;
+    std::vector<std::uint8_t> marks(nodes_, unvisited);
+    std::vector<Step> path;
     for (std::size_t root = 0; root < nodes_; ++root) {
-      if (marks[root] != unseen) continue;
-      marks[root] = on_the_way;
-      way.push_back({root, 0});
-      while (!way.empty()) {
-        Step& step = way.back();
+      if (marks[root] != unvisited) continue;
+      marks[root] = in_progress;
+      path.push_back({root, 0});
+      while (!path.empty()) {
+        Step& step = path.back();
         if (step.next == by_start[step.node].size()) {
           marks[step.node] = done;
-          way.pop_back();
+          path.pop_back();
           continue;
         }
         const std::size_t edge = by_start[step.node][step.next++];
         const std::size_t end = edges_[edge].to;
-        if (marks[end] == on_the_way) turned_[edge] = true;
-        if (marks[end] != unseen) continue;
-        marks[end] = on_the_way;
-        way.push_back({end, 0});
+        if (marks[end] == in_progress) reversed_[edge] = true;
+        if (marks[end] != unvisited) continue;
+        marks[end] = in_progress;
+        path.push_back({end, 0});
       }
     }
   }
 
-  /// As far to the right as the longest way to it.
-  void find_columns() {
+  /// Puts each node into the column that is the length of the longest path to it.
+  void assign_columns() {
     const auto by_start = edges_by_start();
     std::vector<std::size_t> before(nodes_);
     for (std::size_t edge = 0; edge < edges_.size(); ++edge) {
@@ -112,8 +119,8 @@ class Layout {
     }
   }
 
-  /// Columns that are too full become several.
-  void spread(std::size_t column_max) {
+  /// Splits columns that are too full into several.
+  void split_columns(std::size_t column_max) {
     std::vector<std::size_t> by_column(nodes_);
     std::iota(by_column.begin(), by_column.end(), std::size_t{0});
     std::ranges::sort(by_column, {},
@@ -134,46 +141,48 @@ class Layout {
     columns_.resize(nodes_ == 0 ? 0 : column + 1);
   }
 
-  /// Points for what passes columns, and who is beside whom.
-  void join() {
+  /// Creates points for edges that pass columns, and records the neighbours of each point.
+  void connect_columns() {
     for (std::size_t node = 0; node < nodes_; ++node) {
       columns_[points_[node].column].push_back(node);
     }
     for (std::size_t edge = 0; edge < edges_.size(); ++edge) {
       std::size_t last = from(edge);
-      ways_[edge].push_back(last);
+      paths_[edge].push_back(last);
       for (std::size_t at = points_[last].column + 1; at < points_[to(edge)].column; ++at) {
         const std::size_t point = points_.size();
         points_.emplace_back(at);
         columns_[at].push_back(point);
         connect(last, point);
         last = point;
-        ways_[edge].push_back(point);
+        paths_[edge].push_back(point);
       }
       connect(last, to(edge));
-      ways_[edge].push_back(to(edge));
+      paths_[edge].push_back(to(edge));
     }
   }
   void connect(std::size_t left, std::size_t right) {
-    points_[left].behind.push_back(right);
-    points_[right].before.push_back(left);
+    points_[left].right_neighbours.push_back(right);
+    points_[right].left_neighbours.push_back(left);
   }
 
-  /// Each point goes to where those beside it are, column by column, to and fro.
-  void order() {
+  /// Sorts each column by the mean row of its neighbours, column by column, to and fro.
+  void order_rows() {
     for (auto& column : columns_) number(column);
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       const bool rightwards = sweep % 2 == 0;
       for (std::size_t i = 0; i < columns_.size(); ++i) {
         auto& column = columns_[rightwards ? i : columns_.size() - 1 - i];
-        std::vector<std::pair<double, std::size_t>> wishes;  // and who has them, from the top
+        std::vector<std::pair<double, std::size_t>> barycentres;  // with the row of each point
         for (std::size_t row = 0; row < column.size(); ++row) {
           const Point& point = points_[column[row]];
-          wishes.emplace_back(middle(point, rightwards ? point.before : point.behind), row);
+          barycentres.emplace_back(
+              middle(point, rightwards ? point.left_neighbours : point.right_neighbours), row);
         }
-        std::ranges::sort(wishes);
+        std::ranges::sort(barycentres);
         const std::vector<std::size_t> old = column;
-        for (std::size_t row = 0; row < column.size(); ++row) column[row] = old[wishes[row].second];
+        for (std::size_t row = 0; row < column.size(); ++row)
+          column[row] = old[barycentres[row].second];
         number(column);
       }
     }
@@ -189,8 +198,8 @@ class Layout {
     return sum / static_cast<double>(beside.size());
   }
 
-  /// Columns are centred; what only passes takes half the room.
-  void place() {
+  /// Centres the columns; a point of an edge takes half the height of a node.
+  void assign_rows() {
     double highest = 0;
     std::vector<double> heights;
     for (const auto& column : columns_) {
@@ -209,16 +218,17 @@ class Layout {
 
   std::size_t nodes_;
   std::span<const GraphEdge> edges_;
-  std::vector<bool> turned_;
-  std::vector<Point> points_;  // the nodes first
-  std::vector<std::vector<std::size_t>> ways_;
+  std::vector<bool> reversed_;
+  std::vector<Point> points_;  // nodes first
+  std::vector<std::vector<std::size_t>> paths_;
   std::vector<std::vector<std::size_t>> columns_;
 };
 
 }  // namespace
 
-Layers lay_out(std::size_t nodes, std::span<const GraphEdge> edges, std::size_t column_max) {
-  return Layout(nodes, edges, column_max).take();
+GraphLayout layout_graph(std::size_t nodes, std::span<const GraphEdge> edges,
+                         std::size_t column_max) {
+  return LayoutBuilder(nodes, edges, column_max).result();
 }
 
 }  // namespace weir::drawing

@@ -1,4 +1,5 @@
-#include "weir/app/layers.hpp"
+// Tests of the layered layout of the service graph.
+#include "weir/admin/detail/service_svg.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,45 +15,45 @@ namespace {
 
 using Edges = std::vector<GraphEdge>;
 
-TEST(Layers, NothingAndOne) {
-  EXPECT_EQ(lay_out(0, {}).columns, 0U);
-  const Layers one = lay_out(1, {});
+TEST(GraphLayout, LaysOutEmptyAndSingleNodeGraphs) {
+  EXPECT_EQ(layout_graph(0, {}).columns, 0U);
+  const GraphLayout one = layout_graph(1, {});
   EXPECT_EQ(one.columns, 1U);
   EXPECT_EQ(one.rows, 1);
 }
 
-TEST(Layers, EachIsBehindAllWhoTakeIt) {
+TEST(GraphLayout, EachNodeIsToTheRightOfItsDependants) {
   const Edges edges{{0, 1}, {1, 2}, {0, 2}};
-  const Layers layers = lay_out(3, edges);
+  const GraphLayout layers = layout_graph(3, edges);
   EXPECT_EQ(layers.columns, 3U);
   for (std::size_t node = 0; node < 3; ++node) EXPECT_EQ(layers.nodes[node].column, node);
-  ASSERT_EQ(layers.edges[2].size(), 3U) << "it passes the column between";
+  ASSERT_EQ(layers.edges[2].size(), 3U) << "the edge passes the column between";
   EXPECT_EQ(layers.edges[2][1].column, 1U);
   EXPECT_NE(layers.edges[2][1].row, layers.nodes[1].row) << "not through the box there";
 }
 
-TEST(Layers, CirclesAreNoTrouble) {
+TEST(GraphLayout, LaysOutCycles) {
   const Edges edges{{0, 1}, {1, 2}, {2, 0}, {1, 1}};
-  const Layers layers = lay_out(3, edges);
+  const GraphLayout layers = layout_graph(3, edges);
   EXPECT_EQ(layers.columns, 3U);
   EXPECT_EQ(layers.edges[2].front().column, layers.nodes[2].column);
   EXPECT_EQ(layers.edges[2].back().column, layers.nodes[0].column);
 }
 
-TEST(Layers, EdgesThatNeedNotCrossDoNot) {
-  // Two ladders, given in the order that crosses most.
+TEST(GraphLayout, AvoidsUnnecessaryCrossings) {
+  // Two parallel edges, given in the order that makes them cross.
   const Edges edges{{0, 3}, {1, 2}};
-  const Layers layers = lay_out(4, edges);
+  const GraphLayout layers = layout_graph(4, edges);
   EXPECT_EQ(layers.nodes[0].row < layers.nodes[1].row, layers.nodes[3].row < layers.nodes[2].row);
 }
 
-TEST(Layers, FullColumnsBecomeSeveral) {
-  const Layers layers = lay_out(60, {}, 24);
+TEST(GraphLayout, SplitsFullColumns) {
+  const GraphLayout layers = layout_graph(60, {}, 24);
   EXPECT_EQ(layers.columns, 3U);
   EXPECT_LE(layers.rows, 24);
 }
 
-TEST(Layers, WhateverTheGraphNoTwoBoxesShareAPlace) {
+TEST(GraphLayout, BoxesNeverOverlap) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     const std::size_t nodes = random() % 40 + 1;
@@ -60,9 +61,9 @@ TEST(Layers, WhateverTheGraphNoTwoBoxesShareAPlace) {
     for (std::size_t i = random() % 120; i > 0; --i) {
       edges.push_back({random() % nodes, random() % nodes});
     }
-    const Layers layers = lay_out(nodes, edges, 8);
+    const GraphLayout layers = layout_graph(nodes, edges, 8);
     std::vector<std::set<double>> rows(layers.columns);
-    for (const Spot& each : layers.nodes) {
+    for (const GridPosition& each : layers.nodes) {
       for (const double other : rows.at(each.column)) {
         ASSERT_GE(std::abs(other - each.row), 1) << "in round " << round;
       }

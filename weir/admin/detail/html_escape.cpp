@@ -1,4 +1,5 @@
-#include "weir/app/html_text.hpp"
+// Escapes and truncates UTF-8 text for HTML and SVG.
+#include "weir/admin/detail/html_escape.hpp"
 
 #include <cstdint>
 
@@ -7,9 +8,9 @@ namespace {
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
 
-/// How many bytes the well-formed character at the start of `text` has; 0 if there is none.
-/// (Unicode 15, table 3-7.)
-std::size_t character_at(std::string_view text) {
+/// Returns the size in bytes of the well-formed character at the start of `text`, or 0 if there is
+/// none. (Unicode 15, table 3-7.)
+std::size_t character_size(std::string_view text) {
   const auto byte = [&](std::size_t index) { return static_cast<std::uint8_t>(text[index]); };
   const std::uint8_t first = byte(0);
   if (first < 0x80) return 1;
@@ -56,17 +57,17 @@ void append_escaped(std::string& out, std::string_view character) {
       break;
   }
   const bool control = first >= 0 && first < ' ' && first != '\n' && first != '\t';
-  const bool none = character == "\xEF\xBF\xBE" || character == "\xEF\xBF\xBF";
-  out += control || first == '\x7F' || none ? replacement : character;
+  const bool noncharacter = character == "\xEF\xBF\xBE" || character == "\xEF\xBF\xBF";
+  out += control || first == '\x7F' || noncharacter ? replacement : character;
 }
 
 }  // namespace
 
-std::string escaped(std::string_view text) {
+std::string escape_html(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t size = character_at(text);
+    const std::size_t size = character_size(text);
     if (size == 0) {
       out += replacement;
       text.remove_prefix(1);
@@ -78,13 +79,13 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-std::string shortened(std::string_view text, std::size_t characters_max) {
+std::string truncate_utf8(std::string_view text, std::size_t characters_max) {
   std::size_t end = 0;
   std::size_t last = 0;
   for (std::size_t count = 0; end < text.size(); ++count) {
     if (count == characters_max) return std::string(text.substr(0, last)) + "\xE2\x80\xA6";
     last = end;
-    const std::size_t size = character_at(text.substr(end));
+    const std::size_t size = character_size(text.substr(end));
     end += size == 0 ? 1 : size;
   }
   return std::string(text);

@@ -1,4 +1,4 @@
-// The services of an explanation, each once, whatever the number of its instances.
+// The services of an explanation, with all instances of a service in one group.
 #pragma once
 
 #include <array>
@@ -13,31 +13,31 @@ namespace weir::drawing {
 /// One service: all instances with the same id.
 struct ServiceGroup {
   std::string name;
-  Place place = Place::shared;
-  std::vector<std::size_t> members;     ///< as indices of Explanation::services
-  std::array<std::size_t, 5> states{};  ///< how many are in each ServiceState
+  Placement placement = Placement::shared;
+  std::vector<std::size_t> members;     ///< indices of Explanation::services
+  std::array<std::size_t, 5> states{};  ///< number of instances in each ServiceState
 
-  /// The state that is most worth being seen: failed, before stopping, starting, waiting, running.
+  /// Returns the most severe state: failed, then stopping, starting, waiting, running.
   ServiceState state() const noexcept;
-  /// "running", "running on core 2", "3 of 4 running, 1 failed".
+  /// Returns "running", "running on core 2", or "3 of 4 running, 1 failed".
   std::string summary(const Explanation& of) const;
 };
 
-/// Some instance of `from` takes one of `to`.
+/// An edge between groups: an instance of `from` takes an instance of `to`.
 struct GroupEdge {
   std::size_t from;
   std::size_t to;
-  bool required;  ///< or taken while it is there
+  bool required;  ///< true if required, false if used while present
 };
 
 struct ServiceGroups {
-  std::vector<ServiceGroup> all;  ///< in the order of their first instances
-  std::vector<GroupEdge> edges;   ///< no two alike
+  std::vector<ServiceGroup> all;  ///< in order of their first instances
+  std::vector<GroupEdge> edges;   ///< without duplicates
 };
 
-ServiceGroups group(const Explanation& explanation);
+ServiceGroups group_instances(const Explanation& explanation);
 
-/// The last part of a type's name: "weir::(anonymous namespace)::Web<a::B>" is "Web<B>".
-std::string last_part(const std::string& name);
+/// Returns the last part of a type's name: "weir::(anonymous namespace)::Web<a::B>" is "Web<B>".
+std::string short_name(const std::string& name);
 
 }  // namespace weir::drawing

@@ -10,28 +10,28 @@
 
 namespace weir::drawing {
 
-/// The events of one core, in all and at present.
+/// The event counters of one core since the start, and its present rate.
 struct EventRate {
   unsigned core = 0;
   std::uint64_t handled = 0;
   double per_second = 0;
-  std::uint64_t refused = 0;
+  std::uint64_t rejected = 0;
   std::uint64_t failures = 0;
 };
 
 struct ServicePage {
-  std::string title;  ///< of the page: which app this is
+  std::string title;  ///< title of the page, such as the app's name
   Explanation explanation;
-  std::vector<EventRate> events;  ///< none: there is no part on them
-  Duration refresh{};             ///< how often it reloads itself; zero: never
+  std::vector<EventRate> events;  ///< empty if the page has no section on events
+  Duration refresh{};             ///< reload interval of the page; zero for no reload
 };
 
-/// A whole HTML page, with the picture in it; its style sheet is `services.css` beside it. There is
-/// no script in it, and all texts of the app are escaped.
+/// Returns a complete HTML page with the picture. Its style sheet is `services.css` in the same
+/// directory. The page has no script, and all texts of the app are escaped.
 std::string to_html(const ServicePage& page);
 
-/// {"services": [...as Explanation::to_json()], "events": [{"core": ..., "handled": ...,
-/// "per_second": ..., "refused": ..., "failures": ...}]}
+/// Returns {"services": [...as Explanation::to_json()], "events": [{"core": ..., "handled": ...,
+/// "per_second": ..., "rejected": ..., "failures": ...}]}.
 std::string to_json(const ServicePage& page);
 
 }  // namespace weir::drawing

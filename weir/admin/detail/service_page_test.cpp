@@ -1,3 +1,4 @@
+// Tests of the live page of an app's services.
 #include "weir/admin/detail/service_page.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "weir/admin/detail/service_groups.hpp"
-#include "weir/app/service_picture.hpp"
+#include "weir/admin/detail/service_svg.hpp"
 #include "weir/json/read.hpp"
 
 namespace weir::drawing {
@@ -21,7 +22,7 @@ ServiceReport report(std::string name, std::uint32_t id, unsigned core, ServiceS
   ServiceReport made;
   made.name = std::move(name);
   made.id = ServiceId(id, 1);
-  made.place = Place::per_core;
+  made.placement = Placement::per_core;
   made.core = core;
   made.state = state;
   return made;
@@ -33,7 +34,7 @@ std::size_t count(std::string_view text, std::string_view part) {
   return found;
 }
 
-/// Two instances of Web take one of Store each, and the first one perhaps a Cache.
+/// Returns an explanation with two Webs, which take one Store each; the first may use a Cache.
 Explanation example() {
   Explanation all;
   all.services = {report("shop::Web", 1, 0, ServiceState::running),
@@ -46,12 +47,12 @@ Explanation example() {
   all.services[1].uses = {3};
   all.services[1].waits_for = {"shop::Store on core 1"};
   all.services[3].failure = "no such file";
-  all.services[4].in_state = 90min;
+  all.services[4].state_duration = 90min;
   return all;
 }
 
 TEST(ServicePage, EachServiceIsDrawnOnce) {
-  const ServiceGroups groups = group(example());
+  const ServiceGroups groups = group_instances(example());
   ASSERT_EQ(groups.all.size(), 3U);
   EXPECT_EQ(groups.all[0].state(), ServiceState::waiting);
   EXPECT_EQ(groups.all[0].summary(example()), "1 of 2 running, 1 waiting");
@@ -68,16 +69,16 @@ TEST(ServicePage, EachServiceIsDrawnOnce) {
   EXPECT_NE(svg.find(">Cache&lt;B&gt;</text>"), svg.npos) << svg;
 }
 
-TEST(ServicePage, OfANameTheLastPartIsShown) {
-  EXPECT_EQ(last_part("Web"), "Web");
-  EXPECT_EQ(last_part("a::b::Web"), "Web");
-  EXPECT_EQ(last_part("a::(anonymous namespace)::Web<x::Y<z::Q>, r::S>"), "Web<Y<Q>, S>");
-  EXPECT_EQ(last_part("a::Web<x>::In"), "In");
-  EXPECT_EQ(last_part("a::F<int (b::C, const d::E *)>"), "F<int (C, const E *)>");
-  EXPECT_EQ(last_part("odd::"), "odd::");
+TEST(ServicePage, TheLastPartOfANameIsShown) {
+  EXPECT_EQ(short_name("Web"), "Web");
+  EXPECT_EQ(short_name("a::b::Web"), "Web");
+  EXPECT_EQ(short_name("a::(anonymous namespace)::Web<x::Y<z::Q>, r::S>"), "Web<Y<Q>, S>");
+  EXPECT_EQ(short_name("a::Web<x>::In"), "In");
+  EXPECT_EQ(short_name("a::F<int (b::C, const d::E *)>"), "F<int (C, const E *)>");
+  EXPECT_EQ(short_name("odd::"), "odd::");
 }
 
-TEST(ServicePage, ThePageTellsStatesAgesAndReasons) {
+TEST(ServicePage, ThePageShowsStatesAgesAndReasons) {
   ServicePage page{"shop", example(), {}, 2s};
   const std::string html = to_html(page);
   EXPECT_TRUE(html.starts_with("<!DOCTYPE html>"));
@@ -113,17 +114,17 @@ TEST(ServicePage, NoTextBecomesMarkup) {
   EXPECT_NE(html.find("&quot;&#39;&gt;&lt;script&gt;"), html.npos);
 }
 
-TEST(ServicePage, TheSameForPrograms) {
+TEST(ServicePage, JsonHasTheSameData) {
   struct Event {
     unsigned core;
     std::uint64_t handled;
     double per_second;
-    std::uint64_t refused;
+    std::uint64_t rejected;
     std::uint64_t failures;
   };
   struct Service {
     std::string name;
-    std::string place;
+    std::string placement;
     unsigned core;
     std::string state;
     double seconds;
@@ -144,9 +145,9 @@ TEST(ServicePage, TheSameForPrograms) {
   EXPECT_EQ(read->events[0].per_second, 3.5);
 }
 
-TEST(ServicePage, NothingAtAllIsAPageToo) {
+TEST(ServicePage, AnEmptyAppHasAPage) {
   const std::string html = to_html({"x", {}, {}, 1s});
-  EXPECT_NE(html.find("There are none."), html.npos);
+  EXPECT_NE(html.find("There are no services."), html.npos);
   EXPECT_NE(html.find("</svg>"), html.npos);
 }
 

@@ -1,4 +1,5 @@
-#include "weir/app/service_picture.hpp"
+// Draws the services of an app as SVG.
+#include "weir/admin/detail/service_svg.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,20 +8,19 @@
 #include <utility>
 #include <vector>
 
-#include "weir/app/html_text.hpp"
-#include "weir/app/layers.hpp"
+#include "weir/admin/detail/html_escape.hpp"
 #include "weir/admin/detail/service_groups.hpp"
 
 namespace weir::drawing {
 namespace {
 
-// In pixels.
+// Sizes in pixels.
 constexpr long box_width = 208;
 constexpr long box_height = 54;
 constexpr long gap = 76;  // between columns
 constexpr long row_height = 68;
 constexpr long margin = 12;
-constexpr long inset = 12;  // of what is in a box
+constexpr long inset = 12;  // between a box's border and its content
 constexpr long cell_height = 5;
 constexpr std::size_t cells_max = 48;
 constexpr std::size_t name_max = 20;  // characters
@@ -30,35 +30,36 @@ std::string number(long value) {
   return std::to_string(value);
 }
 
-/// A box's upper left corner.
+/// The upper left corner of a box.
 struct Corner {
   long x;
   long y;
 };
-Corner corner_of(const Spot& place) {
-  return {margin + static_cast<long>(place.column) * (box_width + gap),
-          margin + std::lround(place.row * static_cast<double>(row_height))};
+Corner corner_of(const GridPosition& position) {
+  return {margin + static_cast<long>(position.column) * (box_width + gap),
+          margin + std::lround(position.row * static_cast<double>(row_height))};
 }
-long middle_of(const Spot& place) {
-  return corner_of(place).y + box_height / 2;
+long middle_of(const GridPosition& position) {
+  return corner_of(position).y + box_height / 2;
 }
 
-class Picture {
+class SvgRenderer {
  public:
-  explicit Picture(const Explanation& explanation)
-      : explanation_(explanation), groups_(group(explanation)) {
+  explicit SvgRenderer(const Explanation& explanation)
+      : explanation_(explanation), groups_(group_instances(explanation)) {
     std::vector<GraphEdge> edges;
     for (const GroupEdge& each : groups_.edges) edges.push_back({each.from, each.to});
-    layers_ = lay_out(groups_.all.size(), edges);
+    layout_ = layout_graph(groups_.all.size(), edges);
   }
 
   std::string draw() {
-    const long width = 2 * margin + static_cast<long>(layers_.columns) * (box_width + gap) - gap;
-    const long height = 2 * margin + std::lround(layers_.rows * static_cast<double>(row_height)) -
+    const long width = 2 * margin + static_cast<long>(layout_.columns) * (box_width + gap) - gap;
+    const long height = 2 * margin + std::lround(layout_.rows * static_cast<double>(row_height)) -
                         (row_height - box_height);
     const std::string size = number(std::max(width, 1L)) + " " + number(std::max(height, 1L));
     out_ =
-        "<svg class=\"graph\" role=\"img\" aria-label=\"services and what they take\" viewBox=\"0 "
+        "<svg class=\"graph\" role=\"img\" aria-label=\"services and their dependencies\" "
+        "viewBox=\"0 "
         "0 " +
         size + "\" width=\"" + number(std::max(width, 1L)) + "\" height=\"" +
         number(std::max(height, 1L)) + "\">\n" +
@@ -71,17 +72,17 @@ class Picture {
   }
 
  private:
-  /// From side to side, and straight through the columns that it passes.
+  /// Draws an edge from side to side, and straight through the columns that it passes.
   void draw_edge(std::size_t index) {
     const GroupEdge& edge = groups_.edges[index];
     if (edge.from == edge.to) return;
-    const auto& way = layers_.edges[index];
+    const auto& way = layout_.edges[index];
     const bool rightwards = way.back().column > way.front().column;
     const long bend = rightwards ? gap / 2 : -gap / 2;
-    const auto leaves = [&](const Spot& at) {
+    const auto leaves = [&](const GridPosition& at) {
       return corner_of(at).x + (rightwards ? box_width : 0);
     };
-    const auto enters = [&](const Spot& at) {
+    const auto enters = [&](const GridPosition& at) {
       return corner_of(at).x + (rightwards ? 0 : box_width);
     };
     std::string path = "M" + number(leaves(way.front())) + " " + number(middle_of(way.front()));
@@ -93,28 +94,28 @@ class Picture {
       if (i + 1 < way.size()) path += "H" + number(leaves(way[i]));
     }
     out_ += "<path class=\"" + std::string(edge.required ? "takes" : "may") + "\" d=\"" + path +
-            "\" marker-end=\"url(#tip)\"><title>" + escaped(groups_.all[edge.from].name) +
-            (edge.required ? " takes " : " takes, while it is there, ") +
-            escaped(groups_.all[edge.to].name) + "</title></path>\n";
+            "\" marker-end=\"url(#tip)\"><title>" + escape_html(groups_.all[edge.from].name) +
+            (edge.required ? " takes " : " may take ") + escape_html(groups_.all[edge.to].name) +
+            "</title></path>\n";
   }
 
   void draw_box(std::size_t index) {
     const ServiceGroup& service = groups_.all[index];
-    const Corner corner = corner_of(layers_.nodes[index]);
-    const std::string state(word_for(service.state()));
+    const Corner corner = corner_of(layout_.nodes[index]);
+    const std::string state(to_string(service.state()));
     const std::string x = number(corner.x + inset);
-    out_ += "<g class=\"box " + state + "\"><title>" + escaped(tip_of(service)) +
+    out_ += "<g class=\"box " + state + "\"><title>" + escape_html(tip_of(service)) +
             "</title><rect x=\"" + number(corner.x) + "\" y=\"" + number(corner.y) + "\" width=\"" +
             number(box_width) + "\" height=\"" + number(box_height) +
             "\" rx=\"6\"/><text class=\"name\" x=\"" + x + "\" y=\"" + number(corner.y + 21) +
-            "\">" + escaped(shortened(last_part(service.name), name_max)) +
+            "\">" + escape_html(truncate_utf8(short_name(service.name), name_max)) +
             "</text><text class=\"note\" x=\"" + x + "\" y=\"" + number(corner.y + 38) + "\">" +
-            escaped(shortened(service.summary(explanation_), summary_max)) + "</text>";
+            escape_html(truncate_utf8(service.summary(explanation_), summary_max)) + "</text>";
     draw_cells(service, corner);
     out_ += "</g>\n";
   }
 
-  /// One for each instance, where there are several.
+  /// Draws one cell for each instance if there are several.
   void draw_cells(const ServiceGroup& service, const Corner& corner) {
     const std::size_t shown = std::min(service.members.size(), cells_max);
     if (shown < 2) return;
@@ -125,7 +126,7 @@ class Picture {
       const long x =
           corner.x + inset +
           std::lround(static_cast<double>(i) * std::min(room, static_cast<double>(width + 2)));
-      out_ += "<rect class=\"cell " + std::string(word_for(each.state)) + "\" x=\"" + number(x) +
+      out_ += "<rect class=\"cell " + std::string(to_string(each.state)) + "\" x=\"" + number(x) +
               "\" y=\"" + number(corner.y + box_height - cell_height - 5) + "\" width=\"" +
               number(width) + "\" height=\"" + number(cell_height) + "\"/>";
     }
@@ -138,22 +139,22 @@ class Picture {
       if (!report.failure.empty()) tip += "\n" + report.failure;
       for (const std::string& what : report.waits_for) tip += "\nwaits for " + what;
     }
-    return shortened(tip, 600);
+    return truncate_utf8(tip, 600);
   }
 
   const Explanation& explanation_;
   ServiceGroups groups_;
-  Layers layers_;
+  GraphLayout layout_;
   std::string out_;
 };
 
 }  // namespace
 
 std::string draw_services(const Explanation& explanation) {
-  return Picture(explanation).draw();
+  return SvgRenderer(explanation).draw();
 }
 
-std::string_view service_style() noexcept {
+std::string_view service_stylesheet() noexcept {
   return R"(:root { color-scheme: light dark; --ground: #fff; --ink: #1d2125; --soft: #5f6b76;
   --line: #d5dade; --edge: #8c98a3; }
 body { margin: 24px; font: 14px/1.45 system-ui, sans-serif; color: var(--ink);

@@ -1,6 +1,9 @@
-// Typed properties of services, and filters that choose by them.
+// Options, properties, placement and id of a registered service.
 #pragma once
 
+#include <chrono>
+#include <compare>
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -8,10 +11,13 @@
 
 #include "weir/base/detail/type_name.hpp"
 #include "weir/base/result.hpp"
+#include "weir/base/time.hpp"
 
 namespace weir {
 
-/// What is known of a service beside its type: values of the user's own types, at most one of each.
+// Typed properties of services, and filters that select by them.
+
+/// Values that describe a service besides its type, of the user's own types, at most one of each.
 ///
 ///   enum class Region { europe, asia };
 ///   app.per_core<Database>({.properties = {Region::europe}});
@@ -25,28 +31,28 @@ class Properties {
              (!std::is_same_v<std::remove_cvref_t<Values>, Properties> && ...))
   Properties(Values&&... values) {
     (values_.emplace_back(
-         &wiring::type<std::remove_cvref_t<Values>>,
+         &inject::type<std::remove_cvref_t<Values>>,
          std::make_shared<const std::remove_cvref_t<Values>>(std::forward<Values>(values))),
      ...);
   }
 
   bool empty() const noexcept { return values_.empty(); }
-  /// The value of that type, or nullptr.
+  /// Returns the value of that type, or nullptr.
   template <class Value>
   const Value* get() const noexcept {
     for (const auto& [type, value] : values_) {
-      if (type == &wiring::type<Value>) return static_cast<const Value*>(value.get());
+      if (type == &inject::type<Value>) return static_cast<const Value*>(value.get());
     }
     return nullptr;
   }
 
  private:
-  std::vector<std::pair<const wiring::Type*, std::shared_ptr<const void>>> values_;
+  std::vector<std::pair<const inject::Type*, std::shared_ptr<const void>>> values_;
 };
 
-namespace wiring {
+namespace inject {
 
-/// A filter's judgement; its address is the filter's identity.
+/// A filter function. The address of this object is the filter's identity.
 struct Filter {
   bool (*accepts)(const Properties&);
 };
@@ -75,7 +81,7 @@ bool accepts(const Properties& properties) {
 template <class F>
 inline constexpr Filter filter{&detail::accepts<F>};
 
-/// nullptr for `void`, which is no filter.
+/// Returns the filter's object, or nullptr for `void`, which means no filter.
 template <class F>
 constexpr const Filter* filter_of() {
   if constexpr (std::is_void_v<F>) {
@@ -85,5 +91,45 @@ constexpr const Filter* filter_of() {
   }
 }
 
-}  // namespace wiring
+}  // namespace inject
+
+/// The way to replace a running service; see App::replace().
+enum class ReplacePolicy : std::uint8_t {
+  side_by_side,  ///< new instances start beside the old ones, which stop afterwards
+  exclusive,     ///< old instances stop first, for services that cannot exist twice (ports, locks)
+};
+
+/// ServiceOptions sets the properties, the timeouts and the replacement of a service.
+struct ServiceOptions {
+  Properties properties = {};  ///< values that filters select by
+  /// Maximum durations of start() and stop(). The app cancels a call that takes longer. A start()
+  /// that was cancelled has failed. A stop() that was cancelled counts as done when it returns.
+  Duration start_timeout = std::chrono::seconds(30);
+  Duration stop_timeout = std::chrono::seconds(10);
+  ReplacePolicy replace_policy = ReplacePolicy::side_by_side;
+};
+
+/// The placement of a service's instances.
+enum class Placement : std::uint8_t {
+  shared,    ///< one instance, on the core that the app is started on; all cores use it as const
+  per_core,  ///< one instance on each core
+  on_core,   ///< one instance, on the given core
+};
+
+/// The id of a service that was registered with an App. It is a value. The id of a removed service
+/// matches no other service.
+class ServiceId {
+ public:
+  ServiceId() noexcept = default;
+  ServiceId(std::uint32_t index, std::uint32_t serial) noexcept : index_(index), serial_(serial) {}
+  std::uint32_t index() const noexcept { return index_; }
+  /// Distinguishes this service from earlier ones with the same index.
+  std::uint32_t serial() const noexcept { return serial_; }
+  auto operator<=>(const ServiceId&) const noexcept = default;
+
+ private:
+  std::uint32_t index_ = UINT32_MAX;
+  std::uint32_t serial_ = 0;
+};
+
 }  // namespace weir

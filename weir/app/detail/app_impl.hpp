@@ -1,4 +1,4 @@
-// What an App is made of: for its own sources.
+// The members of an App, for its own sources.
 #pragma once
 
 #include <atomic>
@@ -11,53 +11,53 @@
 #include <vector>
 
 #include "weir/app/app.hpp"
-#include "weir/app/graph.hpp"
-#include "weir/app/life.hpp"
-#include "weir/http/route_board.hpp"
-#include "weir/task/sync/event.hpp"
-#include "weir/task/mutex.hpp"
+#include "weir/app/detail/graph/graph.hpp"
+#include "weir/app/lifecycle/detail/lifecycle.hpp"
+#include "weir/http/router/detail/service_route_registry.hpp"
 #include "weir/task/scope.hpp"
+#include "weir/task/sync/event.hpp"
+#include "weir/task/sync/mutex.hpp"
 
 namespace weir {
-namespace wiring {
+namespace inject {
 
-/// What becomes of a change; whoever asked for it may have gone.
-struct Outcome {
-  CoreManualResetEvent known;
+/// The result of a change. The caller that requested the change may no longer exist.
+struct ChangeResult {
+  ManualResetEvent done;
   Result<> result;
-  std::exception_ptr thrown;
+  std::exception_ptr exception;
 };
 
-/// The changes of a running app, which go on whatever becomes of who asked for them.
-struct Changes {
-  explicit Changes(Loop& home) : scope({&home, nullptr}, OnFailure::supervise) {}
-  Task<> run(Task<Result<>> body, std::shared_ptr<Outcome> outcome) {
+/// The changes of a running app. They continue when their callers are cancelled.
+struct ChangeTasks {
+  explicit ChangeTasks(Loop& loop) : scope({&loop, nullptr}, OnFailure::isolate) {}
+  Task<> run(Task<Result<>> body, std::shared_ptr<ChangeResult> outcome) {
     try {
       outcome->result = co_await std::move(body);
     } catch (...) {
-      outcome->thrown = std::current_exception();
+      outcome->exception = std::current_exception();
     }
-    outcome->known.set();
-    if (--running == 0) none.set();
+    outcome->done.set();
+    if (--running == 0) idle.set();
   }
 
   Scope scope;
   std::size_t running = 0;
-  CoreManualResetEvent none{true};
+  ManualResetEvent idle{true};
 };
 
-}  // namespace wiring
+}  // namespace inject
 
-struct App::Parts {
-  wiring::Graph graph;
-  wiring::Life life{graph};
-  std::optional<http::RouteBoard> board;
-  std::optional<wiring::Changes> changes;  // while it is open
-  CoreMutex changing;                      // who changes the graph, which takes several steps
-  CoreMutex closing;
-  std::vector<std::string> problems;
-  Host* host = nullptr;              // of the last start()
-  std::atomic<Loop*> home{nullptr};  // while it is open
+struct App::Impl {
+  inject::Graph graph;
+  inject::Lifecycle lifecycle{graph};
+  std::optional<http::ServiceRouteRegistry> route_registry;
+  std::optional<inject::ChangeTasks> changes;  // set while the app is open
+  Mutex change_mutex;  // serializes changes of the graph, which take several steps
+  Mutex close_mutex;
+  std::vector<std::string> errors;
+  Platform* platform = nullptr;          // platform of the last start()
+  std::atomic<Loop*> app_loop{nullptr};  // set while the app is open
 };
 
 }  // namespace weir

@@ -1,78 +1,139 @@
-// Optional<T> and All<T>: services that come and go while the one that asks for them runs.
+// inject::Where, Optional, All and Requester: parameters of services besides plain references.
 #pragma once
 
 #include <cassert>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "weir/app/parameter.hpp"
-#include "weir/app/used_provider.hpp"
+#include "weir/app/describe/detail/parameter.hpp"
+#include "weir/app/handles/detail/provider_ref.hpp"
 
 namespace weir {
 class Loop;
+}  // namespace weir
 
-namespace wiring {
+namespace weir::inject {
 
-/// Who is there at the moment, for one parameter of one service; it changes between two turns'
-/// runnables, never inside one. Threads: those of the service's core.
-struct Providers {
-  std::vector<void*> objects;  ///< of a Remote: those of `used` that do not go
-  std::function<void()> changed;
-  std::vector<std::unique_ptr<UsedProvider>> used;
-  Loop* home = nullptr;  ///< that core's: from before the service is made
+// inject::Requester: makes one instance for each requiring service.
 
-  /// False on another core, which may look at nothing but `home`.
-  bool is_at_home() const noexcept;
+/// A parameter that makes the service once for each service that requires it. The instance lives
+/// on the requiring service's core. It is made before the requiring service and removed with it.
+///
+///   app.per_core([](inject::Requester requester) { return Logger(requester.name()); });
+///
+/// Lifetime: a value; the name lives as long as the program.
+class Requester {
+ public:
+  static constexpr Parameter parameter{&type<Requester>, nullptr, DependencyKind::requester, false};
+  /// The container's data on the requiring service.
+  struct Data {
+    const Type* type;
+    const Properties* properties;
+    unsigned core;
+  };
+  explicit Requester(void* given) noexcept : data_(*static_cast<const Data*>(given)) {}
+
+  /// Returns the type name of the requiring service, with namespaces.
+  std::string_view name() const noexcept { return data_.type->name; }
+  unsigned core() const noexcept { return data_.core; }
+  /// Returns the properties of the requiring service; valid while that service is registered.
+  const Properties& properties() const noexcept { return *data_.properties; }
+  template <class T>
+  bool is() const noexcept {
+    return data_.type == &type<T>;
+  }
+
+ private:
+  Data data_;
 };
 
-/// What Optional and All share: handles that may be copied within their service.
+// inject::Where<T, Filter>: the service of a type that a filter accepts.
+
+/// A parameter that requires a T whose properties `Filter` accepts. It gets the service that was
+/// registered first, among those that are accepted and visible on its core. A filter is a class
+/// with `bool operator()(const P&) const` for some property P, or for `const Properties&`. A
+/// service without a P is not accepted. T is const for a shared service.
+/// Lifetime: that of the requiring service; the object stays valid as long.
+template <class T, class Filter>
+class Where {
+ public:
+  static constexpr Parameter parameter{&type<std::remove_const_t<T>>, &filter<Filter>,
+                                       DependencyKind::required, !std::is_const_v<T>};
+  explicit Where(void* given) noexcept : object_(static_cast<T*>(given)) {}
+
+  T& get() const noexcept { return *object_; }
+  T& operator*() const noexcept { return *object_; }
+  T* operator->() const noexcept { return object_; }
+
+ private:
+  T* object_;
+};
+
+/// The providers that are present for one parameter of one service. The set changes between two
+/// runnables of a loop turn, never within one.
+/// Threads: those of the service's core.
+struct Providers {
+  std::vector<void*> objects;  ///< for a Remote: the entries of `counted` that are not stopping
+  std::function<void()> changed;
+  std::vector<std::unique_ptr<CountedProvider>> counted;
+  Loop* loop = nullptr;  ///< loop of the service's core; set before the service is made
+
+  /// Returns false on another core, which may read only `loop`.
+  bool is_on_own_core() const noexcept;
+};
+
+/// The common base of Optional, All, Remote and Scoped: handles that may be copied within their
+/// service.
 class ProvidersHandle {
  public:
-  explicit ProvidersHandle(void* given) noexcept : of_(static_cast<Providers*>(given)) {}
+  explicit ProvidersHandle(void* given) noexcept : providers_(static_cast<Providers*>(given)) {}
 
-  std::size_t size() const noexcept { return of().objects.size(); }
-  bool empty() const noexcept { return of().objects.empty(); }
+  std::size_t size() const noexcept { return providers().objects.size(); }
+  bool empty() const noexcept { return providers().objects.empty(); }
 
-  /// Calls `changed` after each coming and, before that provider stops, each going, on this core.
-  /// One per parameter: a second call replaces the first. It is dropped with the service.
+  /// Sets a callback for changes. This core calls `changed` after each arrival of a provider, and
+  /// for each departure before that provider stops. A parameter has one callback: a second call
+  /// replaces the first. The callback is destroyed with the service.
   void on_change(std::function<void()> changed) const {
-    assert(of_->is_at_home() && "used on another core than its service's");
-    of_->changed = std::move(changed);
+    assert(providers_->is_on_own_core() && "used on another core than its service's");
+    providers_->changed = std::move(changed);
   }
 
  protected:
   ~ProvidersHandle() = default;
-  const Providers& of() const noexcept {
-    assert(of_->is_at_home() && "used on another core than its service's");
-    return *of_;
+  const Providers& providers() const noexcept {
+    assert(providers_->is_on_own_core() && "used on another core than its service's");
+    return *providers_;
   }
-  const Providers& of_any_core() const noexcept { return *of_; }
+  const Providers& providers_from_any_core() const noexcept { return *providers_; }
 
  private:
-  Providers* of_;
+  Providers* providers_;
 };
 
-}  // namespace wiring
-
-/// A parameter that is there or not, and may come and go: `if (cache) cache->put(...)`. Of several
-/// it is the first that came. T is const for a shared service (and always in one).
-/// Threads: the service's core (asserted). So a shared service uses it in its start(), its stop(),
-/// its scope's tasks and on_change(), but not in what others call from their cores: those take it
-/// themselves. Lifetime: of the handle, that of the service; of what it points to, until the next
-/// co_await: a provider stops only after on_change() has told of it.
+/// A parameter that may be absent, and may appear or disappear: `if (cache) cache->put(...)`. It
+/// refers to the provider that arrived first if there are several. T is const for a shared service,
+/// and always in a shared service.
+/// Threads: the service's core (asserted). A shared service uses it in its start() and stop(), in
+/// its scope's tasks and in on_change(). Functions that other services call on their cores must
+/// not use it; these services take the parameter themselves.
+/// Lifetime: the handle lives as long as the service. The object is valid until the next co_await;
+/// a provider stops only after on_change() has reported its departure.
 template <class T, class Filter = void>
-class Optional : public wiring::ProvidersHandle {
+class Optional : public ProvidersHandle {
  public:
-  static constexpr wiring::Parameter needs{&wiring::type<std::remove_const_t<T>>,
-                                           wiring::filter_of<Filter>(), wiring::Need::some,
-                                           !std::is_const_v<T>};
+  static constexpr Parameter parameter{&type<std::remove_const_t<T>>, filter_of<Filter>(),
+                                       DependencyKind::optional, !std::is_const_v<T>};
   using ProvidersHandle::ProvidersHandle;
 
   explicit operator bool() const noexcept { return !empty(); }
-  T* get() const noexcept { return empty() ? nullptr : static_cast<T*>(of().objects.front()); }
+  T* get() const noexcept {
+    return empty() ? nullptr : static_cast<T*>(providers().objects.front());
+  }
   T& operator*() const noexcept {
     assert(!empty());
     return *get();
@@ -80,12 +141,15 @@ class Optional : public wiring::ProvidersHandle {
   T* operator->() const noexcept { return &**this; }
 };
 
-/// A parameter for every provider there is, in the order of their coming: `for (T& each : all)`.
-/// Threads and lifetime: as for Optional; not to be iterated over across a co_await.
+/// A parameter for all present providers, in order of arrival: `for (T& each : all)`. An iteration
+/// must not contain a co_await.
+/// Threads: the service's core (asserted); the rules of Optional for shared services apply.
+/// Lifetime: the handle lives as long as the service. The objects are valid until the next
+/// co_await; a provider stops only after on_change() has reported its departure.
 template <class T, class Filter = void>
-class All : public wiring::ProvidersHandle {
+class All : public ProvidersHandle {
  public:
-  static constexpr wiring::Parameter needs = Optional<T, Filter>::needs;
+  static constexpr Parameter parameter = inject::Optional<T, Filter>::parameter;
   using ProvidersHandle::ProvidersHandle;
 
   class Iterator {
@@ -106,8 +170,8 @@ class All : public wiring::ProvidersHandle {
    private:
     std::vector<void*>::const_iterator at_;
   };
-  Iterator begin() const noexcept { return Iterator(of().objects.begin()); }
-  Iterator end() const noexcept { return Iterator(of().objects.end()); }
+  Iterator begin() const noexcept { return Iterator(providers().objects.begin()); }
+  Iterator end() const noexcept { return Iterator(providers().objects.end()); }
 };
 
-}  // namespace weir
+}  // namespace weir::inject

@@ -1,3 +1,4 @@
+// Tests of Optional, All, Where and Requester parameters.
 #include "weir/app/handles/handles.hpp"
 
 #include <functional>
@@ -19,19 +20,20 @@ struct Anonymous {
   }
 };
 
-struct Store : Said {
-  Store(const Journal& journal, std::string name) : Said(journal, name), name_(name) {}
+struct Store : JournaledService {
+  Store(const Journal& journal, std::string name) : JournaledService(journal, name), name_(name) {}
   Task<> stop() {
-    say("stopping");
+    write("stopping");
     static_cast<void>(co_await sleep(1s));
   }
   std::string name_;
 };
 
-/// Writes down which stores it sees.
-struct User : Said {
-  User(const Journal& journal, Optional<Store> one, All<Store> all, Optional<Store, InAsia> asian)
-      : Said(journal, "user"), one_(one), all_(all), asian_(asian) {
+/// A service that writes the stores that it sees to the journal.
+struct User : JournaledService {
+  User(const Journal& journal, inject::Optional<Store> one, inject::All<Store> all,
+       inject::Optional<Store, InAsia> asian)
+      : JournaledService(journal, "user"), one_(one), all_(all), asian_(asian) {
     look();
     one_.on_change([this] { look(); });
     all_.on_change([this] { look(); });
@@ -41,11 +43,11 @@ struct User : Said {
     std::string names = one_ ? one_->name_ + ":" : "none:";
     for (Store& each : all_) names += " " + each.name_;
     if (asian_) names += " asian " + asian_->name_;
-    say("sees " + names);
+    write("sees " + names);
   }
-  Optional<Store> one_;
-  All<Store> all_;
-  Optional<Store, InAsia> asian_;
+  inject::Optional<Store> one_;
+  inject::All<Store> all_;
+  inject::Optional<Store, InAsia> asian_;
 };
 
 class ProvidersTest : public AppTest {
@@ -55,7 +57,7 @@ class ProvidersTest : public AppTest {
                          {.properties = std::move(properties)});
   }
   std::vector<std::string> take() { return std::exchange(lines_, {}); }
-  /// What the user saw last, before the line `end`.
+  /// Returns the stores that the user saw last, before the line `end`.
   std::string last_seen(const std::string& end = {}) const {
     std::string last;
     for (const std::string& each : lines_) {
@@ -68,14 +70,14 @@ class ProvidersTest : public AppTest {
 
 using Lines = std::vector<std::string>;
 
-TEST_F(ProvidersTest, NobodyNeedBeThere) {
+TEST_F(ProvidersTest, AnOptionalProviderMayBeAbsent) {
   app_.per_core<User>();
   ASSERT_TRUE(start());
   EXPECT_EQ(take(), (Lines{"user made", "user sees none:"}));
   stop();
 }
 
-TEST_F(ProvidersTest, TheyComeAndGo) {
+TEST_F(ProvidersTest, ProvidersAppearAndDisappear) {
   app_.per_core<User>();
   ASSERT_TRUE(start());
   take();
@@ -88,46 +90,47 @@ TEST_F(ProvidersTest, TheyComeAndGo) {
   take();
   ASSERT_TRUE(run(app_.stop(a)));
   EXPECT_EQ(lines_.back(), "a gone");
-  EXPECT_EQ(last_seen("a stopping"), "user sees b: b asian b") << "it is told before";
+  EXPECT_EQ(last_seen("a stopping"), "user sees b: b asian b") << "on_change() comes first";
   ASSERT_TRUE(run(app_.start(a)));
   EXPECT_EQ(last_seen(), "user sees b: b a asian b");
   ASSERT_TRUE(run(app_.remove(b)));
   EXPECT_EQ(last_seen("b stopping"), "user sees a: a");
   stop();
-  EXPECT_TRUE(said("user gone"));
+  EXPECT_TRUE(has_line("user gone"));
 }
 
-TEST_F(ProvidersTest, FiltersChoose) {
+TEST_F(ProvidersTest, FiltersSelectProviders) {
   app_.per_core<User>();
   store("a", {Region::europe});
   store("b", {Region::asia});
   store("c");
   struct Last {};
   std::string chosen;
-  app_.per_core([&chosen](Chosen<Store, InAsia> asian, Chosen<Store, Anonymous> anonymous) {
-    chosen = asian->name_ + anonymous.get().name_;
-    return Last();
-  });
+  app_.per_core(
+      [&chosen](inject::Where<Store, InAsia> asian, inject::Where<Store, Anonymous> anonymous) {
+        chosen = asian->name_ + anonymous.get().name_;
+        return Last();
+      });
   ASSERT_TRUE(start());
   EXPECT_EQ(chosen, "bc");
   stop();
 }
 
-TEST_F(ProvidersTest, AFilterThatTakesNobodyIsAProblem) {
+TEST_F(ProvidersTest, AFilterThatAcceptsNoServiceIsAnError) {
   store("a", {Region::europe});
   struct Last {};
-  app_.per_core([](Chosen<Store, InAsia>) { return Last(); });
+  app_.per_core([](inject::Where<Store, InAsia>) { return Last(); });
   EXPECT_EQ(start().error(), Errc::bad_configuration);
-  ASSERT_EQ(app_.problems().size(), 1U);
-  EXPECT_NE(app_.problems().front().find("its filter"), std::string::npos);
+  ASSERT_EQ(app_.errors().size(), 1U);
+  EXPECT_NE(app_.errors().front().find("its filter"), std::string::npos);
 }
 
-TEST_F(ProvidersTest, AnotherChosenOneTakesTheRemovedOnesPlace) {
+TEST_F(ProvidersTest, AnotherAcceptedServiceReplacesARemovedOne) {
   const ServiceId a = store("a", {Region::asia});
   store("b", {Region::asia});
   struct Last {};
   Lines chosen;
-  app_.per_core([&chosen](Chosen<Store, InAsia> asian) {
+  app_.per_core([&chosen](inject::Where<Store, InAsia> asian) {
     chosen.push_back(asian->name_);
     return Last();
   });
@@ -138,16 +141,16 @@ TEST_F(ProvidersTest, AnotherChosenOneTakesTheRemovedOnesPlace) {
 }
 
 struct Sibling {
-  explicit Sibling(All<Sibling> all) : all_(all) {}
-  All<Sibling> all_;
+  explicit Sibling(inject::All<Sibling> all) : all_(all) {}
+  inject::All<Sibling> all_;
 };
 
-TEST_F(ProvidersTest, NobodySeesItself) {
+TEST_F(ProvidersTest, AServiceDoesNotSeeItself) {
   Sibling* first = nullptr;
   app_.per_core<Sibling>();
   app_.per_core<Sibling>();
   struct Last {};
-  app_.per_core([&first](All<Sibling> all) {
+  app_.per_core([&first](inject::All<Sibling> all) {
     if (!all.empty()) first = &*all.begin();
     return Last();
   });
@@ -155,6 +158,135 @@ TEST_F(ProvidersTest, NobodySeesItself) {
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(first->all_.size(), 1U);
   EXPECT_NE(&*first->all_.begin(), first);
+  stop();
+}
+
+}  // namespace
+
+namespace {
+
+struct Level {
+  int value;
+};
+
+struct Logger : JournaledService {
+  Logger(const Journal& journal, inject::Requester requester)
+      : JournaledService(
+            journal,
+            "logger of " + std::string(requester.name().substr(requester.name().rfind(':') + 1))),
+        level(requester.properties().get<Level>() == nullptr
+                  ? 0
+                  : requester.properties().get<Level>()->value) {}
+  int level;
+};
+
+struct First : JournaledService {
+  First(const Journal& journal, Logger& own) : JournaledService(journal, "first"), logger(own) {}
+  Logger& logger;
+};
+struct Second : JournaledService {
+  Second(const Journal& journal, Logger& own, First& first) : JournaledService(journal, "second") {
+    EXPECT_NE(&own, &first.logger);
+    EXPECT_EQ(own.level, 3);
+    EXPECT_EQ(first.logger.level, 0);
+  }
+};
+
+using RequesterTest = AppTest;
+
+TEST_F(RequesterTest, EachRequesterGetsItsOwnInstance) {
+  app_.per_core<Second>({.properties = {Level{3}}});
+  app_.per_core<First>();
+  app_.per_core<Logger>();
+  ASSERT_TRUE(start());
+  expect_order({"logger of First made", "first made", "second made"});
+  expect_order({"logger of Second made", "second made"});
+  EXPECT_EQ(lines_.size(), 4U);
+  stop();
+  expect_order({"second gone", "first gone", "logger of First gone"});
+  expect_order({"second gone", "logger of Second gone"});
+  EXPECT_EQ(lines_.size(), 8U);
+}
+
+TEST_F(RequesterTest, NoInstanceIsMadeWithoutARequester) {
+  app_.per_core<Logger>();
+  ASSERT_TRUE(start());
+  EXPECT_TRUE(lines_.empty());
+  stop();
+}
+
+TEST_F(RequesterTest, AnInstanceIsRemovedWithItsRequester) {
+  const ServiceId first = app_.per_core<First>();
+  app_.per_core<Logger>();
+  ASSERT_TRUE(start());
+  lines_.clear();
+  ASSERT_TRUE(run(app_.stop(first)));
+  EXPECT_EQ(lines_, (std::vector<std::string>{"first gone", "logger of First gone"}));
+  lines_.clear();
+  ASSERT_TRUE(run(app_.start(first)));
+  EXPECT_EQ(lines_, (std::vector<std::string>{"logger of First made", "first made"}));
+  ASSERT_TRUE(run(app_.remove(first)));
+  EXPECT_TRUE(has_line("logger of First gone"));
+  stop();
+}
+
+struct Sink {};
+struct Nested : JournaledService {
+  Nested(const Journal& journal, inject::Requester requester, Logger&)
+      : JournaledService(journal, "nested") {
+    EXPECT_EQ(requester.name(), inject::type<Sink>.name);
+    EXPECT_TRUE(requester.is<Sink>());
+    EXPECT_FALSE(requester.is<Nested>());
+  }
+};
+
+TEST_F(RequesterTest, AnInstanceMadeByRequestMayRequestOthers) {
+  app_.per_core<Logger>();
+  app_.per_core<Nested>();
+  app_.per_core([](Nested&) { return Sink(); });
+  ASSERT_TRUE(start());
+  expect_order({"logger of Nested made", "nested made"});
+  stop();
+  expect_order({"nested gone", "logger of Nested gone"});
+}
+
+struct Slow : JournaledService {
+  Slow(const Journal& journal, inject::Requester) : JournaledService(journal, "slow") {}
+  Task<Result<>> start() {
+    static_cast<void>(co_await sleep(1s));
+    co_return {};
+  }
+  Task<> stop() { static_cast<void>(co_await sleep(1s)); }
+};
+struct UsesSlow : JournaledService {
+  UsesSlow(const Journal& journal, Slow&) : JournaledService(journal, "user") {}
+};
+
+TEST_F(RequesterTest, AnInstanceMadeByRequestMayStartSlowly) {
+  app_.per_core<UsesSlow>();
+  app_.per_core<Slow>();
+  ASSERT_TRUE(start());
+  EXPECT_EQ(elapsed(), 1s);
+  stop();
+  EXPECT_EQ(elapsed(), 2s);
+  EXPECT_EQ(lines_, (std::vector<std::string>{"slow made", "user made", "user gone", "slow gone"}));
+}
+
+TEST_F(RequesterTest, RequestersStopIfTheRegistrationIsStopped) {
+  app_.per_core<First>();
+  const ServiceId logger = app_.per_core<Logger>();
+  ASSERT_TRUE(start());
+  lines_.clear();
+  ASSERT_TRUE(run(app_.stop(logger)));
+  EXPECT_EQ(lines_, (std::vector<std::string>{"first gone", "logger of First gone"}));
+  ASSERT_TRUE(run(app_.start(logger)));
+  EXPECT_EQ(lines_.size(), 4U);
+  ASSERT_TRUE(run(app_.remove(logger)));
+  EXPECT_EQ(lines_.size(), 6U);
+  app_.per_core<Logger>();
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_EQ(lines_.size(), 8U);
+  EXPECT_EQ(lines_.back(), "first made");
   stop();
 }
 

@@ -1,3 +1,4 @@
+// Formats an explanation as text, DOT and JSON.
 #include "weir/app/lifecycle/app_status.hpp"
 
 #include <array>
@@ -7,21 +8,21 @@
 #include "weir/json.hpp"
 
 namespace weir {
-std::string_view word_for(ServiceState state) noexcept {
+std::string_view to_string(ServiceState state) noexcept {
   constexpr std::array<std::string_view, 5> words{"waiting", "starting", "running", "stopping",
                                                   "failed"};
   return words[static_cast<std::size_t>(state)];
 }
 
-std::string_view word_for(Place place) noexcept {
+std::string_view to_string(Placement placement) noexcept {
   constexpr std::array<std::string_view, 3> words{"shared", "per core", "on core"};
-  return words[static_cast<std::size_t>(place)];
+  return words[static_cast<std::size_t>(placement)];
 }
 
 namespace {
 
 std::string full_name(const ServiceReport& service) {
-  if (service.place == Place::shared) return service.name;
+  if (service.placement == Placement::shared) return service.name;
   return service.name + " on core " + std::to_string(service.core);
 }
 
@@ -51,9 +52,9 @@ std::string_view colour_of(ServiceState state) {
   return colours[static_cast<std::size_t>(state)];
 }
 
-struct ServiceInJson {
+struct ServiceJson {
   std::string name;
-  std::string place;
+  std::string placement;
   unsigned core;
   std::string state;
   double seconds;
@@ -62,8 +63,8 @@ struct ServiceInJson {
   std::vector<std::size_t> uses;
   std::vector<std::size_t> may_use;
 };
-struct ExplanationInJson {
-  std::vector<ServiceInJson> services;
+struct ExplanationJson {
+  std::vector<ServiceJson> services;
 };
 
 }  // namespace
@@ -71,10 +72,10 @@ struct ExplanationInJson {
 std::string Explanation::to_text() const {
   std::string text;
   for (const ServiceReport& each : services) {
-    text += full_name(each) + ": " + std::string(word_for(each.state));
+    text += full_name(each) + ": " + std::string(to_string(each.state));
     if (!each.waits_for.empty()) text += " for " + joined(each.waits_for);
     if (!each.failure.empty()) text += ": " + each.failure;
-    text += " (since " + seconds(each.in_state) + ")\n";
+    text += " (since " + seconds(each.state_duration) + ")\n";
   }
   return text;
 }
@@ -96,12 +97,12 @@ std::string Explanation::to_dot() const {
 }
 
 std::string Explanation::to_json() const {
-  ExplanationInJson all;
+  ExplanationJson all;
   for (const ServiceReport& each : services) {
-    all.services.push_back({each.name, std::string(word_for(each.place)), each.core,
-                            std::string(word_for(each.state)),
-                            std::chrono::duration<double>(each.in_state).count(), each.waits_for,
-                            each.failure, each.uses, each.may_use});
+    all.services.push_back({each.name, std::string(to_string(each.placement)), each.core,
+                            std::string(to_string(each.state)),
+                            std::chrono::duration<double>(each.state_duration).count(),
+                            each.waits_for, each.failure, each.uses, each.may_use});
   }
   return json::write(all);
 }

@@ -1,4 +1,4 @@
-// What App::explain() says: every service, its state, what it waits for, since when.
+// The result of App::explain(): every service, its state, and the services that it waits for.
 #pragma once
 
 #include <cstddef>
@@ -7,41 +7,47 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/app/service_options.hpp"
+#include "weir/app/describe/service_options.hpp"
 #include "weir/base/time.hpp"
 
 namespace weir {
 
+/// The state of one instance of a service.
 enum class ServiceState : std::uint8_t { waiting, starting, running, stopping, failed };
 
-/// "running", "per core": the words of all forms of an explanation.
-std::string_view word_for(ServiceState state) noexcept;
-std::string_view word_for(Place place) noexcept;
+/// Returns the word that all formats use, such as "running" or "per core".
+std::string_view to_string(ServiceState state) noexcept;
+std::string_view to_string(Placement placement) noexcept;
 
-/// One instance of a service: a service that is per core has one for each.
+/// One instance of a service. A per-core service has one report for each core.
 struct ServiceReport {
-  std::string name;  ///< its type
+  std::string name;  ///< name of the service's type
   ServiceId id;
-  Place place = Place::shared;
-  unsigned core = 0;  ///< the one it lives on
+  Placement placement = Placement::shared;
+  unsigned core = 0;  ///< core that the instance lives on
   ServiceState state = ServiceState::waiting;
-  Duration in_state{};                 ///< how long it has been in it
-  std::vector<std::string> waits_for;  ///< in words; empty unless waiting or stopping
-  std::string failure;                 ///< of a failed one
-  std::vector<std::size_t> uses;       ///< what it requires, as indices of Explanation::services
-  std::vector<std::size_t> may_use;    ///< what it takes while it is there
+  Duration state_duration{};  ///< time since the instance entered its state
+  /// Reasons in words; empty unless the state is waiting or stopping.
+  std::vector<std::string> waits_for;
+  std::string failure;            ///< reason in words; empty unless the state is failed
+  std::vector<std::size_t> uses;  ///< required services, as indices of Explanation::services
+  /// Optional services in use, as indices of Explanation::services.
+  std::vector<std::size_t> may_use;
 };
 
-/// Values that stay as they are, whatever happens to the services. Threads: any.
+/// A snapshot of all services, which later changes do not affect.
+/// Threads: any.
 struct Explanation {
-  std::vector<ServiceReport> services;  ///< as they were registered; what is by request comes last
+  /// Instances in order of registration; those made by request come last.
+  std::vector<ServiceReport> services;
 
-  /// A line for each service: `Web on core 1: waiting for Database for 2.5 s`.
+  /// Returns one line for each service, such as `Web on core 1: waiting for Database (since 2.5
+  /// s)`.
   std::string to_text() const;
-  /// A graph for Graphviz.
+  /// Returns a graph in Graphviz' DOT language.
   std::string to_dot() const;
-  /// {"services": [{"name": ..., "place": ..., "core": ..., "state": ..., "seconds": ...,
-  /// "waits_for": [...], "failure": ..., "uses": [...], "may_use": [...]}, ...]}
+  /// Returns {"services": [{"name": ..., "placement": ..., "core": ..., "state": ..., "seconds":
+  /// ..., "waits_for": [...], "failure": ..., "uses": [...], "may_use": [...]}, ...]}.
   std::string to_json() const;
 };
 

@@ -1,4 +1,4 @@
-// An app on one loop in memory, and services that write down what happens to them. Included by
+// Test fixture: an app on one in-memory loop, and services that write a journal. It is included by
 // tests only, so it may use weir/testing.
 #pragma once
 
@@ -17,28 +17,29 @@
 
 namespace weir {
 
-/// Where test services write. As a service: the same lines for all who take it, on one thread.
+/// The journal of test services. All its dependants share its lines, on one thread.
 class Journal {
  public:
   explicit Journal(std::vector<std::string>& lines) : lines_(lines) {}
-  void say(std::string line) const { lines_.push_back(std::move(line)); }
+  void write(std::string line) const { lines_.push_back(std::move(line)); }
 
  private:
   std::vector<std::string>& lines_;
 };
 
-/// A base of test services: says when it is made and destroyed.
-class Said {
+/// A base of test services that writes when it is made and destroyed.
+class JournaledService {
  public:
-  Said(const Journal& journal, std::string name) : journal_(journal), name_(std::move(name)) {
-    say("made");
+  JournaledService(const Journal& journal, std::string name)
+      : journal_(journal), name_(std::move(name)) {
+    write("made");
   }
-  ~Said() { say("gone"); }
-  Said(const Said&) = delete;
-  Said& operator=(const Said&) = delete;
+  ~JournaledService() { write("gone"); }
+  JournaledService(const JournaledService&) = delete;
+  JournaledService& operator=(const JournaledService&) = delete;
 
  protected:
-  void say(const std::string& what) const { journal_.say(name_ + " " + what); }
+  void write(const std::string& what) const { journal_.write(name_ + " " + what); }
 
  private:
   const Journal& journal_;
@@ -54,10 +55,10 @@ class AppTest : public LoopTest {
   Result<> start() { return run(app_.start()); }
   void stop() { run(app_.stop()); }
 
-  bool said(const std::string& line) const {
+  bool has_line(const std::string& line) const {
     return std::ranges::find(lines_, line) != lines_.end();
   }
-  /// Where the line is; one that was not said fails the test.
+  /// Returns the position of the line; a missing line fails the test.
   std::size_t at(const std::string& line) const {
     const auto found = std::ranges::find(lines_, line);
     EXPECT_NE(found, lines_.end()) << line;

@@ -16,36 +16,38 @@ void* heap_allocate(std::size_t bytes) {
 
 }  // namespace
 
-// What foreign threads may touch. It outlives the pool while blocks are in use elsewhere.
-struct BlockPool::Home {
+// The part of a pool that foreign threads may access. It outlives the pool while blocks are in use.
+struct BlockPool::Owner {
   static FreeBlock* closed() noexcept {
     static FreeBlock mark{nullptr};
     return &mark;
   }
 
   std::atomic<FreeBlock*> returned{nullptr};
-  // Blocks still out after the pool was destroyed. Foreign threads may count down before the
-  // destructor has counted up, so it may be negative; whoever brings it to zero deletes the home.
-  std::atomic<std::ptrdiff_t> orphans{0};
+  // Blocks in use after the destruction of the pool. The count may be negative, because foreign
+  // threads may subtract before the destructor adds. The thread that makes it zero deletes the
+  // owner.
+  std::atomic<std::ptrdiff_t> blocks_outstanding{0};
 };
 
 constinit thread_local BlockPool* BlockPool::current_ = nullptr;
 
-BlockPool::BlockPool() : home_(new Home) {}
+BlockPool::BlockPool() : owner_(new Owner) {}
 
 BlockPool::~BlockPool() {
-  // acquire: what foreign threads wrote into the blocks happens before they are freed here.
-  // From now on a foreign release sees the mark and frees its block itself.
-  FreeBlock* returned = home_->returned.exchange(Home::closed(), std::memory_order_acq_rel);
+  // acquire: the writes of foreign threads to the blocks happen before this thread frees them. A
+  // foreign release now sees the mark and frees its block itself.
+  FreeBlock* returned = owner_->returned.exchange(Owner::closed(), std::memory_order_acq_rel);
   while (returned != nullptr) {
     FreeBlock* next = returned->next;
-    give_back(returned);
+    push(returned);
     returned = next;
   }
   free_cached();
   const auto out = static_cast<std::ptrdiff_t>(blocks_in_use());
-  // acq_rel: the one who deletes the home has seen all others finish with it.
-  if (home_->orphans.fetch_add(out, std::memory_order_acq_rel) + out == 0) delete home_;
+  // acq_rel: all other threads have finished with the owner when a thread deletes it.
+  if (owner_->blocks_outstanding.fetch_add(out, std::memory_order_acq_rel) + out == 0)
+    delete owner_;
 }
 
 void BlockPool::free_cached() noexcept {
@@ -61,72 +63,72 @@ void BlockPool::free_cached() noexcept {
 
 void BlockPool::fail_after(std::size_t count) noexcept {
   free_cached();
-  kept_bytes_max_ = 0;
-  until_failure_ = count + 1;
+  cache_limit_ = 0;
+  allocations_until_failure_ = count + 1;
 }
 
-void* BlockPool::allocate_slowly(std::size_t bytes, std::size_t bucket, BlockUse use) {
-  if (current_ != nullptr && bucket < bucket_count) return current_->take(bucket, use);
+void* BlockPool::allocate_slow(std::size_t bytes, std::size_t bucket, BlockUse use) {
+  if (current_ != nullptr && bucket < bucket_count) return current_->pop_or_allocate(bucket, use);
   auto* header = static_cast<Header*>(heap_allocate(sizeof(Header) + bytes));
   *header = {nullptr, bucket_count, use, 0};
   return header + 1;
 }
 
-void* BlockPool::take(std::size_t bucket, BlockUse use) {
-  if (until_failure_ != 0 && --until_failure_ == 0) {
-    kept_bytes_max_ = cached_bytes_max;
+void* BlockPool::pop_or_allocate(std::size_t bucket, BlockUse use) {
+  if (allocations_until_failure_ != 0 && --allocations_until_failure_ == 0) {
+    cache_limit_ = cached_bytes_max;
     throw std::bad_alloc();
   }
-  // Read without order: collect() takes the list with the order that its blocks need.
-  if (home_->returned.load(std::memory_order_relaxed) != nullptr) collect();
+  // Relaxed is enough here: collect() reads the list with the order that its blocks need.
+  if (owner_->returned.load(std::memory_order_relaxed) != nullptr) collect();
   if (free_[bucket] != nullptr) return pop(bucket, use);
   const std::size_t bytes = bucket_bytes(bucket);
   auto* header = static_cast<Header*>(heap_allocate(sizeof(Header) + bytes));
-  *header = {home_, static_cast<std::uint16_t>(bucket), use, static_cast<std::uint32_t>(bytes)};
+  *header = {owner_, static_cast<std::uint16_t>(bucket), use, static_cast<std::uint32_t>(bytes)};
   counter_of(use).add();
   return header + 1;
 }
 
-void BlockPool::release_elsewhere(void* block) noexcept {
+void BlockPool::release_foreign(void* block) noexcept {
   Header* header = header_of(block);
-  Home* home = header->home;
-  if (home == nullptr) {
+  Owner* owner = header->owner;
+  if (owner == nullptr) {
     std::free(header);
     return;
   }
   auto* returning = static_cast<FreeBlock*>(block);
-  // acquire on failure and success keeps the order with the destructor's exchange; release: the
-  // owner that takes the list sees everything that was written to the block here.
-  FreeBlock* head = home->returned.load(std::memory_order_acquire);
-  while (head != Home::closed()) {
+  // acquire on failure and success keeps the order with the destructor's exchange. Its release
+  // makes the writes of this thread to the block visible to the owner that takes the list.
+  FreeBlock* head = owner->returned.load(std::memory_order_acquire);
+  while (head != Owner::closed()) {
     returning->next = head;
-    if (home->returned.compare_exchange_weak(head, returning, std::memory_order_acq_rel,
-                                             std::memory_order_acquire)) {
+    if (owner->returned.compare_exchange_weak(head, returning, std::memory_order_acq_rel,
+                                              std::memory_order_acquire)) {
       return;
     }
   }
   std::free(header);
-  if (home->orphans.fetch_sub(1, std::memory_order_acq_rel) == 1) delete home;
+  if (owner->blocks_outstanding.fetch_sub(1, std::memory_order_acq_rel) == 1) delete owner;
 }
 
 void BlockPool::prefault(std::size_t bytes) noexcept {
-  if (!keeps_free_blocks) return;
+  if (!caches_free_blocks) return;
   for (std::size_t bucket = 0; bucket < bucket_count; ++bucket) {
     const std::size_t size = bucket_bytes(bucket);
     FreeBlock* taken = nullptr;
     try {
       for (std::size_t left = std::max<std::size_t>(bytes / bucket_count / size, 1); left > 0;
            --left) {
-        void* const block = take(bucket, BlockUse::other);
+        void* const block = pop_or_allocate(bucket, BlockUse::other);
         std::memset(block, 0, size);
         taken = ::new (block) FreeBlock{taken};
       }
     } catch (const std::bad_alloc&) {
-      // What there is must do.
+      // The pool keeps the blocks that it could allocate.
     }
     while (taken != nullptr) {
       FreeBlock* const next = taken->next;
-      give_back(taken);
+      push(taken);
       taken = next;
     }
   }
@@ -134,10 +136,10 @@ void BlockPool::prefault(std::size_t bytes) noexcept {
 
 void BlockPool::collect() noexcept {
   // acquire pairs with the release in a foreign thread's compare_exchange.
-  FreeBlock* returned = home_->returned.exchange(nullptr, std::memory_order_acquire);
+  FreeBlock* returned = owner_->returned.exchange(nullptr, std::memory_order_acquire);
   while (returned != nullptr) {
     FreeBlock* next = returned->next;
-    give_back(returned);
+    push(returned);
     returned = next;
   }
 }

@@ -1,4 +1,4 @@
-// Memory of one core: size-class free lists behind coroutine frames, connections and read buffers.
+// BlockPool: one core's size-class free lists for coroutine frames, connections and read buffers.
 #pragma once
 
 #include <array>
@@ -15,26 +15,27 @@
 
 namespace weir {
 
-/// What a block is for, as far as that is counted apart.
+/// The purpose of a block. The pool counts the blocks of each purpose separately.
 enum class BlockUse : std::uint16_t {
-  frame,   ///< of a coroutine
-  buffer,  ///< of bytes that came or are to leave
-  other,
+  frame,   ///< a coroutine frame
+  buffer,  ///< bytes that were received or will be sent
+  other,   ///< any other purpose
 };
 
-/// Blocks of memory that belong to a core. A block is taken from the pool that is current on the
-/// calling thread (set by the loop for each turn; without one, from the heap) and may be released
-/// on any thread: a foreign thread sends it home through a lock-free list, which the owner empties
-/// when it next runs short. After the first rounds of a steady load it asks the heap for nothing.
-///
-/// Threads: allocate(), release(), blocks_in_use() and cached_bytes() anywhere; everything else
-/// only the owner's. Lifetime: a pool may be destroyed while blocks of it are in use; they are
-/// freed when released. Errors: allocate() throws std::bad_alloc.
+/// A BlockPool caches blocks of memory for one core. A block comes from the pool that is current on
+/// the calling thread. The loop sets the current pool for each turn; a thread without one uses the
+/// heap. Any thread may release a block. A foreign thread returns it through a lock-free list,
+/// which the owner empties when a free list of the pool runs out. The pool soon allocates nothing
+/// from the heap under a steady load.
+/// Errors: allocate() throws std::bad_alloc.
+/// Threads: any for allocate(), release(), blocks_in_use() and cached_bytes(); the owner's for all
+/// other members.
+/// Lifetime: a pool may be destroyed while its blocks are in use. They are freed when released.
 class BlockPool {
  public:
-  /// Larger blocks than this bypass the lists.
+  /// The size of the largest block that is cached. Larger blocks bypass the lists.
   static constexpr std::size_t block_max = 64 * 1024;
-  /// Free blocks are kept up to this many bytes; more go back to the heap.
+  /// The most bytes of free blocks that a pool keeps. Further blocks are freed to the heap.
   static constexpr std::size_t cached_bytes_max = 64 * 1024 * 1024;
 
   BlockPool();
@@ -42,55 +43,45 @@ class BlockPool {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  /// At least `bytes` bytes, aligned for any ordinary type.
+  /// Returns a block of at least `bytes` bytes, aligned for any type that is not over-aligned.
   static void* allocate(std::size_t bytes, BlockUse use = BlockUse::other) {
     const std::size_t bucket = bucket_of(bytes);
     BlockPool* const pool = current_;
     if (pool == nullptr || bucket >= bucket_count || pool->free_[bucket] == nullptr) {
-      return allocate_slowly(bytes, bucket, use);
+      return allocate_slow(bytes, bucket, use);
     }
     return pool->pop(bucket, use);
   }
+  /// Returns a block from allocate() to its pool. A null pointer is allowed.
   static void release(void* block) noexcept {
     if (block == nullptr) return;
     BlockPool* const pool = current_;
-    if (pool != nullptr && header_of(block)->home == pool->home_) {
-      pool->give_back(block);
+    if (pool != nullptr && header_of(block)->owner == pool->owner_) {
+      pool->push(block);
     } else {
-      release_elsewhere(block);
+      release_foreign(block);
     }
   }
 
-  /// False under the address sanitizer: there every block goes back to the heap at once, so that
-  /// each use after release is seen.
+  /// False under the address sanitizer. Every block is then freed to the heap immediately, so that
+  /// the sanitizer detects each use after release.
 #if defined(__SANITIZE_ADDRESS__)
-  static constexpr bool keeps_free_blocks = false;
+  static constexpr bool caches_free_blocks = false;
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-  static constexpr bool keeps_free_blocks = false;
+  static constexpr bool caches_free_blocks = false;
 #else
-  static constexpr bool keeps_free_blocks = true;
+  static constexpr bool caches_free_blocks = true;
 #endif
 #else
-  static constexpr bool keeps_free_blocks = true;
+  static constexpr bool caches_free_blocks = true;
 #endif
 
-  /// The pool of the core that runs on this thread now, or nullptr.
+  /// Returns the pool of the core that currently runs on this thread, or nullptr.
   static BlockPool* current() noexcept { return current_; }
 
-  /// Makes a pool the current one of this thread for the length of a C++ scope.
-  class Use {
-   public:
-    explicit Use(BlockPool& pool) noexcept : before_(std::exchange(current_, &pool)) {}
-    ~Use() { current_ = before_; }
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-
-   private:
-    BlockPool* before_;
-  };
-
-  /// Blocks given out and not yet seen to be back.
+  /// Returns the number of allocated blocks. A block that a foreign thread has released counts
+  /// until the owner collects it.
   std::size_t blocks_in_use() const noexcept {
     std::size_t all = 0;
     for (const Counter& each : in_use_) all += each.value();
@@ -99,28 +90,30 @@ class BlockPool {
   std::size_t blocks_in_use(BlockUse use) const noexcept {
     return in_use_[static_cast<std::size_t>(use)].value();
   }
-  /// In free blocks that are kept.
+  /// Returns the bytes in cached free blocks.
   std::size_t cached_bytes() const noexcept { return cached_bytes_.value(); }
-  /// Takes back what foreign threads have released. Owner only.
+  /// Moves the blocks that foreign threads have released to the free lists.
+  /// Threads: the owner's.
   void collect() noexcept;
-  /// Makes and touches free blocks of every size, `bytes` in all (and one of each at least), as far
-  /// as there is memory: so that the first ones cost no system call and no page fault. Does nothing
-  /// where free blocks are not kept.
+  /// Allocates and touches free blocks of every size, `bytes` in total and at least one of each, as
+  /// far as memory allows. The first allocations then cost no system call and no page fault. Does
+  /// nothing if free blocks are not cached.
   void prefault(std::size_t bytes) noexcept;
 
-  /// For tests: the allocation that follows `count` others throws std::bad_alloc, once. Until then
-  /// free blocks are not kept, so that none is given out uncounted. Owner only.
+  /// Makes the allocation after the next `count` ones throw std::bad_alloc, once, for tests. No
+  /// free block is cached until that failure, so that every allocation is counted.
+  /// Threads: the owner's.
   void fail_after(std::size_t count) noexcept;
-  /// Whether that is still to come.
-  bool will_fail() const noexcept { return until_failure_ != 0; }
+  /// Returns true if the failure that fail_after() set has not happened yet.
+  bool will_fail() const noexcept { return allocations_until_failure_ != 0; }
 
  private:
-  struct Home;
+  struct Owner;
   struct Header {
-    Home* home;            // nullptr: from the heap, outside any pool
-    std::uint16_t bucket;  // index of the free list, or bucket_count for oversized ones
-    BlockUse use;          // while it is in use
-    std::uint32_t bytes;   // of a block in that list
+    Owner* owner;          // nullptr: a heap block without a pool
+    std::uint16_t bucket;  // index of the free list; bucket_count: oversized
+    BlockUse use;          // valid while the block is in use
+    std::uint32_t bytes;   // size of the blocks in that list
   };
   struct FreeBlock {
     FreeBlock* next;
@@ -142,10 +135,10 @@ class BlockPool {
   }
   static Header* header_of(void* block) noexcept { return static_cast<Header*>(block) - 1; }
 
-  static void* allocate_slowly(std::size_t bytes, std::size_t bucket, BlockUse use);
-  static void release_elsewhere(void* block) noexcept;
-  void* take(std::size_t bucket, BlockUse use);
-  // Of a block that is ours: not looked at again on each release.
+  static void* allocate_slow(std::size_t bytes, std::size_t bucket, BlockUse use);
+  static void release_foreign(void* block) noexcept;
+  void* pop_or_allocate(std::size_t bucket, BlockUse use);
+  // data() skips the index check: `use` comes from a block of this pool.
   Counter& counter_of(BlockUse use) noexcept {
     return in_use_.data()[static_cast<std::size_t>(use)];
   }
@@ -160,11 +153,11 @@ class BlockPool {
     counter_of(use).add();
     return block;
   }
-  void give_back(void* block) noexcept {
+  void push(void* block) noexcept {
     const Header& header = *header_of(block);
     assert(blocks_in_use(header.use) > 0);
     counter_of(header.use).subtract();
-    if (!keeps_free_blocks || cached_bytes_.value() + header.bytes > kept_bytes_max_) {
+    if (!caches_free_blocks || cached_bytes_.value() + header.bytes > cache_limit_) {
       std::free(header_of(block));
       return;
     }
@@ -174,17 +167,32 @@ class BlockPool {
     cached_bytes_.add(header.bytes);
   }
 
+  friend class ScopedBlockPool;
+
   static constinit thread_local BlockPool* current_;
   std::array<FreeBlock*, bucket_count> free_{};
   static constexpr std::size_t use_count = 3;
   std::array<Counter, use_count> in_use_;
   Counter cached_bytes_;
-  std::size_t kept_bytes_max_ = cached_bytes_max;
-  std::size_t until_failure_ = 0;  // allocations, the one that fails included; 0: none does
-  Home* home_;
+  std::size_t cache_limit_ = cached_bytes_max;
+  std::size_t allocations_until_failure_ = 0;  // counts the failing allocation too; 0: none fails
+  Owner* owner_;
 };
 
-/// An object in a block of the current core's pool.
+/// A ScopedBlockPool makes a pool the current one of this thread until the end of a C++ scope.
+class ScopedBlockPool {
+ public:
+  explicit ScopedBlockPool(BlockPool& pool) noexcept
+      : previous_(std::exchange(BlockPool::current_, &pool)) {}
+  ~ScopedBlockPool() { BlockPool::current_ = previous_; }
+  ScopedBlockPool(const ScopedBlockPool&) = delete;
+  ScopedBlockPool& operator=(const ScopedBlockPool&) = delete;
+
+ private:
+  BlockPool* previous_;
+};
+
+/// Destroys an object that make_block() created and releases its block.
 template <class T>
 struct BlockDeleter {
   void operator()(T* object) const noexcept {
@@ -195,6 +203,8 @@ struct BlockDeleter {
 template <class T>
 using BlockPtr = std::unique_ptr<T, BlockDeleter<T>>;
 
+/// Creates a T in a block of the current core's pool.
+/// Errors: throws std::bad_alloc, or the exception of the constructor.
 template <class T, class... Args>
 BlockPtr<T> make_block(Args&&... args) {
   static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);

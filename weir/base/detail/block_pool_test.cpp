@@ -16,11 +16,11 @@
 namespace weir {
 namespace {
 
-constexpr bool keeps = BlockPool::keeps_free_blocks;
+constexpr bool keeps = BlockPool::caches_free_blocks;
 
-TEST(BlockPool, CountsWhatIsOut) {
+TEST(BlockPool, CountsBlocksInUse) {
   BlockPool pool;
-  const BlockPool::Use use(pool);
+  const ScopedBlockPool use(pool);
   void* one = BlockPool::allocate(100);
   void* two = BlockPool::allocate(5000);
   EXPECT_EQ(pool.blocks_in_use(), 2U);
@@ -30,9 +30,9 @@ TEST(BlockPool, CountsWhatIsOut) {
   EXPECT_EQ(pool.blocks_in_use(), 0U);
 }
 
-TEST(BlockPool, CountsWhatItIsFor) {
+TEST(BlockPool, CountsBlocksPerUse) {
   BlockPool pool;
-  const BlockPool::Use use(pool);
+  const ScopedBlockPool use(pool);
   const auto counts = [&pool] {
     return std::vector{pool.blocks_in_use(BlockUse::frame), pool.blocks_in_use(BlockUse::buffer),
                        pool.blocks_in_use(BlockUse::other), pool.blocks_in_use()};
@@ -45,7 +45,7 @@ TEST(BlockPool, CountsWhatItIsFor) {
   BlockPool::release(frame);
   BlockPool::release(buffer);
   EXPECT_EQ(counts(), (std::vector<std::size_t>{0, 1, 1, 2}));
-  frame = BlockPool::allocate(5000, BlockUse::frame);  // what was a buffer's
+  frame = BlockPool::allocate(5000, BlockUse::frame);  // the block of the former buffer
   std::thread([another] { BlockPool::release(another); }).join();
   pool.collect();
   EXPECT_EQ(counts(), (std::vector<std::size_t>{1, 0, 1, 2}));
@@ -54,13 +54,13 @@ TEST(BlockPool, CountsWhatItIsFor) {
   EXPECT_EQ(counts(), (std::vector<std::size_t>{0, 0, 0, 0}));
 }
 
-TEST(BlockPool, UseIsNested) {
+TEST(BlockPool, ScopesNest) {
   EXPECT_EQ(BlockPool::current(), nullptr);
   BlockPool outer, inner;
   {
-    const BlockPool::Use one(outer);
+    const ScopedBlockPool one(outer);
     {
-      const BlockPool::Use two(inner);
+      const ScopedBlockPool two(inner);
       EXPECT_EQ(BlockPool::current(), &inner);
     }
     EXPECT_EQ(BlockPool::current(), &outer);
@@ -68,9 +68,9 @@ TEST(BlockPool, UseIsNested) {
   EXPECT_EQ(BlockPool::current(), nullptr);
 }
 
-TEST(BlockPool, EverySizeIsWholeAlignedAndItsOwn) {
+TEST(BlockPool, BlocksOfEverySizeAreAlignedAndDoNotOverlap) {
   BlockPool pool;
-  const BlockPool::Use use(pool);
+  const ScopedBlockPool use(pool);
   std::vector<std::pair<unsigned char*, std::size_t>> blocks;
   std::vector<std::size_t> sizes{0,    1,    63,   64,    65,    1023, 1024,
                                  1025, 2048, 2049, 65535, 65536, 65537};
@@ -93,9 +93,9 @@ TEST(BlockPool, EverySizeIsWholeAlignedAndItsOwn) {
   EXPECT_EQ(pool.blocks_in_use(), 0U);
 }
 
-TEST(BlockPool, AFreedBlockIsGivenOutAgain) {
+TEST(BlockPool, ReusesAReleasedBlock) {
   BlockPool pool;
-  const BlockPool::Use use(pool);
+  const ScopedBlockPool use(pool);
   void* block = BlockPool::allocate(208);
   BlockPool::release(block);
   EXPECT_EQ(pool.cached_bytes(), keeps ? 208U : 0U);
@@ -107,9 +107,9 @@ TEST(BlockPool, AFreedBlockIsGivenOutAgain) {
   BlockPool::release(again);
 }
 
-TEST(BlockPool, KeepsNoMoreThanItsLimit) {
+TEST(BlockPool, CachesAtMostItsLimit) {
   BlockPool pool;
-  const BlockPool::Use use(pool);
+  const ScopedBlockPool use(pool);
   std::vector<void*> blocks;
   for (std::size_t taken = 0; taken < BlockPool::cached_bytes_max + (8U << 20);
        taken += BlockPool::block_max) {
@@ -122,75 +122,75 @@ TEST(BlockPool, KeepsNoMoreThanItsLimit) {
   }
 }
 
-TEST(BlockPool, WithoutAPoolFromTheHeap) {
+TEST(BlockPool, AllocatesFromTheHeapWithoutAPool) {
   void* block = BlockPool::allocate(100);
   BlockPool pool;
-  const BlockPool::Use use(pool);
+  const ScopedBlockPool use(pool);
   EXPECT_EQ(pool.blocks_in_use(), 0U);
   BlockPool::release(block);
   EXPECT_EQ(pool.blocks_in_use(), 0U);
 }
 
-TEST(BlockPool, AForeignReleaseGoesHome) {
-  BlockPool home, foreign;
+TEST(BlockPool, AForeignReleaseReturnsTheBlockToTheOwner) {
+  BlockPool owner, foreign;
   void* block = nullptr;
   {
-    const BlockPool::Use use(home);
+    const ScopedBlockPool use(owner);
     block = BlockPool::allocate(100);
   }
   {
-    const BlockPool::Use use(foreign);
+    const ScopedBlockPool use(foreign);
     BlockPool::release(block);
     EXPECT_EQ(foreign.cached_bytes(), 0U);
   }
-  EXPECT_EQ(home.blocks_in_use(), 1U) << "not yet seen";
-  home.collect();
-  EXPECT_EQ(home.blocks_in_use(), 0U);
+  EXPECT_EQ(owner.blocks_in_use(), 1U) << "not yet seen";
+  owner.collect();
+  EXPECT_EQ(owner.blocks_in_use(), 0U);
 }
 
-TEST(BlockPool, RunningShortTakesBackWhatForeignersReleased) {
-  BlockPool home;
+TEST(BlockPool, AnEmptyFreeListCollectsForeignReleases) {
+  BlockPool owner;
   void* block = nullptr;
   {
-    const BlockPool::Use use(home);
+    const ScopedBlockPool use(owner);
     block = BlockPool::allocate(100);
   }
   BlockPool::release(block);
-  const BlockPool::Use use(home);
+  const ScopedBlockPool use(owner);
   void* next = BlockPool::allocate(100);
   if (keeps) {
     EXPECT_EQ(next, block);
   }
-  EXPECT_EQ(home.blocks_in_use(), 1U);
+  EXPECT_EQ(owner.blocks_in_use(), 1U);
   BlockPool::release(next);
 }
 
-TEST(BlockPool, MayBeDestroyedWhileBlocksAreOut) {
+TEST(BlockPool, MayBeDestroyedWhileBlocksAreInUse) {
   std::vector<void*> out;
   void* returned = nullptr;
   {
     BlockPool pool;
-    const BlockPool::Use use(pool);
+    const ScopedBlockPool use(pool);
     for (int i = 0; i < 10; ++i) out.push_back(BlockPool::allocate(100));
     returned = BlockPool::allocate(100);
     std::thread([&] { BlockPool::release(returned); }).join();
   }
   BlockPool another;
-  const BlockPool::Use use(another);
+  const ScopedBlockPool use(another);
   for (void* block : out) BlockPool::release(block);
   EXPECT_EQ(another.blocks_in_use(), 0U);
   EXPECT_EQ(another.cached_bytes(), 0U);
 }
 
-// Owners hand blocks to foreign threads, which write and release them while the owners go on and
-// finally die, in every order that comes.
-TEST(BlockPool, ForeignThreadsReleaseWhileTheOwnerAllocatesAndDies) {
+// Owners pass blocks to foreign threads, which write to the blocks and release them. The owners
+// continue to allocate and are destroyed at any time meanwhile.
+TEST(BlockPool, ForeignThreadsReleaseWhileTheOwnerAllocatesAndIsDestroyed) {
   for (int round = 0; round < 20; ++round) {
     constexpr std::size_t count = 2000;
     std::vector<std::atomic<int*>> handed(count);
     std::thread owner([&] {
       BlockPool pool;
-      const BlockPool::Use use(pool);
+      const ScopedBlockPool use(pool);
       for (auto& slot : handed) {
         auto* block = static_cast<int*>(BlockPool::allocate(64));
         *block = 1;
@@ -216,9 +216,9 @@ TEST(BlockPool, ForeignThreadsReleaseWhileTheOwnerAllocatesAndDies) {
   }
 }
 
-TEST(BlockPool, WhatIsPrefaultedServesEverySize) {
+TEST(BlockPool, PrefaultedBlocksServeEverySize) {
   BlockPool pool;
-  const BlockPool::Use use(pool);
+  const ScopedBlockPool use(pool);
   pool.prefault(1 << 20);
   EXPECT_EQ(pool.blocks_in_use(), 0U);
   if (!keeps) {
@@ -228,7 +228,7 @@ TEST(BlockPool, WhatIsPrefaultedServesEverySize) {
   const std::size_t cached = pool.cached_bytes();
   EXPECT_GT(cached, std::size_t{512} * 1024);
   EXPECT_LT(cached, std::size_t{2048} * 1024);
-  // What is taken comes from there: as much less is cached as is given out.
+  // The allocations use the cached blocks: the cached bytes decrease by the allocated bytes.
   std::vector<void*> taken;
   for (std::size_t bytes = 1; bytes <= BlockPool::block_max; bytes += bytes / 8 + 1) {
     const std::size_t before = pool.cached_bytes();
@@ -243,9 +243,9 @@ TEST(BlockPool, WhatIsPrefaultedServesEverySize) {
   EXPECT_LT(pool.cached_bytes(), std::size_t{2048} * 1024) << "there are enough already";
 }
 
-TEST(BlockPool, OneAllocationFailsWhereATestAsksForIt) {
+TEST(BlockPool, OneAllocationFailsOnRequest) {
   BlockPool pool;
-  const BlockPool::Use use(pool);
+  const ScopedBlockPool use(pool);
   BlockPool::release(BlockPool::allocate(100));
   pool.fail_after(2);
   EXPECT_TRUE(pool.will_fail());
@@ -266,7 +266,7 @@ TEST(MakeBlock, OwnsAnObject) {
     std::shared_ptr<int> held;
   };
   BlockPool pool;
-  const BlockPool::Use use(pool);
+  const ScopedBlockPool use(pool);
   auto held = std::make_shared<int>(1);
   {
     const auto thing = make_block<Thing>(held, false);

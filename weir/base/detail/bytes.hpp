@@ -1,4 +1,4 @@
-// Views of bytes, and the conversions between bytes and text.
+// Views of bytes, and conversions between bytes and text.
 #pragma once
 
 #include <cstddef>

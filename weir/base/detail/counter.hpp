@@ -1,4 +1,4 @@
-// Counters that one core writes and anybody may read.
+// Counter: a number with one writing thread, which any thread may read.
 #pragma once
 
 #include <atomic>
@@ -6,8 +6,9 @@
 
 namespace weir {
 
-/// A count with one writing thread and any number of readers. Adding is a plain load and store:
-/// relaxed is enough, because a count orders nothing else and readers want only a recent value.
+/// A Counter has one writing thread and any number of reading threads. An addition is a plain load
+/// and store. Relaxed order is enough, because a count orders no other memory and readers need only
+/// a recent value.
 class Counter {
  public:
   void add(std::uint64_t amount = 1) noexcept {
@@ -16,8 +17,8 @@ class Counter {
   void subtract(std::uint64_t amount = 1) noexcept {
     value_.store(value_.load(std::memory_order_relaxed) - amount, std::memory_order_relaxed);
   }
-  /// For the most there has been of something.
-  void raise_to(std::uint64_t amount) noexcept {
+  /// Raises the value to `amount` if it is less. Used for a maximum over time.
+  void update_max(std::uint64_t amount) noexcept {
     if (amount > value()) value_.store(amount, std::memory_order_relaxed);
   }
   std::uint64_t value() const noexcept { return value_.load(std::memory_order_relaxed); }

@@ -1,4 +1,4 @@
-// Comparing short texts where a call of memcmp costs more than what it does.
+// Comparison of short texts without the cost of calling memcmp.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,9 @@
 
 namespace weir {
 
-/// Whether both have the same bytes; inline up to 16 of them, which words of a program mostly are.
-[[gnu::always_inline]] inline bool same_text(std::string_view a, std::string_view b) noexcept {
+/// Returns true if both texts have the same bytes. Texts of at most 16 bytes, the common case, are
+/// compared inline.
+[[gnu::always_inline]] inline bool fast_equal(std::string_view a, std::string_view b) noexcept {
   const std::size_t size = a.size();
   if (size != b.size()) return false;
   const auto same = [&]<class Word>(Word left, std::size_t offset) {

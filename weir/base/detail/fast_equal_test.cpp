@@ -7,17 +7,17 @@
 namespace weir {
 namespace {
 
-TEST(SameText, SeesEveryByteOfEveryLength) {
-  EXPECT_TRUE(same_text({}, {}));
+TEST(FastEqual, ComparesEveryByteOfEveryLength) {
+  EXPECT_TRUE(fast_equal({}, {}));
   for (std::size_t size = 1; size <= 40; ++size) {
     const std::string text(size, 'x');
-    EXPECT_TRUE(same_text(text, std::string(text))) << size;
-    EXPECT_FALSE(same_text(text, text + "x")) << size;
-    EXPECT_FALSE(same_text(text, std::string_view(text).substr(1))) << size;
+    EXPECT_TRUE(fast_equal(text, std::string(text))) << size;
+    EXPECT_FALSE(fast_equal(text, text + "x")) << size;
+    EXPECT_FALSE(fast_equal(text, std::string_view(text).substr(1))) << size;
     for (std::size_t place = 0; place < size; ++place) {
       std::string other = text;
       other[place] = '\0';
-      EXPECT_FALSE(same_text(text, other)) << size << " at " << place;
+      EXPECT_FALSE(fast_equal(text, other)) << size << " at " << place;
     }
   }
 }

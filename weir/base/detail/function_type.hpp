@@ -1,11 +1,11 @@
-// What the type of a function says: what it returns and what it takes.
+// Type traits of functions: the return type and the parameter types.
 #pragma once
 
 #include <type_traits>
 
 namespace weir {
 
-/// A list of types, of parameters as a rule.
+/// A list of types, usually those of a function's parameters.
 template <class... P>
 struct Parameters {};
 
@@ -13,45 +13,45 @@ namespace detail {
 
 template <bool callable, class R, class... P>
 struct FunctionType {
-  using Returned = R;
-  using Taken = Parameters<P...>;
-  /// False for an operator() that is not const: a mutable lambda's.
+  using ReturnType = R;
+  using ParameterTypes = Parameters<P...>;
+  /// False for an operator() that is not const, such as that of a mutable lambda.
   static constexpr bool callable_as_const = callable;
 };
 
 template <class T>
-struct PlainFunctionType;  // not defined for what is overloaded or generic
+struct FunctionTraits;  // undefined for overloaded and generic functions
 template <class R, class... P>
-struct PlainFunctionType<R (*)(P...)> : FunctionType<true, R, P...> {};
+struct FunctionTraits<R (*)(P...)> : FunctionType<true, R, P...> {};
 template <class R, class... P>
-struct PlainFunctionType<R (*)(P...) noexcept> : FunctionType<true, R, P...> {};
+struct FunctionTraits<R (*)(P...) noexcept> : FunctionType<true, R, P...> {};
 template <class R, class C, class... P>
-struct PlainFunctionType<R (C::*)(P...) const> : FunctionType<true, R, P...> {};
+struct FunctionTraits<R (C::*)(P...) const> : FunctionType<true, R, P...> {};
 template <class R, class C, class... P>
-struct PlainFunctionType<R (C::*)(P...) const noexcept> : FunctionType<true, R, P...> {};
+struct FunctionTraits<R (C::*)(P...) const noexcept> : FunctionType<true, R, P...> {};
 template <class R, class C, class... P>
-struct PlainFunctionType<R (C::*)(P...) const&> : FunctionType<true, R, P...> {};
+struct FunctionTraits<R (C::*)(P...) const&> : FunctionType<true, R, P...> {};
 template <class R, class C, class... P>
-struct PlainFunctionType<R (C::*)(P...) const & noexcept> : FunctionType<true, R, P...> {};
+struct FunctionTraits<R (C::*)(P...) const & noexcept> : FunctionType<true, R, P...> {};
 template <class R, class C, class... P>
-struct PlainFunctionType<R (C::*)(P...)> : FunctionType<false, R, P...> {};
+struct FunctionTraits<R (C::*)(P...)> : FunctionType<false, R, P...> {};
 template <class R, class C, class... P>
-struct PlainFunctionType<R (C::*)(P...) noexcept> : FunctionType<false, R, P...> {};
+struct FunctionTraits<R (C::*)(P...) noexcept> : FunctionType<false, R, P...> {};
 
 template <class F>
 constexpr auto function_type() {
-  if constexpr (requires { sizeof(PlainFunctionType<F>); }) {
-    return PlainFunctionType<F>();
-  } else if constexpr (requires { sizeof(PlainFunctionType<decltype(&F::operator())>); }) {
-    return PlainFunctionType<decltype(&F::operator())>();
+  if constexpr (requires { sizeof(FunctionTraits<F>); }) {
+    return FunctionTraits<F>();
+  } else if constexpr (requires { sizeof(FunctionTraits<decltype(&F::operator())>); }) {
+    return FunctionTraits<decltype(&F::operator())>();
   }
 }
 
 }  // namespace detail
 
-/// Of a pointer to a function, or an object with one operator(): a class with the types Returned
-/// and Taken (a Parameters<...>), and the constant callable_as_const. void for what is overloaded
-/// or generic, and for what is no function.
+/// The traits of F, a function pointer or a class with one operator(). FunctionTypeOf<F> is a class
+/// with the types ReturnType and ParameterTypes (a Parameters<...>) and the constant
+/// callable_as_const. It is void if F is overloaded, generic or not a function.
 template <class F>
 using FunctionTypeOf = decltype(detail::function_type<F>());
 

@@ -20,25 +20,26 @@ FunctionTypeOf<F> type_of(F) {
   return {};
 }
 
-TEST(FunctionType, SaysWhatIsReturnedAndTaken) {
+TEST(FunctionType, HasTheReturnAndParameterTypes) {
   const auto of_function = type_of(&plain);
-  static_assert(std::is_same_v<decltype(of_function)::Returned, int>);
-  static_assert(std::is_same_v<decltype(of_function)::Taken, Parameters<int, const char*>>);
+  static_assert(std::is_same_v<decltype(of_function)::ReturnType, int>);
+  static_assert(
+      std::is_same_v<decltype(of_function)::ParameterTypes, Parameters<int, const char*>>);
   static_assert(of_function.callable_as_const);
 
   const auto of_lambda = type_of([](int& value) -> int& { return value; });
-  static_assert(std::is_same_v<decltype(of_lambda)::Returned, int&>);
-  static_assert(std::is_same_v<decltype(of_lambda)::Taken, Parameters<int&>>);
+  static_assert(std::is_same_v<decltype(of_lambda)::ReturnType, int&>);
+  static_assert(std::is_same_v<decltype(of_lambda)::ParameterTypes, Parameters<int&>>);
   static_assert(of_lambda.callable_as_const);
 }
 
-TEST(FunctionType, TellsWhatChangesItself) {
+TEST(FunctionType, DetectsMutableCallables) {
   const auto of_mutable = type_of([count = 0]() mutable noexcept { return ++count; });
-  static_assert(std::is_same_v<decltype(of_mutable)::Taken, Parameters<>>);
+  static_assert(std::is_same_v<decltype(of_mutable)::ParameterTypes, Parameters<>>);
   static_assert(!of_mutable.callable_as_const);
 }
 
-TEST(FunctionType, IsVoidWhereThereIsNoOneAnswer) {
+TEST(FunctionType, IsVoidForAmbiguousTypes) {
   const auto generic = [](auto) {};
   static_assert(std::is_void_v<FunctionTypeOf<decltype(generic)>>);
   static_assert(std::is_void_v<FunctionTypeOf<Overloaded>>);

@@ -1,4 +1,4 @@
-// Intrusive doubly linked lists: what waits is linked where it lives, without an allocation.
+// Intrusive doubly linked lists, which link objects in place without an allocation.
 #pragma once
 
 #include <cassert>
@@ -6,8 +6,9 @@
 
 namespace weir {
 
-/// A place in at most one List. Unlinks itself when destroyed. Neither copied nor moved.
-/// Threads: those of the list it is in.
+/// A ListNode is the base of an element in at most one List. It unlinks itself when destroyed. It
+/// cannot be copied or moved.
+/// Threads: those of the list that contains the node.
 class ListNode {
  public:
   ListNode() noexcept = default;
@@ -31,9 +32,10 @@ class ListNode {
   ListNode* previous_ = nullptr;
 };
 
-/// A list of objects that derive from ListNode; it owns none of them. All operations O(1) but
-/// size(). An element may be unlinked at any time, also while somebody empties the list by
-/// pop_front(). Threads: one at a time.
+/// A List links objects that derive from ListNode and does not own them. All operations are O(1),
+/// except for size(), clear() and the destructor, which are O(n). An element may be unlinked at any
+/// time, also while a caller empties the list with pop_front().
+/// Threads: one at a time.
 template <class T>
 class List {
  public:
@@ -58,13 +60,13 @@ class List {
     return element;
   }
 
-  /// The element behind `element`, or nullptr at the end.
+  /// Returns the element after `element`, or nullptr at the end.
   T* next(const T& element) const noexcept {
     ListNode* node = static_cast<const ListNode&>(element).next_;
     return node == &head_ ? nullptr : static_cast<T*>(node);
   }
 
-  /// Moves every element of `other` behind the last one here.
+  /// Moves all elements of `other` to the end of this list.
   void splice_back(List& other) noexcept {
     if (other.empty()) return;
     ListNode* first = other.head_.next_;

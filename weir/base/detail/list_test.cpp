@@ -26,7 +26,7 @@ std::vector<int> numbers(const List<Item>& list) {
   return all;
 }
 
-TEST(List, BothEnds) {
+TEST(List, PushesAndPopsAtBothEnds) {
   Item one(1), two(2), three(3);
   List<Item> list;
   EXPECT_EQ(list.front(), nullptr);
@@ -41,7 +41,7 @@ TEST(List, BothEnds) {
   EXPECT_EQ(numbers(list), (std::vector<int>{2, 3}));
 }
 
-TEST(List, AnElementLeavesByItselfAndByDying) {
+TEST(List, AnElementUnlinksItselfAndWhenDestroyed) {
   List<Item> list;
   Item first(1);
   list.push_back(first);
@@ -59,7 +59,7 @@ TEST(List, AnElementLeavesByItselfAndByDying) {
   EXPECT_EQ(numbers(list), std::vector<int>{1});
 }
 
-TEST(List, SplicesBehind) {
+TEST(List, SplicesAtTheEnd) {
   Item one(1), two(2), three(3);
   List<Item> list, other, none;
   list.push_back(one);
@@ -74,7 +74,7 @@ TEST(List, SplicesBehind) {
   EXPECT_TRUE(list.empty());
 }
 
-TEST(List, ADyingListLetsGo) {
+TEST(List, ADestroyedListUnlinksItsElements) {
   Item one(1), two(2);
   {
     List<Item> list;

@@ -1,8 +1,8 @@
 // RadixTree<V>: an ordered map from byte strings to values, as fast as a hash table on long keys.
 //
-// An adaptive radix tree (Leis, Kemper, Neumann: "The Adaptive Radix Tree", ICDE 2013): inner nodes
-// of 4, 16, 48 and 256 children, paths compressed to the bytes that tell keys apart. The time of
-// every operation depends on the key's length, not on how many keys there are.
+// It is an adaptive radix tree (Leis, Kemper, Neumann: "The Adaptive Radix Tree", ICDE 2013). Inner
+// nodes have at most 4, 16, 48 or 256 children. Paths are compressed to the bytes that distinguish
+// keys. The time of every operation depends on the key's length, not on the number of keys.
 #pragma once
 
 #include <cstddef>
@@ -17,24 +17,26 @@
 
 namespace weir {
 
-using RadixCensus = radix::Census;
+using RadixStats = radix::Stats;
 
-/// A map from keys of any bytes (NUL and the empty key too, below 4 GiB each) to values.
-/// Lifetime: a pointer to a value is good until its key is removed; insert and remove move no
-/// value, and moving the tree moves none. Threads: as the standard containers; const members may
-/// run side by side. Errors: std::bad_alloc from insert() leaves the tree as it was.
+/// A RadixTree maps keys to values. A key holds any bytes, including NUL, and has less than 4 GiB;
+/// the empty key is allowed.
+/// Errors: insert() throws std::bad_alloc and then leaves the tree unchanged.
+/// Threads: the rule of the standard containers; const members may run at the same time.
+/// Lifetime: a pointer to a value is valid until its key is removed. insert(), remove() and moving
+/// the tree move no value.
 template <class V>
 class RadixTree {
   static_assert(std::is_nothrow_destructible_v<V>);
 
  public:
-  /// Where a key's value is, and whether this call put it there.
-  struct Inserted {
+  /// The result of insert(): the key's value, and true if this call added the key.
+  struct InsertResult {
     V* value;
     bool added;
   };
 
-  /// A key in the tree, and its value; null when nothing was found.
+  /// A key in the tree and its value. `value` is null if no key was found.
   template <class Value>
   struct Entry {
     std::string_view key;
@@ -42,7 +44,7 @@ class RadixTree {
     explicit operator bool() const noexcept { return value != nullptr; }
   };
 
-  RadixTree() noexcept : core_(room) {}
+  RadixTree() noexcept : core_(value_layout) {}
   RadixTree(RadixTree&& other) noexcept = default;
   RadixTree& operator=(RadixTree&& other) noexcept {
     RadixTree taken(std::move(other));
@@ -54,24 +56,25 @@ class RadixTree {
   std::size_t size() const noexcept { return core_.size(); }
   bool empty() const noexcept { return size() == 0; }
 
-  /// Makes the value of `key` from `arguments`; a key that has one keeps it, and the arguments are
-  /// not touched.
+  /// Constructs the value of `key` from `arguments`. A key that is already in the tree keeps its
+  /// value, and the arguments are not touched.
   template <class... Arguments>
-  Inserted insert(std::string_view key, Arguments&&... arguments) {
-    const radix::Core::Place place = core_.locate(key);
-    if (place.match != nullptr) return {value_of(place.match), false};
+  InsertResult insert(std::string_view key, Arguments&&... arguments) {
+    const radix::UntypedTree::InsertPoint point = core_.locate(key);
+    if (point.match != nullptr) return {value_of(point.match), false};
     NewLeaf leaf(core_, key);
     leaf.construct(std::forward<Arguments>(arguments)...);
-    core_.link(leaf.get(), place);
+    core_.link(leaf.get(), point);
     return {value_of(leaf.release()), true};
   }
 
-  /// The value of `key`, or nullptr.
+  /// Returns the value of `key`, or nullptr.
   V* find(std::string_view key) noexcept { return value_or_null(core_.find(key)); }
   const V* find(std::string_view key) const noexcept { return value_or_null(core_.find(key)); }
   bool contains(std::string_view key) const noexcept { return core_.find(key) != nullptr; }
 
-  /// The longest key in the tree that `text` begins with; the empty key is one.
+  /// Returns the longest key in the tree that is a prefix of `text`. The empty key is a prefix of
+  /// every text.
   Entry<V> longest_prefix(std::string_view text) noexcept {
     return entry<V>(core_.longest_prefix(text));
   }
@@ -79,7 +82,8 @@ class RadixTree {
     return entry<const V>(core_.longest_prefix(text));
   }
 
-  /// Whether there was such a key. Nodes shrink and their memory is freed at once.
+  /// Removes `key`. Nodes shrink, and their memory is freed immediately.
+  /// Returns: true if the key was in the tree.
   bool remove(std::string_view key) noexcept {
     radix::Leaf* leaf = core_.unlink(key);
     if (leaf == nullptr) return false;
@@ -87,7 +91,7 @@ class RadixTree {
     return true;
   }
 
-  /// Removes `key` and hands over its value.
+  /// Removes `key` and returns its value, or nullopt if the tree does not have the key.
   std::optional<V> take(std::string_view key) noexcept(std::is_nothrow_move_constructible_v<V>) {
     radix::Leaf* leaf = core_.unlink(key);
     if (leaf == nullptr) return std::nullopt;
@@ -95,11 +99,11 @@ class RadixTree {
     return std::optional<V>(std::move(*value_of(leaf)));
   }
 
-  /// Frees everything. Takes no memory and no stack, whatever the keys.
+  /// Removes all keys. It allocates nothing and does not recurse, even for very deep trees.
   void clear() noexcept { core_.drain(&core_, &destroy); }
 
-  /// Calls a copy of `visit(std::string_view key, V& value)` for each key in byte order. One that
-  /// returns a bool ends the walk by false. The tree must not change meanwhile; values may.
+  /// Calls a copy of `visit(std::string_view key, V& value)` for each key in byte order. If `visit`
+  /// returns a bool, false ends the walk. The tree must not change during the walk; values may.
   template <class F>
   void walk(F visit) {
     core_.walk(&visit, &call<V, F>);
@@ -109,28 +113,29 @@ class RadixTree {
     core_.walk(&visit, &call<const V, F>);
   }
 
-  /// As walk(), from the first key that is not less than `key`.
+  /// Walks like walk(), beginning with the first key that is not less than `key`.
   template <class F>
   void walk_from(std::string_view key, F visit) const {
     core_.walk_from(key, &visit, &call<const V, F>);
   }
 
-  /// As walk(), the keys that begin with `prefix`.
+  /// Walks like walk(), but visits only the keys that begin with `prefix`.
   template <class F>
   void walk_prefix(std::string_view prefix, F visit) const {
     core_.walk_prefix(prefix, &visit, &call<const V, F>);
   }
 
-  /// Bytes that nodes, keys and values take from the heap; what values own is theirs. A tree above
-  /// 1 MiB takes 2 MiB at a time for small blocks of equal size, and gives them back when empty.
+  /// Returns the bytes of heap memory in nodes, keys and values, without the memory that values
+  /// own. A tree of more than 1 MiB allocates small blocks in slabs of 2 MiB and frees the empty
+  /// slabs.
   std::size_t memory_bytes() const noexcept { return core_.store().bytes(); }
-  RadixCensus census() const noexcept { return core_.store().census(); }
+  RadixStats stats() const noexcept { return core_.store().stats(); }
 
  private:
-  static constexpr radix::ValueRoom room = radix::ValueRoom::of<V>();
+  static constexpr radix::ValueLayout value_layout = radix::ValueLayout::of<V>();
 
   static V* value_of(radix::Leaf* leaf) noexcept {
-    return std::launder(reinterpret_cast<V*>(reinterpret_cast<char*>(leaf) - room.size));
+    return std::launder(reinterpret_cast<V*>(reinterpret_cast<char*>(leaf) - value_layout.size));
   }
   static V* value_or_null(radix::Leaf* leaf) noexcept {
     return leaf == nullptr ? nullptr : value_of(leaf);
@@ -143,7 +148,7 @@ class RadixTree {
 
   static void destroy(void* core, radix::Leaf* leaf) noexcept {
     std::destroy_at(value_of(leaf));
-    static_cast<radix::Core*>(core)->free_leaf(leaf);
+    static_cast<radix::UntypedTree*>(core)->free_leaf(leaf);
   }
 
   template <class Value, class F>
@@ -158,11 +163,12 @@ class RadixTree {
     }
   }
 
-  /// A leaf that is not, or no longer, in the tree.
+  /// A NewLeaf owns a leaf that is not in the tree.
   class NewLeaf {
    public:
-    NewLeaf(radix::Core& core, std::string_view key) : core_(core), leaf_(core.make_leaf(key)) {}
-    NewLeaf(radix::Core& core, radix::Leaf* leaf) noexcept
+    NewLeaf(radix::UntypedTree& core, std::string_view key)
+        : core_(core), leaf_(core.make_leaf(key)) {}
+    NewLeaf(radix::UntypedTree& core, radix::Leaf* leaf) noexcept
         : core_(core), leaf_(leaf), constructed_(true) {}
     NewLeaf(const NewLeaf&) = delete;
     NewLeaf& operator=(const NewLeaf&) = delete;
@@ -181,12 +187,12 @@ class RadixTree {
     radix::Leaf* release() noexcept { return std::exchange(leaf_, nullptr); }
 
    private:
-    radix::Core& core_;
+    radix::UntypedTree& core_;
     radix::Leaf* leaf_;
     bool constructed_ = false;
   };
 
-  radix::Core core_;
+  radix::UntypedTree core_;
 };
 
 }  // namespace weir

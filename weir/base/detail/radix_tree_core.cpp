@@ -1,7 +1,7 @@
-// Searching, linking and unlinking in the adaptive radix tree.
+// Search, linking and unlinking in the adaptive radix tree.
 //
-// Nothing here recurses: paths are as deep as the longest chain of keys that are prefixes of each
-// other, which may be a million.
+// No function in this file recurses. A path is as deep as the longest chain of keys that are
+// prefixes of each other, which may be a million.
 #include "weir/base/detail/radix_tree_core.hpp"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ std::uint8_t byte_at(std::string_view key, std::size_t index) noexcept {
   return static_cast<std::uint8_t>(key[index]);
 }
 
-bool holds(const Leaf* leaf, std::string_view key) noexcept {
-  return same_text({leaf->bytes(), leaf->key_size}, key);
+bool has_key(const Leaf* leaf, std::string_view key) noexcept {
+  return fast_equal({leaf->bytes(), leaf->key_size}, key);
 }
 
 std::size_t common_bytes(std::string_view a, std::string_view b) noexcept {
@@ -27,8 +27,8 @@ std::size_t common_bytes(std::string_view a, std::string_view b) noexcept {
                                   a.begin());
 }
 
-/// Some leaf below `ref`: its shortest key if one ends at the node, the first otherwise.
-Leaf* any_leaf(Ref ref) noexcept {
+/// Returns a leaf below `ref`: the key that ends at the node if there is one, else the first leaf.
+Leaf* any_leaf(NodeRef ref) noexcept {
   while (ref.is_inner()) {
     if (ref.node()->terminal != nullptr) return ref.node()->terminal;
     unsigned position = 0;
@@ -39,48 +39,48 @@ Leaf* any_leaf(Ref ref) noexcept {
 
 }  // namespace
 
-Core::Core(Core&& other) noexcept : store_(other.store_.room()) {
+UntypedTree::UntypedTree(UntypedTree&& other) noexcept : store_(other.store_.layout()) {
   swap(other);
 }
 
-void Core::swap(Core& other) noexcept {
+void UntypedTree::swap(UntypedTree& other) noexcept {
   std::swap(root_, other.root_);
   std::swap(size_, other.size_);
   store_.swap(other.store_);
 }
 
-Leaf* Core::find(std::string_view key) const noexcept {
-  Ref ref = root_;
+Leaf* UntypedTree::find(std::string_view key) const noexcept {
+  NodeRef ref = root_;
   while (ref.is_inner()) {
     prefetch_children(ref);
     const Node* node = ref.node();
     if (node->depth >= key.size()) {
       if (node->depth != key.size()) return nullptr;
-      ref = Ref(node->terminal);
+      ref = NodeRef(node->terminal);
       break;
     }
-    const Ref* child = child_at(ref, byte_at(key, node->depth));
+    const NodeRef* child = child_at(ref, byte_at(key, node->depth));
     if (child == nullptr) return nullptr;
     ref = *child;
   }
   Leaf* leaf = ref.leaf();
-  return leaf != nullptr && holds(leaf, key) ? leaf : nullptr;
+  return leaf != nullptr && has_key(leaf, key) ? leaf : nullptr;
 }
 
-// The search skips bytes, so the deepest candidate may differ from the key early on. It then tells
-// how many bytes are right, and the answer is the deepest candidate no longer than that: all of
-// its bytes lie on the path that the first one proved.
-Leaf* Core::longest_prefix(std::string_view key) const noexcept {
+// The search skips bytes, so the deepest candidate may differ from the key at an early byte. The
+// number of common bytes then limits the next search. The result is the deepest candidate that is
+// no longer than this limit, because all its bytes lie on a path that has been compared.
+Leaf* UntypedTree::longest_prefix(std::string_view key) const noexcept {
   std::size_t limit = key.size();
   for (;;) {
     Leaf* candidate = nullptr;
-    Ref ref = root_;
+    NodeRef ref = root_;
     while (ref.is_inner()) {
       const Node* node = ref.node();
       if (node->depth > limit) break;
       if (node->terminal != nullptr) candidate = node->terminal;
       if (node->depth == key.size()) break;
-      const Ref* child = child_at(ref, byte_at(key, node->depth));
+      const NodeRef* child = child_at(ref, byte_at(key, node->depth));
       if (child == nullptr) break;
       ref = *child;
     }
@@ -92,92 +92,93 @@ Leaf* Core::longest_prefix(std::string_view key) const noexcept {
   }
 }
 
-Core::Place Core::locate(std::string_view key) const noexcept {
-  Place place;
-  const Ref* slot = &root_;
-  place.start = slot;
+UntypedTree::InsertPoint UntypedTree::locate(std::string_view key) const noexcept {
+  InsertPoint point;
+  const NodeRef* slot = &root_;
+  point.start = slot;
   while (slot->is_inner()) {
-    place.start = slot;
+    point.start = slot;
     prefetch_children(*slot);
     const Node* node = slot->node();
     if (node->depth >= key.size()) break;
-    const Ref* child = child_at(*slot, byte_at(key, node->depth));
+    const NodeRef* child = child_at(*slot, byte_at(key, node->depth));
     if (child == nullptr) break;
     slot = child;
   }
-  if (!*slot) return place;
-  place.near = any_leaf(*slot);
-  place.common = common_bytes(place.near->key(), key);
-  if (place.common == key.size() && place.near->key_size == key.size()) place.match = place.near;
-  return place;
+  if (!*slot) return point;
+  point.nearest = any_leaf(*slot);
+  point.common = common_bytes(point.nearest->key(), key);
+  if (point.common == key.size() && point.nearest->key_size == key.size())
+    point.match = point.nearest;
+  return point;
 }
 
-void Core::link(Leaf* leaf, const Place& place) {
-  assert(place.match == nullptr);
-  if (place.near == nullptr) {
-    root_ = Ref(leaf);
+void UntypedTree::link(Leaf* leaf, const InsertPoint& point) {
+  assert(point.match == nullptr);
+  if (point.nearest == nullptr) {
+    root_ = NodeRef(leaf);
     size_ = 1;
     return;
   }
   const std::string_view key = leaf->key();
-  Ref* slot = const_cast<Ref*>(place.start);  // the tree is ours to change
-  if (slot->is_inner() && slot->node()->depth > place.common) slot = &root_;
-  while (slot->is_inner() && slot->node()->depth < place.common) {
+  NodeRef* slot = const_cast<NodeRef*>(point.start);  // the tree itself is not const here
+  if (slot->is_inner() && slot->node()->depth > point.common) slot = &root_;
+  while (slot->is_inner() && slot->node()->depth < point.common) {
     slot = child_at(*slot, byte_at(key, slot->node()->depth));
   }
-  if (!slot->is_inner() || slot->node()->depth != place.common) {
-    fork(leaf, place, *slot);
-  } else if (key.size() == place.common) {
+  if (!slot->is_inner() || slot->node()->depth != point.common) {
+    fork(leaf, point, *slot);
+  } else if (key.size() == point.common) {
     slot->node()->terminal = leaf;
   } else {
-    store_.add_child(*slot, byte_at(key, place.common), Ref(leaf));
+    store_.add_child(*slot, byte_at(key, point.common), NodeRef(leaf));
   }
   ++size_;
 }
 
-// Puts a new node at `slot`, above what is there, which begins with the same `common` bytes.
-void Core::fork(Leaf* leaf, const Place& place, Ref& slot) {
-  const auto depth = static_cast<std::uint32_t>(place.common);
-  Ref ref = store_.make_node4(depth);
-  const auto add = [&](std::string_view key, Ref entry) {
+// Puts a new node at `slot` above the present subtree, whose keys share the `common` bytes.
+void UntypedTree::fork(Leaf* leaf, const InsertPoint& point, NodeRef& slot) {
+  const auto depth = static_cast<std::uint32_t>(point.common);
+  NodeRef ref = store_.make_node4(depth);
+  const auto add = [&](std::string_view key, NodeRef entry) {
     if (key.size() == depth) {
       ref.node()->terminal = entry.leaf();
     } else {
       store_.add_child(ref, byte_at(key, depth), entry);
     }
   };
-  add(place.near->key(), slot);
-  add(leaf->key(), Ref(leaf));
+  add(point.nearest->key(), slot);
+  add(leaf->key(), NodeRef(leaf));
   slot = ref;
 }
 
-Leaf* Core::unlink(std::string_view key) noexcept {
-  Ref* parent = nullptr;
-  Ref* slot = &root_;
+Leaf* UntypedTree::unlink(std::string_view key) noexcept {
+  NodeRef* parent = nullptr;
+  NodeRef* slot = &root_;
   while (slot->is_inner() && slot->node()->depth < key.size()) {
-    Ref* child = child_at(*slot, byte_at(key, slot->node()->depth));
+    NodeRef* child = child_at(*slot, byte_at(key, slot->node()->depth));
     if (child == nullptr) return nullptr;
     parent = slot;
     slot = child;
   }
   Leaf* leaf = slot->is_inner() ? slot->node()->terminal : slot->leaf();
-  if (leaf == nullptr || !holds(leaf, key)) return nullptr;
+  if (leaf == nullptr || !has_key(leaf, key)) return nullptr;
   if (slot->is_inner()) {
     store_.remove_terminal(*slot);
   } else if (parent != nullptr) {
     store_.remove_child(*parent, byte_at(key, parent->node()->depth));
   } else {
-    root_ = Ref();
+    root_ = NodeRef();
   }
   --size_;
   return leaf;
 }
 
-// Works without memory of its own: the terminal of a node whose turn has not come links it to the
-// next such node.
-void Core::drain(void* context, void (*release)(void* context, Leaf* leaf)) noexcept {
-  Ref todo;
-  const auto take = [&](Ref ref) {
+// Allocates nothing. The terminal of a node that waits to be drained links it to the next such
+// node.
+void UntypedTree::drain(void* context, void (*release)(void* context, Leaf* leaf)) noexcept {
+  NodeRef todo;
+  const auto take = [&](NodeRef ref) {
     if (ref.is_inner()) {
       if (ref.node()->terminal != nullptr) release(context, ref.node()->terminal);
       ref.node()->terminal = todo.leaf();
@@ -186,13 +187,13 @@ void Core::drain(void* context, void (*release)(void* context, Leaf* leaf)) noex
       release(context, ref.leaf());
     }
   };
-  take(std::exchange(root_, Ref()));
+  take(std::exchange(root_, NodeRef()));
   while (todo) {
-    const Ref node = todo;
-    todo = Ref(node.node()->terminal);
+    const NodeRef node = todo;
+    todo = NodeRef(node.node()->terminal);
     prefetch_all(node);
     unsigned position = 0;
-    for (Ref child = next_child(node, position).ref; child;
+    for (NodeRef child = next_child(node, position).ref; child;
          child = next_child(node, position).ref) {
       take(child);
     }

@@ -27,13 +27,13 @@ void prefetch_sorted(const Sorted& node) noexcept {
 
 }  // namespace
 
-Child next_child(Ref ref, unsigned& position) noexcept {
+Child next_child(NodeRef ref, unsigned& position) noexcept {
   switch (ref.kind()) {
-    case Kind::node4:
+    case NodeType::node4:
       return next_sorted(*ref.node<Node4>(), position);
-    case Kind::node16:
+    case NodeType::node16:
       return next_sorted(*ref.node<Node16>(), position);
-    case Kind::node48: {
+    case NodeType::node48: {
       const auto& node = *ref.node<Node48>();
       while (position < 256) {
         const unsigned byte = position++;
@@ -42,7 +42,7 @@ Child next_child(Ref ref, unsigned& position) noexcept {
       }
       return {};
     }
-    case Kind::node256: {
+    case NodeType::node256: {
       const auto& node = *ref.node<Node256>();
       while (position < 256) {
         const unsigned byte = position++;
@@ -50,26 +50,26 @@ Child next_child(Ref ref, unsigned& position) noexcept {
       }
       return {};
     }
-    case Kind::leaf:
+    case NodeType::leaf:
       break;
   }
   return {};
 }
 
-unsigned position_behind(Ref ref, std::uint8_t byte) noexcept {
+unsigned position_after(NodeRef ref, std::uint8_t byte) noexcept {
   switch (ref.kind()) {
-    case Kind::node4:
+    case NodeType::node4:
       return sorted_behind(*ref.node<Node4>(), byte);
-    case Kind::node16:
+    case NodeType::node16:
       return sorted_behind(*ref.node<Node16>(), byte);
     default:
       return byte + 1u;
   }
 }
 
-void prefetch_all(Ref ref) noexcept {
-  if (ref.kind() == Kind::node4) prefetch_sorted(*ref.node<Node4>());
-  if (ref.kind() == Kind::node16) prefetch_sorted(*ref.node<Node16>());
+void prefetch_all(NodeRef ref) noexcept {
+  if (ref.kind() == NodeType::node4) prefetch_sorted(*ref.node<Node4>());
+  if (ref.kind() == NodeType::node16) prefetch_sorted(*ref.node<Node16>());
 }
 
 }  // namespace weir::radix

@@ -1,8 +1,9 @@
-// The nodes of the adaptive radix tree: leaves, the four inner sizes, and references to them.
+// Nodes of the adaptive radix tree: leaves, inner nodes of four sizes, and references to them.
 //
-// An inner node stores the index of the one key byte it branches on, not the bytes that all keys
-// below it share: a search skips those and compares the whole key once, at the leaf. So a split or
-// a merge of paths changes no other node, and shared prefixes of any length cost nothing.
+// An inner node stores the index of the key byte on which it branches, and not the bytes that all
+// keys below the node share. A search skips the shared bytes and compares the whole key once, at
+// the leaf. A split or merge of paths therefore changes no other node. Shared prefixes of any
+// length cost nothing.
 #pragma once
 
 #include <array>
@@ -18,8 +19,8 @@
 
 namespace weir::radix {
 
-/// One key, in one allocation with its value: the value in front of it, the key's bytes behind.
-/// Both are reached without knowing the other's size.
+/// A Leaf is one key in one allocation with its value. The value lies before the Leaf and the bytes
+/// of the key lie after it. Each is found without the size of the other.
 struct Leaf {
   std::uint32_t key_size;
 
@@ -27,21 +28,21 @@ struct Leaf {
   std::string_view key() const noexcept { return {bytes(), key_size}; }
 };
 
-enum class Kind : std::uint8_t { leaf = 0, node4 = 1, node16 = 2, node48 = 3, node256 = 4 };
+enum class NodeType : std::uint8_t { leaf = 0, node4 = 1, node16 = 2, node48 = 3, node256 = 4 };
 
 struct Node;
 
-/// A pointer to a leaf or an inner node with its kind in the low bits, so that the kind is known
-/// before the memory is touched. Leaves and nodes are aligned to 8. Owns nothing.
-class Ref {
+/// A NodeRef points to a leaf or an inner node and holds its kind in the low bits. The kind is
+/// known without a read of the node. Leaves and nodes are aligned to 8. A NodeRef owns nothing.
+class NodeRef {
  public:
-  constexpr Ref() noexcept = default;
-  explicit Ref(Leaf* leaf) noexcept : bits_(reinterpret_cast<std::uintptr_t>(leaf)) {}
-  Ref(Node* node, Kind kind) noexcept
+  constexpr NodeRef() noexcept = default;
+  explicit NodeRef(Leaf* leaf) noexcept : bits_(reinterpret_cast<std::uintptr_t>(leaf)) {}
+  NodeRef(Node* node, NodeType kind) noexcept
       : bits_(reinterpret_cast<std::uintptr_t>(node) | static_cast<std::uintptr_t>(kind)) {}
 
   explicit operator bool() const noexcept { return bits_ != 0; }
-  Kind kind() const noexcept { return static_cast<Kind>(bits_ & 7); }
+  NodeType kind() const noexcept { return static_cast<NodeType>(bits_ & 7); }
   bool is_inner() const noexcept { return (bits_ & 7) != 0; }
 
   Leaf* leaf() const noexcept { return reinterpret_cast<Leaf*>(bits_); }
@@ -54,51 +55,51 @@ class Ref {
   std::uintptr_t bits_ = 0;
 };
 
-/// What all inner nodes begin with. A node has at least two entries: children and terminal
-/// together.
+/// A Node is the common first part of all inner nodes. A node has at least two entries, counting
+/// its children and its terminal.
 struct Node {
-  std::uint32_t depth;       ///< index of the key byte that this node branches on
+  std::uint32_t depth;       ///< index of the key byte on which this node branches
   std::uint16_t count = 0;   ///< number of children
-  Leaf* terminal = nullptr;  ///< the key that ends here: it has exactly `depth` bytes
+  Leaf* terminal = nullptr;  ///< the leaf whose key has exactly `depth` bytes, or null
 };
 
-/// What the two small nodes share: children sorted by byte, and both arrays at the same place, so
-/// that one search without a branch on the kind serves both.
+/// A SortedNode is the common first part of Node4 and Node16. Children are sorted by byte. Both
+/// arrays have the same offset in both types, so that a single search needs no branch on the kind.
 struct SortedNode : Node {
   alignas(16) std::array<std::uint8_t, 16> bytes{};
 };
 
-/// One cache line.
+/// A Node4 fills one cache line.
 struct Node4 : SortedNode {
-  static constexpr Kind kind = Kind::node4;
+  static constexpr NodeType kind = NodeType::node4;
   static constexpr unsigned capacity = 4;
-  std::array<Ref, 4> children;
+  std::array<NodeRef, 4> children;
 };
 
 struct Node16 : SortedNode {
-  static constexpr Kind kind = Kind::node16;
+  static constexpr NodeType kind = NodeType::node16;
   static constexpr unsigned capacity = 16;
-  std::array<Ref, 16> children;
+  std::array<NodeRef, 16> children;
 };
 
-static_assert(sizeof(Node4) == 64 && sizeof(Node4) == sizeof(SortedNode) + 4 * sizeof(Ref));
+static_assert(sizeof(Node4) == 64 && sizeof(Node4) == sizeof(SortedNode) + 4 * sizeof(NodeRef));
 
-/// `slots[byte]` is one more than the place of the child, 0 where there is none.
+/// `slots[byte]` is the index of the child plus one, or 0 if the byte has no child.
 struct Node48 : Node {
-  static constexpr Kind kind = Kind::node48;
+  static constexpr NodeType kind = NodeType::node48;
   static constexpr unsigned capacity = 48;
-  std::uint64_t used = 0;  ///< bit i: children[i] is taken
+  std::uint64_t used = 0;  ///< bit i is set if children[i] is in use
   std::array<std::uint8_t, 256> slots{};
-  std::array<Ref, 48> children;
+  std::array<NodeRef, 48> children;
 };
 
 struct Node256 : Node {
-  static constexpr Kind kind = Kind::node256;
+  static constexpr NodeType kind = NodeType::node256;
   static constexpr unsigned capacity = 256;
-  std::array<Ref, 256> children;
+  std::array<NodeRef, 256> children;
 };
 
-/// Where `byte` is among a small node's bytes: an index, or something >= count.
+/// Returns the index of `byte` in a small node, or a number >= count if it is absent.
 #if defined(__SSE2__)
 inline unsigned index_of(const SortedNode& node, std::uint8_t byte) noexcept {
   const __m128i bytes = _mm_load_si128(reinterpret_cast<const __m128i*>(node.bytes.data()));
@@ -114,48 +115,49 @@ inline unsigned index_of(const SortedNode& node, std::uint8_t byte) noexcept {
 }
 #endif
 
-inline Ref* children_of(SortedNode& node) noexcept {
-  return reinterpret_cast<Ref*>(&node + 1);
+inline NodeRef* children_of(SortedNode& node) noexcept {
+  return reinterpret_cast<NodeRef*>(&node + 1);
 }
 
-/// The place of the child for `byte`, or nullptr. Inline: this is the search's inner loop.
-inline Ref* child_at(Ref ref, std::uint8_t byte) noexcept {
-  if (ref.kind() <= Kind::node16) {
+/// Returns the slot of the child for `byte`, or nullptr. It is inline as the search's inner loop.
+inline NodeRef* child_at(NodeRef ref, std::uint8_t byte) noexcept {
+  if (ref.kind() <= NodeType::node16) {
     auto& node = *ref.node<SortedNode>();
     const unsigned index = index_of(node, byte);
     return index < node.count ? children_of(node) + index : nullptr;
   }
-  if (ref.kind() == Kind::node48) {
+  if (ref.kind() == NodeType::node48) {
     auto& node = *ref.node<Node48>();
     const unsigned slot = node.slots[byte];
     return slot != 0 ? &node.children[slot - 1] : nullptr;
   }
-  Ref& child = ref.node<Node256>()->children[byte];
+  NodeRef& child = ref.node<Node256>()->children[byte];
   return child ? &child : nullptr;
 }
 
-/// Asks for the line of a node's children that a search reads behind the first, without a branch:
-/// bit 1 of the kind is set for the nodes that have one.
-inline void prefetch_children(Ref ref) noexcept {
-  static_assert(static_cast<unsigned>(Kind::node4) == 1 &&
-                static_cast<unsigned>(Kind::node16) == 2);
+/// Prefetches the second cache line of the nodes whose search reads it, without a branch. Bit 1 of
+/// the kind is set for these nodes; for the others the function prefetches the first line.
+inline void prefetch_children(NodeRef ref) noexcept {
+  static_assert(static_cast<unsigned>(NodeType::node4) == 1 &&
+                static_cast<unsigned>(NodeType::node16) == 2);
   const char* start = reinterpret_cast<const char*>(ref.node());
   __builtin_prefetch(start + ((static_cast<unsigned>(ref.kind()) & 2) << 5));
 }
 
-/// A child in byte order. `position` is opaque: 0 is before the first, next_child() advances it.
+/// A child of a node and the byte that leads to it.
 struct Child {
-  Ref ref;
+  NodeRef ref;
   std::uint8_t byte = 0;
 };
 
-/// The first child at or after `position`, which then is behind it; a null ref at the end.
-Child next_child(Ref node, unsigned& position) noexcept;
+/// Returns the first child at or after `position`, in byte order, and advances `position` past it.
+/// The ref is null at the end. `position` is opaque; 0 is before the first child.
+Child next_child(NodeRef node, unsigned& position) noexcept;
 
-/// The position of the first child whose byte is greater than `byte`.
-unsigned position_behind(Ref node, std::uint8_t byte) noexcept;
+/// Returns the position of the first child whose byte is greater than `byte`.
+unsigned position_after(NodeRef node, std::uint8_t byte) noexcept;
 
-/// Asks for the memory of all children of a small node, which are about to be visited.
-void prefetch_all(Ref node) noexcept;
+/// Prefetches the memory of all children of a small node before a visit to each of them.
+void prefetch_all(NodeRef node) noexcept;
 
 }  // namespace weir::radix

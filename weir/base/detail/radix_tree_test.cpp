@@ -1,5 +1,5 @@
-// Tests of the adaptive radix tree: its corners one by one, then random and adversarial runs
-// against std::map. WEIR_TEST_SEED replays a random run.
+// Tests of the adaptive radix tree: single corner cases, then random and adversarial comparisons
+// with std::map. WEIR_TEST_SEED repeats a random run.
 #include "weir/base/detail/radix_tree.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ std::vector<std::string> keys_of(const RadixTree<V>& tree) {
   return keys;
 }
 
-TEST(RadixTree, EmptyTreeHasNothing) {
+TEST(RadixTree, AnEmptyTreeFindsNothing) {
   RadixTree<int> tree;
   EXPECT_TRUE(tree.empty());
   EXPECT_EQ(tree.find(""), nullptr);
@@ -42,7 +42,7 @@ TEST(RadixTree, EmptyTreeHasNothing) {
   EXPECT_EQ(tree.memory_bytes(), 0u);
 }
 
-TEST(RadixTree, EmptyKeyNulBytesAndPrefixesAreKeysLikeAnyOther) {
+TEST(RadixTree, AcceptsTheEmptyKeyNulBytesAndPrefixes) {
   const std::vector<std::string> keys = {"",     "\0"s,  "\0\0"s, "\0a"s,    "a",
                                          "a\0"s, "ab",   "abc",   "abc\xff", "abd",
                                          "b",    "\x7f", "\x80",  "\xff",    "\xff\xff"};
@@ -63,7 +63,7 @@ TEST(RadixTree, EmptyKeyNulBytesAndPrefixesAreKeysLikeAnyOther) {
   EXPECT_EQ(keys_of(tree), sorted);
 }
 
-TEST(RadixTree, InsertKeepsTheFirstValueAndLeavesTheArgumentsAlone) {
+TEST(RadixTree, InsertKeepsTheFirstValueAndDoesNotTouchTheArguments) {
   RadixTree<std::unique_ptr<int>> tree;
   tree.insert("key", std::make_unique<int>(1));
   auto second = std::make_unique<int>(2);
@@ -74,7 +74,7 @@ TEST(RadixTree, InsertKeepsTheFirstValueAndLeavesTheArgumentsAlone) {
   EXPECT_EQ(tree.size(), 1u);
 }
 
-TEST(RadixTree, TakesAndMovesValuesThatOnlyMove) {
+TEST(RadixTree, TakesAndMovesMoveOnlyValues) {
   RadixTree<std::unique_ptr<int>> tree;
   tree.insert("one", std::make_unique<int>(1));
   tree.insert("two", std::make_unique<int>(2));
@@ -115,7 +115,7 @@ TEST(RadixTree, KeepsTheAlignmentOfAnyValue) {
   EXPECT_EQ(empties.size(), 100u);
 }
 
-TEST(RadixTree, AValueThatThrowsLeavesNothingBehind) {
+TEST(RadixTree, AThrowingConstructorLeavesTheTreeUnchanged) {
   struct Thrower {
     explicit Thrower(bool now) {
       if (now) throw std::runtime_error("now");
@@ -130,7 +130,7 @@ TEST(RadixTree, AValueThatThrowsLeavesNothingBehind) {
   EXPECT_EQ(tree.memory_bytes(), before);
 }
 
-TEST(RadixTree, LongestPrefixIsTheLongestKeyThatTheTextBeginsWith) {
+TEST(RadixTree, LongestPrefixReturnsTheLongestMatchingKey) {
   RadixTree<int> tree;
   const std::string longer = std::string(100, 'a') + "-b-" + std::string(100, 'c');
   tree.insert("a", 1);
@@ -145,7 +145,7 @@ TEST(RadixTree, LongestPrefixIsTheLongestKeyThatTheTextBeginsWith) {
   EXPECT_EQ(*tree.longest_prefix(longer + "y").value, 5);
   EXPECT_EQ(*tree.longest_prefix(longer + "xyz").value, 6);
   std::string wrong = longer + "x";
-  wrong[101] = '?';  // a byte that no node branches on
+  wrong[101] = '?';  // no node branches on this byte
   EXPECT_EQ(*tree.longest_prefix(wrong).value, 4);
   wrong[2] = '?';
   EXPECT_EQ(*tree.longest_prefix(wrong).value, 1);
@@ -158,8 +158,8 @@ TEST(RadixTree, LongestPrefixIsTheLongestKeyThatTheTextBeginsWith) {
 TEST(RadixTree, NodesGrowAndShrinkAtEachSize) {
   RadixTree<int> tree;
   const auto key = [](int byte) { return "prefix" + std::string(1, static_cast<char>(byte)); };
-  const auto expect = [&](RadixCensus census) {
-    EXPECT_EQ(tree.census(), census) << "with " << tree.size() << " keys";
+  const auto expect = [&](RadixStats stats) {
+    EXPECT_EQ(tree.stats(), stats) << "with " << tree.size() << " keys";
   };
   std::vector<int> bytes(256);
   for (int byte = 0; byte < 256; ++byte) bytes[static_cast<std::size_t>(byte)] = byte;
@@ -193,21 +193,21 @@ TEST(RadixTree, NodesGrowAndShrinkAtEachSize) {
   EXPECT_EQ(tree.memory_bytes(), 0u);
 }
 
-TEST(RadixTree, ANodeWithATerminalKeyMergesWhenEitherSideGoes) {
+TEST(RadixTree, ANodeWithATerminalMergesWhenEitherEntryIsRemoved) {
   RadixTree<int> tree;
   tree.insert("ab", 1);
   tree.insert("abcd", 2);
-  EXPECT_EQ(tree.census(), RadixCensus{.node4 = 1});
+  EXPECT_EQ(tree.stats(), RadixStats{.node4 = 1});
   EXPECT_TRUE(tree.remove("ab"));
-  EXPECT_EQ(tree.census(), RadixCensus{});
+  EXPECT_EQ(tree.stats(), RadixStats{});
   EXPECT_EQ(keys_of(tree), std::vector<std::string>{"abcd"});
   tree.insert("ab", 1);
   EXPECT_TRUE(tree.remove("abcd"));
-  EXPECT_EQ(tree.census(), RadixCensus{});
+  EXPECT_EQ(tree.stats(), RadixStats{});
   EXPECT_EQ(*tree.find("ab"), 1);
 }
 
-TEST(RadixTree, WalksStopAndStartWhereTheyAreTold) {
+TEST(RadixTree, WalksStartAndStopOnRequest) {
   RadixTree<int> tree;
   for (int i = 0; i < 1000; ++i) tree.insert(std::to_string(i), i);
   int visits = 0;
@@ -224,7 +224,7 @@ TEST(RadixTree, WalksStopAndStartWhereTheyAreTold) {
   EXPECT_EQ(*tree.find("7"), -7);
 }
 
-TEST(RadixTree, ALargeTreeGivesItsSlabsBack) {
+TEST(RadixTree, ALargeTreeFreesItsSlabs) {
   RadixTree<int> tree;
   const auto key = [](int i) { return std::to_string(0x9e3779b97f4a7c15 * unsigned(i)); };
   constexpr int count = 300'000;
@@ -236,14 +236,15 @@ TEST(RadixTree, ALargeTreeGivesItsSlabsBack) {
   EXPECT_EQ(tree.memory_bytes(), 0u);
   for (int i = 1000; i < count; ++i) ASSERT_TRUE(moved.remove(key(i)));
   EXPECT_LT(moved.memory_bytes(), full / 2);
-  for (int i = 1000; i < count; ++i) moved.insert(key(i), -i);  // into slots that were used before
+  for (int i = 1000; i < count; ++i) moved.insert(key(i), -i);  // reuses slots
   for (int i = 0; i < count; ++i) ASSERT_EQ(*moved.find(key(i)), i < 1000 ? i : -i);
   EXPECT_LE(moved.memory_bytes(), full + (4u << 20));
   for (int i = 0; i < count; ++i) ASSERT_TRUE(moved.remove(key(i)));
   EXPECT_EQ(moved.memory_bytes(), 0u);
 }
 
-// A path of thousands of nodes must not use the thread's stack: these run on 256 KiB of it.
+// A path of thousands of nodes must not use the thread's stack. These tests run on 256 KiB of
+// stack.
 void* deep_paths(void*) {
   constexpr std::size_t depth = 6000;
   RadixTree<std::size_t> tree;
@@ -257,10 +258,10 @@ void* deep_paths(void*) {
   });
   EXPECT_EQ(next, depth + 1);
   EXPECT_EQ(tree.longest_prefix(all + "b").key.size(), depth);
-  EXPECT_EQ(tree.census().node4, depth);
+  EXPECT_EQ(tree.stats().node4, depth);
   for (std::size_t size = 0; size <= depth; size += 2) tree.remove(text.substr(0, size));
   EXPECT_EQ(tree.size(), depth / 2);
-  EXPECT_EQ(tree.census().node4, depth / 2 - 1);
+  EXPECT_EQ(tree.stats().node4, depth / 2 - 1);
   tree.clear();
   EXPECT_EQ(tree.memory_bytes(), 0u);
   for (std::size_t size = 0; size <= depth; ++size) tree.insert(text.substr(0, size), size);
@@ -277,7 +278,7 @@ TEST(RadixTree, DeepPathsNeedNoStack) {
   pthread_attr_destroy(&attributes);
 }
 
-TEST(RadixTree, MegabyteKeysCostTheirLengthOnly) {
+TEST(RadixTree, MegabyteKeysCostOnlyTheirLength) {
   std::string key(1 << 20, '\0');
   RadixTree<int> tree;
   for (int i = 0; i < 16; ++i) {
@@ -292,7 +293,7 @@ TEST(RadixTree, MegabyteKeysCostTheirLengthOnly) {
   EXPECT_FALSE(tree.longest_prefix(key));
 }
 
-// --- against std::map ---
+// --- comparison with std::map ---
 
 using Model = std::map<std::string, std::uint64_t, std::less<>>;
 using Random = std::mt19937_64;
@@ -314,7 +315,7 @@ std::string random_bytes(Random& random, std::size_t size, std::size_t alphabet)
   return bytes;
 }
 
-/// Kinds of key sets, from plain to malicious.
+/// Kinds of key sets, from simple to malicious.
 const std::map<std::string, std::function<std::string(Random&)>> generators = {
     {"few letters", [](Random& r) { return random_bytes(r, below(r, 8), 3); }},
     {"all bytes", [](Random& r) { return random_bytes(r, below(r, 4), 256); }},
@@ -409,10 +410,10 @@ void churn(Random& random, const std::function<std::string(Random&)>& generate) 
   std::ranges::shuffle(left, random);
   for (const std::string& key : left) ASSERT_TRUE(tree.remove(key));
   ASSERT_EQ(tree.memory_bytes(), 0u);
-  ASSERT_EQ(tree.census(), RadixCensus{});
+  ASSERT_EQ(tree.stats(), RadixStats{});
 }
 
-TEST(RadixTree, BehavesAsAMapUnderChurn) {
+TEST(RadixTree, BehavesLikeAMapUnderChurn) {
   RecordProperty("seed", std::to_string(seed()));
   for (const auto& [name, generate] : generators) {
     SCOPED_TRACE("keys: " + name + ", WEIR_TEST_SEED=" + std::to_string(seed()));
@@ -421,9 +422,9 @@ TEST(RadixTree, BehavesAsAMapUnderChurn) {
   }
 }
 
-// The shape of a tree depends only on its keys, but for nodes that have not shrunk yet: no number
-// of insertions and removals may leave more nodes than branching places.
-TEST(RadixTree, ChurnLeavesNoNodesBehind) {
+// The shape of a tree depends only on its keys, except for nodes that have not shrunk yet. No
+// number of insertions and removals may leave more nodes than branching points.
+TEST(RadixTree, ChurnLeavesNoExcessNodes) {
   SCOPED_TRACE("WEIR_TEST_SEED=" + std::to_string(seed()));
   Random random(seed());
   for (const auto& [name, generate] : generators) {
@@ -439,10 +440,10 @@ TEST(RadixTree, ChurnLeavesNoNodesBehind) {
     }
     RadixTree<int> fresh;
     churned.walk([&](std::string_view key, int) { fresh.insert(key, 0); });
-    const auto total = [](const RadixCensus& c) {
+    const auto total = [](const RadixStats& c) {
       return c.node4 + c.node16 + c.node48 + c.node256;
     };
-    EXPECT_EQ(total(churned.census()), total(fresh.census()));
+    EXPECT_EQ(total(churned.stats()), total(fresh.stats()));
     EXPECT_LE(churned.memory_bytes(), 4 * fresh.memory_bytes());
   }
 }

@@ -6,13 +6,14 @@
 namespace weir::radix {
 namespace {
 
-/// Where a walk stands: a stack of its own, since paths may be deeper than a thread's.
+/// A Walk holds the position of a walk on its own stack, because a path may be deeper than the
+/// stack of a thread.
 class Walk {
  public:
-  Walk(void* context, Core::Visit visit) : context_(context), visit_(visit) {}
+  Walk(void* context, UntypedTree::Visit visit) : context_(context), visit_(visit) {}
 
-  /// Everything below `ref` comes next.
-  bool enter(Ref ref) {
+  /// Visits everything below `ref` next. Returns false if the visit ended the walk.
+  bool enter(NodeRef ref) {
     if (!ref.is_inner()) return !ref || visit_(context_, ref.leaf());
     prefetch_all(ref);
     steps_.push_back({ref, 0});
@@ -20,15 +21,15 @@ class Walk {
     return terminal == nullptr || visit_(context_, terminal);
   }
 
-  /// The children of `node` whose byte is greater than `byte` come after what is entered later.
-  void enter_behind(Ref node, std::uint8_t byte) {
-    steps_.push_back({node, position_behind(node, byte)});
+  /// Visits the children of `node` with a greater byte than `byte`, after all later entries.
+  void enter_after(NodeRef node, std::uint8_t byte) {
+    steps_.push_back({node, position_after(node, byte)});
   }
 
   void run() {
     while (!steps_.empty()) {
       Step& step = steps_.back();
-      const Ref child = next_child(step.node, step.position).ref;
+      const NodeRef child = next_child(step.node, step.position).ref;
       if (!child) {
         steps_.pop_back();
       } else if (!enter(child)) {
@@ -39,26 +40,26 @@ class Walk {
 
  private:
   struct Step {
-    Ref node;
+    NodeRef node;
     unsigned position;
   };
 
   void* context_;
-  Core::Visit visit_;
+  UntypedTree::Visit visit_;
   std::vector<Step> steps_;
 };
 
 }  // namespace
 
-void Core::walk(void* context, Visit visit) const {
+void UntypedTree::walk(void* context, Visit visit) const {
   Walk walk(context, visit);
   if (walk.enter(root_)) walk.run();
 }
 
-void Core::walk_prefix(std::string_view prefix, void* context, Visit visit) const {
-  const Place place = locate(prefix);
-  if (place.near == nullptr || place.common < prefix.size()) return;
-  Ref ref = root_;
+void UntypedTree::walk_prefix(std::string_view prefix, void* context, Visit visit) const {
+  const InsertPoint place = locate(prefix);
+  if (place.nearest == nullptr || place.common < prefix.size()) return;
+  NodeRef ref = root_;
   while (ref.is_inner() && ref.node()->depth < prefix.size()) {
     ref = *child_at(ref, static_cast<std::uint8_t>(prefix[ref.node()->depth]));
   }
@@ -66,20 +67,20 @@ void Core::walk_prefix(std::string_view prefix, void* context, Visit visit) cons
   if (walk.enter(ref)) walk.run();
 }
 
-void Core::walk_from(std::string_view key, void* context, Visit visit) const {
-  const Place place = locate(key);
-  if (place.near == nullptr) return;
+void UntypedTree::walk_from(std::string_view key, void* context, Visit visit) const {
+  const InsertPoint place = locate(key);
+  if (place.nearest == nullptr) return;
   Walk walk(context, visit);
-  Ref ref = root_;
+  NodeRef ref = root_;
   while (ref.is_inner() && ref.node()->depth < place.common) {
     const auto byte = static_cast<std::uint8_t>(key[ref.node()->depth]);
-    walk.enter_behind(ref, byte);
+    walk.enter_after(ref, byte);
     ref = *child_at(ref, byte);
   }
-  // All keys from here on down share `common` bytes with `key`, and none shares more.
+  // All keys below this node share `common` bytes with `key`, and none shares more.
   if (ref.is_inner() && ref.node()->depth == place.common && place.common < key.size()) {
-    walk.enter_behind(ref, static_cast<std::uint8_t>(key[place.common]));
-  } else if (place.near->key() >= key) {
+    walk.enter_after(ref, static_cast<std::uint8_t>(key[place.common]));
+  } else if (place.nearest->key() >= key) {
     if (!walk.enter(ref)) return;
   }
   walk.run();

@@ -2,25 +2,25 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::wiring {
+namespace weir::inject {
 namespace {
 
 struct Local {};
 template <class T>
 struct Box {};
 
-TEST(Type, HasTheNameThatPeopleWrote) {
+TEST(Type, HasItsSourceName) {
   EXPECT_EQ(type<int>.name, "int");
-  EXPECT_EQ(type<Type>.name, "weir::wiring::Type");
+  EXPECT_EQ(type<Type>.name, "weir::inject::Type");
   EXPECT_TRUE(type<Local>.name.ends_with("::Local")) << type<Local>.name;
-  EXPECT_TRUE(type<Box<Type>>.name.ends_with("Box<weir::wiring::Type>")) << type<Box<Type>>.name;
+  EXPECT_TRUE(type<Box<Type>>.name.ends_with("Box<weir::inject::Type>")) << type<Box<Type>>.name;
 }
 
-TEST(Type, IsToldByItsAddress) {
+TEST(Type, IsIdentifiedByItsAddress) {
   const Type* const again = &type<Local>;
   EXPECT_EQ(again, &type<Local>);
   EXPECT_NE(again, &type<Type>);
 }
 
 }  // namespace
-}  // namespace weir::wiring
+}  // namespace weir::inject

@@ -1,3 +1,4 @@
+// Reads a configuration from arguments and the environment.
 #include "weir/config/detail/command_line.hpp"
 
 #include <algorithm>
@@ -9,12 +10,12 @@
 namespace weir::config {
 namespace {
 
-constexpr std::string_view hyphens = "--";
+constexpr std::string_view option_prefix = "--";
 
-void add_options(const SectionType& section, const std::vector<std::string>& above,
+void add_options(const SectionType& section, const std::vector<std::string>& prefix,
                  std::vector<Option>& all) {
   for (const Field& field : section.fields()) {
-    Option option{above, &field.type(), field.note};
+    Option option{prefix, &field.type(), field.help};
     option.path.emplace_back(field.name);
     if (const SectionType* const inner = option.type->section()) {
       add_options(*inner, option.path, all);
@@ -24,25 +25,26 @@ void add_options(const SectionType& section, const std::vector<std::string>& abo
   }
 }
 
-/// What `rest` names in a type that is reached by the path of `option`, which grows.
+/// Finds what `rest` names in the type of `option`, and extends the option's path.
+/// Returns: true if `rest` names an option.
 bool descend(Option& option, std::string_view rest) {
   if (const SectionType* const section = option.type->section()) {
     for (const Field& field : section->fields()) {
       if (!rest.starts_with(field.name)) continue;
-      const std::string_view behind = rest.substr(field.name.size());
-      if (!behind.empty() && behind.front() != '.') continue;
+      const std::string_view remainder = rest.substr(field.name.size());
+      if (!remainder.empty() && remainder.front() != '.') continue;
       option.path.emplace_back(field.name);
       option.type = &field.type();
-      option.note = field.note;
-      if (behind.empty()) return option.type->section() == nullptr;
-      return descend(option, behind.substr(1));
+      option.help = field.help;
+      if (remainder.empty()) return option.type->section() == nullptr;
+      return descend(option, remainder.substr(1));
     }
     return false;
   }
   const MapType* const map = option.type->map();
   if (map == nullptr || rest.empty()) return false;
-  option.type = &map->inner();
-  // The names of values may have dots in them, those of structs not.
+  option.type = &map->value_type();
+  // The keys of plain values may contain dots; the keys of structs may not.
   if (option.type->section() == nullptr) {
     option.path.emplace_back(rest);
     return true;
@@ -53,17 +55,17 @@ bool descend(Option& option, std::string_view rest) {
   return descend(option, rest.substr(dot + 1));
 }
 
-/// What the command line has said of one option.
-struct Said {
+/// The values that the command line gives to one option.
+struct ParsedOption {
   Option option;
-  Given given;
+  RawValue raw;
 };
 
 /// Adds the elements of one more `--list value`.
-bool add_elements(Given& to, std::string_view text) {
-  if (to.kind == Given::Kind::bare) {
+bool add_elements(RawValue& to, std::string_view text) {
+  if (to.kind == RawValue::Kind::untyped) {
     auto list = ListType::split(to.text);
-    if (!list) return true;  // it is told when the list is filled
+    if (!list) return true;  // the error is reported when the list is filled
     to = std::move(*list);
   }
   auto more = ListType::split(text);
@@ -72,33 +74,33 @@ bool add_elements(Given& to, std::string_view text) {
   return true;
 }
 
-/// Takes the arguments one after the other.
-class Arguments {
+/// Parses the arguments in order.
+class ArgumentParser {
  public:
-  Arguments(const SectionType& section, const Sources& sources, Errors& errors)
+  ArgumentParser(const SectionType& section, const Sources& sources, Errors& errors)
       : section_(section), arguments_(sources.arguments), errors_(errors) {}
 
-  const std::vector<Said>& said() const noexcept { return said_; }
+  const std::vector<ParsedOption>& parsed() const noexcept { return parsed_; }
 
-  void take_all() {
+  void parse() {
     while (next_ < arguments_.size()) {
       const std::string_view argument = arguments_[next_++];
-      if (!argument.starts_with(hyphens) || argument == hyphens) {
-        errors_.add({"argument " + shown(argument), "", "expected an option that begins with --"});
+      if (!argument.starts_with(option_prefix) || argument == option_prefix) {
+        errors_.add({"argument " + quote(argument), "", "expected an option that begins with --"});
       } else if (argument != "--help") {
-        take(argument.substr(hyphens.size()));
+        parse_option(argument.substr(option_prefix.size()));
       }
     }
   }
 
  private:
-  void take(std::string_view argument) {
+  void parse_option(std::string_view argument) {
     const std::size_t equals = argument.find('=');
     const std::string_view key = argument.substr(0, equals);
     std::optional<std::string_view> value;
     if (equals != argument.npos) {
       value = argument.substr(equals + 1);
-    } else if (next_ < arguments_.size() && !arguments_[next_].starts_with(hyphens)) {
+    } else if (next_ < arguments_.size() && !arguments_[next_].starts_with(option_prefix)) {
       value = arguments_[next_++];
     }
     if (key == "config") {
@@ -109,18 +111,18 @@ class Arguments {
     if (!option) return fail_unknown(key);
     if (!value && option->type->is_flag()) value = "true";
     if (!value) return fail(key, "expected " + option->type->expected() + ", found nothing");
-    note(*option, *value);
+    record(*option, *value);
   }
 
-  void note(const Option& option, std::string_view value) {
+  void record(const Option& option, std::string_view value) {
     const auto before = std::ranges::find_if(
-        said_, [&](const Said& each) { return each.option.path == option.path; });
-    if (before == said_.end()) {
-      said_.push_back({option, Given::bare(value)});
+        parsed_, [&](const ParsedOption& each) { return each.option.path == option.path; });
+    if (before == parsed_.end()) {
+      parsed_.push_back({option, RawValue::untyped(value)});
     } else if (!option.type->is_list()) {
       fail(option.key(), "given twice");
-    } else if (!add_elements(before->given, value)) {
-      fail(option.key(), "expected " + option.type->expected() + ", found " + shown(value));
+    } else if (!add_elements(before->raw, value)) {
+      fail(option.key(), "expected " + option.type->expected() + ", found " + quote(value));
     }
   }
 
@@ -130,11 +132,11 @@ class Arguments {
     for (const Option& each : options) keys.push_back(each.key());
     keys.insert(keys.end(), {"config", "help"});
     const std::vector<std::string_view> known(keys.begin(), keys.end());
-    fail(key, unknown(key, known, hyphens));
+    fail(key, unknown_name_message(key, known, option_prefix));
   }
 
   void fail(std::string_view key, std::string what) {
-    const std::string name = shown_name(key);
+    const std::string name = quote_unless_plain(key);
     errors_.add({"argument --" + name, name, std::move(what)});
   }
 
@@ -142,7 +144,7 @@ class Arguments {
   const std::vector<std::string>& arguments_;
   Errors& errors_;
   std::size_t next_ = 0;
-  std::vector<Said> said_;
+  std::vector<ParsedOption> parsed_;
 };
 
 }  // namespace
@@ -189,7 +191,7 @@ void fill_from_environment(const SectionType& section, void* value, const Source
     const auto [other, added] = options.try_emplace(std::move(variable), std::move(each));
     if (added) continue;
     errors.add({"environment " + other->first, std::move(key),
-                "the same name stands for " + other->second.key() + ": rename one of the fields"});
+                "also the variable of " + other->second.key() + " (rename one of the fields)"});
   }
   std::vector<std::string_view> known;
   for (const auto& [variable, option] : options) known.push_back(variable);
@@ -200,25 +202,25 @@ void fill_from_environment(const SectionType& section, void* value, const Source
     const std::string_view variable = each.substr(0, equals);
     if (variable == beginning + "CONFIG") continue;
     const auto option = options.find(variable);
-    const std::string source = "environment " + shown_name(variable);
+    const std::string source = "environment " + quote_unless_plain(variable);
     if (option == options.end()) {
-      errors.add({source, "", unknown(variable, known)});
+      errors.add({source, "", unknown_name_message(variable, known)});
       continue;
     }
-    Filling filling(errors, source);
-    section.fill(Given::nested(option->second.path, Given::bare(each.substr(equals + 1))), value,
-                 filling);
+    FillContext context(errors, source);
+    section.fill(RawValue::nested(option->second.path, RawValue::untyped(each.substr(equals + 1))),
+                 value, context);
   }
 }
 
 void fill_from_arguments(const SectionType& section, void* value, const Sources& sources,
                          Errors& errors) {
-  Arguments arguments(section, sources, errors);
-  arguments.take_all();
-  for (const Said& each : arguments.said()) {
-    const std::string source = "argument --" + shown_name(each.option.key());
-    Filling filling(errors, source);
-    section.fill(Given::nested(each.option.path, each.given), value, filling);
+  ArgumentParser parser(section, sources, errors);
+  parser.parse();
+  for (const ParsedOption& each : parser.parsed()) {
+    const std::string source = "argument --" + quote_unless_plain(each.option.key());
+    FillContext context(errors, source);
+    section.fill(RawValue::nested(each.option.path, each.raw), value, context);
   }
 }
 

@@ -1,4 +1,4 @@
-// The keys of a configuration as they are named outside of files: `--server.port`, APP_SERVER_PORT.
+// Reads a configuration from arguments and the environment: `--server.port`, APP_SERVER_PORT.
 #pragma once
 
 #include <optional>
@@ -6,41 +6,42 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/config/source/detail/error.hpp"
-#include "weir/config/source/detail/sources.hpp"
+#include "weir/config/source/error.hpp"
+#include "weir/config/source/sources.hpp"
 #include "weir/config/type/detail/type.hpp"
 
 namespace weir::config {
 
-/// A value that can be given on its own: all that is no struct.
+/// An Option is a value that can be given alone, thus every field that is not a struct.
 struct Option {
-  std::vector<std::string> path;  ///< the names from the outermost struct inwards
+  std::vector<std::string> path;  ///< The names from the outermost struct inwards.
   const Type* type = nullptr;
-  std::string_view note;
+  std::string_view help;
 
-  /// `server.port`.
+  /// Returns the key, such as `server.port`.
   std::string key() const;
-  /// APP_SERVER_PORT for the prefix APP.
+  /// Returns the variable's name, such as APP_SERVER_PORT for the prefix APP.
   std::string variable(std::string_view prefix) const;
 };
 
-/// All of them, in the order of declaration.
+/// Returns all options of `section`, in the order of declaration.
 std::vector<Option> options_of(const SectionType& section);
 
-/// The one that `key` names; in a map that may be a name of the user's choice.
+/// Returns the option that `key` names, if any. A part of `key` may be a user's name in a map.
 std::optional<Option> find_option(const SectionType& section, std::string_view key);
 
-/// Gives `value` what each variable with the prefix says; one that means nothing is an error.
+/// Fills `value` from the environment variables that have the prefix; an unknown one is an error.
 void fill_from_environment(const SectionType& section, void* value, const Sources& sources,
                            Errors& errors);
 
-/// The same with `--key value` and `--key=value`. `--flag` alone is true; an option of a list may
-/// come several times; a value that begins with two hyphens needs the `=`.
+/// Fills `value` from the arguments, `--key value` or `--key=value`. A bool's `--flag` without a
+/// value is true. A list's option may be given several times. A value that begins with two hyphens
+/// needs the `=`.
 void fill_from_arguments(const SectionType& section, void* value, const Sources& sources,
                          Errors& errors);
 
-/// What `--help` prints: every option with its type, its note and its default, which is taken from
-/// `defaults`, a value of the section's type.
+/// Returns the text of `--help`: every option with its type, its help and its default. The
+/// defaults are taken from `defaults`, a value of the section's type.
 std::string help_text(const SectionType& section, const void* defaults, const Sources& sources);
 
 }  // namespace weir::config

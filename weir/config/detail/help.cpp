@@ -1,4 +1,4 @@
-// The page that --help prints, made from the struct.
+// Prints the page of --help from the fields of the struct.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -16,7 +16,7 @@ struct Line {
 };
 
 std::string description(const Option& option, const void* value) {
-  std::string text(option.note);
+  std::string text(option.help);
   if (!text.empty()) text += "; ";
   text += option.type->expected() + " (default: ";
   if (value == nullptr) {
@@ -27,30 +27,31 @@ std::string description(const Option& option, const void* value) {
   return text + ")";
 }
 
-void add_lines(const SectionType& section, const void* value, const std::string& above,
+void add_lines(const SectionType& section, const void* value, const std::string& prefix,
                std::vector<Line>& lines) {
   const auto fields = section.fields();
   for (std::size_t index = 0; index < fields.size(); ++index) {
     const Field& field = fields[index];
     const Type& type = field.type();
     const void* const member = value == nullptr ? nullptr : section.member(value, index);
-    const std::string key = above + std::string(field.name);
+    const std::string key = prefix + std::string(field.name);
     if (const SectionType* const inner = type.section()) {
-      add_lines(*inner, member == nullptr ? nullptr : type.held(member), key + ".", lines);
+      add_lines(*inner, member == nullptr ? nullptr : type.unwrap_optional(member), key + ".",
+                lines);
       continue;
     }
-    Line line{"--" + key, description({{}, &type, field.note}, member)};
+    Line line{"--" + key, description({{}, &type, field.help}, member)};
     const MapType* const map = type.map();
-    if (map != nullptr && map->inner().section() == nullptr) {
-      line.left += ".NAME " + map->inner().word();
+    if (map != nullptr && map->value_type().section() == nullptr) {
+      line.left += ".NAME " + map->value_type().placeholder();
     } else {
-      line.left += " " + type.word();
+      line.left += " " + type.placeholder();
     }
     lines.push_back(std::move(line));
   }
 }
 
-std::string how_files_are_named(const Sources& sources) {
+std::string config_option_help(const Sources& sources) {
   std::string text = "a TOML file with these keys";
   if (!sources.prefix.empty()) text += ", also " + sources.prefix + "_CONFIG";
   return text + " (default: " + (sources.file.empty() ? "none" : sources.file) + ")";
@@ -61,8 +62,8 @@ std::string how_files_are_named(const Sources& sources) {
 std::string help_text(const SectionType& section, const void* defaults, const Sources& sources) {
   std::vector<Line> lines;
   add_lines(section, defaults, "", lines);
-  lines.push_back({"--config FILE", how_files_are_named(sources)});
-  lines.push_back({"--help", "shows this"});
+  lines.push_back({"--config FILE", config_option_help(sources)});
+  lines.push_back({"--help", "shows this help"});
   std::size_t width = 0;
   for (const Line& line : lines) {
     if (line.left.size() <= left_columns_max) width = std::max(width, line.left.size());
@@ -78,9 +79,9 @@ std::string help_text(const SectionType& section, const void* defaults, const So
     }
     text.append(line.right).append("\n");
   }
-  text += "\nA key of the command line wins over one of the environment";
+  text += "\nThe command line overrides the environment";
   if (!sources.prefix.empty()) text += " (" + sources.prefix + "_SECTION_KEY)";
-  return text + ", that over one of the file.\n";
+  return text + ", which overrides the file.\n";
 }
 
 }  // namespace weir::config

@@ -1,4 +1,4 @@
-// Structs of every type that can be configured, and short ways to load them. Included by tests.
+// Structs with fields of every configurable type, and functions that load them. Included by tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -60,48 +60,48 @@ inline constexpr std::array weir::json::enumerators<weir::config::test::Color>{
     weir::json::Named{weir::config::test::Color::green, "green"}};
 
 template <>
-inline constexpr std::array weir::config::notes<weir::config::test::Server>{
-    weir::config::Note{"listen", "where to wait for connections"}};
+inline constexpr std::array weir::config::field_help<weir::config::test::Server>{
+    weir::config::FieldHelp{"listen", "where to wait for connections"}};
 
 namespace weir::config::test {
 
-/// What the sources say beside a file `a.toml` that holds `file`.
-struct Given {
+/// A test's sources: the text of a file `a.toml`, the environment and the arguments.
+struct TestInput {
   std::string_view file = {};
   std::vector<std::string> environment = {};
   std::vector<std::string> arguments = {};
 };
 
-inline Sources sources_of(const Given& given) {
+inline Sources sources_of(const TestInput& input) {
   Sources sources;
   sources.program = "test";
   sources.file = "a.toml";
   sources.prefix = "APP";
-  sources.environment = given.environment;
-  sources.arguments = given.arguments;
+  sources.environment = input.environment;
+  sources.arguments = input.arguments;
   return sources;
 }
 
 template <class T = Settings>
-Loaded<T> loaded(const Given& given) {
+LoadResult<T> try_load(const TestInput& input) {
   FileText file;
   file.path = "a.toml";
-  file.text = given.file;
-  return load<T>(file, sources_of(given));
+  file.text = input.file;
+  return load<T>(file, sources_of(input));
 }
 
-/// What must have been right.
+/// Returns the loaded value; the test fails if there is an error.
 template <class T = Settings>
-T settings(const Given& given) {
-  auto result = loaded<T>(given);
+T settings(const TestInput& input) {
+  auto result = try_load<T>(input);
   EXPECT_TRUE(result.has_value()) << result.error().message();
   return result ? std::move(*result) : T{};
 }
 
-/// All that was wrong, a line each; empty: nothing.
+/// Returns all errors, one line each; an empty text if there are none.
 template <class T = Settings>
-std::string complaint(const Given& given) {
-  const auto result = loaded<T>(given);
+std::string errors_of(const TestInput& input) {
+  const auto result = try_load<T>(input);
   return result ? std::string() : result.error().message();
 }
 

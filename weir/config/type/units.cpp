@@ -1,3 +1,4 @@
+// Parses and prints durations and sizes.
 #include "weir/config/type/units.hpp"
 
 #include <algorithm>
@@ -11,10 +12,10 @@ namespace {
 
 struct Unit {
   std::string_view name;
-  std::uint64_t worth;
+  std::uint64_t factor;
 };
 
-// The largest first.
+// Largest unit first.
 constexpr std::array<Unit, 7> time_units{{{"d", 86'400'000'000'000},
                                           {"h", 3'600'000'000'000},
                                           {"min", 60'000'000'000},
@@ -32,11 +33,11 @@ constexpr std::array<Unit, 9> size_units{{{"TiB", std::uint64_t{1} << 40},
                                           {"kB", 1'000},
                                           {"B", 1}}};
 
-// Twenty digits times the largest unit are far below 2^127.
+// A number of 20 digits times the largest unit is far below 2^127.
 using Wide = unsigned __int128;
 constexpr std::size_t digits_max = 20;
 
-/// `digits` divided by `scale`.
+/// The number `digits` / `scale`.
 struct Number {
   Wide digits = 0;
   Wide scale = 1;
@@ -50,15 +51,15 @@ bool is_letter(char each) noexcept {
   return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z');
 }
 
-/// Takes `12` or `1.25` off the front.
+/// Removes a number such as `12` or `1.25` from the front and returns it.
 std::optional<Number> take_number(std::string_view& text) noexcept {
   Number number;
-  std::size_t taken = 0;
+  std::size_t length = 0;
   std::size_t digits = 0;
   bool fraction = false;
-  for (; taken < text.size(); ++taken) {
-    const char each = text[taken];
-    if (each == '.' && !fraction && taken > 0) {
+  for (; length < text.size(); ++length) {
+    const char each = text[length];
+    if (each == '.' && !fraction && length > 0) {
       fraction = true;
       continue;
     }
@@ -67,12 +68,12 @@ std::optional<Number> take_number(std::string_view& text) noexcept {
     number.digits = number.digits * 10 + static_cast<unsigned>(each - '0');
     if (fraction) number.scale *= 10;
   }
-  if (taken == 0 || text[taken - 1] == '.') return std::nullopt;
-  text.remove_prefix(taken);
+  if (length == 0 || text[length - 1] == '.') return std::nullopt;
+  text.remove_prefix(length);
   return number;
 }
 
-/// Takes the letters off the front.
+/// Removes the letters from the front and returns them.
 std::string_view take_word(std::string_view& text) noexcept {
   const auto end = std::ranges::find_if_not(text, is_letter);
   const std::string_view word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
@@ -80,7 +81,7 @@ std::string_view take_word(std::string_view& text) noexcept {
   return word;
 }
 
-/// At most `most`, in the smallest of `units`.
+/// Parses an amount of at most `most`, in the smallest of `units`.
 std::optional<std::uint64_t> parse_amount(std::string_view text, std::span<const Unit> units,
                                           std::uint64_t most) noexcept {
   Wide total = 0;
@@ -89,7 +90,7 @@ std::optional<std::uint64_t> parse_amount(std::string_view text, std::span<const
     if (!number) return std::nullopt;
     const auto unit = std::ranges::find(units, take_word(text), &Unit::name);
     if (unit == units.end()) return std::nullopt;
-    const Wide amount = number->digits * unit->worth;
+    const Wide amount = number->digits * unit->factor;
     if (amount % number->scale != 0) return std::nullopt;
     total += amount / number->scale;
     if (total > most) return std::nullopt;
@@ -99,7 +100,7 @@ std::optional<std::uint64_t> parse_amount(std::string_view text, std::span<const
 }
 
 std::string in_unit(std::uint64_t amount, const Unit& unit) {
-  return std::to_string(amount / unit.worth).append(unit.name);
+  return std::to_string(amount / unit.factor).append(unit.name);
 }
 
 }  // namespace
@@ -128,17 +129,17 @@ std::string to_text(Duration length) {
   const auto count = static_cast<std::uint64_t>(length.count());
   const std::uint64_t amount = length.count() < 0 ? 0 - count : count;
   const auto unit = std::ranges::find_if(
-      time_units, [amount](const Unit& each) { return amount % each.worth == 0; });
+      time_units, [amount](const Unit& each) { return amount % each.factor == 0; });
   return (length.count() < 0 ? "-" : "") + in_unit(amount, *unit);
 }
 
 std::string to_text(ByteSize size) {
   if (size.bytes() == 0) return "0B";
-  // Those of 1024 first, so that 1024000 are 1000KiB.
+  // Units of 1024 come first: 1024000 is printed as 1000KiB.
   for (const bool binary : {true, false}) {
     for (const Unit& unit : size_units) {
       if (unit.name.contains('i') != binary) continue;
-      if (size.bytes() % unit.worth == 0) return in_unit(size.bytes(), unit);
+      if (size.bytes() % unit.factor == 0) return in_unit(size.bytes(), unit);
     }
   }
   return in_unit(size.bytes(), size_units.back());

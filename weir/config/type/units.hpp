@@ -1,4 +1,4 @@
-// Lengths of time and sizes as people write them: `250ms`, `1h30min`, `64KiB`.
+// Parses and prints durations and sizes with units, such as `250ms`, `1h30min` and `64KiB`.
 #pragma once
 
 #include <compare>
@@ -12,7 +12,7 @@
 
 namespace weir {
 
-/// A number of bytes, which people write with a unit: `ByteSize body_max = 64_KiB;`.
+/// A ByteSize is a number of bytes that is written with a unit: `ByteSize body_max = 64_KiB;`.
 class ByteSize {
  public:
   constexpr ByteSize() noexcept = default;
@@ -26,7 +26,7 @@ class ByteSize {
 
 namespace detail {
 
-/// `count` times 2 to the power of `shift`; does not compile where that is more than 64 bits.
+/// Returns `count` times 2 to the power of `shift`; does not compile if that exceeds 64 bits.
 consteval ByteSize binary_size(unsigned long long count, unsigned shift) {
   if (count > std::numeric_limits<std::uint64_t>::max() >> shift) throw "weir: a size of 2^64";
   return ByteSize(std::uint64_t{count} << shift);
@@ -53,17 +53,20 @@ consteval ByteSize operator""_GiB(unsigned long long count) {
 
 namespace config {
 
-/// A number with a unit, such as `250ms` or `1.5s`, or several with ever smaller units, such as
-/// `1h30min`. Units: d, h, min, s, ms, us, ns. No signs, no blanks. nullopt for anything else, for
-/// what is no whole number of nanoseconds, and for more than a Duration can hold (292 years).
+/// Parses a number with a unit, such as `250ms` or `1.5s`, or several with units in falling order,
+/// such as `1h30min`. The units are d, h, min, s, ms, us and ns. Signs and blanks are not allowed.
+/// Returns: nullopt for any other text, for a fraction of a nanosecond, and for a length that a
+/// Duration cannot hold (292 years).
 std::optional<Duration> parse_duration(std::string_view text) noexcept;
 
-/// The same with a size: units are TiB, GiB, MiB, KiB (of 1024), TB, GB, MB, kB (of 1000), B; a
-/// number alone is bytes. nullopt where it is no whole number of bytes, or more than 64 bits.
+/// Parses a size with one or more units, or a number of bytes without a unit. The units are TiB,
+/// GiB, MiB, KiB (of 1024), TB, GB, MB, kB (of 1000) and B.
+/// Returns: nullopt for any other text, for a fraction of a byte, and for a size of more than 64
+/// bits.
 std::optional<ByteSize> parse_byte_size(std::string_view text) noexcept;
 
-/// With the largest unit of which it is a whole number: `90s`, `1h`, `64KiB`, `1500B`. What is not
-/// negative comes back from the parse functions.
+/// Returns the text with the largest unit that gives a whole number: `90s`, `1h`, `64KiB`,
+/// `1500B`. The parse functions accept every text of a value that is not negative.
 std::string to_text(Duration length);
 std::string to_text(ByteSize size);
 

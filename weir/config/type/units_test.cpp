@@ -1,3 +1,4 @@
+// Tests how durations and sizes are parsed and printed.
 #include "weir/config/type/units.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@
 namespace weir::config {
 namespace {
 
-TEST(ConfigUnits, ReadsDurations) {
+TEST(ConfigUnits, ParsesDurations) {
   EXPECT_EQ(parse_duration("250ms"), 250ms);
   EXPECT_EQ(parse_duration("5s"), 5s);
   EXPECT_EQ(parse_duration("0s"), 0s);
@@ -27,7 +28,7 @@ TEST(ConfigUnits, ReadsDurations) {
   EXPECT_EQ(parse_duration("1.0ns"), 1ns);
 }
 
-TEST(ConfigUnits, ReadsNothingElseAsADuration) {
+TEST(ConfigUnits, RejectsInvalidDurations) {
   for (const char* const text : {"",
                                  "5",
                                  "s",
@@ -71,7 +72,7 @@ TEST(ConfigUnits, TheLongestDurationIsExact) {
   EXPECT_EQ(parse_duration("99999999999999999999d"), std::nullopt);
 }
 
-TEST(ConfigUnits, ReadsSizes) {
+TEST(ConfigUnits, ParsesSizes) {
   EXPECT_EQ(parse_byte_size("64KiB"), 64_KiB);
   EXPECT_EQ(parse_byte_size("64kB"), ByteSize(64'000));
   EXPECT_EQ(parse_byte_size("1.5MiB"), ByteSize(1'572'864));
@@ -86,7 +87,7 @@ TEST(ConfigUnits, ReadsSizes) {
   EXPECT_EQ(parse_byte_size("16777215TiB1023GiB"), ByteSize(0xFFFF'FFFF'C000'0000));
 }
 
-TEST(ConfigUnits, ReadsNothingElseAsASize) {
+TEST(ConfigUnits, RejectsInvalidSizes) {
   for (const char* const text : {"",
                                  "B",
                                  "KiB",
@@ -132,10 +133,10 @@ TEST(ConfigUnits, WritesTheLargestWholeUnit) {
   EXPECT_EQ(to_text(ByteSize(1500)), "1500B");
 }
 
-TEST(ConfigUnits, WhatIsWrittenIsReadAgain) {
+TEST(ConfigUnits, PrintedValuesParseAgain) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 20'000; ++round) {
-    // All magnitudes, and many whole units.
+    // Covers all magnitudes, and many whole units.
     std::uint64_t number = random() >> (random() % 64);
     if (round % 2 == 0) number -= number % 1'000'000;
     EXPECT_EQ(parse_byte_size(to_text(ByteSize(number))), ByteSize(number)) << number;

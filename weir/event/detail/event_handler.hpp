@@ -1,4 +1,4 @@
-// What a function becomes when it is registered for events: a handler, a task or an interceptor.
+// Subscribers that are made from functions: handlers, task handlers and interceptors.
 #pragma once
 
 #include <cassert>
@@ -10,31 +10,32 @@
 #include <type_traits>
 #include <utility>
 
+#include "weir/base/detail/function_type.hpp"
 #include "weir/event/detail/subscriber.hpp"
 #include "weir/event/detail/subscriber_table.hpp"
-#include "weir/base/detail/function_type.hpp"
 #include "weir/task/scope.hpp"
 
 namespace weir {
 
 struct EventHandlerOptions {
-  EventSource from = {};  ///< only events of this source; by default of all, and of none
+  /// The only source to handle; the default handles events of any source or none.
+  EventSource from = {};
 };
 
-/// For handlers that wait.
+/// Options of task handlers.
 struct EventTaskOptions {
-  EventSource from = {};  ///< as in EventHandlerOptions
-  /// While one run is under way, the next waits for it; of the events that come meanwhile only the
-  /// latest is kept, and becomes that one more run.
+  EventSource from = {};  ///< The only source to handle, as in EventHandlerOptions.
+  /// True if tasks of the handler do not overlap. The handler stores only the latest event while a
+  /// task runs, and handles that event when the task has finished.
   bool coalesce = false;
-  /// So many runs may be under way at once. An event beyond is not given to this handler, and
-  /// counted as dropped. With `coalesce` there is never more than one.
-  std::size_t running_max = 1024;
+  /// The maximum number of tasks of this handler that run at the same time. The handler drops an
+  /// event beyond this limit and counts it. A handler with `coalesce` runs at most one task.
+  std::size_t concurrency_max = 1024;
 };
 
 namespace detail {
 
-/// The event of a function that does not say which it wants.
+/// The event type of a function that does not name its event.
 struct NoEvent {};
 
 template <class Taken>
@@ -51,29 +52,29 @@ constexpr auto event_of() {
   if constexpr (std::is_void_v<FunctionTypeOf<F>>) {
     return FirstParameter<void>();
   } else {
-    return FirstParameter<typename FunctionTypeOf<F>::Taken>();
+    return FirstParameter<typename FunctionTypeOf<F>::ParameterTypes>();
   }
 }
-/// The first parameter of a function, or of an object with one operator(), without const and
-/// reference.
+/// The type of the first parameter of a function, or of an object with one operator(), without
+/// const and reference.
 template <class F>
 using EventOf = typename decltype(event_of<F>())::type;
 
-/// Does not compile for what does not say which event it wants.
+/// Does not compile if T is NoEvent or cannot be an event.
 template <class T>
 constexpr void check_event() {
   static_assert(!std::is_same_v<T, NoEvent>,
                 "a handler is a function, or an object with one operator(), whose first parameter "
-                "is the event: overloaded and generic ones do not say which they want");
+                "is the event: overloaded and generic functions do not name their event");
   static_assert(EventValue<T>,
                 "an event is an object that is moved and destroyed without throwing");
 }
 
-/// A handler that does not wait.
+/// A handler that runs synchronously.
 template <class T, class Fn>
-class EventFunction final : public EventHandler {
+class FunctionHandler final : public EventHandler {
  public:
-  EventFunction(Fn function, const EventHandlerOptions& options)
+  FunctionHandler(Fn function, const EventHandlerOptions& options)
       : EventHandler(options.from), function_(std::move(function)) {}
   void handle(const void* event) override { std::invoke(function_, *static_cast<const T*>(event)); }
 
@@ -81,62 +82,62 @@ class EventFunction final : public EventHandler {
   Fn function_;
 };
 
-/// A handler that waits: each event is copied and becomes a task in a scope, or, while one runs and
-/// it coalesces, the next for that task.
+/// A handler that copies each event and spawns a task for it in a scope. If it coalesces and a
+/// task is running, that task handles the event next.
 template <class T, class Fn>
-class EventTask final : public EventHandler {
+class TaskHandler final : public EventHandler {
  public:
-  EventTask(Scope& scope, Fn function, const EventTaskOptions& options)
+  TaskHandler(Scope& scope, Fn function, const EventTaskOptions& options)
       : EventHandler(options.from),
         scope_(scope),
         function_(std::move(function)),
         coalesce_(options.coalesce),
-        running_max_(options.running_max) {}
+        concurrency_max_(options.concurrency_max) {}
 
   void handle(const void* event) override {
     const T& latest = *static_cast<const T*>(event);
     if (coalesce_ && running_ != 0) {
-      latest_.emplace(latest);
-    } else if (running_ >= running_max_) {
-      roster()->counters().dropped.add();
+      pending_.emplace(latest);
+    } else if (running_ >= concurrency_max_) {
+      table()->counters().dropped.add();
     } else {
-      scope_.spawn(runs(EventKeeper<EventTask>(*this), latest));
+      scope_.spawn(run_events(SubscriberRef<TaskHandler>(*this), latest));
     }
   }
 
  private:
-  /// This one's share of `running_`, also when the frame is destroyed before its end.
-  class Running {
+  /// Counts one task in `running_`, also if the coroutine frame is destroyed before its end.
+  class RunGuard {
    public:
-    explicit Running(EventTask& task) noexcept : task_(task) { ++task_.running_; }
-    ~Running() { --task_.running_; }
-    Running(const Running&) = delete;
-    Running& operator=(const Running&) = delete;
+    explicit RunGuard(TaskHandler& task) noexcept : task_(task) { ++task_.running_; }
+    ~RunGuard() { --task_.running_; }
+    RunGuard(const RunGuard&) = delete;
+    RunGuard& operator=(const RunGuard&) = delete;
 
    private:
-    EventTask& task_;
+    TaskHandler& task_;
   };
 
-  static Task<> runs(EventKeeper<EventTask> self, T event) {
-    const Running running(*self.operator->());
+  static Task<> run_events(SubscriberRef<TaskHandler> self, T event) {
+    const RunGuard guard(*self.operator->());
     std::optional<T> next(std::move(event));
     while (next) {
-      co_await self->once(*next);
+      co_await self->run_once(*next);
       next.reset();
-      if (!self->latest_) co_return;
-      // What is kept is not run after the end of the registration or of the scope's patience.
-      if (!self->ended() && !self->scope_.cancelled()) next.emplace(std::move(*self->latest_));
-      self->latest_.reset();
+      if (!self->pending_) co_return;
+      // A stored event is dropped if the registration has ended or the scope was cancelled.
+      if (!self->ended() && !self->scope_.cancelled()) next.emplace(std::move(*self->pending_));
+      self->pending_.reset();
     }
   }
 
-  Task<> once(T& event) {
+  Task<> run_once(T& event) {
     std::exception_ptr thrown;
     std::error_code error;
     try {
       using Value = TaskValue<std::invoke_result_t<Fn&, T>>;
       static_assert(std::is_void_v<Value> || std::is_same_v<Value, Result<>>,
-                    "a handler that waits returns a Task<> or a Task<Result<>>");
+                    "a task handler returns a Task<> or a Task<Result<>>");
       if constexpr (std::is_void_v<Value>) {
         co_await std::invoke(function_, std::move(event));
       } else {
@@ -151,8 +152,8 @@ class EventTask final : public EventHandler {
   }
 
   void report(std::error_code error, const std::exception_ptr& thrown) {
-    if (roster() != nullptr) {
-      roster()->failed(event_type<T>, error, thrown);
+    if (table() != nullptr) {
+      table()->report_failure(event_type<T>, error, thrown);
     } else {
       log_event_failure(scope_.loop(), event_type<T>, error, thrown);
     }
@@ -160,10 +161,10 @@ class EventTask final : public EventHandler {
 
   Scope& scope_;
   Fn function_;
-  std::optional<T> latest_;  // that came while a run was under way
+  std::optional<T> pending_;  // arrived while a task was running
   std::size_t running_ = 0;
   bool coalesce_;
-  std::size_t running_max_;
+  std::size_t concurrency_max_;
 };
 
 template <class T>
@@ -176,9 +177,9 @@ const T& event_as(const AnyEvent& event) noexcept {
 }
 
 template <class T, class Fn>
-class EventGuard final : public EventInterceptor {
+class BeforeInterceptor final : public EventInterceptor {
  public:
-  explicit EventGuard(Fn function) : function_(std::move(function)) {}
+  explicit BeforeInterceptor(Fn function) : function_(std::move(function)) {}
   EventVerdict before(const AnyEvent& event) override {
     return std::invoke(function_, event_as<T>(event));
   }
@@ -188,9 +189,9 @@ class EventGuard final : public EventInterceptor {
 };
 
 template <class T, class Fn>
-class EventWitness final : public EventInterceptor {
+class AfterInterceptor final : public EventInterceptor {
  public:
-  explicit EventWitness(Fn function) : function_(std::move(function)) {}
+  explicit AfterInterceptor(Fn function) : function_(std::move(function)) {}
   void after(const AnyEvent& event, const EventOutcome& outcome) override {
     if constexpr (std::is_invocable_v<Fn&, const T&, const EventOutcome&>) {
       std::invoke(function_, event_as<T>(event), outcome);

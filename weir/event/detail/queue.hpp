@@ -1,17 +1,77 @@
-// A first-in first-out queue of records of different lengths, in chunks of its core's memory.
+// EventQueue is a FIFO queue of records of different lengths, in chunks of its core's memory.
 #pragma once
 
+#include <atomic>
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <utility>
+
+#include "weir/event/event.hpp"
 
 namespace weir::detail {
 
-/// Records lie one behind the other, each at a multiple of 8 bytes, so that a queue of small events
-/// is walked like an array. A record does not move. While the queue stays within a chunk it takes
-/// no memory; beyond, a chunk at a time from the core's BlockPool, where they go back to. The last
-/// chunk is kept until give_back().
-/// Threads: one at a time. Lifetime: emptied before it is destroyed (asserted).
+// An event whose value is stored outside of the queues, because it is large or other cores get it.
+
+/// A SharedEvent is one block of memory with this object, the value, and a link for each core that
+/// receives it. The value does not change after the event is sent. The last core that releases the
+/// event destroys it, and the memory returns to the core that made it.
+/// Threads: any, except for allocate(), which only the maker calls.
+class SharedEvent {
+ public:
+  /// A node in the list of events that have arrived on one core.
+  struct Link {
+    Link* next;
+    SharedEvent* shared;
+  };
+  struct Unref {
+    void operator()(SharedEvent* shared) const noexcept { shared->unref(); }
+  };
+  using Ptr = std::unique_ptr<SharedEvent, Unref>;
+
+  /// Makes a SharedEvent of `value` with links for `links` cores and one reference.
+  /// Errors: throws std::bad_alloc.
+  template <EventValue T>
+  static Ptr make(T&& value, std::size_t links, const EventOptions& options) {
+    SharedEvent* const shared = allocate(event_type<T>, sizeof(T), links);
+    shared->options_ = options;
+    std::construct_at(static_cast<T*>(shared->value()), std::move(value));
+    return Ptr(shared);
+  }
+
+  const EventType& type() const noexcept { return type_; }
+  const EventOptions& options() const noexcept { return options_; }
+  void* value() noexcept { return reinterpret_cast<std::byte*>(this) + value_offset; }
+  /// Returns the link for the receiver with this index; each link is used once.
+  Link& link(std::size_t index) noexcept { return links_[index]; }
+
+  /// Adds `more` references; called before the event is sent.
+  void add_refs(std::uint32_t more) noexcept {
+    // relaxed: no other core has the event yet.
+    refs_.fetch_add(more, std::memory_order_relaxed);
+  }
+  /// Releases one reference.
+  void unref() noexcept;
+
+ private:
+  static constexpr std::size_t value_offset = 48;
+
+  explicit SharedEvent(const EventType& type) noexcept : type_(type) {}
+  static SharedEvent* allocate(const EventType& type, std::size_t value_bytes, std::size_t links);
+
+  const EventType& type_;
+  Link* links_ = nullptr;
+  EventOptions options_;
+  std::atomic<std::uint32_t> refs_{1};
+};
+
+/// An EventQueue stores records one after the other, so a queue of small events is read like an
+/// array. Each record starts at a multiple of 8 bytes and does not move. The queue allocates no
+/// memory while its records fit in one chunk. Further chunks are allocated one at a time from the
+/// core's BlockPool and returned there. The last chunk is kept until release_memory().
+/// Threads: one at a time.
+/// Lifetime: emptied before it is destroyed (asserted).
 class EventQueue {
  public:
   static constexpr std::size_t chunk_bytes = std::size_t{16} * 1024;
@@ -23,27 +83,29 @@ class EventQueue {
   ~EventQueue();
 
   bool empty() const noexcept { return read_ == write_; }
-  /// What memory it has kept; it is empty.
-  void give_back() noexcept;
+  /// Releases the kept chunk; the queue is empty.
+  void release_memory() noexcept;
 
-  /// Makes sure that add() of so many bytes cannot fail. Errors: throws std::bad_alloc.
+  /// Ensures that the next add() of `bytes` cannot fail.
+  /// Errors: throws std::bad_alloc.
   void make_room(std::size_t bytes) {
     assert(bytes % 8 == 0 && bytes <= record_bytes_max);
     if (static_cast<std::size_t>(limit_ - write_) < bytes) [[unlikely]]
       grow();
   }
-  /// A new last record of so many bytes, for which room was made; the caller writes it.
+  /// Adds a last record of `bytes`, for which make_room() was called; the caller writes its
+  /// content.
   std::byte* add(std::size_t bytes) noexcept {
     assert(static_cast<std::size_t>(limit_ - write_) >= bytes);
     return std::exchange(write_, write_ + bytes);
   }
 
-  /// The first record. Not of an empty queue.
+  /// Returns the first record of a queue that is not empty.
   std::byte* front() const noexcept {
     assert(!empty());
     return read_;
   }
-  /// Removes it. `bytes` as it was added.
+  /// Removes the first record; `bytes` is the size that add() was given.
   void pop(std::size_t bytes) noexcept {
     read_ += bytes;
     if (read_ == write_) {
@@ -56,20 +118,20 @@ class EventQueue {
  private:
   struct Chunk {
     Chunk* next;
-    std::byte* end;  // of what is written, once that goes on in the next one
+    std::byte* end;  // of the written part, set when the next chunk is added
     std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   };
   static_assert(sizeof(Chunk) % 8 == 0);
 
   void grow();
   void next_chunk() noexcept;
-  // Empty, so there is but one chunk: begin it anew.
+  // Restarts the only chunk of the empty queue.
   void rewind() noexcept { read_ = write_ = last_->begin(); }
 
   std::byte* write_ = nullptr;
   std::byte* limit_ = nullptr;  // of the last chunk
   std::byte* read_ = nullptr;
-  std::byte* read_end_ = nullptr;  // of the first chunk, once there is a next one
+  std::byte* read_end_ = nullptr;  // of the first chunk, set if there is a next one
   Chunk* first_ = nullptr;
   Chunk* last_ = nullptr;
 };

@@ -1,3 +1,4 @@
+// Tests the event queue and its memory.
 #include "weir/event/detail/queue.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@
 namespace weir::detail {
 namespace {
 
-/// A record of `bytes` bytes that all say `mark`.
+/// Adds a record of `bytes` bytes that all are `mark`.
 void add(EventQueue& queue, std::size_t bytes, std::uint8_t mark) {
   queue.make_room(bytes);
   std::memset(queue.add(bytes), mark, bytes);
@@ -26,17 +27,17 @@ bool front_is(const EventQueue& queue, std::size_t bytes, std::uint8_t mark) {
   return std::memcmp(queue.front(), expected.data(), bytes) == 0;
 }
 
-TEST(EventQueue, TakesNoMemoryBeforeTheFirstRecord) {
+TEST(EventQueue, AllocatesNothingBeforeTheFirstRecord) {
   BlockPool blocks;
-  const BlockPool::Use use(blocks);
+  const ScopedBlockPool use(blocks);
   EventQueue queue;
   EXPECT_TRUE(queue.empty());
   EXPECT_EQ(blocks.blocks_in_use(), 0U);
 }
 
-TEST(EventQueue, OneChunkIsEnoughWhileItIsEmptiedInTime) {
+TEST(EventQueue, ReusesOneChunkIfItIsEmptiedInTime) {
   BlockPool blocks;
-  const BlockPool::Use use(blocks);
+  const ScopedBlockPool use(blocks);
   {
     EventQueue queue;
     for (std::size_t round = 0; round < 10'000; ++round) {
@@ -52,36 +53,36 @@ TEST(EventQueue, OneChunkIsEnoughWhileItIsEmptiedInTime) {
   EXPECT_EQ(blocks.blocks_in_use(), 0U);
 }
 
-TEST(EventQueue, GivesBackWhatItHasKeptAndGoesOn) {
+TEST(EventQueue, WorksAfterReleaseMemory) {
   BlockPool blocks;
-  const BlockPool::Use use(blocks);
+  const ScopedBlockPool use(blocks);
   EventQueue queue;
-  queue.give_back();
+  queue.release_memory();
   for (int round = 0; round < 2; ++round) {
     add(queue, 16, 7);
     queue.pop(16);
     EXPECT_EQ(blocks.blocks_in_use(), 1U);
-    queue.give_back();
+    queue.release_memory();
     EXPECT_EQ(blocks.blocks_in_use(), 0U);
     EXPECT_TRUE(queue.empty());
   }
 }
 
-TEST(EventQueue, ChunksComeAndGo) {
+TEST(EventQueue, AllocatesAndReleasesChunks) {
   constexpr std::size_t records = 100 * EventQueue::chunk_bytes / 16;
   BlockPool blocks;
-  const BlockPool::Use use(blocks);
+  const ScopedBlockPool use(blocks);
   {
     EventQueue queue;
     for (std::size_t i = 0; i < records; ++i) add(queue, 16, static_cast<std::uint8_t>(i));
     EXPECT_GE(blocks.blocks_in_use(), 100U);
-    EXPECT_LE(blocks.blocks_in_use(), 102U) << "16 bytes are 16 bytes";
+    EXPECT_LE(blocks.blocks_in_use(), 102U) << "a record has no overhead";
     for (std::size_t i = 0; i < records; ++i) {
       ASSERT_TRUE(front_is(queue, 16, static_cast<std::uint8_t>(i))) << i;
       queue.pop(16);
     }
     EXPECT_TRUE(queue.empty());
-    EXPECT_EQ(blocks.blocks_in_use(), 1U) << "one is kept";
+    EXPECT_EQ(blocks.blocks_in_use(), 1U) << "one chunk is kept";
   }
   EXPECT_EQ(blocks.blocks_in_use(), 0U);
 }
@@ -91,7 +92,7 @@ std::uint64_t seed() {
   return given == nullptr ? 20'261'122 : std::strtoull(given, nullptr, 10);
 }
 
-TEST(EventQueue, IsWhatADequeIs) {
+TEST(EventQueue, BehavesLikeADeque) {
   SCOPED_TRACE("WEIR_TEST_SEED=" + std::to_string(seed()));
   std::mt19937_64 random(seed());
   struct Expected {
@@ -101,7 +102,7 @@ TEST(EventQueue, IsWhatADequeIs) {
   for (int round = 0; round < 20; ++round) {
     EventQueue queue;
     std::deque<Expected> model;
-    // Now it rather grows, now it rather shrinks.
+    // A phase makes the queue grow or shrink on average.
     for (int phase = 0; phase < 20; ++phase) {
       const auto adds_of_ten = random() % 11;
       for (int step = 0; step < 500; ++step) {

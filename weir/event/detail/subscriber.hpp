@@ -1,117 +1,125 @@
-// Who is told of events: handlers and interceptors, and the registration that ends them.
+// Subscribers of events, which are handlers and interceptors, and their registration.
 #pragma once
 
 #include <cassert>
 #include <cstddef>
 #include <utility>
 
-#include "weir/event/event.hpp"
 #include "weir/base/detail/list.hpp"
+#include "weir/event/event.hpp"
 
 namespace weir {
 namespace detail {
 
-class EventRoster;
+class SubscriberTable;
 
-/// A handler or interceptor. Its roster, its registration and the runs of a handler that waits keep
-/// it alive together. Threads: its core's.
-class EventReceiver : public ListNode {
+/// A Subscriber is a handler or interceptor. Its table, its registration and the tasks of a
+/// handler share its ownership.
+/// Threads: its core's.
+class Subscriber : public ListNode {
  public:
-  virtual ~EventReceiver() = default;
+  virtual ~Subscriber() = default;
 
-  /// It is told of nothing any more.
+  /// Returns true if the subscriber receives no more events.
   bool ended() const noexcept { return ended_; }
   void end() noexcept;
-  void keep() noexcept { ++keepers_; }
-  void release() noexcept {
-    assert(keepers_ > 0);
-    if (--keepers_ == 0) delete this;
+  void add_ref() noexcept { ++refs_; }
+  void unref() noexcept {
+    assert(refs_ > 0);
+    if (--refs_ == 0) delete this;
   }
 
  protected:
-  EventReceiver() noexcept = default;
-  /// nullptr once that has gone.
-  EventRoster* roster() const noexcept { return roster_; }
+  Subscriber() noexcept = default;
+  /// Returns the table, or nullptr if the table was destroyed.
+  SubscriberTable* table() const noexcept { return table_; }
 
  private:
-  friend class EventRoster;
-  EventRoster* roster_ = nullptr;
-  List<EventReceiver>* list_ = nullptr;    // where it is told of events, or will be
-  EventReceiver* next_changed_ = nullptr;  // see EventRoster::settle()
-  unsigned keepers_ = 1;                   // the roster, from the start
+  friend class SubscriberTable;
+  SubscriberTable* table_ = nullptr;
+  List<Subscriber>* list_ = nullptr;    // the list that calls it, now or after apply_changes()
+  Subscriber* next_changed_ = nullptr;  // see SubscriberTable::apply_changes()
+  unsigned refs_ = 1;                   // the first one is the table's
   bool ended_ = false;
-  bool changing_ = false;
+  bool change_queued_ = false;
 };
 
-class EventHandler : public EventReceiver {
+class EventHandler : public Subscriber {
  public:
-  /// Of any source, unless `from` is one.
+  /// Handles events of any source, or only those of `from` if it is set.
   explicit EventHandler(EventSource from) noexcept : from_(from) {}
-  bool takes(EventSource source) const noexcept { return !ended() && (!from_ || from_ == source); }
-  /// May throw.
+  bool accepts(EventSource source) const noexcept {
+    return !ended() && (!from_ || from_ == source);
+  }
+  /// Handles one event; may throw.
   virtual void handle(const void* event) = 0;
 
  private:
   EventSource from_;
 };
 
-class EventInterceptor : public EventReceiver {
+class EventInterceptor : public Subscriber {
  public:
-  /// Both may throw.
+  /// Both functions may throw.
   virtual EventVerdict before(const AnyEvent&) { return EventVerdict::pass; }
   virtual void after(const AnyEvent&, const EventOutcome&) {}
 };
 
-/// Keeps a receiver alive as long as it is. Threads: its core's.
-template <class Receiver>
-class EventKeeper {
+/// A SubscriberRef is a counted reference, which keeps a subscriber alive.
+/// Threads: its core's.
+template <class SubscriberType>
+class SubscriberRef {
  public:
-  explicit EventKeeper(Receiver& receiver) noexcept : receiver_(&receiver) { receiver.keep(); }
-  EventKeeper(EventKeeper&& other) noexcept : receiver_(std::exchange(other.receiver_, nullptr)) {}
-  EventKeeper& operator=(EventKeeper&&) = delete;
-  ~EventKeeper() {
-    if (receiver_ != nullptr) receiver_->release();
+  explicit SubscriberRef(SubscriberType& subscriber) noexcept : subscriber_(&subscriber) {
+    subscriber.add_ref();
   }
-  Receiver* operator->() const noexcept { return receiver_; }
+  SubscriberRef(SubscriberRef&& other) noexcept
+      : subscriber_(std::exchange(other.subscriber_, nullptr)) {}
+  SubscriberRef& operator=(SubscriberRef&&) = delete;
+  ~SubscriberRef() {
+    if (subscriber_ != nullptr) subscriber_->unref();
+  }
+  SubscriberType* operator->() const noexcept { return subscriber_; }
 
  private:
-  Receiver* receiver_;
+  SubscriberType* subscriber_;
 };
 
 }  // namespace detail
 
-/// As long as it lives, a handler or interceptor is registered. It may end at any time, also inside
-/// the handler or interceptor itself, or inside another: from then on no call begins. What a
-/// handler has captured is destroyed with it, or when the last of its calls has returned.
-/// Threads: those of the core where it was registered. Lifetime: any, also longer than that of the
-/// Events.
+/// An EventRegistration keeps a handler or interceptor registered until it is ended or destroyed.
+/// A registration may be ended at any time, also inside the handler itself or inside another one.
+/// No call begins after the end. The function's captures are destroyed at the end, or when the
+/// last of the function's calls has returned.
+/// Threads: those of the core that registered it.
+/// Lifetime: any; it may outlive the CoreEvents.
 class [[nodiscard]] EventRegistration {
  public:
   EventRegistration() noexcept = default;
   EventRegistration(EventRegistration&& other) noexcept
-      : receiver_(std::exchange(other.receiver_, nullptr)) {}
+      : subscriber_(std::exchange(other.subscriber_, nullptr)) {}
   EventRegistration& operator=(EventRegistration&& other) noexcept {
     EventRegistration old(std::move(other));
-    std::swap(receiver_, old.receiver_);
+    std::swap(subscriber_, old.subscriber_);
     return *this;
   }
   ~EventRegistration() { end(); }
 
-  /// Whether it was registered and has not ended by this object.
-  explicit operator bool() const noexcept { return receiver_ != nullptr; }
+  /// Returns true if this object has a registration that it has not ended.
+  explicit operator bool() const noexcept { return subscriber_ != nullptr; }
   void end() noexcept {
-    if (receiver_ == nullptr) return;
-    detail::EventReceiver& receiver = *std::exchange(receiver_, nullptr);
-    receiver.end();
-    receiver.release();
+    if (subscriber_ == nullptr) return;
+    detail::Subscriber& subscriber = *std::exchange(subscriber_, nullptr);
+    subscriber.end();
+    subscriber.unref();
   }
 
  private:
-  friend class detail::EventRoster;
-  explicit EventRegistration(detail::EventReceiver& receiver) noexcept : receiver_(&receiver) {
-    receiver.keep();
+  friend class detail::SubscriberTable;
+  explicit EventRegistration(detail::Subscriber& subscriber) noexcept : subscriber_(&subscriber) {
+    subscriber.add_ref();
   }
-  detail::EventReceiver* receiver_ = nullptr;
+  detail::Subscriber* subscriber_ = nullptr;
 };
 
 }  // namespace weir

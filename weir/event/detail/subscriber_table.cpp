@@ -1,166 +1,168 @@
+// Stores the subscribers of one core and calls them.
 #include "weir/event/detail/subscriber_table.hpp"
 
 #include <chrono>
 #include <stdexcept>
 #include <string>
 
-#include "weir/app/event_tag.hpp"
+#include "weir/event/event.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/task/scope.hpp"
 
 namespace weir::detail {
 namespace {
 
-constexpr std::size_t slots_at_first = 16;
-constexpr Duration failure_log_pause = std::chrono::seconds(1);
+constexpr std::size_t initial_slot_count = 16;
+constexpr Duration failure_log_interval = std::chrono::seconds(1);
 
 }  // namespace
 
 void log_event_failure(Loop& loop, const EventType& type, std::error_code error,
                        const std::exception_ptr& thrown) {
-  loop.host().log("weir: core " + std::to_string(loop.core()) + ": who was told of an event " +
-                  std::string(type.name) + " failed: " + describe(error, thrown));
+  loop.platform().log("weir: core " + std::to_string(loop.core()) + ": a subscriber of the event " +
+                      std::string(type.name) + " failed: " + describe(error, thrown));
 }
 
-void EventReceiver::end() noexcept {
+void Subscriber::end() noexcept {
   if (std::exchange(ended_, true)) return;
-  if (roster_ != nullptr) roster_->leave(*this);
+  if (table_ != nullptr) table_->remove(*this);
 }
 
-EventRoster::EventRoster()
-    : slots_(std::make_unique<Slot[]>(slots_at_first)), mask_(slots_at_first - 1) {}
+SubscriberTable::SubscriberTable()
+    : slots_(std::make_unique<Slot[]>(initial_slot_count)), mask_(initial_slot_count - 1) {}
 
-EventRoster::~EventRoster() {
-  assert(!still_ && "destroyed by a handler");
-  dismiss(interceptors_);
+SubscriberTable::~SubscriberTable() {
+  assert(!frozen_ && "destroyed by a handler");
+  detach_all(interceptors_);
   for (const auto& topic : topics_) {
-    dismiss(topic->handlers);
-    dismiss(topic->interceptors);
+    detach_all(topic->handlers);
+    detach_all(topic->interceptors);
   }
-  FigureSource::leave();
+  MetricSource::detach();
 }
 
-void EventRoster::bind(Loop& loop) {
+void SubscriberTable::bind(Loop& loop) {
   loop_ = &loop;
-  loop.figures().add(*this);
+  loop.metrics().add(*this);
 }
 
-/// Any thread: see FigureSource.
-void EventRoster::tell(FigureSum& sum) const {
+/// Threads: any, see MetricSource.
+void SubscriberTable::collect(MetricSnapshot& sum) const {
   sum.add({"events handled", counters_.handled.value()});
-  sum.add({"events refused", counters_.refused.value()});
+  sum.add({"events rejected", counters_.rejected.value()});
   sum.add({"event failures", counters_.failures.value()});
   sum.add({"event runs dropped", counters_.dropped.value()});
 }
 
-void EventRoster::dismiss(List<EventReceiver>& list) noexcept {
-  while (EventReceiver* const receiver = list.pop_front()) {
-    receiver->roster_ = nullptr;
-    receiver->release();
+void SubscriberTable::detach_all(List<Subscriber>& list) noexcept {
+  while (Subscriber* const subscriber = list.pop_front()) {
+    subscriber->table_ = nullptr;
+    subscriber->unref();
   }
 }
 
 // ---- Topics -------------------------------------------------------------------------------------
 
-std::size_t EventRoster::add_topic(const EventType& type) {
+std::size_t SubscriberTable::add_topic(const EventType& type) {
   const std::size_t index = topics_.size();
   if (index >> EventTag::topic_bits != 0) throw std::length_error("too many types of events");
   if (2 * (index + 1) > mask_ + 1) {
     const std::size_t slots = 2 * (mask_ + 1);
     slots_ = std::make_unique<Slot[]>(slots);
     mask_ = slots - 1;
-    for (const auto& topic : topics_) place(topic->type, topic->index);
+    for (const auto& topic : topics_) insert_slot(topic->type, topic->index);
   }
   topics_.push_back(std::make_unique<EventTopic>(type, index));
-  place(type, index);
+  insert_slot(type, index);
   return index;
 }
 
-void EventRoster::place(const EventType& type, std::size_t topic) noexcept {
+void SubscriberTable::insert_slot(const EventType& type, std::size_t topic) noexcept {
   std::size_t at = hash(type) & mask_;
   while (slots_[at].type != nullptr) at = (at + 1) & mask_;
   slots_[at] = {&type, topic};
 }
 
-// ---- Joining and leaving ------------------------------------------------------------------------
+// ---- Registration -------------------------------------------------------------------------------
 
-EventRegistration EventRoster::add(std::unique_ptr<EventHandler> handler, const EventType& type) {
+EventRegistration SubscriberTable::add(std::unique_ptr<EventHandler> handler,
+                                       const EventType& type) {
   EventTopic& topic = *topics_[index_of(type)];
-  return join(*handler.release(), topic.handlers);
+  return insert(*handler.release(), topic.handlers);
 }
 
-EventRegistration EventRoster::add(std::unique_ptr<EventInterceptor> interceptor,
-                                   const EventType* type) {
+EventRegistration SubscriberTable::add(std::unique_ptr<EventInterceptor> interceptor,
+                                       const EventType* type) {
   auto& list = type == nullptr ? interceptors_ : topics_[index_of(*type)]->interceptors;
-  return join(*interceptor.release(), list);
+  return insert(*interceptor.release(), list);
 }
 
-EventRegistration EventRoster::join(EventReceiver& receiver, List<EventReceiver>& list) noexcept {
-  receiver.roster_ = this;
-  receiver.list_ = &list;
-  if (still_) {
-    note_change(receiver);
+EventRegistration SubscriberTable::insert(Subscriber& subscriber, List<Subscriber>& list) noexcept {
+  subscriber.table_ = this;
+  subscriber.list_ = &list;
+  if (frozen_) {
+    queue_change(subscriber);
   } else {
-    list.push_back(receiver);
+    list.push_back(subscriber);
   }
-  return EventRegistration(receiver);
+  return EventRegistration(subscriber);
 }
 
-void EventRoster::leave(EventReceiver& receiver) noexcept {
-  if (receiver.changing_) return;  // settle() comes to it
-  if (still_) return note_change(receiver);
-  receiver.unlink();
-  receiver.release();
+void SubscriberTable::remove(Subscriber& subscriber) noexcept {
+  if (subscriber.change_queued_) return;  // apply_changes() will handle it
+  if (frozen_) return queue_change(subscriber);
+  subscriber.unlink();
+  subscriber.unref();
 }
 
-void EventRoster::note_change(EventReceiver& receiver) noexcept {
-  receiver.changing_ = true;
-  (last_changed_ == nullptr ? first_changed_ : last_changed_->next_changed_) = &receiver;
-  last_changed_ = &receiver;
+void SubscriberTable::queue_change(Subscriber& subscriber) noexcept {
+  subscriber.change_queued_ = true;
+  (last_changed_ == nullptr ? first_changed_ : last_changed_->next_changed_) = &subscriber;
+  last_changed_ = &subscriber;
 }
 
-void EventRoster::hold_still() noexcept {
-  assert(!still_ && !changed());
-  still_ = true;
+void SubscriberTable::freeze() noexcept {
+  assert(!frozen_ && !has_changes());
+  frozen_ = true;
 }
 
-void EventRoster::settle() noexcept {
-  still_ = false;
+void SubscriberTable::apply_changes() noexcept {
+  frozen_ = false;
   while (first_changed_ != nullptr) {
-    EventReceiver& receiver = *first_changed_;
-    first_changed_ = std::exchange(receiver.next_changed_, nullptr);
+    Subscriber& subscriber = *first_changed_;
+    first_changed_ = std::exchange(subscriber.next_changed_, nullptr);
     if (first_changed_ == nullptr) last_changed_ = nullptr;
-    receiver.changing_ = false;
-    if (!receiver.ended()) {
-      receiver.list_->push_back(receiver);
+    subscriber.change_queued_ = false;
+    if (!subscriber.ended()) {
+      subscriber.list_->push_back(subscriber);
     } else {
-      receiver.unlink();
-      receiver.release();
+      subscriber.unlink();
+      subscriber.unref();
     }
   }
 }
 
-// ---- Telling ------------------------------------------------------------------------------------
+// ---- Dispatch -----------------------------------------------------------------------------------
 
-std::size_t EventRoster::call_handlers(const EventTopic& topic, EventSource source,
-                                       const void* value) {
+std::size_t SubscriberTable::call_handlers(const EventTopic& topic, EventSource source,
+                                           const void* value) {
   std::size_t called = 0;
   const auto& handlers = topic.handlers;
-  for (EventReceiver* each = handlers.front(); each != nullptr; each = handlers.next(*each)) {
+  for (Subscriber* each = handlers.front(); each != nullptr; each = handlers.next(*each)) {
     auto& handler = static_cast<EventHandler&>(*each);
-    if (!handler.takes(source)) continue;
+    if (!handler.accepts(source)) continue;
     ++called;
     try {
       handler.handle(value);
     } catch (...) {
-      failed(topic.type, {}, std::current_exception());
+      report_failure(topic.type, {}, std::current_exception());
     }
   }
   return called;
 }
 
-void EventRoster::tell_intercepted(const EventTopic& topic, const EventOptions& options,
-                                   const void* value) {
+void SubscriberTable::dispatch_intercepted(const EventTopic& topic, const EventOptions& options,
+                                           const void* value) {
   const AnyEvent event(topic, value, options);
   EventOutcome outcome;
   outcome.vetoed = vetoed(interceptors_, topic, event) || vetoed(topic.interceptors, topic, event);
@@ -169,40 +171,40 @@ void EventRoster::tell_intercepted(const EventTopic& topic, const EventOptions& 
   } else {
     outcome.handlers = call_handlers(topic, options.source, value);
   }
-  tell_after(topic.interceptors, topic, event, outcome);
-  tell_after(interceptors_, topic, event, outcome);
+  call_after(topic.interceptors, topic, event, outcome);
+  call_after(interceptors_, topic, event, outcome);
 }
 
-bool EventRoster::vetoed(const List<EventReceiver>& interceptors, const EventTopic& topic,
-                         const AnyEvent& event) {
+bool SubscriberTable::vetoed(const List<Subscriber>& interceptors, const EventTopic& topic,
+                             const AnyEvent& event) {
   for (auto* each = interceptors.front(); each != nullptr; each = interceptors.next(*each)) {
     if (each->ended()) continue;
     try {
       if (static_cast<EventInterceptor&>(*each).before(event) == EventVerdict::veto) return true;
     } catch (...) {
-      failed(topic.type, {}, std::current_exception());
+      report_failure(topic.type, {}, std::current_exception());
     }
   }
   return false;
 }
 
-void EventRoster::tell_after(const List<EventReceiver>& interceptors, const EventTopic& topic,
-                             const AnyEvent& event, const EventOutcome& outcome) {
+void SubscriberTable::call_after(const List<Subscriber>& interceptors, const EventTopic& topic,
+                                 const AnyEvent& event, const EventOutcome& outcome) {
   for (auto* each = interceptors.front(); each != nullptr; each = interceptors.next(*each)) {
     if (each->ended()) continue;
     try {
       static_cast<EventInterceptor&>(*each).after(event, outcome);
     } catch (...) {
-      failed(topic.type, {}, std::current_exception());
+      report_failure(topic.type, {}, std::current_exception());
     }
   }
 }
 
-void EventRoster::failed(const EventType& type, std::error_code error,
-                         const std::exception_ptr& thrown) {
+void SubscriberTable::report_failure(const EventType& type, std::error_code error,
+                                     const std::exception_ptr& thrown) {
   counters_.failures.add();
-  const Instant now = loop_->host().now();
-  if (now < after(failure_logged_, failure_log_pause)) return;
+  const Instant now = loop_->platform().now();
+  if (now < after(failure_logged_, failure_log_interval)) return;
   failure_logged_ = now;
   log_event_failure(*loop_, type, error, thrown);
 }

@@ -1,4 +1,4 @@
-// Who is told of which events on one core, and the telling.
+// A SubscriberTable stores the subscribers of one core and calls them for each event.
 #pragma once
 
 #include <cstddef>
@@ -8,34 +8,37 @@
 #include <system_error>
 #include <vector>
 
-#include "weir/event/detail/subscriber.hpp"
 #include "weir/base/detail/counter.hpp"
 #include "weir/base/time.hpp"
-#include "weir/loop/figures.hpp"
+#include "weir/event/detail/subscriber.hpp"
+#include "weir/loop/metrics.hpp"
 
 namespace weir {
 
 class Loop;
 
-/// Of one core. Any thread may read them.
+/// Counters of one core's events.
+/// Threads: any thread may read them.
 struct EventCounters {
-  Counter handled;   ///< taken from the queue: each once, however many handlers it had
-  Counter arrived;   ///< that came from other cores
-  Counter refused;   ///< not published: a queue was full, or closed
-  Counter vetoed;    ///< by interceptors
-  Counter failures;  ///< of handlers and interceptors: they threw, or returned an error
-  Counter dropped;   ///< of handlers that wait: more runs than EventTaskOptions::running_max
+  /// Events taken from the queue, each counted once for any number of handlers.
+  Counter handled;
+  Counter received;  ///< Events from other cores.
+  Counter rejected;  ///< Events that were not published because a queue was full or closed.
+  Counter vetoed;    ///< Events that an interceptor vetoed.
+  Counter failures;  ///< Handlers and interceptors that threw or returned an error.
+  /// Events that a task handler dropped: EventTaskOptions::concurrency_max was reached.
+  Counter dropped;
 };
 
 namespace detail {
 
-/// One type of events and its receivers, in the order in which they were registered.
+/// An EventTopic is one event type and its subscribers, in the order of their registration.
 struct EventTopic {
   EventTopic(const EventType& of, std::size_t number) noexcept : type(of), index(number) {}
   const EventType& type;
   const std::size_t index;
-  List<EventReceiver> handlers;
-  List<EventReceiver> interceptors;
+  List<Subscriber> handlers;
+  List<Subscriber> interceptors;
 };
 
 }  // namespace detail
@@ -46,20 +49,22 @@ inline AnyEvent::AnyEvent(const detail::EventTopic& topic, const void* value,
 
 namespace detail {
 
-/// Threads: its core's. Lifetime: registrations may outlive it, and it may outlive its loop.
-class EventRoster final : FigureSource {
+/// A SubscriberTable stores the subscribers of one core.
+/// Threads: its core's.
+/// Lifetime: registrations may outlive the table, and the table may outlive its loop.
+class SubscriberTable final : MetricSource {
  public:
-  EventRoster();
-  ~EventRoster();
-  EventRoster(const EventRoster&) = delete;
-  EventRoster& operator=(const EventRoster&) = delete;
+  SubscriberTable();
+  ~SubscriberTable();
+  SubscriberTable(const SubscriberTable&) = delete;
+  SubscriberTable& operator=(const SubscriberTable&) = delete;
 
-  /// Where failures are logged, and in whose figures its counters are.
+  /// Sets the loop that logs failures and whose metrics include the counters.
   void bind(Loop& loop);
   EventCounters& counters() noexcept { return counters_; }
 
-  /// The number of a type's topic, which is made when it is first asked for. Errors: throws
-  /// std::length_error beyond the number of types that an EventTag can tell apart.
+  /// Returns the index of a type's topic, which the first call for the type creates.
+  /// Errors: throws std::length_error if there are more types than an EventTag can store.
   std::size_t index_of(const EventType& type) {
     for (std::size_t at = hash(type) & mask_;; at = (at + 1) & mask_) {
       const Slot& slot = slots_[at];
@@ -68,35 +73,39 @@ class EventRoster final : FigureSource {
       if (slot.type == nullptr) return add_topic(type);
     }
   }
-  /// It stays where it is.
+  /// Returns a topic, whose address is stable.
   EventTopic& topic(std::size_t index) const noexcept { return *topics_[index]; }
 
   EventRegistration add(std::unique_ptr<EventHandler> handler, const EventType& type);
-  /// Of all types where there is none.
+  /// Registers an interceptor of `type`, or of all types if `type` is nullptr.
   EventRegistration add(std::unique_ptr<EventInterceptor> interceptor, const EventType* type);
 
-  /// From here to settle(), nobody joins or leaves the lists that tell() walks.
-  void hold_still() noexcept;
-  /// Whether anybody has asked to join or leave since: then settle() before the next event.
-  bool changed() const noexcept { return first_changed_ != nullptr; }
-  /// Lets them. Destroys receivers, whose destructors may do anything that handlers may.
-  void settle() noexcept;
+  /// Freezes the lists for dispatch(): registrations and their ends are queued until
+  /// apply_changes().
+  void freeze() noexcept;
+  /// Returns true if changes are queued; the caller then calls apply_changes() before the next
+  /// event.
+  bool has_changes() const noexcept { return first_changed_ != nullptr; }
+  /// Applies the queued changes and unfreezes the lists. The call may destroy subscribers, whose
+  /// destructors may do everything that a handler may do.
+  void apply_changes() noexcept;
 
-  /// Calls everybody concerned, between hold_still() and settle(). Exceptions are counted and
-  /// logged.
-  void tell(const EventTopic& topic, const EventOptions& options, const void* value) {
+  /// Calls the interceptors and handlers of an event, between freeze() and apply_changes().
+  /// Exceptions are counted and logged.
+  void dispatch(const EventTopic& topic, const EventOptions& options, const void* value) {
     if (interceptors_.empty() && topic.interceptors.empty()) [[likely]] {
       call_handlers(topic, options.source, value);
     } else {
-      tell_intercepted(topic, options, value);
+      dispatch_intercepted(topic, options, value);
     }
   }
 
-  /// Counts a failure and logs it, one a second at most.
-  void failed(const EventType& type, std::error_code error, const std::exception_ptr& thrown);
+  /// Counts a failure, and logs at most one failure per second.
+  void report_failure(const EventType& type, std::error_code error,
+                      const std::exception_ptr& thrown);
 
  private:
-  friend class EventReceiver;
+  friend class Subscriber;
   struct Slot {
     const EventType* type = nullptr;
     std::size_t topic = 0;
@@ -106,35 +115,35 @@ class EventRoster final : FigureSource {
     const auto address = reinterpret_cast<std::uintptr_t>(&type);
     return static_cast<std::size_t>((address >> 4) * 0x9E37'79B9'7F4A'7C15 >> 32);
   }
-  void tell(FigureSum& sum) const override;
+  void collect(MetricSnapshot& sum) const override;
   std::size_t add_topic(const EventType& type);
-  void place(const EventType& type, std::size_t topic) noexcept;
-  EventRegistration join(EventReceiver& receiver, List<EventReceiver>& list) noexcept;
-  void leave(EventReceiver& receiver) noexcept;
-  void note_change(EventReceiver& receiver) noexcept;
-  static void dismiss(List<EventReceiver>& list) noexcept;
+  void insert_slot(const EventType& type, std::size_t topic) noexcept;
+  EventRegistration insert(Subscriber& subscriber, List<Subscriber>& list) noexcept;
+  void remove(Subscriber& subscriber) noexcept;
+  void queue_change(Subscriber& subscriber) noexcept;
+  static void detach_all(List<Subscriber>& list) noexcept;
 
   std::size_t call_handlers(const EventTopic& topic, EventSource source, const void* value);
-  void tell_intercepted(const EventTopic& topic, const EventOptions& options, const void* value);
-  bool vetoed(const List<EventReceiver>& interceptors, const EventTopic& topic,
-              const AnyEvent& event);
-  void tell_after(const List<EventReceiver>& interceptors, const EventTopic& topic,
+  void dispatch_intercepted(const EventTopic& topic, const EventOptions& options,
+                            const void* value);
+  bool vetoed(const List<Subscriber>& interceptors, const EventTopic& topic, const AnyEvent& event);
+  void call_after(const List<Subscriber>& interceptors, const EventTopic& topic,
                   const AnyEvent& event, const EventOutcome& outcome);
 
   std::vector<std::unique_ptr<EventTopic>> topics_;
   // Open addressing, at most half full; the number of slots is a power of two.
   std::unique_ptr<Slot[]> slots_;
   std::size_t mask_;
-  List<EventReceiver> interceptors_;  // of all types
-  EventReceiver* first_changed_ = nullptr;
-  EventReceiver* last_changed_ = nullptr;
-  bool still_ = false;
+  List<Subscriber> interceptors_;  // for events of all types
+  Subscriber* first_changed_ = nullptr;
+  Subscriber* last_changed_ = nullptr;
+  bool frozen_ = false;
   Loop* loop_ = nullptr;
   Instant failure_logged_ = Instant::min();
   EventCounters counters_;
 };
 
-/// One log line for a failure of a receiver of events of this type.
+/// Writes one log line for a failed subscriber of events of this type.
 void log_event_failure(Loop& loop, const EventType& type, std::error_code error,
                        const std::exception_ptr& thrown);
 

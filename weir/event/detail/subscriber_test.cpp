@@ -1,3 +1,4 @@
+// Tests the registration of handlers and interceptors.
 #include "weir/event/detail/subscriber.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@
 namespace weir {
 namespace {
 
-class EventRegistrationTest : public EventsTest {};
+class EventRegistrationTest : public CoreEventsTest {};
 
 TEST_F(EventRegistrationTest, EndsWithItsOwner) {
   EventRegistration none;
@@ -21,118 +22,119 @@ TEST_F(EventRegistrationTest, EndsWithItsOwner) {
   auto captured = std::make_shared<int>(1);
   {
     const auto registration =
-        events().on([this, captured](const Ping& ping) { note("ping ", ping.number); });
+        events().on([this, captured](const Ping& ping) { record("ping ", ping.number); });
     EXPECT_TRUE(registration);
     publish_pings(1, 1);
-    settle();
+    run_until_idle();
     publish_pings(2, 2);
   }
-  EXPECT_EQ(captured.use_count(), 1) << "what the handler has captured goes with it";
-  settle();
-  EXPECT_EQ(take_notes(), (Notes{"ping 1"}));
+  EXPECT_EQ(captured.use_count(), 1) << "the handler's captures are destroyed with it";
+  run_until_idle();
+  EXPECT_EQ(take_records(), (Records{"ping 1"}));
 }
 
 TEST_F(EventRegistrationTest, MovesAndIsReplaced) {
-  auto first = events().on([this](const Ping&) { note("first"); });
+  auto first = events().on([this](const Ping&) { record("first"); });
   auto moved = std::move(first);
-  EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): that is what it says
+  EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): this is what the test checks
   EXPECT_TRUE(moved);
   publish_pings(1, 1);
-  settle();
-  moved = events().on([this](const Ping&) { note("second"); });
+  run_until_idle();
+  moved = events().on([this](const Ping&) { record("second"); });
   publish_pings(2, 2);
-  settle();
+  run_until_idle();
   moved.end();
   moved.end();
   EXPECT_FALSE(moved);
   publish_pings(3, 3);
-  settle();
-  EXPECT_EQ(take_notes(), (Notes{"first", "second"}));
+  run_until_idle();
+  EXPECT_EQ(take_records(), (Records{"first", "second"}));
 }
 
 TEST_F(EventRegistrationTest, EndsInsideItsOwnHandler) {
   auto captured = std::make_shared<int>(1);
   EventRegistration registration;
   registration = events().on([this, &registration, captured](const Ping& ping) {
-    note("ping ", ping.number);
+    record("ping ", ping.number);
     registration.end();
     EXPECT_EQ(captured.use_count(), 2) << "the handler still runs";
   });
   publish_pings(1, 2);
-  settle();
-  EXPECT_EQ(take_notes(), (Notes{"ping 1"}));
+  run_until_idle();
+  EXPECT_EQ(take_records(), (Records{"ping 1"}));
   EXPECT_EQ(captured.use_count(), 1);
 }
 
-TEST_F(EventRegistrationTest, EndsInsideAnotherHandlerAtOnce) {
+TEST_F(EventRegistrationTest, EndsImmediatelyInsideAnotherHandler) {
   std::vector<EventRegistration> three(3);
   for (std::size_t i = 0; i < 3; ++i) {
     three[i] = events().on([this, &three, i](const Ping& ping) {
-      note("handler ", i);
+      record("handler ", i);
       if (i != 1) return;
       if (ping.number == 1) three[2].end();
       if (ping.number == 2) three[0].end();
     });
   }
   publish_pings(1, 3);
-  settle();
-  EXPECT_EQ(take_notes(), (Notes{"handler 0", "handler 1", "handler 0", "handler 1", "handler 1"}));
+  run_until_idle();
+  EXPECT_EQ(take_records(),
+            (Records{"handler 0", "handler 1", "handler 0", "handler 1", "handler 1"}));
 }
 
-TEST_F(EventRegistrationTest, WhoComesInsideAHandlerIsToldOfTheNextEvent) {
+TEST_F(EventRegistrationTest, RegistrationInsideAHandlerStartsWithTheNextEvent) {
   std::vector<EventRegistration> later;
   const auto first = events().on([&](const Ping& ping) {
-    note("first ", ping.number);
+    record("first ", ping.number);
     later.push_back(events().on([this, ping](const Ping& next) {
-      note("since ", ping.number);
+      record("since ", ping.number);
       EXPECT_GT(next.number, ping.number);
     }));
     if (ping.number == 2) later.erase(later.begin());
-    // Comes and goes, and nobody is told of it.
-    events().on([this](const Ping&) { note("never"); }).end();
+    // This handler ends before an event reaches it.
+    events().on([this](const Ping&) { record("never"); }).end();
   });
   publish_pings(1, 3);
-  settle();
-  EXPECT_EQ(take_notes(), (Notes{"first 1", "first 2", "first 3", "since 2"}));
+  run_until_idle();
+  EXPECT_EQ(take_records(), (Records{"first 1", "first 2", "first 3", "since 2"}));
 }
 
-TEST_F(EventRegistrationTest, EndsOthersWhenItIsDestroyed) {
+TEST_F(EventRegistrationTest, DestructionMayEndOtherRegistrations) {
   struct Owner {
     std::vector<EventRegistration> registrations;
   };
-  // Each handler owns the registration of the next: the first one's end is the end of all.
+  // Each handler owns the registration of the next one, so the end of the first ends all.
   auto second = std::make_shared<Owner>();
   auto third = std::make_shared<Owner>();
-  third->registrations.push_back(events().on([this](const Ping&) { note("third"); }));
-  second->registrations.push_back(events().on([this, third](const Ping&) { note("second"); }));
+  third->registrations.push_back(events().on([this](const Ping&) { record("third"); }));
+  second->registrations.push_back(events().on([this, third](const Ping&) { record("second"); }));
   auto first = std::make_unique<EventRegistration>(
-      events().on([this, second](const Ping&) { note("first"); }));
+      events().on([this, second](const Ping&) { record("first"); }));
   third.reset();
   second.reset();
   const auto ender = events().on([&](const Pong&) { first.reset(); });
   publish_pings(1, 1);
   ASSERT_TRUE(events().publish(Pong()));
   publish_pings(2, 2);
-  settle();
-  EXPECT_EQ(take_notes(), (Notes{"third", "second", "first"}));
+  run_until_idle();
+  EXPECT_EQ(take_records(), (Records{"third", "second", "first"}));
 }
 
-TEST_F(EventRegistrationTest, HoldsForInterceptorsToo) {
+TEST_F(EventRegistrationTest, AlsoRegistersInterceptors) {
   EventRegistration before;
   EventRegistration after;
   before = events().before([&](const AnyEvent&) {
-    note("before");
+    record("before");
     before.end();
-    after = events().after([this](const AnyEvent&) { note("after"); });
+    after = events().after([this](const AnyEvent&) { record("after"); });
     return EventVerdict::pass;
   });
-  const auto handler = events().on(noting_pings());
+  const auto handler = events().on(record_pings());
   publish_pings(1, 2);
-  settle();
-  EXPECT_EQ(take_notes(), (Notes{"before", "ping 1", "ping 2", "after"}));
+  run_until_idle();
+  EXPECT_EQ(take_records(), (Records{"before", "ping 1", "ping 2", "after"}));
 }
 
-TEST_F(EventRegistrationTest, MayOutliveTheEvents) {
+TEST_F(EventRegistrationTest, MayOutliveTheBus) {
   auto captured = std::make_shared<int>(1);
   auto registration = events().on([captured](const Ping&) {});
   auto interceptor = events().after([captured](const AnyEvent&) {});

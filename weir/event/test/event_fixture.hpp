@@ -1,4 +1,5 @@
-// The events of one core, for unit tests. Included by tests only, so it may use weir/testing.
+// A fixture with the events of one core, for unit tests. Included by tests only, so it may use
+// weir/testing.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,29 +24,31 @@ struct Pong {
   std::size_t number = 0;
 };
 
-/// Lets time pass in a task.
-inline Task<> pass(Duration length) {
+/// Waits in a task.
+inline Task<> sleep_for(Duration length) {
   EXPECT_TRUE(co_await sleep(length));
 }
 
-/// A bus of one core in virtual time, and what was noted, in order.
-class EventsTest : public LoopTest {
+/// A fixture with a bus of one core in virtual time, and a record of the calls in order.
+class CoreEventsTest : public LoopTest {
  protected:
-  explicit EventsTest(const EventBusOptions& options = {}) { bus_.emplace(1, options); }
+  explicit CoreEventsTest(const EventBusOptions& options = {}) { bus_.emplace(1, options); }
   void TearDown() override {
-    bus_.reset();  // it keeps a chunk for each class in use
+    bus_.reset();  // the bus keeps a chunk for each class in use
     LoopTest::TearDown();
   }
 
-  Events& events() { return bus_->local(*loop_); }
-  /// Until nothing is left to do; no time passes.
-  void settle() { host_.run_until_idle(*loop_); }
-  void note(std::string what) { noted_.push_back(std::move(what)); }
-  void note(const std::string& what, std::size_t number) { note(what + std::to_string(number)); }
-  std::vector<std::string> take_notes() { return std::exchange(noted_, {}); }
-  /// Notes every Ping as "ping 7".
-  auto noting_pings() {
-    return [this](const Ping& ping) { note("ping ", ping.number); };
+  CoreEvents& events() { return bus_->local(*loop_); }
+  /// Runs the loop until nothing is left to do; no time passes.
+  void run_until_idle() { platform_.run_until_idle(*loop_); }
+  void record(std::string what) { recorded_.push_back(std::move(what)); }
+  void record(const std::string& what, std::size_t number) {
+    record(what + std::to_string(number));
+  }
+  std::vector<std::string> take_records() { return std::exchange(recorded_, {}); }
+  /// Records every Ping as "ping 7".
+  auto record_pings() {
+    return [this](const Ping& ping) { record("ping ", ping.number); };
   }
   /// Publishes pings from `first` to `last`, both included.
   void publish_pings(std::size_t first, std::size_t last, const EventOptions& options = {}) {
@@ -57,9 +60,9 @@ class EventsTest : public LoopTest {
   std::optional<EventBus> bus_;
 
  private:
-  std::vector<std::string> noted_;
+  std::vector<std::string> recorded_;
 };
 
-using Notes = std::vector<std::string>;
+using Records = std::vector<std::string>;
 
 }  // namespace weir

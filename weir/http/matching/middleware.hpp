@@ -1,4 +1,4 @@
-// Middleware: functions around handlers.
+// Middleware: functions that wrap handlers.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,13 @@ namespace weir::http {
 
 class RouteMatch;
 
-/// What a middleware is around: `co_await next(request)` gives the answer of the next one, at the
-/// end of the handler or of the router itself. Lifetime: the request's.
+/// The rest of the chain after a middleware. `co_await next(request)` returns the response of the
+/// next middleware or, at the end of the chain, of the route's handler or of the router itself.
+/// Lifetime: that of the request.
 class Next {
  public:
-  /// Cancel: passed on to what it calls.
+  /// Calls the next element of the chain.
+  /// Cancel: passed on to the called middleware or handler.
   Task<Response> operator()(Request& request) const;
 
  private:
@@ -29,13 +31,14 @@ class Next {
   std::size_t index_;
 };
 
-/// One `Task<Response> name(Request&, Next next)`, whatever its type was. Threads: any core.
+/// One middleware function, `Task<Response> name(Request&, Next next)`, with its type erased.
+/// Threads: any core.
 class Middleware {
  public:
   template <class F>
   static Middleware of(F function) {
     static_assert(std::is_invocable_r_v<Task<Response>, const F&, Request&, Next>,
-                  "middleware is a Task<Response>(Request&, Next) that may be called as const, "
+                  "middleware is a Task<Response>(Request&, Next) with a const operator(), "
                   "since all cores share it");
     return Middleware(
         Target(new F(std::move(function)),
@@ -44,7 +47,8 @@ class Middleware {
           return (*static_cast<const F*>(object))(request, next);
         });
   }
-  /// Cancel: passed on to it.
+  /// Calls the function.
+  /// Cancel: passed on to the function.
   Task<Response> operator()(Request& request, Next next) const {
     return call_(target_.get(), request, next);
   }

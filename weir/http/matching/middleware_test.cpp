@@ -1,3 +1,4 @@
+// Tests of middleware.
 #include "weir/http/matching/middleware.hpp"
 
 #include <gtest/gtest.h>
@@ -22,8 +23,8 @@ class MiddlewareTest : public LoopTest {
     TextRequest request(line);
     RouteMatch match;
     routes_.match(request.head(), match);
-    EXPECT_TRUE(match.waits());
-    const BlockPool::Use blocks(loop_->blocks());
+    EXPECT_TRUE(match.is_async());
+    const ScopedBlockPool blocks(loop_->blocks());
     return run(match.start(request.request()));
   }
 
@@ -32,7 +33,7 @@ class MiddlewareTest : public LoopTest {
 
 Task<Response> mark(Request& request, Next next) {
   Response response = co_await next(request);
-  response.add("X-Mark", "seen");
+  response.add_header("X-Mark", "seen");
   co_return response;
 }
 
@@ -45,7 +46,7 @@ Task<Response> twice(Request& request, Next next) {
   co_return co_await next(request);
 }
 
-/// Notes when it is entered and left.
+/// Records when it is entered and left.
 class Trace {
  public:
   Trace(std::vector<std::string>& events, std::string name)
@@ -62,15 +63,15 @@ class Trace {
   std::string name_;
 };
 
-TEST_F(MiddlewareTest, IsAroundHandlersThatDoNotWait) {
+TEST_F(MiddlewareTest, WrapsHandlersThatDoNotWait) {
   routes_.get("/{x}", [](std::string_view x) { return text(x); });
   routes_.use(mark);
   const Response response = answer("GET /a");
   EXPECT_EQ(response.body().text(), "a");
-  EXPECT_EQ(response.fields().get("X-Mark"), "seen");
+  EXPECT_EQ(response.headers().get("X-Mark"), "seen");
 }
 
-TEST_F(MiddlewareTest, IsAroundHandlersThatWait) {
+TEST_F(MiddlewareTest, WrapsHandlersThatWait) {
   const auto slow = [](Request&, int seconds) -> Task<Response> {
     static_cast<void>(co_await sleep(std::chrono::seconds(seconds)));
     co_return text("slept");
@@ -79,21 +80,21 @@ TEST_F(MiddlewareTest, IsAroundHandlersThatWait) {
   routes_.get("/{seconds}", slow);
   const Response response = answer("GET /3");
   EXPECT_EQ(response.body().text(), "slept");
-  EXPECT_EQ(response.fields().get("X-Mark"), "seen");
+  EXPECT_EQ(response.headers().get("X-Mark"), "seen");
   EXPECT_EQ(elapsed(), 3s);
 }
 
-TEST_F(MiddlewareTest, IsAroundTheRoutersOwnAnswers) {
+TEST_F(MiddlewareTest, WrapsTheRoutersOwnAnswers) {
   routes_.use(mark);
   routes_.get("/a", [] { return Status::ok; });
   for (const char* line : {"GET /b", "POST /a", "PURGE /a", "OPTIONS /a", "OPTIONS *"}) {
-    EXPECT_EQ(answer(line).fields().get("X-Mark"), "seen") << line;
+    EXPECT_EQ(answer(line).headers().get("X-Mark"), "seen") << line;
   }
   EXPECT_EQ(answer("GET /b").status(), Status::not_found);
-  EXPECT_EQ(answer("POST /a").fields().get("Allow"), "GET, HEAD, OPTIONS");
+  EXPECT_EQ(answer("POST /a").headers().get("Allow"), "GET, HEAD, OPTIONS");
 }
 
-TEST_F(MiddlewareTest, TheFirstIsTheOutermost) {
+TEST_F(MiddlewareTest, FirstMiddlewareIsOutermost) {
   std::vector<std::string> events;
   routes_.use(Trace(events, "a"));
   routes_.get("/", [&events] {
@@ -106,7 +107,7 @@ TEST_F(MiddlewareTest, TheFirstIsTheOutermost) {
   EXPECT_EQ(events, (std::vector<std::string>{"+a", "+b", "+c", "handler", "-c", "-b", "-a"}));
 }
 
-TEST_F(MiddlewareTest, MayAnswerByItself) {
+TEST_F(MiddlewareTest, MayAnswerWithoutCallingNext) {
   std::vector<std::string> events;
   routes_.use(Trace(events, "outer"));
   routes_.use(refuse);
@@ -116,7 +117,7 @@ TEST_F(MiddlewareTest, MayAnswerByItself) {
   EXPECT_EQ(events, (std::vector<std::string>{"+outer", "-outer"}));
 }
 
-TEST_F(MiddlewareTest, MayAskTwice) {
+TEST_F(MiddlewareTest, MayCallNextTwice) {
   int calls = 0;
   routes_.use(twice);
   routes_.get("/{x}", [&calls](std::string_view x) {
@@ -127,7 +128,7 @@ TEST_F(MiddlewareTest, MayAskTwice) {
   EXPECT_EQ(calls, 2);
 }
 
-TEST_F(MiddlewareTest, SeesWhatAHandlerThrows) {
+TEST_F(MiddlewareTest, CanCatchExceptionsOfAHandler) {
   const auto catching = [](Request& request, Next next) -> Task<Response> {
     try {
       co_return co_await next(request);
@@ -140,20 +141,20 @@ TEST_F(MiddlewareTest, SeesWhatAHandlerThrows) {
   EXPECT_EQ(answer("GET /").body().text(), "caught");
 }
 
-TEST_F(MiddlewareTest, KeepsWhatItCaptures) {
+TEST_F(MiddlewareTest, OwnsItsCaptures) {
   const auto word = std::make_shared<std::string>("kept");
   {
     Router routes;
     routes.use([word](Request& request, Next next) -> Task<Response> {
       Response response = co_await next(request);
-      response.add("X-Word", *word);
+      response.add_header("X-Word", *word);
       co_return response;
     });
     EXPECT_EQ(word.use_count(), 2);
     TextRequest request("GET /");
     RouteMatch match;
     routes.match(request.head(), match);
-    EXPECT_EQ(run(match.start(request.request())).fields().get("X-Word"), "kept");
+    EXPECT_EQ(run(match.start(request.request())).headers().get("X-Word"), "kept");
   }
   EXPECT_EQ(word.use_count(), 1);
 }

@@ -1,4 +1,4 @@
-// What a route's pattern caught of a path, and how a handler gets it: typed by its signature.
+// Path parameters: the texts that a route's pattern matched, and their conversion to C++ types.
 #pragma once
 
 #include <array>
@@ -19,15 +19,15 @@
 
 namespace weir::http {
 
-/// What `{name...}` caught: the raw remainder of the path, possibly empty. Decoding it as a whole
-/// would hide which '/' were separators, so its segments are decoded one by one:
+/// The text that `{name...}` matched: the raw remainder of the path, possibly empty. Decoding it
+/// as a whole would hide which '/' were separators. The caller decodes its segments one by one:
 /// `for (auto it = rest.begin(); it != rest.end(); ++it) use(it.decoded())`.
-/// Lifetime: the request's.
-class Rest {
+/// Lifetime: that of the request.
+class Wildcard {
  public:
-  explicit Rest(std::string_view raw) noexcept : raw_(raw) {}
+  explicit Wildcard(std::string_view raw) noexcept : raw_(raw) {}
   std::string_view raw() const noexcept { return raw_; }
-  /// The segments, "" of an empty remainder among them.
+  /// Returns the first segment. An empty remainder has one empty segment.
   Segments::Iterator begin() const noexcept { return Segments::Iterator(raw_); }
   std::default_sentinel_t end() const noexcept { return {}; }
 
@@ -35,10 +35,11 @@ class Rest {
   std::string_view raw_;
 };
 
-/// The texts that were caught, in the order of the pattern; decoded, but for Rest.
-class Captures {
+/// The texts that a pattern matched, in the order of the pattern. All are decoded except
+/// Wildcard.
+class PathParams {
  public:
-  Captures() noexcept {}  // NOLINT: texts_ is left as it is, on purpose
+  PathParams() noexcept {}  // NOLINT: texts_ stays uninitialized, on purpose
 
   std::size_t size() const noexcept { return size_; }
   std::string_view operator[](std::size_t index) const noexcept {
@@ -51,7 +52,7 @@ class Captures {
     texts_[size_++] = {text.data(), text.size()};
   }
 
-  /// The texts that stood in `old_bytes` now stand at the same place behind `new_base`.
+  /// Moves all views into `old_bytes` to the same offsets after `new_base`.
   void rebase(std::string_view old_bytes, const char* new_base) noexcept {
     const std::less<const char*> before;
     const char* const end = old_bytes.data() + old_bytes.size();
@@ -67,35 +68,36 @@ class Captures {
     const char* data;
     std::size_t size;
   };
-  std::array<Text, pattern_captures_max> texts_;
+  std::array<Text, path_params_max> texts_;
   std::size_t size_ = 0;
 };
 
-/// Integers that stand for numbers, not for characters or truth.
+/// Integer types that are numbers, not characters or bool.
 template <class T>
-concept CaptureInteger = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> &&
-                         !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> &&
-                         !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
+concept PathParamInteger = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> &&
+                           !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> &&
+                           !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
 
-/// A type of the user's that says itself how it is read.
+/// A type of the user that defines its own conversion from a path parameter.
 template <class T>
-concept CustomCapture = requires(std::string_view text) {
-  { T::from_capture(text) } -> std::same_as<std::optional<T>>;
+concept CustomPathParam = requires(std::string_view text) {
+  { T::from_path_param(text) } -> std::same_as<std::optional<T>>;
 };
 
-/// What a handler may take a capture as, by value or by const reference.
+/// The types in which a handler may take a path parameter, by value or by const reference.
 template <class T>
-concept CaptureType =
-    CustomCapture<T> || CaptureInteger<T> || std::same_as<T, float> || std::same_as<T, double> ||
-    std::same_as<T, std::string_view> || std::same_as<T, std::string> || std::same_as<T, Rest>;
+concept PathParamType = CustomPathParam<T> || PathParamInteger<T> || std::same_as<T, float> ||
+                        std::same_as<T, double> || std::same_as<T, std::string_view> ||
+                        std::same_as<T, std::string> || std::same_as<T, Wildcard>;
 
-/// `text` as a T: the whole of it, in range, numbers in decimal without '+' or blanks and finite;
-/// nothing if it does not fit.
-template <CaptureType T>
-std::optional<T> capture_as(std::string_view text) {
-  if constexpr (CustomCapture<T>) {
-    return T::from_capture(text);
-  } else if constexpr (CaptureInteger<T> || std::floating_point<T>) {
+/// Converts the whole of `text` to a T. Numbers are decimal, finite and in range, without '+' or
+/// blanks.
+/// Returns: std::nullopt if the text does not fit the type.
+template <PathParamType T>
+std::optional<T> path_param_as(std::string_view text) {
+  if constexpr (CustomPathParam<T>) {
+    return T::from_path_param(text);
+  } else if constexpr (PathParamInteger<T> || std::floating_point<T>) {
     T value{};
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, value);

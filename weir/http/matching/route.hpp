@@ -1,4 +1,4 @@
-// A route: a method and a pattern, who answers, and under which limits.
+// A route: a method, a pattern, a handler and the limits of its requests.
 #pragma once
 
 #include <cstddef>
@@ -9,49 +9,53 @@
 #include <vector>
 
 #include "weir/base/time.hpp"
-#include "weir/http/matching/detail/path_regex.hpp"
 #include "weir/http/matching/detail/handler.hpp"
+#include "weir/http/matching/detail/path_regex.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
 
 namespace weir::http {
 
-class RouteSeats;
-class RouteTenancies;
+class CoreHandlers;
+class OwnerInFlightPerCore;
 
-/// What a route may set for itself; the server's limits hold for the rest.
+/// The limits that a route may set; the server's limits apply to the rest.
 struct RouteOptions {
-  std::optional<std::uint64_t> body_max = std::nullopt;  ///< bytes; a longer body is 413
-  std::optional<Duration> deadline = std::nullopt;  ///< for a handler that waits; then it is 503
+  std::optional<std::uint64_t> body_max = std::nullopt;  ///< bytes; 413 for a longer body
+  std::optional<Duration> timeout = std::nullopt;        ///< of a handler that waits; then 503
 };
 
-/// Names a route of one router; never used for another, also when the route has gone.
+/// Identifies a route of one router. An id is never used again, even after its route is removed.
 struct RouteId {
-  static constexpr std::uint64_t none = ~std::uint64_t{0};  ///< of a route that could not be added
+  static constexpr std::uint64_t none = ~std::uint64_t{0};  ///< no route
 
   std::uint64_t number = none;
   bool operator==(const RouteId&) const = default;
 };
 
-/// Threads: const anywhere. Lifetime: its router's, or until it is removed.
+/// A route as the router stores it.
+/// Threads: const members on any thread.
+/// Lifetime: until the router is destroyed or the route is removed.
 struct Route {
-  /// A segment of the pattern that is a capture.
-  struct Capture {
+  /// A segment of the pattern that is a path parameter.
+  struct PathParam {
     SegmentText::Kind kind;
-    std::size_t segment;  ///< its index in the path
-    std::shared_ptr<const Expression> expression = nullptr;
+    std::size_t segment;  ///< the index of the segment in the path
+    std::shared_ptr<const PathRegex> regex = nullptr;
   };
 
   std::string method;
   Pattern pattern;
   Handler handler;
   RouteOptions options;
-  std::vector<Capture> captures = {};  ///< found by the book, in the order of the pattern
+  std::vector<PathParam> params = {};  ///< filled by RouteStore, in the order of the pattern
   RouteId id = {};
-  std::size_t slot = 0;  ///< a small number that no other living route has
-  /// Of a route that each core answers by itself: by whom. Its handler is for where nobody is.
-  std::shared_ptr<RouteSeats> seats = nullptr;
-  /// Of one that answers in such a seat: where its requests are. Its owner's.
-  RouteTenancies* tenancies = nullptr;
+  std::size_t slot = 0;  ///< a small number, unique among existing routes
+  /// The handler of each core, if each core answers this route with a handler of its own; else
+  /// nullptr. `handler` then answers on a core that has none.
+  std::shared_ptr<CoreHandlers> core_handlers = nullptr;
+  /// The in-flight requests of the route's owner, if the route is installed as a core's handler;
+  /// else nullptr. The owner owns this object.
+  OwnerInFlightPerCore* owner_in_flight = nullptr;
 };
 
 }  // namespace weir::http

@@ -1,3 +1,4 @@
+// The header list as lines in one block of memory.
 #include "weir/http/message/headers.hpp"
 
 #include <algorithm>
@@ -17,53 +18,54 @@ char* put(char* out, std::string_view text) noexcept {
   return out + text.size();
 }
 
-/// The length of the first line with its CRLF. `lines` is not empty and was written by Fields.
+/// Returns the length of the first line with its CRLF. `lines` is not empty and was written by
+/// Headers.
 std::size_t first_line_size(std::string_view lines) noexcept {
   return lines.find('\r') + line_end.size();
 }
 
 }  // namespace
 
-bool valid_field(std::string_view name, std::string_view value) noexcept {
-  return is_token(name) && all_in(value, CharacterClass::value);
+bool is_valid_header(std::string_view name, std::string_view value) noexcept {
+  return is_token(name) && all_in(value, CharClass::value);
 }
 
-Field Fields::Iterator::operator*() const noexcept {
+Header Headers::Iterator::operator*() const noexcept {
   const std::size_t colon = rest_.find(':');
   const std::size_t start = colon + separator.size();
   const std::size_t stop = first_line_size(rest_) - line_end.size();
   return {rest_.substr(0, colon), rest_.substr(start, stop - start)};
 }
 
-Fields::Iterator& Fields::Iterator::operator++() noexcept {
+Headers::Iterator& Headers::Iterator::operator++() noexcept {
   rest_.remove_prefix(first_line_size(rest_));
   return *this;
 }
 
-Fields::Fields(const Fields& other) {
+Headers::Headers(const Headers& other) {
   put(extend(other.size_), other.lines());
 }
 
-Fields::Fields(Fields&& other) noexcept {
+Headers::Headers(Headers&& other) noexcept {
   take(other);
 }
 
-Fields& Fields::operator=(const Fields& other) {
+Headers& Headers::operator=(const Headers& other) {
   if (this == &other) return *this;
   clear();
   put(extend(other.size_), other.lines());
   return *this;
 }
 
-Fields& Fields::operator=(Fields&& other) noexcept {
+Headers& Headers::operator=(Headers&& other) noexcept {
   if (this == &other) return *this;
   release();
   take(other);
   return *this;
 }
 
-Result<> Fields::add(std::string_view name, std::string_view value) {
-  if (!valid_field(name, value)) return fail(Errc::bad_input);
+Result<> Headers::add(std::string_view name, std::string_view value) {
+  if (!is_valid_header(name, value)) return fail(Errc::bad_input);
   value = trim(value);
   const std::size_t bytes = name.size() + separator.size() + value.size() + line_end.size();
   if (bytes > std::numeric_limits<std::uint32_t>::max() / 2 - size_) {
@@ -77,13 +79,13 @@ Result<> Fields::add(std::string_view name, std::string_view value) {
   return {};
 }
 
-Result<> Fields::set(std::string_view name, std::string_view value) {
-  if (!valid_field(name, value)) return fail(Errc::bad_input);
+Result<> Headers::set(std::string_view name, std::string_view value) {
+  if (!is_valid_header(name, value)) return fail(Errc::bad_input);
   remove(name);
   return add(name, value);
 }
 
-std::size_t Fields::remove(std::string_view name) noexcept {
+std::size_t Headers::remove(std::string_view name) noexcept {
   std::size_t removed = 0;
   std::size_t kept = 0;
   std::size_t position = 0;
@@ -102,19 +104,19 @@ std::size_t Fields::remove(std::string_view name) noexcept {
   return removed;
 }
 
-std::optional<std::string_view> Fields::get(std::string_view name) const noexcept {
-  for (const Field field : *this) {
-    if (equals_ignoring_case(field.name, name)) return field.value;
+std::optional<std::string_view> Headers::get(std::string_view name) const noexcept {
+  for (const Header header : *this) {
+    if (equals_ignoring_case(header.name, name)) return header.value;
   }
   return std::nullopt;
 }
 
-std::size_t Fields::count() const noexcept {
+std::size_t Headers::count() const noexcept {
   return static_cast<std::size_t>(std::count(data(), data() + size_, '\n'));
 }
 
-/// Makes room for `bytes` more, counts them as used and returns their place.
-char* Fields::extend(std::size_t bytes) {
+/// Makes room for `bytes` more bytes, counts them as used and returns their address.
+char* Headers::extend(std::size_t bytes) {
   const std::size_t needed = size_ + bytes;
   if (needed > capacity_) {
     const std::size_t capacity = std::max<std::size_t>(needed, std::size_t{capacity_} * 2);
@@ -129,15 +131,15 @@ char* Fields::extend(std::size_t bytes) {
   return place;
 }
 
-void Fields::release() noexcept {
+void Headers::release() noexcept {
   delete[] heap_;
   heap_ = nullptr;
   capacity_ = inline_capacity;
   size_ = 0;
 }
 
-/// Takes over what `other` holds and leaves it empty. Holds nothing itself before.
-void Fields::take(Fields& other) noexcept {
+/// Takes the content of `other` and leaves it empty. This object must not own memory before.
+void Headers::take(Headers& other) noexcept {
   if (other.heap_ == nullptr) {
     put(inline_.data(), other.lines());
   }

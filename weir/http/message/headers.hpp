@@ -1,4 +1,4 @@
-// Header fields: what a name and a value may hold, and the list of fields that a message sends.
+// Headers: the check of names and values, and the list of headers that a message sends.
 #pragma once
 
 #include <array>
@@ -11,33 +11,34 @@
 
 namespace weir::http {
 
-/// One field; the views belong to whatever it was taken from.
-struct Field {
+/// One header. The views point into the object that returned it.
+struct Header {
   std::string_view name;
-  std::string_view value;  ///< without white space at its ends
+  std::string_view value;  ///< the value without white space at its ends
 };
 
-/// True if a message may carry this field: the name is a token, the value has no NUL, CR, LF or
-/// other control character but HTAB (RFC 9110 §5.1, §5.5).
-bool valid_field(std::string_view name, std::string_view value) noexcept;
+/// Returns true if a message may contain this header (RFC 9110 §5.1, §5.5). The name must be a
+/// token. The value must not contain NUL, CR, LF or another control character except HTAB.
+bool is_valid_header(std::string_view name, std::string_view value) noexcept;
 
-/// The fields of a message in the order of adding, owned, kept as the very lines that go on the
-/// wire. Names compare without case. A few short fields need no heap memory. Looking up is linear:
-/// messages have few fields. Threads: one at a time.
-class Fields {
+/// The headers of a message in the order of adding, stored as the lines that are sent. Names
+/// compare without case. A few short headers need no heap memory. A look-up is linear, because
+/// messages have few headers.
+/// Threads: one at a time.
+class Headers {
  public:
-  /// Bytes of lines that are held without heap memory.
+  /// The number of bytes of lines that need no heap memory.
   static constexpr std::size_t inline_capacity = 112;
 
-  /// Walks the fields from first to last; any change to the list ends its validity.
+  /// Iterates over the headers from first to last. Any change to the list invalidates it.
   class Iterator {
    public:
-    using value_type = Field;
+    using value_type = Header;
     using difference_type = std::ptrdiff_t;
 
     Iterator() noexcept = default;
     explicit Iterator(std::string_view lines) noexcept : rest_(lines) {}
-    Field operator*() const noexcept;
+    Header operator*() const noexcept;
     Iterator& operator++() noexcept;
     Iterator operator++(int) noexcept {
       Iterator before = *this;
@@ -52,25 +53,29 @@ class Fields {
     std::string_view rest_;
   };
 
-  Fields() noexcept = default;
-  Fields(const Fields& other);
-  Fields(Fields&& other) noexcept;
-  Fields& operator=(const Fields& other);
-  Fields& operator=(Fields&& other) noexcept;
-  ~Fields() { release(); }
+  Headers() noexcept = default;
+  Headers(const Headers& other);
+  Headers(Headers&& other) noexcept;
+  Headers& operator=(const Headers& other);
+  Headers& operator=(Headers&& other) noexcept;
+  ~Headers() { release(); }
 
-  /// Adds a line behind the others, also if the name is there already. White space at the ends of
-  /// the value is left out. Errors: bad_input where valid_field() is false; nothing is added then.
+  /// Appends a header, even if the list has one of that name. White space at the ends of the
+  /// value is removed.
+  /// Errors: bad_input if is_valid_header() is false, limit_reached if the list would exceed 2
+  /// GiB. The list stays unchanged then.
   Result<> add(std::string_view name, std::string_view value);
 
-  /// Replaces every field of that name by one line, at the end of the list. Errors: as add().
-  /// Neither `name` nor `value` may be a view into this list.
+  /// Replaces every header called `name` by one at the end of the list. Neither `name` nor
+  /// `value` may be a view into this list.
+  /// Errors: those of add(); after bad_input the list is unchanged.
   Result<> set(std::string_view name, std::string_view value);
 
-  /// Removes every field of that name and returns how many there were.
+  /// Removes every header called `name`.
+  /// Returns: the number of headers that were removed.
   std::size_t remove(std::string_view name) noexcept;
 
-  /// The value of the first field of that name.
+  /// Returns the value of the first header called `name`.
   std::optional<std::string_view> get(std::string_view name) const noexcept;
 
   bool contains(std::string_view name) const noexcept { return get(name).has_value(); }
@@ -78,7 +83,7 @@ class Fields {
   std::size_t count() const noexcept;
   void clear() noexcept { size_ = 0; }
 
-  /// Every field as "name: value" CRLF, one behind the other.
+  /// Returns all headers as "name: value" CRLF, one after the other.
   std::string_view lines() const noexcept { return {data(), size_}; }
 
   Iterator begin() const noexcept { return Iterator(lines()); }
@@ -89,7 +94,7 @@ class Fields {
   char* data() noexcept { return heap_ != nullptr ? heap_ : inline_.data(); }
   char* extend(std::size_t bytes);
   void release() noexcept;
-  void take(Fields& other) noexcept;
+  void take(Headers& other) noexcept;
 
   char* heap_ = nullptr;
   std::uint32_t size_ = 0;

@@ -1,3 +1,4 @@
+// JSON bodies: the content-type check, the body writer and the error response.
 #include "weir/http/message/json.hpp"
 
 #include <algorithm>
@@ -20,8 +21,9 @@ struct Problem {
   std::size_t offset;
 };
 
-/// Takes the value of a parameter off the front of `rest`: a token, or a quoted string without its
-/// quotes and, as no charset needs them, without escapes (RFC 9110 §5.6.6). False if it is neither.
+/// Removes the value of a parameter from the front of `rest`. The value is a token, or a quoted
+/// string that is returned without its quotes. Escapes stay as they are, because no charset name
+/// needs them (RFC 9110 §5.6.6). Returns false if it is neither.
 bool take_parameter_value(std::string_view& rest, std::string_view& value) noexcept {
   if (!rest.starts_with('"')) {
     value = trim(rest.substr(0, rest.find(';')));
@@ -36,13 +38,13 @@ bool take_parameter_value(std::string_view& rest, std::string_view& value) noexc
   return rest.empty() || rest.front() == ';';
 }
 
-/// UTF-8 by the names that are sent for it, and what is a part of it.
+/// True if the name is one that clients send for UTF-8, or for US-ASCII, a subset of UTF-8.
 bool is_utf8_charset(std::string_view name) noexcept {
   return equals_ignoring_case(name, "utf-8") || equals_ignoring_case(name, "utf8") ||
          equals_ignoring_case(name, "us-ascii");
 }
 
-/// False for parameters that are malformed, or that say the text is not in UTF-8 (RFC 8259 §8.1).
+/// False if the parameters are malformed or name a charset other than UTF-8 (RFC 8259 §8.1).
 bool allow_utf8(std::string_view parameters) noexcept {
   while (!parameters.empty()) {
     parameters = trim(parameters.substr(1));  // the semicolon
@@ -58,53 +60,54 @@ bool allow_utf8(std::string_view parameters) noexcept {
   return true;
 }
 
-/// Whether a Content-Type is that of JSON in UTF-8.
-bool is_json_type(std::string_view field) noexcept {
-  const std::size_t end = std::min(field.find(';'), field.size());
-  const std::string_view type = trim(field.substr(0, end));
-  // RFC 6839 §3.1: application/problem+json and the like.
+/// True if a Content-Type is that of JSON in UTF-8.
+bool is_json_type(std::string_view header) noexcept {
+  const std::size_t end = std::min(header.find(';'), header.size());
+  const std::string_view type = trim(header.substr(0, end));
+  // application/problem+json and similar types (RFC 6839 §3.1).
   constexpr std::string_view suffix = "+json";
   const bool json = equals_ignoring_case(type, json_type) ||
                     (type.size() > suffix.size() &&
                      equals_ignoring_case(type.substr(type.size() - suffix.size()), suffix));
-  return json && allow_utf8(field.substr(end));
+  return json && allow_utf8(header.substr(end));
 }
 
 }  // namespace
 
-void JsonBodyWriter::take(std::string_view part) {
+void JsonBodyWriter::append(std::string_view part) {
   if (part.empty()) return;
   earlier_.make_room(part.size());
   std::memcpy(earlier_.room().data(), part.data(), part.size());
-  earlier_.grow(part.size());
+  earlier_.commit(part.size());
 }
 
 Body JsonBodyWriter::finish() {
   if (earlier_.empty()) {
-    if (gathered().size() <= Body::inline_max) return Body(gathered());
-    earlier_ = Buffer::with_capacity(static_cast<std::uint32_t>(gathered().size()));
+    if (buffered().size() <= Body::inline_max) return Body(buffered());
+    earlier_ = Buffer::with_capacity(static_cast<std::uint32_t>(buffered().size()));
   }
-  take(gathered());
+  append(buffered());
   return Body(std::move(earlier_));
 }
 
 bool accepts_json(const Request& request) noexcept {
   const RequestHead& head = request.head();
   bool typed = false;
-  for (std::size_t index = 0; index < head.field_count(); ++index) {
-    const Field field = head.field_at(index);
-    if (equals_ignoring_case(field.name, "Content-Type")) {
-      if (typed || !is_json_type(field.value)) return false;
+  for (std::size_t index = 0; index < head.header_count(); ++index) {
+    const Header header = head.header_at(index);
+    if (equals_ignoring_case(header.name, "Content-Type")) {
+      if (typed || !is_json_type(header.value)) return false;
       typed = true;
-    } else if (equals_ignoring_case(field.name, "Content-Encoding")) {
-      // RFC 9110 §8.4: what was coded is no JSON text. Some say that nothing was done to it.
-      if (!field.value.empty() && !equals_ignoring_case(field.value, "identity")) return false;
+    } else if (equals_ignoring_case(header.name, "Content-Encoding")) {
+      // Encoded content is not JSON text (RFC 9110 §8.4). Some clients name "identity", which
+      // means no encoding.
+      if (!header.value.empty() && !equals_ignoring_case(header.value, "identity")) return false;
     }
   }
   return true;
 }
 
-Response bad_json(const json::Error& error) {
+Response invalid_json_response(const json::Error& error) {
   Response response = json(Problem{"Bad Request", code_of(Status::bad_request), error.message(),
                                    error.path, error.offset},
                            Status::bad_request);

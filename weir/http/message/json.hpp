@@ -1,40 +1,40 @@
-// JSON in bodies: structs that handlers return, and what is said to who sent the wrong ones.
+// JSON in bodies: responses made of C++ values and the answer to an invalid JSON request.
 #pragma once
 
 #include "weir/base/buffer.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
 #include "weir/http/syntax/status.hpp"
-#include "weir/json/detail/error.hpp"
-#include "weir/json/write.hpp"
 #include "weir/json/detail/writer.hpp"
+#include "weir/json/error.hpp"
+#include "weir/json/write.hpp"
 
 namespace weir::http {
 namespace detail {
 
-/// Writes JSON into the body of a response; what is short needs no memory of its own.
+/// Writes JSON into the body of a response. A short text needs no separate memory block.
 class JsonBodyWriter final : public json::Writer {
  public:
   JsonBodyWriter() noexcept = default;
-  /// The body. Once, after everything has been written.
+  /// Returns the body. The caller calls this once, after it has written everything.
   Body finish();
 
  private:
-  void take(std::string_view part) override;
+  void append(std::string_view part) override;
   Buffer earlier_;
 };
 
-/// Whether the body may be read as JSON: its Content-Type says so, or there is none; and neither a
-/// charset nor a Content-Encoding says that the bytes are not UTF-8 as they stand.
+/// Returns true if the body may be read as JSON. Its Content-Type must be JSON or absent. A
+/// charset must be UTF-8 or its subset US-ASCII. A Content-Encoding must be empty or "identity".
 bool accepts_json(const Request& request) noexcept;
 
-/// 400 with a problem (RFC 9457) that says where in the body what is wrong.
-Response bad_json(const json::Error& error);
+/// Returns 400 with a problem (RFC 9457) that gives the position of the error in the body.
+Response invalid_json_response(const json::Error& error);
 
 }  // namespace detail
 
-/// An answer with `value` as JSON: what a handler that returns a struct or a container means. See
-/// json.hpp for what C++ types become.
+/// Returns a response with `value` as JSON. A handler that returns a struct or a container is
+/// answered in this way. See weir/json.hpp for the JSON form of each C++ type.
 template <class T>
 Response json(const T& value, Status status = Status::ok) {
   detail::JsonBodyWriter writer;

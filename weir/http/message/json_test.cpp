@@ -1,3 +1,4 @@
+// Tests of JSON bodies of handlers, alone and through a server.
 #include "weir/http/message/json.hpp"
 
 #include <gtest/gtest.h>
@@ -46,14 +47,14 @@ Task<Pong> later(Request& request, const Ping& ping) {
 class JsonHandlerTest : public LoopTest {
  protected:
   template <class F>
-  Response answer(F function, std::string_view body, std::string_view field_lines = {},
+  Response answer(F function, std::string_view body, std::string_view header_lines = {},
                   const std::vector<std::string_view>& caught = {}) {
-    request_.emplace("POST /path", body, field_lines);
+    request_.emplace("POST /path", body, header_lines);
     const Handler handler = Handler::of(std::move(function));
-    captures_.clear();
-    for (const std::string_view text : caught) captures_.add(text);
-    if (!handler.waits()) return handler.call(request_->request(), captures_);
-    return run(handler.start(request_->request(), captures_));
+    params_.clear();
+    for (const std::string_view text : caught) params_.add(text);
+    if (!handler.is_async()) return handler.call(request_->request(), params_);
+    return run(handler.start(request_->request(), params_));
   }
   template <class F>
   std::string text_of(F function, std::string_view body = {},
@@ -65,16 +66,16 @@ class JsonHandlerTest : public LoopTest {
   }
 
   std::optional<TextRequest> request_;
-  Captures captures_;
+  PathParams params_;
 };
 
-TEST_F(JsonHandlerTest, AStructGoesInAndOut) {
+TEST_F(JsonHandlerTest, ReadsAndReturnsAStruct) {
   EXPECT_EQ(text_of(echo, R"({"sequence": 2})"), R"({"sequence":2})");
   EXPECT_EQ(text_of([](Ping ping) { return ping; }, R"({"sequence":-5})"), R"({"sequence":-5})");
   EXPECT_EQ(text_of([](Ping&& ping) { return ping; }, R"({"sequence":7})"), R"({"sequence":7})");
 }
 
-TEST_F(JsonHandlerTest, BehindRequestAndCaptures) {
+TEST_F(JsonHandlerTest, TakesTheBodyAfterRequestAndPathParams) {
   EXPECT_EQ(text_of(from, R"({"sequence":2})", {"me", "40"}), R"({"sequence":42,"from":"me"})");
   const auto with_request = [](const Request& request, int number, const Ping& ping) {
     return Pong{ping.sequence * number, std::string(request.path())};
@@ -82,7 +83,7 @@ TEST_F(JsonHandlerTest, BehindRequestAndCaptures) {
   EXPECT_EQ(text_of(with_request, R"({"sequence":2})", {"3"}), R"({"sequence":6,"from":"/path"})");
 }
 
-TEST_F(JsonHandlerTest, InHandlersThatWait) {
+TEST_F(JsonHandlerTest, ReadsTheBodyForHandlersThatWait) {
   EXPECT_EQ(text_of(later, R"({"sequence":3})"), R"({"sequence":3,"from":"/path"})");
   EXPECT_EQ(elapsed(), 1s);
   const auto scoped = [](Scope& scope, int number, Ping ping) -> Task<Result<Ping>> {
@@ -94,7 +95,7 @@ TEST_F(JsonHandlerTest, InHandlersThatWait) {
   EXPECT_EQ(elapsed(), 2s);
 }
 
-TEST_F(JsonHandlerTest, ContainersAndVariants) {
+TEST_F(JsonHandlerTest, ReadsAndReturnsContainersAndVariants) {
   EXPECT_EQ(text_of([](const std::vector<Ping>& pings) { return pings; },
                     R"([{"sequence":1},{"sequence":2}])"),
             R"([{"sequence":1},{"sequence":2}])");
@@ -108,15 +109,15 @@ TEST_F(JsonHandlerTest, ContainersAndVariants) {
             "[1]");
 }
 
-TEST_F(JsonHandlerTest, ReturnsWithoutTaking) {
-  EXPECT_FALSE(Handler::of([] { return Pong{1, "x"}; }).waits());
+TEST_F(JsonHandlerTest, ReturnsJsonWithoutTakingABody) {
+  EXPECT_FALSE(Handler::of([] { return Pong{1, "x"}; }).is_async());
   EXPECT_EQ(text_of([] { return Pong{1, "x"}; }), R"({"sequence":1,"from":"x"})");
   EXPECT_EQ(text_of([]() -> Result<Pong> { return Pong{1, "x"}; }), R"({"sequence":1,"from":"x"})");
   EXPECT_EQ(answer([]() -> Result<Pong> { return fail(Errc::not_found); }, {}).status(),
             Status::not_found);
 }
 
-TEST_F(JsonHandlerTest, TakesWithoutReturning) {
+TEST_F(JsonHandlerTest, TakesABodyWithoutReturningJson) {
   const Response response = answer(
       [](const Ping& ping) { return text(std::to_string(ping.sequence)); }, R"({"sequence":9})");
   EXPECT_EQ(response.body().text(), "9");
@@ -128,7 +129,7 @@ TEST_F(JsonHandlerTest, TakesWithoutReturning) {
       Status::created);
 }
 
-TEST_F(JsonHandlerTest, AWrongBodyIs400AndNamesThePlace) {
+TEST_F(JsonHandlerTest, AnswersAnInvalidBodyWith400AndItsPosition) {
   int calls = 0;
   const auto count = [&calls](const Order&) {
     ++calls;
@@ -147,14 +148,14 @@ TEST_F(JsonHandlerTest, AWrongBodyIs400AndNamesThePlace) {
   EXPECT_EQ(calls, 0);
 }
 
-TEST_F(JsonHandlerTest, WhatTheAnswerShowsOfABodyIsHarmless) {
+TEST_F(JsonHandlerTest, LimitsAndEscapesTheBodyTextInAnErrorResponse) {
   const Response response =
       answer(echo, "{\"<script>\x7f\u00e4\n" + std::string(10'000, 'x') + "\":1}");
   EXPECT_EQ(response.status(), Status::bad_request);
   EXPECT_LT(response.body().text().size(), 400u);
 }
 
-TEST_F(JsonHandlerTest, OtherContentTypesAre415) {
+TEST_F(JsonHandlerTest, AnswersOtherContentTypesWith415) {
   const std::string_view body = R"({"sequence":2})";
   for (const std::string_view type :
        {"application/json", "Application/JSON", "application/json; charset=utf-8",
@@ -171,7 +172,7 @@ TEST_F(JsonHandlerTest, OtherContentTypesAre415) {
   }
 }
 
-TEST_F(JsonHandlerTest, OtherCharsetsAre415) {
+TEST_F(JsonHandlerTest, AnswersOtherCharsetsWith415) {
   const std::string_view body = R"({"sequence":2})";
   for (const std::string_view parameters :
        {"charset=utf-8", "Charset=\"UTF-8\"", "charset=us-ascii", "charset=utf8",
@@ -189,7 +190,7 @@ TEST_F(JsonHandlerTest, OtherCharsetsAre415) {
   }
 }
 
-TEST_F(JsonHandlerTest, CodedBodiesAre415) {
+TEST_F(JsonHandlerTest, AnswersEncodedBodiesWith415) {
   const std::string_view body = R"({"sequence":2})";
   EXPECT_EQ(answer(echo, body, "Content-Encoding: Identity\r\n").status(), Status::ok);
   EXPECT_EQ(answer(later, body, "Content-Encoding: \r\n").status(), Status::ok);
@@ -203,11 +204,11 @@ TEST_F(JsonHandlerTest, CodedBodiesAre415) {
   }
 }
 
-TEST_F(JsonHandlerTest, CapturesThatDoNotFitAreNotFound) {
+TEST_F(JsonHandlerTest, AnswersNotFoundIfAPathParamDoesNotFit) {
   EXPECT_EQ(answer(from, R"({"sequence":2})", {}, {"me", "x"}).status(), Status::not_found);
 }
 
-TEST(JsonBody, OfEveryLength) {
+TEST(JsonBody, WritesBodiesOfEveryLength) {
   for (const std::size_t size : {0u, 1u, 59u, 60u, 61u, 62u, 63u, 1021u, 1022u, 1023u, 1024u, 1025u,
                                  16'383u, 16'384u, 100'000u}) {
     const std::vector<std::string> texts{std::string(size, 'x'), "y"};
@@ -219,17 +220,17 @@ TEST(JsonBody, OfEveryLength) {
   }
 }
 
-// What a signature says.
+// Properties of signatures.
 
 using Full = Signature<Task<Result<Pong>> (*)(Request&, Scope&, int, std::string, const Ping&)>;
 static_assert(Full::takes_body && std::is_same_v<Full::Body, Ping>);
-static_assert(std::is_same_v<Full::Captured, std::tuple<int, std::string>>);
-static_assert(Full::shape.captures == 2);
-static_assert(!Signature<Pong (*)(int)>::takes_body && !Signature<Pong (*)(int)>::waits);
+static_assert(std::is_same_v<Full::PathParamTypes, std::tuple<int, std::string>>);
+static_assert(Full::shape.params == 2);
+static_assert(!Signature<Pong (*)(int)>::takes_body && !Signature<Pong (*)(int)>::is_async);
 static_assert(!Signature<Pong (*)(Ping&)>::takes_body);
 static_assert(!Signature<Pong (*)(Ping, int)>::takes_body);
 
-// On the wire.
+// Tests through a server.
 
 class JsonWireTest : public HttpTest {
  protected:
@@ -249,7 +250,7 @@ class JsonWireTest : public HttpTest {
   }
 };
 
-TEST_F(JsonWireTest, InOneSegmentOrMany) {
+TEST_F(JsonWireTest, ReadsABodyInOneSegmentOrMany) {
   serve();
   const std::string request = post("/ping", R"({"sequence": 2})");
   for (const std::size_t step : {request.size(), std::size_t{7}, std::size_t{1}}) {
@@ -258,22 +259,22 @@ TEST_F(JsonWireTest, InOneSegmentOrMany) {
     for (std::size_t at = 0; at < request.size(); at += step) {
       received += talk(peer, request.substr(at, step));
     }
-    const auto answers = read_http_answers(received);
-    ASSERT_EQ(statuses_of(answers), "200");
+    const auto answers = sim::parse_http_responses(received);
+    ASSERT_EQ(sim::statuses_of(answers), "200");
     EXPECT_EQ(answers[0].body, R"({"sequence":2})");
-    EXPECT_EQ(answers[0].field("Content-Type"), "application/json");
-    EXPECT_EQ(answers[0].field("Content-Length"), "14");
+    EXPECT_EQ(answers[0].header("Content-Type"), "application/json");
+    EXPECT_EQ(answers[0].header("Content-Length"), "14");
   }
 }
 
-TEST_F(JsonWireTest, Pipelined) {
+TEST_F(JsonWireTest, AnswersPipelinedRequests) {
   serve();
   std::string batch;
   for (int i = 0; i < 10; ++i) {
     batch += post("/ping", "{\"sequence\":" + std::to_string(i) + "}");
     batch += post("/ping", "{\"sequence\":}");
   }
-  const auto answers = read_http_answers(talk(connect(), batch));
+  const auto answers = sim::parse_http_responses(talk(connect(), batch));
   ASSERT_EQ(answers.size(), 20u);
   for (std::size_t i = 0; i < answers.size(); i += 2) {
     EXPECT_EQ(answers[i].body, "{\"sequence\":" + std::to_string(i / 2) + "}");
@@ -281,14 +282,14 @@ TEST_F(JsonWireTest, Pipelined) {
   }
 }
 
-TEST_F(JsonWireTest, Chunked) {
+TEST_F(JsonWireTest, ReadsAChunkedBody) {
   serve();
   const std::string head = "POST /ping HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
   EXPECT_EQ(statuses(head + "5\r\n{\"seq\r\na\r\nuence\": 12\r\n1\r\n}\r\n0\r\n\r\n"), "200");
   EXPECT_EQ(statuses(head + "2\r\n{}\r\n0\r\n\r\n"), "400");
 }
 
-TEST_F(JsonWireTest, TooLargeIs413) {
+TEST_F(JsonWireTest, AnswersATooLargeBodyWith413) {
   serve();
   EXPECT_EQ(statuses(post("/small", R"({"sequence":123})")), "200");
   EXPECT_EQ(statuses(post("/small", R"({"sequence":1234})")), "413");
@@ -297,17 +298,17 @@ TEST_F(JsonWireTest, TooLargeIs413) {
             "413");
 }
 
-TEST_F(JsonWireTest, ABodyThatStopsIs408) {
+TEST_F(JsonWireTest, AnswersAStalledBodyWith408) {
   serve();
   MemoryPeer& peer = connect();
   std::string request = post("/ping", R"({"sequence":123})");
   request.pop_back();
   talk(peer, request);
   pass(std::chrono::seconds(30));
-  EXPECT_EQ(statuses_of(read_http_answers(peer.received())), "408");
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "408");
 }
 
-TEST_F(JsonWireTest, ABodyThatIsCutIs400) {
+TEST_F(JsonWireTest, AnswersATruncatedBodyWith400) {
   serve();
   MemoryPeer& peer = connect();
   std::string request = post("/ping", R"({"sequence":123})");
@@ -315,26 +316,26 @@ TEST_F(JsonWireTest, ABodyThatIsCutIs400) {
   talk(peer, request);
   peer.finish();
   settle();
-  EXPECT_EQ(statuses_of(read_http_answers(peer.received())), "400");
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "400");
 }
 
-TEST_F(JsonWireTest, HandlersThatWait) {
+TEST_F(JsonWireTest, WaitsForHandlersThatWait) {
   serve();
   MemoryPeer& peer = connect();
   EXPECT_EQ(talk(peer, post("/later/40", R"({"sequence":2})")), "");
   pass(std::chrono::seconds(1));
-  const auto answers = read_http_answers(peer.received());
-  ASSERT_EQ(statuses_of(answers), "200");
+  const auto answers = sim::parse_http_responses(peer.received());
+  ASSERT_EQ(sim::statuses_of(answers), "200");
   EXPECT_EQ(answers[0].body, R"({"sequence":42,"from":"later"})");
   EXPECT_EQ(statuses(post("/later/x", R"({"sequence":2})")), "404");
 }
 
-TEST_F(JsonWireTest, HeadHasTheLengthOfTheJson) {
+TEST_F(JsonWireTest, AnswersHeadWithTheLengthOfTheJson) {
   serve();
-  const auto answers =
-      read_http_answers(talk(connect(), "HEAD /pong HTTP/1.1\r\nHost: a\r\n\r\n"), {"HEAD"});
-  ASSERT_EQ(statuses_of(answers), "200");
-  EXPECT_EQ(answers[0].field("Content-Length"), std::to_string(100 + 24));
+  const auto answers = sim::parse_http_responses(
+      talk(connect(), "HEAD /pong HTTP/1.1\r\nHost: a\r\n\r\n"), {"HEAD"});
+  ASSERT_EQ(sim::statuses_of(answers), "200");
+  EXPECT_EQ(answers[0].header("Content-Length"), std::to_string(100 + 24));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// The members of Request that need the body source, the query or the trace.
 #include "weir/http/message/request.hpp"
 
 #include <array>
@@ -11,9 +12,9 @@ std::optional<std::string> Request::query(std::string_view name) const {
 }
 
 std::string Request::id() const {
-  if (unit_ == nullptr) return {};
-  std::array<char, WorkUnit::id_bytes_max> room;
-  return std::string(unit_->id(room));
+  if (trace_ == nullptr) return {};
+  std::array<char, TraceContext::id_bytes_max> room;
+  return std::string(trace_->id(room));
 }
 
 Task<Result<std::string>> Request::body() {

@@ -1,4 +1,4 @@
-// What a handler is given: one request, its head at once, its body as it arrives.
+// The request that a handler receives: its complete head, and its body as it arrives.
 #pragma once
 
 #include <cstdint>
@@ -8,77 +8,89 @@
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
+#include "weir/http/message/detail/request_head.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/method.hpp"
-#include "weir/http/message/detail/request_head.hpp"
-#include "weir/loop/work_unit.hpp"
+#include "weir/loop/contract/detail/trace_context.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
 
-/// Where a request's body comes from; implemented by the connection.
+/// The source of a request's body. The connection implements it.
 class BodySource {
  public:
   virtual ~BodySource() = default;
-  /// The next bytes, valid until the next call; empty at the end, and from then on.
-  /// Cancel: nothing is lost.
+  /// Returns the next bytes of the body; empty at its end and in all later calls.
+  /// Errors: those of Request::body().
+  /// Cancel: no data is lost.
+  /// Lifetime: the bytes are valid until the next call.
   virtual Task<Result<Bytes>> read() = 0;
-  /// The rest of the body as one view, valid like the head: in place when it has arrived whole.
-  /// Cancel: the rest stays to be read.
+  /// Returns the rest of the body as one view, without a copy if the body has arrived in one
+  /// piece.
+  /// Errors: those of Request::body().
+  /// Cancel: the rest of the body can still be read.
+  /// Lifetime: the view is valid as long as the request's head.
   virtual Task<Result<std::string_view>> read_all() = 0;
-  virtual const Fields& trailers() const noexcept = 0;
-  virtual os::Address peer() const = 0;
+  virtual const Headers& trailers() const noexcept = 0;
+  virtual os::Address peer_address() const = 0;
 };
 
-/// One request. All views that it gives are valid until its response has been sent or has failed.
-/// Threads: those of its core. Lifetime: the server's; a handler takes it by reference.
+/// One request. All views that it returns are valid until its response has been sent or has
+/// failed.
+/// Threads: only those of its core.
+/// Lifetime: the server owns it; a handler takes it by reference.
 class Request {
  public:
-  Request(const RequestHead& head, BodySource& body, const WorkUnit* unit = nullptr) noexcept
-      : head_(head), body_(body), unit_(unit) {}
+  Request(const RequestHead& head, BodySource& body, const TraceContext* trace = nullptr) noexcept
+      : head_(head), body_(body), trace_(trace) {}
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
   Method method() const noexcept { return head_.method(); }
   std::string_view method_text() const noexcept { return head_.method_text(); }
-  /// The path as it was sent, undecoded; "*" for OPTIONS *.
+  /// Returns the path as it was sent, undecoded; "*" for OPTIONS *.
   std::string_view path() const noexcept { return head_.path(); }
-  /// What stands behind the '?', undecoded; empty when there is none.
+  /// Returns the text after the '?', undecoded; empty if there is none.
   std::string_view query_text() const noexcept { return head_.query(); }
-  /// The decoded value of the first query parameter of that name, if there is one.
+  /// Returns the decoded value of the first query parameter called `name`, if there is one.
   std::optional<std::string> query(std::string_view name) const;
-  /// host[:port] of an absolute target, else the Host field.
+  /// Returns host[:port] of an absolute target, or else of the Host header.
   std::string_view authority() const noexcept { return head_.authority(); }
-  /// The value of the first field of that name, compared without case.
-  std::optional<std::string_view> field(std::string_view name) const noexcept {
-    return head_.field(name);
+  /// Returns the value of the first header called `name`, compared without case.
+  std::optional<std::string_view> header(std::string_view name) const noexcept {
+    return head_.header(name);
   }
   const RequestHead& head() const noexcept { return head_; }
-  os::Address peer() const { return body_.peer(); }
-  /// What tells it from all others of this service, in the logs too: a Logger adds it by itself to
-  /// each record that a task of this request's handler writes. See Router::trust_id_field(). Empty
-  /// where there is no server.
+  os::Address peer_address() const { return body_.peer_address(); }
+  /// Returns the unique id of this request in this service; empty without a server. A Logger adds
+  /// it automatically to each record that a task of this request's handler writes. See
+  /// Router::trust_id_header().
   std::string id() const;
 
-  /// The whole body, or what read() left of it. Errors: a Refusal (body_too_large beyond the
-  /// route's limit, body_timed_out, bad framing), Errc::end_of_stream or the connection's own when
-  /// it is cut, Errc::cancelled; an incomplete body is always an error. See status_for().
-  /// Cancel: the rest of the body stays to be read.
+  /// Returns the whole body, or the rest after earlier calls of read().
+  /// Errors: a ParseError (body_too_large above the route's limit, body_timed_out, bad framing),
+  /// Errc::end_of_stream or the connection's own error if it breaks, Errc::cancelled. An
+  /// incomplete body is always an error. See to_status().
+  /// Cancel: the rest of the body can still be read.
   Task<Result<std::string>> body();
-  /// The same without a copy where it arrived in one piece. It may be asked for again.
-  /// Cancel: as body().
+  /// Returns the same as body(), without a copy if the body arrived in one piece. It may be
+  /// called more than once.
+  /// Errors: those of body().
+  /// Cancel: the rest of the body can still be read.
   Task<Result<std::string_view>> body_view() { return body_.read_all(); }
-  /// The next piece of the body, valid until the next call; empty at the end. Errors as body().
-  /// Cancel: nothing is lost; the next call gives the piece.
+  /// Returns the next piece of the body; empty at its end.
+  /// Errors: those of body().
+  /// Cancel: no data is lost; the next call returns the piece.
+  /// Lifetime: the piece is valid until the next call.
   Task<Result<Bytes>> read() { return body_.read(); }
-  /// Fields behind a chunked body; complete once read() has given the end.
-  const Fields& trailers() const noexcept { return body_.trailers(); }
+  /// Returns the trailer fields after a chunked body; complete once read() has returned the end.
+  const Headers& trailers() const noexcept { return body_.trailers(); }
 
  private:
   const RequestHead& head_;
   BodySource& body_;
-  const WorkUnit* unit_;
+  const TraceContext* trace_;
 };
 
 }  // namespace weir::http

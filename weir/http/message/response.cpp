@@ -1,3 +1,4 @@
+// The headers of responses and the check for headers that the server owns.
 #include "weir/http/message/response.hpp"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 namespace weir::http {
 namespace {
 
-// What frames the message is decided where it is sent (RFC 9112 §6).
+// The sender decides the framing of the message (RFC 9112 §6).
 constexpr std::array<std::string_view, 4> owned_by_server{"content-length", "transfer-encoding",
                                                           "connection", "date"};
 
@@ -19,9 +20,9 @@ Response::Extras& Response::extras() {
   return *extras_;
 }
 
-const Fields& Response::fields() const noexcept {
-  static const Fields none{};
-  return extras_ != nullptr ? extras_->fields : none;
+const Headers& Response::headers() const noexcept {
+  static const Headers none{};
+  return extras_ != nullptr ? extras_->headers : none;
 }
 
 std::error_code Response::cause() const noexcept {
@@ -32,33 +33,33 @@ void Response::set_cause(std::error_code cause) {
   if (cause || extras_ != nullptr) extras().cause = cause;
 }
 
-std::string_view Response::invalid_field() const noexcept {
-  return extras_ != nullptr ? std::string_view(extras_->invalid_field) : std::string_view();
+std::string_view Response::invalid_header() const noexcept {
+  return extras_ != nullptr ? std::string_view(extras_->invalid_header) : std::string_view();
 }
 
-void Response::add(std::string_view name, std::string_view value) {
-  if (may_set(name)) note(name, extras().fields.add(name, value));
+void Response::add_header(std::string_view name, std::string_view value) {
+  if (may_set_header(name)) record_invalid_header(name, extras().headers.add(name, value));
 }
 
-void Response::set(std::string_view name, std::string_view value) {
-  if (may_set(name)) note(name, extras().fields.set(name, value));
+void Response::set_header(std::string_view name, std::string_view value) {
+  if (may_set_header(name)) record_invalid_header(name, extras().headers.set(name, value));
 }
 
-bool Response::may_set(std::string_view name) {
+bool Response::may_set_header(std::string_view name) {
   const bool owned =
       std::any_of(owned_by_server.begin(), owned_by_server.end(),
                   [&](std::string_view each) { return equals_ignoring_case(each, name); });
-  if (owned) note(name, fail(Errc::bad_input));
+  if (owned) record_invalid_header(name, fail(Errc::bad_input));
   return !owned;
 }
 
-void Response::note(std::string_view name, const Result<>& added) {
-  if (added || !invalid_field().empty()) return;
-  // It goes to the log: nothing but a token's characters.
+void Response::record_invalid_header(std::string_view name, const Result<>& added) {
+  if (added || !invalid_header().empty()) return;
+  // The log gets printable characters only.
   std::string shown(name.empty() ? "(an empty name)" : name.substr(0, 64));
   std::replace_if(
       shown.begin(), shown.end(), [](char each) { return each < ' ' || each > '~'; }, '?');
-  extras().invalid_field = std::move(shown);
+  extras().invalid_header = std::move(shown);
 }
 
 }  // namespace weir::http

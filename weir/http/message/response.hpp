@@ -1,4 +1,4 @@
-// What a handler answers: a status, fields and a body, or a function that streams the body.
+// The response of a handler: a status, headers and a body, or a function that streams the body.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,20 @@
 
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/base/detail/bytes.hpp"
-#include "weir/http/message/detail/body.hpp"
+#include "weir/http/message/body.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/status.hpp"
 
 namespace weir::http {
 
-/// A response. Content-Length, Transfer-Encoding, Connection and Date are the server's; fields of
-/// these names given by a handler are refused. Threads: one at a time. Move-only.
+/// A response; move-only. The server sets Content-Length, Transfer-Encoding, Connection and Date.
+/// A handler that sets one of these headers makes the response invalid. So does a status below 200
+/// or above 599. The server answers 500 instead of an invalid response, and logs the reason.
+/// Threads: one at a time.
 class Response {
  public:
-  /// An empty body; also what a handler that returns a Status means.
+  /// Makes a response with an empty body. A handler that returns a Status is answered in this
+  /// way.
   Response(Status status = Status::ok) noexcept : status_(status) {}
   Response(Status status, MediaType content_type, Body body) noexcept
       : status_(status), content_type_(content_type.text()), body_(std::move(body)) {}
@@ -28,41 +31,41 @@ class Response {
   Status status() const noexcept { return status_; }
   void set_status(Status status) noexcept { status_ = status; }
 
-  /// Adds a field behind the others, or replaces those of its name. A field that may not be sent
-  /// (see valid_field(), or a name that belongs to the server) makes the whole response invalid:
-  /// the client gets a 500, the log the field's name.
-  void add(std::string_view name, std::string_view value);
-  void set(std::string_view name, std::string_view value);
-  const Fields& fields() const noexcept;
-  /// The error that this response tells the client of, if a handler returned one: when the status
-  /// is 500 or more, the server logs it.
+  /// add_header() appends a header. set_header() replaces all headers of that name. A header that
+  /// is_valid_header() rejects, or whose name belongs to the server, makes the whole response
+  /// invalid. The client then gets a 500, and the server logs the header's name.
+  void add_header(std::string_view name, std::string_view value);
+  void set_header(std::string_view name, std::string_view value);
+  const Headers& headers() const noexcept;
+  /// Returns the error that a handler returned and that this response reports to the client, if
+  /// any. The server logs it if the status is 500 or higher.
   std::error_code cause() const noexcept;
   void set_cause(std::error_code cause);
 
-  /// The name of the first field that was refused; empty when all is well.
-  std::string_view invalid_field() const noexcept;
+  /// Returns the name of the first header that was rejected; empty if the response is valid.
+  std::string_view invalid_header() const noexcept;
 
-  /// True if there is nothing to it but the status, the media type and the body: no field was
-  /// added, and no error is told.
-  bool plain() const noexcept { return extras_ == nullptr; }
+  /// Returns true if the response has only a status, a media type and a body: no header and no
+  /// cause.
+  bool is_plain() const noexcept { return extras_ == nullptr; }
 
-  /// The media type unless a field says so; empty for none.
+  /// Returns the media type, which a Content-Type header overrides; empty for none.
   std::string_view content_type() const noexcept { return content_type_; }
 
   Body& body() noexcept { return body_; }
   const Body& body() const noexcept { return body_; }
 
  private:
-  /// What few responses have; the others do not pay for it.
+  /// The parts that few responses have; other responses do not pay for them.
   struct Extras {
-    Fields fields;
-    std::string invalid_field;
+    Headers headers;
+    std::string invalid_header;
     std::error_code cause;
   };
 
   Extras& extras();
-  bool may_set(std::string_view name);
-  void note(std::string_view name, const Result<>& added);
+  bool may_set_header(std::string_view name);
+  void record_invalid_header(std::string_view name, const Result<>& added);
 
   Status status_;
   std::string_view content_type_;
@@ -74,7 +77,8 @@ inline constexpr char text_type[] = "text/plain; charset=utf-8";
 inline constexpr char html_type[] = "text/html; charset=utf-8";
 inline constexpr char json_type[] = "application/json";
 
-/// 200 with a text; a literal is sent from where it stands, anything else is moved or copied.
+/// Returns 200 with a text. A literal is sent from its static memory; any other text is moved or
+/// copied.
 inline Response text(Literal body) {
   return {Status::ok, text_type, Body(body)};
 }
@@ -90,18 +94,13 @@ Response html(S&& body) {
   return {Status::ok, html_type, Body(std::forward<S>(body))};
 }
 
-/// A bodiless response with this status code, 100 to 599 (others become 500).
-inline Response status(int code) noexcept {
-  const auto status = static_cast<Status>(code);
-  return {is_valid(status) ? status : Status::internal_error};
-}
-
-/// 200 with a body that `write(sink, args...)` produces while it is sent, at the speed of the
-/// client: a function that returns a Task<Result<>> and takes a BodySink& first. Arguments are
-/// moved in. In HTTP/1.1 the body is chunked; when the function fails, the connection is closed
-/// without the last chunk, so that the client sees an incomplete body. One that fails before it
-/// wrote or waited is answered as a handler that fails. What the function holds lives until the
-/// body is sent, as the request does; its body cannot be read any more.
+/// Returns 200 with a body that `write(sink, args...)` produces while it is sent, at the speed of
+/// the client. The function returns a Task<Result<>> and takes a BodySink& first. Arguments are
+/// moved in. An HTTP/1.1 body is chunked. If the function fails, the server closes the connection
+/// without the last chunk, and the client sees an incomplete body. A function that fails before
+/// it wrote or waited is answered like a handler that fails.
+/// Lifetime: the function's state and the request live until the body is sent. The request's body
+/// can no longer be read while the function runs.
 template <class Write, class... Args>
 Response stream(MediaType content_type, Write write, Args... args) {
   return {Status::ok, content_type,

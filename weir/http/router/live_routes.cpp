@@ -5,8 +5,8 @@
 namespace weir::http {
 namespace {
 
-/// Waits for a change that gives nothing but its end.
-Task<Result<>> finished(RouteChange& change) {
+/// Waits for a change that has no result except its end.
+Task<Result<>> finished(RouteUpdate& change) {
   auto done = co_await change;
   if (!done) co_return fail(done.error());
   co_return {};
@@ -14,25 +14,24 @@ Task<Result<>> finished(RouteChange& change) {
 
 }  // namespace
 
-Task<Result<RouteId>> LiveRoutes::refuse(std::error_code error) {
+Task<Result<RouteId>> LiveRoutes::failed(std::error_code error) {
   co_return fail(error);
 }
 
-Task<Result<RouteId>> LiveRoutes::add_route(RoutePublisher& publisher,
-                                            std::unique_ptr<Route> route) {
-  RouteChange change(publisher, std::move(route));
+Task<Result<RouteId>> LiveRoutes::add_route(RouteUpdater& updater, std::unique_ptr<Route> route) {
+  RouteUpdate change(updater, std::move(route));
   co_return co_await change;
 }
 
-Task<Result<>> LiveRoutes::replace_handler(RoutePublisher& publisher, RouteId id, Handler handler,
+Task<Result<>> LiveRoutes::replace_handler(RouteUpdater& updater, RouteId id, Handler handler,
                                            HandlerShape shape,
                                            std::optional<RouteOptions> options) {
-  RouteChange change(publisher, id, Replacement{std::move(handler), shape, options});
+  RouteUpdate change(updater, id, HandlerReplacement{std::move(handler), shape, options});
   co_return co_await finished(change);
 }
 
-Task<Result<>> LiveRoutes::remove_route(RoutePublisher& publisher, RouteId id) {
-  RouteChange change(publisher, id);
+Task<Result<>> LiveRoutes::remove_route(RouteUpdater& updater, RouteId id) {
+  RouteUpdate change(updater, id);
   co_return co_await finished(change);
 }
 

@@ -1,4 +1,4 @@
-// Routes that come and go while their router is served.
+// Adds, replaces and removes routes while their router is served.
 #pragma once
 
 #include <concepts>
@@ -18,8 +18,8 @@
 
 namespace weir::http {
 
-/// The pattern of a route with a handler of type F: one that stands in the program, checked when it
-/// is compiled, or a Pattern that was made at run time and lives as long as the call.
+/// The pattern of a route whose handler has type F: a literal that the compiler checks, or a
+/// Pattern that was made at run time. Such a Pattern must live until the call returns.
 template <class F>
 class LivePattern {
  public:
@@ -28,11 +28,12 @@ class LivePattern {
   LivePattern(const Pattern& pattern) noexcept : text_(pattern.text()), pattern_(&pattern) {}
   std::string_view text() const noexcept { return text_; }
 
-  /// Errors: a PatternFault, also when the handler cannot take what the pattern gives.
+  /// Returns: the parsed pattern.
+  /// Errors: a PatternError, also if the handler cannot take the pattern's params.
   Result<Pattern> get() const {
     if (pattern_ == nullptr) return Pattern::parse(text_);
-    const PatternFault fault = check_shapes(pattern_->shape(), Signature<F>::shape);
-    if (fault != PatternFault::none) return fail(fault);
+    const PatternError error = check_shapes(pattern_->shape(), Signature<F>::shape);
+    if (error != PatternError::none) return fail(error);
     return *pattern_;
   }
 
@@ -41,37 +42,40 @@ class LivePattern {
   const Pattern* pattern_ = nullptr;
 };
 
-/// Changes the routes of a router while it is served, by any number of cores and runtimes, or by
-/// none:
+/// Changes the routes of a router while any number of cores and runtimes, or none, serve it:
 ///
 ///     auto added = co_await routes.get("/hello/{name}", hello);
 ///     auto removed = co_await routes.remove(*added);
 ///
-/// Each change makes a new table of all routes, which every core takes over between two runnables
-/// of its loop: a request is looked up in the old one or in the new one, and finds the route or
-/// 404, nothing else. Changes that are asked for at a time make one table. A change takes time in
-/// proportion to the number of routes, and a turn of each loop that serves; it costs requests
-/// nothing. Middleware stays as it is.
+/// Each change makes a new table of all routes. Every core takes the new table over between two
+/// runnables of its loop. A request is looked up in the old table or in the new one, and finds
+/// the route or 404, nothing else. Changes that are requested at the same time share one table. A
+/// change takes time in proportion to the number of routes, and a turn of each loop that serves;
+/// it costs requests nothing. Middleware does not change.
 ///
-/// A removed handler is destroyed by the task that removed it, on its core, before remove()
-/// returns: after the last request of that route on every core has ended, those among them that
-/// wait, that still stream their body or whose answer waits for a slow client.
+/// The task that removes a handler destroys it, on the task's core, before remove() returns. The
+/// last request of that route has then ended on every core. This includes requests that wait,
+/// that still stream their body, or whose response waits for a slow client.
 ///
-/// A removal never waits for whoever asks for it. Inside a request of the route (also on another
-/// core, by on_core()), or of one that waits itself to remove the route of this request, it fails
-/// with Errc::conflict and changes nothing. Let somebody else do it: a task that is not the
-/// request's.
+/// A removal or replacement never waits for the request that makes it. It fails with
+/// Errc::conflict and changes nothing inside a request of the same route, also on another core by
+/// on_core(). It fails in the same way if a request of the route waits to change the caller's own
+/// route, directly or through other changes. Another task must make the change then, one that does
+/// not belong to the request.
 ///
-/// Threads: any loop's; tasks may be made anywhere. Lifetime: a handle, good to copy; the router
-/// outlives the tasks.
+/// Threads: any loop's; a task may be made on any thread.
+/// Lifetime: a handle that may be copied; the router outlives the tasks.
 class LiveRoutes {
  public:
-  explicit LiveRoutes(Router& router) noexcept : publisher_(&router.publisher()) {}
+  explicit LiveRoutes(Router& router) noexcept : updater_(&router.updater()) {}
 
-  /// `auto id = co_await routes.get(pattern, handler);`: adds a route as Router::get() does;
-  /// returns when every core serves it. Errors: a PatternFault, Errc::conflict for two routes for
-  /// the same, Errc::bad_input, Errc::limit_reached, as Router; Errc::cancelled.
-  /// Cancel: nothing is added when it was cancelled before it began. Later it is too late.
+  /// Adds a route, as Router::get() does: `auto id = co_await routes.get(pattern, handler);`. The
+  /// task completes when every core serves the route.
+  /// Returns: the id of the route.
+  /// Errors: a PatternError, Errc::conflict for a second route for the same requests,
+  /// Errc::bad_input or Errc::limit_reached, as Router reports them; Errc::cancelled.
+  /// Cancel: adds nothing if the task was cancelled before it began. A later cancellation has no
+  /// effect.
   template <class F>
   Task<Result<RouteId>> get(std::type_identity_t<LivePattern<F>> pattern, F handler,
                             RouteOptions options = {}) {
@@ -107,50 +111,53 @@ class LiveRoutes {
                                 RouteOptions options = {}) {
     return add("OPTIONS", pattern, std::move(handler), options);
   }
-  /// Any method, by its name on the wire.
-  /// Cancel: as get().
+  /// Adds a route for the method with this name on the wire.
+  /// Errors: those of get().
+  /// Cancel: adds nothing if the task was cancelled before it began. A later cancellation has no
+  /// effect.
   template <class F>
   Task<Result<RouteId>> add(std::string_view method, std::type_identity_t<LivePattern<F>> pattern,
                             F handler, RouteOptions options = {}) {
     auto known = pattern.get();
-    if (!known) return refuse(known.error());
-    return add_route(*publisher_,
+    if (!known) return failed(known.error());
+    return add_route(*updater_,
                      std::make_unique<Route>(Route{std::string(method), std::move(*known),
                                                    Handler::of(std::move(handler)), options}));
   }
 
-  /// `co_await routes.replace(id, handler)`: puts another handler in the route's place, in one
-  /// step: no request meets 404. Those that began before finish with the old handler; returns when
-  /// all of them have ended, and the old handler is destroyed like a removed one. The route keeps
-  /// its id, its place among others and, unless new ones are given, its options.
-  /// Errors: a PatternFault when the handler cannot take what the pattern gives, Errc::not_found,
-  /// Errc::conflict (see above), Errc::cancelled; then nothing has changed.
-  /// Cancel: nothing is changed when it was cancelled before it began. Later it asks the old
-  /// handler's requests to stop, as remove() does, and succeeds.
+  /// Replaces a route's handler in one step: `co_await routes.replace(id, handler)`. No request
+  /// meets 404. Requests that began earlier finish with the old handler. The task completes when
+  /// all of them have ended and the old handler is destroyed, as by remove(). The route keeps its
+  /// id and its position in the order of registration. It also keeps its options unless `options`
+  /// has a value.
+  /// Errors: a PatternError if the handler cannot take the pattern's params, Errc::not_found,
+  /// Errc::conflict (see LiveRoutes), Errc::cancelled. The route is unchanged then.
+  /// Cancel: changes nothing if the task was cancelled before it began. A later cancellation stops
+  /// the requests of the old handler, as remove() does, and the task succeeds.
   template <class F>
   Task<Result<>> replace(RouteId id, F handler,
                          std::optional<RouteOptions> options = std::nullopt) {
-    return replace_handler(*publisher_, id, Handler::of(std::move(handler)), Signature<F>::shape,
+    return replace_handler(*updater_, id, Handler::of(std::move(handler)), Signature<F>::shape,
                            options);
   }
 
-  /// `co_await routes.remove(id)`: from now on there is no such route; returns when its last
-  /// request has ended and its handler is destroyed.
-  /// Errors: Errc::not_found, also when somebody else removes it already; Errc::conflict (see
-  /// above).
-  /// Cancel: the route goes all the same. Requests that still run are asked to stop as if their
-  /// deadline had passed: a handler is cancelled and answered for with 503, a streamed body is cut
-  /// off. Returns when they have ended.
-  Task<Result<>> remove(RouteId id) { return remove_route(*publisher_, id); }
+  /// Removes a route: `co_await routes.remove(id)`. No new request finds it any more. The task
+  /// completes when the route's last request has ended and its handler is destroyed.
+  /// Errors: Errc::not_found, also if another task already removes the route; Errc::conflict (see
+  /// LiveRoutes).
+  /// Cancel: the route is removed nevertheless. Requests that still run are stopped as if their
+  /// timeout had expired. A handler is cancelled and its client gets 503; a streamed body is cut
+  /// off. The task completes when they have ended.
+  Task<Result<>> remove(RouteId id) { return remove_route(*updater_, id); }
 
  private:
-  static Task<Result<RouteId>> refuse(std::error_code error);
-  static Task<Result<RouteId>> add_route(RoutePublisher& publisher, std::unique_ptr<Route> route);
-  static Task<Result<>> replace_handler(RoutePublisher& publisher, RouteId id, Handler handler,
+  static Task<Result<RouteId>> failed(std::error_code error);
+  static Task<Result<RouteId>> add_route(RouteUpdater& updater, std::unique_ptr<Route> route);
+  static Task<Result<>> replace_handler(RouteUpdater& updater, RouteId id, Handler handler,
                                         HandlerShape shape, std::optional<RouteOptions> options);
-  static Task<Result<>> remove_route(RoutePublisher& publisher, RouteId id);
+  static Task<Result<>> remove_route(RouteUpdater& updater, RouteId id);
 
-  RoutePublisher* publisher_;
+  RouteUpdater* updater_;
 };
 
 }  // namespace weir::http

@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "weir/runtime/on_core.hpp"
 #include "weir/http/test/live_routes_fixture.hpp"
-#include "weir/task/timeout.hpp"
+#include "weir/runtime/on_core.hpp"
 #include "weir/task/combinators.hpp"
+#include "weir/task/timeout.hpp"
 
 namespace weir::http {
 namespace {
@@ -26,7 +26,7 @@ Response two(std::string_view, std::string_view) {
   return Status::ok;
 }
 
-TEST_F(LiveRoutesTest, WhatIsAddedIsServedByEveryCoreWhenItReturns) {
+TEST_F(LiveRoutesTest, AddedRouteIsServedByEveryCoreOnReturn) {
   routes_.get("/old", hello);
   start_all();
   EXPECT_EQ(ask_all("/new/x"), "404");
@@ -36,61 +36,61 @@ TEST_F(LiveRoutesTest, WhatIsAddedIsServedByEveryCoreWhenItReturns) {
   EXPECT_EQ(ask_all("/old"), "200 hello");
 }
 
-TEST_F(LiveRoutesTest, WhatIsRemovedIsDestroyedByWhoRemovedIt) {
-  Fate& fate = fates_.emplace_back();
+TEST_F(LiveRoutesTest, RemovingTaskDestroysTheHandlerOnItsCore) {
+  HandlerLog& log = logs_.emplace_back();
   start_all();
-  const auto added = run_on(1, live_.get("/a", Saying(fate, "a")));
+  const auto added = run_on(1, live_.get("/a", TextHandler(log, "a")));
   ASSERT_TRUE(added);
   EXPECT_EQ(ask_all("/a"), "200 a0");
   ASSERT_TRUE(run_on(2, live_.remove(*added)));
-  EXPECT_EQ(fate.destroyed, 1U);
-  EXPECT_EQ(fate.on_core, 2U);
+  EXPECT_EQ(log.destroyed, 1U);
+  EXPECT_EQ(log.on_core, 2U);
   EXPECT_EQ(ask_all("/a"), "404");
   EXPECT_EQ(run_on(2, live_.remove(*added)).error(), Errc::not_found);
 }
 
-TEST_F(LiveRoutesTest, WhatWasThereBeforeItWasServedCanGoToo) {
-  Fate& fate = fates_.emplace_back();
-  const RouteId id = routes_.get("/a", Saying(fate, "a"));
+TEST_F(LiveRoutesTest, RouteFromBeforeServingCanBeRemoved) {
+  HandlerLog& log = logs_.emplace_back();
+  const RouteId id = routes_.get("/a", TextHandler(log, "a"));
   routes_.get("/b", hello);
   start_all();
   ASSERT_TRUE(run_on(0, live_.remove(id)));
-  EXPECT_EQ(fate.destroyed, 1U);
+  EXPECT_EQ(log.destroyed, 1U);
   EXPECT_EQ(ask_all("/a"), "404");
   EXPECT_EQ(ask_all("/b"), "200 hello");
 }
 
 TEST_F(LiveRoutesTest, ARemovalWaitsForTheLastRequestOnEveryCore) {
-  Fate& fate = fates_.emplace_back();
+  HandlerLog& log = logs_.emplace_back();
   start_all();
-  const auto added = run_on(0, live_.get("/wait", Waiting(fate, gates_, "waited")));
+  const auto added = run_on(0, live_.get("/wait", WaitingHandler(log, gates_, "waited")));
   ASSERT_TRUE(added);
   MemoryPeer& first = send_get(1, "/wait");
   MemoryPeer& second = send_get(2, "/wait");
   MemoryPeer& third = send_get(2, "/wait");
-  EXPECT_EQ(fate.inside, 3U);
+  EXPECT_EQ(log.inside, 3U);
   Running<Result<>> removal(loop(0), live_.remove(*added));
   settle();
   EXPECT_FALSE(removal.done());
-  EXPECT_EQ(ask_all("/wait"), "404") << "no new one comes in";
+  EXPECT_EQ(ask_all("/wait"), "404") << "no new request finds it";
   gates_[2].set();
   settle();
   EXPECT_EQ(said(second), "200 waited");
   EXPECT_EQ(said(third), "200 waited");
   EXPECT_FALSE(removal.done());
-  EXPECT_EQ(fate.destroyed, 0U);
+  EXPECT_EQ(log.destroyed, 0U);
   gates_[1].set();
   settle();
   EXPECT_EQ(said(first), "200 waited");
   ASSERT_TRUE(removal.done() && removal.value());
-  EXPECT_EQ(fate.destroyed, 1U);
-  EXPECT_EQ(fate.on_core, 0U);
+  EXPECT_EQ(log.destroyed, 1U);
+  EXPECT_EQ(log.on_core, 0U);
 }
 
 TEST_F(LiveRoutesTest, ARemovalWaitsForAnswersThatAreStreamed) {
-  Fate& fate = fates_.emplace_back();
+  HandlerLog& log = logs_.emplace_back();
   start_all();
-  const auto added = run_on(0, live_.get("/stream", Streaming(fate, gates_, "part ")));
+  const auto added = run_on(0, live_.get("/stream", StreamingHandler(log, gates_, "part ")));
   ASSERT_TRUE(added);
   MemoryPeer& peer = send_get(1, "/stream");
   EXPECT_EQ(said(peer), "200 part -");
@@ -101,13 +101,13 @@ TEST_F(LiveRoutesTest, ARemovalWaitsForAnswersThatAreStreamed) {
   settle();
   EXPECT_TRUE(peer.received().ends_with("part \r\n0\r\n\r\n")) << peer.received();
   EXPECT_TRUE(removal.done());
-  EXPECT_EQ(fate.destroyed, 1U);
+  EXPECT_EQ(log.destroyed, 1U);
 }
 
-TEST_F(LiveRoutesTest, ARemovalWaitsForARequestWhoseBodyIsStillComing) {
-  Fate& fate = fates_.emplace_back();
+TEST_F(LiveRoutesTest, ARemovalWaitsForARequestWithAnIncompleteBody) {
+  HandlerLog& log = logs_.emplace_back();
   start_all();
-  const auto added = run_on(0, live_.post("/upload", Saying(fate, "thanks")));
+  const auto added = run_on(0, live_.post("/upload", TextHandler(log, "thanks")));
   ASSERT_TRUE(added);
   MemoryPeer& peer = send(1, "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab");
   Running<Result<>> removal(loop(0), live_.remove(*added));
@@ -120,28 +120,28 @@ TEST_F(LiveRoutesTest, ARemovalWaitsForARequestWhoseBodyIsStillComing) {
 }
 
 TEST_F(LiveRoutesTest, ARemovalDoesNotWaitForOtherRoutes) {
-  Fate& fate = fates_.emplace_back();
-  Fate& other = fates_.emplace_back();
-  routes_.get("/other", Waiting(other, gates_, "other"));
+  HandlerLog& log = logs_.emplace_back();
+  HandlerLog& other = logs_.emplace_back();
+  routes_.get("/other", WaitingHandler(other, gates_, "other"));
   start_all();
-  const auto added = run_on(0, live_.get("/a", Saying(fate, "a")));
+  const auto added = run_on(0, live_.get("/a", TextHandler(log, "a")));
   ASSERT_TRUE(added);
   MemoryPeer& peer = send_get(1, "/other");
   EXPECT_TRUE(run_on(0, live_.remove(*added)));
-  EXPECT_EQ(fate.destroyed, 1U);
+  EXPECT_EQ(log.destroyed, 1U);
   EXPECT_EQ(said(peer), "");
   gates_[1].set();
   settle();
   EXPECT_EQ(said(peer), "200 other");
 }
 
-TEST_F(LiveRoutesTest, OfAPipelineWhatWasBegunIsFinishedAndTheRestFindsTheNewRoutes) {
-  Fate& fate = fates_.emplace_back();
+TEST_F(LiveRoutesTest, PipelineFinishesItsStartedRequestAndUsesNewRoutesForTheRest) {
+  HandlerLog& log = logs_.emplace_back();
   start_all();
-  const auto added = run_on(0, live_.get("/wait", Waiting(fate, gates_, "waited")));
+  const auto added = run_on(0, live_.get("/wait", WaitingHandler(log, gates_, "waited")));
   ASSERT_TRUE(added);
   MemoryPeer& peer = send(1, get("/wait") + get("/wait") + get("/wait"));
-  EXPECT_EQ(fate.inside, 1U);
+  EXPECT_EQ(log.inside, 1U);
   Running<Result<>> removal(loop(0), live_.remove(*added));
   settle();
   gates_[1].set();
@@ -150,7 +150,7 @@ TEST_F(LiveRoutesTest, OfAPipelineWhatWasBegunIsFinishedAndTheRestFindsTheNewRou
   EXPECT_TRUE(removal.done());
 }
 
-TEST_F(LiveRoutesTest, ALateAnswerOfTheRoutersOwnNeedsNoRoute) {
+TEST_F(LiveRoutesTest, RoutersOwnLateAnswerNeedsNoRoute) {
   routes_.use([this](Request& request, Next next) -> Task<Response> {
     const Context context = co_await this_context();
     static_cast<void>(co_await gates_[context.loop->core()].wait());
@@ -168,14 +168,14 @@ TEST_F(LiveRoutesTest, ALateAnswerOfTheRoutersOwnNeedsNoRoute) {
   EXPECT_TRUE(peer.received().contains("Allow: BREW, OPTIONS, POST\r\n")) << peer.received();
 }
 
-TEST_F(LiveRoutesTest, AReplacedHandlerFinishesWhatItBegan) {
-  Fate& before = fates_.emplace_back();
-  Fate& after = fates_.emplace_back();
+TEST_F(LiveRoutesTest, ReplacedHandlerFinishesItsRequests) {
+  HandlerLog& before = logs_.emplace_back();
+  HandlerLog& after = logs_.emplace_back();
   start_all();
-  const auto added = run_on(0, live_.get("/a", Waiting(before, gates_, "old")));
+  const auto added = run_on(0, live_.get("/a", WaitingHandler(before, gates_, "old")));
   ASSERT_TRUE(added);
   MemoryPeer& peer = send_get(1, "/a");
-  Running<Result<>> change(loop(2), live_.replace(*added, Saying(after, "new")));
+  Running<Result<>> change(loop(2), live_.replace(*added, TextHandler(after, "new")));
   settle();
   EXPECT_FALSE(change.done());
   EXPECT_EQ(ask_all("/a"), "200 new0");
@@ -206,18 +206,18 @@ TEST_F(LiveRoutesTest, AReplacedRouteKeepsItsPlaceAndItsOptions) {
   EXPECT_EQ(said(send(0, post)), "200 hello");
 }
 
-TEST_F(LiveRoutesTest, WhatIsWrongIsAnErrorAndChangesNothing) {
-  Fate& fate = fates_.emplace_back();
+TEST_F(LiveRoutesTest, FailedChangeLeavesTheRoutesUnchanged) {
+  HandlerLog& log = logs_.emplace_back();
   const RouteId id = routes_.get("/a/{x}", named);
   start_all();
   EXPECT_EQ(run_on(0, live_.get("/a/{y}", named)).error(), Errc::conflict);
   EXPECT_EQ(run_on(0, live_.add("CONNECT", "/b", hello)).error(), Errc::bad_input);
-  EXPECT_EQ(run_on(0, live_.get("/b/{x:(}", two)).error(), PatternFault::bad_expression);
+  EXPECT_EQ(run_on(0, live_.get("/b/{x:(}", two)).error(), PatternError::bad_regex);
   const Pattern made = Pattern::parse("/b/{x}/{y}").value();
-  EXPECT_EQ(run_on(0, live_.get(made, named)).error(), PatternFault::wrong_capture_count);
-  EXPECT_EQ(run_on(0, live_.replace(id, Saying(fate, "a"))).error(),
-            PatternFault::wrong_capture_count);
-  EXPECT_EQ(fate.destroyed, 1U);
+  EXPECT_EQ(run_on(0, live_.get(made, named)).error(), PatternError::wrong_param_count);
+  EXPECT_EQ(run_on(0, live_.replace(id, TextHandler(log, "a"))).error(),
+            PatternError::wrong_param_count);
+  EXPECT_EQ(log.destroyed, 1U);
   EXPECT_EQ(run_on(0, live_.replace(RouteId(), hello)).error(), Errc::not_found);
   EXPECT_EQ(run_on(0, live_.remove(RouteId{7})).error(), Errc::not_found);
   EXPECT_EQ(ask_all("/a/x"), "200 x");
@@ -225,10 +225,10 @@ TEST_F(LiveRoutesTest, WhatIsWrongIsAnErrorAndChangesNothing) {
   EXPECT_EQ(said(send(0, "BREW /a/x HTTP/1.1\r\nHost: a\r\n\r\n")), "501");
 }
 
-TEST_F(LiveRoutesTest, ChangesAtTheSameTimeAreAllMade) {
-  Fate& fate = fates_.emplace_back();
+TEST_F(LiveRoutesTest, ConcurrentChangesAreAllMade) {
+  HandlerLog& log = logs_.emplace_back();
   start_all();
-  const auto old = run_on(0, live_.get("/a", Saying(fate, "a")));
+  const auto old = run_on(0, live_.get("/a", TextHandler(log, "a")));
   ASSERT_TRUE(old);
   Running<Result<>> first(loop(0), live_.remove(*old));
   Running<Result<>> again(loop(1), live_.remove(*old));
@@ -236,7 +236,7 @@ TEST_F(LiveRoutesTest, ChangesAtTheSameTimeAreAllMade) {
   Running<Result<RouteId>> other(loop(1), live_.get("/b", hello));
   settle();
   EXPECT_NE(first.value().has_value(), again.value().has_value()) << "one of them removed it";
-  EXPECT_EQ(fate.destroyed, 1U);
+  EXPECT_EQ(log.destroyed, 1U);
   EXPECT_EQ(ask_all("/b"), "200 hello");
   ASSERT_TRUE(other.value());
   EXPECT_EQ(ask_all("/a"), added.value() ? "200 hello" : "404");
@@ -254,7 +254,7 @@ class Removing {
     const bool elsewhere = request.query("core").has_value();
     auto removal = elsewhere ? on_core(2, &Removing::remove, live, *id_) : remove(live, *id_);
     const auto removed = co_await std::move(removal);
-    co_return removed ? Status::ok : status_for(removed.error());
+    co_return removed ? Status::ok : to_status(removed.error());
   }
 
  private:
@@ -269,13 +269,14 @@ TEST_F(LiveRoutesTest, ARequestCannotRemoveItsOwnRoute) {
   own = routes_.get("/own", Removing(live_, own, gates_));
   start_all();
   for (auto& gate : gates_) gate.set();
-  const int conflict = code_of(status_for(make_error_code(Errc::conflict)));
+  const int conflict = code_of(to_status(make_error_code(Errc::conflict)));
   EXPECT_EQ(ask(0, "/own"), std::to_string(conflict));
-  EXPECT_EQ(ask(1, "/own?core=other"), std::to_string(conflict)) << "nor by way of another core";
-  EXPECT_TRUE(run_on(0, live_.remove(own))) << "somebody else can";
+  EXPECT_EQ(ask(1, "/own?core=other"), std::to_string(conflict))
+      << "not through another core either";
+  EXPECT_TRUE(run_on(0, live_.remove(own))) << "a task outside the request can";
 }
 
-TEST_F(LiveRoutesTest, ARequestMayRemoveAnotherRouteButNotInACircle) {
+TEST_F(LiveRoutesTest, ARequestMayRemoveAnotherRouteButNotInACycle) {
   RouteId left;
   RouteId right;
   left = routes_.get("/left", Removing(live_, right, gates_));
@@ -285,21 +286,22 @@ TEST_F(LiveRoutesTest, ARequestMayRemoveAnotherRouteButNotInACircle) {
   MemoryPeer& second = send_get(1, "/right");
   gates_[0].set();
   settle();
-  EXPECT_EQ(said(first), "") << "it waits for the other";
+  EXPECT_EQ(said(first), "") << "it waits for the other request";
   gates_[1].set();
   settle();
-  const int conflict = code_of(status_for(make_error_code(Errc::conflict)));
+  const int conflict = code_of(to_status(make_error_code(Errc::conflict)));
   EXPECT_EQ(said(second), std::to_string(conflict));
   EXPECT_EQ(said(first), "200 ");
   EXPECT_EQ(ask_all("/right"), "404");
 }
 
 TEST_F(LiveRoutesTest, ACancelledRemovalStopsTheRequestsAndWaitsForThem) {
-  Fate& fate = fates_.emplace_back();
-  Fate& streaming = fates_.emplace_back();
+  HandlerLog& log = logs_.emplace_back();
+  HandlerLog& streaming = logs_.emplace_back();
   start_all();
-  const auto wait = run_on(0, live_.get("/wait", Waiting(fate, gates_, "waited")));
-  const auto streamed = run_on(0, live_.get("/stream", Streaming(streaming, gates_, "part ")));
+  const auto wait = run_on(0, live_.get("/wait", WaitingHandler(log, gates_, "waited")));
+  const auto streamed =
+      run_on(0, live_.get("/stream", StreamingHandler(streaming, gates_, "part ")));
   ASSERT_TRUE(wait && streamed);
   MemoryPeer& waiting = send_get(1, "/wait");
   MemoryPeer& cut = send_get(2, "/stream");
@@ -307,58 +309,58 @@ TEST_F(LiveRoutesTest, ACancelledRemovalStopsTheRequestsAndWaitsForThem) {
   Running<Result<>> second(loop(0), timeout(1s, live_.remove(*streamed)));
   settle();
   EXPECT_FALSE(first.done() || second.done());
-  host_.advance(loops(), 1s);
+  platform_.advance(loops(), 1s);
   EXPECT_EQ(said(waiting), "503");
   EXPECT_EQ(said(cut), "200 part -");
   EXPECT_TRUE(first.done() && first.value()) << "it is removed all the same";
   EXPECT_TRUE(second.done() && second.value());
-  EXPECT_EQ(fate.stopped, 1U);
+  EXPECT_EQ(log.stopped, 1U);
   EXPECT_EQ(streaming.stopped, 1U);
-  EXPECT_EQ(fate.destroyed + streaming.destroyed, 2U);
+  EXPECT_EQ(log.destroyed + streaming.destroyed, 2U);
   EXPECT_EQ(ask_all("/wait"), "404");
 }
 
-TEST_F(LiveRoutesTest, WhatWasCancelledBeforehandAddsNothingButRemoves) {
-  Fate& fate = fates_.emplace_back();
-  Fate& never = fates_.emplace_back();
+TEST_F(LiveRoutesTest, AlreadyCancelledTaskAddsNothingButRemoves) {
+  HandlerLog& log = logs_.emplace_back();
+  HandlerLog& never = logs_.emplace_back();
   start_all();
-  const auto added = run_on(0, live_.get("/wait", Waiting(fate, gates_, "waited")));
+  const auto added = run_on(0, live_.get("/wait", WaitingHandler(log, gates_, "waited")));
   ASSERT_TRUE(added);
   MemoryPeer& waiting = send_get(1, "/wait");
   CancelSource cancel;
   cancel.cancel();
-  const auto other = run_on(0, under(cancel, live_.get("/other", Saying(never, "other"))));
+  const auto other = run_on(0, under(cancel, live_.get("/other", TextHandler(never, "other"))));
   EXPECT_EQ(other.error(), Errc::cancelled);
-  const auto swapped = run_on(0, under(cancel, live_.replace(*added, Saying(never, "other"))));
+  const auto swapped = run_on(0, under(cancel, live_.replace(*added, TextHandler(never, "other"))));
   EXPECT_EQ(swapped.error(), Errc::cancelled);
   EXPECT_EQ(never.destroyed, 2U);
   EXPECT_TRUE(run_on(0, under(cancel, live_.remove(*added))));
   EXPECT_EQ(said(waiting), "503");
-  EXPECT_EQ(fate.destroyed, 1U);
+  EXPECT_EQ(log.destroyed, 1U);
 }
 
-TEST_F(LiveRoutesTest, WithoutServersItIsDoneAtOnce) {
-  Fate& fate = fates_.emplace_back();
-  const auto added = run_on(0, live_.get("/a", Saying(fate, "a")));
+TEST_F(LiveRoutesTest, ChangesWithoutServersCompleteImmediately) {
+  HandlerLog& log = logs_.emplace_back();
+  const auto added = run_on(0, live_.get("/a", TextHandler(log, "a")));
   const auto kept = run_on(1, live_.get("/b", hello));
   ASSERT_TRUE(added && kept);
   EXPECT_TRUE(run_on(2, live_.remove(*added)));
-  EXPECT_EQ(fate.destroyed, 1U);
-  EXPECT_EQ(fate.on_core, 2U);
+  EXPECT_EQ(log.destroyed, 1U);
+  EXPECT_EQ(log.on_core, 2U);
   start(1);
   EXPECT_EQ(ask(1, "/b"), "200 hello");
   EXPECT_EQ(ask(1, "/a"), "404");
   stop(1);
-  routes_.get("/c", hello);  // served by none, it may be changed as before
+  routes_.get("/c", hello);  // a router that is not served may be changed directly
   start(2);
   EXPECT_EQ(ask(2, "/c"), "200 hello");
 }
 
-TEST_F(LiveRoutesTest, CoresMayComeAndGoDuringARemoval) {
-  Fate& fate = fates_.emplace_back();
+TEST_F(LiveRoutesTest, CoresMayStartAndStopDuringARemoval) {
+  HandlerLog& log = logs_.emplace_back();
   start(0);
   start(1);
-  const auto added = run_on(0, live_.get("/wait", Waiting(fate, gates_, "waited")));
+  const auto added = run_on(0, live_.get("/wait", WaitingHandler(log, gates_, "waited")));
   ASSERT_TRUE(added);
   MemoryPeer& first = send_get(0, "/wait");
   MemoryPeer& second = send_get(1, "/wait");
@@ -370,7 +372,7 @@ TEST_F(LiveRoutesTest, CoresMayComeAndGoDuringARemoval) {
   stop(1);
   EXPECT_EQ(said(second), "200 waited");
   EXPECT_FALSE(removal.done());
-  EXPECT_TRUE(run_on(2, live_.get("/new", hello))) << "who has gone is waited for no more";
+  EXPECT_TRUE(run_on(2, live_.get("/new", hello))) << "a stopped core is not waited for";
   EXPECT_EQ(ask(2, "/new"), "200 hello");
   loop(0).drain();
   settle();
@@ -379,7 +381,7 @@ TEST_F(LiveRoutesTest, CoresMayComeAndGoDuringARemoval) {
   settle();
   EXPECT_EQ(said(first), "200 waited");
   EXPECT_TRUE(removal.done());
-  EXPECT_EQ(fate.on_core, 2U);
+  EXPECT_EQ(log.on_core, 2U);
 }
 
 }  // namespace

@@ -2,38 +2,38 @@
 
 #include <cassert>
 
-#include "weir/http/route_publisher.hpp"
+#include "weir/http/router/detail/route_updater.hpp"
 
 namespace weir::http {
 
-Router::Router() : publisher_(std::make_unique<RoutePublisher>(book_)) {}
+Router::Router() : updater_(std::make_unique<RouteUpdater>(store_)) {}
 Router::~Router() = default;
 
 Result<RouteId> Router::try_add(std::string_view method, Pattern pattern, Handler handler,
                                 const RouteOptions& options, std::string* why) {
-  assert(!publisher_->serving() && "routes of a router that is served are changed by LiveRoutes");
+  assert(!updater_->in_use() && "the routes of a served router are changed through LiveRoutes");
   auto route = std::make_unique<Route>(
       Route{std::string(method), std::move(pattern), std::move(handler), options});
-  const auto added = book_.add(route);
+  const auto added = store_.add(route);
   if (!added) {
     if (why != nullptr && added.error() == Errc::bad_input) {
-      *why = "no path is asked for with this method";
+      *why = "unsupported method (CONNECT, or not a token)";
     }
     return fail(added.error());
   }
   if (added->conflict == nullptr) return added->id;
-  if (why != nullptr) *why = "the same as " + added->conflict->pattern.text();
+  if (why != nullptr) *why = "conflicts with " + added->conflict->pattern.text();
   return fail(Errc::conflict);
 }
 
 void Router::add_middleware(Middleware middleware) {
-  assert(!publisher_->serving() && "middleware is added before a router is served");
+  assert(!updater_->in_use() && "middleware is added before a router is served");
   middleware_.push_back(std::move(middleware));
-  book_.table().set_middleware(middleware_);
+  store_.table().set_middleware(middleware_);
 }
 
-RouteId Router::keep(std::string_view method, std::string_view text, Handler handler,
-                     const RouteOptions& options) {
+RouteId Router::register_route(std::string_view method, std::string_view text, Handler handler,
+                               const RouteOptions& options) {
   std::string why;
   Result<RouteId> added = RouteId();
   if (auto pattern = Pattern::parse(text)) {

@@ -11,32 +11,34 @@
 
 #include "weir/base/result.hpp"
 #include "weir/http/matching/detail/handler.hpp"
-#include "weir/http/matching/middleware.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
-#include "weir/http/message/detail/request_head.hpp"
-#include "weir/http/matching/route.hpp"
-#include "weir/http/router/detail/route_store.hpp"
 #include "weir/http/matching/detail/route_match.hpp"
+#include "weir/http/matching/middleware.hpp"
+#include "weir/http/matching/route.hpp"
+#include "weir/http/message/detail/request_head.hpp"
+#include "weir/http/router/detail/route_store.hpp"
 
 namespace weir::http {
 
-class RoutePublisher;
+class RouteUpdater;
 
-/// Routes and the middleware around them.
+/// A Router holds routes and the middleware around them.
 ///
-/// A pattern that stands in the program is checked against the handler's signature when it is
-/// compiled; see Pattern for the grammar and Signature for what a handler may take and return. One
-/// that is made at run time comes from Pattern::parse(), and adding it gives a Result.
+/// The compiler checks a pattern literal against the handler's signature. Pattern documents the
+/// grammar, Signature the parameters and results of a handler. Pattern::parse() makes a pattern at
+/// run time, and adding its route returns a Result.
 ///
-/// Paths are compared segment by segment, decoded. At each segment a literal goes before a capture
-/// with an expression (in the order of registration), that before a plain capture, that before
-/// `{name...}`; where the better one leads nowhere, the next is tried. HEAD is answered by GET's
-/// handler unless it has its own. The router itself answers 404, 405 with Allow, 501 for methods
-/// that no route has, and OPTIONS.
+/// The router decodes a path and compares it segment by segment. A literal comes before a param
+/// with a regex (in the order of registration), then a plain param, then `{name...}`. If the
+/// preferred match leads nowhere, the router falls back to the next one. GET's handler answers
+/// HEAD unless the path has a HEAD route. The router itself answers 404, 405 with Allow, 501 for
+/// methods that no route has, and OPTIONS.
 ///
-/// While it is served, its routes are changed through LiveRoutes only, and nothing here is called.
+/// The program changes the routes of a served router through LiveRoutes only. While the router is
+/// served, the program calls no function of this class.
 ///
-/// Threads: routes are added before it is served, by one thread (asserted); const members anywhere.
+/// Threads: one thread adds routes and middleware before the router is served (asserted); const
+/// members on any thread.
 /// Lifetime: outlives the servers that use it.
 class Router {
  public:
@@ -74,17 +76,19 @@ class Router {
                   RouteOptions options = {}) {
     return add("OPTIONS", pattern, std::move(handler), options);
   }
-  /// Any method, by its name on the wire. Errors: gathered, see check(): two routes for the same,
-  /// an expression that RE2 refuses, CONNECT or a method that is no token, more than 55 unusual
-  /// ones.
+  /// Adds a route for the method with this name on the wire.
+  /// Returns: the id of the route; RouteId{RouteId::none} if it could not be added.
+  /// Errors: collected for check(). A second route for the same requests, a regex that RE2 rejects,
+  /// CONNECT, a method that is not a token, more than 55 unusual methods.
   template <class F>
   RouteId add(std::string_view method, std::type_identity_t<PatternFor<F>> pattern, F handler,
               RouteOptions options = {}) {
-    return keep(method, pattern.text(), Handler::of(std::move(handler)), options);
+    return register_route(method, pattern.text(), Handler::of(std::move(handler)), options);
   }
 
-  /// The same with patterns that were made at run time. Errors: a PatternFault, conflict for two
-  /// routes for the same, bad_input, limit_reached; check() does not know of them.
+  /// Adds a route with a pattern that was made at run time. check() does not report its errors.
+  /// Errors: a PatternError, Errc::conflict for a second route for the same requests,
+  /// Errc::bad_input, Errc::limit_reached.
   template <class F>
   Result<RouteId> get(Pattern pattern, F handler, RouteOptions options = {}) {
     return add("GET", std::move(pattern), std::move(handler), options);
@@ -116,51 +120,55 @@ class Router {
   template <class F>
   Result<RouteId> add(std::string_view method, Pattern pattern, F handler,
                       RouteOptions options = {}) {
-    const PatternFault fault = check_shapes(pattern.shape(), Signature<F>::shape);
-    if (fault != PatternFault::none) return fail(fault);
+    const PatternError error = check_shapes(pattern.shape(), Signature<F>::shape);
+    if (error != PatternError::none) return fail(error);
     return try_add(method, std::move(pattern), Handler::of(std::move(handler)), options);
   }
 
-  /// Puts `Task<Response> middleware(Request&, Next)` around all answers of this router, its own
-  /// among them; the first to be added is the outermost.
+  /// Puts `Task<Response> middleware(Request&, Next)` around all responses of this router,
+  /// including its own such as 404. The first middleware added is the outermost.
   template <class F>
   void use(F middleware) {
     add_middleware(Middleware::of(std::move(middleware)));
   }
 
-  /// Before it is served: requests have the id that they bring in this field, "X-Request-Id" or
-  /// "traceparent" for example, where it is_request_id(); else one of the server's own. For servers
-  /// behind a proxy that sets the field: otherwise clients choose what the logs call them. See
-  /// Request::id().
-  void trust_id_field(std::string_view name) { id_field_ = name; }
-  /// Empty: none.
-  std::string_view id_field() const noexcept { return id_field_; }
+  /// Trusts this request header, for example "X-Request-Id" or "traceparent", for the ids of
+  /// requests. A request without a value that is_request_id() accepts gets an id from the server.
+  /// It is meant for servers behind a proxy that sets the header; otherwise clients choose their
+  /// ids in the logs. The program calls it before the router is served. See Request::id().
+  void trust_id_header(std::string_view name) { id_header_ = name; }
+  /// Returns the name of the trusted header; empty if there is none.
+  std::string_view id_header() const noexcept { return id_header_; }
 
-  /// conflict if any route could not be added as it was written. A server does not start then.
+  /// Returns Errc::conflict if any route could not be added as it was written. A server does not
+  /// start then.
   Result<> check() const;
-  /// What is wrong, one line each; empty when all is well.
+  /// Returns the errors of the routes, one line each; empty if there are none.
   const std::string& error_text() const noexcept { return errors_; }
 
-  /// Who answers the request with this head. `match` is used again and again, without allocating.
-  void match(const RequestHead& head, RouteMatch& match) const { book_.table().match(head, match); }
+  /// Finds the route, or the router's own response, for the request with this head. The caller
+  /// reuses `match` for many requests, without allocation.
+  void match(const RequestHead& head, RouteMatch& match) const {
+    store_.table().match(head, match);
+  }
 
-  std::size_t size() const noexcept { return book_.size(); }
+  std::size_t size() const noexcept { return store_.size(); }
 
-  /// For servers, which read the routes from there, and for LiveRoutes.
-  RoutePublisher& publisher() const noexcept { return *publisher_; }
+  /// Returns the updater that publishes the routes to servers, and that LiveRoutes uses.
+  RouteUpdater& updater() const noexcept { return *updater_; }
 
  private:
-  RouteId keep(std::string_view method, std::string_view pattern, Handler handler,
-               const RouteOptions& options);
+  RouteId register_route(std::string_view method, std::string_view pattern, Handler handler,
+                         const RouteOptions& options);
   Result<RouteId> try_add(std::string_view method, Pattern pattern, Handler handler,
                           const RouteOptions& options, std::string* why = nullptr);
   void add_middleware(Middleware middleware);
 
-  RouteBook book_;
+  RouteStore store_;
   std::vector<Middleware> middleware_;
-  std::string id_field_;
+  std::string id_header_;
   std::string errors_;
-  std::unique_ptr<RoutePublisher> publisher_;
+  std::unique_ptr<RouteUpdater> updater_;
 };
 
 }  // namespace weir::http

@@ -22,16 +22,16 @@ Answer ask(const Router& router, std::string_view line) {
   TextRequest request(line);
   RouteMatch match;
   router.match(request.head(), match);
-  const Response response = match.answer(request.request());
+  const Response response = match.respond(request.request());
   return {code_of(response.status()), std::string(response.body().text()),
-          std::string(response.fields().get("Allow").value_or("-"))};
+          std::string(response.headers().get("Allow").value_or("-"))};
 }
 
 std::string text_of(const Router& router, std::string_view line) {
   return ask(router, line).text;
 }
 
-/// A handler that tells its name and what it got.
+/// Returns a handler that answers with `name` and its params.
 auto say(std::string name) {
   return [name = std::move(name)] { return text(name); };
 }
@@ -83,14 +83,14 @@ TEST(Router, SlashesAreSignificant) {
   routes.get("/a", say("a"));
   routes.get("/b/", say("b/"));
   routes.get("/c//d", say("c//d"));
-  routes.get("/{x}/y", say1("capture"));
+  routes.get("/{x}/y", say1("param"));
   EXPECT_EQ(text_of(routes, "GET /a/"), not_found);
   EXPECT_EQ(text_of(routes, "GET //a"), not_found);
   EXPECT_EQ(text_of(routes, "GET /b/"), "b/");
   EXPECT_EQ(text_of(routes, "GET /b"), not_found);
   EXPECT_EQ(text_of(routes, "GET /c//d"), "c//d");
   EXPECT_EQ(text_of(routes, "GET /c/d"), not_found);
-  EXPECT_EQ(text_of(routes, "GET //y"), not_found) << "a capture is not empty";
+  EXPECT_EQ(text_of(routes, "GET //y"), not_found) << "a param is not empty";
 }
 
 TEST(Router, ComparesDecodedSegments) {
@@ -113,10 +113,11 @@ TEST(Router, AnEscapedSlashNeverSplits) {
   EXPECT_EQ(text_of(routes, "GET /c/d"), not_found);
 }
 
-TEST(Router, GivesTheRawRest) {
+TEST(Router, GivesTheRawWildcard) {
   Router routes;
   routes.get("/files/{path...}", say1("rest"));
-  routes.get("/typed/{path...}", [](Rest rest) { return text("raw:" + std::string(rest.raw())); });
+  routes.get("/typed/{path...}",
+             [](Wildcard rest) { return text("raw:" + std::string(rest.raw())); });
   routes.get("/{user}/in/{path...}", say2("both"));
   EXPECT_EQ(text_of(routes, "GET /files/"), "rest()");
   EXPECT_EQ(text_of(routes, "GET /files"), not_found);
@@ -129,7 +130,7 @@ TEST(Router, GivesTheRawRest) {
   EXPECT_EQ(text_of(routes, "GET /files" + deep), "rest(" + deep.substr(1) + ")");
 }
 
-TEST(Router, ARestAtTheRootTakesEverything) {
+TEST(Router, WildcardAtTheRootMatchesEverything) {
   Router routes;
   routes.get("/{path...}", say1("rest"));
   EXPECT_EQ(text_of(routes, "GET /"), "rest()");
@@ -137,7 +138,7 @@ TEST(Router, ARestAtTheRootTakesEverything) {
   EXPECT_EQ(text_of(routes, "GET //"), "rest(/)");
 }
 
-TEST(Router, GivesTheTextOfAnExpressionAndThenItsGroups) {
+TEST(Router, GivesTheMatchOfARegexAndThenItsGroups) {
   Router routes;
   routes.get("/{id:[0-9]{3}}", say1("digits"));
   routes.get("/{d:(\\d+)-(\\d+)}/{x}",
@@ -153,10 +154,10 @@ TEST(Router, GivesTheTextOfAnExpressionAndThenItsGroups) {
   EXPECT_EQ(text_of(routes, "GET /%32024-11/x"), "2024-11|2024|11|x");
 }
 
-TEST(Router, PrefersLiteralsThenExpressionsThenCapturesThenRest) {
+TEST(Router, PrefersLiteralsThenRegexesThenParamsThenWildcard) {
   Router routes;
   routes.get("/{path...}", say1("rest"));
-  routes.get("/{name}", say1("capture"));
+  routes.get("/{name}", say1("param"));
   routes.get("/{x:[a-z]+}", say1("letters"));
   routes.get("/{x:[a-z0-9]+}", say1("alphanumeric"));
   routes.get("/{x:[ab]+}", say1("never"));
@@ -164,7 +165,7 @@ TEST(Router, PrefersLiteralsThenExpressionsThenCapturesThenRest) {
   EXPECT_EQ(text_of(routes, "GET /abc"), "literal");
   EXPECT_EQ(text_of(routes, "GET /ab"), "letters(ab)");
   EXPECT_EQ(text_of(routes, "GET /ab1"), "alphanumeric(ab1)");
-  EXPECT_EQ(text_of(routes, "GET /A"), "capture(A)");
+  EXPECT_EQ(text_of(routes, "GET /A"), "param(A)");
   EXPECT_EQ(text_of(routes, "GET /A/b"), "rest(A/b)");
   EXPECT_EQ(text_of(routes, "GET /"), "rest()");
 }
@@ -177,7 +178,7 @@ TEST(Router, PrecedenceGoesSegmentBySegment) {
   EXPECT_EQ(text_of(routes, "GET /b/x/y"), "late literals(b)");
 }
 
-TEST(Router, TriesTheNextWhereTheBetterOneLeadsNowhere) {
+TEST(Router, FallsBackToTheNextBestMatch) {
   Router routes;
   routes.get("/a/b/c", say("abc"));
   routes.get("/a/{x}/d", say1("a_d"));
@@ -190,7 +191,7 @@ TEST(Router, TriesTheNextWhereTheBetterOneLeadsNowhere) {
   EXPECT_EQ(text_of(routes, "GET /z/b/e"), "_be(z)");
 }
 
-TEST(Router, TriesTheNextForAnotherMethod) {
+TEST(Router, FallsBackForAnotherMethod) {
   Router routes;
   routes.post("/users/me", say("post me"));
   routes.get("/users/{id}", say1("get"));
@@ -201,13 +202,13 @@ TEST(Router, TriesTheNextForAnotherMethod) {
   EXPECT_EQ(ask(routes, "PUT /users/me").allow, "DELETE, GET, HEAD, OPTIONS, POST");
 }
 
-TEST(Router, HeadIsAnsweredByGetUnlessItHasItsOwn) {
+TEST(Router, GetAnswersHeadUnlessAHeadRouteExists) {
   Router routes;
   routes.get("/a", say("get a"));
   routes.get("/b", say("get b"));
   routes.head("/b", say("head b"));
   routes.head("/{x}", say1("head"));
-  EXPECT_EQ(text_of(routes, "HEAD /a"), "get a") << "the better path goes first";
+  EXPECT_EQ(text_of(routes, "HEAD /a"), "get a") << "the preferred path goes first";
   EXPECT_EQ(text_of(routes, "HEAD /b"), "head b");
   EXPECT_EQ(text_of(routes, "HEAD /c"), "head(c)");
   EXPECT_EQ(ask(routes, "GET /c").allow, "HEAD, OPTIONS");
@@ -230,7 +231,7 @@ TEST(Router, AnswersOtherMethodsWith405AndASortedAllow) {
   EXPECT_EQ(ask(routes, "CONNECT test:80").allow, "GET, HEAD, OPTIONS, PROPFIND, PUT");
 }
 
-TEST(Router, KnowsUnusualMethodsThatARouteHas) {
+TEST(Router, SupportsUnusualMethodsOfItsRoutes) {
   Router routes;
   routes.add("PROPFIND", "/a", say("propfind"));
   routes.get("/b", say("get"));
@@ -258,7 +259,7 @@ TEST(Router, AnswersOptions) {
   EXPECT_EQ(ask(routes, "OPTIONS *").allow, "GET, HEAD, OPTIONS, POST");
 }
 
-TEST(Router, AnEmptyRouterAnswersToo) {
+TEST(Router, EmptyRouterAnswers) {
   const Router routes;
   EXPECT_TRUE(routes.check());
   EXPECT_EQ(ask(routes, "GET /").code, 404);
@@ -278,38 +279,38 @@ TEST(Router, OptionsForAsteriskDoNotReachTheRoot) {
 TEST(Router, GivesARouteItsOptions) {
   Router routes;
   routes.post("/a", say("a"), {.body_max = 10});
-  routes.get("/a", say("a"), {.deadline = 2s});
+  routes.get("/a", say("a"), {.timeout = 2s});
   RouteMatch match;
   routes.match(TextRequest("POST /a").head(), match);
   EXPECT_EQ(match.options().body_max, 10U);
-  EXPECT_FALSE(match.options().deadline);
+  EXPECT_FALSE(match.options().timeout);
   routes.match(TextRequest("GET /a").head(), match);
-  EXPECT_EQ(match.options().deadline, 2s);
+  EXPECT_EQ(match.options().timeout, 2s);
   routes.match(TextRequest("GET /b").head(), match);
-  EXPECT_FALSE(match.options().body_max || match.options().deadline);
+  EXPECT_FALSE(match.options().body_max || match.options().timeout);
 }
 
-TEST(Router, TheSameRouteTwiceIsAnErrorThatNamesBoth) {
+TEST(Router, DuplicateRouteIsAnErrorThatNamesBoth) {
   Router routes;
   routes.get("/a/{x}", say1("first"));
   EXPECT_EQ(routes.get("/a/{y}", say1("second")).number, RouteId::none);
   EXPECT_EQ(routes.check().error(), Errc::conflict);
-  EXPECT_EQ(routes.error_text(), "GET /a/{y}: the same as /a/{x}\n");
+  EXPECT_EQ(routes.error_text(), "GET /a/{y}: conflicts with /a/{x}\n");
   EXPECT_EQ(text_of(routes, "GET /a/b"), "first(b)");
 }
 
-TEST(Router, SeesThroughDifferentSpellings) {
+TEST(Router, DetectsDuplicatesWithDifferentSpellings) {
   Router routes;
   routes.get("/a", say("first"));
   routes.get("/%61", say("second"));
   routes.get("/{x:[0-9]+}/{r...}", say2("first"));
   routes.get("/{y:[0-9]+}/{s...}", say2("second"));
   EXPECT_EQ(routes.error_text(),
-            "GET /%61: the same as /a\n"
-            "GET /{y:[0-9]+}/{s...}: the same as /{x:[0-9]+}/{r...}\n");
+            "GET /%61: conflicts with /a\n"
+            "GET /{y:[0-9]+}/{s...}: conflicts with /{x:[0-9]+}/{r...}\n");
 }
 
-TEST(Router, WhatDiffersIsNoConflict) {
+TEST(Router, RoutesOfDifferentShapeDoNotConflict) {
   Router routes;
   routes.get("/{x}", say1("a"));
   routes.post("/{x}", say1("a"));
@@ -322,7 +323,7 @@ TEST(Router, WhatDiffersIsNoConflict) {
   EXPECT_TRUE(routes.check()) << routes.error_text();
 }
 
-TEST(Router, BadExpressionsAndMethodsAreStartUpErrors) {
+TEST(Router, BadRegexesAndMethodsAreStartUpErrors) {
   Router routes;
   routes.get("/{x:[b-a]}", say1("no such range"));
   routes.get("/{x:(?=a)}", say1("no look-ahead"));
@@ -331,7 +332,7 @@ TEST(Router, BadExpressionsAndMethodsAreStartUpErrors) {
   routes.add("CONNECT", "/", say("x"));
   EXPECT_FALSE(routes.check());
   EXPECT_EQ(std::count(routes.error_text().begin(), routes.error_text().end(), '\n'), 5);
-  EXPECT_NE(routes.error_text().find("RE2 refuses"), std::string::npos);
+  EXPECT_NE(routes.error_text().find("RE2 rejects"), std::string::npos);
   EXPECT_EQ(ask(routes, "GET /").code, 404);
 }
 
@@ -350,17 +351,17 @@ TEST(Router, TakesPatternsMadeAtRunTime) {
   ASSERT_TRUE(id);
   EXPECT_EQ(text_of(routes, "GET /a/b/c"), "made(a,b/c)");
   const auto wrong = routes.get(Pattern::parse("/{x}").value(), say2("made"));
-  EXPECT_EQ(wrong.error(), PatternFault::wrong_capture_count);
+  EXPECT_EQ(wrong.error(), PatternError::wrong_param_count);
   const auto rest = routes.get(Pattern::parse("/{x...}").value(), [](int) { return Status::ok; });
-  EXPECT_EQ(rest.error(), PatternFault::wrong_rest_type);
+  EXPECT_EQ(rest.error(), PatternError::wrong_wildcard_type);
   const auto bad = routes.post(Pattern::parse("/{x:(}").value(), say2("made"));
-  EXPECT_EQ(bad.error(), PatternFault::bad_expression);
+  EXPECT_EQ(bad.error(), PatternError::bad_regex);
   const auto again = routes.get(Pattern::parse("/{u}/{v...}").value(), say2("made"));
   EXPECT_EQ(again.error(), Errc::conflict);
-  EXPECT_TRUE(routes.check()) << "who got the error handles it";
+  EXPECT_TRUE(routes.check()) << "the caller handles the returned error";
 }
 
-TEST(Router, ARefusedRouteLeavesNothingBehind) {
+TEST(Router, RejectedRouteLeavesNothingBehind) {
   Router routes;
   routes.get("/a/{x:(?=y)}", say1("bad"));
   routes.get("/{rest...}", say1("rest"));

@@ -1,4 +1,4 @@
-// The routes of one owner: registered by it, on every core, and gone with it.
+// The routes of one owner, registered by it on every core and removed with it.
 #pragma once
 
 #include <memory>
@@ -10,38 +10,42 @@
 
 #include "weir/base/result.hpp"
 #include "weir/http/matching/detail/handler.hpp"
-#include "weir/http/router/live_routes.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
 #include "weir/http/matching/route.hpp"
+#include "weir/http/router/live_routes.hpp"
 
 namespace weir::http {
 
-/// What a service asks for that answers requests:
+/// A service takes ServiceRoutes& to answer requests:
 ///
-///   class Greeter {
-///    public:
-///     Greeter(http::Routes& routes, const Store& store) : store_(store) {
-///       routes.get("/hello/{name}", [this](std::string_view name) { return greet(name); });
-///     }
+///     class Greeter {
+///      public:
+///       Greeter(http::ServiceRoutes& routes, const Store& store) : store_(store) {
+///         routes.get("/hello/{name}", [this](std::string_view name) { return greet(name); });
+///       }
 ///
-/// The routes are there when the service has started, and until it stops: before its stop() no new
-/// request comes to it, and those under way have ended. Of a service that is per core, each
-/// instance registers the same routes, and answers on its core; a core whose instance is not there
-/// answers 503 with Retry-After. A shared one answers on every core, so its handlers are called
-/// from all of them. For middleware, and routes that belong to nobody, there is the Router.
+/// The routes are served from the moment when the service has started until it stops. Before the
+/// app calls stop(), new requests no longer reach the service and requests in flight have ended.
+/// Each instance of a per-core service registers the same routes and answers on its core. A core
+/// without an instance answers 503 with Retry-After. A shared service answers on every core, so
+/// every core calls its handlers. Middleware, and routes without an owner, are added to the Router.
 ///
-/// See App::mount() for where they are served, and App::replace() for what becomes of them then.
+/// App::mount() selects the router that serves the routes. App::replace() describes their
+/// hand-over.
 ///
-/// Routes are registered in the constructor, the factory or start(), not later (asserted). A
-/// handler is destroyed on its service's core, after the service. Threads: the service's core.
+/// A service registers routes in its constructor, its factory or start(), not later (asserted). A
+/// handler is destroyed on its service's core, after the service.
+///
+/// Threads: the service's core.
 /// Lifetime: that of the service.
-class Routes {
+class ServiceRoutes {
  public:
-  Routes(const Routes&) = delete;
-  Routes& operator=(const Routes&) = delete;
+  ServiceRoutes(const ServiceRoutes&) = delete;
+  ServiceRoutes& operator=(const ServiceRoutes&) = delete;
 
-  /// As Router::get(). Errors: gathered, the service cannot start then: a PatternFault, two of its
-  /// routes for the same, or a route that somebody else has.
+  /// Registers a route, as Router::get() does.
+  /// Errors: collected; the service cannot start then. They are a PatternError, a second route of
+  /// the service for the same requests, and a route that the router or another owner already has.
   template <class F>
   void get(std::type_identity_t<LivePattern<F>> pattern, F handler, RouteOptions options = {}) {
     add("GET", pattern, std::move(handler), options);
@@ -70,34 +74,34 @@ class Routes {
   void options(std::type_identity_t<LivePattern<F>> pattern, F handler, RouteOptions options = {}) {
     add("OPTIONS", pattern, std::move(handler), options);
   }
-  /// Any method, by its name on the wire.
+  /// Registers a route for the method with this name on the wire.
   template <class F>
   void add(std::string_view method, std::type_identity_t<LivePattern<F>> pattern, F handler,
            RouteOptions options = {}) {
-    keep(method, pattern.text(), pattern.get(), Handler::of(std::move(handler)), options);
+    register_route(method, pattern.text(), pattern.get(), Handler::of(std::move(handler)), options);
   }
 
  protected:
-  /// A route, and what is the same for all routes of its method and shape.
-  struct Kept {
+  /// A route, and a key that is equal for all routes of its method and shape.
+  struct Registered {
     std::unique_ptr<Route> route;
     std::string key;
   };
-  Routes() = default;
-  ~Routes() = default;
+  ServiceRoutes() = default;
+  ~ServiceRoutes() = default;
 
-  const std::vector<Kept>& kept() const noexcept { return kept_; }
-  /// What is wrong with what was registered; empty when all is well.
-  const std::string& faults() const noexcept { return faults_; }
-  /// From now on none is registered.
+  const std::vector<Registered>& registered() const noexcept { return registered_; }
+  /// Returns the errors of the registered routes; empty if there are none.
+  const std::string& errors() const noexcept { return errors_; }
+  /// Ends the registration; a later registration fails an assertion.
   void close() noexcept { closed_ = true; }
 
  private:
-  void keep(std::string_view method, std::string_view text, Result<Pattern> pattern,
-            Handler handler, const RouteOptions& options);
+  void register_route(std::string_view method, std::string_view text, Result<Pattern> pattern,
+                      Handler handler, const RouteOptions& options);
 
-  std::vector<Kept> kept_;
-  std::string faults_;
+  std::vector<Registered> registered_;
+  std::string errors_;
   bool closed_ = false;
 };
 

@@ -1,29 +1,30 @@
-#include "weir/http/memory_bound.hpp"
+#include "weir/http/server/limits.hpp"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdio>
 
-#include "weir/base/detail/block_pool.hpp"
 #include "weir/base/buffer.hpp"
-#include "weir/http/h1/open_connection.hpp"
-#include "weir/http/server_core.hpp"
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/http/server/detail/connection.hpp"
+#include "weir/http/server/detail/server_state.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
 
 namespace weir::http {
 namespace {
 
-// Coroutine frames have no size that could be asked for. The tests measure these: of the longest
-// chain of them that a connection has, and of one that is idle, with what its backend keeps.
+// Coroutine frames have no size that a program could query; the tests measure both values. The
+// first is the longest chain of frames of a connection. The second is an idle connection with the
+// state of its backend.
 constexpr std::uint64_t frames_bytes = 16 * 1024;
 constexpr std::uint64_t idle_bytes = 2 * 1024;
-// Buffers that io_uring has for what arrives next; see uring::Buffers.
+// Receive buffers that io_uring provides; see uring::Buffers.
 constexpr std::uint64_t lent_buffers = 256;
-// What else a core has: its scopes, its listener, its server, and that one's last answers.
+// Other memory of a core: its scopes, its listener, its server, and the lingering streams.
 constexpr std::uint64_t core_bytes = 64 * 1024;
 
-/// What BlockPool gives for so many: twice as many at most, with a header.
+/// Returns the size that BlockPool allocates for `bytes`: at most twice `bytes`, with a header.
 std::uint64_t block(std::uint64_t bytes) noexcept {
   constexpr std::uint64_t header = 16;
   return header + (bytes > BlockPool::block_max ? bytes : std::bit_ceil(bytes));
@@ -32,36 +33,37 @@ std::uint64_t buffer(std::uint64_t bytes) noexcept {
   return block(std::max<std::uint64_t>(bytes, Buffer::default_capacity));
 }
 
-/// The longest head, and what may be read in front of it.
+/// Returns the size of the longest head, with the empty lines that may precede it.
 std::uint64_t head_bytes(const HeadLimits& limits) noexcept {
   constexpr std::uint64_t line_end = 2;
-  return limits.request_line_max + line_end + limits.fields_bytes_max +
+  return limits.request_line_max + line_end + limits.headers_bytes_max +
          line_end * limits.empty_lines_max;
 }
 
-/// A head that arrives in small pieces: its buffer doubles, and the old one is there meanwhile. It
-/// is copied when its handler waits.
+/// Returns the bytes for a head that arrives in small pieces. Its buffer doubles while the old
+/// one still exists. The head is copied when its handler waits.
 std::uint64_t input_bytes(std::uint64_t head) noexcept {
   constexpr std::uint64_t worth_reading = 2048;
   return 2 * buffer(std::max(2 * head, head + worth_reading)) + block(head);
 }
 
-/// A body that is collected: the same.
+/// Returns the bytes for a body that is collected; its buffer doubles in the same way.
 std::uint64_t body_bytes(std::uint64_t body) noexcept {
   return body == 0 ? 0 : buffer(body) + buffer(2 * body);
 }
 
-/// A line that grows beside the lines before it, and their copy.
+/// Returns the bytes for a growing line, the lines before it, and their copy.
 std::uint64_t trailers_bytes(const ChunkLimits& limits) noexcept {
   constexpr std::uint64_t copies = 5;
   constexpr std::uint64_t each = 16;
   return copies * limits.trailers_bytes_max + each * limits.trailers_max;
 }
 
-/// What io_uring has read ahead: of a buffer for each arrival a quarter may be all that is used.
+/// Returns the bytes that io_uring has read ahead. Each arrival may use only a quarter of its
+/// buffer.
 std::uint64_t unread_bytes() noexcept {
   constexpr std::uint64_t unused = 4;
-  constexpr std::uint64_t more = 2;  // with the one that made it full, and the list's nodes
+  constexpr std::uint64_t more = 2;  // the buffer that reached the limit, and the list's nodes
   return unused * SocketOptions().unread_max + more * buffer(0);
 }
 
@@ -83,16 +85,16 @@ MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options
   const std::uint64_t output = buffer(0);
   MemoryBound bound{};
   bound.idle_connection = idle_bytes;
-  bound.connection = idle_bytes + frames_bytes + block(sizeof(Activity)) + input_bytes(head) +
+  bound.connection = idle_bytes + frames_bytes + block(sizeof(ActiveState)) + input_bytes(head) +
                      body_bytes(body) + trailers_bytes(limits.chunks) + unread_bytes() + output +
                      options.handler_bytes;
-  // Those who are answered that they came too late, each with the buffer of its answer.
-  constexpr std::uint64_t late = 2 * ServerCore::turning_away_max;
+  // Rejected connections, each with the buffer of its response.
+  constexpr std::uint64_t late = 2 * ServerState::rejections_max;
   bound.core =
       core_bytes + lent_buffers * buffer(0) + late * (idle_bytes + frames_bytes + buffer(0));
-  bound.kept = BlockPool::keeps_free_blocks ? BlockPool::cached_bytes_max : 0;
+  bound.cached_blocks = BlockPool::caches_free_blocks ? BlockPool::cached_bytes_max : 0;
   bound.cores = std::max(options.cores, 1U);
-  // Each core asks before it opens one, so that the others may be one ahead of it.
+  // Each core checks before it opens a connection, so the other cores may each be one ahead.
   bound.connections =
       bound.cores - 1 +
       (limits.connections_max != 0 ? limits.connections_max : options.connections_max);
@@ -101,10 +103,10 @@ MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options
 
 std::string MemoryBound::to_text() const {
   std::string text = "at most " + in_words(total()) + ": " + std::to_string(connections) +
-                     " connections of " + in_words(connection) + " (" + in_words(idle_connection) +
-                     " while idle), ";
+                     " connections of " + in_words(connection) + " each (" +
+                     in_words(idle_connection) + " while idle), ";
   text += std::to_string(cores) + (cores == 1 ? " core of " : " cores of ") + in_words(core) +
-          " and " + in_words(kept) + " that it keeps";
+          " and " + in_words(cached_blocks) + " of free blocks each";
   return text;
 }
 

@@ -1,6 +1,6 @@
-// The bound holds where peers do their worst, and is not so large that it would always hold. What
-// is measured is the heap of this process: the simulated connections' own buffers are in it too.
-#include "weir/http/memory_bound.hpp"
+// Tests that the bound holds when peers do their worst, and that it is not far too large. The
+// tests measure the heap of this process, with the buffers of the simulated connections.
+#include "weir/http/server/limits.hpp"
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -13,7 +13,7 @@
 
 #include "weir/http/test/http_fixture.hpp"
 
-// The sanitizers' own count, defined only where they are.
+// The sanitizers count the bytes; other builds have no such function.
 extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
 
 namespace weir::http {
@@ -30,7 +30,7 @@ std::size_t heap_bytes() {
 }
 
 Limits small_limits() {
-  return {.head = {.request_line_max = 1024, .fields_bytes_max = 24 * 1024},
+  return {.head = {.request_line_max = 1024, .headers_bytes_max = 24 * 1024},
           .chunks = {.trailers_bytes_max = 8 * 1024},
           .body_max = 96 * 1024,
           .connections_max = 8};
@@ -48,7 +48,8 @@ class MemoryBoundTest : public HttpTest {
     settle();
     rest_ = bytes();
   }
-  /// The most that is in use while all connections do the same, in steps; one of each at a time.
+  /// Returns the most bytes in use while all connections do the same steps, one connection after
+  /// another.
   template <class Step>
   std::size_t worst(int steps, const Step& step) {
     std::vector<MemoryPeer*> all;
@@ -73,7 +74,7 @@ class MemoryBoundTest : public HttpTest {
     EXPECT_LE(most, bound_.in_use());
     RecordProperty("bytes", std::to_string(most) + " of " + std::to_string(bound_.in_use()));
   }
-  /// More than at rest, but for free blocks.
+  /// Returns the bytes in use above those at rest, without free blocks.
   std::size_t bytes() {
     loop_->blocks().collect();
     const std::size_t now = heap_bytes() - loop_->blocks().cached_bytes();
@@ -86,7 +87,7 @@ class MemoryBoundTest : public HttpTest {
  private:
   static Task<Response> collect(Request& request) {
     const auto body = co_await request.body();
-    if (!body) co_return status_for(body.error());
+    if (!body) co_return to_status(body.error());
     co_return text(std::to_string(body->size()));
   }
   static Response large(int size) { return text(std::string(static_cast<std::size_t>(size), 'x')); }
@@ -94,7 +95,7 @@ class MemoryBoundTest : public HttpTest {
   std::size_t rest_ = 0;
 };
 
-// Of the pool's blocks alone: the other end of each connection is a multiple of it.
+// Counts the pool's blocks alone, because the other end of each connection uses far more.
 TEST_F(MemoryBoundTest, HoldsForIdleConnections) {
   begin();
   const std::size_t blocks_before = blocks();
@@ -108,9 +109,9 @@ TEST_F(MemoryBoundTest, HoldsForIdleConnections) {
 
 TEST_F(MemoryBoundTest, HoldsForHeadsThatNeverEnd) {
   begin();
-  const std::string field = "A: " + std::string(995, 'a') + "\r\n";
+  const std::string header = "A: " + std::string(995, 'a') + "\r\n";
   expect_bounded(worst(24, [&](MemoryPeer& peer, int step) {
-    peer.send(step == 0 ? "GET /" + std::string(900, 'p') + " HTTP/1.1\r\nHost: h\r\n" : field);
+    peer.send(step == 0 ? "GET /" + std::string(900, 'p') + " HTTP/1.1\r\nHost: h\r\n" : header);
   }));
 }
 
@@ -124,27 +125,27 @@ TEST_F(MemoryBoundTest, HoldsForBodiesThatNeverEnd) {
               "Host: h\r\nTransfer-Encoding: chunked\r\n\r\n");
   });
   expect_bounded(most);
-  // The cores' part is mostly io_uring's.
+  // Most of the cores' part is io_uring's.
   EXPECT_GE(5 * most, bound_.connections * bound_.connection) << "the bound is far too large";
 }
 
 TEST_F(MemoryBoundTest, HoldsForTrailersThatNeverEnd) {
   begin();
-  const std::string field = "A: " + std::string(995, 'a') + "\r\n";
+  const std::string header = "A: " + std::string(995, 'a') + "\r\n";
   expect_bounded(worst(8, [&](MemoryPeer& peer, int step) {
-    if (step > 0) return void(peer.send(field));
+    if (step > 0) return void(peer.send(header));
     peer.send("POST /collect HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n");
   }));
 }
 
-TEST_F(MemoryBoundTest, HoldsForPipelinesWhoseAnswersNobodyReads) {
+TEST_F(MemoryBoundTest, HoldsForPipelinesWithUnreadAnswers) {
   begin();
   std::string batch;
   for (int i = 0; i < 100; ++i) batch += "GET /large/2000 HTTP/1.1\r\nHost: h\r\n\r\n";
   expect_bounded(worst(20, [&](MemoryPeer& peer, int) { peer.send(batch); }));
 }
 
-TEST_F(MemoryBoundTest, HoldsWhileMoreAreTurnedAway) {
+TEST_F(MemoryBoundTest, HoldsWhileConnectionsAreRejected) {
   begin();
   for (std::size_t i = 0; i < limits_.connections_max; ++i) connect();
   settle();
@@ -157,7 +158,7 @@ TEST_F(MemoryBoundTest, HoldsWhileMoreAreTurnedAway) {
   settle();
   most = std::max(most, bytes());
   expect_bounded(most);
-  EXPECT_EQ(server_->counters().connections_refused.value(), 500U);
+  EXPECT_EQ(server_->counters().connections_rejected.value(), 500U);
 }
 
 TEST(MemoryBoundText, NamesItsParts) {

@@ -1,5 +1,5 @@
-// A whole server in memory: its connections' limit, its drain, and stopping it.
-#include "weir/http/serve.hpp"
+// Tests a whole server in memory: its connection limit, its drain, and its stop.
+#include "weir/http/server/serve.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/runtime/runtime.hpp"
 #include "weir/http/test/http_fixture.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::http {
@@ -24,7 +24,7 @@ Task<Response> slow() {
 }
 Task<Response> size_of_body(Request& request) {
   auto body = co_await request.body_view();
-  if (!body) co_return Response(status_for(body.error()));
+  if (!body) co_return Response(to_status(body.error()));
   co_return text(std::to_string(body->size()));
 }
 
@@ -43,14 +43,14 @@ class ServeTest : public HttpTest {
     EXPECT_FALSE(peer.was_reset());
     EXPECT_TRUE(peer.ended());
   }
-  HttpAnswer only_answer(MemoryPeer& peer) {
-    const auto answers = read_http_answers(peer.received());
-    EXPECT_EQ(answers.size(), 1u) << statuses_of(answers);
-    return answers.empty() ? HttpAnswer() : answers[0];
+  sim::HttpResponse only_answer(MemoryPeer& peer) {
+    const auto answers = sim::parse_http_responses(peer.received());
+    EXPECT_EQ(answers.size(), 1u) << sim::statuses_of(answers);
+    return answers.empty() ? sim::HttpResponse() : answers[0];
   }
 };
 
-TEST_F(ServeTest, BeyondTheLimitIs503) {
+TEST_F(ServeTest, ConnectionBeyondTheLimitGets503) {
   serve({.connections_max = 2});
   MemoryPeer& first = connect();
   MemoryPeer& second = connect();
@@ -59,30 +59,30 @@ TEST_F(ServeTest, BeyondTheLimitIs503) {
   third.send(get);
   settle();
   EXPECT_EQ(only_answer(third).status, 503);
-  EXPECT_EQ(only_answer(third).field("Connection"), "close");
+  EXPECT_EQ(only_answer(third).header("Connection"), "close");
   expect_closed_politely(third);
-  EXPECT_EQ(server_->counters().connections_refused.value(), 1u);
-  EXPECT_EQ(statuses_of(read_http_answers(talk(first, get))), "200");
+  EXPECT_EQ(server_->counters().connections_rejected.value(), 1u);
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(talk(first, get))), "200");
   second.close();
   settle();
   EXPECT_EQ(statuses(get), "200");
 }
 
-TEST_F(ServeTest, APlaceIsTakenWhereItIsFoundFree) {
+TEST_F(ServeTest, PermitsAreTakenAndReturned) {
   serve({.connections_max = 2});
   {
-    const auto first = server_->admit();
-    auto second = server_->admit();
+    const auto first = server_->try_acquire_permit();
+    auto second = server_->try_acquire_permit();
     EXPECT_TRUE(first && second);
-    EXPECT_FALSE(server_->admit()) << "also before any of them is served";
+    EXPECT_FALSE(server_->try_acquire_permit()) << "also before any of them is served";
     second.reset();
-    EXPECT_TRUE(server_->admit());
+    EXPECT_TRUE(server_->try_acquire_permit());
     EXPECT_EQ(statuses(get), "200");
   }
   EXPECT_EQ(loop_->group().connections.load(), 1u);
 }
 
-TEST_F(ServeTest, WhoNeverAsksIsClosedSoonerThanWhoHasAsked) {
+TEST_F(ServeTest, SilentConnectionIsClosedSoonerThanAnIdleOne) {
   serve();
   MemoryPeer& silent = connect();
   MemoryPeer& used = connect();
@@ -93,14 +93,14 @@ TEST_F(ServeTest, WhoNeverAsksIsClosedSoonerThanWhoHasAsked) {
   pass(1ms);
   expect_closed_politely(silent);
   EXPECT_EQ(server_->counters().silent_connections.value(), 1u);
-  EXPECT_NE(server_->summary().find(", 1 silent"), std::string::npos);
+  EXPECT_NE(server_->summary().find(", 1 without a request"), std::string::npos);
   EXPECT_FALSE(used.ended());
   pass(45s);
   expect_closed_politely(used);
   EXPECT_EQ(server_->counters().silent_connections.value(), 1u);
 }
 
-TEST_F(ServeTest, WhoNeverAsksStaysNoLongerThanWhoIsIdle) {
+TEST_F(ServeTest, SilentConnectionStaysNoLongerThanTheIdleTimeout) {
   serve({.idle_timeout = 2s});
   MemoryPeer& silent = connect();
   pass(1999ms);
@@ -109,7 +109,7 @@ TEST_F(ServeTest, WhoNeverAsksStaysNoLongerThanWhoIsIdle) {
   expect_closed_politely(silent);
 }
 
-TEST_F(ServeTest, WhoHasNotAskedYetWhenItDrainsIsNoSilentOne) {
+TEST_F(ServeTest, NewConnectionDuringADrainIsNotCountedAsSilent) {
   serve();
   MemoryPeer& fresh = connect();
   settle();
@@ -126,12 +126,12 @@ TEST_F(ServeTest, AFloodBeyondTheLimitHoldsFewDescriptors) {
   for (int i = 0; i < 1000; ++i) connect();
   const std::size_t clients_and_listener = 1001 + 1;
   settle();
-  EXPECT_EQ(server_->counters().connections_refused.value(), 1000u);
-  EXPECT_LE(host_.open_descriptors(), clients_and_listener);
-  EXPECT_LE(host_.open_descriptors(), 1u + 1 + 32);
+  EXPECT_EQ(server_->counters().connections_rejected.value(), 1000u);
+  EXPECT_LE(platform_.open_descriptors(), clients_and_listener);
+  EXPECT_LE(platform_.open_descriptors(), 1u + 1 + 32);
 }
 
-TEST_F(ServeTest, DrainingIdleConnections) {
+TEST_F(ServeTest, DrainClosesIdleConnections) {
   serve();
   MemoryPeer& used = connect();
   MemoryPeer& fresh = connect();
@@ -141,7 +141,7 @@ TEST_F(ServeTest, DrainingIdleConnections) {
   EXPECT_FALSE(used.ended());
   pass(1ms);
   expect_closed_politely(used);
-  EXPECT_EQ(only_answer(used).field("Connection"), "");
+  EXPECT_EQ(only_answer(used).header("Connection"), "");
   EXPECT_FALSE(fresh.ended());
   pass(900ms);
   expect_closed_politely(fresh);
@@ -149,7 +149,7 @@ TEST_F(ServeTest, DrainingIdleConnections) {
   EXPECT_TRUE(stopped());
 }
 
-TEST_F(ServeTest, ARequestThatIsOnItsWayWhenItDrainsIsAnswered) {
+TEST_F(ServeTest, RequestInTransitDuringADrainIsAnswered) {
   serve();
   MemoryPeer& used = connect();
   MemoryPeer& fresh = connect();
@@ -157,9 +157,9 @@ TEST_F(ServeTest, ARequestThatIsOnItsWayWhenItDrainsIsAnswered) {
   used.take();
   drain();
   for (MemoryPeer* each : {&used, &fresh}) {
-    const auto answers = read_http_answers(talk(*each, get));
-    ASSERT_EQ(statuses_of(answers), "200");
-    EXPECT_EQ(answers[0].field("Connection"), "close");
+    const auto answers = sim::parse_http_responses(talk(*each, get));
+    ASSERT_EQ(sim::statuses_of(answers), "200");
+    EXPECT_EQ(answers[0].header("Connection"), "close");
     expect_closed_politely(*each);
     each->close();
   }
@@ -167,7 +167,7 @@ TEST_F(ServeTest, ARequestThatIsOnItsWayWhenItDrainsIsAnswered) {
   EXPECT_TRUE(stopped());
 }
 
-TEST_F(ServeTest, WhatIsUnderWayWhenItDrainsIsFinished) {
+TEST_F(ServeTest, DrainFinishesRequestsInFlight) {
   serve();
   MemoryPeer& in_head = connect();
   MemoryPeer& in_body = connect();
@@ -186,7 +186,7 @@ TEST_F(ServeTest, WhatIsUnderWayWhenItDrainsIsFinished) {
   pass(2s);
   for (MemoryPeer* each : {&in_head, &in_body, &in_handler}) {
     EXPECT_EQ(only_answer(*each).status, 200);
-    EXPECT_EQ(only_answer(*each).field("Connection"), "close");
+    EXPECT_EQ(only_answer(*each).header("Connection"), "close");
     expect_closed_politely(*each);
   }
   EXPECT_EQ(only_answer(reading).body.size(), 1'000'000u);
@@ -195,15 +195,16 @@ TEST_F(ServeTest, WhatIsUnderWayWhenItDrainsIsFinished) {
   EXPECT_TRUE(stopped());
 }
 
-// Nobody shall wait at a socket from which nobody accepts, nor another process for its port.
-TEST_F(ServeTest, WhoConnectsWhenItHasDrainedItsQueueIsRefusedAlthoughOthersAreStillServed) {
+// A client must not wait at a socket that no server accepts from, and another process may need
+// the port.
+TEST_F(ServeTest, LateConnectionIsRefusedWhileADrainFinishesOthers) {
   serve();
   MemoryPeer& slow = connect();
   talk(slow, get_slow);
   drain();
   pass(100ms);
-  const auto late = host_.network().open_stream();
-  EXPECT_EQ(host_.network().connect(*late, address_), MemoryNetwork::Answer::refused);
+  const auto late = platform_.network().open_stream();
+  EXPECT_EQ(platform_.network().connect(*late, address_), MemoryNetwork::ConnectResult::refused);
   EXPECT_FALSE(stopped());
   pass(3s);
   EXPECT_EQ(only_answer(slow).status, 200);
@@ -224,13 +225,13 @@ TEST_F(ServeTest, HalfAHeadDoesNotHoldADrainUp) {
   EXPECT_TRUE(stopped());
 }
 
-TEST_F(ServeTest, WhoConnectsWhileItDrainsSeesNoReset) {
+TEST_F(ServeTest, ConnectionDuringADrainSeesNoReset) {
   serve();
   MemoryPeer& waiting = connect();  // in the listener's queue, not yet accepted
   drain();
   waiting.send(get);
   settle();
-  EXPECT_EQ(only_answer(waiting).field("Connection"), "close");
+  EXPECT_EQ(only_answer(waiting).header("Connection"), "close");
   expect_closed_politely(waiting);
   MemoryPeer& late = connect();
   pass(2s);
@@ -238,7 +239,7 @@ TEST_F(ServeTest, WhoConnectsWhileItDrainsSeesNoReset) {
   EXPECT_TRUE(stopped());
 }
 
-TEST_F(ServeTest, StoppingCancelsEverythingAtOnce) {
+TEST_F(ServeTest, StopCancelsEverythingImmediately) {
   serve();
   MemoryPeer& idle = connect();
   MemoryPeer& in_handler = connect();
@@ -251,31 +252,32 @@ TEST_F(ServeTest, StoppingCancelsEverythingAtOnce) {
   settle();
   EXPECT_TRUE(stopped());
   EXPECT_EQ(server_->counters().connections_open.value(), 0u);
-  EXPECT_EQ(server_->counters().requests.value(), 3u) << "nothing new is begun";
+  EXPECT_EQ(server_->counters().requests.value(), 3u) << "no new request is started";
 }
 
 TEST_F(ServeTest, ARouterWithConflictsIsNotServed) {
   routes_.get("/", [] { return text("again\n"); });
   serve();
   EXPECT_TRUE(stopped());
-  ASSERT_EQ(host_.logged().size(), 1u);
-  EXPECT_NE(host_.logged()[0].find("GET /"), std::string::npos);
+  ASSERT_EQ(platform_.logged().size(), 1u);
+  EXPECT_NE(platform_.logged()[0].find("GET /"), std::string::npos);
 }
 
-/// A runtime in memory with peers that its host lets act at given moments.
+/// A runtime in memory, with peers that act at given moments.
 class ServeOnCoresTest : public testing::Test {
  protected:
   ServeOnCoresTest() { add_routes(routes_); }
 
-  int run(Duration deadline = 10s) {
-    Runtime runtime(host_, {.cores = 4, .deadline = deadline});
-    return runtime.run_on_each_core(serve, std::cref(routes_), Endpoint::loopback(80));
+  int run(Duration drain_timeout = 10s) {
+    Runtime runtime(platform_, {.cores = 4, .drain_timeout = drain_timeout});
+    return runtime.run_on_each_core(serve, std::cref(routes_),
+                                    ServeOptions{Endpoint::loopback(80)});
   }
   void at(Duration moment, MemoryClock::Event event) {
-    host_.at(host_.now() + moment, std::move(event));
+    platform_.at(platform_.now() + moment, std::move(event));
   }
 
-  MemoryHost host_{{.cores = 4}};
+  MemoryPlatform platform_{{.cores = 4}};
   Router routes_;
 };
 
@@ -283,34 +285,34 @@ TEST_F(ServeOnCoresTest, EveryCoreServesAndDrains) {
   std::vector<std::unique_ptr<MemoryPeer>> peers;
   at(1s, [&] {
     for (int i = 0; i < 16; ++i) {
-      peers.push_back(std::make_unique<MemoryPeer>(host_, os::Address::loopback(80)));
+      peers.push_back(std::make_unique<MemoryPeer>(platform_, os::Address::loopback(80)));
       peers.back()->send(i % 2 == 0 ? get : get_slow);
     }
   });
-  at(2s, [&] { host_.raise(Signal::terminate); });
+  at(2s, [&] { platform_.raise(Signal::terminate); });
   EXPECT_EQ(run(), 0);
   for (const auto& peer : peers) {
-    EXPECT_EQ(statuses_of(read_http_answers(peer->received())), "200");
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer->received())), "200");
     EXPECT_TRUE(peer->ended());
   }
   peers.clear();
-  EXPECT_EQ(host_.open_descriptors(), 0u);
+  EXPECT_EQ(platform_.open_descriptors(), 0u);
 }
 
-TEST_F(ServeOnCoresTest, TheDeadlineAndASecondSignalCutWhatStillRuns) {
+TEST_F(ServeOnCoresTest, DrainTimeoutAndSecondSignalCancelRunningRequests) {
   for (const bool second_signal : {false, true}) {
     std::unique_ptr<MemoryPeer> peer;
     at(1s, [&] {
-      peer = std::make_unique<MemoryPeer>(host_, os::Address::loopback(80));
+      peer = std::make_unique<MemoryPeer>(platform_, os::Address::loopback(80));
       peer->send(get_slow);
     });
-    at(2s, [&] { host_.raise(Signal::interrupt); });
-    if (second_signal) at(2500ms, [&] { host_.raise(Signal::interrupt); });
-    const Instant begun = host_.now();
+    at(2s, [&] { platform_.raise(Signal::interrupt); });
+    if (second_signal) at(2500ms, [&] { platform_.raise(Signal::interrupt); });
+    const Instant begun = platform_.now();
     EXPECT_EQ(run(1s), 0);
-    EXPECT_EQ(host_.now() - begun, second_signal ? 2500ms : 3s);
+    EXPECT_EQ(platform_.now() - begun, second_signal ? 2500ms : 3s);
     peer.reset();
-    EXPECT_EQ(host_.open_descriptors(), 0u);
+    EXPECT_EQ(platform_.open_descriptors(), 0u);
   }
 }
 

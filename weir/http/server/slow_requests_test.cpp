@@ -1,4 +1,4 @@
-// A handler that keeps its core for long is named by its route, and what servers count is told.
+// Tests that a slow handler is named by its route, and that the servers' counters are metrics.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace {
 
 class SlowRequests : public HttpTest {
  protected:
-  /// What computing for so long is in virtual time.
-  void compute(Duration length) { host_.clock().move_to(host_.now() + length); }
-  /// Whom it names for this, on one connection.
-  std::vector<SlowPlace> places_of(std::string_view requests) {
+  /// Advances the virtual clock, as a computation of this length would.
+  void compute(Duration length) { platform_.clock().move_to(platform_.now() + length); }
+  /// Returns the stalls after these requests on one connection.
+  std::vector<StallSummary> stalls_of(std::string_view requests) {
     talk(connect(), requests);
     pass(1s);
-    return loop_->group().slow_turns().places();
+    return loop_->group().stall_log().summaries();
   }
   static std::string get(std::string_view path) {
     return "GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -39,12 +39,12 @@ TEST_F(SlowRequests, AreNamedByTheirRouteAmongOthersOfTheirTurn) {
   serve();
   std::string requests;
   for (int i = 0; i < 10; ++i) requests += get("/quick") + get("/slow/me") + get("/quick");
-  const auto places = places_of(requests);
-  ASSERT_EQ(places.size(), 1U);
-  EXPECT_EQ(places[0].name, "GET /slow/{name}");
+  const auto stalls = stalls_of(requests);
+  ASSERT_EQ(stalls.size(), 1U);
+  EXPECT_EQ(stalls[0].name, "GET /slow/{name}");
 }
 
-TEST_F(SlowRequests, AreToldOnceAndCountedEachTime) {
+TEST_F(SlowRequests, AreLoggedOnceAndCountedEachTime) {
   routes_.post("/slow", [this] {
     compute(80ms);
     return text("done");
@@ -54,11 +54,11 @@ TEST_F(SlowRequests, AreToldOnceAndCountedEachTime) {
   for (int i = 0; i < 10; ++i) {
     talk(peer, "POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
   }
-  ASSERT_EQ(host_.logged().size(), 1U);
-  EXPECT_NE(host_.logged()[0].find("a turn took 80 ms: POST /slow "), std::string::npos)
-      << host_.logged()[0];
+  ASSERT_EQ(platform_.logged().size(), 1U);
+  EXPECT_NE(platform_.logged()[0].find("slow loop turn: 80 ms: POST /slow "), std::string::npos)
+      << platform_.logged()[0];
   EXPECT_EQ(loop_->counters().slow_turns.value(), 10U);
-  EXPECT_EQ(loop_->group().slow_turns().places().front().turns, 10U);
+  EXPECT_EQ(loop_->group().stall_log().summaries().front().turns, 10U);
 }
 
 TEST_F(SlowRequests, AreNamedWhenTheirHandlersMayWait) {
@@ -83,23 +83,23 @@ TEST_F(SlowRequests, AreNamedWhenTheirHandlersMayWait) {
     co_return json(numbers);
   });
   serve();
-  for (const std::string_view path : {"/before", "/between", "/after"}) places_of(get(path));
-  const auto places = places_of(get("/inside"));
-  ASSERT_EQ(places.size(), 4U);
-  EXPECT_EQ(places[0].name, "GET /after");
-  EXPECT_EQ(places[1].name, "GET /before");
-  EXPECT_EQ(places[2].name, "GET /between");
-  EXPECT_EQ(places[3].name, "GET /inside");
+  for (const std::string_view path : {"/before", "/between", "/after"}) stalls_of(get(path));
+  const auto stalls = stalls_of(get("/inside"));
+  ASSERT_EQ(stalls.size(), 4U);
+  EXPECT_EQ(stalls[0].name, "GET /after");
+  EXPECT_EQ(stalls[1].name, "GET /before");
+  EXPECT_EQ(stalls[2].name, "GET /between");
+  EXPECT_EQ(stalls[3].name, "GET /inside");
 }
 
-TEST_F(SlowRequests, FiguresOfItsServersAreTheLoops) {
+TEST_F(SlowRequests, MetricsOfServersBelongToTheLoop) {
   routes_.get("/", [] { return text("done"); });
   serve();
   talk(connect(), get("/") + get("/"));
   talk(connect(), "GET / HTTP/1.1\r\n\r\n");
   const auto value_of = [this](std::string_view name) -> std::uint64_t {
-    const FigureSum sum = loop_->figures().read();
-    for (const Figure& each : sum.figures()) {
+    const MetricSnapshot sum = loop_->metrics().read();
+    for (const Metric& each : sum.metrics()) {
       if (each.name == name) return each.value;
     }
     return 0;
@@ -108,8 +108,8 @@ TEST_F(SlowRequests, FiguresOfItsServersAreTheLoops) {
   EXPECT_EQ(value_of("http connections open"), 2U);
   EXPECT_EQ(value_of("http requests"), 2U);
   EXPECT_EQ(value_of("http responses"), 3U);
-  EXPECT_EQ(value_of("http refused: missing_host"), 1U);
-  EXPECT_EQ(value_of("http refused: bad_host"), 0U);
+  EXPECT_EQ(value_of("http requests rejected: missing_host"), 1U);
+  EXPECT_EQ(value_of("http requests rejected: bad_host"), 0U);
   shut_down();
   EXPECT_EQ(value_of("http connections"), 2U) << "totals stay";
   EXPECT_EQ(value_of("http connections open"), 0U);

@@ -1,3 +1,4 @@
+// The names of the request methods.
 #include "weir/http/syntax/method.hpp"
 
 #include <array>

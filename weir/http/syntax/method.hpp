@@ -1,4 +1,4 @@
-// Request methods: the ones Weir knows by number, every other one by its text.
+// Request methods: an enumerator for each known method and its name on the wire.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace weir::http {
 
-/// A request method (RFC 9110 §9, PATCH: RFC 5789). `other` is any token that is not one of these;
-/// its text is kept beside it, and a server answers it with 501 unless a route names it.
+/// A request method (RFC 9110 §9, PATCH: RFC 5789). `other` is any other token; the request head
+/// keeps its text. A server answers `other` with 501 unless a route names that method.
 enum class Method : std::uint8_t {
   get,
   head,
@@ -24,19 +24,20 @@ enum class Method : std::uint8_t {
 
 inline constexpr std::size_t method_count = 10;
 
-/// The method whose name is `text`; names are case-sensitive (RFC 9110 §9.1).
+/// Returns the method whose name is `text`, or `other`. Names are case-sensitive (RFC 9110 §9.1).
 Method method_of(std::string_view text) noexcept;
 
-/// The name on the wire, empty for `other`. Lives as long as the process.
+/// Returns the name on the wire, empty for `other`.
+/// Lifetime: the text lives as long as the process.
 std::string_view name_of(Method method) noexcept;
 
-/// True where RFC 9110 §9.2.1 promises that asking changes nothing.
+/// Returns true if the method is safe, that is, essentially read-only (RFC 9110 §9.2.1).
 constexpr bool is_safe(Method method) noexcept {
   return method == Method::get || method == Method::head || method == Method::options ||
          method == Method::trace;
 }
 
-/// True where repeating the request means the same as sending it once (RFC 9110 §9.2.2).
+/// Returns true if repeating the request has the same effect as sending it once (RFC 9110 §9.2.2).
 constexpr bool is_idempotent(Method method) noexcept {
   return is_safe(method) || method == Method::put || method == Method::delete_;
 }

@@ -1,3 +1,4 @@
+// Tests of request methods.
 #include "weir/http/syntax/method.hpp"
 
 #include <gtest/gtest.h>
@@ -5,7 +6,7 @@
 namespace weir::http {
 namespace {
 
-TEST(Method, EveryKnownNameIsFoundAgain) {
+TEST(Method, FindsEveryKnownName) {
   for (std::size_t index = 0; index + 1 < method_count; ++index) {
     const auto method = static_cast<Method>(index);
     EXPECT_FALSE(name_of(method).empty());

@@ -1,6 +1,7 @@
+// Reason phrases and the mapping from errors to statuses.
 #include "weir/http/syntax/status.hpp"
 
-#include "weir/base/error.hpp"
+#include "weir/base/result.hpp"
 #include "weir/http/syntax/parse_error.hpp"
 
 namespace weir::http {
@@ -106,7 +107,7 @@ std::string_view reason_of_later_error(Status status) noexcept {
       return "Precondition Required";
     case Status::too_many_requests:
       return "Too Many Requests";
-    case Status::fields_too_large:
+    case Status::request_header_fields_too_large:
       return "Request Header Fields Too Large";
     case Status::unavailable_for_legal_reasons:
       return "Unavailable For Legal Reasons";
@@ -131,7 +132,7 @@ std::string_view reason_of_later_error(Status status) noexcept {
   }
 }
 
-Status status_for_errc(Errc error) noexcept {
+Status to_status_errc(Errc error) noexcept {
   switch (error) {
     case Errc::timed_out:
       return Status::request_timeout;
@@ -163,12 +164,11 @@ std::string_view reason_of(Status status) noexcept {
   return reason_of_later_error(status);
 }
 
-Status status_for(std::error_code error) noexcept {
-  if (error.category() == error_category())
-    return status_for_errc(static_cast<Errc>(error.value()));
-  if (error.category() == refusal_category() && error.value() > 0 &&
-      static_cast<std::size_t>(error.value()) < refusal_count) {
-    return status_of(static_cast<Refusal>(error.value()));
+Status to_status(std::error_code error) noexcept {
+  if (error.category() == error_category()) return to_status_errc(static_cast<Errc>(error.value()));
+  if (error.category() == parse_error_category() && error.value() > 0 &&
+      static_cast<std::size_t>(error.value()) < parse_error_count) {
+    return to_status(static_cast<ParseError>(error.value()));
   }
   if (error == std::errc::connection_reset || error == std::errc::broken_pipe) {
     return Status::bad_request;

@@ -1,4 +1,4 @@
-// Status codes: their numbers, their reason phrases, and the one that answers an error.
+// Status codes, their reason phrases and the status that answers an error.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace weir::http {
 
-/// A status code (RFC 9110 §15 and the registry's common ones). Any number from 100 to 599 may be
-/// held, also one without a name here: `Status{299}`.
+/// A status code (RFC 9110 §15 and the common ones of the IANA registry). The enum can hold any
+/// number from 100 to 599, including numbers without an enumerator: `Status{299}`.
 enum class Status : std::uint16_t {
   continue_ = 100,
   switching_protocols = 101,
@@ -52,7 +52,7 @@ enum class Status : std::uint16_t {
   upgrade_required = 426,
   precondition_required = 428,
   too_many_requests = 429,
-  fields_too_large = 431,
+  request_header_fields_too_large = 431,
   unavailable_for_legal_reasons = 451,
   internal_error = 500,
   not_implemented = 501,
@@ -64,28 +64,30 @@ enum class Status : std::uint16_t {
   network_authentication_required = 511,
 };
 
-/// The number on the wire.
+/// Returns the number on the wire.
 constexpr int code_of(Status status) noexcept {
   return static_cast<int>(status);
 }
 
-/// True for the numbers that a server may send: 100 to 599.
+/// Returns true if a server may send this status: 100 to 599.
 constexpr bool is_valid(Status status) noexcept {
   return code_of(status) >= 100 && code_of(status) <= 599;
 }
 
-/// False where a response ends with its head whatever its fields say: 1xx, 204 and 304
-/// (RFC 9112 §6.3).
+/// Returns false if a response with this status ends after its head regardless of its headers: 1xx,
+/// 204 and 304 (RFC 9112 §6.3).
 constexpr bool may_have_body(Status status) noexcept {
   return code_of(status) >= 200 && status != Status::no_content && status != Status::not_modified;
 }
 
-/// The reason phrase, empty for a status without a name here. Lives as long as the process.
+/// Returns the reason phrase, empty for a status without an enumerator.
+/// Lifetime: the text lives as long as the process.
 std::string_view reason_of(Status status) noexcept;
 
-/// The status that tells a client about `error`, met while its request was handled: a Refusal's
-/// own, 408 for a time-out, 413 for a limit, 400 for malformed or incomplete input, 503 when this
-/// side is closing, and 500 for everything that is not the client's business.
-Status status_for(std::error_code error) noexcept;
+/// Returns the status that answers a request whose handling failed with `error`. A ParseError has
+/// its own status. Values of Errc have these statuses: timed_out 408, limit_reached 413,
+/// bad_input and end_of_stream 400, not_found 404, conflict 409, unsupported 501, cancelled and
+/// closed 503. A connection that the client reset or closed is 400. All other errors are 500.
+Status to_status(std::error_code error) noexcept;
 
 }  // namespace weir::http

@@ -1,14 +1,15 @@
+// Tests of status codes.
 #include "weir/http/syntax/status.hpp"
 
 #include <gtest/gtest.h>
 
-#include "weir/base/error.hpp"
+#include "weir/base/result.hpp"
 #include "weir/http/syntax/parse_error.hpp"
 
 namespace weir::http {
 namespace {
 
-TEST(Status, ReasonPhrases) {
+TEST(Status, HasReasonPhrases) {
   EXPECT_EQ(reason_of(Status::ok), "OK");
   EXPECT_EQ(reason_of(Status::not_found), "Not Found");
   EXPECT_EQ(reason_of(Status::unprocessable_content), "Unprocessable Content");
@@ -28,24 +29,25 @@ TEST(Status, OnlySomeStatusesMayHaveABody) {
   }
 }
 
-TEST(Status, ValidNumbers) {
+TEST(Status, AcceptsOnlyValidNumbers) {
   EXPECT_FALSE(is_valid(Status{99}));
   EXPECT_TRUE(is_valid(Status{100}));
   EXPECT_TRUE(is_valid(Status{599}));
   EXPECT_FALSE(is_valid(Status{600}));
 }
 
-TEST(Status, AnErrorHasTheStatusThatExplainsIt) {
-  EXPECT_EQ(status_for(Errc::timed_out), Status::request_timeout);
-  EXPECT_EQ(status_for(Errc::limit_reached), Status::content_too_large);
-  EXPECT_EQ(status_for(Errc::bad_input), Status::bad_request);
-  EXPECT_EQ(status_for(Errc::end_of_stream), Status::bad_request);
-  EXPECT_EQ(status_for(Errc::closed), Status::service_unavailable);
-  EXPECT_EQ(status_for(Errc::not_found), Status::not_found);
-  EXPECT_EQ(status_for(Refusal::unknown_transfer_coding), Status::not_implemented);
-  EXPECT_EQ(status_for(Refusal::none), Status::internal_error);
-  EXPECT_EQ(status_for(system_error(EACCES)), Status::internal_error);
-  EXPECT_EQ(status_for(system_error(ECONNRESET)), Status::bad_request);
+TEST(Status, MapsErrorsToStatuses) {
+  EXPECT_EQ(to_status(Errc::timed_out), Status::request_timeout);
+  EXPECT_EQ(to_status(Errc::limit_reached), Status::content_too_large);
+  EXPECT_EQ(to_status(Errc::bad_input), Status::bad_request);
+  EXPECT_EQ(to_status(Errc::end_of_stream), Status::bad_request);
+  EXPECT_EQ(to_status(Errc::closed), Status::service_unavailable);
+  EXPECT_EQ(to_status(Errc::not_found), Status::not_found);
+  EXPECT_EQ(to_status(make_error_code(ParseError::unknown_transfer_coding)),
+            Status::not_implemented);
+  EXPECT_EQ(to_status(make_error_code(ParseError::none)), Status::internal_error);
+  EXPECT_EQ(to_status(system_error(EACCES)), Status::internal_error);
+  EXPECT_EQ(to_status(system_error(ECONNRESET)), Status::bad_request);
 }
 
 }  // namespace

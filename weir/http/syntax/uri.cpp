@@ -1,16 +1,17 @@
+// Percent decoding, path checks and the parser of request targets.
 #include "weir/http/syntax/uri.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "weir/http/syntax/detail/authority.hpp"
-#include "weir/http/syntax/detail/simd_block.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/syntax/detail/simd_block.hpp"
 
 namespace weir::http {
 namespace {
 
-/// The byte that "%HH" at `text[index]` stands for, or -1.
+/// Returns the byte that the "%HH" at `text[index]` encodes, or -1 if the escape is malformed.
 int escaped_byte(std::string_view text, std::size_t index) noexcept {
   if (text.size() - index < 3) return -1;
   const int high = hex_value(text[index + 1]);
@@ -18,7 +19,7 @@ int escaped_byte(std::string_view text, std::size_t index) noexcept {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/// True for a segment that decodes to "." or "..". Its escapes are known to be well-formed.
+/// True if the segment decodes to "." or "..". Its escapes must be well-formed.
 bool is_dot_segment(std::string_view segment) noexcept {
   int dots = 0;
   for (std::size_t index = 0; index < segment.size(); ++dots) {
@@ -33,7 +34,7 @@ bool is_dot_segment(std::string_view segment) noexcept {
   return dots == 1 || dots == 2;
 }
 
-/// The length of "http://" or "https://" at the start of `text`, or 0.
+/// Returns the length of "http://" or "https://" at the start of `text`, or 0.
 std::size_t scheme_length(std::string_view text) noexcept {
   for (std::string_view scheme : {"http://", "https://"}) {
     if (equals_ignoring_case(text.substr(0, scheme.size()), scheme)) return scheme.size();
@@ -41,48 +42,48 @@ std::size_t scheme_length(std::string_view text) noexcept {
   return 0;
 }
 
-/// What is in a path and query.
+/// The kinds of bytes that a path and query contain.
 struct Survey {
-  void look_at(const Block& block) noexcept {
+  void scan(const SimdBlock& block) noexcept {
     valid &= block.not_target() == 0;
     question |= block.equal_to('?') != 0;
     escape |= block.equal_to('%') != 0;
     slash_dot |= (block.equal_to('/') << 1 & block.equal_to('.')) != 0;
   }
 
-  void look_at(char previous, char character) noexcept {
-    valid &= is_in(character, CharacterClass::target);
+  void scan(char previous, char character) noexcept {
+    valid &= is_in(character, CharClass::target);
     question |= character == '?';
     escape |= character == '%';
     slash_dot |= previous == '/' && character == '.';
   }
 
-  bool valid = true;  ///< no byte outside CharacterClass::target
+  bool valid = true;  ///< true while no byte is outside CharClass::target
   bool question = false;
   bool escape = false;
-  bool slash_dot = false;  ///< "/.", which every raw dot segment starts with
+  bool slash_dot = false;  ///< true if "/." occurs; every raw dot segment starts with it
 };
 
 Survey survey(std::string_view text) noexcept {
   Survey seen;
-  if (text.size() < Block::size) {
+  if (text.size() < SimdBlock::size) {
     char previous = '\0';
-    for (char each : text) seen.look_at(std::exchange(previous, each), each);
+    for (char each : text) seen.scan(std::exchange(previous, each), each);
     return seen;
   }
-  const char* const last = text.data() + text.size() - Block::size;
-  // Blocks overlap, so that no pair of bytes falls between two of them.
-  for (const char* start = text.data(); start < last; start += Block::size - 1) {
-    seen.look_at(Block(start));
+  const char* const last = text.data() + text.size() - SimdBlock::size;
+  // Blocks overlap by one byte, because a pair of bytes must not be split between two blocks.
+  for (const char* start = text.data(); start < last; start += SimdBlock::size - 1) {
+    seen.scan(SimdBlock(start));
   }
-  seen.look_at(Block(last));
+  seen.scan(SimdBlock(last));
   return seen;
 }
 
 /// Splits `text`, which starts with '/' or '?' or is empty, and checks both parts.
-Refusal take_path_and_query(std::string_view text, Target& target) noexcept {
+ParseError take_path_and_query(std::string_view text, Target& target) noexcept {
   const Survey seen = survey(text);
-  if (!seen.valid) return Refusal::bad_target;
+  if (!seen.valid) return ParseError::bad_target;
   target.path = text;
   if (seen.question) {
     const std::size_t question = text.find('?');
@@ -90,20 +91,20 @@ Refusal take_path_and_query(std::string_view text, Target& target) noexcept {
     target.path = text.substr(0, question);
     target.query = text.substr(question + 1);
   }
-  if (!seen.escape && !seen.slash_dot) return Refusal::none;
+  if (!seen.escape && !seen.slash_dot) return ParseError::none;
   target.path_has_escapes = target.path.find('%') != std::string_view::npos;
-  if (const Refusal refusal = check_path(target.path); refusal != Refusal::none) return refusal;
+  if (const ParseError error = check_path(target.path); error != ParseError::none) return error;
   return check_escapes(target.query);
 }
 
-Refusal take_absolute(Method method, std::string_view text, Target& target) noexcept {
+ParseError take_absolute(Method method, std::string_view text, Target& target) noexcept {
   const std::size_t scheme = scheme_length(text);
-  if (scheme == 0) return Refusal::bad_target_form;
+  if (scheme == 0) return ParseError::bad_target_form;
   target.form = TargetForm::absolute;
   text.remove_prefix(scheme);
   const std::size_t length = std::min(text.find_first_of("/?"), text.size());
   target.authority = text.substr(0, length);
-  if (!parse_authority(target.authority)) return Refusal::bad_target_authority;
+  if (!parse_authority(target.authority)) return ParseError::bad_target_authority;
   text.remove_prefix(length);
   if (text.empty() && method == Method::options) target.form = TargetForm::asterisk;
   return take_path_and_query(text, target);
@@ -134,22 +135,22 @@ std::optional<std::string> percent_decode(std::string_view in) {
   return decoded;
 }
 
-Refusal check_escapes(std::string_view text) noexcept {
+ParseError check_escapes(std::string_view text) noexcept {
   for (std::size_t index = text.find('%'); index != std::string_view::npos;
        index = text.find('%', index + 3)) {
     const int byte = escaped_byte(text, index);
-    if (byte < 0) return Refusal::bad_escape;
-    if (byte == 0) return Refusal::nul_escape;
+    if (byte < 0) return ParseError::bad_escape;
+    if (byte == 0) return ParseError::nul_escape;
   }
-  return Refusal::none;
+  return ParseError::none;
 }
 
-Refusal check_path(std::string_view path) noexcept {
-  if (const Refusal refusal = check_escapes(path); refusal != Refusal::none) return refusal;
+ParseError check_path(std::string_view path) noexcept {
+  if (const ParseError error = check_escapes(path); error != ParseError::none) return error;
   for (const std::string_view segment : Segments(path)) {
-    if (is_dot_segment(segment)) return Refusal::dot_segment;
+    if (is_dot_segment(segment)) return ParseError::dot_segment;
   }
-  return Refusal::none;
+  return ParseError::none;
 }
 
 Segments::Iterator& Segments::Iterator::operator++() noexcept {
@@ -163,21 +164,21 @@ std::string Segments::Iterator::decoded() const {
   return percent_decode(**this).value_or(std::string(**this));
 }
 
-Refusal parse_target(Method method, std::string_view text, Target& target) noexcept {
+ParseError parse_target(Method method, std::string_view text, Target& target) noexcept {
   target = {};
-  if (text.empty()) return Refusal::bad_target;
+  if (text.empty()) return ParseError::bad_target;
   if (method == Method::connect) {
     const std::optional<Authority> authority = parse_authority(text);
-    if (!authority) return Refusal::bad_target_form;
-    if (!authority->port) return Refusal::bad_target_authority;
+    if (!authority) return ParseError::bad_target_form;
+    if (!authority->port) return ParseError::bad_target_authority;
     target.form = TargetForm::authority;
     target.authority = text;
-    return Refusal::none;
+    return ParseError::none;
   }
   if (text.front() == '/') return take_path_and_query(text, target);
   if (text == "*") {
     target.form = TargetForm::asterisk;
-    return method == Method::options ? Refusal::none : Refusal::bad_target_form;
+    return method == Method::options ? ParseError::none : ParseError::bad_target_form;
   }
   return take_absolute(method, text, target);
 }

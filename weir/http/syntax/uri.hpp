@@ -13,23 +13,27 @@
 
 namespace weir::http {
 
-/// Decodes every "%HH" of `in` once, to `out`, which has room for in.size() bytes and may be where
-/// `in` is. Returns how many bytes it wrote, or nothing at the first '%' without two hexadecimal
-/// digits. '+' stays '+': see Query for forms.
+/// Decodes every "%HH" of `in` exactly once and writes the result to `out`. `out` has room for
+/// in.size() bytes and may be equal to in.data(). '+' stays '+'; see Query for forms.
+/// Returns: the number of bytes written, or std::nullopt at the first '%' without two hexadecimal
+/// digits.
 std::optional<std::size_t> percent_decode(std::string_view in, char* out) noexcept;
 
-/// The same into a string of its own.
+/// Decodes every "%HH" of `in` exactly once into a new string.
+/// Returns: std::nullopt if a '%' is not followed by two hexadecimal digits.
 std::optional<std::string> percent_decode(std::string_view in);
 
-/// Refusal::none, or what is wrong with the escapes in `text`: bad_escape or nul_escape.
-Refusal check_escapes(std::string_view text) noexcept;
+/// Checks the escapes in `text`.
+/// Returns: ParseError::none, bad_escape or nul_escape.
+ParseError check_escapes(std::string_view text) noexcept;
 
-/// Refusal::none, or what is wrong with the escapes of an absolute path, or dot_segment for a
-/// segment that is "." or ".." once decoded: a server must not guess which resource those mean.
-Refusal check_path(std::string_view path) noexcept;
+/// Checks the escapes and the segments of an absolute path.
+/// Returns: ParseError::none, an error of check_escapes(), or dot_segment. A dot segment decodes
+/// to "." or ".."; a server must not guess which resource it means.
+ParseError check_path(std::string_view path) noexcept;
 
-/// The segments of a path or of a `{rest...}`, split on '/' before decoding, so that "%2F" never
-/// splits: "/a//b" has "a", "" and "b"; "/" has "". A leading '/' is not a separator.
+/// The segments of a path or of a `{rest...}`. The text is split on '/' before it is decoded, so
+/// "%2F" never splits: "/a//b" has "a", "" and "b"; "/" has "". A leading '/' is not a separator.
 class Segments {
  public:
   class Iterator {
@@ -48,8 +52,8 @@ class Segments {
     }
     bool operator==(std::default_sentinel_t) const noexcept { return done_; }
 
-    /// The segment with its escapes decoded. The path was checked when it was received; a text
-    /// from elsewhere that has a bad escape is given as it is.
+    /// Returns the segment with its escapes decoded. A request's path was checked when it was
+    /// received. A segment of any other text is returned undecoded if it has a bad escape.
     std::string decoded() const;
 
    private:
@@ -66,23 +70,24 @@ class Segments {
   std::string_view path_;
 };
 
-/// The four shapes of a request target (RFC 9112 §3.2).
+/// The four forms of a request target (RFC 9112 §3.2).
 enum class TargetForm : std::uint8_t { origin, absolute, asterisk, authority };
 
-/// A checked request target; the views belong to the text it was parsed from.
+/// A checked request target. The views point into the text that was parsed.
 struct Target {
   TargetForm form = TargetForm::origin;
-  bool has_query = false;         ///< there is a '?', be it with nothing behind it
-  bool path_has_escapes = false;  ///< decoding would change the path
-  std::string_view authority;     ///< of the absolute and the authority form
-  std::string_view path;          ///< raw; empty where an absolute form has none: it means "/"
+  bool has_query = false;         ///< true if there is a '?', even if nothing follows it
+  bool path_has_escapes = false;  ///< true if decoding would change the path
+  std::string_view authority;     ///< host[:port] of the absolute and the authority form
+  std::string_view path;          ///< raw; empty if an absolute form has no path, which means "/"
   std::string_view query;         ///< raw, without the '?'
 };
 
-/// Takes `text` apart into `target`, or says why it may not be asked for: "*" needs OPTIONS,
-/// host:port needs CONNECT and CONNECT needs host:port, an absolute form has the scheme http or
+/// Parses `text` into `target`; every byte is checked. The target "*" needs OPTIONS. The form
+/// host:port needs CONNECT, and CONNECT needs host:port. An absolute form has the scheme http or
 /// https and an authority without user info. OPTIONS with an absolute form without path and query
-/// means "*" (RFC 9112 §3.2.4). Every byte is checked.
-Refusal parse_target(Method method, std::string_view text, Target& target) noexcept;
+/// means "*" (RFC 9112 §3.2.4).
+/// Returns: ParseError::none, or the reason why the target is rejected.
+ParseError parse_target(Method method, std::string_view text, Target& target) noexcept;
 
 }  // namespace weir::http

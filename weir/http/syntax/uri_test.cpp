@@ -1,3 +1,4 @@
+// Tests of percent decoding, segments and request targets.
 #include "weir/http/syntax/uri.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +9,7 @@
 namespace weir::http {
 namespace {
 
-Refusal verdict(Method method, std::string_view text) {
+ParseError verdict(Method method, std::string_view text) {
   Target target;
   return parse_target(method, text, target);
 }
@@ -28,7 +29,7 @@ TEST(Uri, PercentDecodingWorksInPlace) {
   EXPECT_EQ(text.substr(0, 3), "AbC");
 }
 
-TEST(Uri, SegmentsAreSplitRaw) {
+TEST(Uri, SplitsSegmentsBeforeDecoding) {
   const auto split = [](std::string_view path) {
     std::vector<std::string> all;
     const Segments segments(path);
@@ -46,98 +47,99 @@ TEST(Uri, SegmentsAreSplitRaw) {
   EXPECT_EQ(split("/%zz"), List{"%zz"});
 }
 
-TEST(Uri, DotSegmentsInEverySpelling) {
+TEST(Uri, FindsDotSegmentsInEverySpelling) {
   for (auto path : {"/.", "/..", "/./", "/../", "/a/.", "/a/..", "/a/../b", "/%2e", "/%2E%2e/",
                     "/.%2e", "/%2E.", "/a/%2e./b", "//..", "/..//"}) {
-    EXPECT_EQ(check_path(path), Refusal::dot_segment) << path;
+    EXPECT_EQ(check_path(path), ParseError::dot_segment) << path;
   }
   for (auto path : {"/...", "/.a", "/..a", "/a.", "/a..", "/a/.well-known/x", "/%2e%2e%2e", "/%2ea",
                     "/..;/", "/..%2f", "/%252e%252e", "/", "//", ""}) {
-    EXPECT_EQ(check_path(path), Refusal::none) << path;
+    EXPECT_EQ(check_path(path), ParseError::none) << path;
   }
 }
 
-TEST(Uri, EscapesAreWholeAndNeverNul) {
+TEST(Uri, RejectsIncompleteAndNulEscapes) {
   for (auto text : {"%", "a%4", "%zz", "%%", "%2", "%g0", "%0g"}) {
-    EXPECT_EQ(check_escapes(text), Refusal::bad_escape) << text;
+    EXPECT_EQ(check_escapes(text), ParseError::bad_escape) << text;
   }
-  EXPECT_EQ(check_escapes("a%00"), Refusal::nul_escape);
-  EXPECT_EQ(check_escapes("%2500%41"), Refusal::none);
+  EXPECT_EQ(check_escapes("a%00"), ParseError::nul_escape);
+  EXPECT_EQ(check_escapes("%2500%41"), ParseError::none);
 }
 
-TEST(Uri, OriginForm) {
+TEST(Uri, ParsesOriginForm) {
   Target target;
-  ASSERT_EQ(parse_target(Method::get, "/a/b%20c?x=1?y=/&z", target), Refusal::none);
+  ASSERT_EQ(parse_target(Method::get, "/a/b%20c?x=1?y=/&z", target), ParseError::none);
   EXPECT_EQ(target.form, TargetForm::origin);
   EXPECT_EQ(target.path, "/a/b%20c");
   EXPECT_TRUE(target.path_has_escapes);
   EXPECT_EQ(target.query, "x=1?y=/&z");
-  ASSERT_EQ(parse_target(Method::get, "/a?", target), Refusal::none);
+  ASSERT_EQ(parse_target(Method::get, "/a?", target), ParseError::none);
   EXPECT_TRUE(target.has_query);
   EXPECT_FALSE(target.path_has_escapes);
-  ASSERT_EQ(parse_target(Method::get, "//evil.test/x", target), Refusal::none);
+  ASSERT_EQ(parse_target(Method::get, "//evil.test/x", target), ParseError::none);
   EXPECT_EQ(target.path, "//evil.test/x");
   EXPECT_TRUE(target.authority.empty());
 }
 
-TEST(Uri, AbsoluteForm) {
+TEST(Uri, ParsesAbsoluteForm) {
   Target target;
-  ASSERT_EQ(parse_target(Method::get, "HTTP://a.test:80/b?c", target), Refusal::none);
+  ASSERT_EQ(parse_target(Method::get, "HTTP://a.test:80/b?c", target), ParseError::none);
   EXPECT_EQ(target.form, TargetForm::absolute);
   EXPECT_EQ(target.authority, "a.test:80");
   EXPECT_EQ(target.path, "/b");
   EXPECT_EQ(target.query, "c");
-  ASSERT_EQ(parse_target(Method::get, "https://[::1]?q", target), Refusal::none);
+  ASSERT_EQ(parse_target(Method::get, "https://[::1]?q", target), ParseError::none);
   EXPECT_EQ(target.authority, "[::1]");
   EXPECT_EQ(target.path, "");
   EXPECT_EQ(target.query, "q");
-  ASSERT_EQ(parse_target(Method::options, "http://a.test", target), Refusal::none);
+  ASSERT_EQ(parse_target(Method::options, "http://a.test", target), ParseError::none);
   EXPECT_EQ(target.form, TargetForm::asterisk);
-  ASSERT_EQ(parse_target(Method::options, "http://a.test/", target), Refusal::none);
+  ASSERT_EQ(parse_target(Method::options, "http://a.test/", target), ParseError::none);
   EXPECT_EQ(target.form, TargetForm::absolute);
 }
 
-TEST(Uri, FormsAndMethodsBelongTogether) {
-  EXPECT_EQ(verdict(Method::options, "*"), Refusal::none);
-  EXPECT_EQ(verdict(Method::get, "*"), Refusal::bad_target_form);
-  EXPECT_EQ(verdict(Method::options, "**"), Refusal::bad_target_form);
-  EXPECT_EQ(verdict(Method::options, "*?a"), Refusal::bad_target_form);
-  EXPECT_EQ(verdict(Method::connect, "a.test:443"), Refusal::none);
-  EXPECT_EQ(verdict(Method::connect, "[::1]:443"), Refusal::none);
-  EXPECT_EQ(verdict(Method::connect, "a.test"), Refusal::bad_target_authority);
-  EXPECT_EQ(verdict(Method::connect, "a.test:"), Refusal::bad_target_authority);
-  EXPECT_EQ(verdict(Method::connect, "*"), Refusal::bad_target_authority);
+TEST(Uri, ChecksThatFormAndMethodMatch) {
+  EXPECT_EQ(verdict(Method::options, "*"), ParseError::none);
+  EXPECT_EQ(verdict(Method::get, "*"), ParseError::bad_target_form);
+  EXPECT_EQ(verdict(Method::options, "**"), ParseError::bad_target_form);
+  EXPECT_EQ(verdict(Method::options, "*?a"), ParseError::bad_target_form);
+  EXPECT_EQ(verdict(Method::connect, "a.test:443"), ParseError::none);
+  EXPECT_EQ(verdict(Method::connect, "[::1]:443"), ParseError::none);
+  EXPECT_EQ(verdict(Method::connect, "a.test"), ParseError::bad_target_authority);
+  EXPECT_EQ(verdict(Method::connect, "a.test:"), ParseError::bad_target_authority);
+  EXPECT_EQ(verdict(Method::connect, "*"), ParseError::bad_target_authority);
   for (auto text : {"/", "http://a.test:1/", "a.test:70000", "u@a.test:1", ":1"}) {
-    EXPECT_EQ(verdict(Method::connect, text), Refusal::bad_target_form) << text;
+    EXPECT_EQ(verdict(Method::connect, text), ParseError::bad_target_form) << text;
   }
   for (auto text : {"a.test:443", "a", "?x", "ftp://a.test/", "http:/a.test/", "http:a",
                     "https:", "://a", "ws://a.test/"}) {
-    EXPECT_EQ(verdict(Method::get, text), Refusal::bad_target_form) << text;
+    EXPECT_EQ(verdict(Method::get, text), ParseError::bad_target_form) << text;
   }
 }
 
-TEST(Uri, BadAuthoritiesInAbsoluteForm) {
+TEST(Uri, RejectsBadAuthoritiesInAbsoluteForm) {
   for (auto text : {"http://", "http:///x", "http://?x", "http://u@a.test/", "http://u:p@a.test/",
                     "http://a.test:99999/", "http://:80/", "http://a,b/", "http://[::1/",
                     "http://a%00/", "http://a[b]/"}) {
-    EXPECT_EQ(verdict(Method::get, text), Refusal::bad_target_authority) << text;
+    EXPECT_EQ(verdict(Method::get, text), ParseError::bad_target_authority) << text;
   }
 }
 
-TEST(Uri, NothingButUriCharacters) {
+TEST(Uri, RejectsCharactersThatNoUriHas) {
   for (char each : std::string("\"<>\\^`{|}#[] \x7f\x80\xff\t\x01", 17)) {
     const std::string character(1, each);
-    EXPECT_EQ(verdict(Method::get, "/a" + character), Refusal::bad_target) << character;
-    EXPECT_EQ(verdict(Method::get, "/a?" + character), Refusal::bad_target) << character;
-    EXPECT_EQ(verdict(Method::get, "http://a.test/" + character), Refusal::bad_target) << character;
+    EXPECT_EQ(verdict(Method::get, "/a" + character), ParseError::bad_target) << character;
+    EXPECT_EQ(verdict(Method::get, "/a?" + character), ParseError::bad_target) << character;
+    EXPECT_EQ(verdict(Method::get, "http://a.test/" + character), ParseError::bad_target)
+        << character;
   }
-  EXPECT_EQ(verdict(Method::get, std::string_view("/\0", 2)), Refusal::bad_target);
-  EXPECT_EQ(verdict(Method::get, ""), Refusal::bad_target);
-  EXPECT_EQ(verdict(Method::get, "/?%"), Refusal::bad_escape);
-  EXPECT_EQ(verdict(Method::get, "/?%00"), Refusal::nul_escape);
-  EXPECT_EQ(verdict(Method::get, "/%zz"), Refusal::bad_escape);
-  EXPECT_EQ(verdict(Method::get, "http://a.test/../x"), Refusal::dot_segment);
-  EXPECT_EQ(verdict(Method::get, "/a?/../x"), Refusal::none);
+  EXPECT_EQ(verdict(Method::get, std::string_view("/\0", 2)), ParseError::bad_target);
+  EXPECT_EQ(verdict(Method::get, ""), ParseError::bad_target);
+  EXPECT_EQ(verdict(Method::get, "/?%"), ParseError::bad_escape);
+  EXPECT_EQ(verdict(Method::get, "/?%00"), ParseError::nul_escape);
+  EXPECT_EQ(verdict(Method::get, "/%zz"), ParseError::bad_escape);
+  EXPECT_EQ(verdict(Method::get, "http://a.test/../x"), ParseError::dot_segment);
+  EXPECT_EQ(verdict(Method::get, "/a?/../x"), ParseError::none);
 }
 
 }  // namespace

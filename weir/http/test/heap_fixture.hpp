@@ -1,4 +1,4 @@
-// The heap of the HTTP floor's tests, as they count it and let it run out.
+// The heap of the HTTP tests, which count its allocations and let it run out of memory.
 #pragma once
 
 #include <atomic>
@@ -7,9 +7,10 @@
 
 namespace weir {
 
-/// What operator new does in this whole binary; connection_allocations_test.cpp replaces it.
+/// The operator new of this whole binary; connection_allocations_test.cpp replaces it.
 struct TestHeap {
-  /// False where a sanitizer's own operators stay in place: nothing below has an effect then.
+  /// Returns false if a sanitizer's own operators stay in place. The members below then have no
+  /// effect.
 #if defined(__SANITIZE_THREAD__)
   static constexpr bool replaced = false;
 #elif defined(__has_feature)
@@ -22,28 +23,29 @@ struct TestHeap {
   static constexpr bool replaced = true;
 #endif
 
-  static inline std::atomic<std::uint64_t> news{0};  ///< calls
+  static inline std::atomic<std::uint64_t> news{0};  ///< number of calls
 
-  /// While there is one on this thread, it says for each call whether there is no memory.
-  class Shortage {
+  /// Decides for each allocation of this thread, while it is installed, if the allocation fails.
+  class AllocationFailure {
    public:
     virtual bool now() noexcept = 0;
 
    protected:
-    ~Shortage() = default;
+    ~AllocationFailure() = default;
   };
-  static inline thread_local Shortage* shortage = nullptr;
+  static inline thread_local AllocationFailure* allocation_failure = nullptr;
 
-  /// Lets who is no part of what is tested have memory all the same.
-  class Spared {
+  /// Allows code that is not under test to allocate during failures.
+  class NoAllocationFailure {
    public:
-    Spared() noexcept : shortage_(std::exchange(shortage, nullptr)) {}
-    ~Spared() { shortage = shortage_; }
-    Spared(const Spared&) = delete;
-    Spared& operator=(const Spared&) = delete;
+    NoAllocationFailure() noexcept
+        : allocation_failure_(std::exchange(allocation_failure, nullptr)) {}
+    ~NoAllocationFailure() { allocation_failure = allocation_failure_; }
+    NoAllocationFailure(const NoAllocationFailure&) = delete;
+    NoAllocationFailure& operator=(const NoAllocationFailure&) = delete;
 
    private:
-    Shortage* shortage_;
+    AllocationFailure* allocation_failure_;
   };
 };
 

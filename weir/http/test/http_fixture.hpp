@@ -1,5 +1,5 @@
-// One HTTP server on one loop of a host in memory, for tests of what happens on its connections.
-// Included by tests only, so it may use weir/testing.
+// A fixture with one HTTP server on one loop of a memory platform, for tests of connections. It
+// may use weir/testing, because only tests include it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,23 +12,23 @@
 #include <utility>
 #include <vector>
 
+#include "weir/http/server/detail/accept_connections.hpp"
 #include "weir/http/test/heap_fixture.hpp"
-#include "weir/http/serve.hpp"
 #include "weir/loop/loop.hpp"
+#include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/task/scope.hpp"
-#include "weir/testing/http_answers.hpp"
-#include "weir/testing/memory/memory_platform.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
+#include "weir/testing/memory/memory_platform.hpp"
 
 namespace weir {
 
-/// Virtual time, raw clients. shut_down() drains the server, and then nothing may be left: no block
-/// of memory, no timer, no descriptor.
-class HttpBench : Completion, Runnable {
+/// A server in virtual time with raw clients. shut_down() drains the server and then expects that
+/// no block of memory, timer or descriptor is left.
+class HttpFixture : Continuation, Runnable {
  public:
-  explicit HttpBench(const MemoryHostOptions& options = {})
-      : Completion(&ended), Runnable(&begin), host_(options) {}
-  ~HttpBench() { shut_down(); }
+  explicit HttpFixture(const MemoryPlatformOptions& options = {})
+      : Continuation(&ended), Runnable(&begin), platform_(options) {}
+  ~HttpFixture() { shut_down(); }
 
   /// Serves routes_ on loopback, port 80.
   void serve(const http::Limits& limits = {}) {
@@ -37,7 +37,7 @@ class HttpBench : Completion, Runnable {
     settle();
     blocks_at_rest_ = blocks();
   }
-  /// As Runtime does it: asked to finish, and cancelled.
+  /// Drains the server, as Runtime does first; stop() cancels it.
   void drain() { loop_->drain(); }
   void stop() { cancel_.cancel(); }
   bool stopped() const noexcept { return stopped_; }
@@ -54,20 +54,21 @@ class HttpBench : Completion, Runnable {
     server_.reset();
     EXPECT_EQ(blocks(), 0U) << "blocks of the pool are still in use";
     EXPECT_EQ(loop_->timers().armed(), 0U);
-    EXPECT_EQ(host_.open_descriptors(), 0U);
+    EXPECT_EQ(platform_.open_descriptors(), 0U);
   }
 
   MemoryPeer& connect() {
-    peers_.push_back(std::make_unique<MemoryPeer>(host_, address_));
+    peers_.push_back(std::make_unique<MemoryPeer>(platform_, address_));
     return *peers_.back();
   }
-  /// Lets everything happen that needs no time.
-  void settle() { host_.run_until_idle(*loop_); }
-  void pass(Duration length) { host_.advance(*loop_, length); }
-  /// One turn of the loop, without time passing. Returns whether it did anything.
-  bool turn() { return loop_->turn(host_.now()); }
+  /// Runs the loop until it is idle, without advancing the time.
+  void settle() { platform_.run_until_idle(*loop_); }
+  void pass(Duration length) { platform_.advance(*loop_, length); }
+  /// Runs one turn of the loop without advancing the time. Returns true if it did any work.
+  bool turn() { return loop_->turn(platform_.now()); }
 
-  /// Sends it, as far as the server takes it, and gives what came back; no time passes.
+  /// Sends `text` as far as the server accepts it and returns the received bytes, without
+  /// advancing the time.
   std::string talk(MemoryPeer& peer, std::string_view text) {
     while (!text.empty()) {
       const std::size_t sent = peer.send(text);
@@ -77,46 +78,46 @@ class HttpBench : Completion, Runnable {
     }
     return peer.take();
   }
-  /// The statuses that one connection gets for this.
+  /// Sends `text` on a new connection and returns the statuses of the responses.
   std::string statuses(std::string_view text) {
-    return statuses_of(read_http_answers(talk(connect(), text)));
+    return sim::statuses_of(sim::parse_http_responses(talk(connect(), text)));
   }
 
   std::size_t blocks() {
     loop_->blocks().collect();
     return loop_->blocks().blocks_in_use();
   }
-  /// Nothing of any connection is left.
+  /// Expects that no connection has left any resource.
   void expect_at_rest() {
     EXPECT_EQ(blocks(), blocks_at_rest_);
     EXPECT_EQ(loop_->timers().armed(), 0U);
-    EXPECT_EQ(host_.open_descriptors(), 1U) << "more than the listener is open";
+    EXPECT_EQ(platform_.open_descriptors(), 1U) << "more than the listener is open";
     EXPECT_EQ(server_->counters().connections_open.value(), 0U);
   }
 
  protected:
-  struct Host : MemoryHost {
-    using MemoryHost::MemoryHost;
+  struct FixturePlatform : MemoryPlatform {
+    using MemoryPlatform::MemoryPlatform;
     void log(std::string_view line) noexcept override {
-      const TestHeap::Spared spared;
-      MemoryHost::log(line);
+      const TestHeap::NoAllocationFailure no_failure;
+      MemoryPlatform::log(line);
     }
   };
-  Host host_;
-  std::unique_ptr<Loop> loop_ = Loop::make(host_, {}).value();
+  FixturePlatform platform_;
+  std::unique_ptr<Loop> loop_ = Loop::make(platform_, {}).value();
   os::Address address_ = os::Address::loopback(80);
   http::Router routes_;
-  std::optional<http::ServerCore> server_;
+  std::optional<http::ServerState> server_;
 
  private:
   static void begin(Runnable& self) {
-    auto& bench = static_cast<HttpBench&>(self);
-    bench.root_.emplace(with_scope(OnFailure::supervise, &http::serve_on, std::ref(*bench.server_),
-                                   bench.address_));
-    bench.root_->start(Context{bench.loop_.get(), &bench.cancel_}, bench);
+    auto& fixture = static_cast<HttpFixture&>(self);
+    fixture.root_.emplace(with_scope(OnFailure::isolate, &http::listen_and_serve,
+                                     std::ref(*fixture.server_), fixture.address_));
+    fixture.root_->start(Context{fixture.loop_.get(), &fixture.cancel_}, fixture);
   }
-  static std::coroutine_handle<> ended(Completion& self, std::coroutine_handle<>) {
-    static_cast<HttpBench&>(self).stopped_ = true;
+  static std::coroutine_handle<> ended(Continuation& self, std::coroutine_handle<>) {
+    static_cast<HttpFixture&>(self).stopped_ = true;
     return std::noop_coroutine();
   }
 
@@ -127,9 +128,9 @@ class HttpBench : Completion, Runnable {
   bool stopped_ = false;
 };
 
-class HttpTest : public testing::Test, protected HttpBench {
+class HttpTest : public testing::Test, protected HttpFixture {
  protected:
-  explicit HttpTest(const MemoryHostOptions& options = {}) : HttpBench(options) {}
+  explicit HttpTest(const MemoryPlatformOptions& options = {}) : HttpFixture(options) {}
   void TearDown() override { shut_down(); }
 };
 

@@ -1,4 +1,4 @@
-// A request made of text, for tests of what handles requests: its head is parsed as a server does.
+// A request made from text, for tests of handlers; its head is parsed as in a server.
 #pragma once
 
 #include <cassert>
@@ -6,20 +6,20 @@
 #include <string_view>
 
 #include "weir/http/detail/h1/parser.hpp"
-#include "weir/http/limits.hpp"
 #include "weir/http/message/request.hpp"
+#include "weir/http/server/limits.hpp"
 
 namespace weir::http {
 
 /// A request whose body, if it has one, has arrived.
 class TextRequest : BodySource {
  public:
-  /// For example TextRequest("GET /notes/7?full=1"). The line must be one that a server accepts,
-  /// and so must the field lines, each with its end.
+  /// Makes a request, for example TextRequest("GET /notes/7?full=1"). The line and the header
+  /// lines must be valid for a server. Each header line ends with CRLF.
   explicit TextRequest(std::string_view method_and_target, std::string_view body = {},
-                       std::string_view field_lines = {})
+                       std::string_view header_lines = {})
       : text_(std::string(method_and_target) + " HTTP/1.1\r\nHost: test\r\n" +
-              std::string(field_lines) + "\r\n"),
+              std::string(header_lines) + "\r\n"),
         body_text_(body) {
     HeadParser parser{HeadLimits()};
     [[maybe_unused]] const ParseResult parsed = parser.parse(text_, head_);
@@ -34,13 +34,13 @@ class TextRequest : BodySource {
  private:
   Task<Result<Bytes>> read() override { co_return Bytes(); }
   Task<Result<std::string_view>> read_all() override { co_return std::string_view(body_text_); }
-  const Fields& trailers() const noexcept override { return trailers_; }
-  os::Address peer() const override { return {}; }
+  const Headers& trailers() const noexcept override { return trailers_; }
+  os::Address peer_address() const override { return {}; }
 
   std::string text_;
   std::string body_text_;
   RequestHead head_;
-  Fields trailers_;
+  Headers trailers_;
   Request request_{head_, *this};
 };
 

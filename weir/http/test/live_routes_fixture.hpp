@@ -1,5 +1,5 @@
-// A router that is served by several cores of a host in memory, for tests of what happens while its
-// routes change. Included by tests only, so it may use weir/testing.
+// A fixture with a router on several cores of a memory platform, for tests of route changes. It
+// may use weir/testing, because only tests include it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,107 +13,108 @@
 #include <utility>
 #include <vector>
 
-#include "weir/runtime/test/runtime_fixture.hpp"
 #include "weir/http/router/live_routes.hpp"
-#include "weir/http/serve.hpp"
+#include "weir/http/server/detail/accept_connections.hpp"
+#include "weir/runtime/test/runtime_fixture.hpp"
+#include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/task/sync/event.hpp"
-#include "weir/testing/http_answers.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
 namespace weir::http {
 
-/// What became of a handler.
-struct Fate {
+/// A record of a handler's destruction and of its requests.
+struct HandlerLog {
   unsigned destroyed = 0;
-  unsigned on_core = 99;  ///< where it was destroyed
-  unsigned inside = 0;    ///< requests that are in it
-  unsigned stopped = 0;   ///< that were cancelled
+  unsigned on_core = 99;  ///< the core on which it was destroyed
+  unsigned inside = 0;    ///< requests in the handler
+  unsigned stopped = 0;   ///< requests that were cancelled
 };
 
-/// Tells a handler's fate when the handler goes; a part of the handler.
-class Doomed {
+/// A member of a handler that records the handler's destruction in its log.
+class HandlerProbe {
  public:
-  explicit Doomed(Fate& fate) noexcept : fate_(&fate) {}
-  Doomed(Doomed&& other) noexcept : fate_(std::exchange(other.fate_, nullptr)) {}
-  ~Doomed() {
-    if (fate_ == nullptr) return;
-    EXPECT_EQ(fate_->inside, 0U) << "it has a request";
-    ++fate_->destroyed;
+  explicit HandlerProbe(HandlerLog& log) noexcept : log_(&log) {}
+  HandlerProbe(HandlerProbe&& other) noexcept : log_(std::exchange(other.log_, nullptr)) {}
+  ~HandlerProbe() {
+    if (log_ == nullptr) return;
+    EXPECT_EQ(log_->inside, 0U) << "the handler still has a request";
+    ++log_->destroyed;
     const Loop* const loop = Loop::current();
-    if (loop != nullptr) fate_->on_core = loop->core();
+    if (loop != nullptr) log_->on_core = loop->core();
   }
-  Fate& fate() const noexcept { return *fate_; }
+  HandlerLog& log() const noexcept { return *log_; }
 
  private:
-  Fate* fate_;
+  HandlerLog* log_;
 };
 
-/// A handler that answers at once.
-class Saying {
+/// A handler that answers without waiting.
+class TextHandler {
  public:
-  Saying(Fate& fate, std::string what) : doomed_(fate), what_(std::move(what)) {}
-  Response operator()() const { return text(what_ + std::to_string(doomed_.fate().destroyed)); }
+  TextHandler(HandlerLog& log, std::string what) : probe_(log), what_(std::move(what)) {}
+  Response operator()() const { return text(what_ + std::to_string(probe_.log().destroyed)); }
 
  private:
-  Doomed doomed_;
+  HandlerProbe probe_;
   std::string what_;
 };
 
-/// What lets handlers that wait go on, core by core.
-using Gates = std::array<CoreManualResetEvent, 3>;
+/// One event per core that releases the waiting handlers of the core.
+using Gates = std::array<ManualResetEvent, 3>;
 
-/// A handler that waits for its core's gate, and uses itself before and after.
-class Waiting {
+/// A handler that waits for its core's gate and uses its members before and after.
+class WaitingHandler {
  public:
-  Waiting(Fate& fate, Gates& gates, std::string what)
-      : doomed_(fate), gates_(&gates), what_(std::move(what)) {}
+  WaitingHandler(HandlerLog& log, Gates& gates, std::string what)
+      : probe_(log), gates_(&gates), what_(std::move(what)) {}
   Task<Response> operator()(Request&) const {
-    ++doomed_.fate().inside;
+    ++probe_.log().inside;
     const Context context = co_await this_context();
     const auto passed = co_await (*gates_)[context.loop->core()].wait();
-    if (!passed) ++doomed_.fate().stopped;
-    --doomed_.fate().inside;
+    if (!passed) ++probe_.log().stopped;
+    --probe_.log().inside;
     co_return text(what_);
   }
 
  private:
-  Doomed doomed_;
+  HandlerProbe probe_;
   Gates* gates_;
   std::string what_;
 };
 
-/// The same, while it streams its answer.
-class Streaming {
+/// A handler that waits for its core's gate while it streams its answer.
+class StreamingHandler {
  public:
-  Streaming(Fate& fate, Gates& gates, std::string what)
-      : doomed_(fate), gates_(&gates), what_(std::move(what)) {}
+  StreamingHandler(HandlerLog& log, Gates& gates, std::string what)
+      : probe_(log), gates_(&gates), what_(std::move(what)) {}
   Response operator()() const { return stream("text/plain", &write, this); }
 
  private:
-  static Task<Result<>> write(BodySink& sink, const Streaming* self) {
-    ++self->doomed_.fate().inside;
+  static Task<Result<>> write(BodySink& sink, const StreamingHandler* self) {
+    ++self->probe_.log().inside;
     auto sent = co_await sink.write(self->what_);
     const Context context = co_await this_context();
     const auto passed = co_await (*self->gates_)[context.loop->core()].wait();
     if (sent && passed) sent = co_await sink.write(self->what_);
-    if (!passed) ++self->doomed_.fate().stopped;
-    --self->doomed_.fate().inside;
+    if (!passed) ++self->probe_.log().stopped;
+    --self->probe_.log().inside;
     if (!passed) co_return fail(passed.error());
     co_return sent;
   }
-  Doomed doomed_;
+  HandlerProbe probe_;
   Gates* gates_;
   std::string what_;
 };
 
-/// Three cores with a server each, at port 80 + core: so a test chooses who answers.
-class LiveRoutesTest : public CoresTest {
+/// Three cores with one server each on port 80 + core, so that a test chooses the core that
+/// answers.
+class LiveRoutesTest : public MultiCoreTest {
  protected:
-  LiveRoutesTest() : CoresTest(3) {}
+  LiveRoutesTest() : MultiCoreTest(3) {}
   void TearDown() override {
     peers_.clear();
     for (unsigned core = 0; core < 3; ++core) stop(core);
-    CoresTest::TearDown();
+    MultiCoreTest::TearDown();
   }
 
   void start(unsigned core) {
@@ -124,21 +125,21 @@ class LiveRoutesTest : public CoresTest {
   void start_all() {
     for (unsigned core = 0; core < 3; ++core) start(core);
   }
-  /// Drains it until it is gone.
+  /// Drains the server of a core until it has ended.
   void stop(unsigned core) {
     if (!servers_[core]) return;
     loop(core).drain();
-    host_.advance(loops(), std::chrono::seconds(2));
+    platform_.advance(loops(), std::chrono::seconds(2));
     ASSERT_TRUE(roots_[core]->finished());
     roots_[core].reset();
     servers_[core].reset();
   }
-  /// Lets everything happen that needs no time.
-  void settle() { host_.run_until_idle(loops()); }
+  /// Runs the loops until they are idle, without advancing the time.
+  void settle() { platform_.run_until_idle(loops()); }
 
-  /// Sends bytes to a core on a connection of their own.
+  /// Sends bytes to a core on a new connection.
   MemoryPeer& send(unsigned core, std::string_view bytes) {
-    peers_.push_back(std::make_unique<MemoryPeer>(host_, address_of(core)));
+    peers_.push_back(std::make_unique<MemoryPeer>(platform_, address_of(core)));
     EXPECT_EQ(peers_.back()->send(bytes), bytes.size());
     settle();
     return *peers_.back();
@@ -147,20 +148,20 @@ class LiveRoutesTest : public CoresTest {
     return "GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n\r\n";
   }
   MemoryPeer& send_get(unsigned core, std::string_view path) { return send(core, get(path)); }
-  /// What has come since the last call, such as "200 hello" or "404"; several between bars. One
-  /// that is cut ends with '-'.
+  /// Returns the responses since the last call, such as "200 hello" or "404", with '|' between
+  /// them. An incomplete response ends with '-'.
   static std::string said(MemoryPeer& peer) {
     std::string all;
-    for (const HttpAnswer& each : read_http_answers(peer.take())) {
+    for (const sim::HttpResponse& each : sim::parse_http_responses(peer.take())) {
       if (!all.empty()) all += "|";
       all += std::to_string(each.status);
       if (each.status == 200) all += " " + each.body;
-      if (!each.whole) all += "-";
+      if (!each.complete) all += "-";
     }
     return all;
   }
   std::string ask(unsigned core, std::string_view path) { return said(send_get(core, path)); }
-  /// The answer of all cores, which must be the same.
+  /// Returns the answer of all cores, which must be equal.
   std::string ask_all(std::string_view path) {
     const std::string first = ask(0, path);
     EXPECT_EQ(ask(1, path), first);
@@ -168,7 +169,7 @@ class LiveRoutesTest : public CoresTest {
     return first;
   }
 
-  /// A task on a core that gives something, from the next round on.
+  /// A task on a core whose value is available after a later round of the loop.
   template <class T>
   class Running {
    public:
@@ -183,7 +184,7 @@ class LiveRoutesTest : public CoresTest {
     std::optional<T> value_;
     Root root_;
   };
-  /// Runs it on a core until everything is idle; it must have ended.
+  /// Runs a task on a core until all loops are idle and expects that it has ended.
   template <class T>
   T run_on(unsigned core, Task<T> task) {
     Running<T> running(loop(core), std::move(task));
@@ -199,7 +200,7 @@ class LiveRoutesTest : public CoresTest {
     co_return co_await std::move(running);
   }
 
-  std::deque<Fate> fates_;  // of handlers, which may live as long as the router
+  std::deque<HandlerLog> logs_;  // logs of handlers, which may live as long as the router
   Router routes_;
   LiveRoutes live_{routes_};
   Gates gates_;
@@ -209,11 +210,11 @@ class LiveRoutesTest : public CoresTest {
     return os::Address::loopback(static_cast<std::uint16_t>(80 + core));
   }
   Task<> serving(unsigned core) {
-    static_cast<void>(co_await with_scope(OnFailure::supervise, &serve_on,
+    static_cast<void>(co_await with_scope(OnFailure::isolate, &listen_and_serve,
                                           std::ref(*servers_[core]), Endpoint(address_of(core))));
   }
 
-  std::array<std::optional<ServerCore>, 3> servers_;
+  std::array<std::optional<ServerState>, 3> servers_;
   std::array<std::optional<Root>, 3> roots_;
   std::vector<std::unique_ptr<MemoryPeer>> peers_;
 };

@@ -1,4 +1,5 @@
-// JSON arrays: sequences, sets, arrays of a fixed length, tuples; and JSON objects that are maps.
+// The codecs of JSON arrays (sequences, sets, fixed arrays, tuples) and of maps, which are
+// objects.
 #pragma once
 
 #include <charconv>
@@ -172,7 +173,7 @@ struct CodecOf<T, Shape::map> {
       const char* const end = text.data() + text.size();
       const auto [stop, error] = std::from_chars(text.data(), end, key);
       if (error != std::errc() || stop != end) return false;
-      // One text for each number: no zeros in front, no -0.
+      // Each number has one text: no leading zeros and no -0.
       return std::to_string(key) == text;
     } else {
       key = std::move(text);

@@ -1,3 +1,4 @@
+// Tests of the codecs of lists and maps.
 #include "weir/json/detail/codec_lists.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@
 namespace weir::json {
 namespace {
 
-/// That `value` becomes `text` and comes back.
+/// Checks that `value` is written as `text` and read back.
 template <class T>
 void expect_both_ways(const T& value, std::string_view text) {
   EXPECT_EQ(write(value), text);
@@ -36,7 +37,7 @@ std::string error_of(std::string_view text) {
   return result ? "it was read" : result.error().message();
 }
 
-TEST(Lists, OfEveryKind) {
+TEST(Lists, EveryKindIsReadAndWritten) {
   expect_both_ways(std::vector<int>{}, "[]");
   expect_both_ways(std::vector<int>{1, 2, 3}, "[1,2,3]");
   expect_both_ways(std::vector<bool>{true, false}, "[true,false]");
@@ -52,10 +53,10 @@ TEST(Lists, OfEveryKind) {
   expect_both_ways(std::tuple<>{}, "[]");
 }
 
-TEST(Lists, BlanksAndCommas) {
+TEST(Lists, BlanksAreSkippedAndCommasChecked) {
   EXPECT_EQ(read<std::vector<int>>(" [ 1 ,\n2 ] "), (std::vector<int>{1, 2}));
   EXPECT_EQ(read<std::vector<int>>("[ ]"), std::vector<int>());
-  EXPECT_EQ(error_of<std::vector<int>>("[1,]"), "a comma with nothing behind it (at byte 3)");
+  EXPECT_EQ(error_of<std::vector<int>>("[1,]"), "a trailing comma (at byte 3)");
   EXPECT_EQ(error_of<std::vector<int>>("[,1]"), "[0]: expected an integer, found ',' (at byte 1)");
   EXPECT_EQ(error_of<std::vector<int>>("[1,,2]"),
             "[1]: expected an integer, found ',' (at byte 3)");
@@ -67,7 +68,7 @@ TEST(Lists, BlanksAndCommas) {
             "[0]: expected an integer, found the end of the text (at byte 1)");
 }
 
-TEST(Lists, OfAFixedLength) {
+TEST(Lists, AFixedLengthIsChecked) {
   using Pairs = std::vector<std::array<int, 2>>;
   using Tuple = std::tuple<int, std::string>;
   EXPECT_EQ(error_of<Pairs>("[[1,2],[1]]"), "[1]: expected an array of 2, found 1 (at byte 10)");
@@ -78,11 +79,11 @@ TEST(Lists, OfAFixedLength) {
             "expected an array of 0, found more elements (at byte 1)");
 }
 
-TEST(Lists, SetsHaveNothingTwice) {
+TEST(Lists, SetsRejectDuplicates) {
   EXPECT_EQ(error_of<std::set<int>>("[1,2,1]"), "[2]: given twice (at byte 6)");
 }
 
-TEST(Maps, OfEveryKind) {
+TEST(Maps, EveryKindIsReadAndWritten) {
   expect_both_ways(std::map<std::string, int>{}, "{}");
   expect_both_ways(std::map<std::string, int>{{"a", 1}, {"", 2}}, R"({"":2,"a":1})");
   expect_both_ways(std::unordered_map<std::string, std::vector<int>>{{"a\n", {1}}},
@@ -93,7 +94,7 @@ TEST(Maps, OfEveryKind) {
                    R"({"a":{"b":1}})");
 }
 
-TEST(Maps, KeysThatAreIntegersHaveOneText) {
+TEST(Maps, IntegerKeysHaveOneText) {
   using Map = std::map<std::int8_t, int>;
   for (const std::string_view text : {R"({"01":1})", R"({"-0":1})", R"({"+1":1})", R"({"1.0":1})",
                                       R"({"":1})", R"({" 1":1})", R"({"128":1})", R"({"x":1})"}) {
@@ -105,9 +106,9 @@ TEST(Maps, KeysThatAreIntegersHaveOneText) {
   EXPECT_EQ(error_of<Map>(R"({"1":x})"), "1: expected an integer, found 'x' (at byte 5)");
 }
 
-TEST(Maps, CommasAndColons) {
+TEST(Maps, CommasAndColonsAreChecked) {
   using Map = std::map<std::string, int>;
-  EXPECT_EQ(error_of<Map>(R"({"a":1,})"), "a comma with nothing behind it (at byte 7)");
+  EXPECT_EQ(error_of<Map>(R"({"a":1,})"), "a trailing comma (at byte 7)");
   EXPECT_EQ(error_of<Map>(R"({"a":1 "b":2})"), "expected ',' or '}', found a string (at byte 7)");
   EXPECT_EQ(error_of<Map>(R"({"a"})"), "expected ':', found '}' (at byte 4)");
   EXPECT_EQ(error_of<Map>(R"({1:2})"), "expected a name in quotes, found a number (at byte 1)");

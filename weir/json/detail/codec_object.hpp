@@ -1,4 +1,4 @@
-// JSON objects that are structs.
+// The codec of structs, which are JSON objects.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ namespace weir::json::detail {
 
 template <class T>
 consteval std::uint32_t required_fields() {
-  // Calls with the addresses only: the fields are those of no object.
-  return with_fields(place<T>.value, [](auto&... fields) {
+  // The call uses only the types of the fields, since there is no object.
+  return with_fields(field_probe<T>.value, [](auto&... fields) {
     std::uint32_t required = 0;
     std::uint32_t bit = 1;
-    [[maybe_unused]] const auto look = [&required, &bit](bool may_be_missing) {
+    [[maybe_unused]] const auto add = [&required, &bit](bool may_be_missing) {
       if (!may_be_missing) required |= bit;
       bit <<= 1;
     };
-    (look(may_be_absent<std::remove_cvref_t<decltype(fields)>>), ...);
+    (add(may_be_absent<std::remove_cvref_t<decltype(fields)>>), ...);
     return required;
   });
 }
@@ -31,7 +31,7 @@ consteval std::uint32_t required_fields() {
 template <class T>
 inline constexpr FieldTable field_table{names<T>, required_fields<T>()};
 
-/// The value of a field whose key has been read.
+/// Reads the value of a field after its key has been read.
 template <class T, std::size_t Index, class Field>
 bool read_field(Reader& in, Field& field) {
   static_assert(!std::is_const_v<Field>, "weir::json: a const field cannot be read");
@@ -39,35 +39,35 @@ bool read_field(Reader& in, Field& field) {
   return in.failed_in_field(names<T>[Index]);
 }
 
-/// Reads the field if it is the one that comes next, without blanks in its key.
+/// Reads the field if its key comes next and has no blanks.
 template <class T, std::size_t Index, class Field>
-void read_if_next(Reader& in, FieldWalk& walk, Field& field) {
-  using Next = FieldWalk::Next;
-  if (walk.next > Next::key || !in.take(key_token<T, Index>)) return;
+void read_if_next(Reader& in, FieldCursor& cursor, Field& field) {
+  using State = FieldCursor::State;
+  if (cursor.state > State::key || !in.take(key_token<T, Index>)) return;
   if (!read_field<T, Index>(in, field)) {
-    walk.next = Next::failed;
+    cursor.state = State::failed;
     return;
   }
-  walk.seen |= std::uint32_t{1} << Index;
-  in.next_separator(walk);
+  cursor.seen |= std::uint32_t{1} << Index;
+  in.next_separator(cursor);
 }
 
-/// Empties an optional or pointer that the text did not mention, as what is empty is not written: a
-/// value that is read into again must not carry one message's data into the next.
+/// Empties an optional or pointer that the text does not contain, since empty ones are not
+/// written. A value that is read into again must not keep the data of an earlier message.
 template <std::size_t Index, class Field>
-void empty_if_unseen([[maybe_unused]] const FieldWalk& walk, [[maybe_unused]] Field& field) {
+void reset_if_missing([[maybe_unused]] const FieldCursor& cursor, [[maybe_unused]] Field& field) {
   if constexpr (may_be_absent<Field>) {
-    if ((walk.seen >> Index & 1U) == 0) field.reset();
+    if ((cursor.seen >> Index & 1U) == 0) field.reset();
   }
 }
 
-/// Reads the fields that are left, in any order.
+/// Reads the remaining fields, in any order.
 template <class T, std::size_t... I, class... Field>
-void read_others(Reader& in, FieldWalk& walk, std::index_sequence<I...>, Field&... fields) {
-  while (in.next_field(field_table<T>, walk)) {
+void read_others(Reader& in, FieldCursor& cursor, std::index_sequence<I...>, Field&... fields) {
+  while (in.next_field(field_table<T>, cursor)) {
     bool read = false;
-    ((walk.index == I ? static_cast<void>(read = read_field<T, I>(in, fields)) : void()), ...);
-    walk.next = read ? FieldWalk::Next::separator : FieldWalk::Next::failed;
+    ((cursor.index == I ? static_cast<void>(read = read_field<T, I>(in, fields)) : void()), ...);
+    cursor.state = read ? FieldCursor::State::separator : FieldCursor::State::failed;
   }
 }
 
@@ -78,22 +78,23 @@ struct CodecOf<T, Shape::object> {
   static bool read(Reader& in, T& value) {
     if constexpr (check<T>()) {
       if (!in.open_object()) return false;
-      FieldWalk walk;
-      with_fields(value, [&in, &walk](auto&... fields) {
+      FieldCursor cursor;
+      with_fields(value, [&in, &cursor](auto&... fields) {
         [&]<std::size_t... I>(std::index_sequence<I...> all) {
-          // Most senders keep the order, and many have no blanks: one comparison a field.
-          (read_if_next<T, I>(in, walk, fields), ...);
-          if (walk.next < FieldWalk::Next::closed) read_others<T>(in, walk, all, fields...);
-          if (!in.keeps_missing_fields()) (empty_if_unseen<I>(walk, fields), ...);
+          // Most senders keep the order, and many write no blanks: this is one comparison per
+          // field.
+          (read_if_next<T, I>(in, cursor, fields), ...);
+          if (cursor.state < FieldCursor::State::closed) read_others<T>(in, cursor, all, fields...);
+          if (!in.keeps_missing_fields()) (reset_if_missing<I>(cursor, fields), ...);
         }(std::make_index_sequence<sizeof...(fields)>());
       });
-      return in.finish_fields(field_table<T>, walk);
+      return in.finish_fields(field_table<T>, cursor);
     } else {
       return false;
     }
   }
 
-  /// An optional or a pointer that is empty is left out.
+  /// Writes all fields except for empty optionals and pointers.
   static void write(Writer& out, const T& value) {
     if constexpr (check<T>()) {
       with_fields(value, [&out](const auto&... fields) {
@@ -108,7 +109,8 @@ struct CodecOf<T, Shape::object> {
   }
 
  private:
-  // Instantiated when something is read or written, so that a T may contain containers of itself.
+  // The check is instantiated when a T is read or written, so a T may contain containers of
+  // itself.
   template <class U>
   static consteval bool check() {
     if constexpr (check_struct<U>()) {

@@ -1,3 +1,4 @@
+// Tests of the codecs of structs and enums, and of a user's codec.
 #include "weir/json/detail/codec_object.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +30,7 @@ struct Paint {
   Old old = old_a;
   bool operator==(const Paint&) const = default;
 };
-/// Written by its user as text.
+/// A type with its own codec, which writes it as text.
 struct Day {
   int year = 0;
   int month = 0;
@@ -105,7 +106,7 @@ static_assert(detail::has_base<Derived> && !detail::has_base<Mixed> && !detail::
 static_assert(detail::names<Mixed>[7] == "empty" && detail::names<Most>[31] == "f32");
 static_assert(detail::field_table<Mixed>.required == 0b11100111);
 
-TEST(Structs, NamesOfFields) {
+TEST(Structs, FieldsKeepTheirNames) {
   EXPECT_EQ(write(Head{"text", 3, true, 4}),
             R"({"content-type":"text","größe":3,"class":true,"trailing_":4})");
   const auto head =
@@ -117,7 +118,7 @@ TEST(Structs, NamesOfFields) {
   EXPECT_FALSE(read<Head>(R"({"content_type":"text","größe":3,"class":true,"trailing_":4})"));
 }
 
-TEST(Structs, OfAFunction) {
+TEST(Structs, LocalStructsAreReadAndWritten) {
   struct Local {
     int here;
     std::string there;
@@ -128,7 +129,7 @@ TEST(Structs, OfAFunction) {
   EXPECT_EQ(local->there, "x");
 }
 
-TEST(Structs, AsManyFieldsAsThereMayBe) {
+TEST(Structs, HaveAtMost32Fields) {
   Most most{};
   most.f1 = 1;
   most.f32 = 32;
@@ -143,7 +144,7 @@ TEST(Structs, AsManyFieldsAsThereMayBe) {
   EXPECT_EQ(short_of_one.error().path, "f32");
 }
 
-TEST(Structs, WithFieldsOfEveryShape) {
+TEST(Structs, FieldsMayHaveEveryShape) {
   Mixed mixed{{1, 2}, {{{3, 4}, {5, 6}, {7, 8}}}, {9}, Inner{10, 11}, nullptr, "t", 0.5, {}};
   const std::string text =
       R"({"inner":{"a":1,"b":2},"array":[{"a":3,"b":4},{"a":5,"b":6},{"a":7,"b":8}],"vector":[9],)"
@@ -154,7 +155,7 @@ TEST(Structs, WithFieldsOfEveryShape) {
   EXPECT_EQ(write(*back), text);
 }
 
-TEST(Structs, LeaveOutWhatIsEmpty) {
+TEST(Structs, LeaveOutEmptyFields) {
   struct Options {
     std::optional<int> a;
     std::optional<int> b;
@@ -177,12 +178,13 @@ TEST(Enums, AreIntegersUnlessTheyHaveNames) {
             (Paint{Color::blue, Level::high, old_b}));
   EXPECT_EQ(write(Color::green), "1");  // it has no name
   EXPECT_EQ(read<Paint>(R"({"color":"green","level":200,"old":1})").error().message(),
-            R"(color: expected "red" or "blue", found another string (at byte 9))");
+            R"(color: expected "red" or "blue", found a different string (at byte 9))");
   EXPECT_EQ(read<Color>("1").error().what, "expected a string, found a number");
-  EXPECT_EQ(read<Level>("256").error().what, "expected an integer from 0 to 255, found another");
+  EXPECT_EQ(read<Level>("256").error().what,
+            "expected an integer from 0 to 255, found a number out of range");
 }
 
-TEST(Codecs, OfTheUsers) {
+TEST(Codecs, MayBeDefinedByTheUser) {
   EXPECT_EQ(write(Trip{{2024, 11}, {{2025, 12}}}), R"({"first":"2024-11","others":["2025-12"]})");
   const auto trip = read<Trip>(R"({"first":"2024-11","others":["2025-12"]})");
   ASSERT_TRUE(trip);

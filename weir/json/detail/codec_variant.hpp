@@ -1,4 +1,4 @@
-// Variants: the alternatives are told apart by what they look like in JSON.
+// The codec of variants, which selects the alternative by the form of the JSON value.
 #pragma once
 
 #include <array>
@@ -21,7 +21,8 @@ struct Alternatives {
   static constexpr std::array<Shape, sizeof...(T)> shapes{shape_of<T>()...};
   static constexpr std::size_t none = sizeof...(T);
 
-  /// Two alternatives for one kind: fine for two structs, and for an integer beside a double.
+  /// Returns true if alternatives `a` and `b` can be distinguished. Two alternatives of one kind
+  /// must be two structs, or an integer and a floating-point number.
   static constexpr bool distinct(std::size_t a, std::size_t b) {
     const Kinds both = kinds[a] & kinds[b];
     if (both == 0) return true;
@@ -40,7 +41,8 @@ struct Alternatives {
     return true;
   }
 
-  /// The first alternative for `kind`; a real one only if `real` or if there is no other.
+  /// Returns the first alternative for `kind`. A floating-point alternative is returned only if
+  /// `real` is true or there is no other.
   static constexpr std::size_t find(Kind kind, bool real) {
     std::size_t found = none;
     for (std::size_t index = 0; index < sizeof...(T); ++index) {
@@ -61,10 +63,9 @@ template <class... T>
 struct CodecOf<std::variant<T...>, Shape::variant> {
   using Value = std::variant<T...>;
   using All = Alternatives<T...>;
-  static_assert(
-      All::all_distinct(),
-      "weir::json: two alternatives of a variant look the same: at most one for each kind "
-      "of JSON value, but for any number of structs and an integer beside a double");
+  static_assert(All::all_distinct(),
+                "weir::json: two alternatives of a variant have the same kind of JSON value: only "
+                "structs may repeat, and an integer may stand next to a double");
   static constexpr Kinds kinds = static_cast<Kinds>((0U | ... | kinds_for<T>()));
 
   static bool read(Reader& in, Value& value) {

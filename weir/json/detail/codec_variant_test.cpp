@@ -1,3 +1,4 @@
+// Tests of the codec of variants.
 #include "weir/json/detail/codec_variant.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@
 
 namespace weir::json {
 
-/// Written by its user as text.
+/// A type with its own codec, which writes it as text.
 struct Ratio {
   int part = 0;
   int whole = 1;
@@ -80,7 +81,7 @@ std::string error_of(std::string_view text, const ReadOptions& options = {}) {
   return result ? "it was read" : result.error().message();
 }
 
-TEST(Variants, AreToldApartByKind) {
+TEST(Variants, AreSelectedByKind) {
   expect_both_ways(Scalar(), "null");
   expect_both_ways(Scalar(true), "true");
   expect_both_ways(Scalar(std::int64_t{-5}), "-5");
@@ -94,7 +95,7 @@ TEST(Variants, AreToldApartByKind) {
             (std::variant<double, std::string>(20.0)));
 }
 
-TEST(Variants, StructsAreToldApartByTheirFields) {
+TEST(Variants, StructsAreSelectedByTheirFields) {
   expect_both_ways(Figure(Circle{1.5, {}}), R"({"radius":1.5})");
   expect_both_ways(Figure(Square{1.5, "s"}), R"({"side":1.5,"name":"s"})");
   expect_both_ways(Figure(Point{"p"}), R"({"name":"p"})");
@@ -103,7 +104,7 @@ TEST(Variants, StructsAreToldApartByTheirFields) {
   EXPECT_EQ(read<Figure>(R"( { "na\u006de" : "s" , "side" : 2 } )"), Figure(Square{2, "s"}));
 }
 
-TEST(Variants, WhatNoAlternativeTakes) {
+TEST(Variants, ValuesThatFitNoAlternativeAreErrors) {
   EXPECT_EQ(error_of<Scalar>("[]"),
             "expected null, true or false, a number or a string, found an array (at byte 0)");
   EXPECT_EQ(error_of<Scalar>(""),
@@ -115,7 +116,8 @@ TEST(Variants, WhatNoAlternativeTakes) {
   EXPECT_EQ(error_of<Rational>("true"),
             "expected a number, a string or an array, found true (at byte 0)");
   EXPECT_EQ(error_of<Scalar>("9223372036854775808"),
-            "expected an integer from -9223372036854775808 to 9223372036854775807, found another "
+            "expected an integer from -9223372036854775808 to 9223372036854775807, found a number "
+            "out of range "
             "(at byte 0)");
   EXPECT_EQ(error_of<std::vector<Figure>>(R"([{"radius":1,"side":1}])"),
             "[0].side: unknown field (at byte 13)");
@@ -125,10 +127,10 @@ TEST(Variants, WhatNoAlternativeTakes) {
             "side: expected a number, found a string (at byte 8)");
   EXPECT_EQ(error_of<Figure>(R"({"name":tru})"),
             "name: expected true or false, found 't' (at byte 8)");
-  EXPECT_EQ(error_of<Figure>(R"({"name":1,})"), "a comma with nothing behind it (at byte 10)");
+  EXPECT_EQ(error_of<Figure>(R"({"name":1,})"), "a trailing comma (at byte 10)");
 }
 
-TEST(Variants, OfPointers) {
+TEST(Variants, MayHoldPointers) {
   const auto circle = read<Owned>(R"({"radius":2})");
   ASSERT_TRUE(circle) << circle.error().message();
   ASSERT_EQ(circle->index(), 1u);
@@ -143,24 +145,24 @@ TEST(Variants, OfPointers) {
             "expected null, a number, an array or an object, found true (at byte 0)");
 }
 
-TEST(Variants, OfTypesWithACodecOfTheirOwn) {
+TEST(Variants, MayHoldTypesWithTheirOwnCodec) {
   expect_both_ways(Rational(Ratio{1, 2}), "\"1/2\"");
   expect_both_ways(Rational(7), "7");
   EXPECT_EQ(error_of<Rational>("\"half\""), "expected a ratio such as 1/2 (at byte 0)");
 }
 
-TEST(Variants, OfViewsAreWritten) {
+TEST(Variants, WithViewsAreWritten) {
   EXPECT_EQ((write(std::variant<int, std::string_view>("text"))), "\"text\"");
 }
 
-TEST(Variants, SkipUnknownFieldsIfAskedTo) {
+TEST(Variants, SkipUnknownFieldsOnRequest) {
   const ReadOptions lenient{.unknown_fields = UnknownFields::skip};
   EXPECT_EQ(read<Figure>(R"({"x":[{}],"name":"s","y":1,"side":2})", lenient),
             Figure(Square{2, "s"}));
   EXPECT_EQ(read<Figure>(R"({"x":[{}]})", lenient), Figure(Point{}));
 }
 
-TEST(Variants, OfThemselves) {
+TEST(Variants, MayContainThemselves) {
   const std::string text = R"({"branch":[{"leaf":1},{"branch":[{"branch":[]},{"leaf":2}]}]})";
   const auto tree = read<Branch>(text);
   ASSERT_TRUE(tree) << tree.error().message();

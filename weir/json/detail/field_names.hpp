@@ -1,4 +1,4 @@
-// The names of a struct's fields as they stand in JSON.
+// The names of a struct's fields in JSON.
 #pragma once
 
 #include <algorithm>
@@ -13,35 +13,37 @@
 
 namespace weir::json {
 
-/// Another name in JSON for a field.
+/// A Rename gives a field another name in JSON.
 struct Rename {
-  std::string_view field;  ///< as in the struct
-  std::string_view name;   ///< as in JSON
+  std::string_view field;  ///< name in the struct
+  std::string_view name;   ///< name in JSON
 };
 
-/// The fields of T whose names in JSON are not those of C++. For example, after the struct:
+/// The fields of T whose names in JSON differ from those in C++. The specialisation stands after
+/// the struct, for example:
 ///
 ///   template <>
 ///   inline constexpr std::array weir::json::renames<Head>{
 ///       weir::json::Rename{"content_type", "content-type"}};
 ///
-/// A name that C++ keeps for itself needs none: one underscore at a field's end is left out in
-/// JSON, so that `class_` is "class".
+/// A keyword of C++ needs no rename: JSON leaves out one underscore at the end of a field's name,
+/// so `class_` is "class".
 template <class T>
 inline constexpr std::array<Rename, 0> renames{};
 
 namespace detail {
 
-/// Room for an object that is never made: only the addresses of its fields are of interest.
+/// A FieldProbe is room for an object that is never made; only the addresses of its fields are
+/// used.
 template <class T>
-union Place {
-  constexpr Place() noexcept : none() {}
-  constexpr ~Place() {}
+union FieldProbe {
+  constexpr FieldProbe() noexcept : none() {}
+  constexpr ~FieldProbe() {}
   char none;
   T value;
 };
 template <class T>
-inline constexpr Place<T> place{};
+inline constexpr FieldProbe<T> field_probe{};
 
 template <std::size_t Index, class P>
 struct FieldPointer {
@@ -57,7 +59,7 @@ constexpr P pointer_at(const FieldPointer<Index, P>& field) noexcept {
 
 template <class T>
 constexpr auto field_pointers() {
-  return with_fields(place<T>.value, [](auto&... fields) {
+  return with_fields(field_probe<T>.value, [](auto&... fields) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return FieldPointers<FieldPointer<I, decltype(std::addressof(fields))>...>{
           {std::addressof(fields)}...};
@@ -65,15 +67,16 @@ constexpr auto field_pointers() {
   });
 }
 
-/// A text that ends with the name of the field behind its last dot or colon, and a bracket or two.
+/// Returns a text that ends with the name of the field after a dot or colon, and at most two
+/// brackets.
 template <auto Pointer>
 consteval const char* text_with_name() {
   return __PRETTY_FUNCTION__;
 }
 
-/// The last identifier in what the compiler calls a pointer: `... [Pointer =
-/// &place.value.sequence]` says clang, `... = (& place<Ping>.Place<Ping>::value.Ping::sequence)]`
-/// says GCC.
+/// Returns the last identifier in the compiler's text for a pointer. clang writes
+/// `... [Pointer = &field_probe.value.sequence]`. GCC writes
+/// `... (& field_probe<Ping>.FieldProbe<Ping>::value.Ping::sequence)]`.
 consteval std::string_view last_identifier(std::string_view text) {
   const auto belongs = [](char each) {
     return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
@@ -131,7 +134,7 @@ consteval bool names_are_distinct() {
   return true;
 }
 
-/// True if the names stand for themselves between quotes.
+/// Returns true if the names need no escapes between quotes.
 template <class T>
 consteval bool names_are_plain() {
   for (const std::string_view name : names<T>) {
@@ -146,14 +149,14 @@ consteval bool names_are_plain() {
 template <class T>
 consteval bool check_names() {
   static_assert(renames_are_of_fields<T>(),
-                "weir::json: renames<T> speaks of a field that T does not have");
+                "weir::json: renames<T> names a field that T does not have");
   static_assert(names_are_distinct<T>(), "weir::json: two fields of T have the same name in JSON");
   static_assert(names_are_plain<T>(),
                 "weir::json: a name in JSON has no quotes, backslashes or control characters");
   return renames_are_of_fields<T>() && names_are_distinct<T>() && names_are_plain<T>();
 }
 
-/// `"name":`, with `before` in front of it.
+/// The token `"name":`, with the characters `Before` in front.
 template <class T, std::size_t Index, char... Before>
 inline constexpr auto key_token = [] {
   constexpr std::string_view name = names<T>[Index];

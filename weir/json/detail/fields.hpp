@@ -1,4 +1,4 @@
-// The fields of a struct, as references: what C++ before reflection can tell of an aggregate.
+// References to the fields of a struct, for aggregates in C++ without reflection.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,14 @@
 
 namespace weir::json::detail {
 
-/// Stands for any field while they are counted; never made.
+/// An AnyField takes the position of any field while the fields are counted. It is never made.
 struct AnyField {
   template <class T>
   constexpr operator T() const noexcept {
     std::unreachable();
   }
 };
-/// The same for a base class of T only.
+/// An AnyBase takes the position of a base class of T only. It is never made.
 template <class T>
 struct AnyBase {
   template <class B>
@@ -30,14 +30,15 @@ template <class T, std::size_t>
 using AnyFieldFor = AnyField;
 
 template <class T, std::size_t... Before>
-constexpr bool takes(std::index_sequence<Before...>) {
+constexpr bool can_initialise_with(std::index_sequence<Before...>) {
   return requires { T{AnyFieldFor<T, Before>()...}; };
 }
 
-/// How many initialisers T takes; beyond fields_max, one more than that.
+/// Returns the number of initialisers that T takes; fields_max + 1 if it takes more than
+/// fields_max.
 template <class T, std::size_t Most = fields_max + 1>
 constexpr std::size_t count_fields() {
-  if constexpr (Most == 0 || takes<T>(std::make_index_sequence<Most>())) {
+  if constexpr (Most == 0 || can_initialise_with<T>(std::make_index_sequence<Most>())) {
     return Most;
   } else {
     return count_fields<T, Most - 1>();
@@ -48,31 +49,33 @@ template <class T>
 inline constexpr std::size_t field_count = count_fields<T>();
 
 template <class T, std::size_t... Before, std::size_t... After>
-constexpr bool takes_empty(std::index_sequence<Before...>, std::index_sequence<After...>) {
+constexpr bool can_initialise_with_empty(std::index_sequence<Before...>,
+                                         std::index_sequence<After...>) {
   return requires { T{AnyFieldFor<T, Before>()..., {}, AnyFieldFor<T, After>()...}; };
 }
 
-/// False if some initialiser of T is only a part of a field: an element of a C array. An empty pair
-/// of braces in its place stands for the whole field, and then there are too many others.
+/// Returns false if an initialiser of T is only a part of a field, such as an element of a C
+/// array. An empty pair of braces initialises the whole field, so the other initialisers are then
+/// too many.
 template <class T>
 constexpr bool initialisers_are_fields() {
   return []<std::size_t... I>(std::index_sequence<I...>) {
     return (true && ... &&
-            takes_empty<T>(std::make_index_sequence<I>(),
-                           std::make_index_sequence<sizeof...(I) - I - 1>()));
+            can_initialise_with_empty<T>(std::make_index_sequence<I>(),
+                                         std::make_index_sequence<sizeof...(I) - I - 1>()));
   }(std::make_index_sequence<field_count<T>>());
 }
 
 template <class T>
 inline constexpr bool has_base = requires { T{AnyBase<T>()}; };
 
-/// Says in words why T is no struct that can be read and written.
+/// Checks that T is a struct that can be read and written; the static_asserts say why it is not.
 template <class T>
 consteval bool check_struct() {
   static_assert(field_count<T> <= fields_max,
                 "weir::json: a struct has at most 32 fields; put some into a struct of their own");
   if constexpr (field_count<T> <= fields_max) {
-    static_assert(!has_base<T>, "weir::json: a struct with a base class cannot be looked into");
+    static_assert(!has_base<T>, "weir::json: a struct with a base class is not supported");
     static_assert(
         initialisers_are_fields<T>(),
         "weir::json: a field cannot be a C array (use std::array) and must have a default "
@@ -81,9 +84,9 @@ consteval bool check_struct() {
   return field_count<T> <= fields_max && !has_base<T> && initialisers_are_fields<T>();
 }
 
-// One branch for each number of fields: structured bindings need to know it.
-template <class T, class Use>
-constexpr decltype(auto) with_up_to_16_fields(T& object, Use&& use) {
+// Structured bindings have a fixed number of names, so each number of fields has its branch.
+template <class T, class Visitor>
+constexpr decltype(auto) with_up_to_16_fields(T& object, Visitor&& use) {
   constexpr std::size_t count = field_count<std::remove_const_t<T>>;
   if constexpr (count == 0) {
     return use();
@@ -138,8 +141,8 @@ constexpr decltype(auto) with_up_to_16_fields(T& object, Use&& use) {
   }
 }
 
-template <class T, class Use>
-constexpr decltype(auto) with_up_to_24_fields(T& object, Use&& use) {
+template <class T, class Visitor>
+constexpr decltype(auto) with_up_to_24_fields(T& object, Visitor&& use) {
   constexpr std::size_t count = field_count<std::remove_const_t<T>>;
   if constexpr (count == 17) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = object;
@@ -168,8 +171,8 @@ constexpr decltype(auto) with_up_to_24_fields(T& object, Use&& use) {
   }
 }
 
-template <class T, class Use>
-constexpr decltype(auto) with_up_to_32_fields(T& object, Use&& use) {
+template <class T, class Visitor>
+constexpr decltype(auto) with_up_to_32_fields(T& object, Visitor&& use) {
   constexpr std::size_t count = field_count<std::remove_const_t<T>>;
   if constexpr (count == 25) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y] = object;
@@ -209,15 +212,15 @@ constexpr decltype(auto) with_up_to_32_fields(T& object, Use&& use) {
 }
 
 /// Calls `use` with a reference to each field of `object`, in the order of declaration.
-template <class T, class Use>
-constexpr decltype(auto) with_fields(T& object, Use&& use) {
+template <class T, class Visitor>
+constexpr decltype(auto) with_fields(T& object, Visitor&& use) {
   constexpr std::size_t count = field_count<std::remove_const_t<T>>;
   if constexpr (count <= 16) {
-    return with_up_to_16_fields(object, std::forward<Use>(use));
+    return with_up_to_16_fields(object, std::forward<Visitor>(use));
   } else if constexpr (count <= 24) {
-    return with_up_to_24_fields(object, std::forward<Use>(use));
+    return with_up_to_24_fields(object, std::forward<Visitor>(use));
   } else {
-    return with_up_to_32_fields(object, std::forward<Use>(use));
+    return with_up_to_32_fields(object, std::forward<Visitor>(use));
   }
 }
 

@@ -1,5 +1,5 @@
-// Looks for the end of what stands for itself in a string: of plain ASCII without quotes, escapes
-// and control characters.
+// Finds the end of the plain part of a string: ASCII without quotes, escapes and control
+// characters.
 #pragma once
 
 #include <bit>
@@ -12,14 +12,14 @@
 
 namespace weir::json::detail {
 
-/// True for a byte that is written and read as it is.
+/// Returns true if the byte is written and read as it is.
 constexpr bool is_plain(char byte) noexcept {
   const auto code = static_cast<unsigned char>(byte);
   return code >= 0x20 && code < 0x80 && byte != '"' && byte != '\\';
 }
 
-/// True if all bytes of a word (of 4 or 8) are plain. A subtraction borrows from the next byte only
-/// where it has found one that is not.
+/// Returns true if all bytes of a word (of 4 or 8) are plain. A subtraction borrows from the next
+/// byte only if it has found a byte that is not plain.
 template <class Word>
 constexpr bool all_plain(Word word) noexcept {
   constexpr Word ones = static_cast<Word>(~Word{0}) / 0xFF;
@@ -34,10 +34,10 @@ inline constexpr std::size_t block_size = 16;
 
 #if defined(__SSE2__)
 
-/// Sixteen bytes at `bytes`: bit n is set when byte n is not plain.
+/// Returns a mask of the sixteen bytes at `bytes`: bit n is set if byte n is not plain.
 inline unsigned not_plain_of_16(const char* bytes) noexcept {
   const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
-  // As signed bytes, those from 0x80 up are below the space too.
+  // Bytes from 0x80 up are negative as signed bytes, so they are below the space too.
   const __m128i outside = _mm_cmplt_epi8(block, _mm_set1_epi8(' '));
   const __m128i marks = _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
                                      _mm_cmpeq_epi8(block, _mm_set1_epi8('\\')));
@@ -46,7 +46,7 @@ inline unsigned not_plain_of_16(const char* bytes) noexcept {
 
 #else
 
-/// Sixteen bytes at `bytes`: bit n is set when byte n is not plain.
+/// Returns a mask of the sixteen bytes at `bytes`: bit n is set if byte n is not plain.
 inline unsigned not_plain_of_16(const char* bytes) noexcept {
   unsigned mask = 0;
   for (unsigned index = 0; index < block_size; ++index) {
@@ -57,8 +57,8 @@ inline unsigned not_plain_of_16(const char* bytes) noexcept {
 
 #endif
 
-/// The first byte in [position, end) that is not plain, or `end`. `start` is where the text begins
-/// of which this is the end: bytes from there on may be looked at again.
+/// Returns the first byte in [position, end) that is not plain, or `end`. `start` is the
+/// beginning of the text that ends at `end`; bytes from `start` on may be read again.
 inline const char* find_not_plain(const char* start, const char* position,
                                   const char* end) noexcept {
   while (static_cast<std::size_t>(end - position) >= block_size) {

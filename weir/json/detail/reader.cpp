@@ -1,3 +1,4 @@
+// The part of Reader for structs, arrays, literals, skipping and errors.
 #include "weir/json/detail/reader.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 constexpr std::size_t depth_limit = 1000;
 
-/// What of the text an error shows.
+/// The limits of what an error shows of the text.
 constexpr std::size_t key_shown_max = 64;
 constexpr std::size_t path_max = 512;
 
@@ -20,7 +21,7 @@ bool is_word_character(char each) noexcept {
          (each >= '0' && each <= '9') || each == '_' || each == '-';
 }
 
-/// `.name`, or `["any name"]` with what a log or a terminal might act on made harmless.
+/// Returns `.name`, or `["any name"]` without characters that a log or a terminal might act on.
 std::string path_part(std::string_view name) {
   const bool cut = name.size() > key_shown_max;
   name = name.substr(0, key_shown_max);
@@ -37,7 +38,8 @@ std::string path_part(std::string_view name) {
   return part.append(cut ? "...\"]" : "\"]");
 }
 
-/// Puts a part in front of a path. Of one that grows too long, the inner end is kept: it says more.
+/// Adds a part to the front of a path. A path that is too long keeps its inner end, which says
+/// more.
 void prepend(std::string& path, std::string part) {
   constexpr std::string_view cut = "...";
   if (path.starts_with(cut)) return;
@@ -50,7 +52,7 @@ void prepend(std::string& path, std::string part) {
   path.insert(0, part);
 }
 
-/// What the text begins with; empty if that is no value.
+/// Returns the name of the value that the text begins with; empty if it begins no value.
 std::string_view name_of_first(std::string_view text, Kind kind) noexcept {
   switch (kind) {
     case Kind::null:
@@ -106,7 +108,7 @@ bool Reader::begin() {
   if (left() > options_.text_bytes_max) {
     return fail_at(position_, "a text that is too long", Errc::limit_reached);
   }
-  return !take_word("\xEF\xBB\xBF") || fail_at(start_, "a byte order mark");
+  return !take_literal("\xEF\xBB\xBF") || fail_at(start_, "a byte order mark");
 }
 
 Kind Reader::kind() noexcept {
@@ -121,7 +123,7 @@ void Reader::skip_more_space() noexcept {
   }
 }
 
-bool Reader::take_word(std::string_view word) noexcept {
+bool Reader::take_literal(std::string_view word) noexcept {
   if (left() < word.size() || std::memcmp(position_, word.data(), word.size()) != 0) return false;
   position_ += word.size();
   return true;
@@ -129,9 +131,9 @@ bool Reader::take_word(std::string_view word) noexcept {
 
 bool Reader::read(bool& value) {
   skip_space();
-  if (take_word("true")) {
+  if (take_literal("true")) {
     value = true;
-  } else if (take_word("false")) {
+  } else if (take_literal("false")) {
     value = false;
   } else {
     return fail_expected("true or false");
@@ -141,7 +143,7 @@ bool Reader::read(bool& value) {
 
 bool Reader::take_null() noexcept {
   skip_space();
-  return at('n') && take_word("null");
+  return at('n') && take_literal("null");
 }
 
 bool Reader::enter() {
@@ -156,8 +158,8 @@ bool Reader::open(char bracket, std::string_view expected) {
   return enter();
 }
 
-/// next_item() of the first item, and where blanks or the end come first.
-bool Reader::next_item_further(std::size_t index, char close) {
+/// next_item() for the first item, and if blanks or the end come first.
+bool Reader::next_item_slow(std::size_t index, char close) {
   skip_space();
   if (at(close)) {
     ++position_;
@@ -168,7 +170,7 @@ bool Reader::next_item_further(std::size_t index, char close) {
   if (!at(',')) return fail_expected(close == ']' ? "',' or ']'" : "',' or '}'");
   ++position_;
   skip_space();
-  return !at(close) || fail("a comma with nothing behind it");
+  return !at(close) || fail("a trailing comma");
 }
 
 bool Reader::fail_charge() {
@@ -186,21 +188,21 @@ bool Reader::read_key(std::string& key) {
   return read_text(&key, "a name in quotes") && read_colon();
 }
 
-bool Reader::next_field(const FieldTable& table, FieldWalk& walk) {
-  using Next = FieldWalk::Next;
+bool Reader::next_field(const FieldTable& table, FieldCursor& cursor) {
+  using State = FieldCursor::State;
   std::string decoded;
-  for (; walk.next != Next::closed && walk.next != Next::failed;) {
-    const bool first = walk.next == Next::first_key;
-    if (walk.next == Next::separator || first) {
+  for (; cursor.state != State::closed && cursor.state != State::failed;) {
+    const bool first = cursor.state == State::first_key;
+    if (cursor.state == State::separator || first) {
       const bool more = next_item(first ? 0 : 1, '}');
       if (!more) {
-        walk.next = ok() ? Next::closed : Next::failed;
+        cursor.state = ok() ? State::closed : State::failed;
         break;
       }
     }
-    walk.next = Next::failed;
+    cursor.state = State::failed;
     skip_space();
-    if (at('}')) return fail("a comma with nothing behind it");
+    if (at('}')) return fail("a trailing comma");
     const char* const start = position_;
     std::string_view key;
     if (!read_key_in_place(decoded, key)) return false;
@@ -210,21 +212,21 @@ bool Reader::next_field(const FieldTable& table, FieldWalk& walk) {
         return fail_unknown(start, key, "unknown field");
       }
       if (!skip_value()) return failed_in_key(key);
-      walk.next = Next::separator;
+      cursor.state = State::separator;
       continue;
     }
-    walk.index = static_cast<std::uint32_t>(found - table.names.begin());
-    const std::uint32_t bit = std::uint32_t{1} << walk.index;
-    if ((walk.seen & bit) != 0) return fail_unknown(start, key, "given twice");
-    walk.seen |= bit;
+    cursor.index = static_cast<std::uint32_t>(found - table.names.begin());
+    const std::uint32_t bit = std::uint32_t{1} << cursor.index;
+    if ((cursor.seen & bit) != 0) return fail_unknown(start, key, "given twice");
+    cursor.seen |= bit;
     return true;
   }
   return false;
 }
 
-bool Reader::finish_fields(const FieldTable& table, const FieldWalk& walk) {
-  if (walk.next == FieldWalk::Next::failed) return false;
-  const std::uint32_t missing = table.required & ~walk.seen;
+bool Reader::finish_fields(const FieldTable& table, const FieldCursor& cursor) {
+  if (cursor.state == FieldCursor::State::failed) return false;
+  const std::uint32_t missing = table.required & ~cursor.seen;
   if (missing == 0 || keeps_missing_fields()) return true;
   const auto index = static_cast<std::size_t>(std::countr_zero(missing));
   return fail_unknown(position_ - 1, table.names[index], "missing");
@@ -294,7 +296,7 @@ bool Reader::skip_scalar() {
 bool Reader::skip_value() {
   const std::size_t depth = depth_;
   std::bitset<depth_limit + 1> objects;
-  bool opened = false;  // the value at the present depth is the first of its array or object
+  bool opened = false;  // the next value is the first of its array or object
   for (;;) {
     const Kind next = kind();
     if (next == Kind::array || next == Kind::object) {

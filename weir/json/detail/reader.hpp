@@ -1,4 +1,4 @@
-// Reads the tokens of one JSON text, strictly as RFC 8259 has them; what codecs are made of.
+// A Reader reads the tokens of one JSON text, strictly as RFC 8259 defines them. Codecs use it.
 #pragma once
 
 #include <array>
@@ -12,37 +12,39 @@
 #include <string_view>
 #include <type_traits>
 
-#include "weir/json/detail/error.hpp"
+#include "weir/json/error.hpp"
 #include "weir/json/read_options.hpp"
 
 namespace weir::json {
 
-/// Integers that stand for numbers, not for characters or truth.
+/// An Integer is an integer type for numbers, not for characters or truth values.
 template <class T>
 concept Integer =
     std::integral<T> && sizeof(T) <= sizeof(std::uint64_t) && !std::same_as<T, bool> &&
     !std::same_as<T, char> && !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> &&
     !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
 
-/// What stands at a place in a text, by its first character; `other` begins no value.
+/// The kind of the value at a position, by its first character; `other` begins no value.
 enum class Kind : std::uint8_t { null, boolean, number, text, array, object, other };
 
 /// The names of a struct's fields, in order.
 struct FieldTable {
   std::span<const std::string_view> names;
-  std::uint32_t required;  ///< bit n: field n must be there
+  std::uint32_t required;  ///< bit n is set if field n is required
 };
 
-/// Where the reading of one object stands.
-struct FieldWalk {
-  enum class Next : std::uint8_t { first_key, key, separator, closed, failed };
-  std::uint32_t seen = 0;  ///< bit n: field n was there
+/// The state of reading one object.
+struct FieldCursor {
+  enum class State : std::uint8_t { first_key, key, separator, closed, failed };
+  std::uint32_t seen = 0;  ///< bit n is set if field n was read
   std::uint32_t index = 0;
-  Next next = Next::first_key;
+  State state = State::first_key;
 };
 
-/// One pass over one text. Every `bool` is false after an error, which error() then tells; nothing
-/// may be read any more. Threads: one at a time. Lifetime: keeps a view of the text.
+/// A Reader makes one pass over one text. A function that fails returns false, and error()
+/// returns the error. The caller reads nothing more after an error.
+/// Threads: one at a time.
+/// Lifetime: the text outlives the reader, which holds a view.
 class Reader {
  public:
   Reader(std::string_view text, const ReadOptions& options) noexcept;
@@ -51,14 +53,15 @@ class Reader {
 
   /// Refuses a text that is too long, and a byte order mark (RFC 8259 §8.1).
   bool begin();
-  /// What comes next, behind white space.
+  /// Skips white space and returns the kind of the next value.
   Kind kind() noexcept;
   bool read(bool& value);
-  /// The nearest double; beyond the greatest one is an error.
+  /// Reads the nearest double; a number beyond the greatest double is an error.
   bool read(double& value);
   bool read(float& value);
   bool read(std::string& value);
-  /// The exact number; one with a fraction or an exponent is an error, whatever its value.
+  /// Reads the exact number; a number with a fraction or an exponent is an error, whatever its
+  /// value.
   template <Integer T>
   bool read(T& value) {
     if constexpr (std::is_signed_v<T>) {
@@ -74,83 +77,86 @@ class Reader {
     }
     return true;
   }
-  /// Whether the number that comes next is written without fraction and exponent.
+  /// Returns true if the next value is a number without fraction and exponent.
   bool at_integer() noexcept;
-  /// Reads `null` if it comes next.
+  /// Reads `null` if it comes next; returns true if it did.
   bool take_null() noexcept;
-  /// Any value, for nobody.
+  /// Skips a value of any kind.
   bool skip_value();
 
-  /// Arrays and maps: open, then items as long as next_item() says. What goes wrong in an item is
-  /// handed on through failed_in_element() or failed_in_key().
+  /// Open an array or a map. The caller then reads items as long as next_item() returns true. It
+  /// reports an error in an item to failed_in_element() or failed_in_key().
   bool open_array() { return open('[', "an array"); }
   bool open_object() { return open('{', "an object"); }
-  /// Whether an item follows; `index` counts them from 0 on and `close` is ']' or '}'. False at the
-  /// end and after an error: tell them apart by ok().
+  /// Returns true if an item follows. `index` counts the items from 0, and `close` is ']' or '}'.
+  /// It returns false at the end and after an error; ok() distinguishes the two.
   bool next_item(std::size_t index, char close) {
-    if (index == 0 || !at(',')) return next_item_further(index, close);
+    if (index == 0 || !at(',')) return next_item_slow(index, close);
     ++position_;
     skip_space();
-    return !at(close) || fail("a comma with nothing behind it");
+    return !at(close) || fail("a trailing comma");
   }
-  /// The key of a map's next item, and the colon behind it.
+  /// Reads the key of a map's next item and the colon behind it.
   bool read_key(std::string& key);
-  /// Accounts for an element of so many bytes.
+  /// Counts an element of `bytes` bytes; fails if ReadOptions::element_bytes_max is exceeded.
   bool charge(std::size_t bytes) {
     element_bytes_ += bytes;
     return element_bytes_ <= options_.element_bytes_max || fail_charge();
   }
   bool ok() const noexcept { return error_.what.empty(); }
 
-  // Structs: open_object(), then take() and next_separator() for as long as the fields come in
-  // order, next_field() for the rest until it is false, and finish_fields(); see codec_object.hpp.
+  // Structs are read with open_object(). The caller then calls take() and next_separator() as
+  // long as the fields come in order. It calls next_field() for the other keys until that returns
+  // false, and finish_fields() at the end; see codec_object.hpp.
 
-  /// Takes `token`, a whole key with its quotes and colon, if that comes next.
+  /// Takes `token`, a whole key with its quotes and colon, if it comes next.
   template <std::size_t N>
   bool take(const std::array<char, N>& token) noexcept {
     if (left() < N || std::memcmp(position_, token.data(), N) != 0) return false;
     position_ += N;
     return true;
   }
-  /// Behind a value in an object: takes the comma or the brace that comes next.
-  void next_separator(FieldWalk& walk) noexcept {
-    walk.next = FieldWalk::Next::separator;
+  /// Takes the comma or the brace that follows a value in an object, if it comes next.
+  void next_separator(FieldCursor& cursor) noexcept {
+    cursor.state = FieldCursor::State::separator;
     if (position_ == end_) return;
     if (*position_ == ',') {
-      walk.next = FieldWalk::Next::key;
+      cursor.state = FieldCursor::State::key;
       ++position_;
       skip_space();
     } else if (*position_ == '}') {
-      walk.next = FieldWalk::Next::closed;
+      cursor.state = FieldCursor::State::closed;
       ++position_;
       --depth_;
     }
   }
-  /// Finds the next field of the struct: its key has been read, `walk.index` says which it is.
-  /// False at the object's end, with all that must be there, and after an error.
-  bool next_field(const FieldTable& table, FieldWalk& walk);
+  /// Reads the key of the next field of the struct; `cursor.index` is then the index of the
+  /// field. It returns false at the object's end and after an error.
+  bool next_field(const FieldTable& table, FieldCursor& cursor);
   /// Checks at the end of the object that no field is missing.
-  bool finish_fields(const FieldTable& table, const FieldWalk& walk);
-  /// Whether a field that the text does not mention is left as it is.
+  bool finish_fields(const FieldTable& table, const FieldCursor& cursor);
+  /// Returns true if a field that the text does not contain keeps its value.
   bool keeps_missing_fields() const noexcept {
     return options_.missing_fields == MissingFields::keep;
   }
 
-  /// Which of some structs the object that comes next is: the first that has all of the object's
-  /// names and no required ones besides, else the one that is left when they are looked at in turn.
-  /// Nothing is read. Returns its index, or tables.size() after an error.
+  /// Chooses a struct for the object that comes next; nothing is read. Each name of the object
+  /// excludes the structs without this name, until one struct is left or the object ends.
+  /// UnknownFields::skip ignores names that no struct has. The choice is the first remaining
+  /// struct whose required names are all present, else the first remaining one.
+  /// Returns: the index of the struct, or tables.size() after an error.
   std::size_t choose(std::span<const FieldTable> tables);
 
-  /// Nothing but white space may be left.
+  /// Checks that only white space is left.
   bool finish();
 
-  /// Says what is wrong, at the place where the reader stands. Returns false.
+  /// Reports an error at the position of the reader. Returns false.
   bool fail(std::string_view what) { return fail_at(position_, what); }
-  /// The same about the string or key that was read last.
+  /// Reports an error at the string or key that was read last. Returns false.
   bool fail_text(std::string_view what) { return fail_at(text_start_, what); }
-  /// The same: `expected` something, found what stands there.
+  /// Reports the error that `expected` was expected and another value found. Returns false.
   bool fail_expected(std::string_view expected);
-  /// On the way out of what failed: it was inside this field, element or key. Returns false.
+  /// Add this field, element or key to the front of the error's path. Each returns false.
   bool failed_in_field(std::string_view name);
   bool failed_in_element(std::size_t index);
   bool failed_in_key(std::string_view key);
@@ -163,7 +169,7 @@ class Reader {
     if (position_ != end_ && static_cast<unsigned char>(*position_) <= ' ') skip_more_space();
   }
   void skip_more_space() noexcept;
-  bool next_item_further(std::size_t index, char close);
+  bool next_item_slow(std::size_t index, char close);
   bool open(char bracket, std::string_view expected);
   bool enter();
   bool read_signed(std::int64_t& value, std::int64_t min, std::int64_t max);
@@ -174,12 +180,12 @@ class Reader {
   template <class T>
   bool read_real(T& value);
   bool read_text(std::string* value, std::string_view expected);
-  bool read_text_further(std::string* value);
+  bool read_text_slow(std::string* value);
   bool read_escape(std::string* value);
   bool read_four_digits(std::uint32_t& unit);
   bool read_key_in_place(std::string& decoded, std::string_view& key);
   bool read_colon();
-  bool take_word(std::string_view word) noexcept;
+  bool take_literal(std::string_view word) noexcept;
   bool skip_scalar();
   bool fail_at(const char* position, std::string_view what, Errc code = Errc::bad_input);
   bool fail_charge();
@@ -188,7 +194,7 @@ class Reader {
   const char* start_;
   const char* position_;
   const char* end_;
-  const char* text_start_;  // of the string that was read last
+  const char* text_start_;  // start of the string that was read last
   std::size_t depth_ = 0;
   std::size_t element_bytes_ = 0;
   ReadOptions options_;

@@ -1,4 +1,4 @@
-// Numbers: RFC 8259 §6.
+// Reads numbers: RFC 8259 §6.
 #include <charconv>
 #include <string>
 
@@ -11,8 +11,9 @@ bool is_digit(char each) noexcept {
   return each >= '0' && each <= '9';
 }
 
-/// Whether the number [start, end), which no floating-point type of ours holds, is too large for it
-/// and not too small: the place of its first digit that is not 0, moved by the exponent.
+/// Returns true if the number [position, end), which is out of the range of our floating-point
+/// types, is too large and not too small. It computes the place of the first digit that is not 0,
+/// moved by the exponent.
 bool is_large(const char* position, const char* end) noexcept {
   constexpr std::int64_t far = std::int64_t{1} << 40;  // no text is that long
   std::int64_t magnitude = 0;
@@ -41,16 +42,16 @@ bool is_large(const char* position, const char* end) noexcept {
 
 }  // namespace
 
-/// Digits without a sign; `fits` tells whether a uint64 holds them.
+/// Reads digits without a sign; `fits` becomes true if a uint64 holds their value.
 bool Reader::read_magnitude(std::uint64_t& magnitude, bool& fits) {
-  constexpr std::ptrdiff_t digits_safe = 19;  // no number of so many digits is too large
+  constexpr std::ptrdiff_t digits_safe = 19;  // no number with at most 19 digits is too large
   const char* digit = position_;
   std::uint64_t value = 0;
   for (; digit != end_ && is_digit(*digit); ++digit) {
     value = value * 10 + static_cast<std::uint64_t>(*digit - '0');
   }
   if (digit == position_) return fail_expected("a digit");
-  if (*position_ == '0' && digit - position_ > 1) return fail("a number begins with 0");
+  if (*position_ == '0' && digit - position_ > 1) return fail("a number with a leading zero");
   if (digit != end_ && (*digit == '.' || *digit == 'e' || *digit == 'E')) {
     return fail_at(digit, "expected an integer, found a fraction or an exponent");
   }
@@ -65,7 +66,8 @@ bool Reader::read_magnitude(std::uint64_t& magnitude, bool& fits) {
 
 bool Reader::fail_range(const char* start, std::string_view min, std::string_view max) {
   std::string what("expected an integer from ");
-  return fail_at(start, what.append(min).append(" to ").append(max).append(", found another"));
+  return fail_at(
+      start, what.append(min).append(" to ").append(max).append(", found a number out of range"));
 }
 
 bool Reader::read_signed(std::int64_t& value, std::int64_t min, std::int64_t max) {
@@ -96,7 +98,7 @@ bool Reader::read_unsigned(std::uint64_t& value, std::uint64_t max) {
   return fits || fail_range(start, "0", std::to_string(max));
 }
 
-/// Finds the end of the number that begins here.
+/// Finds the end of the number at the position of the reader.
 bool Reader::scan_number(const char*& end) {
   const char* next = position_;
   const auto digits = [this, &next] {
@@ -111,7 +113,7 @@ bool Reader::scan_number(const char*& end) {
   if (*next == '-') ++next;
   const char* const first = next;
   if (!digits()) return fail_digit();
-  if (*first == '0' && next - first > 1) return fail("a number begins with 0");
+  if (*first == '0' && next - first > 1) return fail("a number with a leading zero");
   if (next != end_ && *next == '.') {
     ++next;
     if (!digits()) return fail_digit();
@@ -139,7 +141,7 @@ bool Reader::read_real(T& value) {
   if (!scan_number(end)) return false;
   const auto [stop, error] = std::from_chars(position_, end, value);
   if (error == std::errc::result_out_of_range) {
-    if (is_large(position_, end)) return fail("a number beyond the greatest that can be held");
+    if (is_large(position_, end)) return fail("a number out of range");
     value = *position_ == '-' ? T{-0.0F} : T{0};
   }
   position_ = end;

@@ -1,4 +1,4 @@
-// Reading numbers and truth values: exact, in range, or refused.
+// Tests of reading numbers and truth values: exact, in range, or refused.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -32,19 +32,24 @@ TEST(Numbers, IntegersAreExactToTheirLimits) {
 }
 
 TEST(Numbers, IntegersBeyondTheirLimitsAreErrors) {
-  EXPECT_EQ(error_of<std::int8_t>("128"), "expected an integer from -128 to 127, found another");
-  EXPECT_EQ(error_of<std::int8_t>("-129"), "expected an integer from -128 to 127, found another");
-  EXPECT_EQ(error_of<std::uint8_t>("256"), "expected an integer from 0 to 255, found another");
-  EXPECT_EQ(error_of<std::uint8_t>("-1"), "expected an integer from 0 to 255, found another");
+  EXPECT_EQ(error_of<std::int8_t>("128"),
+            "expected an integer from -128 to 127, found a number out of range");
+  EXPECT_EQ(error_of<std::int8_t>("-129"),
+            "expected an integer from -128 to 127, found a number out of range");
+  EXPECT_EQ(error_of<std::uint8_t>("256"),
+            "expected an integer from 0 to 255, found a number out of range");
+  EXPECT_EQ(error_of<std::uint8_t>("-1"),
+            "expected an integer from 0 to 255, found a number out of range");
   const std::string_view signed_range =
-      "expected an integer from -9223372036854775808 to 9223372036854775807, found another";
+      "expected an integer from -9223372036854775808 to 9223372036854775807, found a number out of "
+      "range";
   EXPECT_EQ(error_of<std::int64_t>("9223372036854775808"), signed_range);
   EXPECT_EQ(error_of<std::int64_t>("-9223372036854775809"), signed_range);
   EXPECT_EQ(error_of<std::int64_t>("18446744073709551616"), signed_range);
   EXPECT_EQ(error_of<std::int64_t>("-18446744073709551616"), signed_range);
   EXPECT_EQ(error_of<std::int64_t>("99999999999999999999999999"), signed_range);
   const std::string_view unsigned_range =
-      "expected an integer from 0 to 18446744073709551615, found another";
+      "expected an integer from 0 to 18446744073709551615, found a number out of range";
   EXPECT_EQ(error_of<std::uint64_t>("18446744073709551616"), unsigned_range);
   EXPECT_EQ(error_of<std::uint64_t>("36893488147419103232"), unsigned_range);
   EXPECT_EQ(error_of<std::uint64_t>("184467440737095516160"), unsigned_range);
@@ -66,8 +71,8 @@ TEST(Numbers, TheGrammarIsStrict) {
     EXPECT_FALSE(read<float>(text)) << text;
     EXPECT_FALSE(read<int>(text)) << text;
   }
-  EXPECT_EQ(error_of<double>("01"), "a number begins with 0");
-  EXPECT_EQ(error_of<int>("-00"), "a number begins with 0");
+  EXPECT_EQ(error_of<double>("01"), "a number with a leading zero");
+  EXPECT_EQ(error_of<int>("-00"), "a number with a leading zero");
   EXPECT_EQ(error_of<double>("1.e5"), "expected a digit, found 'e'");
   EXPECT_EQ(error_of<double>("-x"), "expected a digit, found 'x'");
 }
@@ -83,7 +88,7 @@ TEST(Numbers, DoublesAreTheNearest) {
   EXPECT_EQ(read<double>("0." + std::string(1000, '0') + "1e1001"), 1.0);
   EXPECT_EQ(read<double>("1" + std::string(1000, '0') + "e-1000"), 1.0);
   EXPECT_EQ(read<float>("16777217"), 16777216.0F);
-  // Rounded once, not by way of a double.
+  // The number is rounded once, not first to a double.
   EXPECT_EQ(read<float>("1.00000017881393432617187499"), 1.00000011920928955078125F);
 }
 
@@ -95,7 +100,7 @@ TEST(Numbers, ZeroKeepsItsSign) {
 }
 
 TEST(Numbers, TooLargeIsAnErrorAndTooSmallIsZero) {
-  const std::string_view beyond = "a number beyond the greatest that can be held";
+  const std::string_view beyond = "a number out of range";
   const std::string zeros(400, '0');
   for (const std::string& text :
        {std::string("1e309"), std::string("-1e309"), std::string("1.7976931348623159e308"),

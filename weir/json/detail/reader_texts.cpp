@@ -1,4 +1,4 @@
-// Strings: RFC 8259 §7, in UTF-8 (§8.1).
+// Reads strings: RFC 8259 §7, in UTF-8 (§8.1).
 #include "weir/json/detail/plain_text.hpp"
 #include "weir/json/detail/reader.hpp"
 #include "weir/json/detail/utf8.hpp"
@@ -6,7 +6,7 @@
 namespace weir::json {
 namespace {
 
-/// The character that a two-character escape stands for, or 0.
+/// Returns the character of a two-character escape, or 0.
 char escaped(char letter) noexcept {
   switch (letter) {
     case '"':
@@ -47,7 +47,7 @@ bool Reader::read(std::string& value) {
   return read_text(&value, "a string");
 }
 
-/// A string, decoded into `value` unless that is nullptr.
+/// Reads a string and decodes it into `value`, unless that is nullptr.
 bool Reader::read_text(std::string* value, std::string_view expected) {
   skip_space();
   if (!at('"')) return fail_expected(expected);
@@ -60,11 +60,11 @@ bool Reader::read_text(std::string* value, std::string_view expected) {
     ++position_;
     return true;
   }
-  return read_text_further(value);
+  return read_text_slow(value);
 }
 
-/// The rest of a string whose beginning is in `value`: up to its quote.
-bool Reader::read_text_further(std::string* value) {
+/// Reads the rest of a string, up to its quote; `value` has its beginning.
+bool Reader::read_text_slow(std::string* value) {
   for (;;) {
     const char* const first = position_;
     position_ = detail::find_not_plain(start_, first, end_);
@@ -74,7 +74,7 @@ bool Reader::read_text_further(std::string* value) {
       position_ += length;
     }
     if (value != nullptr) value->append(first, position_);
-    if (position_ == end_) return fail_text("a string without its closing quote");
+    if (position_ == end_) return fail_text("an unterminated string");
     if (detail::is_plain(*position_)) continue;
     if (*position_ == '"') {
       ++position_;
@@ -86,7 +86,7 @@ bool Reader::read_text_further(std::string* value) {
 }
 
 bool Reader::read_escape(std::string* value) {
-  if (left() < 2) return fail("an escape that is cut off");
+  if (left() < 2) return fail("an incomplete escape");
   if (position_[1] != 'u') {
     const char character = escaped(position_[1]);
     if (character == '\0') return fail("an unknown escape");
@@ -100,10 +100,10 @@ bool Reader::read_escape(std::string* value) {
   if (is_high_surrogate(code_point) && left() >= 2 && position_[0] == '\\' && position_[1] == 'u') {
     std::uint32_t low = 0;
     if (!read_four_digits(low)) return false;
-    if (!is_low_surrogate(low)) return fail_at(start, "half of a surrogate pair");
+    if (!is_low_surrogate(low)) return fail_at(start, "an unpaired surrogate");
     code_point = 0x10000 + ((code_point - 0xD800) << 10) + (low - 0xDC00);
   } else if (is_high_surrogate(code_point) || is_low_surrogate(code_point)) {
-    return fail_at(start, "half of a surrogate pair");
+    return fail_at(start, "an unpaired surrogate");
   }
   if (value != nullptr) {
     char bytes[4];
@@ -112,9 +112,9 @@ bool Reader::read_escape(std::string* value) {
   return true;
 }
 
-/// `\uXXXX`, which begins here.
+/// Reads `\uXXXX` at the position of the reader.
 bool Reader::read_four_digits(std::uint32_t& unit) {
-  if (left() < 6) return fail("an escape that is cut off");
+  if (left() < 6) return fail("an incomplete escape");
   unit = 0;
   for (const char* digit = position_ + 2; digit != position_ + 6; ++digit) {
     const int value = hexadecimal(*digit);
@@ -125,7 +125,8 @@ bool Reader::read_four_digits(std::uint32_t& unit) {
   return true;
 }
 
-/// A key and its colon. `key` shows the text itself where nothing is escaped, else `decoded`.
+/// Reads a key and its colon. `key` is a view of the text if nothing is escaped, else of
+/// `decoded`.
 bool Reader::read_key_in_place(std::string& decoded, std::string_view& key) {
   skip_space();
   if (at('"')) {

@@ -1,4 +1,4 @@
-// Reading strings: escapes, surrogates, UTF-8, limits.
+// Tests of reading strings: escapes, surrogates, UTF-8 and limits.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -14,7 +14,7 @@ std::string error_of(std::string_view text) {
   return result ? "it was read" : result.error().what + " " + std::to_string(result.error().offset);
 }
 
-TEST(Texts, EveryEscape) {
+TEST(Texts, EveryEscapeIsDecoded) {
   EXPECT_EQ(read<std::string>(R"("\"\\\/\b\f\n\r\t")"), "\"\\/\b\f\n\r\t");
   EXPECT_EQ(read<std::string>(R"("\u0041\u00e4\u20AC\uFFFF\uD834\uDD1E\udbff\udfff")"),
             "A\u00e4\u20ac\uffff\U0001D11E\U0010FFFF");
@@ -22,16 +22,16 @@ TEST(Texts, EveryEscape) {
   EXPECT_EQ(read<std::string>("\"\x7f\""), "\x7f");
 }
 
-TEST(Texts, WrongEscapes) {
+TEST(Texts, WrongEscapesAreErrors) {
   EXPECT_EQ(error_of(R"("\a")"), "an unknown escape 1");
   EXPECT_EQ(error_of(R"("\'")"), "an unknown escape 1");
   EXPECT_EQ(error_of(R"("\U0041")"), "an unknown escape 1");
   EXPECT_EQ(error_of(R"("\x41")"), "an unknown escape 1");
-  EXPECT_EQ(error_of("\"\\\0\""), "an escape that is cut off 1");
+  EXPECT_EQ(error_of("\"\\\0\""), "an incomplete escape 1");
   EXPECT_EQ(error_of(R"("\u00g0")"), "\\u without four hexadecimal digits 1");
   EXPECT_EQ(error_of(R"("\u 041")"), "\\u without four hexadecimal digits 1");
   EXPECT_EQ(error_of(R"("\u+041")"), "\\u without four hexadecimal digits 1");
-  EXPECT_EQ(error_of(R"("\u12")"), "an escape that is cut off 1");
+  EXPECT_EQ(error_of(R"("\u12")"), "an incomplete escape 1");
   EXPECT_EQ(error_of(R"("\u123")"), "\\u without four hexadecimal digits 1");
 }
 
@@ -39,9 +39,9 @@ TEST(Texts, SurrogatesComeInPairs) {
   for (const std::string_view text :
        {R"("\uD834")", R"("\uD834x\uDD1E")", R"("\uDD1E")", R"("\uDD1E\uD834")",
         R"("\uD834\uD834")", R"("\uD834\u0041")", R"("\uD834\n")"}) {
-    EXPECT_EQ(error_of(text), "half of a surrogate pair 1") << text;
+    EXPECT_EQ(error_of(text), "an unpaired surrogate 1") << text;
   }
-  EXPECT_EQ(error_of(R"("\uD834\u12")"), "an escape that is cut off 7");
+  EXPECT_EQ(error_of(R"("\uD834\u12")"), "an incomplete escape 7");
 }
 
 TEST(Texts, ControlCharactersAreEscaped) {
@@ -65,15 +65,15 @@ TEST(Texts, AreUtf8) {
   }
 }
 
-TEST(Texts, OfEveryLengthAtEveryPlace) {
-  // Whatever the blocks are that the reader looks at: what ends the string is found where it is.
+TEST(Texts, EveryLengthIsReadAtEveryPosition) {
+  // The end of the string is found at every position of the blocks that the reader looks at.
   for (std::size_t before = 0; before < 20; ++before) {
     for (std::size_t size = 0; size < 70; ++size) {
       const std::string content(size, 'x');
       const std::string text = std::string(before, ' ') + "\"" + content + "\"";
       ASSERT_EQ(read<std::string>(text), content);
       ASSERT_EQ(error_of(text.substr(0, text.size() - 1)),
-                "a string without its closing quote " + std::to_string(before));
+                "an unterminated string " + std::to_string(before));
       for (std::size_t place = 0; place <= size; ++place) {
         std::string escaped = content;
         escaped.insert(place, "\\n");
@@ -87,7 +87,7 @@ TEST(Texts, OfEveryLengthAtEveryPlace) {
   }
 }
 
-TEST(Texts, AreOfTheirKind) {
+TEST(Texts, OtherKindsAreErrors) {
   EXPECT_EQ(error_of("12"), "expected a string, found a number 0");
   EXPECT_EQ(error_of("'a'"), "expected a string, found ''' 0");
   EXPECT_EQ(error_of(""), "expected a string, found the end of the text 0");

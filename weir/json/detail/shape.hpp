@@ -1,4 +1,4 @@
-// Which of the shapes that JSON knows a C++ type has.
+// The shape that a C++ type has in JSON.
 #pragma once
 
 #include <array>
@@ -17,15 +17,16 @@
 
 namespace weir::json {
 
-/// A name in JSON for an enumerator.
+/// A Named gives an enumerator a name in JSON.
 template <class E>
 struct Named {
   E value;
   std::string_view name;
 };
 
-/// The enumerators of E by their names in JSON; where there are none, an E is an integer. Then only
-/// these are read, and what has no name is written as an integer. For example, after the enum:
+/// The enumerators of E and their names in JSON; if there are none, an E is an integer. If there
+/// are names, only these are read, and a value without a name is written as an integer. Specialise
+/// it after the enum, for example:
 ///
 ///   template <>
 ///   inline constexpr std::array weir::json::enumerators<Color>{
@@ -36,20 +37,20 @@ inline constexpr std::array<Named<E>, 0> enumerators{};
 namespace detail {
 
 enum class Shape : std::uint8_t {
-  none,  ///< no JSON
+  none,  ///< no form in JSON
   boolean,
   integer,
   real,
   text,
-  view,  ///< written as a text, never read
+  view,  ///< string that is written but never read
   number_enumeration,
   named_enumeration,
   nothing,   ///< null
   optional,  ///< null or a value
-  pointer,   ///< the same, on the heap
+  pointer,   ///< null or a value on the heap
   sequence,
   set,
-  array,  ///< of a fixed length
+  array,  ///< array of a fixed length
   tuple,
   map,
   variant,
@@ -147,7 +148,7 @@ consteval Shape shape_of() {
 
 }  // namespace detail
 
-/// True for what is an array or an object in JSON, or a choice between such: structs, containers,
+/// True if a T is an array or an object in JSON, or a choice of these: structs, containers,
 /// tuples and variants.
 template <class T>
 inline constexpr bool is_composite = detail::shape_of<T>() >= detail::Shape::sequence;

@@ -1,3 +1,4 @@
+// UTF-8: checks byte sequences and encodes code points.
 #include "weir/json/detail/utf8.hpp"
 
 namespace weir::json::detail {
@@ -10,7 +11,7 @@ constexpr bool in_range(char byte, unsigned first, unsigned last) noexcept {
 
 }  // namespace
 
-// RFC 3629 §4, line by line of its grammar.
+// Follows the grammar of RFC 3629 §4 line by line.
 std::size_t utf8_length(const char* position, const char* end) noexcept {
   const auto lead = static_cast<unsigned char>(*position);
   if (lead < 0x80) return 1;

@@ -1,3 +1,4 @@
+// Tests of UTF-8 sequences, with an independent decoder.
 #include "weir/json/detail/utf8.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ TEST(Utf8, EveryCodePointIsOneSequence) {
   }
 }
 
-/// What a lenient decoder would make of the bytes, to tell which are acceptable.
+/// Returns the length that a simple decoder computes; 0 if the bytes are not acceptable.
 std::size_t expected_length(std::string_view bytes) {
   const auto at = [&](std::size_t index) { return static_cast<unsigned char>(bytes[index]); };
   const auto tail = [&](std::size_t index) {
@@ -46,7 +47,7 @@ std::size_t expected_length(std::string_view bytes) {
   return code >= 0xD800 && code <= 0xDFFF ? 0 : size;
 }
 
-TEST(Utf8, AllPairsOfBytesBeforeAnyTails) {
+TEST(Utf8, LengthMatchesADecoderForAllPairsOfBytes) {
   for (const std::string_view tails : {"", "\x80", "\xBF", "\x80\x80", "\xBF\xBF", "\x80y", "x"}) {
     for (int first = 0; first < 256; ++first) {
       for (int second = 0; second < 256; ++second) {

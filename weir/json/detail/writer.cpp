@@ -1,3 +1,4 @@
+// Writes numbers, strings and escapes.
 #include "weir/json/detail/writer.hpp"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ Word load(const char* from) noexcept {
   return word;
 }
 
-/// Copies `size` bytes, fewer than a block, if all of them are plain; else returns false.
+/// Copies `size` bytes, fewer than a block. Returns true if all of them are plain.
 bool copy_plain(char* out, const char* from, std::size_t size) noexcept {
   const auto copy_words = [out, from, size]<class Word>(Word first) {
     const Word last = load<Word>(from + size - sizeof(Word));
@@ -39,7 +40,7 @@ bool copy_plain(char* out, const char* from, std::size_t size) noexcept {
   return plain;
 }
 
-/// The second character of an escape that has two, or 0.
+/// Returns the second character of an escape that has two, or 0.
 char escape_letter(char character) noexcept {
   switch (character) {
     case '"':
@@ -62,15 +63,15 @@ char escape_letter(char character) noexcept {
 
 }  // namespace
 
-void Writer::hand_over() {
-  take(gathered());
+void Writer::flush() {
+  append(buffered());
   position_ = chunk_;
 }
 
 void Writer::put(std::string_view text) {
   if (text.size() > chunk_size) {
-    hand_over();
-    take(text);
+    flush();
+    append(text);
   } else if (!text.empty()) {
     std::memcpy(room(text.size()), text.data(), text.size());
     position_ += text.size();
@@ -127,7 +128,7 @@ void Writer::write(std::string_view text) {
   put('"');
 }
 
-/// Writes what does not stand for itself, a character or a run of UTF-8.
+/// Writes a character that needs an escape, or a run of UTF-8.
 void Writer::write_special(const char*& position, const char* end) {
   const char character = *position;
   const char* const start = position;

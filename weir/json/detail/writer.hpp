@@ -1,4 +1,4 @@
-// Writes the tokens of one JSON text; what codecs are made of.
+// A Writer writes the tokens of one JSON text. Codecs use it.
 #pragma once
 
 #include <array>
@@ -16,15 +16,15 @@
 
 namespace weir::json {
 
-/// Gathers the text in a chunk of its own and hands it over whenever that is full; derived classes
-/// say to whom. Whoever uses it makes a correct sequence of calls: it does not look at the grammar.
+/// A Writer collects the text in a chunk of its own and passes each full chunk to the derived
+/// class. It does not check the grammar; the caller makes a correct sequence of calls.
 /// Threads: one at a time.
 class Writer {
  public:
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  /// Punctuation and whole keys: what is written as it is.
+  /// Write punctuation and whole keys without a change.
   void put(char character) {
     *room(1) = character;
     ++position_;
@@ -46,19 +46,19 @@ class Writer {
     }
   }
   void write(bool value) { put(value ? std::string_view("true") : std::string_view("false")); }
-  /// The shortest text that gives the same number again, with a point or an exponent; `null` for
-  /// what is not finite, since JSON has no such numbers.
+  /// Writes the shortest text that gives the same number again, with a point or an exponent. It
+  /// writes `null` for a number that is not finite, since JSON has no such numbers.
   void write(double value);
   void write(float value);
-  /// In quotes. What is not UTF-8 is written as U+FFFD, one for each byte of it.
+  /// Writes a string in quotes. Each byte that is not part of valid UTF-8 is written as U+FFFD.
   void write(std::string_view text);
 
  protected:
   Writer() noexcept : position_(chunk_) {}
   ~Writer() = default;
 
-  /// What has not been handed over yet.
-  std::string_view gathered() const noexcept {
+  /// Returns the text that has not been passed to append() yet.
+  std::string_view buffered() const noexcept {
     return {chunk_, static_cast<std::size_t>(position_ - chunk_)};
   }
 
@@ -66,13 +66,13 @@ class Writer {
   static constexpr std::size_t chunk_size = 1024;
 
   /// Takes the next part of the text.
-  virtual void take(std::string_view part) = 0;
+  virtual void append(std::string_view part) = 0;
 
   char* room(std::size_t size) {
-    if (static_cast<std::size_t>(chunk_ + chunk_size - position_) < size) hand_over();
+    if (static_cast<std::size_t>(chunk_ + chunk_size - position_) < size) flush();
     return position_;
   }
-  void hand_over();
+  void flush();
   void write_signed(std::int64_t value);
   void write_unsigned(std::uint64_t value);
   template <class T>
@@ -80,32 +80,32 @@ class Writer {
   void write_special(const char*& position, const char* end);
 
   char* position_;
-  char chunk_[chunk_size];  // only what is before position_ means something
+  char chunk_[chunk_size];  // valid before position_
 };
 
-/// Appends to a string.
+/// A StringWriter appends to a string.
 class StringWriter final : public Writer {
  public:
   explicit StringWriter(std::string& out) noexcept : out_(out) {}
-  void finish() { out_.append(gathered()); }
+  void finish() { out_.append(buffered()); }
 
  private:
-  void take(std::string_view part) override { out_.append(part); }
+  void append(std::string_view part) override { out_.append(part); }
   std::string& out_;
 };
 
-/// Appends to a buffer of the core's.
+/// A BufferWriter appends to a buffer of the core.
 class BufferWriter final : public Writer {
  public:
   explicit BufferWriter(Buffer& out) noexcept : out_(out) {}
-  void finish() { take(gathered()); }
+  void finish() { append(buffered()); }
 
  private:
-  void take(std::string_view part) override {
+  void append(std::string_view part) override {
     if (part.empty()) return;
     out_.make_room(part.size());
     std::memcpy(out_.room().data(), part.data(), part.size());
-    out_.grow(part.size());
+    out_.commit(part.size());
   }
   Buffer& out_;
 };

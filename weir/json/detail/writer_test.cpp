@@ -1,3 +1,4 @@
+// Tests of Writer: numbers, strings, chunks and allocations.
 #include "weir/json/detail/writer.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@
 namespace weir::json {
 namespace {
 
-TEST(Writer, Integers) {
+TEST(Writer, WritesIntegers) {
   EXPECT_EQ(write(0), "0");
   EXPECT_EQ(write(INT64_MIN), "-9223372036854775808");
   EXPECT_EQ(write(UINT64_MAX), "18446744073709551615");
@@ -52,7 +53,7 @@ TEST(Writer, EveryDoubleComesBack) {
   }
 }
 
-TEST(Writer, EscapesWhatItMust) {
+TEST(Writer, EscapesSpecialCharacters) {
   EXPECT_EQ(write(std::string("a\"b\\c/d")), R"("a\"b\\c/d")");
   EXPECT_EQ(write(std::string("\b\f\n\r\t")), R"("\b\f\n\r\t")");
   EXPECT_EQ(write(std::string("\0\x01\x1f\x7f", 4)), "\"\\u0000\\u0001\\u001f\x7f\"");
@@ -62,14 +63,14 @@ TEST(Writer, EscapesWhatItMust) {
   EXPECT_EQ(write(std::string()), "\"\"");
 }
 
-TEST(Writer, ReplacesWhatIsNotUtf8) {
+TEST(Writer, ReplacesInvalidUtf8) {
   EXPECT_EQ(write(std::string("\xff")), "\"\uFFFD\"");
   EXPECT_EQ(write(std::string("a\xC3")), "\"a\uFFFD\"");
   EXPECT_EQ(write(std::string("\xED\xA0\x80z")), "\"\uFFFD\uFFFD\uFFFDz\"");
   EXPECT_EQ(write(std::string("ä\x80ä\xF0\x9F\x98")), "\"ä\uFFFDä\uFFFD\uFFFD\uFFFD\"");
 }
 
-TEST(Writer, TextsOfEveryLengthWithEveryCharacter) {
+TEST(Writer, WritesTextsOfEveryLengthWithEveryCharacter) {
   for (std::size_t size = 0; size < 50; ++size) {
     const std::string plain(size, 'x');
     ASSERT_EQ(write(plain), "\"" + plain + "\"");
@@ -85,8 +86,8 @@ TEST(Writer, TextsOfEveryLengthWithEveryCharacter) {
   }
 }
 
-TEST(Writer, HandsOverWhatDoesNotFit) {
-  // Across the ends of its chunk, with pieces shorter and longer than that.
+TEST(Writer, FlushesFullChunks) {
+  // The texts cross the ends of chunks, in pieces shorter and longer than a chunk.
   for (const std::size_t size : {1000u, 1020u, 1021u, 1022u, 1023u, 1024u, 1025u, 3000u}) {
     const std::vector<std::string> texts{std::string(size, 'a'), "\n", std::string(size, 'b'),
                                          "ccccc"};
@@ -101,7 +102,7 @@ TEST(Writer, HandsOverWhatDoesNotFit) {
   EXPECT_EQ(read<std::vector<double>>(write(numbers)), numbers);
 }
 
-TEST(Writer, AppendsWithoutAllocatingWhereThereIsRoom) {
+TEST(Writer, AppendsWithoutAllocatingIfThereIsRoom) {
   std::string out("[");
   out.reserve(5000);
   const char* const memory = out.data();

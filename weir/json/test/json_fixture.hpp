@@ -1,4 +1,4 @@
-// Any JSON value at all, for tests: what a variant and a codec of the user's make possible.
+// AnyValue is any JSON value, for tests; it is made of a variant and a user's codec.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace weir::json {
 
-/// A value of a kind that only the text knows.
+/// An AnyValue is a JSON value of any kind.
 struct AnyValue {
   std::variant<std::nullptr_t, bool, double, std::string, std::vector<AnyValue>,
                std::map<std::string, AnyValue>>
@@ -27,10 +27,11 @@ struct Codec<AnyValue> {
   static void write(Writer& out, const AnyValue& value) { Codec<Held>::write(out, value.held); }
 };
 
-/// Whether `text` is JSON, and not too deep, as a value and as something that is skipped.
+/// Reads any JSON `text` with a depth of at most 1000.
 inline Read<AnyValue> read_any(std::string_view text) {
   return read<AnyValue>(text, {.depth_max = 1000});
 }
+/// Returns true if the reader can skip `text` as the value of an unknown field.
 inline bool can_skip(std::string_view text) {
   struct Nothing {};
   const std::string member = "{\"x\":" + std::string(text) + "}";

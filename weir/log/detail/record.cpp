@@ -1,3 +1,4 @@
+// Encodes and decodes log records.
 #include "weir/log/detail/record.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ struct Header {
   std::uint32_t core = 0;
   std::int64_t time = 0;
   LogLevel level = LogLevel::info;
-  bool cut = false;
+  bool truncated = false;
   std::uint16_t logger_size = 0;
   std::uint16_t message_size = 0;
 };
@@ -28,11 +29,11 @@ struct FieldHeader {
   std::uint16_t value_size = 0;
 };
 
-constexpr std::size_t text_kind = 4;
-static_assert(std::is_same_v<std::variant_alternative_t<text_kind, LogValue>, std::string_view>);
+constexpr std::size_t string_kind = 4;
+static_assert(std::is_same_v<std::variant_alternative_t<string_kind, LogValue>, std::string_view>);
 
-/// The first `most` bytes, or fewer: no character of UTF-8 is cut in two.
-std::string_view cut_to(std::string_view text, std::size_t most) noexcept {
+/// Returns the first `most` bytes, or fewer so that no UTF-8 character is cut in two.
+std::string_view truncate_to(std::string_view text, std::size_t most) noexcept {
   if (text.size() <= most) return text;
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
   return text.substr(0, most);
@@ -69,7 +70,7 @@ LogValue load_value(Bytes& bytes, const FieldHeader& header) noexcept {
   }
 }
 
-/// What a value that is no text takes.
+/// Returns the size of a value that is not a text.
 std::size_t size_of(const LogValue& value) noexcept {
   return std::visit([](const auto& each) { return sizeof(each); }, value);
 }
@@ -78,56 +79,56 @@ std::size_t size_of(const LogValue& value) noexcept {
 
 LogRecordWriter::LogRecordWriter(WallTime time, LogLevel level, unsigned core,
                                  std::string_view logger, std::string_view message) noexcept {
-  const std::string_view name = cut_to(logger, name_bytes_max);
-  const std::string_view text = cut_to(message, message_bytes_max);
-  cut_ = text.size() < message.size();
+  const std::string_view name = truncate_to(logger, name_bytes_max);
+  const std::string_view text = truncate_to(message, message_bytes_max);
+  truncated_ = text.size() < message.size();
   Header header;
   header.core = core;
   header.time = time.time_since_epoch().count();
   header.level = level;
   header.logger_size = static_cast<std::uint16_t>(name.size());
   header.message_size = static_cast<std::uint16_t>(text.size());
-  put(&header, sizeof header);
-  put(name.data(), name.size());
-  put(text.data(), text.size());
+  append(&header, sizeof header);
+  append(name.data(), name.size());
+  append(text.data(), text.size());
 }
 
-void LogRecordWriter::put(const void* data, std::size_t size) noexcept {
-  assert(size <= room());
+void LogRecordWriter::append(const void* data, std::size_t size) noexcept {
+  assert(size <= free_bytes());
   if (size == 0) return;
   std::memcpy(bytes_.data() + size_, data, size);
   size_ += size;
 }
 
 void LogRecordWriter::add(const LogField& field) noexcept {
-  const std::string_view key = cut_to(field.key, name_bytes_max);
+  const std::string_view key = truncate_to(field.key, name_bytes_max);
   const std::size_t before_value = sizeof(FieldHeader) + key.size();
-  const auto* const text = std::get_if<text_kind>(&field.value);
+  const auto* const text = std::get_if<string_kind>(&field.value);
   const std::size_t least = before_value + (text == nullptr ? size_of(field.value) : 0);
-  if (room() < least) {
-    cut_ = true;
+  if (free_bytes() < least) {
+    truncated_ = true;
     return;
   }
   std::string_view part;
   if (text != nullptr) {
-    part = cut_to(*text, room() - before_value);
-    cut_ = cut_ || part.size() < text->size();
+    part = truncate_to(*text, free_bytes() - before_value);
+    truncated_ = truncated_ || part.size() < text->size();
   }
   FieldHeader header;
   header.kind = static_cast<std::uint8_t>(field.value.index());
   header.key_size = static_cast<std::uint8_t>(key.size());
   header.value_size = static_cast<std::uint16_t>(part.size());
-  put(&header, sizeof header);
-  put(key.data(), key.size());
-  if (text != nullptr) return put(part.data(), part.size());
-  std::visit([this](const auto& each) { put(&each, sizeof each); }, field.value);
+  append(&header, sizeof header);
+  append(key.data(), key.size());
+  if (text != nullptr) return append(part.data(), part.size());
+  std::visit([this](const auto& each) { append(&each, sizeof each); }, field.value);
 }
 
 void LogRecordWriter::add_encoded(std::string_view fields) noexcept {
-  if (room() < fields.size()) {
-    cut_ = true;
+  if (free_bytes() < fields.size()) {
+    truncated_ = true;
   } else {
-    put(fields.data(), fields.size());
+    append(fields.data(), fields.size());
   }
 }
 
@@ -135,16 +136,16 @@ Bytes LogRecordWriter::finish() noexcept {
   Header header;
   std::memcpy(&header, bytes_.data(), sizeof header);
   header.size = static_cast<std::uint32_t>(size_);
-  header.cut = cut_;
+  header.truncated = truncated_;
   std::memcpy(bytes_.data(), &header, sizeof header);
   return Bytes(bytes_.data(), size_);
 }
 
-std::string LogRecordWriter::encoded(std::string_view before, std::span<const LogField> fields) {
-  // Half of a record: the other is for what it has of its own.
+std::string LogRecordWriter::encode(std::string_view before, std::span<const LogField> fields) {
+  // Half of a record; the other half is for the record's own fields.
   constexpr std::size_t most = LogRecord::bytes_max / 2;
   LogRecordWriter writer;
-  writer.put(before.data(), before.size());
+  writer.append(before.data(), before.size());
   for (const LogField& field : fields) {
     const std::size_t size = writer.size_;
     writer.add(field);
@@ -178,7 +179,7 @@ void read_log_record(Bytes bytes, LogRecord& record) {
   record.time = WallTime(Duration(header.time));
   record.level = header.level;
   record.core = header.core;
-  record.cut = header.cut;
+  record.truncated = header.truncated;
   record.logger = load_text(bytes, header.logger_size);
   record.message = load_text(bytes, header.message_size);
   record.fields.clear();

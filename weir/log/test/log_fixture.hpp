@@ -1,4 +1,4 @@
-// A sink that keeps what it is given. Included by tests.
+// A sink that stores the records in memory. Included by tests.
 #pragma once
 
 #include <memory>
@@ -10,40 +10,41 @@
 
 namespace weir {
 
-/// A record as a text, and where it came from.
-struct KeptRecord {
+/// A record as text, with its core, level and logger.
+struct StoredRecord {
   unsigned core = LogRecord::no_core;
   LogLevel level = LogLevel::info;
   std::string logger;
-  std::string text;  ///< message and fields
+  std::string text;  ///< The message and the fields.
 };
 
-/// Outlives the Logs that writes to it.
-struct Kept {
-  std::vector<KeptRecord> records;
+/// The stored records.
+/// Lifetime: outlives the LogService that writes to it.
+struct StoredLog {
+  std::vector<StoredRecord> records;
   std::size_t flushes = 0;
 
   std::vector<std::string> texts() const {
     std::vector<std::string> texts;
-    for (const KeptRecord& each : records) texts.push_back(each.logger + ": " + each.text);
+    for (const StoredRecord& each : records) texts.push_back(each.logger + ": " + each.text);
     return texts;
   }
 };
 
-class KeepingSink : public LogSink {
+class MemorySink : public LogSink {
  public:
-  explicit KeepingSink(Kept& kept) noexcept : kept_(kept) {}
+  explicit MemorySink(StoredLog& stored) noexcept : stored_(stored) {}
   void write(const LogRecord& record) override {
-    KeptRecord& added = kept_.records.emplace_back();
+    StoredRecord& added = stored_.records.emplace_back();
     added.core = record.core;
     added.level = record.level;
     added.logger = record.logger;
     append_message(added.text, record);
   }
-  void flush() override { ++kept_.flushes; }
+  void flush() override { ++stored_.flushes; }
 
  private:
-  Kept& kept_;
+  StoredLog& stored_;
 };
 
 template <class Sink, class... Args>

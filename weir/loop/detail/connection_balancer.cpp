@@ -1,4 +1,4 @@
-#include "weir/loop/balance.hpp"
+#include "weir/loop/detail/connection_balancer.hpp"
 
 #include <cassert>
 #include <new>
@@ -8,38 +8,38 @@
 
 namespace weir {
 
-bool BalanceRule::hands_over(std::size_t own, std::size_t all, std::size_t cores) noexcept {
+bool BalancePolicy::should_hand_over(std::size_t own, std::size_t all, std::size_t cores) noexcept {
   if (own < connections_min || own * cores <= all) {
-    begun_ = false;
+    active_ = false;
   } else if (4 * own * cores >= 5 * all) {
-    begun_ = true;
+    active_ = true;
   }
-  return begun_;
+  return active_;
 }
 
-std::size_t Intake::load() const noexcept {
+std::size_t HandoffQueue::load() const noexcept {
   const std::uint64_t open = loop_.counters().connections.value();
-  return static_cast<std::size_t>(open) + waiting_.load(std::memory_order_relaxed);
+  return static_cast<std::size_t>(open) + size_.load(std::memory_order_relaxed);
 }
 
-bool Intake::give(Descriptor& connection) {
-  bool ring = false;
+bool HandoffQueue::try_push(Descriptor& connection) {
+  bool notify = false;
   {
     const std::lock_guard lock(mutex_);
     if (!is_open()) return false;
     try {
-      given_.push_back(std::move(connection));
+      connections_.push_back(std::move(connection));
     } catch (const std::bad_alloc&) {
       return false;
     }
-    waiting_.fetch_add(1, std::memory_order_relaxed);
-    ring = !std::exchange(rung_, true);
+    size_.fetch_add(1, std::memory_order_relaxed);
+    notify = !std::exchange(notified_, true);
   }
-  if (ring) loop_.post(*this);
+  if (notify) loop_.post(*this);
   return true;
 }
 
-bool Intake::open(Receiver& receiver) {
+bool HandoffQueue::open(Receiver& receiver) {
   if (receiver_ != nullptr) return false;
   receiver_ = &receiver;
   const std::lock_guard lock(mutex_);
@@ -47,63 +47,63 @@ bool Intake::open(Receiver& receiver) {
   return true;
 }
 
-void Intake::shut() {
+void HandoffQueue::stop_receiving() {
   const std::lock_guard lock(mutex_);
   open_.store(false, std::memory_order_relaxed);
 }
 
-void Intake::close() {
-  shut();
+void HandoffQueue::close() {
+  stop_receiving();
   receiver_ = nullptr;
   while (take()) {
   }
 }
 
-Descriptor Intake::take() {
+Descriptor HandoffQueue::take() {
   if (empty()) return {};
   const std::lock_guard lock(mutex_);
-  assert(!given_.empty());
-  Descriptor oldest = std::move(given_.front());
-  given_.pop_front();
-  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  assert(!connections_.empty());
+  Descriptor oldest = std::move(connections_.front());
+  connections_.pop_front();
+  size_.fetch_sub(1, std::memory_order_relaxed);
   return oldest;
 }
 
-void Intake::rang(Runnable& self) {
-  auto& intake = static_cast<Intake&>(self);
+void HandoffQueue::on_notified(Runnable& self) {
+  auto& queue = static_cast<HandoffQueue&>(self);
   {
-    const std::lock_guard lock(intake.mutex_);
-    intake.rung_ = false;
+    const std::lock_guard lock(queue.mutex_);
+    queue.notified_ = false;
   }
-  if (intake.receiver_ != nullptr && !intake.empty()) intake.receiver_->connections_came();
+  if (queue.receiver_ != nullptr && !queue.empty()) queue.receiver_->on_connections();
 }
 
-Balance::Balance(std::span<Loop* const> loops) {
-  for (Loop* const loop : loops) intakes_.push_back(std::make_unique<Intake>(*loop));
+ConnectionBalancer::ConnectionBalancer(std::span<Loop* const> loops) {
+  for (Loop* const loop : loops) queues_.push_back(std::make_unique<HandoffQueue>(*loop));
 }
 
-bool Balance::hand_over(unsigned core, Descriptor& connection) {
-  Intake& own = *intakes_[core];
+bool ConnectionBalancer::hand_over(unsigned core, Descriptor& connection) {
+  HandoffQueue& own = *queues_[core];
   const std::size_t mine = own.load();
-  if (mine < BalanceRule::connections_min) {
-    own.rule_ = {};
-    return false;  // without a look at what other cores write all the time
+  if (mine < BalancePolicy::connections_min) {
+    own.policy_ = {};
+    return false;  // avoids reading data that other cores write all the time
   }
   std::size_t all = mine;
   std::size_t cores = 1;
-  Intake* lightest = nullptr;
+  HandoffQueue* least_loaded = nullptr;
   std::size_t least = mine;
-  for (const auto& each : intakes_) {
+  for (const auto& each : queues_) {
     if (each.get() == &own || !each->is_open()) continue;
     const std::size_t load = each->load();
     all += load;
     ++cores;
     if (load >= least) continue;
     least = load;
-    lightest = each.get();
+    least_loaded = each.get();
   }
-  const bool hands_over = own.rule_.hands_over(mine, all, cores);
-  return hands_over && lightest != nullptr && lightest->give(connection);
+  const bool hands_over = own.policy_.should_hand_over(mine, all, cores);
+  return hands_over && least_loaded != nullptr && least_loaded->try_push(connection);
 }
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-#include "weir/loop/homecoming.hpp"
+#include "weir/loop/detail/destroy_queue.hpp"
 
 #include <thread>
 #include <utility>
@@ -8,63 +8,66 @@
 namespace weir {
 namespace {
 
-/// What returned_ is after close(); nobody follows it.
-Homecoming::Guest* closed() noexcept {
+/// The value of returned_ after close(). No code dereferences it.
+DestroyQueue::Destroyable* closed_mark() noexcept {
   static char mark = 0;
-  return reinterpret_cast<Homecoming::Guest*>(&mark);
+  return reinterpret_cast<DestroyQueue::Destroyable*>(&mark);
 }
 
 }  // namespace
 
-void Homecoming::keep() noexcept {
-  // relaxed: who keeps one more has it already.
-  keepers_.fetch_add(1, std::memory_order_relaxed);
+void DestroyQueue::add_reference() noexcept {
+  // relaxed: the caller holds a reference already.
+  references_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Homecoming::release() noexcept {
-  // acq_rel: who deletes it has seen all others finish with it.
-  if (keepers_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+void DestroyQueue::remove_reference() noexcept {
+  // acq_rel: the thread that deletes the queue sees that all others have finished with it.
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 
-void Homecoming::Guest::let_go() noexcept {
+void DestroyQueue::Destroyable::destroy_on_owner() noexcept {
   const Loop* const here = Loop::current();
-  const bool at_home = here != nullptr && &here->homecoming() == &home_;
-  if (at_home || !home_.push(*this)) destroy_(*this);
+  const bool on_owner = here != nullptr && &here->destroy_queue() == &queue_;
+  if (on_owner || !queue_.push(*this)) destroy_(*this);
 }
 
-/// False: the loop has gone.
-bool Homecoming::push(Guest& guest) noexcept {
-  // relaxed: published by the exchange below, if that succeeds; if not, nobody needs to know.
-  visitors_.fetch_add(1, std::memory_order_relaxed);
-  // relaxed, here and when the exchange fails: the head is only compared, or kept for the loop.
-  Guest* head = returned_.load(std::memory_order_relaxed);
-  bool came = false;
-  while (head != closed() && !came) {
-    guest.next_ = head;
-    // release: who takes it sees what this thread did with it, and close() sees this visitor.
-    came = returned_.compare_exchange_weak(head, &guest, std::memory_order_release,
-                                           std::memory_order_relaxed);
+/// Returns false if the loop no longer exists.
+bool DestroyQueue::push(Destroyable& item) noexcept {
+  // relaxed: the exchange below publishes it if that succeeds. No thread needs it otherwise.
+  producers_in_flight_.fetch_add(1, std::memory_order_relaxed);
+  // relaxed, here and when the exchange fails: the head is only compared, or stored for the loop.
+  Destroyable* head = returned_.load(std::memory_order_relaxed);
+  bool pushed = false;
+  while (head != closed_mark() && !pushed) {
+    item.next_ = head;
+    // release: the loop that takes the item sees what this thread did with it. close() sees that
+    // this producer is in flight.
+    pushed = returned_.compare_exchange_weak(head, &item, std::memory_order_release,
+                                             std::memory_order_relaxed);
   }
-  // The guest may be gone now, and with it whatever keeps this alive but the loop; that waits, in
-  // close(), for those visitors that were in time.
-  if (came) ring();
+  // The item may be destroyed now. The loop may then hold the last reference to this queue. It
+  // waits in close() for the producers that pushed in time.
+  if (pushed) notify();
   // release pairs with close().
-  visitors_.fetch_sub(1, std::memory_order_release);
-  return came;
+  producers_in_flight_.fetch_sub(1, std::memory_order_release);
+  return pushed;
 }
 
-/// At most one bell is under way: whoever turns the flag posts it. acq_rel: who finds it turned has
-/// published its guest to the bell that is still to come; see receive().
-void Homecoming::ring() noexcept {
-  if (!rung_.exchange(true, std::memory_order_acq_rel)) loop_.post(bell_);
+/// Posts the wakeup unless it is posted already. The thread that sets the flag posts it.
+/// acq_rel: a thread that finds the flag set has published its item to the wakeup that still has
+/// to run. See destroy_returned().
+void DestroyQueue::notify() noexcept {
+  if (!notified_.exchange(true, std::memory_order_acq_rel)) loop_.post(wakeup_);
 }
 
-/// At home: behind what was taken before, oldest first.
-void Homecoming::take_returned(Guest* newest) noexcept {
-  Guest* oldest = nullptr;
-  Guest* const last = newest;
+/// Appends the returned items to the list of the loop, oldest first. Runs on the thread of the
+/// loop.
+void DestroyQueue::take_returned(Destroyable* newest) noexcept {
+  Destroyable* oldest = nullptr;
+  Destroyable* const last = newest;
   while (newest != nullptr) {
-    Guest* const next = std::exchange(newest->next_, oldest);
+    Destroyable* const next = std::exchange(newest->next_, oldest);
     oldest = std::exchange(newest, next);
   }
   if (oldest == nullptr) return;
@@ -72,37 +75,37 @@ void Homecoming::take_returned(Guest* newest) noexcept {
   last_ = last;
 }
 
-/// At home, when the bell has come.
-void Homecoming::receive() noexcept {
-  // Before it looks: a guest who comes after this look rings again. acq_rel: those who found the
-  // flag turned before are seen.
-  rung_.exchange(false, std::memory_order_acq_rel);
+/// Runs on the thread of the loop when the wakeup arrives.
+void DestroyQueue::destroy_returned() noexcept {
+  // The flag is cleared first: an item that is pushed after the look below posts the wakeup again.
+  // The order acq_rel makes the items of threads that found the flag set visible.
+  notified_.exchange(false, std::memory_order_acq_rel);
   // acquire pairs with the release in push().
   take_returned(returned_.exchange(nullptr, std::memory_order_acquire));
   const std::uint64_t turn = loop_.counters().turns.value();
-  if (std::exchange(turn_, turn) != turn) left_ = guests_per_turn;
-  for (; first_ != nullptr && left_ != 0; --left_) {
-    Guest& guest = *first_;
-    first_ = guest.next_;
+  if (std::exchange(turn_, turn) != turn) budget_ = destroys_per_turn;
+  for (; first_ != nullptr && budget_ != 0; --budget_) {
+    Destroyable& item = *first_;
+    first_ = item.next_;
     if (first_ == nullptr) last_ = nullptr;
-    guest.destroy_(guest);
+    item.destroy_(item);
   }
-  // Not by ringing now: a busy loop looks into its inbox again and again in one turn.
+  // A timer, because a busy loop looks into its inbox many times in one turn.
   if (first_ != nullptr) loop_.timers().start(turn_end_, loop_.now());
 }
 
-void Homecoming::close() noexcept {
-  // acquire: a visitor whose guest is taken here has been counted before.
-  take_returned(returned_.exchange(closed(), std::memory_order_acq_rel));
-  // Later ones find the mark, and touch the loop no more. acquire: the others have left it.
-  while (visitors_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+void DestroyQueue::close() noexcept {
+  // acquire: a producer of an item that is taken here was counted before.
+  take_returned(returned_.exchange(closed_mark(), std::memory_order_acq_rel));
+  // Later producers find the mark and do not use the loop. acquire: the earlier ones have left it.
+  while (producers_in_flight_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   while (first_ != nullptr) {
-    Guest& guest = *std::exchange(first_, first_->next_);
-    guest.destroy_(guest);
+    Destroyable& item = *std::exchange(first_, first_->next_);
+    item.destroy_(item);
   }
   last_ = nullptr;
   turn_end_.cancel();
-  release();
+  remove_reference();
 }
 
 }  // namespace weir

@@ -27,7 +27,7 @@ std::vector<int> numbers(RunQueue queue) {
   return all;
 }
 
-TEST(RunQueue, FirstInFirstOut) {
+TEST(RunQueue, ReturnsRunnablesInOrder) {
   RunQueue queue;
   EXPECT_TRUE(queue.empty());
   EXPECT_EQ(queue.pop(), nullptr);
@@ -41,7 +41,7 @@ TEST(RunQueue, FirstInFirstOut) {
   EXPECT_TRUE(queue.empty());
 }
 
-TEST(RunQueue, ARunningOneMayBeQueuedAgain) {
+TEST(RunQueue, ARunningRunnableMayBeQueuedAgain) {
   RunQueue queue;
   Numbered one(1);
   for (int i = 0; i < 3; ++i) {
@@ -51,12 +51,12 @@ TEST(RunQueue, ARunningOneMayBeQueuedAgain) {
   EXPECT_EQ(one.ran, 3);
 }
 
-TEST(Inbox, OldestFirst) {
+TEST(Inbox, TakesTheOldestFirst) {
   Inbox inbox;
   EXPECT_TRUE(inbox.empty());
   EXPECT_TRUE(inbox.take().empty());
   Numbered one(1), two(2), three(3);
-  EXPECT_FALSE(inbox.push(one)) << "nobody sleeps";
+  EXPECT_FALSE(inbox.push(one)) << "the consumer does not sleep";
   EXPECT_FALSE(inbox.push(two));
   EXPECT_FALSE(inbox.push(three));
   EXPECT_FALSE(inbox.empty());
@@ -64,19 +64,19 @@ TEST(Inbox, OldestFirst) {
   EXPECT_TRUE(inbox.empty());
 }
 
-TEST(Inbox, OnePushAsksToWakeForEachSleep) {
+TEST(Inbox, OnePushPerSleepReturnsTrue) {
   Inbox inbox;
   Numbered one(1), two(2), three(3);
   EXPECT_TRUE(inbox.prepare_to_sleep());
   EXPECT_TRUE(inbox.push(one));
   EXPECT_FALSE(inbox.push(two));
   inbox.woke();
-  EXPECT_FALSE(inbox.prepare_to_sleep()) << "something is there";
+  EXPECT_FALSE(inbox.prepare_to_sleep()) << "a runnable has arrived";
   EXPECT_FALSE(inbox.push(three)) << "it did not go to sleep";
   EXPECT_EQ(numbers(inbox.take()), (std::vector<int>{1, 2, 3}));
   EXPECT_TRUE(inbox.prepare_to_sleep());
   inbox.woke();
-  EXPECT_FALSE(inbox.push(one)) << "it woke by itself";
+  EXPECT_FALSE(inbox.push(one)) << "it is awake already";
   static_cast<void>(inbox.take());
 }
 

@@ -1,4 +1,4 @@
-#include "weir/loop/loop_group.hpp"
+#include "weir/loop/detail/loop_group.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,29 +10,31 @@
 namespace weir {
 namespace {
 
-/// Whether who asks for the one address means what listens on the other.
-bool means(const os::Address& asked, const os::Address& bound) {
+/// Returns true if a request for `asked` may use a socket that listens on `bound`.
+bool matches_address(const os::Address& asked, const os::Address& bound) {
   const os::Address wanted = asked.port() == 0 ? asked.with_port(bound.port()) : asked;
   if (wanted == bound) return true;
-  // What becomes of [::] on a machine without IPv6.
+  // [::] becomes 0.0.0.0 on a machine without IPv6.
   return wanted.is_any() && bound.is_any() && wanted.port() == bound.port() &&
          wanted.family() == os::AddressFamily::ipv6;
 }
 
 }  // namespace
 
-Result<LoopGroup::Listener> LoopGroup::listen(Host& host, const os::Address& address,
+Result<LoopGroup::Listener> LoopGroup::listen(Platform& platform, const os::Address& address,
                                               const ListenOptions& options) {
   const std::lock_guard lock(mutex_);
-  return open(host, address, options);
+  return open(platform, address, options);
 }
 
-void LoopGroup::note_failure(std::string_view what, const os::Address& address,
-                             std::error_code error) {
-  // A drain closes what this process has been given; where there is none, that needs explaining.
-  const std::string why = error == Errc::closed
-                              ? "it was closed here, and who gave it to this process has it still"
-                              : error.message();
+void LoopGroup::record_failure(std::string_view what, const os::Address& address,
+                               std::error_code error) {
+  // A drain closes the sockets that this process was given. An error outside a drain needs an
+  // explanation.
+  const std::string why =
+      error == Errc::closed
+          ? "this process closed the socket, and the process that provided it still has it open"
+          : error.message();
   const std::lock_guard lock(mutex_);
   failure_ = "cannot " + std::string(what) + " " + address.to_string() + ": " + why;
 }
@@ -42,157 +44,164 @@ std::string LoopGroup::failure() const {
   return failure_;
 }
 
-LoopGroup::Listening* LoopGroup::find(const os::Address& asked) {
-  std::erase_if(listening_, [](const Listening& each) {
+LoopGroup::ListenEntry* LoopGroup::find(const os::Address& asked) {
+  std::erase_if(listen_entries_, [](const ListenEntry& each) {
     return each.bound.family() == os::AddressFamily::local && each.shared.expired() &&
            each.inherited.empty();
   });
-  const auto known = std::ranges::find_if(listening_, [&](const Listening& each) {
+  const auto known = std::ranges::find_if(listen_entries_, [&](const ListenEntry& each) {
     return each.asked == asked || each.bound == asked;
   });
-  return known == listening_.end() ? find_inherited(asked) : &*known;
+  return known == listen_entries_.end() ? find_inherited(asked) : &*known;
 }
 
-/// Begins to listen on those that were inherited for the address, if any were.
-LoopGroup::Listening* LoopGroup::find_inherited(const os::Address& asked) {
+/// Adds an entry with the sockets that were inherited for the address, if there are any.
+LoopGroup::ListenEntry* LoopGroup::find_inherited(const os::Address& asked) {
   const auto first = std::ranges::find_if(
-      inherited_, [&](const auto& each) { return means(asked, each->bound()); });
+      inherited_, [&](const auto& each) { return matches_address(asked, each->bound()); });
   if (first == inherited_.end()) return nullptr;
-  Listening listening{.asked = asked, .bound = (*first)->bound()};
+  ListenEntry entry{.asked = asked, .bound = (*first)->bound()};
   std::erase_if(inherited_, [&](std::shared_ptr<SharedListener>& each) {
-    if (each->bound() != listening.bound) return false;
-    listening.inherited.push_back(std::move(each));
+    if (each->bound() != entry.bound) return false;
+    entry.inherited.push_back(std::move(each));
     return true;
   });
-  if (on_listening) on_listening(listening.bound);
-  return &listening_.emplace_back(std::move(listening));
+  if (on_listening) on_listening(entry.bound);
+  return &listen_entries_.emplace_back(std::move(entry));
 }
 
-Result<LoopGroup::Listener> LoopGroup::open(Host& host, const os::Address& address,
+Result<LoopGroup::Listener> LoopGroup::open(Platform& platform, const os::Address& address,
                                             const ListenOptions& options) {
-  Listening* const known = find(address);
-  if (known == nullptr) return open_first(host, address, options);
-  return known->inherited.empty() ? open_another(host, *known, options) : give_inherited(*known);
+  ListenEntry* const known = find(address);
+  if (known == nullptr) return open_first(platform, address, options);
+  return known->inherited.empty() ? open_another(platform, *known, options)
+                                  : assign_inherited(*known);
 }
 
-Result<LoopGroup::Listener> LoopGroup::open_first(Host& host, const os::Address& asked,
+Result<LoopGroup::Listener> LoopGroup::open_first(Platform& platform, const os::Address& asked,
                                                   const ListenOptions& options) {
-  // The loops of this group share the port, but with nobody else.
+  // The loops of this group share the port with each other and with no other socket.
   ListenOptions alone = options;
-  alone.first = true;
-  auto listener = host.listen(asked, alone);
+  alone.require_unused = true;
+  auto listener = platform.listen(asked, alone);
   if (!listener) return fail(listener.error());
-  auto bound = host.local_address(listener->value());
+  auto bound = platform.local_address(listener->value());
   if (!bound) return fail(bound.error());
-  auto shared = keep(host, *listener, *bound);
+  auto shared = track(platform, *listener, *bound);
   if (!shared) return fail(shared.error());
-  listening_.push_back({.asked = asked, .bound = *bound, .shared = *shared});
+  listen_entries_.push_back({.asked = asked, .bound = *bound, .shared = *shared});
   if (on_listening) on_listening(*bound);
-  return Listener{std::move(*listener), std::move(*shared), {}, balance_on(*bound)};
+  return Listener{std::move(*listener), std::move(*shared), {}, balancer_for(*bound)};
 }
 
-/// Nothing for a socket that is this loop's alone.
-Result<std::shared_ptr<SharedListener>> LoopGroup::keep(Host& host, const Descriptor& listener,
-                                                        const os::Address& bound) {
+/// Returns nullptr for a socket that only this loop uses.
+Result<std::shared_ptr<SharedListener>> LoopGroup::track(Platform& platform,
+                                                         const Descriptor& listener,
+                                                         const os::Address& bound) {
   std::shared_ptr<SharedListener> kept;
-  if (!keeps_listeners_ && bound.family() != os::AddressFamily::local) return kept;
-  auto own = host.share(listener.value());
+  if (!tracks_listeners_ && bound.family() != os::AddressFamily::local) return kept;
+  auto own = platform.share(listener.value());
   if (!own) return fail(own.error());
-  kept = std::make_shared<SharedListener>(host, std::move(*own), bound);
+  kept = std::make_shared<SharedListener>(platform, std::move(*own), bound);
   kept->on_stopped = on_stopped;
-  std::erase_if(kept_, [](const auto& each) { return each.expired(); });
-  kept_.push_back(kept);
+  std::erase_if(tracked_, [](const auto& each) { return each.expired(); });
+  tracked_.push_back(kept);
   return kept;
 }
 
-Balance* LoopGroup::balance_on(const os::Address& bound) {
+ConnectionBalancer* LoopGroup::balancer_for(const os::Address& bound) {
   if (loops_.size() < 2) return nullptr;
-  for (const Balanced& each : balanced_) {
-    if (each.bound == bound) return each.balance.get();
+  for (const BalancerEntry& each : balancers_) {
+    if (each.bound == bound) return each.balancer.get();
   }
-  return balanced_.emplace_back(Balanced{bound, std::make_unique<Balance>(loops_)}).balance.get();
+  return balancers_.emplace_back(BalancerEntry{bound, std::make_unique<ConnectionBalancer>(loops_)})
+      .balancer.get();
 }
 
-Result<Descriptor> LoopGroup::open_datagrams(Host& host, const DatagramOptions& options) {
-  if (!options.reuse_port) return host.open_datagrams(options);
+Result<Descriptor> LoopGroup::open_datagrams(Platform& platform, const DatagramOptions& options) {
+  if (!options.reuse_port) return platform.open_datagrams(options);
   const std::lock_guard lock(mutex_);
-  const auto known = std::find_if(datagrams_.begin(), datagrams_.end(), [&](const Bound& each) {
-    return each.asked == options.local || each.bound == options.local;
-  });
+  const auto known =
+      std::find_if(datagrams_.begin(), datagrams_.end(), [&](const DatagramBinding& each) {
+        return each.asked == options.local || each.bound == options.local;
+      });
   DatagramOptions own = options;
   const bool first = known == datagrams_.end();
   if (!first) own.local = known->bound;
-  // Of a port that the kernel chooses no other process knows.
-  own.first = first && (!shares_ports_ || own.local.port() == 0);
-  auto socket = host.open_datagrams(own);
-  if (!socket && own.first && takes_over_ && socket.error() == system_error(EADDRINUSE)) {
-    // It is the older process', which shares it as loops do.
-    own.first = false;
-    socket = host.open_datagrams(own);
+  // A port that the kernel has just chosen is unknown to other processes.
+  own.require_unused = first && (!shares_ports_ || own.local.port() == 0);
+  auto socket = platform.open_datagrams(own);
+  if (!socket && own.require_unused && hot_restarting_ &&
+      socket.error() == system_error(EADDRINUSE)) {
+    // The older process has the port and shares it like a loop of this group.
+    own.require_unused = false;
+    socket = platform.open_datagrams(own);
   }
   if (!socket || !first) return socket;
-  auto bound = host.local_address(socket->value());
+  auto bound = platform.local_address(socket->value());
   if (!bound) return fail(bound.error());
   datagrams_.push_back({options.local, *bound});
   if (on_listening) on_listening(*bound);
   return socket;
 }
 
-/// Those that were inherited take turns.
-std::shared_ptr<SharedListener> LoopGroup::next_to_share(Listening& listening) {
-  std::erase_if(listening.given, [](const auto& each) { return each.expired(); });
-  if (listening.given.empty()) return listening.shared.lock();
-  std::ranges::rotate(listening.given, listening.given.begin() + 1);
-  return listening.given.back().lock();
+/// Returns the socket for one more loop to share; inherited sockets take turns.
+std::shared_ptr<SharedListener> LoopGroup::next_to_share(ListenEntry& entry) {
+  std::erase_if(entry.assigned, [](const auto& each) { return each.expired(); });
+  if (entry.assigned.empty()) return entry.shared.lock();
+  std::ranges::rotate(entry.assigned, entry.assigned.begin() + 1);
+  return entry.assigned.back().lock();
 }
 
-Result<LoopGroup::Listener> LoopGroup::open_another(Host& host, Listening& first,
+Result<LoopGroup::Listener> LoopGroup::open_another(Platform& platform, ListenEntry& first,
                                                     const ListenOptions& options) {
   std::shared_ptr<SharedListener> shared = next_to_share(first);
-  Balance* const balance = balance_on(first.bound);
+  ConnectionBalancer* const balancer = balancer_for(first.bound);
   const bool local = first.bound.family() == os::AddressFamily::local;
-  // One more socket of a port has its share of newcomers from its first moment on. While it is not
-  // sure that this process goes on, nobody would serve those.
-  const bool elsewhere_too = shared != nullptr && (shared->held() || shared->awaited());
+  // Another socket of a port gets its share of new connections from its first moment on. No
+  // process would serve them if this process does not go on.
+  const bool elsewhere_too =
+      shared != nullptr && (shared->externally_owned() || shared->peer_waits_for_accept());
   if (shared != nullptr && (local || elsewhere_too)) {
     if (!options.reuse_port) return fail(system_error(EADDRINUSE));
     auto another = shared->share();
     if (!another) return fail(another.error());
-    return Listener{std::move(*another), std::move(shared), {}, balance};
+    return Listener{std::move(*another), std::move(shared), {}, balancer};
   }
-  auto listener = host.listen(first.bound, options);
+  auto listener = platform.listen(first.bound, options);
   if (!listener) {
-    // What was inherited may have been opened by somebody who shares no port.
+    // An inherited socket may have been opened without port sharing.
     const bool taken = listener.error() == system_error(EADDRINUSE);
-    // Or the loops that had it have closed it, because they drain, and who gave it has it still.
+    // The loops that had it may also have closed it in a drain, while the process that passed it
+    // on still has it.
     if (taken && shared == nullptr && first.loops != 0) return fail(Errc::closed);
     if (!taken || shared == nullptr || !options.reuse_port) return fail(listener.error());
     listener = shared->share();
     if (!listener) return fail(listener.error());
-    return Listener{std::move(*listener), std::move(shared), {}, balance};
+    return Listener{std::move(*listener), std::move(shared), {}, balancer};
   }
-  auto kept = keep(host, *listener, first.bound);
+  auto kept = track(platform, *listener, first.bound);
   if (!kept) return fail(kept.error());
-  return Listener{std::move(*listener), std::move(*kept), {}, balance};
+  return Listener{std::move(*listener), std::move(*kept), {}, balancer};
 }
 
-/// An even share for one more loop.
-Result<LoopGroup::Listener> LoopGroup::give_inherited(Listening& listening) {
-  const std::size_t loops = std::max(loops_.size(), listening.loops + 1) - listening.loops;
-  const std::size_t count = (listening.inherited.size() + loops - 1) / loops;
-  ++listening.loops;
+/// Returns an even share of the inherited sockets for one more loop.
+Result<LoopGroup::Listener> LoopGroup::assign_inherited(ListenEntry& entry) {
+  const std::size_t loops = std::max(loops_.size(), entry.loops + 1) - entry.loops;
+  const std::size_t count = (entry.inherited.size() + loops - 1) / loops;
+  ++entry.loops;
   Listener given;
-  given.shared = listening.inherited.front();
+  given.shared = entry.inherited.front();
   auto descriptor = given.shared->share();
   if (!descriptor) return fail(descriptor.error());
   given.descriptor = std::move(*descriptor);
-  const auto rest = listening.inherited.begin() + 1;
-  const auto end = listening.inherited.begin() + static_cast<std::ptrdiff_t>(count);
-  given.further.assign(std::make_move_iterator(rest), std::make_move_iterator(end));
-  listening.inherited.erase(listening.inherited.begin(), end);
-  listening.shared = given.shared;
-  listening.given.push_back(given.shared);
-  given.balance = balance_on(listening.bound);
+  const auto rest = entry.inherited.begin() + 1;
+  const auto end = entry.inherited.begin() + static_cast<std::ptrdiff_t>(count);
+  given.additional.assign(std::make_move_iterator(rest), std::make_move_iterator(end));
+  entry.inherited.erase(entry.inherited.begin(), end);
+  entry.shared = given.shared;
+  entry.assigned.push_back(given.shared);
+  given.balancer = balancer_for(entry.bound);
   return given;
 }
 
@@ -200,11 +209,11 @@ void LoopGroup::inherit(std::vector<std::shared_ptr<SharedListener>> sockets) {
   const std::lock_guard lock(mutex_);
   for (std::shared_ptr<SharedListener>& each : sockets) {
     each->on_stopped = on_stopped;
-    if (each->awaited()) {
-      ++awaited_;
-      takes_over_ = true;
+    if (each->peer_waits_for_accept()) {
+      ++sockets_not_accepting_;
+      hot_restarting_ = true;
     }
-    kept_.push_back(each);
+    tracked_.push_back(each);
     inherited_.push_back(std::move(each));
   }
 }
@@ -212,31 +221,31 @@ void LoopGroup::inherit(std::vector<std::shared_ptr<SharedListener>> sockets) {
 std::vector<std::shared_ptr<SharedListener>> LoopGroup::listeners() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<SharedListener>> open;
-  for (const auto& each : kept_) {
+  for (const auto& each : tracked_) {
     if (auto listener = each.lock()) open.push_back(std::move(listener));
   }
   return open;
 }
 
-void LoopGroup::asked_to_accept(std::size_t awaited) {
+void LoopGroup::on_accept_requested(std::size_t awaited) {
   {
     const std::lock_guard lock(mutex_);
-    awaited_ -= std::min(awaited, awaited_);
-    if (awaited_ != 0) return;
+    sockets_not_accepting_ -= std::min(awaited, sockets_not_accepting_);
+    if (sockets_not_accepting_ != 0) return;
   }
   if (on_accepting) on_accepting();
 }
 
-std::string LoopGroup::awaited() const {
+std::string LoopGroup::unaccepted_addresses() const {
   const std::lock_guard lock(mutex_);
   std::set<std::string> addresses;
   const auto note = [&](const std::vector<std::shared_ptr<SharedListener>>& sockets) {
     for (const auto& each : sockets) {
-      if (each->awaited()) addresses.insert(each->bound().to_string());
+      if (each->peer_waits_for_accept()) addresses.insert(each->bound().to_string());
     }
   };
   note(inherited_);
-  for (const Listening& each : listening_) note(each.inherited);
+  for (const ListenEntry& each : listen_entries_) note(each.inherited);
   std::string text;
   for (const std::string& each : addresses) text += (text.empty() ? "" : ", ") + each;
   return text;

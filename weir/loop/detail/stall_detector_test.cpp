@@ -1,49 +1,55 @@
-// Who is named when a turn was slow, by a watchdog's ticks and in virtual time.
-#include "weir/loop/turn_watch.hpp"
+// Tests of the cause that is named for a slow turn, by the ticks of a watchdog and in virtual
+// time.
+#include "weir/loop/detail/stall_detector.hpp"
 
 #include <gtest/gtest.h>
-
+#include <poll.h>
+#include <array>
+#include <functional>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "weir/loop/loop.hpp"
+#include "weir/loop/os/os_platform.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 #include "weir/testing/test/probe.hpp"
 
 namespace weir {
 namespace {
 
-/// As on an operating system: the clock is not asked behind each thing that runs.
-class TickedHost : public MemoryHost {
+/// A platform with a costly clock, which a detector does not read after each function.
+class TickedPlatform : public MemoryPlatform {
  public:
   bool clock_is_free() const noexcept override { return false; }
 };
 
-class TurnWatchOfTicks : public testing::Test {
+class StallDetectorOfTicks : public testing::Test {
  protected:
-  void begin() { const TurnWatch::Turn turn(watch_, host_.now()); }
+  void begin() { const StallDetector::Turn turn(watch_, platform_.now()); }
   void spend(unsigned ticks) {
     for (; ticks > 0; --ticks) watch_.tick();
   }
-  /// Something called so has run, and the watchdog ticked so often meanwhile.
+  /// Reports that `name` has run, during which the watchdog ticked `ticks` times.
   void run(const char* name, unsigned ticks) {
     spend(ticks);
-    if (watch_.ticked()) watch_.look_at([name] { return std::string(name); });
+    if (watch_.ticked()) watch_.check_as([name] { return std::string(name); });
   }
   const std::string& suspect() const { return watch_.suspect().name; }
 
-  TickedHost host_;
-  TurnWatch watch_{host_};
+  TickedPlatform platform_;
+  StallDetector watch_{platform_};
 };
 
-TEST_F(TurnWatchOfTicks, NobodyIsSuspectedForOneTick) {
+TEST_F(StallDetectorOfTicks, OneTickNamesNoFunction) {
   begin();
   for (int i = 0; i < 10; ++i) run("one", 1);
-  EXPECT_EQ(suspect(), "") << "it began with the thing before, maybe";
+  EXPECT_EQ(suspect(), "") << "the tick may have begun in the function before";
 }
 
-TEST_F(TurnWatchOfTicks, TwoTicksBehindOneThingProveThatItTookLong) {
+TEST_F(StallDetectorOfTicks, TwoTicksAfterOneFunctionProveThatItTookLong) {
   begin();
   run("one", 1);
   run("other", 2);
@@ -51,7 +57,7 @@ TEST_F(TurnWatchOfTicks, TwoTicksBehindOneThingProveThatItTookLong) {
   EXPECT_EQ(suspect(), "other");
 }
 
-TEST_F(TurnWatchOfTicks, TheLongestIsTheOne) {
+TEST_F(StallDetectorOfTicks, NamesTheLongestFunction) {
   begin();
   run("one", 2);
   run("other", 4);
@@ -63,13 +69,13 @@ TEST_F(TurnWatchOfTicks, TheLongestIsTheOne) {
   EXPECT_EQ(suspect(), "one");
 }
 
-TEST_F(TurnWatchOfTicks, AWholeIsNamedInsteadOfItsPart) {
+TEST_F(StallDetectorOfTicks, NamesTheWholeWorkInsteadOfItsPart) {
   begin();
   spend(3);
-  watch_.look_at_part();
-  watch_.look_at_part();
+  watch_.check_part();
+  watch_.check_part();
   EXPECT_EQ(suspect(), "");
-  EXPECT_TRUE(watch_.ticked()) << "whoever looks at the whole shall do so";
+  EXPECT_TRUE(watch_.ticked()) << "the whole work is checked, too";
   run("whole", 0);
   EXPECT_EQ(suspect(), "whole");
   EXPECT_FALSE(watch_.ticked());
@@ -77,16 +83,16 @@ TEST_F(TurnWatchOfTicks, AWholeIsNamedInsteadOfItsPart) {
   EXPECT_EQ(suspect(), "whole");
 }
 
-TEST_F(TurnWatchOfTicks, APartOfNothingWithANameKeepsItsOwn) {
+TEST_F(StallDetectorOfTicks, APartOfUnnamedWorkKeepsItsName) {
   begin();
   spend(3);
-  watch_.look_at_part();
-  watch_.look_at_all();
+  watch_.check_part();
+  watch_.check_runnable();
   run("next", 1);
   EXPECT_EQ(suspect(), "");
 }
 
-TEST_F(TurnWatchOfTicks, TicksBetweenTurnsAreNobodys) {
+TEST_F(StallDetectorOfTicks, TicksBetweenTurnsCountForNoTurn) {
   for (int i = 0; i < 5; ++i) watch_.tick();
   begin();
   EXPECT_FALSE(watch_.ticked());
@@ -94,55 +100,55 @@ TEST_F(TurnWatchOfTicks, TicksBetweenTurnsAreNobodys) {
   EXPECT_EQ(suspect(), "");
 }
 
-TEST(TurnWatchOfAFreeClock, AsksIt) {
-  MemoryHost host;
-  TurnWatch watch(host);
-  const TurnWatch::Turn turn(watch, host.now());
+TEST(StallDetectorOfAFreeClock, ReadsTheClockEachTime) {
+  MemoryPlatform platform;
+  StallDetector detector(platform);
+  const StallDetector::Turn turn(detector, platform.now());
   const auto run = [&](const char* name, Duration length) {
-    host.clock().move_to(host.now() + length);
-    ASSERT_TRUE(watch.ticked()) << "it is asked each time";
-    watch.look_at([name] { return std::string(name); });
+    platform.clock().move_to(platform.now() + length);
+    ASSERT_TRUE(detector.ticked()) << "the clock is read each time";
+    detector.check_as([name] { return std::string(name); });
   };
-  run("one", TurnWatch::tick_length - 1ns);
-  EXPECT_EQ(watch.suspect().name, "");
-  run("other", TurnWatch::tick_length);
-  EXPECT_EQ(watch.suspect().name, "other");
+  run("one", StallDetector::tick_length - 1ns);
+  EXPECT_EQ(detector.suspect().name, "");
+  run("other", StallDetector::tick_length);
+  EXPECT_EQ(detector.suspect().name, "other");
   run("one", 200ms);
-  EXPECT_EQ(watch.suspect().name, "one");
+  EXPECT_EQ(detector.suspect().name, "one");
   run("other", 190ms);
-  EXPECT_EQ(watch.suspect().name, "one");
+  EXPECT_EQ(detector.suspect().name, "one");
 }
 
-TEST(TurnWatch, WakesAWatchdogThatSleepsOnce) {
-  MemoryHost host;
-  TurnWatch watch(host);
+TEST(StallDetector, WakesASleepingWatchdogOnce) {
+  MemoryPlatform platform;
+  StallDetector detector(platform);
   int woken = 0;
-  watch.wake_watchdog();
-  watch.set_watchdog([](void* count) { ++*static_cast<int*>(count); }, &woken);
-  watch.wake_watchdog();
+  detector.wake_watchdog();
+  detector.set_watchdog([](void* count) { ++*static_cast<int*>(count); }, &woken);
+  detector.wake_watchdog();
   EXPECT_EQ(woken, 0) << "it does not sleep";
-  watch.watchdog_sleeps(true);
-  watch.wake_watchdog();
-  watch.wake_watchdog();
+  detector.set_watchdog_sleeping(true);
+  detector.wake_watchdog();
+  detector.wake_watchdog();
   EXPECT_EQ(woken, 1);
 }
 
 class LoopWithTicks : public testing::Test {
  public:
-  /// As a thing that runs for so long: the watchdog ticks meanwhile.
+  /// Acts as a function that runs for `ticks` ticks of the watchdog.
   void spend(unsigned ticks) {
-    host_.clock().move_to(host_.now() + ticks * TurnWatch::tick_length);
-    for (; ticks > 0; --ticks) loop_->watch().tick();
+    platform_.clock().move_to(platform_.now() + ticks * StallDetector::tick_length);
+    for (; ticks > 0; --ticks) loop_->stall_detector().tick();
   }
 
  protected:
-  /// The next turn runs these, and does not wait.
+  /// Runs one turn of `runnables` that does not wait.
   void turn_of(std::initializer_list<Runnable*> runnables) {
     for (Runnable* const each : runnables) loop_->ready(*each);
-    loop_->turn(host_.now());
+    loop_->turn(platform_.now());
   }
-  TickedHost host_;
-  std::unique_ptr<Loop> loop_ = Loop::make(host_, {}).value();
+  TickedPlatform platform_;
+  std::unique_ptr<Loop> loop_ = Loop::make(platform_, {}).value();
 };
 
 struct Quick : Runnable {
@@ -156,26 +162,191 @@ struct Slow : Runnable {
   LoopWithTicks& test;
 };
 
-TEST_F(LoopWithTicks, NamesWhatTookLongAndNotItsNeighbours) {
+TEST_F(LoopWithTicks, NamesTheSlowFunctionAndNotItsNeighbours) {
   Quick first(*this);
   Slow second(*this);
   Quick third(*this);
   turn_of({&first, &second, &third});
-  ASSERT_EQ(host_.logged().size(), 1U);
-  const std::string& line = host_.logged().front();
-  EXPECT_TRUE(line.starts_with("weir: core 0: a turn took 120 ms: ")) << line;
+  ASSERT_EQ(platform_.logged().size(), 1U);
+  const std::string& line = platform_.logged().front();
+  EXPECT_TRUE(line.starts_with("weir: core 0: slow loop turn: 120 ms: ")) << line;
   EXPECT_NE(line.find("Slow::slow"), line.npos) << line;
   EXPECT_EQ(line.find("Quick"), line.npos) << line;
 }
 
-TEST_F(LoopWithTicks, NamesNobodyWhenManyThingsMakeATurnSlow) {
+TEST_F(LoopWithTicks, NamesNoFunctionWhenManyMakeATurnSlow) {
   Quick first(*this);
   Quick second(*this);
   Quick third(*this);
   turn_of({&first, &second, &third});
-  ASSERT_EQ(host_.logged().size(), 1U);
-  EXPECT_NE(host_.logged().front().find("60 ms: no one thing"), std::string::npos)
-      << host_.logged().front();
+  ASSERT_EQ(platform_.logged().size(), 1U);
+  EXPECT_NE(platform_.logged().front().find("60 ms: no single slow function"), std::string::npos)
+      << platform_.logged().front();
+}
+
+}  // namespace
+
+namespace {
+
+void one_function() {}
+
+TEST(StallLog, ASiteIsLoggedOnceAndAlwaysCounted) {
+  StallLog slow;
+  EXPECT_EQ(slow.add({.name = "GET /slow"}, 80ms), "GET /slow");
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(slow.add({.name = "GET /slow"}, 90ms - i * 1ms), "");
+  EXPECT_EQ(slow.add({.name = "GET /other"}, 60ms), "GET /other");
+  const auto summaries = slow.summaries();
+  ASSERT_EQ(summaries.size(), 2U);
+  EXPECT_EQ(summaries[0].name, "GET /slow");
+  EXPECT_EQ(summaries[0].turns, 10U);
+  EXPECT_EQ(summaries[0].longest, 90ms);
+  EXPECT_EQ(summaries[1].turns, 1U);
+}
+
+TEST(StallLog, NamesFunctions) {
+  StallLog slow;
+  const auto* const function = reinterpret_cast<const void*>(&one_function);
+  EXPECT_EQ(slow.add({function}, 80ms), "weir::(anonymous namespace)::one_function");
+  EXPECT_EQ(slow.add({function}, 80ms), "") << "logged already";
+  EXPECT_EQ(slow.add({}, 80ms), "no single slow function");
+  EXPECT_EQ(slow.summaries().size(), 2U);
+}
+
+TEST(StallLog, TheMostFrequentComesFirst) {
+  StallLog slow;
+  slow.add({.name = "seldom"}, 80ms);
+  slow.add({.name = "often"}, 70ms);
+  slow.add({.name = "often"}, 70ms);
+  EXPECT_EQ(slow.summaries().front().name, "often");
+}
+
+TEST(StallLog, CountsSitesBeyondTheLimitTogether) {
+  StallLog slow;
+  for (std::size_t i = 0; i < StallLog::sites_max; ++i) {
+    EXPECT_NE(slow.add({.name = "site " + std::to_string(i)}, 80ms), "");
+  }
+  EXPECT_EQ(slow.add({.name = "one more"}, 80ms), "others");
+  EXPECT_EQ(slow.add({.name = "and another"}, 100ms), "");
+  EXPECT_EQ(slow.add({.name = "site 0"}, 80ms), "") << "known sites are still counted apart";
+  const auto summaries = slow.summaries();
+  EXPECT_EQ(summaries.size(), StallLog::sites_max + 1);
+  for (const StallSummary& each : summaries) {
+    const bool twice = each.name == "others" || each.name == "site 0";
+    EXPECT_EQ(each.turns, twice ? 2U : 1U) << each.name;
+  }
+}
+
+}  // namespace
+
+namespace {
+
+bool is_readable(int descriptor) {
+  pollfd watched{descriptor, POLLIN, 0};
+  return ::poll(&watched, 1, 0) == 1;
+}
+
+/// A loop and its watchdog in virtual time. The watchdog checks when next() is due.
+class WatchdogInMemory : public testing::Test {
+ protected:
+  WatchdogInMemory() {
+    watchdog_.start();
+    check_when_due();
+  }
+  void check_when_due() {
+    if (watchdog_.next() == never) return;
+    platform_.at(watchdog_.next(), [this] {
+      ++checks_;
+      watchdog_.check();
+      check_when_due();
+    });
+  }
+
+  TickedPlatform platform_;
+  std::unique_ptr<Loop> loop_ = Loop::make(platform_, {}).value();
+  std::array<LoopPlacement, 1> placements_{{{loop_.get(), -1}}};
+  Watchdog watchdog_ = Watchdog::make(platform_, placements_).value();
+  int checks_ = 0;
+};
+
+TEST_F(WatchdogInMemory, TicksOnlyInsideATurn) {
+  bool ticked_before = true;
+  bool ticked_after = false;
+  CallProbe slow([&] {
+    ticked_before = loop_->stall_detector().ticked();
+    platform_.clock().move_to(platform_.now() + 3 * StallDetector::tick_length);
+    ticked_after = loop_->stall_detector().ticked();
+  });
+  loop_->turn(platform_.now() + 10 * StallDetector::tick_length);  // it sleeps meanwhile
+  EXPECT_GE(checks_, 9);
+  loop_->ready(slow);
+  loop_->turn(platform_.now());
+  EXPECT_FALSE(ticked_before);
+  EXPECT_TRUE(ticked_after);
+}
+
+TEST_F(WatchdogInMemory, SleepsAfterAnIdleSecondUntilATurnBegins) {
+  loop_->turn(platform_.now() + 1h);
+  EXPECT_EQ(watchdog_.next(), never);
+  EXPECT_GE(checks_, 50);
+  EXPECT_LE(checks_, 52);
+  EXPECT_FALSE(is_readable(watchdog_.wake_descriptor()));
+  loop_->turn(platform_.now());
+  ASSERT_TRUE(is_readable(watchdog_.wake_descriptor()));
+  watchdog_.wake();
+  EXPECT_FALSE(is_readable(watchdog_.wake_descriptor()));
+  EXPECT_EQ(watchdog_.next(), platform_.now() + StallDetector::tick_length);
+  loop_->turn(platform_.now());
+  EXPECT_FALSE(is_readable(watchdog_.wake_descriptor())) << "it is awake";
+}
+
+TEST_F(WatchdogInMemory, StaysAwakeWhileTurnsRun) {
+  for (int i = 0; i < 20; ++i) loop_->turn(platform_.now() + 500ms);
+  EXPECT_NE(watchdog_.next(), never);
+}
+
+/// A platform that stores its log lines.
+class LoggingPlatform : public OsPlatform {
+ public:
+  void log(std::string_view line) noexcept override {
+    const std::lock_guard lock(mutex_);
+    logged_.emplace_back(line);
+  }
+  std::string logged() const {
+    const std::lock_guard lock(mutex_);
+    std::string text;
+    for (const std::string& line : logged_) text += line + "\n";
+    return text;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> logged_;
+};
+
+struct Culprit : Runnable {
+  explicit Culprit(Loop& on) : Runnable(&compute_for_long), loop(on) {}
+  /// Runs for more than Loop::slow_turn, and until the watchdog has ticked often enough to prove
+  /// it, however busy the machine is.
+  static void compute_for_long(Runnable& self) {
+    Loop& loop = static_cast<Culprit&>(self).loop;
+    const Instant begun = loop.platform().now();
+    while (loop.platform().now() - begun <= Loop::slow_turn || loop.stall_detector().ticks() < 3) {
+    }
+    loop.stop();
+  }
+  Loop& loop;
+};
+
+TEST(WatchdogOfThreads, NamesTheFunctionThatBlocksALoop) {
+  LoggingPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
+  Culprit culprit(*loop);
+  loop->ready(culprit);
+  const std::array<LoopPlacement, 1> placements{{{loop.get(), -1}}};
+  ASSERT_TRUE(platform.run(placements, nullptr));
+  EXPECT_GE(loop->counters().slow_turns.value(), 1U);
+  EXPECT_NE(platform.logged().find("Culprit::compute_for_long"), std::string::npos)
+      << platform.logged();
 }
 
 }  // namespace

@@ -9,12 +9,12 @@ namespace weir {
 
 TimerWheel::TimerWheel(Instant now) : origin_(now) {
   constexpr std::size_t usual = 64;
-  sorting_.reserve(usual);
+  sort_buffer_.reserve(usual);
 }
 
 TimerWheel::~TimerWheel() {
   const auto disarm = [this](List<Timer>& timers) {
-    while (Timer* timer = timers.front()) forget(*timer);
+    while (Timer* timer = timers.front()) remove(*timer);
   };
   for (auto& level : wheels_) std::for_each(level.begin(), level.end(), disarm);
   disarm(due_);
@@ -33,10 +33,10 @@ void TimerWheel::start(Timer& timer, Instant deadline) noexcept {
   if (deadline == never) return;
   timer.wheel_ = this;
   ++armed_;
-  place(timer);
+  insert(timer);
 }
 
-void TimerWheel::place(Timer& timer) noexcept {
+void TimerWheel::insert(Timer& timer) noexcept {
   const std::uint64_t tick = tick_of(timer.deadline_);
   if (tick < tick_) {
     timer.slot_ = due_slot;
@@ -44,7 +44,7 @@ void TimerWheel::place(Timer& timer) noexcept {
     return;
   }
   // The level is that of the highest digit (base 1024) in which the tick differs from the present
-  // one: the timer comes down to the next level when the present time reaches that digit.
+  // one. The timer moves down a level when the present tick reaches that digit.
   const std::uint64_t difference = tick ^ tick_;
   const unsigned level =
       difference == 0 ? 0 : (static_cast<unsigned>(std::bit_width(difference)) - 1) / slot_bits;
@@ -59,7 +59,7 @@ void TimerWheel::place(Timer& timer) noexcept {
   wheels_[level][slot].push_back(timer);
 }
 
-void TimerWheel::forget(Timer& timer) noexcept {
+void TimerWheel::remove(Timer& timer) noexcept {
   timer.unlink();
   timer.wheel_ = nullptr;
   --armed_;
@@ -86,18 +86,18 @@ Instant TimerWheel::next() const noexcept {
 void TimerWheel::take_due(unsigned slot, Instant now) noexcept {
   List<Timer>& timers = wheels_[0][slot];
   List<Timer> later;
-  sorting_.clear();
+  sort_buffer_.clear();
   Instant earliest = never;
   while (Timer* timer = timers.pop_front()) {
     if (timer->deadline_ <= now) {
-      sorting_.push_back({timer->deadline_, sorting_.size(), timer});
+      sort_buffer_.push_back({timer->deadline_, sort_buffer_.size(), timer});
     } else {
       earliest = std::min(earliest, timer->deadline_);
       later.push_back(*timer);
     }
   }
-  std::sort(sorting_.begin(), sorting_.end());
-  for (const Due& each : sorting_) {
+  std::sort(sort_buffer_.begin(), sort_buffer_.end());
+  for (const Due& each : sort_buffer_) {
     each.timer->slot_ = due_slot;
     due_.push_back(*each.timer);
   }
@@ -106,8 +106,8 @@ void TimerWheel::take_due(unsigned slot, Instant now) noexcept {
   if (timers.empty()) occupied_[0].erase(slot);
 }
 
-/// Moves the wheels to `target`, gathering in `due_` what has come due by `now`.
-void TimerWheel::turn_to(std::uint64_t target, Instant now) noexcept {
+/// Moves the wheels to `target` and collects in `due_` the timers that are due by `now`.
+void TimerWheel::advance_to(std::uint64_t target, Instant now) noexcept {
   for (;;) {
     if (!occupied_[0].empty()) {
       const unsigned slot = occupied_[0].first();
@@ -130,17 +130,17 @@ void TimerWheel::turn_to(std::uint64_t target, Instant now) noexcept {
     List<Timer> down;
     down.splice_back(wheels_[level][slot]);
     occupied_[level].erase(slot);
-    while (Timer* timer = down.pop_front()) place(*timer);
+    while (Timer* timer = down.pop_front()) insert(*timer);
   }
   tick_ = std::max(tick_, target);
 }
 
 void TimerWheel::advance(Instant now) {
-  turn_to(tick_of(now), now);
+  advance_to(tick_of(now), now);
   List<Timer> firing;
   firing.splice_back(due_);
   while (Timer* timer = firing.front()) {
-    forget(*timer);
+    remove(*timer);
     timer->fire_(*timer);
   }
 }

@@ -1,12 +1,12 @@
 #include "weir/loop/detail/timers.hpp"
 
 #include <gtest/gtest.h>
-
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "weir/testing/test/probe.hpp"
@@ -16,7 +16,8 @@ namespace {
 
 constexpr Instant start{std::chrono::hours(5)};
 
-/// Advances from one next() to the following until `end`, as a loop does; gives how often it woke.
+/// Advances from one next() to the following until `end`, as a loop does. Returns the number of
+/// wake-ups.
 int advance_as_a_loop(TimerWheel& wheel, Instant& now, Instant end) {
   int wakes = 0;
   while (wheel.next() <= end) {
@@ -47,7 +48,7 @@ TEST(TimerWheel, FiresOnceAndNeverEarly) {
   EXPECT_EQ(wheel.next(), never);
 }
 
-TEST(TimerWheel, NextIsExactForTheNearAndNeverLateForTheFar) {
+TEST(TimerWheel, NextIsExactForNearTimersAndNeverLateForFarOnes) {
   TimerWheel wheel(start);
   EXPECT_EQ(wheel.next(), never);
   TimerProbe timer;
@@ -61,7 +62,7 @@ TEST(TimerWheel, NextIsExactForTheNearAndNeverLateForTheFar) {
   }
 }
 
-TEST(TimerWheel, WakesAtTheExactTimeAndSeldomBefore) {
+TEST(TimerWheel, WakesAtTheExactTimeAndRarelyBefore) {
   for (const Duration length :
        std::initializer_list<Duration>{1ns, 1us, 1ms, 1s, 1h, 24h, 9000h, 24h * 365 * 100}) {
     TimerWheel wheel(start);
@@ -90,7 +91,7 @@ TEST(TimerWheel, APastDeadlineFiresAtTheNextAdvance) {
   EXPECT_EQ(first.fired, 1);
 }
 
-TEST(TimerWheel, NeverOnlyDisarms) {
+TEST(TimerWheel, DeadlineNeverOnlyDisarms) {
   TimerWheel wheel(start);
   TimerProbe timer;
   wheel.start(timer, never);
@@ -103,7 +104,7 @@ TEST(TimerWheel, NeverOnlyDisarms) {
   EXPECT_EQ(timer.fired, 0);
 }
 
-TEST(TimerWheel, TheLastMomentBeforeNever) {
+TEST(TimerWheel, FiresAtTheLastMomentBeforeNever) {
   TimerWheel wheel(start);
   TimerProbe timer;
   wheel.start(timer, never - 1ns);
@@ -115,7 +116,7 @@ TEST(TimerWheel, TheLastMomentBeforeNever) {
   EXPECT_EQ(timer.fired, 1);
 }
 
-TEST(TimerWheel, RestartMovesItBothWays) {
+TEST(TimerWheel, RestartMovesATimerBothWays) {
   TimerWheel wheel(start);
   TimerProbe timer;
   wheel.start(timer, start + 1s);
@@ -146,7 +147,7 @@ TEST(TimerWheel, CancelAndDestroyDisarm) {
   EXPECT_EQ(kept.fired, 0);
 }
 
-TEST(TimerWheel, TimersMayOutliveIt) {
+TEST(TimerWheel, TimersMayOutliveTheWheel) {
   TimerProbe near, far, due;
   {
     TimerWheel wheel(start);
@@ -174,7 +175,7 @@ TEST(TimerWheel, FiresInTheOrderOfDeadlinesThenOfStarts) {
   EXPECT_EQ(order, (std::vector<int>{1, 3, 2, 0, 5, 4, 6}));
 }
 
-TEST(TimerWheel, AFiringTimerMayStartItselfAndOthersForLater) {
+TEST(TimerWheel, AFiringTimerMayStartItselfAndOthers) {
   TimerWheel wheel(start);
   TimerProbe timer, other;
   timer.then = [&] {
@@ -184,7 +185,7 @@ TEST(TimerWheel, AFiringTimerMayStartItselfAndOthersForLater) {
   };
   wheel.start(timer, start + 1ms);
   wheel.advance(start + 10ms);
-  EXPECT_EQ(timer.fired, 1) << "what is started for the past fires at the next call";
+  EXPECT_EQ(timer.fired, 1) << "a timer started for the past fires at the next call";
   EXPECT_EQ(other.fired, 0);
   EXPECT_LE(wheel.next(), start + 10ms);
   wheel.advance(start + 10ms);
@@ -194,7 +195,7 @@ TEST(TimerWheel, AFiringTimerMayStartItselfAndOthersForLater) {
   EXPECT_EQ(timer.fired, 3);
 }
 
-TEST(TimerWheel, AFiringTimerMayCancelDestroyAndMoveOthersThatAreDueToo) {
+TEST(TimerWheel, AFiringTimerMayCancelDestroyAndMoveOtherDueTimers) {
   TimerWheel wheel(start);
   TimerProbe first, cancelled, moved;
   std::optional<TimerProbe> destroyed(std::in_place);
@@ -214,7 +215,7 @@ TEST(TimerWheel, AFiringTimerMayCancelDestroyAndMoveOthersThatAreDueToo) {
   EXPECT_EQ(moved.fired, 1);
 }
 
-TEST(TimerWheel, TimeStandingStillOrGoingBackFiresNothing) {
+TEST(TimerWheel, NothingFiresWhenTimeStandsStillOrGoesBack) {
   TimerWheel wheel(start);
   TimerProbe timer;
   wheel.advance(start + 1s);
@@ -226,7 +227,7 @@ TEST(TimerWheel, TimeStandingStillOrGoingBackFiresNothing) {
   EXPECT_EQ(timer.fired, 1);
 }
 
-TEST(TimerWheel, MillionAtOnce) {
+TEST(TimerWheel, HandlesAMillionTimers) {
   TimerWheel wheel(start);
   std::mt19937_64 random(7);
   struct Counting : Timer {
@@ -250,7 +251,7 @@ TEST(TimerWheel, MillionAtOnce) {
   EXPECT_LE(now, start + 100s + 10ms);
 }
 
-/// A wheel beside a model that cannot be wrong: an ordered map of what is armed.
+/// Compares a wheel with a model that cannot be wrong: an ordered map of the armed timers.
 class Model {
  public:
   explicit Model(std::uint64_t seed) : random_(seed), timers_(200) {
@@ -294,7 +295,7 @@ class Model {
   };
 
   std::int64_t below(std::uint64_t limit) { return static_cast<std::int64_t>(random_() % limit); }
-  // Each magnitude from nanoseconds to a century is as likely as any other.
+  // Each magnitude from nanoseconds to a century is equally likely.
   Duration length() {
     const Duration drawn(below(std::uint64_t{2} << below(61)));
     return below(10) == 0 ? -drawn : drawn;
@@ -331,7 +332,7 @@ class Model {
     std::ranges::sort(expected);
     ASSERT_EQ(sorted, expected);
     for (std::size_t i = 1; i < fired_.size(); ++i) {
-      // What was due already when it was started fires first, in the order of starts.
+      // Timers that were due when they were started fire first, in the order of starts.
       const Key &before = keys_before.at(fired_[i - 1]), &next = keys_before.at(fired_[i]);
       if (before.deadline > now_ && next.deadline > now_) {
         ASSERT_TRUE(before < next);
@@ -369,6 +370,32 @@ TEST(TimerWheel, AgreesWithAnOrderedMap) {
     Model model(seed);
     for (int i = 0; i < 1000 && !HasFatalFailure(); ++i) model.step();
     if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+
+namespace {
+
+TEST(HierarchicalBitset, BehavesLikeAnOrderedSet) {
+  std::mt19937 random(3);
+  HierarchicalBitset slots;
+  std::set<unsigned> expected;
+  for (int step = 0; step < 20000; ++step) {
+    const unsigned slot = random() % HierarchicalBitset::size;
+    // Grows and then shrinks the set: it becomes nearly full and nearly empty.
+    if (random() % 100 < (step / 5000 % 2 == 0 ? 80U : 20U)) {
+      slots.insert(slot);
+      expected.insert(slot);
+    } else {
+      slots.erase(slot);
+      expected.erase(slot);
+    }
+    ASSERT_EQ(slots.contains(slot), expected.contains(slot));
+    ASSERT_EQ(slots.empty(), expected.empty());
+    if (!expected.empty()) {
+      ASSERT_EQ(slots.first(), *expected.begin());
+    }
   }
 }
 

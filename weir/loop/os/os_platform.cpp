@@ -1,4 +1,5 @@
-// The operating system's answers to what a host is asked. Threads and signals: loop_threads.
+// OsPlatform: the operating system behind the Platform contract, except for threads that run
+// loops.
 #include "weir/loop/os/os_platform.hpp"
 
 #include <unistd.h>
@@ -8,30 +9,29 @@
 #include <cerrno>
 #include <utility>
 
-#include "weir/loop/epoll.hpp"
-#include "weir/loop/loop.hpp"
-#include "weir/loop/loop_threads.hpp"
-#include "weir/loop/os_handover.hpp"
+#include "weir/loop/detail/process/os_handover.hpp"
 #include "weir/loop/detail/process/os_supervisor.hpp"
-#include "weir/loop/os/detail/os_thread.hpp"
-#include "weir/loop/poll.hpp"
+#include "weir/loop/detail/readiness/backends.hpp"
 #include "weir/loop/detail/uring/uring.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/loop/os/detail/os_thread.hpp"
 #include "weir/os/detail/io/clock.hpp"
 #include "weir/os/detail/io/fd.hpp"
-#include "weir/os/detail/machine/limits.hpp"
-#include "weir/os/line_output.hpp"
+#include "weir/os/detail/io/line_output.hpp"
 #include "weir/os/detail/io/random.hpp"
-#include "weir/os/real_time.hpp"
 #include "weir/os/detail/io/socket.hpp"
+#include "weir/os/detail/machine/limits.hpp"
+#include "weir/os/detail/process/scheduling.hpp"
 
 namespace weir {
 namespace {
 
-// How long a line waits for a log that is full: a loop has others to serve.
-constexpr Duration log_patience_of_loops = std::chrono::milliseconds(100);
-constexpr Duration log_patience = std::chrono::seconds(2);
+// Time that a line waits for a full log. It is shorter on a loop's thread, which serves
+// connections.
+constexpr Duration log_timeout_of_loops = std::chrono::milliseconds(100);
+constexpr Duration log_timeout = std::chrono::seconds(2);
 
-/// What the kernel's refusal of a backend means, for people.
+/// Returns the text for the kernel's refusal of a backend.
 std::string explain(std::string_view backend, std::error_code error) {
   std::string text(backend);
   text += ": " + error.message();
@@ -48,128 +48,128 @@ Result<ChosenBackend> choose(Result<std::unique_ptr<Backend>> made, std::string 
   return ChosenBackend{std::move(*made), std::move(reason)};
 }
 
-Result<ChosenBackend> choose_best(Host& host, RunQueue& ready) {
-  auto uring = make_uring_backend(host, ready, UringOptions{});
-  if (uring) return choose(std::move(uring), "io_uring works here");
+Result<ChosenBackend> choose_best(Platform& platform, RunQueue& ready) {
+  auto uring = make_uring_backend(platform, ready, UringOptions{});
+  if (uring) return choose(std::move(uring), "io_uring is available");
   std::string reasons = explain("io_uring", uring.error());
-  auto epoll = make_epoll_backend(host, ready);
+  auto epoll = make_epoll_backend(platform, ready);
   if (epoll) return choose(std::move(epoll), std::move(reasons));
   reasons += "; " + explain("epoll", epoll.error());
-  return choose(make_poll_backend(host, ready), std::move(reasons));
+  return choose(make_poll_backend(platform, ready), std::move(reasons));
 }
 
 }  // namespace
 
-OsHost::OsHost() {
+OsPlatform::OsPlatform() {
   os::open_standard_descriptors();
 }
 
-Instant OsHost::now() noexcept {
+Instant OsPlatform::now() noexcept {
   return os::monotonic_now();
 }
 
-WallTime OsHost::wall_time() noexcept {
+WallTime OsPlatform::wall_time() noexcept {
   return os::wall_now();
 }
 
-std::uint64_t OsHost::random() {
+std::uint64_t OsPlatform::random() {
   return os::random_bits();
 }
 
-Result<Descriptor> OsHost::listen(const os::Address& address, const ListenOptions& options) {
-  auto listener = os::open_listener(
-      address,
-      {.backlog = options.backlog, .reuse_port = options.reuse_port, .first = options.first});
+Result<Descriptor> OsPlatform::listen(const os::Address& address, const ListenOptions& options) {
+  auto listener = os::open_listener(address, {.backlog = options.backlog,
+                                              .reuse_port = options.reuse_port,
+                                              .require_unused = options.require_unused});
   if (!listener) return fail(listener.error());
-  keep_local_path(address);
+  remember_local_path(address);
   return Descriptor(*this, listener->release());
 }
 
-void OsHost::keep_local_path(const os::Address& address) {
-  const auto file = os::file_of(address);
+void OsPlatform::remember_local_path(const os::Address& address) {
+  const auto file = os::socket_file(address);
   if (!file) return;
   const std::lock_guard lock(mutex_);
   std::erase_if(local_paths_, [&](const LocalPath& each) { return each.address == address; });
   local_paths_.push_back({address, *file});
 }
 
-Result<Descriptor> OsHost::open_stream(const os::Address& peer) {
+Result<Descriptor> OsPlatform::open_stream(const os::Address& peer) {
   auto stream = os::open_stream(peer.family());
   if (!stream) return fail(stream.error());
   return Descriptor(*this, stream->release());
 }
 
-Result<Descriptor> OsHost::open_datagrams(const DatagramOptions& options) {
+Result<Descriptor> OsPlatform::open_datagrams(const DatagramOptions& options) {
   auto socket = os::open_datagram_socket({.local = options.local,
                                           .peer = options.peer,
                                           .reuse_port = options.reuse_port,
-                                          .first = options.first,
+                                          .require_unused = options.require_unused,
                                           .multicast_interface = options.multicast_interface,
-                                          .joined = options.joined});
+                                          .gro = options.gro});
   if (!socket) return fail(socket.error());
   return Descriptor(*this, socket->release());
 }
 
-Result<> OsHost::join(int datagrams, const os::MulticastGroup& group) {
+Result<> OsPlatform::join_group(int datagrams, const os::MulticastGroup& group) {
   return os::join_group(datagrams, group);
 }
 
-Result<> OsHost::leave(int datagrams, const os::MulticastGroup& group) {
+Result<> OsPlatform::leave_group(int datagrams, const os::MulticastGroup& group) {
   return os::leave_group(datagrams, group);
 }
 
-Result<> OsHost::configure(int descriptor, const StreamOptions& options) {
-  if (turning_away_.load(std::memory_order_relaxed)) {
-    if (auto welcomed = os::welcome_late(descriptor); !welcomed) return welcomed;
+Result<> OsPlatform::configure(int descriptor, const StreamOptions& options) {
+  if (refusing_new_connections_.load(std::memory_order_relaxed)) {
+    if (auto welcomed = os::clear_inherited_refusal(descriptor); !welcomed) return welcomed;
   }
   auto done = os::set_no_delay(descriptor, options.no_delay);
   if (!done && done.error() == system_error(EOPNOTSUPP)) return {};
   return done;
 }
 
-Result<os::Address> OsHost::local_address(int descriptor) {
+Result<os::Address> OsPlatform::local_address(int descriptor) {
   return os::local_address(descriptor);
 }
 
-Result<os::Address> OsHost::peer_address(int descriptor) {
+Result<os::Address> OsPlatform::peer_address(int descriptor) {
   return os::peer_address(descriptor);
 }
 
-Result<std::size_t> OsHost::unacknowledged(int descriptor) {
-  return os::unacknowledged(descriptor);
+Result<std::size_t> OsPlatform::unacked_bytes(int descriptor) {
+  return os::unacked_bytes(descriptor);
 }
 
-Result<> OsHost::refuse_new_connections(int listener) {
-  turning_away_.store(true, std::memory_order_relaxed);
+Result<> OsPlatform::refuse_new_connections(int listener) {
+  refusing_new_connections_.store(true, std::memory_order_relaxed);
   return os::refuse_new_handshakes(listener);
 }
 
-Result<Descriptor> OsHost::share(int listener) {
+Result<Descriptor> OsPlatform::share(int listener) {
   auto duplicate = os::duplicate(listener);
   if (!duplicate) return fail(duplicate.error());
   return Descriptor(*this, duplicate->release());
 }
 
-Result<Descriptor> OsHost::inherit_listener(int descriptor) {
+Result<Descriptor> OsPlatform::inherit_listener(int descriptor) {
   Descriptor inherited(*this, descriptor);
-  if (auto listens = os::check_listens(descriptor); !listens) return fail(listens.error());
+  if (auto listens = os::check_listening(descriptor); !listens) return fail(listens.error());
   if (auto done = os::set_nonblocking(descriptor); !done) return fail(done.error());
   if (auto done = os::set_on_exec(descriptor, os::OnExec::close); !done) return fail(done.error());
   const auto address = os::local_address(descriptor);
   if (!address) return fail(address.error());
-  keep_local_path(*address);
+  remember_local_path(*address);
   return inherited;
 }
 
-HandoverStart OsHost::begin_handover(const HandoverOptions& options) {
+HandoverStart OsPlatform::begin_handover(const HandoverOptions& options) {
   return OsHandover::meet(*this, options);
 }
 
-Supervised OsHost::supervise(const SupervisionOptions& options) {
+Supervised OsPlatform::supervise(const SupervisionOptions& options) {
   return OsSupervisor::run(*this, options);
 }
 
-void OsHost::remove_local_path(const os::Address& bound) noexcept {
+void OsPlatform::remove_local_path(const os::Address& bound) noexcept {
   const std::lock_guard lock(mutex_);
   std::erase_if(local_paths_, [&](const LocalPath& each) {
     if (each.address != bound) return false;
@@ -178,31 +178,31 @@ void OsHost::remove_local_path(const os::Address& bound) noexcept {
   });
 }
 
-void OsHost::close(int descriptor) noexcept {
+void OsPlatform::close(int descriptor) noexcept {
   os::Fd(descriptor).close();
 }
 
-os::Topology OsHost::topology() {
+os::Topology OsPlatform::topology() {
   if (cpus_.empty()) return os::read_topology();
   return os::read_topology({.root = {}, .affinity = cpus_});
 }
 
-std::size_t OsHost::threads_max() {
+std::size_t OsPlatform::threads_max() {
   constexpr std::uint64_t enough = 1024;
-  // relaxed: it guards nothing.
+  // relaxed: the flag guards no memory.
   const bool locked = memory_locked_.load(std::memory_order_relaxed);
   const std::uint64_t stack_bytes =
-      locked ? HostThreadOptions::stack_bytes_usual : os::thread_stack_touched;
+      locked ? PlatformThreadOptions::stack_bytes_usual : os::thread_stack_resident_bytes;
   return static_cast<std::size_t>(
       std::min(os::read_thread_limit({}, stack_bytes).threads_max, enough));
 }
 
-std::unique_ptr<HostThread> OsHost::make_thread(const HostThreadOptions& options,
-                                                ThreadWork& work) {
-  return std::make_unique<OsThread>(options, work, cpus_, spin_place_);
+std::unique_ptr<PlatformThread> OsPlatform::make_thread(const PlatformThreadOptions& options,
+                                                        ThreadWork& work) {
+  return std::make_unique<OsThread>(options, work, cpus_, spin_permit_);
 }
 
-Host::DescriptorLimit OsHost::descriptor_limit() {
+Platform::DescriptorLimit OsPlatform::descriptor_limit() {
   std::call_once(limit_raised_, [this] {
     os::Limit raised = os::raise_descriptor_limit();
     limit_ = {static_cast<std::size_t>(raised.now), std::move(raised.explanation)};
@@ -210,17 +210,17 @@ Host::DescriptorLimit OsHost::descriptor_limit() {
   return limit_;
 }
 
-Host::LockedMemory OsHost::lock_memory() {
+Platform::LockedMemory OsPlatform::lock_memory() {
   const auto locked = os::lock_memory();
   if (locked) {
     memory_locked_.store(true, std::memory_order_relaxed);
     return {true, {}};
   }
-  return {false, os::explain_lock_refusal(locked.error())};
+  return {false, os::explain_lock_error(locked.error())};
 }
 
-Result<ChosenBackend> OsHost::make_backend(BackendChoice choice, RunQueue& ready) {
-  const char* const reason = "asked for";
+Result<ChosenBackend> OsPlatform::make_backend(BackendChoice choice, RunQueue& ready) {
+  const char* const reason = "set by the program";
   switch (choice) {
     case BackendChoice::automatic:
       return choose_best(*this, ready);
@@ -236,15 +236,15 @@ Result<ChosenBackend> OsHost::make_backend(BackendChoice choice, RunQueue& ready
   return fail(Errc::unsupported);
 }
 
-Result<> OsHost::run(std::span<const LoopPlace> places, RunControl* control) {
-  return run_on_threads(*this, places, control);
+Result<> OsPlatform::run(std::span<const LoopPlacement> placements, RunControl* control) {
+  return run_on_threads(*this, placements, control);
 }
 
-void OsHost::log(std::string_view line) noexcept {
-  // All hosts of a process share it.
-  static constinit os::LineOutput standard_error(STDERR_FILENO);
+void OsPlatform::log(std::string_view line) noexcept {
+  // All platforms of a process share standard error.
+  static constinit os::LineWriter standard_error(STDERR_FILENO);
   const bool serves = Loop::current() != nullptr;
-  standard_error.write(line, serves ? log_patience_of_loops : log_patience);
+  standard_error.write(line, serves ? log_timeout_of_loops : log_timeout);
 }
 
 }  // namespace weir

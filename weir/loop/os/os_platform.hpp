@@ -1,4 +1,4 @@
-// The operating system as a host: real clocks, sockets, threads and signals.
+// The operating system as a platform: real clocks, sockets, threads and signals.
 #pragma once
 
 #include <atomic>
@@ -6,29 +6,73 @@
 #include <optional>
 #include <vector>
 
+#include "weir/loop/contract/detail/file_system.hpp"
 #include "weir/loop/contract/detail/platform.hpp"
-#include "weir/loop/os_file_system.hpp"
 #include "weir/loop/os/detail/adaptive_spinner.hpp"
-#include "weir/os/detail/machine/affinity.hpp"
 #include "weir/os/detail/io/socket.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
 
 namespace weir {
 
-/// The host that programs run on. It keeps next to nothing: several may exist in one process, and
-/// each may run any number of times, also at once.
-///
-/// make_backend(automatic) takes io_uring where the kernel lets it, else epoll, else poll.
-///
-/// run() pins a thread whose place names a CPU, or logs why it could not; thread N is called
-/// "weir-N" after its loop's core. With a control, SIGINT and SIGTERM are blocked on the calling
-/// thread and the loops' (which inherit that), and read on the calling thread; the old mask is back
-/// when run() returns. Threads that exist already and do not block them still die of them, so call
-/// run() on the main thread or block them there first. Of several runs at once, one gets each
-/// signal. Without a control, signals are left alone.
-class OsHost : public Host {
+/// The files of the operating system. Passes each call on to weir/os/detail/io/file.hpp.
+/// Threads: any.
+/// Lifetime: `platform` outlives it.
+class OsFileSystem : public FileSystem {
  public:
-  /// Opens what is closed of standard input, output and error; see os::open_standard_descriptors().
-  OsHost();
+  explicit OsFileSystem(Platform& platform) noexcept : platform_(platform) {}
+
+  Result<Descriptor> open(const std::string& path, const os::FileOpenOptions& how) override {
+    auto file = os::open_file(path, how);
+    if (!file) return fail(file.error());
+    return Descriptor(platform_, file->release());
+  }
+  Result<std::size_t> read_at(int file, MutableBytes target, std::uint64_t offset) override {
+    return os::read_at(file, target, offset);
+  }
+  Result<std::size_t> write_at(int file, Bytes source, std::uint64_t offset) override {
+    return os::write_at(file, source, offset);
+  }
+  Result<> sync(int file) override { return os::sync_file(file); }
+  Result<> resize(int file, std::uint64_t size) override { return os::resize_file(file, size); }
+  Result<os::FileStatus> file_status(int file) override { return os::file_status(file); }
+
+  Result<os::FileStatus> path_status(const std::string& path) override {
+    return os::path_status(path);
+  }
+  Result<std::vector<os::DirectoryEntry>> list(const std::string& path,
+                                               std::size_t entries_max) override {
+    return os::list_directory(path, entries_max);
+  }
+  Result<> rename(const std::string& from, const std::string& to) override {
+    return os::rename_path(from, to);
+  }
+  Result<> remove(const std::string& path) override { return os::remove_path(path); }
+  Result<> make_directory(const std::string& path, unsigned permissions) override {
+    return os::make_directory(path, permissions);
+  }
+  Result<> sync_directory(const std::string& path) override { return os::sync_directory(path); }
+
+ private:
+  Platform& platform_;
+};
+
+/// The platform that programs run on. It has almost no state: several may exist in one process.
+/// Each may run any number of times, also at the same time.
+///
+/// make_backend(automatic) chooses io_uring if the kernel allows it, else epoll, else poll.
+///
+/// run() pins a thread if its placement names a CPU, and logs the reason if it cannot. The thread
+/// of a loop with core N is called "weir-N". run() leaves signals alone if it gets no control. If
+/// it gets one, it blocks SIGINT and SIGTERM on the calling thread and on the loops' threads. It
+/// reads them on the calling thread and restores the old mask when it returns. A thread that
+/// existed before and does not block these signals still ends the process when it receives one.
+/// The caller therefore calls run() on the main thread, or blocks the signals there first. If
+/// there are several runs at the same time, one of them gets each signal.
+class OsPlatform : public Platform {
+ public:
+  /// Opens those of standard input, output and error that are closed; see
+  /// os::open_standard_descriptors().
+  OsPlatform();
 
   Instant now() noexcept override;
   WallTime wall_time() noexcept override;
@@ -37,13 +81,13 @@ class OsHost : public Host {
   Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) override;
   Result<Descriptor> open_stream(const os::Address& peer) override;
   Result<Descriptor> open_datagrams(const DatagramOptions& options) override;
-  Result<> join(int datagrams, const os::MulticastGroup& group) override;
-  Result<> leave(int datagrams, const os::MulticastGroup& group) override;
-  /// TCP's options are left out silently for a Unix socket.
+  Result<> join_group(int datagrams, const os::MulticastGroup& group) override;
+  Result<> leave_group(int datagrams, const os::MulticastGroup& group) override;
+  /// Ignores TCP options on a Unix socket.
   Result<> configure(int descriptor, const StreamOptions& options) override;
   Result<os::Address> local_address(int descriptor) override;
   Result<os::Address> peer_address(int descriptor) override;
-  Result<std::size_t> unacknowledged(int descriptor) override;
+  Result<std::size_t> unacked_bytes(int descriptor) override;
   Result<> refuse_new_connections(int listener) override;
   Result<Descriptor> share(int listener) override;
   Result<Descriptor> inherit_listener(int descriptor) override;
@@ -53,29 +97,32 @@ class OsHost : public Host {
   void close(int descriptor) noexcept override;
   FileSystem& files() noexcept override { return files_; }
 
-  /// As seen by the thread that made this host, which is not pinned to one core.
+  /// Returns the topology as the thread that made this platform sees it. That thread is not pinned
+  /// to one core.
   os::Topology topology() override;
   DescriptorLimit descriptor_limit() override;
   LockedMemory lock_memory() override;
   Result<ChosenBackend> make_backend(BackendChoice choice, RunQueue& ready) override;
-  Result<> run(std::span<const LoopPlace> places, RunControl* control) override;
-  /// 1024, or what os::read_thread_limit() leaves of that: less once memory is locked, for stacks
-  /// are all there then.
+  Result<> run(std::span<const LoopPlacement> placements, RunControl* control) override;
+  /// Returns 1024, or the limit of os::read_thread_limit() if that is lower. Locked memory lowers
+  /// the limit, because whole stacks are then resident.
   std::size_t threads_max() override;
-  /// May run on every CPU that the thread could which made this host.
-  std::unique_ptr<HostThread> make_thread(const HostThreadOptions& options,
-                                          ThreadWork& work) override;
-  /// To standard error. Where that is a pipe that nobody reads, a line waits for room for a moment
-  /// and is lost then, which is told when there is room again.
+  /// Makes a thread that may run on every CPU that the thread that made this platform could use.
+  std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions& options,
+                                              ThreadWork& work) override;
+  /// Writes a line to standard error. If that is a full pipe, the line waits for room: at most 100
+  /// ms on a loop's thread, else at most 2 s. The line is lost then, and a later line reports the
+  /// loss when there is room again.
   void log(std::string_view line) noexcept override;
 
  private:
-  void keep_local_path(const os::Address& address);
+  void remember_local_path(const os::Address& address);
 
   OsFileSystem files_{*this};
   const std::vector<int> cpus_ = os::allowed_cpus();
-  SpinPlace spin_place_{cpus_.size()};
-  std::atomic<bool> turning_away_ = false;  // connections accepted from now on need a welcome
+  SpinPermit spin_permit_{cpus_.size()};
+  // True after refuse_new_connections(): accepted connections inherit the refusal; see configure().
+  std::atomic<bool> refusing_new_connections_ = false;
   std::atomic<bool> memory_locked_ = false;
   std::once_flag limit_raised_;
   DescriptorLimit limit_;
@@ -84,7 +131,7 @@ class OsHost : public Host {
     os::Address address;
     os::FileIdentity file;
   };
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::vector<LocalPath> local_paths_;
 };
 

@@ -1,4 +1,4 @@
-// The operating system's host: sockets, backends, threads and signals, for real.
+// Tests of OsPlatform with the real kernel: sockets, backends, threads and signals.
 #include "weir/loop/os/os_platform.hpp"
 
 #include <fcntl.h>
@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "weir/loop/loop.hpp"
-#include "weir/os/detail/machine/affinity.hpp"
 #include "weir/os/detail/io/socket.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
 
 namespace weir {
 namespace {
@@ -39,17 +39,17 @@ std::size_t entries_of(const char* folder) {
 std::size_t threads() {
   return entries_of("/proc/self/task");
 }
-/// While the test has none but its own. The thread sanitizer's own comes with the first that is
-/// made, so it is made here.
+/// Returns the number of threads while the test has only its own. The thread sanitizer makes its
+/// thread with the first thread of a test, so that is made here.
 std::size_t threads_at_rest() {
   const std::size_t before = threads();
   std::thread([] {}).join();
-  // That one may stay in sight for another moment; the sanitizer's stays for good.
+  // The joined thread may stay visible for a moment; the sanitizer's thread stays for good.
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
   while (threads() > before && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   return threads();
 }
-/// A joined thread may stay in sight for another moment, so this gives it some.
+/// Waits until at most `count` threads are left: a joined thread may stay visible for a moment.
 bool comes_down_to(std::size_t count) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (threads() > count) {
@@ -62,7 +62,7 @@ std::size_t descriptors() {
   return entries_of("/proc/self/fd");
 }
 
-/// Waits until a socket has something; what arrives by loopback may take its time.
+/// Waits until a socket reports `events`; arrivals over loopback may take some time.
 bool becomes(int socket, short events) {
   pollfd wanted{socket, events, 0};
   return ::poll(&wanted, 1, 10'000) == 1;
@@ -82,111 +82,111 @@ struct Call : Runnable {
 };
 
 struct Control : RunControl {
-  explicit Control(std::function<void(Signal)> what) : told(std::move(what)) {}
-  void signalled(Signal signal) override { told(signal); }
-  std::function<void(Signal)> told;
+  explicit Control(std::function<void(Signal)> what) : handler(std::move(what)) {}
+  void on_signal(Signal signal) override { handler(signal); }
+  std::function<void(Signal)> handler;
 };
 
-std::vector<std::unique_ptr<Loop>> make_loops(Host& host, unsigned count) {
+std::vector<std::unique_ptr<Loop>> make_loops(Platform& platform, unsigned count) {
   std::vector<std::unique_ptr<Loop>> loops;
   for (unsigned core = 0; core < count; ++core) {
-    auto loop = Loop::make(host, {.backend = BackendChoice::epoll, .core = core});
+    auto loop = Loop::make(platform, {.backend = BackendChoice::epoll, .core = core});
     EXPECT_TRUE(loop.has_value());
     loops.push_back(std::move(*loop));
   }
   return loops;
 }
 
-std::vector<LoopPlace> places_of(const std::vector<std::unique_ptr<Loop>>& loops) {
-  std::vector<LoopPlace> places;
-  for (const auto& loop : loops) places.push_back({loop.get(), -1});
-  return places;
+std::vector<LoopPlacement> placements_of(const std::vector<std::unique_ptr<Loop>>& loops) {
+  std::vector<LoopPlacement> placements;
+  for (const auto& loop : loops) placements.push_back({loop.get(), -1});
+  return placements;
 }
 
-TEST(OsHostTest, ClocksGoForwardAndRandomNumbersDiffer) {
-  OsHost host;
-  const Instant first = host.now();
-  EXPECT_GE(host.now(), first);
-  const auto age = std::chrono::system_clock::now() - host.wall_time();
+TEST(OsPlatformTest, ClocksGoForwardAndRandomNumbersDiffer) {
+  OsPlatform platform;
+  const Instant first = platform.now();
+  EXPECT_GE(platform.now(), first);
+  const auto age = std::chrono::system_clock::now() - platform.wall_time();
   EXPECT_LT(std::chrono::abs(age), std::chrono::hours(1));
-  EXPECT_NE(host.random(), host.random());
+  EXPECT_NE(platform.random(), platform.random());
 }
 
-TEST(OsHostTest, ListenersOfOnePortShareIt) {
-  OsHost host;
-  auto first = host.listen(os::Address::loopback(0), {});
+TEST(OsPlatformTest, ListenersOfOnePortShareIt) {
+  OsPlatform platform;
+  auto first = platform.listen(os::Address::loopback(0), {});
   ASSERT_TRUE(first.has_value());
-  const auto address = host.local_address(first->value());
+  const auto address = platform.local_address(first->value());
   ASSERT_TRUE(address.has_value());
   EXPECT_NE(address->port(), 0);
-  auto second = host.listen(*address, {});
+  auto second = platform.listen(*address, {});
   EXPECT_TRUE(second.has_value());
-  auto alone = host.listen(*address, {.reuse_port = false});
+  auto alone = platform.listen(*address, {.reuse_port = false});
   ASSERT_FALSE(alone.has_value());
   EXPECT_EQ(alone.error(), system_error(EADDRINUSE));
 }
 
-TEST(OsHostTest, ADescriptorIsClosedWithItsOwner) {
-  OsHost host;
-  auto listener = host.listen(os::Address::loopback(0), {});
+TEST(OsPlatformTest, ADescriptorIsClosedWithItsOwner) {
+  OsPlatform platform;
+  auto listener = platform.listen(os::Address::loopback(0), {});
   const int value = listener->value();
   EXPECT_EQ(::fcntl(value, F_GETFD), FD_CLOEXEC);
   listener->reset();
   EXPECT_EQ(::fcntl(value, F_GETFD), -1);
 }
 
-TEST(OsHostTest, ConfiguresTcpAndLeavesUnixSocketsAlone) {
-  OsHost host;
-  auto tcp = host.open_stream(os::Address::loopback(1));
+TEST(OsPlatformTest, ConfiguresTcpAndLeavesUnixSocketsAlone) {
+  OsPlatform platform;
+  auto tcp = platform.open_stream(os::Address::loopback(1));
   ASSERT_TRUE(tcp.has_value());
-  ASSERT_TRUE(host.configure(tcp->value(), {.no_delay = true}).has_value());
+  ASSERT_TRUE(platform.configure(tcp->value(), {.no_delay = true}).has_value());
   int on = 0;
   socklen_t size = sizeof on;
   ASSERT_EQ(::getsockopt(tcp->value(), IPPROTO_TCP, TCP_NODELAY, &on, &size), 0);
   EXPECT_EQ(on, 1);
   auto pair = os::open_socket_pair();
-  EXPECT_TRUE(host.configure(pair->first.get(), {}).has_value());
-  EXPECT_FALSE(host.configure(-1, {}).has_value());
-  EXPECT_FALSE(host.peer_address(tcp->value()).has_value());
+  EXPECT_TRUE(platform.configure(pair->first.get(), {}).has_value());
+  EXPECT_FALSE(platform.configure(-1, {}).has_value());
+  EXPECT_FALSE(platform.peer_address(tcp->value()).has_value());
 }
 
-TEST(OsHostTest, ADrainingListenerStillGivesThoseWhoCameBefore) {
-  OsHost host;
-  auto listener = host.listen(os::Address::loopback(0), {});
-  const auto address = *host.local_address(listener->value());
+TEST(OsPlatformTest, ADrainingListenerStillAcceptsEarlierConnections) {
+  OsPlatform platform;
+  auto listener = platform.listen(os::Address::loopback(0), {});
+  const auto address = *platform.local_address(listener->value());
   auto early = os::open_stream(os::AddressFamily::ipv4);
   ASSERT_TRUE(os::start_connect(early->get(), address).has_value());
   ASSERT_TRUE(becomes(listener->value(), POLLIN));
-  ASSERT_TRUE(host.refuse_new_connections(listener->value()).has_value());
+  ASSERT_TRUE(platform.refuse_new_connections(listener->value()).has_value());
   auto late = os::open_stream(os::AddressFamily::ipv4);
   const auto state = os::start_connect(late->get(), address);
   ASSERT_TRUE(state.has_value());
-  EXPECT_EQ(*state, os::ConnectState::under_way);
+  EXPECT_EQ(*state, os::ConnectState::in_progress);
   EXPECT_TRUE(os::accept_one(listener->value()).has_value());
   EXPECT_FALSE(os::accept_one(listener->value()).has_value());
 }
 
-TEST(OsHostTest, TheDescriptorLimitIsRaisedOnceAndExplained) {
-  OsHost host;
-  const auto first = host.descriptor_limit();
+TEST(OsPlatformTest, TheDescriptorLimitIsRaisedOnceAndExplained) {
+  OsPlatform platform;
+  const auto first = platform.descriptor_limit();
   EXPECT_GE(first.descriptors_max, 256u);
   EXPECT_FALSE(first.explanation.empty());
-  const auto second = host.descriptor_limit();
+  const auto second = platform.descriptor_limit();
   EXPECT_EQ(second.descriptors_max, first.descriptors_max);
   EXPECT_EQ(second.explanation, first.explanation);
 }
 
-TEST(OsHostTest, MakesTheBackendThatWasAskedForOrTheBestAndSaysWhy) {
-  OsHost host;
+TEST(OsPlatformTest, MakesTheRequestedOrTheBestBackendWithAReason) {
+  OsPlatform platform;
   RunQueue ready;
-  const auto epoll = host.make_backend(BackendChoice::epoll, ready);
+  const auto epoll = platform.make_backend(BackendChoice::epoll, ready);
   ASSERT_TRUE(epoll.has_value());
   EXPECT_EQ(epoll->backend->name(), "epoll");
-  const auto poll = host.make_backend(BackendChoice::poll, ready);
+  const auto poll = platform.make_backend(BackendChoice::poll, ready);
   ASSERT_TRUE(poll.has_value());
   EXPECT_EQ(poll->backend->name(), "poll");
-  const auto uring = host.make_backend(BackendChoice::uring, ready);
-  const auto best = host.make_backend(BackendChoice::automatic, ready);
+  const auto uring = platform.make_backend(BackendChoice::uring, ready);
+  const auto best = platform.make_backend(BackendChoice::automatic, ready);
   ASSERT_TRUE(best.has_value());
   EXPECT_EQ(best->backend->name(), uring ? "uring" : "epoll");
   EXPECT_NE(best->reason.find("io_uring"), std::string::npos) << best->reason;
@@ -195,14 +195,14 @@ TEST(OsHostTest, MakesTheBackendThatWasAskedForOrTheBestAndSaysWhy) {
   }
 }
 
-TEST(OsHostTest, ALogLineIsOneLine) {
-  OsHost host;
+TEST(OsPlatformTest, ALogLineIsOneLine) {
+  OsPlatform platform;
   auto pipe = os::open_pipe();
   const int before = ::dup(STDERR_FILENO);
   ::dup2(pipe->write_end.get(), STDERR_FILENO);
-  host.log("first");
-  host.log("");
-  host.log("third");
+  platform.log("first");
+  platform.log("");
+  platform.log("third");
   ::dup2(before, STDERR_FILENO);
   ::close(before);
   std::array<char, 64> bytes{};
@@ -210,12 +210,12 @@ TEST(OsHostTest, ALogLineIsOneLine) {
   EXPECT_EQ(std::string(bytes.data(), static_cast<std::size_t>(count)), "first\n\nthird\n");
 }
 
-TEST(OsHostTest, RunsEachLoopOnAThreadOfItsOwnAndLeavesNothingBehind) {
-  OsHost host;
+TEST(OsPlatformTest, RunsEachLoopOnAThreadOfItsOwnAndLeavesNothingBehind) {
+  OsPlatform platform;
   const std::size_t threads_before = threads_at_rest();
   const std::size_t descriptors_before = descriptors();
   for (int round = 0; round < 3; ++round) {
-    auto loops = make_loops(host, 3);
+    auto loops = make_loops(platform, 3);
     std::array<std::thread::id, 3> ids;
     std::array<std::string, 3> names;
     std::vector<std::unique_ptr<Call>> calls;
@@ -229,7 +229,7 @@ TEST(OsHostTest, RunsEachLoopOnAThreadOfItsOwnAndLeavesNothingBehind) {
       }));
       loops[core]->post(*calls.back());
     }
-    ASSERT_TRUE(host.run(places_of(loops), nullptr).has_value());
+    ASSERT_TRUE(platform.run(placements_of(loops), nullptr).has_value());
     EXPECT_NE(ids[0], ids[1]);
     EXPECT_NE(ids[1], ids[2]);
     EXPECT_NE(ids[0], std::this_thread::get_id());
@@ -240,11 +240,11 @@ TEST(OsHostTest, RunsEachLoopOnAThreadOfItsOwnAndLeavesNothingBehind) {
   EXPECT_EQ(descriptors(), descriptors_before);
 }
 
-TEST(OsHostTest, PinsAThreadWhoseCpuIsNamedAndRunsItElsewhereIfItMayNot) {
-  OsHost host;
+TEST(OsPlatformTest, PinsThreadsAndRunsThemUnpinnedIfRefused) {
+  OsPlatform platform;
   const std::vector<int> allowed = os::allowed_cpus();
   ASSERT_FALSE(allowed.empty());
-  auto loops = make_loops(host, 2);
+  auto loops = make_loops(platform, 2);
   std::array<std::vector<int>, 2> seen;
   std::vector<std::unique_ptr<Call>> calls;
   for (unsigned core = 0; core < 2; ++core) {
@@ -255,19 +255,19 @@ TEST(OsHostTest, PinsAThreadWhoseCpuIsNamedAndRunsItElsewhereIfItMayNot) {
     loops[core]->post(*calls.back());
   }
   const int no_such_cpu = 1 << 19;
-  const std::array<LoopPlace, 2> places{
+  const std::array<LoopPlacement, 2> placements{
       {{loops[0].get(), allowed.back()}, {loops[1].get(), no_such_cpu}}};
-  ASSERT_TRUE(host.run(places, nullptr).has_value());
+  ASSERT_TRUE(platform.run(placements, nullptr).has_value());
   EXPECT_EQ(seen[0], std::vector<int>{allowed.back()});
   EXPECT_EQ(seen[1], allowed);
   EXPECT_EQ(os::allowed_cpus(), allowed);
 }
 
-TEST(OsHostTest, SignalsGoToTheControlAndTheMaskComesBack) {
+TEST(OsPlatformTest, SignalsGoToTheControlAndTheMaskIsRestored) {
   ASSERT_FALSE(blocks(SIGINT));
-  OsHost host;
+  OsPlatform platform;
   for (int round = 0; round < 2; ++round) {
-    auto loops = make_loops(host, 2);
+    auto loops = make_loops(platform, 2);
     std::atomic<int> loops_that_block = 0;
     std::vector<std::unique_ptr<Call>> calls;
     for (unsigned core = 0; core < 2; ++core) {
@@ -288,7 +288,7 @@ TEST(OsHostTest, SignalsGoToTheControlAndTheMaskComesBack) {
         for (auto& loop : loops) loop->stop();
       }
     });
-    ASSERT_TRUE(host.run(places_of(loops), &control).has_value());
+    ASSERT_TRUE(platform.run(placements_of(loops), &control).has_value());
     EXPECT_EQ(signals, (std::vector{Signal::interrupt, Signal::terminate}));
     EXPECT_FALSE(blocks(SIGINT));
     EXPECT_FALSE(blocks(SIGTERM));
@@ -296,36 +296,37 @@ TEST(OsHostTest, SignalsGoToTheControlAndTheMaskComesBack) {
   }
 }
 
-TEST(OsHostTest, WithoutAControlSignalsAreLeftAlone) {
-  OsHost host;
-  auto loops = make_loops(host, 1);
+TEST(OsPlatformTest, LeavesSignalsAloneWithoutAControl) {
+  OsPlatform platform;
+  auto loops = make_loops(platform, 1);
   bool blocked = true;
   Call call([&] {
     blocked = blocks(SIGINT) || blocks(SIGTERM);
     loops[0]->stop();
   });
   loops[0]->post(call);
-  ASSERT_TRUE(host.run(places_of(loops), nullptr).has_value());
+  ASSERT_TRUE(platform.run(placements_of(loops), nullptr).has_value());
   EXPECT_FALSE(blocked);
 }
 
-TEST(OsHostTest, TwoRunsAtOnceDoNotDisturbEachOther) {
-  OsHost first_host;
-  OsHost second_host;
+TEST(OsPlatformTest, TwoRunsAtTheSameTimeDoNotInterfere) {
+  OsPlatform first_platform;
+  OsPlatform second_platform;
   const std::size_t threads_before = threads_at_rest();
-  auto first = make_loops(first_host, 2);
-  auto second = make_loops(second_host, 2);
+  auto first = make_loops(first_platform, 2);
+  auto second = make_loops(second_platform, 2);
   std::atomic<int> stopped = 0;
-  // The first run ends only because the second one runs, and the second goes on without it.
+  // The first run ends only because the second one runs. The second one continues without the
+  // first.
   Call in_second([&] {
     for (auto& loop : first) loop->stop();
   });
   std::thread other([&] {
-    EXPECT_TRUE(second_host.run(places_of(second), nullptr).has_value());
+    EXPECT_TRUE(second_platform.run(placements_of(second), nullptr).has_value());
     ++stopped;
   });
   second[0]->post(in_second);
-  ASSERT_TRUE(first_host.run(places_of(first), nullptr).has_value());
+  ASSERT_TRUE(first_platform.run(placements_of(first), nullptr).has_value());
   EXPECT_EQ(stopped, 0);
   for (auto& loop : second) loop->stop();
   other.join();
@@ -333,10 +334,10 @@ TEST(OsHostTest, TwoRunsAtOnceDoNotDisturbEachOther) {
   EXPECT_TRUE(comes_down_to(threads_before));
 }
 
-/// Room for one more thread's stack, but not for two.
-class StackFamine {
+/// Leaves address space for one more thread's stack, but not for two.
+class StackShortage {
  public:
-  StackFamine() {
+  StackShortage() {
     ::pthread_getattr_default_np(&attributes_before_);
     pthread_attr_t attributes;
     ::pthread_attr_init(&attributes);
@@ -350,7 +351,7 @@ class StackFamine {
     limit.rlim_cur = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + stack * 3 / 2;
     ::setrlimit(RLIMIT_AS, &limit);
   }
-  ~StackFamine() {
+  ~StackShortage() {
     ::setrlimit(RLIMIT_AS, &limit_before_);
     ::pthread_setattr_default_np(&attributes_before_);
     ::pthread_attr_destroy(&attributes_before_);
@@ -362,15 +363,15 @@ class StackFamine {
   rlimit limit_before_{};
 };
 
-TEST(OsHostTest, AThreadThatCannotStartLeavesNoLoopRun) {
-  OsHost host;
+TEST(OsPlatformTest, RunsNoLoopIfAThreadCannotStart) {
+  OsPlatform platform;
   const std::size_t threads_before = threads_at_rest();
-  auto loops = make_loops(host, 3);
+  auto loops = make_loops(platform, 3);
   Control control([](Signal) {});
   Result<> ran;
   {
-    const StackFamine famine;
-    ran = host.run(places_of(loops), &control);
+    const StackShortage shortage;
+    ran = platform.run(placements_of(loops), &control);
   }
   ASSERT_FALSE(ran.has_value());
   EXPECT_EQ(ran.error(), system_error(EAGAIN));

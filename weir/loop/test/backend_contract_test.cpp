@@ -1,4 +1,4 @@
-// Runs the contract of backends on every backend that this machine has.
+// Runs the contract test of backends on every backend that this machine has.
 #include "weir/testing/test/contract/backend_contract.hpp"
 
 #include <fcntl.h>
@@ -20,31 +20,33 @@
 namespace weir {
 namespace {
 
-class MemoryWorld final : public ContractWorld {
+class MemoryEnvironment final : public ContractEnvironment {
  public:
-  Host& host() override { return host_; }
-  std::size_t open_descriptors() override { return host_.open_descriptors(); }
-  void forbid_descriptors() override { host_.set_descriptors_max(host_.open_descriptors()); }
-  void allow_descriptors() override { host_.set_descriptors_max(1 << 20); }
-  void reset_on_close(int descriptor) override { host_.reset_connection(descriptor); }
+  Platform& platform() override { return platform_; }
+  std::size_t open_descriptors() override { return platform_.open_descriptors(); }
+  void forbid_descriptors() override {
+    platform_.set_descriptors_max(platform_.open_descriptors());
+  }
+  void allow_descriptors() override { platform_.set_descriptors_max(1 << 20); }
+  void reset_on_close(int descriptor) override { platform_.reset_connection(descriptor); }
   os::Address fresh_local_address() override {
     return os::Address::local("/contract/" + std::to_string(++last_name_)).value();
   }
 
  private:
-  MemoryHost host_;
+  MemoryPlatform platform_;
   int last_name_ = 0;
 };
 
-class OsWorld final : public ContractWorld {
+class OsEnvironment final : public ContractEnvironment {
  public:
-  OsWorld() {
-    host_.descriptor_limit();  // raises it, once
+  OsEnvironment() {
+    platform_.descriptor_limit();  // raises the limit, once
     ::getrlimit(RLIMIT_NOFILE, &limit_);
   }
-  ~OsWorld() override { allow_descriptors(); }
+  ~OsEnvironment() override { allow_descriptors(); }
 
-  Host& host() override { return host_; }
+  Platform& platform() override { return platform_; }
 
   std::size_t open_descriptors() override {
     const std::filesystem::directory_iterator open("/proc/self/fd");
@@ -73,7 +75,7 @@ class OsWorld final : public ContractWorld {
   }
 
  private:
-  OsHost host_;
+  OsPlatform platform_;
   rlimit limit_{};
 };
 
@@ -83,32 +85,32 @@ struct Candidate {
   bool simulated;
   std::size_t unread_overshoot = 256 * 1024;
 
-  ContractBench::Subject in(ContractWorld& world) const {
-    return {world, choice, unread_overshoot};
+  ContractFixture::Subject in(ContractEnvironment& environment) const {
+    return {environment, choice, unread_overshoot};
   }
 };
 
-std::unique_ptr<ContractWorld> make_world(const Candidate& candidate) {
-  if (candidate.simulated) return std::make_unique<MemoryWorld>();
-  return std::make_unique<OsWorld>();
+std::unique_ptr<ContractEnvironment> make_environment(const Candidate& candidate) {
+  if (candidate.simulated) return std::make_unique<MemoryEnvironment>();
+  return std::make_unique<OsEnvironment>();
 }
 
-// Whoever reads the log has to see which backends were not tried, and why.
+// The log names the backends that were not tested, and the reasons.
 std::vector<Candidate> candidates() {
   const std::array<Candidate, 5> wanted = {{
       {"memory", BackendChoice::automatic, true},
       {"epoll", BackendChoice::epoll, false},
       {"poll", BackendChoice::poll, false},
       {"uring", BackendChoice::uring, false},
-      // Before Linux 6.17 a multishot receive cannot be told to end after so many bytes: in one
-      // burst it takes what the kernel holds, at most all buffers of the core's ring.
+      // A multishot receive has no limit before Linux 6.17. One burst takes what the kernel holds,
+      // at most all buffers of the core's ring.
       {"uring_6_1", BackendChoice::uring_6_1, false, 256 * Buffer::default_capacity},
   }};
   std::vector<Candidate> here;
   for (const Candidate& each : wanted) {
-    const auto world = make_world(each);
+    const auto environment = make_environment(each);
     RunQueue ready;
-    const auto made = world->host().make_backend(each.choice, ready);
+    const auto made = environment->platform().make_backend(each.choice, ready);
     if (made) {
       here.push_back(each);
     } else {
@@ -119,15 +121,15 @@ std::vector<Candidate> candidates() {
   return here;
 }
 
-bool has(const Candidate& candidate, ContractNeed need) {
-  switch (need) {
-    case ContractNeed::nothing:
+bool has(const Candidate& candidate, ContractRequirement requirement) {
+  switch (requirement) {
+    case ContractRequirement::nothing:
       return true;
-    case ContractNeed::real_time:
+    case ContractRequirement::real_time:
       return !candidate.simulated;
-    case ContractNeed::ipv6: {
+    case ContractRequirement::ipv6: {
       const os::Address loopback = os::Address::parse("[::1]:0").value();
-      return make_world(candidate)->host().listen(loopback, {}).has_value();
+      return make_environment(candidate)->platform().listen(loopback, {}).has_value();
     }
   }
   return false;
@@ -146,7 +148,7 @@ std::vector<Case> cases() {
   std::vector<Case> all;
   for (const Candidate& candidate : candidates()) {
     for (const ContractClause& clause : backend_contract()) {
-      if (has(candidate, clause.need)) all.push_back({candidate, clause});
+      if (has(candidate, clause.requirement)) all.push_back({candidate, clause});
     }
   }
   return all;
@@ -159,28 +161,28 @@ std::string name_of(const ::testing::TestParamInfo<Case>& info) {
 class BackendContract : public ::testing::TestWithParam<Case> {};
 
 TEST_P(BackendContract, Holds) {
-  const auto world = make_world(GetParam().candidate);
+  const auto environment = make_environment(GetParam().candidate);
   {
-    const ContractBench once({*world, GetParam().candidate.choice});
-  }  // what is opened for good
-  const std::size_t open_before = world->open_descriptors();
+    const ContractFixture once({*environment, GetParam().candidate.choice});
+  }  // opens what stays open
+  const std::size_t open_before = environment->open_descriptors();
   {
-    ContractBench bench(GetParam().candidate.in(*world));
-    GetParam().clause.check(bench);
+    ContractFixture fixture(GetParam().candidate.in(*environment));
+    GetParam().clause.check(fixture);
   }
-  EXPECT_EQ(world->open_descriptors(), open_before);
+  EXPECT_EQ(environment->open_descriptors(), open_before);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BackendContract, ::testing::ValuesIn(cases()), name_of);
 
-// The clauses do what they say only on the backend that was asked for.
-TEST(BackendContractSubjects, AreTheBackendsThatWereAskedFor) {
+// The clauses test a backend only if it is the requested one.
+TEST(BackendContractSubjects, AreTheRequestedBackends) {
   const auto here = candidates();
   ASSERT_GE(here.size(), 3u) << "memory, epoll and poll work everywhere";
   for (const Candidate& each : here) {
-    const auto world = make_world(each);
+    const auto environment = make_environment(each);
     RunQueue ready;
-    std::string name(world->host().make_backend(each.choice, ready)->backend->name());
+    std::string name(environment->platform().make_backend(each.choice, ready)->backend->name());
     std::replace_if(name.begin(), name.end(), [](char c) { return c == ':' || c == '.'; }, '_');
     EXPECT_EQ(name, each.name);
   }

@@ -1,4 +1,4 @@
-// For the tests of the readiness backends: a backend with nobody around it, and sockets to use.
+// Fixture for tests of the backends: a backend without a loop, and sockets to use.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,27 +11,27 @@
 
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
-#include "weir/loop/os/os_platform.hpp"
 #include "weir/loop/contract/detail/runnable.hpp"
+#include "weir/loop/os/os_platform.hpp"
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
 namespace weir {
 
-/// An operation that counts how often it was run.
+/// An operation that counts its runs.
 template <class Op>
 struct Recorded : Op {
   Recorded() : Op([](Runnable& self) { ++static_cast<Recorded&>(static_cast<Op&>(self)).runs; }) {}
   int runs = 0;
 };
 
-struct RecordedHangup : HangupWatcher {
+struct RecordedHangup : HangupObserver {
   RecordedHangup()
-      : HangupWatcher([](HangupWatcher& self) { ++static_cast<RecordedHangup&>(self).calls; }) {}
+      : HangupObserver([](HangupObserver& self) { ++static_cast<RecordedHangup&>(self).calls; }) {}
   int calls = 0;
 };
 
-/// A connection that has been asked for; it may still be on its way.
+/// Accepts a connection whose connect has begun; waits until it arrives.
 inline os::Fd accept_from(const os::Fd& listener) {
   pollfd wanted{listener.get(), POLLIN, 0};
   EXPECT_EQ(::poll(&wanted, 1, 10'000), 1);
@@ -40,28 +40,28 @@ inline os::Fd accept_from(const os::Fd& listener) {
   return std::move(*accepted);
 }
 
-/// One backend and what a loop would give it.
-class ReadinessPeers {
+/// One backend, with the platform, pool and queue that a loop would give it.
+class ReadinessFixture {
  public:
-  explicit ReadinessPeers(BackendChoice choice) : use_(pool_) {
-    auto chosen = host_.make_backend(choice, ready_);
+  explicit ReadinessFixture(BackendChoice choice) : use_(pool_) {
+    auto chosen = platform_.make_backend(choice, ready_);
     EXPECT_TRUE(chosen.has_value());
     backend_ = std::move(chosen->backend);
   }
 
   Backend& backend() { return *backend_; }
-  OsHost& host() { return host_; }
+  OsPlatform& platform() { return platform_; }
   BlockPool& pool() { return pool_; }
 
-  /// One wait that does not sleep longer than a test may, then whatever finished is run.
+  /// Waits once, at most for `longest`, and then runs everything that has finished.
   void turn(Duration longest = std::chrono::seconds(10)) {
-    backend_->wait(ready_.empty() ? after(host_.now(), longest) : Instant::min());
+    backend_->wait(ready_.empty() ? after(platform_.now(), longest) : Instant::min());
     while (Runnable* runnable = ready_.pop()) runnable->run();
   }
   template <class Op>
   void finish(const Recorded<Op>& operation) {
-    const Instant end = after(host_.now(), std::chrono::seconds(10));
-    while (operation.runs == 0 && host_.now() < end) turn(end - host_.now());
+    const Instant end = after(platform_.now(), std::chrono::seconds(10));
+    while (operation.runs == 0 && platform_.now() < end) turn(end - platform_.now());
     ASSERT_GT(operation.runs, 0) << "it never finished";
   }
 
@@ -77,15 +77,15 @@ class ReadinessPeers {
     return {adopt(accept_from(*listener)), std::move(*theirs)};
   }
   Socket* adopt(os::Fd descriptor, SocketRole role = SocketRole::stream) {
-    auto socket = backend_->adopt(Descriptor(host_, descriptor.release()), {.role = role});
+    auto socket = backend_->adopt(Descriptor(platform_, descriptor.release()), {.role = role});
     EXPECT_TRUE(socket.has_value());
     return *socket;
   }
 
  private:
-  OsHost host_;
+  OsPlatform platform_;
   BlockPool pool_;
-  BlockPool::Use use_;
+  ScopedBlockPool use_;
   RunQueue ready_;
   std::unique_ptr<Backend> backend_;
 };

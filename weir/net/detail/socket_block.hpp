@@ -1,4 +1,4 @@
-// Blocks that own a socket of a loop's backend.
+// Construction of pool blocks that own a socket of a loop's backend.
 #pragma once
 
 #include <utility>
@@ -8,8 +8,9 @@
 
 namespace weir {
 
-/// A T, made of the loop, the socket and the rest, which closes the socket when it goes. Errors:
-/// what making it throws, std::bad_alloc mostly; then the socket is closed here.
+/// Returns a T constructed from the loop, the socket and `args`. The destructor of T closes the
+/// socket. If the construction throws, mostly std::bad_alloc, this function closes the socket and
+/// rethrows.
 template <class T, class... Args>
 BlockPtr<T> make_socket_block(Loop& loop, Socket& socket, Args&&... args) {
   try {

@@ -7,17 +7,17 @@
 
 #include "weir/net/dns/detail/address_order.hpp"
 #include "weir/net/dns/detail/host_name.hpp"
-#include "weir/task/sync/event.hpp"
 #include "weir/task/scope.hpp"
+#include "weir/task/sync/event.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir::tcp {
 namespace {
 
-using names::Family;
+using dns::Family;
 
-/// Whether it says that there was no way, and nothing of who is at its end.
-bool is_of_the_way(std::error_code error) noexcept {
+/// Returns true if the error is about the route to a host and not about the host.
+bool is_route_error(std::error_code error) noexcept {
   if (error.category() != std::system_category()) return false;
   switch (error.value()) {
     case ENETUNREACH:
@@ -33,120 +33,124 @@ bool is_of_the_way(std::error_code error) noexcept {
   }
 }
 
-/// Its tasks are the children of one scope; all of them look at it and change it between their own
-/// steps. Lives until the scope has been left.
+/// The shared state of the tasks of one race, which are the children of one scope. Each task reads
+/// and changes it between its own suspension points.
+/// Lifetime: outlives the scope.
 class Race {
  public:
-  Race(std::string name, std::uint16_t port, const ConnectOptions& options,
-       names::Resolver& resolver)
+  Race(std::string name, std::uint16_t port, const ConnectOptions& options, dns::Resolver& resolver)
       : name_(std::move(name)), port_(port), options_(options), resolver_(resolver) {}
 
   /// The body of the scope.
-  static Task<Result<Stream>> run(Scope& scope, Race* race) { return race->begin_all(scope); }
+  static Task<Result<Stream>> run(Scope& scope, Race* race) { return race->run_attempts(scope); }
 
  private:
-  Task<Result<Stream>> begin_all(Scope& scope);
-  Task<> find(Loop& loop, Family family);
+  Task<Result<Stream>> run_attempts(Scope& scope);
+  Task<> resolve_family(Loop& loop, Family family);
   Task<> attempt(Endpoint peer);
-  Instant due() const noexcept;
-  bool hopeless() const noexcept { return finding_ == 0 && trying_ == 0 && order_.empty(); }
+  Instant next_due() const noexcept;
+  bool is_exhausted() const noexcept {
+    return lookups_pending_ == 0 && attempts_pending_ == 0 && order_.empty();
+  }
   void failed_to_connect(std::error_code error) noexcept;
-  std::error_code failure() const noexcept { return failure_ ? failure_ : finding_failure_; }
+  std::error_code failure() const noexcept {
+    return connect_error_ ? connect_error_ : lookup_error_;
+  }
 
   std::string name_;
   std::uint16_t port_;
   ConnectOptions options_;
-  names::Resolver& resolver_;
-  names::AddressOrder order_;
-  unsigned finding_ = 0;       // families,
-  bool finding_ipv6_ = false;  // of which one may be this
-  Instant ipv4_due_ = never;   // then IPv4 waits no longer for it
-  unsigned trying_ = 0;
-  bool begun_ = false;             // some attempt
-  Instant next_ = Instant::min();  // before it no other begins
+  dns::Resolver& resolver_;
+  dns::AddressOrder order_;
+  unsigned lookups_pending_ = 0;      // number of families
+  bool ipv6_lookup_pending_ = false;  // one of lookups_pending_
+  Instant ipv4_due_ = never;          // end of the time for which IPv4 waits for IPv6
+  unsigned attempts_pending_ = 0;
+  bool attempt_started_ = false;           // true after the first attempt has begun
+  Instant next_attempt_ = Instant::min();  // earliest start of the next attempt
   std::optional<Stream> winner_;
-  std::error_code failure_;          // of attempts
-  std::error_code finding_failure_;  // of look-ups
-  CoreAutoResetEvent changed_;
+  std::error_code connect_error_;
+  std::error_code lookup_error_;
+  AutoResetEvent progress_;
 };
 
-/// When the next attempt may begin.
-Instant Race::due() const noexcept {
+/// Returns the time at which the next attempt may begin.
+Instant Race::next_due() const noexcept {
   if (order_.empty()) return never;
-  return finding_ipv6_ && !begun_ ? ipv4_due_ : next_;
+  return ipv6_lookup_pending_ && !attempt_started_ ? ipv4_due_ : next_attempt_;
 }
 
-/// Begins attempts as they become due, until one has connected or nothing is left.
-Task<Result<Stream>> Race::begin_all(Scope& scope) {
+/// Begins attempts as they become due, until one has connected or no attempt is left.
+Task<Result<Stream>> Race::run_attempts(Scope& scope) {
   Loop& loop = scope.loop();
-  scope.spawn(find(loop, Family::ipv6));
-  scope.spawn(find(loop, Family::ipv4));
+  scope.spawn(resolve_family(loop, Family::ipv6));
+  scope.spawn(resolve_family(loop, Family::ipv4));
   while (!winner_) {
     if (scope.cancelled()) co_return fail(Errc::cancelled);
-    const Instant now = loop.host().now();
-    const Instant next = due();
+    const Instant now = loop.platform().now();
+    const Instant next = next_due();
     if (next <= now) {
-      begun_ = true;
-      next_ = after(now, options_.attempt_delay);
+      attempt_started_ = true;
+      next_attempt_ = after(now, options_.attempt_delay);
       scope.spawn(attempt(*order_.next()));
-    } else if (hopeless()) {
+    } else if (is_exhausted()) {
       co_return fail(failure());
     } else if (next == never) {
-      static_cast<void>(co_await changed_.wait());
+      static_cast<void>(co_await progress_.wait());
     } else {
-      static_cast<void>(co_await timeout(next - now, changed_.wait()));
+      static_cast<void>(co_await timeout(next - now, progress_.wait()));
     }
   }
   scope.cancel();
   co_return std::move(*winner_);
 }
 
-Task<> Race::find(Loop& loop, Family family) {
-  ++finding_;
-  if (family == Family::ipv6) finding_ipv6_ = true;
+Task<> Race::resolve_family(Loop& loop, Family family) {
+  ++lookups_pending_;
+  if (family == Family::ipv6) ipv6_lookup_pending_ = true;
   const auto found = co_await resolver_.resolve(name_, family, port_);
-  --finding_;
+  --lookups_pending_;
   if (family == Family::ipv6) {
-    finding_ipv6_ = false;
+    ipv6_lookup_pending_ = false;
   } else {
-    ipv4_due_ = after(loop.host().now(), options_.resolution_delay);
+    ipv4_due_ = after(loop.platform().now(), options_.resolution_delay);
   }
   if (found) {
     order_.add(family, *found);
   } else {
-    finding_failure_ = names::more_telling(finding_failure_, found.error());
+    lookup_error_ = dns::more_specific_error(lookup_error_, found.error());
   }
-  changed_.set();
+  progress_.set();
 }
 
 Task<> Race::attempt(Endpoint peer) {
-  ++trying_;
+  ++attempts_pending_;
   auto stream = co_await connect(peer);
-  --trying_;
+  --attempts_pending_;
   if (!stream) {
     failed_to_connect(stream.error());
   } else if (!winner_) {
     winner_.emplace(std::move(*stream));
   }
-  changed_.set();
+  progress_.set();
 }
 
 void Race::failed_to_connect(std::error_code error) noexcept {
   if (error == Errc::cancelled) return;
-  if (!failure_ || !is_of_the_way(error) || is_of_the_way(failure_)) failure_ = error;
-  next_ = Instant::min();
+  if (!connect_error_ || !is_route_error(error) || is_route_error(connect_error_))
+    connect_error_ = error;
+  next_attempt_ = Instant::min();
 }
 
 }  // namespace
 
 Task<Result<Stream>> connect(std::string name, std::uint16_t port, ConnectOptions options) {
-  if (const auto address = names::parse_ip_address(name, port))
-    co_return co_await connect(*address);
+  if (const auto address = dns::parse_ip_address(name, port)) co_return co_await connect(*address);
   const Context context = co_await this_context();
-  names::Resolver& resolver =
-      options.resolver != nullptr ? *options.resolver : names::core_resolver(*context.loop);
+  dns::Resolver& resolver =
+      options.resolver != nullptr ? *options.resolver : dns::core_resolver(*context.loop);
   Race race(std::move(name), port, options, resolver);
-  co_return co_await with_scope(OnFailure::fail_together, &Race::run, &race);
+  co_return co_await with_scope(OnFailure::cancel_siblings, &Race::run, &race);
 }
 
 }  // namespace weir::tcp

@@ -1,5 +1,5 @@
-// The race of IPv6 and IPv4 on every host and backend: who wins, and that nothing is left of who
-// does not. What takes how long is in connect_test.cpp, in virtual time.
+// Tests of the race of IPv6 and IPv4 on every platform and backend. The losers must release their
+// resources. The file connect_test.cpp tests the durations in virtual time.
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -24,14 +24,14 @@
 namespace weir {
 namespace {
 
-using names::at;
-using names::ip;
+using dns::at;
+using dns::ip;
 
-constexpr std::chrono::seconds patience{30};
-/// Longer than any test: no attempt begins because another has taken so long.
+constexpr std::chrono::seconds wait_max{30};
+/// A delay longer than any test, so that no attempt begins because of the delay.
 constexpr Duration never_next = std::chrono::hours(1);
 
-/// An address of loopback that no other process of this machine uses.
+/// Returns a loopback address that no other process of this machine uses.
 Endpoint own_ipv4() {
   const auto pid = static_cast<unsigned>(::getpid());
   const auto byte = [pid](unsigned shift) { return static_cast<std::uint8_t>(pid >> shift); };
@@ -42,8 +42,9 @@ Endpoint own_ipv4() {
 /// The name service.example with an address of each family, on one port.
 class ConnectRaceTest : public NetTest {
  protected:
-  /// One family's place. A kernel's is bound until somebody listens, so that nobody else has it.
-  struct Place {
+  /// The server of one family. `bound` keeps other processes off a real port until the test
+  /// listens.
+  struct Target {
     Endpoint address;
     os::Fd bound;
     std::optional<tcp::Listener> listener = {};
@@ -56,7 +57,7 @@ class ConnectRaceTest : public NetTest {
     if (IsSkipped()) return;
     ipv6_.address = ip("::1").with_port(80);
     ipv4_.address = own_ipv4().with_port(80);
-    if (!simulated() && !os::open_listener(ip("::1"))) GTEST_SKIP() << "no IPv6 here";
+    if (!simulated() && !os::open_listener(ip("::1"))) GTEST_SKIP() << "IPv6 is not available";
     for (int tries = 0; !simulated() && tries < 100 && !ipv4_.bound; ++tries) {
       ipv6_.bound = bound_to(ipv6_.address.with_port(0));
       ipv6_.address = os::local_address(ipv6_.bound.get()).value();
@@ -67,35 +68,35 @@ class ConnectRaceTest : public NetTest {
     server_.rules["service.example"].addresses = {ipv6_.address, ipv4_.address};
   }
 
-  /// Not listening: whoever connects is refused.
+  /// Returns a bound socket that does not listen, so that the kernel refuses connections.
   static os::Fd bound_to(const Endpoint& address) {
     os::Fd socket = os::open_stream(address.family()).value();
     const auto* const name = static_cast<const sockaddr*>(address.data());
     return ::bind(socket.get(), name, address.size()) == 0 ? std::move(socket) : os::Fd();
   }
-  static Task<> open(Place& place) {
-    place.bound.close();  // a listener wants to be the first there
-    auto listener = co_await tcp::listen(place.address);
+  static Task<> open(Target& target) {
+    target.bound.close();  // the listener needs the address
+    auto listener = co_await tcp::listen(target.address);
     EXPECT_TRUE(listener) << listener.error().message();
-    if (listener) place.listener.emplace(std::move(*listener));
+    if (listener) target.listener.emplace(std::move(*listener));
   }
-  /// Nobody answers there any more, as behind a firewall that drops everything: its queue is full.
-  Task<> stop_up(Place& place) {
+  /// Fills the queue of a listener, so that it answers no more, as behind a dropping firewall.
+  Task<> fill_queue(Target& target) {
     if (simulated()) {
       ListenOptions of_one;
       of_one.backlog = 0;
-      auto listener = co_await tcp::listen(place.address, of_one);
-      place.listener.emplace(std::move(listener.value()));
-      auto filling = co_await tcp::connect(place.address);
-      place.filling.emplace(std::move(filling.value()));
+      auto listener = co_await tcp::listen(target.address, of_one);
+      target.listener.emplace(std::move(listener.value()));
+      auto filling = co_await tcp::connect(target.address);
+      target.filling.emplace(std::move(filling.value()));
       co_return;
     }
-    EXPECT_EQ(::listen(place.bound.get(), 0), 0);
-    place.filling_descriptor = os::open_stream(place.address.family()).value();
-    EXPECT_TRUE(os::start_connect(place.filling_descriptor.get(), place.address));
-    pollfd waits{place.bound.get(), POLLIN, 0};
-    const int longest = static_cast<int>(std::chrono::milliseconds(patience).count());
-    EXPECT_EQ(::poll(&waits, 1, longest), 1) << "the queue is never full";
+    EXPECT_EQ(::listen(target.bound.get(), 0), 0);
+    target.filling_descriptor = os::open_stream(target.address.family()).value();
+    EXPECT_TRUE(os::start_connect(target.filling_descriptor.get(), target.address));
+    pollfd waits{target.bound.get(), POLLIN, 0};
+    const int longest = static_cast<int>(std::chrono::milliseconds(wait_max).count());
+    EXPECT_EQ(::poll(&waits, 1, longest), 1) << "the queue does not become full";
   }
 
   std::size_t open_descriptors() const {
@@ -105,64 +106,64 @@ class ConnectRaceTest : public NetTest {
     while (::readdir(folder.get()) != nullptr) ++count;
     return count;
   }
-  /// A backend may close in its own time.
+  /// Waits until `count` descriptors are open, because a backend may close with a delay.
   Task<> expect_open(std::size_t count) {
-    const Instant end = after(host_->now(), patience);
-    while (open_descriptors() != count && host_->now() < end) {
+    const Instant end = after(platform_->now(), wait_max);
+    while (open_descriptors() != count && platform_->now() < end) {
       static_cast<void>(co_await sleep(1ms));
     }
     EXPECT_EQ(open_descriptors(), count);
   }
 
-  Task<Result<tcp::Stream>> connect(names::Resolver& resolver, Duration attempt_delay) {
+  Task<Result<tcp::Stream>> connect(dns::Resolver& resolver, Duration attempt_delay) {
     tcp::ConnectOptions options;
     options.resolver = &resolver;
     options.attempt_delay = attempt_delay;
     options.resolution_delay = never_next;
     return tcp::connect("service.example", ipv6_.address.port(), options);
   }
-  /// Whether the connection is one: the other end of it is in the queue, and bytes arrive.
-  static Task<> expect_greeting(Place& place, tcp::Stream& stream) {
+  /// Expects that the other end of `stream` is in the queue of the listener and that bytes arrive.
+  static Task<> expect_greeting(Target& target, tcp::Stream& stream) {
     for (;;) {
-      auto accepted = co_await timeout(patience, as_task(place.listener->accept()));
+      auto accepted = co_await timeout(wait_max, as_task(target.listener->accept()));
       EXPECT_TRUE(accepted);
       if (!accepted) co_return;
-      if (accepted->peer_address() != stream.local_address()) continue;  // a loser's
+      if (accepted->peer_address() != stream.local_address()) continue;  // from a loser
       EXPECT_TRUE(co_await accepted->write("hello"));
       break;
     }
-    const auto heard = co_await timeout(patience, read_to_end(stream));
+    const auto heard = co_await timeout(wait_max, read_to_end(stream));
     EXPECT_EQ(heard.value().first, "hello");
   }
 
-  /// Runs `body(resolver)`, which returns a Task<>, with the name server.
+  /// Runs `body(resolver)`, which returns a Task<>, while the name server answers.
   template <class Body>
   void serve(Body body) {
     const auto with_resolver = [&]() -> Task<> {
-      names::Resolver resolver(names::only(std::vector<Endpoint>(1, server_.address())));
+      dns::Resolver resolver(dns::only(std::vector<Endpoint>(1, server_.address())));
       co_await body(resolver);
-      for (Place* const each : {&ipv6_, &ipv4_}) {
+      for (Target* const each : {&ipv6_, &ipv4_}) {
         each->listener.reset();
         each->filling.reset();
       }
     };
-    run(names::with_name_server(server_, with_resolver));
+    run(dns::with_name_server(server_, with_resolver));
   }
 
-  names::NameServer server_;
-  Place ipv6_;
-  Place ipv4_;
+  dns::FakeDnsServer server_;
+  Target ipv6_;
+  Target ipv4_;
 };
 
 INSTANTIATE_TEST_SUITE_P(On, ConnectRaceTest, every_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST_P(ConnectRaceTest, WhereIpv6IsRefusedIpv4FollowsAtOnce) {
-  serve([&](names::Resolver& resolver) -> Task<> {
+TEST_P(ConnectRaceTest, Ipv4FollowsImmediatelyIfIpv6IsRefused) {
+  serve([&](dns::Resolver& resolver) -> Task<> {
     co_await open(ipv4_);
     const std::size_t descriptors = open_descriptors();
     {
-      auto stream = co_await timeout(patience, connect(resolver, never_next));
+      auto stream = co_await timeout(wait_max, connect(resolver, never_next));
       EXPECT_TRUE(stream) << stream.error().message();
       if (!stream) co_return;
       EXPECT_EQ(stream->peer_address(), ipv4_.address);
@@ -172,15 +173,15 @@ TEST_P(ConnectRaceTest, WhereIpv6IsRefusedIpv4FollowsAtOnce) {
   });
 }
 
-TEST_P(ConnectRaceTest, WhereIpv6LeadsNowhereIpv4WinsAfterTheDelay) {
-  serve([&](names::Resolver& resolver) -> Task<> {
-    co_await stop_up(ipv6_);
+TEST_P(ConnectRaceTest, Ipv4WinsAfterTheDelayIfIpv6DoesNotAnswer) {
+  serve([&](dns::Resolver& resolver) -> Task<> {
+    co_await fill_queue(ipv6_);
     co_await open(ipv4_);
     const std::size_t descriptors = open_descriptors();
     {
-      const Instant begun = host_->now();
-      auto stream = co_await timeout(patience, connect(resolver, 5ms));
-      EXPECT_GE(host_->now() - begun, 5ms);
+      const Instant begun = platform_->now();
+      auto stream = co_await timeout(wait_max, connect(resolver, 5ms));
+      EXPECT_GE(platform_->now() - begun, 5ms);
       EXPECT_TRUE(stream) << stream.error().message();
       if (!stream) co_return;
       EXPECT_EQ(stream->peer_address(), ipv4_.address);
@@ -190,11 +191,11 @@ TEST_P(ConnectRaceTest, WhereIpv6LeadsNowhereIpv4WinsAfterTheDelay) {
   });
 }
 
-TEST_P(ConnectRaceTest, WhereBothAnswerIpv6Wins) {
-  serve([&](names::Resolver& resolver) -> Task<> {
+TEST_P(ConnectRaceTest, Ipv6WinsIfBothAnswer) {
+  serve([&](dns::Resolver& resolver) -> Task<> {
     co_await open(ipv6_);
     co_await open(ipv4_);
-    auto stream = co_await timeout(patience, connect(resolver, never_next));
+    auto stream = co_await timeout(wait_max, connect(resolver, never_next));
     EXPECT_TRUE(stream) << stream.error().message();
     if (!stream) co_return;
     EXPECT_EQ(stream->peer_address(), ipv6_.address);
@@ -202,31 +203,31 @@ TEST_P(ConnectRaceTest, WhereBothAnswerIpv6Wins) {
   });
 }
 
-// Both begin at once: either may win, and the other one's connection, made or not, is closed.
-TEST_P(ConnectRaceTest, OfTwoThatAnswerAtOnceOneIsLeft) {
-  serve([&](names::Resolver& resolver) -> Task<> {
+// Both attempts begin at the same time. Either may win, and the connection of the other is closed.
+TEST_P(ConnectRaceTest, OneOfTwoSimultaneousConnectionsStaysOpen) {
+  serve([&](dns::Resolver& resolver) -> Task<> {
     co_await open(ipv6_);
     co_await open(ipv4_);
     const std::size_t descriptors = open_descriptors();
     for (int round = 0; round < 20; ++round) {
       {
-        auto stream = co_await timeout(patience, connect(resolver, Duration(0)));
+        auto stream = co_await timeout(wait_max, connect(resolver, Duration(0)));
         EXPECT_TRUE(stream) << stream.error().message();
         if (!stream) co_return;
-        Place& winner = stream->peer_address() == ipv6_.address ? ipv6_ : ipv4_;
+        Target& winner = stream->peer_address() == ipv6_.address ? ipv6_ : ipv4_;
         EXPECT_EQ(stream->peer_address(), winner.address);
         co_await expect_greeting(winner, *stream);
       }
     }
-    // Losers that nobody has accepted are the kernel's, not this process'.
+    // Connections of losers that were not accepted belong to the kernel, not to this process.
     if (!simulated()) co_await expect_open(descriptors);
   });
 }
 
-TEST_P(ConnectRaceTest, CancelledWhileBothAreTriedNothingIsLeft) {
-  serve([&](names::Resolver& resolver) -> Task<> {
-    co_await stop_up(ipv6_);
-    co_await stop_up(ipv4_);
+TEST_P(ConnectRaceTest, CancelDuringBothAttemptsReleasesEverything) {
+  serve([&](dns::Resolver& resolver) -> Task<> {
+    co_await fill_queue(ipv6_);
+    co_await fill_queue(ipv4_);
     EXPECT_TRUE(co_await resolver.resolve("service.example"));
     const std::size_t descriptors = open_descriptors();
     const auto in_vain = [&]() -> Task<> {
@@ -239,19 +240,19 @@ TEST_P(ConnectRaceTest, CancelledWhileBothAreTriedNothingIsLeft) {
       scope.cancel();
       co_return {};
     };
-    EXPECT_TRUE(co_await with_scope(OnFailure::supervise, both));
+    EXPECT_TRUE(co_await with_scope(OnFailure::isolate, both));
     co_await expect_open(descriptors);
   });
 }
 
-// At any of its first steps, of which a look-up at the server is a part.
-TEST_P(ConnectRaceTest, CancelledAtAnyStepNothingIsLeft) {
-  serve([&](names::Resolver& resolver) -> Task<> {
-    co_await stop_up(ipv6_);
-    co_await stop_up(ipv4_);
+// The cancellation comes at each of the first steps, which include a query to the server.
+TEST_P(ConnectRaceTest, CancelAtAnyStepReleasesEverything) {
+  serve([&](dns::Resolver& resolver) -> Task<> {
+    co_await fill_queue(ipv6_);
+    co_await fill_queue(ipv4_);
     const std::size_t descriptors = open_descriptors();
     for (int steps = 0; steps < 40; ++steps) {
-      resolver.forget();
+      resolver.clear_cache();
       const auto in_vain = [&]() -> Task<> {
         const auto stream = co_await connect(resolver, Duration(0));
         EXPECT_EQ(error_of(stream), Errc::cancelled);
@@ -262,8 +263,8 @@ TEST_P(ConnectRaceTest, CancelledAtAnyStepNothingIsLeft) {
         scope.cancel();
         co_return {};
       };
-      EXPECT_TRUE(co_await with_scope(OnFailure::supervise, both));
-      EXPECT_EQ(resolver.counters().under_way.value(), 0U);
+      EXPECT_TRUE(co_await with_scope(OnFailure::isolate, both));
+      EXPECT_EQ(resolver.counters().in_flight.value(), 0U);
     }
     co_await expect_open(descriptors);
   });

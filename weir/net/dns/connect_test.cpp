@@ -17,27 +17,27 @@
 namespace weir {
 namespace {
 
-using names::at;
-using names::ip;
-using names::NameRule;
-using names::NameServer;
-using Manner = NameRule::Manner;
+using dns::at;
+using dns::DnsRule;
+using dns::FakeDnsServer;
+using dns::ip;
+using Behavior = DnsRule::Behavior;
 
 constexpr std::uint16_t port = 80;
 
-/// What came of connecting.
+/// The result of a connection attempt.
 struct Outcome {
-  std::string peer = "nobody";
+  std::string peer = "none";
   std::error_code error = {};
   Duration took = {};
 };
 
-/// The name service.example with an address of each family, and what is at these.
-class ConnectTest : public StrikeTest {
+/// Provides the name service.example with an address of each family, and servers at them.
+class ConnectTest : public CancelSweepTest {
  protected:
   ConnectTest() { server_.rules["service.example"] = at("2001:db8::1", "192.0.2.1"); }
 
-  /// Nobody answers there, as behind a firewall that drops everything: its queue is full.
+  /// A listener with a full queue, which does not answer, as behind a dropping firewall.
   struct BlackHole {
     tcp::Listener listener;
     tcp::Stream filling;
@@ -55,13 +55,13 @@ class ConnectTest : public StrikeTest {
     co_return std::move(listener.value());
   }
 
-  Task<Outcome> connect(names::Resolver& resolver, std::string name = "service.example") {
+  Task<Outcome> connect(dns::Resolver& resolver, std::string name = "service.example") {
     tcp::ConnectOptions options;
     options.resolver = &resolver;
-    const Instant begun = host_.now();
+    const Instant begun = platform_.now();
     auto stream = co_await tcp::connect(std::move(name), port, options);
     Outcome outcome;
-    outcome.took = host_.now() - begun;
+    outcome.took = platform_.now() - begun;
     if (stream) {
       outcome.peer = stream->peer_address().to_string();
     } else {
@@ -70,21 +70,21 @@ class ConnectTest : public StrikeTest {
     co_return outcome;
   }
 
-  /// Runs `body(resolver)`, which returns a Task<>, with the server.
+  /// Runs `body(resolver)`, which returns a Task<>, while the name server answers.
   template <class Body>
   void serve(Body body) {
     const auto with_resolver = [&]() -> Task<> {
-      names::Resolver resolver(names::only(std::vector<Endpoint>(1, server_.address())));
+      dns::Resolver resolver(dns::only(std::vector<Endpoint>(1, server_.address())));
       co_await body(resolver);
     };
-    run_made([&] { return names::with_name_server(server_, with_resolver); });
+    run_made([&] { return dns::with_name_server(server_, with_resolver); });
   }
 
-  NameServer server_;
+  FakeDnsServer server_;
 };
 
-TEST_F(ConnectTest, Ipv6IsTheFirst) {
-  serve([&](names::Resolver& resolver) -> Task<> {
+TEST_F(ConnectTest, TriesIpv6First) {
+  serve([&](dns::Resolver& resolver) -> Task<> {
     const tcp::Listener ipv6 = co_await listen("2001:db8::1");
     const tcp::Listener ipv4 = co_await listen("192.0.2.1");
     const Outcome outcome = co_await connect(resolver);
@@ -93,21 +93,21 @@ TEST_F(ConnectTest, Ipv6IsTheFirst) {
   });
 }
 
-TEST_F(ConnectTest, WhereIpv6LeadsNowhereIpv4WinsAfterAQuarterOfASecond) {
-  serve([&](names::Resolver& resolver) -> Task<> {
+TEST_F(ConnectTest, Ipv4WinsAfter250MillisecondsIfIpv6DoesNotAnswer) {
+  serve([&](dns::Resolver& resolver) -> Task<> {
     const BlackHole ipv6 = co_await black_hole("2001:db8::1");
     const tcp::Listener ipv4 = co_await listen("192.0.2.1");
-    const std::size_t open = host_.open_descriptors();
+    const std::size_t open = platform_.open_descriptors();
     const Outcome outcome = co_await connect(resolver);
     EXPECT_EQ(outcome.peer, "192.0.2.1:80");
     EXPECT_EQ(outcome.took, 250ms);
-    // The winner's other end waits in the listener's queue; the loser's attempt is over.
-    EXPECT_EQ(host_.open_descriptors(), open);
+    // The winner's other end waits in the listener's queue, and the loser's attempt has ended.
+    EXPECT_EQ(platform_.open_descriptors(), open);
   });
 }
 
-TEST_F(ConnectTest, WhereIpv6IsRefusedIpv4FollowsAtOnce) {
-  serve([&](names::Resolver& resolver) -> Task<> {
+TEST_F(ConnectTest, Ipv4FollowsImmediatelyIfIpv6IsRefused) {
+  serve([&](dns::Resolver& resolver) -> Task<> {
     const tcp::Listener ipv4 = co_await listen("192.0.2.1");
     const Outcome outcome = co_await connect(resolver);
     EXPECT_EQ(outcome.peer, "192.0.2.1:80");
@@ -115,24 +115,24 @@ TEST_F(ConnectTest, WhereIpv6IsRefusedIpv4FollowsAtOnce) {
   });
 }
 
-TEST_F(ConnectTest, AllAreTriedInTurn) {
+TEST_F(ConnectTest, TriesAllAddressesInTurn) {
   server_.rules["service.example"] =
       at("2001:db8::1", "2001:db8::2", "192.0.2.1", "192.0.2.2", "192.0.2.3");
-  serve([&](names::Resolver& resolver) -> Task<> {
+  serve([&](dns::Resolver& resolver) -> Task<> {
     const BlackHole first = co_await black_hole("2001:db8::1");
     const BlackHole second = co_await black_hole("192.0.2.1");
     const BlackHole third = co_await black_hole("2001:db8::2");
     const tcp::Listener fifth = co_await listen("192.0.2.3");
     const Outcome outcome = co_await connect(resolver);
     EXPECT_EQ(outcome.peer, "192.0.2.3:80");
-    EXPECT_EQ(outcome.took, 750ms) << "the fourth is refused at once";
+    EXPECT_EQ(outcome.took, 750ms) << "the fourth is refused immediately";
   });
 }
 
-TEST_F(ConnectTest, Ipv4WaitsALittleForIpv6) {
+TEST_F(ConnectTest, Ipv4WaitsForAPendingIpv6LookUp) {
   server_.rules["service.example AAAA"] = at("2001:db8::1");
   server_.rules["service.example AAAA"].delay = 30ms;
-  serve([&](names::Resolver& resolver) -> Task<> {
+  serve([&](dns::Resolver& resolver) -> Task<> {
     const tcp::Listener ipv6 = co_await listen("2001:db8::1");
     const tcp::Listener ipv4 = co_await listen("192.0.2.1");
     const Outcome outcome = co_await connect(resolver);
@@ -141,9 +141,9 @@ TEST_F(ConnectTest, Ipv4WaitsALittleForIpv6) {
   });
 }
 
-TEST_F(ConnectTest, ButNotForLong) {
-  server_.rules["service.example AAAA"].manner = Manner::never;
-  serve([&](names::Resolver& resolver) -> Task<> {
+TEST_F(ConnectTest, Ipv4WaitsAtMostTheResolutionDelay) {
+  server_.rules["service.example AAAA"].behavior = Behavior::never;
+  serve([&](dns::Resolver& resolver) -> Task<> {
     const tcp::Listener ipv4 = co_await listen("192.0.2.1");
     const Outcome outcome = co_await connect(resolver);
     EXPECT_EQ(outcome.peer, "192.0.2.1:80");
@@ -151,10 +151,10 @@ TEST_F(ConnectTest, ButNotForLong) {
   });
 }
 
-TEST_F(ConnectTest, NorAtAllForWhatIsNotThere) {
-  server_.rules["service.example AAAA"] = NameRule();
+TEST_F(ConnectTest, Ipv4FollowsImmediatelyIfIpv6DoesNotExist) {
+  server_.rules["service.example AAAA"] = DnsRule();
   server_.rules["service.example AAAA"].delay = 20ms;
-  serve([&](names::Resolver& resolver) -> Task<> {
+  serve([&](dns::Resolver& resolver) -> Task<> {
     const tcp::Listener ipv4 = co_await listen("192.0.2.1");
     const Outcome outcome = co_await connect(resolver);
     EXPECT_EQ(outcome.peer, "192.0.2.1:80");
@@ -163,8 +163,8 @@ TEST_F(ConnectTest, NorAtAllForWhatIsNotThere) {
 }
 
 TEST_F(ConnectTest, Ipv6NeverWaitsForIpv4) {
-  server_.rules["service.example A"].manner = Manner::never;
-  serve([&](names::Resolver& resolver) -> Task<> {
+  server_.rules["service.example A"].behavior = Behavior::never;
+  serve([&](dns::Resolver& resolver) -> Task<> {
     const tcp::Listener ipv6 = co_await listen("2001:db8::1");
     const Outcome outcome = co_await connect(resolver);
     EXPECT_EQ(outcome.peer, "[2001:db8::1]:80");
@@ -172,10 +172,10 @@ TEST_F(ConnectTest, Ipv6NeverWaitsForIpv4) {
   });
 }
 
-TEST_F(ConnectTest, Ipv6ThatComesLateStillTakesPart) {
+TEST_F(ConnectTest, LateIpv6AddressIsStillTried) {
   server_.rules["service.example AAAA"] = at("2001:db8::1");
   server_.rules["service.example AAAA"].delay = 100ms;
-  serve([&](names::Resolver& resolver) -> Task<> {
+  serve([&](dns::Resolver& resolver) -> Task<> {
     const BlackHole ipv4 = co_await black_hole("192.0.2.1");
     const tcp::Listener ipv6 = co_await listen("2001:db8::1");
     const Outcome outcome = co_await connect(resolver);
@@ -184,26 +184,26 @@ TEST_F(ConnectTest, Ipv6ThatComesLateStillTakesPart) {
   });
 }
 
-TEST_F(ConnectTest, WhenAllFailTheErrorIsAHosts) {
-  serve([&](names::Resolver& resolver) -> Task<> {
+TEST_F(ConnectTest, ReturnsTheErrorOfAHostIfAllAttemptsFail) {
+  serve([&](dns::Resolver& resolver) -> Task<> {
     const Outcome outcome = co_await connect(resolver);
     EXPECT_EQ(outcome.error, system_error(ECONNREFUSED));
     EXPECT_EQ(outcome.took, 0s);
   });
 }
 
-TEST_F(ConnectTest, WithoutAnAddressItIsTheLookUps) {
+TEST_F(ConnectTest, ReturnsTheErrorOfTheLookUpWithoutAnAddress) {
   server_.rules["ipv4.example AAAA"].code = 2;
-  server_.rules["ipv4.example A"] = NameRule();
-  serve([&](names::Resolver& resolver) -> Task<> {
-    EXPECT_EQ((co_await connect(resolver, "missing.example")).error, names::Failure::not_found);
-    EXPECT_EQ((co_await connect(resolver, "ipv4.example")).error, names::Failure::server_failed);
+  server_.rules["ipv4.example A"] = DnsRule();
+  serve([&](dns::Resolver& resolver) -> Task<> {
+    EXPECT_EQ((co_await connect(resolver, "missing.example")).error, dns::ResolveError::not_found);
+    EXPECT_EQ((co_await connect(resolver, "ipv4.example")).error, dns::ResolveError::server_failed);
     EXPECT_EQ((co_await connect(resolver, "no name")).error, Errc::bad_input);
   });
 }
 
 TEST_F(ConnectTest, AnAddressNeedsNoServer) {
-  serve([&](names::Resolver& resolver) -> Task<> {
+  serve([&](dns::Resolver& resolver) -> Task<> {
     const tcp::Listener ipv6 = co_await listen("2001:db8::1");
     const Outcome outcome = co_await connect(resolver, "2001:db8::1");
     EXPECT_EQ(outcome.peer, "[2001:db8::1]:80");
@@ -211,7 +211,7 @@ TEST_F(ConnectTest, AnAddressNeedsNoServer) {
   });
 }
 
-TEST_F(ConnectTest, TheCoresResolverKnowsThisMachine) {
+TEST_F(ConnectTest, ResolverOfTheCoreResolvesLocalhost) {
   const auto talk = []() -> Task<> {
     const tcp::Listener ipv4 = co_await listen("127.0.0.1");
     const auto stream = co_await tcp::connect("localhost", port);
@@ -220,38 +220,38 @@ TEST_F(ConnectTest, TheCoresResolverKnowsThisMachine) {
   run_made(talk);
 }
 
-TEST_F(ConnectTest, AWholeDeadWorldIsTimedOut) {
-  server_.rules["dead.example"].manner = Manner::never;
-  serve([&](names::Resolver& resolver) -> Task<> {
+TEST_F(ConnectTest, TimesOutIfNoServerAnswers) {
+  server_.rules["dead.example"].behavior = Behavior::never;
+  serve([&](dns::Resolver& resolver) -> Task<> {
     tcp::ConnectOptions options;
     options.resolver = &resolver;
     const auto stream = co_await timeout(3s, tcp::connect("dead.example", port, options));
     EXPECT_FALSE(stream);
     EXPECT_EQ(stream.error(), Errc::timed_out);
-    EXPECT_EQ(resolver.counters().under_way.value(), 0U);
+    EXPECT_EQ(resolver.counters().in_flight.value(), 0U);
   });
 }
 
-// Two races, one of which is cancelled at any moment: the other one comes to its end, and of both
-// nothing is left.
-TEST_F(ConnectTest, OneThatIsCancelledAtAnyStepLeavesNothing) {
-  const auto scenario = [&](Strike& strike) -> Task<> {
+// One of two races is cancelled at each step. The other one finishes, and both release all
+// resources.
+TEST_F(ConnectTest, CancelAtAnyStepReleasesEverything) {
+  const auto scenario = [&](CancelInjector& injector) -> Task<> {
     server_.rules["service.example"].delay = 5ms;
     server_.rules["service.example AAAA"] = at("2001:db8::1", "2001:db8::2");
     server_.rules["service.example AAAA"].delay = 60ms;
-    server_.rules["service.example"].addresses = names::ips("192.0.2.1", "192.0.2.2");
+    server_.rules["service.example"].addresses = dns::ips("192.0.2.1", "192.0.2.2");
     const auto talk = [&]() -> Task<> {
-      names::Resolver resolver(names::only(std::vector<Endpoint>(1, server_.address())));
+      dns::Resolver resolver(dns::only(std::vector<Endpoint>(1, server_.address())));
       const BlackHole hole = co_await black_hole("192.0.2.1");
       const tcp::Listener ipv6 = co_await listen("2001:db8::2");
-      const std::size_t open = host_.open_descriptors();
-      const auto check = [&](std::size_t victim) -> Task<> {
-        auto connecting = strike.as_victim(victim, connect(resolver));
+      const std::size_t open = platform_.open_descriptors();
+      const auto check = [&](std::size_t target) -> Task<> {
+        auto connecting = injector.as_target(target, connect(resolver));
         const Outcome outcome = co_await std::move(connecting);
-        strike.point();
+        injector.checkpoint();
         if (outcome.error) {
           EXPECT_EQ(outcome.error, Errc::cancelled);
-          EXPECT_TRUE(strike.struck());
+          EXPECT_TRUE(injector.injected());
         } else {
           EXPECT_EQ(outcome.peer, "[2001:db8::2]:80");
         }
@@ -261,10 +261,10 @@ TEST_F(ConnectTest, OneThatIsCancelledAtAnyStepLeavesNothing) {
         scope.spawn(check(1));
         co_return {};
       };
-      EXPECT_TRUE(co_await with_scope(OnFailure::supervise, both));
-      EXPECT_EQ(host_.open_descriptors(), open);
+      EXPECT_TRUE(co_await with_scope(OnFailure::isolate, both));
+      EXPECT_EQ(platform_.open_descriptors(), open);
     };
-    co_await names::with_name_server(server_, talk);
+    co_await dns::with_name_server(server_, talk);
   };
   EXPECT_GT(sweep(2, scenario), 20U);
 }

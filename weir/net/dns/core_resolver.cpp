@@ -1,18 +1,18 @@
-// The resolvers that the cores of a program have without asking: one for each.
+// The default resolvers of the cores, one for each core.
 #include <algorithm>
 #include <cassert>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "weir/loop/loop_group.hpp"
-#include "weir/net/resolver.hpp"
+#include "weir/loop/detail/loop_group.hpp"
+#include "weir/net/dns/resolver.hpp"
 
-namespace weir::names {
+namespace weir::dns {
 namespace {
 
-/// Each is touched by its loop alone.
-class CoreResolvers final : public LoopGroup::Shared {
+/// The resolvers by core. Each resolver is used only by the loop of its core.
+class CoreResolvers final : public LoopGroup::SharedState {
  public:
   explicit CoreResolvers(std::size_t cores) : resolvers_(cores) {}
 
@@ -30,11 +30,11 @@ class CoreResolvers final : public LoopGroup::Shared {
 }  // namespace
 
 Resolver& core_resolver(Loop& loop) {
-  const auto make = [](Host&, LoopGroup& group) -> std::unique_ptr<LoopGroup::Shared> {
-    // A loop without a runtime is alone, and not in the list.
+  const auto make = [](Platform&, LoopGroup& group) -> std::unique_ptr<LoopGroup::SharedState> {
+    // A loop without a runtime is the only one, and is not in the list.
     return std::make_unique<CoreResolvers>(std::max<std::size_t>(group.loops().size(), 1));
   };
-  auto& shared = loop.group().shared(LoopGroup::Keeper::resolvers, loop.host(), make);
+  auto& shared = loop.group().shared(LoopGroup::SharedSlot::resolvers, loop.platform(), make);
   return static_cast<CoreResolvers&>(shared).of(loop.core());
 }
 
@@ -43,4 +43,4 @@ Task<Result<std::vector<Endpoint>>> resolve(std::string name, std::uint16_t port
   co_return co_await core_resolver(*context.loop).resolve(std::move(name), port);
 }
 
-}  // namespace weir::names
+}  // namespace weir::dns

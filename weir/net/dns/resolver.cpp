@@ -1,4 +1,4 @@
-#include "weir/net/resolver.hpp"
+#include "weir/net/dns/resolver.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -8,10 +8,11 @@
 #include "weir/net/dns/detail/address_order.hpp"
 #include "weir/task/combinators.hpp"
 
-namespace weir::names {
+namespace weir::dns {
 namespace {
 
-// So many times as many as may ask servers may wait for the files, which are quick as a rule.
+// Maximum ratio of look-ups that wait for the files, which are usually fast, to those that may
+// query servers.
 constexpr std::size_t at_files_factor = 16;
 
 dns::RecordType type_of(Family family) noexcept {
@@ -22,17 +23,17 @@ Family family_of(const Endpoint& address) noexcept {
   return address.family() == os::AddressFamily::ipv6 ? Family::ipv6 : Family::ipv4;
 }
 
-NameAnswer failed(std::error_code error, Duration lifetime = {}) {
+LookupResult failed(std::error_code error, Duration lifetime = {}) {
   return {.error = error, .addresses = {}, .lifetime = lifetime};
 }
 
-/// What can be told without asking anybody.
-std::optional<NameAnswer> known_at_once(const NameQuestion& question) {
+/// Returns the result if it needs neither the files nor a server.
+std::optional<LookupResult> resolve_local(const Question& question) {
   if (!is_local_host(question.name.text)) return std::nullopt;
-  return NameAnswer{.error = {}, .addresses = {local_host_address(question.family)}};
+  return LookupResult{.error = {}, .addresses = {local_host_address(question.family)}};
 }
 
-Result<std::vector<Endpoint>> alone(const Endpoint& address) {
+Result<std::vector<Endpoint>> single(const Endpoint& address) {
   return std::vector<Endpoint>(1, address);
 }
 
@@ -42,13 +43,13 @@ Result<std::vector<Endpoint>> with_port(AddressOrder& order, std::uint16_t port)
   return addresses;
 }
 
-/// Counts what is under way from its beginning to its end, however it ends.
-class UnderWay {
+/// Counts an operation as pending during its own lifetime.
+class InFlightCount {
  public:
-  explicit UnderWay(Counter& counter) noexcept : counter_(counter) { counter_.add(); }
-  UnderWay(const UnderWay&) = delete;
-  UnderWay& operator=(const UnderWay&) = delete;
-  ~UnderWay() { counter_.subtract(); }
+  explicit InFlightCount(Counter& counter) noexcept : counter_(counter) { counter_.add(); }
+  InFlightCount(const InFlightCount&) = delete;
+  InFlightCount& operator=(const InFlightCount&) = delete;
+  ~InFlightCount() { counter_.subtract(); }
 
  private:
   Counter& counter_;
@@ -58,7 +59,7 @@ class UnderWay {
 
 Resolver::Resolver(ResolverOptions options)
     : options_(std::move(options)),
-      files_(options_.hosts_file, options_.resolv_conf),
+      system_config_(options_.hosts_file, options_.resolv_conf),
       cache_(options_.cache_max) {
   options_.addresses_max = std::max<std::size_t>(options_.addresses_max, 1);
   for (Endpoint& server : options_.servers) {
@@ -67,33 +68,33 @@ Resolver::Resolver(ResolverOptions options)
 }
 
 Resolver::~Resolver() {
-  assert(counters_.under_way.value() == 0);
-  leave();
+  assert(counters_.in_flight.value() == 0);
+  detach();
 }
 
-/// Any thread: see FigureSource.
-void Resolver::tell(FigureSum& sum) const {
-  std::uint64_t failed = counters_.failed_otherwise.value();
+/// Threads: any; see MetricSource.
+void Resolver::collect(MetricSnapshot& sum) const {
+  std::uint64_t failed = counters_.failed_locally.value();
   for (const Counter& each : counters_.failures) failed += each.value();
-  sum.add({"names asked for", counters_.asked.value()});
-  sum.add({"name look-ups", counters_.lookups.value()});
-  sum.add({"name look-ups failed", failed});
-  sum.add({"name look-ups refused", counters_.refused.value()});
+  sum.add({"dns requests", counters_.requests.value()});
+  sum.add({"dns look-ups", counters_.lookups.value()});
+  sum.add({"dns look-ups failed", failed});
+  sum.add({"dns look-ups rejected", counters_.rejected.value()});
 }
 
 Task<Result<std::vector<Endpoint>>> Resolver::resolve(std::string name, std::uint16_t port) {
-  if (const auto address = parse_ip_address(name, port)) co_return alone(*address);
+  if (const auto address = parse_ip_address(name, port)) co_return single(*address);
   const auto parsed = parse_host_name(name);
   if (!parsed) co_return fail(parsed.error());
-  auto asking_ipv6 = find(NameQuestion{*parsed, Family::ipv6});
-  auto asking_ipv4 = find(NameQuestion{*parsed, Family::ipv4});
-  const auto both = co_await all(std::move(asking_ipv6), std::move(asking_ipv4));
-  const NameAnswer& ipv6 = *std::get<0>(*both);
-  const NameAnswer& ipv4 = *std::get<1>(*both);
+  auto ipv6_lookup = lookup(Question{*parsed, Family::ipv6});
+  auto ipv4_lookup = lookup(Question{*parsed, Family::ipv4});
+  const auto both = co_await all(std::move(ipv6_lookup), std::move(ipv4_lookup));
+  const LookupResult& ipv6 = *std::get<0>(*both);
+  const LookupResult& ipv4 = *std::get<1>(*both);
   if (ipv6.error == Errc::cancelled || ipv4.error == Errc::cancelled) {
-    co_return fail(Errc::cancelled);  // half of an answer would look whole
+    co_return fail(Errc::cancelled);  // half of a result would look complete
   }
-  if (ipv6.error && ipv4.error) co_return fail(more_telling(ipv6.error, ipv4.error));
+  if (ipv6.error && ipv4.error) co_return fail(more_specific_error(ipv6.error, ipv4.error));
   AddressOrder order;
   order.add(Family::ipv6, ipv6.addresses);
   order.add(Family::ipv4, ipv4.addresses);
@@ -103,86 +104,86 @@ Task<Result<std::vector<Endpoint>>> Resolver::resolve(std::string name, std::uin
 Task<Result<std::vector<Endpoint>>> Resolver::resolve(std::string name, Family family,
                                                       std::uint16_t port) {
   if (const auto address = parse_ip_address(name, port)) {
-    if (family_of(*address) != family) co_return fail(Failure::no_address);
-    co_return alone(*address);
+    if (family_of(*address) != family) co_return fail(ResolveError::no_address);
+    co_return single(*address);
   }
   auto parsed = parse_host_name(name);
   if (!parsed) co_return fail(parsed.error());
-  auto asking = find(NameQuestion{std::move(*parsed), family});
-  const Answer answer = co_await std::move(asking);
+  auto asking = lookup(Question{std::move(*parsed), family});
+  const ResultPtr answer = co_await std::move(asking);
   if (answer->error) co_return fail(answer->error);
   AddressOrder order;
   order.add(family, answer->addresses);
   co_return with_port(order, port);
 }
 
-Task<Resolver::Answer> Resolver::find(NameQuestion question) {
-  counters_.asked.add();
+Task<Resolver::ResultPtr> Resolver::lookup(Question question) {
+  counters_.requests.add();
   const Context context = co_await this_context();
   Loop& loop = *context.loop;
-  loop.figures().add(*this);
-  if (auto known = known_at_once(question)) {
+  loop.metrics().add(*this);
+  if (auto known = resolve_local(question)) {
     counters_.hits.add();
-    co_return std::make_shared<const NameAnswer>(std::move(*known));
+    co_return std::make_shared<const LookupResult>(std::move(*known));
   }
   if (auto known = cache_.find(question, loop.now())) {
     counters_.hits.add();
     co_return known;
   }
-  if (context.cancelled()) co_return std::make_shared<const NameAnswer>(failed(Errc::cancelled));
-  if (const auto found = under_way_.find(question); found != under_way_.end()) {
-    counters_.joined.add();
-    auto waiting = SharedLookup::wait_for(found->second.lock());
+  if (context.cancelled()) co_return std::make_shared<const LookupResult>(failed(Errc::cancelled));
+  if (const auto found = in_flight_.find(question); found != in_flight_.end()) {
+    counters_.coalesced.add();
+    auto waiting = SharedLookup::wait(found->second.lock());
     co_return co_await std::move(waiting);
   }
-  if (counters_.under_way.value() - counters_.at_servers.value() >= at_files_max()) {
-    counters_.refused.add();
-    co_return std::make_shared<const NameAnswer>(failed(Errc::limit_reached));
+  if (counters_.in_flight.value() - counters_.querying.value() >= at_files_max()) {
+    counters_.rejected.add();
+    co_return std::make_shared<const LookupResult>(failed(Errc::limit_reached));
   }
   SharedLookup::Owner& owner = *this;
-  const auto lookup = std::make_shared<SharedLookup>(owner, question, look_up(question));
-  auto waiting = SharedLookup::wait_for(lookup);
-  under_way_.emplace(std::move(question), lookup);
+  const auto lookup = std::make_shared<SharedLookup>(owner, question, run_lookup(question));
+  auto waiting = SharedLookup::wait(lookup);
+  in_flight_.emplace(std::move(question), lookup);
   lookup->start(loop);
   co_return co_await std::move(waiting);
 }
 
-void Resolver::over(SharedLookup& lookup) noexcept {
-  under_way_.erase(lookup.question());
+void Resolver::on_finished(SharedLookup& lookup) noexcept {
+  in_flight_.erase(lookup.question());
 }
 
-Task<Resolver::Answer> Resolver::look_up(NameQuestion question) {
+Task<Resolver::ResultPtr> Resolver::run_lookup(Question question) {
   counters_.lookups.add();
-  const UnderWay here(counters_.under_way);
+  const InFlightCount here(counters_.in_flight);
   const Context context = co_await this_context();
-  NameAnswer told = co_await look_elsewhere(question);
-  count(told.error);
-  auto answer = std::make_shared<const NameAnswer>(std::move(told));
-  cache_.keep(question, answer, context.loop->now());
+  LookupResult result = co_await lookup_uncached(question);
+  count(result.error);
+  auto answer = std::make_shared<const LookupResult>(std::move(result));
+  cache_.insert(question, answer, context.loop->now());
   co_return answer;
 }
 
-Task<NameAnswer> Resolver::look_elsewhere(const NameQuestion& question) {
-  const auto refreshed = co_await files_.refresh();
+Task<LookupResult> Resolver::lookup_uncached(const Question& question) {
+  const auto refreshed = co_await system_config_.refresh();
   if (!refreshed) co_return failed(refreshed.error());
-  if (const auto* const known = files_.hosts().find(question.name.text)) {
+  if (const auto* const known = system_config_.hosts().find(question.name.text)) {
     co_return from_hosts(*known, question.family);
   }
-  if (counters_.at_servers.value() >= options_.lookups_max) {
-    counters_.refused.add();
+  if (counters_.querying.value() >= options_.lookups_max) {
+    counters_.rejected.add();
     co_return failed(Errc::limit_reached);
   }
-  const UnderWay here(counters_.at_servers);
+  const InFlightCount here(counters_.querying);
   configure();
-  NameAnswer answer = failed(Failure::not_found, options_.negative_ttl_max);
-  // Whatever a later name is said to be is true as long as there is none of the earlier ones.
+  LookupResult answer = failed(ResolveError::not_found, options_.negative_ttl_max);
+  // The result for a later name is valid only while the earlier names do not exist.
   Duration none_before = Duration::max();
   const std::vector<std::string> names = candidates(question.name);
   for (const std::string& name : names) {
-    auto told = co_await servers_.ask(name, type_of(question.family));
-    answer = from_servers(std::move(told));
+    auto result = co_await client_.query(name, type_of(question.family));
+    answer = from_response(std::move(result));
     answer.lifetime = std::min(answer.lifetime, none_before);
-    if (answer.error != Failure::not_found) break;
+    if (answer.error != ResolveError::not_found) break;
     none_before = answer.lifetime;
   }
   co_return answer;
@@ -190,30 +191,30 @@ Task<NameAnswer> Resolver::look_elsewhere(const NameQuestion& question) {
 
 std::size_t Resolver::at_files_max() const noexcept {
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / at_files_factor;
-  // Also where no server is to be asked there are the files.
+  // A look-up may use the files even if the options allow no server query.
   return at_files_factor * std::clamp<std::size_t>(options_.lookups_max, 1, most);
 }
 
-/// The servers as they are to be asked from now on.
+/// Passes the current servers and their options to the client.
 void Resolver::configure() {
-  const ResolvConf& conf = files_.conf();
-  servers_.configure(
+  const ResolvConf& conf = system_config_.conf();
+  client_.configure(
       {.servers = options_.servers.empty() ? conf.servers : options_.servers,
        .timeout = options_.timeout > Duration::zero() ? options_.timeout : conf.timeout,
        .attempts = options_.attempts > 0 ? options_.attempts : conf.attempts,
        .addresses_max = options_.addresses_max});
 }
 
-/// The whole names that `name` may stand for, in the order in which they are asked for.
+/// Returns the full names that `name` may stand for, in the order in which they are queried.
 std::vector<std::string> Resolver::candidates(const HostName& name) const {
   std::vector<std::string> names;
   const auto dots = static_cast<unsigned>(std::ranges::count(name.text, '.'));
-  const bool as_it_is_first = dots >= options_.ndots.value_or(files_.conf().ndots);
+  const bool as_it_is_first = dots >= options_.ndots.value_or(system_config_.conf().ndots);
   if (name.absolute || as_it_is_first) names.push_back(name.text);
   if (name.absolute) return names;
-  const auto& search = options_.search ? *options_.search : files_.conf().search;
+  const auto& search = options_.search ? *options_.search : system_config_.conf().search;
   for (const std::string& domain : search) {
-    // What gets too long, or was no domain, is no name.
+    // Names that are too long, and invalid search domains, are skipped.
     if (auto whole = parse_host_name(name.text + "." + domain)) {
       names.push_back(std::move(whole->text));
     }
@@ -222,8 +223,8 @@ std::vector<std::string> Resolver::candidates(const HostName& name) const {
   return names;
 }
 
-NameAnswer Resolver::from_hosts(const std::vector<Endpoint>& known, Family family) const {
-  NameAnswer answer = failed(Failure::no_address, options_.hosts_ttl);
+LookupResult Resolver::from_hosts(const std::vector<Endpoint>& known, Family family) const {
+  LookupResult answer = failed(ResolveError::no_address, options_.hosts_ttl);
   for (const Endpoint& address : known) {
     if (family_of(address) != family || answer.addresses.size() == options_.addresses_max) continue;
     answer.addresses.push_back(address);
@@ -232,30 +233,30 @@ NameAnswer Resolver::from_hosts(const std::vector<Endpoint>& known, Family famil
   return answer;
 }
 
-NameAnswer Resolver::from_servers(Result<dns::Answer> told) const {
-  if (!told) {
-    // What this machine lacks may be there again at once.
-    const bool theirs = told.error().category() == failure_category();
-    return failed(told.error(), theirs ? options_.failure_ttl : Duration::zero());
+LookupResult Resolver::from_response(Result<dns::Response> result) const {
+  if (!result) {
+    // Missing local resources may be available again immediately.
+    const bool theirs = result.error().category() == resolve_error_category();
+    return failed(result.error(), theirs ? options_.failure_ttl : Duration::zero());
   }
-  if (told->addresses.empty()) {
-    const bool exists = told->code == dns::ResponseCode::none;
+  if (result->addresses.empty()) {
+    const bool exists = result->code == dns::ResponseCode::no_error;
     return failed(
-        exists ? Failure::no_address : Failure::not_found,
-        std::min(told->lifetime.value_or(options_.failure_ttl), options_.negative_ttl_max));
+        exists ? ResolveError::no_address : ResolveError::not_found,
+        std::min(result->lifetime.value_or(options_.failure_ttl), options_.negative_ttl_max));
   }
   const Duration lifetime = std::max(
-      std::min(told->lifetime.value_or(Duration::zero()), options_.ttl_max), options_.ttl_min);
-  return {.error = {}, .addresses = std::move(told->addresses), .lifetime = lifetime};
+      std::min(result->lifetime.value_or(Duration::zero()), options_.ttl_max), options_.ttl_min);
+  return {.error = {}, .addresses = std::move(result->addresses), .lifetime = lifetime};
 }
 
 void Resolver::count(std::error_code error) noexcept {
   if (!error || error == Errc::cancelled || error == Errc::limit_reached) return;
-  if (error.category() == failure_category()) {
+  if (error.category() == resolve_error_category()) {
     counters_.failures[static_cast<std::size_t>(error.value()) - 1].add();
   } else {
-    counters_.failed_otherwise.add();
+    counters_.failed_locally.add();
   }
 }
 
-}  // namespace weir::names
+}  // namespace weir::dns

@@ -1,4 +1,4 @@
-// Look-ups in virtual time: cancelled at every step, and how long what is found is true.
+// Tests of look-ups in virtual time: cancellation at every step, and expiry of results.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -6,27 +6,28 @@
 #include "weir/net/test/resolver_fixture.hpp"
 #include "weir/task/test/cancel_injection_fixture.hpp"
 
-namespace weir::names {
+namespace weir::dns {
 namespace {
 
-MemoryHostOptions slow_files(MemoryFiles files) {
-  MemoryHostOptions options;
+MemoryPlatformOptions slow_files(MemoryFiles files) {
+  MemoryPlatformOptions options;
   options.files = files;
   options.file_time = 10ms;
   return options;
 }
 
-class ResolverSteps : public StrikeTest, public testing::WithParamInterface<MemoryFiles> {
+class ResolverSteps : public CancelSweepTest, public testing::WithParamInterface<MemoryFiles> {
  protected:
-  ResolverSteps() : StrikeTest(slow_files(GetParam())) {
-    const auto file = host_.files().open("/tmp/hosts", {.mode = os::FileMode::replace});
-    EXPECT_TRUE(host_.files().write_at(file->value(), to_bytes("192.0.2.1 here.example"), 0));
+  ResolverSteps() : CancelSweepTest(slow_files(GetParam())) {
+    const auto file = platform_.files().open("/tmp/hosts", {.mode = os::FileMode::truncate});
+    EXPECT_TRUE(platform_.files().write_at(file->value(), to_bytes("192.0.2.1 here.example"), 0));
   }
 };
 
-Task<> note(Strike& strike, Task<Result<Addresses>> asking, Addresses expected, int& found) {
+Task<> note(CancelInjector& injector, Task<Result<Addresses>> asking, Addresses expected,
+            int& found) {
   const auto addresses = co_await std::move(asking);
-  strike.point();
+  injector.checkpoint();
   if (addresses) {
     EXPECT_EQ(*addresses, expected);
     ++found;
@@ -35,51 +36,51 @@ Task<> note(Strike& strike, Task<Result<Addresses>> asking, Addresses expected, 
   }
 }
 
-// Three ask, two of them for the same; one is cancelled, at any moment. The others are answered,
-// and nothing is left: sweep() looks for that.
-TEST_P(ResolverSteps, OneThatIsCancelledAtAnyStepHoldsUpNobody) {
-  const auto scenario = [&](Strike& strike) -> Task<> {
-    NameServer server;
+// One of three look-ups, two of them for the same name, is cancelled at each step. The others
+// succeed. sweep() checks that no resource is left.
+TEST_P(ResolverSteps, CancelAtAnyStepDoesNotAffectOtherTasks) {
+  const auto scenario = [&](CancelInjector& injector) -> Task<> {
+    FakeDnsServer server;
     server.rules["a.example"] = at("192.0.2.1", "2001:db8::1");
     server.rules["a.example"].delay = 5ms;
     server.rules["a.example AAAA"] = server.rules["a.example"];
-    server.rules["a.example AAAA"].manner = Manner::truncated;
+    server.rules["a.example AAAA"].behavior = Behavior::truncated;
     int found = 0;
     const auto ask = [&]() -> Task<> {
       ResolverOptions options = only(Addresses(1, server.address()));
       options.hosts_file = "/tmp/hosts";
       Resolver resolver(options);
       const auto all_three = [&](Scope& scope) -> Task<Result<>> {
-        auto first = strike.as_victim(0, resolver.resolve("a.example"));
-        auto second = strike.as_victim(1, resolver.resolve("a.example"));
-        auto third = strike.as_victim(2, resolver.resolve("here.example"));
+        auto first = injector.as_target(0, resolver.resolve("a.example"));
+        auto second = injector.as_target(1, resolver.resolve("a.example"));
+        auto third = injector.as_target(2, resolver.resolve("here.example"));
         const Addresses both = ips("2001:db8::1", "192.0.2.1");
-        scope.spawn(note(strike, std::move(first), both, found));
-        scope.spawn(note(strike, std::move(second), both, found));
-        scope.spawn(note(strike, std::move(third), ips("192.0.2.1"), found));
+        scope.spawn(note(injector, std::move(first), both, found));
+        scope.spawn(note(injector, std::move(second), both, found));
+        scope.spawn(note(injector, std::move(third), ips("192.0.2.1"), found));
         co_return {};
       };
-      EXPECT_TRUE(co_await with_scope(OnFailure::supervise, all_three));
-      EXPECT_EQ(resolver.counters().under_way.value(), 0U);
+      EXPECT_TRUE(co_await with_scope(OnFailure::isolate, all_three));
+      EXPECT_EQ(resolver.counters().in_flight.value(), 0U);
     };
     co_await with_name_server(server, ask);
-    EXPECT_GE(found, strike.struck() ? 2 : 3);
+    EXPECT_GE(found, injector.injected() ? 2 : 3);
   };
   EXPECT_GT(sweep(3, scenario), 20U);
 }
 
-// The last of those who wait gives the look-up up; who comes then begins a new one.
-TEST_P(ResolverSteps, WhatEverybodyHasGivenUpIsAskedForAnew) {
+// The only waiter cancels the look-up. The next request starts a new one.
+TEST_P(ResolverSteps, CancelledLookUpIsStartedAgain) {
   int again = 0;
-  const auto scenario = [&](Strike& strike) -> Task<> {
-    NameServer server;
+  const auto scenario = [&](CancelInjector& injector) -> Task<> {
+    FakeDnsServer server;
     server.rules["a.example"] = at("192.0.2.1");
     server.rules["a.example"].delay = 5ms;
     int found = 0;
     const auto ask = [&]() -> Task<> {
       Resolver resolver(only(Addresses(1, server.address())));
-      auto first = strike.as_victim(0, resolver.resolve("a.example", Family::ipv4));
-      co_await note(strike, std::move(first), ips("192.0.2.1"), found);
+      auto first = injector.as_target(0, resolver.resolve("a.example", Family::ipv4));
+      co_await note(injector, std::move(first), ips("192.0.2.1"), found);
       const auto second = co_await resolver.resolve("a.example", Family::ipv4);
       EXPECT_EQ(second.value(), ips("192.0.2.1"));
     };
@@ -102,11 +103,12 @@ class ResolverTime : public LoopTest {
   void serve(Body body) {
     run_made([&] { return with_name_server(server_, body); });
   }
-  NameServer server_;
+  FakeDnsServer server_;
 };
 
-/// How often the server is asked for a.example again, once a second, `seconds` long.
-Task<std::size_t> ask_each_second(NameServer& server, const ResolverOptions& how, int seconds) {
+/// Resolves a.example once a second for `seconds` seconds, and returns the number of queries that
+/// the server has received.
+Task<std::size_t> ask_each_second(FakeDnsServer& server, const ResolverOptions& how, int seconds) {
   ResolverOptions options = how;
   options.servers = Addresses(1, server.address());
   Resolver resolver(std::move(options));
@@ -117,14 +119,14 @@ Task<std::size_t> ask_each_second(NameServer& server, const ResolverOptions& how
   co_return server.times_asked("a.example A");
 }
 
-TEST_F(ResolverTime, AnAnswerLivesAsLongAsItsServerSays) {
+TEST_F(ResolverTime, KeepsAResultForItsTtl) {
   server_.rules["a.example"] = at("192.0.2.1");
   server_.rules["a.example"].ttl = 10;
   const ResolverOptions options = only(Addresses());
   serve([&]() -> Task<> { EXPECT_EQ(co_await ask_each_second(server_, options, 25), 3U); });
 }
 
-TEST_F(ResolverTime, TheOptionsLimitThat) {
+TEST_F(ResolverTime, OptionsLimitTheTtl) {
   server_.rules["a.example"] = at("192.0.2.1");
   server_.rules["a.example"].ttl = 3600;
   ResolverOptions options = only(Addresses());
@@ -136,7 +138,7 @@ TEST_F(ResolverTime, TheOptionsLimitThat) {
   serve([&]() -> Task<> { EXPECT_EQ(co_await ask_each_second(server_, options, 20), 5U); });
 }
 
-TEST_F(ResolverTime, WhatIsNotThereIsAskedForAgainSoon) {
+TEST_F(ResolverTime, NegativeResultsExpireSoon) {
   server_.rules["a.example"].code = 3;
   ResolverOptions options = only(Addresses());
   options.negative_ttl_max = 10s;
@@ -147,14 +149,14 @@ TEST_F(ResolverTime, WhatIsNotThereIsAskedForAgainSoon) {
   server_.rules["a.example"].negative_ttl = 2;
   serve([&]() -> Task<> { EXPECT_EQ(co_await ask_each_second(server_, options, 20), 10U); });
   server_.asked.clear();
-  server_.rules["a.example"].negative_ttl.reset();  // RFC 2308 §5: not to be kept
+  server_.rules["a.example"].negative_ttl.reset();  // RFC 2308 §5: must not be cached
   serve([&]() -> Task<> { EXPECT_EQ(co_await ask_each_second(server_, options, 20), 20U); });
   server_.asked.clear();
   server_.rules["a.example"].code = 2;
   serve([&]() -> Task<> { EXPECT_EQ(co_await ask_each_second(server_, options, 20), 20U); });
 }
 
-TEST_F(ResolverTime, WhatALaterNameIsLivesAsLongAsThereIsNoEarlierOne) {
+TEST_F(ResolverTime, ResultOfALaterNameExpiresWithTheEarlierNegativeResult) {
   server_.rules["web.a.example"].code = 3;
   server_.rules["web.a.example"].negative_ttl = 2;
   server_.rules["web.b.example"] = at("192.0.2.2");
@@ -171,9 +173,9 @@ TEST_F(ResolverTime, WhatALaterNameIsLivesAsLongAsThereIsNoEarlierOne) {
   });
 }
 
-TEST_F(ResolverTime, ADeadServerCostsItsTimeOutOnce) {
-  server_.rules["a.example"].manner = server_.rules["b.example"].manner = Manner::never;
-  NameServer second;
+TEST_F(ResolverTime, DeadServerCostsItsTimeoutOnce) {
+  server_.rules["a.example"].behavior = server_.rules["b.example"].behavior = Behavior::never;
+  FakeDnsServer second;
   second.rules["a.example"] = second.rules["b.example"] = at("192.0.2.1");
   serve([&]() -> Task<> {
     const auto talk = [&]() -> Task<> {
@@ -183,19 +185,19 @@ TEST_F(ResolverTime, ADeadServerCostsItsTimeOutOnce) {
       ResolverOptions options = only(std::move(servers));
       options.timeout = 3s;
       Resolver resolver(options);
-      const Instant begun = host_.now();
+      const Instant begun = platform_.now();
       EXPECT_TRUE(co_await resolver.resolve("a.example", Family::ipv4));
-      EXPECT_EQ(host_.now() - begun, 3s);
+      EXPECT_EQ(platform_.now() - begun, 3s);
       EXPECT_TRUE(co_await resolver.resolve("b.example", Family::ipv4));
-      EXPECT_EQ(host_.now() - begun, 3s);
+      EXPECT_EQ(platform_.now() - begun, 3s);
     };
     co_await with_name_server(second, talk);
   });
 }
 
-// The first answer comes while the second question waits. It is for a socket that is gone: not even
-// a stray.
-TEST_F(ResolverTime, AnAnswerThatComesAfterItsTimeOutDoesNoHarm) {
+// The first response arrives while the second query waits. Its socket is closed, so it does not
+// even count as a stray.
+TEST_F(ResolverTime, ResponseAfterTheTimeoutIsIgnored) {
   server_.rules["a.example"] = at("192.0.2.1");
   server_.rules["a.example"].delay = 4s;
   serve([&]() -> Task<> {
@@ -203,47 +205,47 @@ TEST_F(ResolverTime, AnAnswerThatComesAfterItsTimeOutDoesNoHarm) {
     options.timeout = 3s;
     options.attempts = 2;
     Resolver resolver(options);
-    const std::size_t open = host_.open_descriptors();
+    const std::size_t open = platform_.open_descriptors();
     const auto meanwhile = [&](Scope& scope) -> Task<Result<>> {
       const auto be_faster = [&]() -> Task<> {
         static_cast<void>(co_await sleep(1s));
         server_.rules["a.example"].delay = 2s;
       };
       scope.spawn(be_faster());
-      const Instant begun = host_.now();
+      const Instant begun = platform_.now();
       const auto found = co_await resolver.resolve("a.example", Family::ipv4);
       EXPECT_EQ(found.value(), ips("192.0.2.1"));
-      EXPECT_EQ(host_.now() - begun, 5s) << "by the second question";
+      EXPECT_EQ(platform_.now() - begun, 5s) << "from the response to the second query";
       co_return {};
     };
-    EXPECT_TRUE(co_await with_scope(OnFailure::supervise, meanwhile));
+    EXPECT_TRUE(co_await with_scope(OnFailure::isolate, meanwhile));
     EXPECT_EQ(server_.asked.size(), 2U);
     EXPECT_EQ(resolver.counters().lookups.value(), 1U);
-    EXPECT_EQ(resolver.server_counters().questions.value(), 2U);
-    EXPECT_EQ(resolver.server_counters().strays.value(), 0U);
-    EXPECT_EQ(host_.open_descriptors(), open);
+    EXPECT_EQ(resolver.client_counters().queries.value(), 2U);
+    EXPECT_EQ(resolver.client_counters().strays.value(), 0U);
+    EXPECT_EQ(platform_.open_descriptors(), open);
   });
 }
 
-TEST_F(ResolverTime, EachServerIsAskedInEachAttempt) {
-  server_.rules["a.example"].manner = Manner::never;
+TEST_F(ResolverTime, QueriesEachServerInEachAttempt) {
+  server_.rules["a.example"].behavior = Behavior::never;
   serve([&]() -> Task<> {
     ResolverOptions options = only(Addresses(2, server_.address()));
     options.timeout = 3s;
     options.attempts = 2;
     Resolver resolver(options);
-    const Instant begun = host_.now();
+    const Instant begun = platform_.now();
     const auto found = co_await resolver.resolve("a.example", Family::ipv4);
-    EXPECT_EQ(found.error(), Failure::timed_out);
-    EXPECT_EQ(host_.now() - begun, 12s);
+    EXPECT_EQ(found.error(), ResolveError::timed_out);
+    EXPECT_EQ(platform_.now() - begun, 12s);
     EXPECT_EQ(server_.asked.size(), 4U);
   });
 }
 
-TEST_F(ResolverTime, AChangedFileIsNoticed) {
+TEST_F(ResolverTime, NoticesAChangedFile) {
   const auto put = [&](std::string_view text) {
-    const auto file = host_.files().open("/tmp/hosts", {.mode = os::FileMode::replace});
-    EXPECT_TRUE(host_.files().write_at(file->value(), to_bytes(text), 0));
+    const auto file = platform_.files().open("/tmp/hosts", {.mode = os::FileMode::truncate});
+    EXPECT_TRUE(platform_.files().write_at(file->value(), to_bytes(text), 0));
   };
   serve([&]() -> Task<> {
     ResolverOptions options = only(Addresses(1, server_.address()));
@@ -252,32 +254,32 @@ TEST_F(ResolverTime, AChangedFileIsNoticed) {
     put("192.0.2.1 a.example");
     EXPECT_EQ((co_await resolver.resolve("a.example")).value(), ips("192.0.2.1"));
     put("192.0.2.2 a.example");
-    static_cast<void>(co_await sleep(NameFiles::period + options.hosts_ttl));
+    static_cast<void>(co_await sleep(SystemDnsConfig::period + options.hosts_ttl));
     EXPECT_EQ((co_await resolver.resolve("a.example")).value(), ips("192.0.2.2"));
-    EXPECT_TRUE(host_.files().remove("/tmp/hosts"));
-    static_cast<void>(co_await sleep(NameFiles::period + options.hosts_ttl));
+    EXPECT_TRUE(platform_.files().remove("/tmp/hosts"));
+    static_cast<void>(co_await sleep(SystemDnsConfig::period + options.hosts_ttl));
     const auto gone = co_await resolver.resolve("a.example");
-    EXPECT_EQ(gone.error(), Failure::not_found);
+    EXPECT_EQ(gone.error(), ResolveError::not_found);
   });
 }
 
-TEST_F(ResolverTime, AFileThatHasGrownTooLongSaysNothing) {
+TEST_F(ResolverTime, FileThatIsTooLongCountsAsEmpty) {
   const auto write = [&](os::FileMode mode, std::string_view text, std::uint64_t place) {
-    const auto file = host_.files().open("/tmp/hosts", {.mode = mode});
-    EXPECT_TRUE(host_.files().write_at(file->value(), to_bytes(text), place));
+    const auto file = platform_.files().open("/tmp/hosts", {.mode = mode});
+    EXPECT_TRUE(platform_.files().write_at(file->value(), to_bytes(text), place));
   };
   serve([&]() -> Task<> {
     ResolverOptions options = only(Addresses(1, server_.address()));
     options.hosts_file = "/tmp/hosts";
     Resolver resolver(options);
-    write(os::FileMode::replace, "192.0.2.1 a.example\n", 0);
+    write(os::FileMode::truncate, "192.0.2.1 a.example\n", 0);
     EXPECT_EQ((co_await resolver.resolve("a.example")).value(), ips("192.0.2.1"));
-    write(os::FileMode::update, "#", 16 * 1024 * 1024);
-    static_cast<void>(co_await sleep(NameFiles::period + options.hosts_ttl));
+    write(os::FileMode::read_write, "#", 16 * 1024 * 1024);
+    static_cast<void>(co_await sleep(SystemDnsConfig::period + options.hosts_ttl));
     const auto found = co_await resolver.resolve("a.example");
-    EXPECT_EQ(found.error(), Failure::not_found);
+    EXPECT_EQ(found.error(), ResolveError::not_found);
   });
 }
 
 }  // namespace
-}  // namespace weir::names
+}  // namespace weir::dns

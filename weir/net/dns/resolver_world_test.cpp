@@ -1,5 +1,5 @@
-// Names in the World: whatever a server does, and whenever who asks loses his patience, what is
-// found is right, and nothing is left.
+// Tests of name resolution in the World. Results are right and no resource is left, for each
+// behavior of the server and each timeout of the caller.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -7,11 +7,11 @@
 
 #include "weir/net/dns/connect.hpp"
 #include "weir/net/test/resolver_fixture.hpp"
-#include "weir/task/timeout.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 #include "weir/sim/test/world_fixture.hpp"
+#include "weir/task/timeout.hpp"
 
-namespace weir::names {
+namespace weir::dns {
 namespace {
 
 constexpr std::uint8_t names_count = 12;
@@ -19,7 +19,7 @@ constexpr std::uint8_t names_count = 12;
 struct Tally {
   int found = 0;
   int failed = 0;
-  int impatient = 0;
+  int timed_out = 0;
   int connected = 0;
 };
 
@@ -30,55 +30,57 @@ Endpoint address_of(std::uint8_t number) {
   return Endpoint::ipv4({127, 0, 1, number}, 0);
 }
 
-NameRule drawn_rule(Host& host, std::uint8_t number) {
-  constexpr std::array manners{
-      Manner::rightly,      Manner::rightly,       Manner::truncated,        Manner::never,
-      Manner::with_garbage, Manner::with_wrong_id, Manner::cut_by_connection};
-  NameRule rule;
+DnsRule random_rule(Platform& host, std::uint8_t number) {
+  constexpr std::array behaviors{
+      Behavior::correct,      Behavior::correct,       Behavior::truncated,        Behavior::never,
+      Behavior::with_garbage, Behavior::with_wrong_id, Behavior::cut_by_connection};
+  DnsRule rule;
   rule.addresses.push_back(address_of(number));
-  rule.manner = manners[host.random() % manners.size()];
+  rule.behavior = behaviors[host.random() % behaviors.size()];
   rule.delay = std::chrono::milliseconds(host.random() % 60);
-  rule.lies_first = host.random() % 3 == 0;
+  rule.sends_invalid_first = host.random() % 3 == 0;
   rule.code = host.random() % 5 == 0 ? 2 : 0;
   rule.ttl = static_cast<std::uint32_t>(host.random() % 3);
   return rule;
 }
 
-/// One asks a few times, with more or less patience.
-Task<> ask_some(Scope& scope, Resolver& resolver, NameServer& server, Tally& tally) {
-  Host& host = scope.loop().host();
+/// Resolves six random names with random timeouts.
+Task<> ask_some(Scope& scope, Resolver& resolver, FakeDnsServer& server, Tally& tally) {
+  Platform& host = scope.loop().platform();
   for (int times = 0; times < 6; ++times) {
     const auto number = static_cast<std::uint8_t>(host.random() % names_count);
     const std::string name = name_of(number);
-    const Duration patience = std::chrono::milliseconds(host.random() % 200);
+    const Duration time_limit = std::chrono::milliseconds(host.random() % 200);
     static_cast<void>(co_await sleep(std::chrono::milliseconds(host.random() % 50)));
-    const auto found = co_await timeout(patience, resolver.resolve(name, Family::ipv4));
+    const auto found = co_await timeout(time_limit, resolver.resolve(name, Family::ipv4));
     if (found) {
       EXPECT_EQ(*found, Addresses(1, address_of(number))) << name;
-      const NameRule& rule = server.rules[name];
+      const DnsRule& rule = server.rules[name];
       EXPECT_EQ(rule.code, 0U) << name;
-      EXPECT_TRUE(rule.manner == Manner::rightly || rule.manner == Manner::truncated) << name;
+      EXPECT_TRUE(rule.behavior == Behavior::correct || rule.behavior == Behavior::truncated)
+          << name;
       ++tally.found;
     } else if (found.error() == weir::Errc::timed_out) {
-      ++tally.impatient;
+      ++tally.timed_out;
     } else {
-      EXPECT_TRUE(found.error() == Failure::timed_out || found.error() == Failure::server_failed)
+      EXPECT_TRUE(found.error() == ResolveError::timed_out ||
+                  found.error() == ResolveError::server_failed)
           << name << ": " << found.error().message();
       ++tally.failed;
     }
     tcp::ConnectOptions racing;
     racing.resolver = &resolver;
     const auto stream =
-        co_await timeout(patience, tcp::connect(name, server.address().port(), racing));
+        co_await timeout(time_limit, tcp::connect(name, server.address().port(), racing));
     if (stream) ++tally.connected;
   }
 }
 
 Task<> ask_and_answer(Scope& scope, Tally& tally) {
-  Host& host = scope.loop().host();
-  NameServer server;
+  Platform& host = scope.loop().platform();
+  FakeDnsServer server;
   for (std::uint8_t number = 0; number < names_count; ++number) {
-    server.rules[name_of(number)] = drawn_rule(host, number);
+    server.rules[name_of(number)] = random_rule(host, number);
   }
   const auto talk = [&]() -> Task<> {
     ResolverOptions options = only(Addresses(1, server.address()));
@@ -91,37 +93,37 @@ Task<> ask_and_answer(Scope& scope, Tally& tally) {
       }
       co_return {};
     };
-    EXPECT_TRUE(co_await with_scope(OnFailure::supervise, all_of_them));
-    EXPECT_EQ(resolver.counters().under_way.value(), 0U);
+    EXPECT_TRUE(co_await with_scope(OnFailure::isolate, all_of_them));
+    EXPECT_EQ(resolver.counters().in_flight.value(), 0U);
   };
   co_await with_name_server(server, talk);
 }
 
-WorldReport run_world(World& world, Tally& tally) {
-  world.host("alone").start([&](Host& host) {
-    return Runtime(host, quiet()).run_on_each_core(ask_and_answer, std::ref(tally));
+sim::WorldReport run_world(sim::World& world, Tally& tally) {
+  world.host("alone").start([&](Platform& host) {
+    return Runtime(host, sim::quiet()).run_on_each_core(ask_and_answer, std::ref(tally));
   });
   return world.run_until_done(1h);
 }
 
-TEST(ResolverWorld, WhatIsFoundIsRightWhateverHappens) {
+TEST(ResolverWorld, ResultsAreRightDespiteFaults) {
   Tally tally;
   for (int run = 0; run < 40; ++run) {
-    World world(fresh_world());
-    const WorldReport report = run_world(world, tally);
+    sim::World world(fresh_world_options());
+    const sim::WorldReport report = run_world(world, tally);
     ASSERT_TRUE(report.ok()) << report.text();
     ASSERT_FALSE(HasFailure()) << report.text();
   }
   EXPECT_GT(tally.found, 0);
   EXPECT_GT(tally.failed, 0);
-  EXPECT_GT(tally.impatient, 0);
+  EXPECT_GT(tally.timed_out, 0);
 }
 
-TEST(ResolverWorld, TheSameSeedGivesTheSameRun) {
+TEST(ResolverWorld, SameSeedGivesTheSameRun) {
   const auto trace = [](std::uint64_t seed) {
     Tally tally;
-    World world({.seed = seed, .trace = true});
-    const WorldReport report = run_world(world, tally);
+    sim::World world({.seed = seed, .trace = true});
+    const sim::WorldReport report = run_world(world, tally);
     EXPECT_TRUE(report.ok()) << report.text();
     return world.trace();
   };
@@ -129,4 +131,4 @@ TEST(ResolverWorld, TheSameSeedGivesTheSameRun) {
 }
 
 }  // namespace
-}  // namespace weir::names
+}  // namespace weir::dns

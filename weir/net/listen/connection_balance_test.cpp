@@ -1,6 +1,6 @@
-// Connections between the cores that listen on one address: evened out where all of them come to
-// one core, left alone where they come to all.
-#include "weir/loop/balance.hpp"
+// Tests of connection balancing between cores that listen on one address. Connections are moved if
+// all come to one core, and stay if they come to all cores.
+#include "weir/loop/detail/connection_balancer.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -14,18 +14,18 @@
 #include <string>
 #include <vector>
 
-#include "weir/runtime/runtime.hpp"
 #include "weir/net/test/net_fixture.hpp"
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/detail/io/socket.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir {
 namespace {
 
-// Cores 0 and 1 listen and answer whoever says something with their number; the clients are on
-// core 2, so that only one end of each connection counts.
+// Cores 0 and 1 listen and answer each request with their number. The clients are on core 2, so
+// that only one end of each connection counts.
 constexpr unsigned listening_cores = 2;
 constexpr unsigned clients_core = 2;
 
@@ -33,16 +33,16 @@ struct Cores {
   explicit Cores(Runtime& its_runtime) : runtime(its_runtime) {}
   Runtime& runtime;
   std::atomic<unsigned> listening{0};
-  Endpoint address;  // set by the last that listens, before it counts itself
+  Endpoint address;  // set by core 0 before it counts itself in `listening`
 
   Task<> (*clients)(Cores& test, Loop& loop) = nullptr;
-  // What was found at the end, while all connections were open.
+  // Counters at the end of the test, while all connections were open.
   std::array<std::uint64_t, listening_cores> connections{};
   std::array<std::uint64_t, listening_cores> handed_over{};
   std::array<std::uint64_t, listening_cores> taken_over{};
   std::array<unsigned, listening_cores> answered{};
 
-  void look(Loop& loop) {
+  void record(Loop& loop) {
     for (unsigned core = 0; core < listening_cores; ++core) {
       const LoopCounters& counters = loop.group().loops()[core]->counters();
       connections[core] = counters.connections.value();
@@ -96,12 +96,13 @@ class BalanceOfCoresTest : public NetTest {
 INSTANTIATE_TEST_SUITE_P(On, BalanceOfCoresTest, every_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
-/// With everything that is on its way settled, begins at 54 against 32 and ends at 54 each.
-constexpr unsigned even_again = 108;
+// Total number of connections at the end of the balancing. It begins at 54 to 32 and ends at 54 to
+// 54 if each connection is settled before the next.
+constexpr unsigned balanced_total = 108;
 
-// ---- In memory, where the listeners get connections in turn -------------------------------------
+// ---- Simulated sockets: the listeners get connections in turn -----------------------------------
 
-/// A connection that is answered, by which core is counted.
+/// Opens a connection, sends a request, and counts the core that answers it.
 Task<std::optional<tcp::Stream>> ask(Cores& test) {
   auto stream = co_await tcp::connect(test.address);
   EXPECT_TRUE(stream);
@@ -113,7 +114,7 @@ Task<std::optional<tcp::Stream>> ask(Cores& test) {
   co_return std::move(*stream);
 }
 
-/// Connects past every second listener: who comes to that one leaves at once.
+/// Opens and closes a connection to the second listener, so that the next one comes to the first.
 Task<> skip_one(Cores& test, Loop& loop) {
   const auto open = [&] { return loop.group().loops()[1]->counters().connections.value(); };
   const std::uint64_t before = open();
@@ -127,27 +128,27 @@ Task<> skip_one(Cores& test, Loop& loop) {
 
 Task<> all_to_one_in_memory(Cores& test, Loop& loop) {
   std::vector<tcp::Stream> clients;
-  for (unsigned i = 0; i < even_again; ++i) {
+  for (unsigned i = 0; i < balanced_total; ++i) {
     auto client = co_await ask(test);
     if (!client) co_return;
     clients.push_back(std::move(*client));
     co_await skip_one(test, loop);
   }
-  test.look(loop);
+  test.record(loop);
 }
 
-TEST_P(BalanceOfCoresTest, AreEvenWhenAllCameToOneInMemory) {
+TEST_P(BalanceOfCoresTest, BalancesConnectionsOfOneCoreInMemory) {
   if (!simulated()) GTEST_SKIP() << "to which core a connection comes is up to the kernel";
-  Runtime runtime(*host_, options());
+  Runtime runtime(*platform_, options());
   Cores test(runtime);
   test.clients = all_to_one_in_memory;
   run_with(test, runtime);
-  EXPECT_EQ(test.connections[0], even_again / 2);
-  EXPECT_EQ(test.connections[1], even_again / 2);
-  EXPECT_EQ(test.answered[0], even_again / 2);
-  EXPECT_EQ(test.answered[1], even_again / 2);
-  EXPECT_EQ(test.handed_over[0], even_again / 2);
-  EXPECT_EQ(test.taken_over[1], even_again / 2);
+  EXPECT_EQ(test.connections[0], balanced_total / 2);
+  EXPECT_EQ(test.connections[1], balanced_total / 2);
+  EXPECT_EQ(test.answered[0], balanced_total / 2);
+  EXPECT_EQ(test.answered[1], balanced_total / 2);
+  EXPECT_EQ(test.handed_over[0], balanced_total / 2);
+  EXPECT_EQ(test.taken_over[1], balanced_total / 2);
   EXPECT_EQ(test.handed_over[1] + test.taken_over[0], 0u);
 }
 
@@ -158,12 +159,12 @@ Task<> in_turn_in_memory(Cores& test, Loop& loop) {
     if (!client) co_return;
     clients.push_back(std::move(*client));
   }
-  test.look(loop);
+  test.record(loop);
 }
 
-TEST_P(BalanceOfCoresTest, EvenTrafficIsLeftAloneInMemory) {
+TEST_P(BalanceOfCoresTest, DoesNotMoveEvenTrafficInMemory) {
   if (!simulated()) GTEST_SKIP() << "to which core a connection comes is up to the kernel";
-  Runtime runtime(*host_, options());
+  Runtime runtime(*platform_, options());
   Cores test(runtime);
   test.clients = in_turn_in_memory;
   run_with(test, runtime);
@@ -173,7 +174,7 @@ TEST_P(BalanceOfCoresTest, EvenTrafficIsLeftAloneInMemory) {
   EXPECT_EQ(test.taken_over[0] + test.taken_over[1], 0u);
 }
 
-/// Whoever has connected when all begin to drain is answered, by whichever core.
+/// Expects an answer, by either core, for each client that connected before the drain.
 Task<> drain_in_between(Cores& test, Loop& loop) {
   std::vector<tcp::Stream> clients;
   for (int i = 0; i < 40; ++i) {
@@ -192,12 +193,12 @@ Task<> drain_in_between(Cores& test, Loop& loop) {
   }
   test.runtime.drain();
   for (tcp::Stream& each : late) EXPECT_EQ((co_await read_some(each, 1)).size(), 1U);
-  test.look(loop);
+  test.record(loop);
 }
 
-TEST_P(BalanceOfCoresTest, ADrainAnswersWhoWasHandedOver) {
+TEST_P(BalanceOfCoresTest, DrainServesConnectionsThatWereHandedOver) {
   if (!simulated()) GTEST_SKIP() << "to which core a connection comes is up to the kernel";
-  Runtime runtime(*host_, options());
+  Runtime runtime(*platform_, options());
   Cores test(runtime);
   test.clients = drain_in_between;
   run_with(test, runtime);
@@ -205,13 +206,13 @@ TEST_P(BalanceOfCoresTest, ADrainAnswersWhoWasHandedOver) {
   EXPECT_GT(test.handed_over[0], 8u) << "the test has not met its case";
 }
 
-// ---- Over real sockets, where a client's port decides -------------------------------------------
+// ---- Real sockets: the port of the client decides -----------------------------------------------
 
 /// A client without a loop.
 struct Client {
   os::Fd socket;
   std::uint16_t port = 0;
-  unsigned core = 0;  ///< who answered
+  unsigned core = 0;  ///< core that answered
 };
 
 bool ready(int socket, short events) {
@@ -219,8 +220,8 @@ bool ready(int socket, short events) {
   return ::poll(&wanted, 1, 20'000) == 1;
 }
 
-/// Connects from `port`, 0 for any, and asks. Nothing when somebody else has the port. Closing it
-/// resets the connection, so that the port can be used again at once.
+/// Connects from `port`, 0 for any, and sends a request. Returns nullopt if the port is in use.
+/// Closing the client resets the connection, so that the port can be used again immediately.
 std::optional<Client> ask_from(std::uint16_t port, const Endpoint& server) {
   Client client{os::open_stream(server.family()).value()};
   const int socket = client.socket.get();
@@ -241,7 +242,7 @@ std::optional<Client> ask_from(std::uint16_t port, const Endpoint& server) {
   return client;
 }
 
-/// Ports from which one comes to core `core`, found by asking, a connection at a time.
+/// Finds `count` client ports for each core by making one connection at a time.
 Task<std::array<std::vector<std::uint16_t>, listening_cores>> find_ports(Cores& test, Loop& loop,
                                                                          std::size_t count) {
   std::array<std::vector<std::uint16_t>, listening_cores> ports;
@@ -260,36 +261,36 @@ Task<std::array<std::vector<std::uint16_t>, listening_cores>> find_ports(Cores& 
 }
 
 Task<> all_to_one(Cores& test, Loop& loop) {
-  const auto ports = co_await find_ports(test, loop, even_again + 30);
+  const auto ports = co_await find_ports(test, loop, balanced_total + 30);
   std::vector<Client> clients;
   for (const std::uint16_t port : ports[0]) {
-    if (clients.size() == even_again) break;
+    if (clients.size() == balanced_total) break;
     auto client = ask_from(port, test.address);
     if (!client) continue;
     ++test.answered[client->core];
     clients.push_back(std::move(*client));
   }
-  EXPECT_EQ(clients.size(), std::size_t{even_again}) << "too many of the ports are taken";
-  // Who hands over counts it when the other core may have answered already.
+  EXPECT_EQ(clients.size(), std::size_t{balanced_total}) << "too many of the ports are taken";
+  // The giving core may count a handover after the taking core has answered.
   const LoopCounters& giving = loop.group().loops()[0]->counters();
   const LoopCounters& taking = loop.group().loops()[1]->counters();
   while (giving.handed_over.value() < taking.taken_over.value()) {
     static_cast<void>(co_await sleep(1ms));
   }
-  test.look(loop);
+  test.record(loop);
 }
 
-TEST_P(BalanceOfCoresTest, AreEvenWhenAllCameToOne) {
+TEST_P(BalanceOfCoresTest, BalancesConnectionsOfOneCore) {
   if (simulated()) GTEST_SKIP() << "see above";
-  Runtime runtime(*host_, options());
+  Runtime runtime(*platform_, options());
   Cores test(runtime);
   test.clients = all_to_one;
   run_with(test, runtime);
-  // Where clients come faster than the core turns, of 17 in a row it keeps one: two while it evens
-  // out 32 against none, so that it begins again at 57 against 34 rather than 54 against 32.
-  EXPECT_GE(test.connections[0], even_again / 2);
-  EXPECT_LE(test.connections[0], even_again / 2 + 3);
-  EXPECT_EQ(test.connections[0] + test.connections[1], even_again);
+  // If clients come faster than the turns of the loop, the core keeps one of 17 in a row. It keeps
+  // two while it balances 32 against none, so that it begins again at 57 to 34, not at 54 to 32.
+  EXPECT_GE(test.connections[0], balanced_total / 2);
+  EXPECT_LE(test.connections[0], balanced_total / 2 + 3);
+  EXPECT_EQ(test.connections[0] + test.connections[1], balanced_total);
   EXPECT_EQ(test.answered[1], test.connections[1]);
   EXPECT_EQ(test.taken_over[1], test.connections[1]);
   EXPECT_EQ(test.handed_over[0], test.connections[1]);
@@ -309,12 +310,12 @@ Task<> in_turn(Cores& test, Loop& loop) {
     clients.push_back(std::move(*client));
   }
   EXPECT_EQ(clients.size(), 120U) << "too many of the ports are taken";
-  test.look(loop);
+  test.record(loop);
 }
 
-TEST_P(BalanceOfCoresTest, EvenTrafficIsLeftAlone) {
+TEST_P(BalanceOfCoresTest, DoesNotMoveEvenTraffic) {
   if (simulated()) GTEST_SKIP() << "see above";
-  Runtime runtime(*host_, options());
+  Runtime runtime(*platform_, options());
   Cores test(runtime);
   test.clients = in_turn;
   run_with(test, runtime);

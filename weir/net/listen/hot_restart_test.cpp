@@ -1,4 +1,5 @@
-// A newer process that takes sockets over and does not get far: whoever comes meanwhile is served.
+// Tests of a newer process that takes sockets over and fails to start. Each client that connects
+// meanwhile is served.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -18,13 +19,13 @@
 #include <utility>
 #include <vector>
 
-#include "weir/runtime/runtime.hpp"
-#include "weir/loop/os_handover_talk.hpp"
+#include "weir/loop/detail/process/os_handover.hpp"
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/net/listen/listener.hpp"
-#include "weir/os/local_packets.hpp"
+#include "weir/os/detail/io/seqpacket_socket.hpp"
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/os/test/temporary_tree.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 
@@ -33,25 +34,25 @@ namespace {
 
 using Kind = HandoverMessage::Kind;
 
-constexpr std::chrono::seconds patience{30};
+constexpr std::chrono::seconds wait_max{30};
 
-class QuietHost : public OsHost {
+class QuietPlatform : public OsPlatform {
  public:
   void log(std::string_view) noexcept override {}
 };
 
-/// A runtime of the service, whose cores greet whoever comes with its name, and close.
+/// A runtime of the service. Its cores greet each client with its name and close the connection.
 class Program {
  public:
-  struct Manner {
+  struct Setup {
     std::string name;
     Endpoint address;
     unsigned cores = 1;
-    bool accepts = true;  ///< or else it listens, and waits until it drains
+    bool accepts = true;  ///< false: it listens and waits for its drain
   };
 
-  Program(Manner manner, const RuntimeOptions& options)
-      : manner_(std::move(manner)), runtime_(host_, with_cores(options, manner_.cores)) {
+  Program(Setup setup, const RuntimeOptions& options)
+      : setup_(std::move(setup)), runtime_(platform_, with_cores(options, setup_.cores)) {
     thread_ = std::thread([this] {
       const auto serve = [this](Scope& scope) -> Task<Result<>> {
         auto serving = serve_core(scope);
@@ -65,7 +66,7 @@ class Program {
     thread_.join();
   }
 
-  /// Where it listens, when all of its cores do.
+  /// Returns the address once all cores listen.
   Endpoint address() { return listening_.get_future().get(); }
   void drain() { runtime_.drain(); }
   int status() { return ended_.get_future().get(); }
@@ -78,16 +79,16 @@ class Program {
   }
 
   Task<Result<>> serve_core(Scope& scope) {
-    auto listener = co_await tcp::listen(manner_.address);
+    auto listener = co_await tcp::listen(setup_.address);
     if (!listener) co_return fail(listener.error());
-    if (++cores_listening_ == manner_.cores) listening_.set_value(listener->local_address());
-    while (!manner_.accepts && !scope.loop().draining()) {
+    if (++cores_listening_ == setup_.cores) listening_.set_value(listener->local_address());
+    while (!setup_.accepts && !scope.loop().draining()) {
       static_cast<void>(co_await sleep(std::chrono::milliseconds(1)));
     }
-    while (manner_.accepts) {
+    while (setup_.accepts) {
       auto peer = co_await listener->accept();
       if (!peer) co_return fail(peer.error());
-      scope.spawn(greet(std::move(*peer), manner_.name));
+      scope.spawn(greet(std::move(*peer), setup_.name));
     }
     co_return {};
   }
@@ -95,8 +96,8 @@ class Program {
     static_cast<void>(co_await peer.write(name));
   }
 
-  Manner manner_;
-  QuietHost host_;
+  Setup setup_;
+  QuietPlatform platform_;
   Runtime runtime_;
   std::atomic<unsigned> cores_listening_{0};
   std::promise<Endpoint> listening_;
@@ -104,17 +105,17 @@ class Program {
   std::thread thread_;
 };
 
-/// A client that waits patiently.
-class Visitor {
+/// A client that waits at most `wait_max`.
+class Client {
  public:
-  explicit Visitor(const Endpoint& server) {
+  explicit Client(const Endpoint& server) {
     const auto* const address = static_cast<const sockaddr*>(server.data());
     socket_ = os::Fd(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const timeval longest{patience.count(), 0};
+    const timeval longest{wait_max.count(), 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
     EXPECT_EQ(::connect(socket_.get(), address, server.size()), 0);
   }
-  /// All that comes; what else befell it, if it was no orderly end.
+  /// Returns all received text, or the error message if the stream did not end properly.
   std::string greeting() const {
     std::string text;
     std::array<char, 64> room{};
@@ -130,140 +131,140 @@ class Visitor {
   os::Fd socket_;
 };
 
-class TakeoverTest : public testing::TestWithParam<BackendChoice> {
+class HotRestartTest : public testing::TestWithParam<BackendChoice> {
  protected:
   RuntimeOptions options() const {
     RuntimeOptions options;
     options.backend = GetParam();
-    options.takeover = HandoverOptions{.path = tree_.path("meet"), .service = "tests"};
+    options.hot_restart = HandoverOptions{.path = tree_.path("meet"), .service = "tests"};
     return options;
   }
   os::TemporaryTree tree_;
 };
 
-INSTANTIATE_TEST_SUITE_P(On, TakeoverTest,
+INSTANTIATE_TEST_SUITE_P(On, HotRestartTest,
                          testing::Values(BackendChoice::automatic, BackendChoice::epoll,
                                          BackendChoice::poll),
                          [](const auto& info) { return "backend" + std::to_string(info.index); });
 
-TEST_P(TakeoverTest, ANewerOneWithMoreCoresThatIsNotReadyKeepsNobody) {
+TEST_P(HotRestartTest, NewerProcessThatIsNotReadyKeepsNoClient) {
   Program older({.name = "older", .address = Endpoint::loopback(0)}, options());
   const Endpoint address = older.address();
   {
     Program newer({.name = "newer", .address = address, .cores = 4, .accepts = false}, options());
     EXPECT_EQ(newer.address(), address);
-    std::vector<Visitor> visitors;
-    for (int each = 0; each < 32; ++each) visitors.emplace_back(address);
+    std::vector<Client> clients;
+    for (int each = 0; each < 32; ++each) clients.emplace_back(address);
     newer.drain();
     EXPECT_EQ(newer.status(), 0);
-    for (const Visitor& each : visitors) ASSERT_EQ(each.greeting(), "older");
+    for (const Client& each : clients) ASSERT_EQ(each.greeting(), "older");
   }
-  EXPECT_EQ(Visitor(address).greeting(), "older");
+  EXPECT_EQ(Client(address).greeting(), "older");
   older.drain();
   EXPECT_EQ(older.status(), 0);
 }
 
-/// Whoever comes is greeted, by the older one until the newer one has taken over from it.
+/// Expects that each client is greeted, by the older program until the newer one has taken over.
 void expect_taken_over(const Endpoint& where, const RuntimeOptions& options) {
   Program older({.name = "older", .address = where, .cores = 2}, options);
   const Endpoint address = older.address();
-  EXPECT_EQ(Visitor(address).greeting(), "older");
+  EXPECT_EQ(Client(address).greeting(), "older");
   Program newer({.name = "newer", .address = address, .cores = 2}, options);
   std::string greeting;
   do {
-    greeting = Visitor(address).greeting();
+    greeting = Client(address).greeting();
   } while (greeting == "older");
   EXPECT_EQ(greeting, "newer");
   EXPECT_EQ(older.status(), 0);
-  EXPECT_EQ(Visitor(address).greeting(), "newer");
+  EXPECT_EQ(Client(address).greeting(), "newer");
   newer.drain();
   EXPECT_EQ(newer.status(), 0);
 }
 
-TEST_P(TakeoverTest, ASocketOfIpv6IsTakenOver) {
+TEST_P(HotRestartTest, TakesOverAnIpv6Socket) {
   const Endpoint loopback = Endpoint::parse("[::1]:0").value();
-  if (!os::open_listener(loopback)) GTEST_SKIP() << "no IPv6 here";
+  if (!os::open_listener(loopback)) GTEST_SKIP() << "IPv6 is not available";
   expect_taken_over(loopback, options());
 }
 
-TEST_P(TakeoverTest, AUnixSocketIsTakenOverWithItsPath) {
+TEST_P(HotRestartTest, TakesOverAUnixSocketWithItsPath) {
   const std::string path = tree_.path("service");
   expect_taken_over(Endpoint::local(path).value(), options());
-  EXPECT_FALSE(std::filesystem::exists(path)) << "the last one removes it";
+  EXPECT_FALSE(std::filesystem::exists(path)) << "the last program removes it";
 }
 
-/// An older process in the test's hands, which has offered its sockets and heard that the newer one
-/// is ready.
+/// An older process controlled by the test. offer() passes its sockets on and returns when the
+/// newer process is ready.
 class Older {
  public:
   static constexpr std::size_t sockets = 3;
 
   explicit Older(const std::string& path)
       : event_(os::open_event().value()),
-        meeting_(os::meet_at(os::Address::local(path).value())->listener.release()) {
+        rendezvous_(os::connect_or_listen(os::Address::local(path).value())->listener.release()) {
     os::Address bound = os::Address::loopback(0);
     while (listening_.size() < sockets) {
-      listening_.push_back(host_.listen(bound, {}).value());
-      bound = host_.local_address(listening_.back().value()).value();
+      listening_.push_back(platform_.listen(bound, {}).value());
+      bound = platform_.local_address(listening_.back().value()).value();
     }
   }
-  Endpoint address() { return host_.local_address(listening_.front().value()).value(); }
+  Endpoint address() { return platform_.local_address(listening_.front().value()).value(); }
 
   void offer() {
-    EXPECT_EQ(wait_readable(meeting_.get(), event_.get(), end()), Woken::readable);
-    talk_.emplace(host_, os::accept_one(meeting_.get()).value(), event_.get());
-    EXPECT_TRUE(talk_->says(talk_->hear(end()), Kind::ask));
+    EXPECT_EQ(wait_readable(rendezvous_.get(), event_.get(), end()), Woken::readable);
+    connection_.emplace(platform_, os::accept_one(rendezvous_.get()).value(), event_.get());
+    EXPECT_TRUE(connection_->is_message(connection_->receive(end()), Kind::request));
     HandoverMessage offer{.kind = Kind::offer};
     std::vector<int> descriptors;
     for (const Descriptor& each : listening_) {
       offer.sockets.push_back({HandoverMessage::Use::listening, false, "here"});
       descriptors.push_back(each.value());
     }
-    offer.sockets.push_back({HandoverMessage::Use::meeting, false, "there"});
-    descriptors.push_back(meeting_.get());
-    EXPECT_TRUE(talk_->say(offer, descriptors));
-    EXPECT_TRUE(talk_->says(talk_->hear(end()), Kind::ready));
+    offer.sockets.push_back({HandoverMessage::Use::rendezvous, false, "there"});
+    descriptors.push_back(rendezvous_.get());
+    EXPECT_TRUE(connection_->send(offer, descriptors));
+    EXPECT_TRUE(connection_->is_message(connection_->receive(end()), Kind::ready));
   }
-  /// From here on nobody but the newer one is there.
-  void give_up_all() {
-    EXPECT_TRUE(talk_->say({.kind = Kind::yours}));
+  /// Confirms the transfer and closes all sockets, so that only the newer process has them.
+  void release_all() {
+    EXPECT_TRUE(connection_->send({.kind = Kind::transferred}));
     listening_.clear();
-    meeting_.close();
+    rendezvous_.close();
   }
 
  private:
-  Instant end() { return host_.now() + patience; }
+  Instant end() { return platform_.now() + wait_max; }
 
-  QuietHost host_;
+  QuietPlatform platform_;
   os::Fd event_;
-  os::Fd meeting_;
+  os::Fd rendezvous_;
   std::vector<Descriptor> listening_;
-  std::optional<OsHandoverTalk> talk_;
+  std::optional<OsHandoverConnection> connection_;
 };
 
-TEST_P(TakeoverTest, ANewerOneThatIsAskedToDrainBeforeTheWordServesWhoWaits) {
+TEST_P(HotRestartTest, NewerProcessDrainedBeforeTheTransferServesWaitingClients) {
   Older older(tree_.path("meet"));
   const Endpoint address = older.address();
   Program newer({.name = "newer", .address = address}, options());
   older.offer();
-  std::vector<Visitor> visitors;
-  for (int each = 0; each < 32; ++each) visitors.emplace_back(address);
+  std::vector<Client> clients;
+  for (int each = 0; each < 32; ++each) clients.emplace_back(address);
   newer.drain();
-  older.give_up_all();
-  for (const Visitor& each : visitors) EXPECT_EQ(each.greeting(), "newer");
+  older.release_all();
+  for (const Client& each : clients) EXPECT_EQ(each.greeting(), "newer");
   EXPECT_EQ(newer.status(), 0);
 }
 
-TEST_P(TakeoverTest, ANewerOneThatIsAskedToDrainBeforeTheOlderHasStoppedServesWhoWaits) {
+TEST_P(HotRestartTest, NewerProcessDrainedAfterTheTransferServesWaitingClients) {
   Older older(tree_.path("meet"));
   const Endpoint address = older.address();
   Program newer({.name = "newer", .address = address}, options());
   older.offer();
-  std::vector<Visitor> visitors;
-  for (int each = 0; each < 32; ++each) visitors.emplace_back(address);
-  older.give_up_all();
+  std::vector<Client> clients;
+  for (int each = 0; each < 32; ++each) clients.emplace_back(address);
+  older.release_all();
   newer.drain();
-  for (const Visitor& each : visitors) EXPECT_EQ(each.greeting(), "newer");
+  for (const Client& each : clients) EXPECT_EQ(each.greeting(), "newer");
   EXPECT_EQ(newer.status(), 0);
 }
 

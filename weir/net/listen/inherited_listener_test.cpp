@@ -1,4 +1,5 @@
-// Listeners on sockets that other processes have too: all are served, none is hurt at the end.
+// Tests of listeners on sockets that other processes have open too. All clients are served, and a
+// drain loses none.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -7,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "weir/loop/shared_listener.hpp"
+#include "weir/loop/detail/listen/shared_listener.hpp"
 #include "weir/net/test/net_fixture.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
@@ -19,26 +20,26 @@ class InheritedListenerTest : public NetTest {
  protected:
   using Sockets = std::vector<std::shared_ptr<SharedListener>>;
 
-  /// Listening sockets of one address, opened before the runtime.
+  /// Opens listening sockets of one address, as another process does before the runtime starts.
   Sockets open(std::size_t count) {
     Sockets sockets;
     while (sockets.size() < count) {
-      auto socket = host_->listen(address_, {});
+      auto socket = platform_->listen(address_, {});
       EXPECT_TRUE(socket);
-      address_ = host_->local_address(socket->value()).value();
-      sockets.push_back(std::make_shared<SharedListener>(*host_, std::move(*socket), address_));
+      address_ = platform_->local_address(socket->value()).value();
+      sockets.push_back(std::make_shared<SharedListener>(*platform_, std::move(*socket), address_));
     }
     return sockets;
   }
-  /// What another process has of the same socket.
+  /// Returns the descriptor that another process has for the same socket.
   Descriptor another(const SharedListener& socket) {
-    return host_->share(socket.descriptor()).value();
+    return platform_->share(socket.descriptor()).value();
   }
-  /// The first that waits in a socket which no loop has.
-  bool somebody_waits(Descriptor socket) {
+  /// Returns true if a client waits in the queue of a socket that no loop uses.
+  bool has_waiting_client(Descriptor socket) {
     const SocketOptions options{.role = SocketRole::listener, .shared = true};
     Socket* const listener = loop_->backend().adopt(std::move(socket), options).value();
-    const int accepted = run(accept_by_itself(*loop_, *listener));
+    const int accepted = run(accept_alone(*loop_, *listener));
     loop_->backend().close(*listener);
     return accepted == 1;
   }
@@ -49,7 +50,7 @@ class InheritedListenerTest : public NetTest {
   struct Waiting final : AcceptOperation {
     Waiting() noexcept : AcceptOperation([](Runnable&) {}) {}
   };
-  static Task<int> accept_by_itself(Loop& loop, Socket& listener) {
+  static Task<int> accept_alone(Loop& loop, Socket& listener) {
     Waiting waiting;
     if (!loop.backend().accept(listener, waiting)) {
       for (int rounds = 0; rounds < 1000 && waiting.state() != Operation::State::finished;
@@ -66,9 +67,9 @@ class InheritedListenerTest : public NetTest {
 INSTANTIATE_TEST_SUITE_P(On, InheritedListenerTest, every_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
-constexpr int visitors = 40;
+constexpr int client_count = 40;
 
-/// Connections that are accepted until it is closed; each must have come through.
+/// Accepts and greets connections until the listener is closed, and returns their number.
 Task<int> accept_all(tcp::Listener& listener) {
   int accepted = 0;
   for (;;) {
@@ -86,8 +87,8 @@ Task<Result<tcp::Stream>> accept_one(tcp::Listener& listener) {
   co_return co_await listener.accept();
 }
 
-/// That many clients, one after the other, who are all greeted.
-Task<> visit(Endpoint server, int count) {
+/// Connects `count` clients one after the other and expects a greeting for each.
+Task<> connect_clients(Endpoint server, int count) {
   for (int i = 0; i < count; ++i) {
     auto client = co_await tcp::connect(server);
     EXPECT_TRUE(client) << client.error().message();
@@ -96,49 +97,50 @@ Task<> visit(Endpoint server, int count) {
   }
 }
 
-Task<> visit_then_drain(Endpoint server, int count) {
+Task<> connect_then_drain(Endpoint server, int count) {
   const Context own = co_await this_context();
-  co_await visit(server, count);
+  co_await connect_clients(server, count);
   own.loop->drain();
 }
 
-TEST_P(InheritedListenerTest, OneLoopServesAllOfThem) {
+TEST_P(InheritedListenerTest, OneLoopServesAllInheritedSockets) {
   loop_->group().inherit(open(4));
   const auto talk = [](Endpoint address) -> Task<> {
     tcp::Listener listener = co_await listen_locally({}, address);
     EXPECT_EQ(listener.local_address(), address);
-    auto both = co_await all(accept_all(listener), visit_then_drain(address, visitors));
-    EXPECT_EQ(std::get<0>(both.value()), visitors);
+    auto both = co_await all(accept_all(listener), connect_then_drain(address, client_count));
+    EXPECT_EQ(std::get<0>(both.value()), client_count);
   };
   run(talk(address_));
 }
 
-TEST_P(InheritedListenerTest, ThoseWhoWaitInAnyOfThemAreServedByADrain) {
+TEST_P(InheritedListenerTest, DrainServesClientsWaitingInAnySocket) {
   loop_->group().inherit(open(3));
   const auto talk = [](Endpoint address) -> Task<> {
     const Context own = co_await this_context();
     tcp::Listener listener = co_await listen_locally({}, address);
     std::vector<tcp::Stream> waiting;
-    for (int i = 0; i < visitors; ++i) waiting.push_back((co_await tcp::connect(address)).value());
+    for (int i = 0; i < client_count; ++i)
+      waiting.push_back((co_await tcp::connect(address)).value());
     own.loop->drain();
-    EXPECT_EQ(co_await accept_all(listener), visitors);
+    EXPECT_EQ(co_await accept_all(listener), client_count);
   };
   run(talk(address_));
 }
 
-TEST_P(InheritedListenerTest, ALoopThatIsHeldAcceptsNobodyBeforeItAdmits) {
+TEST_P(InheritedListenerTest, PausedLoopAcceptsOnlyAfterItResumes) {
   loop_->group().inherit(open(2));
-  loop_->hold();
+  loop_->pause_accepting();
   bool admitted = false;
   const auto talk = [&](Endpoint address) -> Task<> {
     const auto body = [&](Scope& scope) -> Task<> {
       tcp::Listener listener = co_await listen_locally({}, address);
-      scope.spawn([](Endpoint server) -> Task<> { co_await visit(server, 6); }(address));
+      scope.spawn([](Endpoint server) -> Task<> { co_await connect_clients(server, 6); }(address));
       scope.spawn([](bool& flag) -> Task<> {
         const Context own = co_await this_context();
         static_cast<void>(co_await sleep(20ms));
         flag = true;
-        own.loop->admit();
+        own.loop->resume_accepting();
       }(admitted));
       for (int i = 0; i < 6; ++i) {
         auto stream = co_await listener.accept();
@@ -153,87 +155,88 @@ TEST_P(InheritedListenerTest, ALoopThatIsHeldAcceptsNobodyBeforeItAdmits) {
   run(talk(address_));
 }
 
-TEST_P(InheritedListenerTest, WhatGoesOnElsewhereIsLeftAsItIs) {
+TEST_P(InheritedListenerTest, DrainLeavesSocketsOfOtherProcessesOpen) {
   Sockets sockets = open(2);
   std::vector<Descriptor> others;
   for (const auto& each : sockets) {
-    each->set_goes_on(true);
+    each->set_stays_open_elsewhere(true);
     others.push_back(another(*each));
   }
   loop_->group().inherit(std::move(sockets));
   const auto talk = [](Endpoint address) -> Task<> {
     tcp::Listener listener = co_await listen_locally({}, address);
-    auto both = co_await all(accept_all(listener), visit_then_drain(address, 10));
+    auto both = co_await all(accept_all(listener), connect_then_drain(address, 10));
     EXPECT_EQ(std::get<0>(both.value()), 10);
   };
   run(talk(address_));
-  // It still listens, and who comes now waits for the other process.
-  const auto knock = [](Endpoint address) -> Task<std::optional<tcp::Stream>> {
+  // The sockets still listen, and new clients wait for the other process.
+  const auto connect_one = [](Endpoint address) -> Task<std::optional<tcp::Stream>> {
     auto client = co_await tcp::connect(address);
     if (!client) co_return std::nullopt;
     co_return std::move(*client);
   };
   std::vector<std::optional<tcp::Stream>> clients;
   for (int i = 0; i < 16; ++i) {
-    clients.push_back(run(knock(address_)));
+    clients.push_back(run(connect_one(address_)));
     EXPECT_TRUE(clients.back());
   }
-  EXPECT_TRUE(somebody_waits(std::move(others[0])) || somebody_waits(std::move(others[1])));
+  EXPECT_TRUE(has_waiting_client(std::move(others[0])) || has_waiting_client(std::move(others[1])));
 }
 
-TEST_P(InheritedListenerTest, ADrainEndsOneThatIsHeld) {
+TEST_P(InheritedListenerTest, DrainClosesAPausedListener) {
   Sockets sockets = open(2);
-  for (const auto& each : sockets) each->set_awaited();
+  for (const auto& each : sockets) each->set_peer_waits_for_accept();
   loop_->group().inherit(std::move(sockets));
-  loop_->hold();
+  loop_->pause_accepting();
   const auto talk = [](Endpoint address) -> Task<> {
     tcp::Listener listener = co_await listen_locally({}, address);
-    auto both = co_await all(accept_all(listener), visit_then_drain(address, 0));
+    auto both = co_await all(accept_all(listener), connect_then_drain(address, 0));
     EXPECT_EQ(std::get<0>(both.value()), 0);
     EXPECT_EQ((co_await listener.accept()).error(), Errc::closed);
   };
   run(talk(address_));
 }
 
-TEST_P(InheritedListenerTest, ADrainOfOneThatIsHeldServesWhoWaitsInWhatIsItsOwnByNow) {
+TEST_P(InheritedListenerTest, DrainOfAPausedLoopServesClientsOfItsOwnSockets) {
   Sockets sockets = open(3);
   for (const auto& each : sockets) {
-    each->set_awaited();
-    each->set_goes_on(false);
+    each->set_peer_waits_for_accept();
+    each->set_stays_open_elsewhere(false);
   }
   loop_->group().inherit(std::move(sockets));
-  loop_->hold();
+  loop_->pause_accepting();
   const auto talk = [](Endpoint address) -> Task<> {
     const Context own = co_await this_context();
     tcp::Listener listener = co_await listen_locally({}, address);
     std::vector<tcp::Stream> waiting;
-    for (int i = 0; i < visitors; ++i) waiting.push_back((co_await tcp::connect(address)).value());
+    for (int i = 0; i < client_count; ++i)
+      waiting.push_back((co_await tcp::connect(address)).value());
     own.loop->drain();
-    EXPECT_EQ(co_await accept_all(listener), visitors);
+    EXPECT_EQ(co_await accept_all(listener), client_count);
   };
   run(talk(address_));
 }
 
-TEST_P(InheritedListenerTest, TheGroupIsToldWhenAllAreAboutToBeAcceptedFrom) {
+TEST_P(InheritedListenerTest, GroupIsNotifiedWhenAllSocketsAreAboutToAccept) {
   Sockets sockets = open(3);
-  for (const auto& each : sockets) each->set_awaited();
-  int told = 0;
-  loop_->group().on_accepting = [&] { ++told; };
+  for (const auto& each : sockets) each->set_peer_waits_for_accept();
+  int notified_count = 0;
+  loop_->group().on_accepting = [&] { ++notified_count; };
   loop_->group().inherit(std::move(sockets));
-  loop_->hold();
-  EXPECT_EQ(loop_->group().awaited(), address_.to_string());
+  loop_->pause_accepting();
+  EXPECT_EQ(loop_->group().unaccepted_addresses(), address_.to_string());
   const auto talk = [](Endpoint address, int& count) -> Task<> {
     tcp::Listener listener = co_await listen_locally({}, address);
-    EXPECT_EQ(count, 0) << "it has not been asked to accept";
-    auto both = co_await all(accept_all(listener), visit_then_drain(address, 0));
+    EXPECT_EQ(count, 0) << "no accept has been requested yet";
+    auto both = co_await all(accept_all(listener), connect_then_drain(address, 0));
     EXPECT_TRUE(both);
     EXPECT_EQ(count, 1);
   };
-  run(talk(address_, told));
-  EXPECT_EQ(loop_->group().awaited(), "");
+  run(talk(address_, notified_count));
+  EXPECT_EQ(loop_->group().unaccepted_addresses(), "");
 }
 
-TEST_P(InheritedListenerTest, AListenerThatGoesWhileItWaitsLeavesNothingBehind) {
+TEST_P(InheritedListenerTest, DestroyedListenerReleasesItsExtraListeners) {
   loop_->group().inherit(open(3));
   const auto talk = [](Endpoint address) -> Task<> {
     CancelSource cancel;

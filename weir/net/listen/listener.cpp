@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "weir/loop/detail/listen/bind_retry.hpp"
-#include "weir/net/listener_state.hpp"
 #include "weir/net/detail/socket_block.hpp"
+#include "weir/net/listen/detail/listener_state.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::tcp {
@@ -19,28 +19,31 @@ Accept Listener::accept() noexcept {
 }
 
 os::Address Listener::local_address() const {
-  return state_->loop().host().local_address(state_->socket().descriptor).value_or(os::Address());
+  return state_->loop()
+      .platform()
+      .local_address(state_->socket().descriptor)
+      .value_or(os::Address());
 }
 
-// A flood that is handed over shall not keep a loop from everything else: of so many in a row the
-// last is kept, and the task that accepts goes on.
+// Maximum number of consecutive handovers. The loop keeps the next connection and resumes the
+// accepting task, so that a flood of handovers does not block other work.
 constexpr unsigned handed_over_max = 16;
 
 Accept::Awaiter::Awaiter(Listener::State& state) noexcept
-    : AcceptOperation(&resume), CancelNode(&ask), state_(state) {}
+    : AcceptOperation(&resume), CancelNode(&on_cancel), state_(state) {}
 Accept::Awaiter::~Awaiter() = default;
 
-/// Whether it has something to give: a stream, or an error.
+/// Returns true if it has a stream or an error.
 bool Accept::Awaiter::await_ready() {
   while (state_.begin(*this)) {
-    if (settled()) return true;
+    if (complete()) return true;
   }
   return false;
 }
 
-bool Accept::Awaiter::settled() {
-  if (error() && !state_.goes_on(*this)) return error() != Errc::closed || state_.closed();
-  const bool ours = !state_.was_taken_over();
+bool Accept::Awaiter::complete() {
+  if (error() && !state_.try_recover(*this)) return error() != Errc::closed || state_.closed();
+  const bool ours = !state_.take_handed_off_flag();
   if (ours && handed_over_ < handed_over_max && state_.hand_over(accepted)) {
     ++handed_over_;
     return false;
@@ -62,51 +65,52 @@ void Accept::Awaiter::suspend(std::coroutine_handle<> handle, CancelSource* canc
 
 void Accept::Awaiter::resume(Runnable& runnable) {
   auto& self = static_cast<Awaiter&>(static_cast<AcceptOperation&>(runnable));
-  self.state_.ended();
+  self.state_.on_accept_completed();
   self.handed_over_ = 0;
-  if (!self.settled() && !self.await_ready()) {
-    if (self.cancel_ != nullptr && self.cancel_->cancelled()) ask(self);
+  if (!self.complete() && !self.await_ready()) {
+    if (self.cancel_ != nullptr && self.cancel_->cancelled()) on_cancel(self);
     return;
   }
   static_cast<CancelNode&>(self).unlink();
-  go_on_with(self.handle_);
+  resume_coroutine(self.handle_);
 }
 
-void Accept::Awaiter::ask(CancelNode& node) {
+void Accept::Awaiter::on_cancel(CancelNode& node) {
   auto& self = static_cast<Awaiter&>(node);
   self.state_.cancel(self);
 }
 
 Result<Stream> Accept::Awaiter::await_resume() {
-  if (error()) return fail(state_.explain(error()));
+  if (error()) return fail(state_.to_accept_error(error()));
   return Stream(state_.loop(), *stream_);
 }
 
 Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options) {
   Loop& loop = *(co_await this_context()).loop;
-  AddressPatience patience(endpoint.family());
-  auto listener = loop.group().listen(loop.host(), endpoint, options);
+  BindRetry retry(endpoint.family());
+  auto listener = loop.group().listen(loop.platform(), endpoint, options);
   while (!listener) {
-    const auto pause = patience.after(listener.error());
+    const auto pause = retry.next_pause(listener.error());
     if (!pause || loop.draining()) break;
     const auto slept = co_await sleep(*pause);
     if (!slept) co_return fail(slept.error());
-    listener = loop.group().listen(loop.host(), endpoint, options);
+    listener = loop.group().listen(loop.platform(), endpoint, options);
   }
   if (!listener) {
-    loop.group().note_failure("listen on", endpoint, listener.error());
+    loop.group().record_failure("listen on", endpoint, listener.error());
     co_return fail(listener.error());
   }
   const int descriptor = listener->descriptor.value();
-  // Accepted connections inherit it.
-  if (auto configured = loop.host().configure(descriptor, {}); !configured) {
+  // Accepted connections inherit this configuration.
+  if (auto configured = loop.platform().configure(descriptor, {}); !configured) {
     co_return fail(configured.error());
   }
   const SocketOptions adopting{.role = SocketRole::listener, .shared = listener->shared != nullptr};
   auto socket = loop.backend().adopt(std::move(listener->descriptor), adopting);
   if (!socket) co_return fail(socket.error());
   auto state = make_socket_block<Listener::State>(loop, **socket, *listener);
-  if (auto added = state->add_side_doors(listener->further); !added) co_return fail(added.error());
+  if (auto added = state->add_extra_listeners(listener->additional); !added)
+    co_return fail(added.error());
   co_return Listener(std::move(state));
 }
 

@@ -1,4 +1,4 @@
-// Listening for connections, and closing without hurting those that are on their way.
+// Listening for connections. A drain closes a listener without losing connections in progress.
 #pragma once
 
 #include <coroutine>
@@ -10,11 +10,17 @@ namespace weir::tcp {
 
 class Accept;
 
-/// A listening socket of its loop. One accept at a time (asserted). Where the loops of a runtime
-/// listen on one address and this one has far more connections than they have on average, some that
-/// it accepts go to the listener of the one with the fewest instead; see Balance. When the loop
-/// drains, the listener stops new handshakes, hands out every connection that is already there or
-/// on its way, and then answers Errc::closed. Move-only; destroying it closes it.
+/// A listening socket that belongs to one loop. The caller awaits one accept at a time (asserted).
+/// Move-only.
+///
+/// The loops of a runtime that listen on one address balance their connections. A loop with far
+/// more connections than the average hands some accepted ones over to the loop with the fewest; see
+/// ConnectionBalancer.
+///
+/// When the loop drains, the listener refuses new handshakes. It returns every connection that is
+/// established or in progress, and then Errc::closed.
+/// Threads: its loop's.
+/// Lifetime: no accept is pending when it is destroyed (asserted). Destroying it closes it.
 class Listener {
  public:
   class State;
@@ -23,18 +29,21 @@ class Listener {
   Listener& operator=(Listener&&) noexcept;
   ~Listener();
 
-  /// `co_await listener.accept()`: a Result<Stream>. What is transient is retried inside; when
-  /// descriptors or memory run out it waits and goes on. Errors: Errc::closed after a drain.
-  /// Cancel: nothing is lost; a connection that comes later is given to the next accept.
+  /// Accepts one connection. It retries transient errors. It waits and retries if descriptors or
+  /// memory run out.
+  /// Returns: a Result<Stream> from `co_await listener.accept()`.
+  /// Errors: Errc::closed after a drain, the kernel's if the listener itself has failed;
+  /// Errc::cancelled.
+  /// Cancel: loses no connection; the next accept returns one that comes later.
   Accept accept() noexcept;
-  /// With the port that the host chose, where it was asked to.
+  /// Returns the local address, with the port that the platform chose for port 0.
   os::Address local_address() const;
 
  private:
   BlockPtr<State> state_;
 };
 
-/// See Listener::accept().
+/// The awaitable of Listener::accept().
 class [[nodiscard]] Accept {
  public:
   explicit Accept(Listener::State& state) noexcept : state_(&state) {}
@@ -51,16 +60,16 @@ class [[nodiscard]] Accept {
 
    private:
     friend class Listener::State;
-    bool settled();
+    bool complete();
     void suspend(std::coroutine_handle<> handle, CancelSource* cancel);
     static void resume(Runnable& runnable);
-    static void ask(CancelNode& node);
+    static void on_cancel(CancelNode& node);
 
     Listener::State& state_;
     std::coroutine_handle<> handle_;
     CancelSource* cancel_ = nullptr;
     Socket* stream_ = nullptr;
-    unsigned handed_over_ = 0;  // in this turn
+    unsigned handed_over_ = 0;  // connections handed over in this turn
   };
   Awaiter operator co_await() const noexcept { return Awaiter(*state_); }
 
@@ -68,10 +77,11 @@ class [[nodiscard]] Accept {
   Listener::State* state_;
 };
 
-/// A listener of the awaiting task's loop. With port 0 the host chooses one, the same for all
-/// loops of a runtime. An address that is taken is tried for a second, for whoever has it may be
-/// about to go; see AddressPatience. Errors: the kernel's (EADDRINUSE, EACCES …),
-/// Errc::cancelled. Cancel: gives up.
+/// Opens a listener of the awaiting task's loop. The platform chooses a port for port 0, the same
+/// for all loops of a runtime. An address in use is retried for about a second, because its current
+/// owner may be about to exit; see BindRetry.
+/// Errors: the kernel's (EADDRINUSE, EACCES …), Errc::cancelled.
+/// Cancel: stops retrying.
 Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options = {});
 
 }  // namespace weir::tcp

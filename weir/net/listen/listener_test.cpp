@@ -22,8 +22,8 @@ Task<Result<tcp::Stream>> accept_one(tcp::Listener& listener) {
   co_return co_await listener.accept();
 }
 
-/// Clients that have connected and sent their number; nobody has accepted them.
-Task<std::vector<tcp::Stream>> knock(Endpoint server, int count) {
+/// Connects clients that send their number. They wait in the queue of the listener.
+Task<std::vector<tcp::Stream>> connect_clients(Endpoint server, int count) {
   std::vector<tcp::Stream> clients;
   for (int i = 0; i < count; ++i) {
     auto client = co_await tcp::connect(server);
@@ -35,7 +35,7 @@ Task<std::vector<tcp::Stream>> knock(Endpoint server, int count) {
   co_return clients;
 }
 
-/// The peer of each is a number; all of 0 to count - 1 must be among them.
+/// Expects that the accepted streams carry all numbers from 0 to count - 1.
 Task<> expect_all(std::vector<tcp::Stream>& accepted, int count) {
   std::vector<bool> seen(static_cast<std::size_t>(count));
   EXPECT_EQ(accepted.size(), seen.size());
@@ -47,11 +47,11 @@ Task<> expect_all(std::vector<tcp::Stream>& accepted, int count) {
   for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_TRUE(seen[i]) << i;
 }
 
-TEST_P(ListenerTest, AcceptsWhatWaitsAndWhatComes) {
+TEST_P(ListenerTest, AcceptsWaitingAndNewConnections) {
   const auto talk = []() -> Task<> {
     tcp::Listener listener = co_await listen_locally();
     EXPECT_NE(listener.local_address().port(), 0);
-    const auto waiting = co_await knock(listener.local_address(), 10);
+    const auto waiting = co_await connect_clients(listener.local_address(), 10);
     std::vector<tcp::Stream> accepted;
     for (int i = 0; i < 10; ++i) accepted.push_back((co_await listener.accept()).value());
     co_await expect_all(accepted, 10);
@@ -61,7 +61,7 @@ TEST_P(ListenerTest, AcceptsWhatWaitsAndWhatComes) {
   run(talk());
 }
 
-TEST_P(ListenerTest, ACancelledAcceptLosesNothing) {
+TEST_P(ListenerTest, CancelledAcceptLosesNoConnection) {
   const auto talk = []() -> Task<> {
     tcp::Listener listener = co_await listen_locally();
     constexpr int count = 60;
@@ -69,9 +69,9 @@ TEST_P(ListenerTest, ACancelledAcceptLosesNothing) {
     const auto body = [&](Scope& scope) -> Task<> {
       std::vector<tcp::Stream> clients;
       scope.spawn([](Endpoint server, std::vector<tcp::Stream>& to) -> Task<> {
-        to = co_await knock(server, count);
+        to = co_await connect_clients(server, count);
       }(listener.local_address(), clients));
-      // Each accept is given up after a few rounds, wherever the connection is by then.
+      // Each accept is cancelled after a few turns, in any state of the connection.
       for (int i = 0; accepted.size() < count; ++i) {
         CancelSource cancel;
         const auto give_up = [](CancelSource& source, int rounds) -> Task<> {
@@ -97,7 +97,7 @@ TEST_P(ListenerTest, ACancelledAcceptLosesNothing) {
   run(talk());
 }
 
-TEST_P(ListenerTest, ATimeoutOfAnAccept) {
+TEST_P(ListenerTest, AcceptTimesOut) {
   const auto talk = []() -> Task<> {
     tcp::Listener listener = co_await listen_locally();
     EXPECT_EQ((co_await timeout(1ms, listener.accept())).error(), Errc::timed_out);
@@ -106,29 +106,29 @@ TEST_P(ListenerTest, ATimeoutOfAnAccept) {
   run(talk());
 }
 
-TEST_P(ListenerTest, ADrainAcceptsWhatWaitsThenIsClosed) {
+TEST_P(ListenerTest, DrainAcceptsWaitingConnectionsAndCloses) {
   const auto talk = []() -> Task<> {
     const Context own = co_await this_context();
     tcp::Listener listener = co_await listen_locally();
-    const auto clients = co_await knock(listener.local_address(), 20);
+    const auto clients = co_await connect_clients(listener.local_address(), 20);
     own.loop->drain();
     std::vector<tcp::Stream> accepted;
     Result<tcp::Stream> stream = co_await listener.accept();
     for (; stream; stream = co_await listener.accept()) accepted.push_back(std::move(*stream));
     EXPECT_EQ(stream.error(), Errc::closed);
-    EXPECT_EQ((co_await listener.accept()).error(), Errc::closed) << "and stays so";
+    EXPECT_EQ((co_await listener.accept()).error(), Errc::closed) << "and stays closed";
     co_await expect_all(accepted, 20);
   };
   run(talk());
 }
 
-// Who is busy with other things while the loop drains finds the queue intact all the same.
-TEST_P(ListenerTest, ADrainWaitsForASlowAccepter) {
+// The queue stays intact if the accepting task is busy with other work during the drain.
+TEST_P(ListenerTest, DrainWaitsForASlowAccepter) {
   if (!simulated()) GTEST_SKIP() << "takes seconds";
   const auto talk = []() -> Task<> {
     const Context own = co_await this_context();
     tcp::Listener listener = co_await listen_locally();
-    const auto clients = co_await knock(listener.local_address(), 5);
+    const auto clients = co_await connect_clients(listener.local_address(), 5);
     own.loop->drain();
     std::vector<tcp::Stream> accepted;
     Result<tcp::Stream> stream = fail(Errc::closed);
@@ -143,7 +143,7 @@ TEST_P(ListenerTest, ADrainWaitsForASlowAccepter) {
   run(talk());
 }
 
-TEST_P(ListenerTest, ADrainWhileAnAcceptIsPending) {
+TEST_P(ListenerTest, DrainClosesAPendingAccept) {
   const auto talk = []() -> Task<> {
     tcp::Listener listener = co_await listen_locally();
     const auto drain = []() -> Task<> {
@@ -160,7 +160,7 @@ TEST_P(ListenerTest, ADrainWhileAnAcceptIsPending) {
   run(talk());
 }
 
-TEST_P(ListenerTest, AListenerMadeDuringADrainIsClosedSoon) {
+TEST_P(ListenerTest, ListenerCreatedDuringADrainClosesSoon) {
   loop_->drain();
   const auto talk = []() -> Task<> {
     tcp::Listener listener = co_await listen_locally();
@@ -169,7 +169,7 @@ TEST_P(ListenerTest, AListenerMadeDuringADrainIsClosedSoon) {
   run(talk());
 }
 
-TEST_P(ListenerTest, CancellingBeatsTheWaitOfADrain) {
+TEST_P(ListenerTest, CancelEndsTheWaitOfADrain) {
   const auto talk = []() -> Task<> {
     const Context own = co_await this_context();
     tcp::Listener listener = co_await listen_locally();
@@ -179,10 +179,10 @@ TEST_P(ListenerTest, CancellingBeatsTheWaitOfADrain) {
   run(talk());
 }
 
-TEST_P(ListenerTest, DestroyedWithConnectionsInItsQueue) {
+TEST_P(ListenerTest, DestructionResetsConnectionsInItsQueue) {
   const auto talk = []() -> Task<> {
     std::optional<tcp::Listener> listener = co_await listen_locally();
-    auto clients = co_await knock(listener->local_address(), 3);
+    auto clients = co_await connect_clients(listener->local_address(), 3);
     const Endpoint address = listener->local_address();
     listener.reset();
     for (tcp::Stream& client : clients) {
@@ -200,7 +200,7 @@ TEST_P(ListenerTest, Moves) {
     tcp::Listener first = co_await listen_locally();
     const Endpoint address = first.local_address();
     tcp::Listener second = std::move(first);
-    const auto clients = co_await knock(address, 1);
+    const auto clients = co_await connect_clients(address, 1);
     EXPECT_TRUE(co_await second.accept());
     second = co_await listen_locally({}, Endpoint::parse("127.0.0.2:0").value());
     EXPECT_NE(second.local_address(), address);
@@ -213,7 +213,7 @@ TEST_P(ListenerTest, Moves) {
   run(talk());
 }
 
-TEST_P(ListenerTest, ATakenAddressIsAnError) {
+TEST_P(ListenerTest, AddressInUseIsAnError) {
   const auto talk = []() -> Task<> {
     const ListenOptions not_shared{.reuse_port = false};
     tcp::Listener alone = co_await listen_locally(not_shared);
@@ -226,17 +226,17 @@ TEST_P(ListenerTest, ATakenAddressIsAnError) {
   run(talk());
 }
 
-Task<> let_go_later(Descriptor& held) {
+Task<> release_later(Descriptor& held) {
   static_cast<void>(co_await sleep(20ms));
   held.reset();
 }
 
-// A killed process has its ports for a moment longer than its life.
-TEST_P(ListenerTest, AnAddressThatIsLetGoSoonIsWaitedFor) {
+// A killed process keeps its ports for a moment after its end.
+TEST_P(ListenerTest, WaitsForAnAddressThatIsReleasedSoon) {
   const auto talk = [this]() -> Task<> {
-    Descriptor held = host_->listen(Endpoint::loopback(0), {.reuse_port = false}).value();
-    const Endpoint address = host_->local_address(held.value()).value();
-    auto both = co_await all(tcp::listen(address), let_go_later(held));
+    Descriptor held = platform_->listen(Endpoint::loopback(0), {.reuse_port = false}).value();
+    const Endpoint address = platform_->local_address(held.value()).value();
+    auto both = co_await all(tcp::listen(address), release_later(held));
     EXPECT_EQ(std::get<0>(both.value()).local_address(), address);
   };
   run(talk());
@@ -248,30 +248,30 @@ Task<> drain_later(Loop& loop) {
   loop.drain();
 }
 
-TEST_P(ListenerTest, WaitingForAnAddressEndsWithACancelOrADrain) {
+TEST_P(ListenerTest, WaitForAnAddressEndsWithACancelOrADrain) {
   const auto talk = [this]() -> Task<> {
-    const Descriptor held = host_->listen(Endpoint::loopback(0), {.reuse_port = false}).value();
-    const Endpoint address = host_->local_address(held.value()).value();
+    const Descriptor held = platform_->listen(Endpoint::loopback(0), {.reuse_port = false}).value();
+    const Endpoint address = platform_->local_address(held.value()).value();
     const Instant begin = loop_->now();
     EXPECT_EQ((co_await timeout(5ms, tcp::listen(address))).error(), Errc::timed_out);
     const auto both = co_await all(tcp::listen(address), drain_later(*loop_));
     EXPECT_EQ(both.error(), std::errc::address_in_use);
-    if (simulated()) {  // elsewhere others may have the processors
+    if (simulated()) {  // other programs may delay a real test
       EXPECT_LT(loop_->now() - begin, 900ms);
     }
   };
   run(talk());
 }
 
-TEST_P(ListenerTest, WhenDescriptorsRunOutItWaitsAndGoesOn) {
-  if (!simulated()) GTEST_SKIP() << "the limit of descriptors is the whole process's";
+TEST_P(ListenerTest, WaitsWhileDescriptorsAreExhausted) {
+  if (!simulated()) GTEST_SKIP() << "the descriptor limit applies to the whole process";
   const auto talk = [this]() -> Task<> {
     tcp::Listener listener = co_await listen_locally();
-    const auto clients = co_await knock(listener.local_address(), 3);
+    const auto clients = co_await connect_clients(listener.local_address(), 3);
     memory_->set_descriptors_max(memory_->open_descriptors());
-    const auto relax = [](MemoryHost& host) -> Task<> {
+    const auto relax = [](MemoryPlatform& platform) -> Task<> {
       static_cast<void>(co_await sleep(1s));
-      host.set_descriptors_max(1000);
+      platform.set_descriptors_max(1000);
     };
     const auto both = co_await all(accept_one(listener), relax(*memory_));
     EXPECT_TRUE(both);

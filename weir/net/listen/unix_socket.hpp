@@ -1,4 +1,4 @@
-// Unix sockets: streams between programs of one machine, named by a path.
+// Unix sockets, which are streams between programs of one machine, named by a path.
 #pragma once
 
 #include <string>
@@ -11,15 +11,18 @@ namespace weir::unix_socket {
 using Stream = tcp::Stream;
 using Listener = tcp::Listener;
 
-/// As tcp::listen(), on a path, or on a name in Linux' abstract namespace that begins with '@'.
-/// The loops of one runtime share the socket; when the last closes it, the path is removed.
-/// Errors: Errc::bad_input for a name that is empty or too long, EADDRINUSE where another program
-/// or runtime listens; to see whether it does, it is connected to a few times within a second.
-/// Cancel: it is not waited any longer for an address that somebody else has.
+/// Listens as tcp::listen() does, on a path or on a name that begins with '@' in Linux' abstract
+/// namespace. The loops of one runtime share the socket. The last loop that closes it removes the
+/// path. The call connects to a path in use a few times within about a second, to find out if
+/// another program listens there.
+/// Errors: Errc::bad_input for a name that is empty or too long, EADDRINUSE if another program or
+/// runtime listens, otherwise as tcp::listen().
+/// Cancel: stops waiting for an address in use.
 Task<Result<Listener>> listen(std::string name);
 
-/// As tcp::connect().
-/// Cancel: gives the attempt up.
+/// Connects as tcp::connect() does, to a path or to a name in the abstract namespace.
+/// Errors: Errc::bad_input for a name that is empty or too long, otherwise as tcp::connect().
+/// Cancel: aborts the attempt.
 Task<Result<Stream>> connect(std::string name);
 
 }  // namespace weir::unix_socket

@@ -9,21 +9,21 @@
 #include <string>
 #include <vector>
 
-#include "weir/runtime/runtime.hpp"
 #include "weir/net/test/net_fixture.hpp"
+#include "weir/runtime/runtime.hpp"
 
 namespace weir {
 namespace {
 
 class UnixSocketTest : public NetTest {
  protected:
-  /// A path of this process alone; nothing is there at a test's end.
+  /// Returns a path that only this process uses. No file is left there at the end of a test.
   std::string path() const {
     return (std::filesystem::temp_directory_path() / ("weir-unix-" + std::to_string(::getpid())))
         .string();
   }
   void TearDown() override {
-    EXPECT_FALSE(std::filesystem::exists(path())) << "left behind";
+    EXPECT_FALSE(std::filesystem::exists(path())) << "the file was left behind";
     NetTest::TearDown();
   }
 };
@@ -38,7 +38,7 @@ Task<> talk(std::string name) {
   EXPECT_TRUE(both);
   if (!both) co_return;
   auto& [server, client] = *both;
-  EXPECT_TRUE(client.set_no_delay(true)) << "there is nothing to set";
+  EXPECT_TRUE(client.set_no_delay(true)) << "the option does not exist here";
   EXPECT_TRUE(co_await client.write("through a file"));
   EXPECT_TRUE(client.finish_writing());
   const auto heard = co_await read_to_end(server);
@@ -51,15 +51,15 @@ Task<> talk(std::string name) {
   EXPECT_EQ(taken.error(), std::errc::address_in_use);
 }
 
-TEST_P(UnixSocketTest, OfAPath) {
+TEST_P(UnixSocketTest, ConnectsByPath) {
   run(talk(path()));
 }
 
-TEST_P(UnixSocketTest, OfAnAbstractName) {
+TEST_P(UnixSocketTest, ConnectsByAbstractName) {
   run(talk("@" + std::filesystem::path(path()).filename().string()));
 }
 
-TEST_P(UnixSocketTest, NamesThatCannotBe) {
+TEST_P(UnixSocketTest, RejectsInvalidNames) {
   const auto try_names = []() -> Task<> {
     for (const std::string& name : {std::string(), std::string(200, 'x')}) {
       EXPECT_EQ((co_await unix_socket::listen(name)).error(), Errc::bad_input);
@@ -69,7 +69,7 @@ TEST_P(UnixSocketTest, NamesThatCannotBe) {
   run(try_names());
 }
 
-TEST_P(UnixSocketTest, NobodyThere) {
+TEST_P(UnixSocketTest, ConnectFailsWithoutAListener) {
   const auto connect = [](std::string name) -> Task<std::error_code> {
     co_return (co_await unix_socket::connect(name)).error();
   };
@@ -79,7 +79,7 @@ TEST_P(UnixSocketTest, NobodyThere) {
       << error.message();
 }
 
-TEST_P(UnixSocketTest, ADrainAcceptsWhatWaitsThenIsClosed) {
+TEST_P(UnixSocketTest, DrainAcceptsWaitingConnectionsAndCloses) {
   const auto drain = [](std::string name) -> Task<> {
     const Context own = co_await this_context();
     auto listener = co_await unix_socket::listen(name);
@@ -108,24 +108,24 @@ Task<> read_and_close(tcp::Stream peer) {
   EXPECT_EQ((co_await peer.read()).error(), Errc::end_of_stream);
 }
 
-struct Everywhere {
+struct SharedSocket {
   Runtime& runtime;
   std::string name;
   std::atomic<int> listening{0};
   std::array<int, 2> accepted{};  // by core
 };
 
-constexpr int knocks = 20;
+constexpr int connection_count = 20;
 
-Task<> knock_then_drain(Everywhere& test) {
-  for (int i = 0; i < knocks; ++i) EXPECT_TRUE(co_await unix_socket::connect(test.name));
+Task<> connect_then_drain(SharedSocket& test) {
+  for (int i = 0; i < connection_count; ++i) EXPECT_TRUE(co_await unix_socket::connect(test.name));
   test.runtime.drain();
 }
 
-Task<Result<>> accept_everywhere(Scope& scope, Everywhere& test) {
+Task<Result<>> accept_on_each_core(Scope& scope, SharedSocket& test) {
   auto listener = co_await unix_socket::listen(test.name);
   if (!listener) co_return fail(listener.error());
-  if (++test.listening == 2) scope.spawn(knock_then_drain(test));
+  if (++test.listening == 2) scope.spawn(connect_then_drain(test));
   for (;;) {
     auto peer = co_await listener->accept();
     if (!peer) co_return fail(peer.error());
@@ -134,18 +134,18 @@ Task<Result<>> accept_everywhere(Scope& scope, Everywhere& test) {
   }
 }
 
-TEST_P(UnixSocketTest, TwoCoresShareIt) {
+TEST_P(UnixSocketTest, TwoCoresShareASocket) {
   RuntimeOptions options;
   options.cores = 2;
   options.pin = false;
   options.announce = false;
   options.backend = GetParam().backend;
   options.handle_signals = false;
-  Runtime runtime(*host_, options);
+  Runtime runtime(*platform_, options);
   loop_.reset();
-  Everywhere test{runtime, path()};
-  EXPECT_EQ(runtime.run_on_each_core(accept_everywhere, std::ref(test)), 0);
-  EXPECT_EQ(test.accepted[0] + test.accepted[1], knocks);
+  SharedSocket test{runtime, path()};
+  EXPECT_EQ(runtime.run_on_each_core(accept_on_each_core, std::ref(test)), 0);
+  EXPECT_EQ(test.accepted[0] + test.accepted[1], connection_count);
 }
 
 }  // namespace

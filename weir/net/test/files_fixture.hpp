@@ -1,5 +1,5 @@
-// What the tests of files run on: every host and backend that this machine has, and a folder.
-// Included by tests only, so it may use weir/testing.
+// Fixture of the tests of files. It provides each platform and backend of this machine, and a
+// folder. Library code does not include it, so it may use weir/testing.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@
 #include "weir/net/files.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 #include "weir/task/detail/run.hpp"
-#include "weir/testing/test/contract/contract_fixture.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
+#include "weir/testing/test/contract/contract_fixture.hpp"
 
 namespace weir {
 
@@ -48,22 +48,22 @@ inline auto every_kernel_files_kind() {
   return testing::Values(files_on_uring, files_on_uring_6_1, files_on_epoll, files_on_poll);
 }
 
-/// At the end nothing may be left open, and no block of the loop in use.
+/// A fixture that checks that a test leaves no descriptor open and no block of the loop in use.
 class FilesTest : public testing::TestWithParam<FilesKind> {
  protected:
   void SetUp() override {
     if (GetParam().simulated) {
-      MemoryHostOptions options;
+      MemoryPlatformOptions options;
       options.files = *GetParam().simulated;
-      auto memory = std::make_unique<MemoryHost>(options);
+      auto memory = std::make_unique<MemoryPlatform>(options);
       memory_ = memory.get();
-      host_ = std::move(memory);
+      platform_ = std::move(memory);
     } else {
-      host_ = std::make_unique<OsHost>();
+      platform_ = std::make_unique<OsPlatform>();
       tree_.emplace();
     }
-    auto made = Loop::make(*host_, {.backend = GetParam().backend});
-    if (!made) GTEST_SKIP() << "not to be had here: " << made.error().message();
+    auto made = Loop::make(*platform_, {.backend = GetParam().backend});
+    if (!made) GTEST_SKIP() << "backend not available: " << made.error().message();
     loop_ = std::move(*made);
     blocks_.emplace(loop_->blocks());
   }
@@ -92,30 +92,31 @@ class FilesTest : public testing::TestWithParam<FilesKind> {
   }
   std::string folder() const { return path(""); }
 
-  /// What is in a file, by the host's plain calls; nullopt where there is none.
+  /// Returns the content of a file, read with blocking calls; nullopt if the file does not exist.
   std::optional<std::string> contents(std::string_view name) const {
-    const auto file = host_->files().open(path(name), {});
+    const auto file = platform_->files().open(path(name), {});
     if (!file) return std::nullopt;
     std::string text;
     std::string piece(65536, '\0');
     for (;;) {
       const MutableBytes room(reinterpret_cast<std::byte*>(piece.data()), piece.size());
-      const std::size_t count = host_->files().read_at(file->value(), room, text.size()).value();
+      const std::size_t count =
+          platform_->files().read_at(file->value(), room, text.size()).value();
       if (count == 0) return text;
       text.append(piece, 0, count);
     }
   }
   void put(std::string_view name, std::string_view text) const {
-    const auto file = host_->files().open(path(name), {.mode = os::FileMode::replace});
+    const auto file = platform_->files().open(path(name), {.mode = os::FileMode::truncate});
     ASSERT_TRUE(file) << name << ": " << file.error().message();
     for (std::size_t done = 0; done < text.size();) {
-      done += host_->files().write_at(file->value(), to_bytes(text.substr(done)), done).value();
+      done += platform_->files().write_at(file->value(), to_bytes(text.substr(done)), done).value();
     }
   }
-  /// The names in the folder, sorted.
+  /// Returns the names in the folder, sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
-    const auto entries = host_->files().list(folder(), 1000);
+    const auto entries = platform_->files().list(folder(), 1000);
     for (const auto& entry : entries.value()) {
       names.push_back(entry.name);
     }
@@ -123,20 +124,20 @@ class FilesTest : public testing::TestWithParam<FilesKind> {
     return names;
   }
 
-  std::unique_ptr<Host> host_;
-  MemoryHost* memory_ = nullptr;
+  std::unique_ptr<Platform> platform_;
+  MemoryPlatform* memory_ = nullptr;
   std::optional<os::TemporaryTree> tree_;
   std::unique_ptr<Loop> loop_;
-  std::optional<BlockPool::Use> blocks_;
+  std::optional<ScopedBlockPool> blocks_;
 };
 
-/// The error of what must have failed.
+/// Returns the error of a result; no error if it has a value.
 template <class T>
 std::error_code error_of(const Result<T>& result) {
   return result ? std::error_code() : result.error();
 }
 
-/// All that read() gives, in pieces of `most`.
+/// Reads the rest of a file in pieces of at most `most` bytes.
 inline Task<Result<std::string>> read_rest(files::File& file, std::size_t most) {
   std::string text;
   for (;;) {

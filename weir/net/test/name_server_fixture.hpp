@@ -1,5 +1,5 @@
-// A name server for tests, which answers as it is told to: rightly, late, wrongly, in parts or
-// never. Included by tests only.
+// A fake name server that answers according to rules: correctly, late, wrongly, partially or not at
+// all. Library code does not include it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,16 +15,16 @@
 #include <utility>
 #include <vector>
 
+#include "weir/net/dns/resolver.hpp"
 #include "weir/net/listen/listener.hpp"
-#include "weir/net/resolver.hpp"
 #include "weir/net/udp.hpp"
-#include "weir/task/mutex.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/task/sync/mutex.hpp"
 
-namespace weir::names {
+namespace weir::dns {
 
-/// Writes a message of the domain name system.
+/// Writes a DNS message.
 class DnsWriter {
  public:
   std::vector<std::byte> bytes;
@@ -50,16 +50,16 @@ class DnsWriter {
     }
     return byte(0);
   }
-  /// A place where a name stands already.
+  /// Appends a compression pointer to a name at offset `place` of the message.
   DnsWriter& pointer(std::size_t place) { return word(0xc000U | static_cast<unsigned>(place)); }
-  /// What follows the owner of a record and precedes its data.
+  /// Appends the part of a record between its owner and its data.
   DnsWriter& record(unsigned type, std::uint32_t ttl, std::size_t data_bytes) {
     return word(type).word(1).number(ttl).word(static_cast<unsigned>(data_bytes));
   }
   DnsWriter& address(const Endpoint& address) {
     const auto* const data = static_cast<const std::byte*>(address.data());
     const bool ipv4 = address.family() == os::AddressFamily::ipv4;
-    return raw({data + (ipv4 ? 4 : 8), ipv4 ? 4U : 16U});  // where a sockaddr has it
+    return raw({data + (ipv4 ? 4 : 8), ipv4 ? 4U : 16U});  // offset in a sockaddr
   }
 };
 
@@ -67,52 +67,55 @@ inline Endpoint ip(std::string_view text) {
   return parse_ip_address(text, 0).value();
 }
 
-/// What the server says of a name.
-struct NameRule {
-  enum class Manner : std::uint8_t {
-    rightly,
+/// The server's response to queries for a name.
+struct DnsRule {
+  enum class Behavior : std::uint8_t {
+    correct,
     never,
     with_wrong_id,
     with_wrong_question,
-    as_a_question,     // without the bit that makes it an answer
+    as_a_question,     // missing response bit
     with_garbage,      // a few bytes
-    malformed,         // an answer that ends within an address
-    truncated,         // as a datagram; by a connection rightly
-    cut_by_connection  // truncated, and its connection ends within the answer
+    malformed,         // response that ends within an address
+    truncated,         // truncated over UDP and correct over TCP
+    cut_by_connection  // truncated over UDP; the TCP connection ends within the response
   };
   std::vector<Endpoint> addresses = {};
-  Manner manner = Manner::rightly;
+  Behavior behavior = Behavior::correct;
   Duration delay = {};
-  bool lies_first = false;  ///< before it sends this, it sends all kinds of what is no answer
-  unsigned code = 0;        ///< of the response
+  bool sends_invalid_first =
+      false;          ///< true if the server sends all kinds of invalid responses first
+  unsigned code = 0;  ///< response code
   std::uint32_t ttl = 60;
-  std::string alias = {};                          ///< the name is one for this
-  std::optional<std::uint32_t> negative_ttl = {};  ///< of what is not there
+  std::string alias = {};                          ///< target if the name is an alias
+  std::optional<std::uint32_t> negative_ttl = {};  ///< TTL of an absent name or address
 };
 
-/// Both its sockets are on one port, of loopback and chosen by the kernel unless told. It notes
-/// what it is asked as "www.example.org AAAA", with " by connection" behind it where it was.
+/// A fake name server. Its UDP and TCP sockets have the same port, by default on loopback and
+/// chosen by the kernel. It records each query as "www.example.org AAAA", with the suffix
+/// " by connection" for TCP.
 /// Threads: its loop's.
-class NameServer {
+class FakeDnsServer {
  public:
-  using Manner = NameRule::Manner;
+  using Behavior = DnsRule::Behavior;
 
-  /// By name, or by name and type as it is noted, which comes first. What is not here is not there.
-  std::map<std::string, NameRule> rules;
+  /// The rules by name, or by name and type as recorded in `asked`, which take precedence. Names
+  /// without a rule do not exist.
+  std::map<std::string, DnsRule> rules;
   std::vector<std::string> asked;
 
   std::size_t times_asked(const std::string& question) const {
     return static_cast<std::size_t>(std::count(asked.begin(), asked.end(), question));
   }
 
-  /// On `endpoint`; a port that is 0 is chosen.
+  /// Opens the sockets on `endpoint`. The kernel chooses a port for port 0.
   Task<> open(Endpoint endpoint = Endpoint::loopback(0)) {
     for (int tries = 0; tries < 100 && listener_ == std::nullopt; ++tries) {
       auto socket = co_await udp::bind(endpoint, datagrams_);
       ListenOptions alone;
       alone.reuse_port = false;
       auto listener = co_await tcp::listen(socket.value().local_address(), alone);
-      if (!listener) continue;  // that port is another's
+      if (!listener) continue;  // another process has this TCP port
       socket_.emplace(std::move(*socket));
       listener_.emplace(std::move(*listener));
     }
@@ -120,7 +123,8 @@ class NameServer {
   }
   Endpoint address() const { return socket_->local_address(); }
 
-  /// Answers until it is cancelled.
+  /// Answers queries.
+  /// Cancel: returns.
   Task<> serve(Scope& scope) {
     scope.spawn(serve_connections(scope));
     for (;;) {
@@ -136,15 +140,15 @@ class NameServer {
 
  private:
   static constexpr std::size_t header_bytes = 12;
-  static constexpr udp::Options datagrams_{.ends_with_drain = false};
+  static constexpr udp::Options datagrams_{.close_on_drain = false};
 
   struct Question {
     std::string name;
     unsigned type = 0;
-    std::string noted;
-    std::vector<std::byte> bytes;  // as it was sent: header and question
+    std::string logged;
+    std::vector<std::byte> bytes;  // header and question as sent
 
-    bool wants(const Endpoint& each) const {
+    bool matches(const Endpoint& each) const {
       return (each.family() == os::AddressFamily::ipv4) == (type == 1);
     }
   };
@@ -160,35 +164,36 @@ class NameServer {
       at += length;
     }
     question.type = std::to_integer<unsigned>(message[at + 1]);
-    question.noted = question.name + (question.type == 1 ? " A" : " AAAA");
+    question.logged = question.name + (question.type == 1 ? " A" : " AAAA");
     question.bytes.assign(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(at + 4));
     return question;
   }
 
-  NameRule rule_for(const Question& question) const {
-    for (const std::string& key : {question.noted, question.name}) {
+  DnsRule rule_for(const Question& question) const {
+    for (const std::string& key : {question.logged, question.name}) {
       if (const auto found = rules.find(key); found != rules.end()) return found->second;
     }
-    NameRule missing;
+    DnsRule missing;
     missing.code = 3;
     return missing;
   }
 
-  /// The answer, and all that is wrong with it.
-  static std::vector<std::byte> message_for(const Question& question, const NameRule& rule,
-                                            Manner manner) {
-    if (manner == Manner::with_garbage) return {question.bytes.begin(), question.bytes.begin() + 7};
+  /// Returns the response with the faults of `behavior`.
+  static std::vector<std::byte> message_for(const Question& question, const DnsRule& rule,
+                                            Behavior behavior) {
+    if (behavior == Behavior::with_garbage)
+      return {question.bytes.begin(), question.bytes.begin() + 7};
     std::vector<Endpoint> addresses;
     for (const Endpoint& each : rule.addresses) {
-      if (question.wants(each)) addresses.push_back(each);
+      if (question.matches(each)) addresses.push_back(each);
     }
-    const bool cut = manner == Manner::truncated;
+    const bool cut = behavior == Behavior::truncated;
     if (cut) addresses.clear();
     const bool aliased = !rule.alias.empty() && !cut;
     const bool negative = addresses.empty() && rule.negative_ttl && !cut;
     DnsWriter message;
     message.raw({question.bytes.data(), 2});
-    message.word((manner == Manner::as_a_question ? 0x0100U : 0x8180U) | (cut ? 0x0200U : 0U) |
+    message.word((behavior == Behavior::as_a_question ? 0x0100U : 0x8180U) | (cut ? 0x0200U : 0U) |
                  rule.code);
     message.word(1).word(static_cast<unsigned>(addresses.size()) + (aliased ? 1 : 0));
     message.word(negative ? 1 : 0).word(0);
@@ -208,9 +213,9 @@ class NameServer {
       for (int numbers = 0; numbers < 4; ++numbers) message.number(1);
       message.number(*rule.negative_ttl);
     }
-    if (manner == Manner::with_wrong_id) message.bytes[1] ^= std::byte{1};
-    if (manner == Manner::with_wrong_question) message.bytes[header_bytes + 1] ^= std::byte{2};
-    if (manner == Manner::malformed) message.bytes.resize(message.bytes.size() - 2);
+    if (behavior == Behavior::with_wrong_id) message.bytes[1] ^= std::byte{1};
+    if (behavior == Behavior::with_wrong_question) message.bytes[header_bytes + 1] ^= std::byte{2};
+    if (behavior == Behavior::malformed) message.bytes.resize(message.bytes.size() - 2);
     return std::move(message.bytes);
   }
 
@@ -222,23 +227,23 @@ class NameServer {
   Task<> answer_datagram(udp::Datagram datagram) {
     const Question question = read(datagram.buffer);
     datagram.buffer = Buffer();
-    asked.push_back(question.noted);
-    const NameRule rule = rule_for(question);
-    if (rule.lies_first) {
-      static constexpr std::array lies{Manner::with_wrong_id, Manner::with_wrong_question,
-                                       Manner::as_a_question, Manner::with_garbage};
-      for (const Manner lie : lies) {
-        co_await send(message_for(question, rule, lie), datagram.peer);
+    asked.push_back(question.logged);
+    const DnsRule rule = rule_for(question);
+    if (rule.sends_invalid_first) {
+      static constexpr std::array invalid{Behavior::with_wrong_id, Behavior::with_wrong_question,
+                                          Behavior::as_a_question, Behavior::with_garbage};
+      for (const Behavior each : invalid) {
+        co_await send(message_for(question, rule, each), datagram.peer);
       }
     }
     if (rule.delay > Duration::zero()) {
       const auto slept = co_await sleep(rule.delay);
       if (!slept) co_return;
     }
-    if (rule.manner == Manner::never) co_return;
-    const bool connecting = rule.manner == Manner::cut_by_connection;
-    const Manner manner = connecting ? Manner::truncated : rule.manner;
-    co_await send(message_for(question, rule, manner), datagram.peer);
+    if (rule.behavior == Behavior::never) co_return;
+    const bool connecting = rule.behavior == Behavior::cut_by_connection;
+    const Behavior behavior = connecting ? Behavior::truncated : rule.behavior;
+    co_await send(message_for(question, rule, behavior), datagram.peer);
   }
 
   Task<> serve_connections(Scope& scope) {
@@ -257,26 +262,27 @@ class NameServer {
       heard += some->text();
     }
     const Question question = read(to_bytes(heard).subspan(2));
-    asked.push_back(question.noted + " by connection");
-    const NameRule rule = rule_for(question);
-    const Manner manner = rule.manner == Manner::truncated ? Manner::rightly : rule.manner;
-    const auto message = message_for(question, rule, manner);
+    asked.push_back(question.logged + " by connection");
+    const DnsRule rule = rule_for(question);
+    const Behavior behavior =
+        rule.behavior == Behavior::truncated ? Behavior::correct : rule.behavior;
+    const auto message = message_for(question, rule, behavior);
     DnsWriter framed;
     framed.word(static_cast<unsigned>(message.size())).raw(message);
-    if (rule.manner == Manner::cut_by_connection) framed.bytes.resize(framed.bytes.size() - 3);
+    if (rule.behavior == Behavior::cut_by_connection) framed.bytes.resize(framed.bytes.size() - 3);
     static_cast<void>(co_await stream.write(Bytes(framed.bytes)));
-    // The other closes first: what it has not read yet is not lost to a reset.
-    if (rule.manner == Manner::cut_by_connection) static_cast<void>(stream.finish_writing());
+    // The client closes first, so that a reset does not discard bytes that it has not read yet.
+    if (rule.behavior == Behavior::cut_by_connection) static_cast<void>(stream.finish_writing());
     static_cast<void>(co_await stream.read());
   }
 
   std::optional<udp::Socket> socket_;
   std::optional<tcp::Listener> listener_;
-  CoreMutex sending_;
+  Mutex sending_;
 };
 
-/// Options that know nothing of this machine: no file, and these servers alone. No time that a test
-/// could take by accident is too long.
+/// Returns options that use these servers and no file of this machine. The timeout and the TTLs are
+/// longer than any test.
 inline ResolverOptions only(std::vector<Endpoint> servers) {
   ResolverOptions options;
   options.hosts_file.clear();
@@ -289,7 +295,8 @@ inline ResolverOptions only(std::vector<Endpoint> servers) {
 
 /// Runs `body()` while the server answers on `endpoint`.
 template <class Body>
-Task<> with_name_server(NameServer& server, Body body, Endpoint endpoint = Endpoint::loopback(0)) {
+Task<> with_name_server(FakeDnsServer& server, Body body,
+                        Endpoint endpoint = Endpoint::loopback(0)) {
   co_await server.open(endpoint);
   const auto serving = [&](Scope& scope) -> Task<Result<>> {
     scope.spawn(server.serve(scope));
@@ -297,9 +304,9 @@ Task<> with_name_server(NameServer& server, Body body, Endpoint endpoint = Endpo
     scope.cancel();
     co_return {};
   };
-  const auto served = co_await with_scope(OnFailure::supervise, serving);
+  const auto served = co_await with_scope(OnFailure::isolate, serving);
   EXPECT_TRUE(served);
   server.close();
 }
 
-}  // namespace weir::names
+}  // namespace weir::dns

@@ -1,5 +1,5 @@
-// What the tests of streams and listeners run on: every host and backend that this machine has.
-// Included by tests only, so it may use weir/testing.
+// Fixture of the tests of streams and listeners. It provides each platform and backend of this
+// machine. Library code does not include it, so it may use weir/testing.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/net/listen/listener.hpp"
-#include "weir/task/detail/run.hpp"
 #include "weir/task/combinators.hpp"
+#include "weir/task/detail/run.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
 namespace weir {
@@ -33,7 +33,7 @@ inline auto every_net_kind() {
                          NetKind{"poll", false, BackendChoice::poll});
 }
 
-/// Two ends of one connection.
+/// The two ends of one connection.
 struct Pair {
   tcp::Stream server;
   tcp::Stream client;
@@ -43,14 +43,14 @@ class NetTest : public testing::TestWithParam<NetKind> {
  protected:
   void SetUp() override {
     if (GetParam().simulated) {
-      auto memory = std::make_unique<MemoryHost>();
+      auto memory = std::make_unique<MemoryPlatform>();
       memory_ = memory.get();
-      host_ = std::move(memory);
+      platform_ = std::move(memory);
     } else {
-      host_ = std::make_unique<OsHost>();
+      platform_ = std::make_unique<OsPlatform>();
     }
-    auto made = Loop::make(*host_, {.backend = GetParam().backend});
-    if (!made) GTEST_SKIP() << "not to be had here: " << made.error().message();
+    auto made = Loop::make(*platform_, {.backend = GetParam().backend});
+    if (!made) GTEST_SKIP() << "backend not available: " << made.error().message();
     loop_ = std::move(*made);
   }
   void TearDown() override {
@@ -74,12 +74,12 @@ class NetTest : public testing::TestWithParam<NetKind> {
 
   bool simulated() const { return memory_ != nullptr; }
 
-  std::unique_ptr<Host> host_;
-  MemoryHost* memory_ = nullptr;
+  std::unique_ptr<Platform> platform_;
+  MemoryPlatform* memory_ = nullptr;
   std::unique_ptr<Loop> loop_;
 };
 
-/// A loop that is asked for port 0 of one address twice gives the same port.
+/// Listens on a local address. Two calls with port 0 of one address on one loop get the same port.
 inline Task<tcp::Listener> listen_locally(ListenOptions options = {},
                                           Endpoint endpoint = Endpoint::loopback(0)) {
   auto listener = co_await tcp::listen(endpoint, options);
@@ -92,7 +92,7 @@ inline Task<Pair> connect_pair() {
   co_return Pair{std::move(std::get<0>(both.value())), std::move(std::get<1>(both.value()))};
 }
 
-/// Everything until the end of the stream, and how it ended.
+/// Returns all bytes until the end of the stream, and the error that ended it.
 inline Task<std::pair<std::string, std::error_code>> read_to_end(Stream& stream) {
   std::string text;
   for (;;) {
@@ -102,7 +102,7 @@ inline Task<std::pair<std::string, std::error_code>> read_to_end(Stream& stream)
   }
 }
 
-/// At least `count` bytes.
+/// Reads at least `count` bytes, or fewer if the stream ends.
 inline Task<std::string> read_some(Stream& stream, std::size_t count) {
   std::string text;
   while (text.size() < count) {

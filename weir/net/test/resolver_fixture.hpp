@@ -1,5 +1,5 @@
-// What the tests of names run on: every host and backend, with files and a name server.
-// Included by tests only.
+// Fixture of the tests of name resolution. It provides each platform and backend, files and a name
+// server. Library code does not include it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,17 +8,17 @@
 #include <utility>
 #include <vector>
 
+#include "weir/net/dns/resolver.hpp"
 #include "weir/net/test/files_fixture.hpp"
 #include "weir/net/test/name_server_fixture.hpp"
-#include "weir/net/resolver.hpp"
 #include "weir/task/combinators.hpp"
 
-namespace weir::names {
+namespace weir::dns {
 
-using Manner = NameRule::Manner;
+using Behavior = DnsRule::Behavior;
 using Addresses = std::vector<Endpoint>;
 
-/// The addresses that the texts are, with port 0.
+/// Returns the addresses in `texts`, with port 0.
 template <class... Text>
 Addresses ips(const Text&... texts) {
   Addresses addresses;
@@ -27,8 +27,8 @@ Addresses ips(const Text&... texts) {
 }
 
 template <class... Text>
-NameRule at(const Text&... texts) {
-  NameRule rule;
+DnsRule at(const Text&... texts) {
+  DnsRule rule;
   rule.addresses = ips(texts...);
   return rule;
 }
@@ -40,16 +40,16 @@ class ResolverTest : public FilesTest {
   void serve(Body body) {
     run(with_name_server(server_, std::move(body)));
   }
-  ResolverOptions ours() const { return only({server_.address()}); }
-  /// A question to this one is never answered, and lasts for ever.
-  ResolverOptions to_the_dead() {
-    server_.rules["dead.example"].manner = Manner::never;
-    ResolverOptions options = ours();
+  ResolverOptions server_options() const { return only({server_.address()}); }
+  /// Returns options with which a query for dead.example is never answered and never times out.
+  ResolverOptions unanswered_options() {
+    server_.rules["dead.example"].behavior = Behavior::never;
+    ResolverOptions options = server_options();
     options.timeout = std::chrono::hours(24);
     return options;
   }
 
-  NameServer server_;
+  FakeDnsServer server_;
 };
 
-}  // namespace weir::names
+}  // namespace weir::dns

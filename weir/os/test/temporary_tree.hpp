@@ -1,4 +1,4 @@
-// A folder for one test: made empty, filled by the test, gone with everything in it at the end.
+// TemporaryTree: a folder for one test, which is removed with its files at the end of the test.
 #pragma once
 
 #include <cstdlib>
@@ -10,7 +10,8 @@
 
 namespace weir::os {
 
-/// For tests only: throws where a test cannot go on.
+/// A TemporaryTree creates an empty folder and removes it with all its files when destroyed. It
+/// throws std::runtime_error if the test cannot continue.
 class TemporaryTree {
  public:
   TemporaryTree() {

@@ -1,157 +1,158 @@
-#include "weir/runtime/restart.hpp"
+#include "weir/runtime/detail/hot_restart.hpp"
 
 #include <algorithm>
 #include <utility>
 
+#include "weir/loop/detail/listen/shared_listener.hpp"
 #include "weir/runtime/detail/core.hpp"
-#include "weir/loop/shared_listener.hpp"
 
 namespace weir {
 
-std::string Runtime::Restart::begin() {
-  if (runtime_.options_.takeover) {
-    auto begun = runtime_.host_.begin_handover(*runtime_.options_.takeover);
+std::string Runtime::HotRestart::begin() {
+  if (runtime_.options_.hot_restart) {
+    auto begun = runtime_.platform_.begin_handover(*runtime_.options_.hot_restart);
     if (!begun.handover) return begun.failure;
     handover_ = std::move(begun.handover);
     sockets_ = handover_->take_sockets();
     taking_over_ = !sockets_.empty();
     if (taking_over_) {
-      log("taking over " + std::to_string(sockets_.size()) +
+      log("hot restart: taking over " + std::to_string(sockets_.size()) +
           (sockets_.size() == 1 ? " socket" : " sockets") + " from an older process");
     }
   }
-  if (runtime_.seat_ != nullptr) sit_down(*runtime_.seat_);
+  if (runtime_.worker_ != nullptr) take_worker_sockets(*runtime_.worker_);
   return inherit();
 }
 
-/// A worker's sockets are its own, but outlive it.
-void Runtime::Restart::sit_down(WorkerSeat& seat) {
-  for (WorkerSeat::Socket& each : seat.take_sockets()) {
-    auto listener =
-        std::make_shared<SharedListener>(runtime_.host_, std::move(each.descriptor), each.bound);
-    listener->set_held();
+/// Adopts the sockets of a worker, which stay open after its end.
+void Runtime::HotRestart::take_worker_sockets(WorkerHandle& worker) {
+  for (WorkerHandle::Socket& each : worker.take_sockets()) {
+    auto listener = std::make_shared<SharedListener>(runtime_.platform_, std::move(each.descriptor),
+                                                     each.bound);
+    listener->set_externally_owned();
     sockets_.push_back(std::move(listener));
   }
 }
 
-void Runtime::Restart::keep_for_good() {
-  for (const auto& each : runtime_.group_->listeners()) each->set_goes_on(false);
+void Runtime::HotRestart::take_sole_ownership() {
+  for (const auto& each : runtime_.group_->listeners()) each->set_stays_open_elsewhere(false);
 }
 
-/// Those that an older process has given too are the same, and are known already.
-std::string Runtime::Restart::inherit() {
-  Host& host = runtime_.host_;
+/// Adopts inherited sockets, except for those that an older process has handed over already.
+std::string Runtime::HotRestart::inherit() {
+  Platform& platform = runtime_.platform_;
   const Sockets taken = sockets_;
   for (const InheritedSocket& each : runtime_.options_.inherited) {
     const auto cannot = [&](std::error_code error) {
       return "the inherited socket " + std::to_string(each.descriptor) + " (" + each.name +
              ") cannot be used: " + error.message();
     };
-    auto own = host.share(each.descriptor);
+    auto own = platform.share(each.descriptor);
     if (!own) return cannot(own.error());
-    auto inherited = host.inherit_listener(own->release());
+    auto inherited = platform.inherit_listener(own->release());
     if (!inherited) return cannot(inherited.error());
-    const auto bound = host.local_address(inherited->value());
+    const auto bound = platform.local_address(inherited->value());
     if (!bound) return cannot(bound.error());
     if (std::ranges::any_of(taken, [&](const auto& one) { return one->bound() == *bound; })) {
       continue;
     }
-    auto listener = std::make_shared<SharedListener>(host, std::move(*inherited), *bound);
-    listener->set_held();
+    auto listener = std::make_shared<SharedListener>(platform, std::move(*inherited), *bound);
+    listener->set_externally_owned();
     sockets_.push_back(std::move(listener));
   }
   return {};
 }
 
-void Runtime::Restart::prepare(LoopGroup& group) {
+void Runtime::HotRestart::prepare(LoopGroup& group) {
   if (handover_ != nullptr) {
-    group.keep_listeners();
-    group.on_accepting = [this] { handover_->accepting(); };
-    group.on_stopped = [this] { handover_->stopped_one(); };
+    group.track_listeners();
+    group.on_accepting = [this] { handover_->on_accepting(); };
+    group.on_stopped = [this] { handover_->on_socket_stopped(); };
   }
   group.inherit(std::exchange(sockets_, {}));
-  if (runtime_.seat_ != nullptr) group.share_ports();
+  if (runtime_.worker_ != nullptr) group.share_ports();
 }
 
-Result<> Runtime::Restart::start() {
+Result<> Runtime::HotRestart::start() {
   return handover_ != nullptr ? handover_->start(*this) : Result<>();
 }
 
-bool Runtime::Restart::stop() noexcept {
+bool Runtime::HotRestart::stop() noexcept {
   if (handover_ != nullptr) handover_->stop();
-  return !word_awaited_;
+  return !decision_pending_;
 }
 
-bool Runtime::Restart::postpones_drain() {
+bool Runtime::HotRestart::postpones_drain() {
   const std::lock_guard lock(mutex_);
-  return newer_is_here_ && !std::exchange(drain_postponed_, true);
+  return newer_connected_ && !std::exchange(drain_postponed_, true);
 }
 
-HandoverParty::Sockets Runtime::Restart::offer() {
+HandoverDelegate::Sockets Runtime::HotRestart::sockets_to_offer() {
   {
     const std::lock_guard lock(mutex_);
-    newer_is_here_ = true;
+    newer_connected_ = true;
   }
   return runtime_.group_->listeners();
 }
 
-/// With the mutex: a drain that has begun turns newcomers away, one that begins later does not.
-bool Runtime::Restart::agree(const Sockets& sockets) {
+/// Holds the runtime's mutex: a drain that has begun rejects a newer process, a later drain does
+/// not.
+bool Runtime::HotRestart::confirm_handover(const Sockets& sockets) {
   const std::lock_guard lock(runtime_.mutex_);
-  if (runtime_.asked_to_drain_.load(std::memory_order_relaxed)) return false;
-  for (const auto& each : sockets) each->set_goes_on(true);
+  if (runtime_.drain_requested_.load(std::memory_order_relaxed)) return false;
+  for (const auto& each : sockets) each->set_stays_open_elsewhere(true);
   return true;
 }
 
-void Runtime::Restart::kept(const Sockets& sockets) {
-  for (const auto& each : sockets) each->set_goes_on(each->held());
+void Runtime::HotRestart::on_handover_failed(const Sockets& sockets) {
+  for (const auto& each : sockets) each->set_stays_open_elsewhere(each->externally_owned());
   bool drain = false;
   {
     const std::lock_guard lock(mutex_);
-    newer_is_here_ = false;
+    newer_connected_ = false;
     drain = std::exchange(drain_postponed_, false);
   }
   if (drain) runtime_.drain();
 }
 
-void Runtime::Restart::handed_over() {
+void Runtime::HotRestart::on_handed_over() {
   log("a newer process has taken over: draining");
   runtime_.drain();
 }
 
-std::string Runtime::Restart::awaited() {
-  return runtime_.group_->awaited();
+std::string Runtime::HotRestart::unaccepted_addresses() {
+  return runtime_.group_->unaccepted_addresses();
 }
 
-bool Runtime::Restart::ready() {
+bool Runtime::HotRestart::prepare_ownership() {
   const std::lock_guard lock(runtime_.mutex_);
   // relaxed: under the mutex, like every store to it.
-  word_awaited_ = !runtime_.asked_to_drain_.load(std::memory_order_relaxed);
-  return word_awaited_;
+  decision_pending_ = !runtime_.drain_requested_.load(std::memory_order_relaxed);
+  return decision_pending_;
 }
 
-void Runtime::Restart::owned() {
+void Runtime::HotRestart::on_owned() {
   bool drain = false;
   {
     const std::lock_guard lock(runtime_.mutex_);
     for (const auto& each : runtime_.group_->listeners()) {
-      if (each->awaited()) each->set_goes_on(each->held());
+      if (each->peer_waits_for_accept()) each->set_stays_open_elsewhere(each->externally_owned());
     }
-    word_awaited_ = false;
-    drain = runtime_.asked_to_drain_.load(std::memory_order_relaxed);
+    decision_pending_ = false;
+    drain = runtime_.drain_requested_.load(std::memory_order_relaxed);
   }
   if (drain) runtime_.drain();
 }
 
-void Runtime::Restart::taken_over() {
-  log("taken over: this process accepts");
-  for (const auto& core : runtime_.cores_) core->ask_to_admit();
+void Runtime::HotRestart::on_taken_over() {
+  log("hot restart complete: this process accepts connections");
+  for (const auto& core : runtime_.cores_) core->request_resume_accepting();
 }
 
-void Runtime::Restart::not_taken_over(std::string why) {
+void Runtime::HotRestart::on_takeover_failed(std::string why) {
   {
     const std::lock_guard lock(runtime_.mutex_);
-    word_awaited_ = false;
+    decision_pending_ = false;
   }
   runtime_.core_failed(std::move(why));
 }

@@ -1,4 +1,4 @@
-// A broadcast: what anybody publishes, every subscriber on every core receives.
+// A broadcast: every subscriber on every core receives each published value.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,16 @@
 #include <utility>
 
 #include "weir/base/detail/block_pool.hpp"
-#include "weir/runtime/broadcast_options.hpp"
 #include "weir/runtime/messaging/detail/broadcast_ring.hpp"
+#include "weir/runtime/messaging/overflow_policy.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir {
 
 namespace detail {
 
-/// Memory of the core that asks for it; freed anywhere, it goes home.
+/// Allocates from the pool of the calling core. Memory that is freed on another core returns to
+/// that pool.
 template <class T>
 struct BlockAllocator {
   using value_type = T;
@@ -37,15 +38,15 @@ struct BlockAllocator {
 
 }  // namespace detail
 
-/// Gives each value to every subscriber there is when it is published. All share it, const. Who
-/// publishes never waits for readers: the broadcast keeps the last `capacity` values, and what
-/// becomes of a reader who is slower is in the options. So is its memory bounded: these values, and
-/// those that readers hold; with the last subscriber what is kept goes too. Everybody sees the same
-/// order. Subscribers who wait are posted to their loops, each once, however much is published
-/// until it runs; a loop is woken only if it sleeps.
+/// A Broadcast delivers each value to every subscriber that exists when it is published. All
+/// subscribers share the value, as const. Publishers never wait for readers: the broadcast keeps
+/// the last `capacity` values, and SlowReaderPolicy decides what happens to slower readers.
+/// Memory is bounded by these values and those that readers hold; the kept values are freed with
+/// the last subscriber. All subscribers see the same order. A waiting subscriber is posted to its
+/// loop once, however many values are published until it runs. A loop is woken only if it sleeps.
 ///
-/// Threads: any for publish(), close(), subscribe() and subscribers(). Lifetime: longer than every
-/// subscription (asserted).
+/// Threads: any for publish(), close(), subscribe() and subscribers().
+/// Lifetime: longer than every subscription (asserted).
 template <class T>
 class Broadcast {
  public:
@@ -55,21 +56,23 @@ class Broadcast {
   class Receive;
   class Subscription;
 
-  /// To all who subscribe now; does nothing when there are none. Never waits. Wakes subscribers who
-  /// wait: each is resumed by its own loop. Errors: Errc::closed.
+  /// Publishes a value to all present subscribers; does nothing if there are none. It never
+  /// waits. Waiting subscribers are resumed by their own loops.
+  /// Errors: Errc::closed.
   Result<> publish(T value) {
-    if (ring_->readers() == 0) return ring_->publish_to_nobody();
+    if (ring_->readers() == 0) return ring_->publish_without_readers();
     return ring_->publish(share(std::move(value)));
   }
 
-  /// From here on a subscriber; its first value is the next that is published.
+  /// Returns a new subscription; its first value is the next one that is published.
   Subscription subscribe() { return Subscription(*ring_); }
 
-  /// Nothing goes in any more; what is kept can still be received. Subscribers who wait for more
-  /// fail with Errc::end_of_stream; their loops resume them. Closing twice does nothing.
+  /// Closes the broadcast: publish() fails from now on, and kept values can still be received.
+  /// Subscribers that wait for more fail with Errc::end_of_stream, resumed by their own loops.
+  /// Closing twice has no effect.
   void close() { ring_->close(); }
 
-  /// Those who have not been disconnected; see WhenSlow::disconnect for when that is.
+  /// Returns the number of subscribers, without disconnected ones (SlowReaderPolicy::disconnect).
   std::size_t subscribers() const { return ring_->readers(); }
   std::size_t capacity() const noexcept { return ring_->capacity(); }
 
@@ -81,31 +84,37 @@ class Broadcast {
   std::unique_ptr<detail::BroadcastRing> ring_;
 };
 
-/// See Broadcast::subscribe(); it ends with this object. Threads: one task at a time, on one loop
-/// at a time. Lifetime: not moved nor destroyed while it is received from (asserted).
+/// A Subscription to a Broadcast ends when it is destroyed; see Broadcast::subscribe().
+/// Threads: one task at a time, on one loop at a time.
+/// Lifetime: must not be moved or destroyed during a receive() or readable() (asserted).
 template <class T>
 class Broadcast<T>::Subscription {
  public:
-  /// `auto value = co_await subscription.receive();`: a Result<std::shared_ptr<const T>>, the next
-  /// value; at once if there is one. Otherwise the task is resumed by its own loop, after whoever
-  /// publishes next has posted it there. After some hundred values in a row it lets its loop take a
-  /// turn. Errors: Errc::limit_reached for who was too slow, see WhenSlow; Errc::end_of_stream when
-  /// the broadcast is closed and everything was received; Errc::cancelled.
-  /// Cancel: returns in one of the loop's next rounds and has taken nothing: the next receive()
-  /// goes on where this would have. What was published before it was cancelled is returned. So
-  /// timeout() loses nothing; in a race() with something else, a receive() that loses may have
-  /// received: see arrival().
+  /// `auto value = co_await subscription.receive();` returns the next value, immediately if there
+  /// is one. Otherwise the task waits; the next publisher posts it to its own loop, which resumes
+  /// it. It lets its loop take a turn after 256 values without a wait. A receive() that loses a
+  /// race() may have taken a value: use readable() there.
+  /// Returns: a Result<std::shared_ptr<const T>>.
+  /// Errors: Errc::limit_reached if the subscriber was too slow, see SlowReaderPolicy;
+  /// Errc::end_of_stream if the broadcast is closed and all values were received;
+  /// Errc::cancelled.
+  /// Cancel: resumes from the ready queue or the inbox of the loop and takes nothing; the next
+  /// receive() gets the next value. A value that was published before the cancellation is returned
+  /// instead. timeout() therefore loses no value.
   Receive receive() noexcept { return Receive(reader_); }
 
-  /// `co_await race(as_task(subscription.arrival()), as_task(quit.wait()))`: returns when receive()
-  /// has something to say, and takes nothing; otherwise like receive(), and instead of it. Whatever
-  /// it is raced with, no value is lost. (select() takes neither: its losers leave their queues at
-  /// once, which here another core may have to agree to.)
-  /// Errors: Errc::end_of_stream, Errc::cancelled; that it was too slow receive() tells.
-  /// Cancel: as above.
-  detail::BroadcastArrival arrival() noexcept { return detail::BroadcastArrival(reader_); }
+  /// `co_await race(as_task(subscription.readable()), as_task(quit.wait()))` waits until
+  /// receive() would return without waiting. It takes no value, so it loses none in a race(). A
+  /// task calls it instead of receive(), not at the same time. Neither works in select(): a loser
+  /// of select() must leave its queue immediately, but here another core may already have posted
+  /// it.
+  /// Errors: Errc::end_of_stream, Errc::cancelled. receive() reports a reader that was too slow.
+  /// Cancel: resumes from the ready queue or the inbox of the loop; if a value is already there,
+  /// it succeeds.
+  detail::BroadcastReadable readable() noexcept { return detail::BroadcastReadable(reader_); }
 
-  /// How many values this subscriber has lost by being slow, up to its last receive().
+  /// Returns the number of values that this subscriber lost by being slow, up to its last
+  /// receive().
   std::uint64_t missed() const noexcept { return reader_.missed(); }
 
  private:
@@ -114,7 +123,7 @@ class Broadcast<T>::Subscription {
   detail::BroadcastReader reader_;
 };
 
-/// See Broadcast::Subscription::receive().
+/// A Receive is the awaitable of Broadcast::Subscription::receive().
 template <class T>
 class [[nodiscard]] Broadcast<T>::Receive {
  public:

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "weir/runtime/test/runtime_fixture.hpp"
-#include "weir/task/sync/event.hpp"
+#include "weir/task/combinators.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/task/sync/event.hpp"
 #include "weir/task/timeout.hpp"
-#include "weir/task/combinators.hpp"
 
 namespace weir {
 namespace {
@@ -28,9 +28,9 @@ Task<> receive_all(Broadcast<int>::Subscription& from, std::vector<int>& to) {
   }
 }
 
-class BroadcastTest : public CoresTest {
+class BroadcastTest : public MultiCoreTest {
  protected:
-  /// What the next receive() gives to somebody who need not wait.
+  /// Returns the result of a receive() that need not wait.
   template <class T>
   Result<std::shared_ptr<const T>> next(typename Broadcast<T>::Subscription& of) {
     return weir::run(loop(0), as_task(of.receive()));
@@ -40,7 +40,7 @@ class BroadcastTest : public CoresTest {
   }
 };
 
-TEST_F(BroadcastTest, EverybodyReceivesEverythingInOneOrder) {
+TEST_F(BroadcastTest, AllSubscribersReceiveAllValuesInOneOrder) {
   Broadcast<int> broadcast;
   std::array<std::vector<int>, 3> received;
   std::vector<Broadcast<int>::Subscription> subscriptions;
@@ -78,7 +78,7 @@ TEST_F(BroadcastTest, AValueIsSharedAndNotCopied) {
   EXPECT_EQ(first.value(), second.value());
 }
 
-TEST_F(BroadcastTest, ASubscriberHearsWhatComesAfterItCame) {
+TEST_F(BroadcastTest, ASubscriberReceivesOnlyLaterValues) {
   Broadcast<int> broadcast;
   EXPECT_TRUE(broadcast.publish(1));
   auto early = broadcast.subscribe();
@@ -103,10 +103,10 @@ TEST_F(BroadcastTest, ASubscriptionEndsWithItsObject) {
     EXPECT_EQ(*next(third).value(), 1);
   }
   EXPECT_EQ(broadcast.subscribers(), 0U);
-  EXPECT_TRUE(broadcast.publish(2)) << "to nobody";
+  EXPECT_TRUE(broadcast.publish(2)) << "without subscribers";
 }
 
-TEST_F(BroadcastTest, WhatIsKeptIsBounded) {
+TEST_F(BroadcastTest, KeptValuesAreBounded) {
   const auto value = std::make_shared<int>(1);
   {
     Broadcast<std::shared_ptr<int>> broadcast({.capacity = 4});
@@ -117,7 +117,7 @@ TEST_F(BroadcastTest, WhatIsKeptIsBounded) {
   EXPECT_EQ(value.use_count(), 1);
 }
 
-TEST_F(BroadcastTest, WhatIsKeptGoesWithTheLastWhoReads) {
+TEST_F(BroadcastTest, KeptValuesAreFreedWithTheLastSubscriber) {
   const auto value = std::make_shared<int>(1);
   Broadcast<std::shared_ptr<int>> broadcast({.capacity = 40});
   {
@@ -126,7 +126,7 @@ TEST_F(BroadcastTest, WhatIsKeptGoesWithTheLastWhoReads) {
       auto second = broadcast.subscribe();
       for (int i = 0; i < 100; ++i) EXPECT_TRUE(broadcast.publish(std::shared_ptr<int>(value)));
     }
-    EXPECT_EQ(value.use_count(), 1 + 40) << "the first may still want it";
+    EXPECT_EQ(value.use_count(), 1 + 40) << "the first subscriber is left";
   }
   EXPECT_EQ(value.use_count(), 1);
   auto third = broadcast.subscribe();
@@ -134,9 +134,10 @@ TEST_F(BroadcastTest, WhatIsKeptGoesWithTheLastWhoReads) {
   EXPECT_EQ(**next<std::shared_ptr<int>>(third).value(), 7);
 }
 
-TEST_F(BroadcastTest, WhatIsKeptGoesWithTheLastWhoIsDisconnected) {
+TEST_F(BroadcastTest, KeptValuesAreFreedWithTheLastDisconnectedSubscriber) {
   const auto value = std::make_shared<int>(1);
-  Broadcast<std::shared_ptr<int>> broadcast({.capacity = 3, .when_slow = WhenSlow::disconnect});
+  Broadcast<std::shared_ptr<int>> broadcast(
+      {.capacity = 3, .slow_reader_policy = SlowReaderPolicy::disconnect});
   auto slow = broadcast.subscribe();
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(broadcast.publish(std::shared_ptr<int>(value)));
   EXPECT_EQ(value.use_count(), 1 + 3);
@@ -144,7 +145,7 @@ TEST_F(BroadcastTest, WhatIsKeptGoesWithTheLastWhoIsDisconnected) {
   EXPECT_EQ(value.use_count(), 1);
 }
 
-TEST_F(BroadcastTest, ToNobodyAValueIsNotEvenMoved) {
+TEST_F(BroadcastTest, AValueWithoutSubscribersIsNotMoved) {
   struct Moving {
     explicit Moving(int& to) noexcept : moves(&to) {}
     Moving(Moving&& other) noexcept : moves(other.moves) { ++*moves; }
@@ -156,7 +157,7 @@ TEST_F(BroadcastTest, ToNobodyAValueIsNotEvenMoved) {
   EXPECT_TRUE(broadcast.publish(Moving(moves)));
   EXPECT_EQ(moves, 0);
   {
-    auto somebody = broadcast.subscribe();
+    auto subscriber = broadcast.subscribe();
     EXPECT_TRUE(broadcast.publish(Moving(moves)));
     EXPECT_EQ(moves, 1);
   }
@@ -165,10 +166,11 @@ TEST_F(BroadcastTest, ToNobodyAValueIsNotEvenMoved) {
   EXPECT_EQ(moves, 1);
 }
 
-// --- who is too slow ----------------------------------------------------------------------------
+// --- slow readers
+// -------------------------------------------------------------------------------
 
-TEST_F(BroadcastTest, WhoLagsIsToldHowMuch) {
-  Broadcast<int> broadcast({.capacity = 4, .when_slow = WhenSlow::lag});
+TEST_F(BroadcastTest, ALaggingReaderGetsTheNumberOfMissedValues) {
+  Broadcast<int> broadcast({.capacity = 4, .slow_reader_policy = SlowReaderPolicy::lag});
   auto slow = broadcast.subscribe();
   auto quick = broadcast.subscribe();
   for (int i = 1; i <= 10; ++i) {
@@ -190,8 +192,8 @@ TEST_F(BroadcastTest, WhoLagsIsToldHowMuch) {
   EXPECT_EQ(broadcast.subscribers(), 2U);
 }
 
-TEST_F(BroadcastTest, WhereTheOldestIsDroppedOneGoesOn) {
-  Broadcast<int> broadcast({.capacity = 3, .when_slow = WhenSlow::drop_oldest});
+TEST_F(BroadcastTest, DropOldestContinuesWithTheOldestKeptValue) {
+  Broadcast<int> broadcast({.capacity = 3, .slow_reader_policy = SlowReaderPolicy::drop_oldest});
   auto slow = broadcast.subscribe();
   for (int i = 1; i <= 10; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
   EXPECT_EQ(*next(slow).value(), 8);
@@ -204,8 +206,8 @@ TEST_F(BroadcastTest, WhereTheOldestIsDroppedOneGoesOn) {
   EXPECT_EQ(slow.missed(), 8U);
 }
 
-TEST_F(BroadcastTest, WhoIsDisconnectedStaysSo) {
-  Broadcast<int> broadcast({.capacity = 3, .when_slow = WhenSlow::disconnect});
+TEST_F(BroadcastTest, ADisconnectedReaderStaysDisconnected) {
+  Broadcast<int> broadcast({.capacity = 3, .slow_reader_policy = SlowReaderPolicy::disconnect});
   auto slow = broadcast.subscribe();
   auto other = broadcast.subscribe();
   for (int i = 1; i <= 4; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
@@ -224,7 +226,7 @@ TEST_F(BroadcastTest, WhoIsDisconnectedStaysSo) {
 
 // --- the end, cancelling, other cores -----------------------------------------------------------
 
-TEST_F(BroadcastTest, WhatIsKeptByAClosedOneCanStillBeReceived) {
+TEST_F(BroadcastTest, KeptValuesCanBeReceivedAfterClose) {
   Broadcast<int> broadcast;
   auto subscription = broadcast.subscribe();
   EXPECT_TRUE(broadcast.publish(1));
@@ -238,7 +240,7 @@ TEST_F(BroadcastTest, WhatIsKeptByAClosedOneCanStillBeReceived) {
   EXPECT_EQ(next(late).error(), Errc::end_of_stream);
 }
 
-TEST_F(BroadcastTest, WhoWaitsResumesOnItsOwnCoreOnceForABatch) {
+TEST_F(BroadcastTest, AWaitingReaderResumesOnItsOwnCoreOncePerBatch) {
   Broadcast<int> broadcast;
   std::size_t received = 0;
   const auto reader = [&](std::size_t core) -> Task<> {
@@ -248,10 +250,10 @@ TEST_F(BroadcastTest, WhoWaitsResumesOnItsOwnCoreOnceForABatch) {
       ++received;
     }
   };
-  host_.at(host_.now() + 1s, [&] {
+  platform_.at(platform_.now() + 1s, [&] {
     for (int i = 0; i < 100; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
   });
-  host_.at(host_.now() + 2s, [&] {
+  platform_.at(platform_.now() + 2s, [&] {
     EXPECT_EQ(received, 300U);
     broadcast.close();
   });
@@ -270,7 +272,7 @@ TEST_F(BroadcastTest, CancellingTakesNothing) {
     const auto cancelled = [&](Scope& scope) -> Task<> {
       scope.cancel();
       const auto value = co_await subscription.receive();
-      EXPECT_EQ(**value, 1) << "it need not wait";
+      EXPECT_EQ(**value, 1) << "a published value needs no wait";
       EXPECT_EQ((co_await subscription.receive()).error(), Errc::cancelled);
     };
     static_cast<void>(co_await with_scope(cancelled));
@@ -281,30 +283,30 @@ TEST_F(BroadcastTest, CancellingTakesNothing) {
   run_on_cores({body});
 }
 
-TEST_F(BroadcastTest, AnArrivalTakesNothing) {
+TEST_F(BroadcastTest, ReadableTakesNothing) {
   Broadcast<int> broadcast({.capacity = 2});
   const auto body = [&]() -> Task<> {
     auto subscription = broadcast.subscribe();
-    EXPECT_EQ((co_await timeout(1s, subscription.arrival())).error(), Errc::timed_out);
+    EXPECT_EQ((co_await timeout(1s, subscription.readable())).error(), Errc::timed_out);
     for (int i = 1; i <= 3; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
-    EXPECT_TRUE(co_await subscription.arrival());
-    EXPECT_EQ(subscription.missed(), 0U) << "it has not looked closer";
+    EXPECT_TRUE(co_await subscription.readable());
+    EXPECT_EQ(subscription.missed(), 0U) << "readable() does not count";
     EXPECT_EQ((co_await subscription.receive()).error(), Errc::limit_reached);
     for (int i = 2; i <= 3; ++i) {
-      EXPECT_TRUE(co_await subscription.arrival());
+      EXPECT_TRUE(co_await subscription.readable());
       const auto value = co_await subscription.receive();
       EXPECT_EQ(**value, i);
     }
-    EXPECT_TRUE(co_await subscription.arrival()) << "of what comes from elsewhere";
+    EXPECT_TRUE(co_await subscription.readable()) << "of a value from outside";
     EXPECT_EQ(**co_await subscription.receive(), 4);
     broadcast.close();
-    EXPECT_EQ((co_await subscription.arrival()).error(), Errc::end_of_stream);
+    EXPECT_EQ((co_await subscription.readable()).error(), Errc::end_of_stream);
   };
-  host_.at(host_.now() + 2s, [&] { EXPECT_TRUE(broadcast.publish(4)); });
+  platform_.at(platform_.now() + 2s, [&] { EXPECT_TRUE(broadcast.publish(4)); });
   run_on_cores({body});
 }
 
-TEST_F(BroadcastTest, AFloodLetsTheReadersCoreBreathe) {
+TEST_F(BroadcastTest, AFloodDoesNotStarveTheReadersCore) {
   constexpr int count = 10'000;
   Broadcast<int> broadcast({.capacity = count});
   auto subscription = broadcast.subscribe();
@@ -315,19 +317,19 @@ TEST_F(BroadcastTest, AFloodLetsTheReadersCoreBreathe) {
   EXPECT_EQ(received, numbers(0, count - 1));
 }
 
-/// A reader on each core, and values from outside; a victim goes on under no cancellation.
+/// Scenario with a reader on each core and values from outside; a cancelled target continues.
 struct Hearing {
-  explicit Hearing(Strike& of) : strike(of) {
+  explicit Hearing(CancelInjector& of) : injector(of) {
     for (int core = 0; core < 3; ++core) subscriptions.push_back(broadcast.subscribe());
   }
   Task<> on(unsigned core) {
-    co_await strike.as_victim(core, receive(core));
+    co_await injector.as_target(core, receive(core));
     co_await receive(core);
   }
   Task<> receive(std::size_t core) {
     for (;;) {
       const auto value = co_await subscriptions[core].receive();
-      strike.point();
+      injector.checkpoint();
       if (!value) {
         EXPECT_TRUE(value.error() == Errc::cancelled || value.error() == Errc::end_of_stream);
         co_return;
@@ -345,26 +347,26 @@ struct Hearing {
     for (const auto& each : received) EXPECT_EQ(each, numbers(1, 5));
   }
 
-  Strike& strike;
+  CancelInjector& injector;
   Broadcast<int> broadcast;
   std::vector<Broadcast<int>::Subscription> subscriptions;
   std::array<std::vector<int>, 3> received;
   int published = 0;
 };
 
-TEST_F(BroadcastTest, CancelledAtEveryStepNobodyMissesAnything) {
+TEST_F(BroadcastTest, NoValueIsMissedWhenCancelledAtEveryStep) {
   EXPECT_GT(sweep<Hearing>(3), 60U);
 }
 
-/// The same with readers that also wait for a bell, which rings in each turn: both come in one
-/// round again and again.
+/// The same scenario with readers that also wait for a bell, which rings in each turn. Both
+/// events often come in the same turn.
 struct HearingAndRacing : Hearing {
   using Hearing::Hearing;
 
   Task<> on(unsigned core) {
     const auto body = [this, core](Scope& scope) -> Task<> {
       scope.spawn(ring(core));
-      co_await strike.as_victim(core, race_until_cancelled(core));
+      co_await injector.as_target(core, race_until_cancelled(core));
       co_await race_until_cancelled(core);
       rings_left[core] = 0;
     };
@@ -380,19 +382,19 @@ struct HearingAndRacing : Hearing {
     Broadcast<int>::Subscription& subscription = subscriptions[core];
     for (;;) {
       const auto first =
-          co_await race(as_task(subscription.arrival()), as_task(bells[core].wait()));
-      strike.point();
+          co_await race(as_task(subscription.readable()), as_task(bells[core].wait()));
+      injector.checkpoint();
       if (!first) co_return;
-      // The bell says nothing of the subscription.
+      // The bell gives no information about the subscription.
       const auto more = co_await timeout(0s, subscription.receive());
-      strike.point();
+      injector.checkpoint();
       if (more) received[core].push_back(**more);
       if (!more && more.error() != Errc::timed_out) co_return;
     }
   }
 
-  std::array<CoreAutoResetEvent, 3> bells;
-  std::array<int, 3> rings_left{50, 50, 50};  // some turns more than it takes
+  std::array<AutoResetEvent, 3> bells;
+  std::array<int, 3> rings_left{50, 50, 50};  // more turns than the scenario takes
 };
 
 TEST_F(BroadcastTest, NothingIsLostInARace) {

@@ -1,4 +1,4 @@
-// A mailbox: values from any number of senders, on any threads, for one task.
+// A mailbox: carries values from any number of senders, on any threads, to one task.
 #pragma once
 
 #include <cassert>
@@ -14,24 +14,27 @@
 
 namespace weir {
 
+/// MailboxOptions sets the capacity of a Mailbox and its policy when it is full.
 struct MailboxOptions {
-  std::size_t capacity = 1024;  ///< values that were sent and not yet received; at least 1
-  /// What becomes of send() when it is full. try_send() never waits.
-  WhenFull when_full = WhenFull::wait;
+  std::size_t capacity = 1024;  ///< values sent and not yet received; at least 1
+  /// The behaviour of send() when the mailbox is full; try_send() never waits.
+  OverflowPolicy overflow_policy = OverflowPolicy::wait;
 };
 
-/// Brings values to one receiver, whichever core it is on. Senders may be on any core, of any
-/// runtime, or on threads that Weir does not know. Values of one sender come out in the order in
-/// which it sent them, and nobody overtakes a sender who waits for room.
+/// A Mailbox carries values to one receiver, on any core. Senders may run on any core of any
+/// runtime, or on threads outside Weir. Values of one sender arrive in the order of sending.
+/// Senders that wait for room are served in their order, and no later sender overtakes them.
 ///
-/// As long as nobody waits for room it takes no lock: a sender that is stopped half way keeps
-/// nobody from sending, and the receiver, at most, from what was sent after. Memory is taken once,
-/// by the constructor. A receiver that waits is posted to its loop once, however much is sent until
-/// it runs, and that loop is woken only if it sleeps.
+/// The mailbox takes no lock while no sender waits for room. A sender that the kernel suspends in
+/// the middle of a call does not block other senders. It delays the receiver only for values that
+/// were sent after its own. The constructor allocates all memory. A waiting receiver is posted to
+/// its loop once, however many values are sent until it runs. The loop is woken only if it
+/// sleeps.
 ///
-/// Threads: any for send(), try_send() and close(); receive(), arrival() and try_receive() belong
-/// to one task at a time (asserted), which may be another one later. Lifetime: longer than every
-/// call and every wait (asserted); what nobody received is destroyed with it.
+/// Threads: any for send(), try_send() and close(). One task at a time may use receive(),
+/// readable() and try_receive() (asserted); it may be a different task later.
+/// Lifetime: longer than every call and every wait (asserted). Values that were not received are
+/// destroyed with the mailbox.
 template <class T>
 class Mailbox {
   static_assert(std::is_nothrow_move_constructible_v<T> && std::is_object_v<T>,
@@ -39,102 +42,112 @@ class Mailbox {
 
  public:
   explicit Mailbox(const MailboxOptions& options = {})
-      : gate_(std::make_unique<detail::MailboxGate>(options.capacity, options.when_full)),
-        places_(std::allocator<T>().allocate(gate_->mask() + 1)) {}
+      : queue_(std::make_unique<detail::MailboxQueue>(options.capacity, options.overflow_policy)),
+        slots_(std::allocator<T>().allocate(queue_->mask() + 1)) {}
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
   ~Mailbox() {
-    for (std::uint64_t each = gate_->front(); each != gate_->end(); ++each) {
-      std::destroy_at(place(each));
+    for (std::uint64_t each = queue_->front(); each != queue_->end(); ++each) {
+      std::destroy_at(slot(each));
     }
-    std::allocator<T>().deallocate(places_, gate_->mask() + 1);
+    std::allocator<T>().deallocate(slots_, queue_->mask() + 1);
   }
 
   class Receive;
   class SendFrom;
   class Send;
 
-  /// `co_await mailbox.send(value)`, in a task: returns when the value is in the mailbox, at once
-  /// if there is room. Otherwise it is refused or waits in line, as the options say; then the
-  /// receiver, on its own core, moves the value in as soon as it has made room, and the sender is
-  /// resumed by its own loop. Errors: Errc::closed, Errc::limit_reached, Errc::cancelled; the value
-  /// is destroyed then, here. Cancel: leaves the line and returns in the loop's next round; the
-  /// value was not sent. If it had been taken in before, it returns success.
+  /// `co_await mailbox.send(value)` returns when the value is in the mailbox, immediately if
+  /// there is room. A full mailbox rejects the value or makes the sender wait in line, depending
+  /// on MailboxOptions::overflow_policy. The receiver moves the value of the first waiting sender
+  /// in as soon as it has made room, on its own core. The sender is resumed by its own loop.
+  /// Errors: Errc::closed, Errc::limit_reached, Errc::cancelled. The value is then destroyed on
+  /// the sender's core.
+  /// Cancel: the sender leaves the line and resumes from the ready queue of its loop; the value
+  /// was not sent. If the receiver had already taken the value in, send() returns success.
   Send send(T value) noexcept { return Send(*this, std::move(value)); }
 
-  /// The same with a value that stays the caller's until it is sent: `value` is moved from if and
-  /// only if this returns success. It must live as long as the wait.
-  /// Cancel: as above; the value stays in `value`.
+  /// `co_await mailbox.send_from(value)` is send() with a value that the caller keeps. It moves
+  /// from `value` if and only if it returns success.
+  /// Errors: Errc::closed, Errc::limit_reached, Errc::cancelled.
+  /// Cancel: the same as for send(); the value stays in `value`.
+  /// Lifetime: `value` must live as long as the wait.
   SendFrom send_from(T& value) noexcept { return SendFrom(*this, value); }
 
-  /// The same from any thread, without waiting; `value` is moved from if and only if this returns
-  /// success. Errors: Errc::limit_reached when there is no room, or others wait for it;
-  /// Errc::closed.
+  /// Sends without waiting. It moves from `value` if and only if it returns success.
+  /// Errors: Errc::limit_reached if there is no room or other senders wait for it; Errc::closed.
+  /// Threads: any.
   Result<> try_send(T&& value) noexcept {
-    const auto position = gate_->enter();
+    const auto position = queue_->try_claim();
     if (!position) return fail(position.error());
     put(*position, value);
-    gate_->publish(*position);
+    queue_->publish(*position);
     return {};
   }
 
-  /// `auto value = co_await mailbox.receive();`: a Result<T>, the oldest value; at once if there is
-  /// one. Otherwise the task is resumed by its own loop, after a sender has posted it there. After
-  /// some hundred values in a row it lets its loop take a turn, so that senders who are quicker
-  /// cannot keep everything else from that core.
-  /// Errors: Errc::end_of_stream when the mailbox is closed and everything was received;
+  /// `auto value = co_await mailbox.receive();` returns the oldest value, immediately if there is
+  /// one. Otherwise the task waits; a sender posts it to its own loop, which resumes it. It lets
+  /// its loop take a turn after 256 values without a wait, so fast senders cannot starve that
+  /// core. A receive() that loses a race() may have taken a value: use readable() there.
+  /// Returns: a Result<T>.
+  /// Errors: Errc::end_of_stream if the mailbox is closed and all values were received;
   /// Errc::cancelled.
-  /// Cancel: returns in one of the loop's next rounds and has taken nothing; a value that comes
-  /// later is for the next receive(). One that came before is returned. So timeout() loses nothing;
-  /// in a race() with something else, a receive() that loses may have received: see arrival().
+  /// Cancel: resumes from the ready queue or the inbox of the loop and takes nothing; the next
+  /// receive() gets the next value. A value that arrived before the cancellation is returned
+  /// instead. timeout() therefore loses no value.
   Receive receive() noexcept { return Receive(*this); }
 
-  /// `co_await race(as_task(mailbox.arrival()), as_task(quit.wait()))`: returns when there is a
-  /// value for try_receive() or receive(), and takes nothing; otherwise like receive(), and instead
-  /// of it. Whatever it is raced with, no value is lost. (select() takes neither: its losers leave
-  /// their queues at once, which here another core may have to agree to.)
-  /// Errors: those of receive(). Cancel: as above.
-  detail::MailboxArrival arrival() noexcept { return detail::MailboxArrival(*gate_); }
+  /// `co_await race(as_task(mailbox.readable()), as_task(quit.wait()))` waits until there is a
+  /// value for try_receive() or receive(). It takes no value, so it loses none in a race(). A
+  /// task calls it instead of receive(), not at the same time. Neither works in select(): a loser
+  /// of select() must leave its queue immediately, but here another core may already have posted
+  /// it.
+  /// Errors: those of receive().
+  /// Cancel: resumes from the ready queue or the inbox of the loop; if a value is already there,
+  /// it succeeds.
+  detail::MailboxReadable readable() noexcept { return detail::MailboxReadable(*queue_); }
 
-  /// The oldest value without waiting, for whoever may receive(); nothing if there is none now, or
-  /// (when closed() was true before) ever.
+  /// Returns the oldest value without waiting, or std::nullopt if there is none now. If closed()
+  /// was true before the call, std::nullopt means that no value will ever arrive. No task except
+  /// the receiver may call this.
   std::optional<T> try_receive() {
-    if (!gate_->arrived()) return std::nullopt;
+    if (!queue_->has_front()) return std::nullopt;
     return take();
   }
 
-  /// Nothing goes in any more; what is in can still be received. Senders who wait fail with
-  /// Errc::closed, a receiver who waits for more with Errc::end_of_stream; their loops resume them.
-  /// Any thread; closing twice does nothing.
-  void close() { gate_->close(); }
-  bool closed() const noexcept { return gate_->closed(); }
-  std::size_t capacity() const noexcept { return gate_->capacity(); }
+  /// Closes the mailbox: no value can be sent any more, and the values inside can still be
+  /// received. Waiting senders fail with Errc::closed, and a receiver that waits for more fails
+  /// with Errc::end_of_stream. They are resumed by their own loops. Closing twice has no effect.
+  /// Threads: any.
+  void close() { queue_->close(); }
+  bool closed() const noexcept { return queue_->closed(); }
+  std::size_t capacity() const noexcept { return queue_->capacity(); }
 
  private:
-  class Receiving;
-  class Sending;
+  class ReceiveAwaiter;
+  class SendAwaiter;
 
-  T* place(std::uint64_t position) const noexcept { return places_ + (position & gate_->mask()); }
+  T* slot(std::uint64_t position) const noexcept { return slots_ + (position & queue_->mask()); }
   void put(std::uint64_t position, T& value) noexcept {
-    std::construct_at(place(position), std::move(value));
+    std::construct_at(slot(position), std::move(value));
   }
   T take() {
-    T& front = *place(gate_->front());
+    T& front = *slot(queue_->front());
     T value(std::move(front));
     std::destroy_at(&front);
-    gate_->taken();
+    queue_->release_front();
     return value;
   }
 
-  std::unique_ptr<detail::MailboxGate> gate_;
-  T* places_;
+  std::unique_ptr<detail::MailboxQueue> queue_;
+  T* slots_;
 };
 
 template <class T>
-class Mailbox<T>::Receiving final : public detail::MailboxReceiver {
+class Mailbox<T>::ReceiveAwaiter final : public detail::MailboxReceiver {
  public:
-  explicit Receiving(Mailbox& mailbox) noexcept
-      : MailboxReceiver(*mailbox.gate_), mailbox_(mailbox) {}
+  explicit ReceiveAwaiter(Mailbox& mailbox) noexcept
+      : MailboxReceiver(*mailbox.queue_), mailbox_(mailbox) {}
 
   Result<T> await_resume() {
     if (const auto came = outcome(); !came) return fail(came.error());
@@ -145,28 +158,28 @@ class Mailbox<T>::Receiving final : public detail::MailboxReceiver {
   Mailbox& mailbox_;
 };
 
-/// See Mailbox::receive().
+/// A Receive is the awaitable of Mailbox::receive().
 template <class T>
 class [[nodiscard]] Mailbox<T>::Receive {
  public:
   explicit Receive(Mailbox& mailbox) noexcept : mailbox_(&mailbox) {}
-  Receiving operator co_await() && noexcept { return Receiving(*mailbox_); }
+  ReceiveAwaiter operator co_await() && noexcept { return ReceiveAwaiter(*mailbox_); }
 
  private:
   Mailbox* mailbox_;
 };
 
 template <class T>
-class Mailbox<T>::Sending final : public detail::MailboxSender {
+class Mailbox<T>::SendAwaiter final : public detail::MailboxSender {
  public:
-  Sending(Mailbox& mailbox, T& value) noexcept
-      : MailboxSender(*mailbox.gate_), mailbox_(mailbox), value_(value) {}
+  SendAwaiter(Mailbox& mailbox, T& value) noexcept
+      : MailboxSender(*mailbox.queue_), mailbox_(mailbox), value_(value) {}
 
   bool await_ready() noexcept {
     const auto sent = mailbox_.try_send(std::move(value_));
     if (sent) return true;
-    if (sent.error() == Errc::limit_reached && gate().lets_wait()) return false;
-    refuse(sent.error());
+    if (sent.error() == Errc::limit_reached && queue().senders_can_wait()) return false;
+    reject(sent.error());
     return true;
   }
 
@@ -177,24 +190,24 @@ class Mailbox<T>::Sending final : public detail::MailboxSender {
   T& value_;
 };
 
-/// See Mailbox::send_from().
+/// A SendFrom is the awaitable of Mailbox::send_from().
 template <class T>
 class [[nodiscard]] Mailbox<T>::SendFrom {
  public:
   SendFrom(Mailbox& mailbox, T& value) noexcept : mailbox_(&mailbox), value_(&value) {}
-  Sending operator co_await() && noexcept { return Sending(*mailbox_, *value_); }
+  SendAwaiter operator co_await() && noexcept { return SendAwaiter(*mailbox_, *value_); }
 
  private:
   Mailbox* mailbox_;
   T* value_;
 };
 
-/// See Mailbox::send().
+/// A Send is the awaitable of Mailbox::send().
 template <class T>
 class [[nodiscard]] Mailbox<T>::Send {
  public:
   Send(Mailbox& mailbox, T value) noexcept : mailbox_(&mailbox), value_(std::move(value)) {}
-  Sending operator co_await() && noexcept { return Sending(*mailbox_, value_); }
+  SendAwaiter operator co_await() && noexcept { return SendAwaiter(*mailbox_, value_); }
 
  private:
   Mailbox* mailbox_;

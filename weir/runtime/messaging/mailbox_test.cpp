@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "weir/runtime/test/runtime_fixture.hpp"
-#include "weir/task/sync/event.hpp"
+#include "weir/task/combinators.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/task/sync/event.hpp"
 #include "weir/task/timeout.hpp"
-#include "weir/task/combinators.hpp"
 
 namespace weir {
 namespace {
@@ -29,9 +29,9 @@ Task<> receive_all(Mailbox<int>& mailbox, std::vector<int>& to) {
   }
 }
 
-class MailboxTest : public CoresTest {};
+class MailboxTest : public MultiCoreTest {};
 
-TEST_F(MailboxTest, ValuesComeOutInOrderWhateverTheRoom) {
+TEST_F(MailboxTest, ValuesArriveInOrderAtAnyCapacity) {
   for (const std::size_t capacity : {1U, 2U, 3U, 7U, 8U, 100U}) {
     SCOPED_TRACE(capacity);
     Mailbox<int> mailbox({.capacity = capacity});
@@ -64,7 +64,7 @@ TEST_F(MailboxTest, TheReceiverResumesOnItsOwnCore) {
   run_on_cores({receiver, sender, sender});
 }
 
-TEST_F(MailboxTest, HoldsAsManyAsItSays) {
+TEST_F(MailboxTest, HoldsItsCapacity) {
   for (const std::size_t capacity : {1U, 2U, 3U, 5U, 8U}) {
     SCOPED_TRACE(capacity);
     Mailbox<int> mailbox({.capacity = capacity});
@@ -75,7 +75,7 @@ TEST_F(MailboxTest, HoldsAsManyAsItSays) {
       EXPECT_EQ(mailbox.try_send(-1).error(), Errc::limit_reached);
       for (std::size_t i = 0; i < capacity; ++i) {
         EXPECT_EQ(mailbox.try_receive(), static_cast<int>(i));
-        // What one lap leaves unread shifts the next.
+        // Unread values of a lap shift the next lap.
         if (i + 1 == capacity / 2) {
           EXPECT_TRUE(mailbox.try_send(static_cast<int>(capacity + i)));
         }
@@ -88,7 +88,7 @@ TEST_F(MailboxTest, HoldsAsManyAsItSays) {
   }
 }
 
-TEST_F(MailboxTest, NoRoomAtAllIsRoomForOne) {
+TEST_F(MailboxTest, ZeroCapacityMeansOne) {
   Mailbox<int> mailbox({.capacity = 0});
   EXPECT_EQ(mailbox.capacity(), 1U);
   EXPECT_TRUE(mailbox.try_send(1));
@@ -96,7 +96,7 @@ TEST_F(MailboxTest, NoRoomAtAllIsRoomForOne) {
 }
 
 TEST_F(MailboxTest, AValueIsMovedFromOnlyWhenItIsSent) {
-  Mailbox<std::unique_ptr<int>> mailbox({.capacity = 1, .when_full = WhenFull::reject});
+  Mailbox<std::unique_ptr<int>> mailbox({.capacity = 1, .overflow_policy = OverflowPolicy::reject});
   const auto body = [&]() -> Task<> {
     auto first = std::make_unique<int>(1);
     auto second = std::make_unique<int>(2);
@@ -118,8 +118,8 @@ TEST_F(MailboxTest, AValueIsMovedFromOnlyWhenItIsSent) {
   run_on_cores({body});
 }
 
-TEST_F(MailboxTest, AFullOneThatRejectsLetsNobodyWait) {
-  Mailbox<int> mailbox({.capacity = 2, .when_full = WhenFull::reject});
+TEST_F(MailboxTest, AFullRejectingMailboxRejectsWithoutWaiting) {
+  Mailbox<int> mailbox({.capacity = 2, .overflow_policy = OverflowPolicy::reject});
   const auto sender = [&]() -> Task<> {
     EXPECT_TRUE(co_await mailbox.send(1));
     EXPECT_TRUE(co_await mailbox.send(2));
@@ -131,7 +131,7 @@ TEST_F(MailboxTest, AFullOneThatRejectsLetsNobodyWait) {
   run_on_cores({sender});
 }
 
-TEST_F(MailboxTest, NobodyOvertakesWhoWaitsForRoom) {
+TEST_F(MailboxTest, NoSenderOvertakesAWaitingOne) {
   Mailbox<int> mailbox({.capacity = 1});
   EXPECT_TRUE(mailbox.try_send(0));
   std::vector<int> sent;
@@ -148,22 +148,22 @@ TEST_F(MailboxTest, NobodyOvertakesWhoWaitsForRoom) {
     EXPECT_TRUE(co_await sleep(1ms));
     EXPECT_EQ(mailbox.try_send(9).error(), Errc::limit_reached);
     EXPECT_EQ(mailbox.try_receive(), 0);
-    EXPECT_TRUE(sent.empty()) << "it runs on its own core";
-    EXPECT_EQ(mailbox.try_send(9).error(), Errc::limit_reached) << "the room is the first one's";
+    EXPECT_TRUE(sent.empty()) << "the sender runs on its own core";
+    EXPECT_EQ(mailbox.try_send(9).error(), Errc::limit_reached) << "the first sender gets the room";
     for (const int expected : {1, 2}) {
       EXPECT_TRUE(co_await sleep(1ms));
       EXPECT_EQ(sent, numbers(1, expected));
       const auto value = co_await mailbox.receive();
       EXPECT_EQ(value, expected);
     }
-    EXPECT_TRUE(mailbox.try_send(9)) << "nobody waits any more";
+    EXPECT_TRUE(mailbox.try_send(9)) << "no sender waits any more";
   };
   run_on_cores({first, second, receiver});
 }
 
 // --- the end ------------------------------------------------------------------------------------
 
-TEST_F(MailboxTest, WhatIsInAClosedOneCanStillBeReceived) {
+TEST_F(MailboxTest, QueuedValuesCanBeReceivedAfterClose) {
   Mailbox<int> mailbox;
   EXPECT_TRUE(mailbox.try_send(1));
   EXPECT_TRUE(mailbox.try_send(2));
@@ -194,7 +194,7 @@ TEST_F(MailboxTest, ClosingEndsEveryWait) {
     EXPECT_EQ(value.error(), Errc::end_of_stream);
     ++ended;
   };
-  host_.at(host_.now() + 1s, [&] {
+  platform_.at(platform_.now() + 1s, [&] {
     EXPECT_EQ(ended, 0);
     full.close();
     empty.close();
@@ -203,7 +203,7 @@ TEST_F(MailboxTest, ClosingEndsEveryWait) {
   EXPECT_EQ(ended, 3);
 }
 
-TEST_F(MailboxTest, WhatNobodyReceivedDiesWithIt) {
+TEST_F(MailboxTest, UnreceivedValuesAreDestroyedWithTheMailbox) {
   const auto value = std::make_shared<int>(1);
   {
     Mailbox<std::shared_ptr<int>> mailbox({.capacity = 5});
@@ -232,27 +232,27 @@ TEST_F(MailboxTest, CancellingTakesNothing) {
   run_on_cores({receiver});
 }
 
-TEST_F(MailboxTest, AnArrivalTakesNothing) {
+TEST_F(MailboxTest, ReadableTakesNothing) {
   Mailbox<int> mailbox;
   const auto receiver = [&]() -> Task<> {
-    EXPECT_EQ((co_await timeout(1s, mailbox.arrival())).error(), Errc::timed_out);
+    EXPECT_EQ((co_await timeout(1s, mailbox.readable())).error(), Errc::timed_out);
     EXPECT_TRUE(co_await mailbox.send(1));
-    EXPECT_TRUE(co_await mailbox.arrival());
-    EXPECT_TRUE(co_await mailbox.arrival());
+    EXPECT_TRUE(co_await mailbox.readable());
+    EXPECT_TRUE(co_await mailbox.readable());
     EXPECT_EQ((co_await mailbox.receive()).value(), 1);
-    EXPECT_TRUE(co_await mailbox.arrival()) << "of what comes from elsewhere";
+    EXPECT_TRUE(co_await mailbox.readable()) << "of a value from outside";
     EXPECT_EQ(mailbox.try_receive(), 2);
     EXPECT_TRUE(co_await mailbox.send(3));
     mailbox.close();
-    EXPECT_TRUE(co_await mailbox.arrival());
+    EXPECT_TRUE(co_await mailbox.readable());
     EXPECT_EQ(mailbox.try_receive(), 3);
-    EXPECT_EQ((co_await mailbox.arrival()).error(), Errc::end_of_stream);
+    EXPECT_EQ((co_await mailbox.readable()).error(), Errc::end_of_stream);
   };
-  host_.at(host_.now() + 2s, [&] { EXPECT_TRUE(mailbox.try_send(2)); });
+  platform_.at(platform_.now() + 2s, [&] { EXPECT_TRUE(mailbox.try_send(2)); });
   run_on_cores({receiver});
 }
 
-TEST_F(MailboxTest, UnderACancelledTaskOnlyWhatNeedNotWait) {
+TEST_F(MailboxTest, ACancelledTaskSucceedsOnlyWithoutWaiting) {
   Mailbox<int> mailbox({.capacity = 1});
   const auto body = [&]() -> Task<> {
     const auto cancelled = [&](Scope& scope) -> Task<> {
@@ -267,17 +267,17 @@ TEST_F(MailboxTest, UnderACancelledTaskOnlyWhatNeedNotWait) {
   run_on_cores({body});
 }
 
-TEST_F(MailboxTest, ABatchWakesOnce) {
+TEST_F(MailboxTest, ABatchWakesTheReceiverOnce) {
   Mailbox<int> mailbox;
   std::size_t received = 0;
   const auto receiver = [&]() -> Task<> {
     while (co_await mailbox.receive()) ++received;
   };
   const std::uint64_t before = loop(0).counters().received.value();
-  host_.at(host_.now() + 1s, [&] {
+  platform_.at(platform_.now() + 1s, [&] {
     for (int i = 0; i < 100; ++i) EXPECT_TRUE(mailbox.try_send(int(i)));
   });
-  host_.at(host_.now() + 2s, [&] {
+  platform_.at(platform_.now() + 2s, [&] {
     EXPECT_EQ(received, 100U);
     mailbox.close();
   });
@@ -285,7 +285,7 @@ TEST_F(MailboxTest, ABatchWakesOnce) {
   EXPECT_EQ(loop(0).counters().received.value() - before, 2U) << "the batch, and the end";
 }
 
-TEST_F(MailboxTest, AFloodLetsTheReceiversCoreBreathe) {
+TEST_F(MailboxTest, AFloodDoesNotStarveTheReceiversCore) {
   constexpr int count = 10'000;
   Mailbox<int> mailbox({.capacity = count});
   for (int i = 0; i < count; ++i) EXPECT_TRUE(mailbox.try_send(int(i)));
@@ -295,13 +295,14 @@ TEST_F(MailboxTest, AFloodLetsTheReceiversCoreBreathe) {
   EXPECT_EQ(received, numbers(0, count - 1));
 }
 
-/// Two senders on two cores and one outside, with little room; what was sent is received, once.
+/// Scenario with two senders on two cores, one outside, and little room: each sent value is
+/// received once.
 struct Exchange {
-  explicit Exchange(Strike& of) : strike(of) {}
+  explicit Exchange(CancelInjector& of) : injector(of) {}
 
   Task<> on(unsigned core) {
     if (core == 0) return receive();
-    return strike.as_victim(core, send(static_cast<int>(core) * 100));
+    return injector.as_target(core, send(static_cast<int>(core) * 100));
   }
   Task<> send(int first) {
     for (int i = 0; i < 4; ++i) {
@@ -309,19 +310,19 @@ struct Exchange {
       const auto done = co_await mailbox.send_from(value);
       if (done) sent.push_back(value);
       EXPECT_TRUE(done || done.error() == Errc::cancelled);
-      strike.point();
+      injector.checkpoint();
     }
     if (--senders == 0) mailbox.close();
   }
-  /// Victim 0 gives up, and another receiver goes on.
+  /// Cancels target 0; another receiver then continues.
   Task<> receive() {
-    co_await strike.as_victim(0, receive_until_cancelled());
+    co_await injector.as_target(0, receive_until_cancelled());
     co_await receive_until_cancelled();
   }
   Task<> receive_until_cancelled() {
     for (;;) {
       const auto value = co_await mailbox.receive();
-      strike.point();
+      injector.checkpoint();
       if (!value) {
         EXPECT_TRUE(value.error() == Errc::cancelled || value.error() == Errc::end_of_stream);
         co_return;
@@ -345,7 +346,7 @@ struct Exchange {
     EXPECT_EQ(received, sent);
   }
 
-  Strike& strike;
+  CancelInjector& injector;
   Mailbox<int> mailbox{{.capacity = 2}};
   int senders = 3;
   int tries = 5;
@@ -353,12 +354,12 @@ struct Exchange {
   std::vector<int> received;
 };
 
-TEST_F(MailboxTest, CancelledAtEveryStepNothingIsLostOrDoubled) {
+TEST_F(MailboxTest, NoValueIsLostOrDoubledWhenCancelledAtEveryStep) {
   EXPECT_GT(sweep<Exchange>(3), 60U);
 }
 
-/// The same with a receiver that also waits for a bell, which rings in each turn: both come in one
-/// round again and again.
+/// The same scenario with a receiver that also waits for a bell, which rings in each turn. Both
+/// events often come in the same turn.
 struct Racing : Exchange {
   using Exchange::Exchange;
 
@@ -369,7 +370,7 @@ struct Racing : Exchange {
   Task<> receive_by_the_bell() {
     const auto body = [this](Scope& scope) -> Task<> {
       scope.spawn(ring());
-      co_await strike.as_victim(0, race_until_cancelled());
+      co_await injector.as_target(0, race_until_cancelled());
       co_await race_until_cancelled();
       rings_left = 0;
     };
@@ -383,8 +384,8 @@ struct Racing : Exchange {
   }
   Task<> race_until_cancelled() {
     for (bool over = false; !over;) {
-      const auto first = co_await race(as_task(mailbox.arrival()), as_task(bell.wait()));
-      strike.point();
+      const auto first = co_await race(as_task(mailbox.readable()), as_task(bell.wait()));
+      injector.checkpoint();
       while (const auto value = mailbox.try_receive()) received.push_back(*value);
       over = !first;
       EXPECT_TRUE(first || first.error() == Errc::cancelled ||
@@ -392,8 +393,8 @@ struct Racing : Exchange {
     }
   }
 
-  CoreAutoResetEvent bell;
-  int rings_left = 30;  // some turns more than it takes
+  AutoResetEvent bell;
+  int rings_left = 30;  // more turns than the scenario takes
 };
 
 TEST_F(MailboxTest, NothingIsLostInARace) {

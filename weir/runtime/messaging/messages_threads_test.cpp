@@ -1,4 +1,4 @@
-// Mailboxes, broadcasts and homed values on threads: what the thread sanitizer looks at.
+// Tests of mailboxes, broadcasts and foreign pointers on real threads, for the thread sanitizer.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "weir/runtime/messaging/broadcast.hpp"
 #include "weir/runtime/foreign_ptr.hpp"
+#include "weir/runtime/messaging/broadcast.hpp"
 #include "weir/runtime/messaging/mailbox.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/task/sleep.hpp"
@@ -33,7 +33,7 @@ RuntimeOptions options_of(BackendChoice backend) {
   return options;
 }
 
-/// Runs `body(scope)` on each core, and `outside(number)` on threads that are no loop's meanwhile.
+/// Runs `body(scope)` on each core, and meanwhile `outside(number)` on threads without a loop.
 template <class Body, class Outside>
 void run_with_outsiders(BackendChoice backend, Body body, Outside outside) {
   Runtime runtime(options_of(backend));
@@ -54,7 +54,8 @@ struct Letter {
   std::unique_ptr<int> number;
 };
 
-/// Everybody sends to core 0; each sender's letters come in their order, none twice, none lost.
+/// Scenario in which all threads send to core 0. Each sender's letters arrive in order and
+/// exactly once.
 class Post {
  public:
   explicit Post(std::size_t capacity) : box_({.capacity = capacity}) {}
@@ -81,7 +82,7 @@ class Post {
   Task<> send(unsigned sender) {
     for (int i = 0; i < letters; ++i) {
       Letter letter(sender, std::make_unique<int>(i));
-      // Now and then it gives up, and tries again.
+      // Some sends time out and are repeated.
       const Duration patience = i % 7 == 0 ? Duration(10us) : Duration(1h);
       while (!co_await timeout(patience, box_.send_from(letter))) {
       }
@@ -112,7 +113,7 @@ class Post {
   std::array<int, senders> received_{};
 };
 
-TEST_P(OnThreads, EverybodyWritesToOne) {
+TEST_P(OnThreads, AllThreadsSendToOneReceiver) {
   for (const std::size_t capacity : {1U, 3U, 64U, 100'000U}) {
     SCOPED_TRACE(capacity);
     Post post(capacity);
@@ -122,7 +123,7 @@ TEST_P(OnThreads, EverybodyWritesToOne) {
   }
 }
 
-TEST_P(OnThreads, ACloseFromOutsideEndsEverything) {
+TEST_P(OnThreads, ACloseFromAnotherThreadEndsAllWaits) {
   for (int round = 0; round < 50; ++round) {
     Mailbox<int> empty;
     Mailbox<int> full({.capacity = 1});
@@ -154,7 +155,7 @@ TEST_P(OnThreads, ACloseFromOutsideEndsEverything) {
   }
 }
 
-TEST_P(OnThreads, AStopFromOutsideEndsEveryWait) {
+TEST_P(OnThreads, AStopFromAnotherThreadEndsAllWaits) {
   for (int round = 0; round < 50; ++round) {
     Mailbox<int> box({.capacity = 1});
     EXPECT_TRUE(box.try_send(0));
@@ -184,8 +185,8 @@ TEST_P(OnThreads, AStopFromOutsideEndsEveryWait) {
   }
 }
 
-/// Everybody publishes, and everybody on a core listens; each hears the same order, with gaps that
-/// are counted, and what one publisher says in its order.
+/// Scenario in which all threads publish, and each core has a subscriber. All values of one
+/// publisher arrive in order, except for counted gaps.
 class Square {
  public:
   explicit Square(const BroadcastOptions& options) : broadcast_(options) {}
@@ -245,18 +246,18 @@ class Square {
   std::atomic<unsigned> listening_ = 0;
 };
 
-TEST_P(OnThreads, EverybodyHearsEverybody) {
-  for (const WhenSlow fate : {WhenSlow::lag, WhenSlow::drop_oldest}) {
+TEST_P(OnThreads, AllSubscribersReceiveFromAllPublishers) {
+  for (const SlowReaderPolicy fate : {SlowReaderPolicy::lag, SlowReaderPolicy::drop_oldest}) {
     for (const std::size_t capacity : {1U, 100U, 100'000U}) {
       SCOPED_TRACE(capacity);
-      Square square({.capacity = capacity, .when_slow = fate});
+      Square square({.capacity = capacity, .slow_reader_policy = fate});
       const auto body = [&](Scope& scope) { return square.on_core(scope); };
       run_with_outsiders(GetParam(), body, [&](unsigned number) { square.outside(number); });
     }
   }
 }
 
-/// Counts, without an atomic, on its core.
+/// Counts its instances on its core, without an atomic.
 struct Resident {
   explicit Resident(long& of) : living(&of) { ++*living; }
   Resident(const Resident&) = delete;
@@ -265,13 +266,14 @@ struct Resident {
   long* living;
 };
 
-/// Residents of all cores go to core 0, and to a thread that is no loop's; some go nowhere.
+/// Scenario in which residents of all cores go to core 0 or to a thread without a loop, or are
+/// dropped.
 class Visits {
  public:
   Task<> on_core(Scope& scope) {
-    Loop& home = scope.loop();
+    Loop& owner_loop = scope.loop();
     for (int i = 0; i < 2000; ++i) {
-      auto resident = make_homed<Resident>(home, living_[home.core()]);
+      auto resident = make_foreign<Resident>(owner_loop, living_[owner_loop.core()]);
       if (i % 3 == 0) static_cast<void>(outside_.try_send(std::move(resident)));
       if (i % 3 == 1) static_cast<void>(inside_.try_send(std::move(resident)));
       if (i % 64 == 0) co_await yield();
@@ -280,11 +282,11 @@ class Visits {
       inside_.close();
       outside_.close();
     }
-    for (bool open = home.core() == 0; open;) {
+    for (bool open = owner_loop.core() == 0; open;) {
       const auto visitor = co_await inside_.receive();  // GCC 12: not under a condition (STYLE.md)
       open = visitor.has_value();
     }
-    // No loop may go before: what is let go later dies where it is.
+    // No loop may end earlier: a value that is dropped later is destroyed where it is dropped.
     while (!outsider_done_.load()) co_await yield();
   }
   void outside(unsigned number) {
@@ -296,7 +298,7 @@ class Visits {
     }
     outsider_done_.store(true);
   }
-  /// After the loops: some may have come home only when these were destroyed.
+  /// Called after the loops have ended: some residents are destroyed only with their loops.
   void check() {
     while (outside_.try_receive()) {
     }
@@ -305,13 +307,13 @@ class Visits {
 
  private:
   std::array<long, cores> living_{};
-  Mailbox<Homed<Resident>> inside_{{.capacity = 64}};
-  Mailbox<Homed<Resident>> outside_{{.capacity = 1000}};
+  Mailbox<ForeignPtr<Resident>> inside_{{.capacity = 64}};
+  Mailbox<ForeignPtr<Resident>> outside_{{.capacity = 1000}};
   std::atomic<unsigned> left_ = cores;
   std::atomic<bool> outsider_done_ = false;
 };
 
-TEST_P(OnThreads, WhatIsLetGoAnywhereDiesAtHome) {
+TEST_P(OnThreads, ForeignPointersAreDestroyedOnTheirOwners) {
   Visits visits;
   const auto body = [&](Scope& scope) { return visits.on_core(scope); };
   run_with_outsiders(GetParam(), body, [&](unsigned number) { visits.outside(number); });

@@ -1,9 +1,10 @@
-// BlockingPool::run() in virtual time: cancelled, or its pool closed, at every step.
+// Tests of BlockingPool::run() in virtual time: calls are cancelled, or the pool is closed, at
+// every step.
 #include <gtest/gtest.h>
 
 #include <stop_token>
 
-#include "weir/runtime/blocking_pool.hpp"
+#include "weir/runtime/pool/blocking_pool.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/test/cancel_injection_fixture.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::size_t askers = 4;
 
-/// What has become of those who asked.
+/// Counts the outcomes of the calls.
 struct Seen {
   int called = 0;
   int served = 0;
@@ -20,16 +21,16 @@ struct Seen {
   int refused = 0;
 };
 
-class BlockingPoolSteps : public StrikeTest, public testing::WithParamInterface<std::size_t> {
+class BlockingPoolSteps : public CancelSweepTest, public testing::WithParamInterface<std::size_t> {
  protected:
-  BlockingPoolSteps() : StrikeTest(MemoryHostOptions{.cores = 2}) {}
+  BlockingPoolSteps() : CancelSweepTest(MemoryPlatformOptions{.cores = 2}) {}
 
-  /// Waits for `number`, which work_for() has been told to return.
-  static Task<> await_one(Strike& strike, Task<Result<std::size_t>> call, std::size_t number,
-                          Seen& seen) {
-    strike.point();
+  /// Awaits a call of injected_work(), which returns `number`.
+  static Task<> await_one(CancelInjector& injector, Task<Result<std::size_t>> call,
+                          std::size_t number, Seen& seen) {
+    injector.checkpoint();
     const auto value = co_await std::move(call);
-    strike.point();
+    injector.checkpoint();
     if (value) {
       EXPECT_EQ(*value, number);
       ++seen.served;
@@ -38,9 +39,9 @@ class BlockingPoolSteps : public StrikeTest, public testing::WithParamInterface<
       ++seen.refused;
     }
   }
-  static auto work_for(Strike& strike, Seen& seen) {
+  static auto injected_work(CancelInjector& injector, Seen& seen) {
     return [&](std::stop_token stop, std::size_t value) {
-      strike.point();  // hits what is queued, what was taken, or this one itself
+      injector.checkpoint();  // cancels a queued, a taken or this call
       ++seen.called;
       if (stop.stop_requested()) ++seen.asked_to_stop;
       return value;
@@ -48,7 +49,7 @@ class BlockingPoolSteps : public StrikeTest, public testing::WithParamInterface<
   }
   void expect_all_answered(const BlockingPool& pool, const Seen& seen) {
     EXPECT_EQ(seen.served + seen.refused, static_cast<int>(askers));
-    EXPECT_EQ(seen.called, seen.served) << "who is refused was not called";
+    EXPECT_EQ(seen.called, seen.served) << "rejected work was not called";
     const PoolReport report = pool.report();
     EXPECT_EQ(report.queued + report.running, 0U);
     EXPECT_EQ(report.lanes.at(0).finished, static_cast<std::uint64_t>(seen.served));
@@ -60,18 +61,18 @@ class BlockingPoolSteps : public StrikeTest, public testing::WithParamInterface<
   int asked_to_stop_ = 0;
 };
 
-TEST_P(BlockingPoolSteps, WhoeverIsCancelledIsAnsweredOnceAndHoldsUpNobody) {
-  const auto scenario = [&](Strike& strike) -> Task<> {
+TEST_P(BlockingPoolSteps, ACancelledCallEndsOnceAndDelaysNoOther) {
+  const auto scenario = [&](CancelInjector& injector) -> Task<> {
     BlockingPoolOptions options;
     options.size.fixed = GetParam();
-    options.lane.queue_max = 1;
-    options.lane.when_full = WhenFull::wait;
-    BlockingPool pool(host_, options);
+    options.lane.capacity = 1;
+    options.lane.overflow_policy = OverflowPolicy::wait;
+    BlockingPool pool(platform_, options);
     Seen seen;
     const auto ask_all = [&](Scope& scope) -> Task<> {
       for (std::size_t i = 0; i < askers; ++i) {
-        auto call = strike.as_victim(i, pool.run(work_for(strike, seen), i));
-        scope.spawn(await_one(strike, std::move(call), i, seen));
+        auto call = injector.as_target(i, pool.run(injected_work(injector, seen), i));
+        scope.spawn(await_one(injector, std::move(call), i, seen));
       }
       co_return;
     };
@@ -84,7 +85,7 @@ TEST_P(BlockingPoolSteps, WhoeverIsCancelledIsAnsweredOnceAndHoldsUpNobody) {
   EXPECT_GT(asked_to_stop_, 0);
 }
 
-/// Closes a pool when its source is cancelled.
+/// A Closer closes a pool when its source is cancelled.
 struct Closer : CancelNode {
   explicit Closer(BlockingPool& closed)
       : CancelNode([](CancelNode& self) { static_cast<Closer&>(self).pool.close(); }),
@@ -92,7 +93,7 @@ struct Closer : CancelNode {
   BlockingPool& pool;
 };
 
-/// The victim: its cancellation closes the pool, and does nothing to those who ask.
+/// The target task: its cancellation closes the pool and does not affect the callers.
 Task<> closing(BlockingPool& pool, Context outside, Task<Result<>> asking) {
   Closer closer(pool);
   const Context context = co_await this_context();
@@ -105,21 +106,21 @@ Task<> closing(BlockingPool& pool, Context outside, Task<Result<>> asking) {
   EXPECT_TRUE(co_await std::move(running));
 }
 
-TEST_P(BlockingPoolSteps, APoolThatIsClosedAtAnyStepAnswersEverybody) {
-  const auto scenario = [&](Strike& strike) -> Task<> {
+TEST_P(BlockingPoolSteps, ClosingAtAnyStepEndsAllCalls) {
+  const auto scenario = [&](CancelInjector& injector) -> Task<> {
     BlockingPoolOptions options;
     options.size.fixed = GetParam();
-    BlockingPool pool(host_, options);
+    BlockingPool pool(platform_, options);
     Seen seen;
     const auto ask_all = [&](Scope& scope) -> Task<> {
       for (std::size_t i = 0; i < askers; ++i) {
-        scope.spawn(await_one(strike, pool.run(work_for(strike, seen), i), i, seen));
+        scope.spawn(await_one(injector, pool.run(injected_work(injector, seen), i), i, seen));
       }
       co_return;
     };
     const Context outside = co_await this_context();
-    auto struck = strike.as_victim(0, closing(pool, outside, with_scope(ask_all)));
-    co_await std::move(struck);
+    auto injected = injector.as_target(0, closing(pool, outside, with_scope(ask_all)));
+    co_await std::move(injected);
     expect_all_answered(pool, seen);
   };
   EXPECT_GT(sweep(1, scenario), askers);

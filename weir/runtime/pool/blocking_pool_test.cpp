@@ -1,4 +1,4 @@
-#include "weir/runtime/blocking_pool.hpp"
+#include "weir/runtime/pool/blocking_pool.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,18 +11,18 @@
 #include <string_view>
 #include <vector>
 
+#include "weir/task/combinators.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
-#include "weir/task/combinators.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
 namespace weir {
 namespace {
 
-// What the types tell: these are the refusals of run(), which do not compile.
+// Types that run() rejects at compile time.
 template <class T>
-constexpr bool refused = detail::any_refers_elsewhere<detail::Pointers::counted, 4, T>;
+constexpr bool refused = detail::any_holds_reference<detail::Pointers::counted, 4, T>;
 static_assert(refused<const char*> && refused<int*> && refused<void*>);
 static_assert(refused<std::string_view> && refused<std::span<int>>);
 static_assert(refused<std::reference_wrapper<int>> && refused<std::initializer_list<int>>);
@@ -38,21 +38,21 @@ static_assert(std::is_same_v<PoolResult<Result<int> (*)()>, Result<int>>);
 static_assert(std::is_same_v<PoolResult<void (*)(std::stop_token, int), int>, Result<>>);
 static_assert(std::is_same_v<PoolResult<int (*)(int&), Borrowed<int&>>, Result<int>>);
 
-/// In memory: functions are called between turns.
+/// Fixture in memory: functions are called between turns.
 class BlockingPoolTest : public LoopTest {
  protected:
-  BlockingPool pool_{host_};
+  BlockingPool pool_{platform_};
 };
 
-TEST_F(BlockingPoolTest, GivesWhatTheFunctionReturns) {
+TEST_F(BlockingPoolTest, ReturnsTheResultOfTheFunction) {
   const auto body = [](BlockingPool& pool) -> Task<> {
-    const Loop* const home = Loop::current();
+    const Loop* const owner_loop = Loop::current();
     const auto twice = [](std::unique_ptr<int> number) {
       *number *= 2;
       return number;
     };
     auto doubled = co_await pool.run(twice, std::make_unique<int>(21));
-    EXPECT_EQ(Loop::current(), home);
+    EXPECT_EQ(Loop::current(), owner_loop);
     EXPECT_EQ(**doubled, 42);
     bool called = false;
     const auto nothing = [&called] { called = true; };
@@ -65,7 +65,7 @@ TEST_F(BlockingPoolTest, GivesWhatTheFunctionReturns) {
   EXPECT_EQ(report.queued + report.running, 0U);
 }
 
-TEST_F(BlockingPoolTest, AResultIsPassedOnAndAnExceptionThrown) {
+TEST_F(BlockingPoolTest, PassesResultsOnAndRethrowsExceptions) {
   const auto body = [](BlockingPool& pool) -> Task<> {
     const auto answer = [](bool good) -> Result<int> {
       if (!good) return fail(Errc::not_found);
@@ -85,7 +85,7 @@ TEST_F(BlockingPoolTest, AResultIsPassedOnAndAnExceptionThrown) {
   run(body(pool_));
 }
 
-TEST_F(BlockingPoolTest, WhatIsBorrowedIsTheCallersOwn) {
+TEST_F(BlockingPoolTest, BorrowedArgumentsStayTheCallers) {
   const auto body = [](BlockingPool& pool) -> Task<> {
     std::string text = "some";
     const auto append = [](std::string& to, std::string_view what) { to += what; };
@@ -95,7 +95,7 @@ TEST_F(BlockingPoolTest, WhatIsBorrowedIsTheCallersOwn) {
   run(body(pool_));
 }
 
-TEST_F(BlockingPoolTest, QueuedWorkLeavesAtOnceWhenCancelled) {
+TEST_F(BlockingPoolTest, CancelledQueuedWorkLeavesImmediately) {
   const auto body = [](BlockingPool& pool, Scope& scope) -> Task<> {
     int called = 0;
     const auto count = [&called] { ++called; };
@@ -116,7 +116,7 @@ TEST_F(BlockingPoolTest, QueuedWorkLeavesAtOnceWhenCancelled) {
   static_cast<void>(run(with_scope(in_scope)));
 }
 
-TEST_F(BlockingPoolTest, ClosingCancelsWhatIsQueuedAndRefusesMore) {
+TEST_F(BlockingPoolTest, ClosingCancelsQueuedWorkAndRejectsMore) {
   const auto body = [](BlockingPool& pool, Scope& scope) -> Task<> {
     const auto nothing = [] {};
     const auto outcome = [](Task<Result<>> work, Result<>& into) -> Task<> {
@@ -133,27 +133,27 @@ TEST_F(BlockingPoolTest, ClosingCancelsWhatIsQueuedAndRefusesMore) {
   static_cast<void>(run(with_scope(in_scope)));
 }
 
-TEST_F(BlockingPoolTest, APoolMayGoBeforeWhatIsQueuedInIt) {
-  const auto body = [](Host& host, Scope& scope) -> Task<> {
+TEST_F(BlockingPoolTest, APoolMayBeDestroyedBeforeItsQueuedCalls) {
+  const auto body = [](Platform& platform, Scope& scope) -> Task<> {
     const auto nothing = [] {};
     const auto outcome = [](Task<Result<>> work) -> Task<> {
       EXPECT_EQ((co_await std::move(work)).error(), Errc::cancelled);
     };
     {
-      BlockingPool pool(host);
+      BlockingPool pool(platform);
       scope.spawn(outcome(pool.run(nothing)));
     }
-    scope.cancel();  // it is on its way home
+    scope.cancel();  // its result is on its way to the loop
     co_return;
   };
-  const auto in_scope = [&](Scope& scope) { return body(host_, scope); };
+  const auto in_scope = [&](Scope& scope) { return body(platform_, scope); };
   static_cast<void>(run(with_scope(in_scope)));
 }
 
-TEST_F(BlockingPoolTest, AFullQueueRefuses) {
+TEST_F(BlockingPoolTest, AFullQueueRejects) {
   BlockingPoolOptions options;
-  options.lane.queue_max = 2;
-  BlockingPool pool(host_, options);
+  options.lane.capacity = 2;
+  BlockingPool pool(platform_, options);
   const auto body = [](BlockingPool& full) -> Task<> {
     const auto number = [](int value) { return value; };
     std::vector<Task<Result<int>>> calls;
@@ -163,14 +163,14 @@ TEST_F(BlockingPoolTest, AFullQueueRefuses) {
     EXPECT_EQ((co_await full.run(number, 5)).value(), 5);
   };
   run(body(pool));
-  EXPECT_EQ(pool.report().lanes.at(0).refused, 1U) << "all() has cancelled the last one";
+  EXPECT_EQ(pool.report().lanes.at(0).rejected, 1U) << "all() has cancelled the last call";
 }
 
-TEST_F(BlockingPoolTest, AFullQueueLetsWaitWhereThatIsAsked) {
+TEST_F(BlockingPoolTest, AFullQueueWithWaitPolicyWaits) {
   BlockingPoolOptions options;
-  options.lane.queue_max = 1;
-  options.lane.when_full = WhenFull::wait;
-  BlockingPool pool(host_, options);
+  options.lane.capacity = 1;
+  options.lane.overflow_policy = OverflowPolicy::wait;
+  BlockingPool pool(platform_, options);
   const auto body = [](BlockingPool& full) -> Task<> {
     const auto number = [](int value) { return value; };
     std::vector<Task<Result<int>>> calls;
@@ -182,24 +182,24 @@ TEST_F(BlockingPoolTest, AFullQueueLetsWaitWhereThatIsAsked) {
   EXPECT_EQ(pool.report().lanes.at(0).finished, 100U);
 }
 
-TEST_F(BlockingPoolTest, WithoutAnyThreadItSaysWhy) {
-  host_.set_threads_max(0);
-  const auto body = [](BlockingPool& pool, MemoryHost& host) -> Task<> {
+TEST_F(BlockingPoolTest, FailsWithTheKernelsErrorWithoutAnyThread) {
+  platform_.set_threads_max(0);
+  const auto body = [](BlockingPool& pool, MemoryPlatform& platform) -> Task<> {
     const auto number = [](int value) { return value; };
     EXPECT_EQ((co_await pool.run(number, 1)).error(), system_error(EAGAIN));
     EXPECT_EQ(pool.report().threads, 0U);
     EXPECT_EQ(pool.report().queued, 0U);
-    host.set_threads_max(9);
+    platform.set_threads_max(9);
     EXPECT_EQ((co_await pool.run(number, 2)).value(), 2);
   };
-  run(body(pool_, host_));
+  run(body(pool_, platform_));
 }
 
-TEST_F(BlockingPoolTest, WithFewerThreadsThanItWantsItWorksOn) {
+TEST_F(BlockingPoolTest, WorksWithFewerThreadsThanItsSize) {
   BlockingPoolOptions options;
   options.size.fixed = 10;
-  BlockingPool pool(host_, options);
-  host_.set_threads_max(2);
+  BlockingPool pool(platform_, options);
+  platform_.set_threads_max(2);
   const auto body = [](BlockingPool& few) -> Task<> {
     const auto number = [](int value) { return value; };
     std::vector<Task<Result<int>>> calls;
@@ -211,12 +211,12 @@ TEST_F(BlockingPoolTest, WithFewerThreadsThanItWantsItWorksOn) {
   run(body(pool));
 }
 
-TEST_F(BlockingPoolTest, AFixedSizeThatWasCutIsWholeAgainLater) {
+TEST_F(BlockingPoolTest, ARestrictedFixedSizeIsRestoredLater) {
   BlockingPoolOptions options;
   options.size.fixed = 10;
-  BlockingPool pool(host_, options);
-  host_.set_threads_max(1);
-  const auto body = [](BlockingPool& cut, MemoryHost& host) -> Task<> {
+  BlockingPool pool(platform_, options);
+  platform_.set_threads_max(1);
+  const auto body = [](BlockingPool& cut, MemoryPlatform& platform) -> Task<> {
     const auto number = [](int value) { return value; };
     for (const std::size_t expected : {1U, 10U}) {
       std::vector<Task<Result<int>>> calls;
@@ -224,11 +224,11 @@ TEST_F(BlockingPoolTest, AFixedSizeThatWasCutIsWholeAgainLater) {
       EXPECT_TRUE(co_await all(std::move(calls)));
       EXPECT_EQ(cut.report().size, expected);
       EXPECT_EQ(cut.report().threads, expected);
-      host.set_threads_max(100);
+      platform.set_threads_max(100);
       EXPECT_TRUE(co_await sleep(1s));
     }
   };
-  run(body(pool, host_));
+  run(body(pool, platform_));
 }
 
 TEST_F(BlockingPoolTest, IdleThreadsEndAndAreStartedAgain) {
@@ -236,7 +236,7 @@ TEST_F(BlockingPoolTest, IdleThreadsEndAndAreStartedAgain) {
   options.size.min = 2;
   options.size.max = 9;
   options.size.idle_timeout = 3s;
-  MemoryHost eight{{.cores = 8}};
+  MemoryPlatform eight{{.cores = 8}};
   const auto loop = Loop::make(eight, {}).value();
   BlockingPool pool(eight, options);
   const auto body = [](BlockingPool& idle) -> Task<> {
@@ -255,7 +255,7 @@ TEST_F(BlockingPoolTest, IdleThreadsEndAndAreStartedAgain) {
   weir::run(*loop, body(pool));
 }
 
-TEST_F(BlockingPoolTest, NothingWaitsForTimeInMemory) {
+TEST_F(BlockingPoolTest, CallsTakeNoVirtualTime) {
   const auto body = [](BlockingPool& pool) -> Task<> {
     const auto number = [](int value) { return value; };
     for (int i = 0; i < 50; ++i) EXPECT_EQ((co_await pool.run(number, i)).value(), i);

@@ -1,4 +1,4 @@
-// A pool on the operating system's threads: what blocks, what is stopped, who shares with whom.
+// Tests of a pool on the operating system's threads: blocking, stopping and sharing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,16 +12,16 @@
 #include <thread>
 #include <vector>
 
-#include "weir/runtime/blocking_pool.hpp"
-#include "weir/runtime/runtime.hpp"
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/os/detail/machine/affinity.hpp"
 #include "weir/os/detail/process/thread_probe.hpp"
+#include "weir/runtime/pool/blocking_pool.hpp"
+#include "weir/runtime/runtime.hpp"
+#include "weir/task/combinators.hpp"
 #include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
-#include "weir/task/combinators.hpp"
 
 namespace weir {
 namespace {
@@ -32,7 +32,7 @@ BlockingPoolOptions fixed(std::size_t size) {
   return options;
 }
 
-/// With room for a test's threads, however few this machine would allow.
+/// A platform that allows enough threads for a test, even if this machine allows few.
 BlockingPoolOptions automatic(std::size_t max) {
   BlockingPoolOptions options;
   options.size.max = max;
@@ -45,39 +45,39 @@ class BlockingPoolThreads : public testing::Test {
   T run(Task<T> task) {
     return weir::run(*loop_, std::move(task));
   }
-  OsHost host_;
-  std::unique_ptr<Loop> loop_ = Loop::make(host_, {.backend = BackendChoice::epoll}).value();
+  OsPlatform platform_;
+  std::unique_ptr<Loop> loop_ = Loop::make(platform_, {.backend = BackendChoice::epoll}).value();
 };
 
-TEST_F(BlockingPoolThreads, RunsElsewhereAndResumesHere) {
-  BlockingPool pool(host_);
-  const auto body = [](BlockingPool& pool, Loop* home) -> Task<> {
+TEST_F(BlockingPoolThreads, RunsOnAnotherThreadAndResumesOnTheLoop) {
+  BlockingPool pool(platform_);
+  const auto body = [](BlockingPool& pool, Loop* owner_loop) -> Task<> {
     const auto home_thread = std::this_thread::get_id();
     const auto where = [] { return std::pair(std::this_thread::get_id(), os::allowed_cpus()); };
     const auto there = co_await pool.run(where);
     EXPECT_NE(there->first, home_thread);
     EXPECT_EQ(std::this_thread::get_id(), home_thread);
-    EXPECT_EQ(Loop::current(), home);
+    EXPECT_EQ(Loop::current(), owner_loop);
   };
   run(body(pool, loop_.get()));
 }
 
-TEST_F(BlockingPoolThreads, ItsThreadsAreNotPinnedToTheCoreThatAsks) {
+TEST_F(BlockingPoolThreads, ThreadsAreNotPinnedToTheCallersCore) {
   const std::vector<int> allowed = os::allowed_cpus();
-  BlockingPool pool(host_);
+  BlockingPool pool(platform_);
   const auto body = [](BlockingPool& pool, std::vector<int> expected) -> Task<> {
-    EXPECT_TRUE(os::pin_this_thread(expected.front()));
+    EXPECT_TRUE(os::pin_current_thread(expected.front()));
     const auto where = [] { return os::allowed_cpus(); };
     EXPECT_EQ((co_await pool.run(where)).value(), expected);
-    EXPECT_TRUE(os::allow_cpus(expected));
+    EXPECT_TRUE(os::set_allowed_cpus(expected));
   };
   run(body(pool, allowed));
-  EXPECT_EQ(host_.topology().cpus_allowed, allowed.size());
+  EXPECT_EQ(platform_.topology().cpus_allowed, allowed.size());
 }
 
-TEST_F(BlockingPoolThreads, AFixedSizeRunsSoManyAtOnceAndNoMore) {
+TEST_F(BlockingPoolThreads, AFixedSizeLimitsConcurrentCalls) {
   constexpr int size = 5;
-  BlockingPool pool(host_, fixed(size));
+  BlockingPool pool(platform_, fixed(size));
   std::atomic<int> present = 0;
   std::atomic<int> most = 0;
   std::latch all_there(size);
@@ -104,7 +104,7 @@ TEST_F(BlockingPoolThreads, AFixedSizeRunsSoManyAtOnceAndNoMore) {
 }
 
 TEST_F(BlockingPoolThreads, RunningWorkIsAskedToStopAndAwaited) {
-  BlockingPool pool(host_, fixed(1));
+  BlockingPool pool(platform_, fixed(1));
   std::atomic<bool> began = false;
   std::atomic<bool> ended = false;
   const auto until_stopped = [&](std::stop_token stop, int value) {
@@ -128,8 +128,8 @@ TEST_F(BlockingPoolThreads, RunningWorkIsAskedToStopAndAwaited) {
   static_cast<void>(run(with_scope(body)));
 }
 
-TEST_F(BlockingPoolThreads, RunningWorkThatDoesNotListenIsAwaited) {
-  BlockingPool pool(host_, fixed(1));
+TEST_F(BlockingPoolThreads, RunningWorkWithoutATokenIsAwaited) {
+  BlockingPool pool(platform_, fixed(1));
   std::binary_semaphore go(0);
   std::atomic<bool> began = false;
   const auto stubborn = [&] {
@@ -162,7 +162,7 @@ TEST_F(BlockingPoolThreads, RunningWorkThatDoesNotListenIsAwaited) {
   static_cast<void>(run(with_scope(body)));
 }
 
-TEST_F(BlockingPoolThreads, ThePoolsEndCancelsWhatIsQueuedAndAwaitsWhatRuns) {
+TEST_F(BlockingPoolThreads, TheDestructorCancelsQueuedWorkAndAwaitsRunningWork) {
   std::atomic<bool> began = false;
   bool called = false;
   const auto until_stopped = [&](std::stop_token stop) {
@@ -183,7 +183,7 @@ TEST_F(BlockingPoolThreads, ThePoolsEndCancelsWhatIsQueuedAndAwaitsWhatRuns) {
     const auto refused = [](Task<Result<int>> work) -> Task<> {
       EXPECT_EQ((co_await std::move(work)).error(), Errc::cancelled);
     };
-    BlockingPool pool(host_, fixed(1));
+    BlockingPool pool(platform_, fixed(1));
     scope.spawn(stopped(pool.run(until_stopped)));
     while (!began) co_await yield();
     for (int i = 0; i < 3; ++i) scope.spawn(refused(pool.run(never_called)));
@@ -192,9 +192,9 @@ TEST_F(BlockingPoolThreads, ThePoolsEndCancelsWhatIsQueuedAndAwaitsWhatRuns) {
   EXPECT_FALSE(called);
 }
 
-TEST_F(BlockingPoolThreads, SlowWorkLeavesRoomForOther) {
-  BlockingPool pool(host_, fixed(4));
-  const PoolLane slow = pool.add_lane({.name = "slow", .priority = 9, .share = 0.5});
+TEST_F(BlockingPoolThreads, SlowWorkLeavesThreadsToOtherWork) {
+  BlockingPool pool(platform_, fixed(4));
+  const PoolLane slow = pool.add_lane({.name = "slow", .priority = 9, .share_max = 0.5});
   std::counting_semaphore<> go(0);
   std::atomic<int> inside = 0;
   const auto look_up = [&] {
@@ -218,7 +218,7 @@ TEST_F(BlockingPoolThreads, SlowWorkLeavesRoomForOther) {
 }
 
 TEST_F(BlockingPoolThreads, AFixedSizeCanBeChanged) {
-  BlockingPool pool(host_, fixed(1));
+  BlockingPool pool(platform_, fixed(1));
   const auto body = [&](Scope& scope) -> Task<> {
     const auto work = [](Task<Result<>> call) -> Task<> { EXPECT_TRUE(co_await std::move(call)); };
     std::latch all_there(8);
@@ -243,7 +243,7 @@ TEST_F(BlockingPoolThreads, AFixedSizeCanBeChanged) {
 
 TEST_F(BlockingPoolThreads, AnAutomaticSizeGrowsWhileThreadsAreBlocked) {
   constexpr int count = 100;
-  BlockingPool pool(host_, automatic(2 * count));
+  BlockingPool pool(platform_, automatic(2 * count));
   std::latch all_there(count);
   const auto meet = [&] { all_there.arrive_and_wait(); };  // hangs unless all hundred run together
   const auto body = [&]() -> Task<> {
@@ -260,8 +260,8 @@ TEST_F(BlockingPoolThreads, AnAutomaticSizeGrowsWhileThreadsAreBlocked) {
 
 TEST_F(BlockingPoolThreads, AShareGrowsWithTheSize) {
   constexpr int count = 20;
-  BlockingPool pool(host_, automatic(4 * count));
-  const PoolLane slow = pool.add_lane({.name = "slow", .share = 0.5});
+  BlockingPool pool(platform_, automatic(4 * count));
+  const PoolLane slow = pool.add_lane({.name = "slow", .share_max = 0.5});
   std::latch all_there(count);
   const auto meet = [&] { all_there.arrive_and_wait(); };
   const auto body = [&]() -> Task<> {
@@ -272,7 +272,8 @@ TEST_F(BlockingPoolThreads, AShareGrowsWithTheSize) {
   run(body());
 }
 
-/// Twice as many busy threads as CPUs: what a pool runs waits for CPUs more than it runs.
+/// Runs twice as many busy threads as there are CPUs, so that work of a pool waits for CPUs more
+/// than it runs.
 class ForeignLoad {
  public:
   explicit ForeignLoad(std::size_t cpus) {
@@ -295,11 +296,11 @@ class ForeignLoad {
   std::vector<std::thread> threads_;
 };
 
-// By the median of some rounds: a thread of the pool may really sleep for a moment, as when a page
-// of it has to come first. One that is fooled doubles at each look. (Step by step and without
-// chance: pool_crew_test.cpp.)
+// The test uses the median of some rounds, because a thread of the pool may really sleep for a
+// moment, as in a page fault. A pool without protection doubles at each sample.
+// pool_threads_test.cpp tests this step by step.
 TEST_F(BlockingPoolThreads, ForeignLoadDoesNotMakeItGrow) {
-  const ForeignLoad load(host_.topology().cpus_allowed);
+  const ForeignLoad load(platform_.topology().cpus_allowed);
   const auto compute = [] {
     const auto self = os::ThreadProbe::of_this_thread();
     const Duration until = self.cpu_time() + 2ms;
@@ -308,11 +309,11 @@ TEST_F(BlockingPoolThreads, ForeignLoadDoesNotMakeItGrow) {
   };
   std::vector<std::size_t> grown;
   for (int round = 0; round < 5; ++round) {
-    BlockingPool pool(host_);
+    BlockingPool pool(platform_);
     const std::size_t at_first = pool.report().size;
     std::size_t largest = 0;
-    // Looked at from here: in the work, a thread would be blocked while another one that has lost
-    // its CPU reads the report.
+    // Read the report here. A thread that read it in its work could block while another thread,
+    // which has lost its CPU, holds the lock.
     const auto compute_and_look = [&]() -> Task<Result<>> {
       auto done = co_await pool.run(compute);
       largest = std::max(largest, pool.report().size);
@@ -330,10 +331,10 @@ TEST_F(BlockingPoolThreads, ForeignLoadDoesNotMakeItGrow) {
   EXPECT_EQ(grown[2], 0U);
 }
 
-TEST_F(BlockingPoolThreads, UnderForeignLoadItStillGrowsForWorkThatSleeps) {
-  const ForeignLoad load(host_.topology().cpus_allowed);
+TEST_F(BlockingPoolThreads, GrowsForSleepingWorkUnderForeignLoad) {
+  const ForeignLoad load(platform_.topology().cpus_allowed);
   constexpr int count = 8;
-  BlockingPool pool(host_, automatic(2 * count));
+  BlockingPool pool(platform_, automatic(2 * count));
   std::latch all_there(count);
   const auto meet = [&] { all_there.arrive_and_wait(); };  // hangs unless all run together
   const auto body = [&]() -> Task<> {
@@ -344,12 +345,12 @@ TEST_F(BlockingPoolThreads, UnderForeignLoadItStillGrowsForWorkThatSleeps) {
   run(body());
 }
 
-TEST_F(BlockingPoolThreads, OneThatGoesAwaitsWhoeverIsStillCalling) {
-  // With the sanitizers: threads are woken and started while the pool goes.
+TEST_F(BlockingPoolThreads, TheDestructorAwaitsCallsInFlight) {
+  // With the sanitizers: threads are woken and started while the pool is destroyed.
   const auto nothing = [] {};
   for (int round = 0; round < 100; ++round) {
     const auto body = [&](Scope& scope) -> Task<> {
-      BlockingPool pool(host_, round % 2 == 0 ? automatic(9) : fixed(9));
+      BlockingPool pool(platform_, round % 2 == 0 ? automatic(9) : fixed(9));
       const auto any = [](Task<Result<>> work) -> Task<> {
         static_cast<void>(co_await std::move(work));
       };
@@ -364,7 +365,7 @@ TEST_F(BlockingPoolThreads, IdleThreadsEnd) {
   BlockingPoolOptions options = automatic(100);
   options.size.idle_timeout = 1ms;
   options.size.sample_period = 1ms;
-  BlockingPool pool(host_, options);
+  BlockingPool pool(platform_, options);
   const auto body = [&]() -> Task<> {
     for (int round = 0; round < 20; ++round) {
       std::latch all_there(10);
@@ -378,13 +379,13 @@ TEST_F(BlockingPoolThreads, IdleThreadsEnd) {
   run(body());
 }
 
-// What the thread sanitizer looks at: everybody asks, cancels, and is answered on their own core.
-TEST(BlockingPoolOnCores, EveryCoreAsksOnePool) {
+// For the thread sanitizer: each core calls and cancels, and gets its results on its own core.
+TEST(BlockingPoolOnCores, AllCoresShareOnePool) {
   constexpr unsigned cores = 3;
-  OsHost host;
+  OsPlatform platform;
   for (const std::size_t size : {0U, 1U, 4U}) {
-    BlockingPool pool(host, fixed(size));
-    const PoolLane slow = pool.add_lane({.name = "slow", .share = 0.5});
+    BlockingPool pool(platform, fixed(size));
+    const PoolLane slow = pool.add_lane({.name = "slow", .share_max = 0.5});
     std::atomic<int> called = 0;
     std::atomic<int> cancelled = 0;
     const auto work = [&called](std::string text, std::unique_ptr<int> number) {
@@ -392,15 +393,15 @@ TEST(BlockingPoolOnCores, EveryCoreAsksOnePool) {
       return text + std::to_string(*number);
     };
     const auto body = [&](Scope& scope) -> Task<Result<>> {
-      const Loop* const home = &scope.loop();
+      const Loop* const owner_loop = &scope.loop();
       for (int i = 0; i < 300; ++i) {
         const std::string text(static_cast<std::size_t>(i % 40), 'x');
         const auto answer = co_await pool.run(work, text, std::make_unique<int>(i));
-        if (Loop::current() != home) co_return fail(Errc::conflict);
+        if (Loop::current() != owner_loop) co_return fail(Errc::conflict);
         if (!answer || *answer != text + std::to_string(i)) co_return fail(Errc::bad_input);
         auto call = slow.run(work, text, std::make_unique<int>(i));
         const auto hurried = co_await timeout(Duration(i * 100), std::move(call));
-        if (Loop::current() != home) co_return fail(Errc::conflict);
+        if (Loop::current() != owner_loop) co_return fail(Errc::conflict);
         if (!hurried) ++cancelled;
         if (hurried && *hurried != *answer) co_return fail(Errc::bad_input);
       }
@@ -410,7 +411,7 @@ TEST(BlockingPoolOnCores, EveryCoreAsksOnePool) {
     options.announce = false;
     options.cores = cores;
     options.pin = false;
-    Runtime runtime(host, options);
+    Runtime runtime(platform, options);
     EXPECT_EQ(runtime.run_on_each_core(body), 0);
     EXPECT_EQ(called + cancelled, 2 * 300 * static_cast<int>(cores));
     const PoolReport report = pool.report();

@@ -1,5 +1,5 @@
-// A pool whose threads do what the test says: how it behaves while its work is blocked, step by
-// step, in one thread. Included by tests only, so it may use weir/testing.
+// Test fixture of a pool whose threads take steps on the test's command, all in one real thread.
+// It may use weir/testing because only tests include it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,24 +13,24 @@
 #include <utility>
 #include <vector>
 
-#include "weir/runtime/blocking_pool.hpp"
 #include "weir/loop/loop.hpp"
+#include "weir/runtime/pool/blocking_pool.hpp"
 #include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
 namespace weir {
 
-/// Takes its steps when the test says so. What its work calls may take steps of other threads: for
-/// those it is blocked, or computes, until it returns.
-class ThreadByHand final : public HostThread {
+/// A ManualThread takes a step when the test calls step(). The work of a step may call step() of
+/// other threads: to them this thread is blocked or computing until the work returns.
+class ManualThread final : public PlatformThread {
  public:
-  ThreadByHand(std::vector<ThreadByHand*>& all, ThreadWork& work) : all_(all), work_(work) {
+  ManualThread(std::vector<ManualThread*>& all, ThreadWork& work) : all_(all), work_(work) {
     all_.push_back(this);
   }
-  ThreadByHand(const ThreadByHand&) = delete;
-  ThreadByHand& operator=(const ThreadByHand&) = delete;
-  ~ThreadByHand() override { std::erase(all_, this); }
+  ManualThread(const ManualThread&) = delete;
+  ManualThread& operator=(const ManualThread&) = delete;
+  ~ManualThread() override { std::erase(all_, this); }
 
   Result<> start() override {
     if (refuses) return fail(system_error(EAGAIN));
@@ -38,10 +38,10 @@ class ThreadByHand final : public HostThread {
     return {};
   }
   void wake() noexcept override { called = true; }
-  Duration cpu_time() noexcept override { return used += look_cost; }
+  Duration cpu_time() noexcept override { return used += clock_read_cost; }
   os::ThreadState state() noexcept override { return now; }
 
-  /// Whether a thread would take one at this time.
+  /// Returns true if the thread would take a step at time `at`.
   bool due(Instant at) const noexcept {
     return started && !stepping && !ended && (called || until <= at);
   }
@@ -61,54 +61,55 @@ class ThreadByHand final : public HostThread {
   bool ended = false;
   Instant until = Instant::min();
   Duration used{};
-  Duration look_cost{};  ///< what it uses from one look at its clock to the next
+  Duration clock_read_cost{};  ///< CPU time that each reading of the clock uses
   os::ThreadState now = os::ThreadState::blocked;
 
  private:
-  std::vector<ThreadByHand*>& all_;
+  std::vector<ManualThread*>& all_;
   ThreadWork& work_;
 };
 
-/// A host in memory that lends such threads.
-class HostByHand final : public MemoryHost {
+/// A ManualPlatform is a platform in memory that creates ManualThreads.
+class ManualPlatform final : public MemoryPlatform {
  public:
-  using MemoryHost::MemoryHost;
+  using MemoryPlatform::MemoryPlatform;
 
-  /// Each look at it takes `look_time`.
+  /// Returns the time; each call advances it by `clock_read_time`.
   Instant now() noexcept override {
-    passed_ += look_time;
-    return MemoryHost::now() + passed_;
+    passed_ += clock_read_time;
+    return MemoryPlatform::now() + passed_;
   }
-  std::unique_ptr<HostThread> make_thread(const HostThreadOptions&, ThreadWork& work) override {
+  std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions&,
+                                              ThreadWork& work) override {
     if (failures > 0 && failures-- == 1) throw std::bad_alloc();
-    return std::make_unique<ThreadByHand>(threads, work);
+    return std::make_unique<ManualThread>(threads, work);
   }
 
-  std::vector<ThreadByHand*> threads;  ///< those that have not been freed, in the order of making
-  int failures = 0;                    ///< counted down: making a thread throws when it was 1
-  Duration look_time{};
+  std::vector<ManualThread*> threads;  ///< existing threads in the order of creation
+  int failures = 0;                    ///< counts down; make_thread() throws at 1
+  Duration clock_read_time{};
 
  private:
   Duration passed_{};
 };
 
-/// A loop and a pool by hand on `cpus`.
-class PoolByHand : public testing::Test {
+/// Fixture with a loop and a manually driven pool on `cpus` CPUs.
+class ManualPoolTest : public testing::Test {
  protected:
   static constexpr std::size_t cpus = 2;
 
   void make(const PoolSizeOptions& size) {
     BlockingPoolOptions options;
     options.size = size;
-    pool_ = std::make_unique<BlockingPool>(host_, options);
+    pool_ = std::make_unique<BlockingPool>(platform_, options);
   }
-  /// Made first.
-  ThreadByHand& keeper() { return *host_.threads.at(0); }
-  /// The others, in the order of making.
-  ThreadByHand& worker(std::size_t index) { return *host_.threads.at(index + 1); }
+  /// Returns the controller, which is the first thread.
+  ManualThread& controller() { return *platform_.threads.at(0); }
+  /// Returns a worker by its index in the order of creation.
+  ManualThread& worker(std::size_t index) { return *platform_.threads.at(index + 1); }
 
-  /// Runs `function` so often on the pool or a lane of it: when all is queued `queued()` is called,
-  /// and then everybody takes steps until all is done.
+  /// Runs `function` `count` times on a pool or lane and calls `queued()` when all calls are
+  /// queued. All threads then take steps until all calls have ended.
   template <class Lane, class Function>
   void run_jobs(
       Lane& lane, std::size_t count, Function function,
@@ -118,31 +119,32 @@ class PoolByHand : public testing::Test {
       queued();
       co_await finish(scope);
     };
-    EXPECT_TRUE(run(*loop_, with_scope(OnFailure::supervise, body)));
+    EXPECT_TRUE(run(*loop_, with_scope(OnFailure::isolate, body)));
   }
   Task<> finish(Scope& scope) {
-    // What has come home is seen some rounds later.
+    // Results that return to the loop become visible some turns later.
     for (int idle = 0; scope.running() != 0 && idle < 100; ++idle) {
       if (take_steps()) idle = 0;
       co_await yield();
     }
     EXPECT_EQ(scope.running(), 0U);
   }
-  /// Everybody who is due takes a step, oldest first. Returns whether somebody was.
+  /// Lets every thread that is due take a step, oldest first.
+  /// Returns: true if at least one thread was due.
   bool take_steps() {
     bool some = false;
-    for (std::size_t i = 0; i < host_.threads.size(); ++i) {
-      ThreadByHand& thread = *host_.threads[i];
-      if (!thread.due(host_.now())) continue;
+    for (std::size_t i = 0; i < platform_.threads.size(); ++i) {
+      ManualThread& thread = *platform_.threads[i];
+      if (!thread.due(platform_.now())) continue;
       thread.step();
       some = true;
     }
     return some;
   }
-  void pass(Duration length) { host_.clock().move_to(after(host_.clock().now(), length)); }
+  void pass(Duration length) { platform_.clock().move_to(after(platform_.clock().now(), length)); }
 
-  HostByHand host_{{.cores = cpus}};
-  std::unique_ptr<Loop> loop_ = Loop::make(host_, {}).value();
+  ManualPlatform platform_{{.cores = cpus}};
+  std::unique_ptr<Loop> loop_ = Loop::make(platform_, {}).value();
   std::unique_ptr<BlockingPool> pool_;
 };
 

@@ -1,5 +1,5 @@
-// One scenario on several cores in memory, again and again, each time with one of its tasks
-// cancelled a step later. Included by tests only, so it may use weir/testing.
+// Test fixture that runs one scenario on several cores in memory many times, cancelling a task
+// one step later each time. It may use weir/testing because only tests include it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "weir/loop/loop_group.hpp"
+#include "weir/loop/detail/loop_group.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/test/cancel_injection_fixture.hpp"
@@ -23,7 +23,7 @@
 
 namespace weir {
 
-/// Tasks that a test names, one for each core that has one.
+/// A ByCore is a scenario of at most one task for each core.
 struct ByCore {
   explicit ByCore(std::vector<std::function<Task<>()>> of_cores) : bodies(std::move(of_cores)) {}
   Task<> on(unsigned core) { return core < bodies.size() ? bodies[core]() : nothing(); }
@@ -31,26 +31,26 @@ struct ByCore {
   std::vector<std::function<Task<>()>> bodies;
 };
 
-/// From `first` to `last`, both included.
+/// Returns the numbers from `first` to `last`, both included.
 inline std::vector<int> numbers(int first, int last) {
   std::vector<int> all(static_cast<std::size_t>(last - first + 1));
   std::iota(all.begin(), all.end(), first);
   return all;
 }
 
-/// `cores` loops of one group. Nothing may be left on them at the end.
-class CoresTest : public testing::Test {
+/// Fixture with `cores` loops of one group. The loops must be empty at the end.
+class MultiCoreTest : public testing::Test {
  protected:
-  explicit CoresTest(unsigned cores = 3) : host_({.cores = cores}) {
+  explicit MultiCoreTest(unsigned cores = 3) : platform_({.cores = cores}) {
     std::vector<Loop*> loops;
     for (unsigned core = 0; core < cores; ++core) {
-      owned_.push_back(Loop::make(host_, {.core = core, .group = &group_}).value());
+      owned_.push_back(Loop::make(platform_, {.core = core, .group = &group_}).value());
       loops.push_back(owned_.back().get());
     }
     group_.set_loops(std::move(loops));
   }
   void TearDown() override {
-    host_.run_until_idle(loops());
+    platform_.run_until_idle(loops());
     for (Loop* const loop : loops()) {
       loop->blocks().collect();
       EXPECT_EQ(loop->blocks().blocks_in_use(), 0U) << "on core " << loop->core();
@@ -61,15 +61,15 @@ class CoresTest : public testing::Test {
   std::span<Loop* const> loops() const noexcept { return group_.loops(); }
   Loop& loop(std::size_t core) const noexcept { return *loops()[core]; }
 
-  /// A task on a loop, from the next round on.
-  class Root : Runnable, Completion {
+  /// A Root is a task that starts on a loop in its next turn.
+  class Root : Runnable, Continuation {
    public:
     Root(Loop& on, Task<> task)
-        : Runnable(&start), Completion(&ended), loop_(on), task_(std::move(task)) {
+        : Runnable(&start), Continuation(&ended), loop_(on), task_(std::move(task)) {
       loop_.ready(*this);
     }
     bool finished() const noexcept { return finished_; }
-    /// Throws what the task threw.
+    /// Rethrows what the task threw.
     void take() { task_.handle().promise().take(); }
 
    private:
@@ -77,7 +77,7 @@ class CoresTest : public testing::Test {
       auto& root = static_cast<Root&>(self);
       root.task_.start(Context{&root.loop_, nullptr}, root);
     }
-    static std::coroutine_handle<> ended(Completion& self, std::coroutine_handle<>) {
+    static std::coroutine_handle<> ended(Continuation& self, std::coroutine_handle<>) {
       static_cast<Root&>(self).finished_ = true;
       return std::noop_coroutine();
     }
@@ -86,14 +86,14 @@ class CoresTest : public testing::Test {
     bool finished_ = false;
   };
 
-  /// Runs `scenario.on(core)`, a Task<>, on each core until all have finished, however long that
-  /// takes in virtual time.
+  /// Runs `scenario.on(core)`, a Task<>, on each core until all tasks have finished. Virtual time
+  /// advances as far as needed.
   template <class Scenario>
   void run(Scenario& scenario) {
     std::deque<Root> roots;
     for (Loop* const each : loops()) roots.emplace_back(*each, scenario.on(each->core()));
     const auto over = [&] { return std::ranges::all_of(roots, &Root::finished); };
-    ASSERT_TRUE(host_.run_until(loops(), over)) << "somebody was forgotten";
+    ASSERT_TRUE(platform_.run_until(loops(), over)) << "a task never finished";
     for (Root& root : roots) root.take();
   }
 
@@ -102,8 +102,8 @@ class CoresTest : public testing::Test {
     run(scenario);
   }
 
-  /// Runs `receiving` on core 0, which appends `count` values to `received` that are there from the
-  /// beginning: others of that core must have their turns meanwhile.
+  /// Runs `receiving` on core 0 and expects other tasks of that core to get turns meanwhile.
+  /// `receiving` appends `count` values, which are available from the start, to `received`.
   void run_beside_others(Task<> receiving, const std::vector<int>& received, std::size_t count) {
     const auto both = [&](Scope& scope) -> Task<> {
       scope.spawn(std::move(receiving));
@@ -116,25 +116,26 @@ class CoresTest : public testing::Test {
     run_on_cores({body});
   }
 
-  /// The same as run(), with a Scenario of its own for each of `victims` and each point at which
-  /// one can be cancelled: those that the tasks name, and one more between any two turns of any two
-  /// loops, in both orders of the loops. There `scenario.outside()` is called too, which does what
-  /// threads do that are no loop's; it returns whether it did anything. Each run must come to its
-  /// end, and `scenario.check()` expects what else must hold. The last run of each victim is
-  /// undisturbed. Returns the number of runs.
+  /// Runs a new Scenario for each of `targets` tasks and for each point at which that task can be
+  /// cancelled. The tasks name such points; each boundary between two turns of any two loops is
+  /// one more. Both orders of the loops are run. `scenario.outside()` is called at these
+  /// boundaries. It does what threads outside the loops do, and returns true if it did anything.
+  /// Each run must finish, and `scenario.check()` checks the remaining expectations. The last run
+  /// of each target is not disturbed.
+  /// Returns: the number of runs.
   template <class Scenario>
-  std::size_t sweep(std::size_t victims) {
+  std::size_t sweep(std::size_t targets) {
     std::size_t runs = 0;
     for (const bool backwards : {false, true}) {
       std::vector<Loop*> order(loops().begin(), loops().end());
       if (backwards) std::ranges::reverse(order);
-      for (std::size_t victim = 0; victim < victims; ++victim) {
+      for (std::size_t target = 0; target < targets; ++target) {
         for (std::size_t at = 0;; ++at, ++runs) {
-          Strike strike(victims, victim, at);
-          SCOPED_TRACE(testing::Message() << "victim " << victim << " at point " << at
+          CancelInjector injector(targets, target, at);
+          SCOPED_TRACE(testing::Message() << "target " << target << " at point " << at
                                           << (backwards ? ", backwards" : ""));
-          run_struck<Scenario>(strike, order);
-          if (HasFailure() || !strike.struck()) break;
+          run_once<Scenario>(injector, order);
+          if (HasFailure() || !injector.injected()) break;
         }
       }
     }
@@ -142,13 +143,13 @@ class CoresTest : public testing::Test {
   }
 
   LoopGroup group_;
-  MemoryHost host_;
+  MemoryPlatform platform_;
   std::vector<std::unique_ptr<Loop>> owned_;
 
  private:
   template <class Scenario>
-  void run_struck(Strike& strike, const std::vector<Loop*>& order) {
-    Scenario scenario(strike);
+  void run_once(CancelInjector& injector, const std::vector<Loop*>& order) {
+    Scenario scenario(injector);
     std::deque<Root> roots;
     for (Loop* const each : order) roots.emplace_back(*each, scenario.on(each->core()));
     const auto over = [&] { return std::ranges::all_of(roots, &Root::finished); };
@@ -156,20 +157,20 @@ class CoresTest : public testing::Test {
     while (!over() && did) {
       did = false;
       for (Loop* const each : order) {
-        did = each->turn(host_.now()) || did;
-        if (!over()) strike.point();
+        did = each->turn(platform_.now()) || did;
+        if (!over()) injector.checkpoint();
         did = scenario.outside() || did;
       }
       for (Loop* const each : order) did = did || each->has_work();
     }
     if (!over()) {
-      ADD_FAILURE() << "somebody was forgotten: nothing will ever happen any more";
-      strike.cancel_all();
-      host_.run_until_idle(loops());
+      ADD_FAILURE() << "a task never finished: nothing more will happen";
+      injector.cancel_all();
+      platform_.run_until_idle(loops());
       ASSERT_TRUE(over());
     }
     for (Root& root : roots) root.take();
-    host_.run_until_idle(loops());
+    platform_.run_until_idle(loops());
     scenario.check();
   }
 };

@@ -1,4 +1,4 @@
-// What the processes of one simulated machine say to each other when one takes over from another.
+// Messages between the processes of one simulated machine during a hot restart.
 #pragma once
 
 #include <array>
@@ -11,43 +11,46 @@
 #include <string>
 #include <vector>
 
-#include "weir/loop/handover_talk.hpp"
+#include "weir/loop/detail/process/handover_connection.hpp"
 #include "weir/testing/network/detail/memory_endpoint.hpp"
 
-namespace weir {
+namespace weir::sim {
 
-class WorldPlace;
+class SimHandoverEndpoint;
 
-/// The connection of an older and a newer process. What was said is there at once, as on a Unix
-/// socket; the other one's thread takes its time. Threads: one at a time.
-class WorldLine {
+/// A SimPipe connects an older and a newer process. A sent message can be received immediately,
+/// as on a Unix socket, but the thread of the other process may run later.
+/// Threads: one at a time.
+class SimPipe {
  public:
   enum class Side : std::uint8_t { older, newer };
-  struct Letter {
+  struct Message {
     HandoverMessage message;
-    std::vector<std::shared_ptr<MemoryEndpoint>> sockets = {};  ///< one for each that it names
+    /// One socket for each that `message` names.
+    std::vector<std::shared_ptr<MemoryEndpoint>> sockets = {};
   };
 
-  /// Who is called when there is something to hear.
-  void join(Side side, WorldPlace& who) noexcept { at(side).who = &who; }
-  /// False: the other one has gone, or does not listen.
-  bool say(Side from, Letter letter);
-  /// What was said to it first; nullopt: nothing.
-  std::optional<Letter> hear(Side side);
-  /// Whether nobody can say anything to it any more.
+  /// Sets the endpoint that is woken when a message or the end arrives on `side`.
+  void join(Side side, SimHandoverEndpoint& endpoint) noexcept { at(side).endpoint = &endpoint; }
+  /// Sends `queued` to the other side. Returns false if the pipe is closed or the other side does
+  /// not receive any more.
+  bool send(Side from, Message queued);
+  /// Takes the oldest message for `side`; nullopt if there is none.
+  std::optional<Message> receive(Side side);
+  /// Returns true if no message can arrive on `side` any more.
   bool ended(Side side) const noexcept {
-    return at(side).gone || at(side).deaf || at(other(side)).gone;
+    return at(side).closed || at(side).closed_for_reading || at(other(side)).closed;
   }
-  /// From now on nothing can be said to it.
-  void stop_listening(Side side) noexcept { at(side).deaf = true; }
+  /// Rejects all messages to `side` from now on.
+  void stop_listening(Side side) noexcept { at(side).closed_for_reading = true; }
   void leave(Side side);
 
  private:
   struct End {
-    WorldPlace* who = nullptr;
-    std::deque<Letter> letters;
-    bool deaf = false;
-    bool gone = false;
+    SimHandoverEndpoint* endpoint = nullptr;
+    std::deque<Message> messages;
+    bool closed_for_reading = false;
+    bool closed = false;
   };
   static Side other(Side side) noexcept { return side == Side::older ? Side::newer : Side::older; }
   End& at(Side side) noexcept { return ends_[static_cast<std::size_t>(side)]; }
@@ -56,27 +59,29 @@ class WorldLine {
   std::array<End, 2> ends_;
 };
 
-/// One side of it; see HandoverTalk. Whoever is dead says nothing and hears the end.
-class WorldTalk final : public HandoverTalk {
+/// One side of a SimPipe; see HandoverConnection. A dead process cannot send, and receives the
+/// end of the connection.
+class SimHandoverConnection final : public HandoverConnection {
  public:
-  WorldTalk(WorldPlace& place, std::shared_ptr<WorldLine> line, WorldLine::Side side);
-  ~WorldTalk() override;
-  WorldTalk(const WorldTalk&) = delete;
-  WorldTalk& operator=(const WorldTalk&) = delete;
+  SimHandoverConnection(SimHandoverEndpoint& endpoint, std::shared_ptr<SimPipe> pipe,
+                        SimPipe::Side side);
+  ~SimHandoverConnection() override;
+  SimHandoverConnection(const SimHandoverConnection&) = delete;
+  SimHandoverConnection& operator=(const SimHandoverConnection&) = delete;
 
-  /// All processes of a machine are one user's.
-  std::string distrust() override { return {}; }
-  Heard hear(Instant until) override;
-  void stop_listening() noexcept override { line_->stop_listening(side_); }
-  void leave() { line_->leave(side_); }
+  /// Returns an empty text: all processes of a machine belong to one user.
+  std::string peer_rejection_reason() override { return {}; }
+  ReceiveResult receive(Instant until) override;
+  void shut_down_receiving() noexcept override { pipe_->stop_listening(side_); }
+  void leave() { pipe_->leave(side_); }
 
  private:
-  Result<> send(const HandoverMessage& message, std::span<const int> sockets) override;
-  Heard open(WorldLine::Letter letter);
+  Result<> do_send(const HandoverMessage& message, std::span<const int> sockets) override;
+  ReceiveResult open(SimPipe::Message queued);
 
-  WorldPlace& place_;
-  std::shared_ptr<WorldLine> line_;
-  WorldLine::Side side_;
+  SimHandoverEndpoint& endpoint_;
+  std::shared_ptr<SimPipe> pipe_;
+  SimPipe::Side side_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim

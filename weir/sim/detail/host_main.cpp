@@ -1,39 +1,40 @@
+// The switch between the World's thread and the main function of a host.
 #include "weir/sim/detail/host_main.hpp"
 
 #include <cassert>
 
-namespace weir {
+namespace weir::sim {
 
-WorldMain::~WorldMain() {
-  assert(!begun() || returned_);
-  if (begun()) thread_.join();
+HostMain::~HostMain() {
+  assert(!is_started() || returned_);
+  if (is_started()) thread_.join();
 }
 
-void WorldMain::go_on() {
+void HostMain::resume() {
   assert(!returned_);
   std::unique_lock lock(mutex_);
-  its_turn_ = true;
-  if (begun()) {
-    handed_over_.notify_all();
+  running_ = true;
+  if (is_started()) {
+    switched_.notify_all();
   } else {
     thread_ = std::thread([this] { run(); });
   }
-  handed_over_.wait(lock, [this] { return !its_turn_; });
+  switched_.wait(lock, [this] { return !running_; });
 }
 
-void WorldMain::run() {
+void HostMain::run() {
   body_();
   const std::lock_guard lock(mutex_);
   returned_ = true;
-  its_turn_ = false;
-  handed_over_.notify_all();
+  running_ = false;
+  switched_.notify_all();
 }
 
-void WorldMain::hand_back() {
+void HostMain::yield_to_world() {
   std::unique_lock lock(mutex_);
-  its_turn_ = false;
-  handed_over_.notify_all();
-  handed_over_.wait(lock, [this] { return its_turn_; });
+  running_ = false;
+  switched_.notify_all();
+  switched_.wait(lock, [this] { return running_; });
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,4 +1,4 @@
-// The main function of a simulated host: it waits inside Host::run() while the World goes on.
+// The main function of a simulated host. It waits inside Platform::run() while the World runs.
 #pragma once
 
 #include <condition_variable>
@@ -6,35 +6,37 @@
 #include <mutex>
 #include <thread>
 
-namespace weir {
+namespace weir::sim {
 
-/// A function with a stack of its own. At any time either it or the World's thread runs, never
-/// both: each goes on when the other hands over. No loop is ever turned here.
-/// Threads: go_on() and the destructor the World's; hand_back() the function's.
-class WorldMain {
+/// A HostMain is a function with a stack of its own. Either the function or the thread of the
+/// World runs at any time, never both. Each runs on when the other one yields. No loop is ever
+/// turned here.
+/// Threads: the World's thread calls resume() and the destructor; the function calls
+/// yield_to_world().
+class HostMain {
  public:
-  explicit WorldMain(std::function<void()> body) : body_(std::move(body)) {}
-  WorldMain(const WorldMain&) = delete;
-  WorldMain& operator=(const WorldMain&) = delete;
-  /// It has returned, or has never been let go on.
-  ~WorldMain();
+  explicit HostMain(std::function<void()> body) : body_(std::move(body)) {}
+  HostMain(const HostMain&) = delete;
+  HostMain& operator=(const HostMain&) = delete;
+  /// The function must have returned, or must never have been resumed.
+  ~HostMain();
 
-  /// Lets it run until it hands back or returns.
-  void go_on();
-  /// Waits until it may go on.
-  void hand_back();
-  bool begun() const noexcept { return thread_.joinable(); }
+  /// Resumes the function until it yields or returns.
+  void resume();
+  /// Returns control to the World and waits until the next resume().
+  void yield_to_world();
+  bool is_started() const noexcept { return thread_.joinable(); }
   bool returned() const noexcept { return returned_; }
 
  private:
   void run();
 
   std::function<void()> body_;
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable handed_over_;
-  bool its_turn_ = false;
+  std::mutex mutex_;  // guards the members below
+  std::condition_variable switched_;
+  bool running_ = false;
   bool returned_ = false;
   std::thread thread_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim

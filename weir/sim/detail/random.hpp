@@ -1,4 +1,4 @@
-// Numbers drawn from a seed: the same ones each time, on every machine.
+// Random numbers from a seed: the same numbers on every machine.
 #pragma once
 
 #include <cassert>
@@ -7,13 +7,13 @@
 
 #include "weir/base/time.hpp"
 
-namespace weir {
+namespace weir::sim {
 
 /// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
 /// Threads: one.
-class WorldDraw {
+class Random {
  public:
-  explicit WorldDraw(std::uint64_t seed) noexcept : state_(seed) {}
+  explicit Random(std::uint64_t seed) noexcept : state_(seed) {}
 
   std::uint64_t next() noexcept {
     std::uint64_t mixed = state_ += 0x9e3779b97f4a7c15u;
@@ -21,17 +21,18 @@ class WorldDraw {
     mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
     return mixed ^ (mixed >> 31);
   }
-  /// 0 to `count` - 1.
+  /// Returns a number from 0 to `count` - 1.
   std::size_t below(std::size_t count) noexcept {
     assert(count > 0);
     return count == 1 ? 0 : static_cast<std::size_t>(next() % count);
   }
-  /// True so often on average: 0 never, 1 always. Nothing is drawn for these two.
-  bool happens(double rate) noexcept {
+  /// Returns true with the probability `rate`: never for 0, always for 1. These two rates use no
+  /// random number.
+  bool bernoulli(double rate) noexcept {
     if (rate <= 0) return false;
     return rate >= 1 || static_cast<double>(next() >> 11) * 0x1p-53 < rate;
   }
-  /// Both ends included.
+  /// Returns a duration from `least` to `most`, both included.
   Duration between(Duration least, Duration most) noexcept {
     if (most <= least) return least;
     const auto range = static_cast<std::uint64_t>((most - least).count()) + 1;
@@ -42,4 +43,4 @@ class WorldDraw {
   std::uint64_t state_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim

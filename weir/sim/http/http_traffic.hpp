@@ -1,4 +1,4 @@
-// Clients that ask a server for all kinds of things, pipelined, and judge what it answers.
+// Clients that send random pipelined requests to an HTTP server and check its responses.
 #pragma once
 
 #include <cstddef>
@@ -13,84 +13,89 @@
 #include "weir/base/time.hpp"
 #include "weir/net/stream.hpp"
 #include "weir/os/address.hpp"
+#include "weir/sim/http/detail/http_answers.hpp"
+#include "weir/sim/http/detail/http_request.hpp"
 #include "weir/task/scope.hpp"
-#include "weir/testing/http_answers.hpp"
-#include "weir/testing/http_asked.hpp"
 
-namespace weir {
+namespace weir::sim {
 
+/// HttpTrafficOptions sets the server of an HttpTraffic and the number of its requests.
 struct HttpTrafficOptions {
   Endpoint server;
   std::size_t connections = 6;
-  std::size_t requests_max = 10;  ///< on each connection
+  std::size_t requests_max = 10;  ///< maximum for each connection
 };
 
-/// One connection: what it asks, how it behaves, and what came of it.
-struct HttpTalk {
-  enum class Leaving : std::uint8_t {
-    when_answered,
-    listens_on,   ///< the same, but waits whether anything else comes
-    half_closes,  ///< tells that nothing more comes, and waits for the answers and the end
-    early,        ///< closes before all answers are there
+/// One connection: its requests, its behaviour and its result.
+struct HttpConnection {
+  enum class CloseMode : std::uint8_t {
+    after_responses,
+    lingers,     ///< closes after all responses and a wait for unexpected data
+    half_close,  ///< half-closes, then waits for the responses and the end
+    early,       ///< closes before all responses have arrived
   };
-  WorldDraw draw{0};  ///< for all its choices
-  std::vector<HttpAsked> asked;
-  std::string text;  ///< all requests
-  Leaving leaving = Leaving::when_answered;
-  std::size_t leaves_after = 0;  ///< bytes of answers, when early
+  Random random{0};  ///< for all choices of this connection
+  std::vector<HttpRequest> requests;
+  std::string text;  ///< the text of all requests
+  CloseMode close_mode = CloseMode::after_responses;
+  std::size_t close_after_bytes = 0;  ///< number of response bytes before an early close
 
-  Instant begun = never;  ///< to connect
-  Instant over = never;
+  Instant started_at = never;  ///< start of the connect
+  Instant ended_at = never;
   bool connected = false;
-  Endpoint local;  ///< then: this side
+  Endpoint local;  ///< local address, set when connected
   std::string received;
-  std::error_code ended;        ///< why reading has ended; none: it was done
-  bool waited_in_vain = false;  ///< nothing came, and no end either
+  std::error_code read_error;  ///< why reading has ended; no error if it was complete
+  bool timed_out = false;      ///< true if neither data nor the end arrived in time
 
-  /// To its requests, interim ones left out; the last one may be cut.
-  std::vector<HttpAnswer> answers() const;
+  /// Returns the final responses to its requests. The last one may be incomplete.
+  std::vector<HttpResponse> answers() const;
 };
 
-/// What the test has done to a connection, or let its server do.
-enum class HttpExcuse : std::uint8_t {
-  none,         ///< every request must be answered
-  ended_early,  ///< it may close at any time; its last answer may be an error instead
-  failed_once,  ///< the same; or one request may be answered by 500
+/// The deviation that a connection may show because of a fault, or because of the test.
+enum class HttpTolerance : std::uint8_t {
+  none,         ///< no deviation: every request must be answered
+  early_close,  ///< the server may close at any time; the last response may be an error
+  one_failure,  ///< an early close, or status 500 for one request
 };
 
-/// For a server that has the resources which HttpAsked names. What all its clients see must hold:
-/// each request is answered, and once; answers come in the order of the requests; none is cut. Who
-/// has an excuse may see its connection close, and then one answer cut.
-/// Threads: those of one World. Lifetime: outlives what run() spawns.
+/// HttpTraffic sends requests to a server with the resources that HttpRequest lists, and checks
+/// what its clients receive. Every request gets exactly one response, in the order of the
+/// requests, and none is incomplete. A connection with a tolerance may be closed early, and its
+/// last response may be incomplete.
+/// Threads: those of one World.
+/// Lifetime: outlives the tasks that run() spawns.
 class HttpTraffic {
  public:
   explicit HttpTraffic(const HttpTrafficOptions& options) : options_(options) {}
   HttpTraffic(const HttpTraffic&) = delete;
   HttpTraffic& operator=(const HttpTraffic&) = delete;
 
-  /// The body of a client, for Runtime::run_on_each_core(): opens the connections at moments that
-  /// the host draws, and returns when all are over.
-  /// Cancel: closes them.
+  /// Runs the clients of one host; for Runtime::run_on_each_core(). It opens the connections at
+  /// moments that the host draws, and returns when all have ended.
+  /// Cancel: closes the connections.
   Task<> run(Scope& scope);
 
-  /// What did not hold, for World::check(); empty if all did. `excuse_of` is asked, once the World
-  /// has been run, for each connection on which something did not that holds without an excuse.
-  std::string find_fault(const std::function<HttpExcuse(const HttpTalk&)>& excuse_of = {}) const;
-  /// On the connection that has this address here: where the first `requests` requests end, in
-  /// bytes of what it sends. 0 if it has asked nothing.
+  /// Returns the first violation, or an empty text; for World::check() after the run.
+  /// `tolerance_of` is called for each connection that violates the strict rules. The connection
+  /// is then checked again with the tolerance that it returns.
+  std::string find_violation(
+      const std::function<HttpTolerance(const HttpConnection&)>& tolerance_of = {}) const;
+  /// Returns the offset at which the first `requests` requests end, in bytes sent, on the
+  /// connection with the local address `local`. Returns 0 if no connection has that address.
   std::size_t end_of(const Endpoint& local, std::size_t requests) const;
-  /// Whole answers that came.
+  /// Returns the number of complete responses.
   std::size_t answered() const;
 
  private:
-  HttpTalk& plan(std::uint64_t seed);
-  Task<> converse(HttpTalk& talk);
-  Task<Result<>> ask(HttpTalk& talk, Stream& stream);
-  Task<Result<>> listen(HttpTalk& talk, Stream& stream);
-  Task<Result<>> listen_on(HttpTalk& talk, Stream& stream);
+  HttpConnection& plan_connection(std::uint64_t seed);
+  Task<> run_connection(HttpConnection& connection);
+  Task<Result<>> send_requests(HttpConnection& connection, Stream& stream);
+  Task<Result<>> receive_responses(HttpConnection& connection, Stream& stream);
+  Task<Result<>> linger(HttpConnection& connection, Stream& stream);
 
   HttpTrafficOptions options_;
-  std::deque<HttpTalk> talks_;
+  std::deque<HttpConnection> connections_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim

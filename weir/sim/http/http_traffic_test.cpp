@@ -1,3 +1,4 @@
+// Tests of HttpTraffic: it finds the faults of a server.
 #include "weir/sim/http/http_traffic.hpp"
 
 #include <gtest/gtest.h>
@@ -8,16 +9,16 @@
 #include "weir/sim/test/seed_fixture.hpp"
 #include "weir/sim/test/world_fixture.hpp"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
-Task<Result<>> closes_at_once(tcp::Stream) {
+Task<Result<>> close_immediately(tcp::Stream) {
   co_return {};
 }
 
 constexpr std::string_view not_found = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 
-/// Knows no resource, and says so behind each head, and perhaps once more.
+/// Answers each request head with 404, and a second time if `twice` is set.
 Task<Result<>> answers(tcp::Stream peer, bool twice) {
   std::string heads;
   for (std::size_t read = 0;;) {
@@ -51,55 +52,55 @@ Task<Result<>> serve(Scope& peers, Serve one) {
   }
 }
 
-/// One connection of a client with one request, to a server that does so.
+/// The violations of one connection with one request to a server, without and with a tolerance.
 struct Served {
-  std::string fault;
+  std::string violation;
   std::string excused;
 };
 Served served_by(Serve one) {
-  World world(fresh_world());
-  WorldHost& server = world.host("server");
+  World world(fresh_world_options());
+  Host& server = world.host("server");
   server.start_service(
-      [one](Host& host) { return Runtime(host, quiet()).run_on_each_core(serve, one); });
+      [one](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve, one); });
   HttpTraffic traffic({.server = server.address(80), .connections = 1, .requests_max = 1});
-  world.host("client").start([&traffic](Host& host) {
+  world.host("client").start([&traffic](Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([&traffic](Scope& scope) {
       return traffic.run(scope);
     });
   });
   const WorldReport report = world.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
-  const auto excuse = [](const HttpTalk&) { return HttpExcuse::ended_early; };
-  return {traffic.find_fault(), traffic.find_fault(excuse)};
+  const auto tolerance = [](const HttpConnection&) { return HttpTolerance::early_close; };
+  return {traffic.find_violation(), traffic.find_violation(tolerance)};
 }
 
-/// In how many of 200 runs there was this fault, in spite of an excuse or not.
+/// The number of runs, of 200, in which this violation was found, without and with a tolerance.
 struct Found {
   int without_excuse = 0;
   int with_excuse = 0;
 };
-Found count(Serve one, const std::string& fault) {
+Found count(Serve one, const std::string& violation) {
   Found found;
   for (int run = 0; run < 200; ++run) {
     const Served served = served_by(one);
-    if (served.fault.contains(fault)) ++found.without_excuse;
-    if (served.excused.contains(fault)) ++found.with_excuse;
+    if (served.violation.contains(violation)) ++found.without_excuse;
+    if (served.excused.contains(violation)) ++found.with_excuse;
   }
   return found;
 }
 
-// Some clients leave before they could see it.
-TEST(HttpTraffic, FindsThatTheLastAnswerComesTwice) {
+// Some clients close before they can see it.
+TEST(HttpTraffic, FindsADuplicateOfTheLastResponse) {
   const Found found = count(answers_twice, "more answers than requests");
-  EXPECT_GT(found.without_excuse, 1) << "one in eight asks for what is missing";
+  EXPECT_GT(found.without_excuse, 1) << "one request in eight is for a missing resource";
   EXPECT_EQ(count(answers_once, "more answers than requests").without_excuse, 0);
 }
 
-TEST(HttpTraffic, FindsThatNobodyIsAnswered) {
-  const Found found = count(closes_at_once, "answered 0 of 1 requests, then ");
+TEST(HttpTraffic, FindsMissingResponses) {
+  const Found found = count(close_immediately, "answered 0 of 1 requests, then ");
   EXPECT_GT(found.without_excuse, 150);
   EXPECT_EQ(found.with_excuse, 0);
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,4 +1,4 @@
-// An echo service and its client, as the programs of two hosts. Included by tests only.
+// An echo service and its client, as the programs of two hosts. This file is for tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,14 +9,14 @@
 #include <system_error>
 #include <utility>
 
-#include "weir/runtime/runtime.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/net/tcp.hpp"
-#include "weir/task/sleep.hpp"
-#include "weir/task/combinators.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/sim/world.hpp"
+#include "weir/task/combinators.hpp"
+#include "weir/task/sleep.hpp"
 
-namespace weir {
+namespace weir::sim {
 
 inline RuntimeOptions quiet(unsigned cores = 1) {
   return {.cores = cores, .announce = false};
@@ -41,66 +41,68 @@ inline Task<Result<>> serve_echo(Scope& peers) {
   }
 }
 
-/// One connection to the service: what it sends, and what comes of it.
-struct Asked {
+/// One connection to the service: the text that it sends and its result.
+struct EchoRequest {
   std::string text = std::string(5000, 'x');
   std::string received = {};
   std::error_code connecting = {};
   std::error_code writing = {};
   std::error_code reading = {};
   std::size_t reads = 0;
-  Duration took = {};
+  Duration elapsed = {};
 };
 
-inline Task<Result<>> write_text(Stream& stream, Asked& asked) {
-  const auto written = co_await stream.write(asked.text);
-  if (!written) asked.writing = written.error();
+inline Task<Result<>> write_text(Stream& stream, EchoRequest& request) {
+  const auto written = co_await stream.write(request.text);
+  if (!written) request.writing = written.error();
   co_return {};
 }
 
-inline Task<Result<>> read_text(Stream& stream, Asked& asked) {
-  while (asked.received.size() < asked.text.size()) {
+inline Task<Result<>> read_text(Stream& stream, EchoRequest& request) {
+  while (request.received.size() < request.text.size()) {
     const auto bytes = co_await stream.read();
     if (!bytes) {
-      asked.reading = bytes.error();
+      request.reading = bytes.error();
       co_return {};
     }
-    ++asked.reads;
-    asked.received += bytes->text();
+    ++request.reads;
+    request.received += bytes->text();
   }
   co_return {};
 }
 
-/// A second after the start, when the service has come up.
-inline Task<> ask_echo(Scope& scope, Endpoint server, Asked& asked) {
+/// Sends the request one second after the start, when the service listens.
+inline Task<> send_echo_request(Scope& scope, Endpoint server, EchoRequest& request) {
   const auto slept = co_await sleep(1s);
   if (!slept) co_return;
-  const Instant begun = scope.loop().host().now();
+  const Instant begun = scope.loop().platform().now();
   auto stream = co_await tcp::connect(server);
   if (stream) {
-    static_cast<void>(co_await all(write_text(*stream, asked), read_text(*stream, asked)));
+    static_cast<void>(co_await all(write_text(*stream, request), read_text(*stream, request)));
   } else {
-    asked.connecting = stream.error();
+    request.connecting = stream.error();
   }
-  asked.took = scope.loop().host().now() - begun;
+  request.elapsed = scope.loop().platform().now() - begun;
 }
 
-/// The service on two cores, which ends when `asked` has been answered.
+/// A World with the service on two cores and one client. The service ends when `request` has been
+/// answered.
 class EchoWorld {
  public:
   explicit EchoWorld(const WorldOptions& options) : world(options) {
     server.start_service(
-        [](Host& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
-    client.start([this](Host& host) {
-      return Runtime(host, quiet()).run_on_each_core(ask_echo, server.address(7), std::ref(asked));
+        [](Platform& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
+    client.start([this](Platform& host) {
+      return Runtime(host, quiet())
+          .run_on_each_core(send_echo_request, server.address(7), std::ref(request));
     });
   }
   WorldReport run() { return world.run_until_done(1h); }
 
-  Asked asked;
+  EchoRequest request;
   World world;
-  WorldHost& server = world.host("server", {.cores = 2});
-  WorldHost& client = world.host("client");
+  Host& server = world.host("server", {.cores = 2});
+  Host& client = world.host("client");
 };
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,3 +1,4 @@
+// The handling of exceptions in promises.
 #include "weir/task/detail/promise.hpp"
 
 namespace weir {

@@ -1,4 +1,4 @@
-// The promise behind Task: where its frame lives, what it knows, and who is told of its end.
+// The promise of a Task: the memory of its frame, its context and its continuation.
 #pragma once
 
 #include <concepts>
@@ -16,32 +16,32 @@ namespace weir {
 template <class T>
 class Task;
 
-/// Who is told that a task has finished. Lives at least until then.
-class Completion {
+/// A Continuation is the callback at the end of a task. It lives at least until that end.
+class Continuation {
  public:
-  /// Returns the coroutine to go on with, std::noop_coroutine() to return to the loop. It may
-  /// destroy `finished`, which is suspended at its end.
-  using Function = std::coroutine_handle<> (*)(Completion&, std::coroutine_handle<> finished);
+  /// The callback may destroy `finished`, which is suspended at its end.
+  /// Returns: the coroutine to resume next; std::noop_coroutine() to return to the loop.
+  using Function = std::coroutine_handle<> (*)(Continuation&, std::coroutine_handle<> finished);
 
  protected:
-  explicit Completion(Function completed) noexcept : completed_(completed) {}
-  ~Completion() = default;
+  explicit Continuation(Function resume) noexcept : resume_(resume) {}
+  ~Continuation() = default;
 
  private:
   friend class PromiseBase;
-  Function completed_;
+  Function resume_;
 };
 
 class PromiseBase : public ContextHolder {
  public:
-  // Frames come from the memory of the core that makes them; see BlockPool.
+  // Frames come from the pool of the core that makes them; see BlockPool.
   static void* operator new(std::size_t size) { return BlockPool::allocate(size, BlockUse::frame); }
   static void operator delete(void* frame) noexcept { BlockPool::release(frame); }
 
-  /// Before the first resume.
-  void begin(const Context& context, Completion& completion) noexcept {
+  /// Sets the context and the continuation. The caller does this before the first resume.
+  void begin(const Context& context, Continuation& continuation) noexcept {
     context_ = context;
-    completion_ = &completion;
+    continuation_ = &continuation;
   }
 
   std::suspend_always initial_suspend() const noexcept { return {}; }
@@ -52,21 +52,21 @@ class PromiseBase : public ContextHolder {
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> finished) noexcept {
-      Completion& completion = *finished.promise().completion_;
-      return completion.completed_(completion, finished);
+      Continuation& continuation = *finished.promise().continuation_;
+      return continuation.resume_(continuation, finished);
     }
     void await_resume() const noexcept {}
   };
   FinalAwaiter final_suspend() const noexcept { return {}; }
 
  protected:
-  // Not inline: their temporaries would take a word of every frame.
+  // Both are not inline, since their temporaries would take a word of every frame.
   /// Stores the exception that is being handled.
   static void keep_exception(std::exception_ptr& exception) noexcept;
   [[noreturn]] static void throw_on(const std::exception_ptr& exception);
 
  private:
-  Completion* completion_ = nullptr;
+  Continuation* continuation_ = nullptr;
 };
 
 template <class T>
@@ -79,13 +79,13 @@ class Promise : public PromiseBase {
   }
   void unhandled_exception() noexcept { keep_exception(exception_); }
 
-  /// The value, moved out; or throws what the task threw. Once, after the end.
+  /// Moves the value out, or throws what the task threw. It is called once, after the end.
   T take() {
     if (exception_ != nullptr) throw_on(exception_);
     return std::move(*value_);
   }
   const std::exception_ptr& exception() const noexcept { return exception_; }
-  /// Valid without an exception.
+  /// Returns the value, which exists if there is no exception.
   const T& value() const noexcept { return *value_; }
 
  private:

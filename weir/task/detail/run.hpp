@@ -1,4 +1,4 @@
-// Running a task from outside: on a loop that this thread turns until the task has finished.
+// run() runs a task from ordinary code, on a loop that this thread turns until the task ends.
 #pragma once
 
 #include <utility>
@@ -7,22 +7,23 @@
 
 namespace weir {
 
-/// Runs `task` on `loop`, turning the loop on this thread until the task has finished; gives its
-/// value or throws what it threw. For tests, tools and programs that embed one loop; inside a
-/// coroutine use co_await. `cancel`, if any, may be cancelled by what runs on the loop.
+/// Runs `task` on `loop` and turns the loop on this thread until the task has finished. It is for
+/// tests, tools and programs that embed one loop; a coroutine uses co_await. Code that runs on
+/// the loop may cancel `cancel`, if it is given.
+/// Returns: the value of the task, or throws what the task threw.
 template <class T>
 T run(Loop& loop, Task<T> task, CancelSource* cancel = nullptr) {
-  struct Root : Runnable, Completion {
+  struct Root : Runnable, Continuation {
     Root(Task<T>& task, const Context& context) noexcept
-        : Runnable(&start), Completion(&ended), task(task), context(context) {}
+        : Runnable(&start), Continuation(&ended), task(task), context(context) {}
     static void start(Runnable& self) {
       auto& root = static_cast<Root&>(self);
       root.task.start(root.context, root);
     }
-    static std::coroutine_handle<> ended(Completion& self, std::coroutine_handle<>) {
+    static std::coroutine_handle<> ended(Continuation& self, std::coroutine_handle<>) {
       auto& root = static_cast<Root&>(self);
       root.finished = true;
-      root.context.loop->backend().wake();  // this turn has nothing to wait for any more
+      root.context.loop->backend().wake();  // end the wait of this turn
       return std::noop_coroutine();
     }
     Task<T>& task;

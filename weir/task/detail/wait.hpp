@@ -1,20 +1,22 @@
-// How tasks of one core wait for one another: the machinery of events, locks, channels, select().
+// Waits between tasks of one core: the common part of events, locks, channels and select().
 //
-// A naming rule goes with it. What several tasks share in order to wait for one another begins with
-// `Core`: CoreMutex, CoreSemaphore, CoreChannel … None of them is safe between threads, nor needs
-// an atomic: all who use one run on the same loop. (Between cores: Mailbox, Broadcast.)
+// Mutex, Semaphore, Channel and the other primitives are for the tasks of one loop. They are not
+// safe between threads, and they need no atomic operations. Mailbox and Broadcast work between
+// cores.
 //
-// What they have in common, so that no comment has to repeat it:
-// - Who waits is linked in a queue of the thing, from its own coroutine frame: waiting allocates
-//   nothing. The queue is first come, first served, and nobody overtakes who waits in it.
-// - Who opens the way (unlock(), set(), send() …) hands over what the first in the queue asked for
-//   and puts that task on the loop's ready queue. It never resumes anybody itself: the other runs
-//   in the loop's next round, on the same core.
-// - Cancelling takes the waiter out of the queue and resumes it the same way, with Errc::cancelled.
-//   Completion beats cancellation: who was handed something before keeps it. Nothing is lost: what
-//   a cancelled waiter stood in the way of goes to those behind it.
-// - What can be had at once is had without suspending, even under a cancelled source.
-// - A thing that is destroyed while somebody waits for it is a fault of the program (asserted).
+// All primitives follow these rules:
+// - A waiter is linked into the queue of the primitive from its own coroutine frame, so waiting
+//   allocates nothing. The queue is first come, first served, and no task overtakes a waiter.
+// - The task that calls unlock(), set(), send() and so on grants the request of the first waiter.
+//   It puts that waiter on the loop's ready queue and never resumes the waiter itself. The loop
+//   resumes it after the work queued before it, on the same core: later in this turn, or in the
+//   next one.
+// - Cancelling removes a waiter from the queue and resumes it in the same way, with
+//   Errc::cancelled. Completion beats cancellation: a waiter keeps what was granted to it before.
+//   Nothing is lost: what a cancelled waiter blocked goes to the waiters behind it.
+// - A thing that is available immediately is taken without suspending, even under a cancelled
+//   source.
+// - A program that destroys a primitive while a task waits for it has a bug (asserted).
 #pragma once
 
 #include <cassert>
@@ -29,55 +31,57 @@ namespace weir {
 
 class Wait;
 
-/// Who is told that a wait has been granted: the awaiter of it, or of a select() that it is in.
-class WaitOwner {
+/// A WaitObserver is the callback for the grant of a wait: the awaiter of the wait, or of a
+/// select() that contains it.
+class WaitObserver {
  public:
-  using Function = void (*)(WaitOwner&, Wait& granted);
+  using Function = void (*)(WaitObserver&, Wait& granted);
 
  protected:
-  explicit WaitOwner(Function granted) noexcept : granted_(granted) {}
-  ~WaitOwner() = default;
+  explicit WaitObserver(Function on_granted) noexcept : on_granted_(on_granted) {}
+  ~WaitObserver() = default;
 
  private:
   friend class Wait;
-  Function granted_;
+  Function on_granted_;
 };
 
-/// Waiting for one thing. It lives in the frame of the task that waits, may be moved until it
-/// begins, and is awaited once, as an rvalue: directly (`co_await event.wait()`), under timeout(),
-/// in select(). Each kind of wait derives from it and has
+/// A Wait is the request of one task for one thing. It lives in the frame of the waiting task and
+/// may be moved until it begins. It is awaited once, as an rvalue: directly
+/// (`co_await event.wait()`), under timeout() or in select(). Each kind of wait derives from Wait
+/// and has
 ///
-///   using Value = Result<...>;         what awaiting it gives
-///   bool ready();                      takes the thing if it can be had now; else no effect
-///   bool begin(Loop&);                 starts to wait; false: it could be had after all
-///   bool due(Loop&);                   optional: ready(), for what only the time decides
-///   void withdraw();                   after begin(): stops waiting, nothing else
-///   void withdrawn();                  after that: those it stood in the way of may go on
-///   Value value();                     once, after it had the thing
-///   Awaiting<Itself> operator co_await() && noexcept;
+///     using Value = Result<...>;      the result of the await
+///     bool ready();                   takes the thing if it is available; else has no effect
+///     bool begin(Loop&);              starts to wait; false if the thing was available after all
+///     bool due(Loop&);                optional: ready() for a thing that only needs time
+///     void withdraw();                called after begin(): stops waiting and does nothing else
+///     void on_withdrawn();            called after withdraw(): grants the waiters that it blocked
+///     Value value();                  called once, after the grant
+///     WaitAwaiter<Itself> operator co_await() && noexcept;
 ///
-/// and the thing calls grant(), once, after which there is no withdraw().
+/// The primitive calls grant() once, and withdraw() is not called after that.
 class Wait {
  public:
   Wait() noexcept = default;
   Wait([[maybe_unused]] Wait&& other) noexcept {
-    assert(other.owner_ == nullptr && "moved while it waits");
+    assert(other.observer_ == nullptr && "moved while it waits");
   }
   Wait& operator=(Wait&&) = delete;
 
-  void owned_by(WaitOwner& owner) noexcept { owner_ = &owner; }
-  /// It has its thing. Queues the owner's task on its loop and runs nothing else.
-  void grant() { owner_->granted_(*owner_, *this); }
-  void withdrawn() const noexcept {}
+  void set_observer(WaitObserver& observer) noexcept { observer_ = &observer; }
+  /// Reports that the wait has its thing. It queues the observer's task and runs nothing else.
+  void grant() { observer_->on_granted_(*observer_, *this); }
+  void on_withdrawn() const noexcept {}
 
  protected:
   ~Wait() = default;
 
  private:
-  WaitOwner* owner_ = nullptr;
+  WaitObserver* observer_ = nullptr;
 };
 
-/// A wait in a queue.
+/// A QueuedWait is a wait in the queue of a primitive.
 class QueuedWait : public Wait, public ListNode {
  public:
   QueuedWait() noexcept = default;
@@ -89,25 +93,25 @@ class QueuedWait : public Wait, public ListNode {
   }
 };
 
-/// Those who wait for a thing, in the order in which they came.
+/// A WaitQueue holds the waits for a primitive in the order of arrival.
 template <class W>
 class WaitQueue : public List<W> {
  public:
   ~WaitQueue() { assert(this->empty() && "destroyed while waited on"); }
 };
 
-/// The awaiter of a single wait.
+/// WaitAwaiter is the awaiter of a single wait.
 template <class W>
-class Awaiting : Waiter, CancelNode, WaitOwner {
+class WaitAwaiter : Waiter, CancelNode, WaitObserver {
  public:
-  explicit Awaiting(W& wait) noexcept
-      : CancelNode(&Awaiting::cancel), WaitOwner(&Awaiting::granted), wait_(wait) {}
+  explicit WaitAwaiter(W& wait) noexcept
+      : CancelNode(&WaitAwaiter::cancel), WaitObserver(&WaitAwaiter::on_granted), wait_(wait) {}
 
   bool await_ready() { return wait_.ready(); }
   template <HasContext Promise>
   bool await_suspend(std::coroutine_handle<Promise> handle) {
-    wait_in(handle);
-    wait_.owned_by(*this);
+    set_coroutine(handle);
+    wait_.set_observer(*this);
     if (!wait_.begin(*context().loop)) return false;
     if (context().cancel == nullptr) return true;
     if (context().cancelled()) {
@@ -124,20 +128,20 @@ class Awaiting : Waiter, CancelNode, WaitOwner {
   }
 
  private:
-  static void granted(WaitOwner& owner, Wait&) {
-    auto& self = static_cast<Awaiting&>(owner);
+  static void on_granted(WaitObserver& observer, Wait&) {
+    auto& self = static_cast<WaitAwaiter&>(observer);
     static_cast<CancelNode&>(self).unlink();
     self.resume_later();
   }
   static void cancel(CancelNode& node) {
-    auto& self = static_cast<Awaiting&>(node);
+    auto& self = static_cast<WaitAwaiter&>(node);
     self.withdraw();
     self.resume_later();
   }
   void withdraw() {
     cancelled_ = true;
     wait_.withdraw();
-    wait_.withdrawn();
+    wait_.on_withdrawn();
   }
 
   W& wait_;

@@ -1,3 +1,4 @@
+// Tests of Channel.
 #include "weir/task/sync/channel.hpp"
 
 #include <gtest/gtest.h>
@@ -15,13 +16,13 @@
 namespace weir {
 namespace {
 
-using ChannelTest = StrikeTest;
+using ChannelTest = CancelSweepTest;
 
-Task<> send_all(CoreChannel<int>& channel, int first, int last) {
+Task<> send_all(Channel<int>& channel, int first, int last) {
   for (int number = first; number <= last; ++number) EXPECT_TRUE(co_await channel.send(number));
 }
 
-Task<> receive_all(CoreChannel<int>& channel, std::vector<int>& to) {
+Task<> receive_all(Channel<int>& channel, std::vector<int>& to) {
   for (;;) {
     const auto number = co_await channel.receive();
     if (!number) {
@@ -38,10 +39,10 @@ std::vector<int> numbers(int first, int last) {
   return all;
 }
 
-TEST_F(ChannelTest, ValuesComeOutInOrderWhateverTheRoom) {
+TEST_F(ChannelTest, ValuesComeOutInOrderForEveryCapacity) {
   for (const std::size_t capacity : {0U, 1U, 2U, 3U, 100U}) {
     SCOPED_TRACE(capacity);
-    CoreChannel<int> channel(capacity);
+    Channel<int> channel(capacity);
     EXPECT_EQ(channel.capacity(), capacity);
     std::vector<int> received;
     const auto body = [&](Scope& scope) -> Task<> {
@@ -55,10 +56,10 @@ TEST_F(ChannelTest, ValuesComeOutInOrderWhateverTheRoom) {
 }
 
 TEST_F(ChannelTest, SendersWaitForRoomAndNoLonger) {
-  CoreChannel<int> channel(2);
+  Channel<int> channel(2);
   std::vector<int> sent;
   const auto body = [&](Scope& scope) -> Task<> {
-    scope.spawn([](CoreChannel<int>& to, std::vector<int>& done) -> Task<> {
+    scope.spawn([](Channel<int>& to, std::vector<int>& done) -> Task<> {
       for (int number = 1; number <= 4; ++number) {
         EXPECT_TRUE(co_await to.send(number));
         done.push_back(number);
@@ -69,7 +70,7 @@ TEST_F(ChannelTest, SendersWaitForRoomAndNoLonger) {
     EXPECT_EQ(channel.size(), 2U);
     EXPECT_EQ(channel.try_send(9).error(), Errc::limit_reached);
     EXPECT_EQ(channel.try_receive(), 1);
-    EXPECT_EQ(channel.size(), 2U) << "the room belongs to the sender who waited";
+    EXPECT_EQ(channel.size(), 2U) << "the room belongs to the waiting sender";
     EXPECT_EQ(sent, numbers(1, 2));
     co_await yield();
     EXPECT_EQ(sent, numbers(1, 3));
@@ -82,8 +83,8 @@ TEST_F(ChannelTest, SendersWaitForRoomAndNoLonger) {
   EXPECT_TRUE(run(with_scope(body)));
 }
 
-TEST_F(ChannelTest, ReceiversAreServedInTheOrderOfComing) {
-  CoreChannel<int> channel(4);
+TEST_F(ChannelTest, ReceiversAreServedInTheOrderOfArrival) {
+  Channel<int> channel(4);
   std::vector<std::string> order;
   const auto receiver = [&](std::string name) -> Task<> {
     const auto number = co_await channel.receive();
@@ -93,7 +94,7 @@ TEST_F(ChannelTest, ReceiversAreServedInTheOrderOfComing) {
   const auto body = [&](Scope& scope) -> Task<> {
     for (const char* name : {"a", "b", "c"}) scope.spawn(receiver(name));
     for (int number = 1; number <= 3; ++number) EXPECT_TRUE(channel.try_send(int(number)));
-    EXPECT_EQ(channel.size(), 0U) << "each has been handed its value";
+    EXPECT_EQ(channel.size(), 0U) << "each receiver has its value";
     EXPECT_TRUE(order.empty());
     co_return;
   };
@@ -101,8 +102,8 @@ TEST_F(ChannelTest, ReceiversAreServedInTheOrderOfComing) {
   EXPECT_EQ(order, (std::vector<std::string>{"a1", "b2", "c3"}));
 }
 
-TEST_F(ChannelTest, WithoutRoomAValueIsHandedOver) {
-  CoreChannel<int> channel(0);
+TEST_F(ChannelTest, AValueIsHandedOverWithoutRoom) {
+  Channel<int> channel(0);
   EXPECT_EQ(channel.try_send(1).error(), Errc::limit_reached);
   EXPECT_FALSE(channel.try_receive());
   const auto body = [&](Scope& scope) -> Task<> {
@@ -115,10 +116,10 @@ TEST_F(ChannelTest, WithoutRoomAValueIsHandedOver) {
   EXPECT_TRUE(run(with_scope(body)));
 }
 
-// --- the end ------------------------------------------------------------------------------------
+// --- close --------------------------------------------------------------------------------------
 
-TEST_F(ChannelTest, WhatIsInAClosedChannelCanStillBeReceived) {
-  CoreChannel<int> channel(3);
+TEST_F(ChannelTest, ValuesInAClosedChannelCanStillBeReceived) {
+  Channel<int> channel(3);
   EXPECT_TRUE(channel.try_send(1));
   EXPECT_TRUE(channel.try_send(2));
   channel.close();
@@ -132,8 +133,8 @@ TEST_F(ChannelTest, WhatIsInAClosedChannelCanStillBeReceived) {
   EXPECT_EQ(run(as_task(channel.receive())).error(), Errc::end_of_stream);
 }
 
-TEST_F(ChannelTest, ClosingEndsAllWhoWait) {
-  CoreChannel<int> full(1), empty(1);
+TEST_F(ChannelTest, ClosingEndsAllWaits) {
+  Channel<int> full(1), empty(1);
   EXPECT_TRUE(full.try_send(1));
   int ended = 0;
   const auto sender = [&]() -> Task<> {
@@ -161,10 +162,10 @@ TEST_F(ChannelTest, ClosingEndsAllWhoWait) {
   EXPECT_FALSE(full.try_receive());
 }
 
-// --- whose value it is --------------------------------------------------------------------------
+// --- ownership ----------------------------------------------------------------------------------
 
-TEST_F(ChannelTest, MovesWhatCannotBeCopied) {
-  CoreChannel<std::unique_ptr<int>> channel(1);
+TEST_F(ChannelTest, MovesValuesThatCannotBeCopied) {
+  Channel<std::unique_ptr<int>> channel(1);
   EXPECT_TRUE(channel.try_send(std::make_unique<int>(1)));
   const auto body = [&](Scope& scope) -> Task<> {
     scope.spawn(channel.send(std::make_unique<int>(2)));
@@ -175,8 +176,8 @@ TEST_F(ChannelTest, MovesWhatCannotBeCopied) {
   EXPECT_TRUE(run(with_scope(body)));
 }
 
-TEST_F(ChannelTest, AValueThatWasNotSentStays) {
-  CoreChannel<std::unique_ptr<int>> channel(1);
+TEST_F(ChannelTest, AValueThatWasNotSentStaysWithTheSender) {
+  Channel<std::unique_ptr<int>> channel(1);
   auto first = std::make_unique<int>(1), second = std::make_unique<int>(2);
   EXPECT_TRUE(run(as_task(channel.send_from(first))));
   EXPECT_EQ(first, nullptr);
@@ -188,11 +189,11 @@ TEST_F(ChannelTest, AValueThatWasNotSentStays) {
   EXPECT_EQ(*second, 2);
 }
 
-TEST_F(ChannelTest, ValuesThatNobodyReceivedAreDestroyed) {
+TEST_F(ChannelTest, ValuesThatWereNotReceivedAreDestroyed) {
   const auto value = std::make_shared<int>(1);
   {
-    CoreChannel<std::shared_ptr<int>> channel(3);
-    for (int round = 0; round < 5; ++round) {  // the ring has gone round
+    Channel<std::shared_ptr<int>> channel(3);
+    for (int round = 0; round < 5; ++round) {  // the ring wraps around
       EXPECT_TRUE(channel.try_send(std::shared_ptr(value)));
       EXPECT_TRUE(channel.try_receive());
     }
@@ -204,50 +205,51 @@ TEST_F(ChannelTest, ValuesThatNobodyReceivedAreDestroyed) {
   EXPECT_EQ(value.use_count(), 1);
 }
 
-// --- struck at every point ----------------------------------------------------------------------
+// --- cancelled at every point -------------------------------------------------------------------
 
-/// What became of every value.
+/// A Ledger records where each value ended.
 struct Ledger {
   std::vector<int> received;
-  std::vector<int> kept;  // by a sender who failed
+  std::vector<int> kept;  // by a sender that failed
 };
 
-Task<> send_struck(Strike& strike, CoreChannel<std::unique_ptr<int>>& channel, Ledger& ledger,
-                   int first) {
+Task<> send_cancellable(CancelInjector& injector, Channel<std::unique_ptr<int>>& channel,
+                        Ledger& ledger, int first) {
   for (int number = first; number < first + 4; ++number) {
     auto value = std::make_unique<int>(number);
-    strike.point();
+    injector.checkpoint();
     const auto sent = co_await channel.send_from(value);
-    strike.point();
+    injector.checkpoint();
     EXPECT_EQ(value == nullptr, sent.has_value());
     if (!sent) ledger.kept.push_back(number);
     if (number % 2 == 0) co_await yield();
   }
 }
 
-Task<> receive_struck(Strike& strike, CoreChannel<std::unique_ptr<int>>& channel, Ledger& ledger) {
+Task<> receive_cancellable(CancelInjector& injector, Channel<std::unique_ptr<int>>& channel,
+                           Ledger& ledger) {
   for (;;) {
-    strike.point();
+    injector.checkpoint();
     auto value = co_await channel.receive();
-    strike.point();
+    injector.checkpoint();
     if (!value) co_return;
     ledger.received.push_back(**value);
     static_cast<void>(co_await sleep(1ms));
   }
 }
 
-/// Two senders and two receivers over so much room.
-Task<> exchange_struck(Strike& strike, std::size_t capacity) {
-  CoreChannel<std::unique_ptr<int>> channel(capacity);
+/// Runs two senders and two receivers over a channel of this capacity.
+Task<> exchange_cancellable(CancelInjector& injector, std::size_t capacity) {
+  Channel<std::unique_ptr<int>> channel(capacity);
   Ledger ledger;
   const auto senders = [&](Scope& scope) -> Task<> {
-    scope.spawn(strike.as_victim(0, send_struck(strike, channel, ledger, 10)));
-    scope.spawn(strike.as_victim(1, send_struck(strike, channel, ledger, 20)));
+    scope.spawn(injector.as_target(0, send_cancellable(injector, channel, ledger, 10)));
+    scope.spawn(injector.as_target(1, send_cancellable(injector, channel, ledger, 20)));
     co_return;
   };
   const auto body = [&](Scope& scope) -> Task<> {
-    scope.spawn(strike.as_victim(2, receive_struck(strike, channel, ledger)));
-    scope.spawn(strike.as_victim(3, receive_struck(strike, channel, ledger)));
+    scope.spawn(injector.as_target(2, receive_cancellable(injector, channel, ledger)));
+    scope.spawn(injector.as_target(3, receive_cancellable(injector, channel, ledger)));
     EXPECT_TRUE(co_await with_scope(senders));
     channel.close();
   };
@@ -266,20 +268,22 @@ Task<> exchange_struck(Strike& strike, std::size_t capacity) {
   EXPECT_EQ(all, (std::vector<int>{10, 11, 12, 13, 20, 21, 22, 23}));
 }
 
-TEST_F(ChannelTest, NoValueIsLostOrDoubledWhoeverIsCancelled) {
+TEST_F(ChannelTest, NoValueIsLostOrDuplicatedByACancellation) {
   for (const std::size_t capacity : {0U, 1U, 3U}) {
     SCOPED_TRACE(capacity);
-    const auto scenario = [&](Strike& strike) { return exchange_struck(strike, capacity); };
+    const auto scenario = [&](CancelInjector& injector) {
+      return exchange_cancellable(injector, capacity);
+    };
     EXPECT_GT(sweep(4, scenario), 150U);
   }
 }
 
 #ifndef NDEBUG
-TEST_F(ChannelTest, DestroyedWhileWaitedOnIsAFault) {
+TEST_F(ChannelTest, AssertsThatNoTaskWaitsWhenDestroyed) {
   const auto destroy = [this] {
-    auto channel = std::make_unique<CoreChannel<int>>(1);
+    auto channel = std::make_unique<Channel<int>>(1);
     const auto body = [&](Scope& scope) -> Task<> {
-      scope.spawn([](CoreChannel<int>& from) -> Task<> {
+      scope.spawn([](Channel<int>& from) -> Task<> {
         static_cast<void>(co_await from.receive());
       }(*channel));
       channel.reset();

@@ -1,8 +1,9 @@
+// ManualResetEvent::set() resumes all waiters.
 #include "weir/task/sync/event.hpp"
 
 namespace weir {
 
-void CoreManualResetEvent::set() {
+void ManualResetEvent::set() {
   set_ = true;
   while (QueuedWait* const first = waiting_.front()) first->grant();
 }

@@ -1,4 +1,4 @@
-// Events on one core: something has happened, and tasks wait for it.
+// Events for the tasks of one core: tasks wait until an event is set.
 #pragma once
 
 #include <utility>
@@ -7,65 +7,69 @@
 
 namespace weir {
 
-/// Waiting for an `Event` of this file, or a latch: until its pass() says yes or it grants.
+/// An EventWait is the wait for an `Event` of this file or a latch. It ends when try_wait()
+/// returns true or the event grants it.
 template <class Event>
 class [[nodiscard]] EventWait : public QueuedWait {
  public:
   using Value = Result<>;
   explicit EventWait(Event& event) noexcept : event_(event) {}
 
-  bool ready() noexcept { return event_.pass(); }
+  bool ready() noexcept { return event_.try_wait(); }
   bool begin(Loop&) noexcept {
     event_.waiting_.push_back(*this);
     return true;
   }
   void withdraw() noexcept { unlink(); }
   Value value() const noexcept { return {}; }
-  Awaiting<EventWait> operator co_await() && noexcept { return Awaiting<EventWait>(*this); }
+  WaitAwaiter<EventWait> operator co_await() && noexcept { return WaitAwaiter<EventWait>(*this); }
 
  private:
   Event& event_;
 };
 
-/// A door: once set, everybody passes until it is reset.
-/// Threads: its loop's. Lifetime: longer than every wait for it (asserted).
-class CoreManualResetEvent {
+/// A ManualResetEvent lets all tasks pass from set() until reset().
+/// Threads: its loop's.
+/// Lifetime: it outlives every wait for it (asserted).
+class ManualResetEvent {
  public:
-  explicit CoreManualResetEvent(bool set = false) noexcept : set_(set) {}
-  CoreManualResetEvent(const CoreManualResetEvent&) = delete;
-  CoreManualResetEvent& operator=(const CoreManualResetEvent&) = delete;
+  explicit ManualResetEvent(bool set = false) noexcept : set_(set) {}
+  ManualResetEvent(const ManualResetEvent&) = delete;
+  ManualResetEvent& operator=(const ManualResetEvent&) = delete;
 
   bool is_set() const noexcept { return set_; }
-  /// Lets everybody pass who waits now or comes later. Who waits is resumed by the loop in its next
-  /// round, in the order of coming, also if the event is reset before.
+  /// Sets the event, which lets all waiters and later tasks pass. The loop resumes the waiters from
+  /// its ready queue, in the order of arrival, even if the event is reset before that.
   void set();
   void reset() noexcept { set_ = false; }
 
-  /// `co_await event.wait()`: returns when the event is set; at once if it is.
+  /// Waits until the event is set: `co_await event.wait()`. It returns immediately if the event
+  /// is set.
   /// Errors: Errc::cancelled.
-  /// Cancel: leaves the queue and returns in the loop's next round; a set() that came first wins.
-  EventWait<CoreManualResetEvent> wait() noexcept { return EventWait<CoreManualResetEvent>(*this); }
+  /// Cancel: leaves the queue and resumes from the loop's ready queue; an earlier set() wins.
+  EventWait<ManualResetEvent> wait() noexcept { return EventWait<ManualResetEvent>(*this); }
 
  private:
-  friend class EventWait<CoreManualResetEvent>;
-  bool pass() const noexcept { return set_; }
+  friend class EventWait<ManualResetEvent>;
+  bool try_wait() const noexcept { return set_; }
 
   WaitQueue<QueuedWait> waiting_;
   bool set_;
 };
 
-/// A turnstile: each set() lets one pass. Sets are not counted: while nobody waits, one of them is
-/// remembered (for counting there is CoreSemaphore).
-/// Threads: its loop's. Lifetime: longer than every wait for it (asserted).
-class CoreAutoResetEvent {
+/// An AutoResetEvent lets one task pass for each set(). It does not count: at most one set() is
+/// stored while no task waits. Use a Semaphore to count.
+/// Threads: its loop's.
+/// Lifetime: it outlives every wait for it (asserted).
+class AutoResetEvent {
  public:
-  explicit CoreAutoResetEvent(bool set = false) noexcept : set_(set) {}
-  CoreAutoResetEvent(const CoreAutoResetEvent&) = delete;
-  CoreAutoResetEvent& operator=(const CoreAutoResetEvent&) = delete;
+  explicit AutoResetEvent(bool set = false) noexcept : set_(set) {}
+  AutoResetEvent(const AutoResetEvent&) = delete;
+  AutoResetEvent& operator=(const AutoResetEvent&) = delete;
 
   bool is_set() const noexcept { return set_; }
-  /// Lets the first one pass who waits, or else the next one who comes. Who waited is resumed by
-  /// the loop in its next round.
+  /// Lets the first waiter pass, or the next task that waits if there is no waiter. The loop
+  /// resumes the waiter from its ready queue.
   void set() {
     if (QueuedWait* const first = waiting_.front()) {
       first->grant();
@@ -75,15 +79,16 @@ class CoreAutoResetEvent {
   }
   void reset() noexcept { set_ = false; }
 
-  /// `co_await event.wait()`: returns when a set() is this one's; at once if one was remembered.
+  /// Waits until a set() lets this task pass: `co_await event.wait()`. It returns immediately if
+  /// a set() is stored.
   /// Errors: Errc::cancelled.
-  /// Cancel: leaves the queue and returns in the loop's next round, and takes no set(); one that
-  /// had been given to it before the cancellation is kept: it returns success.
-  EventWait<CoreAutoResetEvent> wait() noexcept { return EventWait<CoreAutoResetEvent>(*this); }
+  /// Cancel: leaves the queue and resumes from the loop's ready queue without using a set(). It
+  /// returns success if a set() was granted before the cancellation.
+  EventWait<AutoResetEvent> wait() noexcept { return EventWait<AutoResetEvent>(*this); }
 
  private:
-  friend class EventWait<CoreAutoResetEvent>;
-  bool pass() noexcept { return std::exchange(set_, false); }
+  friend class EventWait<AutoResetEvent>;
+  bool try_wait() noexcept { return std::exchange(set_, false); }
 
   WaitQueue<QueuedWait> waiting_;
   bool set_;

@@ -1,3 +1,4 @@
+// Tests of ManualResetEvent and AutoResetEvent.
 #include "weir/task/sync/event.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@
 namespace weir {
 namespace {
 
-using EventTest = StrikeTest;
+using EventTest = CancelSweepTest;
 
 template <class Event>
 Task<> note_passing(Event& event, std::vector<int>& to, int number) {
@@ -22,15 +23,15 @@ Task<> note_passing(Event& event, std::vector<int>& to, int number) {
 
 // --- manual reset -------------------------------------------------------------------------------
 
-TEST_F(EventTest, ManualLetsEverybodyPassInOrder) {
-  CoreManualResetEvent event;
+TEST_F(EventTest, ManualLetsAllWaitersPassInOrder) {
+  ManualResetEvent event;
   std::vector<int> passed;
   const auto body = [&](Scope& scope) -> Task<> {
     for (int i = 0; i < 4; ++i) scope.spawn(note_passing(event, passed, i));
     co_await yield();
     EXPECT_TRUE(passed.empty());
     event.set();
-    EXPECT_TRUE(passed.empty()) << "nobody is resumed by set() itself";
+    EXPECT_TRUE(passed.empty()) << "set() itself resumes no task";
     co_await yield();
     EXPECT_EQ(passed, (std::vector<int>{0, 1, 2, 3}));
     EXPECT_TRUE(co_await event.wait()) << "it stays set";
@@ -38,8 +39,8 @@ TEST_F(EventTest, ManualLetsEverybodyPassInOrder) {
   EXPECT_TRUE(run(with_scope(body)));
 }
 
-TEST_F(EventTest, ManualResetDoesNotTakeBackWhoHasPassed) {
-  CoreManualResetEvent event;
+TEST_F(EventTest, ManualResetDoesNotStopGrantedWaiters) {
+  ManualResetEvent event;
   std::vector<int> passed;
   const auto body = [&](Scope& scope) -> Task<> {
     scope.spawn(note_passing(event, passed, 1));
@@ -53,8 +54,8 @@ TEST_F(EventTest, ManualResetDoesNotTakeBackWhoHasPassed) {
 
 // --- auto reset ---------------------------------------------------------------------------------
 
-TEST_F(EventTest, AutoLetsOnePassEachTime) {
-  CoreAutoResetEvent event;
+TEST_F(EventTest, AutoLetsOneWaiterPassPerSet) {
+  AutoResetEvent event;
   std::vector<int> passed;
   const auto body = [&](Scope& scope) -> Task<> {
     for (int i = 0; i < 3; ++i) scope.spawn(note_passing(event, passed, i));
@@ -69,8 +70,8 @@ TEST_F(EventTest, AutoLetsOnePassEachTime) {
   EXPECT_TRUE(run(with_scope(body)));
 }
 
-TEST_F(EventTest, AutoRemembersOneSetAndNoMore) {
-  CoreAutoResetEvent event;
+TEST_F(EventTest, AutoStoresAtMostOneSet) {
+  AutoResetEvent event;
   const auto body = [&]() -> Task<> {
     event.set();
     event.set();
@@ -83,83 +84,83 @@ TEST_F(EventTest, AutoRemembersOneSetAndNoMore) {
   run(body());
 }
 
-// A set() goes to exactly one task, whichever waits are cancelled, and is never lost: what was set
-// is what passed and what is remembered.
-Task<> pass_often(Strike& strike, CoreAutoResetEvent& event, int& passed) {
+// Each set() goes to exactly one task, whichever waits are cancelled. Each set() is either used
+// or stored.
+Task<> pass_often(CancelInjector& injector, AutoResetEvent& event, int& passed) {
   for (int i = 0; i < 3; ++i) {
-    strike.point();
+    injector.checkpoint();
     if (!co_await event.wait()) co_return;
     ++passed;
   }
-  strike.point();
+  injector.checkpoint();
 }
 
-TEST_F(EventTest, AutoLosesNoSetWhoeverIsCancelled) {
-  const auto scenario = [](Strike& strike) -> Task<> {
-    CoreAutoResetEvent event;
+TEST_F(EventTest, AutoLosesNoSetByACancellation) {
+  const auto scenario = [](CancelInjector& injector) -> Task<> {
+    AutoResetEvent event;
     int passed = 0, sets = 0;
     const auto body = [&](Scope& scope) -> Task<> {
-      for (std::size_t victim = 0; victim < 3; ++victim) {
-        scope.spawn(strike.as_victim(victim, pass_often(strike, event, passed)));
+      for (std::size_t target = 0; target < 3; ++target) {
+        scope.spawn(injector.as_target(target, pass_often(injector, event, passed)));
       }
       for (; scope.running() != 0; ++sets) {
-        // One at a time, so that none falls on another that is still remembered.
+        // The test sets the event once at a time, so that no set() meets a stored one.
         EXPECT_FALSE(event.is_set());
         event.set();
-        strike.point();
+        injector.checkpoint();
         co_await yield();
         co_await yield();
       }
     };
     EXPECT_TRUE(co_await with_scope(body));
     EXPECT_EQ(sets, passed + (event.is_set() ? 1 : 0));
-    EXPECT_GE(passed, 6) << "those who were not cancelled pass three times each";
+    EXPECT_GE(passed, 6) << "each task that is not cancelled passes three times";
   };
   EXPECT_GT(sweep(3, scenario), 30U);
 }
 
-// Each set() lets everybody pass who waited when it came, and nobody else, whoever is cancelled.
-Task<> pass_each(Strike& strike, CoreManualResetEvent& event, const int& sets, int& passed) {
+// Each set() lets exactly the tasks pass that waited when it came, whichever tasks are cancelled.
+Task<> pass_each(CancelInjector& injector, ManualResetEvent& event, const int& sets, int& passed) {
   for (int i = 0; i < 3; ++i) {
-    strike.point();
+    injector.checkpoint();
     const int before = sets;
     if (!co_await event.wait()) co_return;
     EXPECT_EQ(sets, before + 1);
     ++passed;
   }
-  strike.point();
+  injector.checkpoint();
 }
 
-TEST_F(EventTest, ManualForgetsNobodyWhoeverIsCancelled) {
-  const auto scenario = [](Strike& strike) -> Task<> {
-    CoreManualResetEvent event;
+TEST_F(EventTest, ManualResumesEachWaiterDespiteCancellations) {
+  const auto scenario = [](CancelInjector& injector) -> Task<> {
+    ManualResetEvent event;
     int passed = 0, sets = 0;
     const auto body = [&](Scope& scope) -> Task<> {
-      for (std::size_t victim = 0; victim < 3; ++victim) {
-        scope.spawn(strike.as_victim(victim, pass_each(strike, event, sets, passed)));
+      for (std::size_t target = 0; target < 3; ++target) {
+        scope.spawn(injector.as_target(target, pass_each(injector, event, sets, passed)));
       }
       while (scope.running() != 0 && sets < 10) {
         ++sets;
         event.set();
         event.reset();
-        strike.point();
+        injector.checkpoint();
         co_await yield();
         co_await yield();
       }
-      EXPECT_EQ(scope.running(), 0U) << "somebody was forgotten";
+      EXPECT_EQ(scope.running(), 0U) << "a waiter was not resumed";
       scope.cancel();
     };
     EXPECT_TRUE(co_await with_scope(body));
-    EXPECT_GE(passed, 6) << "those who were not cancelled pass three times each";
+    EXPECT_GE(passed, 6) << "each task that is not cancelled passes three times";
   };
   EXPECT_GT(sweep(3, scenario), 30U);
 }
 
 // --- cancelling ---------------------------------------------------------------------------------
 
-TEST_F(EventTest, UnderACancelledSourceOnlyWhatNeedsNoWaiting) {
-  CoreManualResetEvent open(true), shut;
-  CoreAutoResetEvent once(true);
+TEST_F(EventTest, ASetEventIsAvailableUnderACancelledSource) {
+  ManualResetEvent open(true), shut;
+  AutoResetEvent once(true);
   CancelSource cancel;
   cancel.cancel();
   EXPECT_TRUE(run(as_task(open.wait()), &cancel));
@@ -168,11 +169,11 @@ TEST_F(EventTest, UnderACancelledSourceOnlyWhatNeedsNoWaiting) {
   EXPECT_EQ(run(as_task(once.wait()), &cancel).error(), Errc::cancelled);
 }
 
-TEST_F(EventTest, ASetBeatsACancellationThatComesBehindIt) {
-  CoreAutoResetEvent event;
+TEST_F(EventTest, ASetBeatsALaterCancellation) {
+  AutoResetEvent event;
   CancelSource cancel;
   const auto body = [&](Scope& scope) -> Task<> {
-    scope.spawn([](CoreAutoResetEvent& set, CancelSource& source) -> Task<> {
+    scope.spawn([](AutoResetEvent& set, CancelSource& source) -> Task<> {
       co_await yield();
       set.set();
       source.cancel();
@@ -184,11 +185,11 @@ TEST_F(EventTest, ASetBeatsACancellationThatComesBehindIt) {
   EXPECT_FALSE(event.is_set());
 }
 
-TEST_F(EventTest, ACancellationBeatsASetThatComesBehindIt) {
-  CoreAutoResetEvent event;
+TEST_F(EventTest, ACancellationBeatsALaterSet) {
+  AutoResetEvent event;
   CancelSource cancel;
   const auto body = [&](Scope& scope) -> Task<> {
-    scope.spawn([](CoreAutoResetEvent& set, CancelSource& source) -> Task<> {
+    scope.spawn([](AutoResetEvent& set, CancelSource& source) -> Task<> {
       co_await yield();
       source.cancel();
       set.set();
@@ -196,13 +197,13 @@ TEST_F(EventTest, ACancellationBeatsASetThatComesBehindIt) {
     EXPECT_EQ((co_await event.wait()).error(), Errc::cancelled);
   };
   EXPECT_TRUE(run(with_scope(body), &cancel));
-  EXPECT_TRUE(event.is_set()) << "it is for whoever comes next";
+  EXPECT_TRUE(event.is_set()) << "the set() is stored for the next task";
 }
 
 #ifndef NDEBUG
-TEST_F(EventTest, DestroyedWhileWaitedOnIsAFault) {
+TEST_F(EventTest, AssertsThatNoTaskWaitsWhenDestroyed) {
   const auto destroy = [this] {
-    auto event = std::make_unique<CoreManualResetEvent>();
+    auto event = std::make_unique<ManualResetEvent>();
     const auto body = [&](Scope& scope) -> Task<> {
       scope.spawn(event->wait());
       event.reset();

@@ -1,4 +1,4 @@
-// A latch on one core: wait until so many things have been done.
+// A Latch lets tasks of one core wait until a count reaches zero.
 #pragma once
 
 #include <cassert>
@@ -8,33 +8,35 @@
 
 namespace weir {
 
-/// Counts down to zero, once; then everybody passes.
-/// Threads: its loop's. Lifetime: longer than every wait for it (asserted).
-class CoreLatch {
+/// A Latch counts down to zero, once; then all tasks pass.
+/// Threads: its loop's.
+/// Lifetime: it outlives every wait for it (asserted).
+class Latch {
  public:
-  explicit CoreLatch(std::size_t count) noexcept : count_(count) {}
-  CoreLatch(const CoreLatch&) = delete;
-  CoreLatch& operator=(const CoreLatch&) = delete;
+  explicit Latch(std::size_t count) noexcept : count_(count) {}
+  Latch(const Latch&) = delete;
+  Latch& operator=(const Latch&) = delete;
 
-  /// How many are still missing.
+  /// Returns the remaining count.
   std::size_t count() const noexcept { return count_; }
-  /// `by` at most count() (asserted). At zero all who wait are resumed by the loop in its next
-  /// round, in the order of coming.
+  /// Subtracts `by`, which is at most count() (asserted). If the count becomes zero, the loop
+  /// resumes all waiters from its ready queue, in the order of arrival.
   void count_down(std::size_t by = 1) {
-    assert(by <= count_ && "more than the latch was made for");
+    assert(by <= count_ && "counted down below zero");
     count_ -= by;
     if (count_ != 0) return;
     while (QueuedWait* const first = waiting_.front()) first->grant();
   }
 
-  /// `co_await latch.wait()`: returns when the count is zero; at once if it is.
+  /// Waits until the count is zero: `co_await latch.wait()`. It returns immediately if the count
+  /// is zero.
   /// Errors: Errc::cancelled.
-  /// Cancel: leaves the queue and returns in the loop's next round; the count is not touched.
-  EventWait<CoreLatch> wait() noexcept { return EventWait<CoreLatch>(*this); }
+  /// Cancel: leaves the queue and resumes from the loop's ready queue; the count does not change.
+  EventWait<Latch> wait() noexcept { return EventWait<Latch>(*this); }
 
  private:
-  friend class EventWait<CoreLatch>;
-  bool pass() const noexcept { return count_ == 0; }
+  friend class EventWait<Latch>;
+  bool try_wait() const noexcept { return count_ == 0; }
 
   WaitQueue<QueuedWait> waiting_;
   std::size_t count_;

@@ -1,3 +1,4 @@
+// Tests of Latch.
 #include "weir/task/sync/latch.hpp"
 
 #include <gtest/gtest.h>
@@ -10,15 +11,15 @@
 namespace weir {
 namespace {
 
-using LatchTest = StrikeTest;
+using LatchTest = CancelSweepTest;
 
-Task<> work(CoreLatch& latch, Duration length) {
+Task<> work(Latch& latch, Duration length) {
   EXPECT_TRUE(co_await sleep(length));
   latch.count_down();
 }
 
-TEST_F(LatchTest, OpensWhenEverythingIsDone) {
-  CoreLatch latch(3);
+TEST_F(LatchTest, OpensWhenTheCountIsZero) {
+  Latch latch(3);
   const auto body = [&](Scope& scope) -> Task<> {
     for (const Duration length : {3s, 1s, 2s}) scope.spawn(work(latch, length));
     EXPECT_EQ((co_await timeout(2500ms, latch.wait())).error(), Errc::timed_out);
@@ -30,15 +31,15 @@ TEST_F(LatchTest, OpensWhenEverythingIsDone) {
   EXPECT_TRUE(run(with_scope(body)));
 }
 
-TEST_F(LatchTest, OfNothingIsOpen) {
-  CoreLatch latch(0);
+TEST_F(LatchTest, IsOpenIfItsCountIsZero) {
+  Latch latch(0);
   CancelSource cancel;
   cancel.cancel();
   EXPECT_TRUE(run(as_task(latch.wait()), &cancel));
 }
 
-TEST_F(LatchTest, CountsDownBySeveral) {
-  CoreLatch latch(5);
+TEST_F(LatchTest, CountsDownBySeveralAtATime) {
+  Latch latch(5);
   latch.count_down(0);
   latch.count_down(4);
   EXPECT_EQ(latch.count(), 1U);
@@ -46,27 +47,27 @@ TEST_F(LatchTest, CountsDownBySeveral) {
   EXPECT_TRUE(run(as_task(latch.wait())));
 }
 
-Task<Result<>> wait_struck(Strike& strike, CoreLatch& latch) {
-  strike.point();
+Task<Result<>> wait_cancellable(CancelInjector& injector, Latch& latch) {
+  injector.checkpoint();
   const auto opened = co_await latch.wait();
-  strike.point();
+  injector.checkpoint();
   EXPECT_TRUE(!opened || latch.count() == 0);
   co_return opened;
 }
 
-TEST_F(LatchTest, WhoIsNotCancelledPasses) {
-  const auto scenario = [](Strike& strike) -> Task<> {
-    CoreLatch latch(2);
+TEST_F(LatchTest, EachTaskThatIsNotCancelledPasses) {
+  const auto scenario = [](CancelInjector& injector) -> Task<> {
+    Latch latch(2);
     int passed = 0;
-    const auto waiter = [&](std::size_t victim) -> Task<> {
-      if (co_await strike.as_victim(victim, wait_struck(strike, latch))) ++passed;
+    const auto waiter = [&](std::size_t target) -> Task<> {
+      if (co_await injector.as_target(target, wait_cancellable(injector, latch))) ++passed;
     };
     const auto body = [&](Scope& scope) -> Task<> {
-      for (std::size_t victim = 0; victim < 3; ++victim) scope.spawn(waiter(victim));
+      for (std::size_t target = 0; target < 3; ++target) scope.spawn(waiter(target));
       for (int i = 0; i < 2; ++i) {
         EXPECT_TRUE(co_await sleep(1ms));
         latch.count_down();
-        strike.point();
+        injector.checkpoint();
       }
     };
     EXPECT_TRUE(co_await with_scope(body));

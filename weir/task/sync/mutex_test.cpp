@@ -1,8 +1,9 @@
-#include "weir/task/shared_mutex.hpp"
+// Tests of Mutex and SharedMutex.
+#include "weir/task/sync/mutex.hpp"
 
 #include <gtest/gtest.h>
-
 #include <string>
+#include <vector>
 
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
@@ -12,8 +13,101 @@
 namespace weir {
 namespace {
 
-/// A shared mutex and who is in: 'r' a reader, 'w' a writer.
-class SharedMutexTest : public StrikeTest {
+using MutexTest = CancelSweepTest;
+
+TEST_F(MutexTest, AdmitsOneTaskAtATimeInTheOrderOfArrival) {
+  Mutex mutex;
+  std::vector<int> order;
+  const auto work = [&](int number) -> Task<> {
+    const auto guard = co_await mutex.lock();
+    EXPECT_TRUE(guard);
+    order.push_back(number);
+    EXPECT_TRUE(co_await sleep(1s));
+    order.push_back(number);
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    for (int i = 0; i < 3; ++i) scope.spawn(work(i));
+    co_return;
+  };
+  EXPECT_TRUE(run(with_scope(body)));
+  EXPECT_EQ(order, (std::vector<int>{0, 0, 1, 1, 2, 2}));
+  EXPECT_FALSE(mutex.locked());
+}
+
+TEST_F(MutexTest, UnlockHandsOverImmediatelyAndResumesLater) {
+  Mutex mutex;
+  bool inside = false;
+  const auto body = [&](Scope& scope) -> Task<> {
+    auto guard = co_await mutex.lock();
+    EXPECT_TRUE(guard && guard->owns());
+    scope.spawn([](Mutex& of, bool& in) -> Task<> {
+      const auto own = co_await of.lock();
+      in = own.has_value();
+    }(mutex, inside));
+    guard->unlock();
+    EXPECT_FALSE(guard->owns());
+    EXPECT_FALSE(inside);
+    EXPECT_FALSE(mutex.try_lock()) << "the lock belongs to the waiter";
+    co_await yield();
+    EXPECT_TRUE(inside);
+    EXPECT_TRUE(mutex.try_lock());
+  };
+  EXPECT_TRUE(run(with_scope(body)));
+}
+
+TEST_F(MutexTest, LockingTwiceEndsOnlyByCancelling) {
+  Mutex mutex;
+  const auto body = [&]() -> Task<> {
+    const auto guard = co_await mutex.lock();
+    EXPECT_EQ((co_await timeout(1s, mutex.lock())).error(), Errc::timed_out);
+    EXPECT_TRUE(mutex.locked());
+  };
+  run(body());
+  EXPECT_FALSE(mutex.locked());
+}
+
+Task<> enter_often(CancelInjector& injector, Mutex& mutex, bool& inside, int& entered) {
+  for (int i = 0; i < 3; ++i) {
+    injector.checkpoint();
+    const auto guard = co_await mutex.lock();
+    injector.checkpoint();
+    if (!guard) co_return;
+    EXPECT_FALSE(std::exchange(inside, true));
+    ++entered;
+    if (i == 1) {
+      co_await yield();
+    } else {
+      static_cast<void>(co_await sleep(1ms));
+    }
+    injector.checkpoint();
+    inside = false;
+  }
+}
+
+TEST_F(MutexTest, IsNeverStuckAfterACancellation) {
+  const auto scenario = [](CancelInjector& injector) -> Task<> {
+    Mutex mutex;
+    bool inside = false;
+    int entered = 0;
+    const auto body = [&](Scope& scope) -> Task<> {
+      for (std::size_t target = 0; target < 3; ++target) {
+        scope.spawn(injector.as_target(target, enter_often(injector, mutex, inside, entered)));
+      }
+      co_return;
+    };
+    EXPECT_TRUE(co_await with_scope(body));
+    EXPECT_FALSE(mutex.locked());
+    EXPECT_GE(entered, 6);
+  };
+  EXPECT_GT(sweep(3, scenario), 60U);
+}
+
+}  // namespace
+
+namespace {
+
+/// A shared mutex and a log of the tasks that hold it: 'r' for a reader, 'w' for a writer.
+class SharedMutexTest : public CancelSweepTest {
  protected:
   Task<> read(std::string name) {
     const auto guard = co_await mutex_.lock_shared();
@@ -31,11 +125,11 @@ class SharedMutexTest : public StrikeTest {
     log_ += "-" + name;
   }
 
-  CoreSharedMutex mutex_;
+  SharedMutex mutex_;
   std::string log_;
 };
 
-TEST_F(SharedMutexTest, ReadersTogetherWritersAlone) {
+TEST_F(SharedMutexTest, AdmitsReadersTogetherAndWritersAlone) {
   const auto body = [&](Scope& scope) -> Task<> {
     scope.spawn(read("a"));
     scope.spawn(read("b"));
@@ -63,10 +157,10 @@ TEST_F(SharedMutexTest, ReadersBehindAWriterWaitForIt) {
   EXPECT_EQ(log_, "+a-a+b-b+c+d-c-d+e-e");
 }
 
-TEST_F(SharedMutexTest, AWriterWhoGivesUpLetsTheReadersBehindItIn) {
+TEST_F(SharedMutexTest, ACancelledWriterLetsTheReadersBehindItIn) {
   const auto body = [&](Scope& scope) -> Task<> {
     scope.spawn(read("a"));
-    scope.spawn([](CoreSharedMutex& of) -> Task<> {
+    scope.spawn([](SharedMutex& of) -> Task<> {
       EXPECT_EQ((co_await timeout(500ms, of.lock())).error(), Errc::timed_out);
     }(mutex_));
     scope.spawn(read("b"));
@@ -77,21 +171,21 @@ TEST_F(SharedMutexTest, AWriterWhoGivesUpLetsTheReadersBehindItIn) {
   EXPECT_EQ(elapsed(), 1500ms);
 }
 
-TEST_F(SharedMutexTest, TryingNeverWaits) {
+TEST_F(SharedMutexTest, TryLockNeverWaits) {
   {
     auto first = mutex_.try_lock_shared();
     auto second = mutex_.try_lock_shared();
     EXPECT_TRUE(first && second);
     EXPECT_FALSE(mutex_.try_lock());
     first->unlock();
-    EXPECT_FALSE(first->holds() || first->exclusive());
+    EXPECT_FALSE(first->owns() || first->exclusive());
   }
   auto alone = mutex_.try_lock();
   ASSERT_TRUE(alone);
   EXPECT_FALSE(mutex_.try_lock() || mutex_.try_lock_shared());
 }
 
-// --- struck at every point ----------------------------------------------------------------------
+// --- cancelled at every point -------------------------------------------------------------------
 
 struct Inside {
   int readers = 0;
@@ -99,12 +193,12 @@ struct Inside {
   int entered = 0;
 };
 
-Task<> visit(Strike& strike, CoreSharedMutex& mutex, Inside& inside, bool writes) {
+Task<> visit(CancelInjector& injector, SharedMutex& mutex, Inside& inside, bool writes) {
   for (int i = 0; i < 2; ++i) {
-    strike.point();
+    injector.checkpoint();
     auto wait = writes ? mutex.lock() : mutex.lock_shared();
     const auto guard = co_await std::move(wait);
-    strike.point();
+    injector.checkpoint();
     if (!guard) co_return;
     ++(writes ? inside.writers : inside.readers);
     ++inside.entered;
@@ -115,14 +209,14 @@ Task<> visit(Strike& strike, CoreSharedMutex& mutex, Inside& inside, bool writes
   }
 }
 
-TEST_F(SharedMutexTest, NobodyIsForgottenWhoeverIsCancelled) {
-  const auto scenario = [](Strike& strike) -> Task<> {
-    CoreSharedMutex mutex;
+TEST_F(SharedMutexTest, IsNeverStuckAfterACancellation) {
+  const auto scenario = [](CancelInjector& injector) -> Task<> {
+    SharedMutex mutex;
     Inside inside;
     const auto body = [&](Scope& scope) -> Task<> {
-      std::size_t victim = 0;
+      std::size_t target = 0;
       for (const bool writes : {false, true, false, true}) {
-        scope.spawn(strike.as_victim(victim++, visit(strike, mutex, inside, writes)));
+        scope.spawn(injector.as_target(target++, visit(injector, mutex, inside, writes)));
       }
       co_return;
     };

@@ -1,4 +1,4 @@
-// A rate limiter on one core: a token bucket.
+// A RateLimiter is a token bucket for the tasks of one core.
 #pragma once
 
 #include <cstdint>
@@ -9,86 +9,92 @@
 
 namespace weir {
 
-/// `tokens` in each `per`, and at most `burst` at once after a pause. All greater than zero.
+/// A RateLimit allows `tokens` per duration `per`, and at most `burst` together after a pause.
+/// All values are greater than zero.
 struct RateLimit {
   std::uint64_t tokens = 1;
   Duration per = std::chrono::seconds(1);
   std::uint64_t burst = 1;
 };
 
-/// A bucket that holds `burst` tokens, full at first, into which tokens drip evenly; each thing
-/// that is done takes some out. In any length of time t no more are taken than burst + rate × t, to
-/// the nanosecond: fractions of a token are kept, nothing drifts.
-/// Threads: its loop's. Lifetime: longer than every wait for it (asserted).
-class CoreRateLimiter {
+/// A RateLimiter is a bucket of at most `burst` tokens, full at first, which is refilled evenly.
+/// Each action takes tokens out. The tokens taken in any duration t are at most burst + rate × t,
+/// exact to the nanosecond. Fractions of a token are kept, so nothing drifts.
+/// Threads: its loop's.
+/// Lifetime: it outlives every wait for it (asserted).
+class RateLimiter {
  public:
-  /// Errors: Errc::bad_configuration when something is not greater than zero, or the time to fill
-  /// the bucket is beyond all measure (`per` × `burst` does not fit into 63 bits of nanoseconds,
-  /// after `tokens` and `per` are divided by what they have in common).
+  /// Checks a limit.
+  /// Errors: Errc::bad_configuration if a value is not greater than zero, or if the time to fill
+  /// the bucket is out of range. Divide `tokens` and `per` by their greatest common divisor:
+  /// `per` × `burst` must then fit into 63 bits of nanoseconds.
   static Result<> check(const RateLimit& limit) noexcept;
-  /// What check() accepts (asserted).
-  explicit CoreRateLimiter(const RateLimit& limit) noexcept;
-  CoreRateLimiter(const CoreRateLimiter&) = delete;
-  CoreRateLimiter& operator=(const CoreRateLimiter&) = delete;
+  /// Takes a limit that check() accepts (asserted).
+  explicit RateLimiter(const RateLimit& limit) noexcept;
+  RateLimiter(const RateLimiter&) = delete;
+  RateLimiter& operator=(const RateLimiter&) = delete;
 
   class [[nodiscard]] Acquire : public QueuedWait {
    public:
     using Value = Result<>;
-    Acquire(CoreRateLimiter& limiter, std::uint64_t count) noexcept
+    Acquire(RateLimiter& limiter, std::uint64_t count) noexcept
         : limiter_(limiter), count_(count) {}
 
-    bool ready() const noexcept { return refused(); }
+    bool ready() const noexcept { return exceeds_burst(); }
     bool due(Loop& loop) noexcept { return limiter_.try_acquire(loop.now(), count_); }
     bool begin(Loop& loop);
     void withdraw() noexcept { unlink(); }
-    void withdrawn() { limiter_.serve(); }
+    void on_withdrawn() { limiter_.grant_waiters(); }
     Value value() const noexcept {
-      if (refused()) return fail(Errc::limit_reached);
+      if (exceeds_burst()) return fail(Errc::limit_reached);
       return {};
     }
-    Awaiting<Acquire> operator co_await() && noexcept { return Awaiting<Acquire>(*this); }
+    WaitAwaiter<Acquire> operator co_await() && noexcept { return WaitAwaiter<Acquire>(*this); }
 
    private:
-    friend class CoreRateLimiter;
-    bool refused() const noexcept { return count_ > limiter_.burst_; }
-    CoreRateLimiter& limiter_;
+    friend class RateLimiter;
+    bool exceeds_burst() const noexcept { return count_ > limiter_.burst_; }
+    RateLimiter& limiter_;
     std::uint64_t count_;
   };
 
-  /// `co_await limiter.acquire(n)`: returns when n tokens have been taken out for this task; at
-  /// once if there are as many and nobody waits. Who asks for many is not overtaken by those behind
-  /// who ask for few. A timer of the loop serves the first who waits, and the task runs in that
-  /// round. Errors: Errc::limit_reached, at once, when n is more than the bucket holds;
+  /// Takes `count` tokens out: `co_await limiter.acquire(n)`. It returns immediately if there are
+  /// enough tokens and no task waits. Waiters are served in the order of arrival, so small
+  /// requests do not overtake a large one. A timer of the loop serves the first waiter, and
+  /// the loop then resumes its task from the ready queue.
+  /// Errors: Errc::limit_reached, immediately, if `count` is more than the bucket holds;
   /// Errc::cancelled.
-  /// Cancel: leaves the queue and returns in the loop's next round, and takes nothing out; those
-  /// behind it move up. Tokens that it had been given before are spent: it returns success.
+  /// Cancel: leaves the queue and resumes from the loop's ready queue without taking tokens; the
+  /// waiters behind it move up. Tokens that were granted before the cancellation are spent: it
+  /// returns success.
   Acquire acquire(std::uint64_t count = 1) noexcept { return Acquire(*this, count); }
 
-  /// The same without waiting, `now` being the loop's time. Returns whether it took them: no, as
-  /// long as somebody waits.
+  /// Takes `count` tokens without waiting. `now` is the loop's time.
+  /// Returns: true if it took them; false if there are too few or if a task waits.
   bool try_acquire(Instant now, std::uint64_t count = 1) noexcept;
 
-  /// Whole tokens in the bucket at that time.
+  /// Returns the number of whole tokens in the bucket at `now`.
   std::uint64_t available(Instant now) noexcept;
 
  private:
   struct Refill : Timer {
-    explicit Refill(CoreRateLimiter& of) noexcept;
-    CoreRateLimiter& limiter;
+    explicit Refill(RateLimiter& of) noexcept;
+    RateLimiter& limiter;
   };
   void refill(Instant now) noexcept;
   bool take(std::uint64_t count) noexcept;
-  void serve();
+  void grant_waiters();
 
-  // In parts: a token has `parts_` of them, and in a nanosecond `drip_` drip in.
-  std::uint64_t parts_;
-  std::uint64_t drip_;
+  // The bucket counts in parts of a token. A token has `parts_per_token_` parts, and each
+  // nanosecond adds `refill_per_ns_` parts.
+  std::uint64_t parts_per_token_;
+  std::uint64_t refill_per_ns_;
   std::uint64_t burst_;
-  std::uint64_t held_;  // at `filled_`
-  Instant filled_ = Instant::min();
+  std::uint64_t level_;  // in parts, at `refilled_at_`
+  Instant refilled_at_ = Instant::min();
   WaitQueue<Acquire> waiting_;
   Refill refill_;
-  Loop* loop_ = nullptr;  // of those who wait
+  Loop* loop_ = nullptr;  // of the waiters
 };
 
 }  // namespace weir

@@ -1,3 +1,4 @@
+// Tests of RateLimiter.
 #include "weir/task/sync/rate_limiter.hpp"
 
 #include <gtest/gtest.h>
@@ -7,22 +8,22 @@
 #include <random>
 #include <vector>
 
-#include "weir/task/sync/channel.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/select.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/task/sync/channel.hpp"
 #include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir {
 namespace {
 
-using RateLimiterTest = StrikeTest;
+using RateLimiterTest = CancelSweepTest;
 
 constexpr RateLimit ten_a_second{.tokens = 10, .per = 1s, .burst = 5};
 
-TEST_F(RateLimiterTest, ABurstThenAnEvenStream) {
-  CoreRateLimiter limiter(ten_a_second);
+TEST_F(RateLimiterTest, AllowsABurstAndThenAnEvenRate) {
+  RateLimiter limiter(ten_a_second);
   const auto body = [&]() -> Task<> {
     for (int i = 0; i < 5; ++i) EXPECT_TRUE(co_await limiter.acquire());
     EXPECT_EQ(elapsed(), 0s);
@@ -32,36 +33,36 @@ TEST_F(RateLimiterTest, ABurstThenAnEvenStream) {
     }
     EXPECT_TRUE(co_await sleep(1h));
     for (int i = 0; i < 5; ++i) EXPECT_TRUE(co_await limiter.acquire());
-    EXPECT_EQ(elapsed(), 1h + 2s) << "no more than a burst is saved up";
+    EXPECT_EQ(elapsed(), 1h + 2s) << "at most a burst is saved";
     EXPECT_TRUE(co_await limiter.acquire(5));
     EXPECT_EQ(elapsed(), 1h + 2500ms);
   };
   run(body());
 }
 
-TEST_F(RateLimiterTest, RefusesMoreThanTheBucketHolds) {
-  CoreRateLimiter limiter(ten_a_second);
+TEST_F(RateLimiterTest, RejectsMoreThanTheBucketHolds) {
+  RateLimiter limiter(ten_a_second);
   EXPECT_EQ(run(as_task(limiter.acquire(6))).error(), Errc::limit_reached);
-  EXPECT_FALSE(limiter.try_acquire(host_.now(), 6));
+  EXPECT_FALSE(limiter.try_acquire(platform_.now(), 6));
   EXPECT_EQ(run(as_task(limiter.acquire(std::numeric_limits<std::uint64_t>::max()))).error(),
             Errc::limit_reached);
-  EXPECT_EQ(limiter.available(host_.now()), 5U);
+  EXPECT_EQ(limiter.available(platform_.now()), 5U);
   EXPECT_TRUE(run(as_task(limiter.acquire(5))));
   EXPECT_EQ(elapsed(), 0s);
 }
 
-TEST_F(RateLimiterTest, NobodyOvertakesWhoAsksForMany) {
-  CoreRateLimiter limiter(ten_a_second);
+TEST_F(RateLimiterTest, SmallRequestsDoNotOvertakeALargeOne) {
+  RateLimiter limiter(ten_a_second);
   std::vector<int> order;
   const auto take = [&](int count) -> Task<> {
     EXPECT_TRUE(co_await limiter.acquire(static_cast<std::uint64_t>(count)));
     order.push_back(count);
   };
   const auto body = [&](Scope& scope) -> Task<> {
-    EXPECT_TRUE(limiter.try_acquire(host_.now(), 4));
+    EXPECT_TRUE(limiter.try_acquire(platform_.now(), 4));
     scope.spawn(take(3));
     scope.spawn(take(1));
-    EXPECT_FALSE(limiter.try_acquire(host_.now(), 1)) << "nor does who only tries";
+    EXPECT_FALSE(limiter.try_acquire(platform_.now(), 1)) << "no overtaking";
     EXPECT_TRUE(co_await sleep(199ms));
     EXPECT_TRUE(order.empty());
     EXPECT_TRUE(co_await sleep(2ms));
@@ -72,16 +73,16 @@ TEST_F(RateLimiterTest, NobodyOvertakesWhoAsksForMany) {
   EXPECT_EQ(elapsed(), 300ms);
 }
 
-TEST_F(RateLimiterTest, WhoLeavesLetsThoseBehindMoveUp) {
-  CoreRateLimiter limiter(ten_a_second);
+TEST_F(RateLimiterTest, ACancelledWaiterLetsThoseBehindItMoveUp) {
+  RateLimiter limiter(ten_a_second);
   const auto body = [&](Scope& scope) -> Task<> {
     EXPECT_TRUE(co_await limiter.acquire(5));
-    scope.spawn([](CoreRateLimiter& of) -> Task<> {
+    scope.spawn([](RateLimiter& of) -> Task<> {
       EXPECT_EQ((co_await timeout(250ms, of.acquire(5))).error(), Errc::timed_out);
     }(limiter));
     co_await yield();
     EXPECT_TRUE(co_await limiter.acquire(2));
-    EXPECT_EQ(elapsed(), 250ms) << "the tokens that came in meanwhile were enough";
+    EXPECT_EQ(elapsed(), 250ms) << "the tokens added meanwhile were enough";
     const auto first = co_await select(limiter.acquire(5), sleep(10ms));
     EXPECT_EQ(first->index(), 1U);
     EXPECT_TRUE(co_await limiter.acquire());
@@ -91,10 +92,10 @@ TEST_F(RateLimiterTest, WhoLeavesLetsThoseBehindMoveUp) {
   EXPECT_EQ(loop_->timers().armed(), 0U);
 }
 
-// No nanosecond is lost to rounding: the n-th token of 3 in 10 s comes at exactly its time.
+// Rounding loses no nanosecond: the n-th token of 3 in 10 s comes at exactly its time.
 TEST_F(RateLimiterTest, DoesNotDrift) {
   const RateLimit odd{.tokens = 3, .per = 10s, .burst = 1};
-  CoreRateLimiter limiter(odd);
+  RateLimiter limiter(odd);
   const auto body = [&]() -> Task<> {
     EXPECT_TRUE(co_await limiter.acquire());
     for (std::int64_t number = 1; number <= 3000; ++number) {
@@ -106,21 +107,21 @@ TEST_F(RateLimiterTest, DoesNotDrift) {
   run(body());
 }
 
-// Against the definition: burst + rate × time bounds what is taken in any stretch of time.
-TEST_F(RateLimiterTest, NeverGivesMoreThanItsRate) {
+// Compares with the definition: burst + rate × time limits the tokens taken in any period.
+TEST_F(RateLimiterTest, NeverExceedsItsRate) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 20; ++round) {
     const RateLimit limit{.tokens = 1 + random() % 1000,
                           .per = Duration(static_cast<std::int64_t>(1 + random() % 2'000'000'000)),
                           .burst = 1 + random() % 50};
-    CoreRateLimiter limiter(limit);
+    RateLimiter limiter(limit);
     struct Taken {
       Instant when;
       std::uint64_t before;
       std::uint64_t count;
     };
     std::vector<Taken> taken;
-    Instant now = host_.now();
+    Instant now = platform_.now();
     std::uint64_t total = 0;
     for (int step = 0; step < 300; ++step) {
       const auto pause = static_cast<std::uint64_t>(limit.per.count()) * 4 / limit.tokens + 2;
@@ -145,8 +146,8 @@ TEST_F(RateLimiterTest, NeverGivesMoreThanItsRate) {
   }
 }
 
-TEST_F(RateLimiterTest, TellsWhichLimitsCanBeServed) {
-  const auto served = [](RateLimit limit) { return CoreRateLimiter::check(limit).has_value(); };
+TEST_F(RateLimiterTest, CheckRejectsInvalidLimits) {
+  const auto served = [](RateLimit limit) { return RateLimiter::check(limit).has_value(); };
   EXPECT_TRUE(served(RateLimit()));
   EXPECT_TRUE(served(ten_a_second));
   EXPECT_FALSE(served({.tokens = 0}));
@@ -155,62 +156,63 @@ TEST_F(RateLimiterTest, TellsWhichLimitsCanBeServed) {
   EXPECT_FALSE(served({.burst = 0}));
   EXPECT_FALSE(served({.tokens = 1, .per = 24h, .burst = 1'000'000}));
   EXPECT_TRUE(served({.tokens = 24, .per = 24h, .burst = 1'000'000}));
-  EXPECT_EQ(CoreRateLimiter::check({.burst = 0}).error(), Errc::bad_configuration);
+  EXPECT_EQ(RateLimiter::check({.burst = 0}).error(), Errc::bad_configuration);
   const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-  CoreRateLimiter fast({.tokens = most, .per = Duration(1), .burst = 1'000'000});
-  EXPECT_TRUE(fast.try_acquire(host_.now(), 1'000'000));
-  EXPECT_FALSE(fast.try_acquire(host_.now(), 1));
-  EXPECT_TRUE(fast.try_acquire(host_.now() + 1ns, 1'000'000));
+  RateLimiter fast({.tokens = most, .per = Duration(1), .burst = 1'000'000});
+  EXPECT_TRUE(fast.try_acquire(platform_.now(), 1'000'000));
+  EXPECT_FALSE(fast.try_acquire(platform_.now(), 1));
+  EXPECT_TRUE(fast.try_acquire(platform_.now() + 1ns, 1'000'000));
 }
 
-TEST_F(RateLimiterTest, TokensThatAreThereAreHadInTheirPlaceOfASelect) {
-  CoreRateLimiter limiter(ten_a_second);
-  CoreChannel<int> channel(2);
+TEST_F(RateLimiterTest, AvailableTokensAreChosenInTheOrderOfASelect) {
+  RateLimiter limiter(ten_a_second);
+  Channel<int> channel(2);
   const auto body = [&]() -> Task<> {
     EXPECT_TRUE(channel.try_send(1));
     const auto first = co_await select(limiter.acquire(5), channel.receive());
     EXPECT_EQ(first->index(), 0U);
-    EXPECT_EQ(limiter.available(host_.now()), 0U);
+    EXPECT_EQ(limiter.available(platform_.now()), 0U);
     const auto second = co_await select(limiter.acquire(), channel.receive());
-    EXPECT_EQ(second->index(), 1U) << "there are none yet";
+    EXPECT_EQ(second->index(), 1U) << "no tokens yet";
     const auto third = co_await select(limiter.acquire(6), channel.receive());
-    EXPECT_EQ(third->index(), 0U) << "refused";
+    EXPECT_EQ(third->index(), 0U) << "rejected immediately";
     EXPECT_EQ(std::get<0>(*third).error(), Errc::limit_reached);
     EXPECT_EQ(elapsed(), 0s);
   };
   run(body());
 }
 
-// --- struck at every point ----------------------------------------------------------------------
+// --- cancelled at every point -------------------------------------------------------------------
 
-Task<> take_struck(Strike& strike, CoreRateLimiter& limiter, std::uint64_t count,
-                   std::uint64_t& taken) {
+Task<> take_cancellable(CancelInjector& injector, RateLimiter& limiter, std::uint64_t count,
+                        std::uint64_t& taken) {
   for (int i = 0; i < 2; ++i) {
-    strike.point();
+    injector.checkpoint();
     const auto had = co_await limiter.acquire(count);
-    strike.point();
+    injector.checkpoint();
     if (!had) co_return;
     taken += count;
   }
 }
 
-TEST_F(RateLimiterTest, TokensAreExactWhoeverIsCancelled) {
-  const auto scenario = [this](Strike& strike) -> Task<> {
-    CoreRateLimiter limiter(ten_a_second);
-    const Instant begun = host_.now();
+TEST_F(RateLimiterTest, TokensStayExactDespiteCancellations) {
+  const auto scenario = [this](CancelInjector& injector) -> Task<> {
+    RateLimiter limiter(ten_a_second);
+    const Instant begun = platform_.now();
     std::uint64_t taken = 0;
     const auto body = [&](Scope& scope) -> Task<> {
-      std::size_t victim = 0;
+      std::size_t target = 0;
       for (const std::uint64_t count : {4U, 1U, 5U, 2U}) {
-        scope.spawn(strike.as_victim(victim++, take_struck(strike, limiter, count, taken)));
+        scope.spawn(
+            injector.as_target(target++, take_cancellable(injector, limiter, count, taken)));
       }
       co_return;
     };
     EXPECT_TRUE(co_await with_scope(body));
-    const auto tenths = static_cast<std::uint64_t>((host_.now() - begun) / 100ms);
+    const auto tenths = static_cast<std::uint64_t>((platform_.now() - begun) / 100ms);
     EXPECT_LE(taken, 5 + tenths);
-    EXPECT_EQ(limiter.available(host_.now()), std::min<std::uint64_t>(5, 5 + tenths - taken));
-    EXPECT_GE(taken, 14U) << "those who were not cancelled had theirs";
+    EXPECT_EQ(limiter.available(platform_.now()), std::min<std::uint64_t>(5, 5 + tenths - taken));
+    EXPECT_GE(taken, 14U) << "each task that is not cancelled gets its tokens";
   };
   EXPECT_GT(sweep(4, scenario), 40U);
 }

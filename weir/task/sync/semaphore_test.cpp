@@ -1,4 +1,5 @@
-#include "weir/task/semaphore.hpp"
+// Tests of Semaphore.
+#include "weir/task/sync/semaphore.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,10 +13,10 @@
 namespace weir {
 namespace {
 
-using SemaphoreTest = StrikeTest;
+using SemaphoreTest = CancelSweepTest;
 
-TEST_F(SemaphoreTest, SoManyAtATime) {
-  CoreSemaphore semaphore(2);
+TEST_F(SemaphoreTest, AdmitsAtMostItsPermitsAtATime) {
+  Semaphore semaphore(2);
   std::size_t inside = 0, most = 0;
   const auto work = [&]() -> Task<> {
     const auto permit = co_await semaphore.acquire();
@@ -31,10 +32,10 @@ TEST_F(SemaphoreTest, SoManyAtATime) {
   EXPECT_TRUE(run(with_scope(body)));
   EXPECT_EQ(most, 2U);
   EXPECT_EQ(elapsed(), 3s);
-  EXPECT_EQ(semaphore.free(), 2U);
+  EXPECT_EQ(semaphore.available(), 2U);
 }
 
-Task<> take(CoreSemaphore& semaphore, std::size_t count, std::vector<std::size_t>& order) {
+Task<> take(Semaphore& semaphore, std::size_t count, std::vector<std::size_t>& order) {
   auto permit = co_await semaphore.acquire(count);
   EXPECT_TRUE(permit);
   EXPECT_EQ(permit->count(), count);
@@ -42,14 +43,14 @@ Task<> take(CoreSemaphore& semaphore, std::size_t count, std::vector<std::size_t
   permit->forget();
 }
 
-TEST_F(SemaphoreTest, NobodyOvertakesWhoAsksForMany) {
-  CoreSemaphore semaphore(1);
+TEST_F(SemaphoreTest, SmallRequestsDoNotOvertakeALargeOne) {
+  Semaphore semaphore(1);
   std::vector<std::size_t> order;
   const auto body = [&](Scope& scope) -> Task<> {
     for (const std::size_t count : {3U, 1U, 2U}) scope.spawn(take(semaphore, count, order));
     co_await yield();
     EXPECT_TRUE(order.empty());
-    EXPECT_FALSE(semaphore.try_acquire()) << "nor does who only tries";
+    EXPECT_FALSE(semaphore.try_acquire()) << "try_acquire() does not overtake either";
     semaphore.release(2);
     co_await yield();
     EXPECT_EQ(order, (std::vector<std::size_t>{3}));
@@ -58,32 +59,32 @@ TEST_F(SemaphoreTest, NobodyOvertakesWhoAsksForMany) {
     EXPECT_EQ(order, (std::vector<std::size_t>{3, 1, 2}));
   };
   EXPECT_TRUE(run(with_scope(body)));
-  EXPECT_EQ(semaphore.free(), 0U);
+  EXPECT_EQ(semaphore.available(), 0U);
 }
 
 TEST_F(SemaphoreTest, PermitsMoveAndGiveBackOnce) {
-  CoreSemaphore semaphore(5);
+  Semaphore semaphore(5);
   auto first = semaphore.try_acquire(2);
   auto second = semaphore.try_acquire(3);
   ASSERT_TRUE(first && second);
   EXPECT_FALSE(semaphore.try_acquire());
-  CorePermit moved = std::move(*first);
+  SemaphorePermit moved = std::move(*first);
   EXPECT_EQ(first->count(), 0U);
   first.reset();
-  EXPECT_EQ(semaphore.free(), 0U);
+  EXPECT_EQ(semaphore.available(), 0U);
   moved = std::move(*second);
-  EXPECT_EQ(semaphore.free(), 2U) << "what it held before went back";
+  EXPECT_EQ(semaphore.available(), 2U) << "its former permits were given back";
   moved.release();
   moved.release();
-  EXPECT_EQ(semaphore.free(), 5U);
-  EXPECT_EQ(CorePermit().count(), 0U);
+  EXPECT_EQ(semaphore.available(), 5U);
+  EXPECT_EQ(SemaphorePermit().count(), 0U);
 }
 
-TEST_F(SemaphoreTest, WhoLeavesLetsThoseBehindGoOn) {
-  CoreSemaphore semaphore(1);
+TEST_F(SemaphoreTest, ACancelledWaiterLetsThoseBehindItContinue) {
+  Semaphore semaphore(1);
   std::vector<std::size_t> order;
   const auto body = [&](Scope& scope) -> Task<> {
-    scope.spawn([](CoreSemaphore& of) -> Task<> {
+    scope.spawn([](Semaphore& of) -> Task<> {
       EXPECT_EQ((co_await timeout(1s, of.acquire(2))).error(), Errc::timed_out);
     }(semaphore));
     scope.spawn(take(semaphore, 1, order));
@@ -95,33 +96,33 @@ TEST_F(SemaphoreTest, WhoLeavesLetsThoseBehindGoOn) {
   EXPECT_TRUE(run(with_scope(body)));
 }
 
-// --- struck at every point ----------------------------------------------------------------------
+// --- cancelled at every point -------------------------------------------------------------------
 
-Task<> use_often(Strike& strike, CoreSemaphore& semaphore, std::size_t count, int& uses) {
+Task<> use_often(CancelInjector& injector, Semaphore& semaphore, std::size_t count, int& uses) {
   for (int i = 0; i < 2; ++i) {
-    strike.point();
+    injector.checkpoint();
     const auto permit = co_await semaphore.acquire(count);
-    strike.point();
+    injector.checkpoint();
     if (!permit) co_return;
     ++uses;
     co_await yield();
   }
 }
 
-TEST_F(SemaphoreTest, UnitsComeBackWhoeverIsCancelled) {
-  const auto scenario = [](Strike& strike) -> Task<> {
-    CoreSemaphore semaphore(3);
+TEST_F(SemaphoreTest, PermitsReturnDespiteCancellations) {
+  const auto scenario = [](CancelInjector& injector) -> Task<> {
+    Semaphore semaphore(3);
     int uses = 0;
     const auto body = [&](Scope& scope) -> Task<> {
-      std::size_t victim = 0;
+      std::size_t target = 0;
       for (const std::size_t count : {2U, 3U, 1U, 2U}) {
-        scope.spawn(strike.as_victim(victim++, use_often(strike, semaphore, count, uses)));
+        scope.spawn(injector.as_target(target++, use_often(injector, semaphore, count, uses)));
       }
       co_return;
     };
     EXPECT_TRUE(co_await with_scope(body));
-    EXPECT_EQ(semaphore.free(), 3U);
-    EXPECT_GE(uses, 6) << "those who were not cancelled had their turns";
+    EXPECT_EQ(semaphore.available(), 3U);
+    EXPECT_GE(uses, 6) << "each task that is not cancelled gets its turns";
   };
   EXPECT_GT(sweep(4, scenario), 50U);
 }

@@ -1,30 +1,29 @@
-// Nothing in the vocabulary of one core allocates: not what can be had at once, nor waiting for it.
+// Tests that the primitives of one core allocate nothing, with and without waiting.
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstdlib>
 #include <new>
 
-#include "weir/task/sync/channel.hpp"
-#include "weir/task/sync/event.hpp"
 #include "weir/task/generator.hpp"
 #include "weir/task/interval.hpp"
-#include "weir/task/sync/latch.hpp"
-#include "weir/task/mutex.hpp"
-#include "weir/task/sync/rate_limiter.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/select.hpp"
-#include "weir/task/semaphore.hpp"
-#include "weir/task/shared_mutex.hpp"
+#include "weir/task/sync/channel.hpp"
+#include "weir/task/sync/event.hpp"
+#include "weir/task/sync/latch.hpp"
+#include "weir/task/sync/mutex.hpp"
+#include "weir/task/sync/rate_limiter.hpp"
+#include "weir/task/sync/semaphore.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
 namespace {
 
-std::uint64_t news = 0;  // calls of operator new, in this whole binary, where they are counted
+std::uint64_t news = 0;  // calls of operator new in this binary, if they are counted
 
 }  // namespace
 
-// The thread sanitizer's operators cannot be replaced; there, only blocks are counted.
+// The thread sanitizer's operators cannot be replaced. Only blocks are counted there.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define WEIR_TEST_THREAD_SANITIZED 1
@@ -50,8 +49,7 @@ void operator delete(void* memory, std::size_t) noexcept {
 namespace weir {
 namespace {
 
-/// While tasks wait for one another, nothing may be taken from anywhere: the heap, or the memory of
-/// the core.
+/// Waiting tasks must take no memory from the heap or from the core's pool.
 class WaitAllocations : public LoopTest {
  protected:
   struct Count {
@@ -62,13 +60,13 @@ class WaitAllocations : public LoopTest {
   };
   Count count() { return {news, loop_->blocks().blocks_in_use(), loop_->blocks().cached_bytes()}; }
 
-  /// `twice(who)` gives a generator whose next() does everything once, and which ends when it is
-  /// cancelled; two of them run side by side.
+  /// `twice(side)` returns a generator whose next() does everything once. The generator ends when
+  /// it is cancelled. Two generators run concurrently.
   template <class Twice>
   void expect_none(Twice twice) {
     int compared = 0;
-    const auto repeat = [&](Scope& scope, int who) -> Task<> {
-      Generator<int> doing = twice(who);
+    const auto repeat = [&](Scope& scope, int side) -> Task<> {
+      Generator<int> doing = twice(side);
       Count before{};
       for (int round = 0; round < 110; ++round) {
         if (round == 10) before = count();
@@ -77,7 +75,7 @@ class WaitAllocations : public LoopTest {
       }
       EXPECT_EQ(count(), before);
       if (++compared == 2) scope.cancel();
-      while (compared < 2) {  // or the other one would wait for it
+      while (compared < 2) {  // or the other generator would wait
         static_cast<void>(co_await doing.next());
       }
     };
@@ -90,23 +88,23 @@ class WaitAllocations : public LoopTest {
   }
 };
 
-TEST_F(WaitAllocations, NoneForLocks) {
-  CoreMutex mutex;
-  CoreSharedMutex shared;
-  CoreSemaphore semaphore(2);
-  expect_none([&](int who) -> Generator<int> {
+TEST_F(WaitAllocations, LocksAllocateNothing) {
+  Mutex mutex;
+  SharedMutex shared;
+  Semaphore semaphore(2);
+  expect_none([&](int side) -> Generator<int> {
     for (;; co_yield 0) {
       {
         const auto guard = co_await mutex.lock();
         if (!guard) co_return;
-        co_await yield();  // so that the other one waits
+        co_await yield();  // so that the other task waits
       }
       {
         const auto permit = co_await semaphore.acquire(2);
         if (!permit) co_return;
         co_await yield();
       }
-      auto way_in = who == 0 ? shared.lock() : shared.lock_shared();
+      auto way_in = side == 0 ? shared.lock() : shared.lock_shared();
       const auto inside = co_await std::move(way_in);
       if (!inside) co_return;
       co_await yield();
@@ -114,28 +112,28 @@ TEST_F(WaitAllocations, NoneForLocks) {
   });
 }
 
-TEST_F(WaitAllocations, NoneForEvents) {
-  CoreAutoResetEvent turns[2];
-  CoreManualResetEvent open(true);
-  CoreLatch latch(0);
+TEST_F(WaitAllocations, EventsAllocateNothing) {
+  AutoResetEvent turns[2];
+  ManualResetEvent open(true);
+  Latch latch(0);
   turns[0].set();
-  expect_none([&](int who) -> Generator<int> {
+  expect_none([&](int side) -> Generator<int> {
     for (;; co_yield 0) {
-      if (!co_await turns[who].wait()) co_return;
+      if (!co_await turns[side].wait()) co_return;
       EXPECT_TRUE(co_await open.wait());
       EXPECT_TRUE(co_await latch.wait());
-      turns[1 - who].set();
+      turns[1 - side].set();
     }
   });
 }
 
-TEST_F(WaitAllocations, NoneForChannelsAndSelect) {
-  CoreChannel<int> there(1), back(0);
-  expect_none([&](int who) -> Generator<int> {
-    CoreChannel<int>& from = who == 0 ? there : back;
-    CoreChannel<int>& to = who == 0 ? back : there;
+TEST_F(WaitAllocations, ChannelsAndSelectAllocateNothing) {
+  Channel<int> there(1), back(0);
+  expect_none([&](int side) -> Generator<int> {
+    Channel<int>& from = side == 0 ? there : back;
+    Channel<int>& to = side == 0 ? back : there;
     for (;; co_yield 0) {
-      if (who == 0) {
+      if (side == 0) {
         if (!co_await to.send(1)) co_return;
         if (!co_await select(sleep(1s), from.receive())) co_return;
       } else {
@@ -146,10 +144,10 @@ TEST_F(WaitAllocations, NoneForChannelsAndSelect) {
   });
 }
 
-TEST_F(WaitAllocations, NoneForTime) {
-  CoreRateLimiter limiter({.tokens = 1000, .per = 1s, .burst = 2});
-  expect_none([&](int who) -> Generator<int> {
-    Interval ticks(who == 0 ? 1ms : 3ms);
+TEST_F(WaitAllocations, IntervalsAndRateLimitersAllocateNothing) {
+  RateLimiter limiter({.tokens = 1000, .per = 1s, .burst = 2});
+  expect_none([&](int side) -> Generator<int> {
+    Interval ticks(side == 0 ? 1ms : 3ms);
     for (;; co_yield 0) {
       if (!co_await ticks.next()) co_return;
       if (!co_await limiter.acquire()) co_return;

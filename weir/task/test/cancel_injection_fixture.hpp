@@ -1,5 +1,5 @@
-// One scenario again and again, each time with one of its tasks cancelled a step later. Included by
-// tests only, so it may use weir/testing.
+// A fixture that repeats one scenario and cancels one of its tasks a step later each time. Only
+// tests include it, so it may use weir/testing.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,27 +12,28 @@
 
 namespace weir {
 
-/// The blow of one run: one victim among the tasks of a scenario, at one point of it.
-class Strike {
+/// A CancelInjector cancels one target among the tasks of a scenario, at one point of one run.
+class CancelInjector {
  public:
-  Strike(std::size_t victims, std::size_t victim, std::size_t at)
-      : sources_(victims), victim_(victim), at_(at) {}
+  CancelInjector(std::size_t targets, std::size_t target, std::size_t at)
+      : sources_(targets), target_(target), at_(at) {}
 
-  /// Runs `task` as that victim: under a cancellation of its own.
+  /// Runs `task` as this target, under its own cancellation source.
   template <class T>
-  Task<T> as_victim(std::size_t victim, Task<T> task) {
+  Task<T> as_target(std::size_t target, Task<T> task) {
     Context context = co_await this_context();
-    context.cancel = &sources_[victim];
+    context.cancel = &sources_[target];
     auto running = in_context(context, std::move(task));
     co_return co_await std::move(running);
   }
-  /// Tasks call it wherever they have just been resumed and before they do the next thing, so that
-  /// the blow also falls between a grant and the resumption that it leads to.
-  void point() {
-    if (points_++ == at_) sources_[victim_].cancel();
+  /// Marks a point of the scenario. A task calls it directly after each resumption and before its
+  /// next step. The cancellation then also happens between a grant and the resumption that
+  /// follows.
+  void checkpoint() {
+    if (points_++ == at_) sources_[target_].cancel();
   }
-  /// Whether the blow has fallen, or is still to come.
-  bool struck() const noexcept { return points_ > at_; }
+  /// Returns true if the run has reached the point of the cancellation.
+  bool injected() const noexcept { return points_ > at_; }
   std::size_t points() const noexcept { return points_; }
   void cancel_all() {
     for (CancelSource& source : sources_) source.cancel();
@@ -40,29 +41,30 @@ class Strike {
 
  private:
   std::deque<CancelSource> sources_;
-  std::size_t victim_;
+  std::size_t target_;
   std::size_t at_;
   std::size_t points_ = 0;
 };
 
-/// A LoopTest with sweeps over all cancellations that a scenario can suffer.
-class StrikeTest : public LoopTest {
+/// A CancelSweepTest is a LoopTest that runs a scenario with every possible cancellation.
+class CancelSweepTest : public LoopTest {
  protected:
   using LoopTest::LoopTest;
 
-  /// Calls `scenario(strike)`, which returns a Task<>, once for each victim and each point: the
-  /// points that the tasks name and, between any two turns of the loop, one more. Each run must
-  /// come to its end and leave no frame and no timer; what else must hold, the scenario itself
-  /// expects. The last run of each victim is undisturbed. Returns the number of runs.
+  /// Calls `scenario(injector)`, which returns a Task<>, once for each target and each point. The
+  /// points are those that the tasks mark, and one more between any two turns of the loop. Each
+  /// run must end and leave no frame and no timer; the scenario itself checks everything else.
+  /// The last run of each target has no cancellation.
+  /// Returns: the number of runs.
   template <class Scenario>
-  std::size_t sweep(std::size_t victims, Scenario scenario) {
+  std::size_t sweep(std::size_t targets, Scenario scenario) {
     std::size_t runs = 0;
-    for (std::size_t victim = 0; victim < victims; ++victim) {
+    for (std::size_t target = 0; target < targets; ++target) {
       for (std::size_t at = 0;; ++at, ++runs) {
-        Strike strike(victims, victim, at);
-        SCOPED_TRACE(testing::Message() << "victim " << victim << " at point " << at);
-        run_struck(strike, scenario);
-        if (HasFatalFailure() || HasFailure() || !strike.struck()) break;
+        CancelInjector injector(targets, target, at);
+        SCOPED_TRACE(testing::Message() << "target " << target << " at point " << at);
+        run_once(injector, scenario);
+        if (HasFatalFailure() || HasFailure() || !injector.injected()) break;
       }
     }
     return runs;
@@ -70,31 +72,31 @@ class StrikeTest : public LoopTest {
 
  private:
   template <class Scenario>
-  void run_struck(Strike& strike, Scenario& scenario) {
-    Root root(*loop_, scenario(strike));
+  void run_once(CancelInjector& injector, Scenario& scenario) {
+    Root root(*loop_, scenario(injector));
     const auto over = [&] {
-      if (!root.finished) strike.point();
+      if (!root.finished) injector.checkpoint();
       return root.finished;
     };
     loop_->ready(root);
-    if (!host_.run_until(*loop_, over)) {
-      ADD_FAILURE() << "somebody was forgotten: nothing will ever happen any more";
-      strike.cancel_all();
-      ASSERT_TRUE(host_.run_until(*loop_, over));
+    if (!platform_.run_until(*loop_, over)) {
+      ADD_FAILURE() << "scenario: stuck: a task waits and nothing can resume it";
+      injector.cancel_all();
+      ASSERT_TRUE(platform_.run_until(*loop_, over));
     }
     root.task.handle().promise().take();
-    host_.run_until_idle(*loop_);
+    platform_.run_until_idle(*loop_);
     EXPECT_EQ(loop_->timers().armed(), 0U);
   }
 
-  struct Root : Runnable, Completion {
+  struct Root : Runnable, Continuation {
     Root(Loop& on, Task<> scenario)
-        : Runnable(&start), Completion(&ended), loop(on), task(std::move(scenario)) {}
+        : Runnable(&start), Continuation(&ended), loop(on), task(std::move(scenario)) {}
     static void start(Runnable& self) {
       auto& root = static_cast<Root&>(self);
       root.task.start(Context{&root.loop, nullptr}, root);
     }
-    static std::coroutine_handle<> ended(Completion& self, std::coroutine_handle<>) {
+    static std::coroutine_handle<> ended(Continuation& self, std::coroutine_handle<>) {
       static_cast<Root&>(self).finished = true;
       return std::noop_coroutine();
     }

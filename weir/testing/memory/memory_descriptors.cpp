@@ -1,5 +1,5 @@
 // The table of simulated descriptors.
-#include "weir/testing/memory_descriptors.hpp"
+#include "weir/testing/memory/memory_platform.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-constexpr int first_descriptor = 3;  // behind standard input, output and error
+constexpr int first_descriptor = 3;  // after standard input, output and error
 
 }  // namespace
 
@@ -72,16 +72,16 @@ bool MemoryDescriptors::listens() const {
   });
 }
 
-void MemoryDescriptors::die() {
-  each_stream([](MemoryStream& stream) { stream.die(); });
+void MemoryDescriptors::close_on_kill() {
+  each_stream([](MemoryStream& stream) { stream.close_on_kill(); });
   for (const auto& each : endpoints_) {
     if (each == nullptr) continue;
     if (each->kind() == MemoryEndpoint::Kind::datagrams) {
-      static_cast<MemoryDatagramSocket&>(*each).die();
+      static_cast<MemoryDatagramSocket&>(*each).close_on_kill();
     }
     if (each->kind() != MemoryEndpoint::Kind::listener) continue;
     const bool others_have_it = each.use_count() != std::ranges::count(endpoints_, each);
-    if (!others_have_it) static_cast<MemoryListener&>(*each).die();
+    if (!others_have_it) static_cast<MemoryListener&>(*each).close_on_kill();
   }
 }
 
@@ -89,7 +89,8 @@ void MemoryDescriptors::close(int descriptor) noexcept {
   assert(find(descriptor) != nullptr);
   if (find(descriptor) == nullptr) return;
   --open_;
-  // Moved out first: closing tells others, who may look here.
+  // The endpoint leaves the table before it is destroyed, because its observers may use the
+  // table.
   const auto closed =
       std::move(endpoints_[static_cast<std::size_t>(descriptor - first_descriptor)]);
   free_.push(descriptor);

@@ -1,4 +1,4 @@
-// One loop on a host in memory, for unit tests of what runs on loops.
+// A test fixture with one loop on a platform in memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,40 +12,43 @@
 
 namespace weir {
 
-/// Virtual time; at the end nothing may be left: no frame or buffer, no timer, no descriptor.
+/// LoopTest runs a loop in virtual time. It fails if a test leaves a frame, a buffer, a timer or
+/// a descriptor behind.
 class LoopTest : public testing::Test {
  protected:
-  explicit LoopTest(const MemoryHostOptions& options = {})
-      : host_(options), loop_(Loop::make(host_, {}).value()) {}
+  explicit LoopTest(const MemoryPlatformOptions& options = {})
+      : platform_(options), loop_(Loop::make(platform_, {}).value()) {}
 
   void TearDown() override {
-    host_.run_until_idle(*loop_);
+    platform_.run_until_idle(*loop_);
     EXPECT_EQ(frames(), 0U) << "blocks of the pool are still in use";
     EXPECT_EQ(loop_->timers().armed(), 0U);
-    EXPECT_EQ(host_.open_descriptors(), 0U);
+    EXPECT_EQ(platform_.open_descriptors(), 0U);
   }
 
   template <class T>
   T run(Task<T> task, CancelSource* cancel = nullptr) {
     return weir::run(*loop_, std::move(task), cancel);
   }
-  /// The task, made and run as a coroutine on the loop is: with its memory.
+  /// Calls `function` with the loop's memory, as a coroutine on the loop does, and runs the task
+  /// that it returns.
   template <class Function, class... Args>
   auto run_made(Function function, Args... args) {
-    const BlockPool::Use blocks(loop_->blocks());
+    const ScopedBlockPool blocks(loop_->blocks());
     return weir::run(*loop_, function(std::move(args)...));
   }
 
-  /// Blocks of the loop's pool that are in use: coroutine frames, while no buffer is.
+  /// Returns the number of blocks of the loop's pool that are in use. They are coroutine frames
+  /// if no buffer is in use.
   std::size_t frames() {
     loop_->blocks().collect();
     return loop_->blocks().blocks_in_use();
   }
-  Duration elapsed() const { return loop_->host().now() - started_; }
+  Duration elapsed() const { return loop_->platform().now() - started_; }
 
-  MemoryHost host_;
+  MemoryPlatform platform_;
   std::unique_ptr<Loop> loop_;
-  Instant started_ = host_.now();
+  Instant started_ = platform_.now();
 };
 
 }  // namespace weir

@@ -1,4 +1,5 @@
-// Operations and timers for tests: they note that they were called, and call on.
+// Operations, timers and other callbacks for tests. They record that they were called, and call a
+// function.
 #pragma once
 
 #include <cassert>
@@ -10,23 +11,24 @@
 
 namespace weir {
 
-/// An operation without a coroutine around it. Start it by one of the functions below.
+/// A Probe is an operation without a coroutine. The start() functions below start it.
 /// Lifetime: until done(), if it was started.
 template <class Kind>
 class Probe : public Kind {
  public:
   Probe() : Kind([](Runnable& runnable) { static_cast<Probe&>(runnable).called(); }) {}
 
-  /// Finished, and its owner knows: at once, or by its Runnable's call.
+  /// Returns true if it has finished and reported it: immediately, or by the call of its
+  /// Runnable.
   bool done() const noexcept { return done_; }
-  /// Finished without an error.
+  /// Returns true if it has finished without an error.
   bool succeeded() const noexcept { return done_ && !this->error(); }
-  /// Not started, or done: it may be destroyed.
+  /// Returns true if it was not started, or is done. It may be destroyed then.
   bool at_rest() const noexcept { return done_ || this->state() == Operation::State::idle; }
-  /// Called when it is done.
+  /// The function to call when it is done.
   std::function<void()> then;
 
-  /// For the functions below.
+  /// Records the result of a start function below.
   bool started(bool at_once) {
     assert(at_once == (this->state() == Operation::State::finished));
     done_ = false;
@@ -51,7 +53,7 @@ using ConnectProbe = Probe<ConnectOperation>;
 using ReceiveDatagramsProbe = Probe<ReceiveDatagramsOperation>;
 using SendDatagramsProbe = Probe<SendDatagramsOperation>;
 
-// Each returns whether the operation finished at once.
+// Each function returns true if the operation finished immediately.
 
 inline bool start(Backend& backend, Socket& socket, ReceiveProbe& probe) {
   return probe.started(backend.receive(socket, probe));
@@ -72,7 +74,7 @@ inline bool start(Backend& backend, Socket& socket, SendDatagramsProbe& probe) {
   return probe.started(backend.send_datagrams(socket, probe));
 }
 
-/// Notes when it fired.
+/// A Timer that counts how often it fired and calls a function.
 class TimerProbe : public Timer {
  public:
   TimerProbe() : Timer([](Timer& timer) { static_cast<TimerProbe&>(timer).called(); }) {}
@@ -86,11 +88,12 @@ class TimerProbe : public Timer {
   }
 };
 
-/// Counts the calls.
-class HangupProbe : public HangupWatcher {
+/// A HangupObserver that counts its calls.
+class HangupProbe : public HangupObserver {
  public:
   HangupProbe()
-      : HangupWatcher([](HangupWatcher& watcher) { ++static_cast<HangupProbe&>(watcher).calls; }) {}
+      : HangupObserver(
+            [](HangupObserver& observer) { ++static_cast<HangupProbe&>(observer).calls; }) {}
   int calls = 0;
 };
 

@@ -1,4 +1,5 @@
-// Plans: all that the wiring knows of a service's type, as one constant; templates end here.
+// Type descriptors: everything that the container needs to know of a service's type, as one
+// constant.
 #pragma once
 
 #include <array>
@@ -10,40 +11,41 @@
 #include <type_traits>
 #include <utility>
 
+#include "weir/app/describe/detail/parameter.hpp"
 #include "weir/app/describe/detail/signature.hpp"
-#include "weir/app/factory.hpp"
-#include "weir/app/parameter.hpp"
 #include "weir/base/detail/type_name.hpp"
 #include "weir/base/result.hpp"
 #include "weir/task/task.hpp"
 
-namespace weir::wiring {
+namespace weir::inject {
 
-/// A type under which others may ask for the service; `cast` gives them the pointer, from memory
-/// that holds what was made. Threads: any.
-struct Provided {
+/// A type that a service is provided as. `cast` returns the pointer for memory that holds the
+/// stored object.
+/// Threads: any.
+struct ProvidedType {
   const Type* type;
   void* (*cast)(void* memory);
 };
 
-/// How to make, start, stop and destroy a service. Functions are called on the service's core.
-struct Plan {
+/// The functions that make, start, stop and destroy a service. They run on the service's core.
+struct TypeDescriptor {
   const Type* type;
-  std::span<const Provided> provided;  ///< its own type first
+  std::span<const ProvidedType> provided;  ///< the service's own type first
   std::span<const Parameter> parameters;
-  std::size_t bytes;
+  std::size_t size;
   std::size_t alignment;
-  /// Calls the factory with what was found for each parameter. May throw what that throws.
+  /// Calls the factory with the argument of each parameter. Passes its exceptions on.
   Result<> (*make)(void* memory, const void* factory, void* const* arguments);
   void (*destroy)(void* memory) noexcept;
-  Task<Result<>> (*start)(void* memory);  ///< or nullptr
-  Task<> (*stop)(void* memory);           ///< or nullptr
-  bool has_cells;  ///< a parameter is something of its own: a Scope&, or Routes&
+  Task<Result<>> (*start)(void* memory);  ///< nullptr if the service has no start()
+  Task<> (*stop)(void* memory);           ///< nullptr if the service has no stop()
+  /// True if a parameter is a Scope& or ServiceRoutes&, which belongs to the service alone.
+  bool has_owned_arguments;
 };
 
 namespace detail {
 
-/// What is kept: a T itself, or a std::unique_ptr<T>.
+/// Returns the service in `memory`, which holds a T or a std::unique_ptr<T>.
 template <class Stored, class Service>
 Service& service_in(void* memory) {
   Stored& stored = *std::launder(static_cast<Stored*>(memory));
@@ -60,14 +62,14 @@ void* cast(void* memory) {
 }
 
 template <class F, class Taken>
-struct Maker;
+struct Invoker;
 template <class F, class... P>
-struct Maker<F, Parameters<P...>> {
-  static_assert(sizeof...(P) <= parameters_max, "a service asks for at most 16 things");
+struct Invoker<F, Parameters<P...>> {
+  static_assert(sizeof...(P) <= parameters_max, "a service takes at most 16 parameters");
   static constexpr std::array<Parameter, sizeof...(P)> parameters{parameter_of<P>()...};
-  static constexpr bool has_cells =
-      (false || ... ||
-       (parameter_of<P>().need == Need::scope || parameter_of<P>().need == Need::routes));
+  static constexpr bool has_owned_arguments = (false || ... ||
+                                               (parameter_of<P>().kind == DependencyKind::scope ||
+                                                parameter_of<P>().kind == DependencyKind::routes));
 
   template <class Stored>
   static Result<> make(void* memory, const void* factory, void* const* arguments) {
@@ -79,8 +81,8 @@ struct Maker<F, Parameters<P...>> {
   template <class Stored, std::size_t... I>
   static Result<> call(void* memory, [[maybe_unused]] const F& factory,
                        [[maybe_unused]] void* const* arguments, std::index_sequence<I...>) {
-    if constexpr (std::is_same_v<F, Constructing<Stored>>) {
-      // Not by a call: what is trivially copied may return in registers, and move.
+    if constexpr (std::is_same_v<F, ConstructorTag<Stored>>) {
+      // A call might return a trivially copyable object in registers, which would move it.
       ::new (memory) Stored(argument<P>(arguments[I])...);
     } else if constexpr (is_result<decltype(factory(argument<P>(arguments[I])...))>) {
       auto made = factory(argument<P>(arguments[I])...);
@@ -141,33 +143,33 @@ constexpr auto stop_of() {
 }
 
 template <class Stored, class Service, class... Interfaces>
-inline constexpr std::array<Provided, 1 + sizeof...(Interfaces)> provided{
-    Provided{&type<Service>, &cast<Stored, Service, Service>},
-    Provided{&type<Interfaces>, &cast<Stored, Service, Interfaces>}...};
+inline constexpr std::array<ProvidedType, 1 + sizeof...(Interfaces)> provided{
+    ProvidedType{&type<Service>, &cast<Stored, Service, Service>},
+    ProvidedType{&type<Interfaces>, &cast<Stored, Service, Interfaces>}...};
 
 }  // namespace detail
 
-/// The plan of what F, with parameters Taken, makes: a Service kept as a Stored, also provided as
-/// each of the Interfaces.
+/// The descriptor of a Service that F makes from parameters Taken. It is kept as a Stored and also
+/// provided as each of the Interfaces.
 template <class F, class Taken, class Stored, class Service, class... Interfaces>
-inline constexpr Plan plan{
+inline constexpr TypeDescriptor descriptor{
     &type<Service>,
     detail::provided<Stored, Service, Interfaces...>,
-    detail::Maker<F, Taken>::parameters,
+    detail::Invoker<F, Taken>::parameters,
     sizeof(Stored),
     alignof(Stored),
-    &detail::Maker<F, Taken>::template make<Stored>,
+    &detail::Invoker<F, Taken>::template make<Stored>,
     &detail::destroy<Stored>,
     detail::start_of<Stored, Service>(),
     detail::stop_of<Stored, Service>(),
-    detail::Maker<F, Taken>::has_cells,
+    detail::Invoker<F, Taken>::has_owned_arguments,
 };
 
-/// Whether nothing is taken that might be changed.
+/// Returns true if no parameter may change the service that it takes.
 template <class... P>
-constexpr bool only_reads(Parameters<P...>) {
+constexpr bool has_only_const_dependencies(Parameters<P...>) {
   [[maybe_unused]] const auto reads = [](const Parameter& each) {
-    return !each.writable || !is_for_others(each.need);
+    return !each.writable || !is_service_kind(each.kind);
   };
   return (true && ... && reads(parameter_of<P>()));
 }
@@ -175,15 +177,15 @@ constexpr bool only_reads(Parameters<P...>) {
 /// A factory without its type.
 using FactoryPtr = std::unique_ptr<const void, void (*)(const void*)>;
 
-/// What App's templates hand over.
-struct Blueprint {
-  const Plan* plan;
+/// The arguments of App::add(), which App's templates make.
+struct RegistrationInput {
+  const TypeDescriptor* descriptor;
   FactoryPtr factory;
-  const Type* seed = nullptr;  ///< of a scoped service
+  const Type* root = nullptr;  ///< root of a scoped service, else nullptr
 };
 
 template <class F>
-FactoryPtr keep_factory(F factory) {
+FactoryPtr store_factory(F factory) {
   if constexpr (std::is_empty_v<F> && std::is_trivially_default_constructible_v<F>) {
     static constexpr F only{};
     return {&only, [](const void*) {}};
@@ -194,22 +196,24 @@ FactoryPtr keep_factory(F factory) {
 }
 
 template <class T, class... Interfaces>
-Blueprint blueprint_of_constructor() {
+RegistrationInput constructor_registration() {
   static_assert((std::is_base_of_v<Interfaces, T> && ...),
-                "per_core<T, Interfaces...>: a T is none of its interfaces");
-  using F = Constructing<T>;
-  return {&plan<F, decltype(constructor_parameters<T>()), T, T, Interfaces...>, keep_factory(F())};
+                "per_core<T, Interfaces...>: T does not derive from its interfaces");
+  using F = ConstructorTag<T>;
+  return {&descriptor<F, decltype(constructor_parameters<T>()), T, T, Interfaces...>,
+          store_factory(F())};
 }
 
 template <class F, class... Interfaces>
-Blueprint blueprint_of_factory(F factory) {
+RegistrationInput factory_registration(F factory) {
   using Of = FactoryOf<F>;
   using Service = typename Of::Service;
   static_assert(std::is_class_v<Service>, "a factory returns an object of a class");
-  static_assert((std::is_base_of_v<Interfaces, Service> && ...),
-                "per_core<Interfaces...>(factory): what it makes is none of its interfaces");
-  return {&plan<F, typename Of::Taken, typename Of::Stored, Service, Interfaces...>,
-          keep_factory(std::move(factory))};
+  static_assert(
+      (std::is_base_of_v<Interfaces, Service> && ...),
+      "per_core<Interfaces...>(factory): the service does not derive from its interfaces");
+  return {&descriptor<F, typename Of::ParameterTypes, typename Of::Stored, Service, Interfaces...>,
+          store_factory(std::move(factory))};
 }
 
-}  // namespace weir::wiring
+}  // namespace weir::inject

@@ -1,3 +1,4 @@
+// Tests of the detection of a constructor's parameters.
 #include "weir/app/describe/detail/signature.hpp"
 
 #include <gtest/gtest.h>
@@ -7,9 +8,8 @@
 
 #include "weir/app/describe/detail/descriptor.hpp"
 #include "weir/app/handles/handles.hpp"
-#include "weir/app/requester.hpp"
 
-namespace weir::wiring {
+namespace weir::inject {
 namespace {
 
 struct A {};
@@ -29,7 +29,7 @@ struct Two {
   Two(const A&, B&) {}
 };
 struct Wrapped {
-  Wrapped(Optional<const A>, const All<B>&, Requester) {}
+  Wrapped(inject::Optional<const A>, const inject::All<B>&, inject::Requester) {}
 };
 struct Movable {
   explicit Movable(A&) {}
@@ -65,7 +65,7 @@ struct Wide {
   Wide(A&, B&, const A&, const B&, A&, B&, A&, B&, A&, B&, A&, B&, A&, B&, A&, B&) {}
 };
 
-TEST(Constructor, TellsItsParameters) {
+TEST(Constructor, ParametersAreFound) {
   static_assert(std::is_same_v<Of<Nothing>, Parameters<>>);
   static_assert(std::is_same_v<Of<One>, Parameters<const A&>>);
   static_assert(std::is_same_v<Of<Implicit>, Parameters<A&>>);
@@ -78,22 +78,22 @@ TEST(Constructor, TellsItsParameters) {
                                                     B&, A&, B&, A&, B&, A&, B&>>);
 }
 
-TEST(Constructor, OfAPlainStructIsTheMembersThatMustBeGiven) {
+TEST(Constructor, ParametersOfAnAggregateAreItsRequiredMembers) {
   static_assert(std::is_same_v<Of<Members>, Parameters<const A&, B&>>);
   static_assert(std::is_same_v<Of<MembersAndState>, Parameters<const A&>>);
   static_assert(std::is_same_v<Of<State>, Parameters<>>);
 }
 
-TEST(Constructor, TellsWhatIsTakenByValue) {
-  const auto& parameters = detail::Maker<Constructing<Wrapped>, Of<Wrapped>>::parameters;
+TEST(Constructor, ParametersByValueAreFound) {
+  const auto& parameters = detail::Invoker<ConstructorTag<Wrapped>, Of<Wrapped>>::parameters;
   ASSERT_EQ(parameters.size(), 3U);
   EXPECT_EQ(parameters[0].type, &type<A>);
-  EXPECT_EQ(parameters[0].need, Need::some);
+  EXPECT_EQ(parameters[0].kind, DependencyKind::optional);
   EXPECT_FALSE(parameters[0].writable);
   EXPECT_EQ(parameters[1].type, &type<B>);
-  EXPECT_EQ(parameters[1].need, Need::some);
+  EXPECT_EQ(parameters[1].kind, DependencyKind::optional);
   EXPECT_TRUE(parameters[1].writable);
-  EXPECT_EQ(parameters[2].need, Need::requester);
+  EXPECT_EQ(parameters[2].kind, DependencyKind::requester);
 }
 
 struct SeveralWays {
@@ -118,7 +118,7 @@ class Private {
   explicit Private(A&) {}
 };
 
-TEST(Constructor, IsRefusedWhereItIsNotOne) {
+TEST(Constructor, AmbiguousOrPrivateConstructorsAreRejected) {
   static_assert(has_one_constructor<One>);
   static_assert(has_one_constructor<Nothing>);
   static_assert(!has_one_constructor<SeveralWays>);
@@ -130,4 +130,4 @@ TEST(Constructor, IsRefusedWhereItIsNotOne) {
 }
 
 }  // namespace
-}  // namespace weir::wiring
+}  // namespace weir::inject

@@ -1,4 +1,4 @@
-// Shelves: arrays that grow without moving what lies on them.
+// SlotArray: an array that grows without moving its elements and reuses released slots.
 #pragma once
 
 #include <cassert>
@@ -7,18 +7,20 @@
 #include <memory>
 #include <vector>
 
-namespace weir::wiring {
+namespace weir::inject {
 
 using Index = std::uint32_t;
-inline constexpr Index none = UINT32_MAX;
+inline constexpr Index no_index = UINT32_MAX;
 
-/// T's by index, in runs that lie side by side; what was given back is used again. References stay
-/// valid until then. Threads: one for what is here; the T's may be another's.
+/// Elements by index, allocated in contiguous runs. Released runs are reused. References stay
+/// valid until their element is released.
+/// Threads: one for the array itself; the elements may belong to other threads.
 template <class T, std::size_t chunk = 256>
-class Shelf {
+class SlotArray {
  public:
-  /// `count` fresh T's (at most `chunk`), side by side; gives the index of the first.
-  Index take(std::size_t count = 1) {
+  /// Allocates `count` fresh elements (at most `chunk`) side by side.
+  /// Returns: the index of the first.
+  Index allocate(std::size_t count = 1) {
     assert(count != 0 && count <= chunk);
     if (count < free_.size() && !free_[count].empty()) {
       const Index first = free_[count].back();
@@ -34,15 +36,15 @@ class Shelf {
     size_ += count;
     return first;
   }
-  /// A run as it was taken.
-  void give_back(Index first, std::size_t count = 1) {
+  /// Releases a run, which must be a whole allocation.
+  void release(Index first, std::size_t count = 1) {
     if (free_.size() <= count) free_.resize(count + 1);
     free_[count].push_back(first);
   }
 
   T& operator[](Index index) noexcept { return chunks_[index / chunk][index % chunk]; }
   const T& operator[](Index index) const noexcept { return chunks_[index / chunk][index % chunk]; }
-  /// Above every index that was given out.
+  /// Returns an index above every allocated index.
   Index size() const noexcept { return static_cast<Index>(size_); }
   void clear() noexcept {
     chunks_.clear();
@@ -52,8 +54,8 @@ class Shelf {
 
  private:
   std::vector<std::unique_ptr<T[]>> chunks_;
-  std::vector<std::vector<Index>> free_;  // by the length of the run
+  std::vector<std::vector<Index>> free_;  // by length of the run
   std::size_t size_ = 0;
 };
 
-}  // namespace weir::wiring
+}  // namespace weir::inject

@@ -1,4 +1,5 @@
-#include "weir/app/problems.hpp"
+// Tests of the validation of the service graph.
+#include "weir/app/detail/graph/graph.hpp"
 
 #include <string>
 #include <string_view>
@@ -34,21 +35,21 @@ struct Egg {
 
 class ProblemsTest : public AppTest {
  protected:
-  /// Starting fails with a problem for each of these, whose parts it contains in this order.
+  /// Checks that the start fails with one error for each entry, which contains its parts in order.
   void expect(const std::vector<std::vector<std::string_view>>& wanted) {
     EXPECT_EQ(start().error(), Errc::bad_configuration);
     EXPECT_TRUE(lines_.empty()) << "something was made";
-    EXPECT_EQ(app_.problems().size(), wanted.size());
+    EXPECT_EQ(app_.errors().size(), wanted.size());
     for (const auto& parts : wanted) EXPECT_TRUE(is_there(parts)) << parts.front();
-    for (const std::string& each : app_.problems()) {
-      EXPECT_NE(std::ranges::find(host_.logged(), "weir: " + each), host_.logged().end());
+    for (const std::string& each : app_.errors()) {
+      EXPECT_NE(std::ranges::find(platform_.logged(), "weir: " + each), platform_.logged().end());
       if (HasFailure()) ADD_FAILURE() << each;
     }
   }
 
  private:
   bool is_there(const std::vector<std::string_view>& parts) const {
-    return std::ranges::any_of(app_.problems(), [&](const std::string& problem) {
+    return std::ranges::any_of(app_.errors(), [&](const std::string& problem) {
       std::size_t from = 0;
       for (const std::string_view part : parts) {
         from = problem.find(part, from);
@@ -60,17 +61,17 @@ class ProblemsTest : public AppTest {
   }
 };
 
-struct Noisy : Said {
-  explicit Noisy(const Journal& journal) : Said(journal, "noisy") {}
+struct Noisy : JournaledService {
+  explicit Noisy(const Journal& journal) : JournaledService(journal, "noisy") {}
 };
 
-TEST_F(ProblemsTest, SomebodyIsMissing) {
+TEST_F(ProblemsTest, AMissingProviderIsReported) {
   app_.per_core<Noisy>();
   app_.per_core<Reader>();
-  expect({{"Reader requires ", "Database", "nobody provides it"}});
+  expect({{"Reader requires ", "Database", "no service provides it"}});
 }
 
-TEST_F(ProblemsTest, SeveralWouldDo) {
+TEST_F(ProblemsTest, AnAmbiguousProviderIsReported) {
   app_.per_core<Noisy>();
   app_.per_core<Postgres, Database>();
   app_.per_core<Sqlite, Database>();
@@ -78,7 +79,7 @@ TEST_F(ProblemsTest, SeveralWouldDo) {
   expect({{"Reader requires ", "Database", "several: ", "Postgres, ", "Sqlite"}});
 }
 
-TEST_F(ProblemsTest, SeveralAreFineWhereNobodyHasToChoose) {
+TEST_F(ProblemsTest, SeveralProvidersAreFineWithoutADependant) {
   app_.per_core<Postgres, Database>();
   app_.per_core<Postgres, Database>();
   app_.per_core<Sqlite, Database>();
@@ -86,60 +87,60 @@ TEST_F(ProblemsTest, SeveralAreFineWhereNobodyHasToChoose) {
   stop();
 }
 
-TEST_F(ProblemsTest, ACycle) {
+TEST_F(ProblemsTest, ACycleIsReported) {
   app_.per_core<Noisy>();
   app_.per_core<Hen>();
   app_.per_core<Egg>();
-  expect({{"a cycle: ", "Hen -> ", "Egg -> ", "Hen"}});
+  expect({{"dependency cycle: ", "Hen -> ", "Egg -> ", "Hen"}});
 }
 
-TEST_F(ProblemsTest, AServiceThatRequiresItself) {
+TEST_F(ProblemsTest, AServiceThatRequiresItselfIsReported) {
   app_.per_core([](const Config&) { return Config(); });
-  expect({{"a cycle: ", "Config -> ", "Config"}});
+  expect({{"dependency cycle: ", "Config -> ", "Config"}});
 }
 
-TEST_F(ProblemsTest, WritingWhatIsShared) {
+TEST_F(ProblemsTest, AWritableSharedServiceIsReported) {
   app_.shared<Config>();
   app_.per_core<Writer>();
   app_.per_core<Configured>();
-  expect({{"Writer requires ", "Config", "shared: take it as const"}});
+  expect({{"Writer requires ", "Config", "shared (take it as const)"}});
 }
 
-TEST_F(ProblemsTest, WritingAnyThatIsShared) {
+TEST_F(ProblemsTest, AWritableOptionalSharedServiceIsReported) {
   app_.shared<Config>();
   struct Last {};
-  app_.per_core([](Optional<Config>) { return Last(); });
-  expect({{"Last takes ", "Config to write"}});
+  app_.per_core([](inject::Optional<Config>) { return Last(); });
+  expect({{"Last takes ", "Config as writable"}});
 }
 
-TEST_F(ProblemsTest, ASharedServiceHasNoCore) {
+TEST_F(ProblemsTest, ASharedServiceMayNotTakeAPerCoreOne) {
   app_.per_core<Config>();
   app_.shared<Configured>();
   expect({{"Configured requires ", "Config, which is per core", "itself shared"}});
 }
 
-TEST_F(ProblemsTest, ACoreThatIsNotThere) {
+TEST_F(ProblemsTest, AnInvalidCoreIsReported) {
   app_.on_core<Config>(7);
-  expect({{"Config shall be on core 7", "there are only 1"}});
+  expect({{"Config is registered on core 7", "number of cores is 1"}});
 }
 
-TEST_F(ProblemsTest, EndlessRequests) {
-  app_.per_core([](Requester, const Config&) { return Config(); });
+TEST_F(ProblemsTest, EndlessRequestsAreReported) {
+  app_.per_core([](inject::Requester, const Config&) { return Config(); });
   app_.per_core<Configured>();
-  expect({{"made for each other", "Config"}});
+  expect({{"endless chain of instances per requester", "Config"}});
 }
 
-TEST_F(ProblemsTest, AllAreToldAtOnceAndNoneTwice) {
+TEST_F(ProblemsTest, AllErrorsAreReportedOnce) {
   app_.per_core<Noisy>();
   app_.per_core<Reader>();
   app_.per_core<Reader>();
   app_.per_core<Configured>();
   app_.per_core<Hen>();
   app_.per_core<Egg>();
-  expect({{"Reader requires "}, {"Configured requires "}, {"a cycle"}});
+  expect({{"Reader requires "}, {"Configured requires "}, {"dependency cycle"}});
 }
 
-TEST_F(ProblemsTest, OfAllKindsAtOnce) {
+TEST_F(ProblemsTest, ErrorsOfAllKindsAreReportedTogether) {
   app_.per_core<Noisy>();
   app_.per_core<Reader>();
   app_.shared<Config>();
@@ -147,9 +148,9 @@ TEST_F(ProblemsTest, OfAllKindsAtOnce) {
   app_.per_core<Configured>();
   app_.per_core<Hen>();
   app_.per_core<Egg>();
-  expect({{"Reader requires ", "Database", "nobody provides it"},
+  expect({{"Reader requires ", "Database", "no service provides it"},
           {"Configured requires ", "Config", "several: "},
-          {"a cycle: "}});
+          {"dependency cycle: "}});
 }
 
 }  // namespace

@@ -1,26 +1,26 @@
-// What services take as Lazy, on several cores: in memory, step by step, and on threads.
-#include "weir/app/handles/detail/lazy.hpp"
+// Tests of Lazy parameters on several cores: in memory, step by step, and on threads.
+#include "weir/app/handles/lazy.hpp"
 
 #include <atomic>
 #include <utility>
 
 #include "weir/app/app.hpp"
-#include "weir/runtime/test/runtime_fixture.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/runtime/test/runtime_fixture.hpp"
 
 namespace weir {
 namespace {
 
-/// How many are there.
+/// The number of services that are alive.
 struct Census {
   mutable std::atomic<int> alive{0};
 };
 
-/// Sees that it is used on its own core only, and not after its end.
+/// A service that checks that it is used on its own core only, and only while it runs.
 struct Store {
-  Store(const Census& of, Loop& loop) : census(of), home(loop) { ++census.alive; }
+  Store(const Census& of, Loop& loop) : census(of), owner_loop(loop) { ++census.alive; }
   ~Store() {
-    EXPECT_EQ(Loop::current(), &home);
+    EXPECT_EQ(Loop::current(), &owner_loop);
     --census.alive;
   }
   Store(const Store&) = delete;
@@ -35,20 +35,20 @@ struct Store {
     ready = false;
   }
   void use() {
-    EXPECT_EQ(Loop::current(), &home);
+    EXPECT_EQ(Loop::current(), &owner_loop);
     EXPECT_TRUE(ready);
     ++uses;
   }
   const Census& census;
-  Loop& home;
+  Loop& owner_loop;
   bool ready = false;
   int uses = 0;
 };
 
-/// Uses a store again and again while it runs, and before where it is an eager one.
+/// A service that uses a store repeatedly while it runs. An eager one also uses it in its start().
 template <bool eager>
 struct User {
-  User(const Census& of, Lazy<Store> from, Scope& scope)
+  User(const Census& of, inject::Lazy<Store> from, Scope& scope)
       : census(of), store(from), spawning(scope) {
     ++census.alive;
   }
@@ -69,11 +69,11 @@ struct User {
     while (!spawning.cancelled()) {
       const auto found = co_await store.get();
       if (found) found->get().use();
-      static_cast<void>(co_await sleep(50us));  // or it would keep the others' processors busy
+      static_cast<void>(co_await sleep(50us));  // leaves processor time to the other cores
     }
   }
   const Census& census;
-  Lazy<Store> store;
+  inject::Lazy<Store> store;
   Scope& spawning;
 };
 
@@ -84,13 +84,15 @@ ServiceId register_all(App& app) {
   return app.per_core<Store>();
 }
 
-/// The app is cancelled at every step of its start, and of its stop.
+/// Cancels the app at every step of its start and of its stop.
 struct Steps {
-  explicit Steps(Strike& of) : strike(of) {
+  explicit Steps(CancelInjector& of) : injector(of) {
     app.shared([this] { return Counter(alive); });
     app.per_core([](const Counter& of) { return Counted(of); });
-    app.per_core([this](const Counter& of, Lazy<Counted> lazy) { return Asks(of, lazy, late); });
-    app.on_core(1, [this](const Counter& of, Lazy<Counted> lazy) { return Asks(of, lazy, late); });
+    app.per_core(
+        [this](const Counter& of, inject::Lazy<Counted> lazy) { return Asks(of, lazy, late); });
+    app.on_core(
+        1, [this](const Counter& of, inject::Lazy<Counted> lazy) { return Asks(of, lazy, late); });
   }
 
   struct Counter {
@@ -114,7 +116,7 @@ struct Steps {
     int counts = 0;
   };
   struct Asks : Counted {
-    Asks(const Counter& of, Lazy<Counted> from, int& missed)
+    Asks(const Counter& of, inject::Lazy<Counted> from, int& missed)
         : Counted(of), lazy(from), late(missed) {}
     Task<Result<>> start() {
       if (auto started = co_await Counted::start(); !started) co_return started;
@@ -124,14 +126,14 @@ struct Steps {
       co_return {};
     }
     Task<> stop() {
-      // What it was given is there; else that is said without waiting.
+      // A service that was given is still available; otherwise get() fails without waiting.
       const auto found = co_await lazy.get();
       if (found) {
         EXPECT_EQ(found->get().counts, 1);
       }
       late += found ? 0 : 1;
     }
-    Lazy<Counted> lazy;
+    inject::Lazy<Counted> lazy;
     int& late;
   };
 
@@ -140,13 +142,13 @@ struct Steps {
   }
   Task<> life() {
     auto starting = app.start();
-    const Result<> started = co_await strike.as_victim(0, std::move(starting));
-    strike.point();
+    const Result<> started = co_await injector.as_target(0, std::move(starting));
+    injector.checkpoint();
     EXPECT_TRUE(started || started.error() == Errc::cancelled);
     EXPECT_EQ(alive, started ? 3 + 3 + 1 : 0);
     if (started) {
       auto stopping = app.stop();
-      co_await strike.as_victim(1, std::move(stopping));
+      co_await injector.as_target(1, std::move(stopping));
       EXPECT_EQ(late, 0);
     }
     EXPECT_EQ(alive, 0);
@@ -155,14 +157,14 @@ struct Steps {
   bool outside() const { return false; }
   void check() const { EXPECT_TRUE(over); }
 
-  Strike& strike;
+  CancelInjector& injector;
   int alive = 0;
   int late = 0;
   App app;
   bool over = false;
 };
 
-using LazySteps = CoresTest;
+using LazySteps = MultiCoreTest;
 
 TEST_F(LazySteps, CancelledAtEveryStep) {
   EXPECT_GT(sweep<Steps>(2), 40U);
@@ -202,13 +204,13 @@ void run_on_three(Runtime& runtime, int rounds) {
   EXPECT_EQ(runtime.run_on_each_core(on_first), 0);
 }
 
-TEST(LazyCores, StoppedStartedAndReplacedWhileTheyAreUsed) {
-  MemoryHost host({.cores = 3});
-  Runtime runtime(host, quiet(3));
+TEST(LazyCores, ServicesMayBeStoppedStartedAndReplacedWhileInUse) {
+  MemoryPlatform platform({.cores = 3});
+  Runtime runtime(platform, quiet(3));
   run_on_three(runtime, 12);
 }
 
-TEST(LazyCoresOnThreads, StoppedStartedAndReplacedWhileTheyAreUsed) {
+TEST(LazyCoresOnThreads, ServicesMayBeStoppedStartedAndReplacedWhileInUse) {
   Runtime runtime(quiet(3));
   run_on_three(runtime, 2);
 }

@@ -1,18 +1,18 @@
-// Calls to services on other cores while those are stopped, started and replaced: step by step in
-// memory, and on threads.
-#include "weir/app/handles/detail/remote.hpp"
+// Tests of calls to services on other cores that are stopped, started and replaced meanwhile: step
+// by step in memory, and on threads.
+#include "weir/app/handles/remote.hpp"
 
 #include <atomic>
 #include <memory>
 
 #include "weir/app/app.hpp"
-#include "weir/runtime/test/runtime_fixture.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/runtime/test/runtime_fixture.hpp"
 
 namespace weir {
 namespace {
 
-/// All that ledgers have ever been told, and callers have been answered.
+/// The sums of all amounts that ledgers have added and that callers have got results for.
 struct Totals {
   mutable std::atomic<long> written{0};
   mutable std::atomic<long> answered{0};
@@ -20,9 +20,9 @@ struct Totals {
 
 class Ledger {
  public:
-  Ledger(const Totals& totals, Loop& loop) : totals_(totals), home_(loop) {}
+  Ledger(const Totals& totals, Loop& loop) : totals_(totals), owner_loop_(loop) {}
   ~Ledger() {
-    EXPECT_EQ(Loop::current(), &home_);
+    EXPECT_EQ(Loop::current(), &owner_loop_);
     EXPECT_EQ(under_way_, 0);
     totals_.written += total_;
   }
@@ -31,7 +31,7 @@ class Ledger {
 
   long add(long amount) { return total_ += amount; }
   Task<long> add_later(std::unique_ptr<long> amount) {
-    EXPECT_EQ(Loop::current(), &home_);
+    EXPECT_EQ(Loop::current(), &owner_loop_);
     ++under_way_;
     co_await yield();
     --under_way_;
@@ -44,25 +44,25 @@ class Ledger {
 
  private:
   const Totals& totals_;
-  Loop& home_;
-  long total_ = 0;  // no atomic: only its own core writes it
+  Loop& owner_loop_;
+  long total_ = 0;  // not atomic: only its own core writes it
   int under_way_ = 0;
 };
 
-/// Lives on one core, and is called from all.
+/// A service on one core that is called from all cores.
 class Clerk {
  public:
-  explicit Clerk(Remote<Ledger> ledger) : ledger_(ledger) {}
+  explicit Clerk(inject::Remote<Ledger> ledger) : ledger_(ledger) {}
   Task<Result<long>> add(long amount) const { return ledger_.call(&Ledger::add, amount); }
 
  private:
-  Remote<Ledger> ledger_;
+  inject::Remote<Ledger> ledger_;
 };
 
-/// Calls again and again while it runs, itself or by the clerk.
+/// A service that calls the ledger repeatedly while it runs, directly or through the clerk.
 class Caller {
  public:
-  Caller(const Totals& totals, Remote<Ledger> ledger, const Clerk& clerk, Scope& scope)
+  Caller(const Totals& totals, inject::Remote<Ledger> ledger, const Clerk& clerk, Scope& scope)
       : totals_(totals), ledger_(ledger), clerk_(clerk), scope_(scope) {}
   Task<Result<>> start() {
     for (int i = 0; i < 4; ++i) scope_.spawn(call());
@@ -81,12 +81,12 @@ class Caller {
         answer = co_await ledger_.call(&Ledger::add_later, std::make_unique<long>(1));
       }
       if (answer) ++totals_.answered;
-      static_cast<void>(co_await sleep(50us));  // or it would keep the others' processors busy
+      static_cast<void>(co_await sleep(50us));  // leaves processor time to the other cores
     }
   }
 
   const Totals& totals_;
-  Remote<Ledger> ledger_;
+  inject::Remote<Ledger> ledger_;
   const Clerk& clerk_;
   Scope& scope_;
 };
@@ -121,11 +121,11 @@ Task<> change(App& app, int rounds) {
   EXPECT_TRUE(co_await app.apply());
   const Explanation services = app.explain();
   for (const ServiceReport& each : services.services) {
-    if (each.name != wiring::type<Caller>.name) continue;
+    if (each.name != inject::type<Caller>.name) continue;
     EXPECT_TRUE(co_await app.stop(each.id));
   }
   EXPECT_TRUE(co_await app.remove(last));
-  EXPECT_EQ(totals->written, totals->answered) << "each call was answered once, or not made";
+  EXPECT_EQ(totals->written, totals->answered) << "each call returned once, or was not made";
   co_await app.stop();
 }
 
@@ -146,8 +146,8 @@ RuntimeOptions quiet(unsigned cores) {
 }
 
 TEST(RemoteCores, NoCallIsLostWhileTheProviderIsReplaced) {
-  MemoryHost host({.cores = 3});
-  Runtime runtime(host, quiet(3));
+  MemoryPlatform platform({.cores = 3});
+  Runtime runtime(platform, quiet(3));
   run_on_three(runtime, 40);
 }
 
@@ -156,7 +156,7 @@ TEST(RemoteCoresOnThreads, NoCallIsLostWhileTheProviderIsReplaced) {
   run_on_three(runtime, 12);
 }
 
-/// Counts who is there and what it does, for all cores of one thread.
+/// A service that counts its running calls, for all cores of one thread.
 struct Slow {
   explicit Slow(int& of) : under_way(of) {}
   Slow(Slow&& other) noexcept : under_way(other.under_way) {}
@@ -172,19 +172,19 @@ struct Slow {
   int& under_way;
 };
 
-/// A call is cancelled, or its provider stopped, at every step.
+/// Cancels a call, or stops its provider, at every step.
 struct Steps {
-  explicit Steps(Strike& of) : strike(of) {
+  explicit Steps(CancelInjector& of) : injector(of) {
     slow = app.on_core(1, [this] { return Slow(under_way); });
-    app.on_core(0, [this](Remote<Slow> of) {
+    app.on_core(0, [this](inject::Remote<Slow> of) {
       auto made = std::make_unique<User>(of);
       user = made.get();
       return made;
     });
   }
   struct User {
-    explicit User(Remote<Slow> of) : remote(of) {}
-    Remote<Slow> remote;
+    explicit User(inject::Remote<Slow> of) : remote(of) {}
+    inject::Remote<Slow> remote;
   };
 
   Task<> on(unsigned core) {
@@ -193,34 +193,34 @@ struct Steps {
   Task<> life() {
     EXPECT_TRUE(co_await app.start());
     const auto both = [this](Scope& scope) -> Task<> {
-      scope.spawn(stop_when_struck());
+      scope.spawn(stop_when_cancelled());
       for (int i = 0; i < 3; ++i) {
         auto calling = user->remote.call(&Slow::work);
-        const Result<int> answer = co_await strike.as_victim(1, std::move(calling));
-        strike.point();
+        const Result<int> answer = co_await injector.as_target(1, std::move(calling));
+        injector.checkpoint();
         if (answer) {
           EXPECT_EQ(*answer, 7);
         } else if (answer.error() != Errc::not_found) {
           EXPECT_EQ(answer.error(), Errc::cancelled);
         }
       }
-      strike.cancel_all();
+      injector.cancel_all();
     };
     EXPECT_TRUE(co_await with_scope(both));
     EXPECT_FALSE(user->remote);
     co_await app.stop();
     over = true;
   }
-  Task<> stop_when_struck() {
+  Task<> stop_when_cancelled() {
     const auto wait = []() -> Task<Result<>> { co_return co_await sleep_until(never); };
     auto waiting = wait();
-    EXPECT_FALSE(co_await strike.as_victim(0, std::move(waiting)));
+    EXPECT_FALSE(co_await injector.as_target(0, std::move(waiting)));
     EXPECT_TRUE(co_await app.stop(slow));
   }
   bool outside() const { return false; }
   void check() const { EXPECT_TRUE(over); }
 
-  Strike& strike;
+  CancelInjector& injector;
   App app;
   ServiceId slow;
   User* user = nullptr;
@@ -228,9 +228,9 @@ struct Steps {
   bool over = false;
 };
 
-using RemoteSteps = CoresTest;
+using RemoteSteps = MultiCoreTest;
 
-TEST_F(RemoteSteps, CancelledOrStoppedAtEveryStep) {
+TEST_F(RemoteSteps, CallsMayBeCancelledOrStoppedAtEveryStep) {
   EXPECT_GT(sweep<Steps>(2), 40U);
 }
 

@@ -1,26 +1,27 @@
-#include "weir/app/explain.hpp"
+// Builds explanations of a running graph, and texts of failures.
+#include "weir/app/lifecycle/detail/explain.hpp"
 
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
-namespace weir::wiring {
+namespace weir::inject {
 namespace {
 
-std::string name_of(const Node& node) {
-  return std::string(node.recipe->plan->type->name);
+std::string name_of(const Instance& instance) {
+  return std::string(instance.registration->descriptor->type->name);
 }
 
-ServiceState state_of(const Node& node) {
-  switch (node.state) {
+ServiceState state_of(const Instance& instance) {
+  switch (instance.state) {
     case State::waiting:
-    case State::calling:
+    case State::waiting_for_children:
       return ServiceState::waiting;
     case State::starting:
       return ServiceState::starting;
-    case State::up:
+    case State::running:
       return ServiceState::running;
-    case State::leaving:
+    case State::draining:
     case State::stopping:
       return ServiceState::stopping;
     case State::failed:
@@ -29,120 +30,127 @@ ServiceState state_of(const Node& node) {
   std::unreachable();
 }
 
-class View {
+class ExplanationBuilder {
  public:
-  View(const Graph& graph, const Life& life) : graph_(graph), life_(life) {
+  ExplanationBuilder(const Graph& graph, const Lifecycle& lifecycle)
+      : graph_(graph), lifecycle_(lifecycle) {
     Index count = 0;
-    for (Index index = 0; index < graph.node_count(); ++index) {
-      places_.push_back(graph.node(index).recipe == nullptr ? none : count++);
+    for (Index index = 0; index < graph.instance_count(); ++index) {
+      positions_.push_back(graph.instance(index).registration == nullptr ? no_index : count++);
     }
   }
 
   Explanation all() const {
     Explanation explanation;
-    for (Index index = 0; index < graph_.node_count(); ++index) {
-      if (places_[index] != none) explanation.services.push_back(report(graph_.node(index)));
+    for (Index index = 0; index < graph_.instance_count(); ++index) {
+      if (positions_[index] != no_index)
+        explanation.services.push_back(report(graph_.instance(index)));
     }
-    for (const Life::Failure& each : life_.failures()) {
-      if (each.node >= places_.size() || places_[each.node] == none) continue;
-      ServiceReport& failed = explanation.services[places_[each.node]];
+    for (const Lifecycle::Failure& each : lifecycle_.failures()) {
+      if (each.instance >= positions_.size() || positions_[each.instance] == no_index) continue;
+      ServiceReport& failed = explanation.services[positions_[each.instance]];
       if (failed.state == ServiceState::failed) failed.failure = each.why;
     }
     return explanation;
   }
 
  private:
-  ServiceReport report(const Node& node) const {
+  ServiceReport report(const Instance& instance) const {
     ServiceReport report;
-    report.name = name_of(node);
-    report.id = node.recipe->id(node.recipe_index);
-    report.place = node.recipe->place;
-    report.core = node.core;
-    report.state = state_of(node);
-    if (life_.opened() && node.since != Instant{}) {
-      report.in_state = life_.home().host().now() - node.since;
+    report.name = name_of(instance);
+    report.id = instance.registration->id(instance.registration_index);
+    report.placement = instance.registration->placement;
+    report.core = instance.core;
+    report.state = state_of(instance);
+    if (lifecycle_.is_open() && instance.state_since != Instant{}) {
+      report.state_duration = lifecycle_.app_loop().platform().now() - instance.state_since;
     }
-    const auto parameters = node.recipe->plan->parameters;
+    const auto parameters = instance.registration->descriptor->parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const Edge& edge = node.edges[i];
-      if (is_for_one(parameters[i].need) && edge.provider != none) {
-        (graph_.is_loose(edge) ? report.may_use : report.uses).push_back(places_[edge.provider]);
+      const Dependency& dependency = instance.dependencies[i];
+      if (is_single_kind(parameters[i].kind) && dependency.provider != no_index) {
+        (graph_.is_unresolved(dependency) ? report.may_use : report.uses)
+            .push_back(positions_[dependency.provider]);
       }
-      if (!is_for_any(parameters[i].need)) continue;
-      for (const Index seen : graph_.watch_of(edge).edges) {
-        report.may_use.push_back(places_[graph_.edge(seen).provider]);
+      if (!is_dynamic_kind(parameters[i].kind)) continue;
+      for (const Index seen : graph_.dynamic_providers_of(dependency).dependencies) {
+        report.may_use.push_back(positions_[graph_.dependency(seen).provider]);
       }
     }
-    if (report.state == ServiceState::waiting) report.waits_for = waits_of(node);
-    if (node.state == State::leaving) report.waits_for = users_of(node);
+    if (report.state == ServiceState::waiting) report.waits_for = wait_reasons(instance);
+    if (instance.state == State::draining) report.waits_for = active_dependants_of(instance);
     return report;
   }
 
-  std::vector<std::string> waits_of(const Node& node) const {
+  std::vector<std::string> wait_reasons(const Instance& instance) const {
     std::vector<std::string> waits;
-    if (!life_.running()) waits.emplace_back("the app to be started");
-    if (node.recipe->held) waits.emplace_back("being started again");
-    if (node.demand == 0 && node.owner != nullptr) {
-      waits.emplace_back(full_name_of(*node.owner) + " to ask for it");
-    } else if (node.demand == 0) {
-      waits.emplace_back("the end of a replacement");  // in which it had no part, or has none now
+    if (!lifecycle_.running()) waits.emplace_back("the app's start");
+    if (instance.registration->stopped_manually) waits.emplace_back("App::start(id)");
+    if (instance.demand == 0 && instance.owner != nullptr) {
+      waits.emplace_back("a request by " + full_name_of(*instance.owner));
+    } else if (instance.demand == 0) {
+      waits.emplace_back("the end of a replacement");  // of which it is not a part, or no longer
     }
-    if (node.demand != 0 && node.sleeps()) waits.emplace_back("somebody to ask for it");
-    const auto parameters = node.recipe->plan->parameters;
+    if (instance.demand != 0 && instance.is_dormant())
+      waits.emplace_back("a request through inject::Lazy");
+    const auto parameters = instance.registration->descriptor->parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (!is_for_one(parameters[i].need) || graph_.is_loose(node.edges[i])) continue;
-      const Index provider = node.edges[i].provider;
-      if (provider == none) {
-        waits.push_back(std::string(graph_.want_of(node, i).type->name) +
-                        ", which nobody provides");
-      } else if (graph_.node(provider).state != State::up) {
-        waits.push_back(full_name_of(graph_.node(provider)));
+      if (!is_single_kind(parameters[i].kind) || graph_.is_unresolved(instance.dependencies[i]))
+        continue;
+      const Index provider = instance.dependencies[i].provider;
+      if (provider == no_index) {
+        waits.push_back(std::string(graph_.key_of(instance, i).type->name) +
+                        ", which no service provides");
+      } else if (graph_.instance(provider).state != State::running) {
+        waits.push_back(full_name_of(graph_.instance(provider)));
       }
     }
     return waits;
   }
 
-  std::vector<std::string> users_of(const Node& node) const {
+  std::vector<std::string> active_dependants_of(const Instance& instance) const {
     std::vector<std::string> users;
-    for (Index each = node.dependants; each != none; each = graph_.edge(each).next) {
-      const Node& user = graph_.node(graph_.edge(each).node);
-      const bool down = user.state == State::waiting || user.state == State::calling;
+    for (Index each = instance.first_dependant; each != no_index;
+         each = graph_.dependency(each).next) {
+      const Instance& user = graph_.instance(graph_.dependency(each).instance);
+      const bool down = user.state == State::waiting || user.state == State::waiting_for_children;
       if (!down && user.state != State::failed) users.push_back(full_name_of(user));
     }
     return users;
   }
 
   const Graph& graph_;
-  const Life& life_;
-  std::vector<Index> places_;  // of each node in the explanation
+  const Lifecycle& lifecycle_;
+  std::vector<Index> positions_;  // position of each instance in the explanation
 };
 
 }  // namespace
 
-std::string full_name_of(const Node& node) {
-  std::string name = name_of(node);
-  if (!node.roams) name += " on core " + std::to_string(node.core);
+std::string full_name_of(const Instance& instance) {
+  std::string name = name_of(instance);
+  if (!instance.used_by_all_cores) name += " on core " + std::to_string(instance.core);
   return name;
 }
 
-Explanation explain(const Graph& graph, const Life& life) {
-  return View(graph, life).all();
+Explanation explain(const Graph& graph, const Lifecycle& lifecycle) {
+  return ExplanationBuilder(graph, lifecycle).all();
 }
 
-std::string tell_failure(const Graph& graph, const Life::Failure& failure) {
+std::string failure_text(const Graph& graph, const Lifecycle::Failure& failure) {
   std::string text = failure.name + " could not start: " + failure.why;
-  const Node* node = &graph.node(failure.node);
-  const Recipe* const recipe = node->recipe;
-  if (recipe == nullptr || recipe->id(node->recipe_index) != failure.service) return text;
+  const Instance* instance = &graph.instance(failure.instance);
+  const Registration* const registration = instance->registration;
+  if (registration == nullptr || registration->id(instance->registration_index) != failure.service)
+    return text;
   constexpr int steps_max = 32;
-  for (int steps = 0; steps < steps_max && node->dependants != none; ++steps) {
-    const Edge& edge = graph.edge(node->dependants);
-    node = &graph.node(edge.node);
-    const bool some = graph.is_weak(edge);
-    text += (some ? "; used by " : "; required by ") + full_name_of(*node);
+  for (int steps = 0; steps < steps_max && instance->first_dependant != no_index; ++steps) {
+    const Dependency& dependency = graph.dependency(instance->first_dependant);
+    instance = &graph.instance(dependency.instance);
+    const bool some = graph.is_dynamic(dependency);
+    text += (some ? "; used by " : "; required by ") + full_name_of(*instance);
     if (some) break;
   }
   return text;
 }
 
-}  // namespace weir::wiring
+}  // namespace weir::inject

@@ -1,4 +1,5 @@
-#include "weir/app/explain.hpp"
+// Tests of App::explain() and of its formats.
+#include "weir/app/lifecycle/detail/explain.hpp"
 
 #include <algorithm>
 #include <string>
@@ -19,7 +20,7 @@ struct Store {
   }
 };
 struct Web {
-  Web(Store&, Optional<Store>) {}
+  Web(Store&, inject::Optional<Store>) {}
 };
 struct Lost {
   explicit Lost(Web&) {}
@@ -43,19 +44,19 @@ class ExplainTest : public AppTest {
   }
 };
 
-TEST_F(ExplainTest, BeforeItStarts) {
+TEST_F(ExplainTest, IsEmptyBeforeTheStart) {
   EXPECT_TRUE(app_.explain().services.empty());
   EXPECT_EQ(app_.explain().to_text(), "");
 }
 
-TEST_F(ExplainTest, WhatWaitsSaysForWhatAndSinceWhen) {
+TEST_F(ExplainTest, AWaitingServiceHasReasonsAndADuration) {
   app_.per_core<Web>();
   const ServiceId store = app_.per_core<Store>();
   Explanation meanwhile;
-  host_.at(host_.now() + 4s, [&] { meanwhile = app_.explain(); });
+  platform_.at(platform_.now() + 4s, [&] { meanwhile = app_.explain(); });
   ASSERT_TRUE(start());
   EXPECT_EQ(find(meanwhile, "::Store").state, ServiceState::starting);
-  EXPECT_EQ(find(meanwhile, "::Store").in_state, 4s);
+  EXPECT_EQ(find(meanwhile, "::Store").state_duration, 4s);
   EXPECT_EQ(find(meanwhile, "::Web").state, ServiceState::waiting);
   EXPECT_TRUE(waits_for(find(meanwhile, "::Web"), "::Store on core 0"));
   EXPECT_NE(meanwhile.to_text().find("::Web on core 0: waiting for "), std::string::npos);
@@ -68,26 +69,26 @@ TEST_F(ExplainTest, WhatWaitsSaysForWhatAndSinceWhen) {
   EXPECT_EQ(find(after, "::Store").id, store);
 
   ASSERT_TRUE(run(app_.stop(store)));
-  EXPECT_TRUE(waits_for(find(app_.explain(), "::Store"), "being started again"));
+  EXPECT_TRUE(waits_for(find(app_.explain(), "::Store"), "App::start(id)"));
   EXPECT_TRUE(waits_for(find(app_.explain(), "::Web"), "::Store"));
   ASSERT_TRUE(run(app_.remove(store)));
-  EXPECT_TRUE(waits_for(find(app_.explain(), "::Web"), "which nobody provides"));
+  EXPECT_TRUE(waits_for(find(app_.explain(), "::Web"), "which no service provides"));
   stop();
-  EXPECT_TRUE(waits_for(find(app_.explain(), "::Web"), "the app to be started"));
+  EXPECT_TRUE(waits_for(find(app_.explain(), "::Web"), "the app's start"));
 }
 
-TEST_F(ExplainTest, WhatStopsWaitsForItsDependants) {
+TEST_F(ExplainTest, AStoppingServiceWaitsForItsDependants) {
   app_.per_core<Web>();
   const ServiceId store = app_.per_core<Store>();
   app_.per_core<Stubborn>();
   ASSERT_TRUE(start());
   Explanation meanwhile;
-  host_.at(host_.now() + 1s, [&] { meanwhile = app_.explain(); });
+  platform_.at(platform_.now() + 1s, [&] { meanwhile = app_.explain(); });
   ASSERT_TRUE(run(app_.stop(store)));
   EXPECT_EQ(find(meanwhile, "::Store").state, ServiceState::stopping);
   EXPECT_TRUE(waits_for(find(meanwhile, "::Store"), "::Web"));
   EXPECT_TRUE(waits_for(find(meanwhile, "::Web"), "::Stubborn"));
-  EXPECT_EQ(find(meanwhile, "::Stubborn").in_state, 1s);
+  EXPECT_EQ(find(meanwhile, "::Stubborn").state_duration, 1s);
   stop();
 }
 
@@ -101,7 +102,7 @@ struct Slow {
 struct Quick {
   explicit Quick(Slow&) {}
 };
-/// Of which there may be one.
+/// A service that may exist once only.
 struct Only {
   Only(Slow&, bool its_fault) : fault(its_fault) {}
   Task<Result<>> start() {
@@ -111,13 +112,13 @@ struct Only {
   bool fault;
 };
 
-TEST_F(ExplainTest, WhatWasReplacedWaitsForTheOthers) {
+TEST_F(ExplainTest, AReplacedServiceWaitsForTheOthers) {
   const ServiceId slow = app_.per_core<Slow>();
   app_.per_core<Quick>();
   ASSERT_TRUE(start());
   const ServiceId next = app_.per_core<Slow>();
   Explanation meanwhile;
-  host_.at(host_.now() + 2s, [&] { meanwhile = app_.explain(); });
+  platform_.at(platform_.now() + 2s, [&] { meanwhile = app_.explain(); });
   ASSERT_TRUE(run(app_.replace(slow, next)));
   ASSERT_EQ(meanwhile.services.size(), 5U) << "the journal, and two of each";
   EXPECT_EQ(find(meanwhile, "::Slow").state, ServiceState::stopping);
@@ -127,14 +128,14 @@ TEST_F(ExplainTest, WhatWasReplacedWaitsForTheOthers) {
   stop();
 }
 
-TEST_F(ExplainTest, WhatCouldNotReplaceAnythingWaitsForTheOthers) {
+TEST_F(ExplainTest, AFailedReplacementWaitsForTheOthers) {
   const ServiceId slow = app_.per_core<Slow>();
   bool one = false;
   app_.per_core([&](Slow& below) { return Only(below, std::exchange(one, true)); });
   ASSERT_TRUE(start());
   const ServiceId next = app_.per_core<Slow>();
   Explanation meanwhile;
-  host_.at(host_.now() + 2s, [&] { meanwhile = app_.explain(); });
+  platform_.at(platform_.now() + 2s, [&] { meanwhile = app_.explain(); });
   EXPECT_EQ(run(app_.replace(slow, next)).error(), Errc::unsupported);
   ASSERT_EQ(meanwhile.services.size(), 5U) << "the journal, and two of each";
   std::ranges::reverse(meanwhile.services);
@@ -146,7 +147,7 @@ struct Failing {
   Task<Result<>> start() { co_return fail(Errc::unsupported); }
 };
 
-TEST_F(ExplainTest, WhatFailedSaysWhy) {
+TEST_F(ExplainTest, AFailedServiceHasAReason) {
   ASSERT_TRUE(start());
   app_.per_core<Failing>();
   EXPECT_FALSE(run(app_.apply()));
@@ -156,7 +157,7 @@ TEST_F(ExplainTest, WhatFailedSaysWhy) {
   stop();
 }
 
-TEST_F(ExplainTest, TheGraphInOtherForms) {
+TEST_F(ExplainTest, IsAlsoADotGraphAndJson) {
   app_.per_core<Web>();
   app_.per_core<Store>();
   ASSERT_TRUE(start());
@@ -168,7 +169,7 @@ TEST_F(ExplainTest, TheGraphInOtherForms) {
 
   struct Service {
     std::string name;
-    std::string place;
+    std::string placement;
     unsigned core;
     std::string state;
     double seconds;
@@ -183,7 +184,7 @@ TEST_F(ExplainTest, TheGraphInOtherForms) {
   const auto read = json::read<Services>(explanation.to_json());
   ASSERT_TRUE(read);
   ASSERT_EQ(read->services.size(), 3U);
-  EXPECT_EQ(read->services[0].place, "shared");
+  EXPECT_EQ(read->services[0].placement, "shared");
   EXPECT_EQ(read->services[1].uses, (std::vector<std::size_t>{2}));
   EXPECT_EQ(read->services[2].state, "running");
   stop();

@@ -1,5 +1,5 @@
-// What a service has been given for a core is used on that core only, also by a shared service that
-// others call from theirs: anything else is a fault of the program, which ends it.
+// Tests that handles work on their service's core only, also in a shared service that other cores
+// call. Every other use ends the program.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -21,37 +21,37 @@ struct Worker {
   int work() { return 8; }
 };
 
-/// Everything that comes and goes, in a service that lives on core 0.
+/// A shared service on core 0 with all kinds of dynamic parameters.
 struct Shared {
-  Shared(Optional<const Part> one, All<const Part> every, Lazy<const Late> later,
-         Remote<Worker> elsewhere)
+  Shared(inject::Optional<const Part> one, inject::All<const Part> every,
+         inject::Lazy<const Late> later, inject::Remote<Worker> elsewhere)
       : optional(one), all(every), lazy(later), remote(elsewhere) {}
-  Optional<const Part> optional;
-  All<const Part> all;
-  Lazy<const Late> lazy;
-  Remote<Worker> remote;
+  inject::Optional<const Part> optional;
+  inject::All<const Part> all;
+  inject::Lazy<const Late> lazy;
+  inject::Remote<Worker> remote;
 };
 
 class OwnCoreTest : public testing::Test {
  protected:
-  OwnCoreTest() : host_({.cores = 2}) {
+  OwnCoreTest() : platform_({.cores = 2}) {
     app_.shared<Part>();
     app_.shared<Late>();
     app_.on_core<Worker>(1);
-    app_.shared([this](Optional<const Part> one, All<const Part> every, Lazy<const Late> later,
-                       Remote<Worker> elsewhere) {
+    app_.shared([this](inject::Optional<const Part> one, inject::All<const Part> every,
+                       inject::Lazy<const Late> later, inject::Remote<Worker> elsewhere) {
       auto made = std::make_unique<Shared>(one, every, later, elsewhere);
       shared_ = made.get();
       return made;
     });
   }
-  /// Does something with the service on that core.
+  /// Calls `use` with the service on that core.
   void use_on(unsigned core, const std::function<Task<>(const Shared&)>& use) {
     RuntimeOptions options;
     options.cores = 2;
     options.pin = false;
     options.announce = false;
-    Runtime runtime(host_, options);
+    Runtime runtime(platform_, options);
     const auto body = [&](Scope& scope) -> Task<> {
       if (scope.loop().core() != 0) co_return;
       EXPECT_TRUE(co_await app_.start());
@@ -61,7 +61,7 @@ class OwnCoreTest : public testing::Test {
     EXPECT_EQ(runtime.run_on_each_core(body), 0);
   }
 
-  MemoryHost host_;
+  MemoryPlatform platform_;
   App app_;
   const Shared* shared_ = nullptr;
 };
@@ -74,7 +74,7 @@ Task<> look_at_all(const Shared& shared) {
   EXPECT_EQ(shared.all.begin()->value(), 7);
   co_return;
 }
-Task<> ask_to_be_told(const Shared& shared) {
+Task<> register_callback(const Shared& shared) {
   shared.all.on_change([] {});
   co_return;
 }
@@ -89,9 +89,9 @@ Task<> call_remote(const Shared& shared) {
   EXPECT_EQ((co_await shared.remote.call(&Worker::work)).value(), 8);
 }
 
-TEST_F(OwnCoreTest, EverythingMayBeUsedThere) {
+TEST_F(OwnCoreTest, AllHandlesWorkOnTheOwnCore) {
   for (const auto use :
-       {look_at_optional, look_at_all, ask_to_be_told, get_lazy, look_at_remote, call_remote}) {
+       {look_at_optional, look_at_all, register_callback, get_lazy, look_at_remote, call_remote}) {
     use_on(0, use);
   }
 }
@@ -101,13 +101,14 @@ TEST_F(OwnCoreTest, CallsMayBeMadeFromAnyCore) {
 }
 
 #ifndef NDEBUG
-TEST_F(OwnCoreTest, AllElseFromAnotherCoreIsAFault) {
-  for (const auto use : {look_at_optional, look_at_all, ask_to_be_told, get_lazy, look_at_remote}) {
+TEST_F(OwnCoreTest, OtherHandlesAbortOnAnotherCore) {
+  for (const auto use :
+       {look_at_optional, look_at_all, register_callback, get_lazy, look_at_remote}) {
     EXPECT_DEATH(use_on(1, use), "another core than its service");
   }
 }
 
-TEST_F(OwnCoreTest, AlsoWhenALazyOneIsThereAlready) {
+TEST_F(OwnCoreTest, AResolvedLazyAbortsOnAnotherCore) {
   const auto get_it_twice = [](const Shared& shared) -> Task<> {
     co_await on_core(0U, get_lazy, std::cref(shared));
     co_await get_lazy(shared);

@@ -1,6 +1,6 @@
-// A service with routes is replaced, and at every step of that something else happens: the app is
-// stopped, or one of its services is stopped, started or removed by hand, or whoever asked for the
-// replacement goes. At each of them the app explains itself.
+// Tests of the replacement of a service with routes that is interrupted at every step. The app is
+// stopped; a service is stopped, started or removed; or the caller of the replacement is
+// cancelled. The app explains itself at each step.
 #include <algorithm>
 #include <cstddef>
 #include <memory>
@@ -8,14 +8,14 @@
 #include <utility>
 
 #include "weir/app/app.hpp"
-#include "weir/runtime/test/runtime_fixture.hpp"
 #include "weir/http/router/router.hpp"
 #include "weir/http/router/service_routes.hpp"
+#include "weir/runtime/test/runtime_fixture.hpp"
 
 namespace weir {
 namespace {
 
-/// How many of everything there are.
+/// The number of services that are alive.
 struct Census {
   int alive = 0;
 };
@@ -39,7 +39,7 @@ struct Version : Counted {
   Task<> stop() { co_await yield(); }
 };
 struct Page : Counted {
-  Page(Census& census, http::Routes& routes, const char* path) : Counted(census) {
+  Page(Census& census, http::ServiceRoutes& routes, const char* path) : Counted(census) {
     routes.get(http::Pattern::parse(path).value(), [] { return http::text("page"); });
   }
 };
@@ -47,17 +47,24 @@ struct SharedPage : Page {
   using Page::Page;
 };
 
-/// What strikes while a service is replaced. All but the first are the app's changes.
-enum class Blow { app_stops, dependant_stops, dependant_starts, dependant_removed, old_removed };
+/// The change that interrupts a replacement.
+enum class Interruption {
+  app_stops,
+  dependant_stops,
+  dependant_starts,
+  dependant_removed,
+  old_removed
+};
 
-template <Replacing how, Blow blow = Blow::app_stops>
+template <ReplacePolicy how, Interruption interruption = Interruption::app_stops>
 struct Replaced {
-  explicit Replaced(Strike& of) : strike(of) {
+  explicit Replaced(CancelInjector& of) : injector(of) {
     app.mount(routes);
     old = app.shared([this] { return Version(census); });
     page = app.per_core(
-        [this](const Version&, http::Routes& to) { return Page(census, to, "/page"); });
-    app.shared([this](const Version&, http::Routes& to) { return SharedPage(census, to, "/all"); });
+        [this](const Version&, http::ServiceRoutes& to) { return Page(census, to, "/page"); });
+    app.shared(
+        [this](const Version&, http::ServiceRoutes& to) { return SharedPage(census, to, "/all"); });
   }
 
   Task<> on(unsigned core) {
@@ -65,55 +72,56 @@ struct Replaced {
   }
   Task<> life() {
     EXPECT_TRUE(co_await app.start());
-    if (blow == Blow::dependant_starts) {
+    if (interruption == Interruption::dependant_starts) {
       EXPECT_TRUE(co_await app.stop(page));
     }
     const auto body = [this](Scope& scope) -> Task<> {
-      scope.spawn(act_when_struck());
-      const ServiceId fresh = app.shared([this] { return Version(census); }, {.replacing = how});
+      scope.spawn(act_when_cancelled());
+      const ServiceId fresh =
+          app.shared([this] { return Version(census); }, {.replace_policy = how});
       auto replacing = app.replace(old, fresh);
-      const Result<> replaced = co_await strike.as_victim(1, std::move(replacing));
+      const Result<> replaced = co_await injector.as_target(1, std::move(replacing));
       EXPECT_TRUE(replaced || may_fail(replaced.error())) << replaced.error().message();
       fresh_is_left = !replaced && replaced.error() == Errc::not_found;
-      strike.cancel_all();
+      injector.cancel_all();
     };
     static_cast<void>(co_await with_scope(body));
     explain();
-    if (blow != Blow::app_stops) co_await look_at_what_is_left();
+    if (interruption != Interruption::app_stops) co_await check_remaining();
     co_await app.stop();
     EXPECT_EQ(census.alive, 0);
     EXPECT_EQ(routes.size(), 0U);
     EXPECT_TRUE(co_await app.start()) << "what is left fits together";
-    EXPECT_EQ(census.alive, blow == Blow::dependant_removed ? 2 : 5);
-    EXPECT_EQ(routes.size(), blow == Blow::dependant_removed ? 1U : 2U);
+    EXPECT_EQ(census.alive, interruption == Interruption::dependant_removed ? 2 : 5);
+    EXPECT_EQ(routes.size(), interruption == Interruption::dependant_removed ? 1U : 2U);
     co_await app.stop();
     over = true;
   }
   bool may_fail(std::error_code error) const {
     if (error == Errc::cancelled) return true;
-    if (blow == Blow::app_stops) return error == Errc::conflict;
-    return blow == Blow::old_removed && error == Errc::not_found;
+    if (interruption == Interruption::app_stops) return error == Errc::conflict;
+    return interruption == Interruption::old_removed && error == Errc::not_found;
   }
 
-  Task<> act_when_struck() {
+  Task<> act_when_cancelled() {
     const auto wait = []() -> Task<Result<>> { co_return co_await sleep_until(never); };
     auto waiting = wait();
-    static_cast<void>(co_await strike.as_victim(0, std::move(waiting)));
+    static_cast<void>(co_await injector.as_target(0, std::move(waiting)));
     Context shield = co_await this_context();
     shield.cancel = nullptr;
     auto acting = in_context(shield, act());
     co_await std::move(acting);
   }
   Task<> act() {
-    if (blow == Blow::app_stops) {
+    if (interruption == Interruption::app_stops) {
       co_await app.stop();
       EXPECT_EQ(census.alive, 0);
-    } else if (blow == Blow::dependant_stops) {
+    } else if (interruption == Interruption::dependant_stops) {
       EXPECT_TRUE(co_await app.stop(page));
       EXPECT_EQ(running("::Page"), 0U);
-    } else if (blow == Blow::dependant_starts) {
+    } else if (interruption == Interruption::dependant_starts) {
       EXPECT_TRUE(co_await app.start(page));
-    } else if (blow == Blow::dependant_removed) {
+    } else if (interruption == Interruption::dependant_removed) {
       EXPECT_TRUE(co_await app.remove(page));
       EXPECT_EQ(running("::Page"), 0U);
     } else {
@@ -121,15 +129,16 @@ struct Replaced {
       EXPECT_TRUE(removed || removed.error() == Errc::not_found);
     }
   }
-  /// Whatever had struck and whatever came of the replacement: what was asked for by hand holds.
-  Task<> look_at_what_is_left() {
-    const bool no_pages = blow == Blow::dependant_stops || blow == Blow::dependant_removed;
+  /// Checks the app after any interruption and any result: the explicit changes are in effect.
+  Task<> check_remaining() {
+    const bool no_pages = interruption == Interruption::dependant_stops ||
+                          interruption == Interruption::dependant_removed;
     const bool version = running("::Version") == 1;
-    EXPECT_TRUE(version || blow == Blow::old_removed);
+    EXPECT_TRUE(version || interruption == Interruption::old_removed);
     EXPECT_EQ(running("::Page"), version && !no_pages ? 3U : 0U);
     EXPECT_EQ(running("::SharedPage"), version ? 1U : 0U);
-    EXPECT_EQ(census.alive, !version ? 0 : no_pages ? 2 : 5) << "nobody is hidden";
-    if (blow == Blow::dependant_stops) {
+    EXPECT_EQ(census.alive, !version ? 0 : no_pages ? 2 : 5) << "no instance is hidden";
+    if (interruption == Interruption::dependant_stops) {
       EXPECT_TRUE(co_await app.start(page));
     }
     if (!version && !fresh_is_left) app.shared([this] { return Version(census); });
@@ -141,7 +150,7 @@ struct Replaced {
       return each.name.ends_with(name) && each.state == ServiceState::running;
     }));
   }
-  /// Each index leads somewhere, and whoever waits says for what.
+  /// Checks that each index is valid and that each waiting service has a reason.
   void explain() const {
     const Explanation now = app.explain();
     for (const ServiceReport& each : now.services) {
@@ -161,44 +170,45 @@ struct Replaced {
     EXPECT_EQ(routes.size(), 0U);
   }
 
-  Strike& strike;
+  CancelInjector& injector;
   Census census;
   http::Router routes;
   App app;
   ServiceId old;
   ServiceId page;
-  bool fresh_is_left = false;  // registered, but no part of the app
+  bool fresh_is_left = false;  // registered, but not part of the app
   bool over = false;
 };
 
-using ReplacementSteps = CoresTest;
+using ReplacementSteps = MultiCoreTest;
 
-TEST_F(ReplacementSteps, SideBySide) {
-  EXPECT_GT(sweep<Replaced<Replacing::side_by_side>>(2), 40U);
+TEST_F(ReplacementSteps, AReplacementSideBySideMayBeInterrupted) {
+  EXPECT_GT(sweep<Replaced<ReplacePolicy::side_by_side>>(2), 40U);
 }
 
-TEST_F(ReplacementSteps, Exclusively) {
-  EXPECT_GT(sweep<Replaced<Replacing::exclusive>>(2), 40U);
+TEST_F(ReplacementSteps, AnExclusiveReplacementMayBeInterrupted) {
+  EXPECT_GT(sweep<Replaced<ReplacePolicy::exclusive>>(2), 40U);
 }
 
-TEST_F(ReplacementSteps, ADependantIsStoppedByHand) {
-  EXPECT_GT((sweep<Replaced<Replacing::side_by_side, Blow::dependant_stops>>(2)), 40U);
-  EXPECT_GT((sweep<Replaced<Replacing::exclusive, Blow::dependant_stops>>(2)), 40U);
+TEST_F(ReplacementSteps, ADependantMayBeStopped) {
+  EXPECT_GT((sweep<Replaced<ReplacePolicy::side_by_side, Interruption::dependant_stops>>(2)), 40U);
+  EXPECT_GT((sweep<Replaced<ReplacePolicy::exclusive, Interruption::dependant_stops>>(2)), 40U);
 }
 
-TEST_F(ReplacementSteps, ADependantIsStartedByHand) {
-  EXPECT_GT((sweep<Replaced<Replacing::side_by_side, Blow::dependant_starts>>(2)), 40U);
-  EXPECT_GT((sweep<Replaced<Replacing::exclusive, Blow::dependant_starts>>(2)), 40U);
+TEST_F(ReplacementSteps, ADependantMayBeStarted) {
+  EXPECT_GT((sweep<Replaced<ReplacePolicy::side_by_side, Interruption::dependant_starts>>(2)), 40U);
+  EXPECT_GT((sweep<Replaced<ReplacePolicy::exclusive, Interruption::dependant_starts>>(2)), 40U);
 }
 
-TEST_F(ReplacementSteps, ADependantIsRemoved) {
-  EXPECT_GT((sweep<Replaced<Replacing::side_by_side, Blow::dependant_removed>>(2)), 40U);
-  EXPECT_GT((sweep<Replaced<Replacing::exclusive, Blow::dependant_removed>>(2)), 40U);
+TEST_F(ReplacementSteps, ADependantMayBeRemoved) {
+  EXPECT_GT((sweep<Replaced<ReplacePolicy::side_by_side, Interruption::dependant_removed>>(2)),
+            40U);
+  EXPECT_GT((sweep<Replaced<ReplacePolicy::exclusive, Interruption::dependant_removed>>(2)), 40U);
 }
 
-TEST_F(ReplacementSteps, WhatIsReplacedIsRemoved) {
-  EXPECT_GT((sweep<Replaced<Replacing::side_by_side, Blow::old_removed>>(2)), 40U);
-  EXPECT_GT((sweep<Replaced<Replacing::exclusive, Blow::old_removed>>(2)), 40U);
+TEST_F(ReplacementSteps, TheReplacedServiceMayBeRemoved) {
+  EXPECT_GT((sweep<Replaced<ReplacePolicy::side_by_side, Interruption::old_removed>>(2)), 40U);
+  EXPECT_GT((sweep<Replaced<ReplacePolicy::exclusive, Interruption::old_removed>>(2)), 40U);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-#include "weir/app/replacement.hpp"
+// Tests of the replacement of running services.
+#include "weir/app/lifecycle/detail/replacement.hpp"
 
 #include <string>
 #include <vector>
@@ -10,53 +11,55 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-struct Database : Said {
-  Database(const Journal& journal, std::string of) : Said(journal, "database " + of), name(of) {}
+struct Database : JournaledService {
+  Database(const Journal& journal, std::string of)
+      : JournaledService(journal, "database " + of), name(of) {}
   Task<Result<>> start() {
     static_cast<void>(co_await sleep(1s));
     if (name == "bad") co_return fail(Errc::limit_reached);
     co_return {};
   }
   Task<> stop() {
-    say("stopping");
+    write("stopping");
     static_cast<void>(co_await sleep(1s));
   }
   std::string name;
 };
-struct Logger : Said {
-  Logger(const Journal& journal, Requester) : Said(journal, "logger") {}
+struct Logger : JournaledService {
+  Logger(const Journal& journal, inject::Requester) : JournaledService(journal, "logger") {}
 };
-struct Store : Said {
+struct Store : JournaledService {
   Store(const Journal& journal, Database& below, Logger&)
-      : Said(journal, "store on " + below.name), database(below) {}
+      : JournaledService(journal, "store on " + below.name), database(below) {}
   Database& database;
 };
-struct Web : Said {
+struct Web : JournaledService {
   Web(const Journal& journal, Store& store)
-      : Said(journal, "web on " + store.database.name), name(store.database.name) {}
+      : JournaledService(journal, "web on " + store.database.name), name(store.database.name) {}
   std::string name;
 };
-/// Sees the databases and the webs.
-struct Watcher : Said {
-  Watcher(const Journal& journal, All<Database> of, Optional<Web> some)
-      : Said(journal, "watcher"), databases(of), web(some) {
+/// A service that writes the databases and webs that it sees to the journal.
+struct Watcher : JournaledService {
+  Watcher(const Journal& journal, inject::All<Database> of, inject::Optional<Web> some)
+      : JournaledService(journal, "watcher"), databases(of), web(some) {
     databases.on_change([this] { look(); });
     web.on_change([this] { look(); });
   }
   void look() {
     std::string names;
     for (Database& each : databases) names += " " + each.name;
-    say("sees" + names + (web ? " web on " + web->name : " no web"));
+    write("sees" + names + (web ? " web on " + web->name : " no web"));
   }
-  All<Database> databases;
-  Optional<Web> web;
+  inject::All<Database> databases;
+  inject::Optional<Web> web;
 };
 
 class ReplacementTest : public AppTest {
  protected:
-  ServiceId database(const std::string& name, Replacing replacing = Replacing::side_by_side) {
+  ServiceId database(const std::string& name,
+                     ReplacePolicy replace_policy = ReplacePolicy::side_by_side) {
     return app_.per_core([name](const Journal& journal) { return Database(journal, name); },
-                         {.replacing = replacing});
+                         {.replace_policy = replace_policy});
   }
   void start_with_a() {
     a_ = database("a");
@@ -74,7 +77,7 @@ class ReplacementTest : public AppTest {
   ServiceId web_;
 };
 
-TEST_F(ReplacementTest, TheNewOnesRunBeforeTheOldOnesStop) {
+TEST_F(ReplacementTest, NewInstancesRunBeforeOldOnesStop) {
   start_with_a();
   const ServiceId b = database("b");
   ASSERT_TRUE(run(app_.replace(a_, b)));
@@ -85,9 +88,9 @@ TEST_F(ReplacementTest, TheNewOnesRunBeforeTheOldOnesStop) {
   const std::string last = *std::ranges::find_if(
       lines_.rbegin(), lines_.rend(), [](auto& each) { return each.starts_with("watcher"); });
   EXPECT_EQ(last, "watcher sees b web on b");
-  EXPECT_FALSE(said("watcher sees no web"));
-  EXPECT_FALSE(said("watcher sees a no web"));
-  EXPECT_FALSE(said("watcher gone"));
+  EXPECT_FALSE(has_line("watcher sees no web"));
+  EXPECT_FALSE(has_line("watcher sees a no web"));
+  EXPECT_FALSE(has_line("watcher gone"));
   EXPECT_EQ(run(app_.stop(a_)).error(), Errc::not_found);
   for (const ServiceReport& each : app_.explain().services) {
     EXPECT_EQ(each.state, ServiceState::running) << each.name;
@@ -95,12 +98,12 @@ TEST_F(ReplacementTest, TheNewOnesRunBeforeTheOldOnesStop) {
   EXPECT_EQ(app_.explain().services.size(), 6U);
   lines_.clear();
   ASSERT_TRUE(run(app_.stop(b)));
-  EXPECT_TRUE(said("web on b gone"));
+  EXPECT_TRUE(has_line("web on b gone"));
   ASSERT_TRUE(run(app_.start(b)));
   stop();
 }
 
-TEST_F(ReplacementTest, AgainAndAgain) {
+TEST_F(ReplacementTest, AServiceMayBeReplacedRepeatedly) {
   start_with_a();
   for (int i = 0; i < 50; ++i) {
     const ServiceId next = database(std::to_string(i));
@@ -111,43 +114,43 @@ TEST_F(ReplacementTest, AgainAndAgain) {
   stop();
 }
 
-TEST_F(ReplacementTest, WhatCannotStartChangesNothing) {
+TEST_F(ReplacementTest, AFailingReplacementChangesNothing) {
   start_with_a();
   const ServiceId bad = database("bad");
   EXPECT_EQ(run(app_.replace(a_, bad)).error(), Errc::limit_reached);
   EXPECT_EQ(lines_.front(), "database bad made");
   EXPECT_EQ(lines_.back(), "database bad gone");
-  EXPECT_FALSE(said("web on a gone"));
-  EXPECT_EQ(app_.problems().size(), 1U);
+  EXPECT_FALSE(has_line("web on a gone"));
+  EXPECT_EQ(app_.errors().size(), 1U);
   EXPECT_EQ(run(app_.stop(bad)).error(), Errc::not_found);
   EXPECT_EQ(app_.explain().services.size(), 6U);
   const ServiceId b = database("b");
   ASSERT_TRUE(run(app_.replace(a_, b)));
-  EXPECT_TRUE(said("web on b made"));
+  EXPECT_TRUE(has_line("web on b made"));
   stop();
 }
 
-TEST_F(ReplacementTest, ExclusiveOnesStopFirst) {
+TEST_F(ReplacementTest, OldInstancesStopFirstIfExclusive) {
   start_with_a();
-  const ServiceId b = database("b", Replacing::exclusive);
+  const ServiceId b = database("b", ReplacePolicy::exclusive);
   ASSERT_TRUE(run(app_.replace(a_, b)));
   expect_order({"web on a gone", "store on a gone", "database a stopping", "database a gone",
                 "database b made", "store on b made", "web on b made"});
   stop();
 }
 
-TEST_F(ReplacementTest, WhoDoesNotRunTakesTheNewOneLater) {
+TEST_F(ReplacementTest, AStoppedDependantTakesTheNewServiceLater) {
   start_with_a();
   ASSERT_TRUE(run(app_.stop(web_)));
   const ServiceId b = database("b");
   ASSERT_TRUE(run(app_.replace(a_, b)));
-  EXPECT_FALSE(said("web on b made"));
+  EXPECT_FALSE(has_line("web on b made"));
   ASSERT_TRUE(run(app_.start(web_)));
-  EXPECT_TRUE(said("web on b made"));
+  EXPECT_TRUE(has_line("web on b made"));
   stop();
 }
 
-TEST_F(ReplacementTest, OnlyWhatFits) {
+TEST_F(ReplacementTest, InvalidIdsAreRejected) {
   start_with_a();
   EXPECT_EQ(run(app_.replace(a_, web_)).error(), Errc::conflict);
   const ServiceId b = database("b");
@@ -157,7 +160,7 @@ TEST_F(ReplacementTest, OnlyWhatFits) {
   stop();
 }
 
-TEST_F(ReplacementTest, StoppedInTheMiddle) {
+TEST_F(ReplacementTest, TheAppMayStopDuringAReplacement) {
   start_with_a();
   const ServiceId b = database("b");
   const auto both = [&](Scope& scope) -> Task<> {
@@ -169,8 +172,8 @@ TEST_F(ReplacementTest, StoppedInTheMiddle) {
     co_await app_.stop();
   };
   static_cast<void>(run(with_scope(both)));
-  EXPECT_TRUE(said("database b gone"));
-  EXPECT_TRUE(said("database a gone"));
+  EXPECT_TRUE(has_line("database b gone"));
+  EXPECT_TRUE(has_line("database a gone"));
   EXPECT_FALSE(app_.running());
 }
 

@@ -1,16 +1,17 @@
+// Makes and describes raw values.
 #include "weir/config/source/detail/raw_value.hpp"
 
 #include <ranges>
 #include <utility>
 
-#include "weir/config/source/detail/error.hpp"
+#include "weir/config/source/error.hpp"
 #include "weir/json/detail/writer.hpp"
 
 namespace weir::config {
 namespace {
 
 template <class T>
-std::string written(T value) {
+std::string to_json(T value) {
   std::string text;
   json::StringWriter writer(text);
   writer.write(value);
@@ -20,16 +21,16 @@ std::string written(T value) {
 
 }  // namespace
 
-Given Given::bare(std::string_view text) {
-  Given given;
-  given.text = text;
-  return given;
+RawValue RawValue::untyped(std::string_view text) {
+  RawValue raw;
+  raw.text = text;
+  return raw;
 }
 
-Given Given::nested(std::span<const std::string> path, Given innermost) {
+RawValue RawValue::nested(std::span<const std::string> path, RawValue innermost) {
   for (const std::string& name : std::views::reverse(path)) {
     innermost.name = name;
-    Given table;
+    RawValue table;
     table.kind = Kind::table;
     table.items.push_back(std::move(innermost));
     innermost = std::move(table);
@@ -37,26 +38,26 @@ Given Given::nested(std::span<const std::string> path, Given innermost) {
   return innermost;
 }
 
-std::string Given::describe() const {
+std::string RawValue::describe() const {
   switch (kind) {
-    case Kind::bare:
-      return shown(text);
-    case Kind::text:
-      return "the string " + shown(text);
+    case Kind::untyped:
+      return quote(text);
+    case Kind::string:
+      return "the string " + quote(text);
     case Kind::integer:
       return std::to_string(integer);
     case Kind::real:
-      return "the number " + written(real);
+      return "the number " + to_json(real);
     case Kind::boolean:
-      return written(boolean);
-    case Kind::moment:
+      return to_json(boolean);
+    case Kind::date_time:
       return "a date or time";
-    case Kind::list:
+    case Kind::array:
       return "an array";
     case Kind::table:
       return "a table";
   }
-  return "something else";
+  return "a value of another type";
 }
 
 }  // namespace weir::config

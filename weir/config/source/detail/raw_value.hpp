@@ -1,4 +1,4 @@
-// What a file, the environment or the command line gives, before anybody knows what it should be.
+// A RawValue is a value that a source gives, before its C++ type is known.
 #pragma once
 
 #include <cstdint>
@@ -9,41 +9,42 @@
 
 namespace weir::config {
 
-/// Where something begins in a file, from 1; 0: it is in no file.
+/// The first character's line and column in a file, counted from 1. Both are 0 if there is no
+/// file.
 struct Position {
   unsigned line = 0;
   unsigned column = 0;
   auto operator<=>(const Position&) const noexcept = default;
 };
 
-struct Given {
+struct RawValue {
   enum class Kind : std::uint8_t {
-    bare,  ///< a text whose type nobody has told: of a variable or an option
-    text,
+    untyped,  ///< The text of a variable or an option, which may be of any type.
+    string,
     integer,
     real,
     boolean,
-    moment,  ///< a date or a time
-    list,
+    date_time,  ///< A date, a time, or both.
+    array,
     table,
   };
 
-  Kind kind = Kind::bare;
+  Kind kind = Kind::untyped;
   Position position;
-  std::string name;  ///< its key, in a table
+  std::string name;  ///< The key, if the value is an item of a table.
   Position name_position;
-  std::string text;  ///< if it is bare or a text
+  std::string text;  ///< The text of an untyped value or a string.
   std::int64_t integer = 0;
   double real = 0;
   bool boolean = false;
-  std::vector<Given> items;  ///< of a list or a table
+  std::vector<RawValue> items;  ///< The items of an array or a table.
 
-  static Given bare(std::string_view text);
-  /// Tables in tables, one for each name of `path`, with `innermost` in the last.
-  static Given nested(std::span<const std::string> path, Given innermost);
+  static RawValue untyped(std::string_view text);
+  /// Returns nested tables, one for each name of `path`, with `innermost` in the last one.
+  static RawValue nested(std::span<const std::string> path, RawValue innermost);
 
-  bool is_text() const noexcept { return kind == Kind::bare || kind == Kind::text; }
-  /// For `found …`: `"http"`, `70000`, `a table`.
+  bool is_text() const noexcept { return kind == Kind::untyped || kind == Kind::string; }
+  /// Returns the text for messages after "found": `"http"`, `70000`, `a table`.
   std::string describe() const;
 };
 

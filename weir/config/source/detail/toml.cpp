@@ -1,10 +1,11 @@
-#include "weir/app/config_toml.hpp"
+// Parses TOML with toml++ and converts its nodes to RawValue.
+#include "weir/config/source/detail/toml.hpp"
 
 #define TOML_ENABLE_FORMATTERS 0
-// toml++ 3.3 states of a file's bytes what it only then looks at ("[.5g]"), and takes letters such
-// as U+0142 where it looks for white space to be impossible: it ended the program with assertions,
-// and without them anything could happen. Not stated, the one is an error and the other no white
-// space.
+// toml++ 3.3 asserts facts about a file's bytes before it checks them ("[.5g]"). It also marks as
+// unreachable the case of a letter such as U+0142 where it expects white space. The assertions end
+// the program, and without them the behaviour is undefined. The definitions below remove these
+// statements: the first input is then an error, the second is not white space.
 #include <toml++/impl/preprocessor.h>
 #undef TOML_ASSERT
 #undef TOML_ASSERT_ASSUME
@@ -29,59 +30,59 @@ Position position_of(const toml::source_region& region) {
   return {region.begin.line, region.begin.column};
 }
 
-Given given_of(const toml::node& node);
+RawValue raw_value_of(const toml::node& node);
 
-std::vector<Given> items_of(const toml::table& table) {
-  std::vector<Given> items;
+std::vector<RawValue> items_of(const toml::table& table) {
+  std::vector<RawValue> items;
   items.reserve(table.size());
   for (const auto& [key, value] : table) {
-    Given& item = items.emplace_back(given_of(value));
+    RawValue& item = items.emplace_back(raw_value_of(value));
     item.name = key.str();
     item.name_position = position_of(key.source());
   }
-  // The library has them by name.
-  std::ranges::stable_sort(items, {}, &Given::name_position);
+  // The library sorts the items by name.
+  std::ranges::stable_sort(items, {}, &RawValue::name_position);
   return items;
 }
 
-std::vector<Given> items_of(const toml::array& array) {
-  std::vector<Given> items;
+std::vector<RawValue> items_of(const toml::array& array) {
+  std::vector<RawValue> items;
   items.reserve(array.size());
-  for (const toml::node& element : array) items.push_back(given_of(element));
+  for (const toml::node& element : array) items.push_back(raw_value_of(element));
   return items;
 }
 
-Given given_of(const toml::node& node) {
-  Given given;
-  given.position = position_of(node.source());
+RawValue raw_value_of(const toml::node& node) {
+  RawValue raw;
+  raw.position = position_of(node.source());
   if (const auto* const table = node.as_table()) {
-    given.kind = Given::Kind::table;
-    given.items = items_of(*table);
+    raw.kind = RawValue::Kind::table;
+    raw.items = items_of(*table);
   } else if (const auto* const array = node.as_array()) {
-    given.kind = Given::Kind::list;
-    given.items = items_of(*array);
+    raw.kind = RawValue::Kind::array;
+    raw.items = items_of(*array);
   } else if (const auto* const text = node.as_string()) {
-    given.kind = Given::Kind::text;
-    given.text = text->get();
+    raw.kind = RawValue::Kind::string;
+    raw.text = text->get();
   } else if (const auto* const integer = node.as_integer()) {
-    given.kind = Given::Kind::integer;
-    given.integer = integer->get();
+    raw.kind = RawValue::Kind::integer;
+    raw.integer = integer->get();
   } else if (const auto* const real = node.as_floating_point()) {
-    given.kind = Given::Kind::real;
-    given.real = real->get();
+    raw.kind = RawValue::Kind::real;
+    raw.real = real->get();
   } else if (const auto* const boolean = node.as_boolean()) {
-    given.kind = Given::Kind::boolean;
-    given.boolean = boolean->get();
+    raw.kind = RawValue::Kind::boolean;
+    raw.boolean = boolean->get();
   } else {
-    given.kind = Given::Kind::moment;
+    raw.kind = RawValue::Kind::date_time;
   }
-  return given;
+  return raw;
 }
 
-// Each dot of a key is a table in a table, whose destructors call each other.
+// Each dot of a key creates a nested table, whose destructors are recursive.
 constexpr std::ptrdiff_t dots_max = 256;
 
-/// The number of the first line with more dots outside of quotes, or 0.
+/// Returns the number of the first line with more than dots_max dots outside of quotes, or 0.
 unsigned line_with_too_many_dots(std::string_view text) {
   unsigned line = 1;
   std::ptrdiff_t dots = 0;
@@ -102,8 +103,8 @@ unsigned line_with_too_many_dots(std::string_view text) {
   return 0;
 }
 
-/// What the library says goes on with what it was doing and what it saw; one line of it, safe to
-/// show.
+/// Returns the first line of the library's message, safe to show. The library continues with its
+/// state and the input.
 std::string first_line(std::string_view text) {
   std::string line(text.substr(0, std::min<std::size_t>(text.find('\n'), 200)));
   std::ranges::replace_if(line, [](char each) { return each < ' ' || each > '~'; }, '?');
@@ -112,34 +113,36 @@ std::string first_line(std::string_view text) {
 
 }  // namespace
 
-std::string place(std::string_view source, Position position) {
+std::string format_location(std::string_view source, Position position) {
   std::string text(source);
   if (position.line == 0) return text;
   text.append(":").append(std::to_string(position.line));
   return text.append(":").append(std::to_string(position.column));
 }
 
-std::expected<Given, Error> parse_toml(std::string_view text, std::string_view source) {
+std::expected<RawValue, Error> parse_toml(std::string_view text, std::string_view source) {
   if (const unsigned line = line_with_too_many_dots(text); line != 0) {
-    return std::unexpected(Error{place(source, {line, 1}), "", "a line with more than 256 dots"});
+    return std::unexpected(
+        Error{format_location(source, {line, 1}), "", "a line with more than 256 dots"});
   }
   try {
-    return given_of(toml::parse(text));
+    return raw_value_of(toml::parse(text));
   } catch (const toml::parse_error& error) {
-    return std::unexpected(Error{place(source, position_of(error.source())), "",
-                                 "this is no TOML: " + first_line(error.description())});
+    return std::unexpected(Error{format_location(source, position_of(error.source())), "",
+                                 "invalid TOML: " + first_line(error.description())});
   }
 }
 
-std::expected<Given, std::string> parse_toml_value(std::string_view text) {
-  // A line of its own would begin another key.
-  if (text.find_first_of("\r\n") != text.npos) return std::unexpected("it has more than one line");
+std::expected<RawValue, std::string> parse_toml_value(std::string_view text) {
+  // A second line would begin another key.
+  if (text.find_first_of("\r\n") != text.npos)
+    return std::unexpected("the value has more than one line");
   const auto table = parse_toml("value = " + std::string(text), "");
   if (!table) return std::unexpected(table.error().what);
-  Given given = table->items.front();
-  given.position = given.name_position = {};
-  given.name.clear();
-  return given;
+  RawValue raw = table->items.front();
+  raw.position = raw.name_position = {};
+  raw.name.clear();
+  return raw;
 }
 
 }  // namespace weir::config

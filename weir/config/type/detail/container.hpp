@@ -21,17 +21,17 @@ inline constexpr bool is_optional<std::optional<T>> = true;
 
 template <class T>
 class OptionalOf final : public OptionalType {
-  static_assert(!is_optional<T>, "weir::config: empty says only that there is no value");
+  static_assert(!is_optional<T>, "weir::config: an optional of an optional has no notation");
 
  public:
-  const void* held(const void* value) const noexcept override {
+  const void* unwrap_optional(const void* value) const noexcept override {
     const auto& optional = *static_cast<const std::optional<T>*>(value);
     return optional ? std::addressof(*optional) : nullptr;
   }
 
  private:
-  const Type& inner() const noexcept override { return type_of<T>(); }
-  void* made(void* value) const override {
+  const Type& value_type() const noexcept override { return type_of<T>(); }
+  void* get_or_emplace(void* value) const override {
     auto& optional = *static_cast<std::optional<T>*>(value);
     return optional ? std::addressof(*optional) : std::addressof(optional.emplace());
   }
@@ -39,7 +39,7 @@ class OptionalOf final : public OptionalType {
 
 template <class T>
 class VectorOf final : public ListType {
-  static_assert(!std::is_same_v<T, bool>, "weir::config: take std::vector<char> or an enum");
+  static_assert(!std::is_same_v<T, bool>, "weir::config: use std::vector<char> or an enum");
 
  public:
   void write(std::string& out, const void* value) const override {
@@ -74,7 +74,7 @@ class MapOf final : public MapType {
     }
     out += before[0] == '{' ? "{}" : "}";
   }
-  const Type& inner() const noexcept override { return type_of<T>(); }
+  const Type& value_type() const noexcept override { return type_of<T>(); }
 
  private:
   void* entry(void* map, const std::string& name) const override {

@@ -1,3 +1,4 @@
+// Reads and writes numbers, texts, sizes and addresses.
 #include "weir/config/type/detail/scalar.hpp"
 
 #include <charconv>
@@ -9,7 +10,7 @@
 namespace weir::config {
 namespace {
 
-constexpr std::size_t word_size_max = 40;
+constexpr std::size_t placeholder_size_max = 40;
 
 template <class T>
 std::optional<T> parse_whole(std::string_view text) noexcept {
@@ -38,27 +39,27 @@ const T& as(const void* value) noexcept {
 
 }  // namespace
 
-std::optional<std::int64_t> read_signed(const Given& given) noexcept {
-  if (given.kind == Given::Kind::integer) return given.integer;
-  if (given.kind != Given::Kind::bare) return std::nullopt;
-  return parse_whole<std::int64_t>(given.text);
+std::optional<std::int64_t> read_signed(const RawValue& raw) noexcept {
+  if (raw.kind == RawValue::Kind::integer) return raw.integer;
+  if (raw.kind != RawValue::Kind::untyped) return std::nullopt;
+  return parse_whole<std::int64_t>(raw.text);
 }
 
-std::optional<std::uint64_t> read_unsigned(const Given& given) noexcept {
-  if (given.kind == Given::Kind::bare) return parse_whole<std::uint64_t>(given.text);
-  if (given.kind != Given::Kind::integer || given.integer < 0) return std::nullopt;
-  return static_cast<std::uint64_t>(given.integer);
+std::optional<std::uint64_t> read_unsigned(const RawValue& raw) noexcept {
+  if (raw.kind == RawValue::Kind::untyped) return parse_whole<std::uint64_t>(raw.text);
+  if (raw.kind != RawValue::Kind::integer || raw.integer < 0) return std::nullopt;
+  return static_cast<std::uint64_t>(raw.integer);
 }
 
-std::optional<double> read_real(const Given& given) noexcept {
+std::optional<double> read_real(const RawValue& raw) noexcept {
   std::optional<double> value;
-  if (given.kind == Given::Kind::bare) value = parse_whole<double>(given.text);
-  if (given.kind == Given::Kind::real) value = given.real;
-  if (given.kind == Given::Kind::integer) {
-    // Every whole number up to 2^53 is a double.
+  if (raw.kind == RawValue::Kind::untyped) value = parse_whole<double>(raw.text);
+  if (raw.kind == RawValue::Kind::real) value = raw.real;
+  if (raw.kind == RawValue::Kind::integer) {
+    // Every integer up to 2^53 is exact as a double.
     constexpr std::int64_t exact_max = std::int64_t{1} << 53;
-    if (given.integer < -exact_max || given.integer > exact_max) return std::nullopt;
-    value = static_cast<double>(given.integer);
+    if (raw.integer < -exact_max || raw.integer > exact_max) return std::nullopt;
+    value = static_cast<double>(raw.integer);
   }
   if (value && !std::isfinite(*value)) return std::nullopt;
   return value;
@@ -81,13 +82,13 @@ std::string expected_names(std::span<const std::string_view> names) {
   return text;
 }
 
-std::string word_of_names(std::span<const std::string_view> names) {
+std::string placeholder_of_names(std::span<const std::string_view> names) {
   std::string text;
   for (const std::string_view name : names) {
     if (!text.empty()) text += '|';
     text += name;
   }
-  return text.size() > word_size_max ? "NAME" : text;
+  return text.size() > placeholder_size_max ? "NAME" : text;
 }
 
 void write_text(std::string& out, std::string_view text) {
@@ -103,14 +104,14 @@ void write_number(std::string& out, double number) {
   write_json(out, number);
 }
 
-bool BooleanType::read(const Given& given, void* value) const {
-  if (given.kind == Given::Kind::boolean) {
-    as<bool>(value) = given.boolean;
+bool BooleanType::read(const RawValue& raw, void* value) const {
+  if (raw.kind == RawValue::Kind::boolean) {
+    as<bool>(value) = raw.boolean;
     return true;
   }
-  if (given.kind != Given::Kind::bare) return false;
-  if (given.text != "true" && given.text != "false") return false;
-  as<bool>(value) = given.text == "true";
+  if (raw.kind != RawValue::Kind::untyped) return false;
+  if (raw.text != "true" && raw.text != "false") return false;
+  as<bool>(value) = raw.text == "true";
   return true;
 }
 
@@ -118,21 +119,21 @@ void BooleanType::write(std::string& out, const void* value) const {
   write_json(out, as<bool>(value));
 }
 
-bool TextType::read(const Given& given, void* value) const {
-  if (!given.is_text()) return false;
-  as<std::string>(value) = given.text;
+bool StringType::read(const RawValue& raw, void* value) const {
+  if (!raw.is_text()) return false;
+  as<std::string>(value) = raw.text;
   return true;
 }
 
-void TextType::write(std::string& out, const void* value) const {
+void StringType::write(std::string& out, const void* value) const {
   write_text(out, as<std::string>(value));
 }
 
-bool ByteSizeType::read(const Given& given, void* value) const {
+bool ByteSizeType::read(const RawValue& raw, void* value) const {
   std::optional<ByteSize> size;
-  if (given.is_text()) size = parse_byte_size(given.text);
-  if (given.kind == Given::Kind::integer && given.integer >= 0) {
-    size = ByteSize(static_cast<std::uint64_t>(given.integer));
+  if (raw.is_text()) size = parse_byte_size(raw.text);
+  if (raw.kind == RawValue::Kind::integer && raw.integer >= 0) {
+    size = ByteSize(static_cast<std::uint64_t>(raw.integer));
   }
   if (size) as<ByteSize>(value) = *size;
   return size.has_value();
@@ -142,9 +143,9 @@ void ByteSizeType::write(std::string& out, const void* value) const {
   write_text(out, to_text(as<ByteSize>(value)));
 }
 
-bool EndpointType::read(const Given& given, void* value) const {
-  if (!given.is_text()) return false;
-  auto address = os::Address::parse(given.text);
+bool EndpointType::read(const RawValue& raw, void* value) const {
+  if (!raw.is_text()) return false;
+  auto address = os::Address::parse(raw.text);
   if (address) as<os::Address>(value) = *address;
   return address.has_value();
 }

@@ -1,5 +1,5 @@
-// Numbers, texts, lengths of time, sizes and addresses out of what was given: the part of reading
-// that does not depend on the type in C++.
+// Reads and writes numbers, texts, durations, sizes and addresses; the part that does not depend
+// on the C++ type.
 #pragma once
 
 #include <cstdint>
@@ -15,69 +15,71 @@
 
 namespace weir::config {
 
-/// From an integer, or a bare text in decimal digits. nullopt where it is none of 64 bits.
-std::optional<std::int64_t> read_signed(const Given& given) noexcept;
-std::optional<std::uint64_t> read_unsigned(const Given& given) noexcept;
-/// From a number or a bare one; an integer must be exactly a double, and none infinite or NaN.
-std::optional<double> read_real(const Given& given) noexcept;
+/// Reads an integer, or an untyped text of decimal digits. Returns nullopt if the value is not an
+/// integer of 64 bits.
+std::optional<std::int64_t> read_signed(const RawValue& raw) noexcept;
+std::optional<std::uint64_t> read_unsigned(const RawValue& raw) noexcept;
+/// Reads a number, or an untyped text of one. Returns nullopt for an infinite number, for NaN, and
+/// for an integer outside of ±2^53, which might not be exact as a double.
+std::optional<double> read_real(const RawValue& raw) noexcept;
 
 std::string expected_signed(std::int64_t least, std::int64_t most);
 std::string expected_unsigned(std::uint64_t most);
-/// `"a", "b" or "c"`.
+/// Returns `"a", "b" or "c"`.
 std::string expected_names(std::span<const std::string_view> names);
-/// `a|b|c`, or `NAME` if that would be long.
-std::string word_of_names(std::span<const std::string_view> names);
+/// Returns `a|b|c`, or `NAME` if that text would be long.
+std::string placeholder_of_names(std::span<const std::string_view> names);
 
 void write_text(std::string& out, std::string_view text);
 void write_number(std::string& out, std::int64_t number);
 void write_number(std::string& out, std::uint64_t number);
 void write_number(std::string& out, double number);
 
-/// `true` or `false`, also bare.
+/// A bool is `true` or `false`, also as an untyped text.
 class BooleanType final : public ValueType {
  public:
   void write(std::string& out, const void* value) const override;
-  std::string word() const override { return "true|false"; }
+  std::string placeholder() const override { return "true|false"; }
   std::string expected() const override { return "true or false"; }
   bool is_flag() const noexcept override { return true; }
 
  private:
-  bool read(const Given& given, void* value) const override;
+  bool read(const RawValue& raw, void* value) const override;
 };
 
-/// std::string: any text.
-class TextType final : public ValueType {
+/// A std::string is any text.
+class StringType final : public ValueType {
  public:
   void write(std::string& out, const void* value) const override;
-  std::string word() const override { return "TEXT"; }
+  std::string placeholder() const override { return "TEXT"; }
   std::string expected() const override { return "a string"; }
 
  private:
-  bool read(const Given& given, void* value) const override;
+  bool read(const RawValue& raw, void* value) const override;
 };
 
-/// ByteSize: a text with a unit, or a number of bytes.
+/// A ByteSize is a text with a unit, or a number of bytes.
 class ByteSizeType final : public ValueType {
  public:
   void write(std::string& out, const void* value) const override;
-  std::string word() const override { return "SIZE"; }
+  std::string placeholder() const override { return "SIZE"; }
   std::string expected() const override { return "a size such as 64KiB, 1.5MiB or 1000"; }
 
  private:
-  bool read(const Given& given, void* value) const override;
+  bool read(const RawValue& raw, void* value) const override;
 };
 
-/// Endpoint: a text that os::Address::parse() takes.
+/// An Endpoint is a text that os::Address::parse() accepts.
 class EndpointType final : public ValueType {
  public:
   void write(std::string& out, const void* value) const override;
-  std::string word() const override { return "ADDRESS"; }
+  std::string placeholder() const override { return "ADDRESS"; }
   std::string expected() const override {
     return "an address such as 127.0.0.1:8080, [::1]:8080, :8080 or unix:/run/a.sock";
   }
 
  private:
-  bool read(const Given& given, void* value) const override;
+  bool read(const RawValue& raw, void* value) const override;
 };
 
 }  // namespace weir::config

@@ -1,4 +1,4 @@
-// The Types of numbers, enums and lengths of time, whatever their size and unit.
+// The Types of numbers, enums and durations of every size and unit.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ class IntegerType final : public ValueType {
   void write(std::string& out, const void* value) const override {
     write_number(out, Wide{*static_cast<const T*>(value)});
   }
-  std::string word() const override { return "INTEGER"; }
+  std::string placeholder() const override { return "INTEGER"; }
   std::string expected() const override {
     if constexpr (std::is_signed_v<T>) {
       return expected_signed(Limits::min(), Limits::max());
@@ -38,12 +38,12 @@ class IntegerType final : public ValueType {
   using Limits = std::numeric_limits<T>;
   using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
 
-  bool read(const Given& given, void* value) const override {
-    const auto number = [&given] {
+  bool read(const RawValue& raw, void* value) const override {
+    const auto number = [&raw] {
       if constexpr (std::is_signed_v<T>) {
-        return read_signed(given);
+        return read_signed(raw);
       } else {
-        return read_unsigned(given);
+        return read_unsigned(raw);
       }
     }();
     if (!number || !std::in_range<T>(*number)) return false;
@@ -58,12 +58,12 @@ class RealType final : public ValueType {
   void write(std::string& out, const void* value) const override {
     write_number(out, double{*static_cast<const T*>(value)});
   }
-  std::string word() const override { return "NUMBER"; }
+  std::string placeholder() const override { return "NUMBER"; }
   std::string expected() const override { return "a number"; }
 
  private:
-  bool read(const Given& given, void* value) const override {
-    const auto number = read_real(given);
+  bool read(const RawValue& raw, void* value) const override {
+    const auto number = read_real(raw);
     constexpr double most = std::numeric_limits<T>::max();
     if (!number || *number < -most || *number > most) return false;
     *static_cast<T*>(value) = static_cast<T>(*number);
@@ -72,7 +72,7 @@ class RealType final : public ValueType {
 };
 
 template <class E>
-class NamedType final : public ValueType {
+class EnumType final : public ValueType {
   static_assert(!json::enumerators<E>.empty(),
                 "weir::config: an enum needs names: see json::enumerators");
 
@@ -83,7 +83,7 @@ class NamedType final : public ValueType {
     }
     write_number(out, static_cast<std::int64_t>(*static_cast<const E*>(value)));
   }
-  std::string word() const override { return word_of_names(names); }
+  std::string placeholder() const override { return placeholder_of_names(names); }
   std::string expected() const override { return expected_names(names); }
 
  private:
@@ -95,10 +95,10 @@ class NamedType final : public ValueType {
     return all;
   }();
 
-  bool read(const Given& given, void* value) const override {
-    if (!given.is_text()) return false;
+  bool read(const RawValue& raw, void* value) const override {
+    if (!raw.is_text()) return false;
     for (const auto& each : json::enumerators<E>) {
-      if (each.name != given.text) continue;
+      if (each.name != raw.text) continue;
       *static_cast<E*>(value) = each.value;
       return true;
     }
@@ -121,7 +121,7 @@ class DurationType final : public ValueType {
     }
     write_text(out, to_text(Duration(nanoseconds)));
   }
-  std::string word() const override { return "DURATION"; }
+  std::string placeholder() const override { return "DURATION"; }
   std::string expected() const override {
     const std::string form = "a duration such as 250ms, 5s or 1h30min";
     if constexpr (Tick::num == 1) return form;
@@ -129,9 +129,9 @@ class DurationType final : public ValueType {
   }
 
  private:
-  bool read(const Given& given, void* value) const override {
-    if (!given.is_text()) return false;
-    const auto length = parse_duration(given.text);
+  bool read(const RawValue& raw, void* value) const override {
+    if (!raw.is_text()) return false;
+    const auto length = parse_duration(raw.text);
     if (!length || length->count() % Tick::num != 0) return false;
     const Duration::rep ticks = length->count() / Tick::num;
     if (!std::in_range<typename D::rep>(ticks)) return false;

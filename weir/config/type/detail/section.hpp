@@ -1,4 +1,5 @@
-// The Types of structs: their fields by the reflection that weir/json has, and notes on them.
+// The Types of structs, whose fields the reflection of weir/json lists, and the help texts of
+// fields.
 #pragma once
 
 #include <algorithm>
@@ -16,45 +17,45 @@
 
 namespace weir::config {
 
-/// What the help says of a field.
-struct Note {
-  std::string_view field;  ///< as in the struct
+/// The help text of a field.
+struct FieldHelp {
+  std::string_view field;  ///< The field's name in the struct.
   std::string_view text;
 };
 
-/// The notes on the fields of T. For example, after the struct:
+/// The help texts of the fields of T. An example, which stands after the struct:
 ///
-///   template <>
-///   inline constexpr std::array weir::config::notes<Server>{
-///       weir::config::Note{"listen", "where to wait for connections"}};
+///     template <>
+///     inline constexpr std::array weir::config::field_help<Server>{
+///         weir::config::FieldHelp{"listen", "address to listen on"}};
 template <class T>
-inline constexpr std::array<Note, 0> notes{};
+inline constexpr std::array<FieldHelp, 0> field_help{};
 
 namespace detail {
 
 template <class T>
-consteval std::string_view note_of(std::string_view declared) {
-  for (const Note& note : notes<T>) {
-    if (note.field == declared) return note.text;
+consteval std::string_view help_of(std::string_view declared) {
+  for (const FieldHelp& entry : field_help<T>) {
+    if (entry.field == declared) return entry.text;
   }
   return {};
 }
 
 template <class T>
-consteval bool notes_are_of_fields() {
+consteval bool field_help_is_valid() {
   const auto declared = json::detail::declared_names<T>();
-  return std::ranges::all_of(notes<T>, [&](const Note& each) {
+  return std::ranges::all_of(field_help<T>, [&](const FieldHelp& each) {
     return std::ranges::find(declared, each.field) != declared.end();
   });
 }
 
 template <class T>
 consteval auto fields_of() {
-  return json::detail::with_fields(json::detail::place<T>.value, [](auto&... members) {
+  return json::detail::with_fields(json::detail::field_probe<T>.value, [](auto&... members) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       constexpr auto declared = json::detail::declared_names<T>();
       return std::array<Field, sizeof...(I)>{
-          Field{json::detail::names<T>[I], note_of<T>(declared[I]),
+          Field{json::detail::names<T>[I], help_of<T>(declared[I]),
                 &type_of<std::remove_cvref_t<decltype(members)>>}...};
     }(std::make_index_sequence<sizeof...(members)>());
   });
@@ -63,7 +64,8 @@ consteval auto fields_of() {
 template <class T>
 class SectionOf final : public SectionType {
   static_assert(json::detail::check_struct<T>() && json::detail::check_names<T>());
-  static_assert(notes_are_of_fields<T>(), "weir::config: notes<T> speaks of a field T has not");
+  static_assert(field_help_is_valid<T>(),
+                "weir::config: field_help<T> names a field that T does not have");
 
  public:
   std::span<const Field> fields() const noexcept override { return all; }

@@ -1,104 +1,104 @@
+// Fills optionals, lists, maps and sections from raw values.
 #include "weir/config/type/detail/type.hpp"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "weir/app/config_toml.hpp"
+#include "weir/config/source/detail/toml.hpp"
 
 namespace weir::config {
 
-Filling::Inside::Inside(Filling& filling, std::string_view name)
-    : filling_(filling), size_before_(filling.key_.size()) {
-  if (size_before_ > 0) filling.key_ += '.';
-  filling.key_ += shown_name(name);
+FillContext::KeyScope::KeyScope(FillContext& context, std::string_view name)
+    : context_(context), outer_size_(context.key_.size()) {
+  if (outer_size_ > 0) context.key_ += '.';
+  context.key_ += quote_unless_plain(name);
 }
 
-Filling::Inside::Inside(Filling& filling, std::size_t index)
-    : filling_(filling), size_before_(filling.key_.size()) {
-  filling.key_.append("[").append(std::to_string(index)).append("]");
+FillContext::KeyScope::KeyScope(FillContext& context, std::size_t index)
+    : context_(context), outer_size_(context.key_.size()) {
+  context.key_.append("[").append(std::to_string(index)).append("]");
 }
 
-void Filling::fail(Position position, std::string what) {
-  errors_.add({place(source_, position), key_, std::move(what)});
+void FillContext::fail(Position position, std::string what) {
+  errors_.add({format_location(source_, position), key_, std::move(what)});
 }
 
-void Filling::fail_expected(std::string_view expected, const Given& given) {
-  fail(given.position, "expected " + std::string(expected) + ", found " + given.describe());
+void FillContext::fail_expected(std::string_view expected, const RawValue& raw) {
+  fail(raw.position, "expected " + std::string(expected) + ", found " + raw.describe());
 }
 
-void ValueType::fill(const Given& given, void* value, Filling& filling) const {
-  if (!read(given, value)) filling.fail_expected(expected(), given);
+void ValueType::fill(const RawValue& raw, void* value, FillContext& context) const {
+  if (!read(raw, value)) context.fail_expected(expected(), raw);
 }
 
-void OptionalType::fill(const Given& given, void* value, Filling& filling) const {
-  inner().fill(given, made(value), filling);
+void OptionalType::fill(const RawValue& raw, void* value, FillContext& context) const {
+  value_type().fill(raw, get_or_emplace(value), context);
 }
 
 void OptionalType::write(std::string& out, const void* value) const {
-  const void* const inside = held(value);
+  const void* const inside = unwrap_optional(value);
   if (inside == nullptr) {
     out += "none";
   } else {
-    inner().write(out, inside);
+    value_type().write(out, inside);
   }
 }
 
-std::expected<Given, std::string> ListType::split(std::string_view bare) {
-  if (bare.starts_with('[')) return parse_toml_value(bare);
-  Given list;
-  list.kind = Given::Kind::list;
-  while (!bare.empty()) {
-    const std::size_t comma = bare.find(',');
-    list.items.push_back(Given::bare(bare.substr(0, comma)));
-    if (comma == bare.npos) break;
-    bare.remove_prefix(comma + 1);
-    if (bare.empty()) list.items.push_back(Given::bare(""));
+std::expected<RawValue, std::string> ListType::split(std::string_view text) {
+  if (text.starts_with('[')) return parse_toml_value(text);
+  RawValue list;
+  list.kind = RawValue::Kind::array;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    list.items.push_back(RawValue::untyped(text.substr(0, comma)));
+    if (comma == text.npos) break;
+    text.remove_prefix(comma + 1);
+    if (text.empty()) list.items.push_back(RawValue::untyped(""));
   }
   return list;
 }
 
-void ListType::fill(const Given& given, void* value, Filling& filling) const {
-  if (given.kind == Given::Kind::bare) {
-    const auto list = split(given.text);
-    if (!list) return filling.fail(given.position, "expected " + expected() + "; " + list.error());
-    return fill(*list, value, filling);
+void ListType::fill(const RawValue& raw, void* value, FillContext& context) const {
+  if (raw.kind == RawValue::Kind::untyped) {
+    const auto list = split(raw.text);
+    if (!list) return context.fail(raw.position, "expected " + expected() + "; " + list.error());
+    return fill(*list, value, context);
   }
-  if (given.kind != Given::Kind::list) return filling.fail_expected(expected(), given);
+  if (raw.kind != RawValue::Kind::array) return context.fail_expected(expected(), raw);
   clear(value);
-  for (std::size_t index = 0; index < given.items.size(); ++index) {
-    const Filling::Inside inside(filling, index);
-    element().fill(given.items[index], append(value), filling);
+  for (std::size_t index = 0; index < raw.items.size(); ++index) {
+    const FillContext::KeyScope scope(context, index);
+    element().fill(raw.items[index], append(value), context);
   }
 }
 
-void MapType::fill(const Given& given, void* value, Filling& filling) const {
-  if (given.kind == Given::Kind::bare && given.text.starts_with('{')) {
-    const auto table = parse_toml_value(given.text);
-    if (!table)
-      return filling.fail(given.position, "expected " + expected() + "; " + table.error());
-    return fill(*table, value, filling);
+void MapType::fill(const RawValue& raw, void* value, FillContext& context) const {
+  if (raw.kind == RawValue::Kind::untyped && raw.text.starts_with('{')) {
+    const auto table = parse_toml_value(raw.text);
+    if (!table) return context.fail(raw.position, "expected " + expected() + "; " + table.error());
+    return fill(*table, value, context);
   }
-  if (given.kind != Given::Kind::table) return filling.fail_expected(expected(), given);
-  for (const Given& item : given.items) {
-    const Filling::Inside inside(filling, item.name);
-    inner().fill(item, entry(value, item.name), filling);
+  if (raw.kind != RawValue::Kind::table) return context.fail_expected(expected(), raw);
+  for (const RawValue& item : raw.items) {
+    const FillContext::KeyScope scope(context, item.name);
+    value_type().fill(item, entry(value, item.name), context);
   }
 }
 
-void SectionType::fill(const Given& given, void* value, Filling& filling) const {
-  if (given.kind != Given::Kind::table) return filling.fail_expected(expected(), given);
-  for (const Given& item : given.items) {
-    const Filling::Inside inside(filling, item.name);
+void SectionType::fill(const RawValue& raw, void* value, FillContext& context) const {
+  if (raw.kind != RawValue::Kind::table) return context.fail_expected(expected(), raw);
+  for (const RawValue& item : raw.items) {
+    const FillContext::KeyScope scope(context, item.name);
     const auto all = fields();
     const auto field = std::ranges::find(all, item.name, &Field::name);
     if (field == all.end()) {
       std::vector<std::string_view> names;
       for (const Field& each : all) names.push_back(each.name);
-      filling.fail(item.name_position, unknown(item.name, names));
+      context.fail(item.name_position, unknown_name_message(item.name, names));
       continue;
     }
-    field->type().fill(item, member(value, static_cast<std::size_t>(field - all.begin())), filling);
+    field->type().fill(item, member(value, static_cast<std::size_t>(field - all.begin())), context);
   }
 }
 

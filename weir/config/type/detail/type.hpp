@@ -1,5 +1,4 @@
-// What is known of a type that can be configured, apart from its name in C++: how a value is filled
-// from what was given, how it is written, and how both are called in messages.
+// Describes a configurable type at run time: how a value is filled, written and named in messages.
 #pragma once
 
 #include <cstddef>
@@ -9,36 +8,37 @@
 #include <string>
 #include <string_view>
 
-#include "weir/config/source/detail/error.hpp"
 #include "weir/config/source/detail/raw_value.hpp"
+#include "weir/config/source/error.hpp"
 
 namespace weir::config {
 
-/// One pass over what one source gives: where it is at, and what was wrong there.
-class Filling {
+/// A FillContext is one pass over one source: it tracks the current key and collects errors.
+class FillContext {
  public:
-  /// Both outlive it.
-  Filling(Errors& errors, std::string_view source) noexcept : errors_(errors), source_(source) {}
-  Filling(const Filling&) = delete;
-  Filling& operator=(const Filling&) = delete;
+  /// Lifetime: `errors` and `source` outlive the FillContext.
+  FillContext(Errors& errors, std::string_view source) noexcept
+      : errors_(errors), source_(source) {}
+  FillContext(const FillContext&) = delete;
+  FillContext& operator=(const FillContext&) = delete;
 
-  /// While it lives, this is about a member or an element of what it was about.
-  class Inside {
+  /// Appends a member's name or an element's index to the current key while the KeyScope lives.
+  class KeyScope {
    public:
-    Inside(Filling& filling, std::string_view name);
-    Inside(Filling& filling, std::size_t index);
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
-    ~Inside() { filling_.key_.resize(size_before_); }
+    KeyScope(FillContext& context, std::string_view name);
+    KeyScope(FillContext& context, std::size_t index);
+    KeyScope(const KeyScope&) = delete;
+    KeyScope& operator=(const KeyScope&) = delete;
+    ~KeyScope() { context_.key_.resize(outer_size_); }
 
    private:
-    Filling& filling_;
-    std::size_t size_before_;
+    FillContext& context_;
+    std::size_t outer_size_;
   };
 
   void fail(Position position, std::string what);
-  /// `expected …, found …`.
-  void fail_expected(std::string_view expected, const Given& given);
+  /// Adds the error `expected …, found …`.
+  void fail_expected(std::string_view expected, const RawValue& raw);
 
  private:
   Errors& errors_;
@@ -49,80 +49,83 @@ class Filling {
 class MapType;
 class SectionType;
 
-/// Of one C++ type, whose values it is given by their address. Threads: any; immutable.
+/// A Type describes one C++ type and takes that type's values by address. It is immutable.
+/// Threads: any.
 class Type {
  public:
-  /// Gives `value` what was given, as far as that is right, and says what is not.
-  virtual void fill(const Given& given, void* value, Filling& filling) const = 0;
-  /// The value as it stands in TOML; different values have different texts.
+  /// Fills `value` from `raw` as far as `raw` is right, and adds an error for each part that is
+  /// wrong.
+  virtual void fill(const RawValue& raw, void* value, FillContext& context) const = 0;
+  /// Appends the value as it is written in TOML; different values have different texts.
   virtual void write(std::string& out, const void* value) const = 0;
-  /// For the help: `INTEGER`, `DURATION`, `red|blue`.
-  virtual std::string word() const = 0;
-  /// `an integer from 0 to 65535`.
+  /// Returns the placeholder for the help: `INTEGER`, `DURATION`, `red|blue`.
+  virtual std::string placeholder() const = 0;
+  /// Returns the description for messages, such as `an integer from 0 to 65535`.
   virtual std::string expected() const = 0;
 
-  /// Whether its option alone means true.
+  /// Returns true if the option without a value means true.
   virtual bool is_flag() const noexcept { return false; }
-  /// Whether its option may come again, for more elements.
+  /// Returns true if the option may be given several times, once for each element.
   virtual bool is_list() const noexcept { return false; }
-  /// Of a struct, or an optional one.
+  /// Returns the section of a struct or of an optional struct; nullptr for other types.
   virtual const SectionType* section() const noexcept { return nullptr; }
   virtual const MapType* map() const noexcept { return nullptr; }
-  /// The value in an optional, nullptr for an empty one; the value itself for other types.
-  virtual const void* held(const void* value) const noexcept { return value; }
+  /// Returns the value in an optional, nullptr for an empty one, and `value` for other types.
+  virtual const void* unwrap_optional(const void* value) const noexcept { return value; }
 
  protected:
   constexpr Type() noexcept = default;
   ~Type() = default;
 };
 
-/// What is read as one piece.
+/// A ValueType is a type whose values are read as a whole, such as a number or a text.
 class ValueType : public Type {
  public:
-  void fill(const Given& given, void* value, Filling& filling) const final;
+  void fill(const RawValue& raw, void* value, FillContext& context) const final;
 
  protected:
   constexpr ValueType() noexcept = default;
   ~ValueType() = default;
 
  private:
-  /// False, and the value as it was, when it is not what is expected().
-  virtual bool read(const Given& given, void* value) const = 0;
+  /// Reads `raw` into `value`. Returns false and leaves `value` unchanged if `raw` is not what
+  /// expected() describes.
+  virtual bool read(const RawValue& raw, void* value) const = 0;
 };
 
 class OptionalType : public Type {
  public:
-  void fill(const Given& given, void* value, Filling& filling) const final;
-  /// `none` for an empty one.
+  void fill(const RawValue& raw, void* value, FillContext& context) const final;
+  /// Appends the value, or `none` if the optional is empty.
   void write(std::string& out, const void* value) const final;
-  std::string word() const final { return inner().word(); }
-  std::string expected() const final { return inner().expected(); }
-  bool is_flag() const noexcept final { return inner().is_flag(); }
-  bool is_list() const noexcept final { return inner().is_list(); }
-  const SectionType* section() const noexcept final { return inner().section(); }
-  const MapType* map() const noexcept final { return inner().map(); }
+  std::string placeholder() const final { return value_type().placeholder(); }
+  std::string expected() const final { return value_type().expected(); }
+  bool is_flag() const noexcept final { return value_type().is_flag(); }
+  bool is_list() const noexcept final { return value_type().is_list(); }
+  const SectionType* section() const noexcept final { return value_type().section(); }
+  const MapType* map() const noexcept final { return value_type().map(); }
 
  protected:
   constexpr OptionalType() noexcept = default;
   ~OptionalType() = default;
 
  private:
-  virtual const Type& inner() const noexcept = 0;
-  /// The value in it, made if it is empty.
-  virtual void* made(void* optional) const = 0;
+  virtual const Type& value_type() const noexcept = 0;
+  /// Returns the value in the optional, which is created if the optional is empty.
+  virtual void* get_or_emplace(void* optional) const = 0;
 };
 
-/// From an array, which replaces what was there. What is bare is an array as in TOML, or elements
-/// with commas between them.
+/// A ListType is filled from an array, which replaces the previous elements. An untyped text is an
+/// array in TOML's notation, or elements with commas between them.
 class ListType : public Type {
  public:
-  void fill(const Given& given, void* value, Filling& filling) const final;
-  std::string word() const final { return element().word() + ",..."; }
+  void fill(const RawValue& raw, void* value, FillContext& context) const final;
+  std::string placeholder() const final { return element().placeholder() + ",..."; }
   std::string expected() const final { return "an array, each element " + element().expected(); }
   bool is_list() const noexcept final { return true; }
 
-  /// What is bare, as an array. The error says why it is none.
-  static std::expected<Given, std::string> split(std::string_view bare);
+  /// Returns an untyped text as an array. The error describes why the text is not an array.
+  static std::expected<RawValue, std::string> split(std::string_view text);
 
  protected:
   constexpr ListType() noexcept = default;
@@ -134,42 +137,45 @@ class ListType : public Type {
   virtual void* append(void* list) const = 0;
 };
 
-/// From a table with keys of the user's choice, which are put beside or over those that are there.
+/// A MapType is filled from a table with keys of the user's choice. The entries are added to the
+/// existing ones and replace those with the same key.
 class MapType : public Type {
  public:
-  void fill(const Given& given, void* value, Filling& filling) const final;
-  std::string word() const final { return "{NAME = " + inner().word() + ", ...}"; }
-  std::string expected() const final { return "a table, each value " + inner().expected(); }
+  void fill(const RawValue& raw, void* value, FillContext& context) const final;
+  std::string placeholder() const final {
+    return "{NAME = " + value_type().placeholder() + ", ...}";
+  }
+  std::string expected() const final { return "a table, each value " + value_type().expected(); }
   const MapType* map() const noexcept final { return this; }
-  virtual const Type& inner() const noexcept = 0;
+  virtual const Type& value_type() const noexcept = 0;
 
  protected:
   constexpr MapType() noexcept = default;
   ~MapType() = default;
 
  private:
-  /// The value of this name, made if there is none.
+  /// Returns the value of this name, which is created if there is none.
   virtual void* entry(void* map, const std::string& name) const = 0;
 };
 
-/// A member of a struct.
+/// A Field is a member of a struct.
 struct Field {
   std::string_view name;
-  std::string_view note;
+  std::string_view help;
   const Type& (*type)() noexcept;
 };
 
-/// From a table: what it does not mention stays as it is.
+/// A SectionType is filled from a table; a member that the table does not mention keeps its value.
 class SectionType : public Type {
  public:
-  void fill(const Given& given, void* value, Filling& filling) const final;
+  void fill(const RawValue& raw, void* value, FillContext& context) const final;
   void write(std::string& out, const void* value) const final;
-  std::string word() const final { return "TABLE"; }
+  std::string placeholder() const final { return "TABLE"; }
   std::string expected() const final { return "a table"; }
   const SectionType* section() const noexcept final { return this; }
 
   virtual std::span<const Field> fields() const noexcept = 0;
-  /// The address of one of them.
+  /// Returns the address of the field with this index.
   virtual void* member(void* section, std::size_t index) const noexcept = 0;
   const void* member(const void* section, std::size_t index) const noexcept {
     return member(const_cast<void*>(section), index);
@@ -180,7 +186,7 @@ class SectionType : public Type {
   ~SectionType() = default;
 };
 
-/// The Type of T; does not compile where there is none. In config_type_of.hpp.
+/// Returns the Type of T; does not compile for an unsupported T. type_of.hpp defines the function.
 template <class T>
 const Type& type_of() noexcept;
 

@@ -1,4 +1,4 @@
-// Which Type a C++ type that can be configured has.
+// Maps each configurable C++ type to its Type.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 #include "weir/json/detail/shape.hpp"
 #include "weir/loop/contract/detail/platform.hpp"
 
-/// So that RuntimeOptions may be a section.
+/// The names of BackendChoice, which allow RuntimeOptions to be a section.
 template <>
 inline constexpr std::array weir::json::enumerators<weir::BackendChoice>{
     weir::json::Named{weir::BackendChoice::automatic, "auto"},
@@ -55,7 +55,7 @@ struct TypeOf<T> {
 template <class T>
   requires std::is_enum_v<T>
 struct TypeOf<T> {
-  using type = NamedType<T>;
+  using type = EnumType<T>;
 };
 template <class T>
   requires is_duration<T>
@@ -68,7 +68,7 @@ struct TypeOf<bool> {
 };
 template <>
 struct TypeOf<std::string> {
-  using type = TextType;
+  using type = StringType;
 };
 template <>
 struct TypeOf<ByteSize> {

@@ -1,4 +1,4 @@
-// The decoder of chunked bodies (RFC 9112 §7.1): framing bytes in between, data where it stands.
+// The decoder of chunked bodies (RFC 9112 §7.1), which returns the data in place, without a copy.
 #pragma once
 
 #include <cstddef>
@@ -11,33 +11,34 @@
 
 namespace weir::http {
 
-/// What the framing of a chunked body may cost. A limit that is hit is a Refusal. The size of the
+/// The limits of a chunked body's framing. Exceeding a limit is a ParseError. The size of the
 /// data is not limited here.
 struct ChunkLimits {
   std::uint32_t line_max = 1024;                 ///< bytes of one size line, without its CRLF
-  std::uint32_t extensions_max = 16 * 1024;      ///< bytes of all extensions of a message
+  std::uint32_t extensions_max = 16 * 1024;      ///< bytes of all extensions of one message
   std::uint32_t trailers_bytes_max = 64 * 1024;  ///< bytes of all trailer lines
   std::uint32_t trailers_max = 100;              ///< number of trailer lines
 };
 
-/// Takes one chunked body apart. Sizes have at most 16 digits, leading zeros included, and fit 63
-/// bits; extensions are checked and dropped; a trailer that would change framing or routing
-/// (Content-Length, Transfer-Encoding, Host, Connection, Upgrade, Expect, TE, Trailer) is refused.
-/// Verdicts depend on the bytes alone, never on how they were cut. Allocates for trailers only.
+/// Decodes one chunked body. A size has at most 16 digits, leading zeros included, and fits 63
+/// bits. Extensions are checked and dropped. The decoder rejects a trailer that would change
+/// framing or routing: Content-Length, Transfer-Encoding, Host, Connection, Upgrade, Expect, TE,
+/// Trailer. The result depends only on the bytes, not on how they were split into calls. The
+/// decoder allocates memory only for trailers.
 /// Threads: one at a time.
 class ChunkedDecoder {
  public:
   struct Step {
     enum class Kind : std::uint8_t {
-      need_more,  ///< all of the input was framing; come again with more
-      data,       ///< `data` is a part of the body
-      end,        ///< the body is whole, input behind `consumed` is the next message
-      refused,    ///< the framing is broken; nothing behind can be trusted
+      need_more,  ///< all of the input was framing; call again with more input
+      data,       ///< `data` is the next part of the body
+      end,        ///< the body is complete; input after `consumed` is the next message
+      error,      ///< the framing is invalid; the rest of the input cannot be used
     };
     Kind kind = Kind::need_more;
-    Refusal refusal = Refusal::none;
-    std::size_t consumed = 0;  ///< bytes of the input, `data` included, that are done with
-    std::string_view data;     ///< a part of the input
+    ParseError error = ParseError::none;
+    std::size_t consumed = 0;  ///< bytes of the input that are finished, `data` included
+    std::string_view data;     ///< a view into the input
   };
 
   ChunkedDecoder() noexcept;
@@ -46,16 +47,16 @@ class ChunkedDecoder {
   ChunkedDecoder& operator=(ChunkedDecoder&&) noexcept;
   ~ChunkedDecoder();
 
-  /// Reads on. `input` starts where the last step's `consumed` ended.
+  /// Decodes the next step. `input` starts at the end of the last step's `consumed` bytes.
   Step next(std::string_view input);
 
-  /// True once next() has returned `end`.
+  /// Returns true if next() has returned `end`.
   bool ended() const noexcept { return state_ == State::end; }
 
-  /// The trailer fields, complete after `end`. They are never headers (RFC 9110 §6.5).
-  const Fields& trailers() const noexcept;
+  /// Returns the trailer fields, complete after `end`. They are never headers (RFC 9110 §6.5).
+  const Headers& trailers() const noexcept;
 
-  /// Makes ready for another body.
+  /// Prepares the decoder for another body.
   void reset() noexcept;
 
  private:
@@ -81,28 +82,28 @@ class ChunkedDecoder {
     trailer_line_feed,
     last_line_feed,
     end,
-    refused,
+    failed,
   };
   struct Trailers;
 
-  Refusal read(char character);
-  Refusal read_size(char character) noexcept;
-  Refusal after_size(char character) noexcept;
-  Refusal read_extension(char character) noexcept;
-  Refusal read_extension_value(char character) noexcept;
-  Refusal after_extension(char character) noexcept;
-  Refusal read_trailer(char character);
-  Refusal start_trailer(char character);
-  Refusal finish_trailer();
-  Refusal expect(char expected, char actual, State next, Refusal otherwise) noexcept;
+  ParseError read(char character);
+  ParseError read_size(char character) noexcept;
+  ParseError after_size(char character) noexcept;
+  ParseError read_extension(char character) noexcept;
+  ParseError read_extension_value(char character) noexcept;
+  ParseError after_extension(char character) noexcept;
+  ParseError read_trailer(char character);
+  ParseError start_trailer(char character);
+  ParseError finish_trailer();
+  ParseError expect(char expected, char actual, State next, ParseError otherwise) noexcept;
 
   ChunkLimits limits_;
-  std::uint64_t left_ = 0;  ///< of the chunk's size, while it is read, then of its data
+  std::uint64_t left_ = 0;  ///< the chunk's size while it is read, then its remaining data
   std::uint32_t line_bytes_ = 0;
   std::uint32_t extension_bytes_ = 0;
   std::uint8_t digits_ = 0;
   State state_ = State::size_start;
-  Refusal refusal_ = Refusal::none;
+  ParseError error_ = ParseError::none;
   std::unique_ptr<Trailers> trailers_;
 };
 

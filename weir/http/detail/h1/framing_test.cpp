@@ -1,3 +1,4 @@
+// Tests of the framing headers.
 #include "weir/http/detail/h1/framing.hpp"
 
 #include <gtest/gtest.h>
@@ -9,31 +10,31 @@ using std::string_view_literals::operator""sv;
 
 TEST(Framing, ContentLengthIsDigitsThatFit63Bits) {
   std::uint64_t length = 7;
-  EXPECT_EQ(parse_content_length("0", length), Refusal::none);
+  EXPECT_EQ(parse_content_length("0", length), ParseError::none);
   EXPECT_EQ(length, 0u);
-  EXPECT_EQ(parse_content_length("005", length), Refusal::none);
+  EXPECT_EQ(parse_content_length("005", length), ParseError::none);
   EXPECT_EQ(length, 5u);
-  EXPECT_EQ(parse_content_length("9223372036854775807", length), Refusal::none);
+  EXPECT_EQ(parse_content_length("9223372036854775807", length), ParseError::none);
   EXPECT_EQ(length, 9223372036854775807u);
   for (auto text :
        {""sv, "9223372036854775808"sv, "18446744073709551616"sv, "99999999999999999999"sv, "+5"sv,
         "-5"sv, " 5"sv, "5 "sv, "5 5"sv, "0x5"sv, "5_0"sv, "5;q=1"sv, "5.0"sv, "1e3"sv, "\xb2"sv,
         "5\0"sv, "\"5\""sv, "\xef\xbc\x95"sv}) {
-    EXPECT_EQ(parse_content_length(text, length), Refusal::bad_content_length) << text;
+    EXPECT_EQ(parse_content_length(text, length), ParseError::bad_content_length) << text;
   }
   for (auto text : {"5,5", "5, 5", "5,6", "5,", ",5"}) {
-    EXPECT_EQ(parse_content_length(text, length), Refusal::repeated_content_length) << text;
+    EXPECT_EQ(parse_content_length(text, length), ParseError::repeated_content_length) << text;
   }
   EXPECT_EQ(length, 9223372036854775807u);
 }
 
-TEST(Framing, OnlyChunkedOnceAndLast) {
+TEST(Framing, AcceptsChunkedOnlyAlone) {
   for (auto text : {"chunked", "CHUNKED", "Chunked"}) {
-    EXPECT_EQ(check_transfer_encoding(text), Refusal::none) << text;
+    EXPECT_EQ(check_transfer_encoding(text), ParseError::none) << text;
   }
   for (auto text : {"identity", "xchunked", "gzip", "gzip, chunked", "gzip;q=1, chunked",
                     "chunkedx", "deflate,gzip", "chunke"}) {
-    EXPECT_EQ(check_transfer_encoding(text), Refusal::unknown_transfer_coding) << text;
+    EXPECT_EQ(check_transfer_encoding(text), ParseError::unknown_transfer_coding) << text;
   }
   for (auto text : {"", ",", ", chunked", "chunked,", "chunked, chunked", "chunked, gzip",
                     "gzip, chunked, chunked", "\"chunked\"", "chunked;a=b", "chunked ;a",
@@ -41,29 +42,29 @@ TEST(Framing, OnlyChunkedOnceAndLast) {
                     "\x0b"
                     "chunked",
                     "chunked\xa0"}) {
-    EXPECT_EQ(check_transfer_encoding(text), Refusal::bad_transfer_encoding) << text;
+    EXPECT_EQ(check_transfer_encoding(text), ParseError::bad_transfer_encoding) << text;
   }
 }
 
 TEST(Framing, ConnectionIsAListOfTokens) {
   ConnectionOptions options;
-  EXPECT_EQ(parse_connection("Keep-Alive , ,foo,UPGRADE", options), Refusal::none);
+  EXPECT_EQ(parse_connection("Keep-Alive , ,foo,UPGRADE", options), ParseError::none);
   EXPECT_TRUE(options.keep_alive);
   EXPECT_TRUE(options.upgrade);
   EXPECT_FALSE(options.close);
-  EXPECT_EQ(parse_connection("CLOSE", options), Refusal::none);
+  EXPECT_EQ(parse_connection("CLOSE", options), ParseError::none);
   EXPECT_TRUE(options.close);
   EXPECT_TRUE(options.keep_alive);
   ConnectionOptions none;
-  EXPECT_EQ(parse_connection("", none), Refusal::none);
-  EXPECT_EQ(parse_connection("closed, xclose, close-x", none), Refusal::none);
+  EXPECT_EQ(parse_connection("", none), ParseError::none);
+  EXPECT_EQ(parse_connection("closed, xclose, close-x", none), ParseError::none);
   EXPECT_FALSE(none.close);
   for (auto text : {"close x", "\"close\"", "close;a", "close\xa0", "a, (b)"}) {
-    EXPECT_EQ(parse_connection(text, none), Refusal::bad_connection) << text;
+    EXPECT_EQ(parse_connection(text, none), ParseError::bad_connection) << text;
   }
 }
 
-TEST(Framing, Expectations) {
+TEST(Framing, ParsesExpectations) {
   EXPECT_EQ(parse_expect("100-Continue"), Expectation::continue_);
   EXPECT_EQ(parse_expect("100-continue, 100-continue"), Expectation::continue_);
   EXPECT_EQ(parse_expect(""), Expectation::none);

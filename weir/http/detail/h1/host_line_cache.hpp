@@ -1,4 +1,4 @@
-// The Host line that clients of one core say again and again.
+// A cache of the last valid Host line of a core, since most clients of a core send the same one.
 #pragma once
 
 #include <array>
@@ -9,23 +9,24 @@
 
 namespace weir::http {
 
-/// The last Host line that was found good. A line with the very same bytes need not be judged
-/// again, whoever sends it: what a line means depends on its bytes alone. Threads: one at a time.
-class KnownHost {
+/// The last Host line that was valid. A line with exactly the same bytes is valid again for any
+/// client, because the validity of a line depends only on its bytes.
+/// Threads: one at a time.
+class HostLineCache {
  public:
-  /// Lines up to this long are remembered.
+  /// The maximum length of a stored line.
   static constexpr std::size_t line_max = 64;
 
-  /// True if `text` begins with the line.
-  [[gnu::always_inline]] bool begins(std::string_view text) const noexcept {
+  /// Returns true if `text` begins with the stored line.
+  [[gnu::always_inline]] bool matches(std::string_view text) const noexcept {
     using Word = std::uint64_t;
     if (line_size_ == 0 || text.size() < line_size_) return false;
     const auto same_at = [&](std::size_t offset) {
       Word here;
-      Word known;
+      Word cached;
       std::memcpy(&here, text.data() + offset, sizeof(Word));
-      std::memcpy(&known, line_.data() + offset, sizeof(Word));
-      return here == known;
+      std::memcpy(&cached, line_.data() + offset, sizeof(Word));
+      return here == cached;
     };
     const std::size_t last = line_size_ - sizeof(Word);
     for (std::size_t offset = 0; offset < last; offset += sizeof(Word)) {
@@ -34,8 +35,9 @@ class KnownHost {
     return same_at(last);
   }
 
-  /// Remembers a line with its CRLF; `name`, at its start, and `value` are parts of it.
-  void remember(std::string_view line, std::string_view name, std::string_view value) noexcept {
+  /// Stores a line with its CRLF. `name`, at its start, and `value` are views into the line. A
+  /// line that is shorter than 8 bytes or longer than line_max is not stored.
+  void store(std::string_view line, std::string_view name, std::string_view value) noexcept {
     if (line.size() < sizeof(std::uint64_t) || line.size() > line_max) return;
     std::memcpy(line_.data(), line.data(), line.size());
     line_size_ = static_cast<std::uint8_t>(line.size());

@@ -1,5 +1,6 @@
-// The request-head parser: bytes in, a RequestHead or a Refusal out. It sees no sockets and waits
-// for nothing (RFC 9112 §2 to §5, in the strict profile that tests/data/http1-*.json spell out).
+// The parser of request heads: it turns bytes into a RequestHead or a ParseError. It uses no
+// sockets and never waits. It implements RFC 9112 §2 to §5 in the strict profile that
+// tests/data/http1-*.json define.
 #pragma once
 
 #include <array>
@@ -8,66 +9,70 @@
 #include <string_view>
 
 #include "weir/http/detail/h1/host_line_cache.hpp"
-#include "weir/http/syntax/parse_error.hpp"
 #include "weir/http/message/detail/request_head.hpp"
+#include "weir/http/syntax/parse_error.hpp"
 
 namespace weir::http {
 
-/// What a request's head may cost. A limit that is hit is an answer: 414 or 431, 400 for the empty
-/// lines. Values beyond 16 MiB count as 16 MiB, beyond RequestHead::fields_max as that.
+/// The limits of a request's head. A head that exceeds a limit is answered with 414 or 431, or
+/// with 400 for the empty lines. A value above 16 MiB counts as 16 MiB. A headers_max above
+/// RequestHead::headers_max counts as RequestHead::headers_max.
 struct HeadLimits {
-  std::uint32_t request_line_max = 8 * 1024;           ///< bytes, without the CRLF
-  std::uint32_t fields_bytes_max = 64 * 1024;          ///< bytes of all lines and of the empty line
-  std::uint32_t fields_max = RequestHead::fields_max;  ///< number of field lines
-  std::uint32_t empty_lines_max = 4;  ///< before a request line: RFC 9112 §2.2 asks to skip some
+  std::uint32_t request_line_max = 8 * 1024;    ///< bytes, without the CRLF
+  std::uint32_t headers_bytes_max = 64 * 1024;  ///< bytes of all lines and of the empty line
+  std::uint32_t headers_max = RequestHead::headers_max;  ///< number of header lines
+  std::uint32_t empty_lines_max = 4;  ///< before a request line, see RFC 9112 §2.2
 };
 
-/// What HeadParser::parse() found.
+/// The result of HeadParser::parse().
 struct ParseResult {
   enum class Kind : std::uint8_t {
-    incomplete,  ///< every byte was fine so far; come again with more
-    complete,    ///< the head is filled
-    refused,     ///< no request can be read from here on; answer status_of(refusal) and close
+    incomplete,  ///< all bytes so far are valid; call again with more input
+    complete,    ///< the head is complete, and `head` is filled
+    error,       ///< the input is invalid; answer to_status(error) and close
   };
 
   Kind kind = Kind::incomplete;
-  Refusal refusal = Refusal::none;
-  std::uint32_t consumed = 0;  ///< bytes of the head with its last CRLF, when complete
+  ParseError error = ParseError::none;
+  std::uint32_t consumed = 0;  ///< bytes of the head including its last CRLF, if complete
 };
 
-/// Reads one head after the other. The verdict and the refusal's reason depend on the bytes alone,
-/// never on how they were cut; no byte is judged twice. Threads: one at a time.
+/// Parses request heads one after the other. The result and the error depend only on the bytes,
+/// not on how they were split into calls. No byte is checked twice.
+/// Threads: one at a time.
 class HeadParser {
  public:
-  /// `known_host`, which outlives the parser, may be shared with others of the same thread.
-  explicit HeadParser(const HeadLimits& limits = {}, KnownHost* known_host = nullptr) noexcept;
+  /// Makes a parser with these limits. Parsers of the same thread may share one
+  /// `host_line_cache`, which must outlive them; nullptr means no cache.
+  explicit HeadParser(const HeadLimits& limits = {},
+                      HostLineCache* host_line_cache = nullptr) noexcept;
 
-  /// Reads on in `input`: everything received since the end of the last request, the same bytes
-  /// as in the last call and more behind them, perhaps at another address. `head` must be the same
-  /// in all calls for one head; its views point into `input` of the last one. After `complete` the
-  /// parser is ready for the next head, which starts at input[consumed]. After `refused` it must
-  /// be reset() before another call.
+  /// Continues with `input`: all bytes received since the end of the last request. They are the
+  /// bytes of the last call and further bytes after them, possibly at another address. `head`
+  /// must be the same object in all calls for one head. Its views point into the `input` of the
+  /// last call. The parser is ready for the next head after `complete`; that head starts at
+  /// input[consumed]. The caller must call reset() after `error` before it calls parse() again.
   ParseResult parse(std::string_view input, RequestHead& head) noexcept;
 
-  /// Forgets what was read.
+  /// Discards the state of the current head.
   void reset() noexcept;
 
-  /// True once a byte of a request line was read: what ends now ends in the middle of a request.
-  /// Empty lines before it do not count.
+  /// Returns true if a byte of a request line was read; input that ends now ends in the middle of a
+  /// request. Empty lines before the request line do not count.
   bool started() const noexcept { return stage_ != Stage::start; }
 
  private:
   enum class Stage : std::uint8_t { start, method, target, version, line, name, value };
-  enum class Step : std::uint8_t { done, starved, refused, complete };
+  enum class Step : std::uint8_t { done, need_more, failed, complete };
 
   struct Cursor;
-  struct UsualLines {
-    const char* position;  ///< behind the last of them
-    Step step;             ///< refused, if the last of them was
+  struct FastPathLines {
+    const char* position;  ///< the end of the last line that was read
+    Step step;             ///< failed if the last line is invalid
   };
 
-  const char* read_usual_request_line(std::string_view input, RequestHead& head) noexcept;
-  ParseResult parse_further(std::string_view input, RequestHead& head) noexcept;
+  const char* read_request_line_fast(std::string_view input, RequestHead& head) noexcept;
+  ParseResult parse_resumable(std::string_view input, RequestHead& head) noexcept;
   Step run(Stage& stage, Cursor& at, RequestHead& head) noexcept;
   Step skip_empty_lines(Cursor& at) noexcept;
   Step read_method(Cursor& at, RequestHead& head) noexcept;
@@ -78,29 +83,30 @@ class HeadParser {
   Step start_line(Cursor& at, RequestHead& head) noexcept;
   Step read_name(Cursor& at, RequestHead& head) noexcept;
   Step read_value(Cursor& at, RequestHead& head) noexcept;
-  UsualLines read_usual_lines(const char* position, const char* end, RequestHead& head) noexcept;
-  /// Whether a field with a name of this length may be one of those that note_field() knows.
-  static constexpr bool may_matter(std::uint32_t name_size) noexcept {
+  FastPathLines read_lines_fast(const char* position, const char* end, RequestHead& head) noexcept;
+  /// Returns true if a header with a name of this length may be one that handle_header() handles.
+  static constexpr bool may_be_known_header(std::uint32_t name_size) noexcept {
     constexpr std::uint32_t sizes = 1U << 4 | 1U << 6 | 1U << 7 | 1U << 10 | 1U << 14 | 1U << 17;
     return name_size < 32 && (sizes >> name_size & 1U) != 0;
   }
   static const char* find_target_end(const char* base, const char* mark, const char* position,
                                      const char* end) noexcept;
-  Step note_field(std::string_view name, std::string_view value, RequestHead& head) noexcept;
-  Step note_host(std::string_view value, RequestHead& head) noexcept;
-  Step note_rare_field(std::string_view name, std::string_view value, RequestHead& head) noexcept;
-  bool take_known_host(std::string_view text, RequestHead& head) noexcept;
+  Step handle_header(std::string_view name, std::string_view value, RequestHead& head) noexcept;
+  Step handle_host(std::string_view value, RequestHead& head) noexcept;
+  Step handle_rare_header(std::string_view name, std::string_view value,
+                          RequestHead& head) noexcept;
+  bool take_cached_host(std::string_view text, RequestHead& head) noexcept;
   Step finish(const RequestHead& head) noexcept;
-  Step refuse(Refusal refusal) noexcept;
+  Step fail_with(ParseError error) noexcept;
 
   HeadLimits limits_;
-  KnownHost* known_host_;
-  std::uint32_t position_ = 0;     ///< how far parse() looked, from the input's start
-  std::uint32_t mark_ = 0;         ///< Cursor::mark, from the input's start
-  std::uint32_t end_max_;          ///< the limit of the part that is read, from there too
-  std::uint32_t empty_lines_ = 0;  ///< skipped before this request
+  HostLineCache* host_line_cache_;
+  std::uint32_t position_ = 0;     ///< the offset in the input that parse() has reached
+  std::uint32_t mark_ = 0;         ///< Cursor::mark as an offset in the input
+  std::uint32_t end_max_;          ///< Cursor::end_max of the current part
+  std::uint32_t empty_lines_ = 0;  ///< empty lines skipped before this request
   Stage stage_ = Stage::start;
-  Refusal refusal_ = Refusal::none;
+  ParseError error_ = ParseError::none;
 };
 
 }  // namespace weir::http

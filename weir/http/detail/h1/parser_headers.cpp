@@ -1,16 +1,16 @@
-// What fields mean for the request: the parser's notes on those that frame it or choose its target.
+// The parser's handling of the headers that define the framing or the target of a request.
 #include <cstring>
 
-#include "weir/http/syntax/detail/authority.hpp"
-#include "weir/http/syntax/detail/simd_block.hpp"
 #include "weir/http/detail/h1/framing.hpp"
 #include "weir/http/detail/h1/parser.hpp"
+#include "weir/http/syntax/detail/authority.hpp"
+#include "weir/http/syntax/detail/simd_block.hpp"
 
 namespace weir::http {
 namespace {
 
-/// True if `name`, which is a token, is `lower` (letters and '-') in any letter case. Setting bit
-/// 0x20 folds letters, and makes no other token character a letter or '-'.
+/// True if `name`, which is a token, equals `lower` (letters and '-') in any letter case. Setting
+/// bit 0x20 folds letters and turns no other token character into a letter or '-'.
 template <std::size_t size>
 [[gnu::always_inline]] inline bool is_name(std::string_view name, const char (&lower)[size]) {
   const auto same = [&]<class Word>(std::size_t offset, Word fold) {
@@ -37,89 +37,89 @@ std::string_view between(const char* start, const char* end) noexcept {
   return {start, static_cast<std::size_t>(end - start)};
 }
 
-/// True for the usual host with or without a usual port; what is false here is for
-/// parse_authority() to decide. `base` is the input's first byte.
+/// True for a common host with or without a common port. parse_authority() decides if this is
+/// false. `base` is the first byte of the input.
 [[gnu::noinline]] bool is_plain_authority(const char* base, std::string_view value) noexcept {
   const char* const end = value.data() + value.size();
-  const char* colon =
-      find_stop(base, value.data(), end, [](const Block& block) { return block.not_plain_host(); });
+  const char* colon = find_stop(base, value.data(), end,
+                                [](const SimdBlock& block) { return block.not_plain_host(); });
   if (colon == value.data()) return false;
   if (colon == end) return true;
   const std::string_view port = between(colon + 1, end);
   constexpr std::string_view port_max = "65535";
   const bool in_range =
       port.size() < port_max.size() || (port.size() == port_max.size() && port <= port_max);
-  return *colon == ':' && in_range && all_in(port, CharacterClass::digit);
+  return *colon == ':' && in_range && all_in(port, CharClass::digit);
 }
 
 }  // namespace
 
-HeadParser::Step HeadParser::note_field(std::string_view name, std::string_view value,
-                                        RequestHead& head) noexcept {
-  if (name.size() == 4) return is_name(name, "host") ? note_host(value, head) : Step::done;
-  return note_rare_field(name, value, head);
+HeadParser::Step HeadParser::handle_header(std::string_view name, std::string_view value,
+                                           RequestHead& head) noexcept {
+  if (name.size() == 4) return is_name(name, "host") ? handle_host(value, head) : Step::done;
+  return handle_rare_header(name, value, head);
 }
 
-[[gnu::always_inline]] inline HeadParser::Step HeadParser::note_host(std::string_view value,
-                                                                     RequestHead& head) noexcept {
-  if (head.about_.has_host) return refuse(Refusal::repeated_host);
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::handle_host(std::string_view value,
+                                                                       RequestHead& head) noexcept {
+  if (head.info_.has_host) return fail_with(ParseError::repeated_host);
   if (!is_plain_authority(head.base_, value) && !parse_authority(value)) {
-    return refuse(Refusal::bad_host);
+    return fail_with(ParseError::bad_host);
   }
-  head.about_.has_host = true;
-  if (head.about_.authority.length == 0) head.about_.authority = head.slice_of(value);
+  head.info_.has_host = true;
+  if (head.info_.authority.length == 0) head.info_.authority = head.slice_of(value);
   return Step::done;
 }
 
-HeadParser::Step HeadParser::note_rare_field(std::string_view name, std::string_view value,
-                                             RequestHead& head) noexcept {
-  RequestHead::About& about = head.about_;
-  Refusal refusal = Refusal::none;
+HeadParser::Step HeadParser::handle_rare_header(std::string_view name, std::string_view value,
+                                                RequestHead& head) noexcept {
+  RequestHead::HeadInfo& info = head.info_;
+  ParseError error = ParseError::none;
   switch (name.size()) {
     case 6:
-      if (!is_name(name, "expect") || about.version_minor == 0) break;
+      if (!is_name(name, "expect") || info.version_minor == 0) break;
       if (const Expectation expected = parse_expect(value); expected != Expectation::none) {
-        about.expects_continue = true;
-        about.expects_other |= expected == Expectation::other;
+        info.expects_continue = true;
+        info.expects_other |= expected == Expectation::other;
       }
       break;
     case 7:
-      about.has_upgrade |= is_name(name, "upgrade");
+      info.has_upgrade |= is_name(name, "upgrade");
       break;
     case 10:
       if (!is_name(name, "connection")) break;
       if (ConnectionOptions options;
-          (refusal = parse_connection(value, options)) == Refusal::none) {
-        about.close |= options.close;
-        about.keep_alive |= options.keep_alive;
-        about.upgrade |= options.upgrade;
+          (error = parse_connection(value, options)) == ParseError::none) {
+        info.close |= options.close;
+        info.keep_alive |= options.keep_alive;
+        info.upgrade |= options.upgrade;
       }
       break;
     case 14:
       if (!is_name(name, "content-length")) break;
-      if (about.has_content_length) return refuse(Refusal::repeated_content_length);
-      about.has_content_length = true;
-      refusal = parse_content_length(value, about.content_length);
+      if (info.has_content_length) return fail_with(ParseError::repeated_content_length);
+      info.has_content_length = true;
+      error = parse_content_length(value, info.content_length);
       break;
     case 17:
       if (!is_name(name, "transfer-encoding")) break;
-      if (about.chunked) return refuse(Refusal::repeated_transfer_encoding);
-      about.chunked = true;
-      refusal = about.version_minor == 0 ? Refusal::unexpected_transfer_encoding
-                                         : check_transfer_encoding(value);
+      if (info.chunked) return fail_with(ParseError::repeated_transfer_encoding);
+      info.chunked = true;
+      error = info.version_minor == 0 ? ParseError::unexpected_transfer_encoding
+                                      : check_transfer_encoding(value);
       break;
     default:
       break;
   }
-  return refusal == Refusal::none ? Step::done : refuse(refusal);
+  return error == ParseError::none ? Step::done : fail_with(error);
 }
 
-/// What can only be judged when all fields are known.
+/// Checks the rules that need all headers.
 HeadParser::Step HeadParser::finish(const RequestHead& head) noexcept {
-  const RequestHead::About& about = head.about_;
-  if (about.chunked && about.has_content_length) return refuse(Refusal::both_lengths);
-  if (!about.has_host && about.version_minor > 0) return refuse(Refusal::missing_host);
-  if (about.expects_other) return refuse(Refusal::unknown_expectation);
+  const RequestHead::HeadInfo& info = head.info_;
+  if (info.chunked && info.has_content_length) return fail_with(ParseError::both_lengths);
+  if (!info.has_host && info.version_minor > 0) return fail_with(ParseError::missing_host);
+  if (info.expects_other) return fail_with(ParseError::unknown_expectation);
   return Step::complete;
 }
 

@@ -1,11 +1,11 @@
-#include "weir/http/h1/writer.hpp"
+// The writer of response heads and chunk sizes, and the cache of the common head.
+#include "weir/http/detail/h1/writer.hpp"
 
 #include <array>
 #include <bit>
 #include <cassert>
 #include <charconv>
-
-#include "weir/http/h1/put.hpp"
+#include <cstring>
 
 namespace weir::http {
 namespace {
@@ -19,7 +19,7 @@ constexpr std::string_view chunked_line = "Transfer-Encoding: chunked\r\n";
 constexpr std::string_view close_line = "Connection: close\r\n";
 constexpr std::string_view keep_alive_line = "Connection: keep-alive\r\n";
 
-/// More than everything of a head that has a fixed or bounded length.
+/// An upper bound for all parts of a head whose length is fixed or bounded.
 constexpr std::size_t fixed_size_max = 256;
 constexpr std::size_t reason_size_max = 40;
 static_assert(version.size() + 4 + reason_size_max + date_name.size() + date_size +
@@ -27,17 +27,17 @@ static_assert(version.size() + 4 + reason_size_max + date_name.size() + date_siz
                   keep_alive_line.size() + 5 * line_end.size() <
               fixed_size_max);
 
-char* put_status_line(char* out, Status status) noexcept {
+char* append_status_line(char* out, Status status) noexcept {
   const std::string_view reason = reason_of(status);
   assert(is_valid(status) && reason.size() <= reason_size_max);
-  out = put(out, version);
+  out = append(out, version);
   const int code = code_of(status);
   *out++ = static_cast<char>('0' + code / 100);
   *out++ = static_cast<char>('0' + code / 10 % 10);
   *out++ = static_cast<char>('0' + code % 10);
   *out++ = ' ';
-  out = put(out, reason);
-  return put(out, line_end);
+  out = append(out, reason);
+  return append(out, line_end);
 }
 
 }  // namespace
@@ -47,22 +47,23 @@ std::size_t head_size_max(const ResponseHead& head) noexcept {
 }
 
 char* write_head(const ResponseHead& head, char* out) noexcept {
-  out = head.status == Status::ok ? put(out, ok_line) : put_status_line(out, head.status);
-  if (head.date != nullptr) out = put(put(put(out, date_name), head.date->text()), line_end);
+  out = head.status == Status::ok ? append(out, ok_line) : append_status_line(out, head.status);
+  if (head.date != nullptr)
+    out = append(append(append(out, date_name), head.date->text()), line_end);
   if (!head.content_type.empty()) {
-    out = put(put_short(put(out, type_name), head.content_type), line_end);
+    out = append(append_short(append(out, type_name), head.content_type), line_end);
   }
   if (head.framing == BodyFraming::length) {
-    out = put(put_number(put(out, length_name), head.content_length), line_end);
+    out = append(append_number(append(out, length_name), head.content_length), line_end);
   } else if (head.framing == BodyFraming::chunked) {
-    out = put(out, chunked_line);
+    out = append(out, chunked_line);
   }
-  if (head.connection == ConnectionField::close) {
-    out = put(out, close_line);
-  } else if (head.connection == ConnectionField::keep_alive) {
-    out = put(out, keep_alive_line);
+  if (head.connection == ConnectionHeader::close) {
+    out = append(out, close_line);
+  } else if (head.connection == ConnectionHeader::keep_alive) {
+    out = append(out, keep_alive_line);
   }
-  return put(put(out, head.lines), line_end);
+  return append(append(out, head.lines), line_end);
 }
 
 void append_head(std::string& out, const ResponseHead& head) {
@@ -75,7 +76,37 @@ void append_head(std::string& out, const ResponseHead& head) {
 char* write_chunk_size(std::uint64_t size, char* out) noexcept {
   assert(size > 0);
   out = std::to_chars(out, out + chunk_size_max, size, 16).ptr;
-  return put(out, line_end);
+  return append(out, line_end);
+}
+
+namespace {
+
+constexpr std::string_view any_length = "0\r\n\r\n";  // the end of a head from write_head()
+static_assert(digits_max + empty_line.size() <= 24);
+
+}  // namespace
+
+void ResponseHeadCache::begin(const Date& date, std::string_view content_type) noexcept {
+  assert(content_type.size() <= type_size_max);
+  ResponseHead head;
+  head.date = &date;
+  head.content_type = content_type;
+  // write_head() may need more room than start_ has.
+  std::array<char, 512> whole;
+  assert(head_size_max(head) <= whole.size());
+  const char* const end = write_head(head, whole.data());
+  start_size_ = static_cast<std::size_t>(end - whole.data()) - any_length.size();
+  assert(start_size_ <= start_max);
+  std::memcpy(start_.data(), whole.data(), start_size_);
+  type_ = content_type.data();
+  type_size_ = content_type.size();
+}
+
+char* ResponseHeadCache::write(std::uint64_t content_length, char* out) const noexcept {
+  // Copies the whole array, because a copy of a fixed size takes the fewest instructions.
+  std::memcpy(out, start_.data(), start_.size());
+  out += start_size_;
+  return append(append_number(out, content_length), empty_line);
 }
 
 }  // namespace weir::http

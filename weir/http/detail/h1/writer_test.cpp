@@ -1,7 +1,8 @@
-#include "weir/http/h1/writer.hpp"
+// Tests of the response writer.
+#include "weir/http/detail/h1/writer.hpp"
 
 #include <gtest/gtest.h>
-
+#include <chrono>
 #include <limits>
 #include <memory>
 #include <string>
@@ -12,7 +13,7 @@ namespace {
 const Date date(WallTime(std::chrono::seconds(784111777)));  // Sun, 06 Nov 1994 08:49:37 GMT
 
 std::string written(const ResponseHead& head) {
-  // Exactly the room that is promised to be enough, so that the address sanitizer sees more.
+  // Allocates exactly head_size_max() bytes, so that the address sanitizer detects an overrun.
   const std::size_t room = head_size_max(head);
   const std::unique_ptr<char[]> out(new char[room]);
   char* const end = write_head(head, out.get());
@@ -24,7 +25,7 @@ std::string written(const ResponseHead& head) {
   return text;
 }
 
-TEST(Writer, TheUsualHead) {
+TEST(Writer, WritesTheCommonHead) {
   ResponseHead head;
   head.date = &date;
   head.content_length = 14;
@@ -34,44 +35,44 @@ TEST(Writer, TheUsualHead) {
             "Content-Type: text/plain; charset=utf-8\r\nContent-Length: 14\r\n\r\n");
 }
 
-TEST(Writer, FramingAndConnection) {
+TEST(Writer, WritesFramingAndConnection) {
   ResponseHead head;
   head.framing = BodyFraming::chunked;
-  head.connection = ConnectionField::close;
+  head.connection = ConnectionHeader::close;
   EXPECT_EQ(written(head),
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n");
   head.framing = BodyFraming::none;
-  head.connection = ConnectionField::keep_alive;
+  head.connection = ConnectionHeader::keep_alive;
   head.status = Status::no_content;
   EXPECT_EQ(written(head), "HTTP/1.1 204 No Content\r\nConnection: keep-alive\r\n\r\n");
 }
 
-TEST(Writer, FieldsOfTheHandlerComeAsTheyAre) {
-  Fields fields;
-  ASSERT_TRUE(fields.add("Allow", "GET, HEAD"));
-  ASSERT_TRUE(fields.add("X", ""));
+TEST(Writer, WritesHeadersOfTheHandlerUnchanged) {
+  Headers headers;
+  ASSERT_TRUE(headers.add("Allow", "GET, HEAD"));
+  ASSERT_TRUE(headers.add("X", ""));
   ResponseHead head;
   head.status = Status::method_not_allowed;
-  head.lines = fields.lines();
+  head.lines = headers.lines();
   EXPECT_EQ(
       written(head),
       "HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\nAllow: GET, HEAD\r\nX: \r\n\r\n");
 }
 
-TEST(Writer, EveryStatusHasALineAndRoom) {
+TEST(Writer, WritesAStatusLineForEveryStatus) {
   for (int code = 100; code <= 599; ++code) {
     ResponseHead head;
     head.status = static_cast<Status>(code);
     head.date = &date;
     head.content_length = std::numeric_limits<std::uint64_t>::max();
-    head.connection = ConnectionField::keep_alive;
+    head.connection = ConnectionHeader::keep_alive;
     const std::string reason(reason_of(head.status));
     EXPECT_TRUE(
         written(head).starts_with("HTTP/1.1 " + std::to_string(code) + " " + reason + "\r\nDate"));
   }
 }
 
-TEST(Writer, ChunkSizes) {
+TEST(Writer, WritesChunkSizes) {
   const auto line = [](std::uint64_t size) {
     const std::unique_ptr<char[]> out(new char[chunk_size_max]);
     return std::string(out.get(), write_chunk_size(size, out.get()));
@@ -80,6 +81,52 @@ TEST(Writer, ChunkSizes) {
   EXPECT_EQ(line(255), "ff\r\n");
   EXPECT_EQ(line(0x10000), "10000\r\n");
   EXPECT_EQ(line(std::numeric_limits<std::uint64_t>::max()), "ffffffffffffffff\r\n");
+}
+
+}  // namespace
+
+namespace {
+
+std::string head_of(const Date& moment, std::string_view type, std::uint64_t length) {
+  std::string text;
+  ResponseHead head;
+  head.date = &moment;
+  head.content_type = type;
+  head.content_length = length;
+  append_head(text, head);
+  return text;
+}
+
+TEST(ResponseHeadCache, WritesTheSameBytesAsWriteHead) {
+  constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
+  ResponseHeadCache cache;
+  for (int day = 0; day < 3; ++day) {
+    const Date moment{WallTime(std::chrono::hours(24 * day))};
+    for (std::size_t type_size = 0; type_size <= ResponseHeadCache::type_size_max; ++type_size) {
+      const std::string type(type_size, 'x');
+      cache.begin(moment, type);
+      for (const std::uint64_t length : {0UL, 9UL, 10UL, 99UL, 100UL, 1234567UL, largest}) {
+        const std::unique_ptr<char[]> out(new char[ResponseHeadCache::size_max]);
+        char* const end = cache.write(length, out.get());
+        ASSERT_LE(end, out.get() + ResponseHeadCache::size_max);
+        EXPECT_EQ(std::string(out.get(), end), head_of(moment, type, length));
+      }
+    }
+  }
+}
+
+TEST(ResponseHeadCache, MatchesOnlyItsMediaType) {
+  ResponseHeadCache cache;
+  EXPECT_FALSE(cache.is_for({}));
+  const Date moment{WallTime()};
+  constexpr std::string_view types = "text/plain";
+  cache.begin(moment, types);
+  EXPECT_TRUE(cache.is_for(types));
+  EXPECT_FALSE(cache.is_for(types.substr(0, 4)));
+  EXPECT_FALSE(cache.is_for({}));
+  cache.begin(moment, {});
+  EXPECT_TRUE(cache.is_for({}));
+  EXPECT_FALSE(cache.is_for(types));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// The responses for statuses and errors, and the start of handlers that do not wait.
 #include "weir/http/matching/detail/handler.hpp"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 
 namespace weir::http {
 
-Response status_text(Status status) {
+Response text_response(Status status) {
   std::array<char, Body::inline_max> line;
   char* end = std::to_chars(line.data(), line.data() + 8, code_of(status)).ptr;
   const std::string_view reason = reason_of(status).substr(0, 40);
@@ -20,18 +21,18 @@ Response status_text(Status status) {
 }
 
 Response error_response(std::error_code error) {
-  Response response(status_for(error));
+  Response response(to_status(error));
   response.set_cause(error);
   return response;
 }
 
-Task<Response> detail::answer_later(Response response) {
+Task<Response> detail::ready_task(Response response) {
   co_return std::move(response);
 }
 
 Task<Response> Handler::call_later(const Handler& handler, Request& request,
-                                   const Captures& captures) {
-  co_return handler.call(request, captures);
+                                   const PathParams& params) {
+  co_return handler.call(request, params);
 }
 
 }  // namespace weir::http

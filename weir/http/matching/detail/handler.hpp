@@ -1,4 +1,4 @@
-// Handlers: what a function's signature says about it, and how every one becomes a single type.
+// Handlers: functions of any signature, converted to one type.
 #pragma once
 
 #include <concepts>
@@ -12,12 +12,12 @@
 #include <utility>
 
 #include "weir/base/result.hpp"
+#include "weir/http/matching/detail/pattern.hpp"
+#include "weir/http/matching/detail/signature.hpp"
 #include "weir/http/matching/path_params.hpp"
 #include "weir/http/message/json.hpp"
-#include "weir/http/matching/detail/pattern.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
-#include "weir/http/matching/detail/signature.hpp"
 #include "weir/http/syntax/status.hpp"
 #include "weir/json/read.hpp"
 #include "weir/task/scope.hpp"
@@ -25,14 +25,15 @@
 
 namespace weir::http {
 
-/// A short text answer that says only the status, such as "404 Not Found\n".
-Response status_text(Status status);
-/// The answer for an error that a handler returned; see status_for() and Response::cause().
+/// Returns a short text response that contains only the status, such as "404 Not Found\n".
+Response text_response(Status status);
+/// Returns the response for an error that a handler returned; see to_status() and
+/// Response::cause().
 Response error_response(std::error_code error);
 
 namespace detail {
 
-Task<Response> answer_later(Response response);
+Task<Response> ready_task(Response response);
 
 template <class T>
 Response to_response(T&& value) {
@@ -46,7 +47,8 @@ Response to_response(T&& value) {
   }
 }
 
-/// What `call` returns as a response; one that is a Response already is made in its place.
+/// Returns the result of `call` as a response. A Response is constructed in place, without a
+/// move.
 template <class Call>
 Response response_of(const Call& call) {
   if constexpr (std::is_same_v<decltype(call()), Response>) {
@@ -65,7 +67,7 @@ Task<Response> to_response_task(Task<T> task) {
   co_return to_response(std::move(value));
 }
 
-/// A handler that takes a Scope&, as with_scope() calls it.
+/// A handler that takes a Scope&, in the form that with_scope() calls.
 template <class F>
 class ScopedHandler {
  public:
@@ -87,8 +89,10 @@ class ScopedHandler {
 
 }  // namespace detail
 
-/// A route's handler, whatever its type was. Threads: calling is const and may happen on any core.
-/// Lifetime: keeps the function object; captured views live as long as the request's.
+/// The handler of a route with its type erased.
+/// Threads: calling is const and may happen on any core.
+/// Lifetime: it owns the function object. The views in path parameters live as long as the
+/// request.
 class Handler {
  public:
   template <class F>
@@ -99,52 +103,56 @@ class Handler {
                   [](const void* object) noexcept { delete static_cast<const F*>(object); });
     if constexpr (S::takes_body) {
       Handler handler(std::move(target), nullptr, &start_with_body<F>);
-      if constexpr (!S::waits) handler.call_with_body_ = &call_with_body<F>;
+      if constexpr (!S::is_async) handler.call_with_body_ = &call_with_body<F>;
       return handler;
-    } else if constexpr (S::waits) {
+    } else if constexpr (S::is_async) {
       return Handler(std::move(target), nullptr, &start_as<F>);
     } else {
       return Handler(std::move(target), &call_as<F>, nullptr);
     }
   }
 
-  /// True if it returns a Task or takes a body, which may have to arrive: then start() it.
-  bool waits() const noexcept { return call_ == nullptr; }
-  /// The answer of a handler that does not wait; 404 if a capture does not fit its type.
-  Response call(Request& request, const Captures& captures) const {
-    return call_(target_.get(), request, captures);
+  /// Returns true if the handler returns a Task or takes a body, which may not have arrived. The
+  /// caller then uses start().
+  bool is_async() const noexcept { return call_ == nullptr; }
+  /// Returns the response of a handler that does not wait; 404 if a path parameter does not fit
+  /// its type.
+  Response call(Request& request, const PathParams& params) const {
+    return call_(target_.get(), request, params);
   }
-  /// True for one that waits for a body only: where that is here, call_with_body() will do.
-  bool waits_for_body_only() const noexcept { return call_with_body_ != nullptr; }
-  Response call_with_body(Request& request, const Captures& captures, std::string_view body) const {
-    return call_with_body_(target_.get(), request, captures, body);
+  /// Returns true if the handler waits only for the body. If the body has arrived, the caller may
+  /// use call_with_body().
+  bool needs_only_body() const noexcept { return call_with_body_ != nullptr; }
+  Response call_with_body(Request& request, const PathParams& params, std::string_view body) const {
+    return call_with_body_(target_.get(), request, params, body);
   }
-  /// The same for every handler. `request` and what `captures` show live until the task's end.
+  /// Returns the response of any handler.
   /// Cancel: passed on to the handler.
-  Task<Response> start(Request& request, const Captures& captures) const {
-    if (waits()) return start_(target_.get(), request, captures);
-    return call_later(*this, request, captures);
+  /// Lifetime: `request` and the texts of `params` must live until the task ends.
+  Task<Response> start(Request& request, const PathParams& params) const {
+    if (is_async()) return start_(target_.get(), request, params);
+    return call_later(*this, request, params);
   }
 
  private:
   using Target = std::unique_ptr<const void, void (*)(const void*) noexcept>;
-  using Call = Response (*)(const void* target, Request&, const Captures&);
-  using CallWithBody = Response (*)(const void* target, Request&, const Captures&,
+  using Call = Response (*)(const void* target, Request&, const PathParams&);
+  using CallWithBody = Response (*)(const void* target, Request&, const PathParams&,
                                     std::string_view body);
-  using Start = Task<Response> (*)(const void* target, Request&, const Captures&);
+  using Start = Task<Response> (*)(const void* target, Request&, const PathParams&);
 
   Handler(Target target, Call call, Start start) noexcept
       : target_(std::move(target)), call_(call), start_(start) {}
 
   static Task<Response> call_later(const Handler& handler, Request& request,
-                                   const Captures& captures);
+                                   const PathParams& params);
 
-  /// The captures as the handler wants them; nothing where one does not fit.
+  /// Returns the path parameters in the handler's types, std::nullopt for each that does not fit.
   template <class Types>
-  static auto values_of(const Captures& captures) {
-    return [&captures]<std::size_t... I>(std::index_sequence<I...>) {
+  static auto values_of(const PathParams& params) {
+    return [&params]<std::size_t... I>(std::index_sequence<I...>) {
       return std::tuple<std::optional<std::tuple_element_t<I, Types>>...>{
-          capture_as<std::tuple_element_t<I, Types>>(captures[I])...};
+          path_param_as<std::tuple_element_t<I, Types>>(params[I])...};
     }(std::make_index_sequence<std::tuple_size_v<Types>>());
   }
   template <class... T>
@@ -153,7 +161,7 @@ class Handler {
                       values);
   }
 
-  /// Calls the handler with the values, and the body if it takes one.
+  /// Calls the handler with the path parameters, and with the body if it takes one.
   template <class F, class Values, class... Body>
   static auto invoke(const F& handler, Request& request, Values& values, Body&... body) {
     using S = Signature<F>;
@@ -172,50 +180,50 @@ class Handler {
   }
 
   template <class F>
-  static Response call_as(const void* target, Request& request, const Captures& captures) {
+  static Response call_as(const void* target, Request& request, const PathParams& params) {
     const F& handler = *static_cast<const F*>(target);
-    auto values = values_of<typename Signature<F>::Captured>(captures);
-    if (!all_fit(values)) return status_text(Status::not_found);
+    auto values = values_of<typename Signature<F>::PathParamTypes>(params);
+    if (!all_fit(values)) return text_response(Status::not_found);
     return detail::response_of([&] { return invoke(handler, request, values); });
   }
 
   template <class F>
-  static Task<Response> start_as(const void* target, Request& request, const Captures& captures) {
+  static Task<Response> start_as(const void* target, Request& request, const PathParams& params) {
     const F& handler = *static_cast<const F*>(target);
-    auto values = values_of<typename Signature<F>::Captured>(captures);
-    if (!all_fit(values)) return detail::answer_later(status_text(Status::not_found));
+    auto values = values_of<typename Signature<F>::PathParamTypes>(params);
+    if (!all_fit(values)) return detail::ready_task(text_response(Status::not_found));
     return detail::to_response_task(invoke(handler, request, values));
   }
 
   template <class F>
-  static Response call_with_body(const void* target, Request& request, const Captures& captures,
+  static Response call_with_body(const void* target, Request& request, const PathParams& params,
                                  std::string_view text) {
     using S = Signature<F>;
     const F& handler = *static_cast<const F*>(target);
-    auto values = values_of<typename S::Captured>(captures);
-    if (!all_fit(values)) return status_text(Status::not_found);
-    if (!detail::accepts_json(request)) return status_text(Status::unsupported_media_type);
+    auto values = values_of<typename S::PathParamTypes>(params);
+    if (!all_fit(values)) return text_response(Status::not_found);
+    if (!detail::accepts_json(request)) return text_response(Status::unsupported_media_type);
     auto body = json::read<typename S::Body>(text);
-    if (!body) return detail::bad_json(body.error());
+    if (!body) return detail::invalid_json_response(body.error());
     return detail::response_of([&] { return invoke(handler, request, values, *body); });
   }
 
-  /// Reads the body first.
+  /// Reads the body, then calls the handler.
   template <class F>
   static Task<Response> start_with_body(const void* target, Request& request,
-                                        const Captures& captures) {
+                                        const PathParams& params) {
     using S = Signature<F>;
     const F& handler = *static_cast<const F*>(target);
-    auto values = values_of<typename S::Captured>(captures);
-    if (!all_fit(values)) co_return status_text(Status::not_found);
-    if (!detail::accepts_json(request)) co_return status_text(Status::unsupported_media_type);
+    auto values = values_of<typename S::PathParamTypes>(params);
+    if (!all_fit(values)) co_return text_response(Status::not_found);
+    if (!detail::accepts_json(request)) co_return text_response(Status::unsupported_media_type);
     const auto text = co_await request.body_view();
     if (!text) co_return error_response(text.error());
-    if constexpr (!S::waits) {
-      co_return call_with_body<F>(target, request, captures, *text);
+    if constexpr (!S::is_async) {
+      co_return call_with_body<F>(target, request, params, *text);
     } else {
       auto body = json::read<typename S::Body>(*text);
-      if (!body) co_return detail::bad_json(body.error());
+      if (!body) co_return detail::invalid_json_response(body.error());
       auto answer = detail::to_response_task(invoke(handler, request, values, *body));
       co_return co_await std::move(answer);
     }
@@ -227,15 +235,15 @@ class Handler {
   Start start_;
 };
 
-/// A literal pattern for a handler of type F. Whether they go together is checked when the program
-/// is compiled; the error names a function that says what is wrong.
+/// A literal pattern for a handler of type F. The compiler checks that both match. Its error
+/// names a function whose name states the problem.
 template <class F>
 class PatternFor {
  public:
   template <std::convertible_to<std::string_view> Text>
   consteval PatternFor(const Text& text) : text_(text) {
-    if (Signature<F>::readable)
-      detail::refuse(check_shapes(shape_of_pattern(text_), Signature<F>::shape));
+    if (Signature<F>::is_readable)
+      detail::report_pattern_error(check_shapes(shape_of_pattern(text_), Signature<F>::shape));
   }
   constexpr std::string_view text() const noexcept { return text_; }
 

@@ -1,3 +1,4 @@
+// Tests of handlers and their signatures.
 #include "weir/http/matching/detail/handler.hpp"
 
 #include <gtest/gtest.h>
@@ -17,14 +18,14 @@ namespace {
 
 class HandlerTest : public LoopTest {
  protected:
-  /// Runs the handler as a connection does.
+  /// Runs the handler in the same way as a connection.
   template <class F>
   Response answer(F function, const std::vector<std::string_view>& caught = {}) {
     const Handler handler = Handler::of(std::move(function));
-    captures_.clear();
-    for (const std::string_view text : caught) captures_.add(text);
-    if (!handler.waits()) return handler.call(request_.request(), captures_);
-    return run(handler.start(request_.request(), captures_));
+    params_.clear();
+    for (const std::string_view text : caught) params_.add(text);
+    if (!handler.is_async()) return handler.call(request_.request(), params_);
+    return run(handler.start(request_.request(), params_));
   }
   template <class F>
   std::string text_of(F function, const std::vector<std::string_view>& caught = {}) {
@@ -32,7 +33,7 @@ class HandlerTest : public LoopTest {
   }
 
   TextRequest request_{"GET /path"};
-  Captures captures_;
+  PathParams params_;
 };
 
 Response greet(std::string_view name) {
@@ -50,24 +51,24 @@ Task<Result<Response>> failing(Errc error) {
   co_return fail(error);
 }
 
-TEST_F(HandlerTest, TakesFunctions) {
+TEST_F(HandlerTest, AcceptsFunctions) {
   EXPECT_EQ(text_of(greet, {"you"}), "hello you");
   EXPECT_EQ(answer(quiet).status(), Status::no_content);
 }
 
-TEST_F(HandlerTest, TakesLambdasAndKeepsWhatTheyCapture) {
+TEST_F(HandlerTest, AcceptsLambdasAndOwnsTheirCaptures) {
   const auto word = std::make_shared<std::string>("kept");
   EXPECT_EQ(text_of([word](int times) { return text(*word + std::to_string(times)); }, {"3"}),
             "kept3");
   EXPECT_EQ(word.use_count(), 1);
 }
 
-TEST_F(HandlerTest, TakesObjectsThatCanOnlyBeMoved) {
+TEST_F(HandlerTest, AcceptsMoveOnlyObjects) {
   auto owned = std::make_unique<int>(7);
   EXPECT_EQ(text_of([owned = std::move(owned)] { return text(std::to_string(*owned)); }), "7");
 }
 
-TEST_F(HandlerTest, GivesTheRequestFirst) {
+TEST_F(HandlerTest, PassesTheRequestFirst) {
   EXPECT_EQ(text_of([](Request& request) { return text(request.path()); }), "/path");
   EXPECT_EQ(text_of(
                 [](const Request& request, std::string_view more) {
@@ -77,14 +78,14 @@ TEST_F(HandlerTest, GivesTheRequestFirst) {
             "/path+");
 }
 
-TEST_F(HandlerTest, ConvertsCaptures) {
-  const auto all = [](const std::string& a, int b, double c, Rest d, unsigned char e) {
+TEST_F(HandlerTest, ConvertsPathParams) {
+  const auto all = [](const std::string& a, int b, double c, Wildcard d, unsigned char e) {
     return text(a + std::to_string(b + e) + std::to_string(c > 1.0) + std::string(d.raw()));
   };
   EXPECT_EQ(text_of(all, {"x", "-5", "1.5", "a/b", "255"}), "x2501a/b");
 }
 
-TEST_F(HandlerTest, WhatDoesNotFitIsNotFound) {
+TEST_F(HandlerTest, AnswersNotFoundIfAPathParamDoesNotFit) {
   int calls = 0;
   const auto count = [&calls](int, unsigned char) {
     ++calls;
@@ -106,14 +107,14 @@ TEST_F(HandlerTest, AnswersWithAStatusOrAResult) {
             Status::request_timeout);
 }
 
-TEST_F(HandlerTest, WaitsWhereItReturnsATask) {
-  EXPECT_FALSE(Handler::of(greet).waits());
-  EXPECT_TRUE(Handler::of(slow).waits());
+TEST_F(HandlerTest, WaitsIfItReturnsATask) {
+  EXPECT_FALSE(Handler::of(greet).is_async());
+  EXPECT_TRUE(Handler::of(slow).is_async());
   EXPECT_EQ(text_of(slow, {"7"}), "/path7");
   EXPECT_EQ(elapsed(), 1s);
 }
 
-TEST_F(HandlerTest, AnErrorOfATaskIsItsStatus) {
+TEST_F(HandlerTest, MapsAnErrorOfATaskToItsStatus) {
   const auto timing_out = [] { return failing(Errc::timed_out); };
   EXPECT_EQ(answer(timing_out).status(), Status::request_timeout);
   const auto fine = []() -> Task<Result<Status>> { co_return Status::created; };
@@ -122,7 +123,7 @@ TEST_F(HandlerTest, AnErrorOfATaskIsItsStatus) {
   EXPECT_EQ(answer(plain).status(), Status::gone);
 }
 
-TEST_F(HandlerTest, WhatItThrowsReachesItsOwner) {
+TEST_F(HandlerTest, PassesExceptionsToTheCaller) {
   EXPECT_THROW(answer([]() -> Response { throw std::runtime_error("no"); }), std::runtime_error);
   const auto later = []() -> Task<Response> {
     static_cast<void>(co_await sleep(1s));
@@ -154,7 +155,7 @@ TEST_F(HandlerTest, JoinsTheChildrenOfItsScopeBeforeItAnswers) {
   EXPECT_EQ(elapsed(), 5s);
 }
 
-TEST_F(HandlerTest, AFailedChildOfItsScopeIsItsError) {
+TEST_F(HandlerTest, ReportsTheErrorOfAFailedChildOfItsScope) {
   const auto spawning = [](Scope& scope) -> Task<Response> {
     const auto child = []() -> Task<Result<>> { co_return fail(Errc::timed_out); };
     scope.spawn(child());
@@ -163,12 +164,12 @@ TEST_F(HandlerTest, AFailedChildOfItsScopeIsItsError) {
   EXPECT_EQ(answer(spawning).status(), Status::request_timeout);
 }
 
-TEST_F(HandlerTest, CancelsWhatItWaitsFor) {
+TEST_F(HandlerTest, PassesCancellationToItsWaits) {
   const Handler handler = Handler::of(slow);
-  captures_.add("1");
+  params_.add("1");
   CancelSource cancel;
   cancel.cancel();
-  const Response response = run(handler.start(request_.request(), captures_), &cancel);
+  const Response response = run(handler.start(request_.request(), params_), &cancel);
   EXPECT_EQ(response.body().text(), "/path1");
   EXPECT_EQ(elapsed(), 0s);
 }
@@ -176,35 +177,35 @@ TEST_F(HandlerTest, CancelsWhatItWaitsFor) {
 TEST_F(HandlerTest, ADroppedStartLeaksNothing) {
   const Handler waiting = Handler::of(slow);
   const Handler sync = Handler::of(greet);
-  captures_.add("1");
+  params_.add("1");
   {
-    const auto task = waiting.start(request_.request(), captures_);
+    const auto task = waiting.start(request_.request(), params_);
   }
   {
-    const auto task = sync.start(request_.request(), captures_);
+    const auto task = sync.start(request_.request(), params_);
   }
-  EXPECT_EQ(run(sync.start(request_.request(), captures_)).body().text(), "hello 1");
+  EXPECT_EQ(run(sync.start(request_.request(), params_)).body().text(), "hello 1");
 }
 
-TEST(StatusText, SaysOnlyTheStatus) {
-  EXPECT_EQ(status_text(Status::method_not_allowed).body().text(), "405 Method Not Allowed\n");
-  EXPECT_EQ(status_text(Status::not_found).status(), Status::not_found);
-  EXPECT_EQ(status_text(Status{599}).body().text(), "599\n");
+TEST(StatusText, ContainsOnlyTheStatus) {
+  EXPECT_EQ(text_response(Status::method_not_allowed).body().text(), "405 Method Not Allowed\n");
+  EXPECT_EQ(text_response(Status::not_found).status(), Status::not_found);
+  EXPECT_EQ(text_response(Status{599}).body().text(), "599\n");
   for (int code = 100; code <= 599; ++code) {
-    EXPECT_LE(status_text(static_cast<Status>(code)).body().text().size(), Body::inline_max);
+    EXPECT_LE(text_response(static_cast<Status>(code)).body().text().size(), Body::inline_max);
   }
 }
 
-// What a signature says.
+// Properties of signatures.
 
 using Full = Signature<Task<Result<Status>> (*)(const Request&, Scope&, int, const std::string&)>;
-static_assert(Full::takes_request && Full::takes_scope && Full::waits);
-static_assert(std::is_same_v<Full::Captured, std::tuple<int, std::string>>);
-static_assert(Full::shape.captures == 2 && Full::shape.last_takes_rest);
+static_assert(Full::takes_request && Full::takes_scope && Full::is_async);
+static_assert(std::is_same_v<Full::PathParamTypes, std::tuple<int, std::string>>);
+static_assert(Full::shape.params == 2 && Full::shape.last_takes_wildcard);
 using Least = Signature<Response (*)() noexcept>;
-static_assert(!Least::takes_request && !Least::takes_scope && !Least::waits);
-static_assert(Least::shape.captures == 0 && Least::shape.rest_index == HandlerShape::no_rest);
-static_assert(Signature<Response (*)(int, Rest, int)>::shape.rest_index == 1);
+static_assert(!Least::takes_request && !Least::takes_scope && !Least::is_async);
+static_assert(Least::shape.params == 0 && Least::shape.wildcard_index == HandlerShape::no_wildcard);
+static_assert(Signature<Response (*)(int, Wildcard, int)>::shape.wildcard_index == 1);
 
 }  // namespace
 }  // namespace weir::http

@@ -1,4 +1,4 @@
-// A regular expression of a route's pattern, matched in linear time whatever the peer sends.
+// A regular expression of a route's pattern, matched in linear time for any input.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,26 @@
 
 namespace weir::http {
 
-/// A compiled expression in RE2's syntax. Threads: matching may happen on any core.
-class Expression {
+/// A compiled regular expression in RE2's syntax.
+/// Threads: matching may happen on any core.
+class PathRegex {
  public:
-  /// Errors: PatternFault::bad_expression; unclear_groups if it has another number of groups.
-  static Result<Expression> compile(std::string_view text, std::size_t groups);
-  Expression(Expression&&) noexcept;
-  Expression& operator=(Expression&&) noexcept;
-  ~Expression();
+  /// Compiles a regular expression that must have `groups` capturing groups.
+  /// Errors: PatternError::bad_regex, or ambiguous_groups if RE2 counts another number of groups.
+  static Result<PathRegex> compile(std::string_view text, std::size_t groups);
+  PathRegex(PathRegex&&) noexcept;
+  PathRegex& operator=(PathRegex&&) noexcept;
+  ~PathRegex();
 
-  /// True if it matches the whole of `text`.
+  /// Returns true if the expression matches the whole of `text`.
   bool matches(std::string_view text) const noexcept;
-  /// Adds what each group caught of a `text` that matches; a group that took no part caught "".
-  void add_groups(std::string_view text, Captures& captures) const noexcept;
+  /// Adds the text of each group in a `text` that matches; "" for a group that took no part.
+  void add_groups(std::string_view text, PathParams& params) const noexcept;
   std::size_t groups() const noexcept { return groups_; }
 
  private:
   struct Compiled;
-  Expression(std::unique_ptr<const Compiled> compiled, std::size_t groups) noexcept;
+  PathRegex(std::unique_ptr<const Compiled> compiled, std::size_t groups) noexcept;
 
   std::unique_ptr<const Compiled> compiled_;
   std::size_t groups_;

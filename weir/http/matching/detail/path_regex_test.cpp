@@ -1,3 +1,4 @@
+// Tests of PathRegex.
 #include "weir/http/matching/detail/path_regex.hpp"
 
 #include <gtest/gtest.h>
@@ -7,55 +8,55 @@
 namespace weir::http {
 namespace {
 
-TEST(Expression, MatchesTheWholeText) {
-  const Expression digits = Expression::compile("[0-9]+", 0).value();
+TEST(PathRegex, MatchesTheWholeText) {
+  const PathRegex digits = PathRegex::compile("[0-9]+", 0).value();
   EXPECT_TRUE(digits.matches("123"));
   for (const char* text : {"", "a123", "123a", "12 3", "123\n"}) {
     EXPECT_FALSE(digits.matches(text)) << text;
   }
-  const Expression either = Expression::compile("a|ab", 0).value();
+  const PathRegex either = PathRegex::compile("a|ab", 0).value();
   EXPECT_TRUE(either.matches("ab"));
 }
 
-TEST(Expression, GivesItsGroupsInOrder) {
-  const Expression date = Expression::compile("(\\d+)-((\\d+)|x)(y)?", 4).value();
-  Captures captures;
+TEST(PathRegex, ReturnsItsGroupsInOrder) {
+  const PathRegex date = PathRegex::compile("(\\d+)-((\\d+)|x)(y)?", 4).value();
+  PathParams params;
   ASSERT_TRUE(date.matches("2024-11"));
-  date.add_groups("2024-11", captures);
-  ASSERT_EQ(captures.size(), 4U);
-  EXPECT_EQ(captures[0], "2024");
-  EXPECT_EQ(captures[1], "11");
-  EXPECT_EQ(captures[2], "11");
-  EXPECT_EQ(captures[3], "");
+  date.add_groups("2024-11", params);
+  ASSERT_EQ(params.size(), 4U);
+  EXPECT_EQ(params[0], "2024");
+  EXPECT_EQ(params[1], "11");
+  EXPECT_EQ(params[2], "11");
+  EXPECT_EQ(params[3], "");
 }
 
-TEST(Expression, RefusesWhatRe2Refuses) {
+TEST(PathRegex, RejectsExpressionsThatRe2Rejects) {
   for (const char* text : {"(", "[a", "a**", "(?=a)", "\\1", "a{2000}"}) {
-    EXPECT_EQ(Expression::compile(text, 0).error(), PatternFault::bad_expression) << text;
+    EXPECT_EQ(PathRegex::compile(text, 0).error(), PatternError::bad_regex) << text;
   }
 }
 
-TEST(Expression, RefusesAnotherNumberOfGroups) {
-  EXPECT_EQ(Expression::compile("(a)", 0).error(), PatternFault::unclear_groups);
-  EXPECT_EQ(Expression::compile("a", 1).error(), PatternFault::unclear_groups);
+TEST(PathRegex, RejectsAnotherNumberOfGroups) {
+  EXPECT_EQ(PathRegex::compile("(a)", 0).error(), PatternError::ambiguous_groups);
+  EXPECT_EQ(PathRegex::compile("a", 1).error(), PatternError::ambiguous_groups);
 }
 
-TEST(Expression, TakesBytesThatAreNotUtf8) {
-  const Expression any = Expression::compile(".*", 0).value();
+TEST(PathRegex, AcceptsBytesThatAreNotUtf8) {
+  const PathRegex any = PathRegex::compile(".*", 0).value();
   EXPECT_FALSE(any.matches("\xff\xfe"));
-  const Expression bytes = Expression::compile("\\C*", 0).value();
+  const PathRegex bytes = PathRegex::compile("\\C*", 0).value();
   EXPECT_TRUE(bytes.matches("\xff\xfe"));
 }
 
-TEST(Expression, NeverBacktracks) {
-  // Backtracking would take 2^30 steps and more, and time the test out.
-  const Expression evil = Expression::compile("(a*)*(a*)*b", 2).value();
+TEST(PathRegex, NeverBacktracks) {
+  // Backtracking would take at least 2^30 steps, and the test would time out.
+  const PathRegex evil = PathRegex::compile("(a*)*(a*)*b", 2).value();
   const std::string text(8000, 'a');
   EXPECT_FALSE(evil.matches(text));
-  Captures captures;
+  PathParams params;
   EXPECT_TRUE(evil.matches(text + "b"));
-  evil.add_groups(text + "b", captures);
-  EXPECT_EQ(captures.size(), 2U);
+  evil.add_groups(text + "b", params);
+  EXPECT_EQ(params.size(), 2U);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// The parser of route patterns at run time.
 #include "weir/http/matching/detail/pattern.hpp"
 
 #include <utility>
@@ -8,10 +9,10 @@ namespace weir::http {
 Result<Pattern> Pattern::parse(std::string_view text) {
   Pattern pattern(text);
   pattern.shape_ = shape_of_pattern(text);
-  if (pattern.shape_.fault != PatternFault::none) return fail(pattern.shape_.fault);
+  if (pattern.shape_.error != PatternError::none) return fail(pattern.shape_.error);
   PatternReader reader(text);
   for (SegmentText segment; reader.next(segment);) {
-    std::string kept(segment.expression);
+    std::string kept(segment.regex);
     if (segment.kind == SegmentText::Kind::literal) {
       kept = percent_decode(segment.literal).value_or(std::string());
     }

@@ -1,4 +1,4 @@
-// Route patterns: literal ones are checked by the compiler, others when they are made.
+// Route patterns: the compiler checks literal ones, and Pattern::parse() checks the others.
 #pragma once
 
 #include <concepts>
@@ -12,31 +12,34 @@
 
 namespace weir::http {
 
-/// A well-formed pattern.
+/// A well-formed pattern. It starts with '/' and has segments between slashes:
 ///
-/// It starts with '/' and has segments between slashes: literal ones, compared decoded;
-/// `{name}`, one segment that is not empty; `{name:expression}`, one segment that the regular
-/// expression (RE2's syntax, linear time) matches as a whole, of which the handler gets the text
-/// and then each group; and, last, `{name...}`, the remaining raw path, possibly empty. Empty
-/// segments and a slash at the end are significant.
+/// - a literal, compared with the decoded segment of the path;
+/// - `{name}`, one segment that is not empty;
+/// - `{name:regex}`, one segment that the whole regular expression (RE2's syntax, linear time)
+///   matches; the handler gets the text and then each group;
+/// - `{name...}`, only at the end: the remaining raw path, possibly empty.
+///
+/// Empty segments and a slash at the end are significant.
 class Pattern {
  public:
   struct Segment {
     SegmentText::Kind kind;
-    std::string text;        ///< a literal, decoded; or the expression; else empty
-    std::size_t groups = 0;  ///< of the expression
+    std::string text;        ///< a decoded literal or the regex; else empty
+    std::size_t groups = 0;  ///< capturing groups of the regex
 
     bool operator==(const Segment&) const = default;
   };
 
-  /// Errors: a PatternFault. Whether RE2 takes the expressions is checked when a route is added.
+  /// Parses a pattern. Adding the route checks later that RE2 accepts the regular expressions.
+  /// Errors: a PatternError.
   static Result<Pattern> parse(std::string_view text);
 
   const std::string& text() const noexcept { return text_; }
   const PatternShape& shape() const noexcept { return shape_; }
   const std::vector<Segment>& segments() const noexcept { return segments_; }
-  /// True if every segment is a literal.
-  bool is_literal() const noexcept { return shape_.captures == 0; }
+  /// Returns true if every segment is a literal.
+  bool is_literal() const noexcept { return shape_.params == 0; }
 
  private:
   explicit Pattern(std::string_view text) : text_(text) {}
@@ -46,76 +49,77 @@ class Pattern {
   std::vector<Segment> segments_;
 };
 
-/// What a handler takes, as far as patterns care.
+/// The path parameters that a handler takes.
 struct HandlerShape {
-  static constexpr std::size_t no_rest = pattern_captures_max + 1;
+  static constexpr std::size_t no_wildcard = path_params_max + 1;
 
-  std::size_t captures = 0;
-  std::size_t rest_index = no_rest;  ///< of the first capture that is taken as Rest
-  bool last_takes_rest = false;      ///< the last one is taken as Rest or as a string
+  std::size_t params = 0;
+  std::size_t wildcard_index = no_wildcard;  ///< the index of the first Wildcard parameter
+  bool last_takes_wildcard = false;          ///< true if the last one is a Wildcard or a string
 };
 
-/// PatternFault::none if the handler can take what the pattern gives.
-constexpr PatternFault check_shapes(const PatternShape& pattern,
+/// Returns PatternError::none if the handler can take the path parameters of the pattern.
+constexpr PatternError check_shapes(const PatternShape& pattern,
                                     const HandlerShape& handler) noexcept {
-  if (pattern.fault != PatternFault::none) return pattern.fault;
-  if (pattern.captures != handler.captures) return PatternFault::wrong_capture_count;
-  if (pattern.rest && !handler.last_takes_rest) return PatternFault::wrong_rest_type;
-  const bool takes_rest = handler.rest_index != HandlerShape::no_rest;
-  const bool at_rest = pattern.rest && handler.rest_index + 1 == handler.captures;
-  return takes_rest && !at_rest ? PatternFault::wrong_rest_type : PatternFault::none;
+  if (pattern.error != PatternError::none) return pattern.error;
+  if (pattern.params != handler.params) return PatternError::wrong_param_count;
+  if (pattern.wildcard && !handler.last_takes_wildcard) return PatternError::wrong_wildcard_type;
+  const bool takes_wildcard = handler.wildcard_index != HandlerShape::no_wildcard;
+  const bool ends_with_wildcard = pattern.wildcard && handler.wildcard_index + 1 == handler.params;
+  return takes_wildcard && !ends_with_wildcard ? PatternError::wrong_wildcard_type
+                                               : PatternError::none;
 }
 
 namespace detail {
 
-// Never defined and not constexpr: a constant that needs one does not compile, and the compiler
-// says which one it was.
+// These functions are never defined and not constexpr. A constant that needs one does not
+// compile, and the compiler's message names the function.
 void the_pattern_must_start_with_a_slash();
 void the_pattern_has_a_character_that_no_path_has();
 void the_pattern_has_a_bad_percent_escape();
 void the_pattern_has_a_dot_segment_which_no_request_has();
-void the_pattern_has_a_brace_inside_a_segment_but_a_capture_is_a_whole_segment();
+void the_pattern_has_a_brace_inside_a_segment_but_a_parameter_is_a_whole_segment();
 void the_pattern_has_a_brace_that_is_not_closed();
-void the_pattern_has_a_capture_without_a_proper_name();
-void the_pattern_has_an_empty_expression();
-void the_pattern_has_something_behind_its_rest();
+void the_pattern_has_a_parameter_without_a_proper_name();
+void the_pattern_has_an_empty_regular_expression();
+void the_pattern_has_something_behind_its_wildcard();
 void the_pattern_has_too_many_segments();
-void the_pattern_has_too_many_captures();
-void the_handler_must_take_as_many_captures_as_the_pattern_has();
-void the_rest_of_a_path_must_be_taken_as_Rest_or_string_view_and_nothing_else_as_Rest();
+void the_pattern_has_too_many_parameters();
+void the_handler_must_take_as_many_parameters_as_the_pattern_has();
+void the_wildcard_must_be_taken_as_Wildcard_or_string_view_and_nothing_else_as_Wildcard();
 
-consteval void refuse(PatternFault fault) {
-  switch (fault) {
-    case PatternFault::none:
-    case PatternFault::bad_expression:  // found when the route is added
-    case PatternFault::unclear_groups:
+consteval void report_pattern_error(PatternError error) {
+  switch (error) {
+    case PatternError::none:
+    case PatternError::bad_regex:  // found later, when the route is added
+    case PatternError::ambiguous_groups:
       return;
-    case PatternFault::no_slash:
+    case PatternError::no_slash:
       return the_pattern_must_start_with_a_slash();
-    case PatternFault::bad_character:
+    case PatternError::bad_character:
       return the_pattern_has_a_character_that_no_path_has();
-    case PatternFault::bad_escape:
+    case PatternError::bad_escape:
       return the_pattern_has_a_bad_percent_escape();
-    case PatternFault::dot_segment:
+    case PatternError::dot_segment:
       return the_pattern_has_a_dot_segment_which_no_request_has();
-    case PatternFault::brace_in_literal:
-      return the_pattern_has_a_brace_inside_a_segment_but_a_capture_is_a_whole_segment();
-    case PatternFault::unclosed_brace:
+    case PatternError::brace_in_literal:
+      return the_pattern_has_a_brace_inside_a_segment_but_a_parameter_is_a_whole_segment();
+    case PatternError::unclosed_brace:
       return the_pattern_has_a_brace_that_is_not_closed();
-    case PatternFault::bad_capture_name:
-      return the_pattern_has_a_capture_without_a_proper_name();
-    case PatternFault::empty_expression:
-      return the_pattern_has_an_empty_expression();
-    case PatternFault::rest_not_last:
-      return the_pattern_has_something_behind_its_rest();
-    case PatternFault::too_many_segments:
+    case PatternError::bad_param_name:
+      return the_pattern_has_a_parameter_without_a_proper_name();
+    case PatternError::empty_regex:
+      return the_pattern_has_an_empty_regular_expression();
+    case PatternError::wildcard_not_last:
+      return the_pattern_has_something_behind_its_wildcard();
+    case PatternError::too_many_segments:
       return the_pattern_has_too_many_segments();
-    case PatternFault::too_many_captures:
-      return the_pattern_has_too_many_captures();
-    case PatternFault::wrong_capture_count:
-      return the_handler_must_take_as_many_captures_as_the_pattern_has();
-    case PatternFault::wrong_rest_type:
-      return the_rest_of_a_path_must_be_taken_as_Rest_or_string_view_and_nothing_else_as_Rest();
+    case PatternError::too_many_params:
+      return the_pattern_has_too_many_parameters();
+    case PatternError::wrong_param_count:
+      return the_handler_must_take_as_many_parameters_as_the_pattern_has();
+    case PatternError::wrong_wildcard_type:
+      return the_wildcard_must_be_taken_as_Wildcard_or_string_view_and_nothing_else_as_Wildcard();
   }
 }
 

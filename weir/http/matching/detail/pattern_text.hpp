@@ -1,67 +1,132 @@
-// The grammar of route patterns, readable by the compiler: "/users/{id:[0-9]+}/files/{path...}".
+// The grammar of route patterns, such as "/users/{id:[0-9]+}/files/{path...}", in constexpr code.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include "weir/http/matching/pattern_error.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
-#include "weir/http/expression_text.hpp"
-#include "weir/http/pattern_fault.hpp"
 
 namespace weir::http {
 
-inline constexpr std::size_t pattern_segments_max = 32;
-inline constexpr std::size_t pattern_captures_max = 16;
+// The end and the number of groups of a regular expression inside a pattern, in constexpr code.
 
-/// One segment as it is written; the views belong to the pattern's text.
-struct SegmentText {
-  enum class Kind : std::uint8_t { literal, expression, capture, rest };
-
-  Kind kind = Kind::literal;
-  std::string_view literal;     ///< undecoded
-  std::string_view name;        ///< of a capture
-  std::string_view expression;  ///< of `{name:expression}`
-  std::size_t groups = 0;       ///< capturing groups in it
-
-  /// How many values the handler gets of it.
-  constexpr std::size_t captures() const noexcept { return kind == Kind::literal ? 0 : 1 + groups; }
+/// The properties of a regular expression that are found without RE2. Adding the route checks
+/// that RE2 agrees.
+struct RegexText {
+  std::size_t length = 0;
+  std::size_t groups = 0;  ///< number of capturing groups
+  bool closed = false;     ///< true if its '}' was found, after `length` bytes
 };
 
-/// What a handler must be able to take.
+namespace detail {
+
+/// Returns the length of the RE2 character class at the start of `text`, which is '['; 0 if the
+/// class is not closed.
+constexpr std::size_t class_length(std::string_view text) noexcept {
+  std::size_t index = 1;
+  if (text.substr(index).starts_with('^')) ++index;
+  if (text.substr(index).starts_with(']')) ++index;  // a first ']' is a member
+  while (index < text.size() && text[index] != ']') {
+    if (text[index] == '\\') {
+      ++index;
+    } else if (text.substr(index).starts_with("[:")) {
+      const std::size_t end = text.find(":]", index + 2);
+      if (end != std::string_view::npos) index = end + 1;
+    }
+    ++index;
+  }
+  return index < text.size() ? index + 1 : 0;
+}
+
+/// Returns true if the '(' at the start of `text` opens a capturing group.
+constexpr bool opens_capturing_group(std::string_view text) noexcept {
+  if (!text.starts_with("(?")) return true;
+  if (text.starts_with("(?P<")) return true;
+  return text.starts_with("(?<") && !text.starts_with("(?<=") && !text.starts_with("(?<!");
+}
+
+}  // namespace detail
+
+/// Reads the regular expression at the start of `text`, which ends at the first '}' without a
+/// matching '{'. Braces in the expression are balanced (`[0-9]{3}`) unless they are escaped or in
+/// a class.
+constexpr RegexText read_regex(std::string_view text) noexcept {
+  RegexText regex;
+  std::size_t depth = 0;
+  for (std::size_t index = 0; index < text.size(); ++index) {
+    const char character = text[index];
+    if (character == '\\') {
+      ++index;
+    } else if (character == '[') {
+      const std::size_t length = detail::class_length(text.substr(index));
+      if (length == 0) break;
+      index += length - 1;
+    } else if (character == '(') {
+      if (detail::opens_capturing_group(text.substr(index))) ++regex.groups;
+    } else if (character == '{') {
+      ++depth;
+    } else if (character == '}' && depth-- == 0) {
+      regex.length = index;
+      regex.closed = true;
+      break;
+    }
+  }
+  return regex;
+}
+
+inline constexpr std::size_t pattern_segments_max = 32;
+inline constexpr std::size_t path_params_max = 16;
+
+/// One segment as it is written. The views point into the pattern's text.
+struct SegmentText {
+  enum class Kind : std::uint8_t { literal, regex, param, wildcard };
+
+  Kind kind = Kind::literal;
+  std::string_view literal;  ///< the undecoded text of a literal
+  std::string_view name;     ///< the name of a path parameter
+  std::string_view regex;    ///< the regex of `{name:regex}`
+  std::size_t groups = 0;    ///< capturing groups of the regex
+
+  /// Returns the number of path parameters that the handler gets from this segment.
+  constexpr std::size_t params() const noexcept { return kind == Kind::literal ? 0 : 1 + groups; }
+};
+
+/// The path parameters that a handler must take.
 struct PatternShape {
-  PatternFault fault = PatternFault::none;
-  std::size_t captures = 0;
-  bool rest = false;  ///< the last capture is `{name...}`
+  PatternError error = PatternError::none;
+  std::size_t params = 0;
+  bool wildcard = false;  ///< true if the last one is `{name...}`
 };
 
 /// Reads a pattern segment by segment.
 class PatternReader {
  public:
   constexpr explicit PatternReader(std::string_view text) noexcept : rest_(text) {
-    if (!text.starts_with('/')) fault_ = PatternFault::no_slash;
+    if (!text.starts_with('/')) error_ = PatternError::no_slash;
   }
 
-  /// False at the end and at a fault.
+  /// Reads the next segment. Returns false at the end and after an error.
   constexpr bool next(SegmentText& segment) noexcept {
-    if (rest_.empty() || fault_ != PatternFault::none) return false;
+    if (rest_.empty() || error_ != PatternError::none) return false;
     rest_.remove_prefix(1);
     segment = {};
     if (rest_.starts_with('{')) {
-      read_capture(segment);
+      read_param(segment);
     } else {
       read_literal(segment);
     }
-    return fault_ == PatternFault::none;
+    return error_ == PatternError::none;
   }
-  constexpr PatternFault fault() const noexcept { return fault_; }
+  constexpr PatternError error() const noexcept { return error_; }
 
  private:
   constexpr void read_literal(SegmentText& segment) noexcept;
-  constexpr void read_capture(SegmentText& segment) noexcept;
+  constexpr void read_param(SegmentText& segment) noexcept;
 
   std::string_view rest_;
-  PatternFault fault_ = PatternFault::none;
+  PatternError error_ = PatternError::none;
 };
 
 namespace detail {
@@ -72,35 +137,35 @@ constexpr int hex_digit(char digit) noexcept {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-constexpr PatternFault check_literal(std::string_view literal) noexcept {
+constexpr PatternError check_literal(std::string_view literal) noexcept {
   std::size_t dots = 0;
   std::size_t characters = 0;
   for (std::size_t index = 0; index < literal.size(); ++index, ++characters) {
     int character = static_cast<unsigned char>(literal[index]);
-    if (character == '{' || character == '}') return PatternFault::brace_in_literal;
-    if (!is_in(literal[index], CharacterClass::target) || character == '?') {
-      return PatternFault::bad_character;
+    if (character == '{' || character == '}') return PatternError::brace_in_literal;
+    if (!is_in(literal[index], CharClass::target) || character == '?') {
+      return PatternError::bad_character;
     }
     if (character == '%') {
-      if (literal.size() - index < 3) return PatternFault::bad_escape;
+      if (literal.size() - index < 3) return PatternError::bad_escape;
       const int high = hex_digit(literal[index + 1]);
       const int low = hex_digit(literal[index + 2]);
-      if (high < 0 || low < 0 || high + low == 0) return PatternFault::bad_escape;
+      if (high < 0 || low < 0 || high + low == 0) return PatternError::bad_escape;
       character = high * 16 + low;
       index += 2;
     }
     if (character == '.') ++dots;
   }
   const bool only_dots = dots == characters && (dots == 1 || dots == 2);
-  return only_dots ? PatternFault::dot_segment : PatternFault::none;
+  return only_dots ? PatternError::dot_segment : PatternError::none;
 }
 
-constexpr bool is_capture_name(std::string_view name) noexcept {
-  if (name.empty() || is_in(name.front(), CharacterClass::digit)) return false;
+constexpr bool is_param_name(std::string_view name) noexcept {
+  if (name.empty() || is_in(name.front(), CharClass::digit)) return false;
   for (char each : name) {
     const char lower = to_lower(each);
     const bool letter = lower >= 'a' && lower <= 'z';
-    if (!letter && each != '_' && !is_in(each, CharacterClass::digit)) return false;
+    if (!letter && each != '_' && !is_in(each, CharClass::digit)) return false;
   }
   return true;
 }
@@ -110,59 +175,59 @@ constexpr bool is_capture_name(std::string_view name) noexcept {
 constexpr void PatternReader::read_literal(SegmentText& segment) noexcept {
   segment.literal = rest_.substr(0, rest_.find('/'));
   rest_.remove_prefix(segment.literal.size());
-  fault_ = detail::check_literal(segment.literal);
+  error_ = detail::check_literal(segment.literal);
 }
 
-constexpr void PatternReader::read_capture(SegmentText& segment) noexcept {
+constexpr void PatternReader::read_param(SegmentText& segment) noexcept {
   const std::size_t name_end = rest_.find_first_of(":./}");
   if (name_end == std::string_view::npos || rest_[name_end] == '/') {
-    fault_ = PatternFault::unclosed_brace;
+    error_ = PatternError::unclosed_brace;
     return;
   }
-  segment.kind = SegmentText::Kind::capture;
+  segment.kind = SegmentText::Kind::param;
   segment.name = rest_.substr(1, name_end - 1);
   std::size_t end = name_end;
-  if (!detail::is_capture_name(segment.name)) {
-    fault_ = PatternFault::bad_capture_name;
+  if (!detail::is_param_name(segment.name)) {
+    error_ = PatternError::bad_param_name;
     return;
   }
   if (rest_[name_end] == ':') {
-    const ExpressionText found = read_expression(rest_.substr(name_end + 1));
-    segment.kind = SegmentText::Kind::expression;
-    segment.expression = rest_.substr(name_end + 1, found.length);
+    const RegexText found = read_regex(rest_.substr(name_end + 1));
+    segment.kind = SegmentText::Kind::regex;
+    segment.regex = rest_.substr(name_end + 1, found.length);
     segment.groups = found.groups;
     end = name_end + 1 + found.length;
-    if (found.length == 0) fault_ = PatternFault::empty_expression;
-    if (!found.closed) fault_ = PatternFault::unclosed_brace;
+    if (found.length == 0) error_ = PatternError::empty_regex;
+    if (!found.closed) error_ = PatternError::unclosed_brace;
   } else if (rest_.substr(name_end).starts_with("...}")) {
-    segment.kind = SegmentText::Kind::rest;
+    segment.kind = SegmentText::Kind::wildcard;
     end = name_end + 3;
   } else if (rest_[name_end] != '}') {
-    fault_ = PatternFault::bad_capture_name;
+    error_ = PatternError::bad_param_name;
   }
-  if (fault_ != PatternFault::none) return;
+  if (error_ != PatternError::none) return;
   rest_.remove_prefix(end + 1);
-  if (!rest_.empty() && segment.kind == SegmentText::Kind::rest) {
-    fault_ = PatternFault::rest_not_last;
+  if (!rest_.empty() && segment.kind == SegmentText::Kind::wildcard) {
+    error_ = PatternError::wildcard_not_last;
   } else if (!rest_.empty() && !rest_.starts_with('/')) {
-    fault_ = PatternFault::brace_in_literal;
+    error_ = PatternError::brace_in_literal;
   }
 }
 
-/// All of a pattern at a glance; its expressions are not compiled.
+/// Returns the shape of a whole pattern. Its regular expressions are not compiled.
 constexpr PatternShape shape_of_pattern(std::string_view text) noexcept {
   PatternReader reader(text);
   PatternShape shape;
   std::size_t segments = 0;
   for (SegmentText segment; reader.next(segment);) {
     ++segments;
-    shape.captures += segment.captures();
-    shape.rest = segment.kind == SegmentText::Kind::rest;
+    shape.params += segment.params();
+    shape.wildcard = segment.kind == SegmentText::Kind::wildcard;
   }
-  shape.fault = reader.fault();
-  if (shape.fault != PatternFault::none) return shape;
-  if (segments > pattern_segments_max) shape.fault = PatternFault::too_many_segments;
-  if (shape.captures > pattern_captures_max) shape.fault = PatternFault::too_many_captures;
+  shape.error = reader.error();
+  if (shape.error != PatternError::none) return shape;
+  if (segments > pattern_segments_max) shape.error = PatternError::too_many_segments;
+  if (shape.params > path_params_max) shape.error = PatternError::too_many_params;
   return shape;
 }
 

@@ -1,3 +1,4 @@
+// The responses of a matched route, of the router itself and of the middleware chain.
 #include "weir/http/matching/detail/route_match.hpp"
 
 #include <cstring>
@@ -24,34 +25,34 @@ char* RouteMatch::scratch(std::size_t bytes) {
   return scratch_more_.get();
 }
 
-void RouteMatch::settle() {
+void RouteMatch::detach_from_table() {
   if (found() || allowed_ == 0 || methods_ == nullptr) return;
   const std::string names = methods_->allow(allowed_);
-  char* const out = scratch(names.size());  // free: where nothing was found, nothing was caught
+  char* const out = scratch(names.size());  // unused, because no route matched
   std::memcpy(out, names.data(), names.size());
   allow_ = {out, names.size()};
   methods_ = nullptr;
 }
 
-Response RouteMatch::own_answer() const {
+Response RouteMatch::default_response() const {
   const bool has_body = may_have_body(status_);
-  Response response = has_body ? status_text(status_) : Response(status_);
-  if (allowed_ != 0 && methods_ != nullptr) response.add("Allow", methods_->allow(allowed_));
-  if (allowed_ != 0 && methods_ == nullptr) response.add("Allow", allow_);
+  Response response = has_body ? text_response(status_) : Response(status_);
+  if (allowed_ != 0 && methods_ != nullptr) response.add_header("Allow", methods_->allow(allowed_));
+  if (allowed_ != 0 && methods_ == nullptr) response.add_header("Allow", allow_);
   return response;
 }
 
-Response RouteMatch::answer(Request& request) const {
-  return found() ? route_->handler.call(request, captures_) : own_answer();
+Response RouteMatch::respond(Request& request) const {
+  return found() ? route_->handler.call(request, params_) : default_response();
 }
 
-Response RouteMatch::answer_with(std::string_view body, Request& request) const {
-  return route_->handler.call_with_body(request, captures_, body);
+Response RouteMatch::respond_with_body(std::string_view body, Request& request) const {
+  return route_->handler.call_with_body(request, params_, body);
 }
 
 Task<Response> RouteMatch::finish(Request& request) const {
-  if (found()) return route_->handler.start(request, captures_);
-  return detail::answer_later(own_answer());
+  if (found()) return route_->handler.start(request, params_);
+  return detail::ready_task(default_response());
 }
 
 Task<Response> RouteMatch::start(Request& request) const {

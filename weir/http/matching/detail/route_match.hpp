@@ -1,4 +1,5 @@
-// What a router found for one request: the route and its captures, or an answer of its own.
+// The result of routing one request: the route and its path parameters, or the router's own
+// answer.
 #pragma once
 
 #include <array>
@@ -7,86 +8,94 @@
 #include <string_view>
 
 #include "weir/base/detail/block_pool.hpp"
-#include "weir/http/matching/path_params.hpp"
-#include "weir/http/message/detail/method_names.hpp"
 #include "weir/http/matching/middleware.hpp"
+#include "weir/http/matching/path_params.hpp"
+#include "weir/http/matching/route.hpp"
+#include "weir/http/message/detail/method_names.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
-#include "weir/http/matching/route.hpp"
 #include "weir/http/syntax/status.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
 
-/// Filled by RouteTable::match(), for one request after the other. What it shows points into the
-/// head's bytes (see rebase()) or into memory of its own, which stays for the next request.
-/// Threads: those of its connection. Lifetime: the table's, or after settle() the route's only.
+/// The result of RouteTable::match(), reused for one request after the other. Its views point
+/// into the bytes of the head (see rebase()) or into its own memory, which it keeps for the next
+/// request.
+/// Threads: only those of its connection.
+/// Lifetime: shorter than the table's, or than the route's after detach_from_table().
 class RouteMatch {
  public:
-  RouteMatch() noexcept {}  // NOLINT: scratch_ is left as it is, on purpose
+  RouteMatch() noexcept {}  // NOLINT: scratch_ stays uninitialized, on purpose
   RouteMatch(const RouteMatch&) = delete;
   RouteMatch& operator=(const RouteMatch&) = delete;
 
-  /// True if a route matched; else the router answers by itself.
+  /// Returns true if a route matched. Otherwise the router itself answers.
   bool found() const noexcept { return route_ != nullptr; }
-  /// True if the answer may have to wait, because its handler or middleware may: then start().
-  bool waits() const noexcept {
-    return !middleware_.empty() || (route_ != nullptr && route_->handler.waits());
+  /// Returns true if the handler or middleware may wait. The caller then uses start().
+  bool is_async() const noexcept {
+    return !middleware_.empty() || (route_ != nullptr && route_->handler.is_async());
   }
-  /// True if all that may have to be waited for is the body: where that is here, answer_with() it.
-  bool waits_for_body_only() const noexcept {
-    return middleware_.empty() && route_ != nullptr && route_->handler.waits_for_body_only();
+  /// Returns true if the handler may wait only for the body. If the body has arrived, the caller
+  /// may use respond_with_body().
+  bool needs_only_body() const noexcept {
+    return middleware_.empty() && route_ != nullptr && route_->handler.needs_only_body();
   }
-  /// The route's options; the defaults if none was found.
+  /// Returns the options of the route, or the defaults if no route matched.
   const RouteOptions& options() const noexcept;
-  /// The route that was found, or nullptr.
+  /// Returns the route that matched, or nullptr.
   const Route* route() const noexcept { return route_; }
-  /// Whether that is one that each core answers by itself, and who does so is still to be found.
-  bool by_core() const noexcept { return route_ != nullptr && route_->seats != nullptr; }
-  /// It is `tenant` who answers in that route's place.
-  void move_to(const Route& tenant) noexcept { route_ = &tenant; }
-  const Captures& captures() const noexcept { return captures_; }
+  /// Returns true if each core answers this route with a handler of its own, and redirect_to() has
+  /// not yet chosen that handler.
+  bool is_per_core() const noexcept {
+    return route_ != nullptr && route_->core_handlers != nullptr;
+  }
+  /// Makes `active` answer in place of the route that matched.
+  void redirect_to(const Route& active) noexcept { route_ = &active; }
+  const PathParams& path_params() const noexcept { return params_; }
 
-  /// The answer where nothing waits. Throws what the handler throws.
-  Response answer(Request& request) const;
-  Response answer_with(std::string_view body, Request& request) const;
-  /// The answer, through the middleware. This and `request` live until the task's end.
+  /// Returns the response if nothing waits. Throws what the handler throws.
+  Response respond(Request& request) const;
+  Response respond_with_body(std::string_view body, Request& request) const;
+  /// Returns the response after all middleware has run.
   /// Cancel: passed on to middleware and handler.
+  /// Lifetime: this object and `request` must live until the task ends.
   Task<Response> start(Request& request) const;
 
-  /// The head's bytes have been copied from `old_bytes` to `new_base`: so have the captures.
+  /// Adjusts the views after the caller copied the head's bytes from `old_bytes` to `new_base`.
   void rebase(std::string_view old_bytes, const char* new_base) noexcept {
-    captures_.rebase(old_bytes, new_base);
+    params_.rebase(old_bytes, new_base);
   }
-  /// For an answer that waits: the table may go from now on.
-  void settle();
+  /// Makes the match independent of the table, for a response that waits. The table may then be
+  /// destroyed.
+  void detach_from_table();
 
  private:
   friend class Next;
   friend class RouteTable;
 
   void clear() noexcept { set_literal(nullptr); }
-  /// A route whose pattern catches nothing.
+  /// Sets a route whose pattern has no path parameters.
   void set_literal(const Route* route) noexcept {
     route_ = route;
     middleware_ = {};
     allowed_ = 0;
     status_ = Status::not_found;
-    captures_.clear();
+    params_.clear();
   }
   char* scratch(std::size_t bytes);
-  Response own_answer() const;
+  Response default_response() const;
   Task<Response> finish(Request& request) const;
 
   static constexpr std::size_t scratch_inline = 512;
 
   const Route* route_ = nullptr;
-  const MethodNames* methods_ = nullptr;  // the table's; nullptr once it is settled
+  const MethodNames* methods_ = nullptr;  // the table's; nullptr after detach_from_table()
   std::span<const Middleware> middleware_;
   MethodSet allowed_ = 0;
-  Status status_ = Status::not_found;  // of the router's own answer
-  std::string_view allow_;             // then: the names of what is allowed
-  Captures captures_;
+  Status status_ = Status::not_found;  // the router's own answer
+  std::string_view allow_;             // the allowed methods, if detached
+  PathParams params_;
   BlockPtr<char> scratch_more_;
   std::size_t scratch_more_size_ = 0;
   std::array<char, scratch_inline> scratch_;  // decoded segments

@@ -1,3 +1,4 @@
+// Tests of RouteMatch.
 #include "weir/http/matching/detail/route_match.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ class RouteMatchTest : public LoopTest {
   RouteMatch match_;
 };
 
-TEST_F(RouteMatchTest, CapturesOfAHeadThatMovesMoveWithIt) {
+TEST_F(RouteMatchTest, RebasesPathParamsWithTheHead) {
   routes_.get("/{a}/{b}", echo);
   std::string before = "GET /plain/%64ecoded HTTP/1.1\r\nHost: a\r\n\r\n";
   RequestHead head;
@@ -33,12 +34,12 @@ TEST_F(RouteMatchTest, CapturesOfAHeadThatMovesMoveWithIt) {
   const std::string after = before;
   match_.rebase(before, after.data());
   before.assign(before.size(), 'x');
-  EXPECT_EQ(match_.captures()[0], "plain");
-  EXPECT_EQ(match_.captures()[0].data(), after.data() + 5);
-  EXPECT_EQ(match_.captures()[1], "decoded");
+  EXPECT_EQ(match_.path_params()[0], "plain");
+  EXPECT_EQ(match_.path_params()[0].data(), after.data() + 5);
+  EXPECT_EQ(match_.path_params()[1], "decoded");
 }
 
-TEST_F(RouteMatchTest, DecodesCapturesOfAnyLength) {
+TEST_F(RouteMatchTest, DecodesPathParamsOfAnyLength) {
   routes_.get("/{a}/{b}", echo);
   for (const std::size_t length : {1U, 200U, 511U, 512U, 513U, 3000U, 700U, 3U}) {
     std::string escaped;
@@ -47,11 +48,11 @@ TEST_F(RouteMatchTest, DecodesCapturesOfAnyLength) {
     routes_.match(request.head(), match_);
     const std::string expected = std::string(std::min<std::size_t>(length, 666), 'A') + "|" +
                                  std::string(std::min<std::size_t>(length, 1000), 'A');
-    EXPECT_EQ(match_.answer(request.request()).body().text(), expected);
+    EXPECT_EQ(match_.respond(request.request()).body().text(), expected);
   }
 }
 
-TEST_F(RouteMatchTest, NothingIsLeftOfTheRequestBefore) {
+TEST_F(RouteMatchTest, ForgetsThePreviousRequest) {
   routes_.get("/{a}/{b}", echo, {.body_max = 1});
   routes_.post("/x", [] { return Status::ok; });
   const TextRequest found("GET /a/b");
@@ -61,12 +62,12 @@ TEST_F(RouteMatchTest, NothingIsLeftOfTheRequestBefore) {
   routes_.match(missed.head(), match_);
   EXPECT_FALSE(match_.found());
   EXPECT_FALSE(match_.options().body_max);
-  EXPECT_EQ(match_.captures().size(), 0U);
+  EXPECT_EQ(match_.path_params().size(), 0U);
   TextRequest absent("GET /y");
   routes_.match(absent.head(), match_);
-  const Response response = match_.answer(absent.request());
+  const Response response = match_.respond(absent.request());
   EXPECT_EQ(response.status(), Status::not_found);
-  EXPECT_TRUE(response.fields().empty()) << "no Allow of the request before";
+  EXPECT_TRUE(response.headers().empty()) << "no Allow header of the previous request";
 }
 
 TEST_F(RouteMatchTest, WaitsForHandlersThatWait) {
@@ -75,15 +76,15 @@ TEST_F(RouteMatchTest, WaitsForHandlersThatWait) {
               [] { return as_task([]() -> Task<Response> { co_return text("later"); }()); });
   TextRequest now("GET /now");
   routes_.match(now.head(), match_);
-  EXPECT_FALSE(match_.waits());
+  EXPECT_FALSE(match_.is_async());
   EXPECT_EQ(run(match_.start(now.request())).body().text(), "now");
   TextRequest later("GET /later");
   routes_.match(later.head(), match_);
-  EXPECT_TRUE(match_.waits());
+  EXPECT_TRUE(match_.is_async());
   EXPECT_EQ(run(match_.start(later.request())).body().text(), "later");
   TextRequest missed("GET /missed");
   routes_.match(missed.head(), match_);
-  EXPECT_FALSE(match_.waits());
+  EXPECT_FALSE(match_.is_async());
 }
 
 }  // namespace

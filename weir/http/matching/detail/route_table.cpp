@@ -1,3 +1,4 @@
+// The tree search of the routing table.
 #include "weir/http/matching/detail/route_table.hpp"
 
 #include <algorithm>
@@ -12,24 +13,24 @@
 
 namespace weir::http {
 
-/// What follows after some segments.
+/// A node of the tree: the routes and children after some segments.
 struct RouteTable::Node {
-  struct Matching;
+  struct RegexChild;
 
   RadixTree<std::unique_ptr<Node>> literals;
-  std::vector<std::unique_ptr<Matching>> matching;  // in the order of registration
-  std::unique_ptr<Node> capture;
+  std::vector<std::unique_ptr<RegexChild>> regex_children;  // in the order of registration
+  std::unique_ptr<Node> param;
   RouteSet here;
-  RouteSet rest;
+  RouteSet wildcard;
 };
 
-/// A capture with an expression.
-struct RouteTable::Node::Matching {
-  Matching(std::string_view expression_text, const Expression* compiled)
-      : text(expression_text), expression(compiled) {}
+/// A child for a path parameter with a regular expression.
+struct RouteTable::Node::RegexChild {
+  RegexChild(std::string_view regex_text, const PathRegex* compiled)
+      : text(regex_text), regex(compiled) {}
 
   std::string text;
-  const Expression* expression;  // of the first route that has it
+  const PathRegex* regex;  // that of the first route with this text
   Node node;
 };
 
@@ -44,9 +45,9 @@ void RouteSet::add(MethodIndex method, const Route& route) {
   methods_ |= set_of(method);
 }
 
-/// One look-up. The tree's depth is the index of the segment, so each node is visited at most once:
-/// backtracking cannot take longer than the tree is large, whatever the path. The recursion is as
-/// deep as the longest pattern, at most pattern_segments_max.
+/// One look-up. The depth in the tree is the index of the segment, so each node is visited at
+/// most once. Backtracking takes at most time proportional to the size of the tree, for any path.
+/// The recursion is as deep as the longest pattern, at most pattern_segments_max.
 class RouteTable::Search {
  public:
   Search(std::string_view path, std::size_t segments_max) noexcept : path_(path) {
@@ -55,10 +56,10 @@ class RouteTable::Search {
 
   void decode(RouteMatch& match);
   const Route* visit(const Node& node, std::size_t index) noexcept;
-  void capture(const Route& route, Captures& captures) const noexcept;
+  void extract_params(const Route& route, PathParams& params) const noexcept;
 
   MethodIndex method = 0;
-  MethodSet allowed = 0;  ///< methods of the routes that matched but for theirs
+  MethodSet allowed = 0;  ///< methods of the routes that matched the path but not the method
 
  private:
   void split(std::size_t count_max) noexcept;
@@ -69,7 +70,8 @@ class RouteTable::Search {
   std::array<std::string_view, pattern_segments_max + 1> segments_;
 };
 
-/// More segments than any pattern has need not be told apart: only a rest can match them.
+/// Splits the path into at most `count_max` segments. The remainder needs no splitting, because
+/// only a wildcard can match more segments than any pattern has.
 void RouteTable::Search::split(std::size_t count_max) noexcept {
   std::string_view left = path_;
   while (!left.empty() && count_ < count_max) {
@@ -91,7 +93,7 @@ void RouteTable::Search::decode(RouteMatch& match) {
 }
 
 const Route* RouteTable::Search::accept(const RouteSet& set) noexcept {
-  if (const Route* route = set.answering(method)) return route;
+  if (const Route* route = set.find_with_get_fallback(method)) return route;
   allowed |= set.methods();
   return nullptr;
 }
@@ -102,36 +104,36 @@ const Route* RouteTable::Search::visit(const Node& node, std::size_t index) noex
   if (const auto* literal = node.literals.find(segment)) {
     if (const Route* route = visit(**literal, index + 1)) return route;
   }
-  for (const auto& each : node.matching) {
-    if (!each->expression->matches(segment)) continue;
+  for (const auto& each : node.regex_children) {
+    if (!each->regex->matches(segment)) continue;
     if (const Route* route = visit(each->node, index + 1)) return route;
   }
-  if (node.capture != nullptr && !segment.empty()) {
-    if (const Route* route = visit(*node.capture, index + 1)) return route;
+  if (node.param != nullptr && !segment.empty()) {
+    if (const Route* route = visit(*node.param, index + 1)) return route;
   }
-  return accept(node.rest);
+  return accept(node.wildcard);
 }
 
-void RouteTable::Search::capture(const Route& route, Captures& captures) const noexcept {
-  for (const Route::Capture& each : route.captures) {
-    if (each.kind == SegmentText::Kind::rest) {
+void RouteTable::Search::extract_params(const Route& route, PathParams& params) const noexcept {
+  for (const Route::PathParam& each : route.params) {
+    if (each.kind == SegmentText::Kind::wildcard) {
       std::string_view rest = path_;
       for (std::size_t index = 0; index <= each.segment; ++index) {
         rest.remove_prefix(rest.find('/', index == 0 ? 0 : 1));
       }
-      captures.add(rest.substr(1));
+      params.add(rest.substr(1));
       continue;
     }
     const std::string_view segment = segments_[each.segment];
-    captures.add(segment);
-    if (each.expression != nullptr) each.expression->add_groups(segment, captures);
+    params.add(segment);
+    if (each.regex != nullptr) each.regex->add_groups(segment, params);
   }
 }
 
 RouteTable::RouteTable() : root_(std::make_unique<Node>()) {}
 RouteTable::~RouteTable() = default;
 
-void RouteTable::find(const Query& query, RouteMatch& match) const {
+void RouteTable::find(const LookupKey& query, RouteMatch& match) const {
   match.clear();
   match.methods_ = &names_;
   const std::optional<MethodIndex> method = names_.find(query.method, query.method_text);
@@ -139,7 +141,7 @@ void RouteTable::find(const Query& query, RouteMatch& match) const {
     match.status_ = Status::not_implemented;
     return;
   }
-  if (!query.path.starts_with('/')) return explain_miss(query, methods_, match);
+  if (!query.path.starts_with('/')) return set_miss_status(query, methods_, match);
   if (!query.has_escapes) {
     match.route_ = find_literal(query.method, query.path);
     if (match.found()) return;
@@ -148,13 +150,13 @@ void RouteTable::find(const Query& query, RouteMatch& match) const {
   search.method = *method;
   if (query.has_escapes) search.decode(match);
   match.route_ = search.visit(*root_, 0);
-  if (match.found()) return search.capture(*match.route_, match.captures_);
-  explain_miss(query, search.allowed, match);
+  if (match.found()) return search.extract_params(*match.route_, match.params_);
+  set_miss_status(query, search.allowed, match);
 }
 
-void RouteTable::explain_miss(const Query& query, MethodSet allowed,
-                              RouteMatch& match) const noexcept {
-  // Without a path, "*" or CONNECT's, it is about the server as a whole (RFC 9110 §9.3.7).
+void RouteTable::set_miss_status(const LookupKey& query, MethodSet allowed,
+                                 RouteMatch& match) const noexcept {
+  // A request without a path ("*" or CONNECT) is about the whole server (RFC 9110 §9.3.7).
   if (allowed == 0 && query.path.starts_with('/')) return;
   if ((allowed & set_of(Method::get)) != 0) allowed |= set_of(Method::head);
   match.allowed_ = allowed | set_of(Method::options);
@@ -174,45 +176,45 @@ void RouteTable::match(const RequestHead& head, RouteMatch& match) const {
 }
 
 RouteTable::Node& RouteTable::child(Node& node, const Pattern::Segment& segment,
-                                    const Expression* expression) {
+                                    const PathRegex* regex) {
   using Kind = SegmentText::Kind;
   if (segment.kind == Kind::literal) {
     const auto inserted = node.literals.insert(segment.text);
     if (inserted.added) *inserted.value = std::make_unique<Node>();
     return **inserted.value;
   }
-  if (segment.kind == Kind::capture) {
-    if (node.capture == nullptr) node.capture = std::make_unique<Node>();
-    return *node.capture;
+  if (segment.kind == Kind::param) {
+    if (node.param == nullptr) node.param = std::make_unique<Node>();
+    return *node.param;
   }
-  for (const auto& each : node.matching) {
+  for (const auto& each : node.regex_children) {
     if (each->text == segment.text) return each->node;
   }
-  node.matching.push_back(std::make_unique<Node::Matching>(segment.text, expression));
-  return node.matching.back()->node;
+  node.regex_children.push_back(std::make_unique<Node::RegexChild>(segment.text, regex));
+  return node.regex_children.back()->node;
 }
 
-/// Where routes of this pattern end.
-RouteSet& RouteTable::place(const Route& route) {
+/// Returns the set of the routes that end where the pattern of `route` ends.
+RouteSet& RouteTable::route_set_for(const Route& route) {
   Node* node = root_.get();
-  auto capture = route.captures.begin();
+  auto param = route.params.begin();
   for (const Pattern::Segment& segment : route.pattern.segments()) {
-    if (segment.kind == SegmentText::Kind::rest) return node->rest;
-    const Expression* expression = nullptr;
-    if (segment.kind != SegmentText::Kind::literal) expression = (capture++)->expression.get();
-    node = &child(*node, segment, expression);
+    if (segment.kind == SegmentText::Kind::wildcard) return node->wildcard;
+    const PathRegex* regex = nullptr;
+    if (segment.kind != SegmentText::Kind::literal) regex = (param++)->regex.get();
+    node = &child(*node, segment, regex);
   }
   return node->here;
 }
 
 namespace {
 
-/// The one raw path without escapes that a literal pattern matches, if there is one.
+/// Returns the only raw path without escapes that a literal pattern matches, if there is one.
 std::optional<std::string> plain_path(const Pattern& pattern) {
   if (!pattern.is_literal()) return std::nullopt;
   std::string path;
   for (const Pattern::Segment& segment : pattern.segments()) {
-    const bool plain = all_in(segment.text, CharacterClass::target) &&
+    const bool plain = all_in(segment.text, CharClass::target) &&
                        segment.text.find_first_of("/?%") == std::string::npos;
     if (!plain) return std::nullopt;
     path.append("/").append(segment.text);
@@ -223,14 +225,14 @@ std::optional<std::string> plain_path(const Pattern& pattern) {
 }  // namespace
 
 Result<const Route*> RouteTable::add(const Route& route) {
-  RouteSet& set = place(route);
+  RouteSet& set = route_set_for(route);
   if (const auto known = names_.find(method_of(route.method), route.method)) {
     if (const Route* const before = set.find(*known)) return before;
   }
   const std::optional<MethodIndex> method = names_.add(route.method);
   if (!method) return fail(Errc::limit_reached);
   set.add(*method, route);
-  if (const auto path = plain_path(route.pattern)) whole_.insert(*path, &set);
+  if (const auto path = plain_path(route.pattern)) literal_routes_.insert(*path, &set);
   segments_max_ = std::max(segments_max_, route.pattern.segments().size());
   methods_ |= set_of(*method);
   return &route;

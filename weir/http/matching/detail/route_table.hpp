@@ -1,29 +1,73 @@
-// Routes as a tree of segments: which one is for this path? What a router publishes.
+// The routing table: a tree of path segments that finds the route for a request.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "weir/base/detail/fast_equal.hpp"
+#include "weir/base/detail/radix_tree.hpp"
 #include "weir/base/result.hpp"
 #include "weir/http/matching/detail/path_regex.hpp"
-#include "weir/http/literal_paths.hpp"
-#include "weir/http/message/detail/method_names.hpp"
-#include "weir/http/matching/middleware.hpp"
-#include "weir/http/message/detail/request_head.hpp"
-#include "weir/http/matching/route.hpp"
 #include "weir/http/matching/detail/route_match.hpp"
+#include "weir/http/matching/middleware.hpp"
+#include "weir/http/matching/route.hpp"
+#include "weir/http/message/detail/method_names.hpp"
+#include "weir/http/message/detail/request_head.hpp"
 
 namespace weir::http {
 
-/// Routes that end at the same place, by method.
+// Paths without path parameters.
+
+/// A map from literal paths to values. It first looks at the length of the path. If no path or
+/// only one path has that length, at most one comparison gives the answer. The few paths of most
+/// services make this the common case.
+/// Threads: const members on any thread, after all calls of insert().
+template <class Value>
+class LiteralPaths {
+ public:
+  /// Adds a path. Does nothing if the map has the path.
+  void insert(std::string_view path, Value value) {
+    if (!tree_.insert(path, value).added || path.size() >= by_size_.size()) return;
+    UniquePath& unique = by_size_[path.size()];
+    if (++unique.count > 1) return;
+    unique.path = path;
+    unique.value = value;
+  }
+
+  /// Returns the value of the path, or a default value.
+  Value find(std::string_view path) const noexcept {
+    if (path.size() < by_size_.size()) {
+      const UniquePath& unique = by_size_[path.size()];
+      if (unique.count < 2)
+        return unique.count == 1 && fast_equal(unique.path, path) ? unique.value : Value();
+    }
+    const Value* const found = tree_.find(path);
+    return found != nullptr ? *found : Value();
+  }
+
+ private:
+  /// The path of one length, valid if it is the only one.
+  struct UniquePath {
+    std::string path;
+    Value value{};
+    std::size_t count = 0;  // number of paths with that length
+  };
+
+  RadixTree<Value> tree_;
+  std::array<UniquePath, 40> by_size_;
+};
+
+/// The routes that end at the same node, by method.
 class RouteSet {
  public:
-  /// The route of a method, or nullptr.
+  /// Returns the route of a method, or nullptr.
   const Route* find(MethodIndex method) const noexcept {
     if (first_.method == method) return first_.route;
     for (const Entry& each : more_) {
@@ -31,13 +75,13 @@ class RouteSet {
     }
     return nullptr;
   }
-  /// As find(), but GET's for HEAD where that has none (RFC 9110 §9.3.2).
-  const Route* answering(MethodIndex method) const noexcept {
+  /// Returns the route of a method. HEAD falls back to the route of GET (RFC 9110 §9.3.2).
+  const Route* find_with_get_fallback(MethodIndex method) const noexcept {
     const Route* const route = find(method);
     const bool take_get = route == nullptr && method == index_of(Method::head);
     return take_get ? find(index_of(Method::get)) : route;
   }
-  /// For a method that none has here.
+  /// Adds the route of a method that has no route here.
   void add(MethodIndex method, const Route& route);
   MethodSet methods() const noexcept { return methods_; }
 
@@ -46,13 +90,14 @@ class RouteSet {
     MethodIndex method;
     const Route* route;
   };
-  Entry first_{0, nullptr};  // most places have one
+  Entry first_{0, nullptr};  // most nodes have one route
   std::vector<Entry> more_;
   MethodSet methods_ = 0;
 };
 
-/// Threads: const members anywhere; the others before that. Lifetime: shorter than that of the
-/// routes and the middleware.
+/// The routes and the middleware of a router, immutable once it is in use.
+/// Threads: const members on any thread, after all calls of other members.
+/// Lifetime: shorter than that of the routes and the middleware.
 class RouteTable {
  public:
   RouteTable();
@@ -60,50 +105,54 @@ class RouteTable {
   RouteTable(const RouteTable&) = delete;
   RouteTable& operator=(const RouteTable&) = delete;
 
-  /// Gives the route that now answers for the method and shape of `route`: this one, or one that
-  /// was in before; then nothing has changed. Errors: limit_reached for too many methods.
+  /// Adds a route.
+  /// Returns: the route that answers for the method and shape of `route`. If it is an earlier
+  /// route, the table is unchanged.
+  /// Errors: limit_reached for too many methods.
   Result<const Route*> add(const Route& route);
 
-  /// What is around all answers; see Router::use().
+  /// Returns the middleware that wraps all responses; see Router::use().
   std::span<const Middleware> middleware() const noexcept { return middleware_; }
   void set_middleware(std::span<const Middleware> middleware) noexcept { middleware_ = middleware; }
 
-  /// Who answers the request with this head. `match` is used again and again, without allocating.
+  /// Finds the route for the request with this head. `match` is reused without allocating.
   void match(const RequestHead& head, RouteMatch& match) const;
 
-  /// A path that is asked for. Its escapes are well-formed and it has no dot segments.
-  struct Query {
+  /// The path and method to look up. Escapes in the path are well-formed, and it has no dot
+  /// segments.
+  struct LookupKey {
     Method method = Method::get;
-    std::string_view method_text{};  ///< of Method::other
-    std::string_view path{};         ///< raw
+    std::string_view method_text{};  ///< the method's text, used if `method` is Method::other
+    std::string_view path{};         ///< the raw path
     bool has_escapes = true;
   };
-  /// The route for the query, with its captures; or else why there is none: not_found;
-  /// method_not_allowed, or no_content for OPTIONS, with what is allowed; not_implemented for a
-  /// method that no route has.
-  void find(const Query& query, RouteMatch& match) const;
+  /// Stores in `match` the route for the key and its path parameters, or the status of the
+  /// router's own answer. That status is not_found, method_not_allowed, no_content for OPTIONS,
+  /// or not_implemented for a method that no route has. method_not_allowed and no_content come
+  /// with the allowed methods.
+  void find(const LookupKey& query, RouteMatch& match) const;
 
-  /// The route for a raw path without escapes that is a literal pattern's own; nullptr where there
-  /// is none, and for Method::other: then find() knows more.
+  /// Returns the route of the literal pattern that equals a raw path without escapes. Returns
+  /// nullptr if there is none, and for Method::other; find() then gives the full answer.
   const Route* find_literal(Method method, std::string_view path) const noexcept {
     if (method == Method::other) return nullptr;
-    const RouteSet* const set = whole_.find(path);
-    return set != nullptr ? set->answering(index_of(method)) : nullptr;
+    const RouteSet* const set = literal_routes_.find(path);
+    return set != nullptr ? set->find_with_get_fallback(index_of(method)) : nullptr;
   }
 
  private:
   struct Node;
   class Search;
 
-  static Node& child(Node& node, const Pattern::Segment& segment, const Expression* expression);
-  RouteSet& place(const Route& route);
-  void explain_miss(const Query& query, MethodSet allowed, RouteMatch& match) const noexcept;
+  static Node& child(Node& node, const Pattern::Segment& segment, const PathRegex* regex);
+  RouteSet& route_set_for(const Route& route);
+  void set_miss_status(const LookupKey& query, MethodSet allowed, RouteMatch& match) const noexcept;
 
   std::unique_ptr<Node> root_;
-  LiteralPaths<const RouteSet*> whole_;  // by raw path: what a path without escapes can name
-  std::size_t segments_max_ = 0;         // of any pattern
+  LiteralPaths<const RouteSet*> literal_routes_;  // by raw path, for paths without escapes
+  std::size_t segments_max_ = 0;                  // maximum over all patterns
   MethodNames names_;
-  MethodSet methods_ = 0;  // that any route has
+  MethodSet methods_ = 0;  // methods of all routes
   std::span<const Middleware> middleware_;
 };
 

@@ -1,17 +1,20 @@
+// Tests of the routing table.
 #include "weir/http/matching/detail/route_table.hpp"
 
 #include <gtest/gtest.h>
-
 #include <cstddef>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "weir/http/router/router.hpp"
 #include "weir/http/test/http_request.hpp"
 
-// Told by the sanitizers of every allocation; absent in builds without them.
+// Installs hooks that the sanitizers call for each allocation; absent in builds without
+// sanitizers.
 extern "C" [[gnu::weak]] int __sanitizer_install_malloc_and_free_hooks(
     void (*malloc_hook)(const volatile void*, std::size_t),
     void (*free_hook)(const volatile void*));
@@ -34,19 +37,19 @@ void add(Router& router, const std::string& text, F handler) {
   ASSERT_TRUE(router.get(Pattern::parse(text).value(), handler)) << text;
 }
 
-/// The pattern of the route that is found, and what it caught.
+/// Returns the pattern of the route that matches and its path parameters.
 std::string found(const Router& router, RouteMatch& match, const std::string& path) {
   const TextRequest request("GET " + path);
   router.match(request.head(), match);
   if (!match.found()) return "";
   std::string said = match.route()->pattern.text();
-  for (std::size_t index = 0; index < match.captures().size(); ++index) {
-    said.append("|").append(match.captures()[index]);
+  for (std::size_t index = 0; index < match.path_params().size(); ++index) {
+    said.append("|").append(match.path_params()[index]);
   }
   return said;
 }
 
-TEST(RouteTable, TellsTenThousandRoutesApart) {
+TEST(RouteTable, DistinguishesTenThousandRoutes) {
   Router router;
   for (int number = 0; number < 5000; ++number) {
     const std::string path = "/api/v" + std::to_string(number % 7) + "/r" + std::to_string(number);
@@ -68,18 +71,18 @@ std::unique_ptr<Route> route(const std::string& method, const std::string& text)
       Route{method, Pattern::parse(text).value(), Handler::of(nothing), {}});
 }
 
-void add(RouteBook& book, const std::string& text) {
+void add(RouteStore& store, const std::string& text) {
   auto made = route("GET", text);
-  const auto added = book.add(made);
+  const auto added = store.add(made);
   ASSERT_TRUE(added && added->conflict == nullptr) << text;
 }
 
-/// Routes of every mix of `a` and `{x}`: each node of their tree matches a path of `a`, and only at
-/// its end is there nothing. Two hundred look-ups visit 3 million nodes, or, if any were visited
-/// again from another branch, far more than this test has time for.
+/// Uses routes with every combination of `a` and `{x}`. Each node of their tree matches a path of
+/// `a`, and only the last segment does not match. Two hundred look-ups visit 3 million nodes. The
+/// test would time out if other branches visited a node again.
 TEST(RouteTable, VisitsEachNodeAtMostOnce) {
   constexpr unsigned segments = 12;
-  RouteBook book;
+  RouteStore store;
   std::string path;
   for (unsigned segment = 0; segment < segments; ++segment) path += "/a";
   for (unsigned bits = 0; bits < (1U << segments); ++bits) {
@@ -87,9 +90,9 @@ TEST(RouteTable, VisitsEachNodeAtMostOnce) {
     for (unsigned segment = 0; segment < segments; ++segment) {
       text += (bits >> segment & 1U) != 0 ? "/a" : "/{x}";
     }
-    add(book, text + "/end");
+    add(store, text + "/end");
   }
-  const RouteTable& table = book.table();
+  const RouteTable& table = store.table();
   RouteMatch match;
   for (int count = 0; count < 200; ++count) {
     table.find({.path = path + "/miss", .has_escapes = false}, match);
@@ -100,23 +103,23 @@ TEST(RouteTable, VisitsEachNodeAtMostOnce) {
   EXPECT_TRUE(match.route()->pattern.is_literal());
 }
 
-TEST(RouteTable, PathsOfAnyLengthAreOnlyMissed) {
-  RouteBook book;
-  add(book, "/a/{x}");
-  add(book, "/a/{x}/b/{rest...}");
-  const RouteTable& table = book.table();
+TEST(RouteTable, HandlesPathsOfAnyLength) {
+  RouteStore store;
+  add(store, "/a/{x}");
+  add(store, "/a/{x}/b/{rest...}");
+  const RouteTable& table = store.table();
   std::string path = "/a/x/b";
   RouteMatch match;
   for (int count = 0; count < 20000; ++count) path += "/";
   table.find({.path = path, .has_escapes = false}, match);
   ASSERT_TRUE(match.found());
-  EXPECT_EQ(match.captures()[1].size(), 19999U);
+  EXPECT_EQ(match.path_params()[1].size(), 19999U);
   path[5] = 'c';
   table.find({.path = path, .has_escapes = false}, match);
   EXPECT_FALSE(match.found());
 }
 
-TEST(RouteTable, LeavesWhatItHasWhenARouteIsTheSame) {
+TEST(RouteTable, KeepsTheFirstOfEqualRoutes) {
   RouteTable table;
   const auto first = route("GET", "/a");
   const auto again = route("GET", "/a");
@@ -129,7 +132,7 @@ TEST(RouteTable, LeavesWhatItHasWhenARouteIsTheSame) {
 
 std::size_t allocations = 0;
 
-/// Starts to count allocations, once; false where nothing can.
+/// Starts to count allocations; false if the build cannot count them.
 bool count_allocations() {
   if (__sanitizer_install_malloc_and_free_hooks == nullptr) return false;
   static const int installed = __sanitizer_install_malloc_and_free_hooks(
@@ -137,7 +140,7 @@ bool count_allocations() {
   return installed > 0;
 }
 
-TEST(RouteTable, LooksUpWithoutTheHeap) {
+TEST(RouteTable, LooksUpWithoutAllocating) {
   if (!count_allocations()) GTEST_SKIP() << "only the address sanitizer counts allocations";
   Router router;
   router.get("/literal", nothing);
@@ -164,6 +167,54 @@ TEST(RouteTable, LooksUpWithoutTheHeap) {
   };
   EXPECT_GT(look_up_all(), 0U) << "the first round makes room for the long segment";
   EXPECT_EQ(look_up_all(), 0U);
+}
+
+}  // namespace
+
+namespace {
+
+TEST(LiteralPaths, FindsUniqueAndSharedLengths) {
+  LiteralPaths<const int*> paths;
+  const int values[] = {0, 1, 2};
+  EXPECT_EQ(paths.find("/"), nullptr);
+  paths.insert("/", &values[0]);
+  paths.insert("/one", &values[1]);
+  EXPECT_EQ(paths.find("/"), &values[0]);
+  EXPECT_EQ(paths.find("/one"), &values[1]);
+  EXPECT_EQ(paths.find("/two"), nullptr);
+  EXPECT_EQ(paths.find(""), nullptr);
+  paths.insert("/two", &values[2]);
+  paths.insert("/two", &values[0]);
+  EXPECT_EQ(paths.find("/one"), &values[1]);
+  EXPECT_EQ(paths.find("/two"), &values[2]);
+  EXPECT_EQ(paths.find("/six"), nullptr);
+}
+
+TEST(LiteralPaths, AgreesWithAMap) {
+  std::mt19937 random(7);
+  const auto draw = [&] {
+    std::string path = "/";
+    for (std::size_t left = random() % 60; left > 0; --left) {
+      path += static_cast<char>('a' + random() % 2);
+    }
+    return path;
+  };
+  for (int round = 0; round < 50; ++round) {
+    LiteralPaths<const int*> paths;
+    std::unordered_map<std::string, const int*> map;
+    static const int values[40] = {};
+    for (std::size_t i = random() % 40; i > 0; --i) {
+      const std::string path = draw();
+      paths.insert(path, &values[i]);
+      map.emplace(path, &values[i]);
+    }
+    for (const auto& [path, value] : map) EXPECT_EQ(paths.find(path), value) << path;
+    for (int i = 0; i < 100; ++i) {
+      const std::string path = draw();
+      const auto there = map.find(path);
+      EXPECT_EQ(paths.find(path), there == map.end() ? nullptr : there->second) << path;
+    }
+  }
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// The formatter of IMF-fixdate.
 #include "weir/http/message/detail/date.hpp"
 
 #include <algorithm>
@@ -9,15 +10,15 @@ namespace {
 constexpr std::string_view weekdays = "SunMonTueWedThuFriSat";
 constexpr std::string_view months = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
-/// Writes `value` as `digits` decimal digits at `out` and returns the end.
-char* put_number(char* out, unsigned value, std::size_t digits) noexcept {
+/// Writes `value` as `digits` decimal digits to `out` and returns the end.
+char* append_number(char* out, unsigned value, std::size_t digits) noexcept {
   for (std::size_t index = digits; index-- > 0; value /= 10) {
     out[index] = static_cast<char>('0' + value % 10);
   }
   return out + digits;
 }
 
-char* put(char* out, std::string_view text) noexcept {
+char* append(char* out, std::string_view text) noexcept {
   return std::copy(text.begin(), text.end(), out);
 }
 
@@ -31,20 +32,20 @@ Date::Date(WallTime time) noexcept {
   const auto number = [](auto part) { return static_cast<unsigned>(part.count()); };
   const int year = std::clamp(static_cast<int>(date.year()), 0, 9999);
   char* out = text_.data();
-  out = put(out, weekdays.substr(std::chrono::weekday(day).c_encoding() * 3, 3));
-  out = put(out, ", ");
-  out = put_number(out, static_cast<unsigned>(date.day()), 2);
-  out = put(out, " ");
-  out = put(out, months.substr((static_cast<unsigned>(date.month()) - 1) * 3, 3));
-  out = put(out, " ");
-  out = put_number(out, static_cast<unsigned>(year), 4);
-  out = put(out, " ");
-  out = put_number(out, number(clock.hours()), 2);
-  out = put(out, ":");
-  out = put_number(out, number(clock.minutes()), 2);
-  out = put(out, ":");
-  out = put_number(out, number(clock.seconds()), 2);
-  put(out, " GMT");
+  out = append(out, weekdays.substr(std::chrono::weekday(day).c_encoding() * 3, 3));
+  out = append(out, ", ");
+  out = append_number(out, static_cast<unsigned>(date.day()), 2);
+  out = append(out, " ");
+  out = append(out, months.substr((static_cast<unsigned>(date.month()) - 1) * 3, 3));
+  out = append(out, " ");
+  out = append_number(out, static_cast<unsigned>(year), 4);
+  out = append(out, " ");
+  out = append_number(out, number(clock.hours()), 2);
+  out = append(out, ":");
+  out = append_number(out, number(clock.minutes()), 2);
+  out = append(out, ":");
+  out = append_number(out, number(clock.seconds()), 2);
+  append(out, " GMT");
 }
 
 }  // namespace weir::http

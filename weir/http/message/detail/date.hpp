@@ -1,4 +1,4 @@
-// The dates of HTTP fields: IMF-fixdate, "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110 §5.6.7).
+// Dates of HTTP headers as IMF-fixdate, "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110 §5.6.7).
 #pragma once
 
 #include <array>
@@ -11,10 +11,10 @@ namespace weir::http {
 
 inline constexpr std::size_t date_size = 29;
 
-/// A formatted date. A server makes one a second, not one a response.
+/// A formatted date. A server formats one per second, not one per response.
 class Date {
  public:
-  /// Seconds are rounded down. Years beyond 0 to 9999 are shown as the nearest of these.
+  /// Rounds down to a full second. A year outside 0 to 9999 is shown as the nearest of these.
   explicit Date(WallTime time) noexcept;
 
   std::string_view text() const noexcept { return {text_.data(), text_.size()}; }

@@ -1,3 +1,4 @@
+// Tests of Date.
 #include "weir/http/message/detail/date.hpp"
 
 #include <gtest/gtest.h>
@@ -12,17 +13,17 @@ std::string at(std::int64_t seconds, Duration more = {}) {
   return std::string(Date(WallTime(std::chrono::seconds(seconds) + more)).text());
 }
 
-TEST(Date, TheExampleOfTheStandard) {
+TEST(Date, FormatsTheExampleOfTheRfc) {
   EXPECT_EQ(at(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
   EXPECT_EQ(at(0), "Thu, 01 Jan 1970 00:00:00 GMT");
 }
 
-TEST(Date, FractionsAreRoundedDown) {
+TEST(Date, RoundsFractionsDown) {
   EXPECT_EQ(at(784111777, 999'999'999ns), "Sun, 06 Nov 1994 08:49:37 GMT");
   EXPECT_EQ(at(0, -1ns), "Wed, 31 Dec 1969 23:59:59 GMT");
 }
 
-TEST(Date, AgreesWithTheCLibraryEverywhere) {
+TEST(Date, AgreesWithTheCLibrary) {
   for (std::int64_t seconds = -1'000'000'000; seconds < 8'000'000'000; seconds += 86'399 * 97) {
     const std::time_t time = seconds;
     std::tm parts{};

@@ -1,3 +1,4 @@
+// The numbering of methods that routes name.
 #include "weir/http/message/detail/method_names.hpp"
 
 #include <algorithm>

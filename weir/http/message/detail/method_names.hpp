@@ -1,4 +1,4 @@
-// The methods that a router's routes have, as bits: the known ones and those that routes name.
+// The methods of a router's routes as bits of a set: known methods and those that routes name.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace weir::http {
 
-/// A small number for each method; a set of methods is a MethodSet with these bits.
+/// A small number for each method, used as the bit number in a MethodSet.
 using MethodIndex = std::uint8_t;
 using MethodSet = std::uint64_t;
 
@@ -28,24 +28,26 @@ constexpr MethodSet set_of(Method method) noexcept {
   return set_of(index_of(method));
 }
 
-/// Threads: const members anywhere.
+/// The numbers of all methods that a router's routes have.
+/// Threads: const members on any thread.
 class MethodNames {
  public:
-  /// The number of a method, given one if it is new; nothing when all numbers are taken.
+  /// Returns the number of a method and assigns one to a new name; std::nullopt if all are taken.
   std::optional<MethodIndex> add(std::string_view name);
-  /// The number of a method; nothing for a name that no route has.
+  /// Returns the number of a method; std::nullopt for a name that no route has.
   std::optional<MethodIndex> find(Method method, std::string_view name) const noexcept {
     if (method != Method::other) return index_of(method);
     return find_other(name);
   }
-  /// The value of an Allow field (RFC 9110 §10.2.1): the names, sorted, between commas.
+  /// Returns the value of an Allow header (RFC 9110 §10.2.1): the sorted names, separated by
+  /// commas.
   std::string allow(MethodSet methods) const;
 
  private:
   std::optional<MethodIndex> find_other(std::string_view name) const noexcept;
   std::string_view name(MethodIndex index) const noexcept;
 
-  std::vector<std::string> others_;  // their numbers begin at Method::other
+  std::vector<std::string> others_;  // numbered from Method::other on
 };
 
 }  // namespace weir::http

@@ -1,3 +1,4 @@
+// Tests of MethodNames.
 #include "weir/http/message/detail/method_names.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,7 @@ TEST(MethodNames, KnownMethodsHaveTheirOwnNumbers) {
   EXPECT_EQ(names.find(Method::put, "PUT"), index_of(Method::put));
 }
 
-TEST(MethodNames, OthersGetANumberWhenTheyAreAdded) {
+TEST(MethodNames, AssignsNumbersToAddedMethods) {
   MethodNames names;
   EXPECT_FALSE(names.find(Method::other, "PROPFIND"));
   const auto propfind = names.add("PROPFIND");
@@ -25,7 +26,7 @@ TEST(MethodNames, OthersGetANumberWhenTheyAreAdded) {
   EXPECT_FALSE(names.find(Method::other, "propfind")) << "names are case-sensitive";
 }
 
-TEST(MethodNames, RunOut) {
+TEST(MethodNames, AddFailsWhenAllNumbersAreTaken) {
   MethodNames names;
   const std::size_t room = methods_max - index_of(Method::other);
   for (std::size_t count = 0; count < room; ++count) {

@@ -1,3 +1,4 @@
+// The decoder of query and form pairs.
 #include "weir/http/message/detail/query.hpp"
 
 #include <algorithm>

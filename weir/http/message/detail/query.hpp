@@ -1,4 +1,4 @@
-// The name=value pairs of a query or of a form body, decoded one by one.
+// Reader of the name=value pairs of a query or a form body; it decodes them one by one.
 #pragma once
 
 #include <optional>
@@ -15,27 +15,31 @@ struct QueryPair {
   std::string value;
 };
 
-/// Walks the pairs of a raw query (RFC 3986 §3.4) or of an application/x-www-form-urlencoded body
-/// (WHATWG URL §5): pairs are split on '&', names from values on the first '=', before decoding;
-/// '+' is a space; empty pairs ("a&&b") are left out. It borrows the text.
+/// Iterates over the pairs of a raw query (RFC 3986 §3.4) or of an
+/// application/x-www-form-urlencoded body (WHATWG URL §5). Pairs are split on '&', and names from
+/// values on the first '=', before they are decoded. A '+' is a space. Empty pairs ("a&&b") are
+/// left out.
+/// Lifetime: it borrows the text.
 class Query {
  public:
   explicit Query(std::string_view raw) noexcept : rest_(raw) {}
 
-  /// The next pair, or nothing behind the last one. Errors: bad_input for a '%' without two
-  /// hexadecimal digits; the pair is left out and the next call goes on behind it. A query that
-  /// came with a request was checked and has none.
+  /// Returns the next pair, or std::nullopt after the last one.
+  /// Errors: bad_input for a '%' without two hexadecimal digits. That pair is skipped, and the
+  /// next call continues after it. The query of a request has no such error, because the parser
+  /// checked it.
   Result<std::optional<QueryPair>> next();
 
-  /// The decoded value of the first pair called `name` (in its decoded form), from here on.
-  /// Pairs with bad escapes are passed over. Does not move this walk.
+  /// Returns the decoded value of the first pair, from the current position, whose decoded name
+  /// is `name`. Pairs with bad escapes are skipped. The position does not change.
   std::optional<std::string> find(std::string_view name) const;
 
  private:
   std::string_view rest_;
 };
 
-/// `text` with '+' as space and every escape decoded. Errors: bad_input.
+/// Returns `text` with '+' replaced by a space and every escape decoded.
+/// Errors: bad_input.
 Result<std::string> decode_form(std::string_view text);
 
 }  // namespace weir::http

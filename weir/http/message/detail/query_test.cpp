@@ -1,3 +1,4 @@
+// Tests of Query.
 #include "weir/http/message/detail/query.hpp"
 
 #include <gtest/gtest.h>
@@ -7,7 +8,7 @@
 namespace weir::http {
 namespace {
 
-/// Every pair as "name=value|", errors as "!".
+/// Returns every pair as "name=value|" and every error as "!|".
 std::string walk(std::string_view raw) {
   std::string seen;
   Query query(raw);
@@ -23,29 +24,29 @@ std::string walk(std::string_view raw) {
   }
 }
 
-TEST(Query, PairsAreSplitBeforeTheyAreDecoded) {
+TEST(Query, SplitsPairsBeforeDecoding) {
   EXPECT_EQ(walk("a=1&b=2"), "a=1|b=2|");
   EXPECT_EQ(walk("a=1%262&b%3Dc=3"), "a=1&2|b=c=3|");
   EXPECT_EQ(walk("a=b=c"), "a=b=c|");
   EXPECT_EQ(walk("a;b=1"), "a;b=1|");
 }
 
-TEST(Query, EmptyNamesValuesAndPairs) {
+TEST(Query, HandlesEmptyNamesValuesAndPairs) {
   EXPECT_EQ(walk(""), "");
   EXPECT_EQ(walk("&&"), "");
   EXPECT_EQ(walk("&a&&b=&=c&="), "a=|b=|=c|=|");
 }
 
-TEST(Query, PlusIsSpaceAndAnEscapedPlusIsPlus) {
+TEST(Query, DecodesPlusAsSpaceAndEscapedPlusAsPlus) {
   EXPECT_EQ(walk("q=a+b%2Bc%20d"), "q=a b+c d|");
   EXPECT_EQ(walk("%C3%A9=%c3%a9"), "\xc3\xa9=\xc3\xa9|");
 }
 
-TEST(Query, ABadEscapeCostsItsPairOnly) {
+TEST(Query, SkipsOnlyThePairWithABadEscape) {
   EXPECT_EQ(walk("a=%&b=1&%zz=2&c=%4&d=%41"), "!|b=1|!|!|d=A|");
 }
 
-TEST(Query, FindComparesDecodedNamesAndTakesTheFirst) {
+TEST(Query, FindReturnsTheFirstPairWithTheDecodedName) {
   const Query query("x=%zz&a%20b=1&a+b=2&e");
   EXPECT_EQ(query.find("a b"), "1");
   EXPECT_EQ(query.find("e"), "");
@@ -53,7 +54,7 @@ TEST(Query, FindComparesDecodedNamesAndTakesTheFirst) {
   EXPECT_FALSE(query.find("E").has_value());
 }
 
-TEST(Query, DecodeForm) {
+TEST(Query, DecodesFormText) {
   EXPECT_EQ(*decode_form("a+%2b%00"), std::string("a +\0", 4));
   EXPECT_EQ(decode_form("%g1").error(), Errc::bad_input);
 }

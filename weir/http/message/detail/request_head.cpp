@@ -1,3 +1,4 @@
+// Header look-up and copying of request heads.
 #include "weir/http/message/detail/request_head.hpp"
 
 #include <algorithm>
@@ -6,9 +7,9 @@
 
 namespace weir::http {
 
-std::optional<std::string_view> RequestHead::field(std::string_view name) const noexcept {
-  for (std::size_t index = 0; index < about_.field_count; ++index) {
-    const FieldSlices& each = fields_[index];
+std::optional<std::string_view> RequestHead::header(std::string_view name) const noexcept {
+  for (std::size_t index = 0; index < info_.header_count; ++index) {
+    const HeaderSlices& each = headers_[index];
     if (each.name.length == name.size() && equals_ignoring_case(view(each.name), name)) {
       return view(each.value);
     }
@@ -18,8 +19,8 @@ std::optional<std::string_view> RequestHead::field(std::string_view name) const 
 
 void RequestHead::copy(const RequestHead& other) noexcept {
   base_ = other.base_;
-  about_ = other.about_;
-  std::copy_n(other.fields_.begin(), other.about_.field_count, fields_.begin());
+  info_ = other.info_;
+  std::copy_n(other.headers_.begin(), other.info_.header_count, headers_.begin());
 }
 
 }  // namespace weir::http

@@ -8,7 +8,7 @@
 
 namespace weir::http {
 
-std::size_t RouteSlots::take() {
+std::size_t RouteSlots::acquire() {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) return next_++;
   const std::size_t slot = free_.back();
@@ -16,70 +16,70 @@ std::size_t RouteSlots::take() {
   return slot;
 }
 
-void RouteSlots::give_back(std::size_t slot) {
+void RouteSlots::release(std::size_t slot) {
   const std::lock_guard lock(mutex_);
   free_.push_back(slot);
 }
 
-RouteBook::RouteBook() : table_(std::make_unique<RouteTable>()) {}
-RouteBook::~RouteBook() = default;
+RouteStore::RouteStore() : table_(std::make_unique<RouteTable>()) {}
+RouteStore::~RouteStore() = default;
 
-Result<std::shared_ptr<const Expression>> RouteBook::compile(const Pattern::Segment& segment) {
-  const auto known = expressions_.find(segment.text);
-  if (known != expressions_.end()) {
+Result<std::shared_ptr<const PathRegex>> RouteStore::compile(const Pattern::Segment& segment) {
+  const auto known = regexes_.find(segment.text);
+  if (known != regexes_.end()) {
     if (auto living = known->second.lock()) return living;
   }
-  auto compiled = Expression::compile(segment.text, segment.groups);
+  auto compiled = PathRegex::compile(segment.text, segment.groups);
   if (!compiled) return fail(compiled.error());
-  auto shared = std::make_shared<const Expression>(std::move(*compiled));
-  std::erase_if(expressions_, [](const auto& each) { return each.second.expired(); });
-  expressions_[segment.text] = shared;
+  auto shared = std::make_shared<const PathRegex>(std::move(*compiled));
+  std::erase_if(regexes_, [](const auto& each) { return each.second.expired(); });
+  regexes_[segment.text] = shared;
   return shared;
 }
 
-Result<> RouteBook::find_captures(Route& route) {
+Result<> RouteStore::find_params(Route& route) {
   std::size_t index = 0;
   for (const Pattern::Segment& segment : route.pattern.segments()) {
-    Route::Capture capture{segment.kind, index++, nullptr};
+    Route::PathParam param{segment.kind, index++, nullptr};
     if (segment.kind == SegmentText::Kind::literal) continue;
-    if (segment.kind == SegmentText::Kind::expression) {
+    if (segment.kind == SegmentText::Kind::regex) {
       auto compiled = compile(segment);
       if (!compiled) return fail(compiled.error());
-      capture.expression = std::move(*compiled);
+      param.regex = std::move(*compiled);
     }
-    route.captures.push_back(std::move(capture));
+    route.params.push_back(std::move(param));
   }
   return {};
 }
 
-Result<RouteBook::Added> RouteBook::add(std::unique_ptr<Route>& route) {
+Result<RouteStore::Added> RouteStore::add(std::unique_ptr<Route>& route) {
   if (!is_token(route->method) || route->method == name_of(Method::connect)) {
     return fail(Errc::bad_input);
   }
-  if (auto found = find_captures(*route); !found) return fail(found.error());
+  if (auto found = find_params(*route); !found) return fail(found.error());
   const auto added = table_->add(*route);
   if (!added) return fail(added.error());
   if (*added != route.get()) return Added{.conflict = *added};
   route->id = RouteId{next_id_++};
-  route->slot = slots_.take();
+  route->slot = slots_.acquire();
   routes_.push_back(std::move(route));
   return Added{.id = routes_.back()->id};
 }
 
-/// The position of the first route that has this id or a later one.
-std::size_t RouteBook::position_of(RouteId id) const noexcept {
+/// Returns the position of the first route with this id or a later one.
+std::size_t RouteStore::position_of(RouteId id) const noexcept {
   const auto number = [](const auto& each) { return each->id.number; };
   const auto place = std::ranges::lower_bound(routes_, id.number, {}, number);
   return static_cast<std::size_t>(place - routes_.begin());
 }
 
-const Route* RouteBook::find(RouteId id) const noexcept {
+const Route* RouteStore::find(RouteId id) const noexcept {
   const std::size_t index = position_of(id);
   if (index == routes_.size() || routes_[index]->id != id) return nullptr;
   return routes_[index].get();
 }
 
-std::unique_ptr<Route> RouteBook::take_out(RouteId id) noexcept {
+std::unique_ptr<Route> RouteStore::extract(RouteId id) noexcept {
   assert(find(id) != nullptr);
   const auto place = routes_.begin() + static_cast<std::ptrdiff_t>(position_of(id));
   std::unique_ptr<Route> route = std::move(*place);
@@ -87,18 +87,18 @@ std::unique_ptr<Route> RouteBook::take_out(RouteId id) noexcept {
   return route;
 }
 
-std::unique_ptr<Route> RouteBook::replace(RouteId id, Handler handler,
-                                          const std::optional<RouteOptions>& options) {
+std::unique_ptr<Route> RouteStore::replace(RouteId id, Handler handler,
+                                           const std::optional<RouteOptions>& options) {
   assert(find(id) != nullptr);
   std::unique_ptr<Route>& place = routes_[position_of(id)];
   const Route& old = *place;
   auto next = std::make_unique<Route>(Route{old.method, old.pattern, std::move(handler),
-                                            options.value_or(old.options), old.captures, old.id,
-                                            slots_.take()});
+                                            options.value_or(old.options), old.params, old.id,
+                                            slots_.acquire()});
   return std::exchange(place, std::move(next));
 }
 
-std::unique_ptr<RouteTable> RouteBook::rebuild() {
+std::unique_ptr<RouteTable> RouteStore::rebuild() {
   auto next = std::make_unique<RouteTable>();
   next->set_middleware(table_->middleware());
   for (const auto& route : routes_) {

@@ -1,4 +1,5 @@
-// The routes of a router, in the order of their registration, and the table that is made of them.
+// The routes of a router in the order of their registration, and the table that is made from
+// them.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +15,17 @@
 #include "weir/base/result.hpp"
 #include "weir/http/matching/detail/path_regex.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
-#include "weir/http/matching/route.hpp"
 #include "weir/http/matching/detail/route_table.hpp"
+#include "weir/http/matching/route.hpp"
 
 namespace weir::http {
 
-/// Small numbers, each given to one at a time. Threads: any.
+/// Hands out small numbers; a number has one holder at a time.
+/// Threads: any.
 class RouteSlots {
  public:
-  std::size_t take();
-  void give_back(std::size_t slot);
+  std::size_t acquire();
+  void release(std::size_t slot);
 
  private:
   std::mutex mutex_;
@@ -31,35 +33,38 @@ class RouteSlots {
   std::size_t next_ = 0;
 };
 
-/// Owns the routes. Until it is served a route is added to its one table; while it is served each
-/// change makes a new one, which costs time in proportion to the number of routes.
-/// Threads: one at a time, but for slots().
-class RouteBook {
+/// Owns the routes. A new route is added to the one table as long as the router is not served. Each
+/// change of a served router makes a new table, in time proportional to the number of routes.
+/// Threads: one at a time, except for slots().
+class RouteStore {
  public:
-  RouteBook();
-  ~RouteBook();
-  RouteBook(const RouteBook&) = delete;
-  RouteBook& operator=(const RouteBook&) = delete;
+  RouteStore();
+  ~RouteStore();
+  RouteStore(const RouteStore&) = delete;
+  RouteStore& operator=(const RouteStore&) = delete;
 
   struct Added {
     RouteId id = {};
-    const Route* conflict = nullptr;  ///< has the same method and shape; the new route is not in
+    /// The route that already has this method and shape. The new route is not added then.
+    const Route* conflict = nullptr;
   };
-  /// Adds it to the present table too. `route` is moved from if and only if it is in. Errors:
-  /// PatternFault::bad_expression or unclear_groups, limit_reached for too many methods, bad_input
-  /// for a method that no path is asked for with.
+  /// Adds a route, also to the present table. `route` is moved from if and only if it is added.
+  /// Errors: PatternError::bad_regex or ambiguous_groups, Errc::limit_reached for too many
+  /// methods, Errc::bad_input for CONNECT and for a method that is not a token.
   Result<Added> add(std::unique_ptr<Route>& route);
 
-  /// nullptr when it has gone. Changes nothing in the present table, nor do the following.
+  /// Returns nullptr if the route is gone. find(), extract() and replace() leave the present
+  /// table as it is.
   const Route* find(RouteId id) const noexcept;
-  /// Its owner is the caller now. For a route that is there.
-  std::unique_ptr<Route> take_out(RouteId id) noexcept;
-  /// Puts another handler in its place, with the options if there are any; gives the old route,
-  /// whose id and place the new one has. For a route that is there.
+  /// Removes the route and returns its ownership. The route must exist.
+  std::unique_ptr<Route> extract(RouteId id) noexcept;
+  /// Replaces the handler, and the options if `options` has a value. The route must exist.
+  /// Returns: the old route; the new one has its id and its position.
   std::unique_ptr<Route> replace(RouteId id, Handler handler,
                                  const std::optional<RouteOptions>& options);
 
-  /// Makes a new table of all routes; gives the old one.
+  /// Makes a new table from all routes.
+  /// Returns: the old table.
   [[nodiscard]] std::unique_ptr<RouteTable> rebuild();
 
   RouteTable& table() const noexcept { return *table_; }
@@ -68,14 +73,14 @@ class RouteBook {
 
  private:
   std::size_t position_of(RouteId id) const noexcept;
-  Result<> find_captures(Route& route);
-  Result<std::shared_ptr<const Expression>> compile(const Pattern::Segment& segment);
+  Result<> find_params(Route& route);
+  Result<std::shared_ptr<const PathRegex>> compile(const Pattern::Segment& segment);
 
-  std::vector<std::unique_ptr<Route>> routes_;  // by id
+  std::vector<std::unique_ptr<Route>> routes_;  // sorted by id
   std::uint64_t next_id_ = 0;
   RouteSlots slots_;
-  /// Those that routes have, by their text: equal ones are compiled once.
-  std::map<std::string, std::weak_ptr<const Expression>, std::less<>> expressions_;
+  /// The regexes of the routes, by their text; equal ones are compiled once.
+  std::map<std::string, std::weak_ptr<const PathRegex>, std::less<>> regexes_;
   std::unique_ptr<RouteTable> table_;
 };
 

@@ -2,40 +2,40 @@
 
 #include <cassert>
 
-#include "weir/loop/work_unit.hpp"
+#include "weir/loop/contract/detail/trace_context.hpp"
 
 namespace weir::http {
 
-RouteChange::~RouteChange() {
+RouteUpdate::~RouteUpdate() {
   assert(!linked());
-  if (retires_) publisher_.forget(*route_);
+  if (retires_) updater_.release_slot(*route_);
 }
 
-bool RouteChange::begin(const Context& context) {
+bool RouteUpdate::begin(const Context& context) {
   loop_ = context.loop;
   CancelSource* const cancel = context.cancel;
-  if (const WorkUnit* const unit = context.unit()) unit_ = unit->of();
+  if (const TraceContext* const trace = context.trace()) requesting_route_ = trace->origin();
   const bool cancelled = context.cancelled();
   if (cancelled && kind_ != Kind::remove) {
     error_ = Errc::cancelled;
     return false;
   }
-  impatient_ = cancelled;
-  // Whoever posts it meanwhile, it runs later: this loop is busy here.
-  publisher_.submit(*this);
-  if (cancel != nullptr && !cancelled) cancel->add(cancelling_);
+  stop_requested_ = cancelled;
+  // The update may be posted immediately, but runs later: this loop is busy here.
+  updater_.submit(*this);
+  if (cancel != nullptr && !cancelled) cancel->add(cancel_hook_);
   return true;
 }
 
-void RouteChange::came_home(Runnable& self) {
-  auto& change = static_cast<RouteChange&>(self);
-  change.cancelling_.unlink();
-  go_on_with(change.handle_);
+void RouteUpdate::on_completed_at_owner(Runnable& self) {
+  auto& change = static_cast<RouteUpdate&>(self);
+  change.cancel_hook_.unlink();
+  resume_coroutine(change.handle_);
 }
 
-void RouteChange::Cancelling::ask(CancelNode& node) {
-  RouteChange& change = static_cast<Cancelling&>(node).change;
-  change.publisher_.hurry(change);
+void RouteUpdate::CancelHook::on_cancel(CancelNode& node) {
+  RouteUpdate& change = static_cast<CancelHook&>(node).change;
+  change.updater_.stop_requests(change);
 }
 
 }  // namespace weir::http

@@ -1,4 +1,4 @@
-// A change of the routes while they are served: what is asked for, and the wait until it is done.
+// One change of the routes while they are served, and the wait for its end.
 #pragma once
 
 #include <coroutine>
@@ -12,37 +12,41 @@
 #include "weir/http/matching/detail/handler.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
 #include "weir/http/matching/route.hpp"
-#include "weir/http/route_publisher.hpp"
+#include "weir/http/router/detail/route_updater.hpp"
 #include "weir/task/context.hpp"
 
 namespace weir::http {
 
-/// What a handler is replaced by.
-struct Replacement {
+/// The new handler of a route, for a replacement.
+struct HandlerReplacement {
   Handler handler;
   HandlerShape shape;
   std::optional<RouteOptions> options;
 };
 
-/// It lives in the frame of the task that asks for the change and awaits it, once. What goes, a
-/// route that was removed or replaced, is destroyed with it.
-/// Threads: its loop's; the publisher's while it waits.
-class RouteChange : Runnable, public ListNode {
+/// A RouteUpdate is one change of the routes. It lives in the frame of the task that requests the
+/// change, which awaits it once. It destroys the removed or replaced route with itself.
+/// Cancel: see LiveRoutes.
+/// Threads: its loop's; the updater's while it waits.
+class RouteUpdate : Runnable, public ListNode {
  public:
-  /// Adds the route. Done when every core serves it.
-  RouteChange(RoutePublisher& publisher, std::unique_ptr<Route> added) noexcept
-      : Runnable(&came_home), publisher_(publisher), kind_(Kind::add), route_(std::move(added)) {}
-  /// Replaces its handler, or removes it. Done when the last request on every core has ended that
-  /// began before.
-  RouteChange(RoutePublisher& publisher, RouteId id, Replacement replacement) noexcept
-      : Runnable(&came_home),
-        publisher_(publisher),
+  /// Adds a route. The update is done when every core serves the route.
+  RouteUpdate(RouteUpdater& updater, std::unique_ptr<Route> added) noexcept
+      : Runnable(&on_completed_at_owner),
+        updater_(updater),
+        kind_(Kind::add),
+        route_(std::move(added)) {}
+  /// Replaces a route's handler, or removes a route. The update is done when all requests of the
+  /// route that began earlier have ended on every core.
+  RouteUpdate(RouteUpdater& updater, RouteId id, HandlerReplacement replacement) noexcept
+      : Runnable(&on_completed_at_owner),
+        updater_(updater),
         kind_(Kind::replace),
         id_(id),
         replacement_(std::move(replacement)) {}
-  RouteChange(RoutePublisher& publisher, RouteId id) noexcept
-      : Runnable(&came_home), publisher_(publisher), kind_(Kind::remove), id_(id) {}
-  ~RouteChange();
+  RouteUpdate(RouteUpdater& updater, RouteId id) noexcept
+      : Runnable(&on_completed_at_owner), updater_(updater), kind_(Kind::remove), id_(id) {}
+  ~RouteUpdate();
 
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
@@ -50,45 +54,46 @@ class RouteChange : Runnable, public ListNode {
     handle_ = handle;
     return begin(handle.promise().context());
   }
-  /// The id of the route. Errors: see LiveRoutes.
+  /// Returns: the id of the route.
+  /// Errors: see LiveRoutes.
   Result<RouteId> await_resume() const noexcept {
     if (error_) return fail(error_);
     return id_;
   }
 
-  /// The route that has been taken out and still has requests, or nullptr.
+  /// Returns the removed or replaced route, which may still have requests, or nullptr.
   const Route* retired() const noexcept { return retires_ ? route_.get() : nullptr; }
 
  private:
-  friend class RoutePublisher;
+  friend class RouteUpdater;
   enum class Kind : std::uint8_t { add, replace, remove };
-  enum class Stage : std::uint8_t { asked, published, settled, done };
-  /// Its own, since the change is in the publisher's lists as itself.
-  struct Cancelling : CancelNode {
-    explicit Cancelling(RouteChange& of) noexcept : CancelNode(&ask), change(of) {}
-    static void ask(CancelNode& node);
-    RouteChange& change;
+  enum class Stage : std::uint8_t { queued, published, waiting_for_requests, done };
+  /// A node of its own, because the update itself is a node of the updater's lists.
+  struct CancelHook : CancelNode {
+    explicit CancelHook(RouteUpdate& of) noexcept : CancelNode(&on_cancel), change(of) {}
+    static void on_cancel(CancelNode& node);
+    RouteUpdate& change;
   };
 
   bool begin(const Context& context);
-  static void came_home(Runnable& self);
+  static void on_completed_at_owner(Runnable& self);
 
-  RoutePublisher& publisher_;
+  RouteUpdater& updater_;
   const Kind kind_;
   bool retires_ = false;
   RouteId id_;
-  std::unique_ptr<Route> route_;  // the one that comes, then the one that goes
-  std::optional<Replacement> replacement_;
+  std::unique_ptr<Route> route_;  // the route to add, then the removed one
+  std::optional<HandlerReplacement> replacement_;
   std::error_code error_;
   std::coroutine_handle<> handle_;
   Loop* loop_ = nullptr;
-  const void* unit_ = nullptr;  // that asks for it: a request's, as a rule
-  Cancelling cancelling_{*this};
+  const void* requesting_route_ = nullptr;  // origin of the requesting task, as a rule a route
+  CancelHook cancel_hook_{*this};
 
-  // Guarded by the publisher's mutex.
-  Stage stage_ = Stage::asked;
-  bool impatient_ = false;      // those who are waited for have been asked to stop
-  std::size_t unfinished_ = 0;  // readers that may still have requests of the route
+  // Guarded by the updater's mutex.
+  Stage stage_ = Stage::queued;
+  bool stop_requested_ = false;        // true if the awaited requests are to stop
+  std::size_t snapshots_pending_ = 0;  // snapshots that may still have requests of the route
 };
 
 }  // namespace weir::http

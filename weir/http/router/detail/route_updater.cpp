@@ -1,4 +1,4 @@
-#include "weir/http/route_publisher.hpp"
+#include "weir/http/router/detail/route_updater.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -8,221 +8,225 @@
 
 namespace weir::http {
 
-RoutePublisher::RoutePublisher(RouteBook& book) noexcept
-    : Runnable(&step), book_(book), newest_(&book.table()) {}
+RouteUpdater::RouteUpdater(RouteStore& store) noexcept
+    : Runnable(&step), store_(store), newest_(&store.table()) {}
 
-RoutePublisher::~RoutePublisher() {
-  assert(!serving() && "a router outlives its servers and whoever changes it");
+RouteUpdater::~RouteUpdater() {
+  assert(!in_use() && "a router outlives its servers and the tasks that change it");
 }
 
-bool RoutePublisher::serving() const {
+bool RouteUpdater::in_use() const {
   const std::lock_guard lock(mutex_);
-  return !readers_.empty() || busy_ || !settled_.empty();
+  return !snapshots_.empty() || step_queued_ || !waiting_for_requests_.empty();
 }
 
-// ---- Readers ------------------------------------------------------------------------------------
+// ---- Snapshots ----------------------------------------------------------------------------------
 
-const RouteTable& RoutePublisher::attach(RouteReader& reader) {
+const RouteTable& RouteUpdater::attach(RouteSnapshot& snapshot) {
   const std::lock_guard lock(mutex_);
-  readers_.push_back(reader);
+  snapshots_.push_back(snapshot);
   return *newest_;
 }
 
-/// Under the mutex. Gives the loop that the next step is for when no reader is behind any more.
-Loop* RoutePublisher::caught_up(RouteReader& reader) noexcept {
-  reader.up_to_date_ = true;
-  return --behind_ == 0 ? step_loop_ : nullptr;
+/// Needs the mutex. Returns the loop for the next step if all snapshots are up to date, else
+/// nullptr.
+Loop* RouteUpdater::mark_up_to_date(RouteSnapshot& snapshot) noexcept {
+  snapshot.up_to_date_ = true;
+  return --outdated_snapshots_ == 0 ? step_loop_ : nullptr;
 }
 
-void RoutePublisher::detach(RouteReader& reader) {
+void RouteUpdater::detach(RouteSnapshot& snapshot) {
   Loop* next = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    reader.unlink();
-    if (reader.up_to_date_) return;
-    // Its requests have ended.
-    for (RouteChange* each = published_.front(); each != nullptr; each = published_.next(*each)) {
-      if (each->retires_) --each->unfinished_;
+    snapshot.unlink();
+    if (snapshot.up_to_date_) return;
+    // The requests of this snapshot have ended.
+    for (RouteUpdate* each = published_.front(); each != nullptr; each = published_.next(*each)) {
+      if (each->retires_) --each->snapshots_pending_;
     }
-    next = caught_up(reader);
+    next = mark_up_to_date(snapshot);
   }
-  if (next != nullptr) next->post_from_outside(*this);
+  if (next != nullptr) next->post_from_foreign_thread(*this);
 }
 
-void RoutePublisher::update(RouteReader& reader) {
+void RouteUpdater::update(RouteSnapshot& snapshot) {
   Loop* next = nullptr;
   bool late = false;
   {
     const std::lock_guard lock(mutex_);
-    if (reader.up_to_date_) return;
-    reader.table_ = newest_;
-    for (RouteChange* each = published_.front(); each != nullptr; each = published_.next(*each)) {
+    if (snapshot.up_to_date_) return;
+    snapshot.table_ = newest_;
+    for (RouteUpdate* each = published_.front(); each != nullptr; each = published_.next(*each)) {
       if (!each->retires_) continue;
-      if (RouteUses* const uses = reader.uses_of(*each)) {
-        uses->retiring = each;
-        late = late || each->impatient_;
+      if (InFlightRequests* const in_flight = snapshot.in_flight_of(*each)) {
+        in_flight->retiring = each;
+        late = late || each->stop_requested_;
       } else {
-        --each->unfinished_;
+        --each->snapshots_pending_;
       }
     }
-    next = caught_up(reader);
+    next = mark_up_to_date(snapshot);
   }
-  // No change ends before that step has been taken.
-  if (next != nullptr) next->post_from_outside(*this);
-  if (late) stop_late(reader);
+  // No change ends before the next step.
+  if (next != nullptr) next->post_from_foreign_thread(*this);
+  if (late) stop_requests_of_cancelled(snapshot);
 }
 
-void RoutePublisher::stop_late(RouteReader& reader) {
-  std::vector<RouteUses*> late;
+void RouteUpdater::stop_requests_of_cancelled(RouteSnapshot& snapshot) {
+  std::vector<InFlightRequests*> late;
   {
     const std::lock_guard lock(mutex_);
-    for (List<RouteChange>* const list : {&published_, &settled_}) {
-      for (RouteChange* each = list->front(); each != nullptr; each = list->next(*each)) {
-        RouteUses* const uses = each->impatient_ ? reader.uses_of(*each) : nullptr;
-        if (uses != nullptr) late.push_back(uses);
+    for (List<RouteUpdate>* const list : {&published_, &waiting_for_requests_}) {
+      for (RouteUpdate* each = list->front(); each != nullptr; each = list->next(*each)) {
+        InFlightRequests* const in_flight =
+            each->stop_requested_ ? snapshot.in_flight_of(*each) : nullptr;
+        if (in_flight != nullptr) late.push_back(in_flight);
       }
     }
   }
-  // A request that is stopped may have asked for a change itself, so not under the mutex.
-  for (RouteUses* const each : late) RouteUse::stop_all(each->requests);
+  // Stop them without the mutex, because a stopped request may itself request a change.
+  for (InFlightRequests* const each : late) InFlightRequest::stop_all(each->requests);
 }
 
-void RoutePublisher::last_request_ended(RouteChange& change) {
+void RouteUpdater::on_last_request_ended(RouteUpdate& change) {
   RunQueue done;
   {
     const std::lock_guard lock(mutex_);
-    // One that is not settled yet ends with that step.
-    if (--change.unfinished_ == 0 && change.stage_ == RouteChange::Stage::settled) {
+    // The next step finishes a change that is still in stage published.
+    if (--change.snapshots_pending_ == 0 &&
+        change.stage_ == RouteUpdate::Stage::waiting_for_requests) {
       finish(change, done);
     }
   }
-  send_home(done);
+  resume_on_owner(done);
 }
 
 // ---- Changes ------------------------------------------------------------------------------------
 
-void RoutePublisher::submit(RouteChange& change) {
+void RouteUpdater::submit(RouteUpdate& change) {
   {
     const std::lock_guard lock(mutex_);
-    asked_.push_back(change);
-    if (std::exchange(busy_, true)) return;
+    queued_.push_back(change);
+    if (std::exchange(step_queued_, true)) return;
     step_loop_ = change.loop_;
   }
-  // Not at once: a request that asks for it may be in the middle of its turn.
+  // Run the step later: the requesting request may be in the middle of its turn.
   change.loop_->ready(*this);
 }
 
-void RoutePublisher::hurry(RouteChange& change) {
-  std::vector<Homecoming::Guest*> notices;
+void RouteUpdater::stop_requests(RouteUpdate& change) {
+  std::vector<DestroyQueue::Destroyable*> notices;
   {
     const std::lock_guard lock(mutex_);
-    change.impatient_ = true;  // where it is not published yet, readers see it then
-    using Stage = RouteChange::Stage;
-    if (change.stage_ == Stage::asked || change.stage_ == Stage::done) return;
-    notices = notices_to_all(&RoutePublisher::stop_late);
+    change.stop_requested_ = true;  // snapshots see it when they take over an unpublished change
+    using Stage = RouteUpdate::Stage;
+    if (change.stage_ == Stage::queued || change.stage_ == Stage::done) return;
+    notices = make_notices(&RouteUpdater::stop_requests_of_cancelled);
   }
-  for (Homecoming::Guest* const each : notices) each->let_go();
+  for (DestroyQueue::Destroyable* const each : notices) each->destroy_on_owner();
 }
 
-/// Under the mutex, which keeps readers and their loops. They are let go without it.
-std::vector<Homecoming::Guest*> RoutePublisher::notices_to_all(
-    void (RoutePublisher::*what)(RouteReader&)) {
-  std::vector<Homecoming::Guest*> notices;
-  for (RouteReader* each = readers_.front(); each != nullptr; each = readers_.next(*each)) {
+/// Needs the mutex, which keeps the snapshots and their loops alive. The caller releases the
+/// notices without the mutex.
+std::vector<DestroyQueue::Destroyable*> RouteUpdater::make_notices(
+    void (RouteUpdater::*what)(RouteSnapshot&)) {
+  std::vector<DestroyQueue::Destroyable*> notices;
+  for (RouteSnapshot* each = snapshots_.front(); each != nullptr; each = snapshots_.next(*each)) {
     notices.push_back(&each->make_notice(what));
   }
   return notices;
 }
 
-void RoutePublisher::step(Runnable& self) {
-  auto& publisher = static_cast<RoutePublisher&>(self);
-  publisher.publishing_ ? publisher.settle() : publisher.publish();
+void RouteUpdater::step(Runnable& self) {
+  auto& updater = static_cast<RouteUpdater&>(self);
+  updater.publish_under_way_ ? updater.finish_publish() : updater.publish();
 }
 
-void RoutePublisher::publish() {
-  List<RouteChange> batch;
+void RouteUpdater::publish() {
+  List<RouteUpdate> batch;
   {
     const std::lock_guard lock(mutex_);
-    batch.splice_back(asked_);
+    batch.splice_back(queued_);
   }
   apply(batch);
-  publishing_ = true;
-  std::vector<Homecoming::Guest*> notices;
+  publish_under_way_ = true;
+  std::vector<DestroyQueue::Destroyable*> notices;
   {
     const std::lock_guard lock(mutex_);
-    newest_ = &book_.table();
-    notices = notices_to_all(&RoutePublisher::update);
-    behind_ = notices.size();
-    for (RouteReader* each = readers_.front(); each != nullptr; each = readers_.next(*each)) {
+    newest_ = &store_.table();
+    notices = make_notices(&RouteUpdater::update);
+    outdated_snapshots_ = notices.size();
+    for (RouteSnapshot* each = snapshots_.front(); each != nullptr; each = snapshots_.next(*each)) {
       each->up_to_date_ = false;
     }
-    for (RouteChange* each = batch.front(); each != nullptr; each = batch.next(*each)) {
-      each->stage_ = RouteChange::Stage::published;
-      if (each->retires_) each->unfinished_ = notices.size();
+    for (RouteUpdate* each = batch.front(); each != nullptr; each = batch.next(*each)) {
+      each->stage_ = RouteUpdate::Stage::published;
+      if (each->retires_) each->snapshots_pending_ = notices.size();
     }
     published_.splice_back(batch);
   }
-  if (notices.empty()) return settle();
-  for (Homecoming::Guest* const each : notices) each->let_go();
+  if (notices.empty()) return finish_publish();
+  for (DestroyQueue::Destroyable* const each : notices) each->destroy_on_owner();
 }
 
-/// Every reader has the new table.
-void RoutePublisher::settle() {
+/// Runs when every snapshot has the new table.
+void RouteUpdater::finish_publish() {
   old_table_.reset();
-  publishing_ = false;
+  publish_under_way_ = false;
   RunQueue done;
   Loop* next = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    while (RouteChange* const change = published_.pop_front()) {
-      if (change->unfinished_ == 0) {
+    while (RouteUpdate* const change = published_.pop_front()) {
+      if (change->snapshots_pending_ == 0) {
         finish(*change, done);
       } else {
-        change->stage_ = RouteChange::Stage::settled;
-        settled_.push_back(*change);
+        change->stage_ = RouteUpdate::Stage::waiting_for_requests;
+        waiting_for_requests_.push_back(*change);
       }
     }
-    if (const RouteChange* const first = asked_.front()) {
+    if (const RouteUpdate* const first = queued_.front()) {
       next = first->loop_;
     } else {
-      busy_ = false;
+      step_queued_ = false;
     }
     step_loop_ = next;
   }
-  // Who waits to be published keeps this alive, and its loop. Else nobody may any more.
-  if (next != nullptr) next->post_from_outside(*this);
-  send_home(done);
+  // A queued change keeps the updater and its loop alive. Both may be gone now if there is none.
+  if (next != nullptr) next->post_from_foreign_thread(*this);
+  resume_on_owner(done);
 }
 
-/// Under the mutex.
-void RoutePublisher::finish(RouteChange& change, RunQueue& done) {
+/// Needs the mutex.
+void RouteUpdater::finish(RouteUpdate& change, RunQueue& done) {
   change.unlink();
-  change.stage_ = RouteChange::Stage::done;
-  std::erase(of_units_, &change);
+  change.stage_ = RouteUpdate::Stage::done;
+  std::erase(from_requests_, &change);
   done.push(change);
 }
 
-/// Without the mutex: waking a loop may be a system call.
-void RoutePublisher::send_home(RunQueue& done) noexcept {
+/// Runs without the mutex, because waking a loop may be a system call.
+void RouteUpdater::resume_on_owner(RunQueue& done) noexcept {
   while (Runnable* const next = done.pop()) {
-    auto& change = static_cast<RouteChange&>(*next);
-    change.loop_->post_from_outside(change);
+    auto& change = static_cast<RouteUpdate&>(*next);
+    change.loop_->post_from_foreign_thread(change);
   }
 }
 
-/// Changes that are asked for at the same time have no order. What goes makes room for what comes.
-void RoutePublisher::apply(List<RouteChange>& batch) {
-  for (RouteChange* each = batch.front(); each != nullptr; each = batch.next(*each)) {
-    if (each->kind_ != RouteChange::Kind::add) take_out(*each);
+/// Applies the changes, which have no order among each other. Removals make room for additions.
+void RouteUpdater::apply(List<RouteUpdate>& batch) {
+  for (RouteUpdate* each = batch.front(); each != nullptr; each = batch.next(*each)) {
+    if (each->kind_ != RouteUpdate::Kind::add) apply_removal(*each);
   }
-  old_table_ = book_.rebuild();
-  for (RouteChange* each = batch.front(); each != nullptr; each = batch.next(*each)) {
-    if (each->kind_ == RouteChange::Kind::add) put_in(*each);
+  old_table_ = store_.rebuild();
+  for (RouteUpdate* each = batch.front(); each != nullptr; each = batch.next(*each)) {
+    if (each->kind_ == RouteUpdate::Kind::add) apply_add(*each);
   }
 }
 
-void RoutePublisher::put_in(RouteChange& change) {
-  const auto added = book_.add(change.route_);
+void RouteUpdater::apply_add(RouteUpdate& change) {
+  const auto added = store_.add(change.route_);
   if (!added) {
     change.error_ = added.error();
   } else if (added->conflict != nullptr) {
@@ -232,40 +236,41 @@ void RoutePublisher::put_in(RouteChange& change) {
   }
 }
 
-void RoutePublisher::take_out(RouteChange& change) {
-  const Route* const route = book_.find(change.id_);
+void RouteUpdater::apply_removal(RouteUpdate& change) {
+  const Route* const route = store_.find(change.id_);
   if (route == nullptr) {
     change.error_ = Errc::not_found;
     return;
   }
   if (change.replacement_) {
-    const PatternFault fault = check_shapes(route->pattern.shape(), change.replacement_->shape);
-    if (fault != PatternFault::none) {
-      change.error_ = make_error_code(fault);
+    const PatternError error = check_shapes(route->pattern.shape(), change.replacement_->shape);
+    if (error != PatternError::none) {
+      change.error_ = make_error_code(error);
       return;
     }
   }
-  if (change.unit_ != nullptr) {
+  if (change.requesting_route_ != nullptr) {
     const std::lock_guard lock(mutex_);
-    if (waits_for(route, change.unit_)) {
+    if (waits_for(route, change.requesting_route_)) {
       change.error_ = Errc::conflict;
       return;
     }
-    of_units_.push_back(&change);
+    from_requests_.push_back(&change);
   }
   change.route_ = change.replacement_
-                      ? book_.replace(change.id_, std::move(change.replacement_->handler),
-                                      change.replacement_->options)
-                      : book_.take_out(change.id_);
+                      ? store_.replace(change.id_, std::move(change.replacement_->handler),
+                                       change.replacement_->options)
+                      : store_.extract(change.id_);
   change.retires_ = true;
 }
 
-/// Under the mutex: whether the requests of `route` end only after the unit of work `unit`, because
-/// they are of it or wait themselves, directly or not, for a change that waits for it.
-bool RoutePublisher::waits_for(const void* route, const void* unit) const {
-  if (route == unit) return true;
-  return std::ranges::any_of(of_units_, [&](const RouteChange* each) {
-    return each->unit_ == route && waits_for(each->route_.get(), unit);
+/// Needs the mutex. Returns true if the requests of `route` end only after a request of
+/// `requesting_route`. They do if the routes are the same. They also do if a request of `route`
+/// waits for a change of a route whose requests end only after it.
+bool RouteUpdater::waits_for(const void* route, const void* requesting_route) const {
+  if (route == requesting_route) return true;
+  return std::ranges::any_of(from_requests_, [&](const RouteUpdate* each) {
+    return each->requesting_route_ == route && waits_for(each->route_.get(), requesting_route);
   });
 }
 

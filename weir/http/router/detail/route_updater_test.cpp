@@ -1,6 +1,6 @@
-// Publishing between cores, without HTTP: readers that look routes up and hold them, changes that
-// come from every core, and each of them cancelled at every point.
-#include "weir/http/route_publisher.hpp"
+// Tests publishing between cores, without HTTP: snapshots with lookups and requests, changes from
+// every core, and a cancellation of each change at every step.
+#include "weir/http/router/detail/route_updater.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,17 +12,17 @@
 #include <utility>
 #include <vector>
 
-#include "weir/runtime/test/runtime_fixture.hpp"
 #include "weir/http/router/live_routes.hpp"
 #include "weir/http/test/http_request.hpp"
+#include "weir/runtime/test/runtime_fixture.hpp"
 
-// Counted by the address sanitizer; absent in builds without it.
+// The address sanitizer counts the bytes; other builds have no such function.
 extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
 
 namespace weir::http {
 namespace {
 
-/// One of the handlers of the route "/a": it knows whether anybody is in it when it goes.
+/// A handler of the route "/a". It checks that no request is inside when it is destroyed.
 class Version {
  public:
   struct State {
@@ -47,36 +47,36 @@ class Version {
   std::size_t number_;
 };
 
-/// A request of a reader that lasts for some rounds of its loop.
-struct Lasting : RouteUse {
-  Lasting(RouteReader& reader, const Route* route) : RouteUse(reader, route, &stop) {}
-  static void stop(RouteUse& self) { static_cast<Lasting&>(self).stopped = true; }
+/// A request of a snapshot that lasts for some rounds of its loop.
+struct Lasting : InFlightRequest {
+  Lasting(RouteSnapshot& snapshot, const Route* route) : InFlightRequest(snapshot, route, &stop) {}
+  static void stop(InFlightRequest& self) { static_cast<Lasting&>(self).stopped = true; }
   bool stopped = false;
 };
 
-/// What `reader` answers now: the version, or nothing.
-std::optional<std::size_t> look_up(const RouteReader& reader, RouteMatch& match) {
+/// Returns the version that `snapshot` answers with now, or nullopt.
+std::optional<std::size_t> look_up(const RouteSnapshot& snapshot, RouteMatch& match) {
   TextRequest request("GET /a");
-  reader.table().match(request.head(), match);
+  snapshot.table().match(request.head(), match);
   if (!match.found()) return std::nullopt;
-  return std::stoul(std::string(match.answer(request.request()).body().text()));
+  return std::stoul(std::string(match.respond(request.request()).body().text()));
 }
 
-/// A reader on each of three cores, each with requests all the time; core 0 replaces the route,
-/// core 1 removes it and adds it again, core 2 does nothing but read. All changes can be struck.
+/// Has a snapshot on each of three cores, each with requests all the time. Core 0 replaces the
+/// route, core 1 removes it and adds it again, core 2 only reads. Each change may be cancelled.
 class Changing {
  public:
-  explicit Changing(Strike& strike) : strike_(strike) {
+  explicit Changing(CancelInjector& injector) : injector_(injector) {
     first_ = routes_.get("/a", Version(states_, 0));
   }
 
   Task<> on(unsigned core) {
     const Context context = co_await this_context();
-    RouteReader reader(*context.loop, routes_.publisher());
+    RouteSnapshot snapshot(*context.loop, routes_.updater());
     const auto both = [&](Scope& scope) -> Task<> {
-      scope.spawn(read(reader, core));
-      if (core == 0) co_await strike_.as_victim(0, replace());
-      if (core == 1) co_await strike_.as_victim(1, remove_and_add());
+      scope.spawn(read(snapshot, core));
+      if (core == 0) co_await injector_.as_target(0, replace());
+      if (core == 1) co_await injector_.as_target(1, remove_and_add());
       ++changers_done_;
     };
     static_cast<void>(co_await with_scope(both));
@@ -88,25 +88,25 @@ class Changing {
   }
 
  private:
-  /// Until all changers are done: what was found stays as long as somebody holds it.
-  Task<> read(RouteReader& reader, unsigned core) {
+  /// Reads until all changers are done. A found route stays as long as a request holds it.
+  Task<> read(RouteSnapshot& snapshot, unsigned core) {
     RouteMatch match;
     std::size_t newest = 0;
     for (unsigned round = 0; changers_done_ < 3; ++round) {
-      const auto version = look_up(reader, match);
+      const auto version = look_up(snapshot, match);
       if (version) {
         EXPECT_FALSE(states_[*version].gone) << "version " << *version << " on core " << core;
         EXPECT_GE(*version, newest);
         newest = *version;
-        co_await hold(reader, *match.route(), *version, 1 + round % 3);
+        co_await hold(snapshot, *match.route(), *version, 1 + round % 3);
       } else {
         co_await yield();
       }
     }
   }
-  Task<> hold(RouteReader& reader, const Route& route, std::size_t version, unsigned rounds) {
+  Task<> hold(RouteSnapshot& snapshot, const Route& route, std::size_t version, unsigned rounds) {
     ++states_[version].inside;
-    Lasting request(reader, &route);
+    Lasting request(snapshot, &route);
     for (; rounds != 0 && !request.stopped; --rounds) co_await yield();
     EXPECT_FALSE(states_[version].gone);
     --states_[version].inside;
@@ -114,28 +114,28 @@ class Changing {
 
   Task<> replace() {
     for (std::size_t count = 0; count < 2; ++count) {
-      strike_.point();
+      injector_.checkpoint();
       const std::size_t version = ++newest_;
       Version handler(states_, version);
       const RouteId id = id_.value_or(first_);
       const auto changed = co_await live_.replace(id, std::move(handler));
-      strike_.point();
+      injector_.checkpoint();
       EXPECT_TRUE(changed || states_[version].gone);
     }
   }
   Task<> remove_and_add() {
-    strike_.point();
+    injector_.checkpoint();
     const auto removed = co_await live_.remove(first_);
     EXPECT_TRUE(removed);
-    strike_.point();
+    injector_.checkpoint();
     const std::size_t version = ++newest_;
     Version handler(states_, version);
     const auto added = co_await live_.get("/a", std::move(handler));
-    strike_.point();
+    injector_.checkpoint();
     if (added) id_ = *added;
   }
 
-  Strike& strike_;
+  CancelInjector& injector_;
   std::vector<Version::State> states_ = std::vector<Version::State>(6);
   Router routes_;
   LiveRoutes live_{routes_};
@@ -145,28 +145,28 @@ class Changing {
   unsigned changers_done_ = 0;
 };
 
-class RoutePublisherTest : public CoresTest {};
+class RouteUpdaterTest : public MultiCoreTest {};
 
-TEST_F(RoutePublisherTest, NothingGoesThatIsInUseWhateverIsCancelledAndWhenever) {
+TEST_F(RouteUpdaterTest, KeepsRoutesInUseUnderCancellationAtEveryStep) {
   EXPECT_GT(sweep<Changing>(2), 20U);
 }
 
-/// A reader that a test puts on a loop and takes away.
+/// Adds the route "/a".
 Task<Result<RouteId>> add(LiveRoutes live) {
   const auto nothing = [] { return Response(Status::ok); };
   co_return co_await live.get("/a", nothing);
 }
 
-TEST_F(RoutePublisherTest, AReaderThatGoesWithoutHearingOfAChangeIsNotWaitedFor) {
+TEST_F(RouteUpdaterTest, ChangeDoesNotWaitForADestroyedSnapshot) {
   Router routes;
-  std::optional<RouteReader> staying(std::in_place, loop(0), routes.publisher());
-  std::optional<RouteReader> going(std::in_place, loop(1), routes.publisher());
+  std::optional<RouteSnapshot> staying(std::in_place, loop(0), routes.updater());
+  std::optional<RouteSnapshot> going(std::in_place, loop(1), routes.updater());
   std::optional<Result<RouteId>> added;
   const auto adding = [&]() -> Task<> { added = co_await add(LiveRoutes(routes)); };
   Root root(loop(0), adding());
-  while (loop(0).turn(host_.now())) {
+  while (loop(0).turn(platform_.now())) {
   }
-  EXPECT_FALSE(root.finished()) << "the other has not had its turn";
+  EXPECT_FALSE(root.finished()) << "the other loop has not had its turn";
   RouteMatch match;
   TextRequest request("GET /a");
   staying->table().match(request.head(), match);
@@ -174,25 +174,25 @@ TEST_F(RoutePublisherTest, AReaderThatGoesWithoutHearingOfAChangeIsNotWaitedFor)
   going->table().match(request.head(), match);
   EXPECT_FALSE(match.found());
   going.reset();
-  while (loop(0).turn(host_.now())) {
+  while (loop(0).turn(platform_.now())) {
   }
   EXPECT_TRUE(root.finished());
   EXPECT_TRUE(added && *added);
-  host_.run_until_idle(loops());  // what was meant for it arrives, at a closed door
+  platform_.run_until_idle(loops());  // its notice arrives and finds no snapshot
 }
 
-TEST_F(RoutePublisherTest, WhatWasMeantForALoopThatHasEndedIsForgotten) {
+TEST_F(RouteUpdaterTest, NoticeForAnEndedLoopIsDropped) {
   Router routes;
-  std::optional<RouteReader> reader(std::in_place, loop(1), routes.publisher());
+  std::optional<RouteSnapshot> snapshot(std::in_place, loop(1), routes.updater());
   const auto adding = [&]() -> Task<> { EXPECT_TRUE(co_await add(LiveRoutes(routes))); };
   Root root(loop(0), adding());
-  while (loop(0).turn(host_.now())) {
+  while (loop(0).turn(platform_.now())) {
   }
   EXPECT_FALSE(root.finished());
-  reader.reset();
+  snapshot.reset();
   group_.set_loops({&loop(0), &loop(2)});
   owned_.erase(owned_.begin() + 1);
-  host_.run_until_idle(loops());
+  platform_.run_until_idle(loops());
   EXPECT_TRUE(root.finished());
 }
 
@@ -208,14 +208,14 @@ Task<> come_and_go(LiveRoutes live, unsigned times) {
   }
 }
 
-TEST_F(RoutePublisherTest, WhatHasGoneLeavesNoMemoryBehind) {
+TEST_F(RouteUpdaterTest, RemovedRoutesLeaveNoMemoryBehind) {
   if (&__sanitizer_get_current_allocated_bytes == nullptr) {
     GTEST_SKIP() << "only the address sanitizer counts bytes";
   }
   Router routes;
   routes.get("/a", [] { return Response(Status::ok); });
-  std::array<RouteReader, 2> readers{RouteReader(loop(1), routes.publisher()),
-                                     RouteReader(loop(2), routes.publisher())};
+  std::array<RouteSnapshot, 2> readers{RouteSnapshot(loop(1), routes.updater()),
+                                       RouteSnapshot(loop(2), routes.updater())};
   const auto changes = [&]() -> Task<> { return come_and_go(LiveRoutes(routes), 50); };
   run_on_cores({changes});
   const std::size_t before = __sanitizer_get_current_allocated_bytes();

@@ -1,22 +1,23 @@
-#include "weir/http/route_board.hpp"
+#include "weir/http/router/detail/service_route_registry.hpp"
 
 #include <cassert>
 
-#include "weir/runtime/on_core.hpp"
 #include "weir/http/router/detail/route_update.hpp"
+#include "weir/runtime/on_core.hpp"
 #include "weir/task/scope.hpp"
 
 namespace weir::http {
 namespace {
 
-/// What the router knows of a route that each core answers by itself: the answer where nobody is.
-class NobodyThere {
+/// The handler that the router has for a route with core handlers: the answer on a core without
+/// one.
+class UnavailableHandler {
  public:
-  explicit NobodyThere(std::chrono::seconds retry_after)
+  explicit UnavailableHandler(std::chrono::seconds retry_after)
       : retry_after_(std::to_string(retry_after.count())) {}
   Response operator()() const {
-    Response response = status_text(Status::service_unavailable);
-    response.add("Retry-After", retry_after_);
+    Response response = text_response(Status::service_unavailable);
+    response.add_header("Retry-After", retry_after_);
     return response;
   }
 
@@ -26,85 +27,88 @@ class NobodyThere {
 
 }  // namespace
 
-void RouteBoard::open(Loop& home, std::span<Loop* const> loops) {
-  assert(posts_.empty());
-  home_ = &home;
+void ServiceRouteRegistry::open(Loop& owner_loop, std::span<Loop* const> loops) {
+  assert(entries_.empty());
+  owner_loop_ = &owner_loop;
   loops_ = loops;
   servers_.clear();
   servers_.resize(loops.size());
 }
 
-void RouteBoard::close() {
-  assert(posts_.empty() && kept_.empty());
-  home_ = nullptr;
+void ServiceRouteRegistry::close() {
+  assert(entries_.empty() && retained_.empty());
+  owner_loop_ = nullptr;
   loops_ = {};
 }
 
 // ---- Owners -------------------------------------------------------------------------------------
 
-std::shared_ptr<RouteBoard::Post> RouteBoard::claim(const std::string& key, const Route& route) {
-  std::shared_ptr<Post>& post = posts_[key];
-  if (post == nullptr) {
-    auto seats = std::make_shared<RouteSeats>(loops_, options_.wait_max);
-    post = std::make_shared<Post>(key, route, std::move(seats));
+std::shared_ptr<ServiceRouteRegistry::Entry> ServiceRouteRegistry::acquire(const std::string& key,
+                                                                           const Route& route) {
+  std::shared_ptr<Entry>& entry = entries_[key];
+  if (entry == nullptr) {
+    auto core_handlers = std::make_shared<CoreHandlers>(loops_, options_.wait_timeout);
+    entry = std::make_shared<Entry>(key, route, std::move(core_handlers));
   }
-  ++post->claims;
-  return post;
+  ++entry->references;
+  return entry;
 }
 
-std::unique_ptr<Route> RouteBoard::make_route(const Post& post) const {
-  auto route = std::make_unique<Route>(
-      Route{post.method, post.pattern, Handler::of(NobodyThere(options_.retry_after)), {}});
-  route->seats = post.seats;
+std::unique_ptr<Route> ServiceRouteRegistry::make_route(const Entry& entry) const {
+  auto route = std::make_unique<Route>(Route{
+      entry.method, entry.pattern, Handler::of(UnavailableHandler(options_.retry_after)), {}});
+  route->core_handlers = entry.core_handlers;
   return route;
 }
 
-Task<Result<>> RouteBoard::put_up(const Posts* posts, std::string* problem) {
-  // At the same time: then one new table of the router's has them all.
-  const auto all = [this, posts, problem](Scope& scope) -> Task<> {
-    for (const auto& each : *posts) scope.spawn(put_up_one(each, problem));
+Task<Result<>> ServiceRouteRegistry::publish(const Entries* entries, std::string* error_text) {
+  // Spawn them together, so that a single new table of the router has all of them.
+  const auto all = [this, entries, error_text](Scope& scope) -> Task<> {
+    for (const auto& each : *entries) scope.spawn(publish_one(each, error_text));
     co_return;
   };
   co_return co_await with_scope(all);
 }
 
-Task<Result<>> RouteBoard::put_up_one(std::shared_ptr<Post> post, std::string* problem) {
-  const auto guard = co_await post->changing.lock();
+Task<Result<>> ServiceRouteRegistry::publish_one(std::shared_ptr<Entry> entry,
+                                                 std::string* error_text) {
+  const auto guard = co_await entry->mutex.lock();
   if (!guard) co_return fail(guard.error());
-  if (post->id) co_return {};
-  RouteChange change(router_.publisher(), make_route(*post));
+  if (entry->id) co_return {};
+  RouteUpdate change(router_.updater(), make_route(*entry));
   const Result<RouteId> added = co_await change;
   if (added) {
-    post->id = *added;
+    entry->id = *added;
     co_return {};
   }
-  if (problem->empty() && added.error() != Errc::cancelled) {
+  if (error_text->empty() && added.error() != Errc::cancelled) {
     const bool taken = added.error() == Errc::conflict;
-    *problem = post->method + " " + post->pattern.text() + ": " +
-               (taken ? "there is such a route already" : added.error().message());
+    *error_text = entry->method + " " + entry->pattern.text() + ": " +
+                  (taken ? "route already exists" : added.error().message());
   }
   co_return fail(added.error());
 }
 
-/// What nobody has a claim to; somebody may have one when it comes to it.
-Task<> RouteBoard::take_down(std::shared_ptr<Post> post) {
-  const auto guard = co_await post->changing.lock();
-  assert(guard && "nobody cancels this");
-  if (post->claims != 0) co_return;
-  if (post->id) {
-    RouteChange change(router_.publisher(), *post->id);
+/// Unpublishes an entry without references, unless it has one again when the mutex is locked.
+Task<> ServiceRouteRegistry::unpublish(std::shared_ptr<Entry> entry) {
+  const auto guard = co_await entry->mutex.lock();
+  assert(guard && "unpublish() is never cancelled");
+  if (entry->references != 0) co_return;
+  if (entry->id) {
+    RouteUpdate change(router_.updater(), *entry->id);
     [[maybe_unused]] const auto removed = co_await change;
-    assert(removed && "it is nobody else's to remove");
-    post->id.reset();
+    assert(removed && "only the registry removes its routes");
+    entry->id.reset();
   }
-  const auto known = posts_.find(post->key);
-  if (post->claims == 0 && known != posts_.end() && known->second == post) posts_.erase(known);
+  const auto known = entries_.find(entry->key);
+  if (entry->references == 0 && known != entries_.end() && known->second == entry)
+    entries_.erase(known);
 }
 
-Task<> RouteBoard::release(const Posts* posts) {
-  const auto all = [this, posts](Scope& scope) -> Task<> {
-    for (const auto& each : *posts) {
-      if (--each->claims == 0) scope.spawn(take_down(each));
+Task<> ServiceRouteRegistry::release(const Entries* entries) {
+  const auto all = [this, entries](Scope& scope) -> Task<> {
+    for (const auto& each : *entries) {
+      if (--each->references == 0) scope.spawn(unpublish(each));
     }
     co_return;
   };
@@ -113,46 +117,47 @@ Task<> RouteBoard::release(const Posts* posts) {
   static_cast<void>(co_await std::move(releasing));
 }
 
-void RouteBoard::keep(const Posts* posts) {
-  kept_.insert(kept_.end(), posts->begin(), posts->end());
+void ServiceRouteRegistry::retain(const Entries* entries) {
+  retained_.insert(retained_.end(), entries->begin(), entries->end());
 }
 
-void RouteBoard::give_up(const Posts* posts, const Loop* loop) {
-  for (const auto& each : *posts) each->seats->on(*loop)->give_up();
+void ServiceRouteRegistry::stop_waiting_for_replacement(const Entries* entries, const Loop* loop) {
+  for (const auto& each : *entries) each->core_handlers->on(*loop)->stop_waiting_for_replacement();
 }
 
-Task<> RouteBoard::release_kept() {
-  const Posts kept = std::exchange(kept_, {});
-  if (kept.empty()) co_return;
+Task<> ServiceRouteRegistry::release_retained() {
+  const Entries retained = std::exchange(retained_, {});
+  if (retained.empty()) co_return;
   for (Loop* const each : loops_) {
-    if (each == home_) {
-      give_up(&kept, each);
+    if (each == owner_loop_) {
+      stop_waiting_for_replacement(&retained, each);
     } else {
-      co_await on_core(each->core(), &RouteBoard::give_up, &kept, each);
+      co_await on_core(each->core(), &ServiceRouteRegistry::stop_waiting_for_replacement, &retained,
+                       each);
     }
   }
-  co_await release(&kept);
+  co_await release(&retained);
 }
 
 // ---- Servers ------------------------------------------------------------------------------------
 
-Task<> RouteBoard::let_serve() {
+Task<> ServiceRouteRegistry::allow_serving() {
   for (Loop* const each : loops_)
-    co_await on_core(each->core(), &RouteBoard::may_serve, this, each);
+    co_await on_core(each->core(), &ServiceRouteRegistry::allow_serving_on, this, each);
 }
 
-void RouteBoard::server_began(const Loop& loop) {
+void ServiceRouteRegistry::on_server_started(const Loop& loop) {
   Servers& servers = servers_[loop.core()];
   ++servers.running;
   servers.none.reset();
 }
 
-void RouteBoard::server_ended(const Loop& loop) {
+void ServiceRouteRegistry::on_server_stopped(const Loop& loop) {
   Servers& servers = servers_[loop.core()];
   if (--servers.running == 0) servers.none.set();
 }
 
-Task<> RouteBoard::servers_ended(const Loop* loop) {
+Task<> ServiceRouteRegistry::wait_until_servers_stopped(const Loop* loop) {
   const Context here = co_await this_context();
   auto ended = as_task(servers_[loop->core()].none.wait());
   auto waiting = in_context(Context{here.loop, nullptr}, std::move(ended));

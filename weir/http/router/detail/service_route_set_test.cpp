@@ -1,4 +1,4 @@
-#include "weir/http/owned_routes.hpp"
+#include "weir/http/router/detail/service_route_set.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,75 +14,75 @@ namespace weir::http {
 namespace {
 
 using namespace std::chrono_literals;
-using Reach = OwnedRoutes::Reach;
+using Reach = ServiceRouteSet::Reach;
 
 constexpr std::string_view nobody = "503";
 
-class OwnedRoutesTest : public LiveRoutesTest {
+class ServiceRouteSetTest : public LiveRoutesTest {
  protected:
-  OwnedRoutesTest() { board_.open(loop(0), loops()); }
+  ServiceRouteSetTest() { registry_.open(loop(0), loops()); }
   void TearDown() override {
-    for (const auto& each : owners_) leave_now(*each);
-    board_.close();
+    for (const auto& each : owners_) withdraw_now(*each);
+    registry_.close();
     LiveRoutesTest::TearDown();
     owners_.clear();
   }
 
-  OwnedRoutes& owner(unsigned core, Reach reach = Reach::own_core) {
-    owners_.push_back(std::make_unique<OwnedRoutes>(board_, "Owner", loop(core), reach));
+  ServiceRouteSet& owner(unsigned core, Reach reach = Reach::own_core) {
+    owners_.push_back(std::make_unique<ServiceRouteSet>(registry_, "Owner", loop(core), reach));
     cores_.push_back(core);
     return *owners_.back();
   }
-  /// One that answers GET /a with `what`, open.
-  OwnedRoutes& open_with(unsigned core, std::string what, Reach reach = Reach::own_core) {
-    OwnedRoutes& fresh = owner(core, reach);
-    fresh.get("/a", Saying(fates_.emplace_back(), std::move(what)));
+  /// Opens an owner that answers GET /a with `what`.
+  ServiceRouteSet& open_with(unsigned core, std::string what, Reach reach = Reach::own_core) {
+    ServiceRouteSet& fresh = owner(core, reach);
+    fresh.get("/a", TextHandler(logs_.emplace_back(), std::move(what)));
     EXPECT_TRUE(open(fresh));
     return fresh;
   }
-  unsigned core_of(const OwnedRoutes& of) const {
+  unsigned core_of(const ServiceRouteSet& of) const {
     for (std::size_t i = 0; i < owners_.size(); ++i) {
       if (owners_[i].get() == &of) return cores_[i];
     }
     return 0;
   }
-  Result<> open(OwnedRoutes& of, const OwnedRoutes* beside = nullptr) {
-    return run_on(core_of(of), of.open(beside));
+  Result<> open(ServiceRouteSet& of, const ServiceRouteSet* predecessor = nullptr) {
+    return run_on(core_of(of), of.open(predecessor));
   }
   static Task<bool> ended(Task<> task) {
     co_await std::move(task);
     co_return true;
   }
-  void leave_now(OwnedRoutes& of, Leaving how = {}) {
-    EXPECT_TRUE(run_on(core_of(of), ended(of.leave(how))));
+  void withdraw_now(ServiceRouteSet& of, WithdrawOptions how = {}) {
+    EXPECT_TRUE(run_on(core_of(of), ended(of.withdraw(how))));
   }
-  void hand_over(OwnedRoutes& to) {
+  void hand_over(ServiceRouteSet& to) {
     for (Loop* const each : to.loops()) to.hand_over(*each);
   }
 
-  RouteBoard board_{routes_, {.wait_max = 5s, .retry_after = 7s}};
-  std::vector<std::unique_ptr<OwnedRoutes>> owners_;
+  ServiceRouteRegistry registry_{routes_, {.wait_timeout = 5s, .retry_after = 7s}};
+  std::vector<std::unique_ptr<ServiceRouteSet>> owners_;
   std::vector<unsigned> cores_;
 };
 
-TEST_F(OwnedRoutesTest, EachInstanceAnswersOnItsCoreUntilItLeaves) {
+TEST_F(ServiceRouteSetTest, EachInstanceAnswersOnItsCoreUntilItLeaves) {
   start_all();
   EXPECT_EQ(ask_all("/a"), "404");
-  OwnedRoutes& first = open_with(0, "zero ");
+  ServiceRouteSet& first = open_with(0, "zero ");
   EXPECT_EQ(ask(0, "/a"), "200 zero 0");
   EXPECT_EQ(ask(1, "/a"), nobody);
-  OwnedRoutes& second = open_with(1, "one ");
+  ServiceRouteSet& second = open_with(1, "one ");
   EXPECT_EQ(ask(0, "/a"), "200 zero 0");
   EXPECT_EQ(ask(1, "/a"), "200 one 0");
   EXPECT_EQ(ask(2, "/a"), nobody);
-  leave_now(first);
+  withdraw_now(first);
   EXPECT_EQ(ask(0, "/a"), nobody);
   EXPECT_EQ(ask(1, "/a"), "200 one 0");
-  leave_now(second);
+  withdraw_now(second);
   EXPECT_EQ(ask_all("/a"), "404");
 }
 
-TEST_F(OwnedRoutesTest, WhereNobodyIsTheClientIsToldWhenToTryAgain) {
+TEST_F(ServiceRouteSetTest, CoreWithoutInstanceAnswers503WithRetryAfter) {
   start_all();
   open_with(0, "zero ");
   const std::string answer = send_get(1, "/a").received();
@@ -90,18 +90,18 @@ TEST_F(OwnedRoutesTest, WhereNobodyIsTheClientIsToldWhenToTryAgain) {
   EXPECT_NE(answer.find("\r\nRetry-After: 7\r\n"), std::string::npos) << answer;
 }
 
-TEST_F(OwnedRoutesTest, ASharedOwnerAnswersOnAllCores) {
+TEST_F(ServiceRouteSetTest, ASharedOwnerAnswersOnAllCores) {
   start_all();
-  OwnedRoutes& shared = open_with(1, "shared ", Reach::all_cores);
+  ServiceRouteSet& shared = open_with(1, "shared ", Reach::all_cores);
   EXPECT_EQ(ask_all("/a"), "200 shared 0");
-  leave_now(shared);
+  withdraw_now(shared);
   EXPECT_EQ(ask_all("/a"), "404");
 }
 
-TEST_F(OwnedRoutesTest, CapturesBodiesAndMethodsAreAsEverywhere) {
+TEST_F(ServiceRouteSetTest, PathParamsBodiesAndMethodsWorkAsInTheRouter) {
   start_all();
-  OwnedRoutes& one = owner(1);
-  one.get("/to/{name}/{rest...}", [](std::string_view name, Rest rest) {
+  ServiceRouteSet& one = owner(1);
+  one.get("/to/{name}/{rest...}", [](std::string_view name, Wildcard rest) {
     return text(std::string(name) + " " + std::string(rest.raw()));
   });
   one.post("/body", [](Request& request) -> Task<Response> {
@@ -119,239 +119,240 @@ TEST_F(OwnedRoutesTest, CapturesBodiesAndMethodsAreAsEverywhere) {
   EXPECT_EQ(said(send(1, "BREW /body HTTP/1.1\r\nHost: a\r\n\r\n")), "405");
 }
 
-TEST_F(OwnedRoutesTest, LeavingWaitsForTheRequestsOfAllItsCores) {
+TEST_F(ServiceRouteSetTest, LeavingWaitsForTheRequestsOfAllItsCores) {
   start_all();
-  Fate& fate = fates_.emplace_back();
-  OwnedRoutes& shared = owner(0, Reach::all_cores);
-  shared.get("/wait", Waiting(fate, gates_, "waited"));
-  shared.get("/stream", Streaming(fate, gates_, "part "));
+  HandlerLog& log = logs_.emplace_back();
+  ServiceRouteSet& shared = owner(0, Reach::all_cores);
+  shared.get("/wait", WaitingHandler(log, gates_, "waited"));
+  shared.get("/stream", StreamingHandler(log, gates_, "part "));
   ASSERT_TRUE(open(shared));
   MemoryPeer& first = send_get(1, "/wait");
   MemoryPeer& second = send_get(2, "/stream");
-  EXPECT_EQ(fate.inside, 2U);
-  Running<bool> leaving(loop(0), ended(shared.leave({})));
+  EXPECT_EQ(log.inside, 2U);
+  Running<bool> withdrawing(loop(0), ended(shared.withdraw({})));
   settle();
-  EXPECT_FALSE(leaving.done());
+  EXPECT_FALSE(withdrawing.done());
   EXPECT_EQ(ask_all("/wait"), "404");
   gates_[1].set();
   settle();
   EXPECT_EQ(said(first), "200 waited");
-  EXPECT_FALSE(leaving.done());
+  EXPECT_FALSE(withdrawing.done());
   gates_[2].set();
   settle();
   EXPECT_TRUE(second.received().ends_with("part \r\n0\r\n\r\n")) << second.received();
-  EXPECT_TRUE(leaving.done());
+  EXPECT_TRUE(withdrawing.done());
 }
 
-TEST_F(OwnedRoutesTest, WhoTakesTooLongIsAskedToStop) {
+TEST_F(ServiceRouteSetTest, LeavingStopsRequestsAfterTheDrainTimeout) {
   start_all();
-  Fate& fate = fates_.emplace_back();
-  OwnedRoutes& one = owner(1);
-  one.get("/wait", Waiting(fate, gates_, "waited"));
+  HandlerLog& log = logs_.emplace_back();
+  ServiceRouteSet& one = owner(1);
+  one.get("/wait", WaitingHandler(log, gates_, "waited"));
   ASSERT_TRUE(open(one));
   MemoryPeer& peer = send_get(1, "/wait");
-  Running<bool> leaving(loop(1), ended(one.leave({.patience = 3s})));
-  host_.advance(loops(), 2s);
-  EXPECT_FALSE(leaving.done());
+  Running<bool> withdrawing(loop(1), ended(one.withdraw({.drain_timeout = 3s})));
+  platform_.advance(loops(), 2s);
+  EXPECT_FALSE(withdrawing.done());
   EXPECT_EQ(said(peer), "");
-  host_.advance(loops(), 2s);
-  EXPECT_TRUE(leaving.done());
-  EXPECT_EQ(fate.stopped, 1U);
+  platform_.advance(loops(), 2s);
+  EXPECT_TRUE(withdrawing.done());
+  EXPECT_EQ(log.stopped, 1U);
   EXPECT_EQ(said(peer), "503");
 }
 
-TEST_F(OwnedRoutesTest, AnImpatientLeaverAsksThemAtOnce) {
+TEST_F(ServiceRouteSetTest, CancelledLeavingStopsRequestsImmediately) {
   start_all();
-  Fate& fate = fates_.emplace_back();
-  OwnedRoutes& one = owner(1);
-  one.get("/wait", Waiting(fate, gates_, "waited"));
+  HandlerLog& log = logs_.emplace_back();
+  ServiceRouteSet& one = owner(1);
+  one.get("/wait", WaitingHandler(log, gates_, "waited"));
   ASSERT_TRUE(open(one));
   MemoryPeer& peer = send_get(1, "/wait");
   CancelSource cancel;
-  Running<bool> leaving(loop(1), under(cancel, ended(one.leave({}))));
+  Running<bool> withdrawing(loop(1), under(cancel, ended(one.withdraw({}))));
   settle();
-  EXPECT_FALSE(leaving.done());
+  EXPECT_FALSE(withdrawing.done());
   cancel.cancel();
   settle();
-  EXPECT_TRUE(leaving.done());
+  EXPECT_TRUE(withdrawing.done());
   EXPECT_EQ(said(peer), "503");
 }
 
-TEST_F(OwnedRoutesTest, RoutesChangeHandsInOneStep) {
+TEST_F(ServiceRouteSetTest, HandOverSwitchesAllRoutesInOneStep) {
   start_all();
-  Fate& fate = fates_.emplace_back();
+  HandlerLog& log = logs_.emplace_back();
   for (const Reach reach : {Reach::own_core, Reach::all_cores}) {
-    OwnedRoutes& old = owner(1, reach);
-    old.get("/a", Saying(fates_.emplace_back(), "old "));
-    old.get("/wait", Waiting(fate, gates_, "old"));
-    old.get("/only-old", Saying(fates_.emplace_back(), "old "));
+    ServiceRouteSet& old = owner(1, reach);
+    old.get("/a", TextHandler(logs_.emplace_back(), "old "));
+    old.get("/wait", WaitingHandler(log, gates_, "old"));
+    old.get("/only-old", TextHandler(logs_.emplace_back(), "old "));
     ASSERT_TRUE(open(old));
     MemoryPeer& waiting = send_get(1, "/wait");
-    OwnedRoutes& fresh = owner(1, reach);
-    fresh.get("/a", Saying(fates_.emplace_back(), "new "));
-    fresh.get("/wait", Saying(fates_.emplace_back(), "new "));
-    fresh.get("/only-new", Saying(fates_.emplace_back(), "new "));
+    ServiceRouteSet& fresh = owner(1, reach);
+    fresh.get("/a", TextHandler(logs_.emplace_back(), "new "));
+    fresh.get("/wait", TextHandler(logs_.emplace_back(), "new "));
+    fresh.get("/only-new", TextHandler(logs_.emplace_back(), "new "));
     ASSERT_TRUE(open(fresh, &old));
     EXPECT_EQ(ask(1, "/a"), "200 old 0");
     EXPECT_EQ(ask(1, "/only-new"), "200 new 0");
     hand_over(fresh);
     EXPECT_EQ(ask(1, "/a"), "200 new 0");
     EXPECT_EQ(ask(1, "/wait"), "200 new 0");
-    Running<bool> leaving(loop(1), ended(old.leave({})));
+    Running<bool> withdrawing(loop(1), ended(old.withdraw({})));
     settle();
-    EXPECT_FALSE(leaving.done());
+    EXPECT_FALSE(withdrawing.done());
     EXPECT_EQ(ask(1, "/a"), "200 new 0");
     EXPECT_EQ(ask(1, "/only-old"), "404");
     gates_[1].set();
     settle();
-    EXPECT_TRUE(leaving.done());
+    EXPECT_TRUE(withdrawing.done());
     EXPECT_EQ(said(waiting), "200 old");
     gates_[1].reset();
-    leave_now(fresh);
+    withdraw_now(fresh);
     EXPECT_EQ(ask_all("/a"), "404");
   }
 }
 
-TEST_F(OwnedRoutesTest, OneThatStandsByMayLeaveAgain) {
+TEST_F(ServiceRouteSetTest, ReplacementMayLeaveBeforeTheHandOver) {
   start_all();
-  OwnedRoutes& old = open_with(1, "old ");
-  OwnedRoutes& fresh = owner(1);
-  fresh.get("/a", Saying(fates_.emplace_back(), "new "));
-  fresh.get("/b", Saying(fates_.emplace_back(), "new "));
+  ServiceRouteSet& old = open_with(1, "old ");
+  ServiceRouteSet& fresh = owner(1);
+  fresh.get("/a", TextHandler(logs_.emplace_back(), "new "));
+  fresh.get("/b", TextHandler(logs_.emplace_back(), "new "));
   ASSERT_TRUE(open(fresh, &old));
-  leave_now(fresh);
+  withdraw_now(fresh);
   EXPECT_EQ(ask(1, "/a"), "200 old 0");
   EXPECT_EQ(ask(1, "/b"), "404");
 }
 
-TEST_F(OwnedRoutesTest, WhoIsExpectedIsWaitedFor) {
+TEST_F(ServiceRouteSetTest, RequestsWaitForAnExpectedReplacement) {
   start_all();
-  OwnedRoutes& old = open_with(1, "old ", Reach::all_cores);
-  leave_now(old, {.expecting = true});
+  ServiceRouteSet& old = open_with(1, "old ", Reach::all_cores);
+  withdraw_now(old, {.replacement_expected = true});
   MemoryPeer& first = send_get(0, "/a");
   MemoryPeer& second = send(1, "GET /a HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx");
   MemoryPeer& pipeline = send(2, get("/a") + get("/none") + get("/a"));
-  host_.advance(loops(), 1s);
+  platform_.advance(loops(), 1s);
   EXPECT_EQ(said(first) + said(second) + said(pipeline), "");
   second.send("y");
   open_with(1, "new ", Reach::all_cores);
   EXPECT_EQ(said(first), "200 new 0");
   EXPECT_EQ(said(second), "200 new 0");
   EXPECT_EQ(said(pipeline), "200 new 0|404|200 new 0");
-  EXPECT_TRUE(run_on(0, ended(board_.release_kept())));
+  EXPECT_TRUE(run_on(0, ended(registry_.release_retained())));
   EXPECT_EQ(ask_all("/a"), "200 new 0");
 }
 
-TEST_F(OwnedRoutesTest, NobodyWaitsForEver) {
+TEST_F(ServiceRouteSetTest, WaitForAReplacementEndsWith503) {
   start_all();
-  OwnedRoutes& old = open_with(1, "old ");
-  leave_now(old, {.expecting = true});
+  ServiceRouteSet& old = open_with(1, "old ");
+  withdraw_now(old, {.replacement_expected = true});
   MemoryPeer& early = send_get(1, "/a");
-  host_.advance(loops(), 3s);
+  platform_.advance(loops(), 3s);
   MemoryPeer& late = send_get(1, "/a");
-  host_.advance(loops(), 2s);
+  platform_.advance(loops(), 2s);
   EXPECT_EQ(said(early), "503");
   EXPECT_EQ(said(late), "");
-  EXPECT_TRUE(run_on(0, ended(board_.release_kept())));
+  EXPECT_TRUE(run_on(0, ended(registry_.release_retained())));
   EXPECT_EQ(said(late), "503");
   EXPECT_EQ(ask_all("/a"), "404");
 }
 
-TEST_F(OwnedRoutesTest, AClientThatLeavesWhileItWaitsIsNoTrouble) {
+TEST_F(ServiceRouteSetTest, ClientMayLeaveWhileItWaitsForAReplacement) {
   start_all();
-  OwnedRoutes& old = open_with(1, "old ");
-  leave_now(old, {.expecting = true});
+  ServiceRouteSet& old = open_with(1, "old ");
+  withdraw_now(old, {.replacement_expected = true});
   send_get(1, "/a").close();
   send_get(1, "/a").reset();
   settle();
   open_with(1, "new ");
   settle();
-  EXPECT_TRUE(run_on(0, ended(board_.release_kept())));
+  EXPECT_TRUE(run_on(0, ended(registry_.release_retained())));
   EXPECT_EQ(ask(1, "/a"), "200 new 0");
 }
 
-TEST_F(OwnedRoutesTest, ARouteThatIsGivenUpStaysForWhoHasWaitedForATenant) {
+TEST_F(ServiceRouteSetTest, ReleasedRouteStaysForRequestsThatWaitedForAReplacement) {
   routes_.get("/fill/{size}", [](unsigned size) { return text(std::string(size, 'x')); });
   start_all();
-  OwnedRoutes& old = owner(1);
+  ServiceRouteSet& old = owner(1);
   old.post("/page", [] { return text("old"); });
   ASSERT_TRUE(open(old));
-  leave_now(old, {.expecting = true});
-  // A client that does not read, until its connection holds some bytes more and no whole answer.
+  withdraw_now(old, {.replacement_expected = true});
+  // The client does not read, until its connection has room for a few bytes and no whole answer.
   constexpr std::size_t first_body = 60'000;
   MemoryPeer& slow = send_get(1, "/fill/" + std::to_string(first_body));
   const std::size_t head = slow.unread() - first_body;
-  const std::size_t left = MemoryHostOptions().buffer_bytes - slow.unread();
+  const std::size_t left = MemoryPlatformOptions().buffer_bytes - slow.unread();
   slow.send(get("/fill/" + std::to_string(left - head - 10)));
   settle();
   slow.send(get("/none") + "POST /page HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
   settle();
-  ASSERT_EQ(slow.unread(), MemoryHostOptions().buffer_bytes);
-  // Nobody comes: the route goes, but for the request, which waits for its client to read...
-  Running<bool> releasing(loop(0), ended(board_.release_kept()));
+  ASSERT_EQ(slow.unread(), MemoryPlatformOptions().buffer_bytes);
+  // No replacement comes. The route goes when its last request ends, which waits for its client
+  // to read...
+  Running<bool> releasing(loop(0), ended(registry_.release_retained()));
   settle();
   EXPECT_FALSE(releasing.done());
   // ... and then for its own body.
   static_cast<void>(slow.received());
   settle();
-  EXPECT_FALSE(releasing.done()) << "the route is gone, and a request will be answered by it";
+  EXPECT_FALSE(releasing.done()) << "a request still needs the removed route";
   slow.send("hello");
   settle();
   EXPECT_TRUE(releasing.done());
   EXPECT_NE(slow.received().find("HTTP/1.1 503 "), std::string::npos);
 }
 
-TEST_F(OwnedRoutesTest, TwoCannotHaveTheSameRoute) {
+TEST_F(ServiceRouteSetTest, TwoOwnersCannotHaveTheSameRoute) {
   start_all();
   open_with(1, "first ");
-  OwnedRoutes& other = owner(1);
-  other.get("/b", Saying(fates_.emplace_back(), "b "));
-  other.get("/a", Saying(fates_.emplace_back(), "other "));
+  ServiceRouteSet& other = owner(1);
+  other.get("/b", TextHandler(logs_.emplace_back(), "b "));
+  other.get("/a", TextHandler(logs_.emplace_back(), "other "));
   EXPECT_EQ(open(other).error(), Errc::conflict);
-  EXPECT_EQ(other.problem(), "GET /a is Owner's already");
+  EXPECT_EQ(other.error_text(), "GET /a: already registered by Owner");
   EXPECT_EQ(ask(1, "/a"), "200 first 0");
   EXPECT_EQ(ask(1, "/b"), "404");
 }
 
-TEST_F(OwnedRoutesTest, NorOneThatTheRouterHas) {
+TEST_F(ServiceRouteSetTest, OwnerCannotHaveARouteOfTheRouter) {
   routes_.get("/x/{id}", [](unsigned) { return text("router"); });
   start_all();
-  OwnedRoutes& other = owner(1);
-  other.get("/b", Saying(fates_.emplace_back(), "b "));
+  ServiceRouteSet& other = owner(1);
+  other.get("/b", TextHandler(logs_.emplace_back(), "b "));
   other.get("/x/{name}", [](std::string_view) { return text("owner"); });
   EXPECT_EQ(open(other).error(), Errc::conflict);
-  EXPECT_EQ(other.problem(), "GET /x/{name}: there is such a route already");
+  EXPECT_EQ(other.error_text(), "GET /x/{name}: route already exists");
   EXPECT_EQ(ask(1, "/x/1"), "200 router");
   EXPECT_EQ(ask(1, "/b"), "404");
 }
 
-TEST_F(OwnedRoutesTest, WhatIsRegisteredWronglyIsToldAtOnce) {
-  OwnedRoutes& one = owner(1);
+TEST_F(ServiceRouteSetTest, OpenReportsInvalidRegistrations) {
+  ServiceRouteSet& one = owner(1);
   one.get("/a/{x}", [](std::string_view) { return text("first"); });
   one.get("/a/{y}", [](std::string_view) { return text("second"); });
-  one.get(Pattern::parse("/b/{x}").value(), [] { return text("no capture"); });
+  one.get(Pattern::parse("/b/{x}").value(), [] { return text("no param"); });
   EXPECT_EQ(open(one).error(), Errc::bad_configuration);
-  EXPECT_TRUE(one.problem().starts_with("GET /a/{y}: the same as /a/{x}; GET /b/{x}: "))
-      << one.problem();
-  OwnedRoutes& other = owner(1);
+  EXPECT_TRUE(one.error_text().starts_with("GET /a/{y}: conflicts with /a/{x}; GET /b/{x}: "))
+      << one.error_text();
+  ServiceRouteSet& other = owner(1);
   other.get(Pattern::parse("/c/{x:(}").value(), [](std::string_view) { return text("bad"); });
   EXPECT_FALSE(open(other));
-  EXPECT_TRUE(other.problem().starts_with("GET /c/{x:(}: ")) << other.problem();
+  EXPECT_TRUE(other.error_text().starts_with("GET /c/{x:(}: ")) << other.error_text();
 }
 
-TEST_F(OwnedRoutesTest, TheyComeAndGoAtOnceOnAllCores) {
+TEST_F(ServiceRouteSetTest, OwnersOpenAndLeaveConcurrentlyOnAllCores) {
   start_all();
   for (int round = 0; round < 20; ++round) {
     std::vector<std::unique_ptr<Running<bool>>> running;
-    const auto life = [](OwnedRoutes& of) -> Task<bool> {
+    const auto life = [](ServiceRouteSet& of) -> Task<bool> {
       const Result<> opened = co_await of.open(nullptr);
-      const Leaving how;
-      co_await of.leave(how);
+      const WithdrawOptions how;
+      co_await of.withdraw(how);
       co_return opened.has_value();
     };
     for (unsigned core = 0; core < 3; ++core) {
-      OwnedRoutes& each = owner(core);
-      each.get("/a", Saying(fates_.emplace_back(), "a "));
+      ServiceRouteSet& each = owner(core);
+      each.get("/a", TextHandler(logs_.emplace_back(), "a "));
       running.push_back(std::make_unique<Running<bool>>(loop(core), life(each)));
       if (core < static_cast<unsigned>(round) % 3) settle();
     }
@@ -361,22 +362,22 @@ TEST_F(OwnedRoutesTest, TheyComeAndGoAtOnceOnAllCores) {
   }
 }
 
-TEST_F(OwnedRoutesTest, AServerOfAnotherRuntimeFindsNobody) {
+TEST_F(ServiceRouteSetTest, ServerOfAnotherRuntimeFindsNoHandler) {
   LoopGroup elsewhere;
-  const auto stranger = Loop::make(host_, {.core = 1, .group = &elsewhere}).value();
-  RouteSeats seats(loops(), 1s);
-  EXPECT_EQ(seats.on(*stranger), nullptr);
-  EXPECT_NE(seats.on(loop(1)), nullptr);
+  const auto foreign = Loop::make(platform_, {.core = 1, .group = &elsewhere}).value();
+  CoreHandlers core_handlers(loops(), 1s);
+  EXPECT_EQ(core_handlers.on(*foreign), nullptr);
+  EXPECT_NE(core_handlers.on(loop(1)), nullptr);
 }
 
-/// Owners on two cores and one for all open, change hands and leave, while one of them is
+/// Owners on two cores, one of them for all cores, open, hand over and leave. One of them is
 /// cancelled.
 struct Relay {
-  explicit Relay(Strike& of) : strike(of) {}
+  explicit Relay(CancelInjector& of) : injector(of) {}
 
   Task<> on(unsigned core) {
     const Context context = co_await this_context();
-    if (core == 0) board.open(*context.loop, context.loop->group().loops());
+    if (core == 0) registry.open(*context.loop, context.loop->group().loops());
     is_open = is_open || core == 0;
     while (!is_open) static_cast<void>(co_await sleep(0s));
     if (core < 2) co_await relay(core, *context.loop);
@@ -384,24 +385,24 @@ struct Relay {
   }
   Task<> relay(unsigned core, Loop& loop) {
     const Reach reach = core == 0 ? Reach::all_cores : Reach::own_core;
-    OwnedRoutes old(board, "Old", loop, reach);
+    ServiceRouteSet old(registry, "Old", loop, reach);
     add_routes(old, core);
     auto opening = old.open(nullptr);
-    const Result<> opened = co_await strike.as_victim(core, std::move(opening));
-    strike.point();
+    const Result<> opened = co_await injector.as_target(core, std::move(opening));
+    injector.checkpoint();
     EXPECT_TRUE(opened || opened.error() == Errc::cancelled);
-    OwnedRoutes fresh(board, "Fresh", loop, reach);
+    ServiceRouteSet fresh(registry, "Fresh", loop, reach);
     add_routes(fresh, core);
     auto opening_beside = fresh.open(&old);
-    const Result<> opened_beside = co_await strike.as_victim(core, std::move(opening_beside));
+    const Result<> opened_beside = co_await injector.as_target(core, std::move(opening_beside));
     EXPECT_TRUE(opened_beside || opened_beside.error() == Errc::cancelled);
-    const Leaving how;
-    auto leaving = old.leave(how);
-    co_await strike.as_victim(core, std::move(leaving));
-    auto leaving_too = fresh.leave(how);
-    co_await strike.as_victim(core, std::move(leaving_too));
+    const WithdrawOptions how;
+    auto withdrawing = old.withdraw(how);
+    co_await injector.as_target(core, std::move(withdrawing));
+    auto withdrawing_too = fresh.withdraw(how);
+    co_await injector.as_target(core, std::move(withdrawing_too));
   }
-  static void add_routes(OwnedRoutes& to, unsigned core) {
+  static void add_routes(ServiceRouteSet& to, unsigned core) {
     to.get(Pattern::parse("/of/" + std::to_string(core)).value(), [] { return text("a"); });
     to.get(Pattern::parse("/too/" + std::to_string(core)).value(), [] { return text("b"); });
   }
@@ -409,19 +410,19 @@ struct Relay {
   void check() {
     EXPECT_EQ(over, 3);
     EXPECT_EQ(routes.size(), 0U);
-    board.close();
+    registry.close();
   }
 
-  Strike& strike;
+  CancelInjector& injector;
   Router routes;
-  RouteBoard board{routes};
+  ServiceRouteRegistry registry{routes};
   bool is_open = false;
   int over = 0;
 };
 
-using OwnedRoutesSteps = CoresTest;
+using ServiceRouteSetSteps = MultiCoreTest;
 
-TEST_F(OwnedRoutesSteps, CancelledAtEveryStep) {
+TEST_F(ServiceRouteSetSteps, SurvivesCancellationAtEveryStep) {
   EXPECT_GT(sweep<Relay>(2), 40U);
 }
 

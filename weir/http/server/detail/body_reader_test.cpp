@@ -26,16 +26,16 @@ std::string chunked_of(std::string_view path, std::string_view more = {}) {
 
 Task<Response> give_back(Request& request) {
   auto body = co_await request.body_view();
-  if (!body) co_return Response(status_for(body.error()));
+  if (!body) co_return Response(to_status(body.error()));
   std::string answer(*body);
-  for (const Field field : request.trailers()) {
-    answer.append("|").append(field.name).append("=").append(field.value);
+  for (const Header header : request.trailers()) {
+    answer.append("|").append(header.name).append("=").append(header.value);
   }
   co_return text(answer);
 }
 Task<Response> copied(Request& request) {
   auto body = co_await request.body();
-  if (!body) co_return Response(status_for(body.error()));
+  if (!body) co_return Response(to_status(body.error()));
   co_return text(*body);
 }
 Task<Response> twice(Request& request) {
@@ -44,7 +44,7 @@ Task<Response> twice(Request& request) {
   if (!first || !second) co_return Response(Status::bad_request);
   co_return text(std::string(*first) + "+" + *second);
 }
-/// Keeps the view while it asks on and waits.
+/// Keeps the view while it reads on and waits.
 Task<Response> holds_view(Request& request) {
   auto body = co_await request.body_view();
   auto rest = co_await request.read();
@@ -56,9 +56,9 @@ Task<Response> one_piece_only(Request& request) {
   auto piece = co_await request.read();
   co_return text(std::string(piece ? "a piece\n" : "nothing\n"));
 }
-Task<Response> deaf(Request&) {
+Task<Response> ignore_body(Request&) {
   static_cast<void>(co_await sleep(1s));
-  co_return text("deaf\n");
+  co_return text("ignore_body\n");
 }
 Task<Response> swallows(Request& request) {
   static_cast<void>(co_await request.body_view());
@@ -68,7 +68,7 @@ Task<Response> patient(Request& request) {
   auto body = co_await timeout(1s, request.body());
   if (body) co_return text("early");
   body = co_await request.body();
-  if (!body) co_return Response(status_for(body.error()));
+  if (!body) co_return Response(to_status(body.error()));
   co_return text(*body);
 }
 Task<Response> streams_request(Request& request) {
@@ -99,7 +99,7 @@ class BodyReaderTest : public HttpTest {
     routes_.post("/twice", twice);
     routes_.post("/holds", holds_view);
     routes_.post("/piece", one_piece_only);
-    routes_.post("/deaf", deaf);
+    routes_.post("/ignore_body", ignore_body);
     routes_.post("/swallows", swallows);
     routes_.post("/patient", patient);
     routes_.post("/streams", streams_request);
@@ -109,7 +109,8 @@ class BodyReaderTest : public HttpTest {
                  [](Request& request, std::string_view) { return text(request.path()); });
   }
 
-  /// Sent as a whole, byte by byte, and cut in two at every point: always the same.
+  /// Sends the request as a whole, byte by byte, and cut in two at every point; the answer is
+  /// always the same.
   std::string answers_however_cut(const std::string& request) {
     const std::string whole = talk(connect(), request);
     MemoryPeer& bytewise = connect();
@@ -125,7 +126,7 @@ class BodyReaderTest : public HttpTest {
     return whole;
   }
   std::string body_of(const std::string& answer) {
-    const auto answers = read_http_answers(answer);
+    const auto answers = sim::parse_http_responses(answer);
     return answers.empty() ? "(none)" : answers[0].body;
   }
 };
@@ -135,7 +136,7 @@ TEST_F(BodyReaderTest, BodiesWithALength) {
   for (const char* const path : {"/back", "/copied"}) {
     const std::string answer =
         answers_however_cut(post_of(path, 10) + "0123456789" + std::string(get));
-    EXPECT_EQ(statuses_of(read_http_answers(answer)), "200 200") << path;
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(answer)), "200 200") << path;
     EXPECT_EQ(body_of(answer), "0123456789") << path;
   }
 }
@@ -146,39 +147,39 @@ TEST_F(BodyReaderTest, ChunkedBodiesWithTrailers) {
                               "5;a=\"b\"\r\n01234\r\n5\r\n56789\r\n0\r\nX-Sum: 7\r\nY: z\r\n\r\n" +
                               std::string(get);
   const std::string answer = answers_however_cut(request);
-  EXPECT_EQ(statuses_of(read_http_answers(answer)), "200 200");
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(answer)), "200 200");
   EXPECT_EQ(body_of(answer), "0123456789|X-Sum=7|Y=z");
 }
 
-TEST_F(BodyReaderTest, TrailersDoNotLiveOn) {
+TEST_F(BodyReaderTest, TrailersDoNotLeakIntoTheNextRequest) {
   serve();
   const std::string text = talk(
       connect(), chunked_of("/back") + "1\r\na\r\n0\r\nSecret: 1\r\n\r\n" + post_of("/back", 1) +
                      "b" + post_of("/back", 0) + chunked_of("/back") + "1\r\nc\r\n0\r\n\r\n");
-  const auto answers = read_http_answers(text);
-  ASSERT_EQ(statuses_of(answers), "200 200 200 200");
+  const auto answers = sim::parse_http_responses(text);
+  ASSERT_EQ(sim::statuses_of(answers), "200 200 200 200");
   EXPECT_EQ(answers[0].body, "a|Secret=1");
   EXPECT_EQ(answers[1].body, "b");
   EXPECT_EQ(answers[2].body, "");
   EXPECT_EQ(answers[3].body, "c");
 }
 
-// Requests of one connection may come from different people, through a proxy.
-TEST_F(BodyReaderTest, BodiesDoNotLiveOn) {
+// Requests of one connection may come from different users, through a proxy.
+TEST_F(BodyReaderTest, BodiesDoNotLeakIntoTheNextRequest) {
   routes_.get("/back", give_back);
   serve();
   MemoryPeer& peer = connect();
   talk(peer, post_of("/back", 6) + "sec");
   const std::string text =
       talk(peer, "ret" + post_of("/back", 0) + "GET /back HTTP/1.1\r\nHost: a\r\n\r\n");
-  const auto answers = read_http_answers(text);
-  ASSERT_EQ(statuses_of(answers), "200 200 200");
+  const auto answers = sim::parse_http_responses(text);
+  ASSERT_EQ(sim::statuses_of(answers), "200 200 200");
   EXPECT_EQ(answers[0].body, "secret");
   EXPECT_EQ(answers[1].body, "");
   EXPECT_EQ(answers[2].body, "");
 }
 
-TEST_F(BodyReaderTest, ItMayBeAskedForAgain) {
+TEST_F(BodyReaderTest, BodyMayBeRequestedTwice) {
   serve();
   EXPECT_EQ(body_of(answers_however_cut(post_of("/twice", 3) + "abc")), "abc+abc");
   EXPECT_EQ(body_of(answers_however_cut(chunked_of("/twice") + "3\r\nabc\r\n0\r\n\r\n")),
@@ -193,7 +194,7 @@ TEST_F(BodyReaderTest, TheViewLivesAsLongAsTheRequest) {
     MemoryPeer& peer = connect();
     talk(peer, request + std::string(get));
     pass(1s);
-    EXPECT_EQ(statuses_of(read_http_answers(peer.received())), "200 200");
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "200 200");
     EXPECT_EQ(body_of(peer.received()), "abc+0");
     MemoryPeer& alone = connect();
     talk(alone, request);
@@ -202,7 +203,7 @@ TEST_F(BodyReaderTest, TheViewLivesAsLongAsTheRequest) {
   }
 }
 
-TEST_F(BodyReaderTest, WhatIsMalformedIsRefusedHoweverItIsCut) {
+TEST_F(BodyReaderTest, MalformedBodiesAreRejectedForEverySegmentation) {
   serve();
   const char* const malformed[] = {
       "5\r\n01234X",
@@ -217,7 +218,7 @@ TEST_F(BodyReaderTest, WhatIsMalformedIsRefusedHoweverItIsCut) {
   for (const char* const body : malformed) {
     for (const char* const path : {"/back", "/copied", "/swallows", "/ignored", "/nowhere"}) {
       const std::string answer = answers_however_cut(chunked_of(path) + body);
-      EXPECT_EQ(statuses_of(read_http_answers(answer)), "400") << path << " " << body;
+      EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(answer)), "400") << path << " " << body;
     }
   }
 }
@@ -229,7 +230,7 @@ TEST_F(BodyReaderTest, ACutUploadIsNeverWhole) {
     talk(finished, head + "012345678");
     finished.finish();
     settle();
-    EXPECT_EQ(statuses_of(read_http_answers(finished.received())), "400");
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(finished.received())), "400");
     EXPECT_TRUE(finished.ended());
 
     MemoryPeer& gone = connect();
@@ -242,12 +243,12 @@ TEST_F(BodyReaderTest, ACutUploadIsNeverWhole) {
     talk(finished, head + "012345678");
     finished.finish();
     settle();
-    EXPECT_EQ(statuses_of(read_http_answers(finished.received())), "400");
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(finished.received())), "400");
     EXPECT_TRUE(finished.ended());
   }
 }
 
-TEST_F(BodyReaderTest, NobodyIsInvitedToSendWhatIsHere) {
+TEST_F(BodyReaderTest, SendsNo100ForABodyThatHasArrived) {
   serve();
   MemoryPeer& peer = connect();
   const std::string answer = talk(
@@ -256,44 +257,44 @@ TEST_F(BodyReaderTest, NobodyIsInvitedToSendWhatIsHere) {
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 200")) << answer;
 }
 
-TEST_F(BodyReaderTest, WhatNobodyReadIsDroppedUpTo64KiB) {
+TEST_F(BodyReaderTest, UnreadBodyIsDroppedUpTo64KiB) {
   serve();
   const std::string fits(64 * 1024, 'x');
   MemoryPeer& kept = connect();
-  EXPECT_EQ(statuses_of(read_http_answers(
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(
                 talk(kept, post_of("/ignored", fits.size()) + fits + std::string(get)))),
             "200 200");
   pass(0s);
   const std::string more(64 * 1024 + 1, 'x');
   MemoryPeer& closed = connect();
-  const auto answers =
-      read_http_answers(talk(closed, post_of("/ignored", more.size()) + more.substr(0, 30'000)));
-  ASSERT_EQ(statuses_of(answers), "200");
-  EXPECT_EQ(answers[0].field("Connection"), "close");
+  const auto answers = sim::parse_http_responses(
+      talk(closed, post_of("/ignored", more.size()) + more.substr(0, 30'000)));
+  ASSERT_EQ(sim::statuses_of(answers), "200");
+  EXPECT_EQ(answers[0].header("Connection"), "close");
   EXPECT_TRUE(closed.ended());
 
   std::string chunks = chunked_of("/ignored");
   for (int i = 0; i < 3; ++i) chunks += "8000\r\n" + std::string(0x8000, 'x') + "\r\n";
   MemoryPeer& chunked = connect();
-  EXPECT_EQ(statuses_of(read_http_answers(talk(chunked, chunks))), "200");
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(talk(chunked, chunks))), "200");
   EXPECT_TRUE(chunked.ended());
 }
 
 TEST_F(BodyReaderTest, AnswersBeforeASlowBodyDoNotWaitForIt) {
   serve();
-  for (const char* const path : {"/ignored", "/back", "/deaf"}) {
+  for (const char* const path : {"/ignored", "/back", "/ignore_body"}) {
     MemoryPeer& peer = connect();
-    EXPECT_EQ(
-        statuses_of(read_http_answers(talk(peer, std::string(get) + post_of(path, 5) + "12"))),
-        "200")
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(
+                  talk(peer, std::string(get) + post_of(path, 5) + "12"))),
+              "200")
         << path;
     pass(2s);
     talk(peer, "345");
-    EXPECT_EQ(statuses_of(read_http_answers(peer.received())), "200 200") << path;
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "200 200") << path;
   }
 }
 
-// The head is read in place while nobody waits; a body that has to be awaited must not take it
+// The head is read in place as long as no handler waits. The wait for a body must not move it
 // away.
 TEST_F(BodyReaderTest, AHeadOutlivesTheWaitForTheBodyBehindIt) {
   serve();
@@ -303,16 +304,16 @@ TEST_F(BodyReaderTest, AHeadOutlivesTheWaitForTheBodyBehindIt) {
   EXPECT_EQ(body_of(answer), "/echoes-path/some%20where");
 }
 
-TEST_F(BodyReaderTest, ABodyReadInPartClosesUnlessItsRestIsThere) {
+TEST_F(BodyReaderTest, PartlyReadBodyClosesUnlessTheRestHasArrived) {
   serve();
   MemoryPeer& there = connect();
-  EXPECT_EQ(statuses_of(read_http_answers(talk(
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(talk(
                 there, chunked_of("/piece") + "1\r\na\r\n1\r\nb\r\n0\r\n\r\n" + std::string(get)))),
             "200 200");
   MemoryPeer& not_there = connect();
-  const auto answers = read_http_answers(talk(not_there, post_of("/piece", 100) + "12345"));
-  ASSERT_EQ(statuses_of(answers), "200");
-  EXPECT_EQ(answers[0].field("Connection"), "close");
+  const auto answers = sim::parse_http_responses(talk(not_there, post_of("/piece", 100) + "12345"));
+  ASSERT_EQ(sim::statuses_of(answers), "200");
+  EXPECT_EQ(answers[0].header("Connection"), "close");
   EXPECT_TRUE(not_there.ended());
 }
 
@@ -331,21 +332,21 @@ TEST_F(BodyReaderTest, ExpectIsAnsweredBeforeTheBodyIsRead) {
             "");
   EXPECT_EQ(statuses(post_of("/back", 5, "Expect: something\r\n")), "417");
   EXPECT_EQ(statuses(post_of("/back", 0, "Expect: 100-continue\r\n")), "200");
-  // Behind an answer that was not sent yet, in order.
+  // The 100 follows an earlier answer that was not sent yet.
   EXPECT_EQ(statuses(std::string(get) + post_of("/back", 5, "Expect: 100-continue\r\n")),
             "200 100");
 }
 
 TEST_F(BodyReaderTest, AFinalAnswerInsteadOf100Closes) {
   serve();
-  for (const char* const path : {"/ignored", "/deaf", "/nowhere"}) {
+  for (const char* const path : {"/ignored", "/ignore_body", "/nowhere"}) {
     MemoryPeer& peer = connect();
     talk(peer, post_of(path, 5, "Expect: 100-continue\r\n"));
     pass(1s);
-    const auto answers = read_http_answers(peer.received());
+    const auto answers = sim::parse_http_responses(peer.received());
     ASSERT_EQ(answers.size(), 1u) << path;
     EXPECT_GE(answers[0].status, 200) << path;
-    EXPECT_EQ(answers[0].field("Connection"), "close") << path;
+    EXPECT_EQ(answers[0].header("Connection"), "close") << path;
     EXPECT_TRUE(peer.ended()) << path;
   }
   EXPECT_EQ(statuses(post_of("/back", 2'000'000, "Expect: 100-continue\r\n")), "413");
@@ -364,14 +365,14 @@ TEST_F(BodyReaderTest, ADroppedBodyDoesNotLookEmpty) {
   EXPECT_EQ(body_of(talk(connect(), post_of("/streams", 3) + "abc")), "closed");
 }
 
-TEST_F(BodyReaderTest, AStreamedUploadIsHeldUpByWhoReadsIt) {
+TEST_F(BodyReaderTest, SlowHandlerHoldsUpAStreamedUpload) {
   std::size_t pieces = 0;
   routes_.post("/upload",
                [&](Request& request) -> Task<Response> {
                  std::size_t size = 0;
                  for (;;) {
                    auto piece = co_await request.read();
-                   if (!piece) co_return Response(status_for(piece.error()));
+                   if (!piece) co_return Response(to_status(piece.error()));
                    if (piece->empty()) co_return text(std::to_string(size));
                    size += piece->size();
                    ++pieces;
@@ -390,7 +391,7 @@ TEST_F(BodyReaderTest, AStreamedUploadIsHeldUpByWhoReadsIt) {
   std::size_t blocks_most = 0;
   while (sent < size) {
     sent += peer.send(std::string_view(block).substr(0, std::min(block.size(), size - sent)));
-    ASSERT_LE(sent, pieces * 16 * 1024 + 100'000) << "more was taken than was read";
+    ASSERT_LE(sent, pieces * 16 * 1024 + 100'000) << "more bytes were taken than read";
     pass(5ms);
     blocks_most = std::max(blocks_most, blocks());
   }
@@ -399,20 +400,20 @@ TEST_F(BodyReaderTest, AStreamedUploadIsHeldUpByWhoReadsIt) {
   EXPECT_LE(blocks_most, before + 4);
 }
 
-TEST_F(BodyReaderTest, AFunctionOfTheBodyIsCalledAtOnceWhereItIsHere) {
+TEST_F(BodyReaderTest, FunctionOfABodyThatHasArrivedIsCalledImmediately) {
   serve();
   const std::string_view json = R"({"left":2,"right":3})";
   const std::string sized = post_of("/sum", json.size()) + std::string(json);
   const std::string expected = answers_however_cut(sized);
   EXPECT_NE(expected.find("\r\n\r\n5\n"), std::string::npos) << expected;
-  // Pipelined behind one another and in front of another request, with and without a length.
+  // Several requests are pipelined in front of another one, with and without a length.
   const std::string chunked = chunked_of("/sum") + "14\r\n" + std::string(json) + "\r\n0\r\n\r\n";
   const std::string all = answers_however_cut(sized + chunked + sized + std::string(get));
   EXPECT_EQ(all.substr(0, 3 * expected.size()), expected + expected + expected);
   EXPECT_TRUE(all.ends_with("hello\n"));
   const std::string invited =
       talk(connect(), post_of("/sum", json.size(), "Expect: 100-continue\r\n") + std::string(json));
-  EXPECT_EQ(invited, expected) << "nobody is invited to send what has come";
+  EXPECT_EQ(invited, expected) << "no 100 for a body that has arrived";
   EXPECT_TRUE(answers_however_cut(post_of("/sum", 0)).starts_with("HTTP/1.1 400"));
 }
 

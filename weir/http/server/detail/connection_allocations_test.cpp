@@ -1,5 +1,5 @@
-// No heap allocation a request, counted over real sockets on every backend: in the steady state all
-// memory comes from the core's pool.
+// Tests that a request makes no heap allocation, over real sockets on every backend. All memory
+// comes from the core's pool in the steady state.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "weir/http/server/detail/accept_connections.hpp"
 #include "weir/http/test/heap_fixture.hpp"
-#include "weir/http/serve.hpp"
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/task/scope.hpp"
@@ -24,11 +24,12 @@ namespace {
 using weir::TestHeap;
 
 std::atomic<std::uint64_t>& news = TestHeap::news;
-std::atomic<std::uint64_t> mallocs{0};  // the same of malloc, where it can be counted
+std::atomic<std::uint64_t> mallocs{0};  // calls of malloc, where they can be counted
 
 [[maybe_unused]] void* counted(std::size_t bytes) {
   news.fetch_add(1, std::memory_order_relaxed);
-  if (TestHeap::shortage != nullptr && TestHeap::shortage->now()) throw std::bad_alloc();
+  if (TestHeap::allocation_failure != nullptr && TestHeap::allocation_failure->now())
+    throw std::bad_alloc();
   void* const memory = std::malloc(bytes);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
@@ -49,9 +50,9 @@ constexpr bool counts_mallocs = false;
 #else
 constexpr bool counts_mallocs = true;
 extern "C" void* __libc_malloc(std::size_t bytes);                           // NOLINT: glibc's name
-extern "C" void* __libc_calloc(std::size_t count, std::size_t bytes);        // NOLINT: as well
-extern "C" void* __libc_realloc(void* memory, std::size_t bytes);            // NOLINT: as well
-extern "C" void* __libc_memalign(std::size_t alignment, std::size_t bytes);  // NOLINT: as well
+extern "C" void* __libc_calloc(std::size_t count, std::size_t bytes);        // NOLINT: glibc's name
+extern "C" void* __libc_realloc(void* memory, std::size_t bytes);            // NOLINT: glibc's name
+extern "C" void* __libc_memalign(std::size_t alignment, std::size_t bytes);  // NOLINT: glibc's name
 extern "C" void* malloc(std::size_t bytes) {
   mallocs.fetch_add(1, std::memory_order_relaxed);
   return __libc_malloc(bytes);
@@ -117,7 +118,7 @@ namespace {
 
 Task<Response> ping(Request& request) {
   auto body = co_await request.body_view();
-  if (!body) co_return Response(status_for(body.error()));
+  if (!body) co_return Response(to_status(body.error()));
   co_return Response(Status::ok, json_type, Body(*body));
 }
 
@@ -129,14 +130,14 @@ struct Pong {
   const char* text;
 };
 
-/// A server on a loop of this thread and a client without one, so that what is counted between two
-/// moments is what the requests between them cost.
-class AllocationsTest : public testing::TestWithParam<BackendChoice>, Completion, Runnable {
+/// Has a server on a loop of this thread, and a client without a loop. The count between two
+/// moments is therefore the cost of the requests between them.
+class AllocationsTest : public testing::TestWithParam<BackendChoice>, Continuation, Runnable {
  protected:
-  AllocationsTest() : Completion(&ended), Runnable(&begin) {}
+  AllocationsTest() : Continuation(&ended), Runnable(&begin) {}
 
   void SetUp() override {
-    auto loop = Loop::make(host_, {.backend = GetParam()});
+    auto loop = Loop::make(platform_, {.backend = GetParam()});
     if (!loop) {
       GTEST_SKIP() << "this kernel has no such backend: " << loop.error().message();
     }
@@ -155,7 +156,7 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Completion
     loop_->ready(*this);
     while (!bound_) loop_->turn(soon());
     client_ = os::open_stream(os::AddressFamily::ipv4).value();
-    ASSERT_TRUE(os::set_no_delay(client_.get(), true));  // pieces leave as pieces
+    ASSERT_TRUE(os::set_no_delay(client_.get(), true));  // each piece leaves as a packet of its own
     const auto connecting = os::start_connect(client_.get(), *bound_);
     ASSERT_TRUE(connecting || connecting.error() == system_error(EINPROGRESS));
   }
@@ -169,7 +170,7 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Completion
     server_.reset();
   }
 
-  Instant soon() { return after(host_.now(), 10ms); }
+  Instant soon() { return after(platform_.now(), 10ms); }
 
   /// Sends the pieces, each in a segment of its own, and reads an answer of `size` bytes.
   void ask(std::span<const std::string_view> pieces, std::size_t size) {
@@ -178,7 +179,7 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Completion
         ASSERT_TRUE(errno == EAGAIN || errno == ENOTCONN) << errno;
         loop_->turn(soon());
       }
-      for (int i = 0; i < 4; ++i) loop_->turn(host_.now());
+      for (int i = 0; i < 4; ++i) loop_->turn(platform_.now());
     }
     std::size_t got = 0;
     while (got < size) {
@@ -192,10 +193,10 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Completion
     }
   }
 
-  /// How long the answer is: whatever comes within a while.
+  /// Returns the size of the answer, which is all that arrives within a while.
   std::size_t answer_size(std::span<const std::string_view> pieces) {
     ask(pieces, 1);
-    for (int i = 0; i < 10; ++i) loop_->turn(after(host_.now(), 1ms));
+    for (int i = 0; i < 10; ++i) loop_->turn(after(platform_.now(), 1ms));
     const ssize_t more =
         ::recv(client_.get(), received_.data() + 1, received_.size() - 1, MSG_DONTWAIT);
     EXPECT_EQ(std::string_view(received_.data(), 15), "HTTP/1.1 200 OK");
@@ -208,17 +209,17 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Completion
     std::uint64_t news_before = 0;
     std::uint64_t mallocs_before = 0;
     std::uint64_t slow_before = 0;
-    do {  // again when the machine was busy elsewhere: a slow turn is told about, which allocates
+    do {  // repeated if the machine was busy: the log line of a slow turn allocates
       news_before = news;
       mallocs_before = mallocs;
       slow_before = loop_->counters().slow_turns.value();
       for (int round = 0; round < 1000; ++round) ASSERT_NO_FATAL_FAILURE(ask(pieces, size));
     } while (loop_->counters().slow_turns.value() != slow_before);
     EXPECT_EQ(news - news_before, 0u);
-    if constexpr (counts_mallocs && BlockPool::keeps_free_blocks) {
+    if constexpr (counts_mallocs && BlockPool::caches_free_blocks) {
       EXPECT_EQ(mallocs - mallocs_before, 0u);
     } else {
-      // Under a sanitizer the pool's own blocks come from the heap each time.
+      // The pool's own blocks come from the heap each time under a sanitizer.
       static_cast<void>(mallocs_before);
     }
   }
@@ -227,19 +228,19 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Completion
  private:
   static void begin(Runnable& self) {
     auto& test = static_cast<AllocationsTest&>(self);
-    test.root_.emplace(with_scope(OnFailure::supervise, &serve_on, std::ref(*test.server_),
+    test.root_.emplace(with_scope(OnFailure::isolate, &listen_and_serve, std::ref(*test.server_),
                                   os::Address::loopback(0)));
     test.root_->start(Context{test.loop_.get(), &test.cancel_}, test);
   }
-  static std::coroutine_handle<> ended(Completion& self, std::coroutine_handle<>) {
+  static std::coroutine_handle<> ended(Continuation& self, std::coroutine_handle<>) {
     static_cast<AllocationsTest&>(self).ended_ = true;
     return std::noop_coroutine();
   }
 
-  OsHost host_;
+  OsPlatform platform_;
   std::unique_ptr<Loop> loop_;
   Router routes_;
-  std::optional<ServerCore> server_;
+  std::optional<ServerState> server_;
   std::optional<os::Address> bound_;
   os::Fd client_;
   CancelSource cancel_;
@@ -248,7 +249,7 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Completion
   std::array<char, 64 * 1024> received_;
 };
 
-/// The same pointer, used for all that a compiler can tell.
+/// Returns the same pointer, and keeps the compiler from removing its uses.
 template <class T>
 T* kept_from_optimiser(T* pointer) {
   asm volatile("" : "+r"(pointer) : : "memory");
@@ -264,7 +265,8 @@ TEST(Allocations, AreCounted) {
   }
   delete kept;
   if constexpr (counts_mallocs) {
-    void* const block = BlockPool::allocate(100);  // no pool is current: from the heap
+    void* const block =
+        BlockPool::allocate(100);  // no pool is current, so the block comes from the heap
     EXPECT_GE(mallocs - mallocs_before, 3u);
     BlockPool::release(block);
     struct alignas(128) Wide {
@@ -286,7 +288,7 @@ TEST_P(AllocationsTest, Get) {
       "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: a-client/1.0\r\nAccept: */*\r\n\r\n");
 }
 
-TEST_P(AllocationsTest, Captures) {
+TEST_P(AllocationsTest, PathParams) {
   expect_none("GET /hello/world HTTP/1.1\r\nHost: localhost\r\n\r\n");
   expect_none("GET /hello/%77orld HTTP/1.1\r\nHost: localhost\r\n\r\n");
 }
@@ -303,7 +305,7 @@ TEST_P(AllocationsTest, BodiesInPlace) {
       "{\"sequence\": 1234}");
 }
 
-TEST_P(AllocationsTest, BodiesThatComeLater) {
+TEST_P(AllocationsTest, BodiesThatArriveAfterTheirHead) {
   constexpr std::array<std::string_view, 2> later{
       "POST /ping HTTP/1.1\r\nHost: localhost\r\nContent-Length: 18\r\n\r\n",
       "{\"sequence\": 1234}"};

@@ -1,5 +1,5 @@
-// One exchange of each kind, struck at every turn of the loop: whatever the peer or the operator
-// does, and whenever, nothing is left behind and nothing half looks whole.
+// Tests one exchange of each kind with a fault at every turn of the loop. No action of the peer
+// or the operator leaves anything behind, or makes a cut response look whole.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,7 +13,7 @@
 namespace weir::http {
 namespace {
 
-/// What a client does, one after the other; each time the server then runs until it is idle.
+/// The steps of a client. The server runs until it is idle after each step.
 using Script = std::vector<std::string_view>;
 constexpr std::string_view a_second = "(a second passes)";
 
@@ -22,7 +22,7 @@ constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 struct Kind {
   std::string_view name;
   Script script;
-  std::string_view statuses;  ///< when nothing strikes
+  std::string_view statuses;  ///< without a fault
 };
 
 const std::vector<Kind>& kinds() {
@@ -71,7 +71,7 @@ Task<Response> tree(Scope& scope) {
 }
 Task<Response> size_of_body(Request& request) {
   auto body = co_await request.body();
-  if (!body) co_return Response(status_for(body.error()));
+  if (!body) co_return Response(to_status(body.error()));
   co_return text(std::to_string(body->size()));
 }
 Task<Result<>> two_pieces(BodySink& sink) {
@@ -87,16 +87,16 @@ Task<Response> waits_first(Request& request, Next next) {
   co_return co_await next(request);
 }
 
-/// `out_of_memory`: no_memory fails one allocation, this one all from there on, until what has been
-/// struck is gone.
-enum class Strike { none, reset, half_close, close, drain, stop, no_memory, out_of_memory };
+/// `no_memory` fails one allocation; `out_of_memory` fails all later ones too, until the
+/// connection is gone.
+enum class Fault { none, reset, half_close, close, drain, stop, no_memory, out_of_memory };
 
 /// A server of its own for one run of a script.
-class StruckServer final : HttpBench, TestHeap::Shortage {
+class FaultScenario final : HttpFixture, TestHeap::AllocationFailure {
  public:
-  StruckServer(const Kind& kind, Strike strike, std::size_t at)
-      : kind_(kind), strike_(strike), at_(at) {
-    // More than a core has room for before it has ever waited for one of them.
+  FaultScenario(const Kind& kind, Fault fault, std::size_t at)
+      : kind_(kind), fault_(fault), at_(at) {
+    // Add more routes than a core has memory for before its first wait.
     for (int number = 0; number < 100; ++number) {
       const auto pattern = Pattern::parse("/unused/" + std::to_string(number));
       EXPECT_TRUE(routes_.get(*pattern, [] { return text(""); }));
@@ -113,11 +113,11 @@ class StruckServer final : HttpBench, TestHeap::Shortage {
 
   void play() {
     serve();
-    if (memory_strikes()) loop_->blocks().fail_after(at_);
+    if (is_memory_fault()) loop_->blocks().fail_after(at_);
     peer_ = &connect();
     turns();
     for (const std::string_view step : kind_.script) {
-      if (struck_ && strike_ != Strike::drain) break;
+      if (injected_ && fault_ != Fault::drain) break;
       if (step == a_second) {
         pass(1s);
       } else {
@@ -127,129 +127,129 @@ class StruckServer final : HttpBench, TestHeap::Shortage {
     }
     finish();
   }
-  bool struck() const noexcept { return struck_; }
+  bool injected() const noexcept { return injected_; }
   const std::string& received() const noexcept { return received_; }
 
  private:
-  /// Turn by turn until nothing happens any more, or the blow has fallen.
+  /// Runs turn by turn until nothing happens any more or the fault is injected.
   void turns() {
     do {
       received_ += peer_->take();
-      look_at_memory();
-      if (strike_ != Strike::none && !memory_strikes() && turn_++ == at_) strike();
+      check_memory_fault();
+      if (fault_ != Fault::none && !is_memory_fault() && turn_++ == at_) inject();
     } while (turn() || peer_->unread() != 0);
     received_ += peer_->take();
   }
-  void strike() {
-    struck_ = true;
-    switch (strike_) {
-      case Strike::reset:
+  void inject() {
+    injected_ = true;
+    switch (fault_) {
+      case Fault::reset:
         return peer_->reset();
-      case Strike::half_close:
+      case Fault::half_close:
         return peer_->finish();
-      case Strike::close:
+      case Fault::close:
         return peer_->close();
-      case Strike::drain:
+      case Fault::drain:
         return drain();
-      case Strike::stop:
+      case Fault::stop:
         return stop();
-      case Strike::none:
-      case Strike::no_memory:
-      case Strike::out_of_memory:
+      case Fault::none:
+      case Fault::no_memory:
+      case Fault::out_of_memory:
         return;
     }
   }
-  bool memory_strikes() const noexcept {
-    return strike_ == Strike::no_memory || strike_ == Strike::out_of_memory;
+  bool is_memory_fault() const noexcept {
+    return fault_ == Fault::no_memory || fault_ == Fault::out_of_memory;
   }
-  void look_at_memory() noexcept {
-    if (memory_strikes() && !loop_->blocks().will_fail()) struck_ = true;
+  void check_memory_fault() noexcept {
+    if (is_memory_fault() && !loop_->blocks().will_fail()) injected_ = true;
   }
   bool turn() {
-    const MemoryEnd end(*this);
-    return HttpBench::turn();
+    const MemoryFaultScope end(*this);
+    return HttpFixture::turn();
   }
   void pass(Duration length) {
-    const MemoryEnd end(*this);
-    HttpBench::pass(length);
+    const MemoryFaultScope end(*this);
+    HttpFixture::pass(length);
   }
-  /// From the blow to the end of the connection the heap has nothing, and the pool fails again with
+  /// Makes the heap fail from the fault to the end of the connection; the pool fails again with
   /// each turn.
-  class MemoryEnd {
+  class MemoryFaultScope {
    public:
-    explicit MemoryEnd(StruckServer& server) {
-      if (server.strike_ != Strike::out_of_memory) return;
-      TestHeap::shortage = &server;
+    explicit MemoryFaultScope(FaultScenario& server) {
+      if (server.fault_ != Fault::out_of_memory) return;
+      TestHeap::allocation_failure = &server;
       if (server.now()) server.loop_->blocks().fail_after(0);
     }
-    ~MemoryEnd() { TestHeap::shortage = nullptr; }
-    MemoryEnd(const MemoryEnd&) = delete;
-    MemoryEnd& operator=(const MemoryEnd&) = delete;
+    ~MemoryFaultScope() { TestHeap::allocation_failure = nullptr; }
+    MemoryFaultScope(const MemoryFaultScope&) = delete;
+    MemoryFaultScope& operator=(const MemoryFaultScope&) = delete;
   };
   bool now() noexcept override {
-    look_at_memory();
-    return struck_ && server_->counters().connections_open.value() != 0;
+    check_memory_fault();
+    return injected_ && server_->counters().connections_open.value() != 0;
   }
   void finish() {
-    const bool orderly = strike_ != Strike::reset && strike_ != Strike::stop && !memory_strikes();
+    const bool orderly = fault_ != Fault::reset && fault_ != Fault::stop && !is_memory_fault();
     for (int second = 0; second < 3; ++second) {
       pass(1s);
       received_ += peer_->take();
     }
-    look_at_memory();
+    check_memory_fault();
     EXPECT_FALSE(orderly && peer_->was_reset()) << "an orderly peer sees no reset";
-    EXPECT_TRUE(stopped() || !struck_ || strike_ != Strike::stop);
+    EXPECT_TRUE(stopped() || !injected_ || fault_ != Fault::stop);
     peer_->close();
     settle();
-    // Where memory was missing for a new connection, its listener has ended.
-    const bool goes_on = strike_ != Strike::drain && strike_ != Strike::stop && !stopped();
+    // The listener has ended if memory was missing for a new connection.
+    const bool goes_on = fault_ != Fault::drain && fault_ != Fault::stop && !stopped();
     if (goes_on) expect_at_rest();
     shut_down();
   }
 
   const Kind& kind_;
-  Strike strike_;
+  Fault fault_;
   std::size_t at_;
   MemoryPeer* peer_ = nullptr;
   std::string received_;
   std::size_t turn_ = 0;
-  bool struck_ = false;
+  bool injected_ = false;
 };
 
-/// Everything but the last answer is whole, and nothing stands between them.
+/// Expects that all answers but the last are whole, without bytes between them.
 void expect_framed(const std::string& received) {
-  const auto answers = read_http_answers(received);
+  const auto answers = sim::parse_http_responses(received);
   for (std::size_t index = 0; index < answers.size(); ++index) {
-    EXPECT_TRUE(answers[index].whole || index + 1 == answers.size());
-    EXPECT_TRUE(answers[index].status != 0 || !answers[index].whole);
+    EXPECT_TRUE(answers[index].complete || index + 1 == answers.size());
+    EXPECT_TRUE(answers[index].status != 0 || !answers[index].complete);
   }
 }
 
-TEST(ConnectionStrikes, UndisturbedScriptsDoWhatTheySay) {
+TEST(ConnectionFaults, ScriptsWithoutFaultsGiveTheExpectedStatuses) {
   for (const Kind& kind : kinds()) {
     SCOPED_TRACE(kind.name);
-    StruckServer server(kind, Strike::none, 0);
+    FaultScenario server(kind, Fault::none, 0);
     server.play();
-    EXPECT_EQ(statuses_of(read_http_answers(server.received())), kind.statuses);
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(server.received())), kind.statuses);
   }
 }
 
-class ConnectionStrike : public testing::TestWithParam<Strike> {};
+class ConnectionFault : public testing::TestWithParam<Fault> {};
 
-TEST_P(ConnectionStrike, AtEveryTurnOfEveryKind) {
+TEST_P(ConnectionFault, LeavesNothingBehindAtAnyTurn) {
   for (const Kind& kind : kinds()) {
     SCOPED_TRACE(kind.name);
-    bool struck = true;
+    bool injected = true;
     std::size_t turn = 0;
-    for (; struck; ++turn) {
+    for (; injected; ++turn) {
       SCOPED_TRACE(turn);
       ASSERT_LT(turn, 1000u);
-      StruckServer server(kind, GetParam(), turn);
+      FaultScenario server(kind, GetParam(), turn);
       server.play();
-      struck = server.struck();
+      injected = server.injected();
       expect_framed(server.received());
-      if (!struck) {
-        EXPECT_EQ(statuses_of(read_http_answers(server.received())), kind.statuses);
+      if (!injected) {
+        EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(server.received())), kind.statuses);
       }
       if (testing::Test::HasFailure()) return;
     }
@@ -257,16 +257,16 @@ TEST_P(ConnectionStrike, AtEveryTurnOfEveryKind) {
   }
 }
 
-std::string name_of_strike(const testing::TestParamInfo<Strike>& info) {
+std::string name_of_fault(const testing::TestParamInfo<Fault>& info) {
   constexpr const char* names[] = {"None",  "Reset", "HalfClose", "Close",
                                    "Drain", "Stop",  "NoMemory",  "OutOfMemory"};
   return names[static_cast<std::size_t>(info.param)];
 }
-INSTANTIATE_TEST_SUITE_P(Every, ConnectionStrike,
-                         testing::Values(Strike::reset, Strike::half_close, Strike::close,
-                                         Strike::drain, Strike::stop, Strike::no_memory,
-                                         Strike::out_of_memory),
-                         name_of_strike);
+INSTANTIATE_TEST_SUITE_P(Every, ConnectionFault,
+                         testing::Values(Fault::reset, Fault::half_close, Fault::close,
+                                         Fault::drain, Fault::stop, Fault::no_memory,
+                                         Fault::out_of_memory),
+                         name_of_fault);
 
 }  // namespace
 }  // namespace weir::http

@@ -1,4 +1,4 @@
-// How long a connection waits for its peer: each deadline of rule 15, in virtual time.
+// Tests how long a connection waits for its peer: each timeout, in virtual time.
 #include "weir/http/server/detail/connection_io.hpp"
 
 #include <gtest/gtest.h>
@@ -23,15 +23,15 @@ std::string post_of(std::string_view path, std::size_t length) {
 
 Task<Response> size_of_body(Request& request) {
   auto body = co_await request.body_view();
-  if (!body) co_return Response(status_for(body.error()));
+  if (!body) co_return Response(to_status(body.error()));
   co_return text(std::to_string(body->size()));
 }
-/// Thinks for a while between the pieces.
+/// Sleeps between the pieces.
 Task<Response> slow_reader(Request& request) {
   std::size_t size = 0;
   for (;;) {
     auto piece = co_await request.read();
-    if (!piece) co_return Response(status_for(piece.error()));
+    if (!piece) co_return Response(to_status(piece.error()));
     if (piece->empty()) co_return text(std::to_string(size));
     size += piece->size();
     static_cast<void>(co_await sleep(7s));
@@ -49,7 +49,7 @@ Task<Result<>> ticks(BodySink& sink, int count) {
   co_return {};
 }
 
-/// Keeps what it is told when nothing more can be sent.
+/// Collects the errors after the stream is broken.
 Task<Result<>> write_twice_too_much(BodySink& sink, std::vector<std::error_code>* said) {
   const std::string piece(10'000, 'x');
   Result<> sent;
@@ -60,31 +60,33 @@ Task<Result<>> write_twice_too_much(BodySink& sink, std::vector<std::error_code>
   co_return sent;
 }
 
-class TransportTest : public HttpTest {
+class ConnectionIoTest : public HttpTest {
  protected:
-  TransportTest() {
+  ConnectionIoTest() {
     routes_.get("/", [] { return text("hello\n"); });
     routes_.post("/ignored", [] { return text("ignored\n"); });
     routes_.post("/size", size_of_body);
     routes_.post("/small", size_of_body, {.body_max = 10});
     routes_.post("/slow-reader", slow_reader);
-    routes_.get("/deadline", too_slow, {.deadline = 3s});
+    routes_.get("/deadline", too_slow, {.timeout = 3s});
     routes_.get("/large", [] { return text(std::string(1'000'000, 'x')); });
     routes_.get("/ticks", [] { return stream(text_type, ticks, 10); });
   }
 
-  std::string answers(MemoryPeer& peer) { return statuses_of(read_http_answers(peer.received())); }
+  std::string answers(MemoryPeer& peer) {
+    return sim::statuses_of(sim::parse_http_responses(peer.received()));
+  }
   bool gone() { return server_->counters().connections_open.value() == 0; }
-  std::uint64_t refused(Refusal refusal) {
-    return server_->counters().refusals[static_cast<std::size_t>(refusal)].value();
+  std::uint64_t refused(ParseError error) {
+    return server_->counters().parse_errors[static_cast<std::size_t>(error)].value();
   }
 };
 
-TEST_F(TransportTest, AHeadHasTenSeconds) {
+TEST_F(ConnectionIoTest, HeadTimesOutAfterTenSeconds) {
   serve();
   MemoryPeer& peer = connect();
   settle();
-  pass(14s);  // idle still: nothing of a head is there
+  pass(14s);  // still idle: no byte of a head has arrived
   for (int second = 0; second < 10; ++second) {
     EXPECT_EQ(talk(peer, get.substr(static_cast<std::size_t>(second), 1)), "") << second;
     pass(999ms);
@@ -93,14 +95,14 @@ TEST_F(TransportTest, AHeadHasTenSeconds) {
   pass(10ms);
   EXPECT_EQ(answers(peer), "408");
   EXPECT_TRUE(peer.ended());
-  EXPECT_EQ(refused(Refusal::head_timed_out), 1u);
+  EXPECT_EQ(refused(ParseError::head_timed_out), 1u);
   pass(1s);
   EXPECT_TRUE(gone());
   peer.close();
   expect_at_rest();
 }
 
-TEST_F(TransportTest, TheHeadBehindAnAnswerHasTenSecondsOfItsOwn) {
+TEST_F(ConnectionIoTest, HeadBehindAnAnswerHasItsOwnTenSeconds) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, get);
@@ -112,7 +114,7 @@ TEST_F(TransportTest, TheHeadBehindAnAnswerHasTenSecondsOfItsOwn) {
   EXPECT_EQ(answers(peer), "200 200 408");
 }
 
-TEST_F(TransportTest, IdleForAMinuteClosesQuietly) {
+TEST_F(ConnectionIoTest, IdleConnectionClosesQuietlyAfterAMinute) {
   serve();
   MemoryPeer& used = connect();
   MemoryPeer& idle = connect();
@@ -134,21 +136,21 @@ TEST_F(TransportTest, IdleForAMinuteClosesQuietly) {
   EXPECT_TRUE(gone());
 }
 
-TEST_F(TransportTest, ABodyThatStallsIsRefused) {
+TEST_F(ConnectionIoTest, StalledBodyIsRejected) {
   serve();
   for (const char* const path : {"/size", "/ignored"}) {
     MemoryPeer& peer = connect();
     talk(peer, post_of(path, 1000) + "start");
     pass(4999ms);
     EXPECT_EQ(answers(peer), "");
-    pass(30ms);  // the first bytes have bought a little
+    pass(30ms);  // the first bytes have earned a little time
     EXPECT_EQ(answers(peer), "408") << path;
     EXPECT_TRUE(peer.ended());
   }
-  EXPECT_EQ(refused(Refusal::body_timed_out), 2u);
+  EXPECT_EQ(refused(ParseError::body_timed_out), 2u);
 }
 
-TEST_F(TransportTest, ABodyAtTheMinimumRateArrives) {
+TEST_F(ConnectionIoTest, ABodyAtTheMinimumRateArrives) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, post_of("/size", 24000));
@@ -160,7 +162,7 @@ TEST_F(TransportTest, ABodyAtTheMinimumRateArrives) {
   EXPECT_EQ(answers(peer), "200");
 }
 
-TEST_F(TransportTest, ABodyThatTricklesIsRefused) {
+TEST_F(ConnectionIoTest, TricklingBodyIsRejected) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, post_of("/size", 24000));
@@ -169,11 +171,12 @@ TEST_F(TransportTest, ABodyThatTricklesIsRefused) {
     pass(1s);
     talk(peer, std::string(120, 'x'));
   }
-  EXPECT_EQ(seconds, 9);  // half the rate: the grace lasts twice as long, less what comes too late
+  EXPECT_EQ(seconds,
+            9);  // half the rate: the grace lasts twice as long, less the time of the late bytes
   EXPECT_EQ(answers(peer), "408");
 }
 
-TEST_F(TransportTest, ABurstBuysNoHourOfSilence) {
+TEST_F(ConnectionIoTest, BurstDoesNotAllowALongStall) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, post_of("/size", 1'000'000) + std::string(60'000, 'x'));
@@ -183,8 +186,8 @@ TEST_F(TransportTest, ABurstBuysNoHourOfSilence) {
   EXPECT_EQ(answers(peer), "408");
 }
 
-// The client does its part at once; what takes long is the handler.
-TEST_F(TransportTest, TimeThatTheHandlerTakesIsNotTheClients) {
+// The client sends everything immediately; the handler takes long.
+TEST_F(ConnectionIoTest, HandlerTimeDoesNotCountAgainstTheClient) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, post_of("/slow-reader", 40000));
@@ -197,17 +200,17 @@ TEST_F(TransportTest, TimeThatTheHandlerTakesIsNotTheClients) {
   EXPECT_EQ(answers(peer), "200");
 }
 
-TEST_F(TransportTest, ARouteMayAllowLess) {
+TEST_F(ConnectionIoTest, RouteMayLowerTheBodyLimit) {
   serve();
   EXPECT_EQ(statuses(post_of("/small", 10) + "0123456789"), "200");
   EXPECT_EQ(statuses(post_of("/small", 11)), "413");
   EXPECT_EQ(statuses("POST /small HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
                      "8\r\n01234567\r\n8\r\n01234567\r\n0\r\n\r\n"),
             "413");
-  EXPECT_EQ(refused(Refusal::body_too_large), 2u);
+  EXPECT_EQ(refused(ParseError::body_too_large), 2u);
 }
 
-TEST_F(TransportTest, ARouteMayHaveADeadline) {
+TEST_F(ConnectionIoTest, RouteMayHaveATimeout) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, "GET /deadline HTTP/1.1\r\nHost: a\r\n\r\n" + std::string(get));
@@ -218,7 +221,7 @@ TEST_F(TransportTest, ARouteMayHaveADeadline) {
   EXPECT_FALSE(peer.ended());
 }
 
-TEST_F(TransportTest, WhoNeverReadsIsClosed) {
+TEST_F(ConnectionIoTest, ClientThatNeverReadsIsClosed) {
   serve();
   MemoryPeer& peer = connect();
   peer.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -236,7 +239,7 @@ TEST_F(TransportTest, WhoNeverReadsIsClosed) {
   expect_at_rest();
 }
 
-TEST_F(TransportTest, WhoLeavesInsteadOfReadingIsNoSlowReader) {
+TEST_F(ConnectionIoTest, ClientThatLeavesIsNotASlowReader) {
   serve();
   for (const bool reset : {false, true}) {
     MemoryPeer& peer = connect();
@@ -249,7 +252,7 @@ TEST_F(TransportTest, WhoLeavesInsteadOfReadingIsNoSlowReader) {
   EXPECT_EQ(server_->counters().slow_readers.value(), 0u);
 }
 
-TEST_F(TransportTest, AStreamIsToldThatItsReaderIsSlow) {
+TEST_F(ConnectionIoTest, StreamReceivesTheTimeoutOfASlowReader) {
   std::vector<std::error_code> said;
   routes_.get("/endless", [&said] { return stream(text_type, write_twice_too_much, &said); });
   serve();
@@ -263,7 +266,7 @@ TEST_F(TransportTest, AStreamIsToldThatItsReaderIsSlow) {
   EXPECT_EQ(server_->counters().handler_failures.value(), 0u) << "it is the client's";
 }
 
-TEST_F(TransportTest, WhoStopsReadingIsClosed) {
+TEST_F(ConnectionIoTest, ClientThatStopsReadingIsClosed) {
   serve();
   MemoryPeer& peer = connect();
   peer.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -278,7 +281,7 @@ TEST_F(TransportTest, WhoStopsReadingIsClosed) {
   EXPECT_TRUE(gone());
 }
 
-TEST_F(TransportTest, WhoReadsAtTheMinimumRateIsNot) {
+TEST_F(ConnectionIoTest, ClientThatReadsAtTheMinimumRateIsKept) {
   serve();
   MemoryPeer& peer = connect();
   peer.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -292,18 +295,18 @@ TEST_F(TransportTest, WhoReadsAtTheMinimumRateIsNot) {
   EXPECT_EQ(answers(peer), "200");
 }
 
-// Nobody is to blame for what is not there yet.
-TEST_F(TransportTest, AStreamThatHasNothingToSayIsNotASlowReader) {
+// The client is not to blame for bytes that do not exist yet.
+TEST_F(ConnectionIoTest, StreamWithoutDataIsNotASlowReader) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, "GET /ticks HTTP/1.1\r\nHost: a\r\n\r\n");
   pass(301s);
-  const auto all = read_http_answers(peer.received());
-  ASSERT_EQ(statuses_of(all), "200");
+  const auto all = sim::parse_http_responses(peer.received());
+  ASSERT_EQ(sim::statuses_of(all), "200");
   EXPECT_EQ(all[0].body.size(), 50u);
 }
 
-TEST_F(TransportTest, EmptyLinesAreNoHead) {
+TEST_F(ConnectionIoTest, EmptyLinesAreNoHead) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, "\r\n\r\n");

@@ -1,25 +1,26 @@
-// How long a connection still waits for a peer that must keep up a minimum rate.
+// The time that a connection still waits for a peer that must keep a minimum rate.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
 #include "weir/base/time.hpp"
-#include "weir/http/limits.hpp"
+#include "weir/http/server/limits.hpp"
 
 namespace weir::http {
 
-/// The account behind a MinimumRate: time that is left. It knows no clock, only what it is told.
-class Patience {
+/// The time budget behind a MinimumRate. It reads no clock; its caller reports the times.
+class RateTracker {
  public:
-  explicit Patience(const MinimumRate& rate) noexcept : rate_(rate), left_(rate.grace) {}
+  explicit RateTracker(const MinimumRate& rate) noexcept : rate_(rate), time_left_(rate.grace) {}
 
-  Duration left() const noexcept { return left_; }
-  bool exhausted() const noexcept { return left_ <= Duration::zero(); }
+  Duration time_left() const noexcept { return time_left_; }
+  bool exhausted() const noexcept { return time_left_ <= Duration::zero(); }
 
-  /// The peer was waited for so long, and meanwhile so many bytes came of it.
-  void note(Duration waited, std::uint64_t bytes) noexcept {
-    left_ = std::min(left_ - waited + earned_by(bytes), std::max(rate_.stall_max, rate_.grace));
+  /// Records that the peer was waited for during `waited` and that it moved `bytes` meanwhile.
+  void record(Duration waited, std::uint64_t bytes) noexcept {
+    time_left_ =
+        std::min(time_left_ - waited + earned_by(bytes), std::max(rate_.stall_max, rate_.grace));
   }
 
  private:
@@ -30,7 +31,7 @@ class Patience {
   }
 
   MinimumRate rate_;
-  Duration left_;
+  Duration time_left_;
 };
 
 }  // namespace weir::http

@@ -1,4 +1,4 @@
-#include "weir/http/h1/exchange.hpp"
+#include "weir/http/server/detail/request_loop.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -6,116 +6,116 @@
 #include <string>
 #include <utility>
 
-#include "weir/http/h1/writer.hpp"
-#include "weir/http/route_seats.hpp"
+#include "weir/http/detail/h1/writer.hpp"
+#include "weir/http/router/detail/core_handlers.hpp"
 #include "weir/task/scope.hpp"
 
 namespace weir::http {
 
-Exchange::Exchange(ServerCore& server, Transport& transport, const Context& context) noexcept
-    : Completion(&finished),
-      HangupWatcher(&peer_gone),
+RequestLoop::RequestLoop(ServerState& server, ConnectionIo& io, const Context& context) noexcept
+    : Continuation(&on_finished),
+      HangupObserver(&on_hangup),
       server_(server),
-      transport_(transport),
+      io_(io),
       context_(context),
-      parser_(server.limits().head, &server.known_host()),
-      body_(transport, server.limits(), context) {}
+      parser_(server.limits().head, &server.host_line_cache()),
+      body_(io, server.limits(), context) {}
 
-Exchange::~Exchange() {
+RequestLoop::~RequestLoop() {
   assert(!busy());
-  handler_.reset();  // before its route is let go, where it was abandoned
+  handler_.reset();  // before its route is released, if it was abandoned
 }
 
-Exchange::Next Exchange::advance() {
+RequestLoop::Action RequestLoop::advance() {
   for (;;) {
-    const std::string_view input = transport_.input().text();
-    if (input.empty()) return Next::idle;
+    const std::string_view input = io_.input().text();
+    if (input.empty()) return Action::idle;
     const ParseResult parsed = parser_.parse(input, head_);
-    if (parsed.kind == ParseResult::Kind::incomplete) return Next::more;
-    if (parsed.kind == ParseResult::Kind::refused) return refuse(parsed.refusal);
-    transport_.input().consume(parsed.consumed);
+    if (parsed.kind == ParseResult::Kind::incomplete) return Action::read_more;
+    if (parsed.kind == ParseResult::Kind::error) return reject(parsed.error);
+    io_.input().consume(parsed.consumed);
     ++heads_;
-    const Next next = begin_request();
-    if (next != Next::idle) return next;
+    const Action action = start_request();
+    if (action != Action::idle) return action;
   }
 }
 
-Exchange::Next Exchange::refuse(Refusal refusal) {
-  server_.refused(refusal);
+RequestLoop::Action RequestLoop::reject(ParseError error) {
+  server_.count_parse_error(error);
   keep_alive_ = false;
-  refused_ = true;
-  answer_with(status_of(refusal));
-  return answer_now();
+  rejected_ = true;
+  respond_with_status(to_status(error));
+  return finish_now();
 }
 
-/// A head is complete: finds who answers it.
-Exchange::Next Exchange::begin_request() {
+/// Finds the route for a complete head.
+RequestLoop::Action RequestLoop::start_request() {
   server_.counters().requests.add();
-  unit_.begin(server_.counters().requests.value());
+  trace_.begin(server_.counters().requests.value());
   keep_alive_ = head_.keep_alive() && !server_.draining();
   server_.routes().table().match(head_, match_);
-  if (match_.by_core() && !find_tenant()) [[unlikely]] {
-    keep_head();
-    stage_ = Stage::tenant;
-    return Next::slow;
+  if (match_.is_per_core() && !find_core_handler()) [[unlikely]] {
+    copy_head();
+    stage_ = Stage::core_handler;
+    return Action::finish;
   }
-  return take_request();
+  return dispatch_request();
 }
 
-/// Of a route that each core answers by itself: who does so here. False when somebody will soon;
-/// where nobody does, the route itself says so.
-bool Exchange::find_tenant() {
-  RouteSeat* const seat = match_.route()->seats->on(server_.loop());
-  if (seat == nullptr) return true;
-  if (seat->tenant() != nullptr) match_.move_to(*seat->tenant());
-  return seat->tenant() != nullptr || !seat->expecting();
+/// Finds the handler of this core for a route with core handlers. Returns false if a replacement
+/// is expected soon. The route itself answers if there is no handler.
+bool RequestLoop::find_core_handler() {
+  CoreHandler* const core_handler = match_.route()->core_handlers->on(server_.loop());
+  if (core_handler == nullptr) return true;
+  if (core_handler->active() != nullptr) match_.redirect_to(*core_handler->active());
+  return core_handler->active() != nullptr || !core_handler->is_replacement_expected();
 }
 
-/// It is known who answers.
-Exchange::Next Exchange::take_request() {
+/// Answers the request of the route that was found.
+RequestLoop::Action RequestLoop::dispatch_request() {
   if (head_.has_body()) {
     body_.begin(head_, match_.options().body_max.value_or(server_.limits().body_max));
-    if (body_.error()) return refuse(Refusal::body_too_large);
+    if (body_.error()) return reject(ParseError::body_too_large);
   } else {
-    body_.begin_without();
+    body_.begin_empty();
   }
-  if (match_.waits()) {
-    if (!match_.waits_for_body_only()) return start_handler();
-    const auto body = body_.whole_here();
+  if (match_.is_async()) {
+    if (!match_.needs_only_body()) return start_handler();
+    const auto body = body_.complete_body();
     if (!body) return start_handler();
-    answer([&] { return match_.answer_with(*body, request_); });
-    return answer_now();
+    respond([&] { return match_.respond_with_body(*body, request_); });
+    return finish_now();
   }
   if (!body_.ended()) {
-    // An answer that comes first would hide that the body is malformed.
-    keep_head();
-    stage_ = Stage::body_first;
-    return Next::slow;
+    // Read the body first: an early response would hide that the body is malformed.
+    copy_head();
+    stage_ = Stage::read_body;
+    return Action::finish;
   }
   call_handler();
-  return answer_now();
+  return finish_now();
 }
 
-/// Takes the answer that `make()` returns, or 500 for what it throws.
+/// Takes the response that `make()` returns, or 500 for an exception.
 template <class Make>
-void Exchange::answer(const Make& make) {
-  const Running::Working working(&unit_);
+void RequestLoop::respond(const Make& make) {
+  const CurrentActivity::TraceGuard trace_guard(&trace_);
   try {
     response_.fill(make);
   } catch (...) {
-    failed(std::current_exception());
+    handle_exception(std::current_exception());
   }
 }
 
-/// Calls a handler that does not wait, or gives the router's own answer.
-void Exchange::call_handler() {
-  answer([this] { return match_.answer(request_); });
+/// Calls a handler that does not wait, or makes the router's own response.
+void RequestLoop::call_handler() {
+  respond([this] { return match_.respond(request_); });
 }
 
-/// A handler that may wait keeps the head while the input moves on: it gets a copy of its own, and
-/// what was found in the head moves with it.
-void Exchange::keep_head() {
-  if (head_copy_ != nullptr) return;  // it has waited before
+/// Copies the head for a handler that may wait, because the input moves on. The parts that were
+/// found in the head move to the copy.
+void RequestLoop::copy_head() {
+  if (head_copy_ != nullptr) return;  // the request has waited before
   const std::string_view bytes = head_.bytes();
   head_copy_.reset(static_cast<char*>(BlockPool::allocate(bytes.size())));
   std::memcpy(head_copy_.get(), bytes.data(), bytes.size());
@@ -123,174 +123,176 @@ void Exchange::keep_head() {
   head_.rebase(head_copy_.get());
 }
 
-/// Takes what waiting for a handler needs before there is one that must be waited for: from here to
-/// its end, an InUse needs no memory.
-void Exchange::prepare_to_wait() {
-  match_.settle();
-  if (const Route* const route = match_.route()) server_.routes().make_room(*route);
+/// Allocates all memory for the wait for a handler before the handler starts. An InFlight needs
+/// no memory from then on.
+void RequestLoop::reserve_for_wait() {
+  match_.detach_from_table();
+  if (const Route* const route = match_.route()) server_.routes().reserve(*route);
   begin_cancel();
 }
 
-/// What runs from now on is cancelled with the connection, and on behalf of the route's request.
-void Exchange::begin_cancel() noexcept {
+/// Prepares a cancel source: it is cancelled with the connection and carries the request's trace.
+void RequestLoop::begin_cancel() noexcept {
   cancel_.emplace(context_.cancel);
-  unit_.found(match_.route());
-  cancel_->set_unit(&unit_);
+  trace_.set_route(match_.route());
+  cancel_->set_trace(&trace_);
 }
 
-Exchange::Next Exchange::start_handler() {
-  keep_head();
-  prepare_to_wait();
-  deadline_.expired = false;
-  const Running::Working working(&unit_);
+RequestLoop::Action RequestLoop::start_handler() {
+  copy_head();
+  reserve_for_wait();
+  handler_timeout_.expired = false;
+  const CurrentActivity::TraceGuard trace_guard(&trace_);
   try {
     handler_.emplace(match_.start(request_));
   } catch (...) {
     cancel_.reset();
-    failed(std::current_exception());
-    return answer_now();
+    handle_exception(std::current_exception());
+    return finish_now();
   }
   const bool answered = run(*handler_);
-  look_at_turn();
+  check_stall();
   if (!answered) {
-    if (const auto deadline = match_.options().deadline) {
-      server_.loop().timers().start(deadline_, after(server_.loop().now(), *deadline));
+    if (const auto timeout = match_.options().timeout) {
+      server_.loop().timers().start(handler_timeout_, after(server_.loop().now(), *timeout));
     }
-    stage_ = Stage::handler;
-    return Next::slow;
+    stage_ = Stage::run_handler;
+    return Action::finish;
   }
   take_response();
-  return answer_now();
+  return finish_now();
 }
 
-/// Starts it under cancel_. Returns whether it has ended at once.
+/// Starts the task under cancel_. Returns true if it has finished immediately.
 template <class T>
-bool Exchange::run(Task<T>& task) {
+bool RequestLoop::run(Task<T>& task) {
   running_ = true;
-  waiting_ = nullptr;
+  waiter_ = nullptr;
   task.start(Context{&server_.loop(), &*cancel_}, *this);
-  if (running_) transport_.stream().watch(this);
+  if (running_) io_.stream().observe_hangup(this);
   return !running_;
 }
-template bool Exchange::run(Task<Result<>>& task);
+template bool RequestLoop::run(Task<Result<>>& task);
 
-std::coroutine_handle<> Exchange::finished(Completion& self, std::coroutine_handle<>) {
-  auto& exchange = static_cast<Exchange&>(self);
-  exchange.running_ = false;
-  exchange.deadline_.cancel();
-  Running::work_for(exchange.context_.unit());  // the connection goes on
-  if (exchange.waiting_ && !exchange.busy()) return std::exchange(exchange.waiting_, nullptr);
+std::coroutine_handle<> RequestLoop::on_finished(Continuation& self, std::coroutine_handle<>) {
+  auto& request_loop = static_cast<RequestLoop&>(self);
+  request_loop.running_ = false;
+  request_loop.handler_timeout_.cancel();
+  CurrentActivity::set_trace(request_loop.context_.trace());  // the connection runs next
+  if (request_loop.waiter_ && !request_loop.busy())
+    return std::exchange(request_loop.waiter_, nullptr);
   return std::noop_coroutine();
 }
 
-/// The handler has finished: its response, or 500 for what it threw.
-void Exchange::take_response() {
+/// Takes the response of a finished handler, or 500 for its exception.
+void RequestLoop::take_response() {
   try {
     response_.fill([this] { return handler_->handle().promise().take(); });
   } catch (...) {
-    failed(std::current_exception());
+    handle_exception(std::current_exception());
   }
-  if (deadline_.expired) answer_with(Status::service_unavailable);
+  if (handler_timeout_.expired) respond_with_status(Status::service_unavailable);
   handler_.reset();
   cancel_.reset();
 }
 
-void Exchange::failed(const std::exception_ptr& exception) {
+void RequestLoop::handle_exception(const std::exception_ptr& exception) {
   server_.counters().handler_failures.add();
-  log(describe({}, exception));
-  answer_with(Status::internal_error);
+  log("handler failed: " + describe({}, exception));
+  respond_with_status(Status::internal_error);
 }
 
-/// A handler returned an error that is not the client's: it is counted and logged once.
-void Exchange::handler_error() {
+/// Counts and logs the error of a handler, once, unless it was cancelled.
+void RequestLoop::report_handler_error() {
   const std::error_code cause = response_->cause();
   response_->set_cause({});
   if (cause == Errc::cancelled) return;
   server_.counters().handler_failures.add();
-  log("it failed: " + cause.message());
+  log("handler failed: " + cause.message());
 }
 
-/// One line for the operator, whatever it was that a handler threw.
-void Exchange::log(std::string_view what) {
+/// Writes one line for the operator; control characters are replaced.
+void RequestLoop::log(std::string_view what) {
   std::string line("weir: ");
   line.append(head_.method_text()).append(" ").append(head_.path()).append(": ").append(what);
   std::replace_if(line.begin(), line.end(), [](char each) { return each >= 0 && each < ' '; }, '?');
-  server_.loop().host().log(line);
+  server_.loop().platform().log(line);
 }
 
-void Exchange::answer_with(Status status) {
-  response_.fill([status] { return status_text(status); });
+void RequestLoop::respond_with_status(Status status) {
+  response_.fill([status] { return text_response(status); });
 }
 
-/// Looks after what is not plain about a response. What cannot be sent becomes a 500.
-void Exchange::check_response() {
+/// Checks an unusual response. A response that cannot be sent becomes a 500.
+void RequestLoop::check_response() {
   const bool final = code_of(response_->status()) >= 200 && is_valid(response_->status());
-  if (response_->invalid_field().empty() && final) {
-    if (response_->cause() && code_of(response_->status()) >= 500) handler_error();
+  if (response_->invalid_header().empty() && final) {
+    if (response_->cause() && code_of(response_->status()) >= 500) report_handler_error();
     return;
   }
   server_.counters().handler_failures.add();
-  const std::string why = final ? "the field " + std::string(response_->invalid_field())
+  const std::string why = final ? "the header " + std::string(response_->invalid_header())
                                 : "the status " + std::to_string(code_of(response_->status()));
   log("cannot send " + why);
-  answer_with(Status::internal_error);
+  respond_with_status(Status::internal_error);
 }
 
-/// Writes the answer where nothing has to wait for that.
-Exchange::Next Exchange::answer_now() {
-  stage_ = Stage::answer;
-  if ((!body_.ended() && !refused_) || !write_small()) return Next::slow;
-  const Next next = ended();
-  return next == Next::close && peer_is_done() ? Next::close_now : next;
+/// Writes the response if nothing has to wait for it.
+RequestLoop::Action RequestLoop::finish_now() {
+  stage_ = Stage::send_response;
+  if ((!body_.ended() && !rejected_) || !try_write_to_output()) return Action::finish;
+  const Action action = finish_request();
+  return action == Action::close && peer_sends_no_more() ? Action::close_now : action;
 }
 
-/// Whether the peer should send nothing more, so that nobody needs to read what it sends: it asked
-/// for the close itself (RFC 9112 §9.6: it "MUST NOT send further requests"), in a request without
-/// a body (behind one, some old clients send an empty line).
-bool Exchange::peer_is_done() const noexcept {
-  return !head_.keep_alive() && !refused_ && !head_.has_body() && transport_.input().empty();
+/// Returns true if the peer should send nothing more, so that the server need not read on. The
+/// peer requested the close itself (RFC 9112 §9.6: it "MUST NOT send further requests"). The
+/// request had no body, because some old clients send an empty line behind one.
+bool RequestLoop::peer_sends_no_more() const noexcept {
+  return !head_.keep_alive() && !rejected_ && !head_.has_body() && io_.input().empty();
 }
 
-/// The request is answered.
-Exchange::Next Exchange::ended() noexcept {
+/// Ends a request that is answered.
+RequestLoop::Action RequestLoop::finish_request() noexcept {
   server_.counters().responses.add();
-  look_at_turn();
+  check_stall();
   body_.release();
   head_copy_.reset();
-  return keep_alive_ ? Next::idle : Next::close;
+  return keep_alive_ ? Action::idle : Action::close;
 }
 
-/// A part of a request has run: whether it was what makes this turn slow.
-void Exchange::look_at_turn() noexcept {
-  if (server_.loop().watch().ticked()) [[unlikely]]
-    blame_route();
+/// Checks, after a part of a request has run, if it made this turn slow.
+void RequestLoop::check_stall() noexcept {
+  if (server_.loop().stall_detector().ticked()) [[unlikely]]
+    report_stall();
 }
 
-void Exchange::blame_route() noexcept {
+void RequestLoop::report_stall() noexcept {
   const Route* const route = match_.route();
-  if (route == nullptr || refused_) return;
+  if (route == nullptr || rejected_) return;
   try {
-    server_.loop().watch().look_at([route] { return route->method + " " + route->pattern.text(); });
+    server_.loop().stall_detector().check_as(
+        [route] { return route->method + " " + route->pattern.text(); });
   } catch (const std::bad_alloc&) {
-    // It stays without a name.
+    // The stall stays without a name.
   }
 }
 
-bool Exchange::head_only() const noexcept {
+bool RequestLoop::head_only() const noexcept {
   const Status status = response_->status();
   return head_.method() == Method::head || !may_have_body(status) ||
          status == Status::reset_content;
 }
 
-/// Whether the connection lives on behind this response.
-void Exchange::decide_keep_alive() {
+/// Decides if the connection stays open after this response.
+void RequestLoop::decide_keep_alive() {
   const bool ends_with_connection =
       response_->body().is_stream() && head_.version_minor() == 0 && !head_only();
   if (ends_with_connection || server_.draining() || context_.cancelled()) keep_alive_ = false;
 }
 
-/// The response's head as it goes on the wire.
-ResponseHead Exchange::describe_head() const {
+/// Returns the response's head as it is sent.
+ResponseHead RequestLoop::make_response_head() const {
   const bool stream = response_->body().is_stream();
   ResponseHead head;
   head.status = response_->status();
@@ -304,107 +306,109 @@ ResponseHead Exchange::describe_head() const {
   } else if (head_.version_minor() > 0) {
     head.framing = BodyFraming::chunked;
   } else {
-    head.framing = BodyFraming::none;  // the body ends with the connection
+    head.framing = BodyFraming::none;  // the end of the connection ends the body
   }
   if (!keep_alive_) {
-    head.connection = ConnectionField::close;
+    head.connection = ConnectionHeader::close;
   } else if (head_.version_minor() == 0) {
-    head.connection = ConnectionField::keep_alive;
+    head.connection = ConnectionHeader::keep_alive;
   }
   if (may_have_body(response_->status())) head.content_type = response_->content_type();
-  if (response_->plain()) return head;
-  const Fields& fields = response_->fields();
-  if (fields.contains("Content-Type")) head.content_type = {};
-  head.lines = fields.lines();
+  if (response_->is_plain()) return head;
+  const Headers& headers = response_->headers();
+  if (headers.contains("Content-Type")) head.content_type = {};
+  head.lines = headers.lines();
   return head;
 }
 
-/// Whether the response is of the kind that most are; see UsualHead.
-bool Exchange::is_usual() const noexcept {
-  return response_->plain() && response_->status() == Status::ok &&
+/// Returns true for a response of the common kind; see ResponseHeadCache.
+bool RequestLoop::is_common() const noexcept {
+  return response_->is_plain() && response_->status() == Status::ok &&
          !response_->body().is_stream() &&
-         response_->content_type().size() <= UsualHead::type_size_max &&
+         response_->content_type().size() <= ResponseHeadCache::type_size_max &&
          head_.version_minor() > 0 && head_.method() != Method::head && keep_alive_ &&
          !server_.draining() && !context_.cancelled();
 }
 
-bool Exchange::write_usual() {
+bool RequestLoop::write_common() {
   const std::string_view text = response_->body().text();
-  Buffer& output = transport_.writable_output();
-  if (output.room().size() < UsualHead::size_max + text.size()) return false;
+  Buffer& output = io_.writable_output();
+  if (output.room().size() < ResponseHeadCache::size_max + text.size()) return false;
   char* const start = reinterpret_cast<char*>(output.room().data());
-  char* const end = server_.usual_head(response_->content_type()).write(text.size(), start);
+  char* const end =
+      server_.response_head_cache(response_->content_type()).write(text.size(), start);
   if (!text.empty()) std::memcpy(end, text.data(), text.size());
-  output.grow(static_cast<std::size_t>(end - start) + text.size());
+  output.commit(static_cast<std::size_t>(end - start) + text.size());
   return true;
 }
 
-/// Appends the whole response to the output; false when it does not fit or is no matter of bytes.
-bool Exchange::write_small() {
-  if (is_usual()) return write_usual();
+/// Appends the whole response to the output. Returns false if it does not fit or is streamed.
+bool RequestLoop::try_write_to_output() {
+  if (is_common()) return write_common();
   check_response();
   decide_keep_alive();
   Body& body = response_->body();
   if (body.is_stream() && !head_only()) return false;
-  const ResponseHead head = describe_head();
+  const ResponseHead head = make_response_head();
   const std::string_view text = head_only() ? std::string_view() : body.text();
-  Buffer& output = transport_.writable_output();
+  Buffer& output = io_.writable_output();
   if (output.room().size() < head_size_max(head) + text.size()) return false;
   char* const start = reinterpret_cast<char*>(output.room().data());
   char* const end = write_head(head, start);
   if (!text.empty()) std::memcpy(end, text.data(), text.size());
-  output.grow(static_cast<std::size_t>(end - start) + text.size());
-  if (body.is_stream()) response_.clear();  // what it holds may be the handler's
+  output.commit(static_cast<std::size_t>(end - start) + text.size());
+  if (body.is_stream()) response_.clear();  // its content may be the handler's
   return true;
 }
 
-Exchange::InUse::InUse(Exchange& exchange)
-    : RouteUse(exchange.server_.routes(), exchange.match_.route(), &stop), exchange_(exchange) {
-  exchange.match_.settle();
+RequestLoop::InFlight::InFlight(RequestLoop& request_loop)
+    : InFlightRequest(request_loop.server_.routes(), request_loop.match_.route(), &stop),
+      request_loop_(request_loop) {
+  request_loop.match_.detach_from_table();
 }
 
-/// As if its deadline had passed: a handler is answered for with 503, a streamed body is cut off.
-/// What waits for the client has limits of its own.
-void Exchange::InUse::stop(RouteUse& self) {
-  Exchange& exchange = static_cast<InUse&>(self).exchange_;
-  if (!exchange.cancel_) return;
-  if (exchange.handler_) exchange.deadline_.expired = true;
-  exchange.cancel_->cancel();
+/// Stops the request as if its timeout had expired: a handler is answered for with 503, a
+/// streamed body is cut off. A wait for the client has limits of its own.
+void RequestLoop::InFlight::stop(InFlightRequest& self) {
+  RequestLoop& request_loop = static_cast<InFlight&>(self).request_loop_;
+  if (!request_loop.cancel_) return;
+  if (request_loop.handler_) request_loop.handler_timeout_.expired = true;
+  request_loop.cancel_->cancel();
 }
 
-void Exchange::HandlerDeadline::expire(Timer& self) {
-  auto& deadline = static_cast<HandlerDeadline&>(self);
-  deadline.expired = true;
-  deadline.exchange_.cancel_->cancel();
+void RequestLoop::HandlerTimeout::expire(Timer& self) {
+  auto& timer = static_cast<HandlerTimeout&>(self);
+  timer.expired = true;
+  timer.request_loop_.cancel_->cancel();
 }
 
-void Exchange::peer_gone(HangupWatcher& self) {
-  auto& exchange = static_cast<Exchange&>(self);
-  exchange.gone_ = true;
-  if (std::exchange(exchange.cancel_later_.queued, true)) return;
-  exchange.server_.loop().ready(exchange.cancel_later_);
+void RequestLoop::on_hangup(HangupObserver& self) {
+  auto& request_loop = static_cast<RequestLoop&>(self);
+  request_loop.peer_gone_ = true;
+  if (std::exchange(request_loop.deferred_cancel_.queued, true)) return;
+  request_loop.server_.loop().ready(request_loop.deferred_cancel_);
 }
 
-void Exchange::CancelLater::run(Runnable& self) {
-  auto& later = static_cast<CancelLater&>(self);
+void RequestLoop::DeferredCancel::run(Runnable& self) {
+  auto& later = static_cast<DeferredCancel&>(self);
   later.queued = false;
-  Exchange& exchange = later.exchange_;
-  if (exchange.running_) {
-    exchange.cancel_->cancel();
-  } else if (exchange.waiting_) {
-    go_on_with(std::exchange(exchange.waiting_, nullptr));
+  RequestLoop& request_loop = later.request_loop_;
+  if (request_loop.running_) {
+    request_loop.cancel_->cancel();
+  } else if (request_loop.waiter_) {
+    resume_coroutine(std::exchange(request_loop.waiter_, nullptr));
   }
 }
 
-void Exchange::abandon(std::exception_ptr why) noexcept {
+void RequestLoop::abandon(std::exception_ptr why) noexcept {
   abandoned_ = std::move(why);
   if (!running_) return;
-  if (!in_use_) in_use_.emplace(*this);  // there is room: prepare_to_wait()
+  if (!in_flight_) in_flight_.emplace(*this);  // reserve_for_wait() allocated its memory
   cancel_->cancel();
 }
 
-void Exchange::stop_watching() {
-  transport_.stream().watch(nullptr);
+void RequestLoop::stop_watching() {
+  io_.stream().observe_hangup(nullptr);
   if (abandoned_) std::rethrow_exception(std::exchange(abandoned_, nullptr));
 }
 

@@ -5,19 +5,20 @@
 #include <cstring>
 
 #include "weir/http/router/router.hpp"
-#include "weir/http/server_core.hpp"
+#include "weir/http/server/detail/server_state.hpp"
 
 namespace weir::http {
 
 bool is_request_id(std::string_view text) noexcept {
-  return !text.empty() && text.size() <= WorkUnit::id_bytes_max &&
+  return !text.empty() && text.size() <= TraceContext::id_bytes_max &&
          std::ranges::all_of(text, [](char each) {
            return each > ' ' && each < '\x7f' && each != '"' && each != '\\';
          });
 }
 
 std::string request_id_prefix(WallTime now, unsigned core) {
-  // Six digits of the nanosecond, of some two seconds: enough to tell servers of one service apart.
+  // Six digits of the nanosecond within about two seconds are enough to tell the servers of one
+  // service apart.
   constexpr int base = 36;
   constexpr std::int64_t moments = std::int64_t{base} * base * base * base * base * base;
   std::string prefix(6, '0');
@@ -28,10 +29,10 @@ std::string request_id_prefix(WallTime now, unsigned core) {
   return prefix + "-" + std::to_string(core) + "-";
 }
 
-std::string_view RequestUnit::id(IdRoom room) const noexcept {
-  const std::string_view trusted = server_.router().id_field();
+std::string_view RequestTrace::id(IdBuffer room) const noexcept {
+  const std::string_view trusted = server_.router().id_header();
   if (!trusted.empty()) {
-    const auto given = head_.field(trusted);
+    const auto given = head_.header(trusted);
     if (given && is_request_id(*given)) return *given;
   }
   const std::string_view prefix = server_.id_prefix();

@@ -1,4 +1,4 @@
-// One request as the unit of work that its handler's tasks work for: its id in logs.
+// The trace context of one request, with its id for logs.
 #pragma once
 
 #include <cstdint>
@@ -7,44 +7,45 @@
 
 #include "weir/base/time.hpp"
 #include "weir/http/message/detail/request_head.hpp"
-#include "weir/loop/work_unit.hpp"
+#include "weir/loop/contract/detail/trace_context.hpp"
 
 namespace weir::http {
 
-class ServerCore;
+class ServerState;
 struct Route;
 
-/// Of an exchange, for one request after the other. It costs a request one store: the id is made of
-/// what is there anyway, when somebody asks for it.
-/// Threads: the server's; id() any, while a handler runs, whose head no longer moves.
-class RequestUnit final : public WorkUnit {
+/// The trace context of a request loop, for one request after another. It costs a request one
+/// store, because the id is made only when a caller requests it.
+/// Threads: the server's; id() on any thread while a handler runs, because the head does not move
+/// then.
+class RequestTrace final : public TraceContext {
  public:
-  RequestUnit(const ServerCore& server, const RequestHead& head) noexcept
+  RequestTrace(const ServerState& server, const RequestHead& head) noexcept
       : server_(server), head_(head) {}
 
-  /// A request that no other of this server's is, on this core, has that number.
+  /// Begins a request. No other request of this server on this core has this `number`.
   void begin(std::uint64_t number) noexcept { number_ = number; }
-  void found(const Route* route) noexcept { route_ = route; }
+  void set_route(const Route* route) noexcept { route_ = route; }
 
   std::string_view kind() const noexcept override { return "request"; }
-  /// What the client says in the field that the router trusts; else "k3v90x-0-57": when this server
-  /// began, on which core, and its how many-eth request this is.
-  std::string_view id(IdRoom room) const noexcept override;
-  const void* of() const noexcept override { return route_; }
+  /// Returns the client's value of the header that the router trusts; else an id like
+  /// "k3v90x-0-57". Its parts are the server's start, the core and the number of the request.
+  std::string_view id(IdBuffer room) const noexcept override;
+  const void* origin() const noexcept override { return route_; }
 
  private:
-  const ServerCore& server_;
+  const ServerState& server_;
   const RequestHead& head_;
   const Route* route_ = nullptr;
   std::uint64_t number_ = 0;
 };
 
-/// What requests of a server that begins now on that core have before their numbers: two servers of
-/// one service, one after the other or beside each other, give different ids.
+/// Returns the prefix of the ids of requests, for a server that begins at `now` on `core`. Two
+/// servers of one service, one after the other or side by side, make different ids.
 std::string request_id_prefix(WallTime now, unsigned core);
 
-/// Whether a text that a client sent can be the id of its request: 1 to 128 visible characters, but
-/// for quotation marks and backslashes.
+/// Returns true if a text from a client may be a request's id: 1 to 128 visible characters,
+/// without quotation marks and backslashes.
 bool is_request_id(std::string_view text) noexcept;
 
 }  // namespace weir::http

@@ -24,7 +24,7 @@ TEST(RequestId, IsVisibleAndShort) {
   }
 }
 
-TEST(RequestId, SaysWhenItsServerBeganAndOnWhichCore) {
+TEST(RequestId, PrefixNamesTheStartOfTheServerAndTheCore) {
   const WallTime now{std::chrono::seconds(1'800'000'000)};
   EXPECT_EQ(request_id_prefix(WallTime(), 3), "000000-3-");
   EXPECT_EQ(request_id_prefix(WallTime(Duration(36 * 36 + 35)), 64), "00010z-64-");
@@ -32,14 +32,14 @@ TEST(RequestId, SaysWhenItsServerBeganAndOnWhichCore) {
   EXPECT_EQ(request_id_prefix(WallTime(Duration(-1)), 0), "zzzzzz-0-");
 }
 
-TEST(RequestId, IsTheServers) {
+TEST(RequestId, IsEmptyWithoutAServer) {
   EXPECT_EQ(TextRequest("GET /").request().id(), "");
 }
 
-/// Answers with what the handler sees.
-class RequestUnitTest : public HttpTest {
+/// Has handlers that answer with the id that they see.
+class RequestTraceTest : public HttpTest {
  protected:
-  RequestUnitTest() {
+  RequestTraceTest() {
     routes_.get("/now", [](Request& request) { return text(request.id()); });
     routes_.get("/later", later);
     routes_.post("/body", later);
@@ -51,14 +51,14 @@ class RequestUnitTest : public HttpTest {
     EXPECT_EQ(request.id(), before);
     co_return text(before);
   }
-  /// The ids that requests of one connection have had.
+  /// Returns the ids of all requests that are sent on one connection.
   std::vector<std::string> ids(std::string_view sent) {
     MemoryPeer& peer = connect();
     std::string got = talk(peer, sent);
     pass(10s);
     got += peer.take();
     std::vector<std::string> ids;
-    for (const auto& each : read_http_answers(got)) ids.push_back(each.body);
+    for (const auto& each : sim::parse_http_responses(got)) ids.push_back(each.body);
     return ids;
   }
 };
@@ -67,7 +67,7 @@ constexpr std::string_view get_now = "GET /now HTTP/1.1\r\nHost: a\r\nX-Request-
 constexpr std::string_view get_later =
     "GET /later HTTP/1.1\r\nHost: a\r\nx-request-ID: yours\r\n\r\n";
 
-TEST_F(RequestUnitTest, EachRequestHasItsOwn) {
+TEST_F(RequestTraceTest, EachRequestHasItsOwnId) {
   serve();
   const std::string several = std::string(get_now) + std::string(get_later) + std::string(get_now);
   const auto first = ids(several);
@@ -79,8 +79,8 @@ TEST_F(RequestUnitTest, EachRequestHasItsOwn) {
   for (const std::string& each : all) EXPECT_EQ(each.substr(0, each.rfind('-')), prefix);
 }
 
-TEST_F(RequestUnitTest, AFieldThatIsTrustedSaysIt) {
-  routes_.trust_id_field("X-Request-Id");
+TEST_F(RequestTraceTest, TrustedHeaderSetsTheId) {
+  routes_.trust_id_header("X-Request-Id");
   serve();
   EXPECT_EQ(ids(std::string(get_now) + std::string(get_later)),
             (std::vector<std::string>{"mine", "yours"}));

@@ -1,3 +1,4 @@
+// The grammar of host[:port]: registered names, IPv4, IPv6 and future addresses.
 #include "weir/http/syntax/detail/authority.hpp"
 
 #include "weir/http/syntax/detail/char_class.hpp"
@@ -5,36 +6,37 @@
 namespace weir::http {
 namespace {
 
-/// "v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" ), but no ",": it would look like a list.
+/// True if `text` is "v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" ). A "," is rejected,
+/// because it would look like a list.
 bool is_future_address(std::string_view text) noexcept {
   if (text.empty() || to_lower(text.front()) != 'v') return false;
   const std::size_t dot = text.find('.');
   if (dot == std::string_view::npos) return false;
   const std::string_view version = text.substr(1, dot - 1);
   const std::string_view address = text.substr(dot + 1);
-  if (version.empty() || !all_in(version, CharacterClass::hex) || address.empty()) return false;
+  if (version.empty() || !all_in(version, CharClass::hex) || address.empty()) return false;
   for (char each : address) {
-    if (!is_in(each, CharacterClass::host) && each != ':') return false;
+    if (!is_in(each, CharClass::host) && each != ':') return false;
   }
   return true;
 }
 
-/// True for "%HH" at the start of `text` which stands for a byte that a name may hide in an
-/// escape: neither a control character nor one that would delimit something once decoded.
+/// True if `text` starts with a "%HH" that a name may contain. The decoded byte must be neither a
+/// control character nor a delimiter.
 bool is_harmless_escape(std::string_view text) noexcept {
   if (text.size() < 3) return false;
   const int high = hex_value(text[1]);
   const int low = hex_value(text[2]);
   if (high < 0 || low < 0) return false;
   const int byte = high * 16 + low;
-  return byte >= 0x80 || is_in(static_cast<char>(byte), CharacterClass::host);
+  return byte >= 0x80 || is_in(static_cast<char>(byte), CharClass::host);
 }
 
-/// The length of the registered name or IPv4 address at the start of `text`.
+/// Returns the length of the registered name or IPv4 address at the start of `text`.
 std::size_t registered_name_length(std::string_view text) noexcept {
   std::size_t length = 0;
   while (length < text.size()) {
-    if (is_in(text[length], CharacterClass::host)) {
+    if (is_in(text[length], CharClass::host)) {
       ++length;
     } else if (text[length] == '%' && is_harmless_escape(text.substr(length))) {
       length += 3;
@@ -45,7 +47,7 @@ std::size_t registered_name_length(std::string_view text) noexcept {
   return length;
 }
 
-/// The length of the bracketed address at the start of `text`, or 0.
+/// Returns the length of the bracketed address at the start of `text`, or 0 if there is none.
 std::size_t literal_length(std::string_view text) noexcept {
   const std::size_t close = text.find(']');
   if (close == std::string_view::npos) return 0;
@@ -66,7 +68,7 @@ std::optional<Authority> parse_authority(std::string_view text) noexcept {
   rest.remove_prefix(1);
   std::uint32_t port = 0;
   for (char each : rest) {
-    if (!is_in(each, CharacterClass::digit)) return std::nullopt;
+    if (!is_in(each, CharClass::digit)) return std::nullopt;
     port = port * 10 + static_cast<std::uint32_t>(each - '0');
     if (port > 65535) return std::nullopt;
   }
@@ -82,7 +84,7 @@ bool is_ipv4_address(std::string_view text) noexcept {
     }
     std::size_t digits = 0;
     int value = 0;
-    while (digits < text.size() && digits < 3 && is_in(text[digits], CharacterClass::digit)) {
+    while (digits < text.size() && digits < 3 && is_in(text[digits], CharClass::digit)) {
       value = value * 10 + (text[digits++] - '0');
     }
     if (digits == 0 || value > 255 || (digits > 1 && text[0] == '0')) return false;
@@ -97,7 +99,7 @@ bool is_ipv6_address(std::string_view text) noexcept {
   if (gap) text.remove_prefix(2);
   while (!text.empty()) {
     std::size_t digits = 0;
-    while (digits < text.size() && is_in(text[digits], CharacterClass::hex)) ++digits;
+    while (digits < text.size() && is_in(text[digits], CharClass::hex)) ++digits;
     if (digits < text.size() && text[digits] == '.') {
       if (!is_ipv4_address(text)) return false;
       groups += 2;

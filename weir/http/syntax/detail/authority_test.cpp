@@ -1,3 +1,4 @@
+// Tests of the authority parser.
 #include "weir/http/syntax/detail/authority.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-TEST(Authority, HostAndPortAreTakenApart) {
+TEST(Authority, SplitsHostAndPort) {
   const auto name = parse_authority("a.test:8080");
   ASSERT_TRUE(name);
   EXPECT_EQ(name->host, "a.test");
@@ -23,7 +24,7 @@ TEST(Authority, HostAndPortAreTakenApart) {
   EXPECT_FALSE(bare->port.has_value());
 }
 
-TEST(Authority, WhatTheGrammarAllows) {
+TEST(Authority, AcceptsTextThatTheGrammarAllows) {
   for (auto text : {"a",
                     "a.test",
                     "A.TEST.",
@@ -49,7 +50,7 @@ TEST(Authority, WhatTheGrammarAllows) {
   }
 }
 
-TEST(Authority, WhatItDoesNot) {
+TEST(Authority, RejectsTextThatTheGrammarForbids) {
   for (auto text : {""sv,
                     ":"sv,
                     ":80"sv,
@@ -115,7 +116,7 @@ TEST(Authority, WhatItDoesNot) {
   }
 }
 
-TEST(Authority, Ipv4Addresses) {
+TEST(Authority, RecognizesIpv4Addresses) {
   for (auto text : {"0.0.0.0", "255.255.255.255", "1.20.100.9"}) {
     EXPECT_TRUE(is_ipv4_address(text)) << text;
   }
@@ -125,7 +126,7 @@ TEST(Authority, Ipv4Addresses) {
   }
 }
 
-TEST(Authority, Ipv6Addresses) {
+TEST(Authority, RecognizesIpv6Addresses) {
   for (auto text : {"::", "::1", "1::", "1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7::", "::2:3:4:5:6:7:8",
                     "1::8", "2001:DB8::8:800:200C:417A", "::ffff:1.2.3.4", "1:2:3:4:5:6:1.2.3.4",
                     "1::5:1.2.3.4", "::1.2.3.4", "fe80::1:2"}) {

@@ -1,4 +1,4 @@
-// Which bytes may stand where: the character classes of RFC 9110 and RFC 3986 as one table.
+// Character classes of RFC 9110 and RFC 3986 as one table of 256 bytes.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 
 namespace weir::http {
 
-/// The bits of `character_classes`.
-struct CharacterClass {
+/// The bits of the entries in `char_classes`.
+struct CharClass {
   static constexpr std::uint8_t token = 1;   ///< tchar, RFC 9110 §5.6.2
   static constexpr std::uint8_t target = 2;  ///< pchar, "/", "?" and "%", RFC 3986 §3.3, §3.4
   static constexpr std::uint8_t value = 4;   ///< SP, HTAB, VCHAR and obs-text, RFC 9110 §5.5
@@ -19,7 +19,7 @@ struct CharacterClass {
 
 namespace detail {
 
-constexpr std::array<std::uint8_t, 256> make_character_classes() {
+constexpr std::array<std::uint8_t, 256> make_char_classes() {
   std::array<std::uint8_t, 256> table{};
   const auto mark = [&table](std::string_view characters, int bits) {
     for (char each : characters) {
@@ -27,7 +27,7 @@ constexpr std::array<std::uint8_t, 256> make_character_classes() {
       entry = static_cast<std::uint8_t>(entry | bits);
     }
   };
-  using C = CharacterClass;
+  using C = CharClass;
   mark("0123456789", C::token | C::target | C::host | C::digit | C::hex);
   mark("ABCDEFabcdef", C::hex);
   mark("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", C::token | C::target | C::host);
@@ -43,14 +43,14 @@ constexpr std::array<std::uint8_t, 256> make_character_classes() {
 
 }  // namespace detail
 
-inline constexpr std::array<std::uint8_t, 256> character_classes = detail::make_character_classes();
+inline constexpr std::array<std::uint8_t, 256> char_classes = detail::make_char_classes();
 
-/// True if `character` is in one of the classes of `bits`.
+/// Returns true if `character` is in one of the classes of `bits`.
 constexpr bool is_in(char character, std::uint8_t bits) noexcept {
-  return (character_classes[static_cast<unsigned char>(character)] & bits) != 0;
+  return (char_classes[static_cast<unsigned char>(character)] & bits) != 0;
 }
 
-/// True if every byte of `text` is in one of the classes of `bits`; true for an empty text.
+/// Returns true if every byte of `text` is in one of the classes of `bits`; true for an empty text.
 constexpr bool all_in(std::string_view text, std::uint8_t bits) noexcept {
   for (char each : text) {
     if (!is_in(each, bits)) return false;
@@ -58,40 +58,41 @@ constexpr bool all_in(std::string_view text, std::uint8_t bits) noexcept {
   return true;
 }
 
-/// True for a non-empty token (RFC 9110 §5.6.2).
+/// Returns true if `text` is a non-empty token (RFC 9110 §5.6.2).
 constexpr bool is_token(std::string_view text) noexcept {
-  return !text.empty() && all_in(text, CharacterClass::token);
+  return !text.empty() && all_in(text, CharClass::token);
 }
 
-/// True for the two bytes of optional white space.
+/// Returns true if `character` is SP or HTAB, the two bytes of optional white space (RFC 9110
+/// §5.6.3).
 constexpr bool is_space(char character) noexcept {
   return character == ' ' || character == '\t';
 }
 
-/// `text` without white space (SP, HTAB) at both ends.
+/// Returns `text` without white space (SP, HTAB) at both ends.
 constexpr std::string_view trim(std::string_view text) noexcept {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   return text;
 }
 
-/// An ASCII letter in lower case; every other byte as it is.
+/// Returns an ASCII letter in lower case and every other byte unchanged.
 constexpr char to_lower(char character) noexcept {
   return character >= 'A' && character <= 'Z' ? static_cast<char>(character + ('a' - 'A'))
                                               : character;
 }
 
-/// Equal but for the case of ASCII letters.
+/// Returns true if `a` and `b` are equal when the case of ASCII letters is ignored.
 constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
-  if (a == b) return true;  // mostly, and much faster
+  if (a == b) return true;  // the common case, and much faster
   for (std::size_t index = 0; index < a.size(); ++index) {
     if (to_lower(a[index]) != to_lower(b[index])) return false;
   }
   return true;
 }
 
-/// The value of a hexadecimal digit, or -1.
+/// Returns the value of a hexadecimal digit, or -1 for any other byte.
 constexpr int hex_value(char character) noexcept {
   if (character >= '0' && character <= '9') return character - '0';
   const char lower = to_lower(character);

@@ -9,15 +9,15 @@ AcceptFailure classify_accept(int error) noexcept {
   switch (error) {
     case EAGAIN:
     case EINTR:
-    case ECANCELED:  // io_uring's, when its request ended before anybody came
-      return AcceptFailure::nobody_waits;
-    // What accept(2) lists as the connection's own errors, "treat like EAGAIN by retrying".
+    case ECANCELED:  // io_uring: the request ended before a connection arrived
+      return AcceptFailure::no_connection;
+    // Errors of the connection; accept(2) recommends to treat them like EAGAIN by retrying.
     case ECONNABORTED:
     case ECONNRESET:
     case EPROTO:
     case ENOPROTOOPT:
     case EOPNOTSUPP:
-    case EPERM:  // a firewall's rule
+    case EPERM:  // a firewall rule
     case ENETDOWN:
     case ENETUNREACH:
     case EHOSTDOWN:

@@ -1,4 +1,4 @@
-// What a failed accept(2) means, the same for every backend.
+// Classification of accept(2) errors, the same for every backend.
 #pragma once
 
 #include <chrono>
@@ -9,20 +9,20 @@
 namespace weir {
 
 enum class AcceptFailure : std::uint8_t {
-  nobody_waits,     ///< there is no connection now
-  connection_gone,  ///< that one is over, or a network is in trouble; the listener is well
-  exhausted,        ///< descriptors or memory ran out: it would fail again at once
-  broken,           ///< the listener itself
+  no_connection,    ///< no connection is waiting
+  connection_gone,  ///< the connection has ended or its network failed; the listener works
+  exhausted,        ///< descriptors or memory ran out; an immediate retry would fail again
+  broken,           ///< the listener itself failed
 };
 
-/// Of an errno that is not 0.
+/// Returns the class of `error`, an errno that is not 0.
 AcceptFailure classify_accept(int error) noexcept;
 
-/// How long accepting rests while it is exhausted: doubled each time in a row, between these.
+/// Limits of the pause while accepting is exhausted. The pause doubles with each failure in a row.
 constexpr Duration accept_pause_min = std::chrono::milliseconds(10);
 constexpr Duration accept_pause_max = std::chrono::milliseconds(160);
 
-/// The pause after one of `last`, which is zero when none came before.
+/// Returns the pause that follows a pause of `last`. `last` is zero for the first failure.
 Duration next_accept_pause(Duration last) noexcept;
 
 }  // namespace weir

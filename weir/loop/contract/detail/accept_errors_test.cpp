@@ -7,9 +7,9 @@
 namespace weir {
 namespace {
 
-TEST(AcceptFailure, WhatIsTransientIsToldFromWhatIsNot) {
+TEST(AcceptFailure, ClassifiesErrnoValues) {
   for (const int error : {EAGAIN, EINTR, ECANCELED}) {
-    EXPECT_EQ(classify_accept(error), AcceptFailure::nobody_waits) << error;
+    EXPECT_EQ(classify_accept(error), AcceptFailure::no_connection) << error;
   }
   for (const int error : {ECONNABORTED, ECONNRESET, EPROTO, ENOPROTOOPT, EOPNOTSUPP, EPERM,
                           ENETDOWN, ENETUNREACH, EHOSTDOWN, EHOSTUNREACH, ENONET, ETIMEDOUT}) {

@@ -5,8 +5,8 @@
 namespace weir {
 
 void Descriptor::reset() noexcept {
-  if (value_ >= 0 && host_ != nullptr) host_->close(value_);
-  host_ = nullptr;
+  if (value_ >= 0 && platform_ != nullptr) platform_->close(value_);
+  platform_ = nullptr;
   value_ = -1;
 }
 

@@ -1,22 +1,24 @@
-// An open descriptor of a host: the operating system's, or a simulated one.
+// Descriptor of a platform: one of the operating system, or a simulated one.
 #pragma once
 
 #include <utility>
 
 namespace weir {
 
-class Host;
+class Platform;
 
-/// Move-only owner of a descriptor; closes it through the host that opened it.
-/// Threads: one at a time. Lifetime: must not outlive its host.
+/// Move-only owner of a descriptor. Closes it through the platform that opened it.
+/// Threads: one at a time.
+/// Lifetime: must not outlive its platform.
 class Descriptor {
  public:
   Descriptor() noexcept = default;
-  Descriptor(Host& host, int value) noexcept : host_(&host), value_(value) {}
+  Descriptor(Platform& platform, int value) noexcept : platform_(&platform), value_(value) {}
   Descriptor(Descriptor&& other) noexcept
-      : host_(std::exchange(other.host_, nullptr)), value_(std::exchange(other.value_, -1)) {}
+      : platform_(std::exchange(other.platform_, nullptr)),
+        value_(std::exchange(other.value_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(host_, other.host_);
+    std::swap(platform_, other.platform_);
     std::swap(value_, other.value_);
     return *this;
   }
@@ -24,15 +26,15 @@ class Descriptor {
 
   int value() const noexcept { return value_; }
   explicit operator bool() const noexcept { return value_ >= 0; }
-  /// The caller closes it from now on.
+  /// Returns the descriptor; the caller must close it.
   int release() noexcept {
-    host_ = nullptr;
+    platform_ = nullptr;
     return std::exchange(value_, -1);
   }
   void reset() noexcept;
 
  private:
-  Host* host_ = nullptr;
+  Platform* platform_ = nullptr;
   int value_ = -1;
 };
 

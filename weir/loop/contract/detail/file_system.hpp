@@ -1,4 +1,4 @@
-// The contract of a host's files: calls that may block, for threads beside the loops.
+// Contract of a platform's files: calls that may block, for threads other than the loops.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,18 @@
 
 namespace weir {
 
-/// The files of a host. Each function is what the one of its name in weir/os/detail/io/file.hpp is, errors
-/// included; what was opened is closed as every descriptor is. A loop calls none of them, for each
-/// may block: weir/net/files has them called on threads of a pool, and what a backend can do of
-/// them (see Backend::does_files()) done by that.
-/// Threads: any; several operations on one file, too. Lifetime: its host's.
+/// The files of a platform. Each function does what the function of the same name in
+/// weir/os/detail/io/file.hpp does and fails with the same errors. An opened file is closed like
+/// every descriptor. A loop never calls these functions, because each may block: weir/net/files
+/// calls them on the threads of a pool. It uses the backend for the operations that the backend
+/// supports (see Backend::does_files()).
+/// Threads: any, also for several operations on one file at the same time.
+/// Lifetime: that of its platform.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  virtual Result<Descriptor> open(const std::string& path, const os::FileOpening& how) = 0;
+  virtual Result<Descriptor> open(const std::string& path, const os::FileOpenOptions& how) = 0;
   virtual Result<std::size_t> read_at(int file, MutableBytes target, std::uint64_t offset) = 0;
   virtual Result<std::size_t> write_at(int file, Bytes source, std::uint64_t offset) = 0;
   virtual Result<> sync(int file) = 0;

@@ -1,4 +1,4 @@
-// The contract of a host: everything else that a program asks the world for.
+// Contract of a platform: every service that a program needs from its environment.
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,11 @@
 #include "weir/base/time.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
 #include "weir/loop/contract/detail/descriptor.hpp"
-#include "weir/loop/handover.hpp"
+#include "weir/loop/contract/detail/handover.hpp"
 #include "weir/loop/contract/detail/platform_thread.hpp"
-#include "weir/loop/supervision.hpp"
+#include "weir/loop/contract/detail/supervision.hpp"
 #include "weir/os/address.hpp"
-#include "weir/os/datagram_socket.hpp"
+#include "weir/os/detail/io/datagram_socket.hpp"
 #include "weir/os/detail/machine/topology.hpp"
 
 namespace weir {
@@ -26,177 +26,197 @@ class FileSystem;
 class Loop;
 class RunQueue;
 
-/// Which backend to make. `automatic` takes the best that works here.
+/// The backend to create. `automatic` selects the best one that works on this machine.
 enum class BackendChoice : std::uint8_t { automatic, uring, uring_6_1, epoll, poll };
 
 struct ListenOptions {
-  int backlog = 4096;      ///< capped by the system's own maximum
-  bool reuse_port = true;  ///< several listeners of one address share its connections
-  bool first = false;      ///< EADDRINUSE if anybody has the port, reuse_port or not
+  int backlog = 4096;      ///< capped by the maximum of the system
+  bool reuse_port = true;  ///< listeners of one address share its connections
+  /// Fails with EADDRINUSE if any other socket has the port, whatever `reuse_port` is.
+  bool require_unused = false;
 };
 
 struct StreamOptions {
-  bool no_delay = true;  ///< TCP_NODELAY: small writes leave at once
+  bool no_delay = true;  ///< TCP_NODELAY: small writes are sent immediately
 };
 
-/// How a datagram socket is opened; see os::DatagramSettings, which says more.
+/// Options of a new datagram socket; see os::DatagramSettings for details.
 struct DatagramOptions {
-  os::Address local =
-      {};                 ///< where it is bound, port 0: the host chooses; none: as `peer` needs it
-  os::Address peer = {};  ///< to whom it is connected; none: it talks with everybody
-  bool reuse_port = false;  ///< several sockets of one address share what comes to it
-  bool first = false;       ///< EADDRINUSE if anybody has the port, reuse_port or not
-  /// The index of the interface by which it sends to groups; 0: as the routes say.
+  /// Address to bind to. The platform chooses the port if it is 0. The family of `peer` decides if
+  /// there is no address.
+  os::Address local = {};
+  /// Address that the socket is connected to; none: it exchanges datagrams with any peer.
+  os::Address peer = {};
+  bool reuse_port = false;  ///< sockets of one address share the datagrams
+  /// Fails with EADDRINUSE if any other socket has the port, whatever `reuse_port` is.
+  bool require_unused = false;
+  /// Index of the interface for sending to multicast groups; 0: the routing table decides.
   unsigned multicast_interface = 0;
-  /// What comes from one peer in datagrams of one size may be received as one: Datagram::size_each.
-  bool joined = false;
+  /// Allows the kernel to join datagrams of one size from one peer; see Datagram::segment_size.
+  bool gro = false;
 };
 
-/// A backend and the reason why it is this one, for people ("io_uring refused: EPERM (seccomp)").
+/// A backend and the reason for the choice, as text ("io_uring refused: EPERM (seccomp)").
 struct ChosenBackend {
   std::unique_ptr<Backend> backend;
   std::string reason;
 };
 
-/// How the thread of a loop gets its CPU. A simulated host has no such threads.
+/// Scheduling of the thread of a loop. A simulated platform has no such threads.
 struct LoopSchedule {
-  /// Of SCHED_FIFO, 1 to 99: before all ordinary threads; 0: as one of them. Where the kernel
-  /// refuses it, one log line says which setting would allow it, and the loop runs as an ordinary
-  /// thread, or
+  /// Priority under SCHED_FIFO, 1 to 99, above all ordinary threads; 0: an ordinary thread. If the
+  /// kernel refuses it, one log line names the setting that would allow it. The loop then runs as
+  /// an ordinary thread, unless `fifo_required` is set.
   int fifo_priority = 0;
-  bool fifo_required = false;  ///< run() fails with the refusal, and no loop has run
-  bool busy_poll = false;      ///< the loop asks the kernel again and again and never sleeps
-  Duration busy_wait = {};     ///< for so long it does so before it sleeps, if that pays
+  bool fifo_required = false;  ///< true: run() fails instead, before any loop has run
+  bool busy_poll = false;      ///< the loop polls the kernel and never sleeps
+  Duration busy_wait = {};     ///< time to poll before the loop sleeps, if polling pays
 };
 
-/// A loop and where to run it; see Host::run().
-struct LoopPlace {
+/// A loop and the CPU to run it on; see Platform::run().
+struct LoopPlacement {
   Loop* loop;
-  int cpu;  ///< to pin its thread to; -1: anywhere
+  int cpu;  ///< CPU to pin its thread to; -1: any
   LoopSchedule schedule = {};
 };
 
 enum class Signal : std::uint8_t { interrupt, terminate };
 
-/// What run() reports back and asks, on a thread that is none of the loops'.
+/// Callbacks of Platform::run(), called on a thread that is not the thread of a loop.
 class RunControl {
  public:
   virtual ~RunControl() = default;
-  virtual void signalled(Signal signal) = 0;
-  /// From when on loops are expected to return soon: one that stays in a handler for a second then,
-  /// or none of which runs anything, is given up on. The operating system's host ends the process,
-  /// with a log line and status 1; a simulated one, which has but one thread, cannot. Any thread.
+  virtual void on_signal(Signal signal) = 0;
+  /// Returns the time from which the loops are expected to return soon. The platform gives up
+  /// on a loop that stays in a handler for a second after it. It also gives up if no loop runs
+  /// anything for a second. OsPlatform then ends the process with a log line and status 1. A
+  /// simulated platform has only one thread and cannot do that.
+  /// Threads: any.
   virtual Instant abandon_at() noexcept { return never; }
-  /// For hosts: until it is called with nullptr, `changed` is to be called, on any thread, when
-  /// abandon_at() has changed.
+  /// Sets a function to call when abandon_at() has changed, on any thread. nullptr removes it. A
+  /// platform calls this.
   virtual void on_abandon_change(std::function<void()> changed) { static_cast<void>(changed); }
 };
 
-/// Clock, randomness, sockets, files, threads and signals. Two kinds: the operating system's
-/// (OsHost) and simulated ones (weir/testing). Nothing above may ask the world by another way.
-/// Threads: all functions from any thread. Lifetime: outlives every loop and descriptor made by it.
-class Host {
+/// Clock, randomness, sockets, files, threads and signals. OsPlatform uses the operating system;
+/// simulated platforms are in weir/testing. Higher floors use no other way to the environment.
+/// Threads: all functions from any thread.
+/// Lifetime: outlives every loop and descriptor that it made.
+class Platform {
  public:
-  virtual ~Host() = default;
+  virtual ~Platform() = default;
 
   virtual Instant now() noexcept = 0;
-  /// Whether now() costs nothing, as in virtual time: then loops ask more often than they need to.
+  /// Returns true if now() costs nothing, as in virtual time. Loops then read the clock more
+  /// often.
   virtual bool clock_is_free() const noexcept { return false; }
   virtual WallTime wall_time() noexcept = 0;
-  /// 64 unpredictable bits (from a seed in a simulation).
+  /// Returns 64 unpredictable bits; they come from a seed in a simulation.
   virtual std::uint64_t random() = 0;
 
-  /// A listening socket. Port 0: the host chooses one, local_address() tells it.
+  /// Opens a listening socket. If the port is 0, the platform chooses one, and local_address()
+  /// returns it.
   virtual Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) = 0;
-  /// An unconnected stream socket of the family of `peer`, for Backend::connect().
+  /// Opens an unconnected stream socket of the family of `peer`, for Backend::connect().
   virtual Result<Descriptor> open_stream(const os::Address& peer) = 0;
-  /// A datagram socket for SocketRole::datagrams. Errors: Errc::unsupported where a host has none.
+  /// Opens a datagram socket for SocketRole::datagrams.
+  /// Errors: Errc::unsupported if the platform has none.
   virtual Result<Descriptor> open_datagrams([[maybe_unused]] const DatagramOptions& options) {
     return fail(Errc::unsupported);
   }
-  /// From now on the socket hears what is sent to the group and to its own port, or does so no
-  /// more. Errors: EINVAL for what is no group, EADDRINUSE when it is in it already, EADDRNOTAVAIL
-  /// when it is not.
-  virtual Result<> join(int datagrams, const os::MulticastGroup& group) {
+  /// join_group() lets the socket receive datagrams that are sent to the group and to its own
+  /// port. leave_group() ends that.
+  /// Errors: EINVAL if `group` is not a multicast group. EADDRINUSE if the socket is already a
+  /// member. EADDRNOTAVAIL if it is not a member.
+  virtual Result<> join_group(int datagrams, const os::MulticastGroup& group) {
     static_cast<void>(datagrams), static_cast<void>(group);
     return fail(Errc::unsupported);
   }
-  virtual Result<> leave(int datagrams, const os::MulticastGroup& group) {
+  virtual Result<> leave_group(int datagrams, const os::MulticastGroup& group) {
     static_cast<void>(datagrams), static_cast<void>(group);
     return fail(Errc::unsupported);
   }
   virtual Result<> configure(int descriptor, const StreamOptions& options) = 0;
   virtual Result<os::Address> local_address(int descriptor) = 0;
   virtual Result<os::Address> peer_address(int descriptor) = 0;
-  /// Bytes that were sent on a stream and have not yet arrived at the other side's host.
-  virtual Result<std::size_t> unacknowledged(int descriptor) = 0;
-  /// Lets a listener take no new connections while those already begun can still be accepted, so
-  /// that it can be closed without resetting anybody. True (no error) where the host can do it.
-  /// Those accepted afterwards need configure() before they are read from.
+  /// Returns the number of sent bytes of a stream that have not reached the platform of the peer
+  /// yet.
+  virtual Result<std::size_t> unacked_bytes(int descriptor) = 0;
+  /// Stops a listener from taking new connections. Connections already begun can still be
+  /// accepted, so closing the listener afterwards resets no connection. Connections accepted
+  /// afterwards need configure() before they are read from.
+  /// Returns: success if the platform can do it.
   virtual Result<> refuse_new_connections(int listener) = 0;
-  /// Another descriptor of the same listening socket, for another loop: each connection comes to
-  /// one of them, and the socket listens until all are closed.
+  /// Returns another descriptor of the same listening socket, for another loop. Each connection
+  /// comes to one of the descriptors. The socket listens until all of them are closed.
   virtual Result<Descriptor> share(int listener) = 0;
-  /// A listening socket that this process has been given: the host's from now on, non-blocking. It
-  /// is closed where it cannot be had. Errors: Errc::unsupported where a host has none; EINVAL,
-  /// ENOTSOCK, EPROTOTYPE for what is no stream socket that listens; EBADF.
+  /// Takes over a listening socket that this process was given, and makes it non-blocking. The
+  /// descriptor is closed if this fails.
+  /// Errors: EINVAL, ENOTSOCK or EPROTOTYPE if it is not a listening stream socket. EBADF.
+  /// Errc::unsupported if the platform has none.
   virtual Result<Descriptor> inherit_listener(int descriptor) {
     static_cast<void>(descriptor);
     return fail(Errc::unsupported);
   }
-  /// Meets other processes of the same service; see Handover. Waits for the older one, if there is
-  /// one, to pass its sockets on.
+  /// Connects to the other processes of the same service; see Handover. If there is an older
+  /// process, waits until it has passed its sockets on.
   virtual HandoverStart begin_handover(const HandoverOptions& options) {
     static_cast<void>(options);
-    return {nullptr, "sockets cannot be taken over on this host"};
+    return {nullptr, "this platform does not support hot restart"};
   }
-  /// Makes worker processes of this one, by fork, before it has threads. Returns in each worker
-  /// with its seat, and here when all of them have ended for good. Signals: SIGINT and SIGTERM
-  /// order all workers to drain, the second one to stop; workers end with their supervisor.
+  /// Creates worker processes of this process with fork(), before it has threads. SIGINT or
+  /// SIGTERM makes all workers drain; a second signal makes them stop. Workers end when their
+  /// supervisor ends.
+  /// Returns: in each worker, with its handle; in the supervisor, when all workers have ended for
+  /// good.
   virtual Supervised supervise(const SupervisionOptions& options) {
     static_cast<void>(options);
-    return {.failure = "this host has but one process"};
+    return {.failure = "this platform does not support worker processes"};
   }
-  /// Removes the file that listen() has made for a Unix address, unless it is another's by now.
-  /// Called while the listener is still open. Does nothing for other addresses.
+  /// Removes the file that listen() created for a Unix address, unless the file belongs to another
+  /// socket by now. The listener must still be open. Does nothing for other addresses.
   virtual void remove_local_path(const os::Address& bound) noexcept = 0;
   virtual void close(int descriptor) noexcept = 0;
 
-  /// Its files; they live as long as the host.
+  /// Returns the files of the platform. They live as long as the platform.
   virtual FileSystem& files() noexcept = 0;
 
   virtual os::Topology topology() = 0;
-  /// How many descriptors this process may open; raises the limit once if it can and says so.
+  /// The number of descriptors that this process may open. The platform raises the limit once if
+  /// it can, and reports that in the explanation.
   struct DescriptorLimit {
     std::size_t descriptors_max;
-    std::string explanation;  ///< "raised from 1024 to 20000", or why it could not be
+    /// "raised from 1024 to 20000", or the reason why the limit could not be raised.
+    std::string explanation;
   };
   virtual DescriptorLimit descriptor_limit() = 0;
-  /// Keeps all memory of this process, also what it gets later, in RAM until it ends; all of it is
-  /// there at once.
+  /// Locks all present and future memory of this process in RAM until it ends. All of that memory
+  /// is resident immediately.
   struct LockedMemory {
     bool locked;
-    std::string explanation;  ///< why not, and which setting would allow it
+    std::string explanation;  ///< reason of a failure, and the setting that would allow it
   };
   virtual LockedMemory lock_memory() = 0;
 
-  /// A backend that pushes what finished to `ready`. The caller keeps `ready` alive longer.
-  /// Errors: Errc::unsupported or the kernel's when an explicit choice cannot be had.
+  /// Creates a backend that pushes finished operations to `ready`.
+  /// Errors: if an explicit choice is not available, Errc::unsupported or the error of the kernel.
+  /// Lifetime: `ready` outlives the backend.
   virtual Result<ChosenBackend> make_backend(BackendChoice choice, RunQueue& ready) = 0;
 
-  /// Calls Loop::run() of every loop, each on a thread of its own (all on this one in a
-  /// simulation), and returns when all have returned. While it runs, SIGINT and SIGTERM go to
-  /// `control` instead of ending the process, unless it is nullptr. Errors: a thread could not be
-  /// started, or not be scheduled as is required (then no loop has run).
-  virtual Result<> run(std::span<const LoopPlace> places, RunControl* control) = 0;
+  /// Calls Loop::run() of every loop and returns when all have returned. Each loop runs on a
+  /// thread of its own; in a simulation, all run on the calling thread. SIGINT and SIGTERM go to
+  /// `control` in the meantime and do not end the process, unless `control` is nullptr.
+  /// Errors: a thread could not be started or scheduled as required; no loop has run then.
+  virtual Result<> run(std::span<const LoopPlacement> placements, RunControl* control) = 0;
 
-  /// How many threads a pool may have here unless somebody says otherwise; at least 1.
+  /// Returns the default limit for the threads of a pool on this machine, at least 1.
   virtual std::size_t threads_max() = 0;
-  /// A thread for `work`, not started yet. `work` outlives it.
-  virtual std::unique_ptr<HostThread> make_thread(const HostThreadOptions& options,
-                                                  ThreadWork& work) = 0;
+  /// Creates a thread for `work`, which does not run before PlatformThread::start().
+  /// Lifetime: `work` outlives the thread.
+  virtual std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions& options,
+                                                      ThreadWork& work) = 0;
 
-  /// One line for the operator; a newline is added.
+  /// Writes one line to the log of the operator and adds a newline.
   virtual void log(std::string_view line) noexcept = 0;
 };
 

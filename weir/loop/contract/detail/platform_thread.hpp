@@ -1,4 +1,4 @@
-// A thread that a host lends for work that may block, which a loop must never do.
+// Thread of a platform for work that may block; a loop must never block.
 #pragma once
 
 #include <cstddef>
@@ -12,49 +12,55 @@
 
 namespace weir {
 
-/// What a HostThread does, one step after the other, so that a simulated host can take the steps
+/// The work of a PlatformThread, as a sequence of steps. A simulated platform can run the steps
 /// without a thread.
 class ThreadWork {
  public:
-  /// On the thread: for the first time soon after start(), and again when the moment that it has
-  /// returned comes, or at once when wake() was called since it began. It may block; simulated, it
-  /// takes no time. nullopt: the thread ends.
+  /// Runs one step on the thread. The first step comes soon after start(). The next one comes at
+  /// the returned time, or immediately if wake() was called since this step began. A step may
+  /// block; it takes no time in a simulation.
+  /// Returns: the time of the next step; nullopt ends the thread.
   virtual std::optional<Instant> step() noexcept = 0;
 
  protected:
   ~ThreadWork() = default;
 };
 
-/// Who has a CPU that several threads of the process want.
-enum class ThreadRank : std::uint8_t {
-  equal,   ///< a thread like others
-  behind,  ///< stands back behind the loops, which take the CPU from it; see os::stand_back()
+/// Priority of a thread when several threads of the process compete for a CPU.
+enum class ThreadPriority : std::uint8_t {
+  normal,      ///< an ordinary thread
+  background,  ///< lower than the loops, which preempt it; see os::set_background_priority()
 };
 
-struct HostThreadOptions {
-  /// Enough for the C library's resolver and for deep calls of one's own; and a thousand of them do
-  /// not fill a machine whose memory is locked.
+struct PlatformThreadOptions {
+  /// Enough for the resolver of the C library and for deep calls of user code. A thousand stacks
+  /// of this size fit into a machine with locked memory.
   static constexpr std::size_t stack_bytes_usual = std::size_t{1} << 20;
 
-  std::string name;  ///< at most 15 bytes are seen
-  ThreadRank rank = ThreadRank::equal;
-  std::size_t stack_bytes = stack_bytes_usual;  ///< the kernel's or libc's least, if that is more
+  std::string name;  ///< the kernel shows at most 15 bytes
+  ThreadPriority priority = ThreadPriority::normal;
+  std::size_t stack_bytes = stack_bytes_usual;  ///< raised to the minimum of the kernel or libc
 };
 
-/// Made by Host::make_thread(). Threads: start() and the destructor one; the rest any, while the
-/// object lives. Lifetime: its host and its work outlive it.
-class HostThread {
+/// A thread, created by Platform::make_thread().
+/// Threads: start() and the destructor on one thread; the other functions on any, while the object
+/// lives.
+/// Lifetime: its platform and its work outlive it.
+class PlatformThread {
  public:
-  /// Waits until a step under way has returned; there is none afterwards. Not inside a step.
-  virtual ~HostThread() = default;
-  /// Once. Errors: the kernel's, where it has no thread left (EAGAIN); then nothing has begun.
+  /// Waits until a running step has returned. No step runs afterwards. Must not be called inside a
+  /// step.
+  virtual ~PlatformThread() = default;
+  /// Starts the thread. Call it at most once.
+  /// Errors: that of the kernel if it cannot create a thread (EAGAIN); no step runs then.
   virtual Result<> start() = 0;
-  /// Before start() it does nothing, for a first step will come anyway.
+  /// Requests the next step immediately. Does nothing before start(), because a first step follows
+  /// anyway.
   virtual void wake() noexcept = 0;
 
-  /// The CPU time that it has used; 0 where the host does not tell.
+  /// Returns the CPU time that the thread has used; 0 if the platform does not measure it.
   virtual Duration cpu_time() noexcept = 0;
-  /// What it is doing at this moment; see os::ThreadProbe.
+  /// Returns the present state of the thread; see os::ThreadProbe.
   virtual os::ThreadState state() noexcept = 0;
 };
 

@@ -1,4 +1,4 @@
-// What a loop runs next: an intrusive first-in first-out queue of things to run.
+// Runnable, the unit of work of a loop, and its intrusive first-in first-out queue.
 #pragma once
 
 #include <cassert>
@@ -6,8 +6,10 @@
 
 namespace weir {
 
-/// Something that a loop can run once; it lives in whatever waits (a coroutine's frame, mostly).
-/// Neither copied nor moved while queued. Threads: those of the queue it is in.
+/// A Runnable is a callback that a loop runs once. It lives in the object that waits, mostly the
+/// frame of a coroutine.
+/// Threads: those of the queue that holds it.
+/// Lifetime: neither copied nor moved while queued.
 class Runnable {
  public:
   using Function = void (*)(Runnable&);
@@ -17,7 +19,7 @@ class Runnable {
   Runnable& operator=(const Runnable&) = delete;
 
   void run() { run_(*this); }
-  /// What run() calls, to name it.
+  /// Returns the address of the function that run() calls, to name it in logs.
   const void* function() const noexcept { return reinterpret_cast<const void*>(run_); }
 
  protected:
@@ -30,6 +32,7 @@ class Runnable {
   Runnable* next_ = nullptr;
 };
 
+/// An intrusive first-in first-out queue.
 /// Threads: one at a time.
 class RunQueue {
  public:
@@ -49,7 +52,7 @@ class RunQueue {
     return runnable;
   }
 
-  /// Takes everything that is queued now, in order.
+  /// Removes and returns everything that is queued now, in order.
   RunQueue take() noexcept {
     RunQueue taken;
     taken.first_ = std::exchange(first_, nullptr);

@@ -1,5 +1,5 @@
-// How often and how soon a worker begins again.
-#include "weir/loop/restart_policy.hpp"
+// Tests of the number and the pauses of worker restarts.
+#include "weir/loop/contract/detail/supervision.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,34 +11,34 @@ using namespace std::chrono_literals;
 constexpr RestartPolicy policy{
     .pause_first = 100ms, .pause_max = 1s, .stable_after = 30s, .in_a_row_max = 6};
 
-TEST(Restarts, WaitLongerEachTimeInARowAndThenNoMore) {
-  Restarts restarts(policy);
+TEST(RestartBackoff, PauseDoublesUntilRestartsEnd) {
+  RestartBackoff backoff(policy);
   const Instant now{};
-  restarts.began(now);
+  backoff.on_start(now);
   for (const Duration pause : {100ms, 200ms, 400ms, 800ms, 1000ms, 1000ms}) {
-    EXPECT_EQ(restarts.ended(now), now + pause);
-    restarts.began(now);
+    EXPECT_EQ(backoff.on_end(now), now + pause);
+    backoff.on_start(now);
   }
-  EXPECT_EQ(restarts.in_a_row(), 6U);
-  EXPECT_EQ(restarts.ended(now), std::nullopt);
+  EXPECT_EQ(backoff.in_a_row(), 6U);
+  EXPECT_EQ(backoff.on_end(now), std::nullopt);
 }
 
-TEST(Restarts, ALongLifeEndsTheRow) {
-  Restarts restarts(policy);
+TEST(RestartBackoff, ALongRunEndsTheRow) {
+  RestartBackoff backoff(policy);
   Instant now{};
   for (int round = 0; round < 20; ++round) {
-    restarts.began(now);
+    backoff.on_start(now);
     now += 30s;
-    EXPECT_EQ(restarts.ended(now), now + 100ms);
-    restarts.began(now);
-    EXPECT_EQ(restarts.ended(now + 29s), now + 29s + 200ms);
+    EXPECT_EQ(backoff.on_end(now), now + 100ms);
+    backoff.on_start(now);
+    EXPECT_EQ(backoff.on_end(now + 29s), now + 29s + 200ms);
   }
 }
 
-TEST(Restarts, MayBeForbidden) {
-  Restarts restarts({.in_a_row_max = 0});
-  restarts.began(Instant{});
-  EXPECT_EQ(restarts.ended(Instant{}), std::nullopt);
+TEST(RestartBackoff, ZeroRestartsForbidRestarting) {
+  RestartBackoff backoff({.in_a_row_max = 0});
+  backoff.on_start(Instant{});
+  EXPECT_EQ(backoff.on_end(Instant{}), std::nullopt);
 }
 
 }  // namespace

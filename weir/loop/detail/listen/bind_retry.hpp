@@ -1,4 +1,4 @@
-// How long to try an address that somebody else has.
+// Retries of listening on an address that is in use.
 #pragma once
 
 #include <algorithm>
@@ -13,33 +13,34 @@
 
 namespace weir {
 
-/// When to try again to listen on, or to bind to, an address that is taken. A process that was
-/// killed may have its sockets for a moment after its end has been told to its parent: what its
-/// io_uring was doing with them ends on a thread of the kernel's own. Whoever begins in its place
-/// at once would find them taken. One per attempt to get an address; about a second in all.
+/// BindRetry decides when to retry to listen on, or to bind to, an address that is in use. A
+/// killed process may keep its sockets for a moment after its parent has learned of its end. The
+/// cause is a kernel thread that ends the io_uring requests of the process on these sockets. A
+/// process that starts in its place immediately would find the address in use. Use one object per
+/// attempt to get an address; the pauses sum up to about a second.
 /// Threads: one.
-class AddressPatience {
+class BindRetry {
  public:
-  /// Whoever has a path has a connection of each who tries it, so that is not tried often.
-  explicit AddressPatience(os::AddressFamily family) noexcept
-      : longest_(family == os::AddressFamily::local ? std::chrono::milliseconds(400)
-                                                    : std::chrono::milliseconds(50)),
+  /// Each attempt on a path makes a connection to its owner, so the pauses for paths are longer.
+  explicit BindRetry(os::AddressFamily family) noexcept
+      : pause_max_(family == os::AddressFamily::local ? std::chrono::milliseconds(400)
+                                                      : std::chrono::milliseconds(50)),
         next_(family == os::AddressFamily::local ? std::chrono::milliseconds(50)
                                                  : std::chrono::milliseconds(1)) {}
 
-  /// How long to wait before trying again; nothing: what has failed is final.
-  std::optional<Duration> after(std::error_code error) noexcept {
-    if (error != system_error(EADDRINUSE) || waited_ >= in_all) return std::nullopt;
+  /// Returns the pause before the next attempt; nullopt if `error` is final.
+  std::optional<Duration> next_pause(std::error_code error) noexcept {
+    if (error != system_error(EADDRINUSE) || waited_ >= total_max) return std::nullopt;
     const Duration pause = next_;
     waited_ += pause;
-    next_ = std::min(next_ * 2, longest_);
+    next_ = std::min(next_ * 2, pause_max_);
     return pause;
   }
 
  private:
-  static constexpr Duration in_all = std::chrono::seconds(1);
+  static constexpr Duration total_max = std::chrono::seconds(1);
 
-  Duration longest_;
+  Duration pause_max_;
   Duration next_;
   Duration waited_{};
 };

@@ -10,13 +10,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How often it has an address of that family tried again.
+/// Returns the number of retries for an address of this family.
 int tries_of(os::AddressFamily family) {
-  AddressPatience patience(family);
+  BindRetry retry(family);
   Duration waited{};
   Duration longest{};
   int tries = 0;
-  while (const auto pause = patience.after(system_error(EADDRINUSE))) {
+  while (const auto pause = retry.next_pause(system_error(EADDRINUSE))) {
     EXPECT_GE(*pause, longest);
     longest = *pause;
     waited += *pause;
@@ -27,24 +27,24 @@ int tries_of(os::AddressFamily family) {
   return tries;
 }
 
-TEST(AddressPatience, TriesSoonThenLessOftenAndEndsAfterASecond) {
-  EXPECT_LE(AddressPatience(os::AddressFamily::ipv4).after(system_error(EADDRINUSE)), 2ms);
+TEST(BindRetry, PausesGrowAndEndAfterASecond) {
+  EXPECT_LE(BindRetry(os::AddressFamily::ipv4).next_pause(system_error(EADDRINUSE)), 2ms);
   const int tries = tries_of(os::AddressFamily::ipv4);
   EXPECT_GT(tries, 20);
   EXPECT_LT(tries, 40);
 }
 
-// Each attempt at a path costs whoever has it a connection.
-TEST(AddressPatience, TriesAPathAFewTimes) {
+// Each attempt on a path makes a connection to its owner.
+TEST(BindRetry, RetriesAPathAtMostFiveTimes) {
   EXPECT_LE(tries_of(os::AddressFamily::local), 5);
 }
 
-TEST(AddressPatience, WaitsForNothingButAnAddressThatIsTaken) {
-  AddressPatience patience(os::AddressFamily::ipv6);
+TEST(BindRetry, RetriesOnlyIfTheAddressIsInUse) {
+  BindRetry retry(os::AddressFamily::ipv6);
   for (const int error : {EACCES, EADDRNOTAVAIL, EMFILE, EINVAL}) {
-    EXPECT_EQ(patience.after(system_error(error)), std::nullopt) << error;
+    EXPECT_EQ(retry.next_pause(system_error(error)), std::nullopt) << error;
   }
-  EXPECT_TRUE(patience.after(system_error(EADDRINUSE)));
+  EXPECT_TRUE(retry.next_pause(system_error(EADDRINUSE)));
 }
 
 }  // namespace

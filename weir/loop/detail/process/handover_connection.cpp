@@ -1,10 +1,42 @@
-#include "weir/loop/handover_message.hpp"
+// Encoding and decoding of the messages of a hot restart.
+#include "weir/loop/detail/process/handover_connection.hpp"
 
 #include <algorithm>
 #include <cassert>
 #include <string_view>
 
 namespace weir {
+
+HandoverConnection::ReceiveResult HandoverConnection::receive_uninterrupted(Instant until) {
+  ReceiveResult received = ReceiveResult::interrupted;
+  while (received == ReceiveResult::interrupted) received = receive(until);
+  return received;
+}
+
+void HandoverConnection::reject(std::string_view why) {
+  // A process that does not read it finds the closed connection later.
+  static_cast<void>(send({.kind = HandoverMessage::Kind::reject, .text = handover_text(why)}));
+}
+
+std::string describe(HandoverConnection::ReceiveResult received, const HandoverMessage& message) {
+  using ReceiveResult = HandoverConnection::ReceiveResult;
+  switch (received) {
+    case ReceiveResult::message:
+      if (message.kind == HandoverMessage::Kind::reject) return "rejected: " + message.text;
+      return "unexpected message";
+    case ReceiveResult::timed_out:
+      return "no answer in time";
+    case ReceiveResult::closed:
+      return "connection closed";
+    case ReceiveResult::version_mismatch:
+      return "other protocol version";
+    case ReceiveResult::invalid:
+    case ReceiveResult::interrupted:
+      break;
+  }
+  return "invalid message or missing descriptors";
+}
+
 namespace {
 
 constexpr std::string_view magic = "WEIR";
@@ -16,7 +48,7 @@ bool printable(char each) noexcept {
 }
 
 bool has_text(Kind kind) noexcept {
-  return kind == Kind::ask || kind == Kind::refuse;
+  return kind == Kind::request || kind == Kind::reject;
 }
 
 class Writer {
@@ -41,7 +73,7 @@ class Writer {
   std::vector<std::byte> bytes_;
 };
 
-/// Reads from the front; once something is missing, everything is.
+/// Reads fields from the front; every read fails after the first missing byte.
 class Reader {
  public:
   explicit Reader(Bytes bytes) noexcept : rest_(bytes) {}
@@ -88,9 +120,9 @@ HandoverMessage::Socket read_socket(Reader& reader, bool& known) {
   HandoverMessage::Socket socket;
   const std::uint8_t use = reader.byte();
   known = known && (use == static_cast<std::uint8_t>(HandoverMessage::Use::listening) ||
-                    use == static_cast<std::uint8_t>(HandoverMessage::Use::meeting));
+                    use == static_cast<std::uint8_t>(HandoverMessage::Use::rendezvous));
   socket.use = static_cast<HandoverMessage::Use>(use);
-  socket.held = reader.flag();
+  socket.externally_owned = reader.flag();
   socket.address = reader.text();
   return socket;
 }
@@ -114,7 +146,7 @@ std::vector<std::byte> encode(const HandoverMessage& message) {
     writer.number(message.sockets.size());
     for (const HandoverMessage::Socket& each : message.sockets) {
       writer.byte(static_cast<std::uint8_t>(each.use));
-      writer.byte(each.held ? 1 : 0);
+      writer.byte(each.externally_owned ? 1 : 0);
       writer.text(each.address);
     }
   }
@@ -128,7 +160,7 @@ Result<HandoverMessage> decode_handover(Bytes packet) {
   if (reader.failed()) return fail(Errc::bad_input);
   if (version != HandoverMessage::version) return fail(Errc::unsupported);
   const std::uint8_t kind = reader.byte();
-  bool known = kind >= static_cast<std::uint8_t>(Kind::ask) &&
+  bool known = kind >= static_cast<std::uint8_t>(Kind::request) &&
                kind <= static_cast<std::uint8_t>(Kind::stopped);
   if (!known) return fail(Errc::bad_input);
   HandoverMessage message;

@@ -1,5 +1,5 @@
-// The words between an older and a newer process: what is written is read again, and nothing else.
-#include "weir/loop/handover_message.hpp"
+// Tests of the encoding of hot restart messages: round trips, and rejection of everything else.
+#include "weir/loop/detail/process/handover_connection.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,19 +15,20 @@ using Use = HandoverMessage::Use;
 
 std::vector<HandoverMessage> every_message() {
   std::vector<HandoverMessage> all;
-  all.push_back({.kind = Kind::ask, .text = "orders"});
-  all.push_back({.kind = Kind::ask, .text = ""});
+  all.push_back({.kind = Kind::request, .text = "orders"});
+  all.push_back({.kind = Kind::request, .text = ""});
   all.push_back({.kind = Kind::offer,
                  .sockets = {{Use::listening, false, "[::]:80"},
                              {Use::listening, true, "unix:/run/a.sock"},
-                             {Use::meeting, false, ""}}});
+                             {Use::rendezvous, false, ""}}});
   all.push_back({.kind = Kind::offer, .sockets = {}, .last = false});
-  all.push_back({.kind = Kind::refuse, .text = std::string(255, '~')});
-  for (const Kind kind : {Kind::ready, Kind::yours, Kind::stopped}) all.push_back({.kind = kind});
+  all.push_back({.kind = Kind::reject, .text = std::string(255, '~')});
+  for (const Kind kind : {Kind::ready, Kind::transferred, Kind::stopped})
+    all.push_back({.kind = kind});
   return all;
 }
 
-TEST(HandoverMessage, WhatIsWrittenIsReadAgain) {
+TEST(HandoverMessage, EncodedMessagesAreDecodedUnchanged) {
   for (const HandoverMessage& each : every_message()) {
     const auto read = decode_handover(encode(each));
     ASSERT_TRUE(read) << static_cast<int>(each.kind);
@@ -35,7 +36,7 @@ TEST(HandoverMessage, WhatIsWrittenIsReadAgain) {
   }
 }
 
-TEST(HandoverMessage, NoPartOfAMessageIsOneAndNothingFollows) {
+TEST(HandoverMessage, RejectsTruncatedMessagesAndTrailingBytes) {
   for (const HandoverMessage& each : every_message()) {
     std::vector<std::byte> bytes = encode(each);
     for (std::size_t size = 0; size < bytes.size(); ++size) {
@@ -46,34 +47,34 @@ TEST(HandoverMessage, NoPartOfAMessageIsOneAndNothingFollows) {
   }
 }
 
-TEST(HandoverMessage, AnotherVersionIsToldFromGarbage) {
+TEST(HandoverMessage, DistinguishesAnotherVersionFromInvalidBytes) {
   std::vector<std::byte> bytes = encode({.kind = Kind::ready});
   bytes[4] = std::byte{HandoverMessage::version + 1};
   EXPECT_EQ(decode_handover(bytes).error(), Errc::unsupported);
   EXPECT_EQ(decode_handover(to_bytes("GET / HTTP/1.1\r\n\r\n")).error(), Errc::bad_input);
 }
 
-TEST(HandoverMessage, WhatIsUnknownOrNotPrintableIsRefused) {
+TEST(HandoverMessage, RejectsUnknownValuesAndUnprintableTexts) {
   std::vector<std::byte> kind = encode({.kind = Kind::ready});
   for (const int wrong : {0, 7, 255}) {
     kind[5] = static_cast<std::byte>(wrong);
     EXPECT_EQ(decode_handover(kind).error(), Errc::bad_input) << wrong;
   }
-  std::vector<std::byte> text = encode({.kind = Kind::refuse, .text = "why"});
+  std::vector<std::byte> text = encode({.kind = Kind::reject, .text = "why"});
   text.back() = std::byte{'\n'};
   EXPECT_EQ(decode_handover(text).error(), Errc::bad_input);
   std::vector<std::byte> use =
-      encode({.kind = Kind::offer, .sockets = {{Use::meeting, false, "x"}}});
+      encode({.kind = Kind::offer, .sockets = {{Use::rendezvous, false, "x"}}});
   use[9] = std::byte{3};
   EXPECT_EQ(decode_handover(use).error(), Errc::bad_input);
 }
 
-TEST(HandoverMessage, TextsAreMadeFit) {
+TEST(HandoverMessage, TextsAreCutAndMadePrintable) {
   EXPECT_EQ(handover_text("a\nb\x80"), "a?b?");
   EXPECT_EQ(handover_text(std::string(300, 'x')).size(), HandoverMessage::text_bytes_max);
 }
 
-TEST(HandoverMessage, RandomBytesAreNeverMoreThanRefused) {
+TEST(HandoverMessage, RandomBytesAreRejectedOrDecodedExactly) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
@@ -84,7 +85,7 @@ TEST(HandoverMessage, RandomBytesAreNeverMoreThanRefused) {
       bytes[random() % bytes.size()] = static_cast<std::byte>(random());
     }
     bytes.resize(random() % 2 == 0 ? bytes.size() : random() % (bytes.size() + 1));
-    // What is read was written so: there is one way to say each thing.
+    // Each message has exactly one encoding.
     if (const auto read = decode_handover(bytes)) {
       EXPECT_EQ(encode(*read), bytes);
     }

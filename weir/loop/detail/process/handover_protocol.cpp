@@ -1,4 +1,5 @@
-#include "weir/loop/handover_conversation.hpp"
+// The two sides of a hot restart: the process that takes over and the process that hands over.
+#include "weir/loop/detail/process/handover_protocol.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -6,281 +7,290 @@
 #include <utility>
 #include <vector>
 
-#include "weir/loop/shared_listener.hpp"
-#include "weir/os/local_packets.hpp"
+#include "weir/loop/detail/listen/shared_listener.hpp"
+#include "weir/os/detail/io/seqpacket_socket.hpp"
 
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
 
-// What the other process needs but its thread for.
-constexpr Duration answer_within = 5s;
-// How long an older process waits for a core of its own to let go of its sockets. A core that is
-// busy for longer still may accept: the newer process goes on beside it.
-constexpr Duration stop_within = 1s;
-// Where an older process has gone just before it would have answered.
+// Time for an answer that needs only the other process' thread.
+constexpr Duration answer_timeout = 5s;
+// Time that an older process waits until its own cores release its sockets. A core that is busy
+// for longer may still accept, in parallel with the newer process.
+constexpr Duration stop_timeout = 1s;
+// Attempts if older processes end just before they would have answered.
 constexpr int tries_max = 5;
 
 }  // namespace
 
-std::string HandoverConversation::begin() {
-  const bool nameable = handover_text(options_.service) == options_.service;
+std::string HandoverProtocol::begin() {
+  const bool valid_name = handover_text(options_.service) == options_.service;
   const std::string failure =
-      nameable ? find_place() : "the service's name is longer than 255 bytes or not printable";
-  return failure.empty() ? failure : cannot_take_over(options_) + failure;
+      valid_name ? open_endpoint() : "the service's name is longer than 255 bytes or not printable";
+  return failure.empty() ? failure : takeover_error_prefix(options_) + failure;
 }
 
-std::string HandoverConversation::find_place() {
+std::string HandoverProtocol::open_endpoint() {
   for (int tries = 0; tries < tries_max; ++tries) {
-    auto met = place_.meet();
+    auto met = endpoint_.connect_or_listen();
     if (!met) return met.error().message();
     older_ = std::move(*met);
     if (older_ == nullptr) return {};
     bool gone = false;
-    std::string failure = ask(gone);
+    std::string failure = request_sockets(gone);
     if (!gone) return failure;
     older_.reset();
     taken_.clear();
-    place_.leave();
+    endpoint_.close();
   }
-  return "processes begin and end there all the time";
+  return "each older process at this path ended before it answered";
 }
 
-/// Asks the older process, and takes what it offers. `gone`: it has ended before that.
-std::string HandoverConversation::ask(bool& gone) {
-  if (std::string why = older_->distrust(); !why.empty()) return why;
-  gone = !older_->say({.kind = Kind::ask, .text = options_.service});
+/// Requests the sockets of the older process and takes those that it offers. Sets `gone` if it has
+/// ended before.
+std::string HandoverProtocol::request_sockets(bool& gone) {
+  if (std::string why = older_->peer_rejection_reason(); !why.empty()) return why;
+  gone = !older_->send({.kind = Kind::request, .text = options_.service});
   if (gone) return {};
   do {
-    const Heard heard = older_->hear_undisturbed(in(options_.ready_within));
-    gone = heard == Heard::end;
+    const ReceiveResult received =
+        older_->receive_uninterrupted(deadline_after(options_.ready_timeout));
+    gone = received == ReceiveResult::closed;
     if (gone) return {};
-    if (!older_->says(heard, Kind::offer)) {
-      return "an older process is there, but " + describe(heard, older_->message());
+    if (!older_->is_message(received, Kind::offer)) {
+      return "no sockets from the older process: " + describe(received, older_->message());
     }
-    if (std::string failure = take_offer(); !failure.empty()) return failure;
+    if (std::string failure = receive_sockets(); !failure.empty()) return failure;
   } while (!older_->message().last);
-  if (!place_.socket()) return "an older process is there, but does not give up its place";
+  if (!endpoint_.socket()) return "the older process did not send its rendezvous socket";
   return {};
 }
 
-std::string HandoverConversation::take_offer() {
+std::string HandoverProtocol::receive_sockets() {
   std::vector<Descriptor> sockets = older_->take_sockets();
   for (std::size_t index = 0; index < sockets.size(); ++index) {
     const HandoverMessage::Socket& socket = older_->message().sockets[index];
-    if (socket.use == HandoverMessage::Use::meeting) {
-      place_.set_socket(std::move(sockets[index]));
+    if (socket.use == HandoverMessage::Use::rendezvous) {
+      endpoint_.set_socket(std::move(sockets[index]));
       continue;
     }
-    auto inherited = host_.inherit_listener(sockets[index].release());
+    auto inherited = platform_.inherit_listener(sockets[index].release());
     if (!inherited) {
-      return "what the older process gives for " + socket.address +
-             " cannot be used: " + inherited.error().message();
+      return "the older process sent a socket for " + socket.address +
+             " that cannot be used: " + inherited.error().message();
     }
-    const auto bound = host_.local_address(inherited->value());
+    const auto bound = platform_.local_address(inherited->value());
     if (!bound) return bound.error().message();
-    auto listener = std::make_shared<SharedListener>(host_, std::move(*inherited), *bound);
-    if (socket.held) listener->set_held();
-    listener->set_awaited();
+    auto listener = std::make_shared<SharedListener>(platform_, std::move(*inherited), *bound);
+    if (socket.externally_owned) listener->set_externally_owned();
+    listener->set_peer_waits_for_accept();
     taken_.push_back(std::move(listener));
   }
   return {};
 }
 
-void HandoverConversation::accepting() noexcept {
-  // release: the thread sees what was done before.
+void HandoverProtocol::on_accepting() noexcept {
+  // release: the thread sees everything that was done before.
   accepting_.store(true, std::memory_order_release);
-  place_.ring();
+  endpoint_.notify();
 }
 
-void HandoverConversation::stop() noexcept {
+void HandoverProtocol::stop() noexcept {
   stopping_.store(true, std::memory_order_release);
-  place_.ring();
+  endpoint_.notify();
 }
 
-void HandoverConversation::run(HandoverParty& party) {
-  party_ = &party;
-  const bool ours = older_ == nullptr || take_over();
+void HandoverProtocol::run(HandoverDelegate& delegate) {
+  delegate_ = &delegate;
+  const bool is_owner = older_ == nullptr || take_over();
   older_.reset();
-  if (ours) serve_newer_ones();
-  place_.leave();
+  if (is_owner) serve_newer_processes();
+  endpoint_.close();
 }
 
-HandoverTalk::Heard HandoverConversation::hear_unless_stopping(HandoverTalk& talk, Instant until) {
-  Heard heard = Heard::interruption;
-  while (heard == Heard::interruption && !stopping()) heard = talk.hear(until);
-  return heard;
+HandoverConnection::ReceiveResult HandoverProtocol::receive_unless_stopping(
+    HandoverConnection& connection, Instant until) {
+  ReceiveResult received = ReceiveResult::interrupted;
+  while (received == ReceiveResult::interrupted && !stopping())
+    received = connection.receive(until);
+  return received;
 }
 
 // --- the newer process ---------------------------------------------------------------------------
 
-/// Whether the sockets are this process' now.
-bool HandoverConversation::take_over() {
+/// Returns true if the sockets belong to this process now.
+bool HandoverProtocol::take_over() {
   if (!wait_until_accepting()) return false;
-  if (!party_->ready()) {
-    older_->refuse("it ends");
+  if (!delegate_->prepare_ownership()) {
+    older_->reject("the newer process is shutting down");
     return false;
   }
-  if (!wait_for_the_word()) return false;
-  place_.own();
-  party_->owned();
-  // Until it says that it has stopped, or is gone. If neither is heard, it is stuck, and accepts
-  // next to nothing.
-  static_cast<void>(hear_unless_stopping(*older_, in(answer_within)));
-  if (!stopping()) party_->taken_over();
+  if (!wait_for_transfer()) return false;
+  endpoint_.take_ownership();
+  delegate_->on_owned();
+  // Wait until the older process reports that it has stopped, or has gone. If neither arrives, it
+  // is stuck and accepts almost nothing.
+  static_cast<void>(receive_unless_stopping(*older_, deadline_after(answer_timeout)));
+  if (!stopping()) delegate_->on_taken_over();
   return true;
 }
 
-bool HandoverConversation::wait_until_accepting() {
-  // It takes the rest of the process a moment only; whoever watches it wants to know for what.
+bool HandoverProtocol::wait_until_accepting() {
+  // The rest of the process usually needs only a moment. A log line gives the reason of a longer
+  // wait.
   constexpr Duration usual = 1s;
-  const Instant end = in(options_.ready_within);
-  Instant until = std::min(end, in(usual));
+  const Instant end = deadline_after(options_.ready_timeout);
+  Instant until = std::min(end, deadline_after(usual));
   for (;;) {
     if (stopping()) return false;
     if (accepting_.load(std::memory_order_acquire)) return true;
-    const Heard heard = older_->hear(until);
-    if (heard == Heard::interruption) continue;
-    if (heard == Heard::end) {
-      log("the older process has gone: its sockets are taken over");
+    const ReceiveResult received = older_->receive(until);
+    if (received == ReceiveResult::interrupted) continue;
+    if (received == ReceiveResult::closed) {
+      log("hot restart: the older process ended: taking over its sockets");
       return true;
     }
-    if (heard != Heard::nothing) {
-      return give_up("from the older process: " + describe(heard, older_->message()));
+    if (received != ReceiveResult::timed_out) {
+      return abort_takeover("from the older process: " + describe(received, older_->message()));
     }
-    std::string awaited = party_->awaited();
+    std::string awaited = delegate_->unaccepted_addresses();
     if (awaited.empty()) awaited = "every core";
     if (until == end) {
-      return give_up("not ready in time: the older process gave sockets for " + awaited +
-                     ", where this one does not accept");
+      return abort_takeover("not ready in time: this process does not accept on " + awaited +
+                            ", where the older process listens");
     }
-    log("taking over: waiting until this process accepts on " + awaited);
+    log("hot restart: waiting until this process accepts on " + awaited);
     until = end;
   }
 }
 
-/// From here on the older process may have gone: then nobody else accepts.
-bool HandoverConversation::wait_for_the_word() {
-  if (!older_->say({.kind = Kind::ready})) return true;
-  Heard heard = older_->hear_undisturbed(in(answer_within));
-  if (heard == Heard::nothing) {
-    // It must not say so later, to nobody.
-    older_->stop_listening();
-    heard = older_->hear_undisturbed(in(0s));
-    if (heard == Heard::end) heard = Heard::nothing;
+/// Waits for the older process' message that the sockets are this process' own. If the older
+/// process has gone, no other process accepts, so this one takes over.
+bool HandoverProtocol::wait_for_transfer() {
+  if (!older_->send({.kind = Kind::ready})) return true;
+  ReceiveResult received = older_->receive_uninterrupted(deadline_after(answer_timeout));
+  if (received == ReceiveResult::timed_out) {
+    // The older process must not send `transferred` later, when no process receives it.
+    older_->shut_down_receiving();
+    received = older_->receive_uninterrupted(deadline_after(0s));
+    if (received == ReceiveResult::closed) received = ReceiveResult::timed_out;
   }
-  if (heard == Heard::end) return true;
-  if (!older_->says(heard, Kind::yours)) {
-    return give_up("from the older process: " + describe(heard, older_->message()));
+  if (received == ReceiveResult::closed) return true;
+  if (!older_->is_message(received, Kind::transferred)) {
+    return abort_takeover("from the older process: " + describe(received, older_->message()));
   }
   return true;
 }
 
-bool HandoverConversation::give_up(std::string why) {
-  older_->refuse(why);
+bool HandoverProtocol::abort_takeover(std::string why) {
+  older_->reject(why);
   older_.reset();
-  party_->not_taken_over("not taken over: " + std::move(why));
+  delegate_->on_takeover_failed("hot restart failed: " + std::move(why));
   return false;
 }
 
 // --- the older process ---------------------------------------------------------------------------
 
-void HandoverConversation::serve_newer_ones() {
+void HandoverProtocol::serve_newer_processes() {
   while (!stopping() && !accepting_.load(std::memory_order_acquire)) {
-    static_cast<void>(place_.wait(never));
+    static_cast<void>(endpoint_.wait(never));
   }
   if (stopping()) return;
-  log("a newer process can take over at " + place_.name());
+  log("a newer process can take over at " + endpoint_.name());
   while (!stopping()) {
-    if (const auto newer = place_.wait_for_newer(); newer != nullptr && hand_over(*newer)) return;
+    if (const auto newer = endpoint_.accept_newer(); newer != nullptr && hand_over(*newer)) return;
   }
 }
 
-bool HandoverConversation::hand_over(HandoverTalk& newer) {
-  if (!check(newer)) return false;
-  HandoverParty::Sockets sockets = party_->offer();
+bool HandoverProtocol::hand_over(HandoverConnection& newer) {
+  if (!check_request(newer)) return false;
+  HandoverDelegate::Sockets sockets = delegate_->sockets_to_offer();
   if (!offer(newer, sockets)) {
-    party_->kept(sockets);
+    delegate_->on_handover_failed(sockets);
     return false;
   }
-  place_.disown();  // the newer one's from now on
-  party_->handed_over();
+  endpoint_.drop_ownership();  // the newer process owns it from now on
+  delegate_->on_handed_over();
   wait_until_stopped(sockets);
-  sockets.clear();  // nothing here keeps them open while this process drains
-  static_cast<void>(newer.say({.kind = Kind::stopped}));
+  sockets.clear();  // this process must not keep them open while it drains
+  static_cast<void>(newer.send({.kind = Kind::stopped}));
   return true;
 }
 
-/// Whether it is a newer process of this service.
-bool HandoverConversation::check(HandoverTalk& newer) {
-  if (!newer.distrust().empty()) {
-    log("not handed over: another user has asked at " + place_.name());
-    newer.refuse("this user may not take over");
+/// Returns true if the request comes from a newer process of this service.
+bool HandoverProtocol::check_request(HandoverConnection& newer) {
+  if (!newer.peer_rejection_reason().empty()) {
+    log("hot restart rejected: a process of another user connected at " + endpoint_.name());
+    newer.reject("processes of this user may not take over");
     return false;
   }
-  const Heard heard = hear_unless_stopping(newer, in(answer_within));
-  if (newer.says(heard, Kind::ask) && newer.message().text == options_.service) return true;
-  if (heard == Heard::end) return false;
-  if (newer.says(heard, Kind::ask)) {
-    log("not handed over: a process of the service '" + newer.message().text + "' has asked");
-    newer.refuse("this is the service '" + options_.service + "'");
+  const ReceiveResult received = receive_unless_stopping(newer, deadline_after(answer_timeout));
+  if (newer.is_message(received, Kind::request) && newer.message().text == options_.service)
+    return true;
+  if (received == ReceiveResult::closed) return false;
+  if (newer.is_message(received, Kind::request)) {
+    log("hot restart rejected: a process of the service '" + newer.message().text + "' connected");
+    newer.reject("this is the service '" + options_.service + "'");
   } else if (stopping()) {
-    newer.refuse("it ends");
+    newer.reject("the older process is shutting down");
   } else {
-    log("not handed over at " + place_.name() + ": somebody asked, but " +
-        describe(heard, newer.message()));
-    newer.refuse(heard == Heard::other_version
-                     ? "this process speaks version " + std::to_string(HandoverMessage::version)
-                     : "that was no question");
+    log("hot restart rejected at " + endpoint_.name() + ": " + describe(received, newer.message()));
+    newer.reject(received == ReceiveResult::version_mismatch
+                     ? "this process uses protocol version " +
+                           std::to_string(HandoverMessage::version)
+                     : "not a request");
   }
   return false;
 }
 
-/// Whether the newer process has the sockets, and knows.
-bool HandoverConversation::offer(HandoverTalk& newer, const HandoverParty::Sockets& sockets) {
+/// Returns true if the newer process has the sockets and has been notified.
+bool HandoverProtocol::offer(HandoverConnection& newer, const HandoverDelegate::Sockets& sockets) {
   if (sockets.empty()) {
-    newer.refuse("it does not listen");
+    newer.reject("the older process does not listen");
     return false;
   }
-  if (!pass(newer, sockets)) return false;
-  const Heard heard = hear_unless_stopping(newer, in(options_.ready_within + answer_within));
-  if (!stopping() && !newer.says(heard, Kind::ready)) {
-    log("a newer process does not take over (" + describe(heard, newer.message()) +
-        "): this one goes on");
-    newer.refuse("it took too long");
+  if (!send_sockets(newer, sockets)) return false;
+  const ReceiveResult received =
+      receive_unless_stopping(newer, deadline_after(options_.ready_timeout + answer_timeout));
+  if (!stopping() && !newer.is_message(received, Kind::ready)) {
+    log("a newer process did not take over (" + describe(received, newer.message()) +
+        "): this process continues");
+    newer.reject("the newer process was not ready in time");
     return false;
   }
-  if (stopping() || !party_->agree(sockets)) {
-    newer.refuse("it ends");
+  if (stopping() || !delegate_->confirm_handover(sockets)) {
+    newer.reject("the older process is shutting down");
     return false;
   }
-  if (auto said = newer.say({.kind = Kind::yours}); !said) {
-    log("a newer process does not take over (it has gone): this one goes on");
+  if (auto sent = newer.send({.kind = Kind::transferred}); !sent) {
+    log("a newer process did not take over (connection closed): this process continues");
     return false;
   }
   return true;
 }
 
-bool HandoverConversation::pass(HandoverTalk& newer, const HandoverParty::Sockets& sockets) {
+bool HandoverProtocol::send_sockets(HandoverConnection& newer,
+                                    const HandoverDelegate::Sockets& sockets) {
   std::vector<HandoverMessage::Socket> all;
   std::vector<int> descriptors;
   for (const auto& each : sockets) {
-    all.push_back(
-        {HandoverMessage::Use::listening, each->held(), handover_text(each->bound().to_string())});
+    all.push_back({HandoverMessage::Use::listening, each->externally_owned(),
+                   handover_text(each->bound().to_string())});
     descriptors.push_back(each->descriptor());
   }
-  all.push_back({HandoverMessage::Use::meeting, false, handover_text(place_.name())});
-  descriptors.push_back(place_.socket().value());
+  all.push_back({HandoverMessage::Use::rendezvous, false, handover_text(endpoint_.name())});
+  descriptors.push_back(endpoint_.socket().value());
   for (std::size_t begin = 0; begin < all.size();) {
-    const std::size_t count = std::min(all.size() - begin, os::packet_descriptors_max);
+    const std::size_t count = std::min(all.size() - begin, os::message_descriptors_max);
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
     HandoverMessage message{.kind = Kind::offer};
     message.sockets.assign(first, first + static_cast<std::ptrdiff_t>(count));
     message.last = begin + count == all.size();
-    const auto said = newer.say(message, std::span(descriptors).subspan(begin, count));
-    if (!said) {
-      log("not handed over: the sockets cannot be sent: " + said.error().message());
+    const auto sent = newer.send(message, std::span(descriptors).subspan(begin, count));
+    if (!sent) {
+      log("hot restart failed: cannot send the sockets: " + sent.error().message());
       return false;
     }
     begin += count;
@@ -288,11 +298,11 @@ bool HandoverConversation::pass(HandoverTalk& newer, const HandoverParty::Socket
   return true;
 }
 
-void HandoverConversation::wait_until_stopped(const HandoverParty::Sockets& sockets) {
-  const Instant until = in(stop_within);
+void HandoverProtocol::wait_until_stopped(const HandoverDelegate::Sockets& sockets) {
+  const Instant until = deadline_after(stop_timeout);
   const auto accepting = [](const auto& each) { return each->accepting(); };
   while (std::ranges::any_of(sockets, accepting)) {
-    if (!place_.wait(until)) return;
+    if (!endpoint_.wait(until)) return;
   }
 }
 

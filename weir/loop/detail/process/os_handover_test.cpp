@@ -1,6 +1,6 @@
-// Processes of one service that meet, over real Unix sockets: who gets what, and what happens when
-// one of them dies, is slow, or is none of ours.
-#include "weir/loop/os_handover.hpp"
+// Tests of a hot restart over Unix sockets: transfer of sockets, processes that die, slow or
+// invalid peers.
+#include "weir/loop/detail/process/os_handover.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -21,52 +21,51 @@
 #include <utility>
 #include <vector>
 
-#include "weir/loop/os_handover_talk.hpp"
+#include "weir/loop/detail/listen/shared_listener.hpp"
 #include "weir/loop/os/os_platform.hpp"
-#include "weir/loop/shared_listener.hpp"
-#include "weir/os/local_packets.hpp"
+#include "weir/os/detail/io/seqpacket_socket.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
 namespace weir {
 namespace {
 
 using Kind = HandoverMessage::Kind;
-using Heard = HandoverTalk::Heard;
+using ReceiveResult = HandoverConnection::ReceiveResult;
 
-constexpr std::chrono::seconds patience{30};
+constexpr std::chrono::seconds test_timeout{30};
 
-/// A runtime's part, which notes what it is told.
-class Party final : public HandoverParty {
+/// A delegate that records its calls.
+class RecordingDelegate final : public HandoverDelegate {
  public:
   Sockets sockets;
   std::atomic<bool> agrees = true;
 
-  Sockets offer() override {
+  Sockets sockets_to_offer() override {
     note("offer");
     return sockets;
   }
-  bool agree(const Sockets&) override {
-    note("asked whether");
+  bool confirm_handover(const Sockets&) override {
+    note("confirm");
     return agrees;
   }
-  void kept(const Sockets&) override { note("kept"); }
-  void handed_over() override { note("handed over"); }
-  std::string awaited() override { return "somewhere"; }
-  bool ready() override {
+  void on_handover_failed(const Sockets&) override { note("kept"); }
+  void on_handed_over() override { note("handed over"); }
+  std::string unaccepted_addresses() override { return "somewhere"; }
+  bool prepare_ownership() override {
     note("ready");
     return agrees;
   }
-  void owned() override { note("owned"); }
-  void taken_over() override { note("ours"); }
-  void not_taken_over(std::string why) override { note(why); }
+  void on_owned() override { note("owned"); }
+  void on_taken_over() override { note("ours"); }
+  void on_takeover_failed(std::string why) override { note(why); }
 
-  /// Whether it has been told something that contains `text`.
-  bool told(std::string_view text) {
+  /// Waits for a recorded call that contains `text`. Returns true if it came in time.
+  bool receives(std::string_view text) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, patience, [&] { return has(text); });
+    return changed_.wait_for(lock, test_timeout, [&] { return has(text); });
   }
-  /// The same without waiting.
-  bool was_told(std::string_view text) {
+  /// Returns true if a recorded call contains `text`. Does not wait.
+  bool has_received(std::string_view text) {
     const std::lock_guard lock(mutex_);
     return has(text);
   }
@@ -74,19 +73,19 @@ class Party final : public HandoverParty {
  private:
   void note(std::string what) {
     const std::lock_guard lock(mutex_);
-    told_.push_back(std::move(what));
+    calls_.push_back(std::move(what));
     changed_.notify_all();
   }
   bool has(std::string_view text) const {
-    return std::ranges::any_of(told_, [&](const auto& each) { return each.contains(text); });
+    return std::ranges::any_of(calls_, [&](const auto& each) { return each.contains(text); });
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::string> told_;
+  std::vector<std::string> calls_;
 };
 
-class QuietHost : public OsHost {
+class QuietPlatform : public OsPlatform {
  public:
   void log(std::string_view) noexcept override {}
 };
@@ -95,90 +94,91 @@ class OsHandoverTest : public testing::Test {
  protected:
   /// One process of the service.
   struct Process {
-    Party party;
-    std::unique_ptr<Handover> handover;  // ends before the party
+    RecordingDelegate delegate;
+    std::unique_ptr<Handover> handover;  // destroyed before the delegate
   };
 
   HandoverOptions options() const { return {.path = path_, .service = "tests"}; }
 
   std::unique_ptr<Process> begin(const HandoverOptions& with) {
-    return start(OsHandover::meet(host_, with));
+    return start(OsHandover::meet(platform_, with));
   }
   static std::unique_ptr<Process> start(HandoverStart begun) {
     EXPECT_EQ(begun.failure, "");
     auto process = std::make_unique<Process>();
     process->handover = std::move(begun.handover);
-    process->party.sockets = process->handover->take_sockets();
-    EXPECT_TRUE(process->handover->start(process->party));
+    process->delegate.sockets = process->handover->take_sockets();
+    EXPECT_TRUE(process->handover->start(process->delegate));
     return process;
   }
   std::unique_ptr<Process> begin() { return begin(options()); }
 
-  /// The first, which listens on `count` sockets.
+  /// Begins the first process, which listens on `count` sockets.
   std::unique_ptr<Process> begin_first(std::size_t count = 2) {
     auto first = begin();
-    EXPECT_TRUE(first->party.sockets.empty());
+    EXPECT_TRUE(first->delegate.sockets.empty());
     for (std::size_t index = 0; index < count; ++index) {
-      auto socket = host_.listen(os::Address::loopback(0), {}).value();
-      const auto bound = host_.local_address(socket.value()).value();
-      first->party.sockets.push_back(
-          std::make_shared<SharedListener>(host_, std::move(socket), bound));
+      auto socket = platform_.listen(os::Address::loopback(0), {}).value();
+      const auto bound = platform_.local_address(socket.value()).value();
+      first->delegate.sockets.push_back(
+          std::make_shared<SharedListener>(platform_, std::move(socket), bound));
     }
-    first->handover->accepting();
+    first->handover->on_accepting();
     return first;
   }
 
-  /// Says something at the place as a newer process would, in other words.
-  std::string answer_to(Bytes words) {
-    const auto met = os::meet_at(place_).value();
+  /// Connects as a newer process would, sends other bytes, and returns the text of the rejection.
+  std::string answer_to(Bytes request) {
+    const auto met = os::connect_or_listen(endpoint_).value();
     EXPECT_TRUE(met.connection);
-    EXPECT_TRUE(os::send_packet(met.connection.get(), words));
+    EXPECT_TRUE(os::send_message(met.connection.get(), request));
     pollfd wanted{met.connection.get(), POLLIN, 0};
-    ::poll(&wanted, 1, std::chrono::milliseconds(patience).count());
+    ::poll(&wanted, 1, std::chrono::milliseconds(test_timeout).count());
     std::array<std::byte, HandoverMessage::bytes_max> room{};
-    const auto packet = os::receive_packet(met.connection.get(), room).value();
+    const auto packet = os::receive_message(met.connection.get(), room).value();
     const auto message = decode_handover(Bytes(room).first(packet.size));
-    return message && message->kind == Kind::refuse ? message->text : "";
+    return message && message->kind == Kind::reject ? message->text : "";
   }
 
-  /// An older process in the test's hands: it has accepted a newer one's connection.
+  /// An older process that the test controls step by step.
   class Older {
    public:
-    Older(OsHost& host, const os::Address& place)
-        : host_(host),
+    Older(OsPlatform& platform, const os::Address& path)
+        : platform_(platform),
           event_(os::open_event().value()),
-          listener_(os::meet_at(place)->listener.release()) {}
+          listener_(os::connect_or_listen(path)->listener.release()) {}
 
     void accept() {
-      ASSERT_EQ(wait_readable(listener_.get(), event_.get(), os_now() + patience), Woken::readable);
-      talk_.emplace(host_, os::accept_one(listener_.get()).value(), event_.get());
-      EXPECT_TRUE(talk_->says(hear(), Kind::ask));
+      ASSERT_EQ(wait_readable(listener_.get(), event_.get(), os_now() + test_timeout),
+                Woken::readable);
+      connection_.emplace(platform_, os::accept_one(listener_.get()).value(), event_.get());
+      EXPECT_TRUE(connection_->is_message(receive(), Kind::request));
     }
     void offer() {
-      socket_ = host_.listen(os::Address::loopback(0), {}).value();
+      socket_ = platform_.listen(os::Address::loopback(0), {}).value();
       HandoverMessage offer{.kind = Kind::offer};
       offer.sockets = {{HandoverMessage::Use::listening, false, "here"},
-                       {HandoverMessage::Use::meeting, false, "there"}};
-      EXPECT_TRUE(talk_->say(offer, std::array{socket_.value(), listener_.get()}));
+                       {HandoverMessage::Use::rendezvous, false, "there"}};
+      EXPECT_TRUE(connection_->send(offer, std::array{socket_.value(), listener_.get()}));
     }
-    Heard hear() { return talk_->hear(os_now() + patience); }
-    OsHandoverTalk& talk() { return *talk_; }
+    ReceiveResult receive() { return connection_->receive(os_now() + test_timeout); }
+    OsHandoverConnection& connection() { return *connection_; }
     void die() {
-      talk_.reset();
+      connection_.reset();
       listener_.close();
     }
 
    private:
-    Instant os_now() { return host_.now(); }
+    Instant os_now() { return platform_.now(); }
 
-    OsHost& host_;
+    OsPlatform& platform_;
     os::Fd event_;
     os::Fd listener_;
     Descriptor socket_;
-    std::optional<OsHandoverTalk> talk_;
+    std::optional<OsHandoverConnection> connection_;
   };
 
-  /// A process that begins while `older` offers it a socket.
+  /// Begins a process while `older` offers it a socket.
   std::unique_ptr<Process> begin_after(Older& older, const HandoverOptions& with) {
     auto newer = std::async(std::launch::async, [&] { return begin(with); });
     older.accept();
@@ -189,275 +189,278 @@ class OsHandoverTest : public testing::Test {
 
   os::TemporaryTree tree_;
   const std::string path_ = tree_.path("meet");
-  const os::Address place_ = os::Address::local(path_).value();
-  QuietHost host_;
+  const os::Address endpoint_ = os::Address::local(path_).value();
+  QuietPlatform platform_;
 };
 
-TEST_F(OsHandoverTest, EachTakesOverFromTheOneBefore) {
+TEST_F(OsHandoverTest, EachProcessTakesOverFromTheOneBefore) {
   auto older = begin_first();
   std::vector<os::Address> bound;
-  for (const auto& each : older->party.sockets) bound.push_back(each->bound());
+  for (const auto& each : older->delegate.sockets) bound.push_back(each->bound());
   for (int generation = 0; generation < 5; ++generation) {
     auto newer = begin();
-    ASSERT_EQ(newer->party.sockets.size(), bound.size());
+    ASSERT_EQ(newer->delegate.sockets.size(), bound.size());
     for (std::size_t index = 0; index < bound.size(); ++index) {
-      EXPECT_EQ(newer->party.sockets[index]->bound(), bound[index]);
-      EXPECT_TRUE(newer->party.sockets[index]->goes_on()) << "the older one has it too";
-      EXPECT_TRUE(newer->party.sockets[index]->awaited());
+      EXPECT_EQ(newer->delegate.sockets[index]->bound(), bound[index]);
+      EXPECT_TRUE(newer->delegate.sockets[index]->stays_open_elsewhere())
+          << "the older process has it too";
+      EXPECT_TRUE(newer->delegate.sockets[index]->peer_waits_for_accept());
     }
-    EXPECT_FALSE(older->party.was_told("handed over")) << "before the newer one is ready";
-    newer->handover->accepting();
-    EXPECT_TRUE(older->party.told("handed over"));
-    EXPECT_TRUE(newer->party.told("ours"));
+    EXPECT_FALSE(older->delegate.has_received("handed over"))
+        << "before the newer process is ready";
+    newer->handover->on_accepting();
+    EXPECT_TRUE(older->delegate.receives("handed over"));
+    EXPECT_TRUE(newer->delegate.receives("ours"));
     older = std::move(newer);
-    EXPECT_TRUE(std::filesystem::exists(path_)) << "it is the newer one's by now";
+    EXPECT_TRUE(std::filesystem::exists(path_)) << "the newer process owns it now";
   }
   older.reset();
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
-TEST_F(OsHandoverTest, MoreSocketsThanOneMessageCarries) {
-  auto older = begin_first(os::packet_descriptors_max + 3);
+TEST_F(OsHandoverTest, HandsOverMoreSocketsThanOneMessageCarries) {
+  auto older = begin_first(os::message_descriptors_max + 3);
   auto newer = begin();
-  EXPECT_EQ(newer->party.sockets.size(), older->party.sockets.size());
-  newer->handover->accepting();
-  EXPECT_TRUE(newer->party.told("ours"));
+  EXPECT_EQ(newer->delegate.sockets.size(), older->delegate.sockets.size());
+  newer->handover->on_accepting();
+  EXPECT_TRUE(newer->delegate.receives("ours"));
 }
 
-TEST_F(OsHandoverTest, ANewerOneThatDiesBeforeItIsReadyChangesNothing) {
+TEST_F(OsHandoverTest, ANewerProcessThatDiesBeforeItIsReadyChangesNothing) {
   auto older = begin_first();
   for (int round = 0; round < 3; ++round) {
     const auto newer = begin();
-    EXPECT_TRUE(older->party.told("offer"));
+    EXPECT_TRUE(older->delegate.receives("offer"));
   }
-  EXPECT_TRUE(older->party.told("kept"));
-  EXPECT_FALSE(older->party.was_told("handed over"));
+  EXPECT_TRUE(older->delegate.receives("kept"));
+  EXPECT_FALSE(older->delegate.has_received("handed over"));
   auto next = begin();
-  next->handover->accepting();
-  EXPECT_TRUE(older->party.told("handed over"));
-  EXPECT_TRUE(next->party.told("ours"));
+  next->handover->on_accepting();
+  EXPECT_TRUE(older->delegate.receives("handed over"));
+  EXPECT_TRUE(next->delegate.receives("ours"));
 }
 
-TEST_F(OsHandoverTest, ANewerOneThatIsNotReadyInTimeSaysSo) {
+TEST_F(OsHandoverTest, ANewerProcessReportsThatItIsNotReadyInTime) {
   auto older = begin_first();
   HandoverOptions hasty = options();
-  hasty.ready_within = std::chrono::milliseconds(50);
-  // On a busy machine the older one's thread may need longer to answer at all.
-  HandoverStart begun = OsHandover::meet(host_, hasty);
-  while (begun.failure.contains("does not answer")) {
-    hasty.ready_within *= 2;
-    begun = OsHandover::meet(host_, hasty);
+  hasty.ready_timeout = std::chrono::milliseconds(50);
+  // The older process' thread may need longer to answer on a busy machine.
+  HandoverStart begun = OsHandover::meet(platform_, hasty);
+  while (begun.failure.contains("did not answer")) {
+    hasty.ready_timeout *= 2;
+    begun = OsHandover::meet(platform_, hasty);
   }
   const auto newer = start(std::move(begun));
-  EXPECT_TRUE(newer->party.told("not ready in time"));
-  EXPECT_TRUE(newer->party.was_told("somewhere"));
-  EXPECT_TRUE(older->party.told("kept"));
-  EXPECT_FALSE(newer->party.was_told("ours"));
+  EXPECT_TRUE(newer->delegate.receives("not ready in time"));
+  EXPECT_TRUE(newer->delegate.has_received("somewhere"));
+  EXPECT_TRUE(older->delegate.receives("kept"));
+  EXPECT_FALSE(newer->delegate.has_received("ours"));
 }
 
-TEST_F(OsHandoverTest, WhoSaysSomethingElseIsRefused) {
+TEST_F(OsHandoverTest, RejectsInvalidRequests) {
   auto older = begin_first();
-  std::vector<std::byte> version = encode({.kind = Kind::ask, .text = "tests"});
+  std::vector<std::byte> version = encode({.kind = Kind::request, .text = "tests"});
   version[4] = std::byte{99};
   EXPECT_TRUE(answer_to(version).contains("version 1"));
-  EXPECT_EQ(answer_to(to_bytes("GET / HTTP/1.1\r\n\r\n")), "that was no question");
-  EXPECT_EQ(answer_to(encode({.kind = Kind::ready})), "that was no question");
-  EXPECT_EQ(answer_to(encode({.kind = Kind::ask, .text = "other"})), "this is the service 'tests'");
-  EXPECT_FALSE(older->party.was_told("offer"));
+  EXPECT_EQ(answer_to(to_bytes("GET / HTTP/1.1\r\n\r\n")), "not a request");
+  EXPECT_EQ(answer_to(encode({.kind = Kind::ready})), "not a request");
+  EXPECT_EQ(answer_to(encode({.kind = Kind::request, .text = "other"})),
+            "this is the service 'tests'");
+  EXPECT_FALSE(older->delegate.has_received("offer"));
   HandoverOptions other = options();
   other.service = "other";
-  const auto refused = OsHandover::meet(host_, other);
+  const auto refused = OsHandover::meet(platform_, other);
   EXPECT_EQ(refused.handover, nullptr);
   EXPECT_TRUE(refused.failure.contains("this is the service 'tests'")) << refused.failure;
-  // And it serves on.
+  // The older process still hands over.
   auto newer = begin();
-  newer->handover->accepting();
-  EXPECT_TRUE(newer->party.told("ours"));
+  newer->handover->on_accepting();
+  EXPECT_TRUE(newer->delegate.receives("ours"));
 }
 
-TEST_F(OsHandoverTest, AnAskerThatGoesAtOnceChangesNothing) {
+TEST_F(OsHandoverTest, AConnectionThatClosesImmediatelyChangesNothing) {
   auto older = begin_first();
   for (int round = 0; round < 50; ++round) {
-    const auto met = os::meet_at(place_).value();
+    const auto met = os::connect_or_listen(endpoint_).value();
     if (round % 2 == 0) {
       static_cast<void>(
-          os::send_packet(met.connection.get(), encode({.kind = Kind::ask, .text = "tests"})));
+          os::send_message(met.connection.get(), encode({.kind = Kind::request, .text = "tests"})));
     }
   }
   auto newer = begin();
-  newer->handover->accepting();
-  EXPECT_TRUE(newer->party.told("ours"));
+  newer->handover->on_accepting();
+  EXPECT_TRUE(newer->delegate.receives("ours"));
 }
 
-TEST_F(OsHandoverTest, APathThatIsNoMeetingPlaceIsAClearFailure) {
+TEST_F(OsHandoverTest, AnUnusablePathFailsWithAClearError) {
   tree_.write("meet", "precious");
-  const auto file = OsHandover::meet(host_, options());
+  const auto file = OsHandover::meet(platform_, options());
   EXPECT_EQ(file.handover, nullptr);
   EXPECT_TRUE(file.failure.contains(path_)) << file.failure;
   for (const std::string& path : {std::string(), std::string(200, 'x'), tree_.path("no/folder")}) {
-    const auto wrong = OsHandover::meet(host_, {.path = path});
+    const auto wrong = OsHandover::meet(platform_, {.path = path});
     EXPECT_EQ(wrong.handover, nullptr) << path;
     EXPECT_FALSE(wrong.failure.empty());
   }
-  const auto name = OsHandover::meet(host_, {.path = tree_.path("other"), .service = "a\nb"});
+  const auto name = OsHandover::meet(platform_, {.path = tree_.path("other"), .service = "a\nb"});
   EXPECT_EQ(name.handover, nullptr);
 }
 
-TEST_F(OsHandoverTest, WhoWaitsForOneThatEndsIsTheFirst) {
-  auto starting = begin();  // it has not said that it accepts
+TEST_F(OsHandoverTest, AProcessBecomesTheFirstIfTheOlderOneEnds) {
+  auto starting = begin();  // it does not accept yet
   auto waiting = std::async(std::launch::async, [&] { return begin(); });
   starting.reset();
   const auto next = waiting.get();
-  EXPECT_TRUE(next->party.sockets.empty());
+  EXPECT_TRUE(next->delegate.sockets.empty());
   EXPECT_TRUE(std::filesystem::exists(path_));
 }
 
-TEST_F(OsHandoverTest, OfSeveralAtOnceEachHasItsTurn) {
+TEST_F(OsHandoverTest, SeveralNewerProcessesTakeOverInTurn) {
   auto first = begin_first();
   constexpr std::size_t count = 4;
   std::vector<std::future<std::unique_ptr<Process>>> begun;
   for (std::size_t index = 0; index < count; ++index) {
     begun.push_back(std::async(std::launch::async, [&] {
       auto process = begin();
-      process->handover->accepting();
+      process->handover->on_accepting();
       return process;
     }));
   }
   std::vector<std::unique_ptr<Process>> processes;
   for (auto& each : begun) processes.push_back(each.get());
-  EXPECT_TRUE(first->party.told("handed over"));
+  EXPECT_TRUE(first->delegate.receives("handed over"));
   for (const auto& each : processes) {
-    EXPECT_TRUE(each->party.told("ours"));
-    EXPECT_EQ(each->party.sockets.size(), 2U);
+    EXPECT_TRUE(each->delegate.receives("ours"));
+    EXPECT_EQ(each->delegate.sockets.size(), 2U);
   }
   const auto gave = std::ranges::count_if(
-      processes, [](const auto& each) { return each->party.was_told("handed over"); });
+      processes, [](const auto& each) { return each->delegate.has_received("handed over"); });
   EXPECT_EQ(static_cast<std::size_t>(gave), count - 1) << "all but the last";
 }
 
-TEST_F(OsHandoverTest, AnOlderOneThatDiesLeavesEverything) {
-  Older older(host_, place_);
+TEST_F(OsHandoverTest, AnOlderProcessThatDiesLeavesItsSockets) {
+  Older older(platform_, endpoint_);
   const auto newer = begin_after(older);
-  ASSERT_EQ(newer->party.sockets.size(), 1U);
+  ASSERT_EQ(newer->delegate.sockets.size(), 1U);
   older.die();
-  EXPECT_TRUE(newer->party.told("ours"));
+  EXPECT_TRUE(newer->delegate.receives("ours"));
 }
 
-TEST_F(OsHandoverTest, AnOlderOneThatDiesWhenTheNewerIsReadyLeavesEverything) {
-  Older older(host_, place_);
+TEST_F(OsHandoverTest, AnOlderProcessThatDiesAfterReadyLeavesItsSockets) {
+  Older older(platform_, endpoint_);
   const auto newer = begin_after(older);
-  newer->handover->accepting();
-  EXPECT_TRUE(older.talk().says(older.hear(), Kind::ready));
-  EXPECT_FALSE(newer->party.was_told("ours"));
+  newer->handover->on_accepting();
+  EXPECT_TRUE(older.connection().is_message(older.receive(), Kind::ready));
+  EXPECT_FALSE(newer->delegate.has_received("ours"));
   older.die();
-  EXPECT_TRUE(newer->party.told("ours"));
+  EXPECT_TRUE(newer->delegate.receives("ours"));
 }
 
-TEST_F(OsHandoverTest, AnOlderOneThatHasAgreedAndDiesLeavesEverything) {
-  Older older(host_, place_);
+TEST_F(OsHandoverTest, AnOlderProcessThatDiesAfterTheTransferLeavesItsSockets) {
+  Older older(platform_, endpoint_);
   const auto newer = begin_after(older);
-  newer->handover->accepting();
-  EXPECT_TRUE(older.talk().says(older.hear(), Kind::ready));
-  EXPECT_TRUE(older.talk().say({.kind = Kind::yours}));
+  newer->handover->on_accepting();
+  EXPECT_TRUE(older.connection().is_message(older.receive(), Kind::ready));
+  EXPECT_TRUE(older.connection().send({.kind = Kind::transferred}));
   older.die();
-  EXPECT_TRUE(newer->party.told("ours"));
+  EXPECT_TRUE(newer->delegate.receives("ours"));
 }
 
-TEST_F(OsHandoverTest, ANewerOneThatDrainsWhenTheSocketsAreItsOwnWaitsForNobody) {
-  Older older(host_, place_);
+TEST_F(OsHandoverTest, ANewerProcessThatDrainsAsOwnerDoesNotWait) {
+  Older older(platform_, endpoint_);
   const auto newer = begin_after(older);
-  newer->handover->accepting();
-  EXPECT_TRUE(older.talk().says(older.hear(), Kind::ready));
-  EXPECT_FALSE(newer->party.was_told("owned"));
-  EXPECT_TRUE(older.talk().say({.kind = Kind::yours}));
-  EXPECT_TRUE(newer->party.told("owned"));
+  newer->handover->on_accepting();
+  EXPECT_TRUE(older.connection().is_message(older.receive(), Kind::ready));
+  EXPECT_FALSE(newer->delegate.has_received("owned"));
+  EXPECT_TRUE(older.connection().send({.kind = Kind::transferred}));
+  EXPECT_TRUE(newer->delegate.receives("owned"));
   newer->handover.reset();
-  EXPECT_FALSE(newer->party.was_told("ours")) << "the older one has not stopped";
-  EXPECT_FALSE(std::filesystem::exists(path_)) << "it was the newer one's place";
+  EXPECT_FALSE(newer->delegate.has_received("ours")) << "the older process has not stopped";
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "the newer process owned the path";
 }
 
-TEST_F(OsHandoverTest, ANewerOneThatDrainsDoesNotSayThatItIsReady) {
+TEST_F(OsHandoverTest, ADrainingNewerProcessDoesNotReportReady) {
   auto older = begin_first();
   auto newer = begin();
-  newer->party.agrees = false;
-  newer->handover->accepting();
-  EXPECT_TRUE(older->party.told("kept"));
-  EXPECT_FALSE(older->party.was_told("asked whether"));
-  EXPECT_FALSE(newer->party.was_told("own"));
+  newer->delegate.agrees = false;
+  newer->handover->on_accepting();
+  EXPECT_TRUE(older->delegate.receives("kept"));
+  EXPECT_FALSE(older->delegate.has_received("confirm"));
+  EXPECT_FALSE(newer->delegate.has_received("own"));
   EXPECT_TRUE(std::filesystem::exists(path_));
 }
 
-TEST_F(OsHandoverTest, APlaceThatIsAnothersByNowIsLeftAlone) {
+TEST_F(OsHandoverTest, KeepsAPathThatAnotherProcessHasTaken) {
   auto older = begin_first();
   auto newer = begin();
   std::filesystem::remove(path_);
-  const auto stranger = os::meet_at(place_);
+  const auto stranger = os::connect_or_listen(endpoint_);
   ASSERT_TRUE(stranger && stranger->listener);
-  newer->handover->accepting();
-  EXPECT_TRUE(newer->party.told("ours"));
+  newer->handover->on_accepting();
+  EXPECT_TRUE(newer->delegate.receives("ours"));
   older.reset();
   newer.reset();
   EXPECT_TRUE(std::filesystem::exists(path_));
 }
 
-TEST_F(OsHandoverTest, AnOlderOneMayRefuseToTheLast) {
-  Older older(host_, place_);
+TEST_F(OsHandoverTest, AnOlderProcessCanRejectAfterReady) {
+  Older older(platform_, endpoint_);
   const auto newer = begin_after(older);
-  newer->handover->accepting();
-  EXPECT_TRUE(older.talk().says(older.hear(), Kind::ready));
-  older.talk().refuse("not today");
-  EXPECT_TRUE(newer->party.told("not today"));
-  EXPECT_FALSE(newer->party.was_told("ours"));
+  newer->handover->on_accepting();
+  EXPECT_TRUE(older.connection().is_message(older.receive(), Kind::ready));
+  older.connection().reject("not today");
+  EXPECT_TRUE(newer->delegate.receives("not today"));
+  EXPECT_FALSE(newer->delegate.has_received("ours"));
 }
 
-TEST_F(OsHandoverTest, AnOlderOneThatHasBegunToDrainKeepsItsSockets) {
+TEST_F(OsHandoverTest, ADrainingOlderProcessKeepsItsSockets) {
   auto older = begin_first();
-  older->party.agrees = false;
+  older->delegate.agrees = false;
   const auto newer = begin();
-  newer->handover->accepting();
-  EXPECT_TRUE(newer->party.told("it ends"));
-  EXPECT_TRUE(older->party.told("kept"));
-  EXPECT_FALSE(newer->party.was_told("ours"));
+  newer->handover->on_accepting();
+  EXPECT_TRUE(newer->delegate.receives("the older process is shutting down"));
+  EXPECT_TRUE(older->delegate.receives("kept"));
+  EXPECT_FALSE(newer->delegate.has_received("ours"));
 }
 
-TEST_F(OsHandoverTest, AnOlderOneThatTalksNonsenseIsNotFollowed) {
-  Older older(host_, place_);
+TEST_F(OsHandoverTest, RejectsAnOlderProcessThatSendsInvalidMessages) {
+  Older older(platform_, endpoint_);
   const auto newer = begin_after(older);
-  EXPECT_TRUE(os::send_packet(older.talk().connection(), to_bytes("nonsense")));
-  EXPECT_TRUE(newer->party.told("no message"));
-  EXPECT_EQ(older.hear(), Heard::message);
-  EXPECT_EQ(older.talk().message().kind, Kind::refuse);
+  EXPECT_TRUE(os::send_message(older.connection().connection(), to_bytes("nonsense")));
+  EXPECT_TRUE(newer->delegate.receives("invalid message"));
+  EXPECT_EQ(older.receive(), ReceiveResult::message);
+  EXPECT_EQ(older.connection().message().kind, Kind::reject);
 }
 
-TEST_F(OsHandoverTest, WhatIsNoListeningSocketIsNotTaken) {
-  Older older(host_, place_);
-  auto failed =
-      std::async(std::launch::async, [&] { return OsHandover::meet(host_, options()).failure; });
+TEST_F(OsHandoverTest, RejectsASocketThatDoesNotListen) {
+  Older older(platform_, endpoint_);
+  auto failed = std::async(std::launch::async,
+                           [&] { return OsHandover::meet(platform_, options()).failure; });
   older.accept();
   HandoverMessage offer{.kind = Kind::offer};
   offer.sockets = {{HandoverMessage::Use::listening, false, "here"}};
   const os::Fd stream = os::open_stream(os::AddressFamily::ipv4).value();
-  EXPECT_TRUE(older.talk().say(offer, std::array{stream.get()}));
-  EXPECT_TRUE(failed.get().contains("gives for here cannot be used"));
+  EXPECT_TRUE(older.connection().send(offer, std::array{stream.get()}));
+  EXPECT_TRUE(failed.get().contains("socket for here that cannot be used"));
 }
 
-TEST_F(OsHandoverTest, AnOfferWithoutItsDescriptorsIsNonsense) {
-  Older older(host_, place_);
-  auto failed =
-      std::async(std::launch::async, [&] { return OsHandover::meet(host_, options()).failure; });
+TEST_F(OsHandoverTest, RejectsAnOfferWithoutItsDescriptors) {
+  Older older(platform_, endpoint_);
+  auto failed = std::async(std::launch::async,
+                           [&] { return OsHandover::meet(platform_, options()).failure; });
   older.accept();
   HandoverMessage offer{.kind = Kind::offer};
   offer.sockets = {{HandoverMessage::Use::listening, false, "here"}};
-  EXPECT_TRUE(older.talk().say(offer));
-  EXPECT_TRUE(failed.get().contains("no message"));
+  EXPECT_TRUE(older.connection().send(offer));
+  EXPECT_TRUE(failed.get().contains("invalid message"));
 }
 
-TEST_F(OsHandoverTest, WhatSomebodyHoldsStaysHeld) {
+TEST_F(OsHandoverTest, ExternallyOwnedSocketsStayExternallyOwned) {
   auto older = begin_first(1);
-  older->party.sockets.front()->set_held();
+  older->delegate.sockets.front()->set_externally_owned();
   auto newer = begin();
-  ASSERT_EQ(newer->party.sockets.size(), 1U);
-  EXPECT_TRUE(newer->party.sockets.front()->held());
+  ASSERT_EQ(newer->delegate.sockets.size(), 1U);
+  EXPECT_TRUE(newer->delegate.sockets.front()->externally_owned());
 }
 
 }  // namespace

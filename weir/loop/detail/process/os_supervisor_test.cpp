@@ -1,5 +1,4 @@
-// A supervisor and its workers, as real processes: who begins again, who is told what, and what
-// becomes of the sockets.
+// Tests of a supervisor and its workers as real processes: restarts, signals, sockets.
 #include "weir/loop/detail/process/os_supervisor.hpp"
 
 #include <gtest/gtest.h>
@@ -16,8 +15,8 @@
 #include <vector>
 
 #include "weir/loop/os/os_platform.hpp"
-#include "weir/os/detail/process/signals.hpp"
 #include "weir/os/detail/io/socket.hpp"
+#include "weir/os/detail/process/signals.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
 namespace weir {
@@ -25,15 +24,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class QuietHost : public OsHost {
+class QuietPlatform : public OsPlatform {
  public:
   void log(std::string_view) noexcept override {}
 };
 
-/// Writes a byte for each line, for somebody who waits for it.
-class TellingHost : public OsHost {
+/// Writes a byte to a pipe for each line.
+class RecordingPlatform : public OsPlatform {
  public:
-  explicit TellingHost(const os::Pipe& pipe) : pipe_(pipe) {}
+  explicit RecordingPlatform(const os::Pipe& pipe) : pipe_(pipe) {}
   void log(std::string_view) noexcept override {
     EXPECT_EQ(::write(pipe_.write_end.get(), "l", 1), 1);
   }
@@ -42,12 +41,12 @@ class TellingHost : public OsHost {
   const os::Pipe& pipe_;
 };
 
-/// Writes a byte for each time that it cannot listen, and then does something.
-class RefusedHost final : public QuietHost {
+/// Writes a byte each time it cannot listen, and then calls a function.
+class RefusedPlatform final : public QuietPlatform {
  public:
-  RefusedHost(const os::Pipe& pipe, void (*then)()) : pipe_(pipe), then_(then) {}
+  RefusedPlatform(const os::Pipe& pipe, void (*then)()) : pipe_(pipe), then_(then) {}
   Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) override {
-    auto listener = OsHost::listen(address, options);
+    auto listener = OsPlatform::listen(address, options);
     if (!listener) {
       EXPECT_EQ(::write(pipe_.write_end.get(), "r", 1), 1);
       then_();
@@ -67,26 +66,27 @@ SupervisionOptions two_workers() {
           .announce = false};
 }
 
-/// A supervisor in a child of its own, whose workers do `work(seat)`, which gives their status.
+/// Starts a supervisor in a child process. Its workers run `work(worker)`, which returns their
+/// status.
 template <class Work>
 os::ChildProcess supervise(const SupervisionOptions& options, Work work,
-                           std::unique_ptr<Host> host = std::make_unique<QuietHost>()) {
+                           std::unique_ptr<Platform> platform = std::make_unique<QuietPlatform>()) {
   auto forked = os::fork_child();
   if (forked && !*forked) {
-    Supervised supervised = OsSupervisor::run(*host, options);
-    if (supervised.seat) ::_exit(work(*supervised.seat));
+    Supervised supervised = OsSupervisor::run(*platform, options);
+    if (supervised.worker) ::_exit(work(*supervised.worker));
     ::_exit(supervised.failure.empty() ? supervised.status : 99);
   }
   return std::move(**forked);
 }
 
-/// Until the supervisor wants something.
-WorkerOrder wait_for_order(const WorkerSeat& seat) {
-  while (seat.order() == WorkerOrder::serve) ::poll(nullptr, 0, 1);
-  return seat.order();
+/// Waits until the supervisor sends a command.
+WorkerCommand wait_for_command(const WorkerHandle& worker) {
+  while (worker.command() == WorkerCommand::serve) ::poll(nullptr, 0, 1);
+  return worker.command();
 }
 
-/// As a runtime does: a signal only says that there is an order.
+/// Handles signals as a runtime does: a signal only announces a command.
 void take_signals() {
   for (const int each : {SIGTERM, SIGINT}) ::signal(each, [](int) {});
 }
@@ -96,7 +96,7 @@ void wait_for_bytes(const os::Pipe& pipe) {
   EXPECT_EQ(::poll(&wanted, 1, 30'000), 1);
 }
 
-/// One byte, which somebody writes; -1 when nobody can any more.
+/// Reads one byte; -1 when no process can write any more.
 int read_one(const os::Pipe& pipe) {
   wait_for_bytes(pipe);
   char byte = 0;
@@ -107,11 +107,11 @@ void write_one(const os::Pipe& pipe, char byte) {
   EXPECT_EQ(::write(pipe.write_end.get(), &byte, 1), 1);
 }
 
-TEST(OsSupervisor, WorkersThatEndWellAreDone) {
+TEST(OsSupervisor, WorkersThatSucceedAreNotRestarted) {
   os::Pipe pipe = os::open_pipe().value();
-  os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerSeat& seat) {
-    EXPECT_TRUE(seat.first_life());
-    write_one(pipe, static_cast<char>('a' + seat.index()));
+  os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerHandle& worker) {
+    EXPECT_TRUE(worker.is_first_run());
+    write_one(pipe, static_cast<char>('a' + worker.index()));
     return 0;
   });
   EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
@@ -123,29 +123,29 @@ TEST(OsSupervisor, WorkersThatEndWellAreDone) {
 }
 
 TEST(OsSupervisor, GivesUpAfterTooManyCrashesInARow) {
-  auto lives = os::SharedNumber::make().value();
-  os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerSeat& seat) {
+  auto runs = os::SharedInt::make().value();
+  os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerHandle& worker) {
     take_signals();
-    if (seat.index() == 1) {
-      wait_for_order(seat);
+    if (worker.index() == 1) {
+      wait_for_command(worker);
       return 0;
     }
-    EXPECT_EQ(seat.first_life(), lives.load() == 0);
-    lives.store(lives.load() + 1);
+    EXPECT_EQ(worker.is_first_run(), runs.load() == 0);
+    runs.store(runs.load() + 1);
     ::raise(SIGKILL);
     return 0;
   });
   EXPECT_EQ(supervisor.wait().to_string(), "exit status 1");
-  EXPECT_EQ(lives.load(), 4) << "once, and three times again";
+  EXPECT_EQ(runs.load(), 4) << "one start and three restarts";
 }
 
 TEST(OsSupervisor, ASignalDrainsAllWorkers) {
   const os::Pipe pipe = os::open_pipe().value();
   for (const int signal : {SIGTERM, SIGINT}) {
-    os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerSeat& seat) {
+    os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerHandle& worker) {
       take_signals();
       write_one(pipe, 'r');
-      return wait_for_order(seat) == WorkerOrder::drain ? 0 : 1;
+      return wait_for_command(worker) == WorkerCommand::drain ? 0 : 1;
     });
     for (int worker = 0; worker < 2; ++worker) EXPECT_EQ(read_one(pipe), 'r');
     supervisor.signal(signal);
@@ -153,26 +153,26 @@ TEST(OsSupervisor, ASignalDrainsAllWorkers) {
   }
 }
 
-TEST(OsSupervisor, AWorkerThatFailsInADrainIsToldByTheStatus) {
+TEST(OsSupervisor, TheStatusReportsAWorkerThatFailsInADrain) {
   const os::Pipe pipe = os::open_pipe().value();
-  os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerSeat& seat) {
+  os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerHandle& worker) {
     take_signals();
     write_one(pipe, 'r');
-    wait_for_order(seat);
-    return seat.index() == 0 ? 0 : 1;
+    wait_for_command(worker);
+    return worker.index() == 0 ? 0 : 1;
   });
   for (int worker = 0; worker < 2; ++worker) EXPECT_EQ(read_one(pipe), 'r');
   supervisor.signal(SIGTERM);
   EXPECT_EQ(supervisor.wait().to_string(), "exit status 1");
 }
 
-TEST(OsSupervisor, ASecondSignalStopsThem) {
+TEST(OsSupervisor, ASecondSignalStopsAllWorkers) {
   const os::Pipe pipe = os::open_pipe().value();
-  os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerSeat& seat) {
+  os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerHandle& worker) {
     take_signals();
     write_one(pipe, 'r');
-    if (wait_for_order(seat) == WorkerOrder::drain) write_one(pipe, 'd');
-    while (seat.order() != WorkerOrder::stop) ::poll(nullptr, 0, 1);
+    if (wait_for_command(worker) == WorkerCommand::drain) write_one(pipe, 'd');
+    while (worker.command() != WorkerCommand::stop) ::poll(nullptr, 0, 1);
     return 0;
   });
   for (int worker = 0; worker < 2; ++worker) EXPECT_EQ(read_one(pipe), 'r');
@@ -182,11 +182,11 @@ TEST(OsSupervisor, ASecondSignalStopsThem) {
   EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
 }
 
-TEST(OsSupervisor, WhoDoesNotEndInTimeIsKilled) {
+TEST(OsSupervisor, KillsWorkersThatDoNotEndInTime) {
   SupervisionOptions options = two_workers();
-  options.deadline = options.patience = 1ms;
+  options.drain_timeout = options.kill_timeout = 1ms;
   const os::Pipe pipe = os::open_pipe().value();
-  os::ChildProcess supervisor = supervise(options, [&](WorkerSeat&) {
+  os::ChildProcess supervisor = supervise(options, [&](WorkerHandle&) {
     take_signals();
     write_one(pipe, 'r');
     for (;;) ::pause();
@@ -197,9 +197,9 @@ TEST(OsSupervisor, WhoDoesNotEndInTimeIsKilled) {
   EXPECT_EQ(supervisor.wait().to_string(), "exit status 1");
 }
 
-TEST(OsSupervisor, WorkersEndWithIt) {
+TEST(OsSupervisor, WorkersEndWithTheSupervisor) {
   os::Pipe pipe = os::open_pipe().value();
-  os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerSeat&) {
+  os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerHandle&) {
     write_one(pipe, 'r');
     for (;;) ::pause();
     return 0;
@@ -208,11 +208,11 @@ TEST(OsSupervisor, WorkersEndWithIt) {
   supervisor.signal(SIGKILL);
   EXPECT_TRUE(supervisor.wait().killed_by(SIGKILL));
   pipe.write_end.close();
-  EXPECT_EQ(read_one(pipe), -1) << "nobody has the writing end any more";
+  EXPECT_EQ(read_one(pipe), -1) << "no process has the writing end any more";
 }
 
-/// Connects, and reads the byte that it is sent.
-int visit(const os::Address& server) {
+/// Connects, and reads one byte.
+int read_as_client(const os::Address& server) {
   const os::Fd client = os::open_stream(server.family()).value();
   EXPECT_TRUE(os::start_connect(client.get(), server));
   pollfd wanted{client.get(), POLLIN, 0};
@@ -221,7 +221,7 @@ int visit(const os::Address& server) {
   return ::recv(client.get(), &byte, 1, 0) == 1 ? byte : -1;
 }
 
-TEST(OsSupervisor, WhoWaitsInTheQueueOfAWorkerThatCrashesIsServedByItsNextLife) {
+TEST(OsSupervisor, ARestartedWorkerServesTheQueueOfTheCrashedOne) {
   const os::Address address = [] {
     const os::Fd free = os::open_listener(os::Address::loopback(0)).value();
     return os::local_address(free.get()).value();
@@ -230,14 +230,14 @@ TEST(OsSupervisor, WhoWaitsInTheQueueOfAWorkerThatCrashesIsServedByItsNextLife) 
   options.loops = {2};
   options.endpoints = {address};
   const os::Pipe pipe = os::open_pipe().value();
-  os::ChildProcess supervisor = supervise(options, [&](WorkerSeat& seat) {
-    const std::vector<WorkerSeat::Socket> sockets = seat.take_sockets();
+  os::ChildProcess supervisor = supervise(options, [&](WorkerHandle& worker) {
+    const std::vector<WorkerHandle::Socket> sockets = worker.take_sockets();
     EXPECT_EQ(sockets.size(), 2U);
     std::array<pollfd, 2> listening{
         {{sockets[0].descriptor.value(), POLLIN, 0}, {sockets[1].descriptor.value(), POLLIN, 0}}};
-    if (seat.first_life()) {
+    if (worker.is_first_run()) {
       write_one(pipe, 'r');
-      // Somebody waits, and waits on.
+      // A client waits in the queue, and keeps waiting.
       ::poll(listening.data(), listening.size(), 30'000);
       ::raise(SIGKILL);
     }
@@ -245,31 +245,31 @@ TEST(OsSupervisor, WhoWaitsInTheQueueOfAWorkerThatCrashesIsServedByItsNextLife) 
       ::poll(listening.data(), listening.size(), 30'000);
       for (const pollfd& each : listening) {
         if (each.revents == 0) continue;
-        const auto visitor = os::accept_one(each.fd);
-        if (visitor) {
-          EXPECT_EQ(::send(visitor->get(), "x", 1, MSG_NOSIGNAL), 1);
+        const auto client = os::accept_one(each.fd);
+        if (client) {
+          EXPECT_EQ(::send(client->get(), "x", 1, MSG_NOSIGNAL), 1);
         }
       }
     }
     return 0;
   });
   EXPECT_EQ(read_one(pipe), 'r');
-  for (int visitor = 0; visitor < 5; ++visitor) EXPECT_EQ(visit(address), 'x');
+  for (int client = 0; client < 5; ++client) EXPECT_EQ(read_as_client(address), 'x');
 }
 
-/// Serves the next who comes; another process may be faster.
-void serve_one(const WorkerSeat::Socket& socket) {
+/// Serves the next client; another process may be faster.
+void serve_one(const WorkerHandle::Socket& socket) {
   for (;;) {
     pollfd wanted{socket.descriptor.value(), POLLIN, 0};
     EXPECT_EQ(::poll(&wanted, 1, 30'000), 1);
-    const auto visitor = os::accept_one(wanted.fd);
-    if (!visitor) continue;
-    EXPECT_EQ(::send(visitor->get(), "x", 1, MSG_NOSIGNAL), 1);
+    const auto client = os::accept_one(wanted.fd);
+    if (!client) continue;
+    EXPECT_EQ(::send(client->get(), "x", 1, MSG_NOSIGNAL), 1);
     return;
   }
 }
 
-TEST(OsSupervisor, ADrainBeginsACrashedWorkerOnceMoreForWhoWaitsInItsQueue) {
+TEST(OsSupervisor, ADrainRestartsACrashedWorkerToServeItsQueue) {
   const os::Fd free = os::open_listener(os::Address::loopback(0)).value();
   const os::Address address = os::local_address(free.get()).value().with_port(0);
   SupervisionOptions options = two_workers();
@@ -280,23 +280,23 @@ TEST(OsSupervisor, ADrainBeginsACrashedWorkerOnceMoreForWhoWaitsInItsQueue) {
   const os::Pipe lines = os::open_pipe().value();
   os::ChildProcess supervisor = supervise(
       options,
-      [&](WorkerSeat& seat) {
-        const auto sockets = seat.take_sockets();
-        if (seat.first_life()) {
+      [&](WorkerHandle& worker) {
+        const auto sockets = worker.take_sockets();
+        if (worker.is_first_run()) {
           const std::uint16_t bound = sockets[0].bound.port();
           EXPECT_EQ(::write(port.write_end.get(), &bound, sizeof bound), ssize_t{sizeof bound});
           ::raise(SIGKILL);
         }
-        EXPECT_EQ(seat.order(), WorkerOrder::drain);
+        EXPECT_EQ(worker.command(), WorkerCommand::drain);
         serve_one(sockets[0]);
         return 0;
       },
-      std::make_unique<TellingHost>(lines));
+      std::make_unique<RecordingPlatform>(lines));
   std::uint16_t bound = 0;
-  pollfd told{port.read_end.get(), POLLIN, 0};
-  EXPECT_EQ(::poll(&told, 1, 30'000), 1);
+  pollfd port_ready{port.read_end.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&port_ready, 1, 30'000), 1);
   EXPECT_EQ(::read(port.read_end.get(), &bound, sizeof bound), ssize_t{sizeof bound});
-  EXPECT_EQ(read_one(lines), 'l') << "it has ended, and begins again in an hour";
+  EXPECT_EQ(read_one(lines), 'l') << "the worker has ended; its restart is due in an hour";
   const os::Fd client = os::open_stream(address.family()).value();
   EXPECT_TRUE(os::start_connect(client.get(), address.with_port(bound)));
   pollfd wanted{client.get(), POLLOUT, 0};
@@ -311,12 +311,12 @@ TEST(OsSupervisor, ADrainBeginsACrashedWorkerOnceMoreForWhoWaitsInItsQueue) {
   EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
 }
 
-TEST(OsSupervisor, ASignalThatComesBeforeAWorkerReadsThemWaits) {
+TEST(OsSupervisor, ASignalStaysPendingUntilTheWorkerReadsIt) {
   const os::Pipe pipe = os::open_pipe().value();
-  os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerSeat& seat) {
+  os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerHandle& worker) {
     write_one(pipe, 'r');
-    // With the disposition that would end it.
-    wait_for_order(seat);
+    // The signal has the default action here, which would end the process.
+    wait_for_command(worker);
     auto signals = os::SignalFd::open().value();
     pollfd wanted{signals.get(), POLLIN, 0};
     EXPECT_EQ(::poll(&wanted, 1, 30'000), 1);
@@ -327,74 +327,74 @@ TEST(OsSupervisor, ASignalThatComesBeforeAWorkerReadsThemWaits) {
   EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
 }
 
-TEST(OsSupervisor, CrashesAreSeenWhereTheEndsOfChildrenWereIgnored) {
-  auto lives = os::SharedNumber::make().value();
+TEST(OsSupervisor, DetectsCrashesAlthoughSigchldWasIgnored) {
+  auto runs = os::SharedInt::make().value();
   ::signal(SIGCHLD, SIG_IGN);
   SupervisionOptions options = two_workers();
   options.loops = {1};
-  os::ChildProcess supervisor = supervise(options, [&](WorkerSeat&) {
-    lives.store(lives.load() + 1);
-    return lives.load() == 1 ? 3 : 0;
+  os::ChildProcess supervisor = supervise(options, [&](WorkerHandle&) {
+    runs.store(runs.load() + 1);
+    return runs.load() == 1 ? 3 : 0;
   });
   EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
-  EXPECT_EQ(lives.load(), 2);
+  EXPECT_EQ(runs.load(), 2);
 }
 
-TEST(OsSupervisor, AllWorkersHaveTheOneSocketOfAPath) {
+TEST(OsSupervisor, AllWorkersShareTheSocketOfAPath) {
   const os::TemporaryTree tree;
   SupervisionOptions options = two_workers();
   options.loops = {2, 2};
   options.endpoints = {os::Address::local(tree.path("socket")).value()};
   const os::Pipe pipe = os::open_pipe().value();
-  os::ChildProcess supervisor = supervise(options, [&](WorkerSeat& seat) {
-    const auto sockets = seat.take_sockets();
+  os::ChildProcess supervisor = supervise(options, [&](WorkerHandle& worker) {
+    const auto sockets = worker.take_sockets();
     EXPECT_EQ(sockets.size(), 1U);
     write_one(pipe, 'r');
     serve_one(sockets[0]);
     return 0;
   });
   for (int worker = 0; worker < 2; ++worker) EXPECT_EQ(read_one(pipe), 'r');
-  for (int visitor = 0; visitor < 2; ++visitor) EXPECT_EQ(visit(options.endpoints[0]), 'x');
+  for (int client = 0; client < 2; ++client) EXPECT_EQ(read_as_client(options.endpoints[0]), 'x');
   EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
 }
 
-TEST(OsSupervisor, AThreadIsInTheWay) {
-  QuietHost host;
+TEST(OsSupervisor, FailsIfTheProcessHasThreads) {
+  QuietPlatform platform;
   std::jthread another([](const std::stop_token& stop) {
     while (!stop.stop_requested()) std::this_thread::yield();
   });
-  const Supervised supervised = OsSupervisor::run(host, two_workers());
-  EXPECT_EQ(supervised.seat, nullptr);
+  const Supervised supervised = OsSupervisor::run(platform, two_workers());
+  EXPECT_EQ(supervised.worker, nullptr);
   EXPECT_TRUE(supervised.failure.contains("threads")) << supervised.failure;
 }
 
-TEST(OsSupervisor, WhereItCannotListenNothingBegins) {
+TEST(OsSupervisor, StartsNoWorkerIfItCannotListen) {
   const os::Fd taken = os::open_listener(os::Address::loopback(0)).value();
   SupervisionOptions options = two_workers();
   options.endpoints = {os::local_address(taken.get()).value()};
-  os::ChildProcess supervisor = supervise(options, [](WorkerSeat&) { return 0; });
+  os::ChildProcess supervisor = supervise(options, [](WorkerHandle&) { return 0; });
   EXPECT_EQ(supervisor.wait().to_string(), "exit status 99");
 }
 
-TEST(OsSupervisor, APortThatIsLetGoSoonIsWaitedFor) {
+TEST(OsSupervisor, WaitsForAPortThatIsReleasedSoon) {
   const os::Pipe refused = os::open_pipe().value();
-  const os::Pipe told = os::open_pipe().value();
+  const os::Pipe port_pipe = os::open_pipe().value();
   auto holder = os::fork_child().value();
   if (!holder) {
     const os::Fd taken = os::open_listener(os::Address::loopback(0)).value();
     const std::uint16_t port = os::local_address(taken.get()).value().port();
-    if (::write(told.write_end.get(), &port, sizeof port) != sizeof port) ::_exit(1);
+    if (::write(port_pipe.write_end.get(), &port, sizeof port) != sizeof port) ::_exit(1);
     ::_exit(read_one(refused) == 'r' ? 0 : 2);
   }
   std::uint16_t port = 0;
-  wait_for_bytes(told);
-  ASSERT_EQ(::read(told.read_end.get(), &port, sizeof port), sizeof port);
+  wait_for_bytes(port_pipe);
+  ASSERT_EQ(::read(port_pipe.read_end.get(), &port, sizeof port), sizeof port);
   SupervisionOptions options = two_workers();
   options.endpoints = {os::Address::loopback(port)};
-  auto host = std::make_unique<RefusedHost>(refused, [] {});
+  auto platform = std::make_unique<RefusedPlatform>(refused, [] {});
   os::ChildProcess supervisor = supervise(
-      options, [](WorkerSeat& seat) { return seat.take_sockets().size() == 1 ? 0 : 3; },
-      std::move(host));
+      options, [](WorkerHandle& worker) { return worker.take_sockets().size() == 1 ? 0 : 3; },
+      std::move(platform));
   EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
   EXPECT_EQ(holder->wait().to_string(), "exit status 0");
 }
@@ -404,9 +404,11 @@ TEST(OsSupervisor, ASignalEndsTheWaitForAPort) {
   const os::Fd taken = os::open_listener(os::Address::loopback(0)).value();
   SupervisionOptions options = two_workers();
   options.endpoints = {os::local_address(taken.get()).value()};
-  auto host = std::make_unique<RefusedHost>(refused, [] { ::raise(SIGTERM); });
-  os::ChildProcess supervisor = supervise(options, [](WorkerSeat&) { return 0; }, std::move(host));
-  EXPECT_TRUE(supervisor.wait().to_string().starts_with("killed by signal 15")) << "as ever";
+  auto platform = std::make_unique<RefusedPlatform>(refused, [] { ::raise(SIGTERM); });
+  os::ChildProcess supervisor =
+      supervise(options, [](WorkerHandle&) { return 0; }, std::move(platform));
+  EXPECT_TRUE(supervisor.wait().to_string().starts_with("killed by signal 15"))
+      << "the default action";
   refused.write_end.close();
   EXPECT_EQ(read_one(refused), 'r');
   EXPECT_EQ(read_one(refused), -1) << "tried once";

@@ -1,4 +1,5 @@
-#include "weir/loop/datagram_calls.hpp"
+// Datagram system calls: receiving and sending many datagrams in one call.
+#include "weir/loop/detail/readiness/datagram_calls.hpp"
 
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -16,20 +17,20 @@
 namespace weir {
 namespace {
 
-// So many messages pass in one call. More would save little and let others wait.
+// Maximum of messages in one call. A larger number would save little and delay other sockets.
 constexpr std::size_t messages_max = 32;
-// The kernel's own limit for one message that is to be cut into segments (before Linux 6.9), and as
-// many bytes as an IP packet of 64 KiB holds whatever its headers are.
+// The kernel limits the segments of one message (before Linux 6.9). The bytes fit into an IP
+// packet of 64 KiB with any headers.
 constexpr std::size_t segments_max = 64;
 constexpr std::size_t segmented_bytes_max = 65'000;
 constexpr std::size_t pieces_max = 256;
 
-DatagramTry finish(Operation& operation, std::error_code error = {}) noexcept {
+DatagramTryResult finish(Operation& operation, std::error_code error = {}) noexcept {
   operation.finish(error);
-  return {.finished = true, .again = true};
+  return {.finished = true, .may_continue = true};
 }
 
-/// Gives each slot a buffer. Returns for how many there was memory.
+/// Gives each slot a buffer. Returns the number of slots for which there was memory.
 std::size_t lend_buffers(std::span<Datagram> slots, std::uint32_t bytes) noexcept {
   for (std::size_t index = 0; index < slots.size(); ++index) {
     Buffer& buffer = slots[index].buffer;
@@ -44,15 +45,15 @@ std::size_t lend_buffers(std::span<Datagram> slots, std::uint32_t bytes) noexcep
   return slots.size();
 }
 
-/// Room for what the kernel says of a message, or tells the kernel: one number.
+/// Space for one control message that holds one number.
 template <class Number>
 struct Control {
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(Number))> bytes;
 };
-using SegmentControl = Control<std::uint16_t>;  // UDP_SEGMENT, on its way out
-using JoinedControl = Control<int>;             // UDP_GRO, on its way in
+using SegmentControl = Control<std::uint16_t>;  // UDP_SEGMENT, when sending
+using JoinedControl = Control<int>;             // UDP_GRO, when receiving
 
-/// 0: the kernel has not joined anything.
+/// Returns the size of each joined datagram; 0 if the kernel has not joined any.
 std::size_t size_of_each(const msghdr& header) noexcept {
   const cmsghdr* const message = CMSG_FIRSTHDR(&header);
   if (message == nullptr || message->cmsg_level != IPPROTO_UDP || message->cmsg_type != UDP_GRO) {
@@ -66,8 +67,8 @@ std::size_t size_of_each(const msghdr& header) noexcept {
 void arrived(Datagram& slot, std::size_t size, ReceiveDatagramsOperation& operation,
              BackendCounters& counters) noexcept {
   const std::size_t kept = std::min<std::size_t>(size, operation.bytes_max);
-  slot.buffer.grow(kept);
-  slot.cut_off = size - kept;
+  slot.buffer.commit(kept);
+  slot.truncated_bytes = size - kept;
   counters.bytes_received.add(kept);
 }
 
@@ -75,7 +76,7 @@ void take_buffers_back(std::span<Datagram> slots) noexcept {
   for (Datagram& slot : slots) slot.buffer = {};
 }
 
-/// What is left to send, as much of it as one system call takes.
+/// The datagrams that are left to send, at most as many as one system call takes.
 class Messages {
  public:
   Messages(std::span<const OutgoingDatagram> datagrams, bool segmenting) noexcept {
@@ -87,11 +88,11 @@ class Messages {
     }
   }
 
-  /// How many messages the kernel has taken, at least one, or -1 and errno.
+  /// Returns the number of messages that the kernel has taken, at least one; or -1 and errno.
   int send(int descriptor) noexcept {
     return ::sendmmsg(descriptor, messages_.data(), static_cast<unsigned>(count_), MSG_NOSIGNAL);
   }
-  /// How many datagrams the first `messages` are.
+  /// Returns the number of datagrams in the first `messages` messages.
   std::size_t datagrams_in(int messages) const noexcept {
     std::size_t sum = 0;
     for (int each = 0; each < messages; ++each) sum += runs_[static_cast<std::size_t>(each)];
@@ -100,7 +101,8 @@ class Messages {
   bool begins_with_segments() const noexcept { return runs_[0] > 1; }
 
  private:
-  /// How many at the front make one message: all of one size but the last, which may be shorter.
+  /// Returns the number of datagrams at the front that make one message: all of one size except
+  /// the last, which may be shorter.
   static std::size_t run_of(std::span<const OutgoingDatagram> datagrams) noexcept {
     const OutgoingDatagram& first = datagrams.front();
     const std::size_t size = first.bytes.size();
@@ -145,7 +147,7 @@ class Messages {
     std::memcpy(CMSG_DATA(message), &size, sizeof size);
   }
 
-  // Only what is used is ever written: they are kilobytes.
+  // The arrays are kilobytes, so only the used parts are written.
   std::array<mmsghdr, messages_max> messages_;
   std::array<std::size_t, messages_max> runs_;
   std::array<SegmentControl, messages_max> controls_;
@@ -154,23 +156,23 @@ class Messages {
   std::size_t pieces_used_ = 0;
 };
 
-/// Whether an error may mean only that the message cannot be cut into segments: one of them is
-/// longer than a packet may be on this route, or the route wants to see each packet by itself.
+/// Returns true if an error may mean only that the message cannot be cut into segments. Either a
+/// segment is longer than this route allows, or the route handles single packets only.
 bool may_be_of_segmenting(int error) noexcept {
   return error == EMSGSIZE || error == EINVAL || error == EIO;
 }
 
-/// What has not been received, and why.
-DatagramTry nothing_received(std::span<Datagram> slots, ReceiveDatagramsOperation& operation,
-                             int error) noexcept {
+/// Gives the buffers back. Finishes the operation unless it has to wait.
+DatagramTryResult nothing_received(std::span<Datagram> slots, ReceiveDatagramsOperation& operation,
+                                   int error) noexcept {
   take_buffers_back(slots);
   if (error == EAGAIN || error == EWOULDBLOCK) return {};
   return finish(operation, system_error(error));
 }
 
-/// With the call for one, which costs the kernel less than recvmmsg(2) does for one.
-DatagramTry receive_one(int descriptor, Datagram& slot, ReceiveDatagramsOperation& operation,
-                        BackendCounters& counters) {
+/// Uses recvfrom(2), which costs the kernel less than recvmmsg(2) for a single datagram.
+DatagramTryResult receive_one(int descriptor, Datagram& slot, ReceiveDatagramsOperation& operation,
+                              BackendCounters& counters) {
   ssize_t size = 0;
   socklen_t peer_size = 0;
   do {
@@ -182,14 +184,14 @@ DatagramTry receive_one(int descriptor, Datagram& slot, ReceiveDatagramsOperatio
   if (size < 0) return nothing_received({&slot, 1}, operation, errno);
   operation.count = 1;
   arrived(slot, static_cast<std::size_t>(size), operation, counters);
-  slot.size_each = 0;
+  slot.segment_size = 0;
   slot.peer.set_size(peer_size);
   return finish(operation);
 }
 
-/// With the call for one, too.
-DatagramTry send_one(int descriptor, SendDatagramsOperation& operation,
-                     BackendCounters& counters) noexcept {
+/// Uses sendto(2), which costs the kernel less for a single datagram.
+DatagramTryResult send_one(int descriptor, SendDatagramsOperation& operation,
+                           BackendCounters& counters) noexcept {
   const OutgoingDatagram& datagram = operation.datagrams.front();
   const bool to_peer = datagram.peer.family() != os::AddressFamily::none;
   const void* const peer = to_peer ? datagram.peer.data() : nullptr;
@@ -210,15 +212,15 @@ DatagramTry send_one(int descriptor, SendDatagramsOperation& operation,
 
 }  // namespace
 
-DatagramTry try_receive(int descriptor, ReceiveDatagramsOperation& operation,
-                        BackendCounters& counters) {
+DatagramTryResult try_receive(int descriptor, ReceiveDatagramsOperation& operation,
+                              BackendCounters& counters) {
   assert(!operation.target.empty() && operation.bytes_max != 0);
   operation.count = 0;
   std::span<Datagram> slots =
       operation.target.first(std::min(operation.target.size(), messages_max));
   slots = slots.first(lend_buffers(slots, operation.bytes_max));
   if (slots.empty()) return finish(operation, system_error(ENOMEM));
-  if (slots.size() == 1 && !operation.joined) {
+  if (slots.size() == 1 && !operation.gro) {
     return receive_one(descriptor, slots.front(), operation, counters);
   }
 
@@ -234,7 +236,7 @@ DatagramTry try_receive(int descriptor, ReceiveDatagramsOperation& operation,
     header.msg_namelen = os::Address::capacity;
     header.msg_iov = &rooms[index];
     header.msg_iovlen = 1;
-    if (operation.joined) {
+    if (operation.gro) {
       header.msg_control = controls[index].bytes.data();
       header.msg_controllen = controls[index].bytes.size();
     }
@@ -242,7 +244,7 @@ DatagramTry try_receive(int descriptor, ReceiveDatagramsOperation& operation,
   int received = 0;
   do {
     counters.system_calls.add();
-    // MSG_TRUNC: the length that a datagram had, not what fitted.
+    // MSG_TRUNC returns the length of the datagram, not of the part that fitted.
     received = ::recvmmsg(descriptor, messages.data(), static_cast<unsigned>(slots.size()),
                           MSG_TRUNC, nullptr);
   } while (received < 0 && errno == EINTR);
@@ -250,14 +252,15 @@ DatagramTry try_receive(int descriptor, ReceiveDatagramsOperation& operation,
   operation.count = static_cast<std::size_t>(received);
   for (std::size_t index = 0; index < operation.count; ++index) {
     arrived(slots[index], messages[index].msg_len, operation, counters);
-    slots[index].size_each = size_of_each(messages[index].msg_hdr);
+    slots[index].segment_size = size_of_each(messages[index].msg_hdr);
     slots[index].peer.set_size(messages[index].msg_hdr.msg_namelen);
   }
   operation.finish();
-  return {.finished = true, .again = operation.count == slots.size()};
+  return {.finished = true, .may_continue = operation.count == slots.size()};
 }
 
-DatagramTry try_send(int descriptor, SendDatagramsOperation& operation, BackendCounters& counters) {
+DatagramTryResult try_send(int descriptor, SendDatagramsOperation& operation,
+                           BackendCounters& counters) {
   if (operation.datagrams.size() == 1 && operation.sent == 0) {
     return send_one(descriptor, operation, counters);
   }

@@ -1,6 +1,6 @@
-// What the calls for datagrams make of the kernel's answers. Over Unix sockets where it matters
-// what waits when: those lose and delay nothing, and have no room at some point.
-#include "weir/loop/datagram_calls.hpp"
+// Tests of the datagram calls, over Unix sockets if order and room matter: those lose and delay
+// nothing, and get full.
+#include "weir/loop/detail/readiness/datagram_calls.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "weir/loop/test/readiness_fixture.hpp"
-#include "weir/os/datagram_socket.hpp"
+#include "weir/os/detail/io/datagram_socket.hpp"
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
@@ -33,14 +33,14 @@ struct Ends {
 Ends unix_pair() {
   std::array<int, 2> ends{};
   EXPECT_EQ(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
-  const int little = 65'536;
+  const int small = 65'536;
   for (const int end : ends) {
-    EXPECT_EQ(::setsockopt(end, SOL_SOCKET, SO_SNDBUF, &little, sizeof little), 0);
+    EXPECT_EQ(::setsockopt(end, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
   }
   return {os::Fd(ends[0]), os::Fd(ends[1])};
 }
 
-/// Texts, and the datagrams that they are, all to one peer.
+/// Texts and their datagrams, all to one peer.
 struct Mail {
   Mail(std::vector<std::string> its_texts, const os::Address& peer = {})
       : texts(std::move(its_texts)) {
@@ -53,7 +53,7 @@ struct Mail {
   std::vector<OutgoingDatagram> datagrams;
 };
 
-/// Each a byte longer than the one before, so that no two go as one.
+/// Returns texts of rising length, so that no two are sent as one message.
 std::vector<std::string> rising(std::size_t count) {
   std::vector<std::string> texts;
   for (std::size_t size = 1; size <= count; ++size) {
@@ -62,7 +62,7 @@ std::vector<std::string> rising(std::size_t count) {
   return texts;
 }
 
-/// What waits in a socket, until `count` have come.
+/// Reads the datagrams of a socket until `count` have arrived.
 std::multiset<std::string> read_texts(int descriptor, std::size_t count) {
   std::multiset<std::string> texts;
   std::array<char, 2000> room;
@@ -79,7 +79,7 @@ std::multiset<std::string> as_set(const std::vector<std::string>& texts) {
   return {texts.begin(), texts.end()};
 }
 
-TEST(DatagramCalls, TakeAllThatWaitsInOneCall) {
+TEST(DatagramCalls, ReceiveAllWaitingDatagramsInOneCall) {
   const Ends ends = unix_pair();
   BackendCounters counters;
   const Mail mail(rising(6));
@@ -92,22 +92,22 @@ TEST(DatagramCalls, TakeAllThatWaitsInOneCall) {
   std::array<Datagram, 4> slots;
   Receiving receiving;
   receiving.target = slots;
-  const DatagramTry first = try_receive(ends.ours.get(), receiving, counters);
+  const DatagramTryResult first = try_receive(ends.ours.get(), receiving, counters);
   EXPECT_TRUE(first.finished);
-  EXPECT_TRUE(first.again) << "all slots are used: there may be more";
+  EXPECT_TRUE(first.may_continue) << "all slots are used: there may be more";
   ASSERT_EQ(receiving.count, 4u);
   EXPECT_EQ(counters.system_calls.value(), 2u);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(slots[i].buffer.text(), mail.texts[i]);
 
-  const DatagramTry second = try_receive(ends.ours.get(), receiving, counters);
+  const DatagramTryResult second = try_receive(ends.ours.get(), receiving, counters);
   EXPECT_TRUE(second.finished);
-  EXPECT_FALSE(second.again) << "nothing else was there";
+  EXPECT_FALSE(second.may_continue) << "nothing else was there";
   ASSERT_EQ(receiving.count, 2u);
   EXPECT_EQ(slots[1].buffer.text(), mail.texts[5]);
   EXPECT_EQ(counters.bytes_received.value(), 21u);
 }
 
-TEST(DatagramCalls, UseBuffersAgainAndGiveThemBack) {
+TEST(DatagramCalls, ReuseBuffersAndReleaseThem) {
   const Ends ends = unix_pair();
   BackendCounters counters;
   std::array<Datagram, 2> slots;
@@ -124,7 +124,7 @@ TEST(DatagramCalls, UseBuffersAgainAndGiveThemBack) {
   EXPECT_EQ(slots[1].buffer.data(), spare);
   EXPECT_EQ(slots[0].buffer.text(), "two");
   EXPECT_EQ(slots[1].buffer.text(), "more");
-  // One that is too small is not.
+  // A buffer that is too small is not reused.
   receiving.bytes_max = 60'000;
   ASSERT_EQ(::send(ends.theirs.get(), "large", 5, 0), 5);
   ASSERT_TRUE(try_receive(ends.ours.get(), receiving, counters).finished);
@@ -135,7 +135,7 @@ TEST(DatagramCalls, UseBuffersAgainAndGiveThemBack) {
   for (const Datagram& each : slots) EXPECT_FALSE(each.buffer.owns_memory());
 }
 
-TEST(DatagramCalls, StopWhereThereIsNoRoomAndGoOnFromThere) {
+TEST(DatagramCalls, StopWhenThereIsNoRoomAndContinueFromThere) {
   const Ends ends = unix_pair();
   BackendCounters counters;
   const Mail mail(rising(1500));
@@ -145,26 +145,26 @@ TEST(DatagramCalls, StopWhereThereIsNoRoomAndGoOnFromThere) {
   int waited = 0;
   for (;;) {
     const std::size_t before = sending.sent;
-    const DatagramTry tried = try_send(ends.theirs.get(), sending, counters);
+    const DatagramTryResult tried = try_send(ends.theirs.get(), sending, counters);
     if (tried.finished) break;
-    ASSERT_FALSE(tried.again);
+    ASSERT_FALSE(tried.may_continue);
     ASSERT_GT(sending.sent, before);
     ++waited;
     arrived.merge(read_texts(ends.ours.get(), sending.sent - before));
   }
   EXPECT_FALSE(sending.error());
-  EXPECT_GT(waited, 0) << "the test has not met its case";
+  EXPECT_GT(waited, 0) << "the socket never ran out of room";
   arrived.merge(read_texts(ends.ours.get(), mail.texts.size() - arrived.size()));
   EXPECT_TRUE(arrived == as_set(mail.texts));
 }
 
 os::Fd udp_socket(bool joined = false) {
-  auto socket = os::open_datagram_socket({.local = os::Address::loopback(0), .joined = joined});
+  auto socket = os::open_datagram_socket({.local = os::Address::loopback(0), .gro = joined});
   EXPECT_TRUE(socket);
   return std::move(*socket);
 }
 
-TEST(DatagramCalls, NeighboursOfOneSizeLeaveInOneCall) {
+TEST(DatagramCalls, SendDatagramsOfOneSizeInOneCall) {
   const os::Fd server = udp_socket();
   const os::Fd client = udp_socket();
   BackendCounters counters;
@@ -182,7 +182,7 @@ TEST(DatagramCalls, NeighboursOfOneSizeLeaveInOneCall) {
   EXPECT_TRUE(read_texts(server.get(), texts.size()) == as_set(texts));
 }
 
-TEST(DatagramCalls, WhatLeftAsOneMayArriveAsOneAndIsToldApart) {
+TEST(DatagramCalls, SplitJoinedDatagramsOnArrival) {
   const os::Fd server = udp_socket(true);
   const os::Fd client = udp_socket();
   BackendCounters counters;
@@ -197,34 +197,34 @@ TEST(DatagramCalls, WhatLeftAsOneMayArriveAsOneAndIsToldApart) {
   Receiving receiving;
   receiving.target = slots;
   receiving.bytes_max = 65'535;
-  receiving.joined = true;
+  receiving.gro = true;
   pollfd wanted{server.get(), POLLIN, 0};
   ASSERT_EQ(::poll(&wanted, 1, 20'000), 1);
   ASSERT_TRUE(try_receive(server.get(), receiving, counters).finished);
   ASSERT_EQ(receiving.count, 1U);
-  EXPECT_EQ(slots[0].size_each, 100U);
-  EXPECT_EQ(slots[0].cut_off, 0U);
+  EXPECT_EQ(slots[0].segment_size, 100U);
+  EXPECT_EQ(slots[0].truncated_bytes, 0U);
   EXPECT_EQ(slots[0].buffer.size(), 5'017U);
-  std::vector<std::string> heard;
-  slots[0].for_each([&](Bytes each) { heard.emplace_back(to_text(each)); });
-  EXPECT_EQ(heard, texts);
+  std::vector<std::string> received;
+  slots[0].for_each([&](Bytes each) { received.emplace_back(to_text(each)); });
+  EXPECT_EQ(received, texts);
 }
 
-TEST(DatagramCalls, ASingleOneIsItselfAlsoWhenItIsEmpty) {
+TEST(DatagramCalls, ForEachVisitsSingleAndEmptyDatagrams) {
   Datagram datagram;
   std::vector<std::size_t> sizes;
   const auto collect = [&](Bytes each) { sizes.push_back(each.size()); };
   datagram.for_each(collect);
   datagram.buffer = Buffer::with_capacity(16);
-  datagram.buffer.grow(7);
+  datagram.buffer.commit(7);
   datagram.for_each(collect);
-  datagram.size_each = 3;
+  datagram.segment_size = 3;
   datagram.for_each(collect);
   EXPECT_EQ(sizes, (std::vector<std::size_t>{0, 7, 3, 3, 1}));
 }
 
-// The kernel cuts nothing into segments for a socket that sends without checksums.
-TEST(DatagramCalls, WhereTheKernelCutsNoSegmentsTheyAreSentOneByOne) {
+// The kernel cuts no segments for a socket that sends without checksums.
+TEST(DatagramCalls, SendOneByOneWhenTheKernelCutsNoSegments) {
   const os::Fd server = udp_socket();
   const os::Fd client = udp_socket();
   const int on = 1;
@@ -237,11 +237,12 @@ TEST(DatagramCalls, WhereTheKernelCutsNoSegmentsTheyAreSentOneByOne) {
   ASSERT_TRUE(try_send(client.get(), sending, counters).finished);
   EXPECT_FALSE(sending.error()) << sending.error().message();
   EXPECT_EQ(sending.sent, 50u);
-  EXPECT_EQ(counters.system_calls.value(), 3u) << "one in vain, then two of at most 32";
+  EXPECT_EQ(counters.system_calls.value(), 3u) << "one that fails, then two of at most 32";
   EXPECT_TRUE(read_texts(server.get(), texts.size()) == as_set(texts));
 }
 
-// --- The same with each backend around them ------------------------------------------------------
+// --- On each backend
+// -----------------------------------------------------------------------------
 
 struct Choice {
   const char* name;
@@ -252,10 +253,10 @@ struct Choice {
 class DatagramBackends : public ::testing::TestWithParam<Choice> {
  protected:
   void SetUp() override {
-    OsHost host;
+    OsPlatform platform;
     RunQueue ready;
-    const auto made = host.make_backend(GetParam().choice, ready);
-    if (!made) GTEST_SKIP() << "not to be had here: " << made.error().message();
+    const auto made = platform.make_backend(GetParam().choice, ready);
+    if (!made) GTEST_SKIP() << "not available here: " << made.error().message();
   }
 };
 
@@ -267,7 +268,7 @@ INSTANTIATE_TEST_SUITE_P(On, DatagramBackends,
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST_P(DatagramBackends, ASendWaitsForRoom) {
-  ReadinessPeers peers(GetParam().choice);
+  ReadinessFixture peers(GetParam().choice);
   Ends ends = unix_pair();
   Socket& socket = *peers.adopt(std::move(ends.ours), SocketRole::datagrams);
   const Mail mail(rising(1500));
@@ -277,9 +278,9 @@ TEST_P(DatagramBackends, ASendWaitsForRoom) {
   peers.turn(Duration(0));
   EXPECT_EQ(sending.runs, 0);
   std::multiset<std::string> arrived;
-  // A wait may go on while there is room for some, but not for all.
-  const Instant end = after(peers.host().now(), std::chrono::seconds(20));
-  while (sending.runs == 0 && peers.host().now() < end) {
+  // A send may still wait if there is room for some datagrams, but not for all.
+  const Instant end = after(peers.platform().now(), std::chrono::seconds(20));
+  while (sending.runs == 0 && peers.platform().now() < end) {
     arrived.merge(read_texts(ends.theirs.get(), sending.sent - arrived.size()));
     peers.turn(std::chrono::milliseconds(1));
   }
@@ -291,7 +292,7 @@ TEST_P(DatagramBackends, ASendWaitsForRoom) {
 }
 
 TEST_P(DatagramBackends, ASendThatWaitsCanBeCancelled) {
-  ReadinessPeers peers(GetParam().choice);
+  ReadinessFixture peers(GetParam().choice);
   Ends ends = unix_pair();
   Socket& socket = *peers.adopt(std::move(ends.ours), SocketRole::datagrams);
   const Mail mail(rising(1500));
@@ -305,7 +306,7 @@ TEST_P(DatagramBackends, ASendThatWaitsCanBeCancelled) {
   EXPECT_GT(sending.sent, 0u);
   EXPECT_LT(sending.sent, mail.texts.size());
   EXPECT_EQ(read_texts(ends.theirs.get(), sending.sent).size(), sending.sent);
-  // And the next one goes through.
+  // The next send succeeds.
   const Mail more({"more"});
   Sending again;
   again.datagrams = more.datagrams;

@@ -1,5 +1,5 @@
-// The epoll backend's conversation with the kernel; what follows from it is in readiness.
-#include "weir/loop/epoll.hpp"
+// The epoll backend: its system calls. ReadinessBackend handles the operations.
+#include "weir/loop/detail/readiness/backends.hpp"
 
 #include <sys/epoll.h>
 
@@ -18,12 +18,12 @@
 namespace weir {
 namespace {
 
-constexpr std::uint64_t wake_tag = 0;  // no socket has this one
+constexpr std::uint64_t wake_tag = 0;  // no socket has this tag
 constexpr std::uint32_t everything =
     EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | static_cast<std::uint32_t>(EPOLLET);
 
 Readiness readiness_of(std::uint32_t events) noexcept {
-  // A stream that is not connected yet is "hung up" too, but nobody has finished sending on it.
+  // An unconnected stream reports EPOLLHUP too, but its peer has not finished sending.
   const bool closed_both_ways = (events & EPOLLHUP) != 0 && (events & EPOLLRDHUP) != 0;
   return {.readable = (events & EPOLLIN) != 0,
           .writable = (events & EPOLLOUT) != 0,
@@ -34,21 +34,21 @@ Readiness readiness_of(std::uint32_t events) noexcept {
 
 class EpollBackend final : public ReadinessBackend {
  public:
-  EpollBackend(Host& host, RunQueue& ready, os::Fd epoll, os::Fd wake_event) noexcept
-      : ReadinessBackend(host, ready),
+  EpollBackend(Platform& platform, RunQueue& ready, os::Fd epoll, os::Fd wake_event) noexcept
+      : ReadinessBackend(platform, ready),
         epoll_(std::move(epoll)),
         wake_event_(std::move(wake_event)) {}
 
   std::string_view name() const noexcept override { return "epoll"; }
   void wait(Instant until) override;
-  // Not counted: the counters belong to the loop's thread. The event is never read: each write is
-  // an edge, and the counter is full after 2^64 - 2 of them.
+  // The system call is not counted: the counters belong to the loop's thread. The event is never
+  // read: each write is an edge, and the counter is full only after 2^64 - 2 writes.
   void wake() noexcept override { os::signal_event(wake_event_.get()); }
 
  private:
   Result<> start_watching(ReadinessSocket& socket) override;
   void stop_watching(ReadinessSocket& socket) override;
-  void interest_changed(ReadinessSocket&) override {}
+  void on_interest_change(ReadinessSocket&) override {}
 
   int wait_for_events(Instant until);
   int ask_kernel(Duration longest);
@@ -70,9 +70,9 @@ Result<> EpollBackend::start_watching(ReadinessSocket& socket) {
   return {};
 }
 
-// Closing the descriptor takes a stream out of the set. Should a forked child hold it open for
-// another moment, what is still reported carries a tag that is no longer valid. A listener may go
-// on elsewhere for good, and each of its connections would wake this loop.
+// Closing the descriptor removes a stream from the set. If a forked child holds it open for
+// longer, late reports carry a tag that is no longer valid. A listener may stay open elsewhere for
+// good, and each of its connections would wake this loop.
 void EpollBackend::stop_watching(ReadinessSocket& socket) {
   if (socket.role != SocketRole::listener) return;
   counters_.system_calls.add();
@@ -85,7 +85,7 @@ void EpollBackend::wait(Instant until) {
     const epoll_event& event = events_[static_cast<std::size_t>(index)];
     if (event.data.u64 == wake_tag) continue;
     ReadinessSocket* socket = SocketSlab::find(event.data.u64);
-    if (socket != nullptr) became(*socket, readiness_of(event.events));
+    if (socket != nullptr) on_ready(*socket, readiness_of(event.events));
   }
   retry_paused();
 }
@@ -96,7 +96,7 @@ int EpollBackend::wait_for_events(Instant until) {
     if (until == Instant::min()) {
       longest = {};
     } else if (until != never) {
-      longest = std::max(Duration(0), until - host().now());
+      longest = std::max(Duration(0), until - platform().now());
     }
     const int count = ask_kernel(longest);
     if (count >= 0) return count;
@@ -112,7 +112,7 @@ int EpollBackend::ask_kernel(Duration longest) {
     counters_.system_calls.add();
     const int count =
         ::epoll_pwait2(epoll_.get(), events_.data(), room, for_ever ? nullptr : &timeout, nullptr);
-    // EPERM: how old container sandboxes refuse system calls that they do not know.
+    // Old container sandboxes refuse system calls that they do not list with EPERM.
     if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return count;
     has_nanoseconds_ = false;
   }
@@ -127,7 +127,7 @@ int EpollBackend::ask_kernel(Duration longest) {
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> make_epoll_backend(Host& host, RunQueue& ready) {
+Result<std::unique_ptr<Backend>> make_epoll_backend(Platform& platform, RunQueue& ready) {
   os::Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return fail(system_error(errno));
   auto wake_event = os::open_event();
@@ -139,7 +139,7 @@ Result<std::unique_ptr<Backend>> make_epoll_backend(Host& host, RunQueue& ready)
     return fail(system_error(errno));
   }
   return std::unique_ptr<Backend>(
-      std::make_unique<EpollBackend>(host, ready, std::move(epoll), std::move(*wake_event)));
+      std::make_unique<EpollBackend>(platform, ready, std::move(epoll), std::move(*wake_event)));
 }
 
 }  // namespace weir

@@ -1,5 +1,5 @@
-// The poll backend's conversation with the kernel; what follows from it is in readiness.
-#include "weir/loop/poll.hpp"
+// The poll backend: its system calls. ReadinessBackend handles the operations.
+#include "weir/loop/detail/readiness/backends.hpp"
 
 #include <poll.h>
 #include <unistd.h>
@@ -21,8 +21,8 @@ namespace {
 
 class PollBackend final : public ReadinessBackend {
  public:
-  PollBackend(Host& host, RunQueue& ready, os::Pipe wake_pipe)
-      : ReadinessBackend(host, ready), wake_pipe_(std::move(wake_pipe)) {
+  PollBackend(Platform& platform, RunQueue& ready, os::Pipe wake_pipe)
+      : ReadinessBackend(platform, ready), wake_pipe_(std::move(wake_pipe)) {
     polled_.push_back({wake_pipe_.read_end.get(), POLLIN, 0});
     sockets_.push_back(nullptr);
   }
@@ -34,24 +34,25 @@ class PollBackend final : public ReadinessBackend {
  private:
   Result<> start_watching(ReadinessSocket& socket) override;
   void stop_watching(ReadinessSocket& socket) override;
-  void interest_changed(ReadinessSocket& socket) override;
+  void on_interest_change(ReadinessSocket& socket) override;
 
   int ask_kernel(Instant until);
   void drain_wake_pipe();
 
   os::Pipe wake_pipe_;
-  // Side by side; a socket knows its place. The first is the wake-up pipe.
+  // Two parallel arrays; ReadinessSocket::index is the position in both. The first entry is the
+  // wake-up pipe.
   std::vector<pollfd> polled_;
   std::vector<ReadinessSocket*> sockets_;
 };
 
-// Levels are reported again and again, so only what somebody waits for may be asked. A negative
-// descriptor is not looked at; hang-ups and errors are always reported of the others.
+// Levels are reported repeatedly, so poll gets only events that an operation waits for. It skips a
+// negative descriptor. It always reports hang-ups and errors of the others.
 pollfd interest_of(const ReadinessSocket& socket) noexcept {
   short events = 0;
   if (socket.incoming != nullptr && !socket.paused) events |= POLLIN;
   if (socket.outgoing != nullptr) events |= POLLOUT;
-  const bool watched = socket.watcher != nullptr && !socket.dead;
+  const bool watched = socket.observer != nullptr && !socket.dead;
   return {events != 0 || watched ? socket.descriptor : -1, events, 0};
 }
 
@@ -62,29 +63,29 @@ Readiness readiness_of(short events) noexcept {
 }
 
 Result<> PollBackend::start_watching(ReadinessSocket& socket) {
-  socket.place = static_cast<std::uint32_t>(polled_.size());
+  socket.index = static_cast<std::uint32_t>(polled_.size());
   try {
     polled_.push_back(interest_of(socket));
     sockets_.push_back(&socket);
   } catch (const std::bad_alloc&) {
-    polled_.resize(socket.place);
+    polled_.resize(socket.index);
     return fail(system_error(ENOMEM));
   }
   return {};
 }
 
 void PollBackend::stop_watching(ReadinessSocket& socket) {
-  const std::size_t place = socket.place;
-  assert(sockets_[place] == &socket);
-  polled_[place] = polled_.back();
-  sockets_[place] = sockets_.back();
-  sockets_[place]->place = socket.place;
+  const std::size_t index = socket.index;
+  assert(sockets_[index] == &socket);
+  polled_[index] = polled_.back();
+  sockets_[index] = sockets_.back();
+  sockets_[index]->index = socket.index;
   polled_.pop_back();
   sockets_.pop_back();
 }
 
-void PollBackend::interest_changed(ReadinessSocket& socket) {
-  pollfd& polled = polled_[socket.place];
+void PollBackend::on_interest_change(ReadinessSocket& socket) {
+  pollfd& polled = polled_[socket.index];
   const short reported = polled.revents;
   polled = interest_of(socket);
   polled.revents = reported;
@@ -96,16 +97,16 @@ void PollBackend::wait(Instant until) {
     drain_wake_pipe();
     --left;
   }
-  // Nothing is adopted or closed in here, so places do not change.
-  for (std::size_t place = 1; left > 0 && place < polled_.size(); ++place) {
-    const short events = std::exchange(polled_[place].revents, short{0});
+  // No socket is adopted or closed in this loop, so positions do not change.
+  for (std::size_t index = 1; left > 0 && index < polled_.size(); ++index) {
+    const short events = std::exchange(polled_[index].revents, short{0});
     if (events == 0) continue;
     --left;
-    ReadinessSocket& socket = *sockets_[place];
-    became(socket, readiness_of(events));
-    // A Unix listener that refuses newcomers is "readable" for good, though nobody is in its queue.
-    const bool in_vain = socket.role == SocketRole::listener && socket.incoming != nullptr;
-    if (in_vain && !socket.paused) pause(socket);
+    ReadinessSocket& socket = *sockets_[index];
+    on_ready(socket, readiness_of(events));
+    // A Unix listener that refuses new connections stays "readable", even if its queue is empty.
+    const bool nothing_accepted = socket.role == SocketRole::listener && socket.incoming != nullptr;
+    if (nothing_accepted && !socket.paused) pause(socket);
   }
   retry_paused();
 }
@@ -114,20 +115,20 @@ int PollBackend::ask_kernel(Instant until) {
   for (;;) {
     Duration longest{};
     if (until != Instant::min() && until != never) {
-      longest = std::max(Duration(0), until - host().now());
+      longest = std::max(Duration(0), until - platform().now());
     }
     const timespec timeout = os::to_timespec(longest);
     counters_.system_calls.add();
     const int count =
         ::ppoll(polled_.data(), polled_.size(), until == never ? nullptr : &timeout, nullptr);
     if (count >= 0) return count;
-    // ENOMEM: the kernel had no room for the list; the loop comes back.
+    // ENOMEM: the kernel had no memory for the list; the loop calls again.
     if (errno != EINTR) return 0;
   }
 }
 
-// A full pipe wakes as well as one more byte would. Not counted: the counters belong to the loop's
-// thread.
+// A full pipe wakes the loop as well as another byte would. The system call is not counted: the
+// counters belong to the loop's thread.
 void PollBackend::wake() noexcept {
   const int saved = errno;
   const std::byte one{1};
@@ -143,10 +144,10 @@ void PollBackend::drain_wake_pipe() {
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> make_poll_backend(Host& host, RunQueue& ready) {
+Result<std::unique_ptr<Backend>> make_poll_backend(Platform& platform, RunQueue& ready) {
   auto pipe = os::open_pipe();
   if (!pipe) return fail(pipe.error());
-  return std::unique_ptr<Backend>(std::make_unique<PollBackend>(host, ready, std::move(*pipe)));
+  return std::unique_ptr<Backend>(std::make_unique<PollBackend>(platform, ready, std::move(*pipe)));
 }
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// Operations on sockets of which the kernel only tells readiness: starting, finishing, cancelling.
+// Operations of the readiness backends: starting, finishing, cancelling; and the socket slab.
 #include "weir/loop/detail/readiness/readiness.hpp"
 
 #include <cassert>
@@ -21,14 +21,14 @@ ReadinessBackend::~ReadinessBackend() {
   paused_.clear();
   sockets_.for_each_open([this](ReadinessSocket& socket) {
     assert(socket.incoming == nullptr && socket.outgoing == nullptr);
-    host_.close(std::exchange(socket.descriptor, -1));
+    platform_.close(std::exchange(socket.descriptor, -1));
   });
 }
 
 Result<Socket*> ReadinessBackend::adopt(Descriptor descriptor, SocketOptions options) {
   ReadinessSocket* socket = nullptr;
   try {
-    socket = &sockets_.take();
+    socket = &sockets_.allocate();
   } catch (const std::bad_alloc&) {
     return fail(system_error(ENOMEM));
   }
@@ -44,8 +44,8 @@ void ReadinessBackend::close(Socket& closing) {
   socket.unlink();
   if (socket.reported) stop_watching(socket);
   counters_.system_calls.add();
-  host_.close(socket.descriptor);
-  sockets_.give_back(socket);
+  platform_.close(socket.descriptor);
+  sockets_.release(socket);
 }
 
 Result<> ReadinessBackend::start_reports(ReadinessSocket& socket) {
@@ -55,8 +55,8 @@ Result<> ReadinessBackend::start_reports(ReadinessSocket& socket) {
   return {};
 }
 
-/// Whether the operation can wait; else it has failed.
-bool ReadinessBackend::reports(ReadinessSocket& socket, Operation& operation) {
+/// Returns true if the operation can wait; else it has failed.
+bool ReadinessBackend::ensure_reports(ReadinessSocket& socket, Operation& operation) {
   if (socket.reported) return true;
   const auto started = start_reports(socket);
   if (!started) operation.finish(started.error());
@@ -67,9 +67,9 @@ bool ReadinessBackend::receive(Socket& on, ReceiveOperation& operation) {
   ReadinessSocket& socket = state_of(on);
   assert(socket.role == SocketRole::stream && socket.incoming == nullptr);
   operation.pending_on(on);
-  if (try_receive(socket, operation) || !reports(socket, operation)) return true;
+  if (try_receive(socket, operation) || !ensure_reports(socket, operation)) return true;
   socket.incoming = &operation;
-  changed(socket);
+  update_interest(socket);
   return false;
 }
 
@@ -78,9 +78,9 @@ bool ReadinessBackend::send(Socket& on, SendOperation& operation) {
   assert(socket.role == SocketRole::stream && socket.outgoing == nullptr);
   operation.pending_on(on);
   operation.sent = 0;
-  if (try_send(socket, operation) || !reports(socket, operation)) return true;
+  if (try_send(socket, operation) || !ensure_reports(socket, operation)) return true;
   socket.outgoing = &operation;
-  changed(socket);
+  update_interest(socket);
   return false;
 }
 
@@ -92,9 +92,9 @@ bool ReadinessBackend::accept(Socket& on, AcceptOperation& operation) {
     operation.finish(Errc::closed);
     return true;
   }
-  if (try_accept(socket, operation) || !reports(socket, operation)) return true;
+  if (try_accept(socket, operation) || !ensure_reports(socket, operation)) return true;
   socket.incoming = &operation;
-  changed(socket);
+  update_interest(socket);
   return false;
 }
 
@@ -104,16 +104,16 @@ bool ReadinessBackend::connect(Socket& on, ConnectOperation& operation) {
   operation.pending_on(on);
   counters_.system_calls.add();
   const auto started = os::start_connect(socket.descriptor, operation.peer);
-  // Nothing can have arrived yet, and what arrives is reported.
+  // No bytes can have arrived yet, and the kernel reports later ones.
   socket.may_receive = false;
   if (!started || *started == os::ConnectState::established) {
     operation.finish(started ? std::error_code() : started.error());
     return true;
   }
   socket.may_send = false;
-  if (!reports(socket, operation)) return true;
+  if (!ensure_reports(socket, operation)) return true;
   socket.outgoing = &operation;
-  changed(socket);
+  update_interest(socket);
   return false;
 }
 
@@ -133,9 +133,9 @@ bool ReadinessBackend::receive_datagrams(Socket& on, ReceiveDatagramsOperation& 
   ReadinessSocket& socket = state_of(on);
   assert(socket.role == SocketRole::datagrams && socket.incoming == nullptr);
   operation.pending_on(on);
-  if (try_receive_datagrams(socket, operation) || !reports(socket, operation)) return true;
+  if (try_receive_datagrams(socket, operation) || !ensure_reports(socket, operation)) return true;
   socket.incoming = &operation;
-  changed(socket);
+  update_interest(socket);
   return false;
 }
 
@@ -144,9 +144,9 @@ bool ReadinessBackend::send_datagrams(Socket& on, SendDatagramsOperation& operat
   assert(socket.role == SocketRole::datagrams && socket.outgoing == nullptr);
   operation.pending_on(on);
   operation.sent = 0;
-  if (try_send_datagrams(socket, operation) || !reports(socket, operation)) return true;
+  if (try_send_datagrams(socket, operation) || !ensure_reports(socket, operation)) return true;
   socket.outgoing = &operation;
-  changed(socket);
+  update_interest(socket);
   return false;
 }
 
@@ -157,7 +157,7 @@ void ReadinessBackend::cancel(Operation& operation) {
   (socket.incoming == &operation ? socket.incoming : socket.outgoing) = nullptr;
   operation.finish(Errc::cancelled);
   ready_.push(operation);
-  changed(socket);
+  update_interest(socket);
 }
 
 Result<> ReadinessBackend::shut_down_sending(Socket& socket) {
@@ -166,18 +166,18 @@ Result<> ReadinessBackend::shut_down_sending(Socket& socket) {
   return os::shut_down_sending(socket.descriptor);
 }
 
-void ReadinessBackend::watch(Socket& on, HangupWatcher* watcher) {
+void ReadinessBackend::observe_hangup(Socket& on, HangupObserver* observer) {
   ReadinessSocket& socket = state_of(on);
-  // What could not be reported later counts as lost already.
-  if (watcher != nullptr && !start_reports(socket)) socket.dead = true;
-  socket.watcher = socket.dead ? nullptr : watcher;
-  changed(socket);
-  if (socket.dead && watcher != nullptr) watcher->hung_up();
+  // A hang-up that could not be reported later counts as having happened already.
+  if (observer != nullptr && !start_reports(socket)) socket.dead = true;
+  socket.observer = socket.dead ? nullptr : observer;
+  update_interest(socket);
+  if (socket.dead && observer != nullptr) observer->on_hangup();
 }
 
-void ReadinessBackend::became(ReadinessSocket& socket, Readiness what) {
+void ReadinessBackend::on_ready(ReadinessSocket& socket, Readiness what) {
   if (socket.role == SocketRole::datagrams) {
-    // An error is no end here: who asks next is told, and the socket goes on.
+    // An error does not end the socket: the next operation reports it.
     if (what.readable || what.dead) socket.may_receive = true;
     if (what.writable || what.dead) socket.may_send = true;
     serve_incoming(socket);
@@ -189,25 +189,25 @@ void ReadinessBackend::became(ReadinessSocket& socket, Readiness what) {
   if (what.dead) socket.dead = true;
   if (what.readable || what.peer_finished || what.dead) socket.may_receive = true;
   if (what.writable || what.dead) socket.may_send = true;
-  // Receiving goes first: of a connection's error the kernel tells only who asks first.
+  // Receiving goes first: the kernel reports a connection's error only to the first call.
   serve_incoming(socket);
   serve_outgoing(socket);
   if (!socket.dead) return;
-  HangupWatcher* watcher = std::exchange(socket.watcher, nullptr);
-  changed(socket);
-  if (watcher != nullptr) watcher->hung_up();
+  HangupObserver* observer = std::exchange(socket.observer, nullptr);
+  update_interest(socket);
+  if (observer != nullptr) observer->on_hangup();
 }
 
 void ReadinessBackend::serve_incoming(ReadinessSocket& socket) {
   if (socket.incoming == nullptr || !socket.may_receive || !try_incoming(socket)) return;
   ready_.push(*std::exchange(socket.incoming, nullptr));
-  changed(socket);
+  update_interest(socket);
 }
 
 void ReadinessBackend::serve_outgoing(ReadinessSocket& socket) {
   if (socket.outgoing == nullptr || !socket.may_send || !try_outgoing(socket)) return;
   ready_.push(*std::exchange(socket.outgoing, nullptr));
-  changed(socket);
+  update_interest(socket);
 }
 
 bool ReadinessBackend::try_incoming(ReadinessSocket& socket) {
@@ -234,14 +234,39 @@ bool ReadinessBackend::try_outgoing(ReadinessSocket& socket) {
 }
 
 void ReadinessBackend::retry_paused() {
-  if (paused_.empty() || host_.now() < retry_at_) return;
+  if (paused_.empty() || platform_.now() < retry_at_) return;
   List<ReadinessSocket> retrying;
   retrying.splice_back(paused_);
   while (ReadinessSocket* listener = retrying.pop_front()) {
     listener->paused = false;
-    changed(*listener);
+    update_interest(*listener);
     serve_incoming(*listener);
   }
+}
+
+}  // namespace weir
+
+// Allocation and release of sockets in the slab.
+
+namespace weir {
+
+ReadinessSocket& SocketSlab::allocate() {
+  if (free_.empty()) {
+    chunks_.push_back(std::make_unique<ReadinessSocket[]>(chunk_sockets));
+    for (std::size_t index = 0; index < chunk_sockets; ++index) {
+      free_.push_back(chunks_.back()[index]);
+    }
+  }
+  return *free_.pop_front();
+}
+
+void SocketSlab::release(ReadinessSocket& socket) noexcept {
+  assert(!socket.linked() && socket.incoming == nullptr && socket.outgoing == nullptr);
+  const auto next = static_cast<std::uint8_t>(socket.generation + 1);
+  socket.~ReadinessSocket();
+  ::new (&socket) ReadinessSocket;
+  socket.generation = next;
+  free_.push_front(socket);
 }
 
 }  // namespace weir

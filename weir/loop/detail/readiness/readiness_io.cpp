@@ -1,4 +1,5 @@
-// Trying operations on a socket that may be ready: the system calls of the readiness backends.
+// Attempts at operations on a socket that may be ready: the system calls of the readiness
+// backends.
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -8,18 +9,18 @@
 #include <utility>
 
 #include "weir/loop/contract/detail/accept_errors.hpp"
-#include "weir/loop/datagram_calls.hpp"
+#include "weir/loop/detail/readiness/datagram_calls.hpp"
 #include "weir/loop/detail/readiness/readiness.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
 namespace weir {
 namespace {
 
-// So many connections in a row that were gone when accepted: let others have a turn.
+// Maximum of connections in a row that were gone when accepted; other sockets then get a turn.
 constexpr unsigned accept_tries_max = 128;
 constexpr std::size_t gathered_max = 64;
 
-/// What is left to send, as much of it as one system call takes.
+/// The pieces that are left to send, at most as many as one system call takes.
 class Gathered {
  public:
   explicit Gathered(const SendOperation& operation) noexcept {
@@ -41,7 +42,7 @@ class Gathered {
   }
 
   std::size_t bytes() const noexcept { return bytes_; }
-  /// Whether nothing is left beyond these bytes.
+  /// Returns true if these pieces are all that is left.
   bool whole() const noexcept { return whole_; }
 
   ssize_t send(int descriptor) noexcept {
@@ -59,8 +60,9 @@ class Gathered {
   bool whole_ = true;
 };
 
-/// Whether a failed send tells what the connection died of; the kernel tells it only once.
-bool is_the_end(int error) noexcept {
+/// Returns true if the error of a failed send is what ended the connection; the kernel reports it
+/// only once.
+bool ends_connection(int error) noexcept {
   return error != EPIPE && error != ENOBUFS && error != ENOMEM && error != ENOTCONN;
 }
 
@@ -95,7 +97,7 @@ bool ReadinessBackend::try_receive(ReadinessSocket& socket, ReceiveOperation& op
         count == room.size() || socket.peer_finished || socket.urgent || socket.dead;
     counters_.bytes_received.add(count);
     if (operation.target.empty()) {
-      lent.grow(count);
+      lent.commit(count);
       operation.buffer = std::move(lent);
     } else {
       operation.count = count;
@@ -129,7 +131,7 @@ bool ReadinessBackend::try_send(ReadinessSocket& socket, SendOperation& operatio
       socket.may_send = false;
     } else if (errno != EINTR) {
       const int error = errno;
-      if (socket.error == 0 && is_the_end(error)) socket.error = error;
+      if (socket.error == 0 && ends_connection(error)) socket.error = error;
       return finish(operation, system_error(error));
     }
   }
@@ -143,11 +145,11 @@ bool ReadinessBackend::try_accept(ReadinessSocket& socket, AcceptOperation& oper
     if (accepted) {
       pause_ = {};
       counters_.accepts.add();
-      operation.accepted = Descriptor(host_, accepted->release());
+      operation.accepted = Descriptor(platform_, accepted->release());
       return finish(operation);
     }
     switch (classify_accept(accepted.error().value())) {
-      case AcceptFailure::nobody_waits:
+      case AcceptFailure::no_connection:
         socket.may_receive = false;
         return false;
       case AcceptFailure::connection_gone:
@@ -173,27 +175,27 @@ bool ReadinessBackend::try_connect(ReadinessSocket& socket, ConnectOperation& op
 bool ReadinessBackend::try_receive_datagrams(ReadinessSocket& socket,
                                              ReceiveDatagramsOperation& operation) {
   if (!socket.may_receive) return false;
-  const DatagramTry tried = weir::try_receive(socket.descriptor, operation, counters_);
-  socket.may_receive = tried.again;
+  const DatagramTryResult tried = weir::try_receive(socket.descriptor, operation, counters_);
+  socket.may_receive = tried.may_continue;
   return tried.finished;
 }
 
 bool ReadinessBackend::try_send_datagrams(ReadinessSocket& socket,
                                           SendDatagramsOperation& operation) {
   if (!socket.may_send && !operation.datagrams.empty()) return false;
-  const DatagramTry tried = weir::try_send(socket.descriptor, operation, counters_);
-  socket.may_send = tried.again;
+  const DatagramTryResult tried = weir::try_send(socket.descriptor, operation, counters_);
+  socket.may_send = tried.may_continue;
   return tried.finished;
 }
 
 void ReadinessBackend::pause(ReadinessSocket& listener) {
   if (paused_.empty()) {
     pause_ = next_accept_pause(pause_);
-    retry_at_ = after(host_.now(), pause_);
+    retry_at_ = after(platform_.now(), pause_);
   }
   listener.paused = true;
   paused_.push_back(listener);
-  changed(listener);
+  update_interest(listener);
 }
 
 }  // namespace weir

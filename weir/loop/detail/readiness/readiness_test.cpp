@@ -1,4 +1,4 @@
-// What the readiness backends must get right that is theirs alone, on each of them.
+// Tests of the readiness backends: resets, ends, long sends, pauses, on epoll and on poll.
 #include "weir/loop/detail/readiness/readiness.hpp"
 
 #include <gtest/gtest.h>
@@ -17,48 +17,49 @@ namespace {
 
 class ReadinessTest : public testing::TestWithParam<BackendChoice> {
  protected:
-  Backend& backend() { return peers_.backend(); }
+  Backend& backend() { return fixture_.backend(); }
 
   std::error_code receive_error(Socket& socket) {
     Recorded<ReceiveOperation> receive;
-    if (!backend().receive(socket, receive)) peers_.finish(receive);
+    if (!backend().receive(socket, receive)) fixture_.finish(receive);
     return receive.error();
   }
   std::string receive_text(Socket& socket) {
     Recorded<ReceiveOperation> receive;
-    if (!backend().receive(socket, receive)) peers_.finish(receive);
+    if (!backend().receive(socket, receive)) fixture_.finish(receive);
     EXPECT_EQ(receive.error(), std::error_code());
     return std::string(receive.buffer.text());
   }
-  /// Makes the kernel answer with a reset whatever is still to be said.
+  /// Closes the peer so that the kernel sends a reset.
   static void reset(os::Fd& peer) {
     ASSERT_TRUE(os::set_linger(peer.get(), std::chrono::seconds(0)).has_value());
     peer.close();
   }
 
-  ReadinessPeers peers_{GetParam()};
+  ReadinessFixture fixture_{GetParam()};
 };
 
-TEST_P(ReadinessTest, AResetComesBehindTheDataAndIsToldAgain) {
-  auto pair = peers_.connect_tcp();
+TEST_P(ReadinessTest, ReportsAResetAfterTheDataAndRepeatedly) {
+  auto pair = fixture_.connect_tcp();
   RecordedHangup hangup;
-  backend().watch(*pair.ours, &hangup);
+  backend().observe_hangup(*pair.ours, &hangup);
   ASSERT_EQ(::send(pair.theirs.get(), "last words", 10, 0), 10);
   ASSERT_NO_FATAL_FAILURE(reset(pair.theirs));
-  peers_.turn();
+  fixture_.turn();
   EXPECT_EQ(hangup.calls, 1);
   EXPECT_EQ(receive_text(*pair.ours), "last words");
   EXPECT_EQ(receive_error(*pair.ours), system_error(ECONNRESET));
   EXPECT_EQ(receive_error(*pair.ours), system_error(ECONNRESET));
   RecordedHangup late;
-  backend().watch(*pair.ours, &late);
+  backend().observe_hangup(*pair.ours, &late);
   EXPECT_EQ(late.calls, 1);
   backend().close(*pair.ours);
 }
 
-// The kernel tells the reason once, here to the send; it must not look like an orderly end later.
-TEST_P(ReadinessTest, AResetThatASendSawIsNoEndOfStream) {
-  auto pair = peers_.connect_tcp();
+// The kernel reports the error once, here to the send. A later receive must not report an orderly
+// end.
+TEST_P(ReadinessTest, AResetSeenByASendIsNotAnEndOfStream) {
+  auto pair = fixture_.connect_tcp();
   ASSERT_NO_FATAL_FAILURE(reset(pair.theirs));
   Recorded<SendOperation> send;
   const std::array<Bytes, 1> pieces{to_bytes("hello")};
@@ -70,28 +71,28 @@ TEST_P(ReadinessTest, AResetThatASendSawIsNoEndOfStream) {
 }
 
 TEST_P(ReadinessTest, APeerThatFinishedSendingIsNotDead) {
-  auto pair = peers_.connect_tcp();
+  auto pair = fixture_.connect_tcp();
   RecordedHangup hangup;
-  backend().watch(*pair.ours, &hangup);
+  backend().observe_hangup(*pair.ours, &hangup);
   ASSERT_EQ(::send(pair.theirs.get(), "bye", 3, 0), 3);
   ASSERT_TRUE(os::shut_down_sending(pair.theirs.get()).has_value());
   EXPECT_EQ(receive_text(*pair.ours), "bye");
   EXPECT_EQ(receive_error(*pair.ours), Errc::end_of_stream);
   EXPECT_EQ(receive_error(*pair.ours), Errc::end_of_stream);
-  peers_.turn(Duration(0));
+  fixture_.turn(Duration(0));
   EXPECT_EQ(hangup.calls, 0);
   ASSERT_TRUE(backend().shut_down_sending(*pair.ours).has_value());
-  peers_.turn();
+  fixture_.turn();
   EXPECT_EQ(hangup.calls, 1);
   backend().close(*pair.ours);
 }
 
-// One report for both; the short read of the data must not end the reading.
-TEST_P(ReadinessTest, AnEndThatWasReportedWithTheDataIsStillRead) {
-  auto pair = peers_.connect_tcp();
+// One report covers both; the short read of the data must not end the reading.
+TEST_P(ReadinessTest, ReadsAnEndThatWasReportedWithTheData) {
+  auto pair = fixture_.connect_tcp();
   ASSERT_EQ(::send(pair.theirs.get(), "bye", 3, 0), 3);
   ASSERT_TRUE(os::shut_down_sending(pair.theirs.get()).has_value());
-  peers_.turn(Duration(0));
+  fixture_.turn(Duration(0));
   EXPECT_EQ(receive_text(*pair.ours), "bye");
   EXPECT_EQ(receive_error(*pair.ours), Errc::end_of_stream);
   backend().close(*pair.ours);
@@ -100,20 +101,20 @@ TEST_P(ReadinessTest, AnEndThatWasReportedWithTheDataIsStillRead) {
 TEST_P(ReadinessTest, AnUnconnectedStreamIsNotDead) {
   auto listener = os::open_listener(os::Address::loopback(0));
   auto descriptor = os::open_stream(os::AddressFamily::ipv4);
-  Socket* socket = peers_.adopt(std::move(*descriptor));
-  peers_.turn(Duration(0));  // the kernel reports a hang-up now
+  Socket* socket = fixture_.adopt(std::move(*descriptor));
+  fixture_.turn(Duration(0));  // the kernel reports a hang-up here
   RecordedHangup hangup;
   Recorded<ConnectOperation> connect;
   connect.peer = *os::local_address(listener->get());
-  if (!backend().connect(*socket, connect)) peers_.finish(connect);
+  if (!backend().connect(*socket, connect)) fixture_.finish(connect);
   EXPECT_EQ(connect.error(), std::error_code());
-  backend().watch(*socket, &hangup);
-  peers_.turn(Duration(0));
+  backend().observe_hangup(*socket, &hangup);
+  fixture_.turn(Duration(0));
   EXPECT_EQ(hangup.calls, 0);
   backend().close(*socket);
 }
 
-TEST_P(ReadinessTest, AFullUnixQueueIsAnAnswer) {
+TEST_P(ReadinessTest, ConnectFailsWhenTheUnixQueueIsFull) {
   const auto name = os::Address::local("@weir-readiness-" + std::to_string(::getpid()) +
                                        std::string(backend().name()));
   auto listener = os::open_listener(*name, {.backlog = 0});
@@ -121,19 +122,20 @@ TEST_P(ReadinessTest, AFullUnixQueueIsAnAnswer) {
   std::vector<Socket*> sockets;
   std::error_code error;
   while (!error && sockets.size() < 100) {
-    sockets.push_back(peers_.adopt(std::move(*os::open_stream(os::AddressFamily::local))));
+    sockets.push_back(fixture_.adopt(std::move(*os::open_stream(os::AddressFamily::local))));
     Recorded<ConnectOperation> connect;
     connect.peer = *name;
-    if (!backend().connect(*sockets.back(), connect)) peers_.finish(connect);
+    if (!backend().connect(*sockets.back(), connect)) fixture_.finish(connect);
     error = connect.error();
   }
   EXPECT_EQ(error, system_error(EAGAIN));
   for (Socket* socket : sockets) backend().close(*socket);
 }
 
-// More pieces than one system call takes, more bytes than the kernel has room for.
-TEST_P(ReadinessTest, ALongSendGoesOnWhereItStoppedAndACancelledOneSaysHowFarItGot) {
-  auto pair = peers_.connect_tcp();
+// The send has more pieces than one system call takes, and more bytes than the kernel has room
+// for.
+TEST_P(ReadinessTest, ALongSendContinuesAndACancelledOneReportsTheBytesSent) {
+  auto pair = fixture_.connect_tcp();
   std::string text(64 * 1024, ' ');
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 23);
   std::vector<Bytes> pieces(300, to_bytes(text));
@@ -155,7 +157,7 @@ TEST_P(ReadinessTest, ALongSendGoesOnWhereItStoppedAndACancelledOneSaysHowFarItG
   };
   while (send.runs == 0) {
     ASSERT_NO_FATAL_FAILURE(drain());
-    peers_.turn();
+    fixture_.turn();
   }
   EXPECT_EQ(send.sent, total);
   EXPECT_EQ(backend().counters().bytes_sent.value(), total);
@@ -165,7 +167,7 @@ TEST_P(ReadinessTest, ALongSendGoesOnWhereItStoppedAndACancelledOneSaysHowFarItG
   cut.pieces = pieces;
   ASSERT_FALSE(backend().send(*pair.ours, cut));
   backend().cancel(cut);
-  peers_.finish(cut);
+  fixture_.finish(cut);
   EXPECT_EQ(cut.error(), Errc::cancelled);
   EXPECT_GT(cut.sent, 0u);
   EXPECT_LT(cut.sent, total);
@@ -173,10 +175,10 @@ TEST_P(ReadinessTest, ALongSendGoesOnWhereItStoppedAndACancelledOneSaysHowFarItG
   backend().close(*pair.ours);
 }
 
-/// Takes descriptors until there are none, and gives them back.
-class DescriptorFamine {
+/// Takes all descriptors, and gives them back when destroyed.
+class DescriptorShortage {
  public:
-  DescriptorFamine() {
+  DescriptorShortage() {
     ::getrlimit(RLIMIT_NOFILE, &before_);
     rlimit tight = before_;
     tight.rlim_cur = 256;
@@ -187,53 +189,53 @@ class DescriptorFamine {
       taken_.emplace_back(copy);
     }
   }
-  ~DescriptorFamine() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  ~DescriptorShortage() { ::setrlimit(RLIMIT_NOFILE, &before_); }
 
  private:
   rlimit before_{};
   std::vector<os::Fd> taken_;
 };
 
-TEST_P(ReadinessTest, AcceptingPausesWithoutDescriptorsAndGoesOnByItself) {
+TEST_P(ReadinessTest, AcceptingPausesWithoutDescriptorsAndResumes) {
   auto listener = os::open_listener(os::Address::loopback(0));
   const auto address = *os::local_address(listener->get());
-  Socket* socket = peers_.adopt(std::move(*listener), SocketRole::listener);
+  Socket* socket = fixture_.adopt(std::move(*listener), SocketRole::listener);
   auto first = os::open_stream(os::AddressFamily::ipv4);
   ASSERT_TRUE(os::start_connect(first->get(), address).has_value());
   Recorded<AcceptOperation> accept;
   std::uint64_t calls_while_paused = 0;
   {
-    const DescriptorFamine famine;
+    const DescriptorShortage shortage;
     ASSERT_FALSE(backend().accept(*socket, accept));
     EXPECT_EQ(backend().counters().accept_pauses.value(), 1u);
     const std::uint64_t before = backend().counters().system_calls.value();
-    while (backend().counters().accept_pauses.value() < 3) peers_.turn();
+    while (backend().counters().accept_pauses.value() < 3) fixture_.turn();
     calls_while_paused = backend().counters().system_calls.value() - before;
   }
   EXPECT_LT(calls_while_paused, 12u) << "spins instead of waiting";
   EXPECT_EQ(accept.runs, 0);
-  peers_.finish(accept);
+  fixture_.finish(accept);
   EXPECT_EQ(accept.error(), std::error_code());
   EXPECT_TRUE(static_cast<bool>(accept.accepted));
   backend().close(*socket);
 }
 
-TEST_P(ReadinessTest, AListenerThatRefusesNewcomersGivesItsQueueAndThenWaitsQuietly) {
+TEST_P(ReadinessTest, ARefusingListenerAcceptsItsQueueAndThenDoesNotSpin) {
   const auto name = os::Address::local("@weir-drain-" + std::to_string(::getpid()) +
                                        std::string(backend().name()));
   auto listener = os::open_listener(*name);
   auto client = os::open_stream(os::AddressFamily::local);
   ASSERT_TRUE(os::start_connect(client->get(), *name).has_value());
-  Socket* socket = peers_.adopt(std::move(*listener), SocketRole::listener);
-  ASSERT_TRUE(peers_.host().refuse_new_connections(socket->descriptor).has_value());
+  Socket* socket = fixture_.adopt(std::move(*listener), SocketRole::listener);
+  ASSERT_TRUE(fixture_.platform().refuse_new_connections(socket->descriptor).has_value());
   Recorded<AcceptOperation> accept;
-  if (!backend().accept(*socket, accept)) peers_.finish(accept);
+  if (!backend().accept(*socket, accept)) fixture_.finish(accept);
   EXPECT_EQ(accept.error(), std::error_code());
   Recorded<AcceptOperation> next;
   ASSERT_FALSE(backend().accept(*socket, next));
   const std::uint64_t before = backend().counters().system_calls.value();
-  const Instant end = after(peers_.host().now(), std::chrono::milliseconds(50));
-  while (peers_.host().now() < end) peers_.turn(end - peers_.host().now());
+  const Instant end = after(fixture_.platform().now(), std::chrono::milliseconds(50));
+  while (fixture_.platform().now() < end) fixture_.turn(end - fixture_.platform().now());
   EXPECT_LT(backend().counters().system_calls.value() - before, 40u);
   EXPECT_EQ(next.runs, 0);
   EXPECT_EQ(backend().counters().accept_pauses.value(), 0u);
@@ -244,25 +246,25 @@ TEST_P(ReadinessTest, AListenerThatRefusesNewcomersGivesItsQueueAndThenWaitsQuie
 TEST_P(ReadinessTest, SocketsLeftOpenAreClosedWithTheBackend) {
   os::Fd theirs;
   {
-    ReadinessPeers gone(GetParam());
+    ReadinessFixture gone(GetParam());
     theirs = std::move(gone.connect_tcp().theirs);
   }
   char byte = 0;
   EXPECT_EQ(::recv(theirs.get(), &byte, 1, MSG_DONTWAIT), 0);
 }
 
-// Sockets come and go in an order of their own while others wait.
+// Sockets are closed out of order while others wait.
 TEST_P(ReadinessTest, ClosingSomeSocketsLeavesTheOthersAlone) {
-  std::vector<ReadinessPeers::Pair> pairs;
+  std::vector<ReadinessFixture::Pair> pairs;
   std::vector<std::unique_ptr<Recorded<ReceiveOperation>>> receives;
   for (int i = 0; i < 400; ++i) {
-    pairs.push_back(peers_.connect_tcp());
+    pairs.push_back(fixture_.connect_tcp());
     receives.push_back(std::make_unique<Recorded<ReceiveOperation>>());
     ASSERT_FALSE(backend().receive(*pairs.back().ours, *receives.back()));
   }
   for (std::size_t i = 0; i < pairs.size(); i += 3) {
     backend().cancel(*receives[i]);
-    peers_.turn(Duration(0));
+    fixture_.turn(Duration(0));
     backend().close(*pairs[i].ours);
   }
   for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -272,7 +274,7 @@ TEST_P(ReadinessTest, ClosingSomeSocketsLeavesTheOthersAlone) {
   }
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (i % 3 == 0) continue;
-    peers_.finish(*receives[i]);
+    fixture_.finish(*receives[i]);
     EXPECT_EQ(receives[i]->buffer.text(), std::to_string(i));
     backend().close(*pairs[i].ours);
   }

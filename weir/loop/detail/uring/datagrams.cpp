@@ -1,43 +1,44 @@
-#include "weir/loop/uring_datagrams.hpp"
+// Datagram requests of the io_uring backend.
+#include "weir/loop/detail/uring/requests.hpp"
 
 #include <poll.h>
 
 #include <cassert>
 #include <utility>
 
-#include "weir/loop/datagram_calls.hpp"
+#include "weir/loop/detail/readiness/datagram_calls.hpp"
 
 namespace weir::uring {
 
-bool Datagrams::receive(Core& core, ReceiveDatagramsOperation& operation) {
+bool Datagrams::receive(BackendContext& context, ReceiveDatagramsOperation& operation) {
   assert(receiving_ == nullptr);
   operation.pending_on(*this);
   if (may_receive_) {
-    const DatagramTry tried = try_receive(descriptor, operation, core.counters);
-    may_receive_ = tried.again;
+    const DatagramTryResult tried = try_receive(descriptor, operation, context.counters);
+    may_receive_ = tried.may_continue;
     if (tried.finished) return true;
   }
   receiving_ = &operation;
-  arm_receive(core);
+  arm_receive(context);
   return false;
 }
 
-bool Datagrams::send(Core& core, SendDatagramsOperation& operation) {
+bool Datagrams::send(BackendContext& context, SendDatagramsOperation& operation) {
   assert(sending_ == nullptr);
   operation.pending_on(*this);
   operation.sent = 0;
   if (may_send_ || operation.datagrams.empty()) {
-    const DatagramTry tried = try_send(descriptor, operation, core.counters);
-    may_send_ = tried.again;
+    const DatagramTryResult tried = try_send(descriptor, operation, context.counters);
+    may_send_ = tried.may_continue;
     if (tried.finished) return true;
   }
   sending_ = &operation;
-  arm_send(core);
+  arm_send(context);
   return false;
 }
 
-void Datagrams::cancel(Core& core, Operation& operation) {
-  // The polls stay: who asks next finds them armed.
+void Datagrams::cancel(BackendContext& context, Operation& operation) {
+  // The polls stay armed for the next operation.
   if (&operation == receiving_) {
     receiving_ = nullptr;
   } else if (&operation == sending_) {
@@ -45,65 +46,65 @@ void Datagrams::cancel(Core& core, Operation& operation) {
   } else {
     return;
   }
-  core.finish(operation, Errc::cancelled);
+  context.finish(operation, Errc::cancelled);
 }
 
-void Datagrams::stop(Core& core) {
+void Datagrams::stop(BackendContext& context) {
   assert(receiving_ == nullptr && sending_ == nullptr);
-  if (receive_armed_) core.ring.cancel(this, Tag::receive);
-  if (send_armed_) core.ring.cancel(this, Tag::send);
+  if (receive_armed_) context.ring.cancel(this, Tag::receive);
+  if (send_armed_) context.ring.cancel(this, Tag::send);
 }
 
-void Datagrams::arm_receive(Core& core) {
+void Datagrams::arm_receive(BackendContext& context) {
   if (receive_armed_) return;
-  io_uring_sqe& entry = core.ring.next();
+  io_uring_sqe& entry = context.ring.next();
   io_uring_prep_poll_add(&entry, descriptor, POLLIN);
-  core.started(entry, *this, Tag::receive);
+  context.started(entry, *this, Tag::receive);
   receive_armed_ = true;
 }
 
-void Datagrams::arm_send(Core& core) {
+void Datagrams::arm_send(BackendContext& context) {
   if (send_armed_) return;
-  io_uring_sqe& entry = core.ring.next();
+  io_uring_sqe& entry = context.ring.next();
   io_uring_prep_poll_add(&entry, descriptor, POLLOUT);
-  core.started(entry, *this, Tag::send);
+  context.started(entry, *this, Tag::send);
   send_armed_ = true;
 }
 
-void Datagrams::completed(Core& core, const Completion& completion) {
+void Datagrams::completed(BackendContext& context, const Completion& completion) {
   --in_flight;
   if (completion.tag == Tag::receive) {
     receive_armed_ = false;
-    if (!closing) receivable(core);
+    if (!closing) receivable(context);
   } else {
     assert(completion.tag == Tag::send);
     send_armed_ = false;
-    if (!closing) sendable(core);
+    if (!closing) sendable(context);
   }
 }
 
-// Whatever the poll has said: the call knows better.
-void Datagrams::receivable(Core& core) {
+// The result of the poll does not matter: the call itself reports more.
+void Datagrams::receivable(BackendContext& context) {
   may_receive_ = true;
   if (receiving_ == nullptr) return;
-  const DatagramTry tried = try_receive(descriptor, *receiving_, core.counters);
-  may_receive_ = tried.again;
+  const DatagramTryResult tried = try_receive(descriptor, *receiving_, context.counters);
+  may_receive_ = tried.may_continue;
   if (tried.finished) {
-    core.ready.push(*std::exchange(receiving_, nullptr));
+    context.ready.push(*std::exchange(receiving_, nullptr));
   } else {
-    arm_receive(core);
+    arm_receive(context);
   }
 }
 
-void Datagrams::sendable(Core& core) {
+void Datagrams::sendable(BackendContext& context) {
   may_send_ = true;
   if (sending_ == nullptr) return;
-  const DatagramTry tried = try_send(descriptor, *sending_, core.counters);
-  may_send_ = tried.again;
+  const DatagramTryResult tried = try_send(descriptor, *sending_, context.counters);
+  may_send_ = tried.may_continue;
   if (tried.finished) {
-    core.ready.push(*std::exchange(sending_, nullptr));
+    context.ready.push(*std::exchange(sending_, nullptr));
   } else {
-    arm_send(core);
+    arm_send(context);
   }
 }
 

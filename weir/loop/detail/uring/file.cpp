@@ -1,4 +1,5 @@
-#include "weir/loop/uring_file.hpp"
+// File requests of the io_uring backend.
+#include "weir/loop/detail/uring/requests.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -15,8 +16,8 @@ unsigned length_of(std::size_t size) noexcept {
   return static_cast<unsigned>(std::min(size, transfer_max));
 }
 
-void submit(Core& core, FileOperation& operation) {
-  io_uring_sqe& entry = core.ring.next();
+void submit(BackendContext& context, FileOperation& operation) {
+  io_uring_sqe& entry = context.ring.next();
   switch (operation.action) {
     case FileOperation::Action::read:
       io_uring_prep_read(&entry, operation.file, operation.target.data(),
@@ -35,35 +36,36 @@ void submit(Core& core, FileOperation& operation) {
 
 }  // namespace
 
-void start_file(Core& core, FileOperation& operation) {
+void start_file(BackendContext& context, FileOperation& operation) {
   operation.count = 0;
   operation.cancelling = false;
   operation.pending();
-  submit(core, operation);
+  submit(context, operation);
 }
 
-void cancel_file(Core& core, FileOperation& operation) {
+void cancel_file(BackendContext& context, FileOperation& operation) {
   if (operation.cancelling) return;
   operation.cancelling = true;
-  core.ring.cancel(&operation, Tag::file);
+  context.ring.cancel(&operation, Tag::file);
 }
 
-void file_completed(Core& core, const Completion& completion) {
+void file_completed(BackendContext& context, const Completion& completion) {
   auto& operation = *static_cast<FileOperation*>(completion.object);
   assert(operation.state() == Operation::State::pending);
   if (completion.result >= 0) {
     operation.count = static_cast<std::size_t>(completion.result);
-    core.finish(operation);
+    context.finish(operation);
     return;
   }
-  // A cancellation interrupts what a thread of the kernel's is at; nothing else of ours does.
+  // A cancellation interrupts a kernel thread that works on the request. No other request of this
+  // backend does.
   const bool interrupted = completion.result == -EINTR || completion.result == -ECANCELED;
   if (interrupted && !operation.cancelling) {
-    submit(core, operation);
+    submit(context, operation);
   } else if (interrupted) {
-    core.finish(operation, Errc::cancelled);
+    context.finish(operation, Errc::cancelled);
   } else {
-    core.finish(operation, system_error(-completion.result));
+    context.finish(operation, system_error(-completion.result));
   }
 }
 

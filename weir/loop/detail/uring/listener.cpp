@@ -1,4 +1,5 @@
-#include "weir/loop/uring_listener.hpp"
+// Accept requests of the io_uring backend.
+#include "weir/loop/detail/uring/requests.hpp"
 
 #include <sys/socket.h>
 
@@ -9,11 +10,12 @@
 #include "weir/loop/contract/detail/accept_errors.hpp"
 
 namespace weir::uring {
-bool Listener::accept(Core& core, AcceptOperation& operation) {
+
+bool Listener::accept(BackendContext& context, AcceptOperation& operation) {
   assert(accepting_ == nullptr);
   operation.pending_on(*this);
   if (taken_ < accepted_.size()) {
-    operation.accepted = Descriptor(core.host, accepted_[taken_++]);
+    operation.accepted = Descriptor(context.platform, accepted_[taken_++]);
     if (taken_ == accepted_.size()) {
       accepted_.clear();
       taken_ = 0;
@@ -21,47 +23,47 @@ bool Listener::accept(Core& core, AcceptOperation& operation) {
     operation.finish();
     return true;
   }
-  if (takes_no_more_ && !armed_) {
+  if (accepting_stopped_ && !armed_) {
     operation.finish(Errc::closed);
     return true;
   }
   accepting_ = &operation;
-  arm(core);
+  arm(context);
   return false;
 }
 
-void Listener::take_no_more(Core& core) {
-  if (std::exchange(takes_no_more_, true)) return;
+void Listener::stop_accepting(BackendContext& context) {
+  if (std::exchange(accepting_stopped_, true)) return;
   if (paused_) {
     paused_ = false;
-    core.wait_no_more(*this);
+    context.remove_waiting(*this);
   }
   if (!armed_) {
-    if (accepting_ != nullptr) core.finish(*std::exchange(accepting_, nullptr), Errc::closed);
+    if (accepting_ != nullptr) context.finish(*std::exchange(accepting_, nullptr), Errc::closed);
   } else if (!std::exchange(stopping_, true)) {
-    core.ring.cancel(this, Tag::accept);
+    context.ring.cancel(this, Tag::accept);
   }
 }
 
-void Listener::cancel(Core& core, Operation& operation) {
+void Listener::cancel(BackendContext& context, Operation& operation) {
   if (&operation != accepting_) return;
-  accepting_ = nullptr;  // who comes now is queued
-  core.finish(operation, Errc::cancelled);
+  accepting_ = nullptr;  // connections that arrive now are queued
+  context.finish(operation, Errc::cancelled);
 }
 
-void Listener::stop(Core& core) {
+void Listener::stop(BackendContext& context) {
   assert(accepting_ == nullptr);
-  if (armed_ && !stopping_) core.ring.cancel(this, Tag::accept);
-  if (paused_) core.wait_no_more(*this);
-  drop_accepted(core);
+  if (armed_ && !stopping_) context.ring.cancel(this, Tag::accept);
+  if (paused_) context.remove_waiting(*this);
+  drop_accepted(context);
 }
 
-void Listener::drop_accepted(Core& core) noexcept {
-  for (; taken_ < accepted_.size(); ++taken_) core.host.close(accepted_[taken_]);
+void Listener::drop_accepted(BackendContext& context) noexcept {
+  for (; taken_ < accepted_.size(); ++taken_) context.platform.close(accepted_[taken_]);
 }
 
-void Listener::keep(Core& core, int connection) noexcept {
-  Descriptor kept(core.host, connection);
+void Listener::keep(BackendContext& context, int connection) noexcept {
+  Descriptor kept(context.platform, connection);
   try {
     accepted_.push_back(connection);
   } catch (const std::bad_alloc&) {
@@ -70,77 +72,77 @@ void Listener::keep(Core& core, int connection) noexcept {
   static_cast<void>(kept.release());
 }
 
-void Listener::arm(Core& core) {
-  if (armed_ || paused_ || takes_no_more_) return;
-  io_uring_sqe& entry = core.ring.next();
+void Listener::arm(BackendContext& context) {
+  if (armed_ || paused_ || accepting_stopped_) return;
+  io_uring_sqe& entry = context.ring.next();
   io_uring_prep_multishot_accept(&entry, descriptor, nullptr, nullptr,
                                  SOCK_NONBLOCK | SOCK_CLOEXEC);
-  core.started(entry, *this, Tag::accept);
+  context.started(entry, *this, Tag::accept);
   armed_ = true;
   stopping_ = false;
 }
 
-void Listener::completed(Core& core, const Completion& completion) {
+void Listener::completed(BackendContext& context, const Completion& completion) {
   assert(completion.tag == Tag::accept);
   if (!completion.more()) {
     armed_ = false;
     --in_flight;
   }
   if (closing) {
-    if (completion.result >= 0) core.host.close(completion.result);
+    if (completion.result >= 0) context.platform.close(completion.result);
     return;
   }
-  if (completion.result >= 0) core.counters.accepts.add();
+  if (completion.result >= 0) context.counters.accepts.add();
   if (completion.result < 0) {
-    failed(core, -completion.result);
+    failed(context, -completion.result);
   } else if (pause_ = {}; accepting_ != nullptr) {
     AcceptOperation& operation = *std::exchange(accepting_, nullptr);
-    operation.accepted = Descriptor(core.host, completion.result);
-    core.finish(operation);
+    operation.accepted = Descriptor(context.platform, completion.result);
+    context.finish(operation);
   } else {
-    keep(core, completion.result);
+    keep(context, completion.result);
   }
   if (!armed_) {
     if (accepting_ == nullptr) return;
-    if (takes_no_more_) {
-      core.finish(*std::exchange(accepting_, nullptr), Errc::closed);
+    if (accepting_stopped_) {
+      context.finish(*std::exchange(accepting_, nullptr), Errc::closed);
     } else {
-      arm(core);
+      arm(context);
     }
   } else if (!stopping_ && accepted_.size() - taken_ >= accepted_max) {
     stopping_ = true;
-    core.ring.cancel(this, Tag::accept);
+    context.ring.cancel(this, Tag::accept);
   }
 }
 
-void Listener::failed(Core& core, int error) {
+void Listener::failed(BackendContext& context, int error) {
   switch (classify_accept(error)) {
-    case AcceptFailure::nobody_waits:
+    case AcceptFailure::no_connection:
     case AcceptFailure::connection_gone:
       break;
     case AcceptFailure::exhausted:
-      pause(core);
+      pause(context);
       break;
     case AcceptFailure::broken:
       if (accepting_ != nullptr) {
-        core.finish(*std::exchange(accepting_, nullptr), system_error(error));
+        context.finish(*std::exchange(accepting_, nullptr), system_error(error));
       }
   }
 }
 
-void Listener::pause(Core& core) {
-  if (takes_no_more_) return;
-  core.counters.accept_pauses.add();
+void Listener::pause(BackendContext& context) {
+  if (accepting_stopped_) return;
+  context.counters.accept_pauses.add();
   pause_ = next_accept_pause(pause_);
-  resume_at_ = after(core.host.now(), pause_);
+  resume_at_ = after(context.platform.now(), pause_);
   paused_ = true;
-  core.wait_with(*this);
+  context.add_waiting(*this);
 }
 
-void Listener::resume(Core& core) {
+void Listener::resume(BackendContext& context) {
   paused_ = false;
-  core.wait_no_more(*this);
-  if (accepting_ != nullptr) arm(core);
+  context.remove_waiting(*this);
+  if (accepting_ != nullptr) arm(context);
 }
 
 }  // namespace weir::uring

@@ -1,3 +1,4 @@
+// The io_uring queues: setup, submission, waiting.
 #include "weir/loop/detail/uring/ring.hpp"
 
 #include <poll.h>
@@ -12,15 +13,15 @@
 namespace weir::uring {
 namespace {
 
-// One turn rarely starts more than this many requests; when it does, it enters the kernel twice.
+// One turn rarely starts more requests; if it does, it enters the kernel twice.
 constexpr unsigned submission_entries = 1024;
-// Armed requests complete often: room for a full accept queue beside a receive of every connection
-// that is busy. What does not fit is kept by the kernel (IORING_FEAT_NODROP) until there is room.
+// Armed requests complete often: this has room for a full accept queue and a receive of every busy
+// connection. The kernel keeps what does not fit (IORING_FEAT_NODROP) until there is room.
 constexpr unsigned completion_entries = 8192;
 constexpr std::size_t block_bytes = 64 * 1024;
 constexpr std::size_t blocks_max = 256;
 
-// All of these are older than deferred task work (6.1), but cost nothing to ask.
+// All of these are older than deferred task work (6.1), but checking costs nothing.
 constexpr unsigned needed_features = IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP |
                                      IORING_FEAT_SUBMIT_STABLE | IORING_FEAT_FAST_POLL |
                                      IORING_FEAT_EXT_ARG | IORING_FEAT_CQE_SKIP;
@@ -29,8 +30,8 @@ constexpr unsigned needed_features = IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODRO
 
 Result<> Ring::open() {
   io_uring_params parameters{};
-  // Disabled at first: the thread that enables it becomes the single issuer. Completions are worked
-  // on only when that thread asks for them, in one go, never in the middle of a turn.
+  // Disabled at first: the thread that enables it becomes the single issuer. The kernel processes
+  // completions only when that thread requests them, all together, never in the middle of a turn.
   parameters.flags = IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER |
                      IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
                      IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
@@ -41,8 +42,8 @@ Result<> Ring::open() {
   open_ = true;
   blocks_.reserve(blocks_max);
   if ((parameters.features & needed_features) != needed_features) return fail(Errc::unsupported);
-  // A filter of system calls may allow rings to be made and yet refuse to let them be entered. One
-  // that is disabled answers EBADFD.
+  // A seccomp filter may allow io_uring_setup() and refuse io_uring_enter(). A disabled ring
+  // answers EBADFD.
   const int entered = io_uring_enter(static_cast<unsigned>(ring_.ring_fd), 0, 0, 0, nullptr);
   if (entered < 0 && entered != -EBADFD) return fail(system_error(-entered));
   return {};
@@ -69,15 +70,15 @@ void Ring::start() noexcept {
     return;
   }
   issuer_ = std::this_thread::get_id();
-  // The kernel writes to files on this thread, while it submits. For as long as the thread lives:
-  // it may run other loops after this one.
+  // The kernel writes to files on this thread while it submits. The signal stays blocked for as
+  // long as the thread lives, because it may run other loops later.
   os::block_file_size_signal();
   // liburing 2.3 declares io_uring_enable_rings() but does not export it.
   const auto descriptor = static_cast<unsigned>(ring_.ring_fd);
   [[maybe_unused]] const int enabled =
       io_uring_register(descriptor, IORING_REGISTER_ENABLE_RINGS, nullptr, 0);
   assert(enabled == 0);
-  io_uring_register_ring_fd(&ring_);  // a little faster; goes without just as well
+  io_uring_register_ring_fd(&ring_);  // optional: a little faster
 }
 
 io_uring_sqe& Ring::next() {
@@ -88,7 +89,7 @@ io_uring_sqe& Ring::next() {
   }
 }
 
-void* Ring::until_submitted(std::size_t bytes) noexcept {
+void* Ring::allocate_until_submit(std::size_t bytes) noexcept {
   bytes = (bytes + 15) & ~std::size_t{15};
   assert(bytes <= block_bytes);
   if (block_used_ + bytes > block_bytes) {
@@ -124,7 +125,7 @@ void Ring::submitted(int result) noexcept {
   system_calls_.add();
   if (io_uring_sq_ready(&ring_) == 0) blocks_full_ = block_used_ = 0;
   if (result >= 0 || result == -ETIME || result == -EINTR) return;
-  // The kernel is short of memory: give it a moment instead of asking at full speed.
+  // The kernel is short of memory: wait a moment before the next attempt.
   assert(result == -EAGAIN || result == -EBUSY || result == -ENOMEM);
   ::poll(nullptr, 0, 1);
 }
@@ -136,7 +137,7 @@ void Ring::submit() {
 
 void Ring::poll() {
   start();
-  // acquire, for the completions behind an overflow; the kernel sets both bits at any time.
+  // acquire, for the completions after an overflow; the kernel sets both bits at any time.
   const unsigned flags = io_uring_smp_load_acquire(ring_.sq.kflags);
   const bool work = (flags & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
   if (!work && io_uring_sq_ready(&ring_) == 0) return;

@@ -1,4 +1,4 @@
-// The queues that a loop shares with the kernel: setting them up, submitting, waiting, reaping.
+// A ring: the submission and completion queues that a loop shares with the kernel.
 #pragma once
 
 #include <liburing.h>
@@ -16,8 +16,8 @@
 
 namespace weir::uring {
 
-/// What a completion belongs to: the low bits of its user data. The rest is a pointer to an object
-/// that lives until its last request has completed.
+/// The kind of request that a completion belongs to, in the low bits of its user data. The other
+/// bits are a pointer to an object that lives until its last request has completed.
 enum class Tag : std::uint8_t { none, receive, send, connect, accept, hangup, wake, file };
 
 struct Completion {
@@ -26,51 +26,56 @@ struct Completion {
   int result;
   std::uint32_t flags;
 
-  /// The request is still armed and will complete again.
+  /// Returns true if the request is still armed and will complete again.
   bool more() const noexcept { return (flags & IORING_CQE_F_MORE) != 0; }
 };
 
-/// A ring with one issuing thread, which is the first to submit, wait or poll. Before that,
-/// requests are only written down, so they may come from the thread that made the ring. From then
-/// on that thread takes no SIGXFSZ; see os::block_file_size_signal().
-/// Threads: one at a time until then; afterwards only that thread, but for the destructor.
+/// A ring with one issuing thread: the first thread that submits, waits or polls. Requests made
+/// before that are only recorded, so they may come from the thread that made the ring. The issuing
+/// thread blocks SIGXFSZ from then on; see os::block_file_size_signal().
+/// Threads: one at a time until the first submission; then only the issuing thread, except for the
+/// destructor.
 class Ring {
  public:
-  /// `system_calls` counts entries into the kernel; it outlives the ring.
+  /// `system_calls` counts entries into the kernel, and outlives the ring.
   explicit Ring(Counter& system_calls) noexcept : system_calls_(system_calls) {}
-  /// Whatever is still in the kernel is cancelled there, later. Descriptors whose close() was never
-  /// submitted are closed.
+  /// Leaves requests that are still in the kernel to be cancelled there later. Closes descriptors
+  /// whose close() was never submitted.
   ~Ring();
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  /// Errors: what io_uring_setup(2) says; Errc::unsupported for a kernel before 6.1.
+  /// Sets the queues up.
+  /// Errors: those of io_uring_setup(2) and io_uring_enter(2); Errc::unsupported for a kernel
+  /// before 6.1.
   Result<> open();
-  /// Gives the queues back to the kernel; see the destructor.
+  /// Releases the queues to the kernel; see the destructor.
   void close() noexcept;
 
-  /// A submission entry to be filled with an io_uring_prep function first (which sets all fields),
-  /// then with mark(). Submits what there is when the queue is full.
+  /// Returns a submission entry. The caller fills it first with an io_uring_prep function, which
+  /// sets all fields, and then with mark(). Submits the recorded entries if the queue is full.
   io_uring_sqe& next();
   static void mark(io_uring_sqe& entry, void* object, Tag tag) noexcept {
     io_uring_sqe_set_data64(&entry, user_data(object, tag));
   }
-  /// Memory that a filled entry may point to: the kernel reads it before the next submission ends.
-  /// Take the entry first, the memory then. Aligned to 16, at most 64 KiB; nullptr: there is none.
-  void* until_submitted(std::size_t bytes) noexcept;
+  /// Returns memory that a filled entry may point to; the kernel reads it before the next
+  /// submission ends. The caller takes the entry first and the memory second. The memory is
+  /// aligned to 16; `bytes` is at most 64 KiB. Returns nullptr if there is none.
+  void* allocate_until_submit(std::size_t bytes) noexcept;
 
-  /// Asks the request of that name to end; it then completes, most likely with ECANCELED.
+  /// Cancels the request that was marked with `object` and `tag`. That request then completes,
+  /// most likely with ECANCELED.
   void cancel(void* object, Tag tag);
-  /// Closes a descriptor behind everything that has been asked so far. No completion.
+  /// Closes a descriptor after all requests that were made before. It has no completion.
   void close_descriptor(int descriptor);
 
-  /// Submits everything and fetches what is done, without waiting; enters the kernel only if it has
-  /// something to do there.
+  /// Submits all recorded requests and fetches completions, without waiting. Enters the kernel
+  /// only if there is something to do.
   void poll();
-  /// Submits everything and waits for a completion, at most for `longest`, if given.
+  /// Submits all recorded requests and waits for a completion; at most for `longest`, if given.
   void wait(std::optional<Duration> longest);
 
-  /// Calls `handle` with each completion that has arrived. It may ask for new requests.
+  /// Calls `handle` with each completion that has arrived. `handle` may make new requests.
   template <class Handle>
   void reap(Handle handle) {
     unsigned head = 0;
@@ -85,7 +90,7 @@ class Ring {
     io_uring_cq_advance(&ring_, count);
   }
 
-  /// Whether this thread is the one that issues; nobody is before the first submission.
+  /// Returns true if this thread is the issuing thread. No thread is before the first submission.
   bool issued_by_this_thread() const noexcept { return issuer_ == std::this_thread::get_id(); }
   bool is_open() const noexcept { return open_; }
   io_uring& native() noexcept { return ring_; }
@@ -104,7 +109,7 @@ class Ring {
   io_uring ring_{};
   bool open_ = false;
   std::thread::id issuer_;
-  std::vector<std::unique_ptr<std::byte[]>> blocks_;  // of until_submitted()
+  std::vector<std::unique_ptr<std::byte[]>> blocks_;  // memory of allocate_until_submit()
   std::size_t blocks_full_ = 0;
   std::size_t block_used_ = 0;
 };

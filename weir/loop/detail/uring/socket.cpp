@@ -1,4 +1,5 @@
-#include "weir/loop/uring_buffers.hpp"
+// The buffer ring of an io_uring backend.
+#include "weir/loop/detail/uring/socket.hpp"
 
 #include <sys/mman.h>
 
@@ -37,8 +38,8 @@ bool Buffers::fill() noexcept {
 
 Buffer Buffers::take(std::uint16_t id, std::size_t size) noexcept {
   Buffer taken = std::move(buffers_[id]);
-  taken.grow(size);
-  if (!replace(id)) missing_.push_back(id);  // never allocates: it had room for all
+  taken.commit(size);
+  if (!replace(id)) missing_.push_back(id);  // never allocates: the capacity is for all buffers
   return taken;
 }
 
@@ -52,11 +53,11 @@ bool Buffers::replace(std::uint16_t id) noexcept {
   } catch (const std::bad_alloc&) {
     return false;
   }
-  lend(id);
+  provide(id);
   return true;
 }
 
-void Buffers::lend(std::uint16_t id) noexcept {
+void Buffers::provide(std::uint16_t id) noexcept {
   const MutableBytes room = buffers_[id].room();
   io_uring_buf_ring_add(ring_, room.data(), static_cast<unsigned>(room.size()), id,
                         io_uring_buf_ring_mask(count), 0);

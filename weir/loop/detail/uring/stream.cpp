@@ -1,7 +1,7 @@
-#include "weir/loop/uring_stream.hpp"
+// The receiving half of a stream on io_uring, its hang-up detection, and its receive queue.
+#include "weir/loop/detail/uring/stream.hpp"
 
 #include <poll.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
@@ -19,13 +19,13 @@ Stream::Stream(int value, std::size_t unread_max) noexcept
       unread_max_(static_cast<std::uint32_t>(
           std::clamp<std::size_t>(unread_max, 1, std::numeric_limits<std::int32_t>::max()))) {}
 
-bool Stream::receive(Core& core, ReceiveOperation& operation) {
+bool Stream::receive(BackendContext& context, ReceiveOperation& operation) {
   assert(receiving_ == nullptr);
   operation.pending_on(*this);
-  if (!unread_.empty()) {
+  if (!receive_queue_.empty()) {
     take_unread(operation);
     operation.finish();
-    if (!receive_armed_ && unread_.held() <= unread_max_ / 2) keep_armed(core);
+    if (!receive_armed_ && receive_queue_.memory_used() <= unread_max_ / 2) keep_armed(context);
     return true;
   }
   if (error_ != 0) {
@@ -37,119 +37,119 @@ bool Stream::receive(Core& core, ReceiveOperation& operation) {
     return true;
   }
   receiving_ = &operation;
-  arm_receive(core);
+  arm_receive(context);
   return false;
 }
 
 void Stream::take_unread(ReceiveOperation& operation) noexcept {
   if (operation.target.empty()) {
-    operation.buffer = unread_.pop();
+    operation.buffer = receive_queue_.pop();
     return;
   }
-  operation.count = unread_.read(operation.target);
+  operation.count = receive_queue_.read(operation.target);
 }
 
-void Stream::cancel(Core& core, Operation& operation) {
+void Stream::cancel(BackendContext& context, Operation& operation) {
   if (&operation == receiving_) {
-    receiving_ = nullptr;  // what arrives now is queued
-    core.finish(operation, Errc::cancelled);
-  } else if (&operation == output_ && !output_stopping_) {
-    output_stopping_ = true;
-    core.ring.cancel(this, operation.kind() == Operation::Kind::send ? Tag::send : Tag::connect);
+    receiving_ = nullptr;  // bytes that arrive now are queued
+    context.finish(operation, Errc::cancelled);
+  } else if (&operation == output_ && !output_cancelling_) {
+    output_cancelling_ = true;
+    context.ring.cancel(this, operation.kind() == Operation::Kind::send ? Tag::send : Tag::connect);
   }
 }
 
-Result<> Stream::shut_down_sending(Core& core) {
+Result<> Stream::shut_down_sending(BackendContext& context) {
   assert(output_ == nullptr);
-  core.counters.system_calls.add();
+  context.counters.system_calls.add();
   finished_ = true;
   return os::shut_down_sending(descriptor);
 }
 
-void Stream::watch(Core& core, HangupWatcher* watcher) {
-  watcher_ = watcher;
-  if (watcher == nullptr) return;
+void Stream::observe_hangup(BackendContext& context, HangupObserver* observer) {
+  observer_ = observer;
+  if (observer == nullptr) return;
   if (dead_) {
-    std::exchange(watcher_, nullptr)->hung_up();
+    std::exchange(observer_, nullptr)->on_hangup();
     return;
   }
-  if (!receive_armed_) keep_armed(core);
+  if (!receive_armed_) keep_armed(context);
 }
 
-void Stream::die(Core& core) {
+void Stream::mark_dead(BackendContext& context) {
   dead_ = true;
-  if (watcher_ == nullptr) return;
-  core.told = true;
-  std::exchange(watcher_, nullptr)->hung_up();
+  if (observer_ == nullptr) return;
+  context.notified = true;
+  std::exchange(observer_, nullptr)->on_hangup();
 }
 
-void Stream::stop(Core& core) {
+void Stream::stop(BackendContext& context) {
   assert(receiving_ == nullptr && output_ == nullptr);
-  watcher_ = nullptr;
-  if (receive_armed_) core.ring.cancel(this, Tag::receive);
-  if (hangup_armed_) core.ring.cancel(this, Tag::hangup);
+  observer_ = nullptr;
+  if (receive_armed_) context.ring.cancel(this, Tag::receive);
+  if (hangup_armed_) context.ring.cancel(this, Tag::hangup);
 }
 
-void Stream::completed(Core& core, const Completion& completion) {
+void Stream::completed(BackendContext& context, const Completion& completion) {
   switch (completion.tag) {
     case Tag::receive:
-      return receive_completed(core, completion);
+      return receive_completed(context, completion);
     case Tag::send:
       --in_flight;
-      return send_completed(core, completion.result);
+      return send_completed(context, completion.result);
     case Tag::connect:
       --in_flight;
-      return connect_completed(core, completion.result);
+      return connect_completed(context, completion.result);
     default:
       assert(completion.tag == Tag::hangup);
-      return hangup_completed(core, completion);
+      return hangup_completed(context, completion);
   }
 }
 
 // --- receiving -----------------------------------------------------------------------------------
 
-bool Stream::wants_more() const noexcept {
-  return (receiving_ != nullptr || watcher_ != nullptr) && !ended_ && error_ == 0 &&
-         unread_.held() < unread_max_;
+bool Stream::should_receive() const noexcept {
+  return (receiving_ != nullptr || observer_ != nullptr) && !ended_ && error_ == 0 &&
+         receive_queue_.memory_used() < unread_max_;
 }
 
-void Stream::arm_receive(Core& core) {
-  if (receive_armed_ || starved_) return;
-  if (!core.buffers.fill()) {
-    doubted_ = false;
-    core.wait_with(*this);
+void Stream::arm_receive(BackendContext& context) {
+  if (receive_armed_ || waiting_for_buffer_) return;
+  if (!context.buffers.fill()) {
+    hangup_unconfirmed_ = false;
+    context.add_waiting(*this);
     return;
   }
-  io_uring_sqe& entry = core.ring.next();
-  multishot_ = core.features.limited_multishot && began_;
+  io_uring_sqe& entry = context.ring.next();
+  multishot_ = context.features.limited_multishot && received_any_;
   if (multishot_) {
     io_uring_prep_recv_multishot(&entry, descriptor, nullptr, 0, 0);
-    // 6.17 and newer call this field optlen: it bounds the sum of all completions.
-    entry.file_index = unread_max_ - static_cast<std::uint32_t>(unread_.held());
+    // 6.17 and newer call this field optlen: it limits the sum of all completions.
+    entry.file_index = unread_max_ - static_cast<std::uint32_t>(receive_queue_.memory_used());
   } else {
     io_uring_prep_recv(&entry, descriptor, nullptr, 0, 0);
   }
   entry.flags |= IOSQE_BUFFER_SELECT;
   entry.buf_group = Buffers::group;
-  core.started(entry, *this, Tag::receive);
+  context.started(entry, *this, Tag::receive);
   receive_armed_ = true;
 }
 
-void Stream::keep_armed(Core& core) {
-  if (wants_more()) {
-    arm_receive(core);
-  } else if (watcher_ != nullptr) {
-    arm_hangup(core);
+void Stream::keep_armed(BackendContext& context) {
+  if (should_receive()) {
+    arm_receive(context);
+  } else if (observer_ != nullptr) {
+    arm_hangup(context);
   }
 }
 
-void Stream::resume(Core& core) {
-  core.wait_no_more(*this);
-  starved_ = false;
-  if (!closing && !receive_armed_) keep_armed(core);
+void Stream::resume(BackendContext& context) {
+  context.remove_waiting(*this);
+  waiting_for_buffer_ = false;
+  if (!closing && !receive_armed_) keep_armed(context);
 }
 
-void Stream::receive_completed(Core& core, const Completion& completion) {
+void Stream::receive_completed(BackendContext& context, const Completion& completion) {
   if (!completion.more()) {
     receive_armed_ = false;
     --in_flight;
@@ -157,61 +157,62 @@ void Stream::receive_completed(Core& core, const Completion& completion) {
   const bool has_buffer = (completion.flags & IORING_CQE_F_BUFFER) != 0;
   const auto buffer = static_cast<std::uint16_t>(completion.flags >> IORING_CQE_BUFFER_SHIFT);
   if (completion.result > 0 && has_buffer && !closing) {
-    arrived(core, buffer, static_cast<std::size_t>(completion.result));
-    if (receive_armed_ && !hangup_armed_ && !doubted_) {
-      doubted_ = true;
-      core.doubt(*this);
+    arrived(context, buffer, static_cast<std::size_t>(completion.result));
+    if (receive_armed_ && !hangup_armed_ && !hangup_unconfirmed_) {
+      hangup_unconfirmed_ = true;
+      context.schedule_hangup_check(*this);
     }
   } else {
-    if (has_buffer) core.buffers.give_back(buffer);
+    if (has_buffer) context.buffers.give_back(buffer);
     if (closing) return;
-    receive_failed(core, -completion.result);
+    receive_failed(context, -completion.result);
   }
-  if (!receive_armed_) keep_armed(core);
+  if (!receive_armed_) keep_armed(context);
 }
 
-void Stream::arrived(Core& core, std::uint16_t buffer, std::size_t size) {
-  began_ = true;
-  core.counters.bytes_received.add(size);
+void Stream::arrived(BackendContext& context, std::uint16_t buffer, std::size_t size) {
+  received_any_ = true;
+  context.counters.bytes_received.add(size);
   if (receiving_ == nullptr) {
-    queue(core, buffer, size, 0);
+    queue(context, buffer, size, 0);
     return;
   }
   ReceiveOperation& operation = *std::exchange(receiving_, nullptr);
   if (operation.target.empty()) {
-    operation.buffer = core.buffers.take(buffer, size);
+    operation.buffer = context.buffers.take(buffer, size);
   } else {
-    const Bytes bytes = core.buffers.peek(buffer, size);
+    const Bytes bytes = context.buffers.peek(buffer, size);
     operation.count = std::min(size, operation.target.size());
     std::memcpy(operation.target.data(), bytes.data(), operation.count);
     if (operation.count < size) {
-      queue(core, buffer, size, operation.count);
+      queue(context, buffer, size, operation.count);
     } else {
-      core.buffers.give_back(buffer);
+      context.buffers.give_back(buffer);
     }
   }
-  core.finish(operation);
+  context.finish(operation);
 }
 
-// Queues what is behind the first `used` bytes.
-void Stream::queue(Core& core, std::uint16_t buffer, std::size_t size, std::size_t used) {
-  const bool small = size - used <= Unread::small_max;
+// Queues the bytes after the first `used` bytes.
+void Stream::queue(BackendContext& context, std::uint16_t buffer, std::size_t size,
+                   std::size_t used) {
+  const bool small = size - used <= ReceiveQueue::small_max;
   try {
     if (small) {
-      unread_.push_copy(core.buffers.peek(buffer, size).subspan(used));
+      receive_queue_.push_copy(context.buffers.peek(buffer, size).subspan(used));
     } else {
-      Buffer taken = core.buffers.take(buffer, size);
+      Buffer taken = context.buffers.take(buffer, size);
       taken.consume(used);
-      unread_.push(std::move(taken));
+      receive_queue_.push(std::move(taken));
     }
   } catch (const std::bad_alloc&) {
-    // Bytes are lost, so the stream must not go on as if it were whole.
-    receive_failed(core, ENOMEM);
+    // Bytes are lost, so the stream must not continue as if it were complete.
+    receive_failed(context, ENOMEM);
   }
-  if (small) core.buffers.give_back(buffer);
+  if (small) context.buffers.give_back(buffer);
 }
 
-void Stream::receive_failed(Core& core, int error) {
+void Stream::receive_failed(BackendContext& context, int error) {
   switch (error) {
     case 0:
       if (reset_) {
@@ -220,65 +221,132 @@ void Stream::receive_failed(Core& core, int error) {
       }
       ended_ = true;
       if (receiving_ != nullptr)
-        core.finish(*std::exchange(receiving_, nullptr), Errc::end_of_stream);
+        context.finish(*std::exchange(receiving_, nullptr), Errc::end_of_stream);
       return;
     case ENOBUFS:
-      if (wants_more()) {
-        doubted_ = false;
-        starved_ = true;
-        core.starve(*this);
+      if (should_receive()) {
+        hangup_unconfirmed_ = false;
+        waiting_for_buffer_ = true;
+        context.wait_for_buffer(*this);
       }
       return;
-    case ECANCELED:  // the kernel had no room for completions, or a poll has seen the end first
+    case ECANCELED:  // the kernel had no room for completions, or a poll has seen the end
     case EAGAIN:
     case EINTR:
       return;
     case EINVAL:
       if (!multishot_) break;
-      core.features.limited_multishot = false;
+      context.features.limited_multishot = false;
       return;
     default:
       break;
   }
   error_ = static_cast<std::int16_t>(error);
-  if (receiving_ != nullptr) core.finish(*std::exchange(receiving_, nullptr), system_error(error));
-  if (error != ENOTCONN) die(core);
+  if (receiving_ != nullptr)
+    context.finish(*std::exchange(receiving_, nullptr), system_error(error));
+  if (error != ENOTCONN) mark_dead(context);
 }
 
 // --- watching ------------------------------------------------------------------------------------
 
-void Stream::check(Core& core) {
-  doubted_ = false;
-  core.wait_no_more(*this);
-  if (!closing && receive_armed_) arm_hangup(core);
+void Stream::check_hangup(BackendContext& context) {
+  hangup_unconfirmed_ = false;
+  context.remove_waiting(*this);
+  if (!closing && receive_armed_) arm_hangup(context);
 }
 
-void Stream::arm_hangup(Core& core) {
+void Stream::arm_hangup(BackendContext& context) {
   if (hangup_armed_ || dead_) return;
-  // No events: errors and hang-ups are always reported. So is the end of the peer's sending, once:
-  // the poll is edge-triggered and goes on after it.
-  io_uring_sqe& entry = core.ring.next();
+  // No events: errors and hang-ups are always reported. The end of the peer's sending is reported
+  // too, once: the poll is edge-triggered and stays armed.
+  io_uring_sqe& entry = context.ring.next();
   io_uring_prep_poll_multishot(&entry, descriptor, 0);
-  core.started(entry, *this, Tag::hangup);
+  context.started(entry, *this, Tag::hangup);
   hangup_armed_ = true;
 }
 
-void Stream::hangup_completed(Core& core, const Completion& completion) {
+void Stream::hangup_completed(BackendContext& context, const Completion& completion) {
   if (!completion.more()) {
     hangup_armed_ = false;
     --in_flight;
   }
   if (closing) return;
   const int events = std::max(completion.result, 0);
-  // It may have missed that; it is armed again when it has ended, and then sees it at once.
-  const bool receive_may_be_deaf =
+  // The receive may have missed the end. It is armed again after its cancellation, and then sees
+  // the end immediately.
+  const bool receive_may_miss_end =
       receive_armed_ && (events & (POLLERR | POLLHUP | POLLRDHUP)) != 0;
-  if (receive_may_be_deaf) core.ring.cancel(this, Tag::receive);
+  if (receive_may_miss_end) context.ring.cancel(this, Tag::receive);
   if ((events & (POLLERR | POLLHUP)) != 0) {
-    die(core);
+    mark_dead(context);
   } else if (!hangup_armed_ && !receive_armed_ && completion.result >= 0) {
-    keep_armed(core);
+    keep_armed(context);
   }
+}
+
+namespace {
+
+// Capacity of the first copy, so that the following small arrivals fit behind it.
+constexpr std::size_t small_capacity = 1024;
+
+void append(Buffer& buffer, Bytes bytes) noexcept {
+  std::memcpy(buffer.room().data(), bytes.data(), bytes.size());
+  buffer.commit(bytes.size());
+}
+
+}  // namespace
+
+struct ReceiveQueue::Chunk {
+  explicit Chunk(Buffer bytes) noexcept : buffer(std::move(bytes)) {}
+  Buffer buffer;
+  Chunk* next = nullptr;
+};
+
+ReceiveQueue::~ReceiveQueue() {
+  while (!empty()) pop();
+}
+
+void ReceiveQueue::push(Buffer buffer) {
+  const std::size_t capacity = buffer.capacity();
+  Chunk* chunk = make_block<Chunk>(std::move(buffer)).release();
+  (last_ == nullptr ? first_ : last_->next) = chunk;
+  last_ = chunk;
+  memory_used_ += capacity;
+}
+
+void ReceiveQueue::push_copy(Bytes bytes) {
+  assert(bytes.size() <= small_max);
+  if (last_ != nullptr && last_->buffer.room().size() >= bytes.size()) {
+    append(last_->buffer, bytes);
+    return;
+  }
+  // Buffers grow with the waiting data, so that many small arrivals need few buffers.
+  const std::size_t capacity =
+      std::max(bytes.size(), std::min(std::max(memory_used_, small_capacity), small_max));
+  Buffer copy = Buffer::with_capacity(static_cast<std::uint32_t>(capacity));
+  append(copy, bytes);
+  push(std::move(copy));
+}
+
+Buffer ReceiveQueue::pop() noexcept {
+  const BlockPtr<Chunk> chunk(first_);
+  first_ = chunk->next;
+  if (first_ == nullptr) last_ = nullptr;
+  memory_used_ -= chunk->buffer.capacity();
+  return std::move(chunk->buffer);
+}
+
+std::size_t ReceiveQueue::read(MutableBytes target) noexcept {
+  std::size_t count = 0;
+  while (!empty() && count < target.size()) {
+    Buffer& buffer = first_->buffer;
+    const std::size_t some = std::min(buffer.size(), target.size() - count);
+    std::memcpy(target.data() + count, buffer.data(), some);
+    buffer.consume(some);
+    count += some;
+    if (buffer.empty()) pop();
+  }
+  return count;
 }
 
 }  // namespace weir::uring

@@ -1,4 +1,4 @@
-// The sending half of a stream on io_uring, and connecting it.
+// The sending half of a stream on io_uring, and its connect.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -7,12 +7,12 @@
 #include <new>
 #include <utility>
 
-#include "weir/loop/uring_stream.hpp"
+#include "weir/loop/detail/uring/stream.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
 namespace weir::uring {
 
-bool Stream::send(Core& core, SendOperation& operation) {
+bool Stream::send(BackendContext& context, SendOperation& operation) {
   assert(output_ == nullptr);
   operation.pending_on(*this);
   operation.sent = 0;
@@ -23,25 +23,25 @@ bool Stream::send(Core& core, SendOperation& operation) {
     return true;
   }
   output_ = &operation;
-  submit_send(core);
+  submit_send(context);
   return false;
 }
 
-void Stream::submit_send(Core& core) {
+void Stream::submit_send(BackendContext& context) {
   const auto& operation = static_cast<const SendOperation&>(*output_);
-  // More pieces than these take another round.
+  // Further pieces take another request.
   constexpr std::size_t pieces_max = 512;
   std::size_t skip = operation.sent;
   std::size_t first = 0;
   while (skip >= operation.pieces[first].size()) skip -= operation.pieces[first++].size();
   const std::size_t count = std::min(operation.pieces.size() - first, pieces_max);
-  io_uring_sqe& entry = core.ring.next();
+  io_uring_sqe& entry = context.ring.next();
   const auto piece_at = [&](std::size_t index) {
     return operation.pieces[first + index].subspan(index == 0 ? skip : 0);
   };
   const std::size_t bytes = sizeof(msghdr) + count * sizeof(iovec);
-  void* memory = count == 1 ? nullptr : core.ring.until_submitted(bytes);
-  if (memory == nullptr) {  // or there is none; the other pieces then follow one by one
+  void* memory = count == 1 ? nullptr : context.ring.allocate_until_submit(bytes);
+  if (memory == nullptr) {  // or no memory; the other pieces then follow one by one
     const Bytes piece = piece_at(0);
     // The length of a request has 32 bits.
     const std::size_t size = std::min<std::size_t>(piece.size(), 1 << 30);
@@ -57,75 +57,76 @@ void Stream::submit_send(Core& core) {
     header->msg_iovlen = count;
     io_uring_prep_sendmsg(&entry, descriptor, header, MSG_NOSIGNAL);
   }
-  core.started(entry, *this, Tag::send);
+  context.started(entry, *this, Tag::send);
 }
 
-void Stream::send_completed(Core& core, int result) {
+void Stream::send_completed(BackendContext& context, int result) {
   if (output_ == nullptr) return;  // the backend is being destroyed
   auto& operation = static_cast<SendOperation&>(*output_);
   std::error_code error;
   if (result >= 0) {
-    core.counters.bytes_sent.add(static_cast<std::uint64_t>(result));
+    context.counters.bytes_sent.add(static_cast<std::uint64_t>(result));
     operation.sent += static_cast<std::size_t>(result);
     std::size_t total = 0;
     for (const Bytes piece : operation.pieces) total += piece.size();
     if (operation.sent < total) {
-      if (!output_stopping_) return submit_send(core);
+      if (!output_cancelling_) return submit_send(context);
       error = Errc::cancelled;
     }
   } else if (result == -ECANCELED || result == -EINTR || result == -EAGAIN) {
-    if (!output_stopping_) return submit_send(core);
+    if (!output_cancelling_) return submit_send(context);
     error = Errc::cancelled;
   } else {
     error = system_error(-result);
   }
   output_ = nullptr;
-  output_stopping_ = false;
-  core.finish(operation, error);
+  output_cancelling_ = false;
+  context.finish(operation, error);
   const bool gone =
       result == -ECONNRESET || result == -ETIMEDOUT || (result == -EPIPE && !finished_);
   if (!gone) return;
   reset_ = true;
-  if (!dead_) die(core);
+  if (!dead_) mark_dead(context);
 }
 
-bool Stream::connect(Core& core, ConnectOperation& operation) {
+bool Stream::connect(BackendContext& context, ConnectOperation& operation) {
   assert(output_ == nullptr);
   operation.pending_on(*this);
   if (operation.peer.family() == os::AddressFamily::local) {
-    // Never under way: it is refused or done, and a full queue is an answer. The ring would wait.
-    core.counters.system_calls.add();
+    // Never pending: it succeeds or fails immediately, and a full queue is a failure. The ring
+    // would wait.
+    context.counters.system_calls.add();
     const auto connected = os::start_connect(descriptor, operation.peer);
     operation.finish(connected ? std::error_code() : connected.error());
     return true;
   }
   output_ = &operation;
-  submit_connect(core);
+  submit_connect(context);
   return false;
 }
 
-void Stream::submit_connect(Core& core) {
+void Stream::submit_connect(BackendContext& context) {
   const auto& operation = static_cast<const ConnectOperation&>(*output_);
-  io_uring_sqe& entry = core.ring.next();
+  io_uring_sqe& entry = context.ring.next();
   io_uring_prep_connect(&entry, descriptor, static_cast<const sockaddr*>(operation.peer.data()),
                         operation.peer.size());
-  core.started(entry, *this, Tag::connect);
+  context.started(entry, *this, Tag::connect);
 }
 
-void Stream::connect_completed(Core& core, int result) {
+void Stream::connect_completed(BackendContext& context, int result) {
   if (output_ == nullptr) return;  // the backend is being destroyed
-  if (result == -EINTR && !output_stopping_) return submit_connect(core);
-  const bool cancelled = output_stopping_ && (result == -ECANCELED || result == -EINTR);
+  if (result == -EINTR && !output_cancelling_) return submit_connect(context);
+  const bool cancelled = output_cancelling_ && (result == -ECANCELED || result == -EINTR);
   Operation& operation = *std::exchange(output_, nullptr);
-  output_stopping_ = false;
+  output_cancelling_ = false;
   if (cancelled) {
-    core.finish(operation, Errc::cancelled);
+    context.finish(operation, Errc::cancelled);
   } else if (result < 0) {
-    core.finish(operation, system_error(-result));
+    context.finish(operation, system_error(-result));
   } else {
     error_ = 0;  // an earlier receive may have failed with ENOTCONN
-    if (!receive_armed_) keep_armed(core);
-    core.finish(operation);
+    if (!receive_armed_) keep_armed(context);
+    context.finish(operation);
   }
 }
 

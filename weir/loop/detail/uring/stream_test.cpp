@@ -1,6 +1,6 @@
-// A stream on io_uring beside a kernel that forgets: the tests drive the ring themselves, and keep
-// from the stream what the kernel would have lost.
-#include "weir/loop/uring_stream.hpp"
+// Tests of a stream on io_uring with a kernel that loses a hang-up; the tests drive the ring
+// themselves.
+#include "weir/loop/detail/uring/stream.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -21,14 +21,14 @@ using Receive = Recorded<ReceiveOperation>;
 class UringStreamTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!core_.ring.open() || !core_.buffers.open(core_.ring.native())) {
+    if (!context_.ring.open() || !context_.buffers.open(context_.ring.native())) {
       GTEST_SKIP() << "this machine refuses io_uring";
     }
-    core_.features.limited_multishot = true;
+    context_.features.limited_multishot = true;
   }
   void TearDown() override {
     if (stream_) disconnect();
-    core_.ring.close();
+    context_.ring.close();
   }
 
   void connect() {
@@ -37,51 +37,51 @@ class UringStreamTest : public testing::Test {
     ASSERT_TRUE(os::start_connect(peer_.get(), *os::local_address(listener->get())));
     descriptor_ = accept_from(*listener);
     stream_.emplace(descriptor_.get(), std::size_t{64} * 1024);
-    core_.sockets.push_back(*stream_);
-    cancelled_in_vain_ = 0;
+    context_.sockets.push_back(*stream_);
+    failed_cancellations_ = 0;
   }
   void disconnect() {
-    stream_->stop(core_);
+    stream_->stop(context_);
     stream_->closing = true;
     while (stream_->in_flight > 0 && !HasFailure()) turn();
     stream_.reset();
   }
-  /// Brings it to where a receive stays armed.
+  /// Connects a stream and receives until its receive stays armed.
   void begin() {
     ASSERT_NO_FATAL_FAILURE(connect());
     ASSERT_NO_FATAL_FAILURE(receive("first"));
-    EXPECT_FALSE(doubted());
+    EXPECT_FALSE(hangup_unconfirmed());
     ASSERT_NO_FATAL_FAILURE(receive("second"));
-    if (!core_.features.limited_multishot) GTEST_SKIP() << "receives end with each arrival";
-    ASSERT_TRUE(doubted());
+    if (!context_.features.limited_multishot) GTEST_SKIP() << "receives end with each arrival";
+    ASSERT_TRUE(hangup_unconfirmed());
   }
   /// Lets the peer send `text`, and receives it.
   void receive(std::string_view text) {
     Receive receive;
-    const bool finished = stream_->receive(core_, receive);
+    const bool finished = stream_->receive(context_, receive);
     peer_sends(text);
     if (!finished) finish(receive);
     ASSERT_EQ(receive.buffer.text(), text);
   }
 
   Stream& stream() { return *stream_; }
-  Core& core() { return core_; }
-  bool doubted() const { return core_.doubted.front() == &*stream_; }
+  BackendContext& context() { return context_; }
+  bool hangup_unconfirmed() const { return context_.hangup_unconfirmed.front() == &*stream_; }
 
-  /// Waits for completions and hands them on, but for those of cancellations, which say something
-  /// only when there was nothing to cancel.
+  /// Waits for completions and passes them on, except for those of cancellations. A cancellation
+  /// completes only if there was nothing to cancel.
   void turn() {
-    core_.ring.wait(std::chrono::seconds(5));
+    context_.ring.wait(std::chrono::seconds(5));
     int count = 0;
-    core_.ring.reap([&](const Completion& completion) {
+    context_.ring.reap([&](const Completion& completion) {
       ++count;
       if (completion.tag == Tag::none) {
-        ++cancelled_in_vain_;
+        ++failed_cancellations_;
       } else {
-        stream_->completed(core_, completion);
+        stream_->completed(context_, completion);
       }
     });
-    ASSERT_GT(count, 0) << "nothing is armed that would tell";
+    ASSERT_GT(count, 0) << "no armed request can report the end";
     while (Runnable* runnable = ready_.pop()) runnable->run();
   }
   void finish(const Receive& receive) {
@@ -97,47 +97,48 @@ class UringStreamTest : public testing::Test {
     peer_.close();
   }
 
-  /// Takes the armed receive away: the stream goes on believing in it until give_back().
-  void make_deaf() {
-    core_.ring.cancel(&*stream_, Tag::receive);
+  /// Cancels the armed receive and keeps its completion, so that the stream still counts on it
+  /// until give_back().
+  void lose_receive() {
+    context_.ring.cancel(&*stream_, Tag::receive);
     while (!kept_ && !HasFailure()) {
-      core_.ring.wait(std::chrono::seconds(5));
-      core_.ring.reap([&](const Completion& completion) {
+      context_.ring.wait(std::chrono::seconds(5));
+      context_.ring.reap([&](const Completion& completion) {
         if (completion.tag == Tag::receive) kept_ = completion;
       });
     }
     ASSERT_EQ(kept_->result, -ECANCELED);
   }
-  /// What a stream gets that cancels its deaf receive. Waits until it does so.
+  /// Waits until the stream cancels its lost receive, and gives it the completion.
   void give_back() {
-    while (cancelled_in_vain_ == 0 && !HasFailure()) turn();
-    stream_->completed(core_, *std::exchange(kept_, std::nullopt));
+    while (failed_cancellations_ == 0 && !HasFailure()) turn();
+    stream_->completed(context_, *std::exchange(kept_, std::nullopt));
   }
 
  private:
-  OsHost host_;
+  OsPlatform platform_;
   BlockPool pool_;
-  BlockPool::Use use_{pool_};
+  ScopedBlockPool use_{pool_};
   RunQueue ready_;
   BackendCounters counters_;
-  Core core_{host_, ready_, counters_};
+  BackendContext context_{platform_, ready_, counters_};
   os::Fd peer_;
   os::Fd descriptor_;
   std::optional<Stream> stream_;
   std::optional<Completion> kept_;
-  int cancelled_in_vain_ = 0;
+  int failed_cancellations_ = 0;
 };
 
-TEST_F(UringStreamTest, AnEndThatTheArmedReceiveHasMissedIsSeenByThePoll) {
+TEST_F(UringStreamTest, ThePollReportsAnEndThatTheReceiveMissed) {
   for (const bool reset : {true, false}) {
     SCOPED_TRACE(reset ? "reset" : "end");
     begin();
     if (IsSkipped() || HasFailure()) return;
     Receive late;
-    ASSERT_FALSE(stream().receive(core(), late));
-    ASSERT_NO_FATAL_FAILURE(make_deaf());
-    stream().check(core());
-    EXPECT_FALSE(doubted());
+    ASSERT_FALSE(stream().receive(context(), late));
+    ASSERT_NO_FATAL_FAILURE(lose_receive());
+    stream().check_hangup(context());
+    EXPECT_FALSE(hangup_unconfirmed());
     reset ? peer_resets() : peer_finishes();
     ASSERT_NO_FATAL_FAILURE(give_back());
     ASSERT_NO_FATAL_FAILURE(finish(late));
@@ -146,29 +147,29 @@ TEST_F(UringStreamTest, AnEndThatTheArmedReceiveHasMissedIsSeenByThePoll) {
   }
 }
 
-TEST_F(UringStreamTest, AnEndThatCameBeforeThePollIsSeenByItToo) {
+TEST_F(UringStreamTest, ThePollReportsAnEndThatCameBeforeIt) {
   begin();
   if (IsSkipped() || HasFailure()) return;
   RecordedHangup hangup;
-  stream().watch(core(), &hangup);
-  ASSERT_NO_FATAL_FAILURE(make_deaf());
+  stream().observe_hangup(context(), &hangup);
+  ASSERT_NO_FATAL_FAILURE(lose_receive());
   peer_resets();
-  stream().check(core());
+  stream().check_hangup(context());
   ASSERT_NO_FATAL_FAILURE(give_back());
   EXPECT_EQ(hangup.calls, 1);
   Receive late;
-  if (!stream().receive(core(), late)) finish(late);
+  if (!stream().receive(context(), late)) finish(late);
   EXPECT_EQ(late.error(), system_error(ECONNRESET));
 }
 
-TEST_F(UringStreamTest, IsDoubtedOnceAndOnlyBehindData) {
+TEST_F(UringStreamTest, IsUnconfirmedOnceAndOnlyAfterData) {
   begin();
   if (IsSkipped() || HasFailure()) return;
   ASSERT_NO_FATAL_FAILURE(receive("more"));
-  EXPECT_TRUE(doubted());
-  stream().check(core());
+  EXPECT_TRUE(hangup_unconfirmed());
+  stream().check_hangup(context());
   ASSERT_NO_FATAL_FAILURE(receive("and more"));
-  EXPECT_FALSE(doubted()) << "a poll request watches over it already";
+  EXPECT_FALSE(hangup_unconfirmed()) << "a poll request watches the stream already";
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// The io_uring backend: dispatch to its sockets, waking, waiting, and destruction.
 #include "weir/loop/detail/uring/uring.hpp"
 
 #include <poll.h>
@@ -11,11 +12,9 @@
 #include <utility>
 
 #include "weir/base/detail/block_pool.hpp"
-#include "weir/loop/uring_datagrams.hpp"
-#include "weir/loop/uring_file.hpp"
-#include "weir/loop/uring_listener.hpp"
-#include "weir/loop/uring_socket.hpp"
-#include "weir/loop/uring_stream.hpp"
+#include "weir/loop/detail/uring/requests.hpp"
+#include "weir/loop/detail/uring/socket.hpp"
+#include "weir/loop/detail/uring/stream.hpp"
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
@@ -23,9 +22,9 @@ namespace weir {
 namespace uring {
 namespace {
 
-// How long a stream for which there was no read buffer waits before it asks again.
+// Pause before a stream that found no memory for a read buffer tries again.
 constexpr Duration memory_pause = std::chrono::milliseconds(10);
-// How many doubted streams are checked between two looks at what is done.
+// Maximum of hangup_unconfirmed streams that are checked in one round of wait().
 constexpr int checks_max = 256;
 
 Stream& stream_of(Socket& socket) noexcept {
@@ -43,9 +42,9 @@ Datagrams& datagrams_of(Socket& socket) noexcept {
 
 class UringBackend final : public Backend {
  public:
-  UringBackend(Host& host, RunQueue& ready, UringOptions options) noexcept
-      : core_(host, ready, counters_), name_(options.linux_6_1 ? "uring:6.1" : "uring") {
-    core_.features.limited_multishot = !options.linux_6_1;
+  UringBackend(Platform& platform, RunQueue& ready, UringOptions options) noexcept
+      : context_(platform, ready, counters_), name_(options.linux_6_1 ? "uring:6.1" : "uring") {
+    context_.features.limited_multishot = !options.linux_6_1;
   }
   ~UringBackend() override;
 
@@ -55,32 +54,32 @@ class UringBackend final : public Backend {
   Result<Socket*> adopt(Descriptor descriptor, SocketOptions options) override;
   void close(Socket& socket) override;
   bool receive(Socket& socket, ReceiveOperation& operation) override {
-    return stream_of(socket).receive(core_, operation);
+    return stream_of(socket).receive(context_, operation);
   }
   bool send(Socket& socket, SendOperation& operation) override {
-    return stream_of(socket).send(core_, operation);
+    return stream_of(socket).send(context_, operation);
   }
   bool accept(Socket& socket, AcceptOperation& operation) override {
-    return listener_of(socket).accept(core_, operation);
+    return listener_of(socket).accept(context_, operation);
   }
   bool connect(Socket& socket, ConnectOperation& operation) override {
-    return stream_of(socket).connect(core_, operation);
+    return stream_of(socket).connect(context_, operation);
   }
-  void stop_accepting(Socket& socket) override { listener_of(socket).take_no_more(core_); }
+  void stop_accepting(Socket& socket) override { listener_of(socket).stop_accepting(context_); }
   bool receive_datagrams(Socket& socket, ReceiveDatagramsOperation& operation) override {
-    return datagrams_of(socket).receive(core_, operation);
+    return datagrams_of(socket).receive(context_, operation);
   }
   bool send_datagrams(Socket& socket, SendDatagramsOperation& operation) override {
-    return datagrams_of(socket).send(core_, operation);
+    return datagrams_of(socket).send(context_, operation);
   }
   bool does_files() const noexcept override { return true; }
-  void start_file(FileOperation& operation) override { uring::start_file(core_, operation); }
+  void start_file(FileOperation& operation) override { uring::start_file(context_, operation); }
   void cancel(Operation& operation) override;
   Result<> shut_down_sending(Socket& socket) override {
-    return stream_of(socket).shut_down_sending(core_);
+    return stream_of(socket).shut_down_sending(context_);
   }
-  void watch(Socket& socket, HangupWatcher* watcher) override {
-    stream_of(socket).watch(core_, watcher);
+  void observe_hangup(Socket& socket, HangupObserver* observer) override {
+    stream_of(socket).observe_hangup(context_, observer);
   }
   void wait(Instant until) override;
   void wake() noexcept override;
@@ -91,15 +90,15 @@ class UringBackend final : public Backend {
   void reap();
   void dispatch(const Completion& completion);
   void resume_waiting();
-  void resume_starved();
-  void check_doubted();
+  void resume_waiting_for_buffer();
+  void check_unconfirmed_hangups();
   Instant next_resume() noexcept;
   void stop(SocketState& socket);
   void forget(SocketState& socket) noexcept;
   void close_in_order();
-  void close_abruptly();
+  void close_from_other_thread();
 
-  Core core_;
+  BackendContext context_;
   std::string_view name_;
   os::Fd wake_event_;
   std::atomic<bool> wake_signalled_{false};
@@ -107,8 +106,8 @@ class UringBackend final : public Backend {
 };
 
 Result<> UringBackend::open() {
-  if (auto opened = core_.ring.open(); !opened) return opened;
-  if (auto opened = core_.buffers.open(core_.ring.native()); !opened) return opened;
+  if (auto opened = context_.ring.open(); !opened) return opened;
+  if (auto opened = context_.buffers.open(context_.ring.native()); !opened) return opened;
   auto event = os::open_event();
   if (!event) return fail(event.error());
   wake_event_ = std::move(*event);
@@ -134,7 +133,7 @@ Result<Socket*> UringBackend::adopt(Descriptor descriptor, SocketOptions options
     return fail(system_error(ENOMEM));
   }
   static_cast<void>(descriptor.release());
-  core_.sockets.push_back(*socket);
+  context_.sockets.push_back(*socket);
   return socket;
 }
 
@@ -143,11 +142,12 @@ void UringBackend::close(Socket& socket) {
   assert(!state.closing);
   stop(state);
   if (state.role != SocketRole::stream && state.in_flight == 0) {
-    // Nothing is behind it in the ring, and its port is free at once.
-    core_.host.close(state.descriptor);
+    // No request names it, and its port becomes free immediately.
+    context_.platform.close(state.descriptor);
   } else {
-    // Behind the cancellations: an armed request would keep the file open, and its peer waiting.
-    core_.ring.close_descriptor(state.descriptor);
+    // Closed after the cancellations: an armed request would keep the file open, and the peer
+    // waiting.
+    context_.ring.close_descriptor(state.descriptor);
   }
   state.closing = true;
   if (state.in_flight == 0) forget(state);
@@ -156,17 +156,17 @@ void UringBackend::close(Socket& socket) {
 void UringBackend::stop(SocketState& socket) {
   switch (socket.role) {
     case SocketRole::stream:
-      return stream_of(socket).stop(core_);
+      return stream_of(socket).stop(context_);
     case SocketRole::datagrams:
-      return datagrams_of(socket).stop(core_);
+      return datagrams_of(socket).stop(context_);
     case SocketRole::listener:
       break;
   }
-  // The ring closes it only in the next wait(): whoever connects until then, maybe to the next
-  // listener on this address, must not end up here.
+  // The ring closes it only in the next wait(). A connection that arrives until then, perhaps for
+  // the next listener on this address, must not end up here.
   Listener& listener = listener_of(socket);
   if (!listener.shared()) ::shutdown(socket.descriptor, SHUT_RD);
-  listener.stop(core_);
+  listener.stop(context_);
 }
 
 void UringBackend::forget(SocketState& socket) noexcept {
@@ -184,33 +184,32 @@ void UringBackend::forget(SocketState& socket) noexcept {
 void UringBackend::cancel(Operation& operation) {
   if (operation.state() != Operation::State::pending) return;
   if (operation.kind() == Operation::Kind::file) {
-    cancel_file(core_, static_cast<FileOperation&>(operation));
+    cancel_file(context_, static_cast<FileOperation&>(operation));
     return;
   }
   Socket& socket = *operation.socket();
   switch (static_cast<SocketState&>(socket).role) {
     case SocketRole::stream:
-      return stream_of(socket).cancel(core_, operation);
+      return stream_of(socket).cancel(context_, operation);
     case SocketRole::listener:
-      return listener_of(socket).cancel(core_, operation);
+      return listener_of(socket).cancel(context_, operation);
     case SocketRole::datagrams:
-      return datagrams_of(socket).cancel(core_, operation);
+      return datagrams_of(socket).cancel(context_, operation);
   }
 }
 
 // --- waking --------------------------------------------------------------------------------------
-// The event's counter is never read back: the poll is edge-triggered, and the kernel looks at it at
-// each write.
+// The event's counter is never read back: the poll is edge-triggered, so each write completes it.
 
 void UringBackend::arm_wake() {
-  io_uring_sqe& entry = core_.ring.next();
+  io_uring_sqe& entry = context_.ring.next();
   io_uring_prep_poll_multishot(&entry, wake_event_.get(), POLLIN);
   Ring::mark(entry, this, Tag::wake);
 }
 
 void UringBackend::wake() noexcept {
-  // acq_rel: what was done before a wake() that finds the flag set is seen by the loop that resets
-  // it, because it reads the flag from this exchange, or from a later one.
+  // acq_rel: the loop that resets the flag sees what was done before a wake() that finds the flag
+  // set. It reads the flag from this exchange or from a later one.
   if (!wake_signalled_.exchange(true, std::memory_order_acq_rel)) {
     os::signal_event(wake_event_.get());
   }
@@ -219,33 +218,33 @@ void UringBackend::wake() noexcept {
 // --- waiting -------------------------------------------------------------------------------------
 
 void UringBackend::wait(Instant until) {
-  core_.told = false;
+  context_.notified = false;
   for (;;) {
     enter(std::min(until, next_resume()));
     reap();
     resume_waiting();
-    resume_starved();
-    check_doubted();
+    resume_waiting_for_buffer();
+    check_unconfirmed_hangups();
     if (wake_signalled_.load(std::memory_order_relaxed)) {
       wake_signalled_.exchange(false, std::memory_order_acq_rel);
       return;
     }
-    // A completion may mean nothing to anybody, such as that of a closed socket's last request.
-    if (core_.told || !core_.ready.empty()) return;
-    if (until == Instant::min() || (until != never && until <= core_.host.now())) return;
+    // A completion may concern no operation, for example that of a closed socket's last request.
+    if (context_.notified || !context_.ready.empty()) return;
+    if (until == Instant::min() || (until != never && until <= context_.platform.now())) return;
   }
 }
 
 void UringBackend::enter(Instant until) {
-  if (until == never) return core_.ring.wait(std::nullopt);
-  if (until == Instant::min()) return core_.ring.poll();
-  const Instant now = core_.host.now();
-  if (until <= now) return core_.ring.poll();
-  core_.ring.wait(until - now);
+  if (until == never) return context_.ring.wait(std::nullopt);
+  if (until == Instant::min()) return context_.ring.poll();
+  const Instant now = context_.platform.now();
+  if (until <= now) return context_.ring.poll();
+  context_.ring.wait(until - now);
 }
 
 void UringBackend::reap() {
-  core_.ring.reap([this](const Completion& completion) { dispatch(completion); });
+  context_.ring.reap([this](const Completion& completion) { dispatch(completion); });
 }
 
 void UringBackend::dispatch(const Completion& completion) {
@@ -255,69 +254,73 @@ void UringBackend::dispatch(const Completion& completion) {
     return;
   }
   if (completion.tag == Tag::file) {
-    file_completed(core_, completion);
+    file_completed(context_, completion);
     return;
   }
   auto& socket = *static_cast<SocketState*>(completion.object);
   switch (socket.role) {
     case SocketRole::stream:
-      stream_of(socket).completed(core_, completion);
+      stream_of(socket).completed(context_, completion);
       break;
     case SocketRole::listener:
-      listener_of(socket).completed(core_, completion);
+      listener_of(socket).completed(context_, completion);
       break;
     case SocketRole::datagrams:
-      datagrams_of(socket).completed(core_, completion);
+      datagrams_of(socket).completed(context_, completion);
       break;
   }
   if (socket.closing && socket.in_flight == 0) forget(socket);
 }
 
-// When resume_waiting() or check_doubted() have something to do.
+// Returns the time when resume_waiting() or check_unconfirmed_hangups() have something to do.
 Instant UringBackend::next_resume() noexcept {
-  Instant earliest = core_.check_at;
-  for (auto* each = core_.waiting.front(); each != nullptr; each = core_.waiting.next(*each)) {
-    const Instant when = each->role == SocketRole::listener ? listener_of(*each).resume_at()
-                                                            : after(core_.host.now(), memory_pause);
+  Instant earliest = context_.hangup_check_at;
+  for (auto* each = context_.waiting.front(); each != nullptr;
+       each = context_.waiting.next(*each)) {
+    const Instant when = each->role == SocketRole::listener
+                             ? listener_of(*each).resume_at()
+                             : after(context_.platform.now(), memory_pause);
     earliest = std::min(earliest, when);
   }
   return earliest;
 }
 
 void UringBackend::resume_waiting() {
-  if (core_.waiting.empty()) return;
+  if (context_.waiting.empty()) return;
   List<SocketState> all;
-  all.splice_back(core_.waiting);
-  const Instant now = core_.host.now();
+  all.splice_back(context_.waiting);
+  const Instant now = context_.platform.now();
   while (SocketState* each = all.pop_front()) {
     if (each->role == SocketRole::stream) {
-      stream_of(*each).resume(core_);
+      stream_of(*each).resume(context_);
     } else if (listener_of(*each).resume_at() <= now) {
-      listener_of(*each).resume(core_);
+      listener_of(*each).resume(context_);
     } else {
-      core_.wait_with(*each);
+      context_.add_waiting(*each);
     }
   }
 }
 
-void UringBackend::resume_starved() {
-  // Without any, the first finds out how to wait for memory.
-  for (std::size_t left = std::max<std::size_t>(core_.buffers.lent(), 1); left > 0; --left) {
-    SocketState* each = core_.starved.front();
+void UringBackend::resume_waiting_for_buffer() {
+  // If no buffer is available, the first stream then waits for memory.
+  for (std::size_t left = std::max<std::size_t>(context_.buffers.available(), 1); left > 0;
+       --left) {
+    SocketState* each = context_.waiting_for_buffer.front();
     if (each == nullptr) return;
-    stream_of(*each).resume(core_);
+    stream_of(*each).resume(context_);
   }
 }
 
-void UringBackend::check_doubted() {
-  if (core_.check_at == never || core_.host.now() < core_.check_at) return;
+void UringBackend::check_unconfirmed_hangups() {
+  if (context_.hangup_check_at == never || context_.platform.now() < context_.hangup_check_at)
+    return;
   for (int left = checks_max; left > 0; --left) {
-    SocketState* each = core_.doubted.front();
+    SocketState* each = context_.hangup_unconfirmed.front();
     if (each == nullptr) {
-      core_.check_at = never;
+      context_.hangup_check_at = never;
       return;
     }
-    stream_of(*each).check(core_);
+    stream_of(*each).check_hangup(context_);
   }
 }
 
@@ -325,56 +328,56 @@ void UringBackend::check_doubted() {
 
 UringBackend::~UringBackend() {
   destroying_ = true;
-  core_.sockets.splice_back(core_.waiting);
-  core_.sockets.splice_back(core_.starved);
-  core_.sockets.splice_back(core_.doubted);
-  if (core_.ring.is_open() && core_.ring.issued_by_this_thread()) {
+  context_.sockets.splice_back(context_.waiting);
+  context_.sockets.splice_back(context_.waiting_for_buffer);
+  context_.sockets.splice_back(context_.hangup_unconfirmed);
+  if (context_.ring.is_open() && context_.ring.issued_by_this_thread()) {
     close_in_order();
   } else {
-    close_abruptly();
+    close_from_other_thread();
   }
-  core_.ring.close();
-  while (SocketState* socket = core_.sockets.front()) forget(*socket);
+  context_.ring.close();
+  while (SocketState* socket = context_.sockets.front()) forget(*socket);
 }
 
-// On the ring's own thread: as if the owner of each socket had closed it.
+// Runs on the ring's own thread: closes each socket as its owner would have done.
 void UringBackend::close_in_order() {
   List<SocketState> all;
-  all.splice_back(core_.sockets);
+  all.splice_back(context_.sockets);
   while (SocketState* each = all.pop_front()) {
-    core_.sockets.push_back(*each);
+    context_.sockets.push_back(*each);
     if (!each->closing) close(*each);
   }
-  // The kernel answers at once; the limit is for a request that it cannot cancel.
+  // The kernel answers immediately; the limit is for a request that it cannot cancel.
   constexpr int rounds_max = 20;
-  for (int round = 0; round < rounds_max && !core_.sockets.empty(); ++round) {
-    core_.ring.wait(std::chrono::milliseconds(100));
+  for (int round = 0; round < rounds_max && !context_.sockets.empty(); ++round) {
+    context_.ring.wait(std::chrono::milliseconds(100));
     reap();
   }
-  core_.ring.poll();
+  context_.ring.poll();
 }
 
-// Elsewhere: the ring answers nobody but its own thread. Shutting down tells the peers at once,
-// though the kernel lets go of the files only after it has cancelled what is armed.
-void UringBackend::close_abruptly() {
-  for (SocketState* each = core_.sockets.front(); each != nullptr;
-       each = core_.sockets.next(*each)) {
+// Runs on another thread, which cannot use the ring. Shutting the sockets down notifies the peers
+// immediately. The kernel releases the files only after it has cancelled the armed requests.
+void UringBackend::close_from_other_thread() {
+  for (SocketState* each = context_.sockets.front(); each != nullptr;
+       each = context_.sockets.next(*each)) {
     if (each->closing) continue;
     each->closing = true;
     const bool listens = each->role == SocketRole::listener;
-    if (listens) listener_of(*each).drop_accepted(core_);
+    if (listens) listener_of(*each).drop_accepted(context_);
     if (!listens || !listener_of(*each).shared()) ::shutdown(each->descriptor, SHUT_RDWR);
-    core_.host.close(each->descriptor);
+    context_.platform.close(each->descriptor);
   }
-  if (core_.ring.is_open()) reap();
+  if (context_.ring.is_open()) reap();
 }
 
 }  // namespace
 }  // namespace uring
 
-Result<std::unique_ptr<Backend>> make_uring_backend(Host& host, RunQueue& ready,
+Result<std::unique_ptr<Backend>> make_uring_backend(Platform& platform, RunQueue& ready,
                                                     UringOptions options) {
-  auto backend = std::make_unique<uring::UringBackend>(host, ready, options);
+  auto backend = std::make_unique<uring::UringBackend>(platform, ready, options);
   if (auto opened = backend->open(); !opened) return fail(opened.error());
   return backend;
 }

@@ -1,4 +1,4 @@
-// The io_uring backend: Linux 6.1 and newer, completions all the way down.
+// The io_uring backend, for Linux 6.1 and newer.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,20 @@
 namespace weir {
 
 struct UringOptions {
-  /// Uses nothing that Linux 6.1 does not have, whatever the kernel offers; "uring:6.1".
+  /// True to use only what Linux 6.1 has, whatever the kernel offers; the name is then
+  /// "uring:6.1".
   bool linux_6_1 = false;
 };
 
-/// A backend on a ring of its own. Everything that is started during a turn is submitted by the one
-/// io_uring_enter(2) of its wait(); receiving and accepting stay armed in the kernel.
-///
-/// Threads: made on any thread; it belongs to the thread of its first wait(). It may be destroyed
-/// on another one, when that thread has ended or uses it no more. Lifetime: `host` and `ready`
-/// outlive it. Errors: the kernel's when it refuses io_uring (EPERM, ENOSYS, ENOMEM …);
-/// Errc::unsupported when it is older than 6.1.
-Result<std::unique_ptr<Backend>> make_uring_backend(Host& host, RunQueue& ready,
+/// Returns a backend on a ring of its own. The one io_uring_enter(2) of its wait() submits
+/// everything that was started during a turn. Receive and accept requests stay armed in the
+/// kernel.
+/// Errors: the kernel's if it refuses io_uring (EPERM, ENOSYS, ENOMEM …); Errc::unsupported if it
+/// is older than 6.1.
+/// Threads: any makes it. The backend belongs to the thread of its first wait(). Another thread
+/// may destroy it after that thread has ended or uses it no more.
+/// Lifetime: `platform` and `ready` outlive it.
+Result<std::unique_ptr<Backend>> make_uring_backend(Platform& platform, RunQueue& ready,
                                                     UringOptions options = {});
 
 }  // namespace weir

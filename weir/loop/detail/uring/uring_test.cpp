@@ -1,4 +1,4 @@
-// What the io_uring backend must get right that is its own: threads, limits, late completions.
+// Tests of the io_uring backend: threads, limits, late completions, refusal by the kernel.
 #include "weir/loop/detail/uring/uring.hpp"
 
 #include <fcntl.h>
@@ -30,23 +30,23 @@ using Send = Recorded<SendOperation>;
 using Accept = Recorded<AcceptOperation>;
 
 bool io_uring_works() {
-  OsHost host;
+  OsPlatform platform;
   RunQueue ready;
-  return make_uring_backend(host, ready).has_value();
+  return make_uring_backend(platform, ready).has_value();
 }
 
 class UringTest : public testing::TestWithParam<BackendChoice> {
  protected:
   void SetUp() override {
     if (!io_uring_works()) GTEST_SKIP() << "this machine refuses io_uring";
-    peers_ = std::make_unique<ReadinessPeers>(GetParam());
+    fixture_ = std::make_unique<ReadinessFixture>(GetParam());
   }
-  Backend& backend() { return peers_->backend(); }
-  void turn_now() { peers_->turn(Duration(0)); }
+  Backend& backend() { return fixture_->backend(); }
+  void turn_now() { fixture_->turn(Duration(0)); }
 
   std::error_code receive(Socket& socket, std::string& text) {
     Receive received;
-    if (!backend().receive(socket, received)) peers_->finish(received);
+    if (!backend().receive(socket, received)) fixture_->finish(received);
     text += received.buffer.text();
     return received.error();
   }
@@ -57,15 +57,15 @@ class UringTest : public testing::TestWithParam<BackendChoice> {
     EXPECT_EQ(error, Errc::end_of_stream);
     return text;
   }
-  /// Lets the kernel read ahead, with nobody who waits for it.
+  /// Lets the kernel read ahead while no operation waits.
   void read_ahead(Socket& socket) {
     Receive receive;
     ASSERT_FALSE(backend().receive(socket, receive));
     backend().cancel(receive);
-    peers_->finish(receive);
+    fixture_->finish(receive);
     EXPECT_EQ(receive.error(), Errc::cancelled);
   }
-  /// Sends what the peer's side of the connection takes without waiting.
+  /// Sends as many bytes as the connection takes without waiting.
   static std::size_t send_what_fits(const os::Fd& from, std::string_view text) {
     std::size_t sent = 0;
     for (;;) {
@@ -83,22 +83,22 @@ class UringTest : public testing::TestWithParam<BackendChoice> {
     ASSERT_TRUE(os::set_linger(peer.get(), std::chrono::seconds(0)).has_value());
     peer.close();
   }
-  /// Whether the peer has been told that the connection is over. Does not wait.
+  /// Returns true if the peer sees that the connection is over. Does not wait.
   static bool sees_the_end(const os::Fd& peer) {
     char byte = 0;
     const auto count = ::recv(peer.get(), &byte, 1, MSG_DONTWAIT);
     return count == 0 || (count < 0 && errno == ECONNRESET);
   }
-  ReadinessPeers::Pair connect_with(SocketOptions options) {
+  ReadinessFixture::Pair connect_with(SocketOptions options) {
     auto listener = os::open_listener(os::Address::loopback(0));
     auto theirs = os::open_stream(os::AddressFamily::ipv4);
     EXPECT_TRUE(os::start_connect(theirs->get(), *os::local_address(listener->get())).has_value());
-    auto ours =
-        backend().adopt(Descriptor(peers_->host(), accept_from(*listener).release()), options);
+    auto ours = backend().adopt(Descriptor(fixture_->platform(), accept_from(*listener).release()),
+                                options);
     return {*ours, std::move(*theirs)};
   }
 
-  std::unique_ptr<ReadinessPeers> peers_;
+  std::unique_ptr<ReadinessFixture> fixture_;
 };
 
 std::string letters(std::size_t size) {
@@ -107,18 +107,18 @@ std::string letters(std::size_t size) {
   return text;
 }
 
-TEST_P(UringTest, TellsItsName) {
+TEST_P(UringTest, ReportsItsName) {
   EXPECT_EQ(backend().name(), GetParam() == BackendChoice::uring ? "uring" : "uring:6.1");
 }
 
-// As a runtime does it: made here, run there, destroyed here.
+// A runtime makes a backend here, runs it on another thread and destroys it here.
 TEST_P(UringTest, BelongsToTheThreadThatWaitsFirst) {
-  OsHost host;
+  OsPlatform platform;
   RunQueue ready;
-  auto made = host.make_backend(GetParam(), ready);
+  auto made = platform.make_backend(GetParam(), ready);
   ASSERT_TRUE(made.has_value());
   auto sockets = os::open_socket_pair();
-  auto socket = made->backend->adopt(Descriptor(host, sockets->first.release()), {});
+  auto socket = made->backend->adopt(Descriptor(platform, sockets->first.release()), {});
   Receive receive;
   ASSERT_FALSE(made->backend->receive(**socket, receive));
   std::thread runner([&] {
@@ -134,16 +134,16 @@ TEST_P(UringTest, BelongsToTheThreadThatWaitsFirst) {
   EXPECT_TRUE(sees_the_end(sockets->second));
 }
 
-TEST_P(UringTest, NeverRunItClosesWhatItHas) {
-  OsHost host;
+TEST_P(UringTest, ClosesItsSocketsIfItNeverRan) {
+  OsPlatform platform;
   RunQueue ready;
-  auto made = host.make_backend(GetParam(), ready);
+  auto made = platform.make_backend(GetParam(), ready);
   auto pairs = std::array{os::open_socket_pair(), os::open_socket_pair()};
-  auto open = made->backend->adopt(Descriptor(host, pairs[0]->first.release()), {});
-  auto closed = made->backend->adopt(Descriptor(host, pairs[1]->first.release()), {});
-  RecordedHangup nobody;
-  made->backend->watch(**open, &nobody);
-  made->backend->watch(**closed, &nobody);
+  auto open = made->backend->adopt(Descriptor(platform, pairs[0]->first.release()), {});
+  auto closed = made->backend->adopt(Descriptor(platform, pairs[1]->first.release()), {});
+  RecordedHangup observer;
+  made->backend->observe_hangup(**open, &observer);
+  made->backend->observe_hangup(**closed, &observer);
   made->backend->close(**closed);
   EXPECT_FALSE(sees_the_end(pairs[1]->second));  // nothing has been submitted yet
   made->backend.reset();
@@ -151,14 +151,14 @@ TEST_P(UringTest, NeverRunItClosesWhatItHas) {
   EXPECT_TRUE(sees_the_end(pairs[1]->second));
 }
 
-TEST_P(UringTest, DestroyedElsewhereItDropsTheConnectionsThatNobodyTook) {
-  OsHost host;
+TEST_P(UringTest, ClosesUntakenConnectionsWhenDestroyedOnAnotherThread) {
+  OsPlatform platform;
   RunQueue ready;
-  auto made = host.make_backend(GetParam(), ready);
+  auto made = platform.make_backend(GetParam(), ready);
   auto listener = os::open_listener(os::Address::loopback(0));
   const auto address = *os::local_address(listener->get());
-  auto socket =
-      made->backend->adopt(Descriptor(host, listener->release()), {.role = SocketRole::listener});
+  auto socket = made->backend->adopt(Descriptor(platform, listener->release()),
+                                     {.role = SocketRole::listener});
   std::array<os::Fd, 3> clients;
   for (auto& client : clients) {
     client = std::move(*os::open_stream(os::AddressFamily::ipv4));
@@ -178,9 +178,9 @@ TEST_P(UringTest, DestroyedElsewhereItDropsTheConnectionsThatNobodyTook) {
   EXPECT_TRUE(sees_the_end(clients[2]));
 }
 
-// An armed receive holds the file: closing the descriptor alone would tell the peer nothing.
-TEST_P(UringTest, ClosingTellsThePeerInTheSameTurn) {
-  auto pair = peers_->connect_tcp();
+// An armed receive holds the file: the peer would not notice the close of the descriptor alone.
+TEST_P(UringTest, ClosingNotifiesThePeerInTheSameTurn) {
+  auto pair = fixture_->connect_tcp();
   ASSERT_NO_FATAL_FAILURE(read_ahead(*pair.ours));
   turn_now();
   backend().close(*pair.ours);
@@ -191,16 +191,16 @@ TEST_P(UringTest, ClosingTellsThePeerInTheSameTurn) {
 TEST_P(UringTest, LateCompletionsOfAClosedSocketDoNotReachTheNextOne) {
   for (int round = 0; round < 300; ++round) {
     auto next = os::open_socket_pair();
-    auto old = peers_->connect_tcp();
+    auto old = fixture_->connect_tcp();
     RecordedHangup hangup;
-    backend().watch(*old.ours, &hangup);
+    backend().observe_hangup(*old.ours, &hangup);
     if (round % 2 == 0) turn_now();
     const int number = old.ours->descriptor;
     send_all(old.theirs, "for the old one");
     if (round % 3 == 0) reset(old.theirs);
     backend().close(*old.ours);
     turn_now();
-    Socket* ours = peers_->adopt(os::Fd(::fcntl(next->first.get(), F_DUPFD_CLOEXEC, number)));
+    Socket* ours = fixture_->adopt(os::Fd(::fcntl(next->first.get(), F_DUPFD_CLOEXEC, number)));
     ASSERT_EQ(ours->descriptor, number) << "it is still open";
     next->first.close();
     send_all(next->second, "new");
@@ -212,7 +212,7 @@ TEST_P(UringTest, LateCompletionsOfAClosedSocketDoNotReachTheNextOne) {
   }
 }
 
-TEST_P(UringTest, ReadingAheadStopsAtTheLimitAndGoesOnWhenItIsRead) {
+TEST_P(UringTest, ReadingAheadStopsAtTheLimitAndResumes) {
   constexpr std::size_t unread_max = 32 * 1024;
   auto pair = connect_with({.unread_max = unread_max});
   const std::string text = letters(3'000'000);
@@ -237,33 +237,33 @@ TEST_P(UringTest, ReadingAheadStopsAtTheLimitAndGoesOnWhenItIsRead) {
 }
 
 TEST_P(UringTest, SmallArrivalsDoNotPinReadBuffers) {
-  auto pair = peers_->connect_tcp();
+  auto pair = fixture_->connect_tcp();
   ASSERT_NO_FATAL_FAILURE(read_ahead(*pair.ours));
   turn_now();
-  const std::size_t before = peers_->pool().blocks_in_use();
+  const std::size_t before = fixture_->pool().blocks_in_use();
   const std::string text = letters(3000);
   for (const char byte : text) {
     send_all(pair.theirs, {&byte, 1});
     turn_now();
   }
-  EXPECT_LE(peers_->pool().blocks_in_use() - before, 10u);
+  EXPECT_LE(fixture_->pool().blocks_in_use() - before, 10u);
   ASSERT_TRUE(os::shut_down_sending(pair.theirs.get()).has_value());
   EXPECT_EQ(receive_all(*pair.ours), text);
   backend().close(*pair.ours);
   turn_now();
-  EXPECT_LE(peers_->pool().blocks_in_use(), before);
+  EXPECT_LE(fixture_->pool().blocks_in_use(), before);
 }
 
 TEST_P(UringTest, AResetIsSeenWhileReadingIsPaused) {
   auto pair = connect_with({.unread_max = 1000});
   RecordedHangup hangup;
-  backend().watch(*pair.ours, &hangup);
+  backend().observe_hangup(*pair.ours, &hangup);
   turn_now();
   send_all(pair.theirs, letters(5000));
   for (int i = 0; i < 5; ++i) turn_now();
   EXPECT_EQ(hangup.calls, 0);
   ASSERT_NO_FATAL_FAILURE(reset(pair.theirs));
-  peers_->turn();
+  fixture_->turn();
   EXPECT_EQ(hangup.calls, 1);
   std::string text;
   std::error_code error;
@@ -275,21 +275,22 @@ TEST_P(UringTest, AResetIsSeenWhileReadingIsPaused) {
 }
 
 TEST_P(UringTest, AResetIsSeenAfterTheEndOfTheStream) {
-  auto pair = peers_->connect_tcp();
+  auto pair = fixture_->connect_tcp();
   RecordedHangup hangup;
-  backend().watch(*pair.ours, &hangup);
+  backend().observe_hangup(*pair.ours, &hangup);
   ASSERT_TRUE(os::shut_down_sending(pair.theirs.get()).has_value());
   std::string text;
   EXPECT_EQ(receive(*pair.ours, text), Errc::end_of_stream);
   turn_now();
   EXPECT_EQ(hangup.calls, 0);
   ASSERT_NO_FATAL_FAILURE(reset(pair.theirs));
-  peers_->turn();
+  fixture_->turn();
   EXPECT_EQ(hangup.calls, 1);
   backend().close(*pair.ours);
 }
 
-/// How many requests of a kind the rings of this process have armed, as the kernel shows them.
+/// Returns the number of requests of a kind that the rings of this process have armed, as the
+/// kernel shows them.
 std::size_t armed(io_uring_op kind) {
   const std::string prefix = "  op=" + std::to_string(kind) + ",";
   std::size_t count = 0;
@@ -300,12 +301,12 @@ std::size_t armed(io_uring_op kind) {
   return count;
 }
 
-// What the poll request is for is tested with the stream.
-TEST_P(UringTest, AReceiveThatStaysArmedGetsAPollRequestBesideItAfterASecond) {
+// stream_test.cpp tests the effect of the poll request.
+TEST_P(UringTest, AnArmedReceiveGetsAPollRequestAfterASecond) {
   turn_now();
   const std::size_t polls = armed(IORING_OP_POLL_ADD);
   if (polls == 0) GTEST_SKIP() << "the kernel does not show what is armed";
-  auto pair = peers_->connect_tcp();
+  auto pair = fixture_->connect_tcp();
   std::string text;
   for (int i = 0; i < 2; ++i) {  // the first receive ends in any case
     send_all(pair.theirs, "data");
@@ -313,15 +314,16 @@ TEST_P(UringTest, AReceiveThatStaysArmedGetsAPollRequestBesideItAfterASecond) {
   }
   EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls);
   const std::size_t receives = armed(IORING_OP_RECV);
-  peers_->turn(std::chrono::milliseconds(1200));
+  fixture_->turn(std::chrono::milliseconds(1200));
   EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls + receives);
   backend().close(*pair.ours);
 }
 
-// More than the submission queue holds, and more arrivals in one turn than there are buffers.
-TEST_P(UringTest, ManyAtOnceAreAllServed) {
+// The operations are more than the submission queue holds, and their arrivals are more than the
+// buffers.
+TEST_P(UringTest, ManyOperationsAtTheSameTimeAllFinish) {
   constexpr std::size_t count = 1500;
-  ASSERT_GE(peers_->host().descriptor_limit().descriptors_max, 3 * count);
+  ASSERT_GE(fixture_->platform().descriptor_limit().descriptors_max, 3 * count);
   std::vector<os::Fd> theirs;
   std::vector<Socket*> ours;
   std::vector<std::unique_ptr<Receive>> receives;
@@ -329,24 +331,24 @@ TEST_P(UringTest, ManyAtOnceAreAllServed) {
     auto pair = os::open_socket_pair();
     theirs.push_back(std::move(pair->second));
     send_all(theirs.back(), std::to_string(i));
-    ours.push_back(peers_->adopt(std::move(pair->first)));
+    ours.push_back(fixture_->adopt(std::move(pair->first)));
     receives.push_back(std::make_unique<Receive>());
     ASSERT_FALSE(backend().receive(*ours.back(), *receives.back()));
   }
   for (std::size_t i = 0; i < count; ++i) {
-    if (receives[i]->runs == 0) peers_->finish(*receives[i]);
+    if (receives[i]->runs == 0) fixture_->finish(*receives[i]);
     EXPECT_EQ(receives[i]->buffer.text(), std::to_string(i));
   }
   for (Socket* each : ours) backend().close(*each);
-  // Newer kernels let go of some at each turn, not of all at once.
+  // Newer kernels release some in each turn, not all at the same time.
   for (std::size_t i = 0; i < count; i += 16) turn_now();
   for (const os::Fd& each : theirs) EXPECT_TRUE(sees_the_end(each));
 }
 
-// The kernel keeps what the completion queue has no room for.
+// The kernel keeps completions for which the queue has no room.
 TEST_P(UringTest, MoreCompletionsThanTheQueueHoldsAreNotLost) {
   constexpr std::size_t count = 9000;  // the queue has 8192
-  if (peers_->host().descriptor_limit().descriptors_max < count + 100) {
+  if (fixture_->platform().descriptor_limit().descriptors_max < count + 100) {
     GTEST_SKIP() << "needs " << count << " descriptors";
   }
   std::vector<Socket*> sockets;
@@ -355,8 +357,8 @@ TEST_P(UringTest, MoreCompletionsThanTheQueueHoldsAreNotLost) {
   for (std::size_t i = 0; i < count / 2; ++i) {
     auto pair = os::open_socket_pair();
     ASSERT_TRUE(pair.has_value());
-    sockets.push_back(peers_->adopt(std::move(pair->first)));
-    sockets.push_back(peers_->adopt(std::move(pair->second)));
+    sockets.push_back(fixture_->adopt(std::move(pair->first)));
+    sockets.push_back(fixture_->adopt(std::move(pair->second)));
   }
   for (Socket* each : sockets) {
     sends.push_back(std::make_unique<Send>());
@@ -364,7 +366,7 @@ TEST_P(UringTest, MoreCompletionsThanTheQueueHoldsAreNotLost) {
     ASSERT_FALSE(backend().send(*each, *sends.back()));
   }
   for (const auto& each : sends) {
-    if (each->runs == 0) peers_->finish(*each);
+    if (each->runs == 0) fixture_->finish(*each);
     EXPECT_EQ(each->error(), std::error_code());
   }
   for (Socket* each : sockets) backend().close(*each);
@@ -374,11 +376,11 @@ TEST_P(UringTest, ConnectionsAcceptedAheadAreBoundedAndNotLost) {
   constexpr std::size_t count = 200;
   auto listener = os::open_listener(os::Address::loopback(0));
   const auto address = *os::local_address(listener->get());
-  Socket* socket = peers_->adopt(std::move(*listener), SocketRole::listener);
+  Socket* socket = fixture_->adopt(std::move(*listener), SocketRole::listener);
   Accept cancelled;
   ASSERT_FALSE(backend().accept(*socket, cancelled));
   backend().cancel(cancelled);
-  peers_->finish(cancelled);
+  fixture_->finish(cancelled);
   std::vector<os::Fd> clients;
   for (std::size_t i = 0; i < count; ++i) {
     clients.push_back(std::move(*os::open_stream(os::AddressFamily::ipv4)));
@@ -386,11 +388,11 @@ TEST_P(UringTest, ConnectionsAcceptedAheadAreBoundedAndNotLost) {
     turn_now();
   }
   pollfd waiting{socket->descriptor, POLLIN, 0};
-  EXPECT_EQ(::poll(&waiting, 1, 0), 1) << "it has taken more than it needs";
+  EXPECT_EQ(::poll(&waiting, 1, 0), 1) << "the listener has accepted more than its limit";
   std::vector<Descriptor> accepted;
   while (accepted.size() < count) {
     Accept accept;
-    if (!backend().accept(*socket, accept)) peers_->finish(accept);
+    if (!backend().accept(*socket, accept)) fixture_->finish(accept);
     ASSERT_EQ(accept.error(), std::error_code());
     accepted.push_back(std::move(accept.accepted));
   }
@@ -409,7 +411,7 @@ TEST_P(UringTest, BusyConnectionsShareOneEntryIntoTheKernel) {
   };
   std::vector<std::unique_ptr<Echo>> echoes;
   for (int i = 0; i < count; ++i) {
-    auto pair = peers_->connect_tcp();
+    auto pair = fixture_->connect_tcp();
     echoes.push_back(std::make_unique<Echo>());
     echoes.back()->socket = pair.ours;
     echoes.back()->theirs = std::move(pair.theirs);
@@ -422,14 +424,14 @@ TEST_P(UringTest, BusyConnectionsShareOneEntryIntoTheKernel) {
       ASSERT_FALSE(backend().receive(*each->socket, each->receive));
     }
     for (auto& each : echoes) {
-      if (each->receive.runs == 0) peers_->finish(each->receive);
+      if (each->receive.runs == 0) fixture_->finish(each->receive);
       each->pieces = {each->receive.buffer.bytes()};
       each->send.pieces = each->pieces;
       each->send.runs = 0;
       ASSERT_FALSE(backend().send(*each->socket, each->send));
     }
     for (auto& each : echoes) {
-      if (each->send.runs == 0) peers_->finish(each->send);
+      if (each->send.runs == 0) fixture_->finish(each->send);
       std::array<char, 8> bytes;
       ASSERT_EQ(::recv(each->theirs.get(), bytes.data(), bytes.size(), 0), 4);
     }
@@ -455,16 +457,16 @@ TEST_P(UringTest, WakesAreNeverLost) {
     seen.store(asked.load());
   }
   waker.join();
-  // Before the wait, and twice: it returns once.
+  // Two wake-ups before the wait: it returns once.
   backend().wake();
   backend().wake();
   backend().wait(never);
-  const Instant until = after(peers_->host().now(), std::chrono::milliseconds(5));
+  const Instant until = after(fixture_->platform().now(), std::chrono::milliseconds(5));
   backend().wait(until);
-  EXPECT_GE(peers_->host().now(), until);
+  EXPECT_GE(fixture_->platform().now(), until);
 }
 
-/// Makes a system call fail with EPERM on this thread, for as long as it lives, as the profiles of
+/// Makes a system call fail with EPERM for the rest of this thread's life, as the profiles of
 /// container runtimes do.
 void refuse_system_call(int number) {
   std::array<sock_filter, 4> program = {
@@ -478,14 +480,14 @@ void refuse_system_call(int number) {
   ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
 }
 
-TEST(UringRefusedTest, SaysWhy) {
+TEST(UringRefusedTest, ReportsTheError) {
   for (const int number : {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register}) {
     if (number != SYS_io_uring_setup && !io_uring_works()) continue;
     std::thread([number] {
       ASSERT_NO_FATAL_FAILURE(refuse_system_call(number));
-      OsHost host;
+      OsPlatform platform;
       RunQueue ready;
-      const auto made = make_uring_backend(host, ready);
+      const auto made = make_uring_backend(platform, ready);
       ASSERT_FALSE(made.has_value());
       EXPECT_EQ(made.error(), system_error(EPERM)) << "call " << number;
     }).join();

@@ -1,4 +1,4 @@
-// Whether a thread that has nothing to do should wait awake for a moment before it sleeps.
+// Adaptive spinning: decides if a thread without work waits awake for a moment before it sleeps.
 #pragma once
 
 #include <algorithm>
@@ -9,45 +9,53 @@
 
 namespace weir {
 
-/// One thread at a time may spin: a second one would take a CPU from those that work.
-/// Threads: any. Lifetime: outlives its Spinnings.
-class SpinPlace {
+/// A SpinPermit lets one thread at a time spin; a second spinning thread would take a CPU from
+/// threads that work.
+/// Threads: any.
+/// Lifetime: outlives the threads that spin with it.
+class SpinPermit {
  public:
-  /// `cpus` that the threads may run on: on a single one, spinning only keeps the others from work.
-  explicit SpinPlace(std::size_t cpus) noexcept : useful_(cpus > 1) {}
-  // relaxed, both: it is a right, and guards no memory.
-  bool take() noexcept { return useful_ && !taken_.exchange(true, std::memory_order_relaxed); }
-  void give_back() noexcept { taken_.store(false, std::memory_order_relaxed); }
+  /// `cpus` is the number of CPUs that the threads may run on. No thread spins on a single CPU,
+  /// which would only keep the others from work.
+  explicit SpinPermit(std::size_t cpus) noexcept : enabled_(cpus > 1) {}
+  // Both are relaxed: the permit guards no memory.
+  bool try_acquire() noexcept {
+    return enabled_ && !taken_.exchange(true, std::memory_order_relaxed);
+  }
+  void release() noexcept { taken_.store(false, std::memory_order_relaxed); }
 
  private:
-  const bool useful_;
+  const bool enabled_;
   std::atomic<bool> taken_{false};
 };
 
-/// Remembers how it went: a thread that is called again soon, as a rule, is spared the sleep and
-/// its callers the system call; one that is not spins ever more seldom. Threads: one.
-class Spinning {
+/// An AdaptiveSpinner remembers if spinning was of use. A thread that usually gets work soon
+/// spins, which saves its sleep and the system call of the thread that wakes it. A thread that
+/// does not spins less often after each failure, at least once in 128 waits.
+/// Threads: one.
+class AdaptiveSpinner {
  public:
-  /// About twice what it takes to wake a sleeping loop and hear from it.
-  static constexpr Duration longest = std::chrono::microseconds(50);
+  /// The longest spin: about twice the time to wake a sleeping loop and get its answer.
+  static constexpr Duration spin_max = std::chrono::microseconds(50);
 
-  /// Whether to spin this time; then succeeded() or failed() is to be called.
-  bool begin(SpinPlace& place) noexcept {
+  /// Returns true if the thread shall spin this time. The caller then calls record_success() or
+  /// record_failure(), and releases the permit.
+  bool try_begin(SpinPermit& permit) noexcept {
     if (pauses_left_ > 0) {
       --pauses_left_;
       return false;
     }
-    return place.take();
+    return permit.try_acquire();
   }
-  void succeeded() noexcept { pauses_ = 0; }
-  void failed() noexcept {
+  void record_success() noexcept { pauses_ = 0; }
+  void record_failure() noexcept {
     pauses_ = std::min(2 * pauses_ + 1, pauses_max);
     pauses_left_ = pauses_;
   }
 
  private:
   static constexpr unsigned pauses_max = 127;
-  unsigned pauses_ = 0;  // after the last failure
+  unsigned pauses_ = 0;  // waits without spinning after the last failure
   unsigned pauses_left_ = 0;
 };
 

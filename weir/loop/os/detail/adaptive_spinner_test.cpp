@@ -1,3 +1,4 @@
+// Tests of adaptive spinning.
 #include "weir/loop/os/detail/adaptive_spinner.hpp"
 
 #include <gtest/gtest.h>
@@ -5,44 +6,44 @@
 namespace weir {
 namespace {
 
-TEST(Spinning, OneAtATimeAndNotOnASingleCpu) {
-  SpinPlace place(2);
-  Spinning first;
-  Spinning second;
-  EXPECT_TRUE(first.begin(place));
-  EXPECT_FALSE(second.begin(place));
-  first.succeeded();
-  place.give_back();
-  EXPECT_TRUE(second.begin(place));
-  SpinPlace single(1);
-  EXPECT_FALSE(first.begin(single));
+TEST(AdaptiveSpinner, OneThreadSpinsAtATimeAndNoneOnASingleCpu) {
+  SpinPermit permit(2);
+  AdaptiveSpinner first;
+  AdaptiveSpinner second;
+  EXPECT_TRUE(first.try_begin(permit));
+  EXPECT_FALSE(second.try_begin(permit));
+  first.record_success();
+  permit.release();
+  EXPECT_TRUE(second.try_begin(permit));
+  SpinPermit single(1);
+  EXPECT_FALSE(first.try_begin(single));
 }
 
-TEST(Spinning, IsTriedEverMoreSeldomWhileItIsOfNoUse) {
-  SpinPlace place(2);
-  Spinning spinning;
+TEST(AdaptiveSpinner, SpinsLessOftenAfterFailures) {
+  SpinPermit permit(2);
+  AdaptiveSpinner spinner;
   int tried = 0;
   for (int i = 0; i < 10'000; ++i) {
-    if (!spinning.begin(place)) continue;
+    if (!spinner.try_begin(permit)) continue;
     ++tried;
-    spinning.failed();
-    place.give_back();
+    spinner.record_failure();
+    permit.release();
   }
   EXPECT_GT(tried, 10'000 / 140);
   EXPECT_LT(tried, 10'000 / 100);
 }
 
-TEST(Spinning, GoesOnWhileItIsOfUse) {
-  SpinPlace place(2);
-  Spinning spinning;
-  ASSERT_TRUE(spinning.begin(place));
-  spinning.failed();
-  place.give_back();
-  EXPECT_FALSE(spinning.begin(place));
+TEST(AdaptiveSpinner, KeepsSpinningAfterSuccesses) {
+  SpinPermit permit(2);
+  AdaptiveSpinner spinner;
+  ASSERT_TRUE(spinner.try_begin(permit));
+  spinner.record_failure();
+  permit.release();
+  EXPECT_FALSE(spinner.try_begin(permit));
   for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(spinning.begin(place));
-    spinning.succeeded();
-    place.give_back();
+    ASSERT_TRUE(spinner.try_begin(permit));
+    spinner.record_success();
+    permit.release();
   }
 }
 

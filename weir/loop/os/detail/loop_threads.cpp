@@ -1,5 +1,5 @@
-// Threads for loops: started, pinned, waited for; and the signals that meanwhile arrive.
-#include "weir/loop/loop_threads.hpp"
+// Threads that run loops: start, pinning, end; and the signals that arrive meanwhile.
+#include "weir/loop/os/detail/os_thread.hpp"
 
 #include <poll.h>
 
@@ -18,13 +18,13 @@
 #include <utility>
 #include <vector>
 
+#include "weir/loop/detail/stall_detector.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/loop/os/detail/adaptive_spinner.hpp"
-#include "weir/loop/watchdog.hpp"
-#include "weir/os/detail/machine/affinity.hpp"
 #include "weir/os/detail/io/clock.hpp"
 #include "weir/os/detail/io/fd.hpp"
-#include "weir/os/real_time.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
+#include "weir/os/detail/process/scheduling.hpp"
 #include "weir/os/detail/process/signals.hpp"
 
 namespace weir {
@@ -33,15 +33,17 @@ namespace {
 /// Threads that run loops. Joins them when destroyed.
 class LoopThreads {
  public:
-  LoopThreads(Host& host, os::Fd all_ended) : host_(host), all_ended_(std::move(all_ended)) {}
+  LoopThreads(Platform& platform, os::Fd all_ended)
+      : platform_(platform), all_ended_(std::move(all_ended)) {}
   LoopThreads(const LoopThreads&) = delete;
   LoopThreads& operator=(const LoopThreads&) = delete;
   ~LoopThreads() { join(); }
 
-  /// Errors: a thread could not be started, or not be scheduled as is required. The others have
-  /// been joined then, and no loop has run.
-  Result<> start(std::span<const LoopPlace> places);
-  /// An eventfd that becomes readable when the last loop has returned.
+  /// Starts one thread for each placement.
+  /// Errors: the kernel's if a thread could not be started, or did not get the schedule that it
+  /// requires. All threads have been joined then, and no loop has run.
+  Result<> start(std::span<const LoopPlacement> placements);
+  /// Returns an eventfd that becomes readable when the last loop has returned.
   int all_ended() const noexcept { return all_ended_.get(); }
   void join() {
     for (std::thread& thread : threads_) thread.join();
@@ -49,137 +51,142 @@ class LoopThreads {
   }
 
  private:
-  void run(LoopPlace place);
-  void run_awake(Loop& loop, Duration longest);
-  void place_this_thread(const LoopPlace& place);
+  void run(LoopPlacement placement);
+  void run_busy_wait(Loop& loop, Duration longest);
+  void configure_this_thread(const LoopPlacement& placement);
   void give_up() {
-    set(Gate::given_up);
+    set(Gate::aborted);
     join();
   }
 
-  enum class Gate { shut, open, given_up };
+  enum class Gate { shut, open, aborted };
   void set(Gate gate) {
     // release: the threads see everything that was done before.
     gate_.store(gate, std::memory_order_release);
     gate_.notify_all();
   }
 
-  Host& host_;
+  Platform& platform_;
   os::Fd all_ended_;
-  std::atomic<Gate> gate_{Gate::shut};  // no loop runs before all threads are in their places
-  std::atomic<std::size_t> unplaced_{0};
-  std::atomic<int> refusal_{0};  // the kernel's, of what is required
-  std::atomic<bool> refusal_told_{false};
+  std::atomic<Gate> gate_{Gate::shut};  // opens when all threads are configured
+  std::atomic<std::size_t> unready_{0};
+  std::atomic<int> schedule_error_{0};  // error of a required schedule
+  std::atomic<bool> schedule_error_logged_{false};
   std::atomic<std::size_t> running_{0};
   std::vector<std::thread> threads_;
 };
 
-Result<> LoopThreads::start(std::span<const LoopPlace> places) {
-  running_ = unplaced_ = places.size();
+Result<> LoopThreads::start(std::span<const LoopPlacement> placements) {
+  running_ = unready_ = placements.size();
   try {
-    threads_.reserve(places.size());
-    for (const LoopPlace& place : places) threads_.emplace_back(&LoopThreads::run, this, place);
+    threads_.reserve(placements.size());
+    for (const LoopPlacement& placement : placements)
+      threads_.emplace_back(&LoopThreads::run, this, placement);
   } catch (const std::system_error& error) {
     give_up();
     return fail(system_error(error.code().value()));
   }
-  // acquire: with the release of each thread that is in its place, its refusal is seen.
-  while (const std::size_t left = unplaced_.load(std::memory_order_acquire)) unplaced_.wait(left);
-  if (const int refusal = refusal_.load(std::memory_order_relaxed)) {
+  // acquire: pairs with the release of each configured thread, so its schedule_error_ is visible.
+  while (const std::size_t left = unready_.load(std::memory_order_acquire)) unready_.wait(left);
+  if (const int schedule_error = schedule_error_.load(std::memory_order_relaxed)) {
     give_up();
-    return fail(system_error(refusal));
+    return fail(system_error(schedule_error));
   }
   set(Gate::open);
   return {};
 }
 
-void LoopThreads::place_this_thread(const LoopPlace& place) {
-  os::name_this_thread("weir-" + std::to_string(place.loop->core()));
-  if (place.cpu >= 0) {
-    const auto pinned = os::pin_this_thread(place.cpu);
+void LoopThreads::configure_this_thread(const LoopPlacement& placement) {
+  os::set_current_thread_name("weir-" + std::to_string(placement.loop->core()));
+  if (placement.cpu >= 0) {
+    const auto pinned = os::pin_current_thread(placement.cpu);
     if (!pinned) {
-      host_.log("weir: core " + std::to_string(place.loop->core()) + " is not pinned to CPU " +
-                std::to_string(place.cpu) + ": " + pinned.error().message() +
-                " (cpuset.cpus of its cgroup would have to name that CPU)");
+      platform_.log("weir: core " + std::to_string(placement.loop->core()) +
+                    " is not pinned to CPU " + std::to_string(placement.cpu) + ": " +
+                    pinned.error().message() +
+                    " (cpuset.cpus of its cgroup must include that CPU)");
     }
   }
-  const LoopSchedule& schedule = place.schedule;
+  const LoopSchedule& schedule = placement.schedule;
   if (schedule.fifo_priority == 0) return;
-  const auto scheduled = os::run_fifo(schedule.fifo_priority);
+  const auto scheduled = os::set_fifo_priority(schedule.fifo_priority);
   if (scheduled) return;
   if (schedule.fifo_required) {
-    refusal_.store(scheduled.error().value(), std::memory_order_relaxed);
+    schedule_error_.store(scheduled.error().value(), std::memory_order_relaxed);
   }
-  // It is the same for all of them, so one tells.
-  if (refusal_told_.exchange(true, std::memory_order_relaxed)) return;
-  host_.log("weir: SCHED_FIFO with priority " + std::to_string(schedule.fifo_priority) +
-            " refused: " + os::explain_fifo_refusal(scheduled.error(), schedule.fifo_priority));
+  // The error is the same for all threads, so only the first logs it.
+  if (schedule_error_logged_.exchange(true, std::memory_order_relaxed)) return;
+  platform_.log("weir: SCHED_FIFO with priority " + std::to_string(schedule.fifo_priority) +
+                " refused: " + os::explain_fifo_error(scheduled.error(), schedule.fifo_priority));
 }
 
-void LoopThreads::run(LoopPlace place) {
-  place_this_thread(place);
-  if (unplaced_.fetch_sub(1, std::memory_order_release) == 1) unplaced_.notify_all();
+void LoopThreads::run(LoopPlacement placement) {
+  configure_this_thread(placement);
+  if (unready_.fetch_sub(1, std::memory_order_release) == 1) unready_.notify_all();
   gate_.wait(Gate::shut, std::memory_order_acquire);
-  if (gate_.load(std::memory_order_acquire) == Gate::given_up) return;
-  place.loop->figures().thread_begins();
-  if (place.schedule.busy_poll) {
-    while (!place.loop->stopping()) place.loop->turn(Instant::min());
-  } else if (place.schedule.busy_wait > Duration::zero()) {
-    run_awake(*place.loop, place.schedule.busy_wait);
+  if (gate_.load(std::memory_order_acquire) == Gate::aborted) return;
+  placement.loop->metrics().on_thread_start();
+  if (placement.schedule.busy_poll) {
+    while (!placement.loop->stopping()) placement.loop->turn(Instant::min());
+  } else if (placement.schedule.busy_wait > Duration::zero()) {
+    run_busy_wait(*placement.loop, placement.schedule.busy_wait);
   } else {
-    place.loop->run();
+    placement.loop->run();
   }
-  place.loop->figures().thread_ends();
-  // acq_rel: whoever reads the event sees what every loop has done.
+  placement.loop->metrics().on_thread_end();
+  // acq_rel: a reader of the event sees everything that the loops have done.
   if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) os::signal_event(all_ended_.get());
 }
 
-/// Waits awake before it sleeps, ever more seldom where that was in vain.
-void LoopThreads::run_awake(Loop& loop, Duration longest) {
-  SpinPlace own(std::thread::hardware_concurrency());  // each loop has a core, so each may
-  Spinning spinning;
+/// Runs a loop that spins before it sleeps, less often after spins that found no work.
+void LoopThreads::run_busy_wait(Loop& loop, Duration longest) {
+  // Each loop has a core of its own, so each may spin.
+  SpinPermit own(std::thread::hardware_concurrency());
+  AdaptiveSpinner spinner;
   while (!loop.stopping()) {
-    if (!spinning.begin(own)) {
+    if (!spinner.try_begin(own)) {
       loop.turn();
       continue;
     }
-    const Instant end = after(host_.now(), longest);
+    const Instant end = after(platform_.now(), longest);
     bool waited = false;
     bool worked = loop.turn(Instant::min());
-    while (!worked && !loop.stopping() && host_.now() < end) {
+    while (!worked && !loop.stopping() && platform_.now() < end) {
       waited = true;
       worked = loop.turn(Instant::min());
     }
-    if (!worked) spinning.failed();
-    if (worked && waited) spinning.succeeded();
-    own.give_back();
+    if (!worked) spinner.record_failure();
+    if (worked && waited) spinner.record_success();
+    own.release();
   }
 }
 
-void pass_on(os::SignalFd& signals, RunControl& control) {
+void forward_signals(os::SignalFd& signals, RunControl& control) {
   while (const auto signal = signals.read()) {
-    control.signalled(*signal == os::StopSignal::interrupt ? Signal::interrupt : Signal::terminate);
+    control.on_signal(*signal == os::StopSignal::interrupt ? Signal::interrupt : Signal::terminate);
   }
 }
 
-/// Tells loops that still get somewhere from those that hang.
+/// Detects loops that make no progress.
 class Progress {
  public:
-  explicit Progress(std::span<const LoopPlace> places) : places_(places), turns_(places.size()) {}
+  explicit Progress(std::span<const LoopPlacement> placements)
+      : placements_(placements), turns_(placements.size()) {}
 
-  /// Remembers how far each loop is, and has each make a turn if it can.
+  /// Records the progress of each loop, and wakes each so that it makes a turn if it can.
   void begin() {
     ran_ = total_ran();
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      turns_[i] = places_[i].loop->counters().turns.value();
-      places_[i].loop->backend().wake();
+    for (std::size_t i = 0; i < placements_.size(); ++i) {
+      turns_[i] = placements_[i].loop->counters().turns.value();
+      placements_[i].loop->backend().wake();
     }
   }
-  /// Whether none ran anything since, or one has not even come to the end of a turn.
+  /// Returns true if no loop has run anything since begin(), or if some loop has not finished a
+  /// turn.
   bool hangs() const {
     if (total_ran() == ran_) return true;
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      if (places_[i].loop->counters().turns.value() == turns_[i]) return true;
+    for (std::size_t i = 0; i < placements_.size(); ++i) {
+      if (placements_[i].loop->counters().turns.value() == turns_[i]) return true;
     }
     return false;
   }
@@ -187,108 +194,113 @@ class Progress {
  private:
   std::uint64_t total_ran() const {
     std::uint64_t total = 0;
-    for (const LoopPlace& place : places_) total += place.loop->counters().ran.value();
+    for (const LoopPlacement& placement : placements_)
+      total += placement.loop->counters().ran.value();
     return total;
   }
 
-  std::span<const LoopPlace> places_;
+  std::span<const LoopPlacement> placements_;
   std::vector<std::uint64_t> turns_;
   std::uint64_t ran_ = 0;
 };
 
-/// What the thread that called run() does meanwhile.
-class Watch {
+/// The work of the thread that called run(): signals, the watchdog, and loops that do not end.
+class ThreadMonitor {
  public:
-  Watch(Host& host, std::span<const LoopPlace> places, Watchdog watchdog)
-      : host_(host), progress_(places), watchdog_(std::move(watchdog)) {
+  ThreadMonitor(Platform& platform, std::span<const LoopPlacement> placements, Watchdog watchdog)
+      : platform_(platform), progress_(placements), watchdog_(std::move(watchdog)) {
     watchdog_.start();
   }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
-  ~Watch() {
+  ThreadMonitor(const ThreadMonitor&) = delete;
+  ThreadMonitor& operator=(const ThreadMonitor&) = delete;
+  ~ThreadMonitor() {
     if (control_ != nullptr) control_->on_abandon_change(nullptr);
   }
 
-  /// Looks after signals from now on, and after loops that do not end.
-  void obey(RunControl& control, os::SignalFd signals, os::Fd changed) {
+  /// Handles signals from now on, and loops that do not end.
+  void handle_signals(RunControl& control, os::SignalFd signals, os::Fd changed) {
     control_ = &control;
     signals_.emplace(std::move(signals));
     changed_ = std::move(changed);
     control.on_abandon_change([this] { os::signal_event(changed_.get()); });
   }
 
-  /// Tells the control of every signal until the event is signalled.
+  /// Passes every signal to the control until the event is signalled.
   void until(int all_ended) {
-    // poll(2) passes over what is no descriptor.
+    // poll(2) ignores negative descriptors.
     std::array<pollfd, 4> watched{{{signals_ ? signals_->get() : -1, POLLIN, 0},
                                    {all_ended, POLLIN, 0},
                                    {changed_.get(), POLLIN, 0},
-                                   {watchdog_.woken(), POLLIN, 0}}};
+                                   {watchdog_.wake_descriptor(), POLLIN, 0}}};
     if (control_ != nullptr) check_at_ = control_->abandon_at();
     for (;;) {
       const Instant next = std::min(check_at_, watchdog_.next());
       const int ready =
-          ::poll(watched.data(), watched.size(), os::to_poll_timeout(next, host_.now()));
-      if (ready < 0) continue;  // EINTR, or no memory just now
-      if (watched[0].revents != 0) pass_on(*signals_, *control_);
+          ::poll(watched.data(), watched.size(), os::to_poll_timeout(next, platform_.now()));
+      if (ready < 0) continue;  // EINTR, or the kernel is short of memory
+      if (watched[0].revents != 0) forward_signals(*signals_, *control_);
       if (watched[1].revents != 0) return;
-      if (watched[2].revents != 0) expect_the_end();
+      if (watched[2].revents != 0) on_abandon_change();
       if (watched[3].revents != 0) watchdog_.wake();
-      const Instant now = host_.now();
-      if (now >= watchdog_.next()) watchdog_.look();
+      const Instant now = platform_.now();
+      if (now >= watchdog_.next()) watchdog_.check();
       if (ready == 0 && now >= check_at_) check();
     }
   }
 
  private:
-  void expect_the_end() {
+  void on_abandon_change() {
     os::drain_event(changed_.get());
     check_at_ = control_->abandon_at();
     checking_ = false;
   }
   void check() {
-    constexpr Duration patience = std::chrono::seconds(1);
+    constexpr Duration hang_timeout = std::chrono::seconds(1);
     if (checking_ && progress_.hangs()) give_up();
     checking_ = true;
     progress_.begin();
-    check_at_ = after(host_.now(), patience);
+    check_at_ = after(platform_.now(), hang_timeout);
   }
-  /// Threads that do not return cannot be stopped; nothing that they use may be taken from them.
+  /// Ends the process: threads that do not return cannot be stopped, and their memory cannot be
+  /// freed.
   [[noreturn]] void give_up() {
-    host_.log("weir: an event loop does not return (a handler that never waits?): giving up");
+    platform_.log(
+        "weir: an event loop does not return (does a handler block?): exiting with status 1");
     std::_Exit(1);
   }
 
-  Host& host_;
+  Platform& platform_;
   Progress progress_;
   Watchdog watchdog_;
   RunControl* control_ = nullptr;
   std::optional<os::SignalFd> signals_;
   os::Fd changed_;
   Instant check_at_ = never;
-  bool checking_ = false;  // since a second before check_at_
+  bool checking_ = false;  // true if begin() was called a second before check_at_
 };
 
 }  // namespace
 
-Result<> run_on_threads(Host& host, std::span<const LoopPlace> places, RunControl* control) {
-  if (places.empty()) return {};
+Result<> run_on_threads(Platform& platform, std::span<const LoopPlacement> placements,
+                        RunControl* control) {
+  if (placements.empty()) return {};
   auto all_ended = os::open_event();
   if (!all_ended) return fail(all_ended.error());
-  auto watchdog = Watchdog::make(host, places);
+  auto watchdog = Watchdog::make(platform, placements);
   if (!watchdog) return fail(watchdog.error());
-  Watch watch(host, places, std::move(*watchdog));
+  ThreadMonitor monitor(platform, placements, std::move(*watchdog));
   if (control != nullptr) {
-    // Before the threads, which inherit the mask; and it is restored only after they are joined.
+    // Blocked before the threads start, which inherit the mask, and restored only after they are
+    // joined.
     auto signals = os::SignalFd::open();
     if (!signals) return fail(signals.error());
     auto changed = os::open_event();
     if (!changed) return fail(changed.error());
-    watch.obey(*control, std::move(*signals), std::move(*changed));
+    monitor.handle_signals(*control, std::move(*signals), std::move(*changed));
   }
-  LoopThreads threads(host, std::move(*all_ended));
-  if (auto started = threads.start(places); !started) return started;
-  watch.until(threads.all_ended());
+  LoopThreads threads(platform, std::move(*all_ended));
+  if (auto started = threads.start(placements); !started) return started;
+  monitor.until(threads.all_ended());
   threads.join();
   return {};
 }

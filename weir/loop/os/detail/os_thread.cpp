@@ -1,3 +1,4 @@
+// OsThread: start, steps, spinning and the end of a thread.
 #include "weir/loop/os/detail/os_thread.hpp"
 
 #include <algorithm>
@@ -5,20 +6,20 @@
 #include <csignal>
 #include <utility>
 
-#include "weir/os/detail/machine/affinity.hpp"
-#include "weir/os/background.hpp"
 #include "weir/os/detail/io/clock.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
+#include "weir/os/detail/process/scheduling.hpp"
 
 namespace weir {
 namespace {
 
-/// While it lives, this thread takes no signals, nor will those that it starts.
+/// Blocks signals on this thread, and on threads that it starts, for as long as the object lives.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
     sigset_t blocked;
     ::sigfillset(&blocked);
-    // What a thread does wrong itself must still end the process there.
+    // Faults of the thread itself must still end the process.
     for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) {
       ::sigdelset(&blocked, own);
     }
@@ -32,7 +33,7 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-// Lets the other hyper-thread have the core for a moment.
+// Gives the core to the other hyper-thread for a moment.
 #if defined(__x86_64__)
 void pause() {
   __builtin_ia32_pause();
@@ -47,13 +48,16 @@ void pause() {}
 
 }  // namespace
 
-OsThread::OsThread(HostThreadOptions options, ThreadWork& work, std::vector<int> cpus,
-                   SpinPlace& spin_place)
-    : options_(std::move(options)), work_(work), cpus_(std::move(cpus)), spin_place_(spin_place) {}
+OsThread::OsThread(PlatformThreadOptions options, ThreadWork& work, std::vector<int> cpus,
+                   SpinPermit& spin_permit)
+    : options_(std::move(options)),
+      work_(work),
+      cpus_(std::move(cpus)),
+      spin_permit_(spin_permit) {}
 
 OsThread::~OsThread() {
   if (!joinable_) return;
-  // relaxed: the parker orders it before the next look at it.
+  // relaxed: the parker orders this store before the next load.
   stopping_.store(true, std::memory_order_relaxed);
   parker_.unpark();
   ::pthread_join(thread_, nullptr);
@@ -65,7 +69,8 @@ Result<> OsThread::start() {
   if (const int error = ::pthread_attr_init(&attributes); error != 0) {
     return fail(system_error(error));
   }
-  // Not std::thread, whose stacks are as large as the main thread's may become.
+  // pthread_create(3) instead of std::thread, whose stacks are as large as the main thread's
+  // limit.
   const auto least = static_cast<std::size_t>(PTHREAD_STACK_MIN);
   ::pthread_attr_setstacksize(&attributes, std::max(options_.stack_bytes, least));
   const int error = ::pthread_create(&thread_, &attributes, &enter, this);
@@ -81,28 +86,29 @@ void* OsThread::enter(void* self) noexcept {
 }
 
 void OsThread::run() {
-  os::name_this_thread(options_.name);
-  // Refused in some sandbox: then it competes as all do.
-  if (options_.rank == ThreadRank::behind) static_cast<void>(os::stand_back());
-  // Refused where the CPUs were taken from this process meanwhile; the kernel has chosen others.
-  if (!cpus_.empty()) static_cast<void>(os::allow_cpus(cpus_));
+  os::set_current_thread_name(options_.name);
+  // Some sandboxes refuse this; the thread then has the normal priority.
+  if (options_.priority == ThreadPriority::background)
+    static_cast<void>(os::set_background_priority());
+  // The kernel refuses this if the CPUs were taken from the process; it has chosen others then.
+  if (!cpus_.empty()) static_cast<void>(os::set_allowed_cpus(cpus_));
   probe_ = os::ThreadProbe::of_this_thread();
-  // release: whoever sees it sees the probe.
+  // release: a thread that reads true also sees the probe.
   probed_.store(true, std::memory_order_release);
-  // relaxed: what asks for it calls the parker afterwards; see has_call() and park().
+  // relaxed: the destructor calls the parker after its store; see is_notified() and park().
   while (!stopping_.load(std::memory_order_relaxed)) {
     const auto until = work_.step();
     if (!until) return;
-    if (*until != Instant::min()) rest(*until);
+    if (*until != Instant::min()) wait_until(*until);
   }
 }
 
-void OsThread::rest(Instant until) {
-  if (spinning_.begin(spin_place_)) {
-    const Instant end = std::min(until, after(os::monotonic_now(), Spinning::longest));
-    while (!parker_.has_call() && os::monotonic_now() < end) pause();
-    parker_.has_call() ? spinning_.succeeded() : spinning_.failed();
-    spin_place_.give_back();
+void OsThread::wait_until(Instant until) {
+  if (spinner_.try_begin(spin_permit_)) {
+    const Instant end = std::min(until, after(os::monotonic_now(), AdaptiveSpinner::spin_max));
+    while (!parker_.is_notified() && os::monotonic_now() < end) pause();
+    parker_.is_notified() ? spinner_.record_success() : spinner_.record_failure();
+    spin_permit_.release();
   }
   parker_.park(until);
 }
@@ -113,7 +119,7 @@ Duration OsThread::cpu_time() noexcept {
 }
 
 os::ThreadState OsThread::state() noexcept {
-  // One that has not come to its first line waits for a CPU.
+  // A thread that has not reached its first line waits for a CPU.
   if (!probed_.load(std::memory_order_acquire)) return os::ThreadState::running;
   return probe_->state();
 }

@@ -1,3 +1,4 @@
+// Tests of OsThread: steps, end, stack, priority, signals, state.
 #include "weir/loop/os/detail/os_thread.hpp"
 
 #include <gtest/gtest.h>
@@ -10,8 +11,8 @@
 #include <semaphore>
 
 #include "weir/loop/os/os_platform.hpp"
-#include "weir/os/detail/machine/affinity.hpp"
 #include "weir/os/detail/io/clock.hpp"
+#include "weir/os/detail/machine/affinity.hpp"
 
 namespace weir {
 namespace {
@@ -23,26 +24,26 @@ struct Work final : ThreadWork {
   int steps = 0;
 };
 
-TEST(OsThread, StepsWhenWokenAndWhenItsMomentComes) {
-  OsHost host;
+TEST(OsThread, StepsWhenWokenAndAtItsDeadline) {
+  OsPlatform platform;
   std::counting_semaphore<> stepped(0);
   Work work([&](int step) -> std::optional<Instant> {
-    if (step == 2) return after(host.now(), 1ms);
+    if (step == 2) return after(platform.now(), 1ms);
     if (step == 3) return Instant::min();
     stepped.release();
     return never;
   });
-  const auto thread = host.make_thread({.name = "test"}, work);
+  const auto thread = platform.make_thread({.name = "test"}, work);
   thread->wake();  // not started yet
   ASSERT_TRUE(thread->start());
-  stepped.acquire();  // the first step, and the second for the call that came before
+  stepped.acquire();  // the first step, and the second for the wake() before the start
   stepped.acquire();
-  thread->wake();  // the third; its moment brings the fourth, and that the fifth at once
+  thread->wake();  // the third; its deadline causes the fourth, and the fourth the fifth
   stepped.acquire();
 }
 
-TEST(OsThread, EndsByItselfOrWhenItGoes) {
-  OsHost host;
+TEST(OsThread, EndsAfterItsLastStepOrWhenDestroyed) {
+  OsPlatform platform;
   std::binary_semaphore stepped(0);
   Work once([&](int) -> std::optional<Instant> {
     stepped.release();
@@ -53,17 +54,17 @@ TEST(OsThread, EndsByItselfOrWhenItGoes) {
     return never;
   });
   for (Work* const work : {&once, &resting}) {
-    const auto thread = host.make_thread({.name = "test"}, *work);
+    const auto thread = platform.make_thread({.name = "test"}, *work);
     ASSERT_TRUE(thread->start());
     stepped.acquire();
     thread->wake();
   }
   EXPECT_EQ(once.steps, 1);
-  const auto not_started = host.make_thread({.name = "test"}, once);
+  const auto not_started = platform.make_thread({.name = "test"}, once);
 }
 
-TEST(OsThread, HasTheStackThatItIsToldTo) {
-  OsHost host;
+TEST(OsThread, HasTheRequestedStackSize) {
+  OsPlatform platform;
   const auto stack_of = [&](std::size_t wanted) {
     std::size_t size = 0;
     std::binary_semaphore stepped(0);
@@ -75,23 +76,23 @@ TEST(OsThread, HasTheStackThatItIsToldTo) {
       stepped.release();
       return std::nullopt;
     });
-    const auto thread =
-        host.make_thread({.name = "test", .rank = ThreadRank::equal, .stack_bytes = wanted}, work);
+    const auto thread = platform.make_thread(
+        {.name = "test", .priority = ThreadPriority::normal, .stack_bytes = wanted}, work);
     EXPECT_TRUE(thread->start());
     stepped.acquire();
     return size;
   };
-  // The C library may give a used one that is up to four times as large.
+  // The C library may reuse a stack that is up to four times as large.
   constexpr std::size_t mebibyte = 1 << 20;
   EXPECT_LT(stack_of(mebibyte / 4), 2 * mebibyte);
-  EXPECT_LT(stack_of(HostThreadOptions::stack_bytes_usual), 5 * mebibyte);
+  EXPECT_LT(stack_of(PlatformThreadOptions::stack_bytes_usual), 5 * mebibyte);
   EXPECT_GT(stack_of(30 * mebibyte), 29 * mebibyte);
-  EXPECT_GT(stack_of(0), 0U) << "the least that a thread can have";
+  EXPECT_GT(stack_of(0), 0U) << "the minimum of a thread";
 }
 
-TEST(OsThread, StandsBackWhereItIsToldTo) {
-  OsHost host;
-  for (const ThreadRank rank : {ThreadRank::equal, ThreadRank::behind}) {
+TEST(OsThread, RunsWithTheRequestedPriority) {
+  OsPlatform platform;
+  for (const ThreadPriority priority : {ThreadPriority::normal, ThreadPriority::background}) {
     int policy = -1;
     std::binary_semaphore stepped(0);
     Work work([&](int) -> std::optional<Instant> {
@@ -99,17 +100,17 @@ TEST(OsThread, StandsBackWhereItIsToldTo) {
       stepped.release();
       return std::nullopt;
     });
-    const auto thread = host.make_thread({.name = "test", .rank = rank}, work);
+    const auto thread = platform.make_thread({.name = "test", .priority = priority}, work);
     ASSERT_TRUE(thread->start());
     stepped.acquire();
-    EXPECT_EQ(policy == SCHED_BATCH, rank == ThreadRank::behind);
+    EXPECT_EQ(policy == SCHED_BATCH, priority == ThreadPriority::background);
   }
 }
 
 TEST(OsThread, TakesNoSignalsAndIsNotPinnedLikeItsStarter) {
   const std::vector<int> allowed = os::allowed_cpus();
-  OsHost host;
-  ASSERT_TRUE(os::pin_this_thread(allowed.back()));
+  OsPlatform platform;
+  ASSERT_TRUE(os::pin_current_thread(allowed.back()));
   std::vector<int> seen;
   sigset_t mask;
   std::binary_semaphore stepped(0);
@@ -119,27 +120,27 @@ TEST(OsThread, TakesNoSignalsAndIsNotPinnedLikeItsStarter) {
     stepped.release();
     return std::nullopt;
   });
-  const auto thread = host.make_thread({.name = "test"}, work);
+  const auto thread = platform.make_thread({.name = "test"}, work);
   ASSERT_TRUE(thread->start());
   stepped.acquire();
-  ASSERT_TRUE(os::allow_cpus(allowed));
+  ASSERT_TRUE(os::set_allowed_cpus(allowed));
   EXPECT_EQ(seen, allowed);
   EXPECT_EQ(::sigismember(&mask, SIGTERM), 1);
   EXPECT_EQ(::sigismember(&mask, SIGINT), 1);
   EXPECT_EQ(::sigismember(&mask, SIGSEGV), 0);
   ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-  EXPECT_EQ(::sigismember(&mask, SIGTERM), 0) << "the starter's mask is as it was";
+  EXPECT_EQ(::sigismember(&mask, SIGTERM), 0) << "the starter's mask is unchanged";
 }
 
-TEST(OsThread, TellsWhatItIsDoing) {
-  OsHost host;
+TEST(OsThread, ReportsItsStateAndCpuTime) {
+  OsPlatform platform;
   std::atomic<bool> spin = true;
   Work work([&](int) -> std::optional<Instant> {
     while (spin) {
     }
     return never;
   });
-  const auto thread = host.make_thread({.name = "test"}, work);
+  const auto thread = platform.make_thread({.name = "test"}, work);
   EXPECT_EQ(thread->cpu_time(), Duration(0));
   ASSERT_TRUE(thread->start());
   while (thread->cpu_time() < 1ms) {

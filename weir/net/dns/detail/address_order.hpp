@@ -1,4 +1,4 @@
-// In which order the addresses of a name are tried.
+// The order in which the addresses of a name are tried.
 #pragma once
 
 #include <array>
@@ -9,22 +9,23 @@
 #include "weir/net/dns/detail/host_name.hpp"
 #include "weir/os/address.hpp"
 
-namespace weir::names {
+namespace weir::dns {
 
-/// IPv6 first, then both families in turn, each in the order in which it came (RFC 8305 §4 with a
-/// First Address Family Count of 1). Of RFC 6724 that leaves out what would need the kernel's
-/// routes: an address without a way to it fails at once when it is tried, and the next one follows.
+/// A queue of addresses that begins with IPv6 and then alternates between both families. Each
+/// family keeps its order of insertion (RFC 8305 §4 with a First Address Family Count of 1). It
+/// omits the rules of RFC 6724 that need the kernel's routes. An address without a route fails
+/// immediately when it is tried, and the next one follows.
 /// Threads: one.
 class AddressOrder {
  public:
-  /// Behind those that the family has already.
+  /// Appends addresses to the queue of `family`.
   void add(Family family, const std::vector<Endpoint>& addresses) {
     auto& queue = queues_[index_of(family)].addresses;
     queue.insert(queue.end(), addresses.begin(), addresses.end());
   }
   bool empty() const noexcept { return left(Family::ipv6) + left(Family::ipv4) == 0; }
 
-  /// Takes the next one.
+  /// Removes and returns the next address; nullopt if none is left.
   std::optional<Endpoint> next() {
     if (empty()) return std::nullopt;
     const Family family = left(turn_) > 0 ? turn_ : other(turn_);
@@ -51,4 +52,4 @@ class AddressOrder {
   Family turn_ = Family::ipv6;
 };
 
-}  // namespace weir::names
+}  // namespace weir::dns

@@ -35,13 +35,14 @@ unsigned lowered(std::byte each) noexcept {
   return value >= 'A' && value <= 'Z' ? value - 'A' + 'a' : value;
 }
 
-/// Lengths of labels are below 64, so that folding cases leaves them alone (RFC 4343).
+/// Compares encoded names without regard to case (RFC 4343). Lengths of labels are below 64, so
+/// that lowering does not change them.
 bool same_name(Bytes left, Bytes right) noexcept {
   return std::ranges::equal(left, right, {}, lowered, lowered);
 }
 
 struct Record {
-  std::string owner;  // as Reader::name() gives it
+  std::string owner;  // encoded as by Reader::name()
   std::uint16_t type;
   std::uint16_t record_class;
   Duration lifetime;
@@ -53,7 +54,7 @@ struct Record {
   }
 };
 
-/// Goes through a message. After what is malformed it is broken, and gives zeros.
+/// Reads a message sequentially. It is broken after malformed data, and then returns zeros.
 class Reader {
  public:
   Reader(Bytes message, std::size_t at) noexcept : message_(message), at_(at) {}
@@ -77,17 +78,18 @@ class Reader {
     return value;
   }
   std::uint16_t word() noexcept { return static_cast<std::uint16_t>(number(2)); }
-  /// RFC 2181 §8: beyond 31 bits it is none.
+  /// Reads a TTL. A value of more than 31 bits counts as zero (RFC 2181 §8).
   Duration lifetime() noexcept {
     const std::uint32_t seconds = number(4);
     return std::chrono::seconds(seconds > INT32_MAX ? 0U : seconds);
   }
 
-  /// Labels in lower case, each behind its length, uncompressed.
+  /// Reads a name and removes the compression. The result has labels in lower case, each after its
+  /// length.
   std::string name() {
     std::string name;
     std::size_t place = at_;
-    std::size_t bound = at_;  // pointers lead backwards only, so that they end (RFC 1035 §4.1.4)
+    std::size_t bound = at_;  // pointers only lead backwards, so they end (RFC 1035 §4.1.4)
     bool followed = false;
     while (!broken_) {
       if (place >= message_.size()) break;
@@ -135,7 +137,8 @@ class Reader {
   bool broken_ = false;
 };
 
-/// How long it may be kept that something is not there (RFC 2308 §5); none: it is not said.
+/// Returns the time for which the absence of a record may be cached (RFC 2308 §5); nullopt: not
+/// given.
 std::optional<Duration> negative_lifetime(Bytes message, Reader authority, unsigned count) {
   for (unsigned each = 0; each < count; ++each) {
     const Record record = authority.record();
@@ -164,9 +167,9 @@ Endpoint address_in(Bytes data) noexcept {
   return Endpoint::ipv6(bytes, 0);
 }
 
-/// Takes the addresses of `owner` into `answer`. Whether they were well formed.
+/// Adds the addresses of `owner` to `answer`. Returns true if they are well formed.
 bool take_addresses(Bytes message, const std::vector<Record>& records, std::string_view owner,
-                    RecordType type, std::size_t addresses_max, Answer& answer) {
+                    RecordType type, std::size_t addresses_max, Response& answer) {
   const std::size_t bytes = type == RecordType::a ? 4 : 16;
   for (const Record& record : records) {
     if (!record.is(static_cast<std::uint16_t>(type), owner)) continue;
@@ -211,7 +214,7 @@ Bytes Query::name() const noexcept {
   return bytes().subspan(header_bytes, size_ - header_bytes - tail_bytes);
 }
 
-bool answers(Bytes message, const Query& query) noexcept {
+bool is_response_to(Bytes message, const Query& query) noexcept {
   constexpr unsigned response = 0x8000;
   constexpr unsigned operation = 0x7800;
   if (message.size() < header_bytes) return false;
@@ -220,7 +223,7 @@ bool answers(Bytes message, const Query& query) noexcept {
   const unsigned questions = word_at(message, 4);
   if (questions == 0) {
     const ResponseCode code = code_of(message);
-    return code != ResponseCode::none && code != ResponseCode::no_such_name;
+    return code != ResponseCode::no_error && code != ResponseCode::no_such_name;
   }
   const std::size_t size = query.bytes().size();
   return questions == 1 && message.size() >= size &&
@@ -228,14 +231,14 @@ bool answers(Bytes message, const Query& query) noexcept {
                    query.bytes().subspan(header_bytes));
 }
 
-Result<Answer> read_answer(Bytes message, const Query& query, std::size_t addresses_max) {
-  assert(answers(message, query));
-  Answer answer;
+Result<Response> parse_response(Bytes message, const Query& query, std::size_t addresses_max) {
+  assert(is_response_to(message, query));
+  Response answer;
   answer.code = code_of(message);
   constexpr unsigned truncated = 0x0200;
   answer.truncated = (flags_of(message) & truncated) != 0;
   const bool conclusive =
-      answer.code == ResponseCode::none || answer.code == ResponseCode::no_such_name;
+      answer.code == ResponseCode::no_error || answer.code == ResponseCode::no_such_name;
   if (answer.truncated || !conclusive) return answer;
 
   Reader reader(message, query.bytes().size());

@@ -1,5 +1,5 @@
-// Messages of the domain name system (RFC 1035): a question as it is sent, and what the answer to
-// it says. Bytes only; name_servers moves them.
+// DNS messages (RFC 1035): building queries and parsing responses. DnsClient sends and receives
+// them.
 #pragma once
 
 #include <array>
@@ -16,19 +16,19 @@
 
 namespace weir::dns {
 
-/// What is asked for.
+/// The type of the queried records.
 enum class RecordType : std::uint16_t { a = 1, aaaa = 28 };
 
-/// A question about one name, ready to be sent.
+/// An encoded query for one name.
 class Query {
  public:
-  /// `name` is that of a HostName. `id` is not to be guessed by others (RFC 5452 §9.2): from
-  /// Host::random().
+  /// Encodes a query for `name`, which is the text of a HostName. `id` must not be predictable (RFC
+  /// 5452 §9.2); take it from Platform::random().
   Query(std::string_view name, RecordType type, std::uint16_t id) noexcept;
 
   Bytes bytes() const noexcept { return {bytes_.data(), size_}; }
   RecordType type() const noexcept { return type_; }
-  /// The name as it stands in the message: labels, each behind its length.
+  /// Returns the encoded name: each label follows its length.
   Bytes name() const noexcept;
 
  private:
@@ -42,9 +42,9 @@ class Query {
   RecordType type_;
 };
 
-/// What a server says of a question (RFC 1035 §4.1.1); other codes are possible.
+/// The response code of a server (RFC 1035 §4.1.1). Other values are possible.
 enum class ResponseCode : std::uint8_t {
-  none = 0,
+  no_error = 0,
   format_error = 1,
   server_failure = 2,
   no_such_name = 3,
@@ -52,21 +52,23 @@ enum class ResponseCode : std::uint8_t {
   refused = 5,
 };
 
-struct Answer {
-  ResponseCode code = ResponseCode::none;
-  bool truncated = false;            ///< it was too long for a datagram; the rest here is empty
-  std::vector<Endpoint> addresses;   ///< of the type asked for, in the server's order, port 0
-  std::optional<Duration> lifetime;  ///< how long all this, or that there is none, may be kept
+struct Response {
+  ResponseCode code = ResponseCode::no_error;
+  bool truncated = false;           ///< true if the response was too long; the rest is then empty
+  std::vector<Endpoint> addresses;  ///< queried addresses in the server's order, with port 0
+  /// Time for which the addresses, or their absence, may be cached; nullopt: not given.
+  std::optional<Duration> lifetime;
 };
 
-/// Whether `message` is the answer to `query`, and not what somebody else made up, or an earlier
-/// one that comes late: its id and its question are the same. The question may be missing where the
-/// server has not understood or does not want it.
-bool answers(Bytes message, const Query& query) noexcept;
+/// Returns true if `message` is the response to `query`, and not a forged or late one. Its id and
+/// its question must be those of the query. The question may be missing if the code reports an
+/// error other than no_such_name.
+bool is_response_to(Bytes message, const Query& query) noexcept;
 
-/// What a message says that answers(message, query): the first `addresses_max` addresses of the
-/// name, or of what it is an alias for (CNAME; 16 in a row at most). The lifetime of a name or an
-/// address that is not there is that of RFC 2308 §5. Errors: Errc::bad_input where it is malformed.
-Result<Answer> read_answer(Bytes message, const Query& query, std::size_t addresses_max);
+/// Parses a response. Requires is_response_to(message, query) (asserted). The result has the first
+/// `addresses_max` addresses of the name or of its alias target (CNAME, at most 16 in a chain).
+/// The lifetime of an absent name or address follows RFC 2308 §5.
+/// Errors: Errc::bad_input if the message is malformed.
+Result<Response> parse_response(Bytes message, const Query& query, std::size_t addresses_max);
 
 }  // namespace weir::dns

@@ -9,12 +9,9 @@
 namespace weir::dns {
 namespace {
 
-using names::DnsWriter;
-using names::ip;
-
 constexpr std::size_t question_at = 12;
 
-/// An answer to `query` so far: its header, for so many records, and the question.
+/// Begins a response to `query`: the header with the given record counts, and the question.
 DnsWriter reply(const Query& query, unsigned answers, unsigned flags = 0x8180,
                 unsigned authorities = 0) {
   DnsWriter message;
@@ -23,12 +20,12 @@ DnsWriter reply(const Query& query, unsigned answers, unsigned flags = 0x8180,
   return message;
 }
 
-Result<Answer> read(const DnsWriter& message, const Query& query, std::size_t most = 8) {
-  EXPECT_TRUE(answers(message.bytes, query));
-  return read_answer(message.bytes, query, most);
+Result<Response> read(const DnsWriter& message, const Query& query, std::size_t most = 8) {
+  EXPECT_TRUE(is_response_to(message.bytes, query));
+  return parse_response(message.bytes, query, most);
 }
 
-TEST(DnsQuery, IsWrittenAsTheRfcHasIt) {
+TEST(DnsQuery, HasTheFormatOfTheRfc) {
   const Query query("www.example.org", RecordType::aaaa, 0xabcd);
   DnsWriter expected;
   expected.word(0xabcd).word(0x0100).word(1).word(0).word(0).word(0);
@@ -36,7 +33,7 @@ TEST(DnsQuery, IsWrittenAsTheRfcHasIt) {
   EXPECT_EQ(to_text(query.bytes()), to_text(expected.bytes));
 }
 
-TEST(DnsQuery, TheLongestNameFits) {
+TEST(DnsQuery, LongestNameFits) {
   const std::string label(63, 'a');
   const std::string longest = label + "." + label + "." + label + "." + std::string(61, 'b');
   ASSERT_EQ(longest.size(), 253U);
@@ -45,39 +42,39 @@ TEST(DnsQuery, TheLongestNameFits) {
   EXPECT_EQ(query.bytes().size(), 12U + 255U + 4U);
 }
 
-TEST(DnsAnswer, ThatOfAnotherQuestionIsNone) {
+TEST(DnsResponse, ResponseToAnotherQueryDoesNotMatch) {
   const Query query("example.org", RecordType::a, 7);
-  EXPECT_TRUE(answers(reply(query, 0).bytes, query));
-  EXPECT_FALSE(answers(reply(Query("example.org", RecordType::a, 8), 0).bytes, query));
-  EXPECT_FALSE(answers(reply(Query("example.net", RecordType::a, 7), 0).bytes, query));
-  EXPECT_FALSE(answers(reply(Query("example.org", RecordType::aaaa, 7), 0).bytes, query));
-  EXPECT_FALSE(answers(reply(query, 0, 0x0180).bytes, query)) << "it is a question itself";
-  EXPECT_FALSE(answers(reply(query, 0, 0xa180).bytes, query)) << "of another operation";
-  EXPECT_FALSE(answers({}, query));
+  EXPECT_TRUE(is_response_to(reply(query, 0).bytes, query));
+  EXPECT_FALSE(is_response_to(reply(Query("example.org", RecordType::a, 8), 0).bytes, query));
+  EXPECT_FALSE(is_response_to(reply(Query("example.net", RecordType::a, 7), 0).bytes, query));
+  EXPECT_FALSE(is_response_to(reply(Query("example.org", RecordType::aaaa, 7), 0).bytes, query));
+  EXPECT_FALSE(is_response_to(reply(query, 0, 0x0180).bytes, query)) << "it is a query";
+  EXPECT_FALSE(is_response_to(reply(query, 0, 0xa180).bytes, query)) << "wrong operation code";
+  EXPECT_FALSE(is_response_to({}, query));
   const DnsWriter whole = reply(query, 0);
   for (std::size_t size = 0; size < whole.bytes.size(); ++size) {
-    EXPECT_FALSE(answers(Bytes(whole.bytes).first(size), query)) << size;
+    EXPECT_FALSE(is_response_to(Bytes(whole.bytes).first(size), query)) << size;
   }
 }
 
-TEST(DnsAnswer, ItsQuestionMayBeInCapitals) {
+TEST(DnsResponse, QuestionMayBeInUpperCase) {
   const Query query("example.org", RecordType::a, 7);
-  EXPECT_TRUE(answers(reply(Query("eXAMPLE.ORG", RecordType::a, 7), 0).bytes, query));
+  EXPECT_TRUE(is_response_to(reply(Query("eXAMPLE.ORG", RecordType::a, 7), 0).bytes, query));
 }
 
-TEST(DnsAnswer, AQuestionThatWasNotUnderstoodMayBeMissing) {
+TEST(DnsResponse, QuestionMayBeMissingInAnErrorResponse) {
   const Query query("example.org", RecordType::a, 7);
   for (unsigned code = 0; code < 6; ++code) {
     DnsWriter bare;
     bare.word(7).word(0x8180 | code).word(0).word(0).word(0).word(0);
-    EXPECT_EQ(answers(bare.bytes, query), code != 0 && code != 3) << code;
-    if (answers(bare.bytes, query)) {
+    EXPECT_EQ(is_response_to(bare.bytes, query), code != 0 && code != 3) << code;
+    if (is_response_to(bare.bytes, query)) {
       EXPECT_EQ(read(bare, query)->code, static_cast<ResponseCode>(code));
     }
   }
 }
 
-TEST(DnsAnswer, GivesAddressesInOrderAndTheShortestLifetime) {
+TEST(DnsResponse, ReturnsAddressesInOrderAndTheShortestTtl) {
   const Query query("example.org", RecordType::a, 7);
   DnsWriter message = reply(query, 3);
   message.pointer(question_at).record(1, 300, 4).address(ip("192.0.2.2"));
@@ -90,7 +87,7 @@ TEST(DnsAnswer, GivesAddressesInOrderAndTheShortestLifetime) {
   EXPECT_EQ(read(message, query, 1)->addresses, std::vector{ip("192.0.2.2")});
 }
 
-TEST(DnsAnswer, FollowsAliasesInAnyOrder) {
+TEST(DnsResponse, FollowsAliasesInAnyOrder) {
   const Query query("www.example.org", RecordType::aaaa, 7);
   DnsWriter message = reply(query, 3);
   message.name("b.example.org").record(28, 300, 16).address(ip("2001:db8::1"));
@@ -102,7 +99,7 @@ TEST(DnsAnswer, FollowsAliasesInAnyOrder) {
   EXPECT_EQ(answer->lifetime, 20s);
 }
 
-TEST(DnsAnswer, AliasesInACircleAreMalformed) {
+TEST(DnsResponse, AliasCycleIsMalformed) {
   const Query query("a.example.org", RecordType::a, 7);
   DnsWriter message = reply(query, 2);
   message.pointer(question_at).record(5, 20, 15).name("b.example.org");
@@ -110,7 +107,7 @@ TEST(DnsAnswer, AliasesInACircleAreMalformed) {
   EXPECT_EQ(read(message, query).error(), Errc::bad_input);
 }
 
-TEST(DnsAnswer, AnAliasOfNothingHasNoAddress) {
+TEST(DnsResponse, DanglingAliasHasNoAddress) {
   const Query query("www.example.org", RecordType::a, 7);
   DnsWriter message = reply(query, 1);
   message.pointer(question_at).record(5, 20, 15).name("b.example.org");
@@ -125,26 +122,26 @@ DnsWriter& soa(DnsWriter& message, std::uint32_t ttl, std::uint32_t minimum) {
   return message.number(1).number(1).number(1).number(1).number(minimum);
 }
 
-TEST(DnsAnswer, WhatIsNotThereIsSoForAsLongAsItsZoneSays) {
+TEST(DnsResponse, NegativeTtlComesFromTheSoaRecord) {
   const Query query("www.example.org", RecordType::a, 7);
   DnsWriter minimum = reply(query, 0, 0x8183, 1);
   DnsWriter record = reply(query, 0, 0x8180, 1);
   EXPECT_EQ(read(soa(minimum, 3600, 30), query)->lifetime, 30s);
   EXPECT_EQ(read(minimum, query)->code, ResponseCode::no_such_name);
   EXPECT_EQ(read(soa(record, 40, 60), query)->lifetime, 40s);
-  EXPECT_EQ(read(record, query)->code, ResponseCode::none);
+  EXPECT_EQ(read(record, query)->code, ResponseCode::no_error);
   record.bytes.pop_back();
-  EXPECT_EQ(read(record, query)->lifetime, std::nullopt) << "cut off, but nothing depends on it";
+  EXPECT_EQ(read(record, query)->lifetime, std::nullopt) << "the truncated record is ignored";
 }
 
-TEST(DnsAnswer, ALifetimeBeyond31BitsIsNone) {
+TEST(DnsResponse, TtlBeyond31BitsIsZero) {
   const Query query("example.org", RecordType::a, 7);
   DnsWriter message = reply(query, 1);
   message.pointer(question_at).record(1, 0x8000'0000U, 4).address(ip("192.0.2.2"));
   EXPECT_EQ(read(message, query)->lifetime, 0s);
 }
 
-TEST(DnsAnswer, OfATruncatedOneNothingElseIsRead) {
+TEST(DnsResponse, TruncatedResponseHasNoAddresses) {
   const Query query("example.org", RecordType::a, 7);
   DnsWriter message = reply(query, 9, 0x8380);
   const auto answer = read(message, query);
@@ -152,8 +149,8 @@ TEST(DnsAnswer, OfATruncatedOneNothingElseIsRead) {
   EXPECT_TRUE(answer->truncated && answer->addresses.empty());
 }
 
-// Every place where it can end too early, and pointers that lead nowhere or forwards.
-TEST(DnsAnswer, WhatIsMalformedIsSaidToBe) {
+// The message is truncated at every byte, and has pointers that lead outside or forwards.
+TEST(DnsResponse, RejectsMalformedMessages) {
   const Query query("example.org", RecordType::a, 7);
   DnsWriter whole = reply(query, 1);
   const std::size_t answer_at = whole.bytes.size();
@@ -177,7 +174,7 @@ TEST(DnsAnswer, WhatIsMalformedIsSaidToBe) {
   }
 }
 
-TEST(DnsAnswer, ANameOfMoreThan255BytesIsMalformed) {
+TEST(DnsResponse, NameOfMoreThan255BytesIsMalformed) {
   const Query query("example.org", RecordType::a, 7);
   const std::string label(63, 'x');
   DnsWriter message = reply(query, 1);
@@ -186,7 +183,7 @@ TEST(DnsAnswer, ANameOfMoreThan255BytesIsMalformed) {
   EXPECT_EQ(read(message, query).error(), Errc::bad_input);
 }
 
-TEST(DnsAnswer, LabelsOfAnUnknownKindAreMalformed) {
+TEST(DnsResponse, LabelsOfAnUnknownTypeAreMalformed) {
   const Query query("example.org", RecordType::a, 7);
   for (const unsigned kind : {0x40U, 0x80U}) {
     DnsWriter message = reply(query, 1);
@@ -195,7 +192,7 @@ TEST(DnsAnswer, LabelsOfAnUnknownKindAreMalformed) {
   }
 }
 
-TEST(DnsAnswer, WhatIsOfAnotherClassIsPassedOver) {
+TEST(DnsResponse, IgnoresRecordsOfAnotherClass) {
   const Query query("example.org", RecordType::a, 7);
   DnsWriter message = reply(query, 1);
   message.pointer(question_at).word(1).word(3).number(60).word(4).address(ip("192.0.2.2"));

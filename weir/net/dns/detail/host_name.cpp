@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace weir::names {
+namespace weir::dns {
 namespace {
 
 constexpr std::size_t name_bytes_max = 253;
@@ -72,4 +72,4 @@ Endpoint local_host_address(Family family) noexcept {
   return Endpoint::ipv6(loopback, 0);
 }
 
-}  // namespace weir::names
+}  // namespace weir::dns

@@ -1,4 +1,4 @@
-// Host names and IP addresses in text: what may be asked for, and what needs no asking.
+// Parsing of host names and IP addresses, and the names that need no DNS query.
 #pragma once
 
 #include <cstdint>
@@ -9,30 +9,33 @@
 #include "weir/base/result.hpp"
 #include "weir/os/address.hpp"
 
-namespace weir::names {
+namespace weir::dns {
 
-/// The two kinds of address that a name can have.
+/// The two address families of a name.
 enum class Family : std::uint8_t { ipv6, ipv4 };
 
-/// A host name in the form in which names are compared.
+/// A host name in normalized form.
 struct HostName {
-  std::string text;       ///< in lower case, without a dot at its end
-  bool absolute = false;  ///< there was one: it is the whole name, and no search domain is tried
+  std::string text;       ///< the name in lower case, without a trailing dot
+  bool absolute = false;  ///< true if the name had a trailing dot; no search domain is tried then
 };
 
-/// Labels of letters, digits, '-' and '_' with dots between them, none longer than 63 bytes, 253 in
-/// all (RFC 1035 §2.3.4, RFC 1123 §2.1); '-' neither begins nor ends one. A name whose last label
-/// is a number is none (RFC 3696 §2): "127.1" or "256.1.1.1" must not become a question to
-/// strangers. International names come in their ASCII form (xn--…). Errors: Errc::bad_input.
+/// Parses a host name. Its labels consist of letters, digits, '-' and '_', are separated by dots,
+/// and neither begin nor end with '-'. A label has at most 63 bytes, and the name has at most 253
+/// (RFC 1035 §2.3.4, RFC 1123 §2.1). The last label must not be a number (RFC 3696 §2), so that
+/// "127.1" or "256.1.1.1" is never sent to a server. International names must be in their ASCII
+/// form (xn--…).
+/// Errors: Errc::bad_input.
 Result<HostName> parse_host_name(std::string_view text);
 
-/// `127.0.0.1`, `::1`, `[::1]`, `fe80::1%eth0`: an address that stands for itself.
+/// Parses an IP address such as `127.0.0.1`, `::1`, `[::1]` or `fe80::1%eth0`.
+/// Returns: the address with port `port`; nullopt if `text` is no IP address.
 std::optional<Endpoint> parse_ip_address(std::string_view text, std::uint16_t port);
 
-/// localhost and what ends in .localhost: this machine, whatever anybody says (RFC 6761 §6.3).
-/// `text` is a HostName's.
+/// Returns true for localhost and names that end in .localhost. They always mean this machine (RFC
+/// 6761 §6.3). `text` is the text of a HostName.
 bool is_local_host(std::string_view text) noexcept;
-/// ::1 or 127.0.0.1.
+/// Returns ::1 or 127.0.0.1, with port 0.
 Endpoint local_host_address(Family family) noexcept;
 
-}  // namespace weir::names
+}  // namespace weir::dns

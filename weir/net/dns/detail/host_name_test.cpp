@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::names {
+namespace weir::dns {
 namespace {
 
-TEST(HostName, IsComparedInLowerCaseWithoutItsLastDot) {
+TEST(HostName, IsNormalizedToLowerCaseWithoutTrailingDot) {
   const auto name = parse_host_name("WWW.Example.ORG");
   ASSERT_TRUE(name);
   EXPECT_EQ(name->text, "www.example.org");
@@ -15,7 +15,7 @@ TEST(HostName, IsComparedInLowerCaseWithoutItsLastDot) {
   EXPECT_EQ(parse_host_name("_srv.xn--bcher-kva.a-b.c3")->text, "_srv.xn--bcher-kva.a-b.c3");
 }
 
-TEST(HostName, HasItsLimits) {
+TEST(HostName, HasLengthLimits) {
   const std::string label(63, 'a');
   const std::string longest = label + "." + label + "." + label + "." + std::string(61, 'b');
   EXPECT_TRUE(parse_host_name(longest));
@@ -24,7 +24,7 @@ TEST(HostName, HasItsLimits) {
   EXPECT_FALSE(parse_host_name(label + "a.org"));
 }
 
-TEST(HostName, OtherTextIsNone) {
+TEST(HostName, RejectsOtherText) {
   for (const std::string_view text :
        {"", ".", "..", ".org", "a..b", "a b", "a/b", "a:b", "b\xc3\xbc", "-a.org", "a-.org", "a%1",
         "127.1", "1", "256.1.1.1", "1.2.3.4.", "a.0", "a\n"}) {
@@ -35,7 +35,7 @@ TEST(HostName, OtherTextIsNone) {
   EXPECT_FALSE(parse_host_name(std::string_view("a\0b", 3)));
 }
 
-TEST(IpAddress, StandsForItself) {
+TEST(IpAddress, IsParsed) {
   EXPECT_EQ(parse_ip_address("127.0.0.1", 80), Endpoint::loopback(80));
   EXPECT_EQ(parse_ip_address("::1", 80), local_host_address(Family::ipv6).with_port(80));
   EXPECT_EQ(parse_ip_address("[::1]", 80), local_host_address(Family::ipv6).with_port(80));
@@ -48,7 +48,7 @@ TEST(IpAddress, StandsForItself) {
   }
 }
 
-TEST(LocalHost, IsWhatEndsInIt) {
+TEST(LocalHost, IncludesItsSubdomains) {
   EXPECT_TRUE(is_local_host("localhost"));
   EXPECT_TRUE(is_local_host("a.localhost"));
   EXPECT_FALSE(is_local_host("notlocalhost"));
@@ -56,4 +56,4 @@ TEST(LocalHost, IsWhatEndsInIt) {
 }
 
 }  // namespace
-}  // namespace weir::names
+}  // namespace weir::dns

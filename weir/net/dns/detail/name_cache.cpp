@@ -2,39 +2,39 @@
 
 #include <utility>
 
-namespace weir::names {
+namespace weir::dns {
 
-std::shared_ptr<const NameAnswer> NameCache::find(const NameQuestion& question, Instant now) {
+std::shared_ptr<const LookupResult> NameCache::find(const Question& question, Instant now) {
   const auto found = index_.find(question);
   if (found == index_.end()) return nullptr;
   Entry& entry = found->second;
   if (entry.expires <= now) {
-    forget(found);
+    erase(found);
     return nullptr;
   }
-  used_.splice(used_.begin(), used_, entry.place);
+  lru_.splice(lru_.begin(), lru_, entry.lru_position);
   return entry.answer;
 }
 
-void NameCache::keep(const NameQuestion& question, std::shared_ptr<const NameAnswer> answer,
-                     Instant now) {
+void NameCache::insert(const Question& question, std::shared_ptr<const LookupResult> answer,
+                       Instant now) {
   if (entries_max_ == 0 || answer->lifetime <= Duration::zero()) return;
-  if (const auto known = index_.find(question); known != index_.end()) forget(known);
-  if (index_.size() == entries_max_) forget(index_.find(*used_.back()));
+  if (const auto known = index_.find(question); known != index_.end()) erase(known);
+  if (index_.size() == entries_max_) erase(index_.find(*lru_.back()));
   const Instant expires = after(now, answer->lifetime);
-  const auto made = index_.emplace(question, Entry{std::move(answer), expires, used_.end()}).first;
-  used_.push_front(&made->first);
-  made->second.place = used_.begin();
+  const auto made = index_.emplace(question, Entry{std::move(answer), expires, lru_.end()}).first;
+  lru_.push_front(&made->first);
+  made->second.lru_position = lru_.begin();
 }
 
 void NameCache::clear() noexcept {
   index_.clear();
-  used_.clear();
+  lru_.clear();
 }
 
-void NameCache::forget(Index::iterator entry) {
-  used_.erase(entry->second.place);
+void NameCache::erase(Index::iterator entry) {
+  lru_.erase(entry->second.lru_position);
   index_.erase(entry);
 }
 
-}  // namespace weir::names
+}  // namespace weir::dns

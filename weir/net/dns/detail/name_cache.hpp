@@ -1,4 +1,4 @@
-// What is known of names, for as long as it is true.
+// A cache of look-up results with expiry times.
 #pragma once
 
 #include <compare>
@@ -14,28 +14,28 @@
 #include "weir/net/dns/detail/host_name.hpp"
 #include "weir/os/address.hpp"
 
-namespace weir::names {
+namespace weir::dns {
 
-/// What can be asked for.
-struct NameQuestion {
+/// A name and the address family to look up.
+struct Question {
   HostName name;
   Family family;
 
-  friend bool operator<(const NameQuestion& left, const NameQuestion& right) noexcept {
+  friend bool operator<(const Question& left, const Question& right) noexcept {
     if (const auto order = left.name.text <=> right.name.text; order != 0) return order < 0;
     if (left.family != right.family) return left.family < right.family;
     return left.name.absolute < right.name.absolute;
   }
 };
 
-/// What came of it: addresses, at least one, or an error.
-struct NameAnswer {
+/// The result of a look-up: at least one address, or an error.
+struct LookupResult {
   std::error_code error;
-  std::vector<Endpoint> addresses;  ///< port 0
-  Duration lifetime{};              ///< for how long it is true
+  std::vector<Endpoint> addresses;  ///< found addresses, with port 0
+  Duration lifetime{};              ///< time for which the result is valid
 };
 
-/// Of the answers that are kept, those that were used last; what is too old is none any more.
+/// Keeps the most recently used results. It does not return expired ones.
 /// Threads: its loop's.
 class NameCache {
  public:
@@ -43,26 +43,27 @@ class NameCache {
   NameCache(const NameCache&) = delete;
   NameCache& operator=(const NameCache&) = delete;
 
-  /// nullptr: it is not known. What is given stays valid, also when it is forgotten here.
-  std::shared_ptr<const NameAnswer> find(const NameQuestion& question, Instant now);
-  /// For `answer->lifetime` from now on; not at all, if that is zero.
-  void keep(const NameQuestion& question, std::shared_ptr<const NameAnswer> answer, Instant now);
+  /// Returns the cached result; nullptr if none is cached or it has expired. The result stays valid
+  /// after its removal from the cache.
+  std::shared_ptr<const LookupResult> find(const Question& question, Instant now);
+  /// Caches the result for `answer->lifetime` from `now` on. Does not cache it if that is zero.
+  void insert(const Question& question, std::shared_ptr<const LookupResult> answer, Instant now);
   void clear() noexcept;
-  /// With those that are too old and that nobody has asked for since.
+  /// Returns the number of results, including expired ones that no find() has removed yet.
   std::size_t size() const noexcept { return index_.size(); }
 
  private:
   struct Entry {
-    std::shared_ptr<const NameAnswer> answer;
+    std::shared_ptr<const LookupResult> answer;
     Instant expires;
-    std::list<const NameQuestion*>::iterator place;  // in used_
+    std::list<const Question*>::iterator lru_position;
   };
-  using Index = std::map<NameQuestion, Entry>;
-  void forget(Index::iterator entry);
+  using Index = std::map<Question, Entry>;
+  void erase(Index::iterator entry);
 
   std::size_t entries_max_;
   Index index_;
-  std::list<const NameQuestion*> used_;  // the last one first; they are the index's keys
+  std::list<const Question*> lru_;  // keys of index_, most recently used first
 };
 
-}  // namespace weir::names
+}  // namespace weir::dns

@@ -2,23 +2,23 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::names {
+namespace weir::dns {
 namespace {
 
 constexpr Instant start{std::chrono::hours(1)};
 
-NameQuestion about(std::string name, Family family = Family::ipv4) {
+Question about(std::string name, Family family = Family::ipv4) {
   return {{std::move(name), false}, family};
 }
 
-std::shared_ptr<const NameAnswer> lasting(Duration lifetime) {
-  return std::make_shared<const NameAnswer>(
-      NameAnswer{.error = {}, .addresses = {Endpoint::loopback(0)}, .lifetime = lifetime});
+std::shared_ptr<const LookupResult> lasting(Duration lifetime) {
+  return std::make_shared<const LookupResult>(
+      LookupResult{.error = {}, .addresses = {Endpoint::loopback(0)}, .lifetime = lifetime});
 }
 
-TEST(NameCache, KeepsAnAnswerAsLongAsItIsTrue) {
+TEST(NameCache, KeepsAResultForItsLifetime) {
   NameCache cache(4);
-  cache.keep(about("a"), lasting(10s), start);
+  cache.insert(about("a"), lasting(10s), start);
   EXPECT_NE(cache.find(about("a"), start + 10s - 1ns), nullptr);
   EXPECT_EQ(cache.find(about("a", Family::ipv6), start), nullptr);
   EXPECT_EQ(cache.find({{"a", true}, Family::ipv4}, start), nullptr);
@@ -27,31 +27,31 @@ TEST(NameCache, KeepsAnAnswerAsLongAsItIsTrue) {
   EXPECT_EQ(cache.size(), 0U);
 }
 
-TEST(NameCache, WhatIsNotToBeKeptIsNot) {
+TEST(NameCache, DoesNotKeepResultsWithoutLifetimeOrRoom) {
   NameCache cache(4);
-  cache.keep(about("a"), lasting(0s), start);
+  cache.insert(about("a"), lasting(0s), start);
   EXPECT_EQ(cache.size(), 0U);
   NameCache none(0);
-  none.keep(about("a"), lasting(10s), start);
+  none.insert(about("a"), lasting(10s), start);
   EXPECT_EQ(none.size(), 0U);
 }
 
-TEST(NameCache, ForgetsWhatWasUsedLeastRecently) {
+TEST(NameCache, EvictsTheLeastRecentlyUsedResult) {
   NameCache cache(2);
-  cache.keep(about("a"), lasting(10s), start);
-  cache.keep(about("b"), lasting(10s), start);
+  cache.insert(about("a"), lasting(10s), start);
+  cache.insert(about("b"), lasting(10s), start);
   EXPECT_NE(cache.find(about("a"), start), nullptr);
-  cache.keep(about("c"), lasting(10s), start);
+  cache.insert(about("c"), lasting(10s), start);
   EXPECT_NE(cache.find(about("a"), start), nullptr);
   EXPECT_EQ(cache.find(about("b"), start), nullptr);
   EXPECT_NE(cache.find(about("c"), start), nullptr);
   EXPECT_EQ(cache.size(), 2U);
 }
 
-TEST(NameCache, TheNewerAnswerTakesThePlaceOfTheOlder) {
+TEST(NameCache, NewerResultReplacesTheOlder) {
   NameCache cache(2);
-  cache.keep(about("a"), lasting(10s), start);
-  cache.keep(about("a"), lasting(20s), start);
+  cache.insert(about("a"), lasting(10s), start);
+  cache.insert(about("a"), lasting(20s), start);
   EXPECT_EQ(cache.size(), 1U);
   EXPECT_NE(cache.find(about("a"), start + 15s), nullptr);
   cache.clear();
@@ -59,4 +59,4 @@ TEST(NameCache, TheNewerAnswerTakesThePlaceOfTheOlder) {
 }
 
 }  // namespace
-}  // namespace weir::names
+}  // namespace weir::dns

@@ -3,47 +3,47 @@
 #include <cassert>
 #include <exception>
 
-namespace weir::names {
+namespace weir::dns {
 
 SharedLookup::~SharedLookup() {
-  assert(waiting_ == 0);
+  assert(waiters_ == 0);
 }
 
 void SharedLookup::start(Loop& loop) {
   task_.start(Context{&loop, &cancel_}, *this);
 }
 
-std::coroutine_handle<> SharedLookup::completed(Completion& self, std::coroutine_handle<>) {
+std::coroutine_handle<> SharedLookup::on_completed(Continuation& self, std::coroutine_handle<>) {
   auto& lookup = static_cast<SharedLookup&>(self);
   lookup.ended_.set();
-  if (lookup.last_ != nullptr) {
-    lookup.last_->come();
+  if (lookup.last_waiter_ != nullptr) {
+    lookup.last_waiter_->complete();
   } else {
-    lookup.owner_.over(lookup);
+    lookup.owner_.on_finished(lookup);
   }
   return std::noop_coroutine();
 }
 
-SharedLookup::Answer SharedLookup::answer() {
+SharedLookup::ResultPtr SharedLookup::result() {
   const auto& promise = task_.handle().promise();
   if (promise.exception() != nullptr) std::rethrow_exception(promise.exception());
   return promise.value();
 }
 
-Task<SharedLookup::Answer> SharedLookup::wait_for(std::shared_ptr<SharedLookup> lookup) {
-  ++lookup->waiting_;
+Task<SharedLookup::ResultPtr> SharedLookup::wait(std::shared_ptr<SharedLookup> lookup) {
+  ++lookup->waiters_;
   const auto waited = co_await lookup->ended_.wait();
-  --lookup->waiting_;
-  if (waited || lookup->ended_.is_set()) co_return lookup->answer();
-  if (lookup->waiting_ > 0) {
-    auto left = std::make_shared<NameAnswer>();
+  --lookup->waiters_;
+  if (waited || lookup->ended_.is_set()) co_return lookup->result();
+  if (lookup->waiters_ > 0) {
+    auto left = std::make_shared<LookupResult>();
     left->error = Errc::cancelled;
     co_return left;
   }
-  lookup->owner_.over(*lookup);
+  lookup->owner_.on_finished(*lookup);
   lookup->cancel_.cancel();
-  co_await End(*lookup);
-  co_return lookup->answer();
+  co_await LastWaiter(*lookup);
+  co_return lookup->result();
 }
 
-}  // namespace weir::names
+}  // namespace weir::dns

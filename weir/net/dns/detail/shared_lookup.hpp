@@ -1,4 +1,4 @@
-// One look-up for all who want to know the same at the same time.
+// One look-up shared by all tasks that request the same name at the same time.
 #pragma once
 
 #include <coroutine>
@@ -10,26 +10,28 @@
 #include "weir/task/sync/event.hpp"
 #include "weir/task/task.hpp"
 
-namespace weir::names {
+namespace weir::dns {
 
-/// Runs a task as long as somebody waits for what comes of it. It belongs to those who do: who is
-/// cancelled leaves, and the last one to leave has the task cancelled and waits for its end.
-/// Threads: its loop's. Lifetime: held by each who waits.
-class SharedLookup : Completion {
+/// Runs a look-up task while at least one other task waits for its result. A cancelled waiter
+/// leaves. The last waiter to leave cancels the look-up task and waits for its end.
+/// Threads: its loop's.
+/// Lifetime: each waiter holds a reference.
+class SharedLookup : Continuation {
  public:
-  using Answer = std::shared_ptr<const NameAnswer>;
-  /// Told once, when the task has ended or is to be cancelled: nobody can join it any more.
+  using ResultPtr = std::shared_ptr<const LookupResult>;
+  /// SharedLookup calls its Owner once, when the task has ended or is about to be cancelled. No
+  /// further task may join the look-up after this call.
   class Owner {
    public:
-    virtual void over(SharedLookup& lookup) noexcept = 0;
+    virtual void on_finished(SharedLookup& lookup) noexcept = 0;
 
    protected:
     ~Owner() = default;
   };
 
-  /// The owner outlives everybody who waits.
-  SharedLookup(Owner& owner, NameQuestion question, Task<Answer> task) noexcept
-      : Completion(&completed),
+  /// Lifetime: the owner outlives every waiter.
+  SharedLookup(Owner& owner, Question question, Task<ResultPtr> task) noexcept
+      : Continuation(&on_completed),
         owner_(owner),
         question_(std::move(question)),
         task_(std::move(task)) {}
@@ -37,43 +39,45 @@ class SharedLookup : Completion {
   SharedLookup& operator=(const SharedLookup&) = delete;
   ~SharedLookup();
 
-  const NameQuestion& question() const noexcept { return question_; }
-  /// Once, before anybody waits, by who will. The task may have ended when it returns.
+  const Question& question() const noexcept { return question_; }
+  /// Starts the task. The first waiter calls it once, before any task waits. The look-up task may
+  /// have ended when this function returns.
   void start(Loop& loop);
 
-  /// What the task gives, or throws; Errc::cancelled in it for who was.
-  /// Cancel: returns in the loop's next round; the last one waits for the task, which is cancelled
-  /// too, and gives what that gives.
-  static Task<Answer> wait_for(std::shared_ptr<SharedLookup> lookup);
+  /// Waits for the result of the look-up task. Rethrows an exception of that task.
+  /// Returns: the result; one with Errc::cancelled after a cancellation.
+  /// Cancel: resumes from the loop's ready queue if other tasks wait. The last waiter cancels the
+  /// look-up task, waits for its end and returns its result.
+  static Task<ResultPtr> wait(std::shared_ptr<SharedLookup> lookup);
 
  private:
-  /// The last one's waiting, which cannot be cancelled.
-  class End : public Waiter {
+  /// The awaiter of the last waiter. It cannot be cancelled.
+  class LastWaiter : public Waiter {
    public:
-    explicit End(SharedLookup& lookup) noexcept : lookup_(lookup) {}
+    explicit LastWaiter(SharedLookup& lookup) noexcept : lookup_(lookup) {}
     bool await_ready() const noexcept { return lookup_.ended_.is_set(); }
     template <HasContext Promise>
     void await_suspend(std::coroutine_handle<Promise> handle) noexcept {
-      wait_in(handle);
-      lookup_.last_ = this;
+      set_coroutine(handle);
+      lookup_.last_waiter_ = this;
     }
     void await_resume() const noexcept {}
-    void come() noexcept { resume_later(); }
+    void complete() noexcept { resume_later(); }
 
    private:
     SharedLookup& lookup_;
   };
 
-  static std::coroutine_handle<> completed(Completion& self, std::coroutine_handle<>);
-  Answer answer();
+  static std::coroutine_handle<> on_completed(Continuation& self, std::coroutine_handle<>);
+  ResultPtr result();
 
   Owner& owner_;
-  NameQuestion question_;
-  Task<Answer> task_;
+  Question question_;
+  Task<ResultPtr> task_;
   CancelSource cancel_;
-  CoreManualResetEvent ended_;
-  std::size_t waiting_ = 0;
-  End* last_ = nullptr;
+  ManualResetEvent ended_;
+  std::size_t waiters_ = 0;
+  LastWaiter* last_waiter_ = nullptr;
 };
 
-}  // namespace weir::names
+}  // namespace weir::dns

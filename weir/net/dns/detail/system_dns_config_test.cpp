@@ -1,11 +1,13 @@
-#include "weir/net/resolv_conf.hpp"
+#include "weir/net/dns/detail/system_dns_config.hpp"
 
 #include <gtest/gtest.h>
 
-namespace weir::names {
+#include "weir/net/dns/detail/host_name.hpp"
+
+namespace weir::dns {
 namespace {
 
-TEST(ResolvConf, IsReadAsTheManualSays) {
+TEST(ResolvConf, IsParsedAsDocumented) {
   const auto conf = ResolvConf::parse(
       "; comment\n# comment\nnameserver 192.0.2.1\nnameserver\t2001:db8::1 # ours\n"
       "search example.org. Sub.Example.ORG\noptions ndots:3 timeout:7\toptions rotate "
@@ -19,7 +21,7 @@ TEST(ResolvConf, IsReadAsTheManualSays) {
   EXPECT_EQ(conf.attempts, 4U);
 }
 
-TEST(ResolvConf, WithoutItThisMachineIsAsked) {
+TEST(ResolvConf, DefaultsToAServerOnThisMachine) {
   for (const std::string_view text : {"", "\n\n", "nameserver nowhere\noptions ndots\nports 7"}) {
     const auto conf = ResolvConf::parse(text);
     ASSERT_EQ(conf.servers.size(), 1U) << text;
@@ -31,7 +33,7 @@ TEST(ResolvConf, WithoutItThisMachineIsAsked) {
   }
 }
 
-TEST(ResolvConf, OfSearchAndDomainTheLastCounts) {
+TEST(ResolvConf, LastOfSearchAndDomainCounts) {
   using Domains = std::vector<std::string>;
   EXPECT_EQ(ResolvConf::parse("search a b\ndomain c d").search, Domains{"c"});
   EXPECT_EQ(ResolvConf::parse("domain c\nsearch a b").search, (Domains{"a", "b"}));
@@ -54,4 +56,35 @@ TEST(ResolvConf, HasLimits) {
 }
 
 }  // namespace
-}  // namespace weir::names
+
+namespace {
+
+std::vector<Endpoint> addresses(std::initializer_list<std::string_view> texts) {
+  std::vector<Endpoint> addresses;
+  for (const std::string_view text : texts) addresses.push_back(parse_ip_address(text, 0).value());
+  return addresses;
+}
+
+TEST(HostsFile, CollectsAllNamesOfALineAndAllLinesOfAName) {
+  const auto file = HostsFile::parse(
+      "# comment\n127.0.0.1\tlocalhost one\n\n  192.0.2.1 One two.example # three\r\n"
+      "2001:db8::1 one\n192.0.2.1 one");
+  ASSERT_NE(file.find("one"), nullptr);
+  EXPECT_EQ(*file.find("one"), addresses({"127.0.0.1", "192.0.2.1", "2001:db8::1"}));
+  ASSERT_NE(file.find("two.example"), nullptr);
+  EXPECT_EQ(*file.find("two.example"), addresses({"192.0.2.1"}));
+  EXPECT_EQ(file.find("three"), nullptr);
+  EXPECT_EQ(file.names(), 3U);
+}
+
+TEST(HostsFile, SkipsMalformedLinesAndNames) {
+  const auto file = HostsFile::parse(
+      "one 192.0.2.1\n192.0.2 two\n192.0.2.1\n192.0.2.1 a..b 7 three\n#192.0.2.1 "
+      "four\n\n192.0.2.1");
+  EXPECT_EQ(file.names(), 1U);
+  EXPECT_NE(file.find("three"), nullptr);
+  EXPECT_EQ(HostsFile::parse("").names(), 0U);
+}
+
+}  // namespace
+}  // namespace weir::dns

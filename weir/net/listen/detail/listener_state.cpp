@@ -1,73 +1,78 @@
-#include "weir/net/listener_state.hpp"
+#include "weir/net/listen/detail/listener_state.hpp"
 
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <utility>
 
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/net/detail/socket_block.hpp"
+
 namespace weir::tcp {
 
 Listener::State::State(Loop& loop, Socket& socket, const LoopGroup::Listener& listener)
-    : Timer(&grace_ended),
-      DrainWatcher(&drain_asked),
-      AdmissionWatcher(&admitted),
+    : Timer(&on_quiet_timer),
+      DrainObserver(&on_drain),
+      AcceptObserver(&on_resume_accepting),
       loop_(loop),
       socket_(socket),
       shared_(listener.shared),
-      balance_(listener.balance) {
+      balancer_(listener.balancer) {
   if (shared_ != nullptr) shared_->begin_accepting();
-  if (balance_ != nullptr && balance_->intake(loop.core()).open(*this)) {
-    intake_ = &balance_->intake(loop.core());
+  if (balancer_ != nullptr && balancer_->handoff_queue(loop.core()).open(*this)) {
+    handoff_queue_ = &balancer_->handoff_queue(loop.core());
   }
-  if (loop.holding()) loop.watch_admission(*this);
+  if (loop.accepting_paused()) loop.observe_resume_accepting(*this);
   if (loop.draining()) {
     drain();
   } else {
-    loop.watch_drain(*this);
+    loop.observe_drain(*this);
   }
 }
 
 Listener::State::~State() {
   assert(accepting_ == nullptr);
-  for (SideDoor* const each : side_doors_) each->leave();
-  if (intake_ != nullptr) intake_->close();
+  for (ExtraListener* const each : extra_listeners_) each->close();
+  if (handoff_queue_ != nullptr) handoff_queue_->close();
   loop_.backend().close(socket_);
-  end_main();
+  end_main_listener();
 }
 
-Result<> Listener::State::add_side_doors(
-    const std::vector<std::shared_ptr<SharedListener>>& further) {
-  side_doors_.reserve(further.size());  // a door that is open is known
-  for (const std::shared_ptr<SharedListener>& each : further) {
-    auto door = open_side_door(loop_, each, *this);
-    if (!door) return fail(door.error());
-    side_doors_.push_back(*door);
-    if (draining_) (*door)->stop();
+Result<> Listener::State::add_extra_listeners(
+    const std::vector<std::shared_ptr<SharedListener>>& additional) {
+  extra_listeners_.reserve(additional.size());  // push_back() must not throw: it leaks a listener
+  for (const std::shared_ptr<SharedListener>& each : additional) {
+    auto extra = open_extra_listener(loop_, each, *this);
+    if (!extra) return fail(extra.error());
+    extra_listeners_.push_back(*extra);
+    if (draining_) (*extra)->stop();
   }
   return {};
 }
 
-/// The first accept: what was inherited is about to be accepted from.
-void Listener::State::announce() {
-  if (std::exchange(announced_, true)) return;
-  std::size_t awaited = shared_ != nullptr && shared_->awaited() ? 1 : 0;
-  for (const SideDoor* const each : side_doors_) awaited += each->awaited() ? 1 : 0;
-  loop_.group().asked_to_accept(awaited);
-  if (loop_.holding() && !draining_) return;
-  for (SideDoor* const each : side_doors_) each->begin();
+/// Handles the first accept. It reports the inherited sockets whose former owner waits for it, and
+/// starts the extra listeners.
+void Listener::State::on_first_accept() {
+  if (std::exchange(accept_started_, true)) return;
+  std::size_t awaited = shared_ != nullptr && shared_->peer_waits_for_accept() ? 1 : 0;
+  for (const ExtraListener* const each : extra_listeners_)
+    awaited += each->peer_waits_for_accept() ? 1 : 0;
+  loop_.group().on_accept_requested(awaited);
+  if (loop_.accepting_paused() && !draining_) return;
+  for (ExtraListener* const each : extra_listeners_) each->begin();
 }
 
 bool Listener::State::begin(AcceptOperation& operation) {
   assert(accepting_ == nullptr);
   quiet_ = false;
-  announce();
-  if (take_one(operation)) return true;
-  if (closed_ || over()) {
+  on_first_accept();
+  if (take_ready(operation)) return true;
+  if (closed_ || is_finished()) {
     closed_ = true;
     operation.finish(Errc::closed);
     return true;
   }
-  if (main_ended_ || (loop_.holding() && !draining_)) {
+  if (main_listener_ended_ || (loop_.accepting_paused() && !draining_)) {
     park(operation);
     return false;
   }
@@ -76,35 +81,36 @@ bool Listener::State::begin(AcceptOperation& operation) {
   return false;
 }
 
-/// Whether it has finished with a connection that is here already.
-bool Listener::State::take_one(AcceptOperation& operation) {
-  if (intake_ != nullptr) {
-    if (Descriptor connection = intake_->take()) {
+/// Returns true if it has finished the operation with a connection that is available already.
+bool Listener::State::take_ready(AcceptOperation& operation) {
+  if (handoff_queue_ != nullptr) {
+    if (Descriptor connection = handoff_queue_->take()) {
       operation.accepted = std::move(connection);
       operation.finish();
-      taken_over_ = true;
+      handed_off_ = true;
       loop_.count_taken_over();
       return true;
     }
   }
-  const auto door = std::ranges::find_if(side_doors_, &SideDoor::has_one);
-  if (door == side_doors_.end()) return false;
-  operation.accepted = (*door)->take();
+  const auto extra = std::ranges::find_if(extra_listeners_, &ExtraListener::has_connection);
+  if (extra == extra_listeners_.end()) return false;
+  operation.accepted = (*extra)->take();
   operation.finish();
-  // The next time another one's turn comes first.
-  std::rotate(door, door + 1, side_doors_.end());
+  // The other extra listeners come first the next time.
+  std::rotate(extra, extra + 1, extra_listeners_.end());
   return true;
 }
 
-bool Listener::State::has_one() const noexcept {
-  if (intake_ != nullptr && !intake_->empty()) return true;
-  return std::ranges::any_of(side_doors_, &SideDoor::has_one);
+bool Listener::State::has_connection() const noexcept {
+  if (handoff_queue_ != nullptr && !handoff_queue_->empty()) return true;
+  return std::ranges::any_of(extra_listeners_, &ExtraListener::has_connection);
 }
 
-/// Whether everything that another process goes on with has ended here, and there is nothing else.
-bool Listener::State::over() const noexcept {
-  return draining_ && !empties_ && main_ended_ && !has_one() &&
-         std::ranges::all_of(side_doors_, &SideDoor::ended);
+/// Returns true if a drain has nothing left to accept. All sockets stay open in another process and
+/// have ended here.
+bool Listener::State::is_finished() const noexcept {
+  return draining_ && !empties_queues_ && main_listener_ended_ && !has_connection() &&
+         std::ranges::all_of(extra_listeners_, &ExtraListener::ended);
 }
 
 void Listener::State::park(AcceptOperation& operation) noexcept {
@@ -113,17 +119,17 @@ void Listener::State::park(AcceptOperation& operation) noexcept {
   parked_ = true;
 }
 
-/// From here on it waits in the backend.
+/// Moves the parked accept to the backend.
 void Listener::State::unpark() {
   if (!std::exchange(parked_, false)) return;
   if (loop_.backend().accept(socket_, *accepting_)) loop_.ready(*accepting_);
 }
 
-/// Lets the accept that waits look again: a connection is here, or the end.
-void Listener::State::reconsider() {
+/// Wakes the pending accept if a connection is available or the drain has ended.
+void Listener::State::wake_accept() {
   if (accepting_ == nullptr) return;
-  if (over()) closed_ = true;
-  if (closed_ || has_one()) cancel(*accepting_);
+  if (is_finished()) closed_ = true;
+  if (closed_ || has_connection()) cancel(*accepting_);
 }
 
 void Listener::State::cancel(AcceptOperation& operation) {
@@ -133,92 +139,177 @@ void Listener::State::cancel(AcceptOperation& operation) {
   loop_.ready(operation);
 }
 
-bool Listener::State::goes_on(AcceptOperation& operation) {
-  // It was cut short for what came by another way, or it is over.
-  if (operation.error() == Errc::cancelled) return take_one(operation);
+bool Listener::State::try_recover(AcceptOperation& operation) {
+  // wake_accept() cancels an accept if another source has a connection, or at the end.
+  if (operation.error() == Errc::cancelled) return take_ready(operation);
   if (operation.error() != Errc::closed || closed_) return false;
-  end_main();
-  if (take_one(operation)) return true;
-  closed_ = over();
+  end_main_listener();
+  if (take_ready(operation)) return true;
+  closed_ = is_finished();
   return false;
 }
 
-void Listener::State::end_main() {
-  if (std::exchange(main_ended_, true)) return;
+void Listener::State::end_main_listener() {
+  if (std::exchange(main_listener_ended_, true)) return;
   if (shared_ != nullptr) shared_->end_accepting();
 }
 
 bool Listener::State::hand_over(Descriptor& accepted) {
-  if (intake_ == nullptr || draining_) return false;
-  if (!balance_->hand_over(loop_.core(), accepted)) return false;
+  if (handoff_queue_ == nullptr || draining_) return false;
+  if (!balancer_->hand_over(loop_.core(), accepted)) return false;
   loop_.count_handed_over();
   return true;
 }
 
 Socket* Listener::State::adopt(Descriptor accepted) {
-  // What was accepted from a listener that turns newcomers away may not hear its peer yet.
-  if (draining_) static_cast<void>(loop_.host().configure(accepted.value(), {}));
+  // A connection from a listener that refuses new ones may not receive data until it is configured.
+  if (draining_) static_cast<void>(loop_.platform().configure(accepted.value(), {}));
   auto socket = loop_.backend().adopt(std::move(accepted), {.role = SocketRole::stream});
   if (socket) return *socket;
   loop_.count_dropped_connection();
   return nullptr;
 }
 
-std::error_code Listener::State::explain(std::error_code error) const noexcept {
-  // The kernel fails the accepts of a Unix listener that takes no newcomers and has none left,
-  // also where another loop that shares it has begun to drain first.
+std::error_code Listener::State::to_accept_error(std::error_code error) const noexcept {
+  // The kernel fails the accepts of a Unix listener that refuses connections and has none left.
+  // This also happens if another loop that shares the socket has begun to drain first.
   const bool refusing = draining_ || (shared_ != nullptr && error == system_error(EINVAL));
   const bool drained = closed_ || (refusing && error != Errc::cancelled);
   return drained ? make_error_code(Errc::closed) : error;
 }
 
-void Listener::State::admit() {
-  if (announced_) {
-    for (SideDoor* const each : side_doors_) each->begin();
+void Listener::State::resume_accepting() {
+  if (accept_started_) {
+    for (ExtraListener* const each : extra_listeners_) each->begin();
   }
-  if (!main_ended_) unpark();
-  reconsider();
+  if (!main_listener_ended_) unpark();
+  wake_accept();
 }
 
 void Listener::State::drain() {
   draining_ = true;
-  if (intake_ != nullptr) intake_->shut();
-  if (shared_ != nullptr && shared_->goes_on()) {
+  if (handoff_queue_ != nullptr) handoff_queue_->stop_receiving();
+  if (shared_ != nullptr && shared_->stays_open_elsewhere()) {
     loop_.backend().stop_accepting(socket_);
-    if (parked_) end_main();
+    if (parked_) end_main_listener();
   } else {
-    empties_ = true;
-    // Where the host cannot refuse, connections are still accepted until none comes for a while.
-    static_cast<void>(loop_.host().refuse_new_connections(socket_.descriptor));
+    empties_queues_ = true;
+    // If the platform cannot refuse connections, they are accepted until none comes for a
+    // quiet_period.
+    static_cast<void>(loop_.platform().refuse_new_connections(socket_.descriptor));
     unpark();
   }
-  for (SideDoor* const each : side_doors_) {
-    if (each->goes_on()) {
+  for (ExtraListener* const each : extra_listeners_) {
+    if (each->stays_open_elsewhere()) {
       each->stop();
     } else {
-      empties_ = true;
-      static_cast<void>(loop_.host().refuse_new_connections(each->descriptor()));
-      if (announced_) each->begin();
+      empties_queues_ = true;
+      static_cast<void>(loop_.platform().refuse_new_connections(each->descriptor()));
+      if (accept_started_) each->begin();
     }
   }
-  if (empties_) start_grace();
-  reconsider();
+  if (empties_queues_) start_quiet_timer();
+  wake_accept();
 }
 
-void Listener::State::start_grace() noexcept {
+void Listener::State::start_quiet_timer() noexcept {
   quiet_ = accepting_ != nullptr;
-  loop_.timers().start(*this, after(loop_.now(), grace));
+  loop_.timers().start(*this, after(loop_.now(), quiet_period));
 }
 
 void Listener::State::check_quiet() {
-  // While nobody accepts, what waits in the queue is not lost but kept. Nor is what came by other
-  // ways: whoever accepts has been told.
-  if (accepting_ == nullptr || has_one() || (!quiet_ && --rounds_left_ > 0)) {
-    start_grace();
+  // Queued connections are kept while no accept is pending. Connections from other sources are kept
+  // too, because wake_accept() has already woken the accept for them.
+  if (accepting_ == nullptr || has_connection() || (!quiet_ && --rounds_left_ > 0)) {
+    start_quiet_timer();
     return;
   }
   closed_ = true;
   cancel(*accepting_);
+}
+
+Result<ExtraListener*> open_extra_listener(Loop& loop, std::shared_ptr<SharedListener> shared,
+                                           ExtraListener::Observer& observer) {
+  auto descriptor = shared->share();
+  if (!descriptor) return fail(descriptor.error());
+  // Accepted connections inherit this configuration.
+  if (auto configured = loop.platform().configure(descriptor->value(), {}); !configured) {
+    return fail(configured.error());
+  }
+  const SocketOptions options{.role = SocketRole::listener, .shared = true};
+  auto socket = loop.backend().adopt(std::move(*descriptor), options);
+  if (!socket) return fail(socket.error());
+  return make_socket_block<ExtraListener>(loop, **socket, std::move(shared), observer).release();
+}
+
+ExtraListener::ExtraListener(Loop& loop, Socket& socket, std::shared_ptr<SharedListener> shared,
+                             Observer& observer)
+    : AcceptOperation(&on_completed),
+      loop_(loop),
+      socket_(&socket),
+      shared_(std::move(shared)),
+      observer_(&observer) {
+  shared_->begin_accepting();
+}
+
+void ExtraListener::begin() {
+  if (std::exchange(started_, true) || ended_) return;
+  accept_next();
+}
+
+Descriptor ExtraListener::take() {
+  assert(has_connection_);
+  has_connection_ = false;
+  Descriptor taken = std::move(accepted);
+  if (!ended_) accept_next();
+  return taken;
+}
+
+void ExtraListener::stop() {
+  if (ended_) return;
+  loop_.backend().stop_accepting(*socket_);
+  if (!started_) end();
+}
+
+void ExtraListener::accept_next() {
+  accept_pending_ = !loop_.backend().accept(*socket_, *this);
+  if (!accept_pending_) on_accepted();
+}
+
+void ExtraListener::on_accepted() {
+  if (error()) {
+    end();
+  } else {
+    has_connection_ = true;
+  }
+}
+
+void ExtraListener::end() {
+  if (std::exchange(ended_, true)) return;
+  shared_->end_accepting();
+}
+
+void ExtraListener::on_completed(Runnable& self) {
+  auto& extra = static_cast<ExtraListener&>(static_cast<AcceptOperation&>(self));
+  extra.accept_pending_ = false;
+  if (extra.observer_ == nullptr) return extra.destroy_self();
+  extra.on_accepted();
+  extra.observer_->on_change();
+}
+
+void ExtraListener::close() {
+  observer_ = nullptr;
+  if (accept_pending_) loop_.backend().cancel(*this);
+  accepted.reset();
+  has_connection_ = false;
+  loop_.backend().close(*std::exchange(socket_, nullptr));
+  end();
+  shared_.reset();
+  if (!accept_pending_) destroy_self();
+}
+
+void ExtraListener::destroy_self() {
+  BlockDeleter<ExtraListener>()(this);
 }
 
 }  // namespace weir::tcp

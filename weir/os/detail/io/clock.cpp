@@ -1,4 +1,4 @@
-// Clocks, by clock_gettime(2), which does not enter the kernel on common machines.
+// Clocks through clock_gettime(2), which does not enter the kernel on common machines.
 #include "weir/os/detail/io/clock.hpp"
 
 #include <algorithm>

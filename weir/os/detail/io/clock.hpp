@@ -1,4 +1,4 @@
-// What time it is, from the kernel. Only the operating system's Host reads it.
+// The kernel's clocks, which only the operating system's Platform reads.
 #pragma once
 
 #include <ctime>
@@ -7,17 +7,19 @@
 
 namespace weir::os {
 
-/// CLOCK_MONOTONIC: never goes back, stands still while the machine is suspended. Any thread.
+/// Returns CLOCK_MONOTONIC. It never goes back, and it stops while the machine is suspended.
+/// Threads: any.
 Instant monotonic_now() noexcept;
 
-/// CLOCK_REALTIME: the time of day in UTC. Any thread.
+/// Returns CLOCK_REALTIME, the time of day in UTC.
+/// Threads: any.
 WallTime wall_now() noexcept;
 
-/// A length of time that is not negative, as system calls take it.
+/// Converts a length of time that is not negative to the type of system calls.
 timespec to_timespec(Duration length) noexcept;
 
-/// How long it is from `now` until then, as poll(2) takes it: in milliseconds, rounded up; -1 for
-/// `never`.
+/// Returns the time from `now` to `until` for poll(2), in milliseconds, rounded up. It is 0 if
+/// `until` has passed, at most INT_MAX, and -1 for `never`.
 int to_poll_timeout(Instant until, Instant now) noexcept;
 
 }  // namespace weir::os

@@ -1,4 +1,4 @@
-// Clocks: the right ones, and never backwards where that is promised.
+// Tests that the clocks are the kernel's and that the monotonic clock never goes back.
 #include "weir/os/detail/io/clock.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ TEST(Clock, MonotonicNeverGoesBack) {
 }
 
 TEST(Clock, BothAreTheKernelsClocks) {
-  // libstdc++'s clocks are the same two, so a reading lies between two of theirs.
+  // libstdc++ uses the same two clocks, so that a reading lies between two of its readings.
   const auto steady_before = std::chrono::steady_clock::now().time_since_epoch();
   const auto monotonic = monotonic_now().time_since_epoch();
   const auto steady_after = std::chrono::steady_clock::now().time_since_epoch();
@@ -29,7 +29,7 @@ TEST(Clock, BothAreTheKernelsClocks) {
   EXPECT_LT(std::chrono::abs(difference), std::chrono::seconds(5));
 }
 
-TEST(Clock, LengthsForSystemCalls) {
+TEST(Clock, ConvertsLengthsForSystemCalls) {
   using namespace std::chrono_literals;
   for (const Duration length : {Duration(0ns), Duration(999'999'999ns), Duration(1s),
                                 Duration(1s + 1ns), Duration::max()}) {
@@ -39,7 +39,7 @@ TEST(Clock, LengthsForSystemCalls) {
   }
 }
 
-TEST(Clock, WaitsOfPollAreRoundedUp) {
+TEST(Clock, RoundsPollTimeoutsUp) {
   using namespace std::chrono_literals;
   const Instant now(1h);
   EXPECT_EQ(to_poll_timeout(never, now), -1);

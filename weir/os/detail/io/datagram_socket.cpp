@@ -1,4 +1,4 @@
-#include "weir/os/datagram_socket.hpp"
+#include "weir/os/detail/io/datagram_socket.hpp"
 
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -12,7 +12,7 @@
 namespace weir::os {
 namespace {
 
-/// The groups of other sockets stay theirs (Linux hands them to everybody by default).
+/// Excludes the groups that only other sockets have joined. Linux includes them by default.
 Result<> keep_to_own_groups(int socket, bool is_ipv6) {
   // IPV6_MULTICAST_ALL is newer than some headers: Linux 4.20.
   constexpr int ipv6_multicast_all = 29;
@@ -30,8 +30,8 @@ Result<> choose_interface(int socket, bool is_ipv6, unsigned index) {
   return set_option(socket, IPPROTO_IP, IP_MULTICAST_IF, choice);
 }
 
-Result<> join_what_arrives(int socket, bool joined) {
-  if (!joined) return {};
+Result<> set_gro(int socket, bool gro) {
+  if (!gro) return {};
   auto done = set_option(socket, IPPROTO_UDP, UDP_GRO, 1);
   if (!done && done.error() == system_error(ENOPROTOOPT)) return {};
   return done;
@@ -46,8 +46,8 @@ Result<> apply(int socket, bool is_ipv6, const DatagramSettings& settings) {
   if (auto done = choose_interface(socket, is_ipv6, settings.multicast_interface); !done) {
     return done;
   }
-  if (auto done = join_what_arrives(socket, settings.joined); !done) return done;
-  if (!settings.reuse_port || settings.first) return {};
+  if (auto done = set_gro(socket, settings.gro); !done) return done;
+  if (!settings.reuse_port || settings.require_unused) return {};
   return set_option(socket, SOL_SOCKET, SO_REUSEPORT, 1);
 }
 
@@ -62,8 +62,8 @@ Result<Fd> open_as(const DatagramSettings& settings) {
   if (bound && ::bind(socket.get(), as_sockaddr(settings.local), settings.local.size()) < 0) {
     return fail(system_error(errno));
   }
-  if (settings.reuse_port && settings.first) {
-    // Binding has refused to share; those who come later may.
+  if (settings.reuse_port && settings.require_unused) {
+    // bind() without the option has proved that the port was unused. Later sockets may share it.
     if (auto done = set_option(socket.get(), SOL_SOCKET, SO_REUSEPORT, 1); !done) {
       return fail(done.error());
     }

@@ -1,5 +1,5 @@
-// Datagram sockets on loopback: who hears whom, who shares a port, and who is in a group.
-#include "weir/os/datagram_socket.hpp"
+// Tests of datagram sockets on loopback: delivery, shared ports and multicast groups.
+#include "weir/os/detail/io/datagram_socket.hpp"
 
 #include <gtest/gtest.h>
 #include <net/if.h>
@@ -29,8 +29,8 @@ ssize_t send_to(const Fd& socket, std::string_view text, const Address& peer) {
                   static_cast<const sockaddr*>(peer.data()), peer.size());
 }
 
-/// What has arrived; nullopt: nothing that there was time for.
-std::optional<std::string> hear(const Fd& socket, int milliseconds = 10'000) {
+/// Returns the next datagram; nullopt if none arrives in time.
+std::optional<std::string> receive(const Fd& socket, int milliseconds = 10'000) {
   pollfd wanted{socket.get(), POLLIN, 0};
   if (::poll(&wanted, 1, milliseconds) != 1) return std::nullopt;
   std::array<char, 100> room;
@@ -47,44 +47,46 @@ unsigned loopback_interface() {
   return ::if_nametoindex("lo");
 }
 
-TEST(DatagramSocket, TalksWithEverybody) {
+TEST(DatagramSocket, ExchangesDatagramsWithAnyPeer) {
   const Fd first = open_socket({.local = Address::loopback(0)});
   const Fd second = open_socket({.local = Address::loopback(0)});
   ASSERT_EQ(send_to(first, "hello", address_of(second)), 5);
-  EXPECT_EQ(hear(second), "hello");
+  EXPECT_EQ(receive(second), "hello");
   ASSERT_EQ(send_to(second, "", address_of(first)), 0);
-  EXPECT_EQ(hear(first), "");
+  EXPECT_EQ(receive(first), "");
 }
 
-TEST(DatagramSocket, OfEveryInterfaceHearsIpv4) {
+TEST(DatagramSocket, ASocketOnEveryInterfaceReceivesIpv4) {
   const Fd server = open_socket({.local = Address::any(0)});
   const Fd client = open_socket({.local = Address::loopback(0)});
   ASSERT_EQ(send_to(client, "four", Address::loopback(address_of(server).port())), 4);
-  EXPECT_EQ(hear(server), "four");
+  EXPECT_EQ(receive(server), "four");
 }
 
-TEST(DatagramSocket, ConnectedHearsItsPeerAlone) {
+TEST(DatagramSocket, AConnectedSocketReceivesOnlyFromItsPeer) {
   const Fd server = open_socket({.local = Address::loopback(0)});
   const Fd client = open_socket({.peer = address_of(server)});
   const Fd stranger = open_socket({.local = Address::loopback(0)});
   EXPECT_EQ(peer_address(client.get()).value(), address_of(server));
   ASSERT_EQ(send_to(stranger, "psst", address_of(client)), 4);
   ASSERT_EQ(send_to(server, "answer", address_of(client)), 6);
-  EXPECT_EQ(hear(client), "answer");
+  EXPECT_EQ(receive(client), "answer");
 }
 
-TEST(DatagramSocket, APortIsSharedOnlyWhenAllAgree) {
+TEST(DatagramSocket, SharesAPortOnlyIfAllSocketsAllowIt) {
   const Fd alone = open_socket({.local = Address::loopback(0)});
   const Address taken = address_of(alone);
   EXPECT_EQ(open_datagram_socket({.local = taken}).error(), system_error(EADDRINUSE));
   EXPECT_EQ(open_datagram_socket({.local = taken, .reuse_port = true}).error(),
             system_error(EADDRINUSE));
-  const Fd first = open_socket({.local = Address::loopback(0), .reuse_port = true, .first = true});
+  const Fd first =
+      open_socket({.local = Address::loopback(0), .reuse_port = true, .require_unused = true});
   const Address shared = address_of(first);
   const Fd second = open_socket({.local = shared, .reuse_port = true});
   EXPECT_EQ(address_of(second), shared);
-  EXPECT_EQ(open_datagram_socket({.local = shared, .reuse_port = true, .first = true}).error(),
-            system_error(EADDRINUSE));
+  EXPECT_EQ(
+      open_datagram_socket({.local = shared, .reuse_port = true, .require_unused = true}).error(),
+      system_error(EADDRINUSE));
 }
 
 TEST(DatagramSocket, NeedsAnIpAddress) {
@@ -93,9 +95,9 @@ TEST(DatagramSocket, NeedsAnIpAddress) {
             system_error(EAFNOSUPPORT));
 }
 
-// What was sent to a group before somebody joined it, or after he left, is not for him. The last
-// message of each part goes to the socket itself and shows that nothing else is on its way.
-TEST(DatagramSocket, HearsAGroupWhileItIsIn) {
+// A socket does not receive datagrams that were sent to a group before it joined or after it left.
+// The last datagram of each part goes to the socket itself and shows that no other was delivered.
+TEST(DatagramSocket, ReceivesFromAGroupOnlyWhileJoined) {
   if (loopback_interface() == 0) GTEST_SKIP() << "no interface called lo";
   const Address any = Address::ipv4({}, 0);
   const MulticastGroup group{Address::ipv4({239, 255, 77, 1}, 0), loopback_interface()};
@@ -108,22 +110,22 @@ TEST(DatagramSocket, HearsAGroupWhileItIsIn) {
   ASSERT_TRUE(join_group(other_member.get(), group));
   ASSERT_EQ(send_to(sender, "early", to_group), 5);
   ASSERT_EQ(send_to(sender, "one", to_member), 3);
-  EXPECT_EQ(hear(member), "one");
+  EXPECT_EQ(receive(member), "one");
 
   const auto joined = join_group(member.get(), group);
   ASSERT_TRUE(joined) << joined.error().message();
   EXPECT_EQ(join_group(member.get(), group).error(), system_error(EADDRINUSE));
   ASSERT_EQ(send_to(sender, "in time", to_group), 7);
-  EXPECT_EQ(hear(member), "in time");
+  EXPECT_EQ(receive(member), "in time");
 
   ASSERT_TRUE(leave_group(member.get(), group));
   EXPECT_EQ(leave_group(member.get(), group).error(), system_error(EADDRNOTAVAIL));
   ASSERT_EQ(send_to(sender, "late", to_group), 4);
   ASSERT_EQ(send_to(sender, "two", to_member), 3);
-  EXPECT_EQ(hear(member), "two");
+  EXPECT_EQ(receive(member), "two");
 }
 
-// Heard is another matter: many machines have no route for IPv6 groups over loopback.
+// This test sends nothing, because many machines have no route for IPv6 groups over loopback.
 TEST(DatagramSocket, JoinsAndLeavesAnIpv6Group) {
   const Address loopback = Address::parse("[::1]:0").value();
   const bool has_ipv6 = open_datagram_socket({.local = loopback}).has_value();
@@ -142,7 +144,7 @@ TEST(DatagramSocket, JoinsAndLeavesAnIpv6Group) {
   EXPECT_EQ(leave_group(member.get(), group).error(), system_error(EADDRNOTAVAIL));
 }
 
-TEST(DatagramSocket, JoinsNothingButGroups) {
+TEST(DatagramSocket, RejectsAddressesThatAreNotGroups) {
   const Fd socket = open_socket({.local = Address::loopback(0)});
   EXPECT_EQ(join_group(socket.get(), {Address::loopback(0), 0}).error(), system_error(EINVAL));
   EXPECT_EQ(join_group(socket.get(), {Address(), 0}).error(), system_error(EINVAL));

@@ -1,4 +1,4 @@
-// Descriptors: thin wrappers around close, fcntl, pipe2 and eventfd.
+// Thin wrappers of close, fcntl, pipe2 and eventfd.
 #include "weir/os/detail/io/fd.hpp"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@ void Fd::close() noexcept {
   if (descriptor_ == none) return;
   const int saved = errno;
   [[maybe_unused]] const int result = ::close(release());
-  assert((result == 0 || errno != EBADF) && "somebody else closed this descriptor");
+  assert((result == 0 || errno != EBADF) && "other code closed this descriptor");
   errno = saved;
 }
 
@@ -31,7 +31,7 @@ Result<> set_on_exec(int descriptor, OnExec what) {
 void open_standard_descriptors() noexcept {
   const int saved = errno;
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // Gets the lowest number that is free. Where it cannot be had, lines of the log are lost.
+    // open() returns the lowest free number. If it fails, lines of the log are lost.
     if (::fcntl(number, F_GETFD) >= 0) continue;
     [[maybe_unused]] const int opened = ::open("/dev/null", O_RDWR);
     assert(opened < 0 || opened == number);

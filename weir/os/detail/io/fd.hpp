@@ -1,4 +1,4 @@
-// File descriptors with an owner, and the kernel objects that are nothing but a descriptor.
+// Fd owns a file descriptor. Other functions open pipes and event counters.
 #pragma once
 
 #include <utility>
@@ -7,11 +7,12 @@
 
 namespace weir::os {
 
-/// Owns one descriptor and closes it when destroyed. Threads: one at a time.
+/// An Fd owns one descriptor and closes it when destroyed.
+/// Threads: one at a time.
 class Fd {
  public:
   Fd() noexcept = default;
-  /// Takes over `descriptor`; a negative one means none.
+  /// Takes ownership of `descriptor`. A negative value means no descriptor.
   explicit Fd(int descriptor) noexcept : descriptor_(descriptor < 0 ? none : descriptor) {}
   Fd(Fd&& other) noexcept : descriptor_(other.release()) {}
   Fd& operator=(Fd&& other) noexcept {
@@ -21,16 +22,16 @@ class Fd {
   }
   ~Fd() { close(); }
 
-  /// The descriptor, still owned here, or -1.
+  /// Returns the descriptor, which the Fd still owns, or -1.
   int get() const noexcept { return descriptor_; }
   explicit operator bool() const noexcept { return descriptor_ != none; }
 
-  /// Gives the descriptor to the caller, who closes it.
+  /// Transfers ownership of the descriptor to the caller.
   [[nodiscard]] int release() noexcept { return std::exchange(descriptor_, none); }
 
-  /// Closes now; nothing to do when empty. What close(2) reports is dropped: Linux frees the number
-  /// in every case, and a writer that must know whether its bytes arrived calls fsync(2) first.
-  /// `errno` is left as it was.
+  /// Closes the descriptor now. Does nothing if the Fd is empty. An error of close(2) is ignored,
+  /// because Linux frees the number in every case. A writer that needs its bytes on disk calls
+  /// fsync(2) before. `errno` does not change.
   void close() noexcept;
 
  private:
@@ -38,20 +39,23 @@ class Fd {
   int descriptor_ = none;
 };
 
-/// Whether exec(2) closes `descriptor`. Everything opened by weir::os is close-on-exec already;
-/// this is for inherited descriptors, and for one that a child shall have.
+/// The effect of exec(2) on a descriptor.
 enum class OnExec { close, keep };
+/// Sets whether exec(2) closes `descriptor`. All descriptors that weir::os opens are close-on-exec.
+/// This function is for inherited descriptors and for those that a child process inherits.
 Result<> set_on_exec(int descriptor, OnExec what);
 
-/// Opens /dev/null as standard input, output or error where those are closed, so that none of what
-/// the process opens later gets their numbers, and lines that are meant for the log. Children
-/// inherit it. Call it before there are other threads.
+/// Opens /dev/null as standard input, output or error if they are closed. No descriptor that the
+/// process opens later then gets their numbers and receives lines of the log. Child processes
+/// inherit these descriptors.
+/// Threads: call it before the process has a second thread.
 void open_standard_descriptors() noexcept;
 
-/// Makes reads and writes on an inherited descriptor return EAGAIN instead of waiting.
+/// Makes an inherited descriptor non-blocking. Reads and writes then return EAGAIN instead of
+/// waiting.
 Result<> set_nonblocking(int descriptor);
 
-/// Another number for the same open file, close-on-exec.
+/// Returns another descriptor of the same open file, close-on-exec.
 Result<Fd> duplicate(int descriptor);
 
 struct Pipe {
@@ -59,17 +63,18 @@ struct Pipe {
   Fd write_end;
 };
 
-/// A pipe(7), both ends non-blocking and close-on-exec.
+/// Opens a pipe(7) with both ends non-blocking and close-on-exec.
 Result<Pipe> open_pipe();
 
-/// An eventfd(2) counter at zero, non-blocking and close-on-exec.
+/// Opens an eventfd(2) counter at zero, non-blocking and close-on-exec.
 Result<Fd> open_event();
 
-/// Adds one to an eventfd, which makes it readable. Any thread; safe in a signal handler. Never
-/// waits and cannot fail on an eventfd: a full counter is readable already.
+/// Adds one to an eventfd, which makes it readable. The call never waits. It cannot fail on an
+/// eventfd, because a full counter is already readable.
+/// Threads: any. It is safe in a signal handler.
 void signal_event(int event) noexcept;
 
-/// Sets an eventfd's counter back to zero. Fine when it is zero.
+/// Resets the counter of an eventfd to zero. The counter may already be zero.
 void drain_event(int event) noexcept;
 
 }  // namespace weir::os

@@ -1,4 +1,4 @@
-// Descriptors: owned once, closed once, close-on-exec, and eventfds that never block.
+// Tests of Fd ownership, of descriptor flags, and of eventfds.
 #include "weir/os/detail/io/fd.hpp"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ bool readable(int descriptor) {
   return ::poll(&wanted, 1, 0) == 1 && (wanted.revents & POLLIN) != 0;
 }
 
-TEST(Fd, ClosesWhatItOwnsWhenItGoes) {
+TEST(Fd, TheDestructorClosesTheDescriptor) {
   int number = -1;
   {
     const Fd event = open_event().value();
@@ -35,7 +35,7 @@ TEST(Fd, ClosesWhatItOwnsWhenItGoes) {
   EXPECT_FALSE(is_open(number));
 }
 
-TEST(Fd, MovingHandsOverAndAssigningClosesTheOld) {
+TEST(Fd, MovingTransfersAndAssigningClosesTheOldOne) {
   Fd first = open_event().value();
   Fd second = open_event().value();
   const int kept = first.get();
@@ -48,14 +48,14 @@ TEST(Fd, MovingHandsOverAndAssigningClosesTheOld) {
   EXPECT_FALSE(is_open(dropped));
 }
 
-TEST(Fd, AssigningToItselfKeepsIt) {
+TEST(Fd, SelfAssignmentKeepsTheDescriptor) {
   Fd event = open_event().value();
   Fd& same = event;
   event = std::move(same);
   EXPECT_TRUE(is_open(event.get()));
 }
 
-TEST(Fd, ReleaseLeavesItOpen) {
+TEST(Fd, ReleaseKeepsTheDescriptorOpen) {
   Fd event = open_event().value();
   const int number = event.release();
   EXPECT_FALSE(event);
@@ -64,7 +64,7 @@ TEST(Fd, ReleaseLeavesItOpen) {
   ::close(number);
 }
 
-TEST(Fd, NegativeMeansNone) {
+TEST(Fd, ANegativeNumberMeansNoDescriptor) {
   EXPECT_FALSE(Fd(-7));
   EXPECT_EQ(Fd(-7).get(), -1);
 }
@@ -76,7 +76,7 @@ TEST(Fd, CloseKeepsErrno) {
   EXPECT_EQ(errno, ENOSPC);
 }
 
-TEST(Fd, EverythingIsCloseOnExecAndNonBlocking) {
+TEST(Fd, DescriptorsAreCloseOnExecAndNonBlocking) {
   const Pipe pipe = open_pipe().value();
   const Fd event = open_event().value();
   for (const int each : {pipe.read_end.get(), pipe.write_end.get(), event.get()}) {
@@ -141,7 +141,7 @@ TEST(Event, IsReadableFromSignalToDrain) {
   EXPECT_FALSE(readable(event.get()));
 }
 
-TEST(Event, AFullCounterIsNoError) {
+TEST(Event, AFullCounterIsNotAnError) {
   const Fd event = open_event().value();
   const std::uint64_t most = 0xfffffffffffffffeu;
   ASSERT_EQ(::write(event.get(), &most, sizeof most), ssize_t{sizeof most});

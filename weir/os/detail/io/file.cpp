@@ -15,7 +15,7 @@
 namespace weir::os {
 namespace {
 
-/// Calls it until no signal interrupts it; the errno of a result below zero.
+/// Repeats the call while a signal interrupts it. Errors: the errno of a negative result.
 template <class Call>
 auto uninterrupted(Call call) -> Result<decltype(call())> {
   for (;;) {
@@ -32,14 +32,14 @@ Result<> done(Call call) {
   return {};
 }
 
-/// The same for a call that is given a path.
+/// Calls done() for a call that takes a path, after a check of the path.
 template <class Call>
 Result<> done_at(const std::string& path, Call call) {
-  if (auto checked = check_path(path); !checked) return checked;
+  if (auto checked = validate_path(path); !checked) return checked;
   return done(call);
 }
 
-/// The same offset as the kernel has it.
+/// Converts an offset to the kernel's type.
 Result<off_t> kernel_offset(std::uint64_t offset) {
   if (offset > file_offset_max) return fail(system_error(EINVAL));
   return static_cast<off_t>(offset);
@@ -49,11 +49,11 @@ int flags_of(FileMode mode) noexcept {
   switch (mode) {
     case FileMode::read:
       return O_RDONLY;
-    case FileMode::update:
+    case FileMode::read_write:
       return O_RDWR;
-    case FileMode::replace:
+    case FileMode::truncate:
       return O_WRONLY | O_CREAT | O_TRUNC;
-    case FileMode::make_new:
+    case FileMode::create_new:
       return O_WRONLY | O_CREAT | O_EXCL;
     case FileMode::append:
       return O_WRONLY | O_CREAT | O_APPEND;
@@ -84,7 +84,7 @@ struct CloseDirectory {
 using Directory = std::unique_ptr<DIR, CloseDirectory>;
 
 Result<Fd> open_directory(const std::string& path) {
-  if (auto checked = check_path(path); !checked) return fail(checked.error());
+  if (auto checked = validate_path(path); !checked) return fail(checked.error());
   auto opened = uninterrupted(
       [&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY); });
   if (!opened) return fail(opened.error());
@@ -104,7 +104,7 @@ FileKind kind_of(int directory, const dirent& entry) noexcept {
     default:
       return FileKind::other;
   }
-  // Some file systems keep the kind elsewhere.
+  // Some file systems do not store the kind in the directory entry.
   struct stat found{};
   if (::fstatat(directory, entry.d_name, &found, AT_SYMLINK_NOFOLLOW) < 0) return FileKind::other;
   return kind_of(found.st_mode);
@@ -112,19 +112,19 @@ FileKind kind_of(int directory, const dirent& entry) noexcept {
 
 }  // namespace
 
-Result<> check_path(const std::string& path) noexcept {
+Result<> validate_path(const std::string& path) noexcept {
   if (path.empty()) return fail(system_error(ENOENT));
   if (path.find('\0') != std::string::npos) return fail(system_error(EINVAL));
   return {};
 }
 
-Result<Fd> open_file(const std::string& path, const FileOpening& how) {
-  if (auto checked = check_path(path); !checked) return fail(checked.error());
-  // Non-blocking, or opening a pipe would wait for somebody at its other end.
+Result<Fd> open_file(const std::string& path, const FileOpenOptions& how) {
+  if (auto checked = validate_path(path); !checked) return fail(checked.error());
+  // Non-blocking, because opening a pipe would otherwise wait for its other end.
   const int flags = flags_of(how.mode) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   const auto opened = uninterrupted(
       [&] { return ::open(path.c_str(), flags, static_cast<mode_t>(how.permissions)); });
-  // ENXIO: a socket, or a pipe that nobody reads.
+  // ENXIO: a socket, or a pipe without a reader.
   if (!opened && opened.error() == system_error(ENXIO)) return fail(Errc::unsupported);
   if (!opened) return fail(opened.error());
   Fd file(*opened);
@@ -132,7 +132,7 @@ Result<Fd> open_file(const std::string& path, const FileOpening& how) {
   if (::fstat(file.get(), &found) < 0) return fail(system_error(errno));
   if (S_ISDIR(found.st_mode)) return fail(system_error(EISDIR));
   if (S_ISFIFO(found.st_mode) || S_ISSOCK(found.st_mode)) return fail(Errc::unsupported);
-  // From here on it may block: io_uring would answer EAGAIN for what is not in memory.
+  // Reads may block from now on, because io_uring would otherwise return EAGAIN for data on disk.
   const int status = ::fcntl(file.get(), F_GETFL);
   if (status < 0 || ::fcntl(file.get(), F_SETFL, status & ~O_NONBLOCK) < 0) {
     return fail(system_error(errno));
@@ -187,7 +187,7 @@ Result<std::vector<DirectoryEntry>> list_directory(const std::string& path,
   if (!opened) return fail(opened.error());
   const Directory directory(::fdopendir(opened->get()));
   if (directory == nullptr) return fail(system_error(errno));
-  const int descriptor = opened->release();  // the directory's from now on
+  const int descriptor = opened->release();  // now owned by `directory`
   std::vector<DirectoryEntry> entries;
   for (;;) {
     errno = 0;
@@ -204,7 +204,7 @@ Result<std::vector<DirectoryEntry>> list_directory(const std::string& path,
 }
 
 Result<> rename_path(const std::string& from, const std::string& to) {
-  if (auto checked = check_path(to); !checked) return checked;
+  if (auto checked = validate_path(to); !checked) return checked;
   return done_at(from, [&] { return ::rename(from.c_str(), to.c_str()); });
 }
 

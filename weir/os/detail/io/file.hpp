@@ -1,4 +1,4 @@
-// Files and folders: the calls of the kernel, which may all block for as long as the disk does.
+// System calls on files and directories. All of them may block while the disk is busy.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +13,25 @@
 
 namespace weir::os {
 
-/// What a file is opened for, and what becomes of one that is there or is not.
+/// The access to an opened file, and the handling of a file that exists or is missing.
 enum class FileMode : std::uint8_t {
-  read,      ///< ENOENT without one
-  update,    ///< reading and writing; ENOENT without one
-  replace,   ///< writing; what was in it is gone, and one is made where there is none
-  make_new,  ///< writing; EEXIST if there is one, also as a link that leads nowhere
-  append,    ///< writing, always behind its present end; one is made where there is none
+  read,        ///< reading; ENOENT if the file is missing
+  read_write,  ///< reading and writing; ENOENT if the file is missing
+  truncate,    ///< writing; the content is removed, and a missing file is created
+  create_new,  ///< writing; EEXIST if the path exists, even as a broken link
+  append,      ///< writing at the end of the file; a missing file is created
 };
 
-struct FileOpening {
+struct FileOpenOptions {
   FileMode mode = FileMode::read;
-  unsigned permissions = 0666;  ///< of one that is made, less the process's umask
+  unsigned permissions = 0666;  ///< mode of a created file, before the process's umask
 };
 
 enum class FileKind : std::uint8_t { file, directory, link, other };
 
 struct FileStatus {
   FileKind kind = FileKind::other;
-  std::uint64_t size = 0;  ///< bytes
+  std::uint64_t size = 0;  ///< in bytes
   WallTime modified;
   unsigned permissions = 0;  ///< the nine bits rwxrwxrwx
 };
@@ -42,40 +42,44 @@ struct DirectoryEntry {
   bool operator==(const DirectoryEntry&) const = default;
 };
 
-/// The largest offset that the kernel knows.
+/// The largest file offset of the kernel.
 inline constexpr std::uint64_t file_offset_max = INT64_MAX;
 
-/// What the kernel's calls would not notice. Errors: EINVAL where `path` holds a zero byte, at
-/// which they would end it; ENOENT when it is empty.
-Result<> check_path(const std::string& path) noexcept;
+/// Checks a path before it is passed to the kernel as a zero-terminated string.
+/// Errors: EINVAL if `path` contains a zero byte, at which the kernel would end it; ENOENT if it is
+/// empty.
+Result<> validate_path(const std::string& path) noexcept;
 
-/// Close-on-exec, and never a terminal that this process would come to belong to. A device can be
-/// opened, and behaves as it does. Errors: the kernel's; EISDIR for a directory; Errc::unsupported
-/// for pipes and sockets, which are no files and could keep a thread waiting for ever.
-Result<Fd> open_file(const std::string& path, const FileOpening& how);
+/// Opens a file, close-on-exec. The file never becomes the controlling terminal of this process. A
+/// device can be opened too; its reads and writes behave as the device defines.
+/// Errors: the kernel's; EISDIR for a directory; Errc::unsupported for pipes and sockets, on which
+/// a thread could wait forever.
+Result<Fd> open_file(const std::string& path, const FileOpenOptions& how);
 
-/// Some bytes from `offset` on, at least one unless `target` is empty; 0: the file ends there.
+/// Reads bytes at `offset`.
+/// Returns: the number of bytes, at least one unless `target` is empty; 0 at the end of the file.
 Result<std::size_t> read_at(int file, MutableBytes target, std::uint64_t offset);
-/// Writes some of `source`, at least one byte unless it is empty; says how many.
+/// Writes the first bytes of `source`.
+/// Returns: the number of bytes, at least one unless `source` is empty.
 Result<std::size_t> write_at(int file, Bytes source, std::uint64_t offset);
-/// Returns when everything written is where a loss of power leaves it (fsync(2)).
+/// Returns when all written bytes are on stable storage and survive a loss of power (fsync(2)).
 Result<> sync_file(int file);
-/// Cuts the file, or lets it end in zeros.
+/// Sets the size of the file. It cuts the file or extends it with zeros.
 Result<> resize_file(int file, std::uint64_t size);
 Result<FileStatus> file_status(int file);
 
-/// Links are followed.
+/// Returns the status of the file at `path`. Links are followed.
 Result<FileStatus> path_status(const std::string& path);
-/// What is in a directory but "." and "..", sorted by name. Errors: the kernel's;
-/// Errc::limit_reached when there are more than `entries_max`.
+/// Returns the entries of a directory without "." and "..", sorted by name.
+/// Errors: the kernel's; Errc::limit_reached if the directory has more than `entries_max` entries.
 Result<std::vector<DirectoryEntry>> list_directory(const std::string& path,
                                                    std::size_t entries_max);
-/// In one step, also over a file that is there.
+/// Renames a file in one atomic step. An existing file at `to` is replaced.
 Result<> rename_path(const std::string& from, const std::string& to);
-/// A file (a link, not what it leads to) or an empty directory.
+/// Removes a file or an empty directory. A link is removed, and not its target.
 Result<> remove_path(const std::string& path);
 Result<> make_directory(const std::string& path, unsigned permissions);
-/// Returns when the names in it are where a loss of power leaves them.
+/// Returns when the entries of the directory are on stable storage and survive a loss of power.
 Result<> sync_directory(const std::string& path);
 
 }  // namespace weir::os

@@ -1,4 +1,4 @@
-// Files as the kernel has them: what Weir asks for beyond open(2), read(2) and their kin.
+// Tests of file operations that do more than their system calls.
 #include "weir/os/detail/io/file.hpp"
 
 #include <fcntl.h>
@@ -19,52 +19,52 @@
 namespace weir::os {
 namespace {
 
-constexpr std::array every_mode{FileMode::read, FileMode::update, FileMode::replace,
-                                FileMode::make_new, FileMode::append};
+constexpr std::array every_mode{FileMode::read, FileMode::read_write, FileMode::truncate,
+                                FileMode::create_new, FileMode::append};
 
 template <class T>
 std::error_code error_of(const Result<T>& result) {
   return result ? std::error_code() : result.error();
 }
 
-TEST(File, IsClosedOnExecAndBlocks) {
+TEST(File, IsCloseOnExecAndBlocking) {
   const TemporaryTree tree;
   tree.write("f", "text");
   for (const FileMode mode : every_mode) {
-    const std::string path = tree.path(mode == FileMode::make_new ? "new" : "f");
+    const std::string path = tree.path(mode == FileMode::create_new ? "new" : "f");
     const Fd file = open_file(path, {.mode = mode}).value();
     EXPECT_NE(::fcntl(file.get(), F_GETFD) & FD_CLOEXEC, 0);
     EXPECT_EQ(::fcntl(file.get(), F_GETFL) & O_NONBLOCK, 0)
-        << "io_uring would say EAGAIN where it has to wait for the disk";
+        << "io_uring would return EAGAIN if it had to wait for the disk";
   }
 }
 
-TEST(File, PermissionsOfANewOneAreLessTheUmask) {
+TEST(File, ANewFileGetsThePermissionsWithoutTheUmask) {
   const TemporaryTree tree;
   const mode_t before = ::umask(027);
-  const auto made = open_file(tree.path("f"), {.mode = FileMode::make_new, .permissions = 0666});
+  const auto made = open_file(tree.path("f"), {.mode = FileMode::create_new, .permissions = 0666});
   ::umask(before);
   ASSERT_TRUE(made);
   EXPECT_EQ(file_status(made->get()).value().permissions, 0640U);
 }
 
-TEST(File, APipeIsRefusedAndNotWaitedFor) {
+TEST(File, RejectsAPipeWithoutWaiting) {
   const TemporaryTree tree;
   const std::string path = tree.path("pipe");
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   for (const FileMode mode : every_mode) {
-    const bool there = mode == FileMode::make_new;
+    const bool there = mode == FileMode::create_new;
     const std::error_code expected =
         there ? system_error(EEXIST) : make_error_code(Errc::unsupported);
     EXPECT_EQ(error_of(open_file(path, {.mode = mode})), expected);
   }
-  // With a reader, a writer could be had at once.
+  // A pipe with a reader could be opened for writing immediately.
   const Fd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   ASSERT_TRUE(reader);
   EXPECT_EQ(error_of(open_file(path, {.mode = FileMode::append})), Errc::unsupported);
 }
 
-TEST(File, ALinkIsFollowedButNotWhereANewOneIsMade) {
+TEST(File, FollowsLinksExceptForNewFiles) {
   const TemporaryTree tree;
   tree.write("f", "text");
   ASSERT_EQ(::symlink("f", tree.path("link").c_str()), 0);
@@ -72,13 +72,13 @@ TEST(File, ALinkIsFollowedButNotWhereANewOneIsMade) {
   EXPECT_TRUE(open_file(tree.path("link"), {}));
   EXPECT_EQ(path_status(tree.path("link")).value().size, 4U);
   EXPECT_EQ(error_of(open_file(tree.path("broken"), {})), system_error(ENOENT));
-  EXPECT_EQ(error_of(open_file(tree.path("broken"), {.mode = FileMode::make_new})),
+  EXPECT_EQ(error_of(open_file(tree.path("broken"), {.mode = FileMode::create_new})),
             system_error(EEXIST));
   ASSERT_TRUE(remove_path(tree.path("link")));
   EXPECT_TRUE(path_status(tree.path("f"))) << "only the link is gone";
 }
 
-TEST(File, EveryKindIsListedAsWhatItIs) {
+TEST(File, ListsEntriesWithTheirKind) {
   const TemporaryTree tree;
   tree.write("file", "");
   ASSERT_TRUE(make_directory(tree.path("directory"), 0777));
@@ -94,24 +94,24 @@ TEST(File, EveryKindIsListedAsWhatItIs) {
   EXPECT_TRUE(sync_directory(tree.root()));
 }
 
-TEST(File, ListsAreSortedByName) {
+TEST(File, SortsListsByName) {
   const TemporaryTree tree;
   std::vector<DirectoryEntry> expected;
   for (int number = 100; number < 200; ++number) {
-    // Neither in this order nor the other way round.
+    // Creates the files in neither ascending nor descending order.
     tree.write(std::to_string(100 + (number * 37) % 100), "");
     expected.push_back({std::to_string(number), FileKind::file});
   }
   EXPECT_EQ(list_directory(tree.root(), 100).value(), expected);
 }
 
-TEST(File, AFullDeviceSaysSo) {
-  const Fd full = open_file("/dev/full", {.mode = FileMode::update}).value();
+TEST(File, AFullDeviceReportsNoSpace) {
+  const Fd full = open_file("/dev/full", {.mode = FileMode::read_write}).value();
   const std::array<std::byte, 1> byte{};
   EXPECT_EQ(error_of(write_at(full.get(), byte, 0)), system_error(ENOSPC));
 }
 
-TEST(File, TimesAndSizesAreThoseOfTheKernel) {
+TEST(File, ReportsTheKernelsTimesAndSizes) {
   const TemporaryTree tree;
   tree.write("f", "12345");
   const std::array<timespec, 2> times{{{1, 0}, {1'700'000'000, 123'456'789}}};

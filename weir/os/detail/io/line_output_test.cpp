@@ -1,5 +1,5 @@
-// Lines to a pipe: whole, and without waiting for ever for one who does not read.
-#include "weir/os/line_output.hpp"
+// Tests that lines reach a pipe whole and that a stopped reader does not block the writer forever.
+#include "weir/os/detail/io/line_output.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -19,15 +19,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A pipe that makes who writes wait, as standard error does, with room for 64 KiB.
-class LineOutputTest : public testing::Test {
+/// A blocking pipe with room for 64 KiB, like that of standard error.
+class LineWriterTest : public testing::Test {
  protected:
-  LineOutputTest() : pipe_(open_pipe().value()), output(pipe_.write_end.get()) {
+  LineWriterTest() : pipe_(open_pipe().value()), output(pipe_.write_end.get()) {
     const int flags = ::fcntl(pipe_.write_end.get(), F_GETFL);
     EXPECT_EQ(::fcntl(pipe_.write_end.get(), F_SETFL, flags & ~O_NONBLOCK), 0);
   }
 
-  /// All that is there, or only the first so many bytes.
+  /// Reads all available bytes, or at most `most` bytes.
   std::string read(std::size_t most = std::string::npos) {
     std::string text;
     std::array<char, 4096> some{};
@@ -39,7 +39,7 @@ class LineOutputTest : public testing::Test {
     }
     return text;
   }
-  /// Gives how much was written until it was full.
+  /// Fills the pipe and returns the number of bytes written.
   std::size_t fill() {
     std::size_t lines = 0;
     while (output.write(std::string(1023, 'x'), Duration(0))) ++lines;
@@ -51,10 +51,10 @@ class LineOutputTest : public testing::Test {
   Pipe pipe_;
 
  protected:
-  LineOutput output;
+  LineWriter output;
 };
 
-TEST_F(LineOutputTest, LinesArriveWhole) {
+TEST_F(LineWriterTest, LinesArriveWhole) {
   errno = ERANGE;
   EXPECT_TRUE(output.write("one", 1s));
   EXPECT_TRUE(output.write("", 1s));
@@ -63,7 +63,7 @@ TEST_F(LineOutputTest, LinesArriveWhole) {
   EXPECT_EQ(read(), "one\n\nthree\n");
 }
 
-TEST_F(LineOutputTest, SoDoLongOnes) {
+TEST_F(LineWriterTest, LongLinesArriveWhole) {
   for (const std::size_t size : {4094U, 4095U, 4096U, 4097U, 8191U, 8192U, 50'000U}) {
     const std::string line(size, 'l');
     EXPECT_TRUE(output.write(line, 1s));
@@ -71,23 +71,23 @@ TEST_F(LineOutputTest, SoDoLongOnes) {
   }
 }
 
-TEST_F(LineOutputTest, WhoDoesNotReadIsWaitedForAWhileAndOnce) {
+TEST_F(LineWriterTest, WaitsOnceAndForALimitedTimeForAStoppedReader) {
   EXPECT_GT(fill(), 0U);
   read();
   EXPECT_TRUE(output.write("there is room", 1h));
   read();
   std::string line(70'000, 'l');
-  EXPECT_FALSE(output.write(line, 50ms)) << "it has no room";
+  EXPECT_FALSE(output.write(line, 50ms)) << "the pipe has no room";
   const Instant before{std::chrono::steady_clock::now().time_since_epoch()};
-  EXPECT_FALSE(output.write("another", 1h)) << "nobody has read since";
+  EXPECT_FALSE(output.write("another", 1h)) << "no room since the lost line";
   EXPECT_LT(std::chrono::steady_clock::now().time_since_epoch() - before.time_since_epoch(), 30min);
   const std::string begun = read();
   EXPECT_EQ(begun, line.substr(0, begun.size()));
   EXPECT_TRUE(output.write("read again", 1h));
-  EXPECT_EQ(read(), "\nweir: 2 lines are lost here: nobody read the log\nread again\n");
+  EXPECT_EQ(read(), "\nweir: log: 2 lines lost: the reader was too slow\nread again\n");
 }
 
-TEST_F(LineOutputTest, WhoReadsInTimeLosesNothing) {
+TEST_F(LineWriterTest, ASlowReaderLosesNothing) {
   const std::string line(200'000, 'l');
   std::string text;
   std::jthread reader([&] {
@@ -98,7 +98,7 @@ TEST_F(LineOutputTest, WhoReadsInTimeLosesNothing) {
   EXPECT_EQ(text, line + "\n");
 }
 
-TEST_F(LineOutputTest, ManyThreadsNeitherMixLinesNorWaitForEver) {
+TEST_F(LineWriterTest, ManyThreadsNeitherMixLinesNorWaitForever) {
   std::array<std::jthread, 4> threads;
   for (std::jthread& each : threads) {
     each = std::jthread([this] {
@@ -114,12 +114,12 @@ TEST_F(LineOutputTest, ManyThreadsNeitherMixLinesNorWaitForEver) {
   }
 }
 
-TEST_F(LineOutputTest, WhereNobodyCanReadALineIsLostAtOnce) {
+TEST_F(LineWriterTest, WithoutAReaderALineIsLostImmediately) {
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   close_reader();
   EXPECT_FALSE(output.write("lost", 1h));
   std::signal(SIGPIPE, before);
-  LineOutput closed(-1);
+  LineWriter closed(-1);
   EXPECT_FALSE(closed.write("lost", 20ms));
 }
 

@@ -1,4 +1,4 @@
-// Randomness: every byte is filled, nothing comes twice.
+// Tests that random bits fill every byte and do not repeat.
 #include "weir/os/detail/io/random.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ TEST(Random, DoesNotRepeat) {
   EXPECT_EQ(seen.size(), 1000u);  // fails once in 10^13 runs
 }
 
-TEST(Random, FillsEveryByteAndNoOther) {
+TEST(Random, FillsExactlyTheGivenBytes) {
   std::array<std::byte, 64> bytes{};
   std::array<bool, 64> changed{};
   for (int round = 0; round < 32; ++round) {

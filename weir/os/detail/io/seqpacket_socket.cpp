@@ -1,4 +1,4 @@
-#include "weir/os/local_packets.hpp"
+#include "weir/os/detail/io/seqpacket_socket.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,35 +18,37 @@
 namespace weir::os {
 namespace {
 
-// Those who wait until it is their turn. It takes each of them some milliseconds at most.
-constexpr int queue_max = 64;
+// Connections that wait to be accepted. Each takes a few milliseconds at most.
+constexpr int backlog = 64;
 
-Result<Fd> open_packets() {
+Result<Fd> open_seqpacket() {
   const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (socket < 0) return fail(system_error(errno));
   return Fd(socket);
 }
 
-/// The only one that decides at this place, while it lives. The lock is a file of its own, which
-/// nobody else can open: whoever can may lock a file, and keep it locked.
-class PlaceLock {
+/// A PathLock gives one process the exclusive right to connect or listen at an address. The lock is
+/// a separate file that no other user can open, because each process that can open a file can keep
+/// it locked.
+class PathLock {
  public:
-  static Result<PlaceLock> take(std::string_view path);
-  PlaceLock(PlaceLock&&) noexcept = default;
-  PlaceLock& operator=(PlaceLock&&) = delete;
-  /// Removed first: whoever waits for it finds that it is no more the one at its path.
-  ~PlaceLock() {
+  static Result<PathLock> take(std::string_view path);
+  PathLock(PathLock&&) noexcept = default;
+  PathLock& operator=(PathLock&&) = delete;
+  /// Removes the file before the lock is released. A waiting process then finds that its open file
+  /// is no longer at the path.
+  ~PathLock() {
     if (file_) ::unlink(path_.c_str());
   }
 
  private:
-  PlaceLock(std::string path, Fd file) noexcept : path_(std::move(path)), file_(std::move(file)) {}
+  PathLock(std::string path, Fd file) noexcept : path_(std::move(path)), file_(std::move(file)) {}
 
   std::string path_;
   Fd file_;
 };
 
-/// Whether the open file is the one at that path.
+/// Returns true if `path` names the open file.
 bool is_at(const Fd& file, const std::string& path) {
   struct stat opened{};
   struct stat named{};
@@ -54,29 +56,30 @@ bool is_at(const Fd& file, const std::string& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/// One that is not there yet is made; one that is not only this user's is refused.
+/// Opens the lock file and creates a missing one.
+/// Errors: EACCES if the file is not a plain file of this user alone; the kernel's.
 Result<Fd> open_lock(const std::string& path) {
   constexpr int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   Fd file(::open(path.c_str(), flags, S_IRUSR | S_IWUSR));
   if (!file) return fail(system_error(errno == ELOOP ? EACCES : errno));
   struct stat status{};
   if (::fstat(file.get(), &status) < 0) return fail(system_error(errno));
-  const bool only_ours = S_ISREG(status.st_mode) && status.st_uid == own_user() &&
+  const bool only_ours = S_ISREG(status.st_mode) && status.st_uid == effective_user_id() &&
                          (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
   if (!only_ours) return fail(system_error(EACCES));
   return file;
 }
 
-Result<PlaceLock> PlaceLock::take(std::string_view place) {
+Result<PathLock> PathLock::take(std::string_view address) {
   constexpr int tries_max = 500;
   constexpr int pause_milliseconds = 10;
-  const std::string path = std::string(place) + ".lock";
+  const std::string path = std::string(address) + ".lock";
   for (int tries = 0; tries < tries_max; ++tries) {
     auto file = open_lock(path);
     if (!file) return fail(file.error());
     if (::flock(file->get(), LOCK_EX | LOCK_NB) == 0) {
-      if (is_at(*file, path)) return PlaceLock(path, std::move(*file));
-      continue;  // whoever had it has just removed it
+      if (is_at(*file, path)) return PathLock(path, std::move(*file));
+      continue;  // the previous holder has just removed the file
     }
     if (errno != EWOULDBLOCK && errno != EINTR) return fail(system_error(errno));
     ::poll(nullptr, 0, pause_milliseconds);
@@ -84,20 +87,20 @@ Result<PlaceLock> PlaceLock::take(std::string_view place) {
   return fail(system_error(ETIMEDOUT));
 }
 
-Result<Meeting> listen_at(const Address& place) {
-  auto listener = open_packets();
+Result<Rendezvous> listen_at(const Address& address) {
+  auto listener = open_seqpacket();
   if (!listener) return fail(listener.error());
-  // Before it is bound: from its first moment on nobody else can connect.
+  // Set the mode before bind(), so that other users can never connect.
   if (::fchmod(listener->get(), S_IRUSR | S_IWUSR) < 0 ||
-      ::bind(listener->get(), as_sockaddr(place), place.size()) < 0 ||
-      ::listen(listener->get(), queue_max) < 0) {
+      ::bind(listener->get(), as_sockaddr(address), address.size()) < 0 ||
+      ::listen(listener->get(), backlog) < 0) {
     return fail(system_error(errno));
   }
-  const auto file = file_of(place);
-  return Meeting{.connection = {}, .listener = std::move(*listener), .file = file};
+  const auto file = socket_file(address);
+  return Rendezvous{.connection = {}, .listener = std::move(*listener), .file = file};
 }
 
-/// All descriptors that came with a message.
+/// Takes ownership of all descriptors that came with a message.
 std::vector<Fd> take_descriptors(const msghdr& message) {
   std::vector<Fd> taken;
   for (cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr;
@@ -115,31 +118,31 @@ std::vector<Fd> take_descriptors(const msghdr& message) {
 
 }  // namespace
 
-Result<Meeting> meet_at(const Address& place) {
-  if (place.path().empty()) return fail(Errc::bad_input);
-  const auto lock = PlaceLock::take(place.path());
+Result<Rendezvous> connect_or_listen(const Address& address) {
+  if (address.path().empty()) return fail(Errc::bad_input);
+  const auto lock = PathLock::take(address.path());
   if (!lock) return fail(lock.error());
-  auto connection = open_packets();
+  auto connection = open_seqpacket();
   if (!connection) return fail(connection.error());
-  const auto file = file_of(place);
-  if (::connect(connection->get(), as_sockaddr(place), place.size()) == 0) {
-    Meeting meeting{.connection = std::move(*connection), .listener = {}};
-    // Somebody who heeds no lock may have replaced it between the two.
-    if (file == file_of(place)) meeting.file = file;
+  const auto file = socket_file(address);
+  if (::connect(connection->get(), as_sockaddr(address), address.size()) == 0) {
+    Rendezvous meeting{.connection = std::move(*connection), .listener = {}};
+    // A process that ignores the lock may have replaced the file between the two calls.
+    if (file == socket_file(address)) meeting.file = file;
     return meeting;
   }
-  if (errno == ENOENT) return listen_at(place);
+  if (errno == ENOENT) return listen_at(address);
   if (errno != ECONNREFUSED) return fail(system_error(errno));
-  // A file that is no socket is refused in the same words as a socket without a listener.
-  const auto stale = file_of(place);
+  // The kernel returns ECONNREFUSED for a file that is not a socket too.
+  const auto stale = socket_file(address);
   if (!stale) return fail(system_error(ENOTSOCK));
-  remove_local_path(place, *stale);
-  return listen_at(place);
+  remove_local_path(address, *stale);
+  return listen_at(address);
 }
 
-Result<> send_packet(int socket, Bytes bytes, std::span<const int> descriptors) {
-  if (descriptors.size() > packet_descriptors_max) return fail(Errc::limit_reached);
-  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(packet_descriptors_max * sizeof(int))>
+Result<> send_message(int socket, Bytes bytes, std::span<const int> descriptors) {
+  if (descriptors.size() > message_descriptors_max) return fail(Errc::limit_reached);
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(message_descriptors_max * sizeof(int))>
       control{};
   iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
   msghdr message{};
@@ -160,8 +163,8 @@ Result<> send_packet(int socket, Bytes bytes, std::span<const int> descriptors) 
   }
 }
 
-Result<Packet> receive_packet(int socket, MutableBytes room) {
-  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(packet_descriptors_max * sizeof(int))>
+Result<Message> receive_message(int socket, MutableBytes room) {
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(message_descriptors_max * sizeof(int))>
       control{};
   iovec piece{room.data(), room.size()};
   msghdr message{};
@@ -174,7 +177,7 @@ Result<Packet> receive_packet(int socket, MutableBytes room) {
     size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   } while (size < 0 && errno == EINTR);
   if (size < 0) return fail(system_error(errno));
-  Packet packet{static_cast<std::size_t>(size), take_descriptors(message)};
+  Message packet{static_cast<std::size_t>(size), take_descriptors(message)};
   if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return fail(system_error(EMSGSIZE));
   return packet;
 }
@@ -184,7 +187,7 @@ Result<> shut_down_receiving(int socket) {
   return {};
 }
 
-Result<std::uint32_t> peer_user(int connection) {
+Result<std::uint32_t> peer_user_id(int connection) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0) {
@@ -193,7 +196,7 @@ Result<std::uint32_t> peer_user(int connection) {
   return peer.uid;
 }
 
-std::uint32_t own_user() noexcept {
+std::uint32_t effective_user_id() noexcept {
   return ::geteuid();
 }
 

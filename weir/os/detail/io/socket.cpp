@@ -1,4 +1,4 @@
-// Sockets: opening, listening, connecting, accepting. The options are in socket_options.cpp.
+// Opening, listening, connecting and accepting. The socket options are in socket_options.cpp.
 #include "weir/os/detail/io/socket.hpp"
 
 #include <linux/filter.h>
@@ -35,9 +35,9 @@ Result<> bind_to(int socket, const Address& address) {
   return {};
 }
 
-/// Whether the path names a socket that refuses connections because its server is gone.
+/// Returns true if the path names a socket that refuses connections because its server has ended.
 bool is_stale(const Address& address) {
-  if (!file_of(address)) return false;
+  if (!socket_file(address)) return false;
   const auto probe = open_stream(AddressFamily::local);
   if (!probe) return false;
   const auto connected = start_connect(probe->get(), address);
@@ -58,7 +58,7 @@ Result<> apply(int socket, AddressFamily family, const ListenSettings& settings)
   if (settings.reuse_address) {
     if (auto done = set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1); !done) return done;
   }
-  if (settings.reuse_port && !settings.first) {
+  if (settings.reuse_port && !settings.require_unused) {
     if (auto done = set_option(socket, SOL_SOCKET, SO_REUSEPORT, 1); !done) return done;
   }
   if (family == AddressFamily::ipv6) {
@@ -77,8 +77,8 @@ Result<Fd> listen_on(const Address& address, const ListenSettings& settings) {
   const bool local = address.family() == AddressFamily::local;
   auto bound = local ? bind_local(socket->get(), address) : bind_to(socket->get(), address);
   if (!bound) return fail(bound.error());
-  if (!local && settings.reuse_port && settings.first) {
-    // Binding has refused to share; those who come later may.
+  if (!local && settings.reuse_port && settings.require_unused) {
+    // bind() without the option has proved that the port was unused. Later sockets may share it.
     if (auto done = set_option(socket->get(), SOL_SOCKET, SO_REUSEPORT, 1); !done) {
       return fail(done.error());
     }
@@ -91,7 +91,8 @@ bool means_no_ipv6(std::error_code error) {
   return error == system_error(EAFNOSUPPORT) || error == system_error(EADDRNOTAVAIL);
 }
 
-/// On a listener a filter sees segments from the TCP header on. Byte 13 holds the flags.
+/// Attaches a filter that drops first SYNs. The filter of a listener sees segments from the TCP
+/// header on. Byte 13 holds the flags.
 Result<> drop_first_syns(int listener) {
   constexpr std::uint32_t flags_offset = 13;
   constexpr std::uint32_t syn = 0x02;
@@ -111,9 +112,9 @@ Result<> drop_first_syns(int listener) {
   return {};
 }
 
-/// The fewest hops' worth of TTL that a packet must have left; 0 takes every packet. The kernel
-/// asks it of a first SYN, but not of the packets of a handshake under way, and hands it on to the
-/// connection that comes of it. An IPv6 socket may talk IPv4 too.
+/// Sets the minimum TTL of received packets; 0 accepts every packet. The kernel checks it for a
+/// first SYN, but not for the packets of a handshake in progress. The accepted connection inherits
+/// the value. An IPv6 socket needs both options, because it may use IPv4 too.
 Result<> set_ttl_min(int socket, AddressFamily family, int ttl) {
   if (family == AddressFamily::ipv6) {
     if (auto done = set_option(socket, IPPROTO_IPV6, IPV6_MINHOPCOUNT, ttl); !done) return done;
@@ -122,7 +123,7 @@ Result<> set_ttl_min(int socket, AddressFamily family, int ttl) {
 }
 
 template <class Call>
-Result<Address> ask_address(int socket, Call call) {
+Result<Address> query_address(int socket, Call call) {
   Address address;
   socklen_t size = Address::capacity;
   if (call(socket, static_cast<sockaddr*>(address.buffer()), &size) < 0) {
@@ -141,7 +142,7 @@ Result<Fd> open_listener(const Address& address, const ListenSettings& settings)
   return listen_on(Address::ipv4({}, address.port()), settings);
 }
 
-std::optional<FileIdentity> file_of(const Address& address) noexcept {
+std::optional<FileIdentity> socket_file(const Address& address) noexcept {
   struct stat file{};
   if (address.path().empty() || ::lstat(address.path().data(), &file) < 0) return std::nullopt;
   if (!S_ISSOCK(file.st_mode)) return std::nullopt;
@@ -149,7 +150,7 @@ std::optional<FileIdentity> file_of(const Address& address) noexcept {
 }
 
 void remove_local_path(const Address& address, const FileIdentity& file) noexcept {
-  if (file_of(address) == file) ::unlink(address.path().data());
+  if (socket_file(address) == file) ::unlink(address.path().data());
 }
 
 Result<Fd> open_stream(AddressFamily family) {
@@ -170,8 +171,8 @@ Result<ConnectState> start_connect(int socket, const Address& address) {
   if (::connect(socket, as_sockaddr(address), address.size()) == 0) {
     return ConnectState::established;
   }
-  // An interrupted connect goes on by itself (POSIX), like one that could not finish at once.
-  if (errno == EINPROGRESS || errno == EINTR) return ConnectState::under_way;
+  // An interrupted connect continues in the background (POSIX), like one in progress.
+  if (errno == EINPROGRESS || errno == EINTR) return ConnectState::in_progress;
   return fail(system_error(errno));
 }
 
@@ -199,24 +200,24 @@ Result<> shut_down(int socket) {
   return {};
 }
 
-Result<> refuse_new_handshakes(int listener, TurnAway how) {
+Result<> refuse_new_handshakes(int listener, RefuseMethod how) {
   const auto address = local_address(listener);
   if (!address) return fail(address.error());
   if (!address->is_inet()) {
-    // On Linux this keeps what is queued; on a TCP listener it would reset it.
+    // Linux keeps the queued connections of a Unix listener, but it would reset those of TCP.
     if (::shutdown(listener, SHUT_RD) < 0) return fail(system_error(errno));
     return {};
   }
-  if (how != TurnAway::distance) {
+  if (how != RefuseMethod::ttl) {
     auto filtered = drop_first_syns(listener);
     const bool forbidden = !filtered && filtered.error() == system_error(EPERM);
-    if (how == TurnAway::filter || !forbidden) return filtered;
+    if (how == RefuseMethod::filter || !forbidden) return filtered;
   }
   constexpr int ttl_max = 255;
   return set_ttl_min(listener, address->family(), ttl_max);
 }
 
-Result<> welcome_late(int connection) {
+Result<> clear_inherited_refusal(int connection) {
   const auto address = local_address(connection);
   if (!address) return fail(address.error());
   if (!address->is_inet()) return {};
@@ -224,11 +225,11 @@ Result<> welcome_late(int connection) {
 }
 
 Result<Address> local_address(int socket) {
-  return ask_address(socket, ::getsockname);
+  return query_address(socket, ::getsockname);
 }
 
 Result<Address> peer_address(int socket) {
-  return ask_address(socket, ::getpeername);
+  return query_address(socket, ::getpeername);
 }
 
 Result<> take_error(int socket) {

@@ -1,5 +1,5 @@
-// Sockets: opening, accepting, connecting and their options. Every socket made here is
-// non-blocking and close-on-exec, so what cannot be done at once fails with EAGAIN.
+// Stream sockets: opening, accepting, connecting and options. Every socket opened here is
+// non-blocking and close-on-exec. An operation that would have to wait fails with EAGAIN.
 #pragma once
 
 #include <chrono>
@@ -13,42 +13,47 @@
 namespace weir::os {
 
 struct ListenSettings {
-  /// Finished handshakes that may wait to be accepted. The kernel cuts it to net.core.somaxconn.
+  /// The most completed handshakes that wait to be accepted. The kernel limits the number to
+  /// net.core.somaxconn.
   int backlog = 4096;
-  /// Several listeners, one per core, share the port; the kernel spreads connections over them.
+  /// True if several listeners, one per core, share the port. The kernel distributes connections
+  /// among them.
   bool reuse_port = false;
-  /// With reuse_port: EADDRINUSE when anybody has the port already, such as another process of this
-  /// user that would otherwise share its connections unasked.
-  bool first = false;
-  /// A restarted server takes its port back while old connections are in TIME_WAIT.
+  /// True if opening fails with EADDRINUSE when the port is already in use, even though reuse_port
+  /// is true. Another process of this user could otherwise share its port by accident.
+  bool require_unused = false;
+  /// True if a restarted server may bind its port again while old connections are in TIME_WAIT.
   bool reuse_address = true;
-  /// [::] takes IPv6 only, instead of IPv4 too.
+  /// True if `[::]` accepts IPv6 only, and not IPv4 too.
   bool v6_only = false;
 };
 
-/// A listening stream socket on `address` (port 0: the kernel chooses, see local_address()).
-/// `[::]` falls back to `0.0.0.0` on a machine without IPv6, unless v6_only.
-/// A Unix path that exists is taken over only if it is a socket that nobody listens on (a connect
-/// is refused): the file left by a dead server is removed. EADDRINUSE otherwise. Two servers that
-/// start on the same stale path at the same instant may both succeed; the later owns the path.
+/// Opens a listening stream socket on `address`. The kernel chooses a port instead of 0, which
+/// local_address() returns. `[::]` falls back to `0.0.0.0` on a machine without IPv6, unless
+/// v6_only is true.
+///
+/// An existing Unix path is taken over only if it is a socket that refuses connections, the file of
+/// a dead server. Two servers that start on the same stale path at the same time may both succeed.
+/// The later one then owns the path.
+/// Errors: EADDRINUSE if the address is in use or the Unix path cannot be taken over; the kernel's.
 Result<Fd> open_listener(const Address& address, const ListenSettings& settings = {});
 
-/// Tells one file from another while either exists. The file of a Unix listener exists as long as
-/// the socket is open, even when its path names another by now.
+/// A FileIdentity distinguishes a file from all others while it exists. The file of a Unix listener
+/// exists as long as its socket is open, even if the path names another file by then.
 struct FileIdentity {
   std::uint64_t device;
   std::uint64_t inode;
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
-/// The socket's file at a Unix path; nullopt: there is none, or this is no path.
-std::optional<FileIdentity> file_of(const Address& address) noexcept;
+/// Returns the socket file at a Unix path; nullopt if there is none or `address` is not a path.
+std::optional<FileIdentity> socket_file(const Address& address) noexcept;
 
-/// Removes the file of a Unix listener that is about to close, unless the path has been taken over:
-/// `file` is what file_of() told when it began to listen.
+/// Removes the file of a Unix listener that is about to close, unless another listener has taken
+/// over the path. `file` is the result of socket_file() from when the listener began to listen.
 void remove_local_path(const Address& address, const FileIdentity& file) noexcept;
 
-/// A stream socket for a connection to an address of `family`.
+/// Opens a stream socket for a connection to an address of `family`.
 Result<Fd> open_stream(AddressFamily family);
 
 struct SocketPair {
@@ -56,62 +61,67 @@ struct SocketPair {
   Fd second;
 };
 
-/// Two connected Unix stream sockets.
+/// Opens two connected Unix stream sockets.
 Result<SocketPair> open_socket_pair();
 
 enum class ConnectState : std::uint8_t {
   established,
-  under_way,  ///< wait until the socket is writable, then ask take_error()
+  in_progress,  ///< when the socket becomes writable, take_error() returns the result
 };
 
-/// Starts a connection. EAGAIN from a Unix listener means that its queue is full.
+/// Starts a connection.
+/// Errors: EAGAIN if the queue of a Unix listener is full; the kernel's.
 Result<ConnectState> start_connect(int socket, const Address& address);
 
-/// The next waiting connection; EAGAIN when there is none. `peer`, if given, receives its address.
+/// Accepts the next waiting connection and stores its address in `peer`, unless `peer` is null.
+/// Errors: EAGAIN if no connection waits; the kernel's.
 Result<Fd> accept_one(int listener, Address* peer = nullptr);
 
-/// Tells the peer that nothing more will be sent (FIN); receiving goes on.
+/// Ends sending and signals it to the peer (FIN). The socket can still receive.
 Result<> shut_down_sending(int socket);
-/// Ends both directions; wakes whoever waits on the socket.
+/// Ends both directions. It wakes all threads and polls that wait on the socket.
 Result<> shut_down(int socket);
 
-/// How a TCP listener turns newcomers away.
-enum class TurnAway : std::uint8_t {
-  best,      ///< by filter, or by distance where that is not permitted
-  filter,    ///< a socket filter; newer kernels (seen: 6.18) want CAP_NET_ADMIN for that
-  distance,  ///< packets count as too far travelled; peers that send with a TTL of 255 get through
+/// The method by which a TCP listener refuses new connections.
+enum class RefuseMethod : std::uint8_t {
+  best,    ///< `filter`, or `ttl` if a filter is not permitted
+  filter,  ///< a socket filter; newer kernels (seen: 6.18) require CAP_NET_ADMIN
+  ttl,     ///< a minimum TTL; peers that send with a TTL of 255 still connect
 };
 
-/// Makes a draining listener turn newcomers away while everybody who already knocked still gets in:
-/// handshakes under way finish and can be accepted, so that a server can empty its queue and close
-/// without resetting anybody. From here on a TCP listener ignores every first SYN (the client's
-/// kernel sends it again and finds the successor, or nobody); a Unix listener refuses connections
-/// at once. Cannot be taken back. Every connection accepted afterwards needs welcome_late().
-Result<> refuse_new_handshakes(int listener, TurnAway how = TurnAway::best);
+/// Makes a draining listener refuse new connections. Handshakes in progress complete and can be
+/// accepted. A server can therefore empty its queue and close without resetting a connection. A TCP
+/// listener ignores every first SYN from now on. The client's kernel repeats it and reaches the
+/// successor of this listener, if there is one. A Unix listener refuses connections immediately.
+/// The call cannot be undone. The caller must pass every connection that it accepts afterwards to
+/// clear_inherited_refusal().
+Result<> refuse_new_handshakes(int listener, RefuseMethod how = RefuseMethod::best);
 
-/// Takes from an accepted connection what it may have inherited from a listener that turns
-/// newcomers away, or it may be deaf. What its peer sent before is sent again by TCP. Harmless on
-/// every other stream socket.
-Result<> welcome_late(int connection);
+/// Removes from an accepted connection the TTL limit of a listener that refuses new connections.
+/// The connection might otherwise drop every packet of its peer. TCP repeats the packets that the
+/// peer sent before. The call has no effect on other stream sockets.
+Result<> clear_inherited_refusal(int connection);
 
-/// The address that the socket is bound to.
+/// Returns the address to which the socket is bound.
 Result<Address> local_address(int socket);
-/// The address on the other side.
+/// Returns the address of the peer.
 Result<Address> peer_address(int socket);
 
-/// Success where the descriptor is a stream socket that listens. ENOTSOCK, EINVAL (it does not
-/// listen), EPROTOTYPE (it is of another type), EBADF.
-Result<> check_listens(int descriptor);
+/// Checks that the descriptor is a listening stream socket.
+/// Errors: ENOTSOCK; EINVAL if the socket does not listen; EPROTOTYPE if it is of another type;
+/// EBADF.
+Result<> check_listening(int descriptor);
 
-/// Bytes sent on a stream that the other side's kernel has not yet taken over (SIOCOUTQ).
-Result<std::size_t> unacknowledged(int socket);
+/// Returns the bytes sent on a stream that the peer's kernel has not acknowledged yet (SIOCOUTQ).
+Result<std::size_t> unacked_bytes(int socket);
 
-/// The error that the socket has kept (SO_ERROR), which this forgets: what came of a connect.
+/// Returns and clears the pending error of the socket (SO_ERROR), such as the result of a connect.
 Result<> take_error(int socket);
 
-/// TCP_NODELAY: small writes leave at once instead of waiting for more.
+/// Sets TCP_NODELAY. If `on` is true, small writes are sent immediately.
 Result<> set_no_delay(int socket, bool on);
-/// SO_LINGER: zero makes close() reset the connection; nullopt (default): close in the background.
+/// Sets SO_LINGER. Zero makes close() reset the connection. nullopt, the kernel's default, makes it
+/// close in the background.
 Result<> set_linger(int socket, std::optional<std::chrono::seconds> longest);
 
 }  // namespace weir::os

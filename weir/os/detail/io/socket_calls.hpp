@@ -1,4 +1,4 @@
-// What system calls on sockets have in common. Included by this floor's sources only.
+// Helpers of system calls on sockets, which only the sources of this floor include.
 #pragma once
 
 #include <sys/socket.h>
@@ -14,7 +14,8 @@ inline const sockaddr* as_sockaddr(const Address& address) noexcept {
   return static_cast<const sockaddr*>(address.data());
 }
 
-/// setsockopt(2) with a value of the type that the option has. Errors: the kernel's.
+/// Calls setsockopt(2). T is the type of the option.
+/// Errors: the kernel's.
 template <class T>
 Result<> set_option(int socket, int level, int option, const T& value) {
   if (::setsockopt(socket, level, option, &value, sizeof value) < 0) {

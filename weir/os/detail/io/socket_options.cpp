@@ -1,4 +1,4 @@
-// Socket options: each one a typed setsockopt.
+// Socket options through typed calls of setsockopt(2) and getsockopt(2).
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -30,7 +30,7 @@ int count_of(Chrono time) noexcept {
 
 }  // namespace
 
-Result<> check_listens(int descriptor) {
+Result<> check_listening(int descriptor) {
   const auto type = ask(descriptor, SO_TYPE);
   if (!type) return fail(type.error());
   if (*type != SOCK_STREAM) return fail(system_error(EPROTOTYPE));
@@ -40,7 +40,7 @@ Result<> check_listens(int descriptor) {
   return {};
 }
 
-Result<std::size_t> unacknowledged(int socket) {
+Result<std::size_t> unacked_bytes(int socket) {
   int bytes = 0;
   if (::ioctl(socket, SIOCOUTQ, &bytes) < 0) return fail(system_error(errno));
   return static_cast<std::size_t>(bytes);

@@ -1,4 +1,4 @@
-// Sockets on loopback: listening, connecting, options, and a drain that resets nobody.
+// Tests of sockets on loopback: listening, connecting, options, and draining without resets.
 #include "weir/os/detail/io/socket.hpp"
 
 #include <fcntl.h>
@@ -43,8 +43,8 @@ Fd listen_at(const Address& address, const ListenSettings& settings = {}) {
   return listener ? std::move(*listener) : Fd();
 }
 
-/// A client socket whose connect was started; waits for nothing.
-Fd knock(const Address& address) {
+/// Starts a connection and returns its socket without waiting.
+Fd begin_connect(const Address& address) {
   Fd client = open_stream(address.family()).value();
   const auto state = start_connect(client.get(), address);
   EXPECT_TRUE(state) << state.error().message();
@@ -52,7 +52,7 @@ Fd knock(const Address& address) {
 }
 
 Fd connect_to(const Address& address) {
-  Fd client = knock(address);
+  Fd client = begin_connect(address);
   EXPECT_TRUE(ready(client.get(), POLLOUT));
   EXPECT_TRUE(take_error(client.get()));
   return client;
@@ -81,7 +81,7 @@ bool has_ipv6() {
   return open_listener(Address::parse("[::1]:0").value()).has_value();
 }
 
-TEST(Listener, AcceptsAndNamesBothSides) {
+TEST(Listener, AcceptsAndReportsBothAddresses) {
   const Fd listener = listen_at(Address::loopback(0));
   const Address address = local_address(listener.get()).value();
   EXPECT_NE(address.port(), 0);
@@ -99,7 +99,7 @@ TEST(Listener, AcceptsAndNamesBothSides) {
   }
 }
 
-TEST(Listener, EveryInterfaceTakesIpv4AndIpv6) {
+TEST(Listener, EveryInterfaceAcceptsIpv4AndIpv6) {
   const Fd listener = listen_at(Address::any(0));
   const std::uint16_t port = local_address(listener.get())->port();
   const Fd four = connect_to(Address::loopback(port));
@@ -123,7 +123,7 @@ TEST(Listener, Ipv6OnlyRefusesIpv4) {
   }
 }
 
-TEST(Listener, ATakenPortIsAnErrorUnlessShared) {
+TEST(Listener, APortInUseIsAnErrorUnlessShared) {
   const Fd alone = listen_at(Address::loopback(0));
   const Address taken = local_address(alone.get()).value();
   EXPECT_EQ(open_listener(taken).error(), system_error(EADDRINUSE));
@@ -134,16 +134,16 @@ TEST(Listener, ATakenPortIsAnErrorUnlessShared) {
   EXPECT_EQ(local_address(first.get()).value(), local_address(second.get()).value());
 }
 
-TEST(Listener, TheFirstOfAPortSharesOnlyWithThoseWhoComeLater) {
+TEST(Listener, AFirstListenerSharesItsPortOnlyWithLaterOnes) {
   const Fd theirs = listen_at(Address::loopback(0), {.reuse_port = true});
   const Address taken = local_address(theirs.get()).value();
-  EXPECT_EQ(open_listener(taken, {.reuse_port = true, .first = true}).error(),
+  EXPECT_EQ(open_listener(taken, {.reuse_port = true, .require_unused = true}).error(),
             system_error(EADDRINUSE));
 
-  const Fd first = listen_at(Address::loopback(0), {.reuse_port = true, .first = true});
+  const Fd first = listen_at(Address::loopback(0), {.reuse_port = true, .require_unused = true});
   const Address ours = local_address(first.get()).value();
   Fd second = listen_at(ours, {.reuse_port = true});
-  // The kernel spreads connections over both.
+  // The kernel distributes connections among both.
   std::vector<Fd> clients;
   bool accepted[2] = {false, false};
   for (int i = 0; i < 200 && !(accepted[0] && accepted[1]); ++i) {
@@ -160,23 +160,23 @@ TEST(Listener, TheBacklogReachesTheKernel) {
   tcp_info info{};
   socklen_t size = sizeof info;
   ASSERT_EQ(::getsockopt(listener.get(), IPPROTO_TCP, TCP_INFO, &info, &size), 0);
-  EXPECT_EQ(info.tcpi_sacked, 7u);  // of a listener: its backlog
+  EXPECT_EQ(info.tcpi_sacked, 7u);  // the backlog of a listener
 }
 
-TEST(Listener, AnAddressThatIsNotOursIsAnError) {
+TEST(Listener, AForeignAddressIsAnError) {
   EXPECT_EQ(open_listener(Address::parse("192.0.2.1:0").value()).error(),
             system_error(EADDRNOTAVAIL));
   EXPECT_FALSE(open_listener(Address()));
 }
 
-TEST(Connect, NobodyListening) {
+TEST(Connect, ReportsARefusedConnection) {
   Fd listener = listen_at(Address::loopback(0));
   const Address address = local_address(listener.get()).value();
   listener.close();
   const Fd client = open_stream(AddressFamily::ipv4).value();
   const auto state = start_connect(client.get(), address);
   if (state) {
-    ASSERT_EQ(*state, ConnectState::under_way);
+    ASSERT_EQ(*state, ConnectState::in_progress);
     ASSERT_TRUE(ready(client.get(), POLLOUT));
     EXPECT_EQ(take_error(client.get()).error(), system_error(ECONNREFUSED));
     EXPECT_TRUE(take_error(client.get())) << "the error is reported once";
@@ -185,13 +185,13 @@ TEST(Connect, NobodyListening) {
   }
 }
 
-TEST(Connect, OnABadDescriptor) {
+TEST(Connect, ReportsABadDescriptor) {
   EXPECT_EQ(start_connect(-1, Address::loopback(1)).error(), system_error(EBADF));
   EXPECT_EQ(take_error(-1).error(), system_error(EBADF));
   EXPECT_EQ(local_address(-1).error(), system_error(EBADF));
 }
 
-TEST(Unix, PathAndAbstractName) {
+TEST(Unix, ConnectsByPathAndByAbstractName) {
   const TemporaryTree tree;
   const std::string abstract = "unix:@weir-os-test-" + std::to_string(::getpid());
   for (const std::string& text : {"unix:" + (tree.path("a.sock")), abstract}) {
@@ -207,7 +207,7 @@ TEST(Unix, PathAndAbstractName) {
   }
 }
 
-TEST(Unix, AStalePathIsTakenOverALiveOneIsNot) {
+TEST(Unix, TakesOverAStalePathButNotALiveOne) {
   const TemporaryTree tree;
   const Address address = Address::local(tree.path("a.sock")).value();
   Fd listener = listen_at(address);
@@ -219,7 +219,7 @@ TEST(Unix, AStalePathIsTakenOverALiveOneIsNot) {
   EXPECT_TRUE(connect_to(address));
 }
 
-TEST(Unix, AFullQueueIsStillALiveServer) {
+TEST(Unix, AServerWithAFullQueueKeepsItsPath) {
   const TemporaryTree tree;
   const Address address = Address::local(tree.path("a.sock")).value();
   const Fd listener = listen_at(address, {.backlog = 0});
@@ -228,7 +228,7 @@ TEST(Unix, AFullQueueIsStillALiveServer) {
   EXPECT_TRUE(accept_from(listener));
 }
 
-TEST(Unix, AFileThatIsNoSocketIsLeftAlone) {
+TEST(Unix, KeepsAFileThatIsNotASocket) {
   const TemporaryTree tree;
   const std::string path = tree.path("precious");
   const Fd file(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
@@ -241,34 +241,34 @@ TEST(Unix, AFileThatIsNoSocketIsLeftAlone) {
   }
 }
 
-TEST(Unix, RemovingThePath) {
+TEST(Unix, RemovesThePath) {
   const TemporaryTree tree;
   const Address address = Address::local(tree.path("a.sock")).value();
   const Fd listener = listen_at(address);
-  const auto file = file_of(address);
+  const auto file = socket_file(address);
   ASSERT_TRUE(file);
   remove_local_path(address, *file);
   EXPECT_FALSE(std::filesystem::exists(address.path()));
   remove_local_path(address, *file);
-  EXPECT_FALSE(file_of(Address::loopback(1)));
-  EXPECT_FALSE(file_of(Address::local("@abstract").value()));
+  EXPECT_FALSE(socket_file(Address::loopback(1)));
+  EXPECT_FALSE(socket_file(Address::local("@abstract").value()));
 }
 
-TEST(Unix, APathTakenOverByAnotherStays) {
+TEST(Unix, KeepsAPathThatAnotherListenerTookOver) {
   const TemporaryTree tree;
   const Address address = Address::local(tree.path("a.sock")).value();
   const Fd first = listen_at(address);
-  const auto file = file_of(address);
+  const auto file = socket_file(address);
   ASSERT_TRUE(file);
   ASSERT_EQ(::unlink(address.path().data()), 0);
   const Fd second = listen_at(address);
-  EXPECT_NE(file_of(address), file);
+  EXPECT_NE(socket_file(address), file);
   remove_local_path(address, *file);
   EXPECT_TRUE(std::filesystem::exists(address.path()));
   EXPECT_TRUE(connect_to(address));
 }
 
-TEST(ShutDown, SendingEndsWhileReceivingGoesOn) {
+TEST(ShutDown, SendingEndsWhileReceivingContinues) {
   const Connection both = connected();
   ASSERT_TRUE(shut_down_sending(both.client.get()));
   ASSERT_TRUE(ready(both.server.get(), POLLIN));
@@ -292,23 +292,23 @@ TEST(SocketPair, IsConnected) {
   EXPECT_EQ(errno, EAGAIN);
 }
 
-TEST(Unacknowledged, IsWhatThePeersKernelHasNotTaken) {
+TEST(UnackedBytes, CountsBytesThatThePeersKernelHasNotAcknowledged) {
   const Connection both = connected();
-  EXPECT_EQ(unacknowledged(both.client.get()).value(), 0u);
+  EXPECT_EQ(unacked_bytes(both.client.get()).value(), 0u);
   const std::string block(64 * 1024, 'x');
   while (::send(both.client.get(), block.data(), block.size(), MSG_NOSIGNAL) > 0) {
   }
   ASSERT_EQ(errno, EAGAIN);
-  const std::size_t full = unacknowledged(both.client.get()).value();
+  const std::size_t full = unacked_bytes(both.client.get()).value();
   EXPECT_GT(full, 0u);
   std::string taken(full, ' ');
   while (::recv(both.server.get(), taken.data(), taken.size(), 0) > 0) {
   }
-  EXPECT_LT(unacknowledged(both.client.get()).value(), full);
-  EXPECT_EQ(unacknowledged(-1).error(), system_error(EBADF));
+  EXPECT_LT(unacked_bytes(both.client.get()).value(), full);
+  EXPECT_EQ(unacked_bytes(-1).error(), system_error(EBADF));
 }
 
-TEST(Options, ReachTheKernel) {
+TEST(Options, OptionsReachTheKernel) {
   const Connection both = connected();
   const int socket = both.client.get();
   ASSERT_TRUE(set_no_delay(socket, true));
@@ -317,7 +317,7 @@ TEST(Options, ReachTheKernel) {
   EXPECT_EQ(option(socket, IPPROTO_TCP, TCP_NODELAY), 0);
 }
 
-TEST(Options, LingerOfZeroResets) {
+TEST(Options, ALingerOfZeroResets) {
   Connection both = connected();
   ASSERT_TRUE(set_linger(both.client.get(), std::chrono::seconds(0)));
   both.client.close();
@@ -331,10 +331,10 @@ TEST(Options, FailuresAreValues) {
   const Fd event = open_event().value();
   EXPECT_EQ(set_no_delay(event.get(), true).error(), system_error(ENOTSOCK));
   EXPECT_EQ(refuse_new_handshakes(event.get()).error(), system_error(ENOTSOCK));
-  EXPECT_EQ(welcome_late(event.get()).error(), system_error(ENOTSOCK));
+  EXPECT_EQ(clear_inherited_refusal(event.get()).error(), system_error(ENOTSOCK));
 }
 
-/// How many segments the kernel has dropped that came for this socket.
+/// Returns the number of received segments that the kernel has dropped for this socket.
 std::uint32_t drops(const Fd& socket) {
   std::array<std::uint32_t, SK_MEMINFO_VARS> info{};
   socklen_t size = sizeof info;
@@ -342,7 +342,7 @@ std::uint32_t drops(const Fd& socket) {
   return info[SK_MEMINFO_DROPS];
 }
 
-/// Whether the SYN of `client` has reached `listener` and was dropped, which the kernel counts.
+/// Returns true if the SYN of `client` reached `listener` and was dropped. The kernel counts drops.
 bool syn_was_dropped(const Fd& listener, const Fd& client) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   while (drops(listener) == 0) {
@@ -352,9 +352,9 @@ bool syn_was_dropped(const Fd& listener, const Fd& client) {
   return !ready(client.get(), POLLOUT, 0) && !peer_address(client.get());
 }
 
-/// Makes a socket deaf to everything that the network brings, or lets it hear again.
-void plug_ears(const Fd& socket, const Address& address, bool plugged) {
-  const int hops = plugged ? 255 : 0;
+/// Makes a socket drop all received packets, or accept them again.
+void drop_received(const Fd& socket, const Address& address, bool dropping) {
+  const int hops = dropping ? 255 : 0;
   const bool six = address.family() == AddressFamily::ipv6;
   ASSERT_EQ(::setsockopt(socket.get(), six ? IPPROTO_IPV6 : IPPROTO_IP,
                          six ? IPV6_MINHOPCOUNT : IP_MINTTL, &hops, sizeof hops),
@@ -365,12 +365,12 @@ struct DrainCase {
   const char* name;
   const char* listen;
   const char* connect;
-  TurnAway how;
+  RefuseMethod how;
 
   friend void PrintTo(const DrainCase& self, std::ostream* out) { *out << self.name; }
 };
 
-/// A listener, and where to reach it; none when this machine has no such address.
+/// A listener and its address. The test is skipped if this machine has no such address.
 class Drain : public testing::TestWithParam<DrainCase> {
  protected:
   void SetUp() override {
@@ -381,12 +381,12 @@ class Drain : public testing::TestWithParam<DrainCase> {
         Address::parse(GetParam().connect)->with_port(local_address(listener_.get())->port());
   }
 
-  /// False, and the test is skipped, when this process may not do it in this way.
+  /// Makes the listener refuse handshakes. Returns false if this process may not use the method.
   bool refuse() {
     const auto refused = refuse_new_handshakes(listener_.get(), GetParam().how);
     if (refused) return true;
     EXPECT_EQ(refused.error(), system_error(EPERM));
-    EXPECT_EQ(GetParam().how, TurnAway::filter);
+    EXPECT_EQ(GetParam().how, RefuseMethod::filter);
     return false;
   }
 
@@ -394,19 +394,19 @@ class Drain : public testing::TestWithParam<DrainCase> {
   Address address_;
 };
 
-TEST_P(Drain, NewcomersWaitThoseInTheQueueGetIn) {
+TEST_P(Drain, NewConnectionsWaitAndQueuedOnesAreAccepted) {
   std::vector<Fd> clients;
   for (int i = 0; i < 20; ++i) clients.push_back(connect_to(address_));
 
   if (!refuse()) GTEST_SKIP() << "a filter is not permitted";
-  const Fd newcomer = knock(address_);
+  const Fd newcomer = begin_connect(address_);
   EXPECT_TRUE(syn_was_dropped(listener_, newcomer)) << "established or refused";
 
   // The queue is intact, and its connections carry data both ways after the listener has gone.
   std::vector<Fd> servers;
   for (const Fd& client : clients) {
     servers.push_back(accept_from(listener_));
-    ASSERT_TRUE(welcome_late(servers.back().get()));
+    ASSERT_TRUE(clear_inherited_refusal(servers.back().get()));
     ASSERT_EQ(::send(client.get(), "a", 1, MSG_NOSIGNAL), 1);
   }
   EXPECT_EQ(accept_one(listener_.get()).error(), system_error(EAGAIN));
@@ -422,34 +422,34 @@ TEST_P(Drain, NewcomersWaitThoseInTheQueueGetIn) {
     ASSERT_TRUE(ready(client.get(), POLLIN));
     ASSERT_EQ(::recv(client.get(), &byte, 1, 0), 1);
     ASSERT_TRUE(ready(client.get(), POLLIN));
-    EXPECT_EQ(::recv(client.get(), &byte, 1, 0), 0) << "an orderly end, no reset";
+    EXPECT_EQ(::recv(client.get(), &byte, 1, 0), 0) << "an orderly end and not a reset";
   }
 }
 
-TEST_P(Drain, HandshakesUnderWayFinish) {
-  // The server has answered this client's SYN, but the client does not hear it yet.
+TEST_P(Drain, HandshakesInProgressFinish) {
+  // The server has answered this client's SYN, but the client drops the answer.
   const Fd client = open_stream(address_.family()).value();
-  plug_ears(client, address_, true);
-  ASSERT_EQ(start_connect(client.get(), address_).value(), ConnectState::under_way);
+  drop_received(client, address_, true);
+  ASSERT_EQ(start_connect(client.get(), address_).value(), ConnectState::in_progress);
   while (drops(client) == 0) ASSERT_FALSE(ready(client.get(), POLLOUT, 1));
 
   if (!refuse()) GTEST_SKIP() << "a filter is not permitted";
-  plug_ears(client, address_, false);
+  drop_received(client, address_, false);
   const Fd server = accept_from(listener_);  // after the kernel's one-second retransmission
   ASSERT_TRUE(server);
-  // What comes before the welcome may be ignored, but it is not lost.
+  // Data from before clear_inherited_refusal() may be dropped at first, but it is not lost.
   ASSERT_TRUE(ready(client.get(), POLLOUT));
   ASSERT_EQ(::send(client.get(), "x", 1, MSG_NOSIGNAL), 1);
-  ASSERT_TRUE(welcome_late(server.get()));
+  ASSERT_TRUE(clear_inherited_refusal(server.get()));
   ASSERT_TRUE(ready(server.get(), POLLIN));
 }
 
-TEST_P(Drain, WithoutItAClosedQueueResets) {
+TEST_P(Drain, ClosingWithoutDrainingResetsTheQueue) {
   const Fd client = connect_to(address_);
   listener_.close();
   ASSERT_TRUE(ready(client.get(), POLLIN));
   char byte = 0;
-  EXPECT_EQ(::recv(client.get(), &byte, 1, 0), -1) << "this is what draining is for";
+  EXPECT_EQ(::recv(client.get(), &byte, 1, 0), -1) << "draining prevents this reset";
   EXPECT_EQ(errno, ECONNRESET);
 }
 
@@ -464,27 +464,27 @@ TEST_P(Drain, ASuccessorOnTheSamePortIsNotAffected) {
 
 INSTANTIATE_TEST_SUITE_P(
     Loopback, Drain,
-    testing::Values(DrainCase{"IPv4Best", "127.0.0.1:0", "127.0.0.1:0", TurnAway::best},
-                    DrainCase{"IPv6Best", "[::1]:0", "[::1]:0", TurnAway::best},
-                    DrainCase{"IPv4Filter", "127.0.0.1:0", "127.0.0.1:0", TurnAway::filter},
-                    DrainCase{"IPv6Filter", "[::1]:0", "[::1]:0", TurnAway::filter},
-                    DrainCase{"IPv4Distance", "127.0.0.1:0", "127.0.0.1:0", TurnAway::distance},
-                    DrainCase{"IPv6Distance", "[::1]:0", "[::1]:0", TurnAway::distance},
-                    DrainCase{"IPv4OnIPv6Filter", "[::]:0", "127.0.0.1:0", TurnAway::filter},
-                    DrainCase{"IPv4OnIPv6Distance", "[::]:0", "127.0.0.1:0", TurnAway::distance}),
+    testing::Values(DrainCase{"IPv4Best", "127.0.0.1:0", "127.0.0.1:0", RefuseMethod::best},
+                    DrainCase{"IPv6Best", "[::1]:0", "[::1]:0", RefuseMethod::best},
+                    DrainCase{"IPv4Filter", "127.0.0.1:0", "127.0.0.1:0", RefuseMethod::filter},
+                    DrainCase{"IPv6Filter", "[::1]:0", "[::1]:0", RefuseMethod::filter},
+                    DrainCase{"IPv4Distance", "127.0.0.1:0", "127.0.0.1:0", RefuseMethod::ttl},
+                    DrainCase{"IPv6Distance", "[::1]:0", "[::1]:0", RefuseMethod::ttl},
+                    DrainCase{"IPv4OnIPv6Filter", "[::]:0", "127.0.0.1:0", RefuseMethod::filter},
+                    DrainCase{"IPv4OnIPv6Distance", "[::]:0", "127.0.0.1:0", RefuseMethod::ttl}),
     [](const auto& each) { return each.param.name; });
 
-TEST(CheckListens, TellsListenersFromEverythingElse) {
+TEST(CheckListening, DistinguishesListeners) {
   const Fd listener = listen_at(Address::loopback(0));
-  EXPECT_TRUE(check_listens(listener.get()));
-  EXPECT_EQ(check_listens(open_stream(AddressFamily::ipv4)->get()).error(), system_error(EINVAL));
-  EXPECT_EQ(check_listens(open_event()->get()).error(), system_error(ENOTSOCK));
+  EXPECT_TRUE(check_listening(listener.get()));
+  EXPECT_EQ(check_listening(open_stream(AddressFamily::ipv4)->get()).error(), system_error(EINVAL));
+  EXPECT_EQ(check_listening(open_event()->get()).error(), system_error(ENOTSOCK));
   const Fd datagrams(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  EXPECT_EQ(check_listens(datagrams.get()).error(), system_error(EPROTOTYPE));
-  EXPECT_EQ(check_listens(-1).error(), system_error(EBADF));
+  EXPECT_EQ(check_listening(datagrams.get()).error(), system_error(EPROTOTYPE));
+  EXPECT_EQ(check_listening(-1).error(), system_error(EBADF));
 }
 
-TEST(DrainUnix, NewcomersAreRefusedThoseInTheQueueGetIn) {
+TEST(DrainUnix, NewConnectionsAreRefusedAndQueuedOnesAreAccepted) {
   const TemporaryTree tree;
   const Address address = Address::local(tree.path("a.sock")).value();
   const Fd listener = listen_at(address);
@@ -496,7 +496,7 @@ TEST(DrainUnix, NewcomersAreRefusedThoseInTheQueueGetIn) {
   ASSERT_EQ(::send(server.get(), "x", 1, MSG_NOSIGNAL), 1);
   char byte = 0;
   EXPECT_EQ(::recv(early.get(), &byte, 1, 0), 1);
-  EXPECT_TRUE(welcome_late(server.get()));
+  EXPECT_TRUE(clear_inherited_refusal(server.get()));
 }
 
 }  // namespace

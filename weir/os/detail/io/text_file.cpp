@@ -1,4 +1,4 @@
-// Small files, read with plain system calls: /proc and /sys give sizes of zero, so reading decides.
+// Reads small files up to their end, because files in /proc and /sys report a size of zero.
 #include "weir/os/detail/io/text_file.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// The small files by which the kernel tells about itself in /proc and /sys.
+// Reads small text files, such as those of the kernel in /proc and /sys.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,9 @@
 
 namespace weir::os {
 
-/// The whole text of the file at `path`, without the white space at its end.
-/// Errc::limit_reached when it is longer than `bytes_max`. Blocks as long as the file does.
+/// Returns the whole text of the file at `path`, without white space at its end. It blocks as long
+/// as reading the file does.
+/// Errors: Errc::limit_reached if the text has more than `bytes_max` bytes; the kernel's.
 Result<std::string> read_text_file(const std::string& path, std::size_t bytes_max = 1 << 20);
 
 }  // namespace weir::os

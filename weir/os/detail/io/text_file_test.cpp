@@ -1,4 +1,4 @@
-// Small files: whole, trimmed, bounded.
+// Tests that small files are read whole, trimmed and limited.
 #include "weir/os/detail/io/text_file.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace weir::os {
 namespace {
 
-TEST(TextFile, ReadsEverythingButTheEndOfTheLastLine) {
+TEST(TextFile, ReadsAllTextWithoutTrailingWhiteSpace) {
   const TemporaryTree tree;
   tree.write("a", "one\ntwo \n\n");
   EXPECT_EQ(read_text_file(tree.path("a")).value(), "one\ntwo");
@@ -22,7 +22,7 @@ TEST(TextFile, ReadsEverythingButTheEndOfTheLastLine) {
   EXPECT_EQ(read_text_file(tree.path("large")).value(), large);
 }
 
-TEST(TextFile, FilesWithoutASizeToo) {
+TEST(TextFile, ReadsFilesThatReportNoSize) {
   EXPECT_TRUE(read_text_file("/proc/self/status")->starts_with("Name:"));
 }
 

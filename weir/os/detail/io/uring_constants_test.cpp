@@ -1,4 +1,4 @@
-// Constants: where the installed headers know one, it is the same.
+// Tests that the constants agree with the installed headers, if these define them.
 #include "weir/os/detail/io/uring_constants.hpp"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ static_assert(cancel_by_operation == IORING_ASYNC_CANCEL_OP);
 #endif
 
 TEST(UringConstants, ContinueWhereTheHeadersStop) {
-  // 6.1 knows everything below these, so each is the next free bit or number there.
+  // Linux 6.1 defines all lower values, so each constant is the next free bit or number there.
   EXPECT_EQ(receive_send_bundle, IORING_SEND_ZC_REPORT_USAGE << 1);
   EXPECT_EQ(completion_buffer_more, IORING_CQE_F_NOTIF << 1);
   EXPECT_EQ(enter_absolute_timer, IORING_ENTER_REGISTERED_RING << 1);
@@ -51,7 +51,7 @@ TEST(UringConstants, ContinueWhereTheHeadersStop) {
   EXPECT_EQ(operation_read_multishot, IORING_OP_SENDMSG_ZC + 1);
   EXPECT_EQ(cancel_by_user_data, IORING_ASYNC_CANCEL_FD_FIXED << 1);
   EXPECT_EQ(message_pass_flags, IORING_MSG_RING_CQE_SKIP << 1);
-  // Where newer kernels have flags, 6.1 has padding of that size at that place.
+  // Linux 6.1 has padding of the same size and offset as the flags of newer kernels.
   EXPECT_EQ(offsetof(io_uring_buf_reg, bgid) + sizeof(__u16), 14u);
   EXPECT_EQ(sizeof(io_uring_buf_reg), 40u);
 }

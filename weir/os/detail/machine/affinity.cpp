@@ -1,4 +1,4 @@
-// Affinity: CPU masks of any size, since a large machine has more CPUs than cpu_set_t holds.
+// CPU masks of any size, because a large machine has more CPUs than cpu_set_t holds.
 #include "weir/os/detail/machine/affinity.hpp"
 
 #include <pthread.h>
@@ -27,7 +27,7 @@ std::vector<int> allowed_cpus() {
   std::vector<int> cpus;
   for (std::size_t words = 1024 / word_bits; words <= words_max; words *= 2) {
     std::vector<Word> mask(words);
-    // EINVAL: the kernel's own mask is longer.
+    // EINVAL means that the kernel's own mask is longer.
     if (::sched_getaffinity(0, words * sizeof(Word), as_set(mask)) < 0) {
       if (errno == EINVAL) continue;
       return cpus;
@@ -42,11 +42,11 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-Result<> pin_this_thread(int cpu) {
-  return allow_cpus({cpu});
+Result<> pin_current_thread(int cpu) {
+  return set_allowed_cpus({cpu});
 }
 
-Result<> allow_cpus(const std::vector<int>& cpus) {
+Result<> set_allowed_cpus(const std::vector<int>& cpus) {
   std::vector<Word> mask(words_max);
   for (const int cpu : cpus) {
     const auto bit = static_cast<std::size_t>(cpu);
@@ -59,7 +59,7 @@ Result<> allow_cpus(const std::vector<int>& cpus) {
   return {};
 }
 
-void name_this_thread(std::string_view name) {
+void set_current_thread_name(std::string_view name) {
   constexpr std::size_t bytes_max = 15;
   const std::string cut(name.substr(0, bytes_max));
   ::pthread_setname_np(::pthread_self(), cut.c_str());

@@ -1,4 +1,4 @@
-// Which CPUs a thread may run on, and what the thread is called.
+// CPU affinity and name of the calling thread.
 #pragma once
 
 #include <string_view>
@@ -8,16 +8,19 @@
 
 namespace weir::os {
 
-/// The CPUs that the calling thread may run on now, ascending; empty if the kernel does not tell.
+/// Returns the CPUs on which the calling thread may run, ascending. The result is empty on an
+/// error.
 std::vector<int> allowed_cpus();
 
-/// Keeps the calling thread on `cpu` from now on. EINVAL when this process may not use that CPU.
-Result<> pin_this_thread(int cpu);
+/// Pins the calling thread to `cpu`.
+/// Errors: EINVAL if this process may not use the CPU.
+Result<> pin_current_thread(int cpu);
 
-/// Lets the calling thread run on `cpus` again, as allowed_cpus() gave them.
-Result<> allow_cpus(const std::vector<int>& cpus);
+/// Sets the CPUs on which the calling thread may run, such as an earlier result of allowed_cpus().
+/// Errors: EINVAL if this process may use none of the CPUs, or a number is out of range.
+Result<> set_allowed_cpus(const std::vector<int>& cpus);
 
-/// Names the calling thread for ps, top and debuggers. Cut to 15 bytes.
-void name_this_thread(std::string_view name);
+/// Names the calling thread for ps, top and debuggers. The name is cut to 15 bytes.
+void set_current_thread_name(std::string_view name);
 
 }  // namespace weir::os

@@ -1,4 +1,4 @@
-// Affinity: pinning is seen by the kernel and undone by the old mask.
+// Tests that the kernel applies pinning and that the old mask undoes it.
 #include "weir/os/detail/machine/affinity.hpp"
 
 #include <gmock/gmock.h>
@@ -9,22 +9,22 @@
 #include <string>
 #include <thread>
 
-#include "weir/os/detail/machine/cpu_list.hpp"
 #include "weir/os/detail/io/text_file.hpp"
+#include "weir/os/detail/machine/cpu_list.hpp"
 
 namespace weir::os {
 namespace {
 
 using testing::ElementsAre;
 
-TEST(Affinity, PinsAndLetsGo) {
+TEST(Affinity, PinsAndRestores) {
   std::thread([] {
     const std::vector<int> before = allowed_cpus();
     ASSERT_FALSE(before.empty());
-    ASSERT_TRUE(pin_this_thread(before.back()));
+    ASSERT_TRUE(pin_current_thread(before.back()));
     EXPECT_THAT(allowed_cpus(), ElementsAre(before.back()));
     EXPECT_EQ(::sched_getcpu(), before.back());
-    ASSERT_TRUE(allow_cpus(before));
+    ASSERT_TRUE(set_allowed_cpus(before));
     EXPECT_EQ(allowed_cpus(), before);
   }).join();
 }
@@ -33,27 +33,27 @@ TEST(Affinity, AgreesWithProc) {
   const std::string status = read_text_file("/proc/thread-self/status").value();
   const auto line = status.find("Cpus_allowed_list:\t") + 19;
   const std::string text = status.substr(line, status.find('\n', line) - line);
-  EXPECT_EQ(print_cpu_list(allowed_cpus()), text);
+  EXPECT_EQ(format_cpu_list(allowed_cpus()), text);
 }
 
-TEST(Affinity, OtherThreadsAreNotTouched) {
+TEST(Affinity, AffectsOnlyTheCallingThread) {
   const std::vector<int> before = allowed_cpus();
-  std::thread([&] { ASSERT_TRUE(pin_this_thread(before.front())); }).join();
+  std::thread([&] { ASSERT_TRUE(pin_current_thread(before.front())); }).join();
   EXPECT_EQ(allowed_cpus(), before);
 }
 
-TEST(Affinity, CpusThatAreNotThere) {
-  EXPECT_EQ(pin_this_thread(65535).error(), system_error(EINVAL));
-  EXPECT_EQ(pin_this_thread(-1).error(), system_error(EINVAL));
-  EXPECT_EQ(pin_this_thread(1 << 20).error(), system_error(EINVAL));
-  EXPECT_EQ(allow_cpus({}).error(), system_error(EINVAL));
+TEST(Affinity, RejectsMissingCpus) {
+  EXPECT_EQ(pin_current_thread(65535).error(), system_error(EINVAL));
+  EXPECT_EQ(pin_current_thread(-1).error(), system_error(EINVAL));
+  EXPECT_EQ(pin_current_thread(1 << 20).error(), system_error(EINVAL));
+  EXPECT_EQ(set_allowed_cpus({}).error(), system_error(EINVAL));
 }
 
-TEST(ThreadName, IsSeenByTheKernelAndCut) {
+TEST(ThreadName, IsSetInTheKernelAndCut) {
   std::thread([] {
-    name_this_thread("weir-core-3");
+    set_current_thread_name("weir-core-3");
     EXPECT_EQ(read_text_file("/proc/thread-self/comm").value(), "weir-core-3");
-    name_this_thread("a-name-that-is-much-too-long");
+    set_current_thread_name("a-name-that-is-much-too-long");
     EXPECT_EQ(read_text_file("/proc/thread-self/comm").value(), "a-name-that-is-");
   }).join();
 }

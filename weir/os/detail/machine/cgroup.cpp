@@ -1,4 +1,4 @@
-// Control groups: from /proc/self/cgroup and the mounts to the files with the limits.
+// Finds the files with the limits of the control groups through /proc/self/cgroup and the mounts.
 #include "weir/os/detail/machine/cgroup.hpp"
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "weir/os/detail/machine/cpu_list.hpp"
 #include "weir/os/detail/io/text_file.hpp"
+#include "weir/os/detail/machine/cpu_list.hpp"
 
 namespace weir::os {
 namespace {
@@ -32,7 +32,7 @@ std::optional<std::int64_t> read_integer(std::string_view text) {
   return value;
 }
 
-/// In mountinfo, white space and backslashes in paths are \ooo.
+/// Decodes a path of mountinfo, which writes white space and backslashes as \ooo.
 std::string unescape(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -49,13 +49,14 @@ std::string unescape(std::string_view text) {
   return result;
 }
 
-/// One hierarchy: where it is mounted, and which of its groups is seen there.
+/// The mount point of a hierarchy, and the group that is the root of the mount.
 struct Mount {
   std::string point;
   std::string group = "/";
 };
 
-/// The mount of version 2 (`controller` empty) or of the version 1 hierarchy with `controller`.
+/// Finds the mount of the version 1 hierarchy with `controller`, or of version 2 if `controller` is
+/// empty.
 std::optional<Mount> find_mount(std::string_view mountinfo, std::string_view controller) {
   for (const std::string_view line : split(mountinfo, '\n')) {
     const auto fields = split(line, ' ');
@@ -70,7 +71,8 @@ std::optional<Mount> find_mount(std::string_view mountinfo, std::string_view con
   return std::nullopt;
 }
 
-/// The group of this process in a hierarchy, from lines like `4:cpu,cpuacct:/a/b` and `0::/a/b`.
+/// Finds the group of this process in a hierarchy, in lines like `4:cpu,cpuacct:/a/b` and
+/// `0::/a/b`.
 std::optional<std::string_view> find_group(std::string_view cgroups, std::string_view controller) {
   for (const std::string_view line : split(cgroups, '\n')) {
     const auto first = line.find(':');
@@ -84,10 +86,10 @@ std::optional<std::string_view> find_group(std::string_view cgroups, std::string
   return std::nullopt;
 }
 
-/// The directories from this process's group up to the topmost one that is visible.
+/// Returns the directories from this process's group up to the topmost visible group.
 std::vector<std::string> directories(const Mount& mount, std::string_view group) {
-  // Under a mount of /a, the group /a/b is found as /b. A group outside of what is mounted
-  // (another namespace's view of it) leaves the top alone, which then is our own or above it.
+  // A mount of /a shows the group /a/b as /b. A group outside of the mount is the view of another
+  // namespace. The mount point then is this process's group or an ancestor.
   if (mount.group != "/") {
     const bool inside = group.starts_with(mount.group) &&
                         (group.size() == mount.group.size() || group[mount.group.size()] == '/');
@@ -140,8 +142,8 @@ class Reader {
   }
 
   void complain(const std::string& path, std::string_view text) {
-    limits_.complaints.push_back(path.substr(root_.size()) + " holds \"" +
-                                 std::string(text.substr(0, 40)) + "\"");
+    limits_.warnings.push_back(path.substr(root_.size()) + " holds \"" +
+                               std::string(text.substr(0, 40)) + "\"");
   }
 
   void take_quota(std::int64_t quota, std::int64_t period) {
@@ -149,7 +151,7 @@ class Reader {
     limits_.cpu_quota = std::min(limits_.cpu_quota.value_or(cpus), cpus);
   }
 
-  /// `max 100000` or `150000 100000`, microseconds.
+  /// Reads a line such as `max 100000` or `150000 100000`, in microseconds.
   void read_quota_v2(const std::string& group) {
     const std::string path = group + "/cpu.max";
     const auto text = read_text_file(path);
@@ -162,7 +164,7 @@ class Reader {
     take_quota(*quota, *period);
   }
 
-  /// A file each, microseconds; a quota of -1 means none.
+  /// Reads quota and period from one file each, in microseconds. A quota of -1 means unlimited.
   void read_quota_v1(const std::string& group) {
     const std::string path = group + "/cpu.cfs_quota_us";
     const auto text = read_text_file(path);
@@ -186,7 +188,7 @@ class Reader {
     return runtime;
   }
 
-  /// `max` or a number; nullopt: unlimited, or not there.
+  /// Reads `max` or a number. Returns nullopt if the limit is unlimited, missing or invalid.
   std::optional<std::int64_t> read_limit(const std::string& path) {
     const auto text = read_text_file(path);
     if (!text || *text == "max") return std::nullopt;
@@ -196,7 +198,7 @@ class Reader {
     return std::nullopt;
   }
 
-  /// The same names in both versions.
+  /// Reads the pids files, which have the same names in both versions.
   void read_tasks(const std::string& group) {
     const auto limit = read_limit(group + "/pids.max");
     if (!limit) return;
@@ -206,14 +208,14 @@ class Reader {
   }
 
   void read_memory(const std::string& path) {
-    constexpr std::int64_t unlimited = std::int64_t{1} << 60;  // how version 1 says that, about
+    constexpr std::int64_t unlimited = std::int64_t{1} << 60;  // version 1 uses about 2^63
     const auto limit = read_limit(path);
     if (!limit || *limit >= unlimited) return;
     limits_.memory_bytes = std::min(limits_.memory_bytes.value_or(*limit), *limit);
   }
 
-  /// The innermost group that has one of `names` decides: what is effective there includes what
-  /// its parents forbid. An empty set means "as the parent".
+  /// Reads the cpuset of the innermost group that has one of `names`. Its effective set already
+  /// includes the restrictions of its parents. An empty set means the set of the parent.
   void read_cpuset(const std::vector<std::string>& groups,
                    std::initializer_list<const char*> names) {
     for (const std::string& group : groups) {
@@ -226,7 +228,7 @@ class Reader {
           complain(path, *text);
           continue;
         }
-        limits_.cpuset = limits_.cpuset ? common_cpus(*limits_.cpuset, *cpus) : *cpus;
+        limits_.cpuset = limits_.cpuset ? intersect_cpus(*limits_.cpuset, *cpus) : *cpus;
         return;
       }
     }

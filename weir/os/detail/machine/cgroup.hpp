@@ -1,4 +1,4 @@
-// What the control groups of this process (cgroups(7), versions 1 and 2) allow it.
+// Limits of this process's control groups (cgroups(7), versions 1 and 2).
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,26 @@
 namespace weir::os {
 
 struct CgroupLimits {
-  /// CPU time per time: 1.5 means one and a half CPUs. The smallest along the path from this
-  /// process's group up to the topmost visible one, over both versions; nullopt: unlimited.
+  /// The CPU quota in CPUs; 1.5 means one and a half CPUs. It is the smallest along the path from
+  /// this process's group to the topmost visible group, in both versions; nullopt: unlimited.
   std::optional<double> cpu_quota;
-  /// The cpuset of this process; nullopt where there is none.
+  /// The cpuset of this process; nullopt: none.
   std::optional<std::vector<int>> cpuset;
-  /// How many more threads and processes may be started: the least along the path.
+  /// The number of threads and processes that may still be started, the least along the path;
+  /// nullopt: unlimited.
   std::optional<std::int64_t> tasks_left;
-  /// Of memory: the least along the path; nullopt: unlimited.
+  /// The memory limit, the least along the path; nullopt: unlimited.
   std::optional<std::int64_t> memory_bytes;
-  /// Microseconds of each second or so that its real-time threads may run (version 1, where the
-  /// kernel shares real time out to groups; negative: all); nullopt: it does not.
+  /// The run time of the group's real-time threads in microseconds per period, usually one second
+  /// (version 1). A negative value means unlimited. nullopt means that the kernel does not divide
+  /// real time among groups.
   std::optional<std::int64_t> real_time_us;
-  /// Files that were there but made no sense and were left out, for the operator.
-  std::vector<std::string> complaints;
+  /// Texts for the operator about files that were ignored because their content is invalid.
+  std::vector<std::string> warnings;
 };
 
-/// Reads `root`/proc/self/{cgroup,mountinfo} and the groups that they name, which are looked for
-/// under `root` too ("" is the real machine). Missing files limit nothing.
+/// Reads `root`/proc/self/{cgroup,mountinfo} and the groups that these files name, also below
+/// `root`. An empty `root` is the real machine. A missing file limits nothing.
 CgroupLimits read_cgroup_limits(const std::string& root);
 
 }  // namespace weir::os

@@ -1,4 +1,4 @@
-// Control groups: both versions, nested, in containers, missing and garbled.
+// Tests of control groups: both versions, nested, in containers, missing and invalid.
 #include "weir/os/detail/machine/cgroup.hpp"
 
 #include <gmock/gmock.h>
@@ -42,14 +42,14 @@ class CgroupTest : public testing::Test {
   TemporaryTree tree_;
 };
 
-TEST_F(CgroupTest, NothingThereLimitsNothing) {
+TEST_F(CgroupTest, MissingFilesLimitNothing) {
   const CgroupLimits limits = read();
   EXPECT_FALSE(limits.cpu_quota);
   EXPECT_FALSE(limits.cpuset);
-  EXPECT_THAT(limits.complaints, IsEmpty());
+  EXPECT_THAT(limits.warnings, IsEmpty());
 }
 
-TEST_F(CgroupTest, TasksAndMemoryInVersion2) {
+TEST_F(CgroupTest, ReadsTasksAndMemoryInVersion2) {
   use_v2("/a.slice/b.service");
   tree_.write("sys/fs/cgroup/a.slice/b.service/pids.max", "max\n");
   tree_.write("sys/fs/cgroup/a.slice/b.service/memory.max", "max\n");
@@ -63,13 +63,13 @@ TEST_F(CgroupTest, TasksAndMemoryInVersion2) {
   tree_.write("sys/fs/cgroup/a.slice/b.service/pids.max", "20\n");
   tree_.write("sys/fs/cgroup/a.slice/b.service/pids.current", "25\n");
   EXPECT_EQ(read().tasks_left, 0);
-  EXPECT_THAT(read().complaints, IsEmpty());
+  EXPECT_THAT(read().warnings, IsEmpty());
   tree_.write("sys/fs/cgroup/a.slice/memory.max", "much\n");
   EXPECT_FALSE(read().memory_bytes);
-  EXPECT_THAT(read().complaints, ElementsAre(HasSubstr("memory.max")));
+  EXPECT_THAT(read().warnings, ElementsAre(HasSubstr("memory.max")));
 }
 
-TEST_F(CgroupTest, TasksAndMemoryInVersion1) {
+TEST_F(CgroupTest, ReadsTasksAndMemoryInVersion1) {
   tree_.write("proc/self/mountinfo", "");
   tree_.write("proc/self/cgroup", "8:pids:/x\n4:memory:/y\n");
   tree_.write("sys/fs/cgroup/pids/x/pids.max", "50\n");
@@ -92,10 +92,10 @@ TEST_F(CgroupTest, Version2TakesTheSmallestAlongThePath) {
   tree_.write("sys/fs/cgroup/a.slice/b.service/cpu.max", "10000 20000\n");
   EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 0.5);
   tree_.write("sys/fs/cgroup/other/cpu.max", "1000 100000\n");
-  EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 0.5) << "another group's quota is not ours";
+  EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 0.5) << "the quota of another group does not apply";
 }
 
-TEST_F(CgroupTest, Version2InsideAContainer) {
+TEST_F(CgroupTest, ReadsVersion2InsideAContainer) {
   use_v2("/");
   tree_.write("sys/fs/cgroup/cpu.max", "200000 100000\n");
   tree_.write("sys/fs/cgroup/cpuset.cpus.effective", "2-3\n");
@@ -103,7 +103,7 @@ TEST_F(CgroupTest, Version2InsideAContainer) {
   EXPECT_THAT(read().cpuset.value(), ElementsAre(2, 3));
 }
 
-TEST_F(CgroupTest, AGroupOutsideOfTheNamespaceIsTheTop) {
+TEST_F(CgroupTest, AGroupOutsideOfTheNamespaceReadsTheTopGroup) {
   use_v2("/../../elsewhere");
   tree_.write("sys/fs/cgroup/cpu.max", "200000 100000\n");
   EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 2.0);
@@ -122,10 +122,10 @@ TEST_F(CgroupTest, Version1TakesTheSmallestAlongThePath) {
   EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 2.5);
   tree_.write(cpu + "docker/abc/cpu.cfs_quota_us", "50000\n");
   EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 0.5);
-  EXPECT_THAT(read().complaints, IsEmpty());
+  EXPECT_THAT(read().warnings, IsEmpty());
 }
 
-TEST_F(CgroupTest, Version1WhereOnlyTheContainersGroupIsMounted) {
+TEST_F(CgroupTest, ReadsVersion1IfOnlyTheContainersGroupIsMounted) {
   tree_.write("proc/self/mountinfo",
               "33 31 0:30 /docker/abc /cg\\040roup/cpu ro - cgroup cgroup rw,cpu,cpuacct\n");
   tree_.write("proc/self/cgroup", "4:cpu,cpuacct:/docker/abc/inner\n");
@@ -139,7 +139,7 @@ TEST_F(CgroupTest, Version1WhereOnlyTheContainersGroupIsMounted) {
   EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 3.0) << "/docker/abcdef is not in /docker/abc";
 }
 
-TEST_F(CgroupTest, WithoutMountinfoTheUsualPlacesAreTried) {
+TEST_F(CgroupTest, TriesTheUsualMountPointsWithoutMountinfo) {
   tree_.write("proc/self/cgroup", "3:cpu:/a\n2:cpuset:/a\n0::/b\n");
   tree_.write("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "400000");
   tree_.write("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000");
@@ -150,7 +150,7 @@ TEST_F(CgroupTest, WithoutMountinfoTheUsualPlacesAreTried) {
   EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 3.5);
 }
 
-TEST_F(CgroupTest, TheInnermostCpusetDecidesAndAnEmptyOneAsksItsParent) {
+TEST_F(CgroupTest, TheInnermostCpusetThatIsNotEmptyApplies) {
   use_v1("/a/b");
   const std::string cpuset = "sys/fs/cgroup/cpuset/";
   tree_.write(cpuset + "cpuset.effective_cpus", "0-7\n");
@@ -162,7 +162,7 @@ TEST_F(CgroupTest, TheInnermostCpusetDecidesAndAnEmptyOneAsksItsParent) {
   EXPECT_THAT(read().cpuset.value(), ElementsAre(2));
 }
 
-TEST_F(CgroupTest, GarbageIsLeftOutAndReported) {
+TEST_F(CgroupTest, ReportsAndIgnoresInvalidValues) {
   use_v2("/a/b");
   tree_.write("sys/fs/cgroup/a/cpu.max", "150000 100000\n");
   for (const std::string_view text :
@@ -171,35 +171,35 @@ TEST_F(CgroupTest, GarbageIsLeftOutAndReported) {
     tree_.write("sys/fs/cgroup/a/b/cpu.max", text);
     const CgroupLimits limits = read();
     EXPECT_DOUBLE_EQ(limits.cpu_quota.value(), 1.5) << text;
-    EXPECT_THAT(limits.complaints, ElementsAre(HasSubstr("/sys/fs/cgroup/a/b/cpu.max"))) << text;
+    EXPECT_THAT(limits.warnings, ElementsAre(HasSubstr("/sys/fs/cgroup/a/b/cpu.max"))) << text;
   }
   tree_.write("sys/fs/cgroup/a/b/cpu.max", "max 100000");
   tree_.write("sys/fs/cgroup/a/b/cpuset.cpus.effective", "zero");
   EXPECT_FALSE(read().cpuset);
-  EXPECT_THAT(read().complaints,
+  EXPECT_THAT(read().warnings,
               ElementsAre("/sys/fs/cgroup/a/b/cpuset.cpus.effective holds \"zero\""));
 }
 
-TEST_F(CgroupTest, GarbageInVersion1) {
+TEST_F(CgroupTest, ReportsInvalidValuesOfVersion1) {
   use_v1("/a");
   const std::string cpu = "sys/fs/cgroup/cpu,cpuacct/a/";
   tree_.write(cpu + "cpu.cfs_quota_us", "100000");
   EXPECT_FALSE(read().cpu_quota) << "a quota without a period";
-  EXPECT_EQ(read().complaints.size(), 1u);
+  EXPECT_EQ(read().warnings.size(), 1u);
   for (const std::string_view period : {"0", "-1", "x", "1.5"}) {
     tree_.write(cpu + "cpu.cfs_period_us", period);
     EXPECT_FALSE(read().cpu_quota) << period;
-    EXPECT_THAT(read().complaints, ElementsAre(HasSubstr("cpu.cfs_period_us"))) << period;
+    EXPECT_THAT(read().warnings, ElementsAre(HasSubstr("cpu.cfs_period_us"))) << period;
   }
   tree_.write(cpu + "cpu.cfs_period_us", "100000");
   for (const std::string_view quota : {"", "0", "all"}) {
     tree_.write(cpu + "cpu.cfs_quota_us", quota);
     EXPECT_FALSE(read().cpu_quota) << quota;
-    EXPECT_THAT(read().complaints, ElementsAre(HasSubstr("cpu.cfs_quota_us"))) << quota;
+    EXPECT_THAT(read().warnings, ElementsAre(HasSubstr("cpu.cfs_quota_us"))) << quota;
   }
 }
 
-TEST_F(CgroupTest, GarbledProcFilesLimitNothing) {
+TEST_F(CgroupTest, InvalidProcFilesLimitNothing) {
   tree_.write("sys/fs/cgroup/cpu.max", "100000 100000");
   for (const std::string_view text :
        {"", "\n\n", ":", "::", "0:", "x::/", "\0\0\0", "0:cpu", "- -"}) {
@@ -207,7 +207,7 @@ TEST_F(CgroupTest, GarbledProcFilesLimitNothing) {
     tree_.write("proc/self/mountinfo", text);
     const CgroupLimits limits = read();
     EXPECT_FALSE(limits.cpu_quota) << text;
-    EXPECT_THAT(limits.complaints, IsEmpty()) << text;
+    EXPECT_THAT(limits.warnings, IsEmpty()) << text;
   }
   use_v2("/");
   for (const std::string_view text :
@@ -218,10 +218,10 @@ TEST_F(CgroupTest, GarbledProcFilesLimitNothing) {
   }
 }
 
-TEST(Cgroup, ThisMachineReads) {
+TEST(Cgroup, ReadsThisMachine) {
   const CgroupLimits limits = read_cgroup_limits("");
   EXPECT_GT(limits.cpu_quota.value_or(1), 0);
-  EXPECT_THAT(limits.complaints, IsEmpty());
+  EXPECT_THAT(limits.warnings, IsEmpty());
 }
 
 }  // namespace

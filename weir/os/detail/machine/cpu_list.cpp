@@ -1,4 +1,4 @@
-// Lists of CPUs: parsing, printing and intersection.
+// Parses, formats and intersects lists of CPUs.
 #include "weir/os/detail/machine/cpu_list.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::optional<std::vector<int>> parse_cpu_list(std::string_view text) {
     const auto first = read_cpu(range.substr(0, dash));
     const auto last = dash == range.npos ? first : read_cpu(range.substr(dash + 1));
     if (!first || !last || *first > *last) return std::nullopt;
-    // Ranges that repeat each other must not make the list longer than there are numbers.
+    // Repeated ranges must not make the list longer than the number of possible CPUs.
     if (cpus.size() > cpu_max) return std::nullopt;
     for (int cpu = *first; cpu <= *last; ++cpu) cpus.push_back(cpu);
   }
@@ -40,7 +40,7 @@ std::optional<std::vector<int>> parse_cpu_list(std::string_view text) {
   return cpus;
 }
 
-std::string print_cpu_list(const std::vector<int>& cpus) {
+std::string format_cpu_list(const std::vector<int>& cpus) {
   std::string text;
   for (std::size_t first = 0; first < cpus.size();) {
     std::size_t last = first;
@@ -53,7 +53,7 @@ std::string print_cpu_list(const std::vector<int>& cpus) {
   return text;
 }
 
-std::vector<int> common_cpus(const std::vector<int>& left, const std::vector<int>& right) {
+std::vector<int> intersect_cpus(const std::vector<int>& left, const std::vector<int>& right) {
   std::vector<int> both;
   std::ranges::set_intersection(left, right, std::back_inserter(both));
   return both;

@@ -1,4 +1,4 @@
-// Sets of CPU numbers as the kernel writes them: `0-3,8,10-11`.
+// Lists of CPU numbers in the kernel's text format, such as `0-3,8,10-11`.
 #pragma once
 
 #include <optional>
@@ -8,14 +8,15 @@
 
 namespace weir::os {
 
-/// Reads a list of CPUs (or NUMA nodes): ascending, each once. nullopt for text that is no such
-/// list, a range that runs backwards, or numbers from 65536 on. The empty text is the empty list.
+/// Parses a list of CPUs or NUMA nodes. An empty text is an empty list.
+/// Returns: each number once, ascending; nullopt for a text that is not such a list, a descending
+/// range, or a number above 65535.
 std::optional<std::vector<int>> parse_cpu_list(std::string_view text);
 
-/// The shortest text that parse_cpu_list() reads as `cpus`, which must be ascending.
-std::string print_cpu_list(const std::vector<int>& cpus);
+/// Returns the shortest text that parse_cpu_list() parses as `cpus`, which must be ascending.
+std::string format_cpu_list(const std::vector<int>& cpus);
 
-/// The CPUs in both, which must be ascending.
-std::vector<int> common_cpus(const std::vector<int>& left, const std::vector<int>& right);
+/// Returns the CPUs that are in both lists. The lists must be ascending.
+std::vector<int> intersect_cpus(const std::vector<int>& left, const std::vector<int>& right);
 
 }  // namespace weir::os

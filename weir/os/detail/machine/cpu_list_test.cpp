@@ -1,4 +1,4 @@
-// CPU lists: the kernel's notation, and what is not in it.
+// Tests of CPU lists in the kernel's notation, valid and invalid.
 #include "weir/os/detail/machine/cpu_list.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 using List = std::vector<int>;
 
-TEST(CpuList, ReadsNumbersAndRanges) {
+TEST(CpuList, ParsesNumbersAndRanges) {
   EXPECT_EQ(parse_cpu_list("").value(), List{});
   EXPECT_EQ(parse_cpu_list("0").value(), List{0});
   EXPECT_EQ(parse_cpu_list("0-3,8,10-11").value(), (List{0, 1, 2, 3, 8, 10, 11}));
@@ -19,7 +19,7 @@ TEST(CpuList, ReadsNumbersAndRanges) {
   EXPECT_EQ(parse_cpu_list("65535").value(), List{65535});
 }
 
-TEST(CpuList, RefusesEverythingElse) {
+TEST(CpuList, RejectsInvalidText) {
   for (const std::string_view text :
        {",", "0,", ",0", "0,,1", "-", "1-", "-1", "3-1", "a", "0x1", "0 1", " 0", "0-1-2", "65536",
         "0-4294967295", "99999999999999999999", "0-31:2/4", "0\n"}) {
@@ -27,22 +27,22 @@ TEST(CpuList, RefusesEverythingElse) {
   }
 }
 
-TEST(CpuList, RepeatedRangesDoNotGrowWithoutEnd) {
+TEST(CpuList, LimitsRepeatedRanges) {
   std::string text = "0-65535";
   for (int i = 0; i < 100; ++i) text += ",0-65535";
   EXPECT_FALSE(parse_cpu_list(text));
 }
 
-TEST(CpuList, PrintsTheShortestText) {
-  EXPECT_EQ(print_cpu_list({}), "");
+TEST(CpuList, FormatsTheShortestText) {
+  EXPECT_EQ(format_cpu_list({}), "");
   for (const std::string_view text : {"0", "0-1", "0-3,8,10-11", "1,3,5"}) {
-    EXPECT_EQ(print_cpu_list(parse_cpu_list(text).value()), text);
+    EXPECT_EQ(format_cpu_list(parse_cpu_list(text).value()), text);
   }
 }
 
-TEST(CpuList, Intersection) {
-  EXPECT_EQ(common_cpus({0, 1, 2, 5}, {1, 5, 9}), (List{1, 5}));
-  EXPECT_EQ(common_cpus({0}, {}), List{});
+TEST(CpuList, Intersects) {
+  EXPECT_EQ(intersect_cpus({0, 1, 2, 5}, {1, 5, 9}), (List{1, 5}));
+  EXPECT_EQ(intersect_cpus({0}, {}), List{});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Limits: getrlimit and setrlimit with an account of what came of it.
+// Reads and raises resource limits and explains the result.
 #include "weir/os/detail/machine/limits.hpp"
 
 #include <sys/resource.h>
@@ -10,8 +10,8 @@
 #include <optional>
 #include <system_error>
 
-#include "weir/os/detail/machine/cgroup.hpp"
 #include "weir/os/detail/io/text_file.hpp"
+#include "weir/os/detail/machine/cgroup.hpp"
 
 namespace weir::os {
 namespace {
@@ -47,7 +47,7 @@ Limit raise(__rlimit_resource resource, const std::string& name, rlim_t wanted) 
     if (::setrlimit(resource, &higher) == 0) {
       limit = higher;
     } else {
-      refused = print(wanted) + " refused: " + reason(errno);
+      refused = "cannot raise to " + print(wanted) + ": " + reason(errno);
     }
   }
   if (limit.rlim_cur < limit.rlim_max) {
@@ -55,7 +55,7 @@ Limit raise(__rlimit_resource resource, const std::string& name, rlim_t wanted) 
     if (::setrlimit(resource, &soft) == 0) {
       limit = soft;
     } else {
-      refused = print(limit.rlim_max) + " refused: " + reason(errno);
+      refused = "cannot raise to " + print(limit.rlim_max) + ": " + reason(errno);
     }
   }
   std::string comment = limit.rlim_cur > before ? "raised from " + print(before) : "";
@@ -79,7 +79,7 @@ int listen_backlog_max(const std::string& root) {
 }
 
 ThreadLimit read_thread_limit(const std::string& root, std::uint64_t stack_bytes) {
-  const std::uint64_t thread_bytes = thread_own_bytes + stack_bytes;
+  const std::uint64_t thread_bytes = thread_overhead_bytes + stack_bytes;
   ThreadLimit least{std::numeric_limits<std::uint64_t>::max(), {}};
   const auto limit = [&least](std::uint64_t threads, const char* by) {
     if (threads < least.threads_max) least = {threads, by};
@@ -93,7 +93,8 @@ ThreadLimit read_thread_limit(const std::string& root, std::uint64_t stack_bytes
     limit(user.rlim_cur / 2, "half of RLIMIT_NPROC");
   }
   if (groups.tasks_left) {
-    limit(static_cast<std::uint64_t>(*groups.tasks_left) / 2, "half of what pids.max leaves");
+    limit(static_cast<std::uint64_t>(*groups.tasks_left) / 2,
+          "half of the tasks that pids.max still allows");
   }
   if (groups.memory_bytes) {
     limit(static_cast<std::uint64_t>(*groups.memory_bytes) / 4 / thread_bytes,

@@ -1,4 +1,4 @@
-// How much this process may have, raised as far as it may be.
+// Resource limits of this process, which are raised to the permitted maximum.
 #pragma once
 
 #include <cstdint>
@@ -9,34 +9,40 @@ namespace weir::os {
 struct Limit {
   std::uint64_t before = 0;
   std::uint64_t now = 0;  ///< UINT64_MAX: unlimited
-  /// For the operator: "open files: 20000 (raised from 1024; 1048576 refused: Operation not
-  /// permitted)".
+  /// A text for the operator, such as
+  /// "open files: 20000 (raised from 1024; cannot raise to 1048576: Operation not permitted)".
   std::string explanation;
 };
 
-/// Raises the number of descriptors to the hard limit, and both to `wanted` (or fs.nr_open, if that
-/// is less) where this process has the right (CAP_SYS_RESOURCE). Never lowers anything.
+/// Raises the soft limit on open descriptors to the hard limit. A process with CAP_SYS_RESOURCE
+/// also raises both to `wanted`, or to fs.nr_open if that is less. The call never lowers a limit.
 Limit raise_descriptor_limit(std::uint64_t wanted = 1 << 20);
 
-/// The longest queue of connections that listen(2) grants (net.core.somaxconn); 4096, the kernel's
-/// own default, where it cannot be read. `root` is put before /proc.
+/// Returns the longest queue of connections that listen(2) grants (net.core.somaxconn). It is 4096,
+/// the kernel's default, if the setting cannot be read. `root` is a prefix of /proc.
 int listen_backlog_max(const std::string& root = {});
 
 struct ThreadLimit {
   std::uint64_t threads_max = 0;  ///< at least 1
-  std::string explanation;        ///< "48182 threads: half of RLIMIT_NPROC"
+  std::string explanation;        ///< such as "48182 threads: half of RLIMIT_NPROC"
 };
 
-/// What a thread takes beside its stack: the kernel's part of it, and the allocator's.
-inline constexpr std::uint64_t thread_own_bytes = std::uint64_t{32} * 1024;
-/// What of its stack a thread touches, as a rule. Where memory is locked, it has all of it.
-inline constexpr std::uint64_t thread_stack_touched = std::uint64_t{32} * 1024;
+/// The memory of a thread in addition to its stack, in the kernel and in the allocator.
+inline constexpr std::uint64_t thread_overhead_bytes = std::uint64_t{32} * 1024;
+/// The resident part of a thread's stack in the usual case. If memory is locked, the whole stack is
+/// resident.
+inline constexpr std::uint64_t thread_stack_resident_bytes = std::uint64_t{32} * 1024;
 
-/// How many more threads this process may start without taking from others what they need: half of
-/// what the control groups (pids) have left, of RLIMIT_NPROC and of the kernel's threads-max, and a
-/// quarter of the memory that the control groups allow, when each has `stack_bytes` of stack in it.
-/// `root` is put before /proc and /sys.
+/// Returns the number of threads that this process may start and still leave enough for others. It
+/// is the least of these values:
+/// - half of the free pids of the control groups;
+/// - half of RLIMIT_NPROC;
+/// - half of the kernel's threads-max;
+/// - a quarter of the memory limit of the control groups, divided by the memory of a thread with
+///   `stack_bytes` of resident stack.
+///
+/// The result is at least 1. `root` is a prefix of /proc and /sys.
 ThreadLimit read_thread_limit(const std::string& root = {},
-                              std::uint64_t stack_bytes = thread_stack_touched);
+                              std::uint64_t stack_bytes = thread_stack_resident_bytes);
 
 }  // namespace weir::os

@@ -1,4 +1,4 @@
-// Limits: raised in child processes, so that this one keeps its own.
+// Tests of limits, which child processes raise so that the test process keeps its own.
 #include "weir/os/detail/machine/limits.hpp"
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "weir/os/test/temporary_tree.hpp"
 #include "weir/os/detail/io/text_file.hpp"
+#include "weir/os/test/temporary_tree.hpp"
 
 namespace weir::os {
 namespace {
@@ -21,7 +21,7 @@ rlimit read(__rlimit_resource resource) {
   return limit;
 }
 
-/// Ends this (child) process with 0 if `holds`, and says why not.
+/// Ends this (child) process with 0 if `holds`, or with a message and an error status.
 [[noreturn]] void finish(bool holds, const Limit& limit) {
   std::fprintf(stderr, "%s\n", limit.explanation.c_str());
   ::_exit(holds ? 0 : 1);
@@ -37,7 +37,7 @@ rlimit read(__rlimit_resource resource) {
          limit);
 }
 
-TEST(LimitsDeathTest, SoftIsRaisedToHard) {
+TEST(LimitsDeathTest, RaisesTheSoftLimitToTheHardLimit) {
   const std::string hard = std::to_string(read(RLIMIT_NOFILE).rlim_max);
   EXPECT_EXIT(raise_from_64(), testing::ExitedWithCode(0),
               "^open files: " + hard + " \\(raised from 64\\)\n$");
@@ -51,9 +51,10 @@ TEST(LimitsDeathTest, SoftIsRaisedToHard) {
   finish(limit.now == 100 && read(RLIMIT_NOFILE).rlim_cur == 100, limit);
 }
 
-TEST(LimitsDeathTest, WithoutTheRightHardStaysAndTheReasonIsGiven) {
-  EXPECT_EXIT(ask_for_more_than_allowed(), testing::ExitedWithCode(0),
-              "^open files: 100 \\(raised from 64; 200 refused: Operation not permitted\\)\n$");
+TEST(LimitsDeathTest, ExplainsWhyTheHardLimitStays) {
+  EXPECT_EXIT(
+      ask_for_more_than_allowed(), testing::ExitedWithCode(0),
+      "^open files: 100 \\(raised from 64; cannot raise to 200: Operation not permitted\\)\n$");
 }
 
 [[noreturn]] void ask_for_less() {
@@ -64,7 +65,7 @@ TEST(LimitsDeathTest, WithoutTheRightHardStaysAndTheReasonIsGiven) {
   finish(limit.now == before.rlim_max && read(RLIMIT_NOFILE).rlim_cur == before.rlim_max, limit);
 }
 
-TEST(LimitsDeathTest, NothingIsLowered) {
+TEST(LimitsDeathTest, LowersNothing) {
   const std::string hard = std::to_string(read(RLIMIT_NOFILE).rlim_max);
   EXPECT_EXIT(ask_for_less(), testing::ExitedWithCode(0), "^open files: " + hard + "\n$");
 }
@@ -74,11 +75,11 @@ TEST(LimitsDeathTest, NothingIsLowered) {
   finish(limit.now >= read(RLIMIT_NOFILE).rlim_cur, limit);
 }
 
-TEST(LimitsDeathTest, TheKernelsOwnMaximumIsTheMostThatIsAskedFor) {
+TEST(LimitsDeathTest, RequestsAtMostTheKernelsMaximum) {
   EXPECT_EXIT(ask_beyond_nr_open(), testing::ExitedWithCode(0), "^open files: [0-9]+");
 }
 
-TEST(Limits, ListenBacklog) {
+TEST(Limits, ReadsTheListenBacklog) {
   const TemporaryTree tree;
   EXPECT_EQ(listen_backlog_max(tree.root()), 4096);
   tree.write("proc/sys/net/core/somaxconn", "128\n");
@@ -90,22 +91,23 @@ TEST(Limits, ListenBacklog) {
   EXPECT_GT(listen_backlog_max(), 0);
 }
 
-TEST(ThreadLimit, IsTheLeastOfWhatLimitsIt) {
+TEST(ThreadLimit, IsTheLeastOfAllLimits) {
   const TemporaryTree tree;
   tree.write("proc/self/cgroup", "0::/a\n");
   tree.write("proc/sys/kernel/threads-max", "300\n");
   EXPECT_EQ(read_thread_limit(tree.root()).threads_max, 150U);
   tree.write("sys/fs/cgroup/a/pids.max", "100\n");
   tree.write("sys/fs/cgroup/a/pids.current", "20\n");
-  EXPECT_EQ(read_thread_limit(tree.root()).explanation, "40 threads: half of what pids.max leaves");
+  EXPECT_EQ(read_thread_limit(tree.root()).explanation,
+            "40 threads: half of the tasks that pids.max still allows");
   tree.write("sys/fs/cgroup/a/memory.max", "4194304\n");
   EXPECT_EQ(read_thread_limit(tree.root()).threads_max, 16U);
-  EXPECT_EQ(read_thread_limit(tree.root(), 224 * 1024).threads_max, 4U) << "with all of its stack";
+  EXPECT_EQ(read_thread_limit(tree.root(), 224 * 1024).threads_max, 4U) << "with the whole stack";
   tree.write("sys/fs/cgroup/a/pids.current", "100\n");
   EXPECT_EQ(read_thread_limit(tree.root()).threads_max, 1U);
 }
 
-TEST(ThreadLimit, OfThisMachine) {
+TEST(ThreadLimit, ReadsThisMachine) {
   EXPECT_GE(read_thread_limit().threads_max, 1U);
 }
 

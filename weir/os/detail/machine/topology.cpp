@@ -1,4 +1,4 @@
-// Topology: sysfs, affinity and cgroups put together into a list of cores.
+// Combines sysfs, affinity and control groups into a list of physical cores.
 #include "weir/os/detail/machine/topology.hpp"
 
 #include <algorithm>
@@ -9,17 +9,17 @@
 #include <set>
 #include <utility>
 
+#include "weir/os/detail/io/text_file.hpp"
 #include "weir/os/detail/machine/affinity.hpp"
 #include "weir/os/detail/machine/cgroup.hpp"
 #include "weir/os/detail/machine/cpu_list.hpp"
-#include "weir/os/detail/io/text_file.hpp"
 
 namespace weir::os {
 namespace {
 
 using CpuList = std::vector<int>;
 
-/// The list in a file; nullopt when it is missing, empty or no list.
+/// Returns the list in a file; nullopt if the file is missing or its list is empty or invalid.
 std::optional<CpuList> read_list(const std::string& path) {
   const auto text = read_text_file(path);
   if (!text) return std::nullopt;
@@ -38,7 +38,7 @@ std::map<int, int> read_numa_nodes(const std::string& root) {
   return node_of;
 }
 
-/// The hyper-threads of one core, `cpu` among them.
+/// Returns all hyper-threads of the core of `cpu`, including `cpu`.
 CpuList read_siblings(const std::string& root, int cpu) {
   const std::string folder =
       root + "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
@@ -49,9 +49,9 @@ CpuList read_siblings(const std::string& root, int cpu) {
   return {cpu};
 }
 
-std::vector<Core> find_cores(const std::string& root, const CpuList& allowed) {
+std::vector<PhysicalCore> find_cores(const std::string& root, const CpuList& allowed) {
   const auto node_of = read_numa_nodes(root);
-  std::vector<Core> cores;
+  std::vector<PhysicalCore> cores;
   std::set<int> taken;
   for (const int cpu : allowed) {
     if (taken.contains(cpu)) continue;
@@ -60,14 +60,15 @@ std::vector<Core> find_cores(const std::string& root, const CpuList& allowed) {
     cores.push_back({cpu, node == node_of.end() ? 0 : node->second});
   }
   std::ranges::sort(cores, {},
-                    [](const Core& each) { return std::pair(each.numa_node, each.cpu); });
+                    [](const PhysicalCore& each) { return std::pair(each.numa_node, each.cpu); });
   return cores;
 }
 
-/// `part` of `whole`, where that leaves any; an empty answer means that one of them is wrong.
-CpuList narrowed(const CpuList& whole, const std::optional<CpuList>& part) {
+/// Returns the CPUs of `whole` that are in `part`, or `whole` if none is. An empty intersection
+/// means that a list is wrong.
+CpuList intersect(const CpuList& whole, const std::optional<CpuList>& part) {
   if (!part) return whole;
-  CpuList both = common_cpus(whole, *part);
+  CpuList both = intersect_cpus(whole, *part);
   return both.empty() ? whole : both;
 }
 
@@ -75,7 +76,7 @@ std::string counted(std::size_t count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-std::string print_quota(double quota) {
+std::string format_quota(double quota) {
   std::array<char, 32> text{};
   const auto end =
       std::to_chars(text.data(), text.data() + text.size(), quota, std::chars_format::fixed, 2);
@@ -85,7 +86,7 @@ std::string print_quota(double quota) {
   return result == "0" ? "less than 0.01 CPUs" : result + (result == "1" ? " CPU" : " CPUs");
 }
 
-std::string explain(const Topology& topology, const std::vector<std::string>& complaints) {
+std::string explain(const Topology& topology, const std::vector<std::string>& warnings) {
   std::string text = counted(topology.cores.size(), "core") + ": " +
                      std::to_string(topology.physical_cores) + " physical of " +
                      counted(topology.cpus_allowed, "CPU");
@@ -93,10 +94,10 @@ std::string explain(const Topology& topology, const std::vector<std::string>& co
     text += " allowed (" + std::to_string(topology.cpus_online) + " online)";
   }
   if (topology.cpu_quota) {
-    text += ", cgroup quota of " + print_quota(*topology.cpu_quota);
-    if (topology.cores.size() == topology.physical_cores) text += " (no limit to that)";
+    text += ", cgroup quota of " + format_quota(*topology.cpu_quota);
+    if (topology.cores.size() == topology.physical_cores) text += " (no effect)";
   }
-  for (const std::string& complaint : complaints) text += "; left out: " + complaint;
+  for (const std::string& complaint : warnings) text += "; ignored: " + complaint;
   return text;
 }
 
@@ -108,7 +109,7 @@ Topology read_topology(const TopologySource& source) {
   if (affinity.empty()) affinity = {0};
   const CpuList online =
       read_list(source.root + "/sys/devices/system/cpu/online").value_or(affinity);
-  const CpuList allowed = narrowed(narrowed(affinity, online), limits.cpuset);
+  const CpuList allowed = intersect(intersect(affinity, online), limits.cpuset);
 
   Topology topology;
   topology.cores = find_cores(source.root, allowed);
@@ -119,9 +120,9 @@ Topology read_topology(const TopologySource& source) {
   if (limits.cpu_quota && *limits.cpu_quota < static_cast<double>(topology.cores.size())) {
     const double most = std::max(1.0, std::ceil(*limits.cpu_quota));
     topology.cores.resize(static_cast<std::size_t>(most));
-    topology.cut_by_quota = topology.cores.size() < topology.physical_cores;
+    topology.limited_by_quota = topology.cores.size() < topology.physical_cores;
   }
-  topology.explanation = explain(topology, limits.complaints);
+  topology.explanation = explain(topology, limits.warnings);
   return topology;
 }
 

@@ -1,4 +1,4 @@
-// Topology: machines made of files, of every shape that a server meets.
+// Tests of the topology on machines that are simulated by files.
 #include "weir/os/detail/machine/topology.hpp"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 class TopologyTest : public testing::Test {
  protected:
-  /// `siblings` of each core, as the kernel lists them.
+  /// Writes a machine with the `siblings` of each core, in the kernel's list format.
   void machine(std::string_view online, const std::vector<std::string>& siblings) {
     tree_.write("sys/devices/system/cpu/online", online);
     for (const std::string& core : siblings) {
@@ -54,7 +54,7 @@ class TopologyTest : public testing::Test {
 
   static std::string cpus(const Topology& topology) {
     std::string text;
-    for (const Core& core : topology.cores) {
+    for (const PhysicalCore& core : topology.cores) {
       if (!text.empty()) text += ' ';
       text += std::to_string(core.cpu);
       if (core.numa_node != 0) text += '@' + std::to_string(core.numa_node);
@@ -65,7 +65,7 @@ class TopologyTest : public testing::Test {
   TemporaryTree tree_;
 };
 
-TEST_F(TopologyTest, HyperThreadsAreLeftOut) {
+TEST_F(TopologyTest, ExcludesHyperThreads) {
   machine("0-7", {"0,4", "1,5", "2,6", "3,7"});
   const Topology topology = read("0-7");
   EXPECT_EQ(cpus(topology), "0 1 2 3");
@@ -75,18 +75,18 @@ TEST_F(TopologyTest, HyperThreadsAreLeftOut) {
   EXPECT_EQ(topology.explanation, "4 cores: 4 physical of 8 CPUs");
 }
 
-TEST_F(TopologyTest, NeighbouringSiblings) {
+TEST_F(TopologyTest, RecognizesAdjacentSiblings) {
   machine("0-3", {"0-1", "2-3"});
   EXPECT_EQ(cpus(read("0-3")), "0 2");
 }
 
-TEST_F(TopologyTest, TheOlderNameOfTheSiblingsFile) {
+TEST_F(TopologyTest, ReadsTheOlderSiblingsFile) {
   tree_.write("sys/devices/system/cpu/online", "0-1");
   for (const int cpu : {0, 1}) write_siblings(cpu, "0-1", "thread_siblings_list");
   EXPECT_EQ(cpus(read("0-1")), "0");
 }
 
-TEST_F(TopologyTest, TheLowestAllowedSiblingStandsForItsCore) {
+TEST_F(TopologyTest, TheLowestAllowedSiblingRepresentsItsCore) {
   machine("0-7", {"0,4", "1,5", "2,6", "3,7"});
   const Topology topology = read("3-5");
   EXPECT_EQ(cpus(topology), "3 4 5");
@@ -94,12 +94,12 @@ TEST_F(TopologyTest, TheLowestAllowedSiblingStandsForItsCore) {
   EXPECT_EQ(topology.explanation, "3 cores: 3 physical of 3 CPUs allowed (8 online)");
 }
 
-TEST_F(TopologyTest, OfflineCpusAreLeftOut) {
+TEST_F(TopologyTest, ExcludesOfflineCpus) {
   machine("0,2-3", {"0", "2", "3"});
   EXPECT_EQ(cpus(read("0-3")), "0 2 3");
 }
 
-TEST_F(TopologyTest, ACpusetNarrows) {
+TEST_F(TopologyTest, ACpusetLimitsTheCores) {
   machine("0-7", {"0,4", "1,5", "2,6", "3,7"});
   tree_.write("proc/self/cgroup", "0::/a\n");
   tree_.write("sys/fs/cgroup/a/cpuset.cpus.effective", "2,4,6\n");
@@ -108,15 +108,15 @@ TEST_F(TopologyTest, ACpusetNarrows) {
   EXPECT_EQ(topology.cpus_allowed, 3u);
 }
 
-TEST_F(TopologyTest, ACpusetThatContradictsTheAffinityIsLeftOut) {
+TEST_F(TopologyTest, IgnoresACpusetThatContradictsTheAffinity) {
   machine("0-3", {"0", "1", "2", "3"});
   tree_.write("proc/self/cgroup", "0::/\n");
   tree_.write("sys/fs/cgroup/cpuset.cpus.effective", "2-3\n");
   EXPECT_EQ(cpus(read("0-1")), "0 1");
-  EXPECT_FALSE(read("2").cut_by_quota) << "affinity and cpusets name their CPUs";
+  EXPECT_FALSE(read("2").limited_by_quota) << "affinity and cpusets are no quota";
 }
 
-TEST_F(TopologyTest, AQuotaIsRoundedUp) {
+TEST_F(TopologyTest, RoundsAQuotaUp) {
   machine("0-7", {"0", "1", "2", "3", "4", "5", "6", "7"});
   struct {
     std::string_view cpu_max;
@@ -129,11 +129,10 @@ TEST_F(TopologyTest, AQuotaIsRoundedUp) {
       {"25000 100000", 1, "1 core: 8 physical of 8 CPUs, cgroup quota of 0.25 CPUs"},
       {"1 100000", 1, "1 core: 8 physical of 8 CPUs, cgroup quota of less than 0.01 CPUs"},
       {"700000 100000", 7, "7 cores: 8 physical of 8 CPUs, cgroup quota of 7 CPUs"},
-      {"750000 100000", 8,
-       "8 cores: 8 physical of 8 CPUs, cgroup quota of 7.5 CPUs (no limit to that)"},
+      {"750000 100000", 8, "8 cores: 8 physical of 8 CPUs, cgroup quota of 7.5 CPUs (no effect)"},
       {"9000000000000000000 1", 8,
        "8 cores: 8 physical of 8 CPUs, cgroup quota of 9000000000000000000 CPUs "
-       "(no limit to that)"},
+       "(no effect)"},
       {"max 100000", 8, "8 cores: 8 physical of 8 CPUs"},
   };
   for (const auto& each : cases) {
@@ -141,12 +140,12 @@ TEST_F(TopologyTest, AQuotaIsRoundedUp) {
     const Topology topology = read("0-7");
     EXPECT_EQ(topology.cores.size(), each.cores) << each.cpu_max;
     EXPECT_EQ(topology.physical_cores, 8u);
-    EXPECT_EQ(topology.cut_by_quota, each.cores < 8) << each.cpu_max;
+    EXPECT_EQ(topology.limited_by_quota, each.cores < 8) << each.cpu_max;
     EXPECT_EQ(topology.explanation, each.explanation);
   }
 }
 
-TEST_F(TopologyTest, AQuotaOfVersion1) {
+TEST_F(TopologyTest, ReadsAQuotaOfVersion1) {
   machine("0-3", {"0", "1", "2", "3"});
   tree_.write("proc/self/cgroup", "4:cpu,cpuacct:/docker/abc\n");
   tree_.write("sys/fs/cgroup/cpu/docker/abc/cpu.cfs_quota_us", "210000\n");
@@ -156,7 +155,7 @@ TEST_F(TopologyTest, AQuotaOfVersion1) {
   EXPECT_DOUBLE_EQ(topology.cpu_quota.value(), 2.1);
 }
 
-TEST_F(TopologyTest, NumaNodesAreNamedAndAQuotaStaysOnOne) {
+TEST_F(TopologyTest, ReportsNumaNodesAndKeepsAQuotaOnOneNode) {
   machine("0-7", {"0", "1", "2", "3", "4", "5", "6", "7"});
   numa({"0,2,4,6\n", "1,3,5,7\n"});
   EXPECT_EQ(cpus(read("0-7")), "0 2 4 6 1@1 3@1 5@1 7@1");
@@ -164,19 +163,19 @@ TEST_F(TopologyTest, NumaNodesAreNamedAndAQuotaStaysOnOne) {
   EXPECT_EQ(cpus(read("0-7")), "0 2 4");
 }
 
-TEST_F(TopologyTest, NothingToReadMeansACoreForEachAllowedCpu) {
+TEST_F(TopologyTest, WithoutFilesEachAllowedCpuIsACore) {
   const Topology topology = read("0-2");
   EXPECT_EQ(cpus(topology), "0 1 2");
   EXPECT_EQ(topology.explanation, "3 cores: 3 physical of 3 CPUs");
 }
 
-TEST_F(TopologyTest, AnEmptyAffinityStillRunsSomewhere) {
+TEST_F(TopologyTest, AnEmptyAffinityStillHasACore) {
   EXPECT_EQ(cpus(read("")), "0");
   machine("2-3", {"2", "3"});
   EXPECT_EQ(read("").cores.size(), 1u);
 }
 
-TEST_F(TopologyTest, GarbageLimitsNothing) {
+TEST_F(TopologyTest, InvalidFilesLimitNothing) {
   for (const std::string_view text : {"", "\n", "x", "0-", "4-2", "0-99999999", "\xff", "0,,1"}) {
     tree_.write("sys/devices/system/cpu/online", text);
     tree_.write("sys/devices/system/node/online", text);
@@ -187,19 +186,19 @@ TEST_F(TopologyTest, GarbageLimitsNothing) {
   EXPECT_EQ(cpus(read("0-2")), "0 1 2") << "a core that does not contain its own CPU";
 }
 
-TEST_F(TopologyTest, GarbageInAQuotaIsInTheExplanation) {
+TEST_F(TopologyTest, ExplainsAnInvalidQuota) {
   machine("0-1", {"0", "1"});
   quota("plenty");
-  EXPECT_THAT(read("0-1").explanation, HasSubstr("left out: /sys/fs/cgroup/cpu.max"));
+  EXPECT_THAT(read("0-1").explanation, HasSubstr("ignored: /sys/fs/cgroup/cpu.max"));
 }
 
-TEST(Topology, ThisMachine) {
+TEST(Topology, ReadsThisMachine) {
   const Topology topology = read_topology();
   ASSERT_FALSE(topology.cores.empty());
   EXPECT_LE(topology.cores.size(), topology.physical_cores);
   EXPECT_LE(topology.physical_cores, topology.cpus_allowed);
   const std::vector<int> allowed = allowed_cpus();
-  for (const Core& core : topology.cores) EXPECT_THAT(allowed, testing::Contains(core.cpu));
+  for (const PhysicalCore& core : topology.cores) EXPECT_THAT(allowed, testing::Contains(core.cpu));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "weir/os/activation.hpp"
+#include "weir/os/detail/process/activation.hpp"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@ namespace weir::os {
 namespace {
 
 constexpr int first_descriptor = 3;
-// More than any limit of descriptors that a process has.
+// Greater than any limit on the descriptors of a process.
 constexpr int count_max = 1 << 20;
 
 std::optional<int> number_of(std::string_view text) {
@@ -20,7 +20,7 @@ std::optional<int> number_of(std::string_view text) {
   return number;
 }
 
-/// The part before the next colon, which is taken off.
+/// Removes and returns the part before the next colon.
 std::string_view take_name(std::string_view& names) {
   const std::string_view name = names.substr(0, names.find(':'));
   names.remove_prefix(name.size() == names.size() ? name.size() : name.size() + 1);
@@ -29,9 +29,9 @@ std::string_view take_name(std::string_view& names) {
 
 }  // namespace
 
-Result<std::vector<PassedDescriptor>> read_activation(const ActivationVariables& variables,
-                                                      int own_pid) {
-  std::vector<PassedDescriptor> passed;
+Result<std::vector<ActivatedDescriptor>> parse_activation(const ActivationEnvironment& variables,
+                                                          int own_pid) {
+  std::vector<ActivatedDescriptor> passed;
   if (variables.pid.empty() || variables.count.empty()) return passed;
   const auto pid = number_of(variables.pid);
   if (!pid || *pid <= 0) return fail(Errc::bad_input);
@@ -46,7 +46,7 @@ Result<std::vector<PassedDescriptor>> read_activation(const ActivationVariables&
   return passed;
 }
 
-int own_process() noexcept {
+int process_id() noexcept {
   return ::getpid();
 }
 

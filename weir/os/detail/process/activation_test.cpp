@@ -1,13 +1,13 @@
-// What a service manager's variables tell, and to whom.
-#include "weir/os/activation.hpp"
+// Tests of parsing a service manager's environment variables.
+#include "weir/os/detail/process/activation.hpp"
 
 #include <gtest/gtest.h>
 
 namespace weir::os {
 namespace {
 
-TEST(Activation, TellsOfEachDescriptorWithItsName) {
-  const auto passed = read_activation({"42", "3", "web::admin"}, 42);
+TEST(Activation, ReturnsEachDescriptorWithItsName) {
+  const auto passed = parse_activation({"42", "3", "web::admin"}, 42);
   ASSERT_TRUE(passed);
   ASSERT_EQ(passed->size(), 3U);
   EXPECT_EQ(passed->at(0).descriptor, 3);
@@ -18,27 +18,27 @@ TEST(Activation, TellsOfEachDescriptorWithItsName) {
 }
 
 TEST(Activation, NamesMayBeFewerOrMissing) {
-  const auto passed = read_activation({"42", "2", ""}, 42);
+  const auto passed = parse_activation({"42", "2", ""}, 42);
   ASSERT_TRUE(passed);
   ASSERT_EQ(passed->size(), 2U);
   EXPECT_EQ(passed->at(1).name, "unknown");
-  EXPECT_EQ(read_activation({"42", "2", "one"}, 42)->at(1).name, "unknown");
+  EXPECT_EQ(parse_activation({"42", "2", "one"}, 42)->at(1).name, "unknown");
 }
 
-TEST(Activation, SaysNothingToOthersOrWhereThereIsNone) {
-  EXPECT_TRUE(read_activation({"42", "3", ""}, 43).value().empty());
-  EXPECT_TRUE(read_activation({"", "", ""}, 42).value().empty());
-  EXPECT_TRUE(read_activation({"42", "", ""}, 42).value().empty());
-  EXPECT_TRUE(read_activation({"", "3", ""}, 42).value().empty());
-  EXPECT_TRUE(read_activation({"42", "0", ""}, 42).value().empty());
+TEST(Activation, IsEmptyForOtherProcessesAndWithoutVariables) {
+  EXPECT_TRUE(parse_activation({"42", "3", ""}, 43).value().empty());
+  EXPECT_TRUE(parse_activation({"", "", ""}, 42).value().empty());
+  EXPECT_TRUE(parse_activation({"42", "", ""}, 42).value().empty());
+  EXPECT_TRUE(parse_activation({"", "3", ""}, 42).value().empty());
+  EXPECT_TRUE(parse_activation({"42", "0", ""}, 42).value().empty());
 }
 
-TEST(Activation, WhatNoManagerWritesIsRefused) {
-  const ActivationVariables wrong[] = {
+TEST(Activation, RejectsInvalidValues) {
+  const ActivationEnvironment wrong[] = {
       {"x", "1", ""},   {"42x", "1", ""}, {"42", "x", ""},           {"42", "-1", ""},
       {"42", "1 ", ""}, {"-1", "1", ""},  {"42", "99999999999", ""}, {"42", "1048577", ""}};
-  for (const ActivationVariables& each : wrong) {
-    EXPECT_EQ(read_activation(each, 42).error(), Errc::bad_input) << each.pid << " " << each.count;
+  for (const ActivationEnvironment& each : wrong) {
+    EXPECT_EQ(parse_activation(each, 42).error(), Errc::bad_input) << each.pid << " " << each.count;
   }
 }
 

@@ -28,15 +28,16 @@ namespace {
 #define WEIR_THREAD_SANITIZER
 #endif
 
-// The thread sanitizer's own, which it begins anew in a child.
+// The number of the thread sanitizer's own threads, which it starts again in a child.
 #ifdef WEIR_THREAD_SANITIZER
 constexpr std::size_t tool_threads = 1;
 #else
 constexpr std::size_t tool_threads = 0;
 #endif
 
-/// Where whoever started this program had it ignored, the kernel would not keep how children end.
-void keep_ends() noexcept {
+/// Resets an inherited setting that ignores SIGCHLD, with which the kernel would discard the exit
+/// statuses of children.
+void keep_exit_statuses() noexcept {
   struct sigaction now{};
   if (::sigaction(SIGCHLD, nullptr, &now) != 0 || now.sa_handler != SIG_IGN) return;
   ::signal(SIGCHLD, SIG_DFL);
@@ -44,9 +45,9 @@ void keep_ends() noexcept {
 
 }  // namespace
 
-std::string ProcessEnd::to_string() const {
-  if (how == How::unknown) return "nobody knows how";
-  if (how == How::exited) return "exit status " + std::to_string(code);
+std::string ExitStatus::to_string() const {
+  if (reason == Reason::unknown) return "exit status unknown";
+  if (reason == Reason::exited) return "exit status " + std::to_string(code);
   const char* const name = ::sigdescr_np(code);
   return "killed by signal " + std::to_string(code) +
          (name == nullptr ? std::string() : " (" + std::string(name) + ")");
@@ -56,28 +57,28 @@ void ChildProcess::signal(int number) const noexcept {
   ::syscall(SYS_pidfd_send_signal, fd_.get(), number, nullptr, 0);
 }
 
-ProcessEnd ChildProcess::wait() noexcept {
+ExitStatus ChildProcess::wait() noexcept {
   int status = 0;
   pid_t ended = 0;
   do {
     ended = ::waitpid(pid_, &status, 0);
   } while (ended < 0 && errno == EINTR);
   fd_.close();
-  if (ended < 0) return {ProcessEnd::How::unknown, 0};
-  if (WIFSIGNALED(status)) return {ProcessEnd::How::killed, WTERMSIG(status)};
-  return {ProcessEnd::How::exited, WEXITSTATUS(status)};
+  if (ended < 0) return {ExitStatus::Reason::unknown, 0};
+  if (WIFSIGNALED(status)) return {ExitStatus::Reason::killed, WTERMSIG(status)};
+  return {ExitStatus::Reason::exited, WEXITSTATUS(status)};
 }
 
 Result<std::optional<ChildProcess>> fork_child() {
-  // Else both would write what is in them.
+  // Both processes would otherwise write the content of the buffers.
   std::fflush(nullptr);
-  keep_ends();
+  keep_exit_statuses();
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return fail(system_error(errno));
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // It may have ended before that.
+    // The parent may have ended before prctl().
     if (::getppid() != parent) ::_exit(1);
     return std::optional<ChildProcess>();
   }
@@ -100,15 +101,15 @@ std::size_t count_threads() {
   return all > tool_threads ? all - tool_threads : all;
 }
 
-Result<SharedNumber> SharedNumber::make() {
+Result<SharedInt> SharedInt::make() {
   void* const memory = ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return fail(system_error(errno));
   static_assert(std::atomic<int>::is_always_lock_free);
-  return SharedNumber(::new (memory) std::atomic<int>(0));
+  return SharedInt(::new (memory) std::atomic<int>(0));
 }
 
-SharedNumber::~SharedNumber() {
+SharedInt::~SharedInt() {
   if (value_ != nullptr) ::munmap(value_, sizeof(std::atomic<int>));
 }
 

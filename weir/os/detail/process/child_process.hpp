@@ -1,4 +1,4 @@
-// Child processes that are made by fork(2) and go on with the same program.
+// Child processes that fork(2) creates and that continue the same program.
 #pragma once
 
 #include <atomic>
@@ -13,32 +13,33 @@
 
 namespace weir::os {
 
-/// How a process has ended.
-struct ProcessEnd {
-  enum class How : std::uint8_t {
-    exited,
-    killed,   ///< by a signal
-    unknown,  ///< somebody else in this process has waited for it
+/// The way in which a process ended.
+struct ExitStatus {
+  enum class Reason : std::uint8_t {
+    exited,   ///< a normal exit
+    killed,   ///< a signal
+    unknown,  ///< other code of this process has already waited for the child
   };
-  How how = How::exited;
-  int code = 0;  ///< of the exit, or the signal's number
-  bool well() const noexcept { return how == How::exited && code == 0; }
-  bool killed_by(int signal) const noexcept { return how == How::killed && code == signal; }
-  /// "exit status 1", "killed by signal 9 (Killed)"
+  Reason reason = Reason::exited;
+  int code = 0;  ///< the exit status, or the number of the signal
+  bool succeeded() const noexcept { return reason == Reason::exited && code == 0; }
+  bool killed_by(int signal) const noexcept { return reason == Reason::killed && code == signal; }
+  /// Returns a text such as "exit status 1" or "killed by signal 9 (Killed)".
   std::string to_string() const;
 };
 
-/// A child that is not waited for yet. When it goes, a child that still runs goes on.
+/// A ChildProcess is a child for which wait() has not been called yet. Its destructor does not end
+/// a running child.
 /// Threads: one at a time.
 class ChildProcess {
  public:
   int pid() const noexcept { return pid_; }
-  /// Readable when it has ended.
+  /// Returns a descriptor that becomes readable when the child ends.
   int get() const noexcept { return fd_.get(); }
-  /// Nothing, when it has ended.
+  /// Sends a signal to the child. Does nothing if the child has ended.
   void signal(int number) const noexcept;
-  /// Waits for its end. Once.
-  ProcessEnd wait() noexcept;
+  /// Waits for the end of the child. May be called once.
+  ExitStatus wait() noexcept;
 
  private:
   friend Result<std::optional<ChildProcess>> fork_child();
@@ -47,33 +48,35 @@ class ChildProcess {
   Fd fd_;  // a pidfd
 };
 
-/// Two processes return from it: the parent with its child, the child with nothing. The child is
-/// killed when the thread that made it ends. Only where count_threads() is one: others would not
-/// exist in the child, but their locks would. SIGCHLD is no longer ignored afterwards. Errors: the
-/// kernel's (EAGAIN, ENOMEM); ENOSYS before Linux 5.3.
+/// Creates a child process. The kernel kills the child when the thread that created it ends. The
+/// call is allowed only while count_threads() is one. Other threads would not exist in the child,
+/// but the locks that they hold would. SIGCHLD is no longer ignored afterwards.
+/// Returns: the child in the parent; nullopt in the child.
+/// Errors: the kernel's (EAGAIN, ENOMEM); ENOSYS before Linux 5.3.
 Result<std::optional<ChildProcess>> fork_child();
 
-/// Threads of this process, but for a sanitizer's own; 0 where the kernel does not tell. One that
-/// has been joined may be counted for another moment.
+/// Returns the number of threads of this process, without those of a sanitizer; 0 on an error. A
+/// joined thread may be counted for a short time.
 std::size_t count_threads();
 
-/// A number that this process and the children that it forks afterwards see and change together.
-/// Move-only. Threads: any.
-class SharedNumber {
+/// A SharedInt is a number in memory that this process shares with the children that it forks
+/// afterwards. It is move-only.
+/// Threads: any.
+class SharedInt {
  public:
-  static Result<SharedNumber> make();
-  SharedNumber(SharedNumber&& other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
-  SharedNumber& operator=(SharedNumber&& other) noexcept {
+  static Result<SharedInt> make();
+  SharedInt(SharedInt&& other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
+  SharedInt& operator=(SharedInt&& other) noexcept {
     std::swap(value_, other.value_);
     return *this;
   }
-  ~SharedNumber();
+  ~SharedInt();
 
   int load() const noexcept { return value_->load(std::memory_order_acquire); }
   void store(int number) noexcept { value_->store(number, std::memory_order_release); }
 
  private:
-  explicit SharedNumber(std::atomic<int>* value) noexcept : value_(value) {}
+  explicit SharedInt(std::atomic<int>* value) noexcept : value_(value) {}
   std::atomic<int>* value_;
 };
 

@@ -1,4 +1,4 @@
-// Children by fork: who returns where, how they end, and what parent and child share.
+// Tests of forked children: how they end, and the memory that they share with their parent.
 #include "weir/os/detail/process/child_process.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace weir::os {
 namespace {
 
-/// A child that does `work`; its result is the exit status.
+/// Forks a child that runs `work` and exits with its result.
 template <class Work>
 ChildProcess child_that(Work work) {
   auto forked = fork_child();
@@ -20,7 +20,7 @@ ChildProcess child_that(Work work) {
   return std::move(**forked);
 }
 
-[[noreturn]] int sleep_for_ever() {
+[[noreturn]] int sleep_forever() {
   for (;;) ::pause();
 }
 
@@ -29,50 +29,50 @@ TEST(ChildProcess, EndsWithAnExitStatus) {
   EXPECT_GT(child.pid(), 0);
   pollfd wanted{child.get(), POLLIN, 0};
   EXPECT_EQ(::poll(&wanted, 1, 30'000), 1);
-  const ProcessEnd end = child.wait();
-  EXPECT_EQ(end.how, ProcessEnd::How::exited);
+  const ExitStatus end = child.wait();
+  EXPECT_EQ(end.reason, ExitStatus::Reason::exited);
   EXPECT_EQ(end.code, 7);
-  EXPECT_FALSE(end.well());
+  EXPECT_FALSE(end.succeeded());
   EXPECT_EQ(end.to_string(), "exit status 7");
-  child.signal(SIGKILL);  // nobody is there
+  child.signal(SIGKILL);  // no effect on an ended child
 }
 
-TEST(ChildProcess, OrByASignal) {
-  ChildProcess child = child_that(sleep_for_ever);
+TEST(ChildProcess, EndsByASignal) {
+  ChildProcess child = child_that(sleep_forever);
   pollfd wanted{child.get(), POLLIN, 0};
-  EXPECT_EQ(::poll(&wanted, 1, 0), 0) << "it runs";
+  EXPECT_EQ(::poll(&wanted, 1, 0), 0) << "the child runs";
   child.signal(SIGKILL);
-  const ProcessEnd end = child.wait();
+  const ExitStatus end = child.wait();
   EXPECT_TRUE(end.killed_by(SIGKILL));
-  EXPECT_FALSE(end.well());
+  EXPECT_FALSE(end.succeeded());
   EXPECT_EQ(end.to_string(), "killed by signal 9 (Killed)");
 }
 
-TEST(ChildProcess, OrAsSomebodyElseKnowsWhoHasWaitedForIt) {
+TEST(ChildProcess, EndsUnknownIfOtherCodeHasWaited) {
   ChildProcess child = child_that([] { return 0; });
   ASSERT_EQ(::waitpid(child.pid(), nullptr, 0), child.pid());
-  const ProcessEnd end = child.wait();
-  EXPECT_EQ(end.how, ProcessEnd::How::unknown);
-  EXPECT_FALSE(end.well());
-  EXPECT_EQ(end.to_string(), "nobody knows how");
+  const ExitStatus end = child.wait();
+  EXPECT_EQ(end.reason, ExitStatus::Reason::unknown);
+  EXPECT_FALSE(end.succeeded());
+  EXPECT_EQ(end.to_string(), "exit status unknown");
 }
 
 TEST(ChildProcess, EndsWithItsParent) {
   Pipe pipe = open_pipe().value();
   ChildProcess parent = child_that([&] {
-    // It holds the writing end, and waits.
-    ChildProcess child = child_that(sleep_for_ever);
+    // The child keeps the writing end open and waits.
+    ChildProcess child = child_that(sleep_forever);
     return child.pid() > 0 ? 0 : 1;
   });
   EXPECT_EQ(parent.wait().code, 0);
   pipe.write_end.close();
   pollfd wanted{pipe.read_end.get(), POLLIN, 0};
   EXPECT_EQ(::poll(&wanted, 1, 30'000), 1);
-  EXPECT_NE(wanted.revents & POLLHUP, 0) << "nobody has the writing end any more";
+  EXPECT_NE(wanted.revents & POLLHUP, 0) << "the last writing end is closed";
 }
 
-TEST(ChildProcess, SeesTheNumberThatItShares) {
-  auto shared = SharedNumber::make();
+TEST(ChildProcess, SharesANumberWithItsParent) {
+  auto shared = SharedInt::make();
   ASSERT_TRUE(shared);
   EXPECT_EQ(shared->load(), 0);
   shared->store(1);
@@ -85,7 +85,7 @@ TEST(ChildProcess, SeesTheNumberThatItShares) {
   EXPECT_EQ(shared->load(), 2);
 }
 
-TEST(CountThreads, CountsThem) {
+TEST(CountThreads, CountsTheThreadsOfTheProcess) {
   const std::size_t before = count_threads();
   ASSERT_GE(before, 1U);
   std::jthread another([](const std::stop_token& stop) {

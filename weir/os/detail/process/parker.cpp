@@ -11,12 +11,12 @@
 namespace weir::os {
 
 void Parker::park(Instant until) noexcept {
-  // acquire, where a call is taken: what the caller did before is seen by this thread.
+  // acquire: the earlier writes of the thread that called unpark() are visible to this thread.
   std::uint32_t expected = awake;
   if (state_.compare_exchange_strong(expected, asleep, std::memory_order_acquire)) {
     const timespec deadline = to_timespec(until.time_since_epoch());
-    // An absolute moment on CLOCK_MONOTONIC. Sleeps only while the state is still `asleep`, which
-    // the kernel checks under its own lock, so that no call is missed.
+    // `deadline` is absolute on CLOCK_MONOTONIC. The thread sleeps only if the state is still
+    // `asleep`. The kernel checks this under its own lock, so that no unpark() is missed.
     ::syscall(SYS_futex, &state_, FUTEX_WAIT_BITSET_PRIVATE, asleep,
               until == never ? nullptr : &deadline, nullptr, FUTEX_BITSET_MATCH_ANY);
   }
@@ -25,7 +25,7 @@ void Parker::park(Instant until) noexcept {
 
 void Parker::unpark() noexcept {
   // release pairs with the acquire above.
-  if (state_.exchange(called, std::memory_order_release) != asleep) return;
+  if (state_.exchange(notified, std::memory_order_release) != asleep) return;
   ::syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 

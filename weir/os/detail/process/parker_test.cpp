@@ -10,19 +10,19 @@
 namespace weir::os {
 namespace {
 
-TEST(Parker, KeepsACallThatComesFirst) {
+TEST(Parker, KeepsANotificationThatArrivesFirst) {
   Parker parker;
-  EXPECT_FALSE(parker.has_call());
+  EXPECT_FALSE(parker.is_notified());
   parker.unpark();
   parker.unpark();
-  EXPECT_TRUE(parker.has_call());
+  EXPECT_TRUE(parker.is_notified());
   parker.park();
-  EXPECT_FALSE(parker.has_call());
+  EXPECT_FALSE(parker.is_notified());
   const Instant until = after(monotonic_now(), 5ms);
-  while (monotonic_now() < until) parker.park(until);  // several calls were one
+  while (monotonic_now() < until) parker.park(until);  // several notifications count as one
 }
 
-TEST(Parker, ReturnsAtItsMoment) {
+TEST(Parker, ReturnsAtItsDeadline) {
   Parker parker;
   const Instant began = monotonic_now();
   parker.park(after(began, -1s));

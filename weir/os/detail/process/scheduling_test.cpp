@@ -1,5 +1,5 @@
-// Real time: asked for in child processes, some of which may not have it.
-#include "weir/os/real_time.hpp"
+// Tests of scheduling policies and locked memory in child processes, with and without privileges.
+#include "weir/os/detail/process/scheduling.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <string>
@@ -32,28 +32,28 @@ int policy_of_this_thread() {
   return ::sched_getscheduler(0);
 }
 
-/// Ends this (child) process: 0 after `holds`, with a line that says what the system allowed.
+/// Ends this (child) process with 0 if `holds`, and prints a line with the system's answer.
 [[noreturn]] void finish(bool holds, const std::string& line) {
   std::fprintf(stderr, "%s\n", line.c_str());
   ::_exit(holds ? 0 : 1);
 }
 
-/// Nobody's process, with these limits, that may lock no memory and run nothing in real time.
+/// Removes the privileges of this process to lock memory and to run in real time, and sets limits.
 void give_up_privileges(__rlimit_resource resource, rlim_t limit) {
   const rlimit wanted{limit, limit};
   if (::setrlimit(resource, &wanted) != 0) ::_exit(2);
-  // From the real user's hands too: nothing brings them back.
+  // The real user changes too, so that the privileges cannot be regained.
   if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(3);
 }
 
-/// Whether the kernel lets this process do that at all; some cgroups forbid it even to root.
+/// Returns true if this process may use SCHED_FIFO. Some cgroups forbid it even to root.
 bool may_run_fifo() {
   bool may = false;
-  std::thread([&may] { may = run_fifo(fifo_priority_min).has_value(); }).join();
+  std::thread([&may] { may = set_fifo_priority(fifo_priority_min).has_value(); }).join();
   return may;
 }
 
-/// Whether the hard limit of real-time priorities can be raised; it is put back.
+/// Returns true if the hard limit of real-time priorities can be raised. The limit is restored.
 bool may_raise_limits() {
   rlimit before{};
   ::getrlimit(RLIMIT_RTPRIO, &before);
@@ -63,7 +63,7 @@ bool may_raise_limits() {
 }
 
 [[noreturn]] void run_fifo_and_start_another() {
-  const auto done = run_fifo(3);
+  const auto done = set_fifo_priority(3);
   if (!done) finish(false, done.error().message());
   sched_param now{};
   ::sched_getparam(0, &now);
@@ -75,21 +75,21 @@ bool may_raise_limits() {
       "policies " + std::to_string(own) + " and " + std::to_string(others));
 }
 
-TEST(RealTimeDeathTest, AThreadRunsByFifoAndThoseThatItStartsDoNot) {
+TEST(RealTimeDeathTest, AThreadUsesFifoButItsNewThreadsDoNot) {
   if (!may_run_fifo()) GTEST_SKIP() << "not allowed here";
   EXPECT_EXIT(run_fifo_and_start_another(), testing::ExitedWithCode(0), "policies");
 }
 
 [[noreturn]] void run_fifo_without_privilege(rlim_t limit, int priority) {
   give_up_privileges(RLIMIT_RTPRIO, limit);
-  const auto refused = run_fifo(priority);
+  const auto refused = set_fifo_priority(priority);
   if (refused) finish(false, "it was allowed");
-  finish(policy_of_this_thread() == SCHED_OTHER, explain_fifo_refusal(refused.error(), priority));
+  finish(policy_of_this_thread() == SCHED_OTHER, explain_fifo_error(refused.error(), priority));
 }
 
-TEST(RealTimeDeathTest, ARefusalNamesTheLimitAndWhatWouldRaiseIt) {
+TEST(RealTimeDeathTest, ARefusalNamesTheLimitAndTheSettings) {
   EXPECT_EXIT(run_fifo_without_privilege(0, 50), testing::ExitedWithCode(0),
-              "^Operation not permitted \\(RLIMIT_RTPRIO is 0: it takes ulimit -r 50, "
+              "^Operation not permitted \\(RLIMIT_RTPRIO is 0: use ulimit -r 50, "
               "LimitRTPRIO=50 in a systemd unit, or the capability CAP_SYS_NICE\\)\n$");
 }
 
@@ -97,52 +97,52 @@ TEST(RealTimeDeathTest, ARefusalNamesTheLimitAndWhatWouldRaiseIt) {
   const rlimit soft{0, 7};
   ::setrlimit(RLIMIT_RTPRIO, &soft);
   if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(3);
-  const auto done = run_fifo(7);
+  const auto done = set_fifo_priority(7);
   finish(done.has_value(), done ? "allowed" : done.error().message());
 }
 
 TEST(RealTimeDeathTest, TheHardLimitIsEnough) {
-  if (!may_raise_limits()) GTEST_SKIP() << "it cannot be set here";
+  if (!may_raise_limits()) GTEST_SKIP() << "the limit cannot be set here";
   EXPECT_EXIT(run_fifo_without_privilege(7, 8), testing::ExitedWithCode(0),
-              "RLIMIT_RTPRIO is 7: it takes ulimit -r 8");
+              "RLIMIT_RTPRIO is 7: use ulimit -r 8");
   if (!may_run_fifo()) GTEST_SKIP() << "not allowed here";
   EXPECT_EXIT(run_fifo_by_the_limit(), testing::ExitedWithCode(0), "allowed");
 }
 
-TEST(RealTime, WhatIsNoPriority) {
+TEST(RealTime, RejectsInvalidPriorities) {
   for (const int priority : {-1, 0, fifo_priority_max + 1}) {
-    const auto refused = run_fifo(priority);
+    const auto refused = set_fifo_priority(priority);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error(), system_error(EINVAL));
-    EXPECT_EQ(explain_fifo_refusal(refused.error(), priority), "Invalid argument");
+    EXPECT_EQ(explain_fifo_error(refused.error(), priority), "Invalid argument");
   }
   EXPECT_EQ(policy_of_this_thread(), SCHED_OTHER);
 }
 
-TEST(RealTime, WithThePrivilegeItIsTheCgroupsDoingOrAProfiles) {
+TEST(RealTime, APrivilegedRefusalNamesTheCgroupOrASeccompProfile) {
   const TemporaryTree tree;
   tree.write("proc/thread-self/status", "Name:\ttest\nCapEff:\t0000000000800000\nSeccomp:\t0\n");
   const auto refused = system_error(EPERM);
-  EXPECT_THAT(explain_fifo_refusal(refused, 50, tree.root()), HasSubstr("seccomp"));
+  EXPECT_THAT(explain_fifo_error(refused, 50, tree.root()), HasSubstr("seccomp"));
   tree.write("proc/self/cgroup", "1:cpu,cpuacct:/a/b\n");
   tree.write("sys/fs/cgroup/cpu/a/b/cpu.rt_runtime_us", "0\n");
   tree.write("sys/fs/cgroup/cpu/cpu.rt_runtime_us", "950000\n");
-  EXPECT_THAT(explain_fifo_refusal(refused, 50, tree.root()),
+  EXPECT_THAT(explain_fifo_error(refused, 50, tree.root()),
               HasSubstr("cpu.rt_runtime_us of its cgroup is 0"));
   tree.write("sys/fs/cgroup/cpu/a/b/cpu.rt_runtime_us", "-1\n");
-  EXPECT_THAT(explain_fifo_refusal(refused, 50, tree.root()), HasSubstr("seccomp"));
+  EXPECT_THAT(explain_fifo_error(refused, 50, tree.root()), HasSubstr("seccomp"));
 }
 
 [[noreturn]] void lock_without_privilege(rlim_t limit) {
   give_up_privileges(RLIMIT_MEMLOCK, limit);
   const auto refused = lock_memory();
   if (refused) finish(false, "it was allowed");
-  finish(true, explain_lock_refusal(refused.error()));
+  finish(true, explain_lock_error(refused.error()));
 }
 
-TEST(RealTimeDeathTest, MemoryThatIsLimitedIsNotLocked) {
+TEST(RealTimeDeathTest, DoesNotLockLimitedMemory) {
   EXPECT_EXIT(lock_without_privilege(65536), testing::ExitedWithCode(0),
-              "^Operation not permitted \\(RLIMIT_MEMLOCK is 65536 bytes: it takes ulimit -l "
+              "^Operation not permitted \\(RLIMIT_MEMLOCK is 65536 bytes: use ulimit -l "
               "unlimited, LimitMEMLOCK=infinity in a systemd unit, or the capability "
               "CAP_IPC_LOCK\\)\n$");
 }
@@ -159,10 +159,36 @@ TEST(RealTimeDeathTest, MemoryThatIsLimitedIsNotLocked) {
   finish(told && resident == 8, std::to_string(resident) + " of 8 pages");
 }
 
-TEST(RealTimeDeathTest, WhatIsMappedLaterIsThereBeforeItIsTouched) {
-  if (sanitized) GTEST_SKIP() << "sanitizers lock nothing: their shadow is too large";
+TEST(RealTimeDeathTest, LaterMappingsAreResidentBeforeTheirFirstUse) {
+  if (sanitized) GTEST_SKIP() << "sanitizers do not lock memory: their shadow is too large";
   if (::geteuid() != 0) GTEST_SKIP() << "not allowed here";
   EXPECT_EXIT(lock_and_get_more(), testing::ExitedWithCode(0), "8 of 8 pages");
+}
+
+}  // namespace
+
+namespace {
+
+int niceness_of(pid_t thread) {
+  return ::getpriority(PRIO_PROCESS, static_cast<id_t>(thread));
+}
+
+TEST(Background, SetsNicenessAndPolicyOfTheThreadAndItsNewThreads) {
+  const int expected = std::min(niceness_of(::getpid()) + background_nice_increment, 19);
+  const auto look = [&] {
+    EXPECT_EQ(::sched_getscheduler(0), SCHED_BATCH);
+    EXPECT_EQ(niceness_of(::gettid()), expected);
+  };
+  std::thread([&] {
+    ASSERT_TRUE(set_background_priority());
+    look();
+    std::thread([&] {
+      look();
+      ASSERT_TRUE(set_background_priority());  // no further increment
+      look();
+    }).join();
+  }).join();
+  EXPECT_NE(::sched_getscheduler(0), SCHED_BATCH) << "only the other threads changed";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Signals: blocked by mask, read through signalfd(2). SIGPIPE is blocked too rather than ignored:
-// a mask belongs to its thread, a disposition to the whole process and whoever else lives in it.
+// Blocks signals by mask and reads them through signalfd(2). SIGPIPE is blocked and not ignored,
+// because a mask belongs to a thread, but a disposition affects all code of the process.
 #include "weir/os/detail/process/signals.hpp"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// The signals that ask a server to stop, read from a descriptor instead of interrupting code.
+// Stop signals of a server, which it reads from a descriptor instead of handling them.
 #pragma once
 
 #include <csignal>
@@ -12,16 +12,18 @@ namespace weir::os {
 
 enum class StopSignal : std::uint8_t {
   interrupt,  ///< SIGINT: Ctrl-C
-  terminate,  ///< SIGTERM: kill, a service manager
+  terminate,  ///< SIGTERM: kill(1) or a service manager
 };
 
-/// While it lives, SIGINT and SIGTERM wait to be read here instead of ending the process, and
-/// SIGPIPE does nothing. That holds for the thread that opened it and for the threads started from
-/// there meanwhile: open it on the main thread before there are others. With several of them in
-/// one process, each signal is read by one.
-/// When it goes, the opening thread's old mask comes back; SIGINT and SIGTERM that nobody has read
-/// then act as they used to, a left SIGPIPE is forgotten.
-/// Threads: destroyed on the thread that opened it; get() and read() on any one.
+/// A SignalFd reads SIGINT and SIGTERM from a descriptor while it exists. They do not end the
+/// process, and SIGPIPE has no effect. This applies to the thread that opened the SignalFd and to
+/// the threads that this thread starts afterwards. The main thread should therefore open it before
+/// it starts other threads. If a process has several, each signal is read by one of them.
+///
+/// The destructor restores the old signal mask of the opening thread. Unread SIGINT and SIGTERM
+/// signals then have their former effect. A pending SIGPIPE is discarded, unless it was pending
+/// before open().
+/// Threads: any for get() and read(); the opening thread for the destructor.
 class SignalFd {
  public:
   static Result<SignalFd> open();
@@ -30,10 +32,10 @@ class SignalFd {
   SignalFd& operator=(SignalFd&&) = delete;
   ~SignalFd();
 
-  /// Readable while a signal waits.
+  /// Returns a descriptor that is readable while a signal is pending.
   int get() const noexcept { return fd_.get(); }
 
-  /// The next signal that waits, if any; does not wait for one.
+  /// Returns the next pending signal, or nullopt. It does not wait.
   std::optional<StopSignal> read() noexcept;
 
  private:
@@ -44,9 +46,9 @@ class SignalFd {
   bool pipe_was_pending_;
 };
 
-/// From now on a write of this thread beyond the limit on the size of files (RLIMIT_FSIZE) is no
-/// more than an error, EFBIG: the SIGXFSZ that comes with it, and would end the process, stays with
-/// the thread. Threads that it starts afterwards inherit that.
+/// Blocks SIGXFSZ on the calling thread. A write beyond the limit on file sizes (RLIMIT_FSIZE) then
+/// fails with EFBIG and does not end the process. Threads that the calling thread starts afterwards
+/// inherit the mask.
 void block_file_size_signal() noexcept;
 
 }  // namespace weir::os

@@ -1,4 +1,4 @@
-// Signals: read instead of acted upon, in this thread and later ones, and afterwards as before.
+// Tests that signals are read in this thread and later ones, and that the old mask is restored.
 #include "weir/os/detail/process/signals.hpp"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ bool blocked(int signal) {
   return ::sigismember(&mask, signal) == 1;
 }
 
-TEST(SignalFd, ReadsWhatWouldHaveEndedTheProcess) {
+TEST(SignalFd, ReadsSignalsThatWouldEndTheProcess) {
   SignalFd signals = SignalFd::open().value();
   EXPECT_NE(::fcntl(signals.get(), F_GETFD) & FD_CLOEXEC, 0);
   EXPECT_FALSE(readable(signals));
@@ -43,7 +43,7 @@ TEST(SignalFd, ReadsWhatWouldHaveEndedTheProcess) {
   EXPECT_FALSE(signals.read());
 }
 
-TEST(SignalFd, ThreadsStartedLaterAreCoveredToo) {
+TEST(SignalFd, CoversThreadsThatAreStartedLater) {
   SignalFd signals = SignalFd::open().value();
   std::thread([&] {
     EXPECT_TRUE(blocked(SIGINT) && blocked(SIGTERM) && blocked(SIGPIPE));
@@ -53,7 +53,7 @@ TEST(SignalFd, ThreadsStartedLaterAreCoveredToo) {
   }).join();
 }
 
-TEST(SignalFd, GivesTheOldMaskBack) {
+TEST(SignalFd, RestoresTheOldMask) {
   ASSERT_FALSE(blocked(SIGINT) || blocked(SIGTERM) || blocked(SIGPIPE));
   sigset_t usr1;
   ::sigemptyset(&usr1);
@@ -80,7 +80,7 @@ TEST(SignalFd, MovingKeepsOneOwner) {
   EXPECT_FALSE(blocked(SIGINT));
 }
 
-TEST(SignalFd, ABrokenPipeIsAnErrorAndKillsNobodyLater) {
+TEST(SignalFd, ABrokenPipeIsAnErrorAndDoesNotEndTheProcessLater) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   ::close(ends[0]);
@@ -93,7 +93,7 @@ TEST(SignalFd, ABrokenPipeIsAnErrorAndKillsNobodyLater) {
   EXPECT_FALSE(blocked(SIGPIPE));
 }
 
-/// Ends this (child) process, with the error of a write beyond the limit unless a signal does.
+/// Ends this (child) process with the error of a write beyond the limit, unless a signal ends it.
 [[noreturn]] void write_beyond_the_limit(bool blocked) {
   constexpr rlimit nothing{0, 0};
   ::setrlimit(RLIMIT_CORE, &nothing);
@@ -108,7 +108,7 @@ TEST(FileSizeSignalDeathTest, EndsTheProcessUnlessItIsBlocked) {
   EXPECT_EXIT(write_beyond_the_limit(true), testing::ExitedWithCode(EFBIG), "");
 }
 
-TEST(SignalFdDeathTest, AnUnreadSignalActsAfterwards) {
+TEST(SignalFdDeathTest, AnUnreadSignalTakesEffectAfterwards) {
   EXPECT_EXIT(
       {
         {

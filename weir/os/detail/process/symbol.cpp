@@ -1,4 +1,4 @@
-#include "weir/os/symbol.hpp"
+#include "weir/os/detail/process/symbol.hpp"
 
 #include <cxxabi.h>
 #include <dlfcn.h>
@@ -29,22 +29,22 @@ using SectionHeader = ElfW(Shdr);
 using Symbol = ElfW(Sym);
 using Word = ElfW(Word);
 
-/// An ELF file, of which nothing is believed that has not been read.
+/// An ElfFile reads an ELF file and checks every offset and size before it uses them.
 class ElfFile {
  public:
   explicit ElfFile(const char* path) noexcept : file_(::open(path, O_RDONLY | O_CLOEXEC)) {}
 
-  /// Whether it is one of this machine's kind.
+  /// Returns true if the file can be read and is an ELF file of this machine's word size.
   bool open() {
     if (!file_ || !read(0, header_)) return false;
     return std::memcmp(header_.e_ident, ELFMAG, SELFMAG) == 0 &&
            header_.e_ident[EI_CLASS] == (sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32) &&
            header_.e_shentsize == sizeof(SectionHeader);
   }
-  /// Whether its addresses count from where it was loaded.
+  /// Returns true if the addresses in the file are relative to its load address.
   bool is_relocated() const noexcept { return header_.e_type == ET_DYN; }
 
-  /// The symbol of the function that contains `address`, by the longest table there is.
+  /// Returns the symbol of the function that contains `address`, from the most complete table.
   std::optional<std::string> symbol_at(std::uintptr_t address) {
     for (const Word kind : {Word{SHT_SYMTAB}, Word{SHT_DYNSYM}}) {
       const auto table =
@@ -64,7 +64,8 @@ class ElfFile {
   bool read(std::uint64_t offset, T& into) const {
     return read_some(offset, std::as_writable_bytes(std::span(&into, 1))) == sizeof(T);
   }
-  /// Less than was asked for at the end of the file, and where it cannot be read.
+  /// Returns the number of bytes read. It is less than requested at the end of the file and after
+  /// an error.
   std::size_t read_some(std::uint64_t offset, std::span<std::byte> into) const {
     std::size_t done = 0;
     while (done < into.size()) {
@@ -114,7 +115,7 @@ class ElfFile {
   }
 
   std::string read_name(std::uint64_t offset) const {
-    std::string name(4096, '\0');  // templates have long ones; the end of a longer one is left out
+    std::string name(4096, '\0');  // templates have long names; longer ones are cut
     name.resize(read_some(offset, std::as_writable_bytes(std::span(name))));
     return name.substr(0, name.find('\0'));
   }
@@ -130,9 +131,9 @@ std::string hexadecimal(std::uintptr_t number) {
 }
 
 bool is_the_program(const Dl_info& file) {
-  // The loader knows the program by what it was started as, which need not be a path.
+  // The loader stores the name with which the program was started, which need not be a path.
   Dl_info program{};
-  return ::dladdr(reinterpret_cast<const void*>(&function_at), &program) != 0 &&
+  return ::dladdr(reinterpret_cast<const void*>(&function_name_at), &program) != 0 &&
          program.dli_fbase == file.dli_fbase;
 }
 
@@ -147,8 +148,8 @@ std::string demangled(const std::string& symbol) {
 
 std::string readable_symbol(const std::string& symbol) {
   std::string name = demangled(symbol);
-  // "f(int) [clone .resume]", "f(f(int)::_Z1fi.Frame*) [clone .actor]"; where nothing is
-  // mangled, "f.resume".
+  // Examples are "f(int) [clone .resume]" and "f(f(int)::_Z1fi.Frame*) [clone .actor]", or
+  // "f.resume" for a symbol that is not mangled.
   if (const auto clone = name.find(" [clone "); clone != name.npos) name.resize(clone);
   constexpr std::string_view abi_tag = "[abi:cxx11]";  // of functions that return a std::string
   for (auto at = name.find(abi_tag); at != name.npos; at = name.find(abi_tag)) {
@@ -170,7 +171,7 @@ std::string readable_symbol(const std::string& symbol) {
   return name;
 }
 
-std::string function_at(const void* address) {
+std::string function_name_at(const void* address) {
   const auto number = reinterpret_cast<std::uintptr_t>(address);
   Dl_info file{};
   if (::dladdr(address, &file) == 0 || file.dli_fname == nullptr) return hexadecimal(number);

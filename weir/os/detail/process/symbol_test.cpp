@@ -1,4 +1,4 @@
-#include "weir/os/symbol.hpp"
+#include "weir/os/detail/process/symbol.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace weir::os {
 namespace {
 
-// Not to be seen from outside, as most of what a program runs is.
+// A function with internal linkage, like most functions of a program.
 [[gnu::noinline]] int doubled(int number) {
   return 2 * number;
 }
@@ -22,28 +22,30 @@ const void* address_of(int (*function)(int)) {
 }
 
 TEST(Symbol, NamesFunctionsOfThisFileAndOfOthers) {
-  EXPECT_EQ(function_at(address_of(&doubled)), "weir::os::(anonymous namespace)::doubled");
-  EXPECT_EQ(function_at(address_of(&Shop::price_of)),
+  EXPECT_EQ(function_name_at(address_of(&doubled)), "weir::os::(anonymous namespace)::doubled");
+  EXPECT_EQ(function_name_at(address_of(&Shop::price_of)),
             "weir::os::(anonymous namespace)::Shop::price_of");
-  EXPECT_EQ(function_at(reinterpret_cast<const void*>(&function_at)), "weir::os::function_at");
+  EXPECT_EQ(function_name_at(reinterpret_cast<const void*>(&function_name_at)),
+            "weir::os::function_name_at");
 }
 
 TEST(Symbol, NamesTheFunctionAroundAnAddress) {
   const auto* const inside = static_cast<const char*>(address_of(&doubled)) + 1;
-  EXPECT_EQ(function_at(inside), "weir::os::(anonymous namespace)::doubled");
+  EXPECT_EQ(function_name_at(inside), "weir::os::(anonymous namespace)::doubled");
 }
 
-TEST(Symbol, SaysWhereAnAddressIsThatHasNoName) {
-  EXPECT_EQ(function_at(nullptr), "0x0");
-  EXPECT_EQ(function_at(reinterpret_cast<const void*>(0x1f40)), "0x1f40");
+TEST(Symbol, ReturnsTheOffsetOfAnAddressWithoutAName) {
+  EXPECT_EQ(function_name_at(nullptr), "0x0");
+  EXPECT_EQ(function_name_at(reinterpret_cast<const void*>(0x1f40)), "0x1f40");
   const auto data = std::make_unique<int>();
-  EXPECT_TRUE(function_at(data.get()).starts_with("0x")) << function_at(data.get());
-  // Data of this program is in its file, but no function.
+  EXPECT_TRUE(function_name_at(data.get()).starts_with("0x")) << function_name_at(data.get());
+  // A variable of this program lies in its file, but in no function.
   static int variable = 0;
-  EXPECT_NE(function_at(&variable).find("+0x"), std::string::npos) << function_at(&variable);
+  EXPECT_NE(function_name_at(&variable).find("+0x"), std::string::npos)
+      << function_name_at(&variable);
 }
 
-TEST(Symbol, LeavesOutParametersAndPartsOfCoroutines) {
+TEST(Symbol, RemovesParametersAndPartsOfCoroutines) {
   EXPECT_EQ(readable_symbol("main"), "main");
   EXPECT_EQ(readable_symbol("no symbol at all"), "no symbol at all");
   EXPECT_EQ(readable_symbol(""), "");

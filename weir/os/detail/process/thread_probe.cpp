@@ -14,7 +14,7 @@ namespace weir::os {
 
 ThreadProbe ThreadProbe::of_this_thread() noexcept {
   clockid_t clock{};
-  // Cannot fail for a thread that runs.
+  // The call cannot fail for a running thread.
   ::pthread_getcpuclockid(::pthread_self(), &clock);
   return {::gettid(), clock};
 }
@@ -29,18 +29,18 @@ ThreadState ThreadProbe::state(std::string_view root) const {
   const std::string path = std::string(root) + "/proc/self/task/" + std::to_string(id_) + "/stat";
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return ThreadState::unknown;
-  std::array<char, 128> text;  // the state comes third, after a name of at most 15 bytes
+  std::array<char, 128> text;  // the third field, after a name of at most 15 bytes
   ssize_t count = 0;
   do {
     count = ::read(file.get(), text.data(), text.size());
   } while (count < 0 && errno == EINTR);
-  if (count < 0) return ThreadState::unknown;  // ESRCH: it has just ended
+  if (count < 0) return ThreadState::unknown;  // ESRCH: the thread has just ended
   return parse_thread_state({text.data(), static_cast<std::size_t>(count)});
 }
 
 ThreadState parse_thread_state(std::string_view stat) noexcept {
-  // "42 (a name) S ...": the name may itself contain parentheses and blanks, but what follows it
-  // within the first 128 bytes are a letter and numbers.
+  // The format is "42 (a name) S ...". The name may contain parentheses and blanks. It is followed
+  // by a letter and numbers within the first 128 bytes.
   const auto name_end = stat.rfind(") ");
   if (name_end == std::string_view::npos || name_end + 2 >= stat.size()) {
     return ThreadState::unknown;
@@ -52,7 +52,7 @@ ThreadState parse_thread_state(std::string_view stat) noexcept {
     case 'X':
     case 'x':
       return ThreadState::unknown;
-    default:  // S, D, I; T and t: stopped by somebody
+    default:  // S, D and I: asleep; T and t: stopped
       return ThreadState::blocked;
   }
 }

@@ -13,7 +13,7 @@
 namespace weir::os {
 namespace {
 
-TEST(ThreadProbe, StatesAreReadBehindTheName) {
+TEST(ThreadProbe, ReadsTheStateAfterTheName) {
   EXPECT_EQ(parse_thread_state("42 (weir-pool) R 1 42 0"), ThreadState::running);
   EXPECT_EQ(parse_thread_state("42 (a) S) D (b) S 1 42"), ThreadState::blocked);
   EXPECT_EQ(parse_thread_state("42 () D 1"), ThreadState::blocked);
@@ -25,7 +25,7 @@ TEST(ThreadProbe, StatesAreReadBehindTheName) {
   }
 }
 
-TEST(ThreadProbe, TheThreadThatAsksRuns) {
+TEST(ThreadProbe, TheCallingThreadRuns) {
   const ThreadProbe self = ThreadProbe::of_this_thread();
   EXPECT_EQ(self.state(), ThreadState::running);
   const Duration before = self.cpu_time();
@@ -61,12 +61,12 @@ TEST(ThreadProbe, AnotherBlocksRunsAndEnds) {
   EXPECT_EQ(probe->state(), ThreadState::running);
   end = true;
   thread.join();
-  // The kernel lets go of it a moment after that; this ends only if it is seen to be gone.
+  // The kernel removes the thread a moment later. The loop ends when the probe reports its end.
   while (probe->state() != ThreadState::unknown || probe->cpu_time() != Duration(0)) {
   }
 }
 
-TEST(ThreadProbe, WithoutProcOnlyTheClockTells) {
+TEST(ThreadProbe, ReadsOnlyTheClockWithoutProc) {
   const TemporaryTree empty;
   const ThreadProbe self = ThreadProbe::of_this_thread();
   EXPECT_EQ(self.state(empty.root()), ThreadState::unknown);

@@ -6,7 +6,8 @@
 namespace weir::detail {
 
 BroadcastRing::BroadcastRing(const BroadcastOptions& options)
-    : when_slow_(options.when_slow), kept_(std::max<std::size_t>(options.capacity, 1)) {}
+    : slow_reader_policy_(options.slow_reader_policy),
+      values_(std::max<std::size_t>(options.capacity, 1)) {}
 
 BroadcastRing::~BroadcastRing() {
   assert(waiting_.empty() && readers() == 0 && "destroyed while there are readers");
@@ -18,11 +19,11 @@ Result<> BroadcastRing::publish(Value value) {
     const std::lock_guard lock(mutex_);
     if (closed_) return fail(Errc::closed);
     if (readers() == 0) return {};
-    std::swap(kept_[next_ % kept_.size()], value);  // what it held dies outside the lock
+    std::swap(values_[next_ % values_.size()], value);  // the old one is destroyed outside the lock
     ++next_;
     take_waiting(woken);
   }
-  send_home(woken);
+  resume_on_owner(woken);
   return {};
 }
 
@@ -33,37 +34,37 @@ void BroadcastRing::close() {
     closed_ = true;
     take_waiting(woken);
   }
-  send_home(woken);
+  resume_on_owner(woken);
 }
 
-Result<> BroadcastRing::publish_to_nobody() const {
+Result<> BroadcastRing::publish_without_readers() const {
   const std::lock_guard lock(mutex_);
   if (closed_) return fail(Errc::closed);
   return {};
 }
 
-/// Without the mutex: when the last reader has gone, nobody will read what is kept. The next ones
-/// begin behind it.
-void BroadcastRing::forget_unread() noexcept {
-  for (std::size_t place = 0; place < kept_.size();) {
-    std::array<Value, 16> unread;  // dies outside the lock
+/// Drops the kept values when the last reader has left; called without the mutex. The next
+/// readers start after these values.
+void BroadcastRing::clear_unread() noexcept {
+  for (std::size_t index = 0; index < values_.size();) {
+    std::array<Value, 16> unread;  // destroyed outside the lock
     const std::lock_guard lock(mutex_);
     if (readers() != 0) return;
     for (Value& each : unread) {
-      if (place < kept_.size()) std::swap(each, kept_[place++]);
+      if (index < values_.size()) std::swap(each, values_[index++]);
     }
   }
 }
 
-/// Under the mutex. Who is off the list is only posted, by whoever took it off.
+/// Takes all waiting readers off the list; the caller holds the mutex, and posts them afterwards.
 void BroadcastRing::take_waiting(RunQueue& woken) noexcept {
   while (BroadcastWait* const wait = waiting_.pop_front()) woken.push(*wait);
 }
 
-void BroadcastRing::send_home(RunQueue& woken) noexcept {
+void BroadcastRing::resume_on_owner(RunQueue& woken) noexcept {
   while (Runnable* const next = woken.pop()) {
     auto& wait = static_cast<BroadcastWait&>(*next);
-    wait.loop_->post_from_outside(wait);
+    wait.loop_->post_from_foreign_thread(wait);
   }
 }
 
@@ -72,123 +73,124 @@ void BroadcastRing::send_home(RunQueue& woken) noexcept {
 BroadcastReader::BroadcastReader(BroadcastRing& ring) : ring_(&ring) {
   const std::lock_guard lock(ring.mutex_);
   ring.add_reader();
-  place_.next = ring.next_;
+  position_.next = ring.next_;
 }
 
 BroadcastReader::BroadcastReader(BroadcastReader&& other) noexcept
-    : ring_(std::exchange(other.ring_, nullptr)), place_(other.place_) {
-  assert(!place_.waits && "moved while it waits");
+    : ring_(std::exchange(other.ring_, nullptr)), position_(other.position_) {
+  assert(!position_.waiting && "moved while it waits");
 }
 
-void BroadcastReader::leave() noexcept {
+void BroadcastReader::unsubscribe() noexcept {
   if (ring_ == nullptr) return;
-  assert(!place_.waits);
-  if (place_.expelled) return;
+  assert(!position_.waiting);
+  if (position_.disconnected) return;
   {
     const std::lock_guard lock(ring_->mutex_);
     ring_->remove_reader();
   }
-  ring_->forget_unread();
+  ring_->clear_unread();
 }
 
-/// take_locked() without effect.
-BroadcastReader::Taken BroadcastReader::look_locked() const {
-  Taken seen;
-  const bool more = place_.expelled || place_.next < ring_->next_;
-  seen.anything = more || ring_->closed_;
-  if (!more && seen.anything) seen.error = Errc::end_of_stream;
+/// Does the same as take_locked(), but takes nothing.
+BroadcastReader::ReadResult BroadcastReader::peek_locked() const {
+  ReadResult seen;
+  const bool more = position_.disconnected || position_.next < ring_->next_;
+  seen.has_result = more || ring_->closed_;
+  if (!more && seen.has_result) seen.error = Errc::end_of_stream;
   return seen;
 }
 
-BroadcastReader::Taken BroadcastReader::take_locked() {
+BroadcastReader::ReadResult BroadcastReader::take_locked() {
   BroadcastRing& ring = *ring_;
-  Taken taken;
-  taken.anything = true;
-  const std::uint64_t oldest = ring.next_ - std::min<std::uint64_t>(ring.next_, ring.kept_.size());
-  if (place_.expelled) {
+  ReadResult taken;
+  taken.has_result = true;
+  const std::uint64_t oldest =
+      ring.next_ - std::min<std::uint64_t>(ring.next_, ring.values_.size());
+  if (position_.disconnected) {
     taken.error = Errc::limit_reached;
     return taken;
   }
-  if (place_.next < oldest) {
-    place_.missed += oldest - std::exchange(place_.next, oldest);
-    if (ring.when_slow_ != WhenSlow::drop_oldest) {
+  if (position_.next < oldest) {
+    position_.missed += oldest - std::exchange(position_.next, oldest);
+    if (ring.slow_reader_policy_ != SlowReaderPolicy::drop_oldest) {
       taken.error = Errc::limit_reached;
-      if (ring.when_slow_ == WhenSlow::lag) return taken;
-      place_.expelled = true;
+      if (ring.slow_reader_policy_ == SlowReaderPolicy::lag) return taken;
+      position_.disconnected = true;
       ring.remove_reader();
       return taken;
     }
   }
-  if (place_.next < ring.next_) {
-    taken.value = ring.kept_[place_.next++ % ring.kept_.size()];
+  if (position_.next < ring.next_) {
+    taken.value = ring.values_[position_.next++ % ring.values_.size()];
   } else if (ring.closed_) {
     taken.error = Errc::end_of_stream;
   } else {
-    taken.anything = false;
+    taken.has_result = false;
   }
   return taken;
 }
 
-BroadcastReader::Taken BroadcastReader::next(Mode mode, BroadcastWait* wait) {
-  const bool expelled_before = place_.expelled;
-  Taken taken;
+BroadcastReader::ReadResult BroadcastReader::next(Mode mode, BroadcastWait* wait) {
+  const bool disconnected_before = position_.disconnected;
+  ReadResult taken;
   {
     const std::lock_guard lock(ring_->mutex_);
-    taken = mode == Mode::look ? look_locked() : take_locked();
-    if (!taken.anything && wait != nullptr) ring_->waiting_.push_back(*wait);
+    taken = mode == Mode::peek ? peek_locked() : take_locked();
+    if (!taken.has_result && wait != nullptr) ring_->waiting_.push_back(*wait);
   }
-  if (place_.expelled && !expelled_before) ring_->forget_unread();
+  if (position_.disconnected && !disconnected_before) ring_->clear_unread();
   return taken;
 }
 
-/// Its loop counts what was missed.
-BroadcastReader::Taken BroadcastWait::look(BroadcastWait* wait) {
+/// Reads, and adds missed values to the counter of the loop.
+BroadcastReader::ReadResult BroadcastWait::poll(BroadcastWait* wait) {
   const std::uint64_t before = reader_.missed();
-  BroadcastReader::Taken taken = reader_.next(mode_, wait);
+  BroadcastReader::ReadResult taken = reader_.next(mode_, wait);
   loop_->count_missed(reader_.missed() - before);
   return taken;
 }
 
 bool BroadcastWait::begin(const Context& context) {
   loop_ = context.loop;
-  assert(!reader_.place_.waits && "one receive() at a time");
-  taken_ = look(context.cancelled() ? nullptr : this);
-  if (taken_.anything) {
-    if (++reader_.place_.streak < BroadcastReader::streak_max) return false;
+  assert(!reader_.position_.waiting && "one receive() at a time");
+  taken_ = poll(context.cancelled() ? nullptr : this);
+  if (taken_.has_result) {
+    if (++reader_.position_.streak < BroadcastReader::streak_max) return false;
     loop_->timers().start(end_of_turn_, loop_->now());
   } else if (context.cancelled()) {
     taken_.error = Errc::cancelled;
     return false;
   } else if (context.cancel != nullptr) {
-    // Whoever posts it meanwhile, it runs later: this loop is busy here.
-    context.cancel->add(cancelling_);
+    // A publisher may post it meanwhile, but it runs later: this loop is busy here.
+    context.cancel->add(cancel_hook_);
   }
-  reader_.place_.streak = 0;
-  reader_.place_.waits = true;
+  reader_.position_.streak = 0;
+  reader_.position_.waiting = true;
   return true;
 }
 
-void BroadcastWait::EndOfTurn::has_come(Timer& timer) {
+void BroadcastWait::EndOfTurn::on_turn_end(Timer& timer) {
   BroadcastWait& wait = static_cast<EndOfTurn&>(timer).wait;
   wait.loop_->ready(wait);
 }
 
 void BroadcastWait::run(Runnable& self) {
   auto& wait = static_cast<BroadcastWait&>(self);
-  wait.cancelling_.unlink();
-  wait.reader_.place_.waits = false;
-  // Even if it was cancelled on its way: what has come beats that.
-  if (!wait.taken_.anything && !wait.taken_.error) {
-    wait.taken_ = wait.look(nullptr);
-    assert(wait.taken_.anything);
+  wait.cancel_hook_.unlink();
+  wait.reader_.position_.waiting = false;
+  // A value takes precedence over a cancellation that came after the wait was posted.
+  if (!wait.taken_.has_result && !wait.taken_.error) {
+    wait.taken_ = wait.poll(nullptr);
+    assert(wait.taken_.has_result);
   }
-  go_on_with(wait.handle_);
+  resume_coroutine(wait.handle_);
 }
 
-void BroadcastWait::Cancelling::ask(CancelNode& node) {
-  BroadcastWait& wait = static_cast<Cancelling&>(node).wait;
+void BroadcastWait::CancelHook::on_cancel(CancelNode& node) {
+  BroadcastWait& wait = static_cast<CancelHook&>(node).wait;
   {
-    // Off the list it is on its way home, and has to arrive before its frame may go.
+    // A wait that is off the list has been posted and must run before its frame may be destroyed.
     const std::lock_guard lock(wait.reader_.ring_->mutex_);
     if (!wait.linked()) return;
     static_cast<ListNode&>(wait).unlink();

@@ -1,4 +1,5 @@
-// What a broadcast keeps, how far each of its readers is, and who waits for more.
+// The ring of a broadcast: its kept values, the positions of its readers, and the waiting
+// readers.
 #pragma once
 
 #include <atomic>
@@ -13,7 +14,7 @@
 
 #include "weir/base/detail/list.hpp"
 #include "weir/base/result.hpp"
-#include "weir/runtime/broadcast_options.hpp"
+#include "weir/runtime/messaging/overflow_policy.hpp"
 #include "weir/task/context.hpp"
 
 namespace weir::detail {
@@ -21,8 +22,9 @@ namespace weir::detail {
 class BroadcastReader;
 class BroadcastWait;
 
-/// The last values, under one mutex: no value is made, copied or destroyed while it is held, no
-/// memory taken and no loop woken. Threads: any.
+/// A BroadcastRing keeps the last values under one mutex. No value is created, copied or
+/// destroyed, no memory is allocated and no loop is woken while the mutex is held.
+/// Threads: any.
 class BroadcastRing {
  public:
   using Value = std::shared_ptr<const void>;
@@ -32,35 +34,38 @@ class BroadcastRing {
   BroadcastRing& operator=(const BroadcastRing&) = delete;
   ~BroadcastRing();
 
+  /// Stores a value and wakes the waiting readers.
   /// Errors: Errc::closed.
   Result<> publish(Value value);
-  /// What publish() does when there are no readers. Errors: Errc::closed.
-  Result<> publish_to_nobody() const;
+  /// Does what publish() does if there are no readers.
+  /// Errors: Errc::closed.
+  Result<> publish_without_readers() const;
   void close();
-  /// relaxed: whoever publishes sees all who came before, by whatever has made that "before"; of
-  /// those who come at the same time it may see any.
+  /// relaxed: a publisher sees every reader that subscribed before, through the synchronization
+  /// that made it "before". Subscriptions at the same time may or may not be visible.
   std::size_t readers() const noexcept { return readers_.load(std::memory_order_relaxed); }
-  std::size_t capacity() const noexcept { return kept_.size(); }
+  std::size_t capacity() const noexcept { return values_.size(); }
 
  private:
   friend class BroadcastReader;
   friend class BroadcastWait;
   void take_waiting(RunQueue& woken) noexcept;
-  static void send_home(RunQueue& woken) noexcept;
+  static void resume_on_owner(RunQueue& woken) noexcept;
   void add_reader() noexcept { readers_.store(readers() + 1, std::memory_order_relaxed); }
   void remove_reader() noexcept { readers_.store(readers() - 1, std::memory_order_relaxed); }
-  void forget_unread() noexcept;
+  void clear_unread() noexcept;
 
-  const WhenSlow when_slow_;
-  mutable std::mutex mutex_;  // guards all that follows, and what readers say is guarded by it
-  std::vector<Value> kept_;   // value number n is at n % size
-  std::uint64_t next_ = 0;    // the number of the next value
+  const SlowReaderPolicy slow_reader_policy_;
+  mutable std::mutex mutex_;   // guards the members below and the positions of the readers
+  std::vector<Value> values_;  // value number n is at index n % size
+  std::uint64_t next_ = 0;     // number of the next value
   bool closed_ = false;
   std::atomic<std::size_t> readers_{0};  // written under the mutex
   List<BroadcastWait> waiting_;
 };
 
-/// One subscription. Threads: its loop's.
+/// A BroadcastReader is one subscription.
+/// Threads: its loop's.
 class BroadcastReader {
  public:
   explicit BroadcastReader(BroadcastRing& ring);
@@ -68,47 +73,47 @@ class BroadcastReader {
   BroadcastReader& operator=(BroadcastReader&& other) noexcept {
     BroadcastReader moved(std::move(other));
     std::swap(ring_, moved.ring_);
-    std::swap(place_, moved.place_);
+    std::swap(position_, moved.position_);
     return *this;
   }
-  ~BroadcastReader() { leave(); }
+  ~BroadcastReader() { unsubscribe(); }
 
-  std::uint64_t missed() const noexcept { return place_.missed; }
+  std::uint64_t missed() const noexcept { return position_.missed; }
 
-  /// Nothing, when there is nothing yet; else a value, or why there will be none.
-  struct Taken {
-    bool anything = false;
+  /// Result of a read: a value, an error, or nothing if there is nothing yet.
+  struct ReadResult {
+    bool has_result = false;
     BroadcastRing::Value value;
     std::error_code error;
   };
-  enum class Mode : bool { take, look };
-  /// Takes the next value, or only looks whether there is one; when there is nothing yet, lets
-  /// `wait` wait, if any.
-  Taken next(Mode mode, BroadcastWait* wait);
+  enum class Mode : bool { take, peek };
+  /// Takes the next value or, with Mode::peek, only checks if there is one. If there is nothing
+  /// yet and `wait` is not nullptr, `wait` joins the list of waiting readers.
+  ReadResult next(Mode mode, BroadcastWait* wait);
 
  private:
   friend class BroadcastWait;
-  /// After so many values without a wait the loop takes a turn.
+  /// Number of values without a wait after which the loop takes a turn.
   static constexpr unsigned streak_max = 256;
 
-  Taken look_locked() const;
-  Taken take_locked();
-  void leave() noexcept;
+  ReadResult peek_locked() const;
+  ReadResult take_locked();
+  void unsubscribe() noexcept;
 
-  struct Place {
-    std::uint64_t next = 0;  // the number of the value that it takes next
+  struct Position {
+    std::uint64_t next = 0;  // number of the value that it takes next
     std::uint64_t missed = 0;
     unsigned streak = 0;
-    bool expelled = false;
-    bool waits = false;  // for assertions
+    bool disconnected = false;
+    bool waiting = false;  // for assertions
   };
   BroadcastRing* ring_;  // nullptr: moved from
-  Place place_;
+  Position position_;
 };
 
-/// A reader while it waits, in the frame of its coroutine. Threads: its loop's, but what the mutex
-/// guards. Whoever publishes takes it off the list and posts it home; only the home loop resumes
-/// it.
+/// A BroadcastWait is a waiting reader, in the frame of its coroutine. A publisher takes it off
+/// the list and posts it to its owner loop; only that loop resumes it.
+/// Threads: its loop's, except for what the ring's mutex guards.
 class BroadcastWait : Runnable, public ListNode {
  public:
   BroadcastWait(BroadcastReader& reader, BroadcastReader::Mode mode) noexcept
@@ -123,7 +128,7 @@ class BroadcastWait : Runnable, public ListNode {
   }
 
  protected:
-  /// What it was given. Once.
+  /// Returns the value or the error. Called once.
   Result<BroadcastRing::Value> take() noexcept {
     if (taken_.error) return fail(taken_.error);
     return std::move(taken_.value);
@@ -132,39 +137,39 @@ class BroadcastWait : Runnable, public ListNode {
  private:
   friend class BroadcastRing;
   friend class BroadcastReader;
-  /// Its own, since it is in the ring's list as itself.
-  struct Cancelling : CancelNode {
-    explicit Cancelling(BroadcastWait& of) noexcept : CancelNode(&ask), wait(of) {}
-    static void ask(CancelNode& node);
+  /// A separate node, because the wait itself is linked in the ring's list.
+  struct CancelHook : CancelNode {
+    explicit CancelHook(BroadcastWait& of) noexcept : CancelNode(&on_cancel), wait(of) {}
+    static void on_cancel(CancelNode& node);
     BroadcastWait& wait;
   };
   struct EndOfTurn : Timer {
-    explicit EndOfTurn(BroadcastWait& of) noexcept : Timer(&has_come), wait(of) {}
-    static void has_come(Timer& timer);
+    explicit EndOfTurn(BroadcastWait& of) noexcept : Timer(&on_turn_end), wait(of) {}
+    static void on_turn_end(Timer& timer);
     BroadcastWait& wait;
   };
   bool begin(const Context& context);
-  BroadcastReader::Taken look(BroadcastWait* wait);
+  BroadcastReader::ReadResult poll(BroadcastWait* wait);
   static void run(Runnable& self);
 
   BroadcastReader& reader_;
   const BroadcastReader::Mode mode_;
   std::coroutine_handle<> handle_;
   Loop* loop_ = nullptr;
-  BroadcastReader::Taken taken_;
-  Cancelling cancelling_{*this};
+  BroadcastReader::ReadResult taken_;
+  CancelHook cancel_hook_{*this};
   EndOfTurn end_of_turn_{*this};
 };
 
-/// See Broadcast::Subscription::arrival().
-class [[nodiscard]] BroadcastArrival {
+/// A BroadcastReadable is the awaitable of Broadcast::Subscription::readable().
+class [[nodiscard]] BroadcastReadable {
  public:
-  explicit BroadcastArrival(BroadcastReader& reader) noexcept : reader_(&reader) {}
+  explicit BroadcastReadable(BroadcastReader& reader) noexcept : reader_(&reader) {}
 
   class Awaiter final : public BroadcastWait {
    public:
     explicit Awaiter(BroadcastReader& reader) noexcept
-        : BroadcastWait(reader, BroadcastReader::Mode::look) {}
+        : BroadcastWait(reader, BroadcastReader::Mode::peek) {}
     Result<> await_resume() noexcept {
       if (const auto seen = take(); !seen) return fail(seen.error());
       return {};

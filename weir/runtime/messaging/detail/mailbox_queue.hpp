@@ -1,4 +1,5 @@
-// The order at a mailbox's door: who may touch which of its places when, and who is woken.
+// The queue of a mailbox: gives out its slots to senders and the receiver, and wakes waiting
+// tasks.
 #pragma once
 
 #include <atomic>
@@ -11,15 +12,16 @@
 
 #include "weir/base/detail/list.hpp"
 #include "weir/base/result.hpp"
-#include "weir/runtime/when_full.hpp"
+#include "weir/runtime/messaging/overflow_policy.hpp"
 #include "weir/task/context.hpp"
 
 namespace weir::detail {
 
-class MailboxGate;
+class MailboxQueue;
 
-/// Its one receiver while it waits, in the frame of that coroutine. Threads: its loop's. Whoever
-/// brings it mail takes it from the gate and posts it home; only the home loop resumes it.
+/// A MailboxReceiver is the one waiting receiver, in the frame of its coroutine. A sender takes
+/// it out of the queue and posts it to its owner loop; only that loop resumes it.
+/// Threads: its loop's.
 class MailboxReceiver : Runnable, CancelNode, Timer {
  public:
   bool await_ready() const noexcept;
@@ -30,45 +32,47 @@ class MailboxReceiver : Runnable, CancelNode, Timer {
   }
 
  protected:
-  explicit MailboxReceiver(MailboxGate& gate) noexcept
-      : Runnable(&run), CancelNode(&ask), Timer(&turned), gate_(gate) {}
+  explicit MailboxReceiver(MailboxQueue& queue) noexcept
+      : Runnable(&run), CancelNode(&on_cancel), Timer(&on_turn_end), queue_(queue) {}
   ~MailboxReceiver() = default;
-  /// Errors: Errc::end_of_stream, Errc::cancelled; none: the front can be taken.
+  /// Returns success if the front can be taken.
+  /// Errors: Errc::end_of_stream, Errc::cancelled.
   Result<> outcome() const noexcept;
 
  private:
-  friend class MailboxGate;
+  friend class MailboxQueue;
   bool begin(const Context& context);
   static void run(Runnable& self);
-  static void ask(CancelNode& node);
-  static void turned(Timer& timer);
+  static void on_cancel(CancelNode& node);
+  static void on_turn_end(Timer& timer);
 
-  MailboxGate& gate_;
+  MailboxQueue& queue_;
   std::coroutine_handle<> handle_;
   Loop* loop_ = nullptr;
   bool cancelled_ = false;
 };
 
-/// A receiver that takes nothing.
-class MailboxArriving final : public MailboxReceiver {
+/// A MailboxReadableAwaiter waits as a receiver but takes nothing.
+class MailboxReadableAwaiter final : public MailboxReceiver {
  public:
-  explicit MailboxArriving(MailboxGate& gate) noexcept : MailboxReceiver(gate) {}
+  explicit MailboxReadableAwaiter(MailboxQueue& queue) noexcept : MailboxReceiver(queue) {}
   Result<> await_resume() const noexcept { return outcome(); }
 };
 
-/// See Mailbox::arrival().
-class [[nodiscard]] MailboxArrival {
+/// A MailboxReadable is the awaitable of Mailbox::readable().
+class [[nodiscard]] MailboxReadable {
  public:
-  explicit MailboxArrival(MailboxGate& gate) noexcept : gate_(&gate) {}
-  MailboxArriving operator co_await() && noexcept { return MailboxArriving(*gate_); }
+  explicit MailboxReadable(MailboxQueue& queue) noexcept : queue_(&queue) {}
+  MailboxReadableAwaiter operator co_await() && noexcept { return MailboxReadableAwaiter(*queue_); }
 
  private:
-  MailboxGate* gate_;
+  MailboxQueue* queue_;
 };
 
-/// A sender while it waits for room, in the frame of its coroutine. Threads: its loop's, but what
-/// the gate's mutex guards. Whoever lets it in (the receiver, mostly) moves its value for it, takes
-/// it off the list and posts it home; only the home loop resumes it.
+/// A MailboxSender waits for room, in the frame of its coroutine. The task that admits it,
+/// usually the receiver, moves its value, takes it off the list and posts it to its owner loop.
+/// No other loop resumes it.
+/// Threads: its loop's, except for what the queue's mutex guards.
 class MailboxSender : Runnable, public ListNode {
  public:
   template <HasContext Promise>
@@ -82,77 +86,81 @@ class MailboxSender : Runnable, public ListNode {
   }
 
  protected:
-  explicit MailboxSender(MailboxGate& gate) noexcept : Runnable(&run), gate_(gate) {}
+  explicit MailboxSender(MailboxQueue& queue) noexcept : Runnable(&run), queue_(queue) {}
   virtual ~MailboxSender() { assert(!linked()); }
 
-  MailboxGate& gate() const noexcept { return gate_; }
-  void refuse(std::error_code error) noexcept { error_ = error; }
-  /// Moves the value to where it shall lie. On any thread.
+  MailboxQueue& queue() const noexcept { return queue_; }
+  void reject(std::error_code error) noexcept { error_ = error; }
+  /// Moves the value into the slot of `position`.
+  /// Threads: any.
   virtual void put(std::uint64_t position) noexcept = 0;
 
  private:
-  friend class MailboxGate;
-  /// Its own, since it is in the gate's list as itself.
-  struct Cancelling : CancelNode {
-    explicit Cancelling(MailboxSender& of) noexcept : CancelNode(&ask), sender(of) {}
-    static void ask(CancelNode& node);
+  friend class MailboxQueue;
+  /// A separate node, because the sender itself is linked in the queue's list.
+  struct CancelHook : CancelNode {
+    explicit CancelHook(MailboxSender& of) noexcept : CancelNode(&on_cancel), sender(of) {}
+    static void on_cancel(CancelNode& node);
     MailboxSender& sender;
   };
   bool begin(const Context& context);
   static void run(Runnable& self);
 
-  MailboxGate& gate_;
+  MailboxQueue& queue_;
   std::coroutine_handle<> handle_;
   Loop* loop_ = nullptr;
   std::error_code error_;
-  Cancelling cancelling_{*this};
+  CancelHook cancel_hook_{*this};
 };
 
-/// Values lie at positions, counted from 0 and never used twice; the place of a position is
-/// `position & mask()`. A sender claims the next position, puts its value there and publishes it;
-/// the receiver takes them in order. The path without anybody who waits takes no lock.
-class MailboxGate {
+/// A MailboxQueue assigns positions, counted from 0 and never reused; the slot of a position is
+/// `position & mask()`. A sender claims the next position, stores its value there and publishes
+/// the position. The receiver takes the positions in order. The path without waiting tasks takes
+/// no lock.
+class MailboxQueue {
  public:
-  /// After so many values without a wait the receiver lets its loop take a turn.
+  /// Number of values without a wait after which the receiver lets its loop take a turn.
   static constexpr unsigned streak_max = 256;
 
-  MailboxGate(std::size_t capacity, WhenFull when_full);
-  ~MailboxGate();
-  MailboxGate(const MailboxGate&) = delete;
-  MailboxGate& operator=(const MailboxGate&) = delete;
+  MailboxQueue(std::size_t capacity, OverflowPolicy overflow_policy);
+  ~MailboxQueue();
+  MailboxQueue(const MailboxQueue&) = delete;
+  MailboxQueue& operator=(const MailboxQueue&) = delete;
 
   std::size_t mask() const noexcept { return mask_; }
   std::size_t capacity() const noexcept { return capacity_; }
-  bool lets_wait() const noexcept { return when_full_ == WhenFull::wait; }
+  bool senders_can_wait() const noexcept { return overflow_policy_ == OverflowPolicy::wait; }
 
-  // Senders, any thread.
+  // Functions for senders, on any thread.
 
-  /// A position that is the caller's own until publish(). Errors: Errc::limit_reached, Errc::closed
-  Result<std::uint64_t> enter() noexcept;
+  /// Returns a position that belongs to the caller until publish().
+  /// Errors: Errc::limit_reached, Errc::closed.
+  Result<std::uint64_t> try_claim() noexcept;
   void publish(std::uint64_t position) noexcept;
   void close();
-  /// acquire, with close(): who sees it closed sees what its closer did before.
+  /// acquire pairs with close(): a caller that sees true sees what the closer did before.
   bool closed() const noexcept { return (tail_.load(std::memory_order_acquire) & closed_bit) != 0; }
 
-  // The receiver.
+  // Functions for the receiver.
 
-  /// relaxed: its own; whoever receives next has been told so by this one.
+  /// relaxed: only the receiver writes it, and receivers that follow each other synchronize.
   std::uint64_t front() const noexcept { return head_.load(std::memory_order_relaxed); }
-  /// Whether the front can be taken. seq_cst: see rest().
-  bool arrived() const noexcept {
+  /// Returns true if the front can be taken. seq_cst: see park().
+  bool has_front() const noexcept {
     const std::uint64_t head = front();
-    return turns_[head & mask_].load(std::memory_order_seq_cst) == head + 1;
+    return sequences_[head & mask_].load(std::memory_order_seq_cst) == head + 1;
   }
-  /// Whether nothing will arrive any more. seq_cst: see rest().
-  bool ended() const noexcept {
+  /// Returns true if no value will arrive any more. seq_cst: see park().
+  bool at_end() const noexcept {
     return tail_.load(std::memory_order_seq_cst) == (front() | closed_bit);
   }
-  /// The front has been taken and its place is free: the next sender who waits comes in.
-  void taken();
-  /// Whether another value may be taken without a turn of the loop in between.
-  bool goes_on() noexcept { return ++streak_ < streak_max; }
+  /// Frees the slot of the front, which has been taken, and admits the next waiting sender.
+  void release_front();
+  /// Returns true if another value may be taken before the loop takes a turn.
+  bool may_continue() noexcept { return ++streak_ < streak_max; }
 
-  /// While nobody sends. relaxed: whoever knows that has synchronized with the last who did.
+  /// Returns the end of the published positions; only while no sender is active. The load is
+  /// relaxed: a caller that can rely on that has synchronized with the last sender.
   std::uint64_t end() const noexcept { return tail_.load(std::memory_order_relaxed) & ~closed_bit; }
 
  private:
@@ -161,82 +169,85 @@ class MailboxGate {
   static constexpr std::uint64_t closed_bit = std::uint64_t{1} << 63;
 
   Result<std::uint64_t> claim() noexcept;
-  bool rest(MailboxReceiver& receiver) noexcept;
+  bool park(MailboxReceiver& receiver) noexcept;
   bool withdraw(MailboxReceiver& receiver) noexcept;
   void wake_receiver() noexcept;
   bool wait_for_room(MailboxSender& sender);
   bool withdraw(MailboxSender& sender);
-  bool let_in(RunQueue& entered) noexcept;
-  static void send_home(RunQueue& senders) noexcept;
+  bool grant_waiters(RunQueue& granted) noexcept;
+  static void resume_on_owner(RunQueue& senders) noexcept;
 
-  // Never written after the constructor.
+  // Constant after construction.
   const std::size_t capacity_;
   const std::size_t mask_;
-  const WhenFull when_full_;
-  // For each place: 1 + the position that was published there last.
-  const std::unique_ptr<std::atomic<std::uint64_t>[]> turns_;
-  // The senders': the next position to claim, with closed_bit; and what they last knew of head_.
+  const OverflowPolicy overflow_policy_;
+  // The last published position of each slot, plus 1.
+  const std::unique_ptr<std::atomic<std::uint64_t>[]> sequences_;
+  // Written by senders: the next position to claim, with closed_bit, and their last known head_.
   alignas(64) std::atomic<std::uint64_t> tail_{0};
   std::atomic<std::uint64_t> head_seen_{0};
   // Written by the receiver only: the first position that has not been taken.
   alignas(64) std::atomic<std::uint64_t> head_{0};
   unsigned streak_ = 0;
-  // Seldom written.
-  alignas(64) std::atomic<MailboxReceiver*> receiver_{nullptr};  // while it waits
-  // Written under the mutex: a copy of the list's length for those who only look. It goes up before
-  // who waits looks for room a last time (seq_cst, see wait_for_room()). It comes down relaxed: the
-  // receiver who does not see that yet takes the mutex and finds nobody, and enter() see there.
+  // Rarely written.
+  alignas(64) std::atomic<MailboxReceiver*> receiver_{nullptr};  // set while it waits
+  // A copy of the list's length for readers without the mutex; written under the mutex. The
+  // increment is seq_cst and precedes the sender's last look for room, see wait_for_room().
+  // Decrements are relaxed: a receiver that sees an old count takes the mutex and finds the list
+  // empty. Senders: see try_claim().
   std::atomic<std::size_t> waiting_count_{0};
   std::mutex mutex_;  // guards the list
   List<MailboxSender> waiting_;
 };
 
 inline bool MailboxReceiver::await_ready() const noexcept {
-  return gate_.arrived() ? gate_.goes_on() : gate_.ended();
+  return queue_.has_front() ? queue_.may_continue() : queue_.at_end();
 }
 
 inline Result<> MailboxReceiver::outcome() const noexcept {
-  // In this order: what came beats a cancellation, and so does the end.
-  if (gate_.arrived()) return {};
-  return fail(gate_.ended() ? Errc::end_of_stream : Errc::cancelled);
+  // Values and the end of the stream take precedence over a cancellation.
+  if (queue_.has_front()) return {};
+  return fail(queue_.at_end() ? Errc::end_of_stream : Errc::cancelled);
 }
 
-inline Result<std::uint64_t> MailboxGate::claim() noexcept {
+inline Result<std::uint64_t> MailboxQueue::claim() noexcept {
   std::uint64_t tail = tail_.load(std::memory_order_relaxed);
   for (;;) {
     if ((tail & closed_bit) != 0) return fail(Errc::closed);
-    // Positions as differences: `tail` may be old, and behind the head by now.
+    // Compare positions by their difference: `tail` may be old and behind the head by now.
     const auto full = [&](std::uint64_t head) {
       return static_cast<std::int64_t>(tail - head) >= static_cast<std::int64_t>(capacity_);
     };
-    // acquire: what the receiver did in the place before it moved head_ comes before what this
-    // sender does there; directly, or through the sender who stored head_seen_ with release.
+    // acquire: what the receiver did in the slot before it moved head_ happens before what this
+    // sender does there. The order holds directly, or through the sender that stored head_seen_
+    // with release.
     if (full(head_seen_.load(std::memory_order_acquire))) {
       // seq_cst, which includes acquire: see wait_for_room().
       const std::uint64_t head = head_.load(std::memory_order_seq_cst);
-      head_seen_.store(head, std::memory_order_release);  // an older one does no harm
+      head_seen_.store(head, std::memory_order_release);  // storing an older one is harmless
       if (full(head)) return fail(Errc::limit_reached);
     }
-    // relaxed: only the number matters; the value is published by its turn. Nothing can be claimed
-    // once close() has set its bit in the same word.
+    // relaxed: only the number matters, because publish() makes the value visible. Claims fail
+    // after close() has set its bit in the same word.
     if (tail_.compare_exchange_weak(tail, tail + 1, std::memory_order_relaxed)) return tail;
   }
 }
 
-inline Result<std::uint64_t> MailboxGate::enter() noexcept {
-  // Nobody overtakes who waits. relaxed: whoever can tell that somebody waited before this call has
-  // synchronized with that one, and does not see an older count. A count that is too high by now
-  // (the one who waited has just been let in) only refuses, or lets wait_for_room() look again,
-  // under the mutex; one that is too low belongs to calls at the same time, which have no order.
+inline Result<std::uint64_t> MailboxQueue::try_claim() noexcept {
+  // No sender overtakes a waiting one. The load is relaxed: a caller that can observe that a
+  // sender waited before this call has synchronized with that sender, and sees no older count. A
+  // count that is too high (the waiting sender was just admitted) only makes this call refuse, or
+  // makes wait_for_room() check again under the mutex. A count that is too low belongs to a
+  // concurrent call, which has no order.
   if (waiting_count_.load(std::memory_order_relaxed) != 0 && !closed()) {
     return fail(Errc::limit_reached);
   }
   return claim();
 }
 
-inline void MailboxGate::publish(std::uint64_t position) noexcept {
-  // release: the receiver sees the value. seq_cst: see rest().
-  turns_[position & mask_].store(position + 1, std::memory_order_seq_cst);
+inline void MailboxQueue::publish(std::uint64_t position) noexcept {
+  // release: the receiver sees the value. seq_cst: see park().
+  sequences_[position & mask_].store(position + 1, std::memory_order_seq_cst);
   if (receiver_.load(std::memory_order_seq_cst) != nullptr) wake_receiver();
 }
 

@@ -1,30 +1,31 @@
-#include "weir/runtime/blocking_job.hpp"
+#include "weir/runtime/pool/detail/blocking_call.hpp"
 
-#include "weir/runtime/pool_crew.hpp"
+#include "weir/runtime/pool/detail/pool_threads.hpp"
 
 namespace weir {
 
 bool BlockingJob::begin() {
   if (context().cancelled()) {
-    refusal_ = Errc::cancelled;
+    rejection_ = Errc::cancelled;
     return false;
   }
-  unit_ = context().unit();
-  // Before it can end: its end comes home by this loop's inbox, which is not looked at meanwhile.
+  trace_ = context().trace();
+  // Register before the job can end: its end returns through the inbox, which this loop does not
+  // read meanwhile.
   if (context().cancel != nullptr) context().cancel->add(*this);
-  if (auto queued = crew_.submit(*this); !queued) {
-    refusal_ = queued.error();
+  if (auto queued = threads_.submit(*this); !queued) {
+    rejection_ = queued.error();
     return false;
   }
   return true;
 }
 
-void BlockingJob::ask(CancelNode& node) {
+void BlockingJob::on_cancel(CancelNode& node) {
   auto& job = static_cast<BlockingJob&>(node);
-  // It is on its way home, and its pool may be gone. acquire: nothing that follows here may be
-  // done before this is known; the end itself is ordered by the loop's inbox.
+  // The job is on its way to its loop, and its pool may be gone. acquire: nothing below may
+  // happen before this check; the loop's inbox orders the end itself.
   if (job.phase_.load(std::memory_order_acquire) == Phase::finished) return;
-  job.crew_.cancel(job);
+  job.threads_.cancel(job);
 }
 
 }  // namespace weir

@@ -1,25 +1,30 @@
-// What may be called on a thread of a pool, with which arguments, and what comes back.
+// Checks and calls functions on a thread of a pool, and returns their results to the loop.
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <expected>
 #include <functional>
 #include <initializer_list>
 #include <optional>
 #include <ranges>
 #include <stop_token>
+#include <system_error>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "weir/base/result.hpp"
+#include "weir/runtime/pool/detail/pool_queue.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir {
 
-/// What borrow() makes. It lives as long as what it was made of.
+/// A Borrowed is the result of borrow(); see there. It must not outlive its argument.
 template <class T>
 class Borrowed {
  public:
@@ -27,12 +32,12 @@ class Borrowed {
   T&& take() && { return static_cast<T&&>(value_); }
 
  private:
-  T value_;  // maybe a reference
+  T value_;  // T may be a reference
 };
 
-/// `pool.run(fn, borrow(x))`: the function gets a reference to x, or x itself where that is a
-/// temporary pointer or view. It is a promise: what it refers to outlives the call, and nobody else
-/// touches it meanwhile.
+/// `pool.run(fn, borrow(x))` passes a reference to x to the function, or x itself if x is a
+/// temporary pointer or view. The caller promises that the referenced object outlives the call
+/// and that no other code uses it meanwhile.
 template <class T>
 Borrowed<T> borrow(T&& value) {
   return Borrowed<T>(std::forward<T>(value));
@@ -49,9 +54,10 @@ inline constexpr bool is_wrapped_reference<std::initializer_list<T>> = true;
 
 enum class Pointers { allowed, counted };
 
-/// Whether a T refers to what lives elsewhere, as far as its type tells; it is looked into so deep.
+/// HoldsReference is true if the type T shows that a T refers to another object. It looks into
+/// containers, tuples and similar types to a limited depth.
 template <class T, Pointers pointers, int depth = 4>
-struct RefersElsewhere {
+struct HoldsReference {
   static constexpr bool find() {
     if constexpr (depth == 0) {
       return false;
@@ -64,7 +70,7 @@ struct RefersElsewhere {
         return true;
       } else {
         using Value = std::remove_cv_t<std::ranges::range_value_t<T>>;
-        return !std::is_same_v<Value, T> && RefersElsewhere<Value, pointers, depth - 1>::value;
+        return !std::is_same_v<Value, T> && HoldsReference<Value, pointers, depth - 1>::value;
       }
     } else {
       return false;
@@ -73,25 +79,25 @@ struct RefersElsewhere {
   static constexpr bool value = find();
 };
 template <Pointers pointers, int depth, class... Parts>
-inline constexpr bool any_refers_elsewhere =
-    (RefersElsewhere<std::remove_cv_t<Parts>, pointers, depth>::value || ...);
+inline constexpr bool any_holds_reference =
+    (HoldsReference<std::remove_cv_t<Parts>, pointers, depth>::value || ...);
 template <class... T, Pointers pointers, int depth>
-struct RefersElsewhere<std::tuple<T...>, pointers, depth>
-    : std::bool_constant<any_refers_elsewhere<pointers, depth, T...>> {};
+struct HoldsReference<std::tuple<T...>, pointers, depth>
+    : std::bool_constant<any_holds_reference<pointers, depth, T...>> {};
 template <class... T, Pointers pointers, int depth>
-struct RefersElsewhere<std::variant<T...>, pointers, depth>
-    : std::bool_constant<any_refers_elsewhere<pointers, depth, T...>> {};
+struct HoldsReference<std::variant<T...>, pointers, depth>
+    : std::bool_constant<any_holds_reference<pointers, depth, T...>> {};
 template <class T, class U, Pointers pointers, int depth>
-struct RefersElsewhere<std::pair<T, U>, pointers, depth>
-    : std::bool_constant<any_refers_elsewhere<pointers, depth, T, U>> {};
+struct HoldsReference<std::pair<T, U>, pointers, depth>
+    : std::bool_constant<any_holds_reference<pointers, depth, T, U>> {};
 template <class T, Pointers pointers, int depth>
-struct RefersElsewhere<std::optional<T>, pointers, depth>
-    : std::bool_constant<any_refers_elsewhere<pointers, depth, T>> {};
+struct HoldsReference<std::optional<T>, pointers, depth>
+    : std::bool_constant<any_holds_reference<pointers, depth, T>> {};
 template <class T, Pointers pointers, int depth>
-struct RefersElsewhere<Result<T>, pointers, depth>
-    : std::bool_constant<any_refers_elsewhere<pointers, depth, T>> {};
+struct HoldsReference<Result<T>, pointers, depth>
+    : std::bool_constant<any_holds_reference<pointers, depth, T>> {};
 
-/// An argument as the function gets it.
+/// Returns an argument in the form in which the function receives it.
 template <class T>
 T&& as_passed(T& value) {
   return std::move(value);
@@ -125,15 +131,15 @@ struct PoolResultOf<Result<T>> {
   using type = Result<T>;
 };
 
-/// A function that shall run on a thread of a pool, and its arguments.
+/// A PoolCall checks a function and its arguments and names its result type.
 template <class Fn, class... Args>
 struct PoolCall {
-  static_assert(
-      !any_refers_elsewhere<Pointers::counted, 4, Args...>,
-      "an argument of run() is (or holds) a pointer, a reference or a view: what it "
-      "refers to could be changed or gone while the pool uses it. Move a value in, such "
-      "as a std::string or a std::vector; or, if you know better, write borrow(argument)");
-  static_assert(!any_refers_elsewhere<Pointers::counted, 4, Fn>,
+  static_assert(!any_holds_reference<Pointers::counted, 4, Args...>,
+                "an argument of run() is (or holds) a pointer, a reference or a view: what it "
+                "refers to could be changed or gone while the pool uses it. Move a value in, such "
+                "as a std::string or a std::vector; or write borrow(argument) if the object "
+                "outlives the call");
+  static_assert(!any_holds_reference<Pointers::counted, 4, Fn>,
                 "the function of run() is a std::ref(): move the function itself in");
   using Returned = typename decltype(returned_by<Fn, Passed<Args>...>())::type;
   static constexpr bool takes_stop_token =
@@ -141,22 +147,140 @@ struct PoolCall {
   static_assert(
       !std::is_same_v<Returned, NotCallable>,
       "the function of run() cannot be called with these arguments. They are moved in: it "
-      "takes them by value, const& or && (after a std::stop_token, if it wants one), "
+      "takes them by value, const& or && (after an optional std::stop_token), "
       "and as T& only what is given as borrow(argument)");
   static_assert(!is_task<Returned>,
                 "a coroutine does not block: await it here instead of running it in a pool");
-  static_assert(!any_refers_elsewhere<Pointers::allowed, 4, Returned>,
-                "the function of run() must return a value: its arguments are gone by then, and so "
-                "may be what a reference or a view refers to");
+  static_assert(!any_holds_reference<Pointers::allowed, 4, Returned>,
+                "the function of run() must return a value: its arguments are destroyed when it "
+                "returns, so that a reference or a view could dangle");
   using type = typename PoolResultOf<
       std::conditional_t<std::is_reference_v<Returned>, void, std::remove_cv_t<Returned>>>::type;
 };
 
 }  // namespace detail
 
-/// What `co_await pool.run(fn, args...)` gives: a Result<T> where the function returns a T or a
-/// Result<T>.
+/// PoolResult is the result of `co_await pool.run(fn, args...)`: a Result<T> if the function
+/// returns a T or a Result<T>.
 template <class Fn, class... Args>
 using PoolResult = typename detail::PoolCall<Fn, Args...>::type;
 
+// A call on a thread of a pool, from the co_await to its result.
+
+class PoolThreads;
+
+/// A BlockingJob lives in the frame of the awaiting coroutine. Its pool owns it until its end and
+/// guards it by the pool's mutex; posting it to its loop returns it.
+/// Threads: its loop's; call(): one of the pool's.
+class BlockingJob : public PoolJob, Waiter, CancelNode {
+ public:
+  BlockingJob(PoolThreads& threads, std::size_t lane) noexcept
+      : CancelNode(&on_cancel), threads_(threads), lane_(lane) {}
+  BlockingJob(const BlockingJob&) = delete;
+  BlockingJob& operator=(const BlockingJob&) = delete;
+
+  bool await_ready() const noexcept { return false; }
+  template <HasContext Promise>
+  bool await_suspend(std::coroutine_handle<Promise> handle) {
+    set_coroutine(handle);
+    return begin();
+  }
+  void await_resume() noexcept { CancelNode::unlink(); }
+
+ protected:
+  virtual ~BlockingJob() = default;
+  /// Calls the function, on a thread of the pool.
+  virtual void call() noexcept = 0;
+  /// Returns the source that asks a running call to stop; without state if the function takes no
+  /// token.
+  /// Threads: any.
+  virtual std::stop_source stop_source() noexcept { return std::stop_source(std::nostopstate); }
+  /// Returns the reason why the function was not called; no error if it was called.
+  std::error_code rejection() const noexcept { return rejection_; }
+
+ private:
+  friend class PoolThreads;
+  enum class Phase : std::uint8_t { idle, queued, running, finished };
+
+  bool begin();
+  static void on_cancel(CancelNode& node);
+  /// Posts the job to its loop. The job may be destroyed when this returns.
+  /// Threads: any.
+  void resume_on_owner() { context().loop->post_from_foreign_thread(*this); }
+  void make_ready() { resume_later(); }  // on its loop
+
+  PoolThreads& threads_;
+  const std::size_t lane_;
+  const TraceContext* trace_ = nullptr;  // context of the awaiting task
+  std::error_code rejection_;
+  // Written under the pool's mutex; on_cancel() reads it without the mutex.
+  std::atomic<Phase> phase_{Phase::idle};
+};
+
+namespace detail {
+
+/// BlockingCall calls `make`, which takes a const std::stop_token&.
+template <class Call, class Make>
+class BlockingCall final : public BlockingJob {
+ public:
+  using Returned = typename Call::Returned;
+
+  BlockingCall(PoolThreads& threads, std::size_t lane, Make& make)
+      : BlockingJob(threads, lane), make_(make) {}
+
+  /// Returns the result; called once on the loop, after the end.
+  typename Call::type take() {
+    if (rejection()) return fail(rejection());
+    if (exception_ != nullptr) std::rethrow_exception(std::exchange(exception_, nullptr));
+    if constexpr (std::is_void_v<Returned>) {
+      return {};
+    } else {
+      return std::move(*value_);
+    }
+  }
+
+ private:
+  void call() noexcept override {
+    try {
+      if constexpr (std::is_void_v<Returned>) {
+        make_(stop_.get_token());
+      } else {
+        value_.emplace(make_(stop_.get_token()));
+      }
+    } catch (...) {
+      exception_ = std::current_exception();
+    }
+  }
+  std::stop_source stop_source() noexcept override { return stop_; }
+
+  struct Nothing {};
+  Make& make_;
+  [[no_unique_address]] std::conditional_t<std::is_void_v<Returned>, Nothing,
+                                           std::optional<std::remove_cv_t<Returned>>> value_;
+  std::exception_ptr exception_;
+  // The stop state is allocated only if the function takes a token.
+  std::stop_source stop_ =
+      Call::takes_stop_token ? std::stop_source() : std::stop_source(std::nostopstate);
+};
+
+/// A separate coroutine, so that the function and its arguments live in its frame.
+/// Cancel: the same as for BlockingPool::run().
+template <class Fn, class... Args>
+Task<PoolResult<Fn, Args...>> run_blocking(PoolThreads& threads, std::size_t lane, Fn fn,
+                                           Args... args) {
+  using Call = PoolCall<Fn, Args...>;
+  const auto make = [&](const std::stop_token& stop) -> typename Call::Returned {
+    if constexpr (Call::takes_stop_token) {
+      return std::invoke(std::move(fn), stop, as_passed(args)...);
+    } else {
+      static_cast<void>(stop);
+      return std::invoke(std::move(fn), as_passed(args)...);
+    }
+  };
+  BlockingCall<Call, decltype(make)> call(threads, lane, make);
+  co_await call;
+  co_return call.take();
+}
+
+}  // namespace detail
 }  // namespace weir

@@ -1,4 +1,4 @@
-#include "weir/runtime/pool_watch.hpp"
+#include "weir/runtime/pool/detail/pool_control.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-struct FakeThread final : HostThread {
+struct FakeThread final : PlatformThread {
   Result<> start() override { return {}; }
   void wake() noexcept override {}
   Duration cpu_time() noexcept override { return used; }
@@ -21,20 +21,20 @@ struct FakeThread final : HostThread {
   int states_read = 0;
 };
 
-class PoolWatchTest : public testing::Test {
+class PoolSamplerTest : public testing::Test {
  protected:
   void make(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       threads_.push_back(std::make_unique<FakeThread>());
-      watched_.push_back(std::make_unique<WatchedThread>());
-      watched_.back()->thread = threads_.back().get();
-      watched_.back()->in_work = true;
+      sampled_.push_back(std::make_unique<SampledThread>());
+      sampled_.back()->thread = threads_.back().get();
+      sampled_.back()->in_work = true;
     }
   }
-  PoolWatch::Seen look() {
-    std::vector<WatchedThread*> threads;
-    for (const auto& each : watched_) threads.push_back(each.get());
-    return watch_.look(threads);
+  PoolSampler::Estimate sample() {
+    std::vector<SampledThread*> threads;
+    for (const auto& each : sampled_) threads.push_back(each.get());
+    return sampler_.sample(threads);
   }
   int states_read() const {
     int count = 0;
@@ -43,65 +43,65 @@ class PoolWatchTest : public testing::Test {
   }
 
   std::vector<std::unique_ptr<FakeThread>> threads_;
-  std::vector<std::unique_ptr<WatchedThread>> watched_;
-  PoolWatch watch_;
+  std::vector<std::unique_ptr<SampledThread>> sampled_;
+  PoolSampler sampler_;
 };
 
-TEST_F(PoolWatchTest, CountsThoseOnACpuAndThoseThatWaitForOne) {
+TEST_F(PoolSamplerTest, CountsThreadsThatRunOrWaitForACpu) {
   make(10);
   threads_[0]->used = 5ms;  // runs
   threads_[0]->now = os::ThreadState::running;
-  threads_[1]->now = os::ThreadState::running;  // has waited for a CPU since the last look
+  threads_[1]->now = os::ThreadState::running;  // has waited for a CPU since the last sample
   threads_[2]->used = 1ms;                      // has run, and sleeps again
-  const auto seen = look();
+  const auto seen = sample();
   EXPECT_EQ(seen.running, 2);
   EXPECT_EQ(seen.evidence, SizeEvidence::thread_states);
 }
 
-TEST_F(PoolWatchTest, OfManyItReadsThirtyTwoStates) {
+TEST_F(PoolSamplerTest, ReadsAtMostThirtyTwoStates) {
   make(1000);
   for (std::size_t i = 0; i < 1000; i += 2) {
     threads_[i]->used = 1ms;
     threads_[i]->now = os::ThreadState::running;
   }
-  EXPECT_EQ(look().running, 500);
+  EXPECT_EQ(sample().running, 500);
   EXPECT_EQ(states_read(), 32);
 }
 
-TEST_F(PoolWatchTest, FewThatRunAmongManyThatSleepAreNotMultiplied) {
+TEST_F(PoolSamplerTest, FewRunningAmongManySleepingAreNotMultiplied) {
   make(1000);
   for (int round = 1; round <= 70; ++round) {
     for (const std::size_t i : {100U, 500U, 501U}) {
       threads_[i]->used = round * 5ms;
       threads_[i]->now = os::ThreadState::running;
     }
-    EXPECT_EQ(look().running, 3);
+    EXPECT_EQ(sample().running, 3);
   }
-  for (const auto& thread : threads_) EXPECT_GT(thread->states_read, 0) << "each has its turn";
+  for (const auto& thread : threads_) EXPECT_GT(thread->states_read, 0) << "each gets a turn";
 }
 
-TEST_F(PoolWatchTest, WithoutStatesAClockThatStandsStillLongMeansBlocked) {
+TEST_F(PoolSamplerTest, WithoutStatesALongIdleClockMeansBlocked) {
   make(4);
   for (const auto& thread : threads_) thread->now = os::ThreadState::unknown;
   for (int round = 1; round < 8; ++round) {
     threads_[0]->used = round * 1ms;
-    EXPECT_EQ(look().running, 4) << "others may use all CPUs";
+    EXPECT_EQ(sample().running, 4) << "other programs may use all CPUs";
   }
   threads_[0]->used = 1s;
-  const auto seen = look();
+  const auto seen = sample();
   EXPECT_EQ(seen.running, 1);
   EXPECT_EQ(seen.evidence, SizeEvidence::cpu_clocks);
 }
 
-TEST_F(PoolWatchTest, WaitingForThePoolsOwnLockIsNotBeingBlocked) {
+TEST_F(PoolSamplerTest, WaitingForThePoolsLockDoesNotCountAsBlocked) {
   make(10);
-  for (const std::size_t i : {3U, 4U}) watched_[i]->in_work = false;
-  EXPECT_EQ(look().running, 2);
+  for (const std::size_t i : {3U, 4U}) sampled_[i]->in_work = false;
+  EXPECT_EQ(sample().running, 2);
 }
 
-TEST_F(PoolWatchTest, NothingIsSeenOfNobody) {
-  EXPECT_EQ(look().running, 0);
-  EXPECT_EQ(look().evidence, SizeEvidence::none);
+TEST_F(PoolSamplerTest, AnEmptySampleHasNoEvidence) {
+  EXPECT_EQ(sample().running, 0);
+  EXPECT_EQ(sample().evidence, SizeEvidence::none);
 }
 
 }  // namespace

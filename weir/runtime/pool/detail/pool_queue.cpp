@@ -6,27 +6,27 @@ namespace weir {
 
 std::size_t PoolQueue::add_lane(const PoolLaneOptions& options) {
   Lane& lane = lanes_.emplace_back(options);
-  double& share = lane.options.share;
-  if (!(share > 0)) share = 0;  // nor is NaN
+  double& share = lane.options.share_max;
+  if (!(share > 0)) share = 0;  // true for NaN
   share = std::min(share, 1.0);
-  beside_max_ += lane.options.beside;
+  reserved_threads_max_ += lane.options.reserved_threads;
   return lanes_.size() - 1;
 }
 
 Result<> PoolQueue::push(PoolJob& job, std::size_t lane_index, std::size_t size, Instant now) {
   Lane& lane = lanes_[lane_index];
-  const std::size_t room = size - std::min(size, counted_) + lane.free_beside();
+  const std::size_t room = size - std::min(size, running_shared_) + lane.free_reserved();
   const std::size_t leaving = std::min(lane.free(size), room);
-  if (lane.report.queued >= leaving && lane.report.queued - leaving >= lane.options.queue_max) {
-    if (lane.options.when_full == WhenFull::reject) {
-      ++lane.report.refused;
+  if (lane.report.queued >= leaving && lane.report.queued - leaving >= lane.options.capacity) {
+    if (lane.options.overflow_policy == OverflowPolicy::reject) {
+      ++lane.report.rejected;
       return fail(Errc::limit_reached);
     }
-    // Its coroutine is suspended in either case, and keeps its place in the line.
+    // Its coroutine is suspended in either case, and keeps its position in the queue.
     ++lane.report.waited_for_room;
   }
   job.lane_ = lane_index;
-  job.number_ = next_number_++;
+  job.sequence_ = next_sequence_++;
   job.queued_at_ = now;
   lane.jobs.push_back(job);
   ++lane.report.queued;
@@ -35,10 +35,10 @@ Result<> PoolQueue::push(PoolJob& job, std::size_t lane_index, std::size_t size,
 }
 
 std::size_t PoolQueue::Lane::free(std::size_t size) const noexcept {
-  std::size_t most = options.running_max;
-  if (options.share < 1.0) {
-    const auto part = static_cast<std::size_t>(static_cast<double>(size) * options.share);
-    most = std::min(most, std::max<std::size_t>(part + options.beside, 1));
+  std::size_t most = options.concurrency_max;
+  if (options.share_max < 1.0) {
+    const auto part = static_cast<std::size_t>(static_cast<double>(size) * options.share_max);
+    most = std::min(most, std::max<std::size_t>(part + options.reserved_threads, 1));
   }
   return most - std::min(most, report.running);
 }
@@ -48,28 +48,28 @@ const PoolQueue::Lane* PoolQueue::next_lane(std::size_t size) const noexcept {
   if (queued_ == 0) return next;
   for (const Lane& lane : lanes_) {
     if (lane.jobs.empty() || lane.free(size) == 0) continue;
-    if (counted_ >= size && lane.free_beside() == 0) continue;
+    if (running_shared_ >= size && lane.free_reserved() == 0) continue;
     if (next == nullptr || lane.options.priority > next->options.priority ||
         (lane.options.priority == next->options.priority &&
-         lane.jobs.front()->number_ < next->jobs.front()->number_)) {
+         lane.jobs.front()->sequence_ < next->jobs.front()->sequence_)) {
       next = &lane;
     }
   }
   return next;
 }
 
-bool PoolQueue::held_back() const noexcept {
+bool PoolQueue::has_backlog() const noexcept {
   if (queued_ == 0) return false;
   return std::ranges::any_of(lanes_, [](const Lane& lane) {
-    return !lane.jobs.empty() && lane.report.running < lane.options.running_max;
+    return !lane.jobs.empty() && lane.report.running < lane.options.concurrency_max;
   });
 }
 
-std::size_t PoolQueue::beside() const noexcept {
-  if (beside_max_ == 0) return 0;
+std::size_t PoolQueue::reserved_threads() const noexcept {
+  if (reserved_threads_max_ == 0) return 0;
   std::size_t sum = 0;
   for (const Lane& lane : lanes_) {
-    sum += std::min(lane.options.beside, lane.report.running + lane.report.queued);
+    sum += std::min(lane.options.reserved_threads, lane.report.running + lane.report.queued);
   }
   return sum;
 }
@@ -84,17 +84,17 @@ PoolJob* PoolQueue::take(std::size_t size, Instant now) {
   lane.report.queue_wait.add(now - job->queued_at_);
   --lane.report.queued;
   --queued_;
-  if (lane.free_beside() == 0) ++counted_;
+  if (lane.free_reserved() == 0) ++running_shared_;
   ++lane.report.running;
   ++running_;
   return job;
 }
 
-/// One of its running jobs does.
-void PoolQueue::leave(Lane& lane) noexcept {
+/// Releases the thread of one running job of `lane`.
+void PoolQueue::release_thread(Lane& lane) noexcept {
   --lane.report.running;
   --running_;
-  if (lane.free_beside() == 0) --counted_;
+  if (lane.free_reserved() == 0) --running_shared_;
 }
 
 void PoolQueue::finished(PoolJob& job, Instant now, std::optional<Duration> cpu_time) {
@@ -103,19 +103,19 @@ void PoolQueue::finished(PoolJob& job, Instant now, std::optional<Duration> cpu_
   const Duration run_time = now - job.began_at_;
   lane.report.run_time.add(run_time);
   if (!cpu_time && run_time >= brief) {
-    lane.report.unseen_time += run_time;
+    lane.report.unmeasured_time += run_time;
   } else {
     lane.report.cpu_time += std::min(cpu_time.value_or(run_time), run_time);
   }
   ++lane.report.finished;
-  leave(lane);
+  release_thread(lane);
   ++finished_;
 }
 
-void PoolQueue::give_up(PoolJob& job) {
+void PoolQueue::discard(PoolJob& job) {
   Lane& lane = lanes_[job.lane_];
   ++lane.report.cancelled;
-  leave(lane);
+  release_thread(lane);
 }
 
 void PoolQueue::cancel(PoolJob& job) {
@@ -145,7 +145,7 @@ void PoolQueue::report(PoolReport& report) const {
     report.lanes.push_back(lane.report);
     all.run_time.total += lane.report.run_time.total;
     all.cpu_time += lane.report.cpu_time;
-    all.unseen_time += lane.report.unseen_time;
+    all.unmeasured_time += lane.report.unmeasured_time;
   }
   report.blocked_share = all.blocked_share();
 }

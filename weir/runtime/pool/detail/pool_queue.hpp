@@ -1,4 +1,4 @@
-// The queue of a pool: work in lanes, and which of it may be run next.
+// The queue of a pool: work in lanes, and the choice of the job that runs next.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,13 @@
 #include "weir/base/detail/list.hpp"
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
-#include "weir/runtime/pool_options.hpp"
-#include "weir/runtime/pool/detail/pool_report.hpp"
+#include "weir/runtime/pool/pool_options.hpp"
+#include "weir/runtime/pool/pool_report.hpp"
 
 namespace weir {
 
-/// A piece of work in a PoolQueue; it lives in whatever waits for it. Threads: those of its queue.
+/// A PoolJob is one job of a PoolQueue; it lives in the frame of its waiter.
+/// Threads: those of its queue.
 class PoolJob : public ListNode {
  protected:
   PoolJob() noexcept = default;
@@ -24,45 +25,48 @@ class PoolJob : public ListNode {
  private:
   friend class PoolQueue;
   std::size_t lane_ = 0;
-  std::uint64_t number_ = 0;  // in the order of coming, over all lanes
+  std::uint64_t sequence_ = 0;  // order of arrival over all lanes
   Instant queued_at_{};
   Instant began_at_{};
 };
 
-/// Knows neither threads nor clocks: it is told the time, and how many threads may have work. To
-/// that size those come that lanes have beside it; of a lane's jobs the first run on them.
+/// A PoolQueue uses no threads and no clocks: callers pass the time and the number of threads
+/// that may have work (`size`). Reserved threads of the lanes are added to that size, and the
+/// first jobs of a lane use its reserved threads.
 /// Threads: one at a time.
 class PoolQueue {
  public:
-  /// Returns its index; they are never removed.
+  /// Adds a lane and returns its index; lanes are never removed.
   std::size_t add_lane(const PoolLaneOptions& options);
 
-  /// Full is a lane that has its most beyond what `size` threads are about to take from it.
-  /// Errors: Errc::limit_reached when it is full and rejects.
+  /// Appends a job to a lane. A lane is full if it holds its capacity in addition to the jobs
+  /// that `size` threads are about to take from it.
+  /// Errors: Errc::limit_reached if the lane is full and its policy is to reject.
   Result<> push(PoolJob& job, std::size_t lane, std::size_t size, Instant now);
-  /// The next job to run while `size` threads may have work: the oldest one of the highest priority
-  /// among the lanes that may have one more thread; nullptr when there is none. It runs until
+  /// Takes the next job to run while `size` threads may have work. It is the oldest job of the
+  /// highest priority among the lanes that may use one more thread. The job runs until
   /// finished().
+  /// Returns: nullptr if there is no such job.
   PoolJob* take(std::size_t size, Instant now);
-  /// Work that took less can hardly have been blocked: sleeping and waking up takes longer.
+  /// Jobs that are shorter were hardly blocked: sleeping and waking up takes longer.
   static constexpr Duration brief = std::chrono::microseconds(20);
-  /// `cpu_time` is what its call has used, where that was looked at.
+  /// Ends a running job. `cpu_time` is the CPU time of its call, if that was measured.
   void finished(PoolJob& job, Instant now, std::optional<Duration> cpu_time);
-  /// Instead of finished(), for one that was taken and will not be called.
-  void give_up(PoolJob& job);
-  /// Gives up a job that is queued.
+  /// Ends a taken job that will not be called, instead of finished().
+  void discard(PoolJob& job);
+  /// Removes a queued job.
   void cancel(PoolJob& job);
-  /// Any queued job, given up; nullptr without one.
+  /// Removes and returns any queued job; nullptr if there is none.
   PoolJob* cancel_any();
 
-  /// Whether take() would give one.
-  bool takeable(std::size_t size) const noexcept { return next_lane(size) != nullptr; }
-  /// Whether something is queued that no limit of its own lane keeps from running: it takes a
-  /// thread that is free, or a larger size.
-  bool held_back() const noexcept;
-  /// Threads beyond the size for which there is work.
-  std::size_t beside() const noexcept;
-  std::size_t beside_max() const noexcept { return beside_max_; }
+  /// Returns true if take() would return a job.
+  bool has_runnable(std::size_t size) const noexcept { return next_lane(size) != nullptr; }
+  /// Returns true if a queued job is not held back by a limit of its lane. Such a job needs only
+  /// a free thread or a larger size.
+  bool has_backlog() const noexcept;
+  /// Returns the number of reserved threads that have work.
+  std::size_t reserved_threads() const noexcept;
+  std::size_t reserved_threads_max() const noexcept { return reserved_threads_max_; }
   std::size_t queued() const noexcept { return queued_; }
   std::size_t running() const noexcept { return running_; }
   std::uint64_t finished_count() const noexcept { return finished_; }
@@ -71,25 +75,25 @@ class PoolQueue {
  private:
   struct Lane {
     explicit Lane(const PoolLaneOptions& chosen) : options(chosen) { report.name = chosen.name; }
-    /// How many more of its jobs may run.
+    /// Returns how many more of its jobs may run.
     std::size_t free(std::size_t size) const noexcept;
-    std::size_t free_beside() const noexcept {
-      return options.beside - std::min(options.beside, report.running);
+    std::size_t free_reserved() const noexcept {
+      return options.reserved_threads - std::min(options.reserved_threads, report.running);
     }
 
     PoolLaneOptions options;
     List<PoolJob> jobs;
-    PoolLaneReport report;  // and the present counts
+    PoolLaneReport report;  // also holds the present counts
   };
   const Lane* next_lane(std::size_t size) const noexcept;
-  void leave(Lane& lane) noexcept;
+  void release_thread(Lane& lane) noexcept;
 
-  std::deque<Lane> lanes_;  // never moved: a List cannot be
-  std::uint64_t next_number_ = 0;
+  std::deque<Lane> lanes_;  // a deque, because a List cannot be moved
+  std::uint64_t next_sequence_ = 0;
   std::size_t queued_ = 0;
   std::size_t running_ = 0;
-  std::size_t counted_ = 0;  // of those, the ones that are not beside the size
-  std::size_t beside_max_ = 0;
+  std::size_t running_shared_ = 0;  // running jobs that do not use a reserved thread
+  std::size_t reserved_threads_max_ = 0;
   std::uint64_t finished_ = 0;
 };
 

@@ -29,7 +29,7 @@ class PoolQueueTest : public testing::Test {
   Instant now_{1h};
 };
 
-TEST_F(PoolQueueTest, FirstInFirstOutAndTimed) {
+TEST_F(PoolQueueTest, IsFirstInFirstOutAndMeasuresTimes) {
   queue_.add_lane({});
   Job& first = push();
   now_ += 2s;
@@ -49,7 +49,7 @@ TEST_F(PoolQueueTest, FirstInFirstOutAndTimed) {
   EXPECT_EQ(lane().run_time.mean(), 6s);
   EXPECT_EQ(lane().run_time.longest, 7s);
   EXPECT_EQ(lane().finished, 2U);
-  EXPECT_EQ(lane().cpu_time, 10s) << "3 s, and no more than the 7 s that the other one ran";
+  EXPECT_EQ(lane().cpu_time, 10s) << "3 s, and at most the 7 s of the other job's run time";
   EXPECT_DOUBLE_EQ(lane().blocked_share(), 2.0 / 12);
   PoolReport all;
   queue_.report(all);
@@ -58,21 +58,21 @@ TEST_F(PoolQueueTest, FirstInFirstOutAndTimed) {
 }
 
 TEST_F(PoolQueueTest, AFullQueueRejects) {
-  queue_.add_lane({.queue_max = 2});
+  queue_.add_lane({.capacity = 2});
   push();
   push();
   Job third;
   EXPECT_EQ(queue_.push(third, 0, 0, now_).error(), Errc::limit_reached);
   EXPECT_FALSE(third.linked());
-  EXPECT_EQ(lane().refused, 1U);
+  EXPECT_EQ(lane().rejected, 1U);
   ASSERT_NE(queue_.take(4, now_), nullptr);
   push();
   EXPECT_EQ(lane().queued, 2U);
 }
 
-TEST_F(PoolQueueTest, WhatThreadsAreAboutToTakeDoesNotFillIt) {
-  queue_.add_lane({.queue_max = 1});
-  queue_.add_lane({.queue_max = 0, .share = 0.5});
+TEST_F(PoolQueueTest, JobsForFreeThreadsDoNotFillTheQueue) {
+  queue_.add_lane({.capacity = 1});
+  queue_.add_lane({.capacity = 0, .share_max = 0.5});
   std::vector<Job> jobs(8);
   for (std::size_t i = 0; i < 5; ++i) EXPECT_TRUE(queue_.push(jobs[i], 0, 4, now_)) << i;
   EXPECT_FALSE(queue_.push(jobs[5], 0, 4, now_));
@@ -85,8 +85,8 @@ TEST_F(PoolQueueTest, WhatThreadsAreAboutToTakeDoesNotFillIt) {
   }
 }
 
-TEST_F(PoolQueueTest, AFullQueueLetsWaitInOrder) {
-  queue_.add_lane({.queue_max = 1, .when_full = WhenFull::wait});
+TEST_F(PoolQueueTest, AFullQueueWithWaitPolicyKeepsTheOrder) {
+  queue_.add_lane({.capacity = 1, .overflow_policy = OverflowPolicy::wait});
   Job& first = push();
   Job& second = push();
   Job& third = push();
@@ -109,24 +109,24 @@ TEST_F(PoolQueueTest, HigherPrioritiesGoFirstAndEqualOnesByAge) {
   }
 }
 
-TEST_F(PoolQueueTest, AShareIsOfThePresentSizeAndAtLeastOne) {
-  queue_.add_lane({.name = "slow", .priority = 1, .share = 0.5});
+TEST_F(PoolQueueTest, AShareFollowsTheSizeAndIsAtLeastOne) {
+  queue_.add_lane({.name = "slow", .priority = 1, .share_max = 0.5});
   queue_.add_lane({.name = "fast"});
   for (int i = 0; i < 4; ++i) push(0);
   Job& fast = push(1);
   EXPECT_NE(queue_.take(1, now_), nullptr);
-  EXPECT_EQ(queue_.take(2, now_), &fast) << "half of two is one, which slow has";
-  EXPECT_FALSE(queue_.takeable(3));
-  EXPECT_TRUE(queue_.takeable(4));
+  EXPECT_EQ(queue_.take(2, now_), &fast) << "half of two is one, which `slow` uses";
+  EXPECT_FALSE(queue_.has_runnable(3));
+  EXPECT_TRUE(queue_.has_runnable(4));
   EXPECT_NE(queue_.take(4, now_), nullptr);
-  EXPECT_FALSE(queue_.takeable(5));
+  EXPECT_FALSE(queue_.has_runnable(5));
   EXPECT_EQ(queue_.take(5, now_), nullptr);
   queue_.finished(*jobs_[0], now_, {});
-  EXPECT_TRUE(queue_.takeable(4));
+  EXPECT_TRUE(queue_.has_runnable(4));
 }
 
-TEST_F(PoolQueueTest, ALaneMayHaveALimitOfItsOwn) {
-  queue_.add_lane({.running_max = 2});
+TEST_F(PoolQueueTest, ALaneMayLimitItsConcurrency) {
+  queue_.add_lane({.concurrency_max = 2});
   for (int i = 0; i < 3; ++i) push();
   EXPECT_NE(queue_.take(100, now_), nullptr);
   EXPECT_NE(queue_.take(100, now_), nullptr);
@@ -134,7 +134,7 @@ TEST_F(PoolQueueTest, ALaneMayHaveALimitOfItsOwn) {
   EXPECT_EQ(queue_.queued(), 1U);
 }
 
-TEST_F(PoolQueueTest, BriefWorkCountsAsComputingAndLongWorkNotUnseen) {
+TEST_F(PoolQueueTest, UnmeasuredWorkCountsAsComputingOnlyIfBrief) {
   queue_.add_lane({});
   for (const Duration took : {10us, 19us, 20us, 50'000us}) {
     Job& job = push();
@@ -143,60 +143,60 @@ TEST_F(PoolQueueTest, BriefWorkCountsAsComputingAndLongWorkNotUnseen) {
     queue_.finished(job, now_, std::nullopt);
   }
   EXPECT_EQ(lane().cpu_time, 29us);
-  EXPECT_EQ(lane().unseen_time, 50'020us);
+  EXPECT_EQ(lane().unmeasured_time, 50'020us);
   EXPECT_EQ(lane().blocked_share(), 0);
 }
 
-TEST_F(PoolQueueTest, WhatIsNoShareCountsAsTheNearest) {
-  queue_.add_lane({.name = "less than nothing", .share = -1e300});
-  queue_.add_lane({.name = "not a number", .share = std::numeric_limits<double>::quiet_NaN()});
-  queue_.add_lane({.name = "more than all", .share = 1e300});
+TEST_F(PoolQueueTest, AnInvalidShareIsClamped) {
+  queue_.add_lane({.name = "less than nothing", .share_max = -1e300});
+  queue_.add_lane({.name = "not a number", .share_max = std::numeric_limits<double>::quiet_NaN()});
+  queue_.add_lane({.name = "more than all", .share_max = 1e300});
   for (const std::size_t lane : {0U, 0U, 1U, 1U, 2U, 2U, 2U}) push(lane);
   for (const std::size_t expected : {0U, 2U, 4U, 5U, 6U}) {
     EXPECT_EQ(queue_.take(100, now_), jobs_[expected].get());
   }
-  EXPECT_EQ(queue_.take(100, now_), nullptr) << "one thread each is what the first two have";
+  EXPECT_EQ(queue_.take(100, now_), nullptr) << "the first two lanes have one thread each";
   while (queue_.cancel_any() != nullptr) {
   }
 }
 
-TEST_F(PoolQueueTest, ThreadsBesideTheSizeAreForTheirLaneAlone) {
+TEST_F(PoolQueueTest, ReservedThreadsServeTheirLaneOnly) {
   queue_.add_lane({.name = "own"});
-  queue_.add_lane({.name = "files", .priority = 1, .beside = 2});
+  queue_.add_lane({.name = "files", .priority = 1, .reserved_threads = 2});
   for (int i = 0; i < 4; ++i) push(0);
-  EXPECT_EQ(queue_.beside(), 0U);
+  EXPECT_EQ(queue_.reserved_threads(), 0U);
   EXPECT_NE(queue_.take(2, now_), nullptr);
   EXPECT_NE(queue_.take(2, now_), nullptr);
   EXPECT_EQ(queue_.take(2, now_), nullptr);
   Job& first = push(1);
-  EXPECT_EQ(queue_.beside(), 1U);
+  EXPECT_EQ(queue_.reserved_threads(), 1U);
   Job& second = push(1);
   Job& third = push(1);
-  EXPECT_EQ(queue_.beside(), 2U) << "no more than there are";
+  EXPECT_EQ(queue_.reserved_threads(), 2U) << "at most the reserved number";
   EXPECT_EQ(queue_.take(2, now_), &first);
   EXPECT_EQ(queue_.take(2, now_), &second);
-  EXPECT_FALSE(queue_.takeable(2));
+  EXPECT_FALSE(queue_.has_runnable(2));
   queue_.finished(first, now_, {});
   EXPECT_EQ(queue_.take(2, now_), &third);
   queue_.finished(*jobs_[0], now_, {});
   Job& fourth = push(1);
-  EXPECT_EQ(queue_.take(2, now_), &fourth) << "in the size, whose priority it has";
+  EXPECT_EQ(queue_.take(2, now_), &fourth) << "it has priority for a shared thread";
   EXPECT_EQ(queue_.take(2, now_), nullptr);
   queue_.finished(second, now_, {});
-  EXPECT_EQ(queue_.take(2, now_), jobs_[2].get()) << "the files that are left are beside it now";
+  EXPECT_EQ(queue_.take(2, now_), jobs_[2].get()) << "the remaining files use reserved threads";
   EXPECT_EQ(queue_.take(2, now_), nullptr);
-  for (Job* const each : {&third, &fourth}) queue_.give_up(*each);
-  EXPECT_EQ(queue_.beside(), 0U);
+  for (Job* const each : {&third, &fourth}) queue_.discard(*each);
+  EXPECT_EQ(queue_.reserved_threads(), 0U);
   EXPECT_EQ(queue_.take(2, now_), nullptr);
   EXPECT_EQ(queue_.cancel_any(), jobs_[3].get());
 }
 
-// As in the shared pool.
-TEST_F(PoolQueueTest, AHigherPriorityCanLeaveAThreadToOthers) {
+// The same lanes as in the shared pool.
+TEST_F(PoolQueueTest, ALaneOfHigherPriorityCanLeaveAThreadToOthers) {
   for (const std::size_t size : {1U, 2U, 8U, 100U}) {
     PoolQueue queue;
     queue.add_lane({.name = "own"});
-    queue.add_lane({.name = "files", .priority = 1, .share = 0.9, .beside = 1});
+    queue.add_lane({.name = "files", .priority = 1, .share_max = 0.9, .reserved_threads = 1});
     std::vector<Job> files(size + 2);
     Job own;
     for (Job& each : files) EXPECT_TRUE(queue.push(each, 1, size, now_));
@@ -210,28 +210,28 @@ TEST_F(PoolQueueTest, AHigherPriorityCanLeaveAThreadToOthers) {
   }
 }
 
-TEST_F(PoolQueueTest, OnlyItsLanesOwnLimitIsNoReasonForMoreThreads) {
-  queue_.add_lane({.running_max = 1});
-  queue_.add_lane({.name = "shared", .share = 0.5});
-  EXPECT_FALSE(queue_.held_back());
+TEST_F(PoolQueueTest, WorkLimitedByItsLaneIsNoBacklog) {
+  queue_.add_lane({.concurrency_max = 1});
+  queue_.add_lane({.name = "shared", .share_max = 0.5});
+  EXPECT_FALSE(queue_.has_backlog());
   push(0);
-  EXPECT_TRUE(queue_.held_back());
+  EXPECT_TRUE(queue_.has_backlog());
   Job& second = push(0);
   EXPECT_NE(queue_.take(2, now_), nullptr);
-  EXPECT_FALSE(queue_.held_back()) << "whatever the size, it has its one thread";
+  EXPECT_FALSE(queue_.has_backlog()) << "it has its one thread at any size";
   push(1);
   push(1);
   EXPECT_NE(queue_.take(2, now_), nullptr);
-  EXPECT_FALSE(queue_.takeable(2));
-  EXPECT_TRUE(queue_.held_back()) << "a share grows with the size";
+  EXPECT_FALSE(queue_.has_runnable(2));
+  EXPECT_TRUE(queue_.has_backlog()) << "a share grows with the size";
   queue_.finished(*jobs_[0], now_, {});
   EXPECT_EQ(queue_.take(2, now_), &second);
   while (queue_.cancel_any() != nullptr) {
   }
 }
 
-TEST_F(PoolQueueTest, QueuedWorkCanBeGivenUp) {
-  queue_.add_lane({.queue_max = 3});
+TEST_F(PoolQueueTest, QueuedWorkCanBeCancelled) {
+  queue_.add_lane({.capacity = 3});
   queue_.add_lane({});
   Job& first = push();
   Job& second = push();
@@ -249,7 +249,7 @@ TEST_F(PoolQueueTest, QueuedWorkCanBeGivenUp) {
   EXPECT_EQ(lane(1).cancelled, 1U);
   EXPECT_EQ(queue_.queued(), 0U);
   EXPECT_EQ(queue_.running(), 1U);
-  queue_.give_up(first);
+  queue_.discard(first);
   EXPECT_EQ(lane(0).cancelled, 4U);
   EXPECT_EQ(lane(0).finished, 0U);
   EXPECT_EQ(queue_.running(), 0U);

@@ -6,23 +6,23 @@
 namespace weir {
 namespace {
 
-// Running threads are counted by samples: less than half a thread is none.
+// Running threads are counted by samples: less than half a thread counts as none.
 constexpr double half = 0.5;
-// Lack and excess, as parts of all CPUs, that are normal; and sums of what goes beyond them that
-// are reason to act. All CPUs idle: at once. Half of them: two samples. A tenth of them: ten. In a
-// mix of work that sleeps and work that computes, threads that were added to keep the CPUs busy now
-// and then all compute: up to three for each CPU are normal; five of them are too many after three
-// samples.
+// Normal lack and excess, relative to all CPUs, and limits for the sums of what exceeds them. All
+// CPUs idle: acts immediately. Half of them: after two samples. A tenth of them: after ten. In a
+// mix of sleeping and computing work, threads that were added to keep the CPUs busy sometimes all
+// compute. At most three for each CPU are therefore normal; five for each CPU are too many after
+// three samples.
 constexpr double lack_normal = 0.05;
 constexpr double lack_max = 0.5;
 constexpr double excess_normal = 2;
 constexpr double excess_max = 4;
-// An enlargement is judged when so many times the former number of threads has been finished: the
-// new ones have had their first results by then. It must bring a fifth of what it could.
+// A growth is judged when this number of jobs for each thread before it has finished. The new
+// threads have had their first results by then. It must bring a fifth of its possible gain.
 constexpr std::uint64_t verdict_after = 3;
 constexpr double gain_min = 0.2;
-// If work is too slow for that, growing goes on after so many sample periods; sooner when no thread
-// runs, for then a CPU is idle for certain.
+// If work is too slow for that, growth continues after this number of sample periods. It
+// continues sooner if no thread runs, because a CPU is then idle for certain.
 constexpr int trial_periods = 10;
 constexpr int trial_periods_all_blocked = 4;
 constexpr Duration hold_first = std::chrono::milliseconds(100);
@@ -63,7 +63,7 @@ void PoolSize::set(const PoolSizeOptions& options, Instant now) {
   change(base(), SizeReason::set, {.at = now, .finished = finished_before_});
 }
 
-void PoolSize::need(std::size_t threads, Instant now) {
+void PoolSize::require(std::size_t threads, Instant now) {
   needed_ = std::max(needed_, threads);
   if (size_ < base()) change(base(), SizeReason::set, {.at = now, .finished = finished_before_});
 }
@@ -87,7 +87,7 @@ void PoolSize::sample(const PoolSample& sample) {
   if (!automatic()) return;
   ++samples_;
   running_sum_ += sample.running;
-  judge(sample);
+  evaluate_trial(sample);
   const double more = sample.running / static_cast<double>(cpus_) - 1;
   lack_ = std::max(0.0, lack_ - more - lack_normal);
   excess_ = std::max(0.0, excess_ + more - excess_normal);
@@ -105,15 +105,15 @@ double PoolSize::running() const noexcept {
   return samples_ == 0 ? 0 : running_sum_ / samples_;
 }
 
-bool PoolSize::gained(const Trial& trial, const PoolSample& sample) const noexcept {
+bool PoolSize::improved(const Trial& trial, const PoolSample& sample) const noexcept {
   const double larger = static_cast<double>(size_) / static_cast<double>(trial.from) - 1;
   if (rate(sample) >= trial.rate * (1 + gain_min * larger)) return true;
-  // Where computing is what takes long, more threads run long before more is finished.
+  // If computing takes long, more threads run long before more work is finished.
   const double could = std::min(static_cast<double>(cpus_) - trial.running, trial.running * larger);
   return trial.running > half && running() >= trial.running + gain_min * could;
 }
 
-void PoolSize::judge(const PoolSample& sample) {
+void PoolSize::evaluate_trial(const PoolSample& sample) {
   if (!trial_) return;
   const std::uint64_t finished = sample.finished - finished_before_;
   const Duration length = sample.at - since_;
@@ -121,7 +121,7 @@ void PoolSize::judge(const PoolSample& sample) {
   if (finished >= verdict_after * trial_->from) {
     const Trial trial = *trial_;
     trial_.reset();
-    if (gained(trial, sample)) {
+    if (improved(trial, sample)) {
       hold_ = Duration(0);
       return;
     }
@@ -136,7 +136,7 @@ void PoolSize::judge(const PoolSample& sample) {
 void PoolSize::grow(const PoolSample& sample) {
   const bool all_blocked = sample.running < half;
   if (trial_ || (!all_blocked && sample.at < hold_until_)) return;
-  // Fewer than the size may be active, where lanes are at their share; and more, after shrinking.
+  // Lanes at their share make fewer threads active than the size; shrinking leaves more active.
   const std::size_t present = std::max(size_, sample.active);
   const double factor = all_blocked ? 2.0 : static_cast<double>(cpus_) / sample.running;
   std::size_t to = std::clamp(scaled(present, factor), present + 1, 2 * present);
@@ -149,14 +149,15 @@ void PoolSize::grow(const PoolSample& sample) {
 
 void PoolSize::shrink(const PoolSample& sample) {
   excess_ = 0;
-  // Those that are blocked are left out of it: it is not they that are too many.
+  // Blocked threads are not counted: they are not the excess.
   const double left = static_cast<double>(sample.active + cpus_) - sample.running;
   const auto to =
       static_cast<std::size_t>(std::max(left, half * static_cast<double>(sample.active)));
-  if (std::max(base(), to) < size_) change(std::max(base(), to), SizeReason::too_many_run, sample);
+  if (std::max(base(), to) < size_)
+    change(std::max(base(), to), SizeReason::too_many_running, sample);
 }
 
-void PoolSize::rested(std::size_t active, Instant now) {
+void PoolSize::on_idle(std::size_t active, Instant now) {
   if (!automatic()) return;
   const std::size_t to = std::max(base(), 2 * active);
   if (to < size_) {
@@ -164,7 +165,7 @@ void PoolSize::rested(std::size_t active, Instant now) {
   }
 }
 
-void PoolSize::no_thread_left(std::size_t threads, Instant now) {
+void PoolSize::on_thread_limit(std::size_t threads, Instant now) {
   ceiling_ = threads;
   ceiling_until_ = after(now, ceiling_time);
   const std::size_t to = std::max<std::size_t>(threads, 1);
@@ -173,9 +174,9 @@ void PoolSize::no_thread_left(std::size_t threads, Instant now) {
   }
 }
 
-void PoolSize::try_again(Instant now) {
+void PoolSize::retry(Instant now) {
   if (automatic() || size_ >= options_.fixed || now < ceiling_until_) return;
-  change(options_.fixed, SizeReason::tries_again, {.at = now, .finished = finished_before_});
+  change(options_.fixed, SizeReason::retry, {.at = now, .finished = finished_before_});
 }
 
 }  // namespace weir

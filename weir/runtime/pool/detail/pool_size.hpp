@@ -1,4 +1,4 @@
-// How many threads a pool should use: decided upon samples of what they are doing.
+// Decides how many threads a pool should use, from samples of what the threads do.
 #pragma once
 
 #include <cstddef>
@@ -6,78 +6,84 @@
 #include <optional>
 
 #include "weir/base/time.hpp"
-#include "weir/runtime/pool_options.hpp"
-#include "weir/runtime/pool/detail/pool_report.hpp"
+#include "weir/runtime/pool/pool_options.hpp"
+#include "weir/runtime/pool/pool_report.hpp"
 
 namespace weir {
 
-/// What a pool looks like at a moment.
+/// A PoolSample is the state of a pool at one moment.
 struct PoolSample {
   Instant at{};
   std::size_t active = 0;  ///< threads that have work or are about to look for it
-  /// About so many of those are on a CPU or wait for one. That one waits for a CPU because other
-  /// programs use them all makes no difference: one more would wait too.
+  /// Estimated number of active threads that are on a CPU or wait for one. It does not matter if
+  /// other programs use the CPUs: one more thread would wait too.
   double running = 0;
-  std::uint64_t finished = 0;  ///< work done since the pool began
+  std::uint64_t finished = 0;  ///< work completed since the pool began
 };
 
-/// What a pool runs on.
+/// PoolMachine is the hardware that a pool runs on.
 struct PoolMachine {
-  std::size_t cpus = 1;            ///< that may run threads of the pool at once
-  std::size_t threads_max = 1024;  ///< see Host::threads_max()
+  std::size_t cpus = 1;            ///< CPUs that may run threads of the pool at the same time
+  std::size_t threads_max = 1024;  ///< see Platform::threads_max()
 };
 
-/// The size of a pool, told what happens and when: it reads no clock and knows no thread.
+/// PoolSize computes the size of a pool from events and times that the caller passes; it uses no
+/// clock and no thread.
 ///
-/// Automatic: the size begins at one thread for each CPU. While work is queued,
-/// - and no thread runs, it doubles: what sleeps costs no CPU, and the doubling reaches any number
-///   before long;
-/// - and fewer run than there are CPUs, it grows in the proportion that is lacking, at most
-///   doubling; if then neither more threads run nor more work gets done (they wait for each other,
-///   or for one disk), it goes back, and tries again after a while that doubles each time;
-/// - and far more run than there are CPUs (more than three for each, for a while), it shrinks by
-///   those that are too many, at most halving, down to one for each CPU. Some more do no harm: the
-///   loops take the CPU from them. But each CPU without work is work not done.
-/// Lack and excess are summed up over samples (CUSUM; E. S. Page: "Continuous inspection schemes",
-/// 1954): much of it tells at once, little of it after a while, and what comes and goes not at all.
+/// An automatic size begins at one thread for each CPU. It changes while work is queued:
+/// - It doubles if no thread runs: sleeping threads cost no CPU, and doubling reaches any number
+///   quickly.
+/// - It grows in proportion to the lack if fewer threads run than there are CPUs, at most to
+///   twice its value. If then neither more threads run nor more work completes, the threads wait
+///   for each other or for one disk. The size goes back, and growing is tried again after a pause
+///   that doubles each time.
+/// - It shrinks by the excess if far more threads run than there are CPUs (more than three for
+///   each, for a while). It at most halves and never falls below one thread for each CPU. A
+///   small excess is harmless, because the loops take the CPU from these threads, but a CPU
+///   without work is wasted.
 ///
-/// Growing waits for the verdict on the last time, if work gets finished at all. When the queue is
-/// empty and threads find nothing to do, it falls to twice the threads that have work: a burst of
-/// computations that comes next must not find a thousand threads waiting for it.
+/// Lack and excess are summed over samples (CUSUM; E. S. Page: "Continuous inspection schemes",
+/// 1954). A large deviation acts immediately, a small one after a while, and a fluctuation not at
+/// all.
+///
+/// Growth waits for the verdict on the previous growth, if work completes at all. If the queue is
+/// empty and threads find nothing to do, the size falls to twice the number of threads with work.
+/// A later burst of computations must not find a thousand waiting threads.
 /// Threads: one at a time.
 class PoolSize {
  public:
   PoolSize(const PoolSizeOptions& options, const PoolMachine& machine, Instant now);
 
-  /// Threads that may have work at once.
+  /// Returns the number of threads that may have work at the same time.
   std::size_t now() const noexcept { return size_; }
   bool automatic() const noexcept { return options_.fixed == 0; }
-  /// Threads that are kept when they have no work.
+  /// Returns the number of threads that are kept when they have no work.
   std::size_t kept() const noexcept { return automatic() ? options_.min : options_.fixed; }
   const PoolSizeOptions& options() const noexcept { return options_; }
   const SizeChange& last_change() const noexcept { return last_change_; }
 
   void set(const PoolSizeOptions& options, Instant now);
-  /// From now on not less than `threads`, unless that is a fixed size.
-  void need(std::size_t threads, Instant now);
-  /// Work has begun to queue: what was seen before tells nothing about it.
+  /// Raises an automatic size to at least `threads`, permanently.
+  void require(std::size_t threads, Instant now);
+  /// Starts a new observation because work has begun to queue.
   void begin(Instant now, std::uint64_t finished);
-  /// About once in a sample period while work is queued.
+  /// Evaluates a sample; called about once in each sample period while work is queued.
   void sample(const PoolSample& sample);
-  /// A thread found nothing to do, nothing is queued, and `active` others are left.
-  void rested(std::size_t active, Instant now);
-  /// The host could not start one more than `threads`: for a second the size is not larger.
-  void no_thread_left(std::size_t threads, Instant now);
-  /// When work comes or ends: a fixed size that no_thread_left() has cut is whole again after that
-  /// second. (An automatic one grows by samples.)
-  void try_again(Instant now);
+  /// Reports that a thread found nothing to do, that nothing is queued, and that `active` others
+  /// are left.
+  void on_idle(std::size_t active, Instant now);
+  /// Limits the size to `threads` for one second, because the platform could not start one more.
+  void on_thread_limit(std::size_t threads, Instant now);
+  /// Restores a fixed size that on_thread_limit() has reduced, after that second; called when
+  /// work arrives or ends. An automatic size grows by samples instead.
+  void retry(Instant now);
 
  private:
-  /// An enlargement that has yet to show that it was of use.
+  /// A Trial is a growth whose benefit is not yet known.
   struct Trial {
     std::size_t from;
-    double rate;     // of finished work per second, before
-    double running;  // on average, before
+    double rate;     // finished work per second, before
+    double running;  // average number of running threads, before
     bool all_blocked;
   };
   std::size_t base() const noexcept;
@@ -85,8 +91,8 @@ class PoolSize {
   void change(std::size_t to, SizeReason reason, const PoolSample& sample);
   double rate(const PoolSample& sample) const noexcept;
   double running() const noexcept;
-  bool gained(const Trial& trial, const PoolSample& sample) const noexcept;
-  void judge(const PoolSample& sample);
+  bool improved(const Trial& trial, const PoolSample& sample) const noexcept;
+  void evaluate_trial(const PoolSample& sample);
   void grow(const PoolSample& sample);
   void shrink(const PoolSample& sample);
 
@@ -96,17 +102,17 @@ class PoolSize {
   std::size_t needed_ = 1;
   std::size_t size_ = 0;
   SizeChange last_change_;
-  // Since the last change, or since work began to queue:
+  // Values since the last change, or since work began to queue.
   Instant since_{};
   std::uint64_t finished_before_ = 0;
-  double lack_ = 0;  // of running threads, as parts of all CPUs, summed up
+  double lack_ = 0;  // lack of running threads relative to all CPUs, summed
   double excess_ = 0;
   double running_sum_ = 0;
   unsigned samples_ = 0;
   std::optional<Trial> trial_;
-  Instant hold_until_ = Instant::min();  // after an enlargement that was of no use
+  Instant hold_until_ = Instant::min();  // end of the pause after a growth without benefit
   Duration hold_{};
-  std::size_t ceiling_ = 0;  // what the host could start
+  std::size_t ceiling_ = 0;  // number of threads that the platform could start
   Instant ceiling_until_ = Instant::min();
 };
 

@@ -14,7 +14,7 @@ constexpr Instant start{1h};
 
 class PoolSizeTest : public testing::Test {
  protected:
-  /// A sample, 5 ms after the last one.
+  /// Passes a sample, 5 ms after the last one.
   void sample(double running, std::uint64_t finished_since = 0) {
     now_ += 5ms;
     finished_ += finished_since;
@@ -37,7 +37,7 @@ TEST_F(PoolSizeTest, BeginsWithAThreadForEachCpu) {
   EXPECT_EQ(PoolSize(PoolSizeOptions{}, {.cpus = 0}, now_).now(), 1U);
 }
 
-TEST_F(PoolSizeTest, DoublesWhileNobodyRuns) {
+TEST_F(PoolSizeTest, DoublesWhileNoThreadRuns) {
   for (const std::size_t expected : {8U, 16U, 32U, 64U, 128U, 256U, 512U, 1024U, 1024U}) {
     sample(0);
     EXPECT_EQ(size_.now(), expected);
@@ -48,7 +48,7 @@ TEST_F(PoolSizeTest, DoublesWhileNobodyRuns) {
   EXPECT_EQ(size_.last_change().at, start + 40ms);
 }
 
-TEST_F(PoolSizeTest, TheMachineLimitsItUnlessSomebodySaysOtherwise) {
+TEST_F(PoolSizeTest, ThePlatformLimitsItUnlessTheOptionsDo) {
   PoolSize small({}, {.cpus = 4, .threads_max = 30}, now_);
   PoolSize larger({.max = 50}, {.cpus = 4, .threads_max = 30}, now_);
   for (int i = 0; i < 10; ++i) {
@@ -61,37 +61,37 @@ TEST_F(PoolSizeTest, TheMachineLimitsItUnlessSomebodySaysOtherwise) {
   EXPECT_EQ(larger.now(), 50U);
 }
 
-TEST_F(PoolSizeTest, GrowsInProportionWhenTooFewRun) {
+TEST_F(PoolSizeTest, GrowsInProportionWhenTooFewThreadsRun) {
   sample(3);
   sample(3);
-  EXPECT_EQ(size_.now(), 4U) << "a quarter of the CPUs idle, two times, is no reason";
+  EXPECT_EQ(size_.now(), 4U) << "a quarter of the CPUs idle in two samples is too little";
   sample(3);
   EXPECT_EQ(size_.now(), 6U);
   EXPECT_EQ(reason(), SizeReason::some_blocked);
   sample(1);
-  EXPECT_EQ(size_.now(), 12U) << "three quarters are, and the growth is at most double";
+  EXPECT_EQ(size_.now(), 12U) << "three quarters idle suffice, and growth is at most double";
 }
 
-TEST_F(PoolSizeTest, WhatComesAndGoesIsNoReason) {
+TEST_F(PoolSizeTest, IgnoresFluctuations) {
   for (int i = 0; i < 100; ++i) sample(i % 10 == 0 ? 3 : 4);
   EXPECT_EQ(size_.now(), 4U);
   for (int i = 0; i < 100; ++i) sample(i % 3 == 0 ? 3 : 4);
-  EXPECT_GT(size_.now(), 4U) << "but a twelfth of the CPUs idle for half a second is";
+  EXPECT_GT(size_.now(), 4U) << "a twelfth of the CPUs idle for half a second suffices";
 }
 
-TEST_F(PoolSizeTest, StaysWhenAsManyRunAsThereAreCpus) {
+TEST_F(PoolSizeTest, StaysWhenOneThreadPerCpuRuns) {
   for (int i = 0; i < 100; ++i) sample(4);
   EXPECT_EQ(size_.now(), 4U);
 }
 
-TEST_F(PoolSizeTest, ForeignLoadIsNoReasonToGrow) {
-  // All wait for a CPU, nothing gets done.
+TEST_F(PoolSizeTest, DoesNotGrowUnderForeignLoad) {
+  // All threads wait for a CPU, and no work completes.
   for (int i = 0; i < 100; ++i) sample(4, 0);
   EXPECT_EQ(size_.now(), 4U);
   EXPECT_EQ(reason(), SizeReason::started);
 }
 
-TEST_F(PoolSizeTest, ShrinksWhenTooManyRun) {
+TEST_F(PoolSizeTest, ShrinksWhenTooManyThreadsRun) {
   for (int i = 0; i < 5; ++i) sample(0);
   ASSERT_EQ(size_.now(), 128U);
   sample(20);
@@ -99,17 +99,17 @@ TEST_F(PoolSizeTest, ShrinksWhenTooManyRun) {
   EXPECT_EQ(size_.now(), 128U);
   sample(20);
   EXPECT_EQ(size_.now(), 112U);
-  EXPECT_EQ(reason(), SizeReason::too_many_run);
+  EXPECT_EQ(reason(), SizeReason::too_many_running);
   for (int i = 0; i < 100; ++i) sample(12);
-  EXPECT_EQ(size_.now(), 112U) << "three for each CPU do no harm";
+  EXPECT_EQ(size_.now(), 112U) << "three for each CPU are harmless";
   sample(110);
-  EXPECT_EQ(size_.now(), 56U) << "at most half";
+  EXPECT_EQ(size_.now(), 56U) << "it shrinks at most to half";
   for (int i = 0; i < 100; ++i) sample(50);
   EXPECT_EQ(size_.now(), 4U) << "one for each CPU is left";
 }
 
-TEST_F(PoolSizeTest, GoesBackWhenMoreThreadsGetNoMoreDone) {
-  // One holds a lock, the others wait for it: one job a millisecond, however many threads.
+TEST_F(PoolSizeTest, RevertsGrowthWithoutBenefit) {
+  // One thread holds a lock, the others wait for it: one job per millisecond at any size.
   std::size_t largest = 0;
   for (int i = 0; i < 2000; ++i) {
     sample(1, 5);
@@ -117,11 +117,11 @@ TEST_F(PoolSizeTest, GoesBackWhenMoreThreadsGetNoMoreDone) {
   }
   EXPECT_LE(largest, 16U);
   EXPECT_EQ(reason() == SizeReason::no_gain ? size_.now() : 4U, 4U);
-  EXPECT_LT(now_ - size_.last_change().at, 10s) << "now and then it tries again";
+  EXPECT_LT(now_ - size_.last_change().at, 10s) << "it tries again from time to time";
 }
 
-TEST_F(PoolSizeTest, GoesOnGrowingWhileThatGetsMoreDone) {
-  // Jobs of 4 ms of which 1 ms is computing, so 16 threads keep 4 CPUs busy.
+TEST_F(PoolSizeTest, KeepsGrowingWhileItHelps) {
+  // Jobs of 4 ms with 1 ms of computing, so 16 threads keep 4 CPUs busy.
   for (int i = 0; i < 100; ++i) {
     const auto threads = static_cast<double>(size_.now());
     sample(std::min(threads / 4, 4.0), static_cast<std::uint64_t>(std::min(threads, 16.0) * 5 / 4));
@@ -129,22 +129,22 @@ TEST_F(PoolSizeTest, GoesOnGrowingWhileThatGetsMoreDone) {
   EXPECT_EQ(size_.now(), 16U);
 }
 
-TEST_F(PoolSizeTest, LittleWorkLetsItFall) {
+TEST_F(PoolSizeTest, ShrinksWhenThereIsLittleWork) {
   for (int i = 0; i < 8; ++i) sample(0);
   ASSERT_EQ(size_.now(), 1024U);
-  size_.rested(700, now_);
+  size_.on_idle(700, now_);
   EXPECT_EQ(size_.now(), 1024U);
-  size_.rested(30, now_);
+  size_.on_idle(30, now_);
   EXPECT_EQ(size_.now(), 60U);
   EXPECT_EQ(reason(), SizeReason::little_work);
-  size_.rested(0, now_);
+  size_.on_idle(0, now_);
   EXPECT_EQ(size_.now(), 4U);
 }
 
-TEST_F(PoolSizeTest, WithoutThreadsLeftItKeepsToWhatThereIsForASecond) {
+TEST_F(PoolSizeTest, AThreadLimitHoldsForASecond) {
   for (int i = 0; i < 6; ++i) sample(0);
   ASSERT_EQ(size_.now(), 256U);
-  size_.no_thread_left(100, now_);
+  size_.on_thread_limit(100, now_);
   EXPECT_EQ(size_.now(), 100U);
   EXPECT_EQ(reason(), SizeReason::no_threads_left);
   for (int i = 0; i < 100; ++i) sample(0);
@@ -154,20 +154,20 @@ TEST_F(PoolSizeTest, WithoutThreadsLeftItKeepsToWhatThereIsForASecond) {
   EXPECT_EQ(size_.now(), 200U);
 }
 
-TEST_F(PoolSizeTest, AFixedSizeIsWholeAgainAfterThatSecondToo) {
+TEST_F(PoolSizeTest, AFixedSizeIsRestoredAfterThatSecond) {
   size_.set({.fixed = 20}, now_);
-  size_.no_thread_left(3, now_);
+  size_.on_thread_limit(3, now_);
   EXPECT_EQ(size_.now(), 3U);
-  size_.try_again(now_ + 999ms);
+  size_.retry(now_ + 999ms);
   EXPECT_EQ(size_.now(), 3U);
-  size_.try_again(now_ + 1s);
+  size_.retry(now_ + 1s);
   EXPECT_EQ(size_.now(), 20U);
-  EXPECT_EQ(reason(), SizeReason::tries_again);
+  EXPECT_EQ(reason(), SizeReason::retry);
   EXPECT_EQ(size_.last_change().from, 3U);
   size_.set({.min = 2, .max = 30}, now_ + 2s);
-  size_.no_thread_left(3, now_ + 2s);
-  size_.try_again(now_ + 9s);
-  EXPECT_EQ(size_.now(), 3U) << "an automatic one grows when it is of use";
+  size_.on_thread_limit(3, now_ + 2s);
+  size_.retry(now_ + 9s);
+  EXPECT_EQ(size_.now(), 3U) << "an automatic size grows by samples";
 }
 
 TEST_F(PoolSizeTest, CanBeSetAtAnyTime) {
@@ -176,7 +176,7 @@ TEST_F(PoolSizeTest, CanBeSetAtAnyTime) {
   EXPECT_EQ(reason(), SizeReason::set);
   EXPECT_EQ(size_.kept(), 20U);
   for (int i = 0; i < 20; ++i) sample(0);
-  size_.rested(0, now_);
+  size_.on_idle(0, now_);
   EXPECT_EQ(size_.now(), 20U) << "fixed";
   size_.set({.min = 2, .max = 30}, now_);
   EXPECT_EQ(size_.now(), 4U);
@@ -185,8 +185,8 @@ TEST_F(PoolSizeTest, CanBeSetAtAnyTime) {
   EXPECT_EQ(size_.now(), 30U);
 }
 
-TEST_F(PoolSizeTest, GrowsFromTheThreadsThatAreActive) {
-  // After shrinking, those that are too many go on with what they have.
+TEST_F(PoolSizeTest, GrowsFromTheNumberOfActiveThreads) {
+  // After shrinking, excess threads continue their present work.
   size_.sample({.at = now_, .active = 50, .running = 0, .finished = 0});
   EXPECT_EQ(size_.now(), 100U);
 }
@@ -198,13 +198,14 @@ struct Work {
   double cpu_ms;
 };
 
-/// A machine with `cpus` on which `jobs`, that all come at once, are run by a pool.
+/// Returns the time that a pool needs for `jobs`, which all arrive at the same time, on `cpus`
+/// CPUs.
 double makespan_ms(const std::vector<Work>& jobs, const PoolSizeOptions& options,
                    std::size_t cpus) {
   constexpr double tick_ms = 0.25;
   PoolSize size(options, {.cpus = cpus}, start);
   std::vector<Work> active(jobs.size());
-  std::size_t count = 0;  // of those that are active, which come first
+  std::size_t count = 0;  // number of active jobs, which are at the front
   std::size_t running = 0;
   std::size_t next = 0;
   for (int tick = 0;; ++tick) {
@@ -218,7 +219,7 @@ double makespan_ms(const std::vector<Work>& jobs, const PoolSizeOptions& options
     }
     const double done_ms = tick_ms * std::min(1.0, static_cast<double>(cpus) /
                                                        std::max(static_cast<double>(running), 1.0));
-    // One pass over plain memory: unoptimised sanitized code is to get through many runs of this.
+    // One pass over plain memory, because unoptimised sanitized code must do many runs of this.
     Work* const first = active.data();
     Work* kept = first;
     running = 0;
@@ -228,7 +229,7 @@ double makespan_ms(const std::vector<Work>& jobs, const PoolSizeOptions& options
       if (sleep_ms <= 0) {
         cpu_ms -= done_ms;
       } else if ((sleep_ms -= tick_ms) <= 0) {
-        cpu_ms += sleep_ms;  // what is left of the tick
+        cpu_ms += sleep_ms;  // the rest of the tick
       }
       if (sleep_ms <= 0) {
         if (cpu_ms <= 0) continue;
@@ -261,10 +262,10 @@ std::vector<Work> many(std::size_t count, const std::function<Work(std::size_t)>
   return jobs;
 }
 
-TEST(PoolSizeRun, IsNotFarFromTheBestFixedSize) {
+TEST(PoolSizeRun, IsCloseToTheBestFixedSize) {
   for (const std::size_t cpus : {2U, 8U, 32U}) {
     for (const std::size_t count : {160U, 768U, 2560U}) {
-      // Not all sleep and wake together.
+      // Jobs do not all sleep and wake together.
       const auto about = [](double mean, std::size_t i) {
         return mean * (0.5 + std::fmod(static_cast<double>(i) * 0.618034, 1));
       };
@@ -279,7 +280,7 @@ TEST(PoolSizeRun, IsNotFarFromTheBestFixedSize) {
         const auto mix = many(count, [&](std::size_t i) {
           return i % 2 == 0 ? Work{about(sleep_ms, i), 0.01} : Work{0, about(8, i)};
         });
-        // The last sleeper may be taken when the last computation is.
+        // The last sleeping job may be taken when the last computation is.
         EXPECT_LE(makespan_ms(mix, {}, cpus),
                   1.1 * best_fixed_ms(mix, cpus) + std::max(200.0, 3 * sleep_ms))
             << cpus << " CPUs, a mix of " << count << " of " << sleep_ms << " ms";
@@ -289,13 +290,13 @@ TEST(PoolSizeRun, IsNotFarFromTheBestFixedSize) {
 }
 
 TEST(PoolSizeRun, AMixOfSleepsAndComputationsKeepsTheCpusBusy) {
-  // As in examples/pool_lab.cpp, case 3.
+  // The same mix as in examples/pool_lab.cpp, case 3.
   const auto mix =
       many(750, [](std::size_t i) { return i % 2 == 0 ? Work{0, 5.3} : Work{50, 0.02}; });
   EXPECT_LE(makespan_ms(mix, {}, 2), 0.95 * best_fixed_ms(mix, 2) + 200);
 }
 
-TEST(PoolSizeRun, SlowOnesAmongQuickOnesDoNotHoldItBack) {
+TEST(PoolSizeRun, SlowJobsAmongQuickOnesDoNotDelayGrowth) {
   const auto mix = many(2000, [](std::size_t i) { return Work{i % 2 == 0 ? 100.0 : 1.0, 0.01}; });
   EXPECT_LE(makespan_ms(mix, {}, 2), 1.1 * best_fixed_ms(mix, 2) + 200);
 }

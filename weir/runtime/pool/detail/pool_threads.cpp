@@ -1,4 +1,4 @@
-#include "weir/runtime/pool_crew.hpp"
+#include "weir/runtime/pool/detail/pool_threads.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -9,14 +9,15 @@
 namespace weir {
 namespace {
 
-// It looks at threads and starts them: that takes no deep stack.
-constexpr std::size_t keeper_stack_bytes = std::size_t{256} * 1024;
-// Where the host had no thread for the keeper, another one is asked for after so long.
-constexpr Duration keeper_again = std::chrono::milliseconds(100);
-// After so many brief jobs on end, the CPU time of one in so many is looked at.
+// The controller samples and starts threads, which needs no deep stack.
+constexpr std::size_t controller_stack_bytes = std::size_t{256} * 1024;
+// Delay before the platform is asked again for a thread of the controller.
+constexpr Duration controller_retry = std::chrono::milliseconds(100);
+// After this number of consecutive brief jobs, CPU time is measured once in the same number of
+// jobs.
 constexpr unsigned brief_jobs_timed = 16;
 
-/// How many threads can run at once here.
+/// Returns the number of threads that can run at the same time.
 std::size_t cpus_of(const os::Topology& topology) {
   const std::size_t allowed = std::max<std::size_t>(topology.cpus_allowed, 1);
   if (!topology.cpu_quota) return allowed;
@@ -27,71 +28,75 @@ std::size_t cpus_of(const os::Topology& topology) {
 }  // namespace
 
 std::optional<Instant> PoolWorker::step() noexcept {
-  return crew_.step(*this);
+  return threads_.step(*this);
 }
 
-PoolCrew::PoolCrew(Host& host, const BlockingPoolOptions& options)
-    : host_(host),
-      threads_{.name = options.name, .rank = options.rank, .stack_bytes = options.stack_bytes},
-      keeper_thread_(host.make_thread(
-          {.name = options.name, .rank = ThreadRank::equal, .stack_bytes = keeper_stack_bytes},
-          keeper_)),
-      size_(options.size, {.cpus = cpus_of(host.topology()), .threads_max = host.threads_max()},
-            host.now()) {
-  keeper_.thread = keeper_thread_.get();
+PoolThreads::PoolThreads(Platform& platform, const BlockingPoolOptions& options)
+    : platform_(platform),
+      thread_options_{
+          .name = options.name, .priority = options.priority, .stack_bytes = options.stack_bytes},
+      controller_thread_(platform.make_thread({.name = options.name,
+                                               .priority = ThreadPriority::normal,
+                                               .stack_bytes = controller_stack_bytes},
+                                              controller_)),
+      size_(options.size,
+            {.cpus = cpus_of(platform.topology()), .threads_max = platform.threads_max()},
+            platform.now()) {
+  controller_.thread = controller_thread_.get();
   add_lane(options.lane);
 }
 
-PoolCrew::~PoolCrew() {
+PoolThreads::~PoolThreads() {
   close();
-  // With nothing queued there are no more calls; the last ones may still be on their way.
-  calls_.await_none();
-  // Without the mutex, which they need for their last step, and before any of them is freed. The
-  // keeper looks at the others.
-  keeper_thread_.reset();
+  // Nothing is queued, so no calls begin; the last ones may still be in flight.
+  calls_.wait_until_none();
+  // Join without the mutex, which the threads need for their last step, and before any worker is
+  // freed. The controller comes first because it uses the others.
+  controller_thread_.reset();
   for (const auto& worker : workers_) worker->thread.reset();
-  // Now there is nobody left who would need the mutex.
+  // No thread is left that could need the mutex.
   for (const auto& worker : workers_) {
     if (worker->job == nullptr) continue;
-    // It was taken, and its call has not begun.
-    queue_.give_up(*worker->job);
-    end(*worker->job, Errc::cancelled);
-    worker->job->go_home();
+    // The job was taken, and its call has not begun.
+    queue_.discard(*worker->job);
+    finish(*worker->job, Errc::cancelled);
+    worker->job->resume_on_owner();
   }
   assert(queue_.queued() == 0 && queue_.running() == 0);
 }
 
-std::size_t PoolCrew::add_lane(const PoolLaneOptions& options) {
+std::size_t PoolThreads::add_lane(const PoolLaneOptions& options) {
   const std::lock_guard lock(mutex_);
-  if (options.share < 1) size_.need(2, host_.now());
+  if (options.share_max < 1) size_.require(2, platform_.now());
   return queue_.add_lane(options);
 }
 
-Result<> PoolCrew::submit(BlockingJob& job) {
-  Call call;
+Result<> PoolThreads::submit(BlockingJob& job) {
+  Action action;
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return fail(Errc::closed);
-    const Instant now = host_.now();
+    const Instant now = platform_.now();
     auto pushed = queue_.push(job, job.lane_, size_.now(), now);
     if (!pushed) return pushed;
-    // relaxed, here and wherever it is not the end: all who act upon it have the mutex.
+    // relaxed, here and for every phase except `finished`: all readers that act on it hold the
+    // mutex.
     job.phase_.store(BlockingJob::Phase::queued, std::memory_order_relaxed);
-    call = next_call(now);
+    action = next_action(now);
   }
-  follow(call);
+  perform(action);
   return {};
 }
 
-void PoolCrew::cancel(BlockingJob& job) {
+void PoolThreads::cancel(BlockingJob& job) {
   std::stop_source running(std::nostopstate);
   {
     const std::lock_guard lock(mutex_);
     switch (job.phase_.load(std::memory_order_relaxed)) {
       case BlockingJob::Phase::queued:
         queue_.cancel(job);
-        end(job, Errc::cancelled);
-        job.go_on();
+        finish(job, Errc::cancelled);
+        job.make_ready();
         return;
       case BlockingJob::Phase::running:
         running = job.stop_source();
@@ -101,26 +106,28 @@ void PoolCrew::cancel(BlockingJob& job) {
         break;
     }
   }
-  // What is called back may be anything, also something of this pool's.
+  // Stop callbacks may run any code, including calls of this pool.
   running.request_stop();
 }
 
-void PoolCrew::close() {
+void PoolThreads::close() {
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(closed_, true)) return;
-    // In the same breath: a thread whose call has been stopped would take one of them.
-    refuse_queued(Errc::cancelled);
+    // Under the same lock: a thread whose call has been stopped would otherwise take one of them.
+    reject_queued(Errc::cancelled);
   }
-  // One at a time: what is called back may be anything, also something of this pool's; and without
-  // memory, for this must not fail.
-  for (std::stop_source next = running_call(); next.stop_possible(); next = running_call()) {
+  // One at a time, because callbacks may run any code, including calls of this pool. No memory is
+  // allocated, because this must not fail.
+  for (std::stop_source next = next_stop_source(); next.stop_possible();
+       next = next_stop_source()) {
     next.request_stop();
   }
 }
 
-/// Of a call that runs and has not been asked to stop, if any; else without a state.
-std::stop_source PoolCrew::running_call() const {
+/// Returns the source of a running call that has not been asked to stop; one without state if
+/// there is none.
+std::stop_source PoolThreads::next_stop_source() const {
   const std::lock_guard lock(mutex_);
   for (const auto& worker : workers_) {
     if (worker->job == nullptr) continue;
@@ -130,111 +137,113 @@ std::stop_source PoolCrew::running_call() const {
   return std::stop_source(std::nostopstate);
 }
 
-/// Under the mutex.
-void PoolCrew::refuse_queued(std::error_code refusal) {
+/// Rejects all queued jobs; the caller holds the mutex.
+void PoolThreads::reject_queued(std::error_code rejection) {
   while (PoolJob* const queued = queue_.cancel_any()) {
     auto& job = static_cast<BlockingJob&>(*queued);
-    end(job, refusal);
-    job.go_home();
+    finish(job, rejection);
+    job.resume_on_owner();
   }
 }
 
-void PoolCrew::end(BlockingJob& job, std::error_code refusal) {
-  job.refusal_ = refusal;
-  // release pairs with the acquire of BlockingJob::ask().
+void PoolThreads::finish(BlockingJob& job, std::error_code rejection) {
+  job.rejection_ = rejection;
+  // release pairs with the acquire of BlockingJob::on_cancel().
   job.phase_.store(BlockingJob::Phase::finished, std::memory_order_release);
 }
 
-void PoolCrew::resize(const PoolSizeOptions& options) {
-  Call call;
+void PoolThreads::resize(const PoolSizeOptions& options) {
+  Action action;
   {
     const std::lock_guard lock(mutex_);
-    size_.set(options, host_.now());
-    // Those that are too many now find that out themselves.
+    size_.set(options, platform_.now());
+    // Excess threads end after their next look for work.
     for (const auto& worker : workers_) {
-      worker->rests_until = Instant::min();
+      worker->idle_until = Instant::min();
       if (worker->thread != nullptr) worker->thread->wake();
     }
     if (queue_.queued() != 0) {
-      // To start what threads are missing now may take long: not here, which may be a loop.
-      watched_ = true;
-      call = call_keeper();
+      // Starting the missing threads may take long, and this thread may be a loop.
+      sampling_requested_ = true;
+      action = wake_controller();
     }
   }
-  follow(call);
+  perform(action);
 }
 
-void PoolCrew::call_all() {
+void PoolThreads::start_needed_threads() {
   for (;;) {
-    Call call;
+    Action action;
     {
       const std::lock_guard lock(mutex_);
-      call = next_call(host_.now());
+      action = next_action(platform_.now());
     }
-    if (!call.needed && !call.keeper) return;
-    follow(call);
+    if (!action.needed && !action.controller) return;
+    perform(action);
   }
 }
 
-/// For one thread more, if there may be one and it would find work; else for the keeper, if work
-/// waits for nothing but the size and the keeper does not know.
-PoolCrew::Call PoolCrew::next_call(Instant now) {
-  size_.try_again(now);
+/// Decides to wake or start one more thread if the size allows it and the thread would find work.
+/// Otherwise decides to wake the controller, if only the size keeps work waiting and the
+/// controller is not sampling.
+PoolThreads::Action PoolThreads::next_action(Instant now) {
+  size_.retry(now);
   const std::size_t size = size_.now();
-  if (active_ < size + queue_.beside() && queue_.takeable(size)) {
+  if (active_ < size + queue_.reserved_threads() && queue_.has_runnable(size)) {
     ++active_;
     calls_.begin();
-    return {.needed = true, .rested = resting_.pop_front()};
+    return {.needed = true, .idle_worker = idle_.pop_front()};
   }
-  if (watched_ || !size_.automatic() || !queue_.held_back() || now < keeper_refused_until_) {
+  if (sampling_requested_ || !size_.automatic() || !queue_.has_backlog() ||
+      now < controller_retry_at_) {
     return {};
   }
-  watched_ = true;
-  return call_keeper();
+  sampling_requested_ = true;
+  return wake_controller();
 }
 
-PoolCrew::Call PoolCrew::call_keeper() {
+PoolThreads::Action PoolThreads::wake_controller() {
   calls_.begin();
-  return {.keeper = true};
+  return {.controller = true};
 }
 
-void PoolCrew::follow(Call call) {
-  if (!call.needed && !call.keeper) return;
-  if (call.keeper) {
-    start_keeper();
-    keeper_thread_->wake();
-  } else if (call.rested != nullptr) {
-    call.rested->thread->wake();
-  } else if (auto started = start_one(); !started) {
+void PoolThreads::perform(Action action) {
+  if (!action.needed && !action.controller) return;
+  if (action.controller) {
+    start_controller();
+    controller_thread_->wake();
+  } else if (action.idle_worker != nullptr) {
+    action.idle_worker->thread->wake();
+  } else if (auto started = start_thread(); !started) {
     const std::lock_guard lock(mutex_);
-    refuse_queued(started.error());
+    reject_queued(started.error());
   }
   calls_.end();
 }
 
-void PoolCrew::start_keeper() {
+void PoolThreads::start_controller() {
   {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(keeper_started_, true)) return;
+    if (std::exchange(controller_started_, true)) return;
   }
-  if (keeper_thread_->start()) return;
+  if (controller_thread_->start()) return;
   {
     const std::lock_guard lock(mutex_);
-    keeper_started_ = watched_ = false;
-    keeper_refused_until_ = after(host_.now(), keeper_again);
+    controller_started_ = sampling_requested_ = false;
+    controller_retry_at_ = after(platform_.now(), controller_retry);
   }
-  call_all();  // as far as it goes without one
+  start_needed_threads();  // as far as possible without the controller
 }
 
-/// Errors: the kernel's when there is no thread at all; ENOMEM, also for whatever the host throws:
-/// work is queued, and nobody above could give it back.
-Result<> PoolCrew::start_one() noexcept {
+/// Starts a worker. It fails with the kernel's error if the pool has no thread at all. ENOMEM
+/// also stands for an exception of the platform, because no caller could return the queued work.
+Result<> PoolThreads::start_thread() noexcept {
   PoolWorker* worker = nullptr;
   Result<> started;
   try {
     auto made = std::make_unique<PoolWorker>(*this);
-    made->thread = host_.make_thread(threads_, *made);
-    made->watched.thread = made->thread.get();
+    made->thread = platform_.make_thread(thread_options_, *made);
+    made->sampled.thread = made->thread.get();
     {
       const std::lock_guard lock(mutex_);
       workers_.push_back(std::move(made));
@@ -249,92 +258,92 @@ Result<> PoolCrew::start_one() noexcept {
   --active_;
   std::erase_if(workers_, [&](const auto& each) { return each.get() == worker; });
   const std::size_t left = workers_.size() - ended_;
-  size_.no_thread_left(left, host_.now());
+  size_.on_thread_limit(left, platform_.now());
   if (left != 0) return {};
   return started;
 }
 
-std::optional<Instant> PoolCrew::step(PoolWorker& worker) {
+std::optional<Instant> PoolThreads::step(PoolWorker& worker) {
   BlockingJob* const done = worker.job;
   std::optional<Duration> used;
-  if (done != nullptr) used = call_job(worker);
-  Call call;
+  if (done != nullptr) used = run_job(worker);
+  Action action;
   std::optional<Instant> next;
   {
-    // Once for each job: the end of one and the beginning of the next.
+    // Lock once for each job: for the end of one and the beginning of the next.
     const std::lock_guard lock(mutex_);
-    const Instant now = host_.now();
+    const Instant now = platform_.now();
     if (done != nullptr) {
-      const bool brief = now - worker.took_at < PoolQueue::brief;
+      const bool brief = now - worker.taken_at < PoolQueue::brief;
       worker.brief_jobs = brief ? worker.brief_jobs + 1 : 0;
       queue_.finished(*done, now, used);
-      end(*done, {});
+      finish(*done, {});
     }
     worker.job = take(worker, now);
-    worker.straight = done != nullptr;
-    worker.took_at = now;
+    worker.consecutive = done != nullptr;
+    worker.taken_at = now;
     if (worker.job != nullptr) {
-      call = next_call(now);
+      action = next_action(now);
       next = Instant::min();
     } else {
-      next = rest(worker, now);
-      // It clears away what is left of this thread.
-      if (!next && !closed_) call = call_keeper();
+      next = make_idle(worker, now);
+      // The controller frees this worker.
+      if (!next && !closed_) action = wake_controller();
     }
   }
-  if (done != nullptr) done->go_home();
-  follow(call);
+  if (done != nullptr) done->resume_on_owner();
+  perform(action);
   return next;
 }
 
-/// Returns the CPU time that it has used, if that was looked at.
-std::optional<Duration> PoolCrew::call_job(PoolWorker& worker) {
-  // Not by `worker.thread`, which is empty while its destructor waits for this step.
-  HostThread& self = *worker.watched.thread;
-  // Reading the clock is a system call: once for each job while one follows the other, and seldom
-  // while they take no longer than that.
+/// Returns the CPU time of the job, if it was measured.
+std::optional<Duration> PoolThreads::run_job(PoolWorker& worker) {
+  // Do not use `worker.thread`, which is empty while its destructor waits for this step.
+  PlatformThread& self = *worker.sampled.thread;
+  // Reading the clock is a system call. One reading for each job is enough while jobs follow each
+  // other; readings are rare while jobs are as short as a reading.
   const bool timed =
       worker.brief_jobs < brief_jobs_timed || worker.brief_jobs % brief_jobs_timed == 0;
   std::optional<Duration> before;
-  if (timed) before = worker.straight && worker.cpu_time ? worker.cpu_time : self.cpu_time();
-  // relaxed: see pool_watch.cpp.
-  worker.watched.in_work.store(true, std::memory_order_relaxed);
+  if (timed) before = worker.consecutive && worker.cpu_time ? worker.cpu_time : self.cpu_time();
+  // relaxed: see pool_control.cpp.
+  worker.sampled.in_work.store(true, std::memory_order_relaxed);
   {
-    const Running::Working working(worker.job->unit_);
+    const CurrentActivity::TraceGuard trace_guard(worker.job->trace_);
     worker.job->call();
   }
-  worker.watched.in_work.store(false, std::memory_order_relaxed);
+  worker.sampled.in_work.store(false, std::memory_order_relaxed);
   worker.cpu_time.reset();
   if (!before) return std::nullopt;
   worker.cpu_time = self.cpu_time();
   return *worker.cpu_time - *before;
 }
 
-BlockingJob* PoolCrew::take(PoolWorker& worker, Instant now) {
-  if (worker.linked() || active_ > size_.now() + queue_.beside()) return nullptr;
+BlockingJob* PoolThreads::take(PoolWorker& worker, Instant now) {
+  if (worker.linked() || active_ > size_.now() + queue_.reserved_threads()) return nullptr;
   auto* const job = static_cast<BlockingJob*>(queue_.take(size_.now(), now));
   if (job != nullptr) job->phase_.store(BlockingJob::Phase::running, std::memory_order_relaxed);
   return job;
 }
 
-/// When to look for work again; nullopt: the thread ends.
-std::optional<Instant> PoolCrew::rest(PoolWorker& worker, Instant now) {
+/// Returns when to look for work again; nullopt if the thread ends.
+std::optional<Instant> PoolThreads::make_idle(PoolWorker& worker, Instant now) {
   if (!worker.linked()) {
     --active_;
-    if (!queue_.held_back()) size_.rested(active_, now);
-    resting_.push_front(worker);
-    worker.rests_until = size_.automatic() ? after(now, size_.options().idle_timeout) : now;
+    if (!queue_.has_backlog()) size_.on_idle(active_, now);
+    idle_.push_front(worker);
+    worker.idle_until = size_.automatic() ? after(now, size_.options().idle_timeout) : now;
   }
-  const std::size_t kept = size_.kept() + (size_.automatic() ? 0 : queue_.beside_max());
+  const std::size_t kept = size_.kept() + (size_.automatic() ? 0 : queue_.reserved_threads_max());
   if (workers_.size() - ended_ <= kept) return never;
-  if (now < worker.rests_until) return worker.rests_until;
+  if (now < worker.idle_until) return worker.idle_until;
   worker.unlink();
   worker.ended = true;
   ++ended_;
   return std::nullopt;
 }
 
-PoolReport PoolCrew::report() const {
+PoolReport PoolThreads::report() const {
   PoolReport report;
   const std::lock_guard lock(mutex_);
   queue_.report(report);
@@ -344,6 +353,35 @@ PoolReport PoolCrew::report() const {
   report.blocked_now = blocked_now_;
   report.last_change = size_.last_change();
   return report;
+}
+
+void InFlightCalls::end() noexcept {
+  // relaxed: this is only a guess, which the exchange checks.
+  unsigned before = count_.load(std::memory_order_relaxed);
+  while ((before & waiter_bit) == 0) {
+    // release pairs with the acquire of a caller that sees no calls left: nothing is freed
+    // before. The exchange checks `waiter_bit` in the same step: a later waiter sees the
+    // remaining count.
+    if (count_.compare_exchange_weak(before, before - 1, std::memory_order_release,
+                                     std::memory_order_relaxed)) {
+      return;
+    }
+  }
+  // The waiter takes the mutex before it returns, so this object lives until the mutex is
+  // released.
+  const std::lock_guard lock(mutex_);
+  count_.fetch_sub(1, std::memory_order_release);  // pairs with the acquire in none()
+  count_.notify_all();
+}
+
+void InFlightCalls::wait_until_none() noexcept {
+  // acquire, here and below: see none().
+  unsigned now = count_.fetch_or(waiter_bit, std::memory_order_acquire) | waiter_bit;
+  while (now != waiter_bit) {
+    count_.wait(now, std::memory_order_acquire);
+    now = count_.load(std::memory_order_acquire);
+  }
+  const std::lock_guard lock(mutex_);  // the last call has left end()
 }
 
 }  // namespace weir

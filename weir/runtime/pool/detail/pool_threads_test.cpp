@@ -1,9 +1,13 @@
-// What a pool does about threads that block, end, or cannot be had: step by step.
-#include "weir/runtime/pool_crew.hpp"
+// Step-by-step tests of a pool whose threads block, end, or cannot be created.
+#include "weir/runtime/pool/detail/pool_threads.hpp"
 
 #include <gtest/gtest.h>
-
+#include <atomic>
 #include <cerrno>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
 
 #include "weir/runtime/test/pool_fixture.hpp"
 
@@ -12,8 +16,8 @@ namespace {
 
 constexpr auto nothing = [] {};
 
-// Nothing ever waits for a thread here, so the keeper has no other reason to come.
-TEST_F(PoolByHand, ThreadsThatEndAreFreed) {
+// No work waits for a thread here, so the controller has no other reason to step.
+TEST_F(ManualPoolTest, EndedThreadsAreFreed) {
   make({.idle_timeout = 1s});
   for (int round = 0; round < 10; ++round) {
     run_jobs(*pool_, cpus, nothing);
@@ -22,11 +26,11 @@ TEST_F(PoolByHand, ThreadsThatEndAreFreed) {
     while (take_steps()) {
     }
     EXPECT_EQ(pool_->report().threads, 1U);
-    EXPECT_EQ(host_.threads.size(), 2U) << "one that is kept, and the keeper";
+    EXPECT_EQ(platform_.threads.size(), 2U) << "one that is kept, and the controller";
   }
 }
 
-TEST_F(PoolByHand, ThreadsThatAFixedSizeDropsAreFreed) {
+TEST_F(ManualPoolTest, ThreadsDroppedByAFixedSizeAreFreed) {
   make({.fixed = 1});
   for (int round = 0; round < 10; ++round) {
     pool_->resize({.fixed = 16});
@@ -36,19 +40,19 @@ TEST_F(PoolByHand, ThreadsThatAFixedSizeDropsAreFreed) {
     while (take_steps()) {
     }
     EXPECT_EQ(pool_->report().threads, 1U);
-    EXPECT_EQ(host_.threads.size(), 2U) << "one that is kept, and the keeper";
+    EXPECT_EQ(platform_.threads.size(), 2U) << "one that is kept, and the controller";
   }
 }
 
-TEST_F(PoolByHand, ALanesOwnLimitDoesNotMakeThePoolGrow) {
+TEST_F(ManualPoolTest, ALaneLimitDoesNotMakeThePoolGrow) {
   make({});
-  const PoolLane few = pool_->add_lane({.name = "few", .running_max = 1});
+  const PoolLane few = pool_->add_lane({.name = "few", .concurrency_max = 1});
   int calls = 0;
   const auto block = [&] {
     if (calls++ != 0) return;
     for (int look = 0; look < 20; ++look) {
       pass(5ms);
-      keeper().step();
+      controller().step();
     }
     EXPECT_EQ(pool_->report().size, cpus);
     EXPECT_EQ(pool_->report().queued, 9U);
@@ -57,16 +61,16 @@ TEST_F(PoolByHand, ALanesOwnLimitDoesNotMakeThePoolGrow) {
   EXPECT_EQ(calls, 10);
 }
 
-TEST_F(PoolByHand, AQueueThatOnlyALaneLimitsLetsTheSizeFall) {
+TEST_F(ManualPoolTest, AQueueLimitedByItsLaneLetsTheSizeFall) {
   make({});
-  const PoolLane few = pool_->add_lane({.name = "few", .priority = 1, .running_max = 1});
+  const PoolLane few = pool_->add_lane({.name = "few", .priority = 1, .concurrency_max = 1});
   int few_calls = 0;
   int calls = 0;
   const auto sleep = [&] {
     if (calls++ != 0) return;
     for (int look = 0; look < 3; ++look) {
       pass(5ms);
-      keeper().step();
+      controller().step();
     }
     EXPECT_GT(pool_->report().size, cpus);
   };
@@ -74,7 +78,7 @@ TEST_F(PoolByHand, AQueueThatOnlyALaneLimitsLetsTheSizeFall) {
     if (few_calls++ != 0) return;
     while (take_steps()) {
     }
-    EXPECT_EQ(calls, 40) << "all others have been served";
+    EXPECT_EQ(calls, 40) << "all other jobs have run";
     EXPECT_EQ(pool_->report().queued, 9U);
     EXPECT_EQ(pool_->report().size, cpus);
     EXPECT_EQ(pool_->report().last_change.reason, SizeReason::little_work);
@@ -84,18 +88,18 @@ TEST_F(PoolByHand, AQueueThatOnlyALaneLimitsLetsTheSizeFall) {
     for (int i = 0; i < 40; ++i) scope.spawn(pool_->run(sleep));
     co_await finish(scope);
   };
-  EXPECT_TRUE(run(*loop_, with_scope(OnFailure::supervise, body)));
+  EXPECT_TRUE(run(*loop_, with_scope(OnFailure::isolate, body)));
 }
 
-TEST_F(PoolByHand, ASizeThatBecomesAutomaticGrowsWithoutMoreWork) {
+TEST_F(ManualPoolTest, AnAutomaticSizeSetLaterGrowsWithoutMoreWork) {
   make({.fixed = 1});
   int calls = 0;
   const auto block = [&] {
     switch (calls++) {
       case 0:
         pool_->resize({.max = 100});
-        ASSERT_TRUE(keeper().started);
-        keeper().step();
+        ASSERT_TRUE(controller().started);
+        controller().step();
         EXPECT_EQ(pool_->report().threads, cpus);
         worker(1).step();
         worker(1).step();
@@ -103,7 +107,7 @@ TEST_F(PoolByHand, ASizeThatBecomesAutomaticGrowsWithoutMoreWork) {
       case 1:
         for (int look = 0; look < 3; ++look) {
           pass(5ms);
-          keeper().step();
+          controller().step();
         }
         EXPECT_GT(pool_->report().size, cpus);
         EXPECT_EQ(pool_->report().last_change.reason, SizeReason::all_blocked);
@@ -118,27 +122,27 @@ TEST_F(PoolByHand, ASizeThatBecomesAutomaticGrowsWithoutMoreWork) {
   pass(5ms);
   while (take_steps()) {
   }
-  EXPECT_EQ(pool_->report().blocked_now, std::nullopt) << "nothing waits, nobody looks";
+  EXPECT_EQ(pool_->report().blocked_now, std::nullopt) << "no work waits, so no samples are taken";
 }
 
-TEST_F(PoolByHand, AKeeperThatCouldNotBeStartedIsTriedAgain) {
+TEST_F(ManualPoolTest, StartingTheControllerIsRetried) {
   make({});
-  keeper().refuses = true;
+  controller().refuses = true;
   const auto queued = [&] {
-    EXPECT_FALSE(keeper().started);
-    keeper().refuses = false;
+    EXPECT_FALSE(controller().started);
+    controller().refuses = false;
     worker(0).step();
-    EXPECT_FALSE(keeper().started) << "not at once";
+    EXPECT_FALSE(controller().started) << "not before the retry delay";
     pass(100ms);
     worker(1).step();
-    EXPECT_TRUE(keeper().started);
+    EXPECT_TRUE(controller().started);
   };
   run_jobs(*pool_, 10, nothing, queued);
 }
 
-TEST_F(PoolByHand, WithoutAKeeperANewSizeIsStartedByWhoeverSetsIt) {
+TEST_F(ManualPoolTest, WithoutAControllerResizeStartsTheThreads) {
   make({.fixed = 1});
-  keeper().refuses = true;
+  controller().refuses = true;
   const auto queued = [&] {
     EXPECT_EQ(pool_->report().threads, 1U);
     pool_->resize({.fixed = 5});
@@ -147,23 +151,23 @@ TEST_F(PoolByHand, WithoutAKeeperANewSizeIsStartedByWhoeverSetsIt) {
   run_jobs(*pool_, 10, nothing, queued);
 }
 
-TEST_F(PoolByHand, WaitingForACpuDoesNotCountAsTheCostOfLooking) {
+TEST_F(ManualPoolTest, WaitingForACpuDoesNotCountAsSamplingCost) {
   make({});
   const auto queued = [&] {
-    ASSERT_TRUE(keeper().started);
+    ASSERT_TRUE(controller().started);
     for (const std::size_t index : {0U, 1U}) worker(index).step();
-    host_.look_time = 10ms;  // as where others have the CPU all the time
-    keeper().step();
-    EXPECT_LE(keeper().until - host_.now(), 5ms);
-    host_.look_time = {};
-    keeper().look_cost = 1ms;
-    keeper().step();
-    EXPECT_EQ(keeper().until - host_.now(), 20ms) << "a twentieth of a CPU";
+    platform_.clock_read_time = 10ms;  // as if other programs used the CPU
+    controller().step();
+    EXPECT_LE(controller().until - platform_.now(), 5ms);
+    platform_.clock_read_time = {};
+    controller().clock_read_cost = 1ms;
+    controller().step();
+    EXPECT_EQ(controller().until - platform_.now(), 20ms) << "a twentieth of a CPU";
   };
   run_jobs(*pool_, 10, nothing, queued);
 }
 
-TEST_F(PoolByHand, EachJobsCpuTimeTellsWhatItWasBlocked) {
+TEST_F(ManualPoolTest, EachJobsCpuTimeGivesItsBlockedShare) {
   make({.fixed = 1});
   const auto compute_and_sleep = [&] {
     worker(0).used += 3ms;
@@ -171,7 +175,7 @@ TEST_F(PoolByHand, EachJobsCpuTimeTellsWhatItWasBlocked) {
   };
   for (int round = 0; round < 2; ++round) {
     run_jobs(*pool_, 2, compute_and_sleep);
-    worker(0).used += 1s;  // between work: not counted
+    worker(0).used += 1s;  // between jobs: not counted
   }
   const PoolReport report = pool_->report();
   EXPECT_EQ(report.lanes.at(0).run_time.total, 40ms);
@@ -181,24 +185,24 @@ TEST_F(PoolByHand, EachJobsCpuTimeTellsWhatItWasBlocked) {
   EXPECT_EQ(report.evidence, SizeEvidence::none);
 }
 
-TEST_F(PoolByHand, TheClockIsReadSeldomWhileWorkIsBrief) {
+TEST_F(ManualPoolTest, TheCpuClockIsReadRarelyForBriefJobs) {
   make({.fixed = 1});
   int calls = 0;
   const auto work = [&] {
-    if (calls++ == 0) worker(0).look_cost = 1ns;  // counts the looks from here on
+    if (calls++ == 0) worker(0).clock_read_cost = 1ns;  // counts the readings from here on
     pass(calls < 100 ? Duration(1us) : Duration(1ms));
   };
   run_jobs(*pool_, 98, work);
-  EXPECT_LT(worker(0).used, 40ns) << "sixteen, and then one in sixteen, with two looks for most";
+  EXPECT_LT(worker(0).used, 40ns) << "sixteen jobs, then one in sixteen, mostly two readings each";
   run_jobs(*pool_, 10, work);
   const PoolReport report = pool_->report();
-  EXPECT_LE(report.lanes.at(0).unseen_time, 1ms) << "the first long one, at most";
+  EXPECT_LE(report.lanes.at(0).unmeasured_time, 1ms) << "at most the first long job";
   EXPECT_GT(report.blocked_share, 0.9);
 }
 
-TEST_F(PoolByHand, AThreadThatCannotBeMadeIsARefusal) {
+TEST_F(ManualPoolTest, AFailedFirstThreadRejectsTheWork) {
   make({});
-  host_.failures = 1;
+  platform_.failures = 1;
   const auto body = [](BlockingPool& pool) -> Task<> {
     EXPECT_EQ((co_await pool.run(nothing)).error(), system_error(ENOMEM));
   };
@@ -208,23 +212,23 @@ TEST_F(PoolByHand, AThreadThatCannotBeMadeIsARefusal) {
   EXPECT_EQ(pool_->report().lanes.at(0).finished, 3U);
 }
 
-TEST_F(PoolByHand, WithFewerThreadsThanItCanMakeItWorksOn) {
+TEST_F(ManualPoolTest, WorksWithFewerThreadsThanItsSize) {
   make({.fixed = 4});
-  host_.failures = 3;
+  platform_.failures = 3;
   run_jobs(*pool_, 10, nothing);
   EXPECT_EQ(pool_->report().lanes.at(0).finished, 10U);
   EXPECT_EQ(pool_->report().size, 2U);
   EXPECT_EQ(pool_->report().last_change.reason, SizeReason::no_threads_left);
 }
 
-TEST_F(PoolByHand, WorkThatWaitsForACpuIsNoReasonToGrowAndWorkThatSleepsIs) {
+TEST_F(ManualPoolTest, GrowsForSleepingWorkButNotForWorkThatWaitsForACpu) {
   for (const bool told : {true, false}) {
     make({});
     int calls = 0;
     const auto look = [&](int times) {
       for (int i = 0; i < times; ++i) {
         pass(5ms);
-        keeper().step();
+        controller().step();
       }
     };
     const auto work = [&] {
@@ -233,8 +237,8 @@ TEST_F(PoolByHand, WorkThatWaitsForACpuIsNoReasonToGrowAndWorkThatSleepsIs) {
           for (int step = 0; step < 2; ++step) worker(1).step();
           break;
         case 1:
-          // Others have the CPUs: with states, that may last; without, as long as either clock
-          // moves now and then.
+          // Other programs use the CPUs. With states, that may last for any time; without states,
+          // as long as either clock moves sometimes.
           for (const std::size_t index : {0U, 1U}) {
             worker(index).now = told ? os::ThreadState::running : os::ThreadState::unknown;
           }
@@ -260,6 +264,48 @@ TEST_F(PoolByHand, WorkThatWaitsForACpuIsNoReasonToGrowAndWorkThatSleepsIs) {
     run_jobs(*pool_, 10, work);
     EXPECT_EQ(calls, 10);
     pool_.reset();
+  }
+}
+
+}  // namespace
+
+namespace {
+
+TEST(InFlightCalls, AreCountedUntilTheyEnd) {
+  std::mutex mutex;
+  InFlightCalls calls(mutex);
+  EXPECT_TRUE(calls.none());
+  calls.begin();
+  calls.begin();
+  calls.end();
+  EXPECT_FALSE(calls.none());
+  calls.end();
+  EXPECT_TRUE(calls.none());
+  calls.wait_until_none();
+}
+
+// For the sanitizers: a call's objects exist until it has ended, and end() does not touch a
+// destroyed object.
+TEST(InFlightCalls, NothingIsFreedBeforeTheLastCallHasEnded) {
+  constexpr int callers = 3;
+  for (int round = 0; round < 200; ++round) {
+    std::mutex mutex;
+    auto calls = std::make_optional<InFlightCalls>(mutex);
+    auto used = std::make_unique<std::atomic<int>>(0);
+    for (int i = 0; i < callers; ++i) calls->begin();
+    std::vector<std::thread> threads;
+    for (int i = 0; i < callers; ++i) {
+      threads.emplace_back([&calls, counter = used.get(), pause = round % 3] {
+        for (int turn = 0; turn < pause; ++turn) std::this_thread::yield();
+        ++*counter;
+        calls->end();
+      });
+    }
+    calls->wait_until_none();
+    EXPECT_EQ(*used, callers);
+    used.reset();
+    calls.reset();
+    for (std::thread& thread : threads) thread.join();
   }
 }
 

@@ -14,20 +14,21 @@ PoolLaneOptions SharedPool::files() {
   PoolLaneOptions options;
   options.name = "files";
   options.priority = 1;
-  options.share = 0.9;  // one thread at least is left to others
-  options.beside = 1;   // and one to files
+  options.share_max = 0.9;       // leaves at least one thread to other work
+  options.reserved_threads = 1;  // reserves one for files
   return options;
 }
 
 SharedPool& shared_pool(Loop& loop) {
-  const auto make = [](Host& host, LoopGroup&) -> std::unique_ptr<LoopGroup::Shared> {
-    return std::make_unique<SharedPool>(host);
+  const auto make = [](Platform& platform, LoopGroup&) -> std::unique_ptr<LoopGroup::SharedState> {
+    return std::make_unique<SharedPool>(platform);
   };
-  return static_cast<SharedPool&>(loop.group().shared(LoopGroup::Keeper::pool, loop.host(), make));
+  return static_cast<SharedPool&>(
+      loop.group().shared(LoopGroup::SharedSlot::pool, loop.platform(), make));
 }
 
-const SharedPool* shared_pool_if_made(Loop& loop) noexcept {
-  return static_cast<const SharedPool*>(loop.group().shared_if_made(LoopGroup::Keeper::pool));
+const SharedPool* find_shared_pool(Loop& loop) noexcept {
+  return static_cast<const SharedPool*>(loop.group().find_shared(LoopGroup::SharedSlot::pool));
 }
 
 }  // namespace weir

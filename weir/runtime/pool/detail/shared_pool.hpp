@@ -1,29 +1,33 @@
-// The threads for blocking work that a program has without asking: one pool for each runtime.
+// Provides one pool for blocking work to the loops of each runtime, without any setup.
 //
-// Whoever opens a file needs a thread somewhere. A pool as a parameter of every such call would say
-// nothing that matters, and a program of twenty lines would begin with a pool; so the loops of a
-// runtime share one, as they share their listeners. It is made when first asked for, costs nothing
-// before, sizes itself (see BlockingPool), and goes with the runtime. What a program wants to keep
-// apart it runs on a pool of its own.
+// Opening a file needs a thread. A pool as a parameter of each such call would carry no useful
+// information, and even a short program would have to create one. The loops of a runtime
+// therefore share one pool, as they share their listeners. The first call of shared_pool()
+// creates it, and it costs nothing before. It sizes itself (see BlockingPool) and is destroyed
+// with the runtime. A program uses a BlockingPool of its own for work that must be kept apart.
 #pragma once
 
-#include "weir/runtime/blocking_pool.hpp"
+#include "weir/loop/detail/loop_group.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/loop/loop_group.hpp"
+#include "weir/runtime/pool/blocking_pool.hpp"
 
 namespace weir {
 
-/// Threads: any. Lifetime: that of the loops of the runtime; a loop without one has its own.
-class SharedPool final : public LoopGroup::Shared {
+/// A SharedPool is the pool that the loops of a runtime share.
+/// Threads: any.
+/// Lifetime: that of the loops of the runtime; a loop without a runtime has its own pool.
+class SharedPool final : public LoopGroup::SharedState {
  public:
-  explicit SharedPool(Host& host) : pool_(host, options()), files_(pool_.add_lane(files())) {}
+  explicit SharedPool(Platform& platform)
+      : pool_(platform, options()), files_(pool_.add_lane(files())) {}
 
-  /// For run(), resize() and report(). It is not closed. Files leave a thread to what runs here.
+  /// Returns the pool for run(), resize() and report(). Callers must not close it. File
+  /// operations leave at least one thread to its work.
   BlockingPool& pool() noexcept { return pool_; }
   PoolReport report() const { return pool_.report(); }
-  /// The lane of weir/net/files, whose work is short and taken before any other; one thread beside
-  /// the pool's size is for it alone, however long the others compute. When 4096 of its operations
-  /// wait already, one more fails with Errc::limit_reached.
+  /// Returns the lane of weir/net/files. Its work is short and goes before all other work. One
+  /// reserved thread, in addition to the pool's size, serves it however long other work computes.
+  /// If 4096 of its operations already wait, the next one fails with Errc::limit_reached.
   const PoolLane& file_lane() const noexcept { return files_; }
 
  private:
@@ -34,9 +38,11 @@ class SharedPool final : public LoopGroup::Shared {
   PoolLane files_;
 };
 
-/// That of the loops with which `loop` runs: `shared_pool(*context.loop).pool().run(fn, args...)`.
+/// Returns the pool of the loops that run together with `loop`, and creates it if needed:
+/// `shared_pool(*context.loop).pool().run(fn, args...)`.
 SharedPool& shared_pool(Loop& loop);
-/// The same, or nullptr where nobody has asked for it yet. Any thread.
-const SharedPool* shared_pool_if_made(Loop& loop) noexcept;
+/// Returns the pool of the group of `loop`, or nullptr if no call has created it yet.
+/// Threads: any.
+const SharedPool* find_shared_pool(Loop& loop) noexcept;
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// The pool that a runtime's loops share: one for all of them, none before it is asked for.
+// Tests of the pool that the loops of a runtime share.
 #include "weir/runtime/pool/detail/shared_pool.hpp"
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "weir/runtime/runtime.hpp"
 #include "weir/loop/os/os_platform.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
@@ -20,12 +20,12 @@
 namespace weir {
 namespace {
 
-TEST(SharedPool, IsOneForTheLoopsOfAGroupAndAnotherForALoopOfItsOwn) {
-  MemoryHost host;
+TEST(SharedPool, IsSharedByTheLoopsOfAGroup) {
+  MemoryPlatform platform;
   LoopGroup group;
-  const auto one = Loop::make(host, {.group = &group}).value();
-  const auto two = Loop::make(host, {.core = 1, .group = &group}).value();
-  const auto alone = Loop::make(host, {}).value();
+  const auto one = Loop::make(platform, {.group = &group}).value();
+  const auto two = Loop::make(platform, {.core = 1, .group = &group}).value();
+  const auto alone = Loop::make(platform, {}).value();
   EXPECT_EQ(&shared_pool(*one), &shared_pool(*two));
   EXPECT_NE(&shared_pool(*one), &shared_pool(*alone));
   EXPECT_EQ(&shared_pool(*alone), &shared_pool(*alone));
@@ -37,9 +37,9 @@ Task<Result<int>> add_on_a_thread(int left, int right) {
   co_return co_await shared_pool(loop).pool().run(add, left, right);
 }
 
-TEST(SharedPool, HasNoThreadUntilThereIsWork) {
-  OsHost host;
-  const auto loop = Loop::make(host, {}).value();
+TEST(SharedPool, HasNoThreadBeforeThereIsWork) {
+  OsPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
   EXPECT_EQ(shared_pool(*loop).pool().report().threads, 0U);
   EXPECT_EQ(run(*loop, add_on_a_thread(2, 3)).value(), 5);
   EXPECT_GE(shared_pool(*loop).pool().report().threads, 1U);
@@ -47,11 +47,11 @@ TEST(SharedPool, HasNoThreadUntilThereIsWork) {
 
 constexpr auto nothing = [] {};
 
-/// Keeps all that `busy` may have of the shared pool computing, and asks `other` for something.
+/// Keeps the share of `busy` in the pool computing, and runs a function in `other` meanwhile.
 Task<Result<>> ask_beside(BlockingPool& pool, PoolLane busy, PoolLane other) {
   std::atomic<bool> done = false;
   const auto compute = [&done] {
-    while (!done) std::this_thread::yield();  // it is not blocked, and lets others run
+    while (!done) std::this_thread::yield();  // it is not blocked, and yields to others
   };
   const auto whole = [&](Scope& computing) -> Task<Result<>> {
     const std::size_t size = pool.report().size;
@@ -65,11 +65,11 @@ Task<Result<>> ask_beside(BlockingPool& pool, PoolLane busy, PoolLane other) {
   co_return co_await with_scope(whole);
 }
 
-TEST(SharedPool, NeitherFilesNorWhatAProgramRunsThereStarvesTheOther) {
-  OsHost host;
-  const auto loop = Loop::make(host, {}).value();
+TEST(SharedPool, FilesAndOtherWorkDoNotStarveEachOther) {
+  OsPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
   SharedPool& shared = shared_pool(*loop);
-  const PoolLane own = shared.pool().own_lane();
+  const PoolLane own = shared.pool().default_lane();
   EXPECT_TRUE(run(*loop, ask_beside(shared.pool(), own, shared.file_lane())));
   EXPECT_TRUE(run(*loop, ask_beside(shared.pool(), shared.file_lane(), own)));
 }
@@ -81,8 +81,8 @@ Task<Result<>> ask_on_each_core(Scope& scope, std::array<SharedPool*, 2>& asked)
   co_return {};
 }
 
-// On threads, which ask at the same time; twice, for a runtime may run again.
-TEST(SharedPool, OfARuntimeServesAllItsCores) {
+// Runs twice, because a runtime may run again. The cores call shared_pool() at the same time.
+TEST(SharedPool, ServesAllCoresOfARuntime) {
   RuntimeOptions options;
   options.cores = 2;
   options.pin = options.announce = options.handle_signals = false;

@@ -1,11 +1,12 @@
-#include "weir/testing/http_answers.hpp"
+// A strict reader of framed HTTP/1.1 responses.
+#include "weir/sim/http/detail/http_answers.hpp"
 
 #include <charconv>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
-/// Takes the text in front of `mark` and the mark; nullopt: it is not there.
+/// Takes the text before `mark`, and the mark; nullopt if there is no mark.
 std::optional<std::string_view> take_until(std::string_view& text, std::string_view mark) {
   const std::size_t end = text.find(mark);
   if (end == text.npos) return std::nullopt;
@@ -20,7 +21,7 @@ std::size_t number(std::string_view text, int base) {
   return value;
 }
 
-/// Returns whether the body is whole.
+/// Returns true if the body is complete.
 bool read_chunks(std::string_view& text, std::string& body) {
   for (;;) {
     const auto line = take_until(text, "\r\n");
@@ -41,51 +42,51 @@ bool read_chunks(std::string_view& text, std::string& body) {
   }
 }
 
-bool read_head(std::string_view head, HttpAnswer& answer) {
+bool read_head(std::string_view head, HttpResponse& answer) {
   auto line = take_until(head, "\r\n");
   if (!line || !line->starts_with("HTTP/1.1 ")) return false;
   answer.status = static_cast<int>(number(line->substr(9, 3), 10));
   while (line = take_until(head, "\r\n"), line) {
     const std::size_t colon = line->find(": ");
     if (colon == line->npos) return false;
-    answer.fields.emplace_back(line->substr(0, colon), line->substr(colon + 2));
+    answer.headers.emplace_back(line->substr(0, colon), line->substr(colon + 2));
   }
   return answer.status >= 100;
 }
 
-void read_body(std::string_view& text, HttpAnswer& answer, bool head_only) {
+void read_body(std::string_view& text, HttpResponse& answer, bool head_only) {
   const bool bodiless = answer.status < 200 || answer.status == 204 || answer.status == 304;
   if (head_only || bodiless) {
-    answer.whole = true;
-  } else if (answer.field("Transfer-Encoding") == "chunked") {
-    answer.whole = read_chunks(text, answer.body);
-  } else if (const std::string length = answer.field("Content-Length"); !length.empty()) {
+    answer.complete = true;
+  } else if (answer.header("Transfer-Encoding") == "chunked") {
+    answer.complete = read_chunks(text, answer.body);
+  } else if (const std::string length = answer.header("Content-Length"); !length.empty()) {
     const std::size_t size = number(length, 10);
     answer.body = text.substr(0, size);
-    answer.whole = answer.body.size() == size;
+    answer.complete = answer.body.size() == size;
     text.remove_prefix(answer.body.size());
   } else {
     answer.body = text;
-    answer.until_end = true;
+    answer.until_close = true;
     text = {};
   }
 }
 
 }  // namespace
 
-std::string HttpAnswer::field(std::string_view name) const {
-  for (const auto& [each, value] : fields) {
+std::string HttpResponse::header(std::string_view name) const {
+  for (const auto& [each, value] : headers) {
     if (each == name) return value;
   }
   return {};
 }
 
-std::vector<HttpAnswer> read_http_answers(std::string_view text,
-                                          const std::vector<std::string_view>& methods) {
-  std::vector<HttpAnswer> answers;
+std::vector<HttpResponse> parse_http_responses(std::string_view text,
+                                               const std::vector<std::string_view>& methods) {
+  std::vector<HttpResponse> answers;
   std::size_t final = 0;
   while (!text.empty()) {
-    HttpAnswer& answer = answers.emplace_back();
+    HttpResponse& answer = answers.emplace_back();
     const std::size_t end = text.find("\r\n\r\n");
     if (end == text.npos) break;
     if (!read_head(text.substr(0, end + 2), answer)) {
@@ -100,14 +101,14 @@ std::vector<HttpAnswer> read_http_answers(std::string_view text,
   return answers;
 }
 
-std::string statuses_of(const std::vector<HttpAnswer>& answers) {
+std::string statuses_of(const std::vector<HttpResponse>& answers) {
   std::string text;
-  for (const HttpAnswer& each : answers) {
+  for (const HttpResponse& each : answers) {
     if (!text.empty()) text += ' ';
     text += std::to_string(each.status);
-    if (!each.whole && !each.until_end) text += '-';
+    if (!each.complete && !each.until_close) text += '-';
   }
   return text;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

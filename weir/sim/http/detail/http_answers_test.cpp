@@ -1,27 +1,28 @@
-#include "weir/testing/http_answers.hpp"
+// Tests of the reader of HTTP responses.
+#include "weir/sim/http/detail/http_answers.hpp"
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 std::string statuses(std::string_view text, const std::vector<std::string_view>& methods = {}) {
-  return statuses_of(read_http_answers(text, methods));
+  return statuses_of(parse_http_responses(text, methods));
 }
 
 TEST(HttpAnswers, AreFramedByLengthAndByChunks) {
-  const auto answers = read_http_answers(
+  const auto answers = parse_http_responses(
       "HTTP/1.1 100 Continue\r\n\r\n"
       "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX: y\r\n\r\nab"
       "HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
       "HTTP/1.1 204 No Content\r\n\r\n");
   EXPECT_EQ(statuses_of(answers), "100 200 404 204");
   EXPECT_EQ(answers[1].body, "ab");
-  EXPECT_EQ(answers[1].field("X"), "y");
+  EXPECT_EQ(answers[1].header("X"), "y");
   EXPECT_EQ(answers[2].body, "abc");
 }
 
-TEST(HttpAnswers, CutOnesAreSeen) {
+TEST(HttpAnswers, IncompleteOnesAreReported) {
   EXPECT_EQ(statuses("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na"), "200-");
   EXPECT_EQ(statuses("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab"), "200-");
   EXPECT_EQ(statuses("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"), "200-");
@@ -29,10 +30,10 @@ TEST(HttpAnswers, CutOnesAreSeen) {
   EXPECT_EQ(statuses("HTTP/1.1 200 OK\r\n\r\nuntil the end"), "200");
 }
 
-TEST(HttpAnswers, BytesThatBelongNowhereAreSeen) {
+TEST(HttpAnswers, StrayBytesAreReported) {
   EXPECT_EQ(statuses("HTTP/1.1 204 No Content\r\n\r\nabc\r\n\r\n"), "204 0-");
   EXPECT_EQ(statuses("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", {"HEAD"}), "200");
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,10 +1,11 @@
-#include "weir/testing/http_asked.hpp"
+// Random HTTP requests and the responses that they expect.
+#include "weir/sim/http/detail/http_request.hpp"
 
 #include <charconv>
 #include <string_view>
 #include <utility>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 std::string hexadecimal(std::size_t number) {
@@ -13,17 +14,17 @@ std::string hexadecimal(std::size_t number) {
   return {text, end};
 }
 
-HttpAsked get(const std::string& path, std::string body) {
-  HttpAsked asked;
-  asked.text = "GET " + path + " HTTP/1.1\r\nHost: a\r\n";
-  asked.body = std::move(body);
-  return asked;
+HttpRequest get(const std::string& path, std::string body) {
+  HttpRequest request;
+  request.text = "GET " + path + " HTTP/1.1\r\nHost: a\r\n";
+  request.body = std::move(body);
+  return request;
 }
 
-std::string chunked(WorldDraw& draw, std::string_view body) {
+std::string chunked(Random& random, std::string_view body) {
   std::string text;
   while (!body.empty()) {
-    const std::size_t size = 1 + draw.below(body.size());
+    const std::size_t size = 1 + random.below(body.size());
     text += hexadecimal(size) + "\r\n";
     text += body.substr(0, size);
     text += "\r\n";
@@ -32,24 +33,25 @@ std::string chunked(WorldDraw& draw, std::string_view body) {
   return text + "0\r\n\r\n";
 }
 
-HttpAsked post(WorldDraw& draw, const std::string& id, const std::string& ending) {
-  std::string body(draw.below(draw.happens(0.1) ? 20'000 : 300), ' ');
+HttpRequest post(Random& random, const std::string& id, const std::string& ending) {
+  std::string body(random.below(random.bernoulli(0.1) ? 20'000 : 300), ' ');
   unsigned sum = 0;
   for (char& each : body) {
-    each = static_cast<char>('a' + draw.below(26));
+    each = static_cast<char>('a' + random.below(26));
     sum += static_cast<unsigned char>(each);
   }
-  HttpAsked asked;
-  asked.method = "POST";
-  asked.body = "echo " + id + " " + std::to_string(body.size()) + " " + std::to_string(sum) + "\n";
-  asked.text = "POST /echo/" + id + " HTTP/1.1\r\nHost: a\r\n" + ending;
-  if (draw.happens(0.2)) asked.text += "Expect: 100-continue\r\n";
-  if (draw.happens(0.5)) {
-    asked.text += "Transfer-Encoding: chunked\r\n\r\n" + chunked(draw, body);
+  HttpRequest request;
+  request.method = "POST";
+  request.body =
+      "echo " + id + " " + std::to_string(body.size()) + " " + std::to_string(sum) + "\n";
+  request.text = "POST /echo/" + id + " HTTP/1.1\r\nHost: a\r\n" + ending;
+  if (random.bernoulli(0.2)) request.text += "Expect: 100-continue\r\n";
+  if (random.bernoulli(0.5)) {
+    request.text += "Transfer-Encoding: chunked\r\n\r\n" + chunked(random, body);
   } else {
-    asked.text += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+    request.text += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
   }
-  return asked;
+  return request;
 }
 
 std::string repeated(const std::string& line, std::size_t count) {
@@ -58,61 +60,61 @@ std::string repeated(const std::string& line, std::size_t count) {
   return text;
 }
 
-HttpAsked malformed(WorldDraw& draw) {
+HttpRequest malformed(Random& random) {
   constexpr std::string_view texts[] = {
       "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
       "GET / HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n",
       "POST /echo/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 1x\r\n\r\n",
       "GET /\x01 HTTP/1.1\r\nHost: a\r\n\r\n",
   };
-  HttpAsked asked;
-  asked.text = texts[draw.below(std::size(texts))];
-  asked.status = 400;
-  asked.closes = true;
-  return asked;
+  HttpRequest request;
+  request.text = texts[random.below(std::size(texts))];
+  request.status = 400;
+  request.closes_connection = true;
+  return request;
 }
 
 }  // namespace
 
-HttpAsked draw_http_request(WorldDraw& draw, std::size_t number, bool last) {
+HttpRequest random_http_request(Random& random, std::size_t number, bool last) {
   const std::string id = std::to_string(number);
-  const bool closes = last && draw.happens(0.3);
-  if (closes && draw.happens(0.5)) return malformed(draw);
-  const std::string ending = closes ? "Connection: close\r\n" : "";
-  HttpAsked asked;
-  switch (draw.below(8)) {
+  const bool closes_connection = last && random.bernoulli(0.3);
+  if (closes_connection && random.bernoulli(0.5)) return malformed(random);
+  const std::string ending = closes_connection ? "Connection: close\r\n" : "";
+  HttpRequest request;
+  switch (random.below(8)) {
     case 0:
-      asked = get("/slow/" + id + "/" + std::to_string(draw.below(300)), "slow " + id + "\n");
+      request = get("/slow/" + id + "/" + std::to_string(random.below(300)), "slow " + id + "\n");
       break;
     case 1:
-      asked = get("/pool/" + id, "pool " + id + "\n");
+      request = get("/pool/" + id, "pool " + id + "\n");
       break;
     case 2: {
-      const std::size_t count = draw.below(draw.happens(0.1) ? 3000 : 20);
-      asked = get("/lines/" + id + "/" + std::to_string(count), repeated(id + "\n", count));
+      const std::size_t count = random.below(random.bernoulli(0.1) ? 3000 : 20);
+      request = get("/lines/" + id + "/" + std::to_string(count), repeated(id + "\n", count));
       break;
     }
     case 3:
-      asked = get("/missing/" + id, "");
-      asked.status = 404;
+      request = get("/missing/" + id, "");
+      request.status = 404;
       break;
     case 4:
-      asked = get("/n/" + id, "");
-      asked.method = "HEAD";
-      asked.text.replace(0, 3, "HEAD");
+      request = get("/n/" + id, "");
+      request.method = "HEAD";
+      request.text.replace(0, 3, "HEAD");
       break;
     case 5:
     case 6:
-      asked = post(draw, id, ending);
-      asked.closes = closes;
-      return asked;
+      request = post(random, id, ending);
+      request.closes_connection = closes_connection;
+      return request;
     default:
-      asked = get("/n/" + id, "n " + id + "\n");
+      request = get("/n/" + id, "n " + id + "\n");
       break;
   }
-  asked.text += ending + "\r\n";
-  asked.closes = closes;
-  return asked;
+  request.text += ending + "\r\n";
+  request.closes_connection = closes_connection;
+  return request;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

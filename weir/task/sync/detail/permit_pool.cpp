@@ -1,10 +1,11 @@
-#include "weir/task/units.hpp"
+// PermitPool grants its waiters in order.
+#include "weir/task/sync/detail/permit_pool.hpp"
 
 namespace weir::detail {
 
-void Units::grant_waiting() {
-  for (Take* first; (first = waiting_.front()) != nullptr && first->count_ <= free_;) {
-    free_ -= first->count_;
+void PermitPool::grant_waiters() {
+  for (PermitWait* first; (first = waiting_.front()) != nullptr && first->count_ <= available_;) {
+    available_ -= first->count_;
     first->grant();
   }
 }

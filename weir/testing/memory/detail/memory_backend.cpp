@@ -1,4 +1,5 @@
-// The simulated backend: every operation is tried at once and again when its socket has changed.
+// The simulated backend: it tries every operation immediately, and again when its socket has
+// changed.
 #include "weir/testing/memory/detail/memory_backend.hpp"
 
 #include <algorithm>
@@ -10,16 +11,16 @@
 #include <utility>
 
 #include "weir/loop/contract/detail/runnable.hpp"
-#include "weir/testing/memory_chance.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
+#include "weir/testing/network/detail/nondeterminism.hpp"
 
 namespace weir {
 namespace {
 
-// How long accepting rests when descriptors have run out.
+// Pause of accepting when no descriptor is left.
 constexpr Duration accept_pause = std::chrono::milliseconds(10);
-// TCP's first wait for an answer to its SYN, doubled each time, and how often it tries (RFC 6298,
-// Linux' tcp_syn_retries).
+// TCP's first wait for an answer to its SYN, doubled each time, and the number of retries (RFC
+// 6298, Linux' tcp_syn_retries).
 constexpr Duration connect_retry_first = std::chrono::seconds(1);
 constexpr unsigned connect_tries_max = 7;
 
@@ -44,39 +45,39 @@ std::size_t bytes_of(const Operation& operation) {
 
 }  // namespace
 
-/// A socket with what is pending on it.
+/// A socket with its pending operations.
 struct MemoryBackend::Entry final : Socket, ListNode, MemoryObserver {
   Entry(MemoryBackend& owner, int number) : backend(owner) { descriptor = number; }
 
   bool waits() const noexcept {
     return receiving != nullptr || sending != nullptr || accepting != nullptr ||
-           connecting != nullptr || watcher != nullptr;
+           connecting != nullptr || observer != nullptr;
   }
-  void changed() override {
+  void on_change() override {
     if (waits() && !linked()) backend.changed_.push_back(*this);
   }
 
   MemoryBackend& backend;
-  MemoryStream* stream = nullptr;  // one of these two
+  MemoryStream* stream = nullptr;  // set for a stream; `listener` is set for a listener
   MemoryListener* listener = nullptr;
   ReceiveOperation* receiving = nullptr;
   SendOperation* sending = nullptr;
   AcceptOperation* accepting = nullptr;
   ConnectOperation* connecting = nullptr;
-  HangupWatcher* watcher = nullptr;
+  HangupObserver* observer = nullptr;
   unsigned connect_tries = 0;
-  std::optional<MemoryClock::EventId> later;  // when a resting accept or connect goes on
-  bool stopped = false;                       // a listener that takes no more
+  std::optional<MemoryClock::EventId> later;  // event that retries an accept or a connect
+  bool stopped = false;                       // true after stop_accepting()
 };
 
-MemoryBackend::MemoryBackend(MemoryHost& host, RunQueue& ready)
-    : host_(host), chance_(host.chance()), ready_(ready) {
-  host_.backend_made();
+MemoryBackend::MemoryBackend(MemoryPlatform& platform, RunQueue& ready)
+    : platform_(platform), nondeterminism_(platform.nondeterminism()), ready_(ready) {
+  platform_.add_backend();
 }
 
 MemoryBackend::~MemoryBackend() {
   while (!entries_.empty()) close(*entries_.begin()->second);
-  host_.backend_gone();
+  platform_.remove_backend();
 }
 
 MemoryBackend::Entry& MemoryBackend::entry_of(Socket& socket) noexcept {
@@ -87,12 +88,12 @@ Result<Socket*> MemoryBackend::adopt(Descriptor descriptor, SocketOptions option
   if (options.role == SocketRole::datagrams) return datagrams_.adopt(std::move(descriptor));
   const int number = descriptor.value();
   auto entry = std::make_unique<Entry>(*this, number);
-  entry->stream = host_.descriptors().stream(number);
-  entry->listener = host_.descriptors().listener(number);
+  entry->stream = platform_.descriptors().stream(number);
+  entry->listener = platform_.descriptors().listener(number);
   const bool right =
       options.role == SocketRole::stream ? entry->stream != nullptr : entry->listener != nullptr;
   if (!right) return fail(system_error(EBADF));
-  host_.descriptors().find(number)->observe(*entry);
+  platform_.descriptors().find(number)->observe(*entry);
   Socket* const socket = entry.get();
   entries_.emplace(descriptor.release(), std::move(entry));
   return socket;
@@ -101,13 +102,13 @@ Result<Socket*> MemoryBackend::adopt(Descriptor descriptor, SocketOptions option
 void MemoryBackend::close(Socket& socket) {
   if (datagrams_.owns(socket)) return datagrams_.close(socket);
   Entry& entry = entry_of(socket);
-  entry.watcher = nullptr;
+  entry.observer = nullptr;
   assert(!entry.waits());
-  forget_later(entry);
+  cancel_retry(entry);
   const int number = entry.descriptor;
-  host_.descriptors().find(number)->forget(entry);
+  platform_.descriptors().find(number)->unobserve(entry);
   entries_.erase(number);
-  host_.close(number);
+  platform_.close(number);
 }
 
 bool MemoryBackend::receive(Socket& socket, ReceiveOperation& operation) {
@@ -116,16 +117,16 @@ bool MemoryBackend::receive(Socket& socket, ReceiveOperation& operation) {
   operation.pending_on(socket);
   operation.count = 0;
   operation.buffer = {};
-  chance_.beginning(operation, entry.stream);
-  const bool at_once = chance_.at_once();
+  nondeterminism_.on_begin(operation, entry.stream);
+  const bool at_once = nondeterminism_.completes_immediately();
   if (at_once && try_receive(entry, operation)) return finished_at_once(operation);
   entry.receiving = &operation;
-  if (!at_once) entry.changed();
+  if (!at_once) entry.on_change();
   return false;
 }
 
 bool MemoryBackend::finished_at_once(const Operation& operation) {
-  chance_.finished(operation, bytes_of(operation));
+  nondeterminism_.on_finish(operation, bytes_of(operation));
   return true;
 }
 
@@ -134,12 +135,12 @@ bool MemoryBackend::send(Socket& socket, SendOperation& operation) {
   assert(entry.stream != nullptr && entry.sending == nullptr);
   operation.pending_on(socket);
   operation.sent = 0;
-  chance_.beginning(operation, entry.stream);
-  const bool at_once = chance_.at_once();
+  nondeterminism_.on_begin(operation, entry.stream);
+  const bool at_once = nondeterminism_.completes_immediately();
   if (at_once && try_send(entry, operation)) return finished_at_once(operation);
   entry.sending = &operation;
-  // Also where only a part was sent although there is room for more.
-  if (!at_once || !entry.stream->sendable()) entry.changed();
+  // The entry is also listed if only a part was sent although there is room for more.
+  if (!at_once || !entry.stream->sendable()) entry.on_change();
   return false;
 }
 
@@ -148,15 +149,15 @@ bool MemoryBackend::accept(Socket& socket, AcceptOperation& operation) {
   assert(entry.listener != nullptr && entry.accepting == nullptr);
   operation.pending_on(socket);
   operation.accepted.reset();
-  chance_.beginning(operation, nullptr);
+  nondeterminism_.on_begin(operation, nullptr);
   if (entry.stopped) {
     operation.finish(Errc::closed);
     return finished_at_once(operation);
   }
-  const bool at_once = chance_.at_once();
+  const bool at_once = nondeterminism_.completes_immediately();
   if (at_once && try_accept(entry, operation)) return finished_at_once(operation);
   entry.accepting = &operation;
-  if (!at_once) entry.changed();
+  if (!at_once) entry.on_change();
   return false;
 }
 
@@ -166,9 +167,9 @@ void MemoryBackend::stop_accepting(Socket& socket) {
   entry.stopped = true;
   AcceptOperation* const accepting = std::exchange(entry.accepting, nullptr);
   if (accepting == nullptr) return;
-  forget_later(entry);
+  cancel_retry(entry);
   accepting->finish(Errc::closed);
-  chance_.finished(*accepting, 0);
+  nondeterminism_.on_finish(*accepting, 0);
   ready_.push(*accepting);
 }
 
@@ -180,32 +181,34 @@ bool MemoryBackend::connect(Socket& socket, ConnectOperation& operation) {
     operation.finish(system_error(EISCONN));
     return true;
   }
-  chance_.beginning(operation, entry.stream);
+  nondeterminism_.on_begin(operation, entry.stream);
   entry.connect_tries = 0;
   entry.connecting = &operation;
-  if (const Duration time = chance_.connect_time(); time > Duration::zero()) {
-    try_later(entry, time);
+  if (const Duration time = nondeterminism_.connect_delay(); time > Duration::zero()) {
+    retry_later(entry, time);
   } else {
-    entry.changed();
+    entry.on_change();
   }
   return false;
 }
 
 bool MemoryBackend::does_files() const noexcept {
-  return host_.options().files == MemoryFiles::by_backend;
+  return platform_.options().files == MemoryFiles::by_backend;
 }
 
 void MemoryBackend::start_file(FileOperation& operation) {
   operation.count = 0;
   operation.pending();
-  chance_.beginning(operation, nullptr);
-  const Instant end = after(host_.now(), host_.options().file_time + chance_.step_time());
-  files_.emplace(&operation, host_.clock().at(end, [this, &operation] { finish_file(operation); }));
+  nondeterminism_.on_begin(operation, nullptr);
+  const Instant end =
+      after(platform_.now(), platform_.options().file_time + nondeterminism_.step_delay());
+  files_.emplace(&operation,
+                 platform_.clock().at(end, [this, &operation] { finish_file(operation); }));
 }
 
 void MemoryBackend::finish_file(FileOperation& operation) {
   files_.erase(&operation);
-  MemoryFileSystem& files = host_.files();
+  MemoryFileSystem& files = platform_.files();
   Result<std::size_t> done = 0;
   switch (operation.action) {
     case FileOperation::Action::read:
@@ -220,7 +223,7 @@ void MemoryBackend::finish_file(FileOperation& operation) {
   }
   operation.count = done.value_or(0);
   operation.finish(done ? std::error_code() : done.error());
-  chance_.finished(operation, bytes_of(operation));
+  nondeterminism_.on_finish(operation, bytes_of(operation));
   ready_.push(operation);
 }
 
@@ -228,17 +231,17 @@ void MemoryBackend::cancel(Operation& operation) {
   if (operation.state() != Operation::State::pending) return;
   if (operation.kind() == Operation::Kind::file) {
     const auto file = files_.find(&static_cast<FileOperation&>(operation));
-    host_.clock().forget(file->second);
+    platform_.clock().cancel(file->second);
     files_.erase(file);
     operation.finish(Errc::cancelled);
-    chance_.finished(operation, bytes_of(operation));
+    nondeterminism_.on_finish(operation, bytes_of(operation));
     ready_.push(operation);
     return;
   }
   if (datagrams_.owns(*operation.socket())) return datagrams_.cancel(operation);
   Entry& entry = entry_of(*operation.socket());
-  // What could finish has been finished or is listed as changed: then it comes first.
-  if (entry.linked() && entry.connecting == nullptr && chance_.completes_when_cancelled()) {
+  // A socket with progress to make is in the list of changes; its operation may finish first.
+  if (entry.linked() && entry.connecting == nullptr && nondeterminism_.completes_when_cancelled()) {
     progress(entry);
   }
   if (operation.state() != Operation::State::pending) return;
@@ -251,19 +254,19 @@ void MemoryBackend::cancel(Operation& operation) {
       break;
     case Operation::Kind::accept:
       entry.accepting = nullptr;
-      forget_later(entry);
+      cancel_retry(entry);
       break;
     case Operation::Kind::connect:
       entry.connecting = nullptr;
-      forget_later(entry);
+      cancel_retry(entry);
       break;
-    case Operation::Kind::file:  // above
+    case Operation::Kind::file:  // handled above
     case Operation::Kind::receive_datagrams:
     case Operation::Kind::send_datagrams:
       break;
   }
   operation.finish(Errc::cancelled);
-  chance_.finished(operation, bytes_of(operation));
+  nondeterminism_.on_finish(operation, bytes_of(operation));
   ready_.push(operation);
 }
 
@@ -273,25 +276,25 @@ Result<> MemoryBackend::shut_down_sending(Socket& socket) {
   return entry.stream->shut_down_sending();
 }
 
-void MemoryBackend::watch(Socket& socket, HangupWatcher* watcher) {
+void MemoryBackend::observe_hangup(Socket& socket, HangupObserver* observer) {
   Entry& entry = entry_of(socket);
   assert(entry.stream != nullptr);
-  entry.watcher = watcher;
-  tell_hangup(entry);
+  entry.observer = observer;
+  report_hangup(entry);
 }
 
 void MemoryBackend::wait(Instant until) {
   counters_.system_calls.add();
   bool woken = woken_.exchange(false, std::memory_order_acquire);
   take_changes();
-  while (!woken && ready_.empty() && host_.pass_time(until)) {
+  while (!woken && ready_.empty() && platform_.pass_time(until)) {
     take_changes();
     woken = woken_.exchange(false, std::memory_order_acquire);
   }
 }
 
 void MemoryBackend::take_changes() {
-  // Which of the first few is next is left open: the order between connections means nothing.
+  // The platform's Nondeterminism chooses one of the first few: connections have no order.
   constexpr std::size_t choice_max = 8;
   while (!changed_.empty()) {
     Entry* entry = changed_.front();
@@ -299,8 +302,9 @@ void MemoryBackend::take_changes() {
     for (Entry* each = changed_.next(*entry); each != nullptr && choice < choice_max; ++choice) {
       each = changed_.next(*each);
     }
-    for (std::size_t left = chance_.pick(choice); left > 0; --left) entry = changed_.next(*entry);
-    const bool later = !chance_.at_once();
+    for (std::size_t left = nondeterminism_.pick(choice); left > 0; --left)
+      entry = changed_.next(*entry);
+    const bool later = !nondeterminism_.completes_immediately();
     if (later) {
       entry->unlink();
     } else {
@@ -317,19 +321,19 @@ void MemoryBackend::progress(Entry& entry) {
   entry.unlink();
   const auto finish = [&]<class T>(T*& pending, auto attempt) {
     if (pending == nullptr || !(this->*attempt)(entry, *pending)) return;
-    chance_.finished(*pending, bytes_of(*pending));
+    nondeterminism_.on_finish(*pending, bytes_of(*pending));
     ready_.push(*std::exchange(pending, nullptr));
   };
   finish(entry.connecting, &MemoryBackend::try_connect);
   finish(entry.accepting, &MemoryBackend::try_accept);
   finish(entry.receiving, &MemoryBackend::try_receive);
   finish(entry.sending, &MemoryBackend::try_send);
-  tell_hangup(entry);
+  report_hangup(entry);
 }
 
-void MemoryBackend::tell_hangup(Entry& entry) {
-  if (entry.watcher == nullptr || !entry.stream->dead()) return;
-  std::exchange(entry.watcher, nullptr)->hung_up();
+void MemoryBackend::report_hangup(Entry& entry) {
+  if (entry.observer == nullptr || !entry.stream->dead()) return;
+  std::exchange(entry.observer, nullptr)->on_hangup();
 }
 
 bool MemoryBackend::try_receive(Entry& entry, ReceiveOperation& operation) {
@@ -349,10 +353,11 @@ bool MemoryBackend::try_receive(Entry& entry, ReceiveOperation& operation) {
     }
     target = operation.buffer.room();
   }
-  target = target.first(chance_.part(std::min(target.size(), entry.stream->unread())));
+  target =
+      target.first(nondeterminism_.transfer_size(std::min(target.size(), entry.stream->unread())));
   const std::size_t count = entry.stream->receive(target).value();
   if (operation.target.empty()) {
-    operation.buffer.grow(count);
+    operation.buffer.commit(count);
   } else {
     operation.count = count;
   }
@@ -367,7 +372,7 @@ bool MemoryBackend::try_send(Entry& entry, SendOperation& operation) {
     Bytes left = piece.subspan(std::min(skip, piece.size()));
     skip -= std::min(skip, piece.size());
     while (!left.empty()) {
-      const std::size_t part = chance_.part(left.size());
+      const std::size_t part = nondeterminism_.transfer_size(left.size());
       const auto count = entry.stream->send(left.first(part));
       if (!count && count.error() == system_error(EAGAIN)) return false;
       if (!count) {
@@ -385,31 +390,32 @@ bool MemoryBackend::try_send(Entry& entry, SendOperation& operation) {
 }
 
 bool MemoryBackend::try_accept(Entry& entry, AcceptOperation& operation) {
-  if (entry.listener->waiting() == 0 || chance_.cut_off()) return false;
-  if (host_.descriptors().full() || (!entry.later && chance_.accept_failure())) {
+  if (entry.listener->waiting() == 0 || nondeterminism_.is_isolated()) return false;
+  if (platform_.descriptors().full() || (!entry.later && nondeterminism_.accept_error())) {
     if (!entry.later) {
       counters_.accept_pauses.add();
-      try_later(entry, accept_pause);
+      retry_later(entry, accept_pause);
     }
     return false;
   }
-  forget_later(entry);
+  cancel_retry(entry);
   counters_.accepts.add();
-  operation.accepted = Descriptor(host_, host_.descriptors().add(entry.listener->take()).value());
+  operation.accepted =
+      Descriptor(platform_, platform_.descriptors().add(entry.listener->take()).value());
   operation.finish();
   return true;
 }
 
 bool MemoryBackend::try_connect(Entry& entry, ConnectOperation& operation) {
-  if (entry.later || chance_.cut_off()) return false;
-  switch (host_.network().connect(*entry.stream, operation.peer)) {
-    case MemoryNetwork::Answer::established:
+  if (entry.later || nondeterminism_.is_isolated()) return false;
+  switch (platform_.network().connect(*entry.stream, operation.peer)) {
+    case MemoryNetwork::ConnectResult::established:
       operation.finish();
       return true;
-    case MemoryNetwork::Answer::refused:
+    case MemoryNetwork::ConnectResult::refused:
       operation.finish(system_error(ECONNREFUSED));
       return true;
-    case MemoryNetwork::Answer::silence:
+    case MemoryNetwork::ConnectResult::no_reply:
       break;
   }
   if (operation.peer.family() == os::AddressFamily::local) {
@@ -420,19 +426,19 @@ bool MemoryBackend::try_connect(Entry& entry, ConnectOperation& operation) {
     operation.finish(system_error(ETIMEDOUT));
     return true;
   }
-  try_later(entry, connect_retry_first * (1U << entry.connect_tries++));
+  retry_later(entry, connect_retry_first * (1U << entry.connect_tries++));
   return false;
 }
 
-void MemoryBackend::try_later(Entry& entry, Duration delay) {
-  entry.later = host_.clock().at(after(host_.now(), delay), [&entry] {
+void MemoryBackend::retry_later(Entry& entry, Duration delay) {
+  entry.later = platform_.clock().at(after(platform_.now(), delay), [&entry] {
     entry.later.reset();
-    entry.changed();
+    entry.on_change();
   });
 }
 
-void MemoryBackend::forget_later(Entry& entry) {
-  if (entry.later) host_.clock().forget(*std::exchange(entry.later, std::nullopt));
+void MemoryBackend::cancel_retry(Entry& entry) {
+  if (entry.later) platform_.clock().cancel(*std::exchange(entry.later, std::nullopt));
 }
 
 std::string MemoryBackend::open_sockets() const {

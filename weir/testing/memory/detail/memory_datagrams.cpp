@@ -1,4 +1,5 @@
-#include "weir/testing/memory_datagrams.hpp"
+// Datagram sockets of the in-memory backend.
+#include "weir/testing/memory/detail/memory_backend.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -11,14 +12,14 @@
 
 namespace weir {
 
-/// A socket with the receive that is pending on it. A send never waits: what there is no room for
-/// is dropped.
+/// A socket with its pending receive. A send never waits, because a full receiver drops
+/// datagrams.
 struct MemoryDatagrams::Entry final : Socket, ListNode, MemoryObserver {
   Entry(MemoryDatagrams& its_owner, MemoryDatagramSocket& its_socket, int number)
       : owner(its_owner), socket(its_socket) {
     descriptor = number;
   }
-  void changed() override {
+  void on_change() override {
     if (receiving != nullptr && !linked()) owner.changed_.push_back(*this);
   }
 
@@ -27,9 +28,9 @@ struct MemoryDatagrams::Entry final : Socket, ListNode, MemoryObserver {
   ReceiveDatagramsOperation* receiving = nullptr;
 };
 
-MemoryDatagrams::MemoryDatagrams(MemoryHost& host, RunQueue& ready,
+MemoryDatagrams::MemoryDatagrams(MemoryPlatform& platform, RunQueue& ready,
                                  BackendCounters& counters) noexcept
-    : host_(host), ready_(ready), counters_(counters) {}
+    : platform_(platform), ready_(ready), counters_(counters) {}
 
 MemoryDatagrams::~MemoryDatagrams() {
   while (!entries_.empty()) close(*entries_.begin()->second);
@@ -41,7 +42,7 @@ MemoryDatagrams::Entry& MemoryDatagrams::entry_of(Socket& socket) noexcept {
 
 Result<Socket*> MemoryDatagrams::adopt(Descriptor descriptor) {
   const int number = descriptor.value();
-  MemoryDatagramSocket* const found = host_.descriptors().datagrams(number);
+  MemoryDatagramSocket* const found = platform_.descriptors().datagrams(number);
   if (found == nullptr) return fail(system_error(EBADF));
   auto entry = std::make_unique<Entry>(*this, *found, number);
   found->observe(*entry);
@@ -54,19 +55,19 @@ void MemoryDatagrams::close(Socket& socket) {
   Entry& entry = entry_of(socket);
   assert(entry.receiving == nullptr);
   const int number = entry.descriptor;
-  entry.socket.forget(entry);
+  entry.socket.unobserve(entry);
   entries_.erase(number);
-  host_.close(number);
+  platform_.close(number);
 }
 
 bool MemoryDatagrams::receive(Socket& socket, ReceiveDatagramsOperation& operation) {
   Entry& entry = entry_of(socket);
   assert(entry.receiving == nullptr);
   operation.pending_on(socket);
-  const bool at_once = host_.chance().at_once();
+  const bool at_once = platform_.nondeterminism().completes_immediately();
   if (at_once && try_receive(entry, operation)) return finished(operation);
   entry.receiving = &operation;
-  if (!at_once) entry.changed();
+  if (!at_once) entry.on_change();
   return false;
 }
 
@@ -87,14 +88,14 @@ bool MemoryDatagrams::send(Socket& socket, SendDatagramsOperation& operation) {
 }
 
 bool MemoryDatagrams::finished(const Operation& operation) {
-  host_.chance().finished(operation, 0);
+  platform_.nondeterminism().on_finish(operation, 0);
   return true;
 }
 
 void MemoryDatagrams::cancel(Operation& operation) {
   Entry& entry = entry_of(*operation.socket());
-  // What could finish is listed as changed: then it comes first.
-  if (entry.linked() && host_.chance().completes_when_cancelled()) progress(entry);
+  // A socket with progress to make is in the list of changes; its operation may finish first.
+  if (entry.linked() && platform_.nondeterminism().completes_when_cancelled()) progress(entry);
   if (operation.state() != Operation::State::pending) return;
   assert(entry.receiving == &operation);
   entry.receiving = nullptr;
@@ -122,7 +123,8 @@ std::size_t MemoryDatagrams::receiving() const {
 bool MemoryDatagrams::try_receive(Entry& entry, ReceiveDatagramsOperation& operation) {
   assert(!operation.target.empty() && operation.bytes_max != 0);
   operation.count = 0;
-  for (Datagram& slot : operation.target.first(host_.chance().part(operation.target.size()))) {
+  for (Datagram& slot :
+       operation.target.first(platform_.nondeterminism().transfer_size(operation.target.size()))) {
     if (entry.socket.receivable()) break;
     const MemoryDatagram arrived = entry.socket.receive().value();
     const std::size_t kept = std::min<std::size_t>(arrived.bytes.size(), operation.bytes_max);
@@ -131,10 +133,10 @@ bool MemoryDatagrams::try_receive(Entry& entry, ReceiveDatagramsOperation& opera
       slot.buffer = Buffer::with_capacity(operation.bytes_max);
     }
     if (kept != 0) std::memcpy(slot.buffer.room().data(), arrived.bytes.data(), kept);
-    slot.buffer.grow(kept);
+    slot.buffer.commit(kept);
     slot.peer = arrived.peer;
-    slot.cut_off = arrived.bytes.size() - kept;
-    slot.size_each = 0;
+    slot.truncated_bytes = arrived.bytes.size() - kept;
+    slot.segment_size = 0;
     ++operation.count;
     counters_.bytes_received.add(kept);
   }

@@ -71,7 +71,7 @@ void MemoryFileBytes::resize(std::uint64_t size) {
     const auto beyond = pages_.lower_bound(whole);
     disk_->pages -= static_cast<std::size_t>(std::distance(beyond, pages_.end()));
     pages_.erase(beyond, pages_.end());
-    // What is behind the end now reads as zeros when the file grows again.
+    // Bytes beyond the end read as zeros when the file grows again.
     const auto last = pages_.find(size / page_bytes);
     const auto within = static_cast<std::size_t>(size % page_bytes);
     if (last != pages_.end())

@@ -1,4 +1,4 @@
-// One file of a simulated host: its bytes, and what a descriptor of it refers to.
+// One file of a simulated platform: its bytes, and the endpoint of an open file.
 #pragma once
 
 #include <array>
@@ -18,14 +18,14 @@
 
 namespace weir {
 
-/// What the files of one host may fill.
+/// The space of the files of one platform.
 struct MemoryDisk {
   std::size_t pages = 0;
   std::size_t pages_max = std::numeric_limits<std::size_t>::max();
 };
 
-/// Bytes with holes: what was never written reads as zeros and takes no room. A page that two
-/// copies share is counted once for each.
+/// The bytes of a file, with holes. Bytes that were never written read as zeros and use no space.
+/// A page counts once for each copy.
 class MemoryFileBytes {
  public:
   static constexpr std::size_t page_bytes = 4096;
@@ -37,7 +37,9 @@ class MemoryFileBytes {
 
   std::uint64_t size() const noexcept { return size_; }
   std::size_t read(MutableBytes target, std::uint64_t offset) const;
-  /// Errors: EFBIG beyond os::file_offset_max; ENOSPC when not even one byte has room.
+  /// Writes a part of `source`, at least one byte unless it is empty. Returns the number of
+  /// bytes.
+  /// Errors: EFBIG at or beyond os::file_offset_max; ENOSPC if there is no space for one byte.
   Result<std::size_t> write(Bytes source, std::uint64_t offset);
   void resize(std::uint64_t size);
 
@@ -46,10 +48,10 @@ class MemoryFileBytes {
 
   MemoryDisk* disk_;
   std::uint64_t size_ = 0;
-  std::map<std::uint64_t, Page> pages_;  // by their number
+  std::map<std::uint64_t, Page> pages_;  // by page number
 };
 
-/// A file or a directory, which lives as long as it has a name or is open.
+/// A file or a directory. It lives as long as it has a name or is open.
 struct MemoryNode {
   using Children = std::map<std::string, std::shared_ptr<MemoryNode>>;
 
@@ -59,14 +61,14 @@ struct MemoryNode {
   const os::FileKind kind;
   unsigned permissions;
   WallTime modified;
-  MemoryFileBytes bytes;  // of a file
-  Children children;      // of a directory
-  // As a loss of power leaves it.
+  MemoryFileBytes bytes;  // only for a file
+  Children children;      // only for a directory
+  // The state that a loss of power restores.
   MemoryFileBytes synced_bytes;
   Children synced_children;
 };
 
-/// An open file.
+/// An open file, with its access mode.
 class MemoryOpenFile final : public MemoryEndpoint {
  public:
   MemoryOpenFile(std::shared_ptr<MemoryNode> node, os::FileMode mode) noexcept
@@ -74,7 +76,7 @@ class MemoryOpenFile final : public MemoryEndpoint {
 
   MemoryNode& node() const noexcept { return *node_; }
   bool readable() const noexcept {
-    return mode_ == os::FileMode::read || mode_ == os::FileMode::update;
+    return mode_ == os::FileMode::read || mode_ == os::FileMode::read_write;
   }
   bool writable() const noexcept { return mode_ != os::FileMode::read; }
   bool appends() const noexcept { return mode_ == os::FileMode::append; }

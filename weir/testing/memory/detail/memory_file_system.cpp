@@ -25,7 +25,7 @@ Result<> check(const MemoryNode& node, unsigned wanted) {
   return fail(system_error(EACCES));
 }
 
-/// Whether names may come and go in it.
+/// Checks that names may be added to and removed from `directory`.
 Result<> check_changeable(const MemoryNode& directory) {
   return check(directory, may_write | may_enter);
 }
@@ -44,8 +44,8 @@ bool contains(const MemoryNode& directory, const MemoryNode& node) {
 
 }  // namespace
 
-MemoryFileSystem::MemoryFileSystem(MemoryHost& host)
-    : host_(host), root_(make(os::FileKind::directory, 0777)) {
+MemoryFileSystem::MemoryFileSystem(MemoryPlatform& platform)
+    : platform_(platform), root_(make(os::FileKind::directory, 0777)) {
   root_->children["tmp"] = root_->synced_children["tmp"] = make(os::FileKind::directory, 0777);
 }
 
@@ -53,7 +53,8 @@ MemoryFileSystem::~MemoryFileSystem() {
   forget(std::move(root_));
 }
 
-// Directories that were moved into each other may hold one another among what was synced.
+// Clears both kinds of children, because moved directories may refer to each other among the
+// synced ones.
 void MemoryFileSystem::forget(Node node) {
   for (auto& names :
        {std::exchange(node->children, {}), std::exchange(node->synced_children, {})}) {
@@ -63,53 +64,53 @@ void MemoryFileSystem::forget(Node node) {
 
 MemoryFileSystem::Node MemoryFileSystem::make(os::FileKind kind, unsigned permissions) {
   auto node = std::make_shared<MemoryNode>(kind, permissions & 0777 & ~umask_bits, disk_);
-  node->modified = host_.wall_time();
+  node->modified = platform_.wall_time();
   return node;
 }
 
 // --- names ---------------------------------------------------------------------------------------
 
-Result<MemoryFileSystem::Place> MemoryFileSystem::locate(const std::string& path) const {
-  if (auto checked = os::check_path(path); !checked) return fail(checked.error());
+Result<MemoryFileSystem::PathLookup> MemoryFileSystem::locate(const std::string& path) const {
+  if (auto checked = os::validate_path(path); !checked) return fail(checked.error());
   if (path.size() >= path_max) return fail(system_error(ENAMETOOLONG));
-  std::vector<Node> above;  // of `place`, for ".."
-  Place place;
-  place.node = root_;
+  std::vector<Node> above;  // ancestors of the current directory, for ".."
+  PathLookup lookup;
+  lookup.node = root_;
   for (std::size_t at = 0; at < path.size();) {
     const std::size_t end = std::min(path.find('/', at), path.size());
     const std::string_view part = std::string_view(path).substr(at, end - at);
     at = end + 1;
-    place.as_directory = end < path.size();
+    lookup.as_directory = end < path.size();
     if (part.empty()) continue;
     if (part.size() > name_max) return fail(system_error(ENAMETOOLONG));
-    if (place.node == nullptr) return fail(system_error(ENOENT));
-    if (!is_directory(*place.node)) return fail(system_error(ENOTDIR));
-    if (auto checked = check(*place.node, may_enter); !checked) return fail(checked.error());
+    if (lookup.node == nullptr) return fail(system_error(ENOENT));
+    if (!is_directory(*lookup.node)) return fail(system_error(ENOTDIR));
+    if (auto checked = check(*lookup.node, may_enter); !checked) return fail(checked.error());
     if (part == ".") continue;
     if (part == "..") {
       if (above.empty()) continue;
-      place.node = std::exchange(place.parent, nullptr);
+      lookup.node = std::exchange(lookup.parent, nullptr);
       above.pop_back();
-      if (!above.empty()) place.parent = above.back();
-      place.name.clear();
+      if (!above.empty()) lookup.parent = above.back();
+      lookup.name.clear();
       continue;
     }
-    place.parent = place.node;
-    above.push_back(place.node);
-    place.name = part;
-    const auto child = place.node->children.find(place.name);
-    place.node = child == place.parent->children.end() ? nullptr : child->second;
+    lookup.parent = lookup.node;
+    above.push_back(lookup.node);
+    lookup.name = part;
+    const auto child = lookup.node->children.find(lookup.name);
+    lookup.node = child == lookup.parent->children.end() ? nullptr : child->second;
   }
-  const bool is_file = place.node != nullptr && !is_directory(*place.node);
-  if (place.as_directory && is_file) return fail(system_error(ENOTDIR));
-  return place;
+  const bool is_file = lookup.node != nullptr && !is_directory(*lookup.node);
+  if (lookup.as_directory && is_file) return fail(system_error(ENOTDIR));
+  return lookup;
 }
 
 Result<MemoryFileSystem::Node> MemoryFileSystem::find(const std::string& path) const {
-  auto place = locate(path);
-  if (!place) return fail(place.error());
-  if (place->node == nullptr) return fail(system_error(ENOENT));
-  return std::move(place->node);
+  auto lookup = locate(path);
+  if (!lookup) return fail(lookup.error());
+  if (lookup->node == nullptr) return fail(system_error(ENOENT));
+  return std::move(lookup->node);
 }
 
 Result<MemoryFileSystem::Node> MemoryFileSystem::find_directory(const std::string& path) const {
@@ -118,19 +119,20 @@ Result<MemoryFileSystem::Node> MemoryFileSystem::find_directory(const std::strin
   return node;
 }
 
-void MemoryFileSystem::put(const Place& place, Node node) {
-  place.parent->children[place.name] = std::move(node);
-  place.parent->modified = host_.wall_time();
+void MemoryFileSystem::insert(const PathLookup& lookup, Node node) {
+  lookup.parent->children[lookup.name] = std::move(node);
+  lookup.parent->modified = platform_.wall_time();
 }
 
-void MemoryFileSystem::take_away(const Place& place) {
-  place.parent->children.erase(place.name);
-  place.parent->modified = host_.wall_time();
+void MemoryFileSystem::remove_entry(const PathLookup& lookup) {
+  lookup.parent->children.erase(lookup.name);
+  lookup.parent->modified = platform_.wall_time();
 }
 
-/// Whoever has been killed changes nothing any more.
+/// Checks that the process was not killed; a killed one must not change files.
 Result<> MemoryFileSystem::check_alive() const {
-  return host_.chance().cut_off() ? Result<>(fail(system_error(EINTR))) : Result<>();
+  return platform_.nondeterminism().is_isolated() ? Result<>(fail(system_error(EINTR)))
+                                                  : Result<>();
 }
 
 Result<> MemoryFileSystem::rename(const std::string& from, const std::string& to) {
@@ -152,30 +154,30 @@ Result<> MemoryFileSystem::rename(const std::string& from, const std::string& to
     if (!directory && is_directory(*target->node)) return fail(system_error(EISDIR));
     if (!target->node->children.empty()) return fail(system_error(ENOTEMPTY));
   }
-  put(*target, source->node);
-  take_away(*source);
+  insert(*target, source->node);
+  remove_entry(*source);
   return {};
 }
 
 Result<> MemoryFileSystem::remove(const std::string& path) {
   if (auto alive = check_alive(); !alive) return alive;
-  const auto place = locate(path);
-  if (!place) return fail(place.error());
-  if (place->node == nullptr) return fail(system_error(ENOENT));
-  if (place->name.empty()) return fail(system_error(EBUSY));
-  if (auto checked = check_changeable(*place->parent); !checked) return checked;
-  if (!place->node->children.empty()) return fail(system_error(ENOTEMPTY));
-  take_away(*place);
+  const auto lookup = locate(path);
+  if (!lookup) return fail(lookup.error());
+  if (lookup->node == nullptr) return fail(system_error(ENOENT));
+  if (lookup->name.empty()) return fail(system_error(EBUSY));
+  if (auto checked = check_changeable(*lookup->parent); !checked) return checked;
+  if (!lookup->node->children.empty()) return fail(system_error(ENOTEMPTY));
+  remove_entry(*lookup);
   return {};
 }
 
 Result<> MemoryFileSystem::make_directory(const std::string& path, unsigned permissions) {
   if (auto alive = check_alive(); !alive) return alive;
-  const auto place = locate(path);
-  if (!place) return fail(place.error());
-  if (place->node != nullptr) return fail(system_error(EEXIST));
-  if (auto checked = check_changeable(*place->parent); !checked) return checked;
-  put(*place, make(os::FileKind::directory, permissions));
+  const auto lookup = locate(path);
+  if (!lookup) return fail(lookup.error());
+  if (lookup->node != nullptr) return fail(system_error(EEXIST));
+  if (auto checked = check_changeable(*lookup->parent); !checked) return checked;
+  insert(*lookup, make(os::FileKind::directory, permissions));
   return {};
 }
 
@@ -205,36 +207,37 @@ Result<> MemoryFileSystem::set_permissions(const std::string& path, unsigned per
 
 // --- open files ----------------------------------------------------------------------------------
 
-Result<Descriptor> MemoryFileSystem::open(const std::string& path, const os::FileOpening& how) {
+Result<Descriptor> MemoryFileSystem::open(const std::string& path, const os::FileOpenOptions& how) {
   if (how.mode != os::FileMode::read) {
     if (auto alive = check_alive(); !alive) return fail(alive.error());
   }
-  auto place = locate(path);
-  if (!place) return fail(place.error());
-  if (host_.descriptors().full()) return fail(system_error(EMFILE));
-  const bool makes = how.mode != os::FileMode::read && how.mode != os::FileMode::update;
-  if (place->node == nullptr) {
+  auto lookup = locate(path);
+  if (!lookup) return fail(lookup.error());
+  if (platform_.descriptors().full()) return fail(system_error(EMFILE));
+  const bool makes = how.mode != os::FileMode::read && how.mode != os::FileMode::read_write;
+  if (lookup->node == nullptr) {
     if (!makes) return fail(system_error(ENOENT));
-    if (place->as_directory) return fail(system_error(EISDIR));
-    if (auto checked = check_changeable(*place->parent); !checked) return fail(checked.error());
-    place->node = make(os::FileKind::file, how.permissions);
-    put(*place, place->node);
+    if (lookup->as_directory) return fail(system_error(EISDIR));
+    if (auto checked = check_changeable(*lookup->parent); !checked) return fail(checked.error());
+    lookup->node = make(os::FileKind::file, how.permissions);
+    insert(*lookup, lookup->node);
   } else {
-    if (how.mode == os::FileMode::make_new) return fail(system_error(EEXIST));
-    if (is_directory(*place->node)) return fail(system_error(EISDIR));
+    if (how.mode == os::FileMode::create_new) return fail(system_error(EEXIST));
+    if (is_directory(*lookup->node)) return fail(system_error(EISDIR));
     unsigned wanted = may_write;
     if (how.mode == os::FileMode::read) wanted = may_read;
-    if (how.mode == os::FileMode::update) wanted = may_read | may_write;
-    if (auto checked = check(*place->node, wanted); !checked) return fail(checked.error());
-    if (how.mode == os::FileMode::replace) place->node->bytes.resize(0);
+    if (how.mode == os::FileMode::read_write) wanted = may_read | may_write;
+    if (auto checked = check(*lookup->node, wanted); !checked) return fail(checked.error());
+    if (how.mode == os::FileMode::truncate) lookup->node->bytes.resize(0);
   }
-  auto number = host_.descriptors().add(std::make_shared<MemoryOpenFile>(place->node, how.mode));
+  auto number =
+      platform_.descriptors().add(std::make_shared<MemoryOpenFile>(lookup->node, how.mode));
   if (!number) return fail(number.error());
-  return Descriptor(host_, *number);
+  return Descriptor(platform_, *number);
 }
 
 Result<MemoryOpenFile*> MemoryFileSystem::file(int descriptor) const {
-  MemoryOpenFile* const found = host_.descriptors().file(descriptor);
+  MemoryOpenFile* const found = platform_.descriptors().file(descriptor);
   if (found == nullptr) return fail(system_error(EBADF));
   return found;
 }
@@ -256,7 +259,7 @@ Result<std::size_t> MemoryFileSystem::write_at(int descriptor, Bytes source, std
   if (offset > os::file_offset_max) return fail(system_error(EINVAL));
   MemoryNode& node = (*found)->node();
   auto written = node.bytes.write(source, (*found)->appends() ? node.bytes.size() : offset);
-  if (written) node.modified = host_.wall_time();
+  if (written) node.modified = platform_.wall_time();
   return written;
 }
 
@@ -266,7 +269,7 @@ Result<> MemoryFileSystem::resize(int descriptor, std::uint64_t size) {
   if (!found) return fail(found.error());
   if (!(*found)->writable() || size > os::file_offset_max) return fail(system_error(EINVAL));
   (*found)->node().bytes.resize(size);
-  (*found)->node().modified = host_.wall_time();
+  (*found)->node().modified = platform_.wall_time();
   return {};
 }
 
@@ -307,7 +310,7 @@ Result<> MemoryFileSystem::sync_directory(const std::string& path) {
 void MemoryFileSystem::restore(MemoryNode& node, std::set<const MemoryNode*>& restored) {
   node.bytes = node.synced_bytes;
   node.children = node.synced_children;
-  // A directory that was moved, of which only the new place was synced, is in the old one too.
+  // A moved directory of which only the new parent was synced is also in the old parent.
   std::erase_if(node.children, [&](const auto& each) {
     return is_directory(*each.second) && !restored.insert(each.second.get()).second;
   });

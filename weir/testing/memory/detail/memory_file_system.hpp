@@ -1,4 +1,4 @@
-// The files of a simulated host: a tree in memory, with limits and losses of power.
+// The files of a simulated platform: a tree in memory, with a space limit and losses of power.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,20 @@
 
 namespace weir {
 
-class MemoryHost;
+class MemoryPlatform;
 
-/// Behaves as Linux does for one user who owns everything and is not root: the owner's bits count,
-/// the umask is 022. There are no links. It begins with an empty /tmp; names that do not begin with
-/// a slash are looked up from the root. Threads: its host's one.
+/// A MemoryFileSystem behaves as Linux does for one user, not root, that owns every file. The
+/// owner's permission bits apply, and the umask is 022. Links do not exist. An empty /tmp exists
+/// at the start. Paths without a leading slash start at the root.
+/// Threads: that of its platform.
 class MemoryFileSystem final : public FileSystem {
  public:
-  explicit MemoryFileSystem(MemoryHost& host);
+  explicit MemoryFileSystem(MemoryPlatform& platform);
   MemoryFileSystem(const MemoryFileSystem&) = delete;
   MemoryFileSystem& operator=(const MemoryFileSystem&) = delete;
   ~MemoryFileSystem() override;
 
-  Result<Descriptor> open(const std::string& path, const os::FileOpening& how) override;
+  Result<Descriptor> open(const std::string& path, const os::FileOpenOptions& how) override;
   Result<std::size_t> read_at(int file, MutableBytes target, std::uint64_t offset) override;
   Result<std::size_t> write_at(int file, Bytes source, std::uint64_t offset) override;
   Result<> sync(int file) override;
@@ -40,41 +41,45 @@ class MemoryFileSystem final : public FileSystem {
   Result<> make_directory(const std::string& path, unsigned permissions) override;
   Result<> sync_directory(const std::string& path) override;
 
-  // For tests.
+  // Functions for tests.
 
-  /// How much room there is from now on, in all, in pages of MemoryFileBytes::page_bytes; beyond,
-  /// writing fails with ENOSPC. What is synced takes its room twice.
+  /// Sets the space limit for all files, in pages of MemoryFileBytes::page_bytes. A write beyond
+  /// the limit fails with ENOSPC. Synced data uses its space twice.
   void set_pages_max(std::size_t pages) noexcept { disk_.pages_max = pages; }
   std::size_t pages() const noexcept { return disk_.pages; }
+  /// Sets the permission bits of a file or directory.
   /// Errors: those of path_status().
   Result<> set_permissions(const std::string& path, unsigned permissions);
-  /// Every file has what it had when it was last synced, every directory the names that it had.
+  /// Restores the bytes of every file and the names in every directory, as they were when it was
+  /// last synced.
   void lose_power();
 
  private:
   using Node = std::shared_ptr<MemoryNode>;
-  /// Where a path leads: `node` is empty where there is nothing, `parent` for the root.
-  struct Place {
+  /// The target of a path. `node` is null if the path does not exist. `parent` is null for the
+  /// root.
+  struct PathLookup {
     Node parent;
     std::string name;
     Node node;
-    bool as_directory = false;  ///< it ends in a slash
+    bool as_directory = false;  ///< true if the path ends with a slash
   };
 
   Result<> check_alive() const;
-  Result<Place> locate(const std::string& path) const;
+  Result<PathLookup> locate(const std::string& path) const;
   Result<Node> find(const std::string& path) const;
   Result<Node> find_directory(const std::string& path) const;
   Node make(os::FileKind kind, unsigned permissions);
-  void put(const Place& place, Node node);
-  void take_away(const Place& place);
+  void insert(const PathLookup& lookup, Node node);
+  void remove_entry(const PathLookup& lookup);
   static os::FileStatus status_of(const MemoryNode& node);
+  /// Returns the open file.
   /// Errors: EBADF.
   Result<MemoryOpenFile*> file(int descriptor) const;
   static void forget(Node node);
   static void restore(MemoryNode& node, std::set<const MemoryNode*>& restored);
 
-  MemoryHost& host_;
+  MemoryPlatform& platform_;
   MemoryDisk disk_;
   Node root_;
 };

@@ -1,3 +1,4 @@
+// The raw client of a simulated server.
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
 #include <cerrno>
@@ -5,9 +6,9 @@
 
 namespace weir {
 
-MemoryPeer::MemoryPeer(MemoryHost& host, const os::Address& server)
-    : stream_(host.network().open_stream()) {
-  static_cast<void>(host.network().connect(*stream_, server));
+MemoryPeer::MemoryPeer(MemoryPlatform& platform, const os::Address& server)
+    : stream_(platform.network().open_stream()) {
+  static_cast<void>(platform.network().connect(*stream_, server));
 }
 
 std::size_t MemoryPeer::send(std::string_view text) {

@@ -1,4 +1,4 @@
-// The other end of a connection to a simulated server: a raw client without a loop of its own.
+// A raw client of a simulated server, without a loop of its own.
 #pragma once
 
 #include <cstddef>
@@ -12,32 +12,35 @@
 
 namespace weir {
 
-/// A client that does one thing at a time and waits for nothing: what it does, the server sees in
-/// its next turn. Destroying it closes it as the kernel would.
-/// Threads: its host's one. Lifetime: shorter than the host's.
+/// A MemoryPeer is a client that performs each action immediately and never waits. The server
+/// sees each action in its next turn. Its destructor closes the connection as the kernel would.
+/// Threads: that of its platform.
+/// Lifetime: the platform outlives it.
 class MemoryPeer {
  public:
-  /// Connects, or does not: see connected().
-  MemoryPeer(MemoryHost& host, const os::Address& server);
+  /// Tries to connect once; see connected().
+  MemoryPeer(MemoryPlatform& platform, const os::Address& server);
 
   bool connected() const noexcept { return stream_ != nullptr && stream_->connected(); }
-  /// Sends as much as the connection holds; returns how much that was.
+  /// Sends as much as the connection holds. Returns the number of bytes.
   std::size_t send(std::string_view text);
-  /// Half-close.
+  /// Half-closes the connection.
   void finish() { static_cast<void>(stream_->shut_down_sending()); }
   void reset() { stream_->reset(); }
   void close() { stream_.reset(); }
 
-  /// Takes at most `size` of the bytes that have arrived; received() grows by them.
+  /// Reads at most `size` of the bytes that have arrived and appends them to received(). Returns
+  /// the number of bytes.
   std::size_t read(std::size_t size);
-  /// Everything that was read so far, after reading all that is there.
+  /// Reads all available data. Returns everything that was read so far.
   const std::string& received();
-  /// The same without what an earlier call gave.
+  /// Returns the part of received() that no earlier call has returned.
   std::string take();
-  /// Whether the server finished sending, or reset the connection, once all was read.
+  /// Return true if the server has ended its sending, or reset the connection, and all data was
+  /// read. Both read all available data first.
   bool ended();
   bool was_reset();
-  /// What waits to be read.
+  /// Returns the number of bytes that can be read.
   std::size_t unread() const noexcept { return stream_ == nullptr ? 0 : stream_->unread(); }
 
  private:

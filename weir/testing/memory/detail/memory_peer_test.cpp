@@ -1,3 +1,4 @@
+// Tests of the raw client of a simulated server.
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
 #include <gtest/gtest.h>
@@ -7,17 +8,17 @@ namespace {
 
 class MemoryPeerTest : public testing::Test {
  protected:
-  MemoryHost host_;
+  MemoryPlatform platform_;
   os::Address address_ = os::Address::loopback(80);
-  Descriptor listener_ = host_.listen(address_, {}).value();
+  Descriptor listener_ = platform_.listen(address_, {}).value();
 
   std::unique_ptr<MemoryStream> accept() {
-    return host_.descriptors().listener(listener_.value())->take();
+    return platform_.descriptors().listener(listener_.value())->take();
   }
 };
 
 TEST_F(MemoryPeerTest, SendsReadsAndSeesTheEnd) {
-  MemoryPeer peer(host_, address_);
+  MemoryPeer peer(platform_, address_);
   ASSERT_TRUE(peer.connected());
   const auto server = accept();
   EXPECT_EQ(peer.send("hello"), 5u);
@@ -34,8 +35,8 @@ TEST_F(MemoryPeerTest, SendsReadsAndSeesTheEnd) {
 }
 
 TEST_F(MemoryPeerTest, ResetsAndIsReset) {
-  MemoryPeer first(host_, address_);
-  MemoryPeer second(host_, address_);
+  MemoryPeer first(platform_, address_);
+  MemoryPeer second(platform_, address_);
   auto server = accept();
   first.reset();
   EXPECT_TRUE(server->dead());
@@ -46,8 +47,8 @@ TEST_F(MemoryPeerTest, ResetsAndIsReset) {
   EXPECT_FALSE(second.ended());
 }
 
-TEST_F(MemoryPeerTest, NobodyListens) {
-  EXPECT_FALSE(MemoryPeer(host_, os::Address::loopback(81)).connected());
+TEST_F(MemoryPeerTest, DoesNotConnectWithoutAListener) {
+  EXPECT_FALSE(MemoryPeer(platform_, os::Address::loopback(81)).connected());
 }
 
 }  // namespace

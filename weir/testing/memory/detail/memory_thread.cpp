@@ -1,3 +1,4 @@
+// The simulated thread: each step is an event of the clock.
 #include "weir/testing/memory/detail/memory_thread.hpp"
 
 #include <algorithm>
@@ -9,7 +10,7 @@ namespace weir {
 
 MemoryThread::~MemoryThread() {
   assert(!stepping_);
-  if (next_) clock_.forget(*next_);
+  if (next_) clock_.cancel(*next_);
   end();
 }
 
@@ -21,35 +22,35 @@ Result<> MemoryThread::start() {
   if (count_.running >= count_.max) return fail(system_error(EAGAIN));
   ++count_.running;
   started_ = true;
-  step_at(after(clock_.now(), chance_.step_time()));
+  step_at(after(clock_.now(), nondeterminism_.step_delay()));
   return {};
 }
 
 void MemoryThread::wake() noexcept {
-  called_ = true;
+  wake_pending_ = true;
   if (!started_ || stepping_) return;
-  const Instant moment = after(clock_.now(), chance_.step_time());
+  const Instant moment = after(clock_.now(), nondeterminism_.step_delay());
   if (!next_ || next_->first >= moment) step_at(moment);
 }
 
 void MemoryThread::step_at(Instant moment) {
-  if (next_) clock_.forget(*std::exchange(next_, std::nullopt));
+  if (next_) clock_.cancel(*std::exchange(next_, std::nullopt));
   if (moment != never) next_ = clock_.at(moment, [this] { step(); });
 }
 
 void MemoryThread::step() {
   next_.reset();
-  called_ = false;
+  wake_pending_ = false;
   stepping_ = true;
-  chance_.step_begins();
+  nondeterminism_.on_step_begin();
   const auto until = work_.step();
-  chance_.step_ends();
+  nondeterminism_.on_step_end();
   stepping_ = false;
   if (!until) {
     end();
   } else {
-    const Instant moment = called_ ? clock_.now() : std::max(*until, clock_.now());
-    step_at(after(moment, chance_.step_time()));
+    const Instant moment = wake_pending_ ? clock_.now() : std::max(*until, clock_.now());
+    step_at(after(moment, nondeterminism_.step_delay()));
   }
 }
 

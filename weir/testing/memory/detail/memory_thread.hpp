@@ -1,4 +1,4 @@
-// A thread that is none: the simulated host takes its steps when the clock comes to them.
+// A simulated thread: the clock of the platform runs its steps.
 #pragma once
 
 #include <cstddef>
@@ -6,29 +6,33 @@
 #include <optional>
 
 #include "weir/loop/contract/detail/platform_thread.hpp"
-#include "weir/testing/memory_chance.hpp"
 #include "weir/testing/network/detail/memory_clock.hpp"
+#include "weir/testing/network/detail/nondeterminism.hpp"
 
 namespace weir {
 
-/// Made by MemoryHost::make_thread(). Each step is an event of the clock's: between turns, in an
-/// instant, which comes MemoryChance::step_time() late. Threads: one for everything.
-class MemoryThread final : public HostThread {
+/// A MemoryThread runs the steps of a ThreadWork as events of the clock.
+/// MemoryPlatform::make_thread() creates it. A step runs between turns and takes no time. It
+/// starts Nondeterminism::step_delay() late.
+/// Threads: one for everything.
+class MemoryThread final : public PlatformThread {
  public:
-  /// Of one host.
+  /// The threads of one platform.
   struct Count {
     std::size_t running = 0;
-    std::size_t max = std::numeric_limits<std::size_t>::max();  ///< then starting fails: EAGAIN
+    /// Limit; more threads fail to start with EAGAIN.
+    std::size_t max = std::numeric_limits<std::size_t>::max();
   };
-  MemoryThread(MemoryClock& clock, MemoryChance& chance, Count& count, ThreadWork& work) noexcept
-      : clock_(clock), chance_(chance), count_(count), work_(work) {}
+  MemoryThread(MemoryClock& clock, Nondeterminism& nondeterminism, Count& count,
+               ThreadWork& work) noexcept
+      : clock_(clock), nondeterminism_(nondeterminism), count_(count), work_(work) {}
   MemoryThread(const MemoryThread&) = delete;
   MemoryThread& operator=(const MemoryThread&) = delete;
   ~MemoryThread() override;
 
   Result<> start() override;
   void wake() noexcept override;
-  /// Nothing is known of what never takes time.
+  /// Returns 0, because simulated steps take no time.
   Duration cpu_time() noexcept override { return {}; }
   os::ThreadState state() noexcept override { return os::ThreadState::unknown; }
 
@@ -38,12 +42,12 @@ class MemoryThread final : public HostThread {
   void end() noexcept;
 
   MemoryClock& clock_;
-  MemoryChance& chance_;
+  Nondeterminism& nondeterminism_;
   Count& count_;
   ThreadWork& work_;
-  bool started_ = false;  // and not ended
+  bool started_ = false;  // true from start() until its end
   bool stepping_ = false;
-  bool called_ = false;  // wake() was called inside the present step
+  bool wake_pending_ = false;  // true if wake() was called in the current step
   std::optional<MemoryClock::EventId> next_;
 };
 

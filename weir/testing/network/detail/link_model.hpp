@@ -1,4 +1,4 @@
-// Ways between simulated hosts: how long what is sent travels, and whether it gets through.
+// Links between simulated hosts: the delay of traffic, and whether it gets through.
 #pragma once
 
 #include <cstddef>
@@ -12,30 +12,33 @@ namespace weir {
 class MemoryDatagramNetwork;
 class MemoryNetwork;
 
-/// One direction between two hosts, or inside one. Threads: one. Lifetime: outlives the streams.
-class MemoryPath {
+/// A LinkModel is one direction between two hosts, or within one host.
+/// Threads: one.
+/// Lifetime: outlives the streams.
+class LinkModel {
  public:
-  virtual ~MemoryPath() = default;
+  virtual ~LinkModel() = default;
 
   virtual MemoryClock& clock() noexcept = 0;
-  /// How long the next parcel takes.
+  /// Returns the delay of the next segment.
   virtual Duration delay() = 0;
-  /// How much of `most` bytes travels in one parcel: 1 to `most`.
-  virtual std::size_t parcel(std::size_t most) = 0;
-  /// Whether anything gets through now. What does not is sent again later, as TCP does.
+  /// Returns how many of `most` bytes travel in one segment: 1 to `most`.
+  virtual std::size_t segment(std::size_t most) = 0;
+  /// Returns true if traffic gets through now. Streams retransmit what does not, as TCP does.
   virtual bool open() const noexcept = 0;
 };
 
-/// How the networks of several hosts reach each other. Threads: one.
-class MemoryRoutes {
+/// A NetworkTopology connects the networks of several hosts.
+/// Threads: one.
+class NetworkTopology {
  public:
-  virtual ~MemoryRoutes() = default;
+  virtual ~NetworkTopology() = default;
 
-  /// Of the host that has this address, whatever the port; nullptr: there is none.
+  /// Return the network of the platform with this address on any port; nullptr if there is none.
   virtual MemoryNetwork* network_at(const os::Address& address) = 0;
   virtual MemoryDatagramNetwork* datagrams_at(const os::Address& address) = 0;
-  /// Between the hosts that have these addresses.
-  virtual MemoryPath& path(const os::Address& from, const os::Address& to) = 0;
+  /// Returns the link between the hosts with these addresses.
+  virtual LinkModel& link(const os::Address& from, const os::Address& to) = 0;
 };
 
 }  // namespace weir

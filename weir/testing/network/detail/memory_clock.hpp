@@ -1,4 +1,4 @@
-// The virtual clock of simulated hosts, and the list of what happens when it arrives somewhere.
+// The virtual clock of simulated hosts, with the events that are scheduled on it.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,33 @@
 
 namespace weir {
 
-/// Time that stands still until somebody moves it. What is scheduled for one moment happens in the
-/// order in which it was scheduled. Threads: one.
+/// A MemoryClock stands still until move_to(). Events of one moment happen in the order in which
+/// they were scheduled.
+/// Threads: one.
 class MemoryClock {
  public:
   using Event = std::function<void()>;
-  /// Names a scheduled event, to forget it.
+  /// Identifies a scheduled event for cancel().
   using EventId = std::pair<Instant, std::uint64_t>;
 
   Instant now() const noexcept { return now_; }
 
-  /// Calls `event` when the clock arrives at `moment`; one in the past happens with the next move.
+  /// Calls `event` when the clock arrives at `moment`. An event for a moment in the past happens
+  /// with the next move.
   EventId at(Instant moment, Event event);
-  /// Does nothing when it has happened.
-  void forget(const EventId& id) { events_.erase(id); }
+  /// Cancels an event. Does nothing if it has happened.
+  void cancel(const EventId& id) { events_.erase(id); }
 
-  /// When the next event happens; `never` without one.
+  /// Returns the time of the next event; `never` if there is none.
   Instant next() const noexcept;
 
-  /// Moves to `moment`, never back, and lets everything happen that is scheduled on the way, each
-  /// at its own time; also what is scheduled meanwhile. Returns whether anything happened.
+  /// Moves to `moment`, never back. The events up to then happen on the way, each at its own
+  /// time, including events that are scheduled meanwhile. Returns true if any event happened.
   bool move_to(Instant moment);
 
  private:
-  // Not at the epoch: code that takes Instant{} for a moment in the past is right.
+  // The clock does not start at the epoch, because code may use Instant{} as a moment in the
+  // past.
   Instant now_{std::chrono::hours(1)};
   std::uint64_t scheduled_ = 0;
   std::map<EventId, Event> events_;

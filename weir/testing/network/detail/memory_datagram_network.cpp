@@ -1,3 +1,4 @@
+// Datagram sockets of a simulated platform, and the delivery of their datagrams.
 #include "weir/testing/network/detail/memory_datagram_network.hpp"
 
 #include <netinet/in.h>
@@ -16,10 +17,10 @@ namespace {
 using os::Address;
 using os::AddressFamily;
 
-// What a datagram holds at most: an IP packet of 64 KiB without its headers.
+// The maximum size of a datagram: an IP packet of 64 KiB without its headers.
 constexpr std::size_t datagram_bytes_max = 65'507;
 
-/// 224.0.0.0/4 or ff00::/8.
+/// Returns true for 224.0.0.0/4 and ff00::/8.
 bool is_group(const Address& address) {
   const auto* const bytes = static_cast<const unsigned char*>(address.data());
   if (address.family() == AddressFamily::ipv6) {
@@ -30,11 +31,12 @@ bool is_group(const Address& address) {
 
 }  // namespace
 
-MemoryDatagramSocket::MemoryDatagramSocket(MemoryDatagramNetwork& network, MemoryChance& chance,
-                                           const Address& local, const DatagramOptions& options)
+MemoryDatagramSocket::MemoryDatagramSocket(MemoryDatagramNetwork& network,
+                                           Nondeterminism& nondeterminism, const Address& local,
+                                           const DatagramOptions& options)
     : MemoryEndpoint(Kind::datagrams),
       network_(network),
-      chance_(chance),
+      nondeterminism_(nondeterminism),
       peer_(options.peer),
       reuse_port_(options.reuse_port) {
   local_ = local;
@@ -42,10 +44,10 @@ MemoryDatagramSocket::MemoryDatagramSocket(MemoryDatagramNetwork& network, Memor
 }
 
 MemoryDatagramSocket::~MemoryDatagramSocket() {
-  die();
+  close_on_kill();
 }
 
-void MemoryDatagramSocket::die() noexcept {
+void MemoryDatagramSocket::close_on_kill() noexcept {
   std::erase(network_.sockets_, this);
 }
 
@@ -59,7 +61,7 @@ Result<MemoryDatagram> MemoryDatagramSocket::receive() {
   if (queue_.empty()) return fail(system_error(EAGAIN));
   MemoryDatagram oldest = std::move(queue_.front());
   queue_.pop_front();
-  held_ -= oldest.bytes.size() + overhead_bytes;
+  queued_bytes_ -= oldest.bytes.size() + overhead_bytes;
   return oldest;
 }
 
@@ -72,25 +74,26 @@ Result<> MemoryDatagramSocket::send(Bytes bytes, const Address& to) {
     return fail(system_error(EAFNOSUPPORT));
   }
   if (bytes.size() > datagram_bytes_max) return fail(system_error(EMSGSIZE));
-  // Who sends to "every interface" means this machine, and who is on all of them sends from there.
+  // A send to a wildcard address reaches this machine. A socket bound to a wildcard address sends
+  // from a specific one.
   if (target.is_any()) target = loopback_of(target.family(), target.port());
   const Address source = local_.is_any() ? network_.source_of(local_, target) : local_;
-  const bool heard = network_.send(bytes, {source, target}, chance_.datagram_copies());
+  const bool heard = network_.send(bytes, {source, target}, nondeterminism_.datagram_copies());
   if (!heard && peer_.family() != AddressFamily::none) refused();
   return {};
 }
 
 void MemoryDatagramSocket::arrived(Bytes bytes, const Address& from) {
   const std::size_t needed = bytes.size() + overhead_bytes;
-  if (held_ + needed > buffer_bytes) return;
-  held_ += needed;
+  if (queued_bytes_ + needed > buffer_bytes) return;
+  queued_bytes_ += needed;
   queue_.push_back({{bytes.begin(), bytes.end()}, from});
-  changed();
+  notify_observers();
 }
 
 void MemoryDatagramSocket::refused() {
   error_ = system_error(ECONNREFUSED);
-  changed();
+  notify_observers();
 }
 
 bool MemoryDatagramSocket::is_member(const Address& group) const noexcept {
@@ -118,7 +121,7 @@ bool MemoryDatagramNetwork::taken(const Address& address, bool shared) const {
 }
 
 Result<std::unique_ptr<MemoryDatagramSocket>> MemoryDatagramNetwork::open(
-    const DatagramOptions& options, MemoryChance& chance) {
+    const DatagramOptions& options, Nondeterminism& nondeterminism) {
   const bool bound = options.local.family() != AddressFamily::none;
   if (!(bound ? options.local : options.peer).is_inet()) return fail(system_error(EAFNOSUPPORT));
   Address local = bound ? options.local : source_of(options.local, options.peer).with_port(0);
@@ -127,14 +130,14 @@ Result<std::unique_ptr<MemoryDatagramSocket>> MemoryDatagramNetwork::open(
         ports_.find(local, [this](const Address& each) { return taken(each, false); });
     if (!found) return fail(system_error(EADDRINUSE));
     local = *found;
-  } else if (taken(local, options.reuse_port && !options.first)) {
+  } else if (taken(local, options.reuse_port && !options.require_unused)) {
     return fail(system_error(EADDRINUSE));
   }
-  return std::make_unique<MemoryDatagramSocket>(*this, chance, local, options);
+  return std::make_unique<MemoryDatagramSocket>(*this, nondeterminism, local, options);
 }
 
 std::vector<MemoryDatagramSocket*> MemoryDatagramNetwork::receivers_of(
-    const Envelope& envelope) const {
+    const DatagramRoute& route) const {
   std::vector<MemoryDatagramSocket*> found;
   const auto collect = [&](auto matches) {
     if (!found.empty()) return;
@@ -143,93 +146,93 @@ std::vector<MemoryDatagramSocket*> MemoryDatagramNetwork::receivers_of(
   const auto connected = [](const MemoryDatagramSocket* each) {
     return each->peer().family() != AddressFamily::none;
   };
-  const auto at = [&](const MemoryDatagramSocket* each) { return each->local() == envelope.to; };
+  const auto at = [&](const MemoryDatagramSocket* each) { return each->local() == route.to; };
   const auto around = [&](const MemoryDatagramSocket* each) {
-    return covers(each->local(), envelope.to);
+    return covers(each->local(), route.to);
   };
-  // The more somebody has said of what he wants, the sooner it is his.
-  collect([&](auto* each) { return at(each) && each->peer() == envelope.from; });
+  // The most specific sockets get the datagram.
+  collect([&](auto* each) { return at(each) && each->peer() == route.from; });
   collect([&](auto* each) { return at(each) && !connected(each); });
-  collect([&](auto* each) { return around(each) && each->peer() == envelope.from; });
+  collect([&](auto* each) { return around(each) && each->peer() == route.from; });
   collect([&](auto* each) { return around(each) && !connected(each); });
   return found;
 }
 
-void MemoryDatagramNetwork::join(MemoryRoutes& routes, const Address& own) noexcept {
-  routes_ = &routes;
+void MemoryDatagramNetwork::join(NetworkTopology& topology, const Address& own) noexcept {
+  topology_ = &topology;
   own_ = own.with_port(0);
 }
 
-/// Whether it is no address of loopback.
+/// Returns true if `target` is not a loopback address, and other hosts may exist.
 bool MemoryDatagramNetwork::elsewhere(const Address& target) const noexcept {
-  return routes_ != nullptr && target != loopback_of(target.family(), target.port());
+  return topology_ != nullptr && target != loopback_of(target.family(), target.port());
 }
 
-/// What somebody on all interfaces sends from.
+/// Returns the source address of a socket that is bound to a wildcard address.
 Address MemoryDatagramNetwork::source_of(const Address& local, const Address& target) const {
   const bool own = elsewhere(target) && target.family() == own_.family();
   const std::uint16_t port = local.is_inet() ? local.port() : std::uint16_t{0};
   return own ? own_.with_port(port) : loopback_of(target.family(), port);
 }
 
-bool MemoryDatagramNetwork::send(Bytes bytes, const Envelope& envelope, std::size_t copies) {
+bool MemoryDatagramNetwork::send(Bytes bytes, const DatagramRoute& route, std::size_t copies) {
   bool heard = true;
   for (std::size_t copy = 0; copy < copies; ++copy) {
-    if (routes_ == nullptr || is_group(envelope.to)) {
-      heard = deliver(bytes, envelope);
+    if (topology_ == nullptr || is_group(route.to)) {
+      heard = deliver(bytes, route);
       continue;
     }
-    const bool here = !elsewhere(envelope.to) || envelope.to.with_port(0) == own_;
-    MemoryDatagramNetwork* const there = here ? this : routes_->datagrams_at(envelope.to);
-    if (there != nullptr) travel(bytes, envelope, *there);
+    const bool here = !elsewhere(route.to) || route.to.with_port(0) == own_;
+    MemoryDatagramNetwork* const there = here ? this : topology_->datagrams_at(route.to);
+    if (there != nullptr) transmit(bytes, route, *there);
   }
   return heard;
 }
 
-void MemoryDatagramNetwork::travel(Bytes bytes, const Envelope& envelope,
-                                   MemoryDatagramNetwork& there) {
-  MemoryPath& path = routes_->path(own_, there.own_);
-  if (!path.open()) return;
-  const auto arrive = [this, &path, &there, kept = std::vector(bytes.begin(), bytes.end()),
-                       from = envelope.from, to = envelope.to] {
-    if (!path.open() || there.deliver(kept, {from, to})) return;
-    MemoryPath& back = routes_->path(there.own_, own_);
+void MemoryDatagramNetwork::transmit(Bytes bytes, const DatagramRoute& route,
+                                     MemoryDatagramNetwork& there) {
+  LinkModel& link = topology_->link(own_, there.own_);
+  if (!link.open()) return;
+  const auto arrive = [this, &link, &there, kept = std::vector(bytes.begin(), bytes.end()),
+                       from = route.from, to = route.to] {
+    if (!link.open() || there.deliver(kept, {from, to})) return;
+    LinkModel& back = topology_->link(there.own_, own_);
     const auto tell = [this, &back, from, to] {
       if (back.open()) refused({from, to});
     };
     back.clock().at(after(back.clock().now(), back.delay()), tell);
   };
-  path.clock().at(after(path.clock().now(), path.delay()), arrive);
+  link.clock().at(after(link.clock().now(), link.delay()), arrive);
 }
 
-void MemoryDatagramNetwork::refused(const Envelope& envelope) {
+void MemoryDatagramNetwork::refused(const DatagramRoute& route) {
   for (MemoryDatagramSocket* const each : sockets_) {
-    const bool sender = each->local() == envelope.from || covers(each->local(), envelope.from);
-    if (sender && each->peer() == envelope.to) each->refused();
+    const bool sender = each->local() == route.from || covers(each->local(), route.from);
+    if (sender && each->peer() == route.to) each->refused();
   }
 }
 
-bool MemoryDatagramNetwork::deliver(Bytes bytes, const Envelope& envelope) {
-  if (is_group(envelope.to)) {
-    deliver_to_group(bytes, envelope);
+bool MemoryDatagramNetwork::deliver(Bytes bytes, const DatagramRoute& route) {
+  if (is_group(route.to)) {
+    deliver_to_group(bytes, route);
     return true;
   }
-  const auto receivers = receivers_of(envelope);
+  const auto receivers = receivers_of(route);
   if (receivers.empty()) return false;
-  // All that one peer sends goes to one of those who share the port.
-  const std::size_t choice = std::hash<std::string>()(envelope.from.to_string());
-  receivers[choice % receivers.size()]->arrived(bytes, envelope.from);
+  // All datagrams of one peer go to the same one of the sockets that share the port.
+  const std::size_t choice = std::hash<std::string>()(route.from.to_string());
+  receivers[choice % receivers.size()]->arrived(bytes, route.from);
   return true;
 }
 
-void MemoryDatagramNetwork::deliver_to_group(Bytes bytes, const Envelope& envelope) {
+void MemoryDatagramNetwork::deliver_to_group(Bytes bytes, const DatagramRoute& route) {
   for (MemoryDatagramSocket* const each : sockets_) {
     const Address& local = each->local();
-    const bool bound_there = local == envelope.to || covers(local, envelope.to);
+    const bool bound_there = local == route.to || covers(local, route.to);
     const bool stranger =
-        each->peer().family() != AddressFamily::none && each->peer() != envelope.from;
-    if (bound_there && !stranger && each->is_member(envelope.to)) {
-      each->arrived(bytes, envelope.from);
+        each->peer().family() != AddressFamily::none && each->peer() != route.from;
+    if (bound_there && !stranger && each->is_member(route.to)) {
+      each->arrived(bytes, route.from);
     }
   }
 }

@@ -1,4 +1,4 @@
-// Datagrams between the sockets of a simulated host, and the sockets themselves.
+// Datagrams between the sockets of a simulated platform, and the sockets themselves.
 #pragma once
 
 #include <cstddef>
@@ -11,48 +11,53 @@
 #include "weir/base/result.hpp"
 #include "weir/loop/contract/detail/platform.hpp"
 #include "weir/os/address.hpp"
-#include "weir/testing/memory_chance.hpp"
 #include "weir/testing/network/detail/link_model.hpp"
 #include "weir/testing/network/detail/memory_ports.hpp"
 #include "weir/testing/network/detail/memory_stream.hpp"
+#include "weir/testing/network/detail/nondeterminism.hpp"
 
 namespace weir {
 
 class MemoryDatagramNetwork;
 
-/// A datagram that nobody has received yet.
+/// A datagram that the program has not received yet.
 struct MemoryDatagram {
   std::vector<std::byte> bytes;
   os::Address peer;
 };
 
-/// A UDP socket, behaving as a non-blocking one of Linux does. What there is no room for is
-/// dropped. Threads: one.
+/// A UDP socket that behaves as a non-blocking one of Linux does. It drops a datagram if its
+/// buffer has no room.
+/// Threads: one.
 class MemoryDatagramSocket final : public MemoryEndpoint {
  public:
-  /// `chance` is its process'.
-  MemoryDatagramSocket(MemoryDatagramNetwork& network, MemoryChance& chance,
+  /// Binds a socket to `local`. `nondeterminism` is that of its process.
+  MemoryDatagramSocket(MemoryDatagramNetwork& network, Nondeterminism& nondeterminism,
                        const os::Address& local, const DatagramOptions& options);
   ~MemoryDatagramSocket() override;
 
-  /// None: it is not connected.
+  /// Returns the peer of a connected socket; an address without a family if it is not connected.
   const os::Address& peer() const noexcept { return peer_; }
-  /// What receive() would say: no error, EAGAIN, or what came of an earlier datagram, once.
+  /// Returns the error that receive() would return: none, EAGAIN, or once the error of an earlier
+  /// datagram.
   std::error_code receivable() const noexcept;
-  /// The oldest. Errors: those of receivable().
+  /// Takes the oldest datagram.
+  /// Errors: those of receivable().
   Result<MemoryDatagram> receive();
-  /// To `to`, or to whom it is connected for none. Errors: as receivable() but for EAGAIN;
-  /// EMSGSIZE, EDESTADDRREQ, EAFNOSUPPORT.
+  /// Sends to `to`, or to the connected peer if `to` has no family.
+  /// Errors: those of receivable() except EAGAIN; EMSGSIZE, EDESTADDRREQ, EAFNOSUPPORT.
   Result<> send(Bytes bytes, const os::Address& to);
-  /// Errors: those of Host::join() and leave().
+  /// Join or leave a multicast group.
+  /// Errors: those of Platform::join_group() and leave_group().
   Result<> join(const os::Address& group);
   Result<> leave(const os::Address& group);
-  /// Its process has been killed: nobody is bound there any more.
-  void die() noexcept;
+  /// Unbinds the socket because its process was killed.
+  void close_on_kill() noexcept;
 
  private:
   friend class MemoryDatagramNetwork;
-  // What Linux' net.core.rmem_default holds, and about what it counts for each beside its bytes.
+  // The default of Linux' net.core.rmem_default, and about the overhead that Linux counts for
+  // each datagram.
   static constexpr std::size_t buffer_bytes = 212'992;
   static constexpr std::size_t overhead_bytes = 768;
 
@@ -61,49 +66,53 @@ class MemoryDatagramSocket final : public MemoryEndpoint {
   bool is_member(const os::Address& group) const noexcept;
 
   MemoryDatagramNetwork& network_;
-  MemoryChance& chance_;
+  Nondeterminism& nondeterminism_;
   os::Address peer_;
   bool reuse_port_;
   std::error_code error_;
   std::deque<MemoryDatagram> queue_;
-  std::size_t held_ = 0;
-  std::vector<os::Address> groups_;  // their ports are 0
+  std::size_t queued_bytes_ = 0;
+  std::vector<os::Address> groups_;  // with port 0
 };
 
-/// Who is bound where. Unless it is joined to others, what is sent has arrived: nothing takes time,
-/// is lost or comes twice. Groups are heard on their own host only.
-/// Threads: one. Lifetime: outlives its sockets.
+/// A MemoryDatagramNetwork holds the bound datagram sockets of a platform. Datagrams arrive
+/// immediately, exactly once, unless the network has joined a topology. A group reaches sockets
+/// of its own platform only.
+/// Threads: one.
+/// Lifetime: outlives its sockets.
 class MemoryDatagramNetwork {
  public:
-  /// From now on this host has the address `own`, whatever the port, besides loopback, and its
-  /// datagrams, also those inside it, take the paths of `routes`: each by itself, so that one may
-  /// overtake another. What comes while a path is shut is lost.
-  void join(MemoryRoutes& routes, const os::Address& own) noexcept;
-  /// A socket of the process whose `chance` decides what becomes of what it sends.
-  /// Errors: those of Host::open_datagrams().
+  /// Gives this platform the address `own` on every port, in addition to loopback. Its datagrams
+  /// then take the links of `topology`, also within the platform. Each datagram is delayed
+  /// separately, so one may overtake another. A datagram on a closed link is lost.
+  void join(NetworkTopology& topology, const os::Address& own) noexcept;
+  /// Opens a socket. `nondeterminism` is that of its process; it decides which datagrams are lost
+  /// or doubled.
+  /// Errors: those of Platform::open_datagrams().
   Result<std::unique_ptr<MemoryDatagramSocket>> open(const DatagramOptions& options,
-                                                     MemoryChance& chance);
+                                                     Nondeterminism& nondeterminism);
 
  private:
   friend class MemoryDatagramSocket;
-  struct Envelope {
+  struct DatagramRoute {
     const os::Address& from;
     const os::Address& to;
   };
-  /// So many times. False: it is known already that nobody could have heard it.
-  bool send(Bytes bytes, const Envelope& envelope, std::size_t copies);
-  void travel(Bytes bytes, const Envelope& envelope, MemoryDatagramNetwork& there);
+  /// Sends `copies` copies. Returns false if it is already known that no socket could receive
+  /// them.
+  bool send(Bytes bytes, const DatagramRoute& route, std::size_t copies);
+  void transmit(Bytes bytes, const DatagramRoute& route, MemoryDatagramNetwork& there);
   os::Address source_of(const os::Address& local, const os::Address& target) const;
   bool elsewhere(const os::Address& target) const noexcept;
-  /// Those who are connected to `to` hear that nobody is there.
-  void refused(const Envelope& envelope);
-  /// Whether anybody could have heard it.
-  bool deliver(Bytes bytes, const Envelope& envelope);
-  void deliver_to_group(Bytes bytes, const Envelope& envelope);
+  /// Reports ECONNREFUSED to the sockets at `route.from` that are connected to `route.to`.
+  void refused(const DatagramRoute& route);
+  /// Returns true if a socket could receive the datagram.
+  bool deliver(Bytes bytes, const DatagramRoute& route);
+  void deliver_to_group(Bytes bytes, const DatagramRoute& route);
   bool taken(const os::Address& address, bool shared) const;
-  std::vector<MemoryDatagramSocket*> receivers_of(const Envelope& envelope) const;
+  std::vector<MemoryDatagramSocket*> receivers_of(const DatagramRoute& route) const;
 
-  MemoryRoutes* routes_ = nullptr;  // to other hosts
+  NetworkTopology* topology_ = nullptr;  // links to other hosts
   os::Address own_ = os::Address::loopback(0);
   std::vector<MemoryDatagramSocket*> sockets_;
   MemoryPorts ports_;

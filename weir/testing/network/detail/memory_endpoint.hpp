@@ -1,4 +1,4 @@
-// What simulated descriptors refer to, of whatever kind.
+// The objects that simulated descriptors refer to.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,21 @@
 
 namespace weir {
 
-/// Told when a socket may have become able to do something: once for many changes is enough.
+/// A MemoryObserver is called when a socket may have become ready. One call may stand for many
+/// changes.
 class MemoryObserver {
  public:
-  virtual void changed() = 0;
+  virtual void on_change() = 0;
 
  protected:
   ~MemoryObserver() = default;
 };
 
-/// What a simulated descriptor refers to. Threads: one.
+/// The object that a simulated descriptor refers to.
+/// Threads: one.
 class MemoryEndpoint {
  public:
-  enum class Kind : std::uint8_t { stream, listener, file, datagrams, meeting };
+  enum class Kind : std::uint8_t { stream, listener, file, datagrams, rendezvous };
 
   MemoryEndpoint(const MemoryEndpoint&) = delete;
   MemoryEndpoint& operator=(const MemoryEndpoint&) = delete;
@@ -28,21 +30,21 @@ class MemoryEndpoint {
 
   Kind kind() const noexcept { return kind_; }
   const os::Address& local() const noexcept { return local_; }
-  /// From now on `observer` is told too, until forget().
+  /// Calls `observer` on each change, in addition to earlier observers, until unobserve().
   void observe(MemoryObserver& observer) { observers_.push_back(&observer); }
-  void forget(MemoryObserver& observer) noexcept { std::erase(observers_, &observer); }
+  void unobserve(MemoryObserver& observer) noexcept { std::erase(observers_, &observer); }
 
  protected:
   explicit MemoryEndpoint(Kind kind) noexcept : kind_(kind) {}
-  void changed() {
-    for (MemoryObserver* const observer : observers_) observer->changed();
+  void notify_observers() {
+    for (MemoryObserver* const observer : observers_) observer->on_change();
   }
 
   os::Address local_;
 
  private:
   Kind kind_;
-  std::vector<MemoryObserver*> observers_;  // several when descriptors share it
+  std::vector<MemoryObserver*> observers_;  // several if descriptors share the endpoint
 };
 
 }  // namespace weir

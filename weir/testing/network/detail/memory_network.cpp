@@ -1,4 +1,4 @@
-// The simulated network: finding the listener for an address.
+// The simulated network: listeners, and the connects to them.
 #include "weir/testing/network/detail/memory_network.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 using os::Address;
 using os::AddressFamily;
 
-// A Unix socket without a name: its address is the family alone.
+// Returns the address of an unnamed Unix socket, which is the family alone.
 Address unnamed_like(const Address& local) {
   constexpr std::size_t family_size = 2;
   Address unnamed;
@@ -23,8 +23,8 @@ Address unnamed_like(const Address& local) {
 
 }  // namespace
 
-void MemoryNetwork::join(MemoryRoutes& routes, const os::Address& own) noexcept {
-  routes_ = &routes;
+void MemoryNetwork::join(NetworkTopology& topology, const os::Address& own) noexcept {
+  topology_ = &topology;
   own_ = own.with_port(0);
 }
 
@@ -37,7 +37,7 @@ bool MemoryNetwork::taken(const Address& address, bool reuse_port) const {
 }
 
 Result<std::unique_ptr<MemoryListener>> MemoryNetwork::listen(const Address& address,
-                                                              ListenAsk ask) {
+                                                              ListenRequest request) {
   if (address.family() == AddressFamily::none) return fail(system_error(EAFNOSUPPORT));
   Address bound = address;
   if (address.is_inet() && address.port() == 0) {
@@ -45,20 +45,21 @@ Result<std::unique_ptr<MemoryListener>> MemoryNetwork::listen(const Address& add
         ports_.find(address, [this](const Address& each) { return taken(each, false); });
     if (!found) return fail(system_error(EADDRINUSE));
     bound = *found;
-  } else if (taken(bound, ask.reuse_port && !ask.first)) {
+  } else if (taken(bound, request.reuse_port && !request.require_unused)) {
     return fail(system_error(EADDRINUSE));
   }
-  auto listener = std::make_unique<MemoryListener>(*this, bound, ask.backlog, ask.reuse_port);
+  auto listener =
+      std::make_unique<MemoryListener>(*this, bound, request.backlog, request.reuse_port);
   listeners_.push_back(listener.get());
   return listener;
 }
 
-void MemoryNetwork::forget(const MemoryListener& listener) {
+void MemoryNetwork::remove(const MemoryListener& listener) {
   std::erase(listeners_, &listener);
 }
 
 std::unique_ptr<MemoryStream> MemoryNetwork::open_stream() {
-  return std::make_unique<MemoryStream>(chance_.buffer_bytes(buffer_bytes_));
+  return std::make_unique<MemoryStream>(nondeterminism_.buffer_bytes(buffer_bytes_));
 }
 
 std::vector<MemoryListener*> MemoryNetwork::listeners_for(const Address& peer) const {
@@ -78,43 +79,43 @@ std::vector<MemoryListener*> MemoryNetwork::listeners_for(const Address& peer) c
   return found;
 }
 
-/// nullptr: nobody has that address.
+/// Returns the network with that address; nullptr if there is none.
 MemoryNetwork* MemoryNetwork::network_of(const Address& peer) {
   const bool local = peer.family() == AddressFamily::local;
   const Address loopback = local ? peer : loopback_of(peer.family(), peer.port());
-  if (routes_ == nullptr || local || peer == loopback || peer.with_port(0) == own_) return this;
-  return routes_->network_at(peer);
+  if (topology_ == nullptr || local || peer == loopback || peer.with_port(0) == own_) return this;
+  return topology_->network_at(peer);
 }
 
 MemoryListener* MemoryNetwork::next_of(const std::vector<MemoryListener*>& listeners) {
-  if (chance_.crowds()) return listeners.front();
-  const std::size_t turn = turns_[listeners.front()->local().to_string()]++;
+  if (nondeterminism_.picks_first_listener()) return listeners.front();
+  const std::size_t turn = next_listener_[listeners.front()->local().to_string()]++;
   const std::size_t first = turn % listeners.size();
-  return listeners[(first + chance_.pick(listeners.size())) % listeners.size()];
+  return listeners[(first + nondeterminism_.pick(listeners.size())) % listeners.size()];
 }
 
-MemoryNetwork::Answer MemoryNetwork::connect(MemoryStream& stream, const Address& peer) {
-  if (std::exchange(stream.refused_, false)) return Answer::refused;
-  // Who connects to "every interface" means this machine.
+MemoryNetwork::ConnectResult MemoryNetwork::connect(MemoryStream& stream, const Address& peer) {
+  if (std::exchange(stream.refused_, false)) return ConnectResult::refused;
+  // A connect to a wildcard address reaches this machine.
   const Address target = peer.is_any() ? loopback_of(peer.family(), peer.port()) : peer;
   MemoryNetwork* const there = network_of(target);
-  if (there == nullptr) return Answer::silence;
+  if (there == nullptr) return ConnectResult::no_reply;
   const bool local = target.family() == AddressFamily::local;
-  const bool routed = routes_ != nullptr && !local;
-  MemoryPath* const way_there = routed ? &routes_->path(own_, there->own_) : nullptr;
-  MemoryPath* const way_back = routed ? &routes_->path(there->own_, own_) : nullptr;
-  if (routed && !(way_there->open() && way_back->open())) return Answer::silence;
+  const bool routed = topology_ != nullptr && !local;
+  LinkModel* const way_there = routed ? &topology_->link(own_, there->own_) : nullptr;
+  LinkModel* const way_back = routed ? &topology_->link(there->own_, own_) : nullptr;
+  if (routed && !(way_there->open() && way_back->open())) return ConnectResult::no_reply;
   std::vector<MemoryListener*> listeners = there->listeners_for(target);
-  if (listeners.empty()) return Answer::refused;
+  if (listeners.empty()) return ConnectResult::refused;
   std::erase_if(listeners, [](const MemoryListener* each) { return each->refusing_; });
-  if (listeners.empty()) return local ? Answer::refused : Answer::silence;
+  if (listeners.empty()) return local ? ConnectResult::refused : ConnectResult::no_reply;
   MemoryListener& listener = *there->next_of(listeners);
-  if (listener.full()) return Answer::silence;
+  if (listener.full()) return ConnectResult::no_reply;
 
   auto accepted = there->open_stream();
   accepted->local_ = target;
-  accepted->coming_.set_path(way_there);
-  stream.coming_.set_path(way_back);
+  accepted->in_flight_.set_link(way_there);
+  stream.in_flight_.set_link(way_back);
   if (there != this) {
     stream.local_ = own_.with_port(ports_.next());
   } else {
@@ -127,9 +128,9 @@ MemoryNetwork::Answer MemoryNetwork::connect(MemoryStream& stream, const Address
   stream.state_ = accepted->state_ = MemoryStream::State::connected;
   if (stream.ends_early_) stream.end_receiving();
   listener.queue_.push_back(std::move(accepted));
-  stream.changed();
-  listener.changed();
-  return Answer::established;
+  stream.notify_observers();
+  listener.notify_observers();
+  return ConnectResult::established;
 }
 
 }  // namespace weir

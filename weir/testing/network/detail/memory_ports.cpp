@@ -1,3 +1,4 @@
+// Wildcard and loopback addresses, and the order of the ephemeral ports.
 #include "weir/testing/network/detail/memory_ports.hpp"
 
 #include <array>

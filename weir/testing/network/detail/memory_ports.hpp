@@ -1,5 +1,4 @@
-// What the streams and the datagrams of a simulated host decide alike: which port is free, and who
-// hears what is sent to an address.
+// Ports and addresses of a simulated platform, shared by its streams and its datagrams.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +8,20 @@
 
 namespace weir {
 
-/// Whether a socket on all interfaces gets what is sent to `peer`. [::] takes IPv4 too.
+/// Returns true if `bound` is a wildcard address that receives what is sent to `peer`. [::] also
+/// receives IPv4.
 bool covers(const os::Address& bound, const os::Address& peer) noexcept;
 
-/// This machine, of `family`, which is IPv4 or IPv6.
+/// Returns the loopback address of `family`, which is IPv4 or IPv6.
 os::Address loopback_of(os::AddressFamily family, std::uint16_t port) noexcept;
 
-/// Ports that nobody asked for, each after the one before. Threads: one.
+/// The ephemeral ports of a platform, in ascending order.
+/// Threads: one.
 class MemoryPorts {
  public:
   std::uint16_t next() noexcept;
-  /// `address` with the next port that is not `taken(address)`; none: all are.
+  /// Returns `address` with the next port for which `taken(address)` is false; nullopt if all are
+  /// taken.
   template <class Taken>
   std::optional<os::Address> find(const os::Address& address, Taken taken) {
     for (unsigned tried = 0; tried < end - first; ++tried) {
@@ -30,7 +32,7 @@ class MemoryPorts {
   }
 
  private:
-  // The range that Linux chooses from unless told otherwise.
+  // The default range of Linux.
   static constexpr std::uint16_t first = 32768;
   static constexpr std::uint16_t end = 61000;
   std::uint16_t last_ = 0;

@@ -1,4 +1,4 @@
-// Collects the clauses.
+// The list of all clauses of the backend contract.
 #include "weir/testing/test/contract/backend_contract.hpp"
 
 namespace weir {

@@ -1,4 +1,4 @@
-// The contract of backends, clause by clause, as tests that run on any of them.
+// The contract of backends as clauses. Each clause is a test that runs on any backend.
 #pragma once
 
 #include <string_view>
@@ -8,24 +8,26 @@
 
 namespace weir {
 
-/// What a clause needs of the machine; who instantiates the tests leaves out what it has not.
-enum class ContractNeed : unsigned char {
+/// A requirement of a clause on the machine. Tests leave out clauses whose requirement is not
+/// met.
+enum class ContractRequirement : unsigned char {
   nothing,
   real_time,  ///< a clock that moves while other threads work
   ipv6,
 };
 
-/// One promise of weir/loop/contract/detail/backend.hpp or operation.hpp, checked with GoogleTest's macros.
+/// One guarantee of weir/loop/contract/detail/backend.hpp or operation.hpp, checked with
+/// GoogleTest's macros.
 struct ContractClause {
-  std::string_view name;  ///< letters, digits and underscores
-  void (*check)(ContractBench& bench);
-  ContractNeed need = ContractNeed::nothing;
+  std::string_view name;  ///< name of letters, digits and underscores
+  void (*check)(ContractFixture& fixture);
+  ContractRequirement requirement = ContractRequirement::nothing;
 };
 
-/// All of them. How to use it: weir/loop/test/backend_contract_test.cpp.
+/// Returns all clauses. weir/loop/test/backend_contract_test.cpp shows how to run them.
 std::vector<ContractClause> backend_contract();
 
-// The parts of backend_contract(), each in contract_<part>.cpp.
+// The parts of backend_contract(), each in a source file of its own.
 std::vector<ContractClause> contract_of_streams();
 std::vector<ContractClause> contract_of_endings();
 std::vector<ContractClause> contract_of_hangups();

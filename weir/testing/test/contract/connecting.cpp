@@ -1,4 +1,4 @@
-// Contract: listening, accepting and connecting, and what happens when descriptors run out.
+// Contract of listening, accepting and connecting, with and without free descriptors.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -9,239 +9,242 @@
 namespace weir {
 namespace {
 
-void talk(ContractBench& bench, const os::Address& address) {
-  Socket& listener = bench.listen(address);
-  const auto [client, server] = bench.connect_to(listener);
+void exchange(ContractFixture& fixture, const os::Address& address) {
+  Socket& listener = fixture.listen(address);
+  const auto [client, server] = fixture.connect_to(listener);
   const std::string question = pattern(300'000, 1);
-  SendProbe& asking = bench.send(client, question);
-  EXPECT_TRUE(bench.read(server, question.size()) == question);
-  EXPECT_TRUE(bench.finish(asking).succeeded());
-  bench.write(server, "answer");
-  EXPECT_EQ(bench.read(client, 6), "answer");
+  SendProbe& asking = fixture.send(client, question);
+  EXPECT_TRUE(fixture.read(server, question.size()) == question);
+  EXPECT_TRUE(fixture.finish(asking).succeeded());
+  fixture.write(server, "answer");
+  EXPECT_EQ(fixture.read(client, 6), "answer");
   if (!address.is_inet()) return;
-  EXPECT_EQ(bench.host().peer_address(client.descriptor).value(), bench.address_of(listener));
-  EXPECT_EQ(bench.host().peer_address(server.descriptor).value(), bench.address_of(client));
-  EXPECT_TRUE(bench.host().configure(client.descriptor, {}));
+  EXPECT_EQ(fixture.platform().peer_address(client.descriptor).value(),
+            fixture.address_of(listener));
+  EXPECT_EQ(fixture.platform().peer_address(server.descriptor).value(), fixture.address_of(client));
+  EXPECT_TRUE(fixture.platform().configure(client.descriptor, {}));
 }
 
 os::Address ipv6_loopback() {
   return os::Address::ipv6({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, 0);
 }
 
-void talks_over_ipv4(ContractBench& bench) {
-  talk(bench, os::Address::loopback(0));
+void connects_over_ipv4(ContractFixture& fixture) {
+  exchange(fixture, os::Address::loopback(0));
 }
-void talks_over_ipv6(ContractBench& bench) {
-  talk(bench, ipv6_loopback());
+void connects_over_ipv6(ContractFixture& fixture) {
+  exchange(fixture, ipv6_loopback());
 }
-void talks_over_unix_sockets(ContractBench& bench) {
-  talk(bench, bench.world().fresh_local_address());
+void connects_over_unix_sockets(ContractFixture& fixture) {
+  exchange(fixture, fixture.environment().fresh_local_address());
 }
 
-void a_connect_to_nobody_is_refused(ContractBench& bench) {
-  Socket& listener = bench.listen();
-  const os::Address address = bench.address_of(listener);
-  bench.close(listener);
-  bench.settle();
+void a_connect_to_an_unused_address_is_refused(ContractFixture& fixture) {
+  Socket& listener = fixture.listen();
+  const os::Address address = fixture.address_of(listener);
+  fixture.close(listener);
+  fixture.settle();
   for (int tries = 0; tries < 2; ++tries) {
-    Socket& client = bench.open(address);
-    ConnectProbe& connect = bench.finish(bench.start_connect(client, address));
+    Socket& client = fixture.open(address);
+    ConnectProbe& connect = fixture.finish(fixture.start_connect(client, address));
     EXPECT_EQ(connect.error(), system_error(ECONNREFUSED));
-    bench.close(client);
+    fixture.close(client);
   }
-  bench.settle();  // and the backend is none the worse
+  fixture.settle();  // the backend still works
 }
 
-void a_burst_of_connections_is_accepted(ContractBench& bench) {
+void a_burst_of_connections_is_accepted(ContractFixture& fixture) {
   constexpr std::size_t burst = 200;
-  Socket& listener = bench.listen();
-  const os::Address address = bench.address_of(listener);
-  AcceptProbe& first = bench.accept(listener);
+  Socket& listener = fixture.listen();
+  const os::Address address = fixture.address_of(listener);
+  AcceptProbe& first = fixture.accept(listener);
   std::vector<ConnectProbe*> connects;
   for (std::size_t i = 0; i < burst; ++i) {
-    connects.push_back(&bench.start_connect(bench.open(address), address));
+    connects.push_back(&fixture.start_connect(fixture.open(address), address));
   }
   std::set<int> descriptors;
   std::set<std::string> peers;
   const auto note = [&](Socket& socket) {
     descriptors.insert(socket.descriptor);
-    peers.insert(bench.host().peer_address(socket.descriptor).value().to_string());
+    peers.insert(fixture.platform().peer_address(socket.descriptor).value().to_string());
   };
-  ASSERT_TRUE(bench.finish(first).succeeded());
-  note(bench.adopt(std::move(first.accepted)));
-  for (std::size_t i = 1; i < burst; ++i) note(bench.accept_one(listener));
-  for (ConnectProbe* each : connects) EXPECT_TRUE(bench.finish(*each).succeeded());
+  ASSERT_TRUE(fixture.finish(first).succeeded());
+  note(fixture.adopt(std::move(first.accepted)));
+  for (std::size_t i = 1; i < burst; ++i) note(fixture.accept_one(listener));
+  for (ConnectProbe* each : connects) EXPECT_TRUE(fixture.finish(*each).succeeded());
   EXPECT_EQ(descriptors.size(), burst);
   EXPECT_EQ(peers.size(), burst);
 }
 
-// Each connection goes to one of them, and none is lost.
-void listeners_share_an_address(ContractBench& bench) {
+// Each connection goes to one of the listeners, and none is lost.
+void listeners_share_an_address(ContractFixture& fixture) {
   constexpr int connections = 60;
-  Socket& first = bench.listen();
-  const os::Address address = bench.address_of(first);
-  Socket& second = bench.listen(address);
-  std::vector<AcceptProbe*> accepts = {&bench.accept(first), &bench.accept(second)};
+  Socket& first = fixture.listen();
+  const os::Address address = fixture.address_of(first);
+  Socket& second = fixture.listen(address);
+  std::vector<AcceptProbe*> accepts = {&fixture.accept(first), &fixture.accept(second)};
   std::size_t accepted = 0;
   const auto take = [&] {
     for (std::size_t i = 0; i < 2; ++i) {
       while (accepts[i]->done()) {
         ASSERT_TRUE(accepts[i]->succeeded());
-        bench.adopt(std::move(accepts[i]->accepted));
+        fixture.adopt(std::move(accepts[i]->accepted));
         ++accepted;
-        accepts[i] = &bench.accept(i == 0 ? first : second);
+        accepts[i] = &fixture.accept(i == 0 ? first : second);
       }
     }
   };
   for (int i = 0; i < connections; ++i) {
-    ASSERT_TRUE(bench.finish(bench.start_connect(bench.open(address), address)).succeeded());
+    ASSERT_TRUE(fixture.finish(fixture.start_connect(fixture.open(address), address)).succeeded());
   }
-  EXPECT_TRUE(bench.until([&] {
+  EXPECT_TRUE(fixture.until([&] {
     take();
     return accepted == connections;
   }));
 }
 
-// A listener whose socket others have too: its descriptor, and another of the same socket.
+// A listening socket that others have too: the descriptor here, and another one of the same
+// socket.
 struct SharedPair {
   Socket& ours;
   Socket& others;
 };
 
-SharedPair listen_together(ContractBench& bench) {
+SharedPair listen_shared(ContractFixture& fixture) {
   const SocketOptions options{.role = SocketRole::listener, .shared = true};
-  Descriptor first = bench.host().listen(os::Address::loopback(0), {}).value();
-  Descriptor second = bench.host().share(first.value()).value();
-  Socket& ours = bench.adopt(std::move(first), options);
-  return {ours, bench.adopt(std::move(second), options)};
+  Descriptor first = fixture.platform().listen(os::Address::loopback(0), {}).value();
+  Descriptor second = fixture.platform().share(first.value()).value();
+  Socket& ours = fixture.adopt(std::move(first), options);
+  return {ours, fixture.adopt(std::move(second), options)};
 }
 
-void connect_many(ContractBench& bench, const os::Address& address, int count) {
+void connect_many(ContractFixture& fixture, const os::Address& address, int count) {
   for (int i = 0; i < count; ++i) {
-    ASSERT_TRUE(bench.finish(bench.start_connect(bench.open(address), address)).succeeded());
+    ASSERT_TRUE(fixture.finish(fixture.start_connect(fixture.open(address), address)).succeeded());
   }
 }
 
-// What it had taken is given out, then it is closed; the rest is there for others.
-void a_listener_that_stops_accepting_loses_nobody(ContractBench& bench) {
+// Accepted connections are still given out, and the listener then reports its end. Others accept
+// the rest.
+void a_listener_that_stops_accepting_loses_no_connection(ContractFixture& fixture) {
   constexpr int connections = 12;
-  const auto [ours, others] = listen_together(bench);
-  const os::Address address = bench.address_of(ours);
-  connect_many(bench, address, connections);
-  bench.accept_one(ours);
-  bench.settle();
-  bench.backend().stop_accepting(ours);
-  bench.backend().stop_accepting(ours);
+  const auto [ours, others] = listen_shared(fixture);
+  const os::Address address = fixture.address_of(ours);
+  connect_many(fixture, address, connections);
+  fixture.accept_one(ours);
+  fixture.settle();
+  fixture.backend().stop_accepting(ours);
+  fixture.backend().stop_accepting(ours);
   int taken = 1;
   for (;;) {
-    AcceptProbe& accept = bench.finish(bench.accept(ours));
+    AcceptProbe& accept = fixture.finish(fixture.accept(ours));
     if (accept.error()) {
       EXPECT_EQ(accept.error(), Errc::closed);
       break;
     }
-    bench.adopt(std::move(accept.accepted));
+    fixture.adopt(std::move(accept.accepted));
     ++taken;
   }
-  for (; taken < connections; ++taken) bench.accept_one(others);
-  connect_many(bench, address, 2);
-  EXPECT_EQ(bench.finish(bench.accept(ours)).error(), Errc::closed);
-  for (int i = 0; i < 2; ++i) bench.accept_one(others);
+  for (; taken < connections; ++taken) fixture.accept_one(others);
+  connect_many(fixture, address, 2);
+  EXPECT_EQ(fixture.finish(fixture.accept(ours)).error(), Errc::closed);
+  for (int i = 0; i < 2; ++i) fixture.accept_one(others);
 }
 
-void an_accept_that_waits_ends_when_accepting_stops(ContractBench& bench) {
-  const auto [ours, others] = listen_together(bench);
-  AcceptProbe& waiting = bench.accept(ours);
-  bench.settle();
+void a_pending_accept_ends_when_accepting_stops(ContractFixture& fixture) {
+  const auto [ours, others] = listen_shared(fixture);
+  AcceptProbe& waiting = fixture.accept(ours);
+  fixture.settle();
   EXPECT_FALSE(waiting.done());
-  bench.backend().stop_accepting(ours);
-  EXPECT_EQ(bench.finish(waiting).error(), Errc::closed);
-  connect_many(bench, bench.address_of(ours), 1);
-  bench.accept_one(others);
+  fixture.backend().stop_accepting(ours);
+  EXPECT_EQ(fixture.finish(waiting).error(), Errc::closed);
+  connect_many(fixture, fixture.address_of(ours), 1);
+  fixture.accept_one(others);
 }
 
-void a_shared_listener_goes_on_when_it_is_closed_here(ContractBench& bench) {
-  const auto [ours, others] = listen_together(bench);
-  const os::Address address = bench.address_of(others);
-  AcceptProbe& waiting = bench.accept(ours);
-  bench.settle();
-  bench.cancel(waiting);
-  EXPECT_EQ(bench.finish(waiting).error(), Errc::cancelled);
-  bench.backend().stop_accepting(ours);
-  EXPECT_EQ(bench.finish(bench.accept(ours)).error(), Errc::closed);
-  bench.close(ours);
-  bench.settle();
-  connect_many(bench, address, 3);
-  for (int i = 0; i < 3; ++i) bench.accept_one(others);
+void a_shared_listener_stays_open_after_a_local_close(ContractFixture& fixture) {
+  const auto [ours, others] = listen_shared(fixture);
+  const os::Address address = fixture.address_of(others);
+  AcceptProbe& waiting = fixture.accept(ours);
+  fixture.settle();
+  fixture.cancel(waiting);
+  EXPECT_EQ(fixture.finish(waiting).error(), Errc::cancelled);
+  fixture.backend().stop_accepting(ours);
+  EXPECT_EQ(fixture.finish(fixture.accept(ours)).error(), Errc::closed);
+  fixture.close(ours);
+  fixture.settle();
+  connect_many(fixture, address, 3);
+  for (int i = 0; i < 3; ++i) fixture.accept_one(others);
 }
 
-// Draining: newcomers are turned away, who already knocked gets in and is not reset.
-void a_listener_that_refuses_still_serves_its_queue(ContractBench& bench) {
-  Socket& listener = bench.listen();
-  const os::Address address = bench.address_of(listener);
+// The case of a drain: new connections are refused, and waiting ones are accepted without a
+// reset.
+void a_listener_that_refuses_still_serves_its_queue(ContractFixture& fixture) {
+  Socket& listener = fixture.listen();
+  const os::Address address = fixture.address_of(listener);
   std::vector<Socket*> waiting;
   for (int i = 0; i < 5; ++i) {
-    waiting.push_back(&bench.open(address));
-    ASSERT_TRUE(bench.finish(bench.start_connect(*waiting.back(), address)).succeeded());
+    waiting.push_back(&fixture.open(address));
+    ASSERT_TRUE(fixture.finish(fixture.start_connect(*waiting.back(), address)).succeeded());
   }
-  ASSERT_TRUE(bench.host().refuse_new_connections(listener.descriptor));
-  ConnectProbe& late = bench.start_connect(bench.open(address), address);
+  ASSERT_TRUE(fixture.platform().refuse_new_connections(listener.descriptor));
+  ConnectProbe& late = fixture.start_connect(fixture.open(address), address);
   std::vector<Socket*> accepted;
-  for (int i = 0; i < 5; ++i) accepted.push_back(&bench.accept_one(listener));
-  AcceptProbe& nobody = bench.accept(listener);
-  bench.settle();
-  EXPECT_FALSE(nobody.done());
+  for (int i = 0; i < 5; ++i) accepted.push_back(&fixture.accept_one(listener));
+  AcceptProbe& pending = fixture.accept(listener);
+  fixture.settle();
+  EXPECT_FALSE(pending.done());
   EXPECT_FALSE(late.succeeded());
-  bench.cancel(nobody);
-  EXPECT_EQ(bench.finish(nobody).error(), Errc::cancelled);
-  bench.close(listener);
-  for (Socket* each : accepted) bench.write(*each, "welcome");
-  for (Socket* each : waiting) EXPECT_EQ(bench.read(*each, 7), "welcome");
+  fixture.cancel(pending);
+  EXPECT_EQ(fixture.finish(pending).error(), Errc::cancelled);
+  fixture.close(listener);
+  for (Socket* each : accepted) fixture.write(*each, "welcome");
+  for (Socket* each : waiting) EXPECT_EQ(fixture.read(*each, 7), "welcome");
 }
 
-void accepting_rests_without_descriptors_and_recovers(ContractBench& bench) {
-  Socket& listener = bench.listen();
-  const os::Address address = bench.address_of(listener);
+void accepting_pauses_without_descriptors_and_resumes(ContractFixture& fixture) {
+  Socket& listener = fixture.listen();
+  const os::Address address = fixture.address_of(listener);
   std::vector<Socket*> clients;
-  for (int i = 0; i < 3; ++i) clients.push_back(&bench.open(address));
-  const Instant begun = bench.host().now();
-  bench.world().forbid_descriptors();
-  AcceptProbe& accept = bench.accept(listener);
+  for (int i = 0; i < 3; ++i) clients.push_back(&fixture.open(address));
+  const Instant begun = fixture.platform().now();
+  fixture.environment().forbid_descriptors();
+  AcceptProbe& accept = fixture.accept(listener);
   for (Socket* each : clients) {
-    ASSERT_TRUE(bench.finish(bench.start_connect(*each, address)).succeeded());
+    ASSERT_TRUE(fixture.finish(fixture.start_connect(*each, address)).succeeded());
   }
-  const auto pauses = [&] { return bench.backend().counters().accept_pauses.value(); };
-  EXPECT_TRUE(bench.until([&] { return pauses() > 0; }));
-  // It rests instead of spinning, and other sockets are served meanwhile.
-  const std::uint64_t calls = bench.backend().counters().system_calls.value();
-  EXPECT_TRUE(bench.until([&] { return bench.host().now() - begun > 100ms; }));
-  EXPECT_LT(bench.backend().counters().system_calls.value() - calls, 500u);
+  const auto pauses = [&] { return fixture.backend().counters().accept_pauses.value(); };
+  EXPECT_TRUE(fixture.until([&] { return pauses() > 0; }));
+  // Accepting pauses instead of spinning, and the loop serves other sockets meanwhile.
+  const std::uint64_t calls = fixture.backend().counters().system_calls.value();
+  EXPECT_TRUE(fixture.until([&] { return fixture.platform().now() - begun > 100ms; }));
+  EXPECT_LT(fixture.backend().counters().system_calls.value() - calls, 500u);
   EXPECT_FALSE(accept.done());
-  bench.world().allow_descriptors();
-  ASSERT_TRUE(bench.finish(accept).succeeded());
-  bench.adopt(std::move(accept.accepted));
-  for (int i = 0; i < 2; ++i) bench.accept_one(listener);
+  fixture.environment().allow_descriptors();
+  ASSERT_TRUE(fixture.finish(accept).succeeded());
+  fixture.adopt(std::move(accept.accepted));
+  for (int i = 0; i < 2; ++i) fixture.accept_one(listener);
 }
 
 }  // namespace
 
 std::vector<ContractClause> contract_of_connecting() {
   return {
-      {"talks_over_ipv4", talks_over_ipv4},
-      {"talks_over_ipv6", talks_over_ipv6, ContractNeed::ipv6},
-      {"talks_over_unix_sockets", talks_over_unix_sockets},
-      {"a_connect_to_nobody_is_refused", a_connect_to_nobody_is_refused},
+      {"connects_over_ipv4", connects_over_ipv4},
+      {"connects_over_ipv6", connects_over_ipv6, ContractRequirement::ipv6},
+      {"connects_over_unix_sockets", connects_over_unix_sockets},
+      {"a_connect_to_an_unused_address_is_refused", a_connect_to_an_unused_address_is_refused},
       {"a_burst_of_connections_is_accepted", a_burst_of_connections_is_accepted},
       {"listeners_share_an_address", listeners_share_an_address},
-      {"a_listener_that_stops_accepting_loses_nobody",
-       a_listener_that_stops_accepting_loses_nobody},
-      {"an_accept_that_waits_ends_when_accepting_stops",
-       an_accept_that_waits_ends_when_accepting_stops},
-      {"a_shared_listener_goes_on_when_it_is_closed_here",
-       a_shared_listener_goes_on_when_it_is_closed_here},
+      {"a_listener_that_stops_accepting_loses_no_connection",
+       a_listener_that_stops_accepting_loses_no_connection},
+      {"a_pending_accept_ends_when_accepting_stops", a_pending_accept_ends_when_accepting_stops},
+      {"a_shared_listener_stays_open_after_a_local_close",
+       a_shared_listener_stays_open_after_a_local_close},
       {"a_listener_that_refuses_still_serves_its_queue",
        a_listener_that_refuses_still_serves_its_queue},
-      {"accepting_rests_without_descriptors_and_recovers",
-       accepting_rests_without_descriptors_and_recovers},
+      {"accepting_pauses_without_descriptors_and_resumes",
+       accepting_pauses_without_descriptors_and_resumes},
   };
 }
 

@@ -1,4 +1,5 @@
-// The bench: opening, starting and turning, with everything kept until its end.
+// The contract fixture: it opens sockets, starts operations and turns the loops, and keeps
+// everything until its end.
 #include "weir/testing/test/contract/contract_fixture.hpp"
 
 #include <algorithm>
@@ -11,31 +12,31 @@
 namespace weir {
 namespace {
 
-constexpr Duration patience = std::chrono::seconds(20);
-// Of a host whose clock does not move by itself.
+constexpr Duration wait_max = std::chrono::seconds(20);
+// Limit for a platform whose clock does not move on its own.
 constexpr unsigned turns_max = 1'000'000;
 
-std::unique_ptr<Loop> make_loop(Host& host, BackendChoice choice, unsigned core) {
+std::unique_ptr<Loop> make_loop(Platform& platform, BackendChoice choice, unsigned core) {
   Loop::Options options;
   options.backend = choice;
   options.core = core;
-  auto loop = Loop::make(host, options);
+  auto loop = Loop::make(platform, options);
   if (!loop) throw std::runtime_error("no loop: " + loop.error().message());
   return std::move(*loop);
 }
 
 }  // namespace
 
-ContractBench::ContractBench(const Subject& subject)
-    : world_(subject.world),
-      loop_(make_loop(subject.world.host(), subject.choice, 0)),
+ContractFixture::ContractFixture(const Subject& subject)
+    : environment_(subject.environment),
+      loop_(make_loop(subject.environment.platform(), subject.choice, 0)),
       blocks_(loop_->blocks()),
       choice_(subject.choice),
       unread_overshoot_(subject.unread_overshoot),
-      used_(loop_.get()) {}
+      active_loop_(loop_.get()) {}
 
-ContractBench::~ContractBench() {
-  world_.allow_descriptors();
+ContractFixture::~ContractFixture() {
+  environment_.allow_descriptors();
   const auto cancel_all = [&](auto& probes, auto probe_of) {
     for (auto& each : probes) {
       Operation& operation = probe_of(each);
@@ -58,104 +59,104 @@ ContractBench::~ContractBench() {
            std::ranges::all_of(datagram_receives_, held_at_rest) &&
            std::ranges::all_of(datagram_sends_, held_at_rest);
   });
-  if (!rested) std::abort();  // memory that a backend still uses cannot be freed
+  if (!rested) std::abort();  // a backend still uses the memory, so it cannot be freed
   while (!sockets_.empty()) close(*const_cast<Socket*>(sockets_.begin()->first));
 }
 
-void ContractBench::give_up(const std::string& what, std::error_code error) {
+void ContractFixture::abort_test(const std::string& what, std::error_code error) {
   throw std::runtime_error(error ? what + ": " + error.message() : what);
 }
 
-Loop& ContractBench::other_loop() {
-  if (other_ == nullptr) other_ = make_loop(host(), choice_, 1);
+Loop& ContractFixture::other_loop() {
+  if (other_ == nullptr) other_ = make_loop(platform(), choice_, 1);
   return *other_;
 }
 
-Backend& ContractBench::backend_of(const Socket& socket) {
+Backend& ContractFixture::backend_of(const Socket& socket) {
   return sockets_.at(&socket)->backend();
 }
 
-Socket& ContractBench::adopt(Descriptor descriptor, SocketOptions options) {
-  const auto socket = used_->backend().adopt(std::move(descriptor), options);
-  if (!socket) give_up("adopt", socket.error());
-  sockets_.emplace(*socket, used_);
+Socket& ContractFixture::adopt(Descriptor descriptor, SocketOptions options) {
+  const auto socket = active_loop_->backend().adopt(std::move(descriptor), options);
+  if (!socket) abort_test("adopt", socket.error());
+  sockets_.emplace(*socket, active_loop_);
   return **socket;
 }
 
-Socket& ContractBench::listen(const os::Address& address, const ListenOptions& options) {
-  auto descriptor = host().listen(address, options);
-  if (!descriptor) give_up("listen on " + address.to_string(), descriptor.error());
+Socket& ContractFixture::listen(const os::Address& address, const ListenOptions& options) {
+  auto descriptor = platform().listen(address, options);
+  if (!descriptor) abort_test("listen on " + address.to_string(), descriptor.error());
   return adopt(std::move(*descriptor), {.role = SocketRole::listener});
 }
 
-Socket& ContractBench::open(const os::Address& peer, SocketOptions options) {
-  auto descriptor = host().open_stream(peer);
-  if (!descriptor) give_up("open a stream", descriptor.error());
+Socket& ContractFixture::open(const os::Address& peer, SocketOptions options) {
+  auto descriptor = platform().open_stream(peer);
+  if (!descriptor) abort_test("open a stream", descriptor.error());
   return adopt(std::move(*descriptor), options);
 }
 
-Socket& ContractBench::open_datagrams(const DatagramOptions& options) {
-  auto descriptor = host().open_datagrams(options);
-  if (!descriptor) give_up("open a datagram socket", descriptor.error());
+Socket& ContractFixture::open_datagrams(const DatagramOptions& options) {
+  auto descriptor = platform().open_datagrams(options);
+  if (!descriptor) abort_test("open a datagram socket", descriptor.error());
   return adopt(std::move(*descriptor), {.role = SocketRole::datagrams});
 }
 
-os::Address ContractBench::address_of(const Socket& socket) {
-  const auto address = host().local_address(socket.descriptor);
-  if (!address) give_up("local address", address.error());
+os::Address ContractFixture::address_of(const Socket& socket) {
+  const auto address = platform().local_address(socket.descriptor);
+  if (!address) abort_test("local address", address.error());
   return *address;
 }
 
-ContractBench::Pair ContractBench::connect_to(Socket& listener, SocketOptions options) {
+ContractFixture::Pair ContractFixture::connect_to(Socket& listener, SocketOptions options) {
   const os::Address address = address_of(listener);
   Socket& client = open(address, options);
   AcceptProbe& accepted = accept(listener);
   ConnectProbe& connected = finish(start_connect(client, address));
-  if (connected.error()) give_up("connect", connected.error());
+  if (connected.error()) abort_test("connect", connected.error());
   finish(accepted);
-  if (accepted.error()) give_up("accept", accepted.error());
+  if (accepted.error()) abort_test("accept", accepted.error());
   return {client, adopt(std::move(accepted.accepted), options)};
 }
 
-ContractBench::Pair ContractBench::connect(SocketOptions options) {
+ContractFixture::Pair ContractFixture::connect(SocketOptions options) {
   Socket& listener = listen();
   const Pair pair = connect_to(listener, options);
   close(listener);
   return pair;
 }
 
-Socket& ContractBench::accept_one(Socket& listener) {
+Socket& ContractFixture::accept_one(Socket& listener) {
   AcceptProbe& accepted = finish(accept(listener));
-  if (accepted.error()) give_up("accept", accepted.error());
+  if (accepted.error()) abort_test("accept", accepted.error());
   return adopt(std::move(accepted.accepted));
 }
 
-void ContractBench::close(Socket& socket) {
+void ContractFixture::close(Socket& socket) {
   Backend& backend = backend_of(socket);
   sockets_.erase(&socket);
   backend.close(socket);
 }
 
-void ContractBench::reset(Socket& socket) {
-  world_.reset_on_close(socket.descriptor);
+void ContractFixture::reset(Socket& socket) {
+  environment_.reset_on_close(socket.descriptor);
   close(socket);
 }
 
-ReceiveProbe& ContractBench::receive(Socket& socket, MutableBytes target) {
+ReceiveProbe& ContractFixture::receive(Socket& socket, MutableBytes target) {
   ReceiveProbe& probe = receives_.emplace_back();
   probe.target = target;
   start(backend_of(socket), socket, probe);
   return probe;
 }
 
-SendProbe& ContractBench::send(Socket& socket, std::string text) {
+SendProbe& ContractFixture::send(Socket& socket, std::string text) {
   std::vector<std::string> texts;
   texts.push_back(std::move(text));
   return send_pieces(socket, std::move(texts));
 }
 
-SendProbe& ContractBench::send_pieces(Socket& socket, std::vector<std::string> texts) {
-  HeldSend& held = sends_.emplace_back();
+SendProbe& ContractFixture::send_pieces(Socket& socket, std::vector<std::string> texts) {
+  PendingSend& held = sends_.emplace_back();
   held.texts = std::move(texts);
   for (const std::string& text : held.texts) held.pieces.push_back(to_bytes(text));
   held.probe.pieces = held.pieces;
@@ -163,22 +164,22 @@ SendProbe& ContractBench::send_pieces(Socket& socket, std::vector<std::string> t
   return held.probe;
 }
 
-AcceptProbe& ContractBench::accept(Socket& listener) {
+AcceptProbe& ContractFixture::accept(Socket& listener) {
   AcceptProbe& probe = accepts_.emplace_back();
   start(backend_of(listener), listener, probe);
   return probe;
 }
 
-ConnectProbe& ContractBench::start_connect(Socket& socket, const os::Address& peer) {
+ConnectProbe& ContractFixture::start_connect(Socket& socket, const os::Address& peer) {
   ConnectProbe& probe = connects_.emplace_back();
   probe.peer = peer;
   start(backend_of(socket), socket, probe);
   return probe;
 }
 
-ReceiveDatagramsProbe& ContractBench::receive_datagrams(Socket& socket, std::size_t slots,
-                                                        std::uint32_t bytes_max) {
-  HeldReceive& held = datagram_receives_.emplace_back();
+ReceiveDatagramsProbe& ContractFixture::receive_datagrams(Socket& socket, std::size_t slots,
+                                                          std::uint32_t bytes_max) {
+  PendingReceive& held = datagram_receives_.emplace_back();
   held.slots.resize(slots);
   held.probe.target = held.slots;
   held.probe.bytes_max = bytes_max;
@@ -186,9 +187,9 @@ ReceiveDatagramsProbe& ContractBench::receive_datagrams(Socket& socket, std::siz
   return held.probe;
 }
 
-SendDatagramsProbe& ContractBench::send_datagrams(Socket& socket, std::vector<std::string> texts,
-                                                  const os::Address& peer) {
-  HeldDatagrams& held = datagram_sends_.emplace_back();
+SendDatagramsProbe& ContractFixture::send_datagrams(Socket& socket, std::vector<std::string> texts,
+                                                    const os::Address& peer) {
+  PendingDatagrams& held = datagram_sends_.emplace_back();
   held.texts = std::move(texts);
   for (const std::string& text : held.texts) held.datagrams.push_back({to_bytes(text), peer});
   held.probe.datagrams = held.datagrams;
@@ -196,33 +197,33 @@ SendDatagramsProbe& ContractBench::send_datagrams(Socket& socket, std::vector<st
   return held.probe;
 }
 
-HangupProbe& ContractBench::watch(Socket& socket) {
-  HangupProbe& watcher = watchers_.emplace_back();
-  backend_of(socket).watch(socket, &watcher);
-  return watcher;
+HangupProbe& ContractFixture::observe_hangup(Socket& socket) {
+  HangupProbe& observer = observers_.emplace_back();
+  backend_of(socket).observe_hangup(socket, &observer);
+  return observer;
 }
 
-void ContractBench::turn() {
+void ContractFixture::turn() {
   if (other_ == nullptr) {
-    // Who waits right after something has finished delays what runs because of it.
-    const Instant now = host().now();
+    // A wait right after work was done would delay the work that follows.
+    const Instant now = platform().now();
     busy_ = loop_->turn(busy_ ? now : after(now, std::chrono::milliseconds(5)));
     return;
   }
-  loop_->turn(host().now());
-  other_->turn(host().now());
+  loop_->turn(platform().now());
+  other_->turn(platform().now());
 }
 
-bool ContractBench::until(const std::function<bool()>& done) {
-  const Instant end = after(host().now(), patience);
+bool ContractFixture::until(const std::function<bool()>& done) {
+  const Instant end = after(platform().now(), wait_max);
   for (unsigned turns = 0; !done(); ++turns) {
-    if (host().now() >= end || turns == turns_max) return false;
+    if (platform().now() >= end || turns == turns_max) return false;
     turn();
   }
   return true;
 }
 
-void ContractBench::settle() {
+void ContractFixture::settle() {
   const Pair pair = connect();
   for (int round = 0; round < 2; ++round) {
     write(pair.client, "there");
@@ -234,37 +235,37 @@ void ContractBench::settle() {
   close(pair.server);
 }
 
-void ContractBench::write(Socket& socket, std::string text) {
+void ContractFixture::write(Socket& socket, std::string text) {
   SendProbe& sent = finish(send(socket, std::move(text)));
-  if (sent.error()) give_up("send", sent.error());
+  if (sent.error()) abort_test("send", sent.error());
 }
 
-Result<> ContractBench::read_once(Socket& socket, std::string& text) {
+Result<> ContractFixture::read_once(Socket& socket, std::string& text) {
   ReceiveProbe& received = finish(receive(socket));
   if (received.error()) return fail(received.error());
-  if (received.buffer.empty()) give_up("a receive finished without a byte");
+  if (received.buffer.empty()) abort_test("a receive finished without a byte");
   text += received.buffer.text();
   received.buffer = {};
   return {};
 }
 
-std::string ContractBench::read(Socket& socket, std::size_t size) {
+std::string ContractFixture::read(Socket& socket, std::size_t size) {
   std::string text;
   while (text.size() < size) {
     if (const auto read = read_once(socket, text); !read) {
-      give_up("receive after " + std::to_string(text.size()) + " bytes", read.error());
+      abort_test("receive after " + std::to_string(text.size()) + " bytes", read.error());
     }
   }
-  if (text.size() > size) give_up("more bytes than were expected");
+  if (text.size() > size) abort_test("more bytes than were expected");
   return text;
 }
 
-std::string ContractBench::read_all(Socket& socket) {
+std::string ContractFixture::read_all(Socket& socket) {
   std::string text;
   for (;;) {
     const auto read = read_once(socket, text);
     if (read) continue;
-    if (read.error() != Errc::end_of_stream) give_up("receive", read.error());
+    if (read.error() != Errc::end_of_stream) abort_test("receive", read.error());
     return text;
   }
 }

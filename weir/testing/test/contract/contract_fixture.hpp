@@ -1,4 +1,5 @@
-// The bench on which a backend is tried: a host, one or two loops, sockets, and what is pending.
+// The fixture of the backend contract: a platform, one or two loops, sockets and pending
+// operations.
 #pragma once
 
 #include <cstddef>
@@ -16,144 +17,148 @@
 
 namespace weir {
 
-/// What a contract test needs of a host beyond its contract.
-class ContractWorld {
+/// The functions of a platform that contract tests need in addition to its own contract.
+class ContractEnvironment {
  public:
-  virtual ~ContractWorld() = default;
-  virtual Host& host() = 0;
+  virtual ~ContractEnvironment() = default;
+  virtual Platform& platform() = 0;
   virtual std::size_t open_descriptors() = 0;
-  /// Nothing more can be opened (EMFILE) until allow_descriptors().
+  /// Makes every open fail (EMFILE) until allow_descriptors().
   virtual void forbid_descriptors() = 0;
   virtual void allow_descriptors() = 0;
-  /// Closing this connection from now on resets it.
+  /// Makes close() of this connection reset it.
   virtual void reset_on_close(int descriptor) = 0;
-  /// A name for a Unix socket that nobody uses.
+  /// Returns an unused address for a Unix socket.
   virtual os::Address fresh_local_address() = 0;
 };
 
-/// Both ends of every connection are on the bench's own loops, so nothing here needs a thread. Its
-/// core's blocks are the current ones while it exists. What has gone wrong beyond what a clause
-/// can check is thrown as std::runtime_error. At its end it cancels and closes what is left.
-class ContractBench {
+/// A ContractFixture runs one clause. Both ends of every connection are on its own loops, so no
+/// clause needs a thread. The blocks of its loop are the current ones while it exists. A failure
+/// that no clause can check throws std::runtime_error. Its destructor cancels and closes
+/// everything that is left.
+class ContractFixture {
  public:
   struct Subject {
-    ContractWorld& world;
+    ContractEnvironment& environment;
     BackendChoice choice;
-    /// By how much reading ahead may go beyond a stream's `unread_max`.
+    /// Maximum number of bytes that a backend may read ahead beyond a stream's `unread_max`.
     std::size_t unread_overshoot = 256 * 1024;
   };
-  explicit ContractBench(const Subject& subject);
-  ~ContractBench();
-  ContractBench(const ContractBench&) = delete;
-  ContractBench& operator=(const ContractBench&) = delete;
+  explicit ContractFixture(const Subject& subject);
+  ~ContractFixture();
+  ContractFixture(const ContractFixture&) = delete;
+  ContractFixture& operator=(const ContractFixture&) = delete;
 
-  ContractWorld& world() noexcept { return world_; }
-  Host& host() noexcept { return world_.host(); }
+  ContractEnvironment& environment() noexcept { return environment_; }
+  Platform& platform() noexcept { return environment_.platform(); }
   std::size_t unread_overshoot() const noexcept { return unread_overshoot_; }
   Loop& loop() noexcept { return *loop_; }
   Backend& backend() noexcept { return loop_->backend(); }
-  /// A second loop on this thread, made by the first call; from then on both are turned.
+  /// Returns a second loop on this thread; the first call makes it. Both loops are turned from
+  /// then on.
   Loop& other_loop();
-  /// Everything that is opened from here on belongs to this loop.
-  void use(Loop& loop) noexcept { used_ = &loop; }
+  /// Makes `loop` the owner of everything that is opened from now on.
+  void use(Loop& loop) noexcept { active_loop_ = &loop; }
 
-  // Sockets. What is opened is closed by close() or at the end.
+  // Sockets. close() or the destructor closes them.
 
   Socket& adopt(Descriptor descriptor, SocketOptions options = {});
   Socket& listen(const os::Address& address = os::Address::loopback(0),
                  const ListenOptions& options = {});
   Socket& open(const os::Address& peer, SocketOptions options = {});
   Socket& open_datagrams(const DatagramOptions& options);
-  /// One on a port of its own that talks with everybody.
+  /// Opens an unconnected socket on a port of its own.
   Socket& open_datagrams() { return open_datagrams({.local = os::Address::loopback(0)}); }
   os::Address address_of(const Socket& socket);
   struct Pair {
     Socket& client;
     Socket& server;
   };
-  /// A connection through `listener`, with nothing else waiting there.
+  /// Connects through `listener`; no other connection may wait there.
   Pair connect_to(Socket& listener, SocketOptions options = {});
   Pair connect(SocketOptions options = {});
-  /// An accepted connection.
+  /// Accepts one connection.
   Socket& accept_one(Socket& listener);
   void close(Socket& socket);
-  /// Closes it so that the other side sees a reset. Not for Unix sockets.
+  /// Closes the socket, which is not a Unix socket, so that the other side sees a reset.
   void reset(Socket& socket);
   Backend& backend_of(const Socket& socket);
 
-  // Operations. What is started lives until the end, so a failed clause leaves nothing dangling.
+  // Operations. They live until the end of the fixture, so a failed clause leaves no dangling
+  // pointer.
 
   ReceiveProbe& receive(Socket& socket, MutableBytes target = {});
   SendProbe& send(Socket& socket, std::string text);
   SendProbe& send_pieces(Socket& socket, std::vector<std::string> texts);
   AcceptProbe& accept(Socket& listener);
   ConnectProbe& start_connect(Socket& socket, const os::Address& peer);
-  /// Into slots of its own, which `target` names.
+  /// Receives into `slots` slots that the fixture owns; `target` of the probe refers to them.
   ReceiveDatagramsProbe& receive_datagrams(Socket& socket, std::size_t slots = 1,
                                            std::uint32_t bytes_max = Buffer::default_capacity);
-  /// All to `peer`.
+  /// Sends all texts to `peer`.
   SendDatagramsProbe& send_datagrams(Socket& socket, std::vector<std::string> texts,
                                      const os::Address& peer = {});
   void cancel(Operation& operation) { backend_of(*operation.socket()).cancel(operation); }
-  HangupProbe& watch(Socket& socket);
+  HangupProbe& observe_hangup(Socket& socket);
 
   // Turning.
 
   void turn();
-  /// Turns until `done`, at most 20 s of the host's time. Returns whether it came to that.
+  /// Turns the loops until `done` returns true, for at most 20 s of the platform's time.
+  /// Returns: true if `done` returned true.
   [[nodiscard]] bool until(const std::function<bool()>& done);
-  /// Turns until the operation is done.
+  /// Turns the loops until the operation is done.
   template <class P>
   P& finish(P& probe) {
-    if (!until([&] { return probe.done(); })) give_up("an operation does not finish");
+    if (!until([&] { return probe.done(); })) abort_test("an operation does not finish");
     return probe;
   }
-  /// Lets everything that is on its way arrive: two messages go round trip on a fresh connection.
+  /// Lets all data in flight arrive: two messages make a round trip on a new connection.
   void settle();
-  /// Sends and expects success.
+  /// Sends `text` and expects success.
   void write(Socket& socket, std::string text);
-  /// Receives exactly `size` bytes, through lent buffers.
+  /// Receives exactly `size` bytes, in buffers of the backend.
   std::string read(Socket& socket, std::size_t size);
   /// Receives until the end of the stream.
   std::string read_all(Socket& socket);
 
  private:
-  struct HeldSend {
+  struct PendingSend {
     SendProbe probe;
     std::vector<std::string> texts;
     std::vector<Bytes> pieces;
   };
-  struct HeldReceive {
+  struct PendingReceive {
     ReceiveDatagramsProbe probe;
     std::vector<Datagram> slots;
   };
-  struct HeldDatagrams {
+  struct PendingDatagrams {
     SendDatagramsProbe probe;
     std::vector<std::string> texts;
     std::vector<OutgoingDatagram> datagrams;
   };
-  [[noreturn]] static void give_up(const std::string& what, std::error_code error = {});
+  [[noreturn]] static void abort_test(const std::string& what, std::error_code error = {});
   Result<> read_once(Socket& socket, std::string& text);
 
-  ContractWorld& world_;
+  ContractEnvironment& environment_;
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<Loop> other_;
-  BlockPool::Use blocks_;
+  ScopedBlockPool blocks_;
   BackendChoice choice_;
   std::size_t unread_overshoot_;
-  Loop* used_;
-  bool busy_ = false;  // the last turn has done something
+  Loop* active_loop_;
+  bool busy_ = false;  // true if the last turn did work
   std::map<const Socket*, Loop*> sockets_;
   std::list<ReceiveProbe> receives_;
-  std::list<HeldSend> sends_;
+  std::list<PendingSend> sends_;
   std::list<AcceptProbe> accepts_;
   std::list<ConnectProbe> connects_;
-  std::list<HangupProbe> watchers_;
-  std::list<HeldReceive> datagram_receives_;
-  std::list<HeldDatagrams> datagram_sends_;
+  std::list<HangupProbe> observers_;
+  std::list<PendingReceive> datagram_receives_;
+  std::list<PendingDatagrams> datagram_sends_;
 };
 
-/// `size` bytes that look random, repeat nowhere and depend on `seed` alone.
+/// Returns `size` pseudo-random bytes without repetition that depend on `seed` alone.
 std::string pattern(std::size_t size, std::uint64_t seed);
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// Contract: receiving and sending bytes while both sides are well.
+// Contract of receiving and sending on healthy connections.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -13,37 +13,38 @@ MutableBytes room_of(std::string& text) {
   return {reinterpret_cast<std::byte*>(text.data()), text.size()};
 }
 
-void receives_into_a_lent_buffer(ContractBench& bench) {
-  const auto [client, server] = bench.connect();
-  ReceiveProbe& before = bench.receive(server);
+void receives_into_a_lent_buffer(ContractFixture& fixture) {
+  const auto [client, server] = fixture.connect();
+  ReceiveProbe& before = fixture.receive(server);
   EXPECT_FALSE(before.done());
   EXPECT_EQ(before.state(), Operation::State::pending);
   EXPECT_EQ(before.socket(), &server);
-  bench.write(client, "first");
-  bench.finish(before);
+  fixture.write(client, "first");
+  fixture.finish(before);
   EXPECT_TRUE(before.succeeded());
   EXPECT_EQ(before.buffer.text(), "first");
 
-  bench.write(client, "second");
-  bench.settle();
-  ReceiveProbe& late = bench.finish(bench.receive(server));
+  fixture.write(client, "second");
+  fixture.settle();
+  ReceiveProbe& late = fixture.finish(fixture.receive(server));
   EXPECT_EQ(late.buffer.text(), "second");
-  EXPECT_EQ(before.buffer.text(), "first");  // a lent buffer is the receiver's to keep
+  EXPECT_EQ(before.buffer.text(),
+            "first");  // a lent buffer stays valid until the receiver drops it
 }
 
-void receives_into_a_span(ContractBench& bench) {
-  const auto [client, server] = bench.connect();
+void receives_into_a_span(ContractFixture& fixture) {
+  const auto [client, server] = fixture.connect();
   std::string small(4, '-');
-  ReceiveProbe& before = bench.receive(server, room_of(small));
-  bench.write(client, "abcdefghij");
-  bench.finish(before);
+  ReceiveProbe& before = fixture.receive(server, room_of(small));
+  fixture.write(client, "abcdefghij");
+  fixture.finish(before);
   ASSERT_TRUE(before.succeeded());
   EXPECT_FALSE(before.buffer.owns_memory());
   std::string got = small.substr(0, before.count);
   EXPECT_GE(before.count, 1u);
   while (got.size() < 10) {
     std::string next(3, '-');
-    ReceiveProbe& received = bench.finish(bench.receive(server, room_of(next)));
+    ReceiveProbe& received = fixture.finish(fixture.receive(server, room_of(next)));
     ASSERT_TRUE(received.succeeded());
     ASSERT_GE(received.count, 1u);
     ASSERT_LE(received.count, 3u);
@@ -52,104 +53,105 @@ void receives_into_a_span(ContractBench& bench) {
   EXPECT_EQ(got, "abcdefghij");
 }
 
-void spans_and_lent_buffers_may_alternate(ContractBench& bench) {
-  const auto [client, server] = bench.connect();
+void spans_and_lent_buffers_may_alternate(ContractFixture& fixture) {
+  const auto [client, server] = fixture.connect();
   const std::string sent = pattern(50'000, 1);
-  SendProbe& sending = bench.send(client, sent);
+  SendProbe& sending = fixture.send(client, sent);
   std::string got;
   for (bool lent = false; got.size() < sent.size(); lent = !lent) {
     std::string span(777, '-');
     ReceiveProbe& received =
-        bench.finish(lent ? bench.receive(server) : bench.receive(server, room_of(span)));
+        fixture.finish(lent ? fixture.receive(server) : fixture.receive(server, room_of(span)));
     ASSERT_TRUE(received.succeeded()) << received.error().message();
     got += lent ? std::string(received.buffer.text()) : span.substr(0, received.count);
     received.buffer = {};
   }
   EXPECT_TRUE(got == sent);
-  EXPECT_TRUE(bench.finish(sending).succeeded());
+  EXPECT_TRUE(fixture.finish(sending).succeeded());
 }
 
-void large_transfers_go_both_ways_at_once(ContractBench& bench) {
+void large_transfers_go_both_ways_at_the_same_time(ContractFixture& fixture) {
   constexpr std::size_t size = 10'000'000;
-  const auto [client, server] = bench.connect();
+  const auto [client, server] = fixture.connect();
   const std::array<std::string, 2> sent = {pattern(size, 1), pattern(size, 2)};
   const std::array<Socket*, 2> from = {&client, &server};
   const std::array<Socket*, 2> to = {&server, &client};
   std::array<std::string, 2> got;
   std::array<SendProbe*, 2> sends{};
   std::array<ReceiveProbe*, 2> receives{};
-  for (std::size_t way = 0; way < 2; ++way) sends[way] = &bench.send(*from[way], sent[way]);
-  EXPECT_FALSE(sends[0]->done()) << "10 MB without a reader do not fit anywhere";
-  for (std::size_t way = 0; way < 2; ++way) receives[way] = &bench.receive(*to[way]);
-  // Takes what one direction has received; whether that is all, or has failed.
+  for (std::size_t way = 0; way < 2; ++way) sends[way] = &fixture.send(*from[way], sent[way]);
+  EXPECT_FALSE(sends[0]->done()) << "no buffer has room for 10 MB without a reader";
+  for (std::size_t way = 0; way < 2; ++way) receives[way] = &fixture.receive(*to[way]);
+  // Takes the data of one direction. Returns true if all data has arrived, or a receive has
+  // failed.
   const auto take = [&](std::size_t way) {
     while (receives[way]->succeeded() && got[way].size() < size) {
       got[way] += receives[way]->buffer.text();
       receives[way]->buffer = {};
-      if (got[way].size() < size) receives[way] = &bench.receive(*to[way]);
+      if (got[way].size() < size) receives[way] = &fixture.receive(*to[way]);
     }
     return receives[way]->done();
   };
-  EXPECT_TRUE(bench.until([&] { return take(0) & take(1); }));
+  EXPECT_TRUE(fixture.until([&] { return take(0) & take(1); }));
   for (std::size_t way = 0; way < 2; ++way) {
     EXPECT_TRUE(got[way] == sent[way]) << got[way].size() << " of " << size << " bytes";
-    EXPECT_TRUE(bench.finish(*sends[way]).succeeded());
+    EXPECT_TRUE(fixture.finish(*sends[way]).succeeded());
     EXPECT_EQ(sends[way]->sent, size);
   }
-  EXPECT_GE(bench.backend().counters().bytes_received.value(), 2 * size);
-  EXPECT_GE(bench.backend().counters().bytes_sent.value(), 2 * size);
+  EXPECT_GE(fixture.backend().counters().bytes_received.value(), 2 * size);
+  EXPECT_GE(fixture.backend().counters().bytes_sent.value(), 2 * size);
 }
 
-// More pieces than one system call takes (IOV_MAX is 1024), of all sizes, empty ones among them.
-void sends_many_pieces_in_order(ContractBench& bench) {
-  const auto [client, server] = bench.connect();
+// The number of pieces exceeds that of one system call (IOV_MAX is 1024). Some pieces are empty.
+void sends_many_pieces_in_order(ContractFixture& fixture) {
+  const auto [client, server] = fixture.connect();
   std::vector<std::string> pieces;
   std::string whole;
   for (std::size_t i = 0; i < 5000; ++i) {
     pieces.push_back(pattern(i % 5 == 0 ? 0 : i % 617, i));
     whole += pieces.back();
   }
-  SendProbe& sending = bench.send_pieces(client, std::move(pieces));
-  EXPECT_TRUE(bench.read(server, whole.size()) == whole);
-  EXPECT_TRUE(bench.finish(sending).succeeded());
+  SendProbe& sending = fixture.send_pieces(client, std::move(pieces));
+  EXPECT_TRUE(fixture.read(server, whole.size()) == whole);
+  EXPECT_TRUE(fixture.finish(sending).succeeded());
   EXPECT_EQ(sending.sent, whole.size());
 }
 
-void sends_nothing_successfully(ContractBench& bench) {
-  const auto [client, server] = bench.connect();
-  EXPECT_TRUE(bench.finish(bench.send_pieces(client, {})).succeeded());
-  SendProbe& empty = bench.finish(bench.send_pieces(client, {"", "", ""}));
+void an_empty_send_succeeds(ContractFixture& fixture) {
+  const auto [client, server] = fixture.connect();
+  EXPECT_TRUE(fixture.finish(fixture.send_pieces(client, {})).succeeded());
+  SendProbe& empty = fixture.finish(fixture.send_pieces(client, {"", "", ""}));
   EXPECT_TRUE(empty.succeeded());
   EXPECT_EQ(empty.sent, 0u);
-  bench.write(client, "still fine");
-  EXPECT_EQ(bench.read(server, 10), "still fine");
+  fixture.write(client, "still fine");
+  EXPECT_EQ(fixture.read(server, 10), "still fine");
 }
 
-void a_pending_send_tells_its_progress(ContractBench& bench) {
+void a_pending_send_reports_its_progress(ContractFixture& fixture) {
   constexpr std::size_t size = 20'000'000;
-  const auto [client, server] = bench.connect();
+  const auto [client, server] = fixture.connect();
   const std::string sent = pattern(size, 3);
-  SendProbe& sending = bench.send(client, sent);
-  ASSERT_TRUE(bench.until([&] { return sending.sent > 0; }));
+  SendProbe& sending = fixture.send(client, sent);
+  ASSERT_TRUE(fixture.until([&] { return sending.sent > 0; }));
   EXPECT_FALSE(sending.done());
   const std::size_t early = sending.sent;
   EXPECT_LT(early, size);
   std::string got;
   while (got.size() < size) {
-    ReceiveProbe& received = bench.finish(bench.receive(server));
+    ReceiveProbe& received = fixture.finish(fixture.receive(server));
     ASSERT_TRUE(received.succeeded());
     got += received.buffer.text();
     received.buffer = {};
     ASSERT_LE(got.size(), size);
   }
   EXPECT_TRUE(got == sent);
-  EXPECT_TRUE(bench.finish(sending).succeeded());
+  EXPECT_TRUE(fixture.finish(sending).succeeded());
   EXPECT_EQ(sending.sent, size);
 }
 
-// Everything is started from within what finished before, as coroutines do.
-void operations_start_the_next_ones(ContractBench& bench) {
-  const auto [client, server] = bench.connect();
+// Each operation is started in the callback of the previous one, as coroutines do.
+void an_operation_can_start_the_next_one(ContractFixture& fixture) {
+  const auto [client, server] = fixture.connect();
   constexpr int rounds = 2000;
   int echoed = 0;
   int answered = 0;
@@ -157,7 +159,7 @@ void operations_start_the_next_ones(ContractBench& bench) {
   SendProbe from_server, from_client;
   const Bytes ping = to_bytes("ping");
   Bytes echo;
-  Backend& backend = bench.backend();
+  Backend& backend = fixture.backend();
   from_client.pieces = {&ping, 1};
   from_client.then = [&, &to = client] { start(backend, to, at_client); };
   at_server.then = [&, &to = server] {
@@ -166,46 +168,47 @@ void operations_start_the_next_ones(ContractBench& bench) {
     from_server.pieces = {&echo, 1};
     start(backend, to, from_server);
   };
-  // An operation that finishes at once calls `then` inside its start: the queue breaks the chain.
+  // An operation that finishes immediately calls `then` inside its start. The ready queue ends
+  // this recursion.
   CallProbe again([&, &from = client] { start(backend, from, from_client); });
   CallProbe listen_again([&, &from = server] { start(backend, from, at_server); });
   from_server.then = [&] {
     ++echoed;
-    bench.loop().ready(listen_again);
+    fixture.loop().ready(listen_again);
   };
   at_client.then = [&] {
     EXPECT_EQ(at_client.buffer.text(), "ping");
-    if (++answered < rounds) bench.loop().ready(again);
+    if (++answered < rounds) fixture.loop().ready(again);
   };
   start(backend, server, at_server);
   start(backend, client, from_client);
-  EXPECT_TRUE(bench.until([&] { return answered == rounds && echoed == rounds; }));
+  EXPECT_TRUE(fixture.until([&] { return answered == rounds && echoed == rounds; }));
   EXPECT_EQ(answered, rounds);
   for (Operation* each :
        std::initializer_list<Operation*>{&at_server, &at_client, &from_server, &from_client}) {
-    bench.cancel(*each);
+    fixture.cancel(*each);
   }
-  EXPECT_TRUE(bench.until([&] {
+  EXPECT_TRUE(fixture.until([&] {
     return at_server.at_rest() && at_client.at_rest() && from_server.at_rest() &&
            from_client.at_rest();
   }));
 }
 
-void two_loops_talk(ContractBench& bench) {
-  Socket& listener = bench.listen();
-  const os::Address address = bench.address_of(listener);
-  bench.use(bench.other_loop());
-  Socket& client = bench.open(address);
-  ConnectProbe& connect = bench.finish(bench.start_connect(client, address));
+void two_loops_exchange_data(ContractFixture& fixture) {
+  Socket& listener = fixture.listen();
+  const os::Address address = fixture.address_of(listener);
+  fixture.use(fixture.other_loop());
+  Socket& client = fixture.open(address);
+  ConnectProbe& connect = fixture.finish(fixture.start_connect(client, address));
   ASSERT_TRUE(connect.succeeded());
-  bench.use(bench.loop());
-  Socket& server = bench.accept_one(listener);
+  fixture.use(fixture.loop());
+  Socket& server = fixture.accept_one(listener);
   const std::string sent = pattern(1'000'000, 4);
-  SendProbe& sending = bench.send(client, sent);
-  EXPECT_TRUE(bench.read(server, sent.size()) == sent);
-  bench.finish(sending);
-  bench.write(server, "thanks");
-  EXPECT_EQ(bench.read(client, 6), "thanks");
+  SendProbe& sending = fixture.send(client, sent);
+  EXPECT_TRUE(fixture.read(server, sent.size()) == sent);
+  fixture.finish(sending);
+  fixture.write(server, "thanks");
+  EXPECT_EQ(fixture.read(client, 6), "thanks");
 }
 
 }  // namespace
@@ -215,12 +218,13 @@ std::vector<ContractClause> contract_of_streams() {
       {"receives_into_a_lent_buffer", receives_into_a_lent_buffer},
       {"receives_into_a_span", receives_into_a_span},
       {"spans_and_lent_buffers_may_alternate", spans_and_lent_buffers_may_alternate},
-      {"large_transfers_go_both_ways_at_once", large_transfers_go_both_ways_at_once},
+      {"large_transfers_go_both_ways_at_the_same_time",
+       large_transfers_go_both_ways_at_the_same_time},
       {"sends_many_pieces_in_order", sends_many_pieces_in_order},
-      {"sends_nothing_successfully", sends_nothing_successfully},
-      {"a_pending_send_tells_its_progress", a_pending_send_tells_its_progress},
-      {"operations_start_the_next_ones", operations_start_the_next_ones},
-      {"two_loops_talk", two_loops_talk},
+      {"an_empty_send_succeeds", an_empty_send_succeeds},
+      {"a_pending_send_reports_its_progress", a_pending_send_reports_its_progress},
+      {"an_operation_can_start_the_next_one", an_operation_can_start_the_next_one},
+      {"two_loops_exchange_data", two_loops_exchange_data},
   };
 }
 

@@ -1,0 +1,18 @@
+// Scenarios that do more than send requests to an HTTP service.
+#pragma once
+
+#include "tools/simulate/scenarios.hpp"
+
+namespace weir::simulate {
+
+/// Requests pages that are routes or services, while they change and faults are injected.
+Outcome with_routes(const sim::WorldOptions& options);
+Outcome with_services(const sim::WorldOptions& options);
+/// Runs one to five cores that send messages, publish news and call each other.
+Outcome with_cores(const sim::WorldOptions& options);
+/// Runs one to five cores that publish events for each other until the bus is stopped.
+Outcome with_events(const sim::WorldOptions& options);
+/// Sends requests in datagrams through a network that loses, duplicates and cuts.
+Outcome with_datagrams(const sim::WorldOptions& options);
+
+}  // namespace weir::simulate

@@ -1,0 +1,79 @@
+// One connection to the server under test.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tools/weir/check/check_target.hpp"
+#include "tools/weir/check/response_parser.hpp"
+#include "weir/net/tcp.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::check {
+
+/// The condition that ends receiving: the responses have arrived, or the timeout has passed.
+struct StopCondition {
+  std::size_t final_count = 0;  ///< number of final responses on the connection; 0: no condition
+  bool interim = false;         ///< true: an interim response also ends receiving
+  Duration wait_timeout{};
+};
+
+/// A CheckConnection sends bytes to the target and parses its responses.
+/// Threads: its loop.
+/// Lifetime: the target outlives it. No call is in progress when it is destroyed.
+class CheckConnection {
+ public:
+  explicit CheckConnection(const CheckTarget& target) noexcept : target_(target) {}
+
+  /// Connects to the target.
+  /// Returns: true if connected; else outcome() has the reason.
+  /// Cancel: returns false, like a failure to connect.
+  Task<bool> open();
+  /// Sets the method of the next request whose method is not set yet. Other requests count as
+  /// GET.
+  void expect_response_to(std::string_view method) { reader_.expect_response_to(method); }
+  /// Sends `bytes` and receives at the same time, until `until` is met. Bytes that are unsent by
+  /// then are dropped.
+  /// Cancel: ends early.
+  Task<> send_and_receive(std::string_view bytes, StopCondition until);
+  /// Receives until `until` is met.
+  /// Cancel: ends early.
+  Task<> receive(StopCondition until);
+  /// Receives until the connection has ended, for at most `wait_timeout`.
+  /// Returns: true if it has ended.
+  /// Cancel: ends early.
+  Task<bool> wait_for_close(Duration wait_timeout);
+  /// Sends without receiving, for at most `wait_timeout`.
+  /// Returns: true if all bytes were sent.
+  /// Cancel: ends early.
+  Task<bool> send(std::string_view bytes, Duration wait_timeout);
+  /// Ends sending on this side. A later close no longer counts as a close by the server.
+  void finish_writing();
+  /// Closes the connection immediately. Unread bytes turn the close into a reset.
+  void close();
+
+  bool is_closed() const noexcept { return closed_; }
+  std::size_t final_count() const noexcept { return reader_.final_count(); }
+  const ResponseParser& reader() const noexcept { return reader_; }
+  /// Returns the outcome so far.
+  Outcome outcome() const;
+
+ private:
+  Task<> write(std::string_view bytes);
+  Task<> receive_then_stop_sending(StopCondition until);
+  void process_input(const Result<Buffer>& input);
+  bool is_met(const StopCondition& until) const noexcept;
+
+  const CheckTarget& target_;
+  std::optional<tcp::Stream> stream_;
+  ResponseParser reader_;
+  std::string connect_error_;
+  bool writing_finished_ = false;  // true: this side has ended sending
+  bool closed_ = false;
+  bool closed_by_server_ = false;
+  bool reset_ = false;
+};
+
+}  // namespace weir::check

@@ -1,0 +1,17 @@
+// Escaping and truncation of text for HTML and SVG.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weir::drawing {
+
+/// Returns the text with & < > " ' as character references, safe between tags and inside quoted
+/// attributes. Control characters, which XML forbids, and invalid UTF-8 become U+FFFD.
+std::string escape_html(std::string_view text);
+
+/// Returns the first `characters_max` characters (not bytes) of UTF-8. The last of them is an
+/// ellipsis if text was cut off.
+std::string truncate_utf8(std::string_view text, std::size_t characters_max);
+
+}  // namespace weir::drawing

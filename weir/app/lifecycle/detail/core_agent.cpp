@@ -1,0 +1,432 @@
+// CoreAgent: makes, starts, stops and destroys the services of one core.
+#include "weir/app/lifecycle/detail/core_agent.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "weir/app/handles/handles.hpp"
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir::inject {
+namespace {
+
+bool is_ordinary(const TypeDescriptor& descriptor) noexcept {
+  return descriptor.alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+}
+
+void* allocate(const TypeDescriptor& descriptor) {
+  if (is_ordinary(descriptor)) return BlockPool::allocate(descriptor.size);
+  return ::operator new(descriptor.size, std::align_val_t(descriptor.alignment));
+}
+
+void release(const TypeDescriptor& descriptor, void* memory) noexcept {
+  if (is_ordinary(descriptor)) {
+    BlockPool::release(memory);
+  } else {
+    ::operator delete(memory, std::align_val_t(descriptor.alignment));
+  }
+}
+
+/// Clears the providers of a service that does not exist.
+void clear(Providers& providers) noexcept {
+  assert(std::ranges::none_of(providers.counted, [](const auto& each) { return each->in_use(); }) &&
+         "service destroyed before its calls ended");
+  providers.objects.clear();
+  providers.counted.clear();
+}
+
+Scope* scope_of(const Instance& instance) noexcept {
+  const Dependency* const dependency = find_dependency(instance, DependencyKind::scope);
+  return dependency == nullptr ? nullptr : static_cast<Scope*>(dependency->argument);
+}
+
+}  // namespace
+
+Dependency* find_dependency(const Instance& instance, DependencyKind kind) noexcept {
+  if (!instance.registration->descriptor->has_owned_arguments) return nullptr;
+  const auto parameters = instance.registration->descriptor->parameters;
+  const auto found = std::ranges::find(parameters, kind, &Parameter::kind);
+  if (found == parameters.end()) return nullptr;
+  return &instance.dependencies[found - parameters.begin()];
+}
+
+http::ServiceRouteSet* routes_of(const Instance& instance) noexcept {
+  const Dependency* const dependency = find_dependency(instance, DependencyKind::routes);
+  if (dependency == nullptr) return nullptr;
+  return static_cast<http::ServiceRouteSet*>(
+      static_cast<http::ServiceRoutes*>(dependency->argument));
+}
+
+/// The running task of a service: its start, its stop, or the opening of its routes.
+class ServiceTask : Continuation {
+ public:
+  ServiceTask(CoreAgent& core, Instance& instance, Task<AgentEvent> task) noexcept
+      : Continuation(&completed), core_(core), instance_(instance), task_(std::move(task)) {}
+
+  /// Starts the task, which may have ended and destroyed this object when start() returns.
+  void start() { task_.start(Context{&core_.loop_, &cancel_}, *this); }
+  void cancel() { cancel_.cancel(); }
+
+ private:
+  static std::coroutine_handle<> completed(Continuation& self, std::coroutine_handle<>) {
+    auto& service_task = static_cast<ServiceTask&>(self);
+    CoreAgent& core = service_task.core_;
+    AgentEvent event = service_task.task_.handle().promise().take();
+    service_task.instance_.service_task = nullptr;
+    BlockPtr<ServiceTask>(&service_task).reset();
+    core.on_event_(core.listener_, std::move(event));
+    return std::noop_coroutine();
+  }
+
+  CoreAgent& core_;
+  Instance& instance_;
+  CancelSource cancel_;
+  Task<AgentEvent> task_;
+};
+
+void CoreAgent::execute(const Command& command) {
+  switch (command.kind) {
+    case Command::Kind::make:
+      return make(*command.instance);
+    case Command::Kind::stop:
+      return stop(command);
+    case Command::Kind::cancel:
+      if (command.instance->service_task != nullptr) command.instance->service_task->cancel();
+      return;
+    case Command::Kind::clear_providers:
+      command.providers->loop = &loop_;
+      return clear(*command.providers);
+    case Command::Kind::add_provider:
+    case Command::Kind::remove_provider:
+      return update_providers(command);
+    case Command::Kind::reset_lazy:
+    case Command::Kind::resolve_lazy:
+    case Command::Kind::fail_lazy:
+      return complete_lazy(command);
+    case Command::Kind::open_routes:
+      return run(
+          *command.instance,
+          open_task(command.instance, static_cast<const http::ServiceRouteSet*>(command.object)));
+    case Command::Kind::take_routes:
+      routes_of(*command.instance)->hand_over(loop_);
+      return on_event_(listener_, AgentEvent(AgentEvent::Kind::routes_taken, command.instance));
+  }
+}
+
+void CoreAgent::run(Instance& instance, Task<AgentEvent> task) {
+  auto service_task = make_block<ServiceTask>(*this, instance, std::move(task));
+  instance.service_task = service_task.get();
+  service_task.release()->start();
+}
+
+// --- making and starting -------------------------------------------------------------------------
+
+void CoreAgent::find_arguments(Instance& instance, void** arguments, void* requester_data) {
+  const auto parameters = instance.registration->descriptor->parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    Dependency& dependency = instance.dependencies[i];
+    switch (parameters[i].kind) {
+      case DependencyKind::required:
+      case DependencyKind::optional:
+      case DependencyKind::lazy:
+      case DependencyKind::remote:
+      case DependencyKind::scoped:
+        break;
+      case DependencyKind::requester:
+        arguments[i] = requester_data;  // valid for this call only
+        continue;
+      case DependencyKind::scope:
+        if (dependency.argument == nullptr) {
+          dependency.argument =
+              make_block<Scope>(Context{&loop_, nullptr}, OnFailure::isolate).release();
+        }
+        break;
+      case DependencyKind::root:
+        break;
+      case DependencyKind::self:
+        dependency.argument = &instance;
+        break;
+      case DependencyKind::loop:
+        dependency.argument = &loop_;
+        break;
+      case DependencyKind::app:
+        dependency.argument = &app_;
+        break;
+      case DependencyKind::routes:
+        if (dependency.argument == nullptr) dependency.argument = make_routes(instance);
+        break;
+    }
+    arguments[i] = dependency.argument;
+  }
+}
+
+void* CoreAgent::make_routes(const Instance& instance) {
+  using Reach = http::ServiceRouteSet::Reach;
+  http::ServiceRoutes* const routes =
+      make_block<http::ServiceRouteSet>(
+          *route_registry_, std::string(instance.registration->descriptor->type->name), loop_,
+          instance.used_by_all_cores ? Reach::all_cores : Reach::own_core)
+          .release();
+  return routes;
+}
+
+void CoreAgent::make(Instance& instance) {
+  const TypeDescriptor& descriptor = *instance.registration->descriptor;
+  AgentEvent event(AgentEvent::Kind::started, &instance);
+  std::array<void*, parameters_max> arguments;
+  Requester::Data requester_data{};
+  if (instance.owner != nullptr) {
+    const Registration& owner = *instance.owner->registration;
+    requester_data = {owner.descriptor->type, &owner.effective_options().properties, instance.core};
+  }
+  try {
+    find_arguments(instance, arguments.data(), &requester_data);
+    instance.memory = allocate(descriptor);
+    if (auto made = descriptor.make(instance.memory, instance.registration->factory.get(),
+                                    arguments.data());
+        !made) {
+      event.error = made.error();
+      event.why = made.error().message();
+    }
+  } catch (...) {
+    event.error = std::make_error_code(std::errc::state_not_recoverable);
+    event.why = describe({}, std::current_exception());
+  }
+  if (event.error) {
+    event.kind = AgentEvent::Kind::failed;
+    if (instance.memory != nullptr) release(descriptor, std::exchange(instance.memory, nullptr));
+    if (scope_of(instance) != nullptr)
+      return run(instance, abort_task(&instance, std::move(event)));
+    release_arguments(instance);
+  } else if (descriptor.start != nullptr ||
+             (!instance.is_replacement && routes_of(instance) != nullptr)) {
+    return run(instance, start_task(&instance));
+  }
+  on_event_(listener_, std::move(event));
+}
+
+Task<AgentEvent> CoreAgent::start_task(Instance* instance) {
+  const Registration& registration = *instance->registration;
+  AgentEvent event(AgentEvent::Kind::started, instance);
+  if (registration.descriptor->start != nullptr) {
+    try {
+      const Result<> started = co_await timeout(registration.effective_options().start_timeout,
+                                                registration.descriptor->start(instance->memory));
+      if (!started) {
+        event.error = started.error();
+        event.why = started.error().message();
+      }
+    } catch (...) {
+      event.error = std::make_error_code(std::errc::state_not_recoverable);
+      event.why = describe({}, std::current_exception());
+    }
+  }
+  if (!event.error && !instance->is_replacement && routes_of(*instance) != nullptr) {
+    AgentEvent opened = co_await open_task(instance, nullptr);
+    event.error = opened.error;
+    event.why = std::move(opened.why);
+    if (event.error) co_await stop_service(instance);
+  }
+  if (!event.error) co_return event;
+  event.kind = AgentEvent::Kind::failed;
+  co_await close_scope(instance);
+  destroy(*instance);
+  co_return event;
+}
+
+/// Lets the routes of a started instance be served.
+Task<AgentEvent> CoreAgent::open_task(Instance* instance,
+                                      const http::ServiceRouteSet* predecessor) {
+  http::ServiceRouteSet& routes = *routes_of(*instance);
+  AgentEvent event(AgentEvent::Kind::routes_opened, instance);
+  const Result<> opened = co_await timeout(
+      instance->registration->effective_options().start_timeout, routes.open(predecessor));
+  if (!opened) {
+    event.error = opened.error();
+    event.why = routes.error_text().empty() ? opened.error().message() : routes.error_text();
+  }
+  co_return event;
+}
+
+/// Cleans up after an instance that could not be made but may have spawned tasks.
+Task<AgentEvent> CoreAgent::abort_task(Instance* instance, AgentEvent event) {
+  co_await close_scope(instance);
+  release_arguments(*instance);
+  co_return event;
+}
+
+// --- stopping and destroying ---------------------------------------------------------------------
+
+void CoreAgent::stop(const Command& command) {
+  Instance& instance = *command.instance;
+  const bool has_routes = routes_of(instance) != nullptr;
+  if (instance.registration->descriptor->stop != nullptr || scope_of(instance) != nullptr ||
+      has_routes) {
+    const Duration stop_timeout =
+        has_routes ? instance.registration->effective_options().stop_timeout : Duration::zero();
+    const http::WithdrawOptions how{command.replacement_follows, command.app_stopping,
+                                    stop_timeout};
+    return run(instance, stop_task(&instance, how));
+  }
+  destroy(instance);
+  on_event_(listener_, AgentEvent(AgentEvent::Kind::stopped, &instance));
+}
+
+/// Calls the service's stop(), if it has one.
+Task<> CoreAgent::stop_service(Instance* instance) {
+  const Registration& registration = *instance->registration;
+  if (registration.descriptor->stop == nullptr) co_return;
+  std::string error;
+  try {
+    const Result<> stopped = co_await timeout(registration.effective_options().stop_timeout,
+                                              registration.descriptor->stop(instance->memory));
+    if (!stopped) error = stopped.error().message();
+  } catch (...) {
+    error = describe({}, std::current_exception());
+  }
+  if (error.empty()) co_return;
+  loop_.platform().log("weir: " + std::string(registration.descriptor->type->name) +
+                       ": stop failed: " + error);
+}
+
+Task<AgentEvent> CoreAgent::stop_task(Instance* instance, http::WithdrawOptions how) {
+  if (http::ServiceRouteSet* const routes = routes_of(*instance)) co_await routes->withdraw(how);
+  if (instance->registration->descriptor->stop != nullptr) co_await stop_service(instance);
+  co_await close_scope(instance);
+  destroy(*instance);
+  co_return AgentEvent(AgentEvent::Kind::stopped, instance);
+}
+
+/// Cancels the tasks that the service has spawned, and waits for them, because they use the
+/// service.
+Task<> CoreAgent::close_scope(Instance* instance) {
+  Scope* const scope = scope_of(*instance);
+  if (scope == nullptr) co_return;
+  scope->cancel();
+  co_await scope->children_finished();
+}
+
+void CoreAgent::destroy(Instance& instance) noexcept {
+  const TypeDescriptor& descriptor = *instance.registration->descriptor;
+  descriptor.destroy(instance.memory);
+  release(descriptor, std::exchange(instance.memory, nullptr));
+  release_arguments(instance);
+}
+
+/// Releases the objects that belong to the service's parameters.
+void CoreAgent::release_arguments(Instance& instance) noexcept {
+  if (Dependency* const dependency = find_dependency(instance, DependencyKind::scope);
+      dependency != nullptr) {
+    const BlockPtr<Scope> deleted(
+        static_cast<Scope*>(std::exchange(dependency->argument, nullptr)));
+  }
+  if (http::ServiceRouteSet* const routes = routes_of(instance)) {
+    const BlockPtr<http::ServiceRouteSet> deleted(routes);
+    find_dependency(instance, DependencyKind::routes)->argument = nullptr;
+  }
+  const auto parameters = instance.registration->descriptor->parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (!is_dynamic_kind(parameters[i].kind)) continue;
+    auto& providers = *static_cast<Providers*>(instance.dependencies[i].argument);
+    providers.changed = nullptr;
+    clear(providers);
+  }
+}
+
+// --- Lazy parameters -----------------------------------------------------------------------------
+
+void CoreAgent::complete_lazy(const Command& command) {
+  const Index parameter = command.dependency - command.instance->first_dependency;
+  LazyState& lazy_state =
+      *static_cast<LazyState*>(command.instance->dependencies[parameter].argument);
+  lazy_state.request_pending = false;
+  if (command.kind == Command::Kind::reset_lazy) {
+    lazy_state.request = &request_lazy;
+    lazy_state.agent = this;
+    lazy_state.instance = command.instance;
+    lazy_state.dependency = command.dependency;
+  }
+  if (command.kind != Command::Kind::fail_lazy) lazy_state.object = command.object;
+  while (LazyAwaiter* const first = lazy_state.waiting.front()) {
+    if (command.kind == Command::Kind::fail_lazy) {
+      first->complete_with_error(lazy_state.error);
+    } else {
+      first->grant();
+    }
+  }
+}
+
+void CoreAgent::request_lazy(LazyState& lazy_state) {
+  AgentEvent event(AgentEvent::Kind::lazy_requested, lazy_state.instance);
+  event.dependency = lazy_state.dependency;
+  CoreAgent& agent = *lazy_state.agent;
+  agent.on_event_(agent.listener_, std::move(event));
+}
+
+// --- providers that appear and disappear ---------------------------------------------------------
+
+void CoreAgent::update_providers(const Command& command) {
+  Providers& providers = *command.providers;
+  bool out = true;
+  if (command.kind == Command::Kind::remove_provider) {
+    out = remove_provider(command);
+  } else if (command.provider == nullptr) {
+    providers.objects.push_back(command.object);
+  } else {
+    providers.counted.push_back(
+        std::make_unique<CountedProvider>(command.object, *command.provider));
+    providers.objects.push_back(providers.counted.back().get());
+  }
+  try {
+    const auto changed = providers.changed;  // the callback may replace itself
+    if (changed) changed();
+  } catch (...) {
+    loop_.platform().log(
+        "weir: " + std::string(command.instance->registration->descriptor->type->name) +
+        ": on_change() callback failed: " + describe({}, std::current_exception()));
+  }
+  if (command.kind == Command::Kind::add_provider || !out) return;
+  AgentEvent event(AgentEvent::Kind::provider_removed, command.instance);
+  event.dependency = command.dependency;
+  on_event_(listener_, std::move(event));
+}
+
+/// Returns true if the provider was removed; otherwise on_provider_unused() will follow.
+bool CoreAgent::remove_provider(const Command& command) {
+  Providers& providers = *command.providers;
+  if (command.provider == nullptr) {
+    std::erase(providers.objects, command.object);
+    return true;
+  }
+  const auto at = std::ranges::find(providers.counted, command.provider,
+                                    [](const auto& each) { return &each->instance(); });
+  if (at == providers.counted.end()) return true;
+  std::erase(providers.objects, at->get());
+  if (!(*at)->in_use()) {
+    providers.counted.erase(at);
+    return true;
+  }
+  (*at)->release_when_unused(loop_, {.callback = &on_provider_unused,
+                                     .agent = this,
+                                     .user = command.instance,
+                                     .dependency = command.dependency,
+                                     .providers = &providers});
+  return false;
+}
+
+void CoreAgent::on_provider_unused(CountedProvider& provider,
+                                   const CountedProvider::OnUnused& on_unused) {
+  std::erase_if(on_unused.providers->counted,
+                [&](const auto& each) { return each.get() == &provider; });
+  AgentEvent event(AgentEvent::Kind::provider_removed, on_unused.user);
+  event.dependency = on_unused.dependency;
+  on_unused.agent->on_event_(on_unused.agent->listener_, std::move(event));
+}
+
+}  // namespace weir::inject

@@ -1,0 +1,428 @@
+// The lifecycle of service instances: state changes, commands and events.
+#include "weir/app/lifecycle/detail/lifecycle.hpp"
+
+#include <cassert>
+#include <utility>
+
+#include "weir/app/lifecycle/detail/explain.hpp"
+
+namespace weir::inject {
+namespace {
+
+/// A longer queue releases its memory when it is empty.
+constexpr std::size_t queue_capacity_max = 1024;
+
+bool is_transitional(State state) noexcept {
+  return state == State::starting || state == State::draining || state == State::stopping;
+}
+
+}  // namespace
+
+// --- cores ---------------------------------------------------------------------------------------
+
+Lifecycle::RemoteAgent::RemoteAgent(Loop& loop, App& app,
+                                    http::ServiceRouteRegistry* route_registry,
+                                    Lifecycle& lifecycle)
+    : agent(loop, app, route_registry, &RemoteAgent::on_event, this),
+      command_queue(loop, &RemoteAgent::receive, this),
+      agent_events(*lifecycle.event_queue_) {}
+
+void Lifecycle::RemoteAgent::receive(void* self, std::vector<Command>& commands) {
+  auto& remote_agent = *static_cast<RemoteAgent*>(self);
+  remote_agent.receiving = true;
+  for (const Command& each : commands) remote_agent.agent.execute(each);
+  remote_agent.receiving = false;
+  remote_agent.agent_events.send(remote_agent.events);
+}
+
+void Lifecycle::RemoteAgent::on_event(void* self, AgentEvent event) {
+  auto& remote_agent = *static_cast<RemoteAgent*>(self);
+  remote_agent.events.push_back(std::move(event));
+  if (!remote_agent.receiving) remote_agent.agent_events.send(remote_agent.events);
+}
+
+void Lifecycle::open(Loop& app_loop, std::span<Loop* const> loops, App& app,
+                     http::ServiceRouteRegistry* route_registry) {
+  app_loop_ = &app_loop;
+  loops_ = loops;
+  remote_agents_.clear();
+  local_agent_.emplace(app_loop, app, route_registry, &Lifecycle::on_event, this);
+  event_queue_.emplace(app_loop, &Lifecycle::receive, this);
+  for (Loop* const each : loops) {
+    remote_agents_.push_back(
+        each == &app_loop ? nullptr
+                          : std::make_unique<RemoteAgent>(*each, app, route_registry, *this));
+  }
+  failures_.clear();
+}
+
+void Lifecycle::on_event(void* self, AgentEvent event) {
+  auto& lifecycle = *static_cast<Lifecycle*>(self);
+  lifecycle.events_.push_back(std::move(event));
+  lifecycle.run();
+}
+
+void Lifecycle::receive(void* self, std::vector<AgentEvent>& events) {
+  auto& lifecycle = *static_cast<Lifecycle*>(self);
+  for (AgentEvent& each : events) lifecycle.events_.push_back(std::move(each));
+  lifecycle.run();
+}
+
+void Lifecycle::send_to(std::size_t core, const Command& command) {
+  const auto& remote_agent = remote_agents_[core];
+  if (remote_agent == nullptr) {
+    local_agent_->execute(command);
+  } else {
+    remote_agent->commands.push_back(command);
+  }
+}
+
+// --- all instances -------------------------------------------------------------------------------
+
+void Lifecycle::start_all(bool all_or_nothing) {
+  running_ = true;
+  all_or_nothing_ = all_or_nothing;
+  for (Index index = 0; index < graph_.instance_count(); ++index) {
+    if (graph_.instance(index).registration != nullptr) enqueue(graph_.instance(index));
+  }
+  run();
+}
+
+void Lifecycle::stop_all() {
+  running_ = false;
+  for (Index index = graph_.instance_count(); index-- > 0;) {
+    if (graph_.instance(index).registration != nullptr) enqueue(graph_.instance(index));
+  }
+  run();
+}
+
+void Lifecycle::cancel_running() {
+  for (Index index = 0; index < graph_.instance_count(); ++index) {
+    Instance& instance = graph_.instance(index);
+    const bool runs = instance.state == State::starting || instance.state == State::stopping;
+    if (!runs && !instance.opening_routes) continue;
+    send({.kind = Command::Kind::cancel, .instance = &instance});
+  }
+  run();
+}
+
+void Lifecycle::enqueue_touched() {
+  for (const Index each : graph_.take_touched()) {
+    if (graph_.instance(each).registration != nullptr)
+      enqueue(graph_.instance(each));  // some were removed again
+  }
+}
+
+void Lifecycle::run() {
+  if (busy_) return;
+  busy_ = true;
+  for (;;) {
+    if (!events_.empty()) {
+      handled_events_.swap(events_);
+      for (AgentEvent& each : handled_events_) handle(each);
+      handled_events_.clear();
+    } else if (queue_head_ != queue_.size()) {
+      Instance& instance = graph_.instance(queue_[queue_head_++]);
+      instance.queued = false;
+      update(instance);
+    } else {
+      break;
+    }
+  }
+  if (queue_.capacity() > queue_capacity_max) queue_ = {};
+  queue_.clear();
+  queue_head_ = 0;
+  for (const auto& remote_agent : remote_agents_) {
+    if (remote_agent != nullptr) remote_agent->command_queue.send(remote_agent->commands);
+  }
+  busy_ = false;
+  if (transitions_ != 0) return;
+  while (auto* const each = settled_awaiters_.pop_front()) each->of.on_settled();
+}
+
+bool Lifecycle::SettledAwaiter::begin() {
+  if (context().cancelled()) (lifecycle_.*on_cancel_)();
+  if (lifecycle_.settled()) return false;
+  lifecycle_.settled_awaiters_.push_back(entry_);
+  if (context().cancel != nullptr && !context().cancelled()) context().cancel->add(*this);
+  return true;
+}
+
+void Lifecycle::SettledAwaiter::cancel(CancelNode& cancel_node) {
+  auto& self = static_cast<SettledAwaiter&>(cancel_node);
+  (self.lifecycle_.*self.on_cancel_)();
+}
+
+void Lifecycle::SettledAwaiter::on_settled() {
+  static_cast<CancelNode&>(*this).unlink();
+  resume_later();
+}
+
+// --- one instance --------------------------------------------------------------------------------
+
+bool Lifecycle::should_run(const Instance& instance) const noexcept {
+  return running_ && instance.demand != 0 && !instance.is_dormant() &&
+         !instance.registration->stopped_manually && instance.missing_providers == 0;
+}
+
+void Lifecycle::set_state(Instance& instance, State state) {
+  transitions_ += is_transitional(state);
+  transitions_ -= is_transitional(instance.state);
+  instance.state = state;
+  instance.state_since = app_loop_->now();
+}
+
+void Lifecycle::clear_failure(Instance& instance) {
+  std::erase_if(failures_, [&](const Failure& each) { return each.instance == instance.index; });
+  set_state(instance, State::waiting);
+}
+
+void Lifecycle::update(Instance& instance) {
+  if (instance.has_lazy_requests) answer_own_lazy_requests(instance);
+  switch (instance.state) {
+    case State::waiting:
+      return should_run(instance) ? request_children(instance) : answer_lazy_dependants(instance);
+    case State::waiting_for_children:
+      if (!should_run(instance)) {
+        set_state(instance, State::waiting);
+        set_children_demand(instance, 0);
+      } else if (instance.missing_children == 0) {
+        start(instance);
+      } else {
+        set_children_demand(instance, 1);  // there may be new children
+      }
+      return;
+    case State::starting:
+      if (can_keep_running(instance) || instance.cancelling) return;
+      instance.cancelling = true;
+      return send({.kind = Command::Kind::cancel, .instance = &instance});
+    case State::running:
+      if (!can_keep_running(instance) && !instance.opening_routes) begin_stop(instance);
+      return;
+    case State::draining:
+      if (instance.active_dependants == 0) stop(instance);
+      return;
+    case State::failed:
+      if (instance.demand == 0) set_state(instance, State::waiting);
+      return;
+    case State::stopping:
+      return;
+  }
+}
+
+void Lifecycle::request_children(Instance& instance) {
+  if (instance.missing_children == 0) return start(instance);
+  set_state(instance, State::waiting_for_children);
+  set_children_demand(instance, 1);
+}
+
+void Lifecycle::set_children_demand(Instance& instance, std::uint32_t demand) {
+  for (std::size_t i = 0; i < instance.registration->descriptor->parameters.size(); ++i) {
+    if (!instance.dependencies[i].child) continue;
+    if (demand != 0 && graph_.is_unresolved(instance.dependencies[i])) continue;
+    Instance& child = graph_.instance(instance.dependencies[i].provider);
+    if (std::exchange(child.demand, demand) != demand) enqueue(child);
+  }
+}
+
+void Lifecycle::start(Instance& instance) {
+  set_state(instance, State::starting);
+  instance.cancelling = false;
+  const auto parameters = instance.registration->descriptor->parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    Dependency& dependency = instance.dependencies[i];
+    if (parameters[i].kind == DependencyKind::required) {
+      ++graph_.instance(dependency.provider).active_dependants;
+      dependency.argument = graph_.object_for(dependency);
+    } else if (parameters[i].kind == DependencyKind::lazy) {
+      reset_lazy(instance.first_dependency + static_cast<Index>(i));
+    } else if (is_dynamic_kind(parameters[i].kind)) {
+      DynamicProviders& dynamic = graph_.dynamic_providers_of(dependency);
+      send({.kind = Command::Kind::clear_providers, .instance = &instance, .providers = &dynamic});
+      for (const Index seen : dynamic.dependencies) {
+        const Instance& provider = graph_.instance(graph_.dependency(seen).provider);
+        if (provider.state == State::running) deliver(graph_.dependency(seen), provider);
+      }
+    }
+  }
+  send({.kind = Command::Kind::make, .instance = &instance});
+}
+
+void Lifecycle::on_started(Instance& instance) {
+  if (!can_keep_running(instance)) return stop(instance);  // no other service was given it
+  set_state(instance, State::running);
+  for (Index index = instance.first_dependant; index != no_index;
+       index = graph_.dependency(index).next) {
+    Dependency& dependency = graph_.dependency(index);
+    Instance& dependant = graph_.instance(dependency.instance);
+    if (graph_.is_dynamic(dependency)) {
+      add_provider(dependency);
+    } else if (graph_.is_unresolved(dependency)) {
+      answer_lazy(index);
+    } else if (--(dependency.child ? dependant.missing_children : dependant.missing_providers) ==
+               0) {
+      enqueue(dependant);
+    }
+  }
+}
+
+void Lifecycle::begin_stop(Instance& instance) {
+  set_state(instance, State::draining);
+  if (instance.has_lazy_requests) answer_own_lazy_requests(instance);
+  for (Index index = instance.first_dependant; index != no_index;
+       index = graph_.dependency(index).next) {
+    Dependency& dependency = graph_.dependency(index);
+    Instance& dependant = graph_.instance(dependency.instance);
+    if (graph_.is_dynamic(dependency)) {
+      if (dependency.delivered && !dependency.removing) withdraw(index);
+    } else if (!graph_.is_unresolved(dependency)) {
+      ++(dependency.child ? dependant.missing_children : dependant.missing_providers);
+      enqueue(dependant);
+    }
+  }
+  if (instance.active_dependants == 0) stop(instance);
+}
+
+void Lifecycle::stop(Instance& instance) {
+  set_state(instance, State::stopping);
+  if (instance.has_lazy_requests) answer_own_lazy_requests(instance);
+  send({.kind = Command::Kind::stop,
+        .instance = &instance,
+        .replacement_follows = keep_routes_,
+        .app_stopping = !running_});
+}
+
+/// Releases the providers of an instance that no longer exists.
+void Lifecycle::release_providers(Instance& instance) {
+  const auto parameters = instance.registration->descriptor->parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    Dependency& dependency = instance.dependencies[i];
+    dependency.requested = false;
+    if (parameters[i].kind == DependencyKind::required || dependency.resolved) {
+      release(graph_.instance(dependency.provider));
+    } else if (is_dynamic_kind(parameters[i].kind)) {
+      for (const Index each : graph_.dynamic_providers_of(dependency).dependencies) {
+        Dependency& seen = graph_.dependency(each);
+        if (seen.delivered && !seen.removing) on_provider_removed(seen);
+      }
+    }
+  }
+}
+
+void Lifecycle::release(Instance& provider) {
+  assert(provider.active_dependants != 0);
+  if (--provider.active_dependants == 0 && provider.state == State::draining) enqueue(provider);
+}
+
+void Lifecycle::handle(AgentEvent& event) {
+  Instance& instance = *event.instance;
+  switch (event.kind) {
+    case AgentEvent::Kind::started:
+      return on_started(instance);
+    case AgentEvent::Kind::failed:
+      return on_failed(instance, event);
+    case AgentEvent::Kind::stopped:
+      release_providers(instance);
+      set_state(instance, State::waiting);
+      set_children_demand(instance, 0);
+      return enqueue(instance);
+    case AgentEvent::Kind::provider_removed:
+      return on_provider_removed(graph_.dependency(event.dependency));
+    case AgentEvent::Kind::lazy_requested:
+      return on_lazy_requested(event.dependency);
+    case AgentEvent::Kind::routes_opened:
+      --transitions_;
+      instance.opening_routes = false;
+      if (event.error) record_failure(instance, event, false);
+      return enqueue(instance);
+    case AgentEvent::Kind::routes_taken:
+      --transitions_;
+      return;
+  }
+}
+
+// --- routes --------------------------------------------------------------------------------------
+
+void Lifecycle::open_routes(Instance& instance, const Instance& old) {
+  if (routes_of(instance) == nullptr) return;
+  instance.opening_routes = true;
+  ++transitions_;
+  send({.kind = Command::Kind::open_routes, .instance = &instance, .object = routes_of(old)});
+}
+
+void Lifecycle::take_routes(Instance& instance) {
+  http::ServiceRouteSet* const routes = routes_of(instance);
+  if (routes == nullptr) return;
+  for (Loop* const each : routes->loops()) {
+    ++transitions_;
+    send_to(each->core(), {.kind = Command::Kind::take_routes, .instance = &instance});
+  }
+}
+
+void Lifecycle::record_failure(const Instance& instance, AgentEvent& event,
+                               bool seen_by_requester) {
+  failures_.push_back({.instance = instance.index,
+                       .service = instance.registration->id(instance.registration_index),
+                       .name = full_name_of(instance),
+                       .error = event.error,
+                       .why = std::move(event.why),
+                       .seen_by_requester = seen_by_requester});
+}
+
+void Lifecycle::on_failed(Instance& instance, AgentEvent& event) {
+  release_providers(instance);
+  set_children_demand(instance, 0);
+  if (instance.cancelling) {
+    set_state(instance, State::waiting);
+    return enqueue(instance);
+  }
+  set_state(instance, State::failed);
+  record_failure(instance, event, is_lazy_only(instance));
+  if (instance.lazy && !instance.required)
+    return answer_lazy_dependants(instance);  // the waiters decide what to do
+  if (all_or_nothing_ && running_) stop_all();
+}
+
+// --- providers that appear and disappear ---------------------------------------------------------
+
+void Lifecycle::add_provider(Dependency& dependency) {
+  const State state = graph_.instance(dependency.instance).state;
+  if (state == State::starting || state == State::running)
+    deliver(dependency, graph_.instance(dependency.provider));
+}
+
+void Lifecycle::deliver(Dependency& dependency, const Instance& provider) {
+  if (dependency.delivered) return;
+  Instance& instance = graph_.instance(dependency.instance);
+  dependency.delivered = true;
+  ++graph_.instance(provider.index).active_dependants;
+  dependency.argument = graph_.object_for(dependency);
+  Providers& providers = graph_.dynamic_providers_of(instance.dependencies[dependency.parameter]);
+  send({.kind = Command::Kind::add_provider,
+        .instance = &instance,
+        .providers = &providers,
+        .object = dependency.argument,
+        .provider = graph_.kind_of(dependency) == DependencyKind::optional ? nullptr : &provider});
+}
+
+void Lifecycle::withdraw(Index index) {
+  Dependency& dependency = graph_.dependency(index);
+  Instance& instance = graph_.instance(dependency.instance);
+  dependency.removing = true;
+  Providers& providers = graph_.dynamic_providers_of(instance.dependencies[dependency.parameter]);
+  send({.kind = Command::Kind::remove_provider,
+        .instance = &instance,
+        .dependency = index,
+        .providers = &providers,
+        .object = dependency.argument,
+        .provider = graph_.kind_of(dependency) == DependencyKind::optional
+                        ? nullptr
+                        : &graph_.instance(dependency.provider)});
+}
+
+void Lifecycle::on_provider_removed(Dependency& dependency) {
+  dependency.delivered = dependency.removing = false;
+  release(graph_.instance(dependency.provider));
+}
+
+}  // namespace weir::inject

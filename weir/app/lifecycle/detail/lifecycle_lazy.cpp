@@ -1,0 +1,135 @@
+// The lifecycle of Lazy parameters: services that are requested when they are used.
+//
+// The dependency of such a parameter is unresolved at first: it binds the instance to its
+// provider, and neither waits for the other. The first answer resolves it. It counts like a
+// required dependency from then on, also in later runs of the instance.
+#include <algorithm>
+
+#include "weir/app/handles/lazy.hpp"
+#include "weir/app/lifecycle/detail/core_agent.hpp"
+#include "weir/app/lifecycle/detail/lifecycle.hpp"
+#include "weir/loop/loop.hpp"
+
+namespace weir::inject {
+
+/// Prepares the Lazy before the instance is made. A provider that an earlier run has used is given
+/// immediately.
+void Lifecycle::reset_lazy(Index index) {
+  const Dependency& dependency = graph_.dependency(index);
+  void* object = nullptr;
+  if (dependency.resolved) {
+    ++graph_.instance(dependency.provider).active_dependants;
+    object = graph_.object_for(dependency);
+  }
+  send({.kind = Command::Kind::reset_lazy,
+        .instance = &graph_.instance(dependency.instance),
+        .dependency = index,
+        .object = object});
+}
+
+void Lifecycle::on_lazy_requested(Index index) {
+  Dependency& dependency = graph_.dependency(index);
+  dependency.requested = true;
+  graph_.instance(dependency.instance).has_lazy_requests = true;
+  answer_lazy(index);
+}
+
+/// Answers a request if that is possible now; otherwise makes the provider run.
+void Lifecycle::answer_lazy(Index index) {
+  const Dependency& dependency = graph_.dependency(index);
+  if (!dependency.requested) return;
+  const Instance& instance = graph_.instance(dependency.instance);
+  const bool may_wait =
+      running_ && (instance.state == State::starting || instance.state == State::running);
+  if (dependency.provider == no_index)
+    return fail_lazy(index, may_wait ? Errc::not_found : Errc::closed);
+  Instance& provider = graph_.instance(dependency.provider);
+  if (provider.state == State::running) return resolve_lazy(index);
+  if (!may_wait) return fail_lazy(index, Errc::closed);
+  if (provider.state == State::failed) return fail_lazy(index, failure_of(provider));
+  if (provider.registration->stopped_manually) return fail_lazy(index, Errc::not_found);
+  const bool demanded = provider.lazy_requested && (provider.demand != 0 || !dependency.child);
+  if (demanded) return;
+  provider.lazy_requested = true;
+  if (dependency.child) provider.demand = 1;
+  enqueue(provider);
+}
+
+/// Answers the instance's own requests.
+void Lifecycle::answer_own_lazy_requests(Instance& instance) {
+  instance.has_lazy_requests = false;
+  const auto parameters = instance.registration->descriptor->parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].kind != DependencyKind::lazy) continue;
+    answer_lazy(instance.first_dependency + static_cast<Index>(i));
+    instance.has_lazy_requests = instance.has_lazy_requests || instance.dependencies[i].requested;
+  }
+}
+
+/// Answers the requests that wait for this provider.
+void Lifecycle::answer_lazy_dependants(const Instance& provider) {
+  if (!provider.lazy) return;
+  for (Index each = provider.first_dependant; each != no_index;
+       each = graph_.dependency(each).next) {
+    if (graph_.is_unresolved(graph_.dependency(each))) answer_lazy(each);
+  }
+}
+
+void Lifecycle::resolve_lazy(Index index) {
+  Dependency& dependency = graph_.dependency(index);
+  dependency.requested = false;
+  dependency.resolved = true;
+  ++graph_.instance(dependency.provider).active_dependants;
+  send({.kind = Command::Kind::resolve_lazy,
+        .instance = &graph_.instance(dependency.instance),
+        .dependency = index,
+        .object = graph_.object_for(dependency)});
+}
+
+void Lifecycle::fail_lazy(Index index, std::error_code error) {
+  Dependency& dependency = graph_.dependency(index);
+  dependency.requested = false;
+  graph_.lazy_state_of(dependency).error = error;
+  send({.kind = Command::Kind::fail_lazy,
+        .instance = &graph_.instance(dependency.instance),
+        .dependency = index});
+}
+
+std::error_code Lifecycle::failure_of(const Instance& instance) const {
+  const auto found =
+      std::ranges::find(failures_.rbegin(), failures_.rend(), instance.index, &Failure::instance);
+  return found == failures_.rend() ? make_error_code(Errc::not_found) : found->error;
+}
+
+/// Returns true if the instance was made only for requests that wait through a Lazy.
+bool Lifecycle::is_lazy_only(const Instance& instance) const {
+  if (!instance.lazy || instance.required || instance.is_replacement) return false;
+  bool asked = false;
+  for (Index each = instance.first_dependant; each != no_index;
+       each = graph_.dependency(each).next) {
+    const Dependency& dependency = graph_.dependency(each);
+    if (dependency.resolved) return false;
+    asked = asked || dependency.requested;
+  }
+  return asked;
+}
+
+bool LazyState::is_on_own_core() const noexcept {
+  const Loop* const here = Loop::current();
+  return here == nullptr || agent->is_on(*here);
+}
+
+bool LazyAwaiter::begin(Loop&) {
+  if (!state_->request_pending) {
+    state_->request_pending = true;
+    state_->request(*state_);  // may be answered immediately
+  }
+  if (state_->request_pending) {
+    state_->waiting.push_back(*this);
+    return true;
+  }
+  if (state_->object == nullptr) error_ = state_->error;
+  return false;
+}
+
+}  // namespace weir::inject

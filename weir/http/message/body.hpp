@@ -1,0 +1,125 @@
+// The body of a response: a literal, bytes that it owns, or a function that streams it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "weir/base/buffer.hpp"
+#include "weir/base/detail/bytes.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+/// Text that lives as long as the program; only a constant converts to it.
+class Literal {
+ public:
+  template <std::size_t N>
+  consteval Literal(const char (&text)[N]) : text_(text, N - 1) {}
+  constexpr std::string_view text() const noexcept { return text_; }
+
+ private:
+  std::string_view text_;
+};
+
+/// A media type that is a constant; text that a header cannot hold does not compile.
+class MediaType {
+ public:
+  template <std::size_t N>
+  consteval MediaType(const char (&text)[N]) : text_(text, N - 1) {
+    for (const char each : text_) {
+      if (each < ' ' || each > '~') throw "a media type has printable characters only";
+    }
+  }
+  constexpr std::string_view text() const noexcept { return text_; }
+
+ private:
+  std::string_view text_;
+};
+
+/// Text that is not a literal. A Body copies it, or moves it if it is a std::string rvalue.
+template <class S>
+concept OwnedText =
+    std::is_convertible_v<S, std::string_view> && !std::is_array_v<std::remove_reference_t<S>>;
+
+/// The destination of a streamed body, which is written piece by piece.
+class BodySink {
+ public:
+  virtual ~BodySink() = default;
+  /// Sends all of `piece`; an empty piece sends nothing. It waits while the client is slow, and
+  /// returns when the caller may reuse the memory of the piece. Calls must not overlap
+  /// (asserted).
+  /// Errors: those of the connection, and Errc::timed_out if the client was too slow for
+  /// Limits::write_rate. The caller must stop writing after an error.
+  /// Cancel: the response is cut off; the connection closes.
+  virtual Task<Result<>> write(Bytes piece) = 0;
+  Task<Result<>> write(std::string_view piece) { return write(to_bytes(piece)); }
+};
+
+using StreamFunction = std::function<Task<Result<>>(BodySink&)>;
+
+/// The content of a response; move-only. A body of at most `inline_max` bytes needs no heap
+/// memory. A Buffer uses the memory of its core.
+/// Threads: one at a time.
+class Body {
+ public:
+  static constexpr std::size_t inline_max = 62;
+
+  Body() noexcept {}
+  explicit Body(Literal literal) noexcept : content_(literal.text()) {}
+  explicit Body(std::string&& text) {
+    if (text.size() > inline_max) {
+      content_.emplace<std::string>(std::move(text));
+    } else {
+      content_.emplace<Short>(text);
+    }
+  }
+  template <OwnedText S>
+    requires(!std::is_same_v<S, std::string>)
+  explicit Body(S&& text) {
+    const std::string_view view(text);
+    if (view.size() > inline_max) {
+      content_.emplace<std::string>(view);
+    } else {
+      content_.emplace<Short>(view);
+    }
+  }
+  explicit Body(Buffer&& bytes) noexcept : content_(std::move(bytes)) {}
+  explicit Body(StreamFunction stream) : content_(std::move(stream)) {}
+
+  /// Returns the function that writes the body, or nullptr if the bytes are stored here.
+  StreamFunction* stream() noexcept { return std::get_if<StreamFunction>(&content_); }
+  bool is_stream() const noexcept { return std::holds_alternative<StreamFunction>(content_); }
+  /// Returns the bytes; empty for a stream.
+  std::string_view text() const noexcept {
+    if (const auto* literal = std::get_if<std::string_view>(&content_)) return *literal;
+    if (const auto* shorter = std::get_if<Short>(&content_)) return shorter->view();
+    if (const auto* owned = std::get_if<std::string>(&content_)) return *owned;
+    if (const auto* buffer = std::get_if<Buffer>(&content_)) return buffer->text();
+    return {};
+  }
+
+ private:
+  class Short {
+   public:
+    explicit Short(std::string_view text) noexcept
+        : size_(static_cast<unsigned char>(text.size())) {
+      if (!text.empty()) std::memcpy(text_.data(), text.data(), text.size());
+    }
+    std::string_view view() const noexcept { return {text_.data(), size_}; }
+
+   private:
+    std::array<char, inline_max> text_;
+    unsigned char size_;
+  };
+
+  std::variant<std::string_view, Short, std::string, Buffer, StreamFunction> content_;
+};
+
+}  // namespace weir::http

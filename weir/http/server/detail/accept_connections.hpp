@@ -1,0 +1,30 @@
+// Accepting connections for a server whose state the caller owns.
+#pragma once
+
+#include "weir/base/result.hpp"
+#include "weir/http/server/detail/server_state.hpp"
+#include "weir/net/listen/listener.hpp"
+#include "weir/os/address.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+/// Listens on `endpoint` and serves its connections until `scope`'s loop drains or the task is
+/// cancelled. The task completes when its last connection has ended.
+/// Errors: those of tcp::listen(), Errc::conflict if Router::check() fails, Errc::closed after a
+/// drain.
+/// Cancel: closes the listener immediately and cancels the connections.
+/// Threads: the loop's, which is also that of `server`.
+/// Lifetime: `server` outlives the task.
+Task<Result<>> listen_and_serve(Scope& scope, ServerState& server, Endpoint endpoint);
+
+/// Accepts connections from `listener` until it is closed. Each connection is a child of
+/// `connections`.
+/// Errors: those of Listener::accept().
+/// Cancel: closes the listener immediately, but not the connections.
+/// Threads: the loop's, which is also that of `server`.
+/// Lifetime: `server` outlives `connections`.
+Task<Result<>> accept_connections(Scope& connections, ServerState& server, tcp::Listener listener);
+
+}  // namespace weir::http

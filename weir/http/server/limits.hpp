@@ -1,0 +1,93 @@
+// The limits of an HTTP server, with their defaults. A peer beyond a limit gets an answer or is
+// closed; it never waits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "weir/base/time.hpp"
+#include "weir/http/detail/h1/chunked.hpp"
+#include "weir/http/detail/h1/parser.hpp"
+
+namespace weir::http {
+
+/// The minimum rate of a peer while the server waits for it. The peer's time budget starts with
+/// `grace`. Waiting spends the budget and bytes earn it back. The budget never exceeds
+/// `stall_max`, or `grace` if that is longer, however fast the peer was.
+struct MinimumRate {
+  Duration grace;
+  std::uint32_t bytes_per_second;
+  Duration stall_max;
+};
+
+/// The limits of a server. Each comment ends with the reaction to a peer beyond the limit: a
+/// status, a close of the connection, or both.
+struct Limits {
+  HeadLimits head = {};                              ///< size limits of a head; 414 and 431
+  ChunkLimits chunks = {};                           ///< limits of the chunked coding; 400
+  Duration head_timeout = std::chrono::seconds(10);  ///< time for a whole head; 408 and close
+  Duration idle_timeout = std::chrono::seconds(60);  ///< time between requests; close
+  /// Time until the first byte of a connection, if it is shorter than idle_timeout; close.
+  Duration first_request_timeout = std::chrono::seconds(15);
+  std::uint64_t body_max = 1024 * 1024;  ///< bytes of a body, unless the route sets them; 413
+  /// Minimum rate of a request's body; 408 and close.
+  MinimumRate body_rate{std::chrono::seconds(5), 240, std::chrono::seconds(20)};
+  /// Minimum rate at which a client reads; close. Bytes that only fill the kernel's own buffers
+  /// do not count.
+  MinimumRate write_rate{std::chrono::seconds(10), 240, std::chrono::seconds(10)};
+  /// Bytes of an unread body that the server reads and drops; if more are left, the connection
+  /// closes.
+  std::uint64_t unread_body_max = 64 * 1024;
+  /// Time for which a closing connection still reads, so that a reset does not destroy its last
+  /// response.
+  Duration linger_timeout = std::chrono::seconds(1);
+  /// Largest number of bytes that a closing connection still reads.
+  std::uint64_t linger_bytes_max = 64 * 1024;
+  /// Open connections on all cores of a runtime together, or 0 for the descriptor limit less 64;
+  /// 503.
+  std::size_t connections_max = 0;
+};
+
+// The memory that peers can make a server hold, as its limits imply.
+
+/// The values for memory_bound() that Limits does not contain.
+struct MemoryBoundOptions {
+  unsigned cores = 1;  ///< cores that serve; see Runtime::core_count()
+  /// Number of connections if Limits::connections_max is 0; see Platform::descriptor_limit().
+  std::size_t connections_max = 0;
+  /// Largest body_max of any route, if it is larger than Limits::body_max.
+  std::uint64_t body_max = 0;
+  /// Largest number of bytes that each call of a handler holds in addition to the request: its
+  /// frames, its allocations and its response. Weir cannot measure this value.
+  std::size_t handler_bytes = 4 * 1024;
+};
+
+/// Upper bounds, in bytes, of the memory of this process that a server's connections and cores
+/// hold. They exclude the kernel's socket buffers, which net.ipv4.tcp_mem bounds for all
+/// processes. They also exclude the memory that the program itself holds.
+struct MemoryBound {
+  std::uint64_t idle_connection;  ///< a connection that waits for its next request
+  std::uint64_t connection;       ///< a connection at the worst moment of the worst request
+  std::uint64_t core;             ///< one core, for all of its connections together
+  std::uint64_t cached_blocks;    ///< free blocks of one core, kept for later
+  std::size_t connections;        ///< number of connections open at the same time
+  unsigned cores;
+
+  /// Returns the bound when all connections are at their worst moment at the same time.
+  std::uint64_t in_use() const noexcept { return connections * connection + cores * core; }
+  /// Returns the bound when no connection has a request.
+  std::uint64_t idle() const noexcept { return connections * idle_connection + cores * core; }
+  /// Returns the bytes that the server adds to the size of its process in the long run.
+  std::uint64_t total() const noexcept { return in_use() + cores * cached_blocks; }
+  /// Returns a line for people: "at most 305.1 MiB: 100 connections of 1.6 MiB (2.0 KiB while
+  /// idle), ...".
+  std::string to_text() const;
+};
+
+/// Returns the bound of a server with these limits. The bound always holds and is no estimate:
+/// only an attack brings all connections to their worst moment together. `body_max` and
+/// `connections_max` are the first values to lower for a lower bound.
+MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options = {}) noexcept;
+
+}  // namespace weir::http

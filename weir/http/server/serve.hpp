@@ -1,0 +1,29 @@
+// The HTTP server that a runtime runs on each core.
+#pragma once
+
+#include "weir/base/result.hpp"
+#include "weir/http/router/router.hpp"
+#include "weir/http/server/limits.hpp"
+#include "weir/os/address.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+/// ServeOptions is the endpoint of a server and the limits that its clients must respect.
+struct ServeOptions {
+  Endpoint endpoint = Endpoint::any(8080);
+  Limits limits = {};
+};
+
+/// Serves HTTP/1.1 with the routes of `router`, until the loop of `scope` drains or the task is
+/// cancelled. It is meant for Runtime::run_on_each_core(): every core listens on its own. The task
+/// completes when its last connection has ended, and then logs what the server counted.
+/// Errors: those of tcp::listen(), Errc::conflict if Router::check() fails, Errc::closed after a
+/// drain.
+/// Cancel: closes the listener immediately and cancels the connections.
+/// Threads: the loop's. All cores share `router`.
+/// Lifetime: `router` outlives the task.
+Task<Result<>> serve(Scope& scope, const Router& router, ServeOptions options);
+
+}  // namespace weir::http

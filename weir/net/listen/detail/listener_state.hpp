@@ -1,0 +1,167 @@
+// The state behind a Listener: its sockets, and its drain without lost connections.
+#pragma once
+
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#include "weir/loop/detail/connection_balancer.hpp"
+#include "weir/loop/detail/listen/shared_listener.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/net/listen/listener.hpp"
+
+namespace weir::tcp {
+
+/// An additional listening socket of a listener. It accepts one connection ahead.
+/// Threads: the loop's.
+/// Lifetime: open_extra_listener() creates it, and close() ends it.
+class ExtraListener : AcceptOperation {
+ public:
+  /// The loop calls an Observer when take() has a connection, or when no more connections come.
+  class Observer {
+   public:
+    virtual void on_change() = 0;
+
+   protected:
+    ~Observer() = default;
+  };
+
+  ExtraListener(Loop& loop, Socket& socket, std::shared_ptr<SharedListener> shared,
+                Observer& observer);
+
+  /// Begins to accept, unless it has begun already.
+  void begin();
+  bool has_connection() const noexcept { return has_connection_; }
+  /// Returns the accepted connection and accepts the next one. Requires has_connection().
+  Descriptor take();
+
+  /// Returns true if another process has the socket open too; see
+  /// SharedListener::stays_open_elsewhere().
+  bool stays_open_elsewhere() const noexcept { return shared_->stays_open_elsewhere(); }
+  bool peer_waits_for_accept() const noexcept { return shared_->peer_waits_for_accept(); }
+  /// Takes no more connections from the kernel's queue. take() still returns an accepted one.
+  void stop();
+  /// Returns true if no more connections come.
+  bool ended() const noexcept { return ended_ && !has_connection_; }
+  int descriptor() const noexcept { return socket_->descriptor; }
+
+  /// Closes the socket. The owner does not use the object after this call.
+  void close();
+
+ private:
+  void accept_next();
+  void on_accepted();
+  static void on_completed(Runnable& self);
+  void end();
+  void destroy_self();
+
+  Loop& loop_;
+  Socket* socket_;
+  std::shared_ptr<SharedListener> shared_;
+  Observer* observer_;
+  bool started_ = false;
+  bool accept_pending_ = false;  // true while the loop still has to call on_completed()
+  bool has_connection_ = false;
+  bool ended_ = false;
+};
+
+/// Returns an extra listener on `shared`, an element of LoopGroup::Listener::additional. The owner
+/// ends it with ExtraListener::close().
+/// Errors: the kernel's.
+Result<ExtraListener*> open_extra_listener(Loop& loop, std::shared_ptr<SharedListener> shared,
+                                           ExtraListener::Observer& observer);
+
+/// The state that a listener shares with its pending accept. It keeps its address when the listener
+/// moves.
+///
+/// Connections come from three sources: the socket, the extra listeners, and other cores through
+/// the HandoffQueue. An accept returns Errc::closed only after all sources have ended. An accept
+/// waits in this class and takes nothing from the socket while the loop pauses accepting.
+///
+/// A drain ends a socket in one of two ways. A socket of this process alone refuses new connections
+/// and is emptied until no connection has come for quiet_period. A socket that another process
+/// keeps open is left unchanged, and this process takes no more connections from it.
+class Listener::State final : Timer,
+                              DrainObserver,
+                              AcceptObserver,
+                              HandoffQueue::Receiver,
+                              ExtraListener::Observer {
+ public:
+  State(Loop& loop, Socket& socket, const LoopGroup::Listener& listener);
+  ~State();
+
+  /// Opens the extra listeners. The caller calls it before the first accept.
+  /// Errors: those of open_extra_listener().
+  Result<> add_extra_listeners(const std::vector<std::shared_ptr<SharedListener>>& additional);
+
+  Loop& loop() noexcept { return loop_; }
+  Socket& socket() noexcept { return socket_; }
+
+  /// Starts an accept. Returns true if it finished immediately.
+  bool begin(AcceptOperation& operation);
+  /// The awaiter calls this when its operation has finished and the loop resumes it.
+  void on_accept_completed() noexcept { accepting_ = nullptr; }
+  void cancel(AcceptOperation& operation);
+  /// Returns true if it has completed a failed accept with a connection from another source.
+  bool try_recover(AcceptOperation& operation);
+  /// Returns true if no source gives connections any more.
+  bool closed() const noexcept { return closed_; }
+
+  /// Returns true if the connection accepted last came from another core, and resets the flag.
+  bool take_handed_off_flag() noexcept { return std::exchange(handed_off_, false); }
+  /// Returns true if another core has taken the accepted connection; the caller keeps it otherwise.
+  bool hand_over(Descriptor& accepted);
+  /// Returns the socket of an accepted connection. Returns nullptr on failure, mostly for lack of
+  /// memory; the connection is then closed.
+  Socket* adopt(Descriptor accepted);
+  /// Maps the error of a failed accept to the error for the caller.
+  std::error_code to_accept_error(std::error_code error) const noexcept;
+
+ private:
+  // An accept must have waited for this time without a connection before a drained listener closes.
+  // A handshake that was in progress when new ones were refused completes within a round trip.
+  static constexpr Duration quiet_period = std::chrono::milliseconds(50);
+  // Maximum number of quiet periods. If the platform cannot refuse new connections and they keep
+  // coming, the listener closes after 2 s and loses some of them.
+  static constexpr int rounds_max = 40;
+
+  void on_connections() override { wake_accept(); }
+  void on_change() override { wake_accept(); }
+  static void on_drain(DrainObserver& self) { static_cast<State&>(self).drain(); }
+  static void on_resume_accepting(AcceptObserver& self) {
+    static_cast<State&>(self).resume_accepting();
+  }
+  static void on_quiet_timer(Timer& self) { static_cast<State&>(self).check_quiet(); }
+
+  void on_first_accept();
+  bool take_ready(AcceptOperation& operation);
+  bool has_connection() const noexcept;
+  void park(AcceptOperation& operation) noexcept;
+  void unpark();
+  void wake_accept();
+  bool is_finished() const noexcept;
+  void end_main_listener();
+  void resume_accepting();
+  void drain();
+  void start_quiet_timer() noexcept;
+  void check_quiet();
+
+  Loop& loop_;
+  Socket& socket_;
+  std::shared_ptr<SharedListener> shared_;
+  std::vector<ExtraListener*> extra_listeners_;
+  ConnectionBalancer* balancer_;
+  HandoffQueue* handoff_queue_ = nullptr;  // connections from other cores
+  AcceptOperation* accepting_ = nullptr;   // the pending accept
+  int rounds_left_ = rounds_max;
+  bool accept_started_ = false;       // true after the first accept
+  bool parked_ = false;               // true if accepting_ waits here and not in the backend
+  bool main_listener_ended_ = false;  // true if no more connections come from the socket
+  bool quiet_ = false;  // true if the same accept has been pending since the quiet_period began
+  bool draining_ = false;
+  bool empties_queues_ = false;  // true if the drain waits for a quiet_period without connections
+  bool closed_ = false;          // true after the drain
+  bool handed_off_ = false;      // see take_handed_off_flag()
+};
+
+}  // namespace weir::tcp

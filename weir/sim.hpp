@@ -1,0 +1,9 @@
+// Public header of weir/sim: simulated hosts and networks for tests of services.
+#pragma once
+
+#include "weir/sim/faults.hpp"
+#include "weir/sim/host.hpp"
+#include "weir/sim/http/http_traffic.hpp"
+#include "weir/sim/peer.hpp"
+#include "weir/sim/world.hpp"
+#include "weir/testing/memory/memory_platform.hpp"

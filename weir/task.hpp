@@ -1,0 +1,20 @@
+// Umbrella header: tasks on one loop and the primitives that they share.
+#pragma once
+
+#include "weir/task/cancel.hpp"
+#include "weir/task/combinators.hpp"
+#include "weir/task/context.hpp"
+#include "weir/task/drain.hpp"
+#include "weir/task/generator.hpp"
+#include "weir/task/interval.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/select.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/sync/channel.hpp"
+#include "weir/task/sync/event.hpp"
+#include "weir/task/sync/latch.hpp"
+#include "weir/task/sync/mutex.hpp"
+#include "weir/task/sync/rate_limiter.hpp"
+#include "weir/task/sync/semaphore.hpp"
+#include "weir/task/task.hpp"
+#include "weir/task/timeout.hpp"
