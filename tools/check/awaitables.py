@@ -1,9 +1,9 @@
-"""Whatever can be awaited says what becomes of it when it is cancelled, and a test cancels it.
+"""Checks that each awaitable documents its cancellation, and that a test cancels it.
 
-An awaitable is a public function, in a header of a floor that waits, that returns a task or another
-type with co_await. A "Cancel:" line is in its doc comment, in that of what it returns, or in one
-further up in the same paragraph; and tests/cancel_sweep*_test.cpp has a case of its name, or
-NOT_SWEPT says what is done instead.
+An awaitable is a public function in a header of a waiting floor that returns a task or another type
+with co_await. A "Cancel:" line is in its doc comment, in the comment of the returned type, or in an
+earlier comment of the same paragraph. tests/cancel_sweep*_test.cpp has a case with its name, or
+NOT_SWEPT names the reason or the other test.
 """
 
 import re
@@ -11,38 +11,41 @@ import re
 import cxx_text
 import floors
 
-WAITING_FLOORS = {"task", "cores", "net", "http", "app"}
+WAITING_FLOORS = {"task", "runtime", "net", "event", "config", "log", "http", "app", "admin"}
 SWEEP = re.compile(r"tests/cancel_sweep\w*_test\.cpp$")
-# By name, from its start on.
+# {start of a name, as a regex: the reason}
 NOT_SWEPT = {
     "this_context": "it does not wait",
-    "yield": "it returns in the next round, whatever happens",
-    "as_task": "what it is given has its own case",
-    "Scope::children_finished": "it is what with_scope() ends with",
-    "http::LiveRoutes::(head|post|put|patch|del|options|add)": "as get()",
-    "http::(serve|serve_with|accept_connections)": "they are serve_on(), and a part of it",
-    "http::(serve_connection|turn_away)": "connection_strikes_test.cpp, in every turn",
-    "http::(BodyReader|BodySource|Exchange|OpenConnection|TimedStream|Transport)::": "there, too",
-    "http::(Handler|Middleware|RouteMatch)::": "they call what a route was given: there, too",
-    "http::(OwnedRoutes|RouteBoard|RouteSeat)::": "parts of an App: replacement_steps_test.cpp",
+    "yield": "it returns in the next round, also if cancelled",
+    "as_task": "its argument has its own case",
+    "Scope::children_finished": "with_scope() ends with it and has a case",
+    "http::LiveRoutes::(head|post|put|patch|del|options|add)": "equal to get(), which has a case",
+    "http::(serve|accept_connections)": "they share the code of listen_and_serve()",
+    "http::(serve_connection|reject_connection)": "connection_faults_test.cpp, each turn",
+    "http::(BodyReader|BodySource|RequestLoop|Connection|DeadlineStream|ConnectionIo)::":
+        "connection_faults_test.cpp",
+    "http::(Handler|Middleware|RouteMatch)::": "they call user code: connection_faults_test.cpp",
+    "http::(ServiceRouteSet|ServiceRouteRegistry|CoreHandler)::":
+        "parts of an App: replacement_steps_test.cpp",
     "files::(read_some|write_all|sync)$": "parts of files::File",
-    "names::(NameFiles|NameServers|SharedLookup)::": "parts of a Resolver: resolver_steps_test.cpp",
+    "dns::(SystemDnsConfig|DnsClient|SharedLookup)::":
+        "parts of a Resolver: resolver_steps_test.cpp",
 }
 
 AWAITED = re.compile(r"\boperator co_await\b|\bawait_suspend\b")
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\s+(?:\[\[.*?\]\]\s*)?(?:class\s+)?"
                    r"([\w:]*)")
 ACCESS = re.compile(r"\b(public|private|protected)\s*:(?!:)")
-# What a function returns, and its name.
+# A function's return type and its name.
 PLAIN = re.compile(r"((?:\w+::)*\w+)(?:<.*>)?\s*&{0,2}\s+(operator|\w+)\s*$", re.DOTALL)
 TRAILING = re.compile(r"\)\s*(?:const\s*)?(?:noexcept\s*)?->\s*((?:\w+::)*\w+)")
-INTERNAL = {"detail", "wiring"}  # namespaces
+INTERNAL = {"detail", "inject"}  # namespaces
 PARAGRAPH_ENDS = re.compile(r"^\s*$|^\s*\w+:$|^[^/]*\b(?:class|struct|namespace)\b.*\{$")
 MACHINERY = re.compile(r"^await_|^get_return_object$|^final_suspend$|^yield_value$")
 
 
 def declarations(code):
-    """(offset, names of the scopes around it, whether it is public, head) of each declaration at
+    """Yields (offset, names of the scopes around it, true if public, head) of each declaration at
     namespace or class level."""
     partner = cxx_text.brackets(code)
     scopes = []  # [end, name, access]
@@ -77,7 +80,7 @@ def declarations(code):
 
 
 def returned(head):
-    """(the type that a function returns, without namespaces and arguments, its name), or None."""
+    """Returns (a function's return type without namespaces and arguments, its name), or None."""
     found = PLAIN.search(head[:head.index("(")]) if "(" in head else None
     if found is None or re.search(r"\b(using|friend|return)\b", head):
         return None
@@ -93,14 +96,14 @@ def headers(repository):
 
 
 def above(file, line, goes_on):
-    """The lines above one (counted from 1) as long as each `goes_on`."""
+    """Returns the lines above a line (counted from 1) while `goes_on` is true for each."""
     first = line - 1
     while first > 0 and goes_on(file.lines[first - 1]):
         first -= 1
     return "\n".join(file.lines[first:line - 1])
 
 
-def says_cancel(file, line, type_name):
+def documents_cancel(file, line, type_name):
     paragraph = above(file, line, lambda each: not PARAGRAPH_ENDS.search(each))
     documented_type = re.compile(rf"^ *///.*\bCancel:.*\n(?: *///.*\n)*"
                                  rf" *(?:class|struct)\b[^;{{(]*\b{type_name}\b", re.MULTILINE)
@@ -108,7 +111,7 @@ def says_cancel(file, line, type_name):
 
 
 def awaitables(repository):
-    """(file, line, name, whether it is documented) of each."""
+    """Yields (file, line, name, true if documented) of each awaitable."""
     for file in headers(repository):
         found = list(declarations(file.code))
         types = {"Task"} | {scopes[-1] for _, scopes, _, head in found
@@ -121,25 +124,25 @@ def awaitables(repository):
             doc = above(file, line, lambda each: each.lstrip().startswith("///"))
             if result[0] in types or "`co_await " in doc:
                 name = "::".join([*scopes, result[1]]).removeprefix("weir::")
-                fine = head.rstrip().endswith("override") or says_cancel(file, line, result[0])
+                fine = head.rstrip().endswith("override") or documents_cancel(file, line, result[0])
                 yield file, line, name, fine
 
 
 def check_awaitables(repository, report):
-    said = "\n".join(file.text for path, file in repository.files.items() if SWEEP.search(path))
-    cases = re.findall(r'SweepCase\{\s*"([^"]*)"', said)
+    sweeps = "\n".join(file.text for path, file in repository.files.items() if SWEEP.search(path))
+    cases = re.findall(r'SweepCase\{\s*"([^"]*)"', sweeps)
     used = set()
     for file, line, name, documented in awaitables(repository):
         if not documented:
-            report(file, line, "cancel", f"{name}: what does it do when it is cancelled?")
+            report(file, line, "cancel", f"{name}: its comment lacks a Cancel: section")
         instead = [pattern for pattern in NOT_SWEPT if re.match(pattern, name)]
         used.update(instead)
         if not instead and not any(re.match(re.escape(name) + r"(?: |$)", case) for case in cases):
-            report(file, line, "cancel", f"no case of tests/cancel_sweep*_test.cpp is of {name}")
+            report(file, line, "cancel", f"{name}: no case in tests/cancel_sweep*_test.cpp")
     own = repository.files.get("tools/check/awaitables.py")
     for pattern in NOT_SWEPT if own else ():
         if pattern not in used:
-            report(own, 1, "cancel", f"nothing is called {pattern} any more")
+            report(own, 1, "cancel", f"NOT_SWEPT: no awaitable matches {pattern}")
 
 
 CHECKS = [check_awaitables]

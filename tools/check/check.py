@@ -1,10 +1,10 @@
-"""Checks what the compiler does not: the house's floors, sizes, format and habits.
+"""Checks rules that the compiler does not: floors, sizes, format, words and conventions.
 
     check.py --root FOLDER [--build FOLDER]
 
-Prints one line per fault, `path:line: rule: what is wrong`, and exits 1 if there was any. Without a
-build tree (whose compile_commands.json tells what the targets are made of, and where the memory of
-what passed is kept) the checks that need one are left out.
+Prints one line per fault, `path:line: rule: what is wrong`, and exits 1 if there was a fault. Some
+checks need a build tree, which has compile_commands.json and the cache of passed files. They are
+left out without it.
 """
 
 import argparse
@@ -17,22 +17,23 @@ import content
 import coroutines
 import floors
 import sizes
+import words
 from repository import Repository
 
 
 def check(root, build):
-    """The faults found, as sorted (path, line, rule, message)."""
+    """Returns the faults as sorted (path, line, rule, message), and the number of files."""
     repository = Repository(root)
     faults = set()
 
     def report(file, line, rule, message):
         faults.add((file.path, line, rule, message))
 
-    for rules in (floors, sizes, content, coroutines, awaitables):
+    for rules in (floors, sizes, content, coroutines, awaitables, words):
         for rule in rules.CHECKS:
             rule(repository, report)
     if build:
-        passed = compiled.Passed(build)
+        passed = compiled.PassedCache(build)
         compiled.check_format(repository, report, passed)
         compiled.check_self_contained(repository, report, passed)
         compiled.check_targets(repository, report, build)

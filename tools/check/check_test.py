@@ -1,29 +1,11 @@
 """Proves that every check can fail: a clean little tree passes, each fault put in is named."""
 
-import json
 import pathlib
-import tempfile
 import unittest
 
-import check
 import compiled
 import cxx_text
-
-HEADER = "// What {0} is.\n#pragma once\n\nnamespace weir {{\n\nint {0}();\n\n}}" \
-         "  // namespace weir\n"
-SOURCE = '#include "weir/{1}/{0}.hpp"\n\nnamespace weir {{\n\nint {0}() {{ return 1; }}\n\n}}' \
-         "  // namespace weir\n"
-UNITS = [("error", "base"), ("tcp", "net"), ("wire", "tls"), ("parse", "json"), ("serve", "http"),
-         ("world", "testing")]
-CMAKE = "weir_floor(base)\nweir_floor(net DEPENDS base LIBS x)\n"
-
-
-def clean_tree():
-    tree = {"CMakeLists.txt": CMAKE, ".clang-format": "BasedOnStyle: Google\nColumnLimit: 100\n"}
-    for name, floor in UNITS:
-        tree[f"weir/{floor}/{name}.hpp"] = HEADER.format(name)
-        tree[f"weir/{floor}/{name}.cpp"] = SOURCE.format(name, floor)
-    return tree
+from check_fixture import CheckTestCase, HEADER, SOURCE, UNITS
 
 
 def coroutine(statement):
@@ -43,114 +25,7 @@ Task<Result<>> wait(int length);
 SWEEP = "// Cancels.\nconst SweepCase one = SweepCase{{\"{0}\", wait}};\n"
 
 
-class CheckTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.root = pathlib.Path(self.folder.name).resolve() / "tree"
-
-    def faults_of(self, changes, uncompiled=(), with_tools=False):
-        tree = clean_tree() | changes
-        for path, text in tree.items():
-            file = self.root / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-        build = None
-        if with_tools:
-            build = self.root / "build"
-            build.mkdir(exist_ok=True)
-            commands = [{"directory": str(self.root), "file": path} for path in tree
-                        if path.endswith(".cpp") and path not in uncompiled]
-            (build / "compile_commands.json").write_text(json.dumps(commands))
-        return check.check(self.root, build)[0]
-
-    def expect(self, rule, path, changes, message="", **options):
-        faults = self.faults_of(changes, **options)
-        hits = [fault for fault in faults
-                if fault[0] == path and fault[2] == rule and message in fault[3]]
-        self.assertTrue(hits, f"no {rule} fault in {path}; found: {faults}")
-
-    def expect_clean(self, changes, **options):
-        self.assertEqual(self.faults_of(changes, **options), [])
-
-    # -- floors
-
-    def test_the_clean_tree_passes(self):
-        self.expect_clean({})
-
-    def include(self, floor, name, included):
-        text = SOURCE.format(name, floor).replace("\n\nname", f"\n#include {included}\n\nname", 1)
-        return {f"weir/{floor}/{name}.cpp": text}
-
-    def test_a_lower_floor_may_be_included(self):
-        self.expect_clean(self.include("http", "serve", '"weir/json/parse.hpp"'))
-        self.expect_clean(self.include("http", "serve", "<vector>"))
-
-    def test_an_upper_floor_may_not_be_included(self):
-        self.expect("floors", "weir/base/result.cpp",
-                    self.include("base", "error", '"weir/net/tcp.hpp"'), "not a lower floor")
-
-    def test_http_never_includes_tls(self):
-        self.expect("floors", "weir/http/server/serve.cpp",
-                    self.include("http", "serve", '"weir/tls/wire.hpp"'), "must never")
-
-    def test_tls_and_json_do_not_know_each_other(self):
-        self.expect("floors", "weir/tls/wire.cpp",
-                    self.include("tls", "wire", '"weir/json/parse.hpp"'))
-        self.expect("floors", "weir/json/parse.cpp",
-                    self.include("json", "parse", '"weir/tls/wire.hpp"'))
-
-    def test_only_tests_include_testing(self):
-        self.expect("floors", "weir/net/tcp.cpp",
-                    self.include("net", "tcp", '"weir/sim/world.hpp"'), "only tests")
-        self.expect("floors", "examples/hello.cpp",
-                    {"examples/hello.cpp": '// Hello.\n#include "weir/sim/world.hpp"\n'})
-        text = '#include "weir/net/tcp.hpp"\n\n#include "weir/sim/world.hpp"\n'
-        (self.root / "examples/hello.cpp").unlink()
-        self.expect_clean({"weir/net/tcp.cpp": SOURCE.format("tcp", "net"),
-                           "weir/net/tcp_test.cpp": text})
-
-    def test_fixtures_are_for_tests(self):
-        fixture = '// F.\n#pragma once\n#include <gtest/gtest.h>\n' \
-                  '#include "weir/sim/world.hpp"\n'
-        uses = '#include "weir/net/test/net_fixture.hpp"\n'
-        self.expect_clean({"weir/net/test/net_fixture.hpp": fixture, "weir/net/tcp_test.cpp": uses})
-        self.expect("floors", "weir/net/tcp.cpp",
-                    {"weir/net/tcp.cpp": SOURCE.format("tcp", "net") + uses}, "fixture")
-
-    def test_installed_headers_need_no_test_library(self):
-        for_tests = '// F.\n#pragma once\n#include <gtest/gtest.h>\n'
-        self.expect("installed-headers", "weir/loop/peers.hpp", {"weir/loop/peers.hpp": for_tests},
-                    "gtest/gtest.h")
-        (self.root / "weir/loop/peers.hpp").unlink()
-        self.expect_clean({"weir/loop/peers_fixture.hpp": for_tests,
-                           "weir/loop/peers_contract.hpp": for_tests})
-
-    def test_includes_exist_and_are_spelled_from_the_root(self):
-        self.expect("floors", "weir/net/tcp.cpp",
-                    self.include("net", "tcp", '"weir/base/gone.hpp"'), "does not exist")
-        self.expect("floors", "weir/net/tcp.cpp",
-                    self.include("net", "tcp", '"../base/error.hpp"'), "by its path")
-        self.expect("floors", "weir/net/tcp.cpp", self.include("net", "tcp", '"error.hpp"'))
-
-    def test_a_folder_that_is_no_floor(self):
-        self.expect("floors", "weir/util/x.hpp", {"weir/util/x.hpp": HEADER.format("x")})
-
-    def test_cmake_may_not_link_upwards(self):
-        self.expect("floors", "CMakeLists.txt", {"CMakeLists.txt": "weir_floor(net DEPENDS http)"})
-
-    def test_an_umbrella_header_belongs_to_its_floor(self):
-        umbrella = '// All of net.\n#pragma once\n#include "weir/http/serve.hpp"\n'
-        self.expect("floors", "weir/net.hpp", {"weir/net.hpp": umbrella})
-
-    def test_system_headers_do_not_leak_through_others(self):
-        leaky = HEADER.format("error").replace("once\n", "once\n#include <sys/socket.h>\n")
-        through = HEADER.format("tcp").replace("once\n", 'once\n#include "weir/base/error.hpp"\n')
-        self.expect("system-headers", "weir/net/tcp.hpp",
-                    {"weir/base/error.hpp": leaky, "weir/net/tcp.hpp": through}, "sys/socket.h")
-        heavy = HEADER.format("serve").replace("once\n", "once\n#include <re2/re2.h>\n")
-        self.expect("system-headers", "weir/http/serve.hpp", {"weir/http/serve.hpp": heavy})
-
+class CheckTest(CheckTestCase):
     def test_examples_need_no_help_of_a_build(self):
         example = '// E.\n#include <string>\n\nint main() { std::string text; }\n'
         self.expect_clean({"examples/text.cpp": example}, with_tools=True)
@@ -160,7 +35,8 @@ class CheckTest(unittest.TestCase):
 
     def test_pivots_are_there(self):
         root = pathlib.Path(__file__).resolve().parents[2]
-        for include in {each for pivot in compiled.PIVOTS for each in pivot if "weir/" in each}:
+        included = {each for header_set in compiled.PRECOMPILED_SETS for each in header_set}
+        for include in {each for each in included if "weir/" in each}:
             self.assertTrue((root / include).exists(), include)
 
     # -- sizes
@@ -247,9 +123,9 @@ TEST(A, B) {}
         self.expect("units", "weir/base/error.hpp",
                     {"weir/base/error.hpp": HEADER.format("error").split("\n", 1)[1]})
         source = SOURCE.format("error", "base")
-        self.expect("units", "weir/base/result.cpp",
+        self.expect("units", "weir/base/error.cpp",
                     {"weir/base/error.hpp": HEADER.format("error"),
-                     "weir/base/result.cpp": "#include <vector>\n" + source})
+                     "weir/base/error.cpp": "#include <vector>\n" + source})
         self.expect("units", "weir/base/alone.cpp", {"weir/base/alone.cpp": "// Alone.\n"})
 
     def test_the_world_is_asked_through_the_host(self):
@@ -296,7 +172,7 @@ TEST(A, B) {}
             with self.subTest(statement):
                 self.expect_clean({"examples/a.cpp": coroutine(statement)})
 
-    QUERY = """// What is asked.
+    QUERY = """// Classes.
 struct Place { int line; const char* file; std::span<const int> all; };
 struct Query { std::string url; int times = 1; };
 struct Asked { Place place; Query query; };
@@ -399,7 +275,7 @@ template <class T> struct Holder { T value; };
             self.expect_clean(self.all_included(), with_tools=True)
 
     def test_formatting(self):
-        path = "weir/base/result.cpp"
+        path = "weir/base/error.cpp"
         ugly = SOURCE.format("error", "base").replace("return 1", "return   1")
         self.expect("format", path, self.all_included() | {path: ugly}, with_tools=True)
 
@@ -410,7 +286,7 @@ template <class T> struct Holder { T value; };
         self.expect("self-contained", path, changes, with_tools=True)
         self.expect("self-contained", path, changes, with_tools=True)  # a fault is not remembered
 
-    def test_headers_that_need_others_beside_what_many_include(self):
+    def test_headers_that_need_more_than_the_common_headers(self):
         path = "weir/base/error.hpp"
         needy = HEADER.format("error").replace(
             "int error();", "std::string error_text();\nstd::map<int, int> all_errors();")
@@ -425,27 +301,31 @@ template <class T> struct Holder { T value; };
         unused = {"weir/base/unused.hpp": HEADER.format("unused")}
         self.expect("targets", "weir/base/unused.hpp", self.all_included() | unused,
                     with_tools=True)
+        # A header that only an uncompiled file includes is not compiled either.
+        including = {"examples/lost.cpp": "#include \"weir/base/unused.hpp\"\nint main() {}\n"}
+        self.expect("targets", "weir/base/unused.hpp", self.all_included() | unused | including,
+                    with_tools=True, uncompiled=["examples/lost.cpp"])
 
     def test_peers_need_no_target(self):
         peer = {"bench/peers/theirs/theirs.cpp": "// Theirs.\nint main() {}\n"}
         self.expect_clean(self.all_included() | peer, with_tools=True,
                           uncompiled=["bench/peers/theirs/theirs.cpp"])
 
-    def test_what_is_awaited_says_what_cancelling_it_does(self):
-        fine = {"weir/net/wait.hpp": AWAITABLE.format("\n/// Cancel: at once."),
+    def test_awaitables_document_their_cancellation(self):
+        fine = {"weir/net/wait.hpp": AWAITABLE.format("\n/// Cancel: immediately."),
                 "tests/cancel_sweep_test.cpp": SWEEP.format("files::wait for long")}
         self.expect_clean(fine)
         silent = fine | {"weir/net/wait.hpp": AWAITABLE.format("")}
-        self.expect("cancel", "weir/net/wait.hpp", silent, "files::wait: what does it do")
+        self.expect("cancel", "weir/net/wait.hpp", silent, "files::wait: its comment lacks")
         # A type that is awaited counts as a task does; what is private or internal does not.
         own = AWAITABLE.format("").replace("Task<Result<>>", "Wait").replace(
             "/// Waits.", "class Wait {\n  void operator co_await();\n};\n/// Waits.")
         self.expect("cancel", "weir/net/wait.hpp", fine | {"weir/net/wait.hpp": own},
-                    "files::wait: what does it do")
+                    "files::wait: its comment lacks")
         self.expect_clean({"weir/net/wait.hpp": AWAITABLE.format("").replace("files", "detail")})
 
-    def test_what_is_awaited_is_swept(self):
-        header = {"weir/net/wait.hpp": AWAITABLE.format("\n/// Cancel: at once.")}
+    def test_awaitables_have_a_cancellation_test(self):
+        header = {"weir/net/wait.hpp": AWAITABLE.format("\n/// Cancel: immediately.")}
         self.expect("cancel", "weir/net/wait.hpp", header, "no case")
         other = {"tests/cancel_sweep_test.cpp": SWEEP.format("files::wait_longer")}
         self.expect("cancel", "weir/net/wait.hpp", header | other, "no case")

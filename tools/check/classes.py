@@ -1,7 +1,7 @@
-"""Classes as text: what they are made of, whether they are aggregates, how they are aligned.
+"""Reads classes as text: their members, whether they are aggregates, and their alignment.
 
-Nothing here knows what a name means; types are looked up by their last name among the classes of
-the file and of all headers.
+Names are not resolved: a type is found by its last name among the classes of the file and of all
+headers.
 """
 
 import re
@@ -19,7 +19,7 @@ NO_MEMBER = re.compile(r"^(?:inline\s+)?(?:using|typedef|friend|static|enum|stru
 ALIAS = re.compile(r"\busing\s+([A-Za-z_]\w*)\s*=\s*([^;]+);")
 ALIGNED = re.compile(r"\balignas\s*\(([^()]*)\)")
 ARGUMENTS = re.compile(r"<[^<>]*>")
-# Types without a destructor that does something; by their last name.
+# Types with a trivial destructor, by their last name.
 TRIVIAL = re.compile(
     r"^(?:bool|char|char8_t|signed|unsigned|short|int|long|float|double|void|byte|nullptr_t|"
     r"u?int(?:8|16|32|64|ptr|max)_t|s?size_t|ptrdiff_t|string_view|span|atomic|atomic_bool|"
@@ -32,15 +32,15 @@ ALIGNMENT_OF_NEW = 16
 
 @dataclass
 class Class:
-    """What its text shows."""
+    """The properties of a class that its text shows."""
 
     name: str
     members: list = field(default_factory=list)  # types of its variables
     bases: list = field(default_factory=list)
-    made: bool = False  # has a constructor, virtual functions or variables that are not public
-    ended: bool = False  # has a destructor of its own
-    awaited: bool = False  # is an awaiter, or gives one
-    aligned: bool = False  # itself or a variable of it, by more than `new` does
+    made: bool = False  # True with a constructor, virtual functions or non-public variables
+    ended: bool = False  # True with a user-defined destructor
+    awaited: bool = False  # True for an awaiter or a type with operator co_await
+    aligned: bool = False  # True if the class or a member is aligned beyond `new`
     line: int = 0
 
     @property
@@ -49,7 +49,7 @@ class Class:
 
 
 def statements(code, partner, opening):
-    """The declarations right in the braces of a class, without bodies of functions."""
+    """Yields the declarations directly in a class, without bodies of functions."""
     offset = opening + 1
     text = ""
     while offset < partner[opening]:
@@ -61,7 +61,7 @@ def statements(code, partner, opening):
             offset = partner[offset]
             text += "{}"
             following = code[offset + 1:offset + 80].lstrip()[:1]
-            if "(" in without_arguments(text) and following not in (",", "{", ";"):
+            if "(" in without_template_arguments(text) and following not in (",", "{", ";"):
                 yield text  # a function's body ends its declaration
                 text = ""
         elif char in "([":
@@ -72,32 +72,32 @@ def statements(code, partner, opening):
         offset += 1
 
 
-def without_arguments(text):
-    """Without what is between angle brackets."""
+def without_template_arguments(text):
+    """Returns the text without angle brackets and their content."""
     while (shorter := ARGUMENTS.sub("", text)) != text:
         text = shorter
     return text
 
 
 def variable(text):
-    """The type of the variable that is declared, or None."""
+    """Returns the type of the declared variable, or None."""
     if NO_MEMBER.match(text):
         return None
     written = re.split(r"=|\{", text, maxsplit=1)[0].strip()
-    if "(" in without_arguments(written) or "operator" in written:
+    if "(" in without_template_arguments(written) or "operator" in written:
         return None
     found = re.match(r"(.*[\s&*>])[A-Za-z_]\w*(?:\s*\[[^\]]*\]|\s*:\s*\d+)*$", written, re.DOTALL)
     return found and found.group(1).strip()
 
 
 def over_aligned(text):
-    """Whether it asks for more than every allocation has; what is no number may."""
+    """Returns true if an alignas may exceed the alignment of `new`; a name always may."""
     return any(not amount.strip().isdigit() or int(amount) > ALIGNMENT_OF_NEW
                for amount in ALIGNED.findall(text))
 
 
 def class_at(code, partner, head):
-    """The class whose head was found."""
+    """Returns the Class of a matched head."""
     kind, _, alignment, name, bases = head.groups()
     found = Class(name.split("::")[-1], line=cxx_text.line_of(code, head.start()))
     listed = [base.strip() for base in re.split(r",(?![^<>]*>)", bases or "") if base.strip()]
@@ -116,12 +116,12 @@ def class_at(code, partner, head):
 
 
 def read(found, text, public):
-    """One declaration of a class."""
+    """Updates `found` from one declaration of the class."""
     if re.search(rf"~\s*{found.name}\s*\(", text):
         found.ended |= not re.search(r"=\s*default$", text)
     elif text.startswith("using"):
-        found.made |= is_inherited(without_arguments(text))
-    elif re.search(rf"(?:^|[\s)]){found.name}\s*\(", without_arguments(text)):
+        found.made |= is_inherited(without_template_arguments(text))
+    elif re.search(rf"(?:^|[\s)]){found.name}\s*\(", without_template_arguments(text)):
         found.made = True
     found.made |= bool(re.match(r"virtual\b", text) or re.search(r"\)[^()]*\boverride\b", text))
     found.awaited |= bool(re.search(r"\bawait_ready\s*\(|\boperator\s+co_await\b", text))
@@ -132,13 +132,13 @@ def read(found, text, public):
 
 
 def is_inherited(text):
-    """Whether a using declaration is of a base's constructors: `using Base::Base`."""
+    """Returns true if a using declaration inherits constructors: `using Base::Base`."""
     parts = text.removeprefix("using").strip().split("::")
     return len(parts) > 1 and parts[-1].strip() == parts[-2].strip()
 
 
 def classes(code):
-    """Every class that is defined, in the order of their heads; none where braces do not match."""
+    """Returns all defined classes in the order of their heads; none if braces do not match."""
     try:
         partner = cxx_text.brackets(code)
     except cxx_text.UnbalancedBraces:
@@ -148,7 +148,7 @@ def classes(code):
 
 
 class Types:
-    """What is known of the types of a repository, by their last names."""
+    """The types of a repository, by their last names."""
 
     def __init__(self, repository):
         self.of_files = {file.path: classes(file.code) for file in repository.cxx}
@@ -164,13 +164,13 @@ class Types:
                     self.of_headers.setdefault(each.name, []).append(each)
 
     def named(self, file, name):
-        """The classes that a name may mean in a file."""
-        last = without_arguments(name).split("::")[-1].strip()
+        """Returns the classes that a name may mean in a file."""
+        last = without_template_arguments(name).split("::")[-1].strip()
         own = [each for each in self.of_files[file.path] if each.name == last]
         return own or self.of_headers.get(last, [])
 
     def trivial(self, file, written, seen=()):
-        """Whether nothing is done when a value of this type ends, as far as text can tell."""
+        """Returns true if the text shows that the type has a trivial destructor."""
         written = re.sub(r"\b(?:const|mutable|volatile|typename)\b", "", written).strip()
         if written.endswith(("*", "&")):
             return True
@@ -184,17 +184,17 @@ class Types:
         if last in seen:
             return False
         if found := self.named(file, last):
-            return all(self.trivially_ended(file, each, (*seen, last)) for each in found)
+            return all(self.trivially_destroyed(file, each, (*seen, last)) for each in found)
         found = self.aliases.get(last, ())
         return bool(found) and all(self.trivial(file, each, (*seen, last)) for each in found)
 
-    def trivially_ended(self, file, each, seen=()):
+    def trivially_destroyed(self, file, each, seen=()):
         return not each.ended and all(self.trivial(file, part, seen)
                                       for part in each.members + each.bases)
 
     def fragile(self, file, written):
-        """Whether it is an aggregate with something to destroy: GCC 12 may do that twice."""
-        if without_arguments(written).split("::")[-1] == "array":
+        """Returns true for an aggregate with a non-trivial destructor: GCC 12 may call it twice."""
+        if without_template_arguments(written).split("::")[-1] == "array":
             return not self.trivial(file, written)
-        return any(each.aggregate and not self.trivially_ended(file, each)
+        return any(each.aggregate and not self.trivially_destroyed(file, each)
                    for each in self.named(file, written))

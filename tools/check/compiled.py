@@ -1,4 +1,4 @@
-"""Checks that need tools: formatting, headers that stand alone, files that no target builds."""
+"""Checks that need tools: formatting, self-contained headers, files without a target."""
 
 import concurrent.futures
 import hashlib
@@ -10,23 +10,26 @@ import subprocess
 import tempfile
 import threading
 
+import floors
+
 CLANG = "clang++-19"
 CLANG_FORMAT = "clang-format-19"
 FORMAT_BATCH = 20
-# Of other libraries, which `./dev bench` builds; somebody else's project, which a test builds.
+# `./dev bench` builds the peers, and tests/install_test.py builds the consumer.
 UNTARGETED_FOLDERS = ("bench/peers/", "tests/consumer/")
 HEADER_FLAGS = ["-std=c++2b", "-fsyntax-only", "-Wall", "-Wextra", "-Wconversion", "-Wshadow",
                 "-Wnon-virtual-dtor", "-Werror"]
-# What many headers include, those first that cost most: see Pivots.
-PIVOTS = (("weir/app.hpp",), ("weir/http.hpp",), ("gtest/gtest.h", "weir/loop/loop.hpp"),
-          ("gtest/gtest.h",), ("weir/http/route_reader.hpp",), ("weir/runtime/pool/detail/shared_pool.hpp",),
-          ("weir/task/task.hpp",), ("weir/loop/loop.hpp",), ("weir/loop/contract/detail/backend.hpp",),
+# Headers that many files include, the most expensive first: see PrecompiledHeaders.
+PRECOMPILED_SETS = (("weir/app.hpp",), ("weir/http.hpp",), ("gtest/gtest.h", "weir/loop/loop.hpp"),
+          ("gtest/gtest.h",), ("weir/http/router/detail/route_snapshot.hpp",),
+          ("weir/runtime/pool/detail/shared_pool.hpp",), ("weir/task/task.hpp",),
+          ("weir/loop/loop.hpp",), ("weir/loop/contract/detail/backend.hpp",),
           ("functional", "string"), ("weir/base/result.hpp",), ("memory", "string", "vector"),
           ("memory", "string"), ("string", "vector"), ("string",), ("memory",), ("string_view",))
 
 
-class Passed:
-    """Fingerprints of what passed before, so that a second call repeats nothing."""
+class PassedCache:
+    """Fingerprints of passed files, so that another run skips them."""
 
     def __init__(self, folder):
         self._path = pathlib.Path(folder) / "check_passed.json"
@@ -83,7 +86,7 @@ def check_format(repository, report, passed):
 
 
 def misformatted(files):
-    """The first line of each of these that would change, by path."""
+    """Returns {path: first line that the formatter would change}."""
     paths = [file.absolute for file in files]
     result = subprocess.run([CLANG_FORMAT, "--dry-run", "--Werror", *paths], capture_output=True,
                             text=True)
@@ -101,12 +104,12 @@ def compile_alone(repository, file, *precompiled):
     return subprocess.run(command, cwd=repository.root, capture_output=True, text=True)
 
 
-class Pivots:
-    """What many files include, compiled once for all of these.
+class PrecompiledHeaders:
+    """Headers that many files include, compiled once for all of them.
 
-    A file is as good as compiled alone with a precompiled header of something that it includes,
-    directly or not: what follows its includes sees just the same, and each that it includes is
-    compiled for itself, too.
+    A file may be checked with a precompiled header of headers that it includes, directly or not:
+    the code after its includes sees the same declarations, and each included header is also
+    checked alone.
     """
 
     def __init__(self, repository):
@@ -122,31 +125,31 @@ class Pivots:
         self._folder.cleanup()
 
     def flags(self, file):
-        """What compiles `file` by way of the first pivot that it includes."""
+        """Returns the flags to compile `file` with the first header_set that it includes."""
         included = {path for each in self._repository.closure(file)
                     for _, _, path in each.includes} - {file.path}
-        for pivot in PIVOTS:
-            if included.issuperset(pivot):
-                precompiled = self._precompiled(pivot)
+        for header_set in PRECOMPILED_SETS:
+            if included.issuperset(header_set):
+                precompiled = self._precompile(header_set)
                 return ["-include-pch", precompiled] if precompiled else []
         return []
 
-    def _precompiled(self, pivot):
-        """The file that was made of it; None of one that does not compile."""
+    def _precompile(self, header_set):
+        """Returns the precompiled header of a set; None if the set does not compile."""
         with self._lock:
-            if pivot not in self._made:
+            if header_set not in self._made:
                 path = f"{self._folder.name}/{len(self._made)}.pch"
-                includes = [flag for include in pivot for flag in ("-include", include)]
+                includes = [flag for include in header_set for flag in ("-include", include)]
                 flags = [flag for flag in HEADER_FLAGS if flag != "-fsyntax-only"]
                 result = subprocess.run(
                     [CLANG, *flags, f"-I{self._repository.root}", *includes, "-x", "c++-header",
                      "/dev/null", "-o", path], cwd=self._repository.root, capture_output=True)
-                self._made[pivot] = path if result.returncode == 0 else None
-            return self._made[pivot]
+                self._made[header_set] = path if result.returncode == 0 else None
+            return self._made[header_set]
 
 
 def check_self_contained(repository, report, passed):
-    """Headers, and what users copy: builds give examples headers that these may have forgotten."""
+    """Checks headers and examples alone: precompiled headers of targets hide missing includes."""
     waiting = []
     for file in repository.cxx:
         if not (file.is_header or file.path.startswith("examples/")):
@@ -155,7 +158,7 @@ def check_self_contained(repository, report, passed):
         key = fingerprint("header", CLANG, *HEADER_FLAGS, file.path, *parts)
         if not passed.has(key):
             waiting.append((file, key))
-    with Pivots(repository) as pivots, \
+    with PrecompiledHeaders(repository) as pivots, \
             concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(
             lambda item: compile_alone(repository, item[0], *pivots.flags(item[0])), waiting)
@@ -168,23 +171,23 @@ def check_self_contained(repository, report, passed):
 
 
 def check_targets(repository, report, build):
-    """Every source is compiled by a target; every header is included, next to a compiled source."""
+    """Checks that a target compiles each source, and that a compiled file includes each header.
+
+    Umbrellas are for users: check_self_contained() compiles them.
+    """
     commands = pathlib.Path(build) / "compile_commands.json"
     compiled = set()
     for entry in json.loads(commands.read_text()):
         path = pathlib.Path(entry["directory"], entry["file"]).resolve()
         if path.is_relative_to(repository.root):
             compiled.add(path.relative_to(repository.root).as_posix())
-    compiled_folders = {path.rpartition("/")[0] for path in compiled}
-    included = {target.path for file in repository.cxx for _, target in
-                repository.own_includes(file)}
+    reached = set()
+    for path in compiled & repository.files.keys():
+        reached.update(each.path for each in repository.closure(repository.files[path]))
     for file in repository.cxx:
-        folder = file.path.rpartition("/")[0]
         if file.path.startswith(UNTARGETED_FOLDERS):
             continue
         if file.is_source and file.path not in compiled:
             report(file, 1, "targets", "no target compiles it")
-        elif file.is_header and file.path not in included:
-            report(file, 1, "targets", "nothing includes it")
-        elif file.is_header and folder not in compiled_folders and folder != "weir":
-            report(file, 1, "targets", f"no target compiles anything in {folder}/")
+        elif file.is_header and file.path not in reached and not floors.is_umbrella(file.path):
+            report(file, 1, "targets", "no compiled file includes it")

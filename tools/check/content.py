@@ -1,13 +1,13 @@
-"""What must not be written: unfinished business, hidden dependencies, traces of one's machine."""
+"""Checks for forbidden content: unfinished code, hidden dependencies, paths of a machine."""
 
 import re
 
 import cxx_text
 import floors
 
-FIRST_HOSTED_RANK = 3
+FIRST_HOSTED_RANK = floors.RANKS["task"]
 
-# Spelled in two halves, so that this file passes its own checks.
+# Split strings, so that this file passes its own checks.
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 DISABLED = re.compile(r"^\s*#\s*if\s+0\b|\bDISABLED" r"_\w", re.MULTILINE)
 MACHINE_PATH = re.compile(r"(?<![\w.}*-])/(ho" r"me|ro" r"ot|wo" r"rk|Use" r"rs)/\w")
@@ -15,11 +15,11 @@ MACRO = re.compile(r"^[ \t]*#[ \t]*define\b", re.MULTILINE)
 USING_NAMESPACE = re.compile(r"^\s*using\s+namespace\s+(?!std::\w*literals\b)", re.MULTILINE)
 ENVIRONMENT = re.compile(r"\b(secure_)?getenv\s*\(")
 SLEEP = re.compile(r"\bthis_thread::sleep_\w+|\b(?:usleep|nanosleep)\s*\(")
-# What GCC refuses (-Wdangling-else): the macro begins with an if of its own.
+# GCC refuses this (-Wdangling-else), because the macro begins with an if.
 BARE_BRANCH = re.compile(r"^ *\}? *(?:else +)?(?:if \(.*\)|else) ((?:EXPECT|ASSERT)_\w+|FAIL)",
                          re.MULTILINE)
-# `.value()` of what a call gives is a reference into a temporary. C++23 keeps it for the loop
-# (P2718), GCC 12 destroys it before the first round.
+# `.value()` of a call's result is a reference into a temporary. C++23 keeps the temporary during
+# the loop (P2718), but GCC 12 destroys it before the first iteration.
 LOOP_OVER_TEMPORARY = re.compile(
     r"\bfor \([^;{}]*? : [^;{}]*\)\s*\.value\(\)\)(?!\s*[;,.)])")
 WORLD = re.compile(
@@ -47,7 +47,7 @@ def check_unfinished(repository, report):
 def check_machine_paths(repository, report):
     for file in repository.files.values():
         for line, found in matches(MACHINE_PATH, file.text):
-            report(file, line, "machine-path", f"{found}... is a place on somebody's machine")
+            report(file, line, "machine-path", f"{found}... is a path of one machine")
         for line, _ in matches(re.compile(re.escape(str(repository.root)) + r"\b"), file.text):
             if len(repository.root.parts) > 2:
                 report(file, line, "machine-path", "names the folder of this checkout")
@@ -56,7 +56,7 @@ def check_machine_paths(repository, report):
 def check_branches(repository, report):
     for file in repository.cxx:
         for line, found in matches(BARE_BRANCH, file.code):
-            report(file, line, "bare-branch", f"{found}: what a test asks needs braces behind if")
+            report(file, line, "bare-branch", f"{found}: needs braces after if or else")
 
 
 def check_loops(repository, report):
@@ -81,7 +81,7 @@ def check_headers(repository, report):
 
 
 def check_units(repository, report):
-    """A unit opens by saying what it is for, and its source includes its header first."""
+    """Checks that a unit begins with a comment, and that its source includes its header first."""
     for file in repository.cxx:
         own = re.sub(r"(_test)?\.cpp$", ".hpp", file.path)
         first = next((line for line in file.lines if line.strip() and line != "#pragma once"), "")
@@ -99,7 +99,7 @@ def check_units(repository, report):
 
 
 def check_world(repository, report):
-    """Above the Host, nothing asks the world by itself; unit tests never sleep."""
+    """Checks that code above the Platform uses it for the outside world. Unit tests never sleep."""
     for file in repository.cxx:
         floor = floors.floor_of(file.path)
         if floor is None:
@@ -107,12 +107,14 @@ def check_world(repository, report):
         if file.is_test:
             for line, found in matches(SLEEP, file.code):
                 report(file, line, "world", f"{found.rstrip('(')}: unit tests never sleep")
-            continue  # a test may read the environment, for the seed to replay
+            continue  # a test may read the environment, for the seed of a replay
         for line, _ in matches(ENVIRONMENT, file.code):
             report(file, line, "environment", "the library's behaviour is set by its caller alone")
-        if (floors.RANKS.get(floor) or 0) >= FIRST_HOSTED_RANK:
+        if floor in floors.TEST_FLOORS or floors.is_for_tests(file.path):
+            continue
+        if floors.RANKS.get(floor, 0) >= FIRST_HOSTED_RANK:
             for line, found in matches(WORLD, file.code):
-                report(file, line, "world", f"{found.rstrip('(')}: ask the Host")
+                report(file, line, "world", f"{found.rstrip('(')}: ask the Platform")
 
 
 CHECKS = [check_unfinished, check_machine_paths, check_branches, check_loops, check_headers,

@@ -1,7 +1,7 @@
-"""Shapes of `co_await` expressions that GCC 12 compiles wrongly, as far as text can show them.
+"""Finds `co_await` expressions that GCC 12 compiles wrongly, as far as text shows them.
 
-GCC 12 destroys some temporaries twice when they are created inside a full expression that awaits.
-Text hardly shows types, so the rules are a little wider than the faults: name the value first.
+GCC 12 destroys some temporaries twice if they are created inside a full expression that awaits.
+Text hardly shows types, so the rules are wider than the faults. The remedy is a named value.
 """
 
 import re
@@ -17,7 +17,7 @@ CONTROL = re.compile(r"^(?:else\s+)?(?:if(?:\s+constexpr)?|while|for|switch)\s*\
 LAMBDA = re.compile(r"(?<![\w)\]\[])\s*\[(?!\[)([^\[\]]*(?:\[[^\]]*\][^\[\]]*)*)\]\s*[({<]")
 BY_REFERENCE = re.compile(r"^(?:&|&\s*\w+(?:\s*=.*)?|this|)$", re.DOTALL)
 DESIGNATED = re.compile(r"\{\s*\.\s*\w+\s*[={]")
-# A temporary of a type that is named; what stands behind `->` is what a lambda returns.
+# A temporary of a named type. The type after `->` is a lambda's return type.
 NAMED_BRACES = re.compile(r"(?<![\w.:])(?<!->)(?<!-> )((?:\w+::)*[A-Za-z_]\w*(?:<[^;{}()]*>)?)"
                           r"\s*\{")
 BARE_BRACES = re.compile(r"[(,]\s*\{\s*[^}\s]")
@@ -35,7 +35,7 @@ BINDING = re.compile(r"\bauto\s*&{0,2}\s*\[[^\]]*\]\s*=\s*[^;]*\bco_await\b")
 
 
 def is_block(code, partner, brace):
-    """Whether the braces at `brace` hold statements and not the elements of an initializer."""
+    """Returns true if the braces hold statements, not the elements of an initializer."""
     offset = brace + 1
     while offset < partner[brace]:
         if code[offset] == ";":
@@ -50,7 +50,7 @@ def is_block(code, partner, brace):
 
 
 def full_expression(code, partner, offset):
-    """The bounds of the full expression around `offset`."""
+    """Returns the bounds of the full expression around `offset`."""
     start = offset
     while start > 0:
         char = code[start - 1]
@@ -76,7 +76,7 @@ def full_expression(code, partner, offset):
 
 
 def is_statement(code, end_of_block):
-    """Whether what follows a block begins a new statement rather than going on with a call."""
+    """Returns true if a new statement begins after a block, rather than the rest of a call."""
     following = code[end_of_block:].lstrip()[:1]
     return following not in (",", ")", "(", ".", "}", "]", "?", ":")
 
@@ -98,7 +98,7 @@ def is_opening_of_block(code, partner, closing):
 
 
 def without_blocks(code, partner, start, end):
-    """The expression with the bodies of lambdas blanked out: they are expressions of their own."""
+    """Returns the expression with the bodies of lambdas blanked out: they are checked alone."""
     text = list(code[start:end])
     offset = start
     while offset < end:
@@ -126,7 +126,7 @@ def faults(expression):
 
 
 def fragile_temporaries(file, expression, types):
-    """Names of types without a constructor, but with something to destroy, that are made here."""
+    """Yields the types of temporaries without a constructor but with a non-trivial destructor."""
     for match in NAMED_BRACES.finditer(expression):
         if types.fragile(file, match.group(1)):
             yield match.group(1)
@@ -140,7 +140,7 @@ def check_awaits(repository, report):
         try:
             partner = cxx_text.brackets(file.code)
         except cxx_text.UnbalancedBraces:
-            continue  # reported where functions are measured
+            continue  # sizes.check_functions() reports it
         seen = set()
         for match in AWAIT.finditer(file.code):
             start, end = full_expression(file.code, partner, match.start())
@@ -161,7 +161,7 @@ def check_awaits(repository, report):
 
 
 def enclosing(code, partner, offset):
-    """The innermost bracket around `offset`, or None."""
+    """Returns the innermost bracket around `offset`, or None."""
     while offset > 0:
         offset -= 1
         if code[offset] in ")]}":
@@ -172,8 +172,8 @@ def enclosing(code, partner, offset):
 
 
 def body_around(code, partner, offset):
-    """The braces of the function or lambda that `offset` is a statement of, and whether it is
-    within a try; (None, False) where there is none."""
+    """Returns (the braces of the function or lambda around `offset`, true within a try); (None,
+    False) outside functions."""
     tried = False
     brace = enclosing(code, partner, offset)
     while brace is not None:
@@ -189,7 +189,7 @@ def body_around(code, partner, offset):
 
 
 def without_lambdas(code, partner, start, end):
-    """Statements with the bodies of the lambdas among them blanked out."""
+    """Returns statements with the bodies of their lambdas blanked out."""
     text = list(code[start:end])
     offset = start
     while offset < end:
@@ -202,8 +202,8 @@ def without_lambdas(code, partner, start, end):
 
 
 def check_conditions(repository, report):
-    """A condition that awaits in a function without a variable of its own, which is no lambda: GCC
-    12 lays its frame out with eight bytes too many at its begin, and resumes it elsewhere."""
+    """Checks conditions that await in a function, not a lambda, without a local variable. GCC 12
+    puts eight extra bytes at the start of the frame and resumes the frame elsewhere."""
     for file in repository.cxx:
         if "co_await" not in file.text:
             continue
@@ -228,7 +228,7 @@ def check_conditions(repository, report):
 
 
 def check_awaiters(repository, report):
-    """Who is awaited has a constructor: an aggregate would be destroyed twice."""
+    """Checks that awaiters have a constructor: GCC 12 would destroy an aggregate twice."""
     types = repository.types
     for file in repository.cxx:
         for each in types.of_files[file.path]:
@@ -238,7 +238,7 @@ def check_awaiters(repository, report):
 
 
 def check_alignment(repository, report):
-    """What is aligned by more than memory from `new` is no variable of a coroutine."""
+    """Checks that no variable of a coroutine is aligned beyond memory from `new`."""
     types = repository.types
     wide = {each.name for found in types.of_files.values() for each in found if each.aligned}
     variable = re.compile(rf"(?<![\w.>:])(?:\w+::)*({'|'.join(sorted(wide)) or '(?!)'})"
@@ -261,12 +261,13 @@ def check_alignment(repository, report):
 
 
 def beginning(code, offset):
-    """What stands before `offset` in the same statement or head."""
-    return classes.without_arguments(re.split(r"[;{}]", code[max(0, offset - 400):offset])[-1])
+    """Returns the text before `offset` in the same statement or head."""
+    text = code[max(0, offset - 400):offset]
+    return classes.without_template_arguments(re.split(r"[;{}]", text)[-1])
 
 
 def in_frame(code, partner, offset):
-    """Whether what is declared there is a variable of a coroutine."""
+    """Returns true if the declaration at `offset` is a variable of a coroutine."""
     brace, _ = body_around(code, partner, offset)
     if brace is None or ELSEWHERE.search(beginning(code, offset)):
         return False

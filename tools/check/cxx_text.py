@@ -1,7 +1,7 @@
-"""C++ source as text: comments and literals blanked out, braces matched, functions found.
+"""Reads C++ sources as text: blanks comments and literals, matches braces, finds functions.
 
-Nothing here parses C++; it knows just enough of its surface for rules that a reader could check by
-eye. Blanking keeps every character's place, so that offsets and line numbers stay true.
+This is no parser. It handles enough syntax for rules that a reader could check by eye. Blanking
+keeps the position of every character, so that offsets and line numbers stay valid.
 """
 
 import re
@@ -50,13 +50,13 @@ def without_comments(text):
 
 
 def code_only(text):
-    """Comments, literals' contents and preprocessor lines are blanks."""
+    """Returns the text with blanks for comments, contents of literals and preprocessor lines."""
     code = _without(text, {"line_comment", "block_comment", "raw", "string", "char"})
     return _DIRECTIVE.sub(lambda match: _blank(match.group(0)), code)
 
 
 def includes(text):
-    """(line, opening character, path) of every include, comments not counted."""
+    """Returns (line, opening character, path) of every include outside comments."""
     plain = without_comments(text)
     return [
         (line_of(plain, match.start(2)), match.group(1), match.group(2))
@@ -121,10 +121,10 @@ def _strip_template(head):
 
 
 def functions(code):
-    """Every function body at namespace or class level; what is nested in one belongs to it."""
+    """Returns every function at namespace or class level. Nested bodies belong to it."""
     partner = brackets(code)
     found = []
-    start = offset = 0  # `start`: where the declaration being read began
+    start = offset = 0  # `start`: start of the current declaration
     while offset < len(code):
         char = code[offset]
         if char in "([":

@@ -1,14 +1,38 @@
-"""What may include what: the floors of the house, and what must not leak out of a header."""
+"""The rules of includes: floors, rooms, public headers, and what a header must not reach.
+
+A floor is a folder of weir/. A room is a folder of a floor. Files that lie in the floor's own
+folder are the room "". A folder `detail` holds internal headers and is part of the room around it.
+A room whose headers are all internal lies in the floor's own `detail` folder. A folder `test` holds
+files that only tests include. All other headers are public.
+"""
 
 import re
 
-RANKS = {
-    "base": 0, "os": 1, "loop": 2, "task": 3, "cores": 4, "net": 5, "tls": 6, "json": 6, "http": 7,
-    "app": 8,
+# Floors from the lowest to the highest, each with its rooms from the lowest to the highest.
+FLOORS = {
+    "base": [""],
+    "os": ["", "io", "machine", "process"],
+    "loop": ["contract", "listen", "", "readiness", "uring", "process", "os"],
+    "task": ["", "sync"],
+    "runtime": ["messaging", "pool", ""],
+    "net": ["", "listen", "dns"],
+    "testing": ["network", "memory"],
+    "sim": ["", "http"],
+    "event": [""],
+    "tls": [""],
+    "json": [""],
+    "config": ["source", "type", ""],
+    "log": [""],
+    "http": ["syntax", "message", "h1", "matching", "router", "server"],
+    "app": ["describe", "handles", "graph", "lifecycle", ""],
+    "admin": [""],
 }
-FORBIDDEN_PAIRS = {("http", "tls")}
-TESTING_RANK = 5.5  # the simulated world stands in for net and everything below
-FIRST_CLEAN_RANK = 3  # from here up, no header may drag in the system or a heavy library
+TEST_FLOORS = {"testing", "sim"}  # libraries for tests, of Weir and of its users
+FORBIDDEN_PAIRS = {("http", "tls"), ("json", "tls")}
+RANKS = {floor: rank for rank, floor in enumerate(FLOORS)}
+FIRST_CLEAN_RANK = RANKS["task"]  # from here up, no header may reach the system or a heavy library
+ROOM_FILES_MAX = 25
+SMALL_HEADER_LINES = 80
 
 SYSTEM_HEADER = re.compile(
     r"^(sys/|linux/|netinet/|arpa/|net/if|asm/|bits/)"
@@ -19,67 +43,158 @@ HEAVY_HEADER = re.compile(
     r"^(CLI|toml\+\+|re2|fmt|spdlog|openssl|nghttp2|simdjson|gtest|gmock)[/.]"
 )
 TEST_HEADER = re.compile(r"^(gtest|gmock)/")
-NOT_INSTALLED = re.compile(r"_fixture\.hpp$|/[^/]*contract[^/]*$")  # as in cmake/WeirInstall.cmake
 CMAKE_FLOOR = re.compile(r"^weir_floor\(\s*(\w+)([^)]*)\)", re.MULTILINE)
+TEST_LIBRARY_USERS = ("tools/simulate/", "examples/simulated.cpp", "examples/services_faked.cpp")
 
 
-def floor_of(path):
-    """The floor of weir/<floor>/... or of the umbrella header weir/<floor>.hpp, else None."""
+def place_of(path):
+    """(floor, room) of a file under weir/, else None; the room of an umbrella weir/FLOOR.hpp is
+    None."""
     parts = path.split("/")
     if parts[0] != "weir":
         return None
-    return parts[1].removesuffix(".hpp") if len(parts) == 2 else parts[1]
+    if len(parts) == 2:
+        return parts[1].removesuffix(".hpp"), None
+    rooms = [part for part in parts[2:-1] if part != "detail"]
+    return parts[1], rooms[0] if rooms else ""
 
 
-def rank_of(floor):
-    return TESTING_RANK if floor == "testing" else RANKS.get(floor)
+def floor_of(path):
+    place = place_of(path)
+    return place[0] if place else None
 
 
-def may_use_testing(file):
-    return file.is_test or file.path.startswith(
-        ("weir/testing/", "fuzz/", "tools/simulate/", "examples/simulated.cpp",
-         "examples/services_faked.cpp"))
+def is_umbrella(path):
+    return path.startswith("weir/") and path.count("/") == 1
+
+
+def is_public(file):
+    """Whether users may include it, as its path says."""
+    parts = file.path.split("/")[:-1]
+    return (file.is_header and parts[:1] == ["weir"] and "detail" not in parts and
+            "test" not in parts)
+
+
+def is_for_tests(path):
+    return "test" in path.split("/")[1:-1] and path.startswith("weir/")
+
+
+def room_rank(place):
+    """The place's rank within its floor; an unknown room has none."""
+    floor, room = place
+    if room == "test":
+        return len(FLOORS[floor])
+    if room is None:
+        return len(FLOORS[floor]) + 1
+    return FLOORS[floor].index(room) if room in FLOORS[floor] else None
+
+
+def check_places(repository, report):
+    """Every file lies in a known room, and no room is larger than a reader can take in."""
+    rooms = {}
+    for file in repository.cxx:
+        place = place_of(file.path)
+        if place is None:
+            continue
+        if place[0] not in FLOORS:
+            report(file, 1, "floors", f"weir/{place[0]} is not a floor")
+        elif room_rank(place) is None:
+            report(file, 1, "rooms", f"{place[1]} is not a room of weir/{place[0]}")
+        elif not file.path.endswith("_test.cpp"):
+            rooms.setdefault(place, []).append(file)
+    for (floor, room), files in rooms.items():
+        if len(files) > ROOM_FILES_MAX:
+            report(files[0], 1, "rooms", f"weir/{floor}/{room} has {len(files)} files without "
+                                         f"tests; at most {ROOM_FILES_MAX}")
 
 
 def check_includes(repository, report):
     for file in repository.cxx:
-        floor = floor_of(file.path)
-        if floor is not None and rank_of(floor) is None:
-            report(file, 1, "floors", f"weir/{floor} is not a floor")
-            continue
         for line, opening, path in file.includes:
-            check_include(repository, report, file, floor, line, opening, path)
+            check_spelling(repository, report, file, line, opening, path)
+            if path in repository.files and path.startswith("weir/"):
+                check_direction(report, file, line, path)
 
 
-def check_include(repository, report, file, floor, line, opening, path):
+def check_spelling(repository, report, file, line, opening, path):
     if path.startswith(".") or "/../" in path:
         report(file, line, "floors", f"include {path} by its path from the root")
-        return
-    if not path.startswith("weir/"):
-        if opening == '"' and path not in repository.files:
-            report(file, line, "floors", f"{path} is not in this repository: use <{path}>")
-        return
-    target = floor_of(path)
-    if path not in repository.files:
+    elif path.startswith("weir/") and path not in repository.files:
         report(file, line, "floors", f"{path} does not exist")
-    elif repository.files[path].is_fixture and not file.is_test:
+    elif not path.startswith("weir/") and opening == '"' and path not in repository.files:
+        report(file, line, "floors", f"{path} is not in this repository: use <{path}>")
+
+
+def check_direction(report, file, line, path):
+    """An include goes to a lower room of the same floor or to a lower floor. A test may also
+    include any room of its floor, fixtures, and the libraries for tests."""
+    own, target = place_of(file.path), place_of(path)
+    for_tests = file.is_test or is_for_tests(file.path) or file.path.startswith("fuzz/")
+    if is_for_tests(path) and not for_tests:
         report(file, line, "floors", "only tests may include a fixture")
-    elif target == "testing" and not may_use_testing(file):
-        report(file, line, "floors", "only tests may include weir/testing")
-    elif floor is None or target == floor or target == "testing":
+    elif target[0] in TEST_FLOORS and not (for_tests or own and own[0] in TEST_FLOORS or
+                                           file.path.startswith(TEST_LIBRARY_USERS)):
+        report(file, line, "floors", f"only tests may include weir/{target[0]}")
+    elif own is None or own[0] not in FLOORS or target[0] not in FLOORS:
         return
-    elif (floor, target) in FORBIDDEN_PAIRS:
-        report(file, line, "floors", f"{floor} must never include {target}")
-    elif rank_of(target) is not None and rank_of(target) >= rank_of(floor):
-        report(file, line, "floors", f"{floor} may not include {target}: it is not a lower floor")
+    elif own[0] == target[0]:
+        check_room(report, file, line, path)
+    elif (own[0], target[0]) in FORBIDDEN_PAIRS:
+        report(file, line, "floors", f"{own[0]} must never include {target[0]}")
+    elif RANKS[target[0]] > RANKS[own[0]] and not (for_tests and target[0] in TEST_FLOORS):
+        report(file, line, "floors",
+               f"{own[0]} may not include {target[0]}: it is not a lower floor")
+
+
+def check_room(report, file, line, path):
+    own, target = room_rank(place_of(file.path)), room_rank(place_of(path))
+    if not file.path.endswith("_test.cpp") and None not in (own, target) and target > own:
+        report(file, line, "rooms",
+               f"{file.path} may not include {path}: it is not in a lower room")
+
+
+def check_public_headers(repository, report):
+    """An umbrella includes every public header of its floor; examples include only public ones."""
+    for file in repository.cxx:
+        if is_umbrella(file.path):
+            reached = {path for _, _, path in file.includes} | {file.path}
+            for other in repository.cxx:
+                if (is_public(other) and floor_of(other.path) == floor_of(file.path) and
+                        other.path not in reached):
+                    report(file, 1, "umbrellas", f"does not include {other.path}")
+        if file.path.startswith(("examples/", "tests/consumer/")):
+            for line, _, path in file.includes:
+                target = repository.files.get(path)
+                if target and path.startswith("weir/") and not is_public(target):
+                    report(file, line, "public", f"{path} is internal: users cannot include it")
+
+
+def check_small_headers(repository, report):
+    """A small internal header with one user and without a test of its own is part of that user."""
+    users = {}
+    for file in repository.cxx:
+        for _, _, path in file.includes:
+            users.setdefault(path, set()).add(unit_of(file.path))
+    for file in repository.cxx:
+        if (file.is_header and file.path.startswith("weir/") and not is_public(file) and
+                not is_for_tests(file.path) and len(file.lines) < SMALL_HEADER_LINES and
+                unit_of(file.path) + "_test.cpp" not in repository.files):
+            others = users.get(file.path, set()) - {unit_of(file.path)}
+            if len(others) == 1:
+                report(file, 1, "small-header", f"only {others.pop()} includes it: merge them")
+
+
+def unit_of(path):
+    return path.rsplit(".", 1)[0].removesuffix("_test")
 
 
 def check_header_reach(repository, report):
-    """No system header, and no heavy library, is reachable from a header of floor 3 or above."""
+    """No system header, and no heavy library, is reachable from a header of task or above."""
     for file in repository.cxx:
         floor = floor_of(file.path)
-        rank = rank_of(floor) if floor else None
-        if not file.is_header or file.is_test or rank is None or rank < FIRST_CLEAN_RANK:
+        rank = RANKS.get(floor) if floor else None
+        if (not file.is_header or file.is_test or is_for_tests(file.path) or rank is None or
+                rank < FIRST_CLEAN_RANK):
             continue
         for reached in repository.closure(file):
             for line, _, path in reached.includes:
@@ -91,12 +206,12 @@ def check_header_reach(repository, report):
 def check_installed_headers(repository, report):
     """What users get needs no test library."""
     for file in repository.cxx:
-        if not file.is_header or floor_of(file.path) is None or NOT_INSTALLED.search(file.path):
+        if not file.is_header or floor_of(file.path) is None or is_for_tests(file.path):
             continue
         for line, _, path in file.includes:
             if TEST_HEADER.match(path):
                 report(file, line, "installed-headers",
-                       f"<{path}> in a header that is installed: call it *_fixture.hpp")
+                       f"<{path}> in a header that is installed: it belongs to a folder `test`")
 
 
 def check_cmake_floors(repository, report):
@@ -109,10 +224,12 @@ def check_cmake_floors(repository, report):
         depends = re.split(r"\b(?:LIBS|HEADERS)\b", match.group(2).partition("DEPENDS")[2])[0]
         line = lists.text.count("\n", 0, match.start()) + 1
         for target in depends.split():
-            if rank_of(floor) is None or rank_of(target) is None:
+            if floor not in RANKS or target not in RANKS:
                 report(lists, line, "floors", f"unknown floor in weir_floor({floor} ...)")
-            elif rank_of(target) >= rank_of(floor) or (floor, target) in FORBIDDEN_PAIRS:
+            elif (RANKS[target] >= RANKS[floor] or (floor, target) in FORBIDDEN_PAIRS or
+                  target in TEST_FLOORS and floor not in TEST_FLOORS):
                 report(lists, line, "floors", f"{floor} may not depend on {target}")
 
 
-CHECKS = [check_includes, check_header_reach, check_installed_headers, check_cmake_floors]
+CHECKS = [check_places, check_includes, check_public_headers, check_small_headers,
+          check_header_reach, check_installed_headers, check_cmake_floors]

@@ -1,4 +1,4 @@
-"""The files that the checks look at, read once."""
+"""The files of the repository, read once for all checks."""
 
 import os
 import pathlib
@@ -77,13 +77,13 @@ class Repository:
         return classes.Types(self)
 
     def own_includes(self, file):
-        """(line, file) of each include that names a file of this repository."""
+        """Yields (line, file) of each include of a file of this repository."""
         for line, _, path in file.includes:
             if path in self.files:
                 yield line, self.files[path]
 
     def closure(self, file):
-        """The file and everything of this repository that it includes, itself first."""
+        """Returns the file and all files of this repository that it includes, the file first."""
         seen = {file.path: file}
         waiting = [file]
         while waiting:

@@ -1,4 +1,4 @@
-"""How large things may be: lines in a file, lines in a function, columns in a line."""
+"""Checks sizes: lines of a file, lines of a function, columns of a line."""
 
 import cxx_text
 
