@@ -77,13 +77,16 @@ function(weir_require_test_main)
   if(TARGET weir_test_main)
     return()
   endif()
-  set(main ${PROJECT_BINARY_DIR}/weir_test_main.cpp)
-  file(CONFIGURE OUTPUT ${main} CONTENT
+  set(main ${WEIR_TEST_MAIN})
+  if(NOT main)
+    set(main ${PROJECT_BINARY_DIR}/weir_test_main.cpp)
+    file(CONFIGURE OUTPUT ${main} CONTENT
 "int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }
 ")
+  endif()
   add_library(weir_test_main STATIC ${main})
   target_compile_options(weir_test_main PRIVATE ${WEIR_TEST_OPTIONS})
   target_link_libraries(weir_test_main PUBLIC GTest::gtest GTest::gmock Threads::Threads)
@@ -292,7 +295,11 @@ function(weir_source_checks)
     COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/headers/headers_test.py)
   add_test(NAME stress_selftest
     COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/stress/stress_test.py)
-  set_tests_properties(check check_selftest headers_selftest stress_selftest PROPERTIES TIMEOUT 600)
+  # Debian's interpreter: another python3 in the path lacks Debian's bindings of clang.
+  add_test(NAME mutate_selftest
+    COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/tools/mutate/mutate_test.py)
+  set_tests_properties(check check_selftest headers_selftest stress_selftest mutate_selftest
+    PROPERTIES TIMEOUT 600)
   set_tests_properties(check PROPERTIES COST 100)  # starts first, because it takes longest
   set(install_test
     python3 ${PROJECT_SOURCE_DIR}/tests/install_test.py --build ${PROJECT_BINARY_DIR})

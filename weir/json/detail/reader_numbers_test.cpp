@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "weir/json/read.hpp"
 
@@ -75,6 +76,23 @@ TEST(Numbers, TheGrammarIsStrict) {
   EXPECT_EQ(error_of<int>("-00"), "a number with a leading zero");
   EXPECT_EQ(error_of<double>("1.e5"), "expected a digit, found 'e'");
   EXPECT_EQ(error_of<double>("-x"), "expected a digit, found 'x'");
+}
+
+TEST(Numbers, EndWhereTheTextEnds) {
+  // Digits behind the text do not count.
+  const std::string_view digits = "-1234";
+  EXPECT_EQ(read<int>(digits.substr(0, 2)), -1);
+  EXPECT_EQ(read<double>(digits.substr(0, 3)), -12.0);
+  EXPECT_FALSE(read<int>(digits.substr(0, 1)));
+  const std::string_view fraction = "0.25e31";
+  EXPECT_EQ(read<double>(fraction.substr(0, 3)), 0.2);
+  EXPECT_EQ(read<double>(fraction.substr(0, 6)), 250.0);
+  EXPECT_FALSE(read<double>(fraction.substr(0, 2)));
+  EXPECT_FALSE(read<double>(fraction.substr(0, 5)));
+
+  // A fraction behind the text does not make its integer a double.
+  using Either = std::variant<int, double>;
+  EXPECT_EQ(read<Either>(std::string_view("123.5").substr(0, 2)), Either(12));
 }
 
 TEST(Numbers, DoublesAreTheNearest) {

@@ -1,0 +1,318 @@
+"""Finds the faults that can be planted in a source file, on its syntax tree.
+
+Each operator returns mutants: a range of the file and the text that replaces it. The replacement
+selects the fault at run time: one build holds many mutants; see schema.py.
+"""
+
+import dataclasses
+import hashlib
+
+from clang import cindex
+
+Kind = cindex.CursorKind
+Binary = cindex.BinaryOperator
+
+STRICTNESS = {Binary.LT: "<=", Binary.LE: "<", Binary.GT: ">=", Binary.GE: ">"}
+EQUALITY = {Binary.EQ: "!=", Binary.NE: "=="}
+COMPARISONS = STRICTNESS.keys() | EQUALITY.keys()
+ARITHMETIC = {Binary.Add: "-", Binary.Sub: "+"}
+CONNECTIVES = (Binary.LAnd, Binary.LOr)
+EXTREMA = {"min": "max", "max": "min"}
+EXPRESSIONS = {Kind.BINARY_OPERATOR, Kind.COMPOUND_ASSIGNMENT_OPERATOR, Kind.UNARY_OPERATOR,
+               Kind.CALL_EXPR, Kind.UNEXPOSED_EXPR, Kind.CXX_DELETE_EXPR, Kind.CXX_THROW_EXPR}
+JUMPS = {Kind.BREAK_STMT, Kind.CONTINUE_STMT}
+LEAVES_BLOCK = {Kind.RETURN_STMT, Kind.CONTINUE_STMT, Kind.BREAK_STMT}
+# Code that the compiler evaluates, or that has no effect at run time.
+CONSTANT_CODE = {Kind.STATIC_ASSERT, Kind.ENUM_CONSTANT_DECL, Kind.TYPE_ALIAS_DECL,
+                 Kind.CONCEPT_DECL, Kind.TYPEDEF_DECL, Kind.FRIEND_DECL}
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    """A planted fault. `template` has {on}, true if the mutant is selected, and {code}, the
+    original code with its own mutants."""
+    path: str
+    begin: int
+    end: int
+    line: int
+    operator: str
+    before: str
+    after: str
+    template: str
+    occurrence: int = 0  # among equal mutants of the file, in order
+
+    @property
+    def key(self):
+        """Identifies the mutant as long as its code and its file's equal code stay the same."""
+        parts = (self.path, self.operator, self.before, self.after, str(self.occurrence))
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+
+    def text(self):
+        after = self.after or "(nothing)"
+        return (f"{self.path}:{self.line}: {self.operator}: {shorten(self.before)} -> "
+                f"{shorten(after)}")
+
+
+def shorten(code, columns=60):
+    line = " ".join(code.split())
+    return line if len(line) <= columns else line[:columns - 3] + "..."
+
+
+class Finder:
+    """Finds the mutants of one file in a parsed translation unit."""
+
+    def __init__(self, unit, path, name):
+        self._path = path
+        self._name = name
+        with open(name, "rb") as file:
+            self._bytes = file.read()
+        self._mutants = {}
+        self._macros = [
+            (each.extent.start.offset, each.extent.end.offset)
+            for each in unit.cursor.get_children()
+            if each.kind == Kind.MACRO_INSTANTIATION and self._is_here(each)]
+        self._visit(unit.cursor, None)
+
+    def mutants(self):
+        """Returns the mutants in the order of the file, each once."""
+        count, found = {}, []
+        for each in sorted(self._mutants.values(), key=lambda each: (each.begin, each.after)):
+            same = (each.operator, each.before, each.after)
+            found.append(dataclasses.replace(each, occurrence=count.get(same, 0)))
+            count[same] = found[-1].occurrence + 1
+        return found
+
+    def _is_here(self, cursor):
+        return cursor.location.file is not None and cursor.location.file.name == self._name
+
+    def _code(self, begin, end):
+        return self._bytes[begin:end].decode()
+
+    def _text(self, cursor):
+        return self._code(cursor.extent.start.offset, cursor.extent.end.offset)
+
+    def _add(self, operator, begin, end, after, template):
+        if any(begin < macro_end and macro_begin < end for macro_begin, macro_end in self._macros):
+            return
+        before = self._code(begin, end)
+        if before == after or not before:
+            return
+        line = self._bytes.count(b"\n", 0, begin) + 1
+        mutant = Mutant(self._path, begin, end, line, operator, before, after, template)
+        self._mutants.setdefault((begin, end, after), mutant)
+
+    def _add_expression(self, operator, cursor, after):
+        self._add(operator, cursor.extent.start.offset, cursor.extent.end.offset, after,
+                  "({on} ? (" + escaped(after) + ") : ({code}))")
+
+    def _add_statement(self, operator, begin, end, after=""):
+        self._add(operator, begin, end, after,
+                  "if ({on}) {{ " + escaped(after) + " }} else {code}")
+
+    def _visit(self, cursor, parent):
+        for child in cursor.get_children():
+            if cursor.kind == Kind.TRANSLATION_UNIT or child.kind == Kind.NAMESPACE:
+                if not self._is_here(child) and child.kind != Kind.NAMESPACE:
+                    continue
+            elif not self._is_here(child):
+                continue
+            if child.kind in CONSTANT_CODE or is_constant(child):
+                continue
+            if cursor.kind == Kind.CASE_STMT and is_first(cursor, child):
+                continue
+            self._mutate(child, cursor)
+            self._visit(child, cursor)
+
+    def _mutate(self, cursor, parent):
+        kind = cursor.kind
+        if kind == Kind.BINARY_OPERATOR:
+            self._mutate_binary(cursor)
+        elif kind == Kind.IF_STMT:
+            self._mutate_if(cursor)
+        elif kind == Kind.CONDITIONAL_OPERATOR:
+            self._negate(next(cursor.get_children()))
+        elif kind == Kind.RETURN_STMT:
+            self._mutate_return(cursor)
+        elif kind == Kind.CALL_EXPR:
+            self._mutate_call(cursor)
+        elif kind == Kind.DECL_REF_EXPR:
+            self._mutate_reference(cursor)
+        elif kind == Kind.INTEGER_LITERAL:
+            self._add_expression("constant", cursor, self._text(cursor) + " + 1")
+        elif kind == Kind.CXX_BOOL_LITERAL_EXPR:
+            other = "false" if self._text(cursor) == "true" else "true"
+            self._add_expression("constant", cursor, other)
+        elif kind == Kind.DECL_STMT:
+            self._mutate_lock(cursor)
+        if kind == Kind.COMPOUND_STMT:
+            self._mutate_block(cursor)
+        elif parent.kind in (Kind.IF_STMT, Kind.FOR_STMT, Kind.WHILE_STMT, Kind.CASE_STMT,
+                             Kind.CXX_FOR_RANGE_STMT, Kind.DEFAULT_STMT):
+            self._drop(cursor, parent)
+
+    def _mutate_binary(self, cursor):
+        operands = list(cursor.get_children())
+        if len(operands) != 2:
+            return
+        left, right = operands
+        operator = cursor.binary_operator
+        replaced = STRICTNESS.get(operator) or EQUALITY.get(operator) or ARITHMETIC.get(operator)
+        if replaced:
+            name = "comparison" if operator not in ARITHMETIC else "arithmetic"
+            self._add_expression(name, cursor,
+                                 f"{self._text(left)} {replaced} {self._text(right)}")
+        if operator in CONNECTIVES:
+            self._add_expression("condition", cursor, self._text(left))
+            self._add_expression("condition", cursor, self._text(right))
+
+    def _negate(self, condition):
+        if condition.kind == Kind.BINARY_OPERATOR and condition.binary_operator in COMPARISONS:
+            return  # the comparison has mutants of its own
+        if condition.kind == Kind.CXX_BOOL_LITERAL_EXPR:
+            return
+        if condition.type.kind == cindex.TypeKind.BOOL or is_contextual_bool(condition):
+            self._add_expression("negation", condition, f"!({self._text(condition)})")
+
+    def _mutate_if(self, cursor):
+        if [token.spelling for token, _ in zip(cursor.get_tokens(), range(2))][1:] == ["constexpr"]:
+            return
+        parts = list(cursor.get_children())
+        body = [each for each in parts if each.kind.is_statement()]
+        if not body:
+            return
+        conditions = parts[:parts.index(body[0])]
+        if len(conditions) == 1 and not conditions[0].kind.is_declaration():
+            self._negate(conditions[0])
+        if len(body) == 1 and leaves(body[0]):
+            begin, end = cursor.extent.start.offset, self._statement_end(body[0])
+            if end is not None:
+                self._add_statement("error check", begin, end)
+
+    def _mutate_return(self, cursor):
+        value = next(cursor.get_children(), None)
+        if value is not None and value.type.kind == cindex.TypeKind.BOOL:
+            self._negate(value)
+
+    def _mutate_call(self, cursor):
+        arguments = list(cursor.get_arguments())
+        callee = next(cursor.get_children(), None)
+        if callee is None or any(each is None or not self._is_here(each) for each in arguments):
+            return
+        if cursor.spelling in EXTREMA and self._text(callee).startswith("std::"):
+            after = EXTREMA[cursor.spelling]
+            self._add_expression("extremum", cursor,
+                                 self._text(cursor).replace(cursor.spelling, after, 1))
+        elif cursor.spelling.startswith("operator") or "<" in self._text(callee):
+            return
+        for first, second in zip(arguments, arguments[1:]):
+            same = first.type.get_canonical().spelling == second.type.get_canonical().spelling
+            if same and self._text(first) != self._text(second) and cursor.spelling not in EXTREMA:
+                self._add_expression("arguments", cursor, self._swapped(cursor, first, second))
+
+    def _swapped(self, whole, first, second):
+        begin, end = whole.extent.start.offset, whole.extent.end.offset
+        return (self._code(begin, first.extent.start.offset) + self._text(second) +
+                self._code(first.extent.end.offset, second.extent.start.offset) +
+                self._text(first) + self._code(second.extent.end.offset, end))
+
+    def _mutate_reference(self, cursor):
+        target = cursor.referenced
+        if target is None:
+            return
+        if cursor.spelling.startswith("memory_order_") or (
+                "memory_order" in cursor.type.spelling and target.kind != Kind.PARM_DECL):
+            self._add_expression("memory order", cursor, "std::memory_order_relaxed")
+        elif target.kind == Kind.ENUM_CONSTANT_DECL:
+            names = [each.spelling for each in target.semantic_parent.get_children()
+                     if each.kind == Kind.ENUM_CONSTANT_DECL]
+            other = names[(names.index(target.spelling) + 1) % len(names)]
+            text = self._text(cursor)
+            if text.endswith(target.spelling):
+                self._add_expression("enumerator", cursor,
+                                     text[:len(text) - len(target.spelling)] + other)
+
+    def _mutate_lock(self, cursor):
+        variables = list(cursor.get_children())
+        if len(variables) != 1 or "std::lock_guard" not in variables[0].type.spelling:
+            return
+        code = self._text(cursor)
+        head, _, rest = code.partition("(")
+        name = variables[0].spelling
+        if rest:
+            mutex = escaped(rest.rpartition(")")[0])
+            self._add("lock", cursor.extent.start.offset, cursor.extent.end.offset, "",
+                      f"const weir_mutate::Guard {name}({mutex}, {{on}});")
+
+    def _mutate_block(self, block):
+        statements = list(block.get_children())
+        for each in statements:
+            self._drop(each, block)
+        for first, second in zip(statements, statements[1:]):
+            ends = self._statement_end(first), self._statement_end(second)
+            if is_droppable(first) and is_droppable(second) and None not in ends:
+                begin, middle = first.extent.start.offset, second.extent.start.offset
+                swapped = self._code(middle, ends[1]) + " " + self._code(begin, ends[0])
+                self._add("order", begin, ends[1], swapped,
+                          "if ({on}) {{ " + escaped(swapped) + " }} else {{ {code} }}")
+
+    def _drop(self, cursor, parent):
+        if not is_droppable(cursor) and cursor.kind not in JUMPS:
+            return
+        if parent.kind == Kind.IF_STMT and is_first(parent, cursor):
+            return
+        if parent.kind in (Kind.FOR_STMT, Kind.WHILE_STMT, Kind.CXX_FOR_RANGE_STMT):
+            if list(parent.get_children())[-1] != cursor:
+                return
+        end = self._statement_end(cursor)
+        if end is not None:
+            self._add_statement("dropped statement", cursor.extent.start.offset, end)
+
+    def _statement_end(self, cursor):
+        """Returns the end of a statement with its semicolon; None if no semicolon follows."""
+        end = cursor.extent.end.offset
+        if self._bytes[end - 1:end] in (b";", b"}"):
+            return end
+        rest = self._bytes[end:end + 200]
+        spaces = len(rest) - len(rest.lstrip())
+        return end + spaces + 1 if rest[spaces:spaces + 1] == b";" else None
+
+
+def escaped(code):
+    """Returns code for a template of str.format()."""
+    return code.replace("{", "{{").replace("}", "}}")
+
+
+def is_first(parent, child):
+    return next(parent.get_children()) == child
+
+
+def is_constant(cursor):
+    """True for variables and functions that only the compiler evaluates."""
+    if cursor.kind not in (Kind.VAR_DECL, Kind.FIELD_DECL):
+        return False
+    head = [token.spelling for token, _ in zip(cursor.get_tokens(), range(6))]
+    return "constexpr" in head or "consteval" in head
+
+
+def is_contextual_bool(cursor):
+    return cursor.kind in (Kind.DECL_REF_EXPR, Kind.MEMBER_REF_EXPR, Kind.CALL_EXPR,
+                           Kind.UNEXPOSED_EXPR, Kind.UNARY_OPERATOR)
+
+
+def leaves(body):
+    """True for a body that only leaves the block: return, co_return, continue or break."""
+    if body.kind == Kind.COMPOUND_STMT:
+        statements = list(body.get_children())
+        return len(statements) == 1 and leaves(statements[0])
+    if body.kind in LEAVES_BLOCK:
+        return True
+    token = next(iter(body.get_tokens()), None)
+    return token is not None and token.spelling == "co_return"
+
+
+def is_droppable(cursor):
+    """True for an expression that stands as a statement."""
+    if cursor.kind not in EXPRESSIONS:
+        return False
+    token = next(iter(cursor.get_tokens()), None)
+    return token is not None and token.spelling not in ("co_return", "return", "co_yield")

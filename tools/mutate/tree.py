@@ -1,0 +1,173 @@
+"""A copy of the repository that holds mutants, with its build."""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+
+import schema
+
+TEST_MAIN = """// main() of test binaries; it records which mutants a test reaches.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "weir_mutate.hpp"
+
+namespace {
+
+constexpr std::size_t mutants = %(size)d;
+
+class Recorder : public testing::EmptyTestEventListener {
+ public:
+  explicit Recorder(const char* name) : file_(std::fopen(name, "w")) {}
+  ~Recorder() override {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+
+ private:
+  void OnTestStart(const testing::TestInfo&) override {
+    if (weir_mutate::reached() != nullptr) std::memset(weir_mutate::reached(), 0, mutants);
+  }
+  void OnTestEnd(const testing::TestInfo& info) override {
+    if (file_ == nullptr || weir_mutate::reached() == nullptr) return;
+    const testing::TestResult& result = *info.result();
+    const char* const how = result.Failed() ? "failed" : result.Skipped() ? "skipped" : "passed";
+    std::fprintf(file_, "%%s.%%s %%s %%lld", info.test_suite_name(), info.name(), how,
+                 static_cast<long long>(result.elapsed_time()));
+    for (std::size_t number = 0; number < mutants; ++number) {
+      if (weir_mutate::reached()[number] != 0) std::fprintf(file_, " %%zu", number);
+    }
+    std::fputs("\\n", file_);
+    std::fflush(file_);
+  }
+
+  std::FILE* file_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  if (const char* const name = std::getenv("WEIR_MUTANTS_RECORD")) {
+    testing::UnitTest::GetInstance()->listeners().Append(new Recorder(name));
+  }
+  return RUN_ALL_TESTS();
+}
+"""
+
+# A line of a diagnosis with a place: an error, or a note on the way to it.
+PLACE = re.compile(r"^([^\s:]+):(\d+):\d+: (?:note|error|fatal error):", re.MULTILINE)
+
+
+class BuildFailed(Exception):
+    """A build failed for a reason other than a mutant."""
+
+
+class Tree:
+    """Copies the files of `root` to `folder`, and builds them there."""
+
+    def __init__(self, root, folder, jobs):
+        self.root = pathlib.Path(root)
+        self.folder = pathlib.Path(folder).resolve()
+        self.build = self.folder / "build" / "mutate"
+        self._jobs = jobs
+
+    def files(self):
+        """Returns the paths of the repository's files that git does not ignore."""
+        listed = subprocess.run(
+            ["git", "-C", str(self.root), "ls-files", "-z", "--cached", "--others",
+             "--exclude-standard"], check=True, capture_output=True).stdout.decode()
+        return sorted(path for path in listed.split("\0") if path and (self.root / path).is_file())
+
+    def write(self, numbers, count):
+        """Writes all files; those with mutants hold them. `numbers` is {mutant: number}."""
+        of_path = {}
+        for mutant, number in numbers.items():
+            of_path.setdefault(mutant.path, {})[mutant] = number
+        wanted = set()
+        for path in self.files():
+            content = (self.root / path).read_bytes()
+            if path in of_path:
+                content = schema.render(content, of_path[path])
+            wanted.add(path)
+            self._put(path, content, (self.root / path).stat().st_mode)
+        self._put(schema.SELECTION_HEADER, schema.selection_header(count).encode())
+        self._put("weir_mutate_main.cpp", (TEST_MAIN % {"size": max(count, 1)}).encode())
+        wanted |= {schema.SELECTION_HEADER, "weir_mutate_main.cpp"}
+        for path in self.folder.rglob("*"):
+            name = path.relative_to(self.folder).as_posix()
+            if path.is_file() and not name.startswith("build/") and name not in wanted:
+                path.unlink()
+
+    def _put(self, path, content, mode=0o644):
+        target = self.folder / path
+        if target.exists() and target.read_bytes() == content:
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+        target.chmod(mode & 0o777)
+
+    def configure(self):
+        if (self.build / "build.ninja").exists():
+            return
+        subprocess.run(
+            ["cmake", "-S", str(self.folder), "-B", str(self.build), "-G", "Ninja",
+             "-DCMAKE_CXX_COMPILER=clang++-19", "-DCMAKE_BUILD_TYPE=Debug",
+             "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g0 -w -ferror-limit=0",
+             "-DWEIR_WERROR=OFF", "-DWEIR_CHECK=OFF",
+             "-DWEIR_SANITIZE=address,undefined", "-DWEIR_TEST_OPTIONS=-O0",
+             f"-DWEIR_TEST_MAIN={self.folder}/weir_mutate_main.cpp"],
+            check=True, stdout=subprocess.DEVNULL)
+
+    def compile(self, targets, progress):
+        """Builds the targets. Returns (path, line) of the lines of files of the tree that the
+        compiler names in its errors; an empty set after a build without errors."""
+        command = ["ninja", "-C", str(self.build), "-k", "0", "-j", str(self._jobs), *targets]
+        environment = os.environ | {"NINJA_STATUS": "[%f/%t] "}
+        output = []
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env=environment) as ninja:
+            for line in ninja.stdout:
+                output.append(line)
+                if line.startswith("["):
+                    progress(line.split("]")[0] + "] building")
+        if ninja.returncode == 0:
+            return set()
+        text = "".join(output)
+        lines = set()
+        for name, line in PLACE.findall(text):
+            path = (self.build / name).resolve()  # ccache makes names relative
+            if path.is_relative_to(self.folder):
+                lines.add((path.relative_to(self.folder).as_posix(), int(line)))
+        if not lines:
+            raise BuildFailed(text[-3000:])
+        return lines
+
+    def commands(self):
+        """Returns {path: compiler command without output} of the sources that targets compile."""
+        database = json.loads((self.build / "compile_commands.json").read_text())
+        found = {}
+        for entry in database:
+            path = pathlib.Path(entry["file"])
+            if path.is_relative_to(self.folder):
+                found[path.relative_to(self.folder).as_posix()] = plain(entry["command"])
+        return found
+
+
+def plain(command):
+    """Returns the flags of a compiler command that concern the language."""
+    words = iter(shlex.split(command))
+    flags = []
+    for word in words:
+        if word in ("-o", "-c", "-MF", "-MT", "-MQ", "-Xclang"):
+            next(words, None)
+        elif word.startswith(("-I", "-D", "-std", "-isystem", "-f")):
+            flags.append(word)
+            if word == "-isystem":
+                flags.append(next(words))
+    return [each for each in flags if not each.startswith("-fsanitize")]
