@@ -249,7 +249,8 @@ class Finder:
             self._drop(each, block)
         for first, second in zip(statements, statements[1:]):
             ends = self._statement_end(first), self._statement_end(second)
-            if is_droppable(first) and is_droppable(second) and None not in ends:
+            if (is_droppable(first) and is_droppable(second) and None not in ends and
+                    not independent(first, second)):
                 begin, middle = first.extent.start.offset, second.extent.start.offset
                 swapped = self._code(middle, ends[1]) + " " + self._code(begin, ends[0])
                 self._add("order", begin, ends[1], swapped,
@@ -284,6 +285,24 @@ def escaped(code):
 
 def is_first(parent, child):
     return next(parent.get_children()) == child
+
+
+def independent(first, second):
+    """True for statements without calls that use different variables: their order is no fault."""
+    sets = []
+    for statement in (first, second):
+        used, calls, bases = set(), False, set()
+        for each in statement.walk_preorder():
+            calls = calls or each.kind == Kind.CALL_EXPR
+            if each.kind == Kind.MEMBER_REF_EXPR:
+                bases.update(base.hash for base in each.get_children())
+            if each.referenced and each.hash not in bases and each.kind in (
+                    Kind.MEMBER_REF_EXPR, Kind.DECL_REF_EXPR):
+                used.add(each.referenced.get_usr())
+        if calls:
+            return False
+        sets.append(used)
+    return not sets[0] & sets[1]
 
 
 def is_constant(cursor):

@@ -139,5 +139,17 @@ TEST(Chunked, EnforcesLimitsExactly) {
   EXPECT_EQ(error_of("0\r\na:\r\nb:\r\nc", limits), ParseError::too_many_trailers);
 }
 
+TEST(Chunked, LimitsEachSizeLineAlone) {
+  const ChunkLimits limits{.line_max = 6};
+  EXPECT_EQ(error_of("1;a=23\r\nx\r\n1;a=23\r\nx\r\n0;a=23\r\n\r\n", limits), ParseError::none);
+  EXPECT_EQ(error_of("1;a=23\r\nx\r\n1;a=234\r\n", limits), ParseError::chunk_line_too_long);
+}
+
+TEST(Chunked, DefaultLimitOfASizeLineIs1024Bytes) {
+  const std::string extension(1024 - 4, 'v');
+  EXPECT_EQ(error_of("1;a=" + extension + "\r\nx\r\n0\r\n\r\n"), ParseError::none);
+  EXPECT_EQ(error_of("1;a=" + extension + "v\r\n"), ParseError::chunk_line_too_long);
+}
+
 }  // namespace
 }  // namespace weir::http

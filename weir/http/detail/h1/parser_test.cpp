@@ -105,6 +105,63 @@ TEST(Parser, UpgradeNeedsBothHeaders) {
       Parsed("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n").head.requests_upgrade());
   EXPECT_FALSE(
       Parsed("GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n\r\n").head.requests_upgrade());
+  EXPECT_FALSE(
+      Parsed("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: keep-alive\r\n\r\n")
+          .head.requests_upgrade());
+}
+
+TEST(Parser, OtherHeadersDoNotChangeTheFraming) {
+  // Each name has the length of a header that the parser acts on.
+  const Parsed parsed(
+      "GET / HTTP/1.1\r\nHost: a\r\nDate: b, c\r\nAccept: 100\r\nRefresh: 5\r\nUser-Agent: "
+      "close\r\n"
+      "Accept-Charset: 7\r\nIf-Modified-Since: chunked\r\nContent-Length: 3\r\n\r\n");
+  ASSERT_EQ(parsed.result.kind, Kind::complete);
+  EXPECT_EQ(parsed.head.content_length(), 3u);
+  EXPECT_FALSE(parsed.head.chunked());
+  EXPECT_FALSE(parsed.head.expects_continue());
+  EXPECT_TRUE(parsed.head.keep_alive());
+  EXPECT_FALSE(
+      Parsed("GET / HTTP/1.1\r\nHost: a\r\nAccept-Charset: 7\r\n\r\n").head.has_content_length());
+}
+
+TEST(Parser, PortsOfHostFit16Bits) {
+  const auto host = [](std::string_view value) {
+    return error_of("GET / HTTP/1.1\r\nHost: " + std::string(value) + "\r\n\r\n");
+  };
+  EXPECT_EQ(host("a:65535"), ParseError::none);
+  EXPECT_EQ(host("a:65536"), ParseError::bad_host);
+  EXPECT_EQ(host("a:99999"), ParseError::bad_host);
+  EXPECT_EQ(host("a:"), ParseError::none);
+}
+
+TEST(Parser, VersionIsTheSameWhereverTheHeadIsCut) {
+  for (const std::string_view text :
+       {"GET /x HTTP/1.1\r\nHost: a\r\n\r\n"sv, "GET /x HTTP/1.0\r\nHost: a\r\n\r\n"sv}) {
+    for (std::size_t cut = 1; cut < text.size(); ++cut) {
+      HeadParser parser;
+      RequestHead head;
+      ASSERT_EQ(parser.parse(text.substr(0, cut), head).kind, Kind::incomplete) << cut;
+      ASSERT_EQ(parser.parse(text, head).kind, Kind::complete) << cut;
+      EXPECT_EQ(head.version_minor(), text.contains("1.1") ? 1 : 0) << cut;
+    }
+  }
+}
+
+TEST(Parser, LimitsOfOneHeadDoNotReachTheNext) {
+  HeadParser parser({.headers_bytes_max = 10, .empty_lines_max = 20});
+  RequestHead head;
+  const std::string_view first = "GET / HTTP/1.0\r\n\r\n";
+  std::string second;
+  for (int each = 0; each < 20; ++each) second += "\r\n";
+  second += first;
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_EQ(parser.parse(first.substr(0, first.size() - 1), head).kind, Kind::incomplete);
+    ASSERT_EQ(parser.parse(first, head).kind, Kind::complete);
+    // The allowance of empty lines begins anew for each head, too.
+    ASSERT_EQ(parser.parse(second, head).kind, Kind::complete) << round;
+    ASSERT_EQ(parser.parse(second, head).kind, Kind::complete) << round;
+  }
 }
 
 TEST(Parser, PrefersTheAuthorityOfAnAbsoluteTarget) {
