@@ -318,7 +318,7 @@ class Session:
         survivors = [mutant for mutant, each in verdicts.items() if each["found"] == "no"]
         for mutant in sorted(survivors, key=lambda each: (each.path, each.line)):
             reason = explained.get(mutant.key)
-            note = f"explained: {reason.strip()}" if reason else verdicts[mutant]["how"]
+            note = f"explained: {reason}" if reason else verdicts[mutant]["how"]
             print(f"survived {mutant.key} {mutant.text()} ({note})")
         for mutant in sorted(verdicts, key=lambda each: (each.path, each.line)):
             if verdicts[mutant]["found"] == "above":
@@ -351,8 +351,9 @@ def explanations(root):
     path = root / "docs" / "mutants.md"
     if not path.exists():
         return {}
-    return dict(re.findall(r"^\| `([0-9a-f]{12})` \|[^|]*\|([^|]*)\|", path.read_text(),
-                           re.MULTILINE))
+    rows = re.findall(r"^\|([ `,0-9a-f]*)\|[^|]*\|([^|]*)\|", path.read_text(), re.MULTILINE)
+    return {key: reason.strip() for keys, reason in rows
+            for key in re.findall("[0-9a-f]{12}", keys)}
 
 
 def main():

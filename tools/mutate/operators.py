@@ -17,6 +17,7 @@ EQUALITY = {Binary.EQ: "!=", Binary.NE: "=="}
 COMPARISONS = STRICTNESS.keys() | EQUALITY.keys()
 ARITHMETIC = {Binary.Add: "-", Binary.Sub: "+"}
 CONNECTIVES = (Binary.LAnd, Binary.LOr)
+SYMMETRIC = {"equals_ignoring_case", "fast_equal", "gcd"}  # the order of arguments is no fault
 EXTREMA = {"min": "max", "max": "min"}
 EXPRESSIONS = {Kind.BINARY_OPERATOR, Kind.COMPOUND_ASSIGNMENT_OPERATOR, Kind.UNARY_OPERATOR,
                Kind.CALL_EXPR, Kind.UNEXPOSED_EXPR, Kind.CXX_DELETE_EXPR, Kind.CXX_THROW_EXPR}
@@ -206,7 +207,8 @@ class Finder:
             return
         for first, second in zip(arguments, arguments[1:]):
             same = first.type.get_canonical().spelling == second.type.get_canonical().spelling
-            if same and self._text(first) != self._text(second) and cursor.spelling not in EXTREMA:
+            if same and self._text(first) != self._text(second) and (
+                    cursor.spelling not in SYMMETRIC | EXTREMA.keys()):
                 self._add_expression("arguments", cursor, self._swapped(cursor, first, second))
 
     def _swapped(self, whole, first, second):
@@ -288,21 +290,42 @@ def is_first(parent, child):
 
 
 def independent(first, second):
-    """True for statements without calls that use different variables: their order is no fault."""
+    """True for statements that use different variables and make no call that could change others:
+    their order is no fault."""
     sets = []
     for statement in (first, second):
-        used, calls, bases = set(), False, set()
+        used, bases = set(), set()
         for each in statement.walk_preorder():
-            calls = calls or each.kind == Kind.CALL_EXPR
+            if each.kind == Kind.CALL_EXPR and not is_pure(each):
+                return False
             if each.kind == Kind.MEMBER_REF_EXPR:
                 bases.update(base.hash for base in each.get_children())
             if each.referenced and each.hash not in bases and each.kind in (
                     Kind.MEMBER_REF_EXPR, Kind.DECL_REF_EXPR):
                 used.add(each.referenced.get_usr())
-        if calls:
-            return False
-        sets.append(used)
+        sets.append(used - {function.get_usr() for function in functions_of(statement)})
     return not sets[0] & sets[1]
+
+
+def functions_of(statement):
+    return [each.referenced for each in statement.walk_preorder()
+            if each.kind == Kind.CALL_EXPR and each.referenced]
+
+
+def is_pure(call):
+    """True for a call that gets nothing to change: const methods, and functions of values."""
+    function = call.referenced
+    if function is None or function.result_type.kind == cindex.TypeKind.VOID:
+        return False
+    if function.kind == Kind.CXX_METHOD and not (function.is_const_method() or
+                                                 function.is_static_method()):
+        return False
+    for parameter in function.get_arguments():
+        kind, pointee = parameter.type.kind, parameter.type.get_pointee()
+        if kind in (cindex.TypeKind.LVALUEREFERENCE, cindex.TypeKind.POINTER) and (
+                not pointee.is_const_qualified()):
+            return False
+    return True
 
 
 def is_constant(cursor):

@@ -143,6 +143,8 @@ TEST(Chunked, LimitsEachSizeLineAlone) {
   const ChunkLimits limits{.line_max = 6};
   EXPECT_EQ(error_of("1;a=23\r\nx\r\n1;a=23\r\nx\r\n0;a=23\r\n\r\n", limits), ParseError::none);
   EXPECT_EQ(error_of("1;a=23\r\nx\r\n1;a=234\r\n", limits), ParseError::chunk_line_too_long);
+  EXPECT_EQ(error_of("000001\r\nx\r\n", limits), ParseError::none);
+  EXPECT_EQ(error_of("0000001", limits), ParseError::chunk_line_too_long);
 }
 
 TEST(Chunked, DefaultLimitOfASizeLineIs1024Bytes) {

@@ -38,7 +38,7 @@ TEST(Framing, AcceptsChunkedOnlyAlone) {
   }
   for (auto text : {"", ",", ", chunked", "chunked,", "chunked, chunked", "chunked, gzip",
                     "gzip, chunked, chunked", "\"chunked\"", "chunked;a=b", "chunked ;a",
-                    "chun ked", "chunked chunked", ";", "gzip,,chunked",
+                    "chun ked", "chunked chunked", ";", "gzip,,chunked", "gzip, ;", "gzip, \"x\"",
                     "\x0b"
                     "chunked",
                     "chunked\xa0"}) {

@@ -133,6 +133,48 @@ TEST(Parser, PortsOfHostFit16Bits) {
   EXPECT_EQ(host("a:65536"), ParseError::bad_host);
   EXPECT_EQ(host("a:99999"), ParseError::bad_host);
   EXPECT_EQ(host("a:"), ParseError::none);
+  EXPECT_EQ(host(":80"), ParseError::bad_host);
+}
+
+TEST(Parser, OnlyASpaceEndsTheTarget) {
+  for (const std::string_view separator : {"?", "%", "#", "\t", ";", "%20"}) {
+    const std::string line = "GET /a" + std::string(separator) + "HTTP/1.1\r\nHost: a\r\n\r\n";
+    EXPECT_NE(error_of(line), ParseError::none) << separator;
+  }
+}
+
+TEST(Parser, NamesOfHeadersDifferInEachByte) {
+  const auto head_of = [](std::string_view name, std::string_view value) {
+    return "GET / HTTP/1.1\r\nHost: a\r\n" + std::string(name) + ": " + std::string(value) +
+           "\r\n\r\n";
+  };
+  const auto with_other_byte = [](std::string_view name, std::size_t index) {
+    std::string other(name);
+    other[index] = other[index] == 'x' ? 'y' : 'x';
+    return other;
+  };
+  const auto each_other = [&](std::string_view name, std::string_view value, auto effect) {
+    EXPECT_TRUE(effect(Parsed(head_of(name, value)).head)) << name;
+    for (std::size_t index = 0; index < name.size(); ++index) {
+      const std::string other = with_other_byte(name, index);
+      const Parsed parsed(head_of(other, value));
+      EXPECT_EQ(parsed.result.kind, Kind::complete) << other;
+      EXPECT_FALSE(effect(parsed.head)) << other;
+    }
+  };
+  each_other("expect", "100-continue",
+             [](const RequestHead& head) { return head.expects_continue(); });
+  each_other("connection", "close", [](const RequestHead& head) { return !head.keep_alive(); });
+  each_other("content-length", "7",
+             [](const RequestHead& head) { return head.has_content_length(); });
+  each_other("transfer-encoding", "chunked",
+             [](const RequestHead& head) { return head.chunked(); });
+  each_other("upgrade", "a\r\nConnection: upgrade",
+             [](const RequestHead& head) { return head.requests_upgrade(); });
+  for (std::size_t index = 0; index < 4; ++index) {
+    EXPECT_EQ(error_of("GET / HTTP/1.1\r\n" + with_other_byte("host", index) + ": a\r\n\r\n"),
+              ParseError::missing_host);
+  }
 }
 
 TEST(Parser, VersionIsTheSameWhereverTheHeadIsCut) {
