@@ -4,12 +4,17 @@ include(GoogleTest)
 set(WEIR_TEST_SECONDS_MAX 120)
 set(weir_floors "")
 
-# Splits `root`/**.cpp into <out>_SOURCES and <out>_TESTS (names that end in _test.cpp).
+# Splits `root`/**.cpp into <out>_TESTS (names that end in _test.cpp), <out>_FIXTURES (in folders
+# named test) and <out>_SOURCES.
 function(weir_glob out root)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${root}/*.cpp)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  set(fixtures ${sources})
+  list(FILTER fixtures INCLUDE REGEX "/test/")
+  list(FILTER sources EXCLUDE REGEX "/test/")
+  set(${out}_FIXTURES ${fixtures} PARENT_SCOPE)
   set(${out}_SOURCES ${sources} PARENT_SCOPE)
   set(${out}_TESTS ${tests} PARENT_SCOPE)
 endfunction()
@@ -123,6 +128,16 @@ function(weir_floor_tests name)
   list(TRANSFORM arg_DEPENDS PREPEND weir_)
   weir_test_binary(weir_${name}_test SOURCES ${floor_TESTS} LIBS weir_${name} ${arg_DEPENDS}
     PRECOMPILE ${arg_PRECOMPILE})
+endfunction()
+
+# weir_floor_fixtures(NAME): makes library weir_NAME_fixtures of the fixtures of a floor. It is for
+# test binaries and is not installed.
+function(weir_floor_fixtures name)
+  weir_glob(floor weir/${name})
+  weir_require_test_main()
+  add_library(weir_${name}_fixtures STATIC ${floor_FIXTURES})
+  target_link_libraries(weir_${name}_fixtures PUBLIC weir_${name} weir_test_main)
+  weir_precompile(weir_${name}_fixtures house)
 endfunction()
 
 # weir_programs(FOLDER PREFIX p [BENCHMARK] LIBS l...): makes an executable <p>name from each

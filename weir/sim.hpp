@@ -6,4 +6,5 @@
 #include "weir/sim/http/http_traffic.hpp"
 #include "weir/sim/peer.hpp"
 #include "weir/sim/world.hpp"
+#include "weir/sim/world_options.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
