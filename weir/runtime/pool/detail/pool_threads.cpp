@@ -114,7 +114,7 @@ void PoolThreads::close() {
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(closed_, true)) return;
-    // Under the same lock: a thread whose call has been stopped would otherwise take one of them.
+    // The lock is still held, so that no thread whose call was stopped takes queued work first.
     reject_queued(Errc::cancelled);
   }
   // One at a time, because callbacks may run any code, including calls of this pool. No memory is
