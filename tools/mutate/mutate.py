@@ -1,6 +1,7 @@
 """Plants one fault at a time in the sources of a room and says which the tests find.
 
-    mutate.py [--room http/detail/h1] [--count 50] [--seed S] [--since COMMIT] [--floor-only]
+    mutate.py [--room http/detail/h1] [--count 50] [--seed S] [--since COMMIT] [--only KEY...]
+              [--floor-only]
 
 Without --room it takes each floor in turn, and the command-line tool.
 
@@ -105,6 +106,11 @@ def changed_lines(root, commit):
     return lines
 
 
+def only(mutants, keys):
+    """Returns the mutants with one of the keys; all of them if there are no keys."""
+    return [each for each in mutants if not keys or each.key in keys]
+
+
 def draw(mutants, seed):
     """Returns the mutants in an order that the seed determines, each operator in turn."""
     source = random.Random(seed)
@@ -196,7 +202,7 @@ class Session:
                 if error:
                     print(f"mutate: {path} is left out: {error}", file=sys.stderr)
                 mutants += [each for each in found if lines is None or each.line in lines[path]]
-        return mutants
+        return only(mutants, self._options.only)
 
     def _next_batch(self, count):
         batch, self._order = self._order[:count], self._order[count:]
@@ -362,6 +368,8 @@ def main():
     parser.add_argument("--count", type=int, default=50, help="mutants to test (default: 50)")
     parser.add_argument("--seed", type=int, default=None, help="draws the same mutants again")
     parser.add_argument("--since", help="only mutants of lines that changed since this commit")
+    parser.add_argument("--only", metavar="KEY", nargs="+", default=[],
+                        help="only the mutants with these keys, to see if a new test finds them")
     parser.add_argument("--floor-only", action="store_true",
                         help="run the tests of the floor, not those of the floors above")
     parser.add_argument("--list", action="store_true", help="print the drawn mutants and stop")

@@ -192,6 +192,12 @@ class DrawTest(Sandbox):
         self.assertEqual({each.operator for each in order[:len(kinds)]}, kinds)
 
 
+    def test_keys_choose_mutants(self):
+        found = self.mutants(PROGRAM)
+        self.assertEqual(mutate.only(found, [found[3].key]), [found[3]])
+        self.assertEqual(mutate.only(found, []), found)
+
+
 class RunnerTest(Sandbox):
     def binary(self, script):
         name = self.folder / "binary"
