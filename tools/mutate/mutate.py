@@ -1,7 +1,7 @@
 """Plants one fault at a time in the sources of a room and says which the tests find.
 
     mutate.py [--room http/detail/h1] [--count 50] [--seed S] [--since COMMIT] [--only KEY...]
-              [--floor-only]
+              [--minutes N] [--floor-only]
 
 Without --room it takes each floor in turn, and the command-line tool.
 
@@ -15,6 +15,7 @@ import collections
 import concurrent.futures
 import hashlib
 import json
+import math
 import multiprocessing
 import os
 import pathlib
@@ -39,6 +40,7 @@ import tree as trees  # noqa: E402
 OTHER_ROOMS = {"tools/weir": "weir_tool_test", "tools/simulate": "simulate_tool_test"}
 SYSTEM_TESTS = ["weir_tool_test", "simulate_tool_test", "weir_system_test"]
 HEADERS_OF_CLANG = "/usr/lib/llvm-19/lib/clang/19/include"
+RECORDING_SECONDS_MAX = 1800  # of the tests of one binary
 SAMPLES_MAX = 4  # sources that are compiled to compare the object code of a header's mutant
 
 
@@ -156,7 +158,7 @@ def digest_of(root, paths):
 class Session:
     """One run of the tool over one room."""
 
-    def __init__(self, options, root, room):
+    def __init__(self, options, root, room, end):
         self._options = options
         self._root = root
         self._jobs = os.cpu_count() or 1
@@ -172,6 +174,7 @@ class Session:
                                 digest_of(root, paths) + ("-floor" if options.floor_only else ""))
         self._uncounted = collections.Counter()
         self._order = []
+        self._end = end
 
     def run(self):
         everything = self._find()
@@ -181,10 +184,12 @@ class Session:
         print(f"mutate: {self._room.prefix}: {len(everything)} mutants, "
               f"{min(self._options.count, len(everything))} drawn with seed {self._options.seed}")
         verdicts = {}
-        while len(verdicts) < self._options.count and self._order:
-            batch = self._next_batch(self._options.count - len(verdicts))
-            verdicts.update(self._judge_batch(batch))
-        self._report(verdicts)
+        try:
+            while len(verdicts) < self._options.count and self._order:
+                batch = self._next_batch(self._options.count - len(verdicts))
+                self._judge_batch(batch, verdicts)
+        finally:
+            self._report(verdicts)
 
     def print_drawn(self):
         for mutant in draw(self._find(), self._options.seed)[:self._options.count]:
@@ -208,9 +213,8 @@ class Session:
         batch, self._order = self._order[:count], self._order[count:]
         return batch
 
-    def _judge_batch(self, batch):
-        """Returns {mutant: verdict} of the mutants that count."""
-        verdicts = {}
+    def _judge_batch(self, batch, verdicts):
+        """Adds {mutant: verdict} of the mutants that count to `verdicts`."""
         fresh = []
         for mutant in batch:
             known = self._results.get(mutant)
@@ -222,7 +226,7 @@ class Session:
                 verdicts[mutant] = known
         fresh, numbers = self._build(fresh)
         if not numbers:
-            return verdicts
+            return
         for mutant, verdict in self._run_tests(numbers):
             reason = self._uncounted_because(mutant) if verdict["found"] == "no" else None
             if reason:
@@ -231,7 +235,6 @@ class Session:
             else:
                 verdicts[mutant] = verdict
             self._results.put(mutant, verdict)
-        return verdicts
 
     def _build(self, mutants):
         """Compiles the mutants together. Returns those that compile, and their numbers."""
@@ -246,7 +249,8 @@ class Session:
                 return mutants, numbers
             self._tree.write(numbers, len(numbers))
             self._tree.configure()
-            lines = self._tree.compile(self._binaries, lambda text: progress(f"mutate: {text}"))
+            lines = self._tree.compile(self._binaries, lambda text: progress(f"mutate: {text}"),
+                                       self._end)
             if not lines:
                 return mutants, numbers
             wrong = set()
@@ -264,7 +268,11 @@ class Session:
         own, above = [], []
         for binary in self._binaries:
             progress(f"mutate: recording {binary}")
-            recording = runner.Recording(build, f"tests/{binary}", len(numbers), self._jobs)
+            left = self._end - time.monotonic()
+            recording = runner.Recording(build, f"tests/{binary}", len(numbers), self._jobs,
+                                         max(0, min(left, RECORDING_SECONDS_MAX)))
+            if time.monotonic() > self._end:
+                raise trees.OutOfTime
             (own if binary == self._room.own else above).extend(recording.tests)
             if recording.failed:
                 print(f"mutate: {binary}: left out, they fail without a mutant: "
@@ -274,6 +282,9 @@ class Session:
             waiting = {pool.submit(judge_twice, build, number, own, above): mutant
                        for mutant, number in numbers.items()}
             for done, future in enumerate(concurrent.futures.as_completed(waiting), 1):
+                if time.monotonic() > self._end:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise trees.OutOfTime
                 left = (time.monotonic() - begun) / done * (len(waiting) - done)
                 progress(f"mutate: [{done}/{len(waiting)}] tested, {left / 60:.0f} min left")
                 yield waiting[future], future.result()
@@ -372,15 +383,18 @@ def main():
                         help="only the mutants with these keys, to see if a new test finds them")
     parser.add_argument("--floor-only", action="store_true",
                         help="run the tests of the floor, not those of the floors above")
+    parser.add_argument("--minutes", type=float, default=math.inf,
+                        help="stop after this time, and print the results so far")
     parser.add_argument("--list", action="store_true", help="print the drawn mutants and stop")
     options = parser.parse_args()
     if options.seed is None:
         options.seed = random.SystemRandom().randrange(1 << 32)
     root = pathlib.Path(__file__).resolve().parents[2]
+    end = time.monotonic() + 60 * options.minutes
     every = [each for each in floors.FLOORS if (root / "weir" / each).is_dir()] + ["tools/weir"]
     try:
         for room in [options.room] if options.room else every:
-            session = Session(options, root, room)
+            session = Session(options, root, room, end)
             if options.list:
                 session.print_drawn()
             else:
@@ -389,6 +403,9 @@ def main():
     except KeyboardInterrupt:
         print("\nmutate: interrupted", file=sys.stderr)
         return 130
+    except trees.OutOfTime:
+        print(f"mutate: stopped after {options.minutes:g} minutes")
+        return 0
     except trees.BuildFailed as error:
         print(f"mutate: the build failed: {error}", file=sys.stderr)
         return 1

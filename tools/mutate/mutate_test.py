@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -249,6 +250,16 @@ class TreeTest(Sandbox):
         self.assertEqual((self.root / "a.cpp").read_bytes(), before)
         self.assertIn(b"weir_mutate::on(0)", (self.copy / "a.cpp").read_bytes())
         self.assertEqual((self.copy / "b.txt").read_text(), "text\n")
+
+    def test_a_build_ends_when_the_time_is_over(self):
+        ninja = self.folder / "ninja"
+        ninja.write_text("#!/bin/sh\nwhile echo '[1/2] x'; do sleep 0.1; done\n")
+        ninja.chmod(ninja.stat().st_mode | stat.S_IXUSR)
+        path = os.environ["PATH"]
+        self.addCleanup(os.environ.__setitem__, "PATH", path)
+        os.environ["PATH"] = f"{self.folder}:{path}"
+        with self.assertRaises(trees.OutOfTime):
+            self.tree.compile(["all"], lambda text: None, time.monotonic())
 
     def test_a_file_is_written_only_if_it_changes(self):
         self.tree.write({}, 0)

@@ -23,10 +23,11 @@ class Test:
 class Recording:
     """The tests of a binary that pass without a mutant, with the mutants that they reach."""
 
-    def __init__(self, build, binary, count, shards):
+    def __init__(self, build, binary, count, shards, limit=1800):
         self.tests = []
         self.failed = []
         self._build = pathlib.Path(build)
+        self._limit = limit
         with concurrent.futures.ThreadPoolExecutor(shards) as pool:
             list(pool.map(lambda shard: self._record(binary, count, shard, shards), range(shards)))
 
@@ -35,7 +36,7 @@ class Recording:
         reached, record = stem.with_suffix(f".{shard}.reached"), stem.with_suffix(f".{shard}.txt")
         reached.write_bytes(bytes(max(count, 1)))
         record.write_text("")
-        run([str(self._build / binary)], 1800, {
+        run([str(self._build / binary)], self._limit, {
             "WEIR_MUTANTS_REACHED": str(reached), "WEIR_MUTANTS_RECORD": str(record),
             "GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)})
         for line in record.read_text().splitlines():

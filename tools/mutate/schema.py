@@ -6,6 +6,9 @@ SELECTION_HEADER = "weir_mutate.hpp"
 SELECTION = """// Selects one planted fault; written by tools/mutate.
 #pragma once
 
+// Mutants leave variables unused, and the like.
+#pragma clang diagnostic ignored "-Weverything"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,11 +1,14 @@
 """A copy of the repository that holds mutants, with its build."""
 
 import json
+import math
 import os
 import pathlib
 import re
 import shlex
+import signal
 import subprocess
+import time
 
 import schema
 
@@ -68,6 +71,10 @@ class BuildFailed(Exception):
     """A build failed for a reason other than a mutant."""
 
 
+class OutOfTime(Exception):
+    """The time of the run is over."""
+
+
 class Tree:
     """Copies the files of `root` to `folder`, and builds them there."""
 
@@ -115,24 +122,28 @@ class Tree:
     def configure(self):
         if (self.build / "build.ninja").exists():
             return
+        # The flags of ./dev test: the compiler cache then has all files without mutants.
         subprocess.run(
-            ["cmake", "-S", str(self.folder), "-B", str(self.build), "-G", "Ninja",
-             "-DCMAKE_CXX_COMPILER=clang++-19", "-DCMAKE_BUILD_TYPE=Debug",
-             "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g0 -w -ferror-limit=0",
-             "-DWEIR_WERROR=OFF", "-DWEIR_CHECK=OFF",
-             "-DWEIR_SANITIZE=address,undefined", "-DWEIR_TEST_OPTIONS=-O0",
+            ["cmake", "--preset", "asan", "-S", str(self.folder), "-B", str(self.build),
              f"-DWEIR_TEST_MAIN={self.folder}/weir_mutate_main.cpp"],
-            check=True, stdout=subprocess.DEVNULL)
+            check=True, stdout=subprocess.DEVNULL, cwd=self.folder)
 
-    def compile(self, targets, progress):
+    def compile(self, targets, progress, end=math.inf):
         """Builds the targets. Returns (path, line) of the lines of files of the tree that the
-        compiler names in its errors; an empty set after a build without errors."""
+        compiler names in its errors; an empty set after a build without errors. Raises OutOfTime
+        if the build has not finished at `end`, a time of time.monotonic()."""
         command = ["ninja", "-C", str(self.build), "-k", "0", "-j", str(self._jobs), *targets]
         environment = os.environ | {"NINJA_STATUS": "[%f/%t] "}
+        if "CCACHE_BASEDIR" in environment and self.folder.is_relative_to(self.root):
+            if pathlib.Path(environment["CCACHE_BASEDIR"]).resolve() == self.root.resolve():
+                environment["CCACHE_BASEDIR"] = str(self.folder)
         output = []
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               env=environment) as ninja:
             for line in ninja.stdout:
+                if time.monotonic() > end:
+                    ninja.send_signal(signal.SIGINT)
+                    raise OutOfTime
                 output.append(line)
                 if line.startswith("["):
                     progress(line.split("]")[0] + "] building")
