@@ -92,6 +92,21 @@ TEST_F(RateLimiterTest, ACancelledWaiterLetsThoseBehindItMoveUp) {
   EXPECT_EQ(loop_->timers().armed(), 0U);
 }
 
+TEST_F(RateLimiterTest, AFullBucketSavesNothingForTheTimeAfterAWaiter) {
+  RateLimiter limiter(ten_a_second);
+  const auto body = [&](Scope& scope) -> Task<> {
+    EXPECT_TRUE(co_await limiter.acquire(5));
+    scope.spawn(as_task(limiter.acquire(5)));
+    co_await yield();
+    const Instant later = platform_.now() + 10s;  // the waiter is served later than it could be
+    EXPECT_EQ(limiter.available(later), 5U);
+    EXPECT_TRUE(co_await sleep(1s));
+    EXPECT_EQ(limiter.available(later + 99ms), 0U);
+    EXPECT_EQ(limiter.available(later + 100ms), 1U);
+  };
+  EXPECT_TRUE(run(with_scope(body)));
+}
+
 // Rounding loses no nanosecond: the n-th token of 3 in 10 s comes at exactly its time.
 TEST_F(RateLimiterTest, DoesNotDrift) {
   const RateLimit odd{.tokens = 3, .per = 10s, .burst = 1};
@@ -157,6 +172,8 @@ TEST_F(RateLimiterTest, CheckRejectsInvalidLimits) {
   EXPECT_FALSE(served({.tokens = 1, .per = 24h, .burst = 1'000'000}));
   EXPECT_TRUE(served({.tokens = 24, .per = 24h, .burst = 1'000'000}));
   EXPECT_EQ(RateLimiter::check({.burst = 0}).error(), Errc::bad_configuration);
+  EXPECT_EQ(RateLimiter::check({.tokens = 1, .per = 24h, .burst = 1'000'000}).error(),
+            Errc::bad_configuration);
   const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   RateLimiter fast({.tokens = most, .per = Duration(1), .burst = 1'000'000});
   EXPECT_TRUE(fast.try_acquire(platform_.now(), 1'000'000));
