@@ -12,7 +12,9 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import mutate  # noqa: E402
+import object_code  # noqa: E402
 import operators  # noqa: E402
+import rooms  # noqa: E402
 import runner  # noqa: E402
 import schema  # noqa: E402
 import tree as trees  # noqa: E402
@@ -28,7 +30,8 @@ class Sandbox(unittest.TestCase):
 
     def mutants(self, code, path="sample.cpp"):
         (self.folder / path).write_text(code)
-        _, found, error = mutate.find_in((str(self.folder), path, mutate.flags_of(self.folder)))
+        flags = object_code.flags_of(self.folder)
+        _, found, error = mutate.find_in((str(self.folder), path, flags))
         self.assertIsNone(error)
         return found
 
@@ -185,9 +188,9 @@ class SchemaTest(Sandbox):
 class DrawTest(Sandbox):
     def test_a_seed_draws_the_same_mutants_from_each_operator(self):
         found = self.mutants(PROGRAM)
-        order = mutate.draw(found, 7)
-        self.assertEqual(order, mutate.draw(list(reversed(found)), 7))
-        self.assertNotEqual(order, mutate.draw(found, 8))
+        order = rooms.draw(found, 7)
+        self.assertEqual(order, rooms.draw(list(reversed(found)), 7))
+        self.assertNotEqual(order, rooms.draw(found, 8))
         self.assertEqual(sorted(order, key=id), sorted(found, key=id))
         kinds = {each.operator for each in found}
         self.assertEqual({each.operator for each in order[:len(kinds)]}, kinds)
@@ -195,8 +198,8 @@ class DrawTest(Sandbox):
 
     def test_keys_choose_mutants(self):
         found = self.mutants(PROGRAM)
-        self.assertEqual(mutate.only(found, [found[3].key]), [found[3]])
-        self.assertEqual(mutate.only(found, []), found)
+        self.assertEqual(rooms.only(found, [found[3].key]), [found[3]])
+        self.assertEqual(rooms.only(found, []), found)
 
 
 class RunnerTest(Sandbox):
@@ -272,7 +275,7 @@ class TreeTest(Sandbox):
 
 class RoomTest(unittest.TestCase):
     def test_the_tests_of_the_floor_come_before_those_above(self):
-        room = mutate.Room("http/detail/h1", trees.Tree(ROOT, ROOT, 1).files())
+        room = rooms.Room("http/detail/h1", trees.Tree(ROOT, ROOT, 1).files())
         self.assertEqual(room.own, "weir_http_test")
         self.assertEqual(room.above[0], "weir_app_test")
         self.assertIn("weir/http/detail/h1/parser.cpp", room.paths)

@@ -2,14 +2,20 @@
 
 import concurrent.futures
 import dataclasses
+import math
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 LEAST_SECONDS = 20  # time limit of a run, in addition to a multiple of its usual time
 SLOWDOWN = 8
+ABOVE_SECONDS_MAX = 60  # of the tests of one binary above the floor, the shortest first
+SEEDS = 20  # of each scenario of ./dev simulate
+FUZZ_SECONDS = 60
 
 
 @dataclasses.dataclass
@@ -48,11 +54,11 @@ class Recording:
                 self.failed.append(name)
 
 
-def run(command, limit, environment):
+def run(command, limit, environment, folder=None):
     """Runs a command with a time limit. Returns its exit status, or None after the limit."""
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        env=os.environ | sanitizer_options() | environment, start_new_session=True)
+        env=os.environ | sanitizer_options() | environment, start_new_session=True, cwd=folder)
     try:
         return process.wait(limit)
     except subprocess.TimeoutExpired:
@@ -77,15 +83,15 @@ class Verdict:
     seconds: float = 0
 
 
-def judge(build, number, tests):
-    """Runs the tests that reach a mutant, binary by binary, until one fails."""
+def judge(build, number, tests, seconds_max=math.inf):
+    """Runs the tests that reach a mutant, binary by binary, until one fails. `seconds_max` limits
+    the usual time of the tests of one binary; the longest tests are left out."""
     begun = time.monotonic()
     mine = [each for each in tests if number in each.reaches]
     if not mine:
         return Verdict(False, "no test reaches it")
     for binary in dict.fromkeys(each.binary for each in mine):
-        chosen = sorted((each for each in mine if each.binary == binary),
-                        key=lambda each: each.seconds)
+        chosen = within([each for each in mine if each.binary == binary], seconds_max)
         for group in (chosen[:40], chosen[40:]):
             if not group:
                 continue
@@ -93,6 +99,17 @@ def judge(build, number, tests):
             if how:
                 return Verdict(True, how, time.monotonic() - begun)
     return Verdict(False, f"{len(mine)} tests reach it", time.monotonic() - begun)
+
+
+def within(tests, seconds_max):
+    """Returns the shortest tests, the shortest first, whose usual time is within a limit."""
+    chosen, seconds = [], 0
+    for each in sorted(tests, key=lambda each: each.seconds):
+        seconds += each.seconds
+        if seconds > seconds_max and chosen:
+            break
+        chosen.append(each)
+    return chosen
 
 
 def fails(build, binary, number, tests):
@@ -106,3 +123,125 @@ def fails(build, binary, number, tests):
     if status is None:
         return f"{binary}: hang"
     return f"{binary}: status {status}" if status != 0 else ""
+
+
+class Tests:
+    """Finds mutants with the tests of their floor, then with those of the floors above."""
+
+    preset = "asan"
+
+    def __init__(self, floor_only):
+        self._floor_only = floor_only
+        self._tests = {}
+        self.name = "tests-of-floor" if floor_only else "tests"
+
+    def targets(self, room):
+        return [room.own] if self._floor_only else [room.own, *room.above]
+
+    def record(self, build, targets, count, jobs, limit):
+        """Runs the tests without a mutant. Returns a message for each binary with failed tests."""
+        messages = []
+        for target in targets:
+            recording = Recording(build, f"tests/{target}", count, jobs, limit)
+            self._tests[target] = recording.tests
+            if recording.failed:
+                messages.append(f"{target}: left out, they fail without a mutant: "
+                                f"{' '.join(recording.failed)}")
+        return messages
+
+    def judge(self, build, room, number):
+        own = judge(build, number, self._tests[room.own])
+        if own.found:
+            return {"found": "own", "how": own.how}
+        if self._floor_only:
+            return {"found": "no", "how": own.how}
+        tests = [each for binary in room.above for each in self._tests[binary]]
+        above = judge(build, number, tests, ABOVE_SECONDS_MAX)
+        how = above.how if above.found else f"floor: {own.how}; above: {above.how}"
+        return {"found": "above" if above.found else "no", "how": how}
+
+    def summary(self, own, above, total):
+        floor = f"{own / total:.2f} found by the tests of the floor"
+        return floor if self._floor_only else f"{floor}, {(own + above) / total:.2f} by all tests"
+
+
+class Programs:
+    """Finds mutants with programs that fail, each alone."""
+
+    def __init__(self):
+        self._reached = {}
+
+    def record(self, build, targets, count, jobs, limit):
+        """Runs the programs without a mutant. Returns a message for each program that fails."""
+        messages = []
+        for target in targets:
+            reached = pathlib.Path(build) / f"{target}.reached"
+            reached.write_bytes(bytes(max(count, 1)))
+            begun = time.monotonic()
+            how = self._run(build, target, limit, {"WEIR_MUTANTS_REACHED": str(reached)})
+            numbers = {number for number, byte in enumerate(reached.read_bytes()) if byte}
+            self._reached[target] = numbers, time.monotonic() - begun
+            if how:
+                self._reached[target] = set(), 0
+                messages.append(f"{target}: left out, it fails without a mutant: {how}")
+        return messages
+
+    def judge(self, build, room, number):
+        hows = []
+        for target in self.targets(room):
+            numbers, seconds = self._reached[target]
+            if number not in numbers:
+                hows.append(f"{target} does not reach it")
+                continue
+            how = self._run(build, target, LEAST_SECONDS + SLOWDOWN * seconds,
+                            {"WEIR_MUTANT": str(number)})
+            if how:
+                return {"found": "own", "how": how}
+            hows.append(f"{target} reaches it")
+        return {"found": "no", "how": "; ".join(hows)}
+
+    def _run(self, build, target, limit, environment):
+        with tempfile.TemporaryDirectory() as scratch:
+            status = run(self.command(pathlib.Path(build), target, scratch), limit, environment,
+                         scratch)
+        if status is None:
+            return f"{target}: hang"
+        return f"{target}: status {status}" if status != 0 else ""
+
+    def summary(self, own, above, total):
+        return f"{own / total:.2f} found by {self.what} alone"
+
+
+class Simulation(Programs):
+    """Finds mutants with ./dev simulate."""
+
+    name = "simulate"
+    preset = "asan"
+    what = f"./dev simulate --seeds {SEEDS}"
+
+    def targets(self, room):
+        return ["simulate"]
+
+    def command(self, build, target, scratch):
+        return [str(build / "bin" / "simulate"), "--seeds", str(SEEDS)]
+
+
+class Fuzzers(Programs):
+    """Finds mutants with the fuzzers of a room."""
+
+    name = "fuzz"
+    preset = "fuzz"
+    what = f"{FUZZ_SECONDS} s of each fuzzer"
+
+    def __init__(self, root):
+        super().__init__()
+        self._root = pathlib.Path(root)
+
+    def targets(self, room):
+        return [f"fuzz_{each}" for each in room.fuzzers]
+
+    def command(self, build, target, scratch):
+        corpus = pathlib.Path(scratch) / "corpus"
+        shutil.copytree(self._root / "fuzz" / "corpus" / target.removeprefix("fuzz_"), corpus)
+        return [str(build / "fuzz" / target), f"-max_total_time={FUZZ_SECONDS}", "-timeout=10",
+                str(corpus)]

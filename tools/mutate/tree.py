@@ -1,11 +1,9 @@
 """A copy of the repository that holds mutants, with its build."""
 
-import json
 import math
 import os
 import pathlib
 import re
-import shlex
 import signal
 import subprocess
 import time
@@ -78,10 +76,11 @@ class OutOfTime(Exception):
 class Tree:
     """Copies the files of `root` to `folder`, and builds them there."""
 
-    def __init__(self, root, folder, jobs):
+    def __init__(self, root, folder, jobs, preset="asan"):
         self.root = pathlib.Path(root)
         self.folder = pathlib.Path(folder).resolve()
-        self.build = self.folder / "build" / "mutate"
+        self.build = self.folder / "build" / preset
+        self._preset = preset
         self._jobs = jobs
 
     def files(self):
@@ -124,7 +123,7 @@ class Tree:
             return
         # The flags of ./dev test: the compiler cache then has all files without mutants.
         subprocess.run(
-            ["cmake", "--preset", "asan", "-S", str(self.folder), "-B", str(self.build),
+            ["cmake", "--preset", self._preset, "-S", str(self.folder), "-B", str(self.build),
              f"-DWEIR_TEST_MAIN={self.folder}/weir_mutate_main.cpp"],
             check=True, stdout=subprocess.DEVNULL, cwd=self.folder)
 
@@ -158,27 +157,3 @@ class Tree:
         if not lines:
             raise BuildFailed(text[-3000:])
         return lines
-
-    def commands(self):
-        """Returns {path: compiler command without output} of the sources that targets compile."""
-        database = json.loads((self.build / "compile_commands.json").read_text())
-        found = {}
-        for entry in database:
-            path = pathlib.Path(entry["file"])
-            if path.is_relative_to(self.folder):
-                found[path.relative_to(self.folder).as_posix()] = plain(entry["command"])
-        return found
-
-
-def plain(command):
-    """Returns the flags of a compiler command that concern the language."""
-    words = iter(shlex.split(command))
-    flags = []
-    for word in words:
-        if word in ("-o", "-c", "-MF", "-MT", "-MQ", "-Xclang"):
-            next(words, None)
-        elif word.startswith(("-I", "-D", "-std", "-isystem", "-f")):
-            flags.append(word)
-            if word == "-isystem":
-                flags.append(next(words))
-    return [each for each in flags if not each.startswith("-fsanitize")]

@@ -1,0 +1,62 @@
+"""Compares the object code of a source with and without a mutant."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+
+import schema
+
+HEADERS_OF_CLANG = "/usr/lib/llvm-19/lib/clang/19/include"
+SAMPLES_MAX = 4  # sources that are compiled to compare the object code of a header's mutant
+
+
+def flags_of(root):
+    return ["-std=c++2b", "-D_GLIBCXX_ASSERTIONS", f"-I{root}", f"-I{HEADERS_OF_CLANG}", "-w"]
+
+
+class ObjectCode:
+    """Compiles sources of a repository alone, at -O2. `files` are the paths of all its files."""
+
+    def __init__(self, root, files):
+        self._root = root
+        self._files = files
+
+    def uncounted_because(self, mutant):
+        """Returns why a mutant does not count if it is compiled alone, at -O2; None if it does."""
+        code = (self._root / mutant.path).read_bytes()
+        planted = schema.plant(code, mutant)
+        with tempfile.TemporaryDirectory() as folder:
+            target = pathlib.Path(folder) / mutant.path
+            target.parent.mkdir(parents=True)
+            for source in self._samples(mutant.path):
+                objects = []
+                for content in (code, planted):
+                    target.write_bytes(content)
+                    objects.append(self._object(folder, source))
+                if objects[1] is None:  # the compiler evaluates the code, too
+                    return "do not compile"
+                if objects[0] != objects[1]:
+                    return None
+        return "same object code"
+
+    def _samples(self, path):
+        """Returns sources whose object code depends on a file, the nearest first."""
+        if path.endswith(".cpp"):
+            return [path]
+        include = f'#include "{path}"'
+        sources = [each for each in self._files
+                   if each.endswith(".cpp") and each.startswith(("weir/", "tests/"))]
+        using = [each for each in sources if include in (self._root / each).read_text()]
+        using.sort(key=lambda each: (-len(os.path.commonprefix([each, path])), each))
+        return using[:SAMPLES_MAX]
+
+    def _object(self, folder, source):
+        name = pathlib.Path(folder) / source
+        if not name.exists():
+            name = self._root / source
+        output = pathlib.Path(folder) / "object.o"
+        command = ["clang++-19", "-O2", "-c", f"-I{folder}", *flags_of(self._root), str(name), "-o",
+                   str(output)]
+        compiled = subprocess.run(command, capture_output=True, check=False)
+        return output.read_bytes() if compiled.returncode == 0 else None

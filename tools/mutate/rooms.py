@@ -1,0 +1,87 @@
+"""Rooms: their sources, their mutants, and the tests and fuzzers that see them."""
+
+import collections
+import pathlib
+import random
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "check"))
+
+import floors  # noqa: E402
+
+OTHER_ROOMS = {"tools/weir": "weir_tool_test", "tools/simulate": "simulate_tool_test"}
+SYSTEM_TESTS = ["weir_tool_test", "simulate_tool_test", "weir_system_test"]
+# The fuzzers of fuzz/ that run the code of a room.
+FUZZERS = {
+    "weir/base": ["radix_tree_fuzz"],
+    "weir/json": ["json_fuzz"],
+    "weir/config": ["config_fuzz"],
+    "weir/net/dns": ["names_fuzz"],
+    "weir/http/detail/h1": ["h1_parser_fuzz", "chunked_fuzz"],
+    "weir/http/syntax": ["uri_fuzz"],
+    "weir/http/message": ["uri_fuzz"],
+    "weir/http/router": ["routing_fuzz"],
+    "weir/http/matching": ["routing_fuzz"],
+    "weir/http/server": ["server_fuzz"],
+}
+
+
+class Room:
+    """A room with its sources, the test binaries that see them, and the mutants of a run."""
+
+    def __init__(self, name, paths):
+        self.name = name.rstrip("/")
+        self.prefix = self.name if self.name.startswith("tools/") else f"weir/{self.name}"
+        self.paths = [path for path in paths if self._holds(path)]
+        ranks = list(floors.FLOORS)
+        floor = self.name.split("/")[0]
+        if self.name.startswith("tools/"):
+            own = next((binary for prefix, binary in OTHER_ROOMS.items()
+                        if self.name.startswith(prefix)), None)
+            above = [each for each in SYSTEM_TESTS if each != own]
+        else:
+            own = f"weir_{floor}_test" if floor in ranks else None
+            later = ranks[ranks.index(floor) + 1:] if floor in ranks else []
+            above = [f"weir_{each}_test" for each in later] + SYSTEM_TESTS
+        self.own = own
+        self.above = [each for each in above if each != "weir_tls_test"]
+        self.fuzzers = sorted({each for prefix, names in FUZZERS.items() for each in names
+                               if in_room(prefix, self.prefix) or in_room(self.prefix, prefix)})
+        self.order = []  # drawn mutants that were not tested yet
+        self.verdicts = {}  # by mutant
+        self.uncounted = collections.Counter()  # by reason
+
+    def _holds(self, path):
+        return (in_room(path, self.prefix) and path.endswith((".cpp", ".hpp")) and
+                not path.endswith("_test.cpp") and "/test/" not in path)
+
+    def next_batch(self, count):
+        """Returns the mutants that are to be tested next, for `count` verdicts in all."""
+        wanted = max(0, count - len(self.verdicts))
+        batch, self.order = self.order[:wanted], self.order[wanted:]
+        return batch
+
+
+def in_room(path, prefix):
+    return path == prefix or path.startswith(prefix + "/")
+
+
+def only(mutants, keys):
+    """Returns the mutants with one of the keys; all of them if there are no keys."""
+    return [each for each in mutants if not keys or each.key in keys]
+
+
+def draw(mutants, seed):
+    """Returns the mutants in an order that the seed determines, each operator in turn."""
+    source = random.Random(seed)
+    groups = collections.defaultdict(list)
+    for each in sorted(mutants, key=lambda each: (each.operator, each.key)):
+        groups[each.operator].append(each)
+    for group in groups.values():
+        source.shuffle(group)
+    order = []
+    while any(groups.values()):
+        names = [name for name in sorted(groups) if groups[name]]
+        source.shuffle(names)
+        order += [groups[name].pop() for name in names]
+    return order
