@@ -73,6 +73,11 @@ class OperatorsTest(Sandbox):
         self.assertEqual([before for before, _ in self.changes(code, "order")],
                          ["s.a = 2; s.b = s.a;", "s.a = change(n); s.b = 1;"])
 
+    def test_releases_are_dropped_or_come_too_early(self):
+        code = "struct S { void use(); void reset(); };\nvoid f(S& s) { s.use(); s.reset(); }\n"
+        self.assertEqual(self.changes(code, "release"), [
+            ("s.use(); s.reset();", "s.reset(); s.use();"), ("s.reset();", "")])
+
     def test_checks_that_leave_are_dropped(self):
         code = "int f(int* p) { if (p == nullptr) return 1; if (*p) { *p = 1; } return 0; }\n"
         self.assertEqual([before for before, _ in self.changes(code, "error check")],
@@ -236,6 +241,17 @@ class RunnerTest(Sandbox):
         self.assertIn("no test reaches", verdict.how)
 
 
+class TimeTest(unittest.TestCase):
+    def test_the_longest_tests_are_left_out_beyond_the_limit(self):
+        tests = [runner.Test("t", name, seconds, frozenset())
+                 for name, seconds in (("long", 50), ("short", 1), ("middle", 20))]
+        self.assertEqual([each.name for each in runner.within(tests, 30)], ["short", "middle"])
+
+    def test_one_test_is_run_even_if_it_exceeds_the_limit(self):
+        long = runner.Test("t", "long", 50, frozenset())
+        self.assertEqual(runner.within([long], 30), [long])
+
+
 class TreeTest(Sandbox):
     def setUp(self):
         super().setUp()
@@ -274,6 +290,13 @@ class TreeTest(Sandbox):
 
 
 class RoomTest(unittest.TestCase):
+    def test_a_part_of_a_room_has_the_fuzzers_of_the_room(self):
+        self.assertEqual(rooms.Room("json/detail", []).fuzzers, ["json_fuzz"])
+        self.assertEqual(rooms.Room("runtime", []).fuzzers, [])
+
+    def test_a_floor_has_the_fuzzers_of_its_rooms(self):
+        self.assertIn("h1_parser_fuzz", rooms.Room("http", []).fuzzers)
+
     def test_the_tests_of_the_floor_come_before_those_above(self):
         room = rooms.Room("http/detail/h1", trees.Tree(ROOT, ROOT, 1).files())
         self.assertEqual(room.own, "weir_http_test")

@@ -17,7 +17,12 @@ EQUALITY = {Binary.EQ: "!=", Binary.NE: "=="}
 COMPARISONS = STRICTNESS.keys() | EQUALITY.keys()
 ARITHMETIC = {Binary.Add: "-", Binary.Sub: "+"}
 CONNECTIVES = (Binary.LAnd, Binary.LOr)
-SYMMETRIC = {"equals_ignoring_case", "fast_equal", "gcd"}  # the order of arguments is no fault
+# The order of the arguments of these functions is no fault.
+SYMMETRIC = {"equals_ignoring_case", "fast_equal", "gcd", "swap"}
+# Functions that end the use of a resource.
+RELEASES = {"clear", "close", "close_now", "destroy", "deallocate", "detach", "erase", "free",
+            "join", "munmap", "pop", "pop_back", "pop_front", "release", "remove", "remove_prefix",
+            "reset", "shut_down", "unlink", "unlock", "unregister"}
 EXTREMA = {"min": "max", "max": "min"}
 EXPRESSIONS = {Kind.BINARY_OPERATOR, Kind.COMPOUND_ASSIGNMENT_OPERATOR, Kind.UNARY_OPERATOR,
                Kind.CALL_EXPR, Kind.UNEXPOSED_EXPR, Kind.CXX_DELETE_EXPR, Kind.CXX_THROW_EXPR}
@@ -255,7 +260,9 @@ class Finder:
                     not independent(first, second)):
                 begin, middle = first.extent.start.offset, second.extent.start.offset
                 swapped = self._code(middle, ends[1]) + " " + self._code(begin, ends[0])
-                self._add("order", begin, ends[1], swapped,
+                # A release that comes first is a release that comes too early.
+                operator = "release" if is_release(second) else "order"
+                self._add(operator, begin, ends[1], swapped,
                           "if ({on}) {{ " + escaped(swapped) + " }} else {{ {code} }}")
 
     def _drop(self, cursor, parent):
@@ -268,7 +275,8 @@ class Finder:
                 return
         end = self._statement_end(cursor)
         if end is not None:
-            self._add_statement("dropped statement", cursor.extent.start.offset, end)
+            operator = "release" if is_release(cursor) else "dropped statement"
+            self._add_statement(operator, cursor.extent.start.offset, end)
 
     def _statement_end(self, cursor):
         """Returns the end of a statement with its semicolon; None if no semicolon follows."""
@@ -350,6 +358,16 @@ def leaves(body):
         return True
     token = next(iter(body.get_tokens()), None)
     return token is not None and token.spelling == "co_return"
+
+
+def is_release(statement):
+    """True for a statement whose outermost call ends the use of a resource."""
+    while statement.kind == Kind.UNEXPOSED_EXPR:
+        statement = next(statement.get_children(), None)
+        if statement is None:
+            return False
+    return statement.kind == Kind.CXX_DELETE_EXPR or (
+        statement.kind == Kind.CALL_EXPR and statement.spelling in RELEASES)
 
 
 def is_droppable(cursor):
