@@ -1,9 +1,9 @@
 """Plants one fault at a time in the sources of a room and says which the tests find.
 
     mutate.py [--room http/detail/h1...] [--count 50] [--seed S] [--since COMMIT] [--only KEY...]
-              [--by tests|simulate|fuzz] [--minutes N] [--floor-only] [--list]
+              [--skip N] [--pool N] [--by tests|simulate|fuzz] [--minutes N] [--floor-only] [--list]
 
-Without --room it takes all floors and the command-line tool.
+Without --room it takes all floors and the tools weir, simulate and mutate.
 
 The faults are planted in a copy of the repository, build/mutate/tree, in which all drawn mutants of
 a file are compiled together. An environment variable selects one of them at run time. The exit
@@ -13,6 +13,7 @@ status is 0 unless the tool itself fails: the scores are printed, not judged.
 import argparse
 import collections
 import concurrent.futures
+import dataclasses
 import hashlib
 import json
 import math
@@ -36,6 +37,7 @@ import operators  # noqa: E402
 import rooms  # noqa: E402
 import runner  # noqa: E402
 import schema  # noqa: E402
+import scripts as script_faults  # noqa: E402
 import tree as trees  # noqa: E402
 
 RECORDING_SECONDS_MAX = 1800  # of the tests of one binary
@@ -82,29 +84,69 @@ def changed_lines(root, commit):
 
 
 class Results:
-    """The verdicts of earlier runs, by mutant and by the content of the sources and tests."""
+    """The verdicts of earlier runs, by mutant and by the content that they depend on."""
 
-    def __init__(self, path, digest):
+    def __init__(self, path):
         self._path = path
-        self._digest = digest
         self._all = json.loads(path.read_text()) if path.exists() else {}
 
-    def get(self, mutant):
-        return self._all.get(f"{self._digest} {mutant.key}")
+    def get(self, mutant, digests):
+        known = (self._all.get(f"{digest} {mutant.key}") for digest in digests)
+        return next((each for each in known if each), None)
 
-    def put(self, mutant, verdict):
-        self._all[f"{self._digest} {mutant.key}"] = verdict
-        scratch = self._path.with_suffix(".new")
-        scratch.write_text(json.dumps(self._all, indent=0))
-        scratch.replace(self._path)
+    def put(self, mutant, digest, verdict):
+        self._all[f"{digest} {mutant.key}"] = verdict
+        write_json(self._path, self._all)
+
+
+def write_json(path, content):
+    scratch = path.with_suffix(".new")
+    scratch.write_text(json.dumps(content, indent=0))
+    scratch.replace(path)
 
 
 def digest_of(root, paths):
     digest = hashlib.sha256()
     for path in sorted(paths):
-        if path.endswith((".cpp", ".hpp", ".txt", ".cmake")):
+        if path.endswith((".cpp", ".hpp", ".txt", ".cmake", ".py")):
             digest.update(path.encode() + b"\0" + (root / path).read_bytes())
     return digest.hexdigest()[:16]
+
+
+class Digests:
+    """The contents that a verdict depends on."""
+
+    def __init__(self, root, paths, finder):
+        self._root = root
+        self._scripts = [each for each in paths if each.endswith(".py")]
+        self._finder = finder
+        self._paths = [each for each in paths if not each.endswith(".py")]
+        self._libraries = [each for each in self._paths if not each.endswith("_test.cpp")]
+        self.libraries = digest_of(root, self._libraries)
+        self._all = f"{digest_of(root, self._paths)} {finder.name}"
+        self._of_room = {}
+
+    def of(self, room, found):
+        """Returns the digest for a verdict. New tests elsewhere do not change that the tests of the
+        floor find a mutant."""
+        if found == "uncounted":
+            return f"{self.libraries} object code"
+        if room.scripts or (found == "own" and self._finder.finds_by_floor):
+            return self._of_floor(room)
+        return self._all
+
+    def every(self, room):
+        return [self.of(room, each) for each in ("uncounted", "own", "no")]
+
+    def _of_floor(self, room):
+        name = room.own or room.name
+        if name not in self._of_room:
+            tests = [each for each in self._paths
+                     if each.endswith("_test.cpp") and rooms.in_room(each, room.floor)]
+            digest = digest_of(self._root,
+                               self._scripts if room.scripts else self._libraries + tests)
+            self._of_room[name] = f"{digest} {name}"
+        return self._of_room[name]
 
 
 class Session:
@@ -121,15 +163,19 @@ class Session:
         paths = self._tree.files()
         self._rooms = [rooms.Room(each, paths) for each in names]
         for room in self._rooms:
-            if not room.paths or room.own is None:
+            if not room.paths or (room.own is None and not room.scripts):
                 raise SystemExit(f"mutate: no such room: {room.name}")
         if options.by == "fuzz":
             self._rooms = [each for each in self._rooms if each.fuzzers]
+        if options.by != "tests":
+            self._rooms = [each for each in self._rooms if not each.scripts]
         self._objects = object_code.ObjectCode(root, paths)
         folder = root / "build" / "mutate"
         folder.mkdir(parents=True, exist_ok=True)
-        self._results = Results(folder / "results.json",
-                                f"{digest_of(root, paths)} {self._finder.name}")
+        self._results = Results(folder / "results.json")
+        self._found = folder / "found.json"
+        self._digests = Digests(root, paths, self._finder)
+        self._headers = digest_of(root, [each for each in paths if each.endswith(".hpp")])
 
     def run(self):
         self._draw()
@@ -138,6 +184,8 @@ class Session:
             if count:
                 print(f"mutate: {room.prefix}: {count} mutants, {min(self._options.count, count)} "
                       f"drawn with seed {self._options.seed}", flush=True)
+            room.reserve = room.order[:self._options.pool]
+            room.order = room.order[self._options.skip:]
         try:
             while self._judge_batch():
                 pass
@@ -148,7 +196,7 @@ class Session:
     def print_drawn(self):
         self._draw()
         for room in self._rooms:
-            for mutant in room.order[:self._options.count]:
+            for mutant in room.order[self._options.skip:][:self._options.count]:
                 print(mutant.key, mutant.text())
 
     def _draw(self):
@@ -159,19 +207,37 @@ class Session:
 
     def _find(self):
         """Returns {path: mutants} of all rooms."""
-        flags = object_code.flags_of(self._root)
         lines = changed_lines(self._root, self._options.since) if self._options.since else None
         paths = {path for room in self._rooms for path in room.paths
                  if lines is None or path in lines}
-        jobs = [(str(self._root), path, flags) for path in sorted(paths)]
-        mutants = {}
+        scripts = {path for path in paths if path.endswith(".py")}
+        found = self._find_all(sorted(paths - scripts))
+        found |= {path: script_faults.find(self._root, path) for path in scripts}
+        return {path: [each for each in found[path] if lines is None or each.line in lines[path]]
+                for path in paths}
+
+    def _find_all(self, paths):
+        """Returns {path: mutants}. Parses only the files that have changed since the last run, or
+        all if a header has changed."""
+        flags = object_code.flags_of(self._root)
+        source = pathlib.Path(operators.__file__).read_text()
+        common = hashlib.sha256((self._headers + source).encode()).hexdigest()[:16]
+        stamps = {path: f"{common} {digest_of(self._root, [path])}" for path in paths}
+        known = json.loads(self._found.read_text()) if self._found.exists() else {}
+        mutants = {path: [operators.Mutant(**each) for each in known[path]["mutants"]]
+                   for path in paths if path in known and known[path]["stamp"] == stamps[path]}
+        jobs = [(str(self._root), path, flags) for path in paths if path not in mutants]
         with multiprocessing.Pool(self._jobs, maxtasksperchild=20) as pool:
             for done, (path, found, error) in enumerate(pool.imap_unordered(find_in, jobs), 1):
                 progress(f"mutate: [{done}/{len(jobs)}] parsing")
+                mutants[path] = found
                 if error:
                     print(f"mutate: {path} is left out: {error}", file=sys.stderr)
-                mutants[path] = [each for each in found
-                                 if lines is None or each.line in lines[path]]
+                else:
+                    known[path] = {"stamp": stamps[path],
+                                   "mutants": [dataclasses.asdict(each) for each in found]}
+        if jobs:
+            write_json(self._found, known)
         return mutants
 
     def _judge_batch(self):
@@ -180,11 +246,13 @@ class Session:
         for room in self._rooms:
             batch += [(room, each) for each in room.next_batch(self._options.count)]
         for room, mutant in batch:
-            known = self._results.get(mutant)
+            known = self._results.get(mutant, self._digests.every(room))
             if known is None:
                 fresh[mutant] = room
             else:
                 self._note(room, mutant, known)
+        self._judge_scripts({each: room for each, room in fresh.items() if room.scripts})
+        fresh = {each: room for each, room in fresh.items() if not room.scripts}
         numbers = self._build(fresh)
         if numbers:
             for mutant, verdict in self._run_tests(fresh, numbers):
@@ -196,8 +264,16 @@ class Session:
                 self._note(fresh[mutant], mutant, verdict)
         return bool(batch)
 
+    def _judge_scripts(self, fresh):
+        for room in dict.fromkeys(fresh.values()):
+            mine = [each for each in fresh if fresh[each] == room]
+            copies = script_faults.Scripts(self._root, self._tree.folder.parent, self._jobs)
+            for done, (mutant, verdict) in enumerate(copies.judge(room.name, mine), 1):
+                progress(f"mutate: [{done}/{len(mine)}] {room.name} tested")
+                self._note(room, mutant, verdict)
+
     def _note(self, room, mutant, verdict):
-        self._results.put(mutant, verdict)
+        self._results.put(mutant, self._digests.of(room, verdict["found"]), verdict)
         if verdict["found"] == "uncounted":
             room.uncounted[verdict["how"]] += 1
         else:
@@ -207,48 +283,59 @@ class Session:
         return list(dict.fromkeys(each for room in of_rooms for each in self._finder.targets(room)))
 
     def _build(self, fresh):
-        """Compiles mutants, {mutant: room}, together. Returns {mutant: number} of those that
-        compile."""
-        mutants = list(fresh)
+        """Compiles mutants, {mutant: room}, together, unless the last build holds them. Returns
+        {mutant: number} of those that compile."""
+        if not fresh:
+            return {}
+        held = self._tree.held(self._digests.libraries)
+        numbers = held
+        if not all(each in held for each in fresh):
+            reserve = [each for room in self._rooms if not room.scripts for each in room.reserve
+                       if self._results.get(each, self._digests.every(room)[:1]) is None]
+            together = schema.without_overlaps(dict.fromkeys([*fresh, *reserve]))
+            numbers = {each: number for number, each in enumerate(together)}
+        targets = self._targets(fresh.values())
         while True:
-            kept = []
-            for path in dict.fromkeys(each.path for each in mutants):
-                kept += schema.without_overlaps([each for each in mutants if each.path == path])
-            for mutant in mutants:
-                if mutant not in kept:
-                    fresh[mutant].order.insert(0, mutant)
-            mutants = kept
-            numbers = {each: number for number, each in enumerate(mutants)}
-            if not numbers:
-                return numbers
-            self._tree.write(numbers, len(numbers))
+            self._tree.write(numbers, self._digests.libraries)
             self._tree.configure()
-            targets = self._targets(fresh[each] for each in mutants)
-            lines = self._tree.compile(targets, lambda text: progress(f"mutate: {text}"), self._end)
-            if not lines:
-                return numbers
-            wrong = set()
-            for path, line in lines:
-                wrong |= schema.numbers_at((self._tree.folder / path).read_bytes(), line)
+            errors = self._tree.compile(targets, lambda text: progress(f"mutate: {text}"),
+                                        self._end)
+            if not errors:
+                self._count = max(numbers.values(), default=0) + 1
+                return {each: numbers[each] for each in fresh if each in numbers}
+            wrong = set().union(*map(self._blamed, errors))
             if not wrong:
-                raise trees.BuildFailed(f"errors outside mutants: {sorted(lines)[:5]}")
-            for mutant in [each for each in mutants if numbers[each] in wrong]:
-                self._note(fresh[mutant], mutant,
-                           {"found": "uncounted", "how": "do not compile"})
-            mutants = [each for each in mutants if numbers[each] not in wrong]
+                raise trees.BuildFailed(f"errors outside mutants: {sorted(errors)[:5]}")
+            for mutant in [each for each in numbers if numbers[each] in wrong]:
+                verdict = {"found": "uncounted", "how": "do not compile"}
+                if mutant in fresh:
+                    self._note(fresh[mutant], mutant, verdict)
+                else:
+                    self._results.put(mutant, self._digests.of(None, "uncounted"), verdict)
+                del numbers[mutant]
+
+    def _blamed(self, places):
+        """Returns the number of the mutant that causes an error, as a set of at most one."""
+        for path, line, column in places:
+            rendered = (self._tree.folder / path).read_bytes()
+            number = schema.number_at(rendered, line, column)
+            if number is not None:
+                return {number}
+        return set()
 
     def _run_tests(self, fresh, numbers):
         build = self._tree.build
         for target in self._targets(fresh[each] for each in numbers):
             progress(f"mutate: recording {target}")
             limit = max(0, min(self._end - time.monotonic(), RECORDING_SECONDS_MAX))
-            messages = self._finder.record(build, [target], len(numbers), self._jobs, limit)
+            messages = self._finder.record(build, [target], self._count, self._jobs, limit)
             if time.monotonic() > self._end:
                 raise trees.OutOfTime
             for message in messages:
                 print(f"mutate: {message}", file=sys.stderr)
         begun = time.monotonic()
-        with concurrent.futures.ThreadPoolExecutor(self._jobs) as pool:
+        # Many tests mostly wait, so three tests share two processors.
+        with concurrent.futures.ThreadPoolExecutor((self._jobs * 3 + 1) // 2) as pool:
             waiting = {pool.submit(self._finder.judge, build, fresh[mutant], number): mutant
                        for mutant, number in numbers.items()}
             for done, future in enumerate(concurrent.futures.as_completed(waiting), 1):
@@ -295,12 +382,17 @@ def explanations(root):
             for key in re.findall("[0-9a-f]{12}", keys)}
 
 
-def main():
+def options_of(arguments):
     parser = argparse.ArgumentParser(description="Plants faults and runs the tests.")
     parser.add_argument("--room", metavar="ROOM", nargs="+",
                         help="floors or rooms, such as http/detail/h1 (default: all floors)")
     parser.add_argument("--count", type=int, default=50,
                         help="mutants of each room to test (default: 50)")
+    parser.add_argument("--skip", type=int, default=0, metavar="N",
+                        help="leave out the first N mutants of each draw")
+    parser.add_argument("--pool", type=int, default=0, metavar="N",
+                        help="compile the first N mutants of each draw, for later runs with the "
+                             "same seed and --skip, or --only")
     parser.add_argument("--by", choices=FINDERS, default="tests",
                         help="what finds the mutants: the tests (default), ./dev simulate alone, "
                              "or the fuzzers of the room alone, for a minute each")
@@ -313,14 +405,18 @@ def main():
     parser.add_argument("--minutes", type=float, default=math.inf,
                         help="stop after this time, and print the results so far")
     parser.add_argument("--list", action="store_true", help="print the drawn mutants and stop")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.seed is None:
         options.seed = random.SystemRandom().randrange(1 << 32)
-    root = pathlib.Path(__file__).resolve().parents[2]
+    return options
+
+
+def main(root, arguments):
+    options = options_of(arguments)
     end = time.monotonic() + 60 * options.minutes
     every = [each for each in floors.FLOORS if (root / "weir" / each).is_dir()]
     try:
-        session = Session(options, root, options.room or every + ["tools/weir"], end)
+        session = Session(options, root, options.room or every + rooms.TOOLS, end)
         if options.list:
             session.print_drawn()
         else:
@@ -338,4 +434,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(pathlib.Path(__file__).resolve().parents[2], sys.argv[1:]))

@@ -81,12 +81,7 @@ class Finder:
 
     def mutants(self):
         """Returns the mutants in the order of the file, each once."""
-        count, found = {}, []
-        for each in sorted(self._mutants.values(), key=lambda each: (each.begin, each.after)):
-            same = (each.operator, each.before, each.after)
-            found.append(dataclasses.replace(each, occurrence=count.get(same, 0)))
-            count[same] = found[-1].occurrence + 1
-        return found
+        return numbered(self._mutants.values())
 
     def _is_here(self, cursor):
         return cursor.location.file is not None and cursor.location.file.name == self._name
@@ -286,6 +281,16 @@ class Finder:
         rest = self._bytes[end:end + 200]
         spaces = len(rest) - len(rest.lstrip())
         return end + spaces + 1 if rest[spaces:spaces + 1] == b";" else None
+
+
+def numbered(mutants):
+    """Returns the mutants of a file in its order, with their numbers among equal ones."""
+    count, found = {}, []
+    for each in sorted(mutants, key=lambda each: (each.begin, each.after)):
+        same = (each.operator, each.before, each.after)
+        found.append(dataclasses.replace(each, occurrence=count.get(same, 0)))
+        count[same] = found[-1].occurrence + 1
+    return found
 
 
 def escaped(code):

@@ -6,11 +6,16 @@ import random
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "check"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import floors  # noqa: E402
+import schema  # noqa: E402
 
 OTHER_ROOMS = {"tools/weir": "weir_tool_test", "tools/simulate": "simulate_tool_test"}
-SYSTEM_TESTS = ["weir_tool_test", "simulate_tool_test", "weir_system_test"]
+TOOLS = [*OTHER_ROOMS, "tools/mutate"]  # the rooms outside weir/ that count
+# Test binaries above all floors, with the folders of their tests.
+SYSTEM_TESTS = {"weir_tool_test": "tools/weir", "simulate_tool_test": "tools/simulate",
+                "weir_system_test": "tests"}
 # The fuzzers of fuzz/ that run the code of a room.
 FUZZERS = {
     "weir/base": ["radix_tree_fuzz"],
@@ -32,28 +37,36 @@ class Room:
     def __init__(self, name, paths):
         self.name = name.rstrip("/")
         self.prefix = self.name if self.name.startswith("tools/") else f"weir/{self.name}"
+        # A folder of Python scripts with unit tests, such as tools/mutate.
+        self.scripts = self.name.startswith("tools/") and not any(
+            in_room(self.name, each) for each in OTHER_ROOMS)
         self.paths = [path for path in paths if self._holds(path)]
         ranks = list(floors.FLOORS)
         floor = self.name.split("/")[0]
+        self.floor = self.prefix if self.name.startswith("tools/") else f"weir/{floor}"
         if self.name.startswith("tools/"):
             own = next((binary for prefix, binary in OTHER_ROOMS.items()
-                        if self.name.startswith(prefix)), None)
-            above = [each for each in SYSTEM_TESTS if each != own]
+                        if in_room(self.name, prefix)), None)
+            later = []
         else:
             own = f"weir_{floor}_test" if floor in ranks else None
             later = ranks[ranks.index(floor) + 1:] if floor in ranks else []
-            above = [f"weir_{each}_test" for each in later] + SYSTEM_TESTS
+        binaries = {f"weir_{each}_test": f"weir/{each}" for each in later} | SYSTEM_TESTS
+        tests = [path for path in paths if path.endswith("_test.cpp")]
         self.own = own
-        self.above = [each for each in above if each != "weir_tls_test"]
+        self.above = [binary for binary, folder in binaries.items() if binary != own and
+                      any(in_room(path, folder) for path in tests)]
         self.fuzzers = sorted({each for prefix, names in FUZZERS.items() for each in names
                                if in_room(prefix, self.prefix) or in_room(self.prefix, prefix)})
         self.order = []  # drawn mutants that were not tested yet
+        self.reserve = []  # drawn mutants that the build holds, tested or not
         self.verdicts = {}  # by mutant
         self.uncounted = collections.Counter()  # by reason
 
     def _holds(self, path):
-        return (in_room(path, self.prefix) and path.endswith((".cpp", ".hpp")) and
-                not path.endswith("_test.cpp") and "/test/" not in path)
+        endings = (".py",) if self.scripts else (".cpp", ".hpp")
+        return (in_room(path, self.prefix) and path.endswith(endings) and
+                not path.endswith(("_test.cpp", "_test.py")) and "/test/" not in path)
 
     def next_batch(self, count):
         """Returns the mutants that are to be tested next, for `count` verdicts in all."""
@@ -72,7 +85,8 @@ def only(mutants, keys):
 
 
 def draw(mutants, seed):
-    """Returns the mutants in an order that the seed determines, each operator in turn."""
+    """Returns the mutants in an order that the seed determines, each operator in turn. Of mutants
+    that cross in their file, only the first is drawn: one build holds all that are drawn."""
     source = random.Random(seed)
     groups = collections.defaultdict(list)
     for each in sorted(mutants, key=lambda each: (each.operator, each.key)):
@@ -84,4 +98,4 @@ def draw(mutants, seed):
         names = [name for name in sorted(groups) if groups[name]]
         source.shuffle(names)
         order += [groups[name].pop() for name in names]
-    return order
+    return schema.without_overlaps(order)

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import dataclasses
+import json
 import math
 import os
 import pathlib
@@ -13,7 +14,7 @@ import time
 
 LEAST_SECONDS = 20  # time limit of a run, in addition to a multiple of its usual time
 SLOWDOWN = 8
-ABOVE_SECONDS_MAX = 60  # of the tests of one binary above the floor, the shortest first
+ABOVE_SECONDS_MAX = 30  # of the tests of one binary above the floor, the shortest first
 SEEDS = 20  # of each scenario of ./dev simulate
 FUZZ_SECONDS = 60
 
@@ -52,6 +53,27 @@ class Recording:
                 self.tests.append(Test(binary, name, int(milliseconds) / 1000, reaches))
             elif result == "failed":
                 self.failed.append(name)
+
+
+def recorded(build, binary, count, jobs, limit):
+    """Returns the tests of a binary, and the names of those that fail without a mutant. Runs them
+    only if the binary has changed since the last time."""
+    program = pathlib.Path(build) / binary
+    kept = program.with_suffix(".recording.json")
+    status = program.stat()
+    stamp = [status.st_mtime_ns, status.st_size, count]
+    if kept.exists():
+        known = json.loads(kept.read_text())
+        if known["stamp"] == stamp:
+            tests = [Test(binary, name, seconds, frozenset(reaches))
+                     for name, seconds, reaches in known["tests"]]
+            return tests, known["failed"]
+    begun = time.monotonic()
+    recording = Recording(build, binary, count, jobs, limit)
+    if time.monotonic() < begun + limit:
+        tests = [(each.name, each.seconds, sorted(each.reaches)) for each in recording.tests]
+        kept.write_text(json.dumps({"stamp": stamp, "failed": recording.failed, "tests": tests}))
+    return recording.tests, recording.failed
 
 
 def run(command, limit, environment, folder=None):
@@ -129,6 +151,7 @@ class Tests:
     """Finds mutants with the tests of their floor, then with those of the floors above."""
 
     preset = "asan"
+    finds_by_floor = True
 
     def __init__(self, floor_only):
         self._floor_only = floor_only
@@ -142,11 +165,11 @@ class Tests:
         """Runs the tests without a mutant. Returns a message for each binary with failed tests."""
         messages = []
         for target in targets:
-            recording = Recording(build, f"tests/{target}", count, jobs, limit)
-            self._tests[target] = recording.tests
-            if recording.failed:
+            tests, failed = recorded(build, f"tests/{target}", count, jobs, limit)
+            self._tests[target] = tests
+            if failed:
                 messages.append(f"{target}: left out, they fail without a mutant: "
-                                f"{' '.join(recording.failed)}")
+                                f"{' '.join(failed)}")
         return messages
 
     def judge(self, build, room, number):
@@ -167,6 +190,8 @@ class Tests:
 
 class Programs:
     """Finds mutants with programs that fail, each alone."""
+
+    finds_by_floor = False
 
     def __init__(self):
         self._reached = {}

@@ -1,5 +1,6 @@
 """Writes a source file that holds many mutants, one of which an environment variable selects."""
 
+import collections
 import re
 
 SELECTION_HEADER = "weir_mutate.hpp"
@@ -11,40 +12,45 @@ SELECTION = """// Selects one planted fault; written by tools/mutate.
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <mutex>
 
 namespace weir_mutate {
 
+// The number of the selected mutant.
+inline constinit int selected = -1;
+
 // One byte for each mutant, in a file that all processes of a test map: 1 if a test reached it.
-inline unsigned char* reached() {
-  static unsigned char* const bytes = [] {
-    const char* const name = std::getenv("WEIR_MUTANTS_REACHED");
-    const int file = name == nullptr ? -1 : ::open(name, O_RDWR | O_CLOEXEC);
-    if (file < 0) return static_cast<unsigned char*>(nullptr);
-    void* const made = ::mmap(nullptr, %(size)d, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    ::close(file);
-    return made == MAP_FAILED ? nullptr : static_cast<unsigned char*>(made);
-  }();
-  return bytes;
+inline constinit unsigned char* reached = nullptr;
+inline constinit std::size_t reached_size = 0;
+
+inline bool read_environment() {
+  if (const char* const text = std::getenv("WEIR_MUTANT")) selected = std::atoi(text);
+  const char* const name = std::getenv("WEIR_MUTANTS_REACHED");
+  const int file = name == nullptr ? -1 : ::open(name, O_RDWR | O_CLOEXEC);
+  struct stat status = {};
+  if (file < 0 || ::fstat(file, &status) != 0) return false;
+  const std::size_t size = static_cast<std::size_t>(status.st_size);
+  void* const made = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  ::close(file);
+  if (made == MAP_FAILED) return false;
+  reached = static_cast<unsigned char*>(made);
+  reached_size = size;
+  return true;
 }
 
-inline int chosen() {
-  static const int number = [] {
-    const char* const text = std::getenv("WEIR_MUTANT");
-    return text == nullptr ? -1 : std::atoi(text);
-  }();
-  return number;
-}
+inline const bool environment_was_read = read_environment();
 
 constexpr bool on(int number) noexcept {
   if consteval {
     return false;
   } else {
-    if (unsigned char* const bytes = reached()) bytes[number] = 1;
-    return chosen() == number;
+    if (reached != nullptr) [[unlikely]] reached[number] = 1;
+    return selected == number;
   }
 }
 
@@ -69,18 +75,15 @@ class Guard {
 """
 
 
-def selection_header(count):
-    """Returns the header that all files with mutants include."""
-    return SELECTION % {"size": max(count, 1)}
-
-
 def without_overlaps(mutants):
-    """Returns those mutants that a file can hold together: each two are nested or apart."""
-    kept = []
+    """Returns those mutants that one build can hold together, in the same order: each two of a
+    file are nested or apart. Of two that cross, the first is kept."""
+    kept = collections.defaultdict(list)
     for each in mutants:
-        if all(apart_or_nested(each, other) for other in kept):
-            kept.append(each)
-    return kept
+        if all(apart_or_nested(each, other) for other in kept[each.path]):
+            kept[each.path].append(each)
+    together = {each for of_path in kept.values() for each in of_path}
+    return [each for each in mutants if each in together]
 
 
 def apart_or_nested(one, other):
@@ -119,16 +122,17 @@ def _render(code, begin, end, mutants, numbers):
     return b"".join(parts)
 
 
-def numbers_at(rendered, line):
-    """Returns the numbers of the mutants that a line of a rendered file (bytes) belongs to."""
-    text = rendered.decode()
-    found = set()
-    for begin in re.finditer(r"/\*<(\d+)\*/", text):
-        end = text.index(f"/*{begin[1]}>*/")
-        first, last = text.count("\n", 0, begin.start()) + 1, text.count("\n", 0, end) + 1
-        if first <= line <= last:
-            found.add(int(begin[1]))
-    return found
+def number_at(rendered, line, column):
+    """Returns the number of the innermost mutant at a place of a rendered file (bytes), as a
+    compiler counts lines and columns; None if there is none."""
+    lines = rendered.splitlines(keepends=True)
+    place = sum(map(len, lines[:line - 1])) + column - 1
+    innermost, size = None, len(rendered) + 1
+    for begin in re.finditer(rb"/\*<(\d+)\*/", rendered):
+        end = rendered.index(b"/*" + begin[1] + b">*/", begin.end())
+        if begin.start() <= place < end and end - begin.start() < size:
+            innermost, size = int(begin[1]), end - begin.start()
+    return innermost
 
 
 def plant(code, mutant):

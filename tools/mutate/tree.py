@@ -1,5 +1,7 @@
 """A copy of the repository that holds mutants, with its build."""
 
+import dataclasses
+import json
 import math
 import os
 import pathlib
@@ -8,6 +10,7 @@ import signal
 import subprocess
 import time
 
+import operators
 import schema
 
 TEST_MAIN = """// main() of test binaries; it records which mutants a test reaches.
@@ -21,8 +24,6 @@ TEST_MAIN = """// main() of test binaries; it records which mutants a test reach
 
 namespace {
 
-constexpr std::size_t mutants = %(size)d;
-
 class Recorder : public testing::EmptyTestEventListener {
  public:
   explicit Recorder(const char* name) : file_(std::fopen(name, "w")) {}
@@ -32,16 +33,17 @@ class Recorder : public testing::EmptyTestEventListener {
 
  private:
   void OnTestStart(const testing::TestInfo&) override {
-    if (weir_mutate::reached() != nullptr) std::memset(weir_mutate::reached(), 0, mutants);
+    if (weir_mutate::reached == nullptr) return;
+    std::memset(weir_mutate::reached, 0, weir_mutate::reached_size);
   }
   void OnTestEnd(const testing::TestInfo& info) override {
-    if (file_ == nullptr || weir_mutate::reached() == nullptr) return;
+    if (file_ == nullptr || weir_mutate::reached == nullptr) return;
     const testing::TestResult& result = *info.result();
     const char* const how = result.Failed() ? "failed" : result.Skipped() ? "skipped" : "passed";
-    std::fprintf(file_, "%%s.%%s %%s %%lld", info.test_suite_name(), info.name(), how,
+    std::fprintf(file_, "%s.%s %s %lld", info.test_suite_name(), info.name(), how,
                  static_cast<long long>(result.elapsed_time()));
-    for (std::size_t number = 0; number < mutants; ++number) {
-      if (weir_mutate::reached()[number] != 0) std::fprintf(file_, " %%zu", number);
+    for (std::size_t number = 0; number < weir_mutate::reached_size; ++number) {
+      if (weir_mutate::reached[number] != 0) std::fprintf(file_, " %zu", number);
     }
     std::fputs("\\n", file_);
     std::fflush(file_);
@@ -61,8 +63,8 @@ int main(int argc, char** argv) {
 }
 """
 
-# A line of a diagnosis with a place: an error, or a note on the way to it.
-PLACE = re.compile(r"^([^\s:]+):(\d+):\d+: (?:note|error|fatal error):", re.MULTILINE)
+# The place of an error, or of a note that explains the error in front of it.
+PLACE = re.compile(r"^([^\s:]+):(\d+):(\d+): (note|error|fatal error):", re.MULTILINE)
 
 
 class BuildFailed(Exception):
@@ -80,6 +82,7 @@ class Tree:
         self.root = pathlib.Path(root)
         self.folder = pathlib.Path(folder).resolve()
         self.build = self.folder / "build" / preset
+        self._list = self.folder.parent / f"{self.folder.name}.mutants.json"
         self._preset = preset
         self._jobs = jobs
 
@@ -90,7 +93,17 @@ class Tree:
              "--exclude-standard"], check=True, capture_output=True).stdout.decode()
         return sorted(path for path in listed.split("\0") if path and (self.root / path).is_file())
 
-    def write(self, numbers, count):
+    def held(self, digest):
+        """Returns the mutants that the tree holds, {mutant: number}; none if it was written from
+        sources with another digest."""
+        if not self._list.exists():
+            return {}
+        known = json.loads(self._list.read_text())
+        if known["digest"] != digest:
+            return {}
+        return {operators.Mutant(**each): number for number, each in known["mutants"]}
+
+    def write(self, numbers, digest=""):
         """Writes all files; those with mutants hold them. `numbers` is {mutant: number}."""
         of_path = {}
         for mutant, number in numbers.items():
@@ -102,13 +115,15 @@ class Tree:
                 content = schema.render(content, of_path[path])
             wanted.add(path)
             self._put(path, content, (self.root / path).stat().st_mode)
-        self._put(schema.SELECTION_HEADER, schema.selection_header(count).encode())
-        self._put("weir_mutate_main.cpp", (TEST_MAIN % {"size": max(count, 1)}).encode())
+        self._put(schema.SELECTION_HEADER, schema.SELECTION.encode())
+        self._put("weir_mutate_main.cpp", TEST_MAIN.encode())
         wanted |= {schema.SELECTION_HEADER, "weir_mutate_main.cpp"}
         for path in self.folder.rglob("*"):
             name = path.relative_to(self.folder).as_posix()
             if path.is_file() and not name.startswith("build/") and name not in wanted:
                 path.unlink()
+        mutants = [(number, dataclasses.asdict(each)) for each, number in numbers.items()]
+        self._list.write_text(json.dumps({"digest": digest, "mutants": mutants}))
 
     def _put(self, path, content, mode=0o644):
         target = self.folder / path
@@ -128,9 +143,9 @@ class Tree:
             check=True, stdout=subprocess.DEVNULL, cwd=self.folder)
 
     def compile(self, targets, progress, end=math.inf):
-        """Builds the targets. Returns (path, line) of the lines of files of the tree that the
-        compiler names in its errors; an empty set after a build without errors. Raises OutOfTime
-        if the build has not finished at `end`, a time of time.monotonic()."""
+        """Builds the targets. Returns the errors, each a tuple of places (path, line, column) in
+        files of the tree: its own and those of its notes. Raises OutOfTime if the build has not
+        finished at `end`, a time of time.monotonic()."""
         command = ["ninja", "-C", str(self.build), "-k", "0", "-j", str(self._jobs), *targets]
         environment = os.environ | {"NINJA_STATUS": "[%f/%t] "}
         if "CCACHE_BASEDIR" in environment and self.folder.is_relative_to(self.root):
@@ -149,11 +164,15 @@ class Tree:
         if ninja.returncode == 0:
             return set()
         text = "".join(output)
-        lines = set()
-        for name, line in PLACE.findall(text):
+        errors = [[]]
+        for name, line, column, severity in PLACE.findall(text):
+            if severity != "note":
+                errors.append([])
             path = (self.build / name).resolve()  # ccache makes names relative
             if path.is_relative_to(self.folder):
-                lines.add((path.relative_to(self.folder).as_posix(), int(line)))
-        if not lines:
+                place = path.relative_to(self.folder).as_posix(), int(line), int(column)
+                errors[-1].append(place)
+        found = {tuple(places) for places in errors if places}
+        if not found:
             raise BuildFailed(text[-3000:])
-        return lines
+        return found

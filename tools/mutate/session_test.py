@@ -1,0 +1,211 @@
+"""Tests of whole runs of the tool, on a small repository with two floors."""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import mutate  # noqa: E402
+import runner  # noqa: E402
+
+FILES = {
+    "CMakeLists.txt": """cmake_minimum_required(VERSION 3.25)
+project(sample LANGUAGES CXX)
+find_package(GTest REQUIRED)
+foreach(floor base os)
+  add_executable(weir_${floor}_test ${WEIR_TEST_MAIN} weir/${floor}/limit_test.cpp
+    weir/base/limit.cpp)
+  target_include_directories(weir_${floor}_test PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(weir_${floor}_test PRIVATE GTest::gtest)
+  set_target_properties(weir_${floor}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+    ${PROJECT_BINARY_DIR}/tests)
+endforeach()
+""",
+    "CMakePresets.json": json.dumps({"version": 6, "configurePresets": [{
+        "name": "asan", "generator": "Ninja", "cacheVariables": {
+            "CMAKE_CXX_COMPILER": "clang++-19", "CMAKE_CXX_FLAGS": "-std=c++2b"}}]}),
+    ".gitignore": "build/\n",
+    "weir/base/limit.hpp": """#pragma once
+bool fits(int size);
+bool is_even(int number);
+int wait(int rounds);
+int unseen(int value);
+""",
+    "weir/base/limit.cpp": """#include "weir/base/limit.hpp"
+
+static void count_down(int& number, int step) { number -= step; }
+
+bool fits(int size) { return size <= 8; }
+bool is_even(int number) { return number % 2 == 0; }
+int wait(int rounds) {
+  while (rounds != 0) count_down(rounds, 1);
+  return rounds;
+}
+int unseen(int value) {
+  value = value > 4 ? 4 : value;
+  return value + 7;
+}
+""",
+    "weir/base/limit_test.cpp": """#include "weir/base/limit.hpp"
+
+#include <gtest/gtest.h>
+
+TEST(Limit, EightFits) { EXPECT_TRUE(fits(8)); }
+TEST(Limit, NineDoesNotFit) { EXPECT_FALSE(fits(9)); }
+TEST(Limit, TheWaitEnds) { EXPECT_EQ(wait(3), 0); }
+TEST(Limit, FailsAlways) { EXPECT_TRUE(fits(9)); }
+""",
+    "weir/os/limit.cpp": "#include \"weir/base/limit.hpp\"\n",
+    "weir/os/limit_test.cpp": """#include "weir/base/limit.hpp"
+
+#include <gtest/gtest.h>
+
+TEST(Limit, TwoIsEven) { EXPECT_TRUE(is_even(2) && !is_even(3)); }
+""",
+}
+
+
+class SessionTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.root = pathlib.Path(scratch.name)
+        for path, content in FILES.items():
+            (cls.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (cls.root / path).write_text(content)
+        git = ["git", "-C", str(cls.root), "-c", "user.name=a", "-c", "user.email=a@b"]
+        for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "begin"]):
+            subprocess.run([*git, *command], check=True)
+        least, runner.LEAST_SECONDS = runner.LEAST_SECONDS, 1
+        cls.addClassCleanup(setattr, runner, "LEAST_SECONDS", least)
+        cls.first = cls.run_tool("--seed", "5", "--count", "100")
+        cls.results = json.loads((cls.root / "build/mutate/results.json").read_text())
+
+    @classmethod
+    def run_tool(cls, *arguments):
+        """Returns what the tool prints."""
+        text = io.StringIO()
+        with contextlib.redirect_stdout(text), contextlib.redirect_stderr(io.StringIO()) as errors:
+            status = mutate.main(cls.root, ["--room", "base", *arguments])
+        cls.errors = errors.getvalue()
+        assert status == 0, cls.errors
+        return text.getvalue()
+
+    def line(self, pattern):
+        found = [each for each in self.first.splitlines() if re.search(pattern, each)]
+        self.assertEqual(len(found), 1, f"{pattern} in {self.first}")
+        return found[0]
+
+    def test_faults_in_code_that_no_test_reaches_survive(self):
+        self.assertRegex(self.line(r"constant: 7 -> 7 [+] 1"),
+                         r"^survived [0-9a-f]{12} weir/base/limit.cpp:13: constant: .*"
+                         r"floor: no test reaches it; above: no test reaches it")
+
+    def test_faults_that_a_test_of_the_floor_sees_do_not_survive(self):
+        self.assertNotIn("size <= 8", self.first)
+
+    def test_a_fault_that_hangs_is_found(self):
+        self.assertNotIn("count_down(rounds, 1);", self.first)
+
+    def test_faults_that_only_higher_floors_see_are_listed_apart(self):
+        self.assertRegex(self.line("number % 2 == 0 -> number % 2 != 0"),
+                         r"^found above .*tests/weir_os_test: status 1")
+
+    def test_the_scores_count_floor_and_all_tests(self):
+        own, every, total = 0, 0, 0
+        for each in self.results.values():
+            own += each["found"] == "own"
+            every += each["found"] in ("own", "above")
+            total += each["found"] != "uncounted"
+        self.assertGreater(total, 8)
+        self.assertIn(f"weir/base: {total} mutants, seed 5: {own / total:.2f} found by the tests "
+                      f"of the floor, {every / total:.2f} by all tests", self.first)
+
+    def test_faults_without_effect_do_not_count(self):
+        self.line(r"not counted: \d+ same object code")
+
+    def test_faults_that_do_not_compile_do_not_count(self):
+        self.line(r"not counted: 1 do not compile")  # count_down(1, rounds)
+
+    def test_the_repository_stays_as_it_is(self):
+        for path, content in FILES.items():
+            self.assertEqual((self.root / path).read_text(), content)
+
+    def test_a_second_run_takes_the_results_of_the_first(self):
+        results = self.root / "build/mutate/results.json"
+        written = results.stat().st_mtime_ns
+        binary = self.root / "build/mutate/tree/build/asan/tests/weir_base_test"
+        binary.chmod(0)  # no run could succeed
+        self.addCleanup(binary.chmod, 0o755)
+        again = self.run_tool("--seed", "5", "--count", "100")
+        self.assertEqual(again, self.first)
+        self.assertGreaterEqual(results.stat().st_mtime_ns, written)
+
+    def test_a_seed_and_a_count_draw_the_same_faults(self):
+        drawn = self.run_tool("--seed", "7", "--count", "3", "--list").splitlines()
+        self.assertEqual(len(drawn), 3)
+        more = self.run_tool("--seed", "7", "--count", "5", "--list").splitlines()
+        self.assertEqual(more[:3], drawn)
+        rest = self.run_tool("--seed", "7", "--skip", "3", "--count", "2", "--list").splitlines()
+        self.assertEqual(rest, more[3:])
+
+    def test_changed_lines_limit_the_faults(self):
+        path = self.root / "weir/base/limit.cpp"
+        old = path.read_text()
+        self.addCleanup(path.write_text, old)
+        path.write_text(old.replace("size <= 8", "size <= 16"))
+        drawn = self.run_tool("--since", "HEAD", "--list")
+        self.assertRegex(drawn, r"limit.cpp:5: comparison: size <= 16 -> size < 16")
+        self.assertNotIn("count_down", drawn)
+
+    def test_tests_that_fail_without_a_fault_are_named_and_left_out(self):
+        (self.root / "build/mutate/results.json").unlink()
+        self.run_tool("--seed", "5", "--count", "100", "--floor-only")
+        self.assertIn("weir_base_test: left out, they fail without a mutant: Limit.FailsAlways",
+                      self.errors)
+
+    def test_an_explained_survivor_leaves_the_score(self):
+        key = self.line(r"constant: 7 -> 7 [+] 1").split()[1]
+        (self.root / "docs").mkdir(exist_ok=True)
+        page = self.root / "docs/mutants.md"
+        page.write_text(f"| `{key}` | limit.cpp: 5 | test |\n")
+        self.addCleanup(page.unlink)
+        text = self.run_tool("--only", key)
+        self.assertIn("(explained: test)", text)
+
+
+class InterruptTest(unittest.TestCase):
+    def test_an_interrupt_leaves_the_repository_as_it_is(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, content in FILES.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(content)
+            subprocess.run(["git", "init", "-q", folder], check=True)
+            code = ("import pathlib, sys; sys.path.insert(0, sys.argv[1]); import mutate; "
+                    "sys.exit(mutate.main(pathlib.Path(sys.argv[2]), ['--room', 'base']))")
+            tool = subprocess.Popen(
+                ["/usr/bin/python3", "-c", code, str(pathlib.Path(mutate.__file__).parent), folder],
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            while not (root / "build/mutate/tree/weir").exists() and tool.poll() is None:
+                time.sleep(0.01)
+            os.kill(tool.pid, signal.SIGINT)
+            self.assertIn("interrupted", tool.communicate(timeout=60)[1])
+            self.assertEqual(tool.returncode, 130)
+            for path, content in FILES.items():
+                self.assertEqual((root / path).read_text(), content)
+
+
+if __name__ == "__main__":
+    unittest.main()
