@@ -122,7 +122,7 @@ ServerOptions ServerOptions::from_args(int argc, char** argv) {
   add_tuning_options(parser, raw, options);
   parser.set_version_flag("--version", version_of(program), "print the version of Weir");
   try {
-    parser.parse(argc, argv);
+    if (argc > 0) parser.parse(argc, argv);  // CLI11 reads argv[0]
   } catch (const CLI::CallForHelp&) {
     std::fputs(parser.help().c_str(), stdout);
     std::exit(0);
