@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "weir/base/buffer.hpp"
+#include "weir/base/detail/block_pool.hpp"
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/runtime/runtime.hpp"
@@ -133,6 +136,20 @@ TEST_F(ReportInMemory, ReportsTheInboxDepthOfABusyCore) {
   EXPECT_EQ(waiting, 2U);
 }
 
+TEST_F(ReportInMemory, ReportsTheOpenConnectionsOfTheServers) {
+  RuntimeReport inside;
+  const auto body = [&](Scope& scope) -> Task<> {
+    if (scope.loop().core() != 1) co_return;
+    scope.loop().group().connections += 3;
+    inside = runtime_.report();
+    scope.loop().group().connections -= 1;
+  };
+  EXPECT_EQ(runtime_.run_on_each_core(body), 0);
+  EXPECT_EQ(inside.connections, 3U);
+  EXPECT_EQ(runtime_.report().connections, 2U);
+  for (const CoreReport& core : inside.cores) EXPECT_EQ(core.up, inside.up);
+}
+
 TEST_F(ReportInMemory, ReportsTheSharedPoolOnceItIsUsed) {
   bool before = true;
   const auto body = [&](Scope& scope) -> Task<> {
@@ -242,6 +259,199 @@ TEST(Report, OfManyCoresShowsTheLeastAndTheMost) {
   EXPECT_EQ(total, "936");
   EXPECT_EQ(least, "100");
   EXPECT_EQ(most, "108");
+}
+
+TEST(Report, ShowsEachCoreUpToEight) {
+  RuntimeReport report;
+  for (unsigned number = 0; number < 8; ++number) report.cores.push_back(core_of(number % 2));
+  const std::string eight = report.to_text();
+  EXPECT_EQ(eight.find("least"), eight.npos) << eight;
+  EXPECT_NE(eight.find("     core 0     core 1     core 0"), eight.npos) << eight;
+  report.cores.push_back(core_of(1));
+  const std::string nine = report.to_text();
+  EXPECT_NE(nine.find("      least       most\n"), nine.npos) << nine;
+  EXPECT_NE(nine.find("9 cores, "), nine.npos) << nine;
+}
+
+TEST(Report, OfAnEndedRunOnOneCore) {
+  RuntimeReport report;
+  report.up = 2500ms;
+  report.connections = 1000;
+  report.cores = {core_of(0)};
+  report.cores[0].bytes_received = 999;
+  report.cores[0].bytes_sent = 1000;
+  report.cores[0].system_calls = 1'000'000;
+  const std::string text = report.to_text();
+  EXPECT_TRUE(text.starts_with("1 core, uring, ended after 2.500 s, 1,000 connections open\n"))
+      << text;
+  EXPECT_NE(text.find("system calls              1,000,000  1,000,000\n"), text.npos) << text;
+  EXPECT_NE(text.find("bytes received                  999        999\n"), text.npos) << text;
+  EXPECT_NE(text.find("bytes sent                    1,000      1,000\n"), text.npos) << text;
+  EXPECT_TRUE(text.ends_with("http requests                     5          5\n")) << text;
+}
+
+TEST(Report, BusyIsTheShareOfTimeWithWork) {
+  struct Case {
+    Duration up, cpu_time, run_time;
+    double busy;
+  };
+  const std::vector<Case> cases = {{0s, 1s, 1s, 0},       {1ns, 0s, 0s, 0},   {10s, 4s, 9s, 0.4},
+                                   {10s, 1ns, 9s, 1e-10}, {10s, 0s, 9s, 0.9}, {10s, 11s, 0s, 1}};
+  for (const Case& each : cases) {
+    CoreReport core;
+    core.up = each.up;
+    core.cpu_time = each.cpu_time;
+    core.run_time = each.run_time;
+    EXPECT_DOUBLE_EQ(core.busy(), each.busy);
+  }
+}
+
+TEST(Report, StartsWithNothing) {
+  const RuntimeReport report;
+  EXPECT_FALSE(report.running);
+  EXPECT_EQ(report.up, Duration(0));
+  EXPECT_EQ(report.connections, 0U);
+  EXPECT_FALSE(report.pool);
+  EXPECT_EQ(CoreReport().cpu, -1);
+  const CoreReport sum = report.total();
+  EXPECT_EQ(sum.turns + sum.runs + sum.connections + sum.cached_bytes, 0U);
+}
+
+TEST(Report, TheTotalAddsUpTimes) {
+  RuntimeReport report;
+  for (const Duration unit : {1s, 10s, 100s}) {
+    CoreReport& core = report.cores.emplace_back();
+    core.up = 2 * unit;
+    core.cpu_time = 3 * unit;
+    core.run_time = 4 * unit;
+    core.wait_time = 5 * unit;
+  }
+  EXPECT_EQ(report.total().up, 222s);
+  EXPECT_EQ(report.total().cpu_time, 333s);
+  EXPECT_EQ(report.total().run_time, 444s);
+  EXPECT_EQ(report.total().wait_time, 555s);
+}
+
+/// A backend with a different number in each counter. Each wait takes 3 ms.
+class CountedBackend final : public Backend {
+ public:
+  explicit CountedBackend(MemoryPlatform& platform) : platform_(platform) {
+    counters_.system_calls.add(21);
+    counters_.bytes_received.add(22);
+    counters_.bytes_sent.add(23);
+    counters_.accepts.add(24);
+    counters_.accept_pauses.add(25);
+  }
+  std::string_view name() const noexcept override { return "counted"; }
+  Result<Socket*> adopt(Descriptor, SocketOptions) override { return fail(Errc::unsupported); }
+  void close(Socket&) override {}
+  bool receive(Socket&, ReceiveOperation& operation) override { return refuse(operation); }
+  bool send(Socket&, SendOperation& operation) override { return refuse(operation); }
+  bool accept(Socket&, AcceptOperation& operation) override { return refuse(operation); }
+  bool connect(Socket&, ConnectOperation& operation) override { return refuse(operation); }
+  void stop_accepting(Socket&) override {}
+  void cancel(Operation&) override {}
+  Result<> shut_down_sending(Socket&) override { return fail(Errc::unsupported); }
+  void observe_hangup(Socket&, HangupObserver*) override {}
+  void wait(Instant) override { platform_.clock().move_to(platform_.now() + 3ms); }
+  void wake() noexcept override {}
+
+ private:
+  static bool refuse(Operation& operation) {
+    operation.finish(Errc::unsupported);
+    return true;
+  }
+  MemoryPlatform& platform_;
+};
+
+class CountedPlatform final : public MemoryPlatform {
+ public:
+  Result<ChosenBackend> make_backend(BackendChoice, RunQueue&) override {
+    return ChosenBackend{std::make_unique<CountedBackend>(*this), "for a test"};
+  }
+};
+
+/// Makes each counter of `loop` differ from the others.
+void count_events(Loop& loop) {
+  for (int i = 0; i < 9; ++i) loop.count_connection_opened();
+  loop.count_connection_closed();
+  for (int i = 0; i < 11; ++i) loop.count_handed_over();
+  for (int i = 0; i < 12; ++i) loop.count_taken_over();
+  for (int i = 0; i < 13; ++i) loop.count_dropped_connection();
+  for (int i = 0; i < 14; ++i) loop.count_dropped_exception();
+  loop.count_missed(15);
+}
+
+TEST(ReportOfALoop, CopiesItsCounters) {
+  CountedPlatform platform;
+  const auto loop = Loop::make(platform, {.core = 6}).value();
+  count_events(*loop);
+  CallProbe slow([&] { platform.clock().move_to(platform.now() + 60ms); });
+  CallProbe ready([] {});
+  CallProbe posted([] {});
+  CallProbe another([] {});
+  loop->post(slow);
+  loop->post(posted);
+  loop->post(another);
+  loop->ready(ready);
+  for (int turn = 0; turn < 5; ++turn) loop->turn();
+  const CoreReport report = report_on(*loop);
+  EXPECT_EQ(report.core, 6U);
+  EXPECT_EQ(report.cpu, -1);
+  EXPECT_EQ(report.backend, "counted");
+  EXPECT_EQ(report.run_time, 60ms);
+  EXPECT_EQ(report.wait_time, 15ms);
+  EXPECT_EQ(report.turns, 5U);
+  EXPECT_EQ(report.slow_turns, 1U);
+  EXPECT_EQ(report.runs, 4U);
+  EXPECT_EQ(report.received, 3U);
+  EXPECT_EQ(report.inbox_depth, 0U);
+  EXPECT_EQ(report.inbox_depth_max, 3U);
+  EXPECT_EQ(report.system_calls, 21U);
+  EXPECT_EQ(report.bytes_received, 22U);
+  EXPECT_EQ(report.bytes_sent, 23U);
+  EXPECT_EQ(report.accepts, 24U);
+  EXPECT_EQ(report.accept_pauses, 25U);
+  EXPECT_EQ(report.connections, 8U);
+  EXPECT_EQ(report.handed_over, 11U);
+  EXPECT_EQ(report.taken_over, 12U);
+  EXPECT_EQ(report.connections_dropped, 13U);
+  EXPECT_EQ(report.exceptions_dropped, 14U);
+  EXPECT_EQ(report.values_missed, 15U);
+}
+
+TEST(ReportOfALoop, CopiesItsMemoryAndItsMetrics) {
+  CountedPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
+  Counting counting(*loop);
+  counting.things.add(7);
+  const ScopedBlockPool current(loop->blocks());
+  std::vector<void*> blocks{BlockPool::allocate(10, BlockUse::frame)};
+  for (int i = 0; i < 2; ++i) blocks.push_back(BlockPool::allocate(10, BlockUse::buffer));
+  for (int i = 0; i < 4; ++i) blocks.push_back(BlockPool::allocate(10, BlockUse::other));
+  BlockPool::release(BlockPool::allocate(1000));
+  const CoreReport report = report_on(*loop);
+  EXPECT_EQ(report.frames_in_use, 1U);
+  EXPECT_EQ(report.buffers_in_use, 2U);
+  EXPECT_EQ(report.blocks_in_use, 7U);
+  EXPECT_EQ(report.cached_bytes, loop->blocks().cached_bytes());
+  EXPECT_EQ(report.cached_bytes != 0, BlockPool::caches_free_blocks);
+  ASSERT_EQ(report.metrics.size(), 1U);
+  EXPECT_EQ(report.metrics[0].name, "things");
+  EXPECT_EQ(report.metrics[0].value, 7U);
+  for (void* const block : blocks) BlockPool::release(block);
+}
+
+TEST(ReportOfALoop, CopiesTheCpuTimeOfItsThread) {
+  CountedPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
+  EXPECT_EQ(report_on(*loop).cpu_time, Duration(0));
+  loop->metrics().on_thread_start();
+  while (loop->metrics().cpu_time() == Duration(0)) {
+  }
+  loop->metrics().on_thread_end();
+  EXPECT_GT(report_on(*loop).cpu_time, Duration(0));
+  EXPECT_EQ(report_on(*loop).cpu_time, loop->metrics().cpu_time());
 }
 
 TEST(ReportOfThreads, MayBeReadByAnyThreadAtAnyTime) {
