@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -315,6 +316,81 @@ TEST_F(BroadcastTest, AFloodDoesNotStarveTheReadersCore) {
   std::vector<int> received;
   run_beside_others(receive_all(subscription, received), received, count);
   EXPECT_EQ(received, numbers(0, count - 1));
+}
+
+TEST_F(BroadcastTest, TheLoopTakesATurnAfterEach256ValuesWithoutAWait) {
+  Broadcast<int> broadcast({.capacity = 1000});
+  auto subscription = broadcast.subscribe();
+  for (int i = 0; i < 800; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
+  const auto reader = [&]() -> Task<> {
+    const std::uint64_t first = loop(0).counters().turns.value();
+    for (std::uint64_t number = 1; number <= 800; ++number) {
+      EXPECT_TRUE(co_await subscription.receive());
+      EXPECT_EQ(loop(0).counters().turns.value() - first, number / 256) << number;
+    }
+  };
+  run_on_cores({reader});
+}
+
+TEST_F(BroadcastTest, AWaitBeginsANewRowOfValues) {
+  Broadcast<int> broadcast({.capacity = 1000});
+  auto subscription = broadcast.subscribe();
+  for (int i = 0; i < 200; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
+  platform_.at(platform_.now() + 1s, [&] {
+    for (int i = 0; i < 400; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
+  });
+  const auto reader = [&]() -> Task<> {
+    for (int i = 0; i < 201; ++i) EXPECT_TRUE(co_await subscription.receive());
+    const std::uint64_t first = loop(0).counters().turns.value();
+    for (std::uint64_t number = 1; number < 400; ++number) {
+      EXPECT_TRUE(co_await subscription.receive());
+      EXPECT_EQ(loop(0).counters().turns.value() - first, number / 256) << number;
+    }
+  };
+  run_on_cores({reader});
+}
+
+TEST_F(BroadcastTest, KeepsItsCapacity) {
+  for (const std::size_t capacity : {0U, 1U, 2U, 3U, 17U}) {
+    const std::size_t kept = capacity == 0 ? 1 : capacity;
+    Broadcast<int> broadcast({.capacity = capacity});
+    EXPECT_EQ(broadcast.capacity(), kept);
+    auto slow = broadcast.subscribe();
+    for (int i = 0; i <= static_cast<int>(kept); ++i) EXPECT_TRUE(broadcast.publish(int(i)));
+    EXPECT_EQ(next(slow).error(), Errc::limit_reached);
+    EXPECT_EQ(slow.missed(), 1U);
+    for (int i = 1; i <= static_cast<int>(kept); ++i) EXPECT_EQ(*next(slow).value(), i);
+  }
+}
+
+TEST_F(BroadcastTest, ReadableReturnsIfReceiveWouldFailImmediately) {
+  Broadcast<int> broadcast({.capacity = 1, .slow_reader_policy = SlowReaderPolicy::disconnect});
+  auto subscription = broadcast.subscribe();
+  EXPECT_TRUE(broadcast.publish(1));
+  EXPECT_TRUE(broadcast.publish(2));
+  EXPECT_EQ(next(subscription).error(), Errc::limit_reached);
+  const auto body = [&]() -> Task<> {
+    EXPECT_TRUE(co_await timeout(1s, subscription.readable()));
+    broadcast.close();
+    EXPECT_TRUE(co_await timeout(1s, subscription.readable()));
+    EXPECT_EQ((co_await subscription.receive()).error(), Errc::limit_reached);
+  };
+  run_on_cores({body});
+}
+
+TEST_F(BroadcastTest, ADisconnectedReaderMissesNoLaterValues) {
+  Broadcast<int> broadcast({.capacity = 2, .slow_reader_policy = SlowReaderPolicy::disconnect});
+  {
+    auto slow = broadcast.subscribe();
+    auto other = broadcast.subscribe();
+    for (int i = 1; i <= 5; ++i) EXPECT_TRUE(broadcast.publish(int(i)));
+    EXPECT_EQ(next(slow).error(), Errc::limit_reached);
+    EXPECT_TRUE(broadcast.publish(6));
+    EXPECT_EQ(next(slow).error(), Errc::limit_reached);
+    EXPECT_EQ(slow.missed(), 3U);
+    EXPECT_EQ(broadcast.subscribers(), 1U);
+  }
+  EXPECT_EQ(broadcast.subscribers(), 0U) << "each subscriber leaves once";
 }
 
 /// Scenario with a reader on each core and values from outside; a cancelled target continues.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -293,6 +294,74 @@ TEST_F(MailboxTest, AFloodDoesNotStarveTheReceiversCore) {
   std::vector<int> received;
   run_beside_others(receive_all(mailbox, received), received, count);
   EXPECT_EQ(received, numbers(0, count - 1));
+}
+
+TEST_F(MailboxTest, TheLoopTakesATurnAfterEach256ValuesWithoutAWait) {
+  Mailbox<int> mailbox;
+  for (int i = 0; i < 800; ++i) EXPECT_TRUE(mailbox.try_send(int(i)));
+  const auto receiver = [&]() -> Task<> {
+    const std::uint64_t first = loop(0).counters().turns.value();
+    for (std::uint64_t number = 1; number <= 800; ++number) {
+      EXPECT_TRUE(co_await mailbox.receive());
+      EXPECT_EQ(loop(0).counters().turns.value() - first, number / 256) << number;
+    }
+  };
+  run_on_cores({receiver});
+}
+
+TEST_F(MailboxTest, AWaitBeginsANewRowOfValues) {
+  Mailbox<int> mailbox;
+  for (int i = 0; i < 200; ++i) EXPECT_TRUE(mailbox.try_send(int(i)));
+  platform_.at(platform_.now() + 1s, [&] {
+    for (int i = 0; i < 400; ++i) EXPECT_TRUE(mailbox.try_send(int(i)));
+  });
+  const auto receiver = [&]() -> Task<> {
+    for (int i = 0; i < 201; ++i) EXPECT_TRUE(co_await mailbox.receive());
+    const std::uint64_t first = loop(0).counters().turns.value();
+    for (std::uint64_t number = 1; number < 400; ++number) {
+      EXPECT_TRUE(co_await mailbox.receive());
+      EXPECT_EQ(loop(0).counters().turns.value() - first, number / 256) << number;
+    }
+  };
+  run_on_cores({receiver});
+}
+
+TEST_F(MailboxTest, ACancelledSenderLeavesItsPlaceInTheLine) {
+  Mailbox<int> mailbox({.capacity = 1});
+  EXPECT_TRUE(mailbox.try_send(1));
+  std::vector<int> sent;
+  const auto patient = [&]() -> Task<> {
+    co_await yield();
+    EXPECT_TRUE(co_await mailbox.send(3));
+    sent.push_back(3);
+  };
+  const auto body = [&]() -> Task<> {
+    EXPECT_EQ((co_await timeout(1s, mailbox.send(2))).error(), Errc::timed_out);
+    EXPECT_TRUE(sent.empty());
+    EXPECT_EQ(mailbox.try_receive(), 1);
+    EXPECT_TRUE(co_await sleep(1s));
+    EXPECT_EQ(sent, numbers(3, 3)) << "the next sender gets the room";
+    EXPECT_EQ(mailbox.try_receive(), 3);
+    EXPECT_TRUE(mailbox.try_send(4)) << "no sender waits any more";
+  };
+  run_on_cores({body, patient});
+  EXPECT_EQ(mailbox.try_receive(), 4);
+  EXPECT_FALSE(mailbox.try_receive());
+}
+
+TEST_F(MailboxTest, ValuesOfWaitingSendersReplaceReceivedOnes) {
+  Mailbox<std::unique_ptr<int>> mailbox({.capacity = 1});
+  const auto sender = [&]() -> Task<> {
+    for (int i = 1; i <= 5; ++i) EXPECT_TRUE(co_await mailbox.send(std::make_unique<int>(i)));
+  };
+  const auto receiver = [&]() -> Task<> {
+    EXPECT_TRUE(co_await sleep(1s));
+    for (int i = 1; i <= 5; ++i) {
+      const auto value = co_await mailbox.receive();
+      EXPECT_EQ(**value, i);
+    }
+  };
+  run_on_cores({sender, receiver});
 }
 
 /// Scenario with two senders on two cores, one outside, and little room: each sent value is
