@@ -176,7 +176,9 @@ TEST_F(ForeignPtrTest, AThrowingConstructorLeaksNothing) {
   struct Broken {
     Broken() { throw std::runtime_error("broken"); }
   };
+  const ScopedBlockPool current(loop(0).blocks());
   EXPECT_THROW(static_cast<void>(make_foreign<Broken>(loop(0))), std::runtime_error);
+  EXPECT_EQ(blocks(0), 0U);
 }
 
 TEST(ForeignPtrWithoutGroup, ObjectsInTransitAreDestroyedWithTheLoop) {

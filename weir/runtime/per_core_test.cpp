@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -75,6 +76,15 @@ TEST(PerCore, LocalReturnsTheValueOfTheCore) {
 }
 
 // --- over all cores ------------------------------------------------------------------------------
+
+// Each core gets a copy of the function, and the function is called with the core's value.
+template <class Fn>
+concept Mappable = requires(PerCore<int>& values, Fn fn) { values.map(std::move(fn)); };
+struct MoveOnly {
+  std::unique_ptr<int> own;
+  int operator()(int& number) const { return number; }
+};
+static_assert(Mappable<int (*)(int&)> && !Mappable<int (*)(std::string&)> && !Mappable<MoveOnly>);
 
 /// Runs the body of a test on core 0 of three, with a number for each core.
 class PerCoreMap : public testing::Test {

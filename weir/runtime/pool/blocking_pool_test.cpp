@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -29,11 +31,16 @@ static_assert(refused<std::reference_wrapper<int>> && refused<std::initializer_l
 static_assert(refused<std::vector<std::string_view>> && refused<std::pair<int, const char*>>);
 static_assert(refused<std::map<std::string, std::span<int>>> && refused<std::tuple<int, int&>>);
 static_assert(refused<std::optional<std::string_view>> && refused<std::array<int*, 2>>);
+static_assert(refused<std::vector<std::vector<std::vector<int*>>>>);
+static_assert(refused<std::ranges::filter_view<std::ranges::ref_view<std::vector<int>>,
+                                               bool (*)(int)>>);  // a view that is not borrowed
+static_assert(!refused<std::filesystem::path>);                   // a range of itself
 static_assert(!refused<std::string> && !refused<std::unique_ptr<int>> && !refused<int (*)(int)>);
 static_assert(!refused<std::map<std::string, std::vector<std::string>>> &&
               !refused<std::nullptr_t>);
 static_assert(!refused<Borrowed<std::string_view>> && !refused<Borrowed<int&>>);
 static_assert(std::is_same_v<PoolResult<int (*)(int), int>, Result<int>>);
+static_assert(std::is_same_v<PoolResult<int* (*)()>, Result<int*>>);
 static_assert(std::is_same_v<PoolResult<Result<int> (*)()>, Result<int>>);
 static_assert(std::is_same_v<PoolResult<void (*)(std::stop_token, int), int>, Result<>>);
 static_assert(std::is_same_v<PoolResult<int (*)(int&), Borrowed<int&>>, Result<int>>);
