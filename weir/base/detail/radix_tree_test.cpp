@@ -130,6 +130,37 @@ TEST(RadixTree, AThrowingConstructorLeavesTheTreeUnchanged) {
   EXPECT_EQ(tree.memory_bytes(), before);
 }
 
+TEST(RadixTree, DestroysEachValueOnce) {
+  struct Counted {
+    Counted(int& count, bool bad) : alive(&count) {
+      if (bad) throw std::runtime_error("bad");
+      ++*alive;
+    }
+    Counted(Counted&& other) noexcept : alive(other.alive) { ++*alive; }
+    Counted& operator=(Counted&&) = delete;
+    ~Counted() { --*alive; }
+    int* alive;
+  };
+  int alive = 0;
+  {
+    RadixTree<Counted> tree;
+    EXPECT_THROW(tree.insert("a", alive, true), std::runtime_error);
+    EXPECT_EQ(alive, 0) << "a value that was not constructed is not destroyed";
+    for (const char* key : {"a", "b", "bc", "d"}) tree.insert(key, alive, false);
+    tree.insert("a", alive, false);
+    EXPECT_EQ(alive, 4);
+    EXPECT_TRUE(tree.remove("b"));
+    EXPECT_EQ(alive, 3);
+    {
+      const auto taken = tree.take("bc");
+      EXPECT_TRUE(taken.has_value());
+      EXPECT_EQ(alive, 3) << "the value that was moved from is destroyed";
+    }
+    EXPECT_EQ(alive, 2);
+  }
+  EXPECT_EQ(alive, 0);
+}
+
 TEST(RadixTree, LongestPrefixReturnsTheLongestMatchingKey) {
   RadixTree<int> tree;
   const std::string longer = std::string(100, 'a') + "-b-" + std::string(100, 'c');
@@ -222,6 +253,51 @@ TEST(RadixTree, WalksStartAndStopOnRequest) {
   EXPECT_EQ(found, (std::vector<std::string>{"997", "998", "999"}));
   tree.walk([](std::string_view, int& value) { value = -value; });
   EXPECT_EQ(*tree.find("7"), -7);
+}
+
+TEST(RadixTree, EveryWalkStopsAtItsFirstKey) {
+  RadixTree<int> tree;
+  for (const char* key : {"", "a", "ab", "abc", "abd", "b", "c"}) tree.insert(key, 0);
+  std::vector<std::string> visited;
+  const auto stop = [&](std::string_view key, int) {
+    visited.emplace_back(key);
+    return false;
+  };
+  const RadixTree<int>& constant = tree;
+  tree.walk(stop);
+  constant.walk(stop);
+  EXPECT_EQ(visited, (std::vector<std::string>{"", ""}));
+  for (const char* key : {"", "a", "ab", "abc", "abd", "b", "c"}) {
+    SCOPED_TRACE(key);
+    visited.clear();
+    tree.walk_from(key, stop);
+    tree.walk_prefix(key, stop);
+    EXPECT_EQ(visited, (std::vector<std::string>{key, key}));
+  }
+  visited.clear();
+  tree.walk_from("aa", stop);
+  tree.walk_from("abca", stop);
+  EXPECT_EQ(visited, (std::vector<std::string>{"ab", "abd"}));
+}
+
+TEST(RadixTree, WalkFromVisitsAllKeysThatAreNotLess) {
+  RadixTree<int> tree;
+  std::vector<std::string> keys{""};
+  for (const int size : {3, 16, 48, 256}) {  // the children of a node of each size
+    const std::string prefix = std::to_string(size) + "/";
+    keys.push_back(prefix);
+    for (int byte = 0; byte < size; ++byte) keys.push_back(prefix + static_cast<char>(byte));
+  }
+  for (const std::string& key : keys) tree.insert(key, 0);
+  std::ranges::sort(keys);
+  for (std::size_t at = 0; at < keys.size(); ++at) {
+    for (const std::string& start : {keys[at], keys[at] + '\0'}) {
+      std::vector<std::string> visited;
+      tree.walk_from(start, [&](std::string_view key, int) { visited.emplace_back(key); });
+      const auto first = std::ranges::lower_bound(keys, start);
+      ASSERT_EQ(visited, std::vector<std::string>(first, keys.end())) << at;
+    }
+  }
 }
 
 TEST(RadixTree, ALargeTreeFreesItsSlabs) {
