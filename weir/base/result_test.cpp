@@ -33,6 +33,12 @@ TEST(Result, HoldsAValueOrAnError) {
   EXPECT_EQ(text.value_or("other"), "other");
 }
 
+TEST(Result, IsRecognizedByATrait) {
+  EXPECT_TRUE(is_result<Result<int>>);
+  EXPECT_TRUE(is_result<Result<>>);
+  EXPECT_FALSE(is_result<int>);
+}
+
 TEST(Errc, HasACategoryAndAMessageForEachCode) {
   const std::error_code code = Errc::timed_out;
   EXPECT_STREQ(code.category().name(), "weir");
@@ -52,6 +58,14 @@ TEST(After, SaturatesAtTheLimits) {
   EXPECT_EQ(after(noon, -1s), noon - 1s);
   EXPECT_EQ(after(noon, Duration::max()), never);
   EXPECT_EQ(after(never, 1ns), never);
+  EXPECT_EQ(after(never - 2ns, 1ns), never - 1ns);
+  EXPECT_EQ(after(never - 2ns, 2ns), never);
+  EXPECT_EQ(after(never - 2ns, 3ns), never);
+  EXPECT_EQ(after(never, 0ns), never);
+  EXPECT_EQ(after(Instant::min() + 2ns, -1ns), Instant::min() + 1ns);
+  EXPECT_EQ(after(Instant::min() + 2ns, -2ns), Instant::min());
+  EXPECT_EQ(after(Instant::min() + 2ns, -3ns), Instant::min());
+  EXPECT_EQ(after(Instant::min(), 0ns), Instant::min());
   EXPECT_EQ(after(Instant::min(), -1ns), Instant::min());
   EXPECT_EQ(after(noon, Duration::min()), noon + Duration::min());
 }

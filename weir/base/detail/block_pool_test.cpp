@@ -256,6 +256,17 @@ TEST(BlockPool, OneAllocationFailsOnRequest) {
   EXPECT_FALSE(pool.will_fail());
   BlockPool::release(BlockPool::allocate(100));
   EXPECT_EQ(pool.blocks_in_use(), 0U);
+  EXPECT_FALSE(pool.will_fail()) << "only one allocation fails";
+}
+
+TEST(BlockPool, TheNextAllocationFailsAfterZero) {
+  BlockPool pool;
+  const ScopedBlockPool use(pool);
+  pool.fail_after(0);
+  EXPECT_THROW(BlockPool::allocate(100), std::bad_alloc);
+  void* const block = BlockPool::allocate(100);
+  EXPECT_EQ(pool.blocks_in_use(), 1U);
+  BlockPool::release(block);
 }
 
 TEST(MakeBlock, OwnsAnObject) {

@@ -33,6 +33,35 @@ TEST(FunctionType, HasTheReturnAndParameterTypes) {
   static_assert(of_lambda.callable_as_const);
 }
 
+TEST(FunctionType, KnowsIfEachFormOfCallableIsConst) {
+  struct Const {
+    void operator()() const {}
+  };
+  struct ConstNoexcept {
+    void operator()() const noexcept {}
+  };
+  struct ConstReference {
+    void operator()() const& {}
+  };
+  struct ConstReferenceNoexcept {
+    void operator()() const& noexcept {}
+  };
+  struct Mutable {
+    void operator()() {}
+  };
+  struct MutableNoexcept {
+    void operator()() noexcept {}
+  };
+  EXPECT_TRUE(FunctionTypeOf<void (*)()>::callable_as_const);
+  EXPECT_TRUE(FunctionTypeOf<void (*)() noexcept>::callable_as_const);
+  EXPECT_TRUE(FunctionTypeOf<Const>::callable_as_const);
+  EXPECT_TRUE(FunctionTypeOf<ConstNoexcept>::callable_as_const);
+  EXPECT_TRUE(FunctionTypeOf<ConstReference>::callable_as_const);
+  EXPECT_TRUE(FunctionTypeOf<ConstReferenceNoexcept>::callable_as_const);
+  EXPECT_FALSE(FunctionTypeOf<Mutable>::callable_as_const);
+  EXPECT_FALSE(FunctionTypeOf<MutableNoexcept>::callable_as_const);
+}
+
 TEST(FunctionType, DetectsMutableCallables) {
   const auto of_mutable = type_of([count = 0]() mutable noexcept { return ++count; });
   static_assert(std::is_same_v<decltype(of_mutable)::ParameterTypes, Parameters<>>);

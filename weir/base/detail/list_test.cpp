@@ -74,6 +74,39 @@ TEST(List, SplicesAtTheEnd) {
   EXPECT_TRUE(list.empty());
 }
 
+TEST(List, SplicedElementsUnlinkThemselvesAndOthersFollow) {
+  Item one(1), two(2), three(3), four(4);
+  List<Item> list, other;
+  list.push_back(one);
+  other.push_back(two);
+  other.push_back(three);
+  list.splice_back(other);
+  list.push_back(four);
+  EXPECT_EQ(numbers(list), (std::vector<int>{1, 2, 3, 4}));
+  two.unlink();
+  EXPECT_EQ(numbers(list), (std::vector<int>{1, 3, 4}));
+  three.unlink();
+  EXPECT_EQ(numbers(list), (std::vector<int>{1, 4}));
+  other.push_back(two);
+  EXPECT_EQ(numbers(other), std::vector<int>{2});
+  other.splice_back(list);
+  four.unlink();
+  other.push_back(three);
+  EXPECT_EQ(numbers(other), (std::vector<int>{2, 1, 3}));
+}
+
+TEST(List, AClearedListUnlinksItsElements) {
+  Item one(1), two(2);
+  List<Item> list;
+  list.push_back(one);
+  list.push_back(two);
+  list.clear();
+  EXPECT_TRUE(list.empty());
+  EXPECT_FALSE(one.linked() || two.linked());
+  list.push_front(two);
+  EXPECT_EQ(numbers(list), std::vector<int>{2});
+}
+
 TEST(List, ADestroyedListUnlinksItsElements) {
   Item one(1), two(2);
   {
