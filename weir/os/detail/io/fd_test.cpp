@@ -141,11 +141,25 @@ TEST(Event, IsReadableFromSignalToDrain) {
   EXPECT_FALSE(readable(event.get()));
 }
 
+TEST(Event, CountsEachSignalOnce) {
+  const Fd event = open_event().value();
+  std::uint64_t count = 0;
+  errno = ERANGE;
+  signal_event(event.get());
+  signal_event(event.get());
+  ASSERT_EQ(::read(event.get(), &count, sizeof count), ssize_t{sizeof count});
+  EXPECT_EQ(count, 2U);
+  drain_event(event.get());  // already empty
+  EXPECT_EQ(errno, ERANGE);
+}
+
 TEST(Event, AFullCounterIsNotAnError) {
   const Fd event = open_event().value();
   const std::uint64_t most = 0xfffffffffffffffeu;
   ASSERT_EQ(::write(event.get(), &most, sizeof most), ssize_t{sizeof most});
+  errno = ERANGE;
   signal_event(event.get());
+  EXPECT_EQ(errno, ERANGE);
   EXPECT_TRUE(readable(event.get()));
 }
 
