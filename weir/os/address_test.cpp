@@ -2,9 +2,12 @@
 #include "weir/os/address.hpp"
 
 #include <gtest/gtest.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
+#include <array>
 #include <cstring>
 #include <string>
 
@@ -33,6 +36,7 @@ TEST(Address, ShortFormsMeanEveryInterface) {
   EXPECT_TRUE(Address::parse("0.0.0.0:1")->is_any());
   EXPECT_FALSE(Address::loopback(1).is_any());
   EXPECT_FALSE(Address().is_any());
+  EXPECT_FALSE(Address::parse("[::1]:1")->is_any());
 }
 
 TEST(Address, RejectsInvalidText) {
@@ -62,6 +66,14 @@ TEST(Address, RejectsInvalidText) {
                                   std::string("[::1%]:80"),
                                   std::string("[::1%no-such-interface0]:80"),
                                   std::string("[::1%4294967296]:80"),
+                                  std::string("[::1%weir-no-such]:80"),
+                                  std::string("[::1%no-such-interface-name]:80"),
+                                  std::string("x::1]:80"),
+                                  std::string("[::1x:80"),
+                                  "[" + std::string(45, 'f') + "]:80",
+                                  "[" + std::string(46, 'f') + "]:80",
+                                  "[" + std::string(47, 'f') + "]:80",
+                                  std::string(46, '1') + ":80",
                                   std::string("unix:"),
                                   std::string("unix:@"),
                                   long_path,
@@ -75,6 +87,27 @@ TEST(Address, RejectsInvalidText) {
     ASSERT_FALSE(address) << text << " was read as " << address->to_string();
     EXPECT_EQ(address.error(), Errc::bad_input);
   }
+}
+
+TEST(Address, ParsesTheLongestIpv6Text) {
+  const std::string longest = "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255";
+  ASSERT_EQ(longest.size(), 45U);
+  EXPECT_EQ(round_trip("[" + longest + "]:1"), "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:1");
+}
+
+TEST(Address, ReadsTheScopeFromTheNameOfAnInterface) {
+  std::array<char, IF_NAMESIZE> name{};
+  if (::if_indextoname(1, name.data()) == nullptr) GTEST_SKIP() << "no first interface";
+  EXPECT_EQ(round_trip("[fe80::1%" + std::string(name.data()) + "]:9"), "[fe80::1%1]:9");
+  EXPECT_EQ(round_trip("[fe80::1%0]:9"), "[fe80::1]:9");
+  EXPECT_EQ(round_trip("[fe80::1%4294967295]:9"), "[fe80::1%4294967295]:9");
+}
+
+TEST(Address, EscapesControlBytesAndBackslashesOnly) {
+  const std::string bytes = "\x01\x1f ~\x7f\x80\xff\\[]'%@";
+  const std::string escaped = "\\x01\\x1f ~\\x7f\x80\xff\\x5c[]'%@";
+  EXPECT_EQ(Address::local("/" + bytes)->to_string(), "unix:/" + escaped);
+  EXPECT_EQ(Address::local("@" + bytes)->to_string(), "unix:@" + escaped);
 }
 
 TEST(Address, HasTheKernelsLayout) {
@@ -106,6 +139,10 @@ TEST(Address, TheLongestPathFits) {
   const Address address = Address::local(name).value();
   EXPECT_EQ(address.path(), name);
   EXPECT_LE(address.size(), sizeof(sockaddr_un));
+  const std::string abstract = "@" + std::string(106, 'a');
+  EXPECT_EQ(Address::local(abstract)->to_string(), "unix:" + abstract);
+  EXPECT_EQ(Address::local(abstract + "a").error(), Errc::bad_input);
+  EXPECT_EQ(Address::local(name + "a").error(), Errc::bad_input);
 }
 
 TEST(Address, ReturnsItsFamilyAndPort) {
@@ -126,10 +163,36 @@ TEST(Address, ATruncatedAddressIsNotAnInetAddress) {
   Address address = Address::loopback(80);
   address.set_size(4);
   EXPECT_EQ(address.family(), AddressFamily::none);
+  address.set_size(sizeof(sockaddr_in) - 1);
+  EXPECT_EQ(address.family(), AddressFamily::none);
+  EXPECT_EQ(address.port(), 0);
   address.set_size(0);
   EXPECT_EQ(address.to_string(), "-");
   address.set_size(1u << 20);
   EXPECT_EQ(address.size(), Address::capacity);
+}
+
+TEST(Address, ATruncatedOrUnknownAddressHasNoFamily) {
+  Address six = Address::any(80);
+  six.set_size(sizeof(sockaddr_in6) - 1);
+  EXPECT_EQ(six.family(), AddressFamily::none);
+  EXPECT_EQ(six.to_string(), "-");
+  Address local = Address::local("/a").value();
+  local.set_size(1);
+  EXPECT_EQ(local.family(), AddressFamily::none);
+  sockaddr_in unknown{};
+  unknown.sin_family = AF_PACKET;
+  Address other;
+  EXPECT_EQ(other.size(), 0U);
+  std::memcpy(other.buffer(), &unknown, sizeof unknown);
+  other.set_size(sizeof unknown);
+  EXPECT_EQ(other.family(), AddressFamily::none);
+  EXPECT_FALSE(other.is_inet());
+  EXPECT_FALSE(other.is_any());
+  EXPECT_EQ(other.port(), 0);
+  EXPECT_EQ(other.path(), "");
+  EXPECT_EQ(other.to_string(), "-");
+  EXPECT_EQ(other.with_port(80), other);
 }
 
 TEST(Address, UnnamedAndStrangeUnixNamesAreSafeToLog) {
@@ -154,6 +217,9 @@ TEST(Address, ComparesByValue) {
   EXPECT_NE(Address::loopback(1), Address::loopback(2));
   EXPECT_NE(Address::parse("unix:@a").value(), Address::parse("unix:a").value());
   EXPECT_NE(Address(), Address::loopback(0));
+  EXPECT_EQ(Address(), Address());
+  EXPECT_NE(Address::parse("unix:@a").value(), Address::parse("unix:@ab").value());
+  EXPECT_NE(Address::ipv6({}, 1, 0), Address::ipv6({}, 1, 2));
 }
 
 }  // namespace

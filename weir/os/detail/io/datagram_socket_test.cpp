@@ -1,10 +1,15 @@
 // Tests of datagram sockets on loopback: delivery, shared ports and multicast groups.
 #include "weir/os/detail/io/datagram_socket.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -14,6 +19,7 @@
 #include <string_view>
 
 #include "weir/os/detail/io/socket.hpp"
+#include "weir/os/test/denied_call.hpp"
 
 namespace weir::os {
 namespace {
@@ -41,6 +47,13 @@ std::optional<std::string> receive(const Fd& socket, int milliseconds = 10'000) 
 
 Address address_of(const Fd& socket) {
   return local_address(socket.get()).value();
+}
+
+int option(const Fd& socket, int level, int name) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  EXPECT_EQ(::getsockopt(socket.get(), level, name, &value, &size), 0) << name;
+  return value;
 }
 
 unsigned loopback_interface() {
@@ -87,6 +100,81 @@ TEST(DatagramSocket, SharesAPortOnlyIfAllSocketsAllowIt) {
   EXPECT_EQ(
       open_datagram_socket({.local = shared, .reuse_port = true, .require_unused = true}).error(),
       system_error(EADDRINUSE));
+}
+
+TEST(DatagramSocket, AnUnusedPortIsSharedOnlyOnRequest) {
+  const Fd alone = open_socket({.local = Address::loopback(0), .require_unused = true});
+  EXPECT_EQ(option(alone, SOL_SOCKET, SO_REUSEPORT), 0);
+  EXPECT_EQ(open_datagram_socket({.local = address_of(alone), .reuse_port = true}).error(),
+            system_error(EADDRINUSE));
+}
+
+TEST(DatagramSocket, OptionsReachTheKernel) {
+  const Address six = Address::any(0);
+  const Fd plain = open_socket({.local = six});
+  EXPECT_EQ(option(plain, IPPROTO_IPV6, IPV6_V6ONLY), 0);
+  EXPECT_EQ(option(plain, IPPROTO_UDP, UDP_GRO), 0);
+  EXPECT_EQ(option(plain, SOL_SOCKET, SO_REUSEPORT), 0);
+  EXPECT_EQ(option(plain, IPPROTO_IPV6, IPV6_MULTICAST_IF), 0);
+  EXPECT_EQ(option(plain, IPPROTO_IP, IP_MULTICAST_ALL), 0);
+  constexpr int ipv6_multicast_all = 29;
+  EXPECT_EQ(option(plain, IPPROTO_IPV6, ipv6_multicast_all), 0);
+  const int interface = static_cast<int>(loopback_interface());
+  const Fd other = open_socket({.local = six,
+                                .reuse_port = true,
+                                .v6_only = true,
+                                .multicast_interface = loopback_interface(),
+                                .gro = true});
+  EXPECT_EQ(option(other, IPPROTO_IPV6, IPV6_V6ONLY), 1);
+  EXPECT_EQ(option(other, IPPROTO_UDP, UDP_GRO), 1);
+  EXPECT_EQ(option(other, SOL_SOCKET, SO_REUSEPORT), 1);
+  EXPECT_EQ(option(other, IPPROTO_IPV6, IPV6_MULTICAST_IF), interface);
+  const Fd four = open_socket({.local = Address::loopback(0)});
+  EXPECT_EQ(option(four, IPPROTO_IP, IP_MULTICAST_ALL), 0);
+  EXPECT_EQ(option(four, IPPROTO_UDP, UDP_GRO), 0);
+}
+
+TEST(DatagramSocket, IsNonBlockingAndCloseOnExec) {
+  const Fd socket = open_socket({.local = Address::loopback(0)});
+  EXPECT_NE(::fcntl(socket.get(), F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_NE(::fcntl(socket.get(), F_GETFL) & O_NONBLOCK, 0);
+}
+
+TEST(DatagramSocket, BindsToItsLocalAddressBeforeItConnects) {
+  const Fd server = open_socket({.local = Address::loopback(0)});
+  Fd client = open_socket({.local = Address::loopback(0), .peer = address_of(server)});
+  const Address bound = address_of(client);
+  EXPECT_EQ(peer_address(client.get()).value(), address_of(server));
+  client.close();
+  client = open_socket({.local = bound, .peer = address_of(server)});
+  EXPECT_EQ(address_of(client), bound);
+  EXPECT_EQ(open_datagram_socket({.local = Address::parse("192.0.2.1:0").value()}).error(),
+            system_error(EADDRNOTAVAIL));
+  EXPECT_FALSE(open_datagram_socket(
+      {.local = Address::loopback(0), .peer = Address::parse("[::1]:1").value()}));
+}
+
+/// Ends this (child) process with 0 if opening ends as it should on a machine without IPv6.
+[[noreturn]] void open_without_ipv6() {
+  if (!deny({SYS_socket, 0, AF_INET6}, EAFNOSUPPORT)) ::_exit(2);
+  const auto every = open_datagram_socket({.local = Address::any(0), .reuse_port = true});
+  if (!every) ::_exit(3);
+  const Address bound = local_address(every->get()).value();
+  if (bound.family() != AddressFamily::ipv4 || !bound.is_any() || bound.port() == 0) ::_exit(4);
+  const auto second =
+      open_datagram_socket({.local = Address::any(bound.port()), .reuse_port = true});
+  if (!second || local_address(second->get()).value() != bound) ::_exit(5);
+  const auto alone = open_datagram_socket({.local = Address::any(bound.port())});
+  if (alone || alone.error() != system_error(EADDRINUSE)) ::_exit(6);
+  const auto only_six = open_datagram_socket({.local = Address::any(0), .v6_only = true});
+  if (only_six || only_six.error() != system_error(EAFNOSUPPORT)) ::_exit(7);
+  const auto loopback = open_datagram_socket({.local = Address::parse("[::1]:0").value()});
+  if (loopback || loopback.error() != system_error(EAFNOSUPPORT)) ::_exit(8);
+  ::_exit(0);
+}
+
+TEST(DatagramSocketDeathTest, EveryInterfaceMeansIpv4WithoutIpv6) {
+  EXPECT_EXIT(open_without_ipv6(), testing::ExitedWithCode(0), "");
 }
 
 TEST(DatagramSocket, NeedsAnIpAddress) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -144,6 +145,35 @@ TEST_F(ConnectOrListen, RejectsALockThatOtherUsersMayOpen) {
   EXPECT_EQ(connect_or_listen(place_).error(), system_error(EACCES));
 }
 
+TEST_F(ConnectOrListen, RejectsALockThatIsNotAPlainFile) {
+  const std::string lock = tree_.path("meet.lock");
+  ASSERT_EQ(::mkfifo(lock.c_str(), 0600), 0);
+  EXPECT_EQ(connect_or_listen(place_).error(), system_error(EACCES));
+  EXPECT_TRUE(std::filesystem::exists(lock));
+}
+
+TEST_F(ConnectOrListen, WaitsWhileAnotherProcessHoldsTheLock) {
+  const std::string path = tree_.path("meet.lock");
+  Fd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
+  const Fd opened(::inotify_init1(IN_CLOEXEC));
+  ASSERT_GE(::inotify_add_watch(opened.get(), path.c_str(), IN_OPEN), 0);
+  Result<Rendezvous> met = fail(Errc::not_found);
+  std::jthread waiting([&] { met = connect_or_listen(place_); });
+  std::array<char, 4096> events{};
+  for (int tries = 0; tries < 3; ++tries) {
+    ASSERT_GT(::read(opened.get(), events.data(), events.size()), 0);
+  }
+  EXPECT_FALSE(std::filesystem::exists(tree_.path("meet")));
+  // The process that releases the lock removes its file first.
+  ASSERT_EQ(::unlink(path.c_str()), 0);
+  lock.close();
+  waiting.join();
+  ASSERT_TRUE(met) << met.error().message();
+  EXPECT_TRUE(met->listener);
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 TEST_F(ConnectOrListen, BothSidesReportTheListenersFile) {
   const auto first = connect_or_listen(place_);
   const auto second = connect_or_listen(place_);
@@ -208,6 +238,35 @@ TEST(SeqpacketSocket, AClosedPeerIsAnEmptyMessageAndABrokenPipe) {
   EXPECT_EQ(receive_message(ends.other.get(), room)->size, 4U);
   EXPECT_EQ(receive_message(ends.other.get(), room)->size, 0U);
   EXPECT_EQ(send_message(ends.other.get(), to_bytes("late")).error(), system_error(EPIPE));
+}
+
+TEST(SeqpacketSocket, AnEarlierInterruptedCallDoesNotHideAClosedPeer) {
+  Ends ends = connected();
+  ends.one.close();
+  std::array<std::byte, 64> room{};
+  errno = EINTR;
+  EXPECT_EQ(receive_message(ends.other.get(), room)->size, 0U);
+}
+
+TEST(SeqpacketSocket, IgnoresControlDataThatIsNotADescriptor) {
+  const Ends ends = connected();
+  const int on = 1;
+  ASSERT_EQ(::setsockopt(ends.other.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on), 0);
+  ASSERT_TRUE(send_message(ends.one.get(), to_bytes("x"), std::array{ends.one.get()}));
+  std::array<std::byte, 64> room{};
+  const auto message = receive_message(ends.other.get(), room);
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->descriptors.size(), 1U);
+  ASSERT_TRUE(send_message(ends.one.get(), to_bytes("y")));
+  EXPECT_TRUE(receive_message(ends.other.get(), room)->descriptors.empty());
+}
+
+TEST(SeqpacketSocket, FailuresAreTheKernels) {
+  std::array<std::byte, 64> room{};
+  EXPECT_EQ(send_message(-1, to_bytes("x")).error(), system_error(EBADF));
+  EXPECT_EQ(receive_message(-1, room).error(), system_error(EBADF));
+  EXPECT_EQ(shut_down_receiving(-1).error(), system_error(EBADF));
+  EXPECT_EQ(peer_user_id(-1).error(), system_error(EBADF));
 }
 
 TEST(SeqpacketSocket, QueuedMessagesAreReceivedAfterReceivingIsShutDown) {

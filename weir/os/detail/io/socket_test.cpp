@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,10 +17,13 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "weir/os/test/denied_call.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
 namespace weir::os {
@@ -155,6 +159,58 @@ TEST(Listener, AFirstListenerSharesItsPortOnlyWithLaterOnes) {
   EXPECT_TRUE(accepted[0] && accepted[1]);
 }
 
+TEST(Listener, PortOptionsReachTheKernel) {
+  struct {
+    ListenSettings settings;
+    int reuse_address;
+    int reuse_port;
+  } const cases[] = {
+      {{}, 1, 0},
+      {{.reuse_address = false}, 0, 0},
+      {{.require_unused = true}, 1, 0},
+      {{.reuse_port = true}, 1, 1},
+      {{.reuse_port = true, .require_unused = true}, 1, 1},
+  };
+  for (const auto& each : cases) {
+    const Fd listener = listen_at(Address::loopback(0), each.settings);
+    EXPECT_EQ(option(listener.get(), SOL_SOCKET, SO_REUSEADDR), each.reuse_address);
+    EXPECT_EQ(option(listener.get(), SOL_SOCKET, SO_REUSEPORT), each.reuse_port);
+    const auto second = open_listener(local_address(listener.get()).value(), {.reuse_port = true});
+    EXPECT_EQ(second.has_value(), each.reuse_port == 1);
+  }
+}
+
+TEST(Listener, PortOptionsDoNotAffectUnixSockets) {
+  const TemporaryTree tree;
+  const Address address = Address::local(tree.path("a.sock")).value();
+  const Fd listener =
+      listen_at(address, {.reuse_port = true, .require_unused = true, .v6_only = true});
+  EXPECT_EQ(option(listener.get(), SOL_SOCKET, SO_REUSEADDR), 0);
+  EXPECT_EQ(option(listener.get(), SOL_SOCKET, SO_REUSEPORT), 0);
+}
+
+/// Ends this (child) process with 0 if listening ends as it should on a machine without IPv6.
+[[noreturn]] void listen_without_ipv6() {
+  if (!deny({SYS_socket, 0, AF_INET6}, EAFNOSUPPORT)) ::_exit(2);
+  const auto every = open_listener(Address::any(0), {.reuse_port = true});
+  if (!every) ::_exit(3);
+  const Address bound = local_address(every->get()).value();
+  if (bound.family() != AddressFamily::ipv4 || !bound.is_any() || bound.port() == 0) ::_exit(4);
+  const auto second = open_listener(Address::any(bound.port()), {.reuse_port = true});
+  if (!second || local_address(second->get()).value() != bound) ::_exit(5);
+  const auto alone = open_listener(Address::any(bound.port()));
+  if (alone || alone.error() != system_error(EADDRINUSE)) ::_exit(6);
+  const auto only_six = open_listener(Address::any(0), {.v6_only = true});
+  if (only_six || only_six.error() != system_error(EAFNOSUPPORT)) ::_exit(7);
+  const auto loopback = open_listener(Address::parse("[::1]:0").value());
+  if (loopback || loopback.error() != system_error(EAFNOSUPPORT)) ::_exit(8);
+  ::_exit(0);
+}
+
+TEST(ListenerDeathTest, EveryInterfaceMeansIpv4WithoutIpv6) {
+  EXPECT_EXIT(listen_without_ipv6(), testing::ExitedWithCode(0), "");
+}
+
 TEST(Listener, TheBacklogReachesTheKernel) {
   const Fd listener = listen_at(Address::loopback(0), {.backlog = 7});
   tcp_info info{};
@@ -183,6 +239,16 @@ TEST(Connect, ReportsARefusedConnection) {
   } else {
     EXPECT_EQ(state.error(), system_error(ECONNREFUSED));
   }
+}
+
+TEST(Connect, AUnixConnectionIsEstablishedImmediately) {
+  const TemporaryTree tree;
+  const Address address = Address::local(tree.path("a.sock")).value();
+  const Fd listener = listen_at(address, {.backlog = 0});
+  const Fd client = open_stream(AddressFamily::local).value();
+  EXPECT_EQ(start_connect(client.get(), address).value(), ConnectState::established);
+  const Fd late = open_stream(AddressFamily::local).value();
+  EXPECT_EQ(start_connect(late.get(), address).error(), system_error(EAGAIN)) << "a full queue";
 }
 
 TEST(Connect, ReportsABadDescriptor) {
@@ -317,6 +383,21 @@ TEST(Options, OptionsReachTheKernel) {
   EXPECT_EQ(option(socket, IPPROTO_TCP, TCP_NODELAY), 0);
 }
 
+TEST(Options, SetsHowLongCloseMayLinger) {
+  const Connection both = connected();
+  const auto set = [&](std::optional<std::chrono::seconds> longest) {
+    EXPECT_TRUE(set_linger(both.client.get(), longest));
+    linger now{-1, -1};
+    socklen_t size = sizeof now;
+    EXPECT_EQ(::getsockopt(both.client.get(), SOL_SOCKET, SO_LINGER, &now, &size), 0);
+    return std::pair(now.l_onoff, now.l_linger);
+  };
+  EXPECT_EQ(set(std::chrono::seconds(5)), std::pair(1, 5));
+  EXPECT_EQ(set(std::chrono::seconds(1)), std::pair(1, 1));
+  EXPECT_EQ(set(std::chrono::seconds(0)), std::pair(1, 0));
+  EXPECT_EQ(set(std::nullopt).first, 0);
+}
+
 TEST(Options, ALingerOfZeroResets) {
   Connection both = connected();
   ASSERT_TRUE(set_linger(both.client.get(), std::chrono::seconds(0)));
@@ -426,6 +507,17 @@ TEST_P(Drain, NewConnectionsWaitAndQueuedOnesAreAccepted) {
   }
 }
 
+TEST_P(Drain, AnAcceptedConnectionLosesTheInheritedLimit) {
+  const Fd client = connect_to(address_);
+  if (!refuse()) GTEST_SKIP() << "a filter is not permitted";
+  const Fd server = accept_from(listener_);
+  ASSERT_TRUE(clear_inherited_refusal(server.get()));
+  EXPECT_EQ(option(server.get(), IPPROTO_IP, IP_MINTTL), 0);
+  if (address_.family() == AddressFamily::ipv6) {
+    EXPECT_EQ(option(server.get(), IPPROTO_IPV6, IPV6_MINHOPCOUNT), 0);
+  }
+}
+
 TEST_P(Drain, HandshakesInProgressFinish) {
   // The server has answered this client's SYN, but the client drops the answer.
   const Fd client = open_stream(address_.family()).value();
@@ -473,6 +565,34 @@ INSTANTIATE_TEST_SUITE_P(
                     DrainCase{"IPv4OnIPv6Filter", "[::]:0", "127.0.0.1:0", RefuseMethod::filter},
                     DrainCase{"IPv4OnIPv6Distance", "[::]:0", "127.0.0.1:0", RefuseMethod::ttl}),
     [](const auto& each) { return each.param.name; });
+
+/// Returns true if this process may attach a filter to a listener.
+bool may_filter() {
+  const Fd listener = listen_at(Address::loopback(0));
+  return refuse_new_handshakes(listener.get(), RefuseMethod::filter).has_value();
+}
+
+TEST(Refuse, TheBestMethodIsTheFilterIfItIsPermitted) {
+  if (!may_filter()) GTEST_SKIP() << "a filter is not permitted";
+  const Fd listener = listen_at(Address::loopback(0));
+  ASSERT_TRUE(refuse_new_handshakes(listener.get()));
+  EXPECT_EQ(option(listener.get(), IPPROTO_IP, IP_MINTTL), 0);
+}
+
+/// Ends this (child) process with 0 if the TTL replaces a filter that is not permitted.
+[[noreturn]] void refuse_without_filter() {
+  if (!deny({SYS_setsockopt, 2, SO_ATTACH_FILTER}, EPERM)) ::_exit(2);
+  const Fd listener = listen_at(Address::loopback(0));
+  const auto filtered = refuse_new_handshakes(listener.get(), RefuseMethod::filter);
+  if (filtered || filtered.error() != system_error(EPERM)) ::_exit(3);
+  if (option(listener.get(), IPPROTO_IP, IP_MINTTL) != 0) ::_exit(4);
+  if (!refuse_new_handshakes(listener.get())) ::_exit(5);
+  ::_exit(option(listener.get(), IPPROTO_IP, IP_MINTTL) == 255 ? 0 : 6);
+}
+
+TEST(RefuseDeathTest, TheBestMethodIsTheTtlIfAFilterIsNotPermitted) {
+  EXPECT_EXIT(refuse_without_filter(), testing::ExitedWithCode(0), "");
+}
 
 TEST(CheckListening, DistinguishesListeners) {
   const Fd listener = listen_at(Address::loopback(0));
