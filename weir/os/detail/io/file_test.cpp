@@ -12,8 +12,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "weir/os/detail/io/text_file.hpp"
+#include "weir/os/test/scarce_descriptors.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
 namespace weir::os {
@@ -103,6 +106,162 @@ TEST(File, SortsListsByName) {
     expected.push_back({std::to_string(number), FileKind::file});
   }
   EXPECT_EQ(list_directory(tree.root(), 100).value(), expected);
+}
+
+TEST(File, OpensForReadingByDefault) {
+  const TemporaryTree tree;
+  tree.write("f", "text");
+  const Fd file = open_file(tree.path("f"), {}).value();
+  EXPECT_EQ(::fcntl(file.get(), F_GETFL) & O_ACCMODE, O_RDONLY);
+  const mode_t before = ::umask(0);
+  const auto made = open_file(tree.path("new"), {.mode = FileMode::append});
+  ::umask(before);
+  EXPECT_EQ(file_status(made->get()).value().permissions, 0666U);
+}
+
+TEST(File, RejectsPathsThatTheKernelWouldCut) {
+  const TemporaryTree tree;
+  tree.write("f", "text");
+  const std::string good = tree.path("f");
+  const std::string cut = good + std::string("\0x", 2);
+  for (const auto& [path, error] : {std::pair(std::string(), ENOENT), std::pair(cut, EINVAL)}) {
+    const std::error_code expected = system_error(error);
+    EXPECT_EQ(error_of(validate_path(path)), expected);
+    EXPECT_EQ(error_of(open_file(path, {})), expected);
+    EXPECT_EQ(error_of(path_status(path)), expected);
+    EXPECT_EQ(error_of(list_directory(path, 1)), expected);
+    EXPECT_EQ(error_of(rename_path(path, good)), expected);
+    EXPECT_EQ(error_of(rename_path(good, path)), expected);
+    EXPECT_EQ(error_of(remove_path(path)), expected);
+    EXPECT_EQ(error_of(make_directory(path, 0777)), expected);
+    EXPECT_EQ(error_of(sync_directory(path)), expected);
+  }
+  EXPECT_TRUE(validate_path(good));
+  EXPECT_TRUE(path_status(good)) << "it is still there";
+}
+
+TEST(File, OffsetsReachTheKernelsMaximum) {
+  const TemporaryTree tree;
+  tree.write("f", "text");
+  const Fd file = open_file(tree.path("f"), {.mode = FileMode::read_write}).value();
+  EXPECT_EQ(read_at(file.get(), {}, file_offset_max).value(), 0U);
+  std::array<std::byte, 4> bytes{};
+  const std::error_code invalid = system_error(EINVAL);
+  for (const std::uint64_t offset : {file_offset_max + 1, std::uint64_t{UINT64_MAX}}) {
+    EXPECT_EQ(error_of(read_at(file.get(), bytes, offset)), invalid);
+    EXPECT_EQ(error_of(write_at(file.get(), bytes, offset)), invalid);
+    EXPECT_EQ(error_of(resize_file(file.get(), offset)), invalid);
+  }
+  EXPECT_EQ(file_status(file.get()).value().size, 4U);
+}
+
+TEST(File, ReadsWritesAndResizesAtOffsets) {
+  const TemporaryTree tree;
+  const std::string path = tree.path("f");
+  tree.write("f", "0123456789");
+  const Fd file = open_file(path, {.mode = FileMode::read_write}).value();
+  std::array<std::byte, 4> bytes{};
+  EXPECT_EQ(read_at(file.get(), bytes, 3).value(), 4U);
+  EXPECT_EQ(to_text(bytes), "3456");
+  EXPECT_EQ(read_at(file.get(), bytes, 8).value(), 2U);
+  EXPECT_EQ(read_at(file.get(), bytes, 10).value(), 0U);
+  EXPECT_EQ(write_at(file.get(), to_bytes("xyz"), 2).value(), 3U);
+  ASSERT_TRUE(resize_file(file.get(), 6));
+  ASSERT_TRUE(sync_file(file.get()));
+  EXPECT_EQ(read_text_file(path).value(), "01xyz5");
+  ASSERT_TRUE(resize_file(file.get(), 8));
+  EXPECT_EQ(read_text_file(path).value(), std::string("01xyz5\0\0", 8));
+}
+
+TEST(File, EachModeOpensAsItSays) {
+  const TemporaryTree tree;
+  const auto write_to = [&](const char* name, FileMode mode) -> std::error_code {
+    const auto file = open_file(tree.path(name), {.mode = mode});
+    if (!file) return file.error();
+    return error_of(write_at(file->get(), to_bytes("new"), 0));
+  };
+  for (const FileMode mode : {FileMode::read, FileMode::read_write}) {
+    EXPECT_EQ(write_to("missing", mode), system_error(ENOENT));
+  }
+  tree.write("f", "content");
+  EXPECT_EQ(write_to("f", FileMode::read), system_error(EBADF));
+  EXPECT_EQ(write_to("f", FileMode::create_new), system_error(EEXIST));
+  EXPECT_EQ(write_to("f", FileMode::append), std::error_code());
+  EXPECT_EQ(read_text_file(tree.path("f")).value(), "contentnew");
+  EXPECT_EQ(write_to("f", FileMode::read_write), std::error_code());
+  EXPECT_EQ(read_text_file(tree.path("f")).value(), "newtentnew");
+  EXPECT_EQ(write_to("f", FileMode::truncate), std::error_code());
+  EXPECT_EQ(read_text_file(tree.path("f")).value(), "new");
+  for (const auto& [name, mode] :
+       {std::pair("a", FileMode::truncate), std::pair("b", FileMode::create_new),
+        std::pair("c", FileMode::append)}) {
+    EXPECT_EQ(write_to(name, mode), std::error_code());
+    EXPECT_EQ(read_text_file(tree.path(name)).value(), "new") << name;
+  }
+}
+
+TEST(File, ReportsTheKindOfAFile) {
+  const TemporaryTree tree;
+  EXPECT_EQ(path_status(tree.root()).value().kind, FileKind::directory);
+  EXPECT_EQ(path_status("/dev/null").value().kind, FileKind::other);
+  EXPECT_EQ(FileStatus().kind, FileKind::other);
+  EXPECT_EQ(FileStatus().size, 0U);
+  EXPECT_EQ(FileStatus().permissions, 0U);
+  EXPECT_EQ(DirectoryEntry().kind, FileKind::other);
+  tree.write("f", "");
+  ASSERT_EQ(::chmod(tree.path("f").c_str(), 0705), 0);
+  EXPECT_EQ(path_status(tree.path("f")).value().permissions, 0705U);
+}
+
+TEST(File, RenamesReplaceAndRemovalsRemove) {
+  const TemporaryTree tree;
+  tree.write("from", "new");
+  tree.write("to", "old");
+  ASSERT_TRUE(rename_path(tree.path("from"), tree.path("to")));
+  EXPECT_EQ(read_text_file(tree.path("to")).value(), "new");
+  EXPECT_EQ(error_of(path_status(tree.path("from"))), system_error(ENOENT));
+  const mode_t before = ::umask(0);
+  ASSERT_TRUE(make_directory(tree.path("folder"), 0750));
+  ::umask(before);
+  EXPECT_EQ(path_status(tree.path("folder")).value().permissions, 0750U);
+  tree.write("folder/f", "");
+  EXPECT_EQ(error_of(remove_path(tree.path("folder"))), system_error(ENOTEMPTY));
+  ASSERT_TRUE(remove_path(tree.path("folder/f")));
+  ASSERT_TRUE(remove_path(tree.path("folder")));
+  EXPECT_EQ(list_directory(tree.root(), 10).value().size(), 1U);
+}
+
+TEST(File, FailuresAreTheKernels) {
+  const TemporaryTree tree;
+  const std::string missing = tree.path("missing");
+  const std::error_code absent = system_error(ENOENT);
+  EXPECT_EQ(error_of(open_file(missing, {})), absent);
+  EXPECT_EQ(error_of(open_file(tree.root(), {})), system_error(EISDIR));
+  EXPECT_EQ(error_of(path_status(missing)), absent);
+  EXPECT_EQ(error_of(list_directory(missing, 1)), absent);
+  EXPECT_EQ(error_of(rename_path(missing, tree.path("f"))), absent);
+  EXPECT_EQ(error_of(remove_path(missing)), absent);
+  EXPECT_EQ(error_of(make_directory(tree.root(), 0777)), system_error(EEXIST));
+  EXPECT_EQ(error_of(sync_directory(missing)), absent);
+  tree.write("f", "");
+  EXPECT_EQ(error_of(list_directory(tree.path("f"), 1)), system_error(ENOTDIR));
+  std::array<std::byte, 1> byte{};
+  const std::error_code bad = system_error(EBADF);
+  EXPECT_EQ(error_of(read_at(-1, byte, 0)), bad);
+  EXPECT_EQ(error_of(write_at(-1, byte, 0)), bad);
+  EXPECT_EQ(error_of(sync_file(-1)), bad);
+  EXPECT_EQ(error_of(file_status(-1)), bad);
+  EXPECT_NE(error_of(resize_file(-1, 0)), std::error_code());
+}
+
+TEST(File, ListingClosesTheDirectory) {
+  const TemporaryTree tree;
+  tree.write("f", "");
+  const int before = lowest_free_descriptor();
+  EXPECT_TRUE(list_directory(tree.root(), 1));
+  EXPECT_FALSE(list_directory(tree.root(), 0));
+  EXPECT_TRUE(sync_directory(tree.root()));
+  EXPECT_EQ(lowest_free_descriptor(), before);
 }
 
 TEST(File, AFullDeviceReportsNoSpace) {

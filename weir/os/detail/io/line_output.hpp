@@ -22,7 +22,8 @@ class LineWriter {
 
   /// Writes a line and a newline. It waits at most `timeout` for room. It does not wait if a line
   /// has been lost and the reader has not made room since. `errno` does not change.
-  /// Returns: false if the line or its end is lost.
+  /// Returns: false if the line or its end is lost. A line that the descriptor rejects with an
+  /// error is not counted as lost.
   bool write(std::string_view line, Duration timeout) noexcept;
 
  private:

@@ -46,6 +46,10 @@ class LineWriterTest : public testing::Test {
     return lines * 1024;
   }
   void close_reader() { pipe_.read_end.close(); }
+  /// Makes another descriptor refer to the pipe.
+  void redirect_to_pipe(const Fd& other) {
+    EXPECT_EQ(::dup3(pipe_.write_end.get(), other.get(), O_CLOEXEC), other.get());
+  }
 
  private:
   Pipe pipe_;
@@ -85,6 +89,43 @@ TEST_F(LineWriterTest, WaitsOnceAndForALimitedTimeForAStoppedReader) {
   EXPECT_EQ(begun, line.substr(0, begun.size()));
   EXPECT_TRUE(output.write("read again", 1h));
   EXPECT_EQ(read(), "\nweir: log: 2 lines lost: the reader was too slow\nread again\n");
+}
+
+TEST_F(LineWriterTest, ANoticeCountsTheLinesThatWereLostSinceTheLast) {
+  fill();  // its last line is lost
+  EXPECT_FALSE(output.write("lost", Duration(0)));
+  read();
+  EXPECT_TRUE(output.write("first", Duration(0)));
+  EXPECT_EQ(read(), "weir: log: 2 lines lost: the reader was too slow\nfirst\n");
+  EXPECT_TRUE(output.write("second", Duration(0)));
+  EXPECT_EQ(read(), "second\n") << "the notice is written once";
+  fill();
+  read();
+  EXPECT_TRUE(output.write("third", Duration(0)));
+  EXPECT_EQ(read(), "weir: log: 1 lines lost: the reader was too slow\nthird\n");
+}
+
+TEST_F(LineWriterTest, ANoticeEndsABegunLineOnlyOnce) {
+  EXPECT_FALSE(output.write(std::string(70'000, 'l'), Duration(0)));
+  EXPECT_FALSE(output.write("lost", Duration(0)));
+  read();
+  EXPECT_TRUE(output.write("first", Duration(0)));
+  EXPECT_EQ(read(), "\nweir: log: 2 lines lost: the reader was too slow\nfirst\n");
+  fill();
+  read();
+  EXPECT_TRUE(output.write("second", Duration(0)));
+  EXPECT_EQ(read(), "weir: log: 1 lines lost: the reader was too slow\nsecond\n");
+}
+
+TEST_F(LineWriterTest, ALineThatTheDescriptorRejectsIsNotCounted) {
+  const Fd device(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  LineWriter writer(device.get());
+  errno = ERANGE;
+  EXPECT_FALSE(writer.write("rejected", 1h));
+  EXPECT_EQ(errno, ERANGE);
+  redirect_to_pipe(device);
+  EXPECT_TRUE(writer.write("one", 1h));
+  EXPECT_EQ(read(), "one\n");
 }
 
 TEST_F(LineWriterTest, ASlowReaderLosesNothing) {

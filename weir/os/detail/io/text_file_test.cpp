@@ -26,6 +26,25 @@ TEST(TextFile, ReadsFilesThatReportNoSize) {
   EXPECT_TRUE(read_text_file("/proc/self/status")->starts_with("Name:"));
 }
 
+TEST(TextFile, AFileMayHaveExactlyTheLimit) {
+  const TemporaryTree tree;
+  tree.write("ten", "1234567890");
+  EXPECT_EQ(read_text_file(tree.path("ten"), 10).value(), "1234567890");
+  EXPECT_EQ(read_text_file(tree.path("ten"), 9).error(), Errc::limit_reached);
+  const std::size_t usual = std::size_t{1} << 20;
+  tree.write("large", std::string(usual, 'x'));
+  EXPECT_EQ(read_text_file(tree.path("large"))->size(), usual);
+  tree.write("larger", std::string(usual + 1, 'x'));
+  EXPECT_EQ(read_text_file(tree.path("larger")).error(), Errc::limit_reached);
+}
+
+TEST(TextFile, AnEarlierInterruptedCallHasNoEffect) {
+  const TemporaryTree tree;
+  tree.write("a", "one");
+  errno = EINTR;
+  EXPECT_EQ(read_text_file(tree.path("a")).value(), "one");
+}
+
 TEST(TextFile, FailuresAreValues) {
   const TemporaryTree tree;
   EXPECT_EQ(read_text_file(tree.path("none")).error(), system_error(ENOENT));
