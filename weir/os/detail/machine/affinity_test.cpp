@@ -42,9 +42,21 @@ TEST(Affinity, AffectsOnlyTheCallingThread) {
   EXPECT_EQ(allowed_cpus(), before);
 }
 
+TEST(Affinity, PinsToEachAllowedCpu) {
+  std::thread([] {
+    const std::vector<int> before = allowed_cpus();
+    for (const int cpu : before) {
+      ASSERT_TRUE(pin_current_thread(cpu));
+      EXPECT_THAT(allowed_cpus(), ElementsAre(cpu));
+      ASSERT_TRUE(set_allowed_cpus(before));
+    }
+  }).join();
+}
+
 TEST(Affinity, RejectsMissingCpus) {
   EXPECT_EQ(pin_current_thread(65535).error(), system_error(EINVAL));
   EXPECT_EQ(pin_current_thread(-1).error(), system_error(EINVAL));
+  EXPECT_EQ(pin_current_thread(65536).error(), system_error(EINVAL));
   EXPECT_EQ(pin_current_thread(1 << 20).error(), system_error(EINVAL));
   EXPECT_EQ(set_allowed_cpus({}).error(), system_error(EINVAL));
 }

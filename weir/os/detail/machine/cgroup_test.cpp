@@ -81,6 +81,57 @@ TEST_F(CgroupTest, ReadsTasksAndMemoryInVersion1) {
   EXPECT_EQ(read().memory_bytes, 1048576);
 }
 
+TEST_F(CgroupTest, ReadsTheLimitsOfTasksAtTheirBounds) {
+  use_v2("/a/b");
+  const std::string inner = "sys/fs/cgroup/a/b/";
+  const std::string outer = "sys/fs/cgroup/a/";
+  tree_.write(inner + "pids.max", "50");
+  EXPECT_EQ(read().tasks_left, 50) << "no pids.current";
+  tree_.write(inner + "pids.current", "50");
+  EXPECT_EQ(read().tasks_left, 0);
+  tree_.write(inner + "pids.max", "51");
+  EXPECT_EQ(read().tasks_left, 1);
+  tree_.write(outer + "pids.max", "0");
+  EXPECT_EQ(read().tasks_left, 0);
+  EXPECT_THAT(read().warnings, IsEmpty());
+  tree_.write(outer + "pids.max", "-5");
+  EXPECT_EQ(read().tasks_left, 1);
+  EXPECT_THAT(read().warnings, ElementsAre("/sys/fs/cgroup/a/pids.max holds \"-5\""));
+}
+
+TEST_F(CgroupTest, TakesTheSmallestMemoryLimitBelowTheUnlimitedOnes) {
+  use_v2("/a/b");
+  const std::string inner = "sys/fs/cgroup/a/b/memory.max";
+  tree_.write(inner, "1152921504606846976");  // 2^60
+  EXPECT_FALSE(read().memory_bytes);
+  tree_.write(inner, "1152921504606846975");
+  EXPECT_EQ(read().memory_bytes, 1152921504606846975);
+  tree_.write("sys/fs/cgroup/a/memory.max", "2000");
+  EXPECT_EQ(read().memory_bytes, 2000);
+  tree_.write(inner, "1000");
+  EXPECT_EQ(read().memory_bytes, 1000);
+  tree_.write(inner, "0");
+  EXPECT_EQ(read().memory_bytes, 0);
+  EXPECT_THAT(read().warnings, IsEmpty());
+}
+
+TEST_F(CgroupTest, ReadsTheInnermostRealTimeBudgetOfVersion1) {
+  use_v1("/a/b");
+  const std::string cpu = "sys/fs/cgroup/cpu,cpuacct/";
+  EXPECT_FALSE(read().real_time_us);
+  tree_.write(cpu + "cpu.rt_runtime_us", "950000\n");
+  EXPECT_EQ(read().real_time_us, 950000);
+  tree_.write(cpu + "a/b/cpu.rt_runtime_us", "-1\n");
+  EXPECT_EQ(read().real_time_us, -1);
+  tree_.write(cpu + "a/b/cpu.rt_runtime_us", "0\n");
+  EXPECT_EQ(read().real_time_us, 0);
+  EXPECT_THAT(read().warnings, IsEmpty());
+  tree_.write(cpu + "a/b/cpu.rt_runtime_us", "some\n");
+  EXPECT_EQ(read().real_time_us, 950000);
+  EXPECT_THAT(read().warnings,
+              ElementsAre("/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.rt_runtime_us holds \"some\""));
+}
+
 TEST_F(CgroupTest, Version2TakesTheSmallestAlongThePath) {
   use_v2("/a.slice/b.service");
   tree_.write("sys/fs/cgroup/a.slice/b.service/cpu.max", "max 100000\n");
@@ -137,6 +188,69 @@ TEST_F(CgroupTest, ReadsVersion1IfOnlyTheContainersGroupIsMounted) {
   EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 1.0);
   tree_.write("proc/self/cgroup", "4:cpu,cpuacct:/docker/abcdef/inner\n");
   EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 3.0) << "/docker/abcdef is not in /docker/abc";
+}
+
+TEST_F(CgroupTest, ReadsVersion2AtAnotherMountPointAmongOthers) {
+  tree_.write("proc/self/mountinfo",
+              std::string(v1_mounts) +
+                  "29 1 0:25 / /other rw - cgroup2\n"  // too short
+                  "30 1 0:26 / /unified rw,nosuid shared:9 master:2 - cgroup2 cgroup2 rw\n"
+                  "31 1 0:27 / /late rw - cgroup2 cgroup2 rw\n");
+  tree_.write("proc/self/cgroup", "4:cpu,cpuacct:/a\n1:name=systemd:/b\n0::/c\n");
+  tree_.write("unified/c/cpu.max", "150000 100000\n");
+  tree_.write("unified/c/pids.max", "7\n");
+  tree_.write("sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "200000\n");
+  tree_.write("sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n");
+  for (const char* wrong : {"unified/a", "unified/b", "late/c", "other/c", "sys/fs/cgroup/c"}) {
+    tree_.write(std::string(wrong) + "/cpu.max", "1000 100000\n");
+  }
+  EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 1.5);
+  EXPECT_EQ(read().tasks_left, 7);
+}
+
+TEST_F(CgroupTest, ReadsOnlyTheLineOfTheHierarchy) {
+  tree_.write("sys/fs/cgroup/right/cpu.max", "150000 100000\n");
+  tree_.write("sys/fs/cgroup/wrong/cpu.max", "100000 100000\n");
+  for (const std::string_view first : {"5::/wrong\n", "0:cpu:/wrong\n", "00::/wrong\n", "0:\n"}) {
+    tree_.write("proc/self/cgroup", std::string(first) + "0::/right\n0::/wrong\n");
+    EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 1.5) << first;
+  }
+}
+
+TEST_F(CgroupTest, DecodesOctalEscapesOfMountPoints) {
+  struct {
+    std::string_view written;
+    std::string_view folder;
+  } const cases[] = {{"/cg\\040", "cg "},       {"/cg\\0401", "cg 1"}, {"/\\134cg", "\\cg"},
+                     {"/a\\089b", "a\\089b"},   {"/a\\04", "a\\04"},   {"/a\\", "a\\"},
+                     {"/\\011b\\012", "\tb\n"}, {"/a\\1x", "a\\1x"},   {"/\\040\\040", "  "}};
+  tree_.write("proc/self/cgroup", "4:cpu:/\n");
+  for (const auto& each : cases) {
+    tree_.write("proc/self/mountinfo",
+                "33 31 0:30 / " + std::string(each.written) + " ro - cgroup cgroup rw,cpu\n");
+    const std::string folder(each.folder);
+    tree_.write(folder + "/cpu.cfs_quota_us", "300000\n");
+    tree_.write(folder + "/cpu.cfs_period_us", "100000\n");
+    EXPECT_DOUBLE_EQ(read().cpu_quota.value_or(0), 3.0) << each.written;
+  }
+}
+
+TEST_F(CgroupTest, TheRootOfAMountMayBeTheGroupItself) {
+  tree_.write("proc/self/mountinfo",
+              "33 31 0:30 /docker/a\\040b /cpu ro - cgroup cgroup rw,cpu,cpuacct\n");
+  tree_.write("proc/self/cgroup", "4:cpu,cpuacct:/docker/a b\n");
+  tree_.write("cpu/cpu.cfs_quota_us", "300000\n");
+  tree_.write("cpu/cpu.cfs_period_us", "100000\n");
+  tree_.write("cpu/docker/cpu.cfs_quota_us", "100000\n");
+  tree_.write("cpu/docker/cpu.cfs_period_us", "100000\n");
+  EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 3.0);
+}
+
+TEST_F(CgroupTest, ACpusetIsWithinBothVersions) {
+  tree_.write("proc/self/cgroup", "2:cpuset:/a\n0::/b\n");
+  tree_.write("sys/fs/cgroup/b/cpuset.cpus.effective", "0-3");
+  tree_.write("sys/fs/cgroup/cpuset/a/cpuset.cpus", "2-5");
+  EXPECT_THAT(read().cpuset.value(), ElementsAre(2, 3));
 }
 
 TEST_F(CgroupTest, TriesTheUsualMountPointsWithoutMountinfo) {
@@ -199,6 +313,30 @@ TEST_F(CgroupTest, ReportsInvalidValuesOfVersion1) {
   }
 }
 
+TEST_F(CgroupTest, AcceptsTheSmallestNumbers) {
+  use_v1("/a");
+  const std::string cpu = "sys/fs/cgroup/cpu,cpuacct/a/";
+  tree_.write(cpu + "cpu.cfs_quota_us", "1");
+  tree_.write(cpu + "cpu.cfs_period_us", "2");
+  EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 0.5);
+  tree_.write(cpu + "cpu.cfs_quota_us", "2");
+  tree_.write(cpu + "cpu.cfs_period_us", "1");
+  EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 2.0);
+  use_v2("/");
+  tree_.write("sys/fs/cgroup/cpu.max", "1 1");
+  EXPECT_DOUBLE_EQ(read().cpu_quota.value(), 1.0);
+  EXPECT_THAT(read().warnings, IsEmpty());
+}
+
+TEST_F(CgroupTest, AWarningQuotesAtMostFortyBytes) {
+  use_v2("/");
+  const std::string forty(40, 'x');
+  for (const char* rest : {"", "y"}) {
+    tree_.write("sys/fs/cgroup/cpu.max", forty + rest);
+    EXPECT_THAT(read().warnings, ElementsAre("/sys/fs/cgroup/cpu.max holds \"" + forty + "\""));
+  }
+}
+
 TEST_F(CgroupTest, InvalidProcFilesLimitNothing) {
   tree_.write("sys/fs/cgroup/cpu.max", "100000 100000");
   for (const std::string_view text :
@@ -212,7 +350,8 @@ TEST_F(CgroupTest, InvalidProcFilesLimitNothing) {
   use_v2("/");
   for (const std::string_view text :
        {"-", "a b c d - cgroup2", "1 2 3 / /x rw - cgroup2 cgroup2", "- - - - - - - -",
-        "1 2 3 /\\9 /\\ rw shared:1 - nothing none rw"}) {
+        "1 2 3 /\\9 /\\ rw shared:1 - nothing none rw", "- cgroup2 cgroup2 rw",
+        "1 - cgroup2 cgroup2 rw", "1 2 - cgroup2 cgroup2 rw"}) {
     tree_.write("proc/self/mountinfo", text);
     read();
   }

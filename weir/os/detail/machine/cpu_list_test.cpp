@@ -33,6 +33,13 @@ TEST(CpuList, LimitsRepeatedRanges) {
   EXPECT_FALSE(parse_cpu_list(text));
 }
 
+TEST(CpuList, MayHaveEveryPossibleCpu) {
+  EXPECT_EQ(parse_cpu_list("0-65535").value().size(), 65536U);
+  const List all = parse_cpu_list("0-65534,65535").value();
+  EXPECT_EQ(all.size(), 65536U);
+  EXPECT_EQ(all.back(), 65535);
+}
+
 TEST(CpuList, FormatsTheShortestText) {
   EXPECT_EQ(format_cpu_list({}), "");
   for (const std::string_view text : {"0", "0-1", "0-3,8,10-11", "1,3,5"}) {

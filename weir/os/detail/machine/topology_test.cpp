@@ -126,6 +126,8 @@ TEST_F(TopologyTest, RoundsAQuotaUp) {
       {"150000 100000", 2, "2 cores: 8 physical of 8 CPUs, cgroup quota of 1.5 CPUs"},
       {"100000 100000", 1, "1 core: 8 physical of 8 CPUs, cgroup quota of 1 CPU"},
       {"100001 100000", 2, "2 cores: 8 physical of 8 CPUs, cgroup quota of 1 CPU"},
+      {"123456 100000", 2, "2 cores: 8 physical of 8 CPUs, cgroup quota of 1.23 CPUs"},
+      {"800000 100000", 8, "8 cores: 8 physical of 8 CPUs, cgroup quota of 8 CPUs (no effect)"},
       {"25000 100000", 1, "1 core: 8 physical of 8 CPUs, cgroup quota of 0.25 CPUs"},
       {"1 100000", 1, "1 core: 8 physical of 8 CPUs, cgroup quota of less than 0.01 CPUs"},
       {"700000 100000", 7, "7 cores: 8 physical of 8 CPUs, cgroup quota of 7 CPUs"},
