@@ -2,6 +2,7 @@
 #include "weir/os/detail/process/activation.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace weir::os {
 namespace {
@@ -33,10 +34,23 @@ TEST(Activation, IsEmptyForOtherProcessesAndWithoutVariables) {
   EXPECT_TRUE(parse_activation({"42", "0", ""}, 42).value().empty());
 }
 
+TEST(Activation, AcceptsTheFirstProcessAndTheLargestCount) {
+  EXPECT_EQ(parse_activation({"1", "1", ""}, 1)->size(), 1U);
+  const auto most = parse_activation({"42", "1048576", ""}, 42);
+  ASSERT_TRUE(most);
+  EXPECT_EQ(most->size(), 1048576U);
+  EXPECT_EQ(most->back().descriptor, 3 + 1048575);
+}
+
+TEST(Activation, ReturnsTheIdOfThisProcess) {
+  EXPECT_EQ(process_id(), ::getpid());
+}
+
 TEST(Activation, RejectsInvalidValues) {
   const ActivationEnvironment wrong[] = {
-      {"x", "1", ""},   {"42x", "1", ""}, {"42", "x", ""},           {"42", "-1", ""},
-      {"42", "1 ", ""}, {"-1", "1", ""},  {"42", "99999999999", ""}, {"42", "1048577", ""}};
+      {"x", "1", ""},   {"42x", "1", ""},          {"42", "x", ""},
+      {"42", "-1", ""}, {"42", "1 ", ""},          {"-1", "1", ""},
+      {"0", "1", ""},   {"42", "99999999999", ""}, {"42", "1048577", ""}};
   for (const ActivationEnvironment& each : wrong) {
     EXPECT_EQ(parse_activation(each, 42).error(), Errc::bad_input) << each.pid << " " << each.count;
   }

@@ -38,7 +38,7 @@ class ChildProcess {
   int get() const noexcept { return fd_.get(); }
   /// Sends a signal to the child. Does nothing if the child has ended.
   void signal(int number) const noexcept;
-  /// Waits for the end of the child. May be called once.
+  /// Waits for the end of the child. May be called once. get() returns -1 afterwards.
   ExitStatus wait() noexcept;
 
  private:

@@ -6,8 +6,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <string>
 #include <thread>
+#include <utility>
+
+#include "weir/os/detail/io/text_file.hpp"
+#include "weir/os/test/scarce_descriptors.hpp"
 
 namespace weir::os {
 namespace {
@@ -53,8 +61,81 @@ TEST(ChildProcess, EndsUnknownIfOtherCodeHasWaited) {
   ASSERT_EQ(::waitpid(child.pid(), nullptr, 0), child.pid());
   const ExitStatus end = child.wait();
   EXPECT_EQ(end.reason, ExitStatus::Reason::unknown);
+  EXPECT_EQ(end.code, 0);
   EXPECT_FALSE(end.succeeded());
   EXPECT_EQ(end.to_string(), "exit status unknown");
+}
+
+TEST(ExitStatus, TellsSuccessFromExitsAndSignals) {
+  using Reason = ExitStatus::Reason;
+  struct {
+    ExitStatus status;
+    bool succeeded;
+    bool killed_by_9;
+    const char* text;
+  } const cases[] = {
+      {{}, true, false, "exit status 0"},
+      {{Reason::exited, 0}, true, false, "exit status 0"},
+      {{Reason::exited, 9}, false, false, "exit status 9"},
+      {{Reason::killed, 0}, false, false, "killed by signal 0"},
+      {{Reason::killed, 9}, false, true, "killed by signal 9 (Killed)"},
+      {{Reason::killed, 15}, false, false, "killed by signal 15 (Terminated)"},
+      {{Reason::killed, 200}, false, false, "killed by signal 200"},
+      {{Reason::unknown, 0}, false, false, "exit status unknown"},
+      {{Reason::unknown, 9}, false, false, "exit status unknown"},
+  };
+  for (const auto& each : cases) {
+    EXPECT_EQ(each.status.to_string(), each.text);
+    EXPECT_EQ(each.status.succeeded(), each.succeeded) << each.text;
+    EXPECT_EQ(each.status.killed_by(9), each.killed_by_9) << each.text;
+  }
+}
+
+TEST(ChildProcess, HasAnExitStatusEvenIfSignalsOfChildrenWereIgnored) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  ChildProcess child = child_that([] { return 7; });
+  EXPECT_EQ(child.wait().code, 7);
+  EXPECT_EQ(std::signal(SIGCHLD, before), SIG_DFL);
+}
+
+TEST(ChildProcess, KeepsAHandlerOfSignalsOfChildren) {
+  const auto handler = [](int) {};
+  const auto before = std::signal(SIGCHLD, handler);
+  ChildProcess child = child_that([] { return 0; });
+  EXPECT_TRUE(child.wait().succeeded());
+  EXPECT_EQ(std::signal(SIGCHLD, before), static_cast<void (*)(int)>(handler));
+}
+
+TEST(ChildProcess, ClosesItsDescriptorAfterTheEnd) {
+  const int before = lowest_free_descriptor();
+  ChildProcess child = child_that([] { return 0; });
+  EXPECT_EQ(child.get(), before);
+  EXPECT_TRUE(child.wait().succeeded());
+  EXPECT_EQ(child.get(), -1);
+  EXPECT_EQ(lowest_free_descriptor(), before);
+}
+
+TEST(ChildProcess, DoesNotWriteBufferedOutputTwice) {
+  const Pipe pipe = open_pipe().value();
+  std::FILE* const file = ::fdopen(::dup(pipe.write_end.get()), "w");
+  std::fputs("once", file);
+  ChildProcess child = child_that([&] { return std::fflush(file); });
+  EXPECT_EQ(child.wait().code, 0);
+  std::fclose(file);
+  std::array<char, 16> text{};
+  EXPECT_EQ(::read(pipe.read_end.get(), text.data(), text.size()), 4);
+}
+
+TEST(ChildProcess, LeavesNoChildBehindWithoutAFreeDescriptor) {
+  {
+    const DescriptorLimit none(0);
+    const auto forked = fork_child();
+    if (forked && !*forked) ::_exit(0);  // the child, if it runs before its end
+    ASSERT_FALSE(forked);
+    EXPECT_EQ(forked.error(), system_error(EMFILE));
+  }
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
 }
 
 TEST(ChildProcess, EndsWithItsParent) {
@@ -83,6 +164,38 @@ TEST(ChildProcess, SharesANumberWithItsParent) {
   });
   EXPECT_EQ(child.wait().code, 1);
   EXPECT_EQ(shared->load(), 2);
+}
+
+/// Returns the number of anonymous shared mappings of this process.
+std::size_t shared_mappings() {
+  const std::string maps = read_text_file("/proc/self/maps").value();
+  std::size_t count = 0;
+  for (auto at = maps.find("/dev/zero"); at != maps.npos; at = maps.find("/dev/zero", at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+TEST(SharedInt, ReturnsItsMemory) {
+  const std::size_t before = shared_mappings();
+  {
+    SharedInt first = SharedInt::make().value();
+    first.store(1);
+    EXPECT_EQ(shared_mappings(), before + 1);
+    SharedInt second = std::move(first);
+    EXPECT_EQ(second.load(), 1);
+    SharedInt third = SharedInt::make().value();
+    third.store(3);
+    EXPECT_EQ(shared_mappings(), before + 2);
+    third = std::move(second);
+    EXPECT_EQ(third.load(), 1);
+  }
+  EXPECT_EQ(shared_mappings(), before);
+}
+
+TEST(CountThreads, IsZeroIfTheyCannotBeCounted) {
+  const DescriptorLimit none(0);
+  EXPECT_EQ(count_threads(), 0U);
 }
 
 TEST(CountThreads, CountsTheThreadsOfTheProcess) {

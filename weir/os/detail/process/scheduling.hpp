@@ -33,7 +33,8 @@ inline constexpr int fifo_priority_max = 99;
 /// Sets the scheduling policy of the calling thread to SCHED_FIFO (sched(7)). The thread runs
 /// before all ordinary threads and all threads of lower priority, on each CPU that it may use,
 /// until it waits. Threads that it starts are ordinary. If it never waits,
-/// kernel.sched_rt_runtime_us leaves other threads 5 % of its CPU by default.
+/// kernel.sched_rt_runtime_us leaves other threads 5 % of its CPU by default. The call first raises
+/// the soft RLIMIT_RTPRIO to the hard limit.
 /// Errors: EPERM, see explain_fifo_error(); EINVAL if `priority` is out of range.
 Result<> set_fifo_priority(int priority);
 
@@ -44,7 +45,7 @@ std::string explain_fifo_error(std::error_code error, int priority, const std::s
 
 /// Locks all current and future memory of this process in RAM until the process ends. New memory is
 /// resident immediately, including the whole stack of a thread. The heap no longer returns memory
-/// to the kernel.
+/// to the kernel. The call first raises the soft RLIMIT_MEMLOCK to the hard limit.
 /// Errors: EPERM if the limit on locked memory is finite and the thread lacks CAP_IPC_LOCK, because
 /// later allocations would fail instead; ENOMEM; see explain_lock_error().
 Result<> lock_memory();

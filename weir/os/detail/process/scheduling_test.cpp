@@ -133,6 +133,81 @@ TEST(RealTime, APrivilegedRefusalNamesTheCgroupOrASeccompProfile) {
   EXPECT_THAT(explain_fifo_error(refused, 50, tree.root()), HasSubstr("seccomp"));
 }
 
+/// Sets the soft limit on real-time priorities to 0 while it exists.
+class NoRealTime {
+ public:
+  NoRealTime() {
+    ::getrlimit(RLIMIT_RTPRIO, &before_);
+    const rlimit none{0, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_RTPRIO, &none), 0);
+  }
+  NoRealTime(const NoRealTime&) = delete;
+  NoRealTime& operator=(const NoRealTime&) = delete;
+  ~NoRealTime() { ::setrlimit(RLIMIT_RTPRIO, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(RealTime, ARefusalNamesTheLimitWithoutTheCapability) {
+  const NoRealTime limit;
+  const auto refused = system_error(EPERM);
+  const TemporaryTree tree;
+  const auto explain = [&](int priority) {
+    return explain_fifo_error(refused, priority, tree.root());
+  };
+  EXPECT_THAT(explain(1), HasSubstr("RLIMIT_RTPRIO is 0")) << "/proc cannot be read";
+  for (const char* status :
+       {"Name:\ttest\n", "CapEff:\tffffffffffffffff\n",
+        "Name:\ttest\nCapEff:\t0000000000000000\nSeccomp:\t0\n",
+        "Name:\ttest\nCapEff:\tffffffffff7fffff\nSeccomp:\t0\n", "Name:\ttest\nCapEff:\tnone\n"}) {
+    tree.write("proc/thread-self/status", status);
+    EXPECT_THAT(explain(1), HasSubstr("RLIMIT_RTPRIO is 0")) << status;
+    EXPECT_THAT(explain(0), HasSubstr("seccomp")) << "the limit allows this priority";
+  }
+  tree.write("proc/thread-self/status", "Name:\ttest\nCapEff:\t0000000000800000");
+  EXPECT_THAT(explain(1), HasSubstr("seccomp"));
+}
+
+TEST(RealTime, ALockThatFailsIsExplained) {
+  const TemporaryTree tree;
+  const auto no_memory = system_error(ENOMEM);
+  const auto refused = system_error(EPERM);
+  tree.write("proc/thread-self/status", "Name:\ttest\nCapEff:\t0000000000004000\n");
+  EXPECT_EQ(explain_lock_error(no_memory, tree.root()),
+            "Cannot allocate memory (not enough memory)");
+  EXPECT_EQ(explain_lock_error(refused, tree.root()), "Operation not permitted");
+  tree.write("proc/thread-self/status", "Name:\ttest\nCapEff:\tffffffffffffbfff\n");
+  rlimit limit{};
+  ::getrlimit(RLIMIT_MEMLOCK, &limit);
+  if (limit.rlim_cur == RLIM_INFINITY) GTEST_SKIP() << "locked memory is not limited here";
+  EXPECT_THAT(explain_lock_error(no_memory, tree.root()), HasSubstr("RLIMIT_MEMLOCK is "));
+}
+
+[[noreturn]] void lock_with_a_low_soft_limit(rlim_t hard) {
+  const rlimit low{0, hard};
+  ::setrlimit(RLIMIT_MEMLOCK, &low);
+  if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(3);
+  const auto refused = lock_memory();
+  if (refused) finish(false, "it was allowed");
+  finish(true, explain_lock_error(refused.error()));
+}
+
+TEST(RealTimeDeathTest, LockingRaisesTheSoftLimitToTheHardLimit) {
+  EXPECT_EXIT(lock_with_a_low_soft_limit(65536), testing::ExitedWithCode(0),
+              "RLIMIT_MEMLOCK is 65536 bytes");
+}
+
+[[noreturn]] void lock_with_privilege() {
+  const auto locked = lock_memory();
+  finish(locked.has_value(), locked ? "locked" : explain_lock_error(locked.error()));
+}
+
+TEST(RealTimeDeathTest, LocksMemoryWithThePrivilege) {
+  if (::geteuid() != 0) GTEST_SKIP() << "not allowed here";
+  EXPECT_EXIT(lock_with_privilege(), testing::ExitedWithCode(0), "locked");
+}
+
 [[noreturn]] void lock_without_privilege(rlim_t limit) {
   give_up_privileges(RLIMIT_MEMLOCK, limit);
   const auto refused = lock_memory();

@@ -10,8 +10,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <ctime>
+#include <optional>
 #include <thread>
 #include <type_traits>
+#include <utility>
+
+#include "weir/os/test/scarce_descriptors.hpp"
 
 namespace weir::os {
 namespace {
@@ -78,6 +83,55 @@ TEST(SignalFd, MovingKeepsOneOwner) {
     EXPECT_TRUE(blocked(SIGINT));
   }
   EXPECT_FALSE(blocked(SIGINT));
+}
+
+TEST(SignalFd, AMovedOneDoesNotRestoreTheMask) {
+  std::optional<SignalFd> kept;
+  {
+    SignalFd opened = SignalFd::open().value();
+    kept.emplace(std::move(opened));
+  }
+  EXPECT_TRUE(blocked(SIGINT) && blocked(SIGTERM) && blocked(SIGPIPE));
+  ::kill(::getpid(), SIGTERM);
+  EXPECT_EQ(kept->read(), StopSignal::terminate);
+  kept.reset();
+  EXPECT_FALSE(blocked(SIGINT) || blocked(SIGTERM) || blocked(SIGPIPE));
+}
+
+TEST(SignalFd, ABrokenPipeThatWasPendingBeforeStaysPending) {
+  sigset_t pipe;
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);
+  ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &pipe, nullptr), 0);
+  for (const bool was_pending : {true, false}) {
+    if (was_pending) ::pthread_kill(::pthread_self(), SIGPIPE);
+    {
+      const SignalFd signals = SignalFd::open().value();
+      ::pthread_kill(::pthread_self(), SIGPIPE);
+    }
+    const timespec at_once{};
+    EXPECT_EQ(::sigtimedwait(&pipe, nullptr, &at_once), was_pending ? SIGPIPE : -1);
+  }
+  ASSERT_EQ(::pthread_sigmask(SIG_UNBLOCK, &pipe, nullptr), 0);
+}
+
+TEST(SignalFd, ChangesNothingWithoutAFreeDescriptor) {
+  const DescriptorLimit none(0);
+  const auto opened = SignalFd::open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error(), system_error(EMFILE));
+  EXPECT_FALSE(blocked(SIGINT) || blocked(SIGTERM) || blocked(SIGPIPE));
+}
+
+TEST(SignalFd, MayBeDescriptorZero) {
+  const FreeDescriptorZero free;
+  {
+    SignalFd signals = SignalFd::open().value();
+    EXPECT_EQ(signals.get(), 0);
+    ::kill(::getpid(), SIGTERM);
+    EXPECT_EQ(signals.read(), StopSignal::terminate);
+  }
+  EXPECT_FALSE(blocked(SIGTERM));
 }
 
 TEST(SignalFd, ABrokenPipeIsAnErrorAndDoesNotEndTheProcessLater) {

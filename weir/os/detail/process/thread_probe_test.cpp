@@ -1,13 +1,18 @@
 #include "weir/os/detail/process/thread_probe.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "weir/os/detail/io/clock.hpp"
+#include "weir/os/detail/io/file.hpp"
 #include "weir/os/detail/process/parker.hpp"
+#include "weir/os/test/scarce_descriptors.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
 namespace weir::os {
@@ -18,7 +23,9 @@ TEST(ThreadProbe, ReadsTheStateAfterTheName) {
   EXPECT_EQ(parse_thread_state("42 (a) S) D (b) S 1 42"), ThreadState::blocked);
   EXPECT_EQ(parse_thread_state("42 () D 1"), ThreadState::blocked);
   EXPECT_EQ(parse_thread_state("42 (x) T 1"), ThreadState::blocked);
-  EXPECT_EQ(parse_thread_state("42 (x) Z 1"), ThreadState::unknown);
+  for (const char* const ended : {"42 (x) Z 1", "42 (x) X 1", "42 (x) x 1"}) {
+    EXPECT_EQ(parse_thread_state(ended), ThreadState::unknown);
+  }
   EXPECT_EQ(parse_thread_state("42 (S) R"), ThreadState::running);
   for (const char* const nonsense : {"", "42", "42 (x", "42 (x)", "42 (x) "}) {
     EXPECT_EQ(parse_thread_state(nonsense), ThreadState::unknown) << nonsense;
@@ -64,6 +71,22 @@ TEST(ThreadProbe, AnotherBlocksRunsAndEnds) {
   // The kernel removes the thread a moment later. The loop ends when the probe reports its end.
   while (probe->state() != ThreadState::unknown || probe->cpu_time() != Duration(0)) {
   }
+}
+
+TEST(ThreadProbe, TheStateIsUnknownIfItCannotBeRead) {
+  const TemporaryTree tree;
+  const ThreadProbe self = ThreadProbe::of_this_thread();
+  const std::string stat = "proc/self/task/" + std::to_string(::gettid()) + "/stat";
+  tree.write(stat, "1 (x) R 1");
+  errno = EINTR;  // of an earlier call
+  EXPECT_EQ(self.state(tree.root()), ThreadState::running);
+  tree.write(stat, "");
+  EXPECT_EQ(self.state(tree.root()), ThreadState::unknown);
+  ASSERT_TRUE(remove_path(tree.path(stat)));
+  tree.write(stat + "/a folder", "");
+  EXPECT_EQ(self.state(tree.root()), ThreadState::unknown);
+  const DescriptorLimit none(0);
+  EXPECT_EQ(self.state(), ThreadState::unknown);
 }
 
 TEST(ThreadProbe, ReadsOnlyTheClockWithoutProc) {
