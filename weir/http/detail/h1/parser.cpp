@@ -39,7 +39,6 @@ std::string_view between(const char* start, const char* end) noexcept {
 /// Returns the path for RequestHead::path(), which must be a part of the head's bytes. The "/" of
 /// an absolute form without a path is taken from its "//".
 std::string_view path_of(const Target& target, std::string_view text) noexcept {
-  if (target.form == TargetForm::asterisk) return text;
   if (target.form != TargetForm::absolute || !target.path.empty()) return target.path;
   return text.substr(text.find('/'), 1);
 }

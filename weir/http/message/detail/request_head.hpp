@@ -46,7 +46,9 @@ class RequestHead {
   std::string_view target() const noexcept { return view(info_.target); }
 
   /// Returns the raw path, which starts with '/'; "*" for the asterisk form, empty for CONNECT.
-  std::string_view path() const noexcept { return view(info_.path); }
+  std::string_view path() const noexcept {
+    return info_.form == TargetForm::asterisk ? "*" : view(info_.path);
+  }
 
   /// Returns true if decoding would change the path.
   bool path_has_escapes() const noexcept { return info_.path_has_escapes; }

@@ -1,0 +1,90 @@
+// Tests of Request.
+#include "weir/http/message/request.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "weir/http/syntax/parse_error.hpp"
+#include "weir/http/test/http_request.hpp"
+#include "weir/testing/test/loop_fixture.hpp"
+
+namespace weir::http {
+namespace {
+
+class RequestTest : public LoopTest {};
+
+/// A body that arrives in two pieces, or fails with an error.
+class PieceSource : public BodySource {
+ public:
+  std::error_code error;  ///< of each read, if it is not zero
+  Headers fields;
+
+  Task<Result<Bytes>> read() override {
+    if (error) co_return fail(error);
+    co_return to_bytes(std::string_view(count_++ == 0 ? "piece" : ""));
+  }
+  Task<Result<std::string_view>> read_all() override {
+    if (error) co_return fail(error);
+    co_return std::string_view("whole");
+  }
+  const Headers& trailers() const noexcept override { return fields; }
+  os::Address peer_address() const override { return os::Address::loopback(7); }
+
+ private:
+  int count_ = 0;
+};
+
+TEST_F(RequestTest, GivesThePartsOfItsHead) {
+  TextRequest text("BREW /a%20b?x=1&y=%41+b&x=2&z", {}, "X-Name: value\r\nx-name: other\r\n");
+  const Request& request = text.request();
+  EXPECT_EQ(request.method(), Method::other);
+  EXPECT_EQ(request.method_text(), "BREW");
+  EXPECT_EQ(request.path(), "/a%20b");
+  EXPECT_EQ(request.query_text(), "x=1&y=%41+b&x=2&z");
+  EXPECT_EQ(request.query("x"), "1");
+  EXPECT_EQ(request.query("y"), "A b");
+  EXPECT_EQ(request.query("z"), "");
+  EXPECT_FALSE(request.query("w").has_value());
+  EXPECT_EQ(request.authority(), "test");
+  EXPECT_EQ(request.header("X-NAME"), "value");
+  EXPECT_FALSE(request.header("X-Nam").has_value());
+  EXPECT_EQ(&request.head(), &text.head());
+  EXPECT_EQ(request.id(), "");
+}
+
+TEST_F(RequestTest, OptionsForTheServerHasThePathAsterisk) {
+  EXPECT_EQ(TextRequest("OPTIONS *").request().path(), "*");
+  EXPECT_EQ(TextRequest("OPTIONS http://a.test").request().path(), "*");
+  EXPECT_EQ(TextRequest("OPTIONS http://a.test/").request().path(), "/");
+}
+
+TEST_F(RequestTest, ReadsItsBody) {
+  const TextRequest text("GET /");
+  PieceSource source;
+  ASSERT_TRUE(source.fields.add("X-Sum", "1"));
+  Request request(text.head(), source);
+  EXPECT_EQ(run(request.body()).value(), "whole");
+  EXPECT_EQ(run(request.body_view()).value(), "whole");
+  EXPECT_EQ(to_text(run(request.read()).value()), "piece");
+  EXPECT_EQ(to_text(run(request.read()).value()), "");
+  EXPECT_EQ(request.trailers().get("x-sum"), "1");
+  EXPECT_EQ(request.peer_address(), os::Address::loopback(7));
+}
+
+TEST_F(RequestTest, GivesTheErrorOfItsBody) {
+  const TextRequest text("GET /");
+  PieceSource source;
+  Request request(text.head(), source);
+  for (const std::error_code error :
+       {std::error_code(ParseError::body_too_large), make_error_code(Errc::end_of_stream)}) {
+    source.error = error;
+    EXPECT_EQ(run(request.body()).error(), error);
+    EXPECT_EQ(run(request.body_view()).error(), error);
+    EXPECT_EQ(run(request.read()).error(), error);
+  }
+}
+
+}  // namespace
+}  // namespace weir::http
