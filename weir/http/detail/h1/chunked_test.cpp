@@ -3,8 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstring>
+#include <initializer_list>
+#include <memory>
+#include <ostream>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace weir::http {
 namespace {
@@ -151,6 +158,299 @@ TEST(Chunked, DefaultLimitOfASizeLineIs1024Bytes) {
   const std::string extension(1024 - 4, 'v');
   EXPECT_EQ(error_of("1;a=" + extension + "\r\nx\r\n0\r\n\r\n"), ParseError::none);
   EXPECT_EQ(error_of("1;a=" + extension + "v\r\n"), ParseError::chunk_line_too_long);
+}
+
+/// The result of decoding a body, without the number of its pieces.
+struct Outcome {
+  Kind kind = Kind::need_more;
+  ParseError error = ParseError::none;
+  std::size_t consumed = 0;
+  std::string data;
+  std::string trailers;
+
+  bool operator==(const Outcome&) const = default;
+  friend std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {
+    return out << static_cast<int>(outcome.kind) << " " << name_of(outcome.error) << " "
+               << outcome.consumed << " " << outcome.data << " " << outcome.trailers;
+  }
+};
+
+/// Decodes the pieces of `input` that end at `ends`, each in an allocation of exactly its size.
+Outcome decode_pieces(ChunkedDecoder& decoder, std::string_view input,
+                      const std::vector<std::size_t>& ends) {
+  Outcome outcome;
+  std::size_t start = 0;
+  for (const std::size_t end : ends) {
+    const std::string_view piece = input.substr(start, end - start);
+    const std::unique_ptr<char[]> bytes(new char[piece.size()]);
+    if (!piece.empty()) std::memcpy(bytes.get(), piece.data(), piece.size());
+    const Decoded decoded = decode(decoder, {bytes.get(), piece.size()});
+    outcome.kind = decoded.kind;
+    outcome.error = decoded.error;
+    outcome.consumed += decoded.consumed;
+    outcome.data += decoded.data;
+    if (decoded.kind != Kind::need_more) break;
+    EXPECT_EQ(decoded.consumed, piece.size());
+    start = end;
+  }
+  EXPECT_EQ(decoder.ended(), outcome.kind == Kind::end);
+  if (outcome.kind == Kind::end) outcome.trailers = decoder.trailers().lines();
+  return outcome;
+}
+
+/// Expects this outcome for all bytes in one call, for every pair of pieces and byte by byte. A
+/// second body has the same outcome.
+void expect_for_every_arrival(std::string_view input, const Outcome& expected,
+                              const ChunkLimits& limits = {}) {
+  std::vector<std::vector<std::size_t>> arrivals{{input.size()}};
+  std::vector<std::size_t> single;
+  for (std::size_t cut = 0; cut < input.size(); ++cut) {
+    arrivals.push_back({cut, input.size()});
+    single.push_back(cut + 1);
+  }
+  arrivals.push_back(single);
+  for (const std::vector<std::size_t>& ends : arrivals) {
+    ChunkedDecoder decoder(limits);
+    for (int round = 0; round < 2; ++round) {
+      ASSERT_EQ(decode_pieces(decoder, input, ends), expected)
+          << input << "\nfirst piece: " << ends.front() << ", round " << round;
+      decoder.reset();
+      ASSERT_FALSE(decoder.ended());
+      ASSERT_TRUE(decoder.trailers().empty());
+    }
+  }
+}
+
+/// Expects the error at the last byte of `input`, not before it, and whatever follows it.
+void expect_error_at_last_byte(const std::string& input, ParseError error,
+                               const ChunkLimits& limits = {}) {
+  ChunkedDecoder decoder(limits);
+  const Decoded before = decode(decoder, std::string_view(input).substr(0, input.size() - 1));
+  ASSERT_EQ(before.kind, Kind::need_more) << input;
+  const Outcome expected{Kind::error, error, input.size() - 1, before.data, {}};
+  expect_for_every_arrival(input, expected, limits);
+  expect_for_every_arrival(input + "0\r\n\r\n", expected, limits);
+}
+
+TEST(ChunkedArrival, BodiesAreTheSameForEveryArrival) {
+  struct Body {
+    std::string_view input;
+    std::string_view data;
+    std::string_view trailers;
+  };
+  for (const Body& each : std::initializer_list<Body>{
+           {"0\r\n\r\n", "", ""},
+           {"000\r\n\r\n", "", ""},
+           {"0000000000000000\r\n\r\n", "", ""},
+           {"1\r\na\r\n0\r\n\r\n", "a", ""},
+           {"0000000000000001\r\na\r\n0\r\n\r\n", "a", ""},
+           {"5\r\n\r\n0\r\n\r\n1\r\nx\r\n0\r\n\r\n", "\r\n0\r\nx", ""},
+           {"a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\n\r\n", "01234567890123456789", ""},
+           {"10\r\n0123456789abcdef\r\n0\r\n\r\n", "0123456789abcdef", ""},
+           {"1;a\r\na\r\n1;b=c\r\nb\r\n1;d=\"e\"\r\nc\r\n0;f\r\n\r\n", "abc", ""},
+           {"0\r\nA: b\r\n\r\n", "", "A: b\r\n"},
+           {"1\r\nx\r\n0;e\r\nA:b\r\nC:\t d \r\nE:\r\na: f\r\n\r\n", "x",
+            "A: b\r\nC: d\r\nE: \r\na: f\r\n"},
+           {"0\r\nx_y~|`^.!#$%&'*+-9: \xff\x80:\t,\r\n\r\n", "",
+            "x_y~|`^.!#$%&'*+-9: \xff\x80:\t,\r\n"}}) {
+    expect_for_every_arrival(each.input, {Kind::end, ParseError::none, each.input.size(),
+                                          std::string(each.data), std::string(each.trailers)});
+  }
+}
+
+TEST(ChunkedArrival, ExtensionsFollowTheGrammar) {
+  for (const std::string extension :
+       {";a", ";a=b", " ;a", "\t;\ta\t=\tb", " ; a = b", ";a;b", ";a=b;c", ";a=b ;c=d", ";a ;b",
+        ";a=\"\"", ";a=\"b\"", ";a = \"b;c=d \t\x80\xff\" ;e", ";a=\"\\\"\"", ";a=\"\\\\\";b",
+        ";!#$%&'*+-.^_`|~09=!#$%&'*+-.^_`|~09", ";a=\"(),/:<=>?@[]{}\""}) {
+    const std::string input = "1" + extension + "\r\nx\r\n0" + extension + "\r\n\r\n";
+    expect_for_every_arrival(input, {Kind::end, ParseError::none, input.size(), "x", {}});
+  }
+}
+
+struct InvalidBody {
+  std::string_view input;  ///< bytes up to the first one that makes the body invalid
+  ParseError error;
+};
+
+constexpr InvalidBody invalid_bodies[] = {
+    {"\r", ParseError::bad_line_end},
+    {"\n", ParseError::bad_line_end},
+    {"g", ParseError::bad_chunk_size},
+    {"-", ParseError::bad_chunk_size},
+    {"+", ParseError::bad_chunk_size},
+    {";", ParseError::bad_chunk_size},
+    {" ", ParseError::bad_chunk_size},
+    {"0x", ParseError::bad_chunk_size},
+    {"1_", ParseError::bad_chunk_size},
+    {"1,", ParseError::bad_chunk_size},
+    {"1\x80", ParseError::bad_chunk_size},
+    {"1\n", ParseError::bad_line_end},
+    {"1\r\r", ParseError::bad_line_end},
+    {"0\r0", ParseError::bad_line_end},
+    {"8000000000000000", ParseError::chunk_size_too_large},
+    {"ffffffffffffffff", ParseError::chunk_size_too_large},
+    {"00000000000000001", ParseError::chunk_size_too_large},
+    {"00000000000000000", ParseError::chunk_size_too_large},
+    {"1 \r", ParseError::bad_line_end},
+    {"1 1", ParseError::bad_chunk_extension},
+    {"1\t=", ParseError::bad_chunk_extension},
+    {"1;\r", ParseError::bad_line_end},
+    {"1; \r", ParseError::bad_line_end},
+    {"1;;", ParseError::bad_chunk_extension},
+    {"1;=", ParseError::bad_chunk_extension},
+    {"1;\"", ParseError::bad_chunk_extension},
+    {"1;a\n", ParseError::bad_line_end},
+    {"1;a\"", ParseError::bad_chunk_extension},
+    {"1;a,", ParseError::bad_chunk_extension},
+    {"1;a b", ParseError::bad_chunk_extension},
+    {"1;a \r", ParseError::bad_line_end},
+    {"1;a=\r", ParseError::bad_line_end},
+    {"1;a=;", ParseError::bad_chunk_extension},
+    {"1;a==", ParseError::bad_chunk_extension},
+    {"1;a= \n", ParseError::bad_line_end},
+    {"1;a=b\n", ParseError::bad_line_end},
+    {"1;a=b=", ParseError::bad_chunk_extension},
+    {"1;a=b c", ParseError::bad_chunk_extension},
+    {"1;a=b\"", ParseError::bad_chunk_extension},
+    {"1;a=\"b\"c", ParseError::bad_chunk_extension},
+    {"1;a=\"b\"\"", ParseError::bad_chunk_extension},
+    {"1;a=\"b\"\n", ParseError::bad_line_end},
+    {"1;a=\"\n", ParseError::bad_line_end},
+    {"1;a=\"\r", ParseError::bad_line_end},
+    {"1;a=\"\x7f", ParseError::bad_chunk_extension},
+    {"1;a=\"\\\x01", ParseError::bad_chunk_extension},
+    {"1;a=\"\\\r", ParseError::bad_line_end},
+    {"1;a=b\r1", ParseError::bad_line_end},
+    {"1\r\nab", ParseError::bad_chunk_end},
+    {"1\r\na\n", ParseError::bad_chunk_end},
+    {"1\r\na\r\r", ParseError::bad_chunk_end},
+    {"1\r\na\r\n\r", ParseError::bad_line_end},
+    {"1\r\na\r\n;", ParseError::bad_chunk_size},
+    {"0\r\n\n", ParseError::bad_line_end},
+    {"0\r\n\r\r", ParseError::bad_line_end},
+    {"0\r\n ", ParseError::folded_line},
+    {"0\r\n\t", ParseError::folded_line},
+    {"0\r\nA: b\r\n ", ParseError::folded_line},
+    {"0\r\n:", ParseError::bad_header_name},
+    {"0\r\n(", ParseError::bad_header_name},
+    {"0\r\nA\x80", ParseError::bad_header_name},
+    {"0\r\nA ", ParseError::space_before_colon},
+    {"0\r\nA\t", ParseError::space_before_colon},
+    {"0\r\nA\r", ParseError::bad_line_end},
+    {"0\r\nA\n", ParseError::bad_line_end},
+    {"0\r\nA:\n", ParseError::bad_line_end},
+    {"0\r\nA: b\rc", ParseError::bad_line_end},
+    {"0\r\nA: \x01", ParseError::bad_header_value},
+    {"0\r\nA: b\x7f", ParseError::bad_header_value},
+    {"0\r\nHost:", ParseError::forbidden_trailer},
+    {"0\r\nA: b\r\ncontent-LENGTH:", ParseError::forbidden_trailer}};
+
+TEST(ChunkedArrival, RejectsABodyAtItsFirstInvalidByte) {
+  for (const InvalidBody& each : invalid_bodies) {
+    expect_error_at_last_byte(std::string(each.input), each.error);
+  }
+}
+
+TEST(ChunkedArrival, LimitsTheBytesOfASizeLine) {
+  const ChunkLimits limits{.line_max = 8};
+  for (const std::string line : {"00000001", "1;a=bcde", "1;abcdef", "1  ;a;bc", "1;a=\"b\""}) {
+    const std::string input = line + "\r\nx\r\n0;a=bcde\r\n\r\n";
+    expect_for_every_arrival(input, {Kind::end, ParseError::none, input.size(), "x", {}}, limits);
+  }
+  for (const std::string line :
+       {"000000001", "1;a=bcdef", "1;abcdefg", "1       ;", "1;a=\"bcd\"", "1;a=\"\\bcd"}) {
+    expect_error_at_last_byte(line, ParseError::chunk_line_too_long, limits);
+    expect_error_at_last_byte("1;a=bcde\r\nx\r\n" + line, ParseError::chunk_line_too_long, limits);
+  }
+}
+
+TEST(ChunkedArrival, LimitsTheExtensionsOfAllLinesTogether) {
+  const ChunkLimits limits{.extensions_max = 10};
+  const std::string lines = "1;a=b\r\nx\r\n1 ;cd\r\ny\r\n";  // 4 + 4 bytes
+  const std::string input = lines + "1;e\r\nz\r\n0\r\n\r\n";
+  expect_for_every_arrival(input, {Kind::end, ParseError::none, input.size(), "xyz", {}}, limits);
+  expect_error_at_last_byte(lines + "1;ef", ParseError::chunk_extensions_too_long, limits);
+  expect_error_at_last_byte(lines + "1;e\r\nz\r\n0;", ParseError::chunk_extensions_too_long,
+                            limits);
+  expect_error_at_last_byte("1;", ParseError::chunk_extensions_too_long, {.extensions_max = 0});
+}
+
+TEST(ChunkedArrival, LimitsTrailers) {
+  const ChunkLimits limits{.trailers_bytes_max = 8, .trailers_max = 2};
+  for (const std::string lines : {"A:bcdefg\r\n", "A:b\r\nC:def\r\n", "A: b \r\nC:d\r\n"}) {
+    const std::string input = "0\r\n" + lines + "\r\n";
+    ChunkedDecoder decoder(limits);
+    EXPECT_EQ(decode(decoder, input).kind, Kind::end) << lines;
+    expect_for_every_arrival(
+        input,
+        {Kind::end, ParseError::none, input.size(), {}, std::string(decoder.trailers().lines())},
+        limits);
+  }
+  for (const std::string lines :
+       {"A:bcdefgh", "Abcdefghi", "Abcdefgh:", "A:b\r\nC:defg", "A:b\r\nCdefgh"}) {
+    expect_error_at_last_byte("0\r\n" + lines, ParseError::trailers_too_long, limits);
+  }
+  expect_error_at_last_byte("0\r\nA:\r\nB:\r\nC", ParseError::too_many_trailers, limits);
+  expect_error_at_last_byte("0\r\nA", ParseError::too_many_trailers, {.trailers_max = 0});
+  expect_error_at_last_byte("0\r\nA", ParseError::trailers_too_long, {.trailers_bytes_max = 0});
+}
+
+TEST(Chunked, DefaultLimitsAreThoseOfTheContract) {
+  const ChunkLimits limits;
+  EXPECT_EQ(limits.line_max, 1024U);
+  EXPECT_EQ(limits.extensions_max, 16384U);
+  EXPECT_EQ(limits.trailers_bytes_max, 65536U);
+  EXPECT_EQ(limits.trailers_max, 100U);
+  std::string lines;
+  for (int each = 0; each < 100; ++each) lines += "A:\r\n";
+  EXPECT_EQ(error_of("0\r\n" + lines + "\r\n"), ParseError::none);
+  EXPECT_EQ(error_of("0\r\n" + lines + "A:\r\n\r\n"), ParseError::too_many_trailers);
+  EXPECT_EQ(error_of("0\r\nA:" + std::string(65534, 'v') + "\r\n\r\n"), ParseError::none);
+  EXPECT_EQ(error_of("0\r\nA:" + std::string(65535, 'v')), ParseError::trailers_too_long);
+}
+
+TEST(Chunked, ReturnsNoMoreDataThanTheChunkHas) {
+  for (const std::size_t size : {1U, 15U, 16U, 255U, 4096U, 70'000U}) {
+    std::string line;
+    for (std::size_t rest = size; rest > 0; rest /= 16) {
+      line.insert(line.begin(), "0123456789ABCDEF"[rest % 16]);
+    }
+    const std::string data(size, 'd');
+    const std::string input = line + "\r\n" + data + "\r\n0\r\n\r\nNEXT";
+    ChunkedDecoder decoder;
+    const Decoded decoded = decode(decoder, input);
+    EXPECT_EQ(decoded.kind, Kind::end);
+    EXPECT_EQ(decoded.data, data);
+    EXPECT_EQ(decoded.pieces, 1U);
+    EXPECT_EQ(decoded.consumed, input.size() - 4);
+  }
+}
+
+TEST(Chunked, ReturnsDataOfAChunkOfTheLargestSize) {
+  ChunkedDecoder decoder;
+  ASSERT_EQ(decode(decoder, "7fffffffffffffff\r\n").kind, Kind::need_more);
+  const std::string data(1000, 'd');
+  for (int each = 0; each < 100; ++each) {
+    const ChunkedDecoder::Step step = decoder.next(data);
+    ASSERT_EQ(step.kind, Kind::data);
+    ASSERT_EQ(step.consumed, 1000U);
+    ASSERT_EQ(step.data.size(), 1000U);
+  }
+}
+
+TEST(Chunked, AMovedDecoderContinuesTheBody) {
+  ChunkedDecoder first({.extensions_max = 3});
+  EXPECT_EQ(decode(first, "3;a\r\nab").data, "ab");
+  ChunkedDecoder second = std::move(first);
+  EXPECT_EQ(decode(second, "c\r\n0\r\nA:").data, "c");
+  ChunkedDecoder third;
+  third = std::move(second);
+  EXPECT_EQ(decode(third, " b\r\n\r\n").kind, Kind::end);
+  EXPECT_EQ(third.trailers().lines(), "A: b\r\n");
+  third.reset();
+  EXPECT_EQ(decode(third, "1;ab").kind, Kind::need_more);
+  EXPECT_EQ(decode(third, "c").error, ParseError::chunk_extensions_too_long);
 }
 
 }  // namespace
