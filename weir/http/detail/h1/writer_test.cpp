@@ -129,5 +129,79 @@ TEST(ResponseHeadCache, MatchesOnlyItsMediaType) {
   EXPECT_FALSE(cache.is_for(types));
 }
 
+/// Returns the expected head, made without the writer.
+std::string expected_head(std::string_view type, const std::string& length) {
+  std::string text = "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+  if (!type.empty()) text.append("Content-Type: ").append(type).append("\r\n");
+  return text + "Content-Length: " + length + "\r\n\r\n";
+}
+
+TEST(Writer, WritesMediaTypesAndLengthsOfEverySize) {
+  const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  for (std::size_t size = 0; size <= letters.size(); ++size) {
+    ResponseHead head;
+    head.date = &date;
+    head.content_type = std::string_view(letters).substr(0, size);
+    EXPECT_EQ(written(head), expected_head(head.content_type, "0"));
+  }
+  for (const std::uint64_t length : {0UL, 1UL, 9UL, 10UL, 11UL, 42UL, 99UL, 100UL, 101UL, 999UL,
+                                     1000UL, 65536UL, 18446744073709551615UL}) {
+    ResponseHead head;
+    head.date = &date;
+    head.content_length = length;
+    EXPECT_EQ(written(head), expected_head({}, std::to_string(length)));
+  }
+}
+
+TEST(Writer, WritesTheHeadersInAFixedOrder) {
+  ResponseHead head;
+  head.status = Status::not_found;
+  head.date = &date;
+  head.content_type = "a/b";
+  head.content_length = 5;
+  head.connection = ConnectionHeader::close;
+  head.lines = "X: y\r\n";
+  EXPECT_EQ(written(head),
+            "HTTP/1.1 404 Not Found\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Type: a/b\r\n"
+            "Content-Length: 5\r\nConnection: close\r\nX: y\r\n\r\n");
+  head.framing = BodyFraming::none;
+  head.connection = ConnectionHeader::none;
+  head.date = nullptr;
+  head.content_type = {};
+  EXPECT_EQ(written(head), "HTTP/1.1 404 Not Found\r\nX: y\r\n\r\n");
+  head.framing = BodyFraming::chunked;
+  head.connection = ConnectionHeader::keep_alive;
+  EXPECT_EQ(written(head),
+            "HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n"
+            "X: y\r\n\r\n");
+}
+
+TEST(Writer, WritesEveryDigitOfAChunkSize) {
+  for (std::uint64_t size = 1; size != 0; size <<= 1) {
+    const std::unique_ptr<char[]> out(new char[chunk_size_max]);
+    const std::string line(out.get(), write_chunk_size(size, out.get()));
+    EXPECT_EQ(std::stoull(line, nullptr, 16), size);
+    EXPECT_TRUE(line.ends_with("\r\n"));
+  }
+  EXPECT_EQ(chunk_end, "\r\n");
+  EXPECT_EQ(last_chunk, "0\r\n\r\n");
+  EXPECT_EQ(continue_head, "HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+TEST(ResponseHeadCache, WritesTheExpectedBytes) {
+  const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP";
+  ResponseHeadCache cache;
+  for (std::size_t size = 0; size <= ResponseHeadCache::type_size_max; ++size) {
+    const std::string_view type = std::string_view(letters).substr(0, size);
+    cache.begin(date, type);
+    EXPECT_TRUE(cache.is_for(type));
+    for (const std::uint64_t length : {0UL, 10UL, 99UL, 100UL, 18446744073709551615UL}) {
+      const std::unique_ptr<char[]> out(new char[ResponseHeadCache::size_max]);
+      const std::string head(out.get(), cache.write(length, out.get()));
+      EXPECT_EQ(head, expected_head(type, std::to_string(length)));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weir::http
