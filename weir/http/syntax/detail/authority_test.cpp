@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace weir::http {
 namespace {
@@ -153,6 +157,117 @@ TEST(Authority, RecognizesIpv6Addresses) {
                     "1.2.3.4",
                     "::1 ",
                     "::%31"}) {
+    EXPECT_FALSE(is_ipv6_address(text)) << text;
+  }
+}
+
+TEST(Authority, ReturnsTheHostAndThePortOfEveryForm) {
+  struct Case {
+    std::string_view text;
+    std::string_view host;
+    std::optional<std::uint16_t> port;
+  };
+  for (const Case& each :
+       std::initializer_list<Case>{{"a", "a", std::nullopt},
+                                   {"a:", "a", std::nullopt},
+                                   {"a:0", "a", 0},
+                                   {"a:00", "a", 0},
+                                   {"a:1", "a", 1},
+                                   {"a:80", "a", 80},
+                                   {"a:00080", "a", 80},
+                                   {"a:65535", "a", 65535},
+                                   {"a:000000065535", "a", 65535},
+                                   {"127.0.0.1:8080", "127.0.0.1", 8080},
+                                   {"a%C3%A9b:9", "a%C3%A9b", 9},
+                                   {"%ff%80:9", "%ff%80", 9},
+                                   {"%41%7e.b", "%41%7e.b", std::nullopt},
+                                   {"[::]", "[::]", std::nullopt},
+                                   {"[::]:", "[::]", std::nullopt},
+                                   {"[1:2:3:4:5:6:7:8]:443", "[1:2:3:4:5:6:7:8]", 443},
+                                   {"[::ffff:1.2.3.4]:5", "[::ffff:1.2.3.4]", 5},
+                                   {"[v1.a]:7", "[v1.a]", 7},
+                                   {"[V1aF.a:b;c=~]", "[V1aF.a:b;c=~]", std::nullopt}}) {
+    const auto authority = parse_authority(each.text);
+    ASSERT_TRUE(authority) << each.text;
+    EXPECT_EQ(authority->host, each.host);
+    EXPECT_EQ(authority->port, each.port) << each.text;
+  }
+}
+
+TEST(Authority, RejectsLiteralsAndEscapesThatAreAlmostValid) {
+  for (const std::string_view text : {"[x1.a]",      "[1v.a]",       "[va]",
+                                      "[v1a]",       "[v1x.a]",      "[vxA.a]",
+                                      "[v..a]",      "[v1.a%41]",    "[v1.]:1",
+                                      "[.a]",        "[v.]",         "[v1.a]b",
+                                      "[v1.a]]",     "[v1.a",        "[::1]]",
+                                      "[::1]:65536", "[::1]a:1",     "%41%",
+                                      "%41%4",       "%41%4g",       "%g1",
+                                      "%1g",         "a%1f",         "a%5b",
+                                      "a%5D",        "a%3F",         "a%23",
+                                      "a%5c",        "a:%31",        "a:1%31",
+                                      "a:655350",    "a:4294967376", "a:18446744073709551696"}) {
+    EXPECT_FALSE(parse_authority(text)) << text;
+  }
+}
+
+TEST(Authority, AcceptsOnlyHarmlessEscapes) {
+  const std::string_view marks = "-._~!$&'()*+;=";
+  const std::string_view digits = "0123456789abcdef";
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const std::string text = {'x', '%', digits[byte / 16], digits[byte % 16]};
+    const bool letter = (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z';
+    const bool plain = letter || (byte >= '0' && byte <= '9') ||
+                       (byte < 0x80 && marks.find(static_cast<char>(byte)) != marks.npos);
+    EXPECT_EQ(parse_authority(text).has_value(), byte >= 0x80 || plain) << text;
+  }
+}
+
+TEST(Authority, Ipv4OctetsAreDecimalNumbersUpTo255) {
+  for (int octet = 0; octet <= 1000; ++octet) {
+    const std::string text = std::to_string(octet);
+    for (const std::string& address :
+         {text + ".1.1.1", "1." + text + ".1.1", "1.1." + text + ".1", "1.1.1." + text}) {
+      EXPECT_EQ(is_ipv4_address(address), octet <= 255) << address;
+    }
+    if (octet < 10) {
+      EXPECT_FALSE(is_ipv4_address("0" + text + ".1.1.1"));
+    }
+  }
+  for (const std::string_view text :
+       {"1.1.1", "1.1.1.1.", "1.1.1.1.1", "1,1.1.1", "1.1.1,1", "1:1.1.1", "1.1.1.a", "1.1.1.0x",
+        "00.1.1.1", "1.1.1.010", "1.1. 1.1", "1.1.1.1a", "....", "-1.1.1.1"}) {
+    EXPECT_FALSE(is_ipv4_address(text)) << text;
+  }
+}
+
+TEST(Authority, Ipv6AddressesHaveEightGroupsOrOneGap) {
+  const auto groups = [](int count) {
+    std::string text;
+    for (int each = 0; each < count; ++each) text += (each > 0 ? ":" : "") + std::string("aF09");
+    return text;
+  };
+  for (int before = 0; before <= 9; ++before) {
+    EXPECT_EQ(is_ipv6_address(groups(before)), before == 8) << groups(before);
+    EXPECT_FALSE(is_ipv6_address(groups(before) + ":"));
+    EXPECT_FALSE(is_ipv6_address(":" + groups(before)));
+    for (int after = 0; after <= 9; ++after) {
+      const std::string text = groups(before) + "::" + groups(after);
+      EXPECT_EQ(is_ipv6_address(text), before + after <= 7) << text;
+      EXPECT_FALSE(is_ipv6_address(text + "::")) << text;
+      EXPECT_FALSE(is_ipv6_address(text + "::1")) << text;
+      if (after == 0) continue;
+      const std::string mixed = text + ":1.2.3.4";
+      EXPECT_EQ(is_ipv6_address(mixed), before + after <= 5) << mixed;
+    }
+    if (before == 0) continue;
+    const std::string mixed = groups(before) + ":1.2.3.4";
+    EXPECT_EQ(is_ipv6_address(mixed), before == 6) << mixed;
+    const std::string mixed_gap = groups(before) + "::1.2.3.4";
+    EXPECT_EQ(is_ipv6_address(mixed_gap), before <= 5) << mixed_gap;
+  }
+  for (const std::string_view text : {"12345::", "::12345", "::g", "1::.2.3.4", "::a.b.c.d",
+                                      "::1.2.3.04", "::1.2.3.4:", "1.2.3.4::", "::1.2.3.4::", "1:2",
+                                      "1 ::", "::-1", "1;:2", "::1/64", "[::]"}) {
     EXPECT_FALSE(is_ipv6_address(text)) << text;
   }
 }
