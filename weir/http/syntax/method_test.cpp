@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
 namespace weir::http {
 namespace {
 
@@ -29,6 +33,38 @@ TEST(Method, SafeAndIdempotentFollowTheStandard) {
   EXPECT_FALSE(is_idempotent(Method::post));
   EXPECT_FALSE(is_idempotent(Method::patch));
   EXPECT_FALSE(is_idempotent(Method::other));
+}
+
+TEST(Method, HasTheNamesAndPropertiesOfTheStandard) {
+  struct Standard {
+    Method method;
+    std::string_view name;
+    bool safe;
+    bool idempotent;
+  };
+  for (const Standard& each :
+       std::initializer_list<Standard>{{Method::get, "GET", true, true},
+                                       {Method::head, "HEAD", true, true},
+                                       {Method::post, "POST", false, false},
+                                       {Method::put, "PUT", false, true},
+                                       {Method::delete_, "DELETE", false, true},
+                                       {Method::connect, "CONNECT", false, false},
+                                       {Method::options, "OPTIONS", true, true},
+                                       {Method::trace, "TRACE", true, true},
+                                       {Method::patch, "PATCH", false, false},
+                                       {Method::other, "", false, false}}) {
+    EXPECT_EQ(name_of(each.method), each.name);
+    EXPECT_EQ(method_of(each.name), each.method) << each.name;
+    EXPECT_EQ(is_safe(each.method), each.safe) << each.name;
+    EXPECT_EQ(is_idempotent(each.method), each.idempotent) << each.name;
+    if (each.name.empty()) continue;
+    const std::string name(each.name);
+    EXPECT_EQ(method_of(name + "S"), Method::other) << name;
+    EXPECT_EQ(method_of(name.substr(0, name.size() - 1)), Method::other) << name;
+    EXPECT_EQ(method_of(name.substr(1)), Method::other) << name;
+    EXPECT_EQ(method_of(name.substr(0, 1) + "x"), Method::other) << name;
+  }
+  EXPECT_EQ(method_count, 10U);
 }
 
 }  // namespace

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
+#include <cstddef>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 namespace weir::http {
 namespace {
@@ -45,6 +48,60 @@ TEST(CharClass, TrimRemovesOnlySpaceAndTab) {
   EXPECT_EQ(trim(" \t a b\t "), "a b");
   EXPECT_EQ(trim(" \t "), "");
   EXPECT_EQ(trim("\va\r"), "\va\r");
+}
+
+TEST(CharClass, EveryHexDigitHasItsValue) {
+  for (int value = 0; value < 16; ++value) {
+    EXPECT_EQ(hex_value("0123456789abcdef"[value]), value);
+    EXPECT_EQ(hex_value("0123456789ABCDEF"[value]), value);
+  }
+  for (const char other : {'/', ':', '@', 'G', '`', 'g', '\x80'}) EXPECT_EQ(hex_value(other), -1);
+}
+
+TEST(CharClass, OnlyCapitalLettersGetLower) {
+  for (int each = 0; each < 256; ++each) {
+    const auto character = static_cast<char>(each);
+    const bool capital = each >= 'A' && each <= 'Z';
+    EXPECT_EQ(to_lower(character), capital ? static_cast<char>(each + 32) : character) << each;
+    EXPECT_EQ(is_space(character), each == ' ' || each == '\t') << each;
+    const char lower = to_lower(character);
+    EXPECT_TRUE(equals_ignoring_case({&character, 1}, {&lower, 1}));
+  }
+}
+
+TEST(CharClass, ComparesEveryByteWithoutCase) {
+  const std::string text = "Content-Length";
+  for (std::size_t index = 0; index < text.size(); ++index) {
+    std::string other = text;
+    other[index] = '!';
+    EXPECT_FALSE(equals_ignoring_case(text, other)) << other;
+    EXPECT_FALSE(equals_ignoring_case(other, "CONTENT-LENGTH")) << other;
+  }
+  EXPECT_TRUE(equals_ignoring_case("", ""));
+  EXPECT_FALSE(equals_ignoring_case("a", ""));
+  EXPECT_FALSE(equals_ignoring_case("", "a"));
+}
+
+TEST(CharClass, TokensAreNotEmpty) {
+  EXPECT_TRUE(is_token("a"));
+  EXPECT_TRUE(is_token("!#$%&'*+-.^_`|~09AZaz"));
+  for (const std::string_view text : {"", " a", "a ", "a b", "a:", "\"a\"", "a\x80"}) {
+    EXPECT_FALSE(is_token(text)) << text;
+  }
+  EXPECT_TRUE(all_in("", CharClass::digit));
+  EXPECT_TRUE(all_in("123", CharClass::digit));
+  EXPECT_FALSE(all_in("x23", CharClass::digit));
+  EXPECT_FALSE(all_in("12x", CharClass::digit));
+  EXPECT_TRUE(all_in("12f", CharClass::digit | CharClass::hex));
+}
+
+TEST(CharClass, TrimsEveryWhiteSpaceAtBothEnds) {
+  EXPECT_EQ(trim(""), "");
+  EXPECT_EQ(trim("a"), "a");
+  EXPECT_EQ(trim(" "), "");
+  EXPECT_EQ(trim("\t"), "");
+  EXPECT_EQ(trim("a \t "), "a");
+  EXPECT_EQ(trim(" \t a"), "a");
 }
 
 }  // namespace
