@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
+
+#include "weir/http/test/heap_fixture.hpp"
 
 namespace weir::http {
 namespace {
@@ -98,6 +102,117 @@ TEST(Headers, KeepsTheOrderOfManyHeaders) {
   headers.clear();
   EXPECT_TRUE(headers.empty());
   EXPECT_EQ(headers.begin(), headers.end());
+}
+
+TEST(Headers, ShortListsNeedNoHeapMemory) {
+  if (!TestHeap::replaced) GTEST_SKIP() << "only a replaced operator new counts allocations";
+  const std::string name(10, 'n');
+  for (const std::size_t size :
+       {Headers::inline_capacity - 1, Headers::inline_capacity, Headers::inline_capacity + 1}) {
+    const std::string value(size - 2 * (name.size() + 4), 'v');
+    const std::uint64_t before = TestHeap::news;
+    Headers headers;
+    ASSERT_TRUE(headers.add(name, value));
+    ASSERT_TRUE(headers.add(name, ""));
+    const Headers copy = headers;
+    const Headers moved = std::move(headers);
+    const std::uint64_t allocations = TestHeap::news - before;
+    EXPECT_EQ(moved.lines().size(), size);
+    EXPECT_EQ(copy.lines(), moved.lines());
+    EXPECT_EQ(allocations, size <= Headers::inline_capacity ? 0U : 2U) << size;
+  }
+}
+
+TEST(Headers, AnInvalidHeaderLeavesTheListUnchanged) {
+  Headers headers;
+  ASSERT_TRUE(headers.add("A", "1"));
+  ASSERT_TRUE(headers.add("B", "2"));
+  EXPECT_EQ(headers.set("A", "x\r\ny").error(), Errc::bad_input);
+  EXPECT_EQ(headers.set("A b", "x").error(), Errc::bad_input);
+  EXPECT_EQ(headers.add("A", "x\ny").error(), Errc::bad_input);
+  EXPECT_EQ(headers.lines(), "A: 1\r\nB: 2\r\n");
+}
+
+TEST(Headers, RemovesHeadersAtEveryPosition) {
+  const std::string names = "abcde";
+  for (const char removed : names) {
+    Headers headers;
+    std::string expected;
+    for (const char name : names) {
+      const std::string value(static_cast<std::size_t>(name - 'a') * 20, name);
+      ASSERT_TRUE(headers.add({&name, 1}, value));
+      if (name != removed) expected.append(1, name).append(": ").append(value).append("\r\n");
+    }
+    EXPECT_EQ(headers.remove({&removed, 1}), 1U);
+    EXPECT_EQ(headers.lines(), expected);
+    EXPECT_EQ(headers.count(), 4U);
+    EXPECT_FALSE(headers.contains({&removed, 1}));
+  }
+  Headers headers;
+  for (int each = 0; each < 3; ++each) ASSERT_TRUE(headers.add("X", std::to_string(each)));
+  EXPECT_EQ(headers.remove("x"), 3U);
+  EXPECT_TRUE(headers.empty());
+  EXPECT_EQ(headers.count(), 0U);
+  EXPECT_EQ(headers.remove("x"), 0U);
+}
+
+TEST(Headers, IteratorsAdvanceByOne) {
+  Headers headers;
+  EXPECT_EQ(headers.begin(), headers.end());
+  ASSERT_TRUE(headers.add("A", "1"));
+  ASSERT_TRUE(headers.add("B", "2"));
+  auto each = headers.begin();
+  EXPECT_NE(each, headers.end());
+  const auto before = each++;
+  EXPECT_EQ((*before).name, "A");
+  EXPECT_EQ((*each).name, "B");
+  EXPECT_NE(before, each);
+  EXPECT_EQ(++each, headers.end());
+}
+
+TEST(Headers, AClearedListCanBeFilledAgain) {
+  for (const std::size_t size : {std::size_t{1}, std::size_t{1000}}) {
+    Headers headers;
+    ASSERT_TRUE(headers.add("A", std::string(size, 'a')));
+    headers.clear();
+    EXPECT_TRUE(headers.empty());
+    EXPECT_EQ(headers.lines(), "");
+    EXPECT_FALSE(headers.get("A").has_value());
+    ASSERT_TRUE(headers.add("B", "b"));
+    EXPECT_EQ(headers.lines(), "B: b\r\n");
+  }
+}
+
+TEST(Headers, AssignmentReplacesAListOfAnySize) {
+  for (const std::size_t from : {0U, 1U, 200U, 5000U}) {
+    for (const std::size_t to : {0U, 1U, 200U, 5000U}) {
+      Headers source;
+      Headers copied;
+      Headers moved;
+      ASSERT_TRUE(source.add("From", std::string(from, 'f')));
+      ASSERT_TRUE(copied.add("To", std::string(to, 't')));
+      ASSERT_TRUE(moved.add("To", std::string(to, 't')));
+      const std::string lines(source.lines());
+      copied = source;
+      EXPECT_EQ(copied.lines(), lines);
+      EXPECT_EQ(source.lines(), lines);
+      moved = std::move(source);
+      EXPECT_EQ(moved.lines(), lines);
+      ASSERT_TRUE(copied.add("More", std::string(200, 'm')));
+      ASSERT_TRUE(moved.add("More", std::string(200, 'm')));
+      EXPECT_EQ(copied.lines(), lines + "More: " + std::string(200, 'm') + "\r\n");
+      EXPECT_EQ(moved.lines(), copied.lines());
+    }
+  }
+}
+
+TEST(Headers, ValidHeadersFollowTheGrammar) {
+  EXPECT_TRUE(is_valid_header("a", ""));
+  EXPECT_TRUE(is_valid_header("!#$%&'*+-.^_`|~09Az", " \t~\x80\xff"));
+  EXPECT_FALSE(is_valid_header("", "v"));
+  EXPECT_FALSE(is_valid_header("a:", "v"));
+  EXPECT_FALSE(is_valid_header("a", "\x1f"));
+  EXPECT_FALSE(is_valid_header("a", "\x7f"));
 }
 
 }  // namespace

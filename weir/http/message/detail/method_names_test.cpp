@@ -46,5 +46,23 @@ TEST(MethodNames, AllowIsSorted) {
   EXPECT_EQ(names.allow(0), "");
 }
 
+TEST(MethodNames, NumbersFollowTheKnownMethods) {
+  MethodNames names;
+  MethodSet all = 0;
+  for (std::size_t index = index_of(Method::other); index < methods_max; ++index) {
+    const auto added = names.add("X" + std::to_string(index));
+    ASSERT_EQ(added, index);
+    EXPECT_EQ(names.find(Method::other, "X" + std::to_string(index)), index);
+    all |= set_of(*added);
+  }
+  EXPECT_EQ(all, ~MethodSet{0} << 9);
+  EXPECT_EQ(names.allow(set_of(MethodIndex{63}) | set_of(MethodIndex{9})), "X63, X9");
+  EXPECT_EQ(names.allow(set_of(Method::get)), "GET");
+  EXPECT_EQ(names.allow(set_of(Method::patch)), "PATCH");
+  EXPECT_EQ(names.allow(set_of(MethodIndex{9})), "X9");
+  EXPECT_EQ(set_of(Method::get), 1U);
+  EXPECT_EQ(methods_max, 64U);
+}
+
 }  // namespace
 }  // namespace weir::http

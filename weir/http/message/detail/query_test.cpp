@@ -59,5 +59,18 @@ TEST(Query, DecodesFormText) {
   EXPECT_EQ(decode_form("%g1").error(), Errc::bad_input);
 }
 
+TEST(Query, FindKeepsThePosition) {
+  Query query("a=1&b=2&a=3");
+  EXPECT_EQ(query.find("a"), "1");
+  EXPECT_EQ((*query.next())->value, "1");
+  EXPECT_EQ(query.find("a"), "3");
+  EXPECT_EQ(query.find("b"), "2");
+  EXPECT_EQ((*query.next())->name, "b");
+  EXPECT_FALSE(query.find("b").has_value());
+  EXPECT_EQ((*query.next())->value, "3");
+  EXPECT_FALSE(query.next()->has_value());
+  EXPECT_FALSE(query.next()->has_value());
+}
+
 }  // namespace
 }  // namespace weir::http
