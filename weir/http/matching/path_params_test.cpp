@@ -108,5 +108,55 @@ TEST(PathParams, RebaseKeepsAViewRightAfterTheOldBytes) {
   EXPECT_EQ(params[0].data(), both.data() + 4);
 }
 
+TEST(PathParams, RebaseMovesEveryViewThatStartsInTheOldBytes) {
+  const std::string all = "<bytes>";
+  const std::string_view old_bytes = std::string_view(all).substr(1, 5);
+  const std::string moved(old_bytes);
+  for (std::size_t start = 0; start < all.size(); ++start) {
+    PathParams params;
+    params.add(std::string_view(all).substr(start, 1));
+    params.rebase(old_bytes, moved.data());
+    const bool inside = start >= 1 && start <= 5;
+    EXPECT_EQ(params[0].data(), inside ? moved.data() + start - 1 : all.data() + start) << start;
+    EXPECT_EQ(params[0].size(), 1U);
+  }
+}
+
+TEST(PathParams, HoldAsManyTextsAsAPatternMayHave) {
+  PathParams params;
+  EXPECT_EQ(params.size(), 0U);
+  const std::string text = "0123456789abcdef";
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t index = 0; index < path_params_max; ++index) {
+      params.add(std::string_view(text).substr(index));
+    }
+    ASSERT_EQ(params.size(), 16U);
+    for (std::size_t index = 0; index < path_params_max; ++index) {
+      EXPECT_EQ(params[index], text.substr(index));
+    }
+    params.clear();
+    EXPECT_EQ(params.size(), 0U);
+  }
+}
+
+TEST(PathParamAs, AcceptsTheLimitsOfEveryInteger) {
+  EXPECT_EQ(path_param_as<std::int8_t>("127"), 127);
+  EXPECT_FALSE(path_param_as<std::int8_t>("128"));
+  EXPECT_FALSE(path_param_as<std::int8_t>("-129"));
+  EXPECT_EQ(path_param_as<std::uint16_t>("65535"), 65535);
+  EXPECT_FALSE(path_param_as<std::uint16_t>("65536"));
+  EXPECT_EQ(path_param_as<std::uint8_t>("0"), 0);
+  EXPECT_EQ(path_param_as<std::int64_t>("9223372036854775807"), INT64_MAX);
+  EXPECT_FALSE(path_param_as<std::int64_t>("9223372036854775808"));
+  EXPECT_FALSE(path_param_as<std::int64_t>("-9223372036854775809"));
+  for (const char* text : {"-", "1-", "1 2", "0x", "1\t", "\xd9\xa1"}) {
+    EXPECT_FALSE(path_param_as<std::int64_t>(text)) << text;
+  }
+  EXPECT_FALSE(path_param_as<float>("1e39"));
+  EXPECT_FALSE(path_param_as<float>("NaN"));
+  EXPECT_FALSE(path_param_as<double>("1.5 "));
+  EXPECT_FALSE(path_param_as<double>("Infinity"));
+}
+
 }  // namespace
 }  // namespace weir::http

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <string>
 
 namespace weir::http {
@@ -57,6 +58,44 @@ TEST(PathRegex, NeverBacktracks) {
   EXPECT_TRUE(evil.matches(text + "b"));
   evil.add_groups(text + "b", params);
   EXPECT_EQ(params.size(), 2U);
+}
+
+TEST(PathRegex, GivesAsManyGroupsAsAPatternMayHave) {
+  std::string text;
+  std::string path;
+  for (std::size_t group = 1; group < path_params_max; ++group) {
+    text += "([a-z])";
+    path += static_cast<char>('a' + group);
+  }
+  const PathRegex regex = PathRegex::compile(text, path_params_max - 1).value();
+  EXPECT_EQ(regex.groups(), path_params_max - 1);
+  ASSERT_TRUE(regex.matches(path));
+  PathParams params;
+  regex.add_groups(path, params);
+  ASSERT_EQ(params.size(), path_params_max - 1);
+  for (std::size_t index = 0; index < params.size(); ++index) {
+    EXPECT_EQ(params[index], path.substr(index, 1));
+    EXPECT_EQ(params[index].data(), path.data() + index);
+  }
+}
+
+TEST(PathRegex, GroupsAreThoseOfTheWholeText) {
+  const PathRegex regex = PathRegex::compile("x(a|ab)(c|bcd)?", 2).value();
+  PathParams params;
+  ASSERT_TRUE(regex.matches("xabcd"));
+  regex.add_groups("xabcd", params);
+  EXPECT_EQ(params[0], "a");
+  EXPECT_EQ(params[1], "bcd");
+  const PathRegex plain = PathRegex::compile("a+", 0).value();
+  EXPECT_EQ(plain.groups(), 0U);
+  plain.add_groups("aa", params);
+  EXPECT_EQ(params.size(), 2U);
+}
+
+TEST(PathRegex, RejectedExpressionsWriteNoLog) {
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(PathRegex::compile("(", 0));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -165,6 +166,173 @@ static_assert(!Fits<"/{a}/{b...}", Response (*)(Wildcard, Wildcard)>,
 static_assert(!Fits<"a", Plain> && !Fits<"/a b", Plain> && !Fits<"/%zz", Plain> &&
               !Fits<"/..", Plain> && !Fits<"/{a", One> && !Fits<"/x{a}", One> &&
               !Fits<"/{1}", One> && !Fits<"/{a:}", One> && !Fits<"/{a...}/b", One>);
+
+TEST(Pattern, HandlersTakeThePathParamsOfThePattern) {
+  constexpr std::size_t none = HandlerShape::no_wildcard;
+  const auto check = [](std::string_view text, const HandlerShape& handler) {
+    return check_shapes(shape_of_pattern(text), handler);
+  };
+  EXPECT_EQ(check("/", {0, none, false}), PatternError::none);
+  EXPECT_EQ(check("/{a}", {1, none, false}), PatternError::none);
+  EXPECT_EQ(check("/{a}", {1, none, true}), PatternError::none);
+  EXPECT_EQ(check("/{a}", {0, none, false}), PatternError::wrong_param_count);
+  EXPECT_EQ(check("/{a}", {2, none, false}), PatternError::wrong_param_count);
+  EXPECT_EQ(check("/{a:(x)}/{b}", {3, none, false}), PatternError::none);
+  EXPECT_EQ(check("/{a...}", {1, none, true}), PatternError::none);
+  EXPECT_EQ(check("/{a...}", {1, none, false}), PatternError::wrong_wildcard_type);
+  EXPECT_EQ(check("/{a...}", {1, 0, true}), PatternError::none);
+  EXPECT_EQ(check("/{a}/{b...}", {2, 1, true}), PatternError::none);
+  EXPECT_EQ(check("/{a}/{b...}", {2, 0, true}), PatternError::wrong_wildcard_type);
+  EXPECT_EQ(check("/{a}/{b...}", {2, 0, false}), PatternError::wrong_wildcard_type);
+  EXPECT_EQ(check("/{a}", {1, 0, true}), PatternError::wrong_wildcard_type);
+  EXPECT_EQ(check("/{a}/{b}", {2, 0, false}), PatternError::wrong_wildcard_type);
+  EXPECT_EQ(check("/{a", {1, none, false}), PatternError::unclosed_brace);
+  EXPECT_EQ(check("x", {0, none, false}), PatternError::no_slash);
+}
+
+TEST(Pattern, RegexesFollowTheirRules) {
+  struct Case {
+    std::string_view text;
+    std::size_t length;
+    std::size_t groups;
+    bool closed;
+  };
+  for (const Case& each : std::vector<Case>{{"}", 0, 0, true},
+                                            {"", 0, 0, false},
+                                            {"a}b}", 1, 0, true},
+                                            {"a{1}}", 4, 0, true},
+                                            {"{{}}}", 4, 0, true},
+                                            {"{}", 0, 0, false},
+                                            {"[}]}", 3, 0, true},
+                                            {"[^}]}", 4, 0, true},
+                                            {"[^]}]}", 5, 0, true},
+                                            {"[]}]}", 4, 0, true},
+                                            {"[[:a:]}]}", 8, 0, true},
+                                            {"[[:a]}", 5, 0, true},
+                                            {"[\\]}]}", 5, 0, true},
+                                            {"[a", 0, 0, false},
+                                            {"[]}", 0, 0, false},
+                                            {"[^]}", 0, 0, false},
+                                            {"[\\]}", 0, 0, false},
+                                            {"\\}}", 2, 0, true},
+                                            {"\\\\}", 2, 0, true},
+                                            {"\\", 0, 0, false},
+                                            {"(a)}", 3, 1, true},
+                                            {"(?:a)}", 5, 0, true},
+                                            {"(?P<n>a)(b)}", 11, 2, true},
+                                            {"(?<n>a)}", 7, 1, true},
+                                            {"(?<=a)}", 6, 0, true},
+                                            {"(?<!a)}", 6, 0, true},
+                                            {"(?i)(a)}", 7, 1, true},
+                                            {"\\(a}", 3, 0, true},
+                                            {"[(]}", 3, 0, true},
+                                            {"((a))(?P>b)}", 11, 2, true},
+                                            {"[a][(](b)}", 9, 1, true},
+                                            {"[[:(:]](b)}", 10, 1, true}}) {
+    const RegexText regex = read_regex(each.text);
+    EXPECT_EQ(regex.closed, each.closed) << each.text;
+    EXPECT_EQ(regex.groups, each.groups) << each.text;
+    if (each.closed) {
+      EXPECT_EQ(regex.length, each.length) << each.text;
+    }
+  }
+}
+
+TEST(Pattern, LiteralsHaveEveryEscapeExceptNul) {
+  const std::string_view digits = "0123456789abcdefABCDEF";
+  for (const char high : digits) {
+    for (const char low : digits) {
+      const std::string escape = {'/', 'x', '%', high, low};
+      const auto pattern = Pattern::parse(escape);
+      if (high == '0' && low == '0') {
+        EXPECT_EQ(error_of(escape), PatternError::bad_escape);
+        continue;
+      }
+      ASSERT_TRUE(pattern) << escape;
+      const int byte = hex_value(high) * 16 + hex_value(low);
+      EXPECT_EQ(pattern->segments()[0].text, std::string("x") + static_cast<char>(byte));
+    }
+  }
+  for (const std::string text : {"/%0g", "/%g0", "/%/0", "/%0/", "/%:0", "/%0:", "/%@1", "/%1@",
+                                 "/%G1", "/%1G", "/%`1", "/%1`", "/%a", "/x/%"}) {
+    EXPECT_TRUE(error_of(text) == PatternError::bad_escape ||
+                error_of(text) == PatternError::bad_character)
+        << text;
+  }
+}
+
+TEST(Pattern, FindsDotSegmentsInEverySpelling) {
+  for (const std::string text : {"/.", "/..", "/%2e", "/%2E", "/.%2e", "/%2e.", "/%2e%2E", "/a/.",
+                                 "/./a", "/../a", "/a/%2e%2e/b"}) {
+    EXPECT_EQ(error_of(text), PatternError::dot_segment) << text;
+  }
+  for (const std::string text : {"/...", "/a.", "/.a", "/..a", "/a..", "/%2e%2e%2e", "/%2ea",
+                                 "/a%2e", "/.b.", "/", "//", "/.%41", "/%41."}) {
+    EXPECT_FALSE(error_of(text)) << text;
+  }
+}
+
+TEST(Pattern, NamesOfParamsFollowTheGrammar) {
+  for (const std::string name : {"a", "z", "A", "Z", "_", "a0", "a9", "_1", "aZ_9z"}) {
+    EXPECT_FALSE(error_of("/{" + name + "}")) << name;
+    EXPECT_FALSE(error_of("/{" + name + ":x}")) << name;
+    EXPECT_FALSE(error_of("/{" + name + "...}")) << name;
+  }
+  for (const std::string name :
+       {"", "0", "9a", "a-", "-a", "a b", " a", "a@", "a[", "a`", "a{", "\x80"}) {
+    EXPECT_EQ(error_of("/{" + name + "}"), PatternError::bad_param_name) << name;
+    EXPECT_EQ(error_of("/{" + name + ":x}"), PatternError::bad_param_name) << name;
+    EXPECT_EQ(error_of("/{" + name + "...}"), PatternError::bad_param_name) << name;
+  }
+}
+
+TEST(Pattern, LimitsCountAllSegmentsAndParams) {
+  std::string segments;
+  for (std::size_t each = 1; each < pattern_segments_max; ++each) segments += "/a";
+  EXPECT_FALSE(error_of(segments + "/{rest...}"));
+  EXPECT_FALSE(error_of(segments + "/"));
+  EXPECT_EQ(error_of(segments + "/a/{rest...}"), PatternError::too_many_segments);
+  EXPECT_EQ(error_of(segments + "/a/"), PatternError::too_many_segments);
+  std::string params;
+  for (std::size_t each = 1; each < path_params_max; ++each) params += "/{a}";
+  EXPECT_FALSE(error_of(params + "/{rest...}"));
+  EXPECT_FALSE(error_of(params + "/{a:x}"));
+  EXPECT_EQ(error_of(params + "/{a:(x)}"), PatternError::too_many_params);
+  EXPECT_EQ(error_of(params + "/{a}/{rest...}"), PatternError::too_many_params);
+  EXPECT_EQ(pattern_segments_max, 32U);
+  EXPECT_EQ(path_params_max, 16U);
+}
+
+TEST(Pattern, SegmentsHaveTheirPropertiesOnly) {
+  const Pattern pattern = Pattern::parse("/{a:(x)(y)}/b/{c}/{d:z}/{e...}").value();
+  using Segment = Pattern::Segment;
+  const std::vector<Segment> expected = {{Kind::regex, "(x)(y)", 2},
+                                         {Kind::literal, "b", 0},
+                                         {Kind::param, "", 0},
+                                         {Kind::regex, "z", 0},
+                                         {Kind::wildcard, "", 0}};
+  EXPECT_EQ(pattern.segments(), expected);
+  EXPECT_EQ(pattern.shape().params, 6U);
+  EXPECT_EQ(pattern.shape().error, PatternError::none);
+  const Pattern literal = Pattern::parse("/a").value();
+  EXPECT_EQ(literal.shape().params, 0U);
+  EXPECT_FALSE(literal.shape().wildcard);
+  EXPECT_FALSE(Pattern::parse("/{a}").value().is_literal());
+  EXPECT_FALSE(Pattern::parse("/{a}").value().shape().wildcard);
+  PatternReader reader("/{a:(x)}/b");
+  SegmentText segment;
+  ASSERT_TRUE(reader.next(segment));
+  EXPECT_EQ(segment.name, "a");
+  EXPECT_EQ(segment.params(), 2U);
+  ASSERT_TRUE(reader.next(segment));
+  EXPECT_EQ(segment.literal, "b");
+  EXPECT_EQ(segment.name, "");
+  EXPECT_EQ(segment.regex, "");
+  EXPECT_EQ(segment.groups, 0U);
+  EXPECT_EQ(segment.params(), 0U);
+  EXPECT_FALSE(reader.next(segment));
+  EXPECT_EQ(reader.error(), PatternError::none);
+}
 
 }  // namespace
 }  // namespace weir::http
