@@ -207,5 +207,92 @@ static_assert(!Least::takes_request && !Least::takes_scope && !Least::is_async);
 static_assert(Least::shape.params == 0 && Least::shape.wildcard_index == HandlerShape::no_wildcard);
 static_assert(Signature<Response (*)(int, Wildcard, int)>::shape.wildcard_index == 1);
 
+TEST(StatusText, IsTheCodeAndTheReason) {
+  for (int code = 100; code <= 599; ++code) {
+    const auto status = static_cast<Status>(code);
+    const Response response = text_response(status);
+    std::string expected = std::to_string(code);
+    if (!reason_of(status).empty()) expected += " " + std::string(reason_of(status));
+    EXPECT_EQ(response.body().text(), expected + "\n");
+    EXPECT_EQ(response.status(), status);
+    EXPECT_EQ(response.content_type(), text_type);
+    EXPECT_TRUE(response.is_plain());
+  }
+}
+
+TEST(ErrorResponse, HasTheStatusAndTheCauseOfTheError) {
+  for (const Errc error : {Errc::timed_out, Errc::not_found, Errc::conflict, Errc::closed}) {
+    const Response response = error_response(make_error_code(error));
+    EXPECT_EQ(response.status(), to_status(make_error_code(error)));
+    EXPECT_EQ(response.cause(), error);
+    EXPECT_EQ(response.body().text(), "");
+  }
+}
+
+/// A body that does not arrive.
+class NoBody : public BodySource {
+ public:
+  Task<Result<Bytes>> read() override { co_return fail(Errc::end_of_stream); }
+  Task<Result<std::string_view>> read_all() override { co_return fail(Errc::end_of_stream); }
+  const Headers& trailers() const noexcept override { return none_; }
+  os::Address peer_address() const override { return {}; }
+
+ private:
+  Headers none_;
+};
+
+TEST_F(HandlerTest, AnswersABodyThatDoesNotArriveWithItsError) {
+  NoBody body;
+  Request request(request_.head(), body);
+  int calls = 0;
+  const Handler sync = Handler::of([&calls](const std::vector<int>&) {
+    ++calls;
+    return Status::ok;
+  });
+  const Handler async = Handler::of([&calls](std::vector<int>) -> Task<Status> {
+    ++calls;
+    co_return Status::ok;
+  });
+  EXPECT_TRUE(sync.is_async());
+  EXPECT_TRUE(sync.needs_only_body());
+  EXPECT_TRUE(async.is_async());
+  EXPECT_FALSE(async.needs_only_body());
+  for (const Handler* handler : {&sync, &async}) {
+    const Response response = run(handler->start(request, params_));
+    EXPECT_EQ(response.status(), Status::bad_request);
+    EXPECT_EQ(response.cause(), Errc::end_of_stream);
+  }
+  EXPECT_EQ(calls, 0);
+}
+
+TEST_F(HandlerTest, AnswersNotFoundBeforeItReadsTheBody) {
+  NoBody body;
+  Request request(request_.head(), body);
+  params_.add("x");
+  const Handler sync = Handler::of([](int, const std::vector<int>&) { return Status::ok; });
+  const Handler async =
+      Handler::of([](int, std::vector<int>) -> Task<Status> { co_return Status::ok; });
+  EXPECT_EQ(run(sync.start(request, params_)).status(), Status::not_found);
+  EXPECT_EQ(run(async.start(request, params_)).status(), Status::not_found);
+  EXPECT_EQ(sync.call_with_body(request, params_, "[1]").status(), Status::not_found);
+}
+
+TEST_F(HandlerTest, AnswersABodyThatHasArrived) {
+  const Handler handler = Handler::of([](int factor, const std::vector<int>& numbers) {
+    return text(std::to_string(factor * numbers.at(0)));
+  });
+  params_.add("2");
+  const auto answer_to = [&](std::string_view body) {
+    return handler.call_with_body(request_.request(), params_, body);
+  };
+  EXPECT_EQ(answer_to("[21]").body().text(), "42");
+  EXPECT_EQ(answer_to("[21]").status(), Status::ok);
+  EXPECT_EQ(answer_to("[x]").status(), Status::bad_request);
+  EXPECT_EQ(answer_to("").status(), Status::bad_request);
+  TextRequest other("POST /path", {}, "Content-Type: text/plain\r\n");
+  EXPECT_EQ(handler.call_with_body(other.request(), params_, "[1]").status(),
+            Status::unsupported_media_type);
+}
+
 }  // namespace
 }  // namespace weir::http
