@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weir/testing/memory/memory_platform.hpp"
+#include "weir/testing/test/scripted_platform.hpp"
 
 namespace weir {
 namespace {
@@ -72,6 +73,76 @@ TEST(MemoryThread, StartFailsAtTheThreadLimit) {
   EXPECT_EQ(second->start().error(), system_error(EAGAIN));
   platform.clock().move_to(platform.now() + 1s);
   EXPECT_TRUE(second->start()) << "the first thread has ended";
+}
+
+TEST(MemoryThread, EachStepStartsLate) {
+  ScriptedPlatform platform;
+  platform.script.step_time = 3ms;
+  const Instant began = platform.now();
+  std::vector<Duration> at;
+  Work work([&](int step) -> std::optional<Instant> {
+    EXPECT_EQ(platform.script.steps.back(), '(') << "reported before the step";
+    at.push_back(platform.now() - began);
+    if (step == 0) return after(began, 10ms);
+    return step == 3 ? std::nullopt : std::optional(never);
+  });
+  const auto thread = platform.make_thread({.name = "test"}, work);
+  ASSERT_TRUE(thread->start());
+  EXPECT_EQ(platform.threads_running(), 1U);
+  platform.clock().move_to(began + 20ms);
+  EXPECT_EQ(at, (std::vector<Duration>{3ms, 13ms}));
+  thread->wake();
+  platform.clock().move_to(began + 21ms);
+  thread->wake();  // the earlier wake is still the first
+  platform.clock().move_to(began + 30ms);
+  EXPECT_EQ(at, (std::vector<Duration>{3ms, 13ms, 23ms}));
+  thread->wake();
+  platform.script.step_time = 1ms;
+  thread->wake();  // this one is earlier
+  platform.clock().move_to(began + 40ms);
+  EXPECT_EQ(at, (std::vector<Duration>{3ms, 13ms, 23ms, 31ms}));
+  EXPECT_EQ(platform.script.steps, "()()()()");
+  EXPECT_EQ(platform.threads_running(), 0U) << "the last step has ended the thread";
+  EXPECT_EQ(platform.clock().next(), never);
+}
+
+TEST(MemoryThread, AWakeDuringAStepCausesOneMore) {
+  ScriptedPlatform platform;
+  const Instant began = platform.now();
+  std::unique_ptr<PlatformThread> thread;
+  Work work([&](int step) -> std::optional<Instant> {
+    if (step < 2) thread->wake();
+    return step < 3 ? after(platform.now(), 1s) : never;
+  });
+  thread = platform.make_thread({.name = "test"}, work);
+  ASSERT_TRUE(thread->start());
+  platform.clock().move_to(began);
+  EXPECT_EQ(work.steps, 3);
+  platform.clock().move_to(began + 1s - 1ns);
+  EXPECT_EQ(work.steps, 3);
+  platform.clock().move_to(began + 1s);
+  EXPECT_EQ(work.steps, 4);
+  EXPECT_EQ(thread->cpu_time(), Duration());
+  EXPECT_EQ(thread->state(), os::ThreadState::unknown);
+}
+
+TEST(MemoryThread, ADestroyedThreadDoesNotRun) {
+  ScriptedPlatform platform;
+  Work work([](int) -> std::optional<Instant> { return never; });
+  auto waiting = platform.make_thread({.name = "test"}, work);
+  ASSERT_TRUE(waiting->start());
+  platform.clock().move_to(platform.now());
+  EXPECT_EQ(platform.threads_running(), 1U);
+  waiting->wake();
+  EXPECT_NE(platform.clock().next(), never);
+  waiting.reset();
+  EXPECT_EQ(platform.threads_running(), 0U);
+  EXPECT_EQ(platform.clock().next(), never);
+  EXPECT_EQ(work.steps, 1);
+  {
+    const auto never_started = platform.make_thread({.name = "test"}, work);
+  }
+  EXPECT_EQ(platform.threads_running(), 0U);
 }
 
 }  // namespace
