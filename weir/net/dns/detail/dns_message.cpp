@@ -71,8 +71,7 @@ class Reader {
   }
   std::uint32_t number(std::size_t bytes) noexcept {
     const std::size_t begin = at_;
-    skip(bytes);
-    if (broken_) return 0;
+    skip(bytes);  // does not move if the message is broken, so that the value is then zero
     std::uint32_t value = 0;
     for (std::size_t each = begin; each < at_; ++each) value = value << 8 | byte_at(message_, each);
     return value;

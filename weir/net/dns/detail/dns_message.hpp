@@ -67,7 +67,8 @@ bool is_response_to(Bytes message, const Query& query) noexcept;
 
 /// Parses a response. Requires is_response_to(message, query) (asserted). The result has the first
 /// `addresses_max` addresses of the name or of its alias target (CNAME, at most 16 in a chain).
-/// The lifetime of an absent name or address follows RFC 2308 §5.
+/// Only a response with code no_error has addresses. A name that has an address needs no alias. The
+/// lifetime of an absent name or address follows RFC 2308 §5.
 /// Errors: Errc::bad_input if the message is malformed.
 Result<Response> parse_response(Bytes message, const Query& query, std::size_t addresses_max);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "weir/net/test/name_server_fixture.hpp"
 
@@ -197,6 +198,178 @@ TEST(DnsResponse, IgnoresRecordsOfAnotherClass) {
   DnsWriter message = reply(query, 1);
   message.pointer(question_at).word(1).word(3).number(60).word(4).address(ip("192.0.2.2"));
   EXPECT_TRUE(read(message, query)->addresses.empty());
+}
+
+// A name of 255 bytes has labels of 63, 63, 63 and 61 bytes, their lengths and the root.
+TEST(DnsResponse, AcceptsTheLongestNameAndLabel) {
+  const std::string label(63, 'x');
+  const std::string longest = label + "." + label + "." + label + "." + std::string(61, 'y');
+  const Query query(longest, RecordType::a, 7);
+  DnsWriter message = reply(query, 1);
+  message.name(longest).record(1, 60, 4).address(ip("192.0.2.2"));
+  EXPECT_EQ(read(message, query)->addresses, std::vector{ip("192.0.2.2")});
+  DnsWriter longer = reply(query, 1);
+  longer.name(longest + "y").record(1, 60, 4).address(ip("192.0.2.2"));
+  EXPECT_EQ(read(longer, query).error(), Errc::bad_input) << "256 bytes";
+}
+
+TEST(DnsResponse, ComparesLettersWithoutCaseAndOtherBytesExactly) {
+  const std::string all = "abcdefghijklmnopqrstuvwxyz-0123456789_";
+  const Query query(all, RecordType::a, 7);
+  DnsWriter message = reply(query, 1);
+  message.name("ABCDEFGHIJKLMNOPQRSTUVWXYZ-0123456789_").record(1, 60, 4);
+  message.address(ip("192.0.2.2"));
+  EXPECT_EQ(read(message, query)->addresses, std::vector{ip("192.0.2.2")});
+  for (const auto& [asked, answered] : {std::pair("a_b", "a?b"),
+                                        std::pair("a_b",
+                                                  "a\x7f"
+                                                  "b"),
+                                        std::pair("a-b",
+                                                  "a\x0d"
+                                                  "b"),
+                                        std::pair("azb",
+                                                  "a\x9a"
+                                                  "b")}) {
+    const Query other(asked, RecordType::a, 7);
+    DnsWriter wrong;
+    wrong.word(7).word(0x8180).word(1).word(0).word(0).word(0).name(answered).word(1).word(1);
+    EXPECT_FALSE(is_response_to(wrong.bytes, other)) << asked;
+  }
+}
+
+TEST(DnsResponse, RejectsASecondQuestion) {
+  const Query query("example.org", RecordType::a, 7);
+  DnsWriter message;
+  message.word(7).word(0x8180).word(2).word(0).word(0).word(0);
+  for (int each = 0; each < 2; ++each) message.raw(query.bytes().subspan(question_at));
+  EXPECT_FALSE(is_response_to(message.bytes, query));
+}
+
+// Each message ends within the pointer of a name, or the pointers lead in a circle.
+TEST(DnsResponse, RejectsMalformedPointers) {
+  const Query query("example.org", RecordType::a, 7);
+  DnsWriter cut = reply(query, 1);
+  cut.byte(0xc0);
+  EXPECT_EQ(read(cut, query).error(), Errc::bad_input);
+  DnsWriter circle = reply(query, 2);
+  circle.byte(0).record(16, 60, 4);
+  const std::size_t first = circle.bytes.size();
+  circle.pointer(first + 2).pointer(first);
+  circle.pointer(first + 2).record(1, 60, 4).address(ip("192.0.2.2"));
+  EXPECT_EQ(read(circle, query).error(), Errc::bad_input);
+  DnsWriter labels = reply(query, 2);
+  labels.byte(0).record(16, 60, 4);
+  labels.byte(1).byte('a').pointer(labels.bytes.size() - 2);
+  labels.pointer(labels.bytes.size() - 4).record(1, 60, 4).address(ip("192.0.2.2"));
+  EXPECT_EQ(read(labels, query).error(), Errc::bad_input);
+}
+
+TEST(DnsResponse, LabelOfAnUnknownTypeIsNoLongLabel) {
+  const Query query("example.org", RecordType::a, 7);
+  for (const unsigned length : {64U, 65U, 100U, 191U}) {
+    DnsWriter message = reply(query, 1);
+    message.byte(length).raw(to_bytes(std::string(length, 'x'))).byte(0);
+    message.record(1, 60, 4).address(ip("192.0.2.2"));
+    EXPECT_EQ(read(message, query).error(), Errc::bad_input) << length;
+  }
+}
+
+/// Returns a response to a query for c0 with a chain of `aliases` aliases to an address.
+DnsWriter chain(const Query& query, unsigned aliases) {
+  DnsWriter message = reply(query, aliases + 1);
+  for (unsigned each = 0; each < aliases; ++each) {
+    const std::string target = "c" + std::to_string(each + 1);
+    message.name("c" + std::to_string(each)).record(5, 60, target.size() + 2).name(target);
+  }
+  message.name("c" + std::to_string(aliases)).record(1, 60, 4).address(ip("192.0.2.2"));
+  return message;
+}
+
+TEST(DnsResponse, FollowsAtMostSixteenAliases) {
+  const Query query("c0", RecordType::a, 7);
+  EXPECT_EQ(read(chain(query, 16), query)->addresses, std::vector{ip("192.0.2.2")});
+  EXPECT_EQ(read(chain(query, 17), query).error(), Errc::bad_input);
+}
+
+TEST(DnsResponse, NameWithAnAddressNeedsNoAlias) {
+  const Query query("a.example.org", RecordType::a, 7);
+  DnsWriter message = reply(query, 3);
+  message.pointer(question_at).record(1, 60, 4).address(ip("192.0.2.1"));
+  message.pointer(question_at).record(5, 20, 15).name("b.example.org");
+  message.name("b.example.org").record(1, 60, 4).address(ip("192.0.2.2"));
+  const auto answer = read(message, query);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->addresses, std::vector{ip("192.0.2.1")});
+  EXPECT_EQ(answer->lifetime, 60s);
+}
+
+TEST(DnsResponse, RejectsAnAliasThatDoesNotFillItsRecord) {
+  const Query query("a.example.org", RecordType::a, 7);
+  DnsWriter longer = reply(query, 1);
+  longer.pointer(question_at).record(5, 20, 16).name("b.example.org").byte(0);
+  EXPECT_EQ(read(longer, query).error(), Errc::bad_input);
+  DnsWriter shorter = reply(query, 1);
+  shorter.pointer(question_at).record(5, 20, 14).name("b.example.org");
+  EXPECT_EQ(read(shorter, query).error(), Errc::bad_input);
+  DnsWriter forwards = reply(query, 1);
+  forwards.pointer(question_at).record(5, 20, 2).pointer(forwards.bytes.size() + 2).byte(0);
+  EXPECT_EQ(read(forwards, query).error(), Errc::bad_input);
+}
+
+TEST(DnsResponse, AbsentNameHasNoAddresses) {
+  const Query query("example.org", RecordType::a, 7);
+  DnsWriter message = reply(query, 1, 0x8183);
+  message.pointer(question_at).record(1, 300, 4).address(ip("192.0.2.2"));
+  const auto answer = read(message, query);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->code, ResponseCode::no_such_name);
+  EXPECT_TRUE(answer->addresses.empty());
+  EXPECT_EQ(answer->lifetime, std::nullopt);
+}
+
+// The rest of such a response is not even parsed.
+TEST(DnsResponse, ErrorResponseHasNoAddresses) {
+  const Query query("example.org", RecordType::a, 7);
+  for (const unsigned code : {1U, 2U, 4U, 5U, 6U}) {
+    const auto cut = read(reply(query, 1, 0x8180 | code), query);
+    ASSERT_TRUE(cut) << code;
+    EXPECT_EQ(cut->code, static_cast<ResponseCode>(code));
+    DnsWriter message = reply(query, 1, 0x8180 | code);
+    message.pointer(question_at).record(1, 300, 4).address(ip("192.0.2.2"));
+    EXPECT_TRUE(read(message, query)->addresses.empty()) << code;
+  }
+}
+
+TEST(DnsResponse, NegativeTtlIgnoresOtherRecords) {
+  const Query query("www.example.org", RecordType::a, 7);
+  DnsWriter second = reply(query, 0, 0x8183, 3);
+  second.name("org").record(2, 5, 4).name("ns");
+  second.name("org").word(6).word(3).number(5).word(22).byte(0).byte(0);
+  for (const unsigned each : {1U, 1U, 1U, 1U, 5U}) second.number(each);
+  EXPECT_EQ(read(soa(second, 3600, 30), query)->lifetime, 30s);
+  DnsWriter additional = reply(query, 0, 0x8183, 1);
+  additional.name("org").record(2, 5, 4).name("ns");
+  EXPECT_EQ(read(soa(additional, 3600, 30), query)->lifetime, std::nullopt)
+      << "the record is not in the authority section";
+}
+
+TEST(DnsResponse, NegativeTtlNeedsAWellFormedSoaRecord) {
+  const Query query("www.example.org", RecordType::a, 7);
+  DnsWriter longer = reply(query, 0, 0x8183, 1);
+  longer.name("org").record(6, 60, 23).byte(0).byte(0);
+  for (int each = 0; each < 5; ++each) longer.number(30);
+  EXPECT_EQ(read(longer.byte(0), query)->lifetime, std::nullopt);
+  DnsWriter shorter = reply(query, 0, 0x8183, 1);
+  shorter.name("org").record(6, 60, 18).byte(0).byte(0);
+  for (int each = 0; each < 4; ++each) shorter.number(30);
+  EXPECT_EQ(read(shorter, query)->lifetime, std::nullopt);
+}
+
+TEST(DnsResponse, LongestTtlHas31Bits) {
+  const Query query("example.org", RecordType::a, 7);
+  DnsWriter message = reply(query, 1);
+  message.pointer(question_at).record(1, 0x7fff'ffffU, 4).address(ip("192.0.2.2"));
+  EXPECT_EQ(read(message, query)->lifetime, std::chrono::seconds(0x7fff'ffff));
 }
 
 }  // namespace
