@@ -30,7 +30,7 @@ Result<HostName> parse_host_name(std::string_view text) {
     name.absolute = true;
     text.remove_suffix(1);
   }
-  if (text.empty() || text.size() > name_bytes_max) return fail(Errc::bad_input);
+  if (text.size() > name_bytes_max) return fail(Errc::bad_input);
   name.text.resize(text.size());
   std::ranges::transform(text, name.text.begin(), [](char each) {
     return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
@@ -55,9 +55,8 @@ std::optional<Endpoint> parse_ip_address(std::string_view text, std::uint16_t po
   if (!bracketed && text.find(':') != std::string_view::npos) {
     with_port.insert(0, 1, '[').push_back(']');
   }
-  if (bracketed && text.back() != ']') return std::nullopt;
-  auto address = Endpoint::parse(with_port.append(":0"));
-  if (!address || !address->is_inet()) return std::nullopt;
+  const auto address = Endpoint::parse(with_port.append(":0"));
+  if (!address) return std::nullopt;
   return address->with_port(port);
 }
 

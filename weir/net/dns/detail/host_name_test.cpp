@@ -15,6 +15,15 @@ TEST(HostName, IsNormalizedToLowerCaseWithoutTrailingDot) {
   EXPECT_EQ(parse_host_name("_srv.xn--bcher-kva.a-b.c3")->text, "_srv.xn--bcher-kva.a-b.c3");
 }
 
+TEST(HostName, AcceptsAllLettersAndDigits) {
+  const std::string lower = "abcdefghijklmnopqrstuvwxyz-0123456789_";
+  EXPECT_EQ(parse_host_name("ABCDEFGHIJKLMNOPQRSTUVWXYZ-0123456789_")->text, lower);
+  EXPECT_EQ(parse_host_name(lower)->text, lower);
+  EXPECT_EQ(parse_host_name("9.0.a9")->text, "9.0.a9");
+  EXPECT_EQ(parse_host_name("0a")->text, "0a");
+  EXPECT_EQ(parse_host_name("a..").error(), Errc::bad_input);
+}
+
 TEST(HostName, HasLengthLimits) {
   const std::string label(63, 'a');
   const std::string longest = label + "." + label + "." + label + "." + std::string(61, 'b');
@@ -26,8 +35,11 @@ TEST(HostName, HasLengthLimits) {
 
 TEST(HostName, RejectsOtherText) {
   for (const std::string_view text :
-       {"", ".", "..", ".org", "a..b", "a b", "a/b", "a:b", "b\xc3\xbc", "-a.org", "a-.org", "a%1",
-        "127.1", "1", "256.1.1.1", "1.2.3.4.", "a.0", "a\n"}) {
+       {"",          ".",         "..",     ".org",   "a..b",         "a b",   "a/b",
+        "a:b",       "b\xc3\xbc", "-a.org", "a-.org", "a%1",          "127.1", "1",
+        "256.1.1.1", "1.2.3.4.",  "a.0",    "a.9",    "a.0123456789", "a\n",   "a`b",
+        "a{b",       "a@b",       "a[b",    "a^b",    "a,b",          "-",     "a.-",
+        "a+b",       "\x80"}) {
     const auto name = parse_host_name(text);
     ASSERT_FALSE(name) << text;
     EXPECT_EQ(name.error(), Errc::bad_input);
@@ -42,10 +54,16 @@ TEST(IpAddress, IsParsed) {
   EXPECT_EQ(parse_ip_address("fe80::1%7", 80)->to_string(), "[fe80::1%7]:80");
   EXPECT_EQ(parse_ip_address("::ffff:1.2.3.4", 0)->family(), os::AddressFamily::ipv6);
   for (const std::string_view text :
-       {"", "localhost", "127.1", "1.2.3", "1.2.3.4:5", "[::1", "::1]", "[]", "[1.2.3.4]", ":", "*",
-        "unix:/tmp/a", "unix:@a", "[::1]:80", ":80", "80"}) {
+       {"",    "localhost", "127.1", "1.2.3", "1.2.3.4:5",   "[::1",    "::1]",
+        "[]",  "[1.2.3.4]", ":",     "*",     "unix:/tmp/a", "unix:@a", "[::1]:80",
+        ":80", "80",        "[",     "]",     "[::1]x",      "[[::1]]"}) {
     EXPECT_EQ(parse_ip_address(text, 80), std::nullopt) << text;
   }
+}
+
+TEST(LocalHost, HasOneAddressOfEachFamilyWithoutPort) {
+  EXPECT_EQ(local_host_address(Family::ipv6), parse_ip_address("::1", 0));
+  EXPECT_EQ(local_host_address(Family::ipv4), parse_ip_address("127.0.0.1", 0));
 }
 
 TEST(LocalHost, IncludesItsSubdomains) {

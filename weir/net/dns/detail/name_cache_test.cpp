@@ -58,5 +58,35 @@ TEST(NameCache, NewerResultReplacesTheOlder) {
   EXPECT_EQ(cache.find(about("a"), start), nullptr);
 }
 
+// The order of use forgets a result with its removal, for whatever reason it is removed.
+TEST(NameCache, RemovedResultsDoNotCountForEviction) {
+  NameCache cache(2);
+  cache.insert(about("expired"), lasting(1s), start);
+  EXPECT_EQ(cache.find(about("expired"), start + 1s), nullptr);
+  cache.insert(about("a"), lasting(10s), start);
+  cache.insert(about("b"), lasting(10s), start);
+  cache.insert(about("a"), lasting(20s), start);
+  cache.insert(about("c"), lasting(10s), start);
+  EXPECT_EQ(cache.find(about("b"), start), nullptr);
+  EXPECT_NE(cache.find(about("a"), start), nullptr);
+  cache.clear();
+  EXPECT_EQ(cache.size(), 0U);
+  for (const char* const name : {"d", "e", "f"}) cache.insert(about(name), lasting(10s), start);
+  EXPECT_EQ(cache.size(), 2U);
+  EXPECT_EQ(cache.find(about("d"), start), nullptr);
+  EXPECT_NE(cache.find(about("e"), start), nullptr);
+  EXPECT_NE(cache.find(about("f"), start), nullptr);
+}
+
+TEST(NameCache, FoundResultOutlivesTheCache) {
+  std::shared_ptr<const LookupResult> found;
+  {
+    NameCache cache(1);
+    cache.insert(about("a"), lasting(10s), start);
+    found = cache.find(about("a"), start);
+  }
+  EXPECT_EQ(found->addresses, std::vector{Endpoint::loopback(0)});
+}
+
 }  // namespace
 }  // namespace weir::dns

@@ -55,6 +55,44 @@ TEST(ResolvConf, HasLimits) {
   EXPECT_EQ(ResolvConf::parse("options ndots:2x ndots: ndots").ndots, 1U);
 }
 
+TEST(ResolvConf, AcceptsValuesUpToTheLimits) {
+  std::string text = "options ndots:15 timeout:30 attempts:5\n";
+  for (int each = 0; each < 4; ++each) text += "nameserver 192.0.2." + std::to_string(each) + "\n";
+  const auto conf = ResolvConf::parse(text);
+  ASSERT_EQ(conf.servers.size(), 3U);
+  EXPECT_EQ(conf.servers[2].to_string(), "192.0.2.2:53");
+  EXPECT_EQ(conf.ndots, 15U);
+  EXPECT_EQ(conf.timeout, 30s);
+  EXPECT_EQ(conf.attempts, 5U);
+  const auto beyond = ResolvConf::parse("options ndots:16 timeout:31 attempts:6");
+  EXPECT_EQ(beyond.ndots, 15U);
+  EXPECT_EQ(beyond.timeout, 30s);
+  EXPECT_EQ(beyond.attempts, 5U);
+  EXPECT_EQ(ResolvConf::parse("options ndots:0").ndots, 0U);
+  EXPECT_EQ(ResolvConf::parse("options xndots:3 ndots3 ndots=3 ndotsx:3").ndots, 1U);
+}
+
+TEST(ResolvConf, TakesNoServerFromASearchLine) {
+  const auto conf = ResolvConf::parse("search 192.0.2.1 a..b c\nsortlist 192.0.2.2");
+  EXPECT_EQ(conf.search, std::vector<std::string>{"c"});
+  ASSERT_EQ(conf.servers.size(), 1U);
+  EXPECT_EQ(conf.servers[0].to_string(), "127.0.0.1:53");
+}
+
+TEST(LineFields, AreSeparatedByBlanksAndRemoved) {
+  std::string_view line = " \t one\r\vtwo\f ";
+  EXPECT_EQ(take_field(line), "one");
+  EXPECT_EQ(take_field(line), "two");
+  EXPECT_EQ(line, " ");
+  EXPECT_EQ(take_field(line), "");
+  EXPECT_EQ(line, "");
+  std::string_view text = "first\n\nlast";
+  EXPECT_EQ(take_line(text), "first");
+  EXPECT_EQ(take_line(text), "");
+  EXPECT_EQ(take_line(text), "last");
+  EXPECT_TRUE(text.empty());
+}
+
 }  // namespace
 
 namespace {
