@@ -74,11 +74,16 @@ struct DnsRule {
     never,
     with_wrong_id,
     with_wrong_question,
-    as_a_question,     // missing response bit
-    with_garbage,      // a few bytes
-    malformed,         // response that ends within an address
-    truncated,         // truncated over UDP and correct over TCP
-    cut_by_connection  // truncated over UDP; the TCP connection ends within the response
+    as_a_question,  // missing response bit
+    with_garbage,   // a few bytes
+    malformed,      // response that ends within an address
+    truncated,      // truncated over UDP and correct over TCP
+    // The next four are truncated over UDP, too. The TCP connection ends within the response, or
+    // ends before it, or carries a response with a wrong id or a truncated one.
+    cut_by_connection,
+    closed_by_connection,
+    wrong_by_connection,
+    truncated_by_connection
   };
   std::vector<Endpoint> addresses = {};
   Behavior behavior = Behavior::correct;
@@ -241,7 +246,7 @@ class FakeDnsServer {
       if (!slept) co_return;
     }
     if (rule.behavior == Behavior::never) co_return;
-    const bool connecting = rule.behavior == Behavior::cut_by_connection;
+    const bool connecting = rule.behavior >= Behavior::truncated;
     const Behavior behavior = connecting ? Behavior::truncated : rule.behavior;
     co_await send(message_for(question, rule, behavior), datagram.peer);
   }
@@ -255,8 +260,10 @@ class FakeDnsServer {
   }
   Task<> answer_connection(tcp::Stream stream) {
     std::string heard;
-    while (heard.size() < 2 ||
-           heard.size() < 2 + static_cast<std::size_t>(static_cast<unsigned char>(heard[1]))) {
+    const auto byte = [&](std::size_t at) {
+      return std::size_t{static_cast<unsigned char>(heard[at])};
+    };
+    while (heard.size() < 2 || heard.size() < 2 + (byte(0) << 8) + byte(1)) {
       const auto some = co_await stream.read();
       if (!some) co_return;
       heard += some->text();
@@ -264,8 +271,10 @@ class FakeDnsServer {
     const Question question = read(to_bytes(heard).subspan(2));
     asked.push_back(question.logged + " by connection");
     const DnsRule rule = rule_for(question);
-    const Behavior behavior =
-        rule.behavior == Behavior::truncated ? Behavior::correct : rule.behavior;
+    if (rule.behavior == Behavior::closed_by_connection) co_return;
+    Behavior behavior = Behavior::correct;
+    if (rule.behavior == Behavior::wrong_by_connection) behavior = Behavior::with_wrong_id;
+    if (rule.behavior == Behavior::truncated_by_connection) behavior = Behavior::truncated;
     const auto message = message_for(question, rule, behavior);
     DnsWriter framed;
     framed.word(static_cast<unsigned>(message.size())).raw(message);
