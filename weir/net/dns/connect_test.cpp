@@ -184,6 +184,48 @@ TEST_F(ConnectTest, LateIpv6AddressIsStillTried) {
   });
 }
 
+// The attempts to both IPv4 addresses begin while the look-up of IPv6 addresses is pending.
+TEST_F(ConnectTest, PendingIpv6LookUpDelaysOnlyTheFirstAttempt) {
+  server_.rules["service.example AAAA"].behavior = Behavior::never;
+  server_.rules["service.example A"] = at("192.0.2.1", "192.0.2.2");
+  serve([&](dns::Resolver& resolver) -> Task<> {
+    const BlackHole first = co_await black_hole("192.0.2.1");
+    const tcp::Listener second = co_await listen("192.0.2.2");
+    const Outcome outcome = co_await connect(resolver);
+    EXPECT_EQ(outcome.peer, "192.0.2.2:80");
+    EXPECT_EQ(outcome.took, 300ms);
+  });
+}
+
+TEST_F(ConnectTest, QueriesIpv6AddressesFirst) {
+  serve([&](dns::Resolver& resolver) -> Task<> {
+    const tcp::Listener ipv6 = co_await listen("2001:db8::1");
+    EXPECT_EQ((co_await connect(resolver)).peer, "[2001:db8::1]:80");
+    EXPECT_EQ(server_.asked,
+              (std::vector<std::string>{"service.example AAAA", "service.example A"}));
+  });
+}
+
+TEST_F(ConnectTest, CancelComesBeforeTheErrorOfAnEarlierAttempt) {
+  serve([&](dns::Resolver& resolver) -> Task<> {
+    const BlackHole ipv4 = co_await black_hole("192.0.2.1");
+    const Context own = co_await this_context();
+    CancelSource cancel;
+    const auto cancel_later = [&]() -> Task<> {
+      static_cast<void>(co_await sleep(1s));
+      cancel.cancel();
+    };
+    const auto connect_cancellably = [&]() -> Task<Duration> {
+      auto connecting = in_context(Context{own.loop, &cancel}, connect(resolver));
+      const Outcome outcome = co_await std::move(connecting);
+      EXPECT_EQ(outcome.error, Errc::cancelled);
+      co_return outcome.took;
+    };
+    const auto both = co_await all(connect_cancellably(), cancel_later());
+    EXPECT_EQ(std::get<0>(both.value()), 1s);
+  });
+}
+
 TEST_F(ConnectTest, ReturnsTheErrorOfAHostIfAllAttemptsFail) {
   serve([&](dns::Resolver& resolver) -> Task<> {
     const Outcome outcome = co_await connect(resolver);
