@@ -332,6 +332,78 @@ TEST_P(StreamTest, MovesWhileNothingIsPending) {
   run(talk());
 }
 
+TEST_P(StreamTest, ClosedStreamHasNoAddressAndNoPendingBytes) {
+  const auto talk = []() -> Task<> {
+    Pair pair = co_await connect_pair();
+    EXPECT_EQ(pair.client.unacked_bytes(), 0U);
+    EXPECT_NE(pair.client.peer_address(), os::Address());
+    pair.client.close();
+    EXPECT_EQ(pair.client.peer_address(), os::Address());
+    EXPECT_EQ(pair.client.local_address(), os::Address());
+    EXPECT_EQ(pair.client.unacked_bytes(), 0U);
+    EXPECT_EQ(pair.client.pending_write_sent(), 0U);
+    std::array<std::byte, 1> room{};
+    EXPECT_EQ((co_await pair.client.read_into(room)).error(), Errc::closed);
+    HangupProbe probe;
+    pair.client.observe_hangup(&probe);
+    pair.client.cancel_read();
+    pair.client.cancel_write();
+    EXPECT_EQ(probe.calls, 0);
+  };
+  run(talk());
+}
+
+TEST_P(StreamTest, LoopCountsItsOpenConnections) {
+  const auto talk = [this]() -> Task<> {
+    const Counter& open = loop_->counters().connections;
+    EXPECT_EQ(open.value(), 0U);
+    {
+      Pair pair = co_await connect_pair();
+      EXPECT_EQ(open.value(), 2U);
+      tcp::Stream moved = std::move(pair.client);
+      EXPECT_EQ(open.value(), 2U);
+      pair.server.close();
+      EXPECT_EQ(open.value(), 1U);
+      pair.server.close();
+      EXPECT_EQ(open.value(), 1U);
+    }
+    EXPECT_EQ(open.value(), 0U);
+  };
+  run(talk());
+}
+
+TEST_P(StreamTest, StaysOpenWhenItIsMovedToItself) {
+  const auto talk = []() -> Task<> {
+    Pair pair = co_await connect_pair();
+    tcp::Stream& same = pair.client;
+    pair.client = std::move(same);
+    EXPECT_TRUE(co_await pair.client.write("still open"));
+    EXPECT_EQ(co_await read_some(pair.server, 10), "still open");
+  };
+  run(talk());
+}
+
+TEST_P(StreamTest, BelongsToTheLoopOfTheStreamThatWasMovedIn) {
+  const auto other = Loop::make(*platform_, {.backend = GetParam().backend}).value();
+  {
+    Pair pair = run(connect_pair());
+    Pair others = weir::run(*other, connect_pair());
+    EXPECT_EQ(&pair.client.loop(), loop_.get());
+    pair.client = std::move(others.client);
+    EXPECT_EQ(&pair.client.loop(), other.get());
+    EXPECT_EQ(loop_->counters().connections.value(), 1U);
+    EXPECT_EQ(other->counters().connections.value(), 2U);
+    const auto talk = [](Stream& client, Stream& server) -> Task<> {
+      EXPECT_TRUE(co_await client.write("hello"));
+      EXPECT_EQ(co_await read_some(server, 5), "hello");
+    };
+    weir::run(*other, talk(pair.client, others.server));
+    EXPECT_EQ(run(read_to_end(pair.server)).second, Errc::end_of_stream);
+  }
+  EXPECT_EQ(loop_->counters().connections.value(), 0U);
+  EXPECT_EQ(other->counters().connections.value(), 0U);
+}
+
 TEST_P(StreamTest, CancelledScopeClosesItsStreams) {
   const auto talk = []() -> Task<> {
     Pair pair = co_await connect_pair();

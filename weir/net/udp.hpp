@@ -56,8 +56,8 @@ struct Options {
 /// A socket that belongs to one loop, made by bind() or connect(). Datagrams may be lost,
 /// duplicated and reordered, but never cut or joined on their way. One receive and one send may be
 /// pending at the same time, but not two of the same kind (asserted). A task whose operations
-/// always finish immediately occasionally waits for the next turn of the loop, so that other tasks
-/// run during a flood.
+/// always finish immediately waits for the next turn of the loop at times, so that other tasks run
+/// during a flood. It does so after at most 256 operations or 1024 datagrams.
 ///
 /// A connected socket reports an ICMP error for an earlier datagram: the peer's port is closed
 /// (ECONNREFUSED), or the host is unreachable (EHOSTUNREACH …). The next receive or send returns

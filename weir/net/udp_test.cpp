@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weir/net/test/net_fixture.hpp"
@@ -267,6 +268,103 @@ TEST_P(UdpTest, OtherTasksRunDuringAFlood) {
       flag = true;
     };
     EXPECT_TRUE(co_await all(send_to_itself(socket, over), end(over)));
+  };
+  run(talk());
+}
+
+/// Counts the turns of the loop until the flag is set.
+Task<> count_turns(int& turns, const bool& over) {
+  while (!over) {
+    ++turns;
+    co_await yield();
+  }
+}
+
+/// Sends `count` datagrams in each call. Returns the number of calls until the task had to wait.
+Task<int> calls_until_a_wait(udp::Socket& socket, std::size_t count, const int& turns) {
+  const std::vector<udp::Outgoing> datagrams(
+      count, udp::Outgoing{to_bytes("flood"), socket.local_address()});
+  for (int calls = 1; calls < 2000; ++calls) {
+    const int before = turns;
+    EXPECT_TRUE(co_await socket.send(datagrams));
+    EXPECT_EQ(socket.sent(), count);
+    if (turns != before) co_return calls;
+  }
+  co_return 0;
+}
+
+TEST_P(UdpTest, FloodWaitsForTheNextTurnAfterAFixedNumberOfDatagrams) {
+  if (!simulated()) GTEST_SKIP() << "a kernel may have no buffer space";
+  const auto talk = []() -> Task<> {
+    // A call counts as four datagrams, and 1024 are the limit.
+    for (const auto& [count, calls] : {std::pair(1, 205), std::pair(28, 32), std::pair(29, 32)}) {
+      udp::Socket socket = co_await bind_locally();
+      EXPECT_EQ(socket.sent(), 0U);
+      int turns = 0;
+      bool over = false;
+      const auto flood = [&](std::size_t each, int expected) -> Task<> {
+        co_await yield();
+        for (int round = 0; round < 3; ++round) {
+          auto sending = calls_until_a_wait(socket, each, turns);
+          EXPECT_EQ(co_await std::move(sending), expected) << each;
+        }
+        over = true;
+      };
+      EXPECT_TRUE(
+          co_await all(flood(static_cast<std::size_t>(count), calls), count_turns(turns, over)));
+    }
+  };
+  run(talk());
+}
+
+TEST_P(UdpTest, ReceivesCountAsSendsDoInAFlood) {
+  if (!simulated()) GTEST_SKIP() << "when a datagram has arrived is up to the kernel";
+  const auto talk = []() -> Task<> {
+    udp::Socket socket = co_await bind_locally();
+    int turns = 0;
+    bool over = false;
+    const auto flood = [&]() -> Task<> {
+      co_await yield();
+      const int before = turns;
+      int operations = 0;
+      while (turns == before && operations < 2000) {
+        ++operations;
+        if (operations % 2 == 1) {
+          EXPECT_TRUE(co_await socket.send("round", socket.local_address()));
+        } else {
+          EXPECT_EQ((co_await socket.receive()).value().buffer.text(), "round");
+        }
+      }
+      EXPECT_EQ(operations, 205);
+      over = true;
+    };
+    EXPECT_TRUE(co_await all(flood(), count_turns(turns, over)));
+  };
+  run(talk());
+}
+
+TEST_P(UdpTest, HasTheDocumentedDefaults) {
+  const udp::Options options;
+  EXPECT_FALSE(options.reuse_port);
+  EXPECT_EQ(options.bytes_max, Buffer::default_capacity);
+  EXPECT_FALSE(options.gro);
+  EXPECT_TRUE(options.close_on_drain);
+  EXPECT_EQ(options.multicast_interface, 0U);
+}
+
+TEST_P(UdpTest, OnlyAFailedSharedPortIsAFailureOfTheGroup) {
+  if (!simulated()) GTEST_SKIP() << "takes seconds";
+  const auto talk = [this]() -> Task<> {
+    const Descriptor held = platform_->open_datagrams({.local = Endpoint::loopback(0)}).value();
+    const Endpoint address = platform_->local_address(held.value()).value();
+    EXPECT_EQ((co_await udp::bind(address)).error(), std::errc::address_in_use);
+    EXPECT_EQ(loop_->group().failure(), "");
+    const udp::Options shared{.reuse_port = true};
+    EXPECT_TRUE(co_await udp::bind(Endpoint::loopback(0), shared));
+    EXPECT_EQ(loop_->group().failure(), "");
+    EXPECT_EQ((co_await udp::bind(address, shared)).error(), std::errc::address_in_use);
+    EXPECT_EQ(loop_->group().failure(),
+              "cannot bind to " + address.to_string() + ": " + system_error(EADDRINUSE).message());
   };
   run(talk());
 }
