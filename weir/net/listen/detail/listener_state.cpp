@@ -41,12 +41,14 @@ Listener::State::~State() {
 Result<> Listener::State::add_extra_listeners(
     const std::vector<std::shared_ptr<SharedListener>>& additional) {
   extra_listeners_.reserve(additional.size());  // push_back() must not throw: it leaks a listener
+  const bool timer_started = empties_queues_;
   for (const std::shared_ptr<SharedListener>& each : additional) {
     auto extra = open_extra_listener(loop_, each, *this);
     if (!extra) return fail(extra.error());
     extra_listeners_.push_back(*extra);
-    if (draining_) (*extra)->stop();
+    if (draining_) drain_extra_listener(**extra);
   }
+  if (empties_queues_ && !timer_started) start_quiet_timer();
   return {};
 }
 
@@ -199,17 +201,16 @@ void Listener::State::drain() {
     static_cast<void>(loop_.platform().refuse_new_connections(socket_.descriptor));
     unpark();
   }
-  for (ExtraListener* const each : extra_listeners_) {
-    if (each->stays_open_elsewhere()) {
-      each->stop();
-    } else {
-      empties_queues_ = true;
-      static_cast<void>(loop_.platform().refuse_new_connections(each->descriptor()));
-      if (accept_started_) each->begin();
-    }
-  }
+  for (ExtraListener* const each : extra_listeners_) drain_extra_listener(*each);
   if (empties_queues_) start_quiet_timer();
   wake_accept();
+}
+
+void Listener::State::drain_extra_listener(ExtraListener& extra) {
+  if (extra.stays_open_elsewhere()) return extra.stop();
+  empties_queues_ = true;
+  static_cast<void>(loop_.platform().refuse_new_connections(extra.descriptor()));
+  if (accept_started_) extra.begin();
 }
 
 void Listener::State::start_quiet_timer() noexcept {

@@ -75,8 +75,9 @@ Result<ExtraListener*> open_extra_listener(Loop& loop, std::shared_ptr<SharedLis
 /// moves.
 ///
 /// Connections come from three sources: the socket, the extra listeners, and other cores through
-/// the HandoffQueue. An accept returns Errc::closed only after all sources have ended. An accept
-/// waits in this class and takes nothing from the socket while the loop pauses accepting.
+/// the HandoffQueue. Extra listeners with a connection take turns. An accept returns Errc::closed
+/// only after all sources have ended. An accept waits in this class and takes nothing from the
+/// socket while the loop pauses accepting.
 ///
 /// A drain ends a socket in one of two ways. A socket of this process alone refuses new connections
 /// and is emptied until no connection has come for quiet_period. A socket that another process
@@ -143,6 +144,7 @@ class Listener::State final : Timer,
   void end_main_listener();
   void resume_accepting();
   void drain();
+  void drain_extra_listener(ExtraListener& extra);
   void start_quiet_timer() noexcept;
   void check_quiet();
 
