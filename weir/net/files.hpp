@@ -190,7 +190,8 @@ class PendingFile {
 /// name when all its data has reached the disk. A reader of `path` sees the old file or the
 /// complete new one, also after a loss of power. If `write` fails, throws or is cancelled, the new
 /// file is removed and `path` is unchanged. The temporary file is in the same directory; its name
-/// is ".weir-" and 16 hexadecimal digits. A killed process leaves it behind. Arguments are moved
+/// is ".weir-" and 16 random hexadecimal digits. A killed process leaves it behind. The call fails
+/// with EEXIST if eight names in a row are in use. Arguments are moved
 /// in; use std::ref for shared objects.
 /// Errors: those of `write`. An error after the rename (EIO) means that the new file is in place
 /// and may not survive a loss of power.

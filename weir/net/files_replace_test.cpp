@@ -85,8 +85,17 @@ TEST_P(FilesReplace, CancelChangesNothing) {
   EXPECT_EQ(error_of(run(std::move(replacing), &source)), Errc::cancelled);
   ASSERT_EQ(seen.size(), 2U) << "the temporary file has its own name";
   EXPECT_TRUE(seen[0].starts_with(".weir-")) << seen[0];
+  EXPECT_EQ(seen[0].find_first_not_of("0123456789abcdef", 6), std::string::npos) << seen[0];
+  EXPECT_EQ(seen[0].size(), 6U + 16U) << seen[0];
   EXPECT_EQ(names(), std::vector<std::string>{"f"});
   EXPECT_EQ(contents("f"), "old");
+}
+
+TEST_P(FilesReplace, AcceptsANameWithoutAFolder) {
+  if (!simulated()) GTEST_SKIP() << "would write to the current folder";
+  ASSERT_TRUE(run(files::write_file("plain", "text")));
+  EXPECT_EQ(run(files::read_file("/plain")).value(), "text");
+  EXPECT_EQ(platform_->files().list("/", 10).value().size(), 2U) << "beside /tmp";
 }
 
 TEST_P(FilesReplace, MissingFolderIsAnError) {
@@ -126,6 +135,40 @@ TEST_P(FilesReplace, ReaderSeesTheOldOrTheNewFile) {
 
 INSTANTIATE_TEST_SUITE_P(On, FilesReplace, every_files_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
+
+/// A platform whose random numbers are all 1, until `ones` of them were drawn.
+class UnluckyPlatform final : public MemoryPlatform {
+ public:
+  std::uint64_t random() override {
+    if (ones == 0) return 0xfedc'ba98'7654'3210U;
+    --ones;
+    return 1;
+  }
+  int ones = 0;
+};
+
+TEST(FilesReplaceNames, TriesAtMostEightNames) {
+  UnluckyPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
+  const std::string used = "/tmp/.weir-0000000000000001";
+  ASSERT_TRUE(weir::run(*loop, files::write_file("/tmp/old", "other")));
+  ASSERT_TRUE(platform.files().rename("/tmp/old", used));
+  const auto list_names = [](File& file, Platform* of, std::string* last) -> Task<Result<>> {
+    const auto entries = of->files().list("/tmp", 10);
+    *last = entries.value().back().name;
+    co_return co_await file.write("text");
+  };
+  std::string last;
+  Platform* const base = &platform;
+  platform.ones = 7;
+  EXPECT_TRUE(weir::run(*loop, files::replace("/tmp/f", list_names, base, &last)));
+  EXPECT_EQ(last, ".weir-fedcba9876543210");
+  platform.ones = 8;
+  const auto failed = weir::run(*loop, files::write_file("/tmp/g", "text"));
+  EXPECT_EQ(error_of(failed), system_error(EEXIST));
+  EXPECT_EQ(weir::run(*loop, files::read_file(used)).value(), "other");
+  EXPECT_EQ(platform.files().list("/tmp", 10).value().size(), 2U);
+}
 
 }  // namespace
 }  // namespace weir

@@ -188,9 +188,12 @@ TEST_P(Files, MoveKeepsThePosition) {
   File file = open("f");
   EXPECT_EQ(run(file.read(2)).value().text(), "ab");
   File moved = std::move(file);
+  EXPECT_EQ(moved.position(), 2U);
+  EXPECT_EQ(file.position(), 0U);
   EXPECT_EQ(run(moved.read(2)).value().text(), "cd");
   File other = open("f");
   other = std::move(moved);
+  EXPECT_EQ(moved.position(), 0U);
   EXPECT_EQ(run(other.read()).value().text(), "ef");
   run(other.close());
 }
@@ -237,6 +240,68 @@ TEST_P(Files, ManyReadsOfOneFileRunConcurrently) {
   };
   const auto all = run(with_scope(OnFailure::cancel_siblings, read_all_over));
   EXPECT_TRUE(all) << all.error().message();
+}
+
+template <class T>
+Task<Result<>> expect_success(Task<Result<T>> operation) {
+  const auto result = co_await std::move(operation);
+  EXPECT_TRUE(result) << result.error().message();
+  co_return {};
+}
+
+TEST_P(Files, OtherOperationsMayBePendingBesideARead) {
+  put("f", pattern(100'000, 3));
+  File file = open("f", Mode::read_write);
+  const auto together = [&](Scope& scope) -> Task<Result<>> {
+    scope.spawn(expect_success(file.read(1000)));
+    scope.spawn(expect_success(file.read_at(7, 1000)));
+    scope.spawn(expect_success(file.write_at(50'000, to_bytes("one"))));
+    scope.spawn(expect_success(file.write_at(60'000, to_bytes("two"))));
+    scope.spawn(expect_success(file.sync()));
+    scope.spawn(expect_success(file.sync()));
+    scope.spawn(expect_success(file.resize(70'000)));
+    scope.spawn(expect_success(file.resize(70'000)));
+    scope.spawn(expect_success(file.status()));
+    scope.spawn(expect_success(file.status()));
+    co_return {};
+  };
+  EXPECT_TRUE(run(with_scope(OnFailure::isolate, together)));
+  EXPECT_EQ(file.position(), 1000U);
+  EXPECT_EQ(contents("f")->substr(60'000, 3), "two");
+}
+
+TEST_P(Files, RequestHasAMaximumSize) {
+  put("f", pattern(files::transfer_max + 5000, 8));
+  File file = open("f");
+  EXPECT_LE(run(file.read(std::size_t{1} << 40)).value().size(), files::transfer_max);
+  const auto descriptor = platform_->files().open(path("f"), {}).value();
+  std::vector<std::byte> room(files::transfer_max + 5000);
+  EXPECT_LE(run(files::read_some(descriptor.value(), room, 0)).value(), files::transfer_max);
+}
+
+TEST_P(Files, OffsetsUpToTheMaximumAreRead) {
+  if (!simulated()) GTEST_SKIP() << "some kernels reject offsets near the maximum";
+  put("f", "text");
+  File file = open("f");
+  EXPECT_TRUE(run(file.read_at(os::file_offset_max)).value().empty());
+}
+
+TEST_P(Files, HasTheDocumentedDefaults) {
+  if (!simulated()) GTEST_SKIP() << "the permissions depend on the umask and on the user";
+  {
+    File file = open("f", Mode::create_new);
+    EXPECT_EQ(run(file.status()).value().permissions, 0644U);
+  }
+  ASSERT_TRUE(run(files::make_directory(path("dir"))));
+  EXPECT_EQ(run(files::status(path("dir"))).value().permissions, 0755U);
+  ASSERT_TRUE(memory_->files().set_permissions(path("f"), 0400));
+  EXPECT_TRUE(run(files::open(path("f")))) << "for reading only";
+  ASSERT_TRUE(memory_->files().set_permissions(path("f"), 0600));
+  constexpr std::uint64_t longest = 16 * 1024 * 1024;
+  ASSERT_TRUE(run(open("f", Mode::read_write).resize(longest)));
+  EXPECT_EQ(run(files::read_file(path("f"))).value().size(), longest);
+  ASSERT_TRUE(run(open("f", Mode::read_write).resize(longest + 1)));
+  EXPECT_EQ(error_of(run(files::read_file(path("f")))), Errc::limit_reached);
 }
 
 Task<Result<>> write_and_read(std::string path, std::string text) {

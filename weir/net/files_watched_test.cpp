@@ -77,6 +77,7 @@ TEST_P(FilesWatched, WholeFilesAreClosedOnAnotherThread) {
   EXPECT_EQ(platform_.closed, 2);
   ASSERT_TRUE(run(files::write_file(path("g"), "text")));
   EXPECT_EQ(platform_.closed, 3);
+  EXPECT_EQ(platform_.files().removed, 0) << "a renamed file has no temporary name any more";
   EXPECT_EQ(platform_.closed_in_turns, 0);
 }
 
