@@ -133,6 +133,15 @@ std::expected<RawValue, Error> parse_toml(std::string_view text, std::string_vie
   }
 }
 
+namespace {
+
+void clear_positions(RawValue& raw) noexcept {
+  raw.position = raw.name_position = {};
+  for (RawValue& each : raw.items) clear_positions(each);
+}
+
+}  // namespace
+
 std::expected<RawValue, std::string> parse_toml_value(std::string_view text) {
   // A second line would begin another key.
   if (text.find_first_of("\r\n") != text.npos)
@@ -140,7 +149,7 @@ std::expected<RawValue, std::string> parse_toml_value(std::string_view text) {
   const auto table = parse_toml("value = " + std::string(text), "");
   if (!table) return std::unexpected(table.error().what);
   RawValue raw = table->items.front();
-  raw.position = raw.name_position = {};
+  clear_positions(raw);
   raw.name.clear();
   return raw;
 }

@@ -13,7 +13,7 @@ namespace weir::config {
 /// Errors: the first error only, with its position in `source`.
 std::expected<RawValue, Error> parse_toml(std::string_view text, std::string_view source);
 
-/// Parses a single array or inline table, such as `["a", "b"]`.
+/// Parses a single array or inline table, such as `["a", "b"]`. The values have no position.
 /// Errors: a description of the error.
 std::expected<RawValue, std::string> parse_toml_value(std::string_view text);
 
