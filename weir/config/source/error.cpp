@@ -112,7 +112,7 @@ std::string unknown_name_message(std::string_view wrong, const std::vector<std::
   if (const std::string_view meant = closest_match(wrong, known); !meant.empty()) {
     return text.append("; did you mean ").append(prefix).append(meant).append("?");
   }
-  if (known.empty() || known.size() > listed_max) return text;
+  if (known.size() > listed_max) return text;
   const char* before = "; known names are ";
   for (const std::string_view each : known) {
     text.append(std::exchange(before, ", ")).append(prefix).append(each);

@@ -60,6 +60,69 @@ TEST(ConfigError, FindsTheMostSimilarName) {
   EXPECT_EQ(closest_match("port", {}), "");
 }
 
+TEST(ConfigError, SimilarNameHasAtMostAThirdOfItsLettersWrong) {
+  const auto similar = [](std::string_view wrong, std::string_view known) {
+    return closest_match(wrong, {known}) == known;
+  };
+  EXPECT_TRUE(similar("abcdef", "abcdXY"));
+  EXPECT_FALSE(similar("abcdef", "abcXYZ"));
+  EXPECT_TRUE(similar("abcdef", "abcdefgh"));
+  EXPECT_FALSE(similar("abcdef", "abcdefghi"));
+  EXPECT_TRUE(similar("abcdef", "XYabcdef"));
+  EXPECT_TRUE(similar("abcdef", "abcd"));
+  EXPECT_TRUE(similar("abcdef", "cdef"));
+  EXPECT_FALSE(similar("abcdef", "abc"));
+  EXPECT_TRUE(similar("abcdef", "badcef"));
+  EXPECT_TRUE(similar("abcdef", "abdcfe"));
+  EXPECT_FALSE(similar("abcdef", "badcfe"));
+  EXPECT_FALSE(similar("abcdef", "cbafed")) << "these letters are not neighbours";
+  EXPECT_TRUE(similar("abcdef", "bacdeX"));
+  EXPECT_FALSE(similar("abcdef", "bacdXY"));
+  EXPECT_FALSE(similar("abcde", "abcXY")) << "only one letter of five may be wrong";
+  EXPECT_TRUE(similar("abcde", "abcdX"));
+  EXPECT_FALSE(similar("port", "pXYt"));
+  EXPECT_TRUE(similar("ab", "aX"));
+  EXPECT_FALSE(similar("x", "y"));
+  EXPECT_FALSE(similar("abc", "x"));
+}
+
+TEST(ConfigError, SimilarNameIgnoresCaseAndHyphens) {
+  EXPECT_EQ(closest_match("AAAA", {"aaaa"}), "aaaa");
+  EXPECT_EQ(closest_match("ZZZZ", {"zzzz"}), "zzzz");
+  EXPECT_EQ(closest_match("listen", {"LISTEN"}), "LISTEN");
+  EXPECT_EQ(closest_match("a-b-c-d", {"a_b_c_d"}), "a_b_c_d");
+  EXPECT_EQ(closest_match("@@@@", {"````"}), "");
+  EXPECT_EQ(closest_match("[[[[", {"{{{{"}), "");
+}
+
+TEST(ConfigError, FirstOfTheMostSimilarNamesIsFound) {
+  EXPECT_EQ(closest_match("abcdef", {"abcdXY", "abcdeX", "abcdeY", "abcXYf"}), "abcdeX");
+}
+
+TEST(ConfigError, QuotesUpToSixtyBytesCompletely) {
+  const std::string sixty(60, 'a');
+  EXPECT_EQ(quote(sixty), "\"" + sixty + "\"");
+  EXPECT_EQ(quote(sixty + "b"), "\"" + sixty + "\"...");
+  EXPECT_EQ(quote_unless_plain(sixty), sixty);
+  EXPECT_EQ(quote("\x7f\x7f"), "\"\\u007f\\u007f\"");
+}
+
+TEST(ConfigError, PlainNamesHaveLettersDigitsAndThreeSigns) {
+  const std::string plain = "azAZ09_.-";
+  EXPECT_EQ(quote_unless_plain(plain), plain);
+  for (const char each : std::string("`{@[/:,+^~")) {
+    const std::string name(1, each);
+    EXPECT_EQ(quote_unless_plain(name), "\"" + name + "\"");
+  }
+}
+
+TEST(ConfigError, UnknownNameMessageListsUpToEightNames) {
+  const std::vector<std::string_view> eight(8, "port");
+  EXPECT_EQ(unknown_name_message("zzzz", eight, "-"),
+            "unknown; known names are -port, -port, -port, -port, -port, -port, -port, -port");
+  EXPECT_EQ(unknown_name_message("zzzz", {}), "unknown");
+}
+
 TEST(ConfigError, UnknownNameMessageListsKnownNames) {
   EXPECT_EQ(unknown_name_message("prot", {"port", "name"}, "--"), "unknown; did you mean --port?");
   EXPECT_EQ(unknown_name_message("zzzz", {"port", "name"}), "unknown; known names are port, name");

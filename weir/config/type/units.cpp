@@ -113,7 +113,7 @@ std::optional<Duration> parse_duration(std::string_view text) noexcept {
 }
 
 std::optional<ByteSize> parse_byte_size(std::string_view text) noexcept {
-  if (!text.empty() && std::ranges::all_of(text, is_digit)) {
+  if (std::ranges::all_of(text, is_digit)) {
     std::uint64_t bytes = 0;
     const auto read = std::from_chars(text.data(), text.data() + text.size(), bytes);
     if (read.ec != std::errc()) return std::nullopt;

@@ -133,6 +133,14 @@ TEST(ConfigUnits, WritesTheLargestWholeUnit) {
   EXPECT_EQ(to_text(ByteSize(1500)), "1500B");
 }
 
+TEST(ConfigUnits, LiteralsHaveUnitsOf1024) {
+  EXPECT_EQ(ByteSize().bytes(), 0U);
+  EXPECT_EQ((3_B).bytes(), 3U);
+  EXPECT_EQ((3_KiB).bytes(), 3U * 1024);
+  EXPECT_EQ((3_MiB).bytes(), 3U * 1024 * 1024);
+  EXPECT_EQ((3_GiB).bytes(), 3ULL * 1024 * 1024 * 1024);
+}
+
 TEST(ConfigUnits, PrintedValuesParseAgain) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 20'000; ++round) {

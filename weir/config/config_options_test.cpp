@@ -1,0 +1,226 @@
+// Tests of options, variables, the page of --help and the end of a program.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weir/config/config.hpp"
+#include "weir/config/test/config_fixture.hpp"
+#include "weir/testing/memory/memory_platform.hpp"
+
+namespace weir::config::test {
+namespace {
+
+template <class T>
+struct One {
+  T value{};
+};
+
+struct Inner {
+  int x = 0;
+};
+/// Each name begins with the name before.
+struct Nested {
+  int port = 0;
+  int port_max = 0;
+  Inner ports;
+};
+
+TEST(ConfigOptions, NameThatBeginsWithAnotherNameIsFound) {
+  const auto read = settings<Nested>({"", {"APP_PORTS_X=3"}, {"--port_max=2", "--port=1"}});
+  EXPECT_EQ(read.port, 1);
+  EXPECT_EQ(read.port_max, 2);
+  EXPECT_EQ(read.ports.x, 3);
+  EXPECT_EQ(settings<Nested>({"", {}, {"--ports.x", "4"}}).ports.x, 4);
+}
+
+TEST(ConfigOptions, HaveTheirPathTypeAndHelp) {
+  const SectionType& section = detail::root_type<Server>();
+  const std::vector<Option> all = options_of(section);
+  std::vector<std::string> keys;
+  for (const Option& each : all) keys.push_back(each.key());
+  EXPECT_EQ(keys, (std::vector<std::string>{"listen", "idle_timeout", "limits.body_max",
+                                            "limits.connections_max", "limits.patience",
+                                            "certificate.file", "certificate.days"}));
+  EXPECT_EQ(all[0].help, "where to wait for connections");
+  EXPECT_EQ(all[1].help, "");
+  const auto found = find_option(section, "listen");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->help, "where to wait for connections");
+  EXPECT_EQ(found->type, all[0].type);
+  EXPECT_EQ(find_option(section, "limits.body_max")->path,
+            (std::vector<std::string>{"limits", "body_max"}));
+  for (const char* const key : {"", "limits", "limits.", "limits.x", "listenx", "listen.x", "x"}) {
+    EXPECT_FALSE(find_option(section, key)) << key;
+  }
+}
+
+TEST(ConfigOptions, VariableHasOnlyUpperCaseLettersDigitsAndUnderscores) {
+  Option option;
+  option.path = {"azAZ09", "x-y.z", "a`b{c@d[e/f:g"};
+  EXPECT_EQ(option.variable("pre"), "PRE_AZAZ09_X_Y_Z_A_B_C_D_E_F_G");
+}
+
+TEST(ConfigOptions, KeyOfAMapOfStructsNeedsAField) {
+  using Servers = One<std::map<std::string, Server>>;
+  for (const char* const option :
+       {"--value.a=1", "--value.listen=:5", "--value.a.=1", "--value=x", "--value.a.x=1"}) {
+    EXPECT_NE(errors_of<Servers>({"", {}, {option}}), "") << option;
+  }
+  EXPECT_EQ(settings<Servers>({"", {}, {"--value.listen.listen=:5"}}).value.at("listen").listen,
+            Endpoint::any(5));
+}
+
+TEST(ConfigOptions, WrongListIsReportedOnce) {
+  const std::string first = errors_of({"", {}, {"--tags=['a'", "--tags=b"}});
+  EXPECT_TRUE(first.starts_with("argument --tags: expected an array, each element a string; "))
+      << first;
+  EXPECT_EQ(first.find('\n'), std::string::npos) << first;
+  EXPECT_EQ(errors_of({"", {}, {"--tags=a", "--tags=['b'"}}),
+            "argument --tags: expected an array, each element a string, found \"['b'\"");
+}
+
+TEST(ConfigOptions, ArgumentsThatAreNoOptionsAreReported) {
+  EXPECT_EQ(errors_of({"", {}, {"--", "x"}}),
+            "argument \"--\": expected an option that begins with --\n"
+            "argument \"x\": expected an option that begins with --");
+  EXPECT_EQ(errors_of({"", {}, {"--confg=x"}}),
+            "argument --confg: unknown; did you mean --config?");
+  EXPECT_EQ(errors_of({"", {}, {"--hlep"}}), "argument --hlep: unknown; did you mean --help?");
+  EXPECT_EQ(errors_of({"", {}, {"--config"}}), "argument --config: expected a path");
+}
+
+TEST(ConfigOptions, OptionalValuesBehaveAsTheirType) {
+  EXPECT_EQ(settings<One<std::optional<bool>>>({"", {}, {"--value"}}).value, true);
+  EXPECT_EQ(settings<One<std::optional<bool>>>({}).value, std::nullopt);
+  EXPECT_EQ(
+      settings<One<std::optional<std::vector<int>>>>({"", {}, {"--value=1", "--value=2"}}).value,
+      (std::vector<int>{1, 2}));
+  EXPECT_EQ(errors_of<One<std::optional<int>>>({"", {}, {"--value=1", "--value=2"}}),
+            "argument --value: given twice");
+}
+
+TEST(ConfigOptions, EnvironmentIsNotReadWithoutAPrefix) {
+  Sources sources;
+  sources.environment = {"_NAME=x", "NAME=x", "_CONFIG=/none", "_UNKNOWN=1"};
+  const auto loaded = load<Settings>(FileText(), sources);
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message();
+  EXPECT_EQ(loaded->name, "weir");
+  EXPECT_EQ(choose_file(sources).path, "");
+  EXPECT_FALSE(choose_file(sources).required);
+}
+
+TEST(ConfigOptions, EntriesThatAreNoVariablesAreIgnored) {
+  EXPECT_EQ(errors_of({"", {"APP_NAME", "APP_UNKNOWN", "APPX_NAME=1", "", "=", "APP"}}), "");
+  EXPECT_EQ(settings({"", {"APP_NAME=a=b"}}).name, "a=b");
+}
+
+// The longest option in the left column has 38 characters. Longer ones have their own line.
+struct Wide {
+  std::string a23456789_123456789_123456789_1;
+  std::string b23456789_123456789_123456789_12;
+};
+
+TEST(ConfigHelp, LongOptionHasItsOwnLine) {
+  EXPECT_EQ(help<Wide>(Sources()),
+            "usage: PROGRAM [--KEY VALUE | --KEY=VALUE]...\n"
+            "\n"
+            "  --a23456789_123456789_123456789_1 TEXT  a string (default: \"\")\n"
+            "  --b23456789_123456789_123456789_12 TEXT\n" +
+                std::string(42, ' ') +
+                "a string (default: \"\")\n"
+                "  --config FILE" +
+                std::string(27, ' ') +
+                "a TOML file with these keys (default: none)\n"
+                "  --help" +
+                std::string(34, ' ') +
+                "shows this help\n"
+                "\n"
+                "The command line overrides the environment, which overrides the file.\n");
+}
+
+TEST(ConfigHelp, MapOfStructsIsGivenAsATable) {
+  const std::string text = help<One<std::map<std::string, Inner>>>(Sources());
+  EXPECT_TRUE(text.contains("  --value {NAME = TABLE, ...}  ")) << text;
+  EXPECT_TRUE(text.contains("(default: {})")) << text;
+}
+
+class ConfigExitDeathTest : public testing::Test {
+ protected:
+  static void load(std::vector<std::string> arguments) {
+    MemoryPlatform platform;
+    Sources sources = sources_of({"", {}, std::move(arguments)});
+    sources.file.clear();
+    const auto loaded = load_or_exit<Settings>(platform.files(), sources);
+    std::exit(loaded.name == "fine" ? 7 : 8);
+  }
+};
+
+TEST_F(ConfigExitDeathTest, HelpAndErrorsEndTheProgram) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(load({"--name=fine"}), testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(load({"--help"}), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(load({"--seed=x"}), testing::ExitedWithCode(2),
+              "argument --seed: expected an integer from 0 to 18446744073709551615, found \"x\"\n"
+              "test: the configuration cannot be used .--help shows the keys.\n");
+}
+
+class ConfigFile : public testing::Test {
+ protected:
+  void put(std::string_view text) {
+    const auto file = platform_.files().open("/tmp/a.toml", {.mode = os::FileMode::truncate});
+    for (std::size_t done = 0; done < text.size();) {
+      done += platform_.files().write_at(file->value(), to_bytes(text.substr(done)), done).value();
+    }
+  }
+  /// Returns the errors of loading; an empty text if there are none.
+  std::string load(const Sources& sources) {
+    const auto loaded = config::load<Settings>(platform_.files(), sources);
+    return loaded ? std::string() : loaded.error().message();
+  }
+  static Sources sources() {
+    Sources sources = sources_of({});
+    sources.file = "/tmp/a.toml";
+    return sources;
+  }
+  MemoryPlatform platform_;
+};
+
+TEST_F(ConfigFile, MayHaveTheMaximumSize) {
+  const std::string limit_reached = "/tmp/a.toml: cannot be read: limit reached";
+  put(std::string(std::size_t{1} << 20, '#'));
+  EXPECT_EQ(load(sources()), "");
+  put(std::string((std::size_t{1} << 20) + 1, '#'));
+  EXPECT_EQ(load(sources()), limit_reached);
+  put("#####");
+  Sources small = sources();
+  small.file_bytes_max = 5;
+  EXPECT_EQ(load(small), "");
+  small.file_bytes_max = 4;
+  EXPECT_EQ(load(small), limit_reached);
+}
+
+TEST_F(ConfigFile, UnreadableFileIsAnError) {
+  put("name = 'x'");
+  ASSERT_TRUE(platform_.files().set_permissions("/tmp/a.toml", 0));
+  EXPECT_EQ(load(sources()), "/tmp/a.toml: cannot be read: Permission denied");
+  Sources unnamed = sources();
+  unnamed.arguments = {"--config="};
+  EXPECT_EQ(load(unnamed), "the file: cannot be read: No such file or directory");
+  unnamed.arguments.clear();
+  unnamed.file.clear();
+  EXPECT_EQ(load(unnamed), "");
+}
+
+TEST(ConfigSources, FromMainAcceptsAnEmptyList) {
+  char* const none[] = {nullptr};
+  const Sources sources = Sources::from_main(none, none);
+  EXPECT_EQ(sources.program, "");
+  EXPECT_TRUE(sources.arguments.empty() && sources.environment.empty());
+  EXPECT_EQ(sources.file_bytes_max, std::size_t{1} << 20);
+}
+
+}  // namespace
+}  // namespace weir::config::test
