@@ -103,7 +103,6 @@ void DestroyQueue::close() noexcept {
     Destroyable& item = *std::exchange(first_, first_->next_);
     item.destroy_(item);
   }
-  last_ = nullptr;
   turn_end_.cancel();
   remove_reference();
 }

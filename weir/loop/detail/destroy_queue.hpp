@@ -30,8 +30,8 @@ class DestroyQueue {
     Destroyable& operator=(const Destroyable&) = delete;
 
     /// Destroys the object immediately if this thread runs a turn of the owner loop, or if that
-    /// loop no longer exists. The owner loop destroys it as soon as it handles its queue
-    /// otherwise. Call it exactly once.
+    /// loop no longer exists. Otherwise the owner loop destroys its objects in the order of the
+    /// calls, at most 1024 per turn. Call it exactly once.
     /// Threads: any.
     void destroy_on_owner() noexcept;
 
