@@ -41,5 +41,26 @@ TEST(RestartBackoff, ZeroRestartsForbidRestarting) {
   EXPECT_EQ(backoff.on_end(Instant{}), std::nullopt);
 }
 
+TEST(RestartBackoff, TheDefaultsAllowTenRestartsInARow) {
+  RestartBackoff backoff{RestartPolicy()};
+  Instant now{};
+  backoff.on_start(now);
+  for (const Duration pause :
+       {100ms, 200ms, 400ms, 800ms, 1600ms, 3200ms, 6400ms, 10'000ms, 10'000ms, 10'000ms}) {
+    EXPECT_EQ(backoff.on_end(now), now + pause);
+    backoff.on_start(now);
+  }
+  EXPECT_EQ(backoff.on_end(now + 30s - 1ns), std::nullopt);
+  EXPECT_EQ(backoff.on_end(now + 30s), now + 30s + 100ms) << "a stable run ends the row";
+  EXPECT_EQ(backoff.in_a_row(), 1U);
+}
+
+TEST(SupervisionOptions, GiveADrainTenSecondsAndThreeMoreUntilTheKill) {
+  const SupervisionOptions options;
+  EXPECT_EQ(options.drain_timeout, 10s);
+  EXPECT_EQ(options.kill_timeout, 3s);
+  EXPECT_TRUE(options.announce);
+}
+
 }  // namespace
 }  // namespace weir
