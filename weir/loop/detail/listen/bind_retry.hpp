@@ -17,7 +17,8 @@ namespace weir {
 /// killed process may keep its sockets for a moment after its parent has learned of its end. The
 /// cause is a kernel thread that ends the io_uring requests of the process on these sockets. A
 /// process that starts in its place immediately would find the address in use. Use one object per
-/// attempt to get an address; the pauses sum up to about a second.
+/// attempt to get an address. The pauses double from 1 ms to 50 ms, or from 50 ms to 400 ms for a
+/// path. They sum up to at least a second.
 /// Threads: one.
 class BindRetry {
  public:
