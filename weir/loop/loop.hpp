@@ -69,8 +69,8 @@ struct LoopCounters {
   Counter taken_over;  ///< connections accepted by other cores and given to this one
 };
 
-/// The event loop of one thread. A turn runs the ready runnables and takes the inbox. It then
-/// submits I/O and waits until the next timer or completion, and fires the timers that are due.
+/// The event loop of one thread. A turn runs at most 4096 runnables, and takes the inbox before
+/// every 16th. It then submits I/O, waits for a timer or completion, and fires the due timers.
 /// The loop blocks only in Backend::wait().
 /// Threads: the loop's own, except post(), post_from_foreign_thread(), stop(), counters(),
 /// is_sleeping() and the functions marked "any thread".
@@ -166,8 +166,8 @@ class Loop {
   /// process still accepts. Call it before the loop runs.
   void pause_accepting() noexcept { accepting_paused_ = true; }
   bool accepting_paused() const noexcept { return accepting_paused_; }
-  /// Calls every AcceptObserver once. Does nothing if accepting is not paused. Call it only on the
-  /// thread of the loop.
+  /// Calls every AcceptObserver once, in the order in which they were added. Does nothing if
+  /// accepting is not paused. Call it only on the thread of the loop.
   void resume_accepting();
   /// Calls `observer` once in resume_accepting(), unless it is destroyed or unlinked first. Call
   /// it only while accepting_paused().

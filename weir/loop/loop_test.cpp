@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "weir/loop/contract/detail/trace_context.hpp"
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 #include "weir/testing/test/probe.hpp"
@@ -209,6 +212,217 @@ TEST_F(LoopOfMemory, DrainCallsEachObserverOnceInOrder) {
   EXPECT_EQ(first.calls + second.calls, 2);
 }
 
+TEST_F(LoopOfMemory, ADrainingLoopCallsNoFurtherObserver) {
+  loop_->drain();
+  Observer late;
+  loop_->observe_drain(late);
+  loop_->drain();
+  EXPECT_EQ(late.calls, 0);
+}
+
+class AcceptCall : public AcceptObserver {
+ public:
+  explicit AcceptCall(std::function<void()> call)
+      : AcceptObserver([](AcceptObserver& self) { static_cast<AcceptCall&>(self).call_(); }),
+        call_(std::move(call)) {}
+
+ private:
+  std::function<void()> call_;
+};
+
+TEST_F(LoopOfMemory, ResumeAcceptingCallsEachObserverOnceInOrder) {
+  std::vector<int> order;
+  EXPECT_FALSE(loop_->accepting_paused());
+  loop_->resume_accepting();  // does nothing
+  loop_->pause_accepting();
+  EXPECT_TRUE(loop_->accepting_paused());
+  AcceptCall first([&] {
+    EXPECT_FALSE(loop_->accepting_paused()) << "the observer may accept";
+    order.push_back(1);
+  });
+  auto gone = std::make_unique<AcceptCall>([&] { order.push_back(-1); });
+  auto dropped = std::make_unique<AcceptCall>([&] { order.push_back(-2); });
+  AcceptCall second([&] {
+    order.push_back(2);
+    dropped.reset();
+  });
+  loop_->observe_resume_accepting(first);
+  loop_->observe_resume_accepting(*gone);
+  loop_->observe_resume_accepting(second);
+  loop_->observe_resume_accepting(*dropped);
+  gone.reset();
+  EXPECT_TRUE(order.empty());
+  loop_->resume_accepting();
+  EXPECT_FALSE(loop_->accepting_paused());
+  loop_->resume_accepting();
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+}
+
+TEST_F(LoopOfMemory, CountsWhatItsComponentsReport) {
+  const LoopCounters& counters = loop_->counters();
+  loop_->count_dropped_exception();
+  for (int i = 0; i < 2; ++i) loop_->count_dropped_connection();
+  loop_->count_missed(3);
+  for (int i = 0; i < 4; ++i) loop_->count_handed_over();
+  for (int i = 0; i < 5; ++i) loop_->count_taken_over();
+  for (int i = 0; i < 7; ++i) loop_->count_connection_opened();
+  loop_->count_connection_closed();
+  EXPECT_EQ(counters.exceptions_dropped.value(), 1U);
+  EXPECT_EQ(counters.connections_dropped.value(), 2U);
+  EXPECT_EQ(counters.values_missed.value(), 3U);
+  EXPECT_EQ(counters.handed_over.value(), 4U);
+  EXPECT_EQ(counters.taken_over.value(), 5U);
+  EXPECT_EQ(counters.connections.value(), 6U);
+}
+
+TEST_F(LoopOfMemory, HasWorkForEachReasonOfATurn) {
+  EXPECT_FALSE(loop_->has_work());
+  CallProbe call([] {});
+  loop_->ready(call);
+  EXPECT_TRUE(loop_->has_work());
+  loop_->turn(platform_.now());
+  EXPECT_FALSE(loop_->has_work());
+  loop_->post(call);
+  EXPECT_TRUE(loop_->has_work());
+  loop_->turn(platform_.now());
+  TimerProbe timer;
+  loop_->timers().start(timer, platform_.now() + 1us);
+  EXPECT_FALSE(loop_->has_work()) << "the timer is not due yet";
+  platform_.clock().move_to(platform_.now() + 1us);
+  EXPECT_TRUE(loop_->has_work());
+  loop_->turn(platform_.now());
+  EXPECT_FALSE(loop_->has_work());
+  loop_->stop();
+  EXPECT_TRUE(loop_->has_work());
+}
+
+TEST_F(LoopOfMemory, ATurnReportsIfItDidAnything) {
+  EXPECT_FALSE(loop_->turn(platform_.now()));
+  EXPECT_FALSE(loop_->turn(platform_.now() + 1ms)) << "waiting is no work";
+  CallProbe call([] {});
+  loop_->ready(call);
+  EXPECT_TRUE(loop_->turn(platform_.now())) << "a runnable ran";
+  EXPECT_FALSE(loop_->turn(platform_.now()));
+  TimerProbe timer;
+  loop_->timers().start(timer, platform_.now());
+  EXPECT_TRUE(loop_->turn(platform_.now())) << "a timer fired";
+  EXPECT_EQ(loop_->counters().ran.value(), 1U);
+  platform_.at(platform_.now() + 1ms, [&] { loop_->ready(call); });
+  EXPECT_TRUE(loop_->turn(platform_.now() + 1h)) << "a runnable is ready";
+  EXPECT_EQ(loop_->counters().ran.value(), 1U) << "it has not run yet";
+  EXPECT_EQ(loop_->counters().turns.value(), 6U);
+}
+
+TEST_F(LoopOfMemory, APostWakesASleepingLoop) {
+  const Instant start = platform_.now();
+  int runs = 0;
+  bool slept = false;
+  CallProbe call([&] {
+    ++runs;
+    EXPECT_FALSE(loop_->is_sleeping()) << "it runs";
+  });
+  platform_.at(start + 1ms, [&] {
+    slept = loop_->is_sleeping();
+    loop_->post(call);
+  });
+  EXPECT_FALSE(loop_->is_sleeping());
+  loop_->turn(start + 1h);
+  EXPECT_TRUE(slept);
+  EXPECT_FALSE(loop_->is_sleeping());
+  EXPECT_EQ(platform_.now(), start + 1ms);
+  loop_->turn(platform_.now());
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_F(LoopOfMemory, StopWakesASleepingLoop) {
+  const Instant start = platform_.now();
+  platform_.at(start + 1ms, [&] { loop_->stop(); });
+  EXPECT_FALSE(loop_->stopping());
+  loop_->turn(start + 1h);
+  EXPECT_TRUE(loop_->stopping());
+  EXPECT_EQ(platform_.now(), start + 1ms);
+  loop_->turn(start + 1h);
+  EXPECT_EQ(platform_.now(), start + 1ms) << "a stopping loop does not wait";
+}
+
+TEST_F(LoopOfMemory, ATurnRunsAtMost4096Runnables) {
+  int runs = 0;
+  std::optional<CallProbe> spinning;
+  spinning.emplace([&] {
+    ++runs;
+    if (runs < 10'000) loop_->ready(*spinning);
+  });
+  loop_->ready(*spinning);
+  EXPECT_TRUE(loop_->turn());
+  EXPECT_EQ(runs, 4096);
+  EXPECT_EQ(loop_->counters().ran.value(), 4096U);
+  loop_->turn();
+  EXPECT_EQ(runs, 8192);
+}
+
+TEST_F(LoopOfMemory, ABusyLoopLooksIntoItsInboxBeforeEvery16thRunnable) {
+  int runs = 0;
+  int runs_before_message = 0;
+  CallProbe message([&] { runs_before_message = runs; });
+  std::optional<CallProbe> spinning;
+  spinning.emplace([&] {
+    if (++runs == 1) loop_->post(message);
+    loop_->ready(*spinning);
+  });
+  loop_->ready(*spinning);
+  loop_->turn();
+  EXPECT_EQ(runs_before_message, 17) << "one is ready when the loop looks before the 17th";
+}
+
+TEST_F(LoopOfMemory, RunnablesSeeTheTimeOfTheTurnAndTimersTheTimeOfTheWait) {
+  const Instant start = platform_.now();
+  Instant in_runnable{};
+  Instant in_timer{};
+  CallProbe call([&] {
+    platform_.clock().move_to(start + 1ms);
+    in_runnable = loop_->now();
+  });
+  TimerProbe timer;
+  timer.then = [&] { in_timer = loop_->now(); };
+  loop_->timers().start(timer, start + 5ms);
+  loop_->ready(call);
+  while (timer.fired == 0) loop_->turn();
+  EXPECT_EQ(in_runnable, start);
+  EXPECT_EQ(in_timer, start + 5ms);
+}
+
+TEST_F(LoopOfMemory, TraceContextsEndWithTheirRunnable) {
+  struct Trace final : TraceContext {
+    std::string_view kind() const noexcept override { return "test"; }
+    std::string_view id(IdBuffer) const noexcept override { return "1"; }
+  } trace;
+  EXPECT_EQ(trace.origin(), nullptr);
+  const TraceContext* in_next = &trace;
+  CallProbe traced([&] { CurrentActivity::set_trace(&trace); });
+  CallProbe next([&] {
+    in_next = CurrentActivity::trace();
+    CurrentActivity::set_trace(&trace);
+  });
+  loop_->ready(traced);
+  loop_->ready(next);
+  loop_->turn(platform_.now());
+  EXPECT_EQ(in_next, nullptr);
+  EXPECT_EQ(CurrentActivity::trace(), nullptr) << "nothing runs any more";
+}
+
+TEST_F(LoopOfMemory, KnowsItsCoreAndTheReasonOfItsBackend) {
+  LoopGroup group;
+  const auto third = Loop::make(platform_, {.core = 2, .group = &group}).value();
+  EXPECT_EQ(loop_->core(), 0U);
+  EXPECT_EQ(third->core(), 2U);
+  EXPECT_EQ(&third->group(), &group);
+  EXPECT_TRUE(group.loops().empty()) << "the owner of the group sets them";
+  RunQueue ready;
+  EXPECT_EQ(loop_->backend_reason(),
+            platform_.make_backend(BackendChoice::automatic, ready)->reason);
+  EXPECT_EQ(&loop_->platform(), &platform_);
+}
+
 TEST_F(LoopOfMemory, IsAloneInItsGroup) {
   ASSERT_EQ(loop_->group().loops().size(), 1U);
   EXPECT_EQ(loop_->group().loops()[0], loop_.get());
@@ -264,6 +478,24 @@ TEST(LoopOfThreads, TakesPostsFromManyThreads) {
     loop->run();
     for (std::thread& producer : producers) producer.join();
     EXPECT_EQ(received, threads * each);
+  }
+}
+
+// The destructor of the loop waits until the thread has left post_from_foreign_thread().
+TEST(LoopOfThreads, MayEndWhileAForeignThreadStillPosts) {
+  OsPlatform platform;
+  for (int i = 0; i < 200; ++i) {
+    auto loop = Loop::make(platform, {.backend = BackendChoice::epoll}).value();
+    int runs = 0;
+    CallProbe last([&] {
+      ++runs;
+      loop->stop();
+    });
+    std::thread foreign([&, &own = *loop] { own.post_from_foreign_thread(last); });
+    loop->run();
+    loop.reset();
+    foreign.join();
+    EXPECT_EQ(runs, 1);
   }
 }
 
