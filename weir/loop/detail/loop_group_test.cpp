@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -213,6 +215,343 @@ TEST(LoopGroup, ReportsTheLastFailure) {
   EXPECT_EQ(one.failure(),
             "cannot listen on 127.0.0.1:80: this process closed the socket, and the process that "
             "provided it still has it open");
+}
+
+TEST(LoopGroup, SharesUnconnectedDatagramSocketsOnlyOnRequest) {
+  MemoryPlatform platform;
+  LoopGroup group;
+  std::vector<os::Address> reported;
+  group.on_listening = [&](const os::Address& bound) { reported.push_back(bound); };
+  const os::Address any_port = os::Address::loopback(0);
+  const auto bound_of = [&](const Result<Descriptor>& socket) {
+    return platform.local_address(socket->value()).value();
+  };
+  const auto alone = group.open_datagrams(platform, {.local = any_port});
+  const auto another = group.open_datagrams(platform, {.local = any_port});
+  ASSERT_TRUE(alone && another);
+  EXPECT_NE(bound_of(alone), bound_of(another));
+  EXPECT_TRUE(reported.empty());
+  const auto first = group.open_datagrams(platform, {.local = any_port, .reuse_port = true});
+  const auto second = group.open_datagrams(platform, {.local = any_port, .reuse_port = true});
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(bound_of(first), bound_of(second));
+  EXPECT_EQ(reported, std::vector<os::Address>{bound_of(first)}) << "once for the port";
+  EXPECT_TRUE(group.open_datagrams(platform, {.local = bound_of(first), .reuse_port = true}))
+      << "requested by its number";
+  EXPECT_EQ(reported.size(), 1U);
+  EXPECT_EQ(group.open_datagrams(platform, {.local = bound_of(alone), .reuse_port = true}).error(),
+            std::errc::address_in_use);
+}
+
+TEST(LoopGroup, ListsTheListenersThatAreOpenIfItTracksThem) {
+  MemoryPlatform platform;
+  LoopGroup untracked;
+  const auto single = untracked.listen(platform, os::Address::loopback(0), {});
+  ASSERT_TRUE(single);
+  EXPECT_EQ(single->shared, nullptr);
+  EXPECT_TRUE(untracked.listeners().empty());
+
+  LoopGroup group;
+  int stopped = 0;
+  group.on_stopped = [&] { ++stopped; };
+  group.track_listeners();
+  auto first = group.listen(platform, os::Address::loopback(0), {});
+  auto second = group.listen(platform, os::Address::loopback(0), {});
+  ASSERT_TRUE(first && second);
+  ASSERT_TRUE(first->shared && second->shared);
+  EXPECT_EQ(group.listeners(), (std::vector{first->shared, second->shared}));
+  EXPECT_EQ(first->shared->bound(), platform.local_address(first->descriptor.value()).value());
+  for (const auto* each : {&*first, &*second}) {
+    each->shared->begin_accepting();
+    each->shared->end_accepting();
+  }
+  EXPECT_EQ(stopped, 2);
+  *first = {};
+  EXPECT_EQ(group.listeners(), std::vector{second->shared});
+  const auto third = group.listen(platform, os::Address::loopback(0), {});
+  ASSERT_TRUE(third);
+  EXPECT_EQ(group.listeners(), (std::vector{second->shared, third->shared}));
+}
+
+TEST(LoopGroup, ListensOnAUnixPathAgainAfterAllLoopsHaveClosedIt) {
+  MemoryPlatform platform;
+  const os::Address name = os::Address::local("name").value();
+  LoopGroup group;
+  int reported = 0;
+  group.on_listening = [&](const os::Address& bound) {
+    EXPECT_EQ(bound, name);
+    ++reported;
+  };
+  auto first = group.listen(platform, name, {});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(group.listen(platform, name, {.reuse_port = false}).error(), std::errc::address_in_use);
+  auto second = group.listen(platform, name, {});
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->shared, first->shared) << "one socket";
+  EXPECT_EQ(reported, 1);
+  *first = {};
+  EXPECT_EQ(group.listen(platform, name, {})->shared, second->shared) << "it is still open";
+  *second = {};
+  EXPECT_TRUE(group.listen(platform, name, {}));
+  EXPECT_EQ(reported, 2) << "a new socket";
+}
+
+/// A group of loops on a platform in memory, and sockets that it inherits.
+class InheritingGroup : public testing::Test {
+ protected:
+  using Sockets = std::vector<std::shared_ptr<SharedListener>>;
+
+  /// Makes sockets that claim to listen on `bound`.
+  Sockets sockets(std::size_t count, const os::Address& bound = os::Address::loopback(80)) {
+    Sockets made;
+    while (made.size() < count) {
+      auto listener = platform_.listen(os::Address::loopback(0), {}).value();
+      made.push_back(std::make_shared<SharedListener>(platform_, std::move(listener), bound));
+    }
+    return made;
+  }
+  void make_loops(unsigned count) {
+    std::vector<Loop*> all;
+    for (unsigned core = 0; core < count; ++core) {
+      loops_.push_back(Loop::make(platform_, {.core = core, .group = &group_}).value());
+      all.push_back(loops_.back().get());
+    }
+    group_.set_loops(std::move(all));
+  }
+  /// Lets one more loop listen. Returns all sockets that it got.
+  Sockets given(const os::Address& address = os::Address::loopback(80)) {
+    auto listener = group_.listen(platform_, address, {});
+    EXPECT_TRUE(listener) << listener.error().message();
+    if (!listener) return {};
+    EXPECT_TRUE(listener->descriptor);
+    Sockets got{listener->shared};
+    got.insert(got.end(), listener->additional.begin(), listener->additional.end());
+    held_.push_back(std::move(*listener));
+    return got;
+  }
+  /// Returns true if a request for `asked` gets the inherited socket of `bound`.
+  bool matches(const os::Address& asked, const os::Address& bound) {
+    LoopGroup group;
+    const Sockets inherited = sockets(1, bound);
+    group.inherit(inherited);
+    const auto listener = group.listen(platform_, asked, {});
+    return listener && listener->shared == inherited.front();
+  }
+  static Sockets part(const Sockets& all, std::size_t begin, std::size_t count) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
+    return {first, first + static_cast<std::ptrdiff_t>(count)};
+  }
+
+  MemoryPlatform platform_;
+  LoopGroup group_;
+  std::vector<std::unique_ptr<Loop>> loops_;
+  std::vector<LoopGroup::Listener> held_;
+};
+
+TEST_F(InheritingGroup, EachLoopGetsItsEvenShareOfTheSockets) {
+  for (const std::size_t count : {6U, 7U, 8U}) {
+    const Sockets all = sockets(count, os::Address::loopback(static_cast<std::uint16_t>(count)));
+    if (loops_.empty()) make_loops(3);
+    group_.inherit(all);
+    const os::Address address = all.front()->bound();
+    const std::size_t first = (count + 2) / 3;
+    EXPECT_EQ(given(address), part(all, 0, first)) << count;
+    const std::size_t second = (count - first + 1) / 2;
+    EXPECT_EQ(given(address), part(all, first, second)) << count;
+    EXPECT_EQ(given(address), part(all, first + second, count - first - second)) << count;
+  }
+}
+
+TEST_F(InheritingGroup, MoreLoopsThanSocketsShareTheSocketsInTurn) {
+  make_loops(2);
+  Sockets all = sockets(2);
+  for (const auto& each : all) each->set_externally_owned();
+  group_.inherit(all);
+  EXPECT_EQ(given(), part(all, 0, 1));
+  EXPECT_EQ(given(), part(all, 1, 1));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(given(), part(all, 0, 1));
+    EXPECT_EQ(given(), part(all, 1, 1));
+  }
+  std::erase_if(held_, [&](const auto& each) { return each.shared == all[0]; });
+  all.erase(all.begin());
+  EXPECT_EQ(given(), all) << "the other socket is closed";
+  EXPECT_EQ(given(), all);
+}
+
+TEST_F(InheritingGroup, ReportsAnInheritedAddressOnce) {
+  make_loops(2);
+  std::vector<os::Address> reported;
+  group_.on_listening = [&](const os::Address& bound) { reported.push_back(bound); };
+  group_.inherit(sockets(2));
+  EXPECT_TRUE(reported.empty());
+  given(os::Address::loopback(0));
+  given(os::Address::loopback(0));
+  EXPECT_EQ(reported, std::vector<os::Address>{os::Address::loopback(80)});
+}
+
+TEST_F(InheritingGroup, KeepsTheSocketsOfOtherAddresses) {
+  make_loops(1);
+  const Sockets http = sockets(1, os::Address::loopback(80));
+  const Sockets https = sockets(2, os::Address::loopback(443));
+  group_.inherit(http);
+  group_.inherit(https);
+  EXPECT_EQ(given(os::Address::loopback(443)), https);
+  EXPECT_EQ(given(os::Address::loopback(80)), http);
+}
+
+TEST_F(InheritingGroup, UsesASocketOnlyForItsAddress) {
+  const os::Address any4 = os::Address::ipv4({}, 80);
+  const os::Address any6 = os::Address::any(80);
+  const os::Address loopback = os::Address::loopback(80);
+  EXPECT_TRUE(matches(loopback, loopback));
+  EXPECT_TRUE(matches(loopback.with_port(0), loopback));
+  EXPECT_FALSE(matches(loopback.with_port(81), loopback));
+  EXPECT_FALSE(matches(loopback.with_port(0), any4));
+  EXPECT_TRUE(matches(any6, any4)) << "the socket of a machine without IPv6";
+  EXPECT_TRUE(matches(any6.with_port(0), any4));
+  EXPECT_FALSE(matches(any6.with_port(81), any4));
+  EXPECT_FALSE(matches(any4, any6));
+  EXPECT_FALSE(matches(any6, loopback));
+  EXPECT_FALSE(matches(os::Address::parse("[::1]:80").value(), any4));
+  EXPECT_TRUE(matches(any6, any6));
+}
+
+TEST_F(InheritingGroup, ListsInheritedSocketsAndReportsWhenTheyStop) {
+  int stopped = 0;
+  group_.on_stopped = [&] { ++stopped; };
+  Sockets all = sockets(2);
+  group_.inherit(all);
+  EXPECT_EQ(group_.listeners(), all);
+  for (const auto& each : all) {
+    each->begin_accepting();
+    each->end_accepting();
+  }
+  EXPECT_EQ(stopped, 2);
+}
+
+TEST_F(InheritingGroup, NamesTheAddressesThatAnOlderProcessWaitsFor) {
+  EXPECT_EQ(group_.unaccepted_addresses(), "");
+  make_loops(2);
+  const Sockets http = sockets(2, os::Address::loopback(80));
+  const Sockets https = sockets(2, os::Address::loopback(443));
+  const Sockets managed = sockets(1, os::Address::loopback(22));
+  for (const Sockets* each : {&http, &https}) {
+    for (const auto& socket : *each) socket->set_peer_waits_for_accept();
+    group_.inherit(*each);
+  }
+  group_.inherit(managed);
+  EXPECT_EQ(group_.unaccepted_addresses(), "127.0.0.1:443, 127.0.0.1:80");
+  given(os::Address::loopback(443));
+  EXPECT_EQ(group_.unaccepted_addresses(), "127.0.0.1:443, 127.0.0.1:80") << "one of two";
+  given(os::Address::loopback(443));
+  EXPECT_EQ(group_.unaccepted_addresses(), "127.0.0.1:80");
+}
+
+TEST_F(InheritingGroup, ReportsAcceptingWhenNoOlderProcessWaitsAnyMore) {
+  int accepting = 0;
+  group_.on_accept_requested(1);  // no callback yet
+  group_.on_accepting = [&] { ++accepting; };
+  group_.on_accept_requested(0);
+  EXPECT_EQ(accepting, 1) << "no inherited socket";
+  Sockets all = sockets(4);
+  for (std::size_t i = 0; i < 3; ++i) all[i]->set_peer_waits_for_accept();
+  group_.inherit(all);
+  group_.on_accept_requested(0);
+  group_.on_accept_requested(1);
+  group_.on_accept_requested(1);
+  EXPECT_EQ(accepting, 1) << "one of three is left";
+  group_.on_accept_requested(1);
+  EXPECT_EQ(accepting, 2);
+  group_.on_accept_requested(1);
+  EXPECT_EQ(accepting, 3) << "each further listener reports too";
+}
+
+TEST_F(InheritingGroup, AnErrorOfThePlatformLosesNoSocket) {
+  make_loops(2);
+  const Sockets all = sockets(2);
+  for (const auto& each : all) each->set_externally_owned();
+  group_.inherit(all);
+  platform_.set_descriptors_max(platform_.open_descriptors());
+  EXPECT_EQ(group_.listen(platform_, os::Address::loopback(80), {}).error(),
+            std::errc::too_many_files_open);
+  platform_.set_descriptors_max(100);
+  EXPECT_EQ(given().size(), 2U) << "the failed loop counts as one";
+  EXPECT_EQ(given().size(), 1U);
+  platform_.set_descriptors_max(platform_.open_descriptors());
+  EXPECT_EQ(group_.listen(platform_, os::Address::loopback(80), {}).error(),
+            std::errc::too_many_files_open);
+}
+
+TEST_F(InheritingGroup, AFailedListenLeavesNoDescriptorAndMayBeRepeated) {
+  group_.track_listeners();
+  int reported = 0;
+  group_.on_listening = [&](const os::Address&) { ++reported; };
+  for (const std::size_t room : {0U, 1U}) {
+    platform_.set_descriptors_max(room);
+    EXPECT_EQ(group_.listen(platform_, os::Address::loopback(80), {}).error(),
+              std::errc::too_many_files_open);
+    EXPECT_EQ(platform_.open_descriptors(), 0U);
+  }
+  EXPECT_EQ(reported, 0);
+  EXPECT_TRUE(group_.listeners().empty());
+  platform_.set_descriptors_max(2);
+  given();
+  EXPECT_EQ(reported, 1);
+  platform_.set_descriptors_max(3);
+  EXPECT_EQ(group_.listen(platform_, os::Address::loopback(80), {}).error(),
+            std::errc::too_many_files_open);
+  EXPECT_EQ(platform_.open_descriptors(), 2U);
+  EXPECT_EQ(group_.listeners().size(), 1U);
+}
+
+TEST_F(InheritingGroup, TheLoopsOfOneAddressHaveOneBalancer) {
+  LoopGroup single;
+  EXPECT_EQ(single.listen(platform_, os::Address::loopback(79), {})->balancer, nullptr);
+  make_loops(2);
+  const auto balancer_of = [&](const os::Address& address) {
+    given(address);
+    return held_.back().balancer;
+  };
+  group_.inherit(sockets(1, os::Address::loopback(81)));
+  ConnectionBalancer* const first = balancer_of(os::Address::loopback(80));
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(balancer_of(os::Address::loopback(80)), first);
+  ConnectionBalancer* const inherited = balancer_of(os::Address::loopback(81));
+  EXPECT_NE(inherited, nullptr);
+  EXPECT_NE(inherited, first);
+  const os::Address name = os::Address::local("name").value();
+  ConnectionBalancer* const local = balancer_of(name);
+  EXPECT_NE(local, nullptr);
+  EXPECT_EQ(balancer_of(name), local);
+  held_.clear();
+  EXPECT_EQ(balancer_of(name), local) << "other loops may still use it";
+}
+
+TEST(LoopGroup, HasOneStateForEachSlot) {
+  struct State final : LoopGroup::SharedState {};
+  static int made;
+  static LoopGroup* maker;
+  made = 0;
+  const auto make = [](Platform&, LoopGroup& group) -> std::unique_ptr<LoopGroup::SharedState> {
+    ++made;
+    maker = &group;
+    return std::make_unique<State>();
+  };
+  MemoryPlatform platform;
+  LoopGroup group;
+  EXPECT_EQ(group.connections.load(), 0U);
+  EXPECT_EQ(group.find_shared(LoopGroup::SharedSlot::pool), nullptr);
+  LoopGroup::SharedState& pool = group.shared(LoopGroup::SharedSlot::pool, platform, make);
+  EXPECT_EQ(maker, &group);
+  EXPECT_EQ(&group.shared(LoopGroup::SharedSlot::pool, platform, make), &pool);
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(group.find_shared(LoopGroup::SharedSlot::pool), &pool);
+  EXPECT_EQ(group.find_shared(LoopGroup::SharedSlot::resolvers), nullptr);
+  LoopGroup::SharedState& other = group.shared(LoopGroup::SharedSlot::resolvers, platform, make);
+  EXPECT_NE(&other, &pool);
+  EXPECT_EQ(group.find_shared(LoopGroup::SharedSlot::resolvers), &other);
+  EXPECT_EQ(made, 2);
 }
 
 }  // namespace
