@@ -139,6 +139,46 @@ TEST_F(ConnectionBalancerTest, TheCoreWithTheFewestConnectionsGetsTheNext) {
   EXPECT_EQ(platform_.open_descriptors(), 1u);
 }
 
+TEST_F(ConnectionBalancerTest, BeginsWithTheMinimumOfConnections) {
+  std::array<Receiver, 2> receivers;
+  for (unsigned core = 0; core < 2; ++core) ASSERT_TRUE(handoff_queue(core).open(receivers[core]));
+  have(0, 31);
+  Descriptor each = connection();
+  EXPECT_FALSE(balancer_->hand_over(0, each));
+  have(0, 1);
+  EXPECT_TRUE(balancer_->hand_over(0, each));
+  EXPECT_EQ(handoff_queue(1).load(), 1u);
+  for (unsigned core = 0; core < 2; ++core) handoff_queue(core).close();
+}
+
+TEST_F(ConnectionBalancerTest, AHandoverThatEndedAtTheMinimumBeginsAtAQuarterAboveTheMeanAgain) {
+  std::array<Receiver, 2> receivers;
+  for (unsigned core = 0; core < 2; ++core) ASSERT_TRUE(handoff_queue(core).open(receivers[core]));
+  have(0, 100);
+  Descriptor each = connection();
+  ASSERT_TRUE(balancer_->hand_over(0, each));
+  for (int i = 0; i < 70; ++i) loops_[0]->count_connection_closed();
+  Descriptor next = connection();
+  EXPECT_FALSE(balancer_->hand_over(0, next)) << "30 connections are too few";
+  have(0, 4);
+  have(1, 25);
+  EXPECT_FALSE(balancer_->hand_over(0, next)) << "34 and 26: less than a quarter above the mean";
+  have(0, 11);
+  EXPECT_TRUE(balancer_->hand_over(0, next)) << "45 and 26";
+  for (unsigned core = 0; core < 2; ++core) handoff_queue(core).close();
+}
+
+TEST_F(ConnectionBalancerTest, ClosedCoresDoNotCountInTheMean) {
+  std::array<Receiver, 2> receivers;
+  for (unsigned core = 0; core < 2; ++core) ASSERT_TRUE(handoff_queue(core).open(receivers[core]));
+  have(0, 60);
+  have(1, 50);
+  have(2, 1);  // without a listener
+  Descriptor each = connection();
+  EXPECT_FALSE(balancer_->hand_over(0, each)) << "60 and 50: less than a quarter above the mean";
+  for (unsigned core = 0; core < 2; ++core) handoff_queue(core).close();
+}
+
 TEST_F(ConnectionBalancerTest, ACoreWithoutAListenerGetsNothingAndDoesNotCount) {
   Receiver receiver;
   ASSERT_TRUE(handoff_queue(0).open(receiver));
