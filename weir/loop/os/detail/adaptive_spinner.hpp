@@ -31,7 +31,7 @@ class SpinPermit {
 
 /// An AdaptiveSpinner remembers if spinning was of use. A thread that usually gets work soon
 /// spins, which saves its sleep and the system call of the thread that wakes it. A thread that
-/// does not spins less often after each failure, at least once in 128 waits.
+/// does not then waits without spinning: 1, 3, 7 ... times after failures in a row, at most 127.
 /// Threads: one.
 class AdaptiveSpinner {
  public:

@@ -19,18 +19,28 @@ TEST(AdaptiveSpinner, OneThreadSpinsAtATimeAndNoneOnASingleCpu) {
   EXPECT_FALSE(first.try_begin(single));
 }
 
-TEST(AdaptiveSpinner, SpinsLessOftenAfterFailures) {
+/// Returns the number of waits without spinning before the next spin, which fails.
+int pauses_before_a_failure(AdaptiveSpinner& spinner, SpinPermit& permit) {
+  int pauses = 0;
+  while (!spinner.try_begin(permit)) ++pauses;
+  spinner.record_failure();
+  permit.release();
+  return pauses;
+}
+
+TEST(AdaptiveSpinner, SpinsLessOftenAfterEachFailure) {
   SpinPermit permit(2);
   AdaptiveSpinner spinner;
-  int tried = 0;
-  for (int i = 0; i < 10'000; ++i) {
-    if (!spinner.try_begin(permit)) continue;
-    ++tried;
-    spinner.record_failure();
-    permit.release();
+  for (const int expected : {0, 1, 3, 7, 15, 31, 63, 127, 127}) {
+    EXPECT_EQ(pauses_before_a_failure(spinner, permit), expected);
   }
-  EXPECT_GT(tried, 10'000 / 140);
-  EXPECT_LT(tried, 10'000 / 100);
+  for (int i = 0; i < 127; ++i) EXPECT_FALSE(spinner.try_begin(permit));
+  ASSERT_TRUE(spinner.try_begin(permit));
+  spinner.record_success();
+  permit.release();
+  for (const int expected : {0, 1, 3}) {
+    EXPECT_EQ(pauses_before_a_failure(spinner, permit), expected) << "a success ends the row";
+  }
 }
 
 TEST(AdaptiveSpinner, KeepsSpinningAfterSuccesses) {
