@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <functional>
@@ -130,6 +131,40 @@ TEST(OsThread, TakesNoSignalsAndIsNotPinnedLikeItsStarter) {
   EXPECT_EQ(::sigismember(&mask, SIGSEGV), 0);
   ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
   EXPECT_EQ(::sigismember(&mask, SIGTERM), 0) << "the starter's mask is unchanged";
+}
+
+TEST(OsThread, HasItsName) {
+  OsPlatform platform;
+  std::array<char, 16> name{};
+  std::binary_semaphore stepped(0);
+  Work work([&](int) -> std::optional<Instant> {
+    ::pthread_getname_np(::pthread_self(), name.data(), name.size());
+    stepped.release();
+    return std::nullopt;
+  });
+  const auto thread = platform.make_thread({.name = "weir-name-of-16+"}, work);
+  EXPECT_EQ(thread->state(), os::ThreadState::running) << "it waits for its start";
+  ASSERT_TRUE(thread->start());
+  stepped.acquire();
+  EXPECT_STREQ(name.data(), "weir-name-of-16");
+}
+
+TEST(OsThread, RunsNoStepAfterItsEnd) {
+  OsPlatform platform;
+  for (int round = 0; round < 100; ++round) {
+    std::atomic<bool> ended = false;
+    std::binary_semaphore stepped(0);
+    Work work([&](int step) -> std::optional<Instant> {
+      EXPECT_FALSE(ended);
+      if (step == 0) stepped.release();
+      return Instant::min();
+    });
+    auto thread = platform.make_thread({.name = "test"}, work);
+    ASSERT_TRUE(thread->start());
+    stepped.acquire();
+    thread.reset();
+    ended = true;
+  }
 }
 
 TEST(OsThread, ReportsItsStateAndCpuTime) {
