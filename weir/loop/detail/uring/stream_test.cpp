@@ -7,7 +7,11 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -170,6 +174,109 @@ TEST_F(UringStreamTest, IsUnconfirmedOnceAndOnlyAfterData) {
   stream().check_hangup(context());
   ASSERT_NO_FATAL_FAILURE(receive("and more"));
   EXPECT_FALSE(hangup_unconfirmed()) << "a poll request watches the stream already";
+}
+
+std::string letters(std::size_t size) {
+  std::string text(size, ' ');
+  for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>('a' + i % 23);
+  return text;
+}
+
+class ReceiveQueueTest : public testing::Test {
+ protected:
+  static Buffer buffer_of(std::string_view text, std::uint32_t capacity) {
+    Buffer buffer = Buffer::with_capacity(capacity);
+    std::memcpy(buffer.room().data(), text.data(), text.size());
+    buffer.commit(text.size());
+    return buffer;
+  }
+  /// Reads up to `size` bytes.
+  std::string read(std::size_t size) {
+    std::string text(size, '-');
+    const std::size_t count = queue_.read({reinterpret_cast<std::byte*>(text.data()), text.size()});
+    EXPECT_EQ(text.substr(count), std::string(size - count, '-'));
+    return text.substr(0, count);
+  }
+
+  BlockPool pool_;
+  ScopedBlockPool use_{pool_};
+  ReceiveQueue queue_;
+};
+
+TEST_F(ReceiveQueueTest, ReturnsBuffersInTheOrderOfTheirArrival) {
+  EXPECT_TRUE(queue_.empty());
+  EXPECT_EQ(queue_.memory_used(), 0U);
+  std::size_t memory = 0;
+  for (const char* text : {"first", "second", "third"}) {
+    Buffer buffer = buffer_of(text, 5000);
+    memory += buffer.capacity();
+    queue_.push(std::move(buffer));
+  }
+  EXPECT_FALSE(queue_.empty());
+  EXPECT_EQ(queue_.memory_used(), memory);
+  EXPECT_EQ(queue_.pop().text(), "first");
+  EXPECT_EQ(queue_.memory_used(), memory / 3 * 2);
+  EXPECT_EQ(queue_.pop().text(), "second");
+  EXPECT_EQ(queue_.pop().text(), "third");
+  EXPECT_TRUE(queue_.empty());
+  EXPECT_EQ(queue_.memory_used(), 0U);
+  queue_.push(buffer_of("again", 5000));
+  EXPECT_EQ(queue_.pop().text(), "again");
+}
+
+TEST_F(ReceiveQueueTest, ReadsAcrossBuffers) {
+  queue_.push(buffer_of("abcd", 5000));
+  queue_.push(buffer_of("efg", 5000));
+  queue_.push(buffer_of("hi", 5000));
+  EXPECT_EQ(read(0), "");
+  EXPECT_EQ(read(2), "ab");
+  EXPECT_EQ(read(3), "cde");
+  EXPECT_EQ(read(2), "fg");
+  EXPECT_FALSE(queue_.empty());
+  EXPECT_EQ(read(10), "hi");
+  EXPECT_TRUE(queue_.empty());
+  EXPECT_EQ(queue_.memory_used(), 0U);
+  EXPECT_EQ(read(1), "");
+}
+
+TEST_F(ReceiveQueueTest, CopiesSmallArrivalsTogether) {
+  for (int i = 0; i < 1000; ++i) queue_.push_copy(to_bytes(letters(1)));
+  const std::size_t first = queue_.memory_used();
+  EXPECT_GE(first, 1024U);
+  EXPECT_LT(first, 2048U) << "one buffer";
+  queue_.push_copy(to_bytes(letters(first - 1000)));
+  EXPECT_EQ(queue_.memory_used(), first) << "the rest of the buffer";
+  queue_.push_copy(to_bytes("x"));
+  EXPECT_GE(queue_.memory_used(), 2 * first) << "the next one is as large as the queue";
+  EXPECT_LT(queue_.memory_used(), 3 * first);
+  EXPECT_EQ(queue_.pop().size(), first);
+  EXPECT_EQ(queue_.pop().text(), "x");
+}
+
+TEST_F(ReceiveQueueTest, BuffersOfCopiesGrowUpToTheLargestCopiedArrival) {
+  const std::string large = letters(ReceiveQueue::small_max);
+  queue_.push_copy(to_bytes(large));
+  std::size_t before = queue_.memory_used();
+  EXPECT_GE(before, ReceiveQueue::small_max);
+  EXPECT_LT(before, 2 * ReceiveQueue::small_max);
+  for (int i = 0; i < 4; ++i) {
+    queue_.push_copy(to_bytes(large));
+    EXPECT_GE(queue_.memory_used() - before, ReceiveQueue::small_max);
+    EXPECT_LT(queue_.memory_used() - before, 2 * ReceiveQueue::small_max);
+    before = queue_.memory_used();
+  }
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(read(large.size()) == large);
+  EXPECT_TRUE(queue_.empty());
+}
+
+TEST_F(ReceiveQueueTest, ReleasesItsBuffersWithItself) {
+  const std::size_t before = pool_.blocks_in_use();
+  {
+    ReceiveQueue queue;
+    for (int i = 0; i < 5; ++i) queue.push(buffer_of("text", 5000));
+    EXPECT_EQ(pool_.blocks_in_use(), before + 10);
+  }
+  EXPECT_EQ(pool_.blocks_in_use(), before);
 }
 
 }  // namespace
