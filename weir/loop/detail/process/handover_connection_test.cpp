@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weir {
@@ -72,6 +74,94 @@ TEST(HandoverMessage, RejectsUnknownValuesAndUnprintableTexts) {
 TEST(HandoverMessage, TextsAreCutAndMadePrintable) {
   EXPECT_EQ(handover_text("a\nb\x80"), "a?b?");
   EXPECT_EQ(handover_text(std::string(300, 'x')).size(), HandoverMessage::text_bytes_max);
+}
+
+std::vector<std::byte> bytes_of(std::string_view text) {
+  const Bytes bytes = to_bytes(text);
+  return {bytes.begin(), bytes.end()};
+}
+
+// Processes of different builds exchange these bytes.
+TEST(HandoverMessage, HasADocumentedEncoding) {
+  using namespace std::string_view_literals;
+  EXPECT_EQ(encode({.kind = Kind::request, .text = "shop"}), bytes_of("WEIR\1\1\4\0shop"sv));
+  EXPECT_EQ(encode({.kind = Kind::offer,
+                    .sockets = {{Use::listening, true, "ab"}, {Use::rendezvous, false, ""}},
+                    .last = false}),
+            bytes_of("WEIR\1\2\0\2\0\1\1\2\0ab\2\0\0\0"sv));
+  EXPECT_EQ(encode({.kind = Kind::offer}), bytes_of("WEIR\1\2\1\0\0"sv));
+  EXPECT_EQ(encode({.kind = Kind::reject, .text = ""}), bytes_of("WEIR\1\3\0\0"sv));
+  EXPECT_EQ(encode({.kind = Kind::ready}), bytes_of("WEIR\1\4"sv));
+  EXPECT_EQ(encode({.kind = Kind::transferred}), bytes_of("WEIR\1\5"sv));
+  EXPECT_EQ(encode({.kind = Kind::stopped}), bytes_of("WEIR\1\6"sv));
+  EXPECT_EQ(HandoverMessage::bytes_max, 65'536U);
+  HandoverMessage many{.kind = Kind::offer};
+  many.sockets.resize(258);
+  const auto encoded = encode(many);
+  EXPECT_EQ(encoded[7], std::byte{2}) << "numbers are little-endian";
+  EXPECT_EQ(encoded[8], std::byte{1});
+  EXPECT_EQ(decode_handover(encoded)->sockets.size(), 258U);
+}
+
+TEST(HandoverMessage, RejectsTextsThatAreTooLong) {
+  std::vector<std::byte> bytes = bytes_of("WEIR\1\3");
+  bytes.push_back(std::byte{0});
+  bytes.push_back(std::byte{1});
+  bytes.insert(bytes.end(), 256, std::byte{'x'});
+  EXPECT_EQ(decode_handover(bytes).error(), Errc::bad_input);
+  bytes[6] = std::byte{255};
+  bytes[7] = std::byte{0};
+  bytes.pop_back();
+  ASSERT_TRUE(decode_handover(bytes));
+  EXPECT_EQ(decode_handover(bytes)->text, std::string(255, 'x'));
+}
+
+TEST(HandoverMessage, RejectsFlagsThatAreNeitherTrueNorFalse) {
+  const auto encoded = encode({.kind = Kind::offer, .sockets = {{Use::listening, false, "x"}}});
+  for (const std::size_t flag : {6U, 10U}) {
+    std::vector<std::byte> bytes = encoded;
+    for (const int valid : {0, 1}) {
+      bytes[flag] = static_cast<std::byte>(valid);
+      EXPECT_TRUE(decode_handover(bytes)) << flag;
+    }
+    for (const int wrong : {2, 255}) {
+      bytes[flag] = static_cast<std::byte>(wrong);
+      EXPECT_EQ(decode_handover(bytes).error(), Errc::bad_input) << flag;
+    }
+  }
+  for (const int wrong : {0, 3, 255}) {
+    std::vector<std::byte> bytes = encoded;
+    bytes[9] = static_cast<std::byte>(wrong);
+    EXPECT_EQ(decode_handover(bytes).error(), Errc::bad_input) << "no use of a socket";
+  }
+  std::vector<std::byte> two = encode(
+      {.kind = Kind::offer, .sockets = {{Use::listening, false, ""}, {Use::listening, false, ""}}});
+  two[9] = std::byte{3};
+  EXPECT_EQ(decode_handover(two).error(), Errc::bad_input) << "the first of two";
+}
+
+TEST(HandoverMessage, PrintableTextGoesFromSpaceToTilde) {
+  EXPECT_EQ(handover_text(" ~\x1f\x7f"), " ~??");
+  EXPECT_EQ(handover_text(std::string(255, 'x') + "y"), std::string(255, 'x'));
+  for (const char valid : {' ', '~'}) {
+    EXPECT_TRUE(decode_handover(encode({.kind = Kind::reject, .text = std::string(1, valid)})));
+  }
+  for (const char wrong : {'\x1f', '\x7f'}) {
+    std::vector<std::byte> bytes = encode({.kind = Kind::reject, .text = "x"});
+    bytes.back() = static_cast<std::byte>(wrong);
+    EXPECT_EQ(decode_handover(bytes).error(), Errc::bad_input);
+  }
+}
+
+TEST(HandoverMessage, IsDescribedForLogLines) {
+  using ReceiveResult = HandoverConnection::ReceiveResult;
+  const HandoverMessage rejection{.kind = Kind::reject, .text = "why"};
+  EXPECT_EQ(describe(ReceiveResult::message, rejection), "rejected: why");
+  EXPECT_EQ(describe(ReceiveResult::message, {.kind = Kind::ready}), "unexpected message");
+  EXPECT_EQ(describe(ReceiveResult::timed_out, rejection), "no answer in time");
+  EXPECT_EQ(describe(ReceiveResult::closed, rejection), "connection closed");
+  EXPECT_EQ(describe(ReceiveResult::version_mismatch, rejection), "other protocol version");
+  EXPECT_EQ(describe(ReceiveResult::invalid, rejection), "invalid message or missing descriptors");
 }
 
 TEST(HandoverMessage, RandomBytesAreRejectedOrDecodedExactly) {

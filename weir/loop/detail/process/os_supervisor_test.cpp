@@ -414,5 +414,190 @@ TEST(OsSupervisor, ASignalEndsTheWaitForAPort) {
   EXPECT_EQ(read_one(refused), -1) << "tried once";
 }
 
+/// Writes its log lines to a pipe. The number of a process is written as N.
+class LinesPlatform final : public OsPlatform {
+ public:
+  explicit LinesPlatform(const os::Pipe& pipe) : pipe_(pipe) {}
+  void log(std::string_view line) noexcept override {
+    std::string text(line);
+    const std::string before = "(process ";
+    if (const auto found = text.find(before); found != text.npos) {
+      const auto begin = found + before.size();
+      text.replace(begin, text.find(')', begin) - begin, "N");
+    }
+    text += "\n";
+    EXPECT_EQ(::write(pipe_.write_end.get(), text.data(), text.size()),
+              static_cast<ssize_t>(text.size()));
+  }
+
+ private:
+  const os::Pipe& pipe_;
+};
+
+class SupervisorLog : public testing::Test {
+ protected:
+  template <class Work>
+  os::ChildProcess supervise_logged(const SupervisionOptions& options, Work work) {
+    return supervise(options, work, std::make_unique<LinesPlatform>(lines_));
+  }
+  /// Returns all lines, after the supervisor and its workers have ended.
+  std::string all_lines() {
+    lines_.write_end.close();
+    std::string text;
+    std::array<char, 4096> room;
+    for (;;) {
+      wait_for_bytes(lines_);
+      const auto count = ::read(lines_.read_end.get(), room.data(), room.size());
+      if (count <= 0) return text;
+      text.append(room.data(), static_cast<std::size_t>(count));
+    }
+  }
+
+  os::Pipe lines_ = os::open_pipe().value();
+  const os::Pipe started_ = os::open_pipe().value();
+};
+
+TEST_F(SupervisorLog, ReportsEachRestartAndItsEnd) {
+  SupervisionOptions options = two_workers();
+  options.loops = {1};
+  options.restart = {.pause_first = 1ms, .pause_max = 2ms, .in_a_row_max = 3};
+  os::ChildProcess supervisor = supervise_logged(options, [](WorkerHandle&) { return 3; });
+  EXPECT_EQ(supervisor.wait().to_string(), "exit status 1");
+  EXPECT_EQ(all_lines(),
+            "weir: worker 0 (process N) has ended: exit status 3, restarting in 1 ms\n"
+            "weir: worker 0 (process N) has ended: exit status 3, restarting in 2 ms\n"
+            "weir: worker 0 (process N) has ended: exit status 3, restarting in 2 ms\n"
+            "weir: worker 0 (process N) has ended: exit status 3, after 3 restarts in a row: no "
+            "further restart, draining all workers\n");
+}
+
+TEST_F(SupervisorLog, ReportsWorkersThatSucceed) {
+  SupervisionOptions options = two_workers();
+  options.loops = {1};
+  os::ChildProcess supervisor = supervise_logged(options, [](WorkerHandle&) { return 0; });
+  EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
+  EXPECT_EQ(all_lines(), "weir: worker 0 (process N) exited with status 0: not restarted\n");
+}
+
+TEST_F(SupervisorLog, ReportsTheFirstAndTheSecondSignal) {
+  SupervisionOptions options = two_workers();
+  options.loops = {1};
+  os::ChildProcess supervisor = supervise_logged(options, [&](WorkerHandle& worker) {
+    take_signals();
+    write_one(started_, 'r');
+    wait_for_command(worker);
+    write_one(started_, 'd');
+    while (worker.command() != WorkerCommand::stop) ::poll(nullptr, 0, 1);
+    return 0;
+  });
+  EXPECT_EQ(read_one(started_), 'r');
+  supervisor.signal(SIGINT);
+  EXPECT_EQ(read_one(started_), 'd');
+  supervisor.signal(SIGTERM);
+  EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
+  EXPECT_EQ(all_lines(),
+            "weir: SIGINT: draining all workers\n"
+            "weir: SIGTERM again: stopping all workers immediately\n");
+}
+
+TEST_F(SupervisorLog, ReportsAKilledWorkerOnce) {
+  SupervisionOptions options = two_workers();
+  options.loops = {1};
+  options.drain_timeout = options.kill_timeout = 1ms;
+  os::ChildProcess supervisor = supervise_logged(options, [&](WorkerHandle&) {
+    take_signals();
+    write_one(started_, 'r');
+    for (;;) ::pause();
+    return 0;
+  });
+  EXPECT_EQ(read_one(started_), 'r');
+  supervisor.signal(SIGTERM);
+  EXPECT_EQ(supervisor.wait().to_string(), "exit status 1");
+  EXPECT_EQ(all_lines(),
+            "weir: SIGTERM: draining all workers\n"
+            "weir: drain timeout: killing the remaining workers\n"
+            "weir: worker 0 (process N) has ended: killed by signal 9 (Killed)\n");
+}
+
+// The signal has its default action in the worker, which ends before it can handle it.
+TEST_F(SupervisorLog, AWorkerThatASignalEndsEarlyIsNoFailure) {
+  SupervisionOptions options = two_workers();
+  options.loops = {1};
+  os::ChildProcess supervisor = supervise_logged(options, [&](WorkerHandle& worker) {
+    sigset_t all;
+    ::sigfillset(&all);
+    write_one(started_, 'r');
+    wait_for_command(worker);
+    ::sigprocmask(SIG_UNBLOCK, &all, nullptr);
+    for (;;) ::pause();
+    return 0;
+  });
+  EXPECT_EQ(read_one(started_), 'r');
+  supervisor.signal(SIGTERM);
+  EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
+  EXPECT_EQ(all_lines(), "weir: SIGTERM: draining all workers\n");
+}
+
+TEST_F(SupervisorLog, AnnouncesItsAddressesOnRequest) {
+  const os::TemporaryTree tree;
+  SupervisionOptions options = two_workers();
+  const os::Address path = os::Address::local(tree.path("socket")).value();
+  options.endpoints = {path};
+  options.announce = true;
+  os::ChildProcess supervisor = supervise_logged(options, [&](WorkerHandle& worker) {
+    take_signals();
+    write_one(started_, 'r');
+    wait_for_command(worker);
+    return 0;
+  });
+  for (int worker = 0; worker < 2; ++worker) EXPECT_EQ(read_one(started_), 'r');
+  supervisor.signal(SIGTERM);
+  EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
+  EXPECT_EQ(all_lines(),
+            "weir: listening on " + path.to_string() + "\nweir: SIGTERM: draining all workers\n");
+}
+
+TEST(OsSupervisor, EachWorkerGetsASocketOfEachAddressForEachLoop) {
+  SupervisionOptions options = two_workers();
+  options.loops = {1, 3};
+  options.endpoints = {os::Address::loopback(0), os::Address::loopback(0)};
+  os::ChildProcess supervisor = supervise(options, [&](WorkerHandle& worker) {
+    const auto sockets = worker.take_sockets();
+    if (sockets.size() != 2 * options.loops[worker.index()]) return 5;
+    std::vector<std::uint16_t> ports;
+    for (const auto& each : sockets) {
+      const auto bound = os::local_address(each.descriptor.value());
+      if (!bound || *bound != each.bound || each.bound.port() == 0) return 6;
+      ports.push_back(bound->port());
+    }
+    const std::size_t half = ports.size() / 2;
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      if (ports[i] != ports[i < half ? 0 : half]) return 7;
+    }
+    return ports[0] != ports[half] ? 0 : 8;
+  });
+  EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
+}
+
+TEST(OsSupervisor, NamesTheAddressOnWhichItCannotListen) {
+  const os::Fd taken = os::open_listener(os::Address::loopback(0)).value();
+  const os::Pipe text = os::open_pipe().value();
+  SupervisionOptions options = two_workers();
+  options.endpoints = {os::local_address(taken.get()).value()};
+  auto child = os::fork_child().value();
+  if (!child) {
+    QuietPlatform platform;
+    const Supervised supervised = OsSupervisor::run(platform, options);
+    const auto& failure = supervised.failure;
+    const bool wrote = ::write(text.write_end.get(), failure.data(), failure.size()) > 0;
+    ::_exit(wrote && supervised.worker == nullptr && supervised.status == 0 ? 0 : 1);
+  }
+  EXPECT_EQ(child->wait().to_string(), "exit status 0");
+  std::array<char, 256> room{};
+  EXPECT_GT(::read(text.read_end.get(), room.data(), room.size()), 0);
+  EXPECT_EQ(std::string(room.data()),
+            "cannot listen on " + options.endpoints[0].to_string() + ": Address already in use");
+}
+
 }  // namespace
 }  // namespace weir
