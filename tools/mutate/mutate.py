@@ -121,7 +121,7 @@ class Digests:
         self._scripts = [each for each in paths if each.endswith(".py")]
         self._finder = finder
         self._paths = [each for each in paths if not each.endswith(".py")]
-        self._libraries = [each for each in self._paths if not each.endswith("_test.cpp")]
+        self._libraries = [each for each in self._paths if not rooms.is_test(each)]
         self.libraries = digest_of(root, self._libraries)
         self._all = f"{digest_of(root, self._paths)} {finder.name}"
         self._of_room = {}
@@ -142,7 +142,7 @@ class Digests:
         name = room.own or room.name
         if name not in self._of_room:
             tests = [each for each in self._paths
-                     if each.endswith("_test.cpp") and rooms.in_room(each, room.floor)]
+                     if rooms.is_test(each) and rooms.in_room(each, room.floor)]
             digest = digest_of(self._root,
                                self._scripts if room.scripts else self._libraries + tests)
             self._of_room[name] = f"{digest} {name}"

@@ -65,14 +65,19 @@ class Room:
 
     def _holds(self, path):
         endings = (".py",) if self.scripts else (".cpp", ".hpp")
-        return (in_room(path, self.prefix) and path.endswith(endings) and
-                not path.endswith(("_test.cpp", "_test.py")) and "/test/" not in path)
+        return (in_room(path, self.prefix) and path.endswith(endings) and not is_test(path))
 
     def next_batch(self, count):
         """Returns the mutants that are to be tested next, for `count` verdicts in all."""
         wanted = max(0, count - len(self.verdicts))
         batch, self.order = self.order[:wanted], self.order[wanted:]
         return batch
+
+
+def is_test(path):
+    """True for the code of tests and of their fixtures."""
+    return (path.endswith(("_test.cpp", "_test.py")) or "/test/" in path or
+            path.startswith("tests/"))
 
 
 def in_room(path, prefix):
