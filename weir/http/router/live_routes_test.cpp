@@ -4,6 +4,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "weir/http/test/live_routes_fixture.hpp"
 #include "weir/runtime/on_core.hpp"
@@ -382,6 +383,158 @@ TEST_F(LiveRoutesTest, CoresMayStartAndStopDuringARemoval) {
   EXPECT_EQ(said(first), "200 waited");
   EXPECT_TRUE(removal.done());
   EXPECT_EQ(log.on_core, 2U);
+}
+
+TEST_F(LiveRoutesTest, EachMethodHasItsOwnFunction) {
+  start_all();
+  const auto say = [](const char* what) { return [what] { return text(std::string(what)); }; };
+  ASSERT_TRUE(run_on(0, live_.get("/m", say("get"))));
+  ASSERT_TRUE(run_on(0, live_.head("/h", say("head"))));
+  ASSERT_TRUE(run_on(0, live_.post("/m", say("post"))));
+  ASSERT_TRUE(run_on(0, live_.put("/m", say("put"))));
+  ASSERT_TRUE(run_on(0, live_.patch("/m", say("patch"))));
+  ASSERT_TRUE(run_on(0, live_.del("/m", say("del"))));
+  ASSERT_TRUE(run_on(0, live_.options("/m", say("options"))));
+  ASSERT_TRUE(run_on(0, live_.add("BREW", "/m", say("brew"))));
+  for (const auto& [method, answer] :
+       std::vector<std::pair<std::string, std::string>>{{"GET", "get"},
+                                                        {"POST", "post"},
+                                                        {"PUT", "put"},
+                                                        {"PATCH", "patch"},
+                                                        {"DELETE", "del"},
+                                                        {"OPTIONS", "options"},
+                                                        {"BREW", "brew"}}) {
+    EXPECT_EQ(said(send(1, method + " /m HTTP/1.1\r\nHost: a\r\n\r\n")), "200 " + answer);
+  }
+  EXPECT_EQ(said(send(1, "GET /h HTTP/1.1\r\nHost: a\r\n\r\n")), "405");
+  const std::string head = send(1, "HEAD /h HTTP/1.1\r\nHost: a\r\n\r\n").received();
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 200 ")) << head;
+}
+
+// Both requests are on one core and end at different times.
+TEST_F(LiveRoutesTest, ARemovalWaitsForTheSecondRequestOfACoreToo) {
+  HandlerLog& log = logs_.emplace_back();
+  start_all();
+  const auto added = run_on(0, live_.get("/wait", WaitingHandler(log, gates_, "waited")));
+  ASSERT_TRUE(added);
+  MemoryPeer& leaving = send_get(1, "/wait");
+  MemoryPeer& staying = send_get(1, "/wait");
+  Running<Result<>> removal(loop(0), live_.remove(*added));
+  settle();
+  leaving.reset();
+  settle();
+  EXPECT_EQ(log.stopped, 1U);
+  EXPECT_EQ(log.inside, 1U);
+  EXPECT_FALSE(removal.done());
+  EXPECT_EQ(log.destroyed, 0U);
+  gates_[1].set();
+  settle();
+  EXPECT_EQ(said(staying), "200 waited");
+  EXPECT_TRUE(removal.done() && removal.value());
+  EXPECT_EQ(log.destroyed, 1U);
+}
+
+// The cancellation meets the change while it is queued, published, and waiting for requests.
+TEST_F(LiveRoutesTest, RemovalMayBeCancelledAtAnyStage) {
+  start_all();
+  for (int turns = 0; turns < 12; ++turns) {
+    for (const unsigned first : {0U, 1U}) {
+      SCOPED_TRACE(std::to_string(turns) + " turns, first of core " + std::to_string(first));
+      HandlerLog& log = logs_.emplace_back();
+      const auto added = run_on(0, live_.get("/wait", WaitingHandler(log, gates_, "waited")));
+      ASSERT_TRUE(added);
+      MemoryPeer& same_core = send_get(0, "/wait");
+      MemoryPeer& other_core = send_get(1, "/wait");
+      CancelSource cancel;
+      Running<Result<>> removal(loop(0), under(cancel, live_.remove(*added)));
+      for (int turn = 0; turn < turns; ++turn) {
+        loop(turn < 6 ? 0 : first).turn(platform_.now());
+      }
+      EXPECT_EQ(log.stopped, 0U);
+      cancel.cancel();
+      settle();
+      EXPECT_TRUE(removal.done() && removal.value());
+      EXPECT_EQ(said(same_core), "503");
+      EXPECT_EQ(said(other_core), "503");
+      EXPECT_EQ(log.stopped, 2U);
+      EXPECT_EQ(log.destroyed, 1U);
+      EXPECT_EQ(ask_all("/wait"), "404");
+    }
+  }
+}
+
+TEST_F(LiveRoutesTest, CancelledReplacementStopsTheRequestsOfTheOldHandler) {
+  HandlerLog& before = logs_.emplace_back();
+  HandlerLog& after = logs_.emplace_back();
+  start_all();
+  const auto added = run_on(0, live_.get("/a", WaitingHandler(before, gates_, "old")));
+  ASSERT_TRUE(added);
+  MemoryPeer& old_request = send_get(1, "/a");
+  CancelSource cancel;
+  Running<Result<>> change(
+      loop(0), under(cancel, live_.replace(*added, WaitingHandler(after, gates_, "new"))));
+  settle();
+  MemoryPeer& new_request = send_get(1, "/a");
+  EXPECT_FALSE(change.done());
+  cancel.cancel();
+  settle();
+  EXPECT_TRUE(change.done() && change.value());
+  EXPECT_EQ(said(old_request), "503");
+  EXPECT_EQ(said(new_request), "") << "it is a request of the new handler";
+  EXPECT_EQ(before.destroyed, 1U);
+  gates_[1].set();
+  settle();
+  EXPECT_EQ(said(new_request), "200 new");
+}
+
+TEST_F(LiveRoutesTest, CancelledAdditionStaysIfItHasBegun) {
+  start_all();
+  CancelSource cancel;
+  Running<Result<RouteId>> adding(loop(0), under(cancel, live_.get("/a", hello)));
+  loop(0).turn(platform_.now());
+  cancel.cancel();
+  settle();
+  ASSERT_TRUE(adding.done());
+  EXPECT_EQ(ask_all("/a"), adding.value() ? "200 hello" : "404");
+}
+
+TEST_F(LiveRoutesTest, RequestsMayRemoveOneRouteAfterAnother) {
+  RouteId first;
+  RouteId second;
+  routes_.get("/remove/first", Removing(live_, first, gates_));
+  routes_.get("/remove/second", Removing(live_, second, gates_));
+  first = routes_.get("/first", hello);
+  second = routes_.get("/second", hello);
+  start_all();
+  for (auto& gate : gates_) gate.set();
+  EXPECT_EQ(ask(0, "/remove/first"), "200 ");
+  EXPECT_EQ(ask(1, "/remove/second"), "200 ");
+  EXPECT_EQ(ask(2, "/remove/second"), "404") << "it is gone already";
+  EXPECT_EQ(ask_all("/first"), "404");
+  EXPECT_EQ(ask_all("/second"), "404");
+}
+
+TEST_F(LiveRoutesTest, ThreeRequestsCannotWaitForEachOther) {
+  RouteId a;
+  RouteId b;
+  RouteId c;
+  a = routes_.get("/a", Removing(live_, b, gates_));
+  b = routes_.get("/b", Removing(live_, c, gates_));
+  c = routes_.get("/c", Removing(live_, a, gates_));
+  start_all();
+  MemoryPeer& first = send_get(0, "/a");
+  MemoryPeer& second = send_get(1, "/b");
+  MemoryPeer& third = send_get(2, "/c");
+  gates_[0].set();
+  settle();
+  gates_[1].set();
+  settle();
+  EXPECT_EQ(said(first) + said(second), "");
+  gates_[2].set();
+  settle();
+  EXPECT_EQ(said(third), "409") << "it would close the cycle";
+  EXPECT_EQ(said(second), "200 ");
+  EXPECT_EQ(said(first), "200 ");
 }
 
 }  // namespace

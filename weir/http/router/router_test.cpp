@@ -369,5 +369,61 @@ TEST(Router, RejectedRouteLeavesNothingBehind) {
   EXPECT_EQ(text_of(routes, "POST /a"), "405 Method Not Allowed\n");
 }
 
+TEST(Router, ErrorTextSaysWhyEachRouteWasRejected) {
+  Router routes;
+  routes.add("CONNECT", "/", say("x"));
+  routes.add("NO GOOD", "/", say("x"));
+  routes.get("/{x:[b-a]}", say1("x"));
+  routes.get("/a", say("x"));
+  routes.get("/a", say("x"));
+  EXPECT_EQ(routes.error_text(),
+            "CONNECT /: unsupported method (CONNECT, or not a token)\n"
+            "NO GOOD /: unsupported method (CONNECT, or not a token)\n"
+            "GET /{x:[b-a]}: " +
+                make_error_code(PatternError::bad_regex).message() +
+                "\n"
+                "GET /a: conflicts with /a\n");
+  EXPECT_EQ(routes.check().error(), Errc::conflict);
+  EXPECT_EQ(routes.size(), 1U);
+}
+
+TEST(Router, ErrorsOfPatternsMadeAtRunTimeAreReturned) {
+  Router routes;
+  const auto pattern = Pattern::parse("/").value();
+  EXPECT_EQ(routes.add("CONNECT", pattern, say("x")).error(), Errc::bad_input);
+  EXPECT_EQ(routes.add("NO GOOD", pattern, say("x")).error(), Errc::bad_input);
+  for (int count = 0; count < 55; ++count) {
+    EXPECT_TRUE(routes.add("X" + std::to_string(count), pattern, say("x")));
+  }
+  EXPECT_EQ(routes.add("X55", pattern, say("x")).error(), Errc::limit_reached);
+  EXPECT_EQ(routes.error_text(), "");
+}
+
+TEST(Router, EachMethodTakesPatternsMadeAtRunTime) {
+  Router routes;
+  const auto pattern = Pattern::parse("/{x}").value();
+  ASSERT_TRUE(routes.get(pattern, say1("get")));
+  ASSERT_TRUE(routes.head(pattern, say1("head")));
+  ASSERT_TRUE(routes.post(pattern, say1("post")));
+  ASSERT_TRUE(routes.put(pattern, say1("put")));
+  ASSERT_TRUE(routes.patch(pattern, say1("patch")));
+  ASSERT_TRUE(routes.del(pattern, say1("del")));
+  ASSERT_TRUE(routes.options(pattern, say1("options")));
+  EXPECT_EQ(text_of(routes, "GET /a"), "get(a)");
+  EXPECT_EQ(text_of(routes, "HEAD /a"), "head(a)");
+  EXPECT_EQ(text_of(routes, "POST /a"), "post(a)");
+  EXPECT_EQ(text_of(routes, "PUT /a"), "put(a)");
+  EXPECT_EQ(text_of(routes, "PATCH /a"), "patch(a)");
+  EXPECT_EQ(text_of(routes, "DELETE /a"), "del(a)");
+  EXPECT_EQ(text_of(routes, "OPTIONS /a"), "options(a)");
+}
+
+TEST(Router, KeepsTheNameOfTheTrustedHeader) {
+  Router routes;
+  EXPECT_EQ(routes.id_header(), "");
+  routes.trust_id_header("X-Id");
+  EXPECT_EQ(routes.id_header(), "X-Id");
+}
+
 }  // namespace
 }  // namespace weir::http

@@ -13,6 +13,9 @@
 #include "weir/http/matching/detail/route_match.hpp"
 #include "weir/http/test/http_request.hpp"
 
+// The address sanitizer counts the bytes; other builds have no such function.
+extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
+
 namespace weir::http {
 namespace {
 
@@ -160,6 +163,39 @@ TEST(RouteStore, RemovedMethodsMakeRoomForOthers) {
   static_cast<void>(store.rebuild());
   auto another = route("ANOTHER", "/a", nothing);
   EXPECT_TRUE(store.add(another));
+}
+
+TEST(RouteStore, RegexesOfFormerRoutesLeaveNoMemoryBehind) {
+  if (&__sanitizer_get_current_allocated_bytes == nullptr) {
+    GTEST_SKIP() << "only the address sanitizer counts bytes";
+  }
+  RouteStore store;
+  const auto come_and_go = [&store](int number) {
+    const std::string pattern = "/{x:[a-z]{" + std::to_string(number) + "}}";
+    const RouteId id = add(store, pattern, one);
+    const auto gone = store.extract(id);
+    store.slots().release(gone->slot);
+    static_cast<void>(store.rebuild());
+  };
+  for (int number = 100; number < 110; ++number) come_and_go(number);
+  const std::size_t before = __sanitizer_get_current_allocated_bytes();
+  for (int number = 110; number < 200; ++number) come_and_go(number);
+  EXPECT_LE(__sanitizer_get_current_allocated_bytes(), before + 1024);
+}
+
+TEST(RouteStore, SlotsAreDistinctWhileTheyAreHeld) {
+  RouteSlots slots;
+  EXPECT_EQ(slots.acquire(), 0U);
+  EXPECT_EQ(slots.acquire(), 1U);
+  EXPECT_EQ(slots.acquire(), 2U);
+  slots.release(1);
+  slots.release(0);
+  const std::size_t fourth = slots.acquire();
+  const std::size_t fifth = slots.acquire();
+  EXPECT_LT(fourth, 2U);
+  EXPECT_LT(fifth, 2U);
+  EXPECT_NE(fourth, fifth);
+  EXPECT_EQ(slots.acquire(), 3U);
 }
 
 }  // namespace

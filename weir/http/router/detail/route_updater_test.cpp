@@ -181,6 +181,107 @@ TEST_F(RouteUpdaterTest, ChangeDoesNotWaitForADestroyedSnapshot) {
   platform_.run_until_idle(loops());  // its notice arrives and finds no snapshot
 }
 
+/// Removes a route.
+Task<Result<>> remove(LiveRoutes live, RouteId id) {
+  co_return co_await live.remove(id);
+}
+
+TEST_F(RouteUpdaterTest, RemovalDoesNotWaitForADestroyedSnapshot) {
+  Router routes;
+  const RouteId id = routes.get("/a", [] { return Response(Status::ok); });
+  std::optional<RouteSnapshot> staying(std::in_place, loop(0), routes.updater());
+  std::optional<RouteSnapshot> going(std::in_place, loop(1), routes.updater());
+  std::optional<Result<>> removed;
+  const auto removing = [&]() -> Task<> { removed = co_await remove(LiveRoutes(routes), id); };
+  Root root(loop(0), removing());
+  while (loop(0).turn(platform_.now())) {
+  }
+  EXPECT_FALSE(root.finished());
+  going.reset();
+  while (loop(0).turn(platform_.now())) {
+  }
+  EXPECT_TRUE(root.finished());
+  EXPECT_TRUE(removed && *removed);
+  platform_.run_until_idle(loops());
+}
+
+TEST_F(RouteUpdaterTest, ChangeWaitsForEverySnapshotThoughOthersComeAndGo) {
+  Router routes;
+  std::optional<RouteSnapshot> first(std::in_place, loop(0), routes.updater());
+  std::optional<RouteSnapshot> late(std::in_place, loop(1), routes.updater());
+  std::optional<RouteSnapshot> going(std::in_place, loop(2), routes.updater());
+  const auto adding = [&]() -> Task<> { EXPECT_TRUE(co_await add(LiveRoutes(routes))); };
+  Root root(loop(0), adding());
+  const auto run = [&](unsigned core) {
+    while (loop(core).turn(platform_.now())) {
+    }
+  };
+  run(0);
+  run(2);
+  going.reset();  // it has taken the table over
+  run(0);
+  EXPECT_FALSE(root.finished()) << "core 1 does not serve the route yet";
+  std::optional<RouteSnapshot> fresh(std::in_place, loop(2), routes.updater());
+  RouteMatch match;
+  TextRequest request("GET /a");
+  fresh->table().match(request.head(), match);
+  EXPECT_TRUE(match.found()) << "it begins with the newest table";
+  fresh.reset();
+  run(0);
+  EXPECT_FALSE(root.finished());
+  late->table().match(request.head(), match);
+  EXPECT_FALSE(match.found());
+  run(1);
+  late->table().match(request.head(), match);
+  EXPECT_TRUE(match.found());
+  run(0);
+  EXPECT_TRUE(root.finished());
+}
+
+TEST_F(RouteUpdaterTest, IsInUseWhileThereAreSnapshotsOrChanges) {
+  Router routes;
+  RouteUpdater& updater = routes.updater();
+  EXPECT_FALSE(updater.in_use());
+  {
+    const RouteSnapshot snapshot(loop(0), updater);
+    EXPECT_TRUE(updater.in_use());
+  }
+  EXPECT_FALSE(updater.in_use());
+  bool seen = false;
+  const auto adding = [&]() -> Task<> { EXPECT_TRUE(co_await add(LiveRoutes(routes))); };
+  const auto look = [&]() -> Task<> {
+    seen = updater.in_use();
+    co_return;
+  };
+  Root root(loop(0), adding());
+  Root looking(loop(0), look());
+  platform_.run_until_idle(loops());
+  EXPECT_TRUE(root.finished() && looking.finished());
+  EXPECT_TRUE(seen) << "the change is queued";
+  EXPECT_FALSE(updater.in_use());
+}
+
+TEST_F(RouteUpdaterTest, RequestsAreStoppedUntilTheLastOfThemEnds) {
+  Router routes;
+  const RouteId id = routes.get("/a", [] { return Response(Status::ok); });
+  std::optional<RouteSnapshot> snapshot(std::in_place, loop(1), routes.updater());
+  RouteMatch match;
+  TextRequest request("GET /a");
+  snapshot->table().match(request.head(), match);
+  std::optional<Lasting> first(std::in_place, *snapshot, match.route());
+  std::optional<Lasting> second(std::in_place, *snapshot, match.route());
+  const auto removing = [&]() -> Task<> { EXPECT_TRUE(co_await remove(LiveRoutes(routes), id)); };
+  Root root(loop(0), removing());
+  platform_.run_until_idle(loops());
+  EXPECT_FALSE(first->stopped || second->stopped);
+  second.reset();
+  platform_.run_until_idle(loops());
+  EXPECT_FALSE(root.finished());
+  first.reset();
+  platform_.run_until_idle(loops());
+  EXPECT_TRUE(root.finished());
+}
+
 TEST_F(RouteUpdaterTest, NoticeForAnEndedLoopIsDropped) {
   Router routes;
   std::optional<RouteSnapshot> snapshot(std::in_place, loop(1), routes.updater());

@@ -370,6 +370,203 @@ TEST_F(ServiceRouteSetTest, ServerOfAnotherRuntimeFindsNoHandler) {
   EXPECT_NE(core_handlers.on(loop(1)), nullptr);
 }
 
+TEST_F(ServiceRouteSetTest, CoreOutsideTheGroupHasNoHandler) {
+  CoreHandlers core_handlers(loops().first(2), 1s);
+  EXPECT_NE(core_handlers.on(loop(0)), nullptr);
+  EXPECT_NE(core_handlers.on(loop(1)), nullptr);
+  EXPECT_EQ(core_handlers.on(loop(2)), nullptr);
+}
+
+TEST_F(ServiceRouteSetTest, EachMethodHasItsOwnFunction) {
+  start_all();
+  ServiceRouteSet& one = owner(1);
+  one.get("/m", [] { return text("get"); });
+  one.head("/h", [] { return text("head"); });
+  one.post("/m", [] { return text("post"); });
+  one.put("/m", [] { return text("put"); });
+  one.patch("/m", [] { return text("patch"); });
+  one.del("/m", [] { return text("del"); });
+  one.options("/m", [] { return text("options"); });
+  ASSERT_TRUE(open(one));
+  for (const auto& [method, answer] :
+       std::vector<std::pair<std::string, std::string>>{{"GET", "get"},
+                                                        {"POST", "post"},
+                                                        {"PUT", "put"},
+                                                        {"PATCH", "patch"},
+                                                        {"DELETE", "del"},
+                                                        {"OPTIONS", "options"}}) {
+    EXPECT_EQ(said(send(1, method + " /m HTTP/1.1\r\nHost: a\r\n\r\n")), "200 " + answer);
+  }
+  EXPECT_EQ(said(send(1, "GET /h HTTP/1.1\r\nHost: a\r\n\r\n")), "405");
+  const std::string head = send(1, "HEAD /h HTTP/1.1\r\nHost: a\r\n\r\n").received();
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 200 ")) << head;
+}
+
+TEST_F(ServiceRouteSetTest, RoutesOfDifferentShapeDoNotConflict) {
+  start_all();
+  ServiceRouteSet& one = owner(1);
+  one.get("/", [] { return text("root"); });
+  one.get("/{x}", [](std::string_view) { return text("param"); });
+  one.get("/{x:[0-9]+}", [](std::string_view) { return text("regex"); });
+  one.get("/%5B0-9%5D+", [] { return text("literal"); });
+  one.get("/{x...}", [](std::string_view) { return text("wildcard"); });
+  one.post("/{x}", [](std::string_view) { return text("post"); });
+  ASSERT_TRUE(open(one)) << one.error_text();
+  EXPECT_EQ(ask(1, "/"), "200 root");
+  EXPECT_EQ(ask(1, "/a"), "200 param");
+  EXPECT_EQ(ask(1, "/12"), "200 regex");
+  EXPECT_EQ(ask(1, "/a/b"), "200 wildcard");
+}
+
+TEST_F(ServiceRouteSetTest, OpenNamesTheFirstRouteThatTheRouterHas) {
+  routes_.get("/x", [] { return text("router"); });
+  routes_.get("/y", [] { return text("router"); });
+  start_all();
+  ServiceRouteSet& one = owner(1);
+  one.get("/x", [] { return text("owner"); });
+  one.get("/y", [] { return text("owner"); });
+  EXPECT_EQ(open(one).error(), Errc::conflict);
+  EXPECT_EQ(one.error_text(), "GET /x: route already exists");
+  ServiceRouteSet& odd = owner(1);
+  odd.add("CONNECT", "/z", [] { return text("owner"); });
+  EXPECT_EQ(open(odd).error(), Errc::bad_input);
+  EXPECT_EQ(odd.error_text(), "CONNECT /z: " + make_error_code(Errc::bad_input).message());
+}
+
+TEST_F(ServiceRouteSetTest, CancelledOpeningServesNothingAndBlamesNoRoute) {
+  start_all();
+  ServiceRouteSet& one = owner(1);
+  one.get("/a", TextHandler(logs_.emplace_back(), "one "));
+  CancelSource cancel;
+  cancel.cancel();
+  EXPECT_EQ(run_on(1, under(cancel, one.open(nullptr))).error(), Errc::cancelled);
+  EXPECT_EQ(one.error_text(), "");
+  EXPECT_EQ(ask_all("/a"), "404");
+}
+
+TEST_F(ServiceRouteSetTest, ReplacementCannotTakeARouteOfAThirdOwner) {
+  start_all();
+  ServiceRouteSet& old = open_with(1, "old ");
+  ServiceRouteSet& third = owner(1);
+  third.get("/c", TextHandler(logs_.emplace_back(), "third "));
+  ASSERT_TRUE(open(third));
+  ServiceRouteSet& fresh = owner(1);
+  fresh.get("/a", TextHandler(logs_.emplace_back(), "new "));
+  fresh.get("/c", TextHandler(logs_.emplace_back(), "new "));
+  EXPECT_EQ(open(fresh, &old).error(), Errc::conflict);
+  EXPECT_EQ(fresh.error_text(), "GET /c: already registered by Owner");
+  EXPECT_EQ(ask(1, "/a"), "200 old 0");
+  EXPECT_EQ(ask(1, "/c"), "200 third 0");
+}
+
+TEST_F(ServiceRouteSetTest, EndOfTheWaitForAReplacementReachesAllCores) {
+  start_all();
+  ServiceRouteSet& old = open_with(1, "old ", Reach::all_cores);
+  withdraw_now(old, {.replacement_expected = true});
+  std::vector<MemoryPeer*> waiting;
+  for (unsigned core = 0; core < 3; ++core) waiting.push_back(&send_get(core, "/a"));
+  for (MemoryPeer* const each : waiting) EXPECT_EQ(said(*each), "");
+  EXPECT_TRUE(run_on(0, ended(registry_.release_retained())));
+  for (MemoryPeer* const each : waiting) EXPECT_EQ(said(*each), "503");
+  EXPECT_EQ(ask_all("/a"), "404");
+  EXPECT_TRUE(run_on(0, ended(registry_.release_retained()))) << "nothing is left to release";
+}
+
+TEST_F(ServiceRouteSetTest, WaitForAReplacementKeepsTheHeadAndHoldsNoBuffer) {
+  start_all();
+  const auto greet = [](std::string what) {
+    return [what](Request& request, std::string_view name) {
+      return text(what + " " + std::string(name) + " " + std::string(request.path()));
+    };
+  };
+  ServiceRouteSet& old = owner(1);
+  old.get("/to/{name}", greet("old"));
+  ASSERT_TRUE(open(old));
+  withdraw_now(old, {.replacement_expected = true});
+  const std::size_t before = loop(1).blocks().blocks_in_use(BlockUse::buffer);
+  MemoryPeer& peer = send(1, get("/none") + get("/to/%61nn"));
+  EXPECT_EQ(said(peer), "404") << "the earlier answer does not wait";
+  loop(1).blocks().collect();
+  EXPECT_EQ(loop(1).blocks().blocks_in_use(BlockUse::buffer), before);
+  ServiceRouteSet& fresh = owner(1);
+  fresh.get("/to/{name}", greet("new"));
+  ASSERT_TRUE(open(fresh));
+  EXPECT_EQ(said(peer), "200 new ann /to/%61nn");
+  EXPECT_TRUE(run_on(0, ended(registry_.release_retained())));
+}
+
+TEST_F(ServiceRouteSetTest, ServersAreAllowedOnAllCoresUntilTheRegistryIsReopened) {
+  for (unsigned core = 0; core < 3; ++core) {
+    EXPECT_FALSE(registry_.serving_allowed(loop(core)).is_set());
+  }
+  EXPECT_TRUE(run_on(0, ended(registry_.allow_serving())));
+  for (unsigned core = 0; core < 3; ++core) {
+    EXPECT_TRUE(registry_.serving_allowed(loop(core)).is_set());
+  }
+  registry_.close();
+  registry_.open(loop(2), loops());
+  EXPECT_EQ(&registry_.owner_loop(), &loop(2));
+  for (unsigned core = 0; core < 3; ++core) {
+    EXPECT_FALSE(registry_.serving_allowed(loop(core)).is_set());
+  }
+}
+
+TEST_F(ServiceRouteSetTest, LeavingAfterServersWaitsForAllOfThem) {
+  start_all();
+  ServiceRouteSet& shared = open_with(1, "shared ", Reach::all_cores);
+  ServiceRouteSet& single = owner(2);
+  single.get("/single", TextHandler(logs_.emplace_back(), "single "));
+  ASSERT_TRUE(open(single));
+  registry_.on_server_started(loop(0));
+  registry_.on_server_started(loop(1));
+  registry_.on_server_started(loop(1));
+  EXPECT_TRUE(run_on(2, ended(single.withdraw({.after_servers = true})))) << "its core has none";
+  CancelSource cancel;
+  Running<bool> withdrawing(loop(1),
+                            under(cancel, ended(shared.withdraw({.after_servers = true}))));
+  settle();
+  cancel.cancel();  // the servers end nevertheless first
+  settle();
+  EXPECT_FALSE(withdrawing.done());
+  EXPECT_EQ(ask_all("/a"), "200 shared 0");
+  registry_.on_server_stopped(loop(1));
+  settle();
+  registry_.on_server_stopped(loop(0));
+  settle();
+  EXPECT_FALSE(withdrawing.done()) << "core 1 still has a server";
+  EXPECT_EQ(ask_all("/a"), "200 shared 0");
+  registry_.on_server_stopped(loop(1));
+  settle();
+  EXPECT_TRUE(withdrawing.done());
+  EXPECT_EQ(ask_all("/a"), "404");
+}
+
+TEST_F(ServiceRouteSetTest, OptionsHaveTheirDefaults) {
+  EXPECT_EQ(ServiceRouteOptions().wait_timeout, 10s);
+  EXPECT_EQ(ServiceRouteOptions().retry_after, 1s);
+  const WithdrawOptions options;
+  EXPECT_EQ(options.drain_timeout, 10s);
+  EXPECT_FALSE(options.replacement_expected);
+  EXPECT_FALSE(options.after_servers);
+}
+
+TEST_F(ServiceRouteSetTest, DrainTimeoutCountsOnceForAllCores) {
+  start_all();
+  HandlerLog& log = logs_.emplace_back();
+  ServiceRouteSet& shared = owner(0, Reach::all_cores);
+  shared.get("/wait", WaitingHandler(log, gates_, "waited"));
+  ASSERT_TRUE(open(shared));
+  std::vector<MemoryPeer*> peers;
+  for (unsigned core = 0; core < 3; ++core) peers.push_back(&send_get(core, "/wait"));
+  Running<bool> withdrawing(loop(0), ended(shared.withdraw({.drain_timeout = 3s})));
+  platform_.advance(loops(), 2999ms);
+  EXPECT_EQ(log.stopped, 0U);
+  platform_.advance(loops(), 1ms);
+  EXPECT_TRUE(withdrawing.done());
+  EXPECT_EQ(log.stopped, 3U);
+  for (MemoryPeer* const each : peers) EXPECT_EQ(said(*each), "503");
+}
+
 /// Owners on two cores, one of them for all cores, open, hand over and leave. One of them is
 /// cancelled.
 struct Relay {
