@@ -44,8 +44,8 @@ struct Limits {
   Duration linger_timeout = std::chrono::seconds(1);
   /// Largest number of bytes that a closing connection still reads.
   std::uint64_t linger_bytes_max = 64 * 1024;
-  /// Open connections on all cores of a runtime together, or 0 for the descriptor limit less 64;
-  /// 503.
+  /// Open connections on all cores of a runtime together, or 0 for the descriptor limit less 64,
+  /// but at least 1; 503.
   std::size_t connections_max = 0;
 };
 

@@ -6,12 +6,19 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "weir/base/buffer.hpp"
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/http/server/detail/connection.hpp"
 #include "weir/http/test/http_fixture.hpp"
+#include "weir/loop/contract/detail/backend.hpp"
 
 // The sanitizers count the bytes; other builds have no such function.
 extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
@@ -170,6 +177,168 @@ TEST(MemoryBoundText, NamesItsParts) {
   EXPECT_TRUE(text.contains(" while idle), 2 cores of ")) << text;
   const MemoryBound more = memory_bound({.connections_max = 100}, {.body_max = 10 << 20});
   EXPECT_GE(more.connection, bound.connection + (18 << 20));
+}
+
+TEST(LimitsDefaults, AreThoseOfTheHeader) {
+  const Limits limits;
+  EXPECT_EQ(limits.head_timeout, 10s);
+  EXPECT_EQ(limits.idle_timeout, 60s);
+  EXPECT_EQ(limits.first_request_timeout, 15s);
+  EXPECT_EQ(limits.body_max, 1024U * 1024);
+  EXPECT_EQ(limits.body_rate.grace, 5s);
+  EXPECT_EQ(limits.body_rate.bytes_per_second, 240U);
+  EXPECT_EQ(limits.body_rate.stall_max, 20s);
+  EXPECT_EQ(limits.write_rate.grace, 10s);
+  EXPECT_EQ(limits.write_rate.bytes_per_second, 240U);
+  EXPECT_EQ(limits.write_rate.stall_max, 10s);
+  EXPECT_EQ(limits.unread_body_max, 64U * 1024);
+  EXPECT_EQ(limits.linger_timeout, 1s);
+  EXPECT_EQ(limits.linger_bytes_max, 64U * 1024);
+  EXPECT_EQ(limits.connections_max, 0U);
+  const MemoryBoundOptions options;
+  EXPECT_EQ(options.cores, 1U);
+  EXPECT_EQ(options.connections_max, 0U);
+  EXPECT_EQ(options.body_max, 0U);
+  EXPECT_EQ(options.handler_bytes, 4096U);
+}
+
+// The pool rounds a block of at most 64 KiB up to a power of two and adds a header of 16 bytes.
+constexpr std::uint64_t block_header = 16;
+constexpr std::uint64_t smallest_buffer = 16 * 1024 + block_header;
+constexpr std::uint64_t idle_part = 2 * 1024;
+constexpr std::uint64_t frames_part = 16 * 1024;
+
+/// Returns limits whose requests need as little memory as possible.
+Limits least_limits() {
+  return {.head = {.request_line_max = 0, .headers_bytes_max = 0, .empty_lines_max = 0},
+          .chunks = {.trailers_bytes_max = 0, .trailers_max = 0},
+          .body_max = 0,
+          .connections_max = 1};
+}
+std::uint64_t connection_bound(const Limits& limits, std::uint64_t body_max = 0,
+                               std::size_t handler_bytes = 0) {
+  return memory_bound(limits, {.body_max = body_max, .handler_bytes = handler_bytes}).connection;
+}
+
+TEST(MemoryBoundParts, AddUpForTheSmallestRequest) {
+  const MemoryBound bound = memory_bound(least_limits(), {.handler_bytes = 0});
+  EXPECT_EQ(bound.idle_connection, idle_part);
+  const std::uint64_t active_state = block_header + std::bit_ceil(sizeof(ActiveState));
+  const std::uint64_t input = 2 * smallest_buffer;  // while it doubles
+  const std::uint64_t head_copy = block_header + 2;
+  const std::uint64_t unread = 4 * SocketOptions().unread_max + 2 * smallest_buffer;
+  const std::uint64_t output = smallest_buffer;
+  EXPECT_EQ(bound.connection,
+            idle_part + frames_part + active_state + input + head_copy + unread + output);
+  const std::uint64_t rejected = idle_part + frames_part + smallest_buffer;
+  EXPECT_EQ(bound.core, 64 * 1024 + 256 * smallest_buffer + 64 * rejected);
+  EXPECT_EQ(bound.cached_blocks, BlockPool::caches_free_blocks ? 64U * 1024 * 1024 : 0U);
+}
+
+TEST(MemoryBoundParts, GrowWithTheHead) {
+  const std::uint64_t least = connection_bound(least_limits());
+  Limits limits = least_limits();
+  limits.head.request_line_max = 1000;
+  limits.head.headers_bytes_max = 6000;
+  limits.head.empty_lines_max = 8;  // 7018 bytes with the line ends: the buffers stay the smallest
+  EXPECT_EQ(connection_bound(limits), least + 8192 - 2);
+  limits.head.request_line_max = 30'000;
+  limits.head.headers_bytes_max = 10'000;
+  limits.head.empty_lines_max = 0;  // 40,002 bytes, in a buffer of twice the size
+  EXPECT_EQ(connection_bound(limits),
+            least + 2 * (80'004 + block_header - smallest_buffer) + 64 * 1024 - 2);
+}
+
+TEST(MemoryBoundParts, GrowWithTheBodyOfTheLargestRoute) {
+  Limits limits = least_limits();
+  const std::uint64_t least = connection_bound(limits);
+  EXPECT_EQ(connection_bound(limits, 1), least + 2 * smallest_buffer);
+  EXPECT_EQ(connection_bound(limits, 100'000), least + 300'000 + 2 * block_header);
+  limits.body_max = 100'000;
+  EXPECT_EQ(connection_bound(limits), least + 300'000 + 2 * block_header);
+  EXPECT_EQ(connection_bound(limits, 99'999), least + 300'000 + 2 * block_header);
+  limits.body_max = 40'000;
+  EXPECT_EQ(connection_bound(limits), least + 64 * 1024 + 80'000 + 2 * block_header);
+}
+
+TEST(MemoryBoundParts, GrowWithTheTrailersAndTheHandler) {
+  Limits limits = least_limits();
+  const std::uint64_t least = connection_bound(limits);
+  limits.chunks.trailers_bytes_max = 1000;
+  EXPECT_EQ(connection_bound(limits), least + 5000);
+  limits.chunks.trailers_max = 10;
+  EXPECT_EQ(connection_bound(limits), least + 5160);
+  EXPECT_EQ(connection_bound(limits, 0, 12'345), least + 5160 + 12'345);
+}
+
+TEST(MemoryBoundParts, CountConnectionsAndCores) {
+  EXPECT_EQ(memory_bound({.connections_max = 7}, {.connections_max = 9}).connections, 7U);
+  EXPECT_EQ(memory_bound({.connections_max = 1}, {.connections_max = 9}).connections, 1U);
+  EXPECT_EQ(memory_bound({}, {.connections_max = 9}).connections, 9U);
+  EXPECT_EQ(memory_bound({}, {.cores = 4, .connections_max = 9}).connections, 12U);
+  EXPECT_EQ(memory_bound({}, {.cores = 4}).cores, 4U);
+  EXPECT_EQ(memory_bound({}, {.cores = 1}).cores, 1U);
+  EXPECT_EQ(memory_bound({}, {.cores = 0, .connections_max = 9}).connections, 9U);
+  EXPECT_EQ(memory_bound({}, {.cores = 0}).cores, 1U);
+}
+
+TEST(MemoryBoundSums, AddConnectionsAndCores) {
+  const MemoryBound bound{.idle_connection = 5,
+                          .connection = 10,
+                          .core = 7,
+                          .cached_blocks = 11,
+                          .connections = 3,
+                          .cores = 2};
+  EXPECT_EQ(bound.in_use(), 44U);
+  EXPECT_EQ(bound.idle(), 29U);
+  EXPECT_EQ(bound.total(), 66U);
+}
+
+TEST(MemoryBoundText, IsOneLineForPeople) {
+  MemoryBound bound{.idle_connection = 2048,
+                    .connection = 1536,
+                    .core = 1024 * 1024,
+                    .cached_blocks = 1023,
+                    .connections = 3,
+                    .cores = 1};
+  EXPECT_EQ(bound.to_text(),
+            "at most 1.0 MiB: 3 connections of 1.5 KiB each (2.0 KiB while idle), "
+            "1 core of 1.0 MiB and 1023 bytes of free blocks each");
+  bound.cores = 2;
+  EXPECT_EQ(bound.to_text(),
+            "at most 2.0 MiB: 3 connections of 1.5 KiB each (2.0 KiB while idle), "
+            "2 cores of 1.0 MiB and 1023 bytes of free blocks each");
+}
+
+TEST(MemoryBoundText, ChoosesTheLargestUnit) {
+  struct Row {
+    std::uint64_t bytes;
+    std::string_view text;
+  };
+  constexpr std::uint64_t one = 1;
+  const Row rows[] = {
+      {0, "0 bytes"},
+      {1, "1 bytes"},
+      {1023, "1023 bytes"},
+      {1024, "1.0 KiB"},
+      {(one << 20) - 1, "1024.0 KiB"},
+      {one << 20, "1.0 MiB"},
+      {one << 30, "1.0 GiB"},
+      {one << 40, "1.0 TiB"},
+      {one << 50, "1.0 PiB"},
+      {one << 60, "1.0 EiB"},
+      {~std::uint64_t{0}, "16.0 EiB"},
+  };
+  for (const Row& row : rows) {
+    const MemoryBound bound{.idle_connection = row.bytes,
+                            .connection = 0,
+                            .core = 0,
+                            .cached_blocks = 0,
+                            .connections = 0,
+                            .cores = 1};
+    const std::string text = bound.to_text();
+    EXPECT_TRUE(text.contains("(" + std::string(row.text) + " while idle)")) << text;
+  }
 }
 
 }  // namespace
