@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/task/sync/event.hpp"
 
 namespace weir::http {
 namespace {
@@ -366,6 +368,286 @@ TEST_F(RequestLoopTest, PeerMayLeaveDuringALargeBody) {
   settle();
   EXPECT_TRUE(gone());
   expect_at_rest();
+}
+
+TEST_F(RequestLoopTest, ErrorsOfHandlersAreLoggedByStatusAndCause) {
+  struct Row {
+    const char* name;
+    Errc error;
+    const char* status;
+    const char* logged;  ///< nullptr if nothing is logged
+  };
+  const Row rows[] = {
+      {"not-found", Errc::not_found, "404", nullptr},
+      {"timed-out", Errc::timed_out, "408", nullptr},
+      {"cancelled", Errc::cancelled, "503", nullptr},
+      {"closed", Errc::closed, "503", "handler failed: "},
+      {"unsupported", Errc::unsupported, "501", "handler failed: "},
+      {"configuration", Errc::bad_configuration, "500", "handler failed: "},
+  };
+  for (const Row& row : rows) {
+    const Errc error = row.error;
+    const auto pattern = Pattern::parse("/fails/" + std::string(row.name));
+    ASSERT_TRUE(routes_.get(*pattern, [error]() -> Result<Response> { return fail(error); }));
+  }
+  serve();
+  std::size_t lines = 0;
+  for (const Row& row : rows) {
+    EXPECT_EQ(statuses(get_of("/fails/" + std::string(row.name)) + std::string(get)),
+              std::string(row.status) + " 200");
+    if (row.logged != nullptr) {
+      ++lines;
+      ASSERT_EQ(platform_.logged().size(), lines) << row.name;
+      EXPECT_EQ(platform_.logged().back(), "weir: GET /fails/" + std::string(row.name) + ": " +
+                                               row.logged + make_error_code(row.error).message());
+    }
+    EXPECT_EQ(platform_.logged().size(), lines) << row.name;
+    EXPECT_EQ(server_->counters().handler_failures.value(), lines) << row.name;
+  }
+}
+
+TEST_F(RequestLoopTest, LogLineReplacesOnlyControlCharacters) {
+  routes_.get("/throws-text",
+              []() -> Response { throw std::runtime_error("caf\xc3\xa9 ~ \x1f!"); });
+  routes_.get("/header", [] {
+    Response response = text("never seen");
+    response.add_header(std::string_view("a\0b", 3), "value");
+    return response;
+  });
+  serve();
+  EXPECT_EQ(statuses(get_of("/throws-text")), "500");
+  EXPECT_EQ(statuses(get_of("/header")), "500");
+  ASSERT_EQ(platform_.logged().size(), 2U);
+  EXPECT_EQ(platform_.logged()[0],
+            "weir: GET /throws-text: handler failed: exception: caf\xc3\xa9 ~ ?!");
+  EXPECT_EQ(platform_.logged()[1], "weir: GET /header: cannot send the header a?b");
+}
+
+TEST_F(RequestLoopTest, StatusesFrom200To599AreSent) {
+  routes_.get("/status/{code}", [](int code) {
+    Response response = text("own text");
+    response.set_status(Status{static_cast<std::uint16_t>(code)});
+    return response;
+  });
+  serve();
+  for (const int code : {199, 200, 201, 299, 400, 500, 501, 599, 600, 999}) {
+    const bool valid = code >= 200 && code <= 599;
+    const auto answers =
+        sim::parse_http_responses(talk(connect(), get_of("/status/" + std::to_string(code))));
+    ASSERT_EQ(sim::statuses_of(answers), std::to_string(valid ? code : 500)) << code;
+    EXPECT_EQ(answers[0].body, valid ? "own text" : "500 Internal Server Error\n") << code;
+  }
+  EXPECT_EQ(server_->counters().handler_failures.value(), 3U);
+  EXPECT_EQ(platform_.logged().size(), 3U);
+}
+
+TEST_F(RequestLoopTest, HeadersOfTheHandlerAreSentInTheirOrder) {
+  routes_.get("/headers", [] {
+    Response response = text("body");
+    response.add_header("X-One", "1");
+    response.add_header("X-Two", "2");
+    response.set_header("Content-Type", "text/csv");
+    return response;
+  });
+  serve();
+  const std::string raw = talk(connect(), get_of("/headers"));
+  EXPECT_EQ(raw,
+            "HTTP/1.1 200 OK\r\nDate: Wed, 01 Jan 2025 00:00:00 GMT\r\nContent-Length: 4\r\n"
+            "X-One: 1\r\nX-Two: 2\r\nContent-Type: text/csv\r\n\r\nbody");
+}
+
+TEST_F(RequestLoopTest, MediaTypesOfAnyLengthAreSent) {
+  routes_.get("/type/42", [] {
+    return Response(Status::ok, "application/x-42-42-42-42-42-42-42-42-42.", Body(Literal("a")));
+  });
+  routes_.get("/type/43", [] {
+    return Response(Status::ok, "application/x-43-43-43-43-43-43-43-43-43..", Body(Literal("b")));
+  });
+  routes_.get("/type/200", [] {
+    return Response(Status::ok,
+                    "application/"
+                    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+                    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+                    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+                    Body(Literal("c")));
+  });
+  routes_.get("/type/none", [] { return Response(Status::ok); });
+  serve();
+  std::string requests;
+  for (const char* const size : {"42", "43", "200", "none", "42", "200"}) {
+    requests += get_of("/type/" + std::string(size));
+  }
+  const auto answers = sim::parse_http_responses(talk(connect(), requests));
+  ASSERT_EQ(sim::statuses_of(answers), "200 200 200 200 200 200");
+  EXPECT_EQ(answers[0].header("Content-Type"), "application/x-42-42-42-42-42-42-42-42-42.");
+  EXPECT_EQ(answers[1].header("Content-Type"), "application/x-43-43-43-43-43-43-43-43-43..");
+  EXPECT_EQ(answers[2].header("Content-Type").substr(0, 13), "application/x");
+  EXPECT_EQ(answers[3].header("Content-Type"), "");
+  EXPECT_EQ(answers[4].body, "a");
+  EXPECT_EQ(answers[5].body, "c");
+}
+
+TEST_F(RequestLoopTest, HeadOfASmallTextHasNoBody) {
+  serve();
+  const auto answers = sim::parse_http_responses(
+      talk(connect(), "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n" + std::string(get)), {"HEAD", "GET"});
+  ASSERT_EQ(sim::statuses_of(answers), "200 200");
+  EXPECT_EQ(answers[0].header("Content-Length"), "6");
+  EXPECT_EQ(answers[1].body, "hello\n");
+}
+
+TEST_F(RequestLoopTest, HeadOfAStreamKeepsA10ConnectionOpen) {
+  serve();
+  MemoryPeer& peer = connect();
+  const auto answers = sim::parse_http_responses(
+      talk(peer,
+           "HEAD /streams/three HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+           "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"),
+      {"HEAD", "GET"});
+  ASSERT_EQ(sim::statuses_of(answers), "200 200");
+  EXPECT_EQ(answers[0].header("Connection"), "keep-alive");
+  EXPECT_FALSE(peer.ended());
+}
+
+TEST_F(RequestLoopTest, StreamThatFailsBeforeItsFirstByteIsLoggedByItsStatus) {
+  routes_.get("/fails-early", [] {
+    return http::stream(
+        text_type, [](BodySink&) -> Task<Result<>> { co_return fail(Errc::bad_configuration); });
+  });
+  serve();
+  EXPECT_EQ(statuses(get_of("/streams/early-error")), "404");
+  EXPECT_EQ(server_->counters().handler_failures.value(), 0U);
+  EXPECT_TRUE(platform_.logged().empty());
+  EXPECT_EQ(statuses(get_of("/fails-early") + std::string(get)), "500 200");
+  EXPECT_EQ(server_->counters().handler_failures.value(), 1U);
+  ASSERT_EQ(platform_.logged().size(), 1U);
+  EXPECT_EQ(platform_.logged()[0],
+            "weir: GET /fails-early: response body incomplete: bad configuration");
+  EXPECT_EQ(statuses(get_of("/streams/early-throw") + std::string(get)), "500 200");
+  EXPECT_EQ(server_->counters().handler_failures.value(), 2U);
+}
+
+// The head of the response was sent before the function failed.
+TEST_F(RequestLoopTest, StreamThatWaitedAndThenFailsIsCutOff) {
+  routes_.get("/fails-late/{error}", [](std::string_view name) {
+    const bool cancelled = name == "cancelled";
+    return http::stream(
+        text_type,
+        [](BodySink&, Errc error) -> Task<Result<>> {
+          if (auto slept = co_await sleep(1s); !slept) co_return fail(Errc::not_found);
+          co_return fail(error);
+        },
+        cancelled ? Errc::cancelled : Errc::not_found);
+  });
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, get_of("/fails-late/not-found") + std::string(get));
+  pass(1s);
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "200-");
+  EXPECT_TRUE(gone());
+  EXPECT_EQ(server_->counters().handler_failures.value(), 1U);
+  ASSERT_EQ(platform_.logged().size(), 1U);
+  EXPECT_EQ(platform_.logged()[0],
+            "weir: GET /fails-late/not-found: response body incomplete: not found");
+  MemoryPeer& cancelled = connect();
+  talk(cancelled, get_of("/fails-late/cancelled"));
+  pass(1s);
+  EXPECT_TRUE(gone());
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(cancelled.received())), "200-");
+  // The peer is to blame if it leaves before the function fails.
+  MemoryPeer& left = connect();
+  talk(left, get_of("/fails-late/not-found"));
+  left.reset();
+  settle();
+  EXPECT_TRUE(gone());
+  EXPECT_EQ(server_->counters().handler_failures.value(), 1U);
+  EXPECT_EQ(platform_.logged().size(), 1U);
+}
+
+TEST_F(RequestLoopTest, RequestsAndResponsesAreCounted) {
+  serve();
+  const auto expect_counts = [this](std::uint64_t requests, std::uint64_t responses) {
+    EXPECT_EQ(server_->counters().requests.value(), requests);
+    EXPECT_EQ(server_->counters().responses.value(), responses);
+  };
+  MemoryPeer& peer = connect();
+  talk(peer, std::string(get) + get_of("/streams/three") + get_of("/waits"));
+  expect_counts(3, 2);
+  peer.reset();
+  settle();
+  expect_counts(3, 2);
+  statuses("nonsense\r\n");
+  expect_counts(3, 3);
+  statuses(get_of("/nowhere"));
+  expect_counts(4, 4);
+  MemoryPeer& streaming = connect();
+  streaming.send(get_of("/streams/endless"));
+  settle();
+  streaming.reset();
+  settle();
+  expect_counts(5, 4);
+}
+
+// The handler may end in the turn in which its client leaves, on either side of the notice.
+TEST_F(RequestLoopTest, HandlerMayEndInTheTurnOfTheHangup) {
+  ManualResetEvent gate;
+  routes_.get("/gate", [&gate](Request&) -> Task<Response> {
+    const auto passed = co_await gate.wait();
+    co_return passed ? text("passed") : text("cancelled");
+  });
+  routes_.get("/naps", [](Request&) -> Task<Response> {
+    static_cast<void>(co_await sleep(1s));
+    co_return text("slept");
+  });
+  serve();
+  for (const int order : {0, 1, 2, 3, 4}) {
+    SCOPED_TRACE(order);
+    gate.reset();
+    MemoryPeer& peer = connect();
+    talk(peer, get_of(order == 4 ? "/naps" : "/gate") + std::string(get));
+    if (order == 0) gate.set();
+    if (order == 1 || order == 3) turn();
+    if (order == 4) {
+      pass(999ms);
+      peer.reset();
+      pass(1ms);
+    } else {
+      peer.reset();
+      if (order == 3) turn();
+      if (order != 0) gate.set();
+    }
+    settle();
+    EXPECT_TRUE(gone());
+    peer.close();
+    settle();
+    expect_at_rest();
+  }
+}
+
+TEST_F(RequestLoopTest, ResetAfterAWaitingHandlerHasAnsweredIsHarmless) {
+  serve();
+  for (const char* const path : {"/throws", "/streams/slow"}) {
+    MemoryPeer& peer = connect();
+    talk(peer, get_of(path));
+    pass(2s);
+    talk(peer, get);
+    EXPECT_FALSE(gone());
+    peer.reset();
+    settle();
+    EXPECT_TRUE(gone());
+    expect_nothing_left(peer);
+  }
+}
+
+TEST_F(RequestLoopTest, ParseErrorOfA10RequestLingers) {
+  serve();
+  MemoryPeer& peer = connect();
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(
+                talk(peer, "GET / HTTP/1.0\r\nConnection: close\r\nX : y\r\n\r\n"))),
+            "400");
+  EXPECT_FALSE(gone());
+  pass(1s);
+  EXPECT_TRUE(gone());
 }
 
 }  // namespace
