@@ -2,11 +2,16 @@
 #include "weir/runtime/pool/detail/pool_threads.hpp"
 
 #include <gtest/gtest.h>
+
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "weir/runtime/test/pool_fixture.hpp"
@@ -265,6 +270,272 @@ TEST_F(ManualPoolTest, GrowsForSleepingWorkButNotForWorkThatWaitsForACpu) {
     EXPECT_EQ(calls, 10);
     pool_.reset();
   }
+}
+
+// --- threads that are started, and jobs that end early
+// --------------------------------------------
+
+TEST_F(ManualPoolTest, NoThreadStartsForWorkThatItsLaneHoldsBack) {
+  make({.fixed = 4});
+  const PoolLane one = pool_->add_lane({.name = "one", .concurrency_max = 1});
+  const auto body = [&](Scope& scope) -> Task<> {
+    scope.spawn(one.run(nothing));
+    worker(0).step();
+    for (int i = 0; i < 4; ++i) scope.spawn(one.run(nothing));
+    co_await finish(scope);
+  };
+  EXPECT_TRUE(run(*loop_, with_scope(OnFailure::isolate, body)));
+  EXPECT_EQ(pool_->report().threads, 1U);
+  EXPECT_EQ(pool_->report().lanes.at(1).finished, 5U);
+}
+
+TEST_F(ManualPoolTest, AnIdleThreadIsUsedAgain) {
+  make({.fixed = 4});
+  for (int round = 0; round < 3; ++round) run_jobs(*pool_, 1, nothing);
+  EXPECT_EQ(pool_->report().threads, 1U);
+}
+
+TEST_F(ManualPoolTest, ReservedThreadsAreStartedAndKeptBeyondAFixedSize) {
+  make({.fixed = 1});
+  const PoolLane files = pool_->add_lane({.name = "files", .reserved_threads = 1});
+  const auto body = [&](Scope& scope) -> Task<> {
+    for (int i = 0; i < 3; ++i) scope.spawn(pool_->run(nothing));
+    EXPECT_EQ(pool_->report().threads, 1U);
+    for (int i = 0; i < 3; ++i) scope.spawn(files.run(nothing));
+    EXPECT_EQ(pool_->report().threads, 2U);
+    EXPECT_EQ(pool_->report().size, 1U) << "they are not included";
+    worker(0).step();
+    worker(1).step();
+    EXPECT_EQ(pool_->report().running, 2U);
+    co_await finish(scope);
+  };
+  EXPECT_TRUE(run(*loop_, with_scope(OnFailure::isolate, body)));
+  pass(1h);
+  while (take_steps()) {
+  }
+  EXPECT_EQ(pool_->report().threads, 2U);
+}
+
+TEST_F(ManualPoolTest, ReservedThreadsOfAnAutomaticSizeEndWithoutWork) {
+  make({.idle_timeout = 1s});
+  const PoolLane files = pool_->add_lane({.name = "files", .reserved_threads = 2});
+  run_jobs(files, 4, nothing);
+  EXPECT_GT(pool_->report().threads, 1U);
+  pass(999ms);
+  while (take_steps()) {
+  }
+  EXPECT_GT(pool_->report().threads, 1U);
+  pass(1ms);
+  while (take_steps()) {
+  }
+  EXPECT_EQ(pool_->report().threads, 1U);
+}
+
+TEST_F(ManualPoolTest, ResizeWithoutWorkStartsNoThread) {
+  make({});
+  pool_->resize({.fixed = 5});
+  pool_->resize({});
+  EXPECT_FALSE(controller().started);
+  EXPECT_EQ(pool_->report().threads, 0U);
+}
+
+TEST_F(ManualPoolTest, TakenWorkIsCancelledWithItsPool) {
+  make({.fixed = 1});
+  bool called = false;
+  Result<> outcome;
+  const auto work = [&called] { called = true; };
+  const auto ask = [&]() -> Task<> { outcome = co_await pool_->run(work); };
+  const auto body = [&](Scope& scope) -> Task<> {
+    scope.spawn(ask());
+    worker(0).step();
+    EXPECT_EQ(pool_->report().running, 1U);
+    pool_.reset();
+    co_return;
+  };
+  EXPECT_TRUE(run(*loop_, with_scope(body)));
+  EXPECT_EQ(outcome.error(), Errc::cancelled);
+  EXPECT_FALSE(called);
+}
+
+/// Calls of a pool that record if they were asked to stop.
+class ManualPoolStopTest : public ManualPoolTest {
+ protected:
+  static constexpr std::size_t calls = 3;
+  /// Runs three calls, of which the second takes no token. `meanwhile(scope)` runs when each has
+  /// a thread and none has been called.
+  template <class Meanwhile>
+  void run_calls(Meanwhile meanwhile) {
+    make({.fixed = calls});
+    const auto body = [&](Scope& scope) -> Task<> {
+      for (std::size_t i = 0; i < calls; ++i) scope.spawn(ask(i));
+      for (std::size_t i = 0; i < calls; ++i) worker(i).step();
+      EXPECT_EQ(pool_->report().running, calls);
+      meanwhile(scope);
+      co_await finish(scope);
+    };
+    EXPECT_TRUE(run(*loop_, with_scope(OnFailure::isolate, body)));
+    EXPECT_EQ(called_, static_cast<int>(calls)) << "running calls are awaited";
+  }
+  Task<> ask(std::size_t index) {
+    const auto look = [this](std::stop_token stop, std::size_t at) {
+      ++called_;
+      stopped_[at] = stop.stop_requested();
+    };
+    const auto blind = [this] { ++called_; };
+    Context context = co_await this_context();
+    context.cancel = &sources_[index];
+    Result<> done;
+    if (index == 1) {
+      auto call = in_context(context, pool_->run(blind));
+      done = co_await std::move(call);
+    } else {
+      auto call = in_context(context, pool_->run(look, index));
+      done = co_await std::move(call);
+    }
+    EXPECT_TRUE(done);
+  }
+  using Stopped = std::array<bool, calls>;
+  std::array<CancelSource, calls> sources_;
+  Stopped stopped_{};
+  int called_ = 0;
+};
+
+TEST_F(ManualPoolStopTest, CloseAsksEachRunningCallToStop) {
+  run_calls([this](Scope&) {
+    pool_->close();
+    pool_->close();
+  });
+  EXPECT_EQ(stopped_, (Stopped{true, false, true}));
+}
+
+TEST_F(ManualPoolStopTest, ACancellationAsksOneCallToStop) {
+  run_calls([this](Scope&) {
+    sources_[1].cancel();
+    sources_[2].cancel();
+  });
+  EXPECT_EQ(stopped_, (Stopped{false, false, true}));
+}
+
+TEST_F(ManualPoolStopTest, WithoutACancellationNoCallIsAskedToStop) {
+  run_calls([](Scope&) {});
+  EXPECT_EQ(stopped_, Stopped{});
+}
+
+// --- sampling
+// -------------------------------------------------------------------------------------
+
+TEST_F(ManualPoolTest, TheControllerSamplesOnlyWhileWorkWaits) {
+  make({});
+  for (int round = 0; round < 3; ++round) {
+    run_jobs(*pool_, 10, nothing, [&] { EXPECT_TRUE(controller().due(platform_.now())); });
+    pass(1s);
+    while (take_steps()) {
+    }
+    EXPECT_EQ(controller().until, never);
+    EXPECT_FALSE(pool_->report().blocked_now);
+  }
+}
+
+TEST_F(ManualPoolTest, AFixedSizeIsNotSampled) {
+  make({.fixed = 1});
+  const auto queued = [&] {
+    pool_->resize({.fixed = 2});
+    EXPECT_TRUE(controller().due(platform_.now()));
+    controller().step();
+    EXPECT_EQ(controller().until, never);
+    EXPECT_EQ(pool_->report().threads, 2U);
+    EXPECT_EQ(pool_->report().evidence, SizeEvidence::none);
+  };
+  run_jobs(*pool_, 10, nothing, queued);
+}
+
+TEST_F(ManualPoolTest, SamplesWithoutAChangeBecomeRarer) {
+  make({.sample_period = 4ms});
+  int calls = 0;
+  std::vector<Duration> periods;
+  const auto look = [&](int times) {
+    periods.clear();
+    for (int i = 0; i < times; ++i) {
+      controller().step();
+      periods.push_back(controller().until - platform_.now());
+      pass(periods.back());
+    }
+  };
+  const auto work = [&] {
+    if (calls++ != 0) return;
+    // The controller has begun to sample. The other thread has a job, and waits for a CPU.
+    worker(0).now = os::ThreadState::running;
+    look(11);
+    std::vector<Duration> expected(8, 4ms);
+    expected.insert(expected.end(), 3, 8ms);
+    EXPECT_EQ(periods, expected) << "after eight samples without a change";
+    EXPECT_EQ(pool_->report().size, cpus);
+    worker(0).now = os::ThreadState::blocked;
+    look(3);
+    EXPECT_GT(pool_->report().size, cpus);
+    EXPECT_EQ(periods, (std::vector<Duration>{8ms, 8ms, 4ms}));
+  };
+  run_jobs(*pool_, 10, work);
+  EXPECT_EQ(calls, 10);
+}
+
+TEST_F(ManualPoolTest, NewThreadsCountAsRunningUntilTheyLookForWork) {
+  make({});
+  int calls = 0;
+  const auto work = [&] {
+    if (calls++ != 0) return;
+    const auto look = [&](int times) {
+      for (int i = 0; i < times; ++i) {
+        pass(5ms);
+        controller().step();
+      }
+    };
+    look(3);
+    EXPECT_EQ(pool_->report().size, 4U) << "one of two threads is blocked";
+    EXPECT_EQ(pool_->report().threads, 4U);
+    look(20);
+    EXPECT_EQ(pool_->report().size, 4U) << "two threads are about to take work";
+  };
+  run_jobs(*pool_, 20, work);
+  EXPECT_EQ(calls, 20);
+}
+
+TEST_F(ManualPoolTest, ReportsARecentShareOfBlockedThreads) {
+  make({});
+  int calls = 0;
+  const auto work = [&] {
+    if (calls++ == 0) {
+      worker(1).step();  // calls the second job
+      return;
+    }
+    if (calls != 2) return;
+    controller().step();
+    EXPECT_DOUBLE_EQ(pool_->report().blocked_now.value_or(-1), 1.0);
+    EXPECT_EQ(pool_->report().evidence, SizeEvidence::thread_states);
+    worker(0).now = os::ThreadState::running;
+    controller().step();
+    EXPECT_DOUBLE_EQ(pool_->report().blocked_now.value_or(-1), 0.9) << "a fifth of the way";
+    controller().step();
+    EXPECT_DOUBLE_EQ(pool_->report().blocked_now.value_or(-1), 0.82);
+    for (const std::size_t index : {0U, 1U}) worker(index).now = os::ThreadState::running;
+    controller().step();
+    EXPECT_DOUBLE_EQ(pool_->report().blocked_now.value_or(-1), 0.656);
+  };
+  run_jobs(*pool_, 10, work);
+}
+
+TEST_F(ManualPoolTest, AThreadBetweenTwoCallsIsNotBlocked) {
+  make({});
+  int calls = 0;
+  const auto work = [&] {
+    if (calls++ != 0) return;
+    worker(1).step();  // calls a job, takes another one, and waits for a CPU
+    EXPECT_EQ(calls, 2);
+    worker(0).now = os::ThreadState::running;
+    controller().step();
+    EXPECT_DOUBLE_EQ(pool_->report().blocked_now.value_or(-1), 0.0);
+  };
+  run_jobs(*pool_, 10, work);
 }
 
 }  // namespace
