@@ -27,6 +27,7 @@ class RecordingPlatform final : public MemoryPlatform {
   using MemoryPlatform::MemoryPlatform;
   Result<> run(std::span<const LoopPlacement> loops, RunControl* of) override {
     placements.assign(loops.begin(), loops.end());
+    ++runs;
     control = of;
     controlled = of != nullptr;
     if (before) before();
@@ -42,6 +43,7 @@ class RecordingPlatform final : public MemoryPlatform {
   std::vector<LoopPlacement> placements;
   RunControl* control = nullptr;  // during a run
   bool controlled = false;
+  int runs = 0;
   std::function<void()> before;
   std::error_code refusal;
   std::vector<Instant> abandon_at_line;
@@ -177,7 +179,8 @@ TEST_F(RuntimeRun, EachCoreLogsThatItsDrainTimedOut) {
   options_.drain_timeout = 5s;
   at(1s, [&] { runtime_->drain(); });
   const auto one_ends = [](Scope& scope) -> Task<Result<>> {
-    const auto slept = co_await sleep(scope.loop().core() == 0 ? Duration(2s) : Duration(100s));
+    const Duration length = scope.loop().core() == 0 ? 2s : 100s;
+    const auto slept = co_await sleep(length);
     co_return slept;
   };
   EXPECT_EQ(run(one_ends), 0);
@@ -195,10 +198,39 @@ TEST_F(RuntimeRun, ARefusedRunLogsTheReasonAndStartsNoBody) {
   };
   EXPECT_EQ(run(body), 1);
   EXPECT_EQ(begun, 0);
+  EXPECT_EQ(platform_.runs, 1);
   EXPECT_EQ(platform_.logged(), Lines{"weir: cannot run: " + system_error(EPERM).message()});
   platform_.refusal = {};
   EXPECT_EQ(run_again(body), 0);
   EXPECT_EQ(begun, 2);
+}
+
+TEST_F(RuntimeRun, BodiesThatWaitForNothingAreCancelled) {
+  int cancelled = 0;
+  const auto waits = [&](Scope&) -> Task<Result<>> {
+    const auto slept = co_await sleep_until(never);
+    if (!slept && slept.error() == Errc::cancelled) ++cancelled;
+    co_return slept;
+  };
+  EXPECT_EQ(run(waits), 1);
+  EXPECT_EQ(cancelled, 2);
+  EXPECT_EQ(platform_.runs, 2) << "the second time to end them";
+  EXPECT_EQ(platform_.logged().back(), "weir: cannot run: " + system_error(EDEADLK).message());
+}
+
+TEST_F(RuntimeRun, TheTimeOfAnEarlyRequestIsThatOfTheRun) {
+  for (const bool stops : {false, true}) {
+    runtime_ = std::make_unique<Runtime>(platform_, options_);
+    stops ? runtime_->stop() : runtime_->drain();
+    platform_.clock().move_to(platform_.now() + 1h);
+    Instant abandon_at{};
+    const auto body = [&](Scope& scope) -> Task<Result<>> {
+      if (scope.loop().core() == 0) abandon_at = platform_.control->abandon_at();
+      co_return {};
+    };
+    EXPECT_EQ(run_again(body), 0);
+    EXPECT_EQ(abandon_at, stops ? began_ : began_ + options_.drain_timeout);
+  }
 }
 
 TEST_F(RuntimeRun, AMissingBackendLogsTheReason) {
@@ -238,7 +270,8 @@ TEST_F(RuntimeRun, OnlyARequestedEndIsNoFailure) {
 TEST_F(RuntimeRun, TheFirstFailureIsLogged) {
   const auto body = [](Scope& scope) -> Task<Result<>> {
     const bool first = scope.loop().core() == 1;
-    static_cast<void>(co_await sleep(first ? Duration(1s) : Duration(2s)));
+    const Duration length = first ? 1s : 2s;
+    static_cast<void>(co_await sleep(length));
     co_return fail(first ? Errc::conflict : Errc::not_found);
   };
   EXPECT_EQ(run(body), 1);
