@@ -116,8 +116,8 @@ struct ServerOptions : RuntimeOptions {
   ///     --drain-timeout SECONDS, --busy-poll, --busy-wait MICROSECONDS, --real-time PRIORITY,
   ///     --real-time-required, --hot-restart PATH
   ///
-  /// Prints a text for --help and --version ("PROGRAM on Weir 1.2.3") and exits with 0. Prints
-  /// one line and exits with 2 if an option is invalid.
+  /// Prints the options in this order for --help, or "PROGRAM on Weir 1.2.3" for --version, and
+  /// exits with 0. Prints one line and exits with 2 if an option is invalid.
   static ServerOptions from_args(int argc, char** argv);
 };
 
