@@ -55,10 +55,7 @@ bool MailboxReceiver::begin(const Context& context) {
     loop_->timers().start(*this, loop_->now());  // the end of this turn
     return true;
   }
-  if (context.cancelled()) {
-    cancelled_ = true;
-    return false;
-  }
+  if (context.cancelled()) return false;
   // A sender may post it meanwhile, but it runs later: this loop is busy here.
   if (!queue_.park(*this)) return false;
   if (context.cancel != nullptr) context.cancel->add(*this);
