@@ -5,13 +5,19 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <array>
+#include <coroutine>
+#include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "weir/loop/contract/detail/trace_context.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
@@ -119,6 +125,107 @@ TEST(StallDetectorOfAFreeClock, ReadsTheClockEachTime) {
   EXPECT_EQ(detector.suspect().name, "one");
 }
 
+TEST(StallDetectorOfAFreeClock, ANewTurnBeginsAtItsOwnTime) {
+  MemoryPlatform platform;
+  StallDetector detector(platform);
+  {
+    const StallDetector::Turn turn(detector, platform.now());
+  }
+  platform.clock().move_to(platform.now() + 1s);
+  const StallDetector::Turn turn(detector, platform.now());
+  detector.check_as([] { return std::string("quick"); });
+  EXPECT_EQ(detector.suspect().name, "") << "the time between turns counts for none";
+}
+
+TEST_F(StallDetectorOfTicks, CountsTheTicksSinceTheLastCheck) {
+  begin();
+  EXPECT_EQ(watch_.ticks(), 0U);
+  EXPECT_FALSE(watch_.ticked());
+  spend(3);
+  EXPECT_EQ(watch_.ticks(), 3U);
+  watch_.check_part();
+  EXPECT_EQ(watch_.ticks(), 0U) << "the mark of a stalled part is no tick";
+  EXPECT_TRUE(watch_.ticked());
+}
+
+TEST_F(StallDetectorOfTicks, AQuickPartHidesNoStalledPart) {
+  begin();
+  spend(3);
+  watch_.check_part();
+  spend(1);
+  watch_.check_part();
+  EXPECT_TRUE(watch_.ticked()) << "the whole work is still to be checked";
+  run("whole", 0);
+  EXPECT_EQ(suspect(), "whole");
+}
+
+/// A coroutine that records the activity of its thread. It waits for its first resume().
+struct RecordingCoroutine {
+  struct promise_type {
+    RecordingCoroutine get_return_object() {
+      return {std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { std::abort(); }
+  };
+  std::coroutine_handle<> handle;
+  /// Returns the address of the function that resumes the coroutine.
+  const void* function() const { return *static_cast<const void* const*>(handle.address()); }
+};
+
+RecordingCoroutine record_function(const void*& function) {
+  const void* const seen = CurrentActivity::function();
+  function = seen;
+  co_return;
+}
+
+TEST(CurrentActivity, NamesTheCoroutineThatItResumes) {
+  const void* seen = nullptr;
+  const RecordingCoroutine coroutine = record_function(seen);
+  const void* const function = coroutine.function();
+  CurrentActivity::resume(coroutine.handle);
+  EXPECT_EQ(seen, function);
+  EXPECT_EQ(CurrentActivity::function(), function);
+  coroutine.handle.destroy();
+}
+
+TEST(CurrentActivity, NamesTheCoroutineThatContinues) {
+  const void* seen = nullptr;
+  const RecordingCoroutine coroutine = record_function(seen);
+  CallProbe before([] {});
+  CurrentActivity::begin(before);
+  EXPECT_EQ(CurrentActivity::function(), before.function());
+  EXPECT_EQ(CurrentActivity::transfer_to(coroutine.handle), coroutine.handle);
+  EXPECT_EQ(CurrentActivity::function(), coroutine.function());
+  EXPECT_EQ(seen, nullptr) << "the caller resumes it";
+  coroutine.handle.destroy();
+}
+
+struct NamedTrace final : TraceContext {
+  std::string_view kind() const noexcept override { return "test"; }
+  std::string_view id(IdBuffer) const noexcept override { return "1"; }
+};
+
+TEST(CurrentActivity, AGuardRestoresTheTraceBefore) {
+  const NamedTrace outer;
+  const NamedTrace inner;
+  EXPECT_EQ(CurrentActivity::trace(), nullptr);
+  {
+    const CurrentActivity::TraceGuard guard(&outer);
+    EXPECT_EQ(CurrentActivity::trace(), &outer);
+    {
+      const CurrentActivity::TraceGuard nested(&inner);
+      EXPECT_EQ(CurrentActivity::trace(), &inner);
+    }
+    EXPECT_EQ(CurrentActivity::trace(), &outer);
+    CurrentActivity::set_trace(&inner);
+    EXPECT_EQ(CurrentActivity::trace(), &inner);
+  }
+  EXPECT_EQ(CurrentActivity::trace(), nullptr);
+}
+
 TEST(StallDetector, WakesASleepingWatchdogOnce) {
   MemoryPlatform platform;
   StallDetector detector(platform);
@@ -174,6 +281,46 @@ TEST_F(LoopWithTicks, NamesTheSlowFunctionAndNotItsNeighbours) {
   EXPECT_EQ(line.find("Quick"), line.npos) << line;
 }
 
+struct SlowBeforeTransfer : Runnable {
+  SlowBeforeTransfer(LoopWithTicks& in, std::coroutine_handle<> to)
+      : Runnable(&transfer), test(in), next(to) {}
+  static void transfer(Runnable& self) {
+    auto& own = static_cast<SlowBeforeTransfer&>(self);
+    own.test.spend(4);
+    CurrentActivity::transfer_to(own.next).resume();
+  }
+  LoopWithTicks& test;
+  std::coroutine_handle<> next;
+};
+
+TEST_F(LoopWithTicks, NamesTheFunctionThatWasSlowBeforeACoroutineContinued) {
+  const void* seen = nullptr;
+  const RecordingCoroutine coroutine = record_function(seen);
+  const void* const function = coroutine.function();
+  SlowBeforeTransfer slow(*this, coroutine.handle);
+  turn_of({&slow});
+  coroutine.handle.destroy();
+  EXPECT_EQ(seen, function);
+  ASSERT_EQ(platform_.logged().size(), 1U);
+  const std::string& line = platform_.logged().front();
+  EXPECT_NE(line.find("SlowBeforeTransfer::transfer"), line.npos) << line;
+}
+
+TEST_F(LoopWithTicks, NestedTurnsHaveTheirOwnTicks) {
+  const auto other = Loop::make(platform_, {}).value();
+  CallProbe quick([] {});
+  CallProbe outer([&] {
+    spend(3);
+    other->ready(quick);
+    other->turn(platform_.now());
+  });
+  turn_of({&outer});
+  EXPECT_EQ(loop_->counters().slow_turns.value(), 1U);
+  EXPECT_EQ(other->counters().slow_turns.value(), 0U);
+  ASSERT_EQ(platform_.logged().size(), 1U);
+  EXPECT_NE(platform_.logged().front().find("CallProbe"), std::string::npos);
+}
+
 TEST_F(LoopWithTicks, NamesNoFunctionWhenManyMakeATurnSlow) {
   Quick first(*this);
   Quick second(*this);
@@ -210,6 +357,30 @@ TEST(StallLog, NamesFunctions) {
   EXPECT_EQ(slow.add({function}, 80ms), "") << "logged already";
   EXPECT_EQ(slow.add({}, 80ms), "no single slow function");
   EXPECT_EQ(slow.summaries().size(), 2U);
+}
+
+template <class T>
+void function_with_long_name() {}
+
+TEST(StallLog, CutsLongNamesOfFunctions) {
+  using Text = std::tuple<std::string, std::string>;
+  using Long = std::tuple<Text, Text, Text>;
+  StallLog slow;
+  const auto* const function = reinterpret_cast<const void*>(&function_with_long_name<Long>);
+  const std::string name = slow.add({function}, 80ms);
+  EXPECT_EQ(name.size(), 163U) << name;
+  EXPECT_TRUE(name.contains("function_with_long_name<")) << name;
+  EXPECT_TRUE(name.ends_with("...")) << name;
+}
+
+TEST(StallLog, SortsEquallyFrequentSitesByName) {
+  StallLog slow;
+  for (const char* name : {"b", "d", "a", "c"}) slow.add({.name = name}, 80ms);
+  slow.add({.name = "d"}, 60ms);
+  std::string order;
+  for (const StallSummary& each : slow.summaries()) order += each.name;
+  EXPECT_EQ(order, "dabc");
+  EXPECT_EQ(slow.summaries().front().longest, 80ms);
 }
 
 TEST(StallLog, TheMostFrequentComesFirst) {
@@ -302,6 +473,61 @@ TEST_F(WatchdogInMemory, SleepsAfterAnIdleSecondUntilATurnBegins) {
 TEST_F(WatchdogInMemory, StaysAwakeWhileTurnsRun) {
   for (int i = 0; i < 20; ++i) loop_->turn(platform_.now() + 500ms);
   EXPECT_NE(watchdog_.next(), never);
+}
+
+TEST_F(WatchdogInMemory, SleepsAgainAfterAnotherIdleSecond) {
+  loop_->turn(platform_.now() + 1h);
+  ASSERT_EQ(watchdog_.next(), never);
+  loop_->turn(platform_.now());
+  watchdog_.wake();
+  check_when_due();
+  checks_ = 0;
+  loop_->turn(platform_.now() + 1h);
+  EXPECT_EQ(watchdog_.next(), never);
+  EXPECT_GE(checks_, 51) << "an idle second, and one check more";
+  EXPECT_LE(checks_, 52);
+}
+
+TEST_F(WatchdogInMemory, AWatchdogThatHasEndedIsNotWoken) {
+  bool slept = false;
+  platform_.at(platform_.now() + 1ms, [&] {  // the loop sleeps
+    auto gone = Watchdog::make(platform_, placements_).value();
+    gone.start();
+    for (int i = 0; i < 60; ++i) gone.check();
+    slept = gone.next() == never;
+  });
+  loop_->turn(platform_.now() + 2ms);
+  EXPECT_TRUE(slept);
+  EXPECT_FALSE(loop_->turn(platform_.now()));
+}
+
+/// Lets the loop `busy` of two run while the other one sleeps, and the watchdog check often.
+void expect_ticks_of(std::size_t busy) {
+  std::array<TickedPlatform, 2> platforms;  // time passes on a platform with a single loop
+  std::array<std::unique_ptr<Loop>, 2> loops;
+  for (std::size_t i = 0; i < 2; ++i) loops[i] = Loop::make(platforms[i], {}).value();
+  const std::array<LoopPlacement, 2> placements{{{loops[0].get(), -1}, {loops[1].get(), -1}}};
+  auto watchdog = Watchdog::make(platforms[busy], placements).value();
+  watchdog.start();
+  Loop& working = *loops[busy];
+  Loop& sleeping = *loops[1 - busy];
+  std::uint32_t ticks = 0;
+  CallProbe work([&] {
+    for (int i = 0; i < 200; ++i) watchdog.check();
+    ticks = working.stall_detector().ticks();
+  });
+  working.ready(work);
+  TickedPlatform& outer = platforms[1 - busy];
+  outer.at(outer.now() + 1ms, [&] { working.turn(platforms[busy].now()); });
+  sleeping.turn(outer.now() + 10ms);
+  EXPECT_EQ(ticks, 200U);
+  EXPECT_EQ(sleeping.stall_detector().ticks(), 0U);
+  EXPECT_NE(watchdog.next(), never) << "a loop had work at each check";
+}
+
+TEST(WatchdogOfTwoLoops, TicksTheBusyLoopAndStaysAwakeForIt) {
+  expect_ticks_of(0);
+  expect_ticks_of(1);
 }
 
 /// A platform that stores its log lines.
