@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 namespace weir::sim {
 namespace {
 
@@ -33,6 +38,104 @@ TEST(HttpAnswers, IncompleteOnesAreReported) {
 TEST(HttpAnswers, StrayBytesAreReported) {
   EXPECT_EQ(statuses("HTTP/1.1 204 No Content\r\n\r\nabc\r\n\r\n"), "204 0-");
   EXPECT_EQ(statuses("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", {"HEAD"}), "200");
+}
+
+TEST(HttpAnswers, HaveTheFramingOfTheirStatusAndMethod) {
+  struct {
+    const char* text;
+    std::vector<std::string_view> methods;
+    const char* expected;
+  } const cases[] = {
+      {"", {}, ""},
+      {"HTTP/1.1 100 C\r\n\r\n", {}, "100"},
+      {"HTTP/1.1 199 X\r\n\r\nHTTP/1.1 204 N\r\n\r\n", {}, "199 204"},
+      {"HTTP/1.1 200 X\r\nContent-Length: 0\r\n\r\nHTTP/1.1 304 N\r\n\r\n", {}, "200 304"},
+      {"HTTP/1.1 304 N\r\nContent-Length: 9\r\n\r\nHTTP/1.1 204 N\r\n\r\n", {}, "304 204"},
+      {"HTTP/1.1 204 N\r\nContent-Length: 9\r\n\r\nHTTP/1.1 204 N\r\n\r\n", {}, "204 204"},
+      {"HTTP/1.1 203 N\r\n\r\nx", {}, "203"},
+      {"HTTP/1.1 205 N\r\n\r\nx", {}, "205"},
+      {"HTTP/1.1 303 N\r\n\r\nx", {}, "303"},
+      // A response to HEAD has no body; interim responses are not counted.
+      {"HTTP/1.1 200 X\r\nContent-Length: 5\r\n\r\nHTTP/1.1 204 N\r\n\r\n", {"HEAD"}, "200 204"},
+      {"HTTP/1.1 200 X\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 X\r\nContent-Length: 5\r\n\r\n",
+       {"GET", "HEAD"},
+       "200 200"},
+      {"HTTP/1.1 100 C\r\n\r\nHTTP/1.1 200 X\r\nContent-Length: 5\r\n\r\n", {"HEAD"}, "100 200"},
+      {"HTTP/1.1 200 X\r\nContent-Length: 5\r\n\r\n", {"GET", "HEAD"}, "200-"},
+      {"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n", {"HEAD"}, "200"},
+      // Not a response.
+      {"HTTP/1.0 200 X\r\n\r\n", {}, "0-"},
+      {"HTTP/1.1 099 X\r\n\r\n", {}, "0-"},
+      {"HTTP/1.1 204 N\r\nno colon\r\n\r\n", {}, "0-"},
+      {"\r\n\r\n", {}, "0-"},
+      {"HTTP/1.1 204 N\r\n\r\nHTTP/1.1 2", {}, "204 0-"},
+  };
+  for (const auto& each : cases) {
+    EXPECT_EQ(statuses(each.text, each.methods), each.expected) << each.text;
+  }
+}
+
+TEST(HttpAnswers, BodiesAreExact) {
+  const std::string head = "HTTP/1.1 200 OK\r\n";
+  const std::string chunked = head + "Transfer-Encoding: chunked\r\n\r\n";
+  struct {
+    std::string text;
+    const char* body;
+    bool complete;
+    bool until_close = false;
+  } const cases[] = {
+      {head + "Content-Length: 3\r\n\r\nabc", "abc", true},
+      {head + "Content-Length: 3\r\n\r\nab", "ab", false},
+      {head + "Content-Length: 12\r\n\r\nabcdefghijkl", "abcdefghijkl", true},
+      {head + "Content-Length: 0\r\n\r\n", "", true},
+      {head + "X: y\r\n\r\nabc", "abc", false, true},
+      {chunked + "3\r\nabc\r\n0\r\n\r\n", "abc", true},
+      {chunked + "1\r\na\r\nB\r\n01234567890\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n",
+       "a012345678900123456789abcdef", true},
+      {chunked + "0\r\n\r\n", "", true},
+      {chunked, "", false},
+      {chunked + "3", "", false},
+      {chunked + "3\r\nabc", "abc", false},
+      {chunked + "3\r\nabc\r", "abc\r", false},
+      {chunked + "3\r\nabc\r\n", "abc", false},
+      {chunked + "3\r\nabc\r\n0\r\n\r", "abc\r", false},
+      {chunked + "3\r\nabcd\n0\r\n\r\n", "abc", false},
+  };
+  for (const auto& each : cases) {
+    const auto answers = parse_http_responses(each.text);
+    ASSERT_FALSE(answers.empty());
+    EXPECT_EQ(answers[0].body, each.body) << each.text;
+    EXPECT_EQ(answers[0].complete, each.complete) << each.text;
+    EXPECT_EQ(answers[0].until_close, each.until_close) << each.text;
+    EXPECT_EQ(answers[0].status, 200);
+    if (each.complete) {
+      EXPECT_EQ(answers.size(), 1U);
+      EXPECT_EQ(statuses(each.text + "HTTP/1.1 404 N\r\nContent-Length: 1\r\n\r\nx"), "200 404");
+    }
+  }
+}
+
+TEST(HttpAnswers, HeadersHaveTheirNamesAndValues) {
+  const auto answers =
+      parse_http_responses("HTTP/1.1 204 N\r\nOne: 1\r\nTwo: a: b\r\nOne: 2\r\nEmpty: \r\n\r\n");
+  ASSERT_EQ(answers.size(), 1U);
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"One", "1"}, {"Two", "a: b"}, {"One", "2"}, {"Empty", ""}};
+  EXPECT_EQ(answers[0].headers, expected);
+  EXPECT_EQ(answers[0].header("One"), "1");
+  EXPECT_EQ(answers[0].header("Two"), "a: b");
+  EXPECT_EQ(answers[0].header("two"), "") << "in this letter case";
+  EXPECT_EQ(answers[0].header("None"), "");
+  const auto stray =
+      parse_http_responses("HTTP/1.1 204 N\r\n\r\nabc\r\n\r\nHTTP/1.1 204 N\r\n\r\n");
+  ASSERT_EQ(stray.size(), 2U) << "nothing follows stray bytes";
+  EXPECT_EQ(stray[1].status, 0);
+  EXPECT_EQ(stray[1].body, "abc\r\n\r\nHTTP/1.1 204 N\r\n\r\n");
+  EXPECT_FALSE(stray[1].complete);
+  const HttpResponse none;
+  EXPECT_EQ(none.status, 0);
+  EXPECT_FALSE(none.complete);
+  EXPECT_FALSE(none.until_close);
 }
 
 }  // namespace
