@@ -365,6 +365,55 @@ TEST_F(MemoryBackendTest, AConnectTakesTheTimeOfItsHandshake) {
   EXPECT_EQ(connect.error(), system_error(EISCONN));
 }
 
+TEST_F(MemoryBackendTest, AHandshakeIsNotShortenedByAnotherChange) {
+  listen();
+  Socket& socket = open();
+  script_.connect_time = 30ms;
+  ConnectProbe connect;
+  connect.peer = Address::loopback(80);
+  EXPECT_FALSE(start(backend_, socket, connect));
+  platform_.descriptors()
+      .stream(socket.descriptor)
+      ->fill_until(platform_.clock(), after(platform_.now(), 10ms));
+  pass(10ms);
+  EXPECT_FALSE(connect.done());
+  pass(20ms);
+  EXPECT_TRUE(connect.succeeded());
+}
+
+TEST_F(MemoryBackendTest, AConnectThatIsCancelledBeforeTheWaitHasNoEffect) {
+  Socket& listener = listen();
+  Socket& socket = open();
+  ConnectProbe connect;
+  connect.peer = Address::loopback(80);
+  EXPECT_FALSE(start(backend_, socket, connect));
+  backend_.cancel(connect);
+  wait();
+  EXPECT_EQ(connect.error(), Errc::cancelled);
+  EXPECT_EQ(platform_.descriptors().listener(listener.descriptor)->waiting(), 0U);
+  EXPECT_FALSE(start(backend_, socket, connect));
+  wait();
+  EXPECT_TRUE(connect.succeeded());
+}
+
+TEST_F(MemoryBackendTest, SocketsWithoutAnOperationAreNoWork) {
+  Socket& listener = listen();
+  const Connection pair = connect(listener);
+  connected();
+  ASSERT_TRUE(platform_.descriptors().stream(pair.client.descriptor)->send(to_bytes("x")));
+  EXPECT_FALSE(backend_.has_work());
+  HangupProbe observer;
+  backend_.observe_hangup(pair.server, &observer);
+  ASSERT_TRUE(platform_.descriptors().stream(pair.client.descriptor)->send(to_bytes("y")));
+  EXPECT_TRUE(backend_.has_work()) << "an observer waits";
+  wait();
+  EXPECT_FALSE(backend_.has_work());
+  platform_.reset_connection(pair.client.descriptor);
+  EXPECT_EQ(observer.calls, 0) << "it is called in the wait";
+  wait();
+  EXPECT_EQ(observer.calls, 1);
+}
+
 TEST_F(MemoryBackendTest, EachConnectIsTriedForTwoMinutes) {
   Socket& listener = listen();
   ASSERT_TRUE(platform_.refuse_new_connections(listener.descriptor));

@@ -147,6 +147,7 @@ TEST_F(MemoryDatagramsTest, AWaitingReceiveHoldsNoBufferAndIsFinishedByAWait) {
 
 TEST_F(MemoryDatagramsTest, ADeferredReceiveFinishesInAWait) {
   send({"text"});
+  EXPECT_FALSE(backend_.has_work()) << "no receive waits";
   script_.immediate = false;
   std::array<Datagram, 1> slots;
   ReceiveDatagramsProbe probe;

@@ -28,6 +28,11 @@ TEST(MemoryPorts, TakenPortsAreSkipped) {
   EXPECT_EQ(ports.find(Address::loopback(0), odd)->port(), 32772) << "every port was tried once";
 }
 
+TEST(MemoryPorts, EachFamilyHasItsLoopbackAddress) {
+  EXPECT_EQ(loopback_of(os::AddressFamily::ipv4, 80).to_string(), "127.0.0.1:80");
+  EXPECT_EQ(loopback_of(os::AddressFamily::ipv6, 80).to_string(), "[::1]:80");
+}
+
 TEST(MemoryPorts, AWildcardAddressCoversItsPort) {
   const Address to = Address::loopback(80);
   const Address to_ipv6 = loopback_of(os::AddressFamily::ipv6, 80);
@@ -38,7 +43,10 @@ TEST(MemoryPorts, AWildcardAddressCoversItsPort) {
   EXPECT_TRUE(covers(all_ipv6, to_ipv6));
   EXPECT_FALSE(covers(all, to_ipv6));
   EXPECT_FALSE(covers(all, Address::loopback(81)));
+  EXPECT_FALSE(covers(all_ipv6, Address::any(81)));
   EXPECT_FALSE(covers(to, to)) << "not a wildcard address";
+  EXPECT_FALSE(covers(Address::any(0), Address::local("/run/a").value()));
+  EXPECT_FALSE(covers(Address::any(0), Address()));
 }
 
 }  // namespace
