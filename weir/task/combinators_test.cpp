@@ -132,6 +132,29 @@ TEST_F(CombinatorsTest, AllThrowsTheFirstExceptionAndCountsTheOthers) {
   EXPECT_EQ(dropped(), 3U);
 }
 
+Task<int> throws_plainly(Duration length, std::string what) {
+  static_cast<void>(co_await sleep(length));
+  throw std::runtime_error(what);
+}
+
+TEST_F(CombinatorsTest, AllThrowsTheExceptionOfATaskWithoutAResult) {
+  const auto nothing = [](Duration length) -> Task<> { static_cast<void>(co_await sleep(length)); };
+  EXPECT_EQ(thrown_by([&] {
+              static_cast<void>(run(all(nothing(2s), throws_plainly(1s, "plain"), slow(1h, 1))));
+            }),
+            "plain");
+  EXPECT_EQ(thrown_by([&] { static_cast<void>(run(all(several(throws_plainly(1s, "plain"))))); }),
+            "plain");
+  EXPECT_EQ(dropped(), 0U) << "the exception was thrown again, not dropped";
+}
+
+TEST_F(CombinatorsTest, ErrorsAfterTheFirstFailureAreNotCountedAsExceptions) {
+  EXPECT_EQ(run(all(fails(1s, Errc::conflict), fails(1s, Errc::closed))).error(), Errc::conflict);
+  EXPECT_EQ(dropped(), 0U);
+  EXPECT_EQ(run(all(fails(1s, Errc::conflict), throws(2s, "late"))).error(), Errc::conflict);
+  EXPECT_EQ(dropped(), 1U);
+}
+
 TEST_F(CombinatorsTest, AFailureInsideTheStartLeavesTheRestUnstarted) {
   bool started = false;
   const auto notes = [](bool& flag) -> Task<Result<int>> {
@@ -302,6 +325,13 @@ TEST_F(CombinatorsTest, EndsWhenCancelledAtEveryStep) {
   }
   EXPECT_EQ(dropped(), 0U);
 }
+
+#ifndef NDEBUG
+TEST_F(CombinatorsTest, AssertsThatTheyHaveATask) {
+  EXPECT_DEATH(static_cast<void>(run(race(std::vector<Task<int>>()))), "empty");
+  EXPECT_DEATH(static_cast<void>(run(first_ok(std::vector<Task<Result<int>>>()))), "empty");
+}
+#endif
 
 }  // namespace
 }  // namespace weir
