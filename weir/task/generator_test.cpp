@@ -163,6 +163,28 @@ TEST_F(GeneratorTest, DestroysItsVariables) {
   run(body());
 }
 
+TEST_F(GeneratorTest, MovesWithItsValuesAndItsError) {
+  const auto failing = []() -> Generator<int> { co_yield fail(Errc::bad_input); };
+  const auto body = [&]() -> Task<> {
+    auto failed = failing();
+    EXPECT_EQ((co_await failed.next()).error(), Errc::bad_input);
+    auto constructed = std::move(failed);
+    EXPECT_EQ((co_await constructed.next()).error(), Errc::bad_input);
+    auto assigned = count_to(2);
+    assigned = std::move(constructed);
+    EXPECT_EQ((co_await assigned.next()).error(), Errc::bad_input);
+    auto slow = count_slowly(3, 1s);
+    EXPECT_EQ(**co_await slow.next(), 1);
+    assigned = std::move(slow);
+    EXPECT_EQ(**co_await assigned.next(), 2);
+    EXPECT_EQ(**co_await assigned.next(), 3);
+    const auto end = co_await assigned.next();
+    EXPECT_TRUE(end && !*end);
+  };
+  run(body());
+  EXPECT_EQ(elapsed(), 3s);
+}
+
 TEST_F(GeneratorTest, RunsUnderTheCancellationOfTheAwaitingTask) {
   const auto body = [&]() -> Task<> {
     auto numbers = count_slowly(3, 2s);
@@ -272,6 +294,23 @@ TEST_F(GeneratorTest, NoValueIsLostByACancellation) {
   };
   EXPECT_GT(sweep(2, scenario), 50U);
 }
+
+#ifndef NDEBUG
+TEST_F(GeneratorTest, AssertsThatOneTaskWaitsAtATime) {
+  const auto wait_twice = [this](bool moves) {
+    auto numbers = count_slowly(2, 1s);
+    const auto body = [&](Scope& scope) -> Task<> {
+      scope.spawn(
+          [](Generator<int>& from) -> Task<> { static_cast<void>(co_await from.next()); }(numbers));
+      if (moves) numbers = count_to(1);
+      static_cast<void>(co_await numbers.next());
+    };
+    static_cast<void>(run(with_scope(body)));
+  };
+  EXPECT_DEATH(wait_twice(false), "one next\\(\\) at a time");
+  EXPECT_DEATH(wait_twice(true), "moved while waited on");
+}
+#endif
 
 #ifndef NDEBUG
 TEST_F(GeneratorTest, AssertsThatNoTaskWaitsWhenDestroyed) {
