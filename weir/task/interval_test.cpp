@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "weir/task/scope.hpp"
 #include "weir/task/select.hpp"
 #include "weir/task/sync/channel.hpp"
 #include "weir/task/test/cancel_injection_fixture.hpp"
@@ -83,6 +86,56 @@ TEST_F(IntervalTest, MissedTicksComeInABurst) {
   run(body());
 }
 
+TEST_F(IntervalTest, ATickThatIsLateByWholePeriodsIsSkipped) {
+  const auto body = [this]() -> Task<> {
+    Interval ticks(1s);
+    EXPECT_EQ((co_await ticks.next())->number, 0U);
+    for (std::uint64_t number = 2; number <= 6; number += 2) {
+      EXPECT_TRUE(co_await sleep(2s));
+      const auto tick = co_await ticks.next();
+      EXPECT_EQ(tick->number, number) << "due exactly now";
+      EXPECT_EQ(tick->due, platform_.now());
+      EXPECT_EQ(tick->missed, 1U);
+    }
+    EXPECT_EQ(elapsed(), 7s);
+  };
+  run(body());
+}
+
+TEST_F(IntervalTest, ALateTickIsReturnedInTheNextTurn) {
+  for (const MissedTicks missed : {MissedTicks::skip, MissedTicks::burst}) {
+    const auto body = [&]() -> Task<> {
+      IntervalOptions options;
+      options.missed = missed;
+      Interval ticks(1s, options);
+      EXPECT_TRUE(co_await ticks.next());
+      EXPECT_TRUE(co_await sleep(3500ms));
+      const int late = missed == MissedTicks::burst ? 3 : 1;
+      for (int i = 0; i < late; ++i) {
+        const std::uint64_t turns = loop_->counters().turns.value();
+        const Instant before = platform_.now();
+        EXPECT_TRUE(co_await ticks.next());
+        EXPECT_EQ(loop_->counters().turns.value(), turns + 1);
+        EXPECT_EQ(platform_.now(), before);
+      }
+    };
+    run(body());
+  }
+}
+
+TEST_F(IntervalTest, AnyNegativeDelayMeansOnePeriod) {
+  const auto body = [this]() -> Task<> {
+    for (const Duration delay : {Duration(-1), Duration(-10s), Duration::min()}) {
+      const Instant begun = platform_.now();
+      IntervalOptions options;
+      options.initial_delay = delay;
+      Interval ticks(1s, options);
+      EXPECT_EQ((co_await ticks.next())->due, begun + 1s);
+    }
+  };
+  run(body());
+}
+
 TEST_F(IntervalTest, RestartBeginsANewGrid) {
   const auto body = [this]() -> Task<> {
     Interval ticks(1s);
@@ -107,6 +160,45 @@ TEST_F(IntervalTest, ACancelledWaitTakesNoTick) {
     EXPECT_EQ(elapsed(), 1s);
   };
   run(body());
+}
+
+// The clock calls the event first, then the loop would fire the timer.
+TEST_F(IntervalTest, ACancellationAtTheTimeOfATickLeavesTheTick) {
+  CancelSource cancel;
+  Interval ticks(1s);
+  platform_.at(platform_.now() + 1s, [&] { cancel.cancel(); });
+  EXPECT_EQ(run(as_task(ticks.next()), &cancel).error(), Errc::cancelled);
+  EXPECT_EQ(elapsed(), 1s);
+  const auto tick = run(as_task(ticks.next()));
+  EXPECT_EQ(tick->number, 0U);
+  EXPECT_EQ(tick->missed, 0U);
+  EXPECT_EQ(tick->due, started_ + 1s);
+  EXPECT_EQ(elapsed(), 1s);
+}
+
+TEST_F(IntervalTest, ATickThatLosesASelectAtItsTimeStays) {
+  Interval ticks(1s);
+  Channel<int> channel(1);
+  platform_.at(platform_.now() + 1s, [&] { EXPECT_TRUE(channel.try_send(7)); });
+  const auto body = [&]() -> Task<> {
+    const auto first = co_await select(ticks.next(), channel.receive());
+    EXPECT_EQ(first->index(), 1U);
+    co_await yield();
+    EXPECT_EQ((co_await ticks.next())->number, 0U);
+    EXPECT_EQ((co_await ticks.next())->number, 1U);
+  };
+  run(body());
+  EXPECT_EQ(elapsed(), 2s);
+}
+
+TEST_F(IntervalTest, ACancelledSelectTakesNoTick) {
+  Interval ticks(1s);
+  Channel<int> silent(1);
+  CancelSource cancel;
+  cancel.cancel();
+  EXPECT_EQ(run(as_task(select(ticks.next(), silent.receive())), &cancel).error(), Errc::cancelled);
+  EXPECT_EQ(run(as_task(ticks.next()))->number, 0U);
+  EXPECT_EQ(elapsed(), 1s);
 }
 
 TEST_F(IntervalTest, IsACaseOfASelect) {
@@ -201,6 +293,28 @@ TEST_F(IntervalTest, NoTickIsLostByACancellation) {
   };
   EXPECT_GT(sweep(1, scenario), 6U);
 }
+
+#ifndef NDEBUG
+TEST_F(IntervalTest, AssertsThatOneTaskWaitsAtATime) {
+  enum class Action : std::uint8_t { wait, select, restart, destroy };
+  const auto act_while_waited_on = [this](Action action) {
+    auto ticks = std::make_unique<Interval>(1s);
+    const auto body = [&](Scope& scope) -> Task<> {
+      scope.spawn(
+          [](Interval& from) -> Task<> { static_cast<void>(co_await from.next()); }(*ticks));
+      if (action == Action::restart) ticks->restart();
+      if (action == Action::destroy) ticks.reset();
+      if (action == Action::wait) static_cast<void>(co_await ticks->next());
+      if (action == Action::select) static_cast<void>(co_await select(ticks->next(), sleep(1s)));
+    };
+    static_cast<void>(run(with_scope(body)));
+  };
+  EXPECT_DEATH(act_while_waited_on(Action::wait), "one next\\(\\) at a time");
+  EXPECT_DEATH(act_while_waited_on(Action::select), "one next\\(\\) at a time");
+  EXPECT_DEATH(act_while_waited_on(Action::restart), "waited_on_");
+  EXPECT_DEATH(act_while_waited_on(Action::destroy), "destroyed while waited on");
+}
+#endif
 
 }  // namespace
 }  // namespace weir
