@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "weir/task/sleep.hpp"
@@ -145,6 +147,103 @@ TEST_F(ScopeTest, TheExceptionOfAChildIsThrownAgain) {
   EXPECT_EQ(elapsed(), 2s);
 }
 
+/// Sleeps until it is cancelled, and then fails with `error`.
+Task<Result<>> fails_when_cancelled(std::error_code error) {
+  EXPECT_EQ((co_await sleep_until(never)).error(), Errc::cancelled);
+  co_return fail(error);
+}
+
+Task<> throws_when_cancelled(std::string what) {
+  EXPECT_EQ((co_await sleep_until(never)).error(), Errc::cancelled);
+  throw std::runtime_error(what);
+}
+
+TEST_F(ScopeTest, KeepsTheFirstFailureWhateverFollows) {
+  const auto exception_first = [](Scope& scope) -> Task<> {
+    scope.spawn(fails_when_cancelled(Errc::bad_input));
+    scope.spawn(throws_when_cancelled("second"));
+    scope.spawn(throws_after(1s, "first"));
+    co_return;
+  };
+  std::string thrown;
+  try {
+    static_cast<void>(run(with_scope(exception_first)));
+  } catch (const std::runtime_error& error) {
+    thrown = error.what();
+  }
+  EXPECT_EQ(thrown, "first");
+  const auto error_first = [](Scope& scope) -> Task<Result<int>> {
+    scope.spawn(throws_when_cancelled("late"));
+    scope.spawn(fails_when_cancelled(Errc::bad_input));
+    scope.spawn(fails_after(1s, Errc::conflict));
+    static_cast<void>(co_await sleep(1h));
+    co_return fail(Errc::closed);
+  };
+  EXPECT_EQ(run(with_scope(error_first)).error(), Errc::conflict);
+}
+
+TEST_F(ScopeTest, AFailureAfterTheCancellationCounts) {
+  for (const OnFailure policy : {OnFailure::cancel_siblings, OnFailure::isolate}) {
+    const auto children = [&]() -> Task<> {
+      Scope scope(co_await this_context(), policy);
+      scope.spawn(fails_when_cancelled(Errc::bad_input));
+      scope.spawn(throws_when_cancelled("late"));
+      scope.spawn(fallible_nap(1h));
+      scope.cancel();
+      co_await scope.children_finished();
+      EXPECT_EQ(scope.failures(), 2U) << "all but the one that was only cancelled";
+      const bool recorded = policy == OnFailure::cancel_siblings;
+      EXPECT_EQ(scope.first_error() == Errc::bad_input, recorded);
+      EXPECT_TRUE(scope.first_exception() == nullptr);
+    };
+    run(children());
+  }
+  ASSERT_EQ(platform_.logged().size(), 2U) << "only the isolated ones";
+  EXPECT_EQ(platform_.logged()[0], "weir: a task failed: malformed input");
+  EXPECT_EQ(platform_.logged()[1], "weir: a task failed: exception: late");
+}
+
+TEST_F(ScopeTest, CancelledIsAFailureIfTheScopeWasNotCancelled) {
+  const auto body = [](Scope& scope) -> Task<int> {
+    scope.spawn(fails_after(1s, Errc::cancelled));
+    co_return 1;
+  };
+  EXPECT_EQ(run(with_scope(body)).error(), Errc::cancelled);
+  EXPECT_EQ(run(with_scope(OnFailure::isolate, body)).value(), 1);
+  EXPECT_EQ(platform_.logged(), std::vector<std::string>{"weir: a task failed: cancelled"});
+}
+
+TEST_F(ScopeTest, AnIsolatedScopeThatIsCancelledFromOutsideKeepsItsValue) {
+  CancelSource cancel;
+  platform_.at(platform_.now() + 2s, [&] { cancel.cancel(); });
+  const auto body = [](Scope& scope) -> Task<int> {
+    scope.spawn(fallible_nap(1h));
+    co_return 1;
+  };
+  EXPECT_EQ(run(with_scope(OnFailure::isolate, body), &cancel).value(), 1);
+  EXPECT_EQ(elapsed(), 2s);
+  EXPECT_TRUE(platform_.logged().empty());
+}
+
+/// A category of errors that have no memory for their text.
+class NoMemoryCategory : public std::error_category {
+ public:
+  const char* name() const noexcept override { return "no memory"; }
+  std::string message(int) const override { throw std::bad_alloc(); }
+};
+
+TEST_F(ScopeTest, LogsAFailureWithoutMemoryForItsReason) {
+  const NoMemoryCategory category;
+  const auto body = [&](Scope& scope) -> Task<> {
+    scope.spawn(fails_after(0s, std::error_code(1, category)));
+    co_await nap(1s);
+    EXPECT_EQ(scope.failures(), 1U);
+  };
+  EXPECT_TRUE(run(with_scope(OnFailure::isolate, body)));
+  EXPECT_EQ(platform_.logged(),
+            std::vector<std::string>{"weir: a task failed: reason unknown (out of memory)"});
+}
+
 TEST_F(ScopeTest, AChildMayFailInsideSpawn) {
   const auto immediate = []() -> Task<Result<>> { co_return fail(Errc::not_found); };
   const auto body = [&](Scope& scope) -> Task<> {
@@ -278,12 +377,13 @@ TEST_F(ScopeTest, MayBeCancelledWhileItWaitsForTheChildren) {
 
 TEST_F(ScopeTest, CancellingAScopeLeavesItsParentAlone) {
   const auto inner = [](Scope& scope) -> Task<int> {
+    scope.spawn(fallible_nap(1h));
     scope.cancel();
     EXPECT_EQ((co_await sleep(1s)).error(), Errc::cancelled);
     co_return 1;
   };
   const auto outer = [&](Scope& scope) -> Task<Result<>> {
-    EXPECT_EQ((co_await with_scope(inner)).value(), 1);
+    EXPECT_EQ((co_await with_scope(inner)).value(), 1) << "its child was cut short from inside";
     EXPECT_FALSE(scope.cancelled());
     co_return co_await sleep(1s);
   };
