@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weir/task/scope.hpp"
@@ -168,6 +171,209 @@ TEST_F(SelectTest, TakesOnlyAvailableCasesUnderACancelledSource) {
   EXPECT_EQ(elapsed(), 0s);
 }
 
+// --- kinds of waits -----------------------------------------------------------------------------
+
+/// A Recorder stores the calls of a RecordedWait.
+struct Recorder {
+  Wait* wait = nullptr;
+  std::string calls;
+};
+
+/// A wait of its own kind. It records its calls, and may be available only when it begins.
+class RecordedWait : public Wait {
+ public:
+  using Value = Result<int>;
+  explicit RecordedWait(Recorder& recorder, bool available = false) noexcept
+      : recorder_(&recorder), available_(available) {}
+
+  bool ready() const noexcept { return false; }
+  bool begin(Loop&) {
+    recorder_->wait = this;
+    recorder_->calls += "b";
+    return !available_;
+  }
+  void withdraw() const noexcept { recorder_->calls += "w"; }
+  void on_withdrawn() const noexcept { recorder_->calls += "o"; }
+  Value value() const noexcept { return 7; }
+  WaitAwaiter<RecordedWait> operator co_await() && noexcept {
+    return WaitAwaiter<RecordedWait>(*this);
+  }
+
+ private:
+  Recorder* recorder_;
+  bool available_;
+};
+
+TEST_F(SelectTest, ACaseMayBeAvailableWhenItBegins) {
+  Recorder before, chosen, behind;
+  const auto body = [&]() -> Task<> {
+    const auto first =
+        co_await select(RecordedWait(before), RecordedWait(chosen, true), RecordedWait(behind));
+    EXPECT_EQ(first->index(), 1U);
+    EXPECT_EQ(std::get<1>(*first), 7);
+    EXPECT_EQ(co_await RecordedWait(chosen, true), 7);
+  };
+  run(body());
+  EXPECT_EQ(before.calls, "bwo");
+  EXPECT_EQ(chosen.calls, "bb") << "a case that is taken is not withdrawn";
+  EXPECT_EQ(behind.calls, "") << "a case that has not begun is not withdrawn";
+}
+
+TEST_F(SelectTest, WithdrawsTheCasesThatLoseAndOnlyThem) {
+  std::array<Recorder, 3> all;
+  for (std::size_t granted = 0; granted < all.size(); ++granted) {
+    for (Recorder& each : all) each = Recorder();
+    CancelSource cancel;
+    platform_.at(platform_.now() + 1s, [&] {
+      all[granted].wait->grant();
+      cancel.cancel();  // too late
+    });
+    const auto body = [&]() -> Task<> {
+      const auto first =
+          co_await select(RecordedWait(all[0]), RecordedWait(all[1]), RecordedWait(all[2]));
+      EXPECT_EQ(first->index(), granted);
+    };
+    run(body(), &cancel);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      EXPECT_EQ(all[i].calls, i == granted ? "b" : "bwo") << i << " of " << granted;
+    }
+  }
+}
+
+TEST_F(SelectTest, WithdrawsAllCasesWhenCancelled) {
+  for (const bool early : {true, false}) {
+    Recorder one, other;
+    CancelSource cancel;
+    if (early) {
+      cancel.cancel();
+    } else {
+      platform_.at(platform_.now() + 1s, [&] { cancel.cancel(); });
+    }
+    const auto body = [&]() -> Task<> {
+      const auto first = co_await select(RecordedWait(one), RecordedWait(other));
+      EXPECT_EQ(first.error(), Errc::cancelled);
+    };
+    run(body(), &cancel);
+    EXPECT_EQ(one.calls, "bwo");
+    EXPECT_EQ(other.calls, "bwo");
+  }
+}
+
+// --- waits for one primitive --------------------------------------------------------------------
+
+/// Takes `count` permits and keeps them.
+Task<> take_forever(Semaphore& semaphore, std::size_t count, int& passed) {
+  auto permit = co_await semaphore.acquire(count);
+  EXPECT_TRUE(permit);
+  permit->forget();
+  ++passed;
+}
+
+TEST_F(SelectTest, ACaseThatLosesLetsTheWaitersBehindItContinue) {
+  for (const bool cancels : {false, true}) {
+    Semaphore semaphore(1);
+    ManualResetEvent event;
+    CancelSource cancel;
+    int passed = 0;
+    const auto selects = [&]() -> Task<> {
+      const auto first = co_await select(semaphore.acquire(5), semaphore.acquire(2), event.wait());
+      EXPECT_EQ(first.has_value(), !cancels);
+      if (!cancels) {
+        EXPECT_EQ(first->index(), 2U);
+      }
+    };
+    const auto body = [&](Scope& scope) -> Task<> {
+      CancelSource own(scope.context().cancel);
+      Scope inner({&scope.loop(), &own}, OnFailure::isolate);
+      inner.spawn(selects());
+      scope.spawn(take_forever(semaphore, 1, passed));
+      co_await yield();
+      EXPECT_EQ(passed, 0) << "the first case is before it";
+      if (cancels) {
+        own.cancel();
+      } else {
+        event.set();
+      }
+      co_await inner.children_finished();
+      co_await yield();
+      EXPECT_EQ(passed, 1);
+    };
+    EXPECT_TRUE(run(with_scope(body)));
+  }
+}
+
+// The case that loses leaves its queue while the first case is granted.
+TEST_F(SelectTest, TakesThePermitsOfOneCaseOnce) {
+  for (const std::size_t released : {1U, 2U, 3U}) {
+    SCOPED_TRACE(released);
+    Semaphore semaphore(0);
+    int passed = 0, selected = 0;
+    const auto selects = [&]() -> Task<> {
+      auto first = co_await select(semaphore.acquire(1), semaphore.acquire(5));
+      EXPECT_EQ(first->index(), 0U);
+      std::get<0>(*first)->forget();
+      ++selected;
+    };
+    const auto body = [&](Scope& scope) -> Task<> {
+      scope.spawn(selects());
+      for (int i = 0; i < 2; ++i) scope.spawn(take_forever(semaphore, 1, passed));
+      semaphore.release(released);
+      co_await yield();
+      co_await yield();
+      EXPECT_EQ(selected, 1);
+      EXPECT_EQ(passed, static_cast<int>(released) - 1);
+      EXPECT_EQ(semaphore.available(), 0U);
+      semaphore.release(3 - released);
+    };
+    EXPECT_TRUE(run(with_scope(body)));
+    EXPECT_EQ(semaphore.available(), 0U);
+  }
+}
+
+TEST_F(SelectTest, ACaseThatIsGrantedLeavesTheOtherPermitsFree) {
+  Semaphore semaphore(0);
+  const auto body = [&](Scope& scope) -> Task<> {
+    scope.spawn([](Semaphore& of) -> Task<> {
+      EXPECT_TRUE(co_await sleep(1s));
+      of.release(3);
+      EXPECT_EQ(of.available(), 2U);
+    }(semaphore));
+    const auto first = co_await select(semaphore.acquire(1), semaphore.acquire(5));
+    EXPECT_EQ(first->index(), 0U);
+    co_await yield();
+    EXPECT_EQ(semaphore.available(), 2U);
+  };
+  EXPECT_TRUE(run(with_scope(body)));
+  EXPECT_EQ(semaphore.available(), 3U);
+}
+
+TEST_F(SelectTest, AGrantBeatsALaterCancellation) {
+  AutoResetEvent event;
+  Channel<int> silent(1);
+  CancelSource cancel;
+  platform_.at(platform_.now() + 1s, [&] {
+    event.set();
+    cancel.cancel();
+  });
+  const auto body = [&]() -> Task<> {
+    const auto first = co_await select(silent.receive(), event.wait());
+    EXPECT_EQ(first->index(), 1U);
+    EXPECT_TRUE(cancel.cancelled());
+  };
+  run(body(), &cancel);
+  EXPECT_FALSE(event.is_set());
+}
+
+template <class... A>
+concept Selectable = requires(A... waits) { select(std::move(waits)...); };
+
+TEST_F(SelectTest, TakesAtLeastOneCase) {
+  EXPECT_FALSE(Selectable<>);
+  EXPECT_TRUE(Selectable<Sleep>);
+  EXPECT_EQ(run(as_task(select(sleep(1s))))->index(), 0U);
+  EXPECT_EQ(elapsed(), 1s);
+}
+
 // --- time ---------------------------------------------------------------------------------------
 
 TEST_F(SelectTest, APassedDeadlineIsChosenInOrder) {
@@ -189,6 +395,24 @@ TEST_F(SelectTest, APassedDeadlineIsChosenInOrder) {
     EXPECT_EQ(elapsed(), 1s);
   };
   run(body());
+}
+
+// The clock calls the event first, then the loop would fire the timer.
+TEST_F(SelectTest, ATimerThatLosesAtItsTimeDoesNotFire) {
+  Channel<int> channel(1);
+  const auto body = [&]() -> Task<> {
+    const auto first = co_await select(channel.receive(), sleep(1s));
+    EXPECT_EQ(first->index(), 0U);
+    co_await yield();
+    const auto second = co_await select(sleep_until(started_ + 2s), channel.receive());
+    EXPECT_EQ(second->index(), 1U);
+    co_await yield();
+  };
+  for (const Duration length : {1s, 2s}) {
+    platform_.at(started_ + length, [&] { EXPECT_TRUE(channel.try_send(7)); });
+  }
+  run(body());
+  EXPECT_EQ(elapsed(), 2s);
 }
 
 TEST_F(SelectTest, ATaskThatIsAlwaysLateLetsOthersRun) {
