@@ -73,6 +73,19 @@ TEST_F(SleepTest, MayBeCancelledWhileItSleeps) {
   EXPECT_EQ(elapsed(), 400ms);
 }
 
+// The clock calls the event first, then the loop would fire the timer.
+TEST_F(SleepTest, ACancellationAtItsTimeResumesItOnce) {
+  CancelSource cancel;
+  platform_.at(platform_.now() + 1s, [&] { cancel.cancel(); });
+  const auto body = [&]() -> Task<> {
+    EXPECT_EQ((co_await sleep(1s)).error(), Errc::cancelled);
+    co_await yield();
+    EXPECT_EQ((co_await sleep_until(platform_.now())).error(), Errc::cancelled);
+  };
+  run(body(), &cancel);
+  EXPECT_EQ(elapsed(), 1s);
+}
+
 // The timer of the sleeper fires, then the test cancels the sleeper, then the sleeper runs.
 TEST_F(SleepTest, AFiredTimerBeatsCancellation) {
   CancelSource cancel;
