@@ -115,6 +115,25 @@ TEST_F(TimeoutTest, CancelledFromOutsideIsCancelled) {
   EXPECT_EQ(elapsed(), 1s);
 }
 
+TEST_F(TimeoutTest, ACancellationFromOutsideBeatsATimeoutThatFollows) {
+  const auto ends_late = []() -> Task<Result<>> {
+    const Context own = co_await this_context();
+    const auto slept = co_await sleep(1h);
+    auto tidy = in_context(Context{own.loop, nullptr}, as_task(sleep(5s)));
+    EXPECT_TRUE(co_await std::move(tidy));
+    co_return slept;
+  };
+  CancelSource cancel;
+  platform_.at(platform_.now() + 1s, [&] { cancel.cancel(); });
+  EXPECT_EQ(run(timeout(3s, ends_late()), &cancel).error(), Errc::cancelled);
+  EXPECT_EQ(elapsed(), 6s);
+  const auto plain = [&]() -> Task<> { static_cast<void>(co_await ends_late()); };
+  CancelSource again;
+  platform_.at(platform_.now() + 1s, [&] { again.cancel(); });
+  EXPECT_TRUE(run(timeout(3s, plain()), &again)) << "the timeout did not cut it short";
+  EXPECT_EQ(elapsed(), 12s);
+}
+
 TEST_F(TimeoutTest, TheInnerOfTwoMayExpire) {
   EXPECT_EQ(run(timeout(3s, timeout(1s, slow(5s, 5)))).error(), Errc::timed_out);
   EXPECT_EQ(elapsed(), 1s);
