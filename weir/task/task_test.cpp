@@ -236,6 +236,17 @@ TEST_F(TaskTest, FramesComeFromThePoolAndReturn) {
   EXPECT_EQ(frames(), 0U);
 }
 
+TEST_F(TaskTest, ThePoolCountsFramesAsFrames) {
+  const auto outer = [this]() -> Task<> {
+    EXPECT_EQ(loop_->blocks().blocks_in_use(BlockUse::frame), 1U);
+    Task<int> inner = seven();
+    EXPECT_EQ(loop_->blocks().blocks_in_use(BlockUse::frame), 2U);
+    EXPECT_EQ(co_await std::move(inner), 7);
+  };
+  run_made([&] { return outer(); });
+  EXPECT_EQ(loop_->blocks().blocks_in_use(BlockUse::frame), 0U);
+}
+
 TEST_F(TaskTest, ATaskMayRunOnAnotherThreadThanItWasMadeOn) {
   Task<int> made = seven();  // the heap holds the frame, since no loop runs here
   EXPECT_EQ(frames(), 0U);
@@ -272,6 +283,29 @@ TEST_F(TaskTest, RunHappensInsideTurnsOfTheLoop) {
   };
   EXPECT_TRUE(run(inside()));
   EXPECT_EQ(Loop::current(), nullptr);
+}
+
+TEST_F(TaskTest, RunReturnsAtTheEndOfTheTaskWithoutWaitingForATimer) {
+  TimerProbe later;
+  loop_->timers().start(later, platform_.now() + 1h);
+  EXPECT_EQ(run(seven()), 7);
+  EXPECT_EQ(elapsed(), 0s);
+  EXPECT_TRUE(run(as_task(sleep(1s))));
+  EXPECT_EQ(elapsed(), 1s);
+  later.cancel();
+}
+
+TEST_F(TaskTest, YieldIsNotAffectedByACancellation) {
+  CancelSource cancel;
+  cancel.cancel();
+  bool others_ran = false;
+  CallProbe other([&] { others_ran = true; });
+  const auto yields = [&]() -> Task<> {
+    loop_->ready(other);
+    co_await yield();
+    EXPECT_TRUE(others_ran);
+  };
+  run(yields(), &cancel);
 }
 
 }  // namespace
