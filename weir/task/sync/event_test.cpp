@@ -39,6 +39,25 @@ TEST_F(EventTest, ManualLetsAllWaitersPassInOrder) {
   EXPECT_TRUE(run(with_scope(body)));
 }
 
+TEST_F(EventTest, IsSetFromSetUntilReset) {
+  const auto check = [](auto& shut, auto& open) {
+    EXPECT_FALSE(shut.is_set());
+    EXPECT_TRUE(open.is_set());
+    shut.set();
+    open.reset();
+    EXPECT_TRUE(shut.is_set());
+    EXPECT_FALSE(open.is_set());
+  };
+  ManualResetEvent manual, set_manual(true);
+  AutoResetEvent automatic, set_automatic(true);
+  check(manual, set_manual);
+  check(automatic, set_automatic);
+  EXPECT_TRUE(run(as_task(manual.wait())));
+  EXPECT_TRUE(run(as_task(automatic.wait())));
+  EXPECT_TRUE(manual.is_set());
+  EXPECT_FALSE(automatic.is_set()) << "one task has passed";
+}
+
 TEST_F(EventTest, ManualResetDoesNotStopGrantedWaiters) {
   ManualResetEvent event;
   std::vector<int> passed;

@@ -2,7 +2,10 @@
 #include "weir/task/sync/mutex.hpp"
 
 #include <gtest/gtest.h>
+
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weir/task/scope.hpp"
@@ -55,6 +58,34 @@ TEST_F(MutexTest, UnlockHandsOverImmediatelyAndResumesLater) {
   EXPECT_TRUE(run(with_scope(body)));
 }
 
+TEST_F(MutexTest, TryLockHoldsTheMutexAlone) {
+  Mutex mutex;
+  for (int round = 0; round < 3; ++round) {
+    const auto guard = mutex.try_lock();
+    ASSERT_TRUE(guard && guard->owns());
+    EXPECT_TRUE(mutex.locked());
+    EXPECT_FALSE(mutex.try_lock());
+  }
+  EXPECT_FALSE(mutex.locked());
+  EXPECT_FALSE(Mutex::Guard().owns());
+}
+
+TEST_F(MutexTest, AGuardMovesWithTheLock) {
+  Mutex first, second;
+  auto guard = first.try_lock();
+  auto other = second.try_lock();
+  ASSERT_TRUE(guard && other);
+  *guard = std::move(*other);
+  EXPECT_FALSE(first.locked()) << "the guard gave its lock back";
+  EXPECT_TRUE(second.locked());
+  EXPECT_FALSE(other->owns());
+  other.reset();
+  EXPECT_TRUE(second.locked());
+  guard->unlock();
+  guard->unlock();
+  EXPECT_FALSE(second.locked());
+}
+
 TEST_F(MutexTest, LockingTwiceEndsOnlyByCancelling) {
   Mutex mutex;
   const auto body = [&]() -> Task<> {
@@ -101,6 +132,17 @@ TEST_F(MutexTest, IsNeverStuckAfterACancellation) {
   };
   EXPECT_GT(sweep(3, scenario), 60U);
 }
+
+#ifndef NDEBUG
+TEST_F(MutexTest, AssertsThatItIsUnlockedWhenDestroyed) {
+  const auto destroy = [](auto mutex) {
+    const auto guard = mutex->try_lock();
+    mutex.reset();
+  };
+  EXPECT_DEATH(destroy(std::make_unique<Mutex>()), "destroyed while locked");
+  EXPECT_DEATH(destroy(std::make_unique<SharedMutex>()), "destroyed while locked");
+}
+#endif
 
 }  // namespace
 
@@ -183,6 +225,22 @@ TEST_F(SharedMutexTest, TryLockNeverWaits) {
   auto alone = mutex_.try_lock();
   ASSERT_TRUE(alone);
   EXPECT_FALSE(mutex_.try_lock() || mutex_.try_lock_shared());
+}
+
+TEST_F(SharedMutexTest, AReaderHoldsTheMutexTogetherWithReadersOnly) {
+  {
+    auto guard = mutex_.try_lock_shared();
+    ASSERT_TRUE(guard && guard->owns());
+    EXPECT_FALSE(guard->exclusive());
+    SharedMutex::Guard moved = std::move(*guard);
+    EXPECT_FALSE(guard->owns());
+    EXPECT_TRUE(moved.owns());
+    EXPECT_FALSE(mutex_.try_lock());
+    EXPECT_TRUE(mutex_.try_lock_shared());
+  }
+  const auto alone = mutex_.try_lock();
+  ASSERT_TRUE(alone) << "all readers have left";
+  EXPECT_TRUE(alone->exclusive());
 }
 
 // --- cancelled at every point -------------------------------------------------------------------

@@ -80,6 +80,33 @@ TEST_F(SemaphoreTest, PermitsMoveAndGiveBackOnce) {
   EXPECT_EQ(SemaphorePermit().count(), 0U);
 }
 
+TEST_F(SemaphoreTest, TakesAndAddsOnePermitByDefault) {
+  Semaphore semaphore(3);
+  const auto one = semaphore.try_acquire();
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->count(), 1U);
+  EXPECT_EQ(semaphore.available(), 2U);
+  const auto two = run(as_task(semaphore.acquire()));
+  EXPECT_EQ(two->count(), 1U);
+  EXPECT_EQ(semaphore.available(), 1U);
+  semaphore.release();
+  EXPECT_EQ(semaphore.available(), 2U);
+  EXPECT_TRUE(semaphore.try_acquire(2)) << "exactly as many as there are";
+  EXPECT_FALSE(semaphore.try_acquire(3));
+}
+
+TEST_F(SemaphoreTest, ForgottenPermitsAreLost) {
+  Semaphore semaphore(2);
+  {
+    auto permit = semaphore.try_acquire(2);
+    ASSERT_TRUE(permit);
+    permit->forget();
+    EXPECT_EQ(permit->count(), 0U);
+    permit->release();
+  }
+  EXPECT_EQ(semaphore.available(), 0U);
+}
+
 TEST_F(SemaphoreTest, ACancelledWaiterLetsThoseBehindItContinue) {
   Semaphore semaphore(1);
   std::vector<std::size_t> order;
