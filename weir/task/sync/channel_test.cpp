@@ -205,6 +205,62 @@ TEST_F(ChannelTest, ValuesThatWereNotReceivedAreDestroyed) {
   EXPECT_EQ(value.use_count(), 1);
 }
 
+/// A value that counts its objects.
+class Counted {
+ public:
+  explicit Counted(int& alive) noexcept : alive_(&alive) { ++*alive_; }
+  Counted(Counted&& other) noexcept : alive_(other.alive_) { ++*alive_; }
+  ~Counted() { --*alive_; }
+
+ private:
+  int* alive_;
+};
+
+TEST_F(ChannelTest, HoldsNoObjectOfAValueThatLeft) {
+  for (const std::size_t capacity : {1U, 2U, 3U}) {
+    int alive = 0;
+    {
+      Channel<Counted> channel(capacity);
+      for (int round = 0; round < 5; ++round) {
+        EXPECT_TRUE(channel.try_send(Counted(alive)));
+        EXPECT_EQ(alive, 1);
+        const auto value = channel.try_receive();
+        EXPECT_TRUE(value);
+        EXPECT_EQ(alive, 1) << "only the received one";
+      }
+      EXPECT_EQ(alive, 0);
+      while (channel.try_send(Counted(alive))) continue;
+      EXPECT_EQ(alive, static_cast<int>(capacity));
+    }
+    EXPECT_EQ(alive, 0);
+  }
+}
+
+TEST_F(ChannelTest, AValueThatASenderCouldNotSendIsDestroyed) {
+  int alive = 0;
+  Channel<Counted> channel(0);
+  EXPECT_EQ(run(timeout(1s, channel.send(Counted(alive)))).error(), Errc::timed_out);
+  EXPECT_EQ(alive, 0);
+  channel.close();
+  EXPECT_EQ(run(as_task(channel.send(Counted(alive)))).error(), Errc::closed);
+  EXPECT_EQ(alive, 0);
+}
+
+TEST_F(ChannelTest, ClosingLeavesTheValuesOfWaitingSendersWithThem) {
+  Channel<std::unique_ptr<int>> channel(0);
+  auto value = std::make_unique<int>(1);
+  const auto body = [&](Scope& scope) -> Task<> {
+    scope.spawn([](Channel<std::unique_ptr<int>>& to, std::unique_ptr<int>& from) -> Task<> {
+      EXPECT_EQ((co_await to.send_from(from)).error(), Errc::closed);
+      EXPECT_NE(from, nullptr);
+    }(channel, value));
+    channel.close();
+    EXPECT_FALSE(channel.try_receive());
+    co_return;
+  };
+  EXPECT_TRUE(run(with_scope(body)));
+}
+
 // --- cancelled at every point -------------------------------------------------------------------
 
 /// A Ledger records where each value ended.
