@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -49,6 +50,66 @@ TEST_F(RateLimiterTest, RejectsMoreThanTheBucketHolds) {
   EXPECT_EQ(limiter.available(platform_.now()), 5U);
   EXPECT_TRUE(run(as_task(limiter.acquire(5))));
   EXPECT_EQ(elapsed(), 0s);
+}
+
+TEST_F(RateLimiterTest, RejectsARequestOfAnySizeAboveTheBucket) {
+  RateLimiter limiter(ten_a_second);
+  // The parts of 2^56 tokens of this bucket are a multiple of 2^64.
+  for (const std::uint64_t count : {std::uint64_t{6}, std::uint64_t{1} << 56, ~std::uint64_t{0}}) {
+    EXPECT_FALSE(limiter.try_acquire(platform_.now(), count)) << count;
+    EXPECT_EQ(run(as_task(limiter.acquire(count))).error(), Errc::limit_reached) << count;
+  }
+  EXPECT_EQ(limiter.available(platform_.now()), 5U);
+}
+
+TEST_F(RateLimiterTest, AllowsOneTokenASecondByDefault) {
+  const RateLimit limit;
+  RateLimiter limiter(limit);
+  const Instant now = platform_.now();
+  EXPECT_EQ(limiter.available(now + 1h), 1U);
+  EXPECT_TRUE(limiter.try_acquire(now + 1h));
+  EXPECT_FALSE(limiter.try_acquire(now + 1h));
+  EXPECT_FALSE(limiter.try_acquire(now + 1h + 1s - 1ns));
+  EXPECT_TRUE(limiter.try_acquire(now + 1h + 1s));
+  RateLimiter burst(ten_a_second);
+  EXPECT_TRUE(run(as_task(burst.acquire())));
+  EXPECT_EQ(burst.available(platform_.now()), 4U);
+}
+
+// 3 tokens in 10 ns: a token each 3.33 ns.
+constexpr RateLimit three_in_ten{.tokens = 3, .per = Duration(10), .burst = 1};
+
+TEST_F(RateLimiterTest, ATokenComesAtTheFirstNanosecondThatCompletesIt) {
+  RateLimiter limiter(three_in_ten);
+  Instant now = platform_.now();
+  for (const bool each : {true, false}) {
+    EXPECT_TRUE(limiter.try_acquire(now));
+    EXPECT_EQ(limiter.available(now), 0U);
+    if (each) {
+      EXPECT_EQ(limiter.available(now + 1ns), 0U);
+      EXPECT_EQ(limiter.available(now + 2ns), 0U);
+    }
+    EXPECT_EQ(limiter.available(now + 3ns), 0U);
+    EXPECT_EQ(limiter.available(now + 4ns), 1U);
+    now += 1h;  // a full bucket saves nothing more
+  }
+  RateLimiter whole({.tokens = 1, .per = Duration(2), .burst = 1});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(whole.available(now + Duration(i)), 1U) << i;
+  now += 1h;
+  EXPECT_TRUE(whole.try_acquire(now));
+  EXPECT_EQ(whole.available(now + 1ns), 0U);
+  EXPECT_EQ(whole.available(now + 2ns), 1U) << "the last missing part counts too";
+  EXPECT_EQ(whole.available(now + 1h), 1U);
+}
+
+TEST_F(RateLimiterTest, TimeThatGoesBackAddsNoTokens) {
+  RateLimiter limiter(ten_a_second);
+  const Instant now = platform_.now();
+  EXPECT_TRUE(limiter.try_acquire(now + 1h, 5));
+  EXPECT_EQ(limiter.available(now), 0U);
+  EXPECT_EQ(limiter.available(now + 1h), 0U);
+  EXPECT_EQ(limiter.available(now + 1h + 99ms), 0U);
+  EXPECT_EQ(limiter.available(now + 1h + 100ms), 1U);
 }
 
 TEST_F(RateLimiterTest, SmallRequestsDoNotOvertakeALargeOne) {
@@ -103,6 +164,21 @@ TEST_F(RateLimiterTest, AFullBucketSavesNothingForTheTimeAfterAWaiter) {
     EXPECT_TRUE(co_await sleep(1s));
     EXPECT_EQ(limiter.available(later + 99ms), 0U);
     EXPECT_EQ(limiter.available(later + 100ms), 1U);
+  };
+  EXPECT_TRUE(run(with_scope(body)));
+}
+
+TEST_F(RateLimiterTest, AWaiterThatIsServedLateSavesLessThanANanosecond) {
+  RateLimiter limiter(three_in_ten);
+  const auto body = [&](Scope& scope) -> Task<> {
+    EXPECT_TRUE(co_await limiter.acquire());
+    scope.spawn(as_task(limiter.acquire()));
+    co_await yield();
+    const Instant later = platform_.now() + 10s;
+    EXPECT_EQ(limiter.available(later), 1U);
+    EXPECT_TRUE(co_await sleep(1s));
+    EXPECT_EQ(limiter.available(later + 2ns), 0U);
+    EXPECT_EQ(limiter.available(later + 4ns), 1U);
   };
   EXPECT_TRUE(run(with_scope(body)));
 }
@@ -179,6 +255,24 @@ TEST_F(RateLimiterTest, CheckRejectsInvalidLimits) {
   EXPECT_TRUE(fast.try_acquire(platform_.now(), 1'000'000));
   EXPECT_FALSE(fast.try_acquire(platform_.now(), 1));
   EXPECT_TRUE(fast.try_acquire(platform_.now() + 1ns, 1'000'000));
+}
+
+// The time to fill the bucket must fit into 63 bits of nanoseconds.
+TEST_F(RateLimiterTest, CheckAcceptsTheLongestTimeToFillTheBucket) {
+  const auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const auto served = [](std::uint64_t tokens, Duration per, std::uint64_t burst) {
+    return RateLimiter::check({.tokens = tokens, .per = per, .burst = burst}).has_value();
+  };
+  EXPECT_TRUE(served(1, 1ns, most));
+  EXPECT_FALSE(served(1, 1ns, most + 1));
+  EXPECT_TRUE(served(1, 10ns, most / 10));
+  EXPECT_FALSE(served(1, 10ns, most / 10 + 1));
+  EXPECT_TRUE(served(5, 10ns, most / 2)) << "5 in 10 ns are 1 in 2 ns";
+  EXPECT_FALSE(served(5, 10ns, most / 2 + 1));
+  RateLimiter longest({.tokens = 1, .per = Duration(1), .burst = most});
+  EXPECT_TRUE(longest.try_acquire(platform_.now(), most));
+  EXPECT_FALSE(longest.try_acquire(platform_.now()));
+  EXPECT_TRUE(longest.try_acquire(platform_.now() + 1ns));
 }
 
 TEST_F(RateLimiterTest, AvailableTokensAreChosenInTheOrderOfASelect) {
