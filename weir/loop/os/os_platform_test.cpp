@@ -3,21 +3,28 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <thread>
@@ -27,6 +34,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/os/detail/machine/affinity.hpp"
+#include "weir/os/test/temporary_tree.hpp"
 
 namespace weir {
 namespace {
@@ -378,6 +386,248 @@ TEST(OsPlatformTest, RunsNoLoopIfAThreadCannotStart) {
   for (const auto& loop : loops) EXPECT_EQ(loop->counters().turns.value(), 0U);
   EXPECT_TRUE(comes_down_to(threads_before));
   EXPECT_FALSE(blocks(SIGINT));
+}
+
+TEST(OsPlatformTest, RunsNoLoopWithoutDescriptorsForItsEvents) {
+  OsPlatform platform;
+  auto loops = make_loops(platform, 1);
+  loops[0]->stop();
+  Control control([](Signal) {});
+  const std::size_t before = descriptors();
+  // run() opens two events, and with a control also a descriptor for signals and one more event.
+  for (const std::size_t room : {0U, 1U, 2U, 3U}) {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    rlimit tight = limit;
+    const int lowest_free = ::dup(0);
+    ::close(lowest_free);
+    tight.rlim_cur = static_cast<rlim_t>(lowest_free) + room;
+    ::setrlimit(RLIMIT_NOFILE, &tight);
+    const auto ran = platform.run(placements_of(loops), &control);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    ASSERT_FALSE(ran) << room;
+    EXPECT_EQ(ran.error(), system_error(EMFILE));
+    EXPECT_EQ(descriptors(), before);
+    EXPECT_FALSE(blocks(SIGINT));
+  }
+  EXPECT_EQ(loops[0]->counters().turns.value(), 0U);
+}
+
+TEST(OsPlatformTest, ErrorsOfTheKernelAreReturned) {
+  OsPlatform platform;
+  EXPECT_EQ(platform.open_stream(os::Address()).error(), system_error(EAFNOSUPPORT));
+  EXPECT_EQ(platform.open_datagrams({}).error(), system_error(EAFNOSUPPORT));
+  EXPECT_EQ(platform.share(-1).error(), system_error(EBADF));
+  EXPECT_EQ(platform.local_address(-1).error(), system_error(EBADF));
+  EXPECT_FALSE(platform.unacked_bytes(-1));
+  EXPECT_FALSE(platform.refuse_new_connections(-1));
+}
+
+TEST(OsPlatformTest, DelayOfSmallWritesCanBeAllowed) {
+  OsPlatform platform;
+  auto tcp = platform.open_stream(os::Address::loopback(1));
+  for (const bool no_delay : {true, false}) {
+    ASSERT_TRUE(platform.configure(tcp->value(), {.no_delay = no_delay}));
+    int on = -1;
+    socklen_t size = sizeof on;
+    ASSERT_EQ(::getsockopt(tcp->value(), IPPROTO_TCP, TCP_NODELAY, &on, &size), 0);
+    EXPECT_EQ(on != 0, no_delay);
+  }
+}
+
+TEST(OsPlatformTest, ConnectionsAcceptedInADrainReceiveAfterConfigure) {
+  OsPlatform platform;
+  auto listener = platform.listen(os::Address::loopback(0), {});
+  auto client = os::open_stream(os::AddressFamily::ipv4);
+  ASSERT_TRUE(os::start_connect(client->get(), *platform.local_address(listener->value())));
+  ASSERT_TRUE(becomes(listener->value(), POLLIN));
+  ASSERT_TRUE(platform.refuse_new_connections(listener->value()));
+  const auto accepted = os::accept_one(listener->value());
+  ASSERT_TRUE(accepted);
+  ASSERT_TRUE(platform.configure(accepted->get(), {}));
+  ASSERT_EQ(::send(client->get(), "late", 4, MSG_NOSIGNAL), 4);
+  ASSERT_TRUE(becomes(accepted->get(), POLLIN));
+  std::array<char, 8> bytes{};
+  EXPECT_EQ(::recv(accepted->get(), bytes.data(), bytes.size(), 0), 4);
+}
+
+TEST(OsPlatformTest, InheritsOnlyListeningSockets) {
+  OsPlatform platform;
+  const os::Fd listening = os::open_listener(os::Address::loopback(0)).value();
+  const int inherited = ::dup(listening.get());
+  ASSERT_EQ(::fcntl(inherited, F_SETFL, 0), 0);  // blocking, and open after exec
+  {
+    const auto socket = platform.inherit_listener(inherited);
+    ASSERT_TRUE(socket);
+    EXPECT_EQ(socket->value(), inherited);
+    EXPECT_EQ(::fcntl(inherited, F_GETFD), FD_CLOEXEC);
+    EXPECT_NE(::fcntl(inherited, F_GETFL) & O_NONBLOCK, 0);
+  }
+  EXPECT_EQ(::fcntl(inherited, F_GETFD), -1);
+  const auto refuses = [&](os::Fd wrong) {
+    const int number = wrong.get();
+    const auto error = platform.inherit_listener(wrong.release()).error();
+    EXPECT_EQ(::fcntl(number, F_GETFD), -1) << "it is closed";
+    return error;
+  };
+  EXPECT_EQ(refuses(os::open_stream(os::AddressFamily::ipv4).value()), system_error(EINVAL));
+  EXPECT_EQ(refuses(os::open_event().value()), system_error(ENOTSOCK));
+  EXPECT_EQ(platform.inherit_listener(-1).error(), system_error(EBADF));
+}
+
+TEST(OsPlatformTest, RemovesThePathsOfItsOwnSocketsOnly) {
+  const os::TemporaryTree tree;
+  const auto address_of = [&](const char* name) {
+    return os::Address::local(tree.path(name)).value();
+  };
+  const auto exists = [&](const char* name) { return std::filesystem::exists(tree.path(name)); };
+  OsPlatform platform;
+  OsPlatform other;
+  auto first = platform.listen(address_of("first"), {}).value();
+  const auto second = platform.listen(address_of("second"), {}).value();
+  const os::Fd foreign = os::open_listener(address_of("foreign")).value();
+  platform.remove_local_path(address_of("foreign"));
+  platform.remove_local_path(os::Address::loopback(80));
+  EXPECT_TRUE(exists("foreign"));
+  platform.remove_local_path(address_of("first"));
+  EXPECT_FALSE(exists("first"));
+  EXPECT_TRUE(exists("second"));
+  first = platform.listen(address_of("first"), {}).value();
+  platform.remove_local_path(address_of("first"));
+  EXPECT_FALSE(exists("first")) << "the file of the newer socket";
+  const auto successor = other.listen(address_of("first"), {}).value();
+  platform.remove_local_path(address_of("first"));
+  EXPECT_TRUE(exists("first")) << "removed once";
+  platform.remove_local_path(address_of("second"));
+  EXPECT_FALSE(exists("second"));
+  const auto inherited = other.inherit_listener(::dup(foreign.get()));
+  ASSERT_TRUE(inherited);
+  other.remove_local_path(address_of("foreign"));
+  EXPECT_FALSE(exists("foreign")) << "an inherited socket is its own";
+}
+
+TEST(OsPlatformTest, ReachesTheFilesOfTheSystem) {
+  const os::TemporaryTree tree;
+  OsPlatform platform;
+  FileSystem& files = platform.files();
+  EXPECT_EQ(files.open(tree.path("absent"), {}).error(), system_error(ENOENT));
+  ASSERT_TRUE(files.make_directory(tree.path("folder"), 0700));
+  const std::string from = tree.path("folder/from");
+  const std::string to = tree.path("folder/to");
+  tree.write("folder/from", "");
+  {
+    const int written = ::open(from.c_str(), O_RDWR | O_CLOEXEC);
+    const Descriptor file(platform, written);
+    EXPECT_EQ(files.write_at(file.value(), to_bytes("hello"), 2).value(), 5U);
+    std::array<std::byte, 8> room{};
+    EXPECT_EQ(files.read_at(file.value(), room, 3).value(), 4U);
+    EXPECT_EQ(room[0], std::byte{'e'});
+    EXPECT_TRUE(files.resize(file.value(), 4));
+    EXPECT_TRUE(files.sync(file.value()));
+    EXPECT_EQ(files.file_status(file.value())->size, 4U);
+  }
+  ASSERT_TRUE(files.rename(from, to));
+  EXPECT_EQ(files.path_status(to)->size, 4U);
+  EXPECT_EQ(files.path_status(from).error(), system_error(ENOENT));
+  const auto entries = files.list(tree.path("folder"), 10);
+  ASSERT_TRUE(entries);
+  EXPECT_EQ(*entries, (std::vector<os::DirectoryEntry>{{"to", os::FileKind::file}}));
+  EXPECT_TRUE(files.sync_directory(tree.path("folder")));
+  {
+    const auto readable = files.open(to, {});
+    ASSERT_TRUE(readable);
+    EXPECT_EQ(::fcntl(readable->value(), F_GETFD), FD_CLOEXEC);
+  }
+  EXPECT_TRUE(files.remove(to));
+  EXPECT_FALSE(std::filesystem::exists(to));
+}
+
+TEST(OsPlatformTest, ItsTopologyIsThatOfTheThreadThatMadeIt) {
+  const std::vector<int> allowed = os::allowed_cpus();
+  OsPlatform platform;
+  const os::Topology before = platform.topology();
+  EXPECT_EQ(before.cpus_allowed, allowed.size());
+  ASSERT_TRUE(os::pin_current_thread(allowed.back()));
+  EXPECT_EQ(platform.topology().cpus_allowed, allowed.size());
+  ASSERT_TRUE(os::set_allowed_cpus(allowed));
+}
+
+TEST(OsPlatformTest, ThreadsOfAPoolAreLimited) {
+  OsPlatform platform;
+  EXPECT_GE(platform.threads_max(), 1U);
+  EXPECT_LE(platform.threads_max(), 1024U);
+}
+
+TEST(OsPlatformTest, NamesTheReasonOfARequestedBackend) {
+  OsPlatform platform;
+  RunQueue ready;
+  for (const BackendChoice choice : {BackendChoice::epoll, BackendChoice::poll}) {
+    EXPECT_EQ(platform.make_backend(choice, ready)->reason, "set by the program");
+  }
+  const auto best = platform.make_backend(BackendChoice::automatic, ready);
+  if (best->backend->name() == "uring") {
+    EXPECT_EQ(best->reason, "io_uring is available");
+  }
+}
+
+/// Makes system calls fail with EPERM for the rest of this thread's life, as the profiles of
+/// container runtimes do.
+void refuse_system_calls(std::initializer_list<int> numbers) {
+  ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+  for (const int number : numbers) {
+    std::array<sock_filter, 4> program = {
+        sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, 1),
+        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog filter{program.size(), program.data()};
+    ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+  }
+}
+
+TEST(OsPlatformTest, FallsBackToTheNextBestBackendAndSaysWhy) {
+  const std::string hint =
+      "Operation not permitted (a container's seccomp profile, or kernel.io_uring_disabled?)";
+  std::thread([&] {
+    OsPlatform platform;
+    RunQueue ready;
+    ASSERT_NO_FATAL_FAILURE(refuse_system_calls({SYS_io_uring_setup}));
+    const auto second = platform.make_backend(BackendChoice::automatic, ready);
+    ASSERT_TRUE(second);
+    EXPECT_EQ(second->backend->name(), "epoll");
+    EXPECT_EQ(second->reason, "io_uring: " + hint);
+    EXPECT_EQ(platform.make_backend(BackendChoice::uring, ready).error(), system_error(EPERM));
+    EXPECT_EQ(platform.make_backend(BackendChoice::uring_6_1, ready).error(), system_error(EPERM));
+    ASSERT_NO_FATAL_FAILURE(refuse_system_calls({SYS_epoll_create1}));
+    const auto third = platform.make_backend(BackendChoice::automatic, ready);
+    ASSERT_TRUE(third);
+    EXPECT_EQ(third->backend->name(), "poll");
+    EXPECT_EQ(third->reason, "io_uring: " + hint + "; epoll: " + hint);
+    EXPECT_EQ(platform.make_backend(BackendChoice::epoll, ready).error(), system_error(EPERM));
+  }).join();
+}
+
+TEST(OsPlatformTest, ABackendNeedsDescriptors) {
+  OsPlatform platform;
+  RunQueue ready;
+  const std::size_t before = descriptors();
+  for (const BackendChoice choice : {BackendChoice::epoll, BackendChoice::poll}) {
+    for (const int room : {0, 1}) {
+      rlimit limit{};
+      ::getrlimit(RLIMIT_NOFILE, &limit);
+      rlimit tight = limit;
+      const int lowest_free = ::dup(0);
+      ::close(lowest_free);
+      tight.rlim_cur = static_cast<rlim_t>(lowest_free + room);
+      ::setrlimit(RLIMIT_NOFILE, &tight);
+      const auto made = platform.make_backend(choice, ready);
+      ::setrlimit(RLIMIT_NOFILE, &limit);
+      ASSERT_FALSE(made);
+      EXPECT_EQ(made.error(), system_error(EMFILE));
+    }
+  }
+  EXPECT_EQ(descriptors(), before);
 }
 
 }  // namespace
