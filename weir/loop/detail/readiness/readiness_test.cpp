@@ -2,12 +2,17 @@
 #include "weir/loop/detail/readiness/readiness.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weir/loop/test/readiness_fixture.hpp"
@@ -278,6 +283,176 @@ TEST_P(ReadinessTest, ClosingSomeSocketsLeavesTheOthersAlone) {
     EXPECT_EQ(receives[i]->buffer.text(), std::to_string(i));
     backend().close(*pairs[i].ours);
   }
+}
+
+TEST(SocketSlab, ReusesTheMemoryOfReleasedSockets) {
+  SocketSlab slab;
+  ReadinessSocket& first = slab.allocate();
+  ReadinessSocket& second = slab.allocate();
+  EXPECT_NE(&first, &second);
+  EXPECT_EQ(first.descriptor, -1);
+  first.descriptor = 7;
+  first.role = SocketRole::listener;
+  first.may_send = false;
+  first.stopped = true;
+  slab.release(first);
+  ReadinessSocket& again = slab.allocate();
+  EXPECT_EQ(&again, &first);
+  EXPECT_EQ(again.descriptor, -1);
+  EXPECT_EQ(again.role, SocketRole::stream);
+  EXPECT_TRUE(again.may_receive && again.may_send);
+  EXPECT_FALSE(again.peer_finished || again.urgent || again.ended || again.dead || again.paused ||
+               again.reported || again.stopped);
+  EXPECT_EQ(again.error, 0);
+}
+
+TEST(SocketSlab, FindsASocketByItsTagUntilItIsReleased) {
+  SocketSlab slab;
+  ReadinessSocket& socket = slab.allocate();
+  std::set<std::uint64_t> tags;
+  for (int use = 0; use < 64; ++use) {
+    const std::uint64_t tag = SocketSlab::tag(socket);
+    EXPECT_NE(tag, 0U);
+    EXPECT_TRUE(tags.insert(tag).second) << "each use has another tag";
+    EXPECT_EQ(SocketSlab::find(tag), nullptr) << "it has no descriptor yet";
+    socket.descriptor = use;
+    EXPECT_EQ(SocketSlab::find(tag), &socket);
+    slab.release(socket);
+    EXPECT_EQ(SocketSlab::find(tag), nullptr);
+    ASSERT_EQ(&slab.allocate(), &socket);
+    socket.descriptor = 100;
+    EXPECT_EQ(SocketSlab::find(tag), nullptr) << "the next use of the memory";
+    socket.descriptor = -1;
+  }
+  EXPECT_TRUE(tags.contains(SocketSlab::tag(socket))) << "64 tags take turns";
+}
+
+TEST(SocketSlab, VisitsEachOpenSocket) {
+  constexpr int count = 600;  // several chunks
+  SocketSlab slab;
+  std::set<ReadinessSocket*> sockets;
+  for (int i = 0; i < count; ++i) {
+    ReadinessSocket& socket = slab.allocate();
+    EXPECT_TRUE(sockets.insert(&socket).second);
+    socket.descriptor = i;
+  }
+  slab.release(**sockets.begin());
+  sockets.erase(sockets.begin());
+  std::set<ReadinessSocket*> visited;
+  slab.for_each_open([&](ReadinessSocket& socket) { EXPECT_TRUE(visited.insert(&socket).second); });
+  EXPECT_EQ(visited, sockets);
+}
+
+// A backend counts the entries into the kernel of its own thread.
+TEST_P(ReadinessTest, CountsEachSystemCallOfAConnection) {
+  const auto calls = [&] { return backend().counters().system_calls.value(); };
+  auto pair = fixture_.connect_tcp();
+  const std::uint64_t begun = calls();
+  Recorded<SendOperation> send;
+  const std::array<Bytes, 3> pieces{to_bytes("he"), Bytes(), to_bytes("llo")};
+  send.pieces = pieces;
+  ASSERT_TRUE(backend().send(*pair.ours, send));
+  EXPECT_EQ(calls(), begun + 1);
+  EXPECT_EQ(backend().counters().bytes_sent.value(), 5U);
+  ASSERT_EQ(::send(pair.theirs.get(), "hello!", 6, 0), 6);
+  pollfd arrived{pair.ours->descriptor, POLLIN, 0};
+  ASSERT_EQ(::poll(&arrived, 1, 10'000), 1);
+  EXPECT_EQ(receive_text(*pair.ours), "hello!");
+  EXPECT_EQ(calls(), begun + 2);
+  EXPECT_EQ(backend().counters().bytes_received.value(), 6U);
+  ASSERT_TRUE(backend().shut_down_sending(*pair.ours));
+  EXPECT_EQ(calls(), begun + 3);
+  backend().close(*pair.ours);
+  EXPECT_EQ(calls(), begun + 4) << "a connection that never waited is not registered";
+}
+
+TEST_P(ReadinessTest, CountsTheCallsOfAConnect) {
+  const auto calls = [&] { return backend().counters().system_calls.value(); };
+  auto listener = os::open_listener(os::Address::loopback(0));
+  Socket* socket = fixture_.adopt(std::move(*os::open_stream(os::AddressFamily::ipv4)));
+  const std::uint64_t begun = calls();
+  Recorded<ConnectOperation> connect;
+  connect.peer = *os::local_address(listener->get());
+  const bool immediately = backend().connect(*socket, connect);
+  EXPECT_GE(calls(), begun + 1);
+  if (!immediately) fixture_.finish(connect);
+  EXPECT_FALSE(connect.error());
+  EXPECT_EQ(connect.runs, immediately ? 0 : 1);
+  backend().close(*socket);
+}
+
+TEST_P(ReadinessTest, CountsAcceptedConnections) {
+  auto listener = os::open_listener(os::Address::loopback(0));
+  const auto address = *os::local_address(listener->get());
+  Socket* socket = fixture_.adopt(std::move(*listener), SocketRole::listener);
+  std::array<os::Fd, 3> clients;
+  for (os::Fd& each : clients) {
+    each = std::move(*os::open_stream(os::AddressFamily::ipv4));
+    ASSERT_TRUE(os::start_connect(each.get(), address));
+    Recorded<AcceptOperation> accept;
+    if (!backend().accept(*socket, accept)) fixture_.finish(accept);
+    EXPECT_FALSE(accept.error());
+  }
+  EXPECT_EQ(backend().counters().accepts.value(), 3U);
+  backend().close(*socket);
+}
+
+// The report for a pending accept is still in the kernel when accepting stops.
+TEST_P(ReadinessTest, AStoppedListenerLeavesConnectionsInTheQueue) {
+  auto listener = os::open_listener(os::Address::loopback(0));
+  const os::Fd shared = os::duplicate(listener->get()).value();
+  const auto address = *os::local_address(listener->get());
+  Socket* socket = fixture_.adopt(std::move(*listener), SocketRole::listener);
+  Recorded<AcceptOperation> accept;
+  ASSERT_FALSE(backend().accept(*socket, accept));
+  fixture_.turn(Duration(0));
+  auto client = os::open_stream(os::AddressFamily::ipv4);
+  ASSERT_TRUE(os::start_connect(client->get(), address));
+  pollfd arrived{shared.get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&arrived, 1, 10'000), 1);
+  backend().stop_accepting(*socket);
+  fixture_.finish(accept);
+  EXPECT_EQ(accept.error(), Errc::closed);
+  EXPECT_EQ(accept.runs, 1);
+  fixture_.turn(Duration(0));
+  Recorded<AcceptOperation> late;
+  EXPECT_TRUE(backend().accept(*socket, late));
+  EXPECT_EQ(late.error(), Errc::closed);
+  EXPECT_TRUE(os::accept_one(shared.get())) << "another process serves it";
+  backend().close(*socket);
+}
+
+TEST_P(ReadinessTest, CancelledOperationsMakeRoomForTheNext) {
+  auto pair = fixture_.connect_tcp();
+  for (int round = 0; round < 3; ++round) {
+    Recorded<ReceiveOperation> receive;
+    ASSERT_FALSE(backend().receive(*pair.ours, receive));
+    backend().cancel(receive);
+    EXPECT_EQ(receive.state(), Operation::State::finished);
+    EXPECT_EQ(receive.runs, 0) << "the loop runs it later";
+    fixture_.finish(receive);
+    EXPECT_EQ(receive.error(), Errc::cancelled);
+    backend().cancel(receive);
+    fixture_.turn(Duration(0));
+    EXPECT_EQ(receive.runs, 1);
+  }
+  ASSERT_EQ(::send(pair.theirs.get(), "x", 1, 0), 1);
+  EXPECT_EQ(receive_text(*pair.ours), "x");
+  backend().close(*pair.ours);
+}
+
+TEST_P(ReadinessTest, AReceiveIntoASpanReportsItsCount) {
+  auto pair = fixture_.connect_tcp();
+  ASSERT_EQ(::send(pair.theirs.get(), "abcdef", 6, 0), 6);
+  std::array<std::byte, 4> room{};
+  for (const std::string_view expected : {"abcd", "ef"}) {
+    Recorded<ReceiveOperation> receive;
+    receive.target = room;
+    if (!backend().receive(*pair.ours, receive)) fixture_.finish(receive);
+    EXPECT_EQ(to_text(Bytes(room).first(receive.count)), expected);
+    EXPECT_FALSE(receive.buffer.owns_memory());
+  }
+  backend().close(*pair.ours);
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, ReadinessTest,
