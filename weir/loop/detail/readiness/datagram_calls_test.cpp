@@ -9,6 +9,8 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <ostream>
 #include <set>
 #include <string>
@@ -180,6 +182,140 @@ TEST(DatagramCalls, SendDatagramsOfOneSizeInOneCall) {
   EXPECT_EQ(counters.system_calls.value(), 1u);
   EXPECT_EQ(counters.bytes_sent.value(), 6017u);
   EXPECT_TRUE(read_texts(server.get(), texts.size()) == as_set(texts));
+}
+
+/// Returns the number of system calls that send `texts` over UDP.
+std::uint64_t calls_to_send(const std::vector<std::string>& texts) {
+  const os::Fd server = udp_socket();
+  const os::Fd client = udp_socket();
+  BackendCounters counters;
+  const Mail mail(texts, os::local_address(server.get()).value());
+  Sending sending;
+  sending.datagrams = mail.datagrams;
+  EXPECT_TRUE(try_send(client.get(), sending, counters).finished);
+  EXPECT_FALSE(sending.error()) << sending.error().message();
+  EXPECT_EQ(sending.sent, texts.size());
+  // A receiver without room drops datagrams.
+  constexpr std::size_t room = 100;
+  if (texts.size() <= room) {
+    EXPECT_TRUE(read_texts(server.get(), texts.size()) == as_set(texts));
+  }
+  return counters.system_calls.value();
+}
+
+TEST(DatagramCalls, OneCallSendsAtMost32MessagesAnd256Pieces) {
+  EXPECT_EQ(calls_to_send(rising(1)), 1U);
+  EXPECT_EQ(calls_to_send(rising(32)), 1U);
+  EXPECT_EQ(calls_to_send(rising(33)), 2U);
+  const auto equal = [](std::size_t count) { return std::vector<std::string>(count, "equal"); };
+  EXPECT_EQ(calls_to_send(equal(65)), 1U) << "a message has at most 64 segments";
+  EXPECT_EQ(calls_to_send(equal(256)), 1U);
+  EXPECT_EQ(calls_to_send(equal(257)), 2U);
+}
+
+TEST(DatagramCalls, OneCallReceivesAtMost32Datagrams) {
+  const Ends ends = unix_pair();
+  for (const std::size_t count : {32U, 33U}) {
+    const Mail mail(rising(count));
+    for (const OutgoingDatagram& each : mail.datagrams) {
+      ASSERT_EQ(::send(ends.theirs.get(), each.bytes.data(), each.bytes.size(), 0),
+                static_cast<ssize_t>(each.bytes.size()));
+    }
+    BackendCounters counters;
+    std::array<Datagram, 40> slots;
+    Receiving receiving;
+    receiving.target = slots;
+    const DatagramTryResult first = try_receive(ends.ours.get(), receiving, counters);
+    EXPECT_TRUE(first.finished && first.may_continue);
+    EXPECT_EQ(receiving.count, 32U);
+    EXPECT_EQ(counters.system_calls.value(), 1U);
+    for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(slots[i].buffer.text(), mail.texts[i]);
+    const DatagramTryResult second = try_receive(ends.ours.get(), receiving, counters);
+    EXPECT_EQ(second.finished, count == 33);
+    EXPECT_FALSE(second.may_continue);
+    EXPECT_EQ(receiving.count, count - 32);
+    EXPECT_EQ(counters.system_calls.value(), 2U);
+  }
+}
+
+TEST(DatagramCalls, ReportTheLostBytesOfEachDatagram) {
+  const Ends ends = unix_pair();
+  for (const std::size_t slots_count : {1U, 3U}) {
+    for (const char* text : {"0123456789", "01234567", "012345678"}) {
+      ASSERT_GT(::send(ends.theirs.get(), text, std::strlen(text), 0), 0);
+    }
+    BackendCounters counters;
+    std::vector<Datagram> slots(slots_count);
+    slots[0].segment_size = 7;  // of an earlier use
+    Receiving receiving;
+    receiving.target = slots;
+    receiving.bytes_max = 8;
+    std::vector<std::size_t> lost;
+    while (lost.size() < 3) {
+      ASSERT_TRUE(try_receive(ends.ours.get(), receiving, counters).finished);
+      for (const Datagram& each : receiving.target.first(receiving.count)) {
+        EXPECT_EQ(each.buffer.text(), "01234567");
+        EXPECT_EQ(each.segment_size, 0U);
+        lost.push_back(each.truncated_bytes);
+      }
+    }
+    EXPECT_EQ(lost, (std::vector<std::size_t>{2, 0, 1}));
+    EXPECT_EQ(counters.bytes_received.value(), 24U);
+  }
+}
+
+TEST(DatagramCalls, ReportAnErrorOfTheSocket) {
+  for (const std::size_t count : {1U, 2U}) {
+    BackendCounters counters;
+    std::vector<Datagram> slots(count);
+    Receiving receiving;
+    receiving.target = slots;
+    const DatagramTryResult received = try_receive(-1, receiving, counters);
+    EXPECT_TRUE(received.finished && received.may_continue);
+    EXPECT_EQ(receiving.error(), system_error(EBADF));
+    EXPECT_EQ(receiving.count, 0U);
+    for (const Datagram& each : slots) EXPECT_FALSE(each.buffer.owns_memory());
+    const Mail mail(rising(count));
+    Sending sending;
+    sending.datagrams = mail.datagrams;
+    const DatagramTryResult sent = try_send(-1, sending, counters);
+    EXPECT_TRUE(sent.finished && sent.may_continue);
+    EXPECT_EQ(sending.error(), system_error(EBADF));
+    EXPECT_EQ(sending.sent, 0U);
+    EXPECT_EQ(counters.bytes_sent.value(), 0U);
+    EXPECT_EQ(counters.system_calls.value(), 2U);
+  }
+}
+
+TEST(DatagramCalls, ASingleDatagramWaitsForRoomToo) {
+  const Ends ends = unix_pair();
+  BackendCounters counters;
+  const Mail mail({std::string(1000, 'x')});
+  std::size_t sent = 0;
+  for (;; ++sent) {
+    Sending sending;
+    sending.datagrams = mail.datagrams;
+    const DatagramTryResult tried = try_send(ends.theirs.get(), sending, counters);
+    if (!tried.finished) {
+      EXPECT_FALSE(tried.may_continue);
+      EXPECT_EQ(sending.sent, 0U);
+      break;
+    }
+    ASSERT_FALSE(sending.error());
+    EXPECT_EQ(sending.sent, 1U);
+  }
+  EXPECT_GT(sent, 0U);
+  EXPECT_EQ(counters.bytes_sent.value(), 1000 * sent);
+  Datagram slot;
+  Receiving receiving;
+  receiving.target = {&slot, 1};
+  for (; sent > 0; --sent) {
+    ASSERT_TRUE(try_receive(ends.ours.get(), receiving, counters).finished);
+    EXPECT_EQ(slot.buffer.size(), 1000U);
+  }
+  const DatagramTryResult none = try_receive(ends.ours.get(), receiving, counters);
+  EXPECT_FALSE(none.finished || none.may_continue);
+  EXPECT_FALSE(slot.buffer.owns_memory());
 }
 
 TEST(DatagramCalls, SplitJoinedDatagramsOnArrival) {
