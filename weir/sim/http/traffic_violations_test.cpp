@@ -1,0 +1,370 @@
+// Tests of the checks of HttpTraffic: each deviation of a server is found, and excused only by the
+// tolerance that allows it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/sim/http/http_traffic.hpp"
+#include "weir/sim/test/tiny_http_server.hpp"
+#include "weir/sim/test/world_fixture.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir::sim {
+namespace {
+
+using Mode = HttpConnection::CloseMode;
+
+enum class Deviation {
+  none,
+  wrong_status,  // 404 for the first request, and no body
+  server_error,  // 500 for the first request
+  wrong_body,    // status 200 with another body
+  not_http,      // text that is not a response
+  half_a_body,   // a part of the body, and the end
+  half_a_head,   // a part of the head, and the end
+  until_close,   // a body without a length, and the end
+  no_response,   // the end
+  silence,       // neither a response nor the end
+  twice,         // each response twice
+};
+
+/// One run with one connection.
+struct Outcome {
+  std::vector<HttpConnection> violating;  ///< a copy of the connection, if it has a violation
+  std::string strict;
+  std::string early_close;
+  std::string one_failure;
+  std::size_t answered = 0;
+  std::size_t served = 0;  ///< complete responses of the server
+};
+
+/// Returns the text to send instead of `right`, and whether to close after it.
+std::pair<std::string, bool> deviate(Deviation deviation, const std::string& right) {
+  switch (deviation) {
+    case Deviation::wrong_status:
+      return {tiny_response(404, ""), false};
+    case Deviation::server_error:
+      return {tiny_response(500, ""), false};
+    case Deviation::wrong_body:
+      return {tiny_response(200, "wrong"), false};
+    case Deviation::not_http:
+      return {"garbage\r\n\r\n", true};
+    case Deviation::half_a_body:
+      return {"HTTP/1.1 200 X\r\nContent-Length: 100\r\n\r\nhalf", true};
+    case Deviation::half_a_head:
+      return {"HTTP/1.1 2", true};
+    case Deviation::until_close:
+      return {"HTTP/1.1 200 X\r\nA: b\r\n\r\nuntil close", true};
+    case Deviation::no_response:
+      return {"", true};
+    case Deviation::twice:
+      return {right + right, false};
+    case Deviation::none:
+    case Deviation::silence:
+      break;
+  }
+  return {right, false};
+}
+
+/// Returns true if the deviation is in a body, which a response to HEAD does not have.
+bool has_body(Deviation deviation) {
+  return deviation == Deviation::wrong_body || deviation == Deviation::half_a_body ||
+         deviation == Deviation::until_close;
+}
+
+Task<Result<>> serve_one(tcp::Stream peer, Deviation deviation, Outcome& outcome) {
+  std::string text;
+  bool first = true;
+  bool continued = false;
+  for (;;) {
+    bool expects_continue = false;
+    while (auto request = take_request(text, expects_continue)) {
+      if (deviation == Deviation::silence) {
+        static_cast<void>(co_await sleep(1h));
+        co_return {};
+      }
+      const std::string right = tiny_response(*request);
+      const bool deviates = (first || deviation == Deviation::twice) &&
+                            !(request->method == "HEAD" && has_body(deviation));
+      auto [answer, closes] = deviate(deviates ? deviation : Deviation::none, right);
+      first = false;
+      continued = false;
+      if (auto written = co_await peer.write(answer); !written) co_return {};
+      ++outcome.served;
+      if (closes || request->closes) co_return {};
+    }
+    if (expects_continue && !std::exchange(continued, true)) {
+      if (auto written = co_await peer.write("HTTP/1.1 100 Continue\r\n\r\n"); !written) {
+        co_return {};
+      }
+    }
+    // A client that closes early may wait for more than the responses.
+    const auto bytes = co_await timeout(30s, as_task(peer.read()));
+    if (!bytes) co_return {};
+    text += bytes->text();
+  }
+}
+
+Task<Result<>> serve_tiny(Scope& peers, Deviation deviation, Outcome& outcome) {
+  auto listener = co_await tcp::listen(Endpoint::any(80));
+  if (!listener) co_return fail(listener.error());
+  for (;;) {
+    auto peer = co_await listener->accept();
+    if (!peer) co_return fail(peer.error());
+    peers.spawn(serve_one(std::move(*peer), deviation, outcome));
+  }
+}
+
+Outcome run_traffic(std::uint64_t seed, Deviation deviation, HttpTrafficOptions options,
+                    bool listens = true) {
+  Outcome outcome;
+  World world({.seed = seed});
+  Host& server = world.host("server");
+  if (listens) {
+    server.start_service([&](Platform& host) {
+      return Runtime(host, quiet()).run_on_each_core(serve_tiny, deviation, std::ref(outcome));
+    });
+  }
+  options.server = server.address(80);
+  HttpTraffic traffic(options);
+  world.host("client").start([&traffic](Platform& host) {
+    return Runtime(host, quiet()).run_on_each_core([&traffic](Scope& scope) {
+      return traffic.run(scope);
+    });
+  });
+  const WorldReport report = world.run_until_done(2h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  outcome.strict = traffic.find_violation();
+  outcome.early_close = traffic.find_violation([&](const HttpConnection& connection) {
+    outcome.violating.push_back(connection);
+    return HttpTolerance::early_close;
+  });
+  outcome.one_failure =
+      traffic.find_violation([](const HttpConnection&) { return HttpTolerance::one_failure; });
+  EXPECT_EQ(traffic.find_violation([](const HttpConnection&) { return HttpTolerance::none; }),
+            outcome.strict);
+  outcome.answered = traffic.answered();
+  for (const HttpConnection& each : outcome.violating) {
+    std::size_t end = 0;
+    EXPECT_EQ(traffic.end_of(each.local, 0), 0U);
+    for (std::size_t count = 1; count <= each.requests.size() && each.connected; ++count) {
+      end += each.requests[count - 1].text.size();
+      EXPECT_EQ(traffic.end_of(each.local, count), end);
+      EXPECT_EQ(traffic.end_of(each.local.with_port(1), count), 0U);
+    }
+    EXPECT_EQ(traffic.end_of(each.local, 1000), each.connected ? each.text.size() : 0U);
+  }
+  return outcome;
+}
+
+const HttpTrafficOptions one_request{.server = {}, .connections = 1, .requests_max = 1};
+const HttpTrafficOptions some_requests{.server = {}, .connections = 1, .requests_max = 3};
+
+/// Runs many connections and returns those with a violation. A client that closes early may miss
+/// it.
+std::vector<Outcome> find(Deviation deviation, const HttpTrafficOptions& options,
+                          std::size_t least) {
+  std::vector<Outcome> found;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Outcome outcome = run_traffic(seed, deviation, options);
+    EXPECT_EQ(outcome.strict.empty(), outcome.violating.empty());
+    if (!outcome.strict.empty()) found.push_back(std::move(outcome));
+  }
+  EXPECT_GE(found.size(), least);
+  return found;
+}
+
+TEST(HttpTrafficViolations, ACorrectServerHasNone) {
+  std::size_t answered = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const Outcome outcome = run_traffic(seed, Deviation::none, {});
+    EXPECT_EQ(outcome.strict, "") << "seed " << seed;
+    EXPECT_EQ(outcome.early_close, "");
+    EXPECT_LE(outcome.answered, outcome.served);
+    EXPECT_GT(outcome.answered, outcome.served / 2);
+    answered += outcome.answered;
+  }
+  EXPECT_GT(answered, 40U * 6 * 3) << "six connections with one to ten requests";
+  EXPECT_LT(answered, 40U * 6 * 7);
+}
+
+TEST(HttpTrafficViolations, AWrongStatusIsExcusedInTheLastResponseOnly) {
+  int excused = 0;
+  for (const Outcome& each : find(Deviation::wrong_status, some_requests, 25)) {
+    const HttpConnection& connection = each.violating[0];
+    const std::string line = connection.text.substr(0, connection.text.find("\r\n"));
+    EXPECT_EQ(each.strict, "connection 0: " + line + ": answered by 404 ");
+    const bool last = connection.answers().size() == 1;
+    EXPECT_EQ(each.early_close, last ? "" : each.strict);
+    EXPECT_EQ(each.one_failure, each.early_close);
+    excused += last ? 1 : 0;
+  }
+  EXPECT_GT(excused, 3);
+}
+
+TEST(HttpTrafficViolations, AServerErrorIsExcusedByOneFailure) {
+  int excused = 0;
+  for (const Outcome& each : find(Deviation::server_error, some_requests, 25)) {
+    EXPECT_THAT(each.strict, testing::HasSubstr(": answered by 500 "));
+    EXPECT_EQ(each.one_failure, "");
+    const bool last = each.violating[0].answers().size() == 1;
+    EXPECT_EQ(each.early_close, last ? "" : each.strict);
+    excused += last ? 0 : 1;
+  }
+  EXPECT_GT(excused, 3);
+}
+
+TEST(HttpTrafficViolations, AWrongBodyIsNeverExcused) {
+  for (const Outcome& each : find(Deviation::wrong_body, one_request, 20)) {
+    EXPECT_THAT(each.strict, testing::EndsWith(": answered by 200 wrong"));
+    EXPECT_EQ(each.early_close, each.strict);
+    EXPECT_EQ(each.one_failure, each.strict);
+  }
+}
+
+TEST(HttpTrafficViolations, StrayBytesAreNeverExcused) {
+  for (const Outcome& each : find(Deviation::not_http, one_request, 25)) {
+    EXPECT_EQ(each.strict, "connection 0: not HTTP: garbage\r\n\r\n");
+    EXPECT_EQ(each.early_close, each.strict);
+    EXPECT_EQ(each.one_failure, each.strict);
+  }
+}
+
+TEST(HttpTrafficViolations, AnIncompleteResponseIsExcusedByAnEarlyClose) {
+  for (const Deviation deviation : {Deviation::half_a_body, Deviation::half_a_head}) {
+    for (const Outcome& each : find(deviation, one_request, 20)) {
+      EXPECT_EQ(each.strict, "connection 0: an incomplete response");
+      EXPECT_EQ(each.early_close, "");
+      EXPECT_EQ(each.one_failure, "");
+    }
+  }
+}
+
+TEST(HttpTrafficViolations, AResponseUntilTheCloseIsNeverExcused) {
+  for (const Outcome& each : find(Deviation::until_close, one_request, 20)) {
+    EXPECT_EQ(each.strict, "connection 0: an incomplete response");
+    EXPECT_EQ(each.early_close, each.strict);
+    EXPECT_EQ(each.one_failure, each.strict);
+  }
+}
+
+TEST(HttpTrafficViolations, AMissingResponseIsExcusedByAnEarlyClose) {
+  for (const Outcome& each : find(Deviation::no_response, some_requests, 25)) {
+    const HttpConnection& connection = each.violating[0];
+    EXPECT_EQ(each.strict, "connection 0: answered 0 of " +
+                               std::to_string(connection.requests.size()) + " requests, then " +
+                               connection.read_error.message());
+    EXPECT_TRUE(connection.read_error == Errc::end_of_stream ||
+                connection.read_error == system_error(ECONNRESET));
+    EXPECT_EQ(each.early_close, "");
+    EXPECT_EQ(each.one_failure, "");
+    EXPECT_EQ(each.answered, 0U);
+  }
+}
+
+TEST(HttpTrafficViolations, SilenceIsNeverExcused) {
+  for (const Outcome& each : find(Deviation::silence, one_request, 30)) {
+    const HttpConnection& connection = each.violating[0];
+    EXPECT_EQ(each.strict, "connection 0: neither answered nor closed");
+    EXPECT_EQ(each.early_close, each.strict);
+    EXPECT_EQ(each.one_failure, each.strict);
+    EXPECT_TRUE(connection.timed_out);
+    EXPECT_GE(connection.ended_at - connection.started_at, 10min);
+    EXPECT_LT(connection.ended_at - connection.started_at, 11min);
+  }
+}
+
+TEST(HttpTrafficViolations, ADuplicateIsNeverExcused) {
+  for (const Outcome& each : find(Deviation::twice, one_request, 20)) {
+    EXPECT_EQ(each.strict, "connection 0: more answers than requests");
+    EXPECT_EQ(each.early_close, each.strict);
+    EXPECT_EQ(each.one_failure, each.strict);
+  }
+}
+
+TEST(HttpTrafficViolations, ARefusedConnectionIsFound) {
+  const Outcome outcome = run_traffic(1, Deviation::none, one_request, false);
+  EXPECT_EQ(outcome.strict,
+            "connection 0: answered 0 of 1 requests, then " + system_error(ECONNREFUSED).message());
+  ASSERT_EQ(outcome.violating.size(), 1U);
+  EXPECT_FALSE(outcome.violating[0].connected);
+  EXPECT_FALSE(outcome.violating[0].timed_out);
+  EXPECT_NE(outcome.violating[0].ended_at, never);
+}
+
+TEST(HttpTrafficViolations, TheFirstViolatingConnectionIsNamed) {
+  const Outcome outcome =
+      run_traffic(2, Deviation::no_response, {.server = {}, .connections = 4, .requests_max = 2});
+  EXPECT_THAT(outcome.strict, testing::StartsWith("connection "));
+  EXPECT_EQ(outcome.early_close, "");
+  EXPECT_GE(outcome.violating.size(), 2U);
+  EXPECT_LE(outcome.violating.size(), 4U);
+}
+
+// A server without responses makes every plan visible.
+TEST(HttpTrafficPlans, AreDrawnForEachConnection) {
+  std::multiset<Mode> modes;
+  std::set<std::size_t> counts;
+  std::set<Duration> starts;
+  std::size_t closing = 0;
+  std::size_t all = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const Outcome outcome = run_traffic(seed, Deviation::no_response, {});
+    for (const HttpConnection& each : outcome.violating) {
+      ++all;
+      modes.insert(each.close_mode);
+      counts.insert(each.requests.size());
+      std::string text;
+      for (std::size_t number = 0; number < each.requests.size(); ++number) {
+        text += each.requests[number].text;
+        const bool last = number + 1 == each.requests.size();
+        EXPECT_TRUE(last || !each.requests[number].closes_connection);
+        closing += each.requests[number].closes_connection ? 1 : 0;
+      }
+      EXPECT_EQ(each.text, text);
+      EXPECT_TRUE(each.connected);
+      EXPECT_NE(each.local, Endpoint());
+      EXPECT_LT(each.close_after_bytes, 400U);
+      if (each.close_mode != Mode::early) {
+        EXPECT_EQ(each.close_after_bytes, 0U);
+      }
+      starts.insert(each.started_at.time_since_epoch() - 1h);
+    }
+  }
+  EXPECT_GT(all, 340U);
+  EXPECT_EQ(counts, (std::set<std::size_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+  const auto share = [&](Mode mode) {
+    return static_cast<double>(modes.count(mode)) / static_cast<double>(all);
+  };
+  EXPECT_NEAR(share(Mode::half_close), 0.2, 0.06);
+  EXPECT_NEAR(share(Mode::early), 0.12, 0.05);
+  EXPECT_NEAR(share(Mode::lingers), 0.544, 0.08);
+  EXPECT_NEAR(share(Mode::after_responses), 0.136, 0.05);
+  EXPECT_NEAR(static_cast<double>(closing) / static_cast<double>(all), 0.3, 0.08);
+  EXPECT_GE(*starts.begin(), 500ms);
+  EXPECT_LT(*starts.begin(), 550ms);
+  EXPECT_GT(*starts.rbegin(), 1450ms);
+  EXPECT_LT(*starts.rbegin(), 1600ms);
+  EXPECT_GT(starts.size(), 300U);
+}
+
+TEST(HttpTrafficPlans, HaveDocumentedDefaults) {
+  const HttpTrafficOptions options;
+  EXPECT_EQ(options.connections, 6U);
+  EXPECT_EQ(options.requests_max, 10U);
+  const HttpConnection connection;
+  EXPECT_EQ(connection.close_mode, Mode::after_responses);
+  EXPECT_FALSE(connection.connected);
+  EXPECT_FALSE(connection.timed_out);
+  EXPECT_EQ(connection.close_after_bytes, 0U);
+}
+
+}  // namespace
+}  // namespace weir::sim
