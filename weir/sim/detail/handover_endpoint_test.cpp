@@ -24,7 +24,7 @@ HandoverMessage text_message(std::string text) {
   return {.kind = Kind::reject, .text = std::move(text)};
 }
 
-/// Two processes of one machine. Their mains use endpoints without a World: run() resumes a main
+/// Processes of one machine. Their mains use endpoints without a World: run() resumes a main
 /// that is not blocked, or else moves the clock to the next event.
 class SimEndpoints : public testing::Test {
  protected:
@@ -40,7 +40,7 @@ class SimEndpoints : public testing::Test {
   void run() {
     for (bool progress = true; progress;) {
       progress = false;
-      for (Host* const host : {&one_, &two_}) {
+      for (Host* const host : {&one_, &two_, &three_}) {
         if (host->has_returned() || host->main_is_blocked()) continue;
         host->resume();
         progress = true;
@@ -57,6 +57,7 @@ class SimEndpoints : public testing::Test {
   SimRendezvousMap names_;
   Host one_{state_, "one", 0U, {}};
   Host two_{state_, "two", one_, {}};
+  Host three_{state_, "three", one_, {}};
   Instant begun_ = state_.clock.now();
 };
 
@@ -231,6 +232,55 @@ TEST_F(SimEndpoints, SocketsTravelInMessages) {
   run();
   EXPECT_TRUE(names_.empty());
   EXPECT_EQ(two_.open_descriptors(), 0U);
+}
+
+TEST_F(SimEndpoints, TheNextProcessConnectsToTheOneThatHasTheSocket) {
+  start(one_, [&](SimHandoverEndpoint& endpoint) {
+    EXPECT_EQ(endpoint.connect_or_listen().value(), nullptr);
+    const auto newer = endpoint.accept_newer();
+    HandoverMessage offer{.kind = Kind::offer};
+    offer.sockets = {{.address = "a"}};
+    const std::array numbers = {endpoint.socket().value()};
+    EXPECT_TRUE(newer->send(offer, numbers));
+    endpoint.drop_ownership();
+    endpoint.close();
+    EXPECT_FALSE(endpoint.wait(after(begun_, 50s)));
+  });
+  start(two_, [&](SimHandoverEndpoint& endpoint) {
+    const auto older = endpoint.connect_or_listen().value();
+    EXPECT_EQ(receive(*older), Received::message);
+    endpoint.set_socket(std::move(older->take_sockets()[0]));
+    endpoint.take_ownership();
+    const auto newer = endpoint.accept_newer();
+    ASSERT_NE(newer, nullptr);
+    EXPECT_GE(elapsed(), 30s);
+    EXPECT_LE(elapsed(), 32s) << "it is woken by the connection";
+    EXPECT_EQ(receive(*newer), Received::message);
+    EXPECT_EQ(newer->message().text, "third");
+  });
+  start(three_, [&](SimHandoverEndpoint& endpoint) {
+    EXPECT_FALSE(endpoint.wait(after(begun_, 30s)));
+    const auto older = endpoint.connect_or_listen().value();
+    ASSERT_NE(older, nullptr);
+    EXPECT_TRUE(older->send(text_message("third")));
+    EXPECT_EQ(receive(*older), Received::closed);
+  });
+  run();
+  EXPECT_TRUE(names_.empty());
+}
+
+TEST_F(SimEndpoints, AKillAfterTheHandoverIsHarmless) {
+  one_.start([&](Platform&) {
+    {
+      SimHandoverEndpoint endpoint(one_, state_, names_, "/run/x");
+      EXPECT_EQ(endpoint.connect_or_listen().value(), nullptr);
+    }
+    one_.kill();
+    return 0;
+  });
+  run();
+  EXPECT_TRUE(one_.killed());
+  EXPECT_TRUE(one_.has_returned());
 }
 
 TEST_F(SimEndpoints, AMessageWithoutRoomForItsSocketsIsInvalid) {
