@@ -1,0 +1,283 @@
+// Tests what the connections of one server share: permits, rejections, lingering streams, counters.
+#include "weir/http/server/detail/server_state.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/http/test/http_fixture.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+constexpr std::string_view get_and_close = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+
+class ServerStateTest : public HttpTest {
+ protected:
+  ServerStateTest() {
+    routes_.get("/", [] { return text("hello\n"); });
+  }
+
+  std::string answers(MemoryPeer& peer) {
+    return sim::statuses_of(sim::parse_http_responses(peer.received()));
+  }
+  /// Returns the number of streams that the server has open, without its listener.
+  std::size_t open_streams() const { return platform_.open_descriptors() - 1; }
+  /// Returns true if the server has closed the stream of this peer.
+  bool is_closed(MemoryPeer& peer) {
+    peer.send("x");
+    settle();
+    return peer.send("x") == 0;  // the answer to the first byte was a reset
+  }
+  void set_all_counters() {
+    ServerCounters& counters = server_->counters();
+    counters.connections_accepted.add(7);
+    counters.connections_open.add(8);
+    counters.requests.add(6);
+    counters.responses.add(9);
+    counters.connections_rejected.add(5);
+    counters.silent_connections.add(4);
+    counters.slow_readers.add(3);
+    counters.handler_failures.add(2);
+    server_->count_parse_error(ParseError::bad_line_end);
+    server_->count_parse_error(ParseError::body_too_large);
+    server_->count_parse_error(ParseError::body_too_large);
+  }
+};
+
+TEST_F(ServerStateTest, SummaryNamesEachCounterThatIsNotZero) {
+  serve();
+  EXPECT_EQ(server_->summary(), "0 connections, 0 requests");
+  set_all_counters();
+  EXPECT_EQ(server_->summary(),
+            "7 connections, 6 requests, 5 connections rejected, 4 without a request, "
+            "3 slow readers, 2 handler failures, 1 bad_line_end, 2 body_too_large");
+}
+
+TEST_F(ServerStateTest, MetricsNameEachCounter) {
+  serve();
+  set_all_counters();
+  std::vector<std::string> seen;
+  const MetricSnapshot sum = loop_->metrics().read();
+  for (const Metric& each : sum.metrics()) {
+    if (!each.name.starts_with("http ")) continue;
+    seen.push_back(each.name + "=" + std::to_string(each.value) +
+                   (each.kind == Metric::Kind::gauge ? " now" : ""));
+  }
+  const std::vector<std::string> expected{
+      "http connections=7",
+      "http connections open=8 now",
+      "http connections rejected=5",
+      "http connections without a request=4",
+      "http slow readers=3",
+      "http requests=6",
+      "http responses=9",
+      "http handler failures=2",
+      "http requests rejected: bad_line_end=1",
+      "http requests rejected: body_too_large=2",
+  };
+  EXPECT_EQ(seen, expected);
+}
+
+TEST_F(ServerStateTest, ConnectionsAreCountedWhileTheyAreOpen) {
+  serve();
+  MemoryPeer& first = connect();
+  MemoryPeer& second = connect();
+  settle();
+  EXPECT_EQ(server_->counters().connections_accepted.value(), 2U);
+  EXPECT_EQ(server_->counters().connections_open.value(), 2U);
+  first.close();
+  settle();
+  EXPECT_EQ(server_->counters().connections_accepted.value(), 2U);
+  EXPECT_EQ(server_->counters().connections_open.value(), 1U);
+  EXPECT_EQ(loop_->group().connections.load(), 1U);
+  second.close();
+  settle();
+  EXPECT_EQ(loop_->group().connections.load(), 0U);
+}
+
+struct DescriptorRow {
+  std::size_t descriptors;
+  std::size_t connections;
+};
+
+TEST(ServerPermits, LeaveSixtyFourDescriptorsForOtherFiles) {
+  for (const DescriptorRow row :
+       {DescriptorRow{1, 1}, DescriptorRow{63, 1}, DescriptorRow{64, 1}, DescriptorRow{65, 1},
+        DescriptorRow{66, 2}, DescriptorRow{164, 100}}) {
+    MemoryPlatform platform({.descriptors_max = row.descriptors});
+    const auto loop = Loop::make(platform, {}).value();
+    const Router routes;
+    ServerState server(*loop, routes, {});
+    std::deque<ServerState::ConnectionPermit> permits;
+    while (permits.size() < 200) {
+      auto permit = server.try_acquire_permit();
+      if (!permit) break;
+      permits.push_back(std::move(*permit));
+    }
+    EXPECT_EQ(permits.size(), row.connections) << row.descriptors << " descriptors";
+  }
+}
+
+TEST_F(ServerStateTest, AtMost32RejectedConnectionsLinger) {
+  serve({.connections_max = 1});
+  MemoryPeer& served = connect();
+  settle();
+  const auto reject_one = [&]() -> MemoryPeer& {
+    MemoryPeer& peer = connect();
+    settle();
+    EXPECT_EQ(answers(peer), "503");
+    EXPECT_TRUE(peer.ended());
+    return peer;
+  };
+  for (std::size_t count = 1; count <= 32; ++count) {
+    reject_one();
+    EXPECT_EQ(open_streams(), 1 + count);
+  }
+  MemoryPeer& beyond = reject_one();
+  EXPECT_EQ(open_streams(), 33U) << "closed directly behind its answer";
+  EXPECT_TRUE(is_closed(beyond));
+  EXPECT_EQ(server_->counters().connections_rejected.value(), 33U);
+  pass(1s);
+  EXPECT_EQ(open_streams(), 1U);
+  reject_one();
+  EXPECT_EQ(open_streams(), 2U) << "there is room again";
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(talk(served, get))), "200");
+}
+
+TEST_F(ServerStateTest, AnswerToARejectedConnectionIsComplete) {
+  serve({.connections_max = 1});
+  connect();
+  MemoryPeer& peer = connect();
+  settle();
+  const std::string answer = peer.received();
+  const auto parsed = sim::parse_http_responses(answer);
+  ASSERT_EQ(sim::statuses_of(parsed), "503");
+  EXPECT_EQ(parsed[0].header("Connection"), "close");
+  EXPECT_EQ(parsed[0].header("Content-Length"), "0");
+  EXPECT_EQ(parsed[0].header("Date"), "Wed, 01 Jan 2025 00:00:00 GMT");
+}
+
+// Each accept is followed by others of the same turn, unless the listener lets other tasks run.
+TEST_F(ServerStateTest, RejectedClientsThatHaveLeftMakeRoomForOthers) {
+  serve({.connections_max = 1});
+  connect();
+  settle();
+  std::vector<MemoryPeer*> all;
+  for (int count = 0; count < 200; ++count) {
+    all.push_back(&connect());
+    all.back()->send(get);
+    all.back()->finish();
+  }
+  settle();
+  for (MemoryPeer* each : all) {
+    ASSERT_EQ(answers(*each), "503");
+    ASSERT_TRUE(each->ended()) << "closed without a reset";
+  }
+  EXPECT_EQ(server_->counters().connections_rejected.value(), 200U);
+  EXPECT_EQ(open_streams(), 1U);
+}
+
+TEST_F(ServerStateTest, SixteenClosedConnectionsLinger) {
+  serve();
+  std::vector<MemoryPeer*> all;
+  const auto ask_one = [&] {
+    all.push_back(&connect());
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(talk(*all.back(), get_and_close))), "200");
+    EXPECT_TRUE(all.back()->ended());
+  };
+  for (std::size_t count = 1; count <= 16; ++count) {
+    ask_one();
+    EXPECT_EQ(open_streams(), count);
+  }
+  for (MemoryPeer* each : all) EXPECT_FALSE(is_closed(*each));
+  for (std::size_t newer = 0; newer < 20; ++newer) {
+    ask_one();
+    EXPECT_EQ(open_streams(), 16U);
+    EXPECT_TRUE(is_closed(*all[newer])) << "the newest replaces the oldest";
+    EXPECT_FALSE(is_closed(*all[newer + 1]));
+  }
+  EXPECT_EQ(server_->counters().connections_open.value(), 0U) << "they need no permit";
+  pass(1s);
+  EXPECT_EQ(open_streams(), 0U);
+}
+
+TEST_F(ServerStateTest, EachClosedConnectionLingersForASecond) {
+  serve();
+  talk(connect(), get_and_close);
+  pass(400ms);
+  talk(connect(), get_and_close);
+  pass(300ms);
+  talk(connect(), get_and_close);
+  pass(299ms);
+  EXPECT_EQ(open_streams(), 3U);
+  pass(1ms);
+  EXPECT_EQ(open_streams(), 2U);
+  pass(399ms);
+  EXPECT_EQ(open_streams(), 2U);
+  pass(1ms);
+  EXPECT_EQ(open_streams(), 1U);
+  pass(299ms);
+  EXPECT_EQ(open_streams(), 1U);
+  pass(1ms);
+  EXPECT_EQ(open_streams(), 0U);
+  expect_at_rest();
+  talk(connect(), get_and_close);
+  pass(999ms);
+  EXPECT_EQ(open_streams(), 1U) << "the time starts again";
+  pass(1ms);
+  EXPECT_EQ(open_streams(), 0U);
+}
+
+TEST_F(ServerStateTest, DateFollowsTheWallClockFromTheMiddleOfASecond) {
+  platform_.set_wall_time(WallTime{std::chrono::seconds(1'735'689'600)} + 600ms);
+  serve();
+  MemoryPeer& peer = connect();
+  const auto date = [&] { return sim::parse_http_responses(talk(peer, get)).at(0).header("Date"); };
+  EXPECT_EQ(date(), "Wed, 01 Jan 2025 00:00:00 GMT");
+  pass(399ms);
+  EXPECT_EQ(date(), "Wed, 01 Jan 2025 00:00:00 GMT");
+  pass(1ms);
+  EXPECT_EQ(date(), "Wed, 01 Jan 2025 00:00:01 GMT");
+  pass(999ms);
+  EXPECT_EQ(date(), "Wed, 01 Jan 2025 00:00:01 GMT");
+  pass(1ms);
+  EXPECT_EQ(date(), "Wed, 01 Jan 2025 00:00:02 GMT");
+}
+
+TEST_F(ServerStateTest, ConnectionWithoutMemoryIsCountedAndClosed) {
+  serve();
+  MemoryPeer& unlucky = connect();
+  loop_->blocks().fail_after(0);
+  settle();
+  EXPECT_FALSE(loop_->blocks().will_fail());
+  EXPECT_EQ(loop_->counters().connections_dropped.value(), 1U);
+  EXPECT_EQ(server_->counters().connections_accepted.value(), 0U);
+  EXPECT_EQ(loop_->group().connections.load(), 0U) << "its permit is free again";
+  EXPECT_TRUE(is_closed(unlucky));
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(talk(connect(), get))), "200");
+}
+
+TEST_F(ServerStateTest, ConnectionThatFailsDoesNotAffectOthers) {
+  serve();
+  MemoryPeer& unlucky = connect();
+  MemoryPeer& other = connect();
+  settle();
+  unlucky.send(get);
+  loop_->blocks().fail_after(0);
+  settle();
+  EXPECT_FALSE(loop_->blocks().will_fail());
+  EXPECT_EQ(server_->counters().connections_open.value(), 1U);
+  EXPECT_EQ(answers(unlucky), "");
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(talk(other, get))), "200");
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(talk(connect(), get))), "200");
+}
+
+}  // namespace
+}  // namespace weir::http
