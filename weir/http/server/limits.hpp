@@ -36,8 +36,8 @@ struct Limits {
   /// Minimum rate at which a client reads; close. Bytes that only fill the kernel's own buffers
   /// do not count.
   MinimumRate write_rate{std::chrono::seconds(10), 240, std::chrono::seconds(10)};
-  /// Bytes of an unread body that the server reads and drops; if more are left, the connection
-  /// closes.
+  /// Bytes of an unread body that the server reads and drops. If more are left, or if the request
+  /// began while the server drains, the connection closes instead.
   std::uint64_t unread_body_max = 64 * 1024;
   /// Time for which a closing connection still reads, so that a reset does not destroy its last
   /// response.
