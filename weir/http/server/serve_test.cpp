@@ -3,11 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
+#include "weir/http/test/heap_fixture.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/task/sleep.hpp"
@@ -314,6 +321,146 @@ TEST_F(ServeOnCoresTest, DrainTimeoutAndSecondSignalCancelRunningRequests) {
     peer.reset();
     EXPECT_EQ(platform_.open_descriptors(), 0u);
   }
+}
+
+TEST_F(ServeOnCoresTest, EachCoreLogsItsCounters) {
+  std::vector<std::unique_ptr<MemoryPeer>> peers;
+  at(1s, [&] {
+    for (int i = 0; i < 4; ++i) {
+      peers.push_back(std::make_unique<MemoryPeer>(platform_, os::Address::loopback(80)));
+      peers.back()->send(get);
+    }
+  });
+  at(2s, [&] { platform_.raise(Signal::terminate); });
+  EXPECT_EQ(run(), 0);
+  std::vector<std::string> lines;
+  for (const std::string& each : platform_.logged()) {
+    if (each.contains(" connections, ")) lines.push_back(each);
+  }
+  std::ranges::sort(lines);
+  const std::vector<std::string> expected{
+      "weir: core 0: 1 connections, 1 requests", "weir: core 1: 1 connections, 1 requests",
+      "weir: core 2: 1 connections, 1 requests", "weir: core 3: 1 connections, 1 requests"};
+  EXPECT_EQ(lines, expected);
+}
+
+/// Runs serve() as a task on one loop.
+class ServeTaskTest : public testing::Test, TestHeap::AllocationFailure, Continuation, Runnable {
+ protected:
+  ServeTaskTest() : Continuation(&ended), Runnable(&begin) {}
+  void TearDown() override {
+    cancel_.cancel();
+    settle();
+  }
+
+  void start(ServeOptions options) {
+    task_.emplace(with_scope(OnFailure::isolate, &serve, std::cref(routes_), std::move(options)));
+    loop_->ready(static_cast<Runnable&>(*this));
+    settle();
+  }
+  void settle() { platform_.run_until_idle(*loop_); }
+  bool finished() const noexcept { return finished_; }
+  std::error_code error() {
+    const Result<> result = task_->handle().promise().take();
+    return result ? std::error_code() : result.error();
+  }
+  /// Makes every allocation on the heap fail from the moment when the listener is closed.
+  void fail_allocations_after_the_listener() { platform_.failure_after_close = this; }
+
+  struct FailingPlatform : MemoryPlatform {
+    void log(std::string_view line) noexcept override {
+      const TestHeap::NoAllocationFailure no_failure;
+      MemoryPlatform::log(line);
+    }
+    void close(int descriptor) noexcept override {
+      MemoryPlatform::close(descriptor);
+      if (failure_after_close != nullptr) TestHeap::allocation_failure = failure_after_close;
+    }
+    TestHeap::AllocationFailure* failure_after_close = nullptr;
+  };
+  FailingPlatform platform_;
+  std::unique_ptr<Loop> loop_ = Loop::make(platform_, {}).value();
+  Router routes_;
+  CancelSource cancel_;
+
+ private:
+  bool now() noexcept override { return true; }
+  static void begin(Runnable& self) {
+    auto& test = static_cast<ServeTaskTest&>(self);
+    test.task_->start(Context{test.loop_.get(), &test.cancel_}, test);
+  }
+  static std::coroutine_handle<> ended(Continuation& self, std::coroutine_handle<>) {
+    static_cast<ServeTaskTest&>(self).finished_ = true;
+    return std::noop_coroutine();
+  }
+
+  std::optional<Task<Result<>>> task_;
+  bool finished_ = false;
+};
+
+TEST_F(ServeTaskTest, ListensOnPort8080ByDefault) {
+  EXPECT_EQ(ServeOptions().endpoint, Endpoint::any(8080));
+}
+
+TEST_F(ServeTaskTest, ReturnsClosedAfterADrain) {
+  start({.endpoint = Endpoint::loopback(80)});
+  EXPECT_FALSE(finished());
+  loop_->drain();
+  platform_.advance(*loop_, 1s);
+  ASSERT_TRUE(finished());
+  EXPECT_EQ(error(), Errc::closed);
+}
+
+TEST_F(ServeTaskTest, ReturnsCancelledAfterACancellation) {
+  start({.endpoint = Endpoint::loopback(80)});
+  cancel_.cancel();
+  settle();
+  ASSERT_TRUE(finished());
+  EXPECT_EQ(error(), Errc::cancelled);
+}
+
+TEST_F(ServeTaskTest, ReturnsCancelledIfAConnectionArrivesWithTheCancellation) {
+  start({.endpoint = Endpoint::loopback(80)});
+  MemoryPeer peer(platform_, os::Address::loopback(80));
+  loop_->turn(platform_.now());
+  cancel_.cancel();
+  settle();
+  ASSERT_TRUE(finished());
+  EXPECT_EQ(error(), Errc::cancelled);
+}
+
+TEST_F(ServeTaskTest, ReturnsTheErrorOfTheListener) {
+  const auto taken = platform_.listen(os::Address::loopback(80), {});
+  ASSERT_TRUE(taken);
+  start({.endpoint = Endpoint::loopback(80)});
+  for (int second = 0; second < 600 && !finished(); ++second) platform_.advance(*loop_, 1s);
+  ASSERT_TRUE(finished());
+  EXPECT_EQ(error(), system_error(EADDRINUSE));
+}
+
+TEST_F(ServeTaskTest, ReturnsConflictForARouterWithConflicts) {
+  routes_.get("/", [] { return text("one"); });
+  routes_.get("/", [] { return text("two"); });
+  start({.endpoint = Endpoint::loopback(80)});
+  ASSERT_TRUE(finished());
+  EXPECT_EQ(error(), Errc::conflict);
+  ASSERT_EQ(platform_.logged().size(), 2U);
+  EXPECT_EQ(platform_.logged()[0], "weir: GET /: conflicts with /\n");
+  EXPECT_EQ(platform_.logged()[1], "weir: core 0: 0 connections, 0 requests");
+}
+
+TEST_F(ServeTaskTest, LogsThatItStopsAlsoWithoutMemory) {
+  if (!TestHeap::replaced) GTEST_SKIP() << "the heap cannot fail here";
+  start({.endpoint = Endpoint::loopback(80)});
+  fail_allocations_after_the_listener();
+  cancel_.cancel();
+  while (!finished() && loop_->turn(platform_.now())) {
+  }
+  TestHeap::allocation_failure = nullptr;
+  platform_.failure_after_close = nullptr;
+  ASSERT_TRUE(finished());
+  ASSERT_EQ(platform_.logged().size(), 1U);
+  EXPECT_EQ(platform_.logged()[0], "weir: server stopped, counters unknown (out of memory)");
 }
 
 }  // namespace
