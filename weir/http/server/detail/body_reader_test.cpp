@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
+#include <cstdio>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/task/sleep.hpp"
@@ -415,6 +420,183 @@ TEST_F(BodyReaderTest, FunctionOfABodyThatHasArrivedIsCalledImmediately) {
       talk(connect(), post_of("/sum", json.size(), "Expect: 100-continue\r\n") + std::string(json));
   EXPECT_EQ(invited, expected) << "no 100 for a body that has arrived";
   EXPECT_TRUE(answers_however_cut(post_of("/sum", 0)).starts_with("HTTP/1.1 400"));
+}
+
+TEST_F(BodyReaderTest, ChunkedBodyMayHaveExactlyTheLimitOfEachRequest) {
+  routes_.post("/ten", give_back, {.body_max = 10});
+  serve();
+  const std::string ten = chunked_of("/ten") + "8\r\n01234567\r\n2\r\n89\r\n0\r\n\r\n";
+  EXPECT_EQ(statuses(ten + ten + ten), "200 200 200") << "each body is counted on its own";
+  const std::string eleven = chunked_of("/ten") + "8\r\n01234567\r\n3\r\n89a\r\n0\r\n\r\n";
+  EXPECT_EQ(statuses(ten + eleven), "200 413");
+  EXPECT_EQ(statuses(chunked_of("/ten") + "b\r\n0123456789a\r\n0\r\n\r\n"), "413");
+}
+
+TEST_F(BodyReaderTest, DefaultBodyLimitIsExact) {
+  serve({.body_max = 20});
+  for (const char* const path : {"/back", "/ignored", "/nowhere"}) {
+    const std::string fits = statuses(post_of(path, 20) + std::string(20, 'x'));
+    EXPECT_EQ(fits, path == std::string_view("/nowhere") ? "404" : "200");
+    EXPECT_EQ(statuses(post_of(path, 21) + std::string(21, 'x')), "413");
+  }
+  const auto& parse_errors = server_->counters().parse_errors;
+  EXPECT_EQ(parse_errors[static_cast<std::size_t>(ParseError::body_too_large)].value(), 3U);
+}
+
+// The state of one request's body must not decide about the next one.
+TEST_F(BodyReaderTest, RequestsOfOneConnectionDoNotAffectEachOther) {
+  routes_.get("/back", give_back);
+  routes_.get("/piece", one_piece_only);
+  serve();
+  const std::string get_back = "GET /back HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string get_piece = "GET /piece HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string requests[] = {
+      post_of("/back", 3) + "abc",
+      post_of("/ignored", 3) + "abc",
+      chunked_of("/ignored") + "1\r\na\r\n0\r\n\r\n",
+      chunked_of("/back") + "1\r\na\r\n0\r\n\r\n",
+      post_of("/piece", 3) + "abc",
+      post_of("/sum", 20) + R"({"left":2,"right":3})",
+      post_of("/back", 0),
+      get_back,
+      get_piece,
+      std::string(get),
+  };
+  for (const std::string& first : requests) {
+    const std::string answer_of_first = talk(connect(), first);
+    for (const std::string& second : requests) {
+      const std::string answer_of_second = talk(connect(), second);
+      EXPECT_EQ(talk(connect(), first + second), answer_of_first + answer_of_second)
+          << first << "\n-- then --\n"
+          << second;
+      // The body of the second request arrives later than its head.
+      const std::size_t cut = second.find("\r\n\r\n") + 4;
+      MemoryPeer& peer = connect();
+      talk(peer, first + second.substr(0, cut));
+      talk(peer, second.substr(cut));
+      EXPECT_EQ(peer.received(), answer_of_first + answer_of_second)
+          << first << "\n-- then, in two pieces --\n"
+          << second;
+      peer.close();
+    }
+  }
+}
+
+TEST_F(BodyReaderTest, PartOfABodyShowsThatTheClientDoesNotWaitFor100) {
+  serve();
+  for (const char* const path : {"/back", "/copied", "/twice"}) {
+    MemoryPeer& peer = connect();
+    EXPECT_EQ(talk(peer, post_of(path, 5, "Expect: 100-continue\r\n") + "ab"), "") << path;
+    talk(peer, "cde" + std::string(get));
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "200 200") << path;
+  }
+}
+
+TEST_F(BodyReaderTest, UnreadBodyThatArrivesLateIsDroppedUpToTheLimit) {
+  serve({.unread_body_max = 100});
+  struct Row {
+    std::size_t size;
+    bool stays_open;
+  };
+  for (const Row row : {Row{99, true}, Row{100, true}, Row{101, false}}) {
+    const std::string body(row.size, 'x');
+    MemoryPeer& chunked = connect();
+    talk(chunked, chunked_of("/ignored"));
+    std::array<char, 8> size{};
+    std::snprintf(size.data(), size.size(), "%zx\r\n", row.size);
+    talk(chunked, size.data() + body + "\r\n0\r\n\r\n" + std::string(get));
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(chunked.received())),
+              row.stays_open ? "200 200" : "200")
+        << row.size;
+    EXPECT_EQ(chunked.ended(), !row.stays_open) << row.size;
+
+    MemoryPeer& sized = connect();
+    EXPECT_EQ(talk(sized, post_of("/ignored", row.size)).empty(), row.stays_open) << row.size;
+    talk(sized, body + std::string(get));
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(sized.received())),
+              row.stays_open ? "200 200" : "200")
+        << row.size;
+    EXPECT_EQ(sized.ended(), !row.stays_open) << row.size;
+  }
+}
+
+TEST_F(BodyReaderTest, MalformedBodyIsCountedOnceByItsReason) {
+  serve();
+  std::uint64_t expected = 0;
+  const auto& counter =
+      server_->counters().parse_errors[static_cast<std::size_t>(ParseError::bad_chunk_size)];
+  for (const char* const path : {"/back", "/copied", "/swallows", "/ignored", "/piece"}) {
+    for (const bool late : {false, true}) {
+      MemoryPeer& peer = connect();
+      talk(peer, chunked_of(path) + (late ? "" : "g\r\n"));
+      if (late) talk(peer, "g\r\n");
+      EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "400") << path;
+      EXPECT_TRUE(peer.ended()) << path;
+      EXPECT_EQ(counter.value(), ++expected) << path << " " << late;
+    }
+  }
+}
+
+TEST_F(BodyReaderTest, HandlerMayAnswerAMalformedBodyWithItsOwnError) {
+  routes_.post("/explains/{status}", [](Request& request, int status) -> Task<Response> {
+    const auto body = co_await request.body();
+    Response response = text(std::string(body ? "whole" : "explained"));
+    response.set_status(Status{static_cast<std::uint16_t>(status)});
+    co_return response;
+  });
+  serve();
+  struct Row {
+    std::string status;
+    std::string expected;
+    std::string body;
+  };
+  const Row rows[] = {{"200", "400", "400 Bad Request\n"},
+                      {"399", "400", "400 Bad Request\n"},
+                      {"400", "400", "explained"},
+                      {"422", "422", "explained"},
+                      {"500", "500", "explained"}};
+  for (const Row& row : rows) {
+    const std::string answer = talk(connect(), chunked_of("/explains/" + row.status) + "g\r\n");
+    const auto answers = sim::parse_http_responses(answer);
+    ASSERT_EQ(sim::statuses_of(answers), row.expected) << row.status;
+    EXPECT_EQ(answers[0].body, row.body) << row.status;
+    EXPECT_EQ(answers[0].header("Connection"), "close") << row.status;
+  }
+}
+
+TEST_F(BodyReaderTest, StreamingFunctionFindsTheBodyClosed) {
+  std::vector<std::error_code> seen;
+  routes_.post("/streams-late", [&](Request& request) {
+    const auto write = [](BodySink& sink, Request* of,
+                          std::vector<std::error_code>* errors) -> Task<Result<>> {
+      const auto body = co_await of->body();
+      errors->push_back(body ? std::error_code() : body.error());
+      const auto piece = co_await of->read();
+      errors->push_back(piece ? std::error_code() : piece.error());
+      co_return co_await sink.write("written");
+    };
+    return stream(text_type, write, &request, &seen);
+  });
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, post_of("/streams-late", 3) + "abc");
+  talk(peer, post_of("/streams-late", 3));
+  talk(peer, "abc");
+  talk(peer, chunked_of("/streams-late"));
+  talk(peer, "1\r\na\r\n0\r\n\r\n");
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "200 200 200");
+  ASSERT_EQ(seen.size(), 6U);
+  for (const std::error_code& each : seen) EXPECT_EQ(each, Errc::closed);
+}
+
+TEST_F(BodyReaderTest, BodyCanBeReadWhileAClosingClientStillSendsIt) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, post_of("/ignored", 5, "Connection: close\r\n") + "ab");
+  EXPECT_EQ(peer.received(), "") << "the rest of the body may be malformed or missing";
+  talk(peer, "cde");
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "200");
+  EXPECT_TRUE(peer.ended());
 }
 
 }  // namespace
