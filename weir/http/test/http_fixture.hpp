@@ -102,6 +102,12 @@ class HttpFixture : Continuation, Runnable {
       const TestHeap::NoAllocationFailure no_failure;
       MemoryPlatform::log(line);
     }
+    Result<std::size_t> unacked_bytes(int descriptor) override {
+      const auto of_network = MemoryPlatform::unacked_bytes(descriptor);
+      return of_network ? Result<std::size_t>(*of_network + unacked) : of_network;
+    }
+    /// Bytes of each connection that the server's kernel holds for the client.
+    std::size_t unacked = 0;
   };
   FixturePlatform platform_;
   std::unique_ptr<Loop> loop_ = Loop::make(platform_, {}).value();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -313,6 +314,292 @@ TEST_F(ConnectionIoTest, EmptyLinesAreNoHead) {
   pass(10s);
   EXPECT_EQ(peer.received(), "");
   EXPECT_TRUE(gone());
+}
+
+TEST_F(ConnectionIoTest, EachBodyHasItsOwnTime) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, post_of("/size", 10) + "12345");
+  pass(4900ms);
+  talk(peer, "67890" + post_of("/size", 10) + "1");
+  EXPECT_EQ(answers(peer), "200");
+  pass(4900ms);
+  EXPECT_EQ(answers(peer), "200");
+  talk(peer, "234567890");
+  EXPECT_EQ(answers(peer), "200 200");
+}
+
+TEST_F(ConnectionIoTest, LateAnswerOfAHandlerDoesNotTouchTheNextHandler) {
+  routes_.get("/sleeps/{seconds}", [](int seconds) -> Task<Response> {
+    const auto slept = co_await sleep(std::chrono::seconds(seconds));
+    co_return slept ? text("slept") : text("cancelled");
+  });
+  routes_.get("/limited/{seconds}",
+              [](int seconds) -> Task<Response> {
+                static_cast<void>(co_await sleep(std::chrono::seconds(seconds)));
+                co_return text("limited");
+              },
+              {.timeout = 3s});
+  serve();
+  const auto of = [](std::string_view path) {
+    return "GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n\r\n";
+  };
+  // The first handler ends in time; its timeout must not end the second one.
+  MemoryPeer& in_time = connect();
+  talk(in_time, of("/limited/1") + of("/sleeps/5"));
+  pass(6s);
+  auto all = sim::parse_http_responses(in_time.received());
+  ASSERT_EQ(sim::statuses_of(all), "200 200");
+  EXPECT_EQ(all[1].body, "slept");
+  // The first handler times out; the second one is not late.
+  MemoryPeer& late = connect();
+  talk(late, of("/limited/9") + of("/sleeps/5") + of("/sleeps/0") + of("/limited/2"));
+  pass(3s);
+  EXPECT_EQ(answers(late), "503");
+  pass(7s);
+  all = sim::parse_http_responses(late.received());
+  ASSERT_EQ(sim::statuses_of(all), "503 200 200 200");
+  EXPECT_EQ(all[1].body, "slept");
+  EXPECT_EQ(all[3].body, "limited");
+}
+
+TEST_F(ConnectionIoTest, SmallAnswersToAClientThatNeverReadsTimeOut) {
+  routes_.get("/small", [] { return text(std::string(10'000, 'x')); });
+  serve();
+  MemoryPeer& peer = connect();
+  for (int count = 0; count < 7; ++count) {
+    peer.send("GET /small HTTP/1.1\r\nHost: a\r\n\r\n");
+    settle();
+  }
+  EXPECT_EQ(peer.unread(), 64U * 1024) << "the seventh answer fits in part";
+  pass(9999ms);
+  EXPECT_FALSE(gone());
+  pass(1ms);
+  EXPECT_TRUE(gone());
+  EXPECT_EQ(server_->counters().slow_readers.value(), 1U);
+}
+
+TEST_F(ConnectionIoTest, SlowReaderEndsTheHandlerBehindItsAnswers) {
+  routes_.get("/small", [] { return text(std::string(10'000, 'x')); });
+  std::vector<std::error_code> ended;
+  routes_.get("/waits", [&](Request&) -> Task<Response> {
+    const auto slept = co_await sleep(1h);
+    ended.push_back(slept ? std::error_code() : slept.error());
+    co_return text("done");
+  });
+  serve();
+  MemoryPeer& peer = connect();
+  const std::string small = "GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
+  for (int count = 0; count < 6; ++count) {
+    peer.send(small);
+    settle();
+  }
+  peer.send(small + "GET /waits HTTP/1.1\r\nHost: a\r\n\r\n");
+  settle();
+  pass(9999ms);
+  EXPECT_TRUE(ended.empty());
+  pass(1ms);
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0], Errc::cancelled);
+  EXPECT_TRUE(gone());
+  EXPECT_EQ(server_->counters().slow_readers.value(), 1U);
+}
+
+// A read and a write of one connection wait at the same time, each with its own deadline.
+TEST_F(ConnectionIoTest, BodyTimesOutWhileEarlierAnswersAreStillSent) {
+  routes_.get("/small", [] { return text(std::string(10'000, 'x')); });
+  std::vector<std::error_code> seen;
+  routes_.post("/notes", [&](Request& request) -> Task<Response> {
+    const auto body = co_await request.body();
+    seen.push_back(body ? std::error_code() : body.error());
+    co_return text("done");
+  });
+  serve();
+  MemoryPeer& peer = connect();
+  const std::string small = "GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
+  for (int count = 0; count < 6; ++count) {
+    peer.send(small);
+    settle();
+  }
+  peer.send(small + post_of("/notes", 10));
+  settle();
+  pass(4999ms);
+  EXPECT_TRUE(seen.empty());
+  pass(1ms);
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0], ParseError::body_timed_out);
+  pass(4999ms);
+  EXPECT_FALSE(gone());
+  pass(1ms);
+  EXPECT_TRUE(gone()) << "the write has its own time";
+}
+
+TEST_F(ConnectionIoTest, InterimResponseWaitsForTheWriteInProgress) {
+  routes_.get("/small", [] { return text(std::string(10'000, 'x')); });
+  serve();
+  MemoryPeer& peer = connect();
+  const std::string small = "GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
+  for (int count = 0; count < 6; ++count) {
+    peer.send(small);
+    settle();
+  }
+  peer.send(small +
+            "POST /size HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n"
+            "Expect: 100-continue\r\n\r\n");
+  settle();
+  EXPECT_EQ(peer.unread(), 64U * 1024);
+  peer.received();
+  settle();
+  EXPECT_EQ(answers(peer), "200 200 200 200 200 200 200 100");
+  talk(peer, "abc" + std::string(get));
+  EXPECT_EQ(answers(peer), "200 200 200 200 200 200 200 100 200 200");
+  EXPECT_FALSE(peer.ended());
+}
+
+/// Writes a piece that a client must read, sleeps, and writes another one.
+Task<Result<>> two_large_pieces(BodySink& sink, Duration pause) {
+  const std::string piece(100'000, 'x');
+  if (auto sent = co_await sink.write(piece); !sent) co_return sent;
+  if (auto slept = co_await sleep(pause); !slept) co_return slept;
+  co_return co_await sink.write(piece);
+}
+
+TEST_F(ConnectionIoTest, EachWriteHasItsOwnTime) {
+  routes_.get("/two/{pause}", [](int pause) {
+    return stream(text_type, two_large_pieces, Duration(std::chrono::seconds(pause)));
+  });
+  serve();
+  for (const int pause : {0, 30}) {
+    SCOPED_TRACE(pause);
+    const std::uint64_t slow_before = server_->counters().slow_readers.value();
+    MemoryPeer& peer = connect();
+    peer.send("GET /two/" + std::to_string(pause) + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    settle();
+    pass(9s);
+    while (peer.received().size() < 100'000) settle();
+    settle();
+    pass(std::chrono::seconds(pause));
+    EXPECT_GT(peer.unread(), 60'000U) << "the second piece waits for its reader";
+    pass(9999ms);
+    EXPECT_FALSE(gone());
+    EXPECT_EQ(server_->counters().slow_readers.value(), slow_before);
+    pass(1ms);
+    EXPECT_TRUE(gone());
+    EXPECT_EQ(server_->counters().slow_readers.value(), slow_before + 1);
+  }
+}
+
+// The kernel of the server holds the bytes; the client has not read them.
+TEST_F(ConnectionIoTest, BytesThatTheClientHasNotAcknowledgedAreNoProgress) {
+  serve();
+  MemoryPeer& peer = connect();
+  peer.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+  settle();
+  for (int second = 1; second <= 9; ++second) {
+    pass(1s);
+    ASSERT_FALSE(gone()) << second;
+    peer.read(5000);
+    platform_.unacked += 5000;
+    settle();
+  }
+  pass(999ms);
+  EXPECT_FALSE(gone());
+  pass(1ms);
+  EXPECT_TRUE(gone());
+  EXPECT_EQ(server_->counters().slow_readers.value(), 1U);
+}
+
+TEST_F(ConnectionIoTest, LateAcknowledgementsAreProgress) {
+  platform_.unacked = 50'000;
+  serve();
+  MemoryPeer& peer = connect();
+  peer.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+  settle();
+  for (int second = 1; second <= 40; ++second) {
+    pass(1s);
+    ASSERT_FALSE(gone()) << second;
+    platform_.unacked -= 1000;  // the buffers of the kernel shrink
+  }
+  pass(15s);
+  EXPECT_TRUE(gone());
+}
+
+TEST_F(ConnectionIoTest, PeerThatLeavesInAHeadGetsNoAnswer) {
+  serve();
+  for (const bool half_closed : {false, true}) {
+    MemoryPeer& peer = connect();
+    talk(peer, std::string(get) + "GET / HT");
+    half_closed ? peer.finish() : peer.reset();
+    settle();
+    EXPECT_EQ(answers(peer), half_closed ? "200" : "200");
+    EXPECT_TRUE(gone());
+  }
+  EXPECT_EQ(refused(ParseError::head_timed_out), 0U);
+  EXPECT_EQ(server_->counters().responses.value(), 2U);
+}
+
+TEST_F(ConnectionIoTest, WaitForABodyHoldsNoBuffer) {
+  serve();
+  const auto buffers = [this] {
+    loop_->blocks().collect();
+    return loop_->blocks().blocks_in_use(BlockUse::buffer);
+  };
+  const std::size_t before = buffers();
+  for (const char* const path : {"/size", "/ignored", "/small"}) {
+    MemoryPeer& peer = connect();
+    talk(peer, std::string(get) + post_of(path, 10));
+    EXPECT_EQ(answers(peer), "200");
+    EXPECT_LE(buffers(), before + (path == std::string_view("/ignored") ? 1 : 0)) << path;
+    talk(peer, "01234");
+    EXPECT_LE(buffers(), before + 1) << path;
+    talk(peer, "56789");
+    EXPECT_EQ(answers(peer), "200 200");
+    EXPECT_EQ(buffers(), before) << path;
+  }
+}
+
+TEST_F(ConnectionIoTest, WaitingHandlerHoldsNoBuffer) {
+  serve();
+  const std::size_t before = loop_->blocks().blocks_in_use(BlockUse::buffer);
+  for (const std::string& request : {std::string("GET /deadline HTTP/1.1\r\nHost: a\r\n\r\n"),
+                                     std::string("GET /ticks HTTP/1.1\r\nHost: a\r\n\r\n")}) {
+    MemoryPeer& peer = connect();
+    talk(peer, std::string(get) + request);
+    loop_->blocks().collect();
+    EXPECT_EQ(loop_->blocks().blocks_in_use(BlockUse::buffer), before) << request;
+    peer.reset();
+    settle();
+  }
+}
+
+TEST_F(ConnectionIoTest, IdleConnectionStillReadsForAMomentAfterItsTimeout) {
+  serve({.linger_bytes_max = 1000});
+  const auto open = [this] { return server_->counters().connections_open.value(); };
+  MemoryPeer& quiet = connect();
+  talk(quiet, get);
+  pass(60s);
+  EXPECT_TRUE(quiet.ended());
+  EXPECT_EQ(open(), 1U);
+  talk(quiet, get);
+  EXPECT_FALSE(quiet.was_reset()) << "its request was on the way";
+  pass(999ms);
+  EXPECT_EQ(open(), 1U);
+  pass(1ms);
+  EXPECT_EQ(open(), 0U);
+  EXPECT_EQ(answers(quiet), "200");
+}
+
+TEST_F(ConnectionIoTest, ClosingConnectionReadsAtMostTheLimit) {
+  serve({.linger_bytes_max = 1000});
+  for (const std::size_t size : {999U, 1000U, 1001U}) {
+    MemoryPeer& peer = connect();
+    talk(peer, "bad\r\n\r\n");
+    talk(peer, std::string(500, 'x'));
+    talk(peer, std::string(size - 500, 'x'));
+    EXPECT_EQ(server_->counters().connections_open.value(), size > 1000 ? 0U : 1U) << size;
+    pass(1s);
+    EXPECT_TRUE(gone());
+  }
 }
 
 }  // namespace
