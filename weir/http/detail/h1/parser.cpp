@@ -199,7 +199,9 @@ HeadParser::Step HeadParser::read_rare_version(std::string_view there, RequestHe
     const char expected = version_pattern[index];
     const bool fits =
         expected == '0' ? is_in(there[index], CharClass::digit) : there[index] == expected;
-    if (!fits) return fail_with(error_at(there[index], ParseError::bad_version));
+    if (fits) continue;
+    if (expected == '\n') return fail_with(ParseError::bad_line_end);
+    return fail_with(error_at(there[index], ParseError::bad_version));
   }
   if (there.size() < version_pattern.size()) return Step::need_more;
   const char major = there[5];
