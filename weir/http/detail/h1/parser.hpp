@@ -34,7 +34,7 @@ struct ParseResult {
 
   Kind kind = Kind::incomplete;
   ParseError error = ParseError::none;
-  std::uint32_t consumed = 0;  ///< bytes of the head including its last CRLF, if complete
+  std::uint32_t consumed = 0;  ///< bytes of the head with its last CRLF if complete, else 0
 };
 
 /// Parses request heads one after the other. The result and the error depend only on the bytes,
