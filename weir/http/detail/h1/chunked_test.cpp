@@ -229,7 +229,13 @@ void expect_error_at_last_byte(const std::string& input, ParseError error,
   ASSERT_EQ(before.kind, Kind::need_more) << input;
   const Outcome expected{Kind::error, error, input.size() - 1, before.data, {}};
   expect_for_every_arrival(input, expected, limits);
-  expect_for_every_arrival(input + "0\r\n\r\n", expected, limits);
+  for (const std::string more : {"0\r\n\r\n", "\n\r\n", "\r\n\r\n", ": x\r\n\r\n"}) {
+    const std::string whole = input + more;
+    decoder = ChunkedDecoder(limits);
+    EXPECT_EQ(decode_pieces(decoder, whole, {whole.size()}), expected) << whole;
+    decoder.reset();
+    EXPECT_EQ(decode_pieces(decoder, whole, {input.size() - 1, whole.size()}), expected) << whole;
+  }
 }
 
 TEST(ChunkedArrival, BodiesAreTheSameForEveryArrival) {
@@ -248,6 +254,9 @@ TEST(ChunkedArrival, BodiesAreTheSameForEveryArrival) {
            {"a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\n\r\n", "01234567890123456789", ""},
            {"10\r\n0123456789abcdef\r\n0\r\n\r\n", "0123456789abcdef", ""},
            {"1;a\r\na\r\n1;b=c\r\nb\r\n1;d=\"e\"\r\nc\r\n0;f\r\n\r\n", "abc", ""},
+           {"1\r\na\r\n01\r\nb\r\n001\r\nc\r\n0001\r\nd\r\n00001\r\ne\r\n000001\r\nf\r\n0\r\n\r\n",
+            "abcdef", ""},
+           {"1\r\na\r\n0000000000000001\r\nb\r\n0000000000000000\r\n\r\n", "ab", ""},
            {"0\r\nA: b\r\n\r\n", "", "A: b\r\n"},
            {"1\r\nx\r\n0;e\r\nA:b\r\nC:\t d \r\nE:\r\na: f\r\n\r\n", "x",
             "A: b\r\nC: d\r\nE: \r\na: f\r\n"},
@@ -259,10 +268,27 @@ TEST(ChunkedArrival, BodiesAreTheSameForEveryArrival) {
 }
 
 TEST(ChunkedArrival, ExtensionsFollowTheGrammar) {
-  for (const std::string extension :
-       {";a", ";a=b", " ;a", "\t;\ta\t=\tb", " ; a = b", ";a;b", ";a=b;c", ";a=b ;c=d", ";a ;b",
-        ";a=\"\"", ";a=\"b\"", ";a = \"b;c=d \t\x80\xff\" ;e", ";a=\"\\\"\"", ";a=\"\\\\\";b",
-        ";!#$%&'*+-.^_`|~09=!#$%&'*+-.^_`|~09", ";a=\"(),/:<=>?@[]{}\""}) {
+  for (const std::string extension : {";a",
+                                      ";a=b",
+                                      " ;a",
+                                      "  ;a",
+                                      ";  a",
+                                      ";a  =  b",
+                                      ";a=b  ;c",
+                                      ";a  = \t\"b\" \t;c",
+                                      "\t;\ta\t=\tb",
+                                      " ; a = b",
+                                      ";a;b",
+                                      ";a=b;c",
+                                      ";a=b ;c=d",
+                                      ";a ;b",
+                                      ";a=\"\"",
+                                      ";a=\"b\"",
+                                      ";a = \"b;c=d \t\x80\xff\" ;e",
+                                      ";a=\"\\\"\"",
+                                      ";a=\"\\\\\";b",
+                                      ";!#$%&'*+-.^_`|~09=!#$%&'*+-.^_`|~09",
+                                      ";a=\"(),/:<=>?@[]{}\""}) {
     const std::string input = "1" + extension + "\r\nx\r\n0" + extension + "\r\n\r\n";
     expect_for_every_arrival(input, {Kind::end, ParseError::none, input.size(), "x", {}});
   }
