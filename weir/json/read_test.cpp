@@ -4,14 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "weir/json/test/json_fixture.hpp"
 #include "weir/json/write.hpp"
 
 namespace weir::json {
@@ -303,6 +308,219 @@ TEST(Read, LongPathsStayShort) {
   const auto keyed = read<std::map<std::string, int>>("{\"" + std::string(100'000, 'k') + "\":x}");
   ASSERT_FALSE(keyed);
   EXPECT_EQ(keyed.error().path, "[\"" + std::string(64, 'k') + "...\"]");
+}
+
+TEST(ReadOptionsDefaults, AreThoseOfTheHeader) {
+  const ReadOptions options;
+  EXPECT_EQ(options.unknown_fields, UnknownFields::refuse);
+  EXPECT_EQ(options.missing_fields, MissingFields::refuse);
+  EXPECT_EQ(options.depth_max, 64U);
+  EXPECT_EQ(options.text_bytes_max, 64U * 1024 * 1024);
+  EXPECT_EQ(options.element_bytes_max, 64U * 1024 * 1024);
+  const Error error;
+  EXPECT_EQ(error.offset, 0U);
+  EXPECT_EQ(error.code, Errc::bad_input);
+}
+
+TEST(Read, ErrorsHaveTheCodeOfTheirCause) {
+  EXPECT_EQ(read<Ping>("{}", {.text_bytes_max = 1}).error().code, Errc::limit_reached);
+  EXPECT_EQ(read<Ping>("{}", {.depth_max = 0}).error().code, Errc::limit_reached);
+  EXPECT_EQ(read<Ping>("{}").error().code, Errc::bad_input);
+  EXPECT_EQ(make_error_code(read<Ping>("{}").error()), Errc::bad_input);
+  EXPECT_EQ(make_error_code(read<Ping>("{}", {.depth_max = 0}).error()), Errc::limit_reached);
+}
+
+TEST(Read, ReadIntoReadsAllOfTheText) {
+  Ping ping{1};
+  EXPECT_TRUE(read_into(ping, R"({"sequence":2})"));
+  EXPECT_EQ(ping.sequence, 2);
+  for (const std::string_view text : {R"({"sequence":3} x)", R"({"sequence":3},)", "{}", "",
+                                      "\xEF\xBB\xBF{\"sequence\":3}", R"({"sequence":"3"})"}) {
+    const auto result = read_into(ping, text);
+    EXPECT_FALSE(result) << text;
+    EXPECT_FALSE(result.error().what.empty()) << text;
+  }
+  EXPECT_FALSE(read_into(ping, R"({"sequence":3})", {.text_bytes_max = 13}));
+}
+
+TEST(Read, ReadIntoKeepsNoElementOfTheOldValue) {
+  struct Lists {
+    std::vector<int> sequence;
+    std::vector<bool> bits;
+    std::set<int> set;
+    std::map<std::string, int> map;
+    std::optional<std::vector<int>> optional;
+  };
+  Lists lists{{1, 2, 3}, {true, true}, {7, 8}, {{"old", 1}}, std::vector<int>{1}};
+  ASSERT_TRUE(read_into(
+      lists, R"({"sequence":[9],"bits":[false],"set":[8],"map":{"new":2},"optional":[5]})"));
+  EXPECT_EQ(lists.sequence, std::vector<int>{9});
+  EXPECT_EQ(lists.bits, std::vector<bool>{false});
+  EXPECT_EQ(lists.set, std::set<int>{8});
+  EXPECT_EQ(lists.map, (std::map<std::string, int>{{"new", 2}}));
+  EXPECT_EQ(lists.optional, std::vector<int>{5});
+  ASSERT_TRUE(read_into(lists, R"({"sequence":[],"bits":[],"set":[],"map":{},"optional":[]})"));
+  EXPECT_TRUE(lists.sequence.empty() && lists.bits.empty() && lists.set.empty());
+  EXPECT_TRUE(lists.map.empty());
+  EXPECT_EQ(lists.optional, std::vector<int>());
+}
+
+/// Returns a text of `count` copies of `element` with commas between them, in brackets.
+std::string list_of(std::size_t count, std::string_view element) {
+  std::string text = "[";
+  for (std::size_t number = 0; number < count; ++number) {
+    if (number > 0) text += ',';
+    text += element;
+  }
+  return text + "]";
+}
+
+/// Expects that ten elements of `bytes` each may be read with that limit, and not with one less.
+template <class T>
+void expect_charged(const std::string& text, std::size_t bytes) {
+  EXPECT_TRUE(read<T>(text, {.element_bytes_max = 10 * bytes})) << text;
+  const auto result = read<T>(text, {.element_bytes_max = 10 * bytes - 1});
+  ASSERT_FALSE(result) << text;
+  EXPECT_EQ(result.error().code, Errc::limit_reached) << text;
+  EXPECT_EQ(result.error().what, "too many elements") << text;
+}
+
+TEST(Read, ElementsOfEveryContainerAreCharged) {
+  const std::string numbers = "[0,1,2,3,4,5,6,7,8,9]";
+  const std::string names = R"({"0":0,"1":1,"2":2,"3":3,"4":4,"5":5,"6":6,"7":7,"8":8,"9":9})";
+  expect_charged<std::vector<std::int64_t>>(numbers, sizeof(std::int64_t));
+  expect_charged<std::vector<bool>>(list_of(10, "true"), sizeof(bool));
+  expect_charged<std::set<std::int32_t>>(numbers, sizeof(std::int32_t));
+  expect_charged<std::map<std::string, int>>(names, sizeof(std::pair<const std::string, int>));
+  expect_charged<std::map<int, Large>>(
+      R"({"0":{},"1":{},"2":{},"3":{},"4":{},"5":{},"6":{},"7":{},"8":{},"9":{}})",
+      sizeof(std::pair<const int, Large>));
+  expect_charged<std::vector<std::unique_ptr<Large>>>(
+      list_of(10, "{}"), sizeof(std::unique_ptr<Large>) + sizeof(Large));
+  expect_charged<std::vector<std::unique_ptr<Large>>>(list_of(10, "null"),
+                                                      sizeof(std::unique_ptr<Large>));
+}
+
+TEST(Read, DepthLimitIsExactForEveryKindOfValue) {
+  using Nested = std::vector<std::map<std::string, std::array<std::tuple<Nothing>, 1>>>;
+  const std::string text = R"([{"a":[[{}]]}])";  // five levels
+  EXPECT_TRUE(read<Nested>(text, {.depth_max = 5}));
+  EXPECT_EQ(error_of<Nested>(text, {.depth_max = 4}), "[0].a[0][0]: nested too deeply (at byte 8)");
+  EXPECT_EQ(error_of<Nested>(text, {.depth_max = 0}), "nested too deeply (at byte 0)");
+  // Values that are closed again do not count.
+  EXPECT_TRUE(read<std::vector<std::vector<int>>>(list_of(200, "[1]"), {.depth_max = 2}));
+  EXPECT_TRUE(read<std::vector<Ping>>(list_of(200, R"({"sequence":1})"), {.depth_max = 2}));
+  EXPECT_TRUE(read<std::vector<Ping>>(list_of(200, R"({ "sequence" : 1 })"), {.depth_max = 2}));
+  EXPECT_TRUE(read<std::vector<Nothing>>(list_of(200, R"({"x":[{}]})"),
+                                         {.unknown_fields = UnknownFields::skip, .depth_max = 4}));
+  EXPECT_FALSE(read<std::vector<Nothing>>(list_of(200, R"({"x":[{}]})"),
+                                          {.unknown_fields = UnknownFields::skip, .depth_max = 3}));
+}
+
+/// Returns the path of an error behind this name of a map, which is written with \u escapes.
+std::string path_behind(char character) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  const auto code = static_cast<unsigned char>(character);
+  const std::string escape = std::string("\\u00") + digits[code >> 4] + digits[code & 15U];
+  return read<std::map<std::string, int>>("{\"" + escape + "\":x}").error().path;
+}
+
+TEST(Read, PathsQuoteNamesThatAreNoWords) {
+  const std::string_view words = "abyzABYZ0189_-";
+  for (int code = 0; code < 0x80; ++code) {
+    const char character = static_cast<char>(code);
+    const bool letter = (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z');
+    const bool word = letter || (code >= '0' && code <= '9') || code == '_' || code == '-';
+    EXPECT_TRUE(word || !words.contains(character));
+    const std::string shown = code < 0x20 || code == 0x7f ? "?" : std::string(1, character);
+    const std::string escaped = (code == '"' || code == '\\') ? "\\" + shown : shown;
+    EXPECT_EQ(path_behind(character), word ? shown : "[\"" + escaped + "\"]") << code;
+  }
+  EXPECT_EQ(path_behind('\xe4'), "[\"??\"]") << "two bytes of UTF-8";
+  EXPECT_EQ((read<std::map<std::string, int>>(R"({"":x})").error().path), "[\"\"]");
+}
+
+TEST(Read, PathsShowAtMost64BytesOfAName) {
+  for (const std::size_t size : {1U, 63U, 64U, 65U, 66U, 200U}) {
+    const std::string name(size, 'k');
+    const auto result = read<std::map<std::string, int>>("{\"" + name + "\":x}");
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().path, size <= 64 ? name : "[\"" + std::string(64, 'k') + "...\"]");
+  }
+}
+
+struct Deep {
+  std::map<std::string, Deep> m;
+};
+
+TEST(Read, PathsHaveAtMost512Bytes) {
+  // Each level adds ".m." and a name; the innermost part of the path is always there.
+  using Map = std::map<std::string, std::map<std::string, std::map<std::string, int>>>;
+  const std::string name(64, 'k');
+  const std::string inner = "{\"" + name + "\":{\"" + name + "\":{\"" + name + "\":x}}}";
+  EXPECT_EQ(read<Map>(inner).error().path, name + "." + name + "." + name);
+  // Five levels of "m" and 64 bytes make 5 * 67 - 1 bytes; a sixth has a part of each size.
+  for (const std::size_t size : {1U, 40U, 41U, 42U, 43U, 44U, 45U, 64U}) {
+    std::string text = "x";
+    std::string path;
+    for (int level = 0; level < 7; ++level) {
+      text = R"({"m":{")" + name + R"(":)" + text + "}}";
+      path = "m." + name + (path.empty() ? "" : "." + path);
+    }
+    const std::string outer(size, 'o');
+    text = "{\"" + outer + "\":" + text + "}";
+    const auto result = read<std::map<std::string, Deep>>(text);
+    ASSERT_FALSE(result);
+    // The path of seven levels is 468 bytes long; a part counts with its dot.
+    ASSERT_EQ(path.size(), 468U);
+    EXPECT_EQ(result.error().path, 468 + size + 1 <= 512 ? outer + "." + path : "..." + path)
+        << size;
+  }
+}
+
+TEST(Read, CharactersThatBeginNoValueAreShown) {
+  EXPECT_EQ(error_of<int>("!"), "expected an integer, found '!' (at byte 0)");
+  EXPECT_EQ(error_of<int>("~"), "expected an integer, found '~' (at byte 0)");
+  EXPECT_EQ(error_of<int>("\x7f"), "expected an integer, found the byte 0x7f (at byte 0)");
+  EXPECT_EQ(error_of<int>("\x1f"), "expected an integer, found the byte 0x1f (at byte 0)");
+  EXPECT_EQ(error_of<int>("\xfe"), "expected an integer, found the byte 0xfe (at byte 0)");
+  EXPECT_EQ(error_of<int>("- 1"), "expected a digit, found the byte 0x20 (at byte 1)");
+  EXPECT_EQ(error_of<int>("/"), "expected an integer, found '/' (at byte 0)");
+  EXPECT_EQ(error_of<int>(":"), "expected an integer, found ':' (at byte 0)");
+  EXPECT_EQ(error_of<std::string>("0"), "expected a string, found a number (at byte 0)");
+  EXPECT_EQ(error_of<std::string>("9"), "expected a string, found a number (at byte 0)");
+  EXPECT_EQ(error_of<std::string>("-"), "expected a string, found a number (at byte 0)");
+  EXPECT_EQ(error_of<std::string>("true"), "expected a string, found true (at byte 0)");
+  EXPECT_EQ(error_of<std::string>("false"), "expected a string, found false (at byte 0)");
+  EXPECT_EQ(error_of<std::string>("null"), "expected a string, found null (at byte 0)");
+  EXPECT_EQ(error_of<std::string>("[1]"), "expected a string, found an array (at byte 0)");
+  EXPECT_EQ(error_of<std::string>("{}"), "expected a string, found an object (at byte 0)");
+  EXPECT_EQ(error_of<bool>("\"t\""), "expected true or false, found a string (at byte 0)");
+  EXPECT_EQ(error_of<std::nullptr_t>("nul"), "expected null, found 'n' (at byte 0)");
+  EXPECT_EQ(error_of<std::nullptr_t>("1"), "expected null, found a number (at byte 0)");
+}
+
+// A struct is read by another way than a map; it must not accept more.
+TEST(Read, StructsAcceptNoTextThatIsNoJson) {
+  const std::string_view texts[] = {
+      R"({"name":"A","age":3,"addresses":[{"street":"S","zip":1}]})",
+      R"( { "name" : "A" , "addresses" : [ { "zip" : 1 , "street" : "S" } ] } )"};
+  constexpr std::string_view bytes = "{}[]:,\"\\ \t\n\v\f0129.+-eEatnul\x80\x1f";
+  for (const std::string_view text : texts) {
+    ASSERT_TRUE(read<User>(text));
+    for (std::size_t place = 0; place <= text.size(); ++place) {
+      std::string shorter(text);
+      if (place < text.size()) {
+        shorter.erase(place, 1);
+        ASSERT_TRUE(read_any(shorter) || !read<User>(shorter)) << shorter;
+      }
+      for (const char byte : bytes) {
+        std::string longer(text);
+        longer.insert(place, 1, byte);
+        ASSERT_TRUE(read_any(longer) || !read<User>(longer)) << longer;
+      }
+    }
+  }
 }
 
 }  // namespace
