@@ -48,7 +48,9 @@ std::size_t expected_length(std::string_view bytes) {
 }
 
 TEST(Utf8, LengthMatchesADecoderForAllPairsOfBytes) {
-  for (const std::string_view tails : {"", "\x80", "\xBF", "\x80\x80", "\xBF\xBF", "\x80y", "x"}) {
+  for (const std::string_view tails :
+       {"", "\x80", "\xBF", "\x7F", "\xC0", "\x80\x80", "\xBF\xBF", "\x80\x7F", "\x80\xC0",
+        "\xBF\x7F", "\xBF\xC0", "\x7F\x80", "\xC0\x80", "\x80y", "x"}) {
     for (int first = 0; first < 256; ++first) {
       for (int second = 0; second < 256; ++second) {
         std::string bytes{static_cast<char>(first), static_cast<char>(second)};

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -111,6 +112,83 @@ TEST(Writer, AppendsWithoutAllocatingIfThereIsRoom) {
   write_to(out, true);
   EXPECT_EQ(out, "[\"" + std::string(3000, 'x') + "\",true");
   EXPECT_EQ(out.data(), memory);
+}
+
+struct Tokens {
+  std::string filler;
+  bool yes;
+  bool no;
+  std::int64_t least;
+  std::uint64_t most;
+  double real;
+  float single;
+  std::string controls;
+  std::string unicode;
+  std::string middle;
+  std::optional<int> empty;
+  std::vector<int> numbers;
+};
+
+TEST(Writer, PutsEveryTokenAtEveryPositionOfAChunk) {
+  const std::string rest =
+      R"(","yes":true,"no":false,"least":-9223372036854775808,"most":18446744073709551615,)"
+      R"("real":-1.7976931348623157e+308,"single":1.0,"controls":"\u0001\u001f\n\"\\",)"
+      "\"unicode\":\"\u00e4\uFFFD\U0001F600\",\"middle\":\"0123456789abcdef\","
+      "\"numbers\":[1,23,456]}";
+  Tokens tokens{"",
+                true,
+                false,
+                INT64_MIN,
+                UINT64_MAX,
+                std::numeric_limits<double>::lowest(),
+                1.0F,
+                "\x01\x1f\n\"\\",
+                "\u00e4\xff\U0001F600",
+                "0123456789abcdef",
+                std::nullopt,
+                {1, 23, 456}};
+  for (std::size_t size = 0; size < 1100; ++size) {
+    tokens.filler.assign(size, 'x');
+    const std::string expected = "{\"filler\":\"" + tokens.filler + rest;
+    ASSERT_EQ(write(tokens), expected) << size;
+    Buffer buffer;
+    write_to(buffer, tokens);
+    ASSERT_EQ(buffer.text(), expected) << size;
+  }
+}
+
+TEST(Writer, WritesEveryByteAtEveryPlaceOfAText) {
+  for (std::size_t size = 1; size < 40; ++size) {
+    for (std::size_t place = 0; place < size; ++place) {
+      for (int byte = 0; byte < 256; ++byte) {
+        std::string text(size, 'x');
+        text[place] = static_cast<char>(byte);
+        std::string middle(1, text[place]);
+        constexpr std::string_view digits = "0123456789abcdef";
+        if (byte == '"' || byte == '\\') {
+          middle = std::string("\\") + text[place];
+        } else if (byte == '\b') {
+          middle = "\\b";
+        } else if (byte == '\f') {
+          middle = "\\f";
+        } else if (byte == '\n') {
+          middle = "\\n";
+        } else if (byte == '\r') {
+          middle = "\\r";
+        } else if (byte == '\t') {
+          middle = "\\t";
+        } else if (byte < 0x20) {
+          middle = std::string("\\u00") + digits[static_cast<std::size_t>(byte) >> 4] +
+                   digits[static_cast<std::size_t>(byte) & 15U];
+        } else if (byte >= 0x80) {
+          middle = "\uFFFD";
+        }
+        const std::string expected =
+            "\"" + std::string(place, 'x') + middle + std::string(size - place - 1, 'x') + "\"";
+        ASSERT_EQ(write(text), expected) << size << " " << place << " " << byte;
+      }
+    }
+  }
 }
 
 }  // namespace
