@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weir::http {
@@ -52,8 +55,9 @@ TEST(Uri, FindsDotSegmentsInEverySpelling) {
                     "/.%2e", "/%2E.", "/a/%2e./b", "//..", "/..//"}) {
     EXPECT_EQ(check_path(path), ParseError::dot_segment) << path;
   }
-  for (auto path : {"/...", "/.a", "/..a", "/a.", "/a..", "/a/.well-known/x", "/%2e%2e%2e", "/%2ea",
-                    "/..;/", "/..%2f", "/%252e%252e", "/", "//", ""}) {
+  for (auto path :
+       {"/...", "/.a", "/..a", "/a.", "/a..", "/a/.well-known/x", "/%2e%2e%2e", "/%2ea", "/..;/",
+        "/..%2f", "/%252e%252e", "/", "//", "/%41/x2e", "/x2e", "/x2ex2e", "/.x2e", ""}) {
     EXPECT_EQ(check_path(path), ParseError::none) << path;
   }
 }
@@ -140,6 +144,186 @@ TEST(Uri, RejectsCharactersThatNoUriHas) {
   EXPECT_EQ(verdict(Method::get, "/%zz"), ParseError::bad_escape);
   EXPECT_EQ(verdict(Method::get, "http://a.test/../x"), ParseError::dot_segment);
   EXPECT_EQ(verdict(Method::get, "/a?/../x"), ParseError::none);
+}
+
+/// Returns a path of `size` letters after its '/', with `part` in it at `index`.
+std::string path_with(std::string_view part, std::size_t index, std::size_t size) {
+  std::string path = "/" + std::string(size, 'a');
+  return path.replace(index, part.size(), part);
+}
+
+TEST(UriOfAnyLength, FindsTheQueryAtEveryPosition) {
+  for (std::size_t size = 1; size <= 50; ++size) {
+    for (std::size_t index = 1; index <= size; ++index) {
+      const std::string text = path_with("?", index, size);
+      Target target;
+      ASSERT_EQ(parse_target(Method::get, text, target), ParseError::none) << text;
+      EXPECT_EQ(target.form, TargetForm::origin);
+      EXPECT_TRUE(target.has_query);
+      EXPECT_FALSE(target.path_has_escapes);
+      EXPECT_EQ(target.path, std::string_view(text).substr(0, index));
+      EXPECT_EQ(target.query, std::string_view(text).substr(index + 1));
+      EXPECT_EQ(target.authority, "");
+    }
+  }
+}
+
+TEST(UriOfAnyLength, FindsAByteThatIsNotAllowedAtEveryPosition) {
+  for (std::size_t size = 1; size <= 50; ++size) {
+    for (std::size_t index = 1; index <= size; ++index) {
+      for (const std::string_view byte : {"#", "\x80", "\"", "\x7f"}) {
+        const std::string text = path_with(byte, index, size);
+        EXPECT_EQ(verdict(Method::get, text), ParseError::bad_target) << text;
+        EXPECT_EQ(verdict(Method::get, "/?" + text), ParseError::bad_target) << text;
+      }
+    }
+  }
+}
+
+TEST(UriOfAnyLength, ChecksEscapesAtEveryPosition) {
+  for (std::size_t size = 3; size <= 50; ++size) {
+    for (std::size_t index = 1; index + 2 <= size; ++index) {
+      const std::string text = path_with("%41", index, size);
+      Target target;
+      ASSERT_EQ(parse_target(Method::get, text, target), ParseError::none) << text;
+      EXPECT_TRUE(target.path_has_escapes) << text;
+      EXPECT_EQ(target.path, text);
+      const std::string query = "/b?" + text;
+      ASSERT_EQ(parse_target(Method::get, query, target), ParseError::none) << text;
+      EXPECT_FALSE(target.path_has_escapes) << text;
+      EXPECT_EQ(target.path, "/b");
+      EXPECT_EQ(target.query, text);
+      for (const std::string prefix : {"", "/b?", "/b?q=%41&", "http://a"}) {
+        EXPECT_EQ(verdict(Method::get, prefix + path_with("%4g", index, size)),
+                  ParseError::bad_escape)
+            << prefix << text;
+        EXPECT_EQ(verdict(Method::get, prefix + path_with("%00", index, size)),
+                  ParseError::nul_escape)
+            << prefix << text;
+      }
+    }
+  }
+}
+
+TEST(UriOfAnyLength, FindsADotSegmentAtEveryPosition) {
+  for (std::size_t size = 4; size <= 50; ++size) {
+    for (std::size_t index = 1; index + 3 <= size; ++index) {
+      for (const std::string_view part : {"/./", "/../"}) {
+        const std::string text = path_with(part, index, size);
+        EXPECT_EQ(verdict(Method::get, text), ParseError::dot_segment) << text;
+        EXPECT_EQ(verdict(Method::get, "/b?" + text), ParseError::none) << text;
+      }
+      for (const std::string_view part : {"/.b", "/..b", "a./", "a../", "/b/"}) {
+        const std::string text = path_with(part, index, size);
+        Target target;
+        EXPECT_EQ(parse_target(Method::get, text, target), ParseError::none) << text;
+        EXPECT_EQ(target.path, text);
+        EXPECT_FALSE(target.has_query);
+      }
+    }
+    const std::string path(size, 'a');
+    EXPECT_EQ(verdict(Method::get, "/" + path + "/."), ParseError::dot_segment) << path;
+    EXPECT_EQ(verdict(Method::get, "/" + path + "/.."), ParseError::dot_segment) << path;
+    EXPECT_EQ(verdict(Method::get, "/../" + path), ParseError::dot_segment) << path;
+    EXPECT_EQ(verdict(Method::get, "/" + path + "/.?x"), ParseError::dot_segment) << path;
+  }
+}
+
+TEST(Uri, ReusedTargetKeepsNothing) {
+  Target target;
+  const auto parse_all = [&target](Method method, std::string_view text) {
+    ASSERT_EQ(parse_target(Method::get, "http://a.test/%41?q", target), ParseError::none);
+    ASSERT_EQ(parse_target(method, text, target), ParseError::none) << text;
+    EXPECT_FALSE(target.has_query) << text;
+    EXPECT_FALSE(target.path_has_escapes) << text;
+    EXPECT_EQ(target.query, "") << text;
+  };
+  parse_all(Method::get, "/x");
+  EXPECT_EQ(target.form, TargetForm::origin);
+  EXPECT_EQ(target.authority, "");
+  parse_all(Method::options, "*");
+  EXPECT_EQ(target.form, TargetForm::asterisk);
+  EXPECT_EQ(target.authority, "");
+  EXPECT_EQ(target.path, "");
+  parse_all(Method::connect, "b.test:1");
+  EXPECT_EQ(target.form, TargetForm::authority);
+  EXPECT_EQ(target.authority, "b.test:1");
+  EXPECT_EQ(target.path, "");
+  parse_all(Method::get, "https://b.test");
+  EXPECT_EQ(target.form, TargetForm::absolute);
+  EXPECT_EQ(target.authority, "b.test");
+  EXPECT_EQ(target.path, "");
+  parse_all(Method::options, "https://b.test");
+  EXPECT_EQ(target.form, TargetForm::asterisk);
+  EXPECT_EQ(target.authority, "b.test");
+}
+
+TEST(Uri, OptionsWithAPathOrAQueryIsNotAboutTheServer) {
+  Target target;
+  for (const std::string_view text : {"http://a.test?", "http://a.test/", "http://a.test?q"}) {
+    ASSERT_EQ(parse_target(Method::options, text, target), ParseError::none) << text;
+    EXPECT_EQ(target.form, TargetForm::absolute) << text;
+  }
+  ASSERT_EQ(parse_target(Method::trace, "http://a.test", target), ParseError::none);
+  EXPECT_EQ(target.form, TargetForm::absolute);
+  EXPECT_EQ(verdict(Method::trace, "*"), ParseError::bad_target_form);
+  EXPECT_EQ(verdict(Method::options, "a.test:443"), ParseError::bad_target_form);
+}
+
+TEST(Uri, SchemesAreComparedWithoutCaseAndAsAWhole) {
+  for (const std::string_view text :
+       {"http://a", "HTTP://a", "Https://a", "hTTPS://a:1/x", "http://a?"}) {
+    EXPECT_EQ(verdict(Method::get, text), ParseError::none) << text;
+  }
+  for (const std::string_view text : {"http:", "http:/", "https:/a", "httpx://a", "https//a",
+                                      "xhttp://a", "htt://a", "http;//a"}) {
+    EXPECT_EQ(verdict(Method::get, text), ParseError::bad_target_form) << text;
+  }
+}
+
+TEST(Uri, ChecksEscapesThatFollowEachOther) {
+  EXPECT_EQ(check_escapes("%41%42%43"), ParseError::none);
+  EXPECT_EQ(check_escapes("%41%"), ParseError::bad_escape);
+  EXPECT_EQ(check_escapes("%41%4"), ParseError::bad_escape);
+  EXPECT_EQ(check_escapes("%41%zz"), ParseError::bad_escape);
+  EXPECT_EQ(check_escapes("%41%00"), ParseError::nul_escape);
+  EXPECT_EQ(check_escapes("%01%10"), ParseError::none);
+  EXPECT_EQ(check_escapes(""), ParseError::none);
+  EXPECT_EQ(check_path("/a%"), ParseError::bad_escape);
+  EXPECT_EQ(check_path("/a/../%00"), ParseError::nul_escape);
+  EXPECT_EQ(check_path("/a/../%zz"), ParseError::bad_escape);
+}
+
+TEST(Uri, PercentDecodingReturnsTheSize) {
+  for (const std::string text : {"", "a", "%41", "%41%42", "a%41b%42c", "+"}) {
+    std::string out(text.size(), '\0');
+    const auto decoded = percent_decode(text);
+    ASSERT_TRUE(decoded) << text;
+    EXPECT_EQ(percent_decode(text, out.data()), decoded->size()) << text;
+    EXPECT_EQ(out.substr(0, decoded->size()), *decoded);
+  }
+  EXPECT_EQ(percent_decode("a%41b%42c"), "aAbBc");
+  EXPECT_EQ(percent_decode("%fF%0a"), "\xff\n");
+  char out[8] = {};
+  EXPECT_FALSE(percent_decode("ab%4", out).has_value());
+}
+
+TEST(Uri, SegmentIteratorsAdvanceByOne) {
+  const Segments segments("/a/b%2F/");
+  auto each = segments.begin();
+  EXPECT_EQ(*each, "a");
+  const auto before = each++;
+  EXPECT_EQ(*before, "a");
+  EXPECT_EQ(*each, "b%2F");
+  EXPECT_EQ(each.decoded(), "b/");
+  ++each;
+  EXPECT_EQ(*each, "");
+  EXPECT_FALSE(each == segments.end());
+  ++each;
+  EXPECT_TRUE(each == segments.end());
+  EXPECT_TRUE(Segments::Iterator() == segments.end());
+  EXPECT_EQ(*Segments("").begin(), "");
+  EXPECT_FALSE(Segments("").begin() == segments.end());
 }
 
 }  // namespace

@@ -195,17 +195,18 @@ TEST(Authority, ReturnsTheHostAndThePortOfEveryForm) {
 }
 
 TEST(Authority, RejectsLiteralsAndEscapesThatAreAlmostValid) {
-  for (const std::string_view text : {"[x1.a]",      "[1v.a]",       "[va]",
-                                      "[v1a]",       "[v1x.a]",      "[vxA.a]",
-                                      "[v..a]",      "[v1.a%41]",    "[v1.]:1",
-                                      "[.a]",        "[v.]",         "[v1.a]b",
-                                      "[v1.a]]",     "[v1.a",        "[::1]]",
-                                      "[::1]:65536", "[::1]a:1",     "%41%",
-                                      "%41%4",       "%41%4g",       "%g1",
-                                      "%1g",         "a%1f",         "a%5b",
-                                      "a%5D",        "a%3F",         "a%23",
-                                      "a%5c",        "a:%31",        "a:1%31",
-                                      "a:655350",    "a:4294967376", "a:18446744073709551696"}) {
+  for (const std::string_view text :
+       {"[x1.a]",   "[1v.a]",    "[va]",         "[v1a]",
+        "[v1x.a]",  "[vxA.a]",   "[v..a]",       "[v1.a%41]",
+        "[v1.]:1",  "[.a]",      "[v.]",         "[v1.a]b",
+        "[v1.a]]",  "[v1.a",     "[::1]]",       "[::1]:65536",
+        "[::1]a:1", "%41%",      "%41%4",        "%41%4g",
+        "%g1",      "%1g",       "a%1f",         "a%5b",
+        "a%5D",     "a%3F",      "a%23",         "a%5c",
+        "a:%31",    "a:1%31",    "a%5g",         "a%8g",
+        "a%9g",     "a%Ag",      "[:80",         "[]:80",
+        "u@41",     "u@ab.test", "a/41",         "a 41",
+        "a[41",     "a:655350",  "a:4294967376", "a:18446744073709551696"}) {
     EXPECT_FALSE(parse_authority(text)) << text;
   }
 }
