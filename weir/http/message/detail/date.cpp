@@ -30,7 +30,6 @@ Date::Date(WallTime time) noexcept {
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(floor<std::chrono::seconds>(time) - day);
   const auto number = [](auto part) { return static_cast<unsigned>(part.count()); };
-  const int year = std::clamp(static_cast<int>(date.year()), 0, 9999);
   char* out = text_.data();
   out = append(out, weekdays.substr(std::chrono::weekday(day).c_encoding() * 3, 3));
   out = append(out, ", ");
@@ -38,7 +37,7 @@ Date::Date(WallTime time) noexcept {
   out = append(out, " ");
   out = append(out, months.substr((static_cast<unsigned>(date.month()) - 1) * 3, 3));
   out = append(out, " ");
-  out = append_number(out, static_cast<unsigned>(year), 4);
+  out = append_number(out, static_cast<unsigned>(static_cast<int>(date.year())), 4);
   out = append(out, " ");
   out = append_number(out, number(clock.hours()), 2);
   out = append(out, ":");

@@ -14,7 +14,8 @@ inline constexpr std::size_t date_size = 29;
 /// A formatted date. A server formats one per second, not one per response.
 class Date {
  public:
-  /// Rounds down to a full second. A year outside 0 to 9999 is shown as the nearest of these.
+  /// Rounds down to a full second. Every year that a WallTime can hold, 1677 to 2262, has four
+  /// digits.
   explicit Date(WallTime time) noexcept;
 
   std::string_view text() const noexcept { return {text_.data(), text_.size()}; }

@@ -23,6 +23,11 @@ TEST(Date, RoundsFractionsDown) {
   EXPECT_EQ(at(0, -1ns), "Wed, 31 Dec 1969 23:59:59 GMT");
 }
 
+TEST(Date, FormatsTheFirstAndTheLastTime) {
+  EXPECT_EQ(Date(WallTime::min()).text(), "Tue, 21 Sep 1677 00:12:43 GMT");
+  EXPECT_EQ(Date(WallTime::max()).text(), "Fri, 11 Apr 2262 23:47:16 GMT");
+}
+
 TEST(Date, AgreesWithTheCLibrary) {
   for (std::int64_t seconds = -1'000'000'000; seconds < 8'000'000'000; seconds += 86'399 * 97) {
     const std::time_t time = seconds;
