@@ -215,5 +215,17 @@ TEST(Headers, ValidHeadersFollowTheGrammar) {
   EXPECT_FALSE(is_valid_header("a", "\x7f"));
 }
 
+TEST(Headers, AssignmentToItselfKeepsTheList) {
+  for (const std::size_t size : {1U, 1000U}) {
+    Headers headers;
+    ASSERT_TRUE(headers.add("A", std::string(size, 'a')));
+    Headers& same = headers;
+    headers = same;
+    EXPECT_EQ(headers.get("A"), std::string(size, 'a'));
+    headers = std::move(same);
+    EXPECT_EQ(headers.get("A"), std::string(size, 'a'));
+  }
+}
+
 }  // namespace
 }  // namespace weir::http

@@ -190,6 +190,85 @@ TEST_F(JsonHandlerTest, AnswersOtherCharsetsWith415) {
   }
 }
 
+TEST_F(JsonHandlerTest, ParametersOfAContentTypeFollowTheGrammar) {
+  const std::string_view body = R"({"sequence":2})";
+  const auto status = [&](std::string_view parameters) {
+    return answer(echo, body, "Content-Type: a/b+json" + std::string(parameters) + "\r\n").status();
+  };
+  for (const std::string_view parameters : {"",
+                                            ";",
+                                            " ;",
+                                            ";;",
+                                            ";a=b",
+                                            ";a=b;c=d",
+                                            ";;a=b;",
+                                            "; a=b ; c=d ;",
+                                            ";a=\"\"",
+                                            ";a=\"b\"",
+                                            ";a=\"b\";c=d",
+                                            ";a=\"b\" ; c=\"d\"",
+                                            ";a=\"\\\"\"",
+                                            ";a=\"\\\\\"",
+                                            ";a=\"b;charset=x\"",
+                                            ";a=\"\\\";charset=x\"",
+                                            ";a=\"=\"",
+                                            ";charsets=x",
+                                            ";xcharset=x",
+                                            ";charset=\"utf-8\";a=b",
+                                            ";charset=utf-8 ;a=b",
+                                            ";charset=US-ASCII",
+                                            ";charset=UTF8",
+                                            ";charset=utf-8;charset=utf8"}) {
+    EXPECT_EQ(status(parameters), Status::ok) << parameters;
+  }
+  for (const std::string_view parameters : {";a",
+                                            ";a=",
+                                            ";=b",
+                                            ";a=b c",
+                                            ";a b=c",
+                                            ";a =b",
+                                            ";a=b;c",
+                                            ";a=\"",
+                                            ";a=\"b",
+                                            ";a=\"b\\\"",
+                                            ";a=\"b\\",
+                                            ";a=\"b\"c",
+                                            ";a=\"b\" c",
+                                            ";a=\"b\"\"c\"",
+                                            ";a=b\"c\"",
+                                            ";a=b,c",
+                                            ";a=(b)",
+                                            ";charset=\"\"",
+                                            ";charset=utf-8x",
+                                            ";charset=xutf-8",
+                                            ";charset=\"utf-8 \"",
+                                            ";a=\"\\\\\";charset=x",
+                                            ";a=\"b\";charset=x",
+                                            ";a=b;charset=x;c=d",
+                                            ";charset=utf-16;"}) {
+    EXPECT_EQ(status(parameters), Status::unsupported_media_type) << parameters;
+  }
+}
+
+TEST_F(JsonHandlerTest, TypesWithTheSuffixJsonAreJson) {
+  const std::string_view body = R"({"sequence":2})";
+  const auto status = [&](std::string_view lines) { return answer(echo, body, lines).status(); };
+  for (const std::string_view type : {"a/b+json", "A/B+JSON", "x+json", " application/json "}) {
+    EXPECT_EQ(status("Content-Type: " + std::string(type) + "\r\n"), Status::ok) << type;
+  }
+  for (const std::string_view type : {"+json", "json", "a/bjson", "a/b+jsonx", "application/jso",
+                                      "application/json+", "a/b+json x", "application/ json"}) {
+    EXPECT_EQ(status("Content-Type: " + std::string(type) + "\r\n"), Status::unsupported_media_type)
+        << type;
+  }
+  EXPECT_EQ(status("Content-Type: application/json\r\nContent-Type: application/json\r\n"),
+            Status::unsupported_media_type);
+  EXPECT_EQ(status("Content-Encoding: identity\r\nX: y\r\nContent-Encoding: IDENTITY\r\n"),
+            Status::ok);
+  EXPECT_EQ(status("Content-Encoding: identitys\r\n"), Status::unsupported_media_type);
+  EXPECT_EQ(status("Content-Typ: text/plain\r\nContent-Encodings: gzip\r\n"), Status::ok);
+}
+
 TEST_F(JsonHandlerTest, AnswersEncodedBodiesWith415) {
   const std::string_view body = R"({"sequence":2})";
   EXPECT_EQ(answer(echo, body, "Content-Encoding: Identity\r\n").status(), Status::ok);
@@ -218,6 +297,16 @@ TEST(JsonBody, WritesBodiesOfEveryLength) {
     EXPECT_EQ(*back, texts);
     EXPECT_FALSE(response.body().is_stream());
   }
+}
+
+TEST(JsonBody, HasTheGivenStatusAndTheTypeOfJson) {
+  const Response ok = json(std::vector{1, 2});
+  EXPECT_EQ(ok.status(), Status::ok);
+  EXPECT_EQ(ok.content_type(), "application/json");
+  EXPECT_EQ(ok.body().text(), "[1,2]");
+  const Response created = json(std::vector<int>(), Status::created);
+  EXPECT_EQ(created.status(), Status::created);
+  EXPECT_EQ(created.body().text(), "[]");
 }
 
 // Properties of signatures.
