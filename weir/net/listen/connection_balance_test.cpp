@@ -33,7 +33,9 @@ struct Cores {
   explicit Cores(Runtime& its_runtime) : runtime(its_runtime) {}
   Runtime& runtime;
   std::atomic<unsigned> listening{0};
-  Endpoint address;  // set by core 0 before it counts itself in `listening`
+  Endpoint address;            // set by core 0 before it counts itself in `listening`
+  bool second_closes = false;  ///< true if core 1 closes its listener after one connection
+  std::atomic<bool> first_pauses{false};  ///< true while core 0 leaves its connections waiting
 
   Task<> (*clients)(Cores& test, Loop& loop) = nullptr;
   // Counters at the end of the test, while all connections were open.
@@ -74,6 +76,8 @@ Task<Result<>> serve(Scope& scope, Cores& test) {
     auto peer = co_await listener->accept();
     if (!peer) co_return fail(peer.error());
     scope.spawn(answer(std::move(*peer)));
+    if (test.second_closes && scope.loop().core() == 1) co_return {};
+    while (test.first_pauses && scope.loop().core() == 0) static_cast<void>(co_await sleep(1ms));
   }
 }
 
@@ -204,6 +208,70 @@ TEST_P(BalanceOfCoresTest, DrainServesConnectionsThatWereHandedOver) {
   run_with(test, runtime);
   EXPECT_EQ(test.handed_over[0], test.taken_over[1]);
   EXPECT_GT(test.handed_over[0], 8u) << "the test has not met its case";
+}
+
+Task<> many_in_memory(Cores& test, Loop& loop) {
+  std::vector<tcp::Stream> clients;
+  for (int i = 0; i < 60; ++i) {
+    auto client = co_await ask(test);
+    if (!client) co_return;
+    clients.push_back(std::move(*client));
+  }
+  test.record(loop);
+}
+
+TEST_P(BalanceOfCoresTest, ClosedListenerGetsNoConnectionsInMemory) {
+  if (!simulated()) GTEST_SKIP() << "to which core a connection comes is up to the kernel";
+  Runtime runtime(*platform_, options());
+  Cores test(runtime);
+  test.clients = many_in_memory;
+  test.second_closes = true;
+  run_with(test, runtime);
+  EXPECT_EQ(test.connections[0], 59U);
+  EXPECT_EQ(test.connections[1], 1U);
+  EXPECT_EQ(test.handed_over[0] + test.handed_over[1], 0U);
+}
+
+/// Gives core 0 all of 201 connections, and then 34 more in one turn.
+Task<> burst_in_memory(Cores& test, Loop& loop) {
+  std::vector<tcp::Stream> clients;
+  {
+    std::vector<tcp::Stream> closed;
+    for (int i = 0; i < 402; ++i) {
+      test.first_pauses = i >= 400;
+      const unsigned before = test.answered[0];
+      auto client = co_await ask(test);
+      if (!client) co_return;
+      (test.answered[0] != before ? clients : closed).push_back(std::move(*client));
+    }
+  }
+  const auto open = [&](unsigned core) {
+    return loop.group().loops()[core]->counters().connections.value();
+  };
+  while (open(1) != 0) static_cast<void>(co_await sleep(1ms));
+  EXPECT_EQ(open(0), 201U);
+  for (int i = 0; i < 68; ++i) {
+    auto client = co_await tcp::connect(test.address);
+    EXPECT_TRUE(client);
+    if (!client) co_return;
+    clients.push_back(std::move(*client));
+  }
+  while (open(1) != 34) static_cast<void>(co_await sleep(1ms));
+  test.first_pauses = false;
+  while (open(0) + open(1) != 269) static_cast<void>(co_await sleep(1ms));
+  test.record(loop);
+}
+
+TEST_P(BalanceOfCoresTest, KeepsOneOfSeventeenConnectionsOfABurstInMemory) {
+  if (!simulated()) GTEST_SKIP() << "to which core a connection comes is up to the kernel";
+  Runtime runtime(*platform_, options());
+  Cores test(runtime);
+  test.clients = burst_in_memory;
+  run_with(test, runtime);
+  EXPECT_EQ(test.connections[0], 203U);
+  EXPECT_EQ(test.connections[1], 66U);
+  EXPECT_EQ(test.handed_over[0], 32U);
+  EXPECT_EQ(test.taken_over[1], 32U);
 }
 
 // ---- Real sockets: the port of the client decides -----------------------------------------------

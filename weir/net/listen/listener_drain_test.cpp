@@ -278,6 +278,43 @@ TEST_F(ListenerDrain, ListenerOpenedDuringADrainLeavesSocketsOfOtherProcesses) {
   run(talk());
 }
 
+// One of three sockets stays open in another process, which serves the clients in its queue.
+TEST_F(ListenerDrain, DrainServesOnlyTheSocketsOfThisProcess) {
+  for (std::size_t elsewhere = 0; elsewhere < 3; ++elsewhere) {
+    for (const bool drains_first : {false, true}) {
+      clients_.clear();
+      loop_ = Loop::make(platform_, {}).value();
+      Sockets sockets = open(3);
+      sockets[elsewhere]->set_stays_open_elsewhere(true);
+      const Endpoint address = sockets[0]->bound();
+      loop_->group().inherit(sockets);
+      const auto talk = [&]() -> Task<> {
+        co_await connect_each(address, 0s, 6);
+        if (drains_first) co_await drain_after(0s);
+        tcp::Listener listener = co_await listen_locally({}, address);
+        if (!drains_first) co_await drain_after(0s);
+        EXPECT_EQ(co_await accept_all(listener), 4) << elsewhere << drains_first;
+        EXPECT_EQ(closed_ - drained_, 2 * quiet_period) << elsewhere << drains_first;
+      };
+      run(talk());
+    }
+  }
+}
+
+TEST_F(ListenerDrain, PausedListenerWithClientsInAllItsSocketsServesThem) {
+  Sockets sockets = open(3);
+  const Endpoint address = sockets[0]->bound();
+  loop_->group().inherit(std::move(sockets));
+  const auto talk = [&]() -> Task<> {
+    loop_->pause_accepting();
+    tcp::Listener listener = co_await listen_locally({}, address);
+    co_await connect_each(address, 0s, 9);
+    const auto both = co_await all(accept_all(listener), drain_after(1s));
+    EXPECT_EQ(std::get<0>(both.value()), 9);
+  };
+  run(talk());
+}
+
 /// Returns how many of the sockets a loop accepts from.
 std::ptrdiff_t count_accepting(const std::vector<std::shared_ptr<SharedListener>>& sockets) {
   return std::ranges::count_if(sockets, [](const auto& each) { return each->accepting(); });
@@ -323,6 +360,9 @@ TEST_F(ListenerDrain, DestroyedListenerStopsAcceptingFromEachSocket) {
       EXPECT_EQ(count_accepting(sockets), 3);
     }
     EXPECT_EQ(count_accepting(sockets), 0);
+    for (const auto& each : sockets) {
+      EXPECT_EQ(each.use_count(), sockets[0].use_count()) << "all are released immediately";
+    }
   };
   run(talk());
 }
