@@ -153,8 +153,8 @@ TEST_F(DnsClientTest, ResponseCodesAreErrors) {
     for (const unsigned code : {1U, 2U, 4U, 5U, 6U, 15U}) {
       first_.rules["a.example"].code = code;
       const bool refused = code == 4 || code == 5;
-      EXPECT_EQ(co_await ask(), refused ? ResolveError::refused : ResolveError::server_failed)
-          << code;
+      const auto expected = refused ? ResolveError::refused : ResolveError::server_failed;
+      EXPECT_EQ(co_await ask(), expected) << code;
     }
     for (const unsigned code : {0U, 3U}) {
       first_.rules["a.example"].code = code;
