@@ -163,7 +163,8 @@ class Reloadable {
     return std::static_pointer_cast<const T>(base_.current());
   }
 
-  /// Subscribes to changes of `part` for as long as the returned subscription lives. A new file
+  /// Subscribes to changes of `part` for as long as the returned subscription lives. Later calls
+  /// destroy the functions of subscriptions that have ended. A new file
   /// that changes `part` first causes a call of `check(new part)`, if it is given. A check may
   /// reject the file before any subscriber takes its part. Reloadable then changes current() and
   /// calls `apply(new part)`. The function `apply` returns void, a Rejection, a Task<> or a

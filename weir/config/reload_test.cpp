@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -20,7 +23,7 @@ namespace {
 
 class ConfigReloadTest : public LoopTest {
  protected:
-  ConfigReloadTest() {
+  explicit ConfigReloadTest(const MemoryPlatformOptions& platform = {}) : LoopTest(platform) {
     put("name = 'first'\n[server]\nidle_timeout = '1s'\n");
     sources_ = sources_of({});
     sources_.file = path_;
@@ -330,6 +333,199 @@ TEST_F(ConfigReloadTest, NothingChangesWithoutAFile) {
   EXPECT_EQ(reload(), ReloadResult::unchanged);
   watch(10s);
   EXPECT_TRUE(platform_.logged().empty());
+}
+
+TEST_F(ConfigReloadTest, HasTheDocumentedDefaults) {
+  EXPECT_EQ(ReloadOptions().poll_interval, 2s);
+  EXPECT_EQ(ReloadOptions().debounce_time, 100ms);
+  put("name = 'x'\n");
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(elapsed(), 100ms);
+  EXPECT_EQ(reload(), ReloadResult::unchanged);
+  EXPECT_EQ(elapsed(), 100ms) << "a known file is not awaited";
+}
+
+TEST_F(ConfigReloadTest, AnotherReasonForAnUnreadableFileIsReported) {
+  EXPECT_EQ(reload(), ReloadResult::unchanged);
+  ASSERT_TRUE(platform_.files().remove(path_));
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  put("name = 'x'\n");
+  ASSERT_TRUE(platform_.files().set_permissions(path_, 0));
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(rejected_,
+            (std::vector<std::string>{path_ + ": cannot be read: No such file or directory",
+                                      path_ + ": cannot be read: Permission denied"}));
+}
+
+TEST_F(ConfigReloadTest, ANamedFileThatVanishesBeforeTheFirstReloadIsReported) {
+  sources_.file.clear();
+  sources_.arguments = {"--config", path_};
+  reloadable_.emplace(load<Settings>(platform_.files(), sources_).value(), sources_, options_);
+  ASSERT_TRUE(platform_.files().remove(path_));
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(rejected_.size(), 1U);
+}
+
+TEST_F(ConfigReloadTest, AnEndedSubscriptionIsNotAskedAndIsForgotten) {
+  const auto owned = std::make_shared<int>(0);
+  {
+    const auto seed = reloadable_->on_change(
+        &Settings::seed, [owned](std::uint64_t) {},
+        [](std::uint64_t) { return Rejection("never"); });
+    EXPECT_EQ(owned.use_count(), 2);
+  }
+  put("seed = 10\n");
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  const auto other = reloadable_->on_change([](const Settings&) {});
+  EXPECT_EQ(owned.use_count(), 1);
+}
+
+TEST_F(ConfigReloadTest, ARollBackSeesTheOldConfigurationAndMayFail) {
+  const auto name =
+      reloadable_->on_change(&Settings::name, [&](const std::string& next) -> Rejection {
+        calls_.push_back(next + " of " + reloadable_->current()->name);
+        return next == "first" ? Rejection("no way back") : Rejection();
+      });
+  const auto seed = reloadable_->on_change(
+      &Settings::seed, [](std::uint64_t) { return Rejection("no disk for it"); });
+  put("name = 'x'\nseed = 10\n");
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(calls_, (std::vector<std::string>{"x of x", "first of first"}));
+  EXPECT_EQ(platform_.logged(),
+            std::vector<std::string>{"weir: configuration: subscriber to name cannot be rolled "
+                                     "back: no way back"});
+}
+
+// The address sanitizer finds a configuration that is used after it was replaced.
+TEST_F(ConfigReloadTest, OtherThreadsReadTheCurrentConfiguration) {
+  std::atomic<bool> over = false;
+  const auto read_on = [&] {
+    while (!over) {
+      const auto seen = reloadable_->current();
+      EXPECT_TRUE(seen->name == "first" || seen->name == "odd" || seen->name == "even");
+    }
+  };
+  std::thread one(read_on);
+  std::thread two(read_on);
+  for (int round = 0; round < 200; ++round) {
+    put(round % 2 == 0 ? "name = 'even'\n" : "name = 'odd'\n");
+    EXPECT_EQ(reload(), ReloadResult::changed);
+  }
+  over = true;
+  one.join();
+  two.join();
+}
+
+/// Tests of a subscriber to the name that a cancellation has interrupted.
+class ConfigCancelTest : public ConfigReloadTest {
+ protected:
+  auto slow_subscriber() {
+    return [this](const std::string& name) -> Task<> {
+      calls_.push_back(name);
+      static_cast<void>(co_await sleep(1s));
+    };
+  }
+  /// Cancels a reload of the name `second` while the subscriber takes it.
+  void interrupt() {
+    put("name = 'second'\n");
+    CancelSource cancel;
+    platform_.at(platform_.now() + 600ms, [&] { cancel.cancel(); });
+    EXPECT_EQ(run(reloadable_->reload(), &cancel), ReloadResult::unchanged);
+    EXPECT_EQ(calls_, std::vector<std::string>{"second"});
+    calls_.clear();
+  }
+};
+
+TEST_F(ConfigCancelTest, ARejectingCheckGivesTheCurrentValueAgain) {
+  const auto slow = reloadable_->on_change(&Settings::name, slow_subscriber());
+  const auto seed = reloadable_->on_change(
+      &Settings::seed, [](std::uint64_t) {}, [](std::uint64_t) { return Rejection("never"); });
+  interrupt();
+  put("name = 'third'\nseed = 10\n");
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(calls_, std::vector<std::string>{"first"});
+}
+
+TEST_F(ConfigCancelTest, ARejectingSubscriberGivesTheCurrentValueAgain) {
+  const auto seed =
+      reloadable_->on_change(&Settings::seed, [](std::uint64_t) { return Rejection("never"); });
+  const auto slow = reloadable_->on_change(&Settings::name, slow_subscriber());
+  interrupt();
+  put("name = 'third'\nseed = 10\n");
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(calls_, std::vector<std::string>{"first"});
+}
+
+TEST_F(ConfigCancelTest, AnEndedSubscriptionIsNotAwaited) {
+  auto slow = reloadable_->on_change(&Settings::name, slow_subscriber());
+  interrupt();
+  slow = Subscription();
+  put("name = 'third'\n");
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  const Instant before = platform_.now();
+  EXPECT_EQ(reload(), ReloadResult::unchanged);
+  EXPECT_EQ(platform_.now(), before) << "the file is known";
+  EXPECT_TRUE(calls_.empty());
+}
+
+TEST_F(ConfigCancelTest, ASubscriptionMayEndBeforeItsTurn) {
+  Subscription slow;
+  const auto first = reloadable_->on_change([&](const Settings& next) {
+    if (next.name == "third") slow = Subscription();
+  });
+  slow = reloadable_->on_change(&Settings::name, slow_subscriber());
+  interrupt();
+  put("name = 'third'\n");
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(reloadable_->current()->name, "third");
+  EXPECT_TRUE(calls_.empty());
+}
+
+TEST_F(ConfigCancelTest, AReloadThatWaitsForAnotherIsCancelled) {
+  const auto slow = reloadable_->on_change(&Settings::name, slow_subscriber());
+  put("name = 'second'\n");
+  CancelSource cancel;
+  platform_.at(platform_.now() + 600ms, [&] { cancel.cancel(); });
+  const auto wait = [](Reloadable<Settings>& from, CancelSource& source) -> Task<ReloadResult> {
+    const Context own = co_await this_context();
+    auto reloading = in_context(Context{own.loop, &source}, from.reload());
+    const ReloadResult result = co_await std::move(reloading);
+    EXPECT_EQ(from.current()->name, "second") << "the other reload is in progress";
+    co_return result;
+  };
+  const auto both = run(weir::all(reloadable_->reload(), wait(*reloadable_, cancel)));
+  EXPECT_EQ(std::get<0>(both.value()), ReloadResult::changed);
+  EXPECT_EQ(std::get<1>(both.value()), ReloadResult::unchanged);
+  EXPECT_EQ(elapsed(), 1100ms);
+}
+
+/// Each read of the file takes 20 ms, so that a reload without subscribers takes 140 ms.
+class ConfigSlowFileTest : public ConfigReloadTest {
+ protected:
+  static MemoryPlatformOptions slow_files() {
+    MemoryPlatformOptions options;
+    options.file_time = 10ms;
+    return options;
+  }
+  ConfigSlowFileTest() : ConfigReloadTest(slow_files()) {}
+};
+
+TEST_F(ConfigSlowFileTest, ACancelledReloadAppliesNothing) {
+  int next = 0;
+  for (const Duration pause : {Duration(0), Duration(5ms), Duration(15ms), Duration(50ms),
+                               Duration(125ms), Duration(135ms)}) {
+    const std::string before = reloadable_->current()->name;
+    const std::string name = "name" + std::to_string(next++);
+    put("name = '" + name + "'\n");
+    CancelSource cancel;
+    if (pause == Duration::zero()) cancel.cancel();
+    platform_.at(platform_.now() + pause, [&] { cancel.cancel(); });
+    EXPECT_EQ(run(reloadable_->reload(), &cancel), ReloadResult::unchanged) << pause.count();
+    EXPECT_EQ(reloadable_->current()->name, before);
+    EXPECT_EQ(reload(), ReloadResult::changed);
+    EXPECT_EQ(reloadable_->current()->name, name);
+  }
+  EXPECT_TRUE(rejected_.empty());
 }
 
 }  // namespace
