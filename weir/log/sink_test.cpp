@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
+
+#include "weir/testing/memory/memory_platform.hpp"
 
 namespace weir {
 namespace {
@@ -42,7 +45,8 @@ TEST(LogText, WritesOneReadableLine) {
 TEST(LogText, QuotesValuesThatAreNotPlainWords) {
   LogRecord record = example();
   record.fields.clear();
-  for (const char* const text : {"", "a b", "a=b", "a\"b", "a\\b", "a\nb", "\x1b[0m", "\xC3\xA4"}) {
+  for (const char* const text :
+       {"", "a b", "a=b", "a\"b", "a\\b", "a\nb", "\x1b[0m", "\xC3\xA4", "a~b!"}) {
     record.fields.emplace_back("k", std::string_view(text));
   }
   record.fields.emplace_back("k", std::string_view("\xff"));
@@ -53,7 +57,7 @@ TEST(LogText, QuotesValuesThatAreNotPlainWords) {
   append_message(text, record);
   EXPECT_EQ(text,
             "request done k=\"\" k=\"a b\" k=\"a=b\" k=\"a\\\"b\" k=\"a\\\\b\" k=\"a\\nb\" "
-            "k=\"\\u001b[0m\" k=\"\xC3\xA4\" k=\"\xEF\xBF\xBD\" \"a key\"=true k=0.5 "
+            "k=\"\\u001b[0m\" k=\"\xC3\xA4\" k=a~b! k=\"\xEF\xBF\xBD\" \"a key\"=true k=0.5 "
             "k=18446744073709551615");
 }
 
@@ -63,6 +67,29 @@ TEST(LogText, AMessageStaysOnItsLine) {
   record.logger = "a\nb";
   record.fields.clear();
   EXPECT_TRUE(line(record).ends_with(" a\\nb: one\\ntwo \\u001b")) << line(record);
+}
+
+// DEL and U+0080 to U+009F control terminals too: U+0085 begins a line, U+009B begins a command.
+TEST(LogText, NoTextControlsATerminal) {
+  LogRecord record = example();
+  record.logger = "a\x7f";
+  record.message =
+      "\xC2\x80 \xC2\x85 \xC2\x9B"
+      "2J \xC2\x9F \xC2\xA0";
+  record.fields.clear();
+  record.fields.emplace_back("\xC2\x9D", std::string_view("a\x7f"));
+  EXPECT_TRUE(
+      line(record).ends_with("] a\\u007f: \\u0080 \\u0085 \\u009b2J \\u009f \xC2\xA0 "
+                             "\"\\u009d\"=\"a\\u007f\""))
+      << line(record);
+  const std::string json = line(record, LogFormat::json);
+  for (const char* const text : {"\x7f", "\xC2\x80", "\xC2\x85", "\xC2\x9B", "\xC2\x9D"}) {
+    EXPECT_EQ(json.find(text), std::string::npos) << json;
+  }
+  const auto object = nlohmann::json::parse(json);
+  EXPECT_EQ(object.at("logger"), record.logger);
+  EXPECT_EQ(object.at("message"), record.message);
+  EXPECT_EQ(object.at("\xC2\x9D"), "a\x7f");
 }
 
 TEST(LogText, MarksATruncatedRecord) {
@@ -101,6 +128,29 @@ TEST(LogText, WritesTimesBeforeTheEpoch) {
   std::string text;
   append_time(text, WallTime(Duration(-1)));
   EXPECT_EQ(text, "1969-12-31T23:59:59.999999Z");
+}
+
+TEST(LogText, PadsEveryPartOfATime) {
+  std::string text;
+  append_time(text, WallTime(std::chrono::sys_days(std::chrono::year(1987) / 2 / 3) + 4h + 5min +
+                             6s + 7008ns));
+  EXPECT_EQ(text, "1987-02-03T04:05:06.000007Z");
+}
+
+TEST(LogText, ThePlatformsLogReceivesALineForEachRecord) {
+  MemoryPlatform platform;
+  const auto text = platform_log_sink(platform);
+  const auto json = platform_log_sink(platform, LogFormat::json);
+  LogRecord second = example();
+  second.level = LogLevel::warning;
+  second.fields.clear();
+  for (const auto& record : {example(), second}) {
+    text->write(record);
+    json->write(record);
+  }
+  EXPECT_EQ(platform.logged(),
+            (std::vector<std::string>{line(example()), line(example(), LogFormat::json),
+                                      line(second), line(second, LogFormat::json)}));
 }
 
 }  // namespace
