@@ -2,17 +2,24 @@
 #include "weir/log/log_service.hpp"
 
 #include <gtest/gtest.h>
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "weir/config/test/config_fixture.hpp"
 #include "weir/log/detail/record.hpp"
 #include "weir/log/test/log_fixture.hpp"
+#include "weir/loop/contract/detail/trace_context.hpp"
 #include "weir/task/task.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
@@ -46,6 +53,34 @@ TEST_F(LogServiceTest, WritesRecordsThatTheLevelPermits) {
   EXPECT_EQ(texts(), (Texts{"http: three n=3", "http: four", "http: five"}));
   EXPECT_EQ(stored_.records[2].level, LogLevel::error);
   EXPECT_EQ(logs_->report().written, 3u);
+}
+
+TEST_F(LogServiceTest, EachFunctionWritesItsLevel) {
+  logs_->set_level("", LogLevel::trace);
+  const Logger log = logs_->logger("a");
+  log.trace("trace");
+  log.debug("debug");
+  log.info("info");
+  log.warning("warning");
+  log.error("error");
+  log.log(LogLevel::debug, "debug");
+  EXPECT_EQ(texts().size(), 6U);
+  for (const StoredRecord& each : stored_.records) EXPECT_EQ(each.text, name_of(each.level));
+}
+
+TEST_F(LogServiceTest, HasItsLevelsFromTheStart) {
+  LogOptions options;
+  EXPECT_EQ(options.level, LogLevel::info);
+  EXPECT_EQ(options.format, LogFormat::text);
+  EXPECT_EQ(options.core_buffer, 256_KiB);
+  options.level = LogLevel::error;
+  options.levels = {{"http", LogLevel::debug}, {"http.server", LogLevel::off}};
+  logs_.emplace(platform_, options, one_sink<MemorySink>(stored_));
+  EXPECT_TRUE(logs_->logger("http.client").enabled(LogLevel::debug));
+  EXPECT_FALSE(logs_->logger("http.server").enabled(LogLevel::error));
+  EXPECT_FALSE(logs_->logger("other").enabled(LogLevel::warning));
+  EXPECT_TRUE(logs_->logger("other").enabled(LogLevel::error));
+  EXPECT_EQ(logs_->level(""), LogLevel::error);
 }
 
 TEST_F(LogServiceTest, TheThreadWritesWithoutAFlush) {
@@ -137,6 +172,8 @@ TEST_F(LogServiceTest, OptionsMayBeASectionOfAConfiguration) {
       {"level = 'warning'\nformat = 'json'\n[levels]\nhttp = 'debug'\n",
        {},
        {"--levels.http.server", "trace", "--core_buffer=1MiB"}});
+  const LogOptions plain = config::test::settings<LogOptions>({"format = 'text'\n", {}, {}});
+  EXPECT_EQ(plain.format, LogFormat::text);
   EXPECT_EQ(options.level, LogLevel::warning);
   EXPECT_EQ(options.format, LogFormat::json);
   EXPECT_EQ(options.core_buffer, 1_MiB);
@@ -168,6 +205,68 @@ TEST_F(LogServiceTest, ALoggerWithFieldsMayBePassedOn) {
   EXPECT_EQ(all[4], "http: between");
 }
 
+TEST_F(LogServiceTest, IdsAreUniqueOutsideOfLoopsToo) {
+  const Logger log = logs_->logger("a");
+  log.with_id().info("one");
+  log.with_id("job").info("two");
+  const auto body = [&]() -> Task<> {
+    log.with_id().info("three");
+    co_return;
+  };
+  run(body());
+  log.with_id().info("four");
+  Texts all = texts();
+  std::ranges::sort(all);
+  EXPECT_EQ(all, (Texts{"a: four request=0-3", "a: one request=0-1", "a: three request=1-1",
+                        "a: two job=0-2"}));
+}
+
+struct Work final : TraceContext {
+  std::string_view kind() const noexcept override { return "request"; }
+  std::string_view id(IdBuffer buffer) const noexcept override {
+    std::ranges::copy(std::string_view("abc-7"), buffer.begin());
+    return {buffer.data(), 5};
+  }
+};
+
+TEST_F(LogServiceTest, RecordsBeginWithTheIdOfTheWork) {
+  const Work work;
+  CancelSource source;
+  source.set_trace(&work);
+  const Logger log = logs_->logger("a");
+  const auto body = [&]() -> Task<> {
+    log.info("one");
+    log.with(field("n", 1)).info("two", field("m", 2));
+    log.with(field("n", 1), field("request", "bound")).info("three");
+    log.with(field("requests", 1)).info("four", field("reques", 2));
+    log.info("five", field("n", 1), field("request", "given"));
+    log.with_id().info("six");
+    co_return;
+  };
+  run(body(), &source);
+  log.info("outside");
+  Texts all = texts();
+  ASSERT_EQ(all.size(), 7U);
+  std::erase(all, "a: outside");
+  EXPECT_EQ(all, (Texts{"a: one request=abc-7", "a: two request=abc-7 n=1 m=2",
+                        "a: three n=1 request=bound", "a: four request=abc-7 requests=1 reques=2",
+                        "a: five n=1 request=given", "a: six request=1-1"}));
+}
+
+TEST_F(LogServiceTest, BoundFieldsHaveALimit) {
+  const std::string text(1500, 'x');
+  const Logger log = logs_->logger("a")
+                         .with(field("a", 1))
+                         .with(field("b", text), field("c", text), field("d", 4));
+  log.with(field("e", 5)).info("m", field("f", 6));
+  EXPECT_EQ(texts(), Texts{"a: m a=1 b=" + text + " e=5 f=6"});
+}
+
+TEST_F(LogServiceTest, AnUnnamedEnumeratorIsANumber) {
+  logs_->logger("a").info("m", field("n", static_cast<LogLevel>(99)));
+  EXPECT_EQ(texts(), Texts{"a: m n=99"});
+}
+
 TEST_F(LogServiceTest, LoggersWithoutALogServiceWriteNothing) {
   const Logger nobody;
   EXPECT_FALSE(nobody.enabled(LogLevel::error));
@@ -183,6 +282,58 @@ TEST_F(LogServiceTest, NamesAreKept) {
   EXPECT_EQ(first.name(), "a.name.that.is.longer.than.a.short.string");
   logs_->set_level(first.name(), LogLevel::off);
   EXPECT_FALSE(logs_->logger(first.name()).enabled(LogLevel::error));
+}
+
+TEST_F(LogServiceTest, LoggersBeyondTheMaximumShareAName) {
+  constexpr std::size_t most = LogService::names_max;
+  for (std::size_t i = 0; i < most; ++i) static_cast<void>(logs_->logger(std::to_string(i)));
+  EXPECT_EQ(logs_->logger("0").name(), "0");
+  EXPECT_EQ(logs_->logger(std::to_string(most - 1)).name(), std::to_string(most - 1));
+  EXPECT_EQ(logs_->logger("one more").name(), "(others)");
+  EXPECT_EQ(logs_->logger("another").name(), "(others)");
+  logs_->logger("one more").info("written");
+  EXPECT_EQ(texts(), Texts{"(others): written"});
+}
+
+TEST_F(LogServiceTest, ASingleDropIsReported) {
+  platform_.set_wall_time(WallTime(std::chrono::sys_days(std::chrono::year(2026) / 11 / 22)));
+  LogOptions options;
+  options.core_buffer = 8_KiB;
+  auto sinks = one_sink<MemorySink>(stored_);
+  sinks.push_back(platform_log_sink(platform_));
+  logs_.emplace(platform_, options, std::move(sinks));
+  const auto fill = [&]() -> Task<> {
+    const Logger log = logs_->logger("a");
+    const std::string text(2700, 'x');  // the buffer has room for two of these
+    for (int i = 0; i < 3; ++i) log.info("m", field("text", text));
+    co_return;
+  };
+  for (std::uint64_t dropped = 1; dropped <= 2; ++dropped) {
+    run(fill());
+    logs_->flush();
+    EXPECT_EQ(logs_->report().dropped, dropped);
+    ASSERT_EQ(stored_.records.size(), 3 * dropped);
+    EXPECT_EQ(stored_.texts().back(),
+              "weir.logs: records dropped: a buffer was full dropped=1 buffer=1");
+    EXPECT_EQ(stored_.records.back().level, LogLevel::warning);
+    EXPECT_EQ(stored_.records.back().core, LogRecord::no_core);
+    EXPECT_EQ(platform_.logged().back(),
+              "2026-11-22T00:00:00.000000Z warning [-] weir.logs: records dropped: a buffer was "
+              "full dropped=1 buffer=1");
+  }
+  EXPECT_EQ(logs_->report().written, 6U) << "two records and a warning each time";
+  logs_.reset();
+  EXPECT_EQ(loop_->metrics().read().metrics().at(0).value, 2U) << "the loop keeps the number";
+}
+
+TEST_F(LogServiceTest, MetricsAreAddedWithTheFirstDrop) {
+  const auto body = [&]() -> Task<> {
+    for (int i = 0; i < 100; ++i) logs_->logger("a").info("m");
+    co_return;
+  };
+  run(body());
+  EXPECT_TRUE(loop_->metrics().read().metrics().empty());
+  EXPECT_EQ(texts().size(), 100U);
 }
 
 TEST_F(LogServiceTest, DropsOfAFullBufferAreCountedAndReported) {
@@ -233,6 +384,56 @@ TEST_F(LogServiceTest, AThrowingSinkIsReportedOnceAndDoesNotStopOthers) {
   EXPECT_EQ(logs_->report().failed, 3u);
 }
 
+class OddlyBrokenSink : public LogSink {
+ public:
+  void write(const LogRecord&) override { throw 1; }
+};
+
+TEST_F(LogServiceTest, ASinkMayThrowAnything) {
+  auto sinks = one_sink<OddlyBrokenSink>();
+  sinks.push_back(std::make_unique<BrokenSink>());
+  logs_.emplace(platform_, LogOptions(), std::move(sinks));
+  logs_->logger("a").info("one");
+  logs_->flush();
+  EXPECT_EQ(platform_.logged(), Texts{"weir: log sink failed: unknown exception"});
+  EXPECT_EQ(logs_->report().failed, 3U);
+  EXPECT_EQ(logs_->report().written, 1U);
+}
+
+/// A sink that logs a record itself when it writes its first one.
+class LoggingSink : public MemorySink {
+ public:
+  LoggingSink(StoredLog& stored, std::optional<LogService>& logs) noexcept
+      : MemorySink(stored), logs_(logs) {}
+  void write(const LogRecord& record) override {
+    MemorySink::write(record);
+    if (!std::exchange(logged_, true)) logs_->logger("sink").info("while it writes");
+  }
+
+ private:
+  std::optional<LogService>& logs_;
+  bool logged_ = false;
+};
+
+TEST_F(LogServiceTest, RecordsThatComeDuringAWriteAreWrittenToo) {
+  for (const bool by_destructor : {false, true}) {
+    stored_ = StoredLog();
+    logs_.reset();
+    logs_.emplace(platform_, LogOptions(), one_sink<LoggingSink>(stored_, logs_));
+    if (by_destructor) settle();
+    logs_->logger("a").info("one");
+    if (by_destructor) {
+      LogService& logs = *logs_;
+      logs.flush();
+      EXPECT_EQ(stored_.texts(), Texts{"a: one"}) << "flush() writes what was logged before";
+      logs_.reset();
+    } else {
+      settle();
+    }
+    EXPECT_EQ(stored_.texts(), (Texts{"a: one", "sink: while it writes"}));
+  }
+}
+
 TEST_F(LogServiceTest, WritesToThePlatformsLogWithoutSinks) {
   platform_.set_wall_time(WallTime(std::chrono::sys_days(std::chrono::year(2026) / 11 / 22)));
   logs_.emplace(platform_);
@@ -253,7 +454,10 @@ TEST_F(LogServiceTest, TheDestructorWritesAllRecordsWithoutAThread) {
   logs_.reset();
   platform_.set_threads_max(0);
   logs_.emplace(platform_, LogOptions(), one_sink<MemorySink>(stored_));
-  EXPECT_EQ(platform_.logged().size(), 1u);
+  ASSERT_EQ(platform_.logged().size(), 1u);
+  EXPECT_TRUE(platform_.logged()[0].starts_with(
+      "weir: log thread not started: records are written at shutdown: "))
+      << platform_.logged()[0];
   logs_->logger("a").info("one");
   settle();
   EXPECT_TRUE(stored_.records.empty());
@@ -276,6 +480,35 @@ TEST_F(LogServiceTest, RecordsOfSeveralCoresAreSortedByTime) {
   for (std::size_t i = 0; i < 10; ++i) {
     EXPECT_EQ(stored_.records[i].text, "record i=" + std::to_string(i));
     EXPECT_EQ(stored_.records[i].core, i % 3 == 0 ? 1u : 0u);
+  }
+}
+
+// The id of a logger names the buffer; buffer 0 is the shared one.
+TEST_F(LogServiceTest, LoopsBeyondTheFirst1024ShareABuffer) {
+  LogOptions options;
+  options.core_buffer = 8_KiB;
+  logs_.emplace(platform_, options, one_sink<MemorySink>(stored_));
+  std::vector<std::unique_ptr<Loop>> loops;
+  std::map<std::string, int> ids;
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t i = 0; i < 1026; ++i) {
+      if (round == 0) loops.push_back(Loop::make(platform_, {}).value());
+      const auto body = [&]() -> Task<> {
+        logs_->logger("a").with_id().info("m");
+        co_return;
+      };
+      weir::run(*loops[i], body());
+    }
+  }
+  logs_->flush();
+  for (const StoredRecord& each : stored_.records) ++ids[each.text];
+  EXPECT_EQ(ids.size(), 2U * 1026) << "each id is unique";
+  for (int ring = 1; ring <= 1024; ++ring) {
+    const std::string own = "m request=" + std::to_string(ring);
+    EXPECT_EQ(ids[own + "-1"] + ids[own + "-2"], 2) << ring;
+  }
+  for (int number = 1; number <= 4; ++number) {
+    EXPECT_EQ(ids["m request=0-" + std::to_string(number)], 1) << number;
   }
 }
 
@@ -331,6 +564,49 @@ TEST(LogRing, DropsAndCountsRecordsThatDoNotFit) {
   ring.mark();
   ASSERT_TRUE(ring.pop(taken));
   EXPECT_EQ(taken, sized(1024, 42));
+}
+
+TEST(LogRing, HasASizeThatIsAPowerOfTwo) {
+  struct Case {
+    std::size_t bytes;
+    std::size_t records;  // of 1 KiB that fit
+  };
+  for (const auto [bytes, records] :
+       {Case{0, 8}, Case{8192, 8}, Case{8193, 16}, Case{16'384, 16}, Case{20'000, 32}}) {
+    LogRing ring(bytes, 0);
+    for (std::size_t i = 0; i < records; ++i) EXPECT_TRUE(ring.push(sized(1024, 0))) << bytes;
+    EXPECT_FALSE(ring.push(sized(4, 0))) << bytes;
+    EXPECT_EQ(ring.dropped().value(), 1U);
+  }
+}
+
+TEST(LogRing, IsFilledToItsLastByte) {
+  std::vector<std::byte> taken;
+  for (const std::size_t more : {0U, 1U}) {
+    LogRing ring(0, 0);
+    for (int round = 0; round < 3; ++round) {  // the second round wraps around
+      for (int record = 0; record < 7; ++record) EXPECT_TRUE(ring.push(sized(1024, record)));
+      EXPECT_EQ(ring.push(sized(1024 + more, 7)), more == 0);
+      EXPECT_TRUE(ring.push(sized(20, 8)) == (more != 0)) << "there is room for less";
+      ring.mark();
+      for (int record = 0; record < 8 - static_cast<int>(more); ++record) {
+        ASSERT_TRUE(ring.pop(taken));
+        EXPECT_EQ(taken, sized(1024, record));
+      }
+      if (more != 0) {
+        ASSERT_TRUE(ring.pop(taken));
+        EXPECT_EQ(taken, sized(20, 8));
+      }
+      EXPECT_FALSE(ring.pop(taken));
+      EXPECT_TRUE(ring.empty());
+    }
+    EXPECT_EQ(ring.dropped().value(), 3U);
+  }
+}
+
+TEST(LogRing, NumbersItsIdsFromOne) {
+  LogRing ring(0, 0);
+  for (std::uint64_t id = 1; id <= 3; ++id) EXPECT_EQ(ring.next_sequence(), id);
 }
 
 TEST(LogRing, NoRecordIsLostBetweenTwoThreads) {

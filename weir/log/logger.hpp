@@ -168,7 +168,7 @@ class Logger {
   }
 
   /// Returns a logger of this name that adds these fields to each record, before the record's own
-  /// fields. The fields beyond a total of 2 KiB are left out.
+  /// fields. The first field beyond a total of 2 KiB is left out, and so are all fields after it.
   template <class... T>
   Logger with(const detail::BoundField<T>&... fields) const {
     return with_log_fields(
