@@ -2,6 +2,8 @@
 #include "weir/log/spdlog_sink.hpp"
 
 #include <gtest/gtest.h>
+#include <spdlog/details/null_mutex.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/ostream_sink.h>
 
 #include <nlohmann/json.hpp>
@@ -52,6 +54,48 @@ TEST(LogSpdlog, TheTextMayBeJson) {
   const auto object = nlohmann::json::parse(out.str());
   EXPECT_EQ(object.at("message"), "one");
   EXPECT_EQ(object.at("k"), 1);
+}
+
+/// A sink of spdlog that counts the calls of flush().
+class FlushCounter : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  int flushes = 0;
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg&) override {}
+  void flush_() override { ++flushes; }
+};
+
+TEST(LogSpdlog, FlushesTheSink) {
+  const auto inner = std::make_shared<FlushCounter>();
+  const auto sink = spdlog_sink(inner);
+  sink->write(LogRecord());
+  EXPECT_EQ(inner->flushes, 0);
+  sink->flush();
+  EXPECT_EQ(inner->flushes, 1);
+}
+
+TEST(LogSpdlog, LevelsKeepTheirMeaning) {
+  std::ostringstream out;
+  const auto inner = std::make_shared<spdlog::sinks::ostream_sink_mt>(out);
+  inner->set_pattern("%l");
+  inner->set_level(spdlog::level::trace);
+  const auto sink = spdlog_sink(inner);
+  for (const LogLevel level :
+       {LogLevel::trace, LogLevel::debug, LogLevel::info, LogLevel::warning, LogLevel::error}) {
+    LogRecord record;
+    record.level = level;
+    sink->write(record);
+  }
+  EXPECT_EQ(out.str(), "trace\ndebug\ninfo\nwarning\nerror\n");
+  out.str("");
+  inner->set_level(spdlog::level::debug);
+  LogRecord record;
+  record.level = LogLevel::trace;
+  sink->write(record);
+  record.level = LogLevel::debug;
+  sink->write(record);
+  EXPECT_EQ(out.str(), "debug\n") << "the level of the sink applies";
 }
 
 }  // namespace
