@@ -43,7 +43,8 @@ class EventBus {
   /// Returns the events of the core on which the caller runs; `loop` is that core's loop.
   CoreEvents& local(Loop& loop) noexcept;
 
-  /// Returns a source that is unique in this bus. A bus can make 2^46 - 1 sources.
+  /// Returns a source that is unique in this bus. A bus numbers its sources from 1 and can make
+  /// 2^46 - 1 of them.
   EventSource make_source() noexcept;
 
   std::size_t core_count() const noexcept { return cores_.size(); }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -78,6 +80,77 @@ TEST_F(EventBusTest, PublishingForAnUnknownCoreFails) {
   ASSERT_FALSE(published);
   EXPECT_EQ(published.error(), Errc::not_found);
   EXPECT_EQ(alive.use_count(), 1);
+}
+
+TEST_F(EventBusTest, SourcesAreNumberedFromOne) {
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    const EventSource source = bus_->make_source();
+    EXPECT_TRUE(source);
+    EXPECT_EQ(source.number(), number);
+  }
+  EXPECT_EQ(EventSource().number(), 0U);
+}
+
+TEST_F(EventBusTest, ABusOfTwoCoresReachesBoth) {
+  registrations_.clear();
+  bus_.emplace(2);
+  EXPECT_EQ(bus_->core_count(), 2U);
+  for (std::size_t core = 0; core < 2; ++core) {
+    registrations_.push_back(events(core).on(
+        [this, core](const Greeting& greeting) { recorded_[core].push_back(greeting.number); }));
+  }
+  ASSERT_TRUE(events(0).publish_to_all(Greeting{.number = 1}));
+  ASSERT_TRUE(events(1).publish_to_all(Greeting{.number = 2}));
+  ASSERT_TRUE(events(0).publish_on(1, Greeting{.number = 3}));
+  EXPECT_EQ(error_of(events(0).publish_on(2, Greeting{})), Errc::not_found);
+  run_until_idle();
+  EXPECT_EQ(recorded_[0], (Numbers{1, 2}));
+  EXPECT_EQ(recorded_[1], (Numbers{2, 1, 3}));
+}
+
+TEST_F(EventBusTest, ABusOfOneCorePublishesToAll) {
+  registrations_.clear();
+  bus_.emplace(1);
+  registrations_.push_back(
+      events(0).on([this](const Greeting& greeting) { recorded_[0].push_back(greeting.number); }));
+  ASSERT_TRUE(events(0).publish_to_all(Greeting{.number = 1}));
+  ASSERT_TRUE(events(0).publish_on(0, Greeting{.number = 2}));
+  EXPECT_EQ(error_of(events(0).publish_on(1, Greeting{})), Errc::not_found);
+  run_until_idle();
+  EXPECT_EQ(recorded_[0], (Numbers{1, 2}));
+}
+
+/// A value of `Bytes` bytes that all are the same.
+template <std::size_t Bytes>
+struct Filled {
+  explicit Filled(char each) { bytes.fill(each); }
+  bool is(char each) const {
+    return std::ranges::all_of(bytes, [each](char byte) { return byte == each; });
+  }
+  std::array<char, Bytes> bytes;
+};
+
+TEST_F(EventBusTest, ValuesOfEverySizeReachAllCoresUnchanged) {
+  std::size_t arrived = 0;
+  const auto check = [&]<std::size_t Bytes>(const Filled<Bytes>& value) {
+    EXPECT_TRUE(value.is(static_cast<char>(Bytes))) << Bytes;
+    ++arrived;
+  };
+  const auto publish = [&]<std::size_t Bytes>(std::integral_constant<std::size_t, Bytes>) {
+    for (std::size_t core = 0; core < 3; ++core) {
+      registrations_.push_back(events(core).on([&](const Filled<Bytes>& value) { check(value); }));
+    }
+    const Filled<Bytes> value(static_cast<char>(Bytes));
+    EXPECT_TRUE(events(0).publish_to_all(value));
+    EXPECT_TRUE(events(0).publish_on(2, value));
+    EXPECT_TRUE(events(0).publish(value));
+  };
+  [&]<std::size_t... Each>(std::index_sequence<Each...>) {
+    (publish(std::integral_constant<std::size_t, Each + 1>()), ...);
+    (publish(std::integral_constant<std::size_t, Each + 120>()), ...);
+  }(std::make_index_sequence<20>());
+  run_until_idle();
+  EXPECT_EQ(arrived, 40U * 5);
 }
 
 TEST_F(EventBusTest, AllCoresShareOneEvent) {
@@ -153,10 +226,30 @@ TEST_F(EventBusTest, ManyInboundEventsLeaveTheTurnToOtherWork) {
   for (int number = 0; number < 10'000; ++number) {
     ASSERT_TRUE(events(0).publish_on(1, Greeting{.number = number}));
   }
-  loop(1).turn(platform_.now());
-  EXPECT_LT(recorded_[1].size(), 5'000U);
+  for (std::size_t turn = 1; turn <= 3; ++turn) {
+    loop(1).turn(platform_.now());
+    EXPECT_EQ(recorded_[1].size(), 1024 * turn);
+    EXPECT_EQ(bus_->counters(1).received.value(), 1024 * turn);
+    // Events that arrive meanwhile are behind those that wait.
+    if (turn == 1) continue;
+    const int number = 9'998 + static_cast<int>(turn);
+    ASSERT_TRUE(events(turn == 2 ? 2 : 0).publish_on(1, Greeting{.number = number}));
+  }
   run_until_idle();
-  EXPECT_EQ(recorded_[1], numbers(0, 9'999));
+  EXPECT_EQ(recorded_[1], numbers(0, 10'001));
+}
+
+TEST_F(EventBusTest, AnEventThatArrivesBetweenTwoTurnsIsReceived) {
+  note_greetings_on_all_cores();
+  for (int number = 0; number < 3000; ++number) {
+    ASSERT_TRUE(events(0).publish_on(1, Greeting{.number = number}));
+  }
+  for (int turn = 1; turn <= 4; ++turn) {
+    loop(1).turn(platform_.now());
+    ASSERT_TRUE(events(2).publish_on(1, Greeting{.from = 2, .number = 2999 + turn}));
+  }
+  run_until_idle();
+  EXPECT_EQ(recorded_[1], numbers(0, 3003));
 }
 
 TEST_F(EventBusTest, ACoreHandlesEventsBeforeItsFirstCallOfLocal) {
@@ -229,6 +322,49 @@ TEST_F(FewEventsOnCoresTest, AllCoresReceiveTheEventOrNone) {
   EXPECT_EQ(handled_on(2), 4U);
 }
 
+TEST_F(FewEventsOnCoresTest, AFullQueueOfTheCoreItselfRejectsAnEventForAll) {
+  for (int number = 0; number < 2; ++number) ASSERT_TRUE(events(0).publish(Greeting{}));
+  EXPECT_EQ(error_of(events(0).publish_to_all(Greeting{})), Errc::limit_reached);
+  EXPECT_EQ(bus_->counters(0).rejected.value(), 1U);
+  EXPECT_EQ(events(0).queued(), 2U);
+  ASSERT_TRUE(events(0).publish_on(1, Greeting{})) << "other cores have room";
+  run_until_idle();
+  ASSERT_TRUE(events(0).publish_to_all(Greeting{}));
+  EXPECT_EQ(events(0).queued(), 1U);
+  run_until_idle();
+  EXPECT_EQ(handled_on(0), 3U);
+}
+
+// A rejected event must leave the capacity of every core as it was.
+TEST_F(FewEventsOnCoresTest, ARejectedEventReservesNoCapacity) {
+  for (unsigned publisher = 0; publisher < 3; ++publisher) {
+    for (unsigned full = 0; full < 3; ++full) {
+      if (full == publisher) continue;
+      SCOPED_TRACE(testing::Message() << "from " << publisher << ", " << full << " is full");
+      bus_.emplace(3, EventBusOptions{.capacity = 2});
+      for (int number = 0; number < 2; ++number) {
+        ASSERT_TRUE(events(publisher).publish_on(full, Greeting{}));
+      }
+      for (int attempt = 0; attempt < 3; ++attempt) {
+        EXPECT_EQ(error_of(events(publisher).publish_to_all(Greeting{})), Errc::limit_reached);
+      }
+      run_until_idle();
+      for (unsigned to = 0; to < 3; ++to) {
+        const unsigned from = (to + 1) % 3;
+        for (int number = 0; number < 2; ++number) {
+          EXPECT_TRUE(events(from).publish_on(to, Greeting{})) << to;
+        }
+        EXPECT_EQ(error_of(events(from).publish_on(to, Greeting{})), Errc::limit_reached) << to;
+      }
+      run_until_idle();
+    }
+  }
+}
+
+TEST_F(EventBusTest, AQueueHasRoomForAMillionEventsByDefault) {
+  EXPECT_EQ(EventBusOptions().capacity, 1'048'576U);
+}
+
 // ---- The end ------------------------------------------------------------------------------------
 
 TEST_F(EventBusTest, StopHandlesPublishedEventsAndRejectsNewOnes) {
@@ -246,6 +382,38 @@ TEST_F(EventBusTest, StopHandlesPublishedEventsAndRejectsNewOnes) {
     bus_.reset();  // stop() has finished all work of the bus
   };
   run_on_cores({body});
+}
+
+TEST_F(EventBusTest, StopFreesTheMemoryOfTheQueues) {
+  const auto chunks = [this](std::size_t core) {
+    loop(core).blocks().collect();
+    return loop(core).blocks().blocks_in_use(BlockUse::other);
+  };
+  const auto body = [&]() -> Task<> {
+    for (std::size_t core = 0; core < 3; ++core) EXPECT_EQ(chunks(core), 0U);
+    for (int i = 0; i < 10; ++i) {
+      EXPECT_TRUE(events(0).publish_to_all(Greeting{}));
+      EXPECT_TRUE(events(0).publish_to_all(Greeting{}, {.priority = EventPriority::low}));
+    }
+    EXPECT_GT(chunks(0), 2U);
+    co_await bus_->stop();
+    for (std::size_t core = 0; core < 3; ++core) {
+      EXPECT_EQ(handled_on(core), 20U);
+      EXPECT_EQ(chunks(core), 0U) << core;
+    }
+  };
+  run_on_cores({body});
+}
+
+TEST_F(EventBusTest, EveryCoreRejectsEventsAfterStop) {
+  const auto stops = [this]() -> Task<> { co_await bus_->stop(); };
+  run_on_cores({stops});
+  for (unsigned core = 0; core < 3; ++core) {
+    EXPECT_EQ(error_of(events(core).publish(Greeting{})), Errc::closed) << core;
+    EXPECT_EQ(error_of(events(core).publish_on((core + 1) % 3, Greeting{})), Errc::closed) << core;
+    EXPECT_EQ(error_of(events(core).publish_to_all(Greeting{})), Errc::closed) << core;
+    EXPECT_EQ(bus_->counters(core).rejected.value(), 3U) << core;
+  }
 }
 
 TEST_F(EventBusTest, StopEndsAnEndlessChainOfEvents) {
@@ -300,6 +468,22 @@ TEST_F(EventBusTest, EventsInTransitAreDestroyedWithTheBus) {
   bus_.reset();
   EXPECT_EQ(alive.use_count(), 1);
 }
+
+#ifndef NDEBUG
+TEST_F(EventBusTest, AssertsThatPublishingHappensOnTheCore) {
+  const auto publish_for = [this](unsigned core, int how) {
+    const auto body = [&]() -> Task<> {
+      CoreEvents& other = events(core);
+      if (how == 0) static_cast<void>(other.publish(Greeting{}));
+      if (how == 1) static_cast<void>(other.publish_on(0, Greeting{}));
+      if (how == 2) static_cast<void>(other.publish_to_all(Greeting{}));
+      co_return;
+    };
+    run_on_cores({body});
+  };
+  for (int how = 0; how < 3; ++how) EXPECT_DEATH(publish_for(1, how), "is_on_owner_core");
+}
+#endif
 
 }  // namespace
 }  // namespace weir
