@@ -208,6 +208,84 @@ TEST_F(TaskHandlerTest, CancellationIsNoFailure) {
   EXPECT_EQ(events().counters().failures.value(), 0U);
 }
 
+TEST_F(TaskHandlerTest, CancelledIsAFailureIfTheScopeWasNotCancelled) {
+  in_scope([this](Scope& scope) -> Task<> {
+    const auto failing =
+        events().on(scope, [](Ping) -> Task<Result<>> { co_return fail(Errc::cancelled); });
+    publish_pings(1, 2);
+    co_await sleep_for(1s);
+    EXPECT_FALSE(scope.cancelled());
+  });
+  EXPECT_EQ(events().counters().failures.value(), 2U);
+}
+
+TEST_F(TaskHandlerTest, AnotherErrorAfterTheCancellationIsAFailure) {
+  in_scope([this](Scope& scope) -> Task<> {
+    const auto failing = events().on(scope, [](Ping ping) -> Task<Result<>> {
+      EXPECT_FALSE(co_await sleep(1s));
+      if (ping.number == 1) throw std::runtime_error("out of tune");
+      co_return fail(Errc::bad_input);
+    });
+    publish_pings(1, 2);
+    co_await sleep_for(500ms);
+    scope.cancel();
+    co_await yield();
+    co_await yield();
+  });
+  EXPECT_EQ(elapsed(), 500ms);
+  EXPECT_EQ(events().counters().failures.value(), 2U);
+}
+
+TEST_F(TaskHandlerTest, RunsAtMost1024TasksByDefault) {
+  in_scope([this](Scope& scope) -> Task<> {
+    const auto handler = events().on(scope, [](Ping) { return sleep_for(1s); });
+    publish_pings(1, 1030);
+    co_await sleep_for(500ms);
+    EXPECT_EQ(scope.running(), 1024U);
+    EXPECT_EQ(events().counters().dropped.value(), 6U);
+    co_await sleep_for(1s);
+    publish_pings(1, 1);
+    co_await sleep_for(500ms);
+    EXPECT_EQ(scope.running(), 1U);
+  });
+  EXPECT_EQ(events().counters().dropped.value(), 6U);
+}
+
+TEST_F(TaskHandlerTest, TasksOverlapByDefault) {
+  in_scope([this](Scope& scope) -> Task<> {
+    const auto handler = events().on(scope, dozing());
+    const auto alone = events().on(scope, dozing(), {.coalesce = true, .concurrency_max = 5});
+    publish_pings(1, 3);
+    co_await sleep_for(500ms);
+    EXPECT_EQ(scope.running(), 4U) << "three and one";
+  });
+}
+
+// The registration ends inside or outside of the handler, while a task of the handler runs.
+TEST_F(TaskHandlerTest, ARunningTaskOutlivesTheBus) {
+  for (const bool ends_inside : {true, false}) {
+    auto captured = std::make_shared<int>(1);
+    EventRegistration handler;
+    in_scope([&](Scope& scope) -> Task<> {
+      const auto run_on = [&, captured](Ping ping) -> Task<> {
+        if (ends_inside) handler.end();
+        return doze(ping);
+      };
+      handler = events().on(scope, run_on);
+      publish_pings(1, 1);
+      co_await sleep_for(500ms);
+      handler.end();
+      bus_.reset();
+      EXPECT_GT(captured.use_count(), 2) << "the running task still needs the handler";
+      co_await sleep_for(1s);
+      EXPECT_EQ(captured.use_count(), 2) << "only the copy in this function is left";
+    });
+    EXPECT_EQ(captured.use_count(), 1);
+    EXPECT_EQ(take_records(), (Records{"begin 1", "end 1"}));
+    bus_.emplace(1);
+  }
+}
+
 TEST_F(TaskHandlerTest, AFailureAfterTheEndOfTheBusIsLogged) {
   in_scope([this](Scope& scope) -> Task<> {
     const auto failing = events().on(scope, [](Ping) -> Task<> {
