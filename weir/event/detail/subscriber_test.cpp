@@ -138,10 +138,37 @@ TEST_F(EventRegistrationTest, MayOutliveTheBus) {
   auto captured = std::make_shared<int>(1);
   auto registration = events().on([captured](const Ping&) {});
   auto interceptor = events().after([captured](const AnyEvent&) {});
+  auto of_pings = events().before([captured](const Ping&) { return EventVerdict::pass; });
+  EXPECT_EQ(captured.use_count(), 4);
   bus_.reset();
-  registration.end();
-  interceptor.end();
+  for (EventRegistration* each : {&registration, &interceptor, &of_pings}) {
+    EXPECT_TRUE(*each);
+    each->end();
+    EXPECT_FALSE(*each);
+  }
   EXPECT_EQ(captured.use_count(), 1);
+}
+
+// A registration that was made while an event is handled ends like any other.
+TEST_F(EventRegistrationTest, ARegistrationOfAHandlerEndsImmediately) {
+  auto captured = std::make_shared<int>(1);
+  for (const bool ends_inside : {false, true}) {
+    EventRegistration later;
+    const auto first = events().on([&](const Ping& ping) {
+      if (ping.number == 1) {
+        later = events().on([this, captured](const Ping& next) { record("later ", next.number); });
+      }
+      if (ping.number == 3 && ends_inside) later.end();
+    });
+    publish_pings(1, 2);
+    run_until_idle();
+    EXPECT_EQ(take_records(), (Records{"later 2"}));
+    if (!ends_inside) later.end();
+    publish_pings(3, 4);
+    run_until_idle();
+    EXPECT_EQ(captured.use_count(), 1);
+    EXPECT_EQ(take_records(), Records{}) << "it ended before event 3 reached it";
+  }
 }
 
 }  // namespace
