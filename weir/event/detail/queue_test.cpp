@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -68,6 +69,30 @@ TEST(EventQueue, WorksAfterReleaseMemory) {
   }
 }
 
+TEST(EventQueue, AllocatesNothingWhileItsRecordsFitInOneChunk) {
+  for (const std::size_t bytes : {8U, 16U, 24U, 256U}) {
+    SCOPED_TRACE(bytes);
+    BlockPool blocks;
+    const ScopedBlockPool use(blocks);
+    {
+      EventQueue queue;
+      const std::size_t fitting = (EventQueue::chunk_bytes - 2 * sizeof(void*)) / bytes;
+      for (std::size_t i = 0; i < fitting; ++i) add(queue, bytes, static_cast<std::uint8_t>(i));
+      EXPECT_EQ(blocks.blocks_in_use(), 1U);
+      add(queue, bytes, 77);
+      EXPECT_EQ(blocks.blocks_in_use(), 2U);
+      for (std::size_t i = 0; i < fitting; ++i) {
+        ASSERT_TRUE(front_is(queue, bytes, static_cast<std::uint8_t>(i))) << i;
+        queue.pop(bytes);
+      }
+      EXPECT_EQ(blocks.blocks_in_use(), 1U) << "the first chunk is returned";
+      EXPECT_TRUE(front_is(queue, bytes, 77));
+      queue.pop(bytes);
+    }
+    EXPECT_EQ(blocks.blocks_in_use(), 0U);
+  }
+}
+
 TEST(EventQueue, AllocatesAndReleasesChunks) {
   constexpr std::size_t records = 100 * EventQueue::chunk_bytes / 16;
   BlockPool blocks;
@@ -125,6 +150,34 @@ TEST(EventQueue, BehavesLikeADeque) {
       queue.pop(bytes);
     }
     ASSERT_TRUE(queue.empty());
+  }
+}
+
+// --- shared events ------------------------------------------------------------------------------
+
+TEST(SharedEvent, IsDestroyedWithItsLastReference) {
+  BlockPool blocks;
+  const ScopedBlockPool use(blocks);
+  auto alive = std::make_shared<int>(1);
+  for (const std::size_t links : {0U, 1U, 2U, 5U}) {
+    auto made = SharedEvent::make(std::shared_ptr<int>(alive), links,
+                                  {.priority = EventPriority::high, .source = {}});
+    SharedEvent& shared = *made.release();
+    EXPECT_EQ(shared.options().priority, EventPriority::high);
+    EXPECT_EQ(&shared.type(), &event_type<std::shared_ptr<int>>);
+    for (std::size_t each = 0; each < links; ++each) {
+      EXPECT_EQ(shared.link(each).shared, &shared);
+      EXPECT_EQ(shared.link(each).next, nullptr);
+    }
+    EXPECT_EQ(*static_cast<std::shared_ptr<int>*>(shared.value()), alive);
+    shared.add_refs(2);
+    for (int left = 2; left >= 0; --left) {
+      EXPECT_EQ(alive.use_count(), 2);
+      EXPECT_EQ(blocks.blocks_in_use(), 1U);
+      shared.unref();
+    }
+    EXPECT_EQ(alive.use_count(), 1);
+    EXPECT_EQ(blocks.blocks_in_use(), 0U);
   }
 }
 
