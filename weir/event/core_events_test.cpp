@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -170,6 +171,36 @@ TEST_F(CoreEventsTest, UnhandledEventsAreDestroyedWithTheBus) {
   loop_ = Loop::make(platform_, {}).value();
 }
 
+/// Publishes an event when it is destroyed.
+struct LastWord {
+  LastWord(CoreEvents& events, std::vector<std::error_code>& to) noexcept
+      : events_(&events), to_(&to) {}
+  LastWord(LastWord&& other) noexcept
+      : events_(std::exchange(other.events_, nullptr)), to_(other.to_) {}
+  ~LastWord() {
+    if (events_ == nullptr) return;
+    const auto published = events_->publish(Ping(1));
+    to_->push_back(published ? std::error_code() : published.error());
+  }
+
+ private:
+  CoreEvents* events_;
+  std::vector<std::error_code>* to_;
+};
+
+TEST_F(CoreEventsTest, EventsThatAreDestroyedWithTheBusCannotPublish) {
+  std::vector<std::error_code> errors;
+  ASSERT_TRUE(events().publish(LastWord(events(), errors)));
+  run_until_idle();
+  EXPECT_EQ(errors, std::vector<std::error_code>(1)) << "a handled event may publish";
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(events().publish(LastWord(events(), errors)));
+  loop_.reset();
+  bus_.reset();
+  loop_ = Loop::make(platform_, {}).value();
+  const std::error_code closed = make_error_code(Errc::closed);
+  EXPECT_EQ(errors, (std::vector<std::error_code>{{}, closed, closed}));
+}
+
 // ---- Limits -------------------------------------------------------------------------------------
 
 class FewEventsTest : public CoreEventsTest {
@@ -194,6 +225,28 @@ TEST_F(FewEventsTest, AFullQueueReturnsAnError) {
   run_until_idle();
 }
 
+TEST_F(FewEventsTest, MetricsContainTheCounters) {
+  std::vector<EventRegistration> registrations;
+  registrations.push_back(events().on([](const Ping& ping) {
+    if (ping.number == 1) throw std::runtime_error("out of tune");
+  }));
+  publish_pings(1, 3);
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(events().publish(Ping(4)));
+  run_until_idle();
+  registrations.clear();
+  for (const bool alive : {true, false}) {
+    if (!alive) bus_.reset();
+    std::vector<std::pair<std::string, std::uint64_t>> metrics;
+    const MetricSnapshot sum = loop_->metrics().read();
+    for (const Metric& each : sum.metrics()) metrics.emplace_back(each.name, each.value);
+    const decltype(metrics) expected{{"events handled", 3},
+                                     {"events rejected", 5},
+                                     {"event failures", 1},
+                                     {"event runs dropped", 0}};
+    EXPECT_EQ(metrics, expected) << (alive ? "" : "the loop keeps them");
+  }
+}
+
 TEST_F(FewEventsTest, AnEventInProgressDoesNotCountAsQueued) {
   const auto pings = events().on([this](const Ping& ping) {
     if (ping.number < 10'000) publish_pings(ping.number + 1, ping.number + 1);
@@ -206,11 +259,27 @@ TEST_F(FewEventsTest, AnEventInProgressDoesNotCountAsQueued) {
 
 TEST_F(CoreEventsTest, EventsLeaveTheTurnToOtherWork) {
   publish_pings(1, 10'000);
-  loop_->turn(platform_.now());
-  EXPECT_GT(events().queued(), 5'000U) << "sockets and timers get a turn";
-  EXPECT_LT(events().queued(), 10'000U);
+  for (std::size_t turn = 1; turn <= 3; ++turn) {
+    loop_->turn(platform_.now());
+    EXPECT_EQ(events().queued(), 10'000 - 1024 * turn) << "sockets and timers get a turn";
+    EXPECT_EQ(events().counters().handled.value(), 1024 * turn);
+  }
   run_until_idle();
   EXPECT_EQ(events().queued(), 0U);
+}
+
+TEST_F(CoreEventsTest, ATurnHandlesTheSameNumberOfEventsOfAllClasses) {
+  publish_pings(1, 500);
+  publish_pings(1, 500, {.priority = EventPriority::low});
+  for (std::size_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(events().publish(Ping(i), {.priority = EventPriority::urgent}));
+    ASSERT_TRUE(events().publish(Pong(i), {.priority = EventPriority::urgent}));
+  }
+  loop_->turn(platform_.now());
+  EXPECT_EQ(events().counters().handled.value(), 1024U);
+  EXPECT_EQ(events().queued(), 176U);
+  run_until_idle();
+  EXPECT_EQ(events().counters().handled.value(), 1200U);
 }
 
 TEST_F(CoreEventsTest, TheSteadyStateAllocatesNothing) {
@@ -248,8 +317,12 @@ TEST_F(CoreEventsTest, AThrowingHandlerDoesNotStopOthers) {
   ASSERT_EQ(platform_.logged().size(), 1U) << "at most one per second";
   EXPECT_TRUE(platform_.logged()[0].contains("weir::Ping")) << platform_.logged()[0];
   EXPECT_TRUE(platform_.logged()[0].contains("out of tune")) << platform_.logged()[0];
-  platform_.advance(*loop_, 1s);
-  publish_pings(4, 5);
+  platform_.advance(*loop_, 1s - 1ns);
+  publish_pings(4, 4);
+  run_until_idle();
+  EXPECT_EQ(platform_.logged().size(), 1U);
+  platform_.advance(*loop_, 1ns);
+  publish_pings(5, 5);
   run_until_idle();
   EXPECT_EQ(platform_.logged().size(), 2U);
   EXPECT_EQ(events().counters().failures.value(), 5U);
@@ -290,6 +363,38 @@ TEST_F(CoreEventsTest, InterceptorsSeeTheEventBeforeAndAfter) {
   run_until_idle();
   EXPECT_EQ(take_records(), (Records{"weir::Ping", "before 1", "ping 1", "after 1", "after too",
                                      "after any 1", "weir::Pong", "after any 0"}));
+}
+
+TEST_F(CoreEventsTest, TypesAreNumberedInTheOrderOfTheirFirstUse) {
+  const auto pongs = events().on([](const Pong&) {});
+  const auto all = events().before([this](const AnyEvent& event) {
+    record(std::string(event.type_name()) + " ", event.type_index());
+    return EventVerdict::pass;
+  });
+  ASSERT_TRUE(events().publish(1));
+  publish_pings(1, 1);
+  ASSERT_TRUE(events().publish(Pong()));
+  ASSERT_TRUE(events().publish(2));
+  run_until_idle();
+  EXPECT_EQ(take_records(), (Records{"int 1", "weir::Ping 2", "weir::Pong 0", "int 1"}));
+}
+
+TEST_F(CoreEventsTest, TheOutcomeCountsTheHandlersThatWereCalled) {
+  const EventSource source = bus_->make_source();
+  std::vector<EventRegistration> registrations;
+  registrations.push_back(events().on([](const Ping&) { throw std::runtime_error("counts too"); }));
+  registrations.push_back(events().on([](const Ping&) {}));
+  registrations.push_back(events().on([](const Ping&) {}, {.from = source}));
+  registrations.push_back(events().after([this](const Ping&, const EventOutcome& outcome) {
+    record(outcome.vetoed ? "vetoed " : "handled ", outcome.handlers);
+  }));
+  publish_pings(1, 1);
+  publish_pings(2, 2, {.source = source});
+  run_until_idle();
+  registrations.push_back(events().before([](const AnyEvent&) { return EventVerdict::veto; }));
+  publish_pings(3, 3);
+  run_until_idle();
+  EXPECT_EQ(take_records(), (Records{"handled 2", "handled 3", "vetoed 0"}));
 }
 
 TEST_F(CoreEventsTest, AVetoPreventsHandlers) {

@@ -17,7 +17,8 @@ namespace weir {
 
 class Loop;
 
-/// Counters of one core's events.
+/// Counters of one core's events. The metrics of the core contain, in this order, "events handled",
+/// "events rejected", "event failures" and "event runs dropped".
 /// Threads: any thread may read them.
 struct EventCounters {
   /// Events taken from the queue, each counted once for any number of handlers.
