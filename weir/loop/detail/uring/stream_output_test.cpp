@@ -1,0 +1,429 @@
+// Tests of the requests of a stream on io_uring, and of their errors. The tests complete its
+// requests.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "weir/loop/detail/uring/stream.hpp"
+#include "weir/loop/test/uring_context.hpp"
+#include "weir/os/detail/io/socket.hpp"
+
+namespace weir::uring {
+namespace {
+
+using Receive = Recorded<ReceiveOperation>;
+using Send = Recorded<SendOperation>;
+using Connect = Recorded<ConnectOperation>;
+using Operations = std::vector<int>;
+
+class UringRequestsTest : public UringContextTest {
+ protected:
+  void SetUp() override {
+    UringContextTest::SetUp();
+    auto ends = os::open_socket_pair().value();
+    ours_ = std::move(ends.first);
+    theirs_ = std::move(ends.second);
+    stream_.emplace(ours_.get(), std::size_t{16} * 1024);
+    context_.sockets.push_back(*stream_);
+  }
+  void complete(Tag tag, int result, std::uint32_t flags = 0) {
+    stream_->completed(context_, {&*stream_, tag, result, flags});
+  }
+  /// Completes a receive with `size` bytes in buffer `id`.
+  void arrive(std::uint16_t id, int size, bool more = false) {
+    complete(Tag::receive, size,
+             IORING_CQE_F_BUFFER | std::uint32_t{id} << IORING_CQE_BUFFER_SHIFT |
+                 (more ? IORING_CQE_F_MORE : 0U));
+  }
+  /// Starts a send of "hello" + " " + "world".
+  void start_send() {
+    send_.pieces = pieces_;
+    send_.runs = 0;
+    ASSERT_FALSE(stream_->send(context_, send_));
+  }
+  void expect_sent(std::error_code error, std::size_t bytes) {
+    EXPECT_EQ(run_ready(), 1);
+    EXPECT_EQ(send_.runs, 1);
+    EXPECT_EQ(send_.error(), error);
+    EXPECT_EQ(send_.sent, bytes);
+  }
+  std::error_code receive_now() {
+    Receive receive;
+    EXPECT_TRUE(stream_->receive(context_, receive));
+    return receive.error();
+  }
+
+  os::Fd ours_;
+  os::Fd theirs_;
+  std::optional<Stream> stream_;
+  const std::array<Bytes, 4> pieces_{to_bytes("hello"), Bytes(), to_bytes(" "), to_bytes("world")};
+  Send send_;
+};
+
+TEST_F(UringRequestsTest, AnEmptySendFinishesImmediately) {
+  Send empty;
+  EXPECT_TRUE(stream_->send(context_, empty));
+  const std::array<Bytes, 2> nothing{};
+  empty.pieces = nothing;
+  EXPECT_TRUE(stream_->send(context_, empty));
+  EXPECT_FALSE(empty.error());
+  EXPECT_TRUE(recorded().empty());
+}
+
+TEST_F(UringRequestsTest, ASendContinuesAfterThePartThatWasTaken) {
+  ASSERT_NO_FATAL_FAILURE(start_send());
+  const auto bytes_of = [](const io_uring_sqe& entry) {
+    const auto* const header = reinterpret_cast<const msghdr*>(entry.addr);
+    std::string text;
+    for (std::size_t i = 0; i < header->msg_iovlen; ++i) {
+      const iovec& each = header->msg_iov[i];
+      text.append(static_cast<const char*>(each.iov_base), each.iov_len);
+    }
+    return text;
+  };
+  auto requests = recorded();
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].opcode, IORING_OP_SENDMSG);
+  EXPECT_EQ(bytes_of(requests[0]), "hello world");
+  complete(Tag::send, 2);
+  EXPECT_EQ(send_.sent, 2U);
+  requests = recorded();
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(bytes_of(requests[0]), "llo world");
+  complete(Tag::send, 4);
+  requests = recorded();
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].opcode, IORING_OP_SEND) << "a single piece is left";
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(requests[0].addr), requests[0].len), "world");
+  for (const int error : {EINTR, EAGAIN}) {
+    complete(Tag::send, -error);
+    EXPECT_EQ(recorded_operations(), Operations{IORING_OP_SEND}) << "it tries again";
+  }
+  EXPECT_EQ(stream_->in_flight, 1);
+  complete(Tag::send, 5);
+  expect_sent({}, 11);
+  EXPECT_EQ(counters_.bytes_sent.value(), 11U);
+  EXPECT_EQ(stream_->in_flight, 0);
+  EXPECT_TRUE(recorded().empty());
+}
+
+TEST_F(UringRequestsTest, ACancelledSendReportsThePartThatWasTaken) {
+  for (const int taken : {0, 3}) {
+    ASSERT_NO_FATAL_FAILURE(start_send());
+    stream_->cancel(context_, send_);
+    stream_->cancel(context_, send_);
+    EXPECT_EQ(recorded_operations(), (Operations{IORING_OP_SENDMSG, IORING_OP_ASYNC_CANCEL}));
+    complete(Tag::send, taken == 0 ? -ECANCELED : taken);
+    expect_sent(make_error_code(Errc::cancelled), static_cast<std::size_t>(taken));
+    EXPECT_TRUE(recorded().empty());
+  }
+  ASSERT_NO_FATAL_FAILURE(start_send());
+  stream_->cancel(context_, send_);
+  complete(Tag::send, 11);
+  expect_sent({}, 11);
+  recorded();
+  ASSERT_NO_FATAL_FAILURE(start_send());
+  complete(Tag::send, -EINTR);
+  EXPECT_EQ(recorded_operations(), (Operations{IORING_OP_SENDMSG, IORING_OP_SENDMSG}))
+      << "an earlier cancellation has no effect";
+  complete(Tag::send, 11);
+  expect_sent({}, 11);
+}
+
+TEST_F(UringRequestsTest, AFailedSendReportsAResetToReceives) {
+  for (const int error : {ECONNRESET, ETIMEDOUT, EPIPE}) {
+    stream_.reset();
+    stream_.emplace(ours_.get(), std::size_t{16} * 1024);
+    context_.sockets.push_back(*stream_);
+    RecordedHangup observer;
+    stream_->observe_hangup(context_, &observer);
+    ASSERT_NO_FATAL_FAILURE(start_send());
+    complete(Tag::send, -error);
+    expect_sent(system_error(error), 0);
+    EXPECT_EQ(observer.calls, 1);
+    complete(Tag::receive, 0);  // the kernel reports an orderly end
+    EXPECT_EQ(receive_now(), system_error(ECONNRESET));
+    EXPECT_EQ(observer.calls, 1);
+  }
+}
+
+TEST_F(UringRequestsTest, ASendAfterTheOwnEndFailsWithoutAReset) {
+  RecordedHangup observer;
+  stream_->observe_hangup(context_, &observer);
+  ASSERT_TRUE(stream_->shut_down_sending(context_));
+  EXPECT_EQ(counters_.system_calls.value(), 1U);
+  ASSERT_NO_FATAL_FAILURE(start_send());
+  complete(Tag::send, -EPIPE);
+  expect_sent(system_error(EPIPE), 0);
+  EXPECT_EQ(observer.calls, 0) << "the peer may still send";
+  complete(Tag::receive, 0);
+  EXPECT_EQ(receive_now(), Errc::end_of_stream);
+}
+
+TEST_F(UringRequestsTest, AnOrdinaryErrorOfASendIsNoReset) {
+  RecordedHangup observer;
+  stream_->observe_hangup(context_, &observer);
+  ASSERT_NO_FATAL_FAILURE(start_send());
+  complete(Tag::send, -ENOMEM);
+  expect_sent(system_error(ENOMEM), 0);
+  EXPECT_EQ(observer.calls, 0);
+}
+
+TEST_F(UringRequestsTest, AConnectFinishesWithItsResult) {
+  Connect connect;
+  connect.peer = os::Address::loopback(80);
+  const auto start_connect = [&] {
+    connect.runs = 0;
+    EXPECT_FALSE(stream_->connect(context_, connect));
+    EXPECT_EQ(recorded_operations(), Operations{IORING_OP_CONNECT});
+  };
+  start_connect();
+  complete(Tag::connect, -EINTR);
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_CONNECT}) << "it tries again";
+  complete(Tag::connect, -ECONNREFUSED);
+  EXPECT_EQ(run_ready(), 1);
+  EXPECT_EQ(connect.error(), system_error(ECONNREFUSED));
+  for (const int error : {ECANCELED, EINTR}) {
+    start_connect();
+    stream_->cancel(context_, connect);
+    EXPECT_EQ(recorded_operations(), Operations{IORING_OP_ASYNC_CANCEL});
+    complete(Tag::connect, -error);
+    EXPECT_EQ(run_ready(), 1);
+    EXPECT_EQ(connect.error(), Errc::cancelled);
+  }
+  start_connect();
+  stream_->cancel(context_, connect);
+  recorded();
+  complete(Tag::connect, 0);
+  EXPECT_EQ(run_ready(), 1);
+  EXPECT_FALSE(connect.error()) << "a completion beats a cancellation";
+  start_connect();
+  complete(Tag::connect, -EINTR);
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_CONNECT});
+  complete(Tag::connect, 0);
+  EXPECT_EQ(run_ready(), 1);
+  EXPECT_EQ(stream_->in_flight, 0);
+}
+
+TEST_F(UringRequestsTest, ReceivesAfterAConnectAlthoughAnEarlierReceiveFailed) {
+  RecordedHangup observer;
+  stream_->observe_hangup(context_, &observer);
+  recorded();
+  complete(Tag::receive, -ENOTCONN);
+  EXPECT_EQ(receive_now(), system_error(ENOTCONN));
+  EXPECT_EQ(observer.calls, 0) << "an unconnected stream is not dead";
+  Connect connect;
+  connect.peer = os::Address::loopback(80);
+  EXPECT_FALSE(stream_->connect(context_, connect));
+  recorded();
+  complete(Tag::connect, 0);
+  EXPECT_EQ(run_ready(), 1);
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_RECV});
+  Receive receive;
+  EXPECT_FALSE(stream_->receive(context_, receive));
+  arrive(0, 3);
+  EXPECT_EQ(run_ready(), 1);
+  EXPECT_EQ(receive.buffer.size(), 3U);
+}
+
+TEST_F(UringRequestsTest, AReceiveTriesAgainAfterAnInterruption) {
+  Receive receive;
+  EXPECT_FALSE(stream_->receive(context_, receive));
+  for (const int error : {EINTR, EAGAIN, ECANCELED}) {
+    EXPECT_EQ(recorded_operations(), Operations{IORING_OP_RECV});
+    complete(Tag::receive, -error);
+    EXPECT_EQ(receive.state(), Operation::State::pending);
+  }
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_RECV});
+  complete(Tag::receive, 0);
+  EXPECT_EQ(run_ready(), 1);
+  EXPECT_EQ(receive.error(), Errc::end_of_stream);
+  EXPECT_EQ(receive_now(), Errc::end_of_stream);
+  EXPECT_TRUE(recorded().empty());
+}
+
+TEST_F(UringRequestsTest, AnErrorEndsEveryReceiveAndIsAHangup) {
+  RecordedHangup observer;
+  Receive receive;
+  EXPECT_FALSE(stream_->receive(context_, receive));
+  stream_->observe_hangup(context_, &observer);
+  complete(Tag::receive, -ECONNRESET);
+  EXPECT_EQ(run_ready(), 1);
+  EXPECT_EQ(receive.error(), system_error(ECONNRESET));
+  EXPECT_EQ(observer.calls, 1);
+  EXPECT_EQ(receive_now(), system_error(ECONNRESET));
+  RecordedHangup late;
+  stream_->observe_hangup(context_, &late);
+  EXPECT_EQ(late.calls, 1) << "the stream is known to be dead";
+}
+
+TEST_F(UringRequestsTest, OnlyTheFirstReceiveIsForASingleArrival) {
+  context_.features.limited_multishot = true;
+  for (int round = 0; round < 3; ++round) {
+    Receive receive;
+    EXPECT_FALSE(stream_->receive(context_, receive));
+    const auto requests = recorded();
+    if (round < 2) {
+      ASSERT_EQ(requests.size(), 1U);
+      EXPECT_EQ(requests[0].opcode, IORING_OP_RECV);
+      EXPECT_EQ((requests[0].ioprio & IORING_RECV_MULTISHOT) != 0, round == 1);
+      EXPECT_EQ(requests[0].file_index, round == 1 ? 16'384U : 0U) << "the limit of unread bytes";
+    } else {
+      EXPECT_TRUE(requests.empty()) << "it is still armed";
+    }
+    arrive(static_cast<std::uint16_t>(round), 5, round > 0);
+    EXPECT_EQ(run_ready(), 1);
+    EXPECT_EQ(receive.buffer.size(), 5U);
+  }
+  EXPECT_EQ(counters_.bytes_received.value(), 15U);
+  EXPECT_EQ(stream_->in_flight, 1);
+}
+
+TEST_F(UringRequestsTest, AKernelWithoutLimitedReceivesIsAskedOnce) {
+  context_.features.limited_multishot = true;
+  Receive first;
+  EXPECT_FALSE(stream_->receive(context_, first));
+  arrive(0, 5);
+  run_ready();
+  recorded();
+  Receive second;
+  EXPECT_FALSE(stream_->receive(context_, second));
+  EXPECT_NE(recorded().at(0).ioprio & IORING_RECV_MULTISHOT, 0U);
+  complete(Tag::receive, -EINVAL);
+  EXPECT_FALSE(context_.features.limited_multishot);
+  const auto requests = recorded();
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].ioprio & IORING_RECV_MULTISHOT, 0U);
+  complete(Tag::receive, -EINVAL);
+  EXPECT_EQ(run_ready(), 1);
+  EXPECT_EQ(second.error(), system_error(EINVAL)) << "of an ordinary receive";
+}
+
+TEST_F(UringRequestsTest, AStreamWithoutABufferWaitsForOne) {
+  Receive receive;
+  EXPECT_FALSE(stream_->receive(context_, receive));
+  recorded();
+  complete(Tag::receive, -ENOBUFS);
+  EXPECT_TRUE(recorded().empty());
+  EXPECT_EQ(context_.waiting_for_buffer.front(), &*stream_);
+  EXPECT_EQ(receive.state(), Operation::State::pending);
+  stream_->cancel(context_, receive);
+  run_ready();
+  Receive next;
+  EXPECT_FALSE(stream_->receive(context_, next));
+  EXPECT_TRUE(recorded().empty()) << "it still waits for a buffer";
+  stream_->resume(context_);
+  EXPECT_EQ(context_.waiting_for_buffer.front(), nullptr);
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_RECV});
+  arrive(0, 4);
+  EXPECT_EQ(run_ready(), 1);
+  EXPECT_EQ(next.buffer.size(), 4U);
+}
+
+TEST_F(UringRequestsTest, ReadingAheadPausesAndResumesAtHalfOfTheLimit) {
+  RecordedHangup observer;
+  stream_->observe_hangup(context_, &observer);
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_RECV});
+  arrive(0, 16'000);
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_POLL_ADD}) << "only hang-ups are watched";
+  Receive receive;
+  EXPECT_TRUE(stream_->receive(context_, receive));
+  EXPECT_EQ(receive.buffer.size(), 16'000U);
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_RECV});
+  EXPECT_EQ(observer.calls, 0);
+  complete(Tag::hangup, POLLHUP | POLLRDHUP);
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_ASYNC_CANCEL})
+      << "the receive may have missed the end";
+  EXPECT_EQ(observer.calls, 1);
+}
+
+TEST_F(UringRequestsTest, AnEndThatAPollReportsIsNoHangup) {
+  RecordedHangup observer;
+  stream_->observe_hangup(context_, &observer);
+  arrive(0, 16'000);
+  Receive receive;
+  EXPECT_TRUE(stream_->receive(context_, receive));
+  recorded();
+  complete(Tag::hangup, POLLRDHUP, IORING_CQE_F_MORE);
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_ASYNC_CANCEL});
+  EXPECT_EQ(observer.calls, 0);
+  complete(Tag::receive, -ECANCELED);
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_RECV}) << "it then sees the end";
+  complete(Tag::receive, 0);
+  EXPECT_EQ(receive_now(), Errc::end_of_stream);
+  EXPECT_EQ(observer.calls, 0);
+}
+
+TEST_F(UringRequestsTest, ALongArrivalForAShortTargetIsQueued) {
+  std::array<std::byte, 10> room{};
+  Receive receive;
+  receive.target = room;
+  EXPECT_FALSE(stream_->receive(context_, receive));
+  arrive(0, 25);
+  EXPECT_EQ(run_ready(), 1);
+  EXPECT_EQ(receive.count, 10U);
+  Receive next;
+  EXPECT_TRUE(stream_->receive(context_, next));
+  EXPECT_EQ(next.buffer.size(), 15U);
+  Receive exact;
+  exact.target = room;
+  EXPECT_FALSE(stream_->receive(context_, exact));
+  arrive(1, 10);
+  EXPECT_EQ(run_ready(), 1);
+  EXPECT_EQ(exact.count, 10U);
+  Receive none;
+  EXPECT_FALSE(stream_->receive(context_, none)) << "nothing is left";
+  stream_->cancel(context_, none);
+  run_ready();
+}
+
+TEST_F(UringRequestsTest, ClosingCancelsWhatIsArmed) {
+  RecordedHangup observer;
+  stream_->observe_hangup(context_, &observer);
+  arrive(0, 16'000);
+  Receive receive;
+  EXPECT_TRUE(stream_->receive(context_, receive));
+  recorded();
+  stream_->stop(context_);
+  EXPECT_EQ(recorded_operations(), (Operations{IORING_OP_ASYNC_CANCEL, IORING_OP_ASYNC_CANCEL}));
+  stream_->closing = true;
+  complete(Tag::hangup, -ECANCELED);
+  arrive(1, 5);
+  EXPECT_EQ(observer.calls, 0);
+  EXPECT_EQ(stream_->in_flight, 0);
+  EXPECT_TRUE(recorded().empty());
+}
+
+class UringBuffersTest : public UringContextTest {};
+
+TEST_F(UringBuffersTest, ReplacesEachBufferThatLeavesWithData) {
+  Buffers& buffers = context_.buffers;
+  EXPECT_EQ(buffers.available(), 0U);
+  EXPECT_TRUE(buffers.fill());
+  EXPECT_EQ(buffers.available(), 256U);
+  EXPECT_TRUE(buffers.fill());
+  const std::byte* const data = buffers.peek(7, 5).data();
+  EXPECT_EQ(buffers.peek(7, 5).size(), 5U);
+  buffers.give_back(7);
+  EXPECT_EQ(buffers.peek(7, 5).data(), data);
+  const Buffer taken = buffers.take(7, 5);
+  EXPECT_EQ(taken.size(), 5U);
+  EXPECT_EQ(taken.data(), data);
+  EXPECT_NE(buffers.peek(7, 5).data(), data);
+  EXPECT_EQ(buffers.available(), 256U);
+  EXPECT_EQ(pool_.blocks_in_use(), 257U);
+}
+
+}  // namespace
+}  // namespace weir::uring
