@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +17,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -31,6 +34,8 @@ namespace {
 
 using Kind = HandoverMessage::Kind;
 using ReceiveResult = HandoverConnection::ReceiveResult;
+
+using namespace std::chrono_literals;
 
 constexpr std::chrono::seconds test_timeout{30};
 
@@ -461,6 +466,178 @@ TEST_F(OsHandoverTest, ExternallyOwnedSocketsStayExternallyOwned) {
   auto newer = begin();
   ASSERT_EQ(newer->delegate.sockets.size(), 1U);
   EXPECT_TRUE(newer->delegate.sockets.front()->externally_owned());
+}
+
+/// Both ends of a connection between two processes.
+class OsHandoverConnectionTest : public testing::Test {
+ protected:
+  OsHandoverConnectionTest() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()),
+              0);
+    ours_.emplace(platform_, os::Fd(ends[0]), event_.get());
+    theirs_.emplace(platform_, os::Fd(ends[1]), other_event_.get());
+  }
+  ReceiveResult receive() { return ours_->receive(after(platform_.now(), test_timeout)); }
+  ReceiveResult receive_now() { return ours_->receive(platform_.now()); }
+
+  QuietPlatform platform_;
+  const os::Fd event_ = os::open_event().value();
+  const os::Fd other_event_ = os::open_event().value();
+  std::optional<OsHandoverConnection> ours_;
+  std::optional<OsHandoverConnection> theirs_;
+};
+
+TEST_F(OsHandoverConnectionTest, AcceptsAProcessOfThisUser) {
+  EXPECT_EQ(ours_->peer_rejection_reason(), "");
+}
+
+TEST_F(OsHandoverConnectionTest, ReceivesMessagesInOrder) {
+  EXPECT_TRUE(theirs_->send({.kind = Kind::request, .text = "shop"}));
+  EXPECT_TRUE(theirs_->send({.kind = Kind::ready}));
+  EXPECT_EQ(receive(), ReceiveResult::message);
+  EXPECT_EQ(ours_->message(), (HandoverMessage{.kind = Kind::request, .text = "shop"}));
+  EXPECT_TRUE(ours_->is_message(ReceiveResult::message, Kind::request));
+  EXPECT_FALSE(ours_->is_message(ReceiveResult::message, Kind::ready));
+  EXPECT_FALSE(ours_->is_message(ReceiveResult::closed, Kind::request));
+  EXPECT_EQ(receive(), ReceiveResult::message);
+  EXPECT_EQ(ours_->message().kind, Kind::ready);
+  EXPECT_EQ(receive_now(), ReceiveResult::timed_out);
+  theirs_->reject(std::string(300, 'x') + "\n");
+  EXPECT_EQ(receive(), ReceiveResult::message);
+  EXPECT_EQ(ours_->message(),
+            (HandoverMessage{.kind = Kind::reject, .text = std::string(255, 'x')}));
+}
+
+TEST_F(OsHandoverConnectionTest, ReceivesADescriptorForEachSocket) {
+  auto pipe = os::open_pipe().value();
+  HandoverMessage offer{.kind = Kind::offer};
+  offer.sockets = {{HandoverMessage::Use::listening, false, "a"},
+                   {HandoverMessage::Use::rendezvous, false, "b"}};
+  EXPECT_TRUE(theirs_->send(offer, std::array{pipe.write_end.get(), pipe.read_end.get()}));
+  pipe.write_end.close();
+  EXPECT_EQ(receive(), ReceiveResult::message);
+  auto sockets = ours_->take_sockets();
+  ASSERT_EQ(sockets.size(), 2U);
+  EXPECT_EQ(::write(sockets[0].value(), "x", 1), 1);
+  char byte = 0;
+  EXPECT_EQ(::read(pipe.read_end.get(), &byte, 1), 1);
+  sockets.clear();
+  EXPECT_EQ(::read(pipe.read_end.get(), &byte, 1), 0) << "every copy is closed";
+  EXPECT_TRUE(ours_->take_sockets().empty());
+  EXPECT_TRUE(theirs_->send(offer, std::array{pipe.read_end.get()}));
+  EXPECT_EQ(receive(), ReceiveResult::invalid) << "a descriptor is missing";
+  EXPECT_TRUE(theirs_->send({.kind = Kind::ready}, std::array{pipe.read_end.get()}));
+  EXPECT_EQ(receive(), ReceiveResult::invalid) << "a descriptor too many";
+}
+
+TEST_F(OsHandoverConnectionTest, DropsTheSocketsThatNoCodeTook) {
+  auto pipe = os::open_pipe().value();
+  HandoverMessage offer{.kind = Kind::offer};
+  offer.sockets = {{HandoverMessage::Use::listening, false, "a"}};
+  EXPECT_TRUE(theirs_->send(offer, std::array{pipe.write_end.get()}));
+  EXPECT_TRUE(theirs_->send({.kind = Kind::ready}));
+  pipe.write_end.close();
+  EXPECT_EQ(receive(), ReceiveResult::message);
+  EXPECT_EQ(receive(), ReceiveResult::message);
+  EXPECT_TRUE(ours_->take_sockets().empty());
+  char byte = 0;
+  EXPECT_EQ(::read(pipe.read_end.get(), &byte, 1), 0);
+}
+
+TEST_F(OsHandoverConnectionTest, DistinguishesInvalidBytesFromAnotherVersion) {
+  EXPECT_TRUE(os::send_message(theirs_->connection(), to_bytes("nonsense")));
+  EXPECT_EQ(receive(), ReceiveResult::invalid);
+  auto bytes = encode({.kind = Kind::ready});
+  bytes[4] = std::byte{2};
+  EXPECT_TRUE(os::send_message(theirs_->connection(), bytes));
+  EXPECT_EQ(receive(), ReceiveResult::version_mismatch);
+  const std::vector<std::byte> huge(HandoverMessage::bytes_max + 1);
+  EXPECT_TRUE(os::send_message(theirs_->connection(), huge));
+  EXPECT_EQ(receive(), ReceiveResult::invalid) << "longer than any message";
+}
+
+TEST_F(OsHandoverConnectionTest, AnInterruptionComesFirstAndIsConsumed) {
+  EXPECT_TRUE(theirs_->send({.kind = Kind::ready}));
+  os::signal_event(event_.get());
+  os::signal_event(event_.get());
+  EXPECT_EQ(receive(), ReceiveResult::interrupted);
+  EXPECT_EQ(receive(), ReceiveResult::message);
+  os::signal_event(event_.get());
+  EXPECT_EQ(ours_->receive_uninterrupted(platform_.now()), ReceiveResult::timed_out);
+  os::signal_event(other_event_.get());
+  EXPECT_EQ(receive_now(), ReceiveResult::timed_out) << "the event of another connection";
+}
+
+TEST_F(OsHandoverConnectionTest, ReceivesEarlierMessagesBeforeTheEnd) {
+  EXPECT_TRUE(theirs_->send({.kind = Kind::stopped}));
+  theirs_.reset();
+  EXPECT_EQ(receive(), ReceiveResult::message);
+  EXPECT_EQ(receive(), ReceiveResult::closed);
+  EXPECT_EQ(receive(), ReceiveResult::closed);
+  EXPECT_EQ(ours_->send({.kind = Kind::ready}).error(), system_error(EPIPE));
+}
+
+TEST_F(OsHandoverConnectionTest, NothingArrivesAfterReceivingIsShutDown) {
+  EXPECT_TRUE(theirs_->send({.kind = Kind::ready}));
+  ours_->shut_down_receiving();
+  EXPECT_EQ(theirs_->send({.kind = Kind::transferred}).error(), system_error(EPIPE));
+  EXPECT_EQ(receive(), ReceiveResult::message) << "it was sent before";
+  EXPECT_EQ(receive(), ReceiveResult::closed);
+  EXPECT_TRUE(ours_->send({.kind = Kind::stopped})) << "this direction stays open";
+}
+
+TEST_F(OsHandoverConnectionTest, WaitsUntilADescriptorIsReadable) {
+  auto pipe = os::open_pipe().value();
+  const Instant begun = platform_.now();
+  EXPECT_EQ(wait_readable(pipe.read_end.get(), event_.get(), after(begun, 2ms)), Woken::timed_out);
+  EXPECT_GE(platform_.now() - begun, 2ms);
+  EXPECT_EQ(::write(pipe.write_end.get(), "x", 1), 1);
+  EXPECT_EQ(wait_readable(pipe.read_end.get(), event_.get(), never), Woken::readable);
+  os::signal_event(event_.get());
+  EXPECT_EQ(wait_readable(pipe.read_end.get(), event_.get(), never), Woken::interrupted);
+  EXPECT_EQ(wait_readable(pipe.read_end.get(), event_.get(), never), Woken::readable)
+      << "the event was reset";
+  EXPECT_EQ(wait_readable(-1, event_.get(), platform_.now()), Woken::timed_out);
+}
+
+TEST_F(OsHandoverTest, AnEndpointWaitsForItsNotification) {
+  OsHandoverEndpoint endpoint(platform_, endpoint_, os::open_event().value());
+  EXPECT_EQ(endpoint.name(), "unix:" + path_);
+  EXPECT_FALSE(endpoint.wait(platform_.now()));
+  endpoint.notify();
+  EXPECT_TRUE(endpoint.wait(never));
+  EXPECT_FALSE(endpoint.wait(platform_.now())) << "it is consumed";
+  ASSERT_EQ(endpoint.connect_or_listen().value(), nullptr);
+  EXPECT_TRUE(endpoint.socket());
+  endpoint.notify();
+  EXPECT_EQ(endpoint.accept_newer(), nullptr);
+  OsHandoverEndpoint newer(platform_, endpoint_, os::open_event().value());
+  const auto connected = newer.connect_or_listen();
+  ASSERT_TRUE(connected && *connected);
+  EXPECT_FALSE(newer.socket());
+  const auto accepted = endpoint.accept_newer();
+  ASSERT_NE(accepted, nullptr);
+  EXPECT_TRUE((*connected)->send({.kind = Kind::ready}));
+  EXPECT_EQ(accepted->receive(never), ReceiveResult::message);
+  newer.close();
+  EXPECT_TRUE(std::filesystem::exists(path_)) << "the older process owns it";
+  endpoint.drop_ownership();
+  endpoint.close();
+  EXPECT_FALSE(endpoint.socket());
+  EXPECT_TRUE(std::filesystem::exists(path_)) << "it was left to the newer process";
+  newer.take_ownership();
+  newer.close();
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(OsHandoverTest, ErrorsNameThePath) {
+  const std::string prefix = "cannot take sockets over at '";
+  EXPECT_EQ(OsHandover::meet(platform_, {.path = ""}).failure,
+            prefix + "': the path must have 1 to 107 bytes");
+  const std::string missing = tree_.path("no/folder");
+  EXPECT_EQ(OsHandover::meet(platform_, {.path = missing}).failure,
+            prefix + missing + "': No such file or directory");
 }
 
 }  // namespace
