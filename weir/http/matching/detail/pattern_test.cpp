@@ -299,6 +299,9 @@ TEST(Pattern, LimitsCountAllSegmentsAndParams) {
   EXPECT_FALSE(error_of(params + "/{a:x}"));
   EXPECT_EQ(error_of(params + "/{a:(x)}"), PatternError::too_many_params);
   EXPECT_EQ(error_of(params + "/{a}/{rest...}"), PatternError::too_many_params);
+  EXPECT_EQ(error_of(segments + "/a/b/.."), PatternError::dot_segment) << "the first error counts";
+  EXPECT_EQ(error_of("/{a:}x"), PatternError::empty_regex);
+  EXPECT_EQ(error_of("/{a.}x"), PatternError::bad_param_name);
   EXPECT_EQ(pattern_segments_max, 32U);
   EXPECT_EQ(path_params_max, 16U);
 }

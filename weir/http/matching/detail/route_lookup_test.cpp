@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +42,13 @@ class Lookup {
     const std::size_t space = method_and_pattern.find(' ');
     auto made = route(method_and_pattern.substr(0, space), method_and_pattern.substr(space + 1));
     ASSERT_TRUE(store_.add(made)) << method_and_pattern;
+  }
+  /// Returns the pattern of the route that already answers the same requests.
+  std::string conflict(const std::string& method, const std::string& pattern) {
+    auto made = route(method, pattern);
+    const auto added = store_.add(made);
+    if (!added) return added.error().message();
+    return added->conflict != nullptr ? added->conflict->pattern.text() : "none";
   }
   std::string operator()(std::string_view method_and_target) {
     TextRequest request(method_and_target);
@@ -189,6 +198,24 @@ TEST(RouteLookup, RegexesAreTriedInTheOrderOfRegistration) {
   EXPECT_EQ(lookup("GET /b/3"), "GET /{x:[a-c]}/3|b");
   EXPECT_EQ(lookup("GET /d/1"), "GET /{x:.}/1|d");
   EXPECT_EQ(lookup("GET /d/3"), "404");
+}
+
+TEST(RouteLookup, RoutesForTheSameRequestsConflict) {
+  Lookup lookup{"GET /a/{x:[a-c]}/b", "GET /a/{x}", "GET /a/{x...}", "GET /a", "BREW /a",
+                "GET /caf%C3%A9"};
+  EXPECT_EQ(lookup.conflict("GET", "/a/{other:[a-c]}/b"), "/a/{x:[a-c]}/b");
+  EXPECT_EQ(lookup.conflict("GET", "/a/{x:[a-d]}/b"), "none");
+  EXPECT_EQ(lookup.conflict("GET", "/a/{x:[a-d]}/b"), "/a/{x:[a-d]}/b");
+  EXPECT_EQ(lookup.conflict("GET", "/a/{other}"), "/a/{x}");
+  EXPECT_EQ(lookup.conflict("GET", "/a/{other...}"), "/a/{x...}");
+  EXPECT_EQ(lookup.conflict("GET", "/%61"), "/a");
+  EXPECT_EQ(lookup.conflict("GET", "/caf%c3%a9"), "/caf%C3%A9");
+  EXPECT_EQ(lookup.conflict("BREW", "/a"), "/a");
+  EXPECT_EQ(lookup.conflict("PUT", "/a"), "none");
+  EXPECT_EQ(lookup.conflict("HEAD", "/a"), "none");
+  EXPECT_EQ(lookup.conflict("STEEP", "/a"), "none");
+  EXPECT_EQ(lookup("GET /a/b/b"), "GET /a/{x:[a-c]}/b|b");
+  EXPECT_EQ(lookup("GET /a/d/b"), "GET /a/{x:[a-d]}/b|d");
 }
 
 TEST(RouteLookup, FindUsesTheTextOfAnotherMethod) {
@@ -352,6 +379,33 @@ TEST_F(RouteMatchAnswers, AnotherRouteMayAnswer) {
   EXPECT_EQ(match_.respond(request.request()).body().text(), "other");
   table_->match(request.head(), match_);
   EXPECT_EQ(match_.respond(request.request()).body().text(), "matched");
+}
+
+TEST_F(RouteMatchAnswers, MatchAfterMemoryRanOut) {
+  const ScopedBlockPool blocks(loop_->blocks());
+  RouteStore store;
+  auto named = route("GET", "/{name}", [](std::string_view name) { return text(name); });
+  ASSERT_TRUE(store.add(named));
+  std::string target = "GET /";
+  for (int each = 0; each < 400; ++each) target += "%41";
+  TextRequest request(target);
+  RouteMatch match;
+  loop_->blocks().fail_after(0);
+  EXPECT_THROW(store.table().match(request.head(), match), std::bad_alloc);
+  store.table().match(request.head(), match);
+  EXPECT_EQ(match.respond(request.request()).body().text(), std::string(400, 'A'));
+}
+
+TEST_F(RouteMatchAnswers, MatchPathsOfGrowingAndShrinkingLength) {
+  RouteStore store;
+  auto named = route("GET", "/{name}", [](std::string_view name) { return text(name); });
+  ASSERT_TRUE(store.add(named));
+  for (const std::size_t length : {510U, 511U, 512U, 513U, 2000U, 1999U, 2001U, 100U, 3000U}) {
+    const std::string name = "%42" + std::string(length - 4, 'a');
+    TextRequest request("GET /" + name);
+    store.table().match(request.head(), match_);
+    EXPECT_EQ(match_.respond(request.request()).body().text(), "B" + name.substr(3)) << length;
+  }
 }
 
 }  // namespace
