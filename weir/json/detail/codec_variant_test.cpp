@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -36,6 +37,19 @@ struct Codec<Ratio> {
   static void write(Writer& out, const Ratio& value) {
     out.write(std::string_view(std::to_string(value.part) + "/" + std::to_string(value.whole)));
   }
+};
+
+/// A type that may fail to be made.
+struct Fragile {
+  Fragile() = default;
+  explicit Fragile(int) { throw std::runtime_error("cannot be made"); }
+  std::string text;  // a variant keeps its old value only for trivial types
+};
+template <>
+struct Codec<Fragile> {
+  static constexpr Kinds kinds = kinds_of(Kind::null);
+  static bool read(Reader& in, Fragile&) { return in.take_null() || in.fail_expected("null"); }
+  static void write(Writer& out, const Fragile&) { out.put(std::string_view("null")); }
 };
 
 namespace {
@@ -169,6 +183,107 @@ TEST(Variants, MayContainThemselves) {
   EXPECT_EQ(write(*tree), text);
   EXPECT_EQ(error_of<Branch>(R"({"branch":[{"leaf":1},{"branch":[{"leaf":"2"}]}]})"),
             "branch[1].branch[0].leaf: expected an integer, found a string (at byte 41)");
+}
+
+struct Both {
+  int a;
+  int b;
+};
+struct First {
+  int a;
+  std::optional<int> b;
+  std::optional<int> c;
+};
+struct Other {
+  std::optional<int> c;
+  std::optional<int> d;
+};
+using Overlapping = std::variant<Both, First, Other>;
+
+TEST(Variants, FirstStructWithAllItsRequiredFieldsIsSelected) {
+  const auto index_of = [](std::string_view text) {
+    const auto value = read<Overlapping>(text);
+    return value ? std::to_string(value->index()) : value.error().message();
+  };
+  EXPECT_EQ(index_of(R"({"a":1,"b":2})"), "0") << "both structs are complete";
+  EXPECT_EQ(index_of(R"({"b":2,"a":1})"), "0");
+  EXPECT_EQ(index_of(R"({"a":1})"), "1") << "the first struct is incomplete";
+  EXPECT_EQ(index_of(R"({"a":1,"c":3})"), "1");
+  EXPECT_EQ(index_of(R"({"c":3,"a":1})"), "1");
+  EXPECT_EQ(index_of(R"({"c":3})"), "2");
+  EXPECT_EQ(index_of(R"({"d":4})"), "2");
+  EXPECT_EQ(index_of("{}"), "2") << "only the last struct needs no field";
+  EXPECT_EQ(index_of(R"({"b":2})"), "a: missing (at byte 6)") << "the first remaining struct";
+  EXPECT_EQ(index_of(R"({"a":1,"d":4})"),
+            "d: none of the alternatives has all these fields (at byte 7)");
+  EXPECT_EQ(index_of(R"({"a":1,"b":2,"c":3})"), "1");
+  EXPECT_EQ(index_of(R"({"a":1,"a":1})"), "a: given twice (at byte 7)");
+}
+
+struct Pair {
+  int left;
+  int right;
+};
+using PairOrPoint = std::variant<Point, Pair>;
+
+TEST(Variants, StructThatIsExcludedIsNotSelectedThoughItNeedsNoField) {
+  const auto pair = read<PairOrPoint>(R"({"left":1,"right":2})");
+  ASSERT_TRUE(pair) << pair.error().message();
+  ASSERT_EQ(pair->index(), 1U);
+  EXPECT_EQ(std::get<Pair>(*pair).right, 2);
+  EXPECT_EQ(error_of<PairOrPoint>(R"({"left":1})"), "right: missing (at byte 9)");
+}
+
+TEST(Variants, MayBeManyInAnArray) {
+  std::string text = "[";
+  for (int count = 0; count < 300; ++count) {
+    if (count > 0) text += ',';
+    text += count % 2 == 0 ? R"({"name":"n","side":1.0})" : R"({ "name" : "n" })";
+  }
+  const auto figures = read<std::vector<Figure>>(text + "]", {.depth_max = 2});
+  ASSERT_TRUE(figures) << figures.error().message();
+  ASSERT_EQ(figures->size(), 300U);
+  EXPECT_EQ((*figures)[298].index(), 1U);
+  EXPECT_EQ((*figures)[299].index(), 2U);
+}
+
+TEST(Variants, NumbersAreIntegersUnlessTheyHaveAFractionOrAnExponent) {
+  struct Row {
+    std::string_view text;
+    bool real;
+  };
+  const Row rows[] = {{"0", false},   {"-0", false},   {"7", false},  {"-12", false},
+                      {"0.0", true},  {"1.5", true},   {"1e2", true}, {"1E2", true},
+                      {"-1e2", true}, {"-1.0", true},  {"12", false}, {"123456", false},
+                      {"10e1", true}, {"-10E1", true}, {"9.0", true}};
+  for (const Row& row : rows) {
+    const auto integer_first = read<std::variant<std::int64_t, double>>(row.text);
+    ASSERT_TRUE(integer_first) << row.text;
+    EXPECT_EQ(integer_first->index(), row.real ? 1U : 0U) << row.text;
+    const auto real_first = read<std::variant<std::string, double, bool, std::int64_t>>(row.text);
+    ASSERT_TRUE(real_first) << row.text;
+    EXPECT_EQ(real_first->index(), row.real ? 1U : 3U) << row.text;
+    const auto in_list = read<std::vector<std::variant<float, int>>>(
+        "[" + std::string(row.text) + "," + std::string(row.text) + " ]");
+    ASSERT_TRUE(in_list) << row.text;
+    EXPECT_EQ((*in_list)[0].index(), row.real ? 0U : 1U) << row.text;
+    EXPECT_EQ((*in_list)[1].index(), row.real ? 0U : 1U) << row.text;
+  }
+}
+
+TEST(Variants, AnIntegerIsSelectedForNumbersWithoutAnotherAlternative) {
+  EXPECT_EQ((error_of<std::variant<int, std::string>>("1.5")),
+            "expected an integer, found a fraction or an exponent (at byte 1)");
+  EXPECT_EQ((read<std::variant<std::string, float>>("2")),
+            (std::variant<std::string, float>(2.0F)));
+}
+
+TEST(Variants, AreWrittenAsNullWithoutAValue) {
+  std::variant<std::string, Fragile> value("text");
+  EXPECT_EQ(write(value), "\"text\"");
+  EXPECT_THROW(value.emplace<Fragile>(1), std::runtime_error);
+  ASSERT_TRUE(value.valueless_by_exception());
+  EXPECT_EQ(write(value), "null");
 }
 
 }  // namespace
