@@ -30,14 +30,21 @@ class ManualThread final : public PlatformThread {
   }
   ManualThread(const ManualThread&) = delete;
   ManualThread& operator=(const ManualThread&) = delete;
-  ~ManualThread() override { std::erase(all_, this); }
+  ~ManualThread() override {
+    if (before_end) before_end();
+    std::erase(all_, this);
+  }
 
   Result<> start() override {
+    EXPECT_FALSE(started) << "a thread is started once";
     if (refuses) return fail(system_error(EAGAIN));
     started = true;
     return {};
   }
-  void wake() noexcept override { called = true; }
+  void wake() noexcept override {
+    called = true;
+    if (on_wake) on_wake();
+  }
   Duration cpu_time() noexcept override { return used += clock_read_cost; }
   os::ThreadState state() noexcept override { return now; }
 
@@ -63,6 +70,8 @@ class ManualThread final : public PlatformThread {
   Duration used{};
   Duration clock_read_cost{};  ///< CPU time that each reading of the clock uses
   os::ThreadState now = os::ThreadState::blocked;
+  std::function<void()> on_wake;     ///< called in wake(), as if another thread ran then
+  std::function<void()> before_end;  ///< called in the destructor, which waits for the thread
 
  private:
   std::vector<ManualThread*>& all_;

@@ -58,6 +58,18 @@ TEST_F(PoolSamplerTest, CountsThreadsThatRunOrWaitForACpu) {
   EXPECT_EQ(seen.evidence, SizeEvidence::thread_states);
 }
 
+TEST_F(PoolSamplerTest, ReadsEachStateOnceOfAtMostSixteenThreads) {
+  for (std::size_t count = 1; count <= 16; ++count) {
+    threads_.clear();
+    sampled_.clear();
+    make(count);
+    for (int round = 1; round <= 5; ++round) {
+      sample();
+      for (const auto& thread : threads_) EXPECT_EQ(thread->states_read, round) << count;
+    }
+  }
+}
+
 TEST_F(PoolSamplerTest, ReadsAtMostThirtyTwoStates) {
   make(1000);
   for (std::size_t i = 0; i < 1000; i += 2) {

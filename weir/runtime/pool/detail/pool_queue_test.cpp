@@ -57,6 +57,49 @@ TEST_F(PoolQueueTest, IsFirstInFirstOutAndMeasuresTimes) {
   EXPECT_EQ(queue_.running(), 0U);
 }
 
+TEST_F(PoolQueueTest, ReportsTheSumsOfItsLanes) {
+  EXPECT_EQ(queue_.add_lane({.name = "one"}), 0U);
+  EXPECT_EQ(queue_.add_lane({.name = "two"}), 1U);
+  Job& measured = push(0);
+  Job& unmeasured = push(1);
+  push(0);
+  push(1);
+  push(1);
+  EXPECT_EQ(queue_.take(2, now_), &measured);
+  EXPECT_EQ(queue_.take(2, now_), &unmeasured);
+  now_ += 10s;
+  queue_.finished(measured, now_, 4s);
+  queue_.finished(unmeasured, now_, std::nullopt);
+  EXPECT_EQ(queue_.finished_count(), 2U);
+  EXPECT_NE(queue_.take(2, now_), nullptr);
+  PoolReport report;
+  queue_.report(report);
+  EXPECT_EQ(report.queued, 2U);
+  EXPECT_EQ(report.running, 1U);
+  EXPECT_DOUBLE_EQ(report.blocked_share, 0.6) << "of the measured job";
+  ASSERT_EQ(report.lanes.size(), 2U);
+  EXPECT_EQ(report.lanes[0].name, "one");
+  EXPECT_EQ(report.lanes[1].name, "two");
+  EXPECT_EQ(report.lanes[0].running, 1U);
+  EXPECT_EQ(report.lanes[1].queued, 2U);
+  while (queue_.cancel_any() != nullptr) {
+  }
+}
+
+TEST_F(PoolQueueTest, HasReservedThreadsOnlyForLanesWithWork) {
+  queue_.add_lane({});
+  push(0);
+  EXPECT_EQ(queue_.reserved_threads(), 0U);
+  EXPECT_EQ(queue_.reserved_threads_max(), 0U);
+  queue_.add_lane({.reserved_threads = 1});
+  EXPECT_EQ(queue_.reserved_threads(), 0U);
+  push(1);
+  EXPECT_EQ(queue_.reserved_threads(), 1U);
+  EXPECT_EQ(queue_.reserved_threads_max(), 1U);
+  while (queue_.cancel_any() != nullptr) {
+  }
+}
+
 TEST_F(PoolQueueTest, AFullQueueRejects) {
   queue_.add_lane({.capacity = 2});
   push();

@@ -35,6 +35,39 @@ TEST_F(ManualPoolTest, EndedThreadsAreFreed) {
   }
 }
 
+TEST_F(ManualPoolTest, AnEndedThreadIsAwaitedWithoutTheLock) {
+  make({.idle_timeout = 1s});
+  run_jobs(*pool_, cpus, nothing);
+  pass(1s);
+  worker(0).step();
+  ASSERT_TRUE(worker(0).ended);
+  std::size_t left = 0;
+  worker(0).before_end = [&] { left = pool_->report().threads; };
+  controller().step();
+  EXPECT_EQ(left, 1U);
+  EXPECT_EQ(platform_.threads.size(), 2U);
+}
+
+TEST_F(ManualPoolTest, NoThreadIsFreedWhileAnotherThreadIsWoken) {
+  make({.idle_timeout = 1s});
+  run_jobs(*pool_, cpus, nothing);
+  pass(1s);
+  worker(0).step();
+  ASSERT_TRUE(worker(0).ended);
+  bool freed = false;
+  worker(0).before_end = [&freed] { freed = true; };
+  worker(1).on_wake = [&] {
+    controller().step();
+    EXPECT_FALSE(freed) << "the woken thread could be the freed one";
+    EXPECT_EQ(controller().until - platform_.now(), 1ms);
+  };
+  run_jobs(*pool_, 1, nothing);
+  pass(1ms);
+  while (take_steps()) {
+  }
+  EXPECT_TRUE(freed);
+}
+
 TEST_F(ManualPoolTest, ThreadsDroppedByAFixedSizeAreFreed) {
   make({.fixed = 1});
   for (int round = 0; round < 10; ++round) {
@@ -205,6 +238,25 @@ TEST_F(ManualPoolTest, TheCpuClockIsReadRarelyForBriefJobs) {
   EXPECT_GT(report.blocked_share, 0.9);
 }
 
+TEST_F(ManualPoolTest, AMeasurementCoversOneJobOnly) {
+  make({.fixed = 1});
+  int calls = 0;
+  const auto work = [&] {
+    const int index = calls++;
+    if (index < 32) {
+      pass(1us);
+      if (index > 16) worker(0).used += 1s;  // these are not measured
+    } else {
+      pass(1ms);
+    }
+  };
+  run_jobs(*pool_, 33, work);
+  const PoolLaneReport lane = pool_->report().lanes.at(0);
+  EXPECT_EQ(lane.run_time.total, 1032us);
+  EXPECT_EQ(lane.cpu_time, 15us) << "of the brief jobs without a measurement";
+  EXPECT_EQ(lane.unmeasured_time, Duration(0));
+}
+
 TEST_F(ManualPoolTest, AFailedFirstThreadRejectsTheWork) {
   make({});
   platform_.failures = 1;
@@ -224,6 +276,38 @@ TEST_F(ManualPoolTest, WorksWithFewerThreadsThanItsSize) {
   EXPECT_EQ(pool_->report().lanes.at(0).finished, 10U);
   EXPECT_EQ(pool_->report().size, 2U);
   EXPECT_EQ(pool_->report().last_change.reason, SizeReason::no_threads_left);
+}
+
+TEST_F(ManualPoolTest, AFailedThreadLimitsTheSizeToTheLivingThreads) {
+  make({.idle_timeout = 1s});
+  run_jobs(*pool_, cpus, nothing);
+  pass(1s);
+  worker(0).step();
+  ASSERT_TRUE(worker(0).ended);
+  platform_.failures = 1;
+  run_jobs(*pool_, 2, nothing, [&] {
+    EXPECT_EQ(pool_->report().size, 1U);
+    EXPECT_EQ(pool_->report().last_change.reason, SizeReason::no_threads_left);
+  });
+  EXPECT_EQ(pool_->report().lanes.at(0).finished, cpus + 2) << "the one thread does all work";
+}
+
+TEST_F(ManualPoolTest, ExcessThreadsEndAfterTheirPresentWork) {
+  make({.fixed = 4});
+  const auto body = [&](Scope& scope) -> Task<> {
+    for (int i = 0; i < 12; ++i) scope.spawn(pool_->run(nothing));
+    for (std::size_t index = 0; index < 4; ++index) worker(index).step();
+    EXPECT_EQ(pool_->report().running, 4U);
+    pool_->resize({.fixed = 1});
+    EXPECT_EQ(pool_->report().running, 4U);
+    for (std::size_t index = 0; index < 4; ++index) worker(index).step();
+    EXPECT_EQ(pool_->report().running, 1U);
+    EXPECT_EQ(pool_->report().queued, 7U);
+    co_await finish(scope);
+  };
+  EXPECT_TRUE(run(*loop_, with_scope(OnFailure::isolate, body)));
+  EXPECT_EQ(pool_->report().threads, 1U);
+  EXPECT_EQ(pool_->report().lanes.at(0).finished, 12U);
 }
 
 TEST_F(ManualPoolTest, GrowsForSleepingWorkButNotForWorkThatWaitsForACpu) {
@@ -357,6 +441,25 @@ TEST_F(ManualPoolTest, TakenWorkIsCancelledWithItsPool) {
   EXPECT_FALSE(called);
 }
 
+TEST_F(ManualPoolTest, TheDestructorAwaitsACallThatHasBegun) {
+  make({.fixed = 1});
+  int called = 0;
+  Result<> outcome = fail(Errc::conflict);
+  const auto work = [&called] { ++called; };
+  const auto ask = [&]() -> Task<> { outcome = co_await pool_->run(work); };
+  const auto body = [&](Scope& scope) -> Task<> {
+    scope.spawn(ask());
+    ManualThread& thread = worker(0);
+    thread.step();
+    thread.before_end = [&thread] { thread.step(); };
+    pool_.reset();
+    co_return;
+  };
+  EXPECT_TRUE(run(*loop_, with_scope(body)));
+  EXPECT_TRUE(outcome);
+  EXPECT_EQ(called, 1);
+}
+
 /// Calls of a pool that record if they were asked to stop.
 class ManualPoolStopTest : public ManualPoolTest {
  protected:
@@ -479,6 +582,27 @@ TEST_F(ManualPoolTest, SamplesWithoutAChangeBecomeRarer) {
   EXPECT_EQ(calls, 10);
 }
 
+TEST_F(ManualPoolTest, ANewBacklogIsSampledInEachPeriod) {
+  make({.sample_period = 4ms});
+  int calls = 0;
+  const auto work = [&] {
+    if (calls++ % 10 != 0) return;
+    worker(0).now = os::ThreadState::running;
+    for (int sample = 0; sample < 11; ++sample) {
+      controller().step();
+      EXPECT_EQ(controller().until - platform_.now(), sample < 8 ? 4ms : 8ms) << sample;
+      pass(controller().until - platform_.now());
+    }
+  };
+  for (int round = 0; round < 2; ++round) {
+    run_jobs(*pool_, 10, work);
+    pass(1s);
+    while (take_steps()) {
+    }
+  }
+  EXPECT_EQ(calls, 20);
+}
+
 TEST_F(ManualPoolTest, NewThreadsCountAsRunningUntilTheyLookForWork) {
   make({});
   int calls = 0;
@@ -492,6 +616,7 @@ TEST_F(ManualPoolTest, NewThreadsCountAsRunningUntilTheyLookForWork) {
     };
     look(3);
     EXPECT_EQ(pool_->report().size, 4U) << "one of two threads is blocked";
+    EXPECT_EQ(platform_.now() - pool_->report().last_change.at, 5ms) << "in the second sample";
     EXPECT_EQ(pool_->report().threads, 4U);
     look(20);
     EXPECT_EQ(pool_->report().size, 4U) << "two threads are about to take work";

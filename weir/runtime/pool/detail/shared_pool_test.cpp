@@ -5,12 +5,14 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <thread>
 
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/runtime/test/pool_fixture.hpp"
 #include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
@@ -73,6 +75,75 @@ TEST(SharedPool, FilesAndOtherWorkDoNotStarveEachOther) {
   EXPECT_TRUE(run(*loop, ask_beside(shared.pool(), own, shared.file_lane())));
   EXPECT_TRUE(run(*loop, ask_beside(shared.pool(), shared.file_lane(), own)));
 }
+
+// --- step by step -------------------------------------------------------------------------------
+
+/// Fixture of a shared pool on ten CPUs, whose threads take steps on the test's command.
+class SharedPoolSteps : public testing::Test {
+ protected:
+  /// Runs `body(scope)`, and then all threads until the calls that it spawned have ended.
+  template <class Body>
+  void run_calls(Body body) {
+    const auto whole = [&](Scope& scope) -> Task<> {
+      body(scope);
+      for (int idle = 0; scope.running() != 0 && idle < 100; ++idle) {
+        if (take_steps()) idle = 0;
+        co_await yield();
+      }
+    };
+    EXPECT_TRUE(run(*loop_, with_scope(OnFailure::isolate, whole)));
+  }
+  /// Lets each thread that is due take one step.
+  bool take_steps() {
+    bool some = false;
+    for (std::size_t i = 0; i < platform_.threads.size(); ++i) {
+      if (!platform_.threads[i]->due(platform_.now())) continue;
+      platform_.threads[i]->step();
+      some = true;
+    }
+    return some;
+  }
+  PoolLaneReport own() const { return shared_.report().lanes.at(0); }
+  PoolLaneReport files() const { return shared_.report().lanes.at(1); }
+
+  ManualPlatform platform_{{.cores = 10}};
+  std::unique_ptr<Loop> loop_ = Loop::make(platform_, {}).value();
+  SharedPool shared_{platform_};
+};
+
+TEST_F(SharedPoolSteps, FilesGoFirst) {
+  run_calls([&](Scope& scope) {
+    scope.spawn(shared_.pool().run(nothing));
+    scope.spawn(shared_.file_lane().run(nothing));
+    platform_.threads.at(1)->step();
+    EXPECT_EQ(files().running, 1U);
+    EXPECT_EQ(own().running, 0U);
+  });
+}
+
+TEST_F(SharedPoolSteps, FilesHaveOneReservedThreadAndLeaveOneToOtherWork) {
+  run_calls([&](Scope& scope) {
+    for (int i = 0; i < 20; ++i) scope.spawn(shared_.file_lane().run(nothing));
+    for (int i = 0; i < 20; ++i) scope.spawn(shared_.pool().run(nothing));
+    for (std::size_t i = 1; i < platform_.threads.size(); ++i) platform_.threads[i]->step();
+    EXPECT_EQ(shared_.report().size, 10U);
+    EXPECT_EQ(shared_.report().threads, 11U);
+    EXPECT_EQ(files().running, 10U) << "nine tenths of the size, and the reserved thread";
+    EXPECT_EQ(own().running, 1U);
+  });
+}
+
+TEST_F(SharedPoolSteps, RejectsAFileOperationIf4096AlreadyWait) {
+  run_calls([&](Scope& scope) {
+    for (int i = 0; i < 4096 + 10; ++i) scope.spawn(shared_.file_lane().run(nothing));
+    EXPECT_EQ(files().rejected, 0U) << "ten threads are about to take one each";
+    scope.spawn(shared_.file_lane().run(nothing));
+    EXPECT_EQ(files().rejected, 1U);
+  });
+  EXPECT_EQ(files().finished, 4096U + 10);
+}
+
+// --- all cores ----------------------------------------------------------------------------------
 
 Task<Result<>> ask_on_each_core(Scope& scope, std::array<SharedPool*, 2>& asked) {
   const auto sum = co_await add_on_a_thread(static_cast<int>(scope.loop().core()), 1);
