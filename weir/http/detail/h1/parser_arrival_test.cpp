@@ -79,6 +79,17 @@ constexpr ValidHead valid_headers[] = {
      "longer than two blocks, too; it ends here\r\nX: y\r\n\r\n",
      "GET / 1.1 @a [Host:a] [A-Name-That-Is-Much-Longer-Than-Two-Blocks:a value that is longer "
      "than two blocks, too; it ends here] [X:y]"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\tchunked \t\r\n\r\n",
+     "POST / 1.1 @a [Host:a] [Transfer-Encoding:chunked] chunked body"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nCONTENT-LENGTH:\t007\t\r\n\r\n",
+     "POST / 1.1 @a [Host:a] [CONTENT-LENGTH:007] length=7 body"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nContent_Length: 1\r\nContent-Lengths: 2\r\nX-Content-Length: "
+     "3\r\n"
+     "Transfer_Encoding: chunked\r\nTransfer-Encodin: x\r\nHosts: b\r\n\r\n",
+     "POST / 1.1 @a [Host:a] [Content_Length:1] [Content-Lengths:2] [X-Content-Length:3] "
+     "[Transfer_Encoding:chunked] [Transfer-Encodin:x] [Hosts:b]"},
+    {"POST / HTTP/1.1\r\nContent-Length: 9223372036854775807\r\nhOsT: a\r\n\r\n",
+     "POST / 1.1 @a [Content-Length:9223372036854775807] [hOsT:a] length=9223372036854775807 body"},
     {"GET / HTTP/1.1\r\nHost:a\r\n\r\n", "GET / 1.1 @a [Host:a]"},
     {"GET / HTTP/1.1\r\nHost:  a:80 \r\n\r\n", "GET / 1.1 @a:80 [Host:a:80]"},
     {"GET / HTTP/1.1\r\nHOST: a%C3%A9.test\r\n\r\n", "GET / 1.1 @a%C3%A9.test [HOST:a%C3%A9.test]"},

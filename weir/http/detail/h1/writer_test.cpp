@@ -124,6 +124,8 @@ TEST(ResponseHeadCache, MatchesOnlyItsMediaType) {
   EXPECT_TRUE(cache.is_for(types));
   EXPECT_FALSE(cache.is_for(types.substr(0, 4)));
   EXPECT_FALSE(cache.is_for({}));
+  constexpr std::string_view as_long = "image/jpeg";
+  EXPECT_FALSE(cache.is_for(as_long));
   cache.begin(moment, {});
   EXPECT_TRUE(cache.is_for({}));
   EXPECT_FALSE(cache.is_for(types));
