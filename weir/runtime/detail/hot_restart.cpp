@@ -116,8 +116,9 @@ void Runtime::HotRestart::on_handover_failed(const Sockets& sockets) {
 }
 
 void Runtime::HotRestart::on_handed_over() {
-  log("a newer process has taken over: draining");
+  // Drain before logging: the newer process waits, and a log without a reader may block.
   runtime_.drain();
+  log("a newer process has taken over: draining");
 }
 
 std::string Runtime::HotRestart::unaccepted_addresses() {
@@ -145,8 +146,9 @@ void Runtime::HotRestart::on_owned() {
 }
 
 void Runtime::HotRestart::on_taken_over() {
-  log("hot restart complete: this process accepts connections");
+  // Connections wait: accept them before logging.
   for (const auto& core : runtime_.cores_) core->request_resume_accepting();
+  log("hot restart complete: this process accepts connections");
 }
 
 void Runtime::HotRestart::on_takeover_failed(std::string why) {

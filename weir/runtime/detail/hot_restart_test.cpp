@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -69,8 +70,13 @@ class RestartPlatform final : public MemoryPlatform {
     if (!knows_addresses) return fail(system_error(ENOBUFS));
     return MemoryPlatform::local_address(descriptor);
   }
+  void log(std::string_view line) noexcept override {
+    if (on_log) on_log();
+    MemoryPlatform::log(line);
+  }
 
   HandoverRecord record;
+  std::function<void()> on_log;
   std::vector<std::string> paths;
   bool inherits = true;
   bool knows_addresses = true;
@@ -173,6 +179,9 @@ TEST_F(HotRestartTest, ReportsAcceptingAndStoppedSockets) {
 
 TEST_F(HotRestartTest, DrainsWhenANewerProcessHasTheSockets) {
   at(1500ms, [&] { static_cast<void>(delegate().sockets_to_offer()); });
+  platform_.on_log = [&] {
+    EXPECT_EQ(platform_.record.calls, Calls({"stop"})) << "the newer process waits for no log";
+  };
   at(2500ms, [&] { delegate().on_handed_over(); });
   EXPECT_EQ(serve(), 0);
   EXPECT_EQ(served_, 3s);
@@ -254,6 +263,9 @@ TEST_F(HotRestartTest, AcceptsWhenTheOlderProcessHasStopped) {
     delegate().on_owned();
     for (const auto& each : sockets) EXPECT_FALSE(each->stays_open_elsewhere());
     for (const std::size_t core : {0U, 1U}) EXPECT_TRUE(loop(core).accepting_paused());
+    platform_.on_log = [&] {
+      for (const std::size_t core : {0U, 1U}) EXPECT_EQ(loop(core).inbox_depth(), 1U);
+    };
     delegate().on_taken_over();
   });
   at(2500ms, [&] {
