@@ -36,6 +36,7 @@ class RecordingPlatform final : public MemoryPlatform {
     return ran;
   }
   void log(std::string_view line) noexcept override {
+    if (on_log) on_log();
     if (control != nullptr) abandon_at_line.push_back(control->abandon_at());
     MemoryPlatform::log(line);
   }
@@ -45,6 +46,7 @@ class RecordingPlatform final : public MemoryPlatform {
   bool controlled = false;
   int runs = 0;
   std::function<void()> before;
+  std::function<void()> on_log;
   std::error_code refusal;
   std::vector<Instant> abandon_at_line;
 };
@@ -178,11 +180,14 @@ TEST_F(RuntimeRun, ASignalIsObeyedBeforeItIsLogged) {
 TEST_F(RuntimeRun, EachCoreLogsThatItsDrainTimedOut) {
   options_.drain_timeout = 5s;
   at(1s, [&] { runtime_->drain(); });
-  const auto one_ends = [](Scope& scope) -> Task<Result<>> {
+  const Scope* busy = nullptr;
+  const auto one_ends = [&](Scope& scope) -> Task<Result<>> {
+    if (scope.loop().core() == 1) busy = &scope;
     const Duration length = scope.loop().core() == 0 ? 2s : 100s;
     const auto slept = co_await sleep(length);
     co_return slept;
   };
+  platform_.on_log = [&] { EXPECT_TRUE(busy->cancelled()) << "a log may block"; };
   EXPECT_EQ(run(one_ends), 0);
   EXPECT_EQ(took_, 6s);
   EXPECT_EQ(platform_.logged(),

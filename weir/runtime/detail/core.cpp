@@ -50,9 +50,10 @@ void Runtime::CoreRunner::drain() {
 
 void Runtime::CoreRunner::on_drain_timeout() {
   if (finished_) return;
+  // Cancel before logging: a log without a reader may block.
+  cancel_.cancel();
   loop_->platform().log("weir: core " + std::to_string(loop_->core()) +
                         ": drain timed out: cancelling the remaining work");
-  cancel_.cancel();
 }
 
 std::coroutine_handle<> Runtime::CoreRunner::completed(Continuation& self,
