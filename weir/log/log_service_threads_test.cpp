@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -142,6 +143,85 @@ TEST(LogServiceThreads, ThreadsWithoutALoopCanLog) {
     ASSERT_EQ(each.text, "number n=" + std::to_string(next[each.logger]++));
     ASSERT_EQ(each.core, LogRecord::no_core);
   }
+}
+
+/// Calls `function(thread)` on several threads at the same time, and waits for them.
+template <class Function>
+void on_threads(Function function) {
+  constexpr int count = 3;
+  std::atomic<int> ready{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < count; ++thread) {
+    threads.emplace_back([&, thread] {
+      ready.fetch_add(1);
+      while (ready.load() < count) std::this_thread::yield();
+      function(thread);
+    });
+  }
+  for (std::thread& each : threads) each.join();
+}
+
+TEST(LogServiceThreads, NamesAndLevelsAreForAllThreads) {
+  StoredLog stored;
+  OsPlatform platform;
+  LogService logs(platform, LogOptions(), one_sink<MemorySink>(stored));
+  LogOptions options;
+  for (int i = 0; i < 20; ++i) options.levels["level" + std::to_string(i)] = LogLevel::debug;
+  on_threads([&](int thread) {
+    for (int i = 0; i < 400; ++i) {
+      const std::string name = "t" + std::to_string(thread) + "." + std::to_string(i);
+      EXPECT_EQ(logs.logger(name).name(), name);
+      if (i % 4 == thread) logs.set_levels(options);
+      if (i % 4 == 3) logs.set_level("level" + std::to_string(i % 20), LogLevel::debug);
+      for (int j = 0; j < 20; ++j) {
+        const LogLevel level = logs.level("level" + std::to_string(j) + ".below");
+        EXPECT_TRUE(level == LogLevel::debug || level == LogLevel::info);
+      }
+    }
+  });
+  for (int i = 0; i < 400; ++i) EXPECT_TRUE(logs.logger("t0." + std::to_string(i)).name() != "");
+}
+
+TEST(LogServiceThreads, IdsOfThreadsWithoutALoopAreUnique) {
+  constexpr int each = 5000;
+  StoredLog stored;
+  OsPlatform platform;
+  LogOptions options;
+  options.core_buffer = 4_MiB;
+  {
+    LogService logs(platform, options, one_sink<MemorySink>(stored));
+    const Logger log = logs.logger("a");
+    on_threads([&](int) {
+      for (int i = 0; i < each; ++i) log.with_id().info("m");
+    });
+  }
+  std::set<std::string> ids;
+  for (const StoredRecord& record : stored.records) ids.insert(record.text);
+  EXPECT_EQ(stored.records.size(), 3U * each);
+  EXPECT_EQ(ids.size(), 3U * each);
+}
+
+TEST(LogServiceThreads, AllThreadsMayFlush) {
+  constexpr int count = 300;
+  StoredLog stored;
+  OsPlatform platform;
+  LogOptions options;
+  options.core_buffer = 1_MiB;
+  LogService logs(platform, options, one_sink<MemorySink>(stored));
+  on_threads([&](int thread) {
+    const Logger log = logs.logger("t" + std::to_string(thread));
+    for (int number = 0; number < count; ++number) {
+      log.info("number", field("n", number), field("text", std::string(500, 'x')));
+      logs.flush();
+    }
+  });
+  std::map<std::string, int> next;
+  for (const StoredRecord& each : stored.records) {
+    const std::string expected = "number n=" + std::to_string(next[each.logger]++) + " text=x";
+    ASSERT_TRUE(each.text.starts_with(expected)) << each.text;
+  }
+  EXPECT_EQ(next, (std::map<std::string, int>{{"t0", count}, {"t1", count}, {"t2", count}}));
+  EXPECT_EQ(logs.report().written, 3U * count);
 }
 
 TEST(LogServiceThreads, LevelsChangeWhileCoresLog) {
