@@ -82,7 +82,7 @@ void Scope::spawn(Task<Result<>> child) {
 }
 
 void Scope::child_failed(std::error_code error, const std::exception_ptr& exception) {
-  if (exception == nullptr && error == Errc::cancelled && cancelled()) {
+  if (error == Errc::cancelled && cancelled()) {
     // The child has not failed, but work that was cut short from outside must not look complete.
     const bool cancelled_from_outside = parent_cancel_ != nullptr && parent_cancel_->cancelled();
     if (cancelled_from_outside && policy_ == OnFailure::cancel_siblings)

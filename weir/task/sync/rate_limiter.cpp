@@ -77,7 +77,6 @@ std::uint64_t RateLimiter::available(Instant now) noexcept {
 /// Grants waiters in order while there are tokens, and sets the timer for the first remaining
 /// one.
 void RateLimiter::grant_waiters() {
-  if (waiting_.empty()) return refill_.cancel();
   refill(loop_->now());
   while (Acquire* const first = waiting_.front()) {
     if (!take(first->count_)) break;
