@@ -215,7 +215,6 @@ void CoreEvents::receive_inbound() {
     counters_.received.add();
     mark_pending(shared.options().priority);
   }
-  last_inbound_ = nullptr;
 }
 
 /// Appends the newly arrived events to those that were received before, oldest first.

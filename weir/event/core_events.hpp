@@ -34,7 +34,7 @@ class EventBus;
 /// publisher's memory, which returns there. A queue takes memory in chunks of 16 KiB and keeps one
 /// chunk for each class in use.
 ///
-/// Threads: its core's, except for counters(), which any thread may call.
+/// Threads: its core's (asserted for publishing), except for counters(), which any thread may call.
 /// Lifetime: that of its EventBus.
 class CoreEvents : Runnable, Timer {
  public:
@@ -232,7 +232,7 @@ class CoreEvents : Runnable, Timer {
   EventCounters& counters_;
   Wakeup wakeup_{*this};
   detail::SharedEvent::Link* first_inbound_ = nullptr;  // received, oldest first, not yet queued
-  detail::SharedEvent::Link* last_inbound_ = nullptr;
+  detail::SharedEvent::Link* last_inbound_ = nullptr;   // valid if first_inbound_ is set
 
   // Members that other cores use.
   alignas(64) std::atomic<detail::SharedEvent::Link*> inbound_{nullptr};  // newest first
