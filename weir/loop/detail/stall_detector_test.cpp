@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <array>
+#include <atomic>
 #include <coroutine>
 #include <cstdint>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -381,6 +383,28 @@ TEST(StallLog, SortsEquallyFrequentSitesByName) {
   for (const StallSummary& each : slow.summaries()) order += each.name;
   EXPECT_EQ(order, "dabc");
   EXPECT_EQ(slow.summaries().front().longest, 80ms);
+}
+
+TEST(StallLog, CountsTheTurnsOfAllThreads) {
+  constexpr int each = 5000;
+  StallLog slow;
+  std::atomic<int> ready{0};
+  const auto count = [&] {
+    ready.fetch_add(1);
+    while (ready.load() < 2) std::this_thread::yield();
+    for (int i = 0; i < each; ++i) {
+      slow.add({.name = "site " + std::to_string(i % 10)}, 80ms);
+      if (i % 100 == 0) {
+        EXPECT_LE(slow.summaries().size(), 10U);
+      }
+    }
+  };
+  std::thread other(count);
+  count();
+  other.join();
+  const auto summaries = slow.summaries();
+  ASSERT_EQ(summaries.size(), 10U);
+  for (const StallSummary& site : summaries) EXPECT_EQ(site.turns, 2U * each / 10) << site.name;
 }
 
 TEST(StallLog, TheMostFrequentComesFirst) {
