@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "weir/loop/loop.hpp"
@@ -256,6 +258,80 @@ TEST_F(ConnectionBalancerTest, ClosingTheQueueClosesItsConnections) {
   EXPECT_TRUE(handoff_queue(1).empty());
   handoff_queue(0).close();
   handoff_queue(1).close();
+}
+
+/// Counts the descriptors that it closes, on any thread.
+class CountingPlatform final : public MemoryPlatform {
+ public:
+  void close(int) noexcept override { ++closed; }
+  std::atomic<int> closed{0};
+};
+
+TEST(HandoffQueueOfThreads, EachConnectionArrivesOnce) {
+  constexpr int each = 5000;
+  struct Collector final : HandoffQueue::Receiver {
+    void on_connections() override {
+      while (Descriptor next = queue->take()) {
+        EXPECT_EQ(next.release(), 7);
+        ++taken;
+      }
+    }
+    HandoffQueue* queue = nullptr;
+    int taken = 0;
+  };
+  CountingPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
+  HandoffQueue queue(*loop);
+  Collector collector;
+  collector.queue = &queue;
+  ASSERT_TRUE(queue.open(collector));
+  std::vector<std::thread> producers;
+  for (int thread = 0; thread < 2; ++thread) {
+    producers.emplace_back([&] {
+      for (int i = 0; i < each; ++i) {
+        Descriptor connection(platform, 7);
+        EXPECT_TRUE(queue.try_push(connection));
+      }
+    });
+  }
+  while (collector.taken < 2 * each) loop->turn(platform.now());
+  for (std::thread& producer : producers) producer.join();
+  EXPECT_EQ(collector.taken, 2 * each);
+  EXPECT_TRUE(queue.empty());
+  EXPECT_EQ(platform.closed.load(), 0);
+  queue.close();
+}
+
+// A connection that is pushed while the queue closes is either refused or closed.
+TEST(HandoffQueueOfThreads, NoConnectionIsLostWhenTheQueueCloses) {
+  struct Ignoring final : HandoffQueue::Receiver {
+    void on_connections() override {}
+  };
+  CountingPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
+  int refused = 0;
+  constexpr int rounds = 300;
+  for (int round = 0; round < rounds; ++round) {
+    HandoffQueue queue(*loop);
+    Ignoring receiver;
+    ASSERT_TRUE(queue.open(receiver));
+    std::atomic<bool> begun{false};
+    std::thread producer([&] {
+      begun = true;
+      Descriptor connection(platform, 7);
+      if (!queue.try_push(connection)) {
+        EXPECT_TRUE(connection);
+        connection.release();
+        ++refused;
+      }
+    });
+    while (!begun) std::this_thread::yield();
+    queue.close();
+    producer.join();
+    EXPECT_TRUE(queue.empty());
+    loop->turn(platform.now());
+  }
+  EXPECT_EQ(platform.closed.load() + refused, rounds);
 }
 
 }  // namespace
