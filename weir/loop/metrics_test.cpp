@@ -141,5 +141,30 @@ TEST(Metrics, RetainsTheCpuTimeOfEndedThreads) {
   }).join();
 }
 
+TEST(Metrics, CpuTimeNeverDecreasesWhileThreadsComeAndGo) {
+  Metrics metrics;
+  std::atomic<bool> done{false};
+  std::thread core([&] {
+    for (int i = 0; i < 5000; ++i) {
+      metrics.on_thread_start();
+      metrics.on_thread_end();
+    }
+    done = true;
+  });
+  Duration before{};
+  while (!done) {
+    const Duration now = metrics.cpu_time();
+    EXPECT_GE(now, before);
+    before = now;
+  }
+  core.join();
+}
+
+TEST(Metrics, HaveTotalsUnlessTheySayOtherwise) {
+  const Metric metric{.name = "requests"};
+  EXPECT_EQ(metric.value, 0U);
+  EXPECT_EQ(metric.kind, Metric::Kind::counter);
+}
+
 }  // namespace
 }  // namespace weir
