@@ -630,5 +630,22 @@ TEST(OsPlatformTest, ABackendNeedsDescriptors) {
   EXPECT_EQ(descriptors(), before);
 }
 
+TEST(OsPlatformTest, ThreadsMayListenOnPathsAtTheSameTime) {
+  const os::TemporaryTree tree;
+  OsPlatform platform;
+  const auto listen_often = [&](const std::string& name) {
+    const os::Address path = os::Address::local(tree.path(name)).value();
+    for (int i = 0; i < 500; ++i) {
+      const auto listener = platform.listen(path, {});
+      ASSERT_TRUE(listener);
+      platform.remove_local_path(path);
+      ASSERT_FALSE(std::filesystem::exists(path.path()));
+    }
+  };
+  std::thread other(listen_often, "other");
+  listen_often("one");
+  other.join();
+}
+
 }  // namespace
 }  // namespace weir
