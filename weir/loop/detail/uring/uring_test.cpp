@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "weir/loop/test/readiness_fixture.hpp"
+#include "weir/os/detail/io/datagram_socket.hpp"
 
 namespace weir {
 namespace {
@@ -186,6 +187,98 @@ TEST_P(UringTest, ClosingNotifiesThePeerInTheSameTurn) {
   backend().close(*pair.ours);
   turn_now();
   EXPECT_TRUE(sees_the_end(pair.theirs));
+}
+
+bool is_open(int descriptor) {
+  return ::fcntl(descriptor, F_GETFD) >= 0;
+}
+
+// The port of such a socket is free immediately.
+TEST_P(UringTest, ClosesASocketWithoutRequestsImmediately) {
+  for (const SocketRole role : {SocketRole::listener, SocketRole::datagrams}) {
+    const bool listens = role == SocketRole::listener;
+    auto opened = listens ? os::open_listener(os::Address::loopback(0))
+                          : os::open_datagram_socket({.local = os::Address::loopback(0)});
+    Socket* socket = fixture_->adopt(std::move(*opened), role);
+    const int descriptor = socket->descriptor;
+    EXPECT_TRUE(is_open(descriptor));
+    backend().close(*socket);
+    EXPECT_FALSE(is_open(descriptor));
+  }
+}
+
+TEST_P(UringTest, ClosesASocketWithRequestsInTheNextWait) {
+  auto pair = fixture_->connect_tcp();
+  auto listener = os::open_listener(os::Address::loopback(0));
+  Socket* listening = fixture_->adopt(std::move(*listener), SocketRole::listener);
+  ASSERT_NO_FATAL_FAILURE(read_ahead(*pair.ours));
+  Accept accept;
+  ASSERT_FALSE(backend().accept(*listening, accept));
+  backend().cancel(accept);
+  turn_now();
+  for (Socket* socket : {pair.ours, listening}) {
+    const int descriptor = socket->descriptor;
+    backend().close(*socket);
+    EXPECT_TRUE(is_open(descriptor));
+    // The completions of the closed socket concern no operation and do not end the wait.
+    const Instant until = after(fixture_->platform().now(), std::chrono::milliseconds(5));
+    backend().wait(until);
+    EXPECT_GE(fixture_->platform().now(), until);
+    EXPECT_FALSE(is_open(descriptor));
+  }
+}
+
+TEST_P(UringTest, SocketsLeftOpenAreClosedWithTheBackend) {
+  auto pair = fixture_->connect_tcp();
+  ASSERT_NO_FATAL_FAILURE(read_ahead(*pair.ours));
+  auto listener = os::open_listener(os::Address::loopback(0));
+  const auto address = *os::local_address(listener->get());
+  Socket* listening = fixture_->adopt(std::move(*listener), SocketRole::listener);
+  Accept accept;
+  ASSERT_FALSE(backend().accept(*listening, accept));
+  backend().cancel(accept);
+  auto client = os::open_stream(os::AddressFamily::ipv4);
+  ASSERT_TRUE(os::start_connect(client->get(), address));
+  turn_now();
+  auto datagrams = os::open_datagram_socket({.local = os::Address::loopback(0)});
+  Socket* socket = fixture_->adopt(std::move(*datagrams), SocketRole::datagrams);
+  const std::array descriptors{pair.ours->descriptor, listening->descriptor, socket->descriptor};
+  EXPECT_FALSE(sees_the_end(pair.theirs));
+  fixture_.reset();
+  EXPECT_TRUE(sees_the_end(pair.theirs));
+  EXPECT_TRUE(sees_the_end(*client)) << "no operation took this connection";
+  for (const int each : descriptors) EXPECT_FALSE(is_open(each));
+}
+
+TEST_P(UringTest, ClosesTheConnectionsThatNoOperationTook) {
+  auto listener = os::open_listener(os::Address::loopback(0));
+  const auto address = *os::local_address(listener->get());
+  Socket* socket = fixture_->adopt(std::move(*listener), SocketRole::listener);
+  Accept accept;
+  ASSERT_FALSE(backend().accept(*socket, accept));
+  std::array<os::Fd, 3> clients;
+  for (os::Fd& each : clients) {
+    each = std::move(*os::open_stream(os::AddressFamily::ipv4));
+    ASSERT_TRUE(os::start_connect(each.get(), address));
+  }
+  fixture_->finish(accept);
+  turn_now();
+  backend().close(*socket);
+  turn_now();
+  EXPECT_FALSE(sees_the_end(clients[0]));
+  EXPECT_TRUE(sees_the_end(clients[1]));
+  EXPECT_TRUE(sees_the_end(clients[2]));
+}
+
+TEST_P(UringTest, AHangupEndsTheWait) {
+  auto pair = fixture_->connect_tcp();
+  RecordedHangup hangup;
+  backend().observe_hangup(*pair.ours, &hangup);
+  turn_now();
+  ASSERT_NO_FATAL_FAILURE(reset(pair.theirs));
+  backend().wait(never);
+  EXPECT_EQ(hangup.calls, 1);
+  backend().close(*pair.ours);
 }
 
 TEST_P(UringTest, LateCompletionsOfAClosedSocketDoNotReachTheNextOne) {
