@@ -112,9 +112,9 @@ class Backend {
   /// be dead already.
   virtual void observe_hangup(Socket& socket, HangupObserver* observer) = 0;
 
-  /// Submits all started operations. Waits until an operation finished, an observer or wake() was
-  /// called, or the clock of the platform reaches `until`. It does not wait if `until` has passed.
-  /// Queues finished operations on the loop.
+  /// Submits all started operations. Waits until an operation finished, wake() was called, or the
+  /// clock of the platform reaches `until`. It does not wait if `until` has passed. Queues
+  /// finished operations on the loop.
   virtual void wait(Instant until) = 0;
 
   /// Makes the current wait() return early, or the next one if none is running.

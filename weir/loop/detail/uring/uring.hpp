@@ -18,7 +18,7 @@ struct UringOptions {
 
 /// Returns a backend on a ring of its own. The one io_uring_enter(2) of its wait() submits
 /// everything that was started during a turn. Receive and accept requests stay armed in the
-/// kernel.
+/// kernel. A wait() also ends when it has called a hang-up observer.
 /// Errors: the kernel's if it refuses io_uring (EPERM, ENOSYS, ENOMEM …); Errc::unsupported if it
 /// is older than 6.1.
 /// Threads: any makes it. The backend belongs to the thread of its first wait(). Another thread
