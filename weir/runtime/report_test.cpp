@@ -296,7 +296,8 @@ TEST(Report, BusyIsTheShareOfTimeWithWork) {
     double busy;
   };
   const std::vector<Case> cases = {{0s, 1s, 1s, 0},       {1ns, 0s, 0s, 0},   {10s, 4s, 9s, 0.4},
-                                   {10s, 1ns, 9s, 1e-10}, {10s, 0s, 9s, 0.9}, {10s, 11s, 0s, 1}};
+                                   {10s, 1ns, 9s, 1e-10}, {10s, 0s, 9s, 0.9}, {10s, 11s, 0s, 1},
+                                   {1ns, 1ns, 0s, 1}};
   for (const Case& each : cases) {
     CoreReport core;
     core.up = each.up;
