@@ -13,6 +13,7 @@
 
 #include "weir/loop/loop.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/runtime/test/lock_probe.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
@@ -35,6 +36,10 @@ class RecordingPlatform final : public MemoryPlatform {
     control = nullptr;
     return ran;
   }
+  Instant now() noexcept override {
+    if (on_now) std::exchange(on_now, nullptr)();
+    return MemoryPlatform::now();
+  }
   void log(std::string_view line) noexcept override {
     if (on_log) on_log();
     if (control != nullptr) abandon_at_line.push_back(control->abandon_at());
@@ -47,6 +52,7 @@ class RecordingPlatform final : public MemoryPlatform {
   int runs = 0;
   std::function<void()> before;
   std::function<void()> on_log;
+  std::function<void()> on_now;  // called once
   std::error_code refusal;
   std::vector<Instant> abandon_at_line;
 };
@@ -323,6 +329,19 @@ TEST_F(RuntimeRun, ACoreWithoutMemoryForItsBodyFails) {
   EXPECT_EQ(took_, 1s) << "the other core drains";
   ASSERT_EQ(platform_.logged().size(), 1U);
   EXPECT_NE(platform_.logged()[0].find("bad_alloc"), std::string::npos);
+}
+
+TEST_F(RuntimeRun, AReportWaitsUntilARequestIsComplete) {
+  const auto requested = [this](void (Runtime::*request)()) {
+    LockProbe probe([this] { EXPECT_TRUE(runtime_->report().running); });
+    platform_.on_now = [&] { probe.probe(); };
+    (*runtime_.*request)();
+    EXPECT_TRUE(probe.was_blocked());
+  };
+  at(1s, [&] { requested(&Runtime::drain); });
+  at(2s, [&] { requested(&Runtime::stop); });
+  EXPECT_EQ(run(sleeps), 0);
+  EXPECT_EQ(took_, 2s);
 }
 
 // --- log lines ---------------------------------------------------------------------------------

@@ -85,6 +85,7 @@ class ManualPlatform final : public MemoryPlatform {
 
   /// Returns the time; each call advances it by `clock_read_time`.
   Instant now() noexcept override {
+    if (on_now) on_now();
     passed_ += clock_read_time;
     return MemoryPlatform::now() + passed_;
   }
@@ -97,6 +98,7 @@ class ManualPlatform final : public MemoryPlatform {
   std::vector<ManualThread*> threads;  ///< existing threads in the order of creation
   int failures = 0;                    ///< counts down; make_thread() throws at 1
   Duration clock_read_time{};
+  std::function<void()> on_now;  ///< called in now()
 
  private:
   Duration passed_{};

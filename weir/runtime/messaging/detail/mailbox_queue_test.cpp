@@ -8,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "weir/runtime/test/lock_probe.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
@@ -19,13 +20,17 @@ namespace {
 /// the last slot.
 class LateSender final : public MailboxSender {
  public:
-  LateSender(MailboxQueue& queue, std::vector<std::uint64_t>& positions) noexcept
-      : MailboxSender(queue), positions_(positions) {}
+  LateSender(MailboxQueue& queue, std::vector<std::uint64_t>& positions, LockProbe* probe) noexcept
+      : MailboxSender(queue), positions_(positions), probe_(probe) {}
   bool await_ready() const noexcept { return false; }
 
  private:
-  void put(std::uint64_t position) noexcept override { positions_.push_back(position); }
+  void put(std::uint64_t position) noexcept override {
+    positions_.push_back(position);
+    if (probe_ != nullptr) probe_->probe();
+  }
   std::vector<std::uint64_t>& positions_;
+  LockProbe* probe_;
 };
 
 class MailboxQueueTest : public LoopTest {
@@ -40,10 +45,10 @@ class MailboxQueueTest : public LoopTest {
     outcomes_.push_back(ready ? std::error_code() : ready.error());
     if (ready) queue.release_front();
   }
-  Task<> send_late(MailboxQueue& queue) {
+  Task<> send_late(MailboxQueue& queue, LockProbe* probe = nullptr) {
     outcomes_.push_back(std::error_code());
     std::error_code& outcome = outcomes_.back();
-    LateSender sender(queue, positions_);
+    LateSender sender(queue, positions_, probe);
     const auto sent = co_await sender;
     if (!sent) outcome = sent.error();
     ++sent_;
@@ -177,6 +182,23 @@ TEST_F(MailboxQueueTest, AWaitingSenderGetsRoomThatALaterOneDoesNot) {
     queue.close();
   });
   EXPECT_EQ(outcomes_, (std::vector<std::error_code>{{}, make_error_code(Errc::closed)}));
+}
+
+TEST_F(MailboxQueueTest, ACloseWaitsUntilRoomIsGivenToASender) {
+  for (const bool by_receiver : {true, false}) {
+    MailboxQueue queue(1, OverflowPolicy::wait);
+    if (by_receiver) publish_next(queue);
+    LockProbe probe([&queue] { queue.close(); });
+    sent_ = 0;
+    run_with_scope([&](Scope& scope) -> Task<> {
+      scope.spawn(send_late(queue, &probe));
+      if (by_receiver) queue.release_front();
+      EXPECT_TRUE(probe.was_blocked()) << by_receiver;
+      co_return;
+    });
+    EXPECT_TRUE(queue.closed());
+    EXPECT_EQ(sent_, 1);
+  }
 }
 
 }  // namespace

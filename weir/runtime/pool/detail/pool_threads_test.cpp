@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/runtime/test/lock_probe.hpp"
 #include "weir/runtime/test/pool_fixture.hpp"
 
 namespace weir {
@@ -356,8 +357,7 @@ TEST_F(ManualPoolTest, GrowsForSleepingWorkButNotForWorkThatWaitsForACpu) {
   }
 }
 
-// --- threads that are started, and jobs that end early
-// --------------------------------------------
+// --- threads that are started, and jobs that end early -----------------------------------------
 
 TEST_F(ManualPoolTest, NoThreadStartsForWorkThatItsLaneHoldsBack) {
   make({.fixed = 4});
@@ -524,8 +524,41 @@ TEST_F(ManualPoolStopTest, WithoutACancellationNoCallIsAskedToStop) {
   EXPECT_EQ(stopped_, Stopped{});
 }
 
-// --- sampling
-// -------------------------------------------------------------------------------------
+// --- locks -------------------------------------------------------------------------------------
+
+/// Expects that no report is made while `action` changes the pool, which reads the clock then.
+class ManualPoolLockTest : public ManualPoolTest {
+ protected:
+  template <class Action>
+  void expect_no_report_during(Action action) {
+    LockProbe probe([this] { static_cast<void>(pool_->report()); });
+    platform_.on_now = [&] { probe.probe(); };
+    action();
+    platform_.on_now = nullptr;
+    EXPECT_TRUE(probe.was_blocked());
+  }
+};
+
+TEST_F(ManualPoolLockTest, ChangesOfThePoolAreAtomic) {
+  make({});
+  expect_no_report_during([&] { pool_->resize({.fixed = 1}); });
+  expect_no_report_during([&] { static_cast<void>(pool_->add_lane({.share_max = 0.5})); });
+}
+
+TEST_F(ManualPoolLockTest, StepsOfThreadsAreAtomic) {
+  make({.fixed = 1});
+  const auto body = [&](Scope& scope) -> Task<> {
+    expect_no_report_during([&] { scope.spawn(pool_->run(nothing)); });
+    scope.spawn(pool_->run(nothing));
+    expect_no_report_during([&] { worker(0).step(); });
+    pool_->resize({.fixed = 2});
+    expect_no_report_during([&] { controller().step(); });
+    co_await finish(scope);
+  };
+  EXPECT_TRUE(run(*loop_, with_scope(OnFailure::isolate, body)));
+}
+
+// --- sampling ------------------------------------------------------------------------------
 
 TEST_F(ManualPoolTest, TheControllerSamplesOnlyWhileWorkWaits) {
   make({});
