@@ -1,0 +1,301 @@
+// Tests a stream with deadlines, and the buffers of an active connection, without a server.
+#include "weir/http/server/detail/deadline_stream.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "weir/http/server/detail/connection_io.hpp"
+#include "weir/net/listen/listener.hpp"
+#include "weir/runtime/test/runtime_fixture.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
+#include "weir/testing/memory/detail/memory_peer.hpp"
+
+namespace weir::http {
+namespace {
+
+using ReadPurpose = DeadlineStream::ReadPurpose;
+
+class DeadlineStreamTest : public MultiCoreTest {
+ public:
+  using Use = Task<> (*)(DeadlineStreamTest& test, DeadlineStream timed);
+
+  DeadlineStreamTest() : MultiCoreTest(1) {}
+  void TearDown() override {
+    peer_.reset();
+    MultiCoreTest::TearDown();
+  }
+
+  /// Runs `use` with the stream of an accepted connection, whose client is peer().
+  void run_with_stream(Use use) {
+    const auto body = [this, use]() -> Task<> { return accept_one(*this, use); };
+    run_on_cores({body});
+  }
+  MemoryPeer& peer() { return *peer_; }
+  /// Returns the time since the last call, or since the stream was accepted.
+  Duration passed() { return platform_.now() - std::exchange(since_, platform_.now()); }
+  Instant in(Duration length) { return after(platform_.now(), length); }
+
+ private:
+  static Task<> accept_one(DeadlineStreamTest& test, Use use) {
+    const os::Address address = os::Address::loopback(80);
+    auto listener = co_await tcp::listen(address);
+    EXPECT_TRUE(listener);
+    test.peer_.emplace(test.platform_, address);
+    auto stream = co_await listener->accept();
+    EXPECT_TRUE(stream);
+    test.since_ = test.platform_.now();
+    DeadlineStream timed(std::move(*stream));
+    co_await use(test, std::move(timed));
+  }
+
+  std::optional<MemoryPeer> peer_;
+  Instant since_{};
+};
+
+/// Reads once and returns the error, with a timeout recognised.
+Task<std::error_code> read_error(DeadlineStream& timed) {
+  const auto read = co_await timed.stream().read();
+  timed.end_read();
+  co_return read ? std::error_code() : timed.to_timeout(read.error());
+}
+/// Records the error of a read that may be cancelled.
+Task<Result<>> record_error(DeadlineStream& timed, std::error_code& error) {
+  error = co_await read_error(timed);
+  co_return {};
+}
+
+Task<> read_until_deadlines(DeadlineStreamTest& test, DeadlineStream timed) {
+  constexpr std::array<Duration, 3> lengths{5s, 3s, 4s};
+  for (const Duration length : lengths) {
+    timed.begin_read(ReadPurpose::head, test.in(length));
+    EXPECT_EQ(timed.read_purpose(), ReadPurpose::head);
+    EXPECT_EQ(co_await read_error(timed), Errc::timed_out);
+    EXPECT_EQ(test.passed(), length);
+    EXPECT_EQ(timed.read_purpose(), ReadPurpose::nothing);
+    EXPECT_EQ(timed.to_timeout(make_error_code(Errc::closed)), Errc::closed);
+  }
+}
+TEST_F(DeadlineStreamTest, EachReadHasItsOwnDeadline) {
+  run_with_stream(read_until_deadlines);
+}
+
+Task<> read_with_changed_deadline(DeadlineStreamTest& test, DeadlineStream timed) {
+  timed.begin_read(ReadPurpose::request, test.in(10s));
+  timed.shorten_deadline(test.in(20s));
+  timed.shorten_deadline(test.in(10s));
+  EXPECT_EQ(co_await read_error(timed), Errc::timed_out);
+  EXPECT_EQ(test.passed(), 10s);
+  timed.begin_read(ReadPurpose::request, test.in(10s));
+  timed.shorten_deadline(test.in(2s));
+  EXPECT_EQ(timed.read_purpose(), ReadPurpose::request);
+  EXPECT_EQ(co_await read_error(timed), Errc::timed_out);
+  EXPECT_EQ(test.passed(), 2s);
+  timed.shorten_deadline(test.in(1s));
+  EXPECT_EQ(timed.read_purpose(), ReadPurpose::nothing) << "there is no read";
+}
+TEST_F(DeadlineStreamTest, DeadlineBecomesOnlyEarlier) {
+  run_with_stream(read_with_changed_deadline);
+}
+
+Task<> read_and_be_cancelled(DeadlineStreamTest& test, DeadlineStream timed) {
+  std::error_code error;
+  timed.begin_read(ReadPurpose::body, test.in(10s));
+  static_cast<void>(co_await timeout(1s, record_error(timed, error)));
+  EXPECT_EQ(error, Errc::cancelled) << "the deadline has not passed";
+  EXPECT_EQ(test.passed(), 1s);
+  timed.begin_read(ReadPurpose::body, test.in(30s));
+  EXPECT_EQ(co_await read_error(timed), Errc::timed_out);
+  EXPECT_EQ(test.passed(), 30s);
+}
+TEST_F(DeadlineStreamTest, CancelledReadIsNoTimeout) {
+  run_with_stream(read_and_be_cancelled);
+}
+
+/// Returns the number of uses that a connection has in the present turn.
+unsigned uses_of_turn(DeadlineStream& timed) {
+  unsigned uses = 0;
+  while (uses < 200 && !timed.turn_budget_used()) ++uses;
+  return uses;
+}
+Task<> use_turns(DeadlineStreamTest&, DeadlineStream timed) {
+  const unsigned uses = uses_of_turn(timed);
+  EXPECT_GT(uses, 1U);
+  EXPECT_LT(uses, 200U) << "other connections come first at some time";
+  EXPECT_TRUE(timed.turn_budget_used());
+  for (int turn = 0; turn < 5; ++turn) {
+    static_cast<void>(co_await sleep(1ms));
+    EXPECT_EQ(uses_of_turn(timed), uses) << "each turn has the same share";
+  }
+}
+TEST_F(DeadlineStreamTest, EachTurnHasItsShare) {
+  run_with_stream(use_turns);
+}
+
+Task<> linger_with_a_quiet_peer(DeadlineStreamTest& test, DeadlineStream timed) {
+  const Limits limits{.linger_timeout = 3s};
+  test.peer().send("some bytes");
+  co_await timed.linger(limits);
+  EXPECT_EQ(test.passed(), 3s);
+  EXPECT_TRUE(test.peer().ended());
+}
+TEST_F(DeadlineStreamTest, LingersUntilItsTimeout) {
+  run_with_stream(linger_with_a_quiet_peer);
+}
+
+Task<> linger_with_a_peer_that_ends(DeadlineStreamTest& test, DeadlineStream timed) {
+  test.peer().send("some bytes");
+  test.peer().finish();
+  const Limits limits;
+  co_await timed.linger(limits);
+  EXPECT_EQ(test.passed(), 0s);
+}
+TEST_F(DeadlineStreamTest, LingersOnlyUntilThePeerEnds) {
+  run_with_stream(linger_with_a_peer_that_ends);
+}
+
+Task<> linger_with_a_reset_peer(DeadlineStreamTest& test, DeadlineStream timed) {
+  test.peer().reset();
+  const Limits limits;
+  co_await timed.linger(limits);
+  EXPECT_EQ(test.passed(), 0s);
+}
+TEST_F(DeadlineStreamTest, DoesNotLingerAfterAReset) {
+  run_with_stream(linger_with_a_reset_peer);
+}
+
+Task<> linger_with_bytes(DeadlineStreamTest& test, DeadlineStream timed) {
+  const Limits limits{.linger_bytes_max = 1000};
+  test.peer().send(std::string(1000, 'x'));
+  co_await timed.linger(limits);
+  EXPECT_EQ(test.passed(), 1s) << "the limit is not exceeded";
+}
+Task<> linger_with_more_bytes(DeadlineStreamTest& test, DeadlineStream timed) {
+  const Limits limits{.linger_bytes_max = 1000};
+  test.peer().send(std::string(1001, 'x'));
+  co_await timed.linger(limits);
+  EXPECT_EQ(test.passed(), 0s);
+}
+TEST_F(DeadlineStreamTest, LingersForAtMostTheLimitOfBytes) {
+  run_with_stream(linger_with_bytes);
+  run_with_stream(linger_with_more_bytes);
+}
+
+Task<> send_pieces(DeadlineStreamTest& test, DeadlineStream timed) {
+  const Limits limits;
+  EXPECT_FALSE(timed.was_active());
+  {
+    ConnectionIo io(timed, limits);
+    EXPECT_EQ(timed.io(), &io);
+    EXPECT_TRUE(timed.was_active());
+    EXPECT_TRUE(co_await io.send()) << "there is nothing to send";
+    EXPECT_EQ(test.peer().received(), "");
+    const std::string_view head = "output ";
+    Buffer& output = io.writable_output();
+    std::memcpy(output.room().data(), head.data(), head.size());
+    output.commit(head.size());
+    EXPECT_TRUE(co_await io.send(to_bytes("one "), Bytes(), to_bytes("three")));
+    EXPECT_TRUE(io.output().empty());
+    EXPECT_FALSE(io.writing());
+    EXPECT_EQ(test.peer().received(), "output one three");
+    EXPECT_TRUE(co_await io.send(Bytes(), to_bytes("!")));
+    EXPECT_EQ(test.peer().received(), "output one three!");
+  }
+  EXPECT_EQ(timed.io(), nullptr);
+  EXPECT_TRUE(timed.was_active());
+}
+TEST_F(DeadlineStreamTest, OutputIsSentBeforeThePieces) {
+  run_with_stream(send_pieces);
+}
+
+Task<> send_to_a_peer_that_does_not_read(DeadlineStreamTest& test, DeadlineStream timed) {
+  const Limits limits;
+  ConnectionIo io(timed, limits);
+  const std::string large(100'000, 'x');
+  const auto sent = co_await io.send(to_bytes(large));
+  EXPECT_EQ(test.passed(), 10s);
+  EXPECT_EQ(io.broken(), Errc::timed_out);
+  EXPECT_FALSE(sent);
+  const auto later = co_await io.send(to_bytes("later"));
+  EXPECT_FALSE(later);
+  EXPECT_EQ(later.error(), Errc::timed_out);
+  EXPECT_EQ(test.passed(), 0s);
+}
+TEST_F(DeadlineStreamTest, SlowReaderBreaksTheConnection) {
+  run_with_stream(send_to_a_peer_that_does_not_read);
+}
+
+Task<> send_and_be_cancelled(DeadlineStreamTest& test, DeadlineStream timed) {
+  const Limits limits;
+  ConnectionIo io(timed, limits);
+  const std::string large(100'000, 'x');
+  const auto in_time = co_await timeout(2s, io.send(to_bytes(large)));
+  EXPECT_FALSE(in_time);
+  EXPECT_EQ(test.passed(), 2s);
+  EXPECT_EQ(io.broken(), Errc::cancelled) << "the peer was not too slow";
+  EXPECT_FALSE(io.writing());
+  EXPECT_FALSE(co_await io.send(to_bytes("later"))) << "a part may have been sent";
+}
+TEST_F(DeadlineStreamTest, CancelledSendIsNoTimeout) {
+  run_with_stream(send_and_be_cancelled);
+}
+
+Task<> send_second(DeadlineStreamTest& test, ConnectionIo& io) {
+  EXPECT_TRUE(io.writing());
+  const auto sent = co_await io.send(to_bytes("second"));
+  EXPECT_TRUE(sent);
+  EXPECT_EQ(test.passed(), 4s);
+}
+Task<> send_first(ConnectionIo& io, std::string_view large) {
+  const auto sent = co_await io.send(to_bytes(large));
+  EXPECT_TRUE(sent);
+}
+Task<> send_two_at_a_time(DeadlineStreamTest& test, DeadlineStream timed) {
+  const Limits limits;
+  ConnectionIo io(timed, limits);
+  const std::string large(100'000, 'x');
+  const auto both = [&](Scope& scope) -> Task<> {
+    scope.spawn(send_first(io, large));
+    scope.spawn(send_second(test, io));
+    static_cast<void>(co_await sleep(4s));
+    while (test.peer().received().size() < large.size()) co_await yield();
+  };
+  static_cast<void>(co_await with_scope(both));
+  EXPECT_EQ(test.peer().received(), large + "second");
+  EXPECT_EQ(io.broken(), std::error_code());
+}
+TEST_F(DeadlineStreamTest, SecondSendWaitsForTheFirst) {
+  run_with_stream(send_two_at_a_time);
+}
+
+Task<> drop_buffers(DeadlineStreamTest& test, DeadlineStream timed) {
+  const Limits limits;
+  Buffer input = Buffer::with_capacity();
+  input.commit(3);
+  ConnectionIo io(timed, limits, std::move(input));
+  Buffer& output = io.writable_output();
+  output.commit(2);
+  io.drop_empty_buffers();
+  EXPECT_EQ(io.input().size(), 3U);
+  EXPECT_EQ(io.output().size(), 2U);
+  io.input().consume(3);
+  io.output().clear();
+  EXPECT_TRUE(io.input().owns_memory() && io.output().owns_memory());
+  io.drop_empty_buffers();
+  EXPECT_FALSE(io.input().owns_memory() || io.output().owns_memory());
+  EXPECT_EQ(test.passed(), 0s);
+  co_return;
+}
+TEST_F(DeadlineStreamTest, OnlyEmptyBuffersAreDropped) {
+  run_with_stream(drop_buffers);
+}
+
+}  // namespace
+}  // namespace weir::http
