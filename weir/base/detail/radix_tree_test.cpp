@@ -224,6 +224,19 @@ TEST(RadixTree, NodesGrowAndShrinkAtEachSize) {
   EXPECT_EQ(tree.memory_bytes(), 0u);
 }
 
+TEST(RadixTree, AKeyMayEndWhereOthersBranch) {
+  RadixTree<int> tree;
+  tree.insert("abc", 1);
+  tree.insert("abd", 2);
+  EXPECT_TRUE(tree.insert("ab", 3).added);
+  EXPECT_EQ(tree.stats(), RadixStats{.node4 = 1});
+  ASSERT_TRUE(tree.contains("ab"));
+  EXPECT_EQ(*tree.find("ab"), 3);
+  EXPECT_EQ(keys_of(tree), (std::vector<std::string>{"ab", "abc", "abd"}));
+  EXPECT_TRUE(tree.remove("ab"));
+  EXPECT_EQ(keys_of(tree), (std::vector<std::string>{"abc", "abd"}));
+}
+
 TEST(RadixTree, ANodeWithATerminalMergesWhenEitherEntryIsRemoved) {
   RadixTree<int> tree;
   tree.insert("ab", 1);

@@ -16,6 +16,12 @@ TEST(Type, HasItsSourceName) {
   EXPECT_TRUE(type<Box<Type>>.name.ends_with("Box<weir::inject::Type>")) << type<Box<Type>>.name;
 }
 
+TEST(Type, HasTheSameNameAtRunTime) {
+  EXPECT_EQ(type_name<int>(), "int");
+  EXPECT_EQ(type_name<Type>(), "weir::inject::Type");
+  EXPECT_EQ(type_name<Local>(), type<Local>.name);
+}
+
 TEST(Type, IsIdentifiedByItsAddress) {
   const Type* const again = &type<Local>;
   EXPECT_EQ(again, &type<Local>);
