@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -141,9 +142,13 @@ TEST_F(LineWriterTest, ASlowReaderLosesNothing) {
 
 TEST_F(LineWriterTest, ManyThreadsNeitherMixLinesNorWaitForever) {
   std::array<std::jthread, 4> threads;
+  std::atomic<int> lost = 0;
   for (std::jthread& each : threads) {
-    each = std::jthread([this] {
-      for (int line = 0; line < 2000; ++line) output.write(std::string(99, 'x'), Duration(0));
+    each = std::jthread([this, &lost] {
+      const std::string line(99, 'x');
+      for (int count = 0; count < 20'000; ++count) {
+        if (!output.write(line, Duration(0))) ++lost;
+      }
     });
   }
   for (std::jthread& each : threads) each.join();
@@ -153,6 +158,10 @@ TEST_F(LineWriterTest, ManyThreadsNeitherMixLinesNorWaitForever) {
   for (std::size_t at = 0; at < text.size(); at += 100) {
     ASSERT_EQ(text.substr(at, 100), std::string(99, 'x') + "\n");
   }
+  EXPECT_EQ(text.size() / 100 + static_cast<std::size_t>(lost), 80'000U);
+  EXPECT_TRUE(output.write("last", Duration(0)));
+  EXPECT_EQ(read(),
+            "weir: log: " + std::to_string(lost) + " lines lost: the reader was too slow\nlast\n");
 }
 
 TEST_F(LineWriterTest, WithoutAReaderALineIsLostImmediately) {

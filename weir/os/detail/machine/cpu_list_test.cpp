@@ -16,6 +16,7 @@ TEST(CpuList, ParsesNumbersAndRanges) {
   EXPECT_EQ(parse_cpu_list("0").value(), List{0});
   EXPECT_EQ(parse_cpu_list("0-3,8,10-11").value(), (List{0, 1, 2, 3, 8, 10, 11}));
   EXPECT_EQ(parse_cpu_list("5,1-2,2").value(), (List{1, 2, 5}));
+  EXPECT_EQ(parse_cpu_list("2,5,1-2,5").value(), (List{1, 2, 5}));
   EXPECT_EQ(parse_cpu_list("65535").value(), List{65535});
 }
 

@@ -58,6 +58,14 @@ TEST(SignalFd, CoversThreadsThatAreStartedLater) {
   }).join();
 }
 
+TEST(SignalFd, BlocksNoOtherSignals) {
+  const SignalFd signals = SignalFd::open().value();
+  for (int signal = 1; signal < NSIG; ++signal) {
+    const bool covered = signal == SIGINT || signal == SIGTERM || signal == SIGPIPE;
+    EXPECT_EQ(blocked(signal), covered) << signal;
+  }
+}
+
 TEST(SignalFd, RestoresTheOldMask) {
   ASSERT_FALSE(blocked(SIGINT) || blocked(SIGTERM) || blocked(SIGPIPE));
   sigset_t usr1;
