@@ -455,6 +455,33 @@ TEST_P(ReadinessTest, AReceiveIntoASpanReportsItsCount) {
   backend().close(*pair.ours);
 }
 
+// Unread bytes, a hang-up that was reported and one that no observer wants must not end each wait.
+TEST_P(ReadinessTest, ASocketThatNoOperationWaitsForDoesNotSpin) {
+  auto unread = fixture_.connect_tcp();
+  auto observed = fixture_.connect_tcp();
+  auto ignored = fixture_.connect_tcp();
+  for (Socket* socket : {unread.ours, observed.ours, ignored.ours}) {
+    Recorded<ReceiveOperation> receive;
+    ASSERT_FALSE(backend().receive(*socket, receive));
+    backend().cancel(receive);
+    fixture_.finish(receive);
+  }
+  RecordedHangup hangup;
+  backend().observe_hangup(*observed.ours, &hangup);
+  ASSERT_EQ(::send(unread.theirs.get(), "x", 1, 0), 1);
+  ASSERT_NO_FATAL_FAILURE(reset(observed.theirs));
+  ASSERT_NO_FATAL_FAILURE(reset(ignored.theirs));
+  while (hangup.calls == 0) fixture_.turn();
+  const std::uint64_t before = backend().counters().system_calls.value();
+  const Instant end = after(fixture_.platform().now(), std::chrono::milliseconds(20));
+  while (fixture_.platform().now() < end) backend().wait(end);
+  EXPECT_LT(backend().counters().system_calls.value() - before, 8U);
+  EXPECT_EQ(hangup.calls, 1);
+  EXPECT_EQ(receive_text(*unread.ours), "x");
+  EXPECT_EQ(receive_error(*ignored.ours), system_error(ECONNRESET));
+  for (Socket* socket : {unread.ours, observed.ours, ignored.ours}) backend().close(*socket);
+}
+
 INSTANTIATE_TEST_SUITE_P(Each, ReadinessTest,
                          testing::Values(BackendChoice::epoll, BackendChoice::poll),
                          [](const auto& instance) {
