@@ -10,6 +10,7 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 namespace weir::os {
 namespace {
@@ -93,6 +94,12 @@ TEST(Address, ParsesTheLongestIpv6Text) {
   const std::string longest = "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255";
   ASSERT_EQ(longest.size(), 45U);
   EXPECT_EQ(round_trip("[" + longest + "]:1"), "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:1");
+}
+
+TEST(Address, ReadsOnlyTheGivenText) {
+  const std::string_view longer = "127.0.0.1:8080";
+  EXPECT_EQ(Address::parse(longer.substr(0, 12)).value(), Address::loopback(80));
+  EXPECT_EQ(Address::parse(longer.substr(0, 11)).value(), Address::loopback(8));
 }
 
 TEST(Address, ReadsTheScopeFromTheNameOfAnInterface) {

@@ -34,6 +34,12 @@ TEST(CpuList, LimitsRepeatedRanges) {
   EXPECT_FALSE(parse_cpu_list(text));
 }
 
+TEST(CpuList, ReadsOnlyTheGivenText) {
+  const std::string_view longer = "0-31";
+  EXPECT_EQ(parse_cpu_list(longer.substr(0, 3)).value(), (List{0, 1, 2, 3}));
+  EXPECT_EQ(parse_cpu_list(longer.substr(0, 1)).value(), List{0});
+}
+
 TEST(CpuList, MayHaveEveryPossibleCpu) {
   EXPECT_EQ(parse_cpu_list("0-65535").value().size(), 65536U);
   const List all = parse_cpu_list("0-65534,65535").value();

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <string_view>
+
 namespace weir::os {
 namespace {
 
@@ -40,6 +42,11 @@ TEST(Activation, AcceptsTheFirstProcessAndTheLargestCount) {
   ASSERT_TRUE(most);
   EXPECT_EQ(most->size(), 1048576U);
   EXPECT_EQ(most->back().descriptor, 3 + 1048575);
+}
+
+TEST(Activation, ReadsOnlyTheGivenText) {
+  const std::string_view longer = "4217";
+  EXPECT_EQ(parse_activation({longer.substr(0, 2), longer.substr(2, 1), ""}, 42)->size(), 1U);
 }
 
 TEST(Activation, ReturnsTheIdOfThisProcess) {
