@@ -233,6 +233,9 @@ TEST(RadixTree, AKeyMayEndWhereOthersBranch) {
   ASSERT_TRUE(tree.contains("ab"));
   EXPECT_EQ(*tree.find("ab"), 3);
   EXPECT_EQ(keys_of(tree), (std::vector<std::string>{"ab", "abc", "abd"}));
+  EXPECT_TRUE(tree.remove("abd"));
+  EXPECT_EQ(keys_of(tree), (std::vector<std::string>{"ab", "abc"}));
+  tree.insert("abd", 2);
   EXPECT_TRUE(tree.remove("ab"));
   EXPECT_EQ(keys_of(tree), (std::vector<std::string>{"abc", "abd"}));
 }
