@@ -127,5 +127,26 @@ TEST(CancelSource, CancelsAThousandLevels) {
   while (!chain.empty()) chain.pop_back();
 }
 
+#ifndef NDEBUG
+TEST(CancelSource, AssertsThatItIsNotCancelledWhenANodeIsAdded) {
+  CancelSource source;
+  Note note;
+  source.cancel();
+  EXPECT_DEATH(source.add(note), "cancelled_");
+}
+
+TEST(CancelSource, AssertsThatNodesAndChildrenLeaveBeforeIt) {
+  const auto destroy = [](bool has_child) {
+    auto source = std::make_unique<CancelSource>();
+    Note note;
+    if (!has_child) source->add(note);
+    const CancelSource child(has_child ? source.get() : nullptr);
+    source.reset();
+  };
+  EXPECT_DEATH(destroy(false), "nodes_.empty");
+  EXPECT_DEATH(destroy(true), "nodes_.empty");
+}
+#endif
+
 }  // namespace
 }  // namespace weir
