@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -100,6 +101,29 @@ TEST_F(ChannelTest, ReceiversAreServedInTheOrderOfArrival) {
   };
   EXPECT_TRUE(run(with_scope(body)));
   EXPECT_EQ(order, (std::vector<std::string>{"a1", "b2", "c3"}));
+}
+
+TEST_F(ChannelTest, SendersAreServedInTheOrderOfArrival) {
+  for (const std::size_t capacity : {0U, 1U, 2U}) {
+    Channel<int> channel(capacity);
+    std::vector<int> sent, received;
+    const auto sender = [&](int number) -> Task<> {
+      EXPECT_TRUE(co_await channel.send(number));
+      sent.push_back(number);
+    };
+    const auto body = [&](Scope& scope) -> Task<> {
+      for (int number = 1; number <= 5; ++number) scope.spawn(sender(number));
+      EXPECT_EQ(sent.size(), capacity);
+      for (std::size_t i = 1; i <= 5; ++i) {
+        received.push_back(channel.try_receive().value());
+        co_await yield();
+        EXPECT_EQ(sent.size(), std::min<std::size_t>(capacity + i, 5));
+      }
+    };
+    EXPECT_TRUE(run(with_scope(body)));
+    EXPECT_EQ(sent, numbers(1, 5));
+    EXPECT_EQ(received, numbers(1, 5));
+  }
 }
 
 TEST_F(ChannelTest, AValueIsHandedOverWithoutRoom) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/test/cancel_injection_fixture.hpp"
@@ -46,6 +48,33 @@ TEST_F(LatchTest, CountsDownBySeveralAtATime) {
   latch.count_down();
   EXPECT_TRUE(run(as_task(latch.wait())));
 }
+
+TEST_F(LatchTest, ResumesItsWaitersInTheOrderOfArrivalWhenItOpens) {
+  Latch latch(2);
+  std::vector<int> passed;
+  const auto waiter = [&](int number) -> Task<> {
+    EXPECT_TRUE(co_await latch.wait());
+    passed.push_back(number);
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    for (int number = 0; number < 3; ++number) scope.spawn(waiter(number));
+    latch.count_down();
+    co_await yield();
+    EXPECT_TRUE(passed.empty());
+    latch.count_down();
+    EXPECT_TRUE(passed.empty()) << "the loop resumes them later";
+    co_await yield();
+    EXPECT_EQ(passed, (std::vector<int>{0, 1, 2}));
+  };
+  EXPECT_TRUE(run(with_scope(body)));
+}
+
+#ifndef NDEBUG
+TEST_F(LatchTest, AssertsThatItIsNotCountedDownBelowZero) {
+  Latch latch(2);
+  EXPECT_DEATH(latch.count_down(3), "counted down below zero");
+}
+#endif
 
 Task<Result<>> wait_cancellable(CancelInjector& injector, Latch& latch) {
   injector.checkpoint();

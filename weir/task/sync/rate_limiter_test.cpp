@@ -275,6 +275,12 @@ TEST_F(RateLimiterTest, CheckAcceptsTheLongestTimeToFillTheBucket) {
   EXPECT_TRUE(longest.try_acquire(platform_.now() + 1ns));
 }
 
+#ifndef NDEBUG
+TEST_F(RateLimiterTest, AssertsThatItsLimitIsValid) {
+  EXPECT_DEATH(RateLimiter({.burst = 0}), "check");
+}
+#endif
+
 TEST_F(RateLimiterTest, AvailableTokensAreChosenInTheOrderOfASelect) {
   RateLimiter limiter(ten_a_second);
   Channel<int> channel(2);
