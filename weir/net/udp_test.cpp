@@ -395,6 +395,26 @@ TEST_P(UdpTest, RejectsInvalidAddresses) {
   run(talk());
 }
 
+TEST_P(UdpTest, JoinsAndLeavesAMulticastGroup) {
+  const auto talk = []() -> Task<> {
+    auto bound = co_await udp::bind(Endpoint::any(0));
+    EXPECT_TRUE(bound);
+    if (!bound) co_return;
+    udp::Socket socket = std::move(*bound);
+    const Endpoint group =
+        Endpoint::ipv6({0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x12, 0x34}, 0);
+    if (!socket.join(group)) co_return;  // no multicast on this machine
+    EXPECT_EQ(socket.join(group).error(), system_error(EADDRINUSE));
+    EXPECT_TRUE(socket.leave(group));
+    EXPECT_EQ(socket.leave(group).error(), system_error(EADDRNOTAVAIL));
+    EXPECT_TRUE(socket.join(group, 0));
+    EXPECT_TRUE(socket.leave(group));
+    EXPECT_TRUE(socket.join(group));
+    EXPECT_TRUE(socket.leave(group, 0));
+  };
+  run(talk());
+}
+
 Task<> release_later(Descriptor& held) {
   static_cast<void>(co_await sleep(20ms));
   held.reset();

@@ -158,6 +158,22 @@ TEST_F(ResolverLimits, FailedLookUpIsCachedForItsTtl) {
   });
 }
 
+TEST_F(ResolverLimits, CacheHasAMaximumSize) {
+  server_.rules["a.example"] = at("192.0.2.1");
+  server_.rules["b.example"] = at("192.0.2.2");
+  serve([&]() -> Task<> {
+    ResolverOptions options = only(Addresses(1, server_.address()));
+    options.cache_max = 1;
+    Resolver resolver(options);
+    for (const std::string name : {"a.example", "a.example", "b.example", "a.example"}) {
+      co_await look_up(resolver, name);
+    }
+    EXPECT_EQ(server_.asked,
+              (std::vector<std::string>{"a.example A", "b.example A", "a.example A"}));
+    EXPECT_EQ(resolver.counters().hits.value(), 1U);
+  });
+}
+
 // One family has its result when the cancellation comes. The task does not get half a result.
 TEST_F(ResolverLimits, CancelOfOneFamilyCancelsBoth) {
   server_.rules["a.example A"] = at("192.0.2.1");
