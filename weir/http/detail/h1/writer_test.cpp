@@ -155,6 +155,30 @@ TEST(Writer, WritesMediaTypesAndLengthsOfEverySize) {
   }
 }
 
+TEST(Writer, HasRoomForLongTypesAndLines) {
+  for (const std::size_t size : {std::size_t{100}, std::size_t{255}, std::size_t{256},
+                                 std::size_t{257}, std::size_t{5000}}) {
+    Headers headers;
+    ASSERT_TRUE(headers.add("X", std::string(size, 'v')));
+    const std::string type(size, 't');
+    ResponseHead head;
+    head.status = Status::network_authentication_required;
+    head.date = &date;
+    head.content_length = std::numeric_limits<std::uint64_t>::max();
+    head.connection = ConnectionHeader::keep_alive;
+    const std::string start =
+        "HTTP/1.1 511 Network Authentication Required\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+    const std::string end = "Content-Length: 18446744073709551615\r\nConnection: keep-alive\r\n";
+    head.lines = headers.lines();
+    EXPECT_EQ(written(head), start + end + std::string(headers.lines()) + "\r\n");
+    head.content_type = type;
+    EXPECT_EQ(written(head), start + "Content-Type: " + type + "\r\n" + end +
+                                 std::string(headers.lines()) + "\r\n");
+    head.lines = {};
+    EXPECT_EQ(written(head), start + "Content-Type: " + type + "\r\n" + end + "\r\n");
+  }
+}
+
 TEST(Writer, WritesTheHeadersInAFixedOrder) {
   ResponseHead head;
   head.status = Status::not_found;
