@@ -329,6 +329,8 @@ void World::abort_run(std::string why) {
   }
   for (const auto& host : hosts_) {
     if (host->running() == nullptr) continue;
+    // A SIGTERM would end the run in which the Runtime waits for what it has cancelled.
+    host->terminate_sent = true;
     host->running()->outcome = fail(system_error(ETIMEDOUT));
     host->resume();
   }

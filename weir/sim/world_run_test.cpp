@@ -464,6 +464,24 @@ TEST(WorldAborts, StepsAreCountedForEachMoment) {
   }
 }
 
+Task<> end_slowly(Scope&) {
+  static_cast<void>(co_await sleep(2h));
+  for (int yields = 0; yields < 10'000; ++yields) co_await yield();
+}
+
+TEST(WorldAborts, ACancelledServiceGetsNoSignal) {
+  World world(without_jitter());
+  Host& service = world.host("service");
+  service.start_service(
+      [](Platform& host) { return Runtime(host, quiet()).run_on_each_core(end_slowly); });
+  world.host("main").start(main_for(1h));
+  const WorldReport report = world.run_until_done(1min);
+  ASSERT_FALSE(report.ok());
+  EXPECT_THAT(report.failures[0], testing::StartsWith("not done after 60 s"));
+  EXPECT_TRUE(service.done());
+  EXPECT_THAT(service.logged(), testing::Not(testing::Contains(HasSubstr("SIGTERM"))));
+}
+
 TEST(WorldAborts, TheLimitOfStepsIsExact) {
   for (const std::uint64_t steps_max : {0U, 1U}) {
     World world({.seed = 1, .jitter = no_jitter, .steps_per_instant_max = steps_max});
