@@ -256,6 +256,7 @@ TEST_F(MemoryFileSystemTest, RenamesAsLinuxDoes) {
   make("/tmp/empty");
   put("/tmp/folder/inner", "inner");
   make("/tmp/folder/deep");
+  make("/tmp/folder/deep/deeper");
   struct {
     const char* from;
     const char* to;
@@ -270,6 +271,7 @@ TEST_F(MemoryFileSystemTest, RenamesAsLinuxDoes) {
       {"/tmp/..", "/tmp/x", EBUSY},
       {"/tmp/file", "/", EBUSY},
       {"/tmp/folder", "/tmp/folder/deep/x", EINVAL},
+      {"/tmp/folder", "/tmp/folder/deep/deeper/x", EINVAL},
       {"/tmp/folder", "/tmp/folder/x", EINVAL},
       {"/tmp/folder", "/tmp/file", ENOTDIR},
       {"/tmp/file", "/tmp/empty", EISDIR},
