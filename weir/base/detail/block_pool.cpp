@@ -76,7 +76,7 @@ void* BlockPool::allocate_slow(std::size_t bytes, std::size_t bucket, BlockUse u
 
 void* BlockPool::pop_or_allocate(std::size_t bucket, BlockUse use) {
   if (allocations_until_failure_ != 0 && --allocations_until_failure_ == 0) {
-    cache_limit_ = cached_bytes_max;
+    cache_limit_ = cache_limit_set_;
     throw std::bad_alloc();
   }
   // Relaxed is enough here: collect() reads the list with the order that its blocks need.
@@ -112,7 +112,7 @@ void BlockPool::release_foreign(void* block) noexcept {
 }
 
 void BlockPool::prefault(std::size_t bytes) noexcept {
-  if (!caches_free_blocks) return;
+  if (cache_limit_ == 0) return;
   for (std::size_t bucket = 0; bucket < bucket_count; ++bucket) {
     const std::size_t size = bucket_bytes(bucket);
     FreeBlock* taken = nullptr;

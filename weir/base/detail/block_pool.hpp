@@ -64,7 +64,7 @@ class BlockPool {
   }
 
   /// False under the address sanitizer. Every block is then freed to the heap immediately, so that
-  /// the sanitizer detects each use after release.
+  /// the sanitizer detects each use after release, unless a test calls set_cache_limit().
 #if defined(__SANITIZE_ADDRESS__)
   static constexpr bool caches_free_blocks = false;
 #elif defined(__has_feature)
@@ -95,11 +95,15 @@ class BlockPool {
   /// Moves the blocks that foreign threads have released to the free lists.
   /// Threads: the owner's.
   void collect() noexcept;
-  /// Allocates and touches free blocks of every size, `bytes` in total and at least one of each, as
-  /// far as memory allows. The first allocations then cost no system call and no page fault. Does
-  /// nothing if free blocks are not cached.
+  /// Allocates and touches free blocks of every size, as far as memory allows: `bytes` in total in
+  /// equal parts for each size, and at least one block of each. The first allocations then cost no
+  /// system call and no page fault. Does nothing if free blocks are not cached.
   void prefault(std::size_t bytes) noexcept;
 
+  /// Sets the most bytes of free blocks that the pool keeps from now on, for tests. The usual value
+  /// is `cached_bytes_max`, or 0 if `caches_free_blocks` is false.
+  /// Threads: the owner's.
+  void set_cache_limit(std::size_t bytes) noexcept { cache_limit_ = cache_limit_set_ = bytes; }
   /// Makes the allocation after the next `count` ones throw std::bad_alloc, once, for tests. No
   /// free block is cached until that failure, so that every allocation is counted.
   /// Threads: the owner's.
@@ -157,7 +161,7 @@ class BlockPool {
     const Header& header = *header_of(block);
     assert(blocks_in_use(header.use) > 0);
     counter_of(header.use).subtract();
-    if (!caches_free_blocks || cached_bytes_.value() + header.bytes > cache_limit_) {
+    if (cached_bytes_.value() + header.bytes > cache_limit_) {
       std::free(header_of(block));
       return;
     }
@@ -174,8 +178,9 @@ class BlockPool {
   static constexpr std::size_t use_count = 3;
   std::array<Counter, use_count> in_use_;
   Counter cached_bytes_;
-  std::size_t cache_limit_ = cached_bytes_max;
-  std::size_t allocations_until_failure_ = 0;  // counts the failing allocation too; 0: none fails
+  std::size_t cache_limit_set_ = caches_free_blocks ? cached_bytes_max : 0;
+  std::size_t cache_limit_ = cache_limit_set_;  // 0 until the failure that fail_after() set
+  std::size_t allocations_until_failure_ = 0;   // counts the failing allocation too; 0: none fails
   Owner* owner_;
 };
 
