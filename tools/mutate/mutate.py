@@ -255,14 +255,39 @@ class Session:
         fresh = {each: room for each, room in fresh.items() if not room.scripts}
         numbers = self._build(fresh)
         if numbers:
-            for mutant, verdict in self._run_tests(fresh, numbers):
-                reason = None
-                if verdict["found"] == "no":
-                    reason = self._objects.uncounted_because(mutant)
+            self._judge(fresh, numbers)
+        return bool(batch)
+
+    def _judge(self, fresh, numbers):
+        """Tests mutants, {mutant: room}, with their numbers in the build."""
+        of_threads = {}
+        for mutant, verdict in self._run_tests(self._finder, self._tree, fresh, numbers):
+            if verdict["found"] == "no":
+                reason = self._objects.uncounted_because(mutant)
                 if reason:
                     verdict = {"found": "uncounted", "how": reason}
+            if (verdict["found"] in ("no", "above") and self._finder.finds_by_floor and
+                    mutant.operator in operators.OF_THREADS):
+                of_threads[mutant] = verdict
+            else:
                 self._note(fresh[mutant], mutant, verdict)
-        return bool(batch)
+        if of_threads:
+            self._judge_threads(of_threads, fresh, numbers)
+
+    def _judge_threads(self, verdicts, fresh, numbers):
+        """Tests mutants, {mutant: verdict}, with the tests of the floor under the thread
+        sanitizer."""
+        tree = trees.Tree(self._root, self._tree.folder, self._jobs, "tsan")
+        finder = runner.Tests(floor_only=True)
+        tree.configure()
+        targets = list(dict.fromkeys(fresh[each].own for each in verdicts))
+        errors = tree.compile(targets, lambda text: progress(f"mutate: tsan: {text}"), self._end)
+        if errors:
+            raise trees.BuildFailed(f"errors under the thread sanitizer: {sorted(errors)[:5]}")
+        mine = {each: numbers[each] for each in verdicts}
+        for mutant, verdict in self._run_tests(finder, tree, fresh, mine):
+            self._note(fresh[mutant], mutant,
+                       verdict if verdict["found"] == "own" else verdicts[mutant])
 
     def _judge_scripts(self, fresh):
         for room in dict.fromkeys(fresh.values()):
@@ -323,12 +348,14 @@ class Session:
                 return {number}
         return set()
 
-    def _run_tests(self, fresh, numbers):
-        build = self._tree.build
-        for target in self._targets(fresh[each] for each in numbers):
+    def _run_tests(self, finder, tree, fresh, numbers):
+        """Yields (mutant, verdict) of the mutants in `numbers`."""
+        targets = dict.fromkeys(target for mutant in numbers
+                                for target in finder.targets(fresh[mutant]))
+        for target in targets:
             progress(f"mutate: recording {target}")
             limit = max(0, min(self._end - time.monotonic(), RECORDING_SECONDS_MAX))
-            messages = self._finder.record(build, [target], self._count, self._jobs, limit)
+            messages = finder.record(tree.build, [target], self._count, self._jobs, limit)
             if time.monotonic() > self._end:
                 raise trees.OutOfTime
             for message in messages:
@@ -336,7 +363,7 @@ class Session:
         begun = time.monotonic()
         # Many tests mostly wait, so three tests share two processors.
         with concurrent.futures.ThreadPoolExecutor((self._jobs * 3 + 1) // 2) as pool:
-            waiting = {pool.submit(self._finder.judge, build, fresh[mutant], number): mutant
+            waiting = {pool.submit(finder.judge, tree.build, fresh[mutant], number): mutant
                        for mutant, number in numbers.items()}
             for done, future in enumerate(concurrent.futures.as_completed(waiting), 1):
                 if time.monotonic() > self._end:

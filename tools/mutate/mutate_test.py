@@ -73,6 +73,23 @@ class OperatorsTest(Sandbox):
         self.assertEqual([before for before, _ in self.changes(code, "order")],
                          ["s.a = 2; s.b = s.a;", "s.a = change(n); s.b = 1;"])
 
+    def test_neighbours_that_only_read_the_same_variable_do_not_change_places(self):
+        code = ("struct S { int a, b, c[9], d[9]; };\n"
+                "void f(S& s, int i) { s.c[i] = s.c[i - 1]; s.d[i] = s.d[i - 1]; }\n"
+                "void g(S& s, int i) { s.c[i] = 1; ++i; }\n"
+                "void h(S& s, int i) { s.c[0] = i++; s.d[0] = i; }\n"
+                "void k(int* p, int* q) { *p = 1; *q = *p; }\n")
+        self.assertEqual([before for before, _ in self.changes(code, "order")],
+                         ["s.c[i] = 1; ++i;", "s.c[0] = i++; s.d[0] = i;", "*p = 1; *q = *p;"])
+
+    def test_operators_of_the_library_change_only_their_operands(self):
+        code = ("#include <string>\n#include <vector>\nstruct S { std::vector<int> a, b; };\n"
+                "void f(S& s, std::string& text, int& n) { text += 'a'; n += 3; }\n"
+                "void g(S& s, int i) { s.a[0] = i; s.b[0] = i; }\n"
+                "void h(S& s, int i) { s.a[0] = i; s.b[0] = s.a[0]; }\n")
+        self.assertEqual([before for before, _ in self.changes(code, "order")],
+                         ["s.a[0] = i; s.b[0] = s.a[0];"])
+
     def test_releases_are_dropped_or_come_too_early(self):
         code = "struct S { void use(); void reset(); };\nvoid f(S& s) { s.use(); s.reset(); }\n"
         self.assertEqual(self.changes(code, "release"), [

@@ -17,6 +17,8 @@ EQUALITY = {Binary.EQ: "!=", Binary.NE: "=="}
 COMPARISONS = STRICTNESS.keys() | EQUALITY.keys()
 ARITHMETIC = {Binary.Add: "-", Binary.Sub: "+"}
 CONNECTIVES = (Binary.LAnd, Binary.LOr)
+# Faults that often only the thread sanitizer sees.
+OF_THREADS = {"lock", "memory order"}
 # The order of the arguments of these functions is no fault.
 SYMMETRIC = {"equals_ignoring_case", "fast_equal", "gcd", "swap"}
 # Functions that end the use of a resource.
@@ -303,32 +305,64 @@ def is_first(parent, child):
 
 
 def independent(first, second):
-    """True for statements that use different variables and make no call that could change others:
-    their order is no fault."""
-    sets = []
-    for statement in (first, second):
-        used, bases = set(), set()
-        for each in statement.walk_preorder():
-            if each.kind == Kind.CALL_EXPR and not is_pure(each):
-                return False
-            if each.kind == Kind.MEMBER_REF_EXPR:
-                bases.update(base.hash for base in each.get_children())
-            if each.referenced and each.hash not in bases and each.kind in (
-                    Kind.MEMBER_REF_EXPR, Kind.DECL_REF_EXPR):
-                used.add(each.referenced.get_usr())
-        sets.append(used - {function.get_usr() for function in functions_of(statement)})
-    return not sets[0] & sets[1]
+    """True for statements of which neither changes a variable that the other uses: their order is
+    no fault."""
+    if not all(is_pure(each) for statement in (first, second)
+               for each in statement.walk_preorder() if each.kind == Kind.CALL_EXPR):
+        return False
+    used = [used_by(each) for each in (first, second)]
+    changed = [changed_by(each, names) for each, names in zip((first, second), used)]
+    return not changed[0] & used[1] and not changed[1] & used[0]
 
 
-def functions_of(statement):
-    return [each.referenced for each in statement.walk_preorder()
-            if each.kind == Kind.CALL_EXPR and each.referenced]
+def used_by(statement):
+    """Returns the variables of a statement. Of a member, that is the member, not its object."""
+    used, bases = set(), set()
+    for each in statement.walk_preorder():
+        if each.kind == Kind.MEMBER_REF_EXPR:
+            bases.update(base.hash for base in each.get_children())
+        if each.referenced and each.hash not in bases and each.kind in (
+                Kind.MEMBER_REF_EXPR, Kind.DECL_REF_EXPR):
+            used.add(each.referenced.get_usr())
+    functions = {each.referenced.get_usr() for each in statement.walk_preorder()
+                 if each.kind == Kind.CALL_EXPR and each.referenced}
+    return used - functions
+
+
+def changed_by(statement, used):
+    """Returns the variables that a statement can change: the target of an assignment, else all."""
+    assignments = [each for each in statement.walk_preorder() if assigns(each)]
+    if len(assignments) != 1:
+        return used
+    target = next(assignments[0].get_children(), None)
+    while target is not None and target.kind not in (Kind.MEMBER_REF_EXPR, Kind.DECL_REF_EXPR):
+        if target.kind == Kind.CALL_EXPR and target.spelling != "operator[]" or (
+                target.kind == Kind.UNARY_OPERATOR):
+            return used
+        target = next(target.get_children(), None)
+    return {target.referenced.get_usr()} if target is not None and target.referenced else used
+
+
+def assigns(cursor):
+    """True for an assignment, an increment and a decrement."""
+    if cursor.kind == Kind.CALL_EXPR:
+        return cursor.spelling.startswith("operator") and cursor.spelling.endswith(("=", "++", "--"))
+    if cursor.kind == Kind.UNARY_OPERATOR:
+        return any(token.spelling in ("++", "--") for token in cursor.get_tokens())
+    return cursor.kind == Kind.COMPOUND_ASSIGNMENT_OPERATOR or (
+        cursor.kind == Kind.BINARY_OPERATOR and cursor.binary_operator == Binary.Assign)
 
 
 def is_pure(call):
-    """True for a call that gets nothing to change: const methods, and functions of values."""
+    """True for a call that changes nothing but the variables in it: const methods, functions of
+    values, and operators and element access of the standard library."""
     function = call.referenced
-    if function is None or function.result_type.kind == cindex.TypeKind.VOID:
+    if function is None:
+        return False
+    if is_of_std(function) and (function.spelling.startswith("operator") or
+                                function.spelling in ("at", "back", "begin", "data", "front")):
+        return True
+    if function.result_type.kind == cindex.TypeKind.VOID:
         return False
     if function.kind == Kind.CXX_METHOD and not (function.is_const_method() or
                                                  function.is_static_method()):
@@ -339,6 +373,16 @@ def is_pure(call):
                 not pointee.is_const_qualified()):
             return False
     return True
+
+
+def is_of_std(function):
+    """True for a function of namespace std, or of a class in it."""
+    scope = function.semantic_parent
+    while scope is not None and scope.kind != Kind.TRANSLATION_UNIT:
+        if scope.kind == Kind.NAMESPACE and scope.spelling == "std":
+            return True
+        scope = scope.semantic_parent
+    return False
 
 
 def is_constant(cursor):

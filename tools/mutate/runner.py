@@ -95,7 +95,8 @@ def run(command, limit, environment, folder=None):
 
 
 def sanitizer_options():
-    return {"ASAN_OPTIONS": "fast_unwind_on_malloc=1:symbolize=0", "UBSAN_OPTIONS": "symbolize=0"}
+    return {"ASAN_OPTIONS": "fast_unwind_on_malloc=1:symbolize=0", "UBSAN_OPTIONS": "symbolize=0",
+            "TSAN_OPTIONS": "symbolize=0"}
 
 
 @dataclasses.dataclass

@@ -31,17 +31,29 @@ foreach(floor base os)
     ${PROJECT_BINARY_DIR}/tests)
 endforeach()
 """,
-    "CMakePresets.json": json.dumps({"version": 6, "configurePresets": [{
-        "name": "asan", "generator": "Ninja", "cacheVariables": {
-            "CMAKE_CXX_COMPILER": "clang++-19", "CMAKE_CXX_FLAGS": "-std=c++2b"}}]}),
+    "CMakePresets.json": json.dumps({"version": 6, "configurePresets": [
+        {"name": name, "generator": "Ninja", "cacheVariables": {
+            "CMAKE_CXX_COMPILER": "clang++-19", "CMAKE_CXX_FLAGS": f"-std=c++2b {flags}"}}
+        for name, flags in (("asan", ""), ("tsan", "-fsanitize=thread"))]}),
     ".gitignore": "build/\n",
     "weir/base/limit.hpp": """#pragma once
 bool fits(int size);
 bool is_even(int number);
 int wait(int rounds);
 int unseen(int value);
+void count();
 """,
     "weir/base/limit.cpp": """#include "weir/base/limit.hpp"
+
+#include <mutex>
+
+static std::mutex mutex;
+static int counted;
+
+void count() {
+  const std::lock_guard lock(mutex);
+  ++counted;
+}
 
 static void count_down(int& number, int step) { number -= step; }
 
@@ -60,6 +72,13 @@ int unseen(int value) {
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
+TEST(Limit, ThreadsCount) {
+  std::thread other(count);
+  count();
+  other.join();
+}
 TEST(Limit, EightFits) { EXPECT_TRUE(fits(8)); }
 TEST(Limit, NineDoesNotFit) { EXPECT_FALSE(fits(9)); }
 TEST(Limit, TheWaitEnds) { EXPECT_EQ(wait(3), 0); }
@@ -109,7 +128,7 @@ class SessionTest(unittest.TestCase):
 
     def test_faults_in_code_that_no_test_reaches_survive(self):
         self.assertRegex(self.line(r"constant: 7 -> 7 [+] 1"),
-                         r"^survived [0-9a-f]{12} weir/base/limit.cpp:13: constant: .*"
+                         r"^survived [0-9a-f]{12} weir/base/limit.cpp:23: constant: .*"
                          r"floor: no test reaches it; above: no test reaches it")
 
     def test_faults_that_a_test_of_the_floor_sees_do_not_survive(self):
@@ -117,6 +136,10 @@ class SessionTest(unittest.TestCase):
 
     def test_a_fault_that_hangs_is_found(self):
         self.assertNotIn("count_down(rounds, 1);", self.first)
+
+    def test_a_fault_that_only_the_thread_sanitizer_sees_is_found(self):
+        self.assertNotIn("lock_guard", self.first)
+        self.assertTrue((self.root / "build/mutate/tree/build/tsan/tests/weir_base_test").exists())
 
     def test_faults_that_only_higher_floors_see_are_listed_apart(self):
         self.assertRegex(self.line("number % 2 == 0 -> number % 2 != 0"),
@@ -166,7 +189,7 @@ class SessionTest(unittest.TestCase):
         self.addCleanup(path.write_text, old)
         path.write_text(old.replace("size <= 8", "size <= 16"))
         drawn = self.run_tool("--since", "HEAD", "--list")
-        self.assertRegex(drawn, r"limit.cpp:5: comparison: size <= 16 -> size < 16")
+        self.assertRegex(drawn, r"limit.cpp:15: comparison: size <= 16 -> size < 16")
         self.assertNotIn("count_down", drawn)
 
     def test_tests_that_fail_without_a_fault_are_named_and_left_out(self):
