@@ -110,12 +110,12 @@ std::string ResponseReader::describe_error() const {
 
 bool ResponseReader::read_head(std::string_view& input) {
   const std::size_t before = head_.size();
-  head_.append(input.substr(0, head_bytes_max + 1 - before));
+  head_.append(input.substr(0, head_bytes_max - before));
   // The end of the head may have begun in the last piece.
   const std::size_t end = head_.find(head_end, before < 3 ? 0 : before - 3);
   if (end == std::string::npos) {
     input = {};
-    if (head_.size() > head_bytes_max) fail(ResponseError::malformed);
+    if (head_.size() == head_bytes_max) fail(ResponseError::malformed);
     return false;
   }
   input.remove_prefix(end + head_end.size() - before);

@@ -265,5 +265,244 @@ TEST(ResponseReader, RejectsAHeadWithoutEnd) {
   EXPECT_EQ(read_in_pieces({endless}, {}), bad(ResponseError::malformed));
 }
 
+TEST(ResponseReader, AcceptsAHeadOfTheLargestSizeOnly) {
+  const std::string begin = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: ";
+  const std::string end = "\r\n\r\n";
+  const std::size_t rest = ResponseReader::head_bytes_max - begin.size() - end.size();
+  const std::string largest = begin + std::string(rest, 'x') + end;
+  const std::string too_large = begin + std::string(rest + 1, 'x') + end;
+  for (const std::size_t first : {std::size_t{1}, largest.size() - 3, largest.size()}) {
+    const auto read = [&](std::string_view head) {
+      return read_in_pieces({head.substr(0, first), head.substr(first), "hello"}, {});
+    };
+    EXPECT_EQ(read(largest), good(1)) << first;
+    EXPECT_EQ(read(too_large), bad(ResponseError::malformed)) << first;
+  }
+}
+
+TEST(ResponseReader, AcceptsStatusesFrom100To599) {
+  const auto read = [](const std::string& status, unsigned expected) {
+    ResponseRules rules;
+    rules.status = expected;
+    return read_every_way("HTTP/1.1 " + status + " X\r\nContent-Length: 0\r\n\r\n", rules);
+  };
+  EXPECT_EQ(read("200", 200), good(1));
+  EXPECT_EQ(read("599", 599), good(1));
+  EXPECT_EQ(read("600", 600), bad(ResponseError::malformed));
+  EXPECT_EQ(read("099", 99), bad(ResponseError::malformed));
+  EXPECT_EQ(read("199", 200), bad(ResponseError::malformed)) << "interim, but has a length";
+  for (const std::string status : {"100", "102", "199"}) {
+    EXPECT_EQ(read_every_way("HTTP/1.1 " + status + " X\r\n\r\n" + hello), good(1)) << status;
+  }
+  EXPECT_EQ(read_every_way("HTTP/1.1 100 X\r\nTransfer-Encoding: chunked\r\n\r\n" + hello),
+            bad(ResponseError::malformed));
+}
+
+TEST(ResponseReader, ReadsNoBodyAfter304) {
+  ResponseRules rules;
+  rules.status = 304;
+  const std::string same = "HTTP/1.1 304 Same\r\nContent-Length: 5\r\n\r\n";
+  EXPECT_EQ(read_every_way(same + same, rules), good(2));
+}
+
+TEST(ResponseReader, RejectsARepeatedTransferEncoding) {
+  EXPECT_EQ(read_every_way("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+                           "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+            bad(ResponseError::malformed));
+  EXPECT_EQ(read_every_way("HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n0\r\n\r\n"),
+            good(1));
+}
+
+TEST(ResponseReader, RejectsAllInputIfNoResponseIsWanted) {
+  ResponseReference reference;
+  ResponseReader reader(reference);
+  EXPECT_EQ(reader.read("", 0), 0U);
+  EXPECT_EQ(reader.error(), ResponseError::none);
+  EXPECT_EQ(reader.read(hello, 0), 0U);
+  EXPECT_EQ(reader.error(), ResponseError::unexpected);
+  EXPECT_EQ(reader.end(), 0U);
+  EXPECT_EQ(reader.error(), ResponseError::unexpected) << "the first error stays";
+}
+
+TEST(ResponseReader, IsIdleBetweenResponses) {
+  ResponseReference reference;
+  ResponseReader reader(reference);
+  EXPECT_TRUE(reader.idle());
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(reader.read(hello.substr(0, 5), 1), 0U);
+    EXPECT_FALSE(reader.idle()) << "in the head";
+    EXPECT_EQ(reader.read(hello.substr(5, hello.size() - 6), 1), 0U);
+    EXPECT_FALSE(reader.idle()) << "in the body";
+    EXPECT_EQ(reader.read("o", 1), 1U);
+    EXPECT_TRUE(reader.idle());
+  }
+  EXPECT_EQ(reader.end(), 0U);
+  EXPECT_EQ(reader.error(), ResponseError::none) << "the connection may end between responses";
+  EXPECT_TRUE(reference.known);
+  EXPECT_EQ(reference.body, "hello");
+  EXPECT_EQ(reference.body_bytes, 5U);
+}
+
+TEST(ResponseReader, TakesOnlyWholeResponsesAsRepetitions) {
+  ResponseReference reference;
+  ResponseReader reader(reference);
+  const std::string begin = hello.substr(0, hello.size() - 2);
+  EXPECT_EQ(reader.read(begin, 1), 0U);
+  EXPECT_EQ(reader.read("lo", 1), 1U);
+  EXPECT_EQ(reader.read("lo", 1), 0U) << "the end of a response is not a response";
+  EXPECT_EQ(reader.read("\r\n\r\n", 1), 0U);
+  EXPECT_EQ(reader.error(), ResponseError::malformed);
+}
+
+TEST(ResponseReader, ReportsTheFirstDifferentByteOfABodyInPieces) {
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n";
+  ResponseReference reference;
+  ResponseReader reader(reference);
+  EXPECT_EQ(reader.read(head + "abcdefgh", 1), 1U);
+  EXPECT_EQ(reader.read(head + "ab", 1), 0U);
+  EXPECT_EQ(reader.read("cdX", 1), 0U);
+  EXPECT_EQ(reader.error(), ResponseError::none) << "the length is compared first";
+  EXPECT_EQ(reader.read("Ygh", 1), 0U);
+  EXPECT_EQ(reader.error(), ResponseError::body);
+  EXPECT_EQ(reader.describe_error(), "byte 4 of the body: expected 'e', got 'X': " + head);
+}
+
+TEST(ResponseReader, ADifferenceConcernsItsOwnConnectionOnly) {
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
+  ResponseReference reference;
+  ResponseReader first(reference);
+  EXPECT_EQ(first.read(head + "ab", 1), 1U);
+  ResponseReader second(reference);
+  EXPECT_EQ(second.read(head + "aX", 1), 0U);
+  ResponseReader third(reference);
+  EXPECT_EQ(third.read(head + "ab", 1), 1U);
+  EXPECT_EQ(third.error(), ResponseError::none);
+}
+
+TEST(ResponseReader, ShowsPrintableBytesAndTheCodesOfOthers) {
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n";
+  const auto shown = [&](char expected, char got) {
+    return description(head + expected, head + got);
+  };
+  EXPECT_EQ(shown('!', ' '), "byte 0 of the body: expected '!', got byte 32: " + head);
+  EXPECT_EQ(shown('~', '\x7f'), "byte 0 of the body: expected '~', got byte 127: " + head);
+  EXPECT_EQ(shown('\xff', 'a'), "byte 0 of the body: expected byte 255, got 'a': " + head);
+}
+
+TEST(ResponseReader, DescriptionsShowAtMost400BytesOfAServer) {
+  const std::string long_head = "HTTP/2 200\r\nX: " + std::string(500, 'x') + "\r\n\r\n";
+  EXPECT_EQ(description(hello, long_head), long_head.substr(0, 400));
+  const std::string more(500, 'm');
+  EXPECT_EQ(description(hello, hello + more),
+            "unexpected bytes after the last response: " + more.substr(0, 400));
+}
+
+TEST(ResponseReader, FindsOptionsInTheConnectionHeader) {
+  const auto closes = [](const std::string& version, const std::string& value) {
+    ResponseReference reference;
+    ResponseReader reader(reference);
+    const std::string line = value.empty() ? "" : "Connection:" + value + "\r\n";
+    EXPECT_EQ(reader.read(version + " 200 OK\r\n" + line + "Content-Length: 0\r\n\r\n", 1), 1U);
+    return reader.closes();
+  };
+  for (const char* value : {"close", " CLOSE ", "close,x", "x,close", ", close", "x , close ,"}) {
+    EXPECT_TRUE(closes("HTTP/1.1", value)) << value;
+  }
+  for (const char* value : {"", "closed", "x-close", "keep-alive", "x,y", "clos,e"}) {
+    EXPECT_FALSE(closes("HTTP/1.1", value)) << value;
+  }
+  EXPECT_TRUE(closes("HTTP/1.0", ""));
+  EXPECT_TRUE(closes("HTTP/1.0", "x"));
+  EXPECT_TRUE(closes("HTTP/1.0", "keep-alive, close"));
+  EXPECT_FALSE(closes("HTTP/1.0", "x, Keep-Alive"));
+}
+
+TEST(ResponseReader, ABodyUntilTheEndCloses) {
+  ResponseReference reference;
+  reference.rules.closing = true;
+  ResponseReader reader(reference);
+  EXPECT_EQ(reader.read("HTTP/1.1 200 OK\r\n\r\nhel", 1), 0U);
+  EXPECT_EQ(reader.read("lo", 1), 0U);
+  EXPECT_FALSE(reader.idle());
+  EXPECT_EQ(reader.end(), 1U);
+  EXPECT_TRUE(reader.closes());
+  EXPECT_TRUE(reader.idle());
+  EXPECT_EQ(reference.body, "hello");
+
+  ResponseReader other(reference);
+  EXPECT_EQ(other.read("HTTP/1.1 200 OK\r\n\r\nhell", 1), 0U);
+  EXPECT_EQ(other.end(), 0U);
+  EXPECT_EQ(other.error(), ResponseError::length);
+}
+
+TEST(ResponseReader, ComparesNoByteBeyondTheComparedPart) {
+  constexpr std::size_t compared = ResponseReference::body_bytes_max;
+  const std::string head =
+      "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(compared + 1) + "\r\n\r\n";
+  const std::string body(compared + 1, 'a');
+  std::string last = body;
+  last[compared - 1] = 'b';
+  std::string beyond = body;
+  beyond[compared] = 'b';
+  ResponseReference reference;
+  ResponseReader reader(reference);
+  EXPECT_EQ(reader.read(head + body, 1), 1U);
+  EXPECT_EQ(reference.body.size(), compared);
+  EXPECT_EQ(reference.body_bytes, compared + 1);
+  EXPECT_EQ(reader.read(head + beyond, 1), 1U);
+  EXPECT_EQ(reader.read(head + last, 1), 0U);
+  EXPECT_EQ(reader.error(), ResponseError::body);
+}
+
+/// Reads `bodies` as responses that must have the numbers 998, 999, 100, 101 and so on.
+Outcome read_numbered(const std::vector<std::string>& bodies, std::string* described = nullptr) {
+  ResponseReference reference;
+  reference.rules.number_placeholder = {.offset = 0, .digits = 3};
+  ResponseReader reader(reference);
+  reader.expect(998);
+  Outcome outcome;
+  for (const std::string& body : bodies) {
+    outcome.whole += reader.read(
+        "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body, 1);
+  }
+  outcome.fault = reader.error();
+  const std::string text = reader.describe_error();
+  if (described != nullptr) *described = text.substr(0, text.find(": HTTP"));
+  return outcome;
+}
+
+TEST(ResponseReader, ExpectsTheNumbersOfTheRequestsInTheirOrder) {
+  std::string described;
+  EXPECT_EQ(read_numbered({"<998>", "<999>", "<100>", "<101>"}), good(4));
+  EXPECT_EQ(read_numbered({"<998>", "<998>"}, &described), bad(ResponseError::number, 1));
+  EXPECT_EQ(described, "expected 999, got 998");
+  EXPECT_EQ(read_numbered({"<998>", "<999>", "<101>"}, &described), bad(ResponseError::number, 2));
+  EXPECT_EQ(described, "expected 100, got 101");
+  EXPECT_EQ(read_numbered({"hello"}, &described), bad(ResponseError::number));
+  EXPECT_EQ(described, "expected 998, got: hello");
+}
+
+TEST(ResponseReader, ComparesTheBodyAroundTheNumber) {
+  std::string described;
+  EXPECT_EQ(read_numbered({"<998>", "(999>"}, &described), bad(ResponseError::body, 1));
+  EXPECT_EQ(described, "byte 0 of the body: expected '<', got '('");
+  EXPECT_EQ(read_numbered({"<998>", "<999)"}, &described), bad(ResponseError::body, 1));
+  EXPECT_EQ(described, "byte 4 of the body: expected '>', got ')'");
+  EXPECT_EQ(read_numbered({"<998>", "<999>>"}, &described), bad(ResponseError::length, 1));
+  EXPECT_EQ(described, "expected a body of 5 bytes, got 6");
+  EXPECT_EQ(read_numbered({"<998>", "<9"}, &described), bad(ResponseError::length, 1));
+}
+
+TEST(ResponseReader, NamesEveryError) {
+  EXPECT_EQ(name_of(ResponseError::none), "none");
+  EXPECT_EQ(name_of(ResponseError::malformed), "malformed response");
+  EXPECT_EQ(name_of(ResponseError::no_length), "response without length");
+  EXPECT_EQ(name_of(ResponseError::status), "wrong status");
+  EXPECT_EQ(name_of(ResponseError::length), "wrong length");
+  EXPECT_EQ(name_of(ResponseError::body), "wrong body");
+  EXPECT_EQ(name_of(ResponseError::number), "number of another request");
+  EXPECT_EQ(name_of(ResponseError::unexpected), "unexpected bytes");
+}
+
 }  // namespace
 }  // namespace weir::bench
