@@ -84,8 +84,11 @@ Task<Verdict> check_pipelining(const CheckTarget& target, const Case& test_case)
   std::size_t index = 0;
   for (const Response& each : outcome.responses) {
     if (!each.is_final()) continue;
+    if (index == pipeline_length) {
+      co_return with_sent(failed(expected, actual + ": more answers than requests"), made.sent);
+    }
     const int right = requests_missing_path(index) ? missing->status : target.get.status;
-    if (index == pipeline_length || each.status != right) {
+    if (each.status != right) {
       co_return with_sent(failed(expected, actual + ": answer " + std::to_string(index + 1) +
                                                " is " + std::to_string(each.status) +
                                                " instead of " + std::to_string(right)),
