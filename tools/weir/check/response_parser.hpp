@@ -38,6 +38,7 @@ struct Response {
 /// Threads: one at a time.
 class ResponseParser {
  public:
+  /// Largest input that is searched for the end of a head. More without an end are an error.
   static constexpr std::size_t head_bytes_max = 256 * 1024;
   /// Largest number of responses on one connection, including interim ones. More are an error and
   /// are not stored.

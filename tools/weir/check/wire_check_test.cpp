@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -149,6 +151,114 @@ TEST_F(WireCheck, DescribesOutcomesInWords) {
   case_.answers = 1;
   EXPECT_EQ(describe_expected(case_),
             "a rejection (4xx or 5xx) or an answer, then the server closes, 1 answer");
+}
+
+TEST_F(WireCheck, AcceptsTheStatusesThatACorrectRequestMayGet) {
+  target_.get.status = 418;
+  target_.post.status = 503;
+  for (const int status : {200, 201, 399, 404, 405}) {
+    EXPECT_TRUE(is_accepting_status(target_, false, status)) << status;
+    EXPECT_TRUE(is_accepting_status(target_, true, status)) << status;
+  }
+  for (const int status : {199, 400, 403, 406, 500}) {
+    EXPECT_FALSE(is_accepting_status(target_, false, status)) << status;
+    EXPECT_FALSE(is_accepting_status(target_, true, status)) << status;
+  }
+  EXPECT_TRUE(is_accepting_status(target_, false, 418));
+  EXPECT_FALSE(is_accepting_status(target_, true, 418));
+  EXPECT_TRUE(is_accepting_status(target_, true, 503));
+  EXPECT_FALSE(is_accepting_status(target_, false, 503));
+}
+
+TEST_F(WireCheck, AnErrorOfTheConnectionFails) {
+  case_.expect = {"200"};
+  Outcome outcome = answers({200});
+  outcome.connect_error = "no connection";
+  EXPECT_EQ(judged(outcome), failed);
+  outcome = answers({200});
+  outcome.protocol_error = "a broken chunk";
+  EXPECT_EQ(judged(outcome), failed);
+  EXPECT_EQ(evaluate(target_, case_, outcome).actual, "200, a broken chunk");
+}
+
+TEST_F(WireCheck, AResetCountsAsARefusalOnlyAfterAnError) {
+  Outcome outcome = answers({404});
+  outcome.reset = true;
+  EXPECT_EQ(judged(outcome), passed);
+  outcome = answers({200});
+  outcome.reset = true;
+  EXPECT_EQ(judged(outcome), failed);
+  outcome = answers({});
+  outcome.reset = true;
+  EXPECT_EQ(judged(outcome), not_applicable);
+  EXPECT_EQ(evaluate(target_, case_, outcome).actual,
+            "reset without an answer: the server accepted nothing");
+  case_.expect = {"wait"};
+  EXPECT_EQ(judged(outcome), failed);
+  case_.expect = {"400"};
+  outcome = answers({404});
+  EXPECT_EQ(judged(outcome), failed);
+  outcome.responses[0].closes = true;
+  EXPECT_EQ(judged(outcome), passed) << "the server announces that it reads nothing more";
+  case_.rule = &fields_;
+  fields_.name = "method";
+  EXPECT_EQ(judged(answers({405})), passed);
+}
+
+TEST_F(WireCheck, OtherExpectationsAreNotMetBySilence) {
+  for (const char* expected : {"200", "505", "closeok", "100"}) {
+    case_.expect = {expected};
+    EXPECT_EQ(judged(answers({})), failed) << expected;
+    EXPECT_EQ(judged(answers({}, true)), failed) << expected;
+  }
+}
+
+TEST_F(WireCheck, AlsoPassesWithAnyNumberOfResponses) {
+  case_.expect = {"400"};
+  case_.also = {"200"};
+  case_.answers = 1;
+  EXPECT_EQ(judged(answers({200, 200})), passed);
+  case_.also.clear();
+  case_.lenient = {"200"};
+  target_.lenient = true;
+  EXPECT_EQ(judged(answers({200, 200})), passed);
+}
+
+TEST_F(WireCheck, ExplainsWhyACaseIsNotApplicable) {
+  for (const char* rule : {"chunks", "after-an-error", "smuggling"}) {
+    chunks_.name = rule;
+    case_.rule = &chunks_;
+    const Verdict verdict = evaluate(target_, case_, answers({200}, true));
+    EXPECT_EQ(verdict.kind, not_applicable) << rule;
+    EXPECT_EQ(verdict.expected, "a rejection (4xx or 5xx)");
+    EXPECT_EQ(verdict.actual, "200, closed: answered before it had read the body");
+  }
+  case_.rule = &fields_;
+  EXPECT_EQ(judged(answers({200}, true)), failed);
+  case_.expect = {"200"};
+  case_.answers = 3;
+  Outcome outcome = answers({200, 200}, true);
+  outcome.responses.back().closes = true;
+  const Verdict verdict = evaluate(target_, case_, outcome);
+  EXPECT_EQ(verdict.kind, not_applicable);
+  EXPECT_EQ(verdict.expected, "the answer to a valid request, 3 answers");
+  EXPECT_EQ(verdict.actual, "200 × 2, closed: the server closes earlier, as announced");
+  outcome.closed_by_server = false;
+  EXPECT_EQ(judged(outcome), failed);
+}
+
+TEST_F(WireCheck, DescribesExpectationsInWords) {
+  const auto described = [this](const char* expected, std::optional<std::size_t> count) {
+    case_.expect = {expected};
+    case_.answers = count;
+    return describe_expected(case_);
+  };
+  EXPECT_EQ(described("wait", 0), "no answer yet");
+  EXPECT_EQ(described("100", std::nullopt), "100 first");
+  EXPECT_EQ(described("400", 1), "a rejection (4xx or 5xx), 1 answer");
+  EXPECT_EQ(described("200", 2), "the answer to a valid request, 2 answers");
+  EXPECT_EQ(described("closeok", std::nullopt), "an answer, then the server closes");
+  EXPECT_EQ(described("505", std::nullopt), "505");
 }
 
 }  // namespace
