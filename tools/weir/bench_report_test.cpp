@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <string>
+#include <string_view>
+
 namespace weir::bench {
 namespace {
 
@@ -90,6 +94,165 @@ TEST(BenchReport, AddsUpTheResultsOfThreads) {
   EXPECT_EQ(total.latency.count(), 2000U);
   EXPECT_EQ(total.errors.of(LoadError::reset), 2U);
   EXPECT_EQ(total.backend, "epoll");
+}
+
+TEST(BenchReport, TextHasOneLineForEachMeasure) {
+  LoadResult result = clean_result();
+  EXPECT_EQ(to_text(plan(), result),
+            "64 connections, depth 2, 2.00 s, on epoll\n"
+            "  rate       500 responses/s\n"
+            "  verified   1000 responses, status 200, body of 11 bytes\n"
+            "  latency    p50 0.2 us  p90 0.2 us  p99 0.2 us  p99.9 0.2 us  max 0.2 us\n"
+            "  errors     none\n");
+}
+
+TEST(BenchReport, TextShowsWhatIsNotZero) {
+  LoadPlan own = plan();
+  own.connections = 3;
+  own.depth = 1;
+  own.new_connections = true;
+  own.rate = 750;
+  own.rules.status = 204;
+  LoadResult result = clean_result();
+  result.late = 7;
+  result.unanswered = 2;
+  result.abandoned = 3;
+  result.starved = 4;
+  result.unsent = 5;
+  result.closed_by_server = 6;
+  result.server_cpu_time = 500ms;
+  result.latency = {};
+  result.latency.record(999, 80);
+  result.latency.record(1'000'000, 15);
+  result.latency.record(1'000'000'000, 5);
+  result.errors.count(LoadError::reset, "broken");
+  EXPECT_EQ(to_text(own, result),
+            "3 connections, one request each, depth 1, 2.00 s, on epoll\n"
+            "  rate       500 responses/s (requested: 750 requests/s)\n"
+            "  verified   1007 responses, status 204, body of 11 bytes\n"
+            "  latency    p50 1.0 us  p90 1.00 ms  p99 1.00 s  p99.9 1.00 s  max 1.00 s\n"
+            "  server     2000 requests per second of server CPU time, 25.0 % busy\n"
+            "  closed     6 connections, after Connection: close\n"
+            "  unanswered 2 requests\n"
+            "  abandoned  3 requests\n"
+            "  starved    4 connections got no response in the whole time\n"
+            "  unsent     5 requests were due\n"
+            "  errors     1 × connection broken: broken\n");
+}
+
+TEST(BenchReport, JsonTellsTheCountsApart) {
+  LoadPlan own = plan();
+  own.new_connections = true;
+  own.rate = 750;
+  LoadResult result = clean_result();
+  result.late = 1;
+  result.unanswered = 2;
+  result.abandoned = 3;
+  result.starved = 4;
+  result.unsent = 5;
+  result.closed_by_server = 6;
+  result.bytes_received = 7;
+  result.latency = {};
+  result.latency.record(1, 80);
+  result.latency.record(2, 15);
+  result.latency.record(3, 4);
+  result.latency.record(5, 1);
+  result.server_cpu_time = 0ms;
+  EXPECT_EQ(to_json(own, result),
+            R"({"connections": 64, "depth": 2, "new_connections": true, "rate": 750.000, )"
+            R"("backend": "epoll", "seconds": 2.000000000, "responses": 1000, )"
+            R"("late": 1, "unanswered": 2, "abandoned": 3, "starved": 4, "unsent": 5, )"
+            R"("opened": 64, "closed_by_server": 6, )"
+            R"("bytes_received": 7, "body_bytes": 11, "responses_per_second": 500.000, )"
+            R"("latency_ns": {"min": 1, "mean": 1.3, "p50": 1, "p90": 2, "p99": 3, )"
+            R"("p99.9": 5, "max": 5}, "histogram_ns": [[1, 80], [2, 15], [3, 4], [5, 1]], )"
+            R"("error_count": 0, "errors": {}})"
+            "\n");
+}
+
+TEST(BenchReport, EscapesEverythingThatIsNotPrintable) {
+  LoadResult result = clean_result();
+  result.errors.count(LoadError::ended, std::string("\x1f ~\x7f\0", 5));
+  EXPECT_TRUE(
+      to_text(plan(), result)
+          .ends_with("  errors     1 × closed before the answer: \\u001f ~\\u007f\\u0000\n"));
+}
+
+TEST(BenchReport, StarvedConnectionsAreNotCleanAndLateResponsesAre) {
+  LoadResult starved = clean_result();
+  starved.starved = 1;
+  EXPECT_FALSE(is_clean(starved));
+  LoadResult late;
+  late.late = 1;
+  EXPECT_TRUE(is_clean(late));
+}
+
+TEST(BenchReport, AddsUpEveryCountOfThreads) {
+  LoadResult each;
+  each.responses = 1;
+  each.late = 2;
+  each.unanswered = 3;
+  each.abandoned = 4;
+  each.starved = 5;
+  each.unsent = 6;
+  each.connections = 7;
+  each.closed_by_server = 8;
+  each.bytes_received = 9;
+  each.body_bytes = 10;
+  each.length = 2s;
+  each.body = "body";
+  each.server_cpu_time = 3s;
+  LoadResult total = each;
+  each.length = 1s;
+  each.server_cpu_time = 4s;
+  each.backend = "poll";
+  total.add(each);
+  EXPECT_EQ(total.responses, 2U);
+  EXPECT_EQ(total.late, 4U);
+  EXPECT_EQ(total.unanswered, 6U);
+  EXPECT_EQ(total.abandoned, 8U);
+  EXPECT_EQ(total.starved, 10U);
+  EXPECT_EQ(total.unsent, 12U);
+  EXPECT_EQ(total.connections, 14U);
+  EXPECT_EQ(total.closed_by_server, 16U);
+  EXPECT_EQ(total.bytes_received, 18U);
+  EXPECT_EQ(total.body_bytes, 10U);
+  EXPECT_EQ(total.length, 2s) << "the threads measure at the same time";
+  EXPECT_EQ(total.server_cpu_time, 3s) << "one thread measures it";
+  EXPECT_EQ(total.backend, "poll");
+  EXPECT_EQ(total.body, "body");
+  EXPECT_EQ(total.errors.total(), 0U);
+  each.body_bytes = 11;
+  total.add(each);
+  EXPECT_EQ(total.errors.of(ResponseError::body), 1U) << "beyond the compared part";
+  EXPECT_EQ(total.body_bytes, 11U);
+}
+
+TEST(BenchReport, KeepsTheFirstErrorOfEachKind) {
+  ErrorCounts counts;
+  counts.count(LoadError::reset, "one");
+  counts.count(LoadError::reset, "two");
+  ErrorCounts other;
+  other.count(LoadError::reset, "three");
+  other.count(LoadError::timed_out, "four");
+  counts.add(other);
+  EXPECT_EQ(counts.total(), 4U);
+  EXPECT_EQ(counts.of(LoadError::reset), 3U);
+  EXPECT_EQ(counts.of(LoadError::timed_out), 1U);
+  std::string seen;
+  counts.visit([&](std::string_view name, std::uint64_t count, std::string_view first) {
+    seen.append(name).append(" ").append(std::to_string(count)).append(" ").append(first) += '\n';
+  });
+  EXPECT_EQ(seen, "timed out 1 four\nconnection broken 3 one\n");
+}
+
+TEST(BenchReport, NamesEveryErrorOfALoad) {
+  EXPECT_EQ(name_of(LoadError::refused), "connection refused");
+  EXPECT_EQ(name_of(LoadError::not_connected), "could not connect");
+  EXPECT_EQ(name_of(LoadError::timed_out), "timed out");
+  EXPECT_EQ(name_of(LoadError::reset), "connection broken");
+  EXPECT_EQ(name_of(LoadError::ended), "closed before the answer");
+  EXPECT_EQ(name_of(LoadError::not_closed), "not closed after the answer");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace weir::bench {
@@ -112,6 +113,44 @@ TEST(Histogram, AddMergesEverything) {
   EXPECT_EQ(low.percentile(90), 10U);
   EXPECT_EQ(low.percentile(91), 5000U);
   EXPECT_DOUBLE_EQ(low.mean(), (90 * 10 + 10 * 5000) / 100.0);
+}
+
+TEST(Histogram, VisitsTheBucketsInAscendingOrder) {
+  Histogram histogram;
+  for (const std::uint64_t value : {1000U, 3U, 255U, 256U, 257U, 258U, 511U, 512U, 515U, 516U}) {
+    histogram.record(value, value);
+  }
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;
+  histogram.visit([&](std::uint64_t top, std::uint64_t count) { seen.emplace_back(top, count); });
+  const std::vector<std::pair<std::uint64_t, std::uint64_t>> expected{
+      {3, 3},     {255, 255},  {257, 513}, {259, 258},
+      {511, 511}, {515, 1027}, {519, 516}, {1003, 1000}};
+  EXPECT_EQ(seen, expected);
+}
+
+TEST(Histogram, TheLastBucketEndsAtTheLargestValue) {
+  Histogram histogram;
+  histogram.record(Histogram::value_max);
+  histogram.record(Histogram::value_max + 1);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;
+  histogram.visit([&](std::uint64_t top, std::uint64_t count) { seen.emplace_back(top, count); });
+  const std::vector<std::pair<std::uint64_t, std::uint64_t>> expected{{Histogram::value_max, 2}};
+  EXPECT_EQ(seen, expected);
+  EXPECT_EQ(histogram.percentile(50), Histogram::value_max + 1);
+}
+
+TEST(Histogram, PercentilesStayBetweenMinimumAndMaximum) {
+  Histogram histogram;
+  histogram.record(1000);
+  histogram.record(5000);
+  EXPECT_EQ(histogram.percentile(-1), histogram.percentile(0));
+  EXPECT_EQ(histogram.percentile(0), 1003U) << "the largest value of the bucket of 1000";
+  EXPECT_EQ(histogram.percentile(50), 1003U);
+  EXPECT_EQ(histogram.percentile(50.1), 5000U);
+  EXPECT_EQ(histogram.percentile(101), 5000U);
+  Histogram one;
+  one.record(1000);
+  EXPECT_EQ(one.percentile(50), 1000U);
 }
 
 }  // namespace

@@ -433,5 +433,97 @@ TEST_F(Load, APlanOfZeroRequestsSendsNone) {
   EXPECT_EQ(result.responses + result.unanswered, 0U);
 }
 
+TEST(LoadPlan, SharesKeepConnectionsApart) {
+  LoadPlan plan = plan_of(10, 101);
+  plan.rate = 1000;
+  plan.server_cpu_time = [] { return std::optional<Duration>(1s); };
+  const unsigned connections[] = {4, 3, 3};
+  const std::uint64_t requests[] = {34, 34, 33};
+  for (unsigned thread = 0; thread < 3; ++thread) {
+    const LoadPlan share = share_of(plan, thread, 3);
+    EXPECT_EQ(share.connections, connections[thread]);
+    EXPECT_EQ(share.requests, requests[thread]);
+    EXPECT_EQ(share.first_connection_index, thread * 4);
+    EXPECT_DOUBLE_EQ(share.rate, 100.0 * connections[thread]);
+    EXPECT_EQ(share.server_cpu_time != nullptr, thread == 0) << "one thread measures the server";
+  }
+}
+
+TEST_F(Load, CountsBytesAndStoresTheFirstBody) {
+  const Behaviour answering = [](tcp::Stream stream) -> Task<> {
+    while (co_await stream.read()) {
+      if (!co_await stream.write(hello_response)) co_return;
+    }
+  };
+  const LoadResult result = on_raw(answering, plan_of(2, 10));
+  EXPECT_EQ(result.responses, 10U);
+  EXPECT_EQ(result.bytes_received, 10 * hello_response.size());
+  EXPECT_EQ(result.body, "hello");
+  EXPECT_EQ(result.body_bytes, 5U);
+  EXPECT_EQ(result.closed_by_server, 0U);
+}
+
+TEST_F(Load, MeasuresTheServerInTheMeasuredTimeOnly) {
+  const Behaviour slow = [](tcp::Stream stream) -> Task<> {
+    while (co_await stream.read()) {
+      static_cast<void>(co_await sleep(100ms));
+      if (!co_await stream.write(hello_response)) co_return;
+    }
+  };
+  LoadPlan plan = plan_of(1, std::nullopt);
+  plan.warm_up = 1050ms;
+  plan.length = 2s;
+  plan.server_cpu_time = [this] { return std::optional<Duration>(elapsed() / 4); };
+  const LoadResult result = on_raw(slow, plan);
+  EXPECT_EQ(result.server_cpu_time, 500ms);
+  EXPECT_EQ(result.length, 2s);
+  EXPECT_EQ(result.responses, 20U);
+  EXPECT_EQ(result.late, 1U);
+  EXPECT_DOUBLE_EQ(result.per_second, 10);
+  EXPECT_EQ(result.latency.min(), 100'000'000U);
+  EXPECT_EQ(result.latency.max(), 100'000'000U);
+  EXPECT_EQ(result.bytes_received, 21 * hello_response.size()) << "without the warm-up";
+}
+
+TEST_F(Load, AnAnnouncedCloseLeavesTheRestOfABatchUnanswered) {
+  const Behaviour one_of_three = [](tcp::Stream stream) -> Task<> {
+    static_cast<void>(co_await stream.read());
+    static_cast<void>(co_await stream.write(hello_closing));
+    while (co_await stream.read()) {
+    }
+  };
+  LoadPlan plan = plan_of(1, 9);
+  plan.depth = 3;
+  const LoadResult result = on_raw(one_of_three, plan);
+  EXPECT_EQ(result.responses, 3U);
+  EXPECT_EQ(result.unanswered, 6U);
+  EXPECT_EQ(result.closed_by_server, 3U);
+  EXPECT_EQ(result.connections, 3U);
+  EXPECT_EQ(result.errors.total(), 0U);
+}
+
+TEST_F(Load, BytesAfterTheOnlyResponseAreAnError) {
+  const Behaviour talkative = [](tcp::Stream stream) -> Task<> {
+    static_cast<void>(co_await stream.read());
+    static_cast<void>(co_await stream.write(hello_closing));
+    static_cast<void>(co_await sleep(10ms));
+    static_cast<void>(co_await stream.write("more"));
+  };
+  LoadPlan plan = plan_of(1, 2);
+  plan.new_connections = true;
+  const LoadResult result = on_raw(talkative, plan);
+  EXPECT_EQ(result.responses, 2U);
+  EXPECT_EQ(result.errors.of(ResponseError::unexpected), 2U);
+  EXPECT_EQ(result.errors.total(), 2U);
+}
+
+TEST_F(Load, AFailedConnectionPausesBeforeItTriesAgain) {
+  LoadPlan plan = plan_of(1, 5);
+  const LoadResult result = run_made(generate_load, plan);
+  EXPECT_EQ(result.errors.of(LoadError::refused), 5U);
+  EXPECT_EQ(elapsed(), 40ms) << "10 ms for each, except the one before the load begins";
+  EXPECT_EQ(result.connections, 0U);
+}
+
 }  // namespace
 }  // namespace weir::bench

@@ -45,5 +45,23 @@ TEST(NumberPlaceholder, ConnectionsBeginFarApart) {
   EXPECT_GT(firsts.size(), 990U);
 }
 
+TEST(NumberPlaceholder, NumbersCountUpAndStartOver) {
+  const NumberPlaceholder one{.offset = 0, .digits = 1};
+  EXPECT_EQ(one.next(8), 9U);
+  EXPECT_EQ(one.next(9), 1U);
+  const NumberPlaceholder most{.offset = 0, .digits = NumberPlaceholder::digits_max};
+  EXPECT_EQ(most.next(999'999'999'999'999'998), 999'999'999'999'999'999U);
+  EXPECT_EQ(most.next(999'999'999'999'999'999), 100'000'000'000'000'000U);
+  EXPECT_EQ(NumberPlaceholder().digits, 0U);
+}
+
+TEST(NumberPlaceholder, FindsARunAtTheEndOrAtTheBegin) {
+  EXPECT_EQ(NumberPlaceholder::find("ab##")->offset, 2U);
+  EXPECT_EQ(NumberPlaceholder::find("ab##")->digits, 2U);
+  EXPECT_EQ(NumberPlaceholder::find("#ab")->offset, 0U);
+  EXPECT_EQ(NumberPlaceholder::find("#ab")->digits, 1U);
+  EXPECT_EQ(NumberPlaceholder::find("#a#").error(), Errc::bad_input);
+}
+
 }  // namespace
 }  // namespace weir::bench

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "weir/net/listen/listener.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
@@ -103,6 +105,45 @@ TEST(Url, RejectsHeadersThatChangeTheRequest) {
     options.headers = {header};
     EXPECT_EQ(make_request(target, options).error(), Errc::bad_input) << header;
   }
+}
+
+TEST(Url, SendsALengthIfTheMethodRequiresOne) {
+  const Url target = *parse_url("http://localhost/a");
+  const auto made = [&](const std::string& method, const std::string& body) {
+    RequestOptions options;
+    options.method = method;
+    options.body = body;
+    return make_request(target, options).value();
+  };
+  const std::string host = " /a HTTP/1.1\r\nHost: localhost\r\n";
+  EXPECT_EQ(made("POST", ""), "POST" + host + "Content-Length: 0\r\n\r\n");
+  EXPECT_EQ(made("PUT", ""), "PUT" + host + "Content-Length: 0\r\n\r\n");
+  EXPECT_EQ(made("DELETE", ""), "DELETE" + host + "\r\n");
+  EXPECT_EQ(made("GET", "x"), "GET" + host + "Content-Length: 1\r\n\r\nx");
+}
+
+TEST(Url, KeepsHeadersInTheirOrder) {
+  RequestOptions options;
+  options.headers = {"A:b", "C:\td ", "Content-Length: 0 "};
+  EXPECT_EQ(make_request(*parse_url("http://localhost/"), options),
+            "GET / HTTP/1.1\r\nHost: localhost\r\nA:b\r\nC:\td \r\nContent-Length: 0 \r\n\r\n");
+  options.headers = {"Content-Length: 0", "Content-Length: 0"};
+  EXPECT_EQ(make_request(*parse_url("http://localhost/"), options).error(), Errc::bad_input);
+  options.headers = {""};
+  EXPECT_EQ(make_request(*parse_url("http://localhost/"), options).error(), Errc::bad_input);
+}
+
+TEST(Url, HasAPathEvenIfOnlyAQueryIsGiven) {
+  EXPECT_EQ(parse_url("http://localhost?a=b")->path_and_query, "/?a=b");
+  EXPECT_EQ(parse_url("http://localhost:80/a")->authority, "localhost:80");
+  EXPECT_EQ(parse_url("ftp://localhost/").error(), Errc::unsupported);
+  EXPECT_EQ(parse_url("httpx://localhost/").error(), Errc::unsupported);
+}
+
+TEST(Url, ReportsANameWithoutAnAddress) {
+  Url url;
+  url.host = "999.999.999.999:";  // neither a name nor an address
+  EXPECT_EQ(resolve(url).error(), Errc::not_found);
 }
 
 }  // namespace
