@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/app/http_server.hpp"
@@ -77,6 +78,76 @@ TEST_F(AdminTest, ShowsTheRatesOfEvents) {
   platform_.advance(*loop_, 3s);
   const std::string json = ask("/weir/services.json").body;
   EXPECT_NE(json.find("\"handled\":30,\"per_second\":10"), std::string::npos) << json;
+  stop();
+}
+
+TEST_F(AdminTest, EachAnswerHasItsTypeAndTheSecurityHeaders) {
+  mount_admin(admin_, app_);
+  serve_http(app_, admin_, {.endpoint = inside_});
+  ASSERT_TRUE(start());
+  const std::vector<std::pair<std::string, std::string>> types{
+      {"/weir/services", "text/html; charset=utf-8"},
+      {"/weir/services.json", "application/json"},
+      {"/weir/services.dot", "text/vnd.graphviz; charset=utf-8"},
+      {"/weir/services.txt", "text/plain; charset=utf-8"},
+      {"/weir/services.css", "text/css; charset=utf-8"}};
+  for (const auto& [path, type] : types) {
+    const sim::HttpResponse answer = ask(path);
+    EXPECT_EQ(answer.status, 200) << path;
+    EXPECT_EQ(answer.header("Content-Type"), type) << path;
+    EXPECT_TRUE(answer.header("Content-Security-Policy").starts_with("default-src 'none'; "))
+        << path;
+    EXPECT_EQ(answer.header("X-Content-Type-Options"), "nosniff") << path;
+    EXPECT_EQ(answer.header("Referrer-Policy"), "no-referrer") << path;
+    EXPECT_EQ(answer.header("Cache-Control"), "no-store") << path;
+  }
+  stop();
+}
+
+TEST_F(AdminTest, ThePageReloadsEveryTwoSecondsByDefault) {
+  mount_admin(admin_, app_);
+  serve_http(app_, admin_, {.endpoint = inside_});
+  ASSERT_TRUE(start());
+  const std::string page = ask("/weir/services").body;
+  EXPECT_NE(page.find("<title>Weir: services</title>"), page.npos);
+  EXPECT_NE(page.find("<meta http-equiv=\"refresh\" content=\"2\">"), page.npos);
+  stop();
+}
+
+TEST_F(AdminTest, ARateIsThatOfTheLastSamples) {
+  EventBus bus(1);
+  mount_admin(admin_, app_, {.events = &bus});
+  serve_http(app_, admin_, {.endpoint = inside_});
+  ASSERT_TRUE(start());
+  CoreEvents& events = bus.local(*loop_);
+  const auto publish = [&](int count) {
+    for (int number = 0; number < count; ++number) ASSERT_TRUE(events.publish(Tick{number}));
+  };
+  const auto expect_rate = [&](int handled, std::string_view rate) {
+    const std::string json = ask("/weir/services.json").body;
+    EXPECT_NE(json.find("\"handled\":" + std::to_string(handled) +
+                        ",\"per_second\":" + std::string(rate) + ","),
+              json.npos)
+        << json;
+  };
+  expect_rate(0, "0.0");
+  publish(10);
+  platform_.advance(*loop_, 500ms);
+  expect_rate(10, "20.0");
+  platform_.advance(*loop_, 500ms);
+  expect_rate(10, "10.0");  // the second sample
+  publish(20);
+  platform_.advance(*loop_, 1s);
+  expect_rate(30, "15.0");
+  publish(30);
+  platform_.advance(*loop_, 1s);
+  expect_rate(60, "20.0");
+  publish(40);
+  platform_.advance(*loop_, 1s);
+  expect_rate(100, "25.0");  // the fifth sample
+  publish(50);
+  platform_.advance(*loop_, 1s);
+  expect_rate(150, "35.0");  // since the second sample
   stop();
 }
 

@@ -84,5 +84,47 @@ TEST(GraphLayout, BoxesNeverOverlap) {
   }
 }
 
+TEST(GraphLayout, AColumnHasAtMostTheGivenNumberOfNodes) {
+  EXPECT_EQ(layout_graph(24, {}).columns, 1U);
+  EXPECT_EQ(layout_graph(25, {}).columns, 2U) << "24 by default";
+  EXPECT_EQ(layout_graph(3, {}, 3).columns, 1U);
+  const GraphLayout layers = layout_graph(8, {}, 3);
+  EXPECT_EQ(layers.columns, 3U);
+  EXPECT_EQ(layers.rows, 3);
+  for (std::size_t node = 0; node < 8; ++node) EXPECT_EQ(layers.nodes[node].column, node / 3);
+}
+
+TEST(GraphLayout, ColumnsAreCentred) {
+  const Edges edges{{0, 1}, {0, 2}, {0, 3}};
+  const GraphLayout layers = layout_graph(4, edges);
+  EXPECT_EQ(layers.columns, 2U);
+  EXPECT_EQ(layers.rows, 3);
+  EXPECT_EQ(layers.nodes[0].row, 1);
+  for (std::size_t node = 1; node < 4; ++node) {
+    EXPECT_EQ(layers.nodes[node].row, static_cast<double>(node - 1));
+  }
+}
+
+TEST(GraphLayout, AnEdgeThatPassesAColumnTakesHalfARow) {
+  const Edges edges{{0, 1}, {1, 2}, {0, 2}};
+  const GraphLayout layers = layout_graph(3, edges);
+  EXPECT_EQ(layers.rows, 2);
+  EXPECT_EQ(layers.nodes[0].row, 0.25);
+  EXPECT_EQ(layers.nodes[1].row, 0);
+  EXPECT_EQ(layers.edges[2][1].row, 1);
+  EXPECT_EQ(layers.nodes[2].row, 0.25);
+}
+
+TEST(GraphLayout, ANodeStandsBehindTheLongestPathToIt) {
+  const Edges edges{{0, 3}, {0, 1}, {1, 2}, {2, 3}, {4, 3}};
+  const GraphLayout layers = layout_graph(5, edges);
+  EXPECT_EQ(layers.columns, 4U);
+  EXPECT_EQ(layers.nodes[3].column, 3U);
+  EXPECT_EQ(layers.nodes[4].column, 0U);
+  ASSERT_EQ(layers.edges[0].size(), 4U);
+  ASSERT_EQ(layers.edges[4].size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(layers.edges[4][i].column, i);
+}
+
 }  // namespace
 }  // namespace weir::drawing

@@ -34,5 +34,54 @@ TEST(HtmlText, LongTextsAreCutBetweenCharacters) {
   EXPECT_EQ(truncate_utf8("", 4), "");
 }
 
+TEST(HtmlText, TheFirstAndLastCharactersOfEachSizeAreKept) {
+  for (const std::string text :
+       {" ", "~", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xE0\xBF\xBF", "\xE1\x80\x80",
+        "\xEC\xBF\xBF", "\xED\x80\x80", "\xED\x9F\xBF", "\xEE\x80\x80", "\xEF\xBF\xBD",
+        "\xF0\x90\x80\x80", "\xF0\xBF\xBF\xBF", "\xF1\x80\x80\x80", "\xF3\xBF\xBF\xBF",
+        "\xF4\x80\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_EQ(escape_html(text), text);
+    EXPECT_EQ(escape_html("<" + text + "a"), "&lt;" + text + "a");
+    EXPECT_EQ(truncate_utf8(text + "a", 2), text + "a") << "it is one character";
+  }
+}
+
+TEST(HtmlText, EachByteOfAnInvalidCharacterIsReplaced) {
+  const std::string sign = "\xEF\xBF\xBD";
+  for (const std::string text : {"\x80",
+                                 "\xBF",
+                                 "\xC1",
+                                 "\xC1\xBF",
+                                 "\xC2",
+                                 "\xC2\x7F",
+                                 "\xC2\xC0",
+                                 "\xDF",
+                                 "\xE0\x9F\xBF",
+                                 "\xE1\x80",
+                                 "\xE1\x80\xC0",
+                                 "\xE1\x80\x7F",
+                                 "\xE1\x7F\x80",
+                                 "\xEF\xBF",
+                                 "\xF0\x8F\xBF\xBF",
+                                 "\xF1\x80\x80",
+                                 "\xF1\x80\x80\x7F",
+                                 "\xF1\x80\xC0\x80",
+                                 "\xF5\x80\x80\x80",
+                                 "\xFF"}) {
+    std::string signs;
+    for (std::size_t i = 0; i < text.size(); ++i) signs += sign;
+    EXPECT_EQ(escape_html(text), signs);
+  }
+  EXPECT_EQ(escape_html("\xEF\xBF\xBE"), sign) << "a noncharacter";
+  EXPECT_EQ(escape_html("\x1F\r \n\t"), sign + sign + " \n\t");
+}
+
+TEST(HtmlText, EachInvalidByteCountsAsACharacter) {
+  EXPECT_EQ(truncate_utf8("\x80\x80", 2), "\x80\x80");
+  EXPECT_EQ(truncate_utf8("\x80\x80\x80", 2), "\x80…");
+  EXPECT_EQ(truncate_utf8("a", 1), "a");
+  EXPECT_EQ(truncate_utf8("ab", 1), "…");
+}
+
 }  // namespace
 }  // namespace weir::drawing

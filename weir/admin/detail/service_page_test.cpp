@@ -151,5 +151,74 @@ TEST(ServicePage, AnEmptyAppHasAPage) {
   EXPECT_NE(html.find("</svg>"), html.npos);
 }
 
+TEST(ServicePage, ARowHasAllDataOfAnInstance) {
+  const std::string html = to_html({"x", example(), {}, 1s});
+  EXPECT_NE(html.find("<tr><td>shop::Web</td><td class=\"fixed\">core 0</td><td class=\"fixed\">"
+                      "<span class=\"state running\">running</span></td><td class=\"count\">0.0 s"
+                      "</td><td></td><td>Store, Cache&lt;B&gt; (optional)</td></tr>\n"),
+            html.npos)
+      << html;
+  EXPECT_NE(html.find("<tr><td>shop::Store</td><td class=\"fixed\">core 1</td><td class=\"fixed\">"
+                      "<span class=\"state failed\">failed</span></td><td class=\"count\">0.0 s"
+                      "</td><td>no such file</td><td></td></tr>\n"),
+            html.npos)
+      << html;
+  EXPECT_NE(html.find("<p><span class=\"state running\">3 running</span> <span class=\"state "
+                      "waiting\">1 waiting</span> <span class=\"state failed\">1 failed</span> "
+                      "</p>"),
+            html.npos)
+      << html;
+  EXPECT_EQ(count(html, "<tr><td>"), 5U);
+}
+
+TEST(ServicePage, ReasonsAreSeparatedAndSharedServicesHaveNoCore) {
+  Explanation all = example();
+  all.services[0].placement = Placement::shared;
+  all.services[1].waits_for = {"A", "B", "C"};
+  const std::string html = to_html({"x", all, {}, 1s});
+  EXPECT_NE(html.find("<td>shop::Web</td><td class=\"fixed\">shared</td>"), html.npos) << html;
+  EXPECT_NE(html.find("<td>for A, B, C</td>"), html.npos) << html;
+}
+
+TEST(ServicePage, AnAgeHasTheUnitThatFits) {
+  const std::vector<std::pair<Duration, std::string>> ages{
+      {99ms, "0.0 s"}, {100ms, "0.1 s"},      {12340ms, "12.3 s"}, {2min - 1ms, "119.9 s"},
+      {2min, "2 min"}, {2h - 1ms, "119 min"}, {2h, "2 h"},         {48h - 1ms, "47 h"},
+      {48h, "2 days"}, {71h, "2 days"},       {72h, "3 days"}};
+  for (const auto& [length, text] : ages) {
+    Explanation all;
+    all.services = {report("A", 1, 0, ServiceState::running)};
+    all.services[0].state_duration = length;
+    const std::string html = to_html({"x", all, {}, 1s});
+    EXPECT_NE(html.find("<td class=\"count\">" + text + "</td>"), html.npos) << text;
+  }
+}
+
+TEST(ServicePage, TheReloadIntervalIsRoundedUp) {
+  for (const auto& [refresh, text] : std::vector<std::pair<Duration, std::string>>{
+           {1ns, "1"}, {1s, "1"}, {1001ms, "2"}, {60s, "60"}}) {
+    EXPECT_EQ(count(to_html({"x", {}, {}, refresh}),
+                    "<meta http-equiv=\"refresh\" content=\"" + text + "\">"),
+              1U)
+        << text;
+  }
+}
+
+TEST(ServicePage, EachCoresEventsAreARow) {
+  const ServicePage page{"x", {}, {{0, 12, 3.25, 4, 5}, {1, 7, 10, 8, 9}}, 1s};
+  const std::string html = to_html(page);
+  EXPECT_NE(html.find("<tr><td class=\"count\">0</td><td class=\"count\">3.3</td><td "
+                      "class=\"count\">12</td><td class=\"count\">4</td><td "
+                      "class=\"count\">5</td></tr>\n<tr><td class=\"count\">1</td><td "
+                      "class=\"count\">10.0</td><td class=\"count\">7</td><td "
+                      "class=\"count\">8</td><td class=\"count\">9</td></tr>\n</table>"),
+            html.npos)
+      << html;
+  EXPECT_EQ(to_json(page),
+            "{\"services\":[],\"events\":[{\"core\":0,\"handled\":12,\"per_second\":3.25,"
+            "\"rejected\":4,\"failures\":5},{\"core\":1,\"handled\":7,\"per_second\":10.0,"
+            "\"rejected\":8,\"failures\":9}]}");
+}
+
 }  // namespace
 }  // namespace weir::drawing
