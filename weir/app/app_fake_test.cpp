@@ -1,0 +1,195 @@
+// Tests of fakes, and of the placements and options of registered services.
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "weir/app/test/app_fixture.hpp"
+#include "weir/runtime/on_core.hpp"
+#include "weir/runtime/runtime.hpp"
+
+namespace weir {
+namespace {
+
+enum class Region { europe, asia };
+struct InAsia {
+  bool operator()(Region region) const { return region == Region::asia; }
+};
+struct Level {
+  int value;
+};
+
+struct Store {
+  virtual ~Store() = default;
+  virtual int value() const { return 1; }
+};
+struct Postgres : Store {};
+struct FakeStore : Store {
+  int value() const override { return 2; }
+  Task<> stop() { static_cast<void>(co_await sleep_until(never)); }
+};
+struct Other {};
+
+using FakeTest = AppTest;
+
+TEST_F(FakeTest, ReplacesAllServicesOfItsType) {
+  const ServiceId first =
+      app_.per_core<Postgres, Store>({.properties = {Region::asia}, .stop_timeout = 4s});
+  const ServiceId second = app_.per_core<Store>();
+  const ServiceId other = app_.per_core<Other>();
+  const ServiceId fake = app_.fake<Store>([] { return FakeStore(); });
+  EXPECT_FALSE(app_.contains(first));
+  EXPECT_FALSE(app_.contains(second));
+  EXPECT_TRUE(app_.contains(other));
+  EXPECT_TRUE(app_.contains(fake));
+  std::vector<int> seen;
+  struct Last {};
+  app_.per_core([&seen](Store& store, inject::Where<Store, InAsia> asian, Other&) {
+    seen = {store.value(), &store == &*asian};
+    return Last();
+  });
+  ASSERT_TRUE(start());
+  EXPECT_EQ(seen, (std::vector<int>{2, 1})) << "it has the properties of the first";
+  stop();
+  EXPECT_EQ(elapsed(), 4s) << "it has the stop timeout of the first";
+}
+
+TEST_F(FakeTest, MayBeOfTheSameType) {
+  app_.shared<Store>();
+  const ServiceId fake = app_.fake<Store>([] { return Store(); });
+  ASSERT_TRUE(start());
+  const auto services = app_.explain().services;
+  ASSERT_EQ(services.size(), 2U);
+  EXPECT_EQ(services[1].id, fake);
+  EXPECT_EQ(services[1].placement, Placement::shared);
+  stop();
+}
+
+TEST_F(FakeTest, NeedsAServiceOfItsType) {
+  const ServiceId other = app_.per_core<Other>();
+  EXPECT_THROW(app_.fake<Store>([] { return FakeStore(); }), std::invalid_argument);
+  EXPECT_TRUE(app_.contains(other));
+}
+
+/// Runs `body()` on core 0 of a runtime of two cores in memory.
+template <class Body>
+void run_on_two(const Body& body) {
+  MemoryPlatform platform({.cores = 2});
+  RuntimeOptions options;
+  options.cores = 2;
+  options.pin = false;
+  options.announce = false;
+  Runtime runtime(platform, options);
+  const auto on_first = [&](Scope& scope) -> Task<> {
+    if (scope.loop().core() == 0) co_await body();
+  };
+  EXPECT_EQ(runtime.run_on_each_core(on_first), 0);
+}
+
+TEST(FakeOnCores, HasTheCoreOfTheFirst) {
+  App app;
+  app.on_core<Store>(1);
+  app.per_core<Postgres, Store>();
+  app.fake<Store>([] { return Store(); });
+  const auto body = [&]() -> Task<> {
+    EXPECT_TRUE(co_await app.start());
+    const auto services = app.explain().services;
+    EXPECT_EQ(services.size(), 1U);
+    EXPECT_EQ(services.at(0).placement, Placement::on_core);
+    EXPECT_EQ(services.at(0).core, 1U);
+    co_await app.stop();
+  };
+  run_on_two(body);
+}
+
+struct NeedsOther {
+  explicit NeedsOther(Other&) {}
+};
+
+TEST(OnCore, OtherCoresCannotTakeTheService) {
+  App app;
+  app.on_core<Other>(1);
+  app.per_core<NeedsOther>();
+  const auto body = [&]() -> Task<> {
+    const Result<> started = co_await app.start();
+    EXPECT_EQ(started.error(), Errc::bad_configuration);
+  };
+  run_on_two(body);
+  const std::string needs(inject::type<NeedsOther>.name);
+  EXPECT_EQ(
+      app.errors(),
+      (std::vector<std::string>{needs + " requires " + std::string(inject::type<Other>.name) +
+                                ", which is on core 1, but " + needs + " is itself on core 0"}));
+}
+
+TEST(ExplainAsync, WorksOnEachCoreAndIsEmptyAfterTheStop) {
+  App app;
+  app.per_core<Other>();
+  std::vector<std::size_t> sizes;
+  const auto count = [&]() -> Task<std::size_t> {
+    const Explanation explanation = co_await app.explain_async();
+    co_return explanation.services.size();
+  };
+  const auto body = [&]() -> Task<> {
+    sizes.push_back(co_await count());
+    EXPECT_TRUE(co_await app.start());
+    sizes.push_back(co_await count());
+    sizes.push_back(co_await on_core(1, count));
+    co_await app.stop();
+    sizes.push_back(co_await count());
+  };
+  run_on_two(body);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{0, 2, 2, 0}));
+}
+
+using OnCoreTest = AppTest;
+
+TEST_F(OnCoreTest, TheCoreIsAtMost65535) {
+  EXPECT_THROW(app_.on_core<Other>(65536), std::out_of_range);
+  app_.on_core<Other>(65535);
+  EXPECT_EQ(start().error(), Errc::bad_configuration);
+  EXPECT_EQ(app_.errors(),
+            (std::vector<std::string>{std::string(inject::type<Other>.name) +
+                                      " is registered on core 65535, but the number of cores is "
+                                      "1"}));
+}
+
+TEST_F(OnCoreTest, TheCoreIsBelowTheNumberOfCores) {
+  app_.on_core<Other>(0);
+  const ServiceId beyond = app_.on_core<Other>(1);
+  EXPECT_EQ(start().error(), Errc::bad_configuration);
+  EXPECT_EQ(app_.errors().size(), 1U);
+  EXPECT_TRUE(run(app_.remove(beyond)));
+  EXPECT_TRUE(start());
+  EXPECT_TRUE(app_.errors().empty()) << "they are those of the last start";
+  stop();
+}
+
+TEST(Properties, HaveAtMostOneValueOfEachType) {
+  const Properties none;
+  EXPECT_TRUE(none.empty());
+  EXPECT_EQ(none.get<Region>(), nullptr);
+  const Properties two{Region::asia, Level{3}};
+  EXPECT_FALSE(two.empty());
+  ASSERT_NE(two.get<Region>(), nullptr);
+  EXPECT_EQ(*two.get<Region>(), Region::asia);
+  ASSERT_NE(two.get<Level>(), nullptr);
+  EXPECT_EQ(two.get<Level>()->value, 3);
+  EXPECT_EQ(two.get<int>(), nullptr);
+  const Properties copy = two;
+  EXPECT_EQ(copy.get<Level>(), two.get<Level>()) << "copies share their values";
+}
+
+TEST(ServiceIdTest, MatchesOnlyItsOwnService) {
+  const ServiceId id(3, 7);
+  EXPECT_EQ(id.index(), 3U);
+  EXPECT_EQ(id.serial(), 7U);
+  EXPECT_EQ(id, ServiceId(3, 7));
+  EXPECT_NE(id, ServiceId(3, 8));
+  EXPECT_NE(id, ServiceId(4, 7));
+  EXPECT_NE(ServiceId(), ServiceId(0, 0));
+  EXPECT_FALSE(App().contains(ServiceId()));
+}
+
+}  // namespace
+}  // namespace weir
