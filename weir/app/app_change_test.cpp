@@ -162,5 +162,63 @@ TEST_F(AppChange, ServicesAreRemovedAndAddedRepeatedly) {
   stop();
 }
 
+TEST_F(AppChange, AServiceThatIsStoppedBeforeTheStartWaits) {
+  const ServiceId store = app_.per_core<Store>();
+  app_.per_core<Cache>();
+  ASSERT_TRUE(run(app_.stop(store)));
+  ASSERT_TRUE(start());
+  EXPECT_TRUE(lines_.empty());
+  ASSERT_TRUE(run(app_.start(store)));
+  EXPECT_EQ(lines_, (Lines{"store made", "cache made"}));
+  stop();
+}
+
+TEST_F(AppChange, ChangesOfAnAppThatDoesNotRunTakeEffectAtItsStart) {
+  const ServiceId other = app_.per_core<Other>();
+  const ServiceId store = app_.per_core<Store>();
+  EXPECT_TRUE(app_.contains(other));
+  ASSERT_TRUE(run(app_.remove(other)));
+  EXPECT_FALSE(app_.contains(other));
+  ASSERT_TRUE(run(app_.apply()));
+  const ServiceId fresh = app_.per_core<Store>();
+  EXPECT_EQ(run(app_.replace(store, fresh)).error(), Errc::cancelled);
+  EXPECT_TRUE(app_.contains(store));
+  EXPECT_FALSE(app_.contains(fresh));
+  EXPECT_TRUE(lines_.empty());
+  ASSERT_TRUE(start());
+  EXPECT_EQ(lines_, (Lines{"store made"}));
+  stop();
+}
+
+TEST_F(AppChange, ACancelledStartContinues) {
+  const ServiceId store = app_.per_core<Store>();
+  app_.per_core<Cache>();
+  start_all();
+  ASSERT_TRUE(run(app_.stop(store)));
+  lines_.clear();
+  CancelSource cancel;
+  platform_.at(platform_.now() + 500ms, [&] { cancel.cancel(); });
+  EXPECT_EQ(run(app_.start(store), &cancel).error(), Errc::cancelled);
+  EXPECT_EQ(lines_, (Lines{"store made"}));
+  platform_.advance(*loop_, 1s);
+  EXPECT_EQ(lines_, (Lines{"store made", "cache made"}));
+  stop();
+}
+
+TEST_F(AppChange, OnlyItsOwnErrorsAreReported) {
+  bool good = true;
+  const ServiceId moody = app_.per_core([&good] { return Moody([&good] { return good; }); });
+  start_all();
+  ASSERT_TRUE(run(app_.stop(moody)));
+  good = false;
+  EXPECT_EQ(run(app_.start(moody)).error(), Errc::limit_reached);
+  EXPECT_EQ(run(app_.start(moody)).error(), Errc::limit_reached);
+  EXPECT_EQ(app_.errors().size(), 1U) << "not those of earlier changes";
+  app_.per_core<Other>();
+  EXPECT_TRUE(run(app_.apply()));
+  EXPECT_EQ(lines_, (Lines{"other made"}));
+  stop();
+}
+
 }  // namespace
 }  // namespace weir

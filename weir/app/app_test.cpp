@@ -318,5 +318,72 @@ TEST_F(AppTest, SpawnedTasksEndBeforeTheirService) {
   expect_order({"spawning stopping", "spawning work ended", "spawning gone"});
 }
 
+TEST_F(AppTest, AStartTakesAtMost30SecondsByDefault) {
+  app_.per_core<Endless>();
+  EXPECT_EQ(start().error(), Errc::timed_out);
+  EXPECT_EQ(elapsed(), 30s);
+}
+
+TEST_F(AppTest, AStopTakesAtMost10SecondsByDefault) {
+  app_.per_core<StopsNever>();
+  ASSERT_TRUE(start());
+  stop();
+  EXPECT_EQ(elapsed(), 10s);
+  EXPECT_EQ(platform_.logged().back(),
+            "weir: " + std::string(inject::type<StopsNever>.name) +
+                ": stop failed: " + make_error_code(Errc::timed_out).message());
+}
+
+TEST_F(AppTest, ACancelledStopCancelsTheServicesStops) {
+  app_.per_core<StopsNever>({.stop_timeout = 100s});
+  ASSERT_TRUE(start());
+  CancelSource cancel;
+  platform_.at(platform_.now() + 2s, [&] { cancel.cancel(); });
+  run(app_.stop(), &cancel);
+  EXPECT_EQ(elapsed(), 2s);
+  EXPECT_TRUE(has_line("stops never gone"));
+  EXPECT_FALSE(app_.running());
+}
+
+struct ThrowsInStop : JournaledService {
+  explicit ThrowsInStop(const Journal& journal) : JournaledService(journal, "throws") {}
+  Task<> stop() {
+    static_cast<void>(co_await sleep(1s));
+    throw std::runtime_error("stuck");
+  }
+};
+
+TEST_F(AppTest, AStopsExceptionIsLoggedAndTheServiceIsDestroyed) {
+  app_.per_core<ThrowsInStop>();
+  app_.per_core<Store>();
+  ASSERT_TRUE(start());
+  const std::size_t logged_before = platform_.logged().size();
+  stop();
+  EXPECT_TRUE(has_line("throws gone"));
+  ASSERT_EQ(platform_.logged().size(), logged_before + 1) << "a good stop logs nothing";
+  const std::string line = platform_.logged().back();
+  EXPECT_TRUE(
+      line.starts_with("weir: " + std::string(inject::type<ThrowsInStop>.name) + ": stop failed: "))
+      << line;
+  EXPECT_NE(line.find("stuck"), line.npos) << line;
+}
+
+struct FailsAfterSpawning : JournaledService {
+  FailsAfterSpawning(const Journal& journal, Scope& scope) : JournaledService(journal, "spawner") {
+    scope.spawn(work(journal));
+    throw std::runtime_error("too late");
+  }
+  static Task<> work(const Journal& journal) {
+    static_cast<void>(co_await sleep_until(never));
+    journal.write("work ended");
+  }
+};
+
+TEST_F(AppTest, TasksOfAServiceThatCouldNotBeMadeEnd) {
+  app_.per_core<FailsAfterSpawning>();
+  EXPECT_FALSE(start());
+  EXPECT_EQ(lines_, (std::vector<std::string>{"spawner made", "spawner gone", "work ended"}));
+}
+
 }  // namespace
 }  // namespace weir

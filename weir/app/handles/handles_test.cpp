@@ -2,6 +2,7 @@
 #include "weir/app/handles/handles.hpp"
 
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -137,6 +138,31 @@ TEST_F(ProvidersTest, AnotherAcceptedServiceReplacesARemovedOne) {
   ASSERT_TRUE(start());
   ASSERT_TRUE(run(app_.remove(a)));
   EXPECT_EQ(chosen, (Lines{"a", "b"}));
+  stop();
+}
+
+struct Watching {
+  explicit Watching(inject::All<Store> all) {
+    all.on_change([] { ADD_FAILURE() << "the second callback replaces this one"; });
+    all.on_change([] { throw std::runtime_error("not now"); });
+  }
+};
+
+TEST_F(ProvidersTest, AnExceptionOfTheCallbackIsLogged) {
+  app_.per_core<Watching>();
+  ASSERT_TRUE(start());
+  const std::size_t logged_before = platform_.logged().size();
+  const ServiceId a = store("a");
+  ASSERT_TRUE(run(app_.apply()));
+  ASSERT_EQ(platform_.logged().size(), logged_before + 1);
+  const std::string line = platform_.logged().back();
+  EXPECT_TRUE(line.starts_with("weir: " + std::string(inject::type<Watching>.name) +
+                               ": on_change() callback failed: "))
+      << line;
+  EXPECT_NE(line.find("not now"), line.npos) << line;
+  ASSERT_TRUE(run(app_.stop(a)));
+  EXPECT_EQ(platform_.logged().size(), logged_before + 2);
+  EXPECT_EQ(lines_.back(), "a gone");
   stop();
 }
 
