@@ -47,6 +47,11 @@ class ProblemsTest : public AppTest {
     }
   }
 
+  void expect_exactly(const std::vector<std::string>& wanted) {
+    EXPECT_EQ(start().error(), Errc::bad_configuration);
+    EXPECT_EQ(app_.errors(), wanted);
+  }
+
  private:
   bool is_there(const std::vector<std::string_view>& parts) const {
     return std::ranges::any_of(app_.errors(), [&](const std::string& problem) {
@@ -151,6 +156,83 @@ TEST_F(ProblemsTest, ErrorsOfAllKindsAreReportedTogether) {
   expect({{"Reader requires ", "Database", "no service provides it"},
           {"Configured requires ", "Config", "several: "},
           {"dependency cycle: "}});
+}
+
+template <class T>
+std::string name() {
+  return std::string(inject::type<T>.name);
+}
+
+TEST_F(ProblemsTest, EightCandidatesAreNamed) {
+  std::string names = name<Postgres>();
+  for (int i = 1; i < 8; ++i) names += ", " + name<Postgres>();
+  for (int i = 0; i < 8; ++i) app_.per_core<Postgres, Database>();
+  app_.per_core<Reader>();
+  const std::string several =
+      name<Reader>() + " requires " + name<Database>() + ", but there are several: " + names;
+  expect_exactly({several + " (select one with a filter)"});
+  app_.per_core<Sqlite, Database>();
+  expect_exactly({several + ", ... (select one with a filter)"});
+}
+
+struct Leads {
+  explicit Leads(Hen&) {}
+};
+
+TEST_F(ProblemsTest, ACycleIsNamedWithoutThePathToIt) {
+  app_.per_core<Leads>();
+  app_.per_core<Hen>();
+  app_.per_core<Egg>();
+  app_.per_core([](const Config&) { return Config(); });
+  expect_exactly({"dependency cycle: " + name<Hen>() + " -> " + name<Egg>() + " -> " + name<Hen>(),
+                  "dependency cycle: " + name<Config>() + " -> " + name<Config>()});
+}
+
+TEST_F(ProblemsTest, SeveralPathsToOneServiceAreNoCycle) {
+  struct Top {};
+  app_.per_core([](Configured&, Writer&, Config&) { return Top(); });
+  app_.per_core<Configured>();
+  app_.per_core<Writer>();
+  app_.per_core<Config>();
+  EXPECT_TRUE(start());
+  EXPECT_TRUE(app_.errors().empty());
+  stop();
+}
+
+TEST_F(ProblemsTest, APlacementThatDoesNotFitIsNamed) {
+  app_.per_core<Config>();
+  app_.shared<Configured>();
+  expect_exactly({name<Configured>() + " requires " + name<Config>() + ", which is per core, but " +
+                  name<Configured>() + " is itself shared"});
+}
+
+TEST_F(ProblemsTest, APerCoreServiceMayBeTakenAsWritable) {
+  struct Last {};
+  app_.per_core<Config>();
+  app_.per_core<Writer>();
+  app_.per_core([](inject::Optional<Config>) { return Last(); });
+  EXPECT_TRUE(start());
+  stop();
+}
+
+struct Own {
+  explicit Own(inject::Requester) {}
+};
+
+TEST_F(ProblemsTest, AnInstanceForOneRequesterMayBeTakenAsWritable) {
+  struct Last {};
+  app_.shared<Own>();
+  app_.per_core([](Own&) { return Last(); });
+  EXPECT_TRUE(start());
+  EXPECT_TRUE(app_.errors().empty());
+  stop();
+}
+
+TEST_F(ProblemsTest, AnEndlessChainIsNamed) {
+  app_.per_core([](inject::Requester, const Config&) { return Config(); });
+  app_.per_core<Configured>();
+  expect_exactly(
+      {"endless chain of instances per requester: " + name<Config>() + " requires itself"});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/app/handles/lazy.hpp"
 #include "weir/app/test/app_fixture.hpp"
 #include "weir/json/read.hpp"
 
@@ -143,6 +144,66 @@ TEST_F(ExplainTest, AFailedReplacementWaitsForTheOthers) {
   stop();
 }
 
+struct StopsSlowly {
+  Task<> stop() { static_cast<void>(co_await sleep(3s)); }
+};
+
+template <class T>
+std::string name() {
+  return std::string(inject::type<T>.name);
+}
+using Reasons = std::vector<std::string>;
+
+struct Own {
+  explicit Own(inject::Requester) {}
+};
+struct Owner {
+  Owner(Own&, Slow&) {}
+};
+struct Lazily {
+  explicit Lazily(inject::Lazy<Quick>) {}
+};
+
+TEST_F(ExplainTest, AServiceThatIsNotNeededWaitsForARequest) {
+  const ServiceId slow = app_.per_core<Slow>();
+  app_.per_core<Quick>();
+  app_.per_core<Lazily>();
+  app_.per_core<Own>();
+  app_.per_core<Owner>();
+  ASSERT_TRUE(start());
+  EXPECT_EQ(find(app_.explain(), "::Quick").waits_for, Reasons{"a request through inject::Lazy"});
+  const auto lazily = find(app_.explain(), "::Lazily");
+  EXPECT_TRUE(lazily.uses.empty());
+  ASSERT_EQ(lazily.may_use.size(), 1U);
+  EXPECT_EQ(app_.explain().services[lazily.may_use[0]].name, name<Quick>());
+  EXPECT_EQ(find(app_.explain(), "::Own").state, ServiceState::running);
+  ASSERT_TRUE(run(app_.stop(slow)));
+  EXPECT_EQ(find(app_.explain(), "::Own").waits_for,
+            Reasons{"a request by " + name<Owner>() + " on core 0"});
+  EXPECT_EQ(find(app_.explain(), "::Owner").waits_for,
+            (Reasons{name<Own>() + " on core 0", name<Slow>() + " on core 0"}));
+  EXPECT_EQ(find(app_.explain(), "::Slow").waits_for, Reasons{"App::start(id)"});
+  stop();
+}
+
+TEST_F(ExplainTest, OnlyServicesThatRunOrStopAreWaitedFor) {
+  app_.per_core<Quick>();
+  const ServiceId slow = app_.per_core<Slow>();
+  const ServiceId owner = app_.per_core<Owner>();
+  app_.per_core<Own>();
+  app_.per_core([](Quick&) { return StopsSlowly(); });
+  ASSERT_TRUE(start());
+  ASSERT_TRUE(run(app_.stop(owner)));
+  Explanation meanwhile;
+  platform_.at(platform_.now() + 1s, [&] { meanwhile = app_.explain(); });
+  ASSERT_TRUE(run(app_.stop(slow)));
+  EXPECT_EQ(find(meanwhile, "::Slow").state, ServiceState::stopping);
+  EXPECT_EQ(find(meanwhile, "::Slow").waits_for, Reasons{name<Quick>() + " on core 0"});
+  EXPECT_EQ(find(meanwhile, "::Quick").waits_for, Reasons{name<StopsSlowly>() + " on core 0"});
+  EXPECT_TRUE(find(meanwhile, "::StopsSlowly").waits_for.empty());
+  stop();
+}
+
 struct Failing {
   Task<Result<>> start() { co_return fail(Errc::unsupported); }
 };
@@ -155,6 +216,29 @@ TEST_F(ExplainTest, AFailedServiceHasAReason) {
   EXPECT_EQ(find(explanation, "::Failing").state, ServiceState::failed);
   EXPECT_EQ(find(explanation, "::Failing").failure, make_error_code(Errc::unsupported).message());
   stop();
+}
+
+struct NeedsFailing {
+  explicit NeedsFailing(const Failing&) {}
+};
+struct Watching {
+  explicit Watching(inject::Optional<NeedsFailing>) {}
+};
+struct NeedsWatching {
+  explicit NeedsWatching(Watching&) {}
+};
+
+TEST_F(ExplainTest, AFailureNamesTheServicesThatNeedTheFailedOne) {
+  app_.shared<Failing>();
+  app_.per_core<NeedsFailing>();
+  app_.per_core<Watching>();
+  app_.per_core<NeedsWatching>();
+  EXPECT_EQ(start().error(), Errc::unsupported);
+  EXPECT_EQ(app_.errors(), (Reasons{name<Failing>() + " could not start: " +
+                                    make_error_code(Errc::unsupported).message() +
+                                    "; required by " + name<NeedsFailing>() +
+                                    " on core 0; used by " + name<Watching>() + " on core 0"}));
+  EXPECT_EQ(platform_.logged().back(), "weir: " + app_.errors().front());
 }
 
 TEST_F(ExplainTest, IsAlsoADotGraphAndJson) {
