@@ -68,5 +68,49 @@ TEST(CaseRegistry, SelectsCasesByNameBeginningAndCategory) {
   EXPECT_EQ(registry.rule("manners"), nullptr);
 }
 
+TEST(CaseRegistry, HoldsTheScriptsInAFixedOrderAfterTheBytes) {
+  const CaseRegistry registry;
+  std::string scripts;
+  bool has_script = false;
+  for (const Case& each : registry.cases()) {
+    EXPECT_GE(each.script != nullptr, has_script) << each.name;
+    has_script = each.script != nullptr;
+    if (!has_script) continue;
+    EXPECT_TRUE(each.name.starts_with(each.rule->name + "/")) << each.name;
+    scripts += each.name + ": " + each.why + "\n";
+  }
+  EXPECT_EQ(scripts, R"(connection/pipelining: 64 pipelined requests of two kinds
+connection/keep-alive: a second request on the same connection
+connection/close: an answer, and the server closes
+connection/close-of-1.0: an answer to 1.0, and the server closes
+answers/head: HEAD, followed by a GET
+answers/head-length: HEAD compared with GET
+answers/not-modified: a false condition, followed by a GET
+answers/no-content: OPTIONS, followed by a GET
+answers/date: the headers of an answer
+answers/trace: TRACE
+answers/splitting: line ends in targets that may be echoed
+expect/continue: the body comes after the 100
+limits/target: a target of 4 MiB
+limits/header-bytes: a header of 4 MiB
+limits/header-count: 700,000 headers
+limits/body: a body of 1 TiB is announced
+limits/chunk-extensions: 4 MiB of chunk extensions
+limits/trailers: 4 MiB of trailers
+limits/empty-lines: 4 MiB of empty lines before a request
+slow/head-bytes: a header's value, byte by byte
+slow/head-lines: one header after the other
+slow/body: a body, byte by byte
+slow/chunks: chunks of one byte
+slow/reader: requests whose responses are not read
+slow/idle: a connection without a request
+slow/idle-after-an-answer: no request after a response
+slow/half-close: a request, then the end of sending
+slow/half-a-head: half a head, then the end of sending
+slow/vanishing: 20 clients that disconnect in the middle of a request
+slow/crowd: 100 clients that have sent half a head
+)");
+}
+
 }  // namespace
 }  // namespace weir::check

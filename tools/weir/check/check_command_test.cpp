@@ -117,5 +117,52 @@ TEST(CheckCommand, RequiresAPathThatAnswers2xx) {
             "weir check: GET /nothing answers 404 (use --path for a path that answers 2xx)\n");
 }
 
+TEST(CheckCommand, AcceptsNumbersWithinTheirLimitsOnly) {
+  const auto status = [](const char* option, const char* value) {
+    std::string output;
+    return run_tool({"--list", option, value}, output);
+  };
+  for (const char* option : {"--timeout", "--slow-timeout", "--idle-timeout"}) {
+    for (const char* value : {"0.05", "7", "1000000"})
+      EXPECT_EQ(status(option, value), 0) << option;
+    for (const char* value : {"0.049", "1000001", "-7", "7s", ""}) {
+      EXPECT_EQ(status(option, value), 2) << option << " " << value;
+    }
+  }
+  for (const char* value : {"1", "256"}) EXPECT_EQ(status("--concurrency", value), 0);
+  for (const char* value : {"0", "257", "1.5"}) EXPECT_EQ(status("--concurrency", value), 2);
+}
+
+TEST(CheckCommand, ExplainsWrongCommandLines) {
+  const auto printed = [](std::vector<std::string> arguments) {
+    std::string output;
+    EXPECT_EQ(run_tool(std::move(arguments), output), 2);
+    return output;
+  };
+  const std::string url = "http://127.0.0.1:1/";
+  EXPECT_EQ(printed({}), "weir check: the URL is missing\n");
+  EXPECT_EQ(printed({"https://127.0.0.1/"}), "weir check: only http:// can be checked\n");
+  EXPECT_EQ(printed({"here"}), "weir check: not a URL of a server: 'here'\n");
+  EXPECT_EQ(printed({url, "--only", "manners"}),
+            "weir check: there is no case or category 'manners' (see --list)\n");
+  EXPECT_EQ(printed({url, "--only", "slow", "--skip", "slow"}),
+            "weir check: --only and --skip leave no case\n");
+  EXPECT_EQ(printed({url, "--path", "no"}), "weir check: not a path: 'no'\n");
+  EXPECT_EQ(printed({url, "--post-path", "/a b"}), "weir check: not a path: '/a b'\n");
+  EXPECT_EQ(printed({url, "--path", "http://a/"}), "weir check: not a path: 'http://a/'\n");
+}
+
+TEST(CheckCommand, SkipsSelectedCases) {
+  std::string output;
+  EXPECT_EQ(run_tool({"--list", "--only", "slow", "--skip", "slow/head"}, output), 0);
+  EXPECT_EQ(std::ranges::count(output, '\n'), 9);
+  EXPECT_FALSE(output.contains("slow/head-")) << output;
+  std::string all;
+  EXPECT_EQ(run_tool({"--list"}, all), 0);
+  std::string without;
+  EXPECT_EQ(run_tool({"--list", "--skip", "slow", "--skip", "limits"}, without), 0);
+  EXPECT_EQ(std::ranges::count(all, '\n') - std::ranges::count(without, '\n'), 11 + 7);
+}
+
 }  // namespace
 }  // namespace weir::check

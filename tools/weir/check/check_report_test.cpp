@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 namespace weir::check {
 namespace {
@@ -89,6 +90,86 @@ TEST_F(CheckReportText, IsOneJsonObject) {
 
 TEST_F(CheckReportText, ListNamesCaseAndCategory) {
   EXPECT_EQ(to_list({&case_[0]}), "case-0                     first              odd\n");
+}
+
+TEST_F(CheckReportText, NamesTheStatusesOfTheBaseline) {
+  const auto second_line = [this](int post) {
+    report_.target.path = "/get";
+    report_.target.post_path = "/post";
+    report_.target.post.status = post;
+    const std::string text = to_text(report_, options_);
+    const std::size_t begin = text.find('\n') + 1;
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  for (const std::string status : {"200", "299"}) {
+    EXPECT_EQ(second_line(std::stoi(status)),
+              "  GET /get answers 200, POST /post answers " + status);
+  }
+  for (const std::string status : {"199", "300"}) {
+    EXPECT_EQ(second_line(std::stoi(status)),
+              "  GET /get answers 200, POST /post answers " + status + " (--post-path)");
+  }
+}
+
+TEST_F(CheckReportText, TheTableHasTheOrderOfTheRules) {
+  std::swap(report_.results[0], report_.results[2]);
+  const std::string text = to_text(report_, options_);
+  EXPECT_TRUE(
+      text.contains("\nfirst                    1       1               0\n"
+                    "second                   0       0               1\n"))
+      << text;
+}
+
+TEST_F(CheckReportText, LeavesOutSectionsWithoutCases) {
+  report_.results.resize(1);
+  const std::string text = to_text(report_, options_);
+  EXPECT_FALSE(text.contains("----")) << text;
+  EXPECT_TRUE(text.ends_with("\n\n1 passed, 0 failed, 0 not applicable, in 1.2 s\n")) << text;
+}
+
+TEST_F(CheckReportText, ShortensTheSentBytes) {
+  Verdict& verdict = report_.results[1].verdict;
+  const auto has = [this](const std::string& sent) {
+    return to_text(report_, options_).contains("  sent      " + sent + "\n");
+  };
+  verdict.sent = std::string(160, 'a');
+  EXPECT_TRUE(has(std::string(160, 'a')));
+  verdict.sent = std::string(161, 'a');
+  EXPECT_TRUE(has(std::string(80, 'a') + " ... 1 bytes ... " + std::string(80, 'a')));
+  const auto json_has = [this](const std::string& sent) {
+    return to_json(report_, options_).contains("\"sent\":\"" + sent + "\"");
+  };
+  verdict.sent = std::string(2000, 'a');
+  EXPECT_TRUE(json_has(std::string(2000, 'a')));
+  verdict.sent = std::string(2001, 'a');
+  EXPECT_TRUE(json_has(std::string(1000, 'a') + " ... 1 bytes ... " + std::string(1000, 'a')));
+}
+
+TEST_F(CheckReportText, LeavesOutTheSentBytesIfThereAreNone) {
+  case_[1].bytes.clear();
+  report_.results[1].verdict.sent.clear();
+  EXPECT_TRUE(
+      to_text(report_, options_)
+          .contains("  rule      1 first: the first comes first (RFC 1)\n  expected  400\n"));
+}
+
+TEST_F(CheckReportText, JsonNamesEveryVerdictAndCount) {
+  report_.results[1].verdict.kind = VerdictKind::passed;
+  report_.target.get.status = 201;
+  report_.target.post.status = 405;
+  const std::string json = to_json(report_, options_);
+  EXPECT_TRUE(json.contains(R"("get_status":201,"post_status":405,)"
+                            R"("passed":2,"failed":0,"not_applicable":1,)"))
+      << json;
+  EXPECT_TRUE(json.contains(R"("name":"case-2","verdict":"not applicable","category":"second",)"
+                            R"("rule":2,"source":"RFC 2",)"))
+      << json;
+}
+
+TEST(CheckReport, EscapesTheBoundsOfPrintableAscii) {
+  EXPECT_EQ(shortened(std::string("\x1f ~\x7f\x80\0", 6), 100), R"(\x1f ~\x7f\x80\x00)");
+  EXPECT_EQ(shortened("", 0), "");
+  EXPECT_EQ(shortened("abc", 2), "a ... 1 bytes ... c");
 }
 
 }  // namespace

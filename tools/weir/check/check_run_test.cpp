@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "tools/weir/check/check_connection.hpp"
 #include "tools/weir/check/check_report.hpp"
 #include "tools/weir/check/faulty_server_fixture.hpp"
 #include "tools/weir/check/probe.hpp"
 #include "weir/http.hpp"
+#include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
 namespace weir::check {
@@ -225,6 +227,88 @@ TEST_F(CheckRun, ReportsAMissingServer) {
   const std::string trouble = run_made([this](int) { return find_baseline(target_); }, 0);
   EXPECT_TRUE(trouble.starts_with("no connection: ")) << trouble;
   EXPECT_EQ(target_.get.status, 0);
+}
+
+/// A script that takes one second and passes.
+Task<Verdict> pass_after_a_second(const CheckTarget&, const Case&) {
+  const auto slept = co_await sleep(std::chrono::seconds(1));
+  static_cast<void>(slept);
+  co_return passed("a second", "a second");
+}
+
+/// A script that ends the life of a server that dies of a NUL.
+Task<Verdict> kill_server(const CheckTarget& target, const Case&) {
+  CheckConnection connection(target);
+  const bool opened = co_await connection.open();
+  bool sent = false;
+  if (opened) sent = co_await connection.send(std::string_view("\0", 1), target.timeout);
+  const bool ended = co_await connection.wait_for_close(target.timeout);
+  co_return sent&& ended ? passed("death", "death") : failed("death", "life");
+}
+
+Task<Verdict> fail_immediately(const CheckTarget&, const Case&) {
+  co_return failed("own expectation", "own result");
+}
+
+Case scripted(const Rule& rule, Script script) {
+  Case made;
+  made.name = rule.name + "/case";
+  made.rule = &rule;
+  made.script = script;
+  return made;
+}
+
+TEST_F(CheckRun, RunsAtMostTheConcurrentCasesOfThePlanBesideTheSlowOnes) {
+  const Rule quick{1, "quick", "", ""};
+  const Rule slow{2, "slow", "", ""};
+  const Case quick_case = scripted(quick, pass_after_a_second);
+  const Case slow_case = scripted(slow, pass_after_a_second);
+  CheckPlan own;
+  own.target = target_;
+  own.concurrency = 2;
+  own.cases = {&quick_case, &slow_case,  &quick_case, &quick_case,
+               &slow_case,  &quick_case, &slow_case,  &quick_case};
+  const CheckReport report = check_faulty({}, std::move(own));
+  EXPECT_EQ(report.elapsed, std::chrono::seconds(3));
+  EXPECT_EQ(report.count(VerdictKind::passed), 8U);
+  ASSERT_EQ(report.results.size(), 8U);
+  EXPECT_EQ(report.results[1].test_case, &slow_case);
+  EXPECT_EQ(report.results[2].test_case, &quick_case);
+}
+
+TEST_F(CheckRun, StopsAfterThreeFailedProbesInARow) {
+  const Rule rule{1, "rule", "", ""};
+  const Case kill = scripted(rule, kill_server);
+  const Case pass = scripted(rule, pass_after_a_second);
+  const Case fail = scripted(rule, fail_immediately);
+  CheckPlan own;
+  own.target = target_;
+  own.concurrency = 1;
+  own.cases = {&pass, &kill, &fail, &pass, &pass};
+  const CheckReport report = check_faulty(with(&Faults::dies_of_nul), std::move(own));
+  ASSERT_EQ(report.results.size(), 5U);
+  const auto verdict = [&](std::size_t index) { return report.results[index].verdict; };
+  EXPECT_EQ(verdict(0).kind, VerdictKind::passed);
+  for (const std::size_t index : {1U, 3U}) {
+    EXPECT_EQ(verdict(index).kind, VerdictKind::failed);
+    EXPECT_EQ(verdict(index).expected, "the server keeps serving");
+    EXPECT_TRUE(verdict(index).actual.starts_with("a GET after the case got: "));
+  }
+  EXPECT_EQ(verdict(2).actual, "own result") << "the reason of the case itself stays";
+  EXPECT_EQ(verdict(2).expected, "own expectation");
+  EXPECT_EQ(verdict(4).actual, "not run: the server no longer serves");
+  EXPECT_EQ(verdict(4).expected, "the server keeps serving");
+  EXPECT_EQ(report.count(VerdictKind::failed), 4U);
+}
+
+TEST_F(CheckRun, TheBaselineHasTheStatusAndTheBodyOfBothMethods) {
+  target_.path = "/nothing";
+  target_.get = {200, "old"};
+  const CheckReport report = check_faulty({}, plan("answers/date"));
+  EXPECT_EQ(report.target.get.status, 404);
+  EXPECT_EQ(report.target.get.body, "hello\n");
+  EXPECT_EQ(report.target.post.status, 200);
+  EXPECT_EQ(report.target.post.body, "hello\n");
 }
 
 }  // namespace

@@ -229,5 +229,23 @@ TEST_F(ResponseScripts, ContinueComesBeforeTheBody) {
   EXPECT_EQ(check_replies(name, {{"", true}}), "failed: closed without an answer before the body");
 }
 
+TEST_F(ResponseScripts, WaitForMoreForAtMostOneSecond) {
+  const Server open = [](tcp::Stream stream) -> Task<> {
+    static_cast<void>(co_await stream.read());
+    static_cast<void>(co_await stream.write(response(200)));
+    static_cast<void>(co_await sleep(std::chrono::minutes(1)));
+  };
+  for (const std::string name : {"answers/date", "expect/continue"}) {
+    target_.timeout = std::chrono::seconds(7);
+    Duration begin = elapsed();
+    check(name, open);
+    EXPECT_EQ(elapsed() - begin, std::chrono::seconds(1)) << name;
+    target_.timeout = std::chrono::milliseconds(300);
+    begin = elapsed();
+    check(name, open);
+    EXPECT_EQ(elapsed() - begin, std::chrono::milliseconds(300)) << name;
+  }
+}
+
 }  // namespace
 }  // namespace weir::check
