@@ -100,6 +100,8 @@ TEST(BenchCommand, MeasuresAServerOverLoopbackOnEachBackend) {
               0);
     EXPECT_NE(output.find("\"responses\": 1000,"), std::string::npos) << output;
     EXPECT_NE(output.find("\"body_bytes\": 5,"), std::string::npos) << output;
+    const std::string name = "\"backend\": \"" + std::string(backend) + "\"";
+    EXPECT_EQ(output.find(name) != std::string::npos, backend != std::string("auto")) << output;
     // Does not check the CPU time: the time of this process's ended threads is lost.
   }
   std::string one;
@@ -107,6 +109,71 @@ TEST(BenchCommand, MeasuresAServerOverLoopbackOnEachBackend) {
   EXPECT_NE(one.find("\"responses\": 1,"), std::string::npos) << one;
   server.drain();
   server.stop();
+}
+
+TEST(BenchCommand, AcceptsNumbersWithinTheirLimitsOnly) {
+  // Port 1 is unused. A command line that is accepted fails to connect with status 1.
+  const auto status = [](std::vector<std::string> arguments) {
+    for (const char* each : {"http://127.0.0.1:1/", "-n", "1", "-c", "1"}) {
+      arguments.emplace_back(each);
+    }
+    std::string output;
+    return run_tool(std::move(arguments), output);
+  };
+  struct Limits {
+    const char* option;
+    std::vector<std::string> accepted;
+    std::vector<std::string> rejected;
+  };
+  for (const Limits& each : {Limits{"--timeout", {"0.001", "1000000"}, {"0.0009", "1000001", "-1"}},
+                             Limits{"--rate", {"0.001", "1000000000"}, {"0.0009", "1000000001"}},
+                             Limits{"--status", {"200", "599"}, {"199", "600"}},
+                             Limits{"--body-bytes", {"0", "1000000000000"}, {"1000000000001"}},
+                             Limits{"--depth", {"1", "1000"}, {"0", "10001"}},
+                             Limits{"--threads", {"1"}, {"0", "1025"}}}) {
+    for (const std::string& value : each.accepted) {
+      EXPECT_EQ(status({each.option, value}), 1) << each.option << " " << value;
+    }
+    for (const std::string& value : each.rejected) {
+      EXPECT_EQ(status({each.option, value}), 2) << each.option << " " << value;
+    }
+  }
+}
+
+TEST(BenchCommand, LimitsTheSizeOfRequestsThatAreWrittenTogether) {
+  const auto status = [](const std::string& depth, std::size_t body) {
+    std::string output;
+    return run_tool({"http://127.0.0.1:1/", "-n", "1", "-c", "1", "--depth", depth, "--body",
+                     std::string(body, 'x')},
+                    output);
+  };
+  EXPECT_EQ(status("1", 70'000), 1) << "one request has no limit";
+  EXPECT_EQ(status("2", 70'000), 2);
+  // The head of each request has 60 bytes.
+  EXPECT_EQ(status("2", 32 * 1024 - 60), 1);
+  EXPECT_EQ(status("2", 32 * 1024 - 59), 2);
+}
+
+TEST(BenchCommand, ExplainsWrongCommandLines) {
+  const auto printed = [](std::vector<std::string> arguments) {
+    std::string output;
+    EXPECT_EQ(run_tool(std::move(arguments), output), 2);
+    return output;
+  };
+  const std::string url = "http://127.0.0.1:1/";
+  EXPECT_EQ(printed({"https://127.0.0.1/"}), "weir bench: only http:// can be measured\n");
+  EXPECT_EQ(printed({"here"}), "weir bench: not a URL of a server: 'here'\n");
+  EXPECT_EQ(printed({url, "--numbered"}),
+            "weir bench: --numbered takes one run of at most 18 # in the body\n");
+  EXPECT_EQ(printed({url, "--new-connections", "--depth", "2"}),
+            "weir bench: --new-connections requires --depth 1\n");
+  EXPECT_EQ(printed({url, "--connections", "1", "--threads", "2"}),
+            "weir bench: more threads than connections\n");
+  EXPECT_EQ(printed({url, "--server-pid", "1073741824"}),
+            "weir bench: --server-pid: there is no such process\n");
+  EXPECT_EQ(printed({url, "--depth", "5000"}),
+            "weir bench: requests written together may have 65536 bytes in total: --depth or "
+            "--body is too large\n");
 }
 
 }  // namespace

@@ -525,5 +525,47 @@ TEST_F(Load, AFailedConnectionPausesBeforeItTriesAgain) {
   EXPECT_EQ(result.connections, 0U);
 }
 
+TEST_F(Load, ACloseBeforeTheResponseIsNoBrokenConnection) {
+  const Behaviour closing = [](tcp::Stream stream) -> Task<> {
+    static_cast<void>(co_await stream.read());
+  };
+  const LoadResult result = on_raw(closing, plan_of(1, 3));
+  EXPECT_EQ(result.errors.of(LoadError::ended), 3U);
+  EXPECT_EQ(result.errors.total(), 3U);
+  EXPECT_EQ(result.unanswered, 3U);
+}
+
+Task<LoadResult> load_until_drained(Scope& scope, Behaviour behaviour, LoadPlan plan) {
+  scope.spawn(serve_raw(scope, behaviour));
+  const auto drain = [&scope]() -> Task<> {
+    static_cast<void>(co_await sleep(1050ms));
+    scope.loop().drain();
+  };
+  scope.spawn(drain());
+  LoadResult result = co_await generate_load(std::move(plan));
+  scope.cancel();
+  co_return result;
+}
+
+TEST_F(Load, DrainingTheLoopEndsTheMeasuredTime) {
+  const Behaviour answering = [](tcp::Stream stream) -> Task<> {
+    while (co_await stream.read()) {
+      if (!co_await stream.write(hello_response)) co_return;
+    }
+  };
+  LoadPlan plan = plan_of(1, std::nullopt);
+  plan.rate = 10;
+  plan.length = 10s;
+  const auto drained = [&](LoadPlan own) -> Task<LoadResult> {
+    auto result = co_await with_scope(load_until_drained, answering, std::move(own));
+    co_return std::move(*result);
+  };
+  const LoadResult result = run_made(drained, std::move(plan));
+  EXPECT_EQ(result.length, 1050ms);
+  EXPECT_EQ(result.responses, 11U);
+  EXPECT_EQ(result.unsent, 0U) << "no request is due after the end";
+  EXPECT_EQ(result.latency.count(), 11U);
+}
+
 }  // namespace
 }  // namespace weir::bench

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 
 namespace weir::bench {
 namespace {
@@ -41,6 +44,39 @@ TEST(ProcessTime, AgreesWithGetrusage) {
 TEST(ProcessTime, ReportsAMissingProcess) {
   const std::array<int, 2> one_missing{::getpid(), 1 << 30};
   EXPECT_EQ(process_cpu_time(one_missing).error(), Errc::not_found);
+}
+
+/// Returns the time of all threads of this process in nanoseconds; 0 without schedstat.
+Duration scheduled_time() {
+  std::int64_t sum = 0;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::int64_t time = 0;
+    std::ifstream(thread.path() / "schedstat") >> time;
+    sum += time;
+  }
+  return Duration(sum);
+}
+
+TEST(ProcessTime, HasNanosecondsIfTheKernelProvidesThem) {
+  const std::array<int, 1> self{::getpid()};
+  const Duration before = scheduled_time();
+  const auto time = process_cpu_time(self);
+  const Duration after = scheduled_time();
+  ASSERT_TRUE(time.has_value());
+  if (before == Duration::zero()) return;  // the kernel has no schedstat
+  EXPECT_GE(*time, before);
+  EXPECT_LE(*time, after);
+}
+
+TEST(ProcessTime, AddsUpTheProcesses) {
+  const std::array<int, 1> self{::getpid()};
+  const std::array<int, 2> twice{::getpid(), ::getpid()};
+  const auto before = process_cpu_time(self);
+  const auto both = process_cpu_time(twice);
+  const auto after = process_cpu_time(self);
+  EXPECT_GE(both.value(), 2 * before.value());
+  EXPECT_LE(both.value(), 2 * after.value());
+  EXPECT_EQ(process_cpu_time({}), Duration::zero());
 }
 
 }  // namespace
