@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tools/weir/command_fixture.hpp"
+#include "tools/weir/test/list_options.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/runtime/runtime.hpp"
 
@@ -174,6 +175,33 @@ TEST(BenchCommand, ExplainsWrongCommandLines) {
   EXPECT_EQ(printed({url, "--depth", "5000"}),
             "weir bench: requests written together may have 65536 bytes in total: --depth or "
             "--body is too large\n");
+}
+
+TEST(BenchCommand, OffersItsOptionsWithTheirDefaults) {
+  EXPECT_EQ(list_options(&add_command, "bench"), R"(-h,--help
+url
+-c,--connections 64
+-d,--depth 1
+-t,--threads 1
+-s,--seconds 4
+--warm-up
+-n,--requests
+--abandon
+--rate
+--new-connections
+-m,--method GET
+-b,--body
+-H,--header
+--numbered
+--timeout 5
+--status 200
+--body-bytes
+--bodies-vary
+--backend auto
+--busy-poll
+--server-pid
+--json
+)");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "tools/weir/check/faulty_server_fixture.hpp"
 #include "tools/weir/command_fixture.hpp"
+#include "tools/weir/test/list_options.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/runtime/runtime.hpp"
 
@@ -162,6 +163,25 @@ TEST(CheckCommand, SkipsSelectedCases) {
   std::string without;
   EXPECT_EQ(run_tool({"--list", "--skip", "slow", "--skip", "limits"}, without), 0);
   EXPECT_EQ(std::ranges::count(all, '\n') - std::ranges::count(without, '\n'), 11 + 7);
+}
+
+TEST(CheckCommand, OffersItsOptionsWithTheirDefaults) {
+  EXPECT_EQ(list_options(&add_command, "check"), R"(-h,--help
+url
+--path
+--post-path
+--only
+--skip
+--list
+--lenient
+--timeout 5
+--slow-timeout 20
+--idle-timeout
+--concurrency 16
+--allow-remote
+--all
+--json
+)");
 }
 
 }  // namespace
