@@ -29,6 +29,8 @@ TEST(TypeDescriptor, ASharedServiceTakesNothingWritable) {
   static_assert(!has_only_const_dependencies(Parameters<inject::All<A>>()));
   static_assert(!has_only_const_dependencies(Parameters<inject::Lazy<A>>()));
   static_assert(!has_only_const_dependencies(decltype(constructor_parameters<B>())()));
+  EXPECT_FALSE(has_only_const_dependencies(Parameters<A&>()));
+  EXPECT_FALSE(has_only_const_dependencies(Parameters<const A&, inject::Lazy<A>>()));
 }
 
 TEST(TypeDescriptor, ASharedServiceTakesConstServicesAndItsOwnHandles) {
@@ -38,6 +40,8 @@ TEST(TypeDescriptor, ASharedServiceTakesConstServicesAndItsOwnHandles) {
       Parameters<inject::Optional<const A>, inject::All<const A>, inject::Lazy<const A>>()));
   static_assert(has_only_const_dependencies(Parameters<Scope&, Loop&, App&, Requester>()));
   static_assert(has_only_const_dependencies(decltype(constructor_parameters<Reader>())()));
+  EXPECT_TRUE(has_only_const_dependencies(Parameters<const A&, inject::Optional<const A>>()));
+  EXPECT_TRUE(has_only_const_dependencies(Parameters<Scope&, Requester>()));
 }
 
 }  // namespace
