@@ -76,6 +76,7 @@ TEST(ServicePage, TheLastPartOfANameIsShown) {
   EXPECT_EQ(short_name("a::Web<x>::In"), "In");
   EXPECT_EQ(short_name("a::F<int (b::C, const d::E *)>"), "F<int (C, const E *)>");
   EXPECT_EQ(short_name("odd::"), "odd::");
+  EXPECT_EQ(short_name("a>b::C<d::E>"), "C<E>") << "a bracket that closes nothing";
 }
 
 TEST(ServicePage, ThePageShowsStatesAgesAndReasons) {
