@@ -27,10 +27,11 @@ struct ConnectOptions {
 /// the same time, IPv6 first (RFC 8305 §3), and tries the addresses in the order of
 /// dns::AddressOrder. The next attempt begins as soon as one has failed or has taken
 /// `attempt_delay`. The first connection wins; the other attempts are cancelled and awaited. The
-/// function has no time limit; see timeout(). Errors: the error of the last attempt that reached a
-/// host (ECONNREFUSED …), otherwise that of the last attempt without a route (ENETUNREACH …). If no
-/// attempt was made, those of dns::Resolver. Errc::cancelled after a cancellation. Cancel: cancels
-/// all look-ups and attempts, and returns when none is pending any more.
+/// function has no time limit; see timeout().
+/// Errors: the error of the last attempt that reached a host (ECONNREFUSED …), otherwise that of
+/// the last attempt without a route (ENETUNREACH …). If no attempt was made, those of
+/// dns::Resolver. Errc::cancelled after a cancellation.
+/// Cancel: cancels all look-ups and attempts, and returns when none is pending any more.
 Task<Result<Stream>> connect(std::string name, std::uint16_t port, ConnectOptions options = {});
 
 }  // namespace weir::tcp

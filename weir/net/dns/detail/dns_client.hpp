@@ -86,8 +86,8 @@ class DnsClient {
   /// Returns: a response with code no_error or no_such_name.
   /// Errors: the most specific error of all attempts, and the first if several are equally
   /// specific. It is a ResolveError other than no_address and not_found, or the kernel's if no
-  /// socket is available (EMFILE …); Errc::cancelled. Cancel: cancels the pending socket operation,
-  /// and returns when that has ended.
+  /// socket is available (EMFILE …); Errc::cancelled.
+  /// Cancel: cancels the pending socket operation, and returns when that has ended.
   Task<Result<dns::Response>> query(std::string name, dns::RecordType type);
 
   const DnsClientCounters& counters() const noexcept { return counters_; }
