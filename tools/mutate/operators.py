@@ -346,7 +346,8 @@ def changed_by(statement, used):
 def assigns(cursor):
     """True for an assignment, an increment and a decrement."""
     if cursor.kind == Kind.CALL_EXPR:
-        return cursor.spelling.startswith("operator") and cursor.spelling.endswith(("=", "++", "--"))
+        name = cursor.spelling
+        return name.startswith("operator") and name.endswith(("=", "++", "--"))
     if cursor.kind == Kind.UNARY_OPERATOR:
         return any(token.spelling in ("++", "--") for token in cursor.get_tokens())
     return cursor.kind == Kind.COMPOUND_ASSIGNMENT_OPERATOR or (

@@ -76,7 +76,7 @@ class Guard {
 
 
 def without_overlaps(mutants):
-    """Returns those mutants that one build can hold together, in the same order: each two of a
+    """Returns the mutants that a single build can hold together, in the same order: each two of a
     file are nested or apart. Of two that cross, the first is kept."""
     kept = collections.defaultdict(list)
     for each in mutants:

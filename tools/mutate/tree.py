@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
 }
 """
 
-# The place of an error, or of a note that explains the error in front of it.
+# The place of an error, or of a note, which explains the preceding error.
 PLACE = re.compile(r"^([^\s:]+):(\d+):(\d+): (note|error|fatal error):", re.MULTILINE)
 
 

@@ -150,7 +150,7 @@ TEST_F(DrainTest, BodyKeepsItsOwnTime) {
   }
 }
 
-// The client learns at once that it must connect elsewhere.
+// The client learns immediately that it must connect elsewhere.
 TEST_F(DrainTest, RequestThatBeginsDuringADrainDoesNotWaitForAnUnreadBody) {
   serve();
   MemoryPeer& before = connect();
