@@ -293,7 +293,8 @@ class Session:
         for room in dict.fromkeys(fresh.values()):
             mine = [each for each in fresh if fresh[each] == room]
             copies = script_faults.Scripts(self._root, self._tree.folder.parent, self._jobs)
-            for done, (mutant, verdict) in enumerate(copies.judge(room.name, mine), 1):
+            judged = copies.judge(room.name, mine, self._end)
+            for done, (mutant, verdict) in enumerate(judged, 1):
                 progress(f"mutate: [{done}/{len(mine)}] {room.name} tested")
                 self._note(room, mutant, verdict)
 
@@ -378,7 +379,7 @@ class Session:
         verdicts = room.verdicts
         if not verdicts:
             return
-        in_order = sorted(verdicts, key=lambda each: (each.path, each.line))
+        in_order = sorted(verdicts, key=lambda each: (each.path, each.begin, each.after))
         survivors = [each for each in in_order if verdicts[each]["found"] == "no"]
         for mutant in survivors:
             reason = explained.get(mutant.key)

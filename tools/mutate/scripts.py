@@ -5,7 +5,7 @@ A script needs no build: each fault is planted alone, in a copy of the repositor
 
 import ast
 import concurrent.futures
-import dataclasses
+import math
 import pathlib
 import queue
 import subprocess
@@ -144,14 +144,17 @@ class Scripts:
         self._copies = queue.Queue()
         self._seconds = 0
         self._jobs = jobs
+        self._end = math.inf
         for number in range(jobs):
             tree = trees.Tree(root, pathlib.Path(folder) / f"scripts-{number}", 1)
             tree.write({})
             subprocess.run(["git", "init", "-q", str(tree.folder)], check=True)
             self._copies.put(tree.folder)
 
-    def judge(self, folder, mutants):
-        """Runs the tests of a folder. Yields (mutant, verdict)."""
+    def judge(self, folder, mutants, end=math.inf):
+        """Runs the tests of a folder. Yields (mutant, verdict). Raises OutOfTime at `end`, a time
+        of time.monotonic()."""
+        self._end = end
         begun = time.monotonic()
         how = self._run(folder, None)
         if how:
@@ -174,7 +177,10 @@ class Scripts:
                 (copy / mutant.path).write_bytes(plant(code, mutant))
             command = [sys.executable, "-B", "-m", "unittest", "discover", "--failfast", "-s",
                        str(copy / folder), "-p", "*_test.py"]
-            status = runner.run(command, limit, {}, copy)
+            left = max(0, self._end - time.monotonic())
+            status = runner.run(command, min(limit, left), {}, copy)
+            if status is None and left < limit:
+                raise trees.OutOfTime
         finally:
             if mutant:
                 (copy / mutant.path).write_bytes(code)

@@ -4,6 +4,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -118,6 +119,12 @@ class ScriptsTest(unittest.TestCase):
         (self.root / "tools/a/sample_test.py").write_text(TEST % (4, 9))
         with self.assertRaisesRegex(trees.BuildFailed, "fail without a mutant: status 1"):
             self.judge()
+
+    def test_the_judgement_ends_when_the_time_is_over(self):
+        copies = scripts.Scripts(self.root, self.root / "build", 2)
+        mutants = scripts.find(self.root, "tools/a/sample.py")
+        with self.assertRaises(trees.OutOfTime):
+            list(copies.judge("tools/a", mutants, time.monotonic() + 0.01))
 
     def test_a_hang_finds_the_fault(self):
         least, runner.LEAST_SECONDS = runner.LEAST_SECONDS, 0.5
