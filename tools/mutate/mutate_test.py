@@ -325,5 +325,31 @@ class RoomTest(unittest.TestCase):
         self.assertFalse([each for each in room.paths if each.endswith("_test.cpp")])
 
 
+class RecordingTest(unittest.TestCase):
+    def recorded(self, ending):
+        """Returns what the recording of a program returns that passes one test, then ends."""
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "program"
+            program.write_text('#!/bin/sh\n'
+                               'echo A.Passes passed 1500 3 >"$WEIR_MUTANTS_RECORD"\n' + ending)
+            program.chmod(0o755)
+            result = runner.recorded(folder, "program", 5, 1, 30)
+            return result, program.with_suffix(".recording.json").exists()
+
+    def test_a_recording_has_the_tests_and_what_they_reach(self):
+        (tests, failed, broken), kept = self.recorded("exit 0")
+        self.assertEqual(tests, [runner.Test("program", "A.Passes", 1.5, frozenset([3]))])
+        self.assertEqual((failed, broken, kept), ([], [], True))
+
+    def test_a_failed_test_is_no_crash(self):
+        (_, failed, broken), kept = self.recorded(
+            'echo A.Fails failed 1 >>"$WEIR_MUTANTS_RECORD"; exit 1')
+        self.assertEqual((failed, broken, kept), (["A.Fails"], [], True))
+
+    def test_a_crash_is_told_and_not_kept(self):
+        (_, failed, broken), kept = self.recorded("exit 7")
+        self.assertEqual((failed, broken, kept), ([], ["status 7 after A.Passes"], False))
+
+
 if __name__ == "__main__":
     unittest.main()

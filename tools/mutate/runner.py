@@ -33,6 +33,7 @@ class Recording:
     def __init__(self, build, binary, count, shards, limit=1800):
         self.tests = []
         self.failed = []
+        self.broken = []  # how shards ended that have not run all of their tests
         self._build = pathlib.Path(build)
         self._limit = limit
         with concurrent.futures.ThreadPoolExecutor(shards) as pool:
@@ -43,10 +44,14 @@ class Recording:
         reached, record = stem.with_suffix(f".{shard}.reached"), stem.with_suffix(f".{shard}.txt")
         reached.write_bytes(bytes(max(count, 1)))
         record.write_text("")
-        run([str(self._build / binary)], self._limit, {
+        status = run([str(self._build / binary)], self._limit, {
             "WEIR_MUTANTS_REACHED": str(reached), "WEIR_MUTANTS_RECORD": str(record),
             "GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)})
-        for line in record.read_text().splitlines():
+        lines = record.read_text().splitlines()
+        if status not in (0, 1):  # neither all tests passed nor one failed
+            how = "time limit" if status is None else f"status {status}"
+            self.broken.append(f"{how} after {lines[-1].split()[0] if lines else 'no test'}")
+        for line in lines:
             name, result, milliseconds, *numbers = line.split()
             if result == "passed":
                 reaches = frozenset(map(int, numbers))
@@ -56,8 +61,9 @@ class Recording:
 
 
 def recorded(build, binary, count, jobs, limit):
-    """Returns the tests of a binary, and the names of those that fail without a mutant. Runs them
-    only if the binary has changed since the last time."""
+    """Returns the tests of a binary, the names of those that fail without a mutant, and how the
+    binary ended before its last test, if it did. Runs them only if the binary has changed since the
+    last complete run."""
     program = pathlib.Path(build) / binary
     kept = program.with_suffix(".recording.json")
     status = program.stat()
@@ -67,13 +73,12 @@ def recorded(build, binary, count, jobs, limit):
         if known["stamp"] == stamp:
             tests = [Test(binary, name, seconds, frozenset(reaches))
                      for name, seconds, reaches in known["tests"]]
-            return tests, known["failed"]
-    begun = time.monotonic()
+            return tests, known["failed"], []
     recording = Recording(build, binary, count, jobs, limit)
-    if time.monotonic() < begun + limit:
+    if not recording.broken:
         tests = [(each.name, each.seconds, sorted(each.reaches)) for each in recording.tests]
         kept.write_text(json.dumps({"stamp": stamp, "failed": recording.failed, "tests": tests}))
-    return recording.tests, recording.failed
+    return recording.tests, recording.failed, recording.broken
 
 
 def run(command, limit, environment, folder=None):
@@ -166,8 +171,10 @@ class Tests:
         """Runs the tests without a mutant. Returns a message for each binary with failed tests."""
         messages = []
         for target in targets:
-            tests, failed = recorded(build, f"tests/{target}", count, jobs, limit)
+            tests, failed, broken = recorded(build, f"tests/{target}", count, jobs, limit)
             self._tests[target] = tests
+            if broken:
+                messages.append(f"{target}: later tests are left out: {'; '.join(broken)}")
             if failed:
                 messages.append(f"{target}: left out, they fail without a mutant: "
                                 f"{' '.join(failed)}")
