@@ -12,7 +12,8 @@ SAMPLES_MAX = 4  # sources that are compiled to compare the object code of a hea
 
 
 def flags_of(root):
-    return ["-std=c++2b", "-D_GLIBCXX_ASSERTIONS", f"-I{root}", f"-I{HEADERS_OF_CLANG}", "-w"]
+    return ["-std=c++2b", "-D_GLIBCXX_ASSERTIONS", '-DWEIR_VERSION="0"', f"-I{root}",
+            f"-I{HEADERS_OF_CLANG}", "-w"]
 
 
 class ObjectCode:
