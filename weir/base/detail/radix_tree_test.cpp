@@ -95,6 +95,23 @@ TEST(RadixTree, TakesAndMovesMoveOnlyValues) {
   EXPECT_EQ(other.memory_bytes(), 0u);
 }
 
+TEST(RadixTree, AMovedTreeTakesItsNodesWithIt) {
+  RadixTree<int> tree;
+  for (const char* const key : {"a", "b", "c", "d", "e", "f1", "f2"}) tree.insert(key, 1);
+  const RadixStats stats{.node4 = 1, .node16 = 1};
+  EXPECT_EQ(tree.stats(), stats);
+  RadixTree<int> other = std::move(tree);
+  EXPECT_EQ(tree.stats(), RadixStats{});
+  EXPECT_EQ(other.stats(), stats);
+  RadixTree<int> third;
+  third.insert("x", 1);
+  third.insert("xy", 1);
+  third = std::move(other);
+  EXPECT_EQ(third.stats(), stats) << "its own nodes are freed";
+  EXPECT_EQ(other.stats(), RadixStats{});
+  EXPECT_EQ(third.size(), 7U);
+}
+
 TEST(RadixTree, KeepsTheAlignmentOfAnyValue) {
   struct alignas(64) Line {
     char bytes[64];
