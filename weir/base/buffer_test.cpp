@@ -166,6 +166,27 @@ TEST(Buffer, NeverGrowsToTwoGibibytes) {
   }
 }
 
+TEST(Buffer, KeepsItsBytesIfThereIsNoMemoryForMore) {
+  BlockPool pool;
+  const ScopedBlockPool use(pool);
+  Buffer buffer = Buffer::with_capacity(100);
+  std::memcpy(buffer.room().data(), "hello", 5);
+  buffer.commit(5);
+  buffer.consume(1);
+  const std::byte* const data = buffer.data();
+  pool.fail_after(0);
+  EXPECT_THROW(buffer.make_room(96), std::bad_alloc);
+  EXPECT_EQ(buffer.text(), "ello");
+  EXPECT_EQ(buffer.data(), data);
+  EXPECT_EQ(buffer.room().size(), 95U);
+  EXPECT_EQ(pool.blocks_in_use(), 1U);
+  pool.fail_after(0);
+  EXPECT_THROW(Buffer::with_capacity(1), std::bad_alloc);
+  buffer.make_room(96);
+  EXPECT_EQ(buffer.text(), "ello");
+  EXPECT_GE(buffer.room().size(), 96U);
+}
+
 TEST(Buffer, ReturnsItsBlockFromAnotherThread) {
   BlockPool pool;
   const ScopedBlockPool use(pool);
