@@ -524,6 +524,13 @@ std::vector<std::byte> sized(std::size_t size, int fill) {
   return bytes;
 }
 
+TEST(LogReport, StartsAtZero) {
+  const LogReport report;
+  EXPECT_EQ(report.written, 0U);
+  EXPECT_EQ(report.dropped, 0U);
+  EXPECT_EQ(report.failed, 0U);
+}
+
 TEST(LogRing, PopsRecordsInOrder) {
   LogRing ring(0, 3);
   EXPECT_EQ(ring.number(), 3u);
@@ -578,6 +585,17 @@ TEST(LogRing, HasASizeThatIsAPowerOfTwo) {
     EXPECT_FALSE(ring.push(sized(4, 0))) << bytes;
     EXPECT_EQ(ring.dropped().value(), 1U);
   }
+}
+
+// The memory of the ring is only reserved, because nothing writes to it.
+TEST(LogRing, HasAtMostAGibibyte) {
+  LogRing ring(~std::size_t{0}, 5);
+  EXPECT_EQ(ring.number(), 5U);
+  EXPECT_TRUE(ring.push(sized(1024, 1)));
+  ring.mark();
+  std::vector<std::byte> taken;
+  ASSERT_TRUE(ring.pop(taken));
+  EXPECT_EQ(taken, sized(1024, 1));
 }
 
 TEST(LogRing, IsFilledToItsLastByte) {
