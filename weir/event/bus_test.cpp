@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -359,6 +360,30 @@ TEST_F(FewEventsOnCoresTest, ARejectedEventReservesNoCapacity) {
       run_until_idle();
     }
   }
+}
+
+TEST_F(FewEventsOnCoresTest, NoCoreReceivesAnEventForWhichThereIsNoMemory) {
+  auto alive = std::make_shared<int>(7);
+  {
+    const ScopedBlockPool blocks(loop(0).blocks());
+    // The event needs a block, and so does the first event in the publisher's own queue.
+    for (const std::size_t allocations : {0U, 1U, 0U, 1U, 1U}) {
+      loop(0).blocks().fail_after(allocations);
+      EXPECT_THROW(static_cast<void>(events(0).publish_to_all(alive)), std::bad_alloc);
+      EXPECT_EQ(alive.use_count(), 1);
+      EXPECT_EQ(events(0).queued(), 0U);
+    }
+    loop(0).blocks().fail_after(0);
+    EXPECT_THROW(static_cast<void>(events(0).publish_on(1, alive)), std::bad_alloc);
+    EXPECT_EQ(loop(0).blocks().blocks_in_use(), 0U);
+  }
+  EXPECT_EQ(bus_->counters(0).rejected.value(), 0U);
+  for (int number = 0; number < 2; ++number) {
+    ASSERT_TRUE(events(0).publish_to_all(alive)) << "no capacity was lost";
+  }
+  run_until_idle();
+  EXPECT_EQ(alive.use_count(), 1);
+  for (std::size_t core = 0; core < 3; ++core) EXPECT_EQ(handled_on(core), 2U);
 }
 
 TEST_F(EventBusTest, AQueueHasRoomForAMillionEventsByDefault) {

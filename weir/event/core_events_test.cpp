@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -255,6 +256,41 @@ TEST_F(FewEventsTest, AnEventInProgressDoesNotCountAsQueued) {
   run_until_idle();
   EXPECT_EQ(events().counters().handled.value(), 30'000U);
   EXPECT_EQ(events().counters().rejected.value(), 0U);
+}
+
+// Publishing throws if there is no memory for the event or for its place in the queue.
+TEST_F(CoreEventsTest, PublishingWithoutMemoryChangesNothing) {
+  struct Large {
+    std::array<char, 200> bytes{};
+    std::shared_ptr<int> alive;
+  };
+  const auto pings = events().on(record_pings());
+  const auto larges = events().on([this](const Large&) { record("large"); });
+  const ScopedBlockPool blocks(loop_->blocks());
+  auto alive = std::make_shared<int>(1);
+  const auto fails = [&](std::size_t allocations, auto event, EventPriority priority) {
+    loop_->blocks().fail_after(allocations);
+    EXPECT_THROW(static_cast<void>(events().publish(std::move(event), {.priority = priority})),
+                 std::bad_alloc);
+    EXPECT_FALSE(loop_->blocks().will_fail());
+    EXPECT_EQ(alive.use_count(), 1) << "the event is destroyed";
+  };
+  publish_pings(1, 1);
+  const std::size_t blocks_before = loop_->blocks().blocks_in_use();
+  fails(0, Ping{2}, EventPriority::urgent);
+  fails(0, Large{.alive = alive}, EventPriority::high);
+  fails(1, Large{.alive = alive}, EventPriority::high);
+  EXPECT_EQ(loop_->blocks().blocks_in_use(), blocks_before);
+  EXPECT_EQ(events().queued(), 1U);
+  EXPECT_EQ(events().counters().rejected.value(), 0U);
+  run_until_idle();
+  EXPECT_EQ(take_records(), (Records{"ping 1"}));
+  publish_pings(3, 3, {.priority = EventPriority::urgent});
+  ASSERT_TRUE(events().publish(Large{.alive = alive}, {.priority = EventPriority::high}));
+  EXPECT_EQ(alive.use_count(), 2);
+  run_until_idle();
+  EXPECT_EQ(alive.use_count(), 1);
+  EXPECT_EQ(take_records(), (Records{"ping 3", "large"}));
 }
 
 TEST_F(CoreEventsTest, EventsLeaveTheTurnToOtherWork) {
