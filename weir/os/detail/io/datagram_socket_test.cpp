@@ -177,6 +177,55 @@ TEST(DatagramSocketDeathTest, EveryInterfaceMeansIpv4WithoutIpv6) {
   EXPECT_EXIT(open_without_ipv6(), testing::ExitedWithCode(0), "");
 }
 
+// The port is in use for IPv6 alone, so that 0.0.0.0 would be free.
+TEST(DatagramSocket, EveryInterfaceDoesNotMeanIpv4IfThePortIsInUse) {
+  const auto six = open_datagram_socket({.local = Address::parse("[::1]:0").value()});
+  if (!six) GTEST_SKIP() << "no IPv6 here";
+  const Address every = Address::any(address_of(*six).port());
+  EXPECT_EQ(open_datagram_socket({.local = every}).error(), system_error(EADDRINUSE));
+  EXPECT_TRUE(open_datagram_socket({.local = Address::ipv4({}, every.port())}));
+}
+
+/// Ends this (child) process with 0 if a failure to set UDP_GRO is ignored as it should.
+[[noreturn]] void open_without_gro(int error) {
+  if (!deny({SYS_setsockopt, 2, UDP_GRO}, error)) ::_exit(2);
+  if (!open_datagram_socket({.local = Address::loopback(0)})) ::_exit(3);
+  const auto merging = open_datagram_socket({.local = Address::loopback(0), .gro = true});
+  if (error == ENOPROTOOPT && !merging) ::_exit(4);
+  if (error != ENOPROTOOPT && (merging || merging.error() != system_error(error))) ::_exit(5);
+  ::_exit(0);
+}
+
+TEST(DatagramSocketDeathTest, OpensOnAKernelWithoutGro) {
+  EXPECT_EXIT(open_without_gro(ENOPROTOOPT), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(open_without_gro(EPERM), testing::ExitedWithCode(0), "");
+}
+
+/// Ends this (child) process with 0 if opening fails because the kernel rejects the option.
+[[noreturn]] void open_without_option(int option, const DatagramSettings& settings) {
+  if (!deny({SYS_setsockopt, 2, static_cast<std::uint32_t>(option)}, EPERM)) ::_exit(2);
+  const auto socket = open_datagram_socket(settings);
+  ::_exit(!socket && socket.error() == system_error(EPERM) ? 0 : 1);
+}
+
+TEST(DatagramSocketDeathTest, ARejectedOptionIsAnError) {
+  const Address four = Address::loopback(0);
+  const unsigned lo = loopback_interface();
+  const auto passed = testing::ExitedWithCode(0);
+  EXPECT_EXIT(open_without_option(IP_MULTICAST_ALL, {.local = four}), passed, "");
+  EXPECT_EXIT(open_without_option(SO_REUSEPORT, {.local = four, .reuse_port = true}), passed, "");
+  EXPECT_EXIT(open_without_option(SO_REUSEPORT,
+                                  {.local = four, .reuse_port = true, .require_unused = true}),
+              passed, "");
+  if (lo != 0) {
+    EXPECT_EXIT(open_without_option(IP_MULTICAST_IF, {.local = four, .multicast_interface = lo}),
+                passed, "");
+  }
+  const Address six = Address::parse("[::1]:0").value();
+  if (!open_datagram_socket({.local = six})) GTEST_SKIP() << "no IPv6 here";
+  EXPECT_EXIT(open_without_option(IPV6_V6ONLY, {.local = six}), passed, "");
+}
+
 TEST(DatagramSocket, NeedsAnIpAddress) {
   EXPECT_EQ(open_datagram_socket({}).error(), system_error(EAFNOSUPPORT));
   EXPECT_EQ(open_datagram_socket({.local = Address::local("@weir").value()}).error(),
@@ -230,6 +279,28 @@ TEST(DatagramSocket, JoinsAndLeavesAnIpv6Group) {
   const MulticastGroup scoped{Address::ipv6(bytes, 0, loopback_interface()), 0};
   EXPECT_TRUE(leave_group(member.get(), scoped));
   EXPECT_EQ(leave_group(member.get(), group).error(), system_error(EADDRNOTAVAIL));
+}
+
+// The kernel would choose another interface than lo, or none.
+TEST(DatagramSocket, JoinsAnIpv6GroupOnTheInterfaceOfItsScope) {
+  const Address loopback = Address::parse("[::1]:0").value();
+  const bool has_ipv6 = open_datagram_socket({.local = loopback}).has_value();
+  const unsigned lo = loopback_interface();
+  if (!has_ipv6 || lo == 0) GTEST_SKIP() << "no IPv6, or nothing called lo";
+  const Fd member = open_socket({.local = Address::any(0)});
+  std::array<std::uint8_t, 16> bytes{0xff, 0x02};
+  bytes[13] = 0x77;
+  bytes[15] = 0x02;
+  const auto joined = join_group(member.get(), {Address::ipv6(bytes, 0, lo), 0});
+  ASSERT_TRUE(joined) << joined.error().message();
+  const Address unscoped = Address::ipv6(bytes, 0, 0);
+  EXPECT_EQ(join_group(member.get(), {unscoped, lo}).error(), system_error(EADDRINUSE));
+  EXPECT_TRUE(leave_group(member.get(), {unscoped, lo}));
+  EXPECT_EQ(join_group(member.get(), {Address::ipv6(bytes, 0, 1U << 30), 0}).error(),
+            system_error(ENODEV));
+  // A given interface takes precedence.
+  ASSERT_TRUE(join_group(member.get(), {Address::ipv6(bytes, 0, 1U << 30), lo}));
+  EXPECT_TRUE(leave_group(member.get(), {unscoped, lo}));
 }
 
 TEST(DatagramSocket, RejectsAddressesThatAreNotGroups) {
