@@ -211,6 +211,36 @@ TEST(ListenerDeathTest, EveryInterfaceMeansIpv4WithoutIpv6) {
   EXPECT_EXIT(listen_without_ipv6(), testing::ExitedWithCode(0), "");
 }
 
+// The port is in use for IPv6 alone, so that 0.0.0.0 would be free.
+TEST(Listener, EveryInterfaceDoesNotMeanIpv4IfThePortIsInUse) {
+  const auto six = open_listener(Address::parse("[::1]:0").value());
+  if (!six) GTEST_SKIP() << "no IPv6 here";
+  const Address every = Address::any(local_address(six->get())->port());
+  EXPECT_EQ(open_listener(every).error(), system_error(EADDRINUSE));
+  EXPECT_TRUE(open_listener(Address::ipv4({}, every.port())));
+}
+
+/// Ends this (child) process with 0 if listening fails because the kernel rejects the option.
+[[noreturn]] void listen_without_option(int option, const Address& address,
+                                        const ListenSettings& settings) {
+  if (!deny({SYS_setsockopt, 2, static_cast<std::uint32_t>(option)}, EPERM)) ::_exit(2);
+  const auto listener = open_listener(address, settings);
+  ::_exit(!listener && listener.error() == system_error(EPERM) ? 0 : 1);
+}
+
+TEST(ListenerDeathTest, ARejectedOptionIsAnError) {
+  const Address four = Address::loopback(0);
+  const auto passed = testing::ExitedWithCode(0);
+  EXPECT_EXIT(listen_without_option(SO_REUSEADDR, four, {}), passed, "");
+  EXPECT_EXIT(listen_without_option(SO_REUSEPORT, four, {.reuse_port = true}), passed, "");
+  EXPECT_EXIT(
+      listen_without_option(SO_REUSEPORT, four, {.reuse_port = true, .require_unused = true}),
+      passed, "");
+  if (!has_ipv6()) GTEST_SKIP() << "no IPv6 here";
+  const Address six = Address::parse("[::1]:0").value();
+  EXPECT_EXIT(listen_without_option(IPV6_V6ONLY, six, {}), passed, "");
+}
+
 TEST(Listener, TheBacklogReachesTheKernel) {
   const Fd listener = listen_at(Address::loopback(0), {.backlog = 7});
   tcp_info info{};
