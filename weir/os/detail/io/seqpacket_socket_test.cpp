@@ -145,6 +145,18 @@ TEST_F(ConnectOrListen, RejectsALockThatOtherUsersMayOpen) {
   EXPECT_EQ(connect_or_listen(place_).error(), system_error(EACCES));
 }
 
+TEST_F(ConnectOrListen, RejectsALockOfAnotherUser) {
+  if (effective_user_id() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  const std::string lock = tree_.path("meet.lock");
+  const Fd file(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(::chown(lock.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(connect_or_listen(place_).error(), system_error(EACCES));
+  EXPECT_TRUE(std::filesystem::exists(lock));
+  EXPECT_FALSE(std::filesystem::exists(tree_.path("meet")));
+  ASSERT_EQ(::chown(lock.c_str(), 0, 0), 0);
+  EXPECT_TRUE(connect_or_listen(place_));
+}
+
 TEST_F(ConnectOrListen, RejectsALockThatIsNotAPlainFile) {
   const std::string lock = tree_.path("meet.lock");
   ASSERT_EQ(::mkfifo(lock.c_str(), 0600), 0);
