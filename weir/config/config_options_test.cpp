@@ -214,6 +214,25 @@ TEST_F(ConfigFile, UnreadableFileIsAnError) {
   EXPECT_EQ(load(unnamed), "");
 }
 
+TEST(ConfigSources, TheFileIsFoundAmongOtherOptions) {
+  const auto chosen = [](std::vector<std::string> arguments) {
+    Sources sources = sources_of({"", {"APP_NAME=x", "APP_CONFIG=variable"}});
+    sources.arguments = std::move(arguments);
+    const FileChoice choice = choose_file(sources);
+    EXPECT_TRUE(choice.required);
+    return choice.path;
+  };
+  EXPECT_EQ(chosen({"--name", "a", "--config", "f", "--seed", "1"}), "f");
+  EXPECT_EQ(chosen({"--name", "a", "--config=f", "--seed", "1"}), "f");
+  EXPECT_EQ(chosen({"--config", "f", "--config=g"}), "f") << "the first";
+  EXPECT_EQ(chosen({"--name", "a", "--seed", "1"}), "variable");
+  EXPECT_EQ(chosen({"--name", "--configure", "--seed", "1"}), "variable");
+  EXPECT_EQ(chosen({"--seed", "1", "--config"}), "variable") << "it has no value";
+  Sources plain = sources_of({"", {"APP_NAME=x"}, {"--name", "a", "--seed", "1"}});
+  EXPECT_EQ(choose_file(plain).path, "a.toml");
+  EXPECT_FALSE(choose_file(plain).required);
+}
+
 TEST(ConfigSources, FromMainAcceptsAnEmptyList) {
   char* const none[] = {nullptr};
   const Sources sources = Sources::from_main(none, none);
