@@ -192,6 +192,27 @@ TEST_F(TaskHandlerTest, FailuresAreCountedAndDoNotStopOthers) {
   EXPECT_TRUE(platform_.logged()[0].contains("malformed input")) << platform_.logged()[0];
 }
 
+TEST_F(TaskHandlerTest, AnEventWithoutMemoryForItsTaskIsAFailure) {
+  in_scope([this](Scope& scope) -> Task<> {
+    const auto handler = events().on(scope, dozing(), {.coalesce = true});
+    const auto other = events().on(record_pings());
+    publish_pings(1, 1);
+    loop_->blocks().fail_after(0);
+    co_await yield();
+    EXPECT_FALSE(loop_->blocks().will_fail());
+    EXPECT_EQ(take_records(), (Records{"ping 1"})) << "other handlers are still called";
+    EXPECT_EQ(events().counters().failures.value(), 1U);
+    EXPECT_EQ(scope.running(), 0U);
+    publish_pings(2, 2);
+    co_await yield();
+    EXPECT_EQ(take_records(), (Records{"begin 2", "ping 2"})) << "no task was running";
+  });
+  EXPECT_EQ(take_records(), (Records{"end 2"}));
+  EXPECT_TRUE(ended_);
+  ASSERT_EQ(platform_.logged().size(), 1U);
+  EXPECT_TRUE(platform_.logged()[0].contains("weir::Ping")) << platform_.logged()[0];
+}
+
 TEST_F(TaskHandlerTest, CancellationIsNoFailure) {
   in_scope([this](Scope& scope) -> Task<> {
     const auto failing =
