@@ -3,13 +3,16 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <string>
 #include <string_view>
 
 #include "weir/os/detail/io/text_file.hpp"
+#include "weir/os/test/denied_call.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
 namespace weir::os {
@@ -124,6 +127,17 @@ TEST(LimitsDeathTest, RequestsAtMostTheKernelsMaximum) {
               "^open files: 100 \\(cannot raise to " +
                   read_text_file("/proc/sys/fs/nr_open").value() +
                   ": Operation not permitted\\)\n$");
+}
+
+[[noreturn]] void raise_an_unknown_limit() {
+  if (!deny({SYS_prlimit64, 1, RLIMIT_NOFILE}, EPERM)) ::_exit(2);
+  const Limit limit = raise_descriptor_limit(100);
+  finish(limit.before == 0 && limit.now == 0, limit);
+}
+
+TEST(LimitsDeathTest, ExplainsALimitThatCannotBeRead) {
+  EXPECT_EXIT(raise_an_unknown_limit(), testing::ExitedWithCode(0),
+              "^open files: unknown, Operation not permitted\n$");
 }
 
 TEST(Limits, ReadsTheListenBacklog) {
