@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <utility>
 
 #include "weir/os/detail/io/text_file.hpp"
+#include "weir/os/test/denied_call.hpp"
 #include "weir/os/test/scarce_descriptors.hpp"
 
 namespace weir::os {
@@ -138,6 +140,19 @@ TEST(ChildProcess, LeavesNoChildBehindWithoutAFreeDescriptor) {
   EXPECT_EQ(errno, ECHILD);
 }
 
+/// Ends this (child) process with 0 if a kernel without pidfd_open(2) leaves no child behind.
+[[noreturn]] void fork_without_pidfd() {
+  if (!deny({SYS_pidfd_open, 1, 0}, ENOSYS)) ::_exit(2);
+  const auto forked = fork_child();
+  if (forked && !*forked) sleep_forever();
+  if (forked || forked.error() != system_error(ENOSYS)) ::_exit(3);
+  ::_exit(::waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD ? 0 : 4);
+}
+
+TEST(ChildProcessDeathTest, LeavesNoChildBehindOnAKernelWithoutPidfds) {
+  EXPECT_EXIT(fork_without_pidfd(), testing::ExitedWithCode(0), "");
+}
+
 TEST(ChildProcess, EndsWithItsParent) {
   Pipe pipe = open_pipe().value();
   ChildProcess parent = child_that([&] {
@@ -191,6 +206,17 @@ TEST(SharedInt, ReturnsItsMemory) {
     EXPECT_EQ(third.load(), 1);
   }
   EXPECT_EQ(shared_mappings(), before);
+}
+
+/// Ends this (child) process with 0 if there is no memory for a SharedInt.
+[[noreturn]] void share_without_memory() {
+  if (!deny({SYS_mmap, 1, sizeof(int)}, ENOMEM)) ::_exit(2);
+  const auto shared = SharedInt::make();
+  ::_exit(!shared && shared.error() == system_error(ENOMEM) ? 0 : 3);
+}
+
+TEST(SharedIntDeathTest, AMissingMappingIsAnError) {
+  EXPECT_EXIT(share_without_memory(), testing::ExitedWithCode(0), "");
 }
 
 TEST(CountThreads, IsZeroIfTheyCannotBeCounted) {
