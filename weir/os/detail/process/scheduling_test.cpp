@@ -16,6 +16,7 @@
 #include <string>
 #include <thread>
 
+#include "weir/os/test/denied_call.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
 namespace weir::os {
@@ -284,6 +285,19 @@ TEST(Background, SetsNicenessAndPolicyOfTheThreadAndItsNewThreads) {
     }).join();
   }).join();
   EXPECT_NE(::sched_getscheduler(0), SCHED_BATCH) << "only the other threads changed";
+}
+
+/// Ends this (child) process with 0 if background priority is refused and nothing has changed.
+[[noreturn]] void fail_to_set_background_priority() {
+  if (!deny({SYS_sched_setattr, 0, 0}, EPERM)) ::_exit(2);
+  const int niceness = niceness_of(::gettid());
+  const auto refused = set_background_priority();
+  if (refused || refused.error() != system_error(EPERM)) ::_exit(3);
+  ::_exit(policy_of_this_thread() == SCHED_OTHER && niceness_of(::gettid()) == niceness ? 0 : 4);
+}
+
+TEST(BackgroundDeathTest, ARefusalIsAnErrorThatChangesNothing) {
+  EXPECT_EXIT(fail_to_set_background_priority(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
