@@ -220,6 +220,20 @@ TEST(SeqpacketSocket, MessagesKeepTheirBoundaries) {
   EXPECT_EQ(receive_message(ends.other.get(), room).error(), system_error(EAGAIN));
 }
 
+TEST(SeqpacketSocket, AFullQueueIsAnErrorUntilThereIsRoom) {
+  const Ends ends = connected();
+  std::array<std::byte, 64> room{};
+  std::size_t sent = 0;
+  Result<> result;
+  while (sent < 100'000 && (result = send_message(ends.one.get(), room))) ++sent;
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error(), system_error(EAGAIN));
+  std::size_t received = 0;
+  while (receive_message(ends.other.get(), room)) ++received;
+  EXPECT_EQ(received, sent);
+  EXPECT_TRUE(send_message(ends.one.get(), room));
+}
+
 TEST(SeqpacketSocket, LimitsTheNumberOfDescriptors) {
   const Ends ends = connected();
   const std::vector<int> most(message_descriptors_max, ends.one.get());
