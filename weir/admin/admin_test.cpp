@@ -1,6 +1,8 @@
 // Tests of the admin routes.
 #include "weir/admin/admin.hpp"
 
+#include <functional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,6 +11,8 @@
 #include "weir/app/http_server.hpp"
 #include "weir/app/test/app_fixture.hpp"
 #include "weir/http/router/service_routes.hpp"
+#include "weir/http/test/http_request.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
@@ -149,6 +153,53 @@ TEST_F(AdminTest, ARateIsThatOfTheLastSamples) {
   platform_.advance(*loop_, 1s);
   expect_rate(150, "35.0");  // since the second sample
   stop();
+}
+
+TEST_F(AdminTest, ShowsTheCountersOfEachCore) {
+  EventBus bus(2, {.capacity = 3});
+  mount_admin(admin_, app_, {.events = &bus});
+  serve_http(app_, admin_, {.endpoint = inside_});
+  ASSERT_TRUE(start());
+  CoreEvents& events = bus.local(*loop_);
+  const auto ticks = events.on([](const Tick& tick) {
+    if (tick.number == 1) throw std::runtime_error("out of step");
+  });
+  for (int number = 0; number < 3; ++number) ASSERT_TRUE(events.publish(Tick{number}));
+  for (int number = 3; number < 5; ++number) EXPECT_FALSE(events.publish(Tick{number}));
+  platform_.run_until_idle(*loop_);
+  const std::string json = ask("/weir/services.json").body;
+  EXPECT_TRUE(json.ends_with(
+      "\"events\":[{\"core\":0,\"handled\":3,\"per_second\":0.0,\"rejected\":2,\"failures\":1},"
+      "{\"core\":1,\"handled\":0,\"per_second\":0.0,\"rejected\":0,\"failures\":0}]}"))
+      << json;
+  stop();
+}
+
+/// Sends requests for the page, and checks that each response has the counters of two cores.
+Task<> ask_repeatedly(Scope&, const http::Router& router) {
+  for (int i = 0; i < 20; ++i) {
+    http::TextRequest request("GET /weir/services.json");
+    http::RouteMatch match;
+    router.match(request.head(), match);
+    const http::Response response = co_await match.start(request.request());
+    EXPECT_EQ(response.body().text(),
+              "{\"services\":[],\"events\":[{\"core\":0,\"handled\":0,\"per_second\":0.0,"
+              "\"rejected\":0,\"failures\":0},{\"core\":1,\"handled\":0,\"per_second\":0.0,"
+              "\"rejected\":0,\"failures\":0}]}");
+  }
+}
+
+TEST(AdminOnThreads, AllCoresMayServeTheRoutesAtTheSameTime) {
+  RuntimeOptions options;
+  options.cores = 2;
+  options.pin = false;
+  options.announce = false;
+  Runtime runtime(options);
+  App app;
+  EventBus bus(2);
+  http::Router router;
+  mount_admin(router, app, {.events = &bus});
+  EXPECT_EQ(runtime.run_on_each_core(ask_repeatedly, std::cref(router)), 0);
 }
 
 }  // namespace

@@ -47,6 +47,51 @@ TEST(GraphLayout, AvoidsUnnecessaryCrossings) {
   EXPECT_EQ(layers.nodes[0].row < layers.nodes[1].row, layers.nodes[3].row < layers.nodes[2].row);
 }
 
+/// Returns the number of pairs of edges that cross between two columns.
+std::size_t count_crossings(const GraphLayout& layout) {
+  struct Line {
+    std::size_t column;
+    double left;
+    double right;
+  };
+  std::vector<Line> lines;
+  for (const std::vector<GridPosition>& path : layout.edges) {
+    for (std::size_t i = 1; i < path.size(); ++i) {
+      const bool rightwards = path[i - 1].column < path[i].column;
+      const GridPosition& left = path[rightwards ? i - 1 : i];
+      const GridPosition& right = path[rightwards ? i : i - 1];
+      lines.push_back({left.column, left.row, right.row});
+    }
+  }
+  std::size_t crossings = 0;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const bool crossed = (lines[i].left - lines[j].left) * (lines[i].right - lines[j].right) < 0;
+      crossings += crossed && lines[i].column == lines[j].column;
+    }
+  }
+  return crossings;
+}
+
+TEST(GraphLayout, EdgesDoNotCrossIfAnOrderOfRowsPreventsIt) {
+  const Edges first{{1, 4}, {3, 5}, {6, 0}, {6, 2}, {0, 2}, {6, 4}, {3, 0}};
+  EXPECT_EQ(count_crossings(layout_graph(7, first)), 0U);
+  const Edges second{{5, 6}, {3, 2}, {4, 1}, {7, 5}, {3, 0}, {1, 5}, {4, 6}, {4, 2}};
+  EXPECT_EQ(count_crossings(layout_graph(8, second)), 0U);
+  const Edges third{{4, 5}, {0, 6}, {4, 3}};
+  EXPECT_EQ(count_crossings(layout_graph(7, third, 2)), 0U) << "with columns that are split";
+}
+
+TEST(GraphLayout, OnlyOneEdgeOfACycleGoesBack) {
+  const Edges whole{{0, 1}, {1, 2}, {2, 0}};
+  const Edges inner{{0, 1}, {1, 2}, {2, 1}};
+  for (const Edges& edges : {whole, inner}) {
+    const GraphLayout layers = layout_graph(3, edges);
+    EXPECT_EQ(layers.columns, 3U);
+    for (std::size_t node = 0; node < 3; ++node) EXPECT_EQ(layers.nodes[node].column, node);
+  }
+}
+
 TEST(GraphLayout, SplitsFullColumns) {
   const GraphLayout layers = layout_graph(60, {}, 24);
   EXPECT_EQ(layers.columns, 3U);

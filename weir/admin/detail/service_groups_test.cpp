@@ -56,6 +56,10 @@ TEST(ServiceGroup, ASummaryCountsTheInstances) {
   EXPECT_EQ(group_instances(all).all[0].summary(all), "2 of 5 running, 3 starting");
 }
 
+TEST(ServiceGroup, WithoutInstancesIsRunning) {
+  EXPECT_EQ(ServiceGroup().state(), ServiceState::running) << "nothing is wrong with it";
+}
+
 TEST(ServiceGroups, EachPairHasOneEdgeOfEachKind) {
   Explanation all;
   add(all, 1, ServiceState::running, 0);
