@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
+#include <functional>
 #include <future>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -66,32 +70,58 @@ TEST(BenchCommand, FailsWithoutAServer) {
   EXPECT_NE(output.find("3 × connection refused"), std::string::npos) << output;
 }
 
-Task<> answer(tcp::Stream stream) {
-  while (const auto asked = co_await stream.read()) {
-    if (!co_await stream.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")) co_return;
+/// A server on loopback, in a thread of its own.
+class BenchServer {
+ public:
+  BenchServer() : port_(listening_.get_future().get()) {}
+  ~BenchServer() {
+    runtime_.drain();
+    runtime_.stop();
   }
-}
+  std::string url(const std::string& host = "127.0.0.1") const {
+    return "http://" + host + ":" + std::to_string(port_) + "/";
+  }
+  /// Return the numbers of connections and of requests that have arrived so far.
+  int connections() const noexcept { return connections_; }
+  int requests() const noexcept { return requests_; }
 
-Task<> serve(Scope& scope, std::promise<std::uint16_t>& port) {
-  auto listener = co_await tcp::listen(Endpoint::loopback(0));
-  port.set_value(listener->local_address().port());
-  for (;;) {
-    auto stream = co_await listener->accept();
-    if (!stream) co_return;
-    scope.spawn(answer(std::move(*stream)));
+ private:
+  static RuntimeOptions options() {
+    RuntimeOptions options;
+    options.cores = 1;
+    options.pin = options.announce = options.handle_signals = false;
+    return options;
   }
-}
+  static Task<> serve(Scope& scope, BenchServer& server) {
+    auto listener = co_await tcp::listen(Endpoint::loopback(0));
+    server.listening_.set_value(listener->local_address().port());
+    for (;;) {
+      auto stream = co_await listener->accept();
+      if (!stream) co_return;
+      ++server.connections_;
+      scope.spawn(answer(std::move(*stream), server.requests_));
+    }
+  }
+  static Task<> answer(tcp::Stream stream, std::atomic<int>& requests) {
+    while (const auto asked = co_await stream.read()) {
+      ++requests;
+      std::string response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+      if (!asked->text().starts_with("HEAD ")) response += "hello";
+      if (!co_await stream.write(response)) co_return;
+    }
+  }
+
+  Runtime runtime_{options()};
+  std::promise<std::uint16_t> listening_;
+  std::atomic<int> connections_ = 0;
+  std::atomic<int> requests_ = 0;
+  std::jthread thread_{[this] { runtime_.run_on_each_core(serve, std::ref(*this)); }};
+  std::uint16_t port_;
+};
 
 TEST(BenchCommand, MeasuresAServerOverLoopbackOnEachBackend) {
-  RuntimeOptions options;
-  options.cores = 1;
-  options.pin = options.announce = options.handle_signals = false;
-  Runtime server(options);
-  std::promise<std::uint16_t> listening;
-  auto port = listening.get_future();
-  std::jthread thread([&] { server.run_on_each_core(serve, std::ref(listening)); });
-  const std::string url = "http://127.0.0.1:" + std::to_string(port.get()) + "/";
-
+  const BenchServer server;
+  const std::string url = server.url();
   for (const char* backend : {"auto", "epoll", "poll"}) {
     std::string output;
     const std::string own_pid = std::to_string(::getpid());
@@ -108,8 +138,43 @@ TEST(BenchCommand, MeasuresAServerOverLoopbackOnEachBackend) {
   std::string one;
   EXPECT_EQ(run_tool({url, "-n", "1", "-c", "2", "-t", "2", "--json"}, one), 0);
   EXPECT_NE(one.find("\"responses\": 1,"), std::string::npos) << one;
-  server.drain();
-  server.stop();
+}
+
+TEST(BenchCommand, PrintsOneObjectAndSendsNothingBesidesTheLoad) {
+  const BenchServer server;
+  std::string output;
+  EXPECT_EQ(run_tool({server.url(), "-n", "3", "-c", "1", "--json"}, output), 0);
+  EXPECT_TRUE(output.starts_with("{\"connections\": 1,")) << output;
+  EXPECT_EQ(output.find('\n'), output.size() - 1) << output;
+  EXPECT_EQ(server.connections(), 1);
+  EXPECT_EQ(server.requests(), 3);
+}
+
+TEST(BenchCommand, ExpectsNoBodyInAResponseToHead) {
+  const BenchServer server;
+  std::string output;
+  EXPECT_EQ(run_tool({server.url(), "-n", "3", "-c", "1", "-m", "HEAD", "--json"}, output), 0);
+  EXPECT_NE(output.find("\"responses\": 3,"), std::string::npos) << output;
+  EXPECT_NE(output.find("\"body_bytes\": 0,"), std::string::npos) << output;
+}
+
+TEST(BenchCommand, FindsTheAddressOfANameThatAServerListensOn) {
+  const BenchServer server;
+  std::string output;
+  EXPECT_EQ(run_tool({server.url("localhost"), "-n", "1", "-c", "1"}, output), 0) << output;
+}
+
+TEST(BenchCommand, AFixedRateLastsForTheWarmUpAndTheMeasurement) {
+  // One request is due every millisecond from 0 to 5 ms. A slow machine does not send them all.
+  const BenchServer server;
+  std::string output;
+  static_cast<void>(run_tool({server.url(), "--rate", "1000", "--seconds", "0.0035", "--warm-up",
+                              "0.002", "-c", "1", "--json"},
+                             output));
+  const std::string_view name = "\"unsent\": ";
+  const std::size_t at = output.find(name);
+  ASSERT_NE(at, std::string::npos) << output;
+  EXPECT_EQ(server.requests() + std::stoi(output.substr(at + name.size())), 6) << output;
 }
 
 TEST(BenchCommand, AcceptsNumbersWithinTheirLimitsOnly) {

@@ -431,6 +431,7 @@ TEST(LoadResult, DifferentBodiesOfThreadsAreAnError) {
 TEST_F(Load, APlanOfZeroRequestsSendsNone) {
   const LoadResult result = run_made(generate_load, plan_of(2, 0));
   EXPECT_EQ(result.responses + result.unanswered, 0U);
+  EXPECT_EQ(result.per_second, 0) << "also of no time at all";
 }
 
 TEST(LoadPlan, SharesKeepConnectionsApart) {
@@ -483,6 +484,42 @@ TEST_F(Load, MeasuresTheServerInTheMeasuredTimeOnly) {
   EXPECT_EQ(result.latency.min(), 100'000'000U);
   EXPECT_EQ(result.latency.max(), 100'000'000U);
   EXPECT_EQ(result.bytes_received, 21 * hello_response.size()) << "without the warm-up";
+}
+
+TEST_F(Load, AServerThatIsNotMeasuredTwiceHasNoCpuTime) {
+  const Behaviour answering = [](tcp::Stream stream) -> Task<> {
+    while (co_await stream.read()) {
+      if (!co_await stream.write(hello_response)) co_return;
+    }
+  };
+  for (const int missing : {0, 1, 2}) {
+    LoadPlan plan = plan_of(1, 3);
+    int calls = 0;
+    plan.server_cpu_time = [&]() -> std::optional<Duration> {
+      if (calls++ == missing) return std::nullopt;
+      return Duration(1s) * calls;
+    };
+    const LoadResult result = on_raw(answering, plan);
+    EXPECT_EQ(result.responses, 3U);
+    EXPECT_EQ(calls, 2) << "at the begin and at the end";
+    EXPECT_EQ(result.server_cpu_time, missing == 2 ? std::optional<Duration>(1s) : std::nullopt);
+  }
+}
+
+TEST_F(Load, AFixedRateConnectsAgainAfterAnAnnouncedClose) {
+  const Behaviour polite = [](tcp::Stream stream) -> Task<> {
+    static_cast<void>(co_await stream.read());
+    static_cast<void>(co_await stream.write(hello_closing));
+  };
+  LoadPlan plan = plan_of(1, std::nullopt);
+  plan.rate = 10;
+  plan.length = 1s;
+  const LoadResult result = on_raw(polite, plan);
+  EXPECT_EQ(result.responses, 10U);
+  EXPECT_EQ(result.connections, 10U);
+  EXPECT_EQ(result.closed_by_server, 10U);
+  EXPECT_EQ(result.unanswered + result.unsent, 0U);
+  EXPECT_EQ(result.errors.total(), 0U);
 }
 
 TEST_F(Load, AnAnnouncedCloseLeavesTheRestOfABatchUnanswered) {

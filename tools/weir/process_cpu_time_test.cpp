@@ -2,13 +2,21 @@
 #include "tools/weir/process_cpu_time.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
 
 namespace weir::bench {
 namespace {
@@ -77,6 +85,72 @@ TEST(ProcessTime, AddsUpTheProcesses) {
   EXPECT_GE(both.value(), 2 * before.value());
   EXPECT_LE(both.value(), 2 * after.value());
   EXPECT_EQ(process_cpu_time({}), Duration::zero());
+}
+
+/// A folder with a /proc of its own, which holds only process 7.
+class FakeProc : public testing::Test {
+ protected:
+  FakeProc() {
+    std::string name = testing::TempDir() + "weir_proc_XXXXXX";
+    root_ = ::mkdtemp(name.data());
+    std::filesystem::create_directories(threads());
+  }
+  ~FakeProc() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(root_, ignored);
+  }
+
+  std::filesystem::path threads() const { return root_ / "proc/7/task"; }
+  void add_thread(std::string_view id, std::string_view schedstat, std::string_view stat) const {
+    std::filesystem::create_directory(threads() / id);
+    if (!schedstat.empty()) std::ofstream(threads() / id / "schedstat") << schedstat;
+    if (!stat.empty()) std::ofstream(threads() / id / "stat") << stat;
+  }
+  /// Returns the time of process 7 as a thread sees it whose root is this folder; nullopt if the
+  /// user may not set the root of a thread.
+  std::optional<Result<Duration>> measured() const {
+    std::optional<Result<Duration>> time;
+    std::thread([&] {
+      if (::unshare(CLONE_FS) != 0 || ::chroot(root_.c_str()) != 0) return;
+      const std::array<int, 1> process{7};
+      time = process_cpu_time(process);
+    }).join();
+    return time;
+  }
+  static Duration ticks(int count) { return count * (Duration(1s) / ::sysconf(_SC_CLK_TCK)); }
+
+ private:
+  std::filesystem::path root_;
+};
+
+// The fields are the state, 10 numbers, utime, stime, and others.
+constexpr std::string_view few_ticks = "7 (a) S 1 1 1 0 -1 4 9 0 0 0 30 12 5 6 20 0\n";
+
+TEST_F(FakeProc, TicksCountIfTheKernelHasNoNanoseconds) {
+  add_thread("7", {}, few_ticks);
+  if (const auto time = measured()) EXPECT_EQ(*time, ticks(42));
+  add_thread("8", "0 0 0\n", "8 (b) c) (d) R 1 1 1 0 -1 4 9 0 0 0 500 77 5 6 20 0\n");
+  if (const auto time = measured()) EXPECT_EQ(*time, ticks(42 + 577));
+}
+
+TEST_F(FakeProc, TheNanosecondsOfAllThreadsAreAdded) {
+  add_thread("7", "123456789 5000 3\n", few_ticks);
+  add_thread("8", "1000 7 1\n", {});
+  if (const auto time = measured()) EXPECT_EQ(*time, Duration(123'457'789));
+}
+
+TEST_F(FakeProc, AThreadThatHasJustEndedDoesNotCount) {
+  add_thread("7", "1000 7 1\n", few_ticks);
+  add_thread("8", {}, {});
+  add_thread("9", {}, "9 (without a state");
+  add_thread("10", {}, "10 (short) S 1 1 1 0 -1 4 9 0 0 0 30");
+  add_thread("11", {}, "11 (words) S 1 1 1 0 -1 4 9 0 0 0 few many 5 6");
+  if (const auto time = measured()) EXPECT_EQ(*time, Duration(1000));
+}
+
+TEST_F(FakeProc, AProcessWithoutThreadsIsMissing) {
+  add_thread("7", {}, {});
+  if (const auto time = measured()) EXPECT_EQ(time->error(), Errc::not_found);
 }
 
 }  // namespace

@@ -151,6 +151,9 @@ TEST(CheckCommand, ExplainsWrongCommandLines) {
   EXPECT_EQ(printed({url, "--path", "no"}), "weir check: not a path: 'no'\n");
   EXPECT_EQ(printed({url, "--post-path", "/a b"}), "weir check: not a path: '/a b'\n");
   EXPECT_EQ(printed({url, "--path", "http://a/"}), "weir check: not a path: 'http://a/'\n");
+  EXPECT_EQ(printed({"http://192.0.2.1/", "--allow-remote", "--path", "no"}),
+            "weir check: not a path: 'no'\n")
+      << "the address is no error";
 }
 
 TEST(CheckCommand, SkipsSelectedCases) {

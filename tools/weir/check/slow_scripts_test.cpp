@@ -1,6 +1,7 @@
 // Tests of the cases about slow clients: the verdict on servers of every behaviour.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -159,6 +160,19 @@ TEST_F(SlowScripts, AClientThatDoesNotReadStopsTheServer) {
   EXPECT_TRUE(check_answer("slow/reader", failing).ends_with("; other clients get: 503, kept open"))
       << verdict_.actual;
   EXPECT_EQ(verdict_.kind, VerdictKind::failed);
+}
+
+TEST_F(SlowScripts, EachCaseFailsWithoutAServer) {
+  const CaseRegistry registry;
+  std::size_t scripts = 0;
+  for (const Case& each : registry.cases()) {
+    if (each.rule->name != "slow" && each.rule->name != "limits") continue;
+    ++scripts;
+    verdict_ = run_made([this](const Case* own) { return own->script(target_, *own); }, &each);
+    EXPECT_EQ(verdict_.kind, VerdictKind::failed) << each.name << ": " << verdict_.actual;
+    EXPECT_FALSE(verdict_.expected.empty()) << each.name;
+  }
+  EXPECT_EQ(scripts, 11U + 7U);
 }
 
 }  // namespace
