@@ -86,6 +86,18 @@ TEST_F(AppChange, AnAddedServiceMayWait) {
   stop();
 }
 
+TEST_F(AppChange, ALaterDependantDoesNotSeeARemovedService) {
+  const ServiceId store = app_.per_core<Store>();
+  start_all();
+  ASSERT_TRUE(run(app_.remove(store)));
+  lines_.clear();
+  app_.per_core<Store>();
+  app_.per_core<Cache>();
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_EQ(lines_, (Lines{"store made", "cache made"}));
+  stop();
+}
+
 TEST_F(AppChange, AnInvalidServiceIsNotAdded) {
   app_.per_core<Store>();
   app_.per_core<Cache>();
@@ -95,6 +107,7 @@ TEST_F(AppChange, AnInvalidServiceIsNotAdded) {
   EXPECT_EQ(run(app_.apply()).error(), Errc::bad_configuration);
   ASSERT_EQ(app_.errors().size(), 1U);
   EXPECT_NE(app_.errors().front().find("several"), std::string::npos);
+  EXPECT_EQ(platform_.logged().back(), "weir: " + app_.errors().front());
   EXPECT_TRUE(lines_.empty());
   ASSERT_TRUE(run(app_.apply()));
   EXPECT_TRUE(lines_.empty());
@@ -217,6 +230,37 @@ TEST_F(AppChange, OnlyItsOwnErrorsAreReported) {
   app_.per_core<Other>();
   EXPECT_TRUE(run(app_.apply()));
   EXPECT_EQ(lines_, (Lines{"other made"}));
+  stop();
+}
+
+struct Brittle : JournaledService {
+  Brittle(const Journal& journal, Other&) : JournaledService(journal, "brittle") {}
+  static Task<Result<>> start() { co_return fail(Errc::limit_reached); }
+};
+
+TEST_F(AppChange, AFailedServiceStaysFailedUntilItIsStartedAgain) {
+  const ServiceId other = app_.per_core<Other>();
+  start_all();
+  const ServiceId brittle = app_.per_core<Brittle>();
+  EXPECT_EQ(run(app_.apply()).error(), Errc::limit_reached);
+  EXPECT_EQ(std::exchange(lines_, {}), (Lines{"brittle made", "brittle gone"}));
+  const auto expect_failed = [&] {
+    const ServiceReport report = app_.explain().services.back();
+    EXPECT_EQ(report.id, brittle);
+    EXPECT_EQ(report.state, ServiceState::failed);
+    EXPECT_EQ(report.failure, make_error_code(Errc::limit_reached).message());
+  };
+  expect_failed();
+  ASSERT_TRUE(run(app_.stop(other)));
+  expect_failed();
+  ASSERT_TRUE(run(app_.start(other)));
+  expect_failed();
+  ASSERT_TRUE(run(app_.stop(brittle)));
+  expect_failed();
+  EXPECT_EQ(std::exchange(lines_, {}), (Lines{"other gone", "other made"}));
+  EXPECT_EQ(run(app_.start(brittle)).error(), Errc::limit_reached);
+  EXPECT_EQ(lines_, (Lines{"brittle made", "brittle gone"}));
+  expect_failed();
   stop();
 }
 

@@ -150,6 +150,24 @@ TEST(AppCoresOnThreads, ServicesChangeOnAllCores) {
   run_on_three(runtime, change);
 }
 
+struct Extra {};
+
+TEST(AppCores, AnAppMayRunOnAnotherRuntimeLater) {
+  App app;
+  register_all(app);
+  for (int round = 0; round < 2; ++round) {
+    MemoryPlatform platform({.cores = 3});
+    Runtime runtime(platform, quiet(3));
+    const auto on_first = [&](Scope& scope) -> Task<> {
+      if (scope.loop().core() != 0) co_return;
+      const ServiceId extra = app.per_core<Extra>();
+      EXPECT_TRUE(co_await app.remove(extra)) << "also before the start";
+      co_await start_and_stop(app);
+    };
+    EXPECT_EQ(runtime.run_on_each_core(on_first), 0);
+  }
+}
+
 struct FailingOnTwo : OnOne {
   FailingOnTwo(Loop& loop, Web&) : OnOne(loop) {}
   Task<Result<>> start() {

@@ -65,6 +65,15 @@ TEST_F(FakeTest, MayBeOfTheSameType) {
   stop();
 }
 
+TEST_F(FakeTest, MayFollowTheRemovalOfAnotherService) {
+  const ServiceId other = app_.per_core<Other>();
+  const ServiceId store = app_.per_core<Store>();
+  ASSERT_TRUE(run(app_.remove(other)));
+  const ServiceId fake = app_.fake<Store>([] { return FakeStore(); });
+  EXPECT_FALSE(app_.contains(store));
+  EXPECT_TRUE(app_.contains(fake));
+}
+
 TEST_F(FakeTest, NeedsAServiceOfItsType) {
   const ServiceId other = app_.per_core<Other>();
   EXPECT_THROW(app_.fake<Store>([] { return FakeStore(); }), std::invalid_argument);
@@ -122,6 +131,39 @@ TEST(OnCore, OtherCoresCannotTakeTheService) {
                                 ", which is on core 1, but " + needs + " is itself on core 0"}));
 }
 
+struct SeesStores {
+  SeesStores(Loop& loop, inject::All<Store> stores, inject::Optional<Store> store,
+             std::vector<std::size_t>& counts) {
+    counts[loop.core()] = stores.size();
+    EXPECT_EQ(stores.empty(), !store);
+    stores.on_change([&counts, &loop, stores] { counts[loop.core()] = stores.size(); });
+  }
+};
+
+TEST(OnCore, OnlyServicesOfThatCoreSeeTheService) {
+  App app;
+  std::vector<std::size_t> counts(2, 7);
+  app.on_core<Store>(1);
+  app.per_core([&counts](Loop& loop, inject::All<Store> stores, inject::Optional<Store> store) {
+    return SeesStores(loop, stores, store, counts);
+  });
+  // Providers arrive on another core a little later, in the order of all orders to that core.
+  const auto seen = [&counts] { return counts; };
+  using Counts = std::vector<std::size_t>;
+  const auto body = [&]() -> Task<> {
+    EXPECT_TRUE(co_await app.start());
+    EXPECT_EQ(co_await on_core(1, seen), (Counts{0, 1}));
+    app.on_core<Postgres, Store>(1);
+    EXPECT_TRUE(co_await app.apply());
+    EXPECT_EQ(co_await on_core(1, seen), (Counts{0, 2})) << "also a service that is added later";
+    app.on_core<Postgres, Store>(0);
+    EXPECT_TRUE(co_await app.apply());
+    EXPECT_EQ(co_await on_core(1, seen), (Counts{1, 2}));
+    co_await app.stop();
+  };
+  run_on_two(body);
+}
+
 TEST(ExplainAsync, WorksOnEachCoreAndIsEmptyAfterTheStop) {
   App app;
   app.per_core<Other>();
@@ -143,6 +185,25 @@ TEST(ExplainAsync, WorksOnEachCoreAndIsEmptyAfterTheStop) {
 }
 
 using OnCoreTest = AppTest;
+
+struct Curious {
+  Curious(App& app, std::vector<ServiceState>& states) : app_(app), states_(states) {}
+  Task<Result<>> start() {
+    const Explanation explanation = co_await app_.explain_async();
+    for (const ServiceReport& each : explanation.services) states_.push_back(each.state);
+    co_return {};
+  }
+  App& app_;
+  std::vector<ServiceState>& states_;
+};
+
+TEST_F(OnCoreTest, AStartingServiceMayAskForAnExplanation) {
+  std::vector<ServiceState> states;
+  app_.per_core([&states](App& app, const Journal&) { return Curious(app, states); });
+  ASSERT_TRUE(start());
+  EXPECT_EQ(states, (std::vector<ServiceState>{ServiceState::running, ServiceState::starting}));
+  stop();
+}
 
 TEST_F(OnCoreTest, TheCoreIsAtMost65535) {
   EXPECT_THROW(app_.on_core<Other>(65536), std::out_of_range);

@@ -1,15 +1,20 @@
 // Tests of routes of services: they exist while the service runs, and replacements take them over.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "weir/app/http_server.hpp"
 #include "weir/app/test/app_fixture.hpp"
 #include "weir/http/router/service_routes.hpp"
+#include "weir/net/listen/listener.hpp"
 #include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
@@ -163,6 +168,52 @@ TEST_F(AppRoutes, TheServerStopsBeforeTheOtherServices) {
   EXPECT_EQ(ask("/page"), "200 a");
 }
 
+TEST_F(AppRoutes, ADrainingServerAnswersConnectionsThatWait) {
+  text("a");
+  ASSERT_TRUE(start());
+  MemoryPeer& waiting = send_get("/page");
+  loop_->drain();
+  const std::size_t logged_before = platform_.logged().size();
+  stop();
+  EXPECT_EQ(responses_to(waiting), "200 a");
+  EXPECT_FALSE(MemoryPeer(platform_, os::Address::loopback(80)).connected());
+  ASSERT_EQ(platform_.logged().size(), logged_before + 1);
+  EXPECT_TRUE(platform_.logged().back().starts_with("weir: core 0: ")) << platform_.logged().back();
+}
+
+TEST_F(AppRoutes, AServerMayDrainBeforeAllServicesHaveStarted) {
+  text("a");
+  CancelSource cancel;
+  platform_.at(platform_.now() + 500ms, [&] {
+    loop_->drain();
+    cancel.cancel();
+  });
+  EXPECT_EQ(run(app_.start(), &cancel).error(), Errc::cancelled);
+  EXPECT_EQ(elapsed(), 1500ms) << "the time of the text's stop";
+  EXPECT_EQ(lines_, (Lines{"text a made", "text a stopping", "text a gone"}));
+}
+
+TEST_F(AppRoutes, AWrongRouterFailsTheStartAndIsLogged) {
+  text("a");
+  routes_.get("/fixed", [] { return http::text("fixed again"); });
+  EXPECT_EQ(start().error(), Errc::conflict);
+  EXPECT_NE(std::ranges::find(platform_.logged(), "weir: " + routes_.error_text()),
+            platform_.logged().end());
+}
+
+TEST_F(AppRoutes, AnEndpointThatIsTakenFailsTheStart) {
+  text("a");
+  const auto listen = []() -> Task<Result<tcp::Listener>> {
+    const ListenOptions not_shared{.reuse_port = false};
+    co_return co_await tcp::listen(Endpoint::loopback(80), not_shared);
+  };
+  auto taken = run(listen());
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(start().error(), std::errc::address_in_use);
+  taken = fail(Errc::closed);
+  EXPECT_TRUE(start());
+}
+
 TEST_F(AppRoutes, ReplacementSideBySideLosesNoRequest) {
   const ServiceId a = text("a");
   ASSERT_TRUE(start());
@@ -202,6 +253,8 @@ TEST_F(AppRoutes, RequestsWaitForAnExclusiveReplacement) {
   expect_order(
       {"page of a gone", "text a stopping", "text a gone", "text b made", "page of b made"});
   EXPECT_EQ(run(app_.stop(a)).error(), Errc::not_found);
+  ASSERT_TRUE(run(app_.stop(page_)));
+  EXPECT_EQ(ask("/page"), "404") << "no replacement follows any more";
 }
 
 TEST_F(AppRoutes, TheOldServiceRunsAgainIfTheNewOneCannotStart) {
@@ -306,6 +359,34 @@ TEST_F(AppRoutes, RoutesNeedAMountedRouterAndAllCores) {
   text("a");
   EXPECT_EQ(start().error(), Errc::bad_configuration);
   EXPECT_EQ(app_.errors().size(), 2U);
+}
+
+TEST_F(AppRoutes, ARouteOfAServiceThatCannotStartIsNotServed) {
+  struct Broken {
+    explicit Broken(http::ServiceRoutes& routes) {
+      routes.get("/broken", [] { return http::text("broken"); });
+      throw std::runtime_error("no luck");
+    }
+  };
+  struct Unready {
+    explicit Unready(http::ServiceRoutes& routes) {
+      routes.get("/unready", [] { return http::text("unready"); });
+    }
+    static Task<Result<>> start() { co_return fail(Errc::unsupported); }
+  };
+  text("a");
+  ASSERT_TRUE(start());
+  const ServiceId broken = app_.shared<Broken>();
+  EXPECT_EQ(run(app_.apply()).error(), std::errc::state_not_recoverable);
+  const ServiceId unready = app_.shared<Unready>();
+  EXPECT_EQ(run(app_.apply()).error(), Errc::unsupported);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    EXPECT_EQ(ask("/broken"), "404");
+    EXPECT_EQ(ask("/unready"), "404");
+    EXPECT_EQ(run(app_.start(broken)).error(), std::errc::state_not_recoverable);
+    EXPECT_EQ(run(app_.start(unready)).error(), Errc::unsupported);
+  }
+  EXPECT_EQ(ask("/page"), "200 a");
 }
 
 TEST_F(AppRoutes, ARouteOfAnotherServiceCannotBeRegistered) {

@@ -127,6 +127,7 @@ TEST_F(AppTest, AFailingStartStopsStartedServicesAndReportsTheReason) {
   EXPECT_NE(problem.find(started.error().message()), problem.npos) << problem;
   EXPECT_NE(problem.find("NeedsFailing"), problem.npos) << problem;
   EXPECT_FALSE(start());
+  EXPECT_EQ(app_.errors(), std::vector<std::string>{problem}) << "those of the last start";
 }
 
 struct Endless : JournaledService {
@@ -145,6 +146,21 @@ TEST_F(AppTest, OneFailureCancelsOtherStarts) {
   EXPECT_EQ(start().error(), Errc::limit_reached);
   expect_order({"endless made", "endless gave up", "endless gone"});
   EXPECT_EQ(app_.errors().size(), 1U);
+}
+
+struct Itself {
+  explicit Itself(const Journal&) : self(this) {}
+  Itself* self;
+};
+
+TEST_F(AppTest, AStartThatWasCancelledBeforeLeavesNothingRunning) {
+  app_.per_core<Itself>();
+  CancelSource cancel;
+  cancel.cancel();
+  EXPECT_EQ(run(app_.start(), &cancel).error(), Errc::cancelled);
+  EXPECT_FALSE(app_.running());
+  EXPECT_TRUE(start());
+  stop();
 }
 
 TEST_F(AppTest, AStartHasATimeout) {
@@ -274,11 +290,6 @@ TEST_F(AppTest, AlignmentIsKept) {
   stop();
 }
 
-struct Itself {
-  explicit Itself(const Journal&) : self(this) {}
-  Itself* self;
-};
-
 TEST_F(AppTest, AConstructorMakesItsObjectInPlace) {
   app_.per_core<Itself>();
   bool same = false;
@@ -316,6 +327,55 @@ TEST_F(AppTest, SpawnedTasksEndBeforeTheirService) {
   EXPECT_FALSE(has_line("spawning work ended"));
   stop();
   expect_order({"spawning stopping", "spawning work ended", "spawning gone"});
+}
+
+struct SpawnsAndFails : JournaledService {
+  SpawnsAndFails(const Journal& journal, Scope& scope)
+      : JournaledService(journal, "spawns and fails"), scope_(scope) {}
+  Task<Result<>> start() {
+    scope_.spawn(work());
+    co_return fail(Errc::limit_reached);
+  }
+  Task<> work() {
+    static_cast<void>(co_await sleep_until(never));
+    write("work ended");
+  }
+  Scope& scope_;
+};
+
+TEST_F(AppTest, TasksOfAServiceThatCouldNotStartEnd) {
+  app_.per_core<SpawnsAndFails>();
+  EXPECT_EQ(start().error(), Errc::limit_reached);
+  EXPECT_EQ(lines_,
+            (std::vector<std::string>{"spawns and fails made", "spawns and fails work ended",
+                                      "spawns and fails gone"}));
+}
+
+struct SpawnsTwo : JournaledService {
+  SpawnsTwo(const Journal& journal, Scope& scope) : JournaledService(journal, "spawns two") {
+    scope.spawn(fail_soon());
+    scope.spawn(work());
+  }
+  Task<> fail_soon() {
+    static_cast<void>(co_await sleep(1s));
+    write("work fails");
+    throw std::runtime_error("out of luck");
+  }
+  Task<> work() {
+    static_cast<void>(co_await sleep_until(never));
+    write("work ended");
+  }
+};
+
+TEST_F(AppTest, AFailureOfASpawnedTaskDoesNotAffectTheOthers) {
+  app_.per_core<SpawnsTwo>();
+  ASSERT_TRUE(start());
+  platform_.advance(*loop_, 2s);
+  EXPECT_TRUE(app_.running());
+  EXPECT_EQ(lines_, (std::vector<std::string>{"spawns two made", "spawns two work fails"}));
+  stop();
+  EXPECT_EQ(lines_.back(), "spawns two gone");
+  EXPECT_TRUE(has_line("spawns two work ended"));
 }
 
 TEST_F(AppTest, AStartTakesAtMost30SecondsByDefault) {

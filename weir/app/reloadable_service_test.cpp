@@ -308,6 +308,8 @@ TEST_F(ReloadableServiceTest, TheAppMayStopAfterSomePartsWereApplied) {
   };
   EXPECT_TRUE(run(with_scope(both)));
   EXPECT_EQ(reloadable_->current()->cache.entries, 1);
+  ASSERT_EQ(rejected_.size(), 1U);
+  EXPECT_EQ(rejected_[0], path_ + ": database: the app was stopped");
   lines_.clear();
   ASSERT_TRUE(start());
   EXPECT_TRUE(has_line("cache of 1 made"));

@@ -166,6 +166,30 @@ TEST_F(ProvidersTest, AnExceptionOfTheCallbackIsLogged) {
   stop();
 }
 
+struct Late : JournaledService {
+  explicit Late(const Journal& journal) : JournaledService(journal, "late") {}
+  Task<Result<>> start() { co_return co_await sleep(1s); }
+};
+/// A service that still starts when the other one has started.
+struct Later : JournaledService {
+  Later(const Journal& journal, inject::Optional<Late> of)
+      : JournaledService(journal, "later"), late(of) {
+    write(late ? "sees it" : "sees nothing");
+    late.on_change([this] { write(late ? "sees it" : "sees nothing"); });
+  }
+  Task<Result<>> start() { co_return co_await sleep(2s); }
+  inject::Optional<Late> late;
+};
+
+TEST_F(ProvidersTest, AProviderMayAppearDuringTheStart) {
+  app_.per_core<Later>();
+  app_.per_core<Late>();
+  ASSERT_TRUE(start());
+  EXPECT_EQ(elapsed(), 2s) << "neither waits for the other";
+  EXPECT_EQ(take(), (Lines{"later made", "later sees nothing", "late made", "later sees it"}));
+  stop();
+}
+
 struct Sibling {
   explicit Sibling(inject::All<Sibling> all) : all_(all) {}
   inject::All<Sibling> all_;

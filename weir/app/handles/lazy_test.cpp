@@ -6,6 +6,8 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "weir/app/test/app_fixture.hpp"
@@ -171,6 +173,52 @@ TEST_F(LazyTest, AUserThatPassesTheErrorOnEndsTheAppsStart) {
   EXPECT_FALSE(app_.running());
 }
 
+TEST_F(LazyTest, AFailedServiceThatIsAlsoRequiredEndsTheAppsStart) {
+  add_store(Duration::zero());
+  add_user();
+  app_.per_core<NeedsStore>();
+  EXPECT_EQ(start().error(), Errc::limit_reached);
+  EXPECT_FALSE(app_.running());
+  EXPECT_EQ(has_line("user made"), has_line("user gone"));
+  EXPECT_FALSE(has_line("needs store made"));
+}
+
+/// A service whose first start takes long. The later ones fail.
+struct Fickle : JournaledService {
+  Fickle(const Journal& journal, int& of) : JournaledService(journal, "fickle"), starts(of) {}
+  Task<Result<>> start() {
+    if (++starts == 1) co_return co_await sleep(10s);
+    co_return fail(Errc::limit_reached);
+  }
+  int& starts;
+};
+
+TEST_F(LazyTest, AStartMayFailAfterACancelledOne) {
+  int starts = 0;
+  const ServiceId fickle =
+      app_.per_core([&starts](const Journal& journal) { return Fickle(journal, starts); });
+  std::error_code error;
+  struct Last {};
+  app_.per_core([&error](inject::Lazy<Fickle> of, Scope& scope) {
+    const auto use = [](inject::Lazy<Fickle> lazy, std::error_code& into) -> Task<> {
+      static_cast<void>(co_await sleep(1s));
+      const auto got = co_await lazy.get();
+      if (!got) into = got.error();
+    };
+    scope.spawn(use(of, error));
+    return Last();
+  });
+  ASSERT_TRUE(start());
+  platform_.advance(*loop_, 2s);
+  EXPECT_EQ(lines_, Lines{"fickle made"});
+  ASSERT_TRUE(run(app_.stop(fickle)));
+  EXPECT_EQ(elapsed(), 2s) << "the start was cancelled";
+  EXPECT_EQ(error, Errc::not_found);
+  EXPECT_EQ(run(app_.start(fickle)).error(), Errc::limit_reached);
+  EXPECT_EQ(starts, 2);
+  stop();
+}
+
 TEST_F(LazyTest, CancellingTheWaitDoesNotCancelTheStart) {
   add_store(3s);
   add_user();
@@ -230,6 +278,40 @@ TEST_F(LazyTest, ARemovedUnusedServiceIsNotFound) {
   EXPECT_FALSE(has_line("store made"));
   ASSERT_TRUE(use());
   stop();
+}
+
+/// A service that requests a store when it stops.
+struct AsksLast : JournaledService {
+  AsksLast(const Journal& journal, inject::Lazy<Store> of)
+      : JournaledService(journal, "asks last"), store(of) {}
+  Task<> stop() {
+    const auto got = co_await store.get();
+    write(got ? "has the store" : got.error().message());
+  }
+  inject::Lazy<Store> store;
+};
+
+TEST_F(LazyTest, AStoppingServiceGetsOnlyAStoreThatRuns) {
+  const std::string closed = "asks last " + make_error_code(Errc::closed).message();
+  const ServiceId store = add_store();
+  const ServiceId asks = app_.per_core<AsksLast>();
+  ASSERT_TRUE(start());
+  ASSERT_TRUE(run(app_.stop(asks)));
+  EXPECT_EQ(std::exchange(lines_, {}), (Lines{"asks last made", closed, "asks last gone"}));
+  ASSERT_TRUE(run(app_.start(asks)));
+  const ServiceId needs = app_.per_core<NeedsStore>();
+  ASSERT_TRUE(run(app_.apply()));
+  lines_.clear();
+  ASSERT_TRUE(run(app_.stop(asks)));
+  EXPECT_EQ(std::exchange(lines_, {}), (Lines{"asks last has the store", "asks last gone"}));
+  ASSERT_TRUE(run(app_.remove(asks)));
+  app_.per_core<AsksLast>();
+  ASSERT_TRUE(run(app_.remove(needs)));
+  ASSERT_TRUE(run(app_.remove(store)));
+  ASSERT_TRUE(run(app_.apply()));
+  lines_.clear();
+  stop();
+  EXPECT_EQ(lines_, (Lines{closed, "asks last gone"})) << "no service provides it";
 }
 
 TEST_F(LazyTest, ALaterRequiringServiceStartsIt) {
@@ -393,6 +475,36 @@ TEST_F(LazyTest, AnInstanceByRequestIsMadeAtTheFirstUse) {
   stop();
 }
 
+struct SlowTool : JournaledService {
+  SlowTool(const Journal& journal, inject::Requester) : JournaledService(journal, "slow tool") {}
+  Task<Result<>> start() { co_return co_await sleep(5s); }
+};
+
+TEST_F(LazyTest, ARequestForAnInstanceOfItsOwnMayBeRepeatedAfterAStop) {
+  app_.per_core<SlowTool>();
+  std::size_t uses = 0;
+  struct Apprentice {};
+  const ServiceId id = app_.per_core([&uses](inject::Lazy<SlowTool> of, Scope& scope) {
+    const auto use = [](inject::Lazy<SlowTool> tool, std::size_t& count) -> Task<> {
+      static_cast<void>(co_await sleep(1s));
+      if (co_await tool.get()) ++count;
+    };
+    scope.spawn(use(of, uses));
+    return Apprentice();
+  });
+  ASSERT_TRUE(start());
+  platform_.advance(*loop_, 2s);
+  EXPECT_EQ(lines_, Lines{"slow tool made"});
+  ASSERT_TRUE(run(app_.stop(id)));
+  EXPECT_EQ(elapsed(), 2s) << "the start of the tool was cancelled";
+  EXPECT_EQ(lines_, (Lines{"slow tool made", "slow tool gone"}));
+  ASSERT_TRUE(run(app_.start(id)));
+  platform_.advance(*loop_, 7s);
+  EXPECT_EQ(uses, 1U);
+  EXPECT_EQ(count("slow tool made"), 2U);
+  stop();
+}
+
 // --- replacement ---------------------------------------------------------------------------------
 
 TEST_F(LazyTest, AReplacementIncludesServicesThatHaveUsedIt) {
@@ -486,6 +598,16 @@ TEST_F(LazyMeanwhile, AFailedLazyStartDoesNotFailAReplacement) {
   EXPECT_TRUE(run(app_.stop(store_)));
   EXPECT_EQ(run(app_.start(store_)).error(), Errc::limit_reached) << "its own start fails";
   EXPECT_EQ(app_.errors().size(), 1U);
+  stop();
+}
+
+TEST_F(LazyMeanwhile, AFailedLazyStartOfOneUserOfSeveralDoesNotFailAChange) {
+  add_user();
+  add_user();
+  ASSERT_TRUE(start());
+  app_.per_core<Slow>();
+  EXPECT_TRUE(change(app_.apply()));
+  EXPECT_TRUE(app_.errors().empty());
   stop();
 }
 

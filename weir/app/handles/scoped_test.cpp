@@ -182,11 +182,13 @@ struct IsRich {
 };
 struct View {
   Kind kind;
+  int number = 1;
 };
 
 TEST_F(ScopedTest, SeveralProvidersNeedAFilter) {
   app_.scoped<Request>([] { return View{Kind::plain}; }, {.properties = {Kind::plain}});
   app_.scoped<Request>([] { return View{Kind::rich}; }, {.properties = {Kind::rich}});
+  app_.scoped<Request>([] { return View{Kind::rich, 2}; }, {.properties = {Kind::rich}});
   struct Page {
     Kind kind;
   };
@@ -199,6 +201,7 @@ TEST_F(ScopedTest, SeveralProvidersNeedAFilter) {
     const auto rich = scope.get<View, IsRich>();
     ASSERT_TRUE(rich);
     EXPECT_EQ(rich->get().kind, Kind::rich);
+    EXPECT_EQ(rich->get().number, 1) << "the first that the filter accepts";
     ASSERT_TRUE(scope.get<Page>());
     EXPECT_EQ(scope.get<Page>()->get().kind, Kind::rich);
   }

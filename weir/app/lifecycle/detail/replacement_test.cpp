@@ -1,7 +1,9 @@
 // Tests of the replacement of running services.
 #include "weir/app/lifecycle/detail/replacement.hpp"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weir/app/test/app_fixture.hpp"
@@ -64,7 +66,7 @@ class ReplacementTest : public AppTest {
   void start_with_a() {
     a_ = database("a");
     app_.per_core<Store>();
-    app_.per_core<Logger>();
+    logger_ = app_.per_core<Logger>();
     app_.per_core<Watcher>();
     web_ = app_.per_core<Web>();
     ASSERT_TRUE(start());
@@ -73,7 +75,16 @@ class ReplacementTest : public AppTest {
   std::size_t count(const std::string& line) const {
     return static_cast<std::size_t>(std::ranges::count(lines_, line));
   }
+  /// Returns the report of the only service whose type has this name.
+  ServiceReport report(std::string_view name) const {
+    const Explanation now = app_.explain();
+    const auto found = std::ranges::find_if(
+        now.services, [&](const auto& each) { return each.name.ends_with(name); });
+    EXPECT_NE(found, now.services.end()) << name;
+    return found == now.services.end() ? ServiceReport() : *found;
+  }
   ServiceId a_;
+  ServiceId logger_;
   ServiceId web_;
 };
 
@@ -175,6 +186,220 @@ TEST_F(ReplacementTest, TheAppMayStopDuringAReplacement) {
   EXPECT_TRUE(has_line("database b gone"));
   EXPECT_TRUE(has_line("database a gone"));
   EXPECT_FALSE(app_.running());
+}
+
+TEST_F(ReplacementTest, AServiceMadeByRequestIsReplacedExclusively) {
+  start_with_a();
+  const ServiceId fresh = app_.per_core<Logger>();
+  ASSERT_TRUE(run(app_.replace(logger_, fresh)));
+  expect_order({"web on a gone", "store on a gone", "logger gone", "logger made", "store on a made",
+                "web on a made"});
+  EXPECT_FALSE(has_line("database a gone"));
+  EXPECT_EQ(report("::Logger").id, fresh);
+  EXPECT_EQ(app_.explain().services.size(), 6U);
+  EXPECT_FALSE(app_.contains(logger_));
+  stop();
+}
+
+TEST_F(ReplacementTest, AStoppedServiceStartsAgainIfTheNewOneCannotStart) {
+  start_with_a();
+  ASSERT_TRUE(run(app_.stop(a_)));
+  lines_.clear();
+  EXPECT_EQ(run(app_.replace(a_, database("bad"))).error(), Errc::limit_reached);
+  expect_order({"database bad made", "database bad gone", "database a made", "store on a made",
+                "web on a made"});
+  EXPECT_EQ(report("::Database").state, ServiceState::running);
+  stop();
+}
+
+/// A database that starts only if it is allowed to.
+struct Guarded : Database {
+  Guarded(const Journal& journal, const bool& of) : Database(journal, "guarded"), allowed(of) {}
+  Task<Result<>> start() const {
+    if (!allowed) co_return fail(Errc::unsupported);
+    co_return {};
+  }
+  const bool& allowed;
+};
+
+TEST_F(ReplacementTest, AFailedServiceStartsAgainIfTheNewOneCannotStart) {
+  ASSERT_TRUE(start());
+  bool allowed = false;
+  const ServiceId old =
+      app_.per_core([&allowed](const Journal& journal) { return Guarded(journal, allowed); });
+  EXPECT_EQ(run(app_.apply()).error(), Errc::unsupported);
+  allowed = true;
+  lines_.clear();
+  EXPECT_EQ(run(app_.replace(old, database("bad"))).error(), Errc::limit_reached);
+  expect_order({"database bad made", "database bad gone", "database guarded made"});
+  EXPECT_EQ(report("::Guarded").state, ServiceState::running);
+  stop();
+}
+
+struct Spare : JournaledService {
+  explicit Spare(const Journal& journal) : JournaledService(journal, "spare") {}
+};
+
+TEST_F(ReplacementTest, AServiceThatDependantsCannotTakeReplacesExclusively) {
+  start_with_a();
+  const ServiceId spare = app_.per_core<Spare>();
+  ASSERT_TRUE(run(app_.replace(a_, spare)));
+  expect_order({"web on a gone", "store on a gone", "database a gone", "spare made"});
+  EXPECT_FALSE(has_line("store on a made"));
+  EXPECT_EQ(report("::Store").state, ServiceState::waiting);
+  EXPECT_FALSE(app_.contains(a_));
+  database("b");
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_TRUE(has_line("web on b made"));
+  stop();
+}
+
+TEST_F(ReplacementTest, AnExclusiveServiceIsReplacedExclusively) {
+  start_with_a();
+  const ServiceId b = database("b", ReplacePolicy::exclusive);
+  ASSERT_TRUE(run(app_.replace(a_, b)));
+  ASSERT_TRUE(run(app_.replace(b, database("c"))));
+  expect_order({"web on b gone", "database b gone", "database c made", "web on c made"});
+  stop();
+}
+
+TEST_F(ReplacementTest, AReplacementIsWhole) {
+  start_with_a();
+  for (const auto how : {ReplacePolicy::side_by_side, ReplacePolicy::exclusive}) {
+    const ServiceId b = database("b", how);
+    ASSERT_TRUE(run(app_.replace(a_, b)));
+    a_ = b;
+    lines_.clear();
+    ASSERT_TRUE(run(app_.apply()));
+    EXPECT_TRUE(lines_.empty()) << "nothing is left to be added";
+    EXPECT_EQ(app_.explain().services.size(), 6U);
+    ASSERT_TRUE(run(app_.stop(web_)));
+    EXPECT_TRUE(has_line("web on b gone")) << "it is the new instance";
+    ASSERT_TRUE(run(app_.start(web_)));
+  }
+  stop();
+}
+
+TEST_F(ReplacementTest, AServiceThatWaitsForAnotherDoesNotReplace) {
+  start_with_a();
+  for (const auto how : {ReplacePolicy::side_by_side, ReplacePolicy::exclusive}) {
+    lines_.clear();
+    const ServiceId waiting =
+        app_.per_core([](const Journal& journal, Spare&) { return Database(journal, "waiting"); },
+                      {.replace_policy = how});
+    EXPECT_EQ(run(app_.replace(a_, waiting)).error(), Errc::bad_configuration);
+    EXPECT_FALSE(app_.contains(waiting));
+    EXPECT_FALSE(has_line("database waiting made"));
+    EXPECT_EQ(has_line("database a gone"), how == ReplacePolicy::exclusive);
+    EXPECT_EQ(report("::Database").state, ServiceState::running);
+    EXPECT_EQ(report("::Web").state, ServiceState::running);
+  }
+  stop();
+}
+
+struct Greedy : JournaledService {
+  explicit Greedy(Journal& journal) : JournaledService(journal, "greedy") {}
+};
+
+TEST_F(ReplacementTest, AnInvalidServiceDoesNotReplaceAndIsLogged) {
+  start_with_a();
+  const ServiceId greedy = app_.per_core<Greedy>({.replace_policy = ReplacePolicy::exclusive});
+  EXPECT_EQ(run(app_.replace(a_, greedy)).error(), Errc::bad_configuration);
+  ASSERT_EQ(app_.errors().size(), 1U);
+  EXPECT_NE(app_.errors().front().find("take it as const"), std::string::npos);
+  EXPECT_EQ(platform_.logged().back(), "weir: " + app_.errors().front());
+  EXPECT_FALSE(app_.contains(greedy));
+  EXPECT_FALSE(has_line("greedy made"));
+  expect_order({"database a gone", "database a made", "web on a made"});
+  stop();
+}
+
+enum class Region { europe, asia };
+struct InAsia {
+  bool operator()(Region region) const { return region == Region::asia; }
+};
+struct Local : JournaledService {
+  Local(const Journal& journal, inject::Where<Database, InAsia> below)
+      : JournaledService(journal, "local on " + below->name) {}
+};
+
+TEST_F(ReplacementTest, AServiceThatAFilterRejectsReplacesExclusively) {
+  const auto in = [this](const std::string& name, Region region) {
+    return app_.per_core([name](const Journal& journal) { return Database(journal, name); },
+                         {.properties = {region}});
+  };
+  const ServiceId a = in("a", Region::asia);
+  app_.per_core<Local>();
+  ASSERT_TRUE(start());
+  lines_.clear();
+  const ServiceId b = in("b", Region::asia);
+  ASSERT_TRUE(run(app_.replace(a, b)));
+  expect_order({"database b made", "local on b made", "local on a gone"});
+  lines_.clear();
+  const ServiceId c = in("c", Region::europe);
+  ASSERT_TRUE(run(app_.replace(b, c)));
+  expect_order({"local on b gone", "database b gone", "database c made"});
+  EXPECT_EQ(report("::Local").state, ServiceState::waiting);
+  EXPECT_FALSE(has_line("local on c made"));
+  stop();
+}
+
+/// A dependant that only works with database a.
+struct Picky : JournaledService {
+  Picky(const Journal& journal, Database& below)
+      : JournaledService(journal, "picky on " + below.name), good(below.name == "a") {}
+  Task<Result<>> start() const {
+    if (!good) co_return fail(Errc::unsupported);
+    co_return {};
+  }
+  bool good;
+};
+/// A dependant that starts slowly.
+struct Sluggish : JournaledService {
+  Sluggish(const Journal& journal, Database& below)
+      : JournaledService(journal, "sluggish on " + below.name) {}
+  static Task<Result<>> start() { co_return co_await sleep(10s); }
+};
+
+// Database a has stopped after 1 s, and database b has started after 2 s.
+TEST_F(ReplacementTest, AFailureIsExplainedAfterTheAppWasStoppedMeanwhile) {
+  a_ = database("a");
+  app_.per_core<Picky>();
+  app_.per_core<Sluggish>();
+  ASSERT_TRUE(start());
+  const ServiceId b = database("b", ReplacePolicy::exclusive);
+  const auto both = [&](Scope& scope) -> Task<> {
+    const auto replace = [](App& app, ServiceId old, ServiceId fresh) -> Task<> {
+      const Result<> replaced = co_await app.replace(old, fresh);
+      EXPECT_EQ(replaced.error(), Errc::cancelled);
+    };
+    scope.spawn(replace(app_, a_, b));
+    static_cast<void>(co_await sleep(5s));
+    co_await app_.stop();
+  };
+  static_cast<void>(run(with_scope(both)));
+  EXPECT_FALSE(app_.running());
+  EXPECT_TRUE(has_line("sluggish on b gone"));
+  EXPECT_EQ(report("::Picky").state, ServiceState::failed);
+  EXPECT_EQ(report("::Picky").failure, make_error_code(Errc::unsupported).message());
+  lines_.clear();
+  ASSERT_TRUE(start());
+  EXPECT_TRUE(has_line("picky on a made"));
+  stop();
+}
+
+TEST_F(ReplacementTest, AFailedDependantStartsAgainWithTheOldService) {
+  a_ = database("a");
+  app_.per_core<Picky>();
+  ASSERT_TRUE(start());
+  lines_.clear();
+  const ServiceId b = database("b", ReplacePolicy::exclusive);
+  EXPECT_EQ(run(app_.replace(a_, b)).error(), Errc::unsupported);
+  expect_order({"picky on a gone", "database a gone", "database b made", "picky on b made",
+                "picky on b gone", "database b gone", "database a made", "picky on a made"});
+  EXPECT_EQ(report("::Picky").state, ServiceState::running);
+  EXPECT_EQ(app_.errors().size(), 1U);
+  stop();
 }
 
 }  // namespace
