@@ -128,15 +128,21 @@ constexpr std::string_view few_ticks = "7 (a) S 1 1 1 0 -1 4 9 0 0 0 30 12 5 6 2
 
 TEST_F(FakeProc, TicksCountIfTheKernelHasNoNanoseconds) {
   add_thread("7", {}, few_ticks);
-  if (const auto time = measured()) EXPECT_EQ(*time, ticks(42));
+  if (const auto time = measured()) {
+    EXPECT_EQ(*time, ticks(42));
+  }
   add_thread("8", "0 0 0\n", "8 (b) c) (d) R 1 1 1 0 -1 4 9 0 0 0 500 77 5 6 20 0\n");
-  if (const auto time = measured()) EXPECT_EQ(*time, ticks(42 + 577));
+  if (const auto time = measured()) {
+    EXPECT_EQ(*time, ticks(42 + 577));
+  }
 }
 
 TEST_F(FakeProc, TheNanosecondsOfAllThreadsAreAdded) {
   add_thread("7", "123456789 5000 3\n", few_ticks);
   add_thread("8", "1000 7 1\n", {});
-  if (const auto time = measured()) EXPECT_EQ(*time, Duration(123'457'789));
+  if (const auto time = measured()) {
+    EXPECT_EQ(*time, Duration(123'457'789));
+  }
 }
 
 TEST_F(FakeProc, AThreadThatHasJustEndedDoesNotCount) {
@@ -145,12 +151,16 @@ TEST_F(FakeProc, AThreadThatHasJustEndedDoesNotCount) {
   add_thread("9", {}, "9 (without a state");
   add_thread("10", {}, "10 (short) S 1 1 1 0 -1 4 9 0 0 0 30");
   add_thread("11", {}, "11 (words) S 1 1 1 0 -1 4 9 0 0 0 few many 5 6");
-  if (const auto time = measured()) EXPECT_EQ(*time, Duration(1000));
+  if (const auto time = measured()) {
+    EXPECT_EQ(*time, Duration(1000));
+  }
 }
 
 TEST_F(FakeProc, AProcessWithoutThreadsIsMissing) {
   add_thread("7", {}, {});
-  if (const auto time = measured()) EXPECT_EQ(time->error(), Errc::not_found);
+  if (const auto time = measured()) {
+    EXPECT_EQ(time->error(), Errc::not_found);
+  }
 }
 
 }  // namespace
