@@ -145,6 +145,28 @@ TEST(LoopGroup, LoopsShareTheFewerSocketsOfAnOlderProcess) {
   }
 }
 
+// An inherited socket may have been opened without port sharing.
+TEST(LoopGroup, LoopsShareAnInheritedSocketOfAPortThatIsNotShared) {
+  MemoryPlatform memory;
+  OsPlatform os;
+  for (Platform* const platform : {static_cast<Platform*>(&memory), static_cast<Platform*>(&os)}) {
+    auto only = platform->listen(os::Address::loopback(0), {.reuse_port = false});
+    ASSERT_TRUE(only);
+    const os::Address bound = platform->local_address(only->value()).value();
+    const auto inherited = std::make_shared<SharedListener>(*platform, std::move(*only), bound);
+    LoopGroup group;
+    group.inherit({inherited});
+    const auto first = group.listen(*platform, bound, {});
+    const auto second = group.listen(*platform, bound, {});
+    ASSERT_TRUE(first && second);
+    EXPECT_EQ(first->shared, inherited);
+    EXPECT_EQ(second->shared, inherited);
+    EXPECT_TRUE(second->descriptor);
+    const auto alone = group.listen(*platform, bound, {.reuse_port = false});
+    EXPECT_EQ(alone.error(), std::errc::address_in_use);
+  }
+}
+
 // The first loop has drained before the second one listens.
 TEST(LoopGroup, AnInheritedSocketThatWasClosedHereStaysClosed) {
   MemoryPlatform memory;
@@ -204,6 +226,31 @@ TEST(LoopGroup, SharesDatagramPortsWithProcessesOfItsService) {
     ASSERT_TRUE(elsewhere);
     EXPECT_NE(platform->local_address(elsewhere->value()).value(), bound);
   }
+}
+
+/// A platform in memory that notes whether the last datagram port had to be unused.
+class PlatformOfPorts final : public MemoryPlatform {
+ public:
+  Result<Descriptor> open_datagrams(const DatagramOptions& options) override {
+    required_unused = options.require_unused;
+    return MemoryPlatform::open_datagrams(options);
+  }
+  bool required_unused = false;
+};
+
+TEST(LoopGroup, RequiresThatNoOtherProcessUsesAChosenDatagramPort) {
+  PlatformOfPorts platform;
+  LoopGroup group;
+  group.share_ports();
+  const DatagramOptions any_port{.local = os::Address::loopback(0), .reuse_port = true};
+  const auto first = group.open_datagrams(platform, any_port);
+  ASSERT_TRUE(first);
+  EXPECT_TRUE(platform.required_unused);
+  const auto second = group.open_datagrams(platform, any_port);
+  ASSERT_TRUE(second);
+  EXPECT_FALSE(platform.required_unused) << "the port of the first loop";
+  EXPECT_EQ(platform.local_address(second->value()).value(),
+            platform.local_address(first->value()).value());
 }
 
 TEST(LoopGroup, ReportsTheLastFailure) {
