@@ -79,6 +79,17 @@ TEST(ConfigToml, TheDescriptionOfAnErrorHasNoControlCharacters) {
   for (const char each : table.error().what) EXPECT_TRUE(each >= ' ' && each <= '~');
 }
 
+TEST(ConfigToml, EveryLineMayHave256Dots) {
+  const auto dotted = [](std::string key, std::size_t dots) {
+    for (std::size_t each = 0; each < dots; ++each) key += ".a";
+    return key + " = 1\n";
+  };
+  EXPECT_TRUE(parse_toml(dotted("x", 256) + dotted("y", 256) + dotted("z", 256), "f").has_value());
+  const auto beyond = parse_toml(dotted("x", 256) + dotted("y", 257), "f");
+  ASSERT_FALSE(beyond.has_value());
+  EXPECT_EQ(beyond.error().message(), "f:2:1: a line with more than 256 dots");
+}
+
 TEST(ConfigToml, FormatsALocation) {
   EXPECT_EQ(format_location("server.toml", {12, 8}), "server.toml:12:8");
   EXPECT_EQ(format_location("server.toml", {}), "server.toml");
