@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import tempfile
 
+import effects
 import schema
 
 HEADERS_OF_CLANG = "/usr/lib/llvm-19/lib/clang/19/include"
@@ -24,7 +25,11 @@ class ObjectCode:
         self._files = files
 
     def uncounted_because(self, mutant):
-        """Returns why a mutant does not count if it is compiled alone, at -O2; None if it does."""
+        """Returns why a mutant that no test finds does not count; None if it does. Compiles it
+        alone, at -O2."""
+        if mutant.after and mutant.operator in ("order", "release") and (
+                effects.independent_neighbours(self._root, mutant, flags_of(self._root))):
+            return "independent neighbours"
         code = (self._root / mutant.path).read_bytes()
         planted = schema.plant(code, mutant)
         with tempfile.TemporaryDirectory() as folder:

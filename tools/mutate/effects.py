@@ -1,0 +1,222 @@
+"""Says whether two neighbouring statements may change places without effect.
+
+The analysis names each variable that a statement reads or changes, also in the functions that it
+calls, as far as their code is in the translation unit. Members count by class and name, whatever
+the object. Failed allocations are not considered.
+"""
+
+import dataclasses
+
+from clang import cindex
+
+import operators
+
+Kind = cindex.CursorKind
+TypeKind = cindex.TypeKind
+DEPTH_MAX = 5  # of calls
+# Their calls have effects that no variable shows, or effects on other threads.
+CLASSES_WITH_OTHER_EFFECTS = ("mutex", "condition_variable", "thread", "function", "lock")
+
+
+def independent_neighbours(root, mutant, flags):
+    """Returns true for a mutant that swaps two statements of which neither changes a variable that
+    the other uses."""
+    name = str(root / mutant.path)
+    unit = cindex.Index.create().parse(name, args=["-x", "c++", *flags])
+    pair = neighbours(unit.cursor, name, mutant.begin, mutant.end)
+    if pair is None:
+        return False
+    first, second = map(effects_of, pair)
+    return not first.concern(second) and not second.concern(first)
+
+
+def neighbours(cursor, name, begin, end):
+    """Returns the two statements at a place of a file; None if there are no two."""
+    for child in cursor.get_children():
+        extent = child.extent
+        if child.location.file is None or child.location.file.name != name:
+            continue
+        if extent.end.offset < begin or extent.start.offset > end:
+            continue
+        if child.kind == Kind.COMPOUND_STMT:
+            inside = [each for each in child.get_children()
+                      if begin <= each.extent.start.offset and each.extent.end.offset <= end]
+            if len(inside) == 2 and inside[0].extent.start.offset == begin:
+                return inside
+        found = neighbours(child, name, begin, end)
+        if found:
+            return found
+    return None
+
+
+@dataclasses.dataclass
+class Effects:
+    used: set = dataclasses.field(default_factory=set)  # includes `changed`; "A::*" is a whole A
+    changed: set = dataclasses.field(default_factory=set)
+    known: bool = True  # false if there can be other effects
+
+    def concern(self, other):
+        """True if they change what `other` uses, or if that is unknown."""
+        objects = {f"{each.rpartition('::')[0]}::*" for each in self.changed}
+        return not self.known or bool((self.changed | objects) & other.used)
+
+
+def effects_of(statement):
+    text = "".join(token.spelling for token in statement.get_tokens())
+    if "co_" in text:
+        return Effects(known=False)
+    effects = Effects()
+    Walk(effects, 0).visit(statement)
+    return effects
+
+
+class Walk:
+    """Adds the effects of code to `effects`."""
+
+    def __init__(self, effects, depth):
+        self._effects = effects
+        self._depth = depth
+
+    def visit(self, cursor, whole=True):
+        """Adds the effects of an expression. `whole` is false for an object of which only a member
+        is used."""
+        kind = cursor.kind
+        if kind in (Kind.DECL_REF_EXPR, Kind.MEMBER_REF_EXPR):
+            self._use(cursor, whole)
+        elif kind in (Kind.CXX_DELETE_EXPR, Kind.CXX_THROW_EXPR):
+            self._effects.known = False
+        elif kind == Kind.CALL_EXPR:
+            self._call(cursor)
+        elif operators.assigns(cursor):
+            self._change(next(cursor.get_children()))
+        of_member = kind == Kind.MEMBER_REF_EXPR or (not whole and kind == Kind.UNEXPOSED_EXPR)
+        for child in cursor.get_children():
+            self.visit(child, not of_member)
+
+    def _use(self, cursor, whole):
+        if cursor.referenced is None or not is_variable(cursor.referenced):
+            return
+        self._effects.used.add(name_of(cursor.referenced))
+        record = cursor.type.get_canonical().get_declaration()
+        if whole and record.spelling:
+            self._effects.used.add(f"{record.spelling}::*")
+
+    def _change(self, target):
+        """Notes that an expression is changed."""
+        while True:
+            children = list(target.get_children())
+            if target.kind == Kind.CONDITIONAL_OPERATOR:
+                self._change(children[1])
+                self._change(children[2])
+                return
+            if target.kind in (Kind.DECL_REF_EXPR, Kind.MEMBER_REF_EXPR):
+                break
+            element = (target.kind == Kind.ARRAY_SUBSCRIPT_EXPR and children and
+                       array_of(children[0]))
+            accessor = (target.kind == Kind.CALL_EXPR and target.spelling == "operator[]" and
+                        target.referenced and operators.is_of_std(target.referenced))
+            if not children or not (element or accessor or target.kind in (
+                    Kind.PAREN_EXPR, Kind.UNEXPOSED_EXPR)):
+                self._effects.known = False
+                return
+            target = children[0]
+        variable = target.referenced
+        if variable is None or not is_variable(variable) or is_alias(variable):
+            self._effects.known = False
+        else:
+            self._effects.changed.add(name_of(variable))
+            self._effects.used.add(name_of(variable))
+
+    def _call(self, cursor):
+        function = cursor.referenced
+        if function is None or function.is_virtual_method():
+            self._effects.known = False
+        elif function.spelling == "__assert_fail":
+            pass
+        elif operators.is_of_std(function):
+            self._call_std(cursor, function)
+        elif function.kind == Kind.CONSTRUCTOR and function.get_definition() is None:
+            pass  # a new object, which no other statement knows
+        else:
+            self._enter(function)
+
+    def _enter(self, function):
+        definition = function.get_definition()
+        if definition is None and function.kind == Kind.FUNCTION_DECL and (
+                takes_values(function)):
+            return
+        if definition is None or self._depth == DEPTH_MAX:
+            self._effects.known = False
+            return
+        Walk(self._effects, self._depth + 1).visit_children(definition)
+
+    def visit_children(self, cursor):
+        for child in cursor.get_children():
+            self.visit(child)
+
+    def _call_std(self, cursor, function):
+        scope = function.semantic_parent.spelling
+        text = "".join(token.spelling for token in cursor.get_tokens())
+        if any(each in scope for each in CLASSES_WITH_OTHER_EFFECTS) or (
+                "atomic" in scope and "memory_order_relaxed" not in text):
+            self._effects.known = False
+        arguments = list(cursor.get_arguments())
+        if function.kind == Kind.CXX_METHOD and not function.is_const_method() and (
+                not function.is_static_method()) and not is_accessor(function):
+            self._change(object_of(cursor, arguments))
+            if function.spelling.startswith("operator"):
+                arguments = arguments[1:]
+        if function.spelling == "move":
+            self._change(arguments[0])
+            return
+        for argument, parameter in zip(arguments, function.type.argument_types()):
+            if parameter.kind == TypeKind.LVALUEREFERENCE:
+                if not parameter.get_pointee().is_const_qualified():
+                    self._change(argument)
+            elif parameter.kind == TypeKind.POINTER:
+                if not parameter.get_pointee().is_const_qualified():
+                    self._effects.known = False
+
+
+def object_of(call, arguments):
+    """Returns the expression of the object whose method is called."""
+    callee = next(call.get_children())
+    if call.spelling.startswith("operator"):
+        return arguments[0] if arguments else callee
+    while callee.kind == Kind.UNEXPOSED_EXPR:
+        callee = next(callee.get_children())
+    return next(callee.get_children(), callee) if callee.kind == Kind.MEMBER_REF_EXPR else callee
+
+
+def takes_values(function):
+    """True for a function of values that returns a value."""
+    kinds = {parameter.type.kind for parameter in function.get_arguments()}
+    return function.result_type.kind != TypeKind.VOID and not kinds & {
+        TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE, TypeKind.POINTER}
+
+
+def is_accessor(function):
+    return function.spelling in ("operator[]", "operator*", "operator->", "at", "back", "begin",
+                                 "data", "end", "front", "get")
+
+
+def is_variable(cursor):
+    return cursor.kind in (Kind.VAR_DECL, Kind.PARM_DECL, Kind.FIELD_DECL)
+
+
+def is_alias(variable):
+    """True for a name of another variable."""
+    return variable.type.get_canonical().kind in (TypeKind.LVALUEREFERENCE,
+                                                  TypeKind.RVALUEREFERENCE)
+
+
+def array_of(expression):
+    while expression.kind == Kind.UNEXPOSED_EXPR:
+        expression = next(expression.get_children())
+    return expression.type.get_canonical().kind == TypeKind.CONSTANTARRAY
+
+
+def name_of(variable):
+    if variable.kind == Kind.FIELD_DECL:  # the same in all instances of a template
+        return f"{variable.semantic_parent.spelling}::{variable.spelling}"
+    return variable.get_usr()

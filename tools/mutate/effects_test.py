@@ -1,0 +1,98 @@
+"""Tests of the analysis of neighbouring statements."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import effects  # noqa: E402
+import mutate  # noqa: E402
+import object_code  # noqa: E402
+import operators  # noqa: E402
+
+SHARED = """#include <atomic>
+#include <mutex>
+#include <utility>
+#include <vector>
+struct Count {
+  void add() { value_ += 1; }
+  int value() const { return value_; }
+  int value_ = 0;
+};
+struct Part { int size = 0; };
+struct Whole {
+  int a = 0, b = 0, c[4] = {};
+  Part part;
+  Count count;
+  std::vector<int> list, more;
+  std::atomic<int> flag, other;
+  std::mutex mutex;
+  Whole* next = nullptr;
+  void set(int value) { a = value; }
+  void set_part() { set(part.size); }
+  void unknown();
+  virtual void may_be_overridden() { b = 1; }
+};
+int value_of(int number);
+int size_of(const Part& part);
+"""
+INDEPENDENT = [
+    "w.a = 1; w.b = 2;",
+    "w.a = 1; w.count.add();",
+    "w.set(1); w.b = 2;",
+    "w.a = value_of(1); w.b = 2;",
+    "w.list.push_back(1); w.more.push_back(2);",
+    "(n > 0 ? w.list : w.more).push_back(n); w.a = n;",
+    "std::swap(w.a, v.a); std::swap(w.b, v.b);",
+    "w.a = w.c[n]; w.b = w.c[n];",
+    "w.flag.store(1, std::memory_order_relaxed); w.other.store(1, std::memory_order_relaxed);",
+]
+DEPENDENT = [
+    "w.a = 1; w.b = w.a;",
+    "w.count.add(); w.a = w.count.value();",
+    "w.set(1); w.a = 2;",
+    "w.part.size = 1; w.set_part();",
+    "w.part.size = 1; w.b = size_of(w.part);",
+    "w.a = 1; w.unknown();",
+    "w.a = 1; w.may_be_overridden();",
+    "w.list.push_back(n); n = 1;",
+    "w.list = std::move(v.list); v.list.clear();",
+    "w.a = n; ++n;",
+    "*q = 1; w.a = 2;",
+    "r = 1; n = 2;",
+    "p->a = 1; p = w.next;",
+    "w.flag.store(1); w.other.store(1);",
+    "w.flag.store(1, std::memory_order_release); w.a = 1;",
+    "w.mutex.lock(); w.a = 1;",
+    "(n > 0 ? w.list : w.more).push_back(n); w.list.clear();",
+]
+
+
+class EffectsTest(unittest.TestCase):
+    def independent(self, pair):
+        first, second = (f"{each.strip()};" for each in pair.split(";")[:2])
+        head = SHARED + "void f(Whole& w, Whole& v, int n, Whole* p, int* q, int& r) {\n  "
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "a.cpp").write_text(f"{head}{pair}\n}}\n")
+            flags = object_code.flags_of(root)
+            self.assertEqual(mutate.find_in((folder, "a.cpp", flags))[2], None)
+            mutant = operators.Mutant("a.cpp", len(head), len(head) + len(pair), 1, "order", pair,
+                                      f"{second} {first}", "")
+            return effects.independent_neighbours(root, mutant, flags)
+
+    def test_neighbours_of_different_variables_are_independent(self):
+        for pair in INDEPENDENT:
+            with self.subTest(pair):
+                self.assertTrue(self.independent(pair))
+
+    def test_neighbours_that_share_a_changed_variable_are_not(self):
+        for pair in DEPENDENT:
+            with self.subTest(pair):
+                self.assertFalse(self.independent(pair))
+
+
+if __name__ == "__main__":
+    unittest.main()
