@@ -15,6 +15,7 @@ import collections
 import concurrent.futures
 import dataclasses
 import hashlib
+import itertools
 import json
 import math
 import multiprocessing
@@ -313,32 +314,44 @@ class Session:
         {mutant: number} of those that compile."""
         if not fresh:
             return {}
-        held = self._tree.held(self._digests.libraries)
-        numbers = held
-        if not all(each in held for each in fresh):
-            reserve = [each for room in self._rooms if not room.scripts for each in room.reserve
-                       if self._results.get(each, self._digests.every(room)[:1]) is None]
-            together = schema.without_overlaps(dict.fromkeys([*fresh, *reserve]))
-            numbers = {each: number for number, each in enumerate(together)}
+        numbers = self._numbers(fresh)
         targets = self._targets(fresh.values())
         while True:
-            self._tree.write(numbers, self._digests.libraries)
+            self._tree.write(numbers)
             self._tree.configure()
             errors = self._tree.compile(targets, lambda text: progress(f"mutate: {text}"),
                                         self._end)
             if not errors:
-                self._count = max(numbers.values(), default=0) + 1
-                return {each: numbers[each] for each in fresh if each in numbers}
+                break
             wrong = set().union(*map(self._blamed, errors))
             if not wrong:
                 raise trees.BuildFailed(f"errors outside mutants: {sorted(errors)[:5]}")
-            for mutant in [each for each in numbers if numbers[each] in wrong]:
-                verdict = {"found": "uncounted", "how": "do not compile"}
-                if mutant in fresh:
-                    self._note(fresh[mutant], mutant, verdict)
-                else:
-                    self._results.put(mutant, self._digests.of(None, "uncounted"), verdict)
-                del numbers[mutant]
+            numbers = {each: None if number in wrong else number
+                       for each, number in numbers.items()}
+        compiled = {each: number for each, number in numbers.items() if number is not None}
+        self._count = max(compiled.values(), default=-1) + 1
+        for mutant in fresh:
+            if mutant in numbers and mutant not in compiled:
+                self._note(fresh[mutant], mutant,
+                           {"found": "uncounted", "how": "do not compile"})
+        return {each: compiled[each] for each in fresh if each in compiled}
+
+    def _numbers(self, fresh):
+        """Returns {mutant: number} for a build with mutants, {mutant: room}; None instead of the
+        number of one that does not compile. Files whose mutants the last build holds stay the same:
+        they need not be compiled again."""
+        held = self._tree.held()
+        reserve = [each for room in self._rooms if not room.scripts for each in room.reserve]
+        wanted = list(fresh) if all(each in held for each in fresh) else [*fresh, *reserve]
+        together = schema.without_overlaps(dict.fromkeys(wanted))
+        changed = {each.path for each in together if each not in held}
+        numbers = {each: held[each] for each in held if each.path not in changed}
+        used = set(numbers.values())
+        unused = (each for each in itertools.count() if each not in used)
+        for each in together:
+            if each.path in changed:
+                numbers[each] = None if each in held and held[each] is None else next(unused)
+        return numbers
 
     def _blamed(self, places):
         """Returns the number of the mutant that causes an error, as a set of at most one."""

@@ -89,7 +89,15 @@ TEST(Limit, FailsAlways) { EXPECT_TRUE(fits(9)); }
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 TEST(Limit, TwoIsEven) { EXPECT_TRUE(is_even(2) && !is_even(3)); }
+class Again : public testing::TestWithParam<int> {};
+TEST_P(Again, RunsTheProgram) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(std::exit(0), testing::ExitedWithCode(0), "");
+}
+INSTANTIATE_TEST_SUITE_P(All, Again, testing::Range(0, 8));  // in each of at most 8 parallel parts
 """,
 }
 
@@ -197,6 +205,20 @@ class SessionTest(unittest.TestCase):
         self.run_tool("--seed", "5", "--count", "100", "--floor-only")
         self.assertIn("weir_base_test: left out, they fail without a mutant: Limit.FailsAlways",
                       self.errors)
+
+    def test_a_changed_file_leaves_the_faults_of_the_others_in_the_build(self):
+        changed = self.root / "weir/base/limit.hpp"
+        self.addCleanup(changed.write_text, changed.read_text())
+        changed.write_text(changed.read_text() + "// The end.\n")
+        rendered = self.root / "build/mutate/tree/weir/base/limit.cpp"
+        before = rendered.read_bytes(), rendered.stat().st_mtime_ns
+        key = self.line(r"constant: 7 -> 7 [+] 1").split()[1]
+        self.assertIn(f"survived {key}", self.run_tool("--only", key, "--floor-only"))
+        self.assertEqual((rendered.read_bytes(), rendered.stat().st_mtime_ns), before)
+        wrong = next(each.split()[-1] for each, verdict in self.results.items()
+                     if verdict["how"] == "do not compile")
+        self.assertIn("not counted: 1 do not compile",
+                      self.run_tool("--only", key, wrong, "--floor-only"))
 
     def test_an_explained_survivor_leaves_the_score(self):
         key = self.line(r"constant: 7 -> 7 [+] 1").split()[1]

@@ -1,6 +1,7 @@
 """A copy of the repository that holds mutants, with its build."""
 
 import dataclasses
+import hashlib
 import json
 import math
 import os
@@ -58,6 +59,8 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (const char* const name = std::getenv("WEIR_MUTANTS_RECORD")) {
     testing::UnitTest::GetInstance()->listeners().Append(new Recorder(name));
+    // A test that runs this program again would record into the same file.
+    unsetenv("WEIR_MUTANTS_RECORD");
   }
   return RUN_ALL_TESTS();
 }
@@ -93,21 +96,28 @@ class Tree:
              "--exclude-standard"], check=True, capture_output=True).stdout.decode()
         return sorted(path for path in listed.split("\0") if path and (self.root / path).is_file())
 
-    def held(self, digest):
-        """Returns the mutants that the tree holds, {mutant: number}; none if it was written from
-        sources with another digest."""
+    def held(self):
+        """Returns the mutants that the tree holds, {mutant: number}, of the files that have not
+        changed since; None instead of the number of one that did not compile."""
         if not self._list.exists():
             return {}
         known = json.loads(self._list.read_text())
-        if known["digest"] != digest:
-            return {}
-        return {operators.Mutant(**each): number for number, each in known["mutants"]}
+        files = known.get("files", {})
+        same = {path for path, digest in files.items() if digest == self._digest(path)}
+        held = {operators.Mutant(**each): number for number, each in known["mutants"]}
+        return {each: number for each, number in held.items() if each.path in same}
 
-    def write(self, numbers, digest=""):
-        """Writes all files; those with mutants hold them. `numbers` is {mutant: number}."""
+    def _digest(self, path):
+        path = self.root / path
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.exists() else None
+
+    def write(self, numbers):
+        """Writes all files; those with mutants hold them. `numbers` is {mutant: number}; those
+        without a number are left out."""
         of_path = {}
         for mutant, number in numbers.items():
-            of_path.setdefault(mutant.path, {})[mutant] = number
+            if number is not None:
+                of_path.setdefault(mutant.path, {})[mutant] = number
         wanted = set()
         for path in self.files():
             content = (self.root / path).read_bytes()
@@ -123,7 +133,8 @@ class Tree:
             if path.is_file() and not name.startswith("build/") and name not in wanted:
                 path.unlink()
         mutants = [(number, dataclasses.asdict(each)) for each, number in numbers.items()]
-        self._list.write_text(json.dumps({"digest": digest, "mutants": mutants}))
+        files = {path: self._digest(path) for path in sorted({each.path for each in numbers})}
+        self._list.write_text(json.dumps({"files": files, "mutants": mutants}))
 
     def _put(self, path, content, mode=0o644):
         target = self.folder / path
