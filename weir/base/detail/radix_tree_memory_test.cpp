@@ -247,5 +247,27 @@ TEST_F(RadixTreeMemory, RemovalKeepsALargeNodeWithoutMemoryForASmallerOne) {
   }
 }
 
+// A node that stayed large is replaced by its last entry, and so the tree has no node without one.
+TEST_F(RadixTreeMemory, ALargeNodeIsRemovedWithItsLastKeys) {
+  for (const unsigned count : {5U, 17U, 49U}) {
+    for (const bool until_the_end : {true, false}) {
+      SCOPED_TRACE(testing::Message() << count << " keys, " << until_the_end);
+      Tree tree;
+      add_bytes(tree, count);
+      for (unsigned byte = count; byte-- > 0;) {
+        const std::string key(1, static_cast<char>(byte));
+        const ScarceHeap heap(byte < 2 && !until_the_end ? unlimited : 0);
+        ASSERT_TRUE(tree.remove(key));
+      }
+      EXPECT_EQ(tree.size(), 0U);
+      EXPECT_EQ(tree.stats(), RadixStats{});
+      EXPECT_EQ(tree.memory_bytes(), 0U);
+      EXPECT_EQ(alive_, 0);
+      EXPECT_TRUE(insert(tree, "key", unlimited));
+      EXPECT_EQ(tree.find("key")->number, 1000);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weir

@@ -151,6 +151,8 @@ void Store::shrink(NodeRef& slot) noexcept {
   } catch (const std::bad_alloc&) {
     // The larger node remains in use.
   }
+  // If there was no memory for a smaller node before, only one entry may be left.
+  collapse(slot);
 }
 
 void Store::add_child(NodeRef& slot, std::uint8_t byte, NodeRef child) {
