@@ -267,7 +267,8 @@ Task<Verdict> check_splitting(const CheckTarget& target, const Case&) {
       const bool split = std::ranges::any_of(outcome.responses, [](const Response& each) {
         return each.header("X-Weir-Check").has_value();
       });
-      if (split || !outcome.protocol_error.empty() || outcome.final_count > 1) {
+      if (split || !outcome.connect_error.empty() || !outcome.protocol_error.empty() ||
+          outcome.final_count > 1) {
         co_return with_sent(
             failed(expected, describe(outcome) + (split ? ", X-Weir-Check header found" : "")),
             sent);
