@@ -279,7 +279,7 @@ class Session:
         """Tests mutants, {mutant: verdict}, with the tests of the floor under the thread
         sanitizer."""
         tree = trees.Tree(self._root, self._tree.folder, self._jobs, "tsan")
-        finder = runner.Tests(floor_only=True)
+        finder = runner.SingleTests(self._finder)
         tree.configure()
         targets = list(dict.fromkeys(fresh[each].own for each in verdicts))
         errors = tree.compile(targets, lambda text: progress(f"mutate: tsan: {text}"), self._end)

@@ -14,6 +14,7 @@ import time
 
 LEAST_SECONDS = 20  # time limit of a run, in addition to a multiple of its usual time
 SLOWDOWN = 8
+SINGLE_SECONDS_MAX = 20  # of the tests that run alone, the shortest first
 ABOVE_SECONDS_MAX = 30  # of the tests of one binary above the floor, the shortest first
 SEEDS = 20  # of each scenario of ./dev simulate
 FUZZ_SECONDS = 60
@@ -46,7 +47,6 @@ class Recording:
         record.write_text("")
         status = run([str(self._build / binary)], self._limit, {
             "WEIR_MUTANTS_REACHED": str(reached), "WEIR_MUTANTS_RECORD": str(record),
-            "TSAN_OPTIONS": "report_bugs=0",  # threads record without a lock
             "GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)})
         lines = record.read_text().splitlines()
         if status not in (0, 1):  # neither all tests passed nor one failed
@@ -142,13 +142,14 @@ def within(tests, seconds_max):
 
 
 def fails(build, binary, number, tests):
-    """Returns how the tests fail with the mutant; empty if all pass."""
+    """Returns how the tests fail with the mutant, or without one; empty if all pass."""
     limit = LEAST_SECONDS + SLOWDOWN * sum(each.seconds for each in tests)
-    names = pathlib.Path(build) / f"mutant-{number}.flags"
-    names.write_text("--gtest_filter=" + ":".join(each.name for each in tests) + "\n")
-    status = run([str(pathlib.Path(build) / binary), f"--gtest_flagfile={names}",
-                  "--gtest_fail_fast"], limit, {"WEIR_MUTANT": str(number)})
-    names.unlink()
+    with tempfile.NamedTemporaryFile("w", dir=build, suffix=".flags") as names:
+        names.write("--gtest_filter=" + ":".join(each.name for each in tests) + "\n")
+        names.flush()
+        status = run([str(pathlib.Path(build) / binary), f"--gtest_flagfile={names.name}",
+                      "--gtest_fail_fast"], limit,
+                     {} if number is None else {"WEIR_MUTANT": str(number)})
     if status is None:
         return f"{binary}: hang"
     return f"{binary}: status {status}" if status != 0 else ""
@@ -164,6 +165,9 @@ class Tests:
         self._floor_only = floor_only
         self._tests = {}
         self.name = "tests-of-floor" if floor_only else "tests"
+
+    def recorded(self, target):
+        return self._tests[target]
 
     def targets(self, room):
         return [room.own] if self._floor_only else [room.own, *room.above]
@@ -195,6 +199,28 @@ class Tests:
     def summary(self, own, above, total):
         floor = f"{own / total:.2f} found by the tests of the floor"
         return floor if self._floor_only else f"{floor}, {(own + above) / total:.2f} by all tests"
+
+
+class SingleTests:
+    """Finds mutants with the tests of their floor in another build, each in a process of its own:
+    the thread sanitizer does not allow all tests in one process. Uses the recording of `tests`."""
+
+    def __init__(self, tests):
+        self._tests = tests
+
+    def targets(self, room):
+        return [room.own]
+
+    def record(self, build, targets, count, jobs, limit):
+        return []
+
+    def judge(self, build, room, number):
+        mine = [each for each in self._tests.recorded(room.own) if number in each.reaches]
+        for test in within(mine, SINGLE_SECONDS_MAX):
+            how = fails(build, test.binary, number, [test])
+            if how and not fails(build, test.binary, None, [test]):
+                return {"found": "own", "how": f"{how} of {test.name} in {pathlib.Path(build).name}"}
+        return {"found": "no", "how": f"{len(mine)} tests reach it"}
 
 
 class Programs:
