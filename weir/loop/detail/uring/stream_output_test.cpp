@@ -348,6 +348,26 @@ TEST_F(UringRequestsTest, ReadingAheadPausesAndResumesAtHalfOfTheLimit) {
   EXPECT_EQ(observer.calls, 1);
 }
 
+// A field of 32 bits holds the limit.
+TEST_F(UringRequestsTest, AVeryLargeLimitOfUnreadBytesIsNoSmallOne) {
+  context_.features.limited_multishot = true;
+  constexpr std::size_t four_gib = std::size_t{4} * 1024 * 1024 * 1024;
+  for (const std::size_t unread_max : {four_gib - 1, four_gib, four_gib + 1}) {
+    SCOPED_TRACE(unread_max);
+    stream_.emplace(ours_.get(), unread_max);
+    context_.sockets.push_back(*stream_);
+    RecordedHangup observer;
+    stream_->observe_hangup(context_, &observer);
+    EXPECT_EQ(recorded_operations(), Operations{IORING_OP_RECV});
+    arrive(0, 16'000);
+    const auto requests = recorded();
+    ASSERT_EQ(requests.size(), 1U);
+    EXPECT_EQ(requests[0].opcode, IORING_OP_RECV) << "it reads ahead";
+    EXPECT_GE(requests[0].file_index, 1'000'000'000U) << "the limit of unread bytes";
+    stream_->observe_hangup(context_, nullptr);
+  }
+}
+
 TEST_F(UringRequestsTest, AnEndThatAPollReportsIsNoHangup) {
   RecordedHangup observer;
   stream_->observe_hangup(context_, &observer);
