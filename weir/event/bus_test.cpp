@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -384,6 +385,19 @@ TEST_F(FewEventsOnCoresTest, NoCoreReceivesAnEventForWhichThereIsNoMemory) {
   run_until_idle();
   EXPECT_EQ(alive.use_count(), 1);
   for (std::size_t core = 0; core < 3; ++core) EXPECT_EQ(handled_on(core), 2U);
+}
+
+TEST_F(EventBusTest, AnEventForWhichItsCoreHasNoMemoryIsDestroyedWithTheBus) {
+  auto alive = std::make_shared<int>(7);
+  ASSERT_TRUE(events(0).publish_on(1, alive));
+  loop(1).blocks().fail_after(0);
+  // The exception leaves the loop, which ends with its thread.
+  std::thread core([this] { EXPECT_THROW(loop(1).turn(platform_.now()), std::bad_alloc); });
+  core.join();
+  EXPECT_FALSE(loop(1).blocks().will_fail());
+  EXPECT_EQ(alive.use_count(), 2);
+  bus_.reset();
+  EXPECT_EQ(alive.use_count(), 1);
 }
 
 TEST_F(EventBusTest, AQueueHasRoomForAMillionEventsByDefault) {
