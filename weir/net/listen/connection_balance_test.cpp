@@ -274,6 +274,50 @@ TEST_P(BalanceOfCoresTest, KeepsOneOfSeventeenConnectionsOfABurstInMemory) {
   EXPECT_EQ(test.taken_over[1], 32U);
 }
 
+/// Core 1 hands a connection over to core 0. Most connections of core 1 close before core 0 takes
+/// the new one, so that core 0 then has far more than the average.
+Task<> overtaken_in_memory(Cores& test, Loop& loop) {
+  std::array<std::vector<tcp::Stream>, listening_cores> clients;
+  for (int i = 0; i < 160; ++i) {
+    const unsigned before = test.answered[0];
+    auto client = co_await ask(test);
+    if (!client) co_return;
+    clients[test.answered[0] != before ? 0 : 1].push_back(std::move(*client));
+  }
+  const auto counters = [&](unsigned core) -> const LoopCounters& {
+    return loop.group().loops()[core]->counters();
+  };
+  clients[0].erase(clients[0].begin() + 40, clients[0].end());
+  while (counters(0).connections.value() != 40) static_cast<void>(co_await sleep(1ms));
+  test.first_pauses = true;
+  const auto last = co_await ask(test);
+  EXPECT_EQ(test.answered[0], 81U) << "core 0 pauses after this connection";
+  auto moved = co_await tcp::connect(test.address);
+  EXPECT_TRUE(moved);
+  if (!moved) co_return;
+  while (counters(1).handed_over.value() != 1) static_cast<void>(co_await sleep(1ms));
+  clients[1].erase(clients[1].begin() + 5, clients[1].end());
+  while (counters(1).connections.value() != 5) static_cast<void>(co_await sleep(1ms));
+  test.first_pauses = false;
+  EXPECT_TRUE(co_await moved->write("?"));
+  const std::string core = co_await read_some(*moved, 1);
+  EXPECT_EQ(core, "0");
+  test.record(loop);
+}
+
+TEST_P(BalanceOfCoresTest, MovesAConnectionAtMostOnceInMemory) {
+  if (!simulated()) GTEST_SKIP() << "to which core a connection comes is up to the kernel";
+  Runtime runtime(*platform_, options());
+  Cores test(runtime);
+  test.clients = overtaken_in_memory;
+  run_with(test, runtime);
+  EXPECT_EQ(test.connections[0], 42U);
+  EXPECT_EQ(test.connections[1], 5U);
+  EXPECT_EQ(test.handed_over[1], 1U);
+  EXPECT_EQ(test.taken_over[0], 1U);
+  EXPECT_EQ(test.handed_over[0] + test.taken_over[1], 0U);
+}
+
 // ---- Real sockets: the port of the client decides -----------------------------------------------
 
 /// A client without a loop.
