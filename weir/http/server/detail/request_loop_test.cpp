@@ -509,6 +509,25 @@ TEST_F(RequestLoopTest, HeadOfAStreamKeepsA10ConnectionOpen) {
   EXPECT_FALSE(peer.ended());
 }
 
+// The stream would end with the connection, but the response that replaces it has a length.
+TEST_F(RequestLoopTest, StreamThatCannotBeSentKeepsA10ConnectionOpen) {
+  routes_.get("/bad-stream", [this] {
+    Response response = http::stream(text_type, three, this);
+    response.add_header("X", "a\nb");
+    return response;
+  });
+  serve();
+  MemoryPeer& peer = connect();
+  const auto answers =
+      sim::parse_http_responses(talk(peer,
+                                     "GET /bad-stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+                                     "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
+  ASSERT_EQ(sim::statuses_of(answers), "500 200");
+  EXPECT_EQ(answers[0].header("Connection"), "keep-alive");
+  EXPECT_EQ(answers[0].body, "500 Internal Server Error\n");
+  EXPECT_FALSE(peer.ended());
+}
+
 TEST_F(RequestLoopTest, StreamThatFailsBeforeItsFirstByteIsLoggedByItsStatus) {
   routes_.get("/fails-early", [] {
     return http::stream(
