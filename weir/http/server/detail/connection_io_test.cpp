@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -59,6 +60,15 @@ Task<Result<>> write_twice_too_much(BodySink& sink, std::vector<std::error_code>
     if (!sent) said->push_back(sent.error());
   }
   co_return sent;
+}
+
+constexpr int small_pieces = 2000;
+/// Counts the pieces that it has written.
+Task<Result<>> write_small_pieces(BodySink& sink, int* written) {
+  for (; *written < small_pieces; ++*written) {
+    if (auto sent = co_await sink.write("x"); !sent) co_return sent;
+  }
+  co_return {};
 }
 
 class ConnectionIoTest : public HttpTest {
@@ -305,6 +315,25 @@ TEST_F(ConnectionIoTest, StreamWithoutDataIsNotASlowReader) {
   const auto all = sim::parse_http_responses(peer.received());
   ASSERT_EQ(sim::statuses_of(all), "200");
   EXPECT_EQ(all[0].body.size(), 50u);
+}
+
+// All pieces fit in the kernel's buffer, so no write waits for the client.
+TEST_F(ConnectionIoTest, StreamOfSmallPiecesLeavesEachTurnToOthers) {
+  int written = 0;
+  routes_.get("/pieces", [&written] { return stream(text_type, write_small_pieces, &written); });
+  serve();
+  MemoryPeer& peer = connect();
+  settle();
+  peer.send("GET /pieces HTTP/1.1\r\nHost: a\r\n\r\n");
+  int written_in_turn_max = 0;
+  for (bool busy = true; busy;) {
+    const int before = written;
+    busy = turn();
+    written_in_turn_max = std::max(written_in_turn_max, written - before);
+  }
+  EXPECT_EQ(written, small_pieces);
+  EXPECT_LT(written_in_turn_max, small_pieces / 10);
+  EXPECT_EQ(answers(peer), "200");
 }
 
 TEST_F(ConnectionIoTest, EmptyLinesAreNoHead) {
