@@ -98,6 +98,18 @@ TEST_F(ServiceRouteSetTest, ASharedOwnerAnswersOnAllCores) {
   EXPECT_EQ(ask_all("/a"), "404");
 }
 
+// Core 2 serves the router too, like a loop of another runtime, but is not one of the registry's.
+TEST_F(ServiceRouteSetTest, LoopOutsideOfTheRegistryAnswers503) {
+  registry_.close();
+  registry_.open(loop(0), loops().first(2));
+  start_all();
+  open_with(0, "shared ", Reach::all_cores);
+  EXPECT_EQ(ask(0, "/a"), "200 shared 0");
+  EXPECT_EQ(ask(1, "/a"), "200 shared 0");
+  EXPECT_EQ(ask(2, "/a"), nobody);
+  EXPECT_EQ(said(send(2, get("/a") + get("/none"))), "503|404");
+}
+
 TEST_F(ServiceRouteSetTest, PathParamsBodiesAndMethodsWorkAsInTheRouter) {
   start_all();
   ServiceRouteSet& one = owner(1);
