@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -166,6 +167,37 @@ TEST(AppCores, AnAppMayRunOnAnotherRuntimeLater) {
     };
     EXPECT_EQ(runtime.run_on_each_core(on_first), 0);
   }
+}
+
+struct Gathering {
+  explicit Gathering(inject::All<Extra> extras) : all(extras) {}
+  inject::All<Extra> all;
+};
+
+Task<> add_extras(App& app) {
+  const Gathering* gathering = nullptr;
+  app.on_core(0, [&gathering](inject::All<Extra> extras) {
+    auto made = std::make_unique<Gathering>(extras);
+    gathering = made.get();
+    return made;
+  });
+  EXPECT_TRUE(co_await app.start());
+  app.on_core<Extra>(1);
+  EXPECT_TRUE(co_await app.apply());
+  EXPECT_EQ(gathering->all.size(), 0U) << "the extra is on another core";
+  app.on_core<Extra>(0);
+  EXPECT_TRUE(co_await app.apply());
+  EXPECT_EQ(gathering->all.size(), 1U);
+  app.per_core<Extra>();
+  EXPECT_TRUE(co_await app.apply());
+  EXPECT_EQ(gathering->all.size(), 2U) << "one for each registration";
+  co_await app.stop();
+}
+
+TEST(AppCores, AllContainsLaterServicesOfItsOwnCoreOnly) {
+  MemoryPlatform platform({.cores = 3});
+  Runtime runtime(platform, quiet(3));
+  run_on_three(runtime, add_extras);
 }
 
 struct FailingOnTwo : OnOne {
