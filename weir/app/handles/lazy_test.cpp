@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "weir/app/test/app_fixture.hpp"
+#include "weir/task/sync/event.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir {
@@ -312,6 +313,38 @@ TEST_F(LazyTest, AStoppingServiceGetsOnlyAStoreThatRuns) {
   lines_.clear();
   stop();
   EXPECT_EQ(lines_, (Lines{closed, "asks last gone"})) << "no service provides it";
+}
+
+/// A service whose stop() waits for the answer to an earlier request.
+struct AsksBefore : JournaledService {
+  AsksBefore(const Journal& journal, inject::Lazy<Store> of, Scope& scope)
+      : JournaledService(journal, "asks before"), store(of), spawning(scope) {}
+  Task<> ask() {
+    const auto got = co_await store.get();
+    write(got ? "has the store" : got.error().message());
+    answered.set();
+  }
+  Task<> stop() { static_cast<void>(co_await answered.wait()); }
+  inject::Lazy<Store> store;
+  Scope& spawning;
+  ManualResetEvent answered;
+};
+
+TEST_F(LazyTest, AStopAnswersEarlierRequestsWithClosed) {
+  AsksBefore* asking = nullptr;
+  add_store(10s);
+  const ServiceId id =
+      app_.per_core([&asking](const Journal& journal, inject::Lazy<Store> of, Scope& scope) {
+        auto made = std::make_unique<AsksBefore>(journal, of, scope);
+        asking = made.get();
+        return made;
+      });
+  ASSERT_TRUE(start());
+  asking->spawning.spawn(asking->ask());
+  ASSERT_TRUE(run(app_.stop(id)));
+  expect_order({"store made", "asks before " + make_error_code(Errc::closed).message(),
+                "asks before gone", "store started"});
+  stop();
 }
 
 TEST_F(LazyTest, ALaterRequiringServiceStartsIt) {
