@@ -44,7 +44,6 @@ void Lifecycle::RemoteAgent::on_event(void* self, AgentEvent event) {
 void Lifecycle::open(Loop& app_loop, std::span<Loop* const> loops, App& app,
                      http::ServiceRouteRegistry* route_registry) {
   app_loop_ = &app_loop;
-  loops_ = loops;
   remote_agents_.clear();
   local_agent_.emplace(app_loop, app, route_registry, &Lifecycle::on_event, this);
   event_queue_.emplace(app_loop, &Lifecycle::receive, this);

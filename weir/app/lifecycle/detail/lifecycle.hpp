@@ -99,10 +99,7 @@ class Lifecycle {
   void open(Loop& app_loop, std::span<Loop* const> loops, App& app,
             http::ServiceRouteRegistry* route_registry);
   /// Clears the loops after the last stop_all(), when no instance uses them any more.
-  void close() noexcept {
-    app_loop_ = nullptr;
-    loops_ = {};
-  }
+  void close() noexcept { app_loop_ = nullptr; }
   /// Starts all instances that can run. If one fails and `all_or_nothing`, all stop again.
   void start_all(bool all_or_nothing);
   /// Ends the effect of `all_or_nothing`: a failure then concerns one instance only.
@@ -141,7 +138,6 @@ class Lifecycle {
   bool settled() const noexcept { return !busy_ && transitions_ == 0; }
   const std::vector<Failure>& failures() const noexcept { return failures_; }
   Loop& app_loop() const noexcept { return *app_loop_; }
-  std::span<Loop* const> loops() const noexcept { return loops_; }
 
   /// `co_await lifecycle.wait_settled(&Lifecycle::stop_all)` returns when settled() is true.
   /// Cancel: calls that function and continues to wait.
@@ -232,7 +228,6 @@ class Lifecycle {
 
   Graph& graph_;
   Loop* app_loop_ = nullptr;
-  std::span<Loop* const> loops_;
   std::optional<CoreAgent> local_agent_;
   std::optional<BatchQueue<AgentEvent>> event_queue_;
   std::vector<std::unique_ptr<RemoteAgent>> remote_agents_;  // by core; nullptr for the app's core
