@@ -261,6 +261,25 @@ class RunnerTest(Sandbox):
         self.assertIn("no test reaches", verdict.how)
 
 
+    def judge_single(self, script, reaches=(3,)):
+        """Returns how a test that runs alone in another build finds the mutant; None if not."""
+        test = runner.Test(self.binary(script), "A.B", 0.0, frozenset(reaches))
+        tests = runner.Tests(floor_only=True)
+        room = rooms.Room("base", ["weir/base/list.hpp"])
+        tests.recorded = {room.own: [test]}.get
+        verdict = runner.SingleTests(tests).judge(self.folder, room, 3)
+        return verdict["how"] if verdict["found"] == "own" else None
+
+    def test_a_test_of_another_build_counts_only_if_it_passes_without_the_mutant(self):
+        how = self.judge_single('[ "$WEIR_MUTANT" = 3 ] && exit 66; exit 0')
+        self.assertIn("status 66 of A.B", how)
+        self.assertIsNone(self.judge_single("exit 66"))
+        self.assertIsNone(self.judge_single("exit 0"))
+
+    def test_a_test_of_another_build_is_run_only_if_it_reaches_the_mutant(self):
+        self.assertIsNone(self.judge_single('[ "$WEIR_MUTANT" = 3 ] && exit 66; exit 0', (2,)))
+
+
 class TimeTest(unittest.TestCase):
     def test_the_longest_tests_are_left_out_beyond_the_limit(self):
         tests = [runner.Test("t", name, seconds, frozenset())
