@@ -167,6 +167,22 @@ TEST(OsThread, RunsNoStepAfterItsEnd) {
   }
 }
 
+TEST(OsThread, LetsOtherThreadsSpinAfterItHasSpun) {
+  SpinPermit permit(2);
+  std::binary_semaphore ended(0);
+  Work work([&](int step) -> std::optional<Instant> {
+    if (step == 0) return after(os::monotonic_now(), 1ms);
+    ended.release();
+    return std::nullopt;
+  });
+  {
+    OsThread thread({.name = "test"}, work, {}, permit);
+    ASSERT_TRUE(thread.start());
+    ended.acquire();
+  }
+  EXPECT_TRUE(permit.try_acquire());
+}
+
 TEST(OsThread, ReportsItsStateAndCpuTime) {
   OsPlatform platform;
   std::atomic<bool> spin = true;
