@@ -244,6 +244,11 @@ TEST_F(CombinatorsTest, TheFirstSuccessCounts) {
   EXPECT_EQ(run(first_ok(several(fails(1s, Errc::closed), slow(2s, 2)))).value(), 2);
 }
 
+TEST_F(CombinatorsTest, TheFirstOfTwoThatSucceedInOneTurnCounts) {
+  EXPECT_EQ(run(first_ok(slow(1s, 1), slow(1s, 2))).value(), 1);
+  EXPECT_EQ(run(first_ok(slow(1s, 2), slow(1s, 1), slow(1s, 3))).value(), 2);
+}
+
 TEST_F(CombinatorsTest, FirstOkReturnsTheLastErrorIfAllFail) {
   EXPECT_EQ(run(first_ok(fails(3s, Errc::closed), fails(1s, Errc::conflict))).error(),
             Errc::closed);
