@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -377,6 +379,35 @@ TEST_F(ManualPoolTest, AnIdleThreadIsUsedAgain) {
   make({.fixed = 4});
   for (int round = 0; round < 3; ++round) run_jobs(*pool_, 1, nothing);
   EXPECT_EQ(pool_->report().threads, 1U);
+}
+
+TEST_F(ManualPoolTest, AllThreadsGetWorkAfterAResizeThatWakesAnIdleThread) {
+  make({.fixed = 2});
+  run_jobs(*pool_, 2, nothing);
+  ASSERT_EQ(pool_->report().threads, 2U);
+  int calls = 0;
+  std::size_t most_running = 0;
+  const auto body = [&](Scope& scope) -> Task<> {
+    // While a call blocks, the next one is queued and the other threads run.
+    const std::function<void()> work = [&] {
+      if (++calls < 3) scope.spawn(pool_->run(work));
+      most_running = std::max(most_running, pool_->report().running);
+      while (take_steps()) {
+      }
+    };
+    scope.spawn(pool_->run(work));
+    ManualThread& woken = worker(0).called ? worker(0) : worker(1);
+    ManualThread& idle = worker(0).called ? worker(1) : worker(0);
+    pool_->resize({.fixed = 3});
+    EXPECT_TRUE(idle.called) << "though the work is for the other thread";
+    idle.step();
+    woken.step();
+    EXPECT_EQ(pool_->report().running, 1U);
+    co_await finish(scope);
+  };
+  EXPECT_TRUE(run(*loop_, with_scope(OnFailure::isolate, body)));
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(most_running, 3U) << "no call waits for another one's thread";
 }
 
 TEST_F(ManualPoolTest, ReservedThreadsAreStartedAndKeptBeyondAFixedSize) {
