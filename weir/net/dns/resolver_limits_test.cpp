@@ -303,6 +303,19 @@ TEST_F(ResolverLimits, ResolverOfTheCoreDoesNotDisturbThePoolOfFiles) {
   EXPECT_EQ(core_resolver(*loop_).counters().requests.value(), 2U);
 }
 
+TEST(CoreResolver, DiffersForEachCoreOfAGroup) {
+  MemoryPlatform platform;
+  LoopGroup group;
+  const auto first = Loop::make(platform, {.group = &group}).value();
+  const auto second = Loop::make(platform, {.core = 1, .group = &group}).value();
+  group.set_loops({first.get(), second.get()});
+  EXPECT_NE(&core_resolver(*first), &core_resolver(*second));
+  const auto found = weir::run(*second, dns::resolve("localhost"));
+  EXPECT_EQ(found.value(), ips("::1", "127.0.0.1"));
+  EXPECT_EQ(core_resolver(*first).counters().requests.value(), 0U);
+  EXPECT_EQ(core_resolver(*second).counters().requests.value(), 2U);
+}
+
 // Local resources may be available again immediately, so that the failure is not cached.
 TEST(ResolverWithoutSockets, ReportsTheErrorAndTriesAgain) {
   FailingPlatform platform;
