@@ -349,6 +349,23 @@ TEST_F(ListenerDrain, AcceptFromSocketsOfOtherProcessesEndsImmediately) {
   }
 }
 
+// Two clients come to each of three sockets. Both extra sockets accept one connection ahead.
+TEST_F(ListenerDrain, ConnectionsThatWereAcceptedAheadAreServedAfterTheirSocketsHaveEnded) {
+  Sockets sockets = open(3);
+  for (const auto& each : sockets) each->set_stays_open_elsewhere(true);
+  const Endpoint address = sockets[0]->bound();
+  loop_->group().inherit(sockets);
+  const auto talk = [&]() -> Task<> {
+    tcp::Listener listener = co_await listen_locally({}, address);
+    EXPECT_EQ((co_await timeout(1s, listener.accept())).error(), Errc::timed_out);
+    co_await connect_each(address, 0s, 6);
+    co_await drain_after(1s);
+    EXPECT_EQ(co_await accept_all(listener), 2);
+    EXPECT_EQ(closed_, drained_);
+  };
+  run(talk());
+}
+
 TEST_F(ListenerDrain, DestroyedListenerStopsAcceptingFromEachSocket) {
   Sockets sockets = open(3);
   const Endpoint address = sockets[0]->bound();
