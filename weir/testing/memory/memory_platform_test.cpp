@@ -93,6 +93,26 @@ TEST(MemoryPlatform, AdvanceStopsAtEveryTimerInOrder) {
   EXPECT_EQ(late.fired, 1);
 }
 
+TEST(MemoryPlatform, RunUntilIdleCallsTheEventsThatATurnSchedulesForThisMoment) {
+  MemoryPlatform platform;
+  const auto loop = make_loop(platform);
+  const Instant start = platform.now();
+  std::string order;
+  CallProbe last([&] { order += 'c'; });
+  CallProbe first([&] {
+    order += 'a';
+    platform.at(start, [&] {
+      order += 'b';
+      loop->ready(last);
+    });
+    platform.at(start + 1ns, [&] { order += 'x'; });
+  });
+  loop->ready(first);
+  platform.run_until_idle(*loop);
+  EXPECT_EQ(order, "abc");
+  EXPECT_EQ(platform.now(), start) << "no time passes";
+}
+
 TEST(MemoryPlatform, RunUntilFailsWhenNothingCanHappen) {
   MemoryPlatform platform;
   const auto loop = make_loop(platform);
