@@ -431,6 +431,24 @@ TEST_F(SimEndpoints, AWokenThreadRunsAfterARandomTime) {
   EXPECT_LE(late.back(), 2s);
 }
 
+TEST_F(SimEndpoints, ANotificationDoesNotPostponeTheEndOfAWait) {
+  state_.jitter.step_max = 100ms;
+  SimHandoverEndpoint* notified = nullptr;
+  constexpr int waits = 20;
+  for (int number = 1; number <= waits; ++number) {
+    state_.clock.at(after(begun_, number * 10s - 1ns), [&] { notified->notify(); });
+  }
+  start(one_, [&](SimHandoverEndpoint& endpoint) {
+    notified = &endpoint;
+    for (int number = 1; number <= waits; ++number) {
+      EXPECT_TRUE(endpoint.wait(after(begun_, number * 10s)));
+      EXPECT_LE(elapsed(), number * 10s);
+      EXPECT_GE(elapsed(), number * 10s - 1ns);
+    }
+  });
+  run();
+}
+
 TEST_F(SimEndpoints, TheNameStaysAfterTheDeathOfItsOwner) {
   start(one_, [&](SimHandoverEndpoint& endpoint) {
     EXPECT_EQ(endpoint.connect_or_listen().value(), nullptr);
