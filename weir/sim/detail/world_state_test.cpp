@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "weir/loop/contract/detail/backend.hpp"
 #include "weir/testing/test/probe.hpp"
@@ -72,6 +75,39 @@ TEST(FreshSeed, DiffersInBothHalves) {
   }
   EXPECT_EQ(high.size(), 8U);
   EXPECT_EQ(low.size(), 8U);
+}
+
+void use_cpu(Duration length) {
+  const os::ThreadProbe own = os::ThreadProbe::of_this_thread();
+  const Duration end = own.cpu_time() + length;
+  while (own.cpu_time() < end) {
+  }
+}
+
+// Another thread wakes the function after each 2 ms of its own CPU time. The function sleeps nearly
+// always, in total for more than twice the limit.
+TEST(BlockingCallDetector, AllowsAFunctionThatUsesCpuTimeBetweenItsSleeps) {
+  constexpr int wakes_max = 250;
+  std::mutex mutex;
+  std::condition_variable woken;
+  int wakes = 0;
+  BlockingCallDetector detector(200ms, "the replay");
+  detector.on_call_begin();
+  std::thread waking([&] {
+    for (int each = 0; each < wakes_max; ++each) {
+      use_cpu(2ms);
+      const std::lock_guard lock(mutex);
+      ++wakes;
+      woken.notify_one();
+    }
+  });
+  for (int seen = 0; seen < wakes_max;) {
+    std::unique_lock lock(mutex);
+    woken.wait(lock, [&] { return wakes > seen; });
+    seen = wakes;
+  }
+  detector.on_call_end();
+  waking.join();
 }
 
 /// The smallest and the largest of many values.
