@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <functional>
 #include <set>
 #include <string>
@@ -353,6 +355,57 @@ TEST(HttpTrafficPlans, AreDrawnForEachConnection) {
   EXPECT_GT(*starts.rbegin(), 1450ms);
   EXPECT_LT(*starts.rbegin(), 1600ms);
   EXPECT_GT(starts.size(), 300U);
+}
+
+/// Reads until the client ends the stream. Records the time from the last bytes to the end.
+Task<> read_silently(tcp::Stream peer, std::vector<Duration>& pauses) {
+  const Context own = co_await this_context();
+  Instant last = never;
+  for (;;) {
+    const auto bytes = co_await peer.read();
+    const Instant now = own.loop->platform().now();
+    if (bytes) {
+      last = now;
+      continue;
+    }
+    if (bytes.error() == Errc::end_of_stream && last != never) pauses.push_back(now - last);
+    co_return;
+  }
+}
+
+Task<Result<>> serve_silently(Scope& peers, std::vector<Duration>& pauses) {
+  auto listener = co_await tcp::listen(Endpoint::any(80));
+  if (!listener) co_return fail(listener.error());
+  for (;;) {
+    auto peer = co_await listener->accept();
+    if (!peer) co_return fail(peer.error());
+    peers.spawn(read_silently(std::move(*peer), pauses));
+  }
+}
+
+// A server must handle a request and the half-close in one turn, and also in two.
+TEST(HttpTrafficPlans, SomeClientsHalfCloseImmediatelyAndOthersAfterAPause) {
+  std::vector<Duration> pauses;
+  World world({.seed = 5, .jitter = no_jitter});
+  Host& server = world.host("server");
+  server.start_service([&](Platform& host) {
+    return Runtime(host, quiet()).run_on_each_core(serve_silently, std::ref(pauses));
+  });
+  HttpTraffic traffic({.server = server.address(80), .connections = 300, .requests_max = 1});
+  world.host("client").start([&traffic](Platform& host) {
+    return Runtime(host, quiet()).run_on_each_core([&traffic](Scope& scope) {
+      return traffic.run(scope);
+    });
+  });
+  const WorldReport report = world.run_until_done(2h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  // The other clients wait for a response, for minutes.
+  std::erase_if(pauses, [](Duration each) { return each > 1s; });
+  const auto immediate = std::ranges::count(pauses, Duration{});
+  const auto half_closes = static_cast<std::ptrdiff_t>(pauses.size());
+  EXPECT_NEAR(static_cast<double>(half_closes), 60, 20) << "one connection in five";
+  EXPECT_GT(immediate, half_closes / 2);
+  EXPECT_GT(half_closes - immediate, half_closes / 10);
 }
 
 TEST(HttpTrafficPlans, HaveDocumentedDefaults) {
