@@ -69,6 +69,8 @@ class PoolQueue {
   std::size_t reserved_threads_max() const noexcept { return reserved_threads_max_; }
   std::size_t queued() const noexcept { return queued_; }
   std::size_t running() const noexcept { return running_; }
+  /// Returns the number of running jobs that do not use a reserved thread.
+  std::size_t running_shared() const noexcept { return running_shared_; }
   std::uint64_t finished_count() const noexcept { return finished_; }
   void report(PoolReport& report) const;
 

@@ -189,7 +189,7 @@ void PoolThreads::start_needed_threads() {
 PoolThreads::Action PoolThreads::next_action(Instant now) {
   size_.retry(now);
   const std::size_t size = size_.now();
-  if (active_ < size + queue_.reserved_threads() && queue_.has_runnable(size)) {
+  if (active_ < active_max() && queue_.has_runnable(size)) {
     ++active_;
     calls_.begin();
     return {.needed = true, .idle_worker = idle_.pop_front()};
@@ -200,6 +200,12 @@ PoolThreads::Action PoolThreads::next_action(Instant now) {
   }
   sampling_requested_ = true;
   return wake_controller();
+}
+
+/// Returns the number of threads that may be active. After the size fell, the excess threads with
+/// work take no reserved thread.
+std::size_t PoolThreads::active_max() const noexcept {
+  return std::max(size_.now(), queue_.running_shared()) + queue_.reserved_threads();
 }
 
 PoolThreads::Action PoolThreads::wake_controller() {
@@ -320,7 +326,7 @@ std::optional<Duration> PoolThreads::run_job(PoolWorker& worker) {
 }
 
 BlockingJob* PoolThreads::take(PoolWorker& worker, Instant now) {
-  if (worker.linked() || active_ > size_.now() + queue_.reserved_threads()) return nullptr;
+  if (worker.linked() || active_ > active_max()) return nullptr;
   auto* const job = static_cast<BlockingJob*>(queue_.take(size_.now(), now));
   if (job != nullptr) job->phase_.store(BlockingJob::Phase::running, std::memory_order_relaxed);
   return job;

@@ -124,6 +124,7 @@ class PoolThreads {
   // The caller holds the mutex.
   Action next_action(Instant now);
   Action wake_controller();
+  std::size_t active_max() const noexcept;
   BlockingJob* take(PoolWorker& worker, Instant now);
   std::optional<Instant> make_idle(PoolWorker& worker, Instant now);
   void finish(BlockingJob& job, std::error_code rejection);

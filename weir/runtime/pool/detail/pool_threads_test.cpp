@@ -431,6 +431,22 @@ TEST_F(ManualPoolTest, ReservedThreadsAreStartedAndKeptBeyondAFixedSize) {
   EXPECT_EQ(pool_->report().threads, 2U);
 }
 
+TEST_F(ManualPoolTest, AReservedThreadIsAvailableWhileExcessThreadsWork) {
+  make({.fixed = 4});
+  const PoolLane files = pool_->add_lane({.name = "files", .reserved_threads = 1});
+  const auto body = [&](Scope& scope) -> Task<> {
+    for (int i = 0; i < 4; ++i) scope.spawn(pool_->run(nothing));
+    for (std::size_t index = 0; index < 4; ++index) worker(index).step();
+    pool_->resize({.fixed = 1});
+    scope.spawn(files.run(nothing));
+    EXPECT_EQ(pool_->report().threads, 5U);
+    platform_.threads.back()->step();
+    EXPECT_EQ(pool_->report().running, 5U);
+    co_await finish(scope);
+  };
+  EXPECT_TRUE(run(*loop_, with_scope(OnFailure::isolate, body)));
+}
+
 TEST_F(ManualPoolTest, ReservedThreadsOfAnAutomaticSizeEndWithoutWork) {
   make({.idle_timeout = 1s});
   const PoolLane files = pool_->add_lane({.name = "files", .reserved_threads = 2});
