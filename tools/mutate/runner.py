@@ -219,7 +219,8 @@ class SingleTests:
         for test in within(mine, SINGLE_SECONDS_MAX):
             how = fails(build, test.binary, number, [test])
             if how and not fails(build, test.binary, None, [test]):
-                return {"found": "own", "how": f"{how} of {test.name} in {pathlib.Path(build).name}"}
+                where = f"{test.name} in {pathlib.Path(build).name}"
+                return {"found": "own", "how": f"{how} of {where}"}
         return {"found": "no", "how": f"{len(mine)} tests reach it"}
 
 
