@@ -242,7 +242,9 @@ class InterruptTest(unittest.TestCase):
                     "sys.exit(mutate.main(pathlib.Path(sys.argv[2]), ['--room', 'base']))")
             tool = subprocess.Popen(
                 ["/usr/bin/python3", "-c", code, str(pathlib.Path(mutate.__file__).parent), folder],
-                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                # A test runner in the background ignores the signal, and so would the tool.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
             while not (root / "build/mutate/tree/weir").exists() and tool.poll() is None:
                 time.sleep(0.01)
             os.kill(tool.pid, signal.SIGINT)
