@@ -264,5 +264,30 @@ TEST_F(AppChange, AFailedServiceStaysFailedUntilItIsStartedAgain) {
   stop();
 }
 
+struct Plain {};
+struct Curious : JournaledService {
+  Curious(const Journal& journal, inject::Optional<Plain>) : JournaledService(journal, "curious") {}
+};
+struct NeedsPlain : JournaledService {
+  NeedsPlain(const Journal& journal, Plain&) : JournaledService(journal, "needs plain") {}
+};
+
+TEST_F(AppChange, ARemovedServiceIsNotOfferedLaterServices) {
+  const ServiceId curious = app_.per_core<Curious>();
+  start_all();
+  ASSERT_TRUE(run(app_.remove(curious)));
+  EXPECT_EQ(std::exchange(lines_, {}), (Lines{"curious gone"}));
+  app_.per_core<NeedsPlain>();
+  const ServiceId plain = app_.per_core<Plain>();
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_EQ(std::exchange(lines_, {}), (Lines{"needs plain made"}));
+  app_.per_core<Curious>();
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_EQ(std::exchange(lines_, {}), (Lines{"curious made"}));
+  ASSERT_TRUE(run(app_.remove(plain)));
+  EXPECT_EQ(lines_, (Lines{"needs plain gone"}));
+  stop();
+}
+
 }  // namespace
 }  // namespace weir

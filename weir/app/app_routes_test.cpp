@@ -62,7 +62,7 @@ class AppRoutes : public AppTest {
   void SetUp() override {
     AppTest::SetUp();
     app_.mount(routes_, {.wait_timeout = 5s, .retry_after = 2s});
-    serve_http(app_, routes_, {.endpoint = os::Address::loopback(80)});
+    server_ = serve_http(app_, routes_, {.endpoint = os::Address::loopback(80)});
     page_ = app_.per_core<Page>();
   }
   void TearDown() override {
@@ -111,6 +111,7 @@ class AppRoutes : public AppTest {
   }
 
   http::Router routes_;
+  ServiceId server_;
   ServiceId page_;
   std::vector<std::unique_ptr<MemoryPeer>> peers_;
   std::vector<MemoryPeer*> repeated_;
@@ -179,6 +180,17 @@ TEST_F(AppRoutes, ADrainingServerAnswersConnectionsThatWait) {
   EXPECT_FALSE(MemoryPeer(platform_, os::Address::loopback(80)).connected());
   ASSERT_EQ(platform_.logged().size(), logged_before + 1);
   EXPECT_TRUE(platform_.logged().back().starts_with("weir: core 0: ")) << platform_.logged().back();
+}
+
+TEST_F(AppRoutes, AServerMayStartAgainWhileItsLoopDrains) {
+  text("a");
+  ASSERT_TRUE(start());
+  ASSERT_TRUE(run(app_.stop(server_)));
+  loop_->drain();
+  ASSERT_TRUE(run(app_.start(server_)));
+  lines_.clear();
+  stop();
+  EXPECT_EQ(lines_, (Lines{"page of a gone", "text a stopping", "text a gone"}));
 }
 
 TEST_F(AppRoutes, AServerMayDrainBeforeAllServicesHaveStarted) {

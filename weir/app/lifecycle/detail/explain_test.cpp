@@ -218,6 +218,56 @@ TEST_F(ExplainTest, AFailedServiceHasAReason) {
   stop();
 }
 
+struct FailsWithSlow {
+  explicit FailsWithSlow(Slow&) {}
+  static Task<Result<>> start() { co_return fail(Errc::unsupported); }
+};
+struct StopsSlowlyWithSlow : StopsSlowly {
+  explicit StopsSlowlyWithSlow(Slow&) {}
+};
+
+TEST_F(ExplainTest, AFailedServiceIsNotWaitedFor) {
+  const ServiceId slow = app_.per_core<Slow>();
+  app_.per_core<StopsSlowlyWithSlow>();
+  ASSERT_TRUE(start());
+  app_.per_core<FailsWithSlow>();
+  EXPECT_EQ(run(app_.apply()).error(), Errc::unsupported);
+  Explanation meanwhile;
+  platform_.at(platform_.now() + 1s, [&] { meanwhile = app_.explain(); });
+  ASSERT_TRUE(run(app_.stop(slow)));
+  EXPECT_EQ(find(meanwhile, "::FailsWithSlow").state, ServiceState::failed);
+  EXPECT_EQ(find(meanwhile, "::Slow").waits_for,
+            Reasons{name<StopsSlowlyWithSlow>() + " on core 0"});
+  stop();
+}
+
+TEST_F(ExplainTest, AServiceThatHasNeverBeenNeededHasNoDuration) {
+  app_.per_core<Slow>();
+  app_.per_core<Quick>();
+  app_.per_core<Lazily>();
+  ASSERT_TRUE(start());
+  platform_.advance(*loop_, 7s);
+  EXPECT_EQ(find(app_.explain(), "::Quick").state, ServiceState::waiting);
+  EXPECT_EQ(find(app_.explain(), "::Quick").state_duration, Duration::zero());
+  EXPECT_EQ(find(app_.explain(), "::Lazily").state_duration, 8s) << "Slow starts for 1 s";
+  stop();
+}
+
+TEST(FailureText, OfARemovedServiceNamesNoDependants) {
+  inject::Graph graph;
+  const ServiceId plain = graph.add(inject::constructor_registration<StopsSlowly>(),
+                                    Placement::per_core, 0, ServiceOptions());
+  graph.build(1, 0);
+  inject::Lifecycle::Failure failure{};
+  failure.instance = graph.slots(*graph.find(plain))[0];
+  failure.service = plain;
+  failure.name = "Store on core 0";
+  failure.why = "no luck";
+  EXPECT_EQ(inject::failure_text(graph, failure), "Store on core 0 could not start: no luck");
+  graph.remove(plain.index());
+  EXPECT_EQ(inject::failure_text(graph, failure), "Store on core 0 could not start: no luck");
+}
+
 struct NeedsFailing {
   explicit NeedsFailing(const Failing&) {}
 };
