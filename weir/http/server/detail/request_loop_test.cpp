@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -37,6 +38,10 @@ class RequestLoopTest : public HttpTest {
     });
     routes_.get("/path",
                 [](Request& request) { return http::stream(text_type, late_path, &request); });
+    routes_.get("/noted/at-the-end", [this](Request& request) {
+      auto note = std::make_shared<PathAtEnd>(request, noted_);
+      return http::stream(text_type, with_note, std::move(note));
+    });
     routes_.get("/ignores_cancel", [this](Request&) { return ignores_cancel(*this); });
     routes_.get("/returns/not-found", []() -> Result<Response> { return fail(Errc::not_found); });
     routes_.get("/returns/broken",
@@ -46,6 +51,23 @@ class RequestLoopTest : public HttpTest {
       response.set_status(Status::reset_content);
       return response;
     });
+  }
+
+  /// Notes the path of its request when it is destroyed.
+  class PathAtEnd {
+   public:
+    PathAtEnd(const Request& request, std::vector<std::string>& noted)
+        : request_(request), noted_(noted) {}
+    ~PathAtEnd() { noted_.emplace_back(request_.path()); }
+    PathAtEnd(const PathAtEnd&) = delete;
+    PathAtEnd& operator=(const PathAtEnd&) = delete;
+
+   private:
+    const Request& request_;
+    std::vector<std::string>& noted_;
+  };
+  static Task<Result<>> with_note(BodySink& sink, std::shared_ptr<PathAtEnd>) {
+    co_return co_await sink.write("a body");
   }
 
   using Writer = Task<Result<>> (*)(BodySink&, RequestLoopTest*);
@@ -256,6 +278,13 @@ TEST_F(RequestLoopTest, StreamThatFailsBeforeItsFirstByteIsAnswered) {
             "200 500 200");
   EXPECT_EQ(statuses(std::string(get) + get_of("/streams/early-error") + std::string(get)),
             "200 404 200");
+}
+
+// The request lives until the body is sent, so the arguments of the function may refer to it.
+TEST_F(RequestLoopTest, TheRequestOutlivesTheArgumentsOfAStreamingFunction) {
+  serve();
+  EXPECT_EQ(statuses(get_of("/noted/at-the-end") + std::string(get)), "200 200");
+  EXPECT_EQ(noted_, (std::vector<std::string>{"/noted/at-the-end"}));
 }
 
 TEST_F(RequestLoopTest, AStreamWaitsForItsReader) {
