@@ -119,6 +119,8 @@ TEST(Read, UnknownFieldsAreRefusedUnlessSkipped) {
             "more: expected true or false, found 't' (at byte 29)");
   EXPECT_EQ(error_of<Address>(R"({"street":"s","more":{"x" 1},"zip":1})", lenient),
             "more: expected ':', found a number (at byte 26)");
+  EXPECT_EQ(error_of<Address>(R"({"street":"s","more":nul,"zip":1})", lenient),
+            "more: expected a value, found 'n' (at byte 21)");
 }
 
 TEST(Read, MissingFieldsAreRefusedUnlessKept) {

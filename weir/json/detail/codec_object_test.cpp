@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weir/json/read.hpp"
@@ -182,6 +183,25 @@ TEST(Enums, AreIntegersUnlessTheyHaveNames) {
   EXPECT_EQ(read<Color>("1").error().what, "expected a string, found a number");
   EXPECT_EQ(read<Level>("256").error().what,
             "expected an integer from 0 to 255, found a number out of range");
+}
+
+// A codec may call next_field() also if next_separator() has taken the brace.
+TEST(Codecs, ThatReadFieldsFindNoneBehindTheEndOfTheObject) {
+  constexpr std::array<std::string_view, 2> names{"a", "b"};
+  const FieldTable table{names, 1};
+  constexpr std::array<char, 4> token{'"', 'a', '"', ':'};
+  Reader in(R"({"a":1} )", ReadOptions());
+  FieldCursor cursor;
+  int value = 0;
+  ASSERT_TRUE(in.open_object() && in.take(token) && in.read(value));
+  cursor.seen = 1;
+  in.next_separator(cursor);
+  EXPECT_FALSE(in.next_field(table, cursor));
+  EXPECT_TRUE(in.ok()) << in.error().what;
+  EXPECT_FALSE(in.next_field(table, cursor)) << "it stays at the end";
+  EXPECT_TRUE(in.finish_fields(table, cursor));
+  EXPECT_TRUE(in.finish());
+  EXPECT_EQ(value, 1);
 }
 
 TEST(Codecs, MayBeDefinedByTheUser) {

@@ -142,6 +142,8 @@ TEST(Numbers, OtherKindsAreNamed) {
   EXPECT_EQ(error_of<int>("\"1\""), "expected an integer, found a string");
   EXPECT_EQ(error_of<int>("true"), "expected an integer, found true");
   EXPECT_EQ(error_of<int>("nul"), "expected an integer, found 'n'");
+  EXPECT_EQ(error_of<unsigned>("\"1\""), "expected an integer, found a string");
+  EXPECT_EQ(error_of<std::uint64_t>("null"), "expected an integer, found null");
   EXPECT_EQ(error_of<double>("{}"), "expected a number, found an object");
   EXPECT_EQ(error_of<double>("[]"), "expected a number, found an array");
   EXPECT_EQ(error_of<int>("\x80"), "expected an integer, found the byte 0x80");

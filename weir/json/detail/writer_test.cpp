@@ -114,6 +114,20 @@ TEST(Writer, AppendsWithoutAllocatingIfThereIsRoom) {
   EXPECT_EQ(out.data(), memory);
 }
 
+TEST(Writer, AppendsNothingToABufferWithoutAnyMemory) {
+  Buffer buffer;
+  BufferWriter nothing(buffer);
+  nothing.finish();
+  EXPECT_TRUE(buffer.empty());
+  EXPECT_FALSE(buffer.owns_memory());
+
+  const std::string large(2000, '1');
+  BufferWriter writer(buffer);
+  writer.put(std::string_view(large));  // larger than a chunk, and nothing comes before it
+  writer.finish();
+  EXPECT_EQ(buffer.text(), large);
+}
+
 struct Tokens {
   std::string filler;
   bool yes;
