@@ -143,7 +143,7 @@ class Scripts:
     def __init__(self, root, folder, jobs):
         self._root = pathlib.Path(root)
         self._copies = queue.Queue()
-        self._seconds = 0
+        self._seconds = {}  # usual time of each file of tests
         self._jobs = jobs
         self._end = math.inf
         for number in range(jobs):
@@ -156,28 +156,35 @@ class Scripts:
         """Runs the tests of a folder. Yields (mutant, verdict). Raises OutOfTime at `end`, a time
         of time.monotonic()."""
         self._end = end
-        begun = time.monotonic()
-        how = self._run(folder, None)
-        if how:
-            raise trees.BuildFailed(f"the tests of {folder} fail without a mutant: {how}")
-        self._seconds = time.monotonic() - begun
+        for path in sorted((self._root / folder).glob("*_test.py")):
+            begun = time.monotonic()
+            how = self._fails(folder, path.name, 600)
+            if how:
+                raise trees.BuildFailed(f"{path.name} fails without a mutant: {how}")
+            self._seconds[path.name] = time.monotonic() - begun
         with concurrent.futures.ThreadPoolExecutor(self._jobs) as pool:
-            waiting = {pool.submit(self._run, folder, each): each for each in mutants}
+            waiting = {pool.submit(self._judge, folder, each): each for each in mutants}
             for future in concurrent.futures.as_completed(waiting):
-                how = future.result()
-                found = {"found": "own", "how": how} if how else {
-                    "found": "no", "how": "the unit tests pass"}
-                yield waiting[future], found
+                yield waiting[future], future.result()
 
-    def _run(self, folder, mutant):
+    def _judge(self, folder, mutant):
+        """Runs the files of tests, the fastest first, until one fails."""
+        for name in sorted(self._seconds, key=self._seconds.get):
+            limit = runner.LEAST_SECONDS + SLOWDOWN_MAX * self._seconds[name]
+            how = self._fails(folder, name, limit, mutant)
+            if how:
+                return {"found": "own", "how": f"{name}: {how}"}
+        return {"found": "no", "how": "the unit tests pass"}
+
+    def _fails(self, folder, name, limit, mutant=None):
+        """Returns how a file of tests fails, with a mutant or without; empty if it passes."""
         copy = self._copies.get()
-        limit = runner.LEAST_SECONDS + SLOWDOWN_MAX * self._seconds if mutant else 600
         try:
             if mutant:
                 code = (self._root / mutant.path).read_bytes()
                 (copy / mutant.path).write_bytes(plant(code, mutant))
             command = [sys.executable, "-B", "-m", "unittest", "discover", "--failfast", "-s",
-                       str(copy / folder), "-p", "*_test.py"]
+                       str(copy / folder), "-p", name]
             left = max(0, self._end - time.monotonic())
             status = runner.run(command, min(limit, left), {}, copy)
             if status is None and left < limit:

@@ -105,7 +105,7 @@ class ScriptsTest(unittest.TestCase):
     def test_unit_tests_find_the_faults_of_what_they_call(self):
         verdicts = self.judge()
         self.assertEqual(verdicts["number + number", "(number - number)"],
-                         {"found": "own", "how": "status 1"})
+                         {"found": "own", "how": "sample_test.py: status 1"})
         self.assertEqual(verdicts["3", "4"], {"found": "no", "how": "the unit tests pass"})
         self.assertEqual((self.root / "tools/a/sample.py").read_text(), SCRIPT)
 
@@ -117,7 +117,7 @@ class ScriptsTest(unittest.TestCase):
 
     def test_tests_that_fail_without_a_fault_end_the_run(self):
         (self.root / "tools/a/sample_test.py").write_text(TEST % (4, 9))
-        with self.assertRaisesRegex(trees.BuildFailed, "fail without a mutant: status 1"):
+        with self.assertRaisesRegex(trees.BuildFailed, "sample_test.py fails without a mutant: status 1"):
             self.judge()
 
     def test_the_judgement_ends_when_the_time_is_over(self):
@@ -131,7 +131,7 @@ class ScriptsTest(unittest.TestCase):
         self.addCleanup(setattr, runner, "LEAST_SECONDS", least)
         (self.root / "tools/a/sample.py").write_text(
             "def double(number):\n    while number < 8:\n        number += 4\n    return number\n")
-        self.assertEqual(self.judge()["number += 4", "pass"], {"found": "own", "how": "hang"})
+        self.assertEqual(self.judge()["number += 4", "pass"], {"found": "own", "how": "sample_test.py: hang"})
 
 
 if __name__ == "__main__":
