@@ -21,9 +21,16 @@ CLASSES_WITH_OTHER_EFFECTS = ("mutex", "condition_variable", "thread", "function
 def independent_neighbours(root, mutant, flags):
     """Returns true for a mutant that swaps two statements of which neither changes a variable that
     the other uses."""
-    name = str(root / mutant.path)
-    unit = cindex.Index.create().parse(name, args=["-x", "c++", *flags])
-    pair = neighbours(unit.cursor, name, mutant.begin, mutant.end)
+    return independent_in(parsed(str(root / mutant.path), flags), mutant)
+
+
+def parsed(name, flags):
+    return cindex.Index.create().parse(name, args=["-x", "c++", *flags])
+
+
+def independent_in(unit, mutant):
+    """Does the same in the parsed file of the mutant."""
+    pair = neighbours(unit.cursor, unit.spelling, mutant.begin, mutant.end)
     if pair is None:
         return False
     first, second = map(effects_of, pair)

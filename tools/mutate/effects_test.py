@@ -8,7 +8,6 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import effects  # noqa: E402
-import mutate  # noqa: E402
 import object_code  # noqa: E402
 import operators  # noqa: E402
 
@@ -71,27 +70,30 @@ DEPENDENT = [
 
 
 class EffectsTest(unittest.TestCase):
-    def independent(self, pair):
-        first, second = (f"{each.strip()};" for each in pair.split(";")[:2])
-        head = SHARED + "void f(Whole& w, Whole& v, int n, Whole* p, int* q, int& r) {\n  "
+    @classmethod
+    def setUpClass(cls):
+        """Parses one file with a function for each pair."""
+        code, cls.mutants = SHARED, {}
+        for number, pair in enumerate([*INDEPENDENT, *DEPENDENT]):
+            code += f"void f{number}(Whole& w, Whole& v, int n, Whole* p, int* q, int& r) {{\n  "
+            cls.mutants[pair] = operators.Mutant("a.cpp", len(code), len(code) + len(pair), 1,
+                                                 "order", pair, "", "")
+            code += f"{pair}\n}}\n"
         with tempfile.TemporaryDirectory() as folder:
-            root = pathlib.Path(folder)
-            (root / "a.cpp").write_text(f"{head}{pair}\n}}\n")
-            flags = object_code.flags_of(root)
-            self.assertEqual(mutate.find_in((folder, "a.cpp", flags))[2], None)
-            mutant = operators.Mutant("a.cpp", len(head), len(head) + len(pair), 1, "order", pair,
-                                      f"{second} {first}", "")
-            return effects.independent_neighbours(root, mutant, flags)
+            path = pathlib.Path(folder) / "a.cpp"
+            path.write_text(code)
+            cls.unit = effects.parsed(str(path), object_code.flags_of(folder))
+        assert not [each for each in cls.unit.diagnostics if each.severity >= 3]
 
     def test_neighbours_of_different_variables_are_independent(self):
         for pair in INDEPENDENT:
             with self.subTest(pair):
-                self.assertTrue(self.independent(pair))
+                self.assertTrue(effects.independent_in(self.unit, self.mutants[pair]))
 
     def test_neighbours_that_share_a_changed_variable_are_not(self):
         for pair in DEPENDENT:
             with self.subTest(pair):
-                self.assertFalse(self.independent(pair))
+                self.assertFalse(effects.independent_in(self.unit, self.mutants[pair]))
 
 
 if __name__ == "__main__":
