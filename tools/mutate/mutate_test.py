@@ -260,6 +260,19 @@ class RunnerTest(Sandbox):
         self.assertFalse(verdict.found)
         self.assertIn("no test reaches", verdict.how)
 
+    def test_a_command_ends_if_the_tool_is_killed(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        code = ("import sys; sys.path.insert(0, sys.argv[1]); import runner; "
+                "runner.run(['sh', '-c', 'exec sleep 60 >' + sys.argv[2]], 60, {})")
+        tool = subprocess.Popen([sys.executable, "-c", code,
+                                 str(pathlib.Path(runner.__file__).parent), str(pipe)])
+        with open(pipe, "rb") as output:  # opens when the command has started
+            tool.kill()
+            tool.wait()
+            begun = time.monotonic()
+            self.assertEqual(output.read(), b"")  # ends when the command has ended
+        self.assertLess(time.monotonic() - begun, 30)
 
     def judge_single(self, script, reaches=(3,)):
         """Returns how a test that runs alone in another build finds the mutant; None if not."""

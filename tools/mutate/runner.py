@@ -84,8 +84,10 @@ def recorded(build, binary, count, jobs, limit):
 
 def run(command, limit, environment, folder=None):
     """Runs a command with a time limit. Returns its exit status, or None after the limit."""
+    # If this process is killed, the command ends too, and so do the commands that it runs this way.
     process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        ["setpriv", "--pdeathsig", "KILL", "--", *command], stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         env=os.environ | sanitizer_options() | environment, start_new_session=True, cwd=folder)
     try:
         return process.wait(limit)
