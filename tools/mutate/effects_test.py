@@ -1,5 +1,6 @@
 """Tests of the analysis of neighbouring statements."""
 
+import dataclasses
 import pathlib
 import sys
 import tempfile
@@ -12,6 +13,7 @@ import object_code  # noqa: E402
 import operators  # noqa: E402
 
 SHARED = """#include <atomic>
+#include <cassert>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -35,7 +37,20 @@ struct Whole {
   virtual void may_be_overridden() { b = 1; }
 };
 int value_of(int number);
+void print(int number);
 int size_of(const Part& part);
+int taken(Part&& part);
+struct Adds {
+  explicit Adds(Whole& w) { w.a += 1; }
+};
+struct Keeps {
+  explicit Keeps(int number);
+};
+template <class T>
+struct Of {
+  void set(T value) { size = value; }
+  T size{};
+};
 """
 INDEPENDENT = [
     "w.a = 1; w.b = 2;",
@@ -47,6 +62,12 @@ INDEPENDENT = [
     "std::swap(w.a, v.a); std::swap(w.b, v.b);",
     "w.a = w.c[n]; w.b = w.c[n];",
     "w.flag.store(1, std::memory_order_relaxed); w.other.store(1, std::memory_order_relaxed);",
+    "w.list = v.list; w.more = v.more;",
+    "w.c[0] = n; w.list[0] = n;",
+    "Keeps{n}; w.a = 1;",
+    "assert(w.a == n); w.b = 1;",
+    "(w.a) = 1; w.b = 2;",
+    "w.list[0] = w.more.at(n); w.a = w.more.back();",
 ]
 DEPENDENT = [
     "w.a = 1; w.b = w.a;",
@@ -66,6 +87,17 @@ DEPENDENT = [
     "w.flag.store(1, std::memory_order_release); w.a = 1;",
     "w.mutex.lock(); w.a = 1;",
     "(n > 0 ? w.list : w.more).push_back(n); w.list.clear();",
+    "(n > 0 ? w.list : w.more).push_back(n); w.more.clear();",
+    "w.c[n] = 1; w.a = w.c[0];",
+    "w.list[n] = 1; w.a = w.list[0];",
+    "w.list = v.list; w.more = w.list;",
+    "Adds{w}; w.a = 2;",
+    "w.a = 1; print(n);",
+    "w.part.size = 1; w.a = taken(std::move(w.part));",
+    "delete p; w.a = 1;",
+    "throw 1; w.a = 1;",
+    "std::exchange(w.a, 1); w.b = w.a;",
+    "m.set(1); o.set(2);",
 ]
 
 
@@ -75,7 +107,8 @@ class EffectsTest(unittest.TestCase):
         """Parses one file with a function for each pair."""
         code, cls.mutants = SHARED, {}
         for number, pair in enumerate([*INDEPENDENT, *DEPENDENT]):
-            code += f"void f{number}(Whole& w, Whole& v, int n, Whole* p, int* q, int& r) {{\n  "
+            code += f"void f{number}(Whole& w, Whole& v, int n, Whole* p, int* q, int& r, "
+            code += "Of<int>& m, Of<int>& o) {\n  "
             cls.mutants[pair] = operators.Mutant("a.cpp", len(code), len(code) + len(pair), 1,
                                                  "order", pair, "", "")
             code += f"{pair}\n}}\n"
@@ -94,6 +127,12 @@ class EffectsTest(unittest.TestCase):
         for pair in DEPENDENT:
             with self.subTest(pair):
                 self.assertFalse(effects.independent_in(self.unit, self.mutants[pair]))
+
+    def test_only_two_neighbours_can_be_independent(self):
+        one = self.mutants[INDEPENDENT[0]]
+        for begin, end in ((one.begin, one.begin + 8), (one.begin + 1, one.end)):
+            other = dataclasses.replace(one, begin=begin, end=end)
+            self.assertFalse(effects.independent_in(self.unit, other))
 
 
 if __name__ == "__main__":
