@@ -114,10 +114,7 @@ class Finder:
 
     def _visit(self, cursor, parent):
         for child in cursor.get_children():
-            if cursor.kind == Kind.TRANSLATION_UNIT or child.kind == Kind.NAMESPACE:
-                if not self._is_here(child) and child.kind != Kind.NAMESPACE:
-                    continue
-            elif not self._is_here(child):
+            if not self._is_here(child):
                 continue
             if child.kind in CONSTANT_CODE or is_constant(child):
                 continue
@@ -179,15 +176,11 @@ class Finder:
     def _mutate_if(self, cursor):
         if [token.spelling for token, _ in zip(cursor.get_tokens(), range(2))][1:] == ["constexpr"]:
             return
-        parts = list(cursor.get_children())
-        body = [each for each in parts if each.kind.is_statement()]
-        if not body:
-            return
-        conditions = parts[:parts.index(body[0])]
-        if len(conditions) == 1 and not conditions[0].kind.is_declaration():
-            self._negate(conditions[0])
-        if len(body) == 1 and leaves(body[0]):
-            begin, end = cursor.extent.start.offset, self._statement_end(body[0])
+        condition, *branches = cursor.get_children()
+        if condition.kind.is_expression():  # not a declaration
+            self._negate(condition)
+        if len(branches) == 1 and leaves(branches[0]):
+            begin, end = cursor.extent.start.offset, self._statement_end(branches[0])
             if end is not None:
                 self._add_statement("error check", begin, end)
 

@@ -117,7 +117,8 @@ class ScriptsTest(unittest.TestCase):
 
     def test_tests_that_fail_without_a_fault_end_the_run(self):
         (self.root / "tools/a/sample_test.py").write_text(TEST % (4, 9))
-        with self.assertRaisesRegex(trees.BuildFailed, "sample_test.py fails without a mutant: status 1"):
+        with self.assertRaisesRegex(trees.BuildFailed,
+                                    "sample_test.py fails without a mutant: status 1"):
             self.judge()
 
     def test_the_judgement_ends_when_the_time_is_over(self):
@@ -131,7 +132,8 @@ class ScriptsTest(unittest.TestCase):
         self.addCleanup(setattr, runner, "LEAST_SECONDS", least)
         (self.root / "tools/a/sample.py").write_text(
             "def double(number):\n    while number < 8:\n        number += 4\n    return number\n")
-        self.assertEqual(self.judge()["number += 4", "pass"], {"found": "own", "how": "sample_test.py: hang"})
+        self.assertEqual(self.judge()["number += 4", "pass"],
+                         {"found": "own", "how": "sample_test.py: hang"})
 
 
 if __name__ == "__main__":
