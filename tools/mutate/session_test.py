@@ -12,11 +12,13 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import mutate  # noqa: E402
 import runner  # noqa: E402
+import tree as trees  # noqa: E402
 
 FILES = {
     "CMakeLists.txt": """cmake_minimum_required(VERSION 3.25)
@@ -30,12 +32,18 @@ foreach(floor base os)
   set_target_properties(weir_${floor}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY
     ${PROJECT_BINARY_DIR}/tests)
 endforeach()
+add_executable(simulate EXCLUDE_FROM_ALL simulate.cpp weir/base/limit.cpp)
+target_include_directories(simulate PRIVATE ${PROJECT_SOURCE_DIR})
+set_target_properties(simulate PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 """,
     "CMakePresets.json": json.dumps({"version": 6, "configurePresets": [
         {"name": name, "generator": "Ninja", "cacheVariables": {
             "CMAKE_CXX_COMPILER": "clang++-19", "CMAKE_CXX_FLAGS": f"-std=c++2b {flags}"}}
         for name, flags in (("asan", ""), ("tsan", "-fsanitize=thread"))]}),
     ".gitignore": "build/\n",
+    "simulate.cpp": """#include "weir/base/limit.hpp"
+int main() { return fits(8) && !fits(9) && is_even(2) ? 0 : 1; }
+""",
     "weir/base/limit.hpp": """#pragma once
 bool fits(int size);
 bool is_even(int number);
@@ -120,13 +128,13 @@ class SessionTest(unittest.TestCase):
         cls.results = json.loads((cls.root / "build/mutate/results.json").read_text())
 
     @classmethod
-    def run_tool(cls, *arguments):
+    def run_tool(cls, *arguments, room="base", expected=0):
         """Returns what the tool prints."""
         text = io.StringIO()
         with contextlib.redirect_stdout(text), contextlib.redirect_stderr(io.StringIO()) as errors:
-            status = mutate.main(cls.root, ["--room", "base", *arguments])
+            status = mutate.main(cls.root, ["--room", room, *arguments])
         cls.errors = errors.getvalue()
-        assert status == 0, cls.errors
+        assert status == expected, cls.errors
         return text.getvalue()
 
     def line(self, pattern):
@@ -179,9 +187,40 @@ class SessionTest(unittest.TestCase):
         binary = self.root / "build/mutate/tree/build/asan/tests/weir_base_test"
         binary.chmod(0)  # no run could succeed
         self.addCleanup(binary.chmod, 0o755)
-        again = self.run_tool("--seed", "5", "--count", "100")
+        with unittest.mock.patch.object(trees.Tree, "write", side_effect=AssertionError):
+            again = self.run_tool("--seed", "5", "--count", "100")
         self.assertEqual(again, self.first)
         self.assertGreaterEqual(results.stat().st_mtime_ns, written)
+
+    def test_the_number_of_drawn_faults_is_printed(self):
+        count = len(self.results)
+        self.assertIn(f"weir/base: {count} mutants, {count} drawn with seed 5", self.first)
+        self.assertIn(f"weir/base: {count} mutants, 3 drawn with seed 5",
+                      self.run_tool("--seed", "5", "--count", "3", "--floor-only"))
+
+    def test_the_simulation_finds_faults_alone(self):
+        keys = [self.line("number % 2 == 0 -> number % 2 != 0").split()[2],
+                self.line(r"constant: 7 -> 7 [+] 1").split()[1]]
+        text = self.run_tool("--only", *keys, "--seed", "5", "--by", "simulate")
+        self.assertIn("2 mutants, seed 5: 0.50 found by ./dev simulate --seeds 20 alone", text)
+        self.assertRegex(text, f"survived {keys[1]} .*simulate does not reach it")
+
+    def test_the_time_of_a_run_is_limited(self):
+        self.assertIn("stopped after 0 minutes",
+                      self.run_tool("--by", "simulate", "--minutes", "0"))
+
+    def test_a_room_that_does_not_exist_is_named(self):
+        with self.assertRaisesRegex(SystemExit, "no such room: bas"):
+            self.run_tool(room="bas")
+
+    def test_a_build_that_fails_ends_the_run(self):
+        test = self.root / "weir/base/limit_test.cpp"
+        self.addCleanup(test.write_text, test.read_text())
+        test.write_text("#error no tests\n")
+        key = self.line(r"constant: 7 -> 7 [+] 1").split()[1]
+        self.run_tool("--only", key, "--floor-only", expected=1)
+        self.assertIn("mutate: the build failed: errors outside mutants: "
+                      "[(('weir/base/limit_test.cpp', 1, 2),)]", self.errors)
 
     def test_a_seed_and_a_count_draw_the_same_faults(self):
         drawn = self.run_tool("--seed", "7", "--count", "3", "--list").splitlines()
