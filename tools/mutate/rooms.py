@@ -76,7 +76,7 @@ class Room:
 
 def is_test(path):
     """True for the code of tests and of their fixtures."""
-    return (path.endswith(("_test.cpp", "_test.py")) or "/test/" in path or
+    return (path.endswith(("_test.cpp", "_test.py", "_fixture.py")) or "/test/" in path or
             path.startswith("tests/"))
 
 

@@ -1,0 +1,30 @@
+"""A folder for the sources of a test, and the mutants of its files."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import mutate  # noqa: E402
+import object_code  # noqa: E402
+
+
+class Sandbox(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+
+    def mutants(self, code, path="sample.cpp"):
+        (self.folder / path).write_text(code)
+        flags = object_code.flags_of(self.folder)
+        _, found, error = mutate.find_in((str(self.folder), path, flags))
+        self.assertIsNone(error)
+        return found
+
+    def changes(self, code, operator):
+        """Returns the (before, after) of the mutants of an operator."""
+        return [(each.before, each.after) for each in self.mutants(code)
+                if each.operator == operator]

@@ -1,0 +1,153 @@
+"""Tests of the sources that hold mutants, and of those that do not count."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import object_code  # noqa: E402
+import rooms  # noqa: E402
+import schema  # noqa: E402
+from mutate_fixture import Sandbox  # noqa: E402
+
+PROGRAM = """#include <cstdio>
+#include <mutex>
+
+int calls = 0;
+int next() { return ++calls; }
+int sum(int first, int second) { return first * 10 + second; }
+std::mutex mutex;
+
+int main() {
+  const std::lock_guard lock(mutex);
+  int total = 1;
+  for (int i = 0; i < 3; ++i) {
+    if (i == 1 && total > 0) continue;
+    total = total + next();
+    total = total * 2;
+  }
+  std::printf("%d %d %d\\n", total, sum(total, 7), mutex.try_lock() ? 1 : 0);
+}
+"""
+
+
+class SchemaTest(Sandbox):
+    """One program holds all of its mutants and behaves as the selected one."""
+
+    def run_program(self, code, **environment):
+        source, program = self.folder / "program.cpp", self.folder / "program"
+        source.write_bytes(code)
+        subprocess.run(["clang++-19", "-std=c++2b", "-w", f"-I{self.folder}", str(source), "-o",
+                        str(program)], check=True)
+        return lambda **environment: subprocess.run(
+            [str(program)], env=os.environ | environment, capture_output=True, timeout=5).stdout
+
+    def test_the_selected_mutant_behaves_as_if_planted_alone(self):
+        code = PROGRAM.encode()
+        found = [each for each in self.mutants(PROGRAM) if each.before != "++i"]
+        kept = schema.without_overlaps(found)
+        self.assertGreater(len(kept), 20)
+        numbers = {each: number for number, each in enumerate(kept)}
+        (self.folder / schema.SELECTION_HEADER).write_text(schema.SELECTION)
+        together = self.run_program(schema.render(code, numbers))
+        self.assertEqual(together(), self.run_program(code)())
+        different = 0
+        for mutant in kept[::3]:
+            alone = self.run_program(schema.plant(code, mutant))()
+            self.assertEqual(together(WEIR_MUTANT=str(numbers[mutant])), alone, mutant.text())
+            different += alone != self.run_program(code)()
+        self.assertGreater(different, 3)
+
+    def test_a_place_leads_to_the_innermost_mutant(self):
+        code = b"bool f(int a) {\n  return a < 1 + a;\n}\n"
+        found = self.mutants(code.decode())
+        numbers = {each: number for number, each in enumerate(found)}
+        rendered = schema.render(code, numbers)
+        line = rendered.splitlines()[2]  # an include is in front
+        for mutant in found:
+            column = line.index(b"? (" + mutant.after.encode() + b")") + 1
+            self.assertEqual(schema.number_at(rendered, 3, column), numbers[mutant])
+        self.assertIsNone(schema.number_at(rendered, 2, 1))
+
+    def test_planting_keeps_the_line_numbers(self):
+        code = b"void g();\nvoid f() {\n  g();\n  g(\n  );\n}\n"
+        for mutant in self.mutants(code.decode()):
+            self.assertEqual(schema.plant(code, mutant).count(b"\n"), code.count(b"\n"))
+
+    def test_ranges_that_cross_are_not_combined(self):
+        code = "void a();\nvoid b();\nvoid c();\nvoid f() { a(); b(); c(); }\n"
+        found = [each for each in self.mutants(code) if each.operator == "order"]
+        self.assertEqual(len(found), 2)
+        self.assertEqual(len(schema.without_overlaps(found)), 1)
+
+
+class ObjectCodeTest(Sandbox):
+    """The mutants that do not count."""
+
+    def reasons(self, code, path="weir/base/sample.cpp", other=None):
+        """Returns {(before, after): why the mutant does not count} of all mutants of a file."""
+        files = {path: code} | (other or {})
+        for name, content in files.items():
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_text(content)
+        objects = object_code.ObjectCode(self.folder, list(files))
+        return {(each.before, each.after): objects.uncounted_because(each)
+                for each in self.mutants(code, path)}
+
+    def test_neighbours_that_the_tests_cannot_tell_apart(self):
+        why = self.reasons(
+            "struct Count { int value; void add() { value += 1; } };\n"
+            "struct S { int a; Count count; };\nvoid f(S& s) { s.count.add(); s.a = 1; }\n"
+            "void g(S& s) { s.count.add(); s.a = s.count.value; }\n")
+        self.assertEqual(why["s.count.add(); s.a = 1;", "s.a = 1; s.count.add();"],
+                         "independent neighbours")
+        self.assertIsNone(why["s.count.add(); s.a = s.count.value;",
+                              "s.a = s.count.value; s.count.add();"])
+        self.assertIsNone(why["s.a = 1;", ""])
+
+    def test_the_same_object_code(self):
+        why = self.reasons("int f(unsigned n) { return n > 0 ? 4 : 5; }\n"
+                           "int g(unsigned n) { return n != 0 && n > 0 ? 4 : 5; }\n")
+        self.assertEqual(why["n != 0 && n > 0", "n > 0"], "same object code")
+        self.assertIsNone(why["5", "5 + 1"])
+
+    def test_code_that_does_not_compile(self):
+        why = self.reasons("struct S { void f(int& n, int m); };\n"
+                           "void g(S& s, int& n) { const int m = 1; s.f(n, m); }\n")
+        self.assertEqual(why["s.f(n, m)", "s.f(m, n)"], "do not compile")
+
+    def test_a_header_is_compared_in_sources_that_include_it(self):
+        header = "inline int f(int n) { return n + 7; }\n"
+        include = '#include "weir/base/a.hpp"\n'
+        sources = {"weir/os/b.cpp": include + "int g(int n) { return f(n); }\n",
+                   "weir/base/c.cpp": include, "other/d.cpp": "no C++\n" + include}
+        why = self.reasons(header, "weir/base/a.hpp", sources)
+        self.assertIsNone(why["7", "7 + 1"])
+        self.setUp()
+        why = self.reasons(header, "weir/base/a.hpp", {"weir/base/c.cpp": include})
+        self.assertEqual(why["7", "7 + 1"], "same object code")
+
+
+class DrawTest(Sandbox):
+    def test_a_seed_draws_the_same_mutants_from_each_operator(self):
+        found = self.mutants(PROGRAM)
+        order = rooms.draw(found, 7)
+        self.assertEqual(order, rooms.draw(list(reversed(found)), 7))
+        self.assertNotEqual(order, rooms.draw(found, 8))
+        self.assertEqual(len(set(order)), len(order))
+        self.assertEqual(order, schema.without_overlaps(order))
+        kinds = {each.operator for each in found}
+        self.assertEqual({each.operator for each in order[:len(kinds)]}, kinds)
+
+
+    def test_keys_choose_mutants(self):
+        found = self.mutants(PROGRAM)
+        self.assertEqual(rooms.only(found, [found[3].key]), [found[3]])
+        self.assertEqual(rooms.only(found, []), found)
+
+
+if __name__ == "__main__":
+    unittest.main()
