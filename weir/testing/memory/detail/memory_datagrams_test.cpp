@@ -145,6 +145,20 @@ TEST_F(MemoryDatagramsTest, AWaitingReceiveHoldsNoBufferAndIsFinishedByAWait) {
   EXPECT_EQ(script_.finished.size(), 4U);
 }
 
+TEST_F(MemoryDatagramsTest, AWaitingReceiveTakesAllThatComeBeforeTheWait) {
+  std::array<Datagram, 4> slots;
+  ReceiveDatagramsProbe probe;
+  EXPECT_FALSE(receive(probe, slots));
+  send({"one"});
+  send({"two", "three"});
+  wait();
+  EXPECT_TRUE(probe.succeeded());
+  EXPECT_EQ(probe.count, 3U);
+  EXPECT_EQ(slots[0].buffer.text(), "one");
+  EXPECT_EQ(slots[2].buffer.text(), "three");
+  EXPECT_FALSE(backend_.has_work());
+}
+
 TEST_F(MemoryDatagramsTest, ADeferredReceiveFinishesInAWait) {
   send({"text"});
   EXPECT_FALSE(backend_.has_work()) << "no receive waits";
