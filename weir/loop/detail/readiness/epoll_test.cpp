@@ -4,14 +4,18 @@
 #include <gtest/gtest.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <thread>
 
 #include "weir/loop/test/readiness_fixture.hpp"
+#include "weir/os/test/denied_call.hpp"
 
 namespace weir {
 namespace {
@@ -158,6 +162,30 @@ TEST_F(EpollTest, WaitsWithMicrosecondPrecision) {
     shortest = std::min(shortest, waited);
   }
   EXPECT_LT(shortest, std::chrono::milliseconds(1));
+}
+
+/// Waits on a kernel that refuses epoll_pwait2(2), and ends the process.
+[[noreturn]] void wait_without_nanoseconds(int refusal) {
+  // The last argument of the call is a signal mask, which is not used.
+  constexpr std::uint32_t mask_argument = 4;
+  if (!os::deny({SYS_epoll_pwait2, mask_argument, 0}, refusal)) std::_Exit(2);
+  ReadinessFixture fixture{BackendChoice::epoll};
+  for (const Duration longest : {Duration(0), Duration(1), Duration(1'500'000)}) {
+    const Instant start = fixture.platform().now();
+    fixture.turn(longest);
+    if (fixture.platform().now() - start < longest) std::_Exit(1);
+  }
+  fixture.backend().wake();
+  fixture.backend().wait(never);
+  std::_Exit(0);
+}
+
+// Old kernels do not have the call, and old sandboxes do not list it. A wait is then rounded up to
+// milliseconds.
+TEST(EpollDeathTest, WaitsEndInTimeOnAKernelWithoutNanoseconds) {
+  for (const int refusal : {ENOSYS, EPERM}) {
+    EXPECT_EXIT(wait_without_nanoseconds(refusal), testing::ExitedWithCode(0), "");
+  }
 }
 
 }  // namespace

@@ -348,6 +348,23 @@ TEST_F(UringRequestsTest, ReadingAheadPausesAndResumesAtHalfOfTheLimit) {
   EXPECT_EQ(observer.calls, 1);
 }
 
+TEST_F(UringRequestsTest, ALimitedReceiveMayOnlyFillTheRestOfTheUnreadBytes) {
+  context_.features.limited_multishot = true;
+  constexpr std::size_t unread_max = 100'000;
+  stream_.emplace(ours_.get(), unread_max);
+  context_.sockets.push_back(*stream_);
+  RecordedHangup observer;
+  stream_->observe_hangup(context_, &observer);
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_RECV});
+  arrive(0, 16'000);
+  const auto requests = recorded();
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].opcode, IORING_OP_RECV) << "it reads ahead";
+  EXPECT_LE(requests[0].file_index, unread_max - 16'000);
+  EXPECT_GE(requests[0].file_index, unread_max / 2);
+  stream_->observe_hangup(context_, nullptr);
+}
+
 // A field of 32 bits holds the limit.
 TEST_F(UringRequestsTest, AVeryLargeLimitOfUnreadBytesIsNoSmallOne) {
   context_.features.limited_multishot = true;
