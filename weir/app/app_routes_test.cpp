@@ -14,6 +14,7 @@
 #include "weir/app/http_server.hpp"
 #include "weir/app/test/app_fixture.hpp"
 #include "weir/http/router/service_routes.hpp"
+#include "weir/loop/detail/listen/shared_listener.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
@@ -185,6 +186,24 @@ TEST_F(AppRoutes, ADrainingServerAnswersConnectionsThatWait) {
 TEST_F(AppRoutes, AServerMayStartAgainWhileItsLoopDrains) {
   text("a");
   ASSERT_TRUE(start());
+  ASSERT_TRUE(run(app_.stop(server_)));
+  loop_->drain();
+  ASSERT_TRUE(run(app_.start(server_)));
+  lines_.clear();
+  stop();
+  EXPECT_EQ(lines_, (Lines{"page of a gone", "text a stopping", "text a gone"}));
+}
+
+// The server then ends at once, because the other process serves later connections.
+TEST_F(AppRoutes, AServerMayStartWhileItsLoopDrainsASocketOfAnotherProcess) {
+  text("a");
+  const os::Address address = os::Address::loopback(80);
+  auto socket =
+      std::make_shared<SharedListener>(platform_, platform_.listen(address, {}).value(), address);
+  socket->set_externally_owned();
+  loop_->group().inherit({socket});
+  ASSERT_TRUE(start());
+  EXPECT_EQ(ask("/page"), "200 a");
   ASSERT_TRUE(run(app_.stop(server_)));
   loop_->drain();
   ASSERT_TRUE(run(app_.start(server_)));
