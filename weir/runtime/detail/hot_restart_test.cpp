@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -246,6 +247,19 @@ TEST_F(HotRestartTest, EachNewerProcessPostponesADrain) {
   at(6500ms, [&] { delegate().on_handed_over(); });
   EXPECT_EQ(serve(), 0);
   EXPECT_EQ(served_, 7s);
+}
+
+TEST_F(HotRestartTest, ASignalMayComeWhileANewerProcessConnects) {
+  std::jthread connecting;
+  at(1500ms, [&] {
+    platform_.raise(Signal::terminate);
+    connecting = std::jthread([&] { static_cast<void>(delegate().sockets_to_offer()); });
+  });
+  at(1600ms, [&] { connecting.join(); });
+  at(2500ms, [&] { platform_.raise(Signal::terminate); });
+  EXPECT_EQ(serve(), 0);
+  // The first signal either drains or is postponed; the second one always drains.
+  EXPECT_TRUE(served_ == 2s || served_ == 3s);
 }
 
 // --- the newer process -------------------------------------------------------------------------
