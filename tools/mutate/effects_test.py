@@ -37,6 +37,7 @@ struct Whole {
   virtual void may_be_overridden() { b = 1; }
 };
 int value_of(int number);
+int repeat(Whole& w, int n) { return n > 0 ? repeat(w, n - 1) : w.a; }
 void print(int number);
 int size_of(const Part& part);
 int taken(Part&& part);
@@ -98,6 +99,7 @@ DEPENDENT = [
     "throw 1; w.a = 1;",
     "std::exchange(w.a, 1); w.b = w.a;",
     "m.set(1); o.set(2);",
+    "w.b = repeat(w, n); w.c[0] = 1;",
 ]
 
 

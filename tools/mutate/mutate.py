@@ -27,19 +27,15 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "check"))
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from clang import cindex
 
-from clang import cindex  # noqa: E402
-
-import floors  # noqa: E402
-import object_code  # noqa: E402
-import operators  # noqa: E402
-import rooms  # noqa: E402
-import runner  # noqa: E402
-import schema  # noqa: E402
-import scripts as script_faults  # noqa: E402
-import tree as trees  # noqa: E402
+import object_code
+import operators
+import rooms
+import runner
+import schema
+import scripts as script_faults
+import tree as trees
 
 RECORDING_SECONDS_MAX = 1800  # of the tests of one binary
 FINDERS = {
@@ -455,7 +451,7 @@ def options_of(arguments):
 def main(root, arguments):
     options = options_of(arguments)
     end = time.monotonic() + 60 * options.minutes
-    every = [each for each in floors.FLOORS if (root / "weir" / each).is_dir()]
+    every = [each for each in rooms.FLOORS if (root / "weir" / each).is_dir()]
     try:
         session = Session(options, root, options.room or every + rooms.TOOLS, end)
         if options.list:

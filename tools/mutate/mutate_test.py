@@ -1,5 +1,7 @@
 """Tests of the parts of a run: the tree, its rooms, and what is kept."""
 
+import contextlib
+import io
 import os
 import pathlib
 import stat
@@ -7,6 +9,7 @@ import subprocess
 import sys
 import time
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
@@ -38,15 +41,54 @@ class TreeTest(Sandbox):
         self.assertIn(b"weir_mutate::on(0)", (self.copy / "a.cpp").read_bytes())
         self.assertEqual((self.copy / "b.txt").read_text(), "text\n")
 
-    def test_a_build_ends_when_the_time_is_over(self):
+    def use_ninja(self, script):
         ninja = self.folder / "ninja"
-        ninja.write_text("#!/bin/sh\nwhile echo '[1/2] x'; do sleep 0.1; done\n")
-        ninja.chmod(ninja.stat().st_mode | stat.S_IXUSR)
+        ninja.write_text("#!/bin/sh\n" + script)
+        ninja.chmod(0o755)
         path = os.environ["PATH"]
         self.addCleanup(os.environ.__setitem__, "PATH", path)
         os.environ["PATH"] = f"{self.folder}:{path}"
+
+    def test_a_build_ends_when_the_time_is_over(self):
+        self.use_ninja("trap '' PIPE\nwhile true; do echo '[1/2] x'; sleep 0.1; done\n")
         with self.assertRaises(trees.OutOfTime):
             self.tree.compile(["all"], lambda text: None, time.monotonic())
+
+    def test_a_build_tells_its_progress(self):
+        self.use_ninja('[ "$NINJA_STATUS" = "[%f/%t] " ] || exit 1\n'
+                       "echo '[3/7] Building a.o'; echo 'a warning'; echo '[7/7] Linking'\n")
+        told = []
+        self.assertEqual(self.tree.compile(["all"], told.append), set())
+        self.assertEqual(told, ["[3/7] building", "[7/7] building"])
+
+    def test_the_errors_of_a_build_have_the_places_of_their_notes(self):
+        inside = self.copy / "a.cpp"
+        self.use_ninja(f"echo '{inside}:1:2: error: no'; echo '{inside}:3:4: note: here'\n"
+                       f"echo '/usr/include/b.h:5:6: error: no'; echo '{inside}:7:8: note: here'\n"
+                       f"echo '{inside}:9:1: warning: odd'; exit 1\n")
+        self.assertEqual(self.tree.compile(["all"], lambda text: None),
+                         {(("a.cpp", 1, 2), ("a.cpp", 3, 4)), (("a.cpp", 7, 8),)})
+
+    def test_a_build_that_fails_elsewhere_is_told(self):
+        self.use_ninja("echo 'no such target'; exit 1\n")
+        with self.assertRaisesRegex(trees.BuildFailed, "no such target"):
+            self.tree.compile(["all"], lambda text: None)
+
+    def test_the_tree_holds_the_mutants_of_unchanged_files(self):
+        found = mutate.find_in((str(self.root), "a.cpp", []))[1]
+        numbers = {each: number for number, each in enumerate(found)} | {found[1]: None}
+        self.assertEqual(self.tree.held(), {})
+        self.tree.write(numbers)
+        self.assertEqual(self.tree.held(), numbers)
+        self.assertNotIn(b"weir_mutate::on(1)", (self.copy / "a.cpp").read_bytes())
+        (self.root / "a.cpp").write_text("int f(int a) { return a < 1; }\n\n")
+        self.assertEqual(self.tree.held(), {})
+
+    def test_other_rights_of_a_file_are_copied(self):
+        (self.root / "run").write_text("#!/bin/sh\n")
+        (self.root / "run").chmod(0o755)
+        self.tree.write({})
+        self.assertEqual((self.copy / "run").stat().st_mode & 0o777, 0o755)
 
     def test_a_file_is_written_only_if_it_changes(self):
         self.tree.write({})
@@ -141,6 +183,26 @@ class RepositoryTest(Sandbox):
         again = mutate.Results(path)
         self.assertEqual(again.get(mutant, ["new", "old"]), {"found": "own"})
         self.assertIsNone(again.get(mutant, ["new"]))
+
+
+class ProgressTest(unittest.TestCase):
+    def printed(self, *times, terminal=False):
+        """Returns what is printed if progress() is called at these times, in seconds."""
+        vars(mutate.progress).pop("last", None)
+        self.addCleanup(vars(mutate.progress).pop, "last", None)
+        output = io.StringIO()
+        output.isatty = lambda: terminal
+        with unittest.mock.patch("time.monotonic") as now, contextlib.redirect_stderr(output):
+            for each in times:
+                now.return_value = each
+                mutate.progress(f"at {each}")
+        return output.getvalue()
+
+    def test_a_file_has_a_line_each_ten_seconds(self):
+        self.assertEqual(self.printed(100, 105, 110, 110.5, 111, 121), "at 100\nat 110.5\nat 121\n")
+
+    def test_a_terminal_has_one_line_that_changes(self):
+        self.assertEqual(self.printed(100, 101, terminal=True), "\033[Kat 100\r\033[Kat 101\r")
 
 
 class RoomTest(unittest.TestCase):

@@ -73,6 +73,14 @@ class OperatorsTest(Sandbox):
         self.assertEqual([before for before, _ in self.changes(code, "order")],
                          ["s.a = 2; s.b = s.a;", "s.a = change(n); s.b = 1;"])
 
+    def test_only_methods_that_are_not_const_may_change_their_object(self):
+        code = ("struct S { int a, b; int next(); int size() const; static int of(int); };\n"
+                "void f(S& s) { s.a = s.next(); s.b = 1; }\n"
+                "void g(S& s) { s.a = s.size(); s.b = 2; }\n"
+                "void h(S& s) { s.a = S::of(3); s.b = 3; }\n")
+        self.assertEqual([before for before, _ in self.changes(code, "order")],
+                         ["s.a = s.next(); s.b = 1;"])
+
     def test_neighbours_that_only_read_the_same_variable_do_not_change_places(self):
         code = ("struct S { int a, b, c[9], d[9]; };\n"
                 "void f(S& s, int i) { s.c[i] = s.c[i - 1]; s.d[i] = s.d[i - 1]; }\n"

@@ -6,10 +6,11 @@ import random
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "check"))
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import floors  # noqa: E402
 import schema  # noqa: E402
+
+FLOORS = list(floors.FLOORS)  # from the lowest to the highest
 
 OTHER_ROOMS = {"tools/weir": "weir_tool_test", "tools/simulate": "simulate_tool_test"}
 TOOLS = [*OTHER_ROOMS, "tools/mutate"]  # the rooms outside weir/ that count
@@ -41,7 +42,6 @@ class Room:
         self.scripts = self.name.startswith("tools/") and not any(
             in_room(self.name, each) for each in OTHER_ROOMS)
         self.paths = [path for path in paths if self._holds(path)]
-        ranks = list(floors.FLOORS)
         floor = self.name.split("/")[0]
         self.floor = self.prefix if self.name.startswith("tools/") else f"weir/{floor}"
         if self.name.startswith("tools/"):
@@ -49,8 +49,8 @@ class Room:
                         if in_room(self.name, prefix)), None)
             later = []
         else:
-            own = f"weir_{floor}_test" if floor in ranks else None
-            later = ranks[ranks.index(floor) + 1:] if floor in ranks else []
+            own = f"weir_{floor}_test" if floor in FLOORS else None
+            later = FLOORS[FLOORS.index(floor) + 1:] if floor in FLOORS else []
         binaries = {f"weir_{each}_test": f"weir/{each}" for each in later} | SYSTEM_TESTS
         tests = [path for path in paths if path.endswith("_test.cpp")]
         self.own = own

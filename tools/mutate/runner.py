@@ -43,7 +43,7 @@ class Recording:
     def _record(self, binary, count, shard, shards):
         stem = self._build / f"{pathlib.Path(binary).name}.{shard}"
         reached, record = stem.with_suffix(f".{shard}.reached"), stem.with_suffix(f".{shard}.txt")
-        reached.write_bytes(bytes(max(count, 1)))
+        reached.write_bytes(bytes(count))
         record.write_text("")
         status = run([str(self._build / binary)], self._limit, {
             "WEIR_MUTANTS_REACHED": str(reached), "WEIR_MUTANTS_RECORD": str(record),
@@ -111,13 +111,11 @@ def sanitizer_options():
 class Verdict:
     found: bool
     how: str  # the test that failed, "hang", or why no test could fail
-    seconds: float = 0
 
 
 def judge(build, number, tests, seconds_max=math.inf):
     """Runs the tests that reach a mutant, binary by binary, until one fails. `seconds_max` limits
     the usual time of the tests of one binary; the longest tests are left out."""
-    begun = time.monotonic()
     mine = [each for each in tests if number in each.reaches]
     if not mine:
         return Verdict(False, "no test reaches it")
@@ -128,8 +126,8 @@ def judge(build, number, tests, seconds_max=math.inf):
                 continue
             how = fails(build, binary, number, group)
             if how:
-                return Verdict(True, how, time.monotonic() - begun)
-    return Verdict(False, f"{len(mine)} tests reach it", time.monotonic() - begun)
+                return Verdict(True, how)
+    return Verdict(False, f"{len(mine)} tests reach it")
 
 
 def within(tests, seconds_max):
@@ -239,7 +237,7 @@ class Programs:
         messages = []
         for target in targets:
             reached = pathlib.Path(build) / f"{target}.reached"
-            reached.write_bytes(bytes(max(count, 1)))
+            reached.write_bytes(bytes(count))
             begun = time.monotonic()
             how = self._run(build, target, limit, {"WEIR_MUTANTS_REACHED": str(reached)})
             numbers = {number for number, byte in enumerate(reached.read_bytes()) if byte}

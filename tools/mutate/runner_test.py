@@ -39,10 +39,11 @@ class RunnerTest(Sandbox):
     def test_a_hang_finds_the_mutant_and_ends(self):
         least, runner.LEAST_SECONDS = runner.LEAST_SECONDS, 0.2
         self.addCleanup(setattr, runner, "LEAST_SECONDS", least)
+        begun = time.monotonic()
         verdict = self.judge("sleep 60")
         self.assertTrue(verdict.found)
         self.assertIn("hang", verdict.how)
-        self.assertLess(verdict.seconds, 30)
+        self.assertLess(time.monotonic() - begun, 30)
 
     def test_a_mutant_that_no_test_reaches_is_not_run(self):
         verdict = self.judge("exit 1", reaches=(2,))

@@ -41,6 +41,15 @@ set_target_properties(simulate PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BIN
             "CMAKE_CXX_COMPILER": "clang++-19", "CMAKE_CXX_FLAGS": f"-std=c++2b {flags}"}}
         for name, flags in (("asan", ""), ("tsan", "-fsanitize=thread"))]}),
     ".gitignore": "build/\n",
+    "tools/sample/double.py": "def double(number):\n    return number + number\n",
+    "tools/sample/double_test.py": """import unittest
+import double
+
+
+class DoubleTest(unittest.TestCase):
+    def test_two(self):
+        self.assertEqual(double.double(2), 4)
+""",
     "simulate.cpp": """#include "weir/base/limit.hpp"
 int main() { return fits(8) && !fits(9) && is_even(2) ? 0 : 1; }
 """,
@@ -204,6 +213,12 @@ class SessionTest(unittest.TestCase):
         text = self.run_tool("--only", *keys, "--seed", "5", "--by", "simulate")
         self.assertIn("2 mutants, seed 5: 0.50 found by ./dev simulate --seeds 20 alone", text)
         self.assertRegex(text, f"survived {keys[1]} .*simulate does not reach it")
+
+    def test_faults_in_scripts_are_found_by_their_unit_tests(self):
+        text = self.run_tool("--seed", "5", room="tools/sample")
+        self.assertIn("tools/sample: 1 mutants, seed 5: 1.00 found by the tests of the floor", text)
+        with unittest.mock.patch.object(runner, "run", side_effect=AssertionError):
+            self.assertEqual(self.run_tool("--seed", "5", room="tools/sample"), text)
 
     def test_the_time_of_a_run_is_limited(self):
         self.assertIn("stopped after 0 minutes",

@@ -7,7 +7,6 @@ import math
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import time
 
@@ -167,7 +166,7 @@ class Tree:
                               env=environment) as ninja:
             for line in ninja.stdout:
                 if time.monotonic() > end:
-                    ninja.send_signal(signal.SIGINT)
+                    ninja.terminate()
                     raise OutOfTime
                 output.append(line)
                 if line.startswith("["):
