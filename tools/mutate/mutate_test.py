@@ -74,6 +74,22 @@ class TreeTest(Sandbox):
         with self.assertRaisesRegex(trees.BuildFailed, "no such target"):
             self.tree.compile(["all"], lambda text: None)
 
+    def test_the_compiler_cache_shares_files_with_the_repository(self):
+        inside = trees.Tree(self.root, self.root / "build/tree", 1)
+        for base, expected in ((self.root, inside.folder), (self.folder, self.folder)):
+            self.use_ninja(f'[ "$CCACHE_BASEDIR" = "{expected}" ] || echo "$CCACHE_BASEDIR"; exit 1')
+            with unittest.mock.patch.dict(os.environ, CCACHE_BASEDIR=str(base)):
+                with self.assertRaises(trees.BuildFailed) as failure:
+                    inside.compile(["all"], lambda text: None)
+            self.assertEqual(str(failure.exception), "")
+
+    def test_ignored_and_deleted_files_are_not_copied(self):
+        (self.root / ".gitignore").write_text("*.log\n")
+        (self.root / "a.log").write_text("text\n")
+        subprocess.run(["git", "-C", str(self.root), "add", "."], check=True)
+        (self.root / "b.txt").unlink()
+        self.assertEqual(self.tree.files(), [".gitignore", "a.cpp"])
+
     def test_the_tree_holds_the_mutants_of_unchanged_files(self):
         found = mutate.find_in((str(self.root), "a.cpp", []))[1]
         numbers = {each: number for number, each in enumerate(found)} | {found[1]: None}
@@ -173,6 +189,13 @@ class RepositoryTest(Sandbox):
         seeds = {mutate.options_of([]).seed for _ in range(3)}
         self.assertEqual(len(seeds), 3)
         self.assertEqual(mutate.options_of(["--seed", "0"]).seed, 0)
+
+    def test_a_run_draws_fifty_mutants_for_the_tests_of_all_floors(self):
+        options = vars(mutate.options_of([]))
+        options.pop("seed")
+        self.assertEqual(options, {
+            "room": None, "count": 50, "skip": 0, "pool": 0, "by": "tests", "since": None,
+            "only": [], "floor_only": False, "minutes": float("inf"), "list": False})
 
     def test_a_result_is_read_again(self):
         path = self.folder / "results.json"

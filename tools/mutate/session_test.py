@@ -284,6 +284,36 @@ class SessionTest(unittest.TestCase):
         self.assertIn("(explained: test)", text)
 
 
+class PoolTest(unittest.TestCase):
+    def test_a_build_holds_the_pool_of_a_draw(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, content in FILES.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(content)
+            subprocess.run(["git", "init", "-q", folder], check=True)
+            patches = [unittest.mock.patch.object(trees.Tree, "configure"),
+                       unittest.mock.patch.object(trees.Tree, "compile", return_value=set()),
+                       unittest.mock.patch.object(runner, "recorded", return_value=([], [], []))]
+            arguments = ["--room", "base", "--seed", "3", "--floor-only"]
+            with contextlib.ExitStack() as stack:
+                for each in patches:
+                    stack.enter_context(each)
+                output = stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+                stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+                mutate.main(root, [*arguments, "--count", "6", "--list"])
+                drawn = [each.split()[0] for each in output.getvalue().splitlines()]
+                tree = trees.Tree(root, root / "build/mutate/tree", 1)
+                mutate.main(root, [*arguments, "--count", "1", "--pool", "5"])
+                held = {each.key: number for each, number in tree.held().items()}
+                self.assertEqual(set(held), set(drawn[:5]))
+                self.assertEqual(sorted(held.values()), [0, 1, 2, 3, 4])
+                mutate.main(root, [*arguments, "--count", "1", "--skip", "2"])
+                self.assertEqual({each.key for each in tree.held()}, set(held))
+                mutate.main(root, ["--room", "base", "--only", drawn[5], "--floor-only"])
+                self.assertEqual({each.key for each in tree.held()}, {drawn[5]})
+
+
 class InterruptTest(unittest.TestCase):
     def test_an_interrupt_leaves_the_repository_as_it_is(self):
         with tempfile.TemporaryDirectory() as folder:
