@@ -77,7 +77,7 @@ class TreeTest(Sandbox):
     def test_the_compiler_cache_shares_files_with_the_repository(self):
         inside = trees.Tree(self.root, self.root / "build/tree", 1)
         for base, expected in ((self.root, inside.folder), (self.folder, self.folder)):
-            self.use_ninja(f'[ "$CCACHE_BASEDIR" = "{expected}" ] || echo "$CCACHE_BASEDIR"; exit 1')
+            self.use_ninja(f'[ "$CCACHE_BASEDIR" = "{expected}" ] || echo wrong; exit 1')
             with unittest.mock.patch.dict(os.environ, CCACHE_BASEDIR=str(base)):
                 with self.assertRaises(trees.BuildFailed) as failure:
                     inside.compile(["all"], lambda text: None)
