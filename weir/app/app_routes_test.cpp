@@ -194,7 +194,7 @@ TEST_F(AppRoutes, AServerMayStartAgainWhileItsLoopDrains) {
   EXPECT_EQ(lines_, (Lines{"page of a gone", "text a stopping", "text a gone"}));
 }
 
-// The server then ends at once, because the other process serves later connections.
+// The server then ends immediately, because the other process serves later connections.
 TEST_F(AppRoutes, AServerMayStartWhileItsLoopDrainsASocketOfAnotherProcess) {
   text("a");
   const os::Address address = os::Address::loopback(80);
