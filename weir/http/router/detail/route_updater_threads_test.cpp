@@ -4,8 +4,13 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <deque>
+#include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "weir/http/router/detail/route_snapshot.hpp"
@@ -14,6 +19,7 @@
 #include "weir/http/router/live_routes.hpp"
 #include "weir/http/router/router.hpp"
 #include "weir/http/test/http_request.hpp"
+#include "weir/loop/contract/detail/trace_context.hpp"
 #include "weir/runtime/test/runtime_fixture.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
@@ -85,6 +91,18 @@ struct Unstopped : InFlightRequest {
       : InFlightRequest(snapshot, route, [](InFlightRequest&) {}) {}
 };
 
+/// The trace of a request of a route.
+class RequestOf final : public TraceContext {
+ public:
+  explicit RequestOf(const void* route) noexcept : route_(route) {}
+  std::string_view kind() const noexcept override { return "request"; }
+  std::string_view id(IdBuffer) const noexcept override { return {}; }
+  const void* origin() const noexcept override { return route_; }
+
+ private:
+  const void* route_;
+};
+
 /// Two snapshots, on cores 1 and 2. A task on core 0 changes the routes. The loops run on the main
 /// thread, and not while other threads use the snapshots.
 class SnapshotsOnThreads : public MultiCoreTest {
@@ -102,16 +120,22 @@ class SnapshotsOnThreads : public MultiCoreTest {
   /// Calls both functions at the same time, on two threads.
   template <class First, class Second>
   static void run_on_threads(First first, Second second) {
-    const std::jthread one(first);
-    const std::jthread other(second);
+    std::atomic<int> missing{2};
+    const auto together = [&missing](auto& function) {
+      missing.fetch_sub(1);
+      while (missing.load() != 0) std::this_thread::yield();
+      function();
+    };
+    const std::jthread one([&] { together(first); });
+    const std::jthread other([&] { together(second); });
   }
   /// Makes both snapshots take over the published table.
   void update_on_threads() {
     run_on_threads([this] { routes_.updater().update(*first_); },
                    [this] { routes_.updater().update(*second_); });
   }
-  static const Route* find(const RouteSnapshot& snapshot) {
-    const TextRequest request("GET /a");
+  static const Route* find(const RouteSnapshot& snapshot, const std::string& path = "/a") {
+    const TextRequest request("GET " + path);
     RouteMatch match;
     snapshot.table().match(request.head(), match);
     return match.route();
@@ -123,6 +147,35 @@ class SnapshotsOnThreads : public MultiCoreTest {
     if (added) id_ = *added;
   }
   Task<> remove() { EXPECT_TRUE(co_await live_.remove(id_)); }
+  Task<> add_one(std::string path, std::vector<RouteId>& ids) {
+    const Pattern pattern = Pattern::parse(path).value();
+    const auto nothing = [] { return Response(Status::ok); };
+    const auto added = co_await live_.get(pattern, nothing);
+    EXPECT_TRUE(added);
+    if (added) ids.push_back(*added);
+  }
+  /// Adds the routes "/PREFIX0", "/PREFIX1" and so on together, and appends their ids.
+  Task<> add_several(std::string prefix, int count, std::vector<RouteId>& ids) {
+    const auto add_all = [&](Scope& scope) -> Task<> {
+      for (int number = 0; number < count; ++number) {
+        scope.spawn(add_one("/" + prefix + std::to_string(number), ids));
+      }
+      co_return;
+    };
+    EXPECT_TRUE(co_await with_scope(add_all));
+  }
+  /// Removes the routes together, inside of a request if `request` is not nullptr.
+  Task<> remove_several(const std::vector<RouteId>& ids, const RequestOf* request) {
+    CancelSource source;
+    source.set_trace(request);
+    const Context inside{(co_await this_context()).loop, &source};
+    const auto remove_all = [this, &ids](Scope& scope) -> Task<> {
+      for (const RouteId each : ids) scope.spawn(live_.remove(each));
+      co_return;
+    };
+    auto removing = in_context(inside, with_scope(remove_all));
+    EXPECT_TRUE(co_await std::move(removing));
+  }
 
   Router routes_;
   LiveRoutes live_{routes_};
@@ -166,6 +219,62 @@ TEST_F(SnapshotsOnThreads, LastRequestsOfARemovedRouteMayEndAtTheSameTime) {
     platform_.run_until_idle(loops());
     EXPECT_TRUE(removing.finished());
   }
+}
+
+TEST_F(SnapshotsOnThreads, LastRequestsMayEndWhileOtherRequestsRemoveRoutes) {
+  // The end of all requests takes longer than the removals, which begin later.
+  constexpr int used_count = 2000;
+  constexpr int unused_count = 200;
+  for (int round = 0; round < 6; ++round) {
+    std::vector<RouteId> used;
+    std::vector<RouteId> unused;
+    Root adding_used(loop(0), add_several("used", used_count, used));
+    Root adding_unused(loop(0), add_several("unused", unused_count, unused));
+    platform_.run_until_idle(loops());
+    ASSERT_EQ(used.size() + unused.size(), std::size_t{used_count + unused_count});
+    std::deque<Unstopped> requests;
+    for (int number = 0; number < used_count; ++number) {
+      requests.emplace_back(*first_, find(*first_, "/used" + std::to_string(number)));
+    }
+    Root removing_used(loop(0), remove_several(used, nullptr));
+    platform_.run_until_idle(loops());
+    EXPECT_FALSE(removing_used.finished());
+    const RequestOf other_route(this);
+    Root removing_unused(loop(0), remove_several(unused, &other_route));
+    run_on_threads([&requests] { requests.clear(); }, [this] { run_core_0(); });
+    platform_.run_until_idle(loops());
+    EXPECT_TRUE(removing_used.finished());
+    EXPECT_TRUE(removing_unused.finished());
+  }
+}
+
+// Each runtime changes routes on its own thread. The updater works for all of them in turn.
+TEST_F(SnapshotsOnThreads, TasksOfSeveralThreadsMayChangeRoutesAtTheSameTime) {
+  constexpr int rounds = 300;
+  first_.reset();
+  second_.reset();
+  MemoryPlatform platforms[2];
+  const std::unique_ptr<Loop> changers[] = {Loop::make(platforms[0], {}).value(),
+                                            Loop::make(platforms[1], {}).value()};
+  std::atomic<int> finished{0};
+  const auto change_on = [&](Loop& changer, const char* path) {
+    const auto change = [&]() -> Task<> {
+      const Pattern pattern = Pattern::parse(path).value();
+      for (int round = 0; round < rounds; ++round) {
+        const auto nothing = [] { return Response(Status::ok); };
+        const auto added = co_await live_.get(pattern, nothing);
+        EXPECT_TRUE(added);
+        if (!added) co_return;
+        EXPECT_TRUE(co_await live_.remove(*added));
+      }
+    };
+    const Root changing(changer, change());
+    while (!changing.finished()) changer.turn(Instant::min());
+    finished.fetch_add(1);
+  };
+  run_on_threads([&] { change_on(*changers[0], "/a"); }, [&] { change_on(*changers[1], "/b"); });
+  EXPECT_EQ(finished.load(), 2);
+  EXPECT_FALSE(routes_.updater().in_use());
 }
 
 }  // namespace
