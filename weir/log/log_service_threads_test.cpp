@@ -1,9 +1,12 @@
 // Tests logs on real threads: concurrent records arrive complete, in order, and without loss.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -16,6 +19,7 @@
 #include "weir/log/test/log_fixture.hpp"
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/task/sleep.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir {
@@ -246,6 +250,88 @@ TEST(LogServiceThreads, LevelsChangeWhileCoresLog) {
   logs.flush();
   ASSERT_FALSE(stored.records.empty());
   EXPECT_EQ(stored.records.back().text, "last");
+}
+
+/// Gives the whole pages of the bytes back to the kernel. A write to them then takes longer.
+void release_pages(std::vector<std::byte>& bytes) {
+  constexpr std::uintptr_t page = 4096;
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
+  const std::uintptr_t first = (begin + page - 1) / page * page;
+  const std::uintptr_t end = (begin + bytes.size()) / page * page;
+  if (first >= end) return;
+  ASSERT_EQ(::madvise(bytes.data() + (first - begin), end - first, MADV_DONTNEED), 0);
+}
+
+// The ring is always full, so its producer uses the memory of a record again as soon as the record
+// has been taken. The consumer copies the record slowly.
+TEST(LogRingThreads, ARecordIsCopiedBeforeItsMemoryIsUsedAgain) {
+  constexpr std::uint64_t count = 2500;
+  constexpr std::size_t size = 64 * 1024;
+  const auto record = [](std::uint64_t number) {
+    std::vector<std::byte> bytes(size, static_cast<std::byte>(number % 251));
+    constexpr auto written = static_cast<std::uint32_t>(size);
+    std::memcpy(bytes.data(), &written, sizeof written);
+    return bytes;
+  };
+  LogRing ring(2 * size, 0);
+  std::thread producer([&] {
+    for (std::uint64_t number = 0; number < count; ++number) {
+      const auto next = record(number);
+      while (!ring.push(next)) std::this_thread::yield();
+    }
+  });
+  std::vector<std::byte> taken;
+  std::uint64_t received = 0;
+  std::uint64_t wrong = 0;
+  while (received < count) {
+    ring.mark();
+    release_pages(taken);
+    if (ring.pop(taken)) {
+      wrong += taken == record(received) ? 0 : 1;
+      ++received;
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  producer.join();
+  EXPECT_EQ(wrong, 0U);
+  EXPECT_TRUE(ring.empty());
+}
+
+/// A sink that needs a different time for each flush.
+class IrregularSink final : public LogSink {
+ public:
+  void write(const LogRecord&) override {}
+  void flush() override {
+    constexpr unsigned length_max = 4000;
+    length_ = (length_ + 7) % length_max;
+    for (unsigned step = 0; step < length_; ++step) static_cast<void>(slow_);
+  }
+
+ private:
+  unsigned length_ = 0;
+  volatile unsigned slow_ = 0;  // a read takes time
+};
+
+// The next record comes just before or after the writer thread goes to sleep, or at that moment.
+TEST(LogServiceThreads, ARecordThatComesWhenTheWriterGoesToSleepIsWritten) {
+  constexpr unsigned count = 50'000;
+  OsPlatform platform;
+  LogService logs(platform, LogOptions(), one_sink<IrregularSink>());
+  const auto log_one_by_one = [&logs](Scope&) -> Task<Result<>> {
+    const Logger log = logs.logger("a");
+    for (unsigned number = 1; number <= count; ++number) {
+      log.info("m");
+      for (unsigned looks = 1; logs.report().written != number; ++looks) {
+        if (looks % 1000 == 0) std::this_thread::yield();
+      }
+      if (number % 100 == 0) co_await yield();
+    }
+    co_return {};
+  };
+  Runtime runtime(platform, cores(1));
+  EXPECT_EQ(runtime.run_on_each_core(log_one_by_one), 0);
+  EXPECT_EQ(logs.report().dropped, 0U);
 }
 
 TEST(LogServiceThreads, SeveralRuntimesMayUseOneLogService) {
