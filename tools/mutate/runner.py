@@ -103,8 +103,10 @@ def run(command, limit, environment, folder=None):
 
 
 def sanitizer_options():
-    return {"ASAN_OPTIONS": "fast_unwind_on_malloc=1:symbolize=0", "UBSAN_OPTIONS": "symbolize=0",
-            "TSAN_OPTIONS": "symbolize=0"}
+    """Returns the environment of the sanitizers. They end a program with another status than failed
+    tests do."""
+    return {"ASAN_OPTIONS": "fast_unwind_on_malloc=1:symbolize=0:exitcode=99",
+            "UBSAN_OPTIONS": "symbolize=0:exitcode=99", "TSAN_OPTIONS": "symbolize=0"}
 
 
 @dataclasses.dataclass

@@ -219,6 +219,16 @@ class RecordingTest(unittest.TestCase):
             result = runner.recorded(folder, "program", 5, 1, 0.2)
             self.assertEqual(result, ([], [], ["time limit after no test"]))
 
+    def test_an_error_that_a_sanitizer_finds_is_no_failed_test(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "program"
+            subprocess.run(["clang++-19", "-fsanitize=address", "-x", "c++", "-", "-o", str(program)],
+                           input=b"int main(int n, char**) { int* p = new int[n]; return p[n]; }",
+                           check=True)
+            result = runner.recorded(folder, "program", 5, 1, 30)
+            self.assertEqual(result, ([], [], ["status 99 after no test"]))
+            self.assertFalse(program.with_suffix(".recording.json").exists())
+
     def test_a_failed_test_is_no_crash(self):
         (_, failed, broken), kept = self.recorded(
             'echo A.Fails failed 1 >>"$WEIR_MUTANTS_RECORD"; exit 1')
