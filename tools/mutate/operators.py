@@ -108,6 +108,11 @@ class Finder:
         self._add(operator, cursor.extent.start.offset, cursor.extent.end.offset, after,
                   "({on} ? (" + escaped(after) + ") : ({code}))")
 
+    def _add_condition(self, operator, cursor, after):
+        """The two alternatives may have different types, such as bool and a pointer."""
+        self._add(operator, cursor.extent.start.offset, cursor.extent.end.offset, after,
+                  "({on} ? static_cast<bool>(" + escaped(after) + ") : static_cast<bool>({code}))")
+
     def _add_statement(self, operator, begin, end, after=""):
         self._add(operator, begin, end, after,
                   "if ({on}) {{ " + escaped(after) + " }} else {code}")
@@ -162,8 +167,8 @@ class Finder:
             self._add_expression(name, cursor,
                                  f"{self._text(left)} {replaced} {self._text(right)}")
         if operator in CONNECTIVES:
-            self._add_expression("condition", cursor, self._text(left))
-            self._add_expression("condition", cursor, self._text(right))
+            self._add_condition("condition", cursor, self._text(left))
+            self._add_condition("condition", cursor, self._text(right))
 
     def _negate(self, condition):
         if condition.kind == Kind.BINARY_OPERATOR and condition.binary_operator in COMPARISONS:
@@ -171,7 +176,7 @@ class Finder:
         if condition.kind == Kind.CXX_BOOL_LITERAL_EXPR:
             return
         if condition.type.kind == cindex.TypeKind.BOOL or is_contextual_bool(condition):
-            self._add_expression("negation", condition, f"!({self._text(condition)})")
+            self._add_condition("negation", condition, f"!({self._text(condition)})")
 
     def _mutate_if(self, cursor):
         if [token.spelling for token, _ in zip(cursor.get_tokens(), range(2))][1:] == ["constexpr"]:

@@ -139,6 +139,8 @@ def plant(code, mutant):
     """Returns the code with this mutant alone, as a build without a selection has it."""
     if mutant.template.startswith("const weir_mutate::Guard"):
         planted = b";"
+    elif mutant.operator in ("condition", "negation"):
+        planted = f"(static_cast<bool>({mutant.after}))".encode()
     elif is_expression(mutant):
         planted = f"({mutant.after})".encode()
     else:

@@ -34,6 +34,20 @@ int main() {
 """
 
 
+CONDITIONS = """#include <cstdio>
+#include <optional>
+
+int main() {
+  std::optional<double> none, two = 2.0;
+  int* null = nullptr;
+  if (none && two) std::puts("none");
+  if (two && null) std::puts("two");
+  if (null) std::puts("null");
+  std::puts(two ? "two" : "no");
+}
+"""
+
+
 class SchemaTest(Sandbox):
     """One program holds all of its mutants and behaves as the selected one."""
 
@@ -45,21 +59,33 @@ class SchemaTest(Sandbox):
         return lambda **environment: subprocess.run(
             [str(program)], env=os.environ | environment, capture_output=True, timeout=5).stdout
 
+    def expect_that_mutants_behave_as_if_planted_alone(self, program, found):
+        """Returns how many mutants change what the program prints."""
+        code = program.encode()
+        numbers = {each: number for number, each in enumerate(found)}
+        (self.folder / schema.SELECTION_HEADER).write_text(schema.SELECTION)
+        together = self.run_program(schema.render(code, numbers))
+        expected = self.run_program(code)()
+        self.assertEqual(together(), expected)
+        different = 0
+        for mutant, number in numbers.items():
+            alone = self.run_program(schema.plant(code, mutant))()
+            self.assertEqual(together(WEIR_MUTANT=str(number)), alone, mutant.text())
+            different += alone != expected
+        return different
+
     def test_the_selected_mutant_behaves_as_if_planted_alone(self):
-        code = PROGRAM.encode()
         found = [each for each in self.mutants(PROGRAM) if each.before != "++i"]
         kept = schema.without_overlaps(found)
         self.assertGreater(len(kept), 20)
-        numbers = {each: number for number, each in enumerate(kept)}
-        (self.folder / schema.SELECTION_HEADER).write_text(schema.SELECTION)
-        together = self.run_program(schema.render(code, numbers))
-        self.assertEqual(together(), self.run_program(code)())
-        different = 0
-        for mutant in kept[::3]:
-            alone = self.run_program(schema.plant(code, mutant))()
-            self.assertEqual(together(WEIR_MUTANT=str(numbers[mutant])), alone, mutant.text())
-            different += alone != self.run_program(code)()
+        different = self.expect_that_mutants_behave_as_if_planted_alone(PROGRAM, kept[::3])
         self.assertGreater(different, 3)
+
+    def test_conditions_of_any_type_keep_their_meaning(self):
+        found = [each for each in self.mutants(CONDITIONS)
+                 if each.operator in ("condition", "negation")]
+        self.assertEqual(len(found), 8)
+        self.assertEqual(self.expect_that_mutants_behave_as_if_planted_alone(CONDITIONS, found), 6)
 
     def test_a_place_leads_to_the_innermost_mutant(self):
         code = b"bool f(int a) {\n  return a < 1 + a;\n}\n"
