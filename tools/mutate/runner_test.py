@@ -222,9 +222,9 @@ class RecordingTest(unittest.TestCase):
     def test_an_error_that_a_sanitizer_finds_is_no_failed_test(self):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder) / "program"
-            subprocess.run(["clang++-19", "-fsanitize=address", "-x", "c++", "-", "-o", str(program)],
-                           input=b"int main(int n, char**) { int* p = new int[n]; return p[n]; }",
-                           check=True)
+            command = ["clang++-19", "-fsanitize=address", "-x", "c++", "-", "-o", str(program)]
+            subprocess.run(command, check=True,
+                           input=b"int main(int n, char**) { int* p = new int[n]; return p[n]; }")
             result = runner.recorded(folder, "program", 5, 1, 30)
             self.assertEqual(result, ([], [], ["status 99 after no test"]))
             self.assertFalse(program.with_suffix(".recording.json").exists())
