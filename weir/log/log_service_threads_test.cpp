@@ -315,7 +315,7 @@ class IrregularSink final : public LogSink {
 
 // The next record comes just before or after the writer thread goes to sleep, or at that moment.
 TEST(LogServiceThreads, ARecordThatComesWhenTheWriterGoesToSleepIsWritten) {
-  constexpr unsigned count = 50'000;
+  constexpr unsigned count = 20'000;
   OsPlatform platform;
   LogService logs(platform, LogOptions(), one_sink<IrregularSink>());
   const auto log_one_by_one = [&logs](Scope&) -> Task<Result<>> {
