@@ -1,7 +1,7 @@
 """Says whether two neighbouring statements may change places without effect.
 
-The analysis names each variable that a statement reads or changes, also in the functions that it
-calls, as far as their code is in the translation unit. Members count by class and name, whatever
+The analysis names each variable that a statement reads or changes. It includes the called
+functions whose code is in the translation unit. Members count by class and name, whatever
 the object. Failed allocations are not considered.
 """
 
@@ -14,7 +14,7 @@ import operators
 Kind = cindex.CursorKind
 TypeKind = cindex.TypeKind
 DEPTH_MAX = 5  # of calls
-# Their calls have effects that no variable shows, or effects on other threads.
+# Calls of these classes have effects that no variable shows, or effects on other threads.
 CLASSES_WITH_OTHER_EFFECTS = ("mutex", "condition_variable", "thread", "function", "lock")
 
 
@@ -29,7 +29,7 @@ def parsed(name, flags):
 
 
 def independent_in(unit, mutant):
-    """Does the same in the parsed file of the mutant."""
+    """Returns the result of independent_neighbours() for the parsed file of the mutant."""
     pair = neighbours(unit.cursor, unit.spelling, mutant.begin, mutant.end)
     if pair is None:
         return False
@@ -63,7 +63,7 @@ class Effects:
     known: bool = True  # false if there can be other effects
 
     def concern(self, other):
-        """True if they change what `other` uses, or if that is unknown."""
+        """Returns true if these effects change what `other` uses, or if that is unknown."""
         objects = {f"{each.rpartition('::')[0]}::*" for each in self.changed}
         return not self.known or bool((self.changed | objects) & other.used)
 
@@ -196,7 +196,7 @@ def object_of(call, arguments):
 
 
 def takes_values(function):
-    """True for a function of values that returns a value."""
+    """Returns true for a function that takes only values and returns a value."""
     kinds = {parameter.type.kind for parameter in function.get_arguments()}
     return function.result_type.kind != TypeKind.VOID and not kinds & {
         TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE, TypeKind.POINTER}
@@ -212,7 +212,7 @@ def is_variable(cursor):
 
 
 def is_alias(variable):
-    """True for a name of another variable."""
+    """Returns true if the variable is a name of another variable."""
     return variable.type.get_canonical().kind in (TypeKind.LVALUEREFERENCE,
                                                   TypeKind.RVALUEREFERENCE)
 

@@ -333,9 +333,9 @@ class Session:
         return {each: compiled[each] for each in fresh if each in compiled}
 
     def _numbers(self, fresh):
-        """Returns {mutant: number} for a build with mutants, {mutant: room}; None instead of the
-        number of one that does not compile. Files whose mutants the last build holds stay the same:
-        they need not be compiled again."""
+        """Returns {mutant: number} for a build with the mutants of `fresh`, {mutant: room}. The
+        number of a mutant that does not compile is None. Files whose mutants the last build holds
+        do not change, so they need not be compiled again."""
         held = self._tree.held()
         reserve = [each for room in self._rooms if not room.scripts for each in room.reserve]
         wanted = list(fresh) if all(each in held for each in fresh) else [*fresh, *reserve]

@@ -62,8 +62,8 @@ class Recording:
 
 
 def recorded(build, binary, count, jobs, limit):
-    """Returns the tests of a binary, the names of those that fail without a mutant, and how the
-    binary ended before its last test, if it did. Runs them only if the binary has changed since the
+    """Returns the tests of a binary, the names of the tests that fail without a mutant, and how
+    shards ended before their last test. Runs the tests only if the binary has changed since the
     last complete run."""
     program = pathlib.Path(build) / binary
     kept = program.with_suffix(".recording.json")
@@ -204,8 +204,8 @@ class Tests:
 
 
 class SingleTests:
-    """Finds mutants with the tests of their floor in another build, each in a process of its own:
-    the thread sanitizer does not allow all tests in one process. Uses the recording of `tests`."""
+    """Finds mutants with the tests of their floor in another build, each in a process of its own.
+    The thread sanitizer does not allow all tests in one process. Uses the recording of `tests`."""
 
     def __init__(self, tests):
         self._tests = tests

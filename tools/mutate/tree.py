@@ -96,8 +96,8 @@ class Tree:
         return sorted(path for path in listed.split("\0") if path and (self.root / path).is_file())
 
     def held(self):
-        """Returns the mutants that the tree holds, {mutant: number}, of the files that have not
-        changed since; None instead of the number of one that did not compile."""
+        """Returns {mutant: number} for the mutants of the tree whose files have not changed since
+        write(). A mutant that did not compile has None instead of a number."""
         if not self._list.exists():
             return {}
         known = json.loads(self._list.read_text())
@@ -111,7 +111,7 @@ class Tree:
         return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.exists() else None
 
     def write(self, numbers):
-        """Writes all files; those with mutants hold them. `numbers` is {mutant: number}; those
+        """Writes all files; those with mutants hold them. `numbers` is {mutant: number}; mutants
         without a number are left out."""
         of_path = {}
         for mutant, number in numbers.items():
