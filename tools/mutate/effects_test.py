@@ -125,7 +125,7 @@ class EffectsTest(unittest.TestCase):
             with self.subTest(pair):
                 self.assertTrue(effects.independent_in(self.unit, self.mutants[pair]))
 
-    def test_neighbours_that_share_a_changed_variable_are_not(self):
+    def test_neighbours_that_share_a_changed_variable_are_dependent(self):
         for pair in DEPENDENT:
             with self.subTest(pair):
                 self.assertFalse(effects.independent_in(self.unit, self.mutants[pair]))

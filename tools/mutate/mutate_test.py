@@ -54,7 +54,7 @@ class TreeTest(Sandbox):
         with self.assertRaises(trees.OutOfTime):
             self.tree.compile(["all"], lambda text: None, time.monotonic())
 
-    def test_a_build_tells_its_progress(self):
+    def test_a_build_reports_its_progress(self):
         self.use_ninja('[ "$NINJA_STATUS" = "[%f/%t] " ] || exit 1\n'
                        "echo '[3/7] Building a.o'; echo 'a warning'; echo '[7/7] Linking'\n")
         told = []
@@ -69,7 +69,7 @@ class TreeTest(Sandbox):
         self.assertEqual(self.tree.compile(["all"], lambda text: None),
                          {(("a.cpp", 1, 2), ("a.cpp", 3, 4)), (("a.cpp", 7, 8),)})
 
-    def test_a_build_that_fails_elsewhere_is_told(self):
+    def test_a_build_that_fails_elsewhere_is_reported(self):
         self.use_ninja("echo 'no such target'; exit 1\n")
         with self.assertRaisesRegex(trees.BuildFailed, "no such target"):
             self.tree.compile(["all"], lambda text: None)
@@ -100,7 +100,7 @@ class TreeTest(Sandbox):
         (self.root / "a.cpp").write_text("int f(int a) { return a < 1; }\n\n")
         self.assertEqual(self.tree.held(), {})
 
-    def test_other_rights_of_a_file_are_copied(self):
+    def test_changed_permissions_of_a_file_are_copied(self):
         (self.root / "run").write_text("#!/bin/sh\n")
         (self.root / "run").chmod(0o755)
         self.tree.write({})

@@ -33,7 +33,7 @@ class RunnerTest(Sandbox):
     def test_a_crash_finds_the_mutant(self):
         self.assertTrue(self.judge("kill -SEGV $$").found)
 
-    def test_a_passed_test_does_not(self):
+    def test_a_passed_test_does_not_find_the_mutant(self):
         self.assertFalse(self.judge("exit 0").found)
 
     def test_a_hang_finds_the_mutant_and_ends(self):
@@ -234,7 +234,7 @@ class RecordingTest(unittest.TestCase):
             'echo A.Fails failed 1 >>"$WEIR_MUTANTS_RECORD"; exit 1')
         self.assertEqual((failed, broken, kept), (["A.Fails"], [], True))
 
-    def test_a_crash_is_told_and_not_kept(self):
+    def test_a_crash_is_reported_and_not_kept(self):
         (_, failed, broken), kept = self.recorded("exit 7")
         self.assertEqual((failed, broken, kept), ([], ["status 7 after A.Passes"], False))
 

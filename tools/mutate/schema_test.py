@@ -123,7 +123,7 @@ class ObjectCodeTest(Sandbox):
         return {(each.before, each.after): objects.uncounted_because(each)
                 for each in self.mutants(code, path)}
 
-    def test_neighbours_that_the_tests_cannot_tell_apart(self):
+    def test_swaps_of_independent_neighbours_do_not_count(self):
         why = self.reasons(
             "struct Count { int value; void add() { value += 1; } };\n"
             "struct S { int a; Count count; };\nvoid f(S& s) { s.count.add(); s.a = 1; }\n"
@@ -134,13 +134,13 @@ class ObjectCodeTest(Sandbox):
                               "s.a = s.count.value; s.count.add();"])
         self.assertIsNone(why["s.a = 1;", ""])
 
-    def test_the_same_object_code(self):
+    def test_mutants_with_the_same_object_code_do_not_count(self):
         why = self.reasons("int f(unsigned n) { return n > 0 ? 4 : 5; }\n"
                            "int g(unsigned n) { return n != 0 && n > 0 ? 4 : 5; }\n")
         self.assertEqual(why["n != 0 && n > 0", "n > 0"], "same object code")
         self.assertIsNone(why["5", "5 + 1"])
 
-    def test_code_that_does_not_compile(self):
+    def test_mutants_that_do_not_compile_do_not_count(self):
         why = self.reasons("struct S { void f(int& n, int m); };\n"
                            "void g(S& s, int& n) { const int m = 1; s.f(n, m); }\n")
         self.assertEqual(why["s.f(n, m)", "s.f(m, n)"], "do not compile")
