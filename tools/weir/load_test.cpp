@@ -431,7 +431,7 @@ TEST(LoadResult, DifferentBodiesOfThreadsAreAnError) {
 TEST_F(Load, APlanOfZeroRequestsSendsNone) {
   const LoadResult result = run_made(generate_load, plan_of(2, 0));
   EXPECT_EQ(result.responses + result.unanswered, 0U);
-  EXPECT_EQ(result.per_second, 0) << "also of no time at all";
+  EXPECT_EQ(result.per_second, 0) << "also if no time has passed";
 }
 
 TEST(LoadPlan, SharesKeepConnectionsApart) {
@@ -501,7 +501,7 @@ TEST_F(Load, AServerThatIsNotMeasuredTwiceHasNoCpuTime) {
     };
     const LoadResult result = on_raw(answering, plan);
     EXPECT_EQ(result.responses, 3U);
-    EXPECT_EQ(calls, 2) << "at the begin and at the end";
+    EXPECT_EQ(calls, 2) << "at the beginning and at the end";
     EXPECT_EQ(result.server_cpu_time, missing == 2 ? std::optional<Duration>(1s) : std::nullopt);
   }
 }

@@ -106,8 +106,8 @@ class FakeProc : public testing::Test {
     if (!schedstat.empty()) std::ofstream(threads() / id / "schedstat") << schedstat;
     if (!stat.empty()) std::ofstream(threads() / id / "stat") << stat;
   }
-  /// Returns the time of process 7 as a thread sees it whose root is this folder; nullopt if the
-  /// user may not set the root of a thread.
+  /// Returns the time of process 7 that a thread reads if this folder is its root. Returns nullopt
+  /// if the user may not set the root of a thread.
   std::optional<Result<Duration>> measured() const {
     std::optional<Result<Duration>> time;
     std::thread([&] {

@@ -147,7 +147,7 @@ TEST(OnCore, OnlyServicesOfThatCoreSeeTheService) {
   app.per_core([&counts](Loop& loop, inject::All<Store> stores, inject::Optional<Store> store) {
     return SeesStores(loop, stores, store, counts);
   });
-  // Providers arrive on another core a little later, in the order of all orders to that core.
+  // Another core receives providers a little later, in the order of all commands to that core.
   const auto seen = [&counts] { return counts; };
   using Counts = std::vector<std::size_t>;
   const auto body = [&]() -> Task<> {

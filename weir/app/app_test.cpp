@@ -127,7 +127,7 @@ TEST_F(AppTest, AFailingStartStopsStartedServicesAndReportsTheReason) {
   EXPECT_NE(problem.find(started.error().message()), problem.npos) << problem;
   EXPECT_NE(problem.find("NeedsFailing"), problem.npos) << problem;
   EXPECT_FALSE(start());
-  EXPECT_EQ(app_.errors(), std::vector<std::string>{problem}) << "those of the last start";
+  EXPECT_EQ(app_.errors(), std::vector<std::string>{problem}) << "the errors of the last start";
 }
 
 struct Endless : JournaledService {

@@ -56,7 +56,7 @@ TEST(ServiceGroup, ASummaryCountsTheInstances) {
   EXPECT_EQ(group_instances(all).all[0].summary(all), "2 of 5 running, 3 starting");
 }
 
-TEST(ServiceGroup, WithoutInstancesIsRunning) {
+TEST(ServiceGroup, IsRunningWithoutInstances) {
   EXPECT_EQ(ServiceGroup().state(), ServiceState::running) << "nothing is wrong with it";
 }
 

@@ -170,7 +170,7 @@ struct Late : JournaledService {
   explicit Late(const Journal& journal) : JournaledService(journal, "late") {}
   Task<Result<>> start() { co_return co_await sleep(1s); }
 };
-/// A service that still starts when the other one has started.
+/// A service that is still starting when Late has started.
 struct Later : JournaledService {
   Later(const Journal& journal, inject::Optional<Late> of)
       : JournaledService(journal, "later"), late(of) {

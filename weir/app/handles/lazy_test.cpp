@@ -184,7 +184,7 @@ TEST_F(LazyTest, AFailedServiceThatIsAlsoRequiredEndsTheAppsStart) {
   EXPECT_FALSE(has_line("needs store made"));
 }
 
-/// A service whose first start takes long. The later ones fail.
+/// A service whose first start takes long. Later starts fail.
 struct Fickle : JournaledService {
   Fickle(const Journal& journal, int& of) : JournaledService(journal, "fickle"), starts(of) {}
   Task<Result<>> start() {

@@ -186,7 +186,7 @@ TEST(Enums, AreIntegersUnlessTheyHaveNames) {
 }
 
 // A codec may call next_field() also if next_separator() has taken the brace.
-TEST(Codecs, ThatReadFieldsFindNoneBehindTheEndOfTheObject) {
+TEST(Codecs, FindNoFieldBehindTheEndOfTheObject) {
   constexpr std::array<std::string_view, 2> names{"a", "b"};
   const FieldTable table{names, 1};
   constexpr std::array<char, 4> token{'"', 'a', '"', ':'};

@@ -253,7 +253,7 @@ TEST_F(ExplainTest, AServiceThatHasNeverBeenNeededHasNoDuration) {
   stop();
 }
 
-TEST(FailureText, OfARemovedServiceNamesNoDependants) {
+TEST(FailureText, NamesNoDependantsOfARemovedService) {
   inject::Graph graph;
   const ServiceId plain = graph.add(inject::constructor_registration<StopsSlowly>(),
                                     Placement::per_core, 0, ServiceOptions());

@@ -263,7 +263,7 @@ TEST_F(ReplacementTest, AnExclusiveServiceIsReplacedExclusively) {
   stop();
 }
 
-TEST_F(ReplacementTest, AReplacementIsWhole) {
+TEST_F(ReplacementTest, AReplacementIsComplete) {
   start_with_a();
   for (const auto how : {ReplacePolicy::side_by_side, ReplacePolicy::exclusive}) {
     const ServiceId b = database("b", how);

@@ -366,7 +366,7 @@ TEST_F(UringRequestsTest, ALimitedReceiveMayOnlyFillTheRestOfTheUnreadBytes) {
 }
 
 // A field of 32 bits holds the limit.
-TEST_F(UringRequestsTest, AVeryLargeLimitOfUnreadBytesIsNoSmallOne) {
+TEST_F(UringRequestsTest, AVeryLargeLimitOfUnreadBytesStaysLarge) {
   context_.features.limited_multishot = true;
   constexpr std::size_t four_gib = std::size_t{4} * 1024 * 1024 * 1024;
   for (const std::size_t unread_max : {four_gib - 1, four_gib, four_gib + 1}) {

@@ -186,7 +186,7 @@ TEST(DatagramSocket, EveryInterfaceDoesNotMeanIpv4IfThePortIsInUse) {
   EXPECT_TRUE(open_datagram_socket({.local = Address::ipv4({}, every.port())}));
 }
 
-/// Ends this (child) process with 0 if a failure to set UDP_GRO is ignored as it should.
+/// Ends this (child) process with 0 if opening ignores ENOPROTOOPT and returns any other error.
 [[noreturn]] void open_without_gro(int error) {
   if (!deny({SYS_setsockopt, 2, UDP_GRO}, error)) ::_exit(2);
   if (!open_datagram_socket({.local = Address::loopback(0)})) ::_exit(3);
@@ -281,7 +281,7 @@ TEST(DatagramSocket, JoinsAndLeavesAnIpv6Group) {
   EXPECT_EQ(leave_group(member.get(), group).error(), system_error(EADDRNOTAVAIL));
 }
 
-// The kernel would choose another interface than lo, or none.
+// Without the scope, the kernel would choose another interface than lo, or none.
 TEST(DatagramSocket, JoinsAnIpv6GroupOnTheInterfaceOfItsScope) {
   const Address loopback = Address::parse("[::1]:0").value();
   const bool has_ipv6 = open_datagram_socket({.local = loopback}).has_value();

@@ -145,7 +145,7 @@ TEST_F(MemoryDatagramsTest, AWaitingReceiveHoldsNoBufferAndIsFinishedByAWait) {
   EXPECT_EQ(script_.finished.size(), 4U);
 }
 
-TEST_F(MemoryDatagramsTest, AWaitingReceiveTakesAllThatComeBeforeTheWait) {
+TEST_F(MemoryDatagramsTest, AWaitingReceiveTakesAllDatagramsThatComeBeforeTheWait) {
   std::array<Datagram, 4> slots;
   ReceiveDatagramsProbe probe;
   EXPECT_FALSE(receive(probe, slots));
