@@ -1,6 +1,7 @@
 // Tests of forked children: how they end, and the memory that they share with their parent.
 #include "weir/os/detail/process/child_process.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/syscall.h>
@@ -56,6 +57,21 @@ TEST(ChildProcess, EndsByASignal) {
   EXPECT_TRUE(end.killed_by(SIGKILL));
   EXPECT_FALSE(end.succeeded());
   EXPECT_EQ(end.to_string(), "killed by signal 9 (Killed)");
+}
+
+TEST(ChildProcess, IsWaitedForUntilItEnds) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+  ChildProcess child = child_that([&pipe] {
+    ::close(pipe[1]);
+    char byte = 0;
+    return ::read(pipe[0], &byte, 1) == 0 ? 7 : 8;  // returns when all writers have closed the pipe
+  });
+  {
+    const std::jthread closing([&pipe] { ::close(pipe[1]); });
+    EXPECT_EQ(child.wait().code, 7);
+  }
+  ::close(pipe[0]);
 }
 
 TEST(ChildProcess, EndsUnknownIfOtherCodeHasWaited) {
