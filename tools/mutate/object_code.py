@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 
@@ -9,6 +10,7 @@ import effects
 import schema
 
 HEADERS_OF_CLANG = "/usr/lib/llvm-19/lib/clang/19/include"
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 SAMPLES_MAX = 4  # sources that are compiled to compare the object code of a header's mutant
 
 
@@ -23,6 +25,7 @@ class ObjectCode:
     def __init__(self, root, files):
         self._root = root
         self._files = files
+        self._includes = None  # of each source
 
     def uncounted_because(self, mutant):
         """Returns why a mutant that no test finds does not count; None if it does. Compiles it
@@ -50,12 +53,22 @@ class ObjectCode:
         """Returns sources whose object code depends on a file, the nearest first."""
         if path.endswith(".cpp"):
             return [path]
-        include = f'#include "{path}"'
-        sources = [each for each in self._files
-                   if each.endswith(".cpp") and each.startswith(("weir/", "tests/"))]
-        using = [each for each in sources if include in (self._root / each).read_text()]
+        using = [each for each in self._users(path) if each.endswith(".cpp")]
         using.sort(key=lambda each: (-len(os.path.commonprefix([each, path])), each))
         return using[:SAMPLES_MAX]
+
+    def _users(self, path):
+        """Returns the files that include a header, also through other headers."""
+        if self._includes is None:
+            self._includes = {
+                each: set(INCLUDE.findall((self._root / each).read_text()))
+                for each in self._files if each.endswith((".cpp", ".hpp"))}
+        users, added = {path}, {path}
+        while added:
+            added = {each for each, includes in self._includes.items()
+                     if includes & added} - users
+            users |= added
+        return users
 
     def _object(self, folder, source):
         name = pathlib.Path(folder) / source

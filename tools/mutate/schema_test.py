@@ -149,9 +149,13 @@ class ObjectCodeTest(Sandbox):
         header = "inline int f(int n) { return n + 7; }\n"
         include = '#include "weir/base/a.hpp"\n'
         sources = {"weir/os/b.cpp": include + "int g(int n) { return f(n); }\n",
-                   "weir/base/c.cpp": include, "other/d.cpp": "no C++\n" + include}
+                   "weir/base/c.cpp": include}
         why = self.reasons(header, "weir/base/a.hpp", sources)
         self.assertIsNone(why["7", "7 + 1"])
+        self.setUp()
+        between = {"weir/base/b.hpp": include, "tools/weir/c.cpp": sources["weir/os/b.cpp"].replace(
+            "a.hpp", "b.hpp")}
+        self.assertIsNone(self.reasons(header, "weir/base/a.hpp", between)["7", "7 + 1"])
         self.setUp()
         why = self.reasons(header, "weir/base/a.hpp", {"weir/base/c.cpp": include})
         self.assertEqual(why["7", "7 + 1"], "same object code")
