@@ -14,6 +14,7 @@ import operators
 Kind = cindex.CursorKind
 TypeKind = cindex.TypeKind
 DEPTH_MAX = 5  # of calls
+ANY_OBJECT = "*"  # the name of what a pointer or a reference leads to
 # Calls of these classes have effects that no variable shows, or effects on other threads.
 CLASSES_WITH_OTHER_EFFECTS = ("mutex", "condition_variable", "thread", "function", "lock")
 
@@ -65,7 +66,8 @@ class Effects:
     def concern(self, other):
         """Returns true if these effects change what `other` uses, or if that is unknown."""
         objects = {f"{each.rpartition('::')[0]}::*" for each in self.changed}
-        return not self.known or bool((self.changed | objects) & other.used)
+        unclear = bool(self.changed) and ANY_OBJECT in other.used
+        return not self.known or unclear or bool((self.changed | objects) & other.used)
 
 
 def effects_of(statement):
@@ -96,6 +98,9 @@ class Walk:
             self._call(cursor)
         elif operators.assigns(cursor):
             self._change(next(cursor.get_children()))
+        elif kind == Kind.UNARY_OPERATOR and next(
+                (each.spelling for each in cursor.get_tokens()), "") == "*":
+            self._effects.used.add(ANY_OBJECT)
         of_member = kind == Kind.MEMBER_REF_EXPR or (not whole and kind == Kind.UNEXPOSED_EXPR)
         for child in cursor.get_children():
             self.visit(child, not of_member)
@@ -104,6 +109,8 @@ class Walk:
         if cursor.referenced is None or not is_variable(cursor.referenced):
             return
         self._effects.used.add(name_of(cursor.referenced))
+        if is_alias(cursor.referenced) and cursor.type.get_canonical().kind != TypeKind.RECORD:
+            self._effects.used.add(ANY_OBJECT)
         record = cursor.type.get_canonical().get_declaration()
         if whole and record.spelling:
             self._effects.used.add(f"{record.spelling}::*")
@@ -136,13 +143,14 @@ class Walk:
 
     def _call(self, cursor):
         function = cursor.referenced
-        if function is None or function.is_virtual_method():
+        if function is None or function.is_virtual_method() or is_variable(function):
             self._effects.known = False
         elif function.spelling == "__assert_fail":
             pass
         elif operators.is_of_std(function):
             self._call_std(cursor, function)
-        elif function.kind == Kind.CONSTRUCTOR and function.get_definition() is None:
+        elif function.kind == Kind.CONSTRUCTOR and function.get_definition() is None and (
+                takes_values(function)):
             pass  # a new object, which no other statement knows
         else:
             self._enter(function)
@@ -150,7 +158,8 @@ class Walk:
     def _enter(self, function):
         definition = function.get_definition()
         if definition is None and function.kind == Kind.FUNCTION_DECL and (
-                takes_values(function)):
+                takes_values(function) and function.result_type.kind != TypeKind.VOID and (
+                not function.location.is_in_system_header)):
             return
         if definition is None or self._depth == DEPTH_MAX:
             self._effects.known = False
@@ -196,10 +205,9 @@ def object_of(call, arguments):
 
 
 def takes_values(function):
-    """Returns true for a function that takes only values and returns a value."""
+    """Returns true for a function that takes only values."""
     kinds = {parameter.type.kind for parameter in function.get_arguments()}
-    return function.result_type.kind != TypeKind.VOID and not kinds & {
-        TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE, TypeKind.POINTER}
+    return not kinds & {TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE, TypeKind.POINTER}
 
 
 def is_accessor(function):

@@ -12,7 +12,9 @@ import effects  # noqa: E402
 import object_code  # noqa: E402
 import operators  # noqa: E402
 
-SHARED = """#include <atomic>
+SHARED = """#include <unistd.h>
+
+#include <atomic>
 #include <cassert>
 #include <mutex>
 #include <utility>
@@ -47,6 +49,10 @@ struct Adds {
 struct Keeps {
   explicit Keeps(int number);
 };
+struct Refers {
+  explicit Refers(Whole& w);
+};
+int (*call)(int);
 template <class T>
 struct Of {
   void set(T value) { size = value; }
@@ -100,6 +106,11 @@ DEPENDENT = [
     "std::exchange(w.a, 1); w.b = w.a;",
     "m.set(1); o.set(2);",
     "w.b = repeat(w, n); w.c[0] = 1;",
+    "w.a = 1; n = *q;",
+    "w.a = 1; n = r;",
+    "w.a = dup2(n, 1); w.b = close(n);",
+    "w.a = call(n); w.b = 1;",
+    "Refers{w}; w.a = 1;",
 ]
 
 
