@@ -16,6 +16,8 @@ STRICTNESS = {Binary.LT: "<=", Binary.LE: "<", Binary.GT: ">=", Binary.GE: ">"}
 EQUALITY = {Binary.EQ: "!=", Binary.NE: "=="}
 COMPARISONS = STRICTNESS.keys() | EQUALITY.keys()
 ARITHMETIC = {Binary.Add: "-", Binary.Sub: "+"}
+OVERLOADED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-",
+              "-": "+"}
 CONNECTIVES = (Binary.LAnd, Binary.LOr)
 # Faults that often only the thread sanitizer sees.
 OF_THREADS = {"lock", "memory order"}
@@ -27,7 +29,8 @@ RELEASES = {"clear", "close", "close_now", "destroy", "deallocate", "detach", "e
             "reset", "shut_down", "unlink", "unlock", "unregister"}
 EXTREMA = {"min": "max", "max": "min"}
 EXPRESSIONS = {Kind.BINARY_OPERATOR, Kind.COMPOUND_ASSIGNMENT_OPERATOR, Kind.UNARY_OPERATOR,
-               Kind.CALL_EXPR, Kind.UNEXPOSED_EXPR, Kind.CXX_DELETE_EXPR, Kind.CXX_THROW_EXPR}
+               Kind.CALL_EXPR, Kind.UNEXPOSED_EXPR, Kind.CXX_DELETE_EXPR, Kind.CXX_THROW_EXPR,
+               Kind.CXX_STATIC_CAST_EXPR}
 JUMPS = {Kind.BREAK_STMT, Kind.CONTINUE_STMT}
 LEAVES_BLOCK = {Kind.RETURN_STMT, Kind.CONTINUE_STMT, Kind.BREAK_STMT}
 # Code that the compiler evaluates, or that has no effect at run time.
@@ -95,7 +98,7 @@ class Finder:
         return self._code(cursor.extent.start.offset, cursor.extent.end.offset)
 
     def _add(self, operator, begin, end, after, template):
-        if any(begin < macro_end and macro_begin < end for macro_begin, macro_end in self._macros):
+        if any(self._splits(macro, begin, end) for macro in self._macros):
             return
         before = self._code(begin, end)
         if before == after or not before:
@@ -103,6 +106,14 @@ class Finder:
         line = self._bytes.count(b"\n", 0, begin) + 1
         mutant = Mutant(self._path, begin, end, line, operator, before, after, template)
         self._mutants.setdefault((begin, end, after), mutant)
+
+    def _splits(self, macro, begin, end):
+        """Returns true if a range has only a part of a macro, or nothing but the macro."""
+        macro_begin, macro_end = macro
+        apart = macro_end <= begin or end <= macro_begin
+        inside = begin <= macro_begin and macro_end <= end
+        return not apart and (not inside or self._code(macro_end, end).strip() in ("", ";") and (
+            begin == macro_begin))
 
     def _add_expression(self, operator, cursor, after):
         self._add(operator, cursor.extent.start.offset, cursor.extent.end.offset, after,
@@ -134,12 +145,17 @@ class Finder:
             self._mutate_binary(cursor)
         elif kind == Kind.IF_STMT:
             self._mutate_if(cursor)
-        elif kind == Kind.CONDITIONAL_OPERATOR:
-            self._negate(next(cursor.get_children()))
+        elif kind in (Kind.CONDITIONAL_OPERATOR, Kind.WHILE_STMT):
+            condition = next(cursor.get_children())
+            if condition.kind.is_expression():  # not a declaration
+                self._negate(condition)
         elif kind == Kind.RETURN_STMT:
             self._mutate_return(cursor)
         elif kind == Kind.CALL_EXPR:
-            self._mutate_call(cursor)
+            # The arguments of an initializer, such as `T a(b, c);`, are no expression.
+            if parent.kind not in (Kind.VAR_DECL, Kind.CONSTRUCTOR) or not (
+                    cursor.referenced and cursor.referenced.kind == Kind.CONSTRUCTOR):
+                self._mutate_call(cursor)
         elif kind == Kind.DECL_REF_EXPR:
             self._mutate_reference(cursor)
         elif kind == Kind.INTEGER_LITERAL:
@@ -175,6 +191,9 @@ class Finder:
             return  # the comparison has mutants of its own
         if condition.kind == Kind.CXX_BOOL_LITERAL_EXPR:
             return
+        overloaded = overloaded_comparison(condition)
+        if overloaded and self._operands(overloaded)[0].extent.start == condition.extent.start:
+            return
         if condition.type.kind == cindex.TypeKind.BOOL or is_contextual_bool(condition):
             self._add_condition("negation", condition, f"!({self._text(condition)})")
 
@@ -182,19 +201,45 @@ class Finder:
         if [token.spelling for token, _ in zip(cursor.get_tokens(), range(2))][1:] == ["constexpr"]:
             return
         condition, *branches = cursor.get_children()
+        declared = ""
+        if condition.kind == Kind.DECL_STMT:  # before the condition, and a semicolon
+            declared = self._text(condition)
+            condition, *branches = branches
         if condition.kind.is_expression():  # not a declaration
             self._negate(condition)
         if len(branches) == 1 and leaves(branches[0]):
             begin, end = cursor.extent.start.offset, self._statement_end(branches[0])
             if end is not None:
-                self._add_statement("error check", begin, end)
+                self._add_statement("error check", begin, end, declared)
 
     def _mutate_return(self, cursor):
         value = next(cursor.get_children(), None)
         if value is not None and value.type.kind == cindex.TypeKind.BOOL:
             self._negate(value)
 
+    def _operands(self, call):
+        """Returns the operands of an overloaded operator in the order of the file."""
+        first, _, second = call.get_children()
+        if second.extent.start.offset < first.extent.start.offset:
+            return second, first
+        return first, second
+
+    def _mutate_overloaded(self, call):
+        left, right = self._operands(call)
+        begin, middle = left.extent.start.offset, left.extent.end.offset
+        end = right.extent.end.offset
+        operator = self._code(middle, right.extent.start.offset).strip()
+        if operator in OVERLOADED:
+            self._add("arithmetic" if operator in "+-" else "comparison", begin, end,
+                      f"{self._text(left)} {OVERLOADED[operator]} {self._text(right)}",
+                      "({on} ? (" + escaped(
+                          f"{self._text(left)} {OVERLOADED[operator]} {self._text(right)}") +
+                      ") : ({code}))")
+
     def _mutate_call(self, cursor):
+        if is_overloaded(cursor):
+            self._mutate_overloaded(cursor)
+            return
         arguments = list(cursor.get_arguments())
         callee = next(cursor.get_children(), None)
         if callee is None or any(each is None or not self._is_here(each) for each in arguments):
@@ -276,11 +321,13 @@ class Finder:
     def _statement_end(self, cursor):
         """Returns the end of a statement with its semicolon; None if no semicolon follows."""
         end = cursor.extent.end.offset
-        if self._bytes[end - 1:end] in (b";", b"}"):
+        if self._bytes[end - 1:end] == b";":
             return end
         rest = self._bytes[end:end + 200]
         spaces = len(rest) - len(rest.lstrip())
-        return end + spaces + 1 if rest[spaces:spaces + 1] == b";" else None
+        if rest[spaces:spaces + 1] == b";":
+            return end + spaces + 1
+        return end if self._bytes[end - 1:end] == b"}" else None
 
 
 def numbered(mutants):
@@ -296,6 +343,24 @@ def numbered(mutants):
 def escaped(code):
     """Returns code for a template of str.format()."""
     return code.replace("{", "{{").replace("}", "}}")
+
+
+def is_overloaded(call):
+    """Returns true for the call of a binary operator of a class, written as an operator."""
+    if call.kind != Kind.CALL_EXPR or call.spelling not in (
+            "operator<=>", *(f"operator{each}" for each in OVERLOADED)):
+        return False
+    children = list(call.get_children())
+    return len(children) == 3 and children[1].spelling == call.spelling
+
+
+def overloaded_comparison(expression):
+    """Returns the call behind a comparison of classes, such as `a < b` by operator<=>, or None."""
+    while expression and not is_overloaded(expression):
+        if expression.kind not in (Kind.UNEXPOSED_EXPR, Kind.UNARY_OPERATOR, Kind.CALL_EXPR):
+            return None
+        expression = next(expression.get_children(), None)
+    return expression
 
 
 def is_first(parent, child):

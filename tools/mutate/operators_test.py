@@ -27,7 +27,7 @@ class OperatorsTest(Sandbox):
     def test_conditions_of_the_compiler_and_of_declarations_are_not_negated(self):
         code = ("bool g();\nint f() { if (bool a = g(); a) return 1; if (bool b = g()) return 2;\n"
                 "  if constexpr (sizeof(int) > 2) return 3; while (true) return 4; }\n")
-        self.assertEqual(self.changes(code, "negation"), [])
+        self.assertEqual(self.changes(code, "negation"), [("a", "!(a)")])
 
     def test_results_are_negated_unless_they_compare(self):
         code = "bool g();\nbool f(int n) { if (n > 3) return n < 4; return g(); }\n"
@@ -54,6 +54,43 @@ class OperatorsTest(Sandbox):
                 "  while (n < 9) ++n;\n  return n;\n}\n")
         self.assertEqual([before for before, _ in self.changes(code, "dropped statement")],
                          ["n += 2;", "g();", "n = 5;", "g();", "n = 6;", "++n;"])
+
+    def test_loops_negate_their_conditions(self):
+        code = "bool f();\nvoid g() { while (f()) { } while (bool b = f()) { } }\n"
+        self.assertEqual(self.changes(code, "negation"), [("f()", "!(f())")])
+
+    def test_comparisons_of_classes_change(self):
+        code = ("#include <chrono>\nusing T = std::chrono::nanoseconds;\n"
+                "struct E { int v; bool operator==(int) const; bool operator<(E) const; };\n"
+                "bool f(T a, T b, E e) {\n  if (a < b) return true;\n"
+                "  if (a == b) return e < E{2};\n"
+                "  return a != b || e != 1 || 2 == e;\n}\n")
+        self.assertEqual(self.changes(code, "comparison"), [
+            ("a < b", "a <= b"), ("a == b", "a != b"), ("e < E{2}", "e <= E{2}"),
+            ("a != b", "a == b"), ("e != 1", "e == 1"), ("2 == e", "2 != e")])
+        self.assertEqual(self.changes(code, "negation"), [
+            ("a != b || e != 1 || 2 == e", "!(a != b || e != 1 || 2 == e)")])
+
+    def test_sums_of_classes_change(self):
+        code = ("#include <chrono>\nusing T = std::chrono::nanoseconds;\n"
+                "T f(T a, T b) { return a + b; }\n")
+        self.assertEqual(self.changes(code, "arithmetic"), [("a + b", "a - b")])
+
+    def test_names_of_macros_may_be_operands(self):
+        code = "#define LIMIT 4\nbool f(int n) { return n < LIMIT || LIMIT == n; }\n"
+        self.assertEqual(self.changes(code, "comparison"),
+                         [("n < LIMIT", "n <= LIMIT"), ("LIMIT == n", "LIMIT != n")])
+        self.assertEqual(self.changes(code, "constant"), [])
+
+    def test_statements_that_end_with_a_brace_keep_their_semicolon(self):
+        code = ("struct P { int a; };\nvoid set(P);\n"
+                "void f(P& p, P& q) { p = P{1}; q = p; }\n")
+        self.assertEqual(self.changes(code, "order"), [("p = P{1}; q = p;", "q = p; p = P{1};")])
+
+    def test_ignored_results_are_dropped(self):
+        code = "int g();\nvoid f() { static_cast<void>(g()); }\n"
+        self.assertEqual([before for before, _ in self.changes(code, "dropped statement")],
+                         ["static_cast<void>(g());"])
 
     def test_statements_are_dropped(self):
         code = ("void g();\nint f(int n) {\n  while (true) { ++n; g(); n = 4; break; }\n"
@@ -128,9 +165,20 @@ class OperatorsTest(Sandbox):
         self.assertEqual([before for before, _ in self.changes(code, "error check")],
                          ["if (n > 1) { break; }", "if (n > 2) continue;"])
 
+    def test_a_check_of_a_declared_result_keeps_the_declaration(self):
+        code = "bool g();\nint f() { if (bool a = g(); !a) return 1; return 0; }\n"
+        self.assertEqual(self.changes(code, "error check"),
+                         [("if (bool a = g(); !a) return 1;", "bool a = g();")])
+
     def test_arguments_of_one_type_are_swapped(self):
         code = "int g(int, int, bool);\nint f(int a, int b) { return g(a, b, true); }\n"
         self.assertEqual(self.changes(code, "arguments"), [("g(a, b, true)", "g(b, a, true)")])
+
+    def test_arguments_of_initializers_are_not_swapped(self):
+        code = ("struct P { P(int, int); };\n"
+                "struct Q { P p; Q(int a, int b) : p(a, b) { P other(a, b); } };\n"
+                "P f(int a, int b) { return P(a, b); }\n")
+        self.assertEqual(self.changes(code, "arguments"), [("P(a, b)", "P(b, a)")])
 
     def test_equal_and_symmetric_arguments_are_not_swapped(self):
         code = ("#include <utility>\nint g(int, int);\ntemplate <int n> int h(int, int);\n"
