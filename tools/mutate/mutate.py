@@ -14,6 +14,7 @@ import argparse
 import collections
 import concurrent.futures
 import dataclasses
+import fcntl
 import hashlib
 import itertools
 import json
@@ -119,15 +120,17 @@ class Digests:
         self._finder = finder
         self._paths = [each for each in paths if not each.endswith(".py")]
         self._libraries = [each for each in self._paths if not rooms.is_test(each)]
-        self.libraries = digest_of(root, self._libraries)
-        self._all = f"{digest_of(root, self._paths)} {finder.name}"
+        tool = pathlib.Path(__file__).parent
+        self._tool = digest_of(tool, [each.name for each in tool.glob("*.py")
+                                      if not rooms.is_test(each.name)])
+        self._all = f"{digest_of(root, self._paths)} {self._tool} {finder.name}"
         self._of_room = {}
 
     def of(self, room, found):
         """Returns the digest for a verdict. New tests elsewhere do not change that the tests of the
         floor find a mutant."""
         if found == "uncounted":
-            return f"{self.libraries} object code"
+            return f"{self._all} object code"
         if room.scripts or (found == "own" and self._finder.finds_by_floor):
             return self._of_floor(room)
         return self._all
@@ -142,7 +145,7 @@ class Digests:
                      if rooms.is_test(each) and rooms.in_room(each, room.floor)]
             digest = digest_of(self._root,
                                self._scripts if room.scripts else self._libraries + tests)
-            self._of_room[name] = f"{digest} {name}"
+            self._of_room[name] = f"{digest} {self._tool} {name}"
         return self._of_room[name]
 
 
@@ -168,7 +171,6 @@ class Session:
             self._rooms = [each for each in self._rooms if not each.scripts]
         self._objects = object_code.ObjectCode(root, paths)
         folder = root / "build" / "mutate"
-        folder.mkdir(parents=True, exist_ok=True)
         self._results = Results(folder / "results.json")
         self._found = folder / "found.json"
         self._digests = Digests(root, paths, self._finder)
@@ -375,13 +377,15 @@ class Session:
         with concurrent.futures.ThreadPoolExecutor((self._jobs * 3 + 1) // 2) as pool:
             waiting = {pool.submit(finder.judge, tree.build, fresh[mutant], number): mutant
                        for mutant, number in numbers.items()}
-            for done, future in enumerate(concurrent.futures.as_completed(waiting), 1):
-                if time.monotonic() > self._end:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise trees.OutOfTime
-                left = (time.monotonic() - begun) / done * (len(waiting) - done)
-                progress(f"mutate: [{done}/{len(waiting)}] tested, {left / 60:.0f} min left")
-                yield waiting[future], future.result()
+            try:
+                for done, future in enumerate(concurrent.futures.as_completed(waiting), 1):
+                    if time.monotonic() > self._end:
+                        raise trees.OutOfTime
+                    left = (time.monotonic() - begun) / done * (len(waiting) - done)
+                    progress(f"mutate: [{done}/{len(waiting)}] tested, {left / 60:.0f} min left")
+                    yield waiting[future], future.result()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
 
     def _report(self, room):
         explained = explanations(self._root)
@@ -452,13 +456,21 @@ def main(root, arguments):
     options = options_of(arguments)
     end = time.monotonic() + 60 * options.minutes
     every = [each for each in rooms.FLOORS if (root / "weir" / each).is_dir()]
+    folder = root / "build" / "mutate"
+    folder.mkdir(parents=True, exist_ok=True)
     try:
-        session = Session(options, root, options.room or every + rooms.TOOLS, end)
-        if options.list:
-            session.print_drawn()
-        else:
-            session.run()
+        with open(folder / "lock", "w") as lock:
+            # Two runs would write mutants into the same tree.
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            session = Session(options, root, options.room or every + rooms.TOOLS, end)
+            if options.list:
+                session.print_drawn()
+            else:
+                session.run()
         return 0
+    except BlockingIOError:
+        print(f"mutate: another run uses {folder}: wait for its end", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("\nmutate: interrupted", file=sys.stderr)
         return 130

@@ -134,8 +134,19 @@ class DigestsTest(Sandbox):
                                                self.digests(changed, room=room))]
 
     def test_tests_change_only_what_they_find(self):
-        self.assertEqual(self.changes("weir/base/a_test.cpp"), [False, True, True])
-        self.assertEqual(self.changes("weir/os/b_test.cpp"), [False, False, True])
+        self.assertEqual(self.changes("weir/base/a_test.cpp"), [True, True, True])
+        self.assertEqual(self.changes("weir/os/b_test.cpp"), [True, False, True])
+
+    def test_a_new_tool_changes_all_verdicts(self):
+        old = self.digests()
+        tool = self.folder / "tool/mutate.py"
+        tool.parent.mkdir()
+        tool.write_text("# Another tool.\n")
+        with unittest.mock.patch.object(mutate, "__file__", str(tool)):
+            new = self.digests()
+            (tool.parent / "mutate_test.py").write_text("# A test.\n")
+            self.assertEqual(self.digests(), new)
+        self.assertEqual([one != other for one, other in zip(old, new)], [True, True, True])
 
     def test_sources_change_all_verdicts(self):
         self.assertEqual(self.changes("weir/base/a.cpp"), [True, True, True])

@@ -1,6 +1,7 @@
 """Tests of whole runs of the tool, on a small repository with two floors."""
 
 import contextlib
+import fcntl
 import io
 import json
 import os
@@ -219,6 +220,12 @@ class SessionTest(unittest.TestCase):
         self.assertIn("tools/sample: 1 mutants, seed 5: 1.00 found by the tests of the floor", text)
         with unittest.mock.patch.object(runner, "run", side_effect=AssertionError):
             self.assertEqual(self.run_tool("--seed", "5", room="tools/sample"), text)
+
+    def test_a_second_run_at_the_same_time_is_refused(self):
+        with open(self.root / "build/mutate/lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.assertEqual(self.run_tool("--list", expected=1), "")
+        self.assertIn("another run uses", self.errors)
 
     def test_the_time_of_a_run_is_limited(self):
         self.assertIn("stopped after 0 minutes",
