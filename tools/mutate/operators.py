@@ -229,7 +229,7 @@ class Finder:
         begin, middle = left.extent.start.offset, left.extent.end.offset
         end = right.extent.end.offset
         operator = self._code(middle, right.extent.start.offset).strip()
-        if operator in OVERLOADED:
+        if operator in OVERLOADED and "string" not in call.type.get_canonical().spelling:
             self._add("arithmetic" if operator in "+-" else "comparison", begin, end,
                       f"{self._text(left)} {OVERLOADED[operator]} {self._text(right)}",
                       "({on} ? (" + escaped(

@@ -75,6 +75,8 @@ class OperatorsTest(Sandbox):
         code = ("#include <chrono>\nusing T = std::chrono::nanoseconds;\n"
                 "T f(T a, T b) { return a + b; }\n")
         self.assertEqual(self.changes(code, "arithmetic"), [("a + b", "a - b")])
+        code = "#include <string>\nstd::string f(std::string a) { return a + 'b'; }\n"
+        self.assertEqual(self.changes(code, "arithmetic"), [])
 
     def test_names_of_macros_may_be_operands(self):
         code = "#define LIMIT 4\nbool f(int n) { return n < LIMIT || LIMIT == n; }\n"
