@@ -16,6 +16,7 @@ SHARED = """#include <unistd.h>
 
 #include <atomic>
 #include <cassert>
+#include <limits>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -53,6 +54,10 @@ struct Refers {
   explicit Refers(Whole& w);
 };
 int (*call)(int);
+int total;
+struct Counts {
+  explicit Counts(int number) { total += number; }
+};
 template <class T>
 struct Of {
   void set(T value) { size = value; }
@@ -70,6 +75,8 @@ INDEPENDENT = [
     "w.a = w.c[n]; w.b = w.c[n];",
     "w.flag.store(1, std::memory_order_relaxed); w.other.store(1, std::memory_order_relaxed);",
     "w.list = v.list; w.more = v.more;",
+    "w.a = std::numeric_limits<int>::max(); w.b = 1;",
+    "w.a = static_cast<int>(w.list.size()); w.b = 1;",
     "w.c[0] = n; w.list[0] = n;",
     "Keeps{n}; w.a = 1;",
     "assert(w.a == n); w.b = 1;",
@@ -111,6 +118,7 @@ DEPENDENT = [
     "w.a = dup2(n, 1); w.b = close(n);",
     "w.a = call(n); w.b = 1;",
     "Refers{w}; w.a = 1;",
+    "Counts{n}; total = 1;",
 ]
 
 

@@ -121,12 +121,13 @@ class DigestsTest(Sandbox):
     FILES = ("weir/base/a.cpp", "weir/base/a_test.cpp", "weir/os/b.cpp", "weir/os/b_test.cpp",
              "tools/mutate/c.py", "README.md")
 
-    def digests(self, changed=None, floor_only=False, room="base"):
+    def digests(self, changed=None, floor_only=False, room="base", finder=None):
         """Returns the digests of the verdicts "uncounted", "own" and "no"."""
         for path in self.FILES:
             (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / path).write_text("new" if path == changed else "old")
-        digests = mutate.Digests(self.folder, list(self.FILES), runner.Tests(floor_only))
+        finder = finder or runner.Tests(floor_only)
+        digests = mutate.Digests(self.folder, list(self.FILES), finder)
         return digests.every(rooms.Room(room, list(self.FILES)))
 
     def changes(self, changed, room="base"):
@@ -147,6 +148,12 @@ class DigestsTest(Sandbox):
             (tool.parent / "mutate_test.py").write_text("# A test.\n")
             self.assertEqual(self.digests(), new)
         self.assertEqual([one != other for one, other in zip(old, new)], [True, True, True])
+
+    def test_all_code_changes_what_the_simulation_finds(self):
+        finder = runner.Simulation()
+        old = self.digests(finder=finder)
+        self.assertNotEqual(old[1], self.digests("weir/os/b_test.cpp", finder=finder)[1])
+        self.assertNotEqual(old[1], self.digests()[1])
 
     def test_sources_change_all_verdicts(self):
         self.assertEqual(self.changes("weir/base/a.cpp"), [True, True, True])

@@ -300,12 +300,13 @@ class PoolTest(unittest.TestCase):
                 (root / path).write_text(content)
             subprocess.run(["git", "init", "-q", folder], check=True)
             patches = [unittest.mock.patch.object(trees.Tree, "configure"),
-                       unittest.mock.patch.object(trees.Tree, "compile", return_value=set()),
-                       unittest.mock.patch.object(runner, "recorded", return_value=([], [], []))]
+                       unittest.mock.patch.object(trees.Tree, "compile", return_value=set())]
             arguments = ["--room", "base", "--seed", "3", "--floor-only"]
             with contextlib.ExitStack() as stack:
                 for each in patches:
                     stack.enter_context(each)
+                recorded = stack.enter_context(unittest.mock.patch.object(
+                    runner, "recorded", return_value=([], [], [])))
                 output = stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
                 stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
                 mutate.main(root, [*arguments, "--count", "6", "--list"])
@@ -316,9 +317,20 @@ class PoolTest(unittest.TestCase):
                 self.assertEqual(set(held), set(drawn[:5]))
                 self.assertEqual(sorted(held.values()), [0, 1, 2, 3, 4])
                 mutate.main(root, [*arguments, "--count", "1", "--skip", "2"])
+                self.assertEqual(recorded.call_args.args[-1], 1800)
+                mutate.main(root, [*arguments, "--count", "1", "--skip", "3", "--minutes", "10"])
+                self.assertTrue(0 < recorded.call_args.args[-1] <= 600, recorded.call_args)
                 self.assertEqual({each.key for each in tree.held()}, set(held))
                 mutate.main(root, ["--room", "base", "--only", drawn[5], "--floor-only"])
                 self.assertEqual({each.key for each in tree.held()}, {drawn[5]})
+
+
+class CommandTest(unittest.TestCase):
+    def test_the_command_works_on_its_repository(self):
+        done = subprocess.run(
+            ["/usr/bin/python3", "-B", mutate.__file__, "--room", "nothing"], cwd="/",
+            capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (1, "mutate: no such room: nothing\n"))
 
 
 class InterruptTest(unittest.TestCase):
