@@ -47,6 +47,10 @@ class OperatorsTest(Sandbox):
         code = "#include <algorithm>\nint f(int a, int b) { return std::min(a, b); }\n"
         self.assertEqual(self.changes(code, "extremum"), [("std::min(a, b)", "std::max(a, b)")])
         self.assertEqual(self.changes(code, "arguments"), [])
+        code = ("#include <algorithm>\n"
+                "int f(int a, int b) { return std::min(std::min(a, b), 9); }\n")
+        self.assertIn(("std::min(std::min(a, b), 9)", "std::max(std::min(a, b), 9)"),
+                      self.changes(code, "extremum"))
 
     def test_bodies_without_braces_are_dropped(self):
         code = ("void g();\nint f(int n) {\n  for (g(); n < 3; ++n) n += 2;\n"
