@@ -348,29 +348,11 @@ TEST_F(UringRequestsTest, ReadingAheadPausesAndResumesAtHalfOfTheLimit) {
   EXPECT_EQ(observer.calls, 1);
 }
 
-TEST_F(UringRequestsTest, ALimitedReceiveMayOnlyFillTheRestOfTheUnreadBytes) {
-  context_.features.limited_multishot = true;
-  constexpr std::size_t unread_max = 100'000;
-  stream_.emplace(ours_.get(), unread_max);
-  context_.sockets.push_back(*stream_);
-  RecordedHangup observer;
-  stream_->observe_hangup(context_, &observer);
-  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_RECV});
-  arrive(0, 16'000);
-  const auto requests = recorded();
-  ASSERT_EQ(requests.size(), 1U);
-  EXPECT_EQ(requests[0].opcode, IORING_OP_RECV) << "it reads ahead";
-  EXPECT_LE(requests[0].file_index, unread_max - 16'000);
-  EXPECT_GE(requests[0].file_index, unread_max / 2);
-  stream_->observe_hangup(context_, nullptr);
-}
-
-// A field of 32 bits holds the limit.
-TEST_F(UringRequestsTest, AVeryLargeLimitOfUnreadBytesStaysLarge) {
-  context_.features.limited_multishot = true;
-  constexpr std::size_t four_gib = std::size_t{4} * 1024 * 1024 * 1024;
-  for (const std::size_t unread_max : {four_gib - 1, four_gib, four_gib + 1}) {
-    SCOPED_TRACE(unread_max);
+class LimitedReceiveTest : public UringRequestsTest {
+ protected:
+  /// Returns the limit of the receive that reads ahead after 16,000 bytes have arrived.
+  std::size_t limit_after_16000(std::size_t unread_max) {
+    context_.features.limited_multishot = true;
     stream_.emplace(ours_.get(), unread_max);
     context_.sockets.push_back(*stream_);
     RecordedHangup observer;
@@ -378,10 +360,25 @@ TEST_F(UringRequestsTest, AVeryLargeLimitOfUnreadBytesStaysLarge) {
     EXPECT_EQ(recorded_operations(), Operations{IORING_OP_RECV});
     arrive(0, 16'000);
     const auto requests = recorded();
-    ASSERT_EQ(requests.size(), 1U);
-    EXPECT_EQ(requests[0].opcode, IORING_OP_RECV) << "it reads ahead";
-    EXPECT_GE(requests[0].file_index, 1'000'000'000U) << "the limit of unread bytes";
     stream_->observe_hangup(context_, nullptr);
+    EXPECT_EQ(requests.size(), 1U);
+    if (requests.size() != 1) return 0;
+    EXPECT_EQ(requests[0].opcode, IORING_OP_RECV) << "it reads ahead";
+    return requests[0].file_index;
+  }
+};
+
+TEST_F(LimitedReceiveTest, MayOnlyFillTheRestOfTheUnreadBytes) {
+  const std::size_t limit = limit_after_16000(100'000);
+  EXPECT_LE(limit, 84'000U);
+  EXPECT_GE(limit, 50'000U);
+}
+
+// A field of 32 bits holds the limit.
+TEST_F(LimitedReceiveTest, AVeryLargeLimitOfUnreadBytesStaysLarge) {
+  constexpr std::size_t four_gib = std::size_t{4} * 1024 * 1024 * 1024;
+  for (const std::size_t unread_max : {four_gib - 1, four_gib, four_gib + 1}) {
+    EXPECT_GE(limit_after_16000(unread_max), 1'000'000'000U) << unread_max;
   }
 }
 
