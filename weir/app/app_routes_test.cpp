@@ -111,6 +111,17 @@ class AppRoutes : public AppTest {
     return lines;
   }
 
+  /// Starts the stopped server while the loop drains. All services then stop in order.
+  void restart_server_in_drain() {
+    ASSERT_TRUE(run(app_.stop(server_)));
+    loop_->drain();
+    ASSERT_TRUE(run(app_.start(server_)));
+    lines_.clear();
+    stop();
+    EXPECT_EQ(lines_,
+              (std::vector<std::string>{"page of a gone", "text a stopping", "text a gone"}));
+  }
+
   http::Router routes_;
   ServiceId server_;
   ServiceId page_;
@@ -186,12 +197,7 @@ TEST_F(AppRoutes, ADrainingServerAnswersConnectionsThatWait) {
 TEST_F(AppRoutes, AServerMayStartAgainWhileItsLoopDrains) {
   text("a");
   ASSERT_TRUE(start());
-  ASSERT_TRUE(run(app_.stop(server_)));
-  loop_->drain();
-  ASSERT_TRUE(run(app_.start(server_)));
-  lines_.clear();
-  stop();
-  EXPECT_EQ(lines_, (Lines{"page of a gone", "text a stopping", "text a gone"}));
+  restart_server_in_drain();
 }
 
 // The server then ends immediately, because the other process serves later connections.
@@ -204,12 +210,7 @@ TEST_F(AppRoutes, AServerMayStartWhileItsLoopDrainsASocketOfAnotherProcess) {
   loop_->group().inherit({socket});
   ASSERT_TRUE(start());
   EXPECT_EQ(ask("/page"), "200 a");
-  ASSERT_TRUE(run(app_.stop(server_)));
-  loop_->drain();
-  ASSERT_TRUE(run(app_.start(server_)));
-  lines_.clear();
-  stop();
-  EXPECT_EQ(lines_, (Lines{"page of a gone", "text a stopping", "text a gone"}));
+  restart_server_in_drain();
 }
 
 TEST_F(AppRoutes, AServerMayDrainBeforeAllServicesHaveStarted) {
