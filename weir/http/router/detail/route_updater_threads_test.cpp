@@ -140,13 +140,6 @@ class SnapshotsOnThreads : public MultiCoreTest {
     snapshot.table().match(request.head(), match);
     return match.route();
   }
-  Task<> add() {
-    const auto nothing = [] { return Response(Status::ok); };
-    const auto added = co_await live_.get("/a", nothing);
-    EXPECT_TRUE(added);
-    if (added) id_ = *added;
-  }
-  Task<> remove() { EXPECT_TRUE(co_await live_.remove(id_)); }
   Task<> add_one(std::string path, std::vector<RouteId>& ids) {
     const Pattern pattern = Pattern::parse(path).value();
     const auto nothing = [] { return Response(Status::ok); };
@@ -179,14 +172,14 @@ class SnapshotsOnThreads : public MultiCoreTest {
 
   Router routes_;
   LiveRoutes live_{routes_};
-  RouteId id_;
   std::optional<RouteSnapshot> first_{std::in_place, loop(1), routes_.updater()};
   std::optional<RouteSnapshot> second_{std::in_place, loop(2), routes_.updater()};
 };
 
 TEST_F(SnapshotsOnThreads, TakeOverATableAtTheSameTime) {
   for (int round = 0; round < 10; ++round) {
-    Root adding(loop(0), add());
+    std::vector<RouteId> ids;
+    Root adding(loop(0), add_one("/a", ids));
     run_core_0();
     update_on_threads();
     EXPECT_NE(find(*first_), nullptr);
@@ -194,7 +187,7 @@ TEST_F(SnapshotsOnThreads, TakeOverATableAtTheSameTime) {
     run_core_0();
     EXPECT_TRUE(adding.finished());
 
-    Root removing(loop(0), remove());
+    Root removing(loop(0), remove_several(ids, nullptr));
     run_core_0();
     update_on_threads();
     EXPECT_EQ(find(*first_), nullptr);
@@ -207,12 +200,13 @@ TEST_F(SnapshotsOnThreads, TakeOverATableAtTheSameTime) {
 
 TEST_F(SnapshotsOnThreads, LastRequestsOfARemovedRouteMayEndAtTheSameTime) {
   for (int round = 0; round < 10; ++round) {
-    Root adding(loop(0), add());
+    std::vector<RouteId> ids;
+    Root adding(loop(0), add_one("/a", ids));
     platform_.run_until_idle(loops());
     ASSERT_TRUE(adding.finished());
     std::optional<Unstopped> one(std::in_place, *first_, find(*first_));
     std::optional<Unstopped> other(std::in_place, *second_, find(*second_));
-    Root removing(loop(0), remove());
+    Root removing(loop(0), remove_several(ids, nullptr));
     platform_.run_until_idle(loops());
     EXPECT_FALSE(removing.finished());
     run_on_threads([&one] { one.reset(); }, [&other] { other.reset(); });
