@@ -452,6 +452,16 @@ def options_of(arguments):
     return options
 
 
+def is_alone(lock):
+    """Locks a file until it is closed. Returns false if another run has locked it: two runs would
+    write mutants into the same tree."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+
+
 def main(root, arguments):
     options = options_of(arguments)
     end = time.monotonic() + 60 * options.minutes
@@ -460,17 +470,15 @@ def main(root, arguments):
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with open(folder / "lock", "w") as lock:
-            # Two runs would write mutants into the same tree.
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not is_alone(lock):
+                print(f"mutate: another run uses {folder}: wait for its end", file=sys.stderr)
+                return 1
             session = Session(options, root, options.room or every + rooms.TOOLS, end)
             if options.list:
                 session.print_drawn()
             else:
                 session.run()
         return 0
-    except BlockingIOError:
-        print(f"mutate: another run uses {folder}: wait for its end", file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
         print("\nmutate: interrupted", file=sys.stderr)
         return 130
