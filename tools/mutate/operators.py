@@ -117,7 +117,7 @@ class Finder:
 
     def _add_expression(self, operator, cursor, after):
         self._add(operator, cursor.extent.start.offset, cursor.extent.end.offset, after,
-                  "({on} ? (" + escaped(after) + ") : ({code}))")
+                  alternative(after))
 
     def _add_condition(self, operator, cursor, after):
         """The two alternatives may have different types, such as bool and a pointer."""
@@ -230,11 +230,9 @@ class Finder:
         end = right.extent.end.offset
         operator = self._code(middle, right.extent.start.offset).strip()
         if operator in OVERLOADED and "string" not in call.type.get_canonical().spelling:
-            self._add("arithmetic" if operator in "+-" else "comparison", begin, end,
-                      f"{self._text(left)} {OVERLOADED[operator]} {self._text(right)}",
-                      "({on} ? (" + escaped(
-                          f"{self._text(left)} {OVERLOADED[operator]} {self._text(right)}") +
-                      ") : ({code}))")
+            name = "arithmetic" if operator in "+-" else "comparison"
+            after = f"{self._text(left)} {OVERLOADED[operator]} {self._text(right)}"
+            self._add(name, begin, end, after, alternative(after))
 
     def _mutate_call(self, cursor):
         if is_overloaded(cursor):
@@ -361,6 +359,11 @@ def overloaded_comparison(expression):
             return None
         expression = next(expression.get_children(), None)
     return expression
+
+
+def alternative(after):
+    """Returns the template of an expression that the mutant replaces."""
+    return "({on} ? (" + escaped(after) + ") : ({code}))"
 
 
 def is_first(parent, child):
