@@ -17,6 +17,14 @@ class Sandbox(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.folder = pathlib.Path(scratch.name)
 
+    def program(self, path, script):
+        """Writes a program. Returns its name."""
+        name = self.folder / path
+        name.parent.mkdir(parents=True, exist_ok=True)
+        name.write_text("#!/bin/sh\n" + script)
+        name.chmod(0o755)
+        return name
+
     def mutants(self, code, path="sample.cpp"):
         (self.folder / path).write_text(code)
         flags = object_code.flags_of(self.folder)

@@ -4,7 +4,6 @@ import contextlib
 import io
 import os
 import pathlib
-import stat
 import subprocess
 import sys
 import time
@@ -42,9 +41,7 @@ class TreeTest(Sandbox):
         self.assertEqual((self.copy / "b.txt").read_text(), "text\n")
 
     def use_ninja(self, script):
-        ninja = self.folder / "ninja"
-        ninja.write_text("#!/bin/sh\n" + script)
-        ninja.chmod(0o755)
+        self.program("ninja", script)
         path = os.environ["PATH"]
         self.addCleanup(os.environ.__setitem__, "PATH", path)
         os.environ["PATH"] = f"{self.folder}:{path}"

@@ -2,10 +2,8 @@
 
 import os
 import pathlib
-import stat
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -18,10 +16,7 @@ from mutate_fixture import Sandbox  # noqa: E402
 
 class RunnerTest(Sandbox):
     def binary(self, script):
-        name = self.folder / "binary"
-        name.write_text("#!/bin/sh\n" + script)
-        name.chmod(name.stat().st_mode | stat.S_IXUSR)
-        return "binary"
+        return self.program("binary", script).name
 
     def judge(self, script, reaches=(3,)):
         test = runner.Test(self.binary(script), "A.B", 0.0, frozenset(reaches))
@@ -102,12 +97,6 @@ class ProgramsTest(Sandbox):
 
     REACHES_TWO = '[ -n "$WEIR_MUTANTS_REACHED" ] && printf "\\1\\1\\0" >"$WEIR_MUTANTS_REACHED"\n'
 
-    def program(self, path, script):
-        name = self.folder / path
-        name.parent.mkdir(parents=True, exist_ok=True)
-        name.write_text("#!/bin/sh\n" + script)
-        name.chmod(0o755)
-
     def simulation(self, script):
         """Returns the finder and the messages of its recording."""
         self.program("bin/simulate", script)
@@ -167,76 +156,61 @@ class TimeTest(unittest.TestCase):
         self.assertEqual(runner.within([long], 30), [long])
 
 
-class RecordingTest(unittest.TestCase):
-    def recorded(self, ending):
-        """Returns what the recording of a program returns that passes one test, then ends."""
-        with tempfile.TemporaryDirectory() as folder:
-            program = pathlib.Path(folder) / "program"
-            program.write_text('#!/bin/sh\n'
-                               'echo A.Passes passed 1500 3 >"$WEIR_MUTANTS_RECORD"\n' + ending)
-            program.chmod(0o755)
-            result = runner.recorded(folder, "program", 5, 1, 30)
-            return result, program.with_suffix(".recording.json").exists()
+class RecordingTest(Sandbox):
+    PASSES = 'echo A.Passes passed 1500 3 >"$WEIR_MUTANTS_RECORD"\n'
+
+    def record(self, script, count=5, shards=1, limit=30):
+        """Returns what runner.recorded() returns for a program."""
+        self.program("program", script)
+        return runner.recorded(self.folder, "program", count, shards, limit)
+
+    def is_kept(self):
+        return (self.folder / "program.recording.json").exists()
 
     def test_a_recording_has_the_tests_and_what_they_reach(self):
-        (tests, failed, broken), kept = self.recorded("exit 0")
+        tests, failed, broken = self.record(self.PASSES)
         self.assertEqual(tests, [runner.Test("program", "A.Passes", 1.5, frozenset([3]))])
-        self.assertEqual((failed, broken, kept), ([], [], True))
+        self.assertEqual((failed, broken, self.is_kept()), ([], [], True))
 
     def test_only_a_changed_binary_is_recorded_again(self):
-        with tempfile.TemporaryDirectory() as folder:
-            program = pathlib.Path(folder) / "program"
-            script = (f'#!/bin/sh\necho >>{folder}/runs\n'
-                      'echo A.Passes passed 1500 3 >"$WEIR_MUTANTS_RECORD"\n')
-            program.write_text(script)
-            program.chmod(0o755)
-            runs = []
-            for addition in ("", "", "# Changed.\n"):
-                if addition:
-                    program.write_text(script + addition)
-                tests, failed, broken = runner.recorded(folder, "program", 5, 1, 30)
-                self.assertEqual((len(tests), failed, broken), (1, [], []))
-                self.assertEqual(tests[0].reaches, {3})
-                runs.append(len((pathlib.Path(folder) / "runs").read_text()))
-            self.assertEqual(runs, [1, 1, 2])
-            runner.recorded(folder, "program", 6, 1, 30)  # other mutants
-            self.assertEqual(len((pathlib.Path(folder) / "runs").read_text()), 3)
+        script = f"echo >>{self.folder}/runs\n{self.PASSES}"
+        self.record(script)
+        for count, runs in ((5, 1), (5, 1), (6, 2)):  # 6: other mutants
+            tests, failed, broken = runner.recorded(self.folder, "program", count, 1, 30)
+            self.assertEqual((len(tests), failed, broken), (1, [], []))
+            self.assertEqual(tests[0].reaches, {3})
+            self.assertEqual(len((self.folder / "runs").read_text()), runs)
+        self.record(script + "# Changed.\n", 6)
+        self.assertEqual(len((self.folder / "runs").read_text()), 3)
 
     def test_each_shard_records_its_part(self):
-        with tempfile.TemporaryDirectory() as folder:
-            program = pathlib.Path(folder) / "program"
-            program.write_text('#!/bin/sh\n[ "$GTEST_TOTAL_SHARDS" = 2 ] || exit 3\n'
-                               'echo A.B$GTEST_SHARD_INDEX passed 0 >"$WEIR_MUTANTS_RECORD"\n')
-            program.chmod(0o755)
-            tests, _, _ = runner.recorded(folder, "program", 5, 2, 30)
-            self.assertEqual(sorted(each.name for each in tests), ["A.B0", "A.B1"])
+        tests, _, _ = self.record('[ "$GTEST_TOTAL_SHARDS" = 2 ] || exit 3\n'
+                                  'echo A.B$GTEST_SHARD_INDEX passed 0 >"$WEIR_MUTANTS_RECORD"\n',
+                                  shards=2)
+        self.assertEqual(sorted(each.name for each in tests), ["A.B0", "A.B1"])
 
     def test_a_recording_ends_at_its_time_limit(self):
-        with tempfile.TemporaryDirectory() as folder:
-            program = pathlib.Path(folder) / "program"
-            program.write_text("#!/bin/sh\nsleep 60\n")
-            program.chmod(0o755)
-            result = runner.recorded(folder, "program", 5, 1, 0.2)
-            self.assertEqual(result, ([], [], ["time limit after no test"]))
+        self.assertEqual(self.record("sleep 60", limit=0.2),
+                         ([], [], ["time limit after no test"]))
 
     def test_an_error_that_a_sanitizer_finds_is_no_failed_test(self):
-        with tempfile.TemporaryDirectory() as folder:
-            program = pathlib.Path(folder) / "program"
-            command = ["clang++-19", "-fsanitize=address", "-x", "c++", "-", "-o", str(program)]
-            subprocess.run(command, check=True,
-                           input=b"int main(int n, char**) { int* p = new int[n]; return p[n]; }")
-            result = runner.recorded(folder, "program", 5, 1, 30)
-            self.assertEqual(result, ([], [], ["status 99 after no test"]))
-            self.assertFalse(program.with_suffix(".recording.json").exists())
+        program = self.folder / "program"
+        command = ["clang++-19", "-fsanitize=address", "-x", "c++", "-", "-o", str(program)]
+        subprocess.run(command, check=True,
+                       input=b"int main(int n, char**) { int* p = new int[n]; return p[n]; }")
+        self.assertEqual(runner.recorded(self.folder, "program", 5, 1, 30),
+                         ([], [], ["status 99 after no test"]))
+        self.assertFalse(self.is_kept())
 
     def test_a_failed_test_is_no_crash(self):
-        (_, failed, broken), kept = self.recorded(
-            'echo A.Fails failed 1 >>"$WEIR_MUTANTS_RECORD"; exit 1')
-        self.assertEqual((failed, broken, kept), (["A.Fails"], [], True))
+        _, failed, broken = self.record(
+            self.PASSES + 'echo A.Fails failed 1 >>"$WEIR_MUTANTS_RECORD"; exit 1')
+        self.assertEqual((failed, broken, self.is_kept()), (["A.Fails"], [], True))
 
     def test_a_crash_is_reported_and_not_kept(self):
-        (_, failed, broken), kept = self.recorded("exit 7")
-        self.assertEqual((failed, broken, kept), ([], ["status 7 after A.Passes"], False))
+        _, failed, broken = self.record(self.PASSES + "exit 7")
+        self.assertEqual((failed, broken, self.is_kept()),
+                         ([], ["status 7 after A.Passes"], False))
 
 
 if __name__ == "__main__":

@@ -120,15 +120,19 @@ INSTANTIATE_TEST_SUITE_P(All, Again, testing::Range(0, 8));  // in each of at mo
 }
 
 
+def write_files(root):
+    for path, content in FILES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(content)
+
+
 class SessionTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         scratch = tempfile.TemporaryDirectory()
         cls.addClassCleanup(scratch.cleanup)
         cls.root = pathlib.Path(scratch.name)
-        for path, content in FILES.items():
-            (cls.root / path).parent.mkdir(parents=True, exist_ok=True)
-            (cls.root / path).write_text(content)
+        write_files(cls.root)
         git = ["git", "-C", str(cls.root), "-c", "user.name=a", "-c", "user.email=a@b"]
         for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "begin"]):
             subprocess.run([*git, *command], check=True)
@@ -295,9 +299,7 @@ class PoolTest(unittest.TestCase):
     def test_a_build_holds_the_pool_of_a_draw(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
-            for path, content in FILES.items():
-                (root / path).parent.mkdir(parents=True, exist_ok=True)
-                (root / path).write_text(content)
+            write_files(root)
             subprocess.run(["git", "init", "-q", folder], check=True)
             patches = [unittest.mock.patch.object(trees.Tree, "configure"),
                        unittest.mock.patch.object(trees.Tree, "compile", return_value=set())]
@@ -337,9 +339,7 @@ class InterruptTest(unittest.TestCase):
     def test_an_interrupt_leaves_the_repository_as_it_is(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
-            for path, content in FILES.items():
-                (root / path).parent.mkdir(parents=True, exist_ok=True)
-                (root / path).write_text(content)
+            write_files(root)
             subprocess.run(["git", "init", "-q", folder], check=True)
             code = ("import pathlib, sys; sys.path.insert(0, sys.argv[1]); import mutate; "
                     "sys.exit(mutate.main(pathlib.Path(sys.argv[2]), ['--room', 'base']))")
