@@ -195,6 +195,7 @@ WorldReport World::run_until_done(Duration limit) {
     if (find(name) == nullptr)
       add_failure("a fault is planned for \"" + name + "\", which is not a host");
   }
+  for (Check& each : at_end_) each.failed = false;  // it may have failed in an earlier run
   run_checks(at_end_);
   if (state_.trace.on()) {
     state_.trace.note(std::to_string(turns_) + " turns, order hash " + std::to_string(turns_hash_));

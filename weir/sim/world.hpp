@@ -83,8 +83,8 @@ class World {
 
   // Checks.
 
-  /// Adds a check that runs at the end. `find_violation` returns a description of the violation,
-  /// or an empty text. An exception from it is a failure of the run too.
+  /// Adds a check that runs at the end of each run. `find_violation` returns a description of the
+  /// violation, or an empty text. An exception from it is a failure of the run too.
   void check(std::string name, std::function<std::string()> find_violation);
   /// Adds a check that runs after every turn of any core until it has failed once.
   /// `find_violation` is as in check().

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -320,6 +321,22 @@ TEST(WorldChecks, RunAfterEveryTurnUntilTheyFail) {
   EXPECT_THAT(world.run_until_done(1h).failures, ElementsAre("fails: now"));
   EXPECT_EQ(failing_calls, 2) << "it has failed once";
   EXPECT_GT(calls, 3);
+}
+
+TEST(WorldChecks, AreReportedAtTheEndOfEachRun) {
+  World world(without_jitter());
+  Host& host = world.host("host");
+  int always_calls = 0;
+  world.check("broken", [] { return std::string("still"); });
+  world.check("throws", []() -> std::string { throw std::runtime_error("no idea"); });
+  world.always("once", [&] { return std::to_string(++always_calls); });
+  host.start(main_for(1s));
+  EXPECT_THAT(world.run_until_done(1h).failures,
+              ElementsAre("once: 1", "broken: still", "throws: the check threw no idea"));
+  host.start(main_for(1s));
+  EXPECT_THAT(world.run_until_done(1h).failures,
+              ElementsAre("broken: still", "throws: the check threw no idea"));
+  EXPECT_EQ(always_calls, 1) << "this check has failed once";
 }
 
 TEST(WorldServices, EndWhenEveryOtherMainHasReturned) {
