@@ -162,12 +162,24 @@ TEST_F(FaultInjectorTest, AnAllocationIsThatOfAHostAndACore) {
   EXPECT_THAT(faults_.planned_hosts(), ElementsAre());
 }
 
+TEST_F(FaultInjectorTest, EachRunOfACoreTakesOnePlannedAllocation) {
+  for (const std::size_t number : {9U, 3U, 9U}) faults_.fail_allocation("host", 0, number);
+  EXPECT_EQ(faults_.failing_allocation("host", 0), 9U);
+  EXPECT_EQ(faults_.failing_allocation("host", 0), 3U);
+  EXPECT_THAT(faults_.planned_hosts(), ElementsAre("host"));
+  EXPECT_EQ(faults_.failing_allocation("host", 0), 9U);
+  EXPECT_EQ(faults_.failing_allocation("host", 0), std::nullopt);
+}
+
 TEST_F(FaultInjectorTest, StopDropsEverything) {
   faults_.rates = {.reset = 1, .accept_failure = 1, .loss = 1};
   faults_.inject("one", 0, Fault::reset);
   faults_.fail_accept("two", 0, system_error(EMFILE));
   faults_.fail_allocation("three", 0, 0);
   faults_.inject("one", 1, Fault::loss);
+  faults_.add_injected(os::Address::loopback(1), os::Address::loopback(2));
+  faults_.count_injected_connect();
+  EXPECT_EQ(at_operation("four", 0), Fault::reset);
   EXPECT_THAT(faults_.planned_hosts(), ElementsAre("one", "three", "two")) << "sorted, each once";
   faults_.stop();
   EXPECT_THAT(faults_.planned_hosts(), ElementsAre());
@@ -176,6 +188,10 @@ TEST_F(FaultInjectorTest, StopDropsEverything) {
   EXPECT_EQ(at_datagram("one", 1), std::nullopt);
   EXPECT_EQ(faults_.failing_allocation("three", 0), std::nullopt);
   EXPECT_EQ(faults_.rates.stall_max, 20s);
+  EXPECT_EQ(faults_.injected(Fault::reset), 1U) << "the counts stay";
+  EXPECT_EQ(faults_.injected(), 1U);
+  EXPECT_EQ(faults_.injected_connects(), 1U);
+  EXPECT_TRUE(faults_.has_injected(os::Address::loopback(2)));
 }
 
 TEST_F(FaultInjectorTest, KnowsTheConnectionsWithAFault) {

@@ -203,7 +203,13 @@ TEST(Host, AKillRemembersTheConnectionsAndHasNoFurtherEffect) {
   EXPECT_EQ(world.trace().find("server is killed\n", traced + 1), std::string::npos);
   server.start(main_for(1s));
   EXPECT_FALSE(server.killed());
+  EXPECT_EQ(server.lost().size(), 1U) << "those of the last kill";
+  world.schedule(500ms, [&] {
+    server.kill();
+    EXPECT_THAT(server.lost(), ElementsAre()) << "no connection was open";
+  });
   EXPECT_TRUE(world.run_until_done(1h).ok());
+  EXPECT_TRUE(server.killed());
 }
 
 TEST(Host, ASignalReachesItsProgramAndIsTheOnlyOne) {

@@ -291,6 +291,31 @@ TEST_F(WorldProcesses, AKilledProcessCanBeStartedAgainImmediately) {
   EXPECT_EQ(served, 2);
 }
 
+TEST_F(WorldProcesses, AMainThatReplacesAKilledServiceIsAwaited) {
+  const auto serve = [](Platform& host) {
+    return Runtime(host, quiet()).run_on_each_core(serve_echo);
+  };
+  first_.start_service(serve);
+  peers_.start_service(serve);
+  world_.schedule(1s, [&] {
+    first_.kill();
+    first_.start([](Platform& host) {
+      return Runtime(host, quiet()).run_on_each_core([](Scope&) -> Task<> {
+        static_cast<void>(co_await sleep(10s));
+      });
+    });
+  });
+  world_.schedule(10s, [&] {
+    EXPECT_FALSE(first_.service());
+    EXPECT_FALSE(peers_.terminate_sent) << "the new main still runs";
+  });
+  const Instant start = world_.now();
+  const WorldReport report = world_.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_TRUE(peers_.terminate_sent);
+  EXPECT_LT(world_.now() - start, 1min) << "the service ends after that main";
+}
+
 TEST_F(WorldProcesses, AFailureBeforeARestartIsReported) {
   first_.start([](Platform&) { return 3; });
   second_.start([](Platform&) -> int { throw std::runtime_error("no idea"); });
