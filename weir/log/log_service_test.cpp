@@ -2,6 +2,8 @@
 #include "weir/log/log_service.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -587,9 +589,17 @@ TEST(LogRing, HasASizeThatIsAPowerOfTwo) {
   }
 }
 
-// The memory of the ring is only reserved, because nothing writes to it.
+// The memory of the ring is only reserved, because nothing writes to it. Nothing may read the
+// record that is too large, because its addresses have no memory.
 TEST(LogRing, HasAtMostAGibibyte) {
+  constexpr std::size_t too_large = (std::size_t{1} << 30) + 1;
+  void* const range =
+      ::mmap(nullptr, too_large, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(range, MAP_FAILED);
   LogRing ring(~std::size_t{0}, 5);
+  EXPECT_FALSE(ring.push(Bytes(static_cast<const std::byte*>(range), too_large)));
+  EXPECT_EQ(ring.dropped().value(), 1U);
+  ::munmap(range, too_large);
   EXPECT_EQ(ring.number(), 5U);
   EXPECT_TRUE(ring.push(sized(1024, 1)));
   ring.mark();
