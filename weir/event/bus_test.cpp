@@ -82,6 +82,7 @@ TEST_F(EventBusTest, PublishingForAnUnknownCoreFails) {
   ASSERT_FALSE(published);
   EXPECT_EQ(published.error(), Errc::not_found);
   EXPECT_EQ(alive.use_count(), 1);
+  EXPECT_EQ(bus_->counters(0).rejected.value(), 0U) << "no queue was full or closed";
 }
 
 TEST_F(EventBusTest, SourcesAreNumberedFromOne) {

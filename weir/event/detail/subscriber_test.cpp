@@ -134,6 +134,36 @@ TEST_F(EventRegistrationTest, AlsoRegistersInterceptors) {
   EXPECT_EQ(take_records(), (Records{"before", "ping 1", "ping 2", "after"}));
 }
 
+TEST_F(EventRegistrationTest, NoCallOfAnInterceptorBeginsAfterItsEnd) {
+  std::vector<EventRegistration> ended(4);
+  std::vector<EventRegistration> kept;
+  const auto end = [&](std::size_t which, const char* what) {
+    record(what);
+    ended[which].end();
+  };
+  const auto veto = [] { return EventVerdict::veto; };
+  kept.push_back(events().before([&](const AnyEvent&) {
+    end(0, "before any");
+    return EventVerdict::pass;
+  }));
+  ended[0] = events().before([veto](const AnyEvent&) { return veto(); });
+  kept.push_back(events().before([&](const Ping&) {
+    end(1, "before");
+    return EventVerdict::pass;
+  }));
+  ended[1] = events().before([veto](const Ping&) { return veto(); });
+  kept.push_back(events().on(record_pings()));
+  kept.push_back(events().after([&](const Ping&) { end(2, "after"); }));
+  ended[2] = events().after([&](const Ping&) { record("never"); });
+  kept.push_back(events().after([&](const AnyEvent&) { end(3, "after any"); }));
+  ended[3] = events().after([&](const AnyEvent&) { record("never"); });
+  publish_pings(1, 2);
+  run_until_idle();
+  EXPECT_EQ(take_records(), (Records{"before any", "before", "ping 1", "after", "after any",
+                                     "before any", "before", "ping 2", "after", "after any"}));
+  EXPECT_EQ(events().counters().vetoed.value(), 0U);
+}
+
 TEST_F(EventRegistrationTest, MayOutliveTheBus) {
   auto captured = std::make_shared<int>(1);
   auto registration = events().on([captured](const Ping&) {});
