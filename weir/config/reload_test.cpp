@@ -357,6 +357,18 @@ TEST_F(ConfigReloadTest, AnotherReasonForAnUnreadableFileIsReported) {
                                       path_ + ": cannot be read: Permission denied"}));
 }
 
+TEST_F(ConfigReloadTest, AFileAboveTheMaximumSizeIsRejected) {
+  sources_.file_bytes_max = 12;
+  reloadable_.emplace(Settings(), sources_, options_);
+  put("name = 'abc'");
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  put("name = 'abcd'");
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  ASSERT_EQ(rejected_.size(), 1U);
+  EXPECT_TRUE(rejected_[0].starts_with(path_ + ": ")) << rejected_[0];
+  EXPECT_EQ(reloadable_->current()->name, "abc");
+}
+
 TEST_F(ConfigReloadTest, ANamedFileThatVanishesBeforeTheFirstReloadIsReported) {
   sources_.file.clear();
   sources_.arguments = {"--config", path_};
@@ -454,6 +466,30 @@ TEST_F(ConfigCancelTest, ARejectingSubscriberGivesTheCurrentValueAgain) {
   put("name = 'third'\nseed = 10\n");
   EXPECT_EQ(reload(), ReloadResult::rejected);
   EXPECT_EQ(calls_, std::vector<std::string>{"first"});
+}
+
+// The first subscriber is cancelled when it gets the old part again.
+TEST_F(ConfigCancelTest, ACancelledRollBackIsRepeated) {
+  const auto slow = [this](std::string of) {
+    return [this, of](const std::string& name) -> Task<> {
+      calls_.push_back(of + " " + name);
+      static_cast<void>(co_await sleep(1s));
+    };
+  };
+  const auto one = reloadable_->on_change(&Settings::name, slow("one"));
+  const auto two = reloadable_->on_change(&Settings::name, slow("two"));
+  put("name = 'second'\n");
+  CancelSource cancel;
+  platform_.at(platform_.now() + 1600ms, [&] { cancel.cancel(); });
+  EXPECT_EQ(run(reloadable_->reload(), &cancel), ReloadResult::unchanged);
+  EXPECT_EQ(calls_, (std::vector<std::string>{"one second", "two second", "one first"}));
+  EXPECT_EQ(elapsed(), 1600ms);
+  calls_.clear();
+  put("name = 'first'\n[server]\nidle_timeout = '1s'\n");
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(calls_, (std::vector<std::string>{"one first", "two first"}));
+  EXPECT_EQ(reload(), ReloadResult::unchanged);
+  EXPECT_EQ(calls_.size(), 2U);
 }
 
 TEST_F(ConfigCancelTest, AnEndedSubscriptionIsNotAwaited) {
