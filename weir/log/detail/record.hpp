@@ -71,7 +71,7 @@ struct LogRecord {
   LogLevel level = LogLevel::info;
   /// The core that logged the record; no_core if the thread has no loop.
   unsigned core = no_core;
-  bool truncated = false;  ///< True if a part of the record was cut.
+  bool truncated = false;  ///< True if the message or a value was cut, or a field was left out.
   std::string_view logger;
   std::string_view message;
   std::vector<LogField> fields;

@@ -82,6 +82,17 @@ TEST(LogRecord, CutsOnlyWhatIsLongerThanTheLimits) {
   }
 }
 
+TEST(LogRecord, IsNotMarkedAsTruncatedByALongName) {
+  LogRecordWriter writer(noon, LogLevel::info, 0, std::string(129, 'n'), std::string(1024, 'm'));
+  const std::string key(129, 'k');
+  writer.add({key, std::string_view("value")});
+  const Read read(writer.finish());
+  EXPECT_FALSE(read.record.truncated);
+  EXPECT_EQ(read.record.logger, std::string(128, 'n'));
+  EXPECT_EQ(read.record.fields.at(0).key, std::string(128, 'k'));
+  EXPECT_EQ(read.record.fields[0].value, LogValue(std::string_view("value")));
+}
+
 /// A record with a first text field that leaves exactly `left` bytes.
 class NearlyFull {
  public:
