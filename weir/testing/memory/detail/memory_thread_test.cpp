@@ -126,6 +126,24 @@ TEST(MemoryThread, AWakeDuringAStepCausesOneMore) {
   EXPECT_EQ(thread->state(), os::ThreadState::unknown);
 }
 
+TEST(MemoryThread, AWakeDuringTheLastStepHasNoEffect) {
+  ScriptedPlatform platform;
+  std::unique_ptr<PlatformThread> thread;
+  Work work([&](int) -> std::optional<Instant> {
+    thread->wake();
+    return std::nullopt;
+  });
+  thread = platform.make_thread({.name = "test"}, work);
+  ASSERT_TRUE(thread->start());
+  platform.clock().move_to(platform.now());
+  EXPECT_EQ(work.steps, 1);
+  EXPECT_EQ(platform.threads_running(), 0U);
+  EXPECT_EQ(platform.clock().next(), never);
+  thread->wake();
+  platform.clock().move_to(platform.now() + 1s);
+  EXPECT_EQ(work.steps, 1);
+}
+
 TEST(MemoryThread, ADestroyedThreadDoesNotRun) {
   ScriptedPlatform platform;
   Work work([](int) -> std::optional<Instant> { return never; });
