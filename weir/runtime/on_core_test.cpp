@@ -241,6 +241,38 @@ TEST_F(OnCore, SurvivesCancellationAtEveryStep) {
   });
 }
 
+/// A value that cancels a source whenever it is moved on core 0, the caller's core.
+class CancelsWhenReturned {
+ public:
+  explicit CancelsWhenReturned(CancelSource& source) noexcept : source_(source) {}
+  CancelsWhenReturned(CancelsWhenReturned&& other) noexcept : source_(other.source_) {
+    if (here() == 0) source_.cancel();
+  }
+
+ private:
+  CancelSource& source_;
+};
+
+TEST_F(OnCore, ACancellationWhileTheValueReturnsHasNoEffect) {
+  run([](Scope& scope) -> Task<> {
+    const auto value = [](CancelSource& source) { return CancelsWhenReturned(source); };
+    const auto task = [](CancelSource& source) -> Task<CancelsWhenReturned> {
+      co_await yield();
+      co_return CancelsWhenReturned(source);
+    };
+    const auto call = [&](auto& function) -> Task<> {
+      CancelSource source;
+      const Context context{&scope.loop(), &source};
+      auto calling = in_context(context, on_core(1, std::ref(function), std::ref(source)));
+      static_cast<void>(co_await std::move(calling));
+      EXPECT_TRUE(source.cancelled());
+      co_await on_core(1, here);  // everything that was posted to core 1 before has run
+    };
+    co_await call(value);
+    co_await call(task);
+  });
+}
+
 TEST_F(OnCore, RunsManyNestedCallsAtTheSameTime) {
   run([](Scope&) -> Task<> {
     struct Bounce {
