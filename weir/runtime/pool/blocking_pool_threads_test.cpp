@@ -192,6 +192,51 @@ TEST_F(BlockingPoolThreads, TheDestructorCancelsQueuedWorkAndAwaitsRunningWork) 
   EXPECT_FALSE(called);
 }
 
+/// A platform that makes the third thread only when the test allows it. The first two are the
+/// controller and a worker.
+class SlowThreadPlatform final : public OsPlatform {
+ public:
+  std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions& options,
+                                              ThreadWork& work) override {
+    if (++made_ == 3) {
+      begun.release();
+      allowed.acquire();
+    }
+    return OsPlatform::make_thread(options, work);
+  }
+  std::binary_semaphore begun{0};
+  std::binary_semaphore allowed{0};
+
+ private:
+  std::atomic<int> made_ = 0;
+};
+
+TEST_F(BlockingPoolThreads, TheDestructorClosesThePoolBeforeItWaitsForAStartingThread) {
+  SlowThreadPlatform platform;
+  std::atomic<bool> began = false;
+  const auto until_stopped = [&](std::stop_token stop) {
+    began = true;
+    std::binary_semaphore asked(0);
+    const std::stop_callback callback(stop, [&] { asked.release(); });
+    asked.acquire();
+    platform.allowed.release();
+  };
+  const auto nothing = [] {};
+  const auto body = [&](Scope& scope) -> Task<> {
+    const auto outcome = [](Task<Result<>> call, std::error_code expected) -> Task<> {
+      const Result<> done = co_await std::move(call);
+      EXPECT_EQ(done ? std::error_code() : done.error(), expected);
+    };
+    BlockingPool pool(platform, fixed(1));
+    scope.spawn(outcome(pool.run(until_stopped), {}));
+    while (!began) co_await yield();
+    scope.spawn(outcome(pool.run(nothing), Errc::cancelled));
+    pool.resize(fixed(2).size);
+    platform.begun.acquire();  // the controller starts a thread for the queued call
+  };
+  static_cast<void>(run(with_scope(body)));
+}
+
 TEST_F(BlockingPoolThreads, SlowWorkLeavesThreadsToOtherWork) {
   BlockingPool pool(platform_, fixed(4));
   const PoolLane slow = pool.add_lane({.name = "slow", .priority = 9, .share_max = 0.5});
