@@ -258,7 +258,6 @@ Task<> PendingFile::discard() {
   static_cast<void>(co_await in_context(uncancelled, std::move(removing)));
   // No thread was available. A short wait here is better than an incomplete file that stays.
   if (!ran) static_cast<void>(threads.host_files.remove(temporary_));
-  temporary_.clear();
 }
 
 }  // namespace detail
