@@ -181,6 +181,52 @@ TEST_P(UdpTest, TimedOutReceiveLosesNoData) {
   run(talk());
 }
 
+Task<Result<std::size_t>> receive_several(udp::Socket& socket) {
+  std::array<udp::Datagram, 2> slots;
+  co_return co_await socket.receive(slots);
+}
+
+TEST_P(UdpTest, ReceiveOfSeveralReturnsTheErrorsOfAReceive) {
+  const auto talk = [this]() -> Task<> {
+    udp::Socket server = co_await bind_locally();
+    udp::Socket client = co_await bind_locally();
+    EXPECT_EQ((co_await timeout(1ms, receive_several(server))).error(), Errc::timed_out);
+    EXPECT_TRUE(co_await client.send("late", server.local_address()));
+    EXPECT_EQ((co_await receive_several(server)).value(), 1U);
+    // A holder has the port but receives only from its own peer.
+    const DatagramOptions elsewhere{.local = Endpoint::loopback(0),
+                                    .peer = Endpoint::ipv4({127, 0, 0, 2}, 9)};
+    const Descriptor holder = platform_->open_datagrams(elsewhere).value();
+    const Endpoint nobody = platform_->local_address(holder.value()).value();
+    auto connected = co_await udp::connect(nobody);
+    EXPECT_TRUE(connected);
+    if (!connected) co_return;
+    EXPECT_TRUE(co_await connected->send("anybody?"));
+    EXPECT_EQ((co_await receive_several(*connected)).error(), system_error(ECONNREFUSED));
+    loop_->drain();
+    EXPECT_EQ((co_await receive_several(server)).error(), Errc::closed);
+  };
+  run(talk());
+}
+
+TEST_P(UdpTest, SentCountsTheLastSendAlsoAfterAnError) {
+  const auto talk = []() -> Task<> {
+    udp::Socket server = co_await bind_locally();
+    udp::Socket client = co_await bind_locally();
+    const Endpoint to = server.local_address();
+    const std::string longest(65'508, 'x');
+    const std::vector<udp::Outgoing> three(3, udp::Outgoing{to_bytes("one of three"), to});
+    EXPECT_TRUE(co_await client.send(three));
+    EXPECT_EQ(client.sent(), 3U);
+    EXPECT_EQ((co_await client.send(longest, to)).error(), system_error(EMSGSIZE));
+    EXPECT_EQ(client.sent(), 0U);
+    EXPECT_TRUE(co_await client.send("fits", to));
+    EXPECT_EQ(client.sent(), 1U);
+    EXPECT_EQ(server.sent(), 0U);
+  };
+  run(talk());
+}
+
 TEST_P(UdpTest, OperationsDoNotWaitInACancelledTask) {
   CancelSource cancel;
   cancel.cancel();
