@@ -86,6 +86,51 @@ Task<Response> streams_request(Request& request) {
   };
   co_return stream(text_type, &Later::write, &request);
 }
+std::string text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+/// Returns the first piece, the rest, and the number of bytes that a later call returns.
+Task<Response> piece_and_rest(Request& request) {
+  auto piece = co_await request.read();
+  if (!piece) co_return Response(to_status(piece.error()));
+  std::string answer = text_of(*piece) + "+";
+  auto rest = co_await request.body_view();
+  auto later = co_await request.read();
+  if (!rest || !later) co_return Response(Status::bad_request);
+  co_return text(answer + std::string(*rest) + "+" + std::to_string(later->size()));
+}
+/// Returns all pieces and trailers, with a '.' for each second without a piece.
+Task<Response> pieces(Request& request) {
+  std::string answer;
+  for (;;) {
+    auto piece = co_await timeout(1s, request.read());
+    if (!piece && piece.error() == Errc::timed_out) {
+      answer += '.';
+      continue;
+    }
+    if (!piece) co_return Response(to_status(piece.error()));
+    if (piece->empty()) break;
+    answer += text_of(*piece);
+  }
+  auto later = co_await request.read();
+  if (!later || !later->empty()) co_return Response(Status::bad_request);
+  co_return text(answer + "|" + std::string(request.trailers().lines()));
+}
+std::string name_of_error(std::error_code error) {
+  if (error.category() != parse_error_category()) return error.message();
+  return std::string(name_of(static_cast<ParseError>(error.value())));
+}
+/// Returns the errors of three calls.
+Task<Response> three_errors(Request& request) {
+  auto view = co_await request.body_view();
+  auto piece = co_await request.read();
+  auto copy = co_await request.body();
+  if (view || piece || copy) co_return text("no error");
+  Response response = text(name_of_error(view.error()) + " " + name_of_error(piece.error()) + " " +
+                           name_of_error(copy.error()));
+  response.set_status(Status::unprocessable_content);
+  co_return response;
+}
 
 struct Pair {
   int left;
@@ -108,6 +153,10 @@ class BodyReaderTest : public HttpTest {
     routes_.post("/swallows", swallows);
     routes_.post("/patient", patient);
     routes_.post("/streams", streams_request);
+    routes_.post("/piece-and-rest", piece_and_rest);
+    routes_.post("/pieces", pieces);
+    routes_.post("/ten-pieces", pieces, {.body_max = 10});
+    routes_.post("/errors", three_errors, {.body_max = 10});
     routes_.post("/sum", [](const Pair& pair) { return text(std::to_string(sum(pair)) + "\n"); });
     routes_.post("/ignored", [] { return text("ignored\n"); });
     routes_.post("/echoes-path/{rest...}",
@@ -597,6 +646,144 @@ TEST_F(BodyReaderTest, BodyCanBeReadWhileAClosingClientStillSendsIt) {
   talk(peer, "cde");
   EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "200");
   EXPECT_TRUE(peer.ended());
+}
+
+TEST_F(BodyReaderTest, RestOfABodyFollowsThePiecesThatWereRead) {
+  serve();
+  struct Row {
+    std::vector<std::string> arrivals;
+    std::string expected;
+  };
+  const std::string sized = post_of("/piece-and-rest", 6);
+  const std::string chunked = chunked_of("/piece-and-rest");
+  const Row rows[] = {
+      {{sized + "abcdef"}, "abcdef++0"},
+      {{sized + "ab", "cdef"}, "ab+cdef+0"},
+      {{sized + "ab", "c", "def"}, "ab+cdef+0"},
+      {{chunked + "6\r\nabcdef\r\n0\r\n\r\n"}, "abcdef++0"},
+      {{chunked + "2\r\nab\r\n4\r\ncdef\r\n0\r\n\r\n"}, "ab+cdef+0"},
+      {{chunked + "2\r\nab\r\n1", "\r\nc\r\n3\r\ndef\r\n0\r", "\n\r\n"}, "ab+cdef+0"}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.arrivals.front());
+    MemoryPeer& peer = connect();
+    for (const std::string& each : row.arrivals) talk(peer, each);
+    talk(peer, get);
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "200 200");
+    EXPECT_EQ(body_of(peer.received()), row.expected);
+  }
+}
+
+TEST_F(BodyReaderTest, ACancelledReadLosesNoPiece) {
+  serve();
+  struct Row {
+    std::string head;
+    std::string first;
+    std::string second;
+    std::string expected;
+  };
+  const Row rows[] = {{post_of("/pieces", 6), "ab", "cdef", ".ab.cdef|"},
+                      {chunked_of("/pieces"), "2\r\nab\r\n4\r", "\ncdef\r\n0\r\n\r\n", ".ab.cdef|"},
+                      {chunked_of("/pieces"), "2\r\nab\r\n", "4\r\ncdef\r\n0\r\nX: y\r\nZ:\r\n\r\n",
+                       ".ab.cdef|X: y\r\nZ: \r\n"}};
+  for (const Row& row : rows) {
+    MemoryPeer& peer = connect();
+    talk(peer, row.head);
+    pass(1s);
+    talk(peer, row.first);
+    pass(1s);
+    talk(peer, row.second + std::string(get));
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "200 200");
+    EXPECT_EQ(body_of(peer.received()), row.expected);
+  }
+}
+
+TEST_F(BodyReaderTest, LimitHoldsForPiecesToo) {
+  serve();
+  const std::string ten = "8\r\n01234567\r\n2\r\n89\r\n0\r\n\r\n";
+  const std::string eleven = "8\r\n01234567\r\n3\r\n89a\r\n0\r\n\r\n";
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(statuses(chunked_of("/ten-pieces") + ten + chunked_of("/ten-pieces") + eleven),
+              "200 413");
+    EXPECT_EQ(statuses(post_of("/ten-pieces", 10) + "0123456789" + post_of("/ten-pieces", 11)),
+              "200 413");
+  }
+}
+
+TEST_F(BodyReaderTest, EveryCallAfterAnErrorReturnsTheSameError) {
+  serve();
+  struct Row {
+    std::string request;
+    std::string error;
+  };
+  const std::string too_large = "b\r\n0123456789a\r\n0\r\n\r\n";
+  const std::string chunked = chunked_of("/errors");
+  for (const Row& row :
+       {Row{chunked + "5\r\nhello\r\ng\r\n0\r\n\r\n", "bad_chunk_size"},
+        Row{chunked + "5\r\nhello\r\n0\r\nHost: a\r\n\r\n", "forbidden_trailer"},
+        Row{chunked + "5\r\nhello!\r\n0\r\n\r\n", "bad_chunk_end"},
+        Row{chunked + too_large, "body_too_large"},
+        Row{chunked + "5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n", "body_too_large"}}) {
+    const auto answers = sim::parse_http_responses(talk(connect(), row.request));
+    ASSERT_EQ(sim::statuses_of(answers), "422") << row.request;
+    EXPECT_EQ(answers[0].body, row.error + " " + row.error + " " + row.error) << row.request;
+  }
+  const std::string ended = make_error_code(Errc::end_of_stream).message();
+  for (const std::string& request : {post_of("/errors", 9) + "hello", chunked + "9\r\nhello"}) {
+    MemoryPeer& slow = connect();
+    talk(slow, request);
+    pass(6s);
+    EXPECT_EQ(body_of(slow.received()), "body_timed_out body_timed_out body_timed_out");
+    MemoryPeer& cut = connect();
+    talk(cut, request);
+    cut.finish();
+    settle();
+    EXPECT_EQ(body_of(cut.received()), ended + " " + ended + " " + ended);
+  }
+}
+
+TEST_F(BodyReaderTest, A100IsSentOnce) {
+  serve();
+  MemoryPeer& chunked = connect();
+  talk(chunked, chunked_of("/back", "Expect: 100-continue\r\n"));
+  for (const char each : std::string_view("6;a=b\r\nabcdef\r\n0\r\nX: y\r\n\r\n")) {
+    talk(chunked, {&each, 1});
+  }
+  auto answers = sim::parse_http_responses(chunked.received());
+  ASSERT_EQ(sim::statuses_of(answers), "100 200");
+  EXPECT_EQ(answers[1].body, "abcdef|X=y");
+
+  MemoryPeer& patient = connect();
+  talk(patient, post_of("/patient", 6, "Expect: 100-continue\r\n"));
+  pass(2s);
+  talk(patient, "abc");
+  talk(patient, "def" + std::string(get));
+  answers = sim::parse_http_responses(patient.received());
+  ASSERT_EQ(sim::statuses_of(answers), "100 200 200");
+  EXPECT_EQ(answers[1].body, "abcdef");
+}
+
+// Half an interim response would spoil the answer behind it.
+TEST_F(BodyReaderTest, ACancelledWaitDoesNotCutTheInterimResponse) {
+  routes_.get("/long", [] { return text(std::string(10'000, 'x')); });
+  serve();
+  const std::string get_long = "GET /long HTTP/1.1\r\nHost: a\r\n\r\n";
+  MemoryPeer& peer = connect();
+  for (int count = 0; count < 6; ++count) {
+    peer.send(get_long);
+    settle();
+  }
+  peer.send(get_long + post_of("/patient", 6, "Expect: 100-continue\r\n"));
+  settle();
+  EXPECT_EQ(peer.unread(), 64U * 1024) << "the answers fill the kernel's buffer";
+  pass(2s);
+  peer.received();
+  settle();
+  talk(peer, "abc");
+  talk(peer, "def" + std::string(get));
+  const auto answers = sim::parse_http_responses(peer.received());
+  ASSERT_EQ(sim::statuses_of(answers), "200 200 200 200 200 200 200 100 200 200");
+  EXPECT_EQ(answers[8].body, "abcdef");
+  EXPECT_FALSE(peer.ended());
 }
 
 }  // namespace
