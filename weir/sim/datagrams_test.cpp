@@ -95,6 +95,7 @@ TEST_F(WorldDatagrams, AreLostAtAnExactPoint) {
   run();
   EXPECT_THAT(heard_, testing::UnorderedElementsAre("a", "c"));
   EXPECT_EQ(world_.faults().injected(Fault::loss), 1U);
+  EXPECT_EQ(sender_.datagrams(), 3U) << "a lost datagram was sent too";
 }
 
 TEST_F(WorldDatagrams, AreDoubledAtAnExactPoint) {
@@ -102,6 +103,7 @@ TEST_F(WorldDatagrams, AreDoubledAtAnExactPoint) {
   run();
   EXPECT_THAT(heard_, testing::UnorderedElementsAre("a", "b", "c", "c"));
   EXPECT_EQ(world_.faults().injected(Fault::doubling), 1U);
+  EXPECT_EQ(sender_.datagrams(), 3U) << "the copy does not count";
 }
 
 TEST_F(WorldDatagrams, AreLostWhileTheNetworkIsCut) {
@@ -123,6 +125,36 @@ TEST_F(WorldDatagrams, ToAnUnusedPortAreRefused) {
   receiver_runs_ = false;
   run();
   EXPECT_EQ(error_, system_error(ECONNREFUSED));
+}
+
+TEST(WorldDatagramDelay, IsThatOfTheSlowLink) {
+  for (const Duration extra : {Duration(0s), Duration(3s)}) {
+    World world({.seed = 1, .jitter = no_jitter});
+    Host& receiver = world.host("receiver");
+    Host& sender = world.host("sender");
+    world.slow_down(receiver, sender, extra);
+    const Instant start = world.now();
+    Duration arrived{};
+    const auto listen = [&world, &arrived, start](Scope&) -> Task<> {
+      auto socket = co_await udp::bind(Endpoint::any(port));
+      if (!socket) co_return;
+      const auto datagram = co_await socket->receive();
+      if (datagram) arrived = world.now() - start;
+    };
+    const auto send = [](Scope&, Endpoint to) -> Task<> {
+      const auto slept = co_await sleep(1s);
+      auto socket = co_await udp::bind(Endpoint::any(0));
+      if (!slept || !socket) co_return;
+      static_cast<void>(co_await socket->send("x", to));
+    };
+    receiver.start([&](Platform& host) { return Runtime(host, quiet()).run_on_each_core(listen); });
+    sender.start([&](Platform& host) {
+      return Runtime(host, quiet()).run_on_each_core(send, receiver.address(port));
+    });
+    const WorldReport report = world.run_until_done(1h);
+    EXPECT_TRUE(report.ok()) << report.text();
+    EXPECT_EQ(arrived, 1s + 100us + extra);
+  }
 }
 
 TEST(WorldDatagramRates, LoseAndDoubleSome) {

@@ -86,6 +86,19 @@ TEST_F(FaultInjectorTest, PlannedFaultsOfDatagramsAndAcceptsAreSeparate) {
   EXPECT_EQ(faults_.injected(), 3U);
 }
 
+TEST_F(FaultInjectorTest, APlannedFaultDoesNotHappenAfterItsPoint) {
+  faults_.inject("host", 3, Fault::reset);
+  faults_.inject("host", 3, Fault::loss);
+  faults_.fail_accept("host", 3, system_error(EMFILE));
+  for (std::uint64_t number = 4; number < 10; ++number) {
+    EXPECT_EQ(at_operation("host", number), std::nullopt);
+    EXPECT_EQ(at_datagram("host", number), std::nullopt);
+    EXPECT_EQ(at_accept("host", number), std::error_code());
+  }
+  EXPECT_EQ(faults_.injected(), 0U);
+  EXPECT_THAT(faults_.planned_hosts(), ElementsAre("host")) << "the faults have not happened";
+}
+
 TEST_F(FaultInjectorTest, SeveralFaultsCanBePlannedForOnePoint) {
   faults_.inject("host", 0, Fault::stall);
   faults_.inject("host", 0, Fault::reset);
