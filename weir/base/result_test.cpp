@@ -52,6 +52,34 @@ TEST(Errc, HasACategoryAndAMessageForEachCode) {
   EXPECT_EQ(error_category().message(99), "unknown error 99");
 }
 
+TEST(Errc, HasAStableValueAndItsOwnMessage) {
+  struct {
+    Errc code;
+    int value;
+    const char* message;
+  } const cases[] = {
+      {Errc::cancelled, 1, "cancelled"},
+      {Errc::timed_out, 2, "timed out"},
+      {Errc::end_of_stream, 3, "end of stream"},
+      {Errc::closed, 4, "closed"},
+      {Errc::limit_reached, 5, "limit reached"},
+      {Errc::bad_input, 6, "malformed input"},
+      {Errc::unsupported, 7, "not supported here"},
+      {Errc::not_found, 8, "not found"},
+      {Errc::conflict, 9, "conflict"},
+      {Errc::bad_configuration, 10, "bad configuration"},
+  };
+  for (const auto& each : cases) {
+    const std::error_code code = each.code;
+    EXPECT_EQ(code.value(), each.value);
+    EXPECT_EQ(code.message(), each.message);
+    EXPECT_EQ(code.category(), error_category()) << each.message;
+    if (each.value <= 2) continue;
+    EXPECT_EQ(code.default_error_condition(), std::error_condition(each.value, error_category()))
+        << each.message;
+  }
+}
+
 TEST(After, SaturatesAtTheLimits) {
   constexpr Instant noon{std::chrono::hours(12)};
   EXPECT_EQ(after(noon, 1s), noon + 1s);
