@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -164,6 +165,57 @@ TEST(LoopGroup, LoopsShareAnInheritedSocketOfAPortThatIsNotShared) {
     EXPECT_TRUE(second->descriptor);
     const auto alone = group.listen(*platform, bound, {.reuse_port = false});
     EXPECT_EQ(alone.error(), std::errc::address_in_use);
+  }
+}
+
+/// A platform in memory that may refuse to listen and to share.
+class RefusingPlatform final : public MemoryPlatform {
+ public:
+  Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) override {
+    if (listen_error) return fail(listen_error);
+    return MemoryPlatform::listen(address, options);
+  }
+  Result<Descriptor> share(int listener) override {
+    if (share_error) return fail(share_error);
+    return MemoryPlatform::share(listener);
+  }
+  std::error_code listen_error;
+  std::error_code share_error;
+};
+
+TEST(LoopGroup, SharesASocketOnlyIfItsPortIsTakenAndOtherwiseReportsTheError) {
+  const std::error_code taken = system_error(EADDRINUSE);
+  const std::error_code denied = system_error(EACCES);
+  const std::error_code exhausted = system_error(EMFILE);
+  struct {
+    bool tracked;  // the group has a socket to share
+    std::error_code listen_error;
+    std::error_code share_error;
+    std::error_code expected;
+  } const cases[] = {
+      {true, taken, {}, {}},
+      {true, denied, {}, denied},
+      {true, exhausted, {}, exhausted},
+      {true, taken, exhausted, exhausted},
+      {false, taken, {}, taken},
+      {false, denied, {}, denied},
+  };
+  for (const auto& each : cases) {
+    SCOPED_TRACE(each.listen_error.message() + ", " + each.share_error.message());
+    RefusingPlatform platform;
+    LoopGroup group;
+    if (each.tracked) group.track_listeners();
+    const auto first = group.listen(platform, os::Address::loopback(80), {});
+    ASSERT_TRUE(first);
+    const std::size_t open = platform.open_descriptors();
+    platform.listen_error = each.listen_error;
+    platform.share_error = each.share_error;
+    const auto second = group.listen(platform, os::Address::loopback(80), {});
+    EXPECT_EQ(second ? std::error_code() : second.error(), each.expected);
+    EXPECT_EQ(platform.open_descriptors(), second ? open + 1 : open);
+    if (second) {
+      EXPECT_EQ(second->shared, first->shared);
+    }
   }
 }
 
