@@ -482,6 +482,47 @@ TEST_P(ReadinessTest, ASocketThatNoOperationWaitsForDoesNotSpin) {
   for (Socket* socket : {unread.ours, observed.ours, ignored.ours}) backend().close(*socket);
 }
 
+// A level that no operation waits for any more would end each wait too early.
+TEST_P(ReadinessTest, AWaitAfterAFinishedOperationLastsUntilItsTime) {
+  auto pair = fixture_.connect_tcp();
+  const auto expect_full_wait = [&] {
+    const Instant end = after(fixture_.platform().now(), std::chrono::milliseconds(3));
+    backend().wait(end);
+    EXPECT_GE(fixture_.platform().now(), end);
+  };
+  std::array<std::byte, 1> room{};
+  Recorded<ReceiveOperation> receive;
+  receive.target = room;
+  ASSERT_FALSE(backend().receive(*pair.ours, receive));
+  ASSERT_EQ(::send(pair.theirs.get(), "xy", 2, 0), 2);
+  ASSERT_NO_FATAL_FAILURE(fixture_.finish(receive));
+  EXPECT_EQ(receive.count, 1U);
+  expect_full_wait();  // with an unread byte
+  EXPECT_EQ(receive_text(*pair.ours), "y");
+
+  const std::string text(std::size_t{64} * 1024, 'x');
+  const std::vector<Bytes> pieces(300, to_bytes(text));
+  Recorded<SendOperation> send;
+  send.pieces = pieces;
+  ASSERT_FALSE(backend().send(*pair.ours, send));
+  std::vector<char> bytes(std::size_t{1024} * 1024);
+  const auto drain = [&] {
+    while (::recv(pair.theirs.get(), bytes.data(), bytes.size(), MSG_DONTWAIT) > 0) {
+    }
+  };
+  while (send.runs == 0) {
+    drain();
+    fixture_.turn();
+  }
+  EXPECT_EQ(send.sent, 300 * text.size());
+  // The kernel reports the room that the peer makes, at most once for each of these waits.
+  drain();
+  pollfd room_again{pair.ours->descriptor, POLLOUT, 0};
+  ASSERT_EQ(::poll(&room_again, 1, 10'000), 1);
+  if (GetParam() == BackendChoice::poll) expect_full_wait();
+  backend().close(*pair.ours);
+}
+
 INSTANTIATE_TEST_SUITE_P(Each, ReadinessTest,
                          testing::Values(BackendChoice::epoll, BackendChoice::poll),
                          [](const auto& instance) {
