@@ -348,6 +348,27 @@ TEST_F(UringRequestsTest, ReadingAheadPausesAndResumesAtHalfOfTheLimit) {
   EXPECT_EQ(observer.calls, 1);
 }
 
+TEST_F(UringRequestsTest, ACheckForAHangupWatchesOnlyAnArmedReceive) {
+  context_.features.limited_multishot = true;
+  for (const bool ends : {false, true}) {
+    SCOPED_TRACE(ends);
+    stream_.emplace(ours_.get(), std::size_t{16} * 1024);
+    context_.sockets.push_back(*stream_);
+    for (std::uint16_t id = 0; id < 2; ++id) {
+      Receive receive;
+      EXPECT_FALSE(stream_->receive(context_, receive));
+      arrive(id, 5, id == 1);
+      EXPECT_EQ(run_ready(), 1);
+    }
+    EXPECT_EQ(context_.hangup_unconfirmed.front(), &*stream_);
+    if (ends) complete(Tag::receive, 0);
+    recorded();
+    stream_->check_hangup(context_);
+    EXPECT_EQ(context_.hangup_unconfirmed.front(), nullptr);
+    EXPECT_EQ(recorded_operations(), ends ? Operations{} : Operations{IORING_OP_POLL_ADD});
+  }
+}
+
 class LimitedReceiveTest : public UringRequestsTest {
  protected:
   /// Returns the limit of the receive that reads ahead after 16,000 bytes have arrived.

@@ -412,6 +412,51 @@ TEST_P(UringTest, AnArmedReceiveGetsAPollRequestAfterASecond) {
   backend().close(*pair.ours);
 }
 
+/// A platform with the descriptors of the system, whose time stands still.
+class FrozenPlatform final : public OsPlatform {
+ public:
+  Instant now() noexcept override { return time; }
+  Instant time{std::chrono::hours(1)};
+};
+
+TEST(UringHangupCheckTest, AnArmedReceiveGetsAPollRequestExactlyAfterASecond) {
+  if (!io_uring_works()) GTEST_SKIP() << "this machine refuses io_uring";
+  FrozenPlatform platform;
+  BlockPool pool;
+  const ScopedBlockPool use(pool);
+  RunQueue ready;
+  auto backend = std::move(*make_uring_backend(platform, ready));
+  const auto submit = [&] {
+    for (int wait = 0; wait < 2; ++wait) backend->wait(Instant::min());
+  };
+  auto listener = os::open_listener(os::Address::loopback(0));
+  auto theirs = os::open_stream(os::AddressFamily::ipv4);
+  ASSERT_TRUE(os::start_connect(theirs->get(), *os::local_address(listener->get())));
+  Socket* const ours =
+      backend->adopt(Descriptor(platform, accept_from(*listener).release()), {}).value();
+  submit();
+  const std::size_t polls = armed(IORING_OP_POLL_ADD);
+  if (polls == 0) GTEST_SKIP() << "the kernel does not show what is armed";
+  for (int arrival = 0; arrival < 2; ++arrival) {
+    Receive receive;
+    ASSERT_FALSE(backend->receive(*ours, receive));
+    ASSERT_EQ(::send(theirs->get(), "data", 4, MSG_NOSIGNAL), 4);
+    while (ready.empty()) backend->wait(never);
+    while (Runnable* runnable = ready.pop()) runnable->run();
+    ASSERT_EQ(receive.buffer.text(), "data");
+  }
+  const std::size_t receives = armed(IORING_OP_RECV);
+  submit();
+  EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls);
+  platform.time += std::chrono::seconds(1) - std::chrono::nanoseconds(1);
+  submit();
+  EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls) << "one nanosecond too early";
+  platform.time += std::chrono::nanoseconds(1);
+  submit();
+  EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls + receives);
+  backend->close(*ours);
+}
+
 // The operations are more than the submission queue holds, and their arrivals are more than the
 // buffers.
 TEST_P(UringTest, ManyOperationsAtTheSameTimeAllFinish) {
