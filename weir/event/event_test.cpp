@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -67,6 +70,44 @@ TEST(EventType, RequiresANothrowMove) {
   EXPECT_FALSE(EventValue<Wide>);
   EXPECT_FALSE(EventValue<int&>);
   EXPECT_FALSE(EventValue<const int>);
+}
+
+constexpr std::array storages = {EventStorage::in_record, EventStorage::shared,
+                                 EventStorage::shared_remote};
+
+EventSource source_of(std::uint64_t number) {
+  return std::bit_cast<EventSource>(number);
+}
+
+// A bus makes 2^46 - 1 sources, and a core numbers 65,536 types.
+TEST(EventTag, KeepsEachOfItsParts) {
+  for (const std::size_t topic : {0U, 1U, 32'768U, 65'535U}) {
+    for (const EventStorage storage : storages) {
+      for (const std::uint64_t number : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 45,
+                                         (std::uint64_t{1} << 46) - 1}) {
+        const EventTag tag(topic, storage, source_of(number));
+        EXPECT_EQ(tag.topic(), topic);
+        EXPECT_EQ(tag.storage(), storage);
+        EXPECT_EQ(tag.source().number(), number);
+      }
+    }
+  }
+}
+
+TEST(EventTag, ComparesTheTopicAndTheStorageWithoutTheSource) {
+  for (const std::size_t topic : {0U, 5U, 65'535U}) {
+    for (const EventStorage storage : storages) {
+      const EventTag tag(topic, storage, source_of(1));
+      EXPECT_TRUE(tag.has_same_topic_and_storage(EventTag(topic, storage, source_of(2))));
+      EXPECT_FALSE(tag.has_same_topic_and_storage(EventTag(topic ^ 1U, storage, source_of(1))));
+      EXPECT_FALSE(
+          tag.has_same_topic_and_storage(EventTag(topic ^ 32'768U, storage, source_of(1))));
+      for (const EventStorage other : storages) {
+        EXPECT_EQ(tag.has_same_topic_and_storage(EventTag(topic, other, source_of(1))),
+                  other == storage);
+      }
+    }
+  }
 }
 
 }  // namespace
