@@ -345,6 +345,63 @@ TEST_F(ConnectionIoTest, EmptyLinesAreNoHead) {
   EXPECT_TRUE(gone());
 }
 
+TEST_F(ConnectionIoTest, EachHeadOfAPipelineHasItsOwnTenSeconds) {
+  serve();
+  const std::string start(get.substr(0, 8));
+  const std::string rest(get.substr(8));
+  MemoryPeer& behind_heads = connect();
+  talk(behind_heads, start);
+  for (int count = 1; count <= 3; ++count) {
+    pass(9999ms);
+    talk(behind_heads, rest + start);
+    EXPECT_EQ(sim::parse_http_responses(behind_heads.received()).size(),
+              static_cast<std::size_t>(count));
+  }
+  pass(9999ms);
+  EXPECT_EQ(answers(behind_heads), "200 200 200");
+  pass(1ms);
+  EXPECT_EQ(answers(behind_heads), "200 200 200 408");
+
+  MemoryPeer& behind_body = connect();
+  talk(behind_body, post_of("/size", 2) + "a");
+  pass(4s);
+  talk(behind_body, "b" + start);
+  pass(9999ms);
+  EXPECT_EQ(answers(behind_body), "200");
+  pass(1ms);
+  EXPECT_EQ(answers(behind_body), "200 408");
+
+  // The server reads no further while a handler runs.
+  MemoryPeer& behind_handler = connect();
+  talk(behind_handler, "GET /deadline HTTP/1.1\r\nHost: a\r\n\r\n");
+  pass(1s);
+  talk(behind_handler, start);
+  pass(2s);
+  EXPECT_EQ(answers(behind_handler), "503");
+  pass(9999ms);
+  EXPECT_EQ(answers(behind_handler), "503");
+  pass(1ms);
+  EXPECT_EQ(answers(behind_handler), "503 408");
+  EXPECT_EQ(refused(ParseError::head_timed_out), 3U);
+}
+
+// More bytes of a head must not give it more time.
+TEST_F(ConnectionIoTest, BytesOfAHeadDoNotExtendItsTime) {
+  serve();
+  for (const std::string_view before : {"", "\r\n", "\r\n\r\n"}) {
+    MemoryPeer& peer = connect();
+    talk(peer, std::string(get) + std::string(before) + "G");
+    for (std::size_t second = 1; second < 10; ++second) {
+      pass(1s);
+      talk(peer, get.substr(second, 1));
+    }
+    EXPECT_EQ(answers(peer), "200");
+    pass(1s);
+    EXPECT_EQ(answers(peer), "200 408");
+    EXPECT_TRUE(peer.ended());
+  }
+}
+
 TEST_F(ConnectionIoTest, EachBodyHasItsOwnTime) {
   serve();
   MemoryPeer& peer = connect();
