@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <string>
 #include <string_view>
 
@@ -98,6 +99,22 @@ TEST_F(ResolverReload, ReadsARecentlyModifiedFileAgain) {
   });
 }
 
+TEST_F(ResolverReload, FileIsRecentlyModifiedForLessThanTwoSeconds) {
+  serve([&](Resolver& resolver) -> Task<> {
+    put("192.0.2.1 here.example");
+    co_await pass(2s - 1ns);
+    EXPECT_EQ(co_await time_of(resolver, "192.0.2.1"), read_time);
+    co_await pass(period);
+    EXPECT_EQ(co_await time_of(resolver, "192.0.2.1"), read_time);
+    co_await pass(period - 2s);
+    put("192.0.2.2 here.example");
+    co_await pass(2s);
+    EXPECT_EQ(co_await time_of(resolver, "192.0.2.2"), read_time);
+    co_await pass(period);
+    EXPECT_EQ(co_await time_of(resolver, "192.0.2.2"), 0s);
+  });
+}
+
 TEST_F(ResolverReload, NoticesAChangeOfTheSizeAlone) {
   const WallTime written = platform_.wall_time();
   put("192.0.2.1 here.example");
@@ -189,6 +206,55 @@ TEST_F(ResolverReload, CheckIsRepeatedAfterACancel) {
     co_await with_name_server(server, talk);
   };
   EXPECT_GT(sweep(1, scenario), 4U);
+}
+
+/// The ends of two checks at the same time, of which the second waits for the first.
+struct TwoChecks {
+  SystemDnsConfig config{"/tmp/none", ""};
+  CancelSource source;  ///< of the second check
+  bool first_ended = false;
+  bool second_ended = false;
+  bool cancelled_in_time = false;  ///< true if it was cancelled before either had ended
+  bool second_was_last = false;
+};
+
+Task<> check_first(TwoChecks& checks) {
+  EXPECT_TRUE(co_await checks.config.refresh());
+  checks.first_ended = true;
+}
+
+Task<> check_second(TwoChecks& checks) {
+  Context context = co_await this_context();
+  context.cancel = &checks.source;
+  auto checking = in_context(context, checks.config.refresh());
+  const Result<> checked = co_await std::move(checking);
+  checks.second_ended = true;
+  checks.second_was_last = checks.first_ended;
+  EXPECT_EQ(error_of(checked),
+            checks.cancelled_in_time ? make_error_code(Errc::cancelled) : std::error_code());
+}
+
+/// Cancels the second check after some calls of the kind that a check makes. The loop resumes this
+/// task before the first check if both calls end in one turn.
+Task<> cancel_second(TwoChecks& checks, int calls) {
+  for (int call = 0; call < calls; ++call) {
+    EXPECT_EQ(error_of(co_await files::status("/tmp/none")), system_error(ENOENT));
+  }
+  checks.cancelled_in_time = !checks.first_ended && !checks.second_ended;
+  checks.source.cancel();
+}
+
+TEST_F(ResolverReload, CancelledCheckFailsThoughAnotherEndsBeforeItResumes) {
+  int overtaken = 0;
+  for (int calls = 0; calls < 4; ++calls) {
+    SCOPED_TRACE(calls);
+    TwoChecks checks;
+    EXPECT_TRUE(run_made([&] {
+      return all(cancel_second(checks, calls), check_first(checks), check_second(checks));
+    }));
+    if (checks.cancelled_in_time && checks.second_was_last) ++overtaken;
+  }
+  EXPECT_GT(overtaken, 0) << "no run has the order of this test";
 }
 
 class ResolvConfInUse : public ResolverReload {
