@@ -219,6 +219,30 @@ TEST(Address, UnnamedAndStrangeUnixNamesAreSafeToLog) {
   EXPECT_EQ(strange.path(), "");
 }
 
+// The kernel returns a path of 108 bytes without a zero byte.
+TEST(Address, APathMayFillTheWholeKernelAddress) {
+  sockaddr_un un{};
+  un.sun_family = AF_UNIX;
+  std::memset(un.sun_path, 'a', sizeof un.sun_path);
+  Address address;
+  std::memcpy(address.buffer(), &un, sizeof un);
+  address.set_size(sizeof un);
+  EXPECT_EQ(address.path(), std::string(108, 'a'));
+  EXPECT_EQ(address.to_string(), "unix:" + std::string(108, 'a'));
+  address.set_size(offsetof(sockaddr_un, sun_path) + 1);
+  EXPECT_EQ(address.path(), "a");
+  address.set_size(offsetof(sockaddr_un, sun_path));
+  EXPECT_EQ(address.path(), "");
+  EXPECT_EQ(address.to_string(), "unix:");
+}
+
+TEST(Address, KeepsItsScopeWithAnotherPort) {
+  const Address scoped = Address::parse("[fe80::1%7]:1").value();
+  EXPECT_EQ(scoped.with_port(2).to_string(), "[fe80::1%7]:2");
+  EXPECT_EQ(scoped.port(), 1) << "the address itself is unchanged";
+  EXPECT_NE(scoped, Address::parse("[fe80::1%8]:1").value());
+}
+
 TEST(Address, ComparesByValue) {
   EXPECT_EQ(Address::parse("127.0.0.1:1").value(), Address::loopback(1));
   EXPECT_NE(Address::loopback(1), Address::loopback(2));

@@ -22,6 +22,16 @@ TEST(TextFile, ReadsAllTextWithoutTrailingWhiteSpace) {
   EXPECT_EQ(read_text_file(tree.path("large")).value(), large);
 }
 
+TEST(TextFile, RemovesEveryKindOfWhiteSpaceOnlyAtTheEnd) {
+  const TemporaryTree tree;
+  for (const char* const end : {" ", "\t", "\r", "\n", "\r\n", " \t\r\n \t"}) {
+    tree.write("a", std::string(" \tone\r\ntwo") + end);
+    EXPECT_EQ(read_text_file(tree.path("a")).value(), " \tone\r\ntwo");
+    tree.write("a", end);
+    EXPECT_EQ(read_text_file(tree.path("a")).value(), "");
+  }
+}
+
 TEST(TextFile, ReadsFilesThatReportNoSize) {
   EXPECT_TRUE(read_text_file("/proc/self/status")->starts_with("Name:"));
 }
