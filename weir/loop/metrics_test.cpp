@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <thread>
@@ -139,6 +143,50 @@ TEST(Metrics, RetainsTheCpuTimeOfEndedThreads) {
     EXPECT_GE(metrics.cpu_time(), own) << "the time of the next thread is added";
     metrics.on_thread_end();
   }).join();
+}
+
+TEST(Metrics, DoNotCountTheCpuTimeOfAThreadBeforeItRunsTheLoop) {
+  std::thread([] {
+    const os::ThreadProbe probe = os::ThreadProbe::of_this_thread();
+    while (probe.cpu_time() < std::chrono::milliseconds(20)) {
+    }
+    Metrics metrics;
+    const Duration before = probe.cpu_time();
+    metrics.on_thread_start();
+    const Duration running = metrics.cpu_time();
+    EXPECT_LE(running, probe.cpu_time() - before);
+    metrics.on_thread_end();
+    const Duration ended = metrics.cpu_time();
+    EXPECT_LE(ended, probe.cpu_time() - before);
+    EXPECT_GE(ended, running);
+    const Duration between = probe.cpu_time();
+    metrics.on_thread_start();
+    EXPECT_LE(metrics.cpu_time() - ended, probe.cpu_time() - between);
+    metrics.on_thread_end();
+    EXPECT_EQ(metrics.cpu_time(), metrics.cpu_time()) << "no thread runs the loop";
+  }).join();
+}
+
+TEST(MetricSnapshot, KeepsTheOrderOfTheFirstAdditions) {
+  MetricSnapshot sum;
+  sum.add({"b", 1});
+  sum.add({"a", 2, Metric::Kind::gauge});
+  sum.add({"b", 3});
+  sum.add({"c", 4});
+  sum.add({"a", 5, Metric::Kind::gauge});
+  struct {
+    const char* name;
+    std::uint64_t value;
+    Metric::Kind kind;
+  } const expected[] = {{"b", 4, Metric::Kind::counter},
+                        {"a", 7, Metric::Kind::gauge},
+                        {"c", 4, Metric::Kind::counter}};
+  ASSERT_EQ(sum.metrics().size(), std::size(expected));
+  for (std::size_t index = 0; index < std::size(expected); ++index) {
+    EXPECT_EQ(sum.metrics()[index].name, expected[index].name);
+    EXPECT_EQ(sum.metrics()[index].value, expected[index].value);
+    EXPECT_EQ(sum.metrics()[index].kind, expected[index].kind);
+  }
 }
 
 TEST(Metrics, CpuTimeNeverDecreasesWhileThreadsComeAndGo) {
