@@ -460,7 +460,48 @@ TEST_F(UringRequestsTest, ClosingCancelsWhatIsArmed) {
   EXPECT_TRUE(recorded().empty());
 }
 
+// Lost bytes must not look like a complete stream.
+TEST_F(UringRequestsTest, AnArrivalThatFindsNoMemoryEndsTheStream) {
+  for (const int size : {100, 16'000}) {
+    SCOPED_TRACE(size);
+    stream_.emplace(ours_.get(), std::size_t{64} * 1024);
+    context_.sockets.push_back(*stream_);
+    RecordedHangup observer;
+    stream_->observe_hangup(context_, &observer);
+    const std::size_t buffers = context_.buffers.available();
+    recorded();
+    pool_.fail_after(size == 100 ? 0 : 1);  // the large buffer is replaced first
+    arrive(0, size);
+    EXPECT_FALSE(pool_.will_fail());
+    EXPECT_TRUE(recorded().empty()) << "it receives no more";
+    EXPECT_EQ(observer.calls, 1);
+    EXPECT_EQ(receive_now(), system_error(ENOMEM));
+    EXPECT_EQ(receive_now(), system_error(ENOMEM));
+    EXPECT_EQ(context_.buffers.available(), buffers);
+  }
+}
+
 class UringBuffersTest : public UringContextTest {};
+
+TEST_F(UringBuffersTest, AddsMissingBuffersWhenThereIsMemoryAgain) {
+  Buffers& buffers = context_.buffers;
+  pool_.fail_after(0);
+  EXPECT_FALSE(buffers.fill()) << "the kernel has none";
+  EXPECT_EQ(buffers.available(), 0U);
+  pool_.fail_after(1);
+  EXPECT_TRUE(buffers.fill()) << "one is enough";
+  EXPECT_EQ(buffers.available(), 1U);
+  EXPECT_TRUE(buffers.fill());
+  EXPECT_EQ(buffers.available(), 256U);
+  pool_.fail_after(0);
+  const Buffer taken = buffers.take(7, 5);
+  EXPECT_EQ(taken.size(), 5U) << "the bytes arrive in any case";
+  EXPECT_EQ(buffers.available(), 255U);
+  EXPECT_TRUE(buffers.fill());
+  EXPECT_EQ(buffers.available(), 256U);
+  EXPECT_NE(buffers.peek(7, 5).data(), taken.data());
+  EXPECT_EQ(pool_.blocks_in_use(BlockUse::buffer), 257U);
+}
 
 TEST_F(UringBuffersTest, ReplacesEachBufferThatLeavesWithData) {
   Buffers& buffers = context_.buffers;
