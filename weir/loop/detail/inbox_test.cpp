@@ -80,6 +80,28 @@ TEST(Inbox, OnePushPerSleepReturnsTrue) {
   static_cast<void>(inbox.take());
 }
 
+TEST(Inbox, CountsPushesAndKnowsIfTheConsumerSleeps) {
+  Inbox inbox;
+  Numbered one(1), two(2);
+  EXPECT_EQ(inbox.pushed(), 0U);
+  EXPECT_FALSE(inbox.sleeping());
+  EXPECT_TRUE(inbox.prepare_to_sleep());
+  EXPECT_TRUE(inbox.sleeping());
+  EXPECT_TRUE(inbox.push(one));
+  EXPECT_FALSE(inbox.sleeping()) << "a producer wakes it";
+  EXPECT_EQ(inbox.pushed(), 1U);
+  EXPECT_FALSE(inbox.prepare_to_sleep());
+  EXPECT_FALSE(inbox.sleeping());
+  EXPECT_EQ(numbers(inbox.take()), std::vector<int>{1});
+  EXPECT_FALSE(inbox.push(two));
+  EXPECT_EQ(inbox.pushed(), 2U);
+  EXPECT_EQ(numbers(inbox.take()), std::vector<int>{2});
+  EXPECT_EQ(inbox.pushed(), 2U) << "a total";
+  EXPECT_TRUE(inbox.prepare_to_sleep());
+  inbox.woke();
+  EXPECT_FALSE(inbox.sleeping());
+}
+
 // A lost wake-up would leave the consumer asleep for good.
 TEST(Inbox, EverythingArrivesInOrderAndNoWakeUpIsLost) {
   constexpr int producers = 3;

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <optional>
 #include <vector>
 
 namespace weir {
@@ -31,6 +32,17 @@ TEST(BindRetry, PausesDoubleAndEndAfterASecond) {
 // Each attempt on a path makes a connection to its owner.
 TEST(BindRetry, RetriesAPathAtMostFiveTimes) {
   EXPECT_EQ(pauses_of(os::AddressFamily::local), (std::vector<int>{50, 100, 200, 400, 400}));
+}
+
+TEST(BindRetry, AnotherErrorNeitherCountsNorRestartsThePauses) {
+  BindRetry retry(os::AddressFamily::local);
+  std::vector<int> pauses;
+  while (const auto pause = retry.next_pause(system_error(EADDRINUSE))) {
+    pauses.push_back(static_cast<int>(*pause / 1ms));
+    EXPECT_EQ(retry.next_pause(system_error(EACCES)), std::nullopt);
+  }
+  EXPECT_EQ(pauses, (std::vector<int>{50, 100, 200, 400, 400}));
+  EXPECT_EQ(retry.next_pause(system_error(EADDRINUSE)), std::nullopt) << "the end is final";
 }
 
 TEST(BindRetry, RetriesOnlyIfTheAddressIsInUse) {
