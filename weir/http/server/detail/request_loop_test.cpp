@@ -280,6 +280,35 @@ TEST_F(RequestLoopTest, StreamThatFailsBeforeItsFirstByteIsAnswered) {
             "200 404 200");
 }
 
+constexpr std::string_view pieces_with_empty_ones[] = {"", "ab", "", "", "c", ""};
+Task<Result<>> write_empty_pieces_too(BodySink& sink) {
+  for (const std::string_view piece : pieces_with_empty_ones) {
+    if (auto sent = co_await sink.write(piece); !sent) co_return sent;
+  }
+  co_return {};
+}
+Task<Result<>> write_only_empty_piece(BodySink& sink) {
+  co_return co_await sink.write(std::string_view());
+}
+Task<Result<>> fail_behind_empty_piece(BodySink& sink) {
+  if (auto sent = co_await sink.write(std::string_view()); !sent) co_return sent;
+  co_return fail(Errc::not_found);
+}
+
+// A chunk of size 0 would end the body (RFC 9112 §7.1).
+TEST_F(RequestLoopTest, EmptyPieceOfAStreamSendsNothing) {
+  routes_.get("/pieces", [] { return http::stream(text_type, write_empty_pieces_too); });
+  routes_.get("/only-empty", [] { return http::stream(text_type, write_only_empty_piece); });
+  routes_.get("/fails", [] { return http::stream(text_type, fail_behind_empty_piece); });
+  serve();
+  EXPECT_TRUE(
+      talk(connect(), get_of("/pieces")).ends_with("\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n"));
+  EXPECT_TRUE(talk(connect(), get_of("/pieces", 0)).ends_with("\r\n\r\nabc"));
+  EXPECT_TRUE(talk(connect(), get_of("/only-empty")).ends_with("\r\n\r\n0\r\n\r\n"));
+  EXPECT_EQ(statuses(get_of("/pieces") + get_of("/only-empty") + std::string(get)), "200 200 200");
+  EXPECT_EQ(statuses(get_of("/fails") + std::string(get)), "404 200") << "nothing was sent yet";
+}
+
 // The request lives until the body is sent, so the arguments of the function may refer to it.
 TEST_F(RequestLoopTest, TheRequestOutlivesTheArgumentsOfAStreamingFunction) {
   serve();
