@@ -41,15 +41,12 @@ def independent_in(unit, mutant):
 def neighbours(cursor, name, begin, end):
     """Returns the two statements at a place of a file; None if there are no two."""
     for child in cursor.get_children():
-        extent = child.extent
-        if child.location.file is None or child.location.file.name != name:
-            continue
-        if extent.end.offset < begin or extent.start.offset > end:
+        if not operators.is_in(child, name):
             continue
         if child.kind == Kind.COMPOUND_STMT:
             inside = [each for each in child.get_children()
-                      if begin <= each.extent.start.offset and each.extent.end.offset <= end]
-            if len(inside) == 2 and inside[0].extent.start.offset == begin:
+                      if begin <= each.extent.start.offset < end]
+            if len(inside) == 2:
                 return inside
         found = neighbours(child, name, begin, end)
         if found:
@@ -106,7 +103,7 @@ class Walk:
             self.visit(child, not of_member)
 
     def _use(self, cursor, whole):
-        if cursor.referenced is None or not is_variable(cursor.referenced):
+        if cursor.referenced is None:  # a name in a template
             return
         self._effects.used.add(name_of(cursor.referenced))
         if is_alias(cursor.referenced) and cursor.type.get_canonical().kind != TypeKind.RECORD:
@@ -125,10 +122,8 @@ class Walk:
                 return
             if target.kind in (Kind.DECL_REF_EXPR, Kind.MEMBER_REF_EXPR):
                 break
-            element = (target.kind == Kind.ARRAY_SUBSCRIPT_EXPR and children and
-                       array_of(children[0]))
-            accessor = (target.kind == Kind.CALL_EXPR and target.spelling == "operator[]" and
-                        target.referenced and operators.is_of_std(target.referenced))
+            element = target.kind == Kind.ARRAY_SUBSCRIPT_EXPR and array_of(children[0])
+            accessor = target.spelling == "operator[]" and operators.is_of_std(target.referenced)
             if not children or not (element or accessor or target.kind in (
                     Kind.PAREN_EXPR, Kind.UNEXPOSED_EXPR)):
                 self._effects.known = False
@@ -139,7 +134,6 @@ class Walk:
             self._effects.known = False
         else:
             self._effects.changed.add(name_of(variable))
-            self._effects.used.add(name_of(variable))
 
     def _call(self, cursor):
         function = cursor.referenced
@@ -198,9 +192,7 @@ def object_of(call, arguments):
     """Returns the expression of the object whose method is called."""
     callee = next(call.get_children())
     if call.spelling.startswith("operator"):
-        return arguments[0] if arguments else callee
-    while callee.kind == Kind.UNEXPOSED_EXPR:
-        callee = next(callee.get_children())
+        return next(iter(arguments), callee)
     return next(callee.get_children(), callee) if callee.kind == Kind.MEMBER_REF_EXPR else callee
 
 

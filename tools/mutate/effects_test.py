@@ -16,20 +16,36 @@ SHARED = """#include <unistd.h>
 
 #include <atomic>
 #include <cassert>
+#include <coroutine>
 #include <limits>
+#include <memory>
 #include <mutex>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 struct Count {
   void add() { value_ += 1; }
   int value() const { return value_; }
-  int value_ = 0;
+  int value_ = 0, other_ = 0;
 };
-struct Part { int size = 0; };
+struct Part {
+  int size = 0;
+  void more();
+};
+struct Row {
+  int* cells;
+  int& operator[](int number) { return cells[number]; }
+};
 struct Whole {
   int a = 0, b = 0, c[4] = {};
   Part part;
   Count count;
+  Row row;
+  std::vector<Part> parts;
+  std::unique_ptr<int> owned;
+  std::istringstream in;
+  std::suspend_always turn;
   std::vector<int> list, more;
   std::atomic<int> flag, other;
   std::mutex mutex;
@@ -37,6 +53,7 @@ struct Whole {
   void set(int value) { a = value; }
   void set_part() { set(part.size); }
   void unknown();
+  int find(int number);
   virtual void may_be_overridden() { b = 1; }
 };
 int value_of(int number);
@@ -63,6 +80,28 @@ struct Of {
   void set(T value) { size = value; }
   T size{};
 };
+int count_up(int number) { return total += number; }
+template <class T>
+void grow(T& value) { value.size = 1; }
+template <class T>
+void touch(T& value) { value.more(); }
+void d1() { total = 1; }
+void d2() { d1(); }
+void d3() { d2(); }
+void d4() { d3(); }
+void d5() { d4(); }
+void d6() { d5(); }
+int pair[2];
+auto& [bound, unbound] = pair;
+struct Task {
+  struct promise_type {
+    Task get_return_object();
+    std::suspend_always initial_suspend();
+    std::suspend_always final_suspend() noexcept;
+    void return_void();
+    void unhandled_exception();
+  };
+};
 """
 INDEPENDENT = [
     "w.a = 1; w.b = 2;",
@@ -82,6 +121,12 @@ INDEPENDENT = [
     "assert(w.a == n); w.b = 1;",
     "(w.a) = 1; w.b = 2;",
     "w.list[0] = w.more.at(n); w.a = w.more.back();",
+    "d5(); w.b = 1;",
+    "value_of(n); w.a = *q;",
+    "w.a = w.count.value(); v.count.other_ = 1;",
+    "w.a = w.list.capacity(); w.b = w.list.capacity();",
+    "w.list = v.more; w.a = w.more.capacity();",
+    "w.a = std::char_traits<char>::length(text); w.b = 1;",
 ]
 DEPENDENT = [
     "w.a = 1; w.b = w.a;",
@@ -119,6 +164,28 @@ DEPENDENT = [
     "w.a = call(n); w.b = 1;",
     "Refers{w}; w.a = 1;",
     "Counts{n}; total = 1;",
+    "co_await w.turn; w.b = 2;",
+    "d6(); w.b = 1;",
+    "w.part.size = 1; w.parts.push_back(w.part);",
+    "grow(w.part); w.a = w.part.size;",
+    "touch(w.part); w.a = 1;",
+    "(n > 0 ? w.list : w.more).push_back(n); w.a = w.list.back();",
+    "(n > 0 ? w.list : w.more).push_back(n); w.a = w.more.back();",
+    "*w.c = n; w.b = 1;",
+    "q[0] = 1; w.a = 2;",
+    "*w.owned = 1; w.a = 1;",
+    "w.row[n] = 1; w.a = 1;",
+    "bound = 1; w.a = 1;",
+    "r = 1; value_of(n);",
+    "Refers{w}; total = 1;",
+    "w.find(n); w.a = 1;",
+    "w.b = count_up(n); w.a = total;",
+    "w.a = size_of(w.part); w.b = 1;",
+    "w.in >> n; w.a = n;",
+    "w.more = std::move(v.list); w.a = v.list.capacity();",
+    "std::destroy_at(q); w.a = 1;",
+    "m.set(n); w.a = m.size;",
+    "w.a = 1; n = (*p).b;",
 ]
 
 
@@ -128,11 +195,11 @@ class EffectsTest(unittest.TestCase):
         """Parses one file with a function for each pair."""
         code, cls.mutants = SHARED, {}
         for number, pair in enumerate([*INDEPENDENT, *DEPENDENT]):
-            code += f"void f{number}(Whole& w, Whole& v, int n, Whole* p, int* q, int& r, "
-            code += "Of<int>& m, Of<int>& o) {\n  "
+            code += f"Task f{number}(Whole& w, Whole& v, int n, Whole* p, int* q, int& r, "
+            code += "Of<int>& m, Of<int>& o, const char* text) {\n  ++n; "
             cls.mutants[pair] = operators.Mutant("a.cpp", len(code), len(code) + len(pair), 1,
                                                  "order", pair, "", "")
-            code += f"{pair}\n}}\n"
+            code += f"{pair}++n;\n}}\n"
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "a.cpp"
             path.write_text(code)
@@ -154,6 +221,18 @@ class EffectsTest(unittest.TestCase):
         for begin, end in ((one.begin, one.begin + 8), (one.begin + 1, one.end)):
             other = dataclasses.replace(one, begin=begin, end=end)
             self.assertFalse(effects.independent_in(self.unit, other))
+
+    def test_code_of_another_file_at_the_same_place_is_not_considered(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "a.cpp"
+            code = '#include "a.hpp"\nvoid f(int& a, int b, int c) { '
+            pair = "b = 1; c = 2;"
+            path.write_text(f"{code}{pair} }}\n")
+            path.with_suffix(".hpp").write_text(
+                f"{'void g(int a, int& b, int c) {':{len(code)}}b = 1; c = b; }}\n")
+            mutant = operators.Mutant("a.cpp", len(code), len(code) + len(pair), 2, "order", pair,
+                                      "", "")
+            self.assertTrue(effects.independent_neighbours(path.parent, mutant, []))
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ class Finder:
         return numbered(self._mutants.values())
 
     def _is_here(self, cursor):
-        return cursor.location.file is not None and cursor.location.file.name == self._name
+        return is_in(cursor, self._name)
 
     def _code(self, begin, end):
         return self._bytes[begin:end].decode()
@@ -336,6 +336,11 @@ def numbered(mutants):
         found.append(dataclasses.replace(each, occurrence=count.get(same, 0)))
         count[same] = found[-1].occurrence + 1
     return found
+
+
+def is_in(cursor, name):
+    """Returns true if the code of the cursor is in the file of that name."""
+    return cursor.location.file is not None and cursor.location.file.name == name
 
 
 def escaped(code):
