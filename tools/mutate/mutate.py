@@ -11,7 +11,6 @@ status is 0 unless the tool itself fails: the scores are printed, not judged.
 """
 
 import argparse
-import collections
 import concurrent.futures
 import dataclasses
 import fcntl
@@ -24,12 +23,12 @@ import os
 import pathlib
 import random
 import re
-import subprocess
 import sys
 import time
 
 from clang import cindex
 
+import changes
 import object_code
 import operators
 import rooms
@@ -65,20 +64,6 @@ def find_in(arguments):
     if errors:
         return path, [], errors[0]
     return path, operators.Finder(unit, path, name).mutants(), None
-
-
-def changed_lines(root, commit):
-    """Returns {path: set of lines} that changed since a commit."""
-    text = subprocess.run(["git", "-C", str(root), "diff", "-U0", "--no-color", commit, "--"],
-                          check=True, capture_output=True, text=True).stdout
-    lines, path = collections.defaultdict(set), None
-    for line in text.splitlines():
-        if line.startswith("+++ b/"):
-            path = line[6:]
-        elif found := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
-            first, count = int(found[1]), int(found[2] or 1)
-            lines[path].update(range(first, first + count))
-    return lines
 
 
 class Results:
@@ -206,7 +191,7 @@ class Session:
 
     def _find(self):
         """Returns {path: mutants} of all rooms."""
-        lines = changed_lines(self._root, self._options.since) if self._options.since else None
+        lines = changes.changed_lines(self._root, self._options.since) if self._options.since else None
         paths = {path for room in self._rooms for path in room.paths
                  if lines is None or path in lines}
         scripts = {path for path in paths if path.endswith(".py")}

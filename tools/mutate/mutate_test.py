@@ -173,22 +173,6 @@ class DigestsTest(Sandbox):
 
 
 class RepositoryTest(Sandbox):
-    def git(self, *arguments):
-        subprocess.run(["git", "-C", str(self.folder), "-c", "user.name=a", "-c", "user.email=a@b",
-                        *arguments], check=True)
-
-    def test_changed_lines_are_those_of_the_new_files(self):
-        for name in ("a", "b", "c"):
-            (self.folder / name).write_text("1\n2\n3\n4\n5\n6\n")
-        self.git("init", "-q")
-        self.git("add", ".")
-        self.git("commit", "-q", "-m", "begin")
-        (self.folder / "a").write_text("1\nnew\n3\n4\nnew\nnew\n6\n")
-        (self.folder / "b").write_text("1\n6\n")
-        (self.folder / "c").unlink()
-        self.assertEqual(mutate.changed_lines(self.folder, "HEAD"),
-                         {"a": {2, 5, 6}, "b": set()})
-
     def test_rows_of_the_page_explain_mutants(self):
         self.assertEqual(mutate.explanations(self.folder), {})
         (self.folder / "docs").mkdir()
