@@ -324,5 +324,23 @@ TEST_F(RouteUpdaterTest, RemovedRoutesLeaveNoMemoryBehind) {
   EXPECT_LE(__sanitizer_get_current_allocated_bytes(), before + 512);
 }
 
+TEST_F(RouteUpdaterTest, CompletedChangeHasFreedTheFormerTable) {
+  if (&__sanitizer_get_current_allocated_bytes == nullptr) {
+    GTEST_SKIP() << "only the address sanitizer counts bytes";
+  }
+  const std::size_t empty = __sanitizer_get_current_allocated_bytes();
+  Router routes;
+  for (int i = 0; i < 1000; ++i) {
+    const Pattern pattern = Pattern::parse("/a/" + std::to_string(i)).value();
+    EXPECT_TRUE(routes.get(pattern, [] { return Response(Status::ok); }));
+  }
+  const RouteSnapshot reader(loop(1), routes.updater());
+  const std::size_t before = __sanitizer_get_current_allocated_bytes();
+  const auto change = [&]() -> Task<> { return come_and_go(LiveRoutes(routes), 1); };
+  run_on_cores({change});
+  const std::size_t after = __sanitizer_get_current_allocated_bytes();
+  EXPECT_LT(after, before + (before - empty) / 100);
+}
+
 }  // namespace
 }  // namespace weir::http
