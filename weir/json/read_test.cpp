@@ -121,6 +121,8 @@ TEST(Read, UnknownFieldsAreRefusedUnlessSkipped) {
             "more: expected ':', found a number (at byte 26)");
   EXPECT_EQ(error_of<Address>(R"({"street":"s","more":nul,"zip":1})", lenient),
             "more: expected a value, found 'n' (at byte 21)");
+  EXPECT_EQ(error_of<Address>(R"({"street":"s","more":?,"zip":1})", lenient),
+            "more: expected a value, found '?' (at byte 21)");
 }
 
 TEST(Read, MissingFieldsAreRefusedUnlessKept) {
