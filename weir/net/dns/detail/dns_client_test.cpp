@@ -120,6 +120,19 @@ TEST_F(DnsClientTest, NewOptionsBeginWithTheFirstServer) {
   });
 }
 
+TEST_F(DnsClientTest, ServerThatRefusesIsNotAskedAgainAfterOneThatIsSilent) {
+  first_.rules["a.example"].behavior = Behavior::never;
+  second_.rules["a.example"].code = 5;
+  serve([&]() -> Task<> {
+    DnsClientOptions options = of_both();
+    options.attempts = 3;
+    client_.configure(options);
+    EXPECT_EQ(co_await ask(), ResolveError::refused);
+    EXPECT_EQ(first_.asked.size(), 3U);
+    EXPECT_EQ(second_.asked.size(), 1U);
+  });
+}
+
 TEST_F(DnsClientTest, AsksAgainAfterTimeoutsAndMalformedResponsesOnly) {
   struct Case {
     Behavior behavior;
