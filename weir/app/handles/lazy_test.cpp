@@ -106,6 +106,15 @@ TEST_F(LazyTest, IsMadeWhenItIsFirstUsedAndStopsAfterItsUser) {
   expect_order({"user gone", "store stopping", "store gone"});
 }
 
+TEST_F(LazyTest, AServiceThatWaitsForTheStartDoesNotWaitForItsLazyDependency) {
+  add_store();
+  add_user();
+  const auto services = app_.explain().services;
+  const auto user = std::ranges::find(services, inject::type<User>.name, &ServiceReport::name);
+  ASSERT_NE(user, services.end());
+  EXPECT_EQ(user->waits_for, (Lines{"the app's start"}));
+}
+
 TEST_F(LazyTest, AnUnusedServiceIsNeverMade) {
   add_store();
   add_user();
