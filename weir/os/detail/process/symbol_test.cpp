@@ -1,6 +1,7 @@
 #include "weir/os/detail/process/symbol.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <memory>
@@ -33,6 +34,11 @@ TEST(Symbol, NamesFunctionsOfThisFileAndOfOthers) {
 TEST(Symbol, NamesTheFunctionAroundAnAddress) {
   const auto* const inside = static_cast<const char*>(address_of(&doubled)) + 1;
   EXPECT_EQ(function_name_at(inside), "weir::os::(anonymous namespace)::doubled");
+}
+
+TEST(Symbol, NamesFunctionsOfSharedLibraries) {
+  const std::string name = function_name_at(reinterpret_cast<const void*>(&::getppid));
+  EXPECT_TRUE(name.ends_with("getppid")) << name;
 }
 
 TEST(Symbol, ReturnsTheOffsetOfAnAddressWithoutAName) {
