@@ -12,6 +12,7 @@
 
 #include "weir/runtime/foreign_ptr.hpp"
 #include "weir/runtime/messaging/broadcast.hpp"
+#include "weir/runtime/messaging/detail/mailbox_queue.hpp"
 #include "weir/runtime/messaging/mailbox.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/task/sleep.hpp"
@@ -40,6 +41,17 @@ void run_with_outsiders(BackendChoice backend, Body body, Outside outside) {
   std::vector<std::jthread> threads;
   for (unsigned number = 0; number < outsiders; ++number) threads.emplace_back(outside, number);
   EXPECT_EQ(runtime.run_on_each_core(std::ref(body)), 0);
+}
+
+TEST(MailboxQueueOnThreads, AThreadThatSeesTheCloseSeesWhatTheCloserDidBefore) {
+  detail::MailboxQueue queue(1, OverflowPolicy::wait);
+  bool finished = false;
+  std::jthread closer([&] {
+    finished = true;
+    queue.close();
+  });
+  while (!queue.closed()) std::this_thread::yield();
+  EXPECT_TRUE(finished);
 }
 
 class OnThreads : public testing::TestWithParam<BackendChoice> {};
