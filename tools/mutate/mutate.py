@@ -29,6 +29,7 @@ import time
 from clang import cindex
 
 import changes
+import deadline
 import object_code
 import operators
 import rooms
@@ -64,6 +65,17 @@ def find_in(arguments):
     if errors:
         return path, [], errors[0]
     return path, operators.Finder(unit, path, name).mutants(), None
+
+
+def parsed(jobs, processes):
+    """Yields the results of find_in(), in any order. Stops parsing at the end of the run."""
+    with multiprocessing.Pool(processes, maxtasksperchild=20) as pool:
+        results = pool.imap_unordered(find_in, jobs)
+        for _ in jobs:
+            try:
+                yield results.next(deadline.OF_RUN.left())
+            except multiprocessing.TimeoutError:
+                raise deadline.OutOfTime from None
 
 
 class Results:
@@ -137,10 +149,9 @@ class Digests:
 class Session:
     """One run of the tool over rooms. All of their mutants are in one build."""
 
-    def __init__(self, options, root, names, end):
+    def __init__(self, options, root, names):
         self._options = options
         self._root = root
-        self._end = end
         self._jobs = os.cpu_count() or 1
         self._finder = FINDERS[options.by](options, root)
         self._tree = trees.Tree(root, root / "build" / "mutate" / "tree", self._jobs,
@@ -191,7 +202,8 @@ class Session:
 
     def _find(self):
         """Returns {path: mutants} of all rooms."""
-        lines = changes.changed_lines(self._root, self._options.since) if self._options.since else None
+        since = self._options.since
+        lines = changes.changed_lines(self._root, since) if since else None
         paths = {path for room in self._rooms for path in room.paths
                  if lines is None or path in lines}
         scripts = {path for path in paths if path.endswith(".py")}
@@ -211,8 +223,8 @@ class Session:
         mutants = {path: [operators.Mutant(**each) for each in known[path]["mutants"]]
                    for path in paths if path in known and known[path]["stamp"] == stamps[path]}
         jobs = [(str(self._root), path, flags) for path in paths if path not in mutants]
-        with multiprocessing.Pool(self._jobs, maxtasksperchild=20) as pool:
-            for done, (path, found, error) in enumerate(pool.imap_unordered(find_in, jobs), 1):
+        try:
+            for done, (path, found, error) in enumerate(parsed(jobs, self._jobs), 1):
                 progress(f"mutate: [{done}/{len(jobs)}] parsing")
                 mutants[path] = found
                 if error:
@@ -220,7 +232,7 @@ class Session:
                 else:
                     known[path] = {"stamp": stamps[path],
                                    "mutants": [dataclasses.asdict(each) for each in found]}
-        if jobs:
+        finally:
             write_json(self._found, known)
         return mutants
 
@@ -265,7 +277,7 @@ class Session:
         finder = runner.SingleTests(self._finder)
         tree.configure()
         targets = list(dict.fromkeys(fresh[each].own for each in verdicts))
-        errors = tree.compile(targets, lambda text: progress(f"mutate: tsan: {text}"), self._end)
+        errors = tree.compile(targets, lambda text: progress(f"mutate: tsan: {text}"))
         if errors:
             raise trees.BuildFailed(f"errors under the thread sanitizer: {sorted(errors)[:5]}")
         mine = {each: numbers[each] for each in verdicts}
@@ -277,7 +289,7 @@ class Session:
         for room in dict.fromkeys(fresh.values()):
             mine = [each for each in fresh if fresh[each] == room]
             copies = script_faults.Scripts(self._root, self._tree.folder.parent, self._jobs)
-            judged = copies.judge(room.name, mine, self._end)
+            judged = copies.judge(room.name, mine)
             for done, (mutant, verdict) in enumerate(judged, 1):
                 progress(f"mutate: [{done}/{len(mine)}] {room.name} tested")
                 self._note(room, mutant, verdict)
@@ -302,8 +314,7 @@ class Session:
         while True:
             self._tree.write(numbers)
             self._tree.configure()
-            errors = self._tree.compile(targets, lambda text: progress(f"mutate: {text}"),
-                                        self._end)
+            errors = self._tree.compile(targets, lambda text: progress(f"mutate: {text}"))
             if not errors:
                 break
             wrong = set().union(*map(self._blamed, errors))
@@ -351,11 +362,8 @@ class Session:
                                 for target in finder.targets(fresh[mutant]))
         for target in targets:
             progress(f"mutate: recording {target}")
-            limit = max(0, min(self._end - time.monotonic(), RECORDING_SECONDS_MAX))
-            messages = finder.record(tree.build, [target], self._count, self._jobs, limit)
-            if time.monotonic() > self._end:
-                raise trees.OutOfTime
-            for message in messages:
+            for message in finder.record(tree.build, [target], self._count, self._jobs,
+                                         RECORDING_SECONDS_MAX):
                 print(f"mutate: {message}", file=sys.stderr)
         begun = time.monotonic()
         # Many tests mostly wait, so three tests share two processors.
@@ -364,8 +372,6 @@ class Session:
                        for mutant, number in numbers.items()}
             try:
                 for done, future in enumerate(concurrent.futures.as_completed(waiting), 1):
-                    if time.monotonic() > self._end:
-                        raise trees.OutOfTime
                     left = (time.monotonic() - begun) / done * (len(waiting) - done)
                     progress(f"mutate: [{done}/{len(waiting)}] tested, {left / 60:.0f} min left")
                     yield waiting[future], future.result()
@@ -449,7 +455,7 @@ def is_alone(lock):
 
 def main(root, arguments):
     options = options_of(arguments)
-    end = time.monotonic() + 60 * options.minutes
+    deadline.OF_RUN.set(60 * options.minutes)
     every = [each for each in rooms.FLOORS if (root / "weir" / each).is_dir()]
     folder = root / "build" / "mutate"
     folder.mkdir(parents=True, exist_ok=True)
@@ -458,7 +464,7 @@ def main(root, arguments):
             if not is_alone(lock):
                 print(f"mutate: another run uses {folder}: wait for its end", file=sys.stderr)
                 return 1
-            session = Session(options, root, options.room or every + rooms.TOOLS, end)
+            session = Session(options, root, options.room or every + rooms.TOOLS)
             if options.list:
                 session.print_drawn()
             else:
@@ -467,7 +473,7 @@ def main(root, arguments):
     except KeyboardInterrupt:
         print("\nmutate: interrupted", file=sys.stderr)
         return 130
-    except trees.OutOfTime:
+    except deadline.OutOfTime:
         print(f"mutate: stopped after {options.minutes:g} minutes")
         return 0
     except trees.BuildFailed as error:

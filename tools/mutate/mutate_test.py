@@ -6,7 +6,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 import unittest
 import unittest.mock
 
@@ -45,11 +44,6 @@ class TreeTest(Sandbox):
         path = os.environ["PATH"]
         self.addCleanup(os.environ.__setitem__, "PATH", path)
         os.environ["PATH"] = f"{self.folder}:{path}"
-
-    def test_a_build_ends_when_the_time_is_over(self):
-        self.use_ninja("trap '' PIPE\nwhile true; do echo '[1/2] x'; sleep 0.1; done\n")
-        with self.assertRaises(trees.OutOfTime):
-            self.tree.compile(["all"], lambda text: None, time.monotonic())
 
     def test_a_build_reports_its_progress(self):
         self.use_ninja('[ "$NINJA_STATUS" = "[%f/%t] " ] || exit 1\n'
@@ -246,6 +240,28 @@ class RoomTest(unittest.TestCase):
                                             "tools/mutate.py", "tools/mutate/b.cpp"])
         self.assertEqual((room.own, room.scripts), (None, True))
         self.assertEqual(room.paths, ["tools/mutate/a.py"])
+
+    def test_fixtures_and_folders_of_tests_have_no_mutants(self):
+        paths = ["weir/base/a.cpp", "weir/base/test/b.cpp", "tests/c.cpp", "weir/base/d_test.cpp"]
+        self.assertEqual([each for each in paths if rooms.is_test(each)], paths[1:])
+        self.assertEqual(rooms.Room("base", paths).paths, paths[:1])
+
+    def test_only_floors_with_tests_are_above(self):
+        paths = ["weir/os/a.cpp", "weir/net/b_test.cpp"]
+        self.assertEqual(rooms.Room("base", paths).above, ["weir_net_test"])
+
+    def test_the_tests_of_a_tool_depend_on_its_own_folder(self):
+        self.assertEqual(rooms.Room("tools/weir/check", []).floor, "tools/weir/check")
+        self.assertEqual(rooms.Room("http/detail", []).floor, "weir/http")
+
+    def test_a_room_begins_without_verdicts(self):
+        room = rooms.Room("base", [])
+        room.uncounted["a"] += 1
+        self.assertEqual((room.order, room.reserve, room.verdicts, room.uncounted["b"]),
+                         ([], [], {}, 0))
+
+    def test_three_tools_count(self):
+        self.assertEqual(rooms.TOOLS, ["tools/weir", "tools/simulate", "tools/mutate"])
 
     def test_mutants_are_tested_until_enough_have_a_verdict(self):
         room = rooms.Room("base", [])

@@ -3,14 +3,15 @@
 import os
 import pathlib
 import re
-import subprocess
 import tempfile
 
 import effects
+import runner
 import schema
 
 HEADERS_OF_CLANG = "/usr/lib/llvm-19/lib/clang/19/include"
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+SECONDS_MAX = 600  # of a compilation
 SAMPLES_MAX = 4  # sources that are compiled to compare the object code of a header's mutant
 
 
@@ -77,5 +78,4 @@ class ObjectCode:
         output = pathlib.Path(folder) / "object.o"
         command = ["clang++-19", "-O2", "-c", f"-I{folder}", *flags_of(self._root), str(name), "-o",
                    str(output)]
-        compiled = subprocess.run(command, capture_output=True, check=False)
-        return output.read_bytes() if compiled.returncode == 0 else None
+        return output.read_bytes() if runner.run(command, SECONDS_MAX, {}) == 0 else None

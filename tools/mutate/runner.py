@@ -12,6 +12,8 @@ import subprocess
 import tempfile
 import time
 
+import deadline
+
 LEAST_SECONDS = 20  # time limit of a run, in addition to a multiple of its usual time
 SLOWDOWN = 8
 SINGLE_SECONDS_MAX = 20  # of the tests that run alone, the shortest first
@@ -31,7 +33,7 @@ class Test:
 class Recording:
     """The tests of a binary that pass without a mutant, with the mutants that they reach."""
 
-    def __init__(self, build, binary, count, shards, limit=1800):
+    def __init__(self, build, binary, count, shards, limit):
         self.tests = []
         self.failed = []
         self.broken = []  # how shards ended that have not run all of their tests
@@ -83,15 +85,18 @@ def recorded(build, binary, count, jobs, limit):
 
 
 def run(command, limit, environment, folder=None):
-    """Runs a command with a time limit. Returns its exit status, or None after the limit."""
+    """Runs a command with a time limit. Returns its exit status, or None after the limit. Raises
+    OutOfTime at the end of the run of the tool."""
+    left = deadline.OF_RUN.left()
     # If this process is killed, the command ends too, and so do the commands that it runs this way.
     process = subprocess.Popen(
         ["setpriv", "--pdeathsig", "KILL", "--", *command], stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         env=os.environ | sanitizer_options() | environment, start_new_session=True, cwd=folder)
     try:
-        return process.wait(limit)
+        return process.wait(limit if left is None else min(limit, left))
     except subprocess.TimeoutExpired:
+        deadline.OF_RUN.left()
         return None
     finally:
         # The group also has the processes that the tests have started.

@@ -320,8 +320,6 @@ class PoolTest(unittest.TestCase):
                 self.assertEqual(sorted(held.values()), [0, 1, 2, 3, 4])
                 mutate.main(root, [*arguments, "--count", "1", "--skip", "2"])
                 self.assertEqual(recorded.call_args.args[-1], 1800)
-                mutate.main(root, [*arguments, "--count", "1", "--skip", "3", "--minutes", "10"])
-                self.assertTrue(0 < recorded.call_args.args[-1] <= 600, recorded.call_args)
                 self.assertEqual({each.key for each in tree.held()}, set(held))
                 mutate.main(root, ["--room", "base", "--only", drawn[5], "--floor-only"])
                 self.assertEqual({each.key for each in tree.held()}, {drawn[5]})

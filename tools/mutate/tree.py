@@ -3,13 +3,13 @@
 import dataclasses
 import hashlib
 import json
-import math
 import os
 import pathlib
 import re
 import subprocess
-import time
+import threading
 
+import deadline
 import operators
 import schema
 
@@ -71,10 +71,6 @@ PLACE = re.compile(r"^([^\s:]+):(\d+):(\d+): (note|error|fatal error):", re.MULT
 
 class BuildFailed(Exception):
     """A build failed for a reason other than a mutant."""
-
-
-class OutOfTime(Exception):
-    """The time of the run is over."""
 
 
 class Tree:
@@ -152,10 +148,11 @@ class Tree:
              f"-DWEIR_TEST_MAIN={self.folder}/weir_mutate_main.cpp"],
             check=True, stdout=subprocess.DEVNULL, cwd=self.folder)
 
-    def compile(self, targets, progress, end=math.inf):
+    def compile(self, targets, progress):
         """Builds the targets. Returns the errors, each a tuple of places (path, line, column) in
         files of the tree: its own and those of its notes. Raises OutOfTime if the build has not
-        finished at `end`, a time of time.monotonic()."""
+        finished at the end of the run."""
+        left = deadline.OF_RUN.left()
         command = ["ninja", "-C", str(self.build), "-k", "0", "-j", str(self._jobs), *targets]
         environment = os.environ | {"NINJA_STATUS": "[%f/%t] "}
         if "CCACHE_BASEDIR" in environment and self.folder.is_relative_to(self.root):
@@ -164,13 +161,15 @@ class Tree:
         output = []
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               env=environment) as ninja:
+            timer = threading.Timer(left, ninja.terminate)
+            timer.daemon = True
+            timer.start()
             for line in ninja.stdout:
-                if time.monotonic() > end:
-                    ninja.terminate()
-                    raise OutOfTime
                 output.append(line)
                 if line.startswith("["):
                     progress(line.split("]")[0] + "] building")
+            timer.cancel()
+        deadline.OF_RUN.left()
         if ninja.returncode == 0:
             return set()
         text = "".join(output)
