@@ -6,6 +6,7 @@ selects the fault at run time: one build holds many mutants; see schema.py.
 
 import dataclasses
 import hashlib
+import re
 
 from clang import cindex
 
@@ -27,6 +28,7 @@ SYMMETRIC = {"equals_ignoring_case", "fast_equal", "gcd", "swap"}
 RELEASES = {"clear", "close", "close_now", "destroy", "deallocate", "detach", "erase", "free",
             "join", "munmap", "pop", "pop_back", "pop_front", "release", "remove", "remove_prefix",
             "reset", "shut_down", "unlink", "unlock", "unregister"}
+LOCK = re.compile("std::(lock_guard|scoped_lock)")
 EXTREMA = {"min": "max", "max": "min"}
 EXPRESSIONS = {Kind.BINARY_OPERATOR, Kind.COMPOUND_ASSIGNMENT_OPERATOR, Kind.UNARY_OPERATOR,
                Kind.CALL_EXPR, Kind.UNEXPOSED_EXPR, Kind.CXX_DELETE_EXPR, Kind.CXX_THROW_EXPR,
@@ -278,13 +280,11 @@ class Finder:
 
     def _mutate_lock(self, cursor):
         variables = list(cursor.get_children())
-        if len(variables) != 1 or "std::lock_guard" not in variables[0].type.spelling:
+        if len(variables) != 1 or not LOCK.search(variables[0].type.spelling):
             return
-        code = self._text(cursor)
-        head, _, rest = code.partition("(")
         name = variables[0].spelling
-        if rest:
-            mutex = escaped(rest.rpartition(")")[0])
+        mutex = escaped(self._text(cursor).partition("(")[2].rpartition(")")[0])
+        if mutex and "," not in mutex:
             self._add("lock", cursor.extent.start.offset, cursor.extent.end.offset, "",
                       f"const weir_mutate::Guard {name}({mutex}, {{on}});")
 

@@ -186,6 +186,10 @@ class OperatorsTest(Sandbox):
                 "P f(int a, int b) { return P(a, b); }\n")
         self.assertEqual(self.changes(code, "arguments"), [("P(a, b)", "P(b, a)")])
 
+    def test_arguments_of_calls_in_templates_are_swapped(self):
+        code = ("template <class T>\nint f(T t, int a, int b) { int n = t.get(a, b); return n; }\n")
+        self.assertEqual(self.changes(code, "arguments"), [("t.get(a, b)", "t.get(b, a)")])
+
     def test_equal_and_symmetric_arguments_are_not_swapped(self):
         code = ("#include <utility>\nint g(int, int);\ntemplate <int n> int h(int, int);\n"
                 "void f(int a, int b) { std::swap(a, b); a = g(b, b) + h<1>(a, b); }\n")
@@ -213,6 +217,13 @@ class OperatorsTest(Sandbox):
         self.assertEqual([before for before, _ in self.changes(code, "lock")],
                          ["const std::lock_guard lock(m);"])
         self.assertEqual(self.changes("int f(int n) { const int m(n); return m; }\n", "lock"), [])
+
+    def test_only_a_scoped_lock_of_one_mutex_is_omitted(self):
+        code = ("#include <mutex>\nvoid f(std::mutex& m, std::mutex& n) {\n"
+                "  { std::scoped_lock lock(m); }\n  { std::scoped_lock lock(m, n); }\n"
+                "  { std::scoped_lock lock{n}; }\n  { std::unique_lock lock(n); }\n}\n")
+        self.assertEqual([before for before, _ in self.changes(code, "lock")],
+                         ["std::scoped_lock lock(m);"])
 
     def test_code_of_the_compiler_has_no_mutants(self):
         code = ("#include <cassert>\nstatic_assert(1 < 2);\nconstexpr int a = 1 + 2;\n"
