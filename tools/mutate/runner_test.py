@@ -4,8 +4,10 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
@@ -105,7 +107,8 @@ class ProgramsTest(Sandbox):
 
     def test_a_failed_simulation_finds_the_mutants_that_it_reaches(self):
         finder, messages = self.simulation(
-            self.REACHES_TWO + '[ "$*" = "--seeds 20" ] || exit 1\n'
+            '[ -z "$WEIR_MUTANTS_REACHED" ] || [ $(stat -c %s "$WEIR_MUTANTS_REACHED") = 3 ] '
+            '|| exit 1\n' + self.REACHES_TWO + '[ "$*" = "--seeds 20" ] || exit 1\n'
             '[ "$WEIR_MUTANT" = 1 ] || [ "$WEIR_MUTANT" = 2 ] && exit 3; exit 0')
         self.assertEqual(messages, [])
         verdicts = [finder.judge(self.folder, None, number) for number in range(3)]
@@ -145,7 +148,142 @@ class ProgramsTest(Sandbox):
         self.assertEqual([each.name for each in corpus.iterdir()], ["seed"])
 
 
+class TestsTest(Sandbox):
+    """The tests of the floor and those above it."""
+
+    ROOM_PATHS = ["weir/base/a.cpp", "weir/os/b_test.cpp"]
+
+    def finder(self, floor_only=False, own=0, above=0):
+        """Returns the finder and the messages of its recording. Its binaries have one test each,
+        which reaches mutant 1 and ends with the given status if that mutant is selected."""
+        for name, status in (("weir_base_test", own), ("weir_os_test", above)):
+            self.program(f"tests/{name}",
+                         'if [ -n "$WEIR_MUTANT" ]; then exit %d; fi\n'
+                         'echo %s.Passes passed 0 1 >"$WEIR_MUTANTS_RECORD"\n'
+                         'echo %s.Fails failed 0 2 >>"$WEIR_MUTANTS_RECORD"; exit 1\n'
+                         % (status, name, name))
+        finder = runner.Tests(floor_only)
+        return finder, finder.record(self.folder, finder.targets(self.room()), 3, 1, 30)
+
+    def room(self):
+        return rooms.Room("base", self.ROOM_PATHS)
+
+    def verdict(self, number=1, **options):
+        return self.finder(**options)[0].judge(self.folder, self.room(), number)
+
+    def test_the_floor_finds_a_mutant_before_the_floors_above(self):
+        self.assertEqual(self.verdict(own=1, above=1),
+                         {"found": "own", "how": "tests/weir_base_test: status 1"})
+
+    def test_the_floors_above_find_what_the_floor_does_not(self):
+        self.assertEqual(self.verdict(above=4),
+                         {"found": "above", "how": "tests/weir_os_test: status 4"})
+
+    def test_a_survivor_says_how_many_tests_reach_it(self):
+        self.assertEqual(self.verdict(), {
+            "found": "no", "how": "floor: 1 tests reach it; above: 1 tests reach it"})
+
+    def test_the_floor_may_be_tested_alone(self):
+        self.assertEqual(self.verdict(floor_only=True, above=4),
+                         {"found": "no", "how": "1 tests reach it"})
+        finder, messages = self.finder(floor_only=True)
+        self.assertEqual(finder.targets(self.room()), ["weir_base_test"])
+        self.assertEqual(len(messages), 1)
+
+    def test_tests_that_fail_without_a_mutant_are_named_and_left_out(self):
+        finder, messages = self.finder(own=1)
+        self.assertEqual(messages, [
+            f"{each}: left out, they fail without a mutant: {each}.Fails"
+            for each in ("weir_base_test", "weir_os_test")])
+        self.assertEqual(finder.judge(self.folder, self.room(), 2)["found"], "no")
+
+    def test_a_crash_of_the_tests_is_reported(self):
+        self.program("tests/weir_base_test", "exit 7")
+        finder = runner.Tests(floor_only=True)
+        self.assertEqual(finder.record(self.folder, ["weir_base_test"], 3, 1, 30),
+                         ["weir_base_test: later tests are left out: status 7 after no test"])
+
+    def test_only_the_shortest_tests_above_the_floor_are_run(self):
+        finder = runner.Tests(floor_only=False)
+        tests = [runner.Test("tests/weir_os_test", name, seconds, frozenset([1]))
+                 for name, seconds in (("A.Short", 1), ("A.Next", 10), ("A.Long", 20))]
+        with unittest.mock.patch.object(runner, "recorded", return_value=(tests, [], [])):
+            finder.record(self.folder, ["weir_os_test"], 2, 1, 30)
+        with unittest.mock.patch.object(runner, "recorded", return_value=([], [], [])):
+            finder.record(self.folder, ["weir_base_test"], 2, 1, 30)
+        self.program("tests/weir_os_test",
+                     'grep -q Long "${1#--gtest_flagfile=}" && exit 5; exit 0')
+        self.assertEqual(finder.judge(self.folder, self.room(), 1)["found"], "no")
+
+    def test_the_summary_tells_the_scores(self):
+        self.assertEqual(runner.Tests(floor_only=True).summary(1, 1, 4),
+                         "0.25 found by the tests of the floor")
+        self.assertEqual(runner.Tests(floor_only=False).summary(1, 1, 4),
+                         "0.25 found by the tests of the floor, 0.50 by all tests")
+        self.assertEqual(runner.Fuzzers(self.folder).summary(1, 0, 2),
+                         "0.50 found by 60 s of each fuzzer alone")
+
+    def test_finders_have_names_and_builds_of_their_own(self):
+        finders = (runner.Tests(True), runner.Tests(False), runner.Simulation(),
+                   runner.Fuzzers(self.folder))
+        self.assertEqual([(each.name, each.preset, each.finds_by_floor) for each in finders], [
+            ("tests-of-floor", "asan", True), ("tests", "asan", True),
+            ("simulate", "asan", False), ("fuzz", "fuzz", False)])
+
+
+class ProgramsTimeTest(Sandbox):
+    def test_a_program_may_take_eight_times_as_long_and_twenty_seconds_more(self):
+        finder = runner.Simulation()
+
+        def record(command, limit, environment, folder):
+            clock.return_value += 3
+            pathlib.Path(environment["WEIR_MUTANTS_REACHED"]).write_bytes(b"\1")
+            return 0
+
+        with unittest.mock.patch("time.monotonic", return_value=100) as clock:
+            with unittest.mock.patch.object(runner, "run", side_effect=record):
+                finder.record(self.folder, ["simulate"], 1, 1, 30)
+        with unittest.mock.patch.object(runner, "run", return_value=0) as run:
+            finder.judge(self.folder, None, 0)
+        self.assertEqual(run.call_args.args[1], 44)
+
+
 class TimeTest(unittest.TestCase):
+    def limit_of(self, seconds):
+        """Returns the time limit of tests that usually take these seconds."""
+        tests = [runner.Test("t", "A.B", each, frozenset()) for each in seconds]
+        with tempfile.TemporaryDirectory() as folder:
+            with unittest.mock.patch.object(runner, "run", return_value=0) as run:
+                runner.fails(folder, "t", 1, tests)
+        return run.call_args.args[1]
+
+    def test_tests_may_take_eight_times_as_long_and_twenty_seconds_more(self):
+        self.assertEqual(self.limit_of([1, 2]), 44)
+
+    def test_single_tests_take_at_most_twenty_seconds(self):
+        tests = [runner.Test("t", f"A.{each}", each, frozenset([1])) for each in (15, 5, 1)]
+        finder = runner.Tests(floor_only=True)
+        with unittest.mock.patch.object(runner, "recorded", return_value=(tests, [], [])):
+            finder.record("build", ["weir_base_test"], 2, 1, 30)
+        with unittest.mock.patch.object(runner, "fails", return_value="") as fails:
+            runner.SingleTests(finder).judge("build", rooms.Room("base", []), 1)
+        self.assertEqual([call.args[3][0].seconds for call in fails.call_args_list], [1, 5])
+
+    def test_tests_are_within_a_limit_that_they_equal(self):
+        tests = [runner.Test("t", name, seconds, frozenset())
+                 for name, seconds in (("a", 10), ("b", 20))]
+        self.assertEqual(runner.within(tests, 30), tests)
+
+    def test_the_first_group_has_the_forty_shortest_tests(self):
+        tests = [runner.Test("t", f"A.{each}", each, frozenset([1])) for each in range(41)]
+        with unittest.mock.patch.object(runner, "fails", return_value="") as fails:
+            runner.judge("build", 1, tests)
+            self.assertEqual([call.args[3] for call in fails.call_args_list],
+                             [tests[:40], tests[40:]])
+            fails.reset_mock()
+            runner.judge("build", 1, tests[:3])
+            self.assertEqual([call.args[3] for call in fails.call_args_list], [tests[:3]])
+
     def test_the_longest_tests_are_left_out_beyond_the_limit(self):
         tests = [runner.Test("t", name, seconds, frozenset())
                  for name, seconds in (("long", 50), ("short", 1), ("middle", 20))]
@@ -168,7 +306,8 @@ class RecordingTest(Sandbox):
         return (self.folder / "program.recording.json").exists()
 
     def test_a_recording_has_the_tests_and_what_they_reach(self):
-        tests, failed, broken = self.record(self.PASSES)
+        tests, failed, broken = self.record(
+            '[ $(stat -c %s "$WEIR_MUTANTS_REACHED") = 5 ] || exit 3\n' + self.PASSES)
         self.assertEqual(tests, [runner.Test("program", "A.Passes", 1.5, frozenset([3]))])
         self.assertEqual((failed, broken, self.is_kept()), ([], [], True))
 
@@ -178,7 +317,7 @@ class RecordingTest(Sandbox):
         for count, runs in ((5, 1), (5, 1), (6, 2)):  # 6: other mutants
             tests, failed, broken = runner.recorded(self.folder, "program", count, 1, 30)
             self.assertEqual((len(tests), failed, broken), (1, [], []))
-            self.assertEqual(tests[0].reaches, {3})
+            self.assertEqual(tests, [runner.Test("program", "A.Passes", 1.5, frozenset([3]))])
             self.assertEqual(len((self.folder / "runs").read_text()), runs)
         self.record(script + "# Changed.\n", 6)
         self.assertEqual(len((self.folder / "runs").read_text()), 3)
