@@ -106,13 +106,16 @@ TEST_F(LazyTest, IsMadeWhenItIsFirstUsedAndStopsAfterItsUser) {
   expect_order({"user gone", "store stopping", "store gone"});
 }
 
-TEST_F(LazyTest, AServiceThatWaitsForTheStartDoesNotWaitForItsLazyDependency) {
+TEST_F(LazyTest, AStoppedUserDoesNotWaitForItsLazyDependency) {
   add_store();
-  add_user();
+  const ServiceId id = add_user();
+  ASSERT_TRUE(start());
+  ASSERT_TRUE(run(app_.stop(id)));
   const auto services = app_.explain().services;
-  const auto user = std::ranges::find(services, inject::type<User>.name, &ServiceReport::name);
+  const auto user = std::ranges::find(services, id, &ServiceReport::id);
   ASSERT_NE(user, services.end());
-  EXPECT_EQ(user->waits_for, (Lines{"the app's start"}));
+  EXPECT_EQ(user->waits_for, (Lines{"App::start(id)"}));
+  stop();
 }
 
 TEST_F(LazyTest, AnUnusedServiceIsNeverMade) {
