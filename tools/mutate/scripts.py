@@ -67,13 +67,12 @@ class Finder(ast.NodeVisitor):
         for each in block:
             if isinstance(each, DROPPABLE) and not is_text(each):
                 self._add("dropped statement", each, "pass")
-            if isinstance(each, ast.If) and not each.orelse and len(each.body) == 1 and (
-                    isinstance(each.body[0], LEAVES)):
+            if isinstance(each, ast.If) and not each.orelse and isinstance(each.body[0], LEAVES):
                 self._add("error check", each, "pass")
 
     def visit_Compare(self, node):
-        other = COMPARISONS.get(type(node.ops[0]))
-        if len(node.ops) == 1 and other:
+        if len(node.ops) == 1:
+            other = COMPARISONS[type(node.ops[0])]
             left, right = self._text(node.left), self._text(node.comparators[0])
             self._add("comparison", node, f"({left} {other} {right})")
         self.generic_visit(node)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
@@ -28,6 +29,15 @@ class FinderTest(unittest.TestCase):
             ("a >= b", "(a > b)"), ("a == b", "(a != b)"), ("a != b", "(a == b)"),
             ("a in b", "(a not in b)"), ("a not in b", "(a in b)"), ("a is b", "(a is not b)")])
 
+    def test_chains_of_comparisons_stay_as_they_are(self):
+        self.assertEqual(changes("x = a < b < c\n", "comparison"), [])
+
+    def test_code_inside_of_other_code_changes(self):
+        self.assertEqual(changes("x = f(1) < 2 or g(3) and h(4 + k(5))\n", "constant"),
+                         [("1", "2"), ("2", "3"), ("3", "4"), ("4", "5"), ("5", "6")])
+        self.assertEqual(changes("x = [1] if f(2) else g(3)\n", "constant"),
+                         [("1", "2"), ("2", "3"), ("3", "4")])
+
     def test_conditions_lose_each_part_in_turn(self):
         self.assertEqual(changes("x = a and b and c\n", "condition"), [
             ("a and b and c", "(a and b)"), ("a and b and c", "(a and c)"),
@@ -48,6 +58,7 @@ class FinderTest(unittest.TestCase):
 
     def test_checks_that_leave_are_dropped(self):
         code = "def f(a):\n  if a:\n    return 1\n  if a:\n    return 2\n  else:\n    g()\n"
+        code += "  if a:\n    g()\n"
         self.assertEqual([before for before, _ in changes(code, "error check")],
                          ["if a:\n    return 1"])
 
@@ -62,6 +73,7 @@ class FinderTest(unittest.TestCase):
                          [("min", "max"), ("max", "min")])
 
     def test_neighbouring_arguments_change_places(self):
+        self.assertEqual(changes("m.f(1, 2)\n", "arguments"), [])
         self.assertEqual(changes("f(a, b.c, d.e, 1)\n", "arguments"),
                          [("f(a, b.c, d.e, 1)", "f(a, d.e, b.c, 1)")])
 
@@ -114,6 +126,28 @@ class ScriptsTest(unittest.TestCase):
         for number in range(2):
             copy = self.root / f"build/scripts-{number}/tools/a/sample.py"
             self.assertEqual(copy.read_text(), SCRIPT)
+
+    def test_each_copy_is_a_repository(self):
+        scripts.Scripts(self.root, self.root / "build", 2)
+        found = subprocess.run(
+            ["git", "-C", str(self.root / "build/scripts-1"), "rev-parse", "--show-toplevel"],
+            check=True, capture_output=True, text=True).stdout
+        self.assertEqual(found, f"{(self.root / 'build/scripts-1').resolve()}\n")
+
+    def test_tests_may_take_three_times_as_long_and_twenty_seconds_more(self):
+        limits = []
+
+        def record(command, limit, environment, folder):
+            limits.append(limit)
+            clock.return_value += 2
+            return 0
+
+        with unittest.mock.patch("time.monotonic", return_value=100) as clock:
+            with unittest.mock.patch.object(runner, "run", side_effect=record):
+                mutants = scripts.find(self.root, "tools/a/sample.py")[:1]
+                copies = scripts.Scripts(self.root, self.root / "build", 1)
+                self.assertEqual(len(list(copies.judge("tools/a", mutants))), 1)
+        self.assertEqual(limits, [600, 26])
 
     def test_tests_that_fail_without_a_fault_end_the_run(self):
         (self.root / "tools/a/sample_test.py").write_text(TEST % (4, 9))
