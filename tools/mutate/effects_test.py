@@ -171,7 +171,7 @@ DEPENDENT = [
     "touch(w.part); w.a = 1;",
     "(n > 0 ? w.list : w.more).push_back(n); w.a = w.list.back();",
     "(n > 0 ? w.list : w.more).push_back(n); w.a = w.more.back();",
-    "*w.c = n; w.b = 1;",
+    "*w.c = n; value_of(n);",
     "q[0] = 1; w.a = 2;",
     "*w.owned = 1; w.a = 1;",
     "w.row[n] = 1; w.a = 1;",
@@ -233,6 +233,17 @@ class EffectsTest(unittest.TestCase):
             mutant = operators.Mutant("a.cpp", len(code), len(code) + len(pair), 2, "order", pair,
                                       "", "")
             self.assertTrue(effects.independent_neighbours(path.parent, mutant, []))
+
+    def test_names_that_a_template_does_not_know_may_depend_on_anything(self):
+        for pair in ("t.size = a; b = 2;", "a = t.size; b = 2;", "co_await t; b = 2;"):
+            with self.subTest(pair), tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "a.cpp"
+                code = SHARED + "template <class T>\nTask f(T& t, int a, int& b) { "
+                path.write_text(f"{code}{pair} }}\n")
+                mutant = operators.Mutant("a.cpp", len(code), len(code) + len(pair), 2, "order",
+                                          pair, "", "")
+                self.assertFalse(effects.independent_neighbours(
+                    path.parent, mutant, object_code.flags_of(folder)))
 
 
 if __name__ == "__main__":

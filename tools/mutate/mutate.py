@@ -55,6 +55,11 @@ def progress(text):
         print(text, end=end, file=sys.stderr, flush=True)
 
 
+def minutes_left(seconds, done, count):
+    """Returns how long a task will still take, of which `done` of `count` parts took `seconds`."""
+    return seconds / done * (count - done) / 60
+
+
 def find_in(arguments):
     """Returns the mutants of one file. Runs in a process of its own: libclang keeps its memory."""
     root, path, flags = arguments
@@ -372,8 +377,8 @@ class Session:
                        for mutant, number in numbers.items()}
             try:
                 for done, future in enumerate(concurrent.futures.as_completed(waiting), 1):
-                    left = (time.monotonic() - begun) / done * (len(waiting) - done)
-                    progress(f"mutate: [{done}/{len(waiting)}] tested, {left / 60:.0f} min left")
+                    left = minutes_left(time.monotonic() - begun, done, len(waiting))
+                    progress(f"mutate: [{done}/{len(waiting)}] tested, {left:.0f} min left")
                     yield waiting[future], future.result()
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)

@@ -217,6 +217,9 @@ class ProgressTest(unittest.TestCase):
     def test_a_file_has_a_line_each_ten_seconds(self):
         self.assertEqual(self.printed(100, 105, 110, 110.5, 111, 121), "at 100\nat 110.5\nat 121\n")
 
+    def test_the_time_that_is_left_follows_from_the_parts_that_are_done(self):
+        self.assertEqual(mutate.minutes_left(120, 2, 6), 4)
+
     def test_a_terminal_has_one_line_that_changes(self):
         self.assertEqual(self.printed(100, 101, terminal=True), "\033[Kat 100\r\033[Kat 101\r")
 
