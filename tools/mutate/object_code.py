@@ -31,7 +31,7 @@ class ObjectCode:
     def uncounted_because(self, mutant):
         """Returns why a mutant that no test finds does not count; None if it does. Compiles it
         alone, at -O2."""
-        if mutant.after and mutant.operator in ("order", "release") and (
+        if mutant.operator in ("order", "release") and (
                 effects.independent_neighbours(self._root, mutant, flags_of(self._root))):
             return "independent neighbours"
         code = (self._root / mutant.path).read_bytes()

@@ -5,11 +5,13 @@ import pathlib
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import object_code  # noqa: E402
 import rooms  # noqa: E402
+import runner  # noqa: E402
 import schema  # noqa: E402
 from mutate_fixture import Sandbox  # noqa: E402
 
@@ -98,6 +100,12 @@ class SchemaTest(Sandbox):
             self.assertEqual(schema.number_at(rendered, 3, column), numbers[mutant])
         self.assertIsNone(schema.number_at(rendered, 2, 1))
 
+    def test_a_mutant_reaches_from_its_begin_to_its_end(self):
+        rendered = b"a\nb /*<5*/c /*<12*/d/*12>*/ e/*5>*/ f\n/*<7*/g/*7>*/"
+        columns = [schema.number_at(rendered, 2, column + 1) for column in range(36)]
+        self.assertEqual(columns, [None] * 2 + [5] * 8 + [12] * 8 + [5] * 9 + [None] * 9)
+        self.assertEqual(schema.number_at(rendered, 3, 1), 7)
+
     def test_planting_keeps_the_line_numbers(self):
         code = b"void g();\nvoid f() {\n  g();\n  g(\n  );\n}\n"
         for mutant in self.mutants(code.decode()):
@@ -161,6 +169,25 @@ class ObjectCodeTest(Sandbox):
         self.assertEqual(why["7", "7 + 1"], "same object code")
 
 
+    def test_a_header_is_compared_in_the_four_nearest_sources(self):
+        include = '#include "weir/base/a.hpp"\n'
+        sources = {f"weir/{each}.cpp": include
+                   for each in ("os/b", "base/c", "json/d", "base/e", "net/f", "base/g")}
+        compiled = []
+
+        def run(command, *rest):
+            compiled.append(next(each for each in command if each.endswith(".cpp")))
+            return original(command, *rest)
+
+        original = runner.run
+        with unittest.mock.patch.object(runner, "run", side_effect=run):
+            why = self.reasons("constexpr int f() { return 7; }\n", "weir/base/a.hpp", sources)
+        self.assertEqual(set(why.values()), {"same object code"})
+        nearest = ["base/c", "base/e", "base/g", "json/d"]
+        self.assertEqual(compiled[::2], [f"{self.folder}/weir/{each}.cpp" for each in nearest])
+        self.assertEqual(compiled[::2], compiled[1::2])
+
+
 class DrawTest(Sandbox):
     def test_a_seed_draws_the_same_mutants_from_each_operator(self):
         found = self.mutants(PROGRAM)
@@ -175,7 +202,6 @@ class DrawTest(Sandbox):
         self.assertEqual(order, schema.without_overlaps(order))
         kinds = {each.operator for each in found}
         self.assertEqual({each.operator for each in order[:len(kinds)]}, kinds)
-
 
     def test_keys_choose_mutants(self):
         found = self.mutants(PROGRAM)
