@@ -117,6 +117,18 @@ TEST(DeniedCallsDeathTest, ListeningFails) {
   }
 }
 
+// The stale file is replaced only if it is the reason of the failure.
+TEST(DeniedCallsDeathTest, BindingFailsAndKeepsAStaleFile) {
+  const TemporaryTree tree;
+  const Address path = Address::local(tree.path("a.sock")).value();
+  {
+    const Fd stale = open_listener(path).value();
+  }
+  expect_failure({denied(SYS_bind, 2, static_cast<int>(path.size()))},
+                 [&] { return error_of(open_listener(path)); });
+  EXPECT_TRUE(std::filesystem::exists(tree.path("a.sock")));
+}
+
 TEST(DeniedCallsDeathTest, RefusingNewHandshakesFails) {
   const TemporaryTree tree;
   const Fd local = open_listener(Address::local(tree.path("a.sock")).value()).value();

@@ -145,6 +145,18 @@ TEST_F(ConnectOrListen, RejectsALockThatOtherUsersMayOpen) {
   EXPECT_EQ(connect_or_listen(place_).error(), system_error(EACCES));
 }
 
+TEST_F(ConnectOrListen, RejectsEachPermissionOfOtherUsersForTheLock) {
+  const std::string lock = tree_.path("meet.lock");
+  tree_.write("meet.lock", "");
+  for (unsigned permission = 1; permission <= 0040; permission *= 2) {
+    std::filesystem::permissions(lock, std::filesystem::perms(0600 | permission));
+    EXPECT_EQ(connect_or_listen(place_).error(), system_error(EACCES)) << permission;
+    EXPECT_FALSE(std::filesystem::exists(tree_.path("meet"))) << permission;
+  }
+  std::filesystem::permissions(lock, std::filesystem::perms(0700));
+  EXPECT_TRUE(connect_or_listen(place_));
+}
+
 TEST_F(ConnectOrListen, RejectsALockOfAnotherUser) {
   if (effective_user_id() != 0) GTEST_SKIP() << "only root can give a file to another user";
   const std::string lock = tree_.path("meet.lock");

@@ -277,6 +277,45 @@ TEST_F(CgroupTest, TheInnermostCpusetThatIsNotEmptyApplies) {
   EXPECT_THAT(read().cpuset.value(), ElementsAre(2));
 }
 
+// The effective set includes the restrictions of the parents, which the other set may lack.
+TEST_F(CgroupTest, TheEffectiveCpusetOfAGroupGoesBeforeItsOtherSet) {
+  use_v1("/a");
+  const std::string cpuset = "sys/fs/cgroup/cpuset/a/";
+  tree_.write(cpuset + "cpuset.cpus", "0-7\n");
+  EXPECT_THAT(read().cpuset.value(), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  tree_.write(cpuset + "cpuset.effective_cpus", "2\n");
+  EXPECT_THAT(read().cpuset.value(), ElementsAre(2));
+}
+
+TEST_F(CgroupTest, AnInvalidCpusetIsReportedAndTheNextOneApplies) {
+  use_v1("/a/b");
+  const std::string cpuset = "sys/fs/cgroup/cpuset/";
+  tree_.write(cpuset + "cpuset.cpus", "0-7\n");
+  tree_.write(cpuset + "a/cpuset.cpus", "0-3\n");
+  tree_.write(cpuset + "a/b/cpuset.effective_cpus", "some\n");
+  EXPECT_THAT(read().cpuset.value(), ElementsAre(0, 1, 2, 3));
+  tree_.write(cpuset + "a/b/cpuset.cpus", "1\n");
+  EXPECT_THAT(read().cpuset.value(), ElementsAre(1));
+  EXPECT_THAT(read().warnings,
+              ElementsAre("/sys/fs/cgroup/cpuset/a/b/cpuset.effective_cpus holds \"some\""));
+}
+
+TEST_F(CgroupTest, TakesTheSmallestTasksAndMemoryOfBothVersions) {
+  tree_.write("proc/self/cgroup", "8:pids:/a\n4:memory:/a\n0::/b\n");
+  const std::string pids_v1 = "sys/fs/cgroup/pids/a/pids.max";
+  const std::string pids_v2 = "sys/fs/cgroup/b/pids.max";
+  const std::string memory_v1 = "sys/fs/cgroup/memory/a/memory.limit_in_bytes";
+  const std::string memory_v2 = "sys/fs/cgroup/b/memory.max";
+  for (const bool first_is_smaller : {true, false}) {
+    tree_.write(pids_v1, first_is_smaller ? "10" : "20");
+    tree_.write(pids_v2, first_is_smaller ? "20" : "10");
+    tree_.write(memory_v1, first_is_smaller ? "1000" : "2000");
+    tree_.write(memory_v2, first_is_smaller ? "2000" : "1000");
+    EXPECT_EQ(read().tasks_left, 10) << first_is_smaller;
+    EXPECT_EQ(read().memory_bytes, 1000) << first_is_smaller;
+  }
+}
+
 TEST_F(CgroupTest, ReportsAndIgnoresInvalidValues) {
   use_v2("/a/b");
   tree_.write("sys/fs/cgroup/a/cpu.max", "150000 100000\n");

@@ -86,6 +86,26 @@ TEST_F(TopologyTest, ReadsTheOlderSiblingsFile) {
   EXPECT_EQ(cpus(read("0-1")), "0");
 }
 
+TEST_F(TopologyTest, ReadsTheOlderSiblingsFileOnlyIfTheNewerOneIsOfNoUse) {
+  tree_.write("sys/devices/system/cpu/online", "0-1");
+  for (const int cpu : {0, 1}) write_siblings(cpu, "0-1", "thread_siblings_list");
+  for (const std::string_view of_no_use : {"", "x", "2"}) {
+    for (const int cpu : {0, 1}) write_siblings(cpu, of_no_use);
+    EXPECT_EQ(cpus(read("0-1")), "0") << of_no_use;
+  }
+  for (const int cpu : {0, 1}) write_siblings(cpu, std::to_string(cpu));
+  EXPECT_EQ(cpus(read("0-1")), "0 1");
+}
+
+TEST_F(TopologyTest, NumaNodesMayHaveGapsAndNoCpus) {
+  machine("0-2", {"0", "1", "2"});
+  tree_.write("sys/devices/system/node/online", "0,2-3\n");
+  tree_.write("sys/devices/system/node/node0/cpulist", "2\n");
+  tree_.write("sys/devices/system/node/node2/cpulist", "\n");
+  tree_.write("sys/devices/system/node/node3/cpulist", "0-1\n");
+  EXPECT_EQ(cpus(read("0-2")), "2 0@3 1@3");
+}
+
 TEST_F(TopologyTest, TheLowestAllowedSiblingRepresentsItsCore) {
   machine("0-7", {"0,4", "1,5", "2,6", "3,7"});
   const Topology topology = read("3-5");

@@ -59,6 +59,18 @@ TEST(ChildProcess, EndsByASignal) {
   EXPECT_EQ(end.to_string(), "killed by signal 9 (Killed)");
 }
 
+TEST(ChildProcess, GetsTheGivenSignal) {
+  for (const int signal : {SIGTERM, SIGHUP, SIGUSR1}) {
+    ChildProcess child = child_that([signal] {
+      std::signal(signal, SIG_DFL);
+      return sleep_forever();
+    });
+    child.signal(0);  // only checks that the child exists
+    child.signal(signal);
+    EXPECT_TRUE(child.wait().killed_by(signal)) << signal;
+  }
+}
+
 TEST(ChildProcess, IsWaitedForUntilItEnds) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
