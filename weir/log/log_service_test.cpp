@@ -485,6 +485,22 @@ TEST_F(LogServiceTest, RecordsOfSeveralCoresAreSortedByTime) {
   }
 }
 
+// The writer thread does not run between the records. Threads without a loop share a buffer.
+TEST_F(LogServiceTest, RecordsThatWaitInSeveralBuffersAreSortedByTime) {
+  Texts expected;
+  const auto log_in_turns = [&]() -> Task<> {
+    for (int number = 0; number < 6; ++number) {
+      platform_.set_wall_time(WallTime(std::chrono::seconds(number)));
+      const auto record = [&] { logs_->logger("a").info("record", field("i", number)); };
+      number % 2 == 0 ? record() : std::thread(record).join();
+      expected.push_back("a: record i=" + std::to_string(number));
+    }
+    co_return;
+  };
+  weir::run(*loop_, log_in_turns());
+  EXPECT_EQ(texts(), expected);
+}
+
 // The id of a logger names the buffer; buffer 0 is the shared one.
 TEST_F(LogServiceTest, LoopsBeyondTheFirst1024ShareABuffer) {
   LogOptions options;
