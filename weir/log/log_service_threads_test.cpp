@@ -83,6 +83,24 @@ class BlockingSink : public MemorySink {
   Gate& gate_;
 };
 
+TEST(LogServiceThreads, AReportMayBeReadWhileCoresLogTheirFirstRecords) {
+  for (int round = 0; round < 5; ++round) {
+    StoredLog stored;
+    OsPlatform platform;
+    LogService logs(platform, LogOptions(), one_sink<MemorySink>(stored));
+    const Logger log = logs.logger("a");
+    std::atomic<bool> ended{false};
+    std::jthread reader([&] {
+      while (!ended.load()) EXPECT_EQ(logs.report().dropped, 0U);
+    });
+    Runtime runtime(platform, cores(3));
+    EXPECT_EQ(runtime.run_on_each_core(log_numbers, std::cref(log), 3), 0);
+    ended.store(true);
+    logs.flush();
+    EXPECT_EQ(logs.report().written, 9U);
+  }
+}
+
 TEST(LogServiceThreads, AHangingSinkDoesNotBlockCores) {
   constexpr std::uint64_t count = 5000;
   StoredLog stored;
