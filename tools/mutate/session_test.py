@@ -293,6 +293,25 @@ class SessionTest(unittest.TestCase):
         self.addCleanup(page.unlink)
         text = self.run_tool("--only", key)
         self.assertIn("(explained: test)", text)
+        self.assertNotIn("without the", text)
+        above = self.line("number % 2 == 0 -> number % 2 != 0").split()[2]
+        self.assertIn("without the 1 that docs/mutants.md explains: 0.00 found by the tests of the "
+                      "floor, 1.00 by all tests", self.run_tool("--only", key, above))
+
+    def test_survivors_are_listed_in_the_order_of_their_file(self):
+        lines = [int(each) for each in re.findall(r"survived .*limit.cpp:(\d+)", self.first)]
+        self.assertGreater(len(lines), 1)
+        self.assertEqual(lines, sorted(lines))
+
+    def test_rooms_without_fuzzers_have_no_faults_for_fuzzers(self):
+        for finder, room, count in (("fuzz", "base", 2), ("fuzz", "os", 0),
+                                    ("simulate", "tools/sample", 0)):
+            drawn = self.run_tool("--by", finder, "--count", "2", "--list", room=room)
+            self.assertEqual(len(drawn.splitlines()), count)
+
+    def test_all_floors_and_tools_are_tested_by_default(self):
+        with self.assertRaisesRegex(SystemExit, "no such room: tools/weir"):
+            mutate.main(self.root, ["--list"])  # the sample lacks the tools
 
 
 class PoolTest(unittest.TestCase):
