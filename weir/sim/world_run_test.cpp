@@ -241,6 +241,22 @@ TEST(WorldTurns, SomeAreLate) {
   }
 }
 
+TEST(WorldTurns, TheRestOfAKilledProcessIsNotPaused) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    WorldOptions options = without_jitter(seed);
+    options.jitter.late_turn = 0.9;
+    options.jitter.late_turn_max = 1h;
+    World world(options);
+    Host& host = world.host("host");
+    host.start(main_for(1000h));
+    const Instant start = world.now();
+    world.schedule(30min, [&] { host.kill(); });
+    const WorldReport report = world.run_until_done(2000h);
+    EXPECT_TRUE(report.ok()) << report.text();
+    EXPECT_EQ(world.now() - start, 30min) << "seed " << seed;
+  }
+}
+
 /// Returns the last line of the trace of two hosts whose tasks only sleep, for `time` in all.
 std::string trace_of_turns(std::uint64_t seed, const std::string& name, Duration time) {
   World world({.seed = seed, .jitter = no_jitter, .trace = true});
@@ -288,6 +304,19 @@ TEST(WorldTrace, NamesTheCoreOfEachOperation) {
   EchoWorld silent(without_jitter());
   EXPECT_TRUE(silent.run().ok());
   EXPECT_EQ(silent.world.trace(), "");
+}
+
+TEST(WorldTrace, LinesOfChecksBelongToNoCore) {
+  World world({.seed = 1, .jitter = no_jitter, .trace = true});
+  Host& host = world.host("host");
+  world.always("logs", [&] {
+    host.log("checked");
+    return std::string();
+  });
+  host.start(main_for(1s));
+  EXPECT_TRUE(world.run_until_done(1h).ok());
+  EXPECT_THAT(world.trace(), HasSubstr("1.000000000 - host: checked\n"));
+  EXPECT_THAT(world.trace(), testing::Not(HasSubstr("host/0 host: checked")));
 }
 
 TEST(WorldChecks, RunAtTheEndOfEachRun) {

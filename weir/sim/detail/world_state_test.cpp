@@ -110,6 +110,14 @@ TEST(BlockingCallDetector, AllowsAFunctionThatUsesCpuTimeBetweenItsSleeps) {
   waking.join();
 }
 
+// The other thread uses more CPU time than this thread may sleep in a function.
+TEST(BlockingCallDetector, AllowsAThreadToSleepAfterAFunction) {
+  BlockingCallDetector detector(100ms, "the replay");
+  detector.on_call_begin();
+  detector.on_call_end();
+  std::thread([] { use_cpu(500ms); }).join();
+}
+
 /// The smallest and the largest of many values.
 struct Range {
   Duration least = Duration::max();
