@@ -311,6 +311,35 @@ TEST(HttpTrafficViolations, TheFirstViolatingConnectionIsNamed) {
 }
 
 // A server without responses makes every plan visible.
+/// Describes the answers of a connection with one HEAD request: "200 body", with '-' if it is
+/// incomplete.
+std::string answers_to_head(std::string_view received) {
+  HttpConnection connection;
+  HttpRequest& request = connection.requests.emplace_back();
+  request.method = "HEAD";
+  connection.received = received;
+  std::string text;
+  for (const HttpResponse& each : connection.answers()) {
+    text += std::to_string(each.status) + " " + each.body + (each.complete ? "|" : "-|");
+  }
+  return text;
+}
+
+TEST(HttpTrafficAnswers, AreTheFinalResponses) {
+  const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+  const std::string interim = "HTTP/1.1 100 Continue\r\n\r\n";
+  const std::string rejection = "HTTP/1.1 503 X\r\nContent-Length: 5\r\n\r\n";
+  EXPECT_EQ(answers_to_head(""), "");
+  EXPECT_EQ(answers_to_head(ok), "200 |");
+  EXPECT_EQ(answers_to_head(interim), "");
+  EXPECT_EQ(answers_to_head(interim + ok), "200 |");
+  EXPECT_EQ(answers_to_head(ok + interim), "200 |");
+  EXPECT_EQ(answers_to_head(interim.substr(0, 12)), "0 -|");
+  EXPECT_EQ(answers_to_head(rejection + "later"), "503 later|")
+      << "it is sent before the method is known";
+  EXPECT_EQ(answers_to_head(rejection + "late"), "503 late-|");
+}
+
 TEST(HttpTrafficPlans, AreDrawnForEachConnection) {
   std::multiset<Mode> modes;
   std::set<std::size_t> counts;
