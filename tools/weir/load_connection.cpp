@@ -36,7 +36,7 @@ Task<> LoadConnection::open() {
     co_return;
   }
   const std::error_code error = stream.error();
-  if (error == Errc::cancelled) co_return;
+  if (error == Errc::cancelled) co_return worker_.on_cancelled();
   failed_ = true;
   const LoadError fault = error == std::errc::connection_refused ? LoadError::refused
                           : error == Errc::timed_out             ? LoadError::timed_out
@@ -215,8 +215,10 @@ LoadConnection::Exchange LoadConnection::on_io_error(std::error_code error) {
     if (reader_.error() != ResponseError::none) return on_response_error();
   }
   count_lost(abandoned_ ? result.abandoned : result.unanswered);
-  // The load has ended, or its caller has cancelled it.
-  if (error == Errc::cancelled && !timed_out_) return Exchange::over;
+  if (error == Errc::cancelled && !timed_out_) {
+    if (!abandoned_) worker_.on_cancelled();
+    return Exchange::over;
+  }
   failed_ = true;
   const LoadError fault = timed_out_                     ? LoadError::timed_out
                           : error == Errc::end_of_stream ? LoadError::ended

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "weir/http.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/task/sleep.hpp"
@@ -602,6 +607,71 @@ TEST_F(Load, DrainingTheLoopEndsTheMeasuredTime) {
   EXPECT_EQ(result.responses, 11U);
   EXPECT_EQ(result.unsent, 0U) << "no request is due after the end";
   EXPECT_EQ(result.latency.count(), 11U);
+}
+
+/// Puts a load on a server that accepts no connection. `queued` connections wait already.
+Task<LoadResult> load_on_queue(ListenOptions options, unsigned queued, LoadPlan plan) {
+  const auto listener = co_await tcp::listen(endpoint, options);
+  EXPECT_TRUE(listener);
+  std::vector<tcp::Stream> waiting;
+  for (; queued != 0; --queued) {
+    auto stream = co_await tcp::connect(endpoint);
+    EXPECT_TRUE(stream);
+    waiting.push_back(std::move(*stream));
+  }
+  co_return co_await generate_load(std::move(plan));
+}
+
+TEST_F(Load, AConnectThatTimesOutIsAnError) {
+  const ListenOptions small{.backlog = 0};
+  LoadPlan plan = plan_of(1, 3);
+  plan.timeout = 2s;
+  const LoadResult result = run_made(load_on_queue, small, 1U, plan);
+  EXPECT_EQ(result.errors.of(LoadError::timed_out), 3U);
+  EXPECT_EQ(result.errors.total(), 3U);
+  EXPECT_EQ(result.unanswered, 3U);
+  EXPECT_EQ(result.connections, 0U);
+  EXPECT_EQ(elapsed(), 6020ms) << "with a pause of 10 ms before the second and third request";
+}
+
+/// A load that is cancelled after 900 ms, and its result.
+struct CancelledLoad {
+  const char* what;
+  std::optional<std::uint64_t> requests;
+  double rate;
+  bool new_connections;
+  unsigned queued;
+  std::uint64_t unanswered;
+};
+
+TEST_F(Load, ACancelledLoadEndsImmediatelyWithoutErrors) {
+  for (const CancelledLoad& each : {
+           CancelledLoad{"a number of requests", 7, 0, false, 0, 3},
+           CancelledLoad{"a time", std::nullopt, 0, false, 0, 3},
+           CancelledLoad{"a fixed rate", std::nullopt, 3, false, 0, 3},
+           CancelledLoad{"new connections", 7, 0, true, 0, 3},
+           CancelledLoad{"new connections for a time", std::nullopt, 0, true, 0, 3},
+           CancelledLoad{"connects", 7, 0, false, 1, 0},
+           CancelledLoad{"connects for a time", std::nullopt, 0, false, 1, 0},
+           CancelledLoad{"new connects for a time", std::nullopt, 0, true, 1, 0},
+       }) {
+    SCOPED_TRACE(each.what);
+    const ListenOptions options{.backlog = each.queued == 0 ? 10 : 0};
+    LoadPlan plan = plan_of(3, each.requests);
+    plan.rate = each.rate;
+    plan.new_connections = each.new_connections;
+    plan.length = 10s;
+    plan.abandon = true;
+    CancelSource cancel;
+    const Instant begun = platform_.now();
+    platform_.at(begun + 900ms, [&cancel] { cancel.cancel(); });
+    const LoadResult result = run(load_on_queue(options, each.queued, plan), &cancel);
+    EXPECT_EQ(platform_.now() - begun, 900ms);
+    EXPECT_EQ(result.errors.total(), 0U);
+    EXPECT_EQ(result.unanswered, each.unanswered);
+    EXPECT_EQ(result.abandoned + result.unsent + result.responses, 0U);
+    EXPECT_EQ(result.connections, each.unanswered);
+  }
 }
 
 }  // namespace

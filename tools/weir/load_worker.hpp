@@ -35,6 +35,11 @@ class LoadWorker : DrainObserver {
   /// Takes at most `wanted` requests from those that are left.
   /// Returns: the number of requests that may be sent now; 0 if the load is over.
   unsigned acquire_requests(unsigned wanted) noexcept;
+  /// Ends the load after its caller has cancelled it. Requests in progress count as unanswered.
+  void on_cancelled() {
+    plan_.abandon = false;
+    finish();
+  }
   /// Counts a request that could not be sent, if the plan has a number of requests.
   void count_lost_request() noexcept {
     if (plan_.requests) result_.unanswered += plan_.new_connections ? 1 : acquire_requests(1);
