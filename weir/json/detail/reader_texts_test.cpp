@@ -1,10 +1,13 @@
 // Tests of reading strings: escapes, surrogates, UTF-8 and limits.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weir/json/read.hpp"
+#include "weir/json/write.hpp"
 
 namespace weir::json {
 namespace {
@@ -91,6 +94,48 @@ TEST(Texts, OtherKindsAreErrors) {
   EXPECT_EQ(error_of("12"), "expected a string, found a number 0");
   EXPECT_EQ(error_of("'a'"), "expected a string, found ''' 0");
   EXPECT_EQ(error_of(""), "expected a string, found the end of the text 0");
+}
+
+struct Things {
+  std::string name;
+  std::vector<int> list;
+  bool flag = false;
+  std::optional<int> none;
+  double size = 0;
+};
+struct Nothing {};
+
+/// Returns the value that `text` is read as, or the error.
+template <class T>
+std::string outcome_of(std::string_view text) {
+  const auto result = read<T>(text, {.unknown_fields = UnknownFields::skip});
+  return result ? write(*result) : result.error().message();
+}
+
+/// Reads every beginning of `whole`, both as a view of `whole` and as a copy that nothing follows.
+template <class T>
+void expect_end_of_view(std::string_view whole) {
+  for (std::size_t size = 0; size <= whole.size(); ++size) {
+    const std::vector<char> copy(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_EQ(outcome_of<T>(whole.substr(0, size)),
+              outcome_of<T>(std::string_view(copy.data(), copy.size())))
+        << whole.substr(0, size);
+  }
+}
+
+TEST(Texts, ATextEndsWhereItsViewEnds) {
+  const std::string_view object =
+      R"({"list":[12, 3],"name":"a\ud834\udd1eé\n","flag":true,"none":null,"size":-1.5e+2})";
+  ASSERT_TRUE(read<Things>(object));
+  expect_end_of_view<Things>(object);
+  expect_end_of_view<Nothing>(object);
+  EXPECT_EQ(outcome_of<Things>(object.substr(0, 3)), "an unterminated string (at byte 1)");
+  expect_end_of_view<double>("-12.50e+37 ");
+  EXPECT_EQ(outcome_of<double>(std::string_view("12.5").substr(0, 2)), "12.0");
+  expect_end_of_view<int>("-1234567 ");
+  EXPECT_EQ(outcome_of<int>(std::string_view("1234").substr(0, 3)), "123");
+  expect_end_of_view<bool>("false ");
+  expect_end_of_view<std::string>(R"( "a long text of more than 16 bytes é \u00e4 \"ends\"" )");
 }
 
 }  // namespace
