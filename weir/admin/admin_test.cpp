@@ -1,10 +1,13 @@
 // Tests of the admin routes.
 #include "weir/admin/admin.hpp"
 
+#include <atomic>
+#include <deque>
 #include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -187,6 +190,42 @@ Task<> ask_repeatedly(Scope&, const http::Router& router) {
               "\"rejected\":0,\"failures\":0},{\"core\":1,\"handled\":0,\"per_second\":0.0,"
               "\"rejected\":0,\"failures\":0}]}");
   }
+}
+
+/// The routers of several rounds. In each round, two cores begin at the same time.
+struct Rounds {
+  std::deque<http::Router> routers;
+  std::atomic<unsigned> arrivals{0};
+};
+
+Task<> ask_in_rounds(Scope&, Rounds& rounds) {
+  unsigned arrivals = 0;
+  for (const http::Router& router : rounds.routers) {
+    http::TextRequest request("GET /weir/services.json");
+    http::RouteMatch match;
+    router.match(request.head(), match);
+    ++rounds.arrivals;
+    arrivals += 2;
+    while (rounds.arrivals.load() < arrivals) std::this_thread::yield();
+    const http::Response response = co_await match.start(request.request());
+    EXPECT_EQ(response.status(), http::Status::ok);
+  }
+}
+
+// Each round has new routes, because the first request of all samples the counters.
+TEST(AdminOnThreads, CoresMaySendTheFirstRequestsAtTheSameTime) {
+  RuntimeOptions options;
+  options.cores = 2;
+  options.pin = false;
+  options.announce = false;
+  Runtime runtime(options);
+  App app;
+  EventBus bus(2);
+  Rounds rounds;
+  for (int round = 0; round < 300; ++round) {
+    mount_admin(rounds.routers.emplace_back(), app, {.events = &bus});
+  }
+  EXPECT_EQ(runtime.run_on_each_core(ask_in_rounds, std::ref(rounds)), 0);
 }
 
 TEST(AdminOnThreads, AllCoresMayServeTheRoutesAtTheSameTime) {
