@@ -104,6 +104,21 @@ TEST(CheckCommand, ReportsFailuresByExitStatusAndText) {
   EXPECT_TRUE(output.contains("0 passed, 1 failed, 0 not applicable, in ")) << output;
 }
 
+TEST(CheckCommand, PostsToThePathOfGetUnlessAnotherIsGiven) {
+  const auto printed = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--only", "host-05", "--timeout", "60"});
+    std::string output;
+    check_live({}, std::move(arguments), output);
+    return output;
+  };
+  std::string output = printed({"--path", "/?x=1"});
+  EXPECT_TRUE(output.contains("\n  GET /?x=1 answers 200, POST /?x=1 answers 200\n")) << output;
+  output = printed({"--path", "/?x=1", "--post-path", "/?y=2"});
+  EXPECT_TRUE(output.contains("\n  GET /?x=1 answers 200, POST /?y=2 answers 200\n")) << output;
+  output = printed({"--post-path", "/?y=2"});
+  EXPECT_TRUE(output.contains("\n  GET / answers 200, POST /?y=2 answers 200\n")) << output;
+}
+
 TEST(CheckCommand, ReportsJson) {
   std::string output;
   EXPECT_EQ(check_live({}, {"--only", "host-05", "--json", "--timeout", "60"}, output), 0);

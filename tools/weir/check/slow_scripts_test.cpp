@@ -162,6 +162,20 @@ TEST_F(SlowScripts, AClientThatDoesNotReadStopsTheServer) {
   EXPECT_EQ(verdict_.kind, VerdictKind::failed);
 }
 
+TEST_F(SlowScripts, AServerThatStopsReadingGetsNoMoreRequests) {
+  const auto deaf = [this](tcp::Stream stream) -> Task<> {
+    static const Answer ok = [](std::string_view, unsigned) { return Reply{response(200)}; };
+    if (connections_ == 1) {
+      static_cast<void>(co_await sleep(60s));
+    } else {
+      co_await answer_requests(std::move(stream), ok);
+    }
+  };
+  const Instant begun = platform_.now();
+  EXPECT_EQ(check("slow/reader", deaf), "passed: the server read 64 KiB of requests");
+  EXPECT_EQ(platform_.now() - begun, 2500ms) << "1 s for the last batch, and three pauses";
+}
+
 TEST_F(SlowScripts, EachCaseFailsWithoutAServer) {
   const CaseRegistry registry;
   std::size_t scripts = 0;
