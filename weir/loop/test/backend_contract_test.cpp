@@ -12,7 +12,9 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 
+#include "weir/base/detail/block_pool.hpp"
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
@@ -185,6 +187,47 @@ TEST(BackendContractSubjects, AreTheRequestedBackends) {
     std::string name(environment->platform().make_backend(each.choice, ready)->backend->name());
     std::replace_if(name.begin(), name.end(), [](char c) { return c == ':' || c == '.'; }, '_');
     EXPECT_EQ(name, each.name);
+  }
+}
+
+/// Adopts a socket of each role, which no operation uses.
+void adopt_each_role(Platform& platform, Backend& backend) {
+  const os::Address loopback = os::Address::loopback(0);
+  auto listener = platform.listen(loopback, {});
+  auto stream = platform.open_stream(loopback);
+  auto datagrams = platform.open_datagrams({.local = loopback});
+  ASSERT_TRUE(listener && stream && datagrams);
+  EXPECT_TRUE(backend.adopt(std::move(*listener), {.role = SocketRole::listener}));
+  EXPECT_TRUE(backend.adopt(std::move(*stream), {.role = SocketRole::stream}));
+  EXPECT_TRUE(backend.adopt(std::move(*datagrams), {.role = SocketRole::datagrams}));
+}
+
+enum class Wait { never, on_this_thread, on_another_thread };
+
+/// Destroys a backend with open sockets after it has waited.
+void destroy_with_open_sockets(const Candidate& candidate, Platform& platform, Wait wait) {
+  BlockPool pool;
+  const ScopedBlockPool use(pool);
+  RunQueue ready;
+  const auto made = platform.make_backend(candidate.choice, ready);
+  ASSERT_TRUE(made);
+  adopt_each_role(platform, *made->backend);
+  if (wait == Wait::on_this_thread) made->backend->wait(Instant::min());
+  if (wait == Wait::on_another_thread) {
+    std::thread([&] { made->backend->wait(Instant::min()); }).join();
+  }
+}
+
+TEST(BackendContractSubjects, CloseTheSocketsThatAreLeftOpen) {
+  for (const Candidate& each : candidates()) {
+    const auto environment = make_environment(each);
+    destroy_with_open_sockets(each, environment->platform(), Wait::never);  // opens what stays open
+    const std::size_t before = environment->open_descriptors();
+    for (const Wait wait : {Wait::never, Wait::on_this_thread, Wait::on_another_thread}) {
+      destroy_with_open_sockets(each, environment->platform(), wait);
+      EXPECT_EQ(environment->open_descriptors(), before)
+          << each.name << ' ' << static_cast<int>(wait);
+    }
   }
 }
 

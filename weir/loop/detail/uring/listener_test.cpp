@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -249,6 +250,31 @@ TEST_F(UringListenerTest, ClosingAPausedListenerEndsThePause) {
   listener_->stop(context_);
   EXPECT_FALSE(is_waiting());
   EXPECT_TRUE(recorded().empty());
+}
+
+TEST_F(UringListenerTest, CancelsTheRequestThatItHasArmed) {
+  const std::vector<std::function<void()>> ways = {
+      [&] { listener_->stop_accepting(context_); },
+      [&] { listener_->stop(context_); },
+      [&] {  // until its queue is full
+        for (int connection = 1; connection <= 64; ++connection) complete(connection);
+      },
+  };
+  for (const auto& cancel : ways) {
+    listener_.emplace(3, false);
+    context_.sockets.push_back(*listener_);
+    Accept accept;
+    EXPECT_FALSE(listener_->accept(context_, accept));
+    const auto armed = recorded();
+    ASSERT_EQ(armed.size(), 1U);
+    listener_->cancel(context_, accept);
+    EXPECT_EQ(run_ready(), 1);
+    cancel();
+    const auto cancellation = recorded();
+    ASSERT_EQ(cancellation.size(), 1U);
+    EXPECT_EQ(cancellation[0].opcode, IORING_OP_ASYNC_CANCEL);
+    EXPECT_EQ(cancellation[0].addr, armed[0].user_data);
+  }
 }
 
 TEST_F(UringListenerTest, KnowsIfItsSocketIsShared) {

@@ -270,6 +270,28 @@ TEST_P(UringTest, ClosesTheConnectionsThatNoOperationTook) {
   EXPECT_TRUE(sees_the_end(clients[2]));
 }
 
+// Another loop or process serves the socket from then on.
+TEST_P(UringTest, AClosedListenerOfASharedSocketAcceptsNoMore) {
+  auto listener = os::open_listener(os::Address::loopback(0));
+  const os::Fd shared = os::duplicate(listener->get()).value();
+  const auto address = *os::local_address(shared.get());
+  const SocketOptions options{.role = SocketRole::listener, .shared = true};
+  auto socket =
+      backend().adopt(Descriptor(fixture_->platform(), listener->release()), options).value();
+  Accept accept;
+  ASSERT_FALSE(backend().accept(*socket, accept));
+  backend().cancel(accept);
+  fixture_->finish(accept);
+  turn_now();
+  backend().close(*socket);
+  turn_now();
+  auto client = os::open_stream(os::AddressFamily::ipv4);
+  ASSERT_TRUE(os::start_connect(client->get(), address));
+  turn_now();
+  pollfd waiting{shared.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&waiting, 1, 10'000), 1) << "the closed listener took the connection";
+}
+
 TEST_P(UringTest, AHangupEndsTheWait) {
   auto pair = fixture_->connect_tcp();
   RecordedHangup hangup;
@@ -481,6 +503,48 @@ TEST_P(UringTest, ManyOperationsAtTheSameTimeAllFinish) {
   // Newer kernels release some in each turn, not all at the same time.
   for (std::size_t i = 0; i < count; i += 16) turn_now();
   for (const os::Fd& each : theirs) EXPECT_TRUE(sees_the_end(each));
+}
+
+/// Returns the number of requests that the rings of this process have submitted, as the kernel
+/// shows it; 0 if it does not.
+std::size_t submitted() {
+  const std::string prefix = "CachedSqHead:";
+  std::size_t count = 0;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+    std::ifstream lines(each.path());
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with(prefix)) count += std::stoul(line.substr(prefix.size()));
+    }
+  }
+  return count;
+}
+
+// The data of more than two thirds of the streams finds no buffer at first.
+TEST_P(UringTest, NoMoreStreamsTryAgainThanThereAreBuffers) {
+  constexpr std::size_t buffers = 256;
+  constexpr std::size_t count = 3 * buffers;
+  turn_now();
+  const std::size_t before = submitted();
+  if (before == 0) GTEST_SKIP() << "the kernel does not show what was submitted";
+  ASSERT_GE(fixture_->platform().descriptor_limit().descriptors_max, 3 * count);
+  std::vector<os::Fd> theirs;
+  std::vector<Socket*> ours;
+  std::vector<std::unique_ptr<Receive>> receives;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto pair = os::open_socket_pair();
+    theirs.push_back(std::move(pair->second));
+    send_all(theirs.back(), "x");
+    ours.push_back(fixture_->adopt(std::move(pair->first)));
+    receives.push_back(std::make_unique<Receive>());
+    ASSERT_FALSE(backend().receive(*ours.back(), *receives.back()));
+  }
+  for (const auto& each : receives) {
+    if (each->runs == 0) fixture_->finish(*each);
+  }
+  const std::size_t attempts = submitted() - before;
+  EXPECT_GT(attempts, count) << "the test needs streams that find no buffer";
+  EXPECT_LE(attempts, count + (count - buffers)) << "a second attempt failed again";
+  for (Socket* each : ours) backend().close(*each);
 }
 
 // The kernel keeps completions for which the queue has no room.
