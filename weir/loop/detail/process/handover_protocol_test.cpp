@@ -491,6 +491,35 @@ TEST_F(HandoverProtocolTest, AnAnswerInTheLastMomentCounts) {
   EXPECT_EQ(delegate_.calls, (Texts{"prepare", "owned", "taken over"}));
 }
 
+TEST_F(HandoverProtocolTest, ANewerProcessThatDoesNotTakeOverServesNoOtherProcess) {
+  struct {
+    bool prepares;
+    std::vector<PeerEvent> events;
+  } const cases[] = {
+      {false, {}},
+      {true, {{ReceiveResult::timed_out}, {ReceiveResult::timed_out}}},
+      {true, {{ReceiveResult::invalid}}},
+      {true, {{ReceiveResult::message, {.kind = Kind::reject, .text = "no"}}}},
+  };
+  for (const auto& each : cases) {
+    HandoverProtocol protocol(platform_, options_, endpoint_);
+    Peer& older = offering_peer();
+    EXPECT_EQ(protocol.begin(), "");
+    older.events.insert(older.events.end(), each.events.begin(), each.events.end());
+    Peer& next = requesting_peer();
+    endpoint_.on_idle = [&] { protocol.stop(); };
+    endpoint_.calls.clear();
+    delegate_.prepares = each.prepares;
+    protocol.on_accepting();
+    protocol.run(delegate_);
+    EXPECT_TRUE(next.timeouts.empty()) << "its messages are not read";
+    EXPECT_TRUE(next.sent.empty());
+    EXPECT_EQ(endpoint_.calls, Texts{"close"}) << "the older process still owns the name";
+    endpoint_.newer.clear();
+  }
+  EXPECT_TRUE(platform_.logged().empty()) << "no newer process can take over here";
+}
+
 // --- the older process ---------------------------------------------------------------------------
 
 TEST_F(HandoverProtocolTest, AnOlderProcessHandsOver) {

@@ -492,6 +492,31 @@ TEST_F(OsHandoverConnectionTest, AcceptsAProcessOfThisUser) {
   EXPECT_EQ(ours_->peer_rejection_reason(), "");
 }
 
+/// Returns why a process of user `own` rejects a connection to a process of user `peer`.
+std::string rejection_of(uid_t own, uid_t peer) {
+  QuietPlatform platform;
+  const os::Fd event = os::open_event().value();
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::seteuid(peer), 0);
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
+  EXPECT_EQ(::seteuid(0), 0);
+  const os::Fd other(ends[1]);
+  OsHandoverConnection connection(platform, os::Fd(ends[0]), event.get());
+  EXPECT_EQ(::seteuid(own), 0);
+  std::string reason = connection.peer_rejection_reason();
+  EXPECT_EQ(::seteuid(0), 0);
+  return reason;
+}
+
+TEST(OsHandoverConnection, RejectsOtherUsersExceptRoot) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can act as several users";
+  EXPECT_EQ(rejection_of(0, 0), "");
+  EXPECT_EQ(rejection_of(0, 65533), "the process there belongs to user 65533");
+  EXPECT_EQ(rejection_of(65534, 0), "");
+  EXPECT_EQ(rejection_of(65534, 65534), "");
+  EXPECT_EQ(rejection_of(65534, 65533), "the process there belongs to user 65533");
+}
+
 TEST_F(OsHandoverConnectionTest, ReceivesMessagesInOrder) {
   EXPECT_TRUE(theirs_->send({.kind = Kind::request, .text = "shop"}));
   EXPECT_TRUE(theirs_->send({.kind = Kind::ready}));
