@@ -519,6 +519,57 @@ TEST_F(SupervisorLog, ReportsAKilledWorkerOnce) {
             "weir: worker 0 (process N) has ended: killed by signal 9 (Killed)\n");
 }
 
+/// A platform whose time is a number of minutes that the test sets.
+class MinutesPlatform final : public QuietPlatform {
+ public:
+  explicit MinutesPlatform(const os::SharedInt& minutes) : minutes_(minutes) {}
+  Instant now() noexcept override { return Instant(100h) + minutes_.load() * 1min; }
+
+ private:
+  const os::SharedInt& minutes_;
+};
+
+// The supervisor looks at its clock when a signal arrives. Each signal after the first is another
+// command to stop.
+TEST(OsSupervisor, FurtherSignalsBringTheKillForwardAndNeverDelayIt) {
+  struct {
+    int second_at;
+    int killed_at;
+  } const cases[] = {{179, 180}, {1, 121}, {60, 180}, {59, 179}};
+  for (const auto& each : cases) {
+    os::SharedInt minutes = os::SharedInt::make().value();
+    const os::Pipe signalled = os::open_pipe().value();
+    SupervisionOptions options = two_workers();
+    options.loops = {1};
+    options.drain_timeout = 1h;
+    options.kill_timeout = 2h;
+    os::ChildProcess supervisor = supervise(
+        options,
+        [&](WorkerHandle&) {
+          sigset_t terminate;
+          ::sigemptyset(&terminate);
+          ::sigaddset(&terminate, SIGTERM);
+          write_one(signalled, 'r');
+          for (int signal = 0; ::sigwait(&terminate, &signal) == 0;) write_one(signalled, 's');
+          return 0;
+        },
+        std::make_unique<MinutesPlatform>(minutes));
+    EXPECT_EQ(read_one(signalled), 'r');
+    for (const int now : {0, each.second_at, each.killed_at - 1}) {
+      minutes.store(now);
+      supervisor.signal(SIGTERM);
+      EXPECT_EQ(read_one(signalled), 's') << now;
+    }
+    pollfd ended{supervisor.get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&ended, 1, 0), 0);
+    minutes.store(each.killed_at);
+    supervisor.signal(SIGTERM);
+    EXPECT_EQ(::poll(&ended, 1, 30'000), 1) << each.second_at;
+    supervisor.signal(SIGKILL);  // if it still runs
+    EXPECT_EQ(supervisor.wait().to_string(), "exit status 1");
+  }
+}
+
 // The signal has its default action in the worker, which ends before it can handle it.
 TEST_F(SupervisorLog, AWorkerThatASignalEndsEarlyIsNoFailure) {
   SupervisionOptions options = two_workers();

@@ -225,6 +225,28 @@ TEST_P(ReadinessTest, AcceptingPausesWithoutDescriptorsAndResumes) {
   backend().close(*socket);
 }
 
+TEST_P(ReadinessTest, AnAcceptThatHasWaitedPausesOnceWithoutDescriptors) {
+  auto listener = os::open_listener(os::Address::loopback(0));
+  const auto address = *os::local_address(listener->get());
+  Socket* socket = fixture_.adopt(std::move(*listener), SocketRole::listener);
+  auto client = os::open_stream(os::AddressFamily::ipv4);
+  Recorded<AcceptOperation> accept;
+  ASSERT_FALSE(backend().accept(*socket, accept));
+  fixture_.turn(Duration(0));
+  {
+    const DescriptorShortage shortage;
+    ASSERT_TRUE(os::start_connect(client->get(), address));
+    while (backend().counters().accept_pauses.value() == 0) fixture_.turn();
+  }
+  EXPECT_EQ(backend().counters().accept_pauses.value(), 1u);
+  EXPECT_EQ(accept.runs, 0);
+  fixture_.finish(accept);
+  EXPECT_FALSE(accept.error());
+  EXPECT_TRUE(static_cast<bool>(accept.accepted));
+  EXPECT_EQ(backend().counters().accept_pauses.value(), 1u);
+  backend().close(*socket);
+}
+
 TEST_P(ReadinessTest, ARefusingListenerAcceptsItsQueueAndThenDoesNotSpin) {
   const auto name = os::Address::local("@weir-drain-" + std::to_string(::getpid()) +
                                        std::string(backend().name()));

@@ -183,6 +183,35 @@ TEST(OsThread, LetsOtherThreadsSpinAfterItHasSpun) {
   EXPECT_TRUE(permit.try_acquire());
 }
 
+/// Returns the CPU time of a thread that sleeps before each of `calls` calls.
+Duration cpu_time_of_late_calls(SpinPermit& permit, int calls) {
+  std::counting_semaphore<> stepped(0);
+  Work work([&](int) -> std::optional<Instant> {
+    stepped.release();
+    return never;
+  });
+  OsThread thread({.name = "test"}, work, {}, permit);
+  EXPECT_TRUE(thread.start());
+  for (int call = 0; call < calls; ++call) {
+    stepped.acquire();
+    while (thread.state() != os::ThreadState::blocked) {
+    }
+    thread.wake();
+  }
+  stepped.acquire();
+  return thread.cpu_time();
+}
+
+// A thread that spins in vain each time uses twice this CPU time.
+TEST(OsThread, SpinsSeldomIfItsCallsComeLate) {
+  constexpr int calls = 1000;
+  SpinPermit none(1);
+  SpinPermit permit(2);
+  const Duration without_spins = cpu_time_of_late_calls(none, calls);
+  EXPECT_LT(cpu_time_of_late_calls(permit, calls) - without_spins,
+            calls * AdaptiveSpinner::spin_max / 2);
+}
+
 TEST(OsThread, ReportsItsStateAndCpuTime) {
   OsPlatform platform;
   std::atomic<bool> spin = true;
