@@ -170,5 +170,14 @@ TEST(FilesReplaceNames, TriesAtMostEightNames) {
   EXPECT_EQ(platform.files().list("/tmp", 10).value().size(), 2U);
 }
 
+TEST(FilesReplaceNames, TriesNoOtherNameAfterAnotherError) {
+  UnluckyPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
+  platform.ones = 8;
+  const auto failed = weir::run(*loop, files::write_file("/none/f", "text"));
+  EXPECT_EQ(error_of(failed), system_error(ENOENT));
+  EXPECT_EQ(platform.ones, 7) << "one name";
+}
+
 }  // namespace
 }  // namespace weir

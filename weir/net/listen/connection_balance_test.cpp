@@ -436,5 +436,27 @@ TEST_P(BalanceOfCoresTest, DoesNotMoveEvenTraffic) {
   EXPECT_EQ(test.handed_over[0] + test.handed_over[1], 0u);
 }
 
+TEST(ListenersOfOneLoop, OnlyTheFirstGetsConnectionsOfOtherCores) {
+  MemoryPlatform platform;
+  LoopGroup group;
+  const auto loop = Loop::make(platform, {.core = 0, .group = &group}).value();
+  const auto other = Loop::make(platform, {.core = 1, .group = &group}).value();
+  group.set_loops({loop.get(), other.get()});
+  const Endpoint address = Endpoint::loopback(80);
+  const auto listen = [&] { return weir::run(*loop, tcp::listen(address)).value(); };
+  std::optional<tcp::Listener> first = listen();
+  std::optional<tcp::Listener> second = listen();
+  const LoopGroup::Listener third = group.listen(platform, address, {}).value();
+  const HandoffQueue& queue = third.balancer->handoff_queue(0);
+  EXPECT_TRUE(queue.is_open());
+  second.reset();
+  EXPECT_TRUE(queue.is_open()) << "it belongs to the first";
+  second.emplace(listen());
+  first.reset();
+  EXPECT_FALSE(queue.is_open());
+  first.emplace(listen());
+  EXPECT_TRUE(queue.is_open()) << "the next listener may have it";
+}
+
 }  // namespace
 }  // namespace weir

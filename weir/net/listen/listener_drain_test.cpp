@@ -384,6 +384,22 @@ TEST_F(ListenerDrain, DestroyedListenerStopsAcceptingFromEachSocket) {
   run(talk());
 }
 
+TEST_F(ListenerDrain, DestroyedListenerClosesEachSocketBeforeItReportsThat) {
+  Sockets sockets = open(3);
+  const Endpoint address = sockets[0]->bound();
+  std::vector<std::size_t> open_then;
+  loop_->group().on_stopped = [&] { open_then.push_back(platform_.open_descriptors()); };
+  loop_->group().inherit(sockets);
+  const std::size_t before = platform_.open_descriptors();
+  const auto talk = [&]() -> Task<> {
+    tcp::Listener listener = co_await listen_locally({}, address);
+    EXPECT_EQ((co_await timeout(1s, listener.accept())).error(), Errc::timed_out);
+    EXPECT_EQ(platform_.open_descriptors(), before + 3);
+  };
+  run(talk());
+  EXPECT_EQ(open_then, (std::vector<std::size_t>{before + 2, before + 1, before}));
+}
+
 TEST_F(ListenerDrain, FailedExtraListenerIsAnErrorAndLeavesNoDescriptorOpen) {
   for (std::size_t more = 0; more < 3; ++more) {
     loop_ = Loop::make(platform_, {}).value();

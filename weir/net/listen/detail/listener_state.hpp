@@ -89,6 +89,7 @@ class Listener::State final : Timer,
                               ExtraListener::Observer {
  public:
   State(Loop& loop, Socket& socket, const LoopGroup::Listener& listener);
+  /// Closes each socket before it reports that this loop no longer accepts from the socket.
   ~State();
 
   /// Opens the extra listeners. The caller calls it before the first accept.

@@ -1,0 +1,177 @@
+// Tests of the errors that a listener returns if its backend cannot accept.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <memory>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "weir/net/test/net_fixture.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir {
+namespace {
+
+/// The failures of a FailingBackend.
+struct Failures {
+  std::error_code accept_error;  ///< if it is set, the error of each accept
+  int adopt_fails = 0;           ///< the position of the stream that finds no memory; 0: none
+};
+
+/// A backend that fails as requested. Another backend does everything else.
+class FailingBackend final : public Backend {
+ public:
+  FailingBackend(std::unique_ptr<Backend> other, const Failures& failures) noexcept
+      : other_(std::move(other)), failures_(failures) {}
+
+  std::string_view name() const noexcept override { return other_->name(); }
+  Result<Socket*> adopt(Descriptor descriptor, SocketOptions options) override {
+    const bool counts = options.role == SocketRole::stream;
+    if (counts && ++streams_ == failures_.adopt_fails) return fail(system_error(ENOMEM));
+    return other_->adopt(std::move(descriptor), options);
+  }
+  void close(Socket& socket) override { other_->close(socket); }
+  bool receive(Socket& socket, ReceiveOperation& operation) override {
+    return other_->receive(socket, operation);
+  }
+  bool send(Socket& socket, SendOperation& operation) override {
+    return other_->send(socket, operation);
+  }
+  bool accept(Socket& socket, AcceptOperation& operation) override {
+    if (!failures_.accept_error) return other_->accept(socket, operation);
+    operation.pending_on(socket);
+    operation.finish(failures_.accept_error);
+    return true;
+  }
+  bool connect(Socket& socket, ConnectOperation& operation) override {
+    return other_->connect(socket, operation);
+  }
+  void stop_accepting(Socket& socket) override { other_->stop_accepting(socket); }
+  void cancel(Operation& operation) override { other_->cancel(operation); }
+  Result<> shut_down_sending(Socket& socket) override { return other_->shut_down_sending(socket); }
+  void observe_hangup(Socket& socket, HangupObserver* observer) override {
+    other_->observe_hangup(socket, observer);
+  }
+  void wait(Instant until) override { other_->wait(until); }
+  void wake() noexcept override { other_->wake(); }
+
+ private:
+  std::unique_ptr<Backend> other_;
+  const Failures& failures_;
+  int streams_ = 0;
+};
+
+class FailingAcceptPlatform final : public MemoryPlatform {
+ public:
+  Result<ChosenBackend> make_backend(BackendChoice choice, RunQueue& ready) override {
+    auto made = MemoryPlatform::make_backend(choice, ready);
+    if (made) {
+      made->backend = std::make_unique<FailingBackend>(std::move(made->backend), failures);
+    }
+    return made;
+  }
+  Failures failures;
+};
+
+struct FailedAccept {
+  bool shared;  ///< true if other loops may have the socket too, which is then a Unix socket
+  bool draining;
+  int error;
+};
+
+/// Returns the error of an accept during which the backend fails.
+std::error_code error_of_accept(const FailedAccept& failure) {
+  FailingAcceptPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
+  std::error_code error;
+  const auto talk = [&]() -> Task<> {
+    const Endpoint address =
+        failure.shared ? Endpoint::local("/socket").value() : Endpoint::loopback(0);
+    tcp::Listener listener = co_await listen_locally({}, address);
+    if (failure.draining) loop->drain();
+    platform.failures.accept_error = system_error(failure.error);
+    const auto accepted = co_await listener.accept();
+    EXPECT_FALSE(accepted);
+    if (!accepted) error = accepted.error();
+  };
+  run(*loop, talk());
+  return error;
+}
+
+// The kernel fails the accepts of a Unix listener that refuses connections with EINVAL.
+TEST(FailedAccept, IsTheEndOfAListenerThatRefusesConnections) {
+  for (const int error : {EINVAL, EBADF}) {
+    EXPECT_EQ(error_of_accept({.shared = false, .draining = true, .error = error}), Errc::closed);
+    EXPECT_EQ(error_of_accept({.shared = true, .draining = true, .error = error}), Errc::closed);
+  }
+}
+
+TEST(FailedAccept, IsTheEndIfAnotherLoopThatSharesTheSocketDrainsFirst) {
+  EXPECT_EQ(error_of_accept({.shared = true, .draining = false, .error = EINVAL}), Errc::closed);
+}
+
+TEST(FailedAccept, IsTheErrorOfTheKernelOtherwise) {
+  EXPECT_EQ(error_of_accept({.shared = false, .draining = false, .error = EINVAL}),
+            system_error(EINVAL));
+  for (const bool shared : {false, true}) {
+    EXPECT_EQ(error_of_accept({.shared = shared, .draining = false, .error = EBADF}),
+              system_error(EBADF));
+  }
+}
+
+Task<std::vector<tcp::Stream>> connect_two(Endpoint server, Duration pause) {
+  std::vector<tcp::Stream> clients;
+  while (clients.size() < 2) {
+    auto client = co_await tcp::connect(server);
+    EXPECT_TRUE(client);
+    if (!client) break;
+    clients.push_back(std::move(*client));
+    static_cast<void>(co_await sleep(pause));
+  }
+  co_return clients;
+}
+
+/// Expects that the first of two connections is lost and that the second one is accepted.
+Task<> expect_second(tcp::Stream& accepted, std::vector<tcp::Stream>& clients) {
+  EXPECT_EQ(clients.size(), 2U);
+  if (clients.size() != 2) co_return;
+  EXPECT_EQ(accepted.peer_address(), clients[1].local_address());
+  const auto lost = co_await clients[0].read();
+  EXPECT_FALSE(lost) << "its other end is closed";
+}
+
+TEST(FailedAccept, AConnectionWithoutMemoryIsDroppedAndCounted) {
+  FailingAcceptPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
+  platform.failures.adopt_fails = 3;  // after both clients
+  const auto talk = [&]() -> Task<> {
+    tcp::Listener listener = co_await listen_locally();
+    auto clients = co_await connect_two(listener.local_address(), 0s);
+    auto accepted = co_await listener.accept();
+    EXPECT_TRUE(accepted);
+    EXPECT_EQ(loop->counters().connections_dropped.value(), 1U);
+    if (accepted) co_await expect_second(*accepted, clients);
+  };
+  run(*loop, talk());
+}
+
+TEST(FailedAccept, APendingAcceptWaitsForTheNextConnectionWithoutMemory) {
+  FailingAcceptPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
+  platform.failures.adopt_fails = 2;  // after the first client
+  const auto talk = [&]() -> Task<> {
+    tcp::Listener listener = co_await listen_locally();
+    auto accepting = as_task(listener.accept());
+    auto connecting = connect_two(listener.local_address(), 1s);
+    auto both = co_await all(std::move(accepting), std::move(connecting));
+    EXPECT_TRUE(both);
+    EXPECT_EQ(loop->counters().connections_dropped.value(), 1U);
+    if (both) co_await expect_second(std::get<0>(*both), std::get<1>(*both));
+  };
+  run(*loop, talk());
+}
+
+}  // namespace
+}  // namespace weir
