@@ -58,6 +58,33 @@ TEST(DnsResponse, ResponseToAnotherQueryDoesNotMatch) {
   }
 }
 
+TEST(DnsResponse, HasTheClassOfItsQuery) {
+  const Query query("example.org", RecordType::a, 7);
+  for (const unsigned other : {0U, 2U, 3U, 255U, 0x0101U}) {
+    DnsWriter message;
+    message.word(7).word(0x8180).word(1).word(0).word(0).word(0).name("example.org");
+    EXPECT_FALSE(is_response_to(message.word(1).word(other).bytes, query)) << other;
+  }
+}
+
+// Of the flags, only the first five bits say what kind of message it is.
+TEST(DnsResponse, IsRecognizedByItsFirstFlags) {
+  const Query query("example.org", RecordType::a, 7);
+  for (unsigned bit = 0; bit < 16; ++bit) {
+    const unsigned flags = 0x8000U ^ 1U << bit;
+    EXPECT_EQ(is_response_to(reply(query, 0, flags).bytes, query), bit < 11) << bit;
+  }
+  for (const unsigned bit : {4U, 5U, 6U, 7U, 8U, 10U}) {
+    DnsWriter message = reply(query, 1, 0x8000U | 1U << bit);
+    message.pointer(question_at).record(1, 300, 4).address(ip("192.0.2.2"));
+    const auto answer = read(message, query);
+    ASSERT_TRUE(answer) << bit;
+    EXPECT_EQ(answer->code, ResponseCode::no_error) << bit;
+    EXPECT_FALSE(answer->truncated) << bit;
+    EXPECT_EQ(answer->addresses, std::vector{ip("192.0.2.2")}) << bit;
+  }
+}
+
 TEST(DnsResponse, QuestionMayBeInUpperCase) {
   const Query query("example.org", RecordType::a, 7);
   EXPECT_TRUE(is_response_to(reply(Query("eXAMPLE.ORG", RecordType::a, 7), 0).bytes, query));
@@ -86,6 +113,35 @@ TEST(DnsResponse, ReturnsAddressesInOrderAndTheShortestTtl) {
   EXPECT_EQ(answer->addresses, (std::vector{ip("192.0.2.2"), ip("192.0.2.1")}));
   EXPECT_EQ(answer->lifetime, 60s);
   EXPECT_EQ(read(message, query, 1)->addresses, std::vector{ip("192.0.2.2")});
+}
+
+// All records of a name expire together (RFC 2181 §5.2).
+TEST(DnsResponse, RecordsBeyondTheLimitStillLimitTheTtl) {
+  const Query query("example.org", RecordType::a, 7);
+  DnsWriter message = reply(query, 3);
+  message.pointer(question_at).record(1, 300, 4).address(ip("192.0.2.2"));
+  message.pointer(question_at).record(1, 200, 4).address(ip("192.0.2.3"));
+  message.pointer(question_at).record(1, 100, 4).address(ip("192.0.2.4"));
+  const auto answer = read(message, query, 2);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->addresses, (std::vector{ip("192.0.2.2"), ip("192.0.2.3")}));
+  EXPECT_EQ(answer->lifetime, 100s);
+  EXPECT_EQ(read(message, query, 3)->addresses.size(), 3U);
+  DnsWriter malformed = reply(query, 2);
+  malformed.pointer(question_at).record(1, 300, 4).address(ip("192.0.2.2"));
+  malformed.pointer(question_at).record(1, 300, 3).byte(1).byte(2).byte(3);
+  EXPECT_EQ(read(malformed, query, 1).error(), Errc::bad_input);
+}
+
+TEST(DnsResponse, IgnoresAliasesOfAnotherClassOrOwner) {
+  const Query query("www.example.org", RecordType::a, 7);
+  DnsWriter message = reply(query, 3);
+  message.pointer(question_at).word(5).word(3).number(20).word(15).name("b.example.org");
+  message.name("example.org").record(5, 20, 15).name("b.example.org");
+  message.name("b.example.org").record(1, 300, 4).address(ip("192.0.2.2"));
+  const auto answer = read(message, query);
+  ASSERT_TRUE(answer);
+  EXPECT_TRUE(answer->addresses.empty());
 }
 
 TEST(DnsResponse, FollowsAliasesInAnyOrder) {
@@ -337,6 +393,19 @@ TEST(DnsResponse, ErrorResponseHasNoAddresses) {
     DnsWriter message = reply(query, 1, 0x8180 | code);
     message.pointer(question_at).record(1, 300, 4).address(ip("192.0.2.2"));
     EXPECT_TRUE(read(message, query)->addresses.empty()) << code;
+  }
+}
+
+TEST(DnsResponse, AbsenceBehindAnAliasHasOnlyTheTtlOfTheSoaRecord) {
+  const Query query("www.example.org", RecordType::a, 7);
+  for (const unsigned code : {0U, 3U}) {
+    DnsWriter message = reply(query, 1, 0x8180 | code, 1);
+    message.pointer(question_at).record(5, 20, 15).name("b.example.org");
+    const auto answer = read(soa(message, 3600, 30), query);
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->code, static_cast<ResponseCode>(code));
+    EXPECT_TRUE(answer->addresses.empty());
+    EXPECT_EQ(answer->lifetime, 30s);
   }
 }
 
