@@ -128,6 +128,30 @@ TEST_F(PoolQueueTest, JobsForFreeThreadsDoNotFillTheQueue) {
   }
 }
 
+TEST_F(PoolQueueTest, NoThreadIsFreeWhileMoreRunThanTheSize) {
+  queue_.add_lane({.capacity = 1});
+  queue_.add_lane({.capacity = 0, .reserved_threads = 2});
+  std::vector<Job> running(4);
+  std::vector<Job> jobs(5);
+  for (Job& each : running) {
+    EXPECT_TRUE(queue_.push(each, 0, 4, now_));
+    EXPECT_EQ(queue_.take(4, now_), &each);
+  }
+  EXPECT_TRUE(queue_.push(jobs[0], 0, 2, now_));
+  EXPECT_FALSE(queue_.push(jobs[1], 0, 2, now_)) << "the pool has shrunk";
+  EXPECT_EQ(queue_.take(2, now_), nullptr);
+  EXPECT_TRUE(queue_.push(jobs[2], 1, 2, now_));
+  EXPECT_TRUE(queue_.push(jobs[3], 1, 2, now_));
+  EXPECT_FALSE(queue_.push(jobs[4], 1, 2, now_)) << "only the reserved threads are free";
+  EXPECT_EQ(queue_.take(2, now_), &jobs[2]);
+  EXPECT_EQ(queue_.take(2, now_), &jobs[3]);
+  EXPECT_EQ(queue_.running_shared(), 4U);
+  for (std::size_t i = 0; i < 2; ++i) queue_.finished(running[i], now_, {});
+  EXPECT_EQ(queue_.take(2, now_), nullptr) << "two threads still run";
+  queue_.finished(running[2], now_, {});
+  EXPECT_EQ(queue_.take(2, now_), &jobs[0]);
+}
+
 TEST_F(PoolQueueTest, AFullQueueWithWaitPolicyKeepsTheOrder) {
   queue_.add_lane({.capacity = 1, .overflow_policy = OverflowPolicy::wait});
   Job& first = push();
