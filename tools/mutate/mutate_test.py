@@ -190,6 +190,12 @@ class RepositoryTest(Sandbox):
             "room": None, "count": 50, "skip": 0, "pool": 0, "by": "tests", "since": None,
             "only": [], "floor_only": False, "minutes": float("inf"), "list": False})
 
+    def test_a_run_ends_after_its_minutes(self):
+        with unittest.mock.patch.object(mutate, "Session"), unittest.mock.patch.object(
+                mutate.deadline.OF_RUN, "set") as end:
+            self.assertEqual(mutate.main(self.folder, ["--room", "base", "--minutes", "2"]), 0)
+        end.assert_called_once_with(120)
+
     def test_a_result_is_read_again(self):
         path = self.folder / "results.json"
         mutant = operators.Mutant("a.cpp", 1, 2, 3, "constant", "1", "2", "")
