@@ -277,6 +277,12 @@ TEST_F(LogServiceTest, LoggersWithoutALogServiceWriteNothing) {
   nobody.with(field("k", 1)).with_id().error("lost");
 }
 
+TEST_F(LogServiceTest, RecordsOfLevelOffAreNeverWritten) {
+  Logger().log(LogLevel::off, "no service");
+  logs_->logger("a").log(LogLevel::off, "a service");
+  EXPECT_EQ(texts(), Texts{});
+}
+
 TEST_F(LogServiceTest, NamesAreKept) {
   std::string name = "a.name.that.is.longer.than.a.short.string";
   const Logger first = logs_->logger(name);

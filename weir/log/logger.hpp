@@ -138,6 +138,7 @@ class Logger {
   }
 
   /// Writes a record if the name's level permits it; otherwise no field is converted or formatted.
+  /// A record of level `off` is never written.
   /// The call never waits. If the core's buffer is full, the record is dropped and counted.
   template <class... T>
   void log(LogLevel level, std::string_view message, const detail::BoundField<T>&... fields) const {
