@@ -30,7 +30,7 @@ FaultSchedule inject_fault(std::uint64_t number, sim::Fault fault);
 ToleranceFunction random_partitions(sim::World& world);
 /// Tells the server to end, sometimes twice. It excuses every client that is not done by then.
 ToleranceFunction drain_early(sim::World& world);
-/// Tells the server to end `signals` times, before turn `number` (from 0) of any core. `turns`
+/// Tells the server to end `signals` times, after turn `number` (from 0) of any core. `turns`
 /// counts the turns.
 FaultSchedule drain_at_turn(std::uint64_t number, int signals, std::uint64_t& turns);
 /// Fails allocation `number` (from 0) on a core of the server. One connection may suffer once the
