@@ -123,6 +123,18 @@ TEST(World, ADeadlockIsReported) {
               ContainsRegex("server \\[1 accept, [1-9][0-9]* coroutines\\]"));
 }
 
+TEST(World, ADeadlockIsReportedWithoutALimitOfTime) {
+  World world({.seed = 1});
+  const Instant start = world.now();
+  world.host("server").start([](Platform& host) {
+    return Runtime(host, quiet()).run_on_each_core(accept_without_client);
+  });
+  const WorldReport report = world.run_until_done(Duration::max());
+  ASSERT_FALSE(report.ok());
+  EXPECT_THAT(report.failures.front(), testing::StartsWith("deadlock: nothing is ready"));
+  EXPECT_LT(world.now() - start, 1h);
+}
+
 TEST(World, ALeakOnAHostIsReported) {
   World world({.seed = 3});
   Host& host = world.host("host");
