@@ -233,6 +233,34 @@ TEST_F(AppChange, OnlyItsOwnErrorsAreReported) {
   stop();
 }
 
+TEST_F(AppChange, EachChangeHasItsOwnErrors) {
+  bool good = true;
+  const ServiceId moody = app_.per_core([&good] { return Moody([&good] { return good; }); });
+  const ServiceId other = app_.per_core<Other>();
+  start_all();
+  ASSERT_TRUE(run(app_.stop(moody)));
+  good = false;
+  EXPECT_EQ(run(app_.start(moody)).error(), Errc::limit_reached);
+  EXPECT_EQ(app_.errors().size(), 1U);
+  ASSERT_TRUE(run(app_.stop(other)));
+  EXPECT_TRUE(app_.errors().empty());
+  const auto fail_to_start = [&]() -> Task<> {
+    const Result<> started = co_await app_.start(moody);
+    EXPECT_EQ(started.error(), Errc::limit_reached);
+    EXPECT_EQ(app_.errors().size(), 1U);
+  };
+  const auto start_other = [&]() -> Task<> {
+    EXPECT_TRUE(co_await app_.start(other));
+    EXPECT_TRUE(app_.errors().empty());
+  };
+  const auto both = [&]() -> Task<> {
+    const auto results = co_await all(fail_to_start(), start_other());
+    EXPECT_TRUE(results);
+  };
+  run(both());
+  stop();
+}
+
 struct Brittle : JournaledService {
   Brittle(const Journal& journal, Other&) : JournaledService(journal, "brittle") {}
   static Task<Result<>> start() { co_return fail(Errc::limit_reached); }

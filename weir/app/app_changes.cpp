@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,29 @@
 #include "weir/app/lifecycle/detail/replacement.hpp"
 
 namespace weir {
+namespace {
+
+/// Returns one line for each instance of the service that waits.
+std::vector<std::string> waiting_errors(const Explanation& explanation, ServiceId id) {
+  std::vector<std::string> errors;
+  for (const ServiceReport& each : explanation.services) {
+    if (each.id != id || each.waits_for.empty()) continue;
+    std::string& error = errors.emplace_back(each.name);
+    if (each.placement != Placement::shared) error += " on core " + std::to_string(each.core);
+    error += " waits for ";
+    for (const std::string& reason : each.waits_for) {
+      if (&reason != &each.waits_for.front()) error += "; ";
+      error += reason;
+    }
+  }
+  return errors;
+}
+
+void log_errors(Platform& platform, const std::vector<std::string>& errors) {
+  for (const std::string& each : errors) platform.log("weir: " + each);
+}
+
+}  // namespace
 
 /// Returns when all state changes have ended; only a settled graph may be changed.
 Task<> App::settle() {
@@ -54,8 +78,9 @@ Task<Result<>> App::run_change(Task<Result<>> body) {
   const auto outcome = std::make_shared<inject::ChangeResult>();
   ++changes.running;
   changes.idle.reset();
-  changes.scope.spawn(changes.run(std::move(body), outcome));
+  changes.scope.spawn(changes.run(std::move(body), outcome, impl_->errors));
   if (auto waited = co_await outcome->done.wait(); !waited) co_return waited;
+  impl_->errors = std::move(outcome->errors);  // another change may have begun
   if (outcome->exception != nullptr) std::rethrow_exception(outcome->exception);
   co_return outcome->result;
 }
@@ -65,6 +90,7 @@ Task<Result<>> App::run_change(Task<Result<>> body) {
 Task<Result<>> App::run_exclusive(Task<Result<>> body) {
   const auto change_lock = co_await impl_->change_mutex.lock();
   if (!change_lock) co_return fail(change_lock.error());
+  impl_->errors.clear();
   co_return co_await std::move(body);
 }
 
@@ -119,7 +145,7 @@ Task<Result<>> App::apply_pending() {
   if (!impl_->errors.empty()) {
     for (const inject::Index each : fresh) graph.remove(each);
     graph.take_touched();
-    for (const std::string& each : impl_->errors) impl_->platform->log("weir: " + each);
+    log_errors(*impl_->platform, impl_->errors);
     co_return fail(Errc::bad_configuration);
   }
   const std::size_t failures_before = lifecycle.failures().size();
@@ -172,7 +198,11 @@ Task<Result<>> App::replace_side_by_side(ServiceId old, ServiceId fresh) {
     co_await settle();
     replacement.commit();
   } else {
-    if (result) result = fail(running() ? Errc::bad_configuration : Errc::cancelled);
+    if (result) {
+      result = fail(running() ? Errc::bad_configuration : Errc::cancelled);
+      if (running()) impl_->errors = waiting_errors(explain(), fresh);
+      log_errors(*impl_->platform, impl_->errors);
+    }
     replacement.roll_back();
   }
   co_await settle();
@@ -207,7 +237,7 @@ Task<Result<>> App::start_in_place(ServiceId fresh) {
   graph.extend_by(fresh.index());
   impl_->errors = validation_errors(true);
   if (!impl_->errors.empty()) {
-    for (const std::string& each : impl_->errors) impl_->platform->log("weir: " + each);
+    log_errors(*impl_->platform, impl_->errors);
     co_return fail(Errc::bad_configuration);
   }
   lifecycle.enqueue_touched();
@@ -219,8 +249,10 @@ Task<Result<>> App::start_in_place(ServiceId fresh) {
   const bool up = std::ranges::all_of(instances, [&](inject::Index each) {
     return graph.instance(each).state == inject::State::running;
   });
-  if (!up) co_return fail(Errc::bad_configuration);
-  co_return {};
+  if (up) co_return {};
+  impl_->errors = waiting_errors(explain(), fresh);
+  log_errors(*impl_->platform, impl_->errors);
+  co_return fail(Errc::bad_configuration);
 }
 
 /// Starts the old service again, with the services that failed together with the new one.

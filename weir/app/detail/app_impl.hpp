@@ -25,18 +25,21 @@ namespace inject {
 struct ChangeResult {
   ManualResetEvent done;
   Result<> result;
+  std::vector<std::string> errors;  ///< App::errors() at the end of the change
   std::exception_ptr exception;
 };
 
 /// The changes of a running app. They continue when their callers are cancelled.
 struct ChangeTasks {
   explicit ChangeTasks(Loop& loop) : scope({&loop, nullptr}, OnFailure::isolate) {}
-  Task<> run(Task<Result<>> body, std::shared_ptr<ChangeResult> outcome) {
+  Task<> run(Task<Result<>> body, std::shared_ptr<ChangeResult> outcome,
+             const std::vector<std::string>& errors) {
     try {
       outcome->result = co_await std::move(body);
     } catch (...) {
       outcome->exception = std::current_exception();
     }
+    outcome->errors = errors;
     outcome->done.set();
     if (--running == 0) idle.set();
   }

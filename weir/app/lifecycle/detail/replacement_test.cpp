@@ -288,6 +288,11 @@ TEST_F(ReplacementTest, AServiceThatWaitsForAnotherDoesNotReplace) {
         app_.per_core([](const Journal& journal, Spare&) { return Database(journal, "waiting"); },
                       {.replace_policy = how});
     EXPECT_EQ(run(app_.replace(a_, waiting)).error(), Errc::bad_configuration);
+    EXPECT_EQ(app_.errors(),
+              (std::vector<std::string>{
+                  std::string(inject::type<Database>.name) + " on core 0 waits for " +
+                  std::string(inject::type<Spare>.name) + ", which no service provides"}));
+    EXPECT_EQ(platform_.logged().back(), "weir: " + app_.errors().front());
     EXPECT_FALSE(app_.contains(waiting));
     EXPECT_FALSE(has_line("database waiting made"));
     EXPECT_EQ(has_line("database a gone"), how == ReplacePolicy::exclusive);
