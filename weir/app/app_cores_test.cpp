@@ -5,10 +5,17 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "weir/app/http_server.hpp"
 #include "weir/app/test/app_fixture.hpp"
+#include "weir/http/router/service_routes.hpp"
+#include "weir/runtime/on_core.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/runtime/test/runtime_fixture.hpp"
+#include "weir/sim/http/detail/http_answers.hpp"
+#include "weir/testing/memory/detail/memory_peer.hpp"
 
 namespace weir {
 namespace {
@@ -151,6 +158,45 @@ TEST(AppCoresOnThreads, ServicesChangeOnAllCores) {
   run_on_three(runtime, change);
 }
 
+struct Tool {};
+struct Central {
+  Central() : core(Loop::current()->core()) {}
+  unsigned core;
+};
+
+TEST(AppCores, ASharedServiceLivesOnTheCoreOfTheStart) {
+  MemoryPlatform platform({.cores = 3});
+  Runtime runtime(platform, quiet(3));
+  App app;
+  unsigned users = 0;
+  app.per_core([&users](Loop& loop, const Central& central, Tool&) {
+    EXPECT_EQ(central.core, 1U);
+    ++users;
+    return OnOne(loop);
+  });
+  app.per_core([](Loop& loop, inject::Requester requester) {
+    EXPECT_EQ(requester.core(), loop.core());
+    return Tool();
+  });
+  const ServiceId central = app.shared<Central>();
+  const auto find_core = [&]() -> Task<unsigned> {
+    const Explanation explanation = co_await app.explain_async();
+    const auto& services = explanation.services;
+    EXPECT_EQ(services.size(), 3U * 2U + 1U);
+    const auto found = std::ranges::find(services, central, &ServiceReport::id);
+    co_return found == services.end() ? 99 : found->core;
+  };
+  const auto on_second = [&](Scope& scope) -> Task<> {
+    if (scope.loop().core() != 1) co_return;
+    EXPECT_TRUE(co_await app.start());
+    EXPECT_EQ(users, 3U);
+    EXPECT_EQ(co_await find_core(), 1U);
+    EXPECT_EQ(co_await on_core(0, find_core), 1U);
+    co_await app.stop();
+  };
+  EXPECT_EQ(runtime.run_on_each_core(on_second), 0);
+}
+
 struct Extra {};
 
 TEST(AppCores, AnAppMayRunOnAnotherRuntimeLater) {
@@ -218,6 +264,81 @@ TEST(AppCoresOnThreads, AFailureOnOneCoreStopsAll) {
     EXPECT_NE(app.errors().front().find("on core 2"), std::string::npos);
   };
   run_on_three(runtime, body);
+}
+
+/// A shared service that answers with the number of the core that calls it.
+struct SharedPage {
+  explicit SharedPage(http::ServiceRoutes& routes) {
+    routes.get("/shared", [] { return http::text(std::to_string(Loop::current()->core())); });
+  }
+};
+struct OwnPage {
+  OwnPage(Loop& loop, http::ServiceRoutes& routes) {
+    routes.get("/own", [&loop] {
+      EXPECT_EQ(Loop::current(), &loop);
+      return http::text(std::to_string(loop.core()));
+    });
+  }
+};
+
+/// An app with a server on each of three cores.
+class AppRoutesOnCores : public MultiCoreTest {
+ protected:
+  using Lines = std::vector<std::string>;
+  AppRoutesOnCores() { serve_http(app_, router_, {.endpoint = Endpoint::loopback(80)}); }
+
+  /// Sends one request to the server of each core. Returns the answers in alphabetical order.
+  Lines ask_each(std::string_view path) {
+    Lines answers;
+    std::vector<std::unique_ptr<MemoryPeer>> peers;
+    for (std::size_t core = 0; core < loops().size(); ++core) {
+      peers.push_back(std::make_unique<MemoryPeer>(platform_, os::Address::loopback(80)));
+      peers.back()->send("GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    }
+    platform_.run_until_idle(loops());
+    for (const auto& peer : peers) {
+      for (const sim::HttpResponse& each : sim::parse_http_responses(peer->received())) {
+        answers.push_back(std::to_string(each.status) +
+                          (each.status == 200 ? " by " + each.body : ""));
+      }
+    }
+    std::ranges::sort(answers);
+    return answers;
+  }
+  /// Runs `body` on the app's core.
+  void run_on_first(std::function<Task<>()> body) {
+    std::vector<std::function<Task<>()>> bodies;
+    bodies.push_back(std::move(body));
+    run_on_cores(std::move(bodies));
+  }
+
+  const Lines by_all_{"200 by 0", "200 by 1", "200 by 2"};
+  const Lines not_found_{3, "404"};
+  http::Router router_;
+  App app_;
+};
+
+TEST_F(AppRoutesOnCores, ASharedServiceAnswersOnEveryCore) {
+  const ServiceId page = app_.shared<SharedPage>();
+  app_.per_core<OwnPage>();
+  run_on_first([&]() -> Task<> { EXPECT_TRUE(co_await app_.start()); });
+  EXPECT_EQ(ask_each("/shared"), by_all_);
+  EXPECT_EQ(ask_each("/own"), by_all_);
+  run_on_first([&]() -> Task<> { EXPECT_TRUE(co_await app_.stop(page)); });
+  EXPECT_EQ(ask_each("/shared"), not_found_);
+  run_on_first([&]() -> Task<> { EXPECT_TRUE(co_await app_.start(page)); });
+  EXPECT_EQ(ask_each("/shared"), by_all_);
+  run_on_first([&]() -> Task<> {
+    const ServiceId fresh = app_.shared([](http::ServiceRoutes& routes) {
+      routes.get("/fresh", [] { return http::text(std::to_string(Loop::current()->core())); });
+      return SharedPage(routes);
+    });
+    EXPECT_TRUE(co_await app_.replace(page, fresh));
+  });
+  EXPECT_EQ(ask_each("/shared"), by_all_);
+  EXPECT_EQ(ask_each("/fresh"), by_all_);
+  EXPECT_EQ(ask_each("/own"), by_all_);
+  run_on_first([&]() -> Task<> { co_await app_.stop(); });
 }
 
 struct Endless {
