@@ -97,6 +97,7 @@ class ReloadableServiceTest : public AppTest {
   }
   Task<> reload_later() { EXPECT_EQ(co_await reloadable_->reload(), ReloadResult::rejected); }
   Task<> apply() { EXPECT_TRUE(co_await app_.apply()); }
+  Task<> remove_cache() { EXPECT_TRUE(co_await app_.remove(cache_->id())); }
   Lines take_lines() { return std::exchange(lines_, {}); }
   void start_all() {
     ASSERT_TRUE(start());
@@ -214,6 +215,28 @@ TEST_F(ReloadableServiceTest, ARemovedServiceStaysRemoved) {
   EXPECT_EQ(reload(), ReloadResult::changed);
   ASSERT_TRUE(start());
   EXPECT_FALSE(has_line("cache of 3 made"));
+  stop();
+}
+
+// The removal waits for the first change, and the reload waits for the removal.
+TEST_F(ReloadableServiceTest, AServiceThatIsRemovedDuringTheReloadStaysRemoved) {
+  start_all();
+  app_.per_core<Slow>();
+  put("[cache]\nentries = 2\n");
+  const auto all_at_once = [&](Scope& scope) -> Task<Result<>> {
+    scope.spawn(apply());
+    scope.spawn(remove_cache());
+    EXPECT_EQ(co_await reloadable_->reload(), ReloadResult::changed);
+    co_return {};
+  };
+  EXPECT_TRUE(run(with_scope(all_at_once)));
+  EXPECT_EQ(take_lines(), (Lines{"slow made", "cache of 1 gone"}));
+  EXPECT_EQ(cache_->id(), ServiceId());
+  EXPECT_EQ(reloadable_->current()->cache.entries, 2);
+  EXPECT_EQ(app_.explain().services.size(), 4U);
+  put("[cache]\nentries = 3\n");
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_TRUE(take_lines().empty());
   stop();
 }
 

@@ -2,6 +2,7 @@
 #include "weir/app/handles/handles.hpp"
 
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -181,6 +182,35 @@ struct Later : JournaledService {
   inject::Optional<Late> late;
 };
 
+struct Observing {};
+
+TEST_F(ProvidersTest, ALaterCallbackReplacesTheFirstAndEndsWithItsService) {
+  const auto first = std::make_shared<int>(0);
+  const auto second = std::make_shared<int>(0);
+  const ServiceId watching = app_.per_core([&first, &second](inject::Optional<Store> one) {
+    one.on_change([first = first] { ++*first; });
+    one.on_change([second = second] { ++*second; });
+    return Observing();
+  });
+  ASSERT_TRUE(start());
+  EXPECT_EQ(first.use_count(), 1);
+  EXPECT_EQ(second.use_count(), 2);
+  const ServiceId a = store("a");
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_EQ(*first, 0);
+  EXPECT_EQ(*second, 1);
+  ASSERT_TRUE(run(app_.stop(watching)));
+  EXPECT_EQ(second.use_count(), 1);
+  ASSERT_TRUE(run(app_.stop(a)));
+  EXPECT_EQ(*second, 1);
+  ASSERT_TRUE(run(app_.start(watching)));
+  EXPECT_EQ(second.use_count(), 2);
+  ASSERT_TRUE(run(app_.start(a)));
+  EXPECT_EQ(*second, 2);
+  stop();
+  EXPECT_EQ(second.use_count(), 1);
+}
+
 TEST_F(ProvidersTest, AProviderMayAppearDuringTheStart) {
   app_.per_core<Later>();
   app_.per_core<Late>();
@@ -338,6 +368,48 @@ TEST_F(RequesterTest, RequestersStopIfTheRegistrationIsStopped) {
   EXPECT_EQ(lines_.size(), 8U);
   EXPECT_EQ(lines_.back(), "first made");
   stop();
+}
+
+struct Below {};
+struct Named {
+  std::string name;
+};
+struct Any {
+  bool operator()(const Properties&) const { return true; }
+};
+
+// A removed service's place is reused: the first instance of all is then made for the user alone.
+TEST_F(RequesterTest, ADependantOfARemovedServiceGetsAnInstanceOfItsOwn) {
+  App app;
+  struct Earliest {};
+  struct User {};
+  std::vector<std::string> used;
+  const ServiceId earliest = app.per_core<Earliest>();
+  app.per_core<Below>();
+  const ServiceId common = app.per_core([] { return Named{"common"}; });
+  const ServiceId own = app.per_core([](inject::Requester, Below&) { return Named{"own"}; });
+  const ServiceId user = app.per_core([&used](inject::Where<Named, Any> named) {
+    used.push_back(named->name);
+    return User();
+  });
+  const auto state = [&] {
+    const auto services = app.explain().services;
+    return std::ranges::find(services, user, &ServiceReport::id)->state;
+  };
+  ASSERT_TRUE(run(app.start()));
+  ASSERT_TRUE(run(app.remove(earliest)));
+  ASSERT_TRUE(run(app.remove(common)));
+  EXPECT_EQ(used, (std::vector<std::string>{"common", "own"}));
+  EXPECT_EQ(state(), ServiceState::running);
+  EXPECT_EQ(app.explain().services.size(), 3U);
+  ASSERT_TRUE(run(app.remove(own)));
+  EXPECT_EQ(state(), ServiceState::waiting);
+  EXPECT_EQ(app.explain().services.size(), 2U) << "its own instance is removed, too";
+  app.per_core([] { return Named{"later"}; });
+  ASSERT_TRUE(run(app.apply()));
+  EXPECT_EQ(used, (std::vector<std::string>{"common", "own", "later"}));
+  EXPECT_EQ(state(), ServiceState::running);
+  run(app.stop());
 }
 
 }  // namespace
