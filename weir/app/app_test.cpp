@@ -185,6 +185,38 @@ TEST_F(AppTest, AStopHasATimeout) {
   EXPECT_NE(platform_.logged().back().find("StopsNever"), std::string::npos);
 }
 
+TEST_F(AppTest, AStartIsAConflictUntilTheStopHasEnded) {
+  app_.per_core<StopsNever>({.stop_timeout = 4s});
+  ASSERT_TRUE(start());
+  const auto start_meanwhile = [&](Scope& scope) -> Task<> {
+    scope.spawn(app_.stop());
+    static_cast<void>(co_await sleep(3s));
+    EXPECT_FALSE(app_.running());
+    const Result<> again = co_await app_.start();
+    EXPECT_EQ(again.error(), Errc::conflict);
+  };
+  EXPECT_TRUE(run(with_scope(start_meanwhile)));
+  EXPECT_EQ(elapsed(), 4s);
+  EXPECT_EQ(lines_, (std::vector<std::string>{"stops never made", "stops never gone"}));
+  EXPECT_TRUE(start());
+  stop();
+}
+
+TEST_F(AppTest, ASecondStartIsAConflictWhileTheFirstContinues) {
+  app_.per_core<Slow<0>>();
+  const auto start_first = [&]() -> Task<> { EXPECT_TRUE(co_await app_.start()); };
+  const auto start_twice = [&](Scope& scope) -> Task<> {
+    scope.spawn(start_first());
+    static_cast<void>(co_await sleep(500ms));
+    const Result<> second = co_await app_.start();
+    EXPECT_EQ(second.error(), Errc::conflict);
+  };
+  EXPECT_TRUE(run(with_scope(start_twice)));
+  EXPECT_EQ(elapsed(), 1s);
+  EXPECT_TRUE(app_.running());
+  stop();
+}
+
 struct Throwing {
   Throwing() { throw std::runtime_error("no luck"); }
 };
