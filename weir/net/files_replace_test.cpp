@@ -1,10 +1,12 @@
 // Tests of atomic file replacement, with failures and cancellation in between.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "weir/loop/os/os_platform.hpp"
 #include "weir/net/files.hpp"
 #include "weir/net/test/files_fixture.hpp"
 #include "weir/task/combinators.hpp"
@@ -177,6 +179,48 @@ TEST(FilesReplaceNames, TriesNoOtherNameAfterAnotherError) {
   const auto failed = weir::run(*loop, files::write_file("/none/f", "text"));
   EXPECT_EQ(error_of(failed), system_error(ENOENT));
   EXPECT_EQ(platform.ones, 7) << "one name";
+}
+
+/// Files whose directories cannot be synced. Records which ones should be.
+class UnsyncedFiles final : public OsFileSystem {
+ public:
+  using OsFileSystem::OsFileSystem;
+  Result<> sync_directory(const std::string& path) override {
+    asked.push_back(path);
+    return fail(system_error(EIO));
+  }
+  std::vector<std::string> asked;
+};
+
+class UnsyncedPlatform final : public OsPlatform {
+ public:
+  UnsyncedFiles& files() noexcept override { return files_; }
+
+ private:
+  UnsyncedFiles files_{*this};
+};
+
+TEST(FilesReplaceDurability, ErrorAfterTheRenameLeavesTheNewFileInPlace) {
+  UnsyncedPlatform platform;
+  const os::TemporaryTree tree;
+  tree.write("f", "old");
+  const auto loop = Loop::make(platform, {.backend = BackendChoice::epoll}).value();
+  const auto replaced = weir::run(*loop, files::write_file(tree.path("f"), "new"));
+  EXPECT_EQ(error_of(replaced), system_error(EIO));
+  EXPECT_EQ(weir::run(*loop, files::read_file(tree.path("f"))).value(), "new");
+  EXPECT_EQ(platform.files().list(tree.root(), 10).value().size(), 1U) << "no temporary file";
+  EXPECT_EQ(platform.files().asked, std::vector<std::string>{tree.root() + "/"});
+}
+
+TEST(FilesReplaceDurability, FailedRenameIsNotMadeDurable) {
+  UnsyncedPlatform platform;
+  const os::TemporaryTree tree;
+  tree.write("dir/f", "old");
+  const auto loop = Loop::make(platform, {.backend = BackendChoice::epoll}).value();
+  const auto replaced = weir::run(*loop, files::write_file(tree.path("dir"), "new"));
+  EXPECT_EQ(error_of(replaced), system_error(EISDIR));
+  EXPECT_TRUE(platform.files().asked.empty());
+  EXPECT_EQ(platform.files().list(tree.root(), 10).value().size(), 1U) << "no temporary file";
 }
 
 }  // namespace
