@@ -9,7 +9,8 @@
 
 namespace weir::http {
 
-/// The time budget behind a MinimumRate. It reads no clock; its caller reports the times.
+/// The time budget behind a MinimumRate. It reads no clock; its caller reports the times. A rate
+/// of 0 counts as 1.
 class RateTracker {
  public:
   explicit RateTracker(const MinimumRate& rate) noexcept : rate_(rate), time_left_(rate.grace) {}
@@ -27,7 +28,8 @@ class RateTracker {
   Duration earned_by(std::uint64_t bytes) const noexcept {
     constexpr std::uint64_t plenty = 1024 * 1024 * 1024;  // keeps the product below in range
     constexpr Duration second = std::chrono::seconds(1);
-    return second * static_cast<std::int64_t>(std::min(bytes, plenty)) / rate_.bytes_per_second;
+    const std::int64_t rate = std::max(rate_.bytes_per_second, 1U);
+    return second * static_cast<std::int64_t>(std::min(bytes, plenty)) / rate;
   }
 
   MinimumRate rate_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 namespace weir::http {
 namespace {
 
@@ -32,6 +34,40 @@ TEST(RateTracker, BurstEarnsAtMostTheLongestStall) {
   tracker.record(19s, 0);
   EXPECT_FALSE(tracker.exhausted());
   tracker.record(1s, 0);
+  EXPECT_TRUE(tracker.exhausted());
+}
+
+TEST(RateTracker, BudgetReachesTheGraceIfThatIsLonger) {
+  RateTracker tracker({10s, 240, 2s});
+  tracker.record(0s, 0);
+  EXPECT_EQ(tracker.time_left(), 10s);
+  tracker.record(4s, 0);
+  EXPECT_EQ(tracker.time_left(), 6s);
+  tracker.record(1s, 480);
+  EXPECT_EQ(tracker.time_left(), 7s);
+  tracker.record(0s, std::uint64_t{1} << 62);
+  EXPECT_EQ(tracker.time_left(), 10s);
+}
+
+TEST(RateTracker, EachByteEarnsItsShareOfASecond) {
+  RateTracker tracker({5s, 8, 20s});
+  tracker.record(1s, 1);
+  EXPECT_EQ(tracker.time_left(), 4125ms);
+  tracker.record(0s, 7);
+  EXPECT_EQ(tracker.time_left(), 5s);
+  tracker.record(0s, 1000);
+  EXPECT_EQ(tracker.time_left(), 20s);
+  tracker.record(20s - 1ns, 0);
+  EXPECT_FALSE(tracker.exhausted());
+  tracker.record(1ns, 0);
+  EXPECT_TRUE(tracker.exhausted());
+}
+
+TEST(RateTracker, ARateOfZeroCountsAsOne) {
+  RateTracker tracker({5s, 0, 20s});
+  tracker.record(4s, 3);
+  EXPECT_EQ(tracker.time_left(), 4s);
+  tracker.record(4s, 0);
   EXPECT_TRUE(tracker.exhausted());
 }
 
