@@ -161,13 +161,17 @@ class SnapshotsOnThreads : public MultiCoreTest {
   Task<> remove_several(const std::vector<RouteId>& ids, const RequestOf* request) {
     CancelSource source;
     source.set_trace(request);
+    co_await remove_under(source, ids);
+  }
+  Task<> remove_under(CancelSource& source, const std::vector<RouteId>& ids) {
     const Context inside{(co_await this_context()).loop, &source};
     const auto remove_all = [this, &ids](Scope& scope) -> Task<> {
       for (const RouteId each : ids) scope.spawn(live_.remove(each));
       co_return;
     };
     auto removing = in_context(inside, with_scope(remove_all));
-    EXPECT_TRUE(co_await std::move(removing));
+    const auto removed = co_await std::move(removing);
+    EXPECT_TRUE(removed || source.cancelled());
   }
 
   Router routes_;
@@ -239,6 +243,63 @@ TEST_F(SnapshotsOnThreads, LastRequestsMayEndWhileOtherRequestsRemoveRoutes) {
     platform_.run_until_idle(loops());
     EXPECT_TRUE(removing_used.finished());
     EXPECT_TRUE(removing_unused.finished());
+  }
+}
+
+TEST_F(SnapshotsOnThreads, MayComeAndGoWhileRemovalsAreCancelled) {
+  constexpr int route_count = 50;
+  MemoryPlatform platform;
+  const auto elsewhere = Loop::make(platform, {}).value();
+  for (int round = 0; round < 5; ++round) {
+    std::vector<RouteId> ids;
+    Root adding(loop(0), add_several("a", route_count, ids));
+    platform_.run_until_idle(loops());
+    ASSERT_EQ(ids.size(), std::size_t{route_count});
+    std::deque<Unstopped> requests;
+    for (int number = 0; number < route_count; ++number) {
+      requests.emplace_back(*first_, find(*first_, "/a" + std::to_string(number)));
+    }
+    CancelSource cancel;
+    Root removing(loop(0), remove_under(cancel, ids));
+    platform_.run_until_idle(loops());
+    const auto come_and_go = [&] {
+      for (int times = 0; times < 200; ++times) {
+        const RouteSnapshot snapshot(*elsewhere, routes_.updater());
+      }
+    };
+    run_on_threads([&cancel] { cancel.cancel(); }, come_and_go);
+    platform_.run_until_idle(loops());
+    EXPECT_FALSE(removing.finished()) << "the requests have not ended";
+    requests.clear();
+    platform_.run_until_idle(loops());
+    EXPECT_TRUE(removing.finished());
+  }
+}
+
+// The updater releases the notice of the brief loop last, when that loop no longer exists.
+TEST_F(SnapshotsOnThreads, ALoopMayEndBeforeItsNoticeIsReleased) {
+  std::deque<RouteSnapshot> others;
+  for (int count = 0; count < 1500; ++count) others.emplace_back(loop(1), routes_.updater());
+  for (int round = 0; round < 6; ++round) {
+    MemoryPlatform platform;
+    std::unique_ptr<Loop> brief = Loop::make(platform, {}).value();
+    std::optional<RouteSnapshot> snapshot(std::in_place, *brief, routes_.updater());
+    const RouteTable* const old_table = &snapshot->table();
+    const auto is_published = [&] {
+      const RouteSnapshot newest(*brief, routes_.updater());
+      return &newest.table() != old_table;
+    };
+    std::vector<RouteId> ids;
+    Root adding(loop(0), add_one("/" + std::to_string(round), ids));
+    const auto end_loop = [&] {
+      while (!is_published()) std::this_thread::yield();
+      snapshot.reset();
+      brief.reset();
+    };
+    run_on_threads([this] { run_core_0(); }, end_loop);
+    platform_.run_until_idle(loops());
+    EXPECT_TRUE(adding.finished());
+    EXPECT_EQ(ids.size(), 1U);
   }
 }
 
