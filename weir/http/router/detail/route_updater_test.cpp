@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +16,7 @@
 #include <vector>
 
 #include "weir/http/router/live_routes.hpp"
+#include "weir/http/test/heap_fixture.hpp"
 #include "weir/http/test/http_request.hpp"
 #include "weir/runtime/test/runtime_fixture.hpp"
 
@@ -280,6 +284,83 @@ TEST_F(RouteUpdaterTest, RequestsAreStoppedUntilTheLastOfThemEnds) {
   first.reset();
   platform_.run_until_idle(loops());
   EXPECT_TRUE(root.finished());
+}
+
+Task<> add_at(Router& routes, std::string path) {
+  LiveRoutes live(routes);
+  const Pattern pattern = Pattern::parse(path).value();
+  const auto nothing = [] { return Response(Status::ok); };
+  EXPECT_TRUE(co_await live.get(pattern, nothing));
+}
+
+TEST_F(RouteUpdaterTest, ChangesOfTheSameTimeShareATable) {
+  Router routes;
+  const RouteSnapshot snapshot(loop(1), routes.updater());
+  const RouteTable* const before = &snapshot.table();
+  std::deque<Root> roots;
+  for (const char* const path : {"/x", "/y", "/z"}) {
+    roots.emplace_back(loop(0), add_at(routes, path));
+  }
+  for (const unsigned core : {0U, 1U}) {
+    while (loop(core).turn(platform_.now())) {
+    }
+  }
+  const RouteTable* const shared = &snapshot.table();
+  EXPECT_NE(shared, before);
+  for (const char* const path : {"/x", "/y", "/z"}) {
+    EXPECT_NE(shared->find_literal(Method::get, path), nullptr) << path;
+  }
+  platform_.run_until_idle(loops());
+  for (const Root& each : roots) EXPECT_TRUE(each.finished());
+  EXPECT_EQ(&snapshot.table(), shared) << "no further table was made";
+}
+
+TEST_F(RouteUpdaterTest, SlotsOfFormerRoutesAreUsedAgain) {
+  Router routes;
+  std::size_t largest = 0;
+  const auto use_slot = [&] {
+    RouteMatch match;
+    const TextRequest request("GET /a");
+    routes.match(request.head(), match);
+    ASSERT_TRUE(match.found());
+    largest = std::max(largest, match.route()->slot);
+  };
+  const auto changes = [&]() -> Task<> {
+    LiveRoutes live(routes);
+    for (int round = 0; round < 20; ++round) {
+      const auto added = co_await add(live);
+      EXPECT_TRUE(added);
+      if (!added) co_return;
+      use_slot();
+      const auto other = [] { return Response(Status::accepted); };
+      EXPECT_TRUE(co_await live.replace(*added, other));
+      use_slot();
+      EXPECT_TRUE(co_await live.remove(*added));
+    }
+  };
+  run_on_cores({changes});
+  EXPECT_EQ(largest, 1U) << "a replacement has its own slot while the old handler exists";
+}
+
+TEST_F(RouteUpdaterTest, AReservedRequestNeedsNoMemory) {
+  if (!TestHeap::replaced) GTEST_SKIP() << "only a replaced operator new counts allocations";
+  Router routes;
+  for (int number = 0; number < 100; ++number) {
+    const Pattern pattern = Pattern::parse("/" + std::to_string(number)).value();
+    EXPECT_TRUE(routes.get(pattern, [] { return Response(Status::ok); }));
+  }
+  RouteSnapshot unreserved(loop(1), routes.updater());
+  RouteSnapshot reserved(loop(1), routes.updater());
+  const Route* const route = reserved.table().find_literal(Method::get, "/99");
+  ASSERT_NE(route, nullptr);
+  const auto allocations_on = [route](RouteSnapshot& snapshot) {
+    const std::uint64_t before = TestHeap::news;
+    const Lasting request(snapshot, route);
+    return TestHeap::news - before;
+  };
+  EXPECT_GT(allocations_on(unreserved), 0U);
+  reserved.reserve(*route);
+  EXPECT_EQ(allocations_on(reserved), 0U);
 }
 
 TEST_F(RouteUpdaterTest, NoticeForAnEndedLoopIsDropped) {
