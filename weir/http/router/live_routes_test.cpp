@@ -277,6 +277,55 @@ TEST_F(LiveRoutesTest, ARequestCannotRemoveItsOwnRoute) {
   EXPECT_TRUE(run_on(0, live_.remove(own))) << "a task outside the request can";
 }
 
+/// A handler that replaces the handler of a route, also its own.
+class Replacing {
+ public:
+  Replacing(LiveRoutes live, const RouteId& id) : live_(live), id_(&id) {}
+  Task<Response> operator()(Request&) const {
+    auto live = live_;
+    const auto replaced = co_await live.replace(*id_, hello);
+    co_return replaced ? Status::ok : to_status(replaced.error());
+  }
+
+ private:
+  LiveRoutes live_;
+  const RouteId* id_;
+};
+
+TEST_F(LiveRoutesTest, ARequestCannotReplaceItsOwnHandler) {
+  RouteId own;
+  RouteId other;
+  own = routes_.get("/own", Replacing(live_, own));
+  other = routes_.get("/other", [] { return text("not yet"); });
+  routes_.get("/replace/other", Replacing(live_, other));
+  start_all();
+  EXPECT_EQ(ask(0, "/own"), "409");
+  EXPECT_EQ(ask(1, "/own"), "409") << "the handler is unchanged";
+  EXPECT_EQ(ask(1, "/replace/other"), "200 ");
+  EXPECT_EQ(ask_all("/other"), "200 hello");
+  EXPECT_TRUE(run_on(0, live_.replace(own, hello))) << "a task outside the request can";
+  EXPECT_EQ(ask_all("/own"), "200 hello");
+}
+
+TEST_F(LiveRoutesTest, MiddlewareStaysWhenRoutesChange) {
+  routes_.use([](Request& request, Next next) -> Task<Response> {
+    Response response = co_await next(request);
+    response.set_status(Status::accepted);
+    co_return response;
+  });
+  const RouteId old = routes_.get("/old", hello);
+  start_all();
+  EXPECT_EQ(ask_all("/old"), "202");
+  const auto added = run_on(1, live_.get("/new", hello));
+  ASSERT_TRUE(added);
+  EXPECT_EQ(ask_all("/new"), "202");
+  ASSERT_TRUE(run_on(1, live_.replace(*added, hello)));
+  EXPECT_EQ(ask_all("/new"), "202");
+  ASSERT_TRUE(run_on(2, live_.remove(old)));
+  EXPECT_EQ(ask_all("/new"), "202");
+  EXPECT_EQ(ask_all("/old"), "202") << "the router's own answer";
+}
+
 TEST_F(LiveRoutesTest, ARequestMayRemoveAnotherRouteButNotInACycle) {
   RouteId left;
   RouteId right;
@@ -319,6 +368,31 @@ TEST_F(LiveRoutesTest, ACancelledRemovalStopsTheRequestsAndWaitsForThem) {
   EXPECT_EQ(streaming.stopped, 1U);
   EXPECT_EQ(log.destroyed + streaming.destroyed, 2U);
   EXPECT_EQ(ask_all("/wait"), "404");
+}
+
+TEST_F(LiveRoutesTest, ACancelledRemovalStopsOnlyTheRequestsOfItsRoute) {
+  HandlerLog& one = logs_.emplace_back();
+  HandlerLog& two = logs_.emplace_back();
+  start_all();
+  const auto first = run_on(0, live_.get("/one", WaitingHandler(one, gates_, "one")));
+  const auto second = run_on(0, live_.get("/two", WaitingHandler(two, gates_, "two")));
+  ASSERT_TRUE(first && second);
+  MemoryPeer& stopped = send_get(1, "/one");
+  MemoryPeer& waiting = send_get(1, "/two");
+  CancelSource cancel;
+  Running<Result<>> cancelled(loop(0), under(cancel, live_.remove(*first)));
+  Running<Result<>> patient(loop(0), live_.remove(*second));
+  settle();
+  cancel.cancel();
+  settle();
+  EXPECT_TRUE(cancelled.done() && cancelled.value());
+  EXPECT_EQ(said(stopped), "503");
+  EXPECT_FALSE(patient.done());
+  EXPECT_EQ(two.stopped, 0U);
+  gates_[1].set();
+  settle();
+  EXPECT_EQ(said(waiting), "200 two");
+  EXPECT_TRUE(patient.done() && patient.value());
 }
 
 TEST_F(LiveRoutesTest, AlreadyCancelledTaskAddsNothingButRemoves) {
@@ -536,6 +610,15 @@ TEST_F(LiveRoutesTest, ThreeRequestsCannotWaitForEachOther) {
   EXPECT_EQ(said(second), "200 ");
   EXPECT_EQ(said(first), "200 ");
 }
+
+#ifndef NDEBUG
+TEST_F(LiveRoutesTest, AssertsThatAServedRouterIsChangedThroughIt) {
+  start(0);
+  EXPECT_DEATH(routes_.get("/a", hello), "changed through LiveRoutes");
+  const auto pass = [](Request& request, Next next) -> Task<Response> { return next(request); };
+  EXPECT_DEATH(routes_.use(pass), "middleware is added before a router is served");
+}
+#endif
 
 }  // namespace
 }  // namespace weir::http
