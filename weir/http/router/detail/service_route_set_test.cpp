@@ -131,6 +131,26 @@ TEST_F(ServiceRouteSetTest, PathParamsBodiesAndMethodsWorkAsInTheRouter) {
   EXPECT_EQ(said(send(1, "BREW /body HTTP/1.1\r\nHost: a\r\n\r\n")), "405");
 }
 
+TEST_F(ServiceRouteSetTest, OptionsOfARouteHoldForItsRequests) {
+  start_all();
+  ServiceRouteSet& one = owner(1);
+  const auto give_back = [](Request& request) -> Task<Response> {
+    auto body = co_await request.body();
+    co_return text(body ? *body : "none");
+  };
+  one.post("/body", give_back, {.body_max = 2});
+  one.get("/wait", WaitingHandler(logs_.emplace_back(), gates_, "waited"), {.timeout = 3s});
+  ASSERT_TRUE(open(one));
+  const std::string post = "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: ";
+  EXPECT_EQ(said(send(1, post + "2\r\n\r\nab")), "200 ab");
+  EXPECT_EQ(said(send(1, post + "3\r\n\r\nabc")), "413");
+  MemoryPeer& peer = send_get(1, "/wait");
+  platform_.advance(loops(), 2999ms);
+  EXPECT_EQ(said(peer), "");
+  platform_.advance(loops(), 1ms);
+  EXPECT_EQ(said(peer), "503");
+}
+
 TEST_F(ServiceRouteSetTest, LeavingWaitsForTheRequestsOfAllItsCores) {
   start_all();
   HandlerLog& log = logs_.emplace_back();
@@ -324,6 +344,48 @@ TEST_F(ServiceRouteSetTest, TwoOwnersCannotHaveTheSameRoute) {
   EXPECT_EQ(other.error_text(), "GET /a: already registered by Owner");
   EXPECT_EQ(ask(1, "/a"), "200 first 0");
   EXPECT_EQ(ask(1, "/b"), "404");
+}
+
+TEST_F(ServiceRouteSetTest, OpenServesNothingIfOneCoreIsTaken) {
+  start_all();
+  open_with(2, "single ");
+  ServiceRouteSet& shared = owner(0, Reach::all_cores);
+  shared.get("/a", TextHandler(logs_.emplace_back(), "shared "));
+  shared.get("/b", TextHandler(logs_.emplace_back(), "shared "));
+  EXPECT_EQ(open(shared).error(), Errc::conflict);
+  EXPECT_EQ(shared.error_text(), "GET /a: already registered by Owner");
+  EXPECT_EQ(ask(0, "/a"), nobody);
+  EXPECT_EQ(ask(1, "/a"), nobody);
+  EXPECT_EQ(ask(2, "/a"), "200 single 0");
+  EXPECT_EQ(ask_all("/b"), "404");
+}
+
+// The opening meets the removal of the route at each of its steps.
+TEST_F(ServiceRouteSetTest, AnOwnerMayOpenWhileTheLastOneLeaves) {
+  start_all();
+  for (int turns = 0; turns < 16; ++turns) {
+    SCOPED_TRACE(turns);
+    ServiceRouteSet& last = open_with(1, "last ");
+    Running<bool> leaving(loop(1), ended(last.withdraw({})));
+    for (int turn = 0; turn < turns; ++turn) {
+      for (Loop* const each : loops()) each->turn(platform_.now());
+    }
+    ServiceRouteSet& next = owner(2);
+    next.get("/a", TextHandler(logs_.emplace_back(), "next "));
+    Running<Result<>> opening(loop(2), next.open(nullptr));
+    settle();
+    ASSERT_TRUE(leaving.done() && opening.done());
+    EXPECT_TRUE(opening.value());
+    ServiceRouteSet& third = open_with(0, "third ");
+    EXPECT_EQ(ask(0, "/a"), "200 third 0");
+    EXPECT_EQ(ask(1, "/a"), nobody);
+    EXPECT_EQ(ask(2, "/a"), "200 next 0");
+    withdraw_now(next);
+    EXPECT_EQ(ask(0, "/a"), "200 third 0");
+    EXPECT_EQ(ask(2, "/a"), nobody);
+    withdraw_now(third);
+    EXPECT_EQ(ask_all("/a"), "404");
+  }
 }
 
 TEST_F(ServiceRouteSetTest, OwnerCannotHaveARouteOfTheRouter) {
@@ -578,6 +640,19 @@ TEST_F(ServiceRouteSetTest, DrainTimeoutCountsOnceForAllCores) {
   EXPECT_EQ(log.stopped, 3U);
   for (MemoryPeer* const each : peers) EXPECT_EQ(said(*each), "503");
 }
+
+#ifndef NDEBUG
+TEST_F(ServiceRouteSetTest, AssertsThatRoutesAreRegisteredBeforeItOpens) {
+  ServiceRouteSet& one = open_with(1, "one ");
+  EXPECT_DEATH(one.get("/late", [] { return text("late"); }),
+               "routes are registered before their owner has started");
+}
+
+TEST_F(ServiceRouteSetTest, AssertsThatItIsWithdrawnBeforeItIsDestroyed) {
+  open_with(1, "one ");
+  EXPECT_DEATH(owners_.clear(), "must come before the destruction of open routes");
+}
+#endif
 
 /// Owners on two cores, one of them for all cores, open, hand over and leave. One of them is
 /// cancelled.
