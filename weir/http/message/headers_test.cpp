@@ -123,6 +123,17 @@ TEST(Headers, ShortListsNeedNoHeapMemory) {
   }
 }
 
+TEST(Headers, AGrowingListDoublesItsMemory) {
+  if (!TestHeap::replaced) GTEST_SKIP() << "only a replaced operator new counts allocations";
+  const std::string value(9, 'v');  // each line has 14 bytes
+  const std::uint64_t before = TestHeap::news;
+  Headers headers;
+  for (int each = 0; each < 256; ++each) ASSERT_TRUE(headers.add("N", value));
+  const std::uint64_t allocations = TestHeap::news - before;
+  EXPECT_EQ(headers.lines().size(), 3584U);
+  EXPECT_EQ(allocations, 5U) << "224, 448, 896, 1792 and 3584 bytes";
+}
+
 TEST(Headers, AnInvalidHeaderLeavesTheListUnchanged) {
   Headers headers;
   ASSERT_TRUE(headers.add("A", "1"));

@@ -309,6 +309,18 @@ TEST(JsonBody, HasTheGivenStatusAndTheTypeOfJson) {
   EXPECT_EQ(created.body().text(), "[]");
 }
 
+TEST_F(JsonHandlerTest, ShortTextsNeedNoMemoryBlock) {
+  const ScopedBlockPool pool(loop_->blocks());
+  const auto blocks_of = [this](std::size_t size) {
+    const std::size_t before = loop_->blocks().blocks_in_use();
+    const Response response = json(std::string(size - 2, 'x'));
+    EXPECT_EQ(response.body().text().size(), size);
+    return loop_->blocks().blocks_in_use() - before;
+  };
+  EXPECT_EQ(blocks_of(Body::inline_max), 0U);
+  EXPECT_EQ(blocks_of(Body::inline_max + 1), 1U);
+}
+
 // Properties of signatures.
 
 using Full = Signature<Task<Result<Pong>> (*)(Request&, Scope&, int, std::string, const Ping&)>;
