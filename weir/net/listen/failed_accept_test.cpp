@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <functional>
 #include <memory>
 #include <system_error>
 #include <tuple>
@@ -10,6 +11,7 @@
 
 #include "weir/net/test/net_fixture.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
 
 namespace weir {
 namespace {
@@ -18,6 +20,7 @@ namespace {
 struct Failures {
   std::error_code accept_error;  ///< if it is set, the error of each accept
   int adopt_fails = 0;           ///< the position of the stream that finds no memory; 0: none
+  std::function<void()> on_adopt_failure;
 };
 
 /// A backend that fails as requested. Another backend does everything else.
@@ -29,8 +32,11 @@ class FailingBackend final : public Backend {
   std::string_view name() const noexcept override { return other_->name(); }
   Result<Socket*> adopt(Descriptor descriptor, SocketOptions options) override {
     const bool counts = options.role == SocketRole::stream;
-    if (counts && ++streams_ == failures_.adopt_fails) return fail(system_error(ENOMEM));
-    return other_->adopt(std::move(descriptor), options);
+    if (!counts || ++streams_ != failures_.adopt_fails) {
+      return other_->adopt(std::move(descriptor), options);
+    }
+    if (failures_.on_adopt_failure) failures_.on_adopt_failure();
+    return fail(system_error(ENOMEM));
   }
   void close(Socket& socket) override { other_->close(socket); }
   bool receive(Socket& socket, ReceiveOperation& operation) override {
@@ -169,6 +175,37 @@ TEST(FailedAccept, APendingAcceptWaitsForTheNextConnectionWithoutMemory) {
     EXPECT_TRUE(both);
     EXPECT_EQ(loop->counters().connections_dropped.value(), 1U);
     if (both) co_await expect_second(std::get<0>(*both), std::get<1>(*both));
+  };
+  run(*loop, talk());
+}
+
+// The accept has a connection when the cancellation comes, and then waits for the next one.
+TEST(FailedAccept, ACancellationWhileAConnectionIsDroppedEndsTheAccept) {
+  FailingAcceptPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
+  CancelSource cancel;
+  platform.failures.adopt_fails = 2;  // after the client
+  platform.failures.on_adopt_failure = [&] { cancel.cancel(); };
+  const auto talk = [&]() -> Task<> {
+    tcp::Listener listener = co_await listen_locally();
+    const Instant begun = platform.now();
+    const auto accept = [&]() -> Task<> {
+      auto limited = as_task(timeout(1h, as_task(listener.accept())));
+      const Context cancelled{loop.get(), &cancel};
+      const auto accepted = co_await in_context(cancelled, std::move(limited));
+      EXPECT_FALSE(accepted);
+      if (!accepted) {
+        EXPECT_EQ(accepted.error(), Errc::cancelled);
+      }
+      EXPECT_EQ(platform.now(), begun) << "it does not wait for a connection";
+    };
+    const auto connect = [&]() -> Task<> {
+      const auto client = co_await tcp::connect(listener.local_address());
+      EXPECT_TRUE(client);
+      if (client) static_cast<void>(co_await sleep(1s));
+    };
+    EXPECT_TRUE(co_await all(accept(), connect()));
+    EXPECT_EQ(loop->counters().connections_dropped.value(), 1U);
   };
   run(*loop, talk());
 }
