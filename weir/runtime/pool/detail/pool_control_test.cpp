@@ -105,6 +105,31 @@ TEST_F(PoolSamplerTest, WithoutStatesALongIdleClockMeansBlocked) {
   EXPECT_EQ(seen.evidence, SizeEvidence::cpu_clocks);
 }
 
+TEST_F(PoolSamplerTest, OneKnownStateIsEvidence) {
+  for (const std::size_t known : {0U, 1U, 3U}) {
+    threads_.clear();
+    sampled_.clear();
+    make(4);
+    for (const auto& thread : threads_) thread->now = os::ThreadState::unknown;
+    threads_[1]->used = threads_[2]->used = 1ms;
+    threads_[known]->now = os::ThreadState::blocked;
+    const auto seen = sample();
+    EXPECT_EQ(seen.evidence, SizeEvidence::thread_states) << known;
+    EXPECT_EQ(seen.running, 3) << known;
+  }
+}
+
+TEST_F(PoolSamplerTest, UseOfACpuBeginsANewRowOfIdleSamples) {
+  make(1);
+  threads_[0]->now = os::ThreadState::unknown;
+  for (int round = 1; round <= 3; ++round) {
+    threads_[0]->used = round * 1ms;
+    for (int idle = 0; idle < 8; ++idle) EXPECT_EQ(sample().running, 1) << idle;
+    EXPECT_EQ(sample().running, 0) << "eight samples without use";
+    EXPECT_EQ(sample().running, 0);
+  }
+}
+
 TEST_F(PoolSamplerTest, WaitingForThePoolsLockDoesNotCountAsBlocked) {
   make(10);
   for (const std::size_t i : {3U, 4U}) sampled_[i]->in_work = false;
