@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -12,10 +13,12 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "weir/loop/test/readiness_fixture.hpp"
+#include "weir/loop/test/uring_context.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
 namespace weir {
@@ -194,6 +197,106 @@ TEST_F(UringFileTest, ACompletedOperationKeepsItsResultWhenItIsCancelled) {
   EXPECT_FALSE(operation.error());
   EXPECT_EQ(operation.count, 4U);
   EXPECT_EQ(room[0], std::byte('2'));
+}
+
+/// A file operation whose requests the test completes.
+class UringFileRequestsTest : public uring::UringContextTest {
+ protected:
+  io_uring_sqe start(Action action) {
+    operation_.action = action;
+    operation_.file = 7;
+    operation_.runs = 0;
+    uring::start_file(context_, operation_);
+    return only_request();
+  }
+  /// Returns the only request that was recorded since the last call.
+  io_uring_sqe only_request() {
+    const auto requests = recorded();
+    EXPECT_EQ(requests.size(), 1U);
+    return requests.size() == 1 ? requests[0] : io_uring_sqe{};
+  }
+  void complete(int result) {
+    uring::file_completed(context_, {&operation_, uring::Tag::file, result, 0});
+  }
+  void expect_finished(std::error_code error, std::size_t count) {
+    EXPECT_EQ(run_ready(), 1);
+    EXPECT_EQ(operation_.runs, 1);
+    EXPECT_EQ(operation_.error(), error);
+    EXPECT_EQ(operation_.count, count);
+    EXPECT_TRUE(recorded().empty());
+  }
+
+  File operation_;
+  std::array<std::byte, 10> memory_{};
+};
+
+TEST_F(UringFileRequestsTest, MakesAnInterruptedRequestAgain) {
+  operation_.target = memory_;
+  operation_.source = memory_;
+  operation_.offset = 5;
+  const std::pair<Action, int> actions[] = {{Action::read, IORING_OP_READ},
+                                            {Action::write, IORING_OP_WRITE},
+                                            {Action::sync, IORING_OP_FSYNC}};
+  for (const auto& [action, opcode] : actions) {
+    const io_uring_sqe first = start(action);
+    EXPECT_EQ(first.opcode, opcode);
+    for (const int error : {EINTR, ECANCELED}) {
+      complete(-error);
+      const io_uring_sqe again = only_request();
+      EXPECT_EQ(again.opcode, opcode);
+      EXPECT_EQ(again.fd, 7);
+      EXPECT_EQ(again.off, first.off);
+      EXPECT_EQ(again.user_data, first.user_data);
+      EXPECT_EQ(operation_.state(), Operation::State::pending);
+    }
+    complete(3);
+    expect_finished({}, 3);
+  }
+}
+
+TEST_F(UringFileRequestsTest, IsCancelledOnceAndThenEndsWithAnInterruption) {
+  operation_.target = memory_;
+  for (const int error : {EINTR, ECANCELED}) {
+    const io_uring_sqe request = start(Action::read);
+    for (int times = 0; times < 2; ++times) uring::cancel_file(context_, operation_);
+    const io_uring_sqe cancellation = only_request();
+    EXPECT_EQ(cancellation.opcode, IORING_OP_ASYNC_CANCEL);
+    EXPECT_EQ(cancellation.addr, request.user_data);
+    complete(-error);
+    expect_finished(Errc::cancelled, 0);
+  }
+  start(Action::read);
+  complete(-EINTR);
+  EXPECT_EQ(only_request().opcode, IORING_OP_READ) << "the earlier cancellation is over";
+  complete(4);
+  expect_finished({}, 4);
+}
+
+TEST_F(UringFileRequestsTest, AResultOrAnErrorBeatsACancellation) {
+  operation_.target = memory_;
+  start(Action::read);
+  uring::cancel_file(context_, operation_);
+  only_request();
+  complete(0);
+  expect_finished({}, 0);
+  start(Action::read);
+  uring::cancel_file(context_, operation_);
+  only_request();
+  complete(-EIO);
+  expect_finished(system_error(EIO), 0);
+}
+
+TEST_F(UringFileRequestsTest, MovesAtMostAGibibyteInOneRequest) {
+  constexpr std::size_t gibibyte = std::size_t{1} << 30;
+  for (const std::size_t size : {gibibyte - 1, gibibyte, gibibyte + 1, 4 * gibibyte}) {
+    operation_.target = {memory_.data(), size};  // the kernel is not asked
+    operation_.source = operation_.target;
+    for (const Action action : {Action::read, Action::write}) {
+      EXPECT_EQ(start(action).len, std::min(size, gibibyte));
+      complete(1);
+      expect_finished({}, 1);
+    }
+  }
 }
 
 }  // namespace

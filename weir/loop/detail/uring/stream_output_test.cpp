@@ -460,6 +460,48 @@ TEST_F(UringRequestsTest, ClosingCancelsWhatIsArmed) {
   EXPECT_TRUE(recorded().empty());
 }
 
+TEST_F(UringRequestsTest, CancellationsOfInputNameTheArmedRequests) {
+  RecordedHangup observer;
+  stream_->observe_hangup(context_, &observer);
+  arrive(0, 16'000);
+  Receive receive;
+  EXPECT_TRUE(stream_->receive(context_, receive));
+  std::uint64_t receiving = 0;
+  std::uint64_t watching = 0;
+  for (const io_uring_sqe& each : recorded()) {
+    (each.opcode == IORING_OP_POLL_ADD ? watching : receiving) = each.user_data;
+  }
+  ASSERT_TRUE(receiving != 0 && watching != 0);
+  complete(Tag::hangup, POLLRDHUP, IORING_CQE_F_MORE);
+  const auto missed_end = recorded();
+  ASSERT_EQ(missed_end.size(), 1U);
+  EXPECT_EQ(missed_end[0].addr, receiving);
+  stream_->stop(context_);
+  const auto stopped = recorded();
+  ASSERT_EQ(stopped.size(), 2U);
+  EXPECT_EQ(stopped[0].addr, receiving);
+  EXPECT_EQ(stopped[1].addr, watching);
+}
+
+TEST_F(UringRequestsTest, ACancellationOfOutputNamesItsRequestAndIsMadeOnce) {
+  Connect connect;
+  connect.peer = os::Address::loopback(80);
+  for (const bool sends : {true, false}) {
+    sends ? start_send() : static_cast<void>(stream_->connect(context_, connect));
+    const auto started = recorded();
+    ASSERT_EQ(started.size(), 1U);
+    Operation& operation = sends ? static_cast<Operation&>(send_) : connect;
+    for (int times = 0; times < 2; ++times) stream_->cancel(context_, operation);
+    const auto cancelled = recorded();
+    ASSERT_EQ(cancelled.size(), 1U) << sends;
+    EXPECT_EQ(cancelled[0].opcode, IORING_OP_ASYNC_CANCEL);
+    EXPECT_EQ(cancelled[0].addr, started[0].user_data) << sends;
+    complete(sends ? Tag::send : Tag::connect, -ECANCELED);
+    EXPECT_EQ(run_ready(), 1);
+    EXPECT_EQ(operation.error(), Errc::cancelled);
+  }
+}
+
 // Lost bytes must not look like a complete stream.
 TEST_F(UringRequestsTest, AnArrivalThatFindsNoMemoryEndsTheStream) {
   for (const int size : {100, 16'000}) {
