@@ -247,6 +247,40 @@ TEST_P(ReadinessTest, AnAcceptThatHasWaitedPausesOnceWithoutDescriptors) {
   backend().close(*socket);
 }
 
+TEST_P(ReadinessTest, EachPausedListenerResumesUnlessItIsClosed) {
+  std::array<Socket*, 3> sockets{};
+  std::array<os::Fd, 3> clients;
+  std::array<Recorded<AcceptOperation>, 3> accepts;
+  Recorded<AcceptOperation> again;
+  for (std::size_t i = 0; i < 3; ++i) {
+    auto listener = os::open_listener(os::Address::loopback(0));
+    clients[i] = std::move(*os::open_stream(os::AddressFamily::ipv4));
+    ASSERT_TRUE(os::start_connect(clients[i].get(), *os::local_address(listener->get())));
+    pollfd arrived{listener->get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&arrived, 1, 10'000), 1);
+    sockets[i] = fixture_.adopt(std::move(*listener), SocketRole::listener);
+  }
+  {
+    const DescriptorShortage shortage;
+    for (std::size_t i = 0; i < 3; ++i) ASSERT_FALSE(backend().accept(*sockets[i], accepts[i]));
+    EXPECT_EQ(backend().counters().accept_pauses.value(), 3u);
+    backend().cancel(accepts[1]);
+    ASSERT_FALSE(backend().accept(*sockets[1], again)) << "the pause has not passed";
+    backend().cancel(accepts[2]);
+    backend().close(*sockets[2]);
+  }
+  for (const auto* each : {&accepts[0], &accepts[1], &accepts[2], &again}) fixture_.finish(*each);
+  for (const auto* each : {&accepts[0], &again}) {
+    EXPECT_FALSE(each->error());
+    EXPECT_TRUE(static_cast<bool>(each->accepted));
+  }
+  EXPECT_EQ(accepts[1].error(), Errc::cancelled);
+  EXPECT_EQ(accepts[2].error(), Errc::cancelled);
+  EXPECT_EQ(backend().counters().accept_pauses.value(), 3u);
+  EXPECT_EQ(backend().counters().accepts.value(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) backend().close(*sockets[i]);
+}
+
 TEST_P(ReadinessTest, ARefusingListenerAcceptsItsQueueAndThenDoesNotSpin) {
   const auto name = os::Address::local("@weir-drain-" + std::to_string(::getpid()) +
                                        std::string(backend().name()));
