@@ -149,16 +149,18 @@ TEST(OnCore, OnlyServicesOfThatCoreSeeTheService) {
   });
   // Another core receives providers a little later, in the order of all commands to that core.
   const auto seen = [&counts] { return counts; };
-  using Counts = std::vector<std::size_t>;
+  const std::vector<std::size_t> one{0, 1};
+  const std::vector<std::size_t> two{0, 2};
+  const std::vector<std::size_t> three{1, 2};
   const auto body = [&]() -> Task<> {
     EXPECT_TRUE(co_await app.start());
-    EXPECT_EQ(co_await on_core(1, seen), (Counts{0, 1}));
+    EXPECT_EQ(co_await on_core(1, seen), one);
     app.on_core<Postgres, Store>(1);
     EXPECT_TRUE(co_await app.apply());
-    EXPECT_EQ(co_await on_core(1, seen), (Counts{0, 2})) << "also a service that is added later";
+    EXPECT_EQ(co_await on_core(1, seen), two) << "also a service that is added later";
     app.on_core<Postgres, Store>(0);
     EXPECT_TRUE(co_await app.apply());
-    EXPECT_EQ(co_await on_core(1, seen), (Counts{1, 2}));
+    EXPECT_EQ(co_await on_core(1, seen), three);
     co_await app.stop();
   };
   run_on_two(body);
@@ -182,6 +184,32 @@ TEST(ExplainAsync, WorksOnEachCoreAndIsEmptyAfterTheStop) {
   };
   run_on_two(body);
   EXPECT_EQ(sizes, (std::vector<std::size_t>{0, 2, 2, 0}));
+}
+
+TEST(ExplainAsync, IsNotAffectedByACancellation) {
+  App app;
+  app.per_core<Other>();
+  std::vector<std::size_t> sizes;
+  const auto count = [&]() -> Task<std::size_t> {
+    const Explanation explanation = co_await app.explain_async();
+    co_return explanation.services.size();
+  };
+  const auto count_cancelled = [&]() -> Task<std::size_t> {
+    CancelSource cancel;
+    cancel.cancel();
+    Context context = co_await this_context();
+    context.cancel = &cancel;
+    auto counting = in_context(context, count());
+    co_return co_await std::move(counting);
+  };
+  const auto body = [&]() -> Task<> {
+    EXPECT_TRUE(co_await app.start());
+    sizes.push_back(co_await count_cancelled());
+    sizes.push_back(co_await on_core(1, count_cancelled));
+    co_await app.stop();
+  };
+  run_on_two(body);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{2, 2}));
 }
 
 using OnCoreTest = AppTest;
