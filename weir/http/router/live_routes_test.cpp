@@ -243,6 +243,21 @@ TEST_F(LiveRoutesTest, ConcurrentChangesAreAllMade) {
   EXPECT_EQ(ask_all("/a"), added.value() ? "200 hello" : "404");
 }
 
+TEST_F(LiveRoutesTest, RemovalMakesRoomForAnAdditionOfTheSameTime) {
+  HandlerLog& log = logs_.emplace_back();
+  start_all();
+  const auto old = run_on(0, live_.get("/a", TextHandler(log, "a")));
+  ASSERT_TRUE(old);
+  Running<Result<RouteId>> adding(loop(0), live_.get("/a", hello));
+  Running<Result<>> removing(loop(0), live_.remove(*old));
+  settle();
+  ASSERT_TRUE(adding.done() && removing.done());
+  EXPECT_TRUE(adding.value());
+  EXPECT_TRUE(removing.value());
+  EXPECT_EQ(log.destroyed, 1U);
+  EXPECT_EQ(ask_all("/a"), "200 hello");
+}
+
 /// A handler that removes routes, also its own.
 class Removing {
  public:

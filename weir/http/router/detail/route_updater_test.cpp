@@ -315,6 +315,35 @@ TEST_F(RouteUpdaterTest, ChangesOfTheSameTimeShareATable) {
   EXPECT_EQ(&snapshot.table(), shared) << "no further table was made";
 }
 
+TEST_F(RouteUpdaterTest, ChangesThatComeMeanwhileShareTheNextTable) {
+  Router routes;
+  const RouteSnapshot snapshot(loop(1), routes.updater());
+  const auto run = [this](unsigned core) {
+    while (loop(core).turn(platform_.now())) {
+    }
+  };
+  const auto finds = [&snapshot](const char* path) {
+    return snapshot.table().find_literal(Method::get, path) != nullptr;
+  };
+  Root first(loop(0), add_at(routes, "/x"));
+  run(0);
+  Root second(loop(0), add_at(routes, "/y"));
+  Root third(loop(2), add_at(routes, "/z"));
+  run(0);
+  run(2);
+  run(1);
+  EXPECT_TRUE(finds("/x"));
+  EXPECT_FALSE(finds("/y") || finds("/z")) << "they came after the first table";
+  run(0);
+  EXPECT_TRUE(first.finished());
+  EXPECT_FALSE(second.finished() || third.finished());
+  run(1);
+  EXPECT_TRUE(finds("/y") && finds("/z"));
+  run(0);
+  run(2);
+  EXPECT_TRUE(second.finished() && third.finished());
+}
+
 TEST_F(RouteUpdaterTest, SlotsOfFormerRoutesAreUsedAgain) {
   Router routes;
   std::size_t largest = 0;
