@@ -63,6 +63,10 @@ TEST(HttpAnswers, HaveTheFramingOfTheirStatusAndMethod) {
       {"HTTP/1.1 100 C\r\n\r\nHTTP/1.1 200 X\r\nContent-Length: 5\r\n\r\n", {"HEAD"}, "100 200"},
       {"HTTP/1.1 200 X\r\nContent-Length: 5\r\n\r\n", {"GET", "HEAD"}, "200-"},
       {"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n", {"HEAD"}, "200"},
+      // The server sends 408 without the method if the head is incomplete.
+      {"HTTP/1.1 408 T\r\nContent-Length: 5\r\n\r\n", {"HEAD"}, "408"},
+      {"HTTP/1.1 408 T\r\nContent-Length: 5\r\n\r\nslow\n", {"HEAD"}, "408"},
+      {"HTTP/1.1 408 T\r\nContent-Length: 5\r\n\r\nslow", {"HEAD"}, "408-"},
       // Not a response.
       {"HTTP/1.0 200 X\r\n\r\n", {}, "0-"},
       {"HTTP/1.1 099 X\r\n\r\n", {}, "0-"},
