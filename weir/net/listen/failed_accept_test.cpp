@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/loop/detail/listen/shared_listener.hpp"
 #include "weir/net/test/net_fixture.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
@@ -18,7 +19,8 @@ namespace {
 
 /// The failures of a FailingBackend.
 struct Failures {
-  std::error_code accept_error;  ///< if it is set, the error of each accept
+  std::error_code accept_error;  ///< the error of accepts; no error: none fails
+  int accepts_that_fail = 1000;  ///< the number of accepts that fail
   int adopt_fails = 0;           ///< the position of the stream that finds no memory; 0: none
   std::function<void()> on_adopt_failure;
 };
@@ -26,7 +28,7 @@ struct Failures {
 /// A backend that fails as requested. Another backend does everything else.
 class FailingBackend final : public Backend {
  public:
-  FailingBackend(std::unique_ptr<Backend> other, const Failures& failures) noexcept
+  FailingBackend(std::unique_ptr<Backend> other, Failures& failures) noexcept
       : other_(std::move(other)), failures_(failures) {}
 
   std::string_view name() const noexcept override { return other_->name(); }
@@ -46,7 +48,9 @@ class FailingBackend final : public Backend {
     return other_->send(socket, operation);
   }
   bool accept(Socket& socket, AcceptOperation& operation) override {
-    if (!failures_.accept_error) return other_->accept(socket, operation);
+    const bool fails = failures_.accept_error && failures_.accepts_that_fail > 0;
+    if (!fails) return other_->accept(socket, operation);
+    --failures_.accepts_that_fail;
     operation.pending_on(socket);
     operation.finish(failures_.accept_error);
     return true;
@@ -65,7 +69,7 @@ class FailingBackend final : public Backend {
 
  private:
   std::unique_ptr<Backend> other_;
-  const Failures& failures_;
+  Failures& failures_;
   int streams_ = 0;
 };
 
@@ -125,6 +129,42 @@ TEST(FailedAccept, IsTheErrorOfTheKernelOtherwise) {
     EXPECT_EQ(error_of_accept({.shared = shared, .draining = false, .error = EBADF}),
               system_error(EBADF));
   }
+}
+
+// The accepts of the extra sockets begin before that of the main one.
+TEST(FailedAccept, OfAnExtraSocketEndsOnlyThatSocket) {
+  FailingAcceptPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
+  Endpoint address = Endpoint::loopback(0);
+  std::vector<std::shared_ptr<SharedListener>> sockets;
+  while (sockets.size() < 3) {
+    Descriptor socket = platform.listen(address, {}).value();
+    address = platform.local_address(socket.value()).value();
+    sockets.push_back(std::make_shared<SharedListener>(platform, std::move(socket), address));
+  }
+  loop->group().inherit(sockets);
+  platform.failures.accept_error = system_error(EBADF);
+  platform.failures.accepts_that_fail = 2;
+  const auto talk = [&]() -> Task<> {
+    tcp::Listener listener = co_await listen_locally({}, address);
+    const auto none = co_await timeout(1s, as_task(listener.accept()));
+    EXPECT_FALSE(none);
+    if (!none) {
+      EXPECT_EQ(none.error(), Errc::timed_out);
+    }
+    EXPECT_TRUE(sockets[0]->accepting());
+    EXPECT_FALSE(sockets[1]->accepting() || sockets[2]->accepting());
+    std::vector<tcp::Stream> clients;
+    while (clients.size() < 3) clients.push_back((co_await tcp::connect(address)).value());
+    loop->drain();
+    EXPECT_TRUE(co_await listener.accept());
+    const auto end = co_await listener.accept();
+    EXPECT_FALSE(end) << "the other clients wait in the sockets that have failed";
+    if (!end) {
+      EXPECT_EQ(end.error(), Errc::closed);
+    }
+  };
+  run(*loop, talk());
 }
 
 Task<std::vector<tcp::Stream>> connect_two(Endpoint server, Duration pause) {
