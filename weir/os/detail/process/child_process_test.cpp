@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -179,6 +181,25 @@ TEST(ChildProcess, LeavesNoChildBehindWithoutAFreeDescriptor) {
 
 TEST(ChildProcessDeathTest, LeavesNoChildBehindOnAKernelWithoutPidfds) {
   EXPECT_EXIT(fork_without_pidfd(), testing::ExitedWithCode(0), "");
+}
+
+/// Ends this (child) process with 0 if a failed fork(2) is an error, or with 1 if it cannot fail
+/// here.
+[[noreturn]] void fork_without_processes() {
+  constexpr std::uint32_t flags = CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | SIGCHLD;
+  if (!deny({SYS_clone, 0, flags}, EAGAIN)) ::_exit(1);
+  const int free = lowest_free_descriptor();
+  const auto forked = fork_child();
+  if (forked) ::_exit(1);
+  ::_exit(forked.error() == system_error(EAGAIN) && lowest_free_descriptor() == free ? 0 : 2);
+}
+
+bool ends_with_0_or_1(int status) {
+  return WIFEXITED(status) && WEXITSTATUS(status) <= 1;
+}
+
+TEST(ChildProcessDeathTest, AFailedForkIsAnError) {
+  EXPECT_EXIT(fork_without_processes(), ends_with_0_or_1, "");
 }
 
 TEST(ChildProcess, EndsWithItsParent) {
