@@ -136,16 +136,17 @@ bool OsSupervisor::stop_signalled_within(Duration pause) {
 
 /// Returns nullptr when all workers have ended for good. Returns the worker's handle in a worker.
 std::unique_ptr<WorkerHandle> OsSupervisor::serve() {
-  do {
+  for (;;) {
     if (auto handle = start_due()) return handle;
+    // A worker that could not start may have been the last one.
+    if (!has_workers_left()) return nullptr;
     wait();
     // Reap before reading signals: a crashed worker is restarted in a drain only if its end is
     // known.
     for (std::size_t index = 0; index < workers_.size(); ++index) reap(index);
     read_signals();
     kill_overdue();
-  } while (has_workers_left());
-  return nullptr;
+  }
 }
 
 bool OsSupervisor::has_workers_left() const {

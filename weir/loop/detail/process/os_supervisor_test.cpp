@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <memory>
@@ -17,6 +20,7 @@
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/os/detail/process/signals.hpp"
+#include "weir/os/test/denied_call.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
 namespace weir {
@@ -469,6 +473,38 @@ TEST_F(SupervisorLog, ReportsEachRestartAndItsEnd) {
             "weir: worker 0 (process N) has ended: exit status 3, restarting in 2 ms\n"
             "weir: worker 0 (process N) has ended: exit status 3, after 3 restarts in a row: no "
             "further restart, draining all workers\n");
+}
+
+/// Makes fork() fail in this (child) process.
+/// Returns: false if this machine cannot do that.
+bool deny_fork() {
+  constexpr std::uint32_t flags = CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | SIGCHLD;
+  if (!os::deny({SYS_clone, 0, flags}, EAGAIN)) return false;
+  const pid_t forked = ::fork();
+  if (forked == 0) ::_exit(0);
+  return forked < 0;
+}
+
+TEST_F(SupervisorLog, AWorkerThatCannotStartIsTriedAgain) {
+  SupervisionOptions options = two_workers();
+  options.loops = {1};
+  options.restart = {.pause_first = 1ms, .pause_max = 2ms, .in_a_row_max = 2};
+  auto forked = os::fork_child();
+  if (forked && !*forked) {
+    if (!deny_fork()) ::_exit(98);
+    LinesPlatform platform(lines_);
+    const Supervised supervised = OsSupervisor::run(platform, options);
+    ::_exit(supervised.worker == nullptr && supervised.failure.empty() ? supervised.status : 99);
+  }
+  const os::ExitStatus end = (**forked).wait();
+  if (end.code == 98) GTEST_SKIP() << "fork() cannot be denied here";
+  EXPECT_EQ(end.to_string(), "exit status 1");
+  const std::string cannot =
+      "weir: worker 0 cannot start: " + system_error(EAGAIN).message() + ", ";
+  EXPECT_EQ(all_lines(), cannot + "restarting in 1 ms\n" + cannot + "restarting in 2 ms\n" +
+                             cannot +
+                             "after 2 restarts in a row: no further restart, draining all "
+                             "workers\n");
 }
 
 TEST_F(SupervisorLog, ReportsWorkersThatSucceed) {
