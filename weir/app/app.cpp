@@ -115,6 +115,7 @@ Task<Result<>> App::start() {
   if (lifecycle.running()) lifecycle.stop_all();
   while (!lifecycle.settled()) co_await lifecycle.wait_settled(&inject::Lifecycle::cancel_running);
   const Result<> started = first_failure_since(0);
+  impl_->errors = std::move(impl_->change_errors);
   co_await close();
   if (started) co_return fail(Errc::cancelled);
   co_return started;
@@ -157,8 +158,8 @@ Task<> App::close() {
 void App::report_failures(std::size_t failures_before) {
   const inject::Lifecycle& lifecycle = impl_->lifecycle;
   for (std::size_t i = failures_before; i < lifecycle.failures().size(); ++i) {
-    impl_->errors.push_back(inject::failure_text(impl_->graph, lifecycle.failures()[i]));
-    impl_->platform->log("weir: " + impl_->errors.back());
+    impl_->change_errors.push_back(inject::failure_text(impl_->graph, lifecycle.failures()[i]));
+    impl_->platform->log("weir: " + impl_->change_errors.back());
   }
 }
 

@@ -67,20 +67,24 @@ Result<> App::first_failure_since(std::size_t failures_before, ServiceId of) {
   const auto found = std::ranges::find_if(
       failures, [&](const inject::Lifecycle::Failure& each) { return each.affects(of); });
   if (found == failures.end()) return {};
-  impl_->errors.clear();
+  impl_->change_errors.clear();
   report_failures(failures_before);  // all failures, because one of them may be the cause
   return fail(found->error);
 }
 
 Task<Result<>> App::run_change(Task<Result<>> body) {
-  if (!impl_->changes) co_return co_await std::move(body);
+  if (!impl_->changes) {
+    auto result = co_await std::move(body);
+    impl_->errors = std::move(impl_->change_errors);
+    co_return result;
+  }
   inject::ChangeTasks& changes = *impl_->changes;
   const auto outcome = std::make_shared<inject::ChangeResult>();
   ++changes.running;
   changes.idle.reset();
-  changes.scope.spawn(changes.run(std::move(body), outcome, impl_->errors));
+  changes.scope.spawn(changes.run(std::move(body), outcome, impl_->change_errors));
   if (auto waited = co_await outcome->done.wait(); !waited) co_return waited;
-  impl_->errors = std::move(outcome->errors);  // another change may have begun
+  impl_->errors = std::move(outcome->errors);
   if (outcome->exception != nullptr) std::rethrow_exception(outcome->exception);
   co_return outcome->result;
 }
@@ -90,7 +94,7 @@ Task<Result<>> App::run_change(Task<Result<>> body) {
 Task<Result<>> App::run_exclusive(Task<Result<>> body) {
   const auto change_lock = co_await impl_->change_mutex.lock();
   if (!change_lock) co_return fail(change_lock.error());
-  impl_->errors.clear();
+  impl_->change_errors.clear();
   co_return co_await std::move(body);
 }
 
@@ -141,11 +145,11 @@ Task<Result<>> App::apply_pending() {
   inject::Graph& graph = impl_->graph;
   inject::Lifecycle& lifecycle = impl_->lifecycle;
   const std::vector<inject::Index> fresh = graph.extend();
-  impl_->errors = validation_errors(true);
-  if (!impl_->errors.empty()) {
+  impl_->change_errors = validation_errors(true);
+  if (!impl_->change_errors.empty()) {
     for (const inject::Index each : fresh) graph.remove(each);
     graph.take_touched();
-    log_errors(*impl_->platform, impl_->errors);
+    log_errors(*impl_->platform, impl_->change_errors);
     co_return fail(Errc::bad_configuration);
   }
   const std::size_t failures_before = lifecycle.failures().size();
@@ -200,8 +204,10 @@ Task<Result<>> App::replace_side_by_side(ServiceId old, ServiceId fresh) {
   } else {
     if (result) {
       result = fail(running() ? Errc::bad_configuration : Errc::cancelled);
-      if (running()) impl_->errors = waiting_errors(explain(), fresh);
-      log_errors(*impl_->platform, impl_->errors);
+      if (running()) {
+        impl_->change_errors = waiting_errors(explain(), fresh);
+        log_errors(*impl_->platform, impl_->change_errors);
+      }
     }
     replacement.roll_back();
   }
@@ -235,9 +241,9 @@ Task<Result<>> App::start_in_place(ServiceId fresh) {
   inject::Lifecycle& lifecycle = impl_->lifecycle;
   const std::size_t failures_before = lifecycle.failures().size();
   graph.extend_by(fresh.index());
-  impl_->errors = validation_errors(true);
-  if (!impl_->errors.empty()) {
-    log_errors(*impl_->platform, impl_->errors);
+  impl_->change_errors = validation_errors(true);
+  if (!impl_->change_errors.empty()) {
+    log_errors(*impl_->platform, impl_->change_errors);
     co_return fail(Errc::bad_configuration);
   }
   lifecycle.enqueue_touched();
@@ -250,8 +256,8 @@ Task<Result<>> App::start_in_place(ServiceId fresh) {
     return graph.instance(each).state == inject::State::running;
   });
   if (up) co_return {};
-  impl_->errors = waiting_errors(explain(), fresh);
-  log_errors(*impl_->platform, impl_->errors);
+  impl_->change_errors = waiting_errors(explain(), fresh);
+  log_errors(*impl_->platform, impl_->change_errors);
   co_return fail(Errc::bad_configuration);
 }
 

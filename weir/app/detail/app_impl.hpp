@@ -25,7 +25,7 @@ namespace inject {
 struct ChangeResult {
   ManualResetEvent done;
   Result<> result;
-  std::vector<std::string> errors;  ///< App::errors() at the end of the change
+  std::vector<std::string> errors;
   std::exception_ptr exception;
 };
 
@@ -33,13 +33,13 @@ struct ChangeResult {
 struct ChangeTasks {
   explicit ChangeTasks(Loop& loop) : scope({&loop, nullptr}, OnFailure::isolate) {}
   Task<> run(Task<Result<>> body, std::shared_ptr<ChangeResult> outcome,
-             const std::vector<std::string>& errors) {
+             std::vector<std::string>& errors) {
     try {
       outcome->result = co_await std::move(body);
     } catch (...) {
       outcome->exception = std::current_exception();
     }
-    outcome->errors = errors;
+    outcome->errors = std::move(errors);
     outcome->done.set();
     if (--running == 0) idle.set();
   }
@@ -58,9 +58,10 @@ struct App::Impl {
   std::optional<inject::ChangeTasks> changes;  // set while the app is open
   Mutex change_mutex;  // serializes changes of the graph, which take several steps
   Mutex close_mutex;
-  std::vector<std::string> errors;
-  Platform* platform = nullptr;          // platform of the last start()
-  std::atomic<Loop*> app_loop{nullptr};  // set while the app is open
+  std::vector<std::string> errors;         // of the last start or change that has returned
+  std::vector<std::string> change_errors;  // of the start or change that runs
+  Platform* platform = nullptr;            // platform of the last start()
+  std::atomic<Loop*> app_loop{nullptr};    // set while the app is open
 };
 
 }  // namespace weir
