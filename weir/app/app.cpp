@@ -88,7 +88,7 @@ Task<Explanation> App::explain_async() const {
 Task<Result<>> App::start() {
   const Context context = co_await this_context();
   if (impl_->lifecycle.is_open()) co_return fail(Errc::conflict);  // also while it stops
-  const auto change_lock = co_await impl_->change_mutex.lock();
+  auto change_lock = co_await impl_->change_mutex.lock();
   if (!change_lock) co_return fail(change_lock.error());
   impl_->platform = &context.loop->platform();
   const auto loops = context.loop->group().loops();
@@ -116,6 +116,7 @@ Task<Result<>> App::start() {
   while (!lifecycle.settled()) co_await lifecycle.wait_settled(&inject::Lifecycle::cancel_running);
   const Result<> started = first_failure_since(0);
   impl_->errors = std::move(impl_->change_errors);
+  change_lock->unlock();  // close() waits for the changes that wait for the lock
   co_await close();
   if (started) co_return fail(Errc::cancelled);
   co_return started;

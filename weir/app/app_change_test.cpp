@@ -261,6 +261,34 @@ TEST_F(AppChange, EachChangeHasItsOwnErrors) {
   stop();
 }
 
+TEST_F(AppChange, AChangeDuringAStartThatFailsEnds) {
+  struct FailsLate {
+    Task<Result<>> start() {
+      static_cast<void>(co_await sleep(1s));
+      co_return fail(Errc::limit_reached);
+    }
+  };
+  const ServiceId other = app_.per_core<Other>();
+  app_.per_core<FailsLate>();
+  bool ended = false;
+  const auto start_app = [&]() -> Task<> {
+    const Result<> started = co_await app_.start();
+    EXPECT_EQ(started.error(), Errc::limit_reached);
+  };
+  const auto change = [&]() -> Task<> {
+    EXPECT_TRUE(co_await sleep(500ms));
+    static_cast<void>(co_await app_.stop(other));
+    ended = true;
+  };
+  const auto both = [&]() -> Task<> {
+    const auto results = co_await all(start_app(), change());
+    EXPECT_TRUE(results);
+  };
+  run(both());
+  EXPECT_TRUE(ended);
+  EXPECT_FALSE(app_.running());
+}
+
 struct Brittle : JournaledService {
   Brittle(const Journal& journal, Other&) : JournaledService(journal, "brittle") {}
   static Task<Result<>> start() { co_return fail(Errc::limit_reached); }
