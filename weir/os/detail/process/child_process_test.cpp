@@ -63,13 +63,24 @@ TEST(ChildProcess, EndsByASignal) {
 
 TEST(ChildProcess, GetsTheGivenSignal) {
   for (const int signal : {SIGTERM, SIGHUP, SIGUSR1}) {
-    ChildProcess child = child_that([signal] {
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+    ChildProcess child = child_that([signal, &pipe] {
+      // This process may ignore or block the signal, and the child inherits that.
+      sigset_t signals;
+      sigemptyset(&signals);
+      sigaddset(&signals, signal);
       std::signal(signal, SIG_DFL);
-      return sleep_forever();
+      ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+      return ::write(pipe[1], "x", 1) == 1 ? sleep_forever() : 1;
     });
+    char ready = 0;
+    EXPECT_EQ(::read(pipe[0], &ready, 1), 1);
     child.signal(0);  // only checks that the child exists
     child.signal(signal);
     EXPECT_TRUE(child.wait().killed_by(signal)) << signal;
+    ::close(pipe[0]);
+    ::close(pipe[1]);
   }
 }
 
