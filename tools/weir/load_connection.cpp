@@ -73,7 +73,10 @@ Task<> LoadConnection::run_open_loop() {
     const Instant now = worker_.now();
     if (now < next) {
       const auto slept = co_await sleep_until(std::min(next, worker_.end()));
-      if (!slept) break;
+      if (!slept) {
+        worker_.on_cancelled();
+        break;
+      }
       continue;
     }
     if (!stream_) co_await open();

@@ -25,6 +25,13 @@ const Endpoint endpoint = Endpoint::loopback(8080);
 /// Serves one connection in the way that a test needs.
 using Behaviour = Task<> (*)(tcp::Stream stream);
 
+Task<> answer_each(tcp::Stream stream) {
+  while (const auto request = co_await stream.read()) {
+    const auto written = co_await stream.write(hello_response);
+    if (!written) co_return;
+  }
+}
+
 Task<> serve_raw(Scope& scope, Behaviour behaviour) {
   auto listener = co_await tcp::listen(endpoint);
   if (!listener) co_return;
@@ -456,12 +463,7 @@ TEST(LoadPlan, SharesKeepConnectionsApart) {
 }
 
 TEST_F(Load, CountsBytesAndStoresTheFirstBody) {
-  const Behaviour answering = [](tcp::Stream stream) -> Task<> {
-    while (co_await stream.read()) {
-      if (!co_await stream.write(hello_response)) co_return;
-    }
-  };
-  const LoadResult result = on_raw(answering, plan_of(2, 10));
+  const LoadResult result = on_raw(&answer_each, plan_of(2, 10));
   EXPECT_EQ(result.responses, 10U);
   EXPECT_EQ(result.bytes_received, 10 * hello_response.size());
   EXPECT_EQ(result.body, "hello");
@@ -492,11 +494,6 @@ TEST_F(Load, MeasuresTheServerInTheMeasuredTimeOnly) {
 }
 
 TEST_F(Load, AServerThatIsNotMeasuredTwiceHasNoCpuTime) {
-  const Behaviour answering = [](tcp::Stream stream) -> Task<> {
-    while (co_await stream.read()) {
-      if (!co_await stream.write(hello_response)) co_return;
-    }
-  };
   for (const int missing : {0, 1, 2}) {
     LoadPlan plan = plan_of(1, 3);
     int calls = 0;
@@ -504,7 +501,7 @@ TEST_F(Load, AServerThatIsNotMeasuredTwiceHasNoCpuTime) {
       if (calls++ == missing) return std::nullopt;
       return Duration(1s) * calls;
     };
-    const LoadResult result = on_raw(answering, plan);
+    const LoadResult result = on_raw(&answer_each, plan);
     EXPECT_EQ(result.responses, 3U);
     EXPECT_EQ(calls, 2) << "at the beginning and at the end";
     EXPECT_EQ(result.server_cpu_time, missing == 2 ? std::optional<Duration>(1s) : std::nullopt);
@@ -590,16 +587,11 @@ Task<LoadResult> load_until_drained(Scope& scope, Behaviour behaviour, LoadPlan 
 }
 
 TEST_F(Load, DrainingTheLoopEndsTheMeasuredTime) {
-  const Behaviour answering = [](tcp::Stream stream) -> Task<> {
-    while (co_await stream.read()) {
-      if (!co_await stream.write(hello_response)) co_return;
-    }
-  };
   LoadPlan plan = plan_of(1, std::nullopt);
   plan.rate = 10;
   plan.length = 10s;
   const auto drained = [&](LoadPlan own) -> Task<LoadResult> {
-    auto result = co_await with_scope(load_until_drained, answering, std::move(own));
+    auto result = co_await with_scope(load_until_drained, &answer_each, std::move(own));
     co_return std::move(*result);
   };
   const LoadResult result = run_made(drained, std::move(plan));
@@ -672,6 +664,29 @@ TEST_F(Load, ACancelledLoadEndsImmediatelyWithoutErrors) {
     EXPECT_EQ(result.abandoned + result.unsent + result.responses, 0U);
     EXPECT_EQ(result.connections, each.unanswered);
   }
+}
+
+TEST_F(Load, ACancelledLoadThatWaitsForItsNextRequestHasNoneUnsent) {
+  LoadPlan plan = plan_of(1, std::nullopt);
+  plan.rate = 1;
+  plan.length = 10s;
+  const auto load = [&](Scope& scope) -> Task<LoadResult> {
+    scope.spawn(serve_raw(scope, &answer_each));
+    CancelSource cancel;
+    platform_.at(platform_.now() + 900ms, [&cancel] { cancel.cancel(); });
+    auto loading = in_context(Context{&scope.loop(), &cancel}, generate_load(plan));
+    LoadResult result = co_await std::move(loading);
+    scope.cancel();
+    co_return result;
+  };
+  const auto all = [&]() -> Task<LoadResult> {
+    auto result = co_await with_scope(load);
+    co_return std::move(*result);
+  };
+  const LoadResult result = run_made(all);
+  EXPECT_EQ(result.responses, 1U);
+  EXPECT_EQ(result.unsent, 0U);
+  EXPECT_EQ(result.latency.count(), 1U);
 }
 
 }  // namespace
