@@ -3,9 +3,14 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 
@@ -36,6 +41,16 @@ inline bool deny(const DeniedCall& call, int error) {
   const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+/// Makes fork(2) fail with EAGAIN in this (child) process, as deny() does.
+/// Returns: false if this machine cannot do that.
+inline bool deny_fork() {
+  constexpr std::uint32_t flags = CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | SIGCHLD;
+  if (!deny({SYS_clone, 0, flags}, EAGAIN)) return false;
+  const pid_t forked = ::fork();
+  if (forked == 0) ::_exit(0);
+  return forked < 0;
 }
 
 }  // namespace weir::os

@@ -475,23 +475,13 @@ TEST_F(SupervisorLog, ReportsEachRestartAndItsEnd) {
             "further restart, draining all workers\n");
 }
 
-/// Makes fork() fail in this (child) process.
-/// Returns: false if this machine cannot do that.
-bool deny_fork() {
-  constexpr std::uint32_t flags = CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | SIGCHLD;
-  if (!os::deny({SYS_clone, 0, flags}, EAGAIN)) return false;
-  const pid_t forked = ::fork();
-  if (forked == 0) ::_exit(0);
-  return forked < 0;
-}
-
 TEST_F(SupervisorLog, AWorkerThatCannotStartIsTriedAgain) {
   SupervisionOptions options = two_workers();
   options.loops = {1};
   options.restart = {.pause_first = 1ms, .pause_max = 2ms, .in_a_row_max = 2};
   auto forked = os::fork_child();
   if (forked && !*forked) {
-    if (!deny_fork()) ::_exit(98);
+    if (!os::deny_fork()) ::_exit(98);
     LinesPlatform platform(lines_);
     const Supervised supervised = OsSupervisor::run(platform, options);
     ::_exit(supervised.worker == nullptr && supervised.failure.empty() ? supervised.status : 99);

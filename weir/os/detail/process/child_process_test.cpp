@@ -197,12 +197,11 @@ TEST(ChildProcessDeathTest, LeavesNoChildBehindOnAKernelWithoutPidfds) {
 /// Ends this (child) process with 0 if a failed fork(2) is an error, or with 1 if it cannot fail
 /// here.
 [[noreturn]] void fork_without_processes() {
-  constexpr std::uint32_t flags = CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | SIGCHLD;
-  if (!deny({SYS_clone, 0, flags}, EAGAIN)) ::_exit(1);
+  if (!deny_fork()) ::_exit(1);
   const int free = lowest_free_descriptor();
   const auto forked = fork_child();
-  if (forked) ::_exit(1);
-  ::_exit(forked.error() == system_error(EAGAIN) && lowest_free_descriptor() == free ? 0 : 2);
+  if (forked) ::_exit(2);
+  ::_exit(forked.error() == system_error(EAGAIN) && lowest_free_descriptor() == free ? 0 : 3);
 }
 
 bool ends_with_0_or_1(int status) {
