@@ -192,6 +192,14 @@ Task<> ask_repeatedly(Scope&, const http::Router& router) {
   }
 }
 
+RuntimeOptions two_cores() {
+  RuntimeOptions options;
+  options.cores = 2;
+  options.pin = false;
+  options.announce = false;
+  return options;
+}
+
 /// The routers of several rounds. In each round, two cores begin at the same time.
 struct Rounds {
   std::deque<http::Router> routers;
@@ -212,13 +220,10 @@ Task<> ask_in_rounds(Scope&, Rounds& rounds) {
   }
 }
 
-// Each round has new routes, because the first request of all samples the counters.
+// Only the first request of a router samples the counters, so each round has a new router. The app
+// does not run, so no request waits for the other core.
 TEST(AdminOnThreads, CoresMaySendTheFirstRequestsAtTheSameTime) {
-  RuntimeOptions options;
-  options.cores = 2;
-  options.pin = false;
-  options.announce = false;
-  Runtime runtime(options);
+  Runtime runtime(two_cores());
   App app;
   EventBus bus(2);
   Rounds rounds;
@@ -229,11 +234,7 @@ TEST(AdminOnThreads, CoresMaySendTheFirstRequestsAtTheSameTime) {
 }
 
 TEST(AdminOnThreads, AllCoresMayServeTheRoutesAtTheSameTime) {
-  RuntimeOptions options;
-  options.cores = 2;
-  options.pin = false;
-  options.announce = false;
-  Runtime runtime(options);
+  Runtime runtime(two_cores());
   App app;
   EventBus bus(2);
   http::Router router;
