@@ -166,14 +166,16 @@ TEST(OnCore, OnlyServicesOfThatCoreSeeTheService) {
   run_on_two(body);
 }
 
+Task<std::size_t> service_count(const App* app) {
+  const Explanation explanation = co_await app->explain_async();
+  co_return explanation.services.size();
+}
+
 TEST(ExplainAsync, WorksOnEachCoreAndIsEmptyAfterTheStop) {
   App app;
   app.per_core<Other>();
   std::vector<std::size_t> sizes;
-  const auto count = [&]() -> Task<std::size_t> {
-    const Explanation explanation = co_await app.explain_async();
-    co_return explanation.services.size();
-  };
+  const auto count = [&app] { return service_count(&app); };
   const auto body = [&]() -> Task<> {
     sizes.push_back(co_await count());
     EXPECT_TRUE(co_await app.start());
@@ -190,10 +192,7 @@ TEST(ExplainAsync, IsNotAffectedByACancellation) {
   App app;
   app.per_core<Other>();
   std::vector<std::size_t> sizes;
-  const auto count = [&]() -> Task<std::size_t> {
-    const Explanation explanation = co_await app.explain_async();
-    co_return explanation.services.size();
-  };
+  const auto count = [&app] { return service_count(&app); };
   const auto count_cancelled = [&]() -> Task<std::size_t> {
     CancelSource cancel;
     cancel.cancel();
