@@ -114,9 +114,9 @@ struct LogReport {
 /// Each loop has its own buffer, which its first record creates. All threads without a loop share
 /// one buffer and a mutex. So do the loops beyond the first 1024 that log. The writer thread merges
 /// the buffers in the order of the records' times, and never reorders the records of one core. A
-/// core never waits for the writer thread, and wakes it at most once before it runs again. When a
-/// buffer is full, records are dropped, and the logger `weir.logs` writes a warning with their
-/// number. The destructor writes all records that were logged before.
+/// core never waits for the writer thread. Cores wake the writer thread at most once before each of
+/// its runs. When a buffer is full, records are dropped, and the logger `weir.logs` writes a
+/// warning with their number. The destructor writes all records that were logged before.
 ///
 /// Threads: any; flush() may not be called on a thread that runs a loop.
 /// Lifetime: the platform outlives the LogService, which outlives its loggers and the loops that

@@ -69,12 +69,12 @@ class FaultInjector {
     planned_.push_back({std::string(host), number, Fault::accept_failure, reason});
   }
   /// Makes the allocation `number` of a core fail once. The next run of its runtime counts the
-  /// allocations from 0 at its start. Each run takes one planned allocation of a core, in the order
-  /// of the calls.
+  /// allocations from 0 at its start. Each run takes the first planned allocation of its core.
   void fail_allocation(std::string_view host, unsigned core, std::size_t number) {
     allocations_.push_back({std::string(host), core, number});
   }
-  /// Stops injecting faults: sets all rates to 0 and drops the planned faults. The counts stay.
+  /// Stops injecting faults: sets all rates to 0 and drops the planned faults. stop() keeps the
+  /// counts.
   void stop() {
     rates = {};
     planned_.clear();

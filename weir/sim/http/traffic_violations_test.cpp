@@ -310,7 +310,6 @@ TEST(HttpTrafficViolations, TheFirstViolatingConnectionIsNamed) {
   EXPECT_LE(outcome.violating.size(), 4U);
 }
 
-// A server without responses makes every plan visible.
 /// Describes the answers of a connection with one HEAD request: "200 body", with '-' if it is
 /// incomplete.
 std::string answers_to_head(std::string_view received) {
@@ -340,6 +339,7 @@ TEST(HttpTrafficAnswers, AreTheFinalResponses) {
   EXPECT_EQ(answers_to_head(rejection + "late"), "503 late-|");
 }
 
+// A server without responses makes every plan visible.
 TEST(HttpTrafficPlans, AreDrawnForEachConnection) {
   std::multiset<Mode> modes;
   std::set<std::size_t> counts;

@@ -571,7 +571,7 @@ TEST_P(ReadinessTest, AWaitAfterAFinishedOperationLastsUntilItsTime) {
     fixture_.turn();
   }
   EXPECT_EQ(send.sent, 300 * text.size());
-  // The kernel reports the room that the peer makes, at most once for each of these waits.
+  // epoll reports new room once, which ends the next wait early. poll must not report it.
   drain();
   pollfd room_again{pair.ours->descriptor, POLLOUT, 0};
   ASSERT_EQ(::poll(&room_again, 1, 10'000), 1);

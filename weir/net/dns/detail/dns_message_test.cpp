@@ -67,7 +67,7 @@ TEST(DnsResponse, HasTheClassOfItsQuery) {
   }
 }
 
-// Of the flags, only the first five bits say what kind of message it is.
+// Only the first five bits of the flags distinguish a response from other messages.
 TEST(DnsResponse, IsRecognizedByItsFirstFlags) {
   const Query query("example.org", RecordType::a, 7);
   for (unsigned bit = 0; bit < 16; ++bit) {

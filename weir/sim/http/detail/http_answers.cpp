@@ -95,7 +95,7 @@ std::vector<HttpResponse> parse_http_responses(std::string_view text,
       break;
     }
     text.remove_prefix(end + 4);
-    // A server sends 408 with a body if the time ends before it knows the method.
+    // A server sends 408 with a body if the head times out before it knows the method.
     const bool has_no_body = final < methods.size() && methods[final] == "HEAD" &&
                              (answer.status != 408 || text.empty());
     read_body(text, answer, has_no_body);
