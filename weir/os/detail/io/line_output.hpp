@@ -12,8 +12,9 @@ namespace weir::os {
 
 /// A LineWriter writes whole lines to a descriptor that it does not own, such as a pipe whose
 /// reader has stopped. A writing thread waits for room for a limited time. The line is then lost.
-/// The next line that finds room follows a line with the number of lost lines. A line of at most 4
-/// KiB (PIPE_BUF, pipe(7)) stays in one piece, even if other processes write to the same pipe.
+/// The next line that finds room follows a line with the number of lost lines. A line that has at
+/// most 4 KiB (PIPE_BUF, pipe(7)) with its newline stays in one piece, even if other processes
+/// write to the same pipe.
 /// Threads: any.
 /// Lifetime: the owner of the descriptor keeps it open.
 class LineWriter {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <csignal>
 #include <string>
 #include <thread>
@@ -74,6 +75,24 @@ TEST_F(LineWriterTest, LongLinesArriveWhole) {
     EXPECT_TRUE(output.write(line, 1s));
     EXPECT_EQ(read(), line + "\n");
   }
+}
+
+// A pipe with O_DIRECT keeps the boundaries of what is written.
+TEST(LineWriter, WritesALineOf4KibibytesWithItsNewlineInOnePiece) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_DIRECT) != 0) GTEST_SKIP() << "pipes have no packets";
+  const Fd reader(ends[0]);
+  const Fd writer(ends[1]);
+  LineWriter output(writer.get());
+  std::array<char, 2 * std::size_t{PIPE_BUF}> room{};
+  const auto read_piece = [&] { return ::read(reader.get(), room.data(), room.size()); };
+  for (const std::size_t size : {0U, 1U, 4094U, 4095U}) {
+    EXPECT_TRUE(output.write(std::string(size, 'l'), 1s));
+    EXPECT_EQ(read_piece(), static_cast<ssize_t>(size + 1));
+  }
+  EXPECT_TRUE(output.write(std::string(4096, 'l'), 1s));
+  EXPECT_EQ(read_piece(), 4096);
+  EXPECT_EQ(read_piece(), 1);
 }
 
 TEST_F(LineWriterTest, WaitsOnceAndForALimitedTimeForAStoppedReader) {
