@@ -19,7 +19,8 @@ namespace weir::os {
 /// The most descriptors in one message. The kernel's own limit is 253.
 inline constexpr std::size_t message_descriptors_max = 250;
 
-/// The result of connect_or_listen(): either a connection or a listener.
+/// The result of connect_or_listen(): either a connection or a listener. Both are non-blocking and
+/// close-on-exec.
 struct Rendezvous {
   Fd connection;  ///< to the process that listens there
   Fd listener;    ///< of this process, if no other process listens there
