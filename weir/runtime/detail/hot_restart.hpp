@@ -34,7 +34,8 @@ class Runtime::HotRestart final : HandoverDelegate {
   Result<> start();
   /// Stops offering sockets because the runtime drains. The caller holds the runtime's mutex.
   /// Returns: false if the loops must not drain yet, because it is undecided which process owns
-  /// the sockets. The handover calls Runtime::drain() again after the decision.
+  /// the sockets. The handover calls Runtime::drain() again after the decision. The time limit of
+  /// the drain begins then.
   bool stop() noexcept;
   /// Returns true if a drain must wait because a newer process has the sockets but is not ready.
   /// The drain begins when the newer process is ready or has failed. It returns true at most

@@ -29,6 +29,7 @@ using Calls = std::vector<std::string>;
 struct HandoverRecord {
   HandoverDelegate::Sockets sockets = {};  // of the older process
   Result<> started = {};
+  std::function<void(HandoverDelegate&)> on_start = {};
   HandoverDelegate* delegate = nullptr;
   Calls calls = {};
   int living = 0;
@@ -43,6 +44,7 @@ class FakeHandover final : public Handover {
   HandoverDelegate::Sockets take_sockets() override { return std::exchange(record_.sockets, {}); }
   Result<> start(HandoverDelegate& delegate) override {
     record_.delegate = &delegate;
+    if (record_.on_start) record_.on_start(delegate);
     return record_.started;
   }
   void on_accepting() noexcept override { record_.calls.emplace_back("accepting"); }
@@ -107,8 +109,8 @@ class HotRestartTest : public testing::Test {
     return std::ranges::count(platform_.logged(), line) == 1;
   }
 
-  /// Runs a runtime that listens on `ports_` until it drains. It looks once in each second, and
-  /// ends after 100 seconds at the latest.
+  /// Runs a runtime that listens on `ports_` until it drains. It looks once in each second, unless
+  /// it is stubborn, and ends after 100 seconds at the latest.
   /// Returns: its exit status; `served_` is the time that it took.
   int serve() {
     loops_.assign(2, nullptr);
@@ -120,13 +122,14 @@ class HotRestartTest : public testing::Test {
         if (!opened) co_return fail(opened.error());
         listeners.push_back(std::move(*opened));
       }
-      for (int second = 0; second < 100 && !scope.loop().draining(); ++second) {
+      for (int second = 0; second < 100 && (stubborn_ || !scope.loop().draining()); ++second) {
         const auto slept = co_await sleep(1s);
         if (!slept) co_return fail(slept.error());
       }
       co_return {};
     };
     runtime_ = std::make_unique<Runtime>(platform_, options_);
+    if (drains_early_) runtime_->drain();
     const Instant began = platform_.now();
     const int status = runtime_->run_on_each_core(body);
     served_ = platform_.now() - began;
@@ -140,6 +143,8 @@ class HotRestartTest : public testing::Test {
   std::unique_ptr<Runtime> runtime_;
   std::vector<Loop*> loops_;
   Ports ports_;
+  bool stubborn_ = false;
+  bool drains_early_ = false;  ///< true to drain before the run
   Duration served_{};
 };
 
@@ -249,6 +254,31 @@ TEST_F(HotRestartTest, EachNewerProcessPostponesADrain) {
   EXPECT_EQ(served_, 7s);
 }
 
+TEST_F(HotRestartTest, APostponedDrainDoesNotPreventTheHandover) {
+  ports_ = {80};
+  at(1500ms, [&] {
+    const auto offered = delegate().sockets_to_offer();
+    platform_.raise(Signal::terminate);
+    EXPECT_TRUE(delegate().confirm_handover(offered));
+    EXPECT_TRUE(offered.at(0)->stays_open_elsewhere());
+  });
+  at(3500ms, [&] { delegate().on_handed_over(); });
+  EXPECT_EQ(serve(), 0);
+  EXPECT_EQ(served_, 4s);
+}
+
+TEST_F(HotRestartTest, ADrainBeforeTheRunRejectsEveryHandover) {
+  drains_early_ = true;
+  platform_.record.on_start = [&](HandoverDelegate& delegate) {
+    EXPECT_EQ(platform_.record.calls, Calls({"stop"}));
+    EXPECT_FALSE(delegate.confirm_handover({}));
+    EXPECT_FALSE(delegate.prepare_ownership());
+  };
+  EXPECT_EQ(serve(), 0);
+  EXPECT_LE(served_, 1s);
+  EXPECT_EQ(platform_.record.calls, Calls({"stop"}));
+}
+
 TEST_F(HotRestartTest, ASignalMayComeWhileANewerProcessConnects) {
   std::jthread connecting;
   at(1500ms, [&] {
@@ -309,6 +339,44 @@ TEST_F(HotRestartTest, ADrainWaitsUntilTheOwnerOfTheSocketsIsDecided) {
   EXPECT_EQ(serve(), 0);
   EXPECT_EQ(served_, 6s);
   EXPECT_TRUE(logged("weir: hot restart: taking over 1 socket from an older process"));
+}
+
+TEST_F(HotRestartTest, TheTimeLimitOfADrainBeginsWithTheDecision) {
+  options_.drain_timeout = 3s;
+  stubborn_ = true;
+  platform_.record.sockets = {taken(80)};
+  at(1500ms, [&] { EXPECT_TRUE(delegate().prepare_ownership()); });
+  at(2500ms, [&] { runtime_->drain(); });
+  at(7500ms, [&] { delegate().on_owned(); });
+  EXPECT_EQ(serve(), 0);
+  EXPECT_EQ(served_, 10'500ms);
+}
+
+TEST_F(HotRestartTest, TheSecondSignalDoesNotWaitForTheDecision) {
+  platform_.record.sockets = {taken(80)};
+  at(1500ms, [&] { EXPECT_TRUE(delegate().prepare_ownership()); });
+  for (const Duration moment : {2500ms, 4200ms}) {
+    at(moment, [&] { platform_.raise(Signal::terminate); });
+  }
+  EXPECT_EQ(serve(), 0);
+  EXPECT_EQ(served_, 4200ms);
+  EXPECT_TRUE(logged("weir: SIGTERM again: stopping immediately"));
+}
+
+TEST_F(HotRestartTest, ASocketOfAProcessManagerStaysOpenThereAfterATakeover) {
+  platform_.record.sockets = {taken(80), taken(443)};
+  platform_.record.sockets[0]->set_externally_owned();
+  at(1500ms, [&] {
+    EXPECT_TRUE(delegate().prepare_ownership());
+    delegate().on_owned();
+    const auto sockets = loop(0).group().listeners();
+    ASSERT_EQ(sockets.size(), 2U);
+    for (const auto& each : sockets) {
+      EXPECT_EQ(each->stays_open_elsewhere(), each->bound() == address(80));
+    }
+    runtime_->stop();
+  });
+  EXPECT_EQ(serve(), 0);
 }
 
 TEST_F(HotRestartTest, ADrainingProcessOwnsNoSockets) {
@@ -387,6 +455,19 @@ TEST_F(InheritedSocketTest, GivesWayToASocketOfTheOlderProcess) {
     });
     EXPECT_EQ(serve(), 0);
   }
+}
+
+TEST_F(InheritedSocketTest, ThatSharesItsAddressWithAnotherIsUsedToo) {
+  const Descriptor second = platform_.listen(address(80), {}).value();
+  options_.inherited.push_back(
+      {.descriptor = second.value(), .name = "web", .endpoint = address(80)});
+  at(1500ms, [&] {
+    const auto sockets = loop(0).group().listeners();
+    EXPECT_EQ(sockets.size(), 2U);
+    for (const auto& each : sockets) EXPECT_EQ(each->bound(), address(80));
+    runtime_->stop();
+  });
+  EXPECT_EQ(serve(), 0);
 }
 
 TEST_F(InheritedSocketTest, StaysWithTheManagerAfterAFailedHandover) {
