@@ -192,23 +192,21 @@ TEST_F(BlockingPoolThreads, TheDestructorCancelsQueuedWorkAndAwaitsRunningWork) 
   EXPECT_FALSE(called);
 }
 
-/// A platform that makes the third thread only when the test allows it. The first two are the
-/// controller and a worker.
+/// A platform that makes the next thread only when the test allows it, once the test has asked for
+/// that.
 class SlowThreadPlatform final : public OsPlatform {
  public:
   std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions& options,
                                               ThreadWork& work) override {
-    if (++made_ == 3) {
+    if (holds_next.exchange(false)) {
       begun.release();
       allowed.acquire();
     }
     return OsPlatform::make_thread(options, work);
   }
+  std::atomic<bool> holds_next = false;
   std::binary_semaphore begun{0};
   std::binary_semaphore allowed{0};
-
- private:
-  std::atomic<int> made_ = 0;
 };
 
 TEST_F(BlockingPoolThreads, TheDestructorClosesThePoolBeforeItWaitsForAStartingThread) {
@@ -231,6 +229,7 @@ TEST_F(BlockingPoolThreads, TheDestructorClosesThePoolBeforeItWaitsForAStartingT
     scope.spawn(outcome(pool.run(until_stopped), {}));
     while (!began) co_await yield();
     scope.spawn(outcome(pool.run(nothing), Errc::cancelled));
+    platform.holds_next = true;
     pool.resize(fixed(2).size);
     platform.begun.acquire();  // the controller starts a thread for the queued call
   };
