@@ -25,8 +25,8 @@ struct WorldReport {
 };
 
 /// A World contains several simulated hosts, the network between them, and one virtual clock. The
-/// clock moves when no host has work left. The same seed gives the same run, to the last bit, with
-/// the same binary.
+/// clock moves when no host has work left. The wall clocks of all hosts show the same time. The
+/// same seed gives the same run, to the last bit, with the same binary.
 ///
 ///     World world({.seed = seed});
 ///     Host& server = world.host("server", {.cores = 2});

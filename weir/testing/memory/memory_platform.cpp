@@ -50,7 +50,7 @@ MemoryPlatform::MemoryPlatform(const MemoryPlatformOptions& options, const Share
       network_(own_network_ ? *own_network_ : shared.machine->network_),
       datagram_network_(own_datagram_network_ ? *own_datagram_network_
                                               : shared.machine->datagram_network_),
-      wall_start_(wall_at_start - clock_.now().time_since_epoch()),
+      wall_start_(wall_at_start - MemoryClock().now().time_since_epoch()),
       files_(*this),
       descriptors_(options.descriptors_max) {}
 
