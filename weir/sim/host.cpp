@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include "weir/loop/loop.hpp"
@@ -52,6 +53,7 @@ Host::Host(WorldState& state, std::string name, const Endpoint& address, Host* m
 Host::~Host() = default;
 
 void Host::begin(MainFunction main, bool service) {
+  terminate_sent = false;
   if (killed_ && !has_returned()) {
     next_ = std::move(main);
     next_is_service_ = service;
@@ -64,9 +66,12 @@ void Host::begin(MainFunction main, bool service) {
                  name_.c_str());
     std::abort();
   }
+  launch(std::move(main), service);
+}
+
+void Host::launch(MainFunction main, bool service) {
   record_failure();
   service_ = service;
-  terminate_sent = false;
   killed_ = kill_seen_ = false;
   handover_steps_ = 0;
   nondeterminism_->set_isolated(false);
@@ -74,10 +79,6 @@ void Host::begin(MainFunction main, bool service) {
   failure_recorded_ = false;
   main_ = std::make_unique<HostMain>(
       [this, main = std::move(main)] { thrown_ = thrown_by([&] { status_ = main(*this); }); });
-}
-
-void Host::start_next() {
-  begin(std::exchange(next_, nullptr), next_is_service_);
 }
 
 /// Records the failure of a main that has returned. The result of a killed main is no failure.
@@ -94,6 +95,8 @@ void Host::kill() {
   if (killed_ || done()) return;
   killed_ = true;
   kill_step_.reset();
+  while (take_signal()) {
+  }
   if (state_.trace.on()) state_.trace.note(name_ + " is killed");
   nondeterminism_->set_isolated(true);
   lost_ = connections();
@@ -159,6 +162,25 @@ void Host::log(std::string_view line) noexcept {
   if (killed_) return;
   MemoryPlatform::log(line);
   if (state_.trace.on()) state_.trace.note(name_ + ": " + std::string(line));
+}
+
+void Host::append_to_hosts_file(const std::string& lines) {
+  const bool isolated = nondeterminism_->is_isolated();
+  const std::size_t open_max = descriptors().open_max();
+  nondeterminism_->set_isolated(false);
+  descriptors().set_open_max(std::numeric_limits<std::size_t>::max());
+  static_cast<void>(files().make_directory("/etc", 0755));
+  // The open fails if the test has created something else with that name.
+  const auto file = files().open("/etc/hosts", {.mode = os::FileMode::append, .permissions = 0644});
+  if (file) {
+    static_cast<void>(files().write_at(file->value(), to_bytes(lines), 0));
+    static_cast<void>(files().sync(file->value()));
+  }
+  for (const char* const directory : {"/etc", "/"}) {
+    static_cast<void>(files().sync_directory(directory));
+  }
+  descriptors().set_open_max(open_max);
+  nondeterminism_->set_isolated(isolated);
 }
 
 std::vector<ConnectionInfo> Host::connections() const {

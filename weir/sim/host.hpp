@@ -108,10 +108,11 @@ class Host final : public MemoryPlatform {
   std::uint64_t handover_steps() const noexcept { return handover_steps_; }
   bool killed() const noexcept { return killed_; }
   /// Delivers `signal` to its program. The World raises no further SIGTERM in a service after
-  /// this call.
+  /// this call. A signal for a killed process is lost. If start() was called after kill(), the
+  /// signal is one for the new main.
   void raise(Signal signal) {
     terminate_sent = true;
-    MemoryPlatform::raise(signal);
+    if (!killed_ || next_ != nullptr) MemoryPlatform::raise(signal);
   }
   /// Returns the connections that were open at the last kill().
   const std::vector<ConnectionInfo>& lost() const noexcept { return lost_; }
@@ -137,7 +138,7 @@ class Host final : public MemoryPlatform {
   /// Returns true if no main runs; another main may wait to be started.
   bool has_returned() const noexcept { return main_ == nullptr || main_->returned(); }
   /// Makes the main that was started after kill() the current main.
-  void start_next();
+  void start_next() { launch(std::exchange(next_, nullptr), next_is_service_); }
   /// Resumes main until it waits or returns.
   void resume() { main_->resume(); }
   std::optional<Signal> next_signal() { return killed_ ? std::nullopt : take_signal(); }
@@ -150,6 +151,9 @@ class Host final : public MemoryPlatform {
   std::vector<std::string> leaks_on_loops();
   std::vector<std::string> leaks_on_host();
   bool terminate_sent = false;
+  /// Appends to /etc/hosts for the machine. A dead process, and a limit of descriptors, do not
+  /// matter.
+  void append_to_hosts_file(const std::string& lines);
 
   // Functions for its handover.
 
@@ -165,6 +169,7 @@ class Host final : public MemoryPlatform {
   Host(WorldState& state, std::string name, const Endpoint& address, Host* machine,
        const HostOptions& options, std::unique_ptr<SeededNondeterminism> nondeterminism);
   void begin(MainFunction main, bool service);
+  void launch(MainFunction main, bool service);
   void record_failure();
 
   WorldState& state_;

@@ -177,11 +177,15 @@ TEST(Host, AKillRemembersTheConnectionsAndHasNoFurtherEffect) {
   });
   clients.start(main_for(10s));
   std::optional<Peer> peer;
-  world.schedule(1s, [&] { peer.emplace(clients, server.address(7)); });
+  world.schedule(1s, [&] {
+    peer.emplace(clients, server.address(7));
+    peer->send("hello");
+  });
   world.schedule(2s, [&] {
     server.kill();
     EXPECT_TRUE(server.killed());
     ASSERT_EQ(server.lost().size(), 1U);
+    EXPECT_EQ(server.lost()[0].received, 5U);
     EXPECT_EQ(server.lost()[0].peer.with_port(0), clients.address(0));
     EXPECT_FALSE(server.done()) << "the rest of the main still runs";
     server.kill();
@@ -210,6 +214,75 @@ TEST(Host, AKillRemembersTheConnectionsAndHasNoFurtherEffect) {
   });
   EXPECT_TRUE(world.run_until_done(1h).ok());
   EXPECT_TRUE(server.killed());
+}
+
+TEST(Host, AKillWithoutAMainDoesNothing) {
+  World world({.seed = 1, .jitter = no_jitter, .trace = true});
+  Host& host = world.host("host");
+  host.kill();
+  EXPECT_FALSE(host.killed());
+  host.start([](Platform&) { return 3; });
+  world.host("other").start(main_for(2s));
+  world.schedule(1s, [&] {
+    EXPECT_EQ(host.status(), 3);
+    host.kill();
+    EXPECT_FALSE(host.killed());
+  });
+  EXPECT_THAT(world.run_until_done(1h).failures, ElementsAre("host: main returned 3"))
+      << "it has failed before the kill";
+  EXPECT_THAT(world.trace(), testing::Not(HasSubstr("is killed")));
+}
+
+TEST(Host, ASignalForADeadProcessIsLost) {
+  World world({.seed = 1, .jitter = no_jitter});
+  Host& host = world.host("host");
+  host.start(main_for(1h));
+  world.host("other").start(main_for(5s));
+  world.schedule(1s, [&] {
+    host.raise(Signal::terminate);
+    host.kill();
+    host.raise(Signal::interrupt);
+  });
+  world.schedule(2s, [&] {
+    EXPECT_TRUE(host.done());
+    host.raise(Signal::terminate);
+    host.start(main_for(10s));
+  });
+  const Instant start = world.now();
+  const WorldReport report = world.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(world.now() - start, 12s) << "the new main runs to its end";
+  EXPECT_THAT(host.logged(), testing::Not(testing::Contains(HasSubstr("SIG"))));
+}
+
+TEST(Host, ASignalAfterAStartReachesTheNewMain) {
+  World world({.seed = 1, .jitter = no_jitter});
+  Host& host = world.host("host");
+  host.start(main_for(1h));
+  world.schedule(1s, [&] {
+    host.kill();
+    host.start_service(serve_for_ever);
+    host.raise(Signal::interrupt);
+    EXPECT_TRUE(host.terminate_sent);
+  });
+  const Instant start = world.now();
+  const WorldReport report = world.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_LT(world.now() - start, 1min);
+  EXPECT_THAT(host.logged(), testing::Contains(HasSubstr("SIGINT: draining")).Times(1));
+  EXPECT_THAT(host.logged(), testing::Not(testing::Contains(HasSubstr("again"))));
+}
+
+TEST(Host, AConnectionThatWaitsIsNotInItsList) {
+  World world({.seed = 1, .jitter = no_jitter});
+  Host& server = world.host("server");
+  Host& clients = world.host("clients");
+  const Descriptor listener = server.listen(Endpoint::any(7), {}).value();
+  const Peer waiting(clients, server.address(7));
+  EXPECT_TRUE(waiting.connected());
+  EXPECT_THAT(server.connections(), ElementsAre());
+  const Descriptor stream = server.open_stream(clients.address(7)).value();
+  EXPECT_THAT(server.connections(), ElementsAre()) << "a stream without a connection";
 }
 
 TEST(Host, ASignalReachesItsProgramAndIsTheOnlyOne) {

@@ -30,18 +30,6 @@ bool is_host_name(std::string_view text) {
   });
 }
 
-/// Writes the file directly, not as a process of the host, so a kill does not affect it.
-void append_to_hosts_file(FileSystem& files, const std::string& lines) {
-  static_cast<void>(files.make_directory("/etc", 0755));
-  const auto file = files.open("/etc/hosts", {.mode = os::FileMode::append, .permissions = 0644});
-  if (!file) return;  // the test has created something else with that name
-  static_cast<void>(files.write_at(file->value(), to_bytes(lines), 0));
-  static_cast<void>(files.sync(file->value()));
-  for (const char* const directory : {"/etc", "/"}) {
-    static_cast<void>(files.sync_directory(directory));
-  }
-}
-
 std::string seconds_of(Duration length) {
   return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(length).count()) + " s";
 }
@@ -90,7 +78,7 @@ Host* World::find(const std::string& name) const {
 Host& World::process(Host& machine, const std::string& name, const HostOptions& options) {
   if (Host* const known = find(name)) return *known;
   hosts_.push_back(std::make_unique<Host>(state_, name, machine, options));
-  append_to_hosts_file(hosts_.back()->files(), hosts_file_);
+  hosts_.back()->append_to_hosts_file(hosts_file_);
   return *hosts_.back();
 }
 
@@ -114,7 +102,7 @@ void World::add_to_hosts_files(Host& made) {
   }
   hosts_file_ += line;
   for (const auto& each : hosts_) {
-    append_to_hosts_file(each->files(), each.get() == &made ? hosts_file_ : line);
+    each->append_to_hosts_file(each.get() == &made ? hosts_file_ : line);
   }
 }
 
@@ -330,8 +318,9 @@ void World::abort_run(std::string why) {
   }
   for (const auto& host : hosts_) {
     if (host->running() == nullptr) continue;
-    // A SIGTERM would end the run in which the Runtime waits for what it has cancelled.
-    host->terminate_sent = true;
+    // A SIGTERM would end the run in which the Runtime waits for what it has cancelled. A killed
+    // process gets no signal; the next main of its host may still need one.
+    if (!host->killed()) host->terminate_sent = true;
     host->running()->outcome = fail(system_error(ETIMEDOUT));
     host->resume();
   }

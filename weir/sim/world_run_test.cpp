@@ -9,11 +9,13 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/sim/peer.hpp"
 #include "weir/sim/test/world_fixture.hpp"
 #include "weir/sim/world.hpp"
+#include "weir/testing/test/probe.hpp"
 
 namespace weir::sim {
 namespace {
@@ -77,6 +79,27 @@ TEST(WorldHosts, HaveTheNamesOfAllHosts) {
   world.host("later");
   EXPECT_EQ(content_of(one, "/etc/hosts"), "error") << "the test has made something else";
   EXPECT_EQ(content_of(two, "/etc/hosts"), expected + "10.0.0.5 later\n");
+}
+
+TEST(WorldHosts, AreNamedToDeadProcessesAndWithoutADescriptorToo) {
+  World world(without_jitter());
+  Host& killed = world.host("killed");
+  Host& full = world.host("full", {.descriptors_max = 0});
+  killed.start(main_for(1h));
+  world.schedule(1s, [&] {
+    killed.kill();
+    world.host("later");
+  });
+  EXPECT_TRUE(world.run_until_done(1h).ok());
+  EXPECT_TRUE(killed.killed());
+  EXPECT_EQ(killed.files().make_directory("/new", 0700).error(), system_error(EINTR));
+  EXPECT_EQ(full.files().open("/etc/hosts", {}).error(), system_error(EMFILE));
+  full.set_descriptors_max(1);
+  for (Host* const each : {&killed, &full}) {
+    EXPECT_EQ(content_of(*each, "/etc/hosts"),
+              "127.0.0.1 localhost\n::1 localhost\n10.0.0.1 killed\n10.0.0.2 full\n"
+              "10.0.0.3 later\n");
+  }
 }
 
 TEST(WorldNetwork, APartitionCutsBothDirections) {
@@ -145,6 +168,34 @@ TEST(WorldClock, JumpsAreTracedAndMakeEventsLate) {
   EXPECT_EQ(world.now() - start, 5s);
   EXPECT_THAT(seen, ElementsAre(2s));
   EXPECT_EQ(world.trace(), "0.000000000 - the clock jumps\n");
+}
+
+TEST(WorldClock, AJumpMovesTheClocksOfAllHostsAndMakesTimersLate) {
+  World world(without_jitter());
+  Host& one = world.host("one");
+  Host& two = world.host("two");
+  one.start(main_for(1min));
+  const Instant start = world.now();
+  world.schedule(10s, [&] {
+    const WallTime before = one.wall_time();
+    EXPECT_EQ(two.wall_time(), before);
+    world.jump(1h);
+    EXPECT_EQ(world.now() - start, 1h + 10s);
+    EXPECT_EQ(one.wall_time() - before, 1h);
+    EXPECT_EQ(two.wall_time() - before, 1h);
+  });
+  EXPECT_TRUE(world.run_until_done(2h).ok());
+  EXPECT_EQ(world.now() - start, 1h + 10s) << "the timer was due meanwhile";
+}
+
+TEST(WorldClock, AHostThatIsMadeLaterHasTheSameWallClock) {
+  World world(without_jitter());
+  Host& early = world.host("early");
+  const WallTime start = early.wall_time();
+  world.jump(90s);
+  Host& late = world.host("late");
+  Host& process = world.process(early, "process");
+  for (Host* const each : {&early, &late, &process}) EXPECT_EQ(each->wall_time(), start + 90s);
 }
 
 TEST(WorldClock, EventsHappenBetweenTurnsAtTheirTimes) {
@@ -352,6 +403,23 @@ TEST(WorldChecks, RunAfterEveryTurnUntilTheyFail) {
   EXPECT_GT(calls, 3);
 }
 
+TEST(WorldChecks, RunAfterEachTurnOfEachCore) {
+  World world({.seed = 1, .jitter = no_jitter, .trace = true});
+  Host& killed = world.host("killed");
+  killed.start(main_for(1h));
+  world.host("two cores", {.cores = 2}).start([](Platform& host) {
+    return Runtime(host, quiet(2)).run_on_each_core(sleep_for, Duration(10s));
+  });
+  std::size_t calls = 0;
+  world.always("counts", [&] {
+    ++calls;
+    return std::string();
+  });
+  world.schedule(5s, [&] { killed.kill(); });
+  EXPECT_TRUE(world.run_until_done(1h).ok());
+  EXPECT_THAT(world.trace(), HasSubstr(" - " + std::to_string(calls) + " turns, order hash "));
+}
+
 TEST(WorldChecks, AreReportedAtTheEndOfEachRun) {
   World world(without_jitter());
   Host& host = world.host("host");
@@ -428,6 +496,37 @@ TEST(WorldServices, AServiceThatHasEndedGetsNoSignal) {
   const WorldReport report = world.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
   EXPECT_EQ(request.received, request.text) << "no old signal ends the new service";
+}
+
+TEST(WorldServices, EndWhenTheLastOtherMainIsKilled) {
+  World world(without_jitter());
+  Host& service = world.host("service");
+  Host& other = world.host("other");
+  service.start_service(serve_for_ever);
+  other.start(main_for(1h));
+  world.schedule(5s, [&] { other.kill(); });
+  const Instant start = world.now();
+  const WorldReport report = world.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_LT(world.now() - start, 1min);
+  EXPECT_THAT(service.logged(), testing::Contains(HasSubstr("SIGTERM: draining")));
+}
+
+// The last other main ends while the rest of the killed service still runs.
+TEST(WorldServices, AServiceThatReplacesAKilledOneGetsOneSignal) {
+  World world(without_jitter());
+  Host& service = world.host("service");
+  service.start_service(serve_for_ever);
+  world.host("main").start([&service](Platform& host) {
+    const int status = Runtime(host, quiet()).run_on_each_core(sleep_for, Duration(1s));
+    service.kill();
+    service.start_service(serve_for_ever);
+    return status;
+  });
+  const WorldReport report = world.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_THAT(service.logged(), testing::Contains(HasSubstr("SIGTERM: draining")).Times(1));
+  EXPECT_THAT(service.logged(), testing::Not(testing::Contains(HasSubstr("again"))));
 }
 
 TEST(WorldServices, AMainWithoutARuntimeEndsThemToo) {
@@ -575,6 +674,33 @@ TEST(WorldLeaks, ABlockThatAnotherCoreHasReleasedIsNoLeak) {
   EXPECT_TRUE(report.ok()) << report.text();
 }
 
+/// Leaves an accept pending when its loops have stopped, and ends it afterwards.
+int stop_while_accepting(Platform& host) {
+  const auto loop = Loop::make(host, {}).value();
+  Backend& backend = loop->backend();
+  Descriptor descriptor = host.listen(Endpoint::any(80), {}).value();
+  Socket& listener = *backend.adopt(std::move(descriptor), {.role = SocketRole::listener}).value();
+  AcceptProbe accept;
+  start(backend, listener, accept);
+  loop->stop();
+  const LoopPlacement placement{loop.get(), -1};
+  const auto ran = host.run({&placement, 1}, nullptr);
+  backend.cancel(accept);
+  loop->turn(host.now());
+  EXPECT_EQ(accept.error(), Errc::cancelled);
+  backend.close(listener);
+  return ran ? 0 : 1;
+}
+
+TEST(WorldLeaks, AnOperationAndASocketOfALoopThatHasStoppedAreReported) {
+  World world(without_jitter());
+  Host& host = world.host("host");
+  host.start(stop_while_accepting);
+  EXPECT_THAT(world.run_until_done(1h).failures,
+              ElementsAre("host/0: 1 accept pending", "host/0: a listener not closed"));
+  EXPECT_EQ(host.status(), 0);
+}
+
 TEST(WorldReportTest, HasALineForEachFailure) {
   const WorldReport none{5, {}, "again 5"};
   EXPECT_TRUE(none.ok());
@@ -598,7 +724,13 @@ TEST(WorldOptionsTest, HaveDocumentedDefaults) {
   EXPECT_EQ(options.steps_per_instant_max, 10'000'000U);
   EXPECT_EQ(options.blocked_max, 20s);
   const JitterOptions& jitter = options.jitter;
+  EXPECT_EQ(jitter.deferred, 0.3);
+  EXPECT_EQ(jitter.partial, 0.25);
+  EXPECT_EQ(jitter.cancelled, 0.5);
   EXPECT_EQ(jitter.skewed_accept, 0);
+  EXPECT_EQ(jitter.late_turn, 0.01);
+  EXPECT_EQ(jitter.slow_segment, 0.02);
+  EXPECT_EQ(jitter.split, 0.2);
   EXPECT_EQ(jitter.late_turn_max, 20ms);
   EXPECT_EQ(jitter.delay_min, 20us);
   EXPECT_EQ(jitter.delay_max, 2ms);
@@ -609,6 +741,20 @@ TEST(WorldOptionsTest, HaveDocumentedDefaults) {
   EXPECT_EQ(world.seed(), 9U);
   Random same(9);
   EXPECT_EQ(world.random().next(), same.next());
+}
+
+TEST(WorldOptionsTest, WithoutJitterNothingVaries) {
+  for (const double rate :
+       {no_jitter.deferred, no_jitter.partial, no_jitter.cancelled, no_jitter.skewed_accept,
+        no_jitter.late_turn, no_jitter.slow_segment, no_jitter.split}) {
+    EXPECT_EQ(rate, 0);
+  }
+  EXPECT_EQ(no_jitter.delay_min, 100us);
+  EXPECT_EQ(no_jitter.delay_max, 100us);
+  EXPECT_EQ(no_jitter.late_turn_max, 0s);
+  EXPECT_EQ(no_jitter.slow_segment_max, 0s);
+  EXPECT_EQ(no_jitter.step_max, 0s);
+  EXPECT_EQ(no_jitter.buffer_bytes_min, 0U) << "a buffer has the size that its host sets";
 }
 
 }  // namespace
