@@ -18,7 +18,7 @@ Peer::~Peer() {
 }
 
 void Peer::send(std::string_view text) {
-  if (!connected() || finished_) return;
+  if (!connected() || closed_) return;
   outgoing_ += text;
   write();
 }

@@ -26,6 +26,7 @@ class Peer final : MemoryObserver {
   ~Peer();
 
   bool connected() const noexcept { return stream_ != nullptr && stream_->connected(); }
+  /// Sends `text`. Does nothing if is_closed().
   void send(std::string_view text);
   /// Half-closes the connection after the data of send().
   void finish();

@@ -162,6 +162,33 @@ TEST_F(PeerOfAListener, AResetIsSeenAtBothEnds) {
   EXPECT_TRUE(peer_.is_closed());
   EXPECT_EQ(peer_.state(), system_error(ECONNRESET));
   EXPECT_EQ(accepted_->receivable(), system_error(ECONNRESET));
+  peer_.send("nothing");
+  EXPECT_EQ(peer_.outgoing(), "") << "the connection is closed";
+}
+
+TEST_F(PeerOfAListener, AResetDropsTheDataThatWaits) {
+  peer_.send(std::string(150, 'x'));
+  pass(1ms);
+  peer_.reset();
+  EXPECT_EQ(peer_.outgoing().size(), 150U);
+  EXPECT_EQ(receive(*accepted_).size(), 100U) << "it had arrived";
+  pass(1s);
+  EXPECT_EQ(accepted_->receivable(), system_error(ECONNRESET));
+}
+
+TEST_F(PeerOfAListener, ReadsBeforeAndAfterItsOwnEnd) {
+  peer_.set_reading(false);
+  ASSERT_TRUE(accepted_->send(to_bytes("one")));
+  peer_.finish();
+  pass(1ms);
+  ASSERT_TRUE(accepted_->send(to_bytes("two")));
+  pass(1ms);
+  EXPECT_EQ(peer_.received(), "");
+  peer_.set_reading(true);
+  EXPECT_EQ(peer_.received(), "onetwo");
+  ASSERT_TRUE(accepted_->send(to_bytes("three")));
+  pass(1ms);
+  EXPECT_EQ(peer_.received(), "onetwothree");
 }
 
 TEST_F(PeerOfAListener, ACloseWithUnreadDataIsAReset) {
