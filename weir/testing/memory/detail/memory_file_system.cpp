@@ -228,7 +228,10 @@ Result<Descriptor> MemoryFileSystem::open(const std::string& path, const os::Fil
     if (how.mode == os::FileMode::read) wanted = may_read;
     if (how.mode == os::FileMode::read_write) wanted = may_read | may_write;
     if (auto checked = check(*lookup->node, wanted); !checked) return fail(checked.error());
-    if (how.mode == os::FileMode::truncate) lookup->node->bytes.resize(0);
+    if (how.mode == os::FileMode::truncate) {
+      lookup->node->bytes.resize(0);
+      lookup->node->modified = platform_.wall_time();
+    }
   }
   auto number =
       platform_.descriptors().add(std::make_shared<MemoryOpenFile>(lookup->node, how.mode));

@@ -345,6 +345,13 @@ TEST_F(MemoryFileSystemTest, ChangesSetTheTimeOfModification) {
   pass(1s);
   ASSERT_TRUE(files_.remove("/tmp/folder/a"));
   EXPECT_EQ(modified("/tmp/folder"), made + 4s);
+  put("/tmp/b", "text");
+  pass(1s);
+  EXPECT_EQ(open_error("/tmp/b", FileMode::read_write), 0);
+  EXPECT_EQ(modified("/tmp/b"), made + 4s);
+  EXPECT_EQ(open_error("/tmp/b", FileMode::truncate), 0);
+  EXPECT_EQ(modified("/tmp/b"), made + 5s) << "a cut is a change";
+  EXPECT_EQ(modified("/tmp"), made + 4s) << "its names are the same";
 }
 
 TEST_F(MemoryFileSystemTest, ALossOfPowerRestoresWhatWasSynced) {
@@ -403,6 +410,40 @@ TEST_F(MemoryFileSystemTest, SpaceHasALimitThatSyncedDataUsesTwice) {
   EXPECT_EQ(files_.write_at(file.value(), to_bytes("x"), 0).value_or(0), 1U);
   files_.set_pages_max(3);
   EXPECT_EQ(files_.write_at(other.value(), to_bytes("x"), 0).value_or(0), 1U);
+}
+
+TEST_F(MemoryFileSystemTest, SpaceIsGivenBack) {
+  files_.set_pages_max(2);
+  put("/tmp/a", "a");
+  put("/tmp/b", "b");
+  EXPECT_EQ(files_.pages(), 2U);
+  ASSERT_TRUE(files_.rename("/tmp/a", "/tmp/b"));
+  EXPECT_EQ(files_.pages(), 1U) << "the file that was replaced";
+  EXPECT_EQ(open_error("/tmp/b", FileMode::truncate), 0);
+  EXPECT_EQ(files_.pages(), 0U);
+  put("/tmp/b", "b");
+  {
+    const Descriptor open_file = open("/tmp/b");
+    ASSERT_TRUE(files_.remove("/tmp/b"));
+    EXPECT_EQ(files_.pages(), 1U) << "an open file stays";
+  }
+  EXPECT_EQ(files_.pages(), 0U);
+}
+
+TEST_F(MemoryFileSystemTest, ALossOfPowerGivesTheSpaceOfUnsyncedDataBack) {
+  put("/tmp/kept", "text");
+  ASSERT_TRUE(files_.sync(open("/tmp/kept").value()));
+  ASSERT_TRUE(files_.sync_directory("/tmp"));
+  const Descriptor kept = open("/tmp/kept", FileMode::read_write);
+  const std::string more(3 * MemoryFileBytes::page_bytes, 'x');
+  ASSERT_TRUE(files_.write_at(kept.value(), to_bytes(more), 0));
+  put("/tmp/late", "late");
+  EXPECT_EQ(files_.pages(), 5U) << "3, one synced, and 1";
+  files_.lose_power();
+  EXPECT_EQ(files_.pages(), 2U);
+  EXPECT_EQ(get("/tmp/kept"), "text");
+  files_.lose_power();
+  EXPECT_EQ(get("/tmp/kept"), "text") << "the state of the last sync stays";
 }
 
 TEST_F(MemoryFileSystemTest, AKilledProcessCanOnlyRead) {
