@@ -165,6 +165,29 @@ TEST(FaultInjector, AnAllocationFailsAtEachPointInTurn) {
   EXPECT_GT(number, 5U);
 }
 
+TEST(FaultInjector, AnAllocationFailsOnlyOnItsCore) {
+  struct {
+    const char* host;
+    unsigned core;
+    std::uint64_t injected;
+  } const cases[] = {
+      {"server", 0, 1}, {"server", 1, 1}, {"server", 2, 0}, {"client", 0, 1}, {"client", 1, 0}};
+  for (const auto& each : cases) {
+    SCOPED_TRACE(each.host + std::to_string(each.core));
+    EchoWorld echo({.seed = 5, .jitter = no_jitter});
+    echo.world.faults().fail_allocation(each.host, each.core, 0);
+    const WorldReport report = echo.run();
+    EXPECT_EQ(echo.world.faults().injected(Fault::allocation), each.injected);
+    if (each.injected == 0) {
+      EXPECT_TRUE(report.ok()) << report.text();
+      EXPECT_EQ(echo.request.received, echo.request.text);
+    } else {
+      EXPECT_THAT(report.failures,
+                  testing::ElementsAre(std::string(each.host) + ": main returned 1"));
+    }
+  }
+}
+
 TEST(FaultInjector, RatesInjectEveryFault) {
   constexpr std::array faults{Fault::reset, Fault::half_close, Fault::stall, Fault::full_buffer,
                               Fault::accept_failure};

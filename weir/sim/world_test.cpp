@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "weir/net/files.hpp"
+#include "weir/net/udp.hpp"
 #include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 #include "weir/sim/test/world_fixture.hpp"
@@ -40,6 +42,19 @@ TEST(World, TheSameSeedGivesTheSameRunAndOthersDoNot) {
     EXPECT_EQ(trace, trace_of(seed)) << "seed " << seed;
     EXPECT_TRUE(traces.insert(trace).second) << "seed " << seed << " does not give a new run";
   }
+}
+
+TEST(World, AnotherWorldOfTheProgramDoesNotChangeARun) {
+  const std::string alone = trace_of(5);
+  EchoWorld one({.seed = 5, .trace = true});
+  EchoWorld other({.seed = 6, .trace = true});
+  EchoWorld same({.seed = 5, .trace = true});
+  EXPECT_TRUE(one.run().ok());
+  EXPECT_TRUE(other.run().ok());
+  EXPECT_TRUE(same.run().ok());
+  EXPECT_EQ(one.world.trace(), alone);
+  EXPECT_EQ(same.world.trace(), alone);
+  EXPECT_NE(other.world.trace(), alone);
 }
 
 TEST(World, TextArrivesWithEverySeed) {
@@ -177,6 +192,24 @@ TEST(World, ALeakOnALoopIsReported) {
   BlockPool::release(block);
 }
 
+Task<> leave_timer_on(Scope& scope, unsigned core, Timer& timer) {
+  const bool is_here = scope.loop().core() == core;
+  if (is_here) scope.loop().timers().start(timer, after(scope.loop().now(), 1h));
+  co_return;
+}
+
+TEST(World, ALeakOnAnyCoreIsReported) {
+  for (const unsigned core : {0U, 1U, 2U}) {
+    World world({.seed = 3});
+    ForgottenTimer timer;
+    world.host("host", {.cores = 3}).start([&](Platform& host) {
+      return Runtime(host, quiet(3)).run_on_each_core(leave_timer_on, core, std::ref<Timer>(timer));
+    });
+    EXPECT_THAT(world.run_until_done(1h).failures,
+                ElementsAre("host/" + std::to_string(core) + ": 1 timers are armed"));
+  }
+}
+
 TEST(World, CustomChecksAreRun) {
   EchoWorld echo({.seed = 1});
   echo.world.check("kept", [] { return std::string(); });
@@ -288,6 +321,53 @@ TEST(World, FunctionsInAPoolTakeARandomTime) {
   EXPECT_TRUE(report.ok()) << report.text();
   ASSERT_EQ(took.size(), 20U);
   EXPECT_GT(std::set<Duration>(took.begin(), took.end()).size(), 10U);
+}
+
+/// Uses a blocking pool, a file and datagrams.
+Task<> use_everything(Scope& scope, Endpoint server) {
+  std::vector<Duration> took;
+  co_await call_pool(scope, took);
+  const std::string text(50'000, 'x');
+  const auto written = co_await files::write_file("/file", text);
+  EXPECT_TRUE(written);
+  auto socket = co_await udp::connect(server);
+  if (!socket) co_return;
+  for (int sent = 0; sent < 20; ++sent) static_cast<void>(co_await socket->send("x"));
+}
+
+/// Returns the trace of a run with faults of every kind and a service that is killed.
+std::string trace_with_faults(std::uint64_t seed) {
+  EchoWorld echo({.seed = seed, .trace = true});
+  echo.world.faults().rates = {.reset = 0.02,
+                               .half_close = 0.02,
+                               .stall = 0.05,
+                               .full_buffer = 0.05,
+                               .accept_failure = 0.2,
+                               .loss = 0.1,
+                               .doubling = 0.1};
+  echo.world.host("other", {.cores = 2}).start([&echo](Platform& host) {
+    return Runtime(host, quiet(2)).run_on_each_core(use_everything, echo.server.address(9));
+  });
+  echo.world.schedule(1010ms, [&echo] {
+    echo.server.kill();
+    echo.server.start_service(
+        [](Platform& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
+  });
+  const WorldReport report = echo.run();
+  EXPECT_TRUE(report.ok()) << report.text();
+  return echo.world.trace();
+}
+
+TEST(World, TheSameSeedGivesTheSameFaultsAndDelays) {
+  std::set<std::string> traces;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const std::string trace = trace_with_faults(seed);
+    EXPECT_EQ(trace, trace_with_faults(seed)) << "seed " << seed;
+    EXPECT_TRUE(traces.insert(trace).second) << "seed " << seed << " does not give a new run";
+    EXPECT_THAT(trace, HasSubstr("server is killed"));
+    EXPECT_THAT(trace, HasSubstr(" of datagram "));
+    EXPECT_THAT(trace, HasSubstr(" file: "));
+  }
 }
 
 std::mutex held_by_another;

@@ -468,6 +468,23 @@ TEST_F(SimEndpoints, TheNameStaysAfterTheDeathOfItsOwner) {
   EXPECT_TRUE(names_.empty());
 }
 
+TEST_F(SimEndpoints, AnOwnerRemovesOnlyTheNameOfItsOwnSocket) {
+  start(one_, [&](SimHandoverEndpoint& endpoint) {
+    EXPECT_EQ(endpoint.connect_or_listen().value(), nullptr);
+    EXPECT_FALSE(endpoint.wait(after(begun_, 10s)));
+  });
+  start(two_, [&](SimHandoverEndpoint& endpoint) {
+    EXPECT_FALSE(endpoint.wait(after(begun_, 1s)));
+    names_.erase("/run/x");  // the name was removed by hand
+    EXPECT_EQ(endpoint.connect_or_listen().value(), nullptr);
+    EXPECT_FALSE(endpoint.wait(after(begun_, 20s)));
+    EXPECT_TRUE(one_.has_returned());
+    EXPECT_FALSE(names_["/run/x"].expired()) << "the name is that of this process";
+  });
+  run();
+  EXPECT_TRUE(names_.empty());
+}
+
 TEST(SimRendezvousTest, GivesConnectionsInTheirOrder) {
   SimRendezvous rendezvous;
   EXPECT_EQ(rendezvous.kind(), MemoryEndpoint::Kind::rendezvous);

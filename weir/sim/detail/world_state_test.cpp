@@ -9,8 +9,10 @@
 #include <condition_variable>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -123,9 +125,9 @@ struct Range {
   Duration least = Duration::max();
   Duration most = Duration::min();
 };
-Range range_of(const std::function<Duration()>& draw) {
+Range range_of(const std::function<Duration()>& draw, int count = 2000) {
   Range range;
-  for (int draws = 0; draws < 2000; ++draws) {
+  for (int draws = 0; draws < count; ++draws) {
     const Duration each = draw();
     range.least = std::min(range.least, each);
     range.most = std::max(range.most, each);
@@ -471,6 +473,88 @@ TEST_F(InjectedFaults, AStallNeitherEndsNorFillsTheConnection) {
   EXPECT_EQ(client_.sendable(), std::error_code());
   EXPECT_EQ(server_->sendable(), std::error_code());
   EXPECT_EQ(state_.clock.next(), never);
+}
+
+/// A connection between two hosts. Each segment takes 100 us. Faults are injected at the client.
+class InjectedFaultsOnALink : public testing::Test {
+ protected:
+  static constexpr int draws = 300;
+
+  InjectedFaultsOnALink() {
+    const Endpoint addresses[] = {one, two};
+    for (std::size_t host = 0; host < 2; ++host) {
+      networks_[host].join(links_, addresses[host]);
+      links_.add(addresses[host], networks_[host], datagrams_[host]);
+    }
+    listener_ =
+        networks_[1]
+            .listen(Endpoint::any(80), {.backlog = 1, .reuse_port = false, .require_unused = false})
+            .value();
+    EXPECT_EQ(networks_[0].connect(client_, two.with_port(80)),
+              MemoryNetwork::ConnectResult::established);
+    server_ = listener_->take();
+    state_.faults.rates.stall_max = 5s;
+  }
+  void inject(Fault fault) {
+    state_.faults.inject("host", decisions_.operations(), fault);
+    ReceiveProbe receive;
+    decisions_.on_begin(receive, &client_);
+  }
+  static std::string receive(MemoryStream& stream) {
+    std::string text(10, '\0');
+    text.resize(stream.receive(std::as_writable_bytes(std::span(text))).value_or(0));
+    return text;
+  }
+  Instant now() const { return state_.clock.now(); }
+
+  WorldState state_{with(no_jitter)};
+  SeededNondeterminism decisions_{state_, "host"};
+  Links links_{state_};
+  MemoryNetwork networks_[2] = {{100, decisions_}, {100, decisions_}};
+  MemoryDatagramNetwork datagrams_[2];
+  std::unique_ptr<MemoryListener> listener_;
+  MemoryStream client_{100};
+  std::unique_ptr<MemoryStream> server_;
+};
+
+TEST_F(InjectedFaultsOnALink, AStallDelaysOnlyTheDataThatArrives) {
+  const Range range = range_of(
+      [&] {
+        inject(Fault::stall);
+        const Instant begun = now();
+        EXPECT_TRUE(client_.send(to_bytes("there")));
+        EXPECT_TRUE(server_->send(to_bytes("back")));
+        state_.clock.move_to(after(begun, 100us));
+        EXPECT_EQ(receive(*server_), "there") << "the other direction is not stalled";
+        if (client_.unread() == 0) state_.clock.move_to(state_.clock.next());
+        EXPECT_EQ(receive(client_), "back");
+        return now() - begun;
+      },
+      draws);
+  EXPECT_LT(range.least, 200ms);
+  EXPECT_GT(range.most, 4800ms);
+  EXPECT_LE(range.most, 5s) << "FaultRates::stall_max";
+  state_.clock.move_to(after(now(), 5s));
+  ASSERT_TRUE(server_->send(to_bytes("later")));
+  state_.clock.move_to(after(now(), 100us));
+  EXPECT_EQ(receive(client_), "later") << "the stall is over";
+}
+
+TEST_F(InjectedFaultsOnALink, AFullBufferLastsAtMostItsMaximum) {
+  const Range range = range_of(
+      [&] {
+        inject(Fault::full_buffer);
+        const Instant begun = now();
+        EXPECT_EQ(client_.sendable(), system_error(EAGAIN));
+        EXPECT_EQ(server_->sendable(), std::error_code());
+        state_.clock.move_to(state_.clock.next());
+        EXPECT_EQ(client_.sendable(), std::error_code());
+        return now() - begun;
+      },
+      draws);
+  EXPECT_LT(range.least, 200ms);
+  EXPECT_GT(range.most, 4800ms);
+  EXPECT_LE(range.most, 5s) << "FaultRates::stall_max";
 }
 
 }  // namespace
