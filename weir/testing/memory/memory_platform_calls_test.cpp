@@ -235,6 +235,19 @@ TEST(MemoryPlatformDriver, ASignalDuringTheRunIsDelivered) {
   EXPECT_EQ(control.told, Signal::terminate);
 }
 
+TEST(MemoryPlatformDriver, ASignalWithoutAControlEndsARunThatHasBegun) {
+  MemoryPlatform platform;
+  const auto loop = make_loop(platform, 0);
+  const Instant begun = platform.now();
+  platform.at(begun + 3s, [&] { platform.raise(Signal::terminate); });
+  const LoopPlacement placement{loop.get(), -1};
+  EXPECT_EQ(error_of(platform.run({&placement, 1}, nullptr)), system_error(EINTR));
+  EXPECT_EQ(platform.now(), begun + 3s);
+  EXPECT_FALSE(loop->stopping());
+  EXPECT_EQ(error_of(platform.run({&placement, 1}, nullptr)), system_error(EDEADLK))
+      << "the signal is used up";
+}
+
 TEST(MemoryPlatformDriver, AnEventMayMakeDoneTrue) {
   MemoryPlatform platform;
   const auto loop = make_loop(platform, 0);

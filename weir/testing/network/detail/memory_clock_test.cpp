@@ -52,6 +52,28 @@ TEST(MemoryClock, EachEventSeesItsOwnTime) {
   EXPECT_EQ(clock.next(), after(start, 9s));
 }
 
+TEST(MemoryClock, AnEventMayMoveTheClockAndCancelLaterOnes) {
+  MemoryClock clock;
+  const Instant start = clock.now();
+  std::string order;
+  MemoryClock::EventId cancelled;
+  clock.at(after(start, 1s), [&] {
+    order += 'a';
+    clock.cancel(cancelled);
+    EXPECT_TRUE(clock.move_to(after(start, 3s)));
+    order += 'd';
+  });
+  cancelled = clock.at(after(start, 1s), [&] { order += 'x'; });
+  clock.at(after(start, 1s), [&] { order += 'b'; });
+  clock.at(after(start, 3s), [&] { order += 'c'; });
+  clock.at(after(start, 4s), [&] { order += 'e'; });
+  EXPECT_TRUE(clock.move_to(after(start, 2s)));
+  EXPECT_EQ(order, "abcd");
+  EXPECT_EQ(clock.now(), after(start, 3s)) << "it never moves back";
+  EXPECT_TRUE(clock.move_to(after(start, 4s)));
+  EXPECT_EQ(order, "abcde");
+}
+
 TEST(MemoryClock, ACancelledEventDoesNotHappen) {
   MemoryClock clock;
   int happened = 0;

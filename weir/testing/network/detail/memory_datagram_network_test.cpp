@@ -200,6 +200,18 @@ TEST_F(MemoryDatagramsOfOneHost, ARefusalIsReportedOnceToAConnectedSocket) {
   connected->unobserve(changes);
 }
 
+TEST_F(MemoryDatagramsOfOneHost, ARefusalComesBeforeTheDatagramsThatWait) {
+  const OwnedSocket connected = open({.local = Address::loopback(60), .peer = loopback});
+  {
+    const OwnedSocket peer = bind(loopback);
+    send(*peer, "waits", connected->local());
+  }
+  EXPECT_EQ(send(*connected, "x"), std::error_code());
+  EXPECT_EQ(connected->receivable(), refused);
+  EXPECT_EQ(connected->receive().error(), refused);
+  EXPECT_EQ(take(*connected), "waits ");
+}
+
 TEST_F(MemoryDatagramsOfOneHost, EachCopyArrives) {
   const OwnedSocket receiver = bind(loopback);
   const OwnedSocket sender = open({.peer = loopback});
@@ -237,6 +249,18 @@ TEST_F(MemoryDatagramsOfOneHost, AGroupReachesItsMembersOnThePort) {
   const OwnedSocket to_group = open({.peer = group.with_port(99)});
   send(*to_group, "none");
   EXPECT_EQ(to_group->receivable(), again) << "a group never refuses";
+}
+
+TEST_F(MemoryDatagramsOfOneHost, AGroupOfIpv6ReachesItsMembers) {
+  const std::array<std::uint8_t, 16> bytes{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7};
+  const Address group_ipv6 = Address::ipv6(bytes, 53);
+  const OwnedSocket member = open({.local = any_ipv6, .reuse_port = true});
+  const OwnedSocket none = open({.local = any_ipv6, .reuse_port = true});
+  const OwnedSocket sender = bind(loopback_ipv6.with_port(60));
+  ASSERT_TRUE(member->join(group_ipv6));
+  EXPECT_EQ(send(*sender, "all", group_ipv6), std::error_code());
+  EXPECT_EQ(take(*member), "all ");
+  EXPECT_EQ(take(*none), "");
 }
 
 TEST_F(MemoryDatagramsOfOneHost, OnlyMulticastAddressesAreGroups) {

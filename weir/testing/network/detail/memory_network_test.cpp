@@ -138,6 +138,33 @@ TEST_F(MemoryNetworkOfOneHost, ListenersOfOneAddressGetConnectionsInTurn) {
   EXPECT_THAT(script_.picked_from, ElementsAre(4));
 }
 
+TEST_F(MemoryNetworkOfOneHost, EachAddressHasItsOwnTurns) {
+  std::vector<std::unique_ptr<MemoryListener>> listeners;
+  for (const std::uint16_t port : {std::uint16_t{80}, std::uint16_t{81}}) {
+    for (int number = 0; number < 2; ++number) {
+      listeners.push_back(listen(network_, Address::loopback(port)));
+    }
+  }
+  for (int connections = 0; connections < 4; ++connections) {
+    connect(Address::loopback(80));
+    connect(Address::loopback(81));
+  }
+  for (const auto& each : listeners) EXPECT_EQ(each->waiting(), 2U);
+}
+
+TEST_F(MemoryNetworkOfOneHost, ARefusingListenerLeavesItsTurnToOthers) {
+  const auto first = listen(network_, loopback);
+  const auto second = listen(network_, loopback);
+  first->refuse();
+  for (int connections = 0; connections < 3; ++connections) {
+    EXPECT_EQ(connect(loopback), Outcome::established);
+  }
+  EXPECT_EQ(first->waiting(), 0U);
+  EXPECT_EQ(second->waiting(), 3U);
+  second->refuse();
+  EXPECT_EQ(connect(loopback), Outcome::no_reply);
+}
+
 TEST_F(MemoryNetworkOfOneHost, ARefusingListenerGivesNoReply) {
   const auto listener = listen(network_, loopback);
   EXPECT_EQ(connect(loopback), Outcome::established);

@@ -363,6 +363,64 @@ TEST_F(MemoryStreamTest, TheDeathOfAProcessClosesItsConnections) {
   EXPECT_EQ(server_->receivable(), Errc::end_of_stream);
 }
 
+TEST_F(MemoryStreamTest, TheDeathOfAProcessResetsConnectionsWithUnreadData) {
+  send(*server_, "unread");
+  hosts_.pass(10ms);
+  ASSERT_EQ(client_->unread(), 6U);
+  client_->close_on_kill();
+  hosts_.pass(10ms - 1ns);
+  EXPECT_EQ(server_->receivable(), again);
+  hosts_.pass(1ns);
+  EXPECT_EQ(server_->receivable(), was_reset);
+  connect();
+  send(*server_, "in flight");
+  client_->close_on_kill();
+  hosts_.pass(10ms);
+  EXPECT_EQ(server_->receivable(), Errc::end_of_stream);
+  EXPECT_EQ(server_->sendable(), was_reset);
+}
+
+TEST_F(MemoryStreamTest, UnreadDataOfAClosedPeerUsesTheBufferUntilTheReset) {
+  send(*client_, std::string(60, 'x'));
+  hosts_.pass(10ms);
+  server_.reset();
+  EXPECT_EQ(send(*client_, std::string(60, 'y')), 40U);
+  EXPECT_EQ(client_->sendable(), again);
+  hosts_.pass(10ms);
+  EXPECT_EQ(client_->sendable(), was_reset);
+}
+
+TEST_F(MemoryStreamTest, AnEndAndAResetWaitForAClosedLinkToo) {
+  for (const bool unread : {false, true}) {
+    connect();
+    if (unread) send(*server_, "unread");
+    hosts_.pass(10ms);
+    hosts_.there.is_open = false;
+    client_.reset();
+    hosts_.pass(10ms);
+    hosts_.there.is_open = true;
+    hosts_.pass(200ms - 1ns);
+    EXPECT_EQ(server_->receivable(), again);
+    hosts_.pass(1ns);
+    EXPECT_EQ(server_->receivable(), unread ? was_reset : make_error_code(Errc::end_of_stream));
+  }
+}
+
+TEST_F(MemoryStreamTest, EachObserverIsCalledUntilItLeaves) {
+  ChangeProbe first;
+  ChangeProbe second;
+  server_->observe(first);
+  server_->observe(second);
+  send(*client_, "a");
+  hosts_.pass(10ms);
+  server_->unobserve(first);
+  send(*client_, "b");
+  hosts_.pass(10ms);
+  EXPECT_EQ(first.changes, 1);
+  EXPECT_EQ(second.changes, 2);
+  server_->unobserve(second);
+}
+
 TEST_F(MemoryStreamTest, AListenerTakesConnectionsInOrder) {
   EXPECT_EQ(listener_->take(), nullptr);
   std::vector<std::unique_ptr<MemoryStream>> streams;
