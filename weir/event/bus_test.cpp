@@ -233,6 +233,7 @@ TEST_F(EventBusTest, ManyInboundEventsLeaveTheTurnToOtherWork) {
     loop(1).turn(platform_.now());
     EXPECT_EQ(recorded_[1].size(), 1024 * turn);
     EXPECT_EQ(bus_->counters(1).received.value(), 1024 * turn);
+    EXPECT_EQ(events(1).queued(), 0U) << "the core has published none of them";
     // Events that arrive meanwhile are behind those that wait.
     if (turn == 1) continue;
     const int number = 9'998 + static_cast<int>(turn);
@@ -475,6 +476,28 @@ TEST_F(EventBusTest, StopEndsAnEndlessChainOfEvents) {
     bus_.reset();
   };
   run_on_cores({body});
+}
+
+// Any core may stop the bus.
+TEST_F(EventBusTest, StopDoesNotWaitForTheTasksOfHandlers) {
+  bool done = false;
+  const auto sleep_a_second = [&done](Greeting) -> Task<> {
+    EXPECT_TRUE(co_await sleep(1s));
+    done = true;
+  };
+  const auto scope_body = [&](Scope& scope) -> Task<> {
+    const auto handler = events(2).on(scope, sleep_a_second);
+    EXPECT_TRUE(events(2).publish(Greeting{}));
+    const Instant begun = platform_.now();
+    co_await bus_->stop();
+    EXPECT_EQ(platform_.now(), begun);
+    EXPECT_EQ(handled_on(2), 1U);
+    EXPECT_EQ(scope.running(), 1U) << "the task continues in its scope";
+    EXPECT_FALSE(done);
+  };
+  const auto body = [&]() -> Task<> { static_cast<void>(co_await with_scope(scope_body)); };
+  run_on_cores({&ByCore::nothing, &ByCore::nothing, body});
+  EXPECT_TRUE(done);
 }
 
 TEST_F(EventBusTest, StopWorksInACancelledContext) {

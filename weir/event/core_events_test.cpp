@@ -304,6 +304,20 @@ TEST_F(CoreEventsTest, EventsLeaveTheTurnToOtherWork) {
   EXPECT_EQ(events().queued(), 0U);
 }
 
+TEST_F(CoreEventsTest, EventsAfterAFullTurnAreHandled) {
+  std::uint64_t handled = 0;
+  for (const std::size_t count : {1023U, 1024U, 1025U, 2048U}) {
+    publish_pings(1, count);
+    run_until_idle();
+    publish_pings(1, 1);
+    run_until_idle();
+    handled += count + 1;
+    EXPECT_EQ(events().counters().handled.value(), handled) << count;
+    EXPECT_EQ(events().queued(), 0U);
+    EXPECT_EQ(loop_->timers().armed(), 0U);
+  }
+}
+
 TEST_F(CoreEventsTest, ATurnHandlesTheSameNumberOfEventsOfAllClasses) {
   publish_pings(1, 500);
   publish_pings(1, 500, {.priority = EventPriority::low});
@@ -362,6 +376,23 @@ TEST_F(CoreEventsTest, AThrowingHandlerDoesNotStopOthers) {
   run_until_idle();
   EXPECT_EQ(platform_.logged().size(), 2U);
   EXPECT_EQ(events().counters().failures.value(), 5U);
+}
+
+TEST_F(CoreEventsTest, FailuresOfAllTypesShareTheLimitOfLogLines) {
+  const auto pings = events().on([](const Ping&) { throw 7; });
+  const auto pongs = events().on([](const Pong&) { throw std::runtime_error("out of tune"); });
+  ASSERT_TRUE(events().publish(Pong(1)));
+  publish_pings(1, 1);
+  run_until_idle();
+  EXPECT_EQ(events().counters().failures.value(), 2U);
+  ASSERT_EQ(platform_.logged().size(), 1U);
+  EXPECT_TRUE(platform_.logged()[0].contains("weir::Pong")) << platform_.logged()[0];
+  platform_.advance(*loop_, 1s);
+  publish_pings(2, 2);
+  run_until_idle();
+  EXPECT_EQ(events().counters().failures.value(), 3U);
+  ASSERT_EQ(platform_.logged().size(), 2U) << "an exception of any type is logged";
+  EXPECT_TRUE(platform_.logged()[1].contains("weir::Ping")) << platform_.logged()[1];
 }
 
 // ---- Interceptors -------------------------------------------------------------------------------

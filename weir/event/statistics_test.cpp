@@ -83,6 +83,24 @@ TEST_F(EventStatisticsTest, OmitsVetoedEvents) {
   EXPECT_EQ(statistics.of<Ping>().count, 2U);
 }
 
+TEST_F(EventStatisticsTest, OmitsTheTimeOfATaskAfterItsFirstWait) {
+  const EventStatistics statistics(events());
+  const auto take_time = [this](Ping) -> Task<> {
+    static_cast<void>(platform_.pass_time(platform_.now() + 7ns));
+    co_await sleep_for(1s);
+    static_cast<void>(platform_.pass_time(platform_.now() + 100ns));
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    const auto handler = events().on(scope, take_time);
+    publish_pings(1, 1);
+    co_await sleep_for(2s);
+  };
+  const auto root = [&]() -> Task<> { static_cast<void>(co_await with_scope(body)); };
+  run_made(root);
+  EXPECT_EQ(statistics.of<Ping>().count, 1U);
+  EXPECT_EQ(statistics.of<Ping>().maximum, 7ns);
+}
+
 TEST_F(EventStatisticsTest, MayBeginAndEndInsideAHandler) {
   std::unique_ptr<EventStatistics> statistics;
   const auto handler = events().on([&](const Ping& ping) {

@@ -192,6 +192,22 @@ TEST_F(TaskHandlerTest, FailuresAreCountedAndDoNotStopOthers) {
   EXPECT_TRUE(platform_.logged()[0].contains("malformed input")) << platform_.logged()[0];
 }
 
+TEST_F(TaskHandlerTest, ACoalescingHandlerContinuesAfterAFailure) {
+  in_scope([this](Scope& scope) -> Task<> {
+    const auto fails_first = [this](Ping ping) -> Task<> {
+      record("begin ", ping.number);
+      co_await sleep_for(1s);
+      if (ping.number == 1) throw std::runtime_error("out of tune");
+      record("end ", ping.number);
+    };
+    const auto handler = events().on(scope, fails_first, {.coalesce = true});
+    publish_pings(1, 3);
+    co_await sleep_for(3s);
+  });
+  EXPECT_EQ(take_records(), (Records{"begin 1", "begin 3", "end 3"}));
+  EXPECT_EQ(events().counters().failures.value(), 1U);
+}
+
 TEST_F(TaskHandlerTest, AnEventWithoutMemoryForItsTaskIsAFailure) {
   in_scope([this](Scope& scope) -> Task<> {
     const auto handler = events().on(scope, dozing(), {.coalesce = true});
