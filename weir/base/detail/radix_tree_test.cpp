@@ -189,6 +189,10 @@ TEST(RadixTree, LongestPrefixReturnsTheLongestMatchingKey) {
   EXPECT_FALSE(tree.longest_prefix("b"));
   EXPECT_EQ(*tree.longest_prefix("a").value, 1);
   EXPECT_EQ(*tree.longest_prefix("aaa").value, 1);
+  const RadixTree<int>& constant = tree;
+  EXPECT_FALSE(constant.longest_prefix("b"));
+  EXPECT_EQ(constant.longest_prefix("aaab").key, "a");
+  EXPECT_EQ(constant.longest_prefix("aaab").value, tree.find("a"));
   EXPECT_EQ(tree.longest_prefix("aaab").key, "a");
   EXPECT_EQ(*tree.longest_prefix(longer + "y").value, 5);
   EXPECT_EQ(*tree.longest_prefix(longer + "xyz").value, 6);
@@ -239,6 +243,27 @@ TEST(RadixTree, NodesGrowAndShrinkAtEachSize) {
     if (size <= 1) expect({});
   }
   EXPECT_EQ(tree.memory_bytes(), 0u);
+}
+
+TEST(RadixTree, ValuesStayWhereTheyAreUntilTheirKeyIsRemoved) {
+  RadixTree<int> tree;
+  std::map<std::string, const int*> values;
+  const auto expect_unmoved = [&] {
+    for (const auto& [key, value] : values) ASSERT_EQ(tree.find(key), value);
+  };
+  for (const char* const prefix : {"", "a", "prefix"}) {
+    for (int byte = 0; byte < 256; ++byte) {
+      const std::string key = prefix + std::string(1, static_cast<char>(byte));
+      values.emplace(key, tree.insert(key, byte).value);
+    }
+    expect_unmoved();
+  }
+  while (values.size() > 1) {
+    ASSERT_TRUE(tree.remove(values.begin()->first));
+    values.erase(values.begin());
+    if (values.size() % 50 == 1) expect_unmoved();
+  }
+  expect_unmoved();
 }
 
 TEST(RadixTree, AKeyMayEndWhereOthersBranch) {
