@@ -79,10 +79,7 @@ std::string violation_of(const HttpConnection& connection, HttpTolerance toleran
 }  // namespace
 
 std::vector<HttpResponse> HttpConnection::answers() const {
-  // A rejected client gets its response before anything is read, whatever its method is.
-  const bool rejected = received.starts_with("HTTP/1.1 503");
-  const auto methods = rejected ? std::vector<std::string_view>() : methods_of(*this);
-  std::vector<HttpResponse> answers = parse_http_responses(received, methods);
+  std::vector<HttpResponse> answers = parse_http_responses(received, methods_of(*this));
   std::erase_if(answers, [](const HttpResponse& each) {
     return each.complete && each.status >= 100 && each.status < 200;
   });

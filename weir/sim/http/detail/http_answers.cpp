@@ -6,6 +6,8 @@
 namespace weir::sim {
 namespace {
 
+constexpr std::string_view version = "HTTP/1.1 ";
+
 /// Takes the text before `mark`, and the mark; nullopt if there is no mark.
 std::optional<std::string_view> take_until(std::string_view& text, std::string_view mark) {
   const std::size_t end = text.find(mark);
@@ -44,14 +46,20 @@ bool read_chunks(std::string_view& text, std::string& body) {
 
 bool read_head(std::string_view head, HttpResponse& answer) {
   auto line = take_until(head, "\r\n");
-  if (!line || !line->starts_with("HTTP/1.1 ")) return false;
-  answer.status = static_cast<int>(number(line->substr(9, 3), 10));
+  if (!line || !line->starts_with(version)) return false;
+  answer.status = static_cast<int>(number(line->substr(version.size(), 3), 10));
   while (line = take_until(head, "\r\n"), line) {
     const std::size_t colon = line->find(": ");
     if (colon == line->npos) return false;
     answer.headers.emplace_back(line->substr(0, colon), line->substr(colon + 2));
   }
   return answer.status >= 100;
+}
+
+/// Returns true if the server may have sent this response before it knew the method: 408 if the
+/// head is late, and 503 to a connection that it rejects.
+bool may_precede_method(const HttpResponse& answer, bool first) noexcept {
+  return answer.status == 408 || (answer.status == 503 && first);
 }
 
 void read_body(std::string_view& text, HttpResponse& answer, bool head_only) {
@@ -95,10 +103,10 @@ std::vector<HttpResponse> parse_http_responses(std::string_view text,
       break;
     }
     text.remove_prefix(end + 4);
-    // A server sends 408 with a body if the head times out before it knows the method.
-    const bool has_no_body = final < methods.size() && methods[final] == "HEAD" &&
-                             (answer.status != 408 || text.empty());
-    read_body(text, answer, has_no_body);
+    const bool to_head = final < methods.size() && methods[final] == "HEAD";
+    const bool at_end = text.empty() || text.starts_with(version);
+    const bool has_body = !at_end && may_precede_method(answer, answers.size() == 1);
+    read_body(text, answer, to_head && !has_body);
     if (answer.status >= 200) ++final;
   }
   return answers;
