@@ -61,7 +61,7 @@ class RateLimiter {
   /// Takes `count` tokens out: `co_await limiter.acquire(n)`. It returns immediately if there are
   /// enough tokens and no task waits. Waiters are served in the order of arrival, so small
   /// requests do not overtake a large one. A timer of the loop serves the first waiter, and
-  /// the loop then resumes its task from the ready queue.
+  /// the loop then resumes its task from the ready queue. A limiter without waiters has no timer.
   /// Errors: Errc::limit_reached, immediately, if `count` is more than the bucket holds;
   /// Errc::cancelled.
   /// Cancel: leaves the queue and resumes from the loop's ready queue without taking tokens; the

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -153,6 +154,25 @@ TEST_F(RateLimiterTest, ACancelledWaiterLetsThoseBehindItMoveUp) {
   EXPECT_EQ(loop_->timers().armed(), 0U);
 }
 
+TEST_F(RateLimiterTest, HasATimerOnlyWhileATaskWaits) {
+  RateLimiter limiter(ten_a_second);
+  const auto armed = [this] { return loop_->timers().armed(); };
+  const auto body = [&](Scope& scope) -> Task<> {
+    EXPECT_TRUE(co_await limiter.acquire(5));
+    EXPECT_EQ(armed(), 0U);
+    EXPECT_EQ((co_await timeout(50ms, limiter.acquire(5))).error(), Errc::timed_out);
+    EXPECT_EQ(armed(), 0U);
+    const auto first = co_await select(limiter.acquire(5), sleep(10ms));
+    EXPECT_EQ(first->index(), 1U);
+    EXPECT_EQ(armed(), 0U);
+    scope.spawn(as_task(limiter.acquire()));
+    EXPECT_EQ(armed(), 1U);
+    EXPECT_TRUE(co_await sleep(100ms));
+    EXPECT_EQ(armed(), 0U) << "it was granted";
+  };
+  EXPECT_TRUE(run(with_scope(body)));
+}
+
 TEST_F(RateLimiterTest, AFullBucketSavesNothingForTheTimeAfterAWaiter) {
   RateLimiter limiter(ten_a_second);
   const auto body = [&](Scope& scope) -> Task<> {
@@ -278,6 +298,20 @@ TEST_F(RateLimiterTest, CheckAcceptsTheLongestTimeToFillTheBucket) {
 #ifndef NDEBUG
 TEST_F(RateLimiterTest, AssertsThatItsLimitIsValid) {
   EXPECT_DEATH(RateLimiter({.burst = 0}), "check");
+}
+
+TEST_F(RateLimiterTest, AssertsThatNoTaskWaitsWhenDestroyed) {
+  const auto destroy = [this] {
+    auto limiter = std::make_unique<RateLimiter>(ten_a_second);
+    const auto body = [&](Scope& scope) -> Task<> {
+      EXPECT_TRUE(limiter->try_acquire(platform_.now(), 5));
+      scope.spawn(limiter->acquire());
+      limiter.reset();
+      co_return;
+    };
+    static_cast<void>(run(with_scope(body)));
+  };
+  EXPECT_DEATH(destroy(), "destroyed while waited on");
 }
 #endif
 
