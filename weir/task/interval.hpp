@@ -32,7 +32,7 @@ struct Tick {
 
 /// An Interval returns ticks at fixed distances from the first, however late each is taken:
 /// `Interval ticks(100ms); while (auto tick = co_await ticks.next()) …`.
-/// The grid begins at the first next().
+/// The grid begins at the first next(). A tick after the end of the clock never comes.
 /// Threads: its loop's.
 /// Lifetime: it outlives the wait for a tick (asserted).
 class Interval {

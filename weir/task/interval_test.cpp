@@ -136,6 +136,43 @@ TEST_F(IntervalTest, AnyNegativeDelayMeansOnePeriod) {
   run(body());
 }
 
+TEST_F(IntervalTest, TheGridBeginsAtTheTimeOfTheFirstNext) {
+  const auto body = [this]() -> Task<> {
+    Interval ticks(1s);
+    EXPECT_EQ(ticks.period(), 1s);
+    platform_.clock().move_to(started_ + 300ms);  // in the middle of this turn
+    EXPECT_EQ((co_await ticks.next())->due, started_ + 1300ms);
+    EXPECT_EQ(elapsed(), 1300ms);
+  };
+  run(body());
+}
+
+TEST_F(IntervalTest, TicksThatAreMissedBeforeTheFirstOneCountToo) {
+  const auto body = [this]() -> Task<> {
+    Interval ticks(1s);
+    EXPECT_EQ((co_await timeout(500ms, ticks.next())).error(), Errc::timed_out);
+    EXPECT_TRUE(co_await sleep(3s));
+    const auto first = co_await ticks.next();
+    EXPECT_EQ(first->number, 2U);
+    EXPECT_EQ(first->missed, 2U);
+    EXPECT_EQ(first->due, started_ + 3s);
+    EXPECT_EQ(elapsed(), 3500ms);
+  };
+  run(body());
+}
+
+TEST_F(IntervalTest, ATickAfterTheEndOfTheClockNeverComes) {
+  const auto body = []() -> Task<> {
+    IntervalOptions options;
+    options.initial_delay = 0s;
+    Interval ticks(Duration::max(), options);
+    EXPECT_EQ((co_await ticks.next())->number, 0U);
+    EXPECT_EQ((co_await timeout(1h, ticks.next())).error(), Errc::timed_out);
+  };
+  run(body());
+  EXPECT_EQ(elapsed(), 1h);
+}
+
 TEST_F(IntervalTest, RestartBeginsANewGrid) {
   const auto body = [this]() -> Task<> {
     Interval ticks(1s);
@@ -245,6 +282,25 @@ TEST_F(IntervalTest, AnOverdueTickIsChosenInTheOrderOfASelect) {
   run(body());
 }
 
+TEST_F(IntervalTest, ATickIsDueIfATurnBeginsAtItsTime) {
+  Channel<int> channel(2);
+  const auto body = [&]() -> Task<> {
+    Interval ticks(1s);
+    EXPECT_TRUE(co_await ticks.next());
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(channel.try_send(int(i)));
+    platform_.clock().move_to(started_ + 2s);  // in the middle of this turn
+    const auto early = co_await select(ticks.next(), channel.receive());
+    EXPECT_EQ(early->index(), 1U);
+    EXPECT_TRUE(co_await sleep(0s));
+    const auto due = co_await select(ticks.next(), channel.receive());
+    EXPECT_EQ(due->index(), 0U);
+    EXPECT_EQ(std::get<0>(*due)->number, 1U);
+    EXPECT_EQ(std::get<0>(*due)->missed, 0U);
+  };
+  run(body());
+  EXPECT_EQ(elapsed(), 2s);
+}
+
 TEST_F(IntervalTest, AChannelThatIsNeverEmptyDelaysNoTick) {
   Channel<int> channel(1);
   const auto body = [&]() -> Task<> {
@@ -313,6 +369,11 @@ TEST_F(IntervalTest, AssertsThatOneTaskWaitsAtATime) {
   EXPECT_DEATH(act_while_waited_on(Action::select), "one next\\(\\) at a time");
   EXPECT_DEATH(act_while_waited_on(Action::restart), "waited_on_");
   EXPECT_DEATH(act_while_waited_on(Action::destroy), "destroyed while waited on");
+}
+
+TEST_F(IntervalTest, AssertsThatItsPeriodIsGreaterThanZero) {
+  EXPECT_DEATH(Interval(0s), "period");
+  EXPECT_DEATH(Interval(-1s), "period");
 }
 #endif
 

@@ -397,6 +397,34 @@ TEST_F(SelectTest, APassedDeadlineIsChosenInOrder) {
   run(body());
 }
 
+TEST_F(SelectTest, ADeadlineThatPassesDuringATurnIsDueInTheNextOne) {
+  Channel<int> channel(2);
+  const auto body = [&]() -> Task<> {
+    const Instant soon = platform_.now() + 1s;
+    platform_.clock().move_to(soon);  // in the middle of this turn
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(channel.try_send(int(i)));
+    const auto early = co_await select(sleep_until(soon), channel.receive());
+    EXPECT_EQ(early->index(), 1U);
+    EXPECT_TRUE(co_await sleep(0s));
+    const auto due = co_await select(sleep_until(soon), channel.receive());
+    EXPECT_EQ(due->index(), 0U) << "the turn began at its exact time";
+    EXPECT_EQ(channel.size(), 1U);
+  };
+  run(body());
+  EXPECT_EQ(elapsed(), 1s);
+}
+
+TEST_F(SelectTest, TheLengthOfASleepCountsFromTheAwait) {
+  Channel<int> silent(1);
+  const auto body = [&]() -> Task<> {
+    platform_.clock().move_to(platform_.now() + 3s);  // in the middle of this turn
+    const auto first = co_await select(silent.receive(), sleep(1s));
+    EXPECT_EQ(first->index(), 1U);
+  };
+  run(body());
+  EXPECT_EQ(elapsed(), 4s);
+}
+
 // The clock calls the event first, then the loop would fire the timer.
 TEST_F(SelectTest, ATimerThatLosesAtItsTimeDoesNotFire) {
   Channel<int> channel(1);

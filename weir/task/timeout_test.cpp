@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
@@ -104,6 +105,29 @@ TEST_F(TimeoutTest, WorksForAwaitables) {
   EXPECT_TRUE(run(timeout(2s, sleep(1s))));
   EXPECT_EQ(run(timeout(1s, sleep(2s))).error(), Errc::timed_out);
   EXPECT_EQ(elapsed(), 2s);
+}
+
+TEST_F(TimeoutTest, TheLengthCountsFromTheAwait) {
+  const auto late = [this]() -> Task<> {
+    auto timed = timeout(1s, slow(1h, 5));
+    platform_.clock().move_to(platform_.now() + 3s);  // in the middle of this turn
+    EXPECT_EQ((co_await std::move(timed)).error(), Errc::timed_out);
+  };
+  run(late());
+  EXPECT_EQ(elapsed(), 4s);
+}
+
+TEST_F(TimeoutTest, ALengthOfZeroOrLessStillLetsTheTaskRunUntilItWaits) {
+  for (const Duration length : {Duration(0), Duration(-5s), Duration::min()}) {
+    bool ran = false;
+    const auto notes = [&]() -> Task<Result<>> {
+      ran = true;
+      co_return co_await sleep(1h);
+    };
+    EXPECT_EQ(run(timeout(length, notes())).error(), Errc::timed_out);
+    EXPECT_TRUE(ran);
+  }
+  EXPECT_EQ(elapsed(), 0s);
 }
 
 TEST_F(TimeoutTest, CancelledFromOutsideIsCancelled) {
