@@ -6,7 +6,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
+
+#include "weir/loop/contract/detail/trace_context.hpp"
 
 namespace weir {
 namespace {
@@ -114,6 +117,44 @@ TEST(CancelSource, AChildMayLeaveBeforeItsParentIsCancelled) {
   child.reset();
   root.cancel();
   EXPECT_TRUE(root.cancelled());
+}
+
+TEST(CancelSource, IsCancelledAlreadyWhenItCallsItsNodes) {
+  CancelSource source;
+  std::vector<int> order;
+  Note first([&] {
+    EXPECT_TRUE(source.cancelled());
+    const CancelSource child(&source);
+    EXPECT_TRUE(child.cancelled());
+    source.cancel();
+    order.push_back(1);
+  });
+  Note second([&] { order.push_back(2); });
+  source.add(first);
+  source.add(second);
+  source.cancel();
+  EXPECT_EQ(order, (std::vector<int>{1, 2}))
+      << "a second call has no effect, even inside the first";
+}
+
+TEST(CancelSource, InheritsTheTraceOfItsParent) {
+  struct Job final : TraceContext {
+    std::string_view kind() const noexcept override { return "job"; }
+    std::string_view id(IdBuffer) const noexcept override { return "7"; }
+  } const job, other;
+  CancelSource root;
+  EXPECT_EQ(root.trace(), nullptr);
+  EXPECT_EQ(CancelSource(nullptr).trace(), nullptr);
+  root.set_trace(&job);
+  CancelSource child(&root);
+  const CancelSource grandchild(&child);
+  EXPECT_EQ(child.trace(), &job);
+  EXPECT_EQ(grandchild.trace(), &job);
+  child.set_trace(&other);
+  EXPECT_EQ(root.trace(), &job);
+  EXPECT_EQ(CancelSource(&child).trace(), &other);
+  root.cancel();
+  EXPECT_EQ(CancelSource(&root).trace(), &job) << "also below a cancelled source";
 }
 
 TEST(CancelSource, CancelsAThousandLevels) {
