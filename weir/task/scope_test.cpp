@@ -391,6 +391,28 @@ TEST_F(ScopeTest, CancellingAScopeLeavesItsParentAlone) {
   EXPECT_EQ(elapsed(), 1s);
 }
 
+TEST_F(ScopeTest, ItsChildrenMayBeAwaitedSeveralTimes) {
+  std::vector<int> passed;
+  const auto nothing = []() -> Task<> { co_return; };
+  const auto repeats = [&]() -> Task<> {
+    Scope scope(co_await this_context(), OnFailure::isolate);
+    for (int round = 0; round < 3; ++round) {
+      scope.spawn(nap(1s));
+      co_await scope.children_finished();
+      EXPECT_EQ(scope.running(), 0U);
+      passed.push_back(round);
+      scope.spawn(nothing());  // no task waits for its end
+      co_await scope.children_finished();
+    }
+    scope.spawn(nap(1s));
+    EXPECT_TRUE(co_await sleep(2s));
+    EXPECT_EQ(scope.running(), 0U);
+  };
+  run(repeats());
+  EXPECT_EQ(passed, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(elapsed(), 5s);
+}
+
 TEST_F(ScopeTest, ChildrenSpawnSiblings) {
   int ended = 0;
   struct Family {
