@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weir/task/scope.hpp"
@@ -309,6 +310,23 @@ TEST_F(GeneratorTest, AssertsThatOneTaskWaitsAtATime) {
   };
   EXPECT_DEATH(wait_twice(false), "one next\\(\\) at a time");
   EXPECT_DEATH(wait_twice(true), "moved while waited on");
+}
+
+TEST_F(GeneratorTest, AssertsThatNoTaskWaitsWhenItIsMovedFrom) {
+  const auto move_while_waited_on = [this](bool assigns) {
+    auto numbers = count_slowly(2, 1s);
+    const auto body = [&](Scope& scope) -> Task<> {
+      scope.spawn(
+          [](Generator<int>& from) -> Task<> { static_cast<void>(co_await from.next()); }(numbers));
+      auto other = count_to(1);
+      if (assigns) other = std::move(numbers);
+      const auto moved = std::move(numbers);
+      co_return;
+    };
+    static_cast<void>(run(with_scope(body)));
+  };
+  EXPECT_DEATH(move_while_waited_on(false), "moved while waited on");
+  EXPECT_DEATH(move_while_waited_on(true), "moved while waited on");
 }
 #endif
 

@@ -360,18 +360,22 @@ TEST_F(ChannelTest, NoValueIsLostOrDuplicatedByACancellation) {
 
 #ifndef NDEBUG
 TEST_F(ChannelTest, AssertsThatNoTaskWaitsWhenDestroyed) {
-  const auto destroy = [this] {
-    auto channel = std::make_unique<Channel<int>>(1);
+  const auto destroy = [this](bool sends) {
+    auto channel = std::make_unique<Channel<int>>(0);
     const auto body = [&](Scope& scope) -> Task<> {
-      scope.spawn([](Channel<int>& from) -> Task<> {
-        static_cast<void>(co_await from.receive());
-      }(*channel));
+      if (sends) scope.spawn(channel->send(1));
+      if (!sends) {
+        scope.spawn([](Channel<int>& from) -> Task<> {
+          static_cast<void>(co_await from.receive());
+        }(*channel));
+      }
       channel.reset();
       co_return;
     };
     static_cast<void>(run(with_scope(body)));
   };
-  EXPECT_DEATH(destroy(), "destroyed while waited on");
+  EXPECT_DEATH(destroy(false), "destroyed while waited on");
+  EXPECT_DEATH(destroy(true), "destroyed while waited on");
 }
 #endif
 

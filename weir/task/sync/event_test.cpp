@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "weir/task/scope.hpp"
@@ -221,8 +222,7 @@ TEST_F(EventTest, ACancellationBeatsALaterSet) {
 
 #ifndef NDEBUG
 TEST_F(EventTest, AssertsThatNoTaskWaitsWhenDestroyed) {
-  const auto destroy = [this] {
-    auto event = std::make_unique<ManualResetEvent>();
+  const auto destroy = [this](auto event) {
     const auto body = [&](Scope& scope) -> Task<> {
       scope.spawn(event->wait());
       event.reset();
@@ -230,7 +230,8 @@ TEST_F(EventTest, AssertsThatNoTaskWaitsWhenDestroyed) {
     };
     static_cast<void>(run(with_scope(body)));
   };
-  EXPECT_DEATH(destroy(), "destroyed while waited on");
+  EXPECT_DEATH(destroy(std::make_unique<ManualResetEvent>()), "destroyed while waited on");
+  EXPECT_DEATH(destroy(std::make_unique<AutoResetEvent>()), "destroyed while waited on");
 }
 #endif
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "weir/task/scope.hpp"
@@ -73,6 +74,19 @@ TEST_F(LatchTest, ResumesItsWaitersInTheOrderOfArrivalWhenItOpens) {
 TEST_F(LatchTest, AssertsThatItIsNotCountedDownBelowZero) {
   Latch latch(2);
   EXPECT_DEATH(latch.count_down(3), "counted down below zero");
+}
+
+TEST_F(LatchTest, AssertsThatNoTaskWaitsWhenDestroyed) {
+  const auto destroy = [this] {
+    auto latch = std::make_unique<Latch>(1);
+    const auto body = [&](Scope& scope) -> Task<> {
+      scope.spawn(latch->wait());
+      latch.reset();
+      co_return;
+    };
+    static_cast<void>(run(with_scope(body)));
+  };
+  EXPECT_DEATH(destroy(), "destroyed while waited on");
 }
 #endif
 

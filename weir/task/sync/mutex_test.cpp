@@ -199,6 +199,43 @@ TEST_F(SharedMutexTest, ReadersBehindAWriterWaitForIt) {
   EXPECT_EQ(log_, "+a-a+b-b+c+d-c-d+e-e");
 }
 
+TEST_F(SharedMutexTest, UnlockHandsOverToAllReadersBeforeTheNextWriter) {
+  const auto body = [&](Scope& scope) -> Task<> {
+    auto guard = mutex_.try_lock();
+    EXPECT_TRUE(guard && guard->exclusive());
+    scope.spawn(read("a"));
+    scope.spawn(read("b"));
+    scope.spawn(write("c"));
+    scope.spawn(read("d"));
+    guard->unlock();
+    EXPECT_FALSE(guard->owns() || guard->exclusive());
+    EXPECT_EQ(log_, "") << "the loop resumes them later";
+    EXPECT_FALSE(mutex_.try_lock()) << "the readers hold it already";
+    EXPECT_FALSE(mutex_.try_lock_shared()) << "a writer waits";
+    co_await yield();
+    EXPECT_EQ(log_, "+a+b");
+  };
+  EXPECT_TRUE(run(with_scope(body)));
+  EXPECT_EQ(log_, "+a+b-a-b+c-c+d-d");
+  EXPECT_EQ(elapsed(), 3s);
+}
+
+TEST_F(SharedMutexTest, AGuardUnlocksOnce) {
+  const auto body = [&](Scope& scope) -> Task<> {
+    auto guard = co_await mutex_.lock();
+    scope.spawn(write("a"));
+    guard->unlock();
+    guard->unlock();
+    EXPECT_FALSE(mutex_.try_lock_shared()) << "the waiter holds it";
+    *guard = SharedMutex::Guard();
+    EXPECT_FALSE(guard->owns() || guard->exclusive());
+    EXPECT_TRUE(co_await sleep(2s));
+    EXPECT_TRUE(mutex_.try_lock());
+  };
+  EXPECT_TRUE(run(with_scope(body)));
+  EXPECT_EQ(log_, "+a-a");
+}
+
 TEST_F(SharedMutexTest, ACancelledWriterLetsTheReadersBehindItIn) {
   const auto body = [&](Scope& scope) -> Task<> {
     scope.spawn(read("a"));

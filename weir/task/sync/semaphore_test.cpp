@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "weir/task/scope.hpp"
@@ -51,7 +53,9 @@ TEST_F(SemaphoreTest, SmallRequestsDoNotOvertakeALargeOne) {
     co_await yield();
     EXPECT_TRUE(order.empty());
     EXPECT_FALSE(semaphore.try_acquire()) << "try_acquire() does not overtake either";
+    EXPECT_EQ(semaphore.available(), 1U);
     semaphore.release(2);
+    EXPECT_EQ(semaphore.available(), 0U) << "the waiter has them before it runs";
     co_await yield();
     EXPECT_EQ(order, (std::vector<std::size_t>{3}));
     semaphore.release(3);
@@ -75,6 +79,7 @@ TEST_F(SemaphoreTest, PermitsMoveAndGiveBackOnce) {
   moved = std::move(*second);
   EXPECT_EQ(semaphore.available(), 2U) << "its former permits were given back";
   moved.release();
+  EXPECT_EQ(moved.count(), 0U);
   moved.release();
   EXPECT_EQ(semaphore.available(), 5U);
   EXPECT_EQ(SemaphorePermit().count(), 0U);
@@ -153,6 +158,22 @@ TEST_F(SemaphoreTest, PermitsReturnDespiteCancellations) {
   };
   EXPECT_GT(sweep(4, scenario), 50U);
 }
+
+#ifndef NDEBUG
+TEST_F(SemaphoreTest, AssertsThatNoTaskWaitsWhenDestroyed) {
+  const auto destroy = [this] {
+    auto semaphore = std::make_unique<Semaphore>(0);
+    const auto body = [&](Scope& scope) -> Task<> {
+      scope.spawn(
+          [](Semaphore& of) -> Task<> { static_cast<void>(co_await of.acquire()); }(*semaphore));
+      semaphore.reset();
+      co_return;
+    };
+    static_cast<void>(run(with_scope(body)));
+  };
+  EXPECT_DEATH(destroy(), "destroyed while waited on");
+}
+#endif
 
 }  // namespace
 }  // namespace weir
