@@ -175,6 +175,78 @@ TEST(TimerWheel, FiresInTheOrderOfDeadlinesThenOfStarts) {
   EXPECT_EQ(order, (std::vector<int>{1, 3, 2, 0, 5, 4, 6}));
 }
 
+// A sort that ignores the order of the starts keeps it for a few timers only.
+TEST(TimerWheel, ManyTimersOfOneMomentFireInTheOrderOfTheirStarts) {
+  constexpr int count = 300;
+  TimerWheel wheel(start);
+  std::vector<int> order;
+  std::vector<TimerProbe> timers(count);
+  std::vector<int> expected;
+  for (const int moment : {1, 2, 3}) {
+    for (int number = 0; number < count; ++number) {
+      if (1 + number * 7 % 3 == moment) expected.push_back(number);
+    }
+  }
+  for (int number = 0; number < count; ++number) {
+    TimerProbe& timer = timers[static_cast<std::size_t>(number)];
+    timer.then = [&order, number] { order.push_back(number); };
+    wheel.start(timer, start + 1us * (1 + number * 7 % 3));
+  }
+  wheel.advance(start + 10us);
+  EXPECT_EQ(order, expected);
+}
+
+TEST(TimerWheel, ATimerThatStartsAgainFiresBehindTimersOfItsMoment) {
+  for (const Duration length : std::initializer_list<Duration>{1us, 1ms, 1s, 1h}) {
+    TimerWheel wheel(start);
+    std::vector<int> order;
+    std::vector<TimerProbe> timers(3);
+    for (int number = 0; number < 3; ++number) {
+      TimerProbe& timer = timers[static_cast<std::size_t>(number)];
+      timer.then = [&order, number] { order.push_back(number); };
+      wheel.start(timer, start + length);
+    }
+    wheel.start(timers[0], start + length);
+    Instant now = start;
+    advance_as_a_loop(wheel, now, start + length);
+    EXPECT_EQ(order, (std::vector<int>{1, 2, 0}));
+  }
+}
+
+TEST(TimerWheel, NextMovesOnToTheLaterTimersOfASlot) {
+  TimerWheel wheel(start);
+  TimerProbe third, first, second;
+  wheel.start(third, start + 3us);
+  wheel.start(first, start + 1us);
+  wheel.start(second, start + 2us);
+  for (const Duration length : std::initializer_list<Duration>{1us, 2us, 3us}) {
+    EXPECT_EQ(wheel.next(), start + length);
+    wheel.advance(start + length - 1ns);
+    EXPECT_EQ(wheel.next(), start + length) << "advance() had nothing to do";
+    wheel.advance(start + length);
+  }
+  EXPECT_EQ(first.fired + second.fired + third.fired, 3);
+  EXPECT_EQ(wheel.next(), never);
+}
+
+TEST(TimerWheel, AFiringTimerMayDestroyItself) {
+  struct Owned : Timer {
+    explicit Owned(std::unique_ptr<Owned>& its_owner)
+        : Timer([](Timer& self) { static_cast<Owned&>(self).owner.reset(); }), owner(its_owner) {}
+    std::unique_ptr<Owned>& owner;
+  };
+  TimerWheel wheel(start);
+  std::unique_ptr<Owned> owned;
+  owned = std::make_unique<Owned>(owned);
+  TimerProbe behind;
+  wheel.start(*owned, start + 1us);
+  wheel.start(behind, start + 1us);
+  wheel.advance(start + 1us);
+  EXPECT_EQ(owned, nullptr);
+  EXPECT_EQ(behind.fired, 1);
+  EXPECT_EQ(wheel.armed(), 0U);
+}
+
 TEST(TimerWheel, AFiringTimerMayStartItselfAndOthers) {
   TimerWheel wheel(start);
   TimerProbe timer, other;
