@@ -161,6 +161,32 @@ TEST_F(LoopOfMemory, CountsRunTimeAndWaitTime) {
   EXPECT_EQ(loop_->counters().wait_time.value(), 40'000'000U);
 }
 
+TEST_F(LoopOfMemory, TimersAreNeitherRunTimeNorWaitTime) {
+  TimerProbe timer;
+  timer.then = [&] { platform_.clock().move_to(platform_.now() + 5ms); };
+  loop_->timers().start(timer, platform_.now() + 1ms);
+  while (timer.fired == 0) loop_->turn();
+  CallProbe call([] {});
+  loop_->ready(call);
+  loop_->turn(platform_.now());
+  EXPECT_EQ(loop_->counters().run_time.value(), 0U);
+  EXPECT_EQ(loop_->counters().wait_time.value(), 1'000'000U);
+  EXPECT_EQ(loop_->counters().ran.value(), 1U) << "a timer is no runnable";
+}
+
+TEST_F(LoopOfMemory, ASlowTurnIsLoggedWithItsCore) {
+  LoopGroup group;
+  const auto third = Loop::make(platform_, {.core = 2, .group = &group}).value();
+  CallProbe slow([&] { platform_.clock().move_to(platform_.now() + 60ms); });
+  third->ready(slow);
+  third->turn(platform_.now());
+  ASSERT_EQ(platform_.logged().size(), 1U);
+  const std::string& line = platform_.logged().front();
+  EXPECT_TRUE(line.starts_with("weir: core 2: slow loop turn: 60 ms: ")) << line;
+  EXPECT_EQ(group.stall_log().summaries().size(), 1U) << "the log of its group";
+  EXPECT_TRUE(loop_->group().stall_log().summaries().empty());
+}
+
 TEST_F(LoopOfMemory, CountsRunnablesOfTheInbox) {
   CallProbe one([] {});
   CallProbe two([] {});
@@ -188,6 +214,18 @@ TEST_F(LoopOfMemory, RunEndsAfterTheTurnThatStopsIt) {
   loop_->run();
   EXPECT_TRUE(loop_->stopping());
   EXPECT_EQ(after_stop, 1);
+}
+
+TEST_F(LoopOfMemory, RunMakesNoTurnAfterAStop) {
+  int runs = 0;
+  CallProbe call([&] { ++runs; });
+  loop_->ready(call);
+  loop_->stop();
+  loop_->run();
+  EXPECT_EQ(runs, 0);
+  EXPECT_EQ(loop_->counters().turns.value(), 0U);
+  loop_->turn();
+  EXPECT_EQ(runs, 1) << "a stopping loop can still be turned";
 }
 
 TEST_F(LoopOfMemory, DrainCallsEachObserverOnceInOrder) {
@@ -218,6 +256,23 @@ TEST_F(LoopOfMemory, ADrainingLoopCallsNoFurtherObserver) {
   loop_->observe_drain(late);
   loop_->drain();
   EXPECT_EQ(late.calls, 0);
+}
+
+TEST_F(LoopOfMemory, ADrainHasBegunWhenItCallsItsObservers) {
+  Observer late;
+  Observer second;
+  Observer first([&] {
+    EXPECT_TRUE(loop_->draining());
+    loop_->observe_drain(late);
+    loop_->drain();
+    EXPECT_EQ(second.calls, 0) << "each is called once, by the first call";
+  });
+  loop_->observe_drain(first);
+  loop_->observe_drain(second);
+  loop_->drain();
+  EXPECT_EQ(first.calls, 1);
+  EXPECT_EQ(second.calls, 1);
+  EXPECT_EQ(late.calls, 0) << "the loop drains already";
 }
 
 class AcceptCall : public AcceptObserver {
