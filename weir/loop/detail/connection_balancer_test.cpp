@@ -260,6 +260,56 @@ TEST_F(ConnectionBalancerTest, ClosingTheQueueClosesItsConnections) {
   handoff_queue(1).close();
 }
 
+TEST_F(ConnectionBalancerTest, TheOldestConnectionLeavesTheQueueFirst) {
+  Receiver receiver;
+  HandoffQueue& queue = handoff_queue(1);
+  ASSERT_TRUE(queue.open(receiver));
+  std::vector<int> pushed;
+  std::vector<int> taken;
+  std::vector<Descriptor> kept;
+  const auto take = [&] {
+    kept.push_back(queue.take());
+    taken.push_back(kept.back().value());
+  };
+  for (int i = 0; i < 5; ++i) {
+    Descriptor each = connection();
+    pushed.push_back(each.value());
+    EXPECT_TRUE(queue.try_push(each));
+    if (i == 2) take();
+  }
+  while (!queue.empty()) take();
+  EXPECT_EQ(taken, pushed);
+  EXPECT_FALSE(queue.take());
+  queue.close();
+}
+
+// The notification of the first receiver is still in the inbox.
+TEST_F(ConnectionBalancerTest, AQueueThatOpensAgainNotifiesItsNewReceiver) {
+  Receiver former;
+  Receiver receiver;
+  HandoffQueue& queue = handoff_queue(1);
+  ASSERT_TRUE(queue.open(former));
+  Descriptor lost = connection();
+  EXPECT_TRUE(queue.try_push(lost));
+  queue.close();
+  Descriptor refused = connection();
+  EXPECT_FALSE(queue.try_push(refused));
+  EXPECT_TRUE(refused) << "the caller keeps it";
+  EXPECT_FALSE(queue.is_open());
+  ASSERT_TRUE(queue.open(receiver));
+  EXPECT_TRUE(queue.is_open());
+  EXPECT_TRUE(queue.try_push(refused));
+  turn(1);
+  EXPECT_EQ(former.notifications, 0);
+  EXPECT_EQ(receiver.notifications, 1);
+  EXPECT_TRUE(queue.take());
+  Descriptor next = connection();
+  EXPECT_TRUE(queue.try_push(next));
+  turn(1);
+  EXPECT_EQ(receiver.notifications, 2);
+  queue.close();
+}
+
 /// Counts the descriptors that it closes, on any thread.
 class CountingPlatform final : public MemoryPlatform {
  public:
