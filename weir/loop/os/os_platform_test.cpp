@@ -21,6 +21,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -32,6 +33,7 @@
 #include <vector>
 
 #include "weir/loop/loop.hpp"
+#include "weir/os/detail/io/datagram_socket.hpp"
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/os/detail/machine/affinity.hpp"
 #include "weir/os/test/temporary_tree.hpp"
@@ -141,6 +143,18 @@ TEST(OsPlatformTest, ADescriptorIsClosedWithItsOwner) {
   EXPECT_EQ(::fcntl(value, F_GETFD), FD_CLOEXEC);
   listener->reset();
   EXPECT_EQ(::fcntl(value, F_GETFD), -1);
+}
+
+TEST(OsPlatformTest, OpensTheStandardDescriptorsThatAreClosed) {
+  const auto reopen = [] {
+    for (const int each : {STDIN_FILENO, STDOUT_FILENO}) ::close(each);
+    const OsPlatform platform;
+    for (const int each : {STDIN_FILENO, STDOUT_FILENO}) {
+      if (::fcntl(each, F_GETFD) < 0) std::_Exit(1);
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(reopen(), testing::ExitedWithCode(0), "");
 }
 
 TEST(OsPlatformTest, ConfiguresTcpAndLeavesUnixSocketsAlone) {
@@ -451,6 +465,13 @@ TEST(OsPlatformTest, ConnectionsAcceptedInADrainReceiveAfterConfigure) {
   EXPECT_EQ(::recv(accepted->get(), bytes.data(), bytes.size(), 0), 4);
 }
 
+TEST(OsPlatformTest, HandsItsSocketsOverAtAPath) {
+  OsPlatform platform;
+  const HandoverStart begun = platform.begin_handover({.path = ""});
+  EXPECT_EQ(begun.handover, nullptr);
+  EXPECT_EQ(begun.failure, "cannot take sockets over at '': the path must have 1 to 107 bytes");
+}
+
 TEST(OsPlatformTest, InheritsOnlyListeningSockets) {
   OsPlatform platform;
   const os::Fd listening = os::open_listener(os::Address::loopback(0)).value();
@@ -472,6 +493,8 @@ TEST(OsPlatformTest, InheritsOnlyListeningSockets) {
   };
   EXPECT_EQ(refuses(os::open_stream(os::AddressFamily::ipv4).value()), system_error(EINVAL));
   EXPECT_EQ(refuses(os::open_event().value()), system_error(ENOTSOCK));
+  auto datagrams = os::open_datagram_socket({.local = os::Address::loopback(0)});
+  EXPECT_EQ(refuses(std::move(*datagrams)), system_error(EPROTOTYPE));
   EXPECT_EQ(platform.inherit_listener(-1).error(), system_error(EBADF));
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <string_view>
 
@@ -157,6 +158,24 @@ TEST(Platform, HasTheDocumentedDefaults) {
   EXPECT_FALSE(schedule.fifo_required);
   EXPECT_FALSE(schedule.busy_poll);
   EXPECT_EQ(schedule.busy_wait, Duration::zero());
+}
+
+TEST(Platform, GivesThreadsAndHandoversTheirDocumentedDefaults) {
+  const PlatformThreadOptions thread;
+  EXPECT_EQ(thread.priority, ThreadPriority::normal);
+  EXPECT_EQ(thread.stack_bytes, std::size_t{1024} * 1024);
+  const HandoverOptions handover;
+  EXPECT_EQ(handover.ready_timeout, std::chrono::seconds(10));
+  EXPECT_EQ(handover.service, "");
+}
+
+TEST(RunControl, AbandonsNoLoopByDefault) {
+  struct Control final : RunControl {
+    void on_signal(Signal) override {}
+  } control;
+  EXPECT_EQ(control.abandon_at(), never);
+  control.on_abandon_change([] { ADD_FAILURE() << "the time never changes"; });
+  control.on_abandon_change(nullptr);
 }
 
 TEST(Platform, MayLackOptionalServices) {
