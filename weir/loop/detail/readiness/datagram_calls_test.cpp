@@ -452,5 +452,24 @@ TEST_P(DatagramBackends, ASendThatWaitsCanBeCancelled) {
   peers.backend().close(socket);
 }
 
+TEST_P(DatagramBackends, ASendOfNothingNeedsNoRoom) {
+  ReadinessFixture peers(GetParam().choice);
+  Ends ends = unix_pair();
+  Socket& socket = *peers.adopt(std::move(ends.ours), SocketRole::datagrams);
+  const Mail mail(rising(1500));
+  Sending full;
+  full.datagrams = mail.datagrams;
+  ASSERT_FALSE(peers.backend().send_datagrams(socket, full));
+  peers.turn(Duration(0));
+  peers.backend().cancel(full);
+  peers.finish(full);
+  Sending nothing;
+  EXPECT_TRUE(peers.backend().send_datagrams(socket, nothing));
+  EXPECT_FALSE(nothing.error());
+  EXPECT_EQ(nothing.sent, 0U);
+  EXPECT_EQ(nothing.runs, 0);
+  peers.backend().close(socket);
+}
+
 }  // namespace
 }  // namespace weir

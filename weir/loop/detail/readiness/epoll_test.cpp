@@ -188,5 +188,45 @@ TEST(EpollDeathTest, WaitsEndInTimeOnAKernelWithoutNanoseconds) {
   }
 }
 
+/// Uses sockets that the kernel does not watch. Returns false if this machine cannot refuse that.
+bool use_unwatched_sockets() {
+  ReadinessFixture fixture{BackendChoice::epoll};
+  Backend& backend = fixture.backend();
+  auto pair = fixture.connect_tcp();
+  auto other = fixture.connect_tcp();
+  Socket* listener =
+      fixture.adopt(*os::open_listener(os::Address::loopback(0)), SocketRole::listener);
+  constexpr std::uint32_t operation_argument = 1;
+  if (!os::deny({SYS_epoll_ctl, operation_argument, EPOLL_CTL_ADD}, ENOSPC)) return false;
+  const std::error_code refused = system_error(ENOSPC);
+  for (int round = 0; round < 2; ++round) {
+    Recorded<ReceiveOperation> receive;
+    EXPECT_TRUE(backend.receive(*pair.ours, receive));
+    EXPECT_EQ(receive.error(), refused);
+    Recorded<AcceptOperation> accept;
+    EXPECT_TRUE(backend.accept(*listener, accept));
+    EXPECT_EQ(accept.error(), refused);
+    Recorded<SendOperation> send;
+    const std::array<Bytes, 1> pieces{to_bytes("x")};
+    send.pieces = pieces;
+    EXPECT_TRUE(backend.send(*pair.ours, send));
+    EXPECT_FALSE(send.error()) << "it does not have to wait";
+  }
+  RecordedHangup hangup;
+  backend.observe_hangup(*other.ours, &hangup);
+  EXPECT_EQ(hangup.calls, 1) << "it could not be reported later";
+  fixture.turn(Duration(0));
+  EXPECT_EQ(hangup.calls, 1);
+  for (Socket* each : {pair.ours, other.ours, listener}) backend.close(*each);
+  return true;
+}
+
+// The kernel limits the number of sockets that a user may watch.
+TEST(EpollRefusedTest, AnOperationThatHasToWaitFailsIfTheKernelDoesNotWatchItsSocket) {
+  bool refused = false;
+  std::thread([&] { refused = use_unwatched_sockets(); }).join();
+  if (!refused) GTEST_SKIP() << "this machine cannot refuse system calls";
+}
+
 }  // namespace
 }  // namespace weir

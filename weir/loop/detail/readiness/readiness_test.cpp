@@ -281,6 +281,31 @@ TEST_P(ReadinessTest, EachPausedListenerResumesUnlessItIsClosed) {
   for (std::size_t i = 0; i < 2; ++i) backend().close(*sockets[i]);
 }
 
+TEST_P(ReadinessTest, AnAcceptThatPausesEndsWhenAcceptingStops) {
+  auto listener = os::open_listener(os::Address::loopback(0));
+  const os::Fd shared = os::duplicate(listener->get()).value();
+  auto client = os::open_stream(os::AddressFamily::ipv4);
+  ASSERT_TRUE(os::start_connect(client->get(), *os::local_address(listener->get())));
+  pollfd arrived{listener->get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&arrived, 1, 10'000), 1);
+  Socket* socket = fixture_.adopt(std::move(*listener), SocketRole::listener);
+  Recorded<AcceptOperation> accept;
+  {
+    const DescriptorShortage shortage;
+    ASSERT_FALSE(backend().accept(*socket, accept));
+    backend().stop_accepting(*socket);
+    fixture_.finish(accept);
+    EXPECT_EQ(accept.error(), Errc::closed);
+  }
+  Recorded<AcceptOperation> late;
+  EXPECT_TRUE(backend().accept(*socket, late));
+  EXPECT_EQ(late.error(), Errc::closed);
+  backend().close(*socket);
+  EXPECT_EQ(accept.runs, 1);
+  EXPECT_EQ(backend().counters().accepts.value(), 0U);
+  EXPECT_TRUE(os::accept_one(shared.get())) << "another process serves the connection";
+}
+
 TEST_P(ReadinessTest, ARefusingListenerAcceptsItsQueueAndThenDoesNotSpin) {
   const auto name = os::Address::local("@weir-drain-" + std::to_string(::getpid()) +
                                        std::string(backend().name()));
