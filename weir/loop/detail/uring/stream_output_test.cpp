@@ -331,6 +331,22 @@ TEST_F(UringRequestsTest, AStreamWithoutABufferWaitsForOne) {
   EXPECT_EQ(next.buffer.size(), 4U);
 }
 
+TEST_F(UringRequestsTest, AStreamWaitsIfThereIsNoMemoryForAnyBuffer) {
+  Receive receive;
+  pool_.fail_after(0);
+  EXPECT_FALSE(stream_->receive(context_, receive));
+  EXPECT_TRUE(recorded().empty());
+  EXPECT_EQ(context_.waiting.front(), &*stream_);
+  EXPECT_EQ(receive.state(), Operation::State::pending);
+  EXPECT_EQ(stream_->in_flight, 0);
+  stream_->resume(context_);
+  EXPECT_EQ(context_.waiting.front(), nullptr);
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_RECV});
+  arrive(0, 3);
+  EXPECT_EQ(run_ready(), 1);
+  EXPECT_EQ(receive.buffer.size(), 3U);
+}
+
 TEST_F(UringRequestsTest, ReadingAheadPausesAndResumesAtHalfOfTheLimit) {
   RecordedHangup observer;
   stream_->observe_hangup(context_, &observer);

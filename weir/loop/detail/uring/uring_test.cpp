@@ -292,6 +292,48 @@ TEST_P(UringTest, AClosedListenerOfASharedSocketAcceptsNoMore) {
   EXPECT_EQ(::poll(&waiting, 1, 10'000), 1) << "the closed listener took the connection";
 }
 
+TEST_P(UringTest, ASharedListenerStaysOpenIfItsBackendIsDestroyedOnAnotherThread) {
+  OsPlatform platform;
+  RunQueue ready;
+  auto made = platform.make_backend(GetParam(), ready);
+  auto listener = os::open_listener(os::Address::loopback(0));
+  const os::Fd shared = os::duplicate(listener->get()).value();
+  const SocketOptions options{.role = SocketRole::listener, .shared = true};
+  ASSERT_TRUE(made->backend->adopt(Descriptor(platform, listener->release()), options));
+  std::thread([&] { made->backend->wait(Instant::min()); }).join();
+  made->backend.reset();
+  auto client = os::open_stream(os::AddressFamily::ipv4);
+  ASSERT_TRUE(os::start_connect(client->get(), *os::local_address(shared.get())));
+  pollfd waiting{shared.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&waiting, 1, 10'000), 1);
+}
+
+// The ring closes the descriptor only in the next wait.
+TEST_P(UringTest, AClosedListenerRefusesConnectionsImmediately) {
+  auto listener = os::open_listener(os::Address::loopback(0));
+  const auto address = *os::local_address(listener->get());
+  Socket* socket = fixture_->adopt(std::move(*listener), SocketRole::listener);
+  Accept accept;
+  ASSERT_FALSE(backend().accept(*socket, accept));
+  backend().cancel(accept);
+  fixture_->finish(accept);
+  const int descriptor = socket->descriptor;
+  backend().close(*socket);
+  ASSERT_TRUE(is_open(descriptor));
+  auto client = os::open_stream(os::AddressFamily::ipv4);
+  const auto started = os::start_connect(client->get(), address);
+  std::error_code error;
+  if (started) {
+    pollfd ended{client->get(), POLLOUT, 0};
+    ASSERT_EQ(::poll(&ended, 1, 10'000), 1);
+    if (const auto connected = os::take_error(client->get()); !connected) error = connected.error();
+  } else {
+    error = started.error();
+  }
+  EXPECT_EQ(error, system_error(ECONNREFUSED));
+  turn_now();
+}
+
 TEST_P(UringTest, AHangupEndsTheWait) {
   auto pair = fixture_->connect_tcp();
   RecordedHangup hangup;
@@ -423,42 +465,84 @@ class FrozenPlatform final : public OsPlatform {
   Instant time{std::chrono::hours(1)};
 };
 
-TEST(UringHangupCheckTest, AnArmedReceiveGetsAPollRequestExactlyAfterASecond) {
-  if (!io_uring_works()) GTEST_SKIP() << "this machine refuses io_uring";
-  FrozenPlatform platform;
-  BlockPool pool;
-  const ScopedBlockPool use(pool);
-  RunQueue ready;
-  auto backend = std::move(*make_uring_backend(platform, ready));
-  const auto submit = [&] {
-    for (int wait = 0; wait < 2; ++wait) backend->wait(Instant::min());
-  };
-  auto listener = os::open_listener(os::Address::loopback(0));
-  auto theirs = os::open_stream(os::AddressFamily::ipv4);
-  ASSERT_TRUE(os::start_connect(theirs->get(), *os::local_address(listener->get())));
-  Socket* const ours =
-      backend->adopt(Descriptor(platform, accept_from(*listener).release()), {}).value();
-  submit();
-  const std::size_t polls = armed(IORING_OP_POLL_ADD);
-  if (polls == 0) GTEST_SKIP() << "the kernel does not show what is armed";
-  for (int arrival = 0; arrival < 2; ++arrival) {
-    Receive receive;
-    ASSERT_FALSE(backend->receive(*ours, receive));
-    ASSERT_EQ(::send(theirs->get(), "data", 4, MSG_NOSIGNAL), 4);
-    while (ready.empty()) backend->wait(never);
-    while (Runnable* runnable = ready.pop()) runnable->run();
-    ASSERT_EQ(receive.buffer.text(), "data");
+/// A stream whose receive stays armed after data has arrived, if the kernel supports that.
+class UringHangupCheckTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!io_uring_works()) GTEST_SKIP() << "this machine refuses io_uring";
+    backend_ = std::move(*make_uring_backend(platform_, ready_));
+    auto listener = os::open_listener(os::Address::loopback(0));
+    theirs_ = std::move(*os::open_stream(os::AddressFamily::ipv4));
+    ASSERT_TRUE(os::start_connect(theirs_.get(), *os::local_address(listener->get())));
+    ours_ = backend_->adopt(Descriptor(platform_, accept_from(*listener).release()), {}).value();
+    submit();
+    polls_ = armed(IORING_OP_POLL_ADD);
+    if (polls_ == 0) GTEST_SKIP() << "the kernel does not show what is armed";
+    for (int arrival = 0; arrival < 2; ++arrival) {
+      Receive receive;
+      ASSERT_FALSE(backend_->receive(*ours_, receive));
+      ASSERT_EQ(::send(theirs_.get(), "data", 4, MSG_NOSIGNAL), 4);
+      while (ready_.empty()) backend_->wait(never);
+      while (Runnable* runnable = ready_.pop()) runnable->run();
+      ASSERT_EQ(receive.buffer.text(), "data");
+    }
+    receives_ = armed(IORING_OP_RECV);
+    submit();
   }
-  const std::size_t receives = armed(IORING_OP_RECV);
+  void TearDown() override {
+    if (ours_ != nullptr) backend_->close(*ours_);
+  }
+  void submit() {
+    for (int wait = 0; wait < 2; ++wait) backend_->wait(Instant::min());
+  }
+
+  FrozenPlatform platform_;
+  BlockPool pool_;
+  ScopedBlockPool use_{pool_};
+  RunQueue ready_;
+  std::unique_ptr<Backend> backend_;
+  os::Fd theirs_;
+  Socket* ours_ = nullptr;
+  std::size_t polls_ = 0;
+  std::size_t receives_ = 0;
+};
+
+TEST_F(UringHangupCheckTest, AnArmedReceiveGetsAPollRequestExactlyAfterASecond) {
+  EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls_);
+  platform_.time += std::chrono::seconds(1) - std::chrono::nanoseconds(1);
   submit();
-  EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls);
-  platform.time += std::chrono::seconds(1) - std::chrono::nanoseconds(1);
+  EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls_) << "one nanosecond too early";
+  platform_.time += std::chrono::nanoseconds(1);
   submit();
-  EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls) << "one nanosecond too early";
-  platform.time += std::chrono::nanoseconds(1);
-  submit();
-  EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls + receives);
-  backend->close(*ours);
+  EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls_ + receives_);
+}
+
+// A wait that ignored the time of the check would last until the next event.
+TEST_F(UringHangupCheckTest, AWaitWithoutALimitMakesTheCheckInTime) {
+  platform_.time += std::chrono::seconds(1);
+  bool checked = false;
+  std::thread waker([&] {
+    for (int tries = 0; !checked && tries < 1000; ++tries) {
+      checked = armed(IORING_OP_POLL_ADD) == polls_ + receives_;
+      if (!checked) ::poll(nullptr, 0, 10);
+    }
+    backend_->wake();
+  });
+  backend_->wait(never);
+  waker.join();
+  EXPECT_TRUE(checked);
+}
+
+TEST_P(UringTest, AReceiveThatFoundNoMemoryForABufferTriesAgain) {
+  auto pair = fixture_->connect_tcp();
+  send_all(pair.theirs, "hello");
+  fixture_->pool().fail_after(0);
+  Receive receive;
+  ASSERT_FALSE(backend().receive(*pair.ours, receive));
+  EXPECT_FALSE(fixture_->pool().will_fail());
+  ASSERT_NO_FATAL_FAILURE(fixture_->finish(receive));
+  EXPECT_EQ(receive.buffer.text(), "hello");
+  backend().close(*pair.ours);
 }
 
 // The operations are more than the submission queue holds, and their arrivals are more than the
