@@ -111,6 +111,27 @@ void write_one(const os::Pipe& pipe, char byte) {
   EXPECT_EQ(::write(pipe.write_end.get(), &byte, 1), 1);
 }
 
+void write_port(const os::Pipe& pipe, std::uint16_t port) {
+  EXPECT_EQ(::write(pipe.write_end.get(), &port, sizeof port), ssize_t{sizeof port});
+}
+
+std::uint16_t read_port(const os::Pipe& pipe) {
+  std::uint16_t port = 0;
+  wait_for_bytes(pipe);
+  EXPECT_EQ(::read(pipe.read_end.get(), &port, sizeof port), ssize_t{sizeof port});
+  return port;
+}
+
+/// Ends this process by a signal with its default action.
+void end_by(int signal) {
+  sigset_t only;
+  ::sigemptyset(&only);
+  ::sigaddset(&only, signal);
+  ::signal(signal, SIG_DFL);
+  ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
+  ::raise(signal);
+}
+
 TEST(OsSupervisor, WorkersThatSucceedAreNotRestarted) {
   os::Pipe pipe = os::open_pipe().value();
   os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerHandle& worker) {
@@ -141,6 +162,21 @@ TEST(OsSupervisor, GivesUpAfterTooManyCrashesInARow) {
   });
   EXPECT_EQ(supervisor.wait().to_string(), "exit status 1");
   EXPECT_EQ(runs.load(), 4) << "one start and three restarts";
+}
+
+TEST(OsSupervisor, AWorkerThatAnySignalEndsIsRestarted) {
+  for (const int signal : {SIGTERM, SIGINT, SIGKILL}) {
+    auto runs = os::SharedInt::make().value();
+    SupervisionOptions options = two_workers();
+    options.loops = {1};
+    os::ChildProcess supervisor = supervise(options, [&](WorkerHandle& worker) {
+      runs.store(runs.load() + 1);
+      if (worker.is_first_run()) end_by(signal);
+      return 0;
+    });
+    EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
+    EXPECT_EQ(runs.load(), 2) << signal;
+  }
 }
 
 TEST(OsSupervisor, ASignalDrainsAllWorkers) {
@@ -287,19 +323,18 @@ TEST(OsSupervisor, ADrainRestartsACrashedWorkerToServeItsQueue) {
       [&](WorkerHandle& worker) {
         const auto sockets = worker.take_sockets();
         if (worker.is_first_run()) {
-          const std::uint16_t bound = sockets[0].bound.port();
-          EXPECT_EQ(::write(port.write_end.get(), &bound, sizeof bound), ssize_t{sizeof bound});
+          write_port(port, sockets[0].bound.port());
           ::raise(SIGKILL);
         }
-        EXPECT_EQ(worker.command(), WorkerCommand::drain);
+        if (worker.command() != WorkerCommand::drain) return 4;
+        auto signals = os::SignalFd::open().value();
+        pollfd command{signals.get(), POLLIN, 0};
+        if (::poll(&command, 1, 30'000) != 1) return 5;  // it must learn of the command
         serve_one(sockets[0]);
         return 0;
       },
       std::make_unique<RecordingPlatform>(lines));
-  std::uint16_t bound = 0;
-  pollfd port_ready{port.read_end.get(), POLLIN, 0};
-  EXPECT_EQ(::poll(&port_ready, 1, 30'000), 1);
-  EXPECT_EQ(::read(port.read_end.get(), &bound, sizeof bound), ssize_t{sizeof bound});
+  const std::uint16_t bound = read_port(port);
   EXPECT_EQ(read_one(lines), 'l') << "the worker has ended; its restart is due in an hour";
   const os::Fd client = os::open_stream(address.family()).value();
   EXPECT_TRUE(os::start_connect(client.get(), address.with_port(bound)));
@@ -313,6 +348,63 @@ TEST(OsSupervisor, ADrainRestartsACrashedWorkerToServeItsQueue) {
   EXPECT_EQ(::recv(client.get(), &byte, 1, 0), 1);
   EXPECT_EQ(byte, 'x');
   EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
+}
+
+/// Returns the result of a connect.
+std::error_code error_of_connect(const os::Address& server) {
+  const os::Fd client = os::open_stream(server.family()).value();
+  const auto started = os::start_connect(client.get(), server);
+  if (!started) return started.error();
+  pollfd wanted{client.get(), POLLOUT, 0};
+  EXPECT_EQ(::poll(&wanted, 1, 30'000), 1);
+  const auto connected = os::take_error(client.get());
+  return connected ? std::error_code() : connected.error();
+}
+
+// A client would wait in the queue of a socket that no worker has any more.
+TEST(OsSupervisor, KeepsNoSocketOfAWorkerThatDrains) {
+  SupervisionOptions options = two_workers();
+  options.loops = {1};
+  options.endpoints = {os::Address::loopback(0)};
+  const os::Pipe port = os::open_pipe().value();
+  const os::Pipe closed = os::open_pipe().value();
+  const os::Pipe end = os::open_pipe().value();
+  os::ChildProcess supervisor = supervise(options, [&](WorkerHandle& worker) {
+    auto sockets = worker.take_sockets();
+    write_port(port, sockets[0].bound.port());
+    auto signals = os::SignalFd::open().value();
+    pollfd command{signals.get(), POLLIN, 0};
+    if (::poll(&command, 1, 30'000) != 1) return 4;
+    sockets.clear();
+    write_one(closed, 'c');
+    return read_one(end) == 'e' ? 0 : 5;
+  });
+  const os::Address address = os::Address::loopback(read_port(port));
+  supervisor.signal(SIGTERM);
+  EXPECT_EQ(read_one(closed), 'c');
+  EXPECT_EQ(error_of_connect(address), system_error(ECONNREFUSED));
+  write_one(end, 'e');
+  EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
+}
+
+// A client that has come to the worker before its end is reset.
+TEST(OsSupervisor, KeepsNoSocketOfAWorkerThatHasEnded) {
+  SupervisionOptions options = two_workers();
+  options.endpoints = {os::Address::loopback(0)};
+  const os::Pipe port = os::open_pipe().value();
+  os::ChildProcess supervisor = supervise(options, [&](WorkerHandle& worker) {
+    const auto sockets = worker.take_sockets();
+    if (worker.index() == 1) return 0;
+    write_port(port, sockets[0].bound.port());
+    for (;;) serve_one(sockets[0]);
+    return 0;
+  });
+  const os::Address address = os::Address::loopback(read_port(port));
+  for (int served = 0; served < 20 && !testing::Test::HasFailure();) {
+    served += read_as_client(address) == 'x' ? 1 : 0;
+  }
+  supervisor.signal(SIGKILL);
+  EXPECT_TRUE(supervisor.wait().killed_by(SIGKILL));
 }
 
 TEST(OsSupervisor, ASignalStaysPendingUntilTheWorkerReadsIt) {
@@ -370,6 +462,7 @@ TEST(OsSupervisor, FailsIfTheProcessHasThreads) {
   const Supervised supervised = OsSupervisor::run(platform, two_workers());
   EXPECT_EQ(supervised.worker, nullptr);
   EXPECT_TRUE(supervised.failure.contains("threads")) << supervised.failure;
+  EXPECT_EQ(platform.supervise(two_workers()).failure, supervised.failure);
 }
 
 TEST(OsSupervisor, StartsNoWorkerIfItCannotListen) {
@@ -608,6 +701,21 @@ TEST_F(SupervisorLog, AWorkerThatASignalEndsEarlyIsNoFailure) {
     ::sigprocmask(SIG_UNBLOCK, &all, nullptr);
     for (;;) ::pause();
     return 0;
+  });
+  EXPECT_EQ(read_one(started_), 'r');
+  supervisor.signal(SIGTERM);
+  EXPECT_EQ(supervisor.wait().to_string(), "exit status 0");
+  EXPECT_EQ(all_lines(), "weir: SIGTERM: draining all workers\n");
+}
+
+TEST_F(SupervisorLog, AWorkerThatAnInterruptEndsInADrainIsNoFailure) {
+  SupervisionOptions options = two_workers();
+  options.loops = {1};
+  os::ChildProcess supervisor = supervise_logged(options, [&](WorkerHandle& worker) {
+    write_one(started_, 'r');
+    wait_for_command(worker);
+    end_by(SIGINT);
+    return 4;
   });
   EXPECT_EQ(read_one(started_), 'r');
   supervisor.signal(SIGTERM);
