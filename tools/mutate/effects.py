@@ -9,6 +9,7 @@ import dataclasses
 
 from clang import cindex
 
+import independence
 import operators
 
 Kind = cindex.CursorKind
@@ -82,34 +83,37 @@ class Walk:
     def __init__(self, effects, depth):
         self._effects = effects
         self._depth = depth
+        self._objects = set()  # of which only a member is used, by hash
 
-    def visit(self, cursor, whole=True):
-        """Adds the effects of an expression. `whole` is false for an object of which only a member
-        is used."""
+    def visit(self, cursor):
+        """Adds the effects of an expression."""
         kind = cursor.kind
         if kind in (Kind.DECL_REF_EXPR, Kind.MEMBER_REF_EXPR):
-            self._use(cursor, whole)
+            self._use(cursor)
         elif kind in (Kind.CXX_DELETE_EXPR, Kind.CXX_THROW_EXPR):
             self._effects.known = False
         elif kind == Kind.CALL_EXPR:
             self._call(cursor)
-        elif operators.assigns(cursor):
+        elif independence.assigns(cursor):
             self._change(next(cursor.get_children()))
-        elif kind == Kind.UNARY_OPERATOR and next(
-                (each.spelling for each in cursor.get_tokens()), "") == "*":
+        elif kind == Kind.UNARY_OPERATOR and operators.first_token(cursor) == "*":
             self._effects.used.add(ANY_OBJECT)
-        of_member = kind == Kind.MEMBER_REF_EXPR or (not whole and kind == Kind.UNEXPOSED_EXPR)
-        for child in cursor.get_children():
-            self.visit(child, not of_member)
+        self.visit_children(cursor)
 
-    def _use(self, cursor, whole):
+    def visit_children(self, cursor):
+        for child in cursor.get_children():
+            self.visit(child)
+
+    def _use(self, cursor):
+        self._objects |= {operators.without_conversions(each).hash
+                          for each in cursor.get_children()}
         if cursor.referenced is None:  # a name in a template
             return
         self._effects.used.add(name_of(cursor.referenced))
         if is_alias(cursor.referenced) and cursor.type.get_canonical().kind != TypeKind.RECORD:
             self._effects.used.add(ANY_OBJECT)
         record = cursor.type.get_canonical().get_declaration()
-        if whole and record.spelling:
+        if record.spelling and cursor.hash not in self._objects:
             self._effects.used.add(f"{record.spelling}::*")
 
     def _change(self, target):
@@ -122,8 +126,8 @@ class Walk:
                 return
             if target.kind in (Kind.DECL_REF_EXPR, Kind.MEMBER_REF_EXPR):
                 break
-            element = target.kind == Kind.ARRAY_SUBSCRIPT_EXPR and array_of(children[0])
-            accessor = target.spelling == "operator[]" and operators.is_of_std(target.referenced)
+            element = target.kind == Kind.ARRAY_SUBSCRIPT_EXPR and is_array(children[0])
+            accessor = target.spelling == "operator[]" and independence.is_of_std(target.referenced)
             if not children or not (element or accessor or target.kind in (
                     Kind.PAREN_EXPR, Kind.UNEXPOSED_EXPR)):
                 self._effects.known = False
@@ -141,7 +145,7 @@ class Walk:
             self._effects.known = False
         elif function.spelling == "__assert_fail":
             pass
-        elif operators.is_of_std(function):
+        elif independence.is_of_std(function):
             self._call_std(cursor, function)
         elif function.kind == Kind.CONSTRUCTOR and function.get_definition() is None and (
                 takes_values(function)):
@@ -160,10 +164,6 @@ class Walk:
             return
         Walk(self._effects, self._depth + 1).visit_children(definition)
 
-    def visit_children(self, cursor):
-        for child in cursor.get_children():
-            self.visit(child)
-
     def _call_std(self, cursor, function):
         scope = function.semantic_parent.spelling
         text = "".join(token.spelling for token in cursor.get_tokens())
@@ -176,9 +176,6 @@ class Walk:
             self._change(object_of(cursor, arguments))
             if function.spelling.startswith("operator"):
                 arguments = arguments[1:]
-        if function.spelling == "move":
-            self._change(arguments[0])
-            return
         for argument, parameter in zip(arguments, function.type.argument_types()):
             if parameter.kind == TypeKind.LVALUEREFERENCE:
                 if not parameter.get_pointee().is_const_qualified():
@@ -193,7 +190,7 @@ def object_of(call, arguments):
     callee = next(call.get_children())
     if call.spelling.startswith("operator"):
         return next(iter(arguments), callee)
-    return next(callee.get_children(), callee) if callee.kind == Kind.MEMBER_REF_EXPR else callee
+    return next(callee.get_children(), callee)
 
 
 def takes_values(function):
@@ -217,10 +214,9 @@ def is_alias(variable):
                                                   TypeKind.RVALUEREFERENCE)
 
 
-def array_of(expression):
-    while expression.kind == Kind.UNEXPOSED_EXPR:
-        expression = next(expression.get_children())
-    return expression.type.get_canonical().kind == TypeKind.CONSTANTARRAY
+def is_array(expression):
+    array = operators.without_conversions(expression)
+    return array.type.get_canonical().kind == TypeKind.CONSTANTARRAY
 
 
 def name_of(variable):

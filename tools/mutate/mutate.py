@@ -30,6 +30,7 @@ from clang import cindex
 
 import changes
 import deadline
+import independence
 import object_code
 import operators
 import rooms
@@ -58,6 +59,12 @@ def progress(text):
 def minutes_left(seconds, done, count):
     """Returns how long a task will still take, of which `done` of `count` parts took `seconds`."""
     return seconds / done * (count - done) / 60
+
+
+def parallel_tests(processors):
+    """Returns how many tests run at the same time. Many tests mostly wait, so three tests share two
+    processors."""
+    return (processors * 3 + 1) // 2
 
 
 def find_in(arguments):
@@ -101,7 +108,7 @@ class Results:
 
 def write_json(path, content):
     scratch = path.with_suffix(".new")
-    scratch.write_text(json.dumps(content, indent=0))
+    scratch.write_text(json.dumps(content))
     scratch.replace(path)
 
 
@@ -110,7 +117,7 @@ def digest_of(root, paths):
     for path in sorted(paths):
         if path.endswith((".cpp", ".hpp", ".txt", ".cmake", ".py")):
             digest.update(path.encode() + b"\0" + (root / path).read_bytes())
-    return digest.hexdigest()[:16]
+    return digest.hexdigest()
 
 
 class Digests:
@@ -131,24 +138,21 @@ class Digests:
     def of(self, room, found):
         """Returns the digest for a verdict. New tests elsewhere do not change that the tests of the
         floor find a mutant."""
-        if found == "uncounted":
-            return f"{self._all} object code"
         if room.scripts or (found == "own" and self._finder.finds_by_floor):
             return self._of_floor(room)
         return self._all
 
     def every(self, room):
-        return [self.of(room, each) for each in ("uncounted", "own", "no")]
+        return [self.of(room, each) for each in ("own", "no")]
 
     def _of_floor(self, room):
-        name = room.own or room.name
-        if name not in self._of_room:
+        if room.own not in self._of_room:
             tests = [each for each in self._paths
                      if rooms.is_test(each) and rooms.in_room(each, room.floor)]
             digest = digest_of(self._root,
                                self._scripts if room.scripts else self._libraries + tests)
-            self._of_room[name] = f"{digest} {self._tool} {name}"
-        return self._of_room[name]
+            self._of_room[room.own] = f"{digest} {self._tool} {room.own}"
+        return self._of_room[room.own]
 
 
 class Session:
@@ -157,7 +161,7 @@ class Session:
     def __init__(self, options, root, names):
         self._options = options
         self._root = root
-        self._jobs = os.cpu_count() or 1
+        self._jobs = len(os.sched_getaffinity(0))
         self._finder = FINDERS[options.by](options, root)
         self._tree = trees.Tree(root, root / "build" / "mutate" / "tree", self._jobs,
                                 self._finder.preset)
@@ -221,8 +225,8 @@ class Session:
         """Returns {path: mutants}. Parses only the files that have changed since the last run, or
         all if a header has changed."""
         flags = object_code.flags_of(self._root)
-        source = pathlib.Path(operators.__file__).read_text()
-        common = hashlib.sha256((self._headers + source).encode()).hexdigest()[:16]
+        sources = [pathlib.Path(each.__file__).read_text() for each in (operators, independence)]
+        common = hashlib.sha256("".join([self._headers, *sources]).encode()).hexdigest()
         stamps = {path: f"{common} {digest_of(self._root, [path])}" for path in paths}
         known = json.loads(self._found.read_text()) if self._found.exists() else {}
         mutants = {path: [operators.Mutant(**each) for each in known[path]["mutants"]]
@@ -328,9 +332,9 @@ class Session:
             numbers = {each: None if number in wrong else number
                        for each, number in numbers.items()}
         compiled = {each: number for each, number in numbers.items() if number is not None}
-        self._count = max(compiled.values(), default=-1) + 1
-        for mutant in fresh:
-            if mutant in numbers and mutant not in compiled:
+        self._count = 1 + max([0, *compiled.values()])
+        for mutant, number in numbers.items():
+            if number is None and mutant in fresh:
                 self._note(fresh[mutant], mutant,
                            {"found": "uncounted", "how": "do not compile"})
         return {each: compiled[each] for each in fresh if each in compiled}
@@ -371,8 +375,7 @@ class Session:
                                          RECORDING_SECONDS_MAX):
                 print(f"mutate: {message}", file=sys.stderr)
         begun = time.monotonic()
-        # Many tests mostly wait, so three tests share two processors.
-        with concurrent.futures.ThreadPoolExecutor((self._jobs * 3 + 1) // 2) as pool:
+        with concurrent.futures.ThreadPoolExecutor(parallel_tests(self._jobs)) as pool:
             waiting = {pool.submit(finder.judge, tree.build, fresh[mutant], number): mutant
                        for mutant, number in numbers.items()}
             try:
@@ -381,7 +384,7 @@ class Session:
                     progress(f"mutate: [{done}/{len(waiting)}] tested, {left:.0f} min left")
                     yield waiting[future], future.result()
             finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+                pool.shutdown(cancel_futures=True)
 
     def _report(self, room):
         explained = explanations(self._root)

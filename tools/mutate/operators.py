@@ -6,9 +6,12 @@ selects the fault at run time: one build holds many mutants; see schema.py.
 
 import dataclasses
 import hashlib
+import itertools
 import re
 
 from clang import cindex
+
+import independence
 
 Kind = cindex.CursorKind
 Binary = cindex.BinaryOperator
@@ -29,6 +32,7 @@ RELEASES = {"clear", "close", "close_now", "destroy", "deallocate", "detach", "e
             "join", "munmap", "pop", "pop_back", "pop_front", "release", "remove", "remove_prefix",
             "reset", "shut_down", "unlink", "unlock", "unregister"}
 LOCK = re.compile("std::(lock_guard|scoped_lock)")
+SEMICOLON = re.compile(rb"\s*;")
 EXTREMA = {"min": "max", "max": "min"}
 EXPRESSIONS = {Kind.BINARY_OPERATOR, Kind.COMPOUND_ASSIGNMENT_OPERATOR, Kind.UNARY_OPERATOR,
                Kind.CALL_EXPR, Kind.UNEXPOSED_EXPR, Kind.CXX_DELETE_EXPR, Kind.CXX_THROW_EXPR,
@@ -37,7 +41,9 @@ JUMPS = {Kind.BREAK_STMT, Kind.CONTINUE_STMT}
 LEAVES_BLOCK = {Kind.RETURN_STMT, Kind.CONTINUE_STMT, Kind.BREAK_STMT}
 # Code that the compiler evaluates, or that has no effect at run time.
 CONSTANT_CODE = {Kind.STATIC_ASSERT, Kind.ENUM_CONSTANT_DECL, Kind.TYPE_ALIAS_DECL,
-                 Kind.CONCEPT_DECL, Kind.TYPEDEF_DECL, Kind.FRIEND_DECL}
+                 Kind.CONCEPT_DECL, Kind.TYPEDEF_DECL, Kind.FRIEND_DECL, Kind.CXX_BASE_SPECIFIER}
+VARIABLES = {Kind.VAR_DECL, Kind.FIELD_DECL, Kind.UNEXPOSED_DECL}  # unexposed: of a template
+FUNCTIONS = {Kind.FUNCTION_DECL, Kind.CXX_METHOD, Kind.CONSTRUCTOR, Kind.FUNCTION_TEMPLATE}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,14 +138,9 @@ class Finder:
 
     def _visit(self, cursor, parent):
         for child in cursor.get_children():
-            if not self._is_here(child):
-                continue
-            if child.kind in CONSTANT_CODE or is_constant(child):
-                continue
-            if cursor.kind == Kind.CASE_STMT and is_first(cursor, child):
-                continue
-            self._mutate(child, cursor)
-            self._visit(child, cursor)
+            if self._is_here(child) and not is_constant(child, cursor):
+                self._mutate(child, cursor)
+                self._visit(child, cursor)
 
     def _mutate(self, cursor, parent):
         kind = cursor.kind
@@ -174,10 +175,7 @@ class Finder:
             self._drop(cursor, parent)
 
     def _mutate_binary(self, cursor):
-        operands = list(cursor.get_children())
-        if len(operands) != 2:
-            return
-        left, right = operands
+        left, right = cursor.get_children()
         operator = cursor.binary_operator
         replaced = STRICTNESS.get(operator) or EQUALITY.get(operator) or ARITHMETIC.get(operator)
         if replaced:
@@ -200,7 +198,7 @@ class Finder:
             self._add_condition("negation", condition, f"!({self._text(condition)})")
 
     def _mutate_if(self, cursor):
-        if [token.spelling for token, _ in zip(cursor.get_tokens(), range(2))][1:] == ["constexpr"]:
+        if is_constexpr(cursor):
             return
         condition, *branches = cursor.get_children()
         declared = ""
@@ -222,9 +220,7 @@ class Finder:
     def _operands(self, call):
         """Returns the operands of an overloaded operator in the order of the file."""
         first, _, second = call.get_children()
-        if second.extent.start.offset < first.extent.start.offset:
-            return second, first
-        return first, second
+        return sorted((first, second), key=lambda each: each.extent.start.offset)
 
     def _mutate_overloaded(self, call):
         left, right = self._operands(call)
@@ -242,7 +238,7 @@ class Finder:
             return
         arguments = list(cursor.get_arguments())
         callee = next(cursor.get_children(), None)
-        if callee is None or any(each is None or not self._is_here(each) for each in arguments):
+        if callee is None or not all(map(self._is_here, arguments)):
             return
         if cursor.spelling in EXTREMA and self._text(callee).startswith("std::"):
             after = EXTREMA[cursor.spelling]
@@ -295,7 +291,7 @@ class Finder:
         for first, second in zip(statements, statements[1:]):
             ends = self._statement_end(first), self._statement_end(second)
             if (is_droppable(first) and is_droppable(second) and None not in ends and
-                    not independent(first, second)):
+                    not independence.independent(first, second)):
                 begin, middle = first.extent.start.offset, second.extent.start.offset
                 swapped = self._code(middle, ends[1]) + " " + self._code(begin, ends[0])
                 # A release that comes first is a release that comes too early.
@@ -306,11 +302,8 @@ class Finder:
     def _drop(self, cursor, parent):
         if not is_droppable(cursor) and cursor.kind not in JUMPS:
             return
-        if parent.kind == Kind.IF_STMT and is_first(parent, cursor):
-            return
-        if parent.kind in (Kind.FOR_STMT, Kind.WHILE_STMT, Kind.CXX_FOR_RANGE_STMT):
-            if list(parent.get_children())[-1] != cursor:
-                return
+        if parent.kind == Kind.FOR_STMT and list(parent.get_children())[-1] != cursor:
+            return  # not the body
         end = self._statement_end(cursor)
         if end is not None:
             operator = "release" if is_release(cursor) else "dropped statement"
@@ -319,12 +312,9 @@ class Finder:
     def _statement_end(self, cursor):
         """Returns the end of a statement with its semicolon; None if no semicolon follows."""
         end = cursor.extent.end.offset
-        if self._bytes[end - 1:end] == b";":
-            return end
-        rest = self._bytes[end:end + 200]
-        spaces = len(rest) - len(rest.lstrip())
-        if rest[spaces:spaces + 1] == b";":
-            return end + spaces + 1
+        semicolon = SEMICOLON.match(self._bytes, end)
+        if semicolon:
+            return semicolon.end()
         return end if self._bytes[end - 1:end] == b"}" else None
 
 
@@ -375,94 +365,42 @@ def is_first(parent, child):
     return next(parent.get_children()) == child
 
 
-def independent(first, second):
-    """True for statements of which neither changes a variable that the other uses: their order is
-    no fault."""
-    if not all(is_pure(each) for statement in (first, second)
-               for each in statement.walk_preorder() if each.kind == Kind.CALL_EXPR):
-        return False
-    used = [used_by(each) for each in (first, second)]
-    changed = [changed_by(each, names) for each, names in zip((first, second), used)]
-    return not changed[0] & used[1] and not changed[1] & used[0]
+def first_token(cursor):
+    return next((token.spelling for token in cursor.get_tokens()), "")
 
 
-def used_by(statement):
-    """Returns the variables of a statement. Of a member, that is the member, not its object."""
-    used, bases = set(), set()
-    for each in statement.walk_preorder():
-        if each.kind == Kind.MEMBER_REF_EXPR:
-            bases.update(base.hash for base in each.get_children())
-        if each.referenced and each.hash not in bases and each.kind in (
-                Kind.MEMBER_REF_EXPR, Kind.DECL_REF_EXPR):
-            used.add(each.referenced.get_usr())
-    functions = {each.referenced.get_usr() for each in statement.walk_preorder()
-                 if each.kind == Kind.CALL_EXPR and each.referenced}
-    return used - functions
+def without_conversions(expression):
+    """Returns the expression that implicit conversions convert."""
+    while expression.kind == Kind.UNEXPOSED_EXPR and (
+            inner := next(expression.get_children(), None)):
+        expression = inner
+    return expression
 
 
-def changed_by(statement, used):
-    """Returns the variables that a statement can change: the target of an assignment, else all."""
-    assignments = [each for each in statement.walk_preorder() if assigns(each)]
-    if len(assignments) != 1:
-        return used
-    target = next(assignments[0].get_children(), None)
-    while target is not None and target.kind not in (Kind.MEMBER_REF_EXPR, Kind.DECL_REF_EXPR):
-        if target.kind == Kind.CALL_EXPR and target.spelling != "operator[]" or (
-                target.kind == Kind.UNARY_OPERATOR):
-            return used
-        target = next(target.get_children(), None)
-    return {target.referenced.get_usr()} if target is not None and target.referenced else used
+def is_constexpr(statement):
+    """Returns true for `if constexpr`."""
+    return [token.spelling for token in itertools.islice(statement.get_tokens(), 2)] == [
+        "if", "constexpr"]
 
 
-def assigns(cursor):
-    """True for an assignment, an increment and a decrement."""
-    if cursor.kind == Kind.CALL_EXPR:
-        name = cursor.spelling
-        return name.startswith("operator") and name.endswith(("=", "++", "--"))
-    if cursor.kind == Kind.UNARY_OPERATOR:
-        return any(token.spelling in ("++", "--") for token in cursor.get_tokens())
-    return cursor.kind == Kind.COMPOUND_ASSIGNMENT_OPERATOR or (
-        cursor.kind == Kind.BINARY_OPERATOR and cursor.binary_operator == Binary.Assign)
-
-
-def is_pure(call):
-    """True for a call that changes nothing but the variables in it: const methods, functions of
-    values, and operators and element access of the standard library."""
-    function = call.referenced
-    if function is None:
-        return False
-    if is_of_std(function) and (function.spelling.startswith("operator") or
-                                function.spelling in ("at", "back", "begin", "data", "front")):
+def is_constant(cursor, parent):
+    """Returns true for code that only the compiler evaluates, in which no fault is ever selected:
+    initializers of constants, consteval functions, arguments of templates and bounds of arrays."""
+    kind = cursor.kind
+    if kind in CONSTANT_CODE:
         return True
-    if function.result_type.kind == cindex.TypeKind.VOID:
-        return False
-    if function.kind == Kind.CXX_METHOD and not (function.is_const_method() or
-                                                 function.is_static_method()):
-        return False
-    for parameter in function.get_arguments():
-        kind, pointee = parameter.type.kind, parameter.type.get_pointee()
-        if kind in (cindex.TypeKind.LVALUEREFERENCE, cindex.TypeKind.POINTER) and (
-                not pointee.is_const_qualified()):
-            return False
-    return True
-
-
-def is_of_std(function):
-    """True for a function of namespace std, or of a class in it."""
-    scope = function.semantic_parent
-    while scope is not None and scope.kind != Kind.TRANSLATION_UNIT:
-        if scope.kind == Kind.NAMESPACE and scope.spelling == "std":
+    if parent.kind == Kind.CASE_STMT or (parent.kind == Kind.IF_STMT and is_constexpr(parent)):
+        return is_first(parent, cursor)
+    if kind in VARIABLES | FUNCTIONS:
+        spellings = (token.spelling for token in cursor.get_tokens())
+        head = set(itertools.takewhile(lambda each: each not in ("=", "(", "{"), spellings))
+        return bool(head & {"constexpr", "constinit"} if kind in VARIABLES else
+                    head & {"consteval"})
+    if parent.kind in VARIABLES and kind.is_expression():
+        if parent.type.kind == cindex.TypeKind.CONSTANTARRAY and kind != Kind.INIT_LIST_EXPR:
             return True
-        scope = scope.semantic_parent
+        return cursor.extent.start.offset < parent.location.offset  # in the type of a variable
     return False
-
-
-def is_constant(cursor):
-    """True for variables and functions that only the compiler evaluates."""
-    if cursor.kind not in (Kind.VAR_DECL, Kind.FIELD_DECL):
-        return False
-    head = [token.spelling for token, _ in zip(cursor.get_tokens(), range(6))]
-    return "constexpr" in head or "consteval" in head
 
 
 def is_contextual_bool(cursor):
@@ -477,23 +415,16 @@ def leaves(body):
         return len(statements) == 1 and leaves(statements[0])
     if body.kind in LEAVES_BLOCK:
         return True
-    token = next(iter(body.get_tokens()), None)
-    return token is not None and token.spelling == "co_return"
+    return first_token(body) == "co_return"
 
 
 def is_release(statement):
     """True for a statement whose outermost call ends the use of a resource."""
-    while statement.kind == Kind.UNEXPOSED_EXPR:
-        statement = next(statement.get_children(), None)
-        if statement is None:
-            return False
+    statement = without_conversions(statement)
     return statement.kind == Kind.CXX_DELETE_EXPR or (
         statement.kind == Kind.CALL_EXPR and statement.spelling in RELEASES)
 
 
 def is_droppable(cursor):
     """True for an expression that stands as a statement."""
-    if cursor.kind not in EXPRESSIONS:
-        return False
-    token = next(iter(cursor.get_tokens()), None)
-    return token is not None and token.spelling not in ("co_return", "return", "co_yield")
+    return cursor.kind in EXPRESSIONS

@@ -1,5 +1,6 @@
 """Tests of the faults in C++ sources."""
 
+import dataclasses
 import pathlib
 import sys
 import unittest
@@ -8,6 +9,18 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import operators  # noqa: E402
 from mutate_fixture import Sandbox  # noqa: E402
+
+COROUTINE = """#include <coroutine>
+struct Task {
+  struct promise_type {
+    Task get_return_object();
+    std::suspend_always initial_suspend();
+    std::suspend_always final_suspend() noexcept;
+    void return_void();
+    void unhandled_exception();
+  };
+};
+"""
 
 
 class OperatorsTest(Sandbox):
@@ -28,6 +41,18 @@ class OperatorsTest(Sandbox):
         code = ("bool g();\nint f() { if (bool a = g(); a) return 1; if (bool b = g()) return 2;\n"
                 "  if constexpr (sizeof(int) > 2) return 3; while (true) return 4; }\n")
         self.assertEqual(self.changes(code, "negation"), [("a", "!(a)")])
+
+    def test_only_conditions_of_the_compiler_are_evaluated_by_it(self):
+        code = ("int f(int n) {\n  if constexpr (sizeof(n) > 4) return 3;\n"
+                "  if constexpr (sizeof(n) == 4) { n += 5; }\n  return n;\n}\n")
+        self.assertEqual([(each.operator, each.before) for each in self.mutants(code)], [
+            ("constant", "3"), ("dropped statement", "n += 5;"), ("constant", "5")])
+
+    def test_conditions_in_templates_are_negated(self):
+        code = ("template <class T> int f(T t) { if (t.ok()) return 1; return t.size ? 2 : 3; }\n"
+                "template <class T> int g(T t) { while (t) return 4; return int() ? 5 : 6; }\n")
+        self.assertEqual([before for before, _ in self.changes(code, "negation")],
+                         ["t.ok()", "t.size", "t", "int()"])
 
     def test_results_are_negated_unless_they_compare(self):
         code = "bool g();\nbool f(int n) { if (n > 3) return n < 4; return g(); }\n"
@@ -52,6 +77,11 @@ class OperatorsTest(Sandbox):
         self.assertIn(("std::min(std::min(a, b), 9)", "std::max(std::min(a, b), 9)"),
                       self.changes(code, "extremum"))
 
+    def test_a_method_named_like_an_extremum_stays(self):
+        code = ("struct S { int min(int, int); };\n"
+                "int f(S s, int a, int b) { return s.min(a, b); }\n")
+        self.assertEqual(self.changes(code, "extremum"), [])
+
     def test_bodies_without_braces_are_dropped(self):
         code = ("void g();\nint f(int n) {\n  for (g(); n < 3; ++n) n += 2;\n"
                 "  if (n == 4) g(); else n = 5;\n  switch (n) { case 1: g(); default: n = 6; }\n"
@@ -74,6 +104,13 @@ class OperatorsTest(Sandbox):
             ("a != b", "a == b"), ("e != 1", "e == 1"), ("2 == e", "2 != e")])
         self.assertEqual(self.changes(code, "negation"), [
             ("a != b || e != 1 || 2 == e", "!(a != b || e != 1 || 2 == e)")])
+
+    def test_a_comparison_that_is_written_as_a_call_is_negated(self):
+        code = ("struct E { int v; };\nbool operator==(E, E);\n"
+                "int f(E a, E b) { if (operator==(a, b)) return 1; return 2; }\n")
+        self.assertEqual(self.changes(code, "comparison"), [])
+        self.assertEqual([before for before, _ in self.changes(code, "negation")],
+                         ["operator==(a, b)"])
 
     def test_sums_of_classes_change(self):
         code = ("#include <chrono>\nusing T = std::chrono::nanoseconds;\n"
@@ -133,6 +170,44 @@ class OperatorsTest(Sandbox):
         self.assertEqual([before for before, _ in self.changes(code, "order")],
                          ["s.c[i] = 1; ++i;", "s.c[0] = i++; s.d[0] = i;", "*p = 1; *q = *p;"])
 
+    def test_pure_calls_of_one_class_do_not_change_places(self):
+        code = ("struct S { static int of(int); };\nstruct T { int a, b; };\n"
+                "void f(T& t) { S::of(t.a); S::of(t.b); }\n")
+        self.assertEqual(self.changes(code, "order"), [])
+
+    def test_assignments_through_casts_and_in_templates_may_change_anything(self):
+        code = ("struct S { int a, b; };\nvoid f(S& s) { static_cast<int&>(s.a) = 1; s.b = s.a; }\n"
+                "template <class T> void g(T& t, int a) { t.size = a; a = 2; }\n"
+                "template <class T> void h(T& t, int a) { t.add(a); t.add(3); }\n")
+        self.assertEqual([before for before, _ in self.changes(code, "order")], [
+            "static_cast<int&>(s.a) = 1; s.b = s.a;", "t.size = a; a = 2;",
+            "t.add(a); t.add(3);"])
+
+    def test_assignments_through_results_and_pointers_may_change_anything(self):
+        code = ("int& at(const int* p, int i);\n"
+                "void f(int* p, int n, int i) { at(p, i) = 1; n = at(p, i); }\n"
+                "void g(int* p, int n, int i) { *(p + i) = 1; n = *(p + i); }\n"
+                "void h(int* p, int n, int i) { *(p + i) = 1; n = p[i]; }\n")
+        self.assertEqual([before for before, _ in self.changes(code, "order")], [
+            "at(p, i) = 1; n = at(p, i);", "*(p + i) = 1; n = *(p + i);",
+            "*(p + i) = 1; n = p[i];"])
+
+    def test_only_functions_of_values_and_constants_are_pure(self):
+        code = ("struct N { int v; N& operator+=(int); };\nstruct S { int a, b; N n, m; };\n"
+                "int of(const S& s, const int* p);\nint change(int* p);\n"
+                "void f(S& s, S& t, int* p) { s.a = of(t, p); s.b = 1; }\n"
+                "void g(S& s, int* p) { s.a = change(p); s.b = 2; }\n"
+                "void h(S& s) { s.n += 3; s.m += 4; }\n")
+        self.assertEqual([before for before, _ in self.changes(code, "order")],
+                         ["s.a = change(p); s.b = 2;", "s.n += 3; s.m += 4;"])
+
+    def test_only_operators_and_element_access_of_the_library_are_pure(self):
+        code = ("#include <vector>\nstruct S { std::vector<int> a, b; int c; };\n"
+                "void f(S& s, int n) { s.c = s.a.back(); n = 1; }\n"
+                "void g(S& s, int n) { s.a.push_back(n); s.b.push_back(n); }\n")
+        self.assertEqual([before for before, _ in self.changes(code, "order")],
+                         ["s.a.push_back(n); s.b.push_back(n);"])
+
     def test_operators_of_the_library_change_only_their_operands(self):
         code = ("#include <string>\n#include <vector>\nstruct S { std::vector<int> a, b; };\n"
                 "void f(S& s, std::string& text, int& n) { text += 'a'; n += 3; }\n"
@@ -171,6 +246,18 @@ class OperatorsTest(Sandbox):
         self.assertEqual([before for before, _ in self.changes(code, "error check")],
                          ["if (n > 1) { break; }", "if (n > 2) continue;"])
 
+    def test_a_check_with_an_alternative_stays(self):
+        code = "int f(int n) { if (n > 1) return 2; else n = 3; return n; }\n"
+        self.assertEqual(self.changes(code, "error check"), [])
+
+    def test_checks_of_coroutines_are_dropped(self):
+        code = (COROUTINE + "Task f(int n) { if (n > 1) co_return; n = 2; co_return; }\n"
+                "Task g(int n) { if (n > 3) co_await std::suspend_always(); n = 4; co_return; }\n")
+        self.assertEqual([before for before, _ in self.changes(code, "error check")],
+                         ["if (n > 1) co_return;"])
+        self.assertEqual([before for before, _ in self.changes(code, "dropped statement")],
+                         ["n = 2;", "co_await std::suspend_always();", "n = 4;"])
+
     def test_a_check_of_a_declared_result_keeps_the_declaration(self):
         code = "bool g();\nint f() { if (bool a = g(); !a) return 1; return 0; }\n"
         self.assertEqual(self.changes(code, "error check"),
@@ -185,6 +272,14 @@ class OperatorsTest(Sandbox):
                 "struct Q { P p; Q(int a, int b) : p(a, b) { P other(a, b); } };\n"
                 "P f(int a, int b) { return P(a, b); }\n")
         self.assertEqual(self.changes(code, "arguments"), [("P(a, b)", "P(b, a)")])
+
+    def test_arguments_of_calls_that_initialize_a_variable_are_swapped(self):
+        code = "int g(int, int);\nint f(int a, int b) { int n = g(a, b); return n; }\n"
+        self.assertEqual(self.changes(code, "arguments"), [("g(a, b)", "g(b, a)")])
+
+    def test_calls_with_default_arguments_stay(self):
+        code = "int g(int, int, int = 3);\nint f(int a, int b) { return g(a, b); }\n"
+        self.assertEqual(self.changes(code, "arguments"), [])
 
     def test_arguments_of_calls_in_templates_are_swapped(self):
         code = ("template <class T>\nint f(T t, int a, int b) { int n = t.get(a, b); return n; }\n")
@@ -231,12 +326,52 @@ class OperatorsTest(Sandbox):
                 "int f(int n) { assert(n > 5); switch (n) { case 6: return n; } return n; }\n")
         self.assertEqual(self.mutants(code), [])
 
+    def test_initializers_of_constants_have_no_mutants(self):
+        code = ("template <class T> inline constexpr bool is_pointer = false;\n"
+                "template <class T> inline constexpr bool is_pointer<T*> = true;\n"
+                "template <class A, class B> constexpr int two = 1 + 2;\nconstinit int a = 3;\n"
+                "struct S { static constexpr int b{4}; int c = 5; };\n"
+                "template <class T> int d;\ntemplate <> int d<int> = 6;\n"
+                "int e() { constexpr int f(7); return f + 8; }\n"
+                "int g = [] { constexpr int h = 9; return h; }();\n")
+        self.assertEqual(self.changes(code, "constant"),
+                         [("5", "5 + 1"), ("6", "6 + 1"), ("8", "8 + 1")])
+
+    def test_only_functions_that_may_run_have_mutants(self):
+        code = ("consteval int f(int n) { return n + 1; }\n"
+                "template <class T> consteval int g() { return 2; }\n"
+                "struct S {\n  consteval S() : a(3) {}\n  consteval int h() { return 4; }\n"
+                "  constexpr S(int n) : a(n + 5) {}\n  constexpr int k() { return 6; }\n"
+                "  int a;\n};\n"
+                "template <class T> constexpr int l() { return 7; }\n"
+                "constexpr int m() { return 8; }\n")
+        self.assertEqual(self.changes(code, "constant"),
+                         [(number, f"{number} + 1") for number in "5678"])
+
+    def test_arguments_of_templates_and_bounds_have_no_mutants(self):
+        code = ("#include <array>\ntemplate <int n> struct A {};\nstruct B : A<1> {};\n"
+                "struct C { A<2> a; char b[3]; int c = 4, d[5] = {6}; };\n"
+                "int f() { std::array<int, 7> g = {8}; int h[9 + 1]; int k = 10; return k; }\n")
+        self.assertEqual(self.changes(code, "constant"),
+                         [(number, f"{number} + 1") for number in ("4", "6", "8", "10")])
+        self.assertEqual(self.changes(code, "arithmetic"), [])
+
     def test_the_text_of_a_mutant_is_one_short_line(self):
         mutant = self.mutants("void g(int);\nvoid f(int number) {\n  g(\n    number\n  );\n}\n")[0]
         self.assertEqual(mutant.text(),
                          "sample.cpp:3: dropped statement: g( number ); -> (nothing)")
         self.assertEqual(operators.shorten("a" * 60), "a" * 60)
         self.assertEqual(operators.shorten("a" * 61), "a" * 57 + "...")
+
+    def test_the_key_of_a_mutant_never_changes(self):
+        mutant = operators.Mutant("a.cpp", 1, 2, 3, "constant", "7", "8", "{code}")
+        self.assertEqual(mutant.key, "ad95daa3b895")
+        self.assertEqual(dataclasses.replace(mutant, occurrence=1).key, "6b75dc07d568")
+
+    def test_equal_mutants_of_a_file_are_counted(self):
+        code = "int f(int a) { return a + 7 + 7 + 7; }\n"
+        self.assertEqual([each.occurrence for each in self.mutants(code) if each.before == "7"],
+                         [0, 1, 2])
 
     def test_a_mutant_keeps_its_key_if_other_lines_change(self):
         code = "bool f(int a) { return a < 1; }\nbool g(int a) { return a < 1; }\n"

@@ -104,7 +104,7 @@ class Tree:
 
     def _digest(self, path):
         path = self.root / path
-        return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.exists() else None
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
 
     def write(self, numbers):
         """Writes all files; those with mutants hold them. `numbers` is {mutant: number}; mutants
@@ -162,25 +162,27 @@ class Tree:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               env=environment) as ninja:
             timer = threading.Timer(left, ninja.terminate)
-            timer.daemon = True
             timer.start()
-            for line in ninja.stdout:
-                output.append(line)
-                if line.startswith("["):
-                    progress(line.split("]")[0] + "] building")
-            timer.cancel()
+            try:
+                for line in ninja.stdout:
+                    output.append(line)
+                    if line.startswith("["):
+                        progress(line.split("]")[0] + "] building")
+            finally:
+                timer.cancel()
         deadline.OF_RUN.left()
         if ninja.returncode == 0:
             return set()
         text = "".join(output)
-        errors = [[]]
+        errors = []
         for name, line, column, severity in PLACE.findall(text):
             if severity != "note":
                 errors.append([])
             path = (self.build / name).resolve()  # ccache makes names relative
             if path.is_relative_to(self.folder):
                 place = path.relative_to(self.folder).as_posix(), int(line), int(column)
-                errors[-1].append(place)
+                for places in errors[-1:]:  # none for the note of a warning
+                    places.append(place)
         found = {tuple(places) for places in errors if places}
         if not found:
             raise BuildFailed(text[-3000:])
