@@ -36,6 +36,12 @@ class ChangesTest(Sandbox):
         (self.folder / ".git/info/exclude").write_text("*.log\n")
         self.assertEqual(changes.changed_lines(self.folder, "HEAD"), {"new.cpp": {1, 2}})
 
+    def test_an_unknown_commit_is_an_error(self):
+        self.git("init", "-q")
+        self.git("commit", "-q", "--allow-empty", "-m", "begin")
+        with self.assertRaises(subprocess.CalledProcessError):
+            changes.changed_lines(self.folder, "unknown")
+
 
 if __name__ == "__main__":
     unittest.main()

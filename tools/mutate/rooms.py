@@ -5,7 +5,7 @@ import pathlib
 import random
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "check"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "check"))
 
 import floors  # noqa: E402
 import schema  # noqa: E402

@@ -247,10 +247,10 @@ class Programs:
             reached.write_bytes(bytes(count))
             begun = time.monotonic()
             how = self._run(build, target, limit, {"WEIR_MUTANTS_REACHED": str(reached)})
+            seconds = time.monotonic() - begun
             numbers = {number for number, byte in enumerate(reached.read_bytes()) if byte}
-            self._reached[target] = numbers, time.monotonic() - begun
+            self._reached[target] = (set() if how else numbers), seconds
             if how:
-                self._reached[target] = set(), 0
                 messages.append(f"{target}: left out, it fails without a mutant: {how}")
         return messages
 

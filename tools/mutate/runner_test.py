@@ -8,6 +8,7 @@ import tempfile
 import time
 import unittest
 import unittest.mock
+import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
@@ -74,6 +75,23 @@ class RunnerTest(Sandbox):
             begun = time.monotonic()
             self.assertEqual(output.read(), b"")  # ends when the command has ended
         self.assertLess(time.monotonic() - begun, 30)
+
+    def test_the_commands_that_a_command_has_started_end_with_it(self):
+        runner.run(["sh", "-c", f"sleep 60 & echo $! >{self.folder}/number"], 60, {})
+        number = (self.folder / "number").read_text().strip()
+        state = pathlib.Path(f"/proc/{number}/stat")
+        for _ in range(500):  # a process that was killed ends soon
+            if not state.exists() or state.read_text().split()[2] == "Z":
+                break
+            time.sleep(0.01)
+        else:
+            self.fail("the command still runs")
+
+    def test_a_command_has_ended_after_its_time_limit(self):
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            self.assertIsNone(runner.run(["sleep", "60"], 0.1, {}))
+        self.assertEqual([str(each.message) for each in warned], [])
 
     def judge_single(self, script, reaches=(3,)):
         """Returns how a test that runs alone in another build finds the mutant; None if not."""

@@ -127,11 +127,11 @@ def number_at(rendered, line, column):
     compiler counts lines and columns; None if there is none."""
     lines = rendered.splitlines(keepends=True)
     place = sum(map(len, lines[:line - 1])) + column - 1
-    innermost, size = None, len(rendered) + 1
+    innermost = None  # of those that hold the place, the one that begins last
     for begin in re.finditer(rb"/\*<(\d+)\*/", rendered):
         end = rendered.index(b"/*" + begin[1] + b">*/", begin.end())
-        if begin.start() <= place < end and end - begin.start() < size:
-            innermost, size = int(begin[1]), end - begin.start()
+        if begin.start() <= place < end:
+            innermost = int(begin[1])
     return innermost
 
 

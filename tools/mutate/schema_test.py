@@ -10,6 +10,7 @@ import unittest.mock
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import object_code  # noqa: E402
+import operators  # noqa: E402
 import rooms  # noqa: E402
 import runner  # noqa: E402
 import schema  # noqa: E402
@@ -111,6 +112,24 @@ class SchemaTest(Sandbox):
         for mutant in self.mutants(code.decode()):
             self.assertEqual(schema.plant(code, mutant).count(b"\n"), code.count(b"\n"))
 
+    def test_ranges_are_combined_if_they_are_nested_or_apart(self):
+        def together(*ranges):
+            mutants = [operators.Mutant("a.cpp", begin, end, 1, "constant", "", "", "")
+                       for begin, end in ranges]
+            return len(schema.without_overlaps(mutants)) == 2
+
+        for other in ((2, 3), (7, 9), (3, 7), (3, 5), (5, 7), (4, 6), (2, 8), (1, 3), (3, 8)):
+            self.assertTrue(together((3, 7), other) and together(other, (3, 7)), other)
+        for other in ((2, 4), (6, 8), (1, 6), (4, 9)):
+            self.assertFalse(together((3, 7), other) or together(other, (3, 7)), other)
+
+    def test_neighbouring_mutants_are_rendered_side_by_side(self):
+        numbers = {operators.Mutant("a.cpp", begin, end, 1, "constant", "", "", "[{on} {code}]"):
+                   begin for begin, end in ((0, 2), (1, 2), (2, 3))}
+        self.assertEqual(schema.render(b"abcd", numbers), b'#include "weir_mutate.hpp"\n'
+                         b"/*<0*/[weir_mutate::on(0) a/*<1*/[weir_mutate::on(1) b]/*1>*/]/*0>*/"
+                         b"/*<2*/[weir_mutate::on(2) c]/*2>*/d")
+
     def test_ranges_that_cross_are_not_combined(self):
         code = "void a();\nvoid b();\nvoid c();\nvoid f() { a(); b(); c(); }\n"
         found = [each for each in self.mutants(code) if each.operator == "order"]
@@ -141,6 +160,11 @@ class ObjectCodeTest(Sandbox):
         self.assertIsNone(why["s.count.add(); s.a = s.count.value;",
                               "s.a = s.count.value; s.count.add();"])
         self.assertIsNone(why["s.a = 1;", ""])
+
+    def test_only_swaps_are_judged_by_their_neighbours(self):
+        why = self.reasons("int a, b;\ntemplate <class F> void run(F f) { f(); }\n"
+                           "void g() { run([] { a = 1; b = 2; }); }\n")
+        self.assertIsNone(why["run([] { a = 1; b = 2; });", ""])
 
     def test_mutants_with_the_same_object_code_do_not_count(self):
         why = self.reasons("int f(unsigned n) { return n > 0 ? 4 : 5; }\n"
@@ -175,9 +199,10 @@ class ObjectCodeTest(Sandbox):
                    for each in ("os/b", "base/c", "json/d", "base/e", "net/f", "base/g")}
         compiled = []
 
-        def run(command, *rest):
+        def run(command, limit, environment):
             compiled.append(next(each for each in command if each.endswith(".cpp")))
-            return original(command, *rest)
+            self.assertEqual(limit, 600)
+            return original(command, limit, environment)
 
         original = runner.run
         with unittest.mock.patch.object(runner, "run", side_effect=run):

@@ -144,7 +144,7 @@ class Scripts:
         self._seconds = {}  # usual time of each file of tests
         self._jobs = jobs
         for number in range(jobs):
-            tree = trees.Tree(root, pathlib.Path(folder) / f"scripts-{number}", 1)
+            tree = trees.Tree(root, pathlib.Path(folder) / f"scripts-{number}", jobs)
             tree.write({})
             subprocess.run(["git", "init", "-q", str(tree.folder)], check=True)
             self._copies.put(tree.folder)

@@ -74,6 +74,7 @@ class FinderTest(unittest.TestCase):
 
     def test_neighbouring_arguments_change_places(self):
         self.assertEqual(changes("m.f(1, 2)\n", "arguments"), [])
+        self.assertEqual(changes("f(a, a)\n", "arguments"), [])
         self.assertEqual(changes("f(a, b.c, d.e, 1)\n", "arguments"),
                          [("f(a, b.c, d.e, 1)", "f(a, d.e, b.c, 1)")])
 
@@ -133,6 +134,14 @@ class ScriptsTest(unittest.TestCase):
             ["git", "-C", str(self.root / "build/scripts-1"), "rev-parse", "--show-toplevel"],
             check=True, capture_output=True, text=True).stdout
         self.assertEqual(found, f"{(self.root / 'build/scripts-1').resolve()}\n")
+
+    def test_a_copy_that_cannot_be_a_repository_is_an_error(self):
+        git = self.root / "git"
+        git.write_text('#!/bin/sh\n[ "$1" = init ] && exit 1\nexec /usr/bin/git "$@"\n')
+        git.chmod(0o755)
+        with unittest.mock.patch.dict("os.environ", PATH=f"{self.root}:/usr/bin:/bin"):
+            with self.assertRaises(subprocess.CalledProcessError):
+                scripts.Scripts(self.root, self.root / "build", 1)
 
     def test_tests_may_take_three_times_as_long_and_twenty_seconds_more(self):
         limits = []
