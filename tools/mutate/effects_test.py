@@ -195,7 +195,7 @@ DEPENDENT = [
     "w.list.swap(v.more); w.a = v.more.capacity();",
     "w.a = std::move(n); w.b = n;",
 ]
-# In a template with a parameter t of any type T.
+# In a template with parameters of any type T: t, a reference, and u, a value.
 UNKNOWN = [
     "t.size = n; w.a = 2;",
     "w.a = 2; t.size = n;",
@@ -208,6 +208,9 @@ UNKNOWN = [
     "T() = n; w.a = 2;",
     "w.b = T(n); w.a = 2;",
     "co_await t; w.a = 2;",
+    "co_await u; w.a = 2;",
+    "u.add(n); w.a = 2;",
+    "u.size = n; w.a = 2;",
 ]
 
 
@@ -220,7 +223,7 @@ class EffectsTest(unittest.TestCase):
             code += "template <class T>\n" if pair in UNKNOWN else ""
             code += f"Task f{number}(Whole& w, Whole& v, int n, Whole* p, int* q, int& r, "
             code += "Of<int>& m, Of<int>& o, const char* text"
-            code += ", T& t) {\n  ++n; " if pair in UNKNOWN else ") {\n  ++n; "
+            code += ", T& t, T u) {\n  ++n; " if pair in UNKNOWN else ") {\n  ++n; "
             cls.mutants[pair] = operators.Mutant("a.cpp", len(code), len(code) + len(pair), 1,
                                                  "order", pair, "", "")
             code += f"{pair}++n;\n}}\n"

@@ -58,6 +58,7 @@ class JudgingTest(Sandbox):
         errors = [*errors]
 
         def compile_tree(tree, targets, progress):
+            self.assertEqual((tree.root, tree.folder), (self.folder, self.tree.folder))
             self.builds.append((tree.build.name, targets))
             found = errors.pop(0) if errors else set()
             return {self.place_of(each) if isinstance(each, str) else each for each in found}
@@ -174,6 +175,21 @@ class JudgingTest(Sandbox):
         self.assertEqual(self.builds[0][0], "asan")
         self.assertEqual(self.builds[1][0], "tsan")
         self.assertEqual(lines[-1], "  not counted: 2 do not compile")
+
+    def test_a_fault_that_does_not_compile_stays_left_out_beside_new_faults(self):
+        first, *others = [re.search(r":\d+: ([a-z ]+): ", each)[1] for each in self.judge("--list")]
+        lines = self.judge("--floor-only", "--count", "2", "--pool", "2", errors=[{first}])
+        self.assertEqual([each[0] for each in self.builds].count("asan"), 3)
+        held = {mutant.operator for mutant, number in self.tree.held().items()
+                if number is not None}
+        self.assertEqual(held, {*others[:2]})
+        self.assertEqual(lines[-1], "  not counted: 1 do not compile")
+
+    def test_the_first_faults_of_a_draw_can_be_left_out(self):
+        drawn = [each.split()[0] for each in self.judge("--list")]
+        lines = self.judge("--floor-only", "--skip", "3")
+        self.assertEqual([each.split()[1] for each in lines if each.startswith("survived")],
+                         drawn[3:])
 
     def test_a_run_without_a_fault_that_compiles_has_no_score(self):
         lines = self.judge("--floor-only", errors=[{*OPERATORS}])

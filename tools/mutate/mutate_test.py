@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 import unittest
 import unittest.mock
 
@@ -49,7 +50,9 @@ class TreeTest(Sandbox):
         self.use_ninja('[ "$NINJA_STATUS" = "[%f/%t] " ] || exit 1\n'
                        "echo '[3/7] Building a.o'; echo 'a warning'; echo '[7/7] Linking'\n")
         told = []
+        threads = threading.active_count()
         self.assertEqual(self.tree.compile(["all"], told.append), set())
+        self.assertEqual(threading.active_count(), threads)
         self.assertEqual(told, ["[3/7] building", "[7/7] building"])
 
     def test_the_errors_of_a_build_have_the_places_of_their_notes(self):

@@ -89,7 +89,7 @@ class Tree:
         listed = subprocess.run(
             ["git", "-C", str(self.root), "ls-files", "-z", "--cached", "--others",
              "--exclude-standard"], check=True, capture_output=True).stdout.decode()
-        return sorted(path for path in listed.split("\0") if path and (self.root / path).is_file())
+        return sorted(path for path in listed.split("\0") if (self.root / path).is_file())
 
     def held(self):
         """Returns {mutant: number} for the mutants of the tree whose files have not changed since
