@@ -337,6 +337,18 @@ TEST(Unix, KeepsAFileThatIsNotASocket) {
   }
 }
 
+TEST(Unix, KeepsALinkToAStaleSocket) {
+  const TemporaryTree tree;
+  const Address stale = Address::local(tree.path("a.sock")).value();
+  listen_at(stale).close();
+  const std::string link = tree.path("link");
+  ASSERT_EQ(::symlink(stale.path().data(), link.c_str()), 0);
+  EXPECT_FALSE(socket_file(Address::local(link).value()));
+  EXPECT_EQ(open_listener(Address::local(link).value()).error(), system_error(EADDRINUSE));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_TRUE(std::filesystem::exists(link));
+}
+
 TEST(Unix, RemovesThePath) {
   const TemporaryTree tree;
   const Address address = Address::local(tree.path("a.sock")).value();
