@@ -78,12 +78,15 @@ struct DnsRule {
     with_garbage,   // a few bytes
     malformed,      // response that ends within an address
     truncated,      // truncated over UDP and correct over TCP
-    // The next four are truncated over UDP, too. The TCP connection ends within the response, or
-    // ends before it, or carries a response with a wrong id or a truncated one.
+    // The next ones are truncated over UDP, too. The TCP connection ends within the response, or
+    // ends before it, or carries a response with a wrong id, a truncated one, none, or one byte in
+    // each millisecond.
     cut_by_connection,
     closed_by_connection,
     wrong_by_connection,
-    truncated_by_connection
+    truncated_by_connection,
+    silent_by_connection,
+    slow_by_connection
   };
   std::vector<Endpoint> addresses = {};
   Behavior behavior = Behavior::correct;
@@ -108,6 +111,7 @@ class FakeDnsServer {
   /// without a rule do not exist.
   std::map<std::string, DnsRule> rules;
   std::vector<std::string> asked;
+  std::vector<unsigned> ids;  ///< ids of the queries over UDP
 
   std::size_t times_asked(const std::string& question) const {
     return static_cast<std::size_t>(std::count(asked.begin(), asked.end(), question));
@@ -233,6 +237,8 @@ class FakeDnsServer {
     const Question question = read(datagram.buffer);
     datagram.buffer = Buffer();
     asked.push_back(question.logged);
+    ids.push_back(std::to_integer<unsigned>(question.bytes[0]) << 8 |
+                  std::to_integer<unsigned>(question.bytes[1]));
     const DnsRule rule = rule_for(question);
     if (rule.sends_invalid_first) {
       static constexpr std::array invalid{Behavior::with_wrong_id, Behavior::with_wrong_question,
@@ -279,7 +285,14 @@ class FakeDnsServer {
     DnsWriter framed;
     framed.word(static_cast<unsigned>(message.size())).raw(message);
     if (rule.behavior == Behavior::cut_by_connection) framed.bytes.resize(framed.bytes.size() - 3);
-    static_cast<void>(co_await stream.write(Bytes(framed.bytes)));
+    if (rule.behavior == Behavior::silent_by_connection) framed.bytes.clear();
+    const std::size_t most =
+        rule.behavior == Behavior::slow_by_connection ? 1 : framed.bytes.size();
+    for (std::size_t sent = 0; sent < framed.bytes.size(); sent += most) {
+      if (sent > 0) static_cast<void>(co_await sleep(std::chrono::milliseconds(1)));
+      const Bytes piece = Bytes(framed.bytes).subspan(sent, most);
+      static_cast<void>(co_await stream.write(piece));
+    }
     // The client closes first, so that a reset does not discard bytes that it has not read yet.
     if (rule.behavior == Behavior::cut_by_connection) static_cast<void>(stream.finish_writing());
     static_cast<void>(co_await stream.read());

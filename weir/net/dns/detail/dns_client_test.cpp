@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -230,6 +231,34 @@ TEST_F(DnsClientTest, ErrorsOfSocketsDistinguishThisMachineFromTheServer) {
   });
 }
 
+TEST_F(DnsClientTest, UnreachableServerIsAskedOnce) {
+  first_.rules["a.example"] = at("192.0.2.1");
+  serve([&]() -> Task<> {
+    DnsClientOptions options = of_first();
+    options.attempts = 3;
+    client_.configure(options);
+    for (const int error : {ENETUNREACH, ECONNREFUSED}) {
+      platform_.datagram_errors = {system_error(error)};
+      EXPECT_EQ(co_await ask(), ResolveError::unreachable) << error;
+    }
+    EXPECT_EQ(client_.counters().queries.value(), 2U);
+    EXPECT_TRUE(first_.asked.empty());
+  });
+}
+
+TEST_F(DnsClientTest, NextServerIsAskedIfTheFirstIsUnreachableOverTcp) {
+  first_.rules["a.example"].behavior = Behavior::truncated;
+  second_.rules["a.example"] = at("192.0.2.1");
+  serve([&]() -> Task<> {
+    client_.configure(of_both());
+    platform_.stream_errors = {system_error(ECONNREFUSED)};
+    const auto answer = co_await client_.query("a.example", RecordType::a);
+    EXPECT_EQ(answer.value().addresses, ips("192.0.2.1"));
+    EXPECT_EQ(first_.asked, std::vector<std::string>{"a.example A"});
+    EXPECT_EQ(second_.asked, std::vector<std::string>{"a.example A"});
+  });
+}
+
 TEST_F(DnsClientTest, FirstOfEquallySpecificErrorsIsReturned) {
   serve([&]() -> Task<> {
     client_.configure(of_both());
@@ -249,6 +278,135 @@ TEST_F(DnsClientTest, CancelledQueryAsksNoOtherServer) {
     EXPECT_TRUE(second_.asked.empty());
     EXPECT_EQ(client_.counters().queries.value(), 1U);
   });
+}
+
+TEST_F(DnsClientTest, EachQueryHasARandomId) {
+  first_.rules["a.example"].behavior = second_.rules["a.example"].behavior = Behavior::never;
+  serve([&]() -> Task<> {
+    DnsClientOptions options = of_both();
+    options.attempts = 4;
+    client_.configure(options);
+    EXPECT_EQ(co_await ask(), ResolveError::timed_out);
+    std::set<unsigned> ids(first_.ids.begin(), first_.ids.end());
+    ids.insert(second_.ids.begin(), second_.ids.end());
+    EXPECT_EQ(ids.size(), 8U);
+    EXPECT_GT(*ids.rbegin() - *ids.begin(), 256U) << "they do not count up";
+  });
+}
+
+TEST_F(DnsClientTest, ServerThatAnsweredLastIsQueriedFirst) {
+  first_.rules["a.example"].code = second_.rules["b.example"].code = 5;
+  first_.rules["b.example"] = second_.rules["a.example"] = at("192.0.2.1");
+  first_.rules["c.example"] = second_.rules["c.example"] = at("192.0.2.1");
+  serve([&]() -> Task<> {
+    client_.configure(of_both());
+    struct Case {
+      std::string name;
+      std::size_t first;  // queries that the first server has received then
+      std::size_t second;
+    };
+    const std::vector<Case> cases = {
+        {"a.example", 1, 1}, {"c.example", 1, 2}, {"b.example", 2, 3}, {"c.example", 3, 3}};
+    for (const Case& each : cases) {
+      EXPECT_EQ(co_await ask(each.name), std::error_code());
+      EXPECT_EQ(first_.asked.size(), each.first) << each.name;
+      EXPECT_EQ(second_.asked.size(), each.second) << each.name;
+    }
+  });
+}
+
+TEST_F(DnsClientTest, RunningQueryKeepsItsServersAndUsesTheNewOptions) {
+  first_.rules["a.example"].behavior = Behavior::never;
+  second_.rules["a.example"] = at("192.0.2.1");
+  serve([&]() -> Task<> {
+    DnsClientOptions options = of_first();
+    options.attempts = 2;
+    client_.configure(options);
+    const Instant begun = platform_.now();
+    const auto change = [&]() -> Task<> {
+      static_cast<void>(co_await sleep(1s));
+      options.servers = std::vector<Endpoint>(1, second_.address());
+      options.timeout = 1min;
+      options.attempts = 3;
+      client_.configure(options);
+    };
+    const auto both = co_await all(ask(), change());
+    EXPECT_EQ(std::get<0>(both.value()), ResolveError::timed_out);
+    EXPECT_EQ(platform_.now() - begun, 1h + 2min);
+    EXPECT_EQ(first_.asked.size(), 3U);
+    EXPECT_TRUE(second_.asked.empty());
+    EXPECT_EQ(co_await ask(), std::error_code());
+    EXPECT_EQ(second_.asked.size(), 1U);
+  });
+}
+
+// The response over UDP says that it is truncated, and the one over TCP never comes.
+TEST_F(DnsClientTest, QueryOverTcpHasATimeLimitOfItsOwn) {
+  first_.rules["a.example"] = at("192.0.2.1");
+  first_.rules["a.example"].behavior = Behavior::silent_by_connection;
+  first_.rules["a.example"].delay = 30min;
+  serve([&]() -> Task<> {
+    DnsClientOptions options = of_first();
+    options.attempts = 2;
+    client_.configure(options);
+    const Instant begun = platform_.now();
+    EXPECT_EQ(co_await ask(), ResolveError::timed_out);
+    EXPECT_EQ(platform_.now() - begun, 2 * (30min + 1h));
+    EXPECT_EQ(first_.times_asked("a.example A by connection"), 2U);
+  });
+}
+
+TEST_F(DnsClientTest, ReadsAResponseThatArrivesByteByByte) {
+  first_.rules["a.example"] = at("192.0.2.1", "192.0.2.2");
+  first_.rules["a.example"].behavior = Behavior::slow_by_connection;
+  serve([&]() -> Task<> {
+    DnsClientOptions options = of_first();
+    options.addresses_max = 2;
+    client_.configure(options);
+    const auto answer = co_await client_.query("a.example", RecordType::a);
+    EXPECT_EQ(answer.value().addresses, ips("192.0.2.1", "192.0.2.2"));
+  });
+}
+
+/// Returns a response of exactly `size` bytes to a query. It has a text and, at its end, an
+/// address.
+std::vector<std::byte> response_of_size(Bytes query, std::size_t size) {
+  constexpr std::size_t question_at = 12;
+  constexpr std::size_t fields = 12;  // of a record, before its data
+  DnsWriter message;
+  message.raw(query.first(2)).word(0x8180).word(1).word(2).word(0).word(0);
+  message.raw(query.subspan(question_at));
+  const std::size_t text = size - message.bytes.size() - fields - (fields + 4);
+  message.pointer(question_at).record(16, 60, text);
+  message.bytes.resize(message.bytes.size() + text);
+  message.pointer(question_at).record(1, 60, 4).address(ip("192.0.2.1"));
+  EXPECT_EQ(message.bytes.size(), size);
+  return std::move(message.bytes);
+}
+
+TEST_F(DnsClientTest, ReadsAtMost4096BytesOfADatagram) {
+  const auto talk = [&]() -> Task<> {
+    auto bound = co_await udp::bind(Endpoint::loopback(0));
+    udp::Socket server = std::move(bound.value());
+    DnsClientOptions options;
+    options.servers = std::vector<Endpoint>(1, server.local_address());
+    options.timeout = 1h;
+    client_.configure(options);
+    const std::vector<std::pair<std::size_t, std::error_code>> cases = {
+        {512, {}}, {513, {}}, {4096, {}}, {4097, ResolveError::malformed}};
+    for (const auto& each : cases) {
+      const auto reply = [&]() -> Task<> {
+        const auto query = co_await server.receive();
+        EXPECT_TRUE(query);
+        if (!query) co_return;
+        const auto message = response_of_size(query->buffer, each.first);
+        EXPECT_TRUE(co_await server.send(Bytes(message), query->peer));
+      };
+      const auto both = co_await all(ask(), reply());
+      EXPECT_EQ(std::get<0>(both.value()), each.second) << each.first;
+    }
+  };
+  weir::run(*loop_, talk());
 }
 
 // All datagrams arrive before the client runs again. It does not read them all.
