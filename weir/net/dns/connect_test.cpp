@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,6 +59,9 @@ class ConnectTest : public CancelSweepTest {
   Task<Outcome> connect(dns::Resolver& resolver, std::string name = "service.example") {
     tcp::ConnectOptions options;
     options.resolver = &resolver;
+    return connect_with(options, std::move(name));
+  }
+  Task<Outcome> connect_with(tcp::ConnectOptions options, std::string name = "service.example") {
     const Instant begun = platform_.now();
     auto stream = co_await tcp::connect(std::move(name), port, options);
     Outcome outcome;
@@ -194,6 +198,83 @@ TEST_F(ConnectTest, PendingIpv6LookUpDelaysOnlyTheFirstAttempt) {
     const Outcome outcome = co_await connect(resolver);
     EXPECT_EQ(outcome.peer, "192.0.2.2:80");
     EXPECT_EQ(outcome.took, 300ms);
+  });
+}
+
+TEST_F(ConnectTest, OptionsSetBothDelays) {
+  serve([&](dns::Resolver& resolver) -> Task<> {
+    const BlackHole ipv6 = co_await black_hole("2001:db8::1");
+    const tcp::Listener ipv4 = co_await listen("192.0.2.1");
+    tcp::ConnectOptions options;
+    options.resolver = &resolver;
+    options.attempt_delay = 2s;
+    options.resolution_delay = 300ms;
+    EXPECT_EQ((co_await connect_with(options)).took, 2s);
+    server_.rules["service.example AAAA"].behavior = Behavior::never;
+    resolver.clear_cache();
+    EXPECT_EQ((co_await connect_with(options)).took, 300ms);
+  });
+}
+
+TEST_F(ConnectTest, Ipv4IsTriedIfItsAddressComesAfterAFailedLookUpOfIpv6) {
+  server_.rules["service.example AAAA"] = DnsRule();
+  server_.rules["service.example A"] = at("192.0.2.1");
+  server_.rules["service.example A"].delay = 20ms;
+  serve([&](dns::Resolver& resolver) -> Task<> {
+    const tcp::Listener ipv4 = co_await listen("192.0.2.1");
+    const Outcome outcome = co_await connect(resolver);
+    EXPECT_EQ(outcome.peer, "192.0.2.1:80");
+    EXPECT_EQ(outcome.took, 20ms);
+  });
+}
+
+// The attempt to the IPv4 address begins and fails after 50 ms.
+TEST_F(ConnectTest, RefusedAttemptWaitsForAPendingLookUp) {
+  server_.rules["service.example AAAA"] = at("2001:db8::1");
+  server_.rules["service.example AAAA"].delay = 100ms;
+  serve([&](dns::Resolver& resolver) -> Task<> {
+    const tcp::Listener ipv6 = co_await listen("2001:db8::1");
+    const Outcome outcome = co_await connect(resolver);
+    EXPECT_EQ(outcome.peer, "[2001:db8::1]:80");
+    EXPECT_EQ(outcome.took, 100ms);
+  });
+}
+
+// The platform repeats an unanswered attempt after a second. The first one is refused then.
+TEST_F(ConnectTest, FailureOfAnEarlierAttemptBeginsTheNext) {
+  server_.rules["service.example"] = at("2001:db8::1", "192.0.2.1", "2001:db8::2");
+  serve([&](dns::Resolver& resolver) -> Task<> {
+    BlackHole hole = co_await black_hole("2001:db8::1");
+    std::optional<BlackHole> first(std::move(hole));
+    const BlackHole second = co_await black_hole("192.0.2.1");
+    const tcp::Listener third = co_await listen("2001:db8::2");
+    const auto close_first = [&]() -> Task<> {
+      static_cast<void>(co_await sleep(500ms));
+      first.reset();
+    };
+    tcp::ConnectOptions options;
+    options.resolver = &resolver;
+    options.attempt_delay = 600ms;
+    const auto both = co_await all(connect_with(options), close_first());
+    EXPECT_EQ(std::get<0>(both.value()).peer, "[2001:db8::2]:80");
+    EXPECT_EQ(std::get<0>(both.value()).took, 1s);
+  });
+}
+
+TEST_F(ConnectTest, EarlierAttemptMayStillWin) {
+  serve([&](dns::Resolver& resolver) -> Task<> {
+    BlackHole first = co_await black_hole("2001:db8::1");
+    const BlackHole second = co_await black_hole("192.0.2.1");
+    const auto make_room = [&]() -> Task<> {
+      static_cast<void>(co_await sleep(500ms));
+      EXPECT_TRUE(co_await first.listener.accept());
+    };
+    tcp::ConnectOptions options;
+    options.resolver = &resolver;
+    options.attempt_delay = 600ms;
+    const auto both = co_await all(connect_with(options), make_room());
+    EXPECT_EQ(std::get<0>(both.value()).peer, "[2001:db8::1]:80");
+    EXPECT_EQ(std::get<0>(both.value()).took, 1s);
   });
 }
 
