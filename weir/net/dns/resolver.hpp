@@ -9,8 +9,9 @@
 // A resolver tries several sources in a fixed order. An IP address is its own result, and localhost
 // is this machine. The cache holds the results of earlier look-ups until they expire. The hosts
 // file comes next, and the name servers come last. The search domains come first if the name has
-// few dots (resolv.conf(5)). The first of these names that exists decides, for both families. Weir
-// does not use the system's other sources (nsswitch: mDNS, LDAP).
+// few dots (resolv.conf(5)). The first of these names that exists decides, for both families. A
+// failure of the servers ends the search, because the name may exist. Weir does not use the
+// system's other sources (nsswitch: mDNS, LDAP).
 #pragma once
 
 #include <array>

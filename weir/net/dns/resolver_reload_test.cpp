@@ -308,5 +308,24 @@ TEST_F(ResolvConfInUse, IsOverriddenByTheOptions) {
   });
 }
 
+TEST_F(ResolvConfInUse, OptionsOverrideItsSearchDomainsAndDots) {
+  put_conf("nameserver 127.0.0.1\nsearch sub.example\noptions ndots:1\n");
+  server_.rules["a.b.sub.example"] = at("192.0.2.1");
+  serve_on_53([&]() -> Task<> {
+    ResolverOptions options = of_file();
+    options.search.emplace();
+    Resolver without_search(options);
+    const auto absent = co_await without_search.resolve("a", Family::ipv4);
+    EXPECT_EQ(error_of(absent), ResolveError::not_found);
+    EXPECT_EQ(server_.asked, std::vector<std::string>{"a A"});
+    server_.asked.clear();
+    options.search.reset();
+    options.ndots = 2;
+    Resolver with_dots(options);
+    EXPECT_EQ((co_await with_dots.resolve("a.b", Family::ipv4)).value(), ips("192.0.2.1"));
+    EXPECT_EQ(server_.asked, std::vector<std::string>{"a.b.sub.example A"});
+  });
+}
+
 }  // namespace
 }  // namespace weir::dns

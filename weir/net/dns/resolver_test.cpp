@@ -225,6 +225,37 @@ TEST_P(ResolverTest, TriesSearchDomainsInOrder) {
   });
 }
 
+TEST_P(ResolverTest, TriesANameWithEnoughDotsAsItIsAndThenTheSearchDomains) {
+  server_.rules["www.one.b.example"] = at("192.0.2.1");
+  serve([&]() -> Task<> {
+    ResolverOptions options = server_options();
+    options.search = std::vector<std::string>{"a.example", "b.example"};
+    Resolver resolver(options);
+    EXPECT_EQ((co_await resolver.resolve("www.one", Family::ipv4)).value(), ips("192.0.2.1"));
+    EXPECT_EQ(server_.asked, (std::vector<std::string>{"www.one A", "www.one.a.example A",
+                                                       "www.one.b.example A"}));
+    server_.asked.clear();
+    const auto absent = co_await resolver.resolve("www.two", Family::ipv4);
+    EXPECT_EQ(error_of(absent), ResolveError::not_found);
+    EXPECT_EQ(server_.asked, (std::vector<std::string>{"www.two A", "www.two.a.example A",
+                                                       "www.two.b.example A"}));
+  });
+}
+
+// The name may exist, and a later name may belong to another host.
+TEST_P(ResolverTest, FailureOfTheServersEndsTheSearch) {
+  server_.rules["one.a.example"].code = 2;
+  server_.rules["one.b.example"] = at("192.0.2.1");
+  serve([&]() -> Task<> {
+    ResolverOptions options = server_options();
+    options.search = std::vector<std::string>{"a.example", "b.example"};
+    Resolver resolver(options);
+    const auto failed = co_await resolver.resolve("one", Family::ipv4);
+    EXPECT_EQ(error_of(failed), ResolveError::server_failed);
+    EXPECT_EQ(server_.asked, std::vector<std::string>{"one.a.example A"});
+  });
+}
+
 TEST_P(ResolverTest, AddressesAndLocalhostNeedNoServer) {
   serve([&]() -> Task<> {
     Resolver resolver(server_options());
