@@ -90,7 +90,9 @@ struct ResolvConf {
 
 /// The content of the hosts file and of resolv.conf. It reads them as weir/net/files.hpp does, on a
 /// thread of the pool or through io_uring, and never blocks the loop. A missing file, or one longer
-/// than 16 MiB, counts as empty. If a file cannot be read, its previous content stays.
+/// than 16 MiB, counts as empty. If a file cannot be read, its previous content stays. File systems
+/// have coarse clocks. The next check therefore reads a file again that was modified less than two
+/// seconds before it was read.
 /// Threads: its loop's.
 class SystemDnsConfig {
  public:
