@@ -58,6 +58,54 @@ TEST_F(PendingOperationsDeathTest, StreamHasOneReadAndOneWrite) {
   EXPECT_DEATH(write_twice(), "pending\\(\\) == nullptr");
 }
 
+TEST_F(PendingOperationsDeathTest, StreamIsNotDestroyedOrMovedDuringAnOperation) {
+  const auto end_during = [this](bool moves, bool writes) {
+    const std::string text(1 << 20, 'x');
+    const auto body = [&](Scope& scope) -> Task<> {
+      Pair pair = co_await connect_pair();
+      std::optional<tcp::Stream> stream(std::move(pair.client));
+      if (writes) {
+        scope.spawn(wait_for(stream->write(text)));
+      } else {
+        scope.spawn(wait_for(stream->read()));
+      }
+      if (moves) {
+        const tcp::Stream other = std::move(*stream);
+      } else {
+        stream.reset();
+      }
+    };
+    static_cast<void>(run_made([&] { return with_scope(body); }));
+  };
+  for (const bool writes : {false, true}) {
+    EXPECT_DEATH(end_during(false, writes), "Assertion");  // of the backend
+    EXPECT_DEATH(end_during(true, writes), "other.reading_ == nullptr && other.writing_ == ");
+  }
+}
+
+TEST_F(PendingOperationsDeathTest, ListenerAndUdpSocketAreNotDestroyedDuringAnOperation) {
+  const auto end_accept = [this] {
+    const auto body = [](Scope& scope) -> Task<> {
+      tcp::Listener made = co_await listen_locally();
+      std::optional<tcp::Listener> listener(std::move(made));
+      scope.spawn(wait_for(listener->accept()));
+      listener.reset();
+    };
+    static_cast<void>(run_made([&] { return with_scope(body); }));
+  };
+  EXPECT_DEATH(end_accept(), "accepting_ == nullptr");
+  const auto end_receive = [this] {
+    const auto body = [](Scope& scope) -> Task<> {
+      auto bound = co_await udp::bind(Endpoint::loopback(0));
+      std::optional<udp::Socket> socket(std::move(bound.value()));
+      scope.spawn(wait_for(socket->receive()));
+      socket.reset();
+    };
+    static_cast<void>(run_made([&] { return with_scope(body); }));
+  };
+  EXPECT_DEATH(end_receive(), "receiving_ == nullptr && sending_ == nullptr");
+}
+
 TEST_F(PendingOperationsDeathTest, UdpSocketHasOneReceive) {
   const auto receive_twice = [this] {
     const auto body = [](Scope& scope) -> Task<> {

@@ -1,5 +1,5 @@
-// Tests of sockets that the backend refuses to register. The caller gets the error, and nothing
-// stays open.
+// Tests of sockets that the backend refuses to register or the platform to configure. The caller
+// gets the error, and nothing stays open.
 
 #include <gtest/gtest.h>
 
@@ -34,6 +34,12 @@ class WrongSocketPlatform final : public MemoryPlatform {
   Result<Descriptor> share(int listener) override {
     return wrong && ++shared > right_ones ? any_datagrams() : MemoryPlatform::share(listener);
   }
+  Result<> configure(int descriptor, const StreamOptions& options) override {
+    if (++configured > configured_max) return fail(system_error(ENOBUFS));
+    return MemoryPlatform::configure(descriptor, options);
+  }
+  int configured = 0;
+  int configured_max = 1000;  ///< number of calls of configure() that succeed
   bool wrong = false;
   int shared = 0;
   int right_ones = 0;  ///< number of calls of share() that succeed
@@ -66,6 +72,15 @@ TEST_F(RefusedSocketTest, ConnectFails) {
   EXPECT_EQ(platform_.open_descriptors(), 0U);
 }
 
+TEST_F(RefusedSocketTest, StreamThatCannotBeConfiguredIsNotConnected) {
+  const Descriptor listener = platform_.listen(Endpoint::loopback(80), {}).value();
+  platform_.configured_max = 0;
+  const auto connected = run(tcp::connect(Endpoint::loopback(80)));
+  ASSERT_FALSE(connected);
+  EXPECT_EQ(connected.error(), system_error(ENOBUFS));
+  EXPECT_EQ(platform_.open_descriptors(), 1U) << "the listener";
+}
+
 TEST_F(RefusedSocketTest, UdpSocketsAreNotOpened) {
   platform_.wrong = true;
   const auto bound = run(udp::bind(Endpoint::loopback(0)));
@@ -84,8 +99,13 @@ TEST_F(RefusedSocketTest, ListenFails) {
   EXPECT_EQ(listener.error(), system_error(EBADF));
 }
 
-TEST_F(RefusedSocketTest, ListenFailsIfOneOfSeveralSocketsIsRefused) {
-  for (int right_ones = 0; right_ones < 3; ++right_ones) {
+/// The cause that ends tcp::listen().
+enum class Cause { refusal, configuration };
+
+TEST_F(RefusedSocketTest, ListenFailsIfOneOfSeveralSocketsIsRefusedOrCannotBeConfigured) {
+  for (int run_number = 0; run_number < 6; ++run_number) {
+    const int right_ones = run_number / 2;
+    const Cause cause = run_number % 2 == 0 ? Cause::refusal : Cause::configuration;
     loop_ = Loop::make(platform_, {}).value();
     std::vector<std::shared_ptr<SharedListener>> sockets;
     Endpoint address = Endpoint::loopback(0);
@@ -95,13 +115,14 @@ TEST_F(RefusedSocketTest, ListenFailsIfOneOfSeveralSocketsIsRefused) {
       sockets.push_back(std::make_shared<SharedListener>(platform_, std::move(socket), address));
     }
     loop_->group().inherit(std::move(sockets));
-    platform_.shared = 0;
+    platform_.shared = platform_.configured = 0;
     platform_.right_ones = right_ones;
-    platform_.wrong = true;
+    platform_.wrong = cause == Cause::refusal;
+    platform_.configured_max = cause == Cause::configuration ? right_ones : 1000;
     {
       const auto listener = run(tcp::listen(address));
-      ASSERT_FALSE(listener) << right_ones;
-      EXPECT_EQ(listener.error(), system_error(EBADF));
+      ASSERT_FALSE(listener) << run_number;
+      EXPECT_EQ(listener.error(), system_error(cause == Cause::refusal ? EBADF : ENOBUFS));
     }
     platform_.wrong = false;
     loop_.reset();

@@ -17,7 +17,7 @@ INSTANTIATE_TEST_SUITE_P(On, TcpTest, every_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST_P(TcpTest, ConnectIsRefusedWithoutAListener) {
-  const auto talk = []() -> Task<> {
+  const auto talk = [this]() -> Task<> {
     Endpoint address;
     {
       const tcp::Listener listener = co_await listen_locally();
@@ -27,6 +27,7 @@ TEST_P(TcpTest, ConnectIsRefusedWithoutAListener) {
     EXPECT_EQ(stream.error(), std::errc::connection_refused);
     const auto nowhere = co_await tcp::connect(Endpoint());
     EXPECT_FALSE(nowhere);
+    EXPECT_EQ(loop_->counters().connections.value(), 0U);
   };
   run(talk());
 }
