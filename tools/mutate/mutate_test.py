@@ -50,9 +50,11 @@ class TreeTest(Sandbox):
         self.use_ninja('[ "$NINJA_STATUS" = "[%f/%t] " ] || exit 1\n'
                        "echo '[3/7] Building a.o'; echo 'a warning'; echo '[7/7] Linking'\n")
         told = []
-        threads = threading.active_count()
+        threads = set(threading.enumerate())
         self.assertEqual(self.tree.compile(["all"], told.append), set())
-        self.assertEqual(threading.active_count(), threads)
+        for thread in set(threading.enumerate()) - threads:
+            thread.join(10)
+            self.assertFalse(thread.is_alive())
         self.assertEqual(told, ["[3/7] building", "[7/7] building"])
 
     def test_the_errors_of_a_build_have_the_places_of_their_notes(self):

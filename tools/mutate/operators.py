@@ -111,7 +111,7 @@ class Finder:
         before = self._code(begin, end)
         if before == after or not before:
             return
-        line = self._bytes.count(b"\n", 0, begin) + 1
+        line = self._bytes[:begin].count(b"\n") + 1
         mutant = Mutant(self._path, begin, end, line, operator, before, after, template)
         self._mutants.setdefault((begin, end, after), mutant)
 
@@ -262,8 +262,7 @@ class Finder:
         target = cursor.referenced
         if target is None:
             return
-        if cursor.spelling.startswith("memory_order_") or (
-                "memory_order" in cursor.type.spelling and target.kind != Kind.PARM_DECL):
+        if "memory_order" in cursor.type.spelling and target.kind != Kind.PARM_DECL:
             self._add_expression("memory order", cursor, "std::memory_order_relaxed")
         elif target.kind == Kind.ENUM_CONSTANT_DECL:
             names = [each.spelling for each in target.semantic_parent.get_children()
@@ -340,8 +339,7 @@ def escaped(code):
 
 def is_overloaded(call):
     """Returns true for the call of a binary operator of a class, written as an operator."""
-    if call.kind != Kind.CALL_EXPR or call.spelling not in (
-            "operator<=>", *(f"operator{each}" for each in OVERLOADED)):
+    if call.spelling not in ("operator<=>", *(f"operator{each}" for each in OVERLOADED)):
         return False
     children = list(call.get_children())
     return len(children) == 3 and children[1].spelling == call.spelling
@@ -421,8 +419,7 @@ def leaves(body):
 def is_release(statement):
     """True for a statement whose outermost call ends the use of a resource."""
     statement = without_conversions(statement)
-    return statement.kind == Kind.CXX_DELETE_EXPR or (
-        statement.kind == Kind.CALL_EXPR and statement.spelling in RELEASES)
+    return statement.kind == Kind.CXX_DELETE_EXPR or statement.spelling in RELEASES
 
 
 def is_droppable(cursor):

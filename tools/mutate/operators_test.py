@@ -112,6 +112,12 @@ class OperatorsTest(Sandbox):
         self.assertEqual([before for before, _ in self.changes(code, "negation")],
                          ["operator==(a, b)"])
 
+    def test_other_operators_of_classes_are_negated(self):
+        code = ("struct E { bool operator&(E) const; bool operator-() const; };\n"
+                "int f(E a, E b) { if (a & b) return 1; if (-a) return 2; return 3; }\n")
+        self.assertEqual([before for before, _ in self.changes(code, "negation")],
+                         ["a & b", "-a"])
+
     def test_sums_of_classes_change(self):
         code = ("#include <chrono>\nusing T = std::chrono::nanoseconds;\n"
                 "T f(T a, T b) { return a + b; }\n")
@@ -140,6 +146,11 @@ class OperatorsTest(Sandbox):
                 "  return n;\n}\n")
         self.assertEqual([before for before, _ in self.changes(code, "dropped statement")],
                          ["++n;", "g();", "n = 4;", "break;"])
+
+    def test_only_expressions_change_places(self):
+        code = ("void g();\nint f(int n) {\n  if (n > 1) { g(); }\n  n = 2;\n"
+                "  if (n > 3) { g(); }\n  int m = n;\n  n = 4;\n  return m + n;\n}\n")
+        self.assertEqual(self.changes(code, "order"), [])
 
     def test_neighbours_change_places(self):
         code = "void g();\nvoid h();\nvoid f() { g(); h(); }\n"
@@ -231,6 +242,28 @@ class OperatorsTest(Sandbox):
         self.assertEqual([before for before, _ in self.changes(code, "dropped statement")],
                          ["n = 3;"])
 
+    def test_statements_next_to_a_macro_have_mutants(self):
+        code = ("#define SET(x) x = 1;\nvoid f(int& n) { SET(n)n = 3;SET(n) n = 4; }\n"
+                "void g(int& n) { SET(n) n = 5; }\n")
+        self.assertEqual([before for before, _ in self.changes(code, "dropped statement")],
+                         ["n = 3;", "n = 4;", "n = 5;"])
+        self.assertEqual(self.changes(code, "order"), [])
+
+    def test_macros_of_included_files_hide_no_code(self):
+        (self.folder / "other.hpp").write_text(
+            f"#define NAME b\n{'inline int g(int NAME)':60} {{ return b; }}\n")
+        code = '#include "other.hpp"\nint f(int a, int b, int c) {\n  return a + b + c + 7; }\n'
+        self.assertEqual(len(self.mutants(code)), 4)
+
+    def test_the_first_line_may_be_empty(self):
+        self.assertEqual(self.mutants("\nint f() { return 7; }\n")[0].line, 2)
+
+    def test_names_that_a_template_does_not_know_are_no_enumerators(self):
+        code = ("template <class T> int f(T t) { return T::size + add(t); }\n"
+                "template <class T> int g() { return T::size * 7; }\n")
+        self.assertEqual([(each.operator, each.before) for each in self.mutants(code)],
+                         [("arithmetic", "T::size + add(t)"), ("constant", "7")])
+
     def test_code_of_included_files_has_no_mutants(self):
         (self.folder / "other.hpp").write_text("inline bool g(int a) { return a < 1; }\n")
         found = self.mutants('#include "other.hpp"\n'
@@ -305,6 +338,13 @@ class OperatorsTest(Sandbox):
                 "  return a.load(std::memory_order_acquire);\n}\n")
         self.assertEqual(self.changes(code, "memory order"),
                          [("std::memory_order_acquire", "std::memory_order_relaxed")])
+
+    def test_a_memory_order_that_the_caller_chooses_stays(self):
+        code = ("#include <atomic>\nextern const std::memory_order strong;\n"
+                "int f(std::atomic<int>& a, std::memory_order order) {\n"
+                "  return a.load(strong) * a.load(order);\n}\n")
+        self.assertEqual(self.changes(code, "memory order"),
+                         [("strong", "std::memory_order_relaxed")])
 
     def test_locks_are_omitted(self):
         code = ("#include <mutex>\nvoid f(std::mutex& m) {\n"
