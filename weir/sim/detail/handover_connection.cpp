@@ -58,12 +58,15 @@ HandoverConnection::ReceiveResult SimHandoverConnection::receive(Instant until) 
 }
 
 /// Returns `invalid`, as with packets, if a descriptor of the message has no room. The message is
-/// lost then.
+/// lost then, and all its sockets are closed.
 HandoverConnection::ReceiveResult SimHandoverConnection::open(SimPipe::Message queued) {
   sockets_.clear();
   for (std::shared_ptr<MemoryEndpoint>& each : queued.sockets) {
     const auto number = endpoint_.host().descriptors().add(std::move(each));
-    if (!number) return ReceiveResult::invalid;
+    if (!number) {
+      sockets_.clear();
+      return ReceiveResult::invalid;
+    }
     sockets_.emplace_back(endpoint_.host(), *number);
   }
   message_ = std::move(queued.message);

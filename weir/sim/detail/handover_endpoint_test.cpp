@@ -288,16 +288,20 @@ TEST_F(SimEndpoints, AMessageWithoutRoomForItsSocketsIsInvalid) {
     EXPECT_EQ(endpoint.connect_or_listen().value(), nullptr);
     const auto newer = endpoint.accept_newer();
     HandoverMessage offer{.kind = Kind::offer};
-    offer.sockets = {{.address = "a"}};
-    const std::array numbers = {endpoint.socket().value()};
-    EXPECT_TRUE(newer->send(offer, numbers));
+    offer.sockets = {{.address = "a"}, {.address = "b"}};
+    const std::array numbers = {endpoint.socket().value(), endpoint.socket().value()};
+    for (int message = 0; message < 2; ++message) EXPECT_TRUE(newer->send(offer, numbers));
     EXPECT_TRUE(newer->send(text_message("next")));
     EXPECT_FALSE(endpoint.wait(after(begun_, 20s)));
   });
   start(two_, [&](SimHandoverEndpoint& endpoint) {
     const auto older = endpoint.connect_or_listen().value();
-    two_.set_descriptors_max(0);
-    EXPECT_EQ(receive(*older), Received::invalid);
+    for (const std::size_t room : {0U, 1U}) {
+      two_.set_descriptors_max(room);
+      EXPECT_EQ(receive(*older), Received::invalid);
+      EXPECT_EQ(two_.open_descriptors(), 0U) << "with room for " << room;
+      EXPECT_TRUE(older->take_sockets().empty());
+    }
     EXPECT_EQ(receive(*older), Received::message);
     EXPECT_EQ(older->message().text, "next");
     EXPECT_EQ(two_.open_descriptors(), 0U);
@@ -516,6 +520,19 @@ TEST(SimPipeTest, CarriesMessagesUntilASideLeaves) {
   EXPECT_TRUE(pipe.ended(Side::newer));
   EXPECT_FALSE(pipe.send(Side::newer, {text_message("d")}));
   EXPECT_FALSE(pipe.send(Side::older, {text_message("e")}));
+}
+
+TEST(SimPipeTest, ASideThatLeavesClosesTheSocketsOfItsMessages) {
+  using Side = SimPipe::Side;
+  SimPipe pipe;
+  auto socket = std::make_shared<SimRendezvous>();
+  const std::weak_ptr<SimRendezvous> watched = socket;
+  EXPECT_TRUE(pipe.send(Side::newer, {text_message("a"), {std::move(socket)}}));
+  EXPECT_FALSE(watched.expired()) << "the message holds it";
+  pipe.leave(Side::newer);
+  EXPECT_FALSE(watched.expired()) << "the message may still be received";
+  pipe.leave(Side::older);
+  EXPECT_TRUE(watched.expired());
 }
 
 TEST(SimPipeTest, EndsForASideThatDoesNotReceive) {
