@@ -437,6 +437,44 @@ TEST(HttpTrafficPlans, SomeClientsHalfCloseImmediatelyAndOthersAfterAPause) {
   EXPECT_GT(half_closes - immediate, half_closes / 10);
 }
 
+TEST(HttpTrafficPlans, ACancelledClientClosesItsConnections) {
+  std::vector<Duration> pauses;
+  World world({.seed = 5, .jitter = no_jitter});
+  Host& server = world.host("server");
+  Host& client = world.host("client");
+  server.start_service([&](Platform& host) {
+    return Runtime(host, quiet()).run_on_each_core(serve_silently, std::ref(pauses));
+  });
+  HttpTraffic traffic({.server = server.address(80), .connections = 20});
+  const Instant start = world.now();
+  client.start([&traffic](Platform& host) {
+    const auto run_for_a_minute = [&traffic](Scope& scope) -> Task<> {
+      co_await traffic.run(scope);
+      static_cast<void>(co_await sleep(1min));
+      scope.cancel();
+    };
+    return Runtime(host, quiet()).run_on_each_core([&run_for_a_minute](Scope&) -> Task<> {
+      static_cast<void>(co_await with_scope(OnFailure::isolate, run_for_a_minute));
+    });
+  });
+  world.schedule(59s, [&] { EXPECT_GT(client.connections().size(), 10U); });
+  const WorldReport report = world.run_until_done(2h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(traffic.answered(), 0U);
+  std::size_t cancelled = 0;
+  static_cast<void>(traffic.find_violation([&](const HttpConnection& connection) {
+    // This server closes after a half-close.
+    if (connection.close_mode == Mode::half_close) return HttpTolerance::early_close;
+    ++cancelled;
+    EXPECT_FALSE(connection.timed_out);
+    EXPECT_EQ(connection.read_error, Errc::cancelled);
+    EXPECT_EQ(connection.ended_at - start, 1min);
+    return HttpTolerance::early_close;
+  }));
+  EXPECT_GT(cancelled, 10U);
+  EXPECT_LE(cancelled, 20U);
+}
+
 TEST(HttpTrafficPlans, HaveDocumentedDefaults) {
   const HttpTrafficOptions options;
   EXPECT_EQ(options.connections, 6U);
