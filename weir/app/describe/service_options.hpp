@@ -52,9 +52,9 @@ class Properties {
 
 namespace inject {
 
-/// A filter function. The address of this object is the filter's identity.
+/// A filter function, which never throws. The address of this object is the filter's identity.
 struct Filter {
-  bool (*accepts)(const Properties&);
+  bool (*accepts)(const Properties&) noexcept;
 };
 
 namespace detail {
@@ -68,12 +68,16 @@ template <class F, class Value>
 Value property_of(bool (F::*)(Value) const noexcept);
 
 template <class F>
-bool accepts(const Properties& properties) {
-  if constexpr (requires { static_cast<bool>(F()(properties)); }) {
-    return F()(properties);
-  } else {
-    const auto* const value = properties.get<decltype(property_of(&F::operator()))>();
-    return value != nullptr && F()(*value);
+bool accepts(const Properties& properties) noexcept {
+  try {
+    if constexpr (requires { static_cast<bool>(F()(properties)); }) {
+      return F()(properties);
+    } else {
+      const auto* const value = properties.get<decltype(property_of(&F::operator()))>();
+      return value != nullptr && F()(*value);
+    }
+  } catch (...) {
+    return false;  // an exception would leave a change of the services half done
   }
 }
 }  // namespace detail

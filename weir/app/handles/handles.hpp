@@ -56,7 +56,8 @@ class Requester {
 /// A parameter that requires a T whose properties `Filter` accepts. It gets the service that was
 /// registered first, among those that are accepted and visible on its core. A filter is a class
 /// with `bool operator()(const P&) const` for some property P, or for `const Properties&`. A
-/// service without a P is not accepted. T is const for a shared service.
+/// service without a P is not accepted, and a service is not accepted if the filter throws. T is
+/// const for a shared service.
 /// Lifetime: that of the requiring service; the object stays valid as long.
 template <class T, class Filter>
 class Where {

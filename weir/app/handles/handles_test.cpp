@@ -142,6 +142,43 @@ TEST_F(ProvidersTest, AnotherAcceptedServiceReplacesARemovedOne) {
   stop();
 }
 
+/// A filter that throws for services in Asia.
+struct Fragile {
+  bool operator()(Region region) const {
+    if (region == Region::asia) throw std::runtime_error("too far");
+    return true;
+  }
+};
+
+TEST_F(ProvidersTest, AServiceIsNotAcceptedIfTheFilterThrows) {
+  store("a", {Region::asia});
+  struct Last {};
+  std::string chosen;
+  std::size_t count = 0;
+  app_.per_core([&](inject::Where<Store, Fragile> one, inject::All<Store, Fragile> all) {
+    chosen = one->name_;
+    count = all.size();
+    all.on_change([&count, all] { count = all.size(); });
+    return Last();
+  });
+  EXPECT_EQ(start().error(), Errc::bad_configuration);
+  ASSERT_EQ(app_.errors().size(), 1U);
+  EXPECT_NE(app_.errors().front().find("its filter accepts no service"), std::string::npos);
+  store("b", {Region::europe});
+  ASSERT_TRUE(start());
+  EXPECT_EQ(chosen, "b");
+  EXPECT_EQ(count, 1U);
+  const ServiceId c = store("c", {Region::asia});
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_TRUE(has_line("c made"));
+  EXPECT_EQ(count, 1U);
+  store("d", {Region::europe});
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_EQ(count, 2U);
+  ASSERT_TRUE(run(app_.remove(c)));
+  stop();
+}
+
 struct Watching {
   explicit Watching(inject::All<Store> all) {
     all.on_change([] { ADD_FAILURE() << "the second callback replaces this one"; });
