@@ -112,10 +112,15 @@ bool Graph::accepts(const DependencyKey& key, const Registration& registration) 
 void Graph::activate(Index index) {
   Registration& registration = registrations_[index];
   registration.active = true;
+  // A service that was withdrawn returns to its place in the order of registration.
+  const auto insert = [this, &registration, index](std::vector<Index>& list) {
+    const auto serial_of = [this](Index each) { return registrations_[each].serial; };
+    list.insert(std::ranges::upper_bound(list, registration.serial, {}, serial_of), index);
+  };
   for (const Index type : descriptor_infos_[registration.descriptor_info].types) {
-    types_[type].registrations.push_back(index);
+    insert(types_[type].registrations);
     for (const Index each : types_[type].keys) {
-      if (accepts(keys_[each], registration)) keys_[each].registrations.push_back(index);
+      if (accepts(keys_[each], registration)) insert(keys_[each].registrations);
     }
   }
 }

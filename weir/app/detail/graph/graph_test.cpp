@@ -146,6 +146,33 @@ TEST_F(GraphTest, ARemovedProviderIsReplacedByTheOnlyOther) {
   EXPECT_EQ(graph_.instance(after).core, graph_.instance(instance).core);
   EXPECT_EQ(
       graph_.dynamic_providers_of(graph_.instance(instance).dependencies[1]).dependencies.size(),
+struct Any {
+  bool operator()(const Properties&) const { return true; }
+};
+struct FirstUser {
+  explicit FirstUser(Where<Base, Any>) {}
+};
+
+TEST_F(GraphTest, AServiceThatReturnsKeepsItsPlaceInTheOrderOfRegistration) {
+  const auto provider_of = [this](ServiceId user) {
+    const Index instance = *places_of(user).instances.begin();
+    const Index provider = graph_.instance(instance).dependencies[0].provider;
+    return graph_.instance(provider).registration_index;
+  };
+  const ServiceId before = add<FirstUser>();
+  const ServiceId second = add<Base>();
+  graph_.extend();
+  const Index first = provider_of(before);
+  EXPECT_NE(first, second.index());
+  graph_.withdraw(first);
+  EXPECT_EQ(provider_of(before), second.index());
+  graph_.extend_by(first);
+  EXPECT_EQ(provider_of(before), second.index()) << "a bound dependency keeps its provider";
+  const ServiceId after = add<FirstUser>();
+  graph_.extend();
+  EXPECT_EQ(provider_of(after), first);
+}
+
       1U);
 }
 
