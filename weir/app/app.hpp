@@ -202,7 +202,7 @@ class App {
   /// `co_await app.apply()` adds the services that were registered since the start. A service that
   /// lacks a provider waits for one.
   /// Errors: Errc::bad_configuration if a service does not fit (see errors()); none was added
-  /// then. Otherwise the error of the first service that failed.
+  /// then, and all of them are removed. Otherwise the error of the first service that failed.
   /// Cancel: the change continues.
   Task<Result<>> apply();
   /// `co_await app.replace(old, fresh)` replaces `old` by `fresh`, which was registered since the

@@ -1,6 +1,9 @@
 // Tests of a running app whose services are stopped, added and removed.
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/app/test/app_fixture.hpp"
@@ -342,6 +345,141 @@ TEST_F(AppChange, ARemovedServiceIsNotOfferedLaterServices) {
   EXPECT_EQ(std::exchange(lines_, {}), (Lines{"curious made"}));
   ASSERT_TRUE(run(app_.remove(plain)));
   EXPECT_EQ(lines_, (Lines{"needs plain gone"}));
+  stop();
+}
+
+TEST_F(AppChange, AStartedServiceMayWaitForOthers) {
+  const ServiceId store = app_.per_core<Store>();
+  const ServiceId cache = app_.per_core<Cache>();
+  start_all();
+  ASSERT_TRUE(run(app_.stop(store)));
+  ASSERT_TRUE(run(app_.stop(cache)));
+  lines_.clear();
+  ASSERT_TRUE(run(app_.start(cache)));
+  EXPECT_TRUE(lines_.empty());
+  EXPECT_EQ(app_.explain().services.back().waits_for,
+            Lines{std::string(inject::type<Store>.name) + " on core 0"});
+  ASSERT_TRUE(run(app_.start(store)));
+  EXPECT_EQ(lines_, (Lines{"store made", "cache made"}));
+  stop();
+}
+
+template <int N>
+struct FailsLater {
+  Duration length;
+  Errc error;
+  Task<Result<>> start() {
+    static_cast<void>(co_await sleep(length));
+    co_return fail(error);
+  }
+};
+
+TEST_F(AppChange, TheErrorIsThatOfTheFirstServiceThatFailed) {
+  start_all();
+  app_.per_core([] { return FailsLater<0>{2s, Errc::unsupported}; });
+  app_.per_core([] { return FailsLater<1>{1s, Errc::limit_reached}; });
+  app_.per_core([] { return FailsLater<2>{3s, Errc::not_found}; });
+  EXPECT_EQ(run(app_.apply()).error(), Errc::limit_reached);
+  const auto line = [](std::string_view name, Errc error) {
+    return std::string(name) + " on core 0 could not start: " + make_error_code(error).message();
+  };
+  EXPECT_EQ(app_.errors(), (Lines{line(inject::type<FailsLater<1>>.name, Errc::limit_reached),
+                                  line(inject::type<FailsLater<0>>.name, Errc::unsupported),
+                                  line(inject::type<FailsLater<2>>.name, Errc::not_found)}));
+  stop();
+}
+
+/// A service that cannot be added, because it takes a shared service as writable.
+struct Greedy : JournaledService {
+  explicit Greedy(Journal& journal) : JournaledService(journal, "greedy") {}
+};
+struct Own : JournaledService {
+  Own(const Journal& journal, inject::Requester) : JournaledService(journal, "own") {}
+};
+struct UsesOwn : JournaledService {
+  UsesOwn(const Journal& journal, Own&) : JournaledService(journal, "uses own") {}
+};
+
+TEST_F(AppChange, AFailedApplyLeavesWaitingServicesAsTheyWere) {
+  start_all();
+  app_.per_core<Cache>();
+  app_.per_core<UsesOwn>();
+  ASSERT_TRUE(run(app_.apply()));
+  const auto reasons = [this] {
+    Lines all;
+    for (const ServiceReport& each : app_.explain().services) {
+      all.insert(all.end(), each.waits_for.begin(), each.waits_for.end());
+    }
+    return all;
+  };
+  const Lines before = reasons();
+  EXPECT_EQ(before.size(), 2U);
+  for (int round = 0; round < 2; ++round) {
+    const ServiceId store = app_.per_core<Store>();
+    const ServiceId own = app_.per_core<Own>();
+    const ServiceId greedy = app_.per_core<Greedy>();
+    EXPECT_EQ(run(app_.apply()).error(), Errc::bad_configuration);
+    EXPECT_TRUE(lines_.empty());
+    for (const ServiceId each : {store, own, greedy}) EXPECT_FALSE(app_.contains(each));
+    EXPECT_EQ(reasons(), before);
+  }
+  const ServiceId own = app_.per_core<Own>();
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_EQ(std::exchange(lines_, {}), (Lines{"own made", "uses own made"}));
+  app_.per_core<Store>();
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_EQ(std::exchange(lines_, {}), (Lines{"store made", "cache made"}));
+  ASSERT_TRUE(run(app_.remove(own)));
+  EXPECT_EQ(lines_, (Lines{"uses own gone", "own gone"}));
+  stop();
+}
+
+TEST_F(AppChange, AServiceThatIsStoppedBeforeItIsAddedWaits) {
+  start_all();
+  const ServiceId other = app_.per_core<Other>();
+  ASSERT_TRUE(run(app_.start(other)));
+  EXPECT_TRUE(lines_.empty()) << "it takes part after apply()";
+  ASSERT_TRUE(run(app_.stop(other)));
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_TRUE(lines_.empty());
+  ASSERT_TRUE(run(app_.start(other)));
+  EXPECT_EQ(lines_, (Lines{"other made"}));
+  stop();
+}
+
+struct StopsItself : JournaledService {
+  StopsItself(const Journal& journal, App& app, Scope& scope, const ServiceId& id)
+      : JournaledService(journal, "service"), app_(app), scope_(scope), id_(id) {}
+  Task<Result<>> start() {
+    scope_.spawn(end());
+    co_return {};
+  }
+  Task<> stop() {
+    write("stopping");
+    co_return;
+  }
+  Task<> end() {
+    static_cast<void>(co_await sleep(1s));
+    const Result<> stopped = co_await app_.stop(id_);
+    write(stopped ? "is stopped" : stopped.error().message());
+  }
+  App& app_;
+  Scope& scope_;
+  const ServiceId& id_;
+};
+
+TEST_F(AppChange, ATaskOfAServiceMayStopThatService) {
+  ServiceId id;
+  id = app_.per_core([&id](const Journal& journal, App& app, Scope& scope) {
+    return std::make_unique<StopsItself>(journal, app, scope, id);
+  });
+  start_all();
+  platform_.advance(*loop_, 2s);
+  EXPECT_EQ(lines_,
+            (Lines{"service stopping", "service " + make_error_code(Errc::cancelled).message(),
+                   "service gone"}));
+  EXPECT_TRUE(app_.running());
+  EXPECT_TRUE(app_.contains(id));
   stop();
 }
 

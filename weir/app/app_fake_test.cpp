@@ -74,6 +74,28 @@ TEST_F(FakeTest, MayFollowTheRemovalOfAnotherService) {
   EXPECT_TRUE(app_.contains(fake));
 }
 
+struct OtherStore : Store {
+  int value() const override { return 3; }
+};
+
+TEST_F(FakeTest, ReplacesAServiceBetweenTwoRuns) {
+  const ServiceId real = app_.per_core<Postgres, Store>();
+  std::vector<int> seen;
+  struct Last {};
+  app_.per_core([&seen](const Store& store) {
+    seen.push_back(store.value());
+    return Last();
+  });
+  ASSERT_TRUE(start());
+  stop();
+  app_.fake<Store>([] { return OtherStore(); });
+  EXPECT_FALSE(app_.contains(real));
+  ASSERT_TRUE(start());
+  EXPECT_EQ(seen, (std::vector<int>{1, 3}));
+  EXPECT_EQ(app_.explain().services.size(), 3U) << "the journal, the fake and its dependant";
+  stop();
+}
+
 TEST_F(FakeTest, NeedsAServiceOfItsType) {
   const ServiceId other = app_.per_core<Other>();
   EXPECT_THROW(app_.fake<Store>([] { return FakeStore(); }), std::invalid_argument);
@@ -129,6 +151,30 @@ TEST(OnCore, OtherCoresCannotTakeTheService) {
       app.errors(),
       (std::vector<std::string>{needs + " requires " + std::string(inject::type<Other>.name) +
                                 ", which is on core 1, but " + needs + " is itself on core 0"}));
+}
+
+struct Numbered : Store {
+  explicit Numbered(int its_number) : number(its_number) {}
+  int value() const override { return number; }
+  int number;
+};
+
+TEST(OnCore, EachCoreTakesTheServiceOfItsOwn) {
+  App app;
+  std::vector<int> values(2);
+  struct Last {};
+  app.per_core([&values](Loop& loop, Store& store) {
+    values[loop.core()] = store.value();
+    return Last();
+  });
+  app.on_core<Store>(1, [] { return Numbered(8); });
+  app.on_core<Store>(0, [] { return Numbered(7); });
+  const auto body = [&]() -> Task<> {
+    EXPECT_TRUE(co_await app.start());
+    co_await app.stop();
+  };
+  run_on_two(body);
+  EXPECT_EQ(values, (std::vector<int>{7, 8}));
 }
 
 struct SeesStores {
@@ -248,6 +294,7 @@ TEST_F(OnCoreTest, TheCoreIsBelowTheNumberOfCores) {
   EXPECT_EQ(start().error(), Errc::bad_configuration);
   EXPECT_EQ(app_.errors().size(), 1U);
   EXPECT_TRUE(run(app_.remove(beyond)));
+  EXPECT_TRUE(app_.errors().empty()) << "they are those of the last change";
   EXPECT_TRUE(start());
   EXPECT_TRUE(app_.errors().empty()) << "they are those of the last start";
   stop();

@@ -167,6 +167,32 @@ TEST_F(AppRoutes, AStoppingServiceFinishesItsRequestsFirst) {
   EXPECT_EQ(responses_to(slow), "200 a");
 }
 
+struct Desk : JournaledService {
+  Desk(const Journal& journal, http::ServiceRoutes& routes) : JournaledService(journal, "desk") {
+    routes.get("/desk", [this]() -> Task<http::Response> {
+      static_cast<void>(co_await sleep(3s));
+      write("answers");
+      co_return http::text("desk");
+    });
+  }
+  Task<> stop() {
+    write("stopping");
+    co_return;
+  }
+};
+
+TEST_F(AppRoutes, RequestsEndBeforeTheStopOfTheirService) {
+  text("a");
+  const ServiceId desk = app_.per_core<Desk>();
+  ASSERT_TRUE(start());
+  MemoryPeer& slow = send_get("/desk");
+  platform_.advance(*loop_, 1s);
+  lines_.clear();
+  ASSERT_TRUE(run(app_.stop(desk)));
+  EXPECT_EQ(lines_, (Lines{"desk answers", "desk stopping", "desk gone"}));
+  EXPECT_EQ(responses_to(slow), "200 desk");
+}
+
 TEST_F(AppRoutes, TheServerStopsBeforeTheOtherServices) {
   text("a");
   ASSERT_TRUE(start());
@@ -287,6 +313,39 @@ TEST_F(AppRoutes, RequestsWaitForAnExclusiveReplacement) {
   EXPECT_EQ(run(app_.stop(a)).error(), Errc::not_found);
   ASSERT_TRUE(run(app_.stop(page_)));
   EXPECT_EQ(ask("/page"), "404") << "no replacement follows any more";
+}
+
+struct SlowText : Text {
+  explicit SlowText(const Journal& journal) : Text(journal, "slow") {}
+  Task<Result<>> start() {
+    static_cast<void>(co_await sleep(8s));
+    co_return {};
+  }
+};
+
+// The old service stops for 1 s, and the new one starts for 8 s. The wait_timeout is 5 s.
+TEST_F(AppRoutes, ARequestWaitsForAReplacementAtMostTheWaitTimeout) {
+  const ServiceId a = text("a");
+  ASSERT_TRUE(start());
+  const ServiceId slow =
+      app_.per_core<Text>([](const Journal& journal) { return SlowText(journal); },
+                          {.replace_policy = ReplacePolicy::exclusive});
+  MemoryPeer* early = nullptr;
+  MemoryPeer* late = nullptr;
+  const Instant begins = platform_.now();
+  platform_.at(begins + 500ms, [&] { early = &send_get("/page"); });
+  platform_.at(begins + 6s, [&] { late = &send_get("/page"); });
+  platform_.at(begins + 5400ms, [&] { EXPECT_EQ(early->received(), ""); });
+  platform_.at(begins + 5600ms, [&] {
+    const auto answers = sim::parse_http_responses(early->received());
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].status, 503);
+    EXPECT_EQ(answers[0].header("Retry-After"), "2");
+  });
+  ASSERT_TRUE(run(app_.replace(a, slow)));
+  EXPECT_EQ(platform_.now() - begins, 9s);
+  platform_.run_until_idle(*loop_);
+  EXPECT_EQ(responses_to(*late), "200 slow");
 }
 
 TEST_F(AppRoutes, TheOldServiceRunsAgainIfTheNewOneCannotStart) {

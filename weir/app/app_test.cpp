@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weir/app/test/app_fixture.hpp"
+#include "weir/task/combinators.hpp"
 
 namespace weir {
 namespace {
@@ -137,6 +138,10 @@ struct Endless : JournaledService {
     write("gave up");
     co_return slept;
   }
+  Task<> stop() {
+    write("stopping");
+    co_return;
+  }
 };
 
 TEST_F(AppTest, OneFailureCancelsOtherStarts) {
@@ -167,7 +172,7 @@ TEST_F(AppTest, AStartHasATimeout) {
   app_.per_core<Endless>({.start_timeout = 3s});
   EXPECT_EQ(start().error(), Errc::timed_out);
   EXPECT_EQ(elapsed(), 3s);
-  EXPECT_TRUE(has_line("endless gone"));
+  EXPECT_EQ(lines_, (std::vector<std::string>{"endless made", "endless gave up", "endless gone"}));
 }
 
 struct StopsNever : JournaledService {
@@ -475,6 +480,52 @@ TEST_F(AppTest, TasksOfAServiceThatCouldNotBeMadeEnd) {
   app_.per_core<FailsAfterSpawning>();
   EXPECT_FALSE(start());
   EXPECT_EQ(lines_, (std::vector<std::string>{"spawner made", "spawner gone", "work ended"}));
+}
+
+// Both calls of stop() wait for the services. The first one closes the run, and the second one
+// resumes after the next start() has begun.
+TEST_F(AppTest, TheSecondOfTwoStopsDoesNotEndALaterRun) {
+  app_.per_core<Store>();
+  ASSERT_TRUE(start());
+  const auto stop_and_start = [&]() -> Task<> {
+    co_await app_.stop();
+    EXPECT_FALSE(app_.running());
+    EXPECT_TRUE(co_await app_.start());
+  };
+  const auto stop_only = [&]() -> Task<> { co_await app_.stop(); };
+  const auto both = [&]() -> Task<> {
+    const auto results = co_await all(stop_and_start(), stop_only());
+    EXPECT_TRUE(results);
+  };
+  run(both());
+  EXPECT_TRUE(app_.running());
+  EXPECT_EQ(elapsed(), 3s) << "two starts and a stop";
+  EXPECT_EQ(std::ranges::count(lines_, "store made"), 2);
+  EXPECT_EQ(std::ranges::count(lines_, "store gone"), 1);
+  stop();
+  EXPECT_EQ(std::ranges::count(lines_, "store gone"), 2);
+}
+
+TEST_F(AppTest, AServiceThatStartsDespiteItsCancellationIsStopped) {
+  app_.per_core<Store>();
+  app_.per_core<Cache>();
+  const auto start_app = [&]() -> Task<> {
+    const Result<> started = co_await app_.start();
+    EXPECT_EQ(started.error(), Errc::cancelled);
+  };
+  const auto stop_later = [&]() -> Task<> {
+    EXPECT_TRUE(co_await sleep(400ms));
+    co_await app_.stop();
+  };
+  const auto both = [&]() -> Task<> {
+    const auto results = co_await all(start_app(), stop_later());
+    EXPECT_TRUE(results);
+  };
+  run(both());
+  EXPECT_EQ(lines_, (std::vector<std::string>{"store made", "store starting", "store started",
+                                              "store stopping", "store stopped", "store gone"}));
+  EXPECT_EQ(elapsed(), 1400ms) << "its stop() is not cancelled";
+  EXPECT_TRUE(app_.errors().empty());
 }
 
 }  // namespace

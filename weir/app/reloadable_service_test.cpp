@@ -166,6 +166,7 @@ TEST_F(ReloadableServiceTest, AnApplyThatAddsTheFreshServiceKeepsTheOldOne) {
   };
   EXPECT_TRUE(run(with_scope(all_at_once)));
   EXPECT_EQ(take_lines(), (Lines{"slow made", "cache of 2 made", "cache of 2 gone"}));
+  EXPECT_EQ(rejected_, Lines{path_ + ": cache: " + make_error_code(Errc::conflict).message()});
   EXPECT_EQ(reloadable_->current()->cache.entries, 1);
   put("[cache]\nentries = 3\n");
   EXPECT_EQ(reload(), ReloadResult::changed);
@@ -372,6 +373,37 @@ TEST_F(ReloadableServiceTest, AStartThatReturnsCancelledIsAFailure) {
   EXPECT_EQ(take_lines(), (Lines{"database cancelled made", "database cancelled gone"}));
   EXPECT_TRUE(run(app_.stop(database_->id())));
   EXPECT_EQ(take_lines(), (Lines{"web on a gone", "database a gone"}));
+  stop();
+}
+
+/// A dependant that only works with database a.
+template <int N>
+struct Picky {
+  explicit Picky(Database& below) : good(below.name == "a") {}
+  Task<Result<>> start() const {
+    if (!good) co_return fail(Errc::unsupported);
+    co_return {};
+  }
+  bool good;
+};
+
+TEST_F(ReloadableServiceTest, ARejectionHasTheErrorsOfAllServicesThatFailed) {
+  app_.per_core<Picky<0>>();
+  app_.per_core<Picky<1>>();
+  start_all();
+  put("database.name = 'b'\n");
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  const auto failure = [](std::string_view name) {
+    return std::string(name) +
+           " on core 0 could not start: " + make_error_code(Errc::unsupported).message();
+  };
+  const std::string one = failure(inject::type<Picky<0>>.name);
+  const std::string two = failure(inject::type<Picky<1>>.name);
+  const std::string prefix = path_ + ": database: ";
+  ASSERT_EQ(rejected_.size(), 1U);
+  EXPECT_TRUE(rejected_[0] == prefix + one + "; " + two ||
+              rejected_[0] == prefix + two + "; " + one)
+      << rejected_[0];
   stop();
 }
 
