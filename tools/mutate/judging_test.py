@@ -242,6 +242,7 @@ class JudgingTest(Sandbox):
         self.assertEqual([each for each in lines if "found by" in each], [
             "tools/sample: 1 mutants, seed 1: 0.00 found by the tests of the floor",
             "weir/base: 4 mutants, seed 1: 0.00 found by the tests of the floor"])
+        self.assertEqual(self.builds[0], ("asan", ["weir_base_test"]))
         self.assertIn("mutate: [1/1] tools/sample tested",
                       [each.args[0] for each in self.progress.call_args_list])
 

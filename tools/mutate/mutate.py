@@ -19,7 +19,6 @@ import itertools
 import json
 import math
 import multiprocessing
-import os
 import pathlib
 import random
 import re
@@ -128,7 +127,6 @@ class Digests:
         self._scripts = [each for each in paths if each.endswith(".py")]
         self._finder = finder
         self._paths = [each for each in paths if not each.endswith(".py")]
-        self._libraries = [each for each in self._paths if not rooms.is_test(each)]
         tool = pathlib.Path(__file__).parent
         self._tool = digest_of(tool, [each.name for each in tool.glob("*.py")
                                       if not rooms.is_test(each.name)])
@@ -147,10 +145,10 @@ class Digests:
 
     def _of_floor(self, room):
         if room.own not in self._of_room:
-            tests = [each for each in self._paths
-                     if rooms.is_test(each) and rooms.in_room(each, room.floor)]
-            digest = digest_of(self._root,
-                               self._scripts if room.scripts else self._libraries + tests)
+            paths = self._scripts if room.scripts else [
+                each for each in self._paths
+                if not rooms.is_test(each) or rooms.in_room(each, room.floor)]
+            digest = digest_of(self._root, paths)
             self._of_room[room.own] = f"{digest} {self._tool} {room.own}"
         return self._of_room[room.own]
 
@@ -161,7 +159,7 @@ class Session:
     def __init__(self, options, root, names):
         self._options = options
         self._root = root
-        self._jobs = len(os.sched_getaffinity(0))
+        self._jobs = multiprocessing.cpu_count()
         self._finder = FINDERS[options.by](options, root)
         self._tree = trees.Tree(root, root / "build" / "mutate" / "tree", self._jobs,
                                 self._finder.preset)

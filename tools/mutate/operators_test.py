@@ -187,11 +187,12 @@ class OperatorsTest(Sandbox):
         self.assertEqual(self.changes(code, "order"), [])
 
     def test_assignments_through_casts_and_in_templates_may_change_anything(self):
-        code = ("struct S { int a, b; };\nvoid f(S& s) { static_cast<int&>(s.a) = 1; s.b = s.a; }\n"
+        code = ("struct S { int a, b; };\nusing I = int;\n"
+                "void f(S& s) { static_cast<I&>(s.a) = 1; s.b = s.a; }\n"
                 "template <class T> void g(T& t, int a) { t.size = a; a = 2; }\n"
                 "template <class T> void h(T& t, int a) { t.add(a); t.add(3); }\n")
         self.assertEqual([before for before, _ in self.changes(code, "order")], [
-            "static_cast<int&>(s.a) = 1; s.b = s.a;", "t.size = a; a = 2;",
+            "static_cast<I&>(s.a) = 1; s.b = s.a;", "t.size = a; a = 2;",
             "t.add(a); t.add(3);"])
 
     def test_assignments_through_results_and_pointers_may_change_anything(self):

@@ -110,9 +110,10 @@ class Finder(ast.NodeVisitor):
     def visit_Call(self, node):
         if isinstance(node.func, ast.Name) and node.func.id in operators.EXTREMA:
             self._add("extremum", node.func, operators.EXTREMA[node.func.id])
-        for first, second in zip(node.args, node.args[1:]):
-            if type(first) is type(second) and isinstance(first, (ast.Name, ast.Attribute)):
-                self._add("arguments", node, self._swapped(node, first, second))
+        else:
+            for first, second in zip(node.args, node.args[1:]):
+                if type(first) is type(second) and isinstance(first, (ast.Name, ast.Attribute)):
+                    self._add("arguments", node, self._swapped(node, first, second))
         self.generic_visit(node)
 
     def _swapped(self, whole, first, second):
