@@ -407,6 +407,77 @@ TEST_F(RequesterTest, RequestersStopIfTheRegistrationIsStopped) {
   stop();
 }
 
+/// An instance made by request that starts only if it may.
+struct Moody : JournaledService {
+  Moody(const Journal& journal, std::string name, const bool& good)
+      : JournaledService(journal, std::move(name)), good_(good) {}
+  Task<Result<>> start() const {
+    if (!good_) co_return fail(Errc::limit_reached);
+    co_return {};
+  }
+  const bool& good_;
+};
+struct Every {
+  bool operator()(const Properties&) const { return true; }
+};
+struct UsesMoody : JournaledService {
+  UsesMoody(const Journal& journal, inject::Where<Moody, Every>)
+      : JournaledService(journal, "user") {}
+};
+
+class MoodyTest : public RequesterTest {
+ protected:
+  using Lines = std::vector<std::string>;
+  ServiceId moody(const std::string& name, const bool& good) {
+    return app_.per_core([name, &good](const Journal& journal, inject::Requester) {
+      return std::make_unique<Moody>(journal, name, good);
+    });
+  }
+  /// Adds a user whose first moody instance cannot start.
+  void fail_to_start() {
+    ASSERT_TRUE(start());
+    first_ = moody("first", good_);
+    user_ = app_.per_core<UsesMoody>();
+    EXPECT_EQ(run(app_.apply()).error(), Errc::limit_reached);
+    EXPECT_EQ(std::exchange(lines_, {}), (Lines{"first made", "first gone"}));
+  }
+  bool good_ = false;
+  ServiceId first_;
+  ServiceId user_;
+};
+
+TEST_F(MoodyTest, AFailedInstanceIsMadeAgainWithItsRequester) {
+  fail_to_start();
+  good_ = true;
+  ASSERT_TRUE(run(app_.stop(user_)));
+  EXPECT_TRUE(lines_.empty());
+  ASSERT_TRUE(run(app_.start(user_)));
+  EXPECT_EQ(lines_, (Lines{"first made", "user made"}));
+  for (const ServiceReport& each : app_.explain().services) EXPECT_EQ(each.failure, "");
+  stop();
+}
+
+TEST_F(MoodyTest, AFailedInstanceIsMadeAgainByAStartOfItsService) {
+  fail_to_start();
+  EXPECT_EQ(run(app_.start(first_)).error(), Errc::limit_reached);
+  EXPECT_EQ(std::exchange(lines_, {}), (Lines{"first made", "first gone"}));
+  good_ = true;
+  ASSERT_TRUE(run(app_.start(first_)));
+  EXPECT_EQ(lines_, (Lines{"first made", "user made"}));
+  stop();
+}
+
+TEST_F(MoodyTest, AFailedInstanceIsReplacedByOneOfAnotherService) {
+  const bool always = true;
+  fail_to_start();
+  moody("second", always);
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_TRUE(lines_.empty()) << "the first service is still there";
+  ASSERT_TRUE(run(app_.remove(first_)));
+  EXPECT_EQ(lines_, (Lines{"second made", "user made"}));
+  stop();
+}
+
 struct Below {};
 struct Named {
   std::string name;

@@ -360,6 +360,38 @@ TEST_F(RemoteTest, RunningCallsAreCancelledAfterTheStopTimeout) {
   run(body);
 }
 
+TEST_F(RemoteTest, AStoppingProviderWaitsForTheLastOfSeveralCalls) {
+  const ServiceId ledger = add_ledger(2, 0, {.stop_timeout = 60s});
+  const auto body = [&]() -> Task<> {
+    const Instant before = platform_.now();
+    const auto both = [&](Scope& scope) -> Task<> {
+      scope.spawn(call_that_ends_well());
+      static_cast<void>(co_await sleep(1s));
+      scope.spawn(call_that_ends_well());
+      static_cast<void>(co_await sleep(1s));
+      EXPECT_TRUE(co_await app_.stop(ledger));
+      EXPECT_EQ(platform_.now() - before, 11s);
+    };
+    EXPECT_TRUE(co_await with_scope(both));
+  };
+  run(body);
+}
+
+TEST_F(RemoteTest, AllRunningCallsAreCancelledAfterTheStopTimeout) {
+  const ServiceId ledger = add_ledger(2, 0, {.stop_timeout = 5s});
+  const auto body = [&]() -> Task<> {
+    const Instant before = platform_.now();
+    const auto all_calls = [&](Scope& scope) -> Task<> {
+      for (int calls = 0; calls < 3; ++calls) scope.spawn(call_that_is_cancelled());
+      static_cast<void>(co_await sleep(1s));
+      EXPECT_TRUE(co_await app_.stop(ledger));
+      EXPECT_EQ(platform_.now() - before, 6s);
+    };
+    EXPECT_TRUE(co_await with_scope(all_calls));
+  };
+  run(body);
+}
+
 TEST_F(RemoteTest, TheCallerMayCancel) {
   add_ledger(2);
   const auto body = [&]() -> Task<> {
@@ -401,6 +433,44 @@ TEST_F(RemoteTest, AReplacementGetsTheLaterCalls) {
     EXPECT_EQ((co_await call(1, &Ledger::total)).value(), 7);
   };
   run(body);
+}
+
+struct YenUser {
+  explicit YenUser(inject::Remote<Ledger, IsYen> of) : ledger(of) {}
+  inject::Remote<Ledger, IsYen> ledger;
+};
+
+TEST(RemoteFilter, SelectsTheFirstServiceThatIsPresent) {
+  MemoryPlatform platform({.cores = 3});
+  Runtime runtime(platform, quiet(3));
+  App app;
+  const YenUser* user = nullptr;
+  app.on_core(0, [&user](inject::Remote<Ledger, IsYen> of) {
+    auto made = std::make_unique<YenUser>(of);
+    user = made.get();
+    return made;
+  });
+  const auto add = [&app](unsigned core, int total, Currency currency) {
+    return app.on_core(core, [total](Loop& loop) { return std::make_unique<Ledger>(loop, total); },
+                       {.properties = {currency}});
+  };
+  add(1, 5, Currency::euro);
+  const ServiceId first = add(2, 100, Currency::yen);
+  const ServiceId second = add(1, 200, Currency::yen);
+  const auto body = [&](Scope& scope) -> Task<> {
+    if (scope.loop().core() != 0) co_return;
+    EXPECT_TRUE(co_await app.start());
+    EXPECT_TRUE(co_await app.stop(second));
+    EXPECT_EQ((co_await user->ledger.call(&Ledger::total)).value(), 100);
+    EXPECT_TRUE(co_await app.start(second));
+    EXPECT_EQ((co_await user->ledger.call(&Ledger::total)).value(), 100);
+    EXPECT_TRUE(co_await app.stop(first));
+    EXPECT_EQ((co_await user->ledger.call(&Ledger::total)).value(), 200);
+    EXPECT_TRUE(co_await app.stop(second));
+    EXPECT_EQ((co_await user->ledger.call(&Ledger::total)).error(), Errc::not_found);
+    co_await app.stop();
+  };
+  EXPECT_EQ(runtime.run_on_each_core(body), 0);
 }
 
 struct Ping;
@@ -488,6 +558,43 @@ TEST_F(RemoteProblems, APerCoreProviderIsAnError) {
   app_.per_core([](Loop& loop) { return std::make_unique<Ledger>(loop); });
   const std::string error = problem();
   EXPECT_NE(error.find("but that service is per core"), error.npos) << error;
+}
+
+TEST_F(RemoteProblems, AProviderThatCannotBeCalledIsNamed) {
+  const std::string takes = std::string(inject::type<Caller>.name) + " takes " +
+                            std::string(inject::type<Ledger>.name) + " as Remote, but ";
+  const auto errors_with = [this](const std::function<void(App&)>& add_provider) {
+    App app;
+    app.per_core<Caller>();
+    add_provider(app);
+    EXPECT_EQ(run(app.start()).error(), Errc::bad_configuration);
+    return app.errors();
+  };
+  using Errors = std::vector<std::string>;
+  EXPECT_EQ(errors_with([](App& app) {
+              app.shared([](Loop& loop) { return std::make_unique<Ledger>(loop); });
+            }),
+            Errors{takes + "that service is shared"});
+  EXPECT_EQ(errors_with([](App& app) {
+              app.on_core(
+                  0, [](Loop& loop, inject::Requester) { return std::make_unique<Ledger>(loop); });
+            }),
+            Errors{takes + "that service is created per requester"});
+  EXPECT_EQ(errors_with([](App& app) {
+              app.on_core(3, [](Loop& loop) { return std::make_unique<Ledger>(loop); });
+            }),
+            (Errors{std::string(inject::type<Ledger>.name) +
+                        " is registered on core 3, but the number of cores is 1",
+                    takes + "that service is on core 3"}));
+}
+
+TEST_F(RemoteProblems, AFilterThatAcceptsNoProviderIsNamed) {
+  app_.on_core(0, [](Loop& loop) { return std::make_unique<Ledger>(loop); },
+               {.properties = {Currency::euro}});
+  app_.per_core<YenCaller>();
+  EXPECT_EQ(problem(), std::string(inject::type<YenCaller>.name) + " takes " +
+                           std::string(inject::type<Ledger>.name) +
+                           " as Remote, but its filter accepts no service that provides it");
 }
 
 TEST_F(RemoteProblems, AFilterSelectsTheProvider) {

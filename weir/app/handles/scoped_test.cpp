@@ -239,6 +239,50 @@ TEST_F(ScopedTest, DifferentRootsHaveDifferentScopes) {
   stop();
 }
 
+struct Cache {};
+
+TEST_F(ScopedTest, AnInstanceTakesHandlesAndTheLoop) {
+  struct View {
+    Loop* loop;
+    App* app;
+    std::size_t caches;
+    bool cached;
+    inject::Lazy<Cache> lazy;
+  };
+  app_.scoped<Request>(
+      [](Loop& loop, App& app, inject::All<Cache> all, inject::Optional<Cache> one,
+         inject::Lazy<Cache> lazy) { return View{&loop, &app, all.size(), bool(one), lazy}; });
+  const ServiceId cache = app_.per_core<Cache>();
+  start_all();
+  const auto look = [&](std::size_t caches) {
+    Request request;
+    auto scope = web_->requests.open(request);
+    const auto view = scope.get<View>();
+    ASSERT_TRUE(view);
+    EXPECT_EQ(view->get().loop, loop_.get());
+    EXPECT_EQ(view->get().app, &app_);
+    EXPECT_EQ(view->get().caches, caches);
+    EXPECT_EQ(view->get().cached, caches != 0);
+  };
+  look(0);  // no service has requested the cache
+  const auto request_cache = [&]() -> Task<> {
+    Request request;
+    auto scope = web_->requests.open(request);
+    const auto view = scope.get<View>();
+    EXPECT_TRUE(view);
+    EXPECT_TRUE(co_await view->get().lazy.get());
+  };
+  run(request_cache());
+  look(1);
+  ASSERT_TRUE(run(app_.remove(cache)));
+  {
+    Request request;
+    auto scope = web_->requests.open(request);
+    EXPECT_EQ(scope.get<View>().error(), Errc::not_found) << "it has used the cache";
+  }
+  stop();
+}
+
 // --- changes of services -------------------------------------------------------------------------
 
 TEST_F(ScopedTest, DependenciesStopAfterTheScopesThatUseThem) {
