@@ -235,5 +235,45 @@ TEST_F(ProblemsTest, AnEndlessChainIsNamed) {
       {"endless chain of instances per requester: " + name<Config>() + " requires itself"});
 }
 
+struct Moon;
+struct Sun {
+  Sun(inject::Requester, Moon&) {}
+};
+struct Moon {
+  Moon(inject::Requester, Sun&) {}
+};
+struct Sky {
+  explicit Sky(Sun&) {}
+};
+
+TEST_F(ProblemsTest, AnEndlessChainThroughSeveralServicesIsNamed) {
+  app_.per_core<Sun>();
+  app_.per_core<Moon>();
+  app_.per_core<Sky>();
+  expect_exactly(
+      {"endless chain of instances per requester: " + name<Moon>() + " requires itself"});
+}
+
+struct OwnReader {
+  OwnReader(inject::Requester, const Config&) {}
+};
+struct UsesOwnReader {
+  explicit UsesOwnReader(const OwnReader&) {}
+};
+
+TEST_F(ProblemsTest, AnInstanceForOneRequesterIsAsSharedAsItsRequester) {
+  App app;
+  app.per_core<Config>();
+  app.shared<OwnReader>();
+  app.per_core<UsesOwnReader>();
+  EXPECT_TRUE(run(app.start()));
+  run(app.stop());
+  app_.per_core<Config>();
+  app_.shared<OwnReader>();
+  app_.shared<UsesOwnReader>();
+  expect_exactly({name<OwnReader>() + " requires " + name<Config>() + ", which is per core, but " +
+                  name<OwnReader>() + " is itself shared"});
+}
+
 }  // namespace
 }  // namespace weir

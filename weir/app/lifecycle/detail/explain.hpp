@@ -16,7 +16,7 @@ Explanation explain(const Graph& graph, const Lifecycle& lifecycle);
 std::string full_name_of(const Instance& instance);
 
 /// Returns "Database on core 1: could not start: Connection refused; required by Store on core 1;
-/// required by Web on core 1".
+/// required by Web on core 1". The text names at most 32 dependants.
 std::string failure_text(const Graph& graph, const Lifecycle::Failure& failure);
 
 }  // namespace weir::inject

@@ -2,6 +2,7 @@
 #include "weir/app/lifecycle/detail/explain.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -266,6 +267,34 @@ TEST(FailureText, NamesNoDependantsOfARemovedService) {
   EXPECT_EQ(inject::failure_text(graph, failure), "Store on core 0 could not start: no luck");
   graph.remove(plain.index());
   EXPECT_EQ(inject::failure_text(graph, failure), "Store on core 0 could not start: no luck");
+}
+
+/// A chain of services, in which each one requires the one before.
+template <std::size_t N>
+struct Link {
+  explicit Link(Link<N - 1>&) {}
+};
+template <>
+struct Link<0> {};
+
+TEST(FailureText, NamesAtMost32Dependants) {
+  const auto dependants_of_first = []<std::size_t... I>(std::index_sequence<I...>) {
+    inject::Graph graph;
+    std::vector<ServiceId> ids{graph.add(inject::constructor_registration<Link<I>>(),
+                                         Placement::per_core, 0, ServiceOptions())...};
+    graph.build(1, 0);
+    inject::Lifecycle::Failure failure{};
+    failure.instance = graph.slots(*graph.find(ids[0]))[0];
+    failure.service = ids[0];
+    const std::string text = inject::failure_text(graph, failure);
+    std::size_t found = 0;
+    for (auto at = text.find("required by"); at != text.npos; at = text.find("required by", at + 1))
+      ++found;
+    return found;
+  };
+  EXPECT_EQ(dependants_of_first(std::make_index_sequence<32>()), 31U);
+  EXPECT_EQ(dependants_of_first(std::make_index_sequence<33>()), 32U);
+  EXPECT_EQ(dependants_of_first(std::make_index_sequence<35>()), 32U);
 }
 
 struct NeedsFailing {
