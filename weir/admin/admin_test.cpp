@@ -121,6 +121,26 @@ TEST_F(AdminTest, ThePageReloadsEveryTwoSecondsByDefault) {
   stop();
 }
 
+TEST_F(AdminTest, ThePageReloadsAtTheGivenInterval) {
+  mount_admin(admin_, app_, {.refresh = 7s});
+  mount_admin(routes_, app_, {.refresh = Duration::zero()});
+  serve_http(app_, admin_, {.endpoint = inside_});
+  serve_http(app_, routes_, {.endpoint = os::Address::loopback(9091)});
+  ASSERT_TRUE(start());
+  const std::string page = ask("/weir/services").body;
+  EXPECT_NE(page.find("<meta http-equiv=\"refresh\" content=\"7\">"), page.npos);
+  {
+    MemoryPeer peer(platform_, os::Address::loopback(9091));
+    peer.send("GET /weir/services HTTP/1.1\r\nHost: a\r\n\r\n");
+    platform_.run_until_idle(*loop_);
+    const auto answers = sim::parse_http_responses(peer.received());
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].status, 200);
+    EXPECT_EQ(answers[0].body.find("http-equiv"), std::string::npos);
+  }
+  stop();
+}
+
 TEST_F(AdminTest, ARateIsThatOfTheLastSamples) {
   EventBus bus(1);
   mount_admin(admin_, app_, {.events = &bus});

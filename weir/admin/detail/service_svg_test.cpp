@@ -119,6 +119,14 @@ TEST(ServiceSvg, LongTextsAreCut) {
   expect_part(draw_services(all), "<title>A\nfailed\n" + std::string(590, 'x') + "…</title>");
 }
 
+TEST(ServiceSvg, ASummaryHasAtMost32Characters) {
+  Explanation all = on_cores(3);
+  all.services[2].state = ServiceState::stopping;
+  expect_part(draw_services(all), ">1 of 3 running, 1 failed, 1 sto…</text>");
+  all.services[2].state = ServiceState::running;
+  expect_part(draw_services(all), ">2 of 3 running, 1 failed</text>");
+}
+
 TEST(ServiceSvg, ATipHasTheReasonsOfAllInstances) {
   Explanation all = on_cores(3);
   all.services[1].failure = "no luck";
