@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <cstdio>
+#include <initializer_list>
+#include <limits>
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/block_pool.hpp"
@@ -23,11 +25,26 @@ constexpr std::uint64_t idle_bytes = 2 * 1024;
 constexpr std::uint64_t lent_buffers = 256;
 // Other memory of a core: its scopes, its listener, its server, and the lingering streams.
 constexpr std::uint64_t core_bytes = 64 * 1024;
+constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
+
+/// Returns the sum; the largest number if the sum does not fit.
+std::uint64_t sum(std::initializer_list<std::uint64_t> parts) noexcept {
+  std::uint64_t total = 0;
+  for (const std::uint64_t each : parts) {
+    if (__builtin_add_overflow(total, each, &total)) return unbounded;
+  }
+  return total;
+}
+/// Returns the product; the largest number if the product does not fit.
+std::uint64_t product(std::uint64_t left, std::uint64_t right) noexcept {
+  std::uint64_t result = 0;
+  return __builtin_mul_overflow(left, right, &result) ? unbounded : result;
+}
 
 /// Returns the size that BlockPool allocates for `bytes`: at most twice `bytes`, with a header.
 std::uint64_t block(std::uint64_t bytes) noexcept {
   constexpr std::uint64_t header = 16;
-  return header + (bytes > BlockPool::block_max ? bytes : std::bit_ceil(bytes));
+  return sum({header, bytes > BlockPool::block_max ? bytes : std::bit_ceil(bytes)});
 }
 std::uint64_t buffer(std::uint64_t bytes) noexcept {
   return block(std::max<std::uint64_t>(bytes, Buffer::default_capacity));
@@ -49,7 +66,7 @@ std::uint64_t input_bytes(std::uint64_t head) noexcept {
 
 /// Returns the bytes for a body that is collected; its buffer doubles in the same way.
 std::uint64_t body_bytes(std::uint64_t body) noexcept {
-  return body == 0 ? 0 : buffer(body) + buffer(2 * body);
+  return body == 0 ? 0 : sum({buffer(body), buffer(product(2, body))});
 }
 
 /// Returns the bytes for a growing line, the lines before it, and their copy.
@@ -85,9 +102,9 @@ MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options
   const std::uint64_t output = buffer(0);
   MemoryBound bound{};
   bound.idle_connection = idle_bytes;
-  bound.connection = idle_bytes + frames_bytes + block(sizeof(ActiveState)) + input_bytes(head) +
-                     body_bytes(body) + trailers_bytes(limits.chunks) + unread_bytes() + output +
-                     options.handler_bytes;
+  bound.connection = sum({idle_bytes, frames_bytes, block(sizeof(ActiveState)), input_bytes(head),
+                          body_bytes(body), trailers_bytes(limits.chunks), unread_bytes(), output,
+                          options.handler_bytes});
   // Rejected connections, each with the buffer of its response.
   constexpr std::uint64_t late = 2 * ServerState::rejections_max;
   bound.core =
@@ -95,10 +112,21 @@ MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options
   bound.cached_blocks = BlockPool::caches_free_blocks ? BlockPool::cached_bytes_max : 0;
   bound.cores = std::max(options.cores, 1U);
   // Each core checks before it opens a connection, so the other cores may each be one ahead.
-  bound.connections =
-      bound.cores - 1 +
-      (limits.connections_max != 0 ? limits.connections_max : options.connections_max);
+  bound.connections = sum({bound.cores - 1, limits.connections_max != 0 ? limits.connections_max
+                                                                        : options.connections_max});
   return bound;
+}
+
+std::uint64_t MemoryBound::in_use() const noexcept {
+  return sum({product(connections, connection), product(cores, core)});
+}
+
+std::uint64_t MemoryBound::idle() const noexcept {
+  return sum({product(connections, idle_connection), product(cores, core)});
+}
+
+std::uint64_t MemoryBound::total() const noexcept {
+  return sum({in_use(), product(cores, cached_blocks)});
 }
 
 std::string MemoryBound::to_text() const {

@@ -14,7 +14,8 @@ namespace weir::http {
 
 /// The minimum rate of a peer while the server waits for it. The peer's time budget starts with
 /// `grace`. Waiting spends the budget and bytes earn it back. The budget never exceeds
-/// `stall_max`, or `grace` if that is longer, however fast the peer was.
+/// `stall_max`, or `grace` if that is longer, however fast the peer was. A rate of 0 bytes per
+/// second counts as 1.
 struct MinimumRate {
   Duration grace;
   std::uint32_t bytes_per_second;
@@ -24,8 +25,8 @@ struct MinimumRate {
 /// The limits of a server. Each comment ends with the reaction to a peer beyond the limit: a
 /// status, a close of the connection, or both.
 struct Limits {
-  HeadLimits head = {};                              ///< size limits of a head; 414 and 431
-  ChunkLimits chunks = {};                           ///< limits of the chunked coding; 400
+  HeadLimits head = {};                              ///< size limits; 414, 431, 400 for empty lines
+  ChunkLimits chunks = {};                           ///< limits of chunks; 400, 431 for trailers
   Duration head_timeout = std::chrono::seconds(10);  ///< time for a whole head; 408 and close
   Duration idle_timeout = std::chrono::seconds(60);  ///< time between requests; close
   /// Time until the first byte of a connection, if it is shorter than idle_timeout; close.
@@ -40,7 +41,7 @@ struct Limits {
   /// began while the server drains, the connection closes instead.
   std::uint64_t unread_body_max = 64 * 1024;
   /// Time for which a closing connection still reads, so that a reset does not destroy its last
-  /// response.
+  /// response. Bytes that still arrive do not extend this time.
   Duration linger_timeout = std::chrono::seconds(1);
   /// Largest number of bytes that a closing connection still reads.
   std::uint64_t linger_bytes_max = 64 * 1024;
@@ -65,7 +66,8 @@ struct MemoryBoundOptions {
 
 /// Upper bounds, in bytes, of the memory of this process that a server's connections and cores
 /// hold. They exclude the kernel's socket buffers, which net.ipv4.tcp_mem bounds for all
-/// processes. They also exclude the memory that the program itself holds.
+/// processes. They also exclude the memory that the program itself holds. A bound that does not
+/// fit its type is the largest number of that type.
 struct MemoryBound {
   std::uint64_t idle_connection;  ///< a connection that waits for its next request
   std::uint64_t connection;       ///< a connection at the worst moment of the worst request
@@ -75,11 +77,11 @@ struct MemoryBound {
   unsigned cores;
 
   /// Returns the bound when all connections are at their worst moment at the same time.
-  std::uint64_t in_use() const noexcept { return connections * connection + cores * core; }
+  std::uint64_t in_use() const noexcept;
   /// Returns the bound when no connection has a request.
-  std::uint64_t idle() const noexcept { return connections * idle_connection + cores * core; }
+  std::uint64_t idle() const noexcept;
   /// Returns the bytes that the server adds to the size of its process in the long run.
-  std::uint64_t total() const noexcept { return in_use() + cores * cached_blocks; }
+  std::uint64_t total() const noexcept;
   /// Returns a line for people: "at most 305.1 MiB: 100 connections of 1.6 MiB (2.0 KiB while
   /// idle), ...".
   std::string to_text() const;

@@ -341,5 +341,66 @@ TEST(MemoryBoundText, ChoosesTheLargestUnit) {
   }
 }
 
+constexpr std::uint64_t largest = ~std::uint64_t{0};
+
+TEST(MemoryBoundParts, AreTheLargestNumberIfTheyDoNotFit) {
+  Limits limits = least_limits();
+  const std::uint64_t least = connection_bound(limits);
+  constexpr std::uint64_t quarter = largest / 4;
+  EXPECT_EQ(connection_bound(limits, quarter), least + 3 * quarter + 2 * block_header);
+  for (const std::uint64_t body :
+       {largest / 3, largest / 2, largest / 2 + 1, largest - block_header, largest - 1, largest}) {
+    EXPECT_EQ(connection_bound(limits, body), largest) << body;
+    limits.body_max = body;
+    EXPECT_EQ(connection_bound(limits), largest) << body;
+    limits.body_max = 0;
+  }
+  EXPECT_EQ(connection_bound(limits, 0, largest - least), largest);
+  EXPECT_EQ(connection_bound(limits, 0, largest - least - 1), largest - 1);
+  EXPECT_EQ(connection_bound(limits, 0, largest), largest);
+  constexpr std::size_t connections = ~std::size_t{0};
+  EXPECT_EQ(memory_bound({}, {.cores = 4, .connections_max = connections}).connections,
+            connections);
+  EXPECT_EQ(memory_bound({.connections_max = connections}, {.cores = 2}).connections, connections);
+}
+
+TEST(MemoryBoundParts, HoldForHeadsOfTheLargestLimits) {
+  Limits limits = least_limits();
+  constexpr std::uint64_t most = ~std::uint32_t{0};
+  limits.head.request_line_max = ~std::uint32_t{0};
+  limits.head.headers_bytes_max = ~std::uint32_t{0};
+  limits.chunks.trailers_bytes_max = ~std::uint32_t{0};
+  EXPECT_GT(connection_bound(limits), 4 * 2 * most + 5 * most);
+}
+
+TEST(MemoryBoundSums, AreTheLargestNumberIfTheyDoNotFit) {
+  MemoryBound bound{.idle_connection = largest / 2,
+                    .connection = largest / 3,
+                    .core = 0,
+                    .cached_blocks = 0,
+                    .connections = 3,
+                    .cores = 1};
+  EXPECT_EQ(bound.in_use(), largest);
+  EXPECT_EQ(bound.idle(), largest);
+  EXPECT_EQ(bound.total(), largest);
+  bound.connection = largest / 3 - 1;
+  EXPECT_EQ(bound.in_use(), largest - 3);
+  bound.core = 3;
+  EXPECT_EQ(bound.in_use(), largest);
+  bound.core = 4;
+  EXPECT_EQ(bound.in_use(), largest);
+  bound.core = 0;
+  bound.cached_blocks = 3;
+  EXPECT_EQ(bound.total(), largest);
+  bound.cached_blocks = 4;
+  EXPECT_EQ(bound.total(), largest);
+  bound.cached_blocks = largest / 2 + 1;
+  bound.connection = 0;
+  bound.cores = 2;
+  EXPECT_EQ(bound.in_use(), 0U);
+  EXPECT_EQ(bound.total(), largest);
+  EXPECT_TRUE(bound.to_text().starts_with("at most 16.0 EiB: ")) << bound.to_text();
+}
+
 }  // namespace
 }  // namespace weir::http
