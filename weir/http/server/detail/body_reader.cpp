@@ -117,15 +117,14 @@ Task<Result<>> BodyReader::fetch() {
       co_await io_.fill(ConnectionIo::ReadPurpose::body, after(start, rate_tracker_.time_left()));
   // The input was empty, so all bytes in it have just arrived.
   rate_tracker_.record(loop.now() - start, filled ? io_.input().size() : 0);
-  if (!filled) co_return fail(record_error(filled.error()));
-  co_return {};
+  if (filled) co_return {};
+  const bool too_slow = filled.error() == Errc::timed_out;
+  co_return fail(record_error(too_slow ? ParseError::body_timed_out : filled.error()));
 }
 
 /// Stores an error that ends the connection's input; a cancelled wait is none.
 std::error_code BodyReader::record_error(std::error_code error) noexcept {
-  if (error == Errc::cancelled) return error;
-  if (error == Errc::timed_out) error = ParseError::body_timed_out;
-  error_ = error;
+  if (error != Errc::cancelled) error_ = error;
   return error;
 }
 

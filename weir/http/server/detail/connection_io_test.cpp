@@ -288,7 +288,9 @@ TEST_F(ConnectionIoTest, ClientThatStopsReadingIsClosed) {
     peer.read(60'000);
     settle();
   }
-  pass(20s);
+  pass(14'999ms);  // the budget was full when the last bytes were seen, 5 s after they were read
+  EXPECT_FALSE(gone());
+  pass(1ms);
   EXPECT_TRUE(gone());
 }
 
@@ -686,6 +688,51 @@ TEST_F(ConnectionIoTest, ClosingConnectionReadsAtMostTheLimit) {
     pass(1s);
     EXPECT_TRUE(gone());
   }
+}
+
+TEST_F(ConnectionIoTest, TimeoutOfARouteEndsTheWaitForABody) {
+  routes_.post("/limited", size_of_body, {.timeout = 3s});
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, post_of("/limited", 10) + "12345");
+  pass(2999ms);
+  EXPECT_EQ(answers(peer), "");
+  pass(1ms);
+  const auto all = sim::parse_http_responses(peer.received());
+  ASSERT_EQ(sim::statuses_of(all), "503");
+  EXPECT_EQ(all[0].header("Connection"), "close") << "the rest of the body may never arrive";
+  EXPECT_TRUE(peer.ended());
+  EXPECT_EQ(refused(ParseError::body_timed_out), 0U);
+  EXPECT_EQ(server_->counters().handler_failures.value(), 0U);
+}
+
+TEST_F(ConnectionIoTest, SlowReaderOfAnInterimResponseIsNotASlowBody) {
+  routes_.get("/small", [] { return text(std::string(10'000, 'x')); });
+  std::vector<std::error_code> seen;
+  routes_.post("/notes", [&](Request& request) -> Task<Response> {
+    const auto body = co_await request.body();
+    seen.push_back(body ? std::error_code() : body.error());
+    co_return text("done");
+  });
+  serve();
+  MemoryPeer& peer = connect();
+  const std::string small = "GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
+  for (int count = 0; count < 6; ++count) {
+    peer.send(small);
+    settle();
+  }
+  peer.send(small +
+            "POST /notes HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n"
+            "Expect: 100-continue\r\n\r\n");
+  settle();
+  pass(9999ms);
+  EXPECT_TRUE(seen.empty());
+  pass(1ms);
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0], Errc::timed_out);
+  EXPECT_TRUE(gone());
+  EXPECT_EQ(server_->counters().slow_readers.value(), 1U);
+  EXPECT_EQ(refused(ParseError::body_timed_out), 0U);
 }
 
 }  // namespace
