@@ -215,7 +215,8 @@ void RequestLoop::report_handler_error() {
 void RequestLoop::log(std::string_view what) {
   std::string line("weir: ");
   line.append(head_.method_text()).append(" ").append(head_.path()).append(": ").append(what);
-  std::replace_if(line.begin(), line.end(), [](char each) { return each >= 0 && each < ' '; }, '?');
+  const auto is_control = [](char each) { return (each >= 0 && each < ' ') || each == '\x7f'; };
+  std::replace_if(line.begin(), line.end(), is_control, '?');
   server_.loop().platform().log(line);
 }
 
