@@ -21,14 +21,10 @@ class StreamSink final : public BodySink {
 
   Task<Result<>> write(Bytes piece) override {
     if (piece.empty()) co_return {};
+    assert(!writing_ && "calls of BodySink::write() must not overlap");
     used_ = true;
-    if (!chunked_) co_return co_await io_.send(piece);
-    assert(!writing_);
     writing_ = true;
-    char* const line = size_line_.data();
-    const std::string_view size(
-        line, static_cast<std::size_t>(write_chunk_size(piece.size(), line) - line));
-    const auto sent = co_await io_.send(to_bytes(size), piece, to_bytes(chunk_end));
+    const auto sent = co_await send(piece);
     writing_ = false;
     co_return sent;
   }
@@ -36,6 +32,14 @@ class StreamSink final : public BodySink {
   bool used() const noexcept { return used_; }
 
  private:
+  Task<Result<>> send(Bytes piece) {
+    if (!chunked_) return io_.send(piece);
+    char* const line = size_line_.data();
+    const std::string_view size(
+        line, static_cast<std::size_t>(write_chunk_size(piece.size(), line) - line));
+    return io_.send(to_bytes(size), piece, to_bytes(chunk_end));
+  }
+
   ConnectionIo& io_;
   std::array<char, chunk_size_max> size_line_;
   bool chunked_;
