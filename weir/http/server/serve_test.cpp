@@ -463,5 +463,19 @@ TEST_F(ServeTaskTest, LogsThatItStopsAlsoWithoutMemory) {
   EXPECT_EQ(platform_.logged()[0], "weir: server stopped, counters unknown (out of memory)");
 }
 
+TEST_F(ServeTaskTest, AppliesTheGivenLimits) {
+  start({.endpoint = Endpoint::loopback(80),
+         .limits = {.first_request_timeout = 2s, .connections_max = 1}});
+  MemoryPeer first(platform_, os::Address::loopback(80));
+  settle();
+  MemoryPeer second(platform_, os::Address::loopback(80));
+  settle();
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(second.received())), "503");
+  platform_.advance(*loop_, 1999ms);
+  EXPECT_FALSE(first.ended());
+  platform_.advance(*loop_, 1ms);
+  EXPECT_TRUE(first.ended());
+}
+
 }  // namespace
 }  // namespace weir::http

@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "weir/http/server/detail/request_trace.hpp"
 #include "weir/http/test/http_fixture.hpp"
+#include "weir/runtime/test/runtime_fixture.hpp"
 
 namespace weir::http {
 namespace {
@@ -144,6 +146,8 @@ TEST_F(ServerStateTest, AtMost32RejectedConnectionsLinger) {
   EXPECT_EQ(open_streams(), 33U) << "closed directly behind its answer";
   EXPECT_TRUE(is_closed(beyond));
   EXPECT_EQ(server_->counters().connections_rejected.value(), 33U);
+  EXPECT_EQ(server_->counters().connections_accepted.value(), 1U);
+  EXPECT_EQ(server_->counters().connections_open.value(), 1U);
   pass(1s);
   EXPECT_EQ(open_streams(), 1U);
   reject_one();
@@ -277,6 +281,49 @@ TEST_F(ServerStateTest, ConnectionThatFailsDoesNotAffectOthers) {
   EXPECT_EQ(answers(unlucky), "");
   EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(talk(other, get))), "200");
   EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(talk(connect(), get))), "200");
+}
+
+class ServersOnCores : public MultiCoreTest {};
+
+TEST_F(ServersOnCores, ShareThePermits) {
+  const Router routes;
+  ServerState first(loop(0), routes, {.connections_max = 2});
+  ServerState second(loop(1), routes, {.connections_max = 2});
+  auto one = first.try_acquire_permit();
+  auto other = second.try_acquire_permit();
+  EXPECT_TRUE(one && other);
+  EXPECT_FALSE(first.try_acquire_permit());
+  EXPECT_FALSE(second.try_acquire_permit());
+  one.reset();
+  EXPECT_TRUE(second.try_acquire_permit());
+  EXPECT_TRUE(first.try_acquire_permit());
+  other.reset();
+  EXPECT_EQ(loop(0).group().connections.load(), 0U);
+}
+
+TEST_F(ServersOnCores, HavePrefixesOfTheirOwnForRequestIds) {
+  const Router routes;
+  ServerState first(loop(0), routes, {});
+  ServerState last(loop(2), routes, {});
+  EXPECT_EQ(first.id_prefix(), request_id_prefix(platform_.wall_time(), 0));
+  EXPECT_EQ(last.id_prefix(), request_id_prefix(platform_.wall_time(), 2));
+  platform_.set_wall_time(platform_.wall_time() + 1us);
+  ServerState later(loop(0), routes, {});
+  EXPECT_EQ(later.id_prefix(), request_id_prefix(platform_.wall_time(), 0));
+  EXPECT_NE(later.id_prefix(), first.id_prefix());
+}
+
+TEST_F(ServersOnCores, DrainFromTheStartIfTheirLoopDrains) {
+  const Router routes;
+  ServerState early(loop(0), routes, {});
+  EXPECT_FALSE(early.draining());
+  loop(0).drain();
+  platform_.run_until_idle(loops());
+  EXPECT_TRUE(early.draining());
+  ServerState late(loop(0), routes, {});
+  EXPECT_TRUE(late.draining());
+  ServerState elsewhere(loop(1), routes, {});
+  EXPECT_FALSE(elsewhere.draining());
 }
 
 }  // namespace
