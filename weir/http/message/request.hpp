@@ -62,6 +62,7 @@ class Request {
     return head_.header(name);
   }
   const RequestHead& head() const noexcept { return head_; }
+  /// Returns the address of the client's end of the connection.
   os::Address peer_address() const { return body_.peer_address(); }
   /// Returns the unique id of this request in this service; empty without a server. A Logger adds
   /// it automatically to each record that a task of this request's handler writes. See

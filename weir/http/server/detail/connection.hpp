@@ -24,7 +24,8 @@ namespace weir::http {
 /// Cancel: cancels the handlers, waits for them and closes the connection.
 Task<> serve_connection(ServerState::ConnectionPermit permit, tcp::Stream stream);
 
-/// Answers 503 to a connection beyond the limit, lingers and closes it.
+/// Answers 503 to a connection beyond the limit, lingers and closes it. A lingering connection
+/// holds no buffer.
 /// Cancel: closes immediately.
 Task<> reject_connection(ServerState& server, tcp::Stream stream);
 

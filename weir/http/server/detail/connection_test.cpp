@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -366,6 +369,144 @@ TEST_F(ConnectionTest, LargeBodiesArriveWhole) {
   const auto answers = sim::parse_http_responses(peer.received());
   ASSERT_EQ(sim::statuses_of(answers), "200 200");
   EXPECT_EQ(answers[0].body, std::string(10'000'000, 'x'));
+}
+
+Task<Result<>> two_pieces(BodySink& sink) {
+  if (auto sent = co_await sink.write("one "); !sent) co_return sent;
+  co_return co_await sink.write("two");
+}
+
+// RFC 9110 §9.3.2: the response to HEAD has the headers of the response to GET.
+TEST_F(ConnectionTest, HeadHasTheHeadOfGetForEveryKindOfResponse) {
+  routes_.get("/streamed", [] { return stream(text_type, two_pieces); });
+  routes_.get("/throws", []() -> Response { throw std::runtime_error("no"); });
+  routes_.get("/header", [] {
+    Response response = text("body");
+    response.add_header("X-Name", "value");
+    return response;
+  });
+  serve();
+  for (const std::string path : {"/", "/at-once", "/large/1", "/large/100000", "/status/200",
+                                 "/status/204", "/status/205", "/status/304", "/status/404",
+                                 "/status/600", "/streamed", "/throws", "/header", "/nowhere"}) {
+    const std::string of_get = talk(connect(), get_of(path));
+    const std::string head = of_get.substr(0, of_get.find("\r\n\r\n") + 4);
+    EXPECT_TRUE(head.ends_with("\r\n\r\n")) << of_get;
+    EXPECT_EQ(talk(connect(), "HEAD " + path + " HTTP/1.1\r\nHost: a\r\n\r\n"), head) << path;
+  }
+}
+
+TEST_F(ConnectionTest, RejectedHeadRequestsGetNoBodyIfTheirMethodIsKnown) {
+  serve();
+  struct Row {
+    std::string_view sent;
+    std::string_view status;
+    bool has_body;
+  };
+  for (const Row& row :
+       {Row{"HEAD / HTTP/1.1\r\nHost: a\r\nX : y\r\n", "400", false},
+        Row{"HEAD / HTTP/2.0\r\n", "505", false},
+        Row{"HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n", "413", false},
+        Row{"HEAD / HT", "408", false}, Row{"HEAD", "408", true}, Row{"HEAD\t", "400", true},
+        Row{"GET / HT", "408", true}}) {
+    MemoryPeer& peer = connect();
+    talk(peer, get);
+    const std::size_t before = peer.received().size();
+    talk(peer, row.sent);
+    pass(10s);
+    const std::string answer = peer.received().substr(before);
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + std::string(row.status))) << answer;
+    EXPECT_FALSE(answer.contains("Content-Length: 0\r\n")) << row.sent;
+    EXPECT_EQ(!answer.ends_with("\r\n\r\n"), row.has_body) << row.sent << "\n" << answer;
+    EXPECT_TRUE(peer.ended());
+  }
+}
+
+TEST_F(ConnectionTest, RequestsBeforeAHalfCloseAreAllAnswered) {
+  serve();
+  MemoryPeer& peer = connect();
+  peer.send(get_of("/slow/1") + get_of("/at-once") + get_of("/slow/2") + std::string(get));
+  peer.finish();
+  pass(3s);
+  const auto answers = sim::parse_http_responses(peer.received());
+  ASSERT_EQ(sim::statuses_of(answers), "200 200 200 200");
+  EXPECT_EQ(answers[2].body, "slow 2\n");
+  EXPECT_TRUE(peer.ended());
+  EXPECT_FALSE(peer.was_reset());
+  EXPECT_EQ(server_->counters().connections_open.value(), 0U);
+}
+
+TEST_F(ConnectionTest, RequestKnowsTheAddressOfItsClient) {
+  routes_.get("/peer", [](Request& request) { return text(request.peer_address().to_string()); });
+  routes_.get("/peer/later", [](Request& request) -> Task<Response> {
+    static_cast<void>(co_await sleep(1s));
+    co_return text(request.peer_address().to_string());
+  });
+  serve();
+  const auto address_of = [this](MemoryPeer& peer, std::string_view path) {
+    talk(peer, get_of(path));
+    pass(1s);
+    const auto answers = sim::parse_http_responses(peer.received());
+    return answers.empty() ? std::string() : answers.back().body;
+  };
+  MemoryPeer& one = connect();
+  MemoryPeer& other = connect();
+  const std::string first = address_of(one, "/peer");
+  EXPECT_TRUE(os::Address::parse(first)) << first;
+  EXPECT_NE(first, address_.to_string()) << "it is not that of the server";
+  EXPECT_EQ(address_of(one, "/peer/later"), first);
+  EXPECT_NE(address_of(other, "/peer"), first);
+}
+
+Task<Result<>> write_and_note(BodySink& sink, bool* ran) {
+  *ran = true;
+  co_return co_await sink.write("not to be sent");
+}
+
+// The client would take a body for the beginning of the next response.
+TEST_F(ConnectionTest, BodyOfABodilessStatusIsNotSent) {
+  bool streamed = false;
+  const auto with_status = [](Response response, int code) {
+    response.set_status(Status{static_cast<std::uint16_t>(code)});
+    return response;
+  };
+  routes_.get("/text/{code}",
+              [with_status](int code) { return with_status(text("not to be sent"), code); });
+  routes_.get("/stream/{code}", [with_status, &streamed](int code) {
+    return with_status(stream(text_type, write_and_note, &streamed), code);
+  });
+  serve();
+  for (const std::string path : {"/text/", "/stream/"}) {
+    for (const std::string code : {"204", "205", "304"}) {
+      const std::string raw = talk(connect(), get_of(path + code) + std::string(get));
+      EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(raw)), code + " 200") << path;
+      EXPECT_FALSE(raw.contains("not to be sent")) << raw;
+      EXPECT_FALSE(raw.contains("Transfer-Encoding")) << raw;
+    }
+  }
+  EXPECT_FALSE(streamed);
+}
+
+TEST_F(ConnectionTest, LingeringConnectionHoldsNoBuffer) {
+  serve({.connections_max = 1});
+  const auto buffers = [this] {
+    loop_->blocks().collect();
+    return loop_->blocks().blocks_in_use(BlockUse::buffer);
+  };
+  const std::size_t before = buffers();
+  MemoryPeer& closing = connect();
+  settle();
+  MemoryPeer& beyond = connect();
+  settle();
+  talk(closing, "bad\r\n\r\n");
+  EXPECT_TRUE(closing.ended());
+  EXPECT_TRUE(beyond.ended());
+  EXPECT_EQ(platform_.open_descriptors(), 3U) << "the listener and both connections";
+  EXPECT_EQ(buffers(), before);
+  talk(closing, "dropped");
+  talk(beyond, "dropped");
+  EXPECT_EQ(platform_.open_descriptors(), 3U);
+  EXPECT_EQ(buffers(), before);
 }
 
 }  // namespace

@@ -297,5 +297,33 @@ TEST_F(DeadlineStreamTest, OnlyEmptyBuffersAreDropped) {
   run_with_stream(drop_buffers);
 }
 
+Task<> send_second_and_fail(DeadlineStreamTest& test, ConnectionIo& io) {
+  EXPECT_TRUE(io.writing());
+  const auto sent = co_await io.send(to_bytes("second"));
+  EXPECT_FALSE(sent);
+  EXPECT_EQ(sent ? std::error_code() : sent.error(), Errc::timed_out);
+  EXPECT_EQ(test.passed(), 10s);
+}
+Task<> send_first_and_fail(ConnectionIo& io, std::string_view large) {
+  const auto sent = co_await io.send(to_bytes(large));
+  EXPECT_FALSE(sent);
+}
+Task<> send_two_to_a_slow_reader(DeadlineStreamTest& test, DeadlineStream timed) {
+  const Limits limits;
+  ConnectionIo io(timed, limits);
+  const std::string large(100'000, 'x');
+  const auto both = [&](Scope& scope) -> Task<> {
+    scope.spawn(send_first_and_fail(io, large));
+    scope.spawn(send_second_and_fail(test, io));
+    co_return;
+  };
+  static_cast<void>(co_await with_scope(both));
+  const std::string& received = test.peer().received();
+  EXPECT_EQ(received, large.substr(0, received.size())) << "nothing follows a cut write";
+}
+TEST_F(DeadlineStreamTest, WaitingSendFailsWithTheFirst) {
+  run_with_stream(send_two_to_a_slow_reader);
+}
+
 }  // namespace
 }  // namespace weir::http
