@@ -22,8 +22,8 @@ struct Header {
 bool is_valid_header(std::string_view name, std::string_view value) noexcept;
 
 /// The headers of a message in the order of adding, stored as the lines that are sent. Names
-/// compare without case. A few short headers need no heap memory. A look-up is linear, because
-/// messages have few headers.
+/// compare without case. A few short headers need no heap memory. A list that needs more room at
+/// least doubles its memory. A look-up is linear, because messages have few headers.
 /// Threads: one at a time.
 class Headers {
  public:

@@ -578,13 +578,49 @@ TEST_F(LiveRoutesTest, CancelledReplacementStopsTheRequestsOfTheOldHandler) {
 
 TEST_F(LiveRoutesTest, CancelledAdditionStaysIfItHasBegun) {
   start_all();
+  for (int turns = 1; turns <= 6; ++turns) {
+    SCOPED_TRACE(turns);
+    CancelSource cancel;
+    Running<Result<RouteId>> adding(loop(0), under(cancel, live_.get("/a", hello)));
+    for (int turn = 0; turn < turns; ++turn) loop(0).turn(platform_.now());
+    cancel.cancel();
+    settle();
+    ASSERT_TRUE(adding.done() && adding.value());
+    EXPECT_EQ(ask_all("/a"), "200 hello");
+    ASSERT_TRUE(run_on(1, live_.remove(*adding.value())));
+  }
+}
+
+// A removal cannot make a client read or send faster; the limits of the server do that.
+TEST_F(LiveRoutesTest, ACancelledRemovalWaitsForTheClientsOfItsRoute) {
+  const auto large = [] { return text(std::string(200'000, 'x')); };
+  start_all();
+  const auto page = run_on(0, live_.get("/large", large));
+  const auto upload = run_on(0, live_.post("/upload", hello));
+  ASSERT_TRUE(page && upload);
+  MemoryPeer& reading = send_get(1, "/large");
+  MemoryPeer& sending = send(2, "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab");
   CancelSource cancel;
-  Running<Result<RouteId>> adding(loop(0), under(cancel, live_.get("/a", hello)));
-  loop(0).turn(platform_.now());
+  Running<Result<>> first(loop(0), under(cancel, live_.remove(*page)));
+  Running<Result<>> second(loop(0), under(cancel, live_.remove(*upload)));
+  settle();
+  EXPECT_FALSE(first.done() || second.done());
   cancel.cancel();
   settle();
-  ASSERT_TRUE(adding.done());
-  EXPECT_EQ(ask_all("/a"), adding.value() ? "200 hello" : "404");
+  EXPECT_FALSE(first.done() || second.done());
+  sending.send("cd");
+  settle();
+  EXPECT_EQ(said(sending), "200 hello");
+  EXPECT_TRUE(second.done() && second.value());
+  EXPECT_FALSE(first.done());
+  for (int round = 0; round < 10; ++round) {
+    reading.received();
+    settle();
+  }
+  const auto answers = sim::parse_http_responses(reading.received());
+  ASSERT_EQ(sim::statuses_of(answers), "200");
+  EXPECT_EQ(answers[0].body.size(), 200'000U);
+  EXPECT_TRUE(first.done() && first.value());
 }
 
 TEST_F(LiveRoutesTest, RequestsMayRemoveOneRouteAfterAnother) {

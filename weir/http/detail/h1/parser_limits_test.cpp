@@ -218,5 +218,23 @@ TEST(ParserLimits, ACachedHostLineIsCountedToo) {
   }
 }
 
+TEST(ParserLimits, ACachedHostLineCountsAgainstTheBytes) {
+  HostLineCache cache;
+  const auto parse = [&cache](const std::string& text, const HeadLimits& limits) {
+    HeadParser parser(limits, &cache);
+    return feed(parser, text, {text.size()}).error;
+  };
+  const std::string host = "Host: a.test\r\n";
+  const std::string text = "GET / HTTP/1.1\r\n" + host + "\r\n";
+  const auto bytes = static_cast<std::uint32_t>(host.size() + 2);
+  ASSERT_EQ(parse(text, {}), ParseError::none);
+  ASSERT_TRUE(cache.matches(host));
+  EXPECT_EQ(parse(text, {.headers_bytes_max = bytes}), ParseError::none);
+  for (std::uint32_t fewer = 1; fewer <= bytes; ++fewer) {
+    EXPECT_EQ(parse(text, {.headers_bytes_max = bytes - fewer}), ParseError::headers_too_long)
+        << fewer;
+  }
+}
+
 }  // namespace
 }  // namespace weir::http

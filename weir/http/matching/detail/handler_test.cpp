@@ -277,6 +277,16 @@ TEST_F(HandlerTest, AnswersNotFoundBeforeItReadsTheBody) {
   EXPECT_EQ(sync.call_with_body(request, params_, "[1]").status(), Status::not_found);
 }
 
+TEST_F(HandlerTest, AnswersAnotherMediaTypeBeforeItReadsTheBody) {
+  NoBody body;
+  TextRequest other("POST /path", {}, "Content-Type: text/plain\r\n");
+  Request request(other.head(), body);
+  const Handler sync = Handler::of([](const std::vector<int>&) { return Status::ok; });
+  const Handler async = Handler::of([](std::vector<int>) -> Task<Status> { co_return Status::ok; });
+  EXPECT_EQ(run(sync.start(request, params_)).status(), Status::unsupported_media_type);
+  EXPECT_EQ(run(async.start(request, params_)).status(), Status::unsupported_media_type);
+}
+
 TEST_F(HandlerTest, AnswersABodyThatHasArrived) {
   const Handler handler = Handler::of([](int factor, const std::vector<int>& numbers) {
     return text(std::to_string(factor * numbers.at(0)));

@@ -408,5 +408,21 @@ TEST_F(RouteMatchAnswers, MatchPathsOfGrowingAndShrinkingLength) {
   }
 }
 
+TEST_F(RouteMatchAnswers, DetachedAllowedMethodsMayBeLong) {
+  for (int each = 0; each < 50; ++each) {
+    routes_.push_back(route("A-METHOD-WITH-A-LONG-NAME-" + std::to_string(each), "/a"));
+    ASSERT_TRUE(table_->add(*routes_.back()));
+  }
+  TextRequest request("PUT /a");
+  table_->match(request.head(), match_);
+  const Response before = match_.respond(request.request());
+  match_.detach_from_table();
+  table_.reset();
+  const Response after = match_.respond(request.request());
+  EXPECT_EQ(after.status(), Status::method_not_allowed);
+  EXPECT_EQ(after.headers().lines(), before.headers().lines());
+  EXPECT_GT(after.headers().lines().size(), 1300U);
+}
+
 }  // namespace
 }  // namespace weir::http

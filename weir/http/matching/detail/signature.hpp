@@ -164,10 +164,10 @@ struct ReturnType<Task<T>> {
 ///
 /// The body is a struct, container, tuple or variant, by value or const reference. It is read
 /// from JSON before the handler is called; see weir/json.hpp for the JSON form of each type. A
-/// body whose Content-Type is not JSON is answered with 415. Invalid JSON is answered with 400
-/// and a problem (RFC 9457) that names the position in the body. A body that does not arrive is
-/// answered with the error of Request::body(). A returned value is sent with 200; for another
-/// status return http::json(value, status).
+/// body whose Content-Type is not JSON is answered with 415 and is not read. Invalid JSON is
+/// answered with 400 and a problem (RFC 9457) that names the position in the body. A body that does
+/// not arrive is answered with the error of Request::body(). A returned value is sent with 200; for
+/// another status return http::json(value, status).
 template <class F>
 class Signature {
   using Of = decltype(detail::function_of<F>());
