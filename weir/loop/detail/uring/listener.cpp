@@ -64,6 +64,10 @@ void Listener::drop_accepted(BackendContext& context) noexcept {
 
 void Listener::keep(BackendContext& context, int connection) noexcept {
   Descriptor kept(context.platform, connection);
+  if (taken_ >= accepted_max) {
+    accepted_.erase(accepted_.begin(), accepted_.begin() + static_cast<std::ptrdiff_t>(taken_));
+    taken_ = 0;
+  }
   try {
     accepted_.push_back(connection);
   } catch (const std::bad_alloc&) {

@@ -6,11 +6,15 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <vector>
 
 #include "weir/loop/test/uring_context.hpp"
+
+// The address sanitizer provides it. Without the sanitizer, the test of the queue's memory skips.
+extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
 
 namespace weir::uring {
 namespace {
@@ -101,6 +105,27 @@ TEST_F(UringListenerTest, QueuesAtMost64Connections) {
   EXPECT_TRUE(recorded().empty());
   complete(64);
   EXPECT_EQ(recorded_operations(), Operations{IORING_OP_ASYNC_CANCEL}) << "the limit holds again";
+}
+
+TEST_F(UringListenerTest, AQueueThatIsNeverEmptyKeepsItsOrderAndItsMemory) {
+  arm();
+  int arrived = 0;
+  int accepted = 0;
+  const auto queue_and_accept = [&](int connections) {
+    for (const int end = arrived + connections; arrived < end;) {
+      complete(arrived++);
+      ASSERT_EQ(accept_queued(), accepted++);
+    }
+  };
+  complete(arrived++);
+  queue_and_accept(200);
+  if (&__sanitizer_get_current_allocated_bytes == nullptr) {
+    GTEST_SKIP() << "only the address sanitizer counts the bytes";
+  }
+  const std::size_t before = __sanitizer_get_current_allocated_bytes();
+  queue_and_accept(20'000);
+  EXPECT_EQ(__sanitizer_get_current_allocated_bytes(), before);
+  EXPECT_EQ(accept_queued(), accepted);
 }
 
 TEST_F(UringListenerTest, ArmsItsRequestAgainForAWaitingOperation) {
