@@ -330,6 +330,12 @@ class OperatorsTest(Sandbox):
         code = "enum class E { one, two, three };\nE f() { return E::one; }\n"
         self.assertEqual(self.changes(code, "enumerator"), [("E::one", "E::two")])
 
+    def test_what_would_stay_the_same_is_no_fault(self):
+        code = ("#include <atomic>\nenum class E { one };\nE f() { return E::one; }\n"
+                "int g(std::atomic<int>& a) { return a.load(std::memory_order_relaxed); }\n"
+                "int h(int, int);\nint k(int a) { return h(a, a); }\n")
+        self.assertEqual(self.mutants(code), [])
+
     def test_constants_change(self):
         code = "int f(int a) { return a * 7; }\nbool g() { return true; }\n"
         self.assertEqual(self.changes(code, "constant"), [("7", "7 + 1"), ("true", "false")])
