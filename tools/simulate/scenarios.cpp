@@ -10,6 +10,7 @@
 
 #include "tools/simulate/component_scenarios.hpp"
 #include "tools/simulate/http_service.hpp"
+#include "tools/simulate/name_scenario.hpp"
 #include "tools/simulate/overload.hpp"
 #include "tools/simulate/request_monitor.hpp"
 #include "tools/simulate/restarts.hpp"
@@ -118,6 +119,8 @@ constexpr std::array all_scenarios = {
              with_events},
     Scenario{"datagrams", "requests in datagrams that are lost, duplicated and truncated",
              with_datagrams},
+    Scenario{"names", "names of servers that fail, with cached results and hosts that do not reply",
+             with_names},
 };
 
 }  // namespace
